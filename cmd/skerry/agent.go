@@ -1,0 +1,10 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// newAgent is the hidden family of commands that skerry starts itself as: processes
+// that must not share a scheduler or a garbage collector with the rest.
+func newAgent(_ *app) *cobra.Command {
+	c := &cobra.Command{Use: "agent", Hidden: true, Short: "Processes that skerry starts for itself"}
+	return c
+}

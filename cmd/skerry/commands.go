@@ -1,0 +1,10 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// commands are the subcommands in the order that help shows them.
+func commands(a *app) []*cobra.Command {
+	return []*cobra.Command{
+		newAgent(a),
+	}
+}

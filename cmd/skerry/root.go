@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"skerry/internal/advice"
+)
+
+// Exit codes, documented in docs/commands.
+const (
+	exitOK          = 0
+	exitError       = 1
+	exitUsage       = 2 // bad flags, bad experiment
+	exitInterrupted = 130
+)
+
+// errUsage marks errors that are the caller's: nothing was started.
+var errUsage = errors.New("usage")
+
+// app is what every subcommand gets.
+type app struct {
+	out, err io.Writer
+	in       io.Reader
+	log      *slog.Logger
+	level    *slog.LevelVar
+}
+
+func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
+	level := new(slog.LevelVar)
+	level.Set(slog.LevelWarn)
+	a := &app{in: in, out: out, err: errw, level: level,
+		log: slog.New(slog.NewTextHandler(errw, &slog.HandlerOptions{Level: level}))}
+	root := newRoot(a)
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errw)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintln(errw, "skerry:", err)
+	if next := advice.Of(err); next != "" {
+		fmt.Fprintln(errw, "  "+next)
+	}
+	switch {
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		return exitInterrupted
+	case errors.Is(err, errUsage):
+		return exitUsage
+	}
+	return exitError
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "skerry",
+		Short:         "A laboratory for distributed databases on fragmented clouds",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.PersistentFlags().BoolP("verbose", "v", false, "say what is done, on stderr")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if v, err := cmd.Flags().GetBool("verbose"); err == nil && v {
+			a.level.Set(slog.LevelDebug)
+		}
+		return nil
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return advice.With(fmt.Errorf("%w: %w", errUsage, err), "see %s --help", cmd.CommandPath())
+	})
+	root.AddCommand(commands(a)...)
+	return root
+}
+
+// executable is the program that agents (the emulator, the load driver) are started from.
+func executable() (string, error) { return os.Executable() }

@@ -1,0 +1,74 @@
+// Package host runs the processes of a lab's nodes. A node on one machine is a
+// network namespace, a control group and a directory; to the software on it that
+// is a computer of its own.
+package host
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Host is one node of a lab that is up.
+type Host interface {
+	// Name is the node's name, unique in its lab.
+	Name() string
+	// Addr is the IPv4 address other nodes reach this one by.
+	Addr() string
+	// Dir is the node's own directory; it goes when the lab goes.
+	Dir() string
+	// Netns is the path of its network namespace.
+	Netns() string
+	// Start runs a program on the node: in its namespace, its control group and,
+	// unless the command says otherwise, its directory. The process outlives ctx;
+	// ctx bounds the start alone.
+	Start(ctx context.Context, c Command) (Process, error)
+	// Do calls f with the calling thread inside the node's network namespace.
+	// Sockets that f opens stay there; goroutines that f starts do not run there.
+	Do(f func() error) error
+	// Usage reads what the node's processes have used since it came up.
+	Usage() (Usage, error)
+}
+
+// Command is a program to run on a node.
+type Command struct {
+	// Name labels the process in journals, logs and messages ("redis", "load").
+	Name string
+	Path string
+	Args []string // without the program itself
+	Env  []string // added to a minimal environment: PATH, HOME, LANG
+	Dir  string   // default: the node's directory
+	// Log, when set, is a file that stdout and stderr are appended to where
+	// Stdout and Stderr are nil.
+	Log    string
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	// UID and GID to run as when not 0 (some databases refuse root).
+	UID, GID uint32
+}
+
+// Process is a program running on a node.
+type Process interface {
+	PID() int
+	// Done is closed when the process has ended.
+	Done() <-chan struct{}
+	// Err is nil while it runs and when it ended with 0, else how it ended.
+	Err() error
+	// Stop sends SIGTERM, waits, and after grace sends SIGKILL. It returns when
+	// the process has ended.
+	Stop(ctx context.Context, grace time.Duration) error
+	// Kill sends SIGKILL and waits.
+	Kill() error
+	// Tail returns the last n lines of its Log.
+	Tail(n int) string
+}
+
+// Usage is what a node has used since it came up.
+type Usage struct {
+	CPU        time.Duration `json:"cpu_ns"`
+	Throttled  time.Duration `json:"throttled_ns"` // time its quota held it back
+	Memory     int64         `json:"memory_bytes"` // resident now, page cache left out
+	ReadBytes  int64         `json:"read_bytes"`
+	WroteBytes int64         `json:"wrote_bytes"`
+}

@@ -1,0 +1,62 @@
+// Package load drives a database with a workload: closed or open loop, with an
+// outcome and two latencies for every operation, and never stopped by an error.
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Field is one named value of a record. Values are valid until the next call on the
+// client that returned them.
+type Field struct {
+	Name  string
+	Value []byte
+}
+
+// Client is one worker's connection to a database. A worker calls it from one
+// goroutine, one operation at a time. The context's deadline bounds the operation.
+//
+// An error is ErrNotFound, or carries an Outcome through Failed or Unknown;
+// any other error counts as unknown, since nobody can say whether a write happened.
+type Client interface {
+	// Read appends the named fields (all when none is named) of key to dst.
+	Read(ctx context.Context, table, key string, fields []string, dst []Field) ([]Field, error)
+	// Scan visits up to count records from start on, in the order of keys where the
+	// database has one, and returns how many it saw. visit may be nil.
+	Scan(ctx context.Context, table, start string, count int, fields []string, visit func(key string, fields []Field)) (int, error)
+	Update(ctx context.Context, table, key string, values []Field) error
+	Insert(ctx context.Context, table, key string, values []Field) error
+	Delete(ctx context.Context, table, key string) error
+	Close() error
+}
+
+// Outcome is what became of an operation.
+type Outcome uint8
+
+// Outcomes.
+const (
+	OK      Outcome = iota
+	NotDone         // the database said no: it certainly did not happen
+	InDoubt         // sent, no answer: it may have happened
+	Dropped         // never sent: the bound on operations in flight was reached
+)
+
+// ErrNotFound says that a record does not exist.
+var ErrNotFound = errors.New("no such record")
+
+// ErrUnsupported says that a database cannot do an operation at all.
+var ErrUnsupported = errors.New("operation not supported")
+
+// OpError is an operation's failure with its class ("timeout", "refused",
+// "clusterdown") and, where known, the node that it concerns.
+type OpError struct {
+	Outcome Outcome
+	Class   string
+	Node    string
+	Err     error
+}
+
+func (e *OpError) Error() string { return fmt.Sprintf("%s: %v", e.Class, e.Err) }
+func (e *OpError) Unwrap() error { return e.Err }

@@ -1,0 +1,157 @@
+// Package record is the run directory: what a run writes as it goes and everything
+// that reads it later. Its files are a user's data: documented in docs/run-directory.md,
+// versioned by their schema field, and complete for every finished trial whatever
+// happened afterwards.
+package record
+
+import "time"
+
+// SummarySchema versions summary.json.
+const SummarySchema = "skerry/summary/v1"
+
+// Summary is summary.json: one object a trial.
+type Summary struct {
+	Schema     string  `json:"schema"`
+	Experiment string  `json:"experiment"`
+	Run        string  `json:"run"`      // the directory's name
+	Complete   bool    `json:"complete"` // every planned trial has ended
+	Planned    int     `json:"planned"`
+	Trials     []Trial `json:"trials"`
+}
+
+// Trial is one cell of the matrix, run once.
+type Trial struct {
+	ID         int            `json:"id"`         // from 1, the order of the plan
+	Repetition int            `json:"repetition"` // from 1
+	Started    time.Time      `json:"started"`
+	Parameters map[string]any `json:"parameters"` // the cell: "workload", "scale", ...
+	// State is ok, failed (it did not measure anything; Error says why) or interrupted.
+	State string `json:"state"`
+	Error string `json:"error,omitempty"`
+	// Stopped says what ended the measurement: operations, time, confidence, error.
+	Stopped   string  `json:"stopped,omitempty"`
+	DurationS float64 `json:"duration_s"` // measured time, warm-up left out
+	WarmupS   float64 `json:"warmup_s"`
+	SetupS    float64 `json:"setup_s"` // lab, cluster and load
+	// Throughput counts operations that ended, goodput those that ended ok.
+	Throughput float64 `json:"throughput_ops_s"`
+	Goodput    float64 `json:"goodput_ops_s"`
+	// Interval is the half-width of the 95 % confidence interval of the goodput
+	// over this trial's batch means; Batches how many there were.
+	Interval   float64                     `json:"goodput_ci95_ops_s"`
+	Batches    int                         `json:"goodput_batches"`
+	Outcomes   Outcomes                    `json:"outcomes"`
+	Errors     []ErrorCount                `json:"errors,omitempty"`
+	Operations map[string]OperationSummary `json:"operations"` // READ, UPDATE, ...
+	Traffic    Traffic                     `json:"traffic"`
+	Fidelity   Fidelity                    `json:"fidelity"`
+	Verdict    Verdict                     `json:"verdict"`
+}
+
+// Trial states.
+const (
+	TrialOK          = "ok"
+	TrialFailed      = "failed"
+	TrialInterrupted = "interrupted"
+)
+
+// Outcomes counts operations of the measurement.
+type Outcomes struct {
+	OK      int64 `json:"ok"`
+	Failed  int64 `json:"failed"`
+	Unknown int64 `json:"unknown"`
+	Dropped int64 `json:"dropped"`
+}
+
+// ErrorCount counts operations that did not end ok, by class and node.
+type ErrorCount struct {
+	Operation string `json:"operation"`
+	Class     string `json:"class"`
+	Node      string `json:"node,omitempty"`
+	Count     int64  `json:"count"`
+	Example   string `json:"example,omitempty"`
+}
+
+// OperationSummary is one kind of operation.
+type OperationSummary struct {
+	Count    int64   `json:"count"`       // that ended ok
+	Failed   int64   `json:"failed"`      // failed or unknown
+	Service  Latency `json:"service_us"`  // sent to done
+	Response Latency `json:"response_us"` // intended to done
+}
+
+// Latency of the operations that ended ok, in microseconds.
+type Latency struct {
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P95  float64 `json:"p95"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p999"`
+	Max  float64 `json:"max"`
+}
+
+// Traffic is what crossed the links during the measurement: layer-3 bytes.
+type Traffic struct {
+	TotalBytes int64 `json:"total_bytes"`
+	// DataBytes leaves out the links of the client.
+	DataBytes int64         `json:"data_bytes"`
+	Pairs     []PairTraffic `json:"pairs"`
+}
+
+// PairTraffic is one direction between two nodes.
+type PairTraffic struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Fidelity is the evidence that the emulation was true.
+type Fidelity struct {
+	Engine string         `json:"engine"`
+	Links  []LinkFidelity `json:"links"`
+	// WorstRTTErrorMS is the largest |measured - set| of a link's median RTT.
+	WorstRTTErrorMS float64 `json:"worst_rtt_error_ms"`
+	// WorstBandwidthError is the largest relative error of a measured bandwidth.
+	WorstBandwidthError float64 `json:"worst_bandwidth_error"`
+	// EmulatorLateP99US: how late the emulator handed packets over while the trial
+	// measured; negative when the engine cannot know.
+	EmulatorLateP99US float64 `json:"emulator_late_p99_us"`
+	EmulatorDrops     int64   `json:"emulator_drops"`
+	// CPU in cores: of the load driver, and of everything on the machine (out of HostCores).
+	ClientCPU float64 `json:"client_cpu_cores"`
+	// ClientLateP99US: how late the driver sent operations after it meant to.
+	ClientLateP99US float64 `json:"client_late_p99_us"`
+	HostCPU         float64 `json:"host_cpu_cores"`
+	HostCPUMax      float64 `json:"host_cpu_cores_max_1s"`
+	HostCores       int     `json:"host_cores"`
+	StealShare      float64 `json:"steal_share"` // of the host's CPU time
+}
+
+// LinkFidelity compares one link with what was asked of it. Measurement is made
+// before the workload starts, so that it sees the emulator and not the queue.
+type LinkFidelity struct {
+	ID         string  `json:"id"`
+	From       string  `json:"from"`
+	To         string  `json:"to"`
+	SetRTTMS   float64 `json:"set_rtt_ms"`
+	RTTMS      float64 `json:"rtt_ms"` // median
+	RTTP99MS   float64 `json:"rtt_p99_ms"`
+	RTTErrorMS float64 `json:"rtt_error_ms"` // median - set
+	// Bits per second of layer 3, 0 where unlimited or not measured; AB is From to To.
+	SetABbps int64 `json:"set_ab_bps,omitempty"`
+	ABbps    int64 `json:"ab_bps,omitempty"`
+	SetBAbps int64 `json:"set_ba_bps,omitempty"`
+	BAbps    int64 `json:"ba_bps,omitempty"`
+}
+
+// Verdict says whether the trial can be believed.
+type Verdict struct {
+	State   string   `json:"state"` // valid | suspect
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// Verdict states.
+const (
+	Valid   = "valid"
+	Suspect = "suspect"
+)

@@ -1,0 +1,41 @@
+package record
+
+// Second is one row of timeline.parquet: what the driver saw in one second of a trial.
+type Second struct {
+	T            int64   `parquet:"t" json:"t"` // seconds since the measurement began; negative in warm-up
+	OK           int64   `parquet:"ok" json:"ok"`
+	Failed       int64   `parquet:"failed" json:"failed"`
+	Unknown      int64   `parquet:"unknown" json:"unknown"`
+	Dropped      int64   `parquet:"dropped" json:"dropped"`
+	ServiceP50   float64 `parquet:"service_p50_us" json:"service_p50_us"`
+	ServiceP95   float64 `parquet:"service_p95_us" json:"service_p95_us"`
+	ServiceP99   float64 `parquet:"service_p99_us" json:"service_p99_us"`
+	ServiceP999  float64 `parquet:"service_p999_us" json:"service_p999_us"`
+	ServiceMax   float64 `parquet:"service_max_us" json:"service_max_us"`
+	ResponseP50  float64 `parquet:"response_p50_us" json:"response_p50_us"`
+	ResponseP99  float64 `parquet:"response_p99_us" json:"response_p99_us"`
+	ResponseP999 float64 `parquet:"response_p999_us" json:"response_p999_us"`
+	ClientCPU    float64 `parquet:"client_cpu_cores" json:"client_cpu_cores"`
+	InFlight     int64   `parquet:"in_flight" json:"in_flight"`
+}
+
+// NodeSecond is one row of nodes.parquet: one node in one second. The emulator
+// and the host appear as the nodes "@emulator" and "@host".
+type NodeSecond struct {
+	T          int64   `parquet:"t" json:"t"`
+	Node       string  `parquet:"node,dict" json:"node"`
+	CPU        float64 `parquet:"cpu_cores" json:"cpu_cores"`
+	Throttled  float64 `parquet:"throttled_cores" json:"throttled_cores"`
+	Memory     int64   `parquet:"memory_bytes" json:"memory_bytes"`
+	ReadBytes  int64   `parquet:"read_bytes" json:"read_bytes"`
+	WroteBytes int64   `parquet:"wrote_bytes" json:"wrote_bytes"`
+	RxBytes    int64   `parquet:"rx_bytes" json:"rx_bytes"`
+	TxBytes    int64   `parquet:"tx_bytes" json:"tx_bytes"`
+}
+
+// Event is one line of events.jsonl: something that happened in a trial.
+type Event struct {
+	T       float64 `json:"t"`    // seconds since the measurement began
+	Kind    string  `json:"kind"` // "scale", "node-died", ...
+	Message string  `json:"message"`
+}

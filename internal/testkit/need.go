@@ -1,0 +1,67 @@
+// Package testkit is what tests of several packages share: the features a test
+// needs from its machine, and scratch resources that clean up after themselves.
+package testkit
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Feature is something a machine may lack and a test may need.
+type Feature struct {
+	// Name is how SKERRY_REQUIRE and the summary of skipped tests call it.
+	Name string
+	// Missing says why the machine lacks it, "" when it has it.
+	Missing func() string
+}
+
+// Features that tests ask for.
+var (
+	Root = Feature{"root", func() string {
+		if os.Geteuid() != 0 {
+			return "not running as root"
+		}
+		return ""
+	}}
+	TUN = Feature{"tun", func() string {
+		f, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
+		if err != nil {
+			return err.Error()
+		}
+		f.Close()
+		return ""
+	}}
+	Redis = Feature{"redis", program("redis-server")}
+	QEMU  = Feature{"qemu", program("qemu-system-x86_64")}
+)
+
+func program(name string) func() string {
+	return func() string {
+		if _, err := exec.LookPath(name); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+}
+
+// Need skips the test when the machine lacks a feature, with a reason that begins
+// with "needs NAME:". A feature listed in SKERRY_REQUIRE (comma separated, as `make test`
+// sets it where the feature was installed) fails the test in place of skipping it, so
+// that a skip cannot hide rot.
+func Need(t testing.TB, features ...Feature) {
+	t.Helper()
+	required := strings.Split(os.Getenv("SKERRY_REQUIRE"), ",")
+	for _, f := range features {
+		why := f.Missing()
+		if why == "" {
+			continue
+		}
+		if slices.Contains(required, f.Name) {
+			t.Fatalf("needs %s, which SKERRY_REQUIRE says is here: %s", f.Name, why)
+		}
+		t.Skipf("needs %s: %s", f.Name, why)
+	}
+}

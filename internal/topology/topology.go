@@ -1,0 +1,51 @@
+// Package topology describes fragmented clouds: sites, the nodes at them and
+// the links between the nodes. It is pure data and computes; nothing here touches
+// the machine.
+package topology
+
+import "skerry/internal/link"
+
+// Topology is a whole emulated cloud.
+type Topology struct {
+	Name  string `json:"name"`
+	Sites []Site `json:"sites"`
+	Nodes []Node `json:"nodes"`
+	Links []Link `json:"links"`
+}
+
+// Site is a datacentre: a place where nodes stand.
+type Site struct {
+	Name string `json:"name"`
+	// Lat and Lon are degrees; Located says whether they were given.
+	Lat     float64 `json:"lat,omitempty"`
+	Lon     float64 `json:"lon,omitempty"`
+	Located bool    `json:"located,omitempty"`
+}
+
+// Role tells what a node is for.
+type Role string
+
+// Roles of nodes.
+const (
+	Data   Role = "data"   // carries a member of the database
+	Client Role = "client" // carries the load driver
+)
+
+// Node is one host at a site.
+type Node struct {
+	Name string `json:"name"`
+	Site string `json:"site"`
+	Role Role   `json:"role"`
+	// CPU is a quota in cores, 0 for none. Memory is in bytes, 0 for no limit.
+	CPU    float64 `json:"cpu,omitempty"`
+	Memory int64   `json:"memory,omitempty"`
+}
+
+// Link is one connection between two nodes.
+type Link struct {
+	ID string       `json:"id"` // unique; "A~B" for the first link of a pair
+	A  string       `json:"a"`  // node
+	B  string       `json:"b"`  // node
+	AB link.Quality `json:"ab"`
+	BA link.Quality `json:"ba"`
+}
