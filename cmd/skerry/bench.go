@@ -1,0 +1,15 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// newBench groups the benchmarks behind the figures in the documentation.
+func newBench(_ *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure the laboratory itself",
+		Long: "Measure the laboratory itself: the accuracy of emulated links, how fast labs come and go,\n" +
+			"what the load driver costs. Every figure in the documentation comes from here.",
+	}
+	c.PersistentFlags().Bool("json", false, "print the result as JSON")
+	return c
+}
