@@ -1,0 +1,143 @@
+package sample
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"skerry/internal/host"
+	"skerry/internal/record"
+)
+
+// Names under which the emulator and the machine appear among the nodes.
+const (
+	EmulatorNode = "@emulator"
+	HostNode     = "@host"
+)
+
+// Traffic is layer-3 bytes by node, as senders and as receivers.
+type Traffic struct {
+	Tx, Rx map[string]uint64
+}
+
+// Sampler takes samples of a lab; Run takes one a second.
+type Sampler struct {
+	Hosts []host.Host
+	// EmulatorPID is the process that moves packets, 0 where the kernel does.
+	EmulatorPID int
+	// Traffic reads what the links have carried; nil for no traffic.
+	Traffic func(ctx context.Context) (Traffic, error)
+
+	last  map[string]reading
+	since time.Time
+}
+
+type reading struct {
+	usage  host.Usage
+	rx, tx uint64
+	steal  time.Duration
+}
+
+// Run calls emit once a second with what every node used in that second, until ctx
+// ends. T counts seconds since zero. It returns the first error of reading, or nil
+// when ctx ended.
+func (s *Sampler) Run(ctx context.Context, zero time.Time, emit func([]record.NodeSecond) error) error {
+	if _, err := s.Take(ctx, 0); err != nil {
+		return err
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-tick.C:
+			rows, err := s.Take(ctx, int64(now.Sub(zero)/time.Second))
+			if err != nil {
+				if ctx.Err() != nil {
+					return nil
+				}
+				return err
+			}
+			if err := emit(rows); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// Take reads everything and returns a row per node with what was used since the call
+// before; the first call returns none.
+func (s *Sampler) Take(ctx context.Context, t int64) ([]record.NodeSecond, error) {
+	next, err := s.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	last, elapsed := s.last, now.Sub(s.since).Seconds()
+	s.last, s.since = next, now
+	if last == nil || elapsed <= 0 {
+		return nil, nil
+	}
+	rows := make([]record.NodeSecond, 0, len(next))
+	for _, name := range s.names() {
+		a, b := last[name], next[name]
+		throttled := b.usage.Throttled - a.usage.Throttled
+		if name == HostNode { // a machine is held back by its hypervisor
+			throttled = b.steal - a.steal
+		}
+		rows = append(rows, record.NodeSecond{
+			T: t, Node: name,
+			CPU:        (b.usage.CPU - a.usage.CPU).Seconds() / elapsed,
+			Throttled:  throttled.Seconds() / elapsed,
+			Memory:     b.usage.Memory,
+			ReadBytes:  b.usage.ReadBytes - a.usage.ReadBytes,
+			WroteBytes: b.usage.WroteBytes - a.usage.WroteBytes,
+			RxBytes:    int64(b.rx - a.rx),
+			TxBytes:    int64(b.tx - a.tx),
+		})
+	}
+	return rows, nil
+}
+
+func (s *Sampler) names() []string {
+	names := make([]string, 0, len(s.Hosts)+2)
+	for _, h := range s.Hosts {
+		names = append(names, h.Name())
+	}
+	if s.EmulatorPID != 0 {
+		names = append(names, EmulatorNode)
+	}
+	return append(names, HostNode)
+}
+
+func (s *Sampler) read(ctx context.Context) (map[string]reading, error) {
+	out := make(map[string]reading, len(s.Hosts)+2)
+	var traffic Traffic
+	if s.Traffic != nil {
+		var err error
+		if traffic, err = s.Traffic(ctx); err != nil {
+			return nil, fmt.Errorf("sample the traffic of links: %w", err)
+		}
+	}
+	for _, h := range s.Hosts {
+		u, err := h.Usage()
+		if err != nil {
+			return nil, fmt.Errorf("sample node %s: %w", h.Name(), err)
+		}
+		out[h.Name()] = reading{usage: u, rx: traffic.Rx[h.Name()], tx: traffic.Tx[h.Name()]}
+	}
+	if s.EmulatorPID != 0 {
+		cpu, err := ProcessCPU(s.EmulatorPID)
+		if err != nil {
+			return nil, fmt.Errorf("sample the emulator: %w", err)
+		}
+		out[EmulatorNode] = reading{usage: host.Usage{CPU: cpu}}
+	}
+	m, err := ReadMachine()
+	if err != nil {
+		return nil, err
+	}
+	out[HostNode] = reading{usage: host.Usage{CPU: m.Busy}, steal: m.Steal}
+	return out, nil
+}
