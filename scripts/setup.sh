@@ -1,0 +1,49 @@
+#!/bin/sh
+# setup.sh demo|test: install the system packages that a target needs and that are
+# missing. Quiet when there is nothing to do. Without root it only says what to install.
+set -eu
+
+case "${1:-}" in
+demo) wanted='' ;;
+# program:package, one each
+test) wanted='gcc:gcc ld:binutils qemu-system-x86_64:qemu-system-x86 busybox:busybox-static
+	depmod:kmod zstd:zstd cpio:cpio' ;;
+*)
+	echo "usage: $0 demo|test" >&2
+	exit 2
+	;;
+esac
+
+PATH="$PATH:/usr/sbin:/sbin"
+missing=''
+for pair in $wanted; do
+	command -v "${pair%%:*}" >/dev/null 2>&1 || missing="$missing ${pair#*:}"
+done
+# The race detector links with the C library.
+if [ "$1" = test ] && [ ! -e /usr/include/stdlib.h ]; then missing="$missing libc6-dev"; fi
+for program in go git; do
+	command -v "$program" >/dev/null 2>&1 || {
+		echo "setup: $program is not on PATH; install it first (Go 1.26 or newer, see go.mod)" >&2
+		exit 1
+	}
+done
+
+# Databases are unpacked from Debian packages, which needs apt's package lists.
+lists=$(find /var/lib/apt/lists -maxdepth 1 -name '*_Packages*' 2>/dev/null | head -n 1)
+if [ "$(id -u)" != 0 ]; then
+	if [ -n "$missing" ] || [ -z "$lists" ]; then
+		echo "setup: not root, so nothing is installed here. As root, run:" >&2
+		echo "  apt-get update && apt-get install -y --no-install-recommends$missing" >&2
+		exit 1
+	fi
+	exit 0
+fi
+if [ -n "$missing" ] || [ -z "$lists" ]; then
+	echo "setup: apt-get update"
+	apt-get update -qq
+fi
+if [ -n "$missing" ]; then
+	echo "setup: installing$missing"
+	# shellcheck disable=SC2086 # a list of words
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+fi
