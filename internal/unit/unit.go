@@ -1,0 +1,162 @@
+// Package unit reads and writes quantities as people write them: "40ms", "100mbit",
+// "4GiB", "1%". A number without a unit is refused where a unit is needed, since
+// nobody can tell 40 ms from 40 s by looking at 40.
+//
+// The types are for files and flags (they implement encoding.TextUnmarshaler and
+// TextMarshaler); the Parse functions return the plain types that the rest of the
+// program computes with.
+package unit
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Errors that every Parse function wraps with the text that it was given.
+var (
+	// ErrSyntax: not a number followed by a unit.
+	ErrSyntax = errors.New("not a quantity")
+	// ErrUnit: the unit is missing or is not one of this quantity.
+	ErrUnit = errors.New("wrong unit")
+	// ErrRange: negative, not finite, or too large.
+	ErrRange = errors.New("out of range")
+)
+
+// Duration is a time span, never negative: "40ms", "1m30s", "0s".
+type Duration time.Duration
+
+// Bandwidth is in bit/s, decimal prefixes: "100mbit", "1.5gbit"; 0 is "unlimited".
+type Bandwidth int64
+
+// Bytes is an amount of memory or data: "4GiB" is 2^32, "4GB" is 4*10^9.
+type Bytes int64
+
+// Fraction is from 0 to 1: "1%" or "0.01".
+type Fraction float64
+
+var (
+	_ encoding.TextUnmarshaler = (*Duration)(nil)
+	_ encoding.TextUnmarshaler = (*Bandwidth)(nil)
+	_ encoding.TextUnmarshaler = (*Bytes)(nil)
+	_ encoding.TextUnmarshaler = (*Fraction)(nil)
+)
+
+// ParseDuration reads a time span with a unit: ns, us, ms, s, m, h.
+func ParseDuration(s string) (time.Duration, error) {
+	const example = "40ms, 2s or 1m30s"
+	s = strings.TrimSpace(s)
+	if n, err := strconv.ParseFloat(s, 64); err == nil {
+		if n == 0 {
+			return 0, nil
+		}
+		return 0, fmt.Errorf("%w: %q has no unit (write %sms or %ss)", ErrUnit, s, s, s)
+	}
+	d, err := time.ParseDuration(strings.ReplaceAll(s, " ", ""))
+	if err != nil {
+		return 0, fmt.Errorf("%w: %q is no duration (write %s)", ErrSyntax, s, example)
+	}
+	if d < 0 {
+		return 0, fmt.Errorf("%w: the duration %q is negative", ErrRange, s)
+	}
+	return d, nil
+}
+
+// ParseBandwidth reads bits per second: bit, kbit, mbit, gbit, tbit in any case, with
+// or without "/s". "unlimited" is 0. A bandwidth of 0 is refused: it is a link that is down.
+func ParseBandwidth(s string) (int64, error) {
+	const example = "500kbit, 100mbit or 1gbit"
+	s = strings.TrimSpace(s)
+	if strings.EqualFold(s, "unlimited") {
+		return 0, nil
+	}
+	n, u, err := split(s, "bandwidth", example)
+	if err != nil {
+		return 0, err
+	}
+	scale, ok := map[string]float64{"bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12}[strings.TrimSuffix(strings.ToLower(u), "/s")]
+	switch {
+	case !ok && strings.HasSuffix(strings.ToLower(u), "bps"):
+		return 0, fmt.Errorf("%w: %q may mean bits or bytes (tc reads bytes); write %s", ErrUnit, s, example)
+	case !ok:
+		return 0, unknownUnit(s, u, "bandwidth", example)
+	case n == 0:
+		return 0, fmt.Errorf("%w: a bandwidth of 0 carries nothing (write unlimited for no limit; a link is cut by taking it down)", ErrRange)
+	}
+	v, err := whole(n*scale, s)
+	if err == nil && v == 0 {
+		err = fmt.Errorf("%w: the bandwidth %q is less than one bit per second", ErrRange, s)
+	}
+	return v, err
+}
+
+// ParseBytes reads an amount of bytes: B, kB, MB, GB, TB are powers of 1000, KiB, MiB,
+// GiB, TiB powers of 1024.
+func ParseBytes(s string) (int64, error) {
+	const example = "64KiB, 512MiB or 4GiB"
+	n, u, err := split(strings.TrimSpace(s), "size", example)
+	if err != nil {
+		return 0, err
+	}
+	for _, x := range byteUnits {
+		if strings.EqualFold(u, x.name) {
+			return whole(n*float64(x.size), s)
+		}
+	}
+	return 0, unknownUnit(s, u, "size", example)
+}
+
+// ParseFraction reads a share of one, as a percentage ("1%") or a number ("0.01").
+func ParseFraction(s string) (float64, error) {
+	t, percent := strings.CutSuffix(strings.TrimSpace(s), "%")
+	f, err := strconv.ParseFloat(strings.TrimSpace(t), 64)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %q is no share (write 1%% or 0.01)", ErrSyntax, s)
+	}
+	if percent {
+		f /= 100
+	}
+	if !(f >= 0 && f <= 1) { // NaN too
+		if f > 1 && f <= 100 && !percent {
+			return 0, fmt.Errorf("%w: the share %q is above 1 (for percent write %s%%)", ErrRange, s, t)
+		}
+		return 0, fmt.Errorf("%w: the share %q is not between 0 and 1 (0%% and 100%%)", ErrRange, s)
+	}
+	return f, nil
+}
+
+// split parts "1.5gbit" into 1.5 and "gbit".
+func split(s, what, example string) (float64, string, error) {
+	i := strings.LastIndexAny(s, "0123456789.") + 1
+	n, err := strconv.ParseFloat(strings.TrimSpace(s[:i]), 64)
+	u := strings.TrimSpace(s[i:])
+	switch {
+	case err != nil || math.IsInf(n, 0) || math.IsNaN(n):
+		return 0, "", fmt.Errorf("%w: %q is no %s (write %s)", ErrSyntax, s, what, example)
+	case n < 0:
+		return 0, "", fmt.Errorf("%w: the %s %q is negative", ErrRange, what, s)
+	case u == "" && n != 0:
+		return 0, "", fmt.Errorf("%w: %q has no unit (write %s)", ErrUnit, s, example)
+	case u == "":
+		u = "B"
+		if what == "bandwidth" {
+			u = "bit"
+		}
+	}
+	return n, u, nil
+}
+
+func whole(f float64, s string) (int64, error) {
+	if f >= math.MaxInt64 {
+		return 0, fmt.Errorf("%w: %q is too large", ErrRange, s)
+	}
+	return int64(math.Round(f)), nil
+}
+
+func unknownUnit(s, u, what, example string) error {
+	return fmt.Errorf("%w: %q: %q is no unit of %s (write %s)", ErrUnit, s, u, what, example)
+}
