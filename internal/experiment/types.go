@@ -1,0 +1,171 @@
+// Package experiment is the experiment file: what it may say, with every mistake told at
+// its line and column; and the plan of trials that a file expands to.
+//
+//	file ─► Load (parse, --set, --fast, check) ─► Experiment ─► Plan ─► []Cell ─► trials
+//
+// Nothing here touches the machine beyond reading files.
+package experiment
+
+import (
+	"skerry/internal/topology"
+	"skerry/internal/unit"
+)
+
+// Experiment is one experiment: a topology, a database on it and a workload, the
+// parameters that vary, and how long each trial measures. Every field that a file leaves
+// out has its default here.
+type Experiment struct {
+	// Name is part of the name of the run directory: letters, digits, "-", "_" and ".".
+	Name string `yaml:"name" json:"name" jsonschema:"required,pattern=^[A-Za-z0-9][A-Za-z0-9._-]*$"`
+	// Description says in a sentence what the experiment is for.
+	Description string `yaml:"description" json:"description,omitempty"`
+	// Topology is where the database runs: a preset, a topology file, or sites, nodes and links.
+	Topology topology.Spec `yaml:"topology" json:"topology" jsonschema:"required"`
+	// Client is where the load comes from: a node of its own at a site of the topology.
+	Client Client `yaml:"client" json:"client"`
+	// Database is what runs on the data nodes.
+	Database Database `yaml:"database" json:"database" jsonschema:"required"`
+	// Workload is what the client asks for.
+	Workload Workload `yaml:"workload" json:"workload" jsonschema:"required"`
+	// Scale is the latency scaling factor: every latency of the topology times this.
+	Scale float64 `yaml:"scale" json:"scale" jsonschema:"default=1,minimum=0,maximum=1000"`
+	// SetupScale is the scale while the cluster forms and the table is loaded. 0 is no
+	// distance at all, so that setting up is quick; the measurement is always at scale.
+	SetupScale float64 `yaml:"setup_scale" json:"setup_scale" jsonschema:"default=0,minimum=0,maximum=1000"`
+	// Engine emulates the links; auto takes netem where the kernel has it, else userspace.
+	Engine string `yaml:"engine" json:"engine" jsonschema:"default=auto,enum=auto,enum=netem,enum=userspace"`
+	// Drift is how the links change while a trial measures.
+	Drift *Drift `yaml:"drift" json:"drift,omitempty"`
+	// Warmup runs the workload before the measurement; it is shown, but not counted.
+	Warmup unit.Duration `yaml:"warmup" json:"warmup" jsonschema:"default=2s"`
+	// Stop ends a trial at whichever of its limits is reached first.
+	Stop Stop `yaml:"stop" json:"stop"`
+	// Matrix lists what varies: each key is a path in this file (scale, workload.threads),
+	// each value a list. Every combination is a cell.
+	Matrix Matrix `yaml:"matrix" json:"matrix,omitempty"`
+	// Repetitions is how often every cell runs.
+	Repetitions int `yaml:"repetitions" json:"repetitions" jsonschema:"default=1,minimum=1,maximum=1000"`
+	// Seed fixes every random choice, the order of the trials among them.
+	Seed uint64 `yaml:"seed" json:"seed" jsonschema:"default=1"`
+	// Fidelity is what a trial may deviate from what was asked and still be valid.
+	Fidelity Fidelity `yaml:"fidelity" json:"fidelity"`
+	// Fast is what --fast changes, with the paths and values of --set. A smoke run must
+	// still touch every part of the experiment.
+	Fast Settings `yaml:"fast" json:"fast,omitempty"`
+
+	origin *origin
+}
+
+// Client is the node that the load driver runs on.
+type Client struct {
+	// Site is where it stands; the first site where it is left out. Its links are those
+	// of that site, and to the site's own nodes they are the topology's site_rtt.
+	Site string `yaml:"site" json:"site"`
+	// CPU is a quota in cores; 0 is no limit.
+	CPU float64 `yaml:"cpu" json:"cpu,omitempty" jsonschema:"minimum=0"`
+	// Memory is a limit; 0 is none.
+	Memory unit.Bytes `yaml:"memory" json:"memory,omitempty"`
+}
+
+// Shorthand: "client: Singapore" is "client: {site: Singapore}".
+func (Client) Shorthand() string { return "site" }
+
+// Database is the database under test.
+type Database struct {
+	// Name of the database.
+	Name string `yaml:"name" json:"name" jsonschema:"required,example=redis"`
+	// Count is how many of the topology's data nodes carry it, the first ones; 0 is all.
+	Count int `yaml:"count" json:"count,omitempty" jsonschema:"minimum=0"`
+	// Nodes names the data nodes that carry it, in place of count.
+	Nodes []string `yaml:"nodes" json:"nodes,omitempty"`
+	// Options are the database's own settings; its page lists them.
+	Options map[string]any `yaml:"options" json:"options,omitempty"`
+}
+
+// Shorthand: "database: redis" is "database: {name: redis}".
+func (Database) Shorthand() string { return "name" }
+
+// Workload is what is asked of the database and how fast.
+type Workload struct {
+	// Name is one of YCSB's workloads.
+	Name string `yaml:"name" json:"name,omitempty" jsonschema:"enum=a,enum=b,enum=c,enum=d,enum=e,enum=f"`
+	// File is a YCSB property file (relative to this file), in place of name.
+	File string `yaml:"file" json:"file,omitempty"`
+	// Records is how many the table holds when the measurement begins.
+	Records int64 `yaml:"records" json:"records" jsonschema:"default=1000,minimum=1"`
+	// Threads is how many operations are under way at once in a closed loop, and how many
+	// connections there are.
+	Threads int `yaml:"threads" json:"threads" jsonschema:"default=16,minimum=1,maximum=100000"`
+	// Target is how many operations a second are asked for; 0 is as many as it can.
+	Target float64 `yaml:"target" json:"target,omitempty" jsonschema:"minimum=0"`
+	// Arrival says when operations are sent. closed: a thread sends its next one when the
+	// last is done. constant and poisson: an open loop at the target, evenly spaced or
+	// at random, whatever the database does.
+	Arrival string `yaml:"arrival" json:"arrival" jsonschema:"default=closed,enum=closed,enum=constant,enum=poisson"`
+	// Stall is what a client with a target does about operations that were due while it was
+	// held up: catchup sends them all, skip leaves them out and counts them as dropped.
+	Stall string `yaml:"stall" json:"stall" jsonschema:"default=catchup,enum=catchup,enum=skip"`
+	// InFlight bounds the operations under way in an open loop; beyond it they are
+	// dropped. 0 is ten times threads.
+	InFlight int `yaml:"in_flight" json:"in_flight,omitempty" jsonschema:"minimum=0"`
+	// Timeout is how long an operation may take before its outcome is unknown.
+	Timeout unit.Duration `yaml:"timeout" json:"timeout" jsonschema:"default=10s"`
+	// Properties are YCSB's own (readproportion, fieldlength, requestdistribution ...);
+	// they win over those of name or file.
+	Properties map[string]string `yaml:"properties" json:"properties,omitempty"`
+}
+
+// Shorthand: "workload: a" is "workload: {name: a}".
+func (Workload) Shorthand() string { return "name" }
+
+// Stop holds the limits of a trial's measurement. Where neither operations nor time is
+// given, time is 30s.
+type Stop struct {
+	// Operations ends it after so many.
+	Operations int64 `yaml:"operations" json:"operations,omitempty" jsonschema:"minimum=1"`
+	// Time ends it after so long.
+	Time unit.Duration `yaml:"time" json:"time,omitempty"`
+	// Confidence ends it as soon as the half-width of the 95 % confidence interval of the
+	// goodput is narrower than this share of its mean (batch means; see fidelity.md).
+	Confidence unit.Fraction `yaml:"confidence" json:"confidence,omitempty"`
+	// MinTime is the shortest measurement that confidence may end.
+	MinTime unit.Duration `yaml:"min_time" json:"min_time" jsonschema:"default=5s"`
+}
+
+// Fidelity holds the limits beyond which a trial is suspect (see fidelity.md).
+type Fidelity struct {
+	// RTTError is the largest |measured - set| of the median round trip of any link.
+	RTTError unit.Duration `yaml:"rtt_error" json:"rtt_error" jsonschema:"default=0.5ms"`
+	// BandwidthError is the largest relative error of the bandwidth of any link.
+	BandwidthError unit.Fraction `yaml:"bandwidth_error" json:"bandwidth_error" jsonschema:"default=5%"`
+	// EmulatorLate is how late the emulator may hand packets over, 99th percentile.
+	EmulatorLate unit.Duration `yaml:"emulator_late" json:"emulator_late" jsonschema:"default=1ms"`
+	// ClientLate is how late the driver may send operations, 99th percentile.
+	ClientLate unit.Duration `yaml:"client_late" json:"client_late" jsonschema:"default=5ms"`
+	// ClientCPU is the share of the cores it may use that the driver may really use.
+	ClientCPU unit.Fraction `yaml:"client_cpu" json:"client_cpu" jsonschema:"default=90%"`
+	// HostCPU is how busy the machine may be on average.
+	HostCPU unit.Fraction `yaml:"host_cpu" json:"host_cpu" jsonschema:"default=95%"`
+	// Steal is the share of CPU time that the hypervisor may take for others.
+	Steal unit.Fraction `yaml:"steal" json:"steal" jsonschema:"default=5%"`
+}
+
+// Matrix is the axes in the order of the file.
+type Matrix []Axis
+
+// Axis is one parameter that varies.
+type Axis struct {
+	// Path is where in the file the values go: "scale", "workload.threads".
+	Path string `json:"path"`
+	// Values are scalars, or mappings where the path is one ("workload").
+	Values []any `json:"values"`
+}
+
+// Settings are paths with the values to put there, in the order of the file.
+type Settings []Setting
+
+// Setting is one path and its value.
+type Setting struct {
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
