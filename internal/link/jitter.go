@@ -1,0 +1,62 @@
+package link
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// JitterReach is the largest value of a jitter table, in standard deviations: what
+// netem's tables, 16-bit numbers in units of 1/8192, can hold.
+const JitterReach = 32767.0 / 8192
+
+// paretoShape is the shape of iproute2's pareto tables.
+const paretoShape = 3.0
+
+// Table tabulates d for drawing jitter: n values at the middles of n equal steps of
+// cumulative probability, to be picked uniformly and multiplied by Quality.Jitter.
+// They have mean 0 and standard deviation 1 (Uniform: half-width 1) and stay within
+// JitterReach on both sides. The shapes are those of iproute2's tables: pareto has
+// shape 3, paretonormal is a quarter normal and three quarters pareto, quantile by
+// quantile.
+func (d Distribution) Table(n int) []float64 {
+	table := make([]float64, n)
+	for i := range table {
+		table[i] = d.quantile((float64(i) + 0.5) / float64(n))
+	}
+	if d == Uniform {
+		return table
+	}
+	// Cutting the tail moves mean and deviation, putting them right moves the
+	// tail: a few rounds settle both.
+	for range 50 {
+		mean, deviation := stat.PopMeanStdDev(table, nil)
+		for i, x := range table {
+			table[i] = max(-JitterReach, min(JitterReach, (x-mean)/deviation))
+		}
+	}
+	return table
+}
+
+func (d Distribution) quantile(p float64) float64 {
+	switch d {
+	case Uniform:
+		return 2*p - 1
+	case Pareto:
+		return pareto(p)
+	case ParetoNormal:
+		return normal(p)/4 + 3*pareto(p)/4
+	default:
+		return normal(p)
+	}
+}
+
+func normal(p float64) float64 { return math.Sqrt2 * math.Erfinv(2*p-1) }
+
+// pareto has mean 0 and standard deviation 1: the minimum of the plain distribution
+// is 1, its mean a/(a-1), its variance a/((a-1)²(a-2)).
+func pareto(p float64) float64 {
+	const a = paretoShape
+	x := math.Pow(1-p, -1/a)
+	return (x - a/(a-1)) / math.Sqrt(a/((a-1)*(a-1)*(a-2)))
+}
