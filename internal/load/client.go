@@ -6,14 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"skerry/internal/ycsb"
 )
 
-// Field is one named value of a record. Values are valid until the next call on the
-// client that returned them.
-type Field struct {
-	Name  string
-	Value []byte
-}
+// Field is one named value of a record. Values that a client returns are valid until
+// the next call on it; values that it is given are valid until its method returns.
+type Field = ycsb.Field
 
 // Client is one worker's connection to a database. A worker calls it from one
 // goroutine, one operation at a time. The context's deadline bounds the operation.

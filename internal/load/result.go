@@ -1,0 +1,141 @@
+package load
+
+import "time"
+
+// Counts are operations by what became of them.
+type Counts struct {
+	OK      int64 `json:"ok"`
+	Failed  int64 `json:"failed"`
+	Unknown int64 `json:"unknown"`
+	Dropped int64 `json:"dropped"`
+}
+
+// Ended is how many operations ended, however.
+func (c Counts) Ended() int64 { return c.OK + c.Failed + c.Unknown }
+
+// Add adds o.
+func (c *Counts) Add(o Counts) {
+	c.OK += o.OK
+	c.Failed += o.Failed
+	c.Unknown += o.Unknown
+	c.Dropped += o.Dropped
+}
+
+// Latency has both clocks: Service is from sent to done, Response from when the
+// operation was meant to be sent to done.
+type Latency struct {
+	Service  Histogram `json:"service"`
+	Response Histogram `json:"response"`
+}
+
+// Merge adds o.
+func (l *Latency) Merge(o Latency) {
+	l.Service.Merge(o.Service)
+	l.Response.Merge(o.Response)
+}
+
+// Operation is one kind of operation. READ and UPDATE include those inside of
+// READ-MODIFY-WRITE; such an UPDATE is meant to be sent when its READ has ended.
+// VERIFY appears with data integrity: the time the check took.
+type Operation struct {
+	Counts
+	Latency       Latency `json:"latency"`        // of those that ended ok
+	FailedLatency Latency `json:"failed_latency"` // of those that failed or are unknown
+	// Returns counts them by YCSB's status names: OK, NOT_FOUND, TIMEOUT ...
+	Returns map[string]int64 `json:"returns"`
+}
+
+// ErrorCount counts operations that did not end ok.
+type ErrorCount struct {
+	Operation string  `json:"operation"`
+	Outcome   Outcome `json:"outcome"`
+	Class     string  `json:"class"`
+	Node      string  `json:"node,omitempty"`
+	Count     int64   `json:"count"`
+	Example   string  `json:"example,omitempty"`
+}
+
+// Totals is what was counted in some time: in one interval, or in the whole
+// measurement. Counts and Latency take a read-modify-write as one operation;
+// Operations has its parts too.
+type Totals struct {
+	Counts
+	// Retries that the driver (load phase) and the clients made, never counted as
+	// operations of their own.
+	Retries    int64                 `json:"retries"`
+	Latency    Latency               `json:"latency"` // of operations that ended ok
+	Operations map[string]*Operation `json:"operations"`
+	Errors     []ErrorCount          `json:"errors,omitempty"`
+	// Late is how late the driver sent operations that it was free to send, and
+	// where nothing is due at a time of its own, how late it woke up for a probe.
+	Late Histogram `json:"late"`
+	// CPU time that the driver's process used.
+	CPU time.Duration `json:"cpu_ns"`
+}
+
+// Interval is one second of a drive.
+type Interval struct {
+	// T is seconds since the measurement began: negative in warm-up, 0 the first.
+	// Operations that drain the warm-up belong to -1.
+	T      int64         `json:"t"`
+	Start  time.Time     `json:"start"`
+	Length time.Duration `json:"length_ns"` // the last one is shorter
+	// InFlight operations when it ended.
+	InFlight int64 `json:"in_flight"`
+	Totals
+}
+
+// Cores is the driver's CPU use.
+func (i Interval) Cores() float64 { return ratio(i.CPU.Seconds(), i.Length.Seconds()) }
+
+// Result is a drive that has ended.
+type Result struct {
+	// Spec is what was driven, defaults filled in.
+	Spec Spec `json:"spec"`
+	// Started is when the measurement began, Duration how long it took until the
+	// last operation had ended; Warmup and its draining came before.
+	Started  time.Time     `json:"started"`
+	Duration time.Duration `json:"duration_ns"`
+	Warmup   time.Duration `json:"warmup_ns"`
+	// Stopped says what ended it.
+	Stopped string `json:"stopped"`
+	Totals
+	// Stuck operations outlived their timeout and the grace after it and were
+	// counted as unknown; their goroutines were left behind.
+	Stuck int64 `json:"stuck,omitempty"`
+	// Unacknowledged keys of a load phase; UnacknowledgedKeys lists the first.
+	Unacknowledged     int64    `json:"unacknowledged,omitempty"`
+	UnacknowledgedKeys []string `json:"unacknowledged_keys,omitempty"`
+	// Cores that the driver could use, and Warnings for a reader: that the client
+	// was the limit.
+	Cores    int      `json:"cores"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// What ends a drive.
+const (
+	StoppedOperations = "operations"
+	StoppedDuration   = "time"
+	StoppedAsked      = "stopped" // the context ended or Stop was called
+	StoppedGaveUp     = "gave up" // a load phase without progress
+)
+
+// Throughput is operations that ended, a second; Goodput those that ended ok.
+func (r Result) Throughput() float64 {
+	return ratio(float64(r.Ended()), r.Duration.Seconds())
+}
+
+// Goodput is operations that ended ok, a second.
+func (r Result) Goodput() float64 {
+	return ratio(float64(r.OK), r.Duration.Seconds())
+}
+
+// ClientCPU is the driver's CPU use over the measurement, in cores.
+func (r Result) ClientCPU() float64 { return ratio(r.CPU.Seconds(), r.Duration.Seconds()) }
+
+func ratio(a, b float64) float64 {
+	if b <= 0 {
+		return 0
+	}
+	return a / b
+}

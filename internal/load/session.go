@@ -1,0 +1,220 @@
+package load
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"skerry/internal/host"
+)
+
+// AgentSpec is what a driver in a process of its own is started with.
+type AgentSpec struct {
+	Database   string            `json:"database"`
+	Properties map[string]string `json:"properties"` // for the database's client
+	Spec       Spec              `json:"spec"`
+}
+
+// message is one line of an agent's output: exactly one member is set.
+type message struct {
+	Interval *Interval `json:"interval,omitempty"`
+	Result   *Result   `json:"result,omitempty"`
+	Error    *failure  `json:"error,omitempty"` // beside Result for a load that is incomplete
+}
+
+type failure struct {
+	Text   string  `json:"text"`
+	Kind   string  `json:"kind,omitempty"`
+	Result *Result `json:"result,omitempty"`
+}
+
+// Kinds of failure that survive the way through a pipe.
+const (
+	kindSpec       = "spec"
+	kindIncomplete = "incomplete"
+)
+
+// ErrAgent is a driver that ended without a result.
+var ErrAgent = errors.New("the load driver died")
+
+const (
+	stopWord = "stop"
+	// sessionBuffer is how many intervals (seconds) a session keeps for a reader
+	// that is late before the driver has to wait for it.
+	sessionBuffer = 1024
+	// agentGrace is what an agent gets beyond its operations' timeout to end.
+	agentGrace = 5 * time.Second
+)
+
+// Session is a driver at work in a process of its own.
+type Session struct {
+	process   host.Process
+	intervals chan Interval
+	timeout   time.Duration
+
+	mu    sync.Mutex
+	stdin *os.File // nil when closed
+
+	done   chan struct{} // closed when result and err are final
+	result Result
+	err    error
+}
+
+// StartAgent starts exe ("agent load") on a node and gives it its spec. The end of ctx
+// ends the session as Stop does, and kills a driver that does not follow.
+func StartAgent(ctx context.Context, node host.Host, exe string, spec AgentSpec) (*Session, error) {
+	if err := spec.Spec.Validate(); err != nil {
+		return nil, err
+	}
+	line, err := json.Marshal(spec)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the load driver's spec: %w", err)
+	}
+	// Pipes of the kernel, not of this process: a driver whose parent was killed
+	// sees its stdin close.
+	childIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	out, childOut, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, childIn.Close(), in.Close())
+	}
+	process, err := node.Start(ctx, host.Command{
+		Name: "load", Path: exe, Args: []string{"agent", "load"},
+		Stdin: childIn, Stdout: childOut, Log: filepath.Join(node.Dir(), "load.log"),
+	})
+	childIn.Close()
+	childOut.Close()
+	if err != nil {
+		in.Close()
+		out.Close()
+		return nil, fmt.Errorf("starting the load driver on %s: %w", node.Name(), err)
+	}
+	s := &Session{
+		process: process, stdin: in, timeout: spec.Spec.withDefaults().Timeout,
+		intervals: make(chan Interval, sessionBuffer), done: make(chan struct{}),
+	}
+	if _, err := in.Write(append(line, '\n')); err != nil {
+		out.Close()
+		return nil, errors.Join(fmt.Errorf("%w: %w%s", ErrAgent, err, s.lastWords()), process.Kill())
+	}
+	go s.read(ctx, out)
+	return s, nil
+}
+
+// Intervals delivers one interval a second and is closed at the end.
+func (s *Session) Intervals() <-chan Interval { return s.intervals }
+
+// Stop tells the driver to end early. Wait has the result.
+func (s *Session) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stdin != nil {
+		// A driver that has ended already does not read this: no error of ours.
+		_, _ = io.WriteString(s.stdin, stopWord+"\n")
+	}
+}
+
+// Wait returns when the driver has ended. Its errors are those of Run, and ErrAgent
+// with the last lines of its log.
+func (s *Session) Wait() (Result, error) {
+	<-s.done
+	return s.result, s.err
+}
+
+// read owns the agent's output until it ends.
+func (s *Session) read(ctx context.Context, out io.ReadCloser) {
+	defer close(s.done)
+	defer close(s.intervals)
+	defer out.Close()
+
+	ended := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() { s.watch(ctx, ended) })
+
+	final, err := s.consume(out)
+	close(ended)
+	watch.Wait()
+
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), agentGrace)
+	defer cancel()
+	stopErr := s.process.Stop(stop, agentGrace)
+	switch {
+	case final == nil:
+		s.err = fmt.Errorf("%w: %w%s", ErrAgent, errors.Join(err, s.process.Err(), stopErr), s.lastWords())
+	case final.Result != nil:
+		s.result = *final.Result
+	default:
+		s.err = final.Error.err()
+		if final.Error.Result != nil {
+			s.result = *final.Error.Result
+		}
+	}
+}
+
+// consume delivers intervals until the final message.
+func (s *Session) consume(out io.Reader) (*message, error) {
+	d := json.NewDecoder(bufio.NewReaderSize(out, 1<<16))
+	for {
+		var m message
+		if err := d.Decode(&m); err != nil {
+			return nil, err
+		}
+		if m.Interval == nil {
+			return &m, nil
+		}
+		s.intervals <- *m.Interval
+	}
+}
+
+// watch ends the agent when ctx ends.
+func (s *Session) watch(ctx context.Context, ended <-chan struct{}) {
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	s.stdin.Close()
+	s.stdin = nil
+	s.mu.Unlock()
+	select {
+	case <-ended:
+	case <-time.After(s.timeout + agentGrace):
+		_ = s.process.Kill() // consume then meets the end of its output
+	}
+}
+
+func (s *Session) lastWords() string {
+	if t := strings.TrimSpace(s.process.Tail(10)); t != "" {
+		return "; its last words:\n" + t
+	}
+	return ""
+}
+
+func (f *failure) err() error {
+	switch f.Kind {
+	case kindSpec:
+		return remote{f.Text, ErrSpec}
+	case kindIncomplete:
+		return remote{f.Text, ErrIncomplete}
+	}
+	return errors.New(f.Text)
+}
+
+// remote is an error that was told by another process.
+type remote struct {
+	text string
+	is   error
+}
+
+func (r remote) Error() string { return r.text }
+func (r remote) Unwrap() error { return r.is }

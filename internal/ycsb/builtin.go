@@ -1,0 +1,24 @@
+package ycsb
+
+import (
+	"embed"
+	"strings"
+)
+
+//go:embed workloads
+var workloads embed.FS
+
+// Names are the built-in workloads, YCSB's core workloads.
+func Names() []string { return []string{"a", "b", "c", "d", "e", "f"} }
+
+// Builtin returns the properties of a core workload, by "a" or "workloada" in any case.
+func Builtin(name string) (Properties, bool) {
+	letter := strings.TrimPrefix(strings.ToLower(name), "workload")
+	f, err := workloads.Open("workloads/workload" + letter)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	p, err := ReadProperties(f)
+	return p, err == nil
+}
