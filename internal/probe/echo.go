@@ -1,0 +1,118 @@
+package probe
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	icmpEcho      = 8
+	icmpEchoReply = 0
+	icmpHeader    = 8
+	// echoPayload makes an echo packet 84 bytes of IP, as ping's.
+	echoPayload = 56
+	// icmpFilter is ICMP_FILTER of SOL_RAW: a mask of the types to leave out.
+	icmpFilter = 1
+)
+
+// echoSocket sends echo requests from one namespace and reads the replies. It is a
+// raw socket, or a ping socket where raw ones are refused and net.ipv4.ping_group_range
+// lets the process.
+type echoSocket struct {
+	fd    int
+	nonce uint64
+	buf   [2048]byte
+	oob   [controlSize]byte
+}
+
+// ticket identifies a probe; it travels in the payload and comes back with the
+// reply and with the kernel's copy of the request.
+type ticket struct{ pair, seq uint32 }
+
+func openEcho(from Inside, nonce uint64) (*echoSocket, error) {
+	s := &echoSocket{fd: -1, nonce: nonce}
+	err := from.Do(func() (err error) {
+		const flags = unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC
+		s.fd, err = unix.Socket(unix.AF_INET, unix.SOCK_RAW|flags, unix.IPPROTO_ICMP)
+		if err == nil {
+			return unix.SetsockoptInt(s.fd, unix.SOL_RAW, icmpFilter, ^(1 << icmpEchoReply))
+		}
+		if errors.Is(err, unix.EPERM) {
+			s.fd, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|flags, unix.IPPROTO_ICMP)
+		}
+		return err
+	})
+	if err == nil {
+		// SCHED is taken before the queueing discipline: that is where netem delays.
+		err = stampPackets(s.fd, unix.SOF_TIMESTAMPING_TX_SCHED)
+	}
+	if err == nil {
+		err = growBuffers(s.fd, 1<<20)
+	}
+	if err != nil {
+		s.close()
+		return nil, fmt.Errorf("opening an ICMP socket at %s: %w", from.Addr(), err)
+	}
+	return s, nil
+}
+
+func (s *echoSocket) close() {
+	if s.fd >= 0 {
+		unix.Close(s.fd)
+	}
+}
+
+// send returns the time, in ns of CLOCK_REALTIME, at which it handed the request over.
+func (s *echoSocket) send(to netip.Addr, t ticket) (int64, error) {
+	var p [icmpHeader + echoPayload]byte
+	p[0] = icmpEcho
+	binary.BigEndian.PutUint16(p[4:], uint16(s.nonce))
+	binary.BigEndian.PutUint16(p[6:], uint16(t.seq))
+	binary.BigEndian.PutUint64(p[icmpHeader:], s.nonce)
+	binary.BigEndian.PutUint32(p[icmpHeader+8:], t.pair)
+	binary.BigEndian.PutUint32(p[icmpHeader+12:], t.seq)
+	binary.BigEndian.PutUint16(p[2:], checksum(p[:]))
+	at := time.Now().UnixNano()
+	return at, unix.Sendto(s.fd, p[:], 0, &unix.SockaddrInet4{Addr: to.As4()})
+}
+
+// receive reads one packet: a reply, or with flags MSG_ERRQUEUE the kernel's copy of
+// a request. ok is false for packets of others; the error is EAGAIN when none is left.
+func (s *echoSocket) receive(flags int) (t ticket, at int64, ok bool, err error) {
+	n, oobn, _, _, err := unix.Recvmsg(s.fd, s.buf[:], s.oob[:], flags)
+	if err != nil {
+		return t, 0, false, err
+	}
+	// What precedes the payload depends on the socket and, for copies of requests,
+	// on the device; the payload is always the last part.
+	if n < echoPayload {
+		return t, 0, false, nil
+	}
+	p := s.buf[n-echoPayload : n]
+	if binary.BigEndian.Uint64(p) != s.nonce {
+		return t, 0, false, nil
+	}
+	t = ticket{pair: binary.BigEndian.Uint32(p[8:]), seq: binary.BigEndian.Uint32(p[12:])}
+	at = parseControl(s.oob[:oobn]).stamp
+	if at == 0 {
+		at = time.Now().UnixNano()
+	}
+	return t, at, true, nil
+}
+
+// checksum is that of RFC 1071 over an even number of bytes.
+func checksum(p []byte) uint16 {
+	var sum uint32
+	for i := 0; i < len(p); i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(p[i:]))
+	}
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	return ^uint16(sum)
+}

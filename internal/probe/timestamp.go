@@ -1,0 +1,67 @@
+package probe
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// control is what the kernel says about a packet beside its data.
+type control struct {
+	stamp int64  // ns of CLOCK_REALTIME at which the kernel saw the packet; 0 when unknown
+	drops uint32 // packets the full socket buffer had cost when this one was queued
+}
+
+// controlSize is room for both messages and an IP_RECVERR one.
+const controlSize = 256
+
+// stampPackets asks for timestamps of packets received and, as extra flags say, sent.
+func stampPackets(fd, extra int) error {
+	flags := unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE | extra
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, flags); err != nil {
+		return fmt.Errorf("asking for packet timestamps: %w", err)
+	}
+	return nil
+}
+
+func parseControl(oob []byte) control {
+	var c control
+	for len(oob) >= unix.SizeofCmsghdr {
+		header, data, rest, err := unix.ParseOneSocketControlMessage(oob)
+		if err != nil {
+			break
+		}
+		oob = rest
+		if header.Level != unix.SOL_SOCKET {
+			continue
+		}
+		switch {
+		case header.Type == unix.SO_TIMESTAMPING && len(data) >= 16:
+			// struct scm_timestamping: three timespecs, the first is the software one.
+			sec := int64(binary.NativeEndian.Uint64(data))
+			nsec := int64(binary.NativeEndian.Uint64(data[8:]))
+			c.stamp = sec*1e9 + nsec
+		case header.Type == unix.SO_RXQ_OVFL && len(data) >= 4:
+			c.drops = binary.NativeEndian.Uint32(data)
+		}
+	}
+	return c
+}
+
+// growBuffers makes a socket's buffers hold size bytes of packets, as far as the
+// process may: beyond the system's limit only with CAP_NET_ADMIN.
+func growBuffers(fd, size int) error {
+	for _, option := range [][2]int{
+		{unix.SO_RCVBUFFORCE, unix.SO_RCVBUF},
+		{unix.SO_SNDBUFFORCE, unix.SO_SNDBUF},
+	} {
+		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, option[0], size) == nil {
+			continue
+		}
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, option[1], size); err != nil {
+			return fmt.Errorf("growing a socket's buffers: %w", err)
+		}
+	}
+	return nil
+}
