@@ -130,10 +130,14 @@ type Fidelity struct {
 // LinkFidelity compares one link with what was asked of it. Measurement is made
 // before the workload starts, so that it sees the emulator and not the queue.
 type LinkFidelity struct {
-	ID         string  `json:"id"`
-	From       string  `json:"from"`
-	To         string  `json:"to"`
-	SetRTTMS   float64 `json:"set_rtt_ms"`
+	ID       string  `json:"id"`
+	From     string  `json:"from"`
+	To       string  `json:"to"`
+	SetRTTMS float64 `json:"set_rtt_ms"`
+	// SetJitterMS is the jitter of both directions together: what the median may stray by.
+	SetJitterMS float64 `json:"set_jitter_ms,omitempty"`
+	// Answered says whether any echo came back; without one the figures are 0.
+	Answered   bool    `json:"answered"`
 	RTTMS      float64 `json:"rtt_ms"` // median
 	RTTP99MS   float64 `json:"rtt_p99_ms"`
 	RTTErrorMS float64 `json:"rtt_error_ms"` // median - set
