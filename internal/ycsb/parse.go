@@ -102,6 +102,7 @@ func Parse(p Properties) (w Workload, warnings []string, err error) {
 		Fields:         int(r.integer("fieldcount", 10, 1, 10_000)),
 		FieldPrefix:    r.text("fieldnameprefix", "field"),
 		ReadAllFields:  r.boolean("readallfields", true),
+		ReadByName:     r.boolean("readallfieldsbyname", false),
 		WriteAllFields: r.boolean("writeallfields", false),
 		DataIntegrity:  r.boolean("dataintegrity", false),
 		ZeroPadding:    int(r.integer("zeropadding", 1, 0, 100)),

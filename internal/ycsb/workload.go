@@ -6,7 +6,7 @@
 // comments here say what is done instead.
 package ycsb
 
-import "slices"
+import "strconv"
 
 // Workload is a core workload as its properties describe it: plain data, complete,
 // with YCSB's defaults filled in. Parse makes one.
@@ -19,11 +19,14 @@ type Workload struct {
 	InsertStart int64 `json:"insert_start"`
 	InsertCount int64 `json:"insert_count"`
 
-	Fields         int    `json:"fields"`
-	FieldPrefix    string `json:"field_prefix"`
-	FieldLength    Length `json:"field_length"` // in bytes
-	ReadAllFields  bool   `json:"read_all_fields"`
-	WriteAllFields bool   `json:"write_all_fields"`
+	Fields        int    `json:"fields"`
+	FieldPrefix   string `json:"field_prefix"`
+	FieldLength   Length `json:"field_length"` // in bytes
+	ReadAllFields bool   `json:"read_all_fields"`
+	// ReadByName asks for all fields by their names, where ReadAllFields asks for a
+	// record as it is.
+	ReadByName     bool `json:"read_by_name"`
+	WriteAllFields bool `json:"write_all_fields"`
 	// DataIntegrity derives values from key and field, so that reads can be verified.
 	DataIntegrity bool `json:"data_integrity"`
 
@@ -137,7 +140,13 @@ func (w *Workload) Uses(k Kind) bool {
 func (w *Workload) FieldNames() []string {
 	names := make([]string, w.Fields)
 	for i := range names {
-		names[i] = w.FieldPrefix + itoa(i)
+		names[i] = w.FieldPrefix + strconv.Itoa(i)
 	}
-	return slices.Clip(names)
+	return names
+}
+
+// Field is one named value of a record.
+type Field struct {
+	Name  string
+	Value []byte
 }

@@ -1,0 +1,91 @@
+package ycsb
+
+import (
+	"math"
+	"sync/atomic"
+)
+
+// chooser draws key numbers for one worker.
+type chooser struct {
+	kind       string
+	low, count int64 // the records chosen from, without those that the run inserts
+	inserts    *Inserts
+	sequence   *atomic.Int64 // shared by all workers
+
+	scrambled Scrambled
+	zipf      Zipf
+	hot       int64 // records of the hot set
+	hotShare  float64
+	decay     float64 // of the exponential, per record
+}
+
+func newChooser(w *Workload, inserts *Inserts, sequence *atomic.Int64) chooser {
+	c := chooser{kind: w.Requests.Distribution, low: w.InsertStart, count: w.InsertCount, inserts: inserts, sequence: sequence}
+	switch c.kind {
+	case Zipfian:
+		c.scrambled = NewScrambled(w.scrambledItems())
+	case ZipfianTrue:
+		c.zipf = NewZipf(c.count)
+	case Latest:
+		c.zipf = NewZipf(max(1, inserts.Last()))
+	case Hotspot:
+		c.hot = int64(float64(c.count) * w.Requests.HotData)
+		c.hotShare = w.Requests.HotOperations
+		switch c.hot { // a set that is empty cannot be drawn from
+		case 0:
+			c.hotShare = 0
+		case c.count:
+			c.hotShare = 1
+		}
+	case Exponential:
+		c.decay = -math.Log(1-w.Requests.Percentile/100) / (float64(w.RecordCount) * w.Requests.Fraction)
+	}
+	return c
+}
+
+// scrambledItems is the number of items that YCSB's scrambled zipfian is over: the
+// records, those that the run is expected to insert, twice, so that the hash does not
+// move when it grows, and one more, since YCSB gives the end of the range, which it
+// takes as included. What is not inserted yet is drawn again.
+func (w *Workload) scrambledItems() int64 {
+	share := 0.0
+	if t := w.Mix.Total(); t > 0 {
+		share = w.Mix.Insert
+	}
+	return w.InsertCount + int64(float64(w.OperationCount)*share*2) + 1
+}
+
+// draw chooses a record that is there.
+func (c *chooser) draw(r *Rand) int64 {
+	for {
+		if n := c.once(r); n >= 0 && c.inserts.Readable(n) {
+			return n
+		}
+	}
+}
+
+func (c *chooser) once(r *Rand) int64 {
+	switch c.kind {
+	case Zipfian:
+		return c.low + c.scrambled.Draw(r.Float64())
+	case ZipfianTrue:
+		return c.low + c.zipf.Rank(r.Float64())
+	case Latest:
+		last := c.inserts.Last()
+		if last > c.zipf.items {
+			c.zipf.grow(last)
+		}
+		return last - c.zipf.Rank(r.Float64())
+	case Hotspot:
+		if r.Float64() < c.hotShare {
+			return c.low + r.Int64N(c.hot)
+		}
+		return c.low + c.hot + r.Int64N(c.count-c.hot)
+	case Exponential:
+		// 1-u is in (0, 1]: its logarithm is finite.
+		return c.inserts.Last() - int64(-math.Log(1-r.Float64())/c.decay)
+	case Sequential:
+		return c.low + (c.sequence.Add(1)-1)%c.count
+	}
+	return c.low + r.Int64N(c.count)
+}

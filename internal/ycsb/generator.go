@@ -1,0 +1,156 @@
+package ycsb
+
+import "sync/atomic"
+
+// Source is a workload being driven: what its workers share.
+type Source struct {
+	w        *Workload
+	seed     uint64
+	inserts  *Inserts
+	sequence atomic.Int64
+}
+
+// NewSource begins a workload. One seed gives the same operations again.
+func NewSource(w Workload, seed uint64) *Source {
+	return &Source{w: &w, seed: seed, inserts: NewInserts(w.RecordCount)}
+}
+
+// Inserts numbers the records that the workload inserts.
+func (s *Source) Inserts() *Inserts { return s.inserts }
+
+// Op is one operation. All in it but Key is valid until its generator's next operation.
+type Op struct {
+	Kind   Kind
+	Number int64 // of the record
+	Key    string
+	Fields []string // to read; nil for all
+	Values []Field  // to write
+	Length int      // of a scan, in records
+}
+
+// Generator makes a worker's operations.
+type Generator struct {
+	source *Source
+	w      *Workload
+	keys   chooser
+	arena  keyArena
+	names  []string
+
+	// Cumulated shares of the mix: below the first it is a read, and so on.
+	mix    [Kinds]float64
+	field  lengths
+	scan   lengths
+	values []Field
+	buffer []byte // that values lie in
+	// scratch holds an expected value.
+	scratch []byte
+	op      Op
+}
+
+// NewGenerator makes a generator for one worker.
+func (s *Source) NewGenerator() *Generator {
+	g := &Generator{
+		source: s, w: s.w, keys: newChooser(s.w, s.inserts, &s.sequence), names: s.w.FieldNames(),
+		field: newLengths(s.w.FieldLength), scan: newLengths(s.w.ScanLength),
+	}
+	m := s.w.Mix
+	sum := 0.0
+	for k, weight := range [Kinds]float64{m.Read, m.Update, m.Insert, m.Scan, m.ReadModifyWrite} {
+		sum += weight / m.Total()
+		g.mix[k] = sum
+	}
+	g.values = make([]Field, s.w.Fields)
+	return g
+}
+
+// Next makes the workload's n-th operation.
+func (g *Generator) Next(n uint64) *Op {
+	r := NewRand(g.source.seed, n)
+	g.op = Op{Kind: g.kind(r.Float64())}
+	if g.op.Kind == Insert {
+		g.write(&r, g.source.inserts.Next(), true)
+		return &g.op
+	}
+	g.op.Number = g.keys.draw(&r)
+	g.op.Key = g.arena.key(g.w, g.op.Number)
+	switch g.op.Kind {
+	case Read:
+		g.fields(&r)
+	case Scan:
+		g.fields(&r)
+		g.op.Length = int(g.scan.draw(&r))
+	case ReadModifyWrite:
+		g.fields(&r)
+		g.write(&r, g.op.Number, g.w.WriteAllFields)
+	case Update:
+		g.write(&r, g.op.Number, g.w.WriteAllFields)
+	}
+	return &g.op
+}
+
+// Load makes the n-th insert of the load phase.
+func (g *Generator) Load(n uint64) *Op {
+	r := NewRand(g.source.seed, n)
+	g.op = Op{Kind: Insert}
+	g.write(&r, g.w.InsertStart+int64(n), true)
+	return &g.op
+}
+
+func (g *Generator) kind(u float64) Kind {
+	last := Read
+	for k := Read; k < Kinds; k++ {
+		if u < g.mix[k] {
+			return k
+		}
+		if k > 0 && g.mix[k] > g.mix[k-1] {
+			last = k
+		}
+	}
+	return last // the sum of the shares may be a hair below 1
+}
+
+// fields chooses what to read.
+func (g *Generator) fields(r *Rand) {
+	switch {
+	case !g.w.ReadAllFields:
+		i := r.Int64N(int64(len(g.names)))
+		g.op.Fields = g.names[i : i+1]
+	case g.w.DataIntegrity || g.w.ReadByName:
+		g.op.Fields = g.names
+	}
+}
+
+// write makes new values for all fields or a random one.
+func (g *Generator) write(r *Rand, number int64, all bool) {
+	g.op.Number = number
+	if g.op.Key == "" {
+		g.op.Key = g.arena.key(g.w, number)
+	}
+	names := g.names
+	if !all {
+		i := r.Int64N(int64(len(names)))
+		names = names[i : i+1]
+	}
+	g.buffer = g.buffer[:0]
+	for i, name := range names {
+		size := int(g.field.draw(r))
+		from := len(g.buffer)
+		if g.w.DataIntegrity {
+			g.buffer = appendValue(g.buffer, g.op.Key, name, size)
+		} else {
+			g.buffer = extend(g.buffer, size)
+			r.Text(g.buffer[from:])
+		}
+		// Where the buffer moves, earlier values keep the old one.
+		g.values[i] = Field{name, g.buffer[from:len(g.buffer):len(g.buffer)]}
+	}
+	g.op.Values = g.values[:len(names)]
+}
+
+// extend lengthens b by n bytes of any content.
+func extend(b []byte, n int) []byte {
+	if cap(b)-len(b) < n {
+		b = append(make([]byte, 0, 2*(len(b)+n)), b...)
+	}
+	return b[:len(b)+n]
+}

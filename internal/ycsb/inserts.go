@@ -1,0 +1,71 @@
+package ycsb
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Inserts numbers the records that a run inserts and tells how far they can be read.
+// Numbers are handed out without a gap and come back in any order; Last moves over a
+// number only when all before it came back, so that no request chooses a record that is
+// not there yet. A number whose insert did not succeed becomes a hole: passed over, and
+// never chosen. (YCSB acknowledges it all the same and reads it later, in vain.)
+type Inserts struct {
+	next  atomic.Int64
+	last  atomic.Int64 // the highest number that all have come back up to
+	holes atomic.Int64
+
+	mu      sync.Mutex
+	waiting map[int64]struct{} // came back while an earlier one had not
+	missing map[int64]struct{} // the holes
+}
+
+// NewInserts hands out numbers from first on; those below count as acknowledged.
+func NewInserts(first int64) *Inserts {
+	c := &Inserts{waiting: map[int64]struct{}{}, missing: map[int64]struct{}{}}
+	c.next.Store(first)
+	c.last.Store(first - 1)
+	return c
+}
+
+// Next hands out a number.
+func (c *Inserts) Next() int64 { return c.next.Add(1) - 1 }
+
+// Last is the highest number that requests may choose.
+func (c *Inserts) Last() int64 { return c.last.Load() }
+
+// Done gives a number back: the record is there, or it is not.
+func (c *Inserts) Done(n int64, there bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !there {
+		c.missing[n] = struct{}{}
+		c.holes.Store(int64(len(c.missing)))
+	}
+	last := c.last.Load()
+	if n != last+1 {
+		c.waiting[n] = struct{}{}
+		return
+	}
+	for last = n; ; last++ {
+		if _, ok := c.waiting[last+1]; !ok {
+			break
+		}
+		delete(c.waiting, last+1)
+	}
+	c.last.Store(last)
+}
+
+// Readable tells whether requests may choose a number.
+func (c *Inserts) Readable(n int64) bool {
+	if n > c.last.Load() {
+		return false
+	}
+	if c.holes.Load() == 0 {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, hole := c.missing[n]
+	return !hole
+}

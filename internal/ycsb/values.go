@@ -1,0 +1,102 @@
+package ycsb
+
+import (
+	"bytes"
+	"sort"
+	"strconv"
+)
+
+// lengths draws from a Length.
+type lengths struct {
+	Length
+	zipf       Zipf
+	cumulative []int64 // weights up to and including a bucket
+}
+
+func newLengths(l Length) lengths {
+	s := lengths{Length: l}
+	switch l.Distribution {
+	case Zipfian:
+		s.zipf = NewZipf(l.Max - l.Min + 1)
+	case Histogram:
+		var sum int64
+		for _, n := range l.Buckets {
+			sum += n
+			s.cumulative = append(s.cumulative, sum)
+		}
+	}
+	return s
+}
+
+func (l *lengths) draw(r *Rand) int64 {
+	switch l.Distribution {
+	case Uniform:
+		return l.Min + r.Int64N(l.Max-l.Min+1)
+	case Zipfian: // favours short ones
+		return l.Min + l.zipf.Rank(r.Float64())
+	case Histogram:
+		n := r.Int64N(l.cumulative[len(l.cumulative)-1])
+		i := sort.Search(len(l.cumulative), func(i int) bool { return l.cumulative[i] > n })
+		return int64(i+1) * l.Block
+	}
+	return l.Max
+}
+
+// appendValue appends YCSB's deterministic value of a field: "key:field", then ":" and
+// the Java hash code of all so far until it is long enough, cut to size.
+func appendValue(b []byte, key, field string, size int) []byte {
+	from := len(b)
+	var hash int32
+	add := func(s string) {
+		for i := range len(s) {
+			hash = 31*hash + int32(s[i])
+		}
+		b = append(b, s...)
+	}
+	add(key)
+	add(":")
+	add(field)
+	var number [12]byte
+	for len(b)-from < size {
+		add(":")
+		add(string(strconv.AppendInt(number[:0], int64(hash), 10)))
+	}
+	return b[:from+size]
+}
+
+// Verification is what became of checking a record that was read.
+type Verification uint8
+
+// Outcomes of a verification, by YCSB's names: OK, UNEXPECTED_STATE and ERROR.
+const (
+	Verified Verification = iota
+	Wrong                 // a field has another value, or is missing
+	Missing               // there is no record
+)
+
+// String is the return code in YCSB's VERIFY series.
+func (v Verification) String() string {
+	return [...]string{"OK", "UNEXPECTED_STATE", "ERROR"}[v]
+}
+
+// Verify checks the fields that a read of op returned against what belongs there.
+// Unlike YCSB it takes a field that was asked for and is missing as wrong.
+func (g *Generator) Verify(op *Op, fields []Field) Verification {
+	if len(fields) == 0 {
+		return Missing
+	}
+	want := op.Fields
+	if want == nil {
+		want = g.names
+	}
+	if len(fields) != len(want) {
+		return Wrong
+	}
+	for _, f := range fields {
+		g.scratch = appendValue(g.scratch[:0], op.Key, f.Name, int(g.w.FieldLength.Max))
+		if !bytes.Equal(g.scratch, f.Value) {
+			return Wrong
+		}
+	}
+	return Verified
+}
