@@ -1,0 +1,72 @@
+package packet
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// Corrupt flips the bit that r picks behind the IP header of p, which must be a single
+// packet. Its checksum is completed before, so that the receiver finds the damage.
+func (p *Packet) Corrupt(r uint64) {
+	p.completeChecksum()
+	clear(p.buf[:VnetHeader])
+	target := p.buf[p.l3+p.ipLength() : p.n]
+	if len(target) == 0 {
+		target = p.buf[p.l3:p.n]
+	}
+	bit := r % uint64(len(target)*8)
+	target[bit/8] ^= 1 << (bit % 8)
+}
+
+// ipLength is the length of the IP header, with options but without extensions, and never
+// more than there is.
+func (p *Packet) ipLength() int {
+	ip := p.buf[p.l3:p.n]
+	if ip[0]>>4 == 6 {
+		return min(40, len(ip))
+	}
+	return min(int(ip[0]&15)*4, len(ip))
+}
+
+// completeChecksum puts the checksum that the sender left to the device into its place.
+func (p *Packet) completeChecksum() {
+	if p.buf[vnetFlags]&flagNeedsCsum == 0 {
+		return
+	}
+	start := VnetHeader + int(native.Uint16(p.buf[vnetCsumStart:]))
+	field := start + int(native.Uint16(p.buf[vnetCsumOffset:]))
+	if start < p.l3 || field+2 > p.n {
+		return
+	}
+	c := ^fold(sum(p.buf[start:p.n], 0))
+	if c == 0 {
+		c = 0xffff // 0 would tell a receiver of UDP that there is none; they are equal
+	}
+	network.PutUint16(p.buf[field:], c)
+}
+
+// sum adds b to start as 16-bit words in network order, carries kept.
+//
+// Source: RFC 1071, "Computing the Internet Checksum"; the sum may be taken in wider
+// words and folded at the end.
+func sum(b []byte, start uint64) uint64 {
+	s, carry := start, uint64(0)
+	for len(b) >= 8 {
+		s, carry = bits.Add64(s, binary.BigEndian.Uint64(b), carry)
+		b = b[8:]
+	}
+	var tail [8]byte
+	copy(tail[:], b)
+	s, carry = bits.Add64(s, binary.BigEndian.Uint64(tail[:]), carry)
+	s, carry = bits.Add64(s, 0, carry)
+	return s + carry
+}
+
+// fold brings a sum down to 16 bits.
+func fold(s uint64) uint16 {
+	s = s>>32 + s&0xffffffff
+	s = s>>16&0xffff + s&0xffff + s>>32
+	s = s>>16 + s&0xffff
+	s = s>>16 + s&0xffff
+	return uint16(s)
+}
