@@ -3,7 +3,6 @@ package probe
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -11,6 +10,9 @@ import (
 )
 
 const (
+	// carBytes is the layer-3 size of the packets measured with: small enough for
+	// any tunnel's MTU, and 10,000 bits.
+	carBytes = 1250
 	// leastCars keeps the train of a slow link long against its timestamps' jitter.
 	leastCars = 12
 	// mostTrain bounds a train in bytes: above 1.3 Gbit/s trains get shorter, and
@@ -43,7 +45,7 @@ func Bandwidth(ctx context.Context, from, to Inside, setBPS int64) (int64, error
 	gap := max(leastPatience, 4*time.Duration(carBytes*8*float64(time.Second)/float64(setBPS)))
 	var best int64
 	for range tries {
-		cars, err := sendTrain(ctx, from, to, rand.Uint64(), n, gap)
+		cars, err := Send(ctx, from, to, Train{Packets: n, Bytes: carBytes, Quiet: gap})
 		if err != nil {
 			return 0, fmt.Errorf("measuring the bandwidth from %s to %s: %w", from.Addr(), to.Addr(), err)
 		}
@@ -67,14 +69,14 @@ func trainLength(bps int64) int {
 // pace is the rate of arrival: the median over all pairs of packets half a train
 // apart (Theil and Sen's estimator of a slope). A moment in which the machine held
 // packets up moves it little, wherever in the train it falls.
-func pace(cars []car) int64 {
+func pace(cars []Arrival) int64 {
 	half := len(cars) / 2
 	slopes := make([]float64, 0, len(cars)-half)
 	for i := range len(cars) - half {
 		a, b := cars[i], cars[i+half]
-		if b.arrived > a.arrived {
-			bits := float64(b.place-a.place) * carBytes * 8
-			slopes = append(slopes, bits/float64(b.arrived-a.arrived)*1e9)
+		if b.At > a.At {
+			bits := float64(b.Place-a.Place) * carBytes * 8
+			slopes = append(slopes, bits/float64(b.At-a.At)*1e9)
 		}
 	}
 	if len(slopes) == 0 {
@@ -88,16 +90,16 @@ func pace(cars []car) int64 {
 // before the link every packet takes longer than the first one, which found it
 // empty, by what stands there; a packet that does not, past the train's head, was
 // sent into an empty queue again.
-func starved(cars []car, bps int64) bool {
+func starved(cars []Arrival, bps int64) bool {
 	if bps <= 0 {
 		return true
 	}
 	transmission := int64(carBytes * 8 * 1e9 / float64(bps))
-	first := cars[0].arrived - cars[0].sent
+	first := cars[0].At - cars[0].Sent
 	idle := 0
 	body := cars[len(cars)/8:]
 	for _, c := range body {
-		if c.arrived-c.sent < first+transmission {
+		if c.At-c.Sent < first+transmission {
 			idle++
 		}
 	}

@@ -77,6 +77,33 @@ func TestRTTStops(t *testing.T) {
 	}
 }
 
+func TestSend(t *testing.T) {
+	a, b := pairOf(t)
+	got, err := Send(t.Context(), a, b, Train{Packets: 100, Bytes: 200, Every: 100 * time.Microsecond, Burst: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 100 {
+		t.Fatalf("%d of 100 packets arrived", len(got))
+	}
+	for i, a := range got {
+		if a.Seq != i || a.Place != i || a.Delay() < 0 {
+			t.Errorf("arrival %d is %+v: out of order or before its time", i, a)
+		}
+	}
+	if _, err := Send(t.Context(), a, b, Train{Packets: 1, Bytes: LeastBytes - 1}); err == nil {
+		t.Error("a packet without room for its mark was sent")
+	}
+	if _, err := Send(t.Context(), a, &place{b, "10.255.0.9"}, Train{Packets: 1, Bytes: 100}); err == nil {
+		t.Error("a train to an address that is not there was sent")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := Send(ctx, a, b, Train{Packets: 10, Bytes: 100, Every: time.Minute}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Send under a deadline = %v, want DeadlineExceeded", err)
+	}
+}
+
 func TestBandwidth(t *testing.T) {
 	a, b := pairOf(t)
 	const set = 20_000_000
@@ -142,14 +169,14 @@ func shape(t *testing.T, ns *testkit.NS, device string, bps uint64) {
 }
 
 // train is what arrives over a link of bps that packets enter as fast as every.
-func train(n int, bps float64, every time.Duration) []car {
+func train(n int, bps float64, every time.Duration) []Arrival {
 	transmission := carBytes * 8 * 1e9 / bps
-	cars := make([]car, n)
+	cars := make([]Arrival, n)
 	free := 0.0
 	for i := range cars {
 		sent := float64(i) * float64(every)
 		free = max(free, sent) + transmission
-		cars[i] = car{sent: int64(sent), arrived: int64(free + 1e7), place: i}
+		cars[i] = Arrival{Seq: i, Sent: int64(sent), At: int64(free + 1e7), Place: i}
 	}
 	return cars
 }
@@ -157,20 +184,20 @@ func train(n int, bps float64, every time.Duration) []car {
 func TestPace(t *testing.T) {
 	tests := []struct {
 		name  string
-		spoil func([]car) []car
+		spoil func([]Arrival) []Arrival
 	}{
-		{"undisturbed", func(c []car) []car { return c }},
-		{"machine stalls 5 ms", func(c []car) []car {
+		{"undisturbed", func(c []Arrival) []Arrival { return c }},
+		{"machine stalls 5 ms", func(c []Arrival) []Arrival {
 			for i := 100; i < 600; i++ { // what is due in the stall comes at its end
-				c[i].arrived = max(c[i].arrived, c[100].arrived+5e6)
+				c[i].At = max(c[i].At, c[100].At+5e6)
 			}
 			return c
 		}},
-		{"third lost at the receiver's buffer", func(c []car) []car {
-			var kept []car
-			for i, car := range c {
+		{"third lost at the receiver's buffer", func(c []Arrival) []Arrival {
+			var kept []Arrival
+			for i, a := range c {
 				if i%3 != 0 {
-					kept = append(kept, car)
+					kept = append(kept, a)
 				}
 			}
 			return kept

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -14,62 +15,195 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Train is a sequence of UDP packets to send in one direction.
+type Train struct {
+	Packets int
+	// Bytes is the size of each at layer 3, at least LeastBytes.
+	Bytes int
+	// Every is the time from one packet to the next; 0 sends them back to back.
+	Every time.Duration
+	// Burst is how many are sent together, the bursts Burst*Every apart; 0 means 1.
+	Burst int
+	// Patience is how long after the last sending the first arrival is waited for,
+	// Quiet how long after the latest one more are. 0 means 2 s and 0.2 s.
+	Patience, Quiet time.Duration
+	// Linger waits for Quiet even when every packet has arrived, for duplicates.
+	Linger bool
+}
+
+// Arrival is one packet of a Train as it arrived.
+type Arrival struct {
+	Seq int // from 0, in the order of sending
+	// Sent is when the sender handed the packet to its kernel, At when it reached
+	// the receiver's, both in ns of CLOCK_REALTIME: one clock for both ends, so
+	// their difference is the one-way delay.
+	Sent, At int64
+	// Place counts the packets of the train that arrived before it, those included
+	// that found the receiver's socket full.
+	Place int
+}
+
+// Delay is the one-way delay of the packet.
+func (a Arrival) Delay() time.Duration { return time.Duration(a.At - a.Sent) }
+
 const (
-	// carBytes is the layer-3 size of a train's packets: small enough for any
-	// tunnel's MTU, and 10,000 bits.
-	carBytes = 1250
-	// carHeader is what IPv4 and UDP add to a packet's payload.
-	carHeader = 28
-	// carMark is what a packet carries: the train's nonce and its time of sending.
-	carMark = 16
+	// packetHeader is what IPv4 and UDP add to a packet's payload.
+	packetHeader = 28
+	// mark is what a packet carries: nonce, sequence number, time of sending.
+	mark = 8 + 8 + 8
+	// LeastBytes is the smallest packet of a Train.
+	LeastBytes = packetHeader + mark
 	// bookkeeping is what the kernel charges a socket's buffer for one packet,
 	// rounded up.
 	bookkeeping = 4096
+	// mostBuffer bounds the buffer of a long, slow train.
+	mostBuffer = 64 << 20
 )
 
-// car is one packet of a train as it arrived. Times are ns of CLOCK_REALTIME.
-type car struct {
-	sent, arrived int64
-	// place counts the packets that reached the receiver before it, those that its
-	// full socket buffer dropped included.
-	place int
-}
-
-// sendTrain sends n packets back to back from one place to the other and returns
-// those that arrived, in order of arrival. It gives up waiting for the first one
-// after patience, for more when none came for gap.
-func sendTrain(ctx context.Context, from, to Inside, nonce uint64, n int, gap time.Duration) ([]car, error) {
-	receiver, err := listen(to, n)
+// Send sends a train from one place to the other and returns what arrived, in the
+// order of arrival. Packets that do not arrive are no error.
+func Send(ctx context.Context, from, to Inside, train Train) ([]Arrival, error) {
+	if train.Bytes < LeastBytes {
+		return nil, fmt.Errorf("a packet of %d bytes: want at least %d", train.Bytes, LeastBytes)
+	}
+	train.Burst = max(train.Burst, 1)
+	if train.Patience == 0 {
+		train.Patience = patience
+	}
+	if train.Quiet == 0 {
+		train.Quiet = leastPatience
+	}
+	buffer := min(train.Packets*bookkeeping, mostBuffer)
+	receiver, err := listen(to, buffer)
 	if err != nil {
 		return nil, err
 	}
 	defer receiver.Close()
-	sender, err := dial(from, receiver.LocalAddr().(*net.UDPAddr), n)
+	sender, err := dial(from, receiver.LocalAddr().(*net.UDPAddr), buffer)
 	if err != nil {
 		return nil, err
 	}
 	defer sender.Close()
+	r := run{train: train, nonce: rand.Uint64(), sender: sender, receiver: receiver, sent: make(chan error, 1)}
+	return r.run(ctx)
+}
 
+// run is one train under way.
+type run struct {
+	train            Train
+	nonce            uint64
+	sender, receiver *net.UDPConn
+	sent             chan error // one value, when the sender is done
+}
+
+func (r *run) run(ctx context.Context) ([]Arrival, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
 		past := time.Unix(1, 0)
-		receiver.SetReadDeadline(past)
-		sender.SetWriteDeadline(past)
+		r.receiver.SetReadDeadline(past)
+		r.sender.SetWriteDeadline(past)
 	})
 	defer stop()
-
-	sent := make(chan error, 1)
-	go func() { sent <- pushTrain(sender, nonce, n) }()
-	cars, err := pullTrain(ctx, receiver, nonce, n, gap)
+	pushed := make(chan struct{})
+	go func() {
+		defer close(pushed)
+		r.sent <- r.push(ctx)
+	}()
+	arrivals, err := r.pull(ctx)
 	cancel()
-	if pushed := <-sent; pushed != nil && len(cars) == 0 && err == nil {
-		err = fmt.Errorf("sending to %s: %w", to.Addr(), pushed)
-	}
-	return cars, err
+	<-pushed
+	return arrivals, err
 }
 
-func listen(at Inside, n int) (conn *net.UDPConn, err error) {
+func (r *run) push(ctx context.Context) error {
+	p := make([]byte, r.train.Bytes-packetHeader)
+	binary.BigEndian.PutUint64(p, r.nonce)
+	start := time.Now()
+	var failed error
+	for seq := range r.train.Packets {
+		if r.train.Every > 0 && seq%r.train.Burst == 0 {
+			due := start.Add(time.Duration(seq) * r.train.Every)
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(time.Until(due)):
+			}
+		}
+		binary.BigEndian.PutUint64(p[8:], uint64(seq))
+		binary.BigEndian.PutUint64(p[16:], uint64(time.Now().UnixNano()))
+		_, err := r.sender.Write(p)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return failed
+		case err != nil && !errors.Is(err, syscall.ENOBUFS):
+			failed = fmt.Errorf("sending to %s: %w", r.sender.RemoteAddr(), err)
+		}
+	}
+	return failed
+}
+
+func (r *run) pull(ctx context.Context) ([]Arrival, error) {
+	var buf [64]byte // longer packets are cut
+	var oob [controlSize]byte
+	arrivals := make([]Arrival, 0, r.train.Packets)
+	seen := make([]bool, r.train.Packets)
+	distinct, sending := 0, true
+	for {
+		limit := r.train.Quiet
+		if len(arrivals) == 0 {
+			limit = r.train.Patience
+		}
+		if err := r.receiver.SetReadDeadline(time.Now().Add(limit)); err != nil {
+			return arrivals, err
+		}
+		if err := ctx.Err(); err != nil { // after the deadline, lest it undo AfterFunc's
+			return arrivals, err
+		}
+		n, oobn, _, _, err := r.receiver.ReadMsgUDPAddrPort(buf[:], oob[:])
+		switch {
+		case ctx.Err() != nil:
+			return arrivals, ctx.Err()
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			if !sending {
+				return arrivals, nil
+			}
+			select {
+			case failed := <-r.sent:
+				if failed != nil && len(arrivals) == 0 {
+					return nil, failed
+				}
+				sending = false // and wait once more, counted from here
+			default:
+			}
+			continue
+		case err != nil:
+			return arrivals, fmt.Errorf("receiving a packet train: %w", err)
+		case n < mark || binary.BigEndian.Uint64(buf[:]) != r.nonce:
+			continue
+		}
+		about := parseControl(oob[:oobn])
+		a := Arrival{
+			Seq:   int(binary.BigEndian.Uint64(buf[8:])),
+			Sent:  int64(binary.BigEndian.Uint64(buf[16:])),
+			At:    about.stamp,
+			Place: len(arrivals) + int(about.drops),
+		}
+		if a.Seq < 0 || a.Seq >= len(seen) {
+			continue
+		}
+		if !seen[a.Seq] {
+			seen[a.Seq] = true
+			distinct++
+		}
+		arrivals = append(arrivals, a)
+		if distinct+int(about.drops) >= len(seen) && !r.train.Linger {
+			return arrivals, nil
+		}
+	}
+}
+
+func listen(at Inside, buffer int) (conn *net.UDPConn, err error) {
 	addr, err := netip.ParseAddr(at.Addr())
 	if err != nil {
 		return nil, fmt.Errorf("address %q: %w", at.Addr(), err)
@@ -81,10 +215,10 @@ func listen(at Inside, n int) (conn *net.UDPConn, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening at %s: %w", at.Addr(), err)
 	}
-	return prepare(conn, n)
+	return prepare(conn, buffer)
 }
 
-func dial(from Inside, to *net.UDPAddr, n int) (conn *net.UDPConn, err error) {
+func dial(from Inside, to *net.UDPAddr, buffer int) (conn *net.UDPConn, err error) {
 	err = from.Do(func() (err error) {
 		conn, err = net.DialUDP("udp4", &net.UDPAddr{IP: net.ParseIP(from.Addr())}, to)
 		return err
@@ -92,17 +226,17 @@ func dial(from Inside, to *net.UDPAddr, n int) (conn *net.UDPConn, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("sending from %s: %w", from.Addr(), err)
 	}
-	return prepare(conn, n)
+	return prepare(conn, buffer)
 }
 
-// prepare sets a socket up for n packets and closes it when it cannot.
-func prepare(conn *net.UDPConn, n int) (*net.UDPConn, error) {
+// prepare sets a socket up for a train and closes it when it cannot.
+func prepare(conn *net.UDPConn, buffer int) (*net.UDPConn, error) {
 	raw, err := conn.SyscallConn()
 	if err == nil {
 		var failed error
 		err = raw.Control(func(fd uintptr) {
 			failed = errors.Join(
-				growBuffers(int(fd), n*bookkeeping),
+				growBuffers(int(fd), buffer),
 				stampPackets(int(fd), 0),
 				unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1))
 		})
@@ -113,59 +247,4 @@ func prepare(conn *net.UDPConn, n int) (*net.UDPConn, error) {
 		return nil, fmt.Errorf("preparing a socket for a packet train: %w", err)
 	}
 	return conn, nil
-}
-
-func pushTrain(conn *net.UDPConn, nonce uint64, n int) error {
-	var p [carBytes - carHeader]byte
-	binary.BigEndian.PutUint64(p[:], nonce)
-	var failed error
-	for range n {
-		binary.BigEndian.PutUint64(p[8:], uint64(time.Now().UnixNano()))
-		_, err := conn.Write(p[:])
-		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return failed
-		case err != nil && !errors.Is(err, syscall.ENOBUFS):
-			failed = err
-		}
-	}
-	return failed
-}
-
-func pullTrain(ctx context.Context, conn *net.UDPConn, nonce uint64, n int, gap time.Duration) ([]car, error) {
-	var buf [carBytes]byte
-	var oob [controlSize]byte
-	cars := make([]car, 0, n)
-	limit := patience
-	for {
-		if err := conn.SetReadDeadline(time.Now().Add(limit)); err != nil {
-			return cars, err
-		}
-		if err := ctx.Err(); err != nil { // after the deadline, lest it undo AfterFunc's
-			return cars, err
-		}
-		size, oobn, _, _, err := conn.ReadMsgUDPAddrPort(buf[:], oob[:])
-		switch {
-		case ctx.Err() != nil:
-			return cars, ctx.Err()
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return cars, nil
-		case errors.Is(err, syscall.ECONNREFUSED):
-			continue
-		case err != nil:
-			return cars, fmt.Errorf("receiving a packet train: %w", err)
-		case size < carMark || binary.BigEndian.Uint64(buf[:]) != nonce:
-			continue
-		}
-		about := parseControl(oob[:oobn])
-		cars = append(cars, car{
-			sent:    int64(binary.BigEndian.Uint64(buf[8:])),
-			arrived: about.stamp,
-			place:   len(cars) + int(about.drops),
-		})
-		if len(cars)+int(about.drops) >= n {
-			return cars, nil
-		}
-		limit = gap
-	}
 }
