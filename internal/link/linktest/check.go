@@ -1,0 +1,83 @@
+package linktest
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"skerry/internal/probe"
+)
+
+// sigmas is how far from its expectation a random count may be: farther happens
+// once in 5e8 tests.
+const sigmas = 6
+
+// binomial checks a count of n independent events of probability p.
+func binomial(t *testing.T, what string, got, n int, p float64) {
+	t.Helper()
+	mean := float64(n) * p
+	bound := sigmas*math.Sqrt(mean*(1-p)) + 1
+	if math.Abs(float64(got)-mean) > bound {
+		t.Errorf("%s: %d of %d, want %.0f ± %.0f", what, got, n, mean, bound)
+	}
+}
+
+// ordered checks that no packet overtook another.
+func ordered(t *testing.T, arrivals []probe.Arrival) {
+	t.Helper()
+	for i := 1; i < len(arrivals); i++ {
+		if arrivals[i].Seq < arrivals[i-1].Seq {
+			t.Errorf("packet %d arrived before packet %d", arrivals[i-1].Seq, arrivals[i].Seq)
+			return
+		}
+	}
+}
+
+// missing lists, in order, the packets of n that did not arrive.
+func missing(arrivals []probe.Arrival, n int) []int {
+	here := make([]bool, n)
+	for _, a := range arrivals {
+		here[a.Seq] = true
+	}
+	var gone []int
+	for seq, ok := range here {
+		if !ok {
+			gone = append(gone, seq)
+		}
+	}
+	return gone
+}
+
+// complete checks that n packets arrived, each once and in order.
+func complete(t *testing.T, arrivals []probe.Arrival, n int) {
+	t.Helper()
+	if gone := missing(arrivals, n); len(gone) > 0 {
+		t.Errorf("%d of %d packets were lost, the first %d", len(gone), n, gone[0])
+	}
+	if len(arrivals) > n {
+		t.Errorf("%d packets arrived of %d sent", len(arrivals), n)
+	}
+	ordered(t, arrivals)
+}
+
+func delays(arrivals []probe.Arrival) []time.Duration {
+	ds := make([]time.Duration, len(arrivals))
+	for i, a := range arrivals {
+		ds[i] = a.Delay()
+	}
+	return ds
+}
+
+// delayed checks that every packet took at least want and the quickest not much
+// longer: how late the others are is the machine's affair.
+func (s *suite) delayed(t *testing.T, what string, got []time.Duration, want time.Duration) {
+	t.Helper()
+	if len(got) == 0 {
+		t.Errorf("%s: nothing arrived", what)
+		return
+	}
+	if quickest := slices.Min(got); quickest < want || quickest > want+s.Slack {
+		t.Errorf("%s: the quickest packet took %v, want %v and at most %v more", what, quickest, want, s.Slack)
+	}
+}

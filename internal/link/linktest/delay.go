@@ -1,0 +1,187 @@
+package linktest
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/stat"
+
+	"skerry/internal/link"
+	"skerry/internal/probe"
+)
+
+func (s *suite) latency(t *testing.T) {
+	tests := []struct {
+		name   string
+		ab, ba time.Duration
+	}{
+		{"none", 0, 0},
+		{"symmetric", 20 * time.Millisecond, 20 * time.Millisecond},
+		{"asymmetric", 5 * time.Millisecond, 60 * time.Millisecond},
+		{"one way", 40 * time.Millisecond, 0},
+		{"long", 300 * time.Millisecond, 250 * time.Millisecond},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := s.wire(t, link.Quality{Latency: tt.ab}, link.Quality{Latency: tt.ba})
+			train := probe.Train{Packets: 20, Bytes: 200, Every: 2 * time.Millisecond, Quiet: time.Second}
+			there, back := w.sendTo(w.near, w.far, train), w.sendTo(w.far, w.near, train)
+			complete(t, there, train.Packets)
+			complete(t, back, train.Packets)
+			s.delayed(t, "a to b", delays(there), tt.ab)
+			s.delayed(t, "b to a", delays(back), tt.ba)
+
+			rtt, err := probe.RTT(t.Context(), []probe.Pair{{From: w.near, To: w.far}}, 10, 5*time.Millisecond)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rtt[0].Lost > 0 {
+				t.Errorf("%d echoes were lost", rtt[0].Lost)
+			}
+			s.delayed(t, "round trip", rtt[0].Samples, tt.ab+tt.ba)
+		})
+	}
+}
+
+// jitter runs a link of each distribution at the same time, packets far enough
+// apart that few have to wait for the one before.
+func (s *suite) jitter(t *testing.T) {
+	const mean, jitter = 60 * time.Millisecond, 10 * time.Millisecond
+	dists := []link.Distribution{"", link.Uniform, link.Normal, link.Pareto, link.ParetoNormal}
+	train := probe.Train{Packets: 150, Bytes: 200, Every: 2 * jitter, Quiet: time.Second}
+	b := s.bench(t)
+	arrivals := make([][]probe.Arrival, len(dists))
+	var group errgroup.Group
+	for i, d := range dists {
+		w := b.wire(i, link.Quality{Latency: mean, Jitter: jitter, Distribution: d}, perfect)
+		group.Go(func() (err error) {
+			arrivals[i], err = probe.Send(t.Context(), w.near, w.far, train)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for i, d := range dists {
+		complete(t, arrivals[i], train.Packets)
+		if len(arrivals[i]) == 0 {
+			continue
+		}
+		var ms []float64
+		for _, delay := range delays(arrivals[i]) {
+			ms = append(ms, delay.Seconds()*1000)
+		}
+		slices.Sort(ms)
+		middle, spread := stat.Mean(ms, nil), ms[len(ms)*9/10]-ms[len(ms)/10]
+		if math.Abs(middle-60) > 5+s.Slack.Seconds()*1000 {
+			t.Errorf("%q jitter: the mean delay is %.1f ms, want 60", d, middle)
+		}
+		// The middle 80 % of a uniform distribution of half-width 10 ms span
+		// 16 ms, of a normal one of that deviation 25.6, of the pareto one 15.
+		if spread < 8 {
+			t.Errorf("%q jitter: 80 %% of the packets lie within %.1f ms, want them spread wider", d, spread)
+		}
+		if ms[0] >= 60 {
+			t.Errorf("%q jitter: no packet is faster than the mean, the first at %.1f ms", d, ms[0])
+		}
+	}
+	t.Run("never reorders", func(t *testing.T) {
+		w := s.wire(t, link.Quality{Latency: 20 * time.Millisecond, Jitter: 10 * time.Millisecond}, perfect)
+		complete(t, w.send(s.flood(1000)), 1000)
+	})
+	t.Run("without latency", func(t *testing.T) {
+		w := s.wire(t, link.Quality{Jitter: 5 * time.Millisecond}, perfect)
+		complete(t, w.send(s.flood(200)), 200)
+	})
+}
+
+func (s *suite) reorder(t *testing.T) {
+	const p, latency = 0.1, 60 * time.Millisecond
+	w := s.wire(t, link.Quality{Latency: latency, Reorder: p}, perfect)
+	train := s.flood(2000)
+	train.Linger = true // a packet of the end may be overtaken
+	arrivals := w.send(train)
+	var early int
+	var late []probe.Arrival
+	for _, a := range arrivals {
+		if a.Delay() < latency {
+			early++
+		} else {
+			late = append(late, a)
+		}
+	}
+	if len(arrivals) != train.Packets {
+		t.Errorf("%d packets of %d arrived", len(arrivals), train.Packets)
+	}
+	binomial(t, "packets sent at once", early, train.Packets, p)
+	ordered(t, late)
+}
+
+// setInFlight changes the quality again and again under a train, and checks the
+// times of the packets around one change.
+func (s *suite) setInFlight(t *testing.T) {
+	qualities := []link.Quality{
+		{Latency: 5 * time.Millisecond},
+		{Latency: 50 * time.Millisecond, Bandwidth: 50_000_000},
+		{Latency: 20 * time.Millisecond, Jitter: 5 * time.Millisecond, Bandwidth: 1_000_000_000},
+		{},
+	}
+	t.Run("nothing lost or reordered", func(t *testing.T) {
+		w := s.wire(t, qualities[0], perfect)
+		train := s.flood(4000)
+		done := make(chan struct{})
+		var group errgroup.Group
+		group.Go(func() error {
+			for i := 0; ; i++ {
+				select {
+				case <-done:
+					return nil
+				case <-time.After(7 * time.Millisecond):
+				}
+				change := link.Change{ID: w.id, AB: &qualities[i%len(qualities)]}
+				if err := w.engine.Set(t.Context(), []link.Change{change}); err != nil {
+					return err
+				}
+			}
+		})
+		arrivals := w.send(train)
+		close(done)
+		if err := group.Wait(); err != nil {
+			t.Fatalf("Set: %v", err)
+		}
+		complete(t, arrivals, train.Packets)
+	})
+	t.Run("packets keep their time", func(t *testing.T) {
+		const before, after = 300 * time.Millisecond, 20 * time.Millisecond
+		w := s.wire(t, link.Quality{Latency: before}, perfect)
+		var changed time.Time
+		group := errgroup.Group{}
+		group.Go(func() error {
+			time.Sleep(100 * time.Millisecond) // packets are in flight
+			q := link.Quality{Latency: after}
+			changed = time.Now()
+			return w.engine.Set(t.Context(), []link.Change{{ID: w.id, AB: &q}})
+		})
+		train := probe.Train{Packets: 300, Bytes: 200, Every: 5 * time.Millisecond, Quiet: time.Second}
+		arrivals := w.send(train)
+		if err := group.Wait(); err != nil {
+			t.Fatalf("Set: %v", err)
+		}
+		complete(t, arrivals, train.Packets)
+		var old, new []time.Duration
+		for _, a := range arrivals {
+			sent := time.Unix(0, a.Sent)
+			switch {
+			case sent.Before(changed):
+				old = append(old, a.Delay())
+			case sent.After(changed.Add(before + s.Slack)): // the queue before the change is gone
+				new = append(new, a.Delay())
+			}
+		}
+		s.delayed(t, "sent before the change", old, before)
+		s.delayed(t, "sent after it", new, after)
+	})
+}

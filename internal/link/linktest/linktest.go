@@ -1,0 +1,88 @@
+// Package linktest is the contract of link.Engine as a test. Both engines run it:
+//
+//	func TestContract(t *testing.T) {
+//		linktest.Run(t, func(t *testing.T) link.Engine { ... }, linktest.Limits{})
+//	}
+//
+// It checks that links do to packets what was asked, not how exactly in time: a
+// packet that is early fails on every machine, one that is late only beyond Slack.
+// Random effects are checked to six standard deviations.
+package linktest
+
+import (
+	"testing"
+	"time"
+
+	"skerry/internal/link"
+	"skerry/internal/testkit"
+)
+
+// Limits says where an engine cannot keep the letter of the contract for a reason
+// that lies outside it, and how slow the machine is. The zero value is the whole
+// contract on a machine of today.
+type Limits struct {
+	// Unseeded is why the engine's random choices do not follow Spec.Seed.
+	Unseeded string
+	// MixedDrops is why the counters of a link with both loss and bandwidth set
+	// count what the full queue dropped as lost.
+	MixedDrops string
+	// HeaderCorruption is why Corrupt may hit the packet's headers too.
+	HeaderCorruption string
+	// Slack is how late the quickest of many packets may be; 0 means 25 ms.
+	Slack time.Duration
+	// Rate is the relative error allowed for bandwidth; 0 means 1 %.
+	Rate float64
+	// Pace stretches the time between packets, for machines that cannot send
+	// thousands a second; 0 means 1.
+	Pace int
+}
+
+// Run runs the contract test, making an engine for each part of it. Run closes the
+// engines.
+func Run(t *testing.T, newEngine func(t *testing.T) link.Engine, limits Limits) {
+	testkit.Need(t, testkit.Root)
+	if limits.Slack == 0 {
+		limits.Slack = 25 * time.Millisecond
+	}
+	if limits.Rate == 0 {
+		limits.Rate = 0.01
+	}
+	limits.Pace = max(limits.Pace, 1)
+	s := suite{newEngine: newEngine, Limits: limits}
+	for _, part := range []struct {
+		name  string
+		check func(*testing.T)
+	}{
+		{"create", s.create},
+		{"create all or none", s.allOrNone},
+		{"remove", s.remove},
+		{"close", s.close},
+		{"unknown link", s.unknown},
+		{"concurrent calls", s.concurrent},
+		{"latency", s.latency},
+		{"jitter", s.jitter},
+		{"loss", s.loss},
+		{"burst", s.burst},
+		{"seed", s.seed},
+		{"duplicate", s.duplicate},
+		{"reorder", s.reorder},
+		{"corrupt", s.corrupt},
+		{"checksums", s.checksums},
+		{"bandwidth", s.bandwidth},
+		{"queue", s.queue},
+		{"down", s.down},
+		{"set in flight", s.setInFlight},
+		{"set is all or none", s.setAllOrNone},
+		{"many links", s.many},
+		{"counters", s.counters},
+		{"counters of super-packets", s.countersOfTCP},
+		{"tcp", s.tcp},
+	} {
+		t.Run(part.name, part.check)
+	}
+}
+
+type suite struct {
+	newEngine func(t *testing.T) link.Engine
+	Limits
+}

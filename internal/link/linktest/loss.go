@@ -1,0 +1,141 @@
+package linktest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"skerry/internal/link"
+)
+
+func (s *suite) loss(t *testing.T) {
+	for _, p := range []float64{0.01, 0.3, 1} {
+		t.Run(fmt.Sprint(p), func(t *testing.T) {
+			w := s.wire(t, link.Quality{Loss: p}, perfect)
+			train := s.flood(4000)
+			arrivals := w.send(train)
+			ordered(t, arrivals)
+			binomial(t, "lost", train.Packets-len(arrivals), train.Packets, p)
+			w.statsWhen("every packet delivered or lost", func(st link.Stats) bool {
+				return st.AB.Packets == uint64(len(arrivals)) &&
+					st.AB.DroppedLoss == uint64(train.Packets-len(arrivals)) && st.AB.DroppedQueue == 0
+			})
+			complete(t, w.sendTo(w.far, w.near, s.flood(100)), 100) // the other way is whole
+		})
+	}
+}
+
+// burst checks both figures of the Gilbert-Elliott model with H = 0 and K = 1: a
+// share P/(P+R) of the packets is lost, in runs of 1/R on average.
+func (s *suite) burst(t *testing.T) {
+	const p, r = 0.02, 0.2
+	w := s.wire(t, link.Quality{Burst: &link.GilbertElliott{P: p, R: r, H: 0, K: 1}}, perfect)
+	train := s.flood(8000)
+	gone := missing(w.send(train), train.Packets)
+	runs := 0
+	for i, seq := range gone {
+		if i == 0 || gone[i-1] != seq-1 {
+			runs++
+		}
+	}
+	// A cycle of a good and a bad spell lasts 1/P + 1/R packets, and its spells
+	// vary by sqrt(1-P)/P and sqrt(1-R)/R.
+	cycles := float64(train.Packets) / (1/p + 1/r)
+	deviation := math.Sqrt(cycles) * math.Hypot(math.Sqrt(1-p)/p, math.Sqrt(1-r)/r) / (1/p + 1/r)
+	if math.Abs(float64(runs)-cycles) > sigmas*deviation {
+		t.Errorf("%d bursts of loss, want %.0f ± %.0f", runs, cycles, sigmas*deviation)
+	}
+	if runs == 0 {
+		return
+	}
+	mean, bound := float64(len(gone))/float64(runs), sigmas*math.Sqrt(1-r)/r/math.Sqrt(cycles)
+	if math.Abs(mean-1/r) > bound {
+		t.Errorf("bursts are of %.2f packets, want %.2f ± %.2f", mean, 1/r, bound)
+	}
+	t.Run("beside independent loss", func(t *testing.T) {
+		const loss, h, k = 0.1, 0.5, 0.95
+		w := s.wire(t, link.Quality{Loss: loss, Burst: &link.GilbertElliott{P: 0.5, R: 0.5, H: h, K: k}}, perfect)
+		train := s.flood(4000)
+		got := train.Packets - len(w.send(train))
+		// With P = R = 1/2 the states are drawn anew for each packet.
+		binomial(t, "lost", got, train.Packets, 1-(1-loss)*(h+k)/2)
+	})
+}
+
+// seed sends the same train over links of equal and different seeds.
+func (s *suite) seed(t *testing.T) {
+	if s.Unseeded != "" {
+		t.Skipf("not seeded: %s", s.Unseeded)
+	}
+	q := link.Quality{Loss: 0.2, Burst: &link.GilbertElliott{P: 0.05, R: 0.3, K: 1}}
+	lost := func(seed uint64) []int {
+		b := s.bench(t)
+		spec := b.spec(0, q, perfect)
+		spec.Seed = seed
+		b.create(spec)
+		train := s.flood(500)
+		return missing(b.address(0).send(train), train.Packets)
+	}
+	first, again, other := lost(1), lost(1), lost(2)
+	if diff := cmp.Diff(first, again); diff != "" {
+		t.Errorf("the same seed lost other packets (-first +second):\n%s", diff)
+	}
+	if cmp.Equal(first, other) {
+		t.Error("another seed lost the same packets")
+	}
+}
+
+func (s *suite) duplicate(t *testing.T) {
+	const p = 0.2
+	w := s.wire(t, link.Quality{Duplicate: p, Latency: 5 * time.Millisecond}, perfect)
+	train := s.flood(2000)
+	train.Linger = true
+	arrivals := w.send(train)
+	if gone := missing(arrivals, train.Packets); len(gone) > 0 {
+		t.Errorf("%d packets were lost", len(gone))
+	}
+	ordered(t, arrivals)
+	binomial(t, "duplicates", len(arrivals)-train.Packets, train.Packets, p)
+}
+
+// down takes a link away under a train in flight and brings it back.
+func (s *suite) down(t *testing.T) {
+	const latency = 200 * time.Millisecond
+	up := link.Quality{Latency: latency}
+	gone := link.Quality{Latency: latency, Down: true}
+	w := s.wire(t, up, up)
+	train := s.flood(50)
+	train.Quiet = 2 * latency
+	complete(t, w.send(train), train.Packets)
+
+	w.set(&gone, &gone)
+	if got := w.send(train); len(got) > 0 {
+		t.Errorf("%d packets crossed a link that is down", len(got))
+	}
+	w.statsWhen("50 packets delivered, 50 lost", func(st link.Stats) bool {
+		return st.AB.Packets == 50 && st.AB.DroppedLoss == 50
+	})
+
+	w.set(&up, nil)
+	complete(t, w.send(train), train.Packets)
+	if got := w.sendTo(w.far, w.near, train); len(got) > 0 {
+		t.Errorf("%d packets crossed the direction that is still down", len(got))
+	}
+	w.set(nil, &up)
+	complete(t, w.sendTo(w.far, w.near, train), train.Packets)
+
+	t.Run("packets in flight arrive", func(t *testing.T) {
+		sent := s.flood(20)
+		sent.Quiet = 2 * latency
+		timer := time.AfterFunc(latency/2, func() {
+			if err := w.engine.Set(t.Context(), []link.Change{{ID: w.id, AB: &gone}}); err != nil {
+				t.Errorf("Set: %v", err)
+			}
+		})
+		defer timer.Stop()
+		complete(t, w.send(sent), sent.Packets)
+	})
+}

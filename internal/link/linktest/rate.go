@@ -1,0 +1,73 @@
+package linktest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"skerry/internal/link"
+	"skerry/internal/probe"
+)
+
+func (s *suite) bandwidth(t *testing.T) {
+	const ab, ba = 20_000_000, 5_000_000
+	w := s.wire(t, link.Quality{Bandwidth: ab, Latency: 10 * time.Millisecond}, link.Quality{Bandwidth: ba})
+	check := func(t *testing.T, from, to *end, want int64) {
+		t.Helper()
+		got, err := probe.Bandwidth(t.Context(), from, to, want)
+		if err != nil {
+			t.Errorf("from %s: %v", from.addr, err)
+		} else if wrong := float64(got)/float64(want) - 1; math.Abs(wrong) > s.Rate {
+			t.Errorf("from %s: %d bit/s, want %d within %.1f %%", from.addr, got, want, s.Rate*100)
+		}
+	}
+	check(t, w.near, w.far, ab)
+	check(t, w.far, w.near, ba)
+	for _, bps := range []int64{1_000_000, 10_000_000, 100_000_000} {
+		t.Run(fmt.Sprintf("set to %d Mbit", bps/1e6), func(t *testing.T) {
+			w.set(&link.Quality{Bandwidth: bps}, nil)
+			check(t, w.near, w.far, bps)
+			check(t, w.far, w.near, ba)
+		})
+	}
+}
+
+// queue sends more than the queue holds at once. Its packets are full-sized, so
+// that a bound in bytes and one in packets come to the same.
+func (s *suite) queue(t *testing.T) {
+	const size, room, bps = 1500, 40, 4_000_000 // 3 ms a packet
+	w := s.wire(t, link.Quality{Bandwidth: bps, Queue: room * size}, perfect)
+	train := probe.Train{Packets: 200, Bytes: size, Quiet: time.Second}
+	arrivals := w.send(train)
+	ordered(t, arrivals)
+	// While the train was being sent the link carried some packets on.
+	carried := int64(0)
+	if n := len(arrivals); n > 0 {
+		carried = (arrivals[n-1].Sent-arrivals[0].Sent)*bps/8/size/1e9 + 2
+	}
+	if got := int64(len(arrivals)); got < room-1 || got > room+carried {
+		t.Errorf("%d packets passed a queue for %d, want at most %d more", got, room, carried)
+	}
+	w.statsWhen("the rest dropped at the queue", func(st link.Stats) bool {
+		return st.AB.Packets == uint64(len(arrivals)) && st.AB.DroppedLoss == 0 &&
+			st.AB.DroppedQueue == uint64(train.Packets-len(arrivals))
+	})
+	t.Run("with loss", func(t *testing.T) {
+		w.set(&link.Quality{Bandwidth: bps, Queue: room * size, Loss: 0.1}, nil)
+		before := w.stats().AB
+		arrived := uint64(len(w.send(train)))
+		st := w.statsWhen("every packet accounted for", func(st link.Stats) bool {
+			all := st.AB.Packets + st.AB.DroppedLoss + st.AB.DroppedQueue
+			return st.AB.Packets == before.Packets+arrived && all == 2*uint64(train.Packets)
+		}).AB
+		if s.MixedDrops == "" {
+			binomial(t, "lost", int(st.DroppedLoss-before.DroppedLoss), train.Packets, 0.1)
+		}
+	})
+	t.Run("default", func(t *testing.T) {
+		w.set(&link.Quality{Bandwidth: 50_000_000}, nil)
+		burst := probe.Train{Packets: int(link.DefaultQueue(50_000_000, 0) / size), Bytes: size, Quiet: time.Second}
+		complete(t, w.send(burst), burst.Packets)
+	})
+}

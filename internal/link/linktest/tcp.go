@@ -1,0 +1,106 @@
+package linktest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/link"
+)
+
+// tcp checks that streams arrive whole, whatever the link does to their packets.
+func (s *suite) tcp(t *testing.T) {
+	all := link.Quality{
+		Latency: 2 * time.Millisecond, Jitter: time.Millisecond, Bandwidth: 100_000_000,
+		Loss: 0.01, Duplicate: 0.01, Reorder: 0.01, Corrupt: 0.005,
+		Burst: &link.GilbertElliott{P: 0.001, R: 0.5, K: 1},
+	}
+	tests := []struct {
+		name    string
+		quality link.Quality
+		size    int64
+	}{
+		{"unlimited", perfect, 64 << 20},
+		{"delayed", link.Quality{Latency: 5 * time.Millisecond}, 16 << 20},
+		{"limited", link.Quality{Latency: 5 * time.Millisecond, Bandwidth: 50_000_000}, 4 << 20},
+		{"impaired", all, 1 << 20},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s.wire(t, tt.quality, tt.quality).transfer(tt.size)
+		})
+	}
+	t.Run("impaired under way", func(t *testing.T) {
+		w := s.wire(t, link.Quality{Bandwidth: 200_000_000}, perfect)
+		timer := time.AfterFunc(100*time.Millisecond, func() {
+			if err := w.engine.Set(t.Context(), []link.Change{{ID: w.id, AB: &all, BA: &all}}); err != nil {
+				t.Errorf("Set: %v", err)
+			}
+		})
+		defer timer.Stop()
+		w.transfer(4 << 20)
+	})
+}
+
+// transferTime bounds a transfer.
+const transferTime = 60 * time.Second
+
+// transfer sends size random bytes over TCP and compares their hashes.
+func (w *wire) transfer(size int64) {
+	w.t.Helper()
+	var listener net.Listener
+	err := w.far.Do(func() (err error) {
+		listener, err = net.Listen("tcp4", w.far.addr+":0")
+		return err
+	})
+	if err != nil {
+		w.t.Fatalf("listening: %v", err)
+	}
+	defer listener.Close()
+	sent, got := sha256.New(), sha256.New()
+	deadline := time.Now().Add(transferTime)
+	var group errgroup.Group
+	group.Go(func() error {
+		listener.(*net.TCPListener).SetDeadline(deadline)
+		conn, err := listener.Accept()
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		conn.SetDeadline(deadline)
+		_, err = io.Copy(got, conn)
+		return err
+	})
+	group.Go(func() error {
+		conn, err := w.connect(listener.Addr().(*net.TCPAddr))
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		conn.SetDeadline(deadline)
+		random := io.LimitReader(rand.NewChaCha8([32]byte{}), size)
+		_, err = io.Copy(conn, io.TeeReader(random, sent))
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		w.t.Fatalf("transferring %d bytes: %v", size, err)
+	}
+	if want, have := fmt.Sprintf("%x", sent.Sum(nil)), fmt.Sprintf("%x", got.Sum(nil)); want != have {
+		w.t.Errorf("the bytes that arrived have SHA-256 %s, those sent %s", have, want)
+	}
+}
+
+// connect dials from the near end.
+func (w *wire) connect(to *net.TCPAddr) (conn *net.TCPConn, err error) {
+	err = w.near.Do(func() (err error) {
+		conn, err = net.DialTCP("tcp4", &net.TCPAddr{IP: net.ParseIP(w.near.addr)}, to)
+		return err
+	})
+	return conn, err
+}

@@ -1,0 +1,153 @@
+package linktest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"skerry/internal/link"
+	"skerry/internal/probe"
+	"skerry/internal/testkit"
+)
+
+// bench is an engine and two namespaces to join.
+type bench struct {
+	t      *testing.T
+	engine link.Engine
+	a, b   *testkit.NS
+	closed bool
+}
+
+func (s *suite) bench(t *testing.T) *bench {
+	t.Helper()
+	// The namespaces come first, so that the engine goes before them.
+	b := &bench{t: t, a: testkit.Namespace(t), b: testkit.Namespace(t)}
+	b.engine = s.newEngine(t)
+	t.Cleanup(b.close)
+	return b
+}
+
+func (b *bench) close() {
+	if b.closed {
+		return
+	}
+	b.closed = true
+	if err := b.engine.Close(); err != nil {
+		b.t.Errorf("closing the engine: %v", err)
+	}
+}
+
+// spec asks for the i-th link of the bench.
+func (b *bench) spec(i int, ab, ba link.Quality) link.Spec {
+	return link.Spec{
+		ID: fmt.Sprintf("link-%d", i),
+		A:  link.End{Netns: b.a.Path(), Device: fmt.Sprintf("a%d", i)},
+		B:  link.End{Netns: b.b.Path(), Device: fmt.Sprintf("b%d", i)},
+		AB: ab, BA: ba, Seed: uint64(i) + 1,
+	}
+}
+
+func (b *bench) create(specs ...link.Spec) {
+	b.t.Helper()
+	if err := b.engine.Create(b.t.Context(), specs); err != nil {
+		b.t.Fatalf("Create: %v", err)
+	}
+}
+
+// wire is a link with addresses.
+type wire struct {
+	*bench
+	id        string
+	near, far *end
+}
+
+// end is one end of a wire; a probe.Inside.
+type end struct {
+	*testkit.NS
+	addr string
+}
+
+func (e *end) Addr() string { return e.addr }
+
+// wire makes and addresses the i-th link, at most 256.
+func (b *bench) wire(i int, ab, ba link.Quality) *wire {
+	b.t.Helper()
+	b.create(b.spec(i, ab, ba))
+	return b.address(i)
+}
+
+func (b *bench) address(i int) *wire {
+	b.t.Helper()
+	spec := b.spec(i, link.Quality{}, link.Quality{})
+	w := &wire{
+		bench: b, id: spec.ID,
+		near: &end{b.a, fmt.Sprintf("10.77.%d.1", i)},
+		far:  &end{b.b, fmt.Sprintf("10.77.%d.2", i)},
+	}
+	b.a.Assign(b.t, spec.A.Device, w.near.addr+"/30")
+	b.b.Assign(b.t, spec.B.Device, w.far.addr+"/30")
+	return w
+}
+
+// wire is a bench of one link.
+func (s *suite) wire(t *testing.T, ab, ba link.Quality) *wire {
+	t.Helper()
+	return s.bench(t).wire(0, ab, ba)
+}
+
+func (w *wire) set(ab, ba *link.Quality) {
+	w.t.Helper()
+	if err := w.engine.Set(w.t.Context(), []link.Change{{ID: w.id, AB: ab, BA: ba}}); err != nil {
+		w.t.Fatalf("Set: %v", err)
+	}
+}
+
+func (w *wire) stats() link.Stats {
+	w.t.Helper()
+	stats, err := w.engine.Stats(w.t.Context(), w.id)
+	if err != nil || len(stats) != 1 || stats[0].ID != w.id {
+		w.t.Fatalf("Stats(%s) = %+v, %v; want the one link", w.id, stats, err)
+	}
+	return stats[0]
+}
+
+// statsWhen waits until the counters, which may trail the packets, fulfil done.
+func (w *wire) statsWhen(what string, done func(link.Stats) bool) link.Stats {
+	w.t.Helper()
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		got := w.stats()
+		if done(got) {
+			return got
+		}
+		if time.Now().After(deadline) {
+			w.t.Errorf("counters are %+v, want %s", got, what)
+			return got
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func (w *wire) send(train probe.Train) []probe.Arrival {
+	w.t.Helper()
+	return w.sendTo(w.near, w.far, train)
+}
+
+func (w *wire) sendTo(from, to *end, train probe.Train) []probe.Arrival {
+	w.t.Helper()
+	arrivals, err := probe.Send(w.t.Context(), from, to, train)
+	if err != nil {
+		w.t.Fatalf("sending %d packets from %s to %s: %v", train.Packets, from.addr, to.addr, err)
+	}
+	return arrivals
+}
+
+// flood is a train for counting n packets: as fast as any engine takes them without
+// its devices overflowing.
+func (s *suite) flood(n int) probe.Train {
+	return probe.Train{
+		Packets: n, Bytes: 200, Burst: 16,
+		Every: time.Duration(s.Pace) * 50 * time.Microsecond,
+		Quiet: time.Duration(s.Pace) * 200 * time.Millisecond,
+	}
+}
