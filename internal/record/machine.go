@@ -1,0 +1,71 @@
+package record
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ThisMachine describes the host that the process runs on.
+func ThisMachine() (Machine, error) {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return Machine{}, fmt.Errorf("asking the kernel for its name: %w", err)
+	}
+	m := Machine{
+		Name:   unix.ByteSliceToString(u.Nodename[:]),
+		Kernel: unix.ByteSliceToString(u.Release[:]),
+		Cores:  runtime.NumCPU(),
+		CPU:    firstValue("/proc/cpuinfo", ":", "model name", "Model", "cpu"),
+		OS:     strings.Trim(firstValue("/etc/os-release", "=", "PRETTY_NAME"), `"`),
+	}
+	kb, _, _ := strings.Cut(firstValue("/proc/meminfo", ":", "MemTotal"), " ")
+	if n, err := strconv.ParseInt(kb, 10, 64); err == nil {
+		m.MemoryBytes = n << 10
+	}
+	if m.CPU == "" {
+		m.CPU = runtime.GOARCH
+	}
+	return m, nil
+}
+
+// firstValue returns the value of the first of the keys that a file of "key SEP value"
+// lines has, or "".
+func firstValue(path, sep string, keys ...string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	found := map[string]string{}
+	for s := bufio.NewScanner(f); s.Scan(); {
+		k, v, ok := strings.Cut(s.Text(), sep)
+		if k = strings.TrimSpace(k); ok && found[k] == "" {
+			found[k] = strings.TrimSpace(v)
+		}
+	}
+	for _, k := range keys {
+		if found[k] != "" {
+			return found[k]
+		}
+	}
+	return ""
+}
+
+// fillMachine fills in what a caller of Create left open.
+func (r *Run) fillMachine() error {
+	if r.Versions.Go == "" {
+		r.Versions.Go = runtime.Version()
+	}
+	if r.Host != (Machine{}) {
+		return nil
+	}
+	var err error
+	r.Host, err = ThisMachine()
+	return err
+}

@@ -1,0 +1,256 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/advice"
+	"skerry/internal/topology"
+)
+
+// Dir is a run directory that was opened for reading.
+type Dir struct {
+	Path    string
+	Run     Run
+	Summary Summary
+	// Running tells that a skerry is writing to it.
+	Running bool
+	// Unfinished lists the trials that began and did not end: the one that runs, or
+	// the one that a killed run was at.
+	Unfinished []int
+	// Notes tell in sentences what was not as it should be and was got around.
+	Notes []string
+}
+
+// Open reads a run directory, finished or not. ErrNotRun, ErrNewer and ErrDamaged tell why it
+// cannot be.
+func Open(dir string) (*Dir, error) {
+	path, err := filepath.EvalSymlinks(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, advice.With(fmt.Errorf("opening run %s: %w", dir, err), "skerry run makes one; runs are below runs/ unless --out said otherwise")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening run %s: %w", dir, err)
+	}
+	d := &Dir{Path: path}
+	if err := d.read(); err != nil {
+		return nil, fmt.Errorf("opening run %s: %w", dir, err)
+	}
+	return d, nil
+}
+
+func (d *Dir) read() error {
+	if err := d.readRun(); err != nil {
+		return err
+	}
+	if err := d.readSummary(); err != nil {
+		return err
+	}
+	d.Running = locked(d.Path)
+	return d.readTrials()
+}
+
+func (d *Dir) readRun() error {
+	err := readJSON(filepath.Join(d.Path, runFile), RunSchema, &d.Run)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+		return advice.With(fmt.Errorf("%w: it has no %s", ErrNotRun, runFile),
+			"give the directory of one run, such as runs/latest")
+	}
+	return err
+}
+
+// readSummary reads summary.json; where it is missing or damaged the trials tell.
+func (d *Dir) readSummary() error {
+	err := readJSON(filepath.Join(d.Path, summaryFile), SummarySchema, &d.Summary)
+	switch {
+	case errors.Is(err, ErrDamaged):
+		d.Notes = append(d.Notes, summaryFile+" is damaged; the results were read from the trials' own files")
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err != nil {
+		d.Summary = Summary{Schema: SummarySchema, Experiment: d.Run.Name, Run: filepath.Base(d.Path), Planned: len(d.Run.Plan)}
+	}
+	if d.Summary.Trials == nil {
+		d.Summary.Trials = []Trial{}
+	}
+	return nil
+}
+
+// readTrials takes in the trials that ended without reaching summary.json and notes
+// those that did not end.
+func (d *Dir) readTrials() error {
+	entries, err := os.ReadDir(filepath.Join(d.Path, trialsDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		name, isPartial := strings.CutSuffix(e.Name(), partial)
+		id, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if isPartial {
+			d.Unfinished = append(d.Unfinished, id)
+			continue
+		}
+		if slices.ContainsFunc(d.Summary.Trials, func(t Trial) bool { return t.ID == id }) {
+			continue
+		}
+		var t Trial
+		if err := readJSON(filepath.Join(d.trialDir(id), trialFile), "", &t); err != nil || t.ID != id {
+			d.Notes = append(d.Notes, fmt.Sprintf("trial %d has no readable %s and is left out", id, trialFile))
+			continue
+		}
+		d.Summary.Trials = withTrial(d.Summary.Trials, t)
+	}
+	slices.Sort(d.Unfinished)
+	slices.SortStableFunc(d.Summary.Trials, func(a, b Trial) int { return a.ID - b.ID })
+	d.Summary.Complete = d.Summary.covers(d.Run.Plan)
+	return nil
+}
+
+func trialDir(dir string, id int) string { return filepath.Join(dir, trialsDir, strconv.Itoa(id)) }
+
+func (d *Dir) trialDir(id int) string { return trialDir(d.Path, id) }
+
+// Timeline reads the seconds of a trial; a trial without any has none and no error.
+func (d *Dir) Timeline(id int) ([]Second, error) {
+	return optional(readTable[Second](filepath.Join(d.trialDir(id), timelineFile)))
+}
+
+// Nodes reads the nodes' seconds of a trial.
+func (d *Dir) Nodes(id int) ([]NodeSecond, error) {
+	return optional(readTable[NodeSecond](filepath.Join(d.trialDir(id), nodesFile)))
+}
+
+// Topology reads the cloud that a trial ran on; nil when it was not recorded.
+func (d *Dir) Topology(id int) (*topology.Topology, error) {
+	var t topology.Topology
+	err := readJSON(filepath.Join(d.trialDir(id), topologyFile), "", &t)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &t, nil
+}
+
+// Events reads what happened in a trial. A last line that was cut short is left out.
+func (d *Dir) Events(id int) ([]Event, error) {
+	path := filepath.Join(d.trialDir(id), eventsFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var events []Event
+	s := bufio.NewScanner(bytes.NewReader(b))
+	s.Buffer(nil, len(b)+1)
+	for n := 1; s.Scan(); n++ {
+		if len(s.Bytes()) == 0 {
+			continue
+		}
+		var e Event
+		if err := json.Unmarshal(s.Bytes(), &e); err != nil {
+			if !bytes.HasSuffix(b, []byte("\n")) && bytes.HasSuffix(b, s.Bytes()) {
+				break
+			}
+			return events, fmt.Errorf("%s: %w: line %d: %w", path, ErrDamaged, n, err)
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+func optional[T any](rows []T, err error) ([]T, error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return rows, err
+}
+
+// readJSON reads a file whose schema field must be the one given, unless that is "".
+func readJSON(path, schema string, v any) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if schema != "" {
+		if err := checkSchema(b, schema); err != nil {
+			return fmt.Errorf("%s: %w", filepath.Base(path), err)
+		}
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("%s: %w: %w", filepath.Base(path), ErrDamaged, describe(err, len(b)))
+	}
+	return nil
+}
+
+// describe says where a JSON document breaks.
+func describe(err error, size int) error {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return fmt.Errorf("byte %d of %d: %w", syntax.Offset, size, err)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("it ends too early: %w", err)
+	}
+	return err
+}
+
+// checkSchema compares a document's schema, "skerry/run/v1", with the one understood.
+func checkSchema(b []byte, want string) error {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, describe(err, len(b)))
+	}
+	if head.Schema == want {
+		return nil
+	}
+	kind, version := cutVersion(want)
+	if k, v := cutVersion(head.Schema); k == kind && v > version {
+		return advice.With(fmt.Errorf("%w: its schema is %s, this one reads up to %s", ErrNewer, head.Schema, want),
+			"read it with the skerry that wrote it, or a later one")
+	}
+	return fmt.Errorf("%w: its schema is %q in place of %q", ErrNotRun, head.Schema, want)
+}
+
+func cutVersion(schema string) (kind string, version int) {
+	at := strings.LastIndex(schema, "/v")
+	if at < 0 {
+		return schema, 0
+	}
+	version, err := strconv.Atoi(schema[at+2:])
+	if err != nil {
+		return schema, 0
+	}
+	return schema[:at], version
+}
+
+// locked tells whether a Writer holds the directory.
+func locked(dir string) bool {
+	f, err := os.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close() // and with it the lock, if it was free
+	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+}

@@ -1,0 +1,345 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/google/go-cmp/cmp"
+
+	"skerry/internal/topology"
+)
+
+var start = time.Date(2026, 11, 21, 18, 30, 0, 0, time.UTC)
+
+// testRun plans n trials of one workload each.
+func testRun(n int) Run {
+	r := Run{Name: "quick start", Started: start, Seed: 7, Host: Machine{Name: "box", Cores: 2},
+		Experiment: []byte(`{"name":"quick start"}`)}
+	for i := 1; i <= n; i++ {
+		r.Plan = append(r.Plan, Planned{ID: i, Cell: i, Repetition: 1, Parameters: map[string]any{"scale": float64(i) / 5}})
+	}
+	return r
+}
+
+func create(t *testing.T, n int) *Writer {
+	t.Helper()
+	w, err := Create(t.TempDir(), testRun(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+func openTrial(t *testing.T, w *Writer, id int) *TrialWriter {
+	t.Helper()
+	tw, err := w.OpenTrial(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tw
+}
+
+func finish(t *testing.T, w *Writer, id int, trial Trial) {
+	t.Helper()
+	if err := openTrial(t, w, id).Finish(trial); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t *testing.T, dir string) *Dir {
+	t.Helper()
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	w := create(t, 1)
+	tw := openTrial(t, w, 1)
+
+	seconds := []Second{{T: -1, OK: 10}, {T: 0, OK: 20, Failed: 1, ServiceP99: 1234.5}}
+	nodes := []NodeSecond{{T: 0, Node: "pune", CPU: 0.5}, {T: 0, Node: "@host", CPU: 1.5}}
+	events := []Event{{T: 0.5, Kind: "scale", Message: "all links to 0.2"}}
+	topo := topology.Topology{Name: "azure8", Sites: []topology.Site{{Name: "pune", Lat: 18.5, Lon: 73.9, Located: true}}}
+	hist := hdrhistogram.New(1, 60e6, 3)
+	for v := range int64(1000) {
+		if err := hist.RecordValue(v * 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	logFile := filepath.Join(t.TempDir(), "redis.log")
+	if err := os.WriteFile(logFile, []byte("ready\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range seconds {
+		noError(t, tw.Second(s))
+	}
+	noError(t, tw.NodeSeconds(nodes...))
+	noError(t, tw.Event(events[0]))
+	noError(t, tw.Topology(topo))
+	noError(t, tw.Logs(map[string]string{"redis pune": logFile}))
+	noError(t, tw.YCSB(func(w io.Writer) error { _, err := io.WriteString(w, "[OVERALL], RunTime(ms), 1\n"); return err }))
+	noError(t, tw.Histogram("READ.service", func(w io.Writer) error { return writeLog(w, hist, hist) }))
+	trial := Trial{State: TrialOK, Throughput: 1234.5, Traffic: Traffic{TotalBytes: 99}, Verdict: Verdict{State: Valid}}
+	noError(t, tw.Finish(trial))
+	noError(t, w.Finish())
+
+	d := open(t, w.Dir())
+	trial.ID, trial.Repetition, trial.Parameters = 1, 1, map[string]any{"scale": 0.2}
+	if diff := cmp.Diff([]Trial{trial}, d.Summary.Trials); diff != "" {
+		t.Errorf("trials (-want +got):\n%s", diff)
+	}
+	if !d.Summary.Complete || d.Running || len(d.Notes) > 0 || d.Run.Finished.IsZero() {
+		t.Errorf("complete %v, running %v, notes %v, finished %v", d.Summary.Complete, d.Running, d.Notes, d.Run.Finished)
+	}
+	gotSeconds, err := d.Timeline(1)
+	check(t, "timeline", seconds, gotSeconds, err)
+	gotNodes, err := d.Nodes(1)
+	check(t, "nodes", nodes, gotNodes, err)
+	gotEvents, err := d.Events(1)
+	check(t, "events", events, gotEvents, err)
+	gotTopo, err := d.Topology(1)
+	check(t, "topology", &topo, gotTopo, err)
+	hists, err := d.Histograms(1)
+	noError(t, err)
+	if h := hists["READ.service"]; h == nil || h.TotalCount() != 2000 {
+		t.Errorf("histograms: %v, want READ.service with both intervals' 2000 values", hists)
+	} else if p := h.ValueAtPercentile(50); p < 49900 || p > 50100 {
+		t.Errorf("median %d us, want 50000", p)
+	}
+	b, err := os.ReadFile(filepath.Join(w.Dir(), "trials/1/logs/redis-pune.log"))
+	check(t, "log", "ready\n", string(b), err)
+}
+
+func writeLog(w io.Writer, hists ...*hdrhistogram.Histogram) error {
+	l := hdrhistogram.NewHistogramLogWriter(w)
+	for i, h := range hists {
+		h.SetStartTimeMs(int64(i) * 1000)
+		h.SetEndTimeMs(int64(i+1) * 1000)
+		if err := l.OutputIntervalHistogram(h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func noError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func check[T any](t *testing.T, what string, want, got T, err error) {
+	t.Helper()
+	noError(t, err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestRunsOfOneSecondHaveDirectoriesOfTheirOwn(t *testing.T) {
+	parent := t.TempDir()
+	var names []string
+	for range 2 {
+		w, err := Create(parent, testRun(1))
+		noError(t, err)
+		defer w.Close()
+		names = append(names, filepath.Base(w.Dir()))
+	}
+	if diff := cmp.Diff([]string{"20261121-183000-quick-start", "20261121-183000-quick-start-2"}, names); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	d := open(t, filepath.Join(parent, "latest"))
+	if got := filepath.Base(d.Path); got != names[1] {
+		t.Errorf("latest is %s, want %s", got, names[1])
+	}
+	if !d.Running {
+		t.Error("a run with a writer is not told to be running")
+	}
+}
+
+func TestLatestThatIsAUsersOwnStays(t *testing.T) {
+	parent := t.TempDir()
+	mine := filepath.Join(parent, "latest")
+	noError(t, os.WriteFile(mine, []byte("mine"), 0o600))
+	w, err := Create(parent, testRun(1))
+	noError(t, err)
+	defer w.Close()
+	b, err := os.ReadFile(mine)
+	check(t, "latest", "mine", string(b), err)
+}
+
+// A run killed at any moment: no Finish, a trial open, its tables unwritten.
+func TestKilledRunKeepsItsTrialsAndResumes(t *testing.T) {
+	w := create(t, 4)
+	finish(t, w, 1, Trial{State: TrialOK, Goodput: 11})
+	finish(t, w, 2, Trial{State: TrialFailed, Error: "no cluster"})
+	killed := openTrial(t, w, 3)
+	noError(t, killed.Second(Second{T: 0, OK: 1}))
+	noError(t, killed.Event(Event{Kind: "scale"}))
+	noError(t, w.Close())
+
+	d := open(t, w.Dir())
+	if diff := cmp.Diff([]int{3}, d.Unfinished); diff != "" || d.Summary.Complete || len(d.Summary.Trials) != 2 {
+		t.Fatalf("unfinished %v, complete %v, trials %d; want [3], false, 2", d.Unfinished, d.Summary.Complete, len(d.Summary.Trials))
+	}
+
+	r, err := Resume(w.Dir())
+	noError(t, err)
+	defer r.Close()
+	var left []int
+	for _, p := range r.Remaining() {
+		left = append(left, p.ID)
+		finish(t, r, p.ID, Trial{State: TrialOK, Goodput: float64(p.ID)})
+	}
+	if diff := cmp.Diff([]int{2, 3, 4}, left); diff != "" {
+		t.Errorf("remaining (-want +got):\n%s", diff)
+	}
+	noError(t, r.Finish())
+
+	d = open(t, w.Dir())
+	var goodput []float64
+	for _, tr := range d.Summary.Trials {
+		goodput = append(goodput, tr.Goodput)
+	}
+	if diff := cmp.Diff([]float64{11, 2, 3, 4}, goodput); diff != "" {
+		t.Errorf("goodput of trials (-want +got):\n%s", diff)
+	}
+	if !d.Summary.Complete || len(d.Unfinished) > 0 || len(d.Run.Resumed) != 1 {
+		t.Errorf("complete %v, unfinished %v, resumed %v", d.Summary.Complete, d.Unfinished, d.Run.Resumed)
+	}
+	if _, err := Resume(w.Dir()); !errors.Is(err, ErrFinished) {
+		t.Errorf("resuming a whole run: %v, want ErrFinished", err)
+	}
+}
+
+func TestTwoWritersOfOneRun(t *testing.T) {
+	w := create(t, 1)
+	if _, err := Resume(w.Dir()); !errors.Is(err, ErrBusy) {
+		t.Errorf("resuming a run that runs: %v, want ErrBusy", err)
+	}
+}
+
+// The rename of a trial's directory and the summary are two steps; a kill may fall between.
+func TestTrialThatMissedTheSummaryIsFound(t *testing.T) {
+	for _, damage := range []struct {
+		name string
+		do   func(path string) error
+	}{
+		{"older", func(path string) error {
+			return os.WriteFile(path, []byte(`{"schema":"skerry/summary/v1","trials":[]}`), 0o600)
+		}},
+		{"missing", os.Remove},
+		{"truncated", func(path string) error { return os.Truncate(path, 40) }},
+		{"empty", func(path string) error { return os.Truncate(path, 0) }},
+	} {
+		t.Run(damage.name, func(t *testing.T) {
+			w := create(t, 2)
+			finish(t, w, 1, Trial{State: TrialOK, Goodput: 5})
+			noError(t, damage.do(filepath.Join(w.Dir(), "summary.json")))
+			d := open(t, w.Dir())
+			if len(d.Summary.Trials) != 1 || d.Summary.Trials[0].Goodput != 5 {
+				t.Errorf("trials: %+v, want the one that ended", d.Summary.Trials)
+			}
+		})
+	}
+}
+
+func TestOpenTellsWhatIsWrong(t *testing.T) {
+	for _, c := range []struct {
+		name, file, text string
+		want             error
+		says             string
+	}{
+		{"foreign directory", "notes.txt", "hello", ErrNotRun, "no run.json"},
+		{"another tool's run.json", "run.json", `{"schema":"other/v1"}`, ErrNotRun, `"other/v1"`},
+		{"no schema", "run.json", `{}`, ErrNotRun, `""`},
+		{"newer run", "run.json", `{"schema":"skerry/run/v2"}`, ErrNewer, "skerry/run/v2"},
+		{"truncated run", "run.json", `{"schema":"skerry/run/v1","name":"a`, ErrDamaged, "byte 35 of 35"},
+		{"wrong types", "run.json", `{"schema":"skerry/run/v1","plan":7}`, ErrDamaged, "plan"},
+		{"empty file", "run.json", "", ErrDamaged, "run.json"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			noError(t, os.WriteFile(filepath.Join(dir, c.file), []byte(c.text), 0o600))
+			_, err := Open(dir)
+			if !errors.Is(err, c.want) || !strings.Contains(fmt.Sprint(err), c.says) {
+				t.Errorf("got %v, want %v that says %q", err, c.want, c.says)
+			}
+		})
+	}
+	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("opening nothing: %v", err)
+	}
+}
+
+func TestDamagedFilesOfATrialAreToldNotFatal(t *testing.T) {
+	w := create(t, 1)
+	finish(t, w, 1, Trial{State: TrialOK})
+	dir := filepath.Join(w.Dir(), "trials", "1")
+	for _, name := range []string{"timeline.parquet", "nodes.parquet", "READ.service.hdr", "events.jsonl", "topology.json"} {
+		noError(t, os.WriteFile(filepath.Join(dir, name), []byte("PAR1 #not what it should be\n"), 0o600))
+	}
+	d := open(t, w.Dir())
+	for name, read := range map[string]func() error{
+		"timeline":   func() error { _, err := d.Timeline(1); return err },
+		"nodes":      func() error { _, err := d.Nodes(1); return err },
+		"histograms": func() error { _, err := d.Histograms(1); return err },
+		"events":     func() error { _, err := d.Events(1); return err },
+		"topology":   func() error { _, err := d.Topology(1); return err },
+	} {
+		if err := read(); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %v, want ErrDamaged", name, err)
+		}
+	}
+}
+
+func TestEventLineCutShortIsLeftOut(t *testing.T) {
+	w := create(t, 1)
+	finish(t, w, 1, Trial{State: TrialOK})
+	path := filepath.Join(w.Dir(), "trials/1/events.jsonl")
+	noError(t, os.WriteFile(path, []byte(`{"t":1,"kind":"a","message":""}`+"\n"+`{"t":2,"ki`), 0o600))
+	events, err := open(t, w.Dir()).Events(1)
+	check(t, "events", []Event{{T: 1, Kind: "a"}}, events, err)
+}
+
+func TestRowsAfterTheEndAreRefused(t *testing.T) {
+	w := create(t, 1)
+	tw := openTrial(t, w, 1)
+	noError(t, tw.Finish(Trial{State: TrialOK}))
+	if err := tw.Second(Second{}); err == nil {
+		t.Error("a second after Finish is accepted")
+	}
+	noError(t, tw.Abandon())
+	if len(open(t, w.Dir()).Summary.Trials) != 1 {
+		t.Error("Abandon after Finish took the trial away")
+	}
+}
+
+func TestUnplannedTrialIsRefused(t *testing.T) {
+	if _, err := create(t, 1).OpenTrial(2); !errors.Is(err, ErrNoTrial) {
+		t.Errorf("got %v, want ErrNoTrial", err)
+	}
+}
+
+func TestFileNames(t *testing.T) {
+	for in, want := range map[string]string{
+		"quickstart": "quickstart", "../../etc/passwd": "etc-passwd", "": "run", "ä b": "b", "a/b\x00c": "a-b-c",
+		"...": "run", strings.Repeat("x", 300): strings.Repeat("x", 80),
+	} {
+		if got := fileName(in); got != want {
+			t.Errorf("fileName(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

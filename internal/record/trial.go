@@ -1,0 +1,218 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"skerry/internal/topology"
+)
+
+// Names within the directory of a trial.
+const (
+	trialFile    = "trial.json"
+	timelineFile = "timeline.parquet"
+	nodesFile    = "nodes.parquet"
+	eventsFile   = "events.jsonl"
+	trafficFile  = "traffic.json"
+	topologyFile = "topology.json"
+	ycsbFile     = "ycsb.txt"
+	logsDir      = "logs"
+	histogramExt = ".hdr"
+)
+
+// TrialWriter writes one trial. Its directory carries the suffix .partial until Finish,
+// so that a directory without it is always whole. Its methods may be called from
+// several goroutines.
+type TrialWriter struct {
+	w       *Writer
+	planned Planned
+	dir     string // with the suffix
+
+	mu       sync.Mutex
+	timeline *table[Second]
+	nodes    *table[NodeSecond]
+	events   *os.File
+}
+
+// OpenTrial begins a planned trial; what a killed attempt at it left is removed.
+func (w *Writer) OpenTrial(id int) (*TrialWriter, error) {
+	t := &TrialWriter{w: w, dir: w.trialDir(id) + partial}
+	if err := t.open(id); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening trial %d: %w", id, full(err, w.dir)), t.Abandon())
+	}
+	return t, nil
+}
+
+func (w *Writer) trialDir(id int) string { return trialDir(w.dir, id) }
+
+func (t *TrialWriter) open(id int) error {
+	for _, p := range t.w.Run().Plan {
+		if p.ID == id {
+			t.planned = p
+		}
+	}
+	if t.planned.ID == 0 {
+		return ErrNoTrial
+	}
+	if err := os.RemoveAll(t.dir); err != nil {
+		return err
+	}
+	if err := os.Mkdir(t.dir, 0o755); err != nil {
+		return err
+	}
+	var err error
+	if t.events, err = os.Create(filepath.Join(t.dir, eventsFile)); err != nil {
+		return err
+	}
+	if t.timeline, err = newTable[Second](filepath.Join(t.dir, timelineFile)); err != nil {
+		return err
+	}
+	t.nodes, err = newTable[NodeSecond](filepath.Join(t.dir, nodesFile))
+	return err
+}
+
+// Dir is where the trial's files are until Finish.
+func (t *TrialWriter) Dir() string { return t.dir }
+
+// Second adds a row to timeline.parquet.
+func (t *TrialWriter) Second(s Second) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.failed("recording a second", t.timeline.add(s))
+}
+
+// NodeSeconds adds rows to nodes.parquet.
+func (t *TrialWriter) NodeSeconds(rows ...NodeSecond) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.failed("recording nodes", t.nodes.add(rows...))
+}
+
+// Event adds a line to events.jsonl, at once.
+func (t *TrialWriter) Event(e Event) error {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return t.failed("recording an event", err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, err = t.events.Write(append(line, '\n'))
+	return t.failed("recording an event", err)
+}
+
+// Histogram writes NAME.hdr, an HdrHistogram log in microseconds. Names are
+// an operation and a clock: "READ.service", "READ.response".
+func (t *TrialWriter) Histogram(name string, write func(io.Writer) error) error {
+	return t.file(fileName(name)+histogramExt, write)
+}
+
+// YCSB writes ycsb.txt, the result in YCSB's own text format.
+func (t *TrialWriter) YCSB(write func(io.Writer) error) error { return t.file(ycsbFile, write) }
+
+// Topology writes topology.json, the cloud as it was brought up for the trial.
+func (t *TrialWriter) Topology(topo topology.Topology) error {
+	return t.failed("recording the topology", writeJSON(filepath.Join(t.dir, topologyFile), topo))
+}
+
+func (t *TrialWriter) file(name string, write func(io.Writer) error) error {
+	return t.failed("recording a file", writeFile(filepath.Join(t.dir, name), write))
+}
+
+// maxLog bounds what is kept of one log: its end, where the reason of a failure stands.
+const maxLog = 8 << 20
+
+// Logs copies the end of each log, by name, into logs/.
+func (t *TrialWriter) Logs(logs map[string]string) error {
+	var errs []error
+	for name, path := range logs {
+		if err := copyEnd(filepath.Join(t.dir, logsDir, fileName(name)+".log"), path, maxLog); err != nil {
+			errs = append(errs, fmt.Errorf("keeping log %s: %w", name, err))
+		}
+	}
+	return t.failed("keeping logs", errors.Join(errs...))
+}
+
+func copyEnd(to, from string, limit int64) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	st, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	if _, err := in.Seek(max(0, st.Size()-limit), io.SeekStart); err != nil {
+		return err
+	}
+	return writeFile(to, func(w io.Writer) error {
+		_, err := io.Copy(w, io.LimitReader(in, limit))
+		return err
+	})
+}
+
+// Finish ends the trial: its tables are completed, its directory gets its final name and
+// summary.json takes it in. ID, repetition and parameters come from the plan. When it fails
+// the trial does not count, and every trial finished before is as it was.
+func (t *TrialWriter) Finish(trial Trial) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	trial.ID, trial.Repetition, trial.Parameters = t.planned.ID, t.planned.Repetition, t.planned.Parameters
+	err := errors.Join(t.closeFiles(), t.publish(trial))
+	return t.failed("finishing it", err)
+}
+
+func (t *TrialWriter) publish(trial Trial) error {
+	err := errors.Join(
+		writeJSON(filepath.Join(t.dir, trafficFile), trial.Traffic),
+		writeJSON(filepath.Join(t.dir, trialFile), trial))
+	if err != nil {
+		return err
+	}
+	final := t.w.trialDir(trial.ID)
+	if err := os.RemoveAll(final); err != nil { // an earlier attempt that did not end ok
+		return err
+	}
+	if err := os.Rename(t.dir, final); err != nil {
+		return err
+	}
+	return errors.Join(syncDir(filepath.Dir(final)), t.w.add(trial))
+}
+
+// Abandon gives the trial up and removes its directory. After Finish it does nothing.
+func (t *TrialWriter) Abandon() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_ = t.closeFiles() // they go
+	return os.RemoveAll(t.dir)
+}
+
+func (t *TrialWriter) closeFiles() error {
+	var errs []error
+	if t.timeline != nil {
+		errs = append(errs, t.timeline.close())
+	}
+	if t.nodes != nil {
+		errs = append(errs, t.nodes.close())
+	}
+	if t.events != nil {
+		errs = append(errs, t.events.Sync(), t.events.Close())
+	}
+	t.timeline, t.nodes, t.events = nil, nil, nil
+	return errors.Join(errs...)
+}
+
+func (t *TrialWriter) failed(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("trial %d: %s: %w", t.planned.ID, doing, full(err, t.w.dir))
+}

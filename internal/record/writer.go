@@ -1,0 +1,270 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Names within a run directory.
+const (
+	runFile     = "run.json"
+	summaryFile = "summary.json"
+	trialsDir   = "trials"
+	latest      = "latest"
+	// partial marks the directory of a trial that has not ended.
+	partial = ".partial"
+)
+
+// Writer writes a run directory while the run goes on. It holds a lock on the
+// directory that ends with the process. Its methods may be called from several
+// goroutines.
+type Writer struct {
+	dir  string
+	lock *os.File
+
+	mu      sync.Mutex
+	run     Run
+	summary Summary
+}
+
+// Create makes a new run directory below parent, named after the start and the
+// experiment, and points parent/latest at it. It fills in what the caller
+// left open: the schema, the start, the versions of Go and the machine.
+func Create(parent string, run Run) (*Writer, error) {
+	run.Schema = RunSchema
+	if run.Started.IsZero() {
+		run.Started = time.Now()
+	}
+	if err := run.fillMachine(); err != nil {
+		return nil, err
+	}
+	if err := checkPlan(run.Plan); err != nil {
+		return nil, fmt.Errorf("making a run directory: %w", err)
+	}
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return nil, fmt.Errorf("making a run directory: %w", full(err, parent))
+	}
+	dir, err := makeUnique(filepath.Join(parent, run.Started.Format("20060102-150405")+"-"+fileName(run.Name)))
+	if err != nil {
+		return nil, fmt.Errorf("making a run directory: %w", full(err, parent))
+	}
+	w := &Writer{dir: dir, run: run, summary: Summary{
+		Schema: SummarySchema, Experiment: run.Name, Run: filepath.Base(dir), Planned: len(run.Plan), Trials: []Trial{},
+		Complete: len(run.Plan) == 0,
+	}}
+	if err := w.begin(); err != nil {
+		return nil, errors.Join(fmt.Errorf("making a run directory: %w", full(err, dir)), w.Close(), os.RemoveAll(dir))
+	}
+	return w, nil
+}
+
+// begin locks the directory, writes its first files and makes it the latest.
+func (w *Writer) begin() error {
+	if err := w.takeLock(); err != nil {
+		return err
+	}
+	if err := os.Mkdir(filepath.Join(w.dir, trialsDir), 0o755); err != nil {
+		return err
+	}
+	if err := errors.Join(w.writeRun(), w.writeSummary()); err != nil {
+		return err
+	}
+	return pointTo(filepath.Join(filepath.Dir(w.dir), latest), filepath.Base(w.dir))
+}
+
+// Resume takes up a run that was interrupted. Remaining tells what is left of it;
+// ErrFinished says that nothing is.
+func Resume(dir string) (*Writer, error) {
+	if _, err := Open(dir); err != nil { // tells better than the lock what is wrong
+		return nil, err
+	}
+	w := &Writer{dir: dir}
+	if err := w.takeUp(); err != nil {
+		return nil, errors.Join(fmt.Errorf("resuming %s: %w", dir, full(err, dir)), w.Close())
+	}
+	return w, nil
+}
+
+// takeUp reads the run once nobody else writes to it.
+func (w *Writer) takeUp() error {
+	if err := w.takeLock(); err != nil {
+		return err
+	}
+	d, err := Open(w.dir)
+	if err != nil {
+		return err
+	}
+	w.dir, w.run, w.summary = d.Path, d.Run, d.Summary
+	if len(w.Remaining()) == 0 {
+		return ErrFinished
+	}
+	if err := os.MkdirAll(filepath.Join(w.dir, trialsDir), 0o755); err != nil {
+		return err
+	}
+	w.run.Resumed = append(w.run.Resumed, time.Now())
+	w.run.Finished = time.Time{}
+	return errors.Join(w.writeRun(), w.writeSummary())
+}
+
+// takeLock locks the directory itself, so that no lock file is left behind.
+func (w *Writer) takeLock() error {
+	f, err := os.Open(w.dir)
+	if err != nil {
+		return err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = ErrBusy
+		}
+		return errors.Join(err, f.Close())
+	}
+	w.lock = f
+	return nil
+}
+
+// Dir is the run directory.
+func (w *Writer) Dir() string { return w.dir }
+
+// Run returns what run.json holds.
+func (w *Writer) Run() Run {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.run
+}
+
+// Summary returns what summary.json holds.
+func (w *Writer) Summary() Summary {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.summary
+	s.Trials = slices.Clone(s.Trials)
+	return s
+}
+
+// Remaining returns, in the order of the plan, the trials that have not ended ok: those
+// never begun, and those that failed or were interrupted.
+func (w *Writer) Remaining() []Planned {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return Remaining(w.run, w.summary)
+}
+
+// Remaining returns the trials of a run's plan that have not ended ok.
+func Remaining(run Run, summary Summary) []Planned {
+	done := map[int]bool{}
+	for _, t := range summary.Trials {
+		done[t.ID] = t.State == TrialOK
+	}
+	return slices.DeleteFunc(slices.Clone(run.Plan), func(p Planned) bool { return done[p.ID] })
+}
+
+// Update changes what run.json says: warnings, versions of databases, the engine.
+func (w *Writer) Update(change func(*Run)) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change(&w.run)
+	return full(w.writeRun(), w.dir)
+}
+
+// Finish records that the run has ended, whether or not every trial did, and closes it.
+func (w *Writer) Finish() error {
+	return errors.Join(w.Update(func(r *Run) { r.Finished = time.Now() }), w.Close())
+}
+
+// Close gives up the directory and leaves its files as they are.
+func (w *Writer) Close() error {
+	if w.lock == nil {
+		return nil
+	}
+	err := w.lock.Close()
+	w.lock = nil
+	return err
+}
+
+// add puts an ended trial into summary.json, in place of an earlier attempt.
+func (w *Writer) add(t Trial) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.summary.Trials
+	w.summary.Trials = withTrial(before, t)
+	w.summary.Complete = w.summary.covers(w.run.Plan)
+	if err := w.writeSummary(); err != nil {
+		w.summary.Trials = before
+		w.summary.Complete = w.summary.covers(w.run.Plan)
+		return err
+	}
+	return nil
+}
+
+func withTrial(trials []Trial, t Trial) []Trial {
+	out := slices.DeleteFunc(slices.Clone(trials), func(o Trial) bool { return o.ID == t.ID })
+	at, _ := slices.BinarySearchFunc(out, t.ID, func(o Trial, id int) int { return o.ID - id })
+	return slices.Insert(out, at, t)
+}
+
+// covers tells whether every planned trial ended by itself.
+func (s Summary) covers(plan []Planned) bool {
+	ended := map[int]bool{}
+	for _, t := range s.Trials {
+		ended[t.ID] = t.State != TrialInterrupted
+	}
+	return !slices.ContainsFunc(plan, func(p Planned) bool { return !ended[p.ID] })
+}
+
+func (w *Writer) writeRun() error { return writeJSON(filepath.Join(w.dir, runFile), w.run) }
+func (w *Writer) writeSummary() error {
+	return writeJSON(filepath.Join(w.dir, summaryFile), w.summary)
+}
+
+func checkPlan(plan []Planned) error {
+	seen := map[int]bool{}
+	for _, p := range plan {
+		if p.ID < 1 || seen[p.ID] {
+			return fmt.Errorf("plan: trial id %d is below 1 or used twice", p.ID)
+		}
+		seen[p.ID] = true
+	}
+	return nil
+}
+
+// makeUnique makes a directory, with -2, -3 ... behind its name when runs start in one second.
+func makeUnique(path string) (string, error) {
+	for n := 1; ; n++ {
+		p := path
+		if n > 1 {
+			p += "-" + strconv.Itoa(n)
+		}
+		if err := os.Mkdir(p, 0o755); !errors.Is(err, fs.ErrExist) {
+			return p, err
+		}
+	}
+}
+
+// fileName turns any text into a short name of letters, digits, - _ and dots within.
+func fileName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '-'
+	}, s)
+	s = strings.Trim(s, "-.")
+	if len(s) > 80 {
+		s = strings.Trim(s[:80], "-.")
+	}
+	if s == "" {
+		return "run"
+	}
+	return s
+}
