@@ -1,0 +1,105 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// process is one that runs with this bench's state: skerry, its agents, the databases.
+type process struct {
+	pid  int
+	args string
+}
+
+// processes lists what carries the bench's state in its environment, or a lab's tag.
+func (b *bench) processes() []process {
+	var out []process
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, d := range dirs {
+		args, err := os.ReadFile(filepath.Join(d, "cmdline"))
+		if err != nil || len(args) == 0 {
+			continue
+		}
+		cwd, _ := os.Readlink(filepath.Join(d, "cwd"))
+		env, _ := os.ReadFile(filepath.Join(d, "environ"))
+		if !bytes.Contains(env, []byte(b.dir)) && !strings.HasPrefix(cwd, b.dir) && !bytes.Contains(args, []byte(b.dir)) {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(d))
+		out = append(out, process{pid, string(bytes.ReplaceAll(args, []byte{0}, []byte{' '}))})
+	}
+	return out
+}
+
+// find returns the process ids of those whose command line holds part.
+func (b *bench) find(part string) []int {
+	var pids []int
+	for _, p := range b.processes() {
+		if strings.Contains(p.args, part) {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
+}
+
+// kill sends SIGKILL to the one process whose command line holds part, when it is there.
+func (b *bench) kill(part string) {
+	b.t.Helper()
+	b.await(part+" to run", func() bool { return len(b.find(part)) > 0 })
+	if err := syscall.Kill(b.find(part)[0], syscall.SIGKILL); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// leftovers lists what of the bench's labs is still on the machine.
+func (b *bench) leftovers() []string {
+	var out []string
+	for _, p := range b.processes() {
+		out = append(out, "process "+strconv.Itoa(p.pid)+" "+p.args)
+	}
+	if labs, err := os.ReadDir(b.path("state")); err == nil {
+		for _, l := range labs {
+			if l.IsDir() {
+				inside, _ := os.ReadDir(filepath.Join(b.path("state"), l.Name()))
+				for _, x := range inside {
+					out = append(out, "state "+l.Name()+"/"+x.Name())
+				}
+			}
+		}
+	}
+	if mounts, err := os.ReadFile("/proc/self/mountinfo"); err == nil && bytes.Contains(mounts, []byte(b.dir)) {
+		out = append(out, "a mount below "+b.dir)
+	}
+	if nodes, err := filepath.Glob(b.path("data") + "/*/*"); err == nil {
+		out = append(out, nodes...)
+	}
+	return out
+}
+
+// namespaces and control groups carry the names of labs, which carry the process id of
+// the run that made them.
+func leftoversOf(pid int) []string {
+	var out []string
+	mark := "run-" + strconv.Itoa(pid) + "-"
+	for _, pattern := range []string{"/run/netns/*", "/sys/fs/cgroup/*/skerry*/*", "/sys/fs/cgroup/skerry*/*", "/etc/netns/*"} {
+		found, _ := filepath.Glob(pattern)
+		for _, f := range found {
+			if strings.Contains(f, mark) {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
+}
+
+// checkClean fails the test when something is left on the machine.
+func (b *bench) checkClean() {
+	b.t.Helper()
+	for _, l := range b.leftovers() {
+		b.t.Errorf("left behind: %s", l)
+	}
+}

@@ -1,0 +1,187 @@
+// Package e2e runs the skerry program as a person does: real namespaces, a real Redis
+// Cluster, and every way a command may end. Each test leaves the machine as it found it.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"skerry/internal/testkit"
+)
+
+// patience bounds every wait; it is long since the machine may be busy, and never
+// reached when all is well.
+const patience = 90 * time.Second
+
+// binary builds skerry once for all tests.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "skerry-e2e-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "skerry")
+	out, err := exec.Command("go", "build", "-o", path, "skerry/cmd/skerry").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building skerry: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := binary(); err == nil {
+		os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// bench is a place of its own for one test: state, data, and a folder of files.
+type bench struct {
+	t   *testing.T
+	dir string
+	exe string
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	testkit.Need(t, testkit.Root, testkit.TUN, testkit.Redis)
+	exe, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t: t, dir: t.TempDir(), exe: exe}
+	t.Cleanup(b.checkClean)
+	return b
+}
+
+func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
+
+func (b *bench) write(name, text string) string {
+	b.t.Helper()
+	if err := os.WriteFile(b.path(name), []byte(text), 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+	return b.path(name)
+}
+
+// command is skerry with its state below the bench's folder.
+func (b *bench) command(args ...string) *running {
+	cmd := exec.Command(b.exe, args...)
+	cmd.Dir = b.dir
+	cmd.Env = append(os.Environ(), "SKERRY_STATE="+b.path("state"), "SKERRY_DATA="+b.path("data"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	r := &running{t: b.t, cmd: cmd, done: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = &r.stdout, &r.stderr
+	return r
+}
+
+// running is a skerry that was started.
+type running struct {
+	t              *testing.T
+	cmd            *exec.Cmd
+	stdout, stderr buffer
+	done           chan struct{}
+}
+
+func (r *running) start() *running {
+	r.t.Helper()
+	if err := r.cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	go func() {
+		defer close(r.done)
+		_ = r.cmd.Wait() // its state tells
+	}()
+	r.t.Cleanup(func() {
+		_ = r.cmd.Process.Kill()
+		<-r.done
+	})
+	return r
+}
+
+func (r *running) signal(s syscall.Signal) {
+	r.t.Helper()
+	if err := r.cmd.Process.Signal(s); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// wait returns the exit code, -1 for a signal.
+func (r *running) wait() int {
+	r.t.Helper()
+	select {
+	case <-r.done:
+	case <-time.After(patience):
+		r.t.Fatalf("skerry %v did not end\nstderr:\n%s", r.cmd.Args[1:], r.stderr.String())
+	}
+	return r.cmd.ProcessState.ExitCode()
+}
+
+// run runs a command to its end and fails the test unless it exits as wanted.
+func (b *bench) run(want int, args ...string) *running {
+	b.t.Helper()
+	r := b.command(args...).start()
+	if got := r.wait(); got != want {
+		b.t.Fatalf("skerry %v: exit %d, want %d\nstdout:\n%s\nstderr:\n%s", args, got, want, r.stdout.String(), r.stderr.String())
+	}
+	return r
+}
+
+// await polls until cond holds.
+func (b *bench) await(what string, cond func() bool) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		select {
+		case <-ctx.Done():
+			b.t.Fatalf("waited in vain for %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// buffer is a bytes.Buffer that may be read while a process writes to it.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// contains fails the test unless text holds every part.
+func contains(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			t.Errorf("missing %q in:\n%s", p, text)
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}
