@@ -15,7 +15,8 @@ import (
 type Field = ycsb.Field
 
 // Client is one worker's connection to a database. A worker calls it from one
-// goroutine, one operation at a time. The context's deadline bounds the operation.
+// goroutine, one operation at a time. The context's deadline bounds the operation; it
+// holds for that operation alone and must not be kept.
 //
 // An error is ErrNotFound, or carries an Outcome through Failed or Unknown;
 // any other error counts as unknown, since nobody can say whether a write happened.
@@ -29,6 +30,16 @@ type Client interface {
 	Insert(ctx context.Context, table, key string, values []Field) error
 	Delete(ctx context.Context, table, key string) error
 	Close() error
+}
+
+// Retrier is a client that tries operations again by itself. Retries is how often it
+// did so since it was opened; it is called at any time, from another goroutine.
+type Retrier interface{ Retries() int64 }
+
+// Counter is a client that can count the records of a table. A load is verified by it
+// before it is believed; without it, by reading every record back.
+type Counter interface {
+	Count(ctx context.Context, table string) (int64, error)
 }
 
 // Outcome is what became of an operation.

@@ -92,10 +92,13 @@ func (i Interval) Cores() float64 { return ratio(i.CPU.Seconds(), i.Length.Secon
 type Result struct {
 	// Spec is what was driven, defaults filled in.
 	Spec Spec `json:"spec"`
-	// Started is when the measurement began, Duration how long it took until the
-	// last operation had ended; Warmup and its draining came before.
+	// Started is when the measurement began, Duration for how long it sent
+	// operations, or took until the last of a given number had ended. Drain is how
+	// long it then waited for those in flight, which count too. Warmup and its
+	// draining came before.
 	Started  time.Time     `json:"started"`
 	Duration time.Duration `json:"duration_ns"`
+	Drain    time.Duration `json:"drain_ns"`
 	Warmup   time.Duration `json:"warmup_ns"`
 	// Stopped says what ended it.
 	Stopped string `json:"stopped"`
@@ -118,6 +121,7 @@ const (
 	StoppedDuration   = "time"
 	StoppedAsked      = "stopped" // the context ended or Stop was called
 	StoppedGaveUp     = "gave up" // a load phase without progress
+	StoppedStuck      = "stuck"   // no client answers, nor obeys its deadline
 )
 
 // Throughput is operations that ended, a second; Goodput those that ended ok.

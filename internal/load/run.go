@@ -3,10 +3,20 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
+	"time"
 )
 
 // Open makes the client of one worker.
 type Open func(ctx context.Context) (Client, error)
+
+// ErrIncomplete is a load phase that ended before every record was acknowledged.
+var ErrIncomplete = errors.New("records were not acknowledged")
+
+// warmupFirst numbers the operations of the warm-up, far from those of the
+// measurement, which are the same with and without one.
+const warmupFirst = 1 << 62
 
 // Run drives a database until the spec's end or the end of ctx, which ends it early
 // with what was measured so far: operations in flight are awaited, up to their
@@ -16,9 +26,88 @@ type Open func(ctx context.Context) (Client, error)
 // Operations that fail are part of the result, never an error. An error means that
 // nothing was measured (a bad spec, no client could be opened) or, in the load phase,
 // wraps ErrIncomplete: records without an acknowledgement, which the result lists.
-func Run(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (Result, error) {
-	return Result{}, errors.ErrUnsupported
+func Run(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (result Result, err error) {
+	if err := spec.Validate(); err != nil {
+		return Result{}, err
+	}
+	spec = spec.withDefaults()
+	d := newDriver(ctx, spec, onSecond)
+	if err := d.open(ctx, open); err != nil {
+		return Result{}, err
+	}
+	defer func() {
+		if e := d.close(); e != nil && err == nil {
+			result.Warnings = append(result.Warnings, e.Error())
+		}
+	}()
+
+	result = Result{Spec: spec, Cores: usable()}
+	if spec.Warmup > 0 {
+		before := d.now()
+		g := d.segment(warmupFirst, 0, spec.Warmup, mixSeed(spec.Seed, 1))
+		d.run(ctx, g, -int64(math.Ceil(spec.Warmup.Seconds())), -1)
+		result.Warmup = d.now() - before
+	}
+	total := &result.Totals
+	d.onward = func(i Interval) {
+		total.Merge(i.Totals)
+		if onSecond != nil {
+			onSecond(i)
+		}
+	}
+	g := d.segment(0, spec.Operations, spec.Duration, mixSeed(spec.Seed, 2))
+	result.Started = d.base.Add(g.start)
+	d.run(ctx, g, 0, math.MaxInt64)
+	ended := d.now()
+	result.Stopped, result.Duration = g.outcome(ended)
+	result.Drain = max(0, ended-g.start-result.Duration)
+	result.Stuck = d.stuck
+	result.Warnings = append(result.Warnings, limits(result)...)
+	if spec.Phase == PhaseLoad {
+		return result, result.complete(g)
+	}
+	return result, nil
 }
 
-// ErrIncomplete is a load phase that ended before every record was acknowledged.
-var ErrIncomplete = errors.New("records were not acknowledged")
+// mixSeed is a seed of its own for a purpose.
+func mixSeed(seed, purpose uint64) uint64 { return seed ^ purpose*0x9e3779b97f4a7c15 }
+
+// complete lists the records that a load phase did not get acknowledged.
+func (r *Result) complete(g *segment) error {
+	w := r.Spec.Workload
+	r.Unacknowledged = w.InsertCount - r.OK
+	if r.Unacknowledged == 0 {
+		return nil
+	}
+	r.UnacknowledgedKeys = g.missing
+	for n := g.pace.issued(); n < w.InsertCount && len(r.UnacknowledgedKeys) < maxListed; n++ {
+		r.UnacknowledgedKeys = append(r.UnacknowledgedKeys, w.Key(w.InsertStart+n))
+	}
+	err := fmt.Errorf("%w: %d of %d (%s)", ErrIncomplete, r.Unacknowledged, w.InsertCount, r.Stopped)
+	if len(r.UnacknowledgedKeys) > 0 {
+		err = fmt.Errorf("%w, the first %s", err, r.UnacknowledgedKeys[0])
+	}
+	if len(r.Errors) > 0 {
+		err = fmt.Errorf("%w; %s: %s", err, r.Errors[0].Class, r.Errors[0].Example)
+	}
+	return err
+}
+
+const (
+	// busyShare of its cores is what a driver can use before its own scheduling
+	// shows in the latencies.
+	busyShare = 0.9
+	// lateLimit of the 99th percentile is beyond what a machine that keeps up shows.
+	lateLimit = 5 * time.Millisecond
+)
+
+// limits says where the client, not the database, was the limit.
+func limits(r Result) (out []string) {
+	if cpu := r.ClientCPU(); cpu > busyShare*float64(r.Cores) {
+		out = append(out, fmt.Sprintf("the client was the limit: it used %.2f of its %d cores", cpu, r.Cores))
+	}
+	if late := r.Late.Quantile(0.99); late > lateLimit {
+		out = append(out, fmt.Sprintf("the client was late: 1 %% of the time it sent operations more than %v after it meant to", late.Round(100*time.Microsecond)))
+	}
+	return out
+}

@@ -88,6 +88,12 @@ func (g *Generator) Next(n uint64) *Op {
 	return &g.op
 }
 
+// Kind is that of the workload's n-th operation.
+func (g *Generator) Kind(n uint64) Kind {
+	r := NewRand(g.source.seed, n)
+	return g.kind(r.Float64())
+}
+
 // Load makes the n-th insert of the load phase.
 func (g *Generator) Load(n uint64) *Op {
 	r := NewRand(g.source.seed, n)

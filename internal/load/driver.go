@@ -1,0 +1,200 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/ycsb"
+)
+
+// driver is a drive under way.
+type driver struct {
+	spec   Spec
+	base   time.Time // of all times as durations
+	values context.Context
+	source *ycsb.Source
+	shards []*shard
+	// workers that are still waited for.
+	workers []*worker
+	onward  func(Interval)
+
+	cpu     time.Duration // used by the process at the last interval
+	retries int64         // of clients at the last interval
+	stuck   int64
+}
+
+const (
+	// maxShards bounds the memory that recorders take; more workers share them.
+	maxShards = 64
+	// openers is how many clients are opened at the same time.
+	openers = 16
+	// watchEvery is how late an operation's timeout may come.
+	watchEvery = 5 * time.Millisecond
+	// headStart is what workers get before the first arrival is due.
+	headStart = 10 * time.Millisecond
+	// stuckAfter is the grace of a client after its operation's deadline.
+	stuckAfter = 2 * time.Second
+)
+
+func newDriver(ctx context.Context, spec Spec, onSecond func(Interval)) *driver {
+	if onSecond == nil {
+		onSecond = func(Interval) {}
+	}
+	return &driver{
+		spec: spec, base: time.Now(), values: context.WithoutCancel(ctx),
+		source: ycsb.NewSource(spec.Workload, spec.Seed), onward: onSecond,
+	}
+}
+
+// now is the driver's clock: monotonic, at half the cost of time.Now.
+func (d *driver) now() time.Duration { return time.Since(d.base) }
+
+// open makes the workers, each with a client.
+func (d *driver) open(ctx context.Context, open Open) error {
+	d.workers = make([]*worker, d.spec.workers())
+	for range min(len(d.workers), maxShards) {
+		d.shards = append(d.shards, newShard())
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(openers)
+	for i := range d.workers {
+		w := &worker{d: d, gen: d.source.NewGenerator(), shard: d.shards[i%len(d.shards)]}
+		w.ctx.Store(newOpContext(d.values, d.base))
+		d.workers[i] = w
+		group.Go(func() (err error) {
+			if d.spec.Target > 0 {
+				if w.waker, err = newWaker(); err != nil {
+					return err
+				}
+			}
+			if w.client, err = open(ctx); err != nil {
+				return fmt.Errorf("opening client %d of %d: %w", i+1, len(d.workers), err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return errors.Join(err, d.close())
+	}
+	d.cpu = processCPU()
+	return nil
+}
+
+// close closes the clients of workers that are not stuck.
+func (d *driver) close() error {
+	var errs []error
+	for _, w := range d.workers {
+		errs = append(errs, w.close())
+	}
+	d.workers = nil
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("closing clients: %w", err)
+	}
+	return nil
+}
+
+// watch expires operations that outlive their timeout, until done is closed.
+func (d *driver) watch(workers []*worker, done <-chan struct{}) {
+	t := time.NewTicker(watchEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-t.C:
+			now := d.now()
+			for _, w := range workers {
+				w.ctx.Load().expire(now)
+			}
+		}
+	}
+}
+
+// segment makes a segment that begins in a moment.
+func (d *driver) segment(first uint64, operations int64, length time.Duration, arrivals uint64) *segment {
+	g := &segment{
+		load: d.spec.Phase == PhaseLoad, pace: newPace(d.spec, arrivals), first: first, operations: operations,
+		skip: d.spec.AfterStall == Skip, giveUp: d.spec.GiveUp, now: d.now, stopped: make(chan struct{}),
+	}
+	if d.spec.Arrival == Closed {
+		g.tolerance = StallAfter
+	}
+	g.start = d.now()
+	if d.spec.Target > 0 {
+		g.start += headStart
+	}
+	if length > 0 {
+		g.end = g.start + length
+	}
+	return g
+}
+
+// run drives a segment until it is over and no operation is in flight. Its intervals
+// are numbered from t on, and not above last.
+func (d *driver) run(ctx context.Context, g *segment, t, last int64) {
+	defer context.AfterFunc(ctx, func() { g.stop(StoppedAsked) })()
+	done := make(chan struct{})
+	var helpers sync.WaitGroup
+	helpers.Go(func() { d.watch(d.workers, done) })
+	if d.spec.Target == 0 {
+		helpers.Go(func() { d.probe(done) })
+	}
+
+	returned := make(chan *worker, len(d.workers))
+	away := make(map[*worker]bool, len(d.workers))
+	for _, w := range d.workers {
+		away[w] = true
+		go func() { // returned is how it is waited for
+			w.work(g)
+			returned <- w
+		}()
+	}
+	d.collect(g, away, returned, t, last)
+	close(done)
+	helpers.Wait()
+}
+
+// probe notes how late the driver wakes up, where no operation is due at a time.
+func (d *driver) probe(done <-chan struct{}) {
+	const every = 10 * time.Millisecond
+	w, err := newWaker()
+	if err != nil {
+		return // out of file descriptors: opening clients tells
+	}
+	defer w.close()
+	s := d.shards[0]
+	for next := d.now() + every; ; next += every {
+		if w.sleep(next-d.now()) != nil {
+			return
+		}
+		now := d.now()
+		s.mu.Lock()
+		s.now.lateBy(now - next)
+		s.mu.Unlock()
+		next = max(next, now-every)
+		select {
+		case <-done:
+			return
+		default:
+		}
+	}
+}
+
+// processCPU is the CPU time that this process has used.
+func processCPU() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// usable is how many cores the driver can use.
+func usable() int { return runtime.GOMAXPROCS(0) }

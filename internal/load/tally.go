@@ -1,0 +1,231 @@
+package load
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"skerry/internal/ycsb"
+)
+
+// series are what is counted apart: the kinds of operation as they were drawn, and
+// the parts of read-modify-writes, which are added to READ and UPDATE in the end but
+// must not count twice among all operations.
+type series uint8
+
+const (
+	innerRead   = series(ycsb.Kinds)
+	innerUpdate = series(ycsb.Kinds) + 1
+	nSeries     = series(ycsb.Kinds) + 2
+)
+
+// name is the series' name in results.
+func (s series) name() string {
+	switch s {
+	case innerRead:
+		return ycsb.Read.String()
+	case innerUpdate:
+		return ycsb.Update.String()
+	}
+	return ycsb.Kind(s).String()
+}
+
+const verifySeries = "VERIFY"
+
+// times are one operation's latencies.
+type times struct{ service, response time.Duration }
+
+// both are the recorders of one series.
+type both struct{ service, response *recorder }
+
+func (b *both) add(t times) {
+	if b.service == nil {
+		b.service, b.response = newRecorder(), newRecorder()
+	}
+	b.service.add(t.service)
+	b.response.add(t.response)
+}
+
+func (b *both) drain(l *Latency) {
+	if b.service != nil {
+		b.service.drain(&l.Service)
+		b.response.drain(&l.Response)
+	}
+}
+
+// tally is what a shard's workers counted in one interval.
+type tally struct {
+	counts   [nSeries]Counts
+	ok, bad  [nSeries]both
+	verify   both
+	verified [3]int64 // by ycsb.Verification
+	late     *recorder
+	retries  int64
+	errors   map[errorKey]*errorTally
+}
+
+type errorKey struct {
+	operation   string
+	outcome     Outcome
+	class, node string
+}
+
+type errorTally struct {
+	count   int64
+	example string
+}
+
+// maxErrorKeys bounds the kinds of error that an interval tells apart.
+const maxErrorKeys = 256
+
+func (t *tally) fault(s series, e *OpError) {
+	k := errorKey{s.name(), e.Outcome, e.Class, e.Node}
+	if t.errors == nil {
+		t.errors = map[errorKey]*errorTally{}
+	}
+	if _, ok := t.errors[k]; !ok && len(t.errors) >= maxErrorKeys {
+		k = errorKey{s.name(), e.Outcome, "other", ""}
+	}
+	x := t.errors[k]
+	if x == nil {
+		x = &errorTally{example: e.Error()}
+		t.errors[k] = x
+	}
+	x.count++
+}
+
+func (t *tally) done(s series, at times, e *OpError) {
+	c := &t.counts[s]
+	if e == nil {
+		c.OK++
+		t.ok[s].add(at)
+		return
+	}
+	if e.Outcome == NotDone {
+		c.Failed++
+	} else {
+		c.Unknown++
+	}
+	t.bad[s].add(at)
+	t.fault(s, e)
+}
+
+func (t *tally) lateBy(d time.Duration) {
+	if t.late == nil {
+		t.late = newRecorder()
+	}
+	t.late.add(d)
+}
+
+// shard is where some workers count. Its lock is contended only by them, and once a
+// second by the collector, for as long as it takes to swap two pointers.
+type shard struct {
+	mu   sync.Mutex
+	now  *tally // guarded by mu
+	idle *tally // owned by the collector
+}
+
+func newShard() *shard { return &shard{now: &tally{}, idle: &tally{}} }
+
+// swap returns what was counted since the last swap, valid until the next one.
+func (s *shard) swap() *tally {
+	s.mu.Lock()
+	s.now, s.idle = s.idle, s.now
+	s.mu.Unlock()
+	return s.idle
+}
+
+// drain adds a tally to totals and clears it.
+func (t *tally) drain(to *Totals) {
+	for s := range nSeries {
+		c := t.counts[s]
+		if c != (Counts{}) {
+			op := to.operation(s.name())
+			op.Add(c)
+			if c.OK > 0 {
+				op.Returns[returnOK] += c.OK
+			}
+			if s < series(ycsb.Kinds) {
+				to.Add(c)
+				var l Latency
+				t.ok[s].drain(&l)
+				to.Latency.Merge(l)
+				op.Latency.Merge(l)
+			} else {
+				t.ok[s].drain(&op.Latency)
+			}
+			t.bad[s].drain(&op.FailedLatency)
+			t.counts[s] = Counts{}
+		}
+	}
+	if t.verified != [3]int64{} {
+		op := to.operation(verifySeries)
+		for v, n := range t.verified {
+			if n > 0 {
+				op.Returns[ycsb.Verification(v).String()] += n
+			}
+		}
+		op.OK += t.verified[ycsb.Verified]
+		op.Failed += t.verified[ycsb.Wrong] + t.verified[ycsb.Missing]
+		t.verify.drain(&op.Latency)
+		t.verified = [3]int64{}
+	}
+	if t.late != nil {
+		t.late.drain(&to.Late)
+	}
+	to.Retries += t.retries
+	t.retries = 0
+	for k, e := range t.errors {
+		to.addError(ErrorCount{k.operation, k.outcome, k.class, k.node, e.count, e.example})
+		to.operation(k.operation).Returns[returnCode(k.class)] += e.count
+	}
+	clear(t.errors)
+}
+
+func (t *Totals) operation(name string) *Operation {
+	if t.Operations == nil {
+		t.Operations = map[string]*Operation{}
+	}
+	op := t.Operations[name]
+	if op == nil {
+		op = &Operation{Returns: map[string]int64{}}
+		t.Operations[name] = op
+	}
+	return op
+}
+
+func (t *Totals) addError(e ErrorCount) {
+	i := slices.IndexFunc(t.Errors, func(x ErrorCount) bool {
+		return x.Operation == e.Operation && x.Outcome == e.Outcome && x.Class == e.Class && x.Node == e.Node
+	})
+	if i < 0 {
+		t.Errors = append(t.Errors, e)
+		slices.SortFunc(t.Errors, func(a, b ErrorCount) int {
+			return cmp.Or(cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Outcome, b.Outcome))
+		})
+		return
+	}
+	t.Errors[i].Count += e.Count
+}
+
+// Merge adds o: counts and histograms alike.
+func (t *Totals) Merge(o Totals) {
+	t.Add(o.Counts)
+	t.Retries += o.Retries
+	t.Latency.Merge(o.Latency)
+	t.Late.Merge(o.Late)
+	t.CPU += o.CPU
+	for name, op := range o.Operations {
+		to := t.operation(name)
+		to.Add(op.Counts)
+		to.Latency.Merge(op.Latency)
+		to.FailedLatency.Merge(op.FailedLatency)
+		for code, n := range op.Returns {
+			to.Returns[code] += n
+		}
+	}
+	for _, e := range o.Errors {
+		t.addError(e)
+	}
+}

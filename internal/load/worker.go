@@ -1,0 +1,244 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"skerry/internal/ycsb"
+)
+
+// worker sends operations through one client, one at a time.
+type worker struct {
+	d      *driver
+	client Client
+	gen    *ycsb.Generator
+	shard  *shard
+	waker  *waker // nil in an unpaced drive
+	read   []Field
+	// left is set under the shard's lock when nobody waits for the worker any more:
+	// what it counts from then on is thrown away.
+	left bool
+	// ctx is replaced by the worker after it expired.
+	ctx atomic.Pointer[opContext]
+}
+
+// work drives a segment. A worker that was left behind ends its own client.
+func (w *worker) work(g *segment) {
+	w.drive(g)
+	w.shard.mu.Lock()
+	left := w.left
+	w.shard.mu.Unlock()
+	if left {
+		_ = w.close() // nobody is there to tell
+	}
+}
+
+func (w *worker) close() error {
+	var errs []error
+	if w.client != nil {
+		errs = append(errs, w.client.Close())
+	}
+	if w.waker != nil {
+		errs = append(errs, w.waker.close())
+	}
+	return errors.Join(errs...)
+}
+
+// drive sends a segment's operations until it ends.
+func (w *worker) drive(g *segment) {
+	now := w.d.now()
+	for !g.over(now) {
+		n, due := g.pace.next()
+		if g.operations > 0 && n >= g.operations {
+			return
+		}
+		intended := time.Duration(-1)
+		if due >= 0 {
+			var ok bool
+			if intended, ok = w.await(g, n, due); !ok {
+				if g.load {
+					g.unacknowledged(w.d.spec.Workload.Key(w.d.spec.Workload.InsertStart + n))
+				}
+				return
+			}
+			if intended < 0 { // missed
+				continue
+			}
+		}
+		if g.load {
+			now = w.insert(g, n, intended)
+		} else {
+			now = w.operate(w.gen.Next(g.first+uint64(n)), intended)
+		}
+	}
+}
+
+// await sleeps until an operation is due and returns when that is, negative when the
+// operation is to be dropped. It is false when the segment ends before.
+func (w *worker) await(g *segment, n int64, due time.Duration) (time.Duration, bool) {
+	intended := g.start + due
+	if g.end > 0 && intended >= g.end {
+		return 0, false
+	}
+	now := w.d.now()
+	if now < intended {
+		if err := w.waker.sleep(intended - now); err != nil {
+			return 0, false // interrupted: the segment is over
+		}
+		now = w.d.now()
+		w.shard.mu.Lock()
+		w.shard.now.lateBy(now - intended)
+		w.shard.mu.Unlock()
+		return intended, true
+	}
+	// Nobody was free to take it when it was due.
+	if g.skip && now-intended > g.tolerance {
+		kind := w.gen.Kind(g.first + uint64(n))
+		w.shard.mu.Lock()
+		w.shard.now.counts[kind].Dropped++
+		w.shard.mu.Unlock()
+		return -1, true
+	}
+	return intended, true
+}
+
+// operate does one operation, meant to be sent at intended (negative: now), counts it
+// and returns the time.
+func (w *worker) operate(op *ycsb.Op, intended time.Duration) time.Duration {
+	switch op.Kind {
+	case ycsb.Read:
+		sent := w.begin(series(op.Kind))
+		err := w.doRead(op)
+		done := w.end()
+		if err == nil && w.d.spec.Workload.DataIntegrity {
+			w.verify(op)
+		}
+		return w.count(series(op.Kind), intended, sent, done, err)
+	case ycsb.ReadModifyWrite:
+		return w.readModifyWrite(op, intended)
+	}
+	sent := w.begin(series(op.Kind))
+	err := w.write(op)
+	done := w.end()
+	if op.Kind == ycsb.Insert {
+		w.d.source.Inserts().Done(op.Number, err == nil)
+	}
+	return w.count(series(op.Kind), intended, sent, done, err)
+}
+
+// readModifyWrite reads, then updates; when the read fails there is nothing to modify.
+func (w *worker) readModifyWrite(op *ycsb.Op, intended time.Duration) time.Duration {
+	sent := w.begin(innerRead)
+	err := w.doRead(op)
+	done := w.end()
+	w.count(innerRead, intended, sent, done, err)
+	if err == nil {
+		if w.d.spec.Workload.DataIntegrity {
+			took := w.verify(op) // no part of the operation
+			sent += took
+			if intended >= 0 {
+				intended += took
+			}
+		}
+		again := w.begin(innerUpdate)
+		err = w.write(op)
+		done = w.end()
+		w.count(innerUpdate, -1, again, done, err)
+	}
+	return w.count(series(op.Kind), intended, sent, done, err)
+}
+
+// insert does the load phase's n-th insert until the database acknowledges it.
+func (w *worker) insert(g *segment, n int64, intended time.Duration) time.Duration {
+	op := w.gen.Load(uint64(n))
+	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
+		sent := w.begin(series(ycsb.Insert))
+		if intended < 0 {
+			intended = sent
+		}
+		err := w.write(op)
+		done := w.end()
+		if err == nil {
+			g.acknowledged(done)
+			return w.count(series(ycsb.Insert), intended, sent, done, nil)
+		}
+		e := classify(err)
+		if e.Class == classUnsupported || !g.retry(done, backoff) {
+			g.unacknowledged(op.Key)
+			return w.count(series(ycsb.Insert), intended, sent, done, e)
+		}
+		w.shard.mu.Lock()
+		if !w.left {
+			w.shard.now.retries++
+			w.shard.now.fault(series(ycsb.Insert), e)
+		}
+		w.shard.mu.Unlock()
+	}
+}
+
+func (w *worker) doRead(op *ycsb.Op) (err error) {
+	w.read, err = w.client.Read(w.ctx.Load(), w.d.spec.Table, op.Key, op.Fields, w.read[:0])
+	return err
+}
+
+func (w *worker) write(op *ycsb.Op) error {
+	ctx, table := context.Context(w.ctx.Load()), w.d.spec.Table
+	switch op.Kind {
+	case ycsb.Insert:
+		return w.client.Insert(ctx, table, op.Key, op.Values)
+	case ycsb.Scan:
+		_, err := w.client.Scan(ctx, table, op.Key, op.Length, op.Fields, nil)
+		return err
+	}
+	return w.client.Update(ctx, table, op.Key, op.Values)
+}
+
+// verify checks what was read, counts the check and returns the time that it took.
+func (w *worker) verify(op *ycsb.Op) time.Duration {
+	from := w.d.now()
+	v := w.gen.Verify(op, w.read)
+	took := w.d.now() - from
+	w.shard.mu.Lock()
+	if !w.left {
+		w.shard.now.verified[v]++
+		w.shard.now.verify.add(times{took, took})
+	}
+	w.shard.mu.Unlock()
+	return took
+}
+
+// begin starts an operation's clock and its deadline.
+func (w *worker) begin(s series) time.Duration {
+	now := w.d.now()
+	w.ctx.Load().begin(s, now+w.d.spec.Timeout)
+	return now
+}
+
+// end stops both.
+func (w *worker) end() time.Duration {
+	now := w.d.now()
+	if !w.ctx.Load().end() {
+		w.ctx.Store(newOpContext(w.d.values, w.d.base))
+	}
+	return now
+}
+
+// count counts an operation and returns when it was done.
+func (w *worker) count(s series, intended, sent, done time.Duration, err error) time.Duration {
+	if intended < 0 {
+		intended = sent
+	}
+	at := times{service: done - sent, response: done - intended}
+	var e *OpError
+	if err != nil {
+		e = classify(err)
+	}
+	w.shard.mu.Lock()
+	if !w.left {
+		w.shard.now.done(s, at, e)
+	}
+	w.shard.mu.Unlock()
+	return done
+}
