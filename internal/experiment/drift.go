@@ -11,14 +11,19 @@ import (
 type Drift struct {
 	// Steps change all links at once, or some of them.
 	Steps []Step `yaml:"steps" json:"steps,omitempty"`
-	// Trace replays a CSV file (relative to this file) with the columns time, from, to and
-	// any of latency (one way), rtt, bandwidth, loss.
+	// Trace replays a CSV file (relative to this file): each row changes one direction of a
+	// link. Columns are time, from, to (nodes or sites; empty for all) and any of latency
+	// (one way), bandwidth and loss; an empty cell leaves that as it is. A column called
+	// time_s or latency_ms has cells without units.
 	Trace string `yaml:"trace" json:"trace,omitempty" jsonschema:"example=trace.csv"`
 	// Mobility moves sites: latency and bandwidth follow from how far apart they are.
 	Mobility *topology.Mobility `yaml:"mobility" json:"mobility,omitempty"`
-	// Every is how often links follow mobility.
+	// Every is how often the links are brought up to date.
 	Every unit.Duration `yaml:"every" json:"every" jsonschema:"default=100ms"`
 }
+
+// Alternatives: links drift in one way.
+func (Drift) Alternatives() [][]string { return [][]string{{"steps", "trace", "mobility"}} }
 
 // Step is one change of links.
 type Step struct {

@@ -1,5 +1,14 @@
 package experiment
 
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"skerry/internal/strict"
+)
+
 // Cell is one planned trial: one combination of the matrix, in one repetition.
 type Cell struct {
 	// ID is from 1 in the order of the file: all cells of the first repetition in matrix
@@ -10,10 +19,153 @@ type Cell struct {
 	// Parameters are what tells this cell from others: database, workload and scale
 	// always, and every axis of the matrix under its path. Values are strings, numbers, booleans.
 	Parameters map[string]any `json:"parameters"`
-	// Axes are the keys of Parameters in the order to show them.
+	// Axes are the keys of Parameters that vary, in the order of the matrix; where none
+	// does, database, workload and scale.
 	Axes []string `json:"axes"`
 	// Seed of everything random in this trial: see TrialSeed.
 	Seed uint64 `json:"seed"`
 	// Experiment is what this trial runs: the file with the cell's values put in.
 	Experiment Experiment `json:"-"`
+}
+
+// Plan returns the trials in the order of running: repetition by repetition, each with
+// all cells in an order of its own that the seed decides, so that whatever changes slowly
+// on the machine falls on all cells alike. It is the same for the same file and seed.
+func (e Experiment) Plan() []Cell {
+	if e.origin == nil {
+		return nil
+	}
+	return slices.Clone(e.origin.cells)
+}
+
+// TrialSeed derives a trial's seed from the experiment's and the trial's ID: the ID-th
+// output of SplitMix64 (Steele, Lea and Flood, 2014) started at seed. Seeds of one
+// experiment never repeat.
+func TrialSeed(seed uint64, id int) uint64 {
+	z := seed + uint64(id)*0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// expand makes the cells of all repetitions and the experiment that they belong to.
+func (l *loader) expand(root *strict.Node, axes Matrix) Experiment {
+	var cells []Cell
+	for i := range combinations(axes) {
+		if c, ok := l.cell(root, axes, i); ok {
+			cells = append(cells, c)
+		}
+	}
+	e, ok := l.base(root, axes)
+	if !ok || len(l.problems) > 0 {
+		return e
+	}
+	if e.Repetitions*len(cells) > maxTrials {
+		l.problems = append(l.problems, strict.Problem{Pos: root.At("repetitions").Pos, Path: "repetitions", Message: "repetitions: more than 10000 trials in all", Hint: "split the experiment"})
+		return e
+	}
+	e.origin.cells = schedule(e, cells)
+	return e
+}
+
+// base is the experiment of the whole run: what the file says outside the matrix, or where
+// that is no experiment without it, with the first value of every axis.
+func (l *loader) base(root *strict.Node, axes Matrix) (Experiment, bool) {
+	alone := &loader{dir: l.dir, fast: l.fast}
+	if e, ok := alone.decode(root); ok || len(axes) == 0 {
+		l.problems = append(l.problems, alone.problems...)
+		return e, ok
+	}
+	base := root.Clone()
+	for _, a := range axes {
+		l.add(strict.Set(base, Experiment{}, a.Path, a.nodes[0].Pos, a.nodes[0]))
+	}
+	return l.decode(base)
+}
+
+func combinations(axes Matrix) int {
+	n := 1
+	for _, a := range axes {
+		n *= len(a.nodes)
+	}
+	return n
+}
+
+// cell makes the i-th combination of the axes; the last axis is the fastest.
+func (l *loader) cell(root *strict.Node, axes Matrix, i int) (Cell, bool) {
+	doc := root.Clone()
+	chosen := make([]*strict.Node, len(axes))
+	for k, a := range slices.Backward(axes) {
+		chosen[k] = a.nodes[i%len(a.nodes)]
+		i /= len(a.nodes)
+	}
+	c := Cell{Parameters: map[string]any{}}
+	for k, a := range axes {
+		if !l.add(strict.Set(doc, Experiment{}, a.Path, chosen[k].Pos, chosen[k])) {
+			return c, false
+		}
+		c.Axes = append(c.Axes, a.Path)
+	}
+	var ok bool
+	if c.Experiment, ok = l.decode(doc); !ok {
+		return c, false
+	}
+	c.Parameters["database"] = c.Experiment.Database.Name
+	c.Parameters["workload"] = c.Experiment.Workload.label()
+	c.Parameters["scale"] = c.Experiment.Scale
+	for k, a := range axes {
+		if _, is := c.Parameters[a.Path]; !is || chosen[k].Kind == strict.Map {
+			c.Parameters[a.Path] = label(chosen[k])
+		}
+	}
+	if len(axes) == 0 {
+		c.Axes = []string{"database", "workload", "scale"}
+	}
+	return c, true
+}
+
+// label is how results call the workload.
+func (w Workload) label() string {
+	if w.Name != "" {
+		return w.Name
+	}
+	return strings.TrimSuffix(filepath.Base(w.File), filepath.Ext(w.File))
+}
+
+// schedule repeats the cells, numbers them and shuffles each repetition (Fisher and Yates,
+// with numbers of its own so that no library can change the order of an old seed).
+func schedule(e Experiment, cells []Cell) []Cell {
+	plan := make([]Cell, 0, len(cells)*e.Repetitions)
+	for r := range e.Repetitions {
+		block := slices.Clone(cells)
+		for i := range block {
+			c := &block[i]
+			c.ID, c.Repetition = r*len(cells)+i+1, r+1
+			c.Seed = TrialSeed(c.Experiment.Seed, c.ID)
+		}
+		for i := len(block) - 1; i > 0; i-- {
+			// Apart from the trials' seeds, whose IDs are below maxTrials.
+			j := int(TrialSeed(e.Seed, (r+1)<<20+i) % uint64(i+1))
+			block[i], block[j] = block[j], block[i]
+		}
+		plan = append(plan, block...)
+	}
+	return plan
+}
+
+// setupTime is about what bringing up eight nodes, forming a cluster, loading 10,000
+// records and probing the links takes before a trial measures.
+const setupTime = 8 * time.Second
+
+// Estimate is the longest that the plan is likely to take, and whether that is known:
+// where only the number of operations ends a trial it depends on the database.
+func (e Experiment) Estimate() (time.Duration, bool) {
+	var sum time.Duration
+	for _, c := range e.Plan() {
+		if c.Experiment.Stop.Time == 0 {
+			return 0, false
+		}
+		sum += setupTime + c.Experiment.Warmup.Duration() + c.Experiment.Stop.Time.Duration()
+	}
+	return sum, true
 }

@@ -3,7 +3,8 @@
 //
 //	file ─► Load (parse, --set, --fast, check) ─► Experiment ─► Plan ─► []Cell ─► trials
 //
-// Nothing here touches the machine beyond reading files.
+// Nothing here touches the machine beyond reading files. The JSON of an Experiment has the
+// keys of the file, so that it is one.
 package experiment
 
 import (
@@ -85,6 +86,9 @@ type Database struct {
 // Shorthand: "database: redis" is "database: {name: redis}".
 func (Database) Shorthand() string { return "name" }
 
+// Alternatives: the nodes are counted or named.
+func (Database) Alternatives() [][]string { return [][]string{{"count", "nodes"}} }
+
 // Workload is what is asked of the database and how fast.
 type Workload struct {
 	// Name is one of YCSB's workloads.
@@ -118,6 +122,9 @@ type Workload struct {
 // Shorthand: "workload: a" is "workload: {name: a}".
 func (Workload) Shorthand() string { return "name" }
 
+// Alternatives: a workload has a name or is a file.
+func (Workload) Alternatives() [][]string { return [][]string{{"name", "file"}} }
+
 // Stop holds the limits of a trial's measurement. Where neither operations nor time is
 // given, time is 30s.
 type Stop struct {
@@ -148,24 +155,4 @@ type Fidelity struct {
 	HostCPU unit.Fraction `yaml:"host_cpu" json:"host_cpu" jsonschema:"default=95%"`
 	// Steal is the share of CPU time that the hypervisor may take for others.
 	Steal unit.Fraction `yaml:"steal" json:"steal" jsonschema:"default=5%"`
-}
-
-// Matrix is the axes in the order of the file.
-type Matrix []Axis
-
-// Axis is one parameter that varies.
-type Axis struct {
-	// Path is where in the file the values go: "scale", "workload.threads".
-	Path string `json:"path"`
-	// Values are scalars, or mappings where the path is one ("workload").
-	Values []any `json:"values"`
-}
-
-// Settings are paths with the values to put there, in the order of the file.
-type Settings []Setting
-
-// Setting is one path and its value.
-type Setting struct {
-	Path  string `json:"path"`
-	Value any    `json:"value"`
 }

@@ -56,6 +56,8 @@ type NodeSpec struct {
 	Name string `yaml:"name" json:"name" jsonschema:"required"`
 	// Site is where it stands; a node without one is a site of its own.
 	Site string `yaml:"site" json:"site,omitempty"`
+	// Role is data for a node that carries the database, client for the one that drives it.
+	Role Role `yaml:"role" json:"role,omitempty" jsonschema:"enum=data,enum=client"`
 	// CPU is a quota in cores; 0 is no limit.
 	CPU *float64 `yaml:"cpu" json:"cpu,omitempty" jsonschema:"minimum=0"`
 	// Memory is a limit; 0 is none.
@@ -101,6 +103,9 @@ type QualitySpec struct {
 	Queue *unit.Bytes `yaml:"queue" json:"queue,omitempty"`
 }
 
+// Alternatives: a latency is given one way or as a round trip.
+func (QualitySpec) Alternatives() [][]string { return [][]string{{"latency", "rtt"}} }
+
 // MatrixSpec holds tables between sites: the path of a CSV file (relative to this file)
 // or the table itself as a block of text. The first row and the first column name the
 // sites, in the same order. The corner may hold the unit of the cells (ms, mbit); cells
@@ -116,19 +121,20 @@ type MatrixSpec struct {
 // DistanceSpec turns coordinates into latencies: great circle x detour / speed of light in fibre.
 type DistanceSpec struct {
 	// Detour is how much longer the fibre is than the great circle.
-	Detour float64 `yaml:"detour" json:"detour,omitempty" jsonschema:"minimum=1,maximum=10,default=1.5"`
+	Detour *float64 `yaml:"detour" json:"detour,omitempty" jsonschema:"minimum=1,maximum=10,default=1.5"`
 }
 
 // DefaultsSpec holds for whatever does not say otherwise.
 type DefaultsSpec struct {
-	// Quality of links whose distance is not given in another way.
+	// Quality of links between sites. Latency and bandwidth are for pairs that neither links
+	// nor matrix nor coordinates give one; the rest holds for all of them.
 	QualitySpec `yaml:",inline"`
 	// SiteRTT is the round trip between two nodes of one site.
 	SiteRTT *unit.Duration `yaml:"site_rtt" json:"site_rtt,omitempty" jsonschema:"default=0.5ms"`
 	// SiteBandwidth is the bandwidth between two nodes of one site.
 	SiteBandwidth *unit.Bandwidth `yaml:"site_bandwidth" json:"site_bandwidth,omitempty" jsonschema:"default=unlimited"`
 	// CPU is each node's quota in cores; 0 is no limit.
-	CPU float64 `yaml:"cpu" json:"cpu,omitempty" jsonschema:"minimum=0"`
+	CPU *float64 `yaml:"cpu" json:"cpu,omitempty" jsonschema:"minimum=0"`
 	// Memory is each node's limit; 0 is none.
-	Memory unit.Bytes `yaml:"memory" json:"memory,omitempty"`
+	Memory *unit.Bytes `yaml:"memory" json:"memory,omitempty"`
 }

@@ -20,6 +20,8 @@ type Site struct {
 	Lat     float64 `json:"lat,omitempty"`
 	Lon     float64 `json:"lon,omitempty"`
 	Located bool    `json:"located,omitempty"`
+	// Local is one direction between two nodes of this site.
+	Local link.Quality `json:"local"`
 }
 
 // Role tells what a node is for.

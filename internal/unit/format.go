@@ -20,9 +20,9 @@ var bitUnits = []struct {
 }{{"tbit", 1e12}, {"gbit", 1e9}, {"mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}}
 
 // String is a text that ParseDuration reads back, without the zeros of
-// time.Duration ("1m" where that writes "1m0s").
+// time.Duration ("1m" where that writes "1m0s") and with "us" for microseconds.
 func (d Duration) String() string {
-	s := time.Duration(d).String()
+	s := strings.Replace(time.Duration(d).String(), "µs", "us", 1)
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")
 	}
@@ -120,3 +120,6 @@ func (f *Fraction) UnmarshalText(text []byte) error {
 	}
 	return err
 }
+
+// Duration is d as the standard library's type.
+func (d Duration) Duration() time.Duration { return time.Duration(d) }

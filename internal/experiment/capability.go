@@ -1,0 +1,54 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"skerry/internal/database"
+	"skerry/internal/strict"
+	"skerry/internal/ycsb"
+)
+
+// Check holds every trial of an experiment against what the databases can do. The error is
+// strict.Problems.
+func Check(e Experiment, databases map[string]database.Database) error {
+	var problems strict.Problems
+	for _, c := range e.Plan() {
+		if c.Repetition == 1 {
+			problems = append(problems, c.Experiment.checkDatabase(databases)...)
+		}
+	}
+	return problems.Sorted().AsError()
+}
+
+func (e Experiment) checkDatabase(databases map[string]database.Database) (ps strict.Problems) {
+	fail := func(path, hint, format string, args ...any) {
+		ps = append(ps, e.problem(path, hint, format, args...))
+	}
+	name := e.Database.Name
+	db, ok := databases[name]
+	if !ok {
+		fail("database.name", meant(name, slices.Sorted(maps.Keys(databases))), "there is no database %q", name)
+		return ps
+	}
+	can, nodes := db.Capabilities(), len(e.DataNodes())
+	if nodes < can.MinNodes {
+		fail("database", "", "%s needs at least %d nodes, this is %d", name, can.MinNodes, nodes)
+		return ps
+	}
+	if w, err := e.YCSB(); err == nil && w.Uses(ycsb.Scan) && !can.Scan {
+		fail("workload", "leave out workload e", "%s cannot scan, which the workload %s asks for", name, e.Workload.label())
+	}
+	if err := db.Check(nodes, e.Database.Options); err != nil {
+		path := "database.options"
+		for option := range e.Database.Options {
+			if strings.Contains(err.Error(), fmt.Sprintf("%q", option)) {
+				path = "database.options." + option
+			}
+		}
+		fail(path, "", "%v", err)
+	}
+	return ps
+}

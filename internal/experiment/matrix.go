@@ -1,0 +1,167 @@
+package experiment
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"skerry/internal/strict"
+)
+
+// maxTrials bounds a plan: at seconds a trial, more than this runs for weeks.
+const maxTrials = 10_000
+
+// Matrix is the axes in the order of the file.
+type Matrix []Axis
+
+// Axis is one parameter that varies.
+type Axis struct {
+	// Path is where in the file the values go: "scale", "workload.threads".
+	Path string
+	// Values are scalars, or mappings where the path is one ("workload").
+	Values []any
+
+	nodes []*strict.Node
+}
+
+// Settings are paths with the values to put there, in the order of the file.
+type Settings []Setting
+
+// Setting is one path and its value.
+type Setting struct {
+	Path  string
+	Value any
+}
+
+var (
+	_ strict.Decoder = (*Matrix)(nil)
+	_ strict.Decoder = (*Settings)(nil)
+)
+
+// DecodeNode implements strict.Decoder.
+func (m *Matrix) DecodeNode(n *strict.Node, path string, report func(strict.Problem)) {
+	if n.Kind != strict.Map {
+		report(strict.Problem{Pos: n.Pos, Path: path, Message: fmt.Sprintf("%s: want a mapping from paths to lists, not %v", path, n.Kind), Hint: "write matrix: {scale: [0.2, 1.0]}"})
+		return
+	}
+	*m = nil
+	for _, e := range n.Entries {
+		at := strict.Join(path, e.Key)
+		switch {
+		case e.Value.Kind == strict.List && len(e.Value.Items) == 0:
+			report(strict.Problem{Pos: e.Value.Pos, Path: at, Message: at + ": the axis is empty: no trial would run", Hint: "give it values, or remove it"})
+			continue
+		case e.Value.Kind != strict.List:
+			report(strict.Problem{Pos: e.Value.Pos, Path: at, Message: fmt.Sprintf("%s: want a list of values, not %v", at, e.Value.Kind), Hint: "write [VALUE, VALUE]"})
+			continue
+		}
+		axis := Axis{Path: e.Key, nodes: e.Value.Items}
+		seen := map[string]bool{}
+		for _, item := range e.Value.Items {
+			if text := fmt.Sprint(item.Value()); seen[text] {
+				report(strict.Problem{Pos: item.Pos, Path: at, Message: fmt.Sprintf("%s: %v is here twice", at, label(item)), Hint: "to run it more often, raise repetitions"})
+			} else {
+				seen[text] = true
+			}
+			axis.Values = append(axis.Values, item.Value())
+		}
+		*m = append(*m, axis)
+	}
+}
+
+// DecodeNode implements strict.Decoder.
+func (s *Settings) DecodeNode(n *strict.Node, path string, report func(strict.Problem)) {
+	if n.Kind != strict.Map {
+		report(strict.Problem{Pos: n.Pos, Path: path, Message: fmt.Sprintf("%s: want a mapping from paths to values, not %v", path, n.Kind), Hint: "write fast: {stop.time: 3s}"})
+		return
+	}
+	*s = nil
+	for _, e := range n.Entries {
+		*s = append(*s, Setting{e.Key, e.Value.Value()})
+	}
+}
+
+// MarshalJSON writes the axes as the file does, in order.
+func (m Matrix) MarshalJSON() ([]byte, error) {
+	return ordered(len(m), func(i int) (string, any) { return m[i].Path, m[i].Values })
+}
+
+// MarshalJSON writes the settings as the file does, in order.
+func (s Settings) MarshalJSON() ([]byte, error) {
+	return ordered(len(s), func(i int) (string, any) { return s[i].Path, s[i].Value })
+}
+
+func ordered(n int, entry func(int) (string, any)) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i := range n {
+		key, value := entry(i)
+		k, err := json.Marshal(key)
+		if err != nil {
+			return nil, err
+		}
+		v, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(k)
+		b.WriteByte(':')
+		b.Write(v)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// fixed are the keys that describe the whole run and so cannot vary between its trials.
+var fixed = []string{"name", "description", "matrix", "repetitions", "fast"}
+
+// axes checks that every axis leads somewhere and that the plan is not too long.
+func (l *loader) axes(root *strict.Node, axes Matrix) {
+	trials := 1
+	for _, a := range axes {
+		pos := root.Get("matrix").Pos
+		for _, e := range root.Get("matrix").Entries {
+			if e.Key == a.Path {
+				pos = e.Pos
+			}
+		}
+		head, _, _ := strings.Cut(a.Path, ".")
+		if slices.Contains(fixed, head) {
+			l.problems = append(l.problems, strict.Problem{Pos: pos, Path: "matrix." + a.Path, Message: fmt.Sprintf("matrix: %s cannot vary, it belongs to the whole run", head)})
+			continue
+		}
+		l.add(strict.Set(root.Clone(), Experiment{}, a.Path, pos, a.nodes[0]))
+		if trials *= len(a.nodes); trials > maxTrials {
+			l.problems = append(l.problems, strict.Problem{Pos: pos, Path: "matrix", Message: fmt.Sprintf("matrix: more than %d trials", maxTrials), Hint: "split the experiment"})
+			return
+		}
+	}
+}
+
+// label is how an axis value is shown: a single value as it is, a mapping as "a threads=4".
+func label(n *strict.Node) any {
+	switch n.Kind {
+	case strict.List:
+		parts := make([]string, len(n.Items))
+		for i, item := range n.Items {
+			parts[i] = fmt.Sprint(label(item))
+		}
+		return strings.Join(parts, ",")
+	case strict.Map:
+		var parts []string
+		for _, e := range n.Entries {
+			if text := fmt.Sprint(label(e.Value)); e.Key == "name" {
+				parts = append(parts, text)
+			} else {
+				parts = append(parts, e.Key+"="+text)
+			}
+		}
+		return strings.Join(parts, " ")
+	}
+	return n.Value()
+}

@@ -1,0 +1,116 @@
+package experiment
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"skerry/internal/strict"
+	"skerry/internal/topology"
+	"skerry/internal/ycsb"
+)
+
+// ErrNotLoaded says that an experiment did not come from Load or Plan, so that nobody
+// checked it.
+var ErrNotLoaded = errors.New("the experiment was not loaded from a file")
+
+// Cloud is the topology with the client in it, at scale 1.
+func (e Experiment) Cloud() (topology.Topology, error) {
+	if e.origin == nil {
+		return topology.Topology{}, ErrNotLoaded
+	}
+	return e.origin.cloud, nil
+}
+
+// DataNodes are the nodes that carry the database, in the order of the topology.
+func (e Experiment) DataNodes() []string {
+	if e.origin == nil {
+		return nil
+	}
+	return slices.Clone(e.origin.nodes)
+}
+
+// ClientNode is the node that the load driver runs on.
+func (e Experiment) ClientNode() string {
+	if e.origin != nil {
+		for _, n := range e.origin.cloud.Nodes {
+			if n.Role == topology.Client {
+				return n.Name
+			}
+		}
+	}
+	return topology.ClientName
+}
+
+// YCSB is the workload as YCSB describes it: the built-in one or the file, under the
+// properties, with records and operations put in.
+func (e Experiment) YCSB() (ycsb.Workload, error) {
+	p, err := e.Properties()
+	if err != nil {
+		return ycsb.Workload{}, err
+	}
+	w, _, err := ycsb.Parse(p)
+	if err != nil {
+		return w, fmt.Errorf("workload %s: %w", e.Workload.label(), err)
+	}
+	return w, nil
+}
+
+// Properties are the workload's YCSB properties, complete.
+func (e Experiment) Properties() (ycsb.Properties, error) {
+	p, err := e.base()
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range e.Workload.Properties {
+		p[k] = v
+	}
+	p["recordcount"] = fmt.Sprint(e.Workload.Records)
+	if e.Stop.Operations > 0 {
+		p["operationcount"] = fmt.Sprint(e.Stop.Operations)
+	}
+	return p, nil
+}
+
+// base are the properties of the workload's name or file.
+func (e Experiment) base() (ycsb.Properties, error) {
+	if e.Workload.File == "" {
+		p, ok := ycsb.Builtin(e.Workload.Name)
+		if !ok {
+			return nil, fmt.Errorf("there is no workload %q", e.Workload.Name)
+		}
+		return p, nil
+	}
+	data, err := e.readFile(e.Workload.File)
+	if err != nil {
+		return nil, fmt.Errorf("reading the workload: %w", err)
+	}
+	p, err := ycsb.ReadProperties(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("reading the workload %s: %w", e.Workload.File, err)
+	}
+	return p, nil
+}
+
+// readFile reads a file that the experiment names, relative to it.
+func (e Experiment) readFile(path string) ([]byte, error) {
+	if e.origin != nil && !filepath.IsAbs(path) {
+		path = filepath.Join(e.origin.dir, path)
+	}
+	return os.ReadFile(path)
+}
+
+// given says whether the document itself holds a path, as opposed to a default.
+func (e Experiment) given(path string) bool { return e.origin != nil && e.origin.root.Has(path) }
+
+// problem is a mistake at a path of the experiment.
+func (e Experiment) problem(path, hint, format string, args ...any) strict.Problem {
+	p := strict.Problem{Path: path, Message: fmt.Sprintf(format, args...), Hint: hint}
+	if e.origin != nil {
+		return strict.Problems{p}.Locate(e.origin.root, "")[0]
+	}
+	return p
+}

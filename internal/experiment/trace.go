@@ -1,0 +1,185 @@
+package experiment
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"skerry/internal/link"
+	"skerry/internal/strict"
+	"skerry/internal/topology"
+	"skerry/internal/unit"
+)
+
+// traceColumns are the columns of a trace with the units that may stand in their names.
+var traceColumns = map[string][]string{
+	"time": {"s", "ms"}, "from": nil, "to": nil,
+	"latency": {"ms", "us"}, "bandwidth": {"mbit", "kbit", "gbit"}, "loss": nil,
+}
+
+// traceRow is one row: a change of one direction of the links between two ends.
+type traceRow struct {
+	at       time.Duration
+	from, to string
+	spec     func(link.Quality) link.Quality
+}
+
+// trace replays the drift's CSV file.
+func (e Experiment) trace(t topology.Topology) (map[string]LinkProfile, strict.Problems) {
+	data, err := e.readFile(e.Drift.Trace)
+	if err != nil {
+		return nil, strict.Problems{{Path: "trace", Message: "reading the trace: " + err.Error(), Err: err, Hint: "give the path of a CSV file, relative to this file"}}
+	}
+	r := &traceReader{src: strict.NewSource(e.Drift.Trace, string(data)), csv: csv.NewReader(strings.NewReader(string(data)))}
+	rows := r.read()
+	l := newTimeline(t, e.Scale)
+	for i, row := range rows {
+		touched := false
+		for _, d := range l.links {
+			ab, ba := *d.AB, *d.BA
+			if l.is(d.a, row.from) && l.is(d.b, row.to) {
+				ab, touched = row.spec(ab), true
+			}
+			if l.is(d.b, row.from) && l.is(d.a, row.to) {
+				ba, touched = row.spec(ba), true
+			}
+			d.change(row.at, ab, ba)
+		}
+		if !touched {
+			r.fail(r.lines[i], 1, "there is no link from %q to %q", row.from, row.to)
+		}
+		if len(r.problems) > 20 {
+			break // a wrong file is wrong in every line
+		}
+	}
+	return l.profiles(), r.problems
+}
+
+type traceReader struct {
+	src      *strict.Source
+	csv      *csv.Reader
+	columns  map[string]column
+	lines    []int // of the rows
+	problems strict.Problems
+}
+
+type column struct {
+	index int
+	unit  string
+}
+
+func (r *traceReader) fail(line, col int, format string, args ...any) {
+	r.problems = append(r.problems, strict.Problem{Pos: strict.Pos{Source: r.src, Line: line, Column: col}, Message: fmt.Sprintf(format, args...)})
+}
+
+func (r *traceReader) read() []traceRow {
+	r.csv.Comment, r.csv.TrimLeadingSpace = '#', true
+	var rows []traceRow
+	for {
+		record, err := r.csv.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		var parse *csv.ParseError
+		if errors.As(err, &parse) {
+			r.fail(parse.Line, parse.Column, "this is no CSV: %v", parse.Err)
+			return nil
+		}
+		if err != nil {
+			r.fail(1, 1, "this is no CSV: %v", err)
+			return nil
+		}
+		if r.columns == nil {
+			if r.header(record); len(r.problems) > 0 {
+				return nil
+			}
+			continue
+		}
+		line, _ := r.csv.FieldPos(0)
+		row := r.row(record)
+		if n := len(rows); n > 0 && row.at < rows[n-1].at {
+			r.fail(line, 1, "time goes back from %v to %v", rows[n-1].at, row.at)
+		}
+		rows, r.lines = append(rows, row), append(r.lines, line)
+		if len(r.problems) > 20 {
+			return nil
+		}
+	}
+	if len(rows) == 0 {
+		r.fail(1, 1, "the trace is empty: the first line names the columns, each further one is a change")
+	}
+	return rows
+}
+
+func (r *traceReader) header(record []string) {
+	r.columns = map[string]column{}
+	for i, name := range record {
+		name, unit, _ := strings.Cut(strings.TrimSpace(name), "_")
+		_, col := r.csv.FieldPos(i)
+		units, known := traceColumns[name]
+		switch {
+		case !known:
+			r.fail(1, col, "unknown column %q, want time, from, to, latency, bandwidth or loss", name)
+		case unit != "" && !slices.Contains(units, unit):
+			r.fail(1, col, "%q is no unit of %s here, want one of %v or cells with units", unit, name, units)
+		}
+		r.columns[name] = column{i, unit}
+	}
+	if _, ok := r.columns["time"]; !ok {
+		r.fail(1, 1, "there is no column time")
+	}
+	if len(r.columns) < 2 {
+		r.fail(1, 1, "no column says what changes: want latency, bandwidth or loss")
+	}
+}
+
+// cell is the text of a column with its unit, "" where it is empty.
+func (r *traceReader) cell(record []string, name string) string {
+	c, ok := r.columns[name]
+	if !ok || strings.TrimSpace(record[c.index]) == "" {
+		return ""
+	}
+	return strings.TrimSpace(record[c.index]) + c.unit
+}
+
+func (r *traceReader) row(record []string) traceRow {
+	row := traceRow{from: r.cell(record, "from"), to: r.cell(record, "to")}
+	check := func(name string, err error) {
+		if err != nil {
+			line, col := r.csv.FieldPos(r.columns[name].index)
+			r.fail(line, col, "%s: %v", name, err)
+		}
+	}
+	var err error
+	row.at, err = unit.ParseDuration(r.cell(record, "time"))
+	check("time", err)
+	var latency, bandwidth, loss func(*link.Quality)
+	if s := r.cell(record, "latency"); s != "" {
+		v, err := unit.ParseDuration(s)
+		check("latency", err)
+		latency = func(q *link.Quality) { q.Latency = v }
+	}
+	if s := r.cell(record, "bandwidth"); s != "" {
+		v, err := unit.ParseBandwidth(s)
+		check("bandwidth", err)
+		bandwidth = func(q *link.Quality) { q.Bandwidth = v }
+	}
+	if s := r.cell(record, "loss"); s != "" {
+		v, err := unit.ParseFraction(s)
+		check("loss", err)
+		loss = func(q *link.Quality) { q.Loss = v }
+	}
+	row.spec = func(q link.Quality) link.Quality {
+		for _, set := range []func(*link.Quality){latency, bandwidth, loss} {
+			if set != nil {
+				set(&q)
+			}
+		}
+		return q
+	}
+	return row
+}

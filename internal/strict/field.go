@@ -1,0 +1,114 @@
+package strict
+
+import (
+	"reflect"
+	"strings"
+)
+
+// Shorthander is a struct that a single value may stand for: the value of one of its keys.
+type Shorthander interface {
+	// Shorthand returns that key.
+	Shorthand() string
+}
+
+// Alternator is a struct with keys that exclude each other. Where Set puts one of
+// them, the others of its group go.
+type Alternator interface {
+	// Alternatives returns the groups.
+	Alternatives() [][]string
+}
+
+// Decoder is a type that decodes itself. It reports problems and goes on.
+type Decoder interface {
+	DecodeNode(n *Node, path string, report func(Problem))
+}
+
+// field is one key of a struct.
+type field struct {
+	name  string
+	index []int
+	typ   reflect.Type
+	rules rules
+}
+
+// rules are what the jsonschema tag says of a field.
+type rules struct {
+	required bool
+	fallback *string // default
+	enum     []string
+	min, max string
+	above    string
+	minLen   string
+	maxLen   string
+	pattern  string
+}
+
+// fields returns the keys of a struct in order, those of embedded structs among them.
+func fields(t reflect.Type) []field {
+	var fs []field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		switch {
+		case option == "inline":
+			for _, inner := range fields(f.Type) {
+				inner.index = append([]int{i}, inner.index...)
+				fs = append(fs, inner)
+			}
+		case name != "" && name != "-":
+			fs = append(fs, field{name: name, index: []int{i}, typ: f.Type, rules: parseRules(f.Tag.Get("jsonschema"))})
+		}
+	}
+	return fs
+}
+
+func parseRules(tag string) rules {
+	var r rules
+	for part := range strings.SplitSeq(tag, ",") {
+		key, value, _ := strings.Cut(part, "=")
+		switch key {
+		case "required":
+			r.required = true
+		case "default":
+			r.fallback = &value
+		case "enum":
+			r.enum = append(r.enum, value)
+		case "minimum":
+			r.min = value
+		case "maximum":
+			r.max = value
+		case "exclusiveMinimum":
+			r.above = value
+		case "minItems":
+			r.minLen = value
+		case "maxItems":
+			r.maxLen = value
+		case "pattern":
+			r.pattern = value
+		}
+	}
+	return r
+}
+
+func names(fs []field) []string {
+	ns := make([]string, len(fs))
+	for i, f := range fs {
+		ns[i] = f.name
+	}
+	return ns
+}
+
+// shorthand is the key that a single value stands for in t, "" where it may not.
+func shorthand(t reflect.Type) string {
+	if s, ok := reflect.Zero(t).Interface().(Shorthander); ok {
+		return s.Shorthand()
+	}
+	return ""
+}
+
+func alternatives(t reflect.Type) [][]string {
+	if a, ok := reflect.Zero(t).Interface().(Alternator); ok {
+		return a.Alternatives()
+	}
+	return nil
+}

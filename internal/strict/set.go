@@ -1,0 +1,155 @@
+package strict
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Set puts a value at a path ("workload.threads") of a tree that Decode will read into
+// the struct type of into. Keys on the way are made. A mapping is merged into the mapping
+// that is there; a single value where there is a mapping sets the key that it is the
+// shorthand of. Keys that exclude what is set go. A path that the type does not have is a
+// Problem at pos.
+func Set(root *Node, into any, path string, pos Pos, value *Node) error {
+	t := reflect.TypeOf(into)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if path == "" {
+		return Problems{{Pos: pos, Message: "the path is empty", Hint: "write KEY=VALUE, such as scale=0.2"}}
+	}
+	if p, ok := set(root, t, "", strings.Split(path, "."), pos, value); !ok {
+		return Problems{p}
+	}
+	return nil
+}
+
+func set(n *Node, t reflect.Type, done string, rest []string, pos Pos, value *Node) (Problem, bool) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if len(rest) == 0 {
+		put(n, t, value)
+		return Problem{}, true
+	}
+	switch {
+	case t.Kind() == reflect.Map, reflect.PointerTo(t).Implements(selfDecoding):
+		openUp(n, t)
+		n.put(strings.Join(rest, "."), value)
+		return Problem{}, true
+	case t.Kind() != reflect.Struct:
+		return Problem{Pos: pos, Path: done, Message: fmt.Sprintf("%s is %s and has no key %q", done, wanted(t), rest[0])}, false
+	}
+	fs := fields(t)
+	for _, f := range fs {
+		if f.name != rest[0] {
+			continue
+		}
+		openUp(n, t)
+		child := n.Get(f.name)
+		if child == nil {
+			child = &Node{Pos: pos}
+		}
+		child = child.Clone()
+		p, ok := set(child, f.typ, Join(done, f.name), rest[1:], pos, value)
+		if ok {
+			exclusive(n, t, f.name)
+			n.put(f.name, child)
+		}
+		return p, ok
+	}
+	return unknownKey(pos, done, rest[0], names(fs)), false
+}
+
+// put replaces what n is by a value, or merges the value into it.
+func put(n *Node, t reflect.Type, value *Node) {
+	if t.Kind() == reflect.Struct && value.scalar() && shorthand(t) != "" {
+		value = &Node{Kind: Map, Pos: value.Pos, Entries: []Entry{{Key: shorthand(t), Pos: value.Pos, Value: value}}}
+	}
+	if value.Kind != Map || t.Kind() != reflect.Struct {
+		*n = *value.Clone()
+		return
+	}
+	openUp(n, t)
+	if n.Kind != Map {
+		*n = *value.Clone()
+		return
+	}
+	types := map[string]reflect.Type{}
+	for _, f := range fields(t) {
+		types[f.name] = f.typ
+	}
+	for _, e := range value.Entries {
+		exclusive(n, t, e.Key)
+		child := n.Get(e.Key).Clone()
+		ft := types[e.Key]
+		for ft != nil && ft.Kind() == reflect.Pointer {
+			ft = ft.Elem()
+		}
+		if child == nil || ft == nil || ft.Kind() != reflect.Struct {
+			n.put(e.Key, e.Value.Clone())
+			continue
+		}
+		put(child, ft, e.Value)
+		n.put(e.Key, child)
+	}
+}
+
+// openUp makes a mapping of nothing, and of the single value that stands for one.
+func openUp(n *Node, t reflect.Type) {
+	switch {
+	case n.Kind == Null:
+		n.Kind = Map
+	case n.scalar() && t.Kind() == reflect.Struct && shorthand(t) != "":
+		single := *n
+		*n = Node{Kind: Map, Pos: n.Pos, Entries: []Entry{{Key: shorthand(t), Pos: n.Pos, Value: &single}}}
+	}
+}
+
+// exclusive removes the keys that exclude key.
+func exclusive(n *Node, t reflect.Type, key string) {
+	for _, group := range alternatives(t) {
+		for _, k := range group {
+			if k == key {
+				for _, other := range group {
+					if other != key {
+						n.remove(other)
+					}
+				}
+			}
+		}
+	}
+}
+
+var selfDecoding = reflect.TypeFor[Decoder]()
+
+// Has says whether the document itself holds a path, as opposed to a default.
+func (n *Node) Has(path string) bool {
+	for key := range strings.SplitSeq(path, ".") {
+		if n = n.Get(key); n == nil {
+			return false
+		}
+	}
+	return n.Kind != Null
+}
+
+// At returns the node at a path, or the deepest one on the way to it: where a message
+// about the path points. Items of lists are "path[2]".
+func (n *Node) At(path string) *Node {
+	for key := range strings.SplitSeq(strings.ReplaceAll(path, "[", ".["), ".") {
+		var next *Node
+		if i := 0; strings.HasPrefix(key, "[") {
+			if _, err := fmt.Sscanf(key, "[%d]", &i); err == nil && i >= 0 && i < len(n.Items) {
+				next = n.Items[i]
+			}
+		} else {
+			next = n.Get(key)
+		}
+		if next == nil {
+			return n
+		}
+		n = next
+	}
+	return n
+}

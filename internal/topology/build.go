@@ -1,0 +1,237 @@
+package topology
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"skerry/internal/link"
+	"skerry/internal/strict"
+	"skerry/internal/unit"
+)
+
+const (
+	// maxName keeps "A~B" within the 64 bytes of a link's ID.
+	maxName = 31
+	// maxLinks bounds what one machine can carry: a full mesh of 256 nodes is 32,640 links.
+	maxLinks = 100_000
+	// defaultSiteRTT is what two hosts in one datacentre see of each other.
+	defaultSiteRTT = 500 * time.Microsecond
+)
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// ReadFile reads a file that a topology refers to.
+type ReadFile func(path string) ([]byte, error)
+
+// Build makes a topology of its description. Files are relative to dir. The error is
+// strict.Problems, with paths relative to the spec.
+func (s Spec) Build(dir string, read ReadFile) (Topology, error) {
+	s, err := s.resolve(dir, read, 0)
+	if err != nil {
+		return Topology{}, err
+	}
+	b := &builder{spec: s, sites: map[string]int{}, nodes: map[string]int{}}
+	b.t.Name = s.Name
+	b.readMatrices(read)
+	b.addSites()
+	b.addNodes()
+	if len(b.problems) == 0 {
+		b.addLinks()
+	}
+	if len(b.problems) == 0 && len(b.t.Nodes) == 0 {
+		b.fail("", "there are no nodes", "name sites, nodes or a matrix, or start from a preset: "+strings.Join(Presets(), ", "))
+	}
+	if len(b.problems) > 0 {
+		return Topology{}, b.problems
+	}
+	return b.t, nil
+}
+
+// builder is a topology in the making.
+type builder struct {
+	spec      Spec
+	t         Topology
+	sites     map[string]int // index by name
+	nodes     map[string]int
+	latency   *table[time.Duration] // round trips
+	bandwidth *table[int64]
+	problems  strict.Problems
+}
+
+func (b *builder) fail(path, message, hint string) {
+	b.problems = append(b.problems, strict.Problem{Path: path, Message: message, Hint: hint})
+}
+
+func (b *builder) readMatrices(read ReadFile) {
+	m := b.spec.Matrix
+	b.latency = readMatrix(b, read, "matrix.latency", m.Latency, "ms", unit.ParseDuration, true)
+	b.bandwidth = readMatrix(b, read, "matrix.bandwidth", m.Bandwidth, "mbit", unit.ParseBandwidth, false)
+}
+
+// readMatrix reads a table that is given as the path of a file or, in several lines, as itself.
+func readMatrix[T ~int64](b *builder, read ReadFile, path, given, unit string, parse func(string) (T, error), mirrored bool) *table[T] {
+	if given == "" {
+		return nil
+	}
+	name, text := path, given
+	if !strings.Contains(given, "\n") {
+		data, err := read(given)
+		if err != nil {
+			b.problems = append(b.problems, strict.Problem{Path: path, Message: "reading the matrix: " + err.Error(), Err: err, Hint: "give the path of a CSV file, relative to this file"})
+			return nil
+		}
+		name, text = given, string(data)
+	}
+	t, err := readTable(name, text, unit, parse, mirrored)
+	if ps, ok := err.(strict.Problems); ok {
+		b.problems = append(b.problems, ps...)
+	}
+	return t
+}
+
+func (b *builder) addSites() {
+	for i, s := range b.spec.Sites {
+		path := fmt.Sprintf("sites[%d]", i)
+		b.checkName(path, "site", s.Name)
+		if (s.Lat == nil) != (s.Lon == nil) {
+			b.fail(path, fmt.Sprintf("the site %q has only one of lat and lon", s.Name), "give both or none")
+		}
+		site := Site{Name: s.Name}
+		if s.Lat != nil && s.Lon != nil {
+			site.Lat, site.Lon, site.Located = *s.Lat, *s.Lon, true
+		}
+		b.addSite(site)
+	}
+	b.matrixSites("matrix.latency", b.latency.names())
+	b.matrixSites("matrix.bandwidth", b.bandwidth.names())
+}
+
+func (b *builder) addSite(s Site) {
+	s.Local = link.Quality{Latency: defaultSiteRTT / 2}
+	if r := b.spec.Defaults.SiteRTT; r != nil {
+		s.Local.Latency = time.Duration(*r) / 2
+	}
+	if w := b.spec.Defaults.SiteBandwidth; w != nil {
+		s.Local.Bandwidth = int64(*w)
+	}
+	b.sites[s.Name] = len(b.t.Sites)
+	b.t.Sites = append(b.t.Sites, s)
+}
+
+// matrixSites checks the labels of a matrix against the sites, or makes them the sites.
+func (b *builder) matrixSites(path string, names []string) {
+	if len(b.spec.Sites) == 0 && len(b.t.Sites) == 0 {
+		for _, name := range names {
+			b.checkName(path, "site", name)
+			b.addSite(Site{Name: name})
+		}
+	}
+	for _, name := range names {
+		if _, ok := b.sites[name]; !ok {
+			b.fail(path, fmt.Sprintf("the matrix names %q, which is no site", name), b.meant(name, b.siteNames()))
+		}
+	}
+}
+
+func (b *builder) addNodes() {
+	for i, n := range b.spec.Nodes {
+		path := fmt.Sprintf("nodes[%d]", i)
+		if n.Site == "" {
+			n.Site = n.Name
+			if _, ok := b.sites[n.Site]; !ok {
+				b.addSite(Site{Name: n.Site})
+			}
+		}
+		if _, ok := b.sites[n.Site]; !ok {
+			b.fail(path+".site", fmt.Sprintf("the node %q is at %q, which is no site", n.Name, n.Site), b.meant(n.Site, b.siteNames()))
+		}
+		b.addNode(path, n)
+	}
+	if len(b.spec.Nodes) > 0 {
+		return
+	}
+	for i, s := range b.t.Sites {
+		count := 1
+		if i < len(b.spec.Sites) && b.spec.Sites[i].Nodes != nil {
+			count = *b.spec.Sites[i].Nodes
+		}
+		for k := range count {
+			name := s.Name
+			if count > 1 {
+				name = fmt.Sprintf("%s-%d", s.Name, k+1)
+			}
+			b.addNode(fmt.Sprintf("sites[%d]", i), NodeSpec{Name: name, Site: s.Name})
+		}
+	}
+}
+
+func (b *builder) addNode(path string, n NodeSpec) {
+	b.checkName(path, "node", n.Name)
+	if _, twice := b.nodes[n.Name]; twice {
+		b.fail(path, fmt.Sprintf("two nodes would be called %q", n.Name), "give the sites other names, or list the nodes")
+		return
+	}
+	node := Node{Name: n.Name, Site: n.Site, Role: n.Role}
+	if node.Role == "" {
+		node.Role = Data
+	}
+	for _, cpu := range []*float64{b.spec.Defaults.CPU, n.CPU} {
+		if cpu != nil {
+			node.CPU = *cpu
+		}
+	}
+	for _, memory := range []*unit.Bytes{b.spec.Defaults.Memory, n.Memory} {
+		if memory != nil {
+			node.Memory = int64(*memory)
+		}
+	}
+	b.nodes[n.Name] = len(b.t.Nodes)
+	b.t.Nodes = append(b.t.Nodes, node)
+}
+
+func (b *builder) checkName(path, what, name string) {
+	switch {
+	case !validName.MatchString(name):
+		b.fail(path, fmt.Sprintf("%q cannot be the name of a %s", name, what), "use letters, digits, . _ and -, beginning with a letter or a digit")
+	case len(name) > maxName:
+		b.fail(path, fmt.Sprintf("%q is too long for the name of a %s: %d bytes, at most %d", name, what, len(name), maxName), "")
+	}
+}
+
+func (b *builder) siteNames() []string {
+	names := make([]string, len(b.t.Sites))
+	for i, s := range b.t.Sites {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// meant is the hint for a name that is not among the known ones.
+func (b *builder) meant(name string, known []string) string {
+	if near := strict.Nearest(name, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if len(known) > 12 {
+		known = append(slices.Clone(known[:12]), "...")
+	}
+	return "known are " + strings.Join(known, ", ")
+}
+
+func (t *table[T]) names() []string {
+	if t == nil {
+		return nil
+	}
+	return t.sites
+}
+
+// under makes a file's path relative to a directory.
+func under(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}

@@ -1,0 +1,109 @@
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"skerry/internal/advice"
+	"skerry/internal/link"
+	"skerry/internal/strict"
+)
+
+// ErrClient says that a client cannot stand where it was asked for.
+var ErrClient = errors.New("client cannot be placed")
+
+// ClientName is the node that WithClient adds.
+const ClientName = "client"
+
+// Scale returns the topology with every latency between sites times factor. Latencies
+// within a site stay: datacentres drift, the hosts in one do not.
+func Scale(t Topology, factor float64) Topology {
+	site := make(map[string]string, len(t.Nodes))
+	for _, n := range t.Nodes {
+		site[n.Name] = n.Site
+	}
+	t.Links = slices.Clone(t.Links)
+	for i := range t.Links {
+		l := &t.Links[i]
+		if site[l.A] != site[l.B] {
+			l.AB, l.BA = ScaleQuality(l.AB, factor), ScaleQuality(l.BA, factor)
+		}
+	}
+	return t
+}
+
+// ScaleQuality returns a quality with its latency times factor.
+func ScaleQuality(q link.Quality, factor float64) link.Quality {
+	q.Latency = time.Duration(math.Round(float64(q.Latency) * factor))
+	return q
+}
+
+// WithClient adds the node "client" at a site, a host of its own there, linked to every
+// data node: to those of its site as hosts of one site are, to the others with the
+// qualities of the links that the site's first data node has to them. With site "" it stands
+// at the first data node's. A topology that has a client node already is returned as it is.
+func WithClient(t Topology, site string) (Topology, error) {
+	if slices.ContainsFunc(t.Nodes, func(n Node) bool { return n.Role == Client }) {
+		if site != "" {
+			return t, advice.With(fmt.Errorf("%w at %q: the topology has a client node of its own", ErrClient, site), "leave out client.site")
+		}
+		return t, nil
+	}
+	var here *Node
+	for i, n := range t.Nodes {
+		if site == "" || n.Site == site {
+			here = &t.Nodes[i]
+			break
+		}
+	}
+	if here == nil {
+		return t, unknownSite(t, site)
+	}
+	if len(t.find(ClientName)) > 0 {
+		return t, advice.With(fmt.Errorf("%w: a data node or site is called %q", ErrClient, ClientName), "call it otherwise")
+	}
+	s := t.Sites[slices.IndexFunc(t.Sites, func(s Site) bool { return s.Name == here.Site })]
+	neighbours := map[string][2]link.Quality{} // from here and back
+	for _, l := range t.Links {
+		switch here.Name {
+		case l.A:
+			neighbours[l.B] = [2]link.Quality{l.AB, l.BA}
+		case l.B:
+			neighbours[l.A] = [2]link.Quality{l.BA, l.AB}
+		}
+	}
+	client := Node{Name: ClientName, Site: here.Site, Role: Client}
+	links := slices.Clone(t.Links)
+	for _, n := range t.Nodes {
+		q, ok := neighbours[n.Name]
+		switch {
+		case n.Site == client.Site:
+			q = [2]link.Quality{s.Local, s.Local}
+		case !ok:
+			continue // no way from this site to that node
+		}
+		links = append(links, Link{ID: ID(client.Name, n.Name), A: client.Name, B: n.Name, AB: q[0], BA: q[1]})
+	}
+	t.Nodes, t.Links = append(slices.Clone(t.Nodes), client), links
+	return t, nil
+}
+
+func unknownSite(t Topology, site string) error {
+	var with []string
+	for _, n := range t.Nodes {
+		if !slices.Contains(with, n.Site) {
+			with = append(with, n.Site)
+		}
+	}
+	err := fmt.Errorf("%w at %q: no data node stands there", ErrClient, site)
+	if near := strict.Nearest(site, with); near != "" {
+		return advice.With(err, "did you mean %q?", near)
+	}
+	if len(with) > 12 {
+		with = append(with[:12:12], "...")
+	}
+	return advice.With(err, "sites with data nodes are %v", with)
+}

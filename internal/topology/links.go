@@ -1,0 +1,246 @@
+package topology
+
+import (
+	"fmt"
+	"time"
+
+	"skerry/internal/link"
+)
+
+// ID is the name of the first link between two nodes.
+func ID(a, b string) string { return a + "~" + b }
+
+// pair is two nodes by index, the smaller first.
+type pair struct{ a, b int }
+
+// addLinks links the nodes as connect says and then as the single links say.
+func (b *builder) addLinks() {
+	index := map[pair]int{}
+	for _, p := range b.pairs() {
+		if len(index) == maxLinks {
+			b.fail("", fmt.Sprintf("the topology has more than %d links", maxLinks), "connect it as a ring, or name single links")
+			return
+		}
+		from, to := b.t.Nodes[p.a], b.t.Nodes[p.b]
+		ab, ok := b.quality(from.Site, to.Site)
+		if !ok {
+			b.fail("", fmt.Sprintf("nothing says how far %s and %s are apart", from.Site, to.Site),
+				"give matrix.latency, lat and lon of both sites, a link between them, or defaults.rtt")
+			return
+		}
+		ba, _ := b.quality(to.Site, from.Site)
+		index[p] = len(b.t.Links)
+		b.t.Links = append(b.t.Links, Link{ID: ID(from.Name, to.Name), A: from.Name, B: to.Name, AB: ab, BA: ba})
+	}
+	for i, l := range b.spec.Links {
+		b.override(fmt.Sprintf("links[%d]", i), l, index)
+	}
+}
+
+// pairs are the nodes to link, but for those that only a single link names and whose
+// distance nothing else gives.
+func (b *builder) pairs() []pair {
+	n := len(b.t.Nodes)
+	var pairs []pair
+	switch b.connect() {
+	case "full":
+		for i := range n {
+			for j := i + 1; j < n && len(pairs) <= maxLinks; j++ {
+				if _, ok := b.quality(b.t.Nodes[i].Site, b.t.Nodes[j].Site); ok || !b.linked(i, j) {
+					pairs = append(pairs, pair{i, j})
+				}
+			}
+		}
+	case "ring":
+		for i := range n - 1 {
+			pairs = append(pairs, pair{i, i + 1})
+		}
+		if n > 2 {
+			pairs = append(pairs, pair{0, n - 1})
+		}
+	}
+	return pairs
+}
+
+func (b *builder) connect() string {
+	if b.spec.Connect != "" {
+		return b.spec.Connect
+	}
+	if len(b.spec.Links) == 0 || b.latency != nil || b.spec.Defaults.Latency != nil || b.spec.Defaults.RTT != nil {
+		return "full"
+	}
+	for _, s := range b.t.Sites {
+		if s.Located {
+			return "full"
+		}
+	}
+	return "none"
+}
+
+// linked says whether a single link is given between two nodes.
+func (b *builder) linked(i, j int) bool {
+	x, y := b.t.Nodes[i], b.t.Nodes[j]
+	at := func(end string, n Node) bool { return end == n.Name || end == n.Site }
+	for _, l := range b.spec.Links {
+		if at(l.Between[0], x) && at(l.Between[1], y) || at(l.Between[0], y) && at(l.Between[1], x) {
+			return true
+		}
+	}
+	return false
+}
+
+// quality is what one site's packets meet on the way to another, and whether anything
+// says how far they are apart.
+func (b *builder) quality(from, to string) (link.Quality, bool) {
+	if from == to {
+		return b.t.Sites[b.sites[from]].Local, true
+	}
+	d := b.spec.Defaults
+	q := d.QualitySpec.apply(link.Quality{})
+	known := d.Latency != nil || d.RTT != nil
+	if p, r := b.t.Sites[b.sites[from]], b.t.Sites[b.sites[to]]; p.Located && r.Located {
+		q.Latency, known = Propagation(Distance(Point{p.Lat, p.Lon}, Point{r.Lat, r.Lon}), b.spec.Distance.detour()), true
+	}
+	if rtt, ok := b.latency.get(from, to); ok {
+		q.Latency, known = rtt/2, true
+	}
+	if w, ok := b.bandwidth.get(from, to); ok {
+		q.Bandwidth = w
+	}
+	return q, known
+}
+
+// override gives the nodes at the ends of a single link their qualities.
+func (b *builder) override(path string, l LinkSpec, index map[pair]int) {
+	if len(l.Between) != 2 {
+		b.fail(path+".between", "a link is between two nodes or sites", "write between: [A, B]")
+		return
+	}
+	from, ok := b.end(path, 0, l)
+	to, ok2 := b.end(path, 1, l)
+	if !ok || !ok2 {
+		return
+	}
+	for _, i := range from {
+		for _, j := range to {
+			if i == j {
+				if len(from) == 1 && len(to) == 1 {
+					b.fail(path+".between", fmt.Sprintf("the link leads from %s to itself", l.Between[0]), "")
+				}
+				continue
+			}
+			b.overridePair(path, l, i, j, index)
+		}
+	}
+}
+
+func (b *builder) overridePair(path string, l LinkSpec, i, j int, index map[pair]int) {
+	p := pair{min(i, j), max(i, j)}
+	k, ok := index[p]
+	x, y := b.t.Nodes[p.a], b.t.Nodes[p.b]
+	if !ok {
+		ab, known := b.quality(x.Site, y.Site)
+		ba, _ := b.quality(y.Site, x.Site)
+		if !known && !l.hasLatency() {
+			b.fail(path, fmt.Sprintf("the link between %s and %s has no latency", x.Name, y.Name), "give it latency (one way) or rtt")
+			return
+		}
+		k = len(b.t.Links)
+		index[p] = k
+		b.t.Links = append(b.t.Links, Link{ID: ID(x.Name, y.Name), A: x.Name, B: y.Name, AB: ab, BA: ba})
+	}
+	li := &b.t.Links[k]
+	li.AB, li.BA = l.Apply(li.AB, li.BA, i != p.a)
+}
+
+// end returns the nodes that one end of a link names.
+func (b *builder) end(path string, k int, l LinkSpec) ([]int, bool) {
+	name := l.Between[k]
+	nodes := b.t.find(name)
+	if nodes == nil {
+		var known []string
+		for _, n := range b.t.Nodes {
+			known = append(known, n.Name)
+		}
+		b.fail(fmt.Sprintf("%s.between[%d]", path, k), fmt.Sprintf("the link leads to %q, which is no node and no site with nodes", name), b.meant(name, append(known, b.siteNames()...)))
+	}
+	return nodes, nodes != nil
+}
+
+// find returns the indices of the node of a name, or of all nodes at the site of that name.
+func (t Topology) find(name string) []int {
+	var at []int
+	for i, n := range t.Nodes {
+		if n.Name == name {
+			return []int{i}
+		}
+		if n.Site == name {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+func (l LinkSpec) hasLatency() bool {
+	has := func(q *QualitySpec) bool { return q != nil && (q.Latency != nil || q.RTT != nil) }
+	return has(&l.QualitySpec) || has(l.Forward) && has(l.Back)
+}
+
+// Apply changes both directions of a link as the spec says; reversed when the link's A is
+// the second end of the spec.
+func (l LinkSpec) Apply(ab, ba link.Quality, reversed bool) (link.Quality, link.Quality) {
+	forward, back := l.Forward, l.Back
+	if reversed {
+		forward, back = back, forward
+	}
+	ab, ba = l.QualitySpec.apply(ab), l.QualitySpec.apply(ba)
+	if forward != nil {
+		ab = forward.apply(ab)
+	}
+	if back != nil {
+		ba = back.apply(ba)
+	}
+	return ab, ba
+}
+
+// apply changes what the spec names.
+func (s QualitySpec) apply(q link.Quality) link.Quality {
+	if s.Latency != nil {
+		q.Latency = time.Duration(*s.Latency)
+	}
+	if s.RTT != nil {
+		q.Latency = time.Duration(*s.RTT) / 2
+	}
+	if s.Bandwidth != nil {
+		q.Bandwidth = int64(*s.Bandwidth)
+	}
+	if s.Jitter != nil {
+		q.Jitter = time.Duration(*s.Jitter)
+	}
+	if s.Distribution != "" {
+		q.Distribution = s.Distribution
+	}
+	if s.Loss != nil {
+		q.Loss = float64(*s.Loss)
+	}
+	if s.Duplicate != nil {
+		q.Duplicate = float64(*s.Duplicate)
+	}
+	if s.Reorder != nil {
+		q.Reorder = float64(*s.Reorder)
+	}
+	if s.Corrupt != nil {
+		q.Corrupt = float64(*s.Corrupt)
+	}
+	if s.Queue != nil {
+		q.Queue = int64(*s.Queue)
+	}
+	return q
+}
+
+func (d DistanceSpec) detour() float64 {
+	if d.Detour == nil {
+		return defaultDetour
+	}
+	return *d.Detour
+}

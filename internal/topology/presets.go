@@ -1,0 +1,119 @@
+package topology
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"skerry/internal/strict"
+	"skerry/internal/unit"
+)
+
+//go:embed presets/*.yaml
+var presetFiles embed.FS
+
+// ErrPreset says that there is no such preset, or not with such options.
+var ErrPreset = errors.New("unknown preset")
+
+// shape is a preset that is computed: NAME[:N][,OPTION=VALUE...].
+type shape struct {
+	name, connect string
+	nodes         int // 0 where N is asked for
+	most          int
+}
+
+var shapes = []shape{
+	{name: "pair", connect: "full", nodes: 2},
+	{name: "triangle", connect: "full", nodes: 3},
+	{name: "ring", connect: "ring", most: 4096},
+	{name: "mesh", connect: "full", most: 400},
+}
+
+// shapeRTT is the round trip of links of a computed preset that does not say otherwise.
+const shapeRTT = 20 * time.Millisecond
+
+// Presets lists the presets as people write them.
+func Presets() []string {
+	list := []string{"azure8", "azure8-geo"}
+	for _, s := range shapes {
+		if s.nodes == 0 {
+			s.name += ":N"
+		}
+		list = append(list, s.name)
+	}
+	return list
+}
+
+// preset returns the description behind a name such as azure8, ring:16 or
+// mesh:8,rtt=40ms,bandwidth=100mbit. Options of computed presets are the keys of
+// defaults. The error wraps ErrPreset.
+func preset(name string) (Spec, error) {
+	if data, err := presetFiles.ReadFile("presets/" + name + ".yaml"); err == nil {
+		return decode("preset "+name, data)
+	}
+	head, options, _ := strings.Cut(name, ",")
+	kind, count, counted := strings.Cut(head, ":")
+	i := slices.IndexFunc(shapes, func(s shape) bool { return s.name == kind })
+	if i < 0 {
+		return Spec{}, unknownPreset(name, kind)
+	}
+	s := shapes[i]
+	switch n, err := strconv.Atoi(count); {
+	case counted == (s.nodes > 0), s.nodes == 0 && err != nil:
+		return Spec{}, wrongPreset(name, fmt.Sprintf("write %s", Presets()[2+i]))
+	case s.nodes == 0 && (n < 2 || n > s.most):
+		return Spec{}, wrongPreset(name, fmt.Sprintf("%s takes from 2 to %d nodes", kind, s.most))
+	case s.nodes == 0:
+		s.nodes = n
+	}
+	return s.spec(name, options)
+}
+
+func (s shape) spec(name, options string) (Spec, error) {
+	defaults := &strict.Node{Kind: strict.Map}
+	for option := range strings.SplitSeq(options, ",") {
+		if option == "" {
+			continue
+		}
+		key, text, _ := strings.Cut(option, "=")
+		value, err := strict.ParseValue("preset "+name, text)
+		if err == nil {
+			err = strict.Set(defaults, DefaultsSpec{}, strings.TrimSpace(key), value.Pos, value)
+		}
+		if err != nil {
+			return Spec{}, err
+		}
+	}
+	spec := Spec{Name: name, Connect: s.connect}
+	if ps := strict.Decode(defaults, &spec.Defaults, ""); len(ps) > 0 {
+		return Spec{}, ps
+	}
+	if d := &spec.Defaults; d.RTT == nil && d.Latency == nil {
+		rtt := unit.Duration(shapeRTT)
+		d.RTT = &rtt
+	}
+	for i := range s.nodes {
+		spec.Sites = append(spec.Sites, SiteSpec{Name: fmt.Sprintf("n%d", i+1)})
+	}
+	return spec, nil
+}
+
+func unknownPreset(name, kind string) error {
+	known := make([]string, 0, len(Presets()))
+	for _, p := range Presets() {
+		p, _, _ = strings.Cut(p, ":")
+		known = append(known, p)
+	}
+	if near := strict.Nearest(kind, known); near != "" {
+		return wrongPreset(name, fmt.Sprintf("did you mean %q?", near))
+	}
+	return wrongPreset(name, "presets are "+strings.Join(Presets(), ", ")+"; a file's name ends in .yaml")
+}
+
+func wrongPreset(name, hint string) error {
+	return strict.Problems{{Message: fmt.Sprintf("%v %q", ErrPreset, name), Hint: hint, Err: ErrPreset}}
+}
