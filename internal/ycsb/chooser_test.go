@@ -1,0 +1,207 @@
+package ycsb
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// parse makes a workload or fails the test.
+func parse(t testing.TB, p Properties) Workload {
+	t.Helper()
+	w, _, err := Parse(Properties{"recordcount": "1000"}.Merge(p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// TestDistributions holds what each distribution draws against its probabilities with
+// Pearson's chi-square. The seed is fixed: it fails or passes every time alike.
+func TestDistributions(t *testing.T) {
+	const records, draws = 1000, 400_000
+	uniform := func(int64) float64 { return 1.0 / records }
+	trueZipf := zipfProbabilities(NewZipf(records))
+	for _, c := range []struct {
+		p           Properties
+		probability func(n int64) float64
+	}{
+		{Properties{"requestdistribution": "uniform"}, uniform},
+		{Properties{"requestdistribution": "sequential"}, uniform},
+		{Properties{"requestdistribution": "zipfian-true"}, func(n int64) float64 { return trueZipf[n] }},
+		{Properties{"requestdistribution": "zipfian"}, scrambledProbabilities(records, records+1)},
+		{Properties{"requestdistribution": "latest"}, latestProbabilities(records - 1)},
+		{Properties{"requestdistribution": "hotspot"}, func(n int64) float64 {
+			if n < 200 {
+				return 0.8 / 200
+			}
+			return 0.2 / 800
+		}},
+		{Properties{"requestdistribution": "hotspot", "hotspotdatafraction": "0", "hotspotopnfraction": "0.5"}, uniform},
+		{Properties{"requestdistribution": "hotspot", "hotspotdatafraction": "1", "hotspotopnfraction": "0.5"}, uniform},
+		{Properties{"requestdistribution": "exponential"}, exponentialProbabilities(records, 95, 0.8571428571)},
+	} {
+		t.Run(fmt.Sprint(c.p), func(t *testing.T) {
+			w := parse(t, c.p)
+			g := NewSource(w, 42).NewGenerator()
+			got := make(map[int64]int)
+			for n := range uint64(draws) {
+				r := NewRand(7, n)
+				got[g.keys.draw(&r)]++
+			}
+			for n := range got {
+				if n < 0 || n >= records {
+					t.Fatalf("drew record %d of %d", n, records)
+				}
+			}
+			chiSquare(t, got, draws, records, c.probability)
+		})
+	}
+}
+
+// chiSquare fails the test when so bad a fit would be seen less than once in 10^5.
+// Records are pooled until 10 draws are expected of each cell.
+func chiSquare(t *testing.T, got map[int64]int, draws, records int64, probability func(int64) float64) {
+	t.Helper()
+	var statistic, expected, total float64
+	var observed, cells int
+	pool := func() {
+		if expected > 0 {
+			d := float64(observed) - expected
+			statistic += d * d / expected
+			cells++
+		} else if observed > 0 {
+			t.Fatalf("%d draws of what cannot be drawn", observed)
+		}
+		expected, observed = 0, 0
+	}
+	for n := range records {
+		p := probability(n)
+		total += p
+		expected += p * float64(draws)
+		observed += got[n]
+		if expected >= 10 {
+			pool()
+		}
+	}
+	pool()
+	if math.Abs(total-1) > 1e-6 {
+		t.Fatalf("the probabilities sum up to %v: the test is wrong", total)
+	}
+	if p := (distuv.ChiSquared{K: float64(cells - 1)}).Survival(statistic); p < 1e-5 {
+		t.Errorf("chi-square %.0f in %d cells: p = %.2g", statistic, cells, p)
+	}
+}
+
+// zipfProbabilities inverts the generator's formula: rank k >= 2 is drawn for u between
+// ((k/n)^(1/alpha) - 1 + eta) / eta and the same of k+1.
+func zipfProbabilities(z Zipf) []float64 {
+	p := make([]float64, z.items)
+	at := func(k int64) float64 {
+		u := (math.Pow(float64(k)/float64(z.items), 1/z.alpha) - 1 + z.eta) / z.eta
+		return min(1, max(u, z.second/z.zeta))
+	}
+	p[0] = 1 / z.zeta
+	p[1] = (z.second - 1) / z.zeta
+	// Ranks 0 and 1 are drawn by the formula too, where it gives them at a u above.
+	p[0] += max(0, at(1)-z.second/z.zeta)
+	p[1] += max(0, at(2)-max(at(1), z.second/z.zeta))
+	for k := int64(2); k < z.items; k++ {
+		p[k] = at(k+1) - at(k)
+	}
+	return p
+}
+
+// scrambledProbabilities sums up the ranks of each item: a million one by one, the
+// rest in strides, each spread evenly, since a hash cannot tell neighbours apart.
+func scrambledProbabilities(records, items int64) func(int64) float64 {
+	s := NewScrambled(items)
+	z := s.zipf
+	at := func(k float64) float64 {
+		u := (math.Pow(k/float64(z.items), 1/z.alpha) - 1 + z.eta) / z.eta
+		return min(1, max(u, z.second/z.zeta))
+	}
+	p := make([]float64, items)
+	p[s.Item(0)] += 1/z.zeta + max(0, at(1)-z.second/z.zeta)
+	p[s.Item(1)] += (z.second-1)/z.zeta + max(0, at(2)-max(at(1), z.second/z.zeta))
+	const head = 1 << 20
+	for k := int64(2); k < head; k++ {
+		p[s.Item(k)] += at(float64(k+1)) - at(float64(k))
+	}
+	rest := (1 - at(head)) / float64(items)
+	kept := 0.0
+	for n := range records {
+		p[n] += rest
+		kept += p[n]
+	}
+	return func(n int64) float64 { return p[n] / kept } // what is not there is drawn again
+}
+
+func latestProbabilities(last int64) func(int64) float64 {
+	p := zipfProbabilities(NewZipf(last))
+	return func(n int64) float64 {
+		if rank := last - n; rank >= 0 && rank < last {
+			return p[rank]
+		}
+		return 0
+	}
+}
+
+func exponentialProbabilities(records int64, percentile, fraction float64) func(int64) float64 {
+	gamma := -math.Log(1-percentile/100) / (float64(records) * fraction)
+	inside := 1 - math.Exp(-gamma*float64(records))
+	return func(n int64) float64 {
+		age := float64(records - 1 - n)
+		return (math.Exp(-gamma*age) - math.Exp(-gamma*(age+1))) / inside
+	}
+}
+
+func TestSequentialIsSharedAndWrapsAround(t *testing.T) {
+	s := NewSource(parse(t, Properties{"requestdistribution": "sequential", "recordcount": "10", "insertstart": "4"}), 1)
+	a, b := s.NewGenerator(), s.NewGenerator()
+	var got []int64
+	for i := range uint64(8) {
+		g := a
+		if i%2 == 1 {
+			g = b
+		}
+		r := NewRand(1, i)
+		got = append(got, g.keys.draw(&r))
+	}
+	if want := []int64{4, 5, 6, 7, 8, 9, 4, 5}; !slices.Equal(got, want) {
+		t.Errorf("drew %v, want %v", got, want)
+	}
+}
+
+// The scrambled zipfian's items include the inserts to come, so that the hash of a rank
+// does not move while the table grows; those not there yet are drawn again.
+func TestScrambledItems(t *testing.T) {
+	for _, c := range []struct {
+		p    Properties
+		want int64
+	}{
+		{Properties{}, 1001},
+		{Properties{"insertproportion": "0.05", "operationcount": "1000"}, 1101},
+		{Properties{"insertproportion": "0.05", "operationcount": "1000", "recordcount": "500", "insertstart": "100"}, 501},
+	} {
+		w := parse(t, c.p)
+		if got := w.scrambledItems(); got != c.want {
+			t.Errorf("%v: %d items, want %d", c.p, got, c.want)
+		}
+	}
+}
+
+func TestZipfianTrueIsReallyTrue(t *testing.T) {
+	p := zipfProbabilities(NewZipf(1000))
+	worst := 0.0
+	for k, got := range p {
+		want := math.Pow(float64(k+1), -zipfTheta) / zeta(1000)
+		worst = max(worst, math.Abs(got-want))
+	}
+	if worst > 0.02 {
+		t.Errorf("a rank's probability is off by %v", worst)
+	}
+}

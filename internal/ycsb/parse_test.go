@@ -1,0 +1,133 @@
+package ycsb
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDefaults(t *testing.T) {
+	got := parse(t, Properties{})
+	want := Workload{
+		Table: "usertable", RecordCount: 1000, InsertCount: 1000,
+		Fields: 10, FieldPrefix: "field", FieldLength: Length{Distribution: "constant", Min: 100, Max: 100},
+		ReadAllFields: true, Mix: Mix{Read: 0.95, Update: 0.05}, Requests: Request{Distribution: "uniform"},
+		ScanLength: Length{Distribution: "uniform", Min: 1, Max: 1000}, ZeroPadding: 1,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestBuiltins(t *testing.T) {
+	for _, name := range []string{"a", "B", "workloadc", "WORKLOADD", "e", "f"} {
+		w := builtin(t, name, nil)
+		if w.RecordCount != 1000 || w.OperationCount != 1000 || w.Mix.Total() != 1 {
+			t.Errorf("workload %s: %+v", name, w)
+		}
+		want := Zipfian
+		if strings.HasSuffix(strings.ToLower(name), "d") {
+			want = Latest
+		}
+		if w.Requests.Distribution != want {
+			t.Errorf("workload %s chooses keys by %s, want %s", name, w.Requests.Distribution, want)
+		}
+	}
+	if w := builtin(t, "e", nil); w.ScanLength.Max != 100 {
+		t.Errorf("workload E scans up to %d records, want 100", w.ScanLength.Max)
+	}
+	for _, name := range []string{"", "g", "workload", "../workloads/workloada", "aa"} {
+		if _, ok := Builtin(name); ok {
+			t.Errorf("there is a workload %q", name)
+		}
+	}
+}
+
+func TestWhatIsWrongIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		p    Properties
+		want string
+	}{
+		{Properties{"readproportion": "1.5"}, "property readproportion: 1.5 is not between 0 and 1"},
+		{Properties{"updateproportion": "-0.1"}, "property updateproportion: -0.1 is not between 0 and 1"},
+		{Properties{"scanproportion": "NaN"}, `property scanproportion: "NaN" is not a number`},
+		{Properties{"insertproportion": "half"}, `property insertproportion: "half" is not a number`},
+		{Properties{"readproportion": "0", "updateproportion": "0"}, "all proportions are 0"},
+		{Properties{"requestdistribution": "zipfain"}, `property requestdistribution: unknown "zipfain": did you mean zipfian?`},
+		{Properties{"requestdistribution": "normal"}, `one of uniform, zipfian, zipfian-true, latest, hotspot, exponential, sequential`},
+		{Properties{"recordcount": "0"}, "property recordcount: 0 is not between 1"},
+		{Properties{"recordcount": "-5"}, "property recordcount: -5"},
+		{Properties{"recordcount": "1e6"}, `property recordcount: "1e6" is not a whole number`},
+		{Properties{"recordcount": "99999999999999999999"}, "property recordcount: 99999999999999999999 is not between"},
+		{Properties{"insertstart": "990", "insertcount": "20"}, "property insertcount: insertstart 990 + insertcount 20"},
+		{Properties{"insertstart": "1000"}, "property insertcount"},
+		{Properties{"fieldcount": "0"}, "property fieldcount"},
+		{Properties{"fieldlengthdistribution": "uniform", "minfieldlength": "200"}, "property minfieldlength: 200 is above fieldlength 100"},
+		{Properties{"fieldlengthdistribution": "gauss"}, "property fieldlengthdistribution"},
+		{Properties{"fieldlengthdistribution": "histogram", "fieldlengthhistogram": "/nowhere/hist.txt"}, "property fieldlengthhistogram: open /nowhere/hist.txt"},
+		{Properties{"dataintegrity": "true", "fieldlengthdistribution": "uniform"}, "property dataintegrity: needs fieldlengthdistribution=constant"},
+		{Properties{"dataintegrity": "yes"}, `property dataintegrity: "yes" is neither true nor false`},
+		{Properties{"minscanlength": "50", "maxscanlength": "10"}, "property minscanlength: 50 is above maxscanlength 10"},
+		{Properties{"scanlengthdistribution": "constant"}, "property scanlengthdistribution"},
+		{Properties{"requestdistribution": "hotspot", "hotspotdatafraction": "2"}, "property hotspotdatafraction: 2 is not between 0 and 1"},
+		{Properties{"requestdistribution": "exponential", "exponential.percentile": "100"}, "property exponential.percentile"},
+		{Properties{"insertorder": "reverse"}, "property insertorder"},
+		{Properties{"workload": "site.ycsb.workloads.TimeSeriesWorkload"}, "property workload: site.ycsb.workloads.TimeSeriesWorkload is not to be had"},
+	} {
+		_, _, err := Parse(Properties{"recordcount": "1000"}.Merge(c.p))
+		if !errors.Is(err, ErrWorkload) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v:\n%v, want\n%s", c.p, err, c.want)
+		}
+	}
+	if _, _, err := Parse(Properties{}); err == nil || !strings.Contains(err.Error(), "property recordcount: missing") {
+		t.Errorf("without recordcount: %v", err)
+	}
+}
+
+func TestAllErrorsAtOnce(t *testing.T) {
+	_, _, err := Parse(Properties{"recordcount": "10", "readproportion": "2", "fieldcount": "x", "requestdistribution": "y"})
+	for _, name := range []string{"readproportion", "fieldcount", "requestdistribution"} {
+		if err == nil || !strings.Contains(err.Error(), "property "+name) {
+			t.Errorf("%s is not told: %v", name, err)
+		}
+	}
+}
+
+func TestUnknownPropertiesAreToldAndKept(t *testing.T) {
+	_, got, err := Parse(Properties{
+		"recordcount": "10", "requestdistributon": "zipfian", "flavour": "1",
+		"redis.host": "10.0.0.1", "hdrhistogram.percentile": "50", "threadcount": "4",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"property flavour is not known",
+		"property hdrhistogram.percentile is not known: did you mean hdrhistogram.percentiles?",
+		"property requestdistributon is not known: did you mean requestdistribution?",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestProportionsThatDoNotSumUpAreTold(t *testing.T) {
+	// A trap of YCSB's defaults: reads stay at 0.95.
+	_, got, err := Parse(Properties{"recordcount": "10", "scanproportion": "1"})
+	if err != nil || len(got) != 1 || !strings.Contains(got[0], "sum up to 2") {
+		t.Errorf("warnings %q, %v", got, err)
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"abc", "", 3}, {"zipfain", "zipfian", 1}, {"latest", "lastest", 1}, {"uniform", "unicorn", 2}} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("distance of %q and %q: %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}

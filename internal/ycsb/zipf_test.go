@@ -1,0 +1,82 @@
+package ycsb
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestZeta(t *testing.T) {
+	for _, n := range []int64{1, 2, 999, 1000, 1001, 1500, 100_000} {
+		direct := 0.0
+		for i := n; i >= 1; i-- { // the small ones first: exact
+			direct += math.Pow(float64(i), -zipfTheta)
+		}
+		if got := zeta(n); math.Abs(got-direct) > 1e-11 {
+			t.Errorf("zeta(%d) = %.15g, want %.15g", n, got, direct)
+		}
+	}
+	// The constant of YCSB's source, summed up term by term over 10^10.
+	if got := zeta(10_000_000_000); math.Abs(got-scrambledZeta) > 1e-6 {
+		t.Errorf("zeta(10^10) = %.14g, want %.14g", got, scrambledZeta)
+	}
+}
+
+func TestZipfGrowsAsIfNew(t *testing.T) {
+	for _, step := range []int64{1, 7, 10_000} {
+		z := NewZipf(1000)
+		for range 20 {
+			z.grow(z.items + step)
+		}
+		fresh := NewZipf(1000 + 20*step)
+		for u := 0.0; u < 1; u += 1.0 / 512 {
+			if a, b := z.Rank(u), fresh.Rank(u); a != b {
+				t.Fatalf("by steps of %d: rank %d, anew %d, for u = %v", step, a, b, u)
+			}
+		}
+	}
+}
+
+func TestZipfStaysInside(t *testing.T) {
+	for _, n := range []int64{1, 2, 3, 10, 1000} {
+		z := NewZipf(n)
+		for _, u := range []float64{0, 0.1, 0.5, 0.9, 0.999999, 1 - 0x1p-53} {
+			if r := z.Rank(u); r < 0 || r >= n {
+				t.Errorf("rank %d of %d items for u = %v", r, n, u)
+			}
+		}
+	}
+}
+
+func TestScrambledRankToItem(t *testing.T) {
+	s := NewScrambled(1000)
+	var got []int64
+	for rank := range int64(5) {
+		got = append(got, s.Item(rank))
+	}
+	if d := cmp.Diff([]int64{211, 620, 393, 802, 769}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestHeadShare(t *testing.T) {
+	const draws = 1_000_000
+	share := func(draw func(u float64) int64, item int64) float64 {
+		r, hits := NewRand(1, 1), 0
+		for range draws {
+			if draw(r.Float64()) == item {
+				hits++
+			}
+		}
+		return float64(hits) / draws
+	}
+	s := NewScrambled(1000)
+	if got := share(s.Draw, 211); got < 0.038 || got > 0.039 {
+		t.Errorf("scrambled zipfian: the hottest of 1000 gets %.2f %%, want 3.8 to 3.9 %%", 100*got)
+	}
+	z := NewZipf(1000)
+	if got := share(z.Rank, 0); got < 0.129 || got > 0.131 {
+		t.Errorf("true zipfian: the hottest of 1000 gets %.2f %%, want 13.0 %%", 100*got)
+	}
+}
