@@ -92,7 +92,7 @@ func (s *suite) read(conn *net.UDPConn, n int) [][]byte {
 	var got [][]byte
 	buf := make([]byte, 2*letter)
 	for len(got) < n {
-		conn.SetReadDeadline(time.Now().Add(time.Duration(s.Pace) * 20 * time.Millisecond))
+		conn.SetReadDeadline(time.Now().Add(s.pace * 20 * time.Millisecond))
 		size, err := conn.Read(buf)
 		if err != nil {
 			break

@@ -10,6 +10,8 @@
 package linktest
 
 import (
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -32,10 +34,11 @@ type Limits struct {
 	Slack time.Duration
 	// Rate is the relative error allowed for bandwidth; 0 means 1 %.
 	Rate float64
-	// Pace stretches the time between packets, for machines that cannot send
-	// thousands a second; 0 means 1.
-	Pace int
 }
+
+// Slow names the environment variable that tells how many times slower than a machine
+// of today this one is; it stretches Slack, Rate and the time between packets.
+const Slow = "SKERRY_TEST_SLOW"
 
 // Run runs the contract test, making an engine for each part of it. Run closes the
 // engines.
@@ -47,8 +50,16 @@ func Run(t *testing.T, newEngine func(t *testing.T) link.Engine, limits Limits) 
 	if limits.Rate == 0 {
 		limits.Rate = 0.01
 	}
-	limits.Pace = max(limits.Pace, 1)
-	s := suite{newEngine: newEngine, Limits: limits}
+	pace := 1
+	if slow := os.Getenv(Slow); slow != "" {
+		var err error
+		if pace, err = strconv.Atoi(slow); err != nil || pace < 1 {
+			t.Fatalf("%s is %q, want a positive number", Slow, slow)
+		}
+	}
+	limits.Slack *= time.Duration(pace)
+	limits.Rate *= float64(pace)
+	s := suite{newEngine: newEngine, Limits: limits, pace: time.Duration(pace)}
 	for _, part := range []struct {
 		name  string
 		check func(*testing.T)
@@ -84,5 +95,6 @@ func Run(t *testing.T, newEngine func(t *testing.T) link.Engine, limits Limits) 
 
 type suite struct {
 	newEngine func(t *testing.T) link.Engine
+	pace      time.Duration // stretches the time between packets
 	Limits
 }

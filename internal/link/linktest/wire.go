@@ -147,7 +147,7 @@ func (w *wire) sendTo(from, to *end, train probe.Train) []probe.Arrival {
 func (s *suite) flood(n int) probe.Train {
 	return probe.Train{
 		Packets: n, Bytes: 200, Burst: 16,
-		Every: time.Duration(s.Pace) * 50 * time.Microsecond,
-		Quiet: time.Duration(s.Pace) * 200 * time.Millisecond,
+		Every: s.pace * 50 * time.Microsecond,
+		Quiet: s.pace * 200 * time.Millisecond,
 	}
 }

@@ -1,0 +1,122 @@
+package netem
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// namespace is a network namespace in which links end.
+type namespace struct {
+	path    string
+	users   int // ends of links
+	file    netns.NsHandle
+	devices *netlink.Handle
+	sockets map[int]*nl.SocketHandle // for the messages that netlink.Handle cannot make
+	sysfs   int                      // of this namespace, -1 when it cannot be mounted
+}
+
+// enter returns the namespace at path for one more user.
+func (e *Engine) enter(path string) (*namespace, error) {
+	if n := e.spaces[path]; n != nil {
+		n.users++
+		return n, nil
+	}
+	n := &namespace{path: path, users: 1, file: netns.None(), sysfs: -1}
+	if err := n.open(); err != nil {
+		n.close()
+		return nil, fmt.Errorf("entering network namespace %s: %w", path, err)
+	}
+	if err := n.do(n.mountSysfs); err != nil {
+		e.log.Warn("packets of a link may overtake each other between processors", "namespace", path, "why", err)
+	}
+	e.spaces[path] = n
+	return n, nil
+}
+
+// release takes one user off; the last one's leaving closes the namespace.
+func (e *Engine) release(n *namespace) {
+	if n.users--; n.users == 0 {
+		n.close()
+		delete(e.spaces, n.path)
+	}
+}
+
+func (n *namespace) open() (err error) {
+	if n.file, err = netns.GetFromPath(n.path); err != nil {
+		return err
+	}
+	if n.devices, err = netlink.NewHandleAt(n.file, unix.NETLINK_ROUTE); err != nil {
+		return err
+	}
+	socket, err := nl.GetNetlinkSocketAt(n.file, netns.None(), unix.NETLINK_ROUTE)
+	if err != nil {
+		return err
+	}
+	n.sockets = map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: {Socket: socket}}
+	return nil
+}
+
+func (n *namespace) close() {
+	for _, s := range n.sockets {
+		s.Close()
+	}
+	if n.devices != nil {
+		n.devices.Close()
+	}
+	if n.file.IsOpen() {
+		n.file.Close()
+	}
+	if n.sysfs >= 0 {
+		unix.Close(n.sysfs)
+	}
+}
+
+// do calls f with the calling thread inside the namespace.
+func (n *namespace) do(f func() error) error {
+	runtime.LockOSThread()
+	home, err := netns.Get()
+	if err == nil {
+		defer home.Close()
+		err = netns.Set(n.file)
+	}
+	if err != nil {
+		runtime.UnlockOSThread()
+		return fmt.Errorf("entering network namespace %s: %w", n.path, err)
+	}
+	failed := f()
+	if err := netns.Set(home); err != nil {
+		// The thread stays locked and so ends with its goroutine.
+		return fmt.Errorf("returning from network namespace %s: %w", n.path, err)
+	}
+	runtime.UnlockOSThread()
+	return failed
+}
+
+// mountSysfs opens the namespace's view of sysfs without mounting it anywhere.
+func (n *namespace) mountSysfs() error {
+	fs, err := unix.Fsopen("sysfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("opening sysfs: %w", err)
+	}
+	defer unix.Close(fs)
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return fmt.Errorf("configuring sysfs: %w", err)
+	}
+	if n.sysfs, err = unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0); err != nil {
+		return fmt.Errorf("mounting sysfs: %w", err)
+	}
+	return nil
+}
+
+// rerouteSockets makes the namespace's connections look at their devices anew.
+func (n *namespace) rerouteSockets() error {
+	return n.do(func() error {
+		return os.WriteFile("/proc/sys/net/ipv4/route/flush", []byte("1"), 0)
+	})
+}

@@ -1,0 +1,234 @@
+// Package netem is the link engine of the kernel: each link is a pair of veth devices,
+// each direction of it a netem qdisc at the root of the sending device.
+//
+//	namespace A                      namespace B
+//	┌──────────────────────┐        ┌──────────────────────┐
+//	│ IP ─► netem ─► veth ═╪════════╪═ veth ─► IP          │   A to B: delay, loss, rate ...
+//	│ IP ◄───────── veth ══╪════════╪═ veth ◄─ netem ◄─ IP │   B to A
+//	└──────────────────────┘        └──────────────────────┘
+//
+// The devices do not ask for neighbours' addresses (ARP would be delayed, lost and
+// counted as the nodes' own packets): both ends bear one MAC address, so that
+// every frame finds its receiver.
+//
+// Where netem differs from the letter of link.Quality:
+//
+//   - The queue is bounded in packets: what Queue bytes hold at the link's MTU, and as
+//     many more as are in flight at full bandwidth. Smaller packets fill it sooner.
+//   - Corrupt may hit any byte of the frame, the Ethernet and IP headers included;
+//     such a packet is lost.
+//   - A packet that is both lost and duplicated arrives once.
+//   - Random choices follow Spec.Seed from Linux 6.6 on.
+//   - Where loss and bandwidth are set together, what the full queue drops is counted
+//     with what was lost: netem has one counter for both.
+//   - A TCP super-packet, one event to netem, is avoided where packets are drawn one
+//     by one or charged to a bandwidth; those that are forwarded for other nodes,
+//     or that UDP_SEGMENT makes, stay whole.
+package netem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/link"
+)
+
+// Name is what Engine.Name returns.
+const Name = "netem"
+
+// removers is how many links are removed at a time: the kernel waits for a grace
+// period in each removal, and those pass together.
+const removers = 32
+
+// Engine makes links of veth pairs and netem qdiscs. It holds no state outside the
+// kernel but two descriptors a namespace, and no goroutine.
+type Engine struct {
+	log *slog.Logger
+
+	mu     sync.Mutex
+	links  map[string]*wire
+	spaces map[string]*namespace // by path
+}
+
+var _ link.Engine = (*Engine)(nil)
+
+// New returns an engine without links. Whether the kernel can do what the engine
+// needs tells Available.
+func New(log *slog.Logger) *Engine {
+	return &Engine{log: log, links: map[string]*wire{}, spaces: map[string]*namespace{}}
+}
+
+// Name is "netem".
+func (e *Engine) Name() string { return Name }
+
+// Create makes all links or none.
+func (e *Engine) Create(ctx context.Context, specs []link.Spec) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.check(specs); err != nil {
+		return err
+	}
+	made := make([]*wire, 0, len(specs))
+	for _, spec := range specs {
+		w, err := e.make(ctx, spec)
+		if err != nil {
+			err = fmt.Errorf("making link %s: %w", spec.ID, err)
+			return errors.Join(err, e.unmake(made))
+		}
+		made = append(made, w)
+	}
+	for _, w := range made {
+		e.links[w.id] = w
+	}
+	return nil
+}
+
+func (e *Engine) check(specs []link.Spec) error {
+	asked := map[string]bool{}
+	for _, spec := range specs {
+		if err := spec.Validate(); err != nil {
+			return err
+		}
+		if asked[spec.ID] || e.links[spec.ID] != nil {
+			return fmt.Errorf("%w: %s", link.ErrExists, spec.ID)
+		}
+		asked[spec.ID] = true
+	}
+	return nil
+}
+
+// Set changes links at one moment, as far as the kernel, which takes one qdisc at a
+// time, allows: 112 directions take a few milliseconds. Packets queued keep the time
+// they were given. When the kernel refuses a change those before it are undone.
+func (e *Engine) Set(ctx context.Context, changes []link.Change) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	steps, err := e.plan(changes)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := e.count(); err != nil { // drops so far belong to the quality so far
+		return err
+	}
+	for i, s := range steps {
+		if err := s.direction.set(s.next); err != nil {
+			err = fmt.Errorf("changing the quality of %s: %w", s.direction.device.name, err)
+			for _, done := range steps[:i] {
+				err = errors.Join(err, done.direction.set(done.was))
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// step is one direction's part in a Set.
+type step struct {
+	direction *direction
+	was, next link.Quality
+}
+
+// plan checks changes, so that Set has done nothing when one of them is wrong.
+func (e *Engine) plan(changes []link.Change) ([]step, error) {
+	var steps []step
+	add := func(d *direction, q *link.Quality) error {
+		if q == nil {
+			return nil
+		}
+		steps = append(steps, step{direction: d, was: d.quality, next: *q})
+		return q.Validate()
+	}
+	for _, c := range changes {
+		w := e.links[c.ID]
+		if w == nil {
+			return nil, fmt.Errorf("%w: %s", link.ErrUnknown, c.ID)
+		}
+		if err := errors.Join(add(&w.ab, c.AB), add(&w.ba, c.BA)); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.ID, err)
+		}
+	}
+	return steps, nil
+}
+
+// Stats reports the links named, or all in the order of their IDs when none is.
+func (e *Engine) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 {
+		for id := range e.links {
+			ids = append(ids, id)
+		}
+		slices.Sort(ids)
+	}
+	for _, id := range ids {
+		if e.links[id] == nil {
+			return nil, fmt.Errorf("%w: %s", link.ErrUnknown, id)
+		}
+	}
+	if err := e.count(); err != nil {
+		return nil, err
+	}
+	stats := make([]link.Stats, len(ids))
+	for i, id := range ids {
+		w := e.links[id]
+		stats[i] = link.Stats{ID: id, AB: w.ab.counters, BA: w.ba.counters}
+	}
+	return stats, nil
+}
+
+// Remove takes links away with their devices; an unknown one is no error.
+func (e *Engine) Remove(_ context.Context, ids ...string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var gone []*wire
+	for _, id := range ids {
+		if w := e.links[id]; w != nil {
+			gone = append(gone, w)
+			delete(e.links, id)
+		}
+	}
+	return e.unmake(gone)
+}
+
+// Close removes every link and frees what the engine holds.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var all []*wire
+	for _, w := range e.links {
+		all = append(all, w)
+	}
+	clear(e.links)
+	return e.unmake(all)
+}
+
+// unmake removes the devices of links and lets go of their namespaces.
+func (e *Engine) unmake(wires []*wire) error {
+	var group errgroup.Group
+	group.SetLimit(removers)
+	failed := make([]error, len(wires))
+	for i, w := range wires {
+		group.Go(func() error {
+			failed[i] = w.ab.device.remove() // takes its peer along
+			return nil
+		})
+	}
+	group.Wait()
+	for _, w := range wires {
+		e.release(w.ab.device.space)
+		e.release(w.ba.device.space)
+	}
+	return errors.Join(failed...)
+}

@@ -1,0 +1,83 @@
+package netem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"skerry/internal/link"
+)
+
+// wire is a link that exists.
+type wire struct {
+	id     string
+	ab, ba direction
+}
+
+// direction is one direction of a wire with its qdisc.
+type direction struct {
+	device   *device
+	quality  link.Quality
+	seeds    *rand.PCG // each setting of the qdisc takes the next one
+	last     reading
+	counters link.Counters
+}
+
+func (e *Engine) make(ctx context.Context, spec link.Spec) (*wire, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	a, b, err := e.pair(spec)
+	if err != nil {
+		return nil, err
+	}
+	w := &wire{
+		id: spec.ID,
+		ab: direction{device: a, seeds: rand.NewPCG(spec.Seed, 1)},
+		ba: direction{device: b, seeds: rand.NewPCG(spec.Seed, 2)},
+	}
+	err = w.ab.start(spec.AB)
+	if err == nil {
+		err = w.ba.start(spec.BA)
+	}
+	if err != nil {
+		return nil, errors.Join(err, e.unmake([]*wire{w}))
+	}
+	return w, nil
+}
+
+// start gives the direction its qdisc.
+func (d *direction) start(q link.Quality) error {
+	d.quality = q
+	if err := d.device.stand(alone(q)); err != nil {
+		return err
+	}
+	if err := d.device.newQdisc(options(q, d.device.mtu, d.seeds.Uint64())); err != nil {
+		return fmt.Errorf("giving %s its qdisc: %w", d.device.name, err)
+	}
+	return nil
+}
+
+// set changes the qdisc in place: the packets in it stay, with their times.
+func (d *direction) set(q link.Quality) error {
+	if err := d.device.stand(alone(q)); err != nil {
+		return err
+	}
+	if err := d.device.changeQdisc(options(q, d.device.mtu, d.seeds.Uint64())); err != nil {
+		return fmt.Errorf("changing the qdisc of %s: %w", d.device.name, err)
+	}
+	d.quality = q
+	return nil
+}
+
+// wholeRate is the bandwidth from which on super-packets stay whole: at 2 Gbit/s the
+// error of charging one for several Ethernet headers, 0.9 %, is worth less than
+// the processor time of cutting it.
+const wholeRate = 2_000_000_000
+
+// alone tells whether each packet must meet netem for itself.
+func alone(q link.Quality) bool {
+	drawn := q.Loss > 0 || q.Duplicate > 0 || q.Reorder > 0 || q.Corrupt > 0 || q.Burst != nil
+	return drawn || q.Bandwidth > 0 && q.Bandwidth < wholeRate
+}

@@ -1,0 +1,114 @@
+package vm_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/testkit"
+	"skerry/test/vm"
+)
+
+// kernel is where setup.sh unpacks it.
+const kernel = "../../.cache/vm/kernel"
+
+// machine is QEMU together with the kernel.
+var machine = testkit.Feature{Name: "qemu", Missing: func() string {
+	if why := testkit.QEMU.Missing(); why != "" {
+		return why
+	}
+	if _, err := os.Stat(kernel); err != nil {
+		return "no kernel; run test/vm/setup.sh"
+	}
+	return ""
+}}
+
+// bootTime bounds a machine's life.
+const bootTime = 4 * time.Minute
+
+// TestNetemInVM runs the tests of package netem where the kernel has netem.
+func TestNetemInVM(t *testing.T) {
+	runTests(t, "netem", "skerry/internal/link/netem")
+}
+
+// runTests runs a package's tests on a machine and reports each as a subtest.
+func runTests(t *testing.T, name, pkg string) {
+	testkit.Need(t, machine)
+	m := vm.Machine{Kernel: kernel, Modules: []string{"veth", "tun", "sch_netem"}, Init: build(t, "init", "build", "skerry/test/vm/init")}
+	tests := vm.Program{
+		Name: name, File: build(t, name+".test", "test", "-c", pkg),
+		Args: []string{"-test.v=test2json", "-test.timeout=3m"},
+		Env:  []string{"SKERRY_REQUIRE=root,tun,netem", "SKERRY_TEST_SLOW=4"},
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), bootTime)
+	defer cancel()
+	r := results{t: t}
+	err := m.Run(ctx, []vm.Program{tests}, r.line)
+	var failed *vm.ExitError
+	switch {
+	case errors.As(err, &failed) && t.Failed(): // the subtests have told
+	case err != nil:
+		t.Errorf("%v; the console's last lines:\n%s", err, strings.Join(r.tail, "\n"))
+	case r.passed == 0:
+		t.Errorf("no test passed; the console's last lines:\n%s", strings.Join(r.tail, "\n"))
+	}
+}
+
+// build builds a static program out of a package, as `go test` would where its tests
+// are wanted.
+func build(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	cmd := exec.CommandContext(t.Context(), "go", append(args[:len(args)-1:len(args)-1], "-o", file, args[len(args)-1])...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", name, err, out)
+	}
+	return file
+}
+
+// results turns the output of tests into subtests as it comes.
+type results struct {
+	t      *testing.T
+	output []string // since the last result
+	tail   []string // of the console
+	passed int
+}
+
+var (
+	event  = regexp.MustCompile(`^\x16?=== (RUN|PAUSE|CONT|NAME) `)
+	result = regexp.MustCompile(`^\x16?\s*--- (PASS|FAIL|SKIP): (\S+) \(`)
+)
+
+func (r *results) line(text string) {
+	r.tail = append(r.tail, text)
+	if len(r.tail) > 40 {
+		r.tail = r.tail[1:]
+	}
+	if event.MatchString(text) {
+		return
+	}
+	found := result.FindStringSubmatch(text)
+	if found == nil {
+		r.output = append(r.output, text)
+		return
+	}
+	output := strings.Join(r.output, "\n")
+	r.output = nil
+	r.t.Run(found[2], func(t *testing.T) {
+		switch found[1] {
+		case "FAIL":
+			t.Errorf("failed on the machine:\n%s", output)
+		case "SKIP":
+			t.Skipf("skipped on the machine: %s", output)
+		default:
+			r.passed++
+		}
+	})
+}
