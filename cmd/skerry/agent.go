@@ -4,7 +4,8 @@ import "github.com/spf13/cobra"
 
 // newAgent is the hidden family of commands that skerry starts itself as: processes
 // that must not share a scheduler or a garbage collector with the rest.
-func newAgent(_ *app) *cobra.Command {
+func newAgent(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "agent", Hidden: true, Short: "Processes that skerry starts for itself"}
+	c.AddCommand(newAgentLink(a))
 	return c
 }

@@ -47,6 +47,15 @@ func (p *Pool) Put(k *Packet) {
 // Used is the bytes of buffers that are out.
 func (p *Pool) Used() int64 { return p.used }
 
+// Idle is how many packets nobody uses.
+func (p *Pool) Idle() int {
+	n := 0
+	for _, free := range p.free {
+		n += len(free)
+	}
+	return n
+}
+
 // Trim lets go of a quarter of the packets that nobody needed since the last Trim.
 func (p *Pool) Trim() {
 	for class := range p.free {

@@ -1,0 +1,109 @@
+package userspace
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+const (
+	// inHand is how many requests of one connection are worked on at a time.
+	inHand = 16
+	// farewell is how long a response may take to leave once the process is to end.
+	farewell = time.Second
+)
+
+// listen makes the socket, in the place of one whose process has died.
+func listen(path string) (net.Listener, error) {
+	if conn, err := net.Dial("unix", path); err == nil {
+		conn.Close()
+		return nil, fmt.Errorf("listen on %s: another emulator does", path)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("remove stale socket: %w", err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	return l, nil
+}
+
+// serve answers connections until ctx ends.
+func (a *agent) serve(ctx context.Context) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer a.listener.Close()
+	defer context.AfterFunc(ctx, func() { a.listener.Close() })()
+	for {
+		conn, err := a.listener.Accept()
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			a.log.Warn("accept a connection", "error", err)
+			return
+		}
+		all.Go(func() { a.converse(ctx, conn) })
+	}
+}
+
+// converse answers the requests of one connection, several at a time.
+func (a *agent) converse(ctx context.Context, conn net.Conn) {
+	c := &conversation{conn: conn}
+	defer conn.Close()
+	// Reading ends with ctx; what was read is answered.
+	defer context.AfterFunc(ctx, func() {
+		_ = conn.SetReadDeadline(time.Unix(1, 0))
+		_ = conn.SetWriteDeadline(time.Now().Add(farewell))
+	})()
+	var requests sync.WaitGroup
+	defer requests.Wait()
+	slots := make(chan struct{}, inHand)
+	lines := newLines(conn)
+	for lines.Scan() {
+		var r request
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			c.answer(response{Error: toWire(fmt.Errorf("request: %w", err))})
+			return
+		}
+		slots <- struct{}{}
+		requests.Go(func() {
+			c.answer(a.handle(ctx, r))
+			<-slots
+		})
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		c.answer(response{Error: toWire(errTooLong)})
+	}
+}
+
+// newLines reads lines of bounded length.
+func newLines(r io.Reader) *bufio.Scanner {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	return lines
+}
+
+// conversation is the writing side of a connection.
+type conversation struct {
+	mu   sync.Mutex
+	conn net.Conn
+}
+
+func (c *conversation) answer(r response) {
+	line, err := json.Marshal(r)
+	if err != nil {
+		line, _ = json.Marshal(response{ID: r.ID, Error: toWire(err)}) // two strings and a number always can
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, _ = c.conn.Write(append(line, '\n')) // a client that went away needs no answer
+}

@@ -1,0 +1,138 @@
+package dataplane
+
+import (
+	"context"
+	"sync/atomic"
+
+	"skerry/internal/link"
+	"skerry/internal/link/userspace/device"
+	"skerry/internal/link/userspace/lateness"
+	"skerry/internal/link/userspace/packet"
+	"skerry/internal/link/userspace/shape"
+)
+
+// Link is two directions between two ports.
+type Link struct {
+	ID     string
+	A, B   *device.Port
+	ab, ba *direction
+	pa, pb *port
+}
+
+// port is a device that the thread reads.
+type port struct {
+	fd         int
+	linkHeader int
+	number     int        // in epoll events
+	out        *direction // which packets read here take
+}
+
+// direction is one way of a link.
+type direction struct {
+	shaper *shape.Shaper
+	fd     int // packets are written here
+	mac    [6]byte
+	place  int   // in the heap, -1 when not there
+	due    int64 // of the first packet waiting
+
+	bytes, packets            atomic.Uint64
+	droppedQueue, droppedLoss atomic.Uint64
+	late                      lateness.Histogram
+}
+
+// NewLink prepares a link between two open devices; Add sets it going.
+func NewLink(spec link.Spec, a, b *device.Port) *Link {
+	direct := func(name string, q link.Quality, to *device.Port) *direction {
+		return &direction{shaper: shape.New(shape.Compile(q), spec.ID, name, spec.Seed), fd: to.FD, mac: to.MAC, place: -1}
+	}
+	l := &Link{ID: spec.ID, A: a, B: b, ab: direct("ab", spec.AB, b), ba: direct("ba", spec.BA, a)}
+	l.pa = &port{fd: a.FD, linkHeader: a.LinkHeader, out: l.ab}
+	l.pb = &port{fd: b.FD, linkHeader: b.LinkHeader, out: l.ba}
+	return l
+}
+
+// Add sets links going, all or none.
+func (p *Plane) Add(ctx context.Context, links []*Link) error {
+	var failed error
+	err := p.do(ctx, func() {
+		for _, l := range links {
+			for _, t := range []*port{l.pa, l.pb} {
+				if failed = p.listen(t); failed != nil {
+					p.forget(links)
+					return
+				}
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// Remove forgets links with the packets on their way. After it their devices may be
+// closed.
+func (p *Plane) Remove(ctx context.Context, links []*Link) error {
+	return p.do(ctx, func() { p.forget(links) })
+}
+
+func (p *Plane) forget(links []*Link) {
+	for _, l := range links {
+		p.ignore(l.pa)
+		p.ignore(l.pb)
+		for _, d := range []*direction{l.ab, l.ba} {
+			p.heap.remove(d)
+			for _, ok := d.shaper.Waits(); ok; _, ok = d.shaper.Waits() {
+				k, _ := d.shaper.Next()
+				p.pool.Put(k)
+			}
+		}
+	}
+}
+
+// Setting is a quality for each direction of a link; nil leaves one as it is.
+type Setting struct {
+	Link   *Link
+	AB, BA *shape.Params
+}
+
+// Set applies settings between two packets.
+func (p *Plane) Set(ctx context.Context, settings []Setting) error {
+	return p.do(ctx, func() {
+		for _, s := range settings {
+			if s.AB != nil {
+				s.Link.ab.shaper.Set(s.AB)
+			}
+			if s.BA != nil {
+				s.Link.ba.shaper.Set(s.BA)
+			}
+		}
+	})
+}
+
+// Stats is what was counted so far.
+func (l *Link) Stats() link.Stats {
+	return link.Stats{ID: l.ID, AB: l.ab.counters(), BA: l.ba.counters()}
+}
+
+func (d *direction) counters() link.Counters {
+	return link.Counters{
+		Bytes: d.bytes.Load(), Packets: d.packets.Load(),
+		DroppedQueue: d.droppedQueue.Load(), DroppedLoss: d.droppedLoss.Load(),
+		Late: d.late.Summary(),
+	}
+}
+
+// send hands a packet over.
+func (p *Plane) send(d *direction, k *packet.Packet, late int64) {
+	d.late.Record(late)
+	p.total.Load().Record(late)
+	k.SetDestination(d.mac)
+	if errno := writeRaw(d.fd, k.Bytes()); errno != 0 {
+		d.droppedLoss.Add(uint64(k.Segments())) // the device is down
+	} else {
+		d.bytes.Add(uint64(k.Wire()))
+		d.packets.Add(uint64(k.Segments()))
+	}
+	p.pool.Put(k)
+}

@@ -1,0 +1,103 @@
+package dataplane
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxEvents is how many ports are looked at between two looks at the clock and the tasks.
+const maxEvents = 64
+
+// poller waits for devices and for time.
+type poller struct {
+	epoll, event int
+	events       [maxEvents]unix.EpollEvent
+	timeout      unix.Timespec
+}
+
+func (o *poller) open() error {
+	var err error
+	if o.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return fmt.Errorf("epoll: %w", err)
+	}
+	if o.event, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err == nil {
+		err = o.add(o.event, 0)
+	}
+	if err == nil {
+		_, errno := o.wait(0)
+		if errno == unix.ENOSYS {
+			err = errors.New("epoll_pwait2 is missing; Linux 5.11 or newer is needed")
+		}
+	}
+	if err != nil {
+		return errors.Join(err, o.close())
+	}
+	return nil
+}
+
+func (o *poller) close() error {
+	return errors.Join(unix.Close(o.event), unix.Close(o.epoll))
+}
+
+// add watches a descriptor; its events bear the number.
+func (o *poller) add(fd, number int) error {
+	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(number)}
+	if err := unix.EpollCtl(o.epoll, unix.EPOLL_CTL_ADD, fd, &event); err != nil {
+		return fmt.Errorf("watch descriptor %d: %w", fd, err)
+	}
+	return nil
+}
+
+func (o *poller) remove(fd int) {
+	// Fails only where the descriptor is gone, and with it the watch.
+	_ = unix.EpollCtl(o.epoll, unix.EPOLL_CTL_DEL, fd, nil)
+}
+
+// wake makes wait return, from any goroutine.
+func (o *poller) wake() {
+	one := binary.NativeEndian.AppendUint64(nil, 1)
+	// Fails only when 2^64-2 wake-ups are pending.
+	_, _ = unix.Write(o.event, one)
+}
+
+// awake forgets the wake-ups so far.
+func (o *poller) awake() {
+	var count [8]byte
+	_, _ = readRaw(o.event, count[:]) // nothing to read: nobody called
+}
+
+// wait returns the number of events within a time in ns, forever if that is negative.
+func (o *poller) wait(ns int64) (int, unix.Errno) {
+	timeout := &o.timeout
+	if ns < 0 {
+		timeout = nil
+	} else {
+		o.timeout = unix.NsecToTimespec(ns)
+	}
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(o.epoll), uintptr(unsafe.Pointer(&o.events)),
+		maxEvents, uintptr(unsafe.Pointer(timeout)), 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), 0
+}
+
+func readRaw(fd int, b []byte) (int, unix.Errno) {
+	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+	return int(n), errno
+}
+
+func writeRaw(fd int, b []byte) unix.Errno {
+	_, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+	return errno
+}
+
+// sleepRaw sleeps without giving up the Go processor.
+func sleepRaw(ns int64) {
+	t := unix.NsecToTimespec(ns)
+	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&t)), 0, 0)
+}

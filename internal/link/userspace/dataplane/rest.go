@@ -1,0 +1,40 @@
+package dataplane
+
+import "time"
+
+// A real-time thread may use 95 % of a core in each second; then Linux stops it for the
+// rest of that second (sched_rt_runtime_us), and every link stands still for 50 ms. A
+// saturated plane takes many short rests instead.
+const (
+	duty      = 0.93
+	work      = 1 - duty // share of busy time that has to be rested
+	burst     = int64(10 * time.Millisecond)
+	shortRest = int64(200 * time.Microsecond)
+)
+
+// rest keeps account of busy and idle time: credit is idle time in hand.
+type rest struct {
+	credit float64 // ns
+	woke   int64
+}
+
+func (r *rest) begin(now int64) { r.woke = now }
+
+// take rests when that is due, at a time; it returns the time after it.
+func (r *rest) take(now int64, clock func() int64) int64 {
+	r.credit -= float64(now-r.woke) * work
+	r.woke = now
+	if owed := int64(-r.credit / duty); owed > shortRest {
+		sleepRaw(owed)
+		after := clock()
+		r.slept(now, after)
+		return after
+	}
+	return now
+}
+
+// slept records idleness.
+func (r *rest) slept(from, to int64) {
+	r.credit = min(r.credit+float64(to-from)*duty, float64(burst)*work)
+	r.woke = to
+}

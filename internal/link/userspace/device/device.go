@@ -1,0 +1,155 @@
+// Package device makes the ends of links in network namespaces: network devices whose
+// packets the calling process reads and writes through a file descriptor, with a
+// virtio_net_hdr before each.
+//
+// There are two kinds. A TUN device is the packet's whole way, but /dev/net/tun may be
+// closed to users. A veth pair, one end in the node's namespace and the other in one of
+// this process's own, read through a packet socket, needs no file; its frames carry a
+// link header.
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/link"
+)
+
+// Kind of device.
+type Kind string
+
+// The kinds of devices.
+const (
+	TUN  Kind = "tun"
+	Veth Kind = "veth"
+)
+
+const (
+	// defaultMTU is Ethernet's.
+	defaultMTU = 1500
+	// queueLength bounds, in packets, what the kernel keeps until the emulator reads
+	// it: 7 ms of the fastest flood of small packets. It costs 8 bytes each.
+	queueLength = 2000
+)
+
+// Want asks for one device, up and without addresses.
+type Want struct {
+	link.End
+	MTU int // 0 for 1500
+}
+
+func (w Want) mtu() int {
+	if w.MTU == 0 {
+		return defaultMTU
+	}
+	return w.MTU
+}
+
+// Port is the emulator's side of a device.
+type Port struct {
+	FD int
+	// LinkHeader is the length in bytes of the header before IP.
+	LinkHeader int
+	// MAC is the device's address; frames written to FD must bear it.
+	MAC [6]byte
+
+	index int // of the emulator's end of a veth pair
+}
+
+// Maker makes devices of one kind.
+type Maker struct {
+	kind Kind
+	own  int // namespace of this process's veth ends
+}
+
+// NewMaker prepares for making devices.
+func NewMaker(ctx context.Context, kind Kind) (*Maker, error) {
+	m := &Maker{kind: kind, own: -1}
+	if kind != Veth {
+		return m, nil
+	}
+	return m, onThread(func() error { return m.unshare() })
+}
+
+// Make makes all devices or none. The ports are in the order of wants.
+func (m *Maker) Make(ctx context.Context, wants []Want) ([]*Port, error) {
+	ports := make([]*Port, 0, len(wants))
+	err := onThread(func() error {
+		for _, w := range wants {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			p, err := m.one(w)
+			if err != nil {
+				return fmt.Errorf("device %s in %s: %w", w.Device, w.Netns, err)
+			}
+			ports = append(ports, p)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, m.Remove(ports))
+	}
+	return ports, nil
+}
+
+func (m *Maker) one(w Want) (*Port, error) {
+	ns, err := openNetns(w.Netns)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(ns)
+	if m.kind == Veth {
+		return m.veth(w, ns)
+	}
+	return tun(w, ns)
+}
+
+// Remove takes devices away.
+func (m *Maker) Remove(ports []*Port) error {
+	err := closeAll(ports)
+	if m.kind == Veth && len(ports) > 0 {
+		err = errors.Join(err, onThread(func() error { return m.removeVeths(ports) }))
+	}
+	return err
+}
+
+// Close frees what the maker holds. Devices that were not removed may go with it.
+func (m *Maker) Close() error {
+	if m.own < 0 {
+		return nil
+	}
+	return unix.Close(m.own)
+}
+
+// onThread runs f on a thread of its own, which may change its namespace and is thrown
+// away after that. It runs at normal priority: making devices is long work.
+func onThread(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		// Refused only where nothing was raised before.
+		_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}, 0)
+		done <- f()
+	}()
+	return <-done
+}
+
+func openNetns(path string) (int, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("open namespace: %w", err)
+	}
+	return fd, nil
+}
+
+func enter(ns int) error {
+	if err := unix.Setns(ns, unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("enter namespace: %w", err)
+	}
+	return nil
+}

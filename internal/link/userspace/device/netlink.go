@@ -1,0 +1,58 @@
+package device
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// inet6AddrGenMode is IFLA_INET6_ADDR_GEN_MODE.
+const inet6AddrGenMode = 8
+
+// noAddress is IN6_ADDR_GEN_MODE_NONE: the kernel gives the device no link-local address,
+// and so sends no packets of its own to announce it.
+const noAddress = 1
+
+// configure sets MTU, queue length and flags of a device in the calling thread's
+// namespace with one message.
+func configure(name string, mtu int, flags uint32) error {
+	request := nl.NewNetlinkRequest(unix.RTM_SETLINK, unix.NLM_F_ACK)
+	info := nl.NewIfInfomsg(unix.AF_UNSPEC)
+	info.Flags, info.Change = flags, flags
+	request.AddData(info)
+	request.AddData(nl.NewRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(name)))
+	request.AddData(nl.NewRtAttr(unix.IFLA_MTU, number(mtu)))
+	request.AddData(nl.NewRtAttr(unix.IFLA_TXQLEN, number(queueLength)))
+	families := nl.NewRtAttr(unix.IFLA_AF_SPEC, nil)
+	families.AddRtAttr(unix.AF_INET6, nil).AddRtAttr(inet6AddrGenMode, []byte{noAddress})
+	request.AddData(families)
+	if _, err := request.Execute(unix.NETLINK_ROUTE, 0); err != nil {
+		return fmt.Errorf("set MTU %d and up: %w", mtu, err)
+	}
+	return nil
+}
+
+func number(n int) []byte { return binary.NativeEndian.AppendUint32(nil, uint32(n)) }
+
+// setGroup puts the device with an index into a group of devices.
+func setGroup(index, group int) error {
+	request := nl.NewNetlinkRequest(unix.RTM_SETLINK, unix.NLM_F_ACK)
+	info := nl.NewIfInfomsg(unix.AF_UNSPEC)
+	info.Index = int32(index)
+	request.AddData(info)
+	request.AddData(nl.NewRtAttr(unix.IFLA_GROUP, number(group)))
+	_, err := request.Execute(unix.NETLINK_ROUTE, 0)
+	return err
+}
+
+// removeGroup removes all devices of a group at once: the kernel then waits once for
+// all, where it would wait 40 ms for each.
+func removeGroup(group int) error {
+	request := nl.NewNetlinkRequest(unix.RTM_DELLINK, unix.NLM_F_ACK)
+	request.AddData(nl.NewIfInfomsg(unix.AF_UNSPEC))
+	request.AddData(nl.NewRtAttr(unix.IFLA_GROUP, number(group)))
+	_, err := request.Execute(unix.NETLINK_ROUTE, 0)
+	return err
+}

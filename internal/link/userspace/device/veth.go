@@ -1,0 +1,135 @@
+package device
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	etherHeader = 14
+	// socketBuffer is what a packet socket may keep until the emulator reads it. Where
+	// the right is missing, the kernel's net.core.rmem_max stays the bound.
+	socketBuffer = 32 << 20
+	// condemned is the group of devices that are to be removed together.
+	condemned = 0x5ee
+)
+
+// unshare makes the namespace that this process's veth ends live in, so that the machine's
+// own namespace gets no device.
+func (m *Maker) unshare() error {
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("make a namespace for veth devices: %w", err)
+	}
+	// The ends answer to nobody: without IPv6 they do not announce themselves either.
+	// Where the setting cannot be written, a few packets more are sent and ignored.
+	_ = os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0)
+	own, err := openNetns(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()))
+	m.own = own
+	return err
+}
+
+// veth makes a pair with one end in the namespace ns.
+//
+// Neighbours are not looked for (IFF_NOARP): a look-up would cost a round trip and be
+// counted as traffic. Frames then bear the sender's own address as destination, and
+// the emulator writes the receiver's in its place.
+func (m *Maker) veth(w Want, ns int) (*Port, error) {
+	if err := enter(m.own); err != nil {
+		return nil, err
+	}
+	p := &Port{FD: -1, LinkHeader: etherHeader, MAC: randomMAC()}
+	pair := &netlink.Veth{
+		LinkAttrs:        netlink.LinkAttrs{MTU: w.mtu(), TxQLen: queueLength},
+		PeerName:         w.Device,
+		PeerHardwareAddr: p.MAC[:],
+		PeerNamespace:    netlink.NsFd(ns),
+	}
+	name := make([]byte, 6)
+	rand.Read(name)
+	pair.Name = fmt.Sprintf("e%x", name)
+	if err := netlink.LinkAdd(pair); err != nil {
+		return nil, fmt.Errorf("make veth pair: %w", err)
+	}
+	p.index = pair.Index
+	err := configure(pair.Name, w.mtu(), unix.IFF_UP|unix.IFF_NOARP)
+	if err == nil {
+		err = p.open()
+	}
+	if err == nil {
+		err = configureIn(ns, w)
+	}
+	if err == nil {
+		return p, nil
+	}
+	if p.FD >= 0 {
+		unix.Close(p.FD)
+	}
+	return nil, errors.Join(err, m.removeVeths([]*Port{p}))
+}
+
+// configureIn sets the node's end of a pair up; the calling thread stays in ns.
+func configureIn(ns int, w Want) error {
+	if err := enter(ns); err != nil {
+		return err
+	}
+	if err := limitOffloads(w.Device); err != nil {
+		return fmt.Errorf("limit offloads: %w", err)
+	}
+	return configure(w.Device, w.mtu(), unix.IFF_UP|unix.IFF_NOARP)
+}
+
+// open opens the packet socket of this process's end.
+func (p *Port) open() error {
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("packet socket: %w", err)
+	}
+	p.FD = fd
+	for _, option := range []int{unix.PACKET_VNET_HDR, unix.PACKET_IGNORE_OUTGOING} {
+		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, option, 1); err != nil {
+			return fmt.Errorf("packet socket option %d: %w", option, err)
+		}
+	}
+	for forced, plain := range map[int]int{unix.SO_RCVBUFFORCE: unix.SO_RCVBUF, unix.SO_SNDBUFFORCE: unix.SO_SNDBUF} {
+		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, forced, socketBuffer) == nil {
+			continue
+		}
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, socketBuffer); err != nil {
+			return fmt.Errorf("buffer of packet socket: %w", err)
+		}
+	}
+	all := uint16(unix.ETH_P_ALL)
+	address := &unix.SockaddrLinklayer{Protocol: all<<8 | all>>8, Ifindex: p.index}
+	if err := unix.Bind(fd, address); err != nil {
+		return fmt.Errorf("bind packet socket: %w", err)
+	}
+	return nil
+}
+
+// removeVeths removes pairs; one whose other namespace has gone is gone already.
+func (m *Maker) removeVeths(ports []*Port) error {
+	if err := enter(m.own); err != nil {
+		return err
+	}
+	for _, p := range ports {
+		if err := setGroup(p.index, condemned); err != nil && !errors.Is(err, unix.ENODEV) {
+			return fmt.Errorf("mark veth pair for removal: %w", err)
+		}
+	}
+	if err := removeGroup(condemned); err != nil && !errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("remove veth pairs: %w", err)
+	}
+	return nil
+}
+
+// randomMAC is a locally administered address of one device.
+func randomMAC() (mac [6]byte) {
+	rand.Read(mac[:])
+	mac[0] = mac[0]&^1 | 2
+	return mac
+}

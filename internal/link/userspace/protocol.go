@@ -1,0 +1,113 @@
+package userspace
+
+import (
+	"errors"
+	"fmt"
+
+	"skerry/internal/advice"
+	"skerry/internal/link"
+	"skerry/internal/link/userspace/device"
+)
+
+// What can be asked of the emulator.
+const (
+	opHello    = "hello"
+	opCreate   = "create"
+	opSet      = "set"
+	opStats    = "stats"
+	opLateness = "lateness"
+	opRemove   = "remove"
+	opShutdown = "shutdown"
+)
+
+// maxLine bounds a request or a response in bytes: the statistics of some 10,000 links.
+const maxLine = 16 << 20
+
+// config is the first line that the emulator's process reads.
+type config struct {
+	Socket        string      `json:"socket"`
+	ExitWithOwner bool        `json:"exit_with_owner,omitempty"`
+	Kind          device.Kind `json:"kind,omitempty"`
+}
+
+// ready is the one line that it writes: that it listens, or why not.
+type ready struct {
+	Error *wireError `json:"error,omitempty"`
+}
+
+// request is one line from the engine, answered by one response with the same ID.
+type request struct {
+	ID      uint64        `json:"id"`
+	Op      string        `json:"op"`
+	Specs   []link.Spec   `json:"specs,omitempty"`
+	Changes []link.Change `json:"changes,omitempty"`
+	IDs     []string      `json:"ids,omitempty"`
+	Reset   bool          `json:"reset,omitempty"`
+}
+
+type response struct {
+	ID       uint64         `json:"id"`
+	Error    *wireError     `json:"error,omitempty"`
+	Hello    *hello         `json:"hello,omitempty"`
+	Stats    []link.Stats   `json:"stats,omitempty"`
+	Lateness *link.Lateness `json:"lateness,omitempty"`
+}
+
+// hello tells what a running emulator is.
+type hello struct {
+	PID      int         `json:"pid"`
+	Kind     device.Kind `json:"kind"`
+	RealTime bool        `json:"real_time"`
+	Reason   string      `json:"reason,omitempty"` // why not
+}
+
+// wireError is an error on its way to another process.
+type wireError struct {
+	Code    string `json:"code,omitempty"`
+	Message string `json:"message"`
+	Advice  string `json:"advice,omitempty"`
+}
+
+// codes are the errors that keep their identity.
+var codes = map[string]error{
+	"invalid":     link.ErrInvalid,
+	"exists":      link.ErrExists,
+	"unknown":     link.ErrUnknown,
+	"unavailable": ErrUnavailable,
+}
+
+func toWire(err error) *wireError {
+	if err == nil {
+		return nil
+	}
+	w := &wireError{Message: err.Error(), Advice: advice.Of(err)}
+	for code, known := range codes {
+		if errors.Is(err, known) {
+			w.Code = code
+		}
+	}
+	return w
+}
+
+// fromWire restores an error.
+func fromWire(w *wireError) error {
+	if w == nil {
+		return nil
+	}
+	err := error(&remoteError{message: w.Message, kind: codes[w.Code]})
+	if w.Advice != "" {
+		err = advice.With(err, "%s", w.Advice)
+	}
+	return err
+}
+
+// remoteError has the message it had over there, and is what it was.
+type remoteError struct {
+	message string
+	kind    error
+}
+
+func (e *remoteError) Error() string { return e.message }
+func (e *remoteError) Unwrap() error { return e.kind }
+
+var errTooLong = fmt.Errorf("message of more than %d bytes", maxLine)

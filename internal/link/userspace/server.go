@@ -1,0 +1,207 @@
+package userspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"skerry/internal/link"
+	"skerry/internal/link/userspace/dataplane"
+	"skerry/internal/link/userspace/device"
+	"skerry/internal/link/userspace/shape"
+)
+
+// server carries out requests: it owns the links.
+type server struct {
+	hello hello
+	plane *dataplane.Plane
+	maker *device.Maker
+	stop  context.CancelFunc // ends the process, after the reply
+
+	mu    sync.Mutex
+	links map[string]*dataplane.Link // nil while the link is being made
+}
+
+func (s *server) handle(ctx context.Context, r request) response {
+	answer := response{ID: r.ID}
+	var err error
+	switch r.Op {
+	case opHello:
+		answer.Hello = &s.hello
+	case opCreate:
+		err = s.create(ctx, r.Specs)
+	case opSet:
+		err = s.set(ctx, r.Changes)
+	case opStats:
+		answer.Stats, err = s.stats(r.IDs)
+	case opLateness:
+		late := s.plane.Lateness(r.Reset).Summary()
+		answer.Lateness = &late
+	case opRemove:
+		err = s.remove(ctx, r.IDs)
+	case opShutdown:
+		err = s.removeAll(ctx)
+		s.stop()
+	default:
+		err = fmt.Errorf("unknown operation %q", r.Op)
+	}
+	answer.Error = toWire(err)
+	return answer
+}
+
+func (s *server) create(ctx context.Context, specs []link.Spec) error {
+	if err := s.reserve(specs); err != nil {
+		return err
+	}
+	links, err := s.make(ctx, specs)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, spec := range specs {
+		if err != nil {
+			delete(s.links, spec.ID)
+		} else {
+			s.links[spec.ID] = links[i]
+		}
+	}
+	return err
+}
+
+// reserve takes the IDs of specs, all or none.
+func (s *server) reserve(specs []link.Spec) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, spec := range specs {
+		err := spec.Validate()
+		if _, taken := s.links[spec.ID]; err == nil && taken {
+			err = fmt.Errorf("%w: %s", link.ErrExists, spec.ID)
+		}
+		if err != nil {
+			for _, reserved := range specs[:i] {
+				delete(s.links, reserved.ID)
+			}
+			return err
+		}
+		s.links[spec.ID] = nil
+	}
+	return nil
+}
+
+// make makes the devices of links and sets them going, all or none.
+func (s *server) make(ctx context.Context, specs []link.Spec) ([]*dataplane.Link, error) {
+	wants := make([]device.Want, 0, 2*len(specs))
+	for _, spec := range specs {
+		wants = append(wants, device.Want{End: spec.A, MTU: spec.MTU}, device.Want{End: spec.B, MTU: spec.MTU})
+	}
+	ports, err := s.maker.Make(ctx, wants)
+	if err != nil {
+		return nil, fmt.Errorf("create links: %w", err)
+	}
+	links := make([]*dataplane.Link, len(specs))
+	for i, spec := range specs {
+		links[i] = dataplane.NewLink(spec, ports[2*i], ports[2*i+1])
+	}
+	if err := s.plane.Add(ctx, links); err != nil {
+		// When ctx has ended, the plane may still add them: take them back either way.
+		err = errors.Join(err, s.plane.Remove(context.WithoutCancel(ctx), links), s.maker.Remove(ports))
+		return nil, fmt.Errorf("create links: %w", err)
+	}
+	return links, nil
+}
+
+func (s *server) set(ctx context.Context, changes []link.Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	ids := make([]string, len(changes))
+	for i, c := range changes {
+		ids[i] = c.ID
+	}
+	links, err := s.choose(ids)
+	if err != nil {
+		return err
+	}
+	settings := make([]dataplane.Setting, len(changes))
+	for i, c := range changes {
+		settings[i].Link = links[i]
+		if settings[i].AB, err = compile(c.ID, c.AB); err != nil {
+			return err
+		}
+		if settings[i].BA, err = compile(c.ID, c.BA); err != nil {
+			return err
+		}
+	}
+	return s.plane.Set(ctx, settings)
+}
+
+func compile(id string, q *link.Quality) (*shape.Params, error) {
+	if q == nil {
+		return nil, nil
+	}
+	if err := q.Validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", id, err)
+	}
+	return shape.Compile(*q), nil
+}
+
+func (s *server) stats(ids []string) ([]link.Stats, error) {
+	links, err := s.choose(ids)
+	if err != nil {
+		return nil, err
+	}
+	stats := make([]link.Stats, len(links))
+	for i, l := range links {
+		stats[i] = l.Stats()
+	}
+	return stats, nil
+}
+
+// choose finds the links named, in that order, or all, sorted by ID.
+func (s *server) choose(ids []string) ([]*dataplane.Link, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := len(ids) == 0
+	if all {
+		ids = slices.Sorted(maps.Keys(s.links))
+	}
+	links := make([]*dataplane.Link, 0, len(ids))
+	for _, id := range ids {
+		l := s.links[id]
+		switch {
+		case l != nil:
+			links = append(links, l)
+		case !all: // of all, one is being made
+			return nil, fmt.Errorf("%w: %s", link.ErrUnknown, id)
+		}
+	}
+	return links, nil
+}
+
+func (s *server) remove(ctx context.Context, ids []string) error {
+	var links []*dataplane.Link
+	var ports []*device.Port
+	s.mu.Lock()
+	for _, id := range ids {
+		if l := s.links[id]; l != nil {
+			delete(s.links, id)
+			links = append(links, l)
+			ports = append(ports, l.A, l.B)
+		}
+	}
+	s.mu.Unlock()
+	if len(links) == 0 {
+		return nil
+	}
+	// Begun is finished: the links are out of the table.
+	err := s.plane.Remove(context.WithoutCancel(ctx), links)
+	return errors.Join(err, s.maker.Remove(ports))
+}
+
+func (s *server) removeAll(ctx context.Context) error {
+	s.mu.Lock()
+	ids := slices.Collect(maps.Keys(s.links))
+	s.mu.Unlock()
+	return s.remove(ctx, ids)
+}
