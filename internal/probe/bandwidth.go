@@ -38,6 +38,15 @@ const (
 // ErrStarved comes with the highest figure seen when the sender could not keep the
 // link busy, as on a link without limit; ErrNoAnswer when nothing arrived.
 func Bandwidth(ctx context.Context, from, to Inside, setBPS int64) (int64, error) {
+	off, err := holdStamps()
+	if err != nil {
+		return 0, fmt.Errorf("measuring bandwidth: %w", err)
+	}
+	defer off()
+	return bandwidth(ctx, from, to, setBPS)
+}
+
+func bandwidth(ctx context.Context, from, to Inside, setBPS int64) (int64, error) {
 	if setBPS <= 0 {
 		return 0, fmt.Errorf("measuring bandwidth: %d bit/s: want the bandwidth that was set", setBPS)
 	}
@@ -88,8 +97,9 @@ func pace(cars []Arrival) int64 {
 
 // starved tells whether the link ran empty during the train. While a queue stands
 // before the link every packet takes longer than the first one, which found it
-// empty, by what stands there; a packet that does not, past the train's head, was
-// sent into an empty queue again.
+// empty, by what stands there; a packet that does not by half a packet (the one before
+// has begun to leave when it is sent), past the train's head, was sent into an empty
+// queue again.
 func starved(cars []Arrival, bps int64) bool {
 	if bps <= 0 {
 		return true
@@ -99,7 +109,7 @@ func starved(cars []Arrival, bps int64) bool {
 	idle := 0
 	body := cars[len(cars)/8:]
 	for _, c := range body {
-		if c.At-c.Sent < first+transmission {
+		if c.At-c.Sent < first+transmission/2 {
 			idle++
 		}
 	}
@@ -126,6 +136,11 @@ const mostAtOnce = 1_000_000_000
 // and returns the results in the order of demands. A hundred directions among eight
 // places take about 2 s. The error is that of ctx.
 func Bandwidths(ctx context.Context, demands []Demand) ([]BandwidthResult, error) {
+	off, err := holdStamps()
+	if err != nil {
+		return nil, fmt.Errorf("measuring bandwidths: %w", err)
+	}
+	defer off()
 	results := make([]BandwidthResult, len(demands))
 	waiting := make([]int, len(demands))
 	for i := range waiting {
@@ -147,7 +162,7 @@ func Bandwidths(ctx context.Context, demands []Demand) ([]BandwidthResult, error
 			running++
 			go func() {
 				r := &results[i]
-				r.BPS, r.Err = Bandwidth(ctx, d.From, d.To, d.BPS)
+				r.BPS, r.Err = bandwidth(ctx, d.From, d.To, d.BPS)
 				finished <- i
 			}()
 			return true

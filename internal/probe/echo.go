@@ -98,11 +98,7 @@ func (s *echoSocket) receive(flags int) (t ticket, at int64, ok bool, err error)
 		return t, 0, false, nil
 	}
 	t = ticket{pair: binary.BigEndian.Uint32(p[8:]), seq: binary.BigEndian.Uint32(p[12:])}
-	at = parseControl(s.oob[:oobn]).stamp
-	if at == 0 {
-		at = time.Now().UnixNano()
-	}
-	return t, at, true, nil
+	return t, parseControl(s.oob[:oobn]).stamp, true, nil
 }
 
 // checksum is that of RFC 1071 over an even number of bytes.

@@ -14,9 +14,6 @@ import (
 )
 
 const (
-	// settle lets the kernel switch packet timestamps on, which it does in the
-	// background after the first socket asks for them.
-	settle = 20 * time.Millisecond
 	// patience is how long after its last probe a pair that never answered is
 	// waited for; others get leastPatience or three times their longest RTT.
 	patience      = 2 * time.Second

@@ -3,13 +3,14 @@ package probe
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // control is what the kernel says about a packet beside its data.
 type control struct {
-	stamp int64  // ns of CLOCK_REALTIME at which the kernel saw the packet; 0 when unknown
+	stamp int64  // ns of CLOCK_REALTIME at which the kernel saw the packet
 	drops uint32 // packets the full socket buffer had cost when this one was queued
 }
 
@@ -25,8 +26,10 @@ func stampPackets(fd, extra int) error {
 	return nil
 }
 
+// parseControl reads what came with a packet just now. A packet that the kernel did not
+// stamp, as happens until the first socket's wish has taken effect, counts from now.
 func parseControl(oob []byte) control {
-	var c control
+	c := control{stamp: time.Now().UnixNano()}
 	for len(oob) >= unix.SizeofCmsghdr {
 		header, data, rest, err := unix.ParseOneSocketControlMessage(oob)
 		if err != nil {
@@ -47,6 +50,24 @@ func parseControl(oob []byte) control {
 		}
 	}
 	return c
+}
+
+// settle is how long the kernel takes to switch timestamps on, which it does in the
+// background after the first socket anywhere asks for them.
+const settle = 20 * time.Millisecond
+
+// holdStamps switches timestamps on until the caller calls off.
+func holdStamps() (off func(), err error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("opening a socket for packet timestamps: %w", err)
+	}
+	if err := stampPackets(fd, 0); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	time.Sleep(settle)
+	return func() { unix.Close(fd) }, nil
 }
 
 // growBuffers makes a socket's buffers hold size bytes of packets, as far as the

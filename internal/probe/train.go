@@ -183,6 +183,9 @@ func (r *run) pull(ctx context.Context) ([]Arrival, error) {
 			continue
 		}
 		about := parseControl(oob[:oobn])
+		if about.stamp == 0 { // the kernel is still switching stamps on
+			about.stamp = time.Now().UnixNano()
+		}
 		a := Arrival{
 			Seq:   int(binary.BigEndian.Uint64(buf[8:])),
 			Sent:  int64(binary.BigEndian.Uint64(buf[16:])),
