@@ -1,0 +1,264 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"skerry/internal/host"
+	"skerry/internal/ycsb"
+)
+
+// TestMain makes this test's program a driver too.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "agent" {
+		if err := ServeAgent(context.Background(), os.Stdin, os.Stdout, openMemory); err != nil {
+			fmt.Fprintln(os.Stderr, "agent:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// openMemory is a registry of one database, empty at first.
+func openMemory(name string) (func(context.Context, map[string]string) (Client, error), error) {
+	if name != "memory" {
+		return nil, fmt.Errorf("unknown database %q", name)
+	}
+	m := newMemory()
+	return func(ctx context.Context, p map[string]string) (Client, error) {
+		switch p["behave"] {
+		case "readonly":
+			m.before = func(context.Context, int, ycsb.Kind, string) error { return ErrUnsupported }
+		case "crash":
+			fmt.Fprintln(os.Stderr, "out of cheese")
+			os.Exit(7)
+		}
+		return m.open(ctx)
+	}, nil
+}
+
+// local is a node that is this machine.
+type local struct {
+	host.Host
+	dir string
+}
+
+func (l local) Name() string { return "client" }
+func (l local) Dir() string  { return l.dir }
+
+type process struct {
+	cmd  *exec.Cmd
+	log  string
+	done chan struct{}
+	err  error
+}
+
+func (l local) Start(_ context.Context, c host.Command) (host.Process, error) {
+	p := &process{cmd: exec.Command(c.Path, c.Args...), log: c.Log, done: make(chan struct{})}
+	log, err := os.Create(c.Log)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = c.Stdin, c.Stdout, log
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+func (p *process) PID() int              { return p.cmd.Process.Pid }
+func (p *process) Done() <-chan struct{} { return p.done }
+func (p *process) Err() error {
+	select {
+	case <-p.done:
+		return p.err
+	default:
+		return nil
+	}
+}
+
+func (p *process) Stop(_ context.Context, grace time.Duration) error {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+		return nil
+	case <-time.After(grace):
+		return p.Kill()
+	}
+}
+
+func (p *process) Kill() error {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+	return nil
+}
+
+func (p *process) Tail(int) string {
+	b, _ := os.ReadFile(p.log)
+	return string(b)
+}
+
+func start(t *testing.T, ctx context.Context, s AgentSpec) *Session {
+	t.Helper()
+	session, err := StartAgent(ctx, local{dir: t.TempDir()}, os.Args[0], s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session
+}
+
+func collect(s *Session) (out []Interval) {
+	for i := range s.Intervals() {
+		out = append(out, i)
+	}
+	return out
+}
+
+func TestSession(t *testing.T) {
+	t.Parallel()
+	w := workload(t, "a", ycsb.Properties{"recordcount": "3000"})
+	s := start(t, context.Background(), AgentSpec{Database: "memory", Spec: Spec{Phase: PhaseLoad, Workload: w, Threads: 4, Target: 2000}})
+	intervals := collect(s)
+	r, err := s.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, r, intervals)
+	if r.OK != 3000 || len(intervals) < 2 || r.Cores < 1 || r.CPU <= 0 || r.Latency.Service.Max() <= 0 {
+		t.Errorf("%+v in %d intervals, %v of CPU, up to %v", r.Counts, len(intervals), r.CPU, r.Latency.Service.Max())
+	}
+	if r.Spec.Workload.RecordCount != 3000 || r.Spec.AfterStall != Catchup {
+		t.Errorf("the spec came back as %+v", r.Spec)
+	}
+}
+
+func TestSessionStopsEarly(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(*Session, context.CancelFunc){
+		"Stop":    func(s *Session, _ context.CancelFunc) { s.Stop() },
+		"context": func(_ *Session, cancel context.CancelFunc) { cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			s := start(t, ctx, AgentSpec{Database: "memory", Spec: Spec{Workload: workload(t, "c", nil), Target: 1000, Duration: time.Hour}})
+			<-s.Intervals()
+			stop(s, cancel)
+			collect(s)
+			r, err := s.Wait()
+			if err != nil || r.Stopped != StoppedAsked || r.Ended() == 0 {
+				t.Errorf("%v: %+v, stopped by %q", err, r.Counts, r.Stopped)
+			}
+			s.Stop() // after the end: nothing
+		})
+	}
+}
+
+func TestSessionErrors(t *testing.T) {
+	t.Parallel()
+	w := workload(t, "a", ycsb.Properties{"recordcount": "10"})
+	t.Run("spec", func(t *testing.T) {
+		if _, err := StartAgent(context.Background(), local{dir: t.TempDir()}, os.Args[0], AgentSpec{}); !errors.Is(err, ErrSpec) {
+			t.Error(err)
+		}
+	})
+	t.Run("program", func(t *testing.T) {
+		_, err := StartAgent(context.Background(), local{dir: t.TempDir()}, "/nowhere/skerry", AgentSpec{Spec: Spec{Workload: w}})
+		if !errors.Is(err, os.ErrNotExist) {
+			t.Error(err)
+		}
+	})
+	t.Run("database", func(t *testing.T) {
+		s := start(t, context.Background(), AgentSpec{Database: "oracle", Spec: Spec{Workload: w}})
+		collect(s)
+		if _, err := s.Wait(); err == nil || !strings.Contains(err.Error(), `unknown database "oracle"`) {
+			t.Error(err)
+		}
+	})
+	t.Run("incomplete", func(t *testing.T) {
+		s := start(t, context.Background(), AgentSpec{Database: "memory", Properties: map[string]string{"behave": "readonly"}, Spec: Spec{Phase: PhaseLoad, Workload: w}})
+		collect(s)
+		r, err := s.Wait()
+		if !errors.Is(err, ErrIncomplete) || r.Unacknowledged != 10 || len(r.UnacknowledgedKeys) != 10 {
+			t.Errorf("%v, %d missing", err, r.Unacknowledged)
+		}
+	})
+	t.Run("crash", func(t *testing.T) {
+		s := start(t, context.Background(), AgentSpec{Database: "memory", Properties: map[string]string{"behave": "crash"}, Spec: Spec{Workload: w}})
+		collect(s)
+		if _, err := s.Wait(); !errors.Is(err, ErrAgent) || !strings.Contains(err.Error(), "out of cheese") {
+			t.Error(err)
+		}
+	})
+	t.Run("killed", func(t *testing.T) {
+		s := start(t, context.Background(), AgentSpec{Database: "memory", Spec: Spec{Workload: w, Target: 1000, Duration: time.Hour}})
+		<-s.Intervals()
+		if err := s.process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		collect(s)
+		if _, err := s.Wait(); !errors.Is(err, ErrAgent) {
+			t.Error(err)
+		}
+	})
+}
+
+// A parent that was killed says nothing: the agent's stdin ends.
+func TestAgentEndsWithItsParent(t *testing.T) {
+	t.Parallel()
+	spec, err := json.Marshal(AgentSpec{Database: "memory", Spec: Spec{Workload: workload(t, "c", nil), Target: 100, Duration: time.Hour}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, parent := io.Pipe()
+	var out bytes.Buffer
+	done := make(chan error)
+	go func() { done <- ServeAgent(context.Background(), in, &out, openMemory) }()
+	if _, err := parent.Write(append(spec, '\n')); err != nil {
+		t.Fatal(err)
+	}
+	parent.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(out.String(), `"stopped":"stopped"`) {
+		t.Errorf("its last words: %s", out.String())
+	}
+}
+
+// When nobody reads its output any more the agent ends too.
+func TestAgentEndsWithItsReader(t *testing.T) {
+	t.Parallel()
+	spec, err := json.Marshal(AgentSpec{Database: "memory", Spec: Spec{Workload: workload(t, "c", nil), Target: 100, Duration: time.Hour}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, parent := io.Pipe()
+	defer parent.Close()
+	reader, out := io.Pipe()
+	reader.Close()
+	done := make(chan error)
+	go func() { done <- ServeAgent(context.Background(), in, out, openMemory) }()
+	if _, err := parent.Write(append(spec, '\n')); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; !errors.Is(err, io.ErrClosedPipe) {
+		t.Error(err)
+	}
+}
