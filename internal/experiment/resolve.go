@@ -69,9 +69,7 @@ func (e Experiment) Properties() (ycsb.Properties, error) {
 		p[k] = v
 	}
 	p["recordcount"] = fmt.Sprint(e.Workload.Records)
-	if e.Stop.Operations > 0 {
-		p["operationcount"] = fmt.Sprint(e.Stop.Operations)
-	}
+	p["operationcount"] = fmt.Sprint(e.Stop.Operations) // 0 is no limit
 	return p, nil
 }
 

@@ -108,9 +108,10 @@ type Workload struct {
 	Arrival string `yaml:"arrival" json:"arrival" jsonschema:"default=closed,enum=closed,enum=constant,enum=poisson"`
 	// Stall is what a client with a target does about operations that were due while it was
 	// held up: catchup sends them all, skip leaves them out and counts them as dropped.
-	Stall string `yaml:"stall" json:"stall" jsonschema:"default=catchup,enum=catchup,enum=skip"`
+	// Left out, a closed loop catches up and an open one skips.
+	Stall string `yaml:"stall" json:"stall,omitempty" jsonschema:"enum=catchup,enum=skip"`
 	// InFlight bounds the operations under way in an open loop; beyond it they are
-	// dropped. 0 is ten times threads.
+	// dropped. 0 is 256.
 	InFlight int `yaml:"in_flight" json:"in_flight,omitempty" jsonschema:"minimum=0"`
 	// Timeout is how long an operation may take before its outcome is unknown.
 	Timeout unit.Duration `yaml:"timeout" json:"timeout" jsonschema:"default=10s"`

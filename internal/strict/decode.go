@@ -168,16 +168,27 @@ func (d *decoder) object(n *Node, v reflect.Value, path string) bool {
 			}
 		case f.rules.required:
 			d.fail(n, path, "", "%s is missing", f.name)
-		case f.rules.fallback != nil && f.typ.Kind() != reflect.Pointer:
-			d.value(literal(*f.rules.fallback), target, at)
-		case f.typ.Kind() == reflect.Struct:
-			d.value(&Node{Kind: Map, Pos: n.Pos}, target, at)
+		default:
+			d.leftOut(f, target)
 		}
 	}
 	for _, group := range alternatives(v.Type()) {
 		d.exclude(n, group, path)
 	}
 	return len(d.problems) == before
+}
+
+// leftOut gives a field that the document does not hold its default, and those of the
+// fields in it.
+func (d *decoder) leftOut(f field, v reflect.Value) {
+	switch {
+	case f.rules.fallback != nil && f.typ.Kind() != reflect.Pointer:
+		d.value(literal(*f.rules.fallback), v, f.name)
+	case f.typ.Kind() == reflect.Struct:
+		for _, inner := range fields(f.typ) {
+			d.leftOut(inner, v.FieldByIndex(inner.index))
+		}
+	}
 }
 
 // expand makes a mapping of a single value where the type has a shorthand.

@@ -71,7 +71,7 @@ func mend(n *Node, t reflect.Type) string {
 			return "write false"
 		}
 	case reflect.Int, reflect.Int64, reflect.Uint64, reflect.Float64:
-		if plain := strings.NewReplacer(",", "", "_", "", " ", "", "'", "").Replace(s); isNumber(plain) && plain != "" {
+		if plain := strings.NewReplacer(",", "", "_", "", " ", "", "'", "").Replace(s); n.Kind == Text && fits(plain, t) {
 			return "write " + plain
 		}
 		if p, ok := strings.CutSuffix(s, "%"); ok && t.Kind() == reflect.Float64 {
@@ -81,6 +81,20 @@ func mend(n *Node, t reflect.Type) string {
 		}
 	}
 	return ""
+}
+
+// fits says whether a number is one that a type holds.
+func fits(s string, t reflect.Type) bool {
+	var err error
+	switch t.Kind() {
+	case reflect.Float64:
+		return isNumber(s)
+	case reflect.Uint64:
+		_, err = strconv.ParseUint(s, 10, 64)
+	default:
+		_, err = strconv.ParseInt(s, 10, 64)
+	}
+	return err == nil
 }
 
 func isNumber(s string) bool {

@@ -3,6 +3,7 @@ package strict
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,9 @@ const maxNodes = 1 << 20
 
 // maxDepth bounds how deeply lists and mappings nest.
 const maxDepth = 64
+
+// exponential is a number that YAML 1.2 has and the library takes for text.
+var exponential = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$`)
 
 // Parse reads one YAML document. name is what messages call it.
 func Parse(name string, data []byte) (*Node, error) {
@@ -58,7 +62,7 @@ func parse(src *Source, data []byte, start Pos) (root *Node, err error) {
 	case len(docs) == 0:
 		return nil, Problems{{Pos: start, Message: "there is nothing here but comments"}}
 	case len(docs) > 1:
-		return nil, Problems{{Pos: c.pos(docs[1].Body.GetToken()), Message: "a second document begins here; a file holds one"}}
+		return nil, Problems{{Pos: c.convert(docs[1].Body, 0).Pos, Message: "a second document begins here; a file holds one"}}
 	}
 	root = c.convert(docs[0].Body, 0)
 	if len(c.problems) > 0 {
@@ -115,6 +119,9 @@ func (c *converter) convert(n ast.Node, depth int) *Node {
 	case *ast.NullNode:
 	case *ast.StringNode:
 		node.Kind, node.Scalar = Text, n.Value
+		if t.Type == token.StringType && exponential.MatchString(n.Value) {
+			node.Kind = Number
+		}
 	case *ast.LiteralNode:
 		node.Kind, node.Scalar = Text, n.Value.Value
 	case *ast.IntegerNode:

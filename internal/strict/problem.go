@@ -102,19 +102,38 @@ func (ps Problems) Unwrap() []error {
 	return errs
 }
 
-// Locate gives every problem that has a path but no position the position of that path
-// below prefix in a document, and completes its path.
+// Locate gives every problem that has a path but no source the position of that path below
+// prefix in a document, and completes its path. A Line and Column without a source are a
+// place within the text at the path: they count from its first line.
 func (ps Problems) Locate(root *Node, prefix string) Problems {
 	located := make(Problems, len(ps))
 	for i, p := range ps {
 		if p.Pos.Source == nil {
 			p.Path = Join(prefix, p.Path)
-			p.Pos = root.At(p.Path).Pos
+			p.Pos = root.At(p.Path).Pos.inBlock(p.Pos)
 			p.Message = called(p.Path) + p.Message
 		}
 		located[i] = p
 	}
 	return located
+}
+
+// inBlock is the place of p within a block ("key: |") whose text begins below start; start
+// where the text is written in another way.
+func (start Pos) inBlock(p Pos) Pos {
+	src, line := start.Source, start.Line+p.Line
+	if p.Line == 0 || src == nil || start.Line < 1 || line > len(src.lines) {
+		return start
+	}
+	if head := strings.TrimRight(src.lines[start.Line-1], " \t"); !strings.HasSuffix(head, "|") {
+		return start
+	}
+	text, first := src.lines[line-1], src.lines[start.Line]
+	indent := len(first) - len(strings.TrimLeft(first, " "))
+	if len(text) < indent {
+		return start
+	}
+	return Pos{Source: src, Line: line, Column: indent + p.Column}
 }
 
 // Sorted returns every problem once, in the order of the sources that first had one and

@@ -77,16 +77,18 @@ func readMatrix[T ~int64](b *builder, read ReadFile, path, given, unit string, p
 	if given == "" {
 		return nil
 	}
-	name, text := path, given
+	var src *strict.Source
+	text := given
 	if !strings.Contains(given, "\n") {
 		data, err := read(given)
 		if err != nil {
 			b.problems = append(b.problems, strict.Problem{Path: path, Message: "reading the matrix: " + err.Error(), Err: err, Hint: "give the path of a CSV file, relative to this file"})
 			return nil
 		}
-		name, text = given, string(data)
+		text = string(data)
+		src = strict.NewSource(given, text)
 	}
-	t, err := readTable(name, text, unit, parse, mirrored)
+	t, err := readTable(src, path, text, unit, parse, mirrored)
 	if ps, ok := err.(strict.Problems); ok {
 		b.problems = append(b.problems, ps...)
 	}

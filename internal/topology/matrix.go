@@ -32,10 +32,10 @@ func (t *table[T]) get(from, to string) (T, bool) {
 //	Melbourne, 0,         189
 //	Sydney,    189,       0
 //
-// parse reads a cell. A cell without a unit gets that of the corner, or unit where the
+// src is what messages point into, nil for the text at path of the topology itself. parse
+// reads a cell. A cell without a unit gets that of the corner, or unit where the
 // corner is empty. Cells of the diagonal are 0 or empty. mirrored refuses halves that differ.
-func readTable[T ~int64](name, text, unit string, parse func(string) (T, error), mirrored bool) (*table[T], error) {
-	src := strict.NewSource(name, text)
+func readTable[T ~int64](src *strict.Source, path, text, unit string, parse func(string) (T, error), mirrored bool) (*table[T], error) {
 	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
 	if head, _, _ := strings.Cut(text, "\n"); !strings.Contains(head, ",") && strings.Contains(head, ";") {
 		r.Comma = ';' // as spreadsheets write it where the comma is the decimal sign
@@ -45,7 +45,7 @@ func readTable[T ~int64](name, text, unit string, parse func(string) (T, error),
 	var problems strict.Problems
 	fail := func(column int, format string, args ...any) {
 		line, col := r.FieldPos(column)
-		problems = append(problems, strict.Problem{Pos: strict.Pos{Source: src, Line: line, Column: col}, Message: fmt.Sprintf(format, args...)})
+		problems = append(problems, strict.Problem{Path: path, Pos: strict.Pos{Source: src, Line: line, Column: col}, Message: fmt.Sprintf(format, args...)})
 	}
 	type cell struct{ row, col int }
 	where := map[[2]string]cell{}
@@ -56,7 +56,7 @@ func readTable[T ~int64](name, text, unit string, parse func(string) (T, error),
 			break
 		}
 		if err != nil {
-			return nil, strict.Problems{{Pos: csvPos(src, err), Message: "this is no CSV: " + err.Error(), Err: err}}
+			return nil, strict.Problems{{Path: path, Pos: csvPos(src, err), Message: "this is no CSV: " + err.Error(), Err: err}}
 		}
 		for i := range record {
 			record[i] = strings.TrimSpace(record[i])
@@ -69,9 +69,12 @@ func readTable[T ~int64](name, text, unit string, parse func(string) (T, error),
 			seen := map[string]bool{}
 			for i, s := range t.sites {
 				if s == "" || seen[s] {
-					fail(i+1, "column %d names %q, want a site that no other column names", i+1, s)
+					fail(i+1, "column %d names %q, want a site that no other column names", i+2, s)
 				}
 				seen[s] = true
+			}
+			if len(problems) > 0 {
+				return nil, problems
 			}
 			continue
 		}
@@ -113,10 +116,10 @@ func readTable[T ~int64](name, text, unit string, parse func(string) (T, error),
 		}
 	}
 	if rows == 0 {
-		return nil, strict.Problems{{Pos: strict.Pos{Source: src, Line: 1, Column: 1}, Message: "the matrix is empty"}}
+		return nil, strict.Problems{{Path: path, Pos: strict.Pos{Source: src, Line: 1, Column: 1}, Message: "the matrix is empty"}}
 	}
 	if rows-1 < len(t.sites) && len(problems) == 0 {
-		problems = append(problems, strict.Problem{Pos: strict.Pos{Source: src, Line: 1, Column: 1},
+		problems = append(problems, strict.Problem{Path: path, Pos: strict.Pos{Source: src, Line: 1, Column: 1},
 			Message: fmt.Sprintf("the matrix is not square: %d columns, %d rows", len(t.sites), rows-1)})
 	}
 	for key, v := range t.cells {

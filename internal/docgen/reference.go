@@ -1,0 +1,224 @@
+package docgen
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+)
+
+const referenceHead = `# The experiment file
+
+<!-- Made by "make docs" from the types in internal/experiment and internal/topology. -->
+
+An experiment is one YAML file: where (topology, client), what (database, workload), how long (warmup, stop), and what
+varies (matrix, repetitions). The ready ones under ` + "`experiments/`" + ` are commented for reading.
+
+` + "```yaml" + `
+# yaml-language-server: $schema=experiment.schema.json
+name: near-and-far
+topology: azure8
+client: Singapore
+database: redis
+workload: {name: a, records: 10000, threads: 32}
+stop: {time: 60s, confidence: 5%}
+matrix:
+  workload: [a, c]
+  scale: [0.2, 1.0]
+repetitions: 3
+` + "```" + `
+
+- ` + "`skerry validate FILE`" + ` says what would be run, or every mistake with its line and column. Nothing starts before
+  everything is right.
+- ` + "`skerry schema`" + ` prints a JSON Schema, with which editors complete and check as you type.
+- ` + "`--set PATH=VALUE`" + ` changes a value without editing the file: ` + "`--set scale=0.2`, `--set workload.threads=64`,\n  `--set 'matrix.scale=[0.2, 1.0]'`" + `.
+
+## How values are written
+
+| kind | written | |
+|---|---|---|
+| duration | ` + "`40ms`, `2s`, `1m30s`" + ` | ns, us, ms, s, m, h; a number alone is refused |
+| bandwidth | ` + "`500kbit`, `100mbit`, `1.5gbit`, `unlimited`" + ` | per second, powers of 1000; bytes of IP packets |
+| size | ` + "`64KiB`, `512MiB`, `4GiB`, `100MB`" + ` | KiB is 1024 bytes, kB is 1000 |
+| share | ` + "`5%`, `0.05`" + ` | from 0 to 1 |
+
+Where a mapping has a shorthand, one value stands for it: ` + "`client: Singapore` is `client: {site: Singapore}`" + `. A list or
+mapping of the matrix, of ` + "`fast`" + ` and of ` + "`--set`" + ` is merged into what the file says; a value that excludes another one
+(workload name and file, latency and rtt) takes its place.
+
+## The plan of trials
+
+Every combination of the matrix is a cell; every repetition runs all cells once, in an order of its own that the seed
+decides, so that whatever changes slowly on the machine falls on all cells alike. The order is recorded. Each trial has a
+seed of its own: the n-th output of SplitMix64 started at the experiment's ` + "`seed`" + `, where n is the trial's number in the
+order of the file.
+
+`
+
+// Reference is the reference of experiment files, in Markdown. root is as for Schema.
+func Reference(root string) ([]byte, error) {
+	s, err := reflected(root)
+	if err != nil {
+		return nil, err
+	}
+	r := &reference{schema: s, met: map[string]string{}}
+	r.b.WriteString(referenceHead)
+	r.object("The whole file", "", s)
+	for len(r.queue) > 0 {
+		next := r.queue[0]
+		r.queue = r.queue[1:]
+		r.object("`"+next.path+"`", next.name, s.Definitions[next.name])
+	}
+	return []byte(strings.TrimRight(r.b.String(), "\n") + "\n"), nil
+}
+
+// reference is the document in the making: objects are written breadth first, each where
+// it is met first.
+type reference struct {
+	schema *jsonschema.Schema
+	b      strings.Builder
+	met    map[string]string // path at which a type was met first
+	queue  []section
+}
+
+type section struct{ path, name string }
+
+// object writes the section of one mapping.
+func (r *reference) object(title, name string, s *jsonschema.Schema) {
+	fmt.Fprintf(&r.b, "## %s\n\n", title)
+	short := ""
+	description := s.Description
+	if len(s.AnyOf) == 2 {
+		for p := s.AnyOf[1].Properties.Oldest(); p != nil; p = p.Next() {
+			if p.Value.Description == s.AnyOf[0].Description {
+				short = p.Key
+			}
+		}
+		s = s.AnyOf[1]
+	}
+	if name != "" && description != "" {
+		fmt.Fprintf(&r.b, "%s\n\n", markdown(description))
+	}
+	if short != "" {
+		fmt.Fprintf(&r.b, "Shorthand: a single value is its `%s`.\n\n", short)
+	}
+	r.b.WriteString("| key | value | default | |\n|---|---|---|---|\n")
+	path := strings.Trim(title, "`")
+	if name == "" {
+		path = ""
+	}
+	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+		key := p.Key
+		fallback := "-"
+		for _, required := range s.Required {
+			if required == key {
+				fallback = "**required**"
+			}
+		}
+		if d := p.Value.Default; d != nil {
+			fallback = fmt.Sprintf("`%v`", d)
+		}
+		fmt.Fprintf(&r.b, "| `%s` | %s | %s | %s |\n", key, r.value(p.Value, joined(path, key)), fallback, cell(key, p.Value))
+	}
+	r.b.WriteString("\n")
+}
+
+func joined(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// value is what a key takes, in a few words.
+func (r *reference) value(s *jsonschema.Schema, path string) string {
+	if name, ok := strings.CutPrefix(s.Ref, "#/$defs/"); ok {
+		if r.met[name] == "" {
+			r.met[name] = path
+			r.queue = append(r.queue, section{path, name})
+		}
+		return fmt.Sprintf("[%s](#%s)", called(name), anchor(r.met[name]))
+	}
+	switch {
+	case len(s.Enum) > 0:
+		words := make([]string, len(s.Enum))
+		for i, e := range s.Enum {
+			words[i] = fmt.Sprintf("`%v`", e)
+		}
+		return strings.Join(words, ", ")
+	case s.Comments != "":
+		return s.Comments
+	case s.Type == "array":
+		return "list of " + r.value(s.Items, path+"[]")
+	case s.Type == "object":
+		return "mapping"
+	case s.Type == "integer":
+		return "whole number" + bounds(s)
+	case s.Type == "number":
+		return "number" + bounds(s)
+	case s.Type == "string":
+		return "text"
+	}
+	return "value"
+}
+
+// anchor is the link to the section of a path.
+func anchor(path string) string {
+	return strings.ToLower(strings.NewReplacer(".", "", "[", "", "]", "").Replace(path))
+}
+
+// called is how the text calls a type: DefaultsSpec is "defaults".
+func called(name string) string {
+	if name == "Spec" {
+		return "topology"
+	}
+	return strings.ToLower(strings.TrimSuffix(name, "Spec"))
+}
+
+func bounds(s *jsonschema.Schema) string {
+	switch {
+	case s.Minimum != "" && s.Maximum != "":
+		return fmt.Sprintf(", %s to %s", s.Minimum, s.Maximum)
+	case s.Minimum != "":
+		return fmt.Sprintf(", at least %s", s.Minimum)
+	case s.ExclusiveMinimum != "":
+		return fmt.Sprintf(", above %s", s.ExclusiveMinimum)
+	}
+	return ""
+}
+
+// cell is a description within a table, which says already what it is about.
+func cell(key string, s *jsonschema.Schema) string {
+	text := strings.ReplaceAll(strings.ReplaceAll(s.Description, "\n\n", " "), "|", `\|`)
+	if rest, ok := strings.CutPrefix(text, key+" "); ok {
+		word, after, _ := strings.Cut(rest, " ")
+		switch {
+		case word == "is", word == "are":
+			text = after
+		case strings.HasSuffix(word, "s"): // a verb
+			text = rest
+		}
+	}
+	if text != "" {
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	if len(s.Examples) > 0 && s.Comments == "" {
+		var list []string
+		for _, e := range s.Examples {
+			list = append(list, fmt.Sprintf("`%v`", e))
+		}
+		text += " For example " + strings.Join(list, ", ") + "."
+	}
+	return text
+}
+
+// markdown fences the indented paragraphs of a comment.
+func markdown(text string) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if strings.HasPrefix(p, "\t") {
+			paragraphs[i] = "```\n" + strings.ReplaceAll(strings.TrimPrefix(p, "\t"), "\n\t", "\n") + "\n```"
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
+}

@@ -1,0 +1,189 @@
+// Package docgen writes the documentation that comes from the code: the JSON Schema of
+// experiment files, their reference, and a page for each command. What it writes is
+// committed; tests check that it is current.
+package docgen
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"skerry/internal/experiment"
+	"skerry/internal/strict"
+	"skerry/internal/unit"
+)
+
+// module is the import path of the repository's root.
+const module = "skerry"
+
+// Patterns of quantities. They are looser than package unit's, which tells what is
+// wrong better than an editor can.
+const (
+	durationPattern  = `^(0|([0-9.]+ *(ns|us|µs|ms|s|m|h))+)$`
+	bandwidthPattern = `^(unlimited|[0-9.]+ *([kKmMgGtT])?bit(/s)?)$`
+	bytesPattern     = `^(0|[0-9.]+ *([kKmMgGtT]i?)?B)$`
+	fractionPattern  = `^[0-9.]+ *%?$`
+)
+
+// Schema is the JSON Schema of experiment files, in JSON. root is the repository, relative
+// to the working directory: the descriptions are the comments in its sources.
+func Schema(root string) ([]byte, error) {
+	s, err := reflected(root)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("writing the schema: %w", err)
+	}
+	return append(data, '\n'), nil
+}
+
+func reflected(root string) (*jsonschema.Schema, error) {
+	r := &jsonschema.Reflector{FieldNameTag: "yaml", RequiredFromJSONSchemaTags: true, ExpandedStruct: true, Anonymous: true, Mapper: mapper}
+	// The library names packages by their path below the working directory.
+	base := module + strings.Repeat("/_", strings.Count(filepath.ToSlash(root), ".."))
+	for _, pkg := range []string{"experiment", "topology"} {
+		if err := r.AddGoComments(base, path.Join(root, "internal", pkg), jsonschema.WithFullComment()); err != nil {
+			return nil, fmt.Errorf("reading the comments of package %s: %w", pkg, err)
+		}
+	}
+	s := r.Reflect(experiment.Experiment{})
+	s.Title = "Skerry experiment"
+	for name, t := range structs(reflect.TypeFor[experiment.Experiment](), map[string]reflect.Type{}) {
+		d := s.Definitions[name]
+		if d == nil { // the experiment itself, and what is embedded
+			if t == reflect.TypeFor[experiment.Experiment]() {
+				rename(s, t)
+			}
+			continue
+		}
+		rename(d, t)
+		s.Definitions[name] = shorthand(d, t)
+	}
+	tidy(s)
+	return s, nil
+}
+
+// mapper gives the types that read themselves their schema.
+func mapper(t reflect.Type) *jsonschema.Schema {
+	scalar := &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
+	switch t {
+	case reflect.TypeFor[unit.Duration]():
+		return &jsonschema.Schema{Type: "string", Format: "duration", Pattern: durationPattern}
+	case reflect.TypeFor[unit.Bandwidth]():
+		return &jsonschema.Schema{Type: "string", Format: "bandwidth", Pattern: bandwidthPattern}
+	case reflect.TypeFor[unit.Bytes]():
+		return &jsonschema.Schema{Type: "string", Format: "size", Pattern: bytesPattern}
+	case reflect.TypeFor[unit.Fraction]():
+		return &jsonschema.Schema{Type: "string", Format: "share", Pattern: fractionPattern}
+	case reflect.TypeFor[experiment.Matrix]():
+		one := uint64(1)
+		return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "array", MinItems: &one}}
+	case reflect.TypeFor[experiment.Settings]():
+		return &jsonschema.Schema{Type: "object"}
+	case reflect.TypeFor[map[string]any](), reflect.TypeFor[map[string]string]():
+		return &jsonschema.Schema{Type: "object", AdditionalProperties: scalar}
+	}
+	return nil
+}
+
+// structs collects the struct types that a type is made of, by name.
+func structs(t reflect.Type, seen map[string]reflect.Type) map[string]reflect.Type {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || seen[t.Name()] != nil {
+		return seen
+	}
+	seen[t.Name()] = t
+	for i := range t.NumField() {
+		if f := t.Field(i); f.IsExported() {
+			structs(f.Type, seen)
+		}
+	}
+	return seen
+}
+
+// rename makes the comments of Go fields speak of the keys of the file: "SiteRTT is"
+// becomes "site_rtt is".
+func rename(s *jsonschema.Schema, t reflect.Type) {
+	name := called(t.Name())
+	s.Description = replaceWord(s.Description, t.Name(), strings.ToUpper(name[:1])+name[1:])
+	for _, f := range reflect.VisibleFields(t) {
+		key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if p, ok := s.Properties.Get(key); ok && key != "" {
+			p.Description = replaceWord(p.Description, f.Name, key)
+		}
+	}
+}
+
+// replaceWord replaces the first word of a text.
+func replaceWord(text, old, word string) string {
+	if rest, ok := strings.CutPrefix(text, old); ok && (rest == "" || strings.ContainsAny(rest[:1], " :,\n")) {
+		return word + rest
+	}
+	return text
+}
+
+// shorthand lets a single value stand for a mapping where the type allows it.
+func shorthand(d *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
+	s, ok := reflect.Zero(t).Interface().(strict.Shorthander)
+	if !ok {
+		return d
+	}
+	single, _ := d.Properties.Get(s.Shorthand())
+	description := d.Description
+	d.Description = ""
+	return &jsonschema.Schema{Description: description, AnyOf: []*jsonschema.Schema{
+		{Type: single.Type, Enum: single.Enum, Examples: single.Examples, Description: single.Description}, d,
+	}}
+}
+
+// tidy makes every description one line a paragraph, lets a share be a number, and moves
+// the made-up formats away: editors warn about those they do not know.
+func tidy(s *jsonschema.Schema) {
+	s.Description = reflow(s.Description)
+	switch s.Format {
+	case "share":
+		s.AnyOf, s.Type, s.Pattern = []*jsonschema.Schema{{Type: "string", Pattern: s.Pattern}, {Type: "number"}}, "", ""
+	case "duration":
+		if s.Examples == nil && s.Default == nil {
+			s.Examples = []any{"40ms", "2s"}
+		}
+	}
+	if s.Format != "" {
+		s.Comments, s.Format = s.Format, ""
+	}
+	for _, list := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
+		for _, x := range list {
+			tidy(x)
+		}
+	}
+	for _, x := range s.Definitions {
+		tidy(x)
+	}
+	if s.Items != nil {
+		tidy(s.Items)
+	}
+	if s.Properties != nil {
+		for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+			tidy(p.Value)
+		}
+	}
+}
+
+func reflow(text string) string {
+	paragraphs := strings.Split(strings.TrimSpace(text), "\n\n")
+	for i, p := range paragraphs {
+		if !strings.HasPrefix(p, "\t") {
+			paragraphs[i] = strings.ReplaceAll(p, "\n", " ")
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
