@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,15 +84,16 @@ func (d *Dir) readSummary() error {
 	if err != nil {
 		d.Summary = Summary{Schema: SummarySchema, Experiment: d.Run.Name, Run: filepath.Base(d.Path), Planned: len(d.Run.Plan)}
 	}
-	if d.Summary.Trials == nil {
-		d.Summary.Trials = []Trial{}
-	}
 	return nil
 }
 
 // readTrials takes in the trials that ended without reaching summary.json and notes
 // those that did not end.
 func (d *Dir) readTrials() error {
+	trials := map[int]Trial{}
+	for _, t := range d.Summary.Trials {
+		trials[t.ID] = t
+	}
 	entries, err := os.ReadDir(filepath.Join(d.Path, trialsDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -106,7 +108,7 @@ func (d *Dir) readTrials() error {
 			d.Unfinished = append(d.Unfinished, id)
 			continue
 		}
-		if slices.ContainsFunc(d.Summary.Trials, func(t Trial) bool { return t.ID == id }) {
+		if _, known := trials[id]; known {
 			continue
 		}
 		var t Trial
@@ -114,10 +116,13 @@ func (d *Dir) readTrials() error {
 			d.Notes = append(d.Notes, fmt.Sprintf("trial %d has no readable %s and is left out", id, trialFile))
 			continue
 		}
-		d.Summary.Trials = withTrial(d.Summary.Trials, t)
+		trials[id] = t
 	}
 	slices.Sort(d.Unfinished)
-	slices.SortStableFunc(d.Summary.Trials, func(a, b Trial) int { return a.ID - b.ID })
+	d.Summary.Trials = make([]Trial, 0, len(trials))
+	for _, id := range slices.Sorted(maps.Keys(trials)) {
+		d.Summary.Trials = append(d.Summary.Trials, trials[id])
+	}
 	d.Summary.Complete = d.Summary.covers(d.Run.Plan)
 	return nil
 }

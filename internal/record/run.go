@@ -69,7 +69,7 @@ type File struct {
 
 // Planned is one trial of the plan.
 type Planned struct {
-	ID         int            `json:"id"`         // from 1, in the order of the plan; names the trial's directory
+	ID         int            `json:"id"`         // from 1, in the order of the experiment file; names the trial's directory
 	Cell       int            `json:"cell"`       // from 1, in the order of the matrix; the same in every repetition
 	Repetition int            `json:"repetition"` // from 1
 	Seed       uint64         `json:"seed"`

@@ -21,7 +21,7 @@ type Summary struct {
 
 // Trial is one cell of the matrix, run once.
 type Trial struct {
-	ID         int            `json:"id"`         // from 1, the order of the plan
+	ID         int            `json:"id"`         // from 1, the order of the experiment file
 	Repetition int            `json:"repetition"` // from 1
 	Started    time.Time      `json:"started"`
 	Parameters map[string]any `json:"parameters"` // the cell: "workload", "scale", ...

@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/parquet-go/parquet-go"
@@ -53,12 +54,42 @@ func readTable[T any](path string) (rows []T, err error) {
 			rows, err = nil, fmt.Errorf("%s: %w: %v", path, ErrDamaged, p)
 		}
 	}()
-	rows, err = parquet.ReadFile[T](path)
-	if errors.Is(err, os.ErrNotExist) {
+	f, err := os.Open(path)
+	if err != nil {
 		return nil, err
 	}
+	defer f.Close()
+	st, err := f.Stat()
 	if err != nil {
+		return nil, err
+	}
+	if rows, err = readRows[T](f, st.Size()); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", path, ErrDamaged, err)
 	}
 	return rows, nil
+}
+
+// readRows reads in chunks, so that a number of rows that a file claims and does not
+// have costs no memory.
+func readRows[T any](f io.ReaderAt, size int64) (rows []T, err error) {
+	file, err := parquet.OpenFile(f, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, err
+	}
+	r := parquet.NewGenericReader[T](file)
+	defer func() { err = errors.Join(err, r.Close()) }()
+	chunk := make([]T, 1024)
+	for {
+		n, err := r.Read(chunk)
+		rows = append(rows, chunk[:n]...)
+		if errors.Is(err, io.EOF) {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			return nil, io.ErrNoProgress
+		}
+	}
 }
