@@ -61,7 +61,7 @@ func (d *driver) abandon(g *segment, now time.Duration, away map[*worker]bool) {
 			return
 		}
 	}
-	if !g.over(now) && (g.operations == 0 || g.pace.issued() < g.operations) {
+	if !g.over(now) && !g.past(now) && (g.operations == 0 || g.pace.issued() < g.operations) {
 		g.stop(StoppedStuck)
 	}
 	for w := range away {

@@ -120,7 +120,7 @@ func (d *driver) watch(workers []*worker, done <-chan struct{}) {
 // segment makes a segment that begins in a moment.
 func (d *driver) segment(first uint64, operations int64, length time.Duration, arrivals uint64) *segment {
 	g := &segment{
-		load: d.spec.Phase == PhaseLoad, pace: newPace(d.spec, arrivals), first: first, operations: operations,
+		load: d.spec.Phase == PhaseLoad, pace: newPace(d.spec, arrivals), paced: d.spec.Target > 0, first: first, operations: operations,
 		skip: d.spec.AfterStall == Skip, giveUp: d.spec.GiveUp, now: d.now, stopped: make(chan struct{}),
 	}
 	if d.spec.Arrival == Closed {

@@ -105,6 +105,21 @@ func TestClosedLoopAfterAStall(t *testing.T) {
 	})
 }
 
+// A stall that lasts beyond the end leaves operations that were due and never sent.
+func TestStallBeyondTheEndIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	w := workload(t, "c", nil)
+	m := loaded(t, w)
+	stall(m, 600*time.Millisecond)
+	r, _ := drive(t, m, Spec{Workload: w, Target: 1000, Duration: 300 * time.Millisecond})
+	if want := (Counts{OK: 1, Dropped: 299}); r.Counts != want || r.Stopped != StoppedDuration || r.Duration != 300*time.Millisecond {
+		t.Errorf("%+v in %v, want %+v", r.Counts, r.Duration, want)
+	}
+	if r.Drain < 290*time.Millisecond {
+		t.Errorf("drained in %v", r.Drain)
+	}
+}
+
 func TestOpenLoopIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, arrival := range []Arrival{Constant, Poisson} {

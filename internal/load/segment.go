@@ -17,6 +17,7 @@ const (
 // Times are since the driver's base.
 type segment struct {
 	pace       pace
+	paced      bool // operations are due at times of their own
 	load       bool
 	first      uint64 // number of its first operation in the workload
 	operations int64  // 0: no bound
@@ -49,10 +50,14 @@ func (g *segment) stop(reason string) {
 	})
 }
 
-// over tells whether no further operation may begin.
+// over tells whether no further operation may begin. Where operations are due at
+// times of their own, those that are due before the end are all sent or dropped.
 func (g *segment) over(now time.Duration) bool {
-	return g.closed.Load() || g.end > 0 && now >= g.end
+	return g.closed.Load() || !g.paced && g.past(now)
 }
+
+// past tells whether the segment's time has run out.
+func (g *segment) past(now time.Duration) bool { return g.end > 0 && now >= g.end }
 
 // outcome tells, once all workers have returned at now, what ended the segment and
 // for how long it sent operations, or until the last of a given number had ended.
@@ -80,7 +85,7 @@ func (g *segment) acknowledged(at time.Duration) {
 
 // retry waits before an insert is tried again; false when it should not be.
 func (g *segment) retry(now, backoff time.Duration) bool {
-	if g.over(now) {
+	if g.over(now) || g.past(now) {
 		return false
 	}
 	if now-max(g.start, time.Duration(g.lastAck.Load())) > g.giveUp {
@@ -91,7 +96,7 @@ func (g *segment) retry(now, backoff time.Duration) bool {
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return !g.over(g.now())
+		return !g.over(g.now()) && !g.past(g.now())
 	case <-g.stopped:
 		return false
 	}

@@ -38,7 +38,7 @@ type AfterStall string
 // Policies after a stall.
 const (
 	// Catchup sends them late, as fast as it can. Their response time counts from
-	// when they were due.
+	// when they were due. What is still waiting StallAfter after the end is dropped.
 	Catchup AfterStall = "catchup"
 	// Skip never sends them and counts them as dropped. A closed loop skips what is
 	// more than StallAfter late; an open loop all that found MaxInFlight in flight.

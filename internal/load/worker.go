@@ -56,14 +56,15 @@ func (w *worker) drive(g *segment) {
 		}
 		intended := time.Duration(-1)
 		if due >= 0 {
-			var ok bool
-			if intended, ok = w.await(g, n, due); !ok {
+			intended = g.start + due
+			switch w.await(g, intended) {
+			case ended:
 				if g.load {
 					g.unacknowledged(w.d.spec.Workload.Key(w.d.spec.Workload.InsertStart + n))
 				}
 				return
-			}
-			if intended < 0 { // missed
+			case missed:
+				w.drop(w.gen.Kind(g.first + uint64(n)))
 				continue
 			}
 		}
@@ -75,33 +76,53 @@ func (w *worker) drive(g *segment) {
 	}
 }
 
-// await sleeps until an operation is due and returns when that is, negative when the
-// operation is to be dropped. It is false when the segment ends before.
-func (w *worker) await(g *segment, n int64, due time.Duration) (time.Duration, bool) {
-	intended := g.start + due
-	if g.end > 0 && intended >= g.end {
-		return 0, false
-	}
+// turn is what becomes of an operation that is due at a time.
+type turn uint8
+
+const (
+	due    turn = iota // to be sent
+	missed             // to be dropped
+	ended              // the segment has ended: no more operations
+)
+
+// await sleeps until an operation is due.
+func (w *worker) await(g *segment, intended time.Duration) turn {
 	now := w.d.now()
+	if g.end > 0 && intended >= g.end {
+		_ = w.waker.sleep(g.end - now) // the time until then was measured too
+		return ended
+	}
 	if now < intended {
 		if err := w.waker.sleep(intended - now); err != nil {
-			return 0, false // interrupted: the segment is over
+			return ended // interrupted: the segment was stopped
 		}
 		now = w.d.now()
 		w.shard.mu.Lock()
 		w.shard.now.lateBy(now - intended)
 		w.shard.mu.Unlock()
-		return intended, true
+		return due
 	}
 	// Nobody was free to take it when it was due.
 	if g.skip && now-intended > g.tolerance {
-		kind := w.gen.Kind(g.first + uint64(n))
-		w.shard.mu.Lock()
-		w.shard.now.counts[kind].Dropped++
-		w.shard.mu.Unlock()
-		return -1, true
+		return missed
 	}
-	return intended, true
+	// What is still waiting a while after the end is not sent any more, and must
+	// not be forgotten.
+	if g.end > 0 && now > g.end+StallAfter {
+		if g.load {
+			return ended
+		}
+		return missed
+	}
+	return due
+}
+
+func (w *worker) drop(k ycsb.Kind) {
+	w.shard.mu.Lock()
+	if !w.left {
+		w.shard.now.counts[k].Dropped++
+	}
+	w.shard.mu.Unlock()
 }
 
 // operate does one operation, meant to be sent at intended (negative: now), counts it
