@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 )
 
 // OpenDatabase finds the client of a database by its name.
@@ -47,16 +48,18 @@ func ServeAgent(ctx context.Context, in io.Reader, out io.Writer, open OpenDatab
 
 	var once sync.Once
 	var broken error
+	tell := func(m message) {
+		if err := enc.Encode(m); err != nil {
+			// Nobody listens any more: end, as when in ends.
+			once.Do(func() { broken = err; cancel() })
+		}
+	}
+	spec.Spec.Began = func(at time.Time) { tell(message{Began: &at}) }
 	result, err := Run(ctx, spec.Spec,
 		func(ctx context.Context) (Client, error) { return client(ctx, spec.Properties) },
-		func(i Interval) {
-			if err := enc.Encode(message{Interval: &i}); err != nil {
-				// Nobody listens any more: end, as when in ends.
-				once.Do(func() { broken = err; cancel() })
-			}
-		})
+		func(i Interval) { tell(message{Interval: &i}) })
 	if broken != nil {
-		return fmt.Errorf("writing an interval: %w", broken)
+		return fmt.Errorf("writing to the parent: %w", broken)
 	}
 	switch {
 	case err == nil:

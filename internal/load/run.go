@@ -55,6 +55,9 @@ func Run(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (re
 			onSecond(i)
 		}
 	}
+	if spec.Began != nil {
+		spec.Began(time.Now())
+	}
 	g := d.segment(0, spec.Operations, spec.Duration, mixSeed(spec.Seed, 2))
 	result.Started = d.base.Add(g.start)
 	d.run(ctx, g, 0, math.MaxInt64)

@@ -25,9 +25,10 @@ type AgentSpec struct {
 
 // message is one line of an agent's output: exactly one member is set.
 type message struct {
-	Interval *Interval `json:"interval,omitempty"`
-	Result   *Result   `json:"result,omitempty"`
-	Error    *failure  `json:"error,omitempty"` // beside Result for a load that is incomplete
+	Began    *time.Time `json:"began,omitempty"`
+	Interval *Interval  `json:"interval,omitempty"`
+	Result   *Result    `json:"result,omitempty"`
+	Error    *failure   `json:"error,omitempty"` // beside Result for a load that is incomplete
 }
 
 type failure struct {
@@ -57,6 +58,7 @@ const (
 // Session is a driver at work in a process of its own.
 type Session struct {
 	process   host.Process
+	began     chan time.Time
 	intervals chan Interval
 	timeout   time.Duration
 
@@ -101,7 +103,7 @@ func StartAgent(ctx context.Context, node host.Host, exe string, spec AgentSpec)
 	}
 	s := &Session{
 		process: process, stdin: in, timeout: spec.Spec.withDefaults().Timeout,
-		intervals: make(chan Interval, sessionBuffer), done: make(chan struct{}),
+		began: make(chan time.Time, 1), intervals: make(chan Interval, sessionBuffer), done: make(chan struct{}),
 	}
 	if _, err := in.Write(append(line, '\n')); err != nil {
 		out.Close()
@@ -110,6 +112,9 @@ func StartAgent(ctx context.Context, node host.Host, exe string, spec AgentSpec)
 	go s.read(ctx, out)
 	return s, nil
 }
+
+// Began delivers the moment at which the measurement began, once it has.
+func (s *Session) Began() <-chan time.Time { return s.began }
 
 // Intervals delivers one interval a second and is closed at the end.
 func (s *Session) Intervals() <-chan Interval { return s.intervals }
@@ -169,10 +174,14 @@ func (s *Session) consume(out io.Reader) (*message, error) {
 		if err := d.Decode(&m); err != nil {
 			return nil, err
 		}
-		if m.Interval == nil {
+		switch {
+		case m.Began != nil:
+			s.began <- *m.Began
+		case m.Interval != nil:
+			s.intervals <- *m.Interval
+		default:
 			return &m, nil
 		}
-		s.intervals <- *m.Interval
 	}
 }
 

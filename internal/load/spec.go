@@ -91,6 +91,9 @@ type Spec struct {
 	// Seed determines the n-th operation, its key and its values, and the n-th
 	// arrival, whatever the timing and the number of threads.
 	Seed uint64 `json:"seed"`
+	// Began, when set, is called once as the measurement begins, before its first
+	// operation and after the warm-up has drained.
+	Began func(at time.Time) `json:"-"`
 }
 
 // withDefaults fills in what was left out.
