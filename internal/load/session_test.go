@@ -140,6 +140,14 @@ func TestSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, r, intervals)
+	select {
+	case at := <-s.Began():
+		if at.After(intervals[0].Start.Add(headStart + time.Second)) {
+			t.Errorf("the measurement began at %v, its first interval at %v", at, intervals[0].Start)
+		}
+	default:
+		t.Error("the session did not tell when the measurement began")
+	}
 	if r.OK != 3000 || len(intervals) < 2 || r.Cores < 1 || r.CPU <= 0 || r.Latency.Service.Max() <= 0 {
 		t.Errorf("%+v in %d intervals, %v of CPU, up to %v", r.Counts, len(intervals), r.CPU, r.Latency.Service.Max())
 	}
