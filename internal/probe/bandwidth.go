@@ -51,7 +51,7 @@ func bandwidth(ctx context.Context, from, to Inside, setBPS int64) (int64, error
 		return 0, fmt.Errorf("measuring bandwidth: %d bit/s: want the bandwidth that was set", setBPS)
 	}
 	n := trainLength(setBPS)
-	gap := max(leastPatience, 4*time.Duration(carBytes*8*float64(time.Second)/float64(setBPS)))
+	gap := max(leastQuiet, 4*time.Duration(carBytes*8*float64(time.Second)/float64(setBPS)))
 	var best int64
 	for range tries {
 		cars, err := Send(ctx, from, to, Train{Packets: n, Bytes: carBytes, Quiet: gap})

@@ -17,7 +17,7 @@ const (
 	// patience is how long after its last probe a pair that never answered is
 	// waited for; others get leastPatience or three times their longest RTT.
 	patience      = 2 * time.Second
-	leastPatience = 200 * time.Millisecond
+	leastPatience = time.Second
 	// glance bounds how long the prober does not look at its context.
 	glance = 50 * time.Millisecond
 )
@@ -52,8 +52,9 @@ func (r RTTResult) Loss() float64 {
 //
 // The pairs' probes are spread evenly over the interval, so that they do not queue
 // behind each other. All goes on in the calling goroutine, with one socket for each
-// distinct From. RTT takes count*interval plus at most 2 s, or three times the
-// longest round trip when that is more, for the last answers. A lost probe is no
+// distinct From. RTT takes count*interval and, when
+// answers are missing then, a second or two more, or three times the longest round
+// trip. A lost probe is no
 // error; a done ctx or a socket that cannot be opened is.
 func RTT(ctx context.Context, pairs []Pair, count int, interval time.Duration) ([]RTTResult, error) {
 	p := &pinger{interval: interval, count: count, flights: make([][]flight, len(pairs))}

@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"net/netip"
 	"os"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Train is a sequence of UDP packets to send in one direction.
@@ -20,7 +17,8 @@ type Train struct {
 	Packets int
 	// Bytes is the size of each at layer 3, at least LeastBytes.
 	Bytes int
-	// Every is the time from one packet to the next; 0 sends them back to back.
+	// Every is the least time from one packet to the next; 0 sends them back to back.
+	// A sender that was held up does not make up for it.
 	Every time.Duration
 	// Burst is how many are sent together, the bursts Burst*Every apart; 0 means 1.
 	Burst int
@@ -53,6 +51,8 @@ const (
 	mark = 8 + 8 + 8
 	// LeastBytes is the smallest packet of a Train.
 	LeastBytes = packetHeader + mark
+	// leastQuiet is Train.Quiet's default.
+	leastQuiet = 200 * time.Millisecond
 	// bookkeeping is what the kernel charges a socket's buffer for one packet,
 	// rounded up.
 	bookkeeping = 4096
@@ -71,7 +71,7 @@ func Send(ctx context.Context, from, to Inside, train Train) ([]Arrival, error) 
 		train.Patience = patience
 	}
 	if train.Quiet == 0 {
-		train.Quiet = leastPatience
+		train.Quiet = leastQuiet
 	}
 	buffer := min(train.Packets*bookkeeping, mostBuffer)
 	receiver, err := listen(to, buffer)
@@ -119,15 +119,19 @@ func (r *run) run(ctx context.Context) ([]Arrival, error) {
 func (r *run) push(ctx context.Context) error {
 	p := make([]byte, r.train.Bytes-packetHeader)
 	binary.BigEndian.PutUint64(p, r.nonce)
-	start := time.Now()
+	interval := time.Duration(r.train.Burst) * r.train.Every
+	due := time.Now()
 	var failed error
 	for seq := range r.train.Packets {
-		if r.train.Every > 0 && seq%r.train.Burst == 0 {
-			due := start.Add(time.Duration(seq) * r.train.Every)
+		if interval > 0 && seq > 0 && seq%r.train.Burst == 0 {
+			due = due.Add(interval)
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
 			case <-time.After(time.Until(due)):
+			}
+			if late := time.Since(due); late > interval {
+				due = due.Add(late)
 			}
 		}
 		binary.BigEndian.PutUint64(p[8:], uint64(seq))
@@ -143,111 +147,85 @@ func (r *run) push(ctx context.Context) error {
 	return failed
 }
 
+// looks is in how many parts the wait for a packet is divided. A machine that stood
+// still meanwhile finds one part of it passed, not all, with packets at its door.
+const looks = 4
+
 func (r *run) pull(ctx context.Context) ([]Arrival, error) {
-	var buf [64]byte // longer packets are cut
-	var oob [controlSize]byte
-	arrivals := make([]Arrival, 0, r.train.Packets)
-	seen := make([]bool, r.train.Packets)
-	distinct, sending := 0, true
-	for {
+	c := collector{nonce: r.nonce, seen: make([]bool, r.train.Packets)}
+	sending, vain := true, 0
+	for !c.whole() || r.train.Linger {
 		limit := r.train.Quiet
-		if len(arrivals) == 0 {
+		if len(c.arrivals) == 0 {
 			limit = r.train.Patience
 		}
-		if err := r.receiver.SetReadDeadline(time.Now().Add(limit)); err != nil {
-			return arrivals, err
+		if err := r.receiver.SetReadDeadline(time.Now().Add(limit / looks)); err != nil {
+			return nil, err
 		}
 		if err := ctx.Err(); err != nil { // after the deadline, lest it undo AfterFunc's
-			return arrivals, err
+			return nil, err
 		}
-		n, oobn, _, _, err := r.receiver.ReadMsgUDPAddrPort(buf[:], oob[:])
+		err := c.read(r.receiver)
 		switch {
+		case err == nil:
+			vain = 0
 		case ctx.Err() != nil:
-			return arrivals, ctx.Err()
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			if !sending {
-				return arrivals, nil
-			}
+			return nil, ctx.Err()
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, fmt.Errorf("receiving a packet train: %w", err)
+		case sending:
 			select {
 			case failed := <-r.sent:
-				if failed != nil && len(arrivals) == 0 {
+				if failed != nil && len(c.arrivals) == 0 {
 					return nil, failed
 				}
-				sending = false // and wait once more, counted from here
+				sending = false
 			default:
 			}
-			continue
-		case err != nil:
-			return arrivals, fmt.Errorf("receiving a packet train: %w", err)
-		case n < mark || binary.BigEndian.Uint64(buf[:]) != r.nonce:
-			continue
-		}
-		about := parseControl(oob[:oobn])
-		if about.stamp == 0 { // the kernel is still switching stamps on
-			about.stamp = time.Now().UnixNano()
-		}
-		a := Arrival{
-			Seq:   int(binary.BigEndian.Uint64(buf[8:])),
-			Sent:  int64(binary.BigEndian.Uint64(buf[16:])),
-			At:    about.stamp,
-			Place: len(arrivals) + int(about.drops),
-		}
-		if a.Seq < 0 || a.Seq >= len(seen) {
-			continue
-		}
-		if !seen[a.Seq] {
-			seen[a.Seq] = true
-			distinct++
-		}
-		arrivals = append(arrivals, a)
-		if distinct+int(about.drops) >= len(seen) && !r.train.Linger {
-			return arrivals, nil
+		default:
+			if vain++; vain == looks {
+				return c.arrivals, nil
+			}
 		}
 	}
+	return c.arrivals, nil
 }
 
-func listen(at Inside, buffer int) (conn *net.UDPConn, err error) {
-	addr, err := netip.ParseAddr(at.Addr())
+// collector gathers the packets of a train.
+type collector struct {
+	nonce    uint64
+	arrivals []Arrival
+	seen     []bool // by sequence number
+	distinct int
+	drops    int // packets the full socket cost
+	buf      [64]byte
+	oob      [controlSize]byte
+}
+
+// whole tells whether there is no packet to wait for.
+func (c *collector) whole() bool { return c.distinct+c.drops >= len(c.seen) }
+
+// read takes one packet from the socket; those of others are left out.
+func (c *collector) read(conn *net.UDPConn) error {
+	n, oobn, _, _, err := conn.ReadMsgUDPAddrPort(c.buf[:], c.oob[:])
 	if err != nil {
-		return nil, fmt.Errorf("address %q: %w", at.Addr(), err)
-	}
-	err = at.Do(func() (err error) {
-		conn, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, 0)))
 		return err
+	}
+	seq := binary.BigEndian.Uint64(c.buf[8:])
+	if n < mark || binary.BigEndian.Uint64(c.buf[:]) != c.nonce || seq >= uint64(len(c.seen)) {
+		return nil
+	}
+	about := parseControl(c.oob[:oobn])
+	c.drops = int(about.drops)
+	if !c.seen[seq] {
+		c.seen[seq] = true
+		c.distinct++
+	}
+	c.arrivals = append(c.arrivals, Arrival{
+		Seq:   int(seq),
+		Sent:  int64(binary.BigEndian.Uint64(c.buf[16:])),
+		At:    about.stamp,
+		Place: len(c.arrivals) + c.drops,
 	})
-	if err != nil {
-		return nil, fmt.Errorf("listening at %s: %w", at.Addr(), err)
-	}
-	return prepare(conn, buffer)
-}
-
-func dial(from Inside, to *net.UDPAddr, buffer int) (conn *net.UDPConn, err error) {
-	err = from.Do(func() (err error) {
-		conn, err = net.DialUDP("udp4", &net.UDPAddr{IP: net.ParseIP(from.Addr())}, to)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("sending from %s: %w", from.Addr(), err)
-	}
-	return prepare(conn, buffer)
-}
-
-// prepare sets a socket up for a train and closes it when it cannot.
-func prepare(conn *net.UDPConn, buffer int) (*net.UDPConn, error) {
-	raw, err := conn.SyscallConn()
-	if err == nil {
-		var failed error
-		err = raw.Control(func(fd uintptr) {
-			failed = errors.Join(
-				growBuffers(int(fd), buffer),
-				stampPackets(int(fd), 0),
-				unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1))
-		})
-		err = errors.Join(err, failed)
-	}
-	if err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("preparing a socket for a packet train: %w", err)
-	}
-	return conn, nil
+	return nil
 }

@@ -44,7 +44,7 @@ func runTests(t *testing.T, name, pkg string) {
 	tests := vm.Program{
 		Name: name, File: build(t, name+".test", "test", "-c", pkg),
 		Args: []string{"-test.v=test2json", "-test.timeout=3m"},
-		Env:  []string{"SKERRY_REQUIRE=root,tun,netem", "SKERRY_TEST_SLOW=4"},
+		Env:  []string{"SKERRY_REQUIRE=root,tun,netem", "SKERRY_TEST_SLOW=2"},
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), bootTime)
 	defer cancel()
@@ -52,7 +52,8 @@ func runTests(t *testing.T, name, pkg string) {
 	err := m.Run(ctx, []vm.Program{tests}, r.line)
 	var failed *vm.ExitError
 	switch {
-	case errors.As(err, &failed) && t.Failed(): // the subtests have told
+	case errors.As(err, &failed) && t.Failed():
+		t.Errorf("%v\n%s", err, strings.Join(r.output, "\n")) // the subtests have told the rest
 	case err != nil:
 		t.Errorf("%v; the console's last lines:\n%s", err, strings.Join(r.tail, "\n"))
 	case r.passed == 0:

@@ -69,15 +69,25 @@ func delays(arrivals []probe.Arrival) []time.Duration {
 	return ds
 }
 
-// delayed checks that every packet took at least want and the quickest not much
-// longer: how late the others are is the machine's affair.
-func (s *suite) delayed(t *testing.T, what string, got []time.Duration, want time.Duration) {
+// attempts is how often something that the machine may have held up is measured.
+const attempts = 5
+
+// delayed measures until the quickest packet was not late, and checks that none ever
+// was early: how late the others are is the machine's affair.
+func (s *suite) delayed(t *testing.T, what string, want time.Duration, measure func() []time.Duration) {
 	t.Helper()
-	if len(got) == 0 {
-		t.Errorf("%s: nothing arrived", what)
-		return
+	var quickest time.Duration
+	for range attempts {
+		got := measure()
+		if len(got) == 0 {
+			t.Errorf("%s: nothing arrived", what)
+			return
+		}
+		if quickest = slices.Min(got); quickest <= want+s.Slack {
+			break
+		}
 	}
-	if quickest := slices.Min(got); quickest < want || quickest > want+s.Slack {
+	if quickest < want || quickest > want+s.Slack {
 		t.Errorf("%s: the quickest packet took %v, want %v and at most %v more", what, quickest, want, s.Slack)
 	}
 }

@@ -108,7 +108,7 @@ func (s *suite) down(t *testing.T) {
 	gone := link.Quality{Latency: latency, Down: true}
 	w := s.wire(t, up, up)
 	train := s.flood(50)
-	train.Quiet = 2 * latency
+	train.Quiet, train.Patience = 2*latency, 3*latency
 	complete(t, w.send(train), train.Packets)
 
 	w.set(&gone, &gone)
@@ -129,7 +129,7 @@ func (s *suite) down(t *testing.T) {
 
 	t.Run("packets in flight arrive", func(t *testing.T) {
 		sent := s.flood(20)
-		sent.Quiet = 2 * latency
+		sent.Quiet, sent.Patience = 2*latency, 3*latency
 		timer := time.AfterFunc(latency/2, func() {
 			if err := w.engine.Set(t.Context(), []link.Change{{ID: w.id, AB: &gone}}); err != nil {
 				t.Errorf("Set: %v", err)

@@ -39,23 +39,29 @@ func (e *Engine) pair(spec link.Spec) (a, b *device, err error) {
 	if mtu == 0 {
 		mtu = defaultMTU
 	}
-	a, b = &device{name: spec.A.Device, mtu: mtu}, &device{name: spec.B.Device, mtu: mtu}
-	if a.space, err = e.enter(spec.A.Netns); err != nil {
+	near, err := e.enter(spec.A.Netns)
+	if err != nil {
 		return nil, nil, err
 	}
-	if b.space, err = e.enter(spec.B.Netns); err != nil {
-		e.release(a.space)
+	far, err := e.enter(spec.B.Netns)
+	if err != nil {
+		e.release(near)
 		return nil, nil, err
 	}
-	defer func() {
-		if err != nil {
-			e.release(a.space)
-			e.release(b.space)
-		}
-	}()
-	mac := address(spec.ID)
+	a = &device{space: near, name: spec.A.Device, mtu: mtu}
+	b = &device{space: far, name: spec.B.Device, mtu: mtu}
+	if err := e.join(a, b, address(spec.ID)); err != nil {
+		e.release(near)
+		e.release(far)
+		return nil, nil, err
+	}
+	return a, b, nil
+}
+
+// join makes the devices.
+func (e *Engine) join(a, b *device, mac net.HardwareAddr) error {
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU, attrs.HardwareAddr = a.name, mtu, mac
+	attrs.Name, attrs.MTU, attrs.HardwareAddr = a.name, a.mtu, mac
 	veth := &netlink.Veth{
 		LinkAttrs:        attrs,
 		PeerName:         b.name,
@@ -63,19 +69,18 @@ func (e *Engine) pair(spec link.Spec) (a, b *device, err error) {
 		PeerNamespace:    netlink.NsFd(int(b.space.file)),
 	}
 	if err := a.space.devices.LinkAdd(veth); err != nil {
-		return nil, nil, fmt.Errorf("making devices %s and %s: %w", a.name, b.name, err)
+		return fmt.Errorf("making devices %s and %s: %w", a.name, b.name, err)
 	}
-	cpu := int(mac[5]) % runtime.NumCPU()
+	cpu := int(mac[len(mac)-1]) // spreads the links over the processors
 	for i, d := range []*device{a, b} {
-		err := d.configure()
-		if order := d.keepOrder((cpu + i) % runtime.NumCPU()); order != nil {
-			e.log.Warn("packets of a link may overtake each other between processors", "link", spec.ID, "why", order)
+		if err := d.configure(); err != nil {
+			return errors.Join(fmt.Errorf("setting up %s: %w", d.name, err), a.remove())
 		}
-		if err != nil {
-			return nil, nil, errors.Join(fmt.Errorf("setting up %s: %w", d.name, err), a.remove())
+		if err := d.keepOrder((cpu + i) % runtime.NumCPU()); err != nil {
+			e.log.Warn("packets of a link may overtake each other between processors", "device", d.name, "why", err)
 		}
 	}
-	return a, b, nil
+	return nil
 }
 
 // address is a locally administered MAC address made of an ID.
@@ -153,19 +158,15 @@ func (d *device) stand(alone bool) error {
 	return nil
 }
 
+// remove takes the device and its peer away. One that is gone already, with its
+// namespace or by another hand, is no error.
 func (d *device) remove() error {
+	// Without an index, the device was not set up yet, its name finds it.
 	dev := &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: d.index, Name: d.name}}
-	var err error
-	if d.index == 0 { // not set up yet
-		err = d.space.devices.LinkDel(&netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Name: d.name}})
-	} else {
-		err = d.space.devices.LinkDel(dev)
-	}
-	if errors.Is(err, unix.ENODEV) || errors.As(err, &netlink.LinkNotFoundError{}) {
+	err := d.space.devices.LinkDel(dev)
+	var gone netlink.LinkNotFoundError
+	if err == nil || errors.Is(err, unix.ENODEV) || errors.As(err, &gone) {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("removing device %s: %w", d.name, err)
-	}
-	return nil
+	return fmt.Errorf("removing device %s: %w", d.name, err)
 }
