@@ -1,0 +1,129 @@
+package cgroup
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Usage is what a group has used since it was made, of the controllers that it has.
+type Usage struct {
+	CPU         time.Duration
+	HasCPU      bool
+	Throttled   time.Duration
+	Memory      int64 // resident now, page cache left out
+	HasMemory   bool
+	Read, Wrote int64 // bytes of block devices
+	HasIO       bool
+}
+
+// Usage reads what the group has used. A group that does not exist has used nothing.
+func (g *Group) Usage() (Usage, error) {
+	var u Usage
+	err := errors.Join(g.cpu(&u), g.memory(&u), g.io(&u))
+	if err != nil {
+		return u, fmt.Errorf("read usage of control group: %w", err)
+	}
+	return u, nil
+}
+
+func (g *Group) cpu(u *Usage) error {
+	if mount, ok := g.tree.v1[cpuacct]; ok {
+		text, err := os.ReadFile(filepath.Join(mount, root, g.path, "cpuacct.usage"))
+		if err == nil {
+			var ns int64
+			ns, err = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+			u.CPU, u.HasCPU = time.Duration(ns), true
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	path, version := g.controller(cpu, "cpu.stat", "cpu.stat")
+	if version == 0 {
+		return nil
+	}
+	return fields(path, func(f []string) {
+		n, _ := strconv.ParseInt(f[1], 10, 64) // every field of these files is a number
+		switch f[0] {
+		case "usage_usec":
+			u.CPU, u.HasCPU = time.Duration(n)*time.Microsecond, true
+		case "throttled_usec":
+			u.Throttled = time.Duration(n) * time.Microsecond
+		case "throttled_time":
+			u.Throttled = time.Duration(n)
+		}
+	})
+}
+
+func (g *Group) memory(u *Usage) error {
+	path, version := g.controller(memory, "memory.stat", "memory.stat")
+	if version == 0 {
+		return nil
+	}
+	resident := map[int]string{1: "total_rss", 2: "anon"}[version]
+	return fields(path, func(f []string) {
+		if f[0] == resident {
+			u.Memory, _ = strconv.ParseInt(f[1], 10, 64) // it is a number
+			u.HasMemory = true
+		}
+	})
+}
+
+// io reads lines "254:0 Read 4096" of version 1 and "254:0 rbytes=4096 wbytes=0 ..." of
+// version 2.
+func (g *Group) io(u *Usage) error {
+	path, version := g.controller(blkio, "blkio.throttle.io_service_bytes_recursive", "io.stat")
+	if version == 0 {
+		return nil
+	}
+	add := func(key, value string) {
+		n, _ := strconv.ParseInt(value, 10, 64) // it is a number
+		switch key {
+		case "Read", "rbytes":
+			u.Read += n
+		case "Write", "wbytes":
+			u.Wrote += n
+		}
+	}
+	if _, err := os.Stat(path); err == nil {
+		u.HasIO = true
+	}
+	return fields(path, func(f []string) {
+		if version == 1 && len(f) == 3 {
+			add(f[1], f[2])
+			return
+		}
+		for _, pair := range f[1:] {
+			if key, value, ok := strings.Cut(pair, "="); ok {
+				add(key, value)
+			}
+		}
+	})
+}
+
+// fields calls f with the fields of each line of a file that has two or more. A file that
+// is not there has no lines.
+func fields(path string, f func([]string)) error {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		if words := strings.Fields(lines.Text()); len(words) >= 2 {
+			f(words)
+		}
+	}
+	return lines.Err()
+}

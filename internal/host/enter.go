@@ -1,0 +1,88 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/netns"
+)
+
+// hostsFile is what every resolver reads.
+const hostsFile = "/etc/hosts"
+
+// enter moves the calling thread, which must be a throwaway, to the node: its network
+// namespace, its host name, and a view of the file system in which hostsFile tells the
+// names of the lab's nodes.
+func (n *Node) enter() error {
+	if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS | unix.CLONE_NEWUTS); err != nil {
+		return fmt.Errorf("make namespaces for %s: %w", n.spec.Name, err)
+	}
+	if err := n.view(); err != nil {
+		return fmt.Errorf("give %s its view of the file system: %w", n.spec.Name, err)
+	}
+	if err := unix.Sethostname([]byte(n.spec.Name)); err != nil {
+		return fmt.Errorf("name the host %s: %w", n.spec.Name, err)
+	}
+	return netns.Enter(n.spec.Netns)
+}
+
+func (n *Node) view() error {
+	// Mounts below come from the machine but do not reach it.
+	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("detach from the machine's mounts: %w", err)
+	}
+	if n.spec.Hide != "" {
+		if err := unix.Unmount(n.spec.Hide, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
+			return fmt.Errorf("unmount %s: %w", n.spec.Hide, err)
+		}
+	}
+	if n.spec.Hosts == "" {
+		return nil
+	}
+	if err := unix.Mount(n.spec.Hosts, hostsFile, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("mount %s over %s: %w", n.spec.Hosts, hostsFile, err)
+	}
+	return nil
+}
+
+// Exec replaces the calling process by a program on the node: the program has the
+// process's ID, terminal, descriptors and working directory (unless c.Dir is given), and
+// its environment is c.Env alone, with the variables that name lab and node. It
+// returns only when it fails; the calling process is then of no further use.
+func (n *Node) Exec(c Command) error {
+	runtime.LockOSThread()
+	group, err := n.controlGroup()
+	if err != nil {
+		return err
+	}
+	if group != nil {
+		if err := group.Join(os.Getpid()); err != nil {
+			return err
+		}
+	}
+	if err := n.enter(); err != nil {
+		return err
+	}
+	path, err := exec.LookPath(c.Path)
+	if err != nil {
+		return err
+	}
+	if c.Dir != "" {
+		if err := unix.Chdir(c.Dir); err != nil {
+			return &os.PathError{Op: "chdir", Path: c.Dir, Err: err}
+		}
+	}
+	own := []string{LabVariable + "=" + n.spec.Tag, "SKERRY_NODE=" + n.spec.Name}
+	env := slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool {
+		return strings.HasPrefix(v, LabVariable+"=") || strings.HasPrefix(v, "SKERRY_NODE=")
+	})
+	argv := append([]string{c.Path}, c.Args...)
+	return &os.PathError{Op: "exec", Path: path, Err: unix.Exec(path, argv, append(env, own...))}
+}

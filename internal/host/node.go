@@ -1,0 +1,160 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"skerry/internal/cgroup"
+	"skerry/internal/netns"
+	"skerry/internal/procfs"
+)
+
+// ErrClosed is returned by Start once the node's lab is going down.
+var ErrClosed = errors.New("the node is going down")
+
+// Spec says what a node is made of. Its namespace and directory are there already.
+type Spec struct {
+	Name  string
+	Addr  string
+	Dir   string
+	Netns string
+	// Hosts is the file that the node's processes see as /etc/hosts; "" leaves them
+	// the machine's.
+	Hosts string
+	// Hide is a directory of mounts that the node's processes are to be kept from, so
+	// that they do not hold other nodes' namespaces; "" for none.
+	Hide string
+	// Tag is the value of LabVariable in the environment of the node's processes.
+	Tag string
+	// CPU is a quota in cores and Memory a limit in bytes, 0 for none.
+	CPU    float64
+	Memory int64
+	// Group is the node's control group, made when its first process starts; nil where
+	// the machine has none to give.
+	Group *cgroup.Group
+	// Nested says that this process is root of a user namespace of its own only, so
+	// that other users have to be made up in further ones.
+	Nested bool
+	// Began, when set, is told of every process before its first instruction. When
+	// it fails the process is killed.
+	Began func(p procfs.Process, name string) error
+}
+
+// LabVariable is the environment variable that names the lab of a process.
+const LabVariable = "SKERRY_LAB"
+
+// Node is a Host on this machine.
+type Node struct {
+	spec Spec
+
+	group struct {
+		sync.Mutex
+		made bool
+	}
+
+	mu      sync.Mutex
+	closed  bool
+	running map[*process]struct{}
+	ended   Usage // of processes that have ended, where there is no control group
+	owned   sync.WaitGroup
+}
+
+var _ Host = (*Node)(nil)
+
+// NewNode returns the node that spec describes.
+func NewNode(spec Spec) *Node { return &Node{spec: spec, running: map[*process]struct{}{}} }
+
+// Name is the node's name.
+func (n *Node) Name() string { return n.spec.Name }
+
+// Addr is the node's IPv4 address.
+func (n *Node) Addr() string { return n.spec.Addr }
+
+// Dir is the node's directory.
+func (n *Node) Dir() string { return n.spec.Dir }
+
+// Netns is the path of the node's network namespace.
+func (n *Node) Netns() string { return n.spec.Netns }
+
+// Do calls f with the calling thread in the node's network namespace.
+func (n *Node) Do(f func() error) error { return netns.Do(n.spec.Netns, f) }
+
+// Close kills every process that Start started and is still running, and waits for
+// the goroutines that look after them. No process starts after it.
+func (n *Node) Close() error {
+	n.mu.Lock()
+	n.closed = true
+	var running []*process
+	for p := range n.running {
+		running = append(running, p)
+	}
+	n.mu.Unlock()
+	var errs []error
+	for _, p := range running {
+		p.signalAll()
+	}
+	for _, p := range running {
+		errs = append(errs, p.Kill())
+	}
+	n.owned.Wait()
+	return errors.Join(errs...)
+}
+
+// controlGroup makes the node's control group, with its limits, when it is first
+// needed: a group costs 0.1 MB of kernel memory, and many nodes never run anything.
+func (n *Node) controlGroup() (*cgroup.Group, error) {
+	n.group.Lock()
+	defer n.group.Unlock()
+	g := n.spec.Group
+	if g == nil || n.group.made {
+		return g, nil
+	}
+	if err := g.Create(); err != nil {
+		return nil, err
+	}
+	// A limit whose controller is missing was reported when the lab came up.
+	if n.spec.CPU > 0 {
+		if err := g.LimitCPU(n.spec.CPU); err != nil && !errors.Is(err, cgroup.ErrNoController) {
+			return nil, err
+		}
+	}
+	if n.spec.Memory > 0 {
+		if err := g.LimitMemory(n.spec.Memory); err != nil && !errors.Is(err, cgroup.ErrNoController) {
+			return nil, err
+		}
+	}
+	n.group.made = true
+	return g, nil
+}
+
+// environment is what a process starts with.
+func (n *Node) environment(c Command) []string {
+	return append([]string{
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"HOME=" + n.spec.Dir,
+		"LANG=C.UTF-8",
+		LabVariable + "=" + n.spec.Tag,
+		"SKERRY_NODE=" + n.spec.Name,
+	}, c.Env...)
+}
+
+func (n *Node) dir(c Command) string {
+	if c.Dir != "" {
+		return c.Dir
+	}
+	return n.spec.Dir
+}
+
+// openLog opens the log of a command, nil when it has none.
+func openLog(c Command) (*os.File, error) {
+	if c.Log == "" {
+		return nil, nil
+	}
+	log, err := os.OpenFile(c.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	return log, nil
+}

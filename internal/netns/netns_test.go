@@ -1,0 +1,69 @@
+package netns
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/testkit"
+)
+
+func make1(t *testing.T) string {
+	t.Helper()
+	testkit.Need(t, testkit.Root)
+	path := filepath.Join(t.TempDir(), "ns")
+	if err := Throwaway(func() error { return Make(path) }); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return path
+}
+
+func TestDoGoesThereAndBack(t *testing.T) {
+	path := make1(t)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	home, err := ID(current)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := ID(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := errors.New("what f returned")
+	var there uint64
+	err = Do(path, func() error {
+		there, err = ID(current)
+		return errors.Join(err, mine)
+	})
+	if !errors.Is(err, mine) || there != want || there == home {
+		t.Errorf("Do: %v, in namespace %d; want %d", err, there, want)
+	}
+	if back, err := ID(current); err != nil || back != home {
+		t.Errorf("after Do in namespace %d, %v; want %d", back, err, home)
+	}
+}
+
+func TestDoOfNoNamespace(t *testing.T) {
+	ran := false
+	err := Do(filepath.Join(t.TempDir(), "none"), func() error { ran = true; return nil })
+	if !errors.Is(err, os.ErrNotExist) || ran {
+		t.Errorf("error %v, ran %v", err, ran)
+	}
+}
+
+func TestMakeTakesNoPlaceTwice(t *testing.T) {
+	path := make1(t)
+	if err := Throwaway(func() error { return Make(path) }); !errors.Is(err, os.ErrExist) {
+		t.Errorf("error %v, want one that it exists", err)
+	}
+}

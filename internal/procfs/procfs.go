@@ -1,0 +1,196 @@
+// Package procfs reads what /proc tells about processes.
+package procfs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Process names one process for as long as the machine runs: process IDs are used
+// again, but not with the same start.
+type Process struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"` // clock ticks after the machine's boot
+}
+
+// ErrGone is returned for a process that has ended.
+var ErrGone = errors.New("no such process")
+
+// Of returns the present process with an ID.
+func Of(pid int) (Process, error) {
+	s, err := ReadStat(pid)
+	return Process{PID: pid, Start: s.Start}, err
+}
+
+// Self is the calling process.
+func Self() (Process, error) { return Of(os.Getpid()) }
+
+// Alive tells whether p runs. A process that has ended and was not waited for does not.
+func (p Process) Alive() bool {
+	s, err := ReadStat(p.PID)
+	return err == nil && s.Start == p.Start && s.State != 'Z' && s.State != 'X'
+}
+
+// Kill sends SIGKILL to p and to no other process that got its ID.
+func (p Process) Kill() error {
+	fd, err := unix.PidfdOpen(p.PID, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("kill process %d: %w", p.PID, err)
+	}
+	defer unix.Close(fd)
+	if !p.Alive() { // what fd refers to is as old as p, or p is gone
+		return nil
+	}
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("kill process %d: %w", p.PID, err)
+	}
+	return nil
+}
+
+// Stat is a part of /proc/PID/stat.
+type Stat struct {
+	Name  string
+	State byte
+	// CPU is user and system time of the process and of its children that were waited for.
+	CPU   time.Duration
+	Start uint64 // clock ticks after boot
+	// Resident memory in bytes.
+	Resident int64
+}
+
+// tick is the unit of times in /proc: USER_HZ, 100 on every architecture Go runs on.
+const tick = 10 * time.Millisecond
+
+// ReadStat reads /proc/PID/stat.
+func ReadStat(pid int) (Stat, error) {
+	data, err := os.ReadFile(file(pid, "stat"))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return Stat{}, fmt.Errorf("process %d: %w", pid, ErrGone)
+	}
+	if err != nil {
+		return Stat{}, err
+	}
+	return parseStat(data)
+}
+
+func parseStat(data []byte) (Stat, error) {
+	// The name may hold spaces and brackets; what follows its last bracket does not.
+	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
+	if open < 0 || end < open {
+		return Stat{}, fmt.Errorf("parse process status %q: no name", data)
+	}
+	s := Stat{Name: string(data[open+1 : end])}
+	fields := strings.Fields(string(data[end+1:]))
+	if len(fields) < 22 {
+		return Stat{}, fmt.Errorf("parse process status %q: %d fields", data, len(fields))
+	}
+	s.State = fields[0][0]
+	var ticks, pages uint64
+	for i, to := range map[int]*uint64{19: &s.Start, 21: &pages} {
+		n, err := strconv.ParseUint(fields[i], 10, 64)
+		if err != nil {
+			return Stat{}, fmt.Errorf("parse process status: %w", err)
+		}
+		*to = n
+	}
+	for _, f := range fields[11:15] { // utime, stime, cutime, cstime
+		n, err := strconv.ParseUint(f, 10, 64)
+		if err != nil {
+			return Stat{}, fmt.Errorf("parse process status: %w", err)
+		}
+		ticks += n
+	}
+	s.CPU = time.Duration(ticks) * tick
+	s.Resident = int64(pages) * int64(os.Getpagesize())
+	return s, nil
+}
+
+// IO returns the bytes that a process caused to be read from and written to disks.
+func IO(pid int) (read, wrote int64, err error) {
+	data, err := os.ReadFile(file(pid, "io"))
+	if err != nil {
+		return 0, 0, err
+	}
+	for line := range strings.Lines(string(data)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		n, _ := strconv.ParseInt(value, 10, 64) // lines with other values are skipped below
+		switch key {
+		case "read_bytes":
+			read = n
+		case "write_bytes":
+			wrote = n
+		}
+	}
+	return read, wrote, nil
+}
+
+// Children are the processes that a process started and that run.
+func Children(pid int) []int {
+	lists, _ := filepath.Glob(file(pid, "task/*/children")) // the pattern is well-formed
+	var all []int
+	for _, list := range lists {
+		data, err := os.ReadFile(list)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for _, f := range strings.Fields(string(data)) {
+			if child, err := strconv.Atoi(f); err == nil {
+				all = append(all, child)
+			}
+		}
+	}
+	return all
+}
+
+// Environ returns the value of a variable in the environment that a process was started
+// with, "" when it is not there or not to be seen.
+func Environ(pid int, name string) string {
+	data, err := os.ReadFile(file(pid, "environ"))
+	if err != nil {
+		return ""
+	}
+	for entry := range bytes.SplitSeq(data, []byte{0}) {
+		if value, ok := bytes.CutPrefix(entry, []byte(name+"=")); ok {
+			return string(value)
+		}
+	}
+	return ""
+}
+
+// All lists the processes of the machine.
+func All() ([]int, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	var pids []int
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+// BootID tells one run of the machine from another.
+func BootID() (string, error) {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fmt.Errorf("identify the machine's boot: %w", err)
+	}
+	return strings.TrimSpace(string(id)), nil
+}
+
+func file(pid int, name string) string { return fmt.Sprintf("/proc/%d/%s", pid, name) }

@@ -1,0 +1,71 @@
+package procfs
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseStat(t *testing.T) {
+	line := "42 (a (b) c) S 1 42 42 0 -1 4194560 1 2 0 0 100 50 7 3 20 0 1 0 12345 1000 2 18446744073709551615\n"
+	want := Stat{Name: "a (b) c", State: 'S', CPU: 1600 * time.Millisecond, Start: 12345, Resident: int64(2 * os.Getpagesize())}
+	got, err := parseStat([]byte(line))
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+func FuzzParseStat(f *testing.F) {
+	f.Add([]byte("42 (a) S 1 42 42 0 -1 4194560 1 2 0 0 100 50 7 3 20 0 1 0 12345 1000 2"))
+	f.Add([]byte(") ("))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, _ = parseStat(data)
+	})
+}
+
+func TestProcessIsTheOneThatStartedThen(t *testing.T) {
+	self, err := Self()
+	if err != nil || !self.Alive() {
+		t.Fatalf("Self() = %v, %v; want one that is alive", self, err)
+	}
+	other := self
+	other.Start--
+	if other.Alive() {
+		t.Error("a process that had this ID earlier counts as alive")
+	}
+	if err := other.Kill(); err != nil {
+		t.Errorf("killing a process that is gone: %v", err)
+	}
+}
+
+func TestKill(t *testing.T) {
+	cmd := exec.Command("sleep", "60")
+	cmd.Env = []string{"SKERRY_PROCFS_TEST=it is this one"}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Of(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The kernel lays the environment out a moment after Start returns.
+	got := ""
+	for got == "" && p.Alive() {
+		got = Environ(p.PID, "SKERRY_PROCFS_TEST")
+	}
+	if got != "it is this one" {
+		t.Errorf("environment says %q", got)
+	}
+	if err := p.Kill(); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("it ended well; want killed")
+	}
+	if p.Alive() {
+		t.Error("alive after Kill")
+	}
+}
