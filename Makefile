@@ -40,7 +40,7 @@ unit:
 	@SKERRY_REQUIRE=$(REQUIRE) $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg -- -race -timeout 8m ./...
 
 docs:
-	@go run ./internal/tools/gendocs docs
+	@go run ./cmd/skerry docs docs
 
 fmt:
 	@gofmt -w cmd internal test

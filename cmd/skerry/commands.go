@@ -5,7 +5,12 @@ import "github.com/spf13/cobra"
 // commands are the subcommands in the order that help shows them.
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
+		newValidate(a),
+		newSchema(a),
+		newInstall(a),
+		newYCSB(a),
 		newBench(a),
+		newDocs(a),
 		newAgent(a),
 	}
 }

@@ -1,10 +1,9 @@
 package experiment
 
 import (
-	"fmt"
 	"maps"
+	"regexp"
 	"slices"
-	"strings"
 
 	"skerry/internal/database"
 	"skerry/internal/strict"
@@ -35,7 +34,7 @@ func (e Experiment) checkDatabase(databases map[string]database.Database) (ps st
 	}
 	can, nodes := db.Capabilities(), len(e.DataNodes())
 	if nodes < can.MinNodes {
-		fail("database", "", "%s needs at least %d nodes, this is %d", name, can.MinNodes, nodes)
+		fail("database.count", "", "%s needs at least %d nodes, this is %d", name, can.MinNodes, nodes)
 		return ps
 	}
 	if w, err := e.YCSB(); err == nil && w.Uses(ycsb.Scan) && !can.Scan {
@@ -44,7 +43,7 @@ func (e Experiment) checkDatabase(databases map[string]database.Database) (ps st
 	if err := db.Check(nodes, e.Database.Options); err != nil {
 		path := "database.options"
 		for option := range e.Database.Options {
-			if strings.Contains(err.Error(), fmt.Sprintf("%q", option)) {
+			if regexp.MustCompile(`\b` + regexp.QuoteMeta(option) + `\b`).MatchString(err.Error()) {
 				path = "database.options." + option
 			}
 		}

@@ -146,7 +146,7 @@ func (c *checker) badProperties(err error) {
 		}
 		if rest, ok := strings.CutPrefix(text, "property "); ok {
 			if name, _, ok := strings.Cut(rest, ":"); ok && c.e.Workload.Properties[name] != "" {
-				path = "workload.properties." + name
+				path, text = "workload.properties."+name, strings.TrimSpace(strings.TrimPrefix(rest, name+":"))
 			}
 		}
 		c.fail(path, "", "%s", text)
@@ -216,8 +216,11 @@ func (c *checker) cloud() {
 		if n.Role == topology.Client && len(e.origin.cloud.Nodes) > len(t.Nodes) {
 			e.origin.cloud.Nodes[i].CPU, e.origin.cloud.Nodes[i].Memory = e.Client.CPU, int64(e.Client.Memory)
 		}
-		if m := e.origin.cloud.Nodes[i].Memory; m > 0 && m < minMemory {
-			c.fail("topology", "4GiB is what the papers' machines had", "%d bytes of memory are too few for anything on %s", m, n.Name)
+	}
+	for _, n := range e.origin.cloud.Nodes {
+		if n.Memory > 0 && n.Memory < minMemory {
+			c.fail("topology.defaults.memory", "4GiB is what the papers' machines had", "%v are too few for anything to start on %s", unit.Bytes(n.Memory), n.Name)
+			break
 		}
 	}
 	c.nodes(t)

@@ -120,9 +120,6 @@ func (l *loader) load(doc *strict.Node, overrides []assignment, fast bool) Exper
 		apply(overrides)
 		overrides = append(l.assignments(root.Get("fast")), overrides...)
 	}
-	if len(l.problems) > 0 {
-		return Experiment{}
-	}
 	var axes Matrix
 	if m := root.Get("matrix"); m != nil && m.Kind != strict.Null {
 		axes.DecodeNode(m, "matrix", func(p strict.Problem) { l.problems = append(l.problems, p) })

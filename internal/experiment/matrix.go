@@ -143,7 +143,25 @@ func (l *loader) axes(root *strict.Node, axes Matrix) {
 	}
 }
 
-// label is how an axis value is shown: a single value as it is, a mapping as "a threads=4".
+// labels are how the values of an axis are shown: single values as they are, mappings by
+// their name where that tells them apart, else as "a threads=4".
+func (a Axis) labels() []any {
+	short, long := make([]any, len(a.nodes)), make([]any, len(a.nodes))
+	seen := map[any]bool{}
+	for i, n := range a.nodes {
+		short[i], long[i] = label(n), label(n)
+		if name := n.Get("name"); n.Kind == strict.Map && name != nil {
+			short[i] = label(name)
+		}
+		seen[short[i]] = true
+	}
+	if len(seen) == len(short) {
+		return short
+	}
+	return long
+}
+
+// label is how one value is shown in full.
 func label(n *strict.Node) any {
 	switch n.Kind {
 	case strict.List:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"skerry/internal/strict"
+	"skerry/internal/unit"
 )
 
 // Cell is one planned trial: one combination of the matrix, in one repetition.
@@ -94,9 +95,9 @@ func combinations(axes Matrix) int {
 // cell makes the i-th combination of the axes; the last axis is the fastest.
 func (l *loader) cell(root *strict.Node, axes Matrix, i int) (Cell, bool) {
 	doc := root.Clone()
-	chosen := make([]*strict.Node, len(axes))
+	chosen, labels := make([]*strict.Node, len(axes)), make([]any, len(axes))
 	for k, a := range slices.Backward(axes) {
-		chosen[k] = a.nodes[i%len(a.nodes)]
+		chosen[k], labels[k] = a.nodes[i%len(a.nodes)], a.labels()[i%len(a.nodes)]
 		i /= len(a.nodes)
 	}
 	c := Cell{Parameters: map[string]any{}}
@@ -115,7 +116,7 @@ func (l *loader) cell(root *strict.Node, axes Matrix, i int) (Cell, bool) {
 	c.Parameters["scale"] = c.Experiment.Scale
 	for k, a := range axes {
 		if _, is := c.Parameters[a.Path]; !is || chosen[k].Kind == strict.Map {
-			c.Parameters[a.Path] = label(chosen[k])
+			c.Parameters[a.Path] = labels[k]
 		}
 	}
 	if len(axes) == 0 {
@@ -168,4 +169,17 @@ func (e Experiment) Estimate() (time.Duration, bool) {
 		sum += setupTime + c.Experiment.Warmup.Duration() + c.Experiment.Stop.Time.Duration()
 	}
 	return sum, true
+}
+
+// roughly rounds a time to what is worth saying.
+func roughly(d time.Duration) unit.Duration {
+	switch {
+	case d > 2*time.Hour:
+		d = d.Round(10 * time.Minute)
+	case d > 5*time.Minute:
+		d = d.Round(time.Minute)
+	default:
+		d = d.Round(5 * time.Second)
+	}
+	return unit.Duration(d)
 }

@@ -21,6 +21,10 @@ var traceColumns = map[string][]string{
 	"latency": {"ms", "us"}, "bandwidth": {"mbit", "kbit", "gbit"}, "loss": nil,
 }
 
+// maxTraceProblems is how many mistakes of a trace are told: a wrong file is wrong in
+// every line.
+const maxTraceProblems = 20
+
 // traceRow is one row: a change of one direction of the links between two ends.
 type traceRow struct {
 	at       time.Duration
@@ -52,8 +56,8 @@ func (e Experiment) trace(t topology.Topology) (map[string]LinkProfile, strict.P
 		if !touched {
 			r.fail(r.lines[i], 1, "there is no link from %q to %q", row.from, row.to)
 		}
-		if len(r.problems) > 20 {
-			break // a wrong file is wrong in every line
+		if len(r.problems) > maxTraceProblems {
+			break
 		}
 	}
 	return l.profiles(), r.problems
@@ -100,16 +104,19 @@ func (r *traceReader) read() []traceRow {
 			continue
 		}
 		line, _ := r.csv.FieldPos(0)
+		before := len(r.problems)
 		row := r.row(record)
-		if n := len(rows); n > 0 && row.at < rows[n-1].at {
+		if n := len(rows); len(r.problems) == before && n > 0 && row.at < rows[n-1].at {
 			r.fail(line, 1, "time goes back from %v to %v", rows[n-1].at, row.at)
 		}
-		rows, r.lines = append(rows, row), append(r.lines, line)
-		if len(r.problems) > 20 {
+		if len(r.problems) > maxTraceProblems {
 			return nil
 		}
+		if len(r.problems) == before {
+			rows, r.lines = append(rows, row), append(r.lines, line)
+		}
 	}
-	if len(rows) == 0 {
+	if len(rows) == 0 && len(r.problems) == 0 {
 		r.fail(1, 1, "the trace is empty: the first line names the columns, each further one is a change")
 	}
 	return rows

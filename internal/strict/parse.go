@@ -138,6 +138,9 @@ func (c *converter) convert(n ast.Node, depth int) *Node {
 			node.Items = append(node.Items, c.convert(v, depth+1))
 		}
 	case *ast.MappingNode:
+		if text, ok := colonText(n); ok {
+			return &Node{Kind: Text, Scalar: text, Pos: c.pos(n.Values[0].Key.GetToken())}
+		}
 		c.mapping(node, n.Values, depth)
 	case *ast.MappingValueNode:
 		c.mapping(node, []*ast.MappingValueNode{n}, depth)
@@ -163,6 +166,23 @@ func (c *converter) convert(n ast.Node, depth int) *Node {
 		return c.fail(t, "unexpected %s", n.Type().YAMLName())
 	}
 	return node
+}
+
+// colonText is the text of "{a: [ring:16]}": without a space after it a colon is part of
+// a plain text, but within braces the library takes it for a pair.
+func colonText(m *ast.MappingNode) (string, bool) {
+	if len(m.Values) != 1 || m.Start == nil || m.Start.Type == token.MappingStartType {
+		return "", false
+	}
+	n := m.Values[0]
+	key, colon, value := n.Key.GetToken(), n.Start, n.Value.GetToken()
+	if key.Type != token.StringType || colon == nil || value == nil || key.Position == nil || colon.Position == nil || value.Position == nil {
+		return "", false
+	}
+	if _, scalar := n.Value.(ast.ScalarNode); !scalar || value.Position.Line != key.Position.Line || value.Position.Column != colon.Position.Column+1 {
+		return "", false
+	}
+	return key.Value + ":" + value.Value, true
 }
 
 func (c *converter) mapping(node *Node, values []*ast.MappingValueNode, depth int) {

@@ -47,6 +47,14 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.Source.Name, p.Line, p.Column)
 }
 
+// name is the source's.
+func (p Pos) name() string {
+	if p.Source == nil {
+		return ""
+	}
+	return p.Source.Name
+}
+
 // Problem is one mistake.
 type Problem struct {
 	Pos Pos
@@ -139,24 +147,20 @@ func (start Pos) inBlock(p Pos) Pos {
 // Sorted returns every problem once, in the order of the sources that first had one and
 // in each by place.
 func (ps Problems) Sorted() Problems {
-	order := map[*Source]int{}
-	type key struct {
-		pos     Pos
-		message string
-	}
-	seen := map[key]bool{}
+	order := map[string]int{}
+	seen := map[string]bool{}
 	var sorted Problems
 	for _, p := range ps {
-		if k := (key{p.Pos, p.Message}); !seen[k] {
-			seen[k] = true
+		if text := p.Error(); !seen[text] {
+			seen[text] = true
 			sorted = append(sorted, p)
 		}
-		if _, ok := order[p.Pos.Source]; !ok {
-			order[p.Pos.Source] = len(order)
+		if name := p.Pos.name(); order[name] == 0 {
+			order[name] = len(order) + 1
 		}
 	}
 	slices.SortStableFunc(sorted, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(order[a.Pos.Source], order[b.Pos.Source]), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+		return cmp.Or(cmp.Compare(order[a.Pos.name()], order[b.Pos.name()]), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
 	})
 	return sorted
 }

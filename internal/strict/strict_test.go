@@ -46,13 +46,13 @@ func TestDecode(t *testing.T) {
 	root, err := Parse("shop.yaml", []byte(`
 name: corner
 owner: Ada            # shorthand
-staff: [Bob, {name: Cy, age: 30}]
+staff: [Bob:2, {name: Cy, age: 30}]
 rent: 1e3
 floors: 2e0
 kind: bakery
 seed: 18446744073709551615
-labels: {n: 12, 'on': yes}
-extra: {a: 1, b: 1.5, c: true, d: x}
+labels: {n: 12, 'on': yes, t: 'a: b'}
+extra: {a: 1, b: 1.5, c: true, d: x:2}
 cat: &cat {name: Tom}
 from: 8h
 `))
@@ -65,9 +65,9 @@ from: 8h
 	}
 	from := unit.Duration(8 * time.Hour)
 	want := shop{
-		Name: "corner", Owner: person{Name: "Ada", Age: 40}, Staff: []person{{Name: "Bob", Age: 40}, {Name: "Cy", Age: 30}},
+		Name: "corner", Owner: person{Name: "Ada", Age: 40}, Staff: []person{{Name: "Bob:2", Age: 40}, {Name: "Cy", Age: 30}},
 		Open: true, Floors: 2, Rent: 1000, Kind: "bakery", Lunch: unit.Duration(30 * time.Minute), Seed: 1<<64 - 1,
-		Labels: map[string]string{"n": "12", "on": "yes"}, Extra: map[string]any{"a": int64(1), "b": 1.5, "c": true, "d": "x"},
+		Labels: map[string]string{"n": "12", "on": "yes", "t": "a: b"}, Extra: map[string]any{"a": int64(1), "b": 1.5, "c": true, "d": "x:2"},
 		Cat: &person{Name: "Tom", Age: 40}, hours: hours{From: &from},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(shop{})); diff != "" {

@@ -1,0 +1,101 @@
+package experiment
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"skerry/internal/link"
+)
+
+const ms = time.Millisecond
+
+// at samples one link's profile.
+func at(t *testing.T, e Experiment, id string, times ...time.Duration) [][2]link.Quality {
+	t.Helper()
+	cloud, err := e.Cloud()
+	if err != nil {
+		t.Fatal(err)
+	}
+	profiles, err := e.Profiles(cloud)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range profiles {
+		if p.ID == id {
+			var qs [][2]link.Quality
+			for _, x := range times {
+				qs = append(qs, [2]link.Quality{p.AB.At(x), p.BA.At(x)})
+			}
+			return qs
+		}
+	}
+	return nil
+}
+
+func TestSteps(t *testing.T) {
+	e := parse(t, small+`
+scale: 0.5
+drift:
+  steps:
+    - {at: 1s, scale: 1}
+    - {at: 2s, links: [{between: [n2, n1], latency: 3ms, forward: {loss: 1%}}]}
+    - {at: 3s, scale: 2}
+`)
+	both := func(q link.Quality) [2]link.Quality { return [2]link.Quality{q, q} }
+	lossy := [2]link.Quality{{Latency: 3 * ms}, {Latency: 3 * ms, Loss: 0.01}} // n2 to n1 is the way back
+	want := [][2]link.Quality{both(link.Quality{Latency: 5 * ms}), both(link.Quality{Latency: 10 * ms}), lossy, lossy}
+	if diff := cmp.Diff(want, at(t, e, "n1~n2", 0, 1500*ms, 2*time.Second, 10*time.Second)); diff != "" {
+		t.Errorf("n1~n2: -want +got:\n%s", diff)
+	}
+	want = [][2]link.Quality{both(link.Quality{Latency: 5 * ms}), both(link.Quality{Latency: 10 * ms}), both(link.Quality{Latency: 20 * ms})}
+	if diff := cmp.Diff(want, at(t, e, "n3~n4", 0, 2*time.Second, 3*time.Second)); diff != "" {
+		t.Errorf("n3~n4: -want +got:\n%s", diff)
+	}
+	if got := at(t, e, "client~n1", 0); got != nil {
+		t.Errorf("the client's link within its site drifts: %v", got)
+	}
+}
+
+func TestTrace(t *testing.T) {
+	dir := t.TempDir()
+	csv := "time_s, from, to, latency, bandwidth_mbit, loss\n0.5,n1,n2,7ms,5,\n1,n2,,,,2%\n2,n1,n2,,1,\n"
+	if err := os.WriteFile(filepath.Join(dir, "t.csv"), []byte(csv), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	e, err := Parse(filepath.Join(dir, "e.yaml"), []byte(small+"drift: {trace: t.csv}"), nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := link.Quality{Latency: 10 * ms}
+	back := link.Quality{Latency: 10 * ms, Loss: 0.02}
+	want := [][2]link.Quality{
+		{base, base},
+		{{Latency: 7 * ms, Bandwidth: 5e6}, base},
+		{{Latency: 7 * ms, Bandwidth: 5e6}, back},
+		{{Latency: 7 * ms, Bandwidth: 1e6}, back},
+	}
+	if diff := cmp.Diff(want, at(t, e, "n1~n2", 0, 500*ms, time.Second, 3*time.Second)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestMobility(t *testing.T) {
+	e := parse(t, `
+name: ship
+topology: {sites: [{name: A, lat: 0, lon: 0}, {name: B, lat: 0, lon: 1}, {name: Ship, lat: 0, lon: 0.5}]}
+database: redis
+workload: a
+drift: {mobility: {sites: [{site: Ship, waypoints: [{at: 0s, lat: 0, lon: 0.5}, {at: 10s, lat: 0, lon: 2}]}]}}
+`)
+	got := at(t, e, "client~Ship", 0, 10*time.Second)
+	if len(got) != 2 || got[1][0].Latency < 3*got[0][0].Latency || got[0][0].Bandwidth != 1e9 || got[1][1].Bandwidth >= 5e8 {
+		t.Errorf("the client's way to the ship, near and four times as far: %+v", got)
+	}
+	if still := at(t, e, "A~B", 0); still != nil {
+		t.Errorf("A and B drift apart: %v", still)
+	}
+}

@@ -1,0 +1,156 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"skerry/internal/database"
+	"skerry/internal/strict"
+)
+
+// Validation is what can be said of an experiment file before anything runs.
+type Validation struct {
+	File     string    `json:"file"`
+	Valid    bool      `json:"valid"`
+	Problems []Mistake `json:"problems,omitempty"`
+	// Name, Trials, EstimateS and Plan are of a valid file. EstimateS is the longest that
+	// the run is likely to take, in seconds; 0 where nobody knows.
+	Name      string  `json:"name,omitempty"`
+	Trials    int     `json:"trials,omitempty"`
+	EstimateS float64 `json:"estimate_s,omitempty"`
+	Plan      []Cell  `json:"plan,omitempty"` // in the order of running
+
+	experiment Experiment
+	err        error
+}
+
+// Mistake is a strict.Problem in JSON.
+type Mistake struct {
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Path    string `json:"path,omitempty"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// Validate loads a file and checks it against the databases.
+func Validate(path string, sets []string, fast bool, databases map[string]database.Database) Validation {
+	v := Validation{File: path}
+	v.experiment, v.err = Load(path, sets, fast)
+	if v.err == nil {
+		v.err = Check(v.experiment, databases)
+	}
+	var ps strict.Problems
+	switch {
+	case errors.As(v.err, &ps):
+		for _, p := range ps {
+			m := Mistake{Line: p.Pos.Line, Column: p.Pos.Column, Path: p.Path, Message: p.Message, Hint: p.Hint}
+			if p.Pos.Source != nil {
+				m.File = p.Pos.Source.Name
+			}
+			v.Problems = append(v.Problems, m)
+		}
+	case v.err != nil:
+		v.Problems = []Mistake{{File: path, Message: v.err.Error()}}
+	default:
+		v.Valid, v.Name, v.Plan = true, v.experiment.Name, v.experiment.Plan()
+		v.Trials = len(v.Plan)
+		if d, known := v.experiment.Estimate(); known {
+			v.EstimateS = d.Seconds()
+		}
+	}
+	return v
+}
+
+// Err is what is wrong with the file, nil when it is valid.
+func (v Validation) Err() error { return v.err }
+
+// Describe writes what would be run, and with plan every trial in the order of running.
+func (v Validation) Describe(w io.Writer, plan bool) error {
+	e := v.experiment
+	about := ""
+	if e.Description != "" {
+		about = ": " + e.Description
+	}
+	fmt.Fprintf(w, "%s is valid%s\n", v.File, about)
+	fmt.Fprintf(w, "  %s on %d nodes, client %s\n", e.Database.Name, len(e.DataNodes()), e.clientPlace())
+	fmt.Fprintf(w, "  %s\n", trials(e))
+	fmt.Fprintf(w, "  each: warm-up %v, then %s\n", e.Warmup, e.Stop)
+	if d, known := e.Estimate(); known {
+		fmt.Fprintf(w, "  at most about %v in all\n", roughly(d))
+	} else {
+		fmt.Fprintf(w, "  how long it takes depends on the database: stop.time would bound it\n")
+	}
+	if !plan {
+		return nil
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "\n  ORDER\tTRIAL\tREPETITION")
+	if len(v.Plan) > 0 {
+		for _, axis := range v.Plan[0].Axes {
+			fmt.Fprintf(t, "\t%s", strings.ToUpper(axis))
+		}
+	}
+	fmt.Fprintln(t, "\tSEED")
+	for i, c := range v.Plan {
+		fmt.Fprintf(t, "  %d\t%d\t%d", i+1, c.ID, c.Repetition)
+		for _, axis := range c.Axes {
+			fmt.Fprintf(t, "\t%v", c.Parameters[axis])
+		}
+		fmt.Fprintf(t, "\t%d\n", c.Seed)
+	}
+	return t.Flush()
+}
+
+// trials says what varies: "4 trials: workload a, c x scale 0.2, 1".
+func trials(e Experiment) string {
+	cells := e.Plan()
+	text := fmt.Sprintf("%d trials", len(cells))
+	if len(cells) == 1 {
+		text = "1 trial"
+	}
+	var parts []string
+	for _, axis := range e.Matrix {
+		values := make([]string, len(axis.nodes))
+		for i, l := range axis.labels() {
+			values[i] = fmt.Sprint(l)
+		}
+		parts = append(parts, axis.Path+" "+strings.Join(values, ", "))
+	}
+	if e.Repetitions > 1 {
+		parts = append(parts, fmt.Sprintf("%d repetitions", e.Repetitions))
+	}
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, " x ")
+	}
+	return text
+}
+
+// clientPlace is where the client stands.
+func (e Experiment) clientPlace() string {
+	for _, n := range e.origin.cloud.Nodes {
+		if n.Name == e.ClientNode() {
+			return "at " + n.Site
+		}
+	}
+	return "nowhere"
+}
+
+// String says what ends a trial: "12s, or 5% confidence after 5s".
+func (s Stop) String() string {
+	var parts []string
+	if s.Time > 0 {
+		parts = append(parts, s.Time.String())
+	}
+	if s.Operations > 0 {
+		parts = append(parts, fmt.Sprintf("%d operations", s.Operations))
+	}
+	if s.Confidence > 0 {
+		parts = append(parts, fmt.Sprintf("goodput known to %v after %v", s.Confidence, s.MinTime))
+	}
+	return strings.Join(parts, ", or ")
+}
