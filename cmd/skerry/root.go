@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 	a := &app{in: in, out: out, err: errw, level: level,
 		log: slog.New(slog.NewTextHandler(errw, &slog.HandlerOptions{Level: level}))}
 	root := newRoot(a)
-	root.SetArgs(args)
+	root.SetArgs(doubleDashes(args))
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errw)

@@ -14,8 +14,9 @@ const holdTail = 250 * time.Millisecond
 var errStuck = errors.New("the client gave no answer")
 
 // collect takes what the workers counted once a second until all have returned, or
-// nothing but stuck ones is left: those are counted as unknown and left behind.
-func (d *driver) collect(g *segment, away map[*worker]bool, returned <-chan *worker, t, highest int64) {
+// nothing but stuck ones is left: those are counted as unknown and left behind. It
+// returns when that was.
+func (d *driver) collect(g *segment, away map[*worker]bool, returned <-chan *worker, t, highest int64) time.Duration {
 	from, tick := g.start, int64(1)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -43,6 +44,7 @@ func (d *driver) collect(g *segment, away map[*worker]bool, returned <-chan *wor
 	}
 	now := d.now()
 	d.flush(from, now, min(t+tick-1, highest))
+	return now
 }
 
 // interrupt wakes all workers that wait for their next operation.

@@ -136,15 +136,20 @@ func (d *driver) segment(first uint64, operations int64, length time.Duration, a
 	return g
 }
 
-// run drives a segment until it is over and no operation is in flight. Its intervals
-// are numbered from t on, and not above last.
-func (d *driver) run(ctx context.Context, g *segment, t, last int64) {
+// run drives a segment until it is over and no operation is in flight, and returns when
+// that was. Its intervals are numbered from t on, and not above last.
+func (d *driver) run(ctx context.Context, g *segment, t, last int64) (time.Duration, error) {
+	probe, err := newWaker()
+	if err != nil {
+		return 0, err
+	}
+	defer probe.close()
 	defer context.AfterFunc(ctx, func() { g.stop(StoppedAsked) })()
 	done := make(chan struct{})
 	var helpers sync.WaitGroup
 	helpers.Go(func() { d.watch(d.workers, done) })
-	if d.spec.Target == 0 {
-		helpers.Go(func() { d.probe(done) })
+	if !g.paced {
+		helpers.Go(func() { d.probe(probe) })
 	}
 
 	returned := make(chan *worker, len(d.workers))
@@ -156,21 +161,20 @@ func (d *driver) run(ctx context.Context, g *segment, t, last int64) {
 			returned <- w
 		}()
 	}
-	d.collect(g, away, returned, t, last)
+	ended := d.collect(g, away, returned, t, last)
 	close(done)
+	err = probe.interrupt()
 	helpers.Wait()
+	return ended, err
 }
 
-// probe notes how late the driver wakes up, where no operation is due at a time.
-func (d *driver) probe(done <-chan struct{}) {
+// probe notes how late the driver wakes up, where no operation is due at a time, until
+// the waker is interrupted.
+func (d *driver) probe(w *waker) {
 	const every = 10 * time.Millisecond
-	w, err := newWaker()
-	if err != nil {
-		return // out of file descriptors: opening clients tells
-	}
-	defer w.close()
 	s := d.shards[0]
 	for next := d.now() + every; ; next += every {
+		next = max(next, d.now())
 		if w.sleep(next-d.now()) != nil {
 			return
 		}
@@ -178,12 +182,6 @@ func (d *driver) probe(done <-chan struct{}) {
 		s.mu.Lock()
 		s.now.lateBy(now - next)
 		s.mu.Unlock()
-		next = max(next, now-every)
-		select {
-		case <-done:
-			return
-		default:
-		}
 	}
 }
 

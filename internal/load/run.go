@@ -45,7 +45,9 @@ func Run(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (re
 	if spec.Warmup > 0 {
 		before := d.now()
 		g := d.segment(warmupFirst, 0, spec.Warmup, mixSeed(spec.Seed, 1))
-		d.run(ctx, g, -int64(math.Ceil(spec.Warmup.Seconds())), -1)
+		if _, err := d.run(ctx, g, -int64(math.Ceil(spec.Warmup.Seconds())), -1); err != nil {
+			return Result{}, err
+		}
 		result.Warmup = d.now() - before
 	}
 	total := &result.Totals
@@ -60,8 +62,10 @@ func Run(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (re
 	}
 	g := d.segment(0, spec.Operations, spec.Duration, mixSeed(spec.Seed, 2))
 	result.Started = d.base.Add(g.start)
-	d.run(ctx, g, 0, math.MaxInt64)
-	ended := d.now()
+	ended, err := d.run(ctx, g, 0, math.MaxInt64)
+	if err != nil {
+		return Result{}, err
+	}
 	result.Stopped, result.Duration = g.outcome(ended)
 	result.Drain = max(0, ended-g.start-result.Duration)
 	result.Stuck = d.stuck
@@ -104,8 +108,11 @@ const (
 	lateLimit = 5 * time.Millisecond
 )
 
-// limits says where the client, not the database, was the limit.
+// limits says where the client, not the database, was the limit. A blink says nothing.
 func limits(r Result) (out []string) {
+	if r.Duration < time.Second {
+		return nil
+	}
 	if cpu := r.ClientCPU(); cpu > busyShare*float64(r.Cores) {
 		out = append(out, fmt.Sprintf("the client was the limit: it used %.2f of its %d cores", cpu, r.Cores))
 	}

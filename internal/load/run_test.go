@@ -88,11 +88,11 @@ func TestOutcomes(t *testing.T) {
 		t.Errorf("%+v, want %+v", r.Counts, want)
 	}
 	want := []ErrorCount{
-		{"READ", NotDone, "clusterdown", "ams", 100, "clusterdown: the slot is not served"},
-		{"READ", InDoubt, "error", "", 100, "error: something else"},
-		{"READ", NotDone, "not_found", "", 100, "not_found: no such record"},
-		{"READ", InDoubt, "reset", "dub", 100, "reset: connection reset"},
-		{"READ", NotDone, "unsupported", "", 100, "unsupported: wrapped: operation not supported"},
+		{"READ", NotDone, "clusterdown", "ams", 100, "the slot is not served"},
+		{"READ", InDoubt, "error", "", 100, "something else"},
+		{"READ", NotDone, "not_found", "", 100, "no such record"},
+		{"READ", InDoubt, "reset", "dub", 100, "connection reset"},
+		{"READ", NotDone, "unsupported", "", 100, "wrapped: operation not supported"},
 	}
 	if d := cmp.Diff(want, r.Errors); d != "" {
 		t.Error(d)

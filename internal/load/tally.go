@@ -90,6 +90,9 @@ func (t *tally) fault(s series, e *OpError) {
 	x := t.errors[k]
 	if x == nil {
 		x = &errorTally{example: e.Error()}
+		if e.Err != nil {
+			x.example = e.Err.Error()
+		}
 		t.errors[k] = x
 	}
 	x.count++

@@ -20,14 +20,15 @@ const Name = "null"
 // Database is shared by its clients.
 type Database struct {
 	records atomic.Int64
+	// operations that clients with PropertyEvery were asked for.
+	operations atomic.Int64
 }
 
-// Properties of a client: null.delay answers after a duration ("2ms"), null.stall lets
-// one operation in null.every fail with null.error.
+// Properties of a client.
 const (
-	PropertyDelay = "null.delay"
+	PropertyDelay = "null.delay" // time to an answer ("2ms")
+	PropertyEvery = "null.every" // one operation in so many fails, 0 for none
 	PropertyError = "null.error" // class of the failures, default "refused"
-	PropertyEvery = "null.every" // one operation in so many fails, 0 none
 )
 
 type client struct {
@@ -35,7 +36,6 @@ type client struct {
 	delay  time.Duration
 	class  string
 	every  int64
-	n      int64
 	record []load.Field
 }
 
@@ -74,7 +74,7 @@ func (c *client) answer(ctx context.Context) error {
 		}
 	}
 	if c.every > 0 {
-		if c.n++; c.n%c.every == 0 {
+		if c.db.operations.Add(1)%c.every == 0 {
 			return load.Failed(c.class, "", fmt.Errorf("every operation number %d fails", c.every))
 		}
 	}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"skerry/internal/advice"
+	"skerry/internal/database/all"
+	"skerry/internal/load"
+	"skerry/internal/load/null"
+)
+
+// openDatabase finds the client of a database: one that the laboratory runs, or the
+// null database, which is none.
+func openDatabase(name string) (func(context.Context, map[string]string) (load.Client, error), error) {
+	if name == null.Name {
+		return new(null.Database).Open, nil
+	}
+	databases := all.Databases()
+	if db, ok := databases[name]; ok {
+		return db.Open, nil
+	}
+	known := append(slices.Sorted(maps.Keys(databases)), null.Name)
+	return nil, advice.With(fmt.Errorf("unknown database %q", name), "known are %s", strings.Join(known, ", "))
+}
