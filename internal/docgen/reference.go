@@ -46,6 +46,21 @@ Where a mapping has a shorthand, one value stands for it: ` + "`client: Singapor
 mapping of the matrix, of ` + "`fast`" + ` and of ` + "`--set`" + ` is merged into what the file says; a value that excludes another one
 (workload name and file, latency and rtt) takes its place.
 
+## Topologies by name
+
+| preset | |
+|---|---|
+| ` + "`azure8`" + ` | eight Azure datacentres with the latencies and bandwidths of Table III of the FHC paper, as printed. The table has one bandwidth for a pair, of downloads: it holds for both directions |
+| ` + "`azure8-geo`" + ` | the same sites and bandwidths with latencies by great-circle distance |
+| ` + "`pair`, `triangle`" + ` | two or three sites, n1, n2 ..., every pair linked |
+| ` + "`mesh:N`, `ring:N`" + ` | N sites, every pair linked or each to the next |
+
+The last two rows take options, the keys of ` + "`defaults`" + `: ` + "`mesh:5,rtt=40ms,bandwidth=100mbit,loss=1%`" + `; without one the round trip is
+20 ms. Two nodes of one site are 0.5 ms of round trip apart (` + "`site_rtt`" + `), which no scale changes.
+
+Between sites with coordinates, one way takes great circle x detour / 204,190 km/s, the speed of light in fibre of
+refractive index 1.468. The detour is 1.5 unless set: fibres follow coasts and exchanges, not great circles.
+
 ## The plan of trials
 
 Every combination of the matrix is a cell; every repetition runs all cells once, in an order of its own that the seed

@@ -38,7 +38,7 @@ func (e Experiment) checkDatabase(databases map[string]database.Database) (ps st
 		return ps
 	}
 	if w, err := e.YCSB(); err == nil && w.Uses(ycsb.Scan) && !can.Scan {
-		fail("workload", "leave out workload e", "%s cannot scan, which the workload %s asks for", name, e.Workload.label())
+		fail("workload.name", "leave out workload e", "%s cannot scan, which the workload %s asks for", name, e.Workload.label())
 	}
 	if err := db.Check(nodes, e.Database.Options); err != nil {
 		path := "database.options"
