@@ -3,7 +3,7 @@ package main
 import "github.com/spf13/cobra"
 
 // newBench groups the benchmarks behind the figures in the documentation.
-func newBench(_ *app) *cobra.Command {
+func newBench(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure the laboratory itself",
@@ -11,5 +11,6 @@ func newBench(_ *app) *cobra.Command {
 			"what the load driver costs. Every figure in the documentation comes from here.",
 	}
 	c.PersistentFlags().Bool("json", false, "print the result as JSON")
+	c.AddCommand(newBenchLink(a), newBenchLoad(a))
 	return c
 }
