@@ -31,18 +31,6 @@ type field struct {
 	rules rules
 }
 
-// rules are what the jsonschema tag says of a field.
-type rules struct {
-	required bool
-	fallback *string // default
-	enum     []string
-	min, max string
-	above    string
-	minLen   string
-	maxLen   string
-	pattern  string
-}
-
 // fields returns the keys of a struct in order, those of embedded structs among them.
 func fields(t reflect.Type) []field {
 	var fs []field
@@ -60,34 +48,6 @@ func fields(t reflect.Type) []field {
 		}
 	}
 	return fs
-}
-
-func parseRules(tag string) rules {
-	var r rules
-	for part := range strings.SplitSeq(tag, ",") {
-		key, value, _ := strings.Cut(part, "=")
-		switch key {
-		case "required":
-			r.required = true
-		case "default":
-			r.fallback = &value
-		case "enum":
-			r.enum = append(r.enum, value)
-		case "minimum":
-			r.min = value
-		case "maximum":
-			r.max = value
-		case "exclusiveMinimum":
-			r.above = value
-		case "minItems":
-			r.minLen = value
-		case "maxItems":
-			r.maxLen = value
-		case "pattern":
-			r.pattern = value
-		}
-	}
-	return r
 }
 
 func names(fs []field) []string {

@@ -68,30 +68,27 @@ func (b *builder) fail(path, message, hint string) {
 
 func (b *builder) readMatrices(read ReadFile) {
 	m := b.spec.Matrix
-	b.latency = readMatrix(b, read, "matrix.latency", m.Latency, "ms", unit.ParseDuration, true)
-	b.bandwidth = readMatrix(b, read, "matrix.bandwidth", m.Bandwidth, "mbit", unit.ParseBandwidth, false)
+	b.latency = readMatrix(b, read, m.Latency, tableFormat[time.Duration]{path: "matrix.latency", unit: "ms", parse: unit.ParseDuration, mirrored: true})
+	b.bandwidth = readMatrix(b, read, m.Bandwidth, tableFormat[int64]{path: "matrix.bandwidth", unit: "mbit", parse: unit.ParseBandwidth})
 }
 
 // readMatrix reads a table that is given as the path of a file or, in several lines, as itself.
-func readMatrix[T ~int64](b *builder, read ReadFile, path, given, unit string, parse func(string) (T, error), mirrored bool) *table[T] {
+func readMatrix[T ~int64](b *builder, read ReadFile, given string, f tableFormat[T]) *table[T] {
 	if given == "" {
 		return nil
 	}
-	var src *strict.Source
 	text := given
 	if !strings.Contains(given, "\n") {
 		data, err := read(given)
 		if err != nil {
-			b.problems = append(b.problems, strict.Problem{Path: path, Message: "reading the matrix: " + err.Error(), Err: err, Hint: "give the path of a CSV file, relative to this file"})
+			b.problems = append(b.problems, strict.Problem{Path: f.path, Message: "reading the matrix: " + err.Error(), Err: err, Hint: "give the path of a CSV file, relative to this file"})
 			return nil
 		}
 		text = string(data)
-		src = strict.NewSource(given, text)
+		f.src = strict.NewSource(given, text)
 	}
-	t, err := readTable(src, path, text, unit, parse, mirrored)
-	if ps, ok := err.(strict.Problems); ok {
-		b.problems = append(b.problems, ps...)
-	}
+	t, problems := f.read(text)
+	b.problems = append(b.problems, problems...)
 	return t
 }
 
@@ -221,13 +218,6 @@ func (b *builder) meant(name string, known []string) string {
 		known = append(slices.Clone(known[:12]), "...")
 	}
 	return "known are " + strings.Join(known, ", ")
-}
-
-func (t *table[T]) names() []string {
-	if t == nil {
-		return nil
-	}
-	return t.sites
 }
 
 // under makes a file's path relative to a directory.

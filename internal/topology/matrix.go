@@ -26,118 +26,151 @@ func (t *table[T]) get(from, to string) (T, bool) {
 	return v, ok
 }
 
-// readTable reads a table in CSV:
+func (t *table[T]) names() []string {
+	if t == nil {
+		return nil
+	}
+	return t.sites
+}
+
+// tableFormat is how a table is read.
+type tableFormat[T ~int64] struct {
+	// src is what messages point into, nil for the text at path of the topology itself.
+	src  *strict.Source
+	path string
+	// unit is that of cells without one, where the corner names none.
+	unit  string
+	parse func(string) (T, error)
+	// mirrored refuses halves that differ.
+	mirrored bool
+}
+
+// read reads a table in CSV. Cells of the diagonal are 0 or empty.
 //
 //	ms,        Melbourne, Sydney
 //	Melbourne, 0,         189
 //	Sydney,    189,       0
-//
-// src is what messages point into, nil for the text at path of the topology itself. parse
-// reads a cell. A cell without a unit gets that of the corner, or unit where the
-// corner is empty. Cells of the diagonal are 0 or empty. mirrored refuses halves that differ.
-func readTable[T ~int64](src *strict.Source, path, text, unit string, parse func(string) (T, error), mirrored bool) (*table[T], error) {
-	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
+func (f tableFormat[T]) read(text string) (*table[T], strict.Problems) {
+	c := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
 	if head, _, _ := strings.Cut(text, "\n"); !strings.Contains(head, ",") && strings.Contains(head, ";") {
-		r.Comma = ';' // as spreadsheets write it where the comma is the decimal sign
+		c.Comma = ';' // as spreadsheets write it where the comma is the decimal sign
 	}
-	r.TrimLeadingSpace, r.Comment, r.FieldsPerRecord = true, '#', -1
-	t := &table[T]{cells: map[[2]string]T{}}
-	var problems strict.Problems
-	fail := func(column int, format string, args ...any) {
-		line, col := r.FieldPos(column)
-		problems = append(problems, strict.Problem{Path: path, Pos: strict.Pos{Source: src, Line: line, Column: col}, Message: fmt.Sprintf(format, args...)})
-	}
-	type cell struct{ row, col int }
-	where := map[[2]string]cell{}
-	rows := 0
-	for ; ; rows++ {
-		record, err := r.Read()
+	c.TrimLeadingSpace, c.Comment, c.FieldsPerRecord = true, '#', -1
+	r := &tableReader[T]{tableFormat: f, csv: c, rowOf: map[[2]string]int{}}
+	r.cells = map[[2]string]T{}
+	for {
+		record, err := c.Read()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return nil, strict.Problems{{Path: path, Pos: csvPos(src, err), Message: "this is no CSV: " + err.Error(), Err: err}}
+			var p *csv.ParseError
+			if !errors.As(err, &p) {
+				p = &csv.ParseError{Line: 1, Column: 1, Err: err}
+			}
+			r.failAt(p.Line, p.Column, "this is no CSV: %v", p.Err)
+			return nil, r.problems
 		}
 		for i := range record {
 			record[i] = strings.TrimSpace(record[i])
 		}
-		if rows == 0 {
-			if record[0] != "" {
-				unit = record[0]
-			}
-			t.sites = record[1:]
-			seen := map[string]bool{}
-			for i, s := range t.sites {
-				if s == "" || seen[s] {
-					fail(i+1, "column %d names %q, want a site that no other column names", i+2, s)
-				}
-				seen[s] = true
-			}
-			if len(problems) > 0 {
-				return nil, problems
-			}
-			continue
-		}
-		if rows > len(t.sites) {
-			fail(0, "row %q is one too many: the matrix is not square, its first line names %d sites", record[0], len(t.sites))
-			continue
-		}
-		from := t.sites[rows-1]
-		if record[0] != from {
-			fail(0, "row %d is %q but column %d is %q: rows and columns name the sites in the same order", rows, record[0], rows, from)
-			continue
-		}
-		if len(record)-1 != len(t.sites) {
-			fail(len(record)-1, "row %q has %d cells for %d sites: the matrix is not square", from, len(record)-1, len(t.sites))
-			continue
-		}
-		for i, s := range record[1:] {
-			to := t.sites[i]
-			if s == "" || to == from && isZero(s) {
-				continue
-			}
-			if to == from {
-				fail(i+1, "the cell from %s to itself is %q, want 0 or nothing", from, s)
-				continue
-			}
-			if isBare(s) {
-				s += unit
-			}
-			v, err := parse(s)
-			if err != nil {
-				fail(i+1, "from %s to %s: %v", from, to, err)
-				continue
-			}
-			key, back := [2]string{from, to}, [2]string{to, from}
-			if old, ok := t.cells[back]; ok && mirrored && old != v {
-				fail(i+1, "from %s to %s is %s, but the way back (row %d) says otherwise: a round trip is the same from both ends", from, to, s, where[back].row)
-			}
-			t.cells[key], where[key] = v, cell{rows, i + 1}
+		if r.rows++; r.rows > 1 {
+			r.row(record)
+		} else if r.header(record); len(r.problems) > 0 {
+			return nil, r.problems
 		}
 	}
-	if rows == 0 {
-		return nil, strict.Problems{{Path: path, Pos: strict.Pos{Source: src, Line: 1, Column: 1}, Message: "the matrix is empty"}}
+	switch {
+	case r.rows == 0:
+		r.failAt(1, 1, "the matrix is empty")
+	case r.rows <= len(r.sites) && len(r.problems) == 0:
+		r.failAt(1, 1, "the matrix is not square: %d columns, %d rows", len(r.sites), r.rows-1)
 	}
-	if rows-1 < len(t.sites) && len(problems) == 0 {
-		problems = append(problems, strict.Problem{Path: path, Pos: strict.Pos{Source: src, Line: 1, Column: 1},
-			Message: fmt.Sprintf("the matrix is not square: %d columns, %d rows", len(t.sites), rows-1)})
+	r.mirror()
+	return &r.table, r.problems
+}
+
+// tableReader is a table in the making.
+type tableReader[T ~int64] struct {
+	tableFormat[T]
+	table[T]
+	csv      *csv.Reader
+	rows     int               // read, the header among them
+	rowOf    map[[2]string]int // where a cell was
+	problems strict.Problems
+}
+
+func (r *tableReader[T]) failAt(line, column int, format string, args ...any) {
+	r.problems = append(r.problems, strict.Problem{Path: r.path, Pos: strict.Pos{Source: r.src, Line: line, Column: column}, Message: fmt.Sprintf(format, args...)})
+}
+
+func (r *tableReader[T]) fail(field int, format string, args ...any) {
+	line, column := r.csv.FieldPos(field)
+	r.failAt(line, column, format, args...)
+}
+
+func (r *tableReader[T]) header(record []string) {
+	if record[0] != "" {
+		r.unit = record[0]
 	}
-	for key, v := range t.cells {
+	r.sites = record[1:]
+	seen := map[string]bool{}
+	for i, s := range r.sites {
+		if s == "" || seen[s] {
+			r.fail(i+1, "column %d names %q, want a site that no other column names", i+2, s)
+		}
+		seen[s] = true
+	}
+}
+
+func (r *tableReader[T]) row(record []string) {
+	n := r.rows - 1
+	if n > len(r.sites) {
+		r.fail(0, "row %q is one too many: the matrix is not square, its first line names %d sites", record[0], len(r.sites))
+		return
+	}
+	from := r.sites[n-1]
+	switch {
+	case record[0] != from:
+		r.fail(0, "row %d is %q but column %d is %q: rows and columns name the sites in the same order", n, record[0], n, from)
+	case len(record)-1 != len(r.sites):
+		r.fail(len(record)-1, "row %q has %d cells for %d sites: the matrix is not square", from, len(record)-1, len(r.sites))
+	default:
+		for i, text := range record[1:] {
+			r.cell(i+1, from, r.sites[i], text)
+		}
+	}
+}
+
+func (r *tableReader[T]) cell(field int, from, to, text string) {
+	number, err := strconv.ParseFloat(text, 64)
+	bare := err == nil
+	switch {
+	case text == "" || from == to && bare && number == 0:
+		return
+	case from == to:
+		r.fail(field, "the cell from %s to itself is %q, want 0 or nothing", from, text)
+		return
+	case bare:
+		text += r.unit
+	}
+	v, err := r.parse(text)
+	if err != nil {
+		r.fail(field, "from %s to %s: %v", from, to, err)
+		return
+	}
+	if back := [2]string{to, from}; r.mirrored && r.rowOf[back] > 0 && r.cells[back] != v {
+		r.fail(field, "from %s to %s is %s, but the way back (row %d) says otherwise: a round trip is the same from both ends", from, to, text, r.rowOf[back])
+	}
+	r.cells[[2]string{from, to}], r.rowOf[[2]string{from, to}] = v, r.rows-1
+}
+
+// mirror fills empty cells with those of the other half.
+func (r *tableReader[T]) mirror() {
+	for key := range r.rowOf {
 		back := [2]string{key[1], key[0]}
-		if _, ok := t.cells[back]; !ok {
-			t.cells[back] = v
+		if r.rowOf[back] == 0 {
+			r.cells[back] = r.cells[key]
 		}
 	}
-	return t, problems.AsError()
 }
-
-func csvPos(src *strict.Source, err error) strict.Pos {
-	var p *csv.ParseError
-	if errors.As(err, &p) {
-		return strict.Pos{Source: src, Line: p.Line, Column: p.Column}
-	}
-	return strict.Pos{Source: src}
-}
-
-func isBare(s string) bool { _, err := strconv.ParseFloat(s, 64); return err == nil }
-func isZero(s string) bool { f, err := strconv.ParseFloat(s, 64); return err == nil && f == 0 }

@@ -1,0 +1,102 @@
+package experiment
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"skerry/internal/advice"
+	"skerry/internal/strict"
+	"skerry/internal/topology"
+	"skerry/internal/unit"
+)
+
+// minMemory is less than any database starts in.
+const minMemory = 16 << 20
+
+// cloud builds the topology, places the client and chooses the nodes of the database.
+func (c *checker) cloud() {
+	e := c.e
+	t, err := e.Topology.Build(e.origin.dir, os.ReadFile)
+	if err != nil {
+		ps := asProblems(err, strict.Pos{})
+		c.problems = append(c.problems, ps.Locate(e.origin.root, "topology")...)
+		return
+	}
+	e.origin.cloud, err = topology.WithClient(t, e.Client.Site)
+	if err != nil {
+		c.fail("client.site", advice.Of(err), "%v", err)
+		return
+	}
+	for i, n := range e.origin.cloud.Nodes {
+		if n.Role == topology.Client && len(e.origin.cloud.Nodes) > len(t.Nodes) {
+			e.origin.cloud.Nodes[i].CPU, e.origin.cloud.Nodes[i].Memory = e.Client.CPU, int64(e.Client.Memory)
+		}
+	}
+	for _, n := range e.origin.cloud.Nodes {
+		if n.Memory > 0 && n.Memory < minMemory {
+			c.fail("topology.defaults.memory", "4GiB is what the papers' machines had", "%v are too few for anything to start on %s", unit.Bytes(n.Memory), n.Name)
+			break
+		}
+	}
+	c.nodes(t)
+	c.connected()
+}
+
+// nodes chooses the nodes that carry the database.
+func (c *checker) nodes(t topology.Topology) {
+	e := c.e
+	var data []string
+	for _, n := range t.Nodes {
+		if n.Role == topology.Data {
+			data = append(data, n.Name)
+		}
+	}
+	switch d := e.Database; {
+	case len(d.Nodes) > 0:
+		for i, name := range d.Nodes {
+			path := fmt.Sprintf("database.nodes[%d]", i)
+			if !slices.Contains(data, name) {
+				c.fail(path, meant(name, data), "%q is no data node of the topology", name)
+			} else if slices.Contains(d.Nodes[:i], name) {
+				c.fail(path, "", "%s is named twice", name)
+			}
+		}
+		e.origin.nodes = slices.DeleteFunc(data, func(n string) bool { return !slices.Contains(d.Nodes, n) })
+	case d.Count > len(data):
+		c.fail("database.count", "", "%d nodes are asked for, the topology has %d data nodes", d.Count, len(data))
+	case d.Count > 0:
+		e.origin.nodes = data[:d.Count]
+	case len(data) == 0:
+		c.fail("topology", "", "there is no data node")
+	default:
+		e.origin.nodes = data
+	}
+}
+
+// connected checks that every member of the cluster and the client reach each other: nodes
+// do not forward for others.
+func (c *checker) connected() {
+	links := map[[2]string]bool{}
+	for _, l := range c.e.origin.cloud.Links {
+		links[[2]string{l.A, l.B}], links[[2]string{l.B, l.A}] = true, true
+	}
+	all := append(slices.Clone(c.e.origin.nodes), c.e.ClientNode())
+	for i, a := range all {
+		for _, b := range all[i+1:] {
+			if !links[[2]string{a, b}] {
+				c.fail("topology", "connect: full links every pair", "there is no link between %s and %s, and nodes do not forward for others", a, b)
+				return
+			}
+		}
+	}
+}
+
+// meant is the hint for a name that is not among the known ones.
+func meant(name string, known []string) string {
+	if near := strict.Nearest(name, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "known are " + strings.Join(known, ", ")
+}

@@ -1,0 +1,123 @@
+package experiment
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"strconv"
+	"strings"
+
+	"skerry/internal/ycsb"
+)
+
+func (c *checker) workload() {
+	w := &c.e.Workload
+	if w.Name == "" && w.File == "" {
+		c.fail("workload", "give name (a to f) or file", "no workload is given")
+		return
+	}
+	open := w.Arrival != "closed"
+	switch {
+	case open && w.Target == 0:
+		c.fail("workload.target", "give target, in operations per second", "arrival %s needs a target: an open loop sends at a rate", w.Arrival)
+	case !open && w.InFlight > 0:
+		c.fail("workload.in_flight", "leave it out, or set arrival to constant or poisson", "in a closed loop threads bounds the operations under way")
+	}
+	if c.e.given("workload.stall") && w.Target == 0 {
+		c.fail("workload.stall", "give target, or leave stall out", "without a target no operation is ever due")
+	}
+	if w.Timeout == 0 {
+		c.fail("workload.timeout", "write 10s", "an operation must have some time")
+	}
+	c.properties()
+}
+
+// ours maps YCSB's properties to the keys here that say the same.
+var ours = map[string]string{
+	"recordcount": "workload.records", "operationcount": "stop.operations", "threadcount": "workload.threads",
+	"target": "workload.target", "maxexecutiontime": "stop.time",
+}
+
+func (c *checker) properties() {
+	w := &c.e.Workload
+	for name := range w.Properties {
+		if key, ok := ours[name]; ok {
+			c.fail("workload.properties."+name, fmt.Sprintf("set %s in its place", key), "%s is not a property here", name)
+		}
+	}
+	p, err := c.e.base()
+	if err != nil {
+		path, hint := "workload.name", "YCSB's workloads are "+strings.Join(ycsb.Names(), ", ")
+		if w.File != "" {
+			path, hint = "workload.file", "give the path of a YCSB property file, relative to this file"
+		}
+		c.fail(path, hint, "%v", err)
+		return
+	}
+	if n, err := strconv.ParseInt(strings.TrimSpace(p["recordcount"]), 10, 64); err == nil && w.File != "" && !c.e.given("workload.records") {
+		w.Records = n
+	}
+	full, err := c.e.Properties()
+	if err != nil {
+		c.fail("workload", "", "%v", err)
+		return
+	}
+	y, warnings, err := ycsb.Parse(full)
+	c.unknownProperties(warnings)
+	if err != nil {
+		c.badProperties(err)
+		return
+	}
+	if sum := y.Mix.Total(); math.Abs(sum-1) > 0.001 {
+		c.fail("workload", "set the proportions of all operations so that their sum is 1", "the proportions of the operations sum to %.3g", sum)
+	}
+}
+
+// unknownProperties makes mistakes of YCSB's warnings about properties given here. Those in
+// a property file stay warnings: it may be written for other programs too.
+func (c *checker) unknownProperties(warnings []string) {
+	for _, w := range warnings {
+		name, _, _ := strings.Cut(strings.TrimPrefix(w, "property "), " ")
+		if _, given := c.e.Workload.Properties[name]; given {
+			c.fail("workload.properties."+name, "", "%s", w)
+		}
+	}
+}
+
+// badProperties puts each of YCSB's complaints where its property was given.
+func (c *checker) badProperties(err error) {
+	for err := range leaves(err) {
+		path, text := "workload", err.Error()
+		if c.e.Workload.File != "" {
+			path = "workload.file"
+		}
+		if rest, ok := strings.CutPrefix(text, "property "); ok {
+			if name, _, ok := strings.Cut(rest, ":"); ok && c.e.Workload.Properties[name] != "" {
+				path, text = "workload.properties."+name, strings.TrimSpace(strings.TrimPrefix(rest, name+":"))
+			}
+		}
+		c.fail(path, "", "%s", text)
+	}
+}
+
+// leaves visits the errors that a joined error holds, without the sentinels among them.
+func leaves(err error) iter.Seq[error] {
+	return func(yield func(error) bool) {
+		var visit func(error) bool
+		visit = func(err error) bool {
+			switch e := err.(type) {
+			case interface{ Unwrap() []error }:
+				for _, inner := range e.Unwrap() {
+					if !visit(inner) {
+						return false
+					}
+				}
+				return true
+			case interface{ Unwrap() error }:
+				return visit(e.Unwrap())
+			}
+			return err == ycsb.ErrWorkload || yield(err)
+		}
+		visit(err)
+	}
+}

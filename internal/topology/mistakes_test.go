@@ -1,0 +1,88 @@
+package topology
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"skerry/internal/strict"
+)
+
+func TestBadTopologies(t *testing.T) {
+	matrix := func(lines ...string) string {
+		return "matrix:\n  latency: |\n    " + strings.Join(lines, "\n    ") + "\n"
+	}
+	tests := []struct {
+		name, text string
+		want       []string // parts of the message
+	}{
+		{"unknown preset", "from: azur8", []string{"t.yaml:1:7: from: unknown preset \"azur8\"", `did you mean "azure8"?`}},
+		{"no file", "from: x/y.yaml", []string{"t.yaml:1:7: from: there is no topology file", "x/y.yaml"}},
+		{"a circle", "from: t.yaml", []string{"in a circle"}},
+		{"ring of one", "from: ring:1", []string{"ring takes from 2 to 4096 nodes"}},
+		{"ring of what", "from: ring", []string{`unknown preset "ring"`, "write ring:N"}},
+		{"pair of three", "from: pair:3", []string{"write pair"}},
+		{"preset option", "from: 'ring:3,bandwith=3mbit'", []string{`unknown key "bandwith"; did you mean "bandwidth"?`}},
+		{"nothing", "name: x", []string{"there are no nodes", "azure8"}},
+		{"site twice", "sites: [A, A]", []string{`t.yaml:1:12: sites[1]: the site "A" is named twice`}},
+		{"node twice", "nodes: [a, {name: a}]", []string{`nodes[1]: the node "a" is named twice`}},
+		{"node by chance twice", "sites: [{name: a, nodes: 2}, a-1]\ndefaults: {rtt: 1ms}", []string{`two nodes would be called "a-1"`}},
+		{"bad name", "sites: ['a b']", []string{`sites[0]: "a b" cannot be the name of a site`}},
+		{"long name", "sites: [" + strings.Repeat("x", 32) + "]", []string{"is too long for the name of a site: 32 bytes, at most 31"}},
+		{"node at no site", "sites: [Oslo]\nnodes: [{name: n, site: Olso}]", []string{`nodes[0].site: the node "n" is at "Olso", which is no site; did you mean "Oslo"?`}},
+		{"latitude", "sites: [{name: A, lat: 91, lon: 0}]", []string{"t.yaml:1:24: sites[0].lat: 91 is too much, the most is 90"}},
+		{"half a place", "sites: [{name: A, lat: 1}]", []string{"only one of lat and lon"}},
+		{"no distance", "sites: [A, B]", []string{"nothing says how far A and B are apart", "defaults.rtt"}},
+		{"link to nowhere", "nodes: [a, b]\nlinks: [{between: [a, bb], rtt: 1ms}]", []string{`t.yaml:2:23: links[0].between[1]: the link leads to "bb", which is no node`, "known are a, b"}},
+		{"link to itself", "nodes: [a, b]\nlinks: [{between: [a, a], rtt: 1ms}]", []string{"the link leads from a to itself"}},
+		{"link without latency", "nodes: [a, b]\nlinks: [{between: [a, b], bandwidth: 1mbit}]", []string{"the link between a and b has no latency"}},
+		{"one end", "nodes: [a, b]\nlinks: [{between: [a], rtt: 1ms}]", []string{"between: 1 entries is too little, the least is 2"}},
+		{"negative latency", "sites: [A, B]\ndefaults: {rtt: -1ms}", []string{"defaults.rtt: out of range: the duration \"-1ms\" is negative"}},
+		{"bandwidth 0", "sites: [A, B]\ndefaults: {rtt: 1ms, bandwidth: 0mbit}", []string{"t.yaml:2:33: defaults.bandwidth: out of range: a bandwidth of 0 carries nothing"}},
+		{"latency and rtt", "sites: [A, B]\ndefaults: {rtt: 1ms, latency: 1ms}", []string{"rtt and latency exclude each other"}},
+		{"not square: a row too few", matrix("ms,A,B", "A,0,1"), []string{"t.yaml:3:5: matrix.latency: the matrix is not square: 2 columns, 1 rows"}},
+		{"not square: a row too many", matrix("ms,A", "A,0", "B,1"), []string{`t.yaml:5:5: matrix.latency: row "B" is one too many`, "not square"}},
+		{"not square: a cell too few", matrix("ms,A,B", "A,0", "B,1,0"), []string{`t.yaml:4:7: matrix.latency: row "A" has 1 cells for 2 sites: the matrix is not square`}},
+		{"labels differ", matrix("ms,A,B", "B,0,1", "A,1,0"), []string{`row 1 is "B" but column 1 is "A"`}},
+		{"label twice", matrix("ms,A,A", "A,0,1", "A,1,0"), []string{`t.yaml:3:10: matrix.latency: column 3 names "A", want a site that no other column names`}},
+		{"halves differ", matrix("ms,A,B", "A,0,10", "B,12,0"), []string{"t.yaml:5:7: matrix.latency: from B to A is 12ms, but the way back (row 1) says otherwise"}},
+		{"negative cell", matrix("ms,A,B", "A,0,-5", "B,-5,0"), []string{`t.yaml:4:9: matrix.latency: from A to B: out of range: the duration "-5ms" is negative`}},
+		{"diagonal", matrix("ms,A,B", "A,3,5", "B,5,0"), []string{`the cell from A to itself is "3", want 0 or nothing`}},
+		{"no number", matrix("ms,A,B", "A,0,far", "B,,0"), []string{`from A to B: not a quantity: "far" is no duration`}},
+		{"no such unit", matrix("parsec,A,B", "A,0,1", "B,,0"), []string{`"1parsec" is no duration`}},
+		{"an empty table", "matrix: {latency: \"\\n\"}", []string{"the matrix is empty"}},
+		{"no such table", "matrix: {latency: l.csv}", []string{"matrix.latency: reading the matrix", "no such file"}},
+		{"strange site in a table", matrix("ms,A,Sidney", "A,0,1", "Sidney,1,0") + "sites: [A, Sydney]", []string{`the matrix names "Sidney", which is no site; did you mean "Sydney"?`}},
+		{"a cell of no bandwidth", "sites: [A, B]\ndefaults: {rtt: 1ms}\nmatrix:\n  bandwidth: |\n    mbit,A,B\n    A,,0\n    B,,\n", []string{"from A to B: out of range: a bandwidth of 0"}},
+		{"too many links", "sites: [{name: A, nodes: 500}]", []string{"more than 100000 links"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := build(t, tt.text, nil)
+			var ps strict.Problems
+			if !errors.As(err, &ps) {
+				t.Fatalf("error %v, want problems", err)
+			}
+			for _, part := range tt.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("the message lacks %q:\n%v", part, err)
+				}
+			}
+			for _, p := range ps {
+				if p.Pos.Source == nil {
+					t.Errorf("%q has no place", p.Message)
+				}
+			}
+		})
+	}
+}
+
+func TestLoadNames(t *testing.T) {
+	if _, err := Load("azure9"); !errors.Is(err, ErrPreset) || !strings.Contains(err.Error(), `did you mean "azure8"?`) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := Load("nothing.yaml"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
