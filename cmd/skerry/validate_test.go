@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"skerry/internal/experiment"
+)
+
+// skerry runs a command line in this process.
+func skerry(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(context.Background(), args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestValidateCommand(t *testing.T) {
+	const quickstart = "../../experiments/quickstart.yaml"
+	bad := filepath.Join(t.TempDir(), "bad.yaml")
+	if err := os.WriteFile(bad, []byte("name: x\ntopology: azure8\ndatabase: redis\nworkload: {name: a, threds: 3}\nscale: -1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name           string
+		args           []string
+		code           int
+		stdout, stderr []string
+	}{
+		{"valid", []string{quickstart}, exitOK, []string{"quickstart.yaml is valid", "4 trials: workload a, c x scale 0.2, 1"}, nil},
+		{"plan", []string{quickstart, "--plan", "--set", "repetitions=2"}, exitOK, []string{"ORDER  TRIAL  REPETITION  WORKLOAD  SCALE"}, nil},
+		{"fast", []string{quickstart, "--fast"}, exitOK, []string{"then 2s"}, nil},
+		{"wrong", []string{quickstart, bad}, exitUsage, []string{"is valid"}, []string{"2 problems", bad + `:4:21: workload: unknown key "threds"; did you mean "threads"?`, bad + ":5:8: scale: -1 is too little", "1 of 2 files"}},
+		{"set", []string{quickstart, "--set", "database.options.mastrs=3"}, exitUsage, nil, []string{"--set database.options.mastrs=3: ", "masters"}},
+		{"no file", nil, exitError, nil, []string{"at least 1 arg"}},
+		{"missing file", []string{"nothing.yaml"}, exitUsage, nil, []string{"nothing.yaml: no such file"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			code, stdout, stderr := skerry(t, append([]string{"validate"}, tt.args...)...)
+			if code != tt.code {
+				t.Errorf("exit code %d, want %d", code, tt.code)
+			}
+			for _, part := range tt.stdout {
+				if !strings.Contains(stdout, part) {
+					t.Errorf("stdout lacks %q:\n%s", part, stdout)
+				}
+			}
+			for _, part := range tt.stderr {
+				if !strings.Contains(stderr, part) {
+					t.Errorf("stderr lacks %q:\n%s", part, stderr)
+				}
+			}
+		})
+	}
+
+	code, stdout, _ := skerry(t, "validate", "--json", quickstart, bad)
+	var results []experiment.Validation
+	if err := json.Unmarshal([]byte(stdout), &results); err != nil || code != exitUsage {
+		t.Fatalf("exit code %d, %v: %s", code, err, stdout)
+	}
+	if !results[0].Valid || len(results[0].Plan) != 4 || results[1].Valid || len(results[1].Problems) != 2 || results[1].Problems[0].Line != 4 {
+		t.Errorf("%+v", results)
+	}
+}
+
+func TestSchemaCommand(t *testing.T) {
+	code, stdout, _ := skerry(t, "schema")
+	if code != exitOK || !json.Valid([]byte(stdout)) || !strings.Contains(stdout, "Skerry experiment") {
+		t.Errorf("exit code %d: %.200s", code, stdout)
+	}
+}
