@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -75,4 +76,13 @@ func limitError(what string, err error) error {
 		err = fmt.Errorf("%w: %w", ErrNoController, err)
 	}
 	return fmt.Errorf("limit %s: %w", what, err)
+}
+
+// Limits tells which limits the group, which exists, can give.
+func (g *Group) Limits() (cpuLimit, memoryLimit bool) {
+	has := func(path string, version int) bool {
+		_, err := os.Stat(path)
+		return version != 0 && err == nil
+	}
+	return has(g.controller(cpu, "cpu.cfs_quota_us", "cpu.max")), has(g.controller(memory, "memory.limit_in_bytes", "memory.max"))
 }

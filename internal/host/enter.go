@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"skerry/internal/netns"
 )
 
 // hostsFile is what every resolver reads.
@@ -21,6 +19,11 @@ const hostsFile = "/etc/hosts"
 // namespace, its host name, and a view of the file system in which hostsFile tells the
 // names of the lab's nodes.
 func (n *Node) enter() error {
+	space, err := os.Open(n.spec.Netns) // the view may not show it
+	if err != nil {
+		return fmt.Errorf("enter network namespace of %s: %w", n.spec.Name, err)
+	}
+	defer space.Close()
 	if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS | unix.CLONE_NEWUTS); err != nil {
 		return fmt.Errorf("make namespaces for %s: %w", n.spec.Name, err)
 	}
@@ -30,7 +33,10 @@ func (n *Node) enter() error {
 	if err := unix.Sethostname([]byte(n.spec.Name)); err != nil {
 		return fmt.Errorf("name the host %s: %w", n.spec.Name, err)
 	}
-	return netns.Enter(n.spec.Netns)
+	if err := unix.Setns(int(space.Fd()), unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("enter network namespace of %s: %w", n.spec.Name, err)
+	}
+	return nil
 }
 
 func (n *Node) view() error {

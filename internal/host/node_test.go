@@ -145,6 +145,32 @@ func TestMachineKeepsItsNames(t *testing.T) {
 	}
 }
 
+func TestHiddenMountsAreNotHeld(t *testing.T) {
+	var dir string
+	n := newNode(t, func(s *Spec) {
+		dir = filepath.Join(filepath.Dir(s.Dir), "mounts")
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+				t.Error(err)
+			}
+		})
+		hidden := filepath.Join(dir, "ns")
+		if err := netns.Throwaway(func() error { return netns.Make(hidden) }); err != nil {
+			t.Fatal(err)
+		}
+		s.Hide, s.Netns = dir, hidden // it lies among them, as in labs
+	})
+	if got := output(t, n, Command{}, "grep -c "+dir+" /proc/self/mountinfo || true"); got != "0" {
+		t.Errorf("a process of the node has %s mounts of %s", got, dir)
+	}
+}
+
 func TestUser(t *testing.T) {
 	n := newNode(t, nil)
 	if got := output(t, n, Command{UID: 65534, GID: 65534}, "id -u; id -g"); got != "65534\n65534" {

@@ -10,7 +10,10 @@ package lab
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
+	"sync"
 
 	"skerry/internal/host"
 	"skerry/internal/link"
@@ -25,33 +28,8 @@ var (
 	ErrDamaged  = errors.New("the lab is damaged")
 	ErrNoNode   = errors.New("no such node")
 	ErrNoLink   = errors.New("no such link")
+	ErrInvalid  = errors.New("invalid lab")
 )
-
-// Config says what lab to make.
-type Config struct {
-	// Name is unique among the labs of a state directory: lower-case letters,
-	// digits and hyphens, at most 40 bytes, beginning with a letter.
-	Name     string
-	Topology topology.Topology
-	// Engine is "netem", "userspace", or "auto" (also ""): netem where the kernel has it.
-	Engine string
-	// StateDir keeps the journals of labs; default DefaultStateDir.
-	StateDir string
-	// DataDir gets the directories of nodes, so it should be on a disk with room
-	// for databases; default DefaultDataDir.
-	DataDir string
-	// Exe is the skerry program that agents are started from.
-	Exe string
-	// Scale multiplies every latency of the topology; 0 means 1.
-	Scale float64
-	// Ephemeral labs end with the process that made them: when it dies without
-	// Down, the next Sweep clears them.
-	Ephemeral bool
-	// Log gets what is done, at level debug; default none.
-	Log *slog.Logger
-	// Progress, when set, is told how far Up is; called from one goroutine.
-	Progress func(stage string, done, total int)
-}
 
 // Link is a link of a lab that is up.
 type Link struct {
@@ -61,105 +39,99 @@ type Link struct {
 	// AB and BA are the present qualities.
 	AB link.Quality `json:"ab"`
 	BA link.Quality `json:"ba"`
-	// BaseAB and BaseBA are the one-way latencies at factor 1.
+	// BaseAB and BaseBA are what Scale multiplies the latency of.
 	BaseAB link.Quality `json:"base_ab"`
 	BaseBA link.Quality `json:"base_ba"`
 	// Device is the name of the network device at both ends.
 	Device string `json:"device"`
 }
 
-// Lab is a topology that is up.
-type Lab struct{}
+// Lab is a topology that is up. Its methods may be called from several goroutines.
+type Lab struct {
+	place   place
+	state   state
+	journal *journal
+	engine  running
+	nodes   []*host.Node
+	byName  map[string]*host.Node
+	log     *slog.Logger
+	// owner is the lock of the lab's directory, held by the process that made an
+	// ephemeral lab, and by every process while it brings one up; else nil.
+	owner *os.File
 
-// Up makes a lab. When it fails or ctx ends, everything made is undone.
-func Up(ctx context.Context, c Config) (*Lab, error) { return nil, errors.ErrUnsupported }
-
-// Attach opens a lab that another process made.
-func Attach(ctx context.Context, stateDir, name string) (*Lab, error) {
-	return nil, errors.ErrUnsupported
+	mu    sync.Mutex // of links, and of what changes them
+	links linksState
 }
 
 // Name returns the lab's name.
-func (l *Lab) Name() string { return "" }
+func (l *Lab) Name() string { return l.state.Name }
 
 // Host returns a node's host; ErrNoNode when there is none of that name.
-func (l *Lab) Host(name string) (host.Host, error) { return nil, ErrNoNode }
+func (l *Lab) Host(name string) (host.Host, error) {
+	n, err := l.Node(name)
+	if err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// Node returns a node; ErrNoNode when there is none of that name.
+func (l *Lab) Node(name string) (*host.Node, error) {
+	if n := l.byName[name]; n != nil {
+		return n, nil
+	}
+	return nil, fmt.Errorf("%w in lab %s: %s", ErrNoNode, l.state.Name, name)
+}
 
 // Hosts returns all nodes' hosts in the topology's order.
-func (l *Lab) Hosts() []host.Host { return nil }
+func (l *Lab) Hosts() []host.Host {
+	hosts := make([]host.Host, len(l.nodes))
+	for i, n := range l.nodes {
+		hosts[i] = n
+	}
+	return hosts
+}
 
 // Topology returns the topology the lab was made from.
-func (l *Lab) Topology() topology.Topology { return topology.Topology{} }
+func (l *Lab) Topology() topology.Topology { return l.state.Topology }
 
-// Links returns the links with their present qualities, in the topology's order.
-func (l *Lab) Links() []Link { return nil }
+// Engine tells which engine makes the links and why that one.
+func (l *Lab) Engine() (name, why string) { return l.state.Engine, l.state.Why }
 
-// Set replaces the quality of links, all at one moment.
-func (l *Lab) Set(ctx context.Context, changes []link.Change) error { return errors.ErrUnsupported }
+// EmulatorPID is the process that moves packets, 0 where the kernel does.
+func (l *Lab) EmulatorPID() int { return l.engine.pid }
 
-// Scale makes every link's latency its base times factor. A latency that Set gave
-// counts as scaled by the factor in force then.
-func (l *Lab) Scale(ctx context.Context, factor float64) error { return errors.ErrUnsupported }
+// Warnings lists what this machine could not give: CPU limits, real-time
+// priority, big TCP buffers.
+func (l *Lab) Warnings() []string { return l.state.Warnings }
 
-// Factor is what Scale was last given.
-func (l *Lab) Factor() float64 { return 1 }
+// Settings are the kernel settings that the namespaces have, by sysctl name.
+func (l *Lab) Settings() map[string]string { return l.state.Settings }
 
 // Stats returns what the engine counted on the links named, or on all.
 func (l *Lab) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
-	return nil, errors.ErrUnsupported
+	return l.engine.Stats(ctx, ids...)
 }
 
 // Lateness tells how late the engine handed packets over, on all links together,
 // since the last reset. Known is false for an engine that cannot know.
 func (l *Lab) Lateness(ctx context.Context, reset bool) (link.Lateness, error) {
-	return link.Lateness{}, errors.ErrUnsupported
+	if l.engine.lateness == nil {
+		return link.Lateness{}, nil
+	}
+	return l.engine.lateness(ctx, reset)
 }
 
-// Engine tells which engine makes the links and why that one.
-func (l *Lab) Engine() (name, why string) { return "", "" }
-
-// Warnings lists what this machine could not give: CPU limits, real-time
-// priority, big TCP buffers.
-func (l *Lab) Warnings() []string { return nil }
-
-// Settings are the kernel settings that the namespaces have, by sysctl name.
-func (l *Lab) Settings() map[string]string { return nil }
-
-// Down ends the lab: its processes, links, namespaces, control groups and
-// directories. It does all it can whatever fails, and may be called again.
-func (l *Lab) Down(ctx context.Context) error { return errors.ErrUnsupported }
-
-// Close lets go of a lab without ending it. An ephemeral lab must be ended by Down.
-func (l *Lab) Close() error { return nil }
-
-// Info describes a lab found in a state directory.
-type Info struct {
-	Name  string `json:"name"`
-	State State  `json:"state"`
+// Close lets go of a lab without ending it: processes that it started go on. An
+// ephemeral lab is ended by Down instead.
+func (l *Lab) Close() error {
+	errs := []error{l.journal.close()}
+	if l.engine.detach != nil {
+		errs = append(errs, l.engine.detach())
+	}
+	if l.owner != nil {
+		errs = append(errs, l.owner.Close())
+		l.owner = nil
+	}
+	return errors.Join(errs...)
 }
-
-// State of a lab in a state directory.
-type State string
-
-// States of labs.
-const (
-	StateUp      State = "up"
-	StateOwned   State = "owned"   // up or coming up, and owned by a running command
-	StateDamaged State = "damaged" // its emulator or holder is gone
-	StateDead    State = "dead"    // left over; the next Sweep clears it
-)
-
-// List describes the labs of a state directory.
-func List(ctx context.Context, stateDir string) ([]Info, error) { return nil, errors.ErrUnsupported }
-
-// Sweep clears the labs whose owner died, and returns their names. It needs no
-// room on the disk and touches nothing that no lab made.
-func Sweep(ctx context.Context, stateDir string) ([]string, error) { return nil, errors.ErrUnsupported }
-
-// DefaultStateDir is $SKERRY_STATE, else /run/skerry for root and
-// $XDG_RUNTIME_DIR/skerry for others.
-func DefaultStateDir() string { return "" }
-
-// DefaultDataDir is $SKERRY_DATA, else /var/tmp/skerry for root and
-// $XDG_CACHE_HOME/skerry for others.
-func DefaultDataDir() string { return "" }

@@ -1,0 +1,111 @@
+package lab
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+
+	"skerry/internal/advice"
+	"skerry/internal/topology"
+)
+
+// Config says what lab to make.
+type Config struct {
+	// Name is unique among the labs of a state directory: lower-case letters,
+	// digits and hyphens, at most 40 bytes, beginning with a letter.
+	Name     string
+	Topology topology.Topology
+	// Engine is "netem", "userspace", or "auto" (also ""): netem where the kernel has it.
+	Engine string
+	// StateDir keeps the journals of labs; default DefaultStateDir.
+	StateDir string
+	// DataDir gets the directories of nodes, so it should be on a disk with room
+	// for databases; default DefaultDataDir.
+	DataDir string
+	// Exe is the skerry program that agents are started from.
+	Exe string
+	// Scale multiplies every latency of the topology; 0 means 1.
+	Scale float64
+	// Seed of every random choice of the links.
+	Seed uint64
+	// Ephemeral labs end with the process that made them: when it dies without
+	// Down, the next Sweep clears them.
+	Ephemeral bool
+	// Log gets what is done, at level debug; default none.
+	Log *slog.Logger
+	// Progress, when set, is told how far Up is; called from one goroutine at a time.
+	Progress func(stage string, done, total int)
+
+	backends []backend // of tests
+}
+
+// Names end up in paths, in names of namespaces and, those of nodes, in /etc/hosts.
+var (
+	validName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+	validNode = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+)
+
+func (c *Config) setDefaults() {
+	if c.DataDir == "" {
+		c.DataDir = DefaultDataDir()
+	}
+	if c.Scale == 0 {
+		c.Scale = 1
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Progress == nil {
+		c.Progress = func(string, int, int) {}
+	}
+	if c.backends == nil {
+		c.backends = backends()
+	}
+}
+
+func (c *Config) check() error {
+	if !validName.MatchString(c.Name) {
+		return advice.With(fmt.Errorf("%w: name %q", ErrInvalid, c.Name),
+			"use lower-case letters, digits and hyphens, beginning with a letter, at most 40")
+	}
+	if len(c.Topology.Nodes) == 0 {
+		return fmt.Errorf("%w: the topology has no nodes", ErrInvalid)
+	}
+	if n := len(c.Topology.Nodes); n > maxNodes {
+		return fmt.Errorf("%w: %d nodes, at most %d have addresses", ErrInvalid, n, maxNodes)
+	}
+	nodes := map[string]bool{}
+	for _, n := range c.Topology.Nodes {
+		if !validNode.MatchString(n.Name) {
+			return fmt.Errorf("%w: %q cannot be the name of a node", ErrInvalid, n.Name)
+		}
+		if nodes[n.Name] {
+			return fmt.Errorf("%w: two nodes are called %s", ErrInvalid, n.Name)
+		}
+		nodes[n.Name] = true
+	}
+	links := map[string]bool{}
+	for _, l := range c.Topology.Links {
+		switch {
+		case links[l.ID]:
+			return fmt.Errorf("%w: two links are called %s", ErrInvalid, l.ID)
+		case l.A == l.B || !nodes[l.A] || !nodes[l.B]:
+			return fmt.Errorf("%w: link %s goes from %q to %q, which are not two nodes", ErrInvalid, l.ID, l.A, l.B)
+		}
+		links[l.ID] = true
+	}
+	if _, err := os.Stat(c.Exe); err != nil {
+		return fmt.Errorf("%w: the program of agents: %w", ErrInvalid, err)
+	}
+	return nil
+}
+
+// links are those of the topology at the scale asked for.
+func (c *Config) links() (linksState, error) {
+	s := linksState{Links: make([]Link, len(c.Topology.Links))}
+	for i, l := range c.Topology.Links {
+		s.Links[i] = Link{ID: l.ID, A: l.A, B: l.B, AB: l.AB, BA: l.BA, BaseAB: l.AB, BaseBA: l.BA, Device: deviceName(i)}
+	}
+	return s, s.scale(c.Scale)
+}

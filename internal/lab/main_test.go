@@ -1,0 +1,40 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+
+	"skerry/internal/link/userspace"
+)
+
+// TestMain lets tests start this program as the agents that labs start skerry as, and as
+// an owner of a lab that gets killed.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "agent" {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		err := agent(ctx, os.Args[2])
+		stop()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func agent(ctx context.Context, name string) error {
+	switch name {
+	case "link":
+		return userspace.Main(ctx, os.Stdin, os.Stdout, slog.New(slog.DiscardHandler))
+	case "hold":
+		<-ctx.Done()
+		return nil
+	}
+	return fmt.Errorf("no agent %s", name)
+}

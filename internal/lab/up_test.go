@@ -1,0 +1,142 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/host"
+	"skerry/internal/link"
+	"skerry/internal/testkit"
+	"skerry/internal/topology"
+)
+
+// ring is a topology of nodes in a circle.
+func ring(n int, latency time.Duration) topology.Topology {
+	t := topology.Topology{Name: "ring"}
+	q := link.Quality{Latency: latency}
+	for i := range n {
+		t.Nodes = append(t.Nodes, topology.Node{Name: fmt.Sprintf("n%d", i), Role: topology.Data})
+	}
+	for i := range n {
+		if j := (i + 1) % n; n > 2 || i < j {
+			a, b := t.Nodes[i].Name, t.Nodes[j].Name
+			t.Links = append(t.Links, topology.Link{ID: a + "~" + b, A: a, B: b, AB: q, BA: q})
+		}
+	}
+	return t
+}
+
+// config is that of a small lab in directories of the test's own.
+func config(t *testing.T, name string) Config {
+	t.Helper()
+	testkit.Need(t, testkit.Root, testkit.TUN)
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return Config{
+		Name: name, Topology: ring(3, time.Millisecond), Engine: engineUserspace, Exe: os.Args[0],
+		StateDir: filepath.Join(dir, "state"), DataDir: filepath.Join(dir, "data"), Ephemeral: true,
+	}
+}
+
+// mustUp brings a lab up that is down when the test ends.
+func mustUp(t *testing.T, c Config) *Lab {
+	t.Helper()
+	l, err := Up(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Down(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// shell runs a script on a node and returns what it prints.
+func shell(t *testing.T, l *Lab, node, script string) (string, error) {
+	t.Helper()
+	h, err := l.Host(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	p, err := h.Start(t.Context(), host.Command{Name: "shell", Path: "/bin/sh", Args: []string{"-c", script}, Stdout: &out, Stderr: &out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	return strings.TrimSpace(out.String()), p.Err()
+}
+
+// reach sends one message from a node to another over TCP.
+func reach(t *testing.T, l *Lab, from, to string) error {
+	t.Helper()
+	a, errA := l.Host(from)
+	b, errB := l.Host(to)
+	if err := errors.Join(errA, errB); err != nil {
+		t.Fatal(err)
+	}
+	var listener net.Listener
+	if err := b.Do(func() (err error) {
+		listener, err = net.Listen("tcp", b.Addr()+":0")
+		return err
+	}); err != nil {
+		return err
+	}
+	defer listener.Close()
+	return a.Do(func() error {
+		c, err := net.DialTimeout("tcp", listener.Addr().String(), time.Minute)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if got, _, _ := net.SplitHostPort(c.LocalAddr().String()); got != a.Addr() {
+			return fmt.Errorf("the connection comes from %s, want %s", got, a.Addr())
+		}
+		return nil
+	})
+}
+
+func TestNodesReachNeighbours(t *testing.T) {
+	l := mustUp(t, config(t, "reach"))
+	for _, to := range []string{"n0", "n1", "n2"} {
+		if err := reach(t, l, "n0", to); err != nil {
+			t.Errorf("n0 does not reach %s: %v", to, err)
+		}
+	}
+	if out, err := shell(t, l, "n0", "getent hosts n2; hostname"); err != nil || !strings.Contains(out, "10.77.0.3") || !strings.HasSuffix(out, "n0") {
+		t.Errorf("names: %v\n%s", err, out)
+	}
+	if out, err := shell(t, l, "n0", "ip route show default"); err != nil || out != "" {
+		t.Errorf("default route: %v\n%s", err, out)
+	}
+}
+
+// TestLinksAreSilent: what crosses a link is what the nodes sent, and nothing that the
+// kernel says by itself.
+func TestLinksAreSilent(t *testing.T) {
+	l := mustUp(t, config(t, "silent"))
+	if err := reach(t, l, "n0", "n1"); err != nil {
+		t.Fatal(err)
+	}
+	stats, err := l.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range stats {
+		if quiet := s.AB.Packets+s.BA.Packets == 0; quiet != (s.ID != "n0~n1") {
+			t.Errorf("link %s carried %+v", s.ID, s)
+		}
+	}
+}
