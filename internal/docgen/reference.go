@@ -56,7 +56,7 @@ mapping of the matrix, of ` + "`fast`" + ` and of ` + "`--set`" + ` is merged in
 | ` + "`mesh:N`, `ring:N`" + ` | N sites, every pair linked or each to the next |
 
 The last two rows take options, the keys of ` + "`defaults`" + `: ` + "`mesh:5,rtt=40ms,bandwidth=100mbit,loss=1%`" + `; without one the round trip is
-20 ms. Two nodes of one site are 0.5 ms of round trip apart (` + "`site_rtt`" + `), which no scale changes.
+20 ms. Two nodes of one site are 0.5 ms of round trip apart (` + "`site_rtt`" + `).
 
 Between sites with coordinates, one way takes great circle x detour / 204,190 km/s, the speed of light in fibre of
 refractive index 1.468. The detour is 1.5 unless set: fibres follow coasts and exchanges, not great circles.

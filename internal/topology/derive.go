@@ -18,19 +18,12 @@ var ErrClient = errors.New("client cannot be placed")
 // ClientName is the node that WithClient adds.
 const ClientName = "client"
 
-// Scale returns the topology with every latency between sites times factor. Latencies
-// within a site stay: datacentres drift, the hosts in one do not.
+// Scale returns the topology with every latency times factor.
 func Scale(t Topology, factor float64) Topology {
-	site := make(map[string]string, len(t.Nodes))
-	for _, n := range t.Nodes {
-		site[n.Name] = n.Site
-	}
 	t.Links = slices.Clone(t.Links)
 	for i := range t.Links {
 		l := &t.Links[i]
-		if site[l.A] != site[l.B] {
-			l.AB, l.BA = ScaleQuality(l.AB, factor), ScaleQuality(l.BA, factor)
-		}
+		l.AB, l.BA = ScaleQuality(l.AB, factor), ScaleQuality(l.BA, factor)
 	}
 	return t
 }

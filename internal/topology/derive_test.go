@@ -20,7 +20,7 @@ func TestScale(t *testing.T) {
 	if got := quality(near, "A-1~B")[0]; got != (link.Quality{Latency: time.Millisecond, Jitter: time.Millisecond}) {
 		t.Errorf("between sites: %+v", got)
 	}
-	if got := quality(near, "A-1~A-2")[0].Latency; got != defaultSiteRTT/2 {
+	if got := quality(near, "A-1~A-2")[0].Latency; got != defaultSiteRTT/10 {
 		t.Errorf("within a site: %v", got)
 	}
 	if got := quality(base, "A-1~B")[0].Latency; got != 5*time.Millisecond {
