@@ -75,15 +75,6 @@ func (t Track) At(at time.Duration) Point {
 	return Between(Point{a.Lat, a.Lon}, Point{b.Lat, b.Lon}, f)
 }
 
-// End is when the last site arrives.
-func (m Mobility) End() time.Duration {
-	var end time.Duration
-	for _, t := range m.Sites {
-		end = max(end, time.Duration(t.Waypoints[len(t.Waypoints)-1].At))
-	}
-	return end
-}
-
 // Check holds a mobility against the topology that it moves. Paths are relative to the mobility.
 func (m Mobility) Check(t Topology) (ps strict.Problems) {
 	moving := map[string]bool{}
