@@ -1,0 +1,185 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"maps"
+	"math"
+	"slices"
+
+	"skerry/internal/record"
+	"skerry/internal/report/svg"
+)
+
+// maxBins bounds the points of a timeline; longer trials have several seconds a bin.
+const maxBins = 240
+
+// busiest is how many data nodes a timeline shows one by one.
+const busiest = 3
+
+// timeline draws a trial second by second; not ok when nothing of it was recorded.
+func (m *model) timeline(t record.Trial) (figureView, bool) {
+	seconds, err := m.dir.Timeline(t.ID)
+	if err != nil {
+		m.notes = append(m.notes, err.Error())
+	}
+	if len(seconds) == 0 {
+		return figureView{}, false
+	}
+	nodes, err := m.dir.Nodes(t.ID)
+	if err != nil {
+		m.notes = append(m.notes, err.Error())
+	}
+	events, err := m.dir.Events(t.ID)
+	if err != nil {
+		m.notes = append(m.notes, err.Error())
+	}
+	slices.SortFunc(seconds, func(a, b record.Second) int { return cmp.Compare(a.T, b.T) })
+	first, last := seconds[0].T, seconds[len(seconds)-1].T
+	size := (last-first)/maxBins + 1
+	p := svg.Plot{Width: 1120, X: svg.Axis{Label: "seconds since the measurement began", Loose: true, Format: figure},
+		Label:  fmt.Sprintf("Trial %d second by second: throughput by outcome, latency, CPU of nodes.", t.ID),
+		Panels: []svg.Panel{outcomePanel(seconds, size), latencyPanel(seconds, size)}}
+	if len(nodes) > 0 {
+		p.Panels = append(p.Panels, cpuPanel(nodes, first, size))
+	}
+	if first < 0 {
+		p.Spans = []svg.Span{{From: float64(first), To: 0, Name: "warm-up, not counted"}}
+	}
+	for _, e := range events {
+		p.Events = append(p.Events, svg.Event{X: e.T, Tip: fmt.Sprintf("%s s: %s: %s", figure(e.T), e.Kind, e.Message)})
+	}
+	return figureView{Chart: template.HTML(p.SVG())}, true
+}
+
+// bins calls add for each bin of size seconds with its begin and its rows.
+func bins(seconds []record.Second, size int64, add func(at float64, rows []record.Second)) {
+	for len(seconds) > 0 {
+		from := seconds[0].T
+		n := 1
+		for n < len(seconds) && seconds[n].T < from+size {
+			n++
+		}
+		add(float64(from), seconds[:n])
+		seconds = seconds[n:]
+	}
+}
+
+func outcomePanel(seconds []record.Second, size int64) svg.Panel {
+	stacks := []svg.Series{{Name: "ok", Class: "good"}, {Name: "failed", Class: "bad"}, {Name: "unknown", Class: "unknown"}, {Name: "dropped", Class: "dropped"}}
+	any := make([]bool, len(stacks))
+	bins(seconds, size, func(at float64, rows []record.Second) {
+		var sums [4]int64
+		for _, r := range rows {
+			for i, n := range []int64{r.OK, r.Failed, r.Unknown, r.Dropped} {
+				sums[i] += n
+			}
+		}
+		for i, n := range sums {
+			any[i] = any[i] || n > 0
+			stacks[i].Points = append(stacks[i].Points, svg.Point{X: at, Y: float64(n) / float64(len(rows))})
+		}
+	})
+	kept := stacks[:1]
+	for i := 1; i < len(stacks); i++ {
+		if any[i] {
+			kept = append(kept, stacks[i])
+		}
+	}
+	return svg.Panel{Title: "Operations by outcome", Height: 150, Stacks: kept, Y: svg.Axis{Label: "ops/s", Format: figure}}
+}
+
+// latencyPanel shows, of bins of several seconds, the worst.
+func latencyPanel(seconds []record.Second, size int64) svg.Panel {
+	p50, p99 := svg.Series{Name: "p50", Class: svg.Color(0)}, svg.Series{Name: "p99", Class: svg.Color(2)}
+	bins(seconds, size, func(at float64, rows []record.Second) {
+		var a, b float64
+		for _, r := range rows {
+			a, b = max(a, r.ResponseP50, r.ServiceP50), max(b, r.ResponseP99, r.ServiceP99)
+		}
+		p50.Points = append(p50.Points, svg.Point{X: at, Y: gap(a / 1000)})
+		p99.Points = append(p99.Points, svg.Point{X: at, Y: gap(b / 1000)})
+	})
+	return svg.Panel{Title: "Response time", Height: 130, Series: []svg.Series{p50, p99}, Y: svg.Axis{Label: "ms", Scale: svg.Log, Format: figure}}
+}
+
+// gap leaves a second without operations out of a logarithmic axis.
+func gap(v float64) float64 {
+	if v <= 0 {
+		return math.NaN()
+	}
+	return v
+}
+
+// cpuPanel shows the machine, the emulator and the busiest nodes by name, the other nodes
+// as a quiet crowd.
+func cpuPanel(rows []record.NodeSecond, first, size int64) svg.Panel {
+	type bin struct{ sum, n float64 }
+	byNode := map[string]map[int64]*bin{}
+	total := map[string]float64{}
+	for _, r := range rows {
+		if byNode[r.Node] == nil {
+			byNode[r.Node] = map[int64]*bin{}
+		}
+		at := first + (r.T-first)/size*size
+		b := byNode[r.Node][at]
+		if b == nil {
+			b = &bin{}
+			byNode[r.Node][at] = b
+		}
+		b.sum, b.n = b.sum+r.CPU, b.n+1
+		total[r.Node] += r.CPU
+	}
+	names := slices.SortedFunc(maps.Keys(byNode), func(a, b string) int {
+		return cmp.Or(cmp.Compare(special(a), special(b)), cmp.Compare(total[b], total[a]), cmp.Compare(a, b))
+	})
+	var series []svg.Series
+	ordinary, class := 0, 0
+	for _, n := range names {
+		s := svg.Series{Name: nodeName(n)}
+		if special(n) == 0 {
+			ordinary++
+		}
+		if special(n) == 0 && ordinary > busiest {
+			s.Class, s.Quiet = "crowd", true
+		} else {
+			s.Class = svg.Color(class)
+			class++
+		}
+		for _, at := range slices.Sorted(maps.Keys(byNode[n])) {
+			s.Points = append(s.Points, svg.Point{X: float64(at), Y: byNode[n][at].sum / byNode[n][at].n})
+		}
+		series = append(series, s)
+	}
+	slices.SortStableFunc(series, func(a, b svg.Series) int { return cmp.Compare(quiet(b), quiet(a)) }) // the crowd behind
+	return svg.Panel{Title: "CPU", Height: 130, Series: series, Y: svg.Axis{Label: "cores", Format: figure}}
+}
+
+// special orders the machine and the emulator before nodes.
+func special(node string) int {
+	switch node {
+	case "@host":
+		return -2
+	case "@emulator":
+		return -1
+	}
+	return 0
+}
+
+func nodeName(node string) string {
+	switch node {
+	case "@host":
+		return "whole machine"
+	case "@emulator":
+		return "emulator"
+	}
+	return node
+}
+
+func quiet(s svg.Series) int {
+	if s.Quiet {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,195 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"skerry/internal/record"
+	"skerry/internal/stats"
+)
+
+// maxFindings bounds how many groups are named one by one.
+const maxFindings = 6
+
+// findings tell in sentences what the figures say, the most telling first. Every number in
+// them is computed here and nothing is said that the data do not show.
+func (m *model) findings() []string {
+	var out []string
+	out = append(out, m.throughputFindings()...)
+	out = append(out, m.latencyFinding()...)
+	out = append(out, m.trafficFinding()...)
+	out = append(out, m.errorFinding()...)
+	out = append(out, m.trustFinding()...)
+	return out
+}
+
+// change is what became of a group from its smallest scale to its largest.
+type change struct {
+	group       *group
+	first, last *cell
+	by          float64 // first / last
+}
+
+func (m *model) changes(value func(*cell) float64) (out []change) {
+	for _, g := range m.groups {
+		first, last := g.ends()
+		if first == nil || value(first) <= 0 || value(last) <= 0 {
+			continue
+		}
+		out = append(out, change{g, first, last, value(first) / value(last)})
+	}
+	return out
+}
+
+func (m *model) throughputFindings() (out []string) {
+	changes := m.changes(func(c *cell) float64 { return c.goodput.Mean })
+	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(b.by, a.by) })
+	for i, c := range changes {
+		if i == maxFindings {
+			out = append(out, fmt.Sprintf("The other %s fall between %s and %s.", plural(len(changes)-i, "combination"),
+				factor(changes[len(changes)-1].by), factor(c.by)))
+			break
+		}
+		out = append(out, m.throughputFinding(c))
+	}
+	return out
+}
+
+func (m *model) throughputFinding(c change) string {
+	of := ""
+	if c.group.label != "" {
+		of = " of " + c.group.label
+	}
+	from, to := m.scales.text(c.first.scale), m.scales.text(c.last.scale)
+	figures := fmt.Sprintf("%s to %s ops/s", figure(c.first.goodput.Mean), figure(c.last.goodput.Mean))
+	switch {
+	case overlap(c.first.goodput, c.last.goodput):
+		return fmt.Sprintf("Throughput%s does not differ measurably between %s and %s (%s; the intervals overlap).", of, from, to, figures)
+	case c.by >= 1:
+		return fmt.Sprintf("Throughput%s falls %s from %s to %s (%s).", of, factor(c.by), from, to, figures)
+	}
+	return fmt.Sprintf("Throughput%s rises %s from %s to %s (%s).", of, factor(1/c.by), from, to, figures)
+}
+
+func overlap(a, b stats.Estimate) bool {
+	return a.HasInterval() && b.HasInterval() && math.Abs(a.Mean-b.Mean) <= a.HalfWidth+b.HalfWidth
+}
+
+// latencyFinding names where the 99th percentile grows most.
+func (m *model) latencyFinding() []string {
+	p99 := func(c *cell) float64 {
+		o, _ := c.main()
+		return o.latency.P99
+	}
+	changes := m.changes(p99)
+	if len(changes) == 0 {
+		return nil
+	}
+	worst := slices.MinFunc(changes, func(a, b change) int { return cmp.Compare(a.by, b.by) })
+	if worst.by >= 1 {
+		return nil
+	}
+	o, _ := worst.last.main()
+	with := ""
+	if len(changes) > 1 {
+		with = "The 99th percentile grows most with " + worst.group.label + ": "
+	} else {
+		with = "The 99th percentile grows: "
+	}
+	return []string{fmt.Sprintf("%s%s from %s ms at %s to %s ms at %s.", with, o.name,
+		millis(p99(worst.first)), m.scales.text(worst.first.scale), millis(p99(worst.last)), m.scales.text(worst.last.scale))}
+}
+
+func (m *model) trafficFinding() []string {
+	changes := m.changes(func(c *cell) float64 { return c.perOperation.Mean })
+	if len(changes) == 0 {
+		return nil
+	}
+	lo, hi := math.Inf(1), 0.0
+	for _, c := range changes {
+		lo, hi = min(lo, 1/c.by), max(hi, 1/c.by)
+	}
+	from, to := m.scales.text(changes[0].first.scale), m.scales.text(changes[0].last.scale)
+	if hi < 1.1 && lo > 0.9 {
+		return []string{fmt.Sprintf("An operation moves as many bytes at %s as at %s, within 10 %%.", from, to)}
+	}
+	if len(changes) == 1 {
+		return []string{fmt.Sprintf("An operation moves %.2f times as many bytes at %s as at %s.", hi, to, from)}
+	}
+	return []string{fmt.Sprintf("An operation moves %.2f to %.2f times as many bytes at %s as at %s.", lo, hi, to, from)}
+}
+
+func (m *model) errorFinding() []string {
+	var all record.Outcomes
+	var worst *cell
+	for _, c := range m.cells {
+		o := outcomes(c.used)
+		all.OK += o.OK
+		all.Failed += o.Failed
+		all.Unknown += o.Unknown
+		all.Dropped += o.Dropped
+		_, share := notOK(o)
+		if worst != nil {
+			if _, most := notOK(outcomes(worst.used)); share <= most {
+				continue
+			}
+		}
+		if share > 0 {
+			worst = c
+		}
+	}
+	n, share := notOK(all)
+	switch {
+	case all.OK == 0 && n == 0:
+		return nil
+	case n == 0:
+		return []string{fmt.Sprintf("All of %s operations ended ok.", count(all.OK))}
+	}
+	s := fmt.Sprintf("%s of %s operations did not end ok (%s: %s failed, %s unknown, %s dropped)", count(n), count(n+all.OK),
+		percent(share), count(all.Failed), count(all.Unknown), count(all.Dropped))
+	if _, most := notOK(outcomes(worst.used)); len(m.cells) > 1 {
+		s += fmt.Sprintf(", the largest share with %s (%s)", m.name(worst), percent(most))
+	}
+	return []string{s + "."}
+}
+
+// name says a cell's varying parameters.
+func (m *model) name(c *cell) string {
+	if len(m.vary) == 0 {
+		return "the only cell"
+	}
+	p := map[string]any{}
+	for k, v := range c.parameters {
+		p[k] = v
+	}
+	s := say(c.group.names, p)
+	if slices.Contains(m.vary, paramScale) {
+		if s != "" {
+			s += " at "
+		}
+		s += m.scales.text(c.scale)
+	}
+	return s
+}
+
+// trustFinding sums up the evidence that the emulation was true.
+func (m *model) trustFinding() []string {
+	links, worst := 0, 0.0
+	for _, c := range m.cells {
+		for _, t := range c.used {
+			for _, l := range t.Fidelity.Links {
+				if l.Answered {
+					links++
+				}
+			}
+			worst = max(worst, t.Fidelity.WorstRTTErrorMS)
+		}
+	}
+	if links == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s of links before the trials found round trips within %s ms of what was set.",
+		plural(links, "measurement"), figure(worst))}
+}

@@ -1,0 +1,160 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"skerry/internal/stats"
+)
+
+// none stands for a figure that there is not.
+const none = "–"
+
+// figure writes a number with about three digits that count and thousands apart.
+func figure(v float64) string {
+	a := math.Abs(v)
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return none
+	case a == 0:
+		return "0"
+	case a >= 99.95:
+		return thousands(v)
+	case a >= 9.995:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case a >= 0.0995:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 2, 64)
+}
+
+func thousands(v float64) string {
+	s := strconv.FormatFloat(math.Round(math.Abs(v)), 'f', 0, 64)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	if v < 0 {
+		return "−" + s
+	}
+	return s
+}
+
+func count(n int64) string { return thousands(float64(n)) }
+
+// interval writes a mean with its half-width, both as exact as the half-width deserves.
+func interval(e stats.Estimate) string {
+	if e.N == 0 {
+		return none
+	}
+	if !e.HasInterval() {
+		return figure(e.Mean)
+	}
+	return plusMinus(e.Mean, e.HalfWidth)
+}
+
+func plusMinus(mean, half float64) string {
+	if math.Abs(mean) >= 99.95 && half >= 0.95 {
+		return thousands(mean) + " ± " + thousands(half)
+	}
+	return figure(mean) + " ± " + figure(half)
+}
+
+// millis writes microseconds as milliseconds.
+func millis(us float64) string { return figure(us / 1000) }
+
+// megabytes are of 1,000,000 bytes.
+func megabytes(bytes float64) string { return figure(bytes / 1e6) }
+
+// amount writes bytes with its unit.
+func amount(n float64) string {
+	switch {
+	case n >= 1e9:
+		return figure(n/1e9) + " GB"
+	case n >= 1e6:
+		return figure(n/1e6) + " MB"
+	case n >= 1e3:
+		return figure(n/1e3) + " KB"
+	}
+	return figure(n) + " B"
+}
+
+// percent writes a share of 0 to 1.
+func percent(share float64) string {
+	switch {
+	case share == 0:
+		return "0 %"
+	case share > 0 && share < 0.0001:
+		return "< 0.01 %"
+	}
+	return figure(share*100) + " %"
+}
+
+// factor writes how many times.
+func factor(f float64) string {
+	if f < 9.95 {
+		return strconv.FormatFloat(f, 'f', 1, 64) + "×"
+	}
+	return thousands(f) + "×"
+}
+
+// bits writes a bandwidth in the unit that networks are sold by.
+func bits(bps float64) string {
+	switch {
+	case bps >= 1e9:
+		return figure(bps/1e9) + " Gbit/s"
+	case bps >= 1e6:
+		return figure(bps/1e6) + " Mbit/s"
+	}
+	return figure(bps/1e3) + " kbit/s"
+}
+
+// took writes a length of time as people say it.
+func took(d time.Duration) string {
+	s := int64(math.Round(d.Seconds()))
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%d s", s)
+	case s < 3600:
+		return fmt.Sprintf("%d min %d s", s/60, s%60)
+	}
+	return fmt.Sprintf("%d h %d min", s/3600, s%3600/60)
+}
+
+func seconds(s float64) string { return took(time.Duration(s * float64(time.Second))) }
+
+// plural writes "1 trial", "2 trials".
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return count(int64(n)) + " " + what + "s"
+}
+
+// list writes "a, b and c".
+func list(words []string) string {
+	switch len(words) {
+	case 0:
+		return ""
+	case 1:
+		return words[0]
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// plain makes a text of a run safe to print: whatever could move a cursor or hide text
+// on a terminal becomes a mark.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return ' '
+		}
+		if !unicode.IsPrint(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}

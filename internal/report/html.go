@@ -1,0 +1,57 @@
+package report
+
+import (
+	"bufio"
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"os"
+	"path/filepath"
+
+	"skerry/internal/record"
+)
+
+// FileName is what a report is called in its run directory.
+const FileName = "report.html"
+
+//go:embed page/report.html
+var pageHTML string
+
+//go:embed page/style.css
+var pageCSS string
+
+// HTML writes a run's report: one page that needs nothing beside itself.
+func HTML(w io.Writer, d *record.Dir) error {
+	t, err := template.New("report").Funcs(template.FuncMap{
+		"style": func() template.CSS { return template.CSS(pageCSS) },
+	}).Parse(pageHTML)
+	if err != nil {
+		return fmt.Errorf("reading the report's page: %w", err)
+	}
+	b := bufio.NewWriter(w)
+	if err := errors.Join(t.Execute(b, newView(newModel(d))), b.Flush()); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
+
+// WriteHTML writes a run's report to a file, whole or not at all; "" is report.html in
+// the run directory. It returns the file's path.
+func WriteHTML(path string, d *record.Dir) (string, error) {
+	if path == "" {
+		path = filepath.Join(d.Path, FileName)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return "", fmt.Errorf("writing %s: %w", path, err)
+	}
+	if err := errors.Join(HTML(f, d), f.Chmod(0o644), f.Close()); err != nil {
+		return "", errors.Join(fmt.Errorf("writing %s: %w", path, err), os.Remove(f.Name()))
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return "", errors.Join(fmt.Errorf("writing %s: %w", path, err), os.Remove(f.Name()))
+	}
+	return path, nil
+}

@@ -1,0 +1,125 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"skerry/internal/record"
+)
+
+// operation is one kind of operation over the trials of a cell.
+type operation struct {
+	name    string
+	count   int64
+	failed  int64
+	latency record.Latency // response time, us
+	// hist is what latency was taken from; nil where trials kept no histogram.
+	hist *hdrhistogram.Histogram
+}
+
+// operationsOf merges the operations of trials. Percentiles come from merged histograms;
+// where a trial has none, they are the means of the trials' own.
+func (m *model) operationsOf(trials []record.Trial) []operation {
+	byName := map[string]*operation{}
+	merged := map[string]int{} // how many trials' histograms are in
+	trialsWith := map[string]int{}
+	for _, t := range trials {
+		hists, err := m.dir.Histograms(t.ID)
+		if err != nil {
+			m.notes = append(m.notes, err.Error())
+		}
+		for name, s := range t.Operations {
+			o := byName[name]
+			if o == nil {
+				o = &operation{name: name}
+				byName[name] = o
+			}
+			o.count += s.Count
+			o.failed += s.Failed
+			if s.Count == 0 {
+				continue
+			}
+			trialsWith[name]++
+			addLatency(&o.latency, responseOf(s))
+			if h := responseHistogram(hists, name); h != nil {
+				o.merge(h)
+				merged[name]++
+			}
+		}
+	}
+	for name, o := range byName {
+		n := trialsWith[name]
+		if n > 0 && merged[name] == n {
+			o.latency = latencyOf(o.hist)
+			continue
+		}
+		o.hist = nil
+		scaleLatency(&o.latency, 1/float64(max(1, n)))
+	}
+	out := make([]operation, 0, len(byName))
+	for _, o := range byName {
+		out = append(out, *o)
+	}
+	slices.SortFunc(out, func(a, b operation) int {
+		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.name, b.name))
+	})
+	return out
+}
+
+func (o *operation) merge(h *hdrhistogram.Histogram) {
+	if o.hist == nil {
+		o.hist = h
+		return
+	}
+	o.hist.Merge(h)
+}
+
+// responseOf is the response time, which a closed loop without a target need not record.
+func responseOf(s record.OperationSummary) record.Latency {
+	if s.Response.Max > 0 {
+		return s.Response
+	}
+	return s.Service
+}
+
+func responseHistogram(hists map[string]*hdrhistogram.Histogram, name string) *hdrhistogram.Histogram {
+	for _, clock := range []string{"response", "service"} {
+		if h := hists[name+"."+clock]; h != nil && h.TotalCount() > 0 {
+			return h
+		}
+	}
+	return nil
+}
+
+func latencyOf(h *hdrhistogram.Histogram) record.Latency {
+	q := func(p float64) float64 { return float64(h.ValueAtPercentile(p)) }
+	return record.Latency{Mean: h.Mean(), P50: q(50), P95: q(95), P99: q(99), P999: q(99.9), Max: float64(h.Max())}
+}
+
+func addLatency(sum *record.Latency, l record.Latency) {
+	sum.Mean += l.Mean
+	sum.P50 += l.P50
+	sum.P95 += l.P95
+	sum.P99 += l.P99
+	sum.P999 += l.P999
+	sum.Max += l.Max
+}
+
+func scaleLatency(l *record.Latency, f float64) {
+	l.Mean *= f
+	l.P50 *= f
+	l.P95 *= f
+	l.P99 *= f
+	l.P999 *= f
+	l.Max *= f
+}
+
+// main is the operation that there are most of.
+func (c *cell) main() (operation, bool) {
+	if len(c.operations) == 0 || c.operations[0].count == 0 {
+		return operation{}, false
+	}
+	return c.operations[0], true
+}

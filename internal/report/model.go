@@ -1,0 +1,226 @@
+package report
+
+import (
+	"slices"
+
+	"skerry/internal/record"
+	"skerry/internal/stats"
+)
+
+// model is a run as reports look at it: cells of the matrix with their repetitions
+// together, in groups that differ in nothing but the scale.
+type model struct {
+	dir    *record.Dir
+	vary   []string // parameters that differ between cells
+	fixed  []string // parameters that do not
+	scales scales
+	cells  []*cell
+	groups []*group
+	notes  []string // what of the run could not be read
+}
+
+// group is the cells of one combination of parameters, the scale apart.
+type group struct {
+	label string   // "workload A"; "" when nothing but the scale varies
+	panel string   // the workload, where more than it varies
+	rest  string   // what varies beside workload and scale
+	cells []*cell  // by scale
+	names []string // the parameters that label tells
+}
+
+// cell is one combination of parameters with all of its repetitions.
+type cell struct {
+	parameters map[string]any
+	scale      float64
+	group      *group
+	planned    int
+	trials     []record.Trial
+	// used are the trials that figures are made of: the valid ones, or where none is, the
+	// suspect ones; weak says that.
+	used []record.Trial
+	weak bool
+
+	throughput, goodput stats.Estimate // ops/s
+	traffic             stats.Estimate // bytes of a trial
+	perOperation        stats.Estimate // bytes of a trial over its operations that ended ok
+	operations          []operation    // by how many there are, most first
+}
+
+// newModel reads what figures need.
+func newModel(d *record.Dir) *model {
+	all := parametersOf(d)
+	m := &model{dir: d, scales: scalesOf(all), notes: slices.Clone(d.Notes)}
+	m.vary, m.fixed = varying(all)
+	m.collect()
+	slices.SortStableFunc(m.cells, func(a, b *cell) int { return compareParameters(m.vary, a.parameters, b.parameters) })
+	for _, c := range m.cells {
+		c.planned = max(c.planned, len(c.trials))
+		m.estimate(c)
+		m.place(c)
+	}
+	return m
+}
+
+// collect makes the cells that are planned or recorded.
+func (m *model) collect() {
+	known := map[string]*cell{}
+	find := func(p map[string]any) *cell {
+		key := say(m.vary, p)
+		if known[key] == nil {
+			c := &cell{parameters: p}
+			c.scale, _ = number(p[paramScale])
+			known[key] = c
+			m.cells = append(m.cells, c)
+		}
+		return known[key]
+	}
+	for _, p := range m.dir.Run.Plan {
+		find(p.Parameters).planned++
+	}
+	for _, t := range m.dir.Summary.Trials {
+		c := find(t.Parameters)
+		c.trials = append(c.trials, t)
+	}
+}
+
+// place puts a cell into its group; cells come in order.
+func (m *model) place(c *cell) {
+	var names, rest []string
+	for _, n := range m.vary {
+		if n != paramScale {
+			names = append(names, n)
+		}
+		if n != paramScale && n != paramWorkload {
+			rest = append(rest, n)
+		}
+	}
+	if n := len(m.groups); n > 0 && compareParameters(names, m.groups[n-1].cells[0].parameters, c.parameters) == 0 {
+		c.group = m.groups[n-1]
+		c.group.cells = append(c.group.cells, c)
+		return
+	}
+	g := &group{label: say(names, c.parameters), rest: say(rest, c.parameters), names: names, cells: []*cell{c}}
+	if len(rest) > 0 && slices.Contains(names, paramWorkload) {
+		g.panel = say([]string{paramWorkload}, c.parameters)
+	}
+	c.group = g
+	m.groups = append(m.groups, g)
+}
+
+// estimate makes a cell's figures.
+func (m *model) estimate(c *cell) {
+	for _, t := range c.trials {
+		if t.State == record.TrialOK && t.Verdict.State == record.Valid {
+			c.used = append(c.used, t)
+		}
+	}
+	if c.used == nil {
+		for _, t := range c.trials {
+			if t.State == record.TrialOK {
+				c.used, c.weak = append(c.used, t), true
+			}
+		}
+	}
+	of := func(value func(record.Trial) (float64, bool)) stats.Estimate {
+		var values []float64
+		for _, t := range c.used {
+			if v, ok := value(t); ok {
+				values = append(values, v)
+			}
+		}
+		return stats.Of(values)
+	}
+	c.throughput = of(func(t record.Trial) (float64, bool) { return t.Throughput, true })
+	c.goodput = of(func(t record.Trial) (float64, bool) { return t.Goodput, true })
+	c.traffic = of(func(t record.Trial) (float64, bool) { return float64(t.Traffic.TotalBytes), true })
+	c.perOperation = of(func(t record.Trial) (float64, bool) {
+		return float64(t.Traffic.TotalBytes) / max(1, float64(t.Outcomes.OK)), t.Outcomes.OK > 0
+	})
+	c.operations = m.operationsOf(c.used)
+}
+
+// at returns the group's cell at a scale; nil when it has none or nothing was measured.
+func (g *group) at(scale float64) *cell {
+	for _, c := range g.cells {
+		if c.scale == scale && len(c.used) > 0 {
+			return c
+		}
+	}
+	return nil
+}
+
+// ends returns the cells at the smallest and largest scale that were measured.
+func (g *group) ends() (first, last *cell) {
+	for _, c := range g.cells {
+		if len(c.used) == 0 {
+			continue
+		}
+		if first == nil {
+			first = c
+		}
+		last = c
+	}
+	if first == last {
+		return nil, nil
+	}
+	return first, last
+}
+
+// relative is a cell's value as a multiple of that at the group's largest scale, as FHC's
+// Fig. 5 and 7 have it.
+func (m *model) relative(c *cell, value func(*cell) stats.Estimate) stats.Estimate {
+	base := c.group.at(m.scales.largest())
+	switch {
+	case base == nil || len(c.used) == 0:
+		return stats.Estimate{}
+	case base == c:
+		return stats.Estimate{N: 1, Mean: 1}
+	}
+	return stats.Ratio(value(c), value(base))
+}
+
+func goodputOf(c *cell) stats.Estimate { return c.goodput }
+
+// outcomes sums over trials.
+func outcomes(trials []record.Trial) (o record.Outcomes) {
+	for _, t := range trials {
+		o.OK += t.Outcomes.OK
+		o.Failed += t.Outcomes.Failed
+		o.Unknown += t.Outcomes.Unknown
+		o.Dropped += t.Outcomes.Dropped
+	}
+	return o
+}
+
+// notOK is how many operations did not end ok, and their share of all.
+func notOK(o record.Outcomes) (int64, float64) {
+	n := o.Failed + o.Unknown + o.Dropped
+	if n == 0 {
+		return 0, 0
+	}
+	return n, float64(n) / float64(n+o.OK)
+}
+
+// tally counts trials by what became of them.
+type tally struct{ planned, valid, suspect, failed, interrupted int }
+
+func (m *model) tally() (n tally) {
+	for _, c := range m.cells {
+		n.planned += c.planned
+		for _, t := range c.trials {
+			switch {
+			case t.State == record.TrialFailed:
+				n.failed++
+			case t.State == record.TrialInterrupted:
+				n.interrupted++
+			case t.Verdict.State == record.Valid:
+				n.valid++
+			default:
+				n.suspect++
+			}
+		}
+	}
+	return n
+}
+
+func (n tally) missing() int { return n.planned - n.valid - n.suspect - n.failed - n.interrupted }

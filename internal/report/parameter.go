@@ -1,0 +1,174 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"skerry/internal/record"
+)
+
+// Parameters that reports know by name.
+const (
+	paramDatabase = "database"
+	paramWorkload = "workload"
+	paramScale    = "scale"
+)
+
+// varying returns the parameters that differ between trials and those that do not, both
+// with the database first, then the workload, others by name, and the scale last.
+func varying(trials []map[string]any) (vary, fixed []string) {
+	values := map[string]map[string]bool{}
+	for _, p := range trials {
+		for name := range p {
+			values[name] = map[string]bool{}
+		}
+	}
+	for _, p := range trials {
+		for name, seen := range values {
+			seen[valueText(name, p[name])] = true
+		}
+	}
+	rank := map[string]int{paramDatabase: -2, paramWorkload: -1, paramScale: 1}
+	names := slices.SortedFunc(maps.Keys(values), func(a, b string) int {
+		return cmp.Or(cmp.Compare(rank[a], rank[b]), cmp.Compare(a, b))
+	})
+	for _, n := range names {
+		if len(values[n]) > 1 {
+			vary = append(vary, n)
+		} else {
+			fixed = append(fixed, n)
+		}
+	}
+	return vary, fixed
+}
+
+// valueText writes a parameter's value; YCSB's workloads are known by capitals.
+func valueText(name string, v any) string {
+	switch v := v.(type) {
+	case nil:
+		return none
+	case string:
+		if name == paramWorkload && len(v) == 1 {
+			return strings.ToUpper(v)
+		}
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return fmt.Sprint(v)
+}
+
+// compareValues orders numbers by size and everything else by its text.
+func compareValues(name string, a, b any) int {
+	x, okX := number(a)
+	y, okY := number(b)
+	if okX && okY {
+		return cmp.Compare(x, y)
+	}
+	return cmp.Compare(valueText(name, a), valueText(name, b))
+}
+
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case float64:
+		return v, true
+	case int:
+		return float64(v), true
+	}
+	return 0, false
+}
+
+func compareParameters(names []string, a, b map[string]any) int {
+	for _, n := range names {
+		if c := compareValues(n, a[n], b[n]); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// shortName is the last part of a path: "threads" of "workload.threads".
+func shortName(name string) string {
+	return name[strings.LastIndexByte(name, '.')+1:]
+}
+
+// say names values as a sentence or a legend does: "redis, workload A, threads 16".
+func say(names []string, p map[string]any) string {
+	var parts []string
+	for _, n := range names {
+		text := valueText(n, p[n])
+		switch n {
+		case paramDatabase:
+			parts = append(parts, text)
+		default:
+			parts = append(parts, shortName(n)+" "+text)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// scales are the latency scaling factors of a run.
+type scales struct {
+	values []float64 // ascending
+	// fifths tells that they are among 0.2, 0.4 ... 1, which FHC calls X, 2X ... 5X.
+	fifths bool
+}
+
+func scalesOf(plan []map[string]any) scales {
+	s := scales{fifths: true}
+	for _, p := range plan {
+		if v, ok := number(p[paramScale]); ok && !slices.Contains(s.values, v) {
+			s.values = append(s.values, v)
+			k := v * 5
+			s.fifths = s.fifths && k >= 0.999 && k <= 5.001 && math.Abs(k-math.Round(k)) < 1e-6
+		}
+	}
+	slices.Sort(s.values)
+	return s
+}
+
+// vary tells whether there is an axis to draw against.
+func (s scales) vary() bool { return len(s.values) > 1 }
+
+func (s scales) largest() float64 {
+	if len(s.values) == 0 {
+		return 0
+	}
+	return s.values[len(s.values)-1]
+}
+
+// text is "X" to "5X" where the scales are fifths, else the number.
+func (s scales) text(v float64) string {
+	if !s.fifths {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	if k := int(math.Round(v * 5)); k > 1 {
+		return strconv.Itoa(k) + "X"
+	}
+	return "X"
+}
+
+// note explains the names of scales.
+func (s scales) note() string {
+	if s.fifths && s.vary() {
+		return "scale: X is a fifth of every latency (0.2), 5X the full latency (1.0)"
+	}
+	return ""
+}
+
+// parametersOf returns the parameters of all trials of a run, planned or recorded.
+func parametersOf(d *record.Dir) []map[string]any {
+	var all []map[string]any
+	for _, p := range d.Run.Plan {
+		all = append(all, p.Parameters)
+	}
+	for _, t := range d.Summary.Trials {
+		all = append(all, t.Parameters)
+	}
+	return all
+}

@@ -1,0 +1,112 @@
+package svg
+
+import (
+	"math"
+	"strings"
+)
+
+// Graph is nodes on a circle, linked by lines as thick as their weight.
+type Graph struct {
+	Label string // see Plot.Label
+	Title string
+	Nodes []Node
+	Edges []Edge
+	// Full is the weight that is drawn thickest; several graphs that share it can be
+	// compared. 0 takes the heaviest edge.
+	Full float64
+}
+
+// Node of a graph.
+type Node struct {
+	Name string
+	// Marked draws it apart from the others.
+	Marked bool
+	Tip    string
+}
+
+// Edge links two nodes by their places in Nodes.
+type Edge struct {
+	A, B   int
+	Weight float64
+	Tip    string
+}
+
+const (
+	graphWidth = 344.0
+	graphRing  = 96.0
+	thickest   = 13.0
+	// manyNodes is how many names fit round the circle.
+	manyNodes = 40
+)
+
+// SVG draws the graph.
+func (g Graph) SVG() string {
+	const height = 2*graphRing + 84
+	full := g.Full
+	for _, e := range g.Edges {
+		if g.Full == 0 {
+			full = max(full, e.Weight)
+		}
+	}
+	var c canvas
+	c.begin(graphWidth, height, "graph", g.Label)
+	if g.Title != "" {
+		c.text("title", "middle", graphWidth/2, fontSize+3, g.Title)
+	}
+	mid := [2]float64{graphWidth / 2, height/2 + 8}
+	for _, e := range g.Edges {
+		if e.A < 0 || e.B < 0 || e.A >= len(g.Nodes) || e.B >= len(g.Nodes) || e.Weight <= 0 || full <= 0 {
+			continue
+		}
+		ax, ay := g.place(e.A, mid)
+		bx, by := g.place(e.B, mid)
+		g.edge(&c, e, full, ax, ay, bx, by)
+	}
+	for i, n := range g.Nodes {
+		x, y := g.place(i, mid)
+		class, r := "node", 5.0
+		if n.Marked {
+			class, r = "node marked", 6
+		}
+		if len(g.Nodes) > manyNodes {
+			r = 2.5
+		}
+		c.circle(class, x, y, r, n.Tip)
+		if len(g.Nodes) <= manyNodes {
+			g.name(&c, i, n.Name, mid)
+		}
+	}
+	return c.end()
+}
+
+func (g Graph) edge(c *canvas, e Edge, full, ax, ay, bx, by float64) {
+	width := max(0.4, thickest*e.Weight/full)
+	var b strings.Builder
+	b.WriteString(`<line class="edge" stroke-width="` + num(min(width, thickest)) + `" x1="` + num(ax) + `" y1="` + num(ay) +
+		`" x2="` + num(bx) + `" y2="` + num(by) + `"`)
+	c.b.WriteString(b.String())
+	c.close("line", e.Tip)
+}
+
+func (g Graph) angle(i int) float64 {
+	return 2*math.Pi*float64(i)/float64(len(g.Nodes)) - math.Pi/2
+}
+
+func (g Graph) place(i int, mid [2]float64) (x, y float64) {
+	a := g.angle(i)
+	return mid[0] + graphRing*math.Cos(a), mid[1] + graphRing*math.Sin(a)
+}
+
+// name writes a node's name outside of the circle.
+func (g Graph) name(c *canvas, i int, name string, mid [2]float64) {
+	a := g.angle(i)
+	x, y := mid[0]+(graphRing+11)*math.Cos(a), mid[1]+(graphRing+13)*math.Sin(a)+fontSize/3
+	anchor, room := "middle", graphWidth/2
+	switch cos := math.Cos(a); {
+	case cos > 0.2:
+		anchor, room = "start", graphWidth-x
+	case cos < -0.2:
+		anchor, room = "end", x
+	}
+	c.text("tick", anchor, x, y, shorten(name, room))
+}

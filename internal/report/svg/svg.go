@@ -1,0 +1,107 @@
+// Package svg draws the charts of a report as standalone SVG elements: plots of lines and
+// areas in one or more panels, grouped bars with whiskers, and node-link graphs.
+//
+// Charts carry no colours of their own: marks have the classes c0 to c7 and a few words
+// ("grid", "axis", "label", "muted", "good", "bad") that the page's style sheet gives colours
+// to, so that one chart serves light, dark and paper. Every text is escaped; coordinates are
+// rounded to a tenth of a pixel.
+package svg
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Colors is how many classes c0, c1 ... series are told apart by.
+const Colors = 8
+
+// Color names the class of the i-th series.
+func Color(i int) string { return "c" + strconv.Itoa(i%Colors) }
+
+// fontSize of every label, in pixels of the view box.
+const fontSize = 11.0
+
+// canvas collects an SVG document.
+type canvas struct{ b strings.Builder }
+
+// begin opens the document. label is what a screen reader says for all of it.
+func (c *canvas) begin(width, height float64, class, label string) {
+	fmt.Fprintf(&c.b, `<svg xmlns="http://www.w3.org/2000/svg" class="chart %s" viewBox="0 0 %s %s" role="img" aria-label="%s">`,
+		class, num(width), num(height), Escape(label))
+}
+
+func (c *canvas) end() string {
+	c.b.WriteString("</svg>")
+	return c.b.String()
+}
+
+func (c *canvas) line(class string, x1, y1, x2, y2 float64) {
+	fmt.Fprintf(&c.b, `<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`, class, num(x1), num(y1), num(x2), num(y2))
+}
+
+func (c *canvas) rect(class string, x, y, w, h float64, tip string) {
+	fmt.Fprintf(&c.b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"`, class, num(x), num(y), num(max(0, w)), num(max(0, h)))
+	c.close("rect", tip)
+}
+
+func (c *canvas) circle(class string, x, y, r float64, tip string) {
+	fmt.Fprintf(&c.b, `<circle class="%s" cx="%s" cy="%s" r="%s"`, class, num(x), num(y), num(r))
+	c.close("circle", tip)
+}
+
+func (c *canvas) path(class, d, tip string) {
+	fmt.Fprintf(&c.b, `<path class="%s" d="%s"`, class, d)
+	c.close("path", tip)
+}
+
+// close ends an element, with a tip that shows when the pointer rests on it.
+func (c *canvas) close(name, tip string) {
+	if tip == "" {
+		c.b.WriteString("/>")
+		return
+	}
+	fmt.Fprintf(&c.b, "><title>%s</title></%s>", Escape(tip), name)
+}
+
+// text anchors at "start", "middle" or "end".
+func (c *canvas) text(class, anchor string, x, y float64, s string) {
+	fmt.Fprintf(&c.b, `<text class="%s" x="%s" y="%s" text-anchor="%s">%s</text>`, class, num(x), num(y), anchor, Escape(s))
+}
+
+// num writes a coordinate; what is no number becomes 0, so that a chart never breaks.
+func num(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "0"
+	}
+	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
+}
+
+var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
+
+// Escape makes any text safe as the content or an attribute of an element. Bytes that are no
+// text and characters that XML forbids become a replacement mark.
+func Escape(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || r != '\n' && r != '\t' && unicode.IsControl(r) || r >= 0xFFFE && r <= 0xFFFF {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+	return escaper.Replace(s)
+}
+
+// textWidth estimates how wide a text is drawn.
+func textWidth(s string) float64 { return 0.56 * fontSize * float64(utf8.RuneCountInString(s)) }
+
+// shorten cuts a text to about a width.
+func shorten(s string, width float64) string {
+	n := max(1, int(width/(0.56*fontSize)))
+	if r := []rune(s); len(r) > n {
+		return string(r[:max(1, n-1)]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,284 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"skerry/internal/record"
+)
+
+// TextOptions of Text.
+type TextOptions struct {
+	// Width of the terminal in characters; 0 is no bound.
+	Width int
+	// Trials prints a row for every trial in place of one for every cell.
+	Trials bool
+}
+
+// Text prints a run's results as a table with what is to be known about them.
+func Text(w io.Writer, d *record.Dir, o TextOptions) error {
+	m := newModel(d)
+	p := &printer{w: w}
+	p.linef("%s  %s", plain(d.Run.Name), plain(d.Path))
+	p.linef("%s", m.textHead())
+	if len(m.fixed) > 0 && len(d.Summary.Trials) > 0 {
+		p.linef("all trials: %s", plain(say(m.fixed, d.Summary.Trials[0].Parameters)))
+	}
+	p.linef("")
+	switch {
+	case len(d.Summary.Trials) == 0:
+		p.linef("no trial has ended yet")
+	case o.Trials:
+		p.try(m.trialTable().write(w, o.Width))
+	default:
+		p.try(m.cellTable().write(w, o.Width))
+	}
+	m.textNotes(p)
+	return p.err
+}
+
+// JSON prints summary.json, with trials that a killed run did not put there.
+func JSON(w io.Writer, d *record.Dir) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(d.Summary)
+}
+
+// printer keeps the first error.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) linef(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+	}
+}
+
+func (p *printer) try(err error) {
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+// textHead says when, where and how it stands.
+func (m *model) textHead() string {
+	r := m.dir.Run
+	parts := []string{r.Started.Format("2006-01-02 15:04")}
+	if !r.Finished.IsZero() {
+		parts = append(parts, took(r.Finished.Sub(r.Started)))
+	}
+	parts = append(parts, m.state())
+	if r.Engine.Name != "" {
+		parts = append(parts, "engine "+plain(r.Engine.Name))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// state says how many trials ended how.
+func (m *model) state() string {
+	n := m.tally()
+	parts := []string{}
+	add := func(k int, what string) {
+		if k > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", k, what))
+		}
+	}
+	add(n.valid, "valid")
+	add(n.suspect, "suspect")
+	add(n.failed, "failed")
+	add(n.interrupted, "interrupted")
+	if n.missing() > 0 {
+		what := "not run"
+		if m.dir.Running {
+			what = "to come"
+		}
+		add(n.missing(), what)
+	}
+	s := plural(n.planned, "trial")
+	if len(parts) > 0 {
+		s += ": " + strings.Join(parts, ", ")
+	}
+	return s
+}
+
+// parameterColumns begin every row; names are their parameters.
+func (m *model) parameterColumns() (names []string, columns []column) {
+	names = m.vary
+	if len(names) == 0 {
+		names = slices.DeleteFunc(slices.Clone(m.fixed), func(n string) bool { return n != paramWorkload && n != paramScale })
+	}
+	for _, n := range names {
+		columns = append(columns, column{head: plain(shortName(n)), left: true})
+	}
+	return names, columns
+}
+
+func (m *model) parameterCells(names []string, p map[string]any) (cells []string) {
+	for _, n := range names {
+		text := valueText(n, p[n])
+		if v, ok := number(p[n]); ok && n == paramScale {
+			text = m.scales.text(v)
+		}
+		cells = append(cells, plain(text))
+	}
+	return cells
+}
+
+func (m *model) cellTable() textTable {
+	names, columns := m.parameterColumns()
+	t := textTable{columns: append(columns,
+		column{head: "goodput/s"}, column{head: "throughput/s", need: 9}, column{head: "× " + m.scales.text(m.scales.largest()), need: 4},
+		column{head: "operation", left: true, need: 3}, column{head: "p50 ms", need: 5}, column{head: "p95 ms"}, column{head: "p99 ms", need: 2},
+		column{head: "errors", need: 1}, column{head: "traffic MB", need: 6}, column{head: "RTT error ms", need: 8},
+		column{head: "n", need: 7}, column{head: "verdict", left: true})}
+	for _, c := range m.cells {
+		t.rows = append(t.rows, append(m.parameterCells(names, c.parameters), m.cellRow(c)...))
+	}
+	return t
+}
+
+func (m *model) cellRow(c *cell) []string {
+	row := make([]string, 12)
+	row[10], row[11] = fmt.Sprintf("%d", len(c.used)), verdictOf(c)
+	if len(c.used) == 0 {
+		row[0] = none
+		return row
+	}
+	row[0], row[1] = interval(c.goodput), interval(c.throughput)
+	if r := m.relative(c, goodputOf); m.scales.vary() && r.N > 0 {
+		row[2] = strconv.FormatFloat(r.Mean, 'f', 2, 64)
+	}
+	if o, ok := c.main(); ok {
+		row[3], row[4], row[5], row[6] = plain(o.name), millis(o.latency.P50), millis(o.latency.P95), millis(o.latency.P99)
+	}
+	_, share := notOK(outcomes(c.used))
+	row[7] = percent(share)
+	row[8] = megabytes(c.traffic.Mean)
+	row[9] = figure(worstRTT(c.used))
+	return row
+}
+
+func worstRTT(trials []record.Trial) (worst float64) {
+	for _, t := range trials {
+		worst = max(worst, t.Fidelity.WorstRTTErrorMS)
+	}
+	return worst
+}
+
+// verdictOf says in a few words whether a cell can be believed.
+func verdictOf(c *cell) string {
+	n := map[string]int{}
+	for _, t := range c.trials {
+		if t.State != record.TrialOK {
+			n[t.State]++
+		} else {
+			n[t.Verdict.State]++
+		}
+	}
+	n["not run"] = c.planned - len(c.trials)
+	var parts []string
+	for _, s := range []string{record.Valid, record.Suspect, record.TrialFailed, record.TrialInterrupted, "not run"} {
+		switch {
+		case n[s] == 0:
+		case n[s] == c.planned:
+			parts = append(parts, s)
+		case s != record.Valid:
+			parts = append(parts, fmt.Sprintf("%d %s", n[s], s))
+		}
+	}
+	if len(parts) == 0 {
+		return record.Valid
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (m *model) trialTable() textTable {
+	names, columns := m.parameterColumns()
+	t := textTable{columns: append(append([]column{{head: "trial"}}, columns...),
+		column{head: "rep", need: 6}, column{head: "goodput/s"}, column{head: "throughput/s", need: 9},
+		column{head: "operation", left: true, need: 3}, column{head: "p50 ms", need: 5}, column{head: "p95 ms"}, column{head: "p99 ms", need: 2},
+		column{head: "errors", need: 1}, column{head: "traffic MB", need: 7}, column{head: "RTT error ms", need: 8},
+		column{head: "time", need: 4}, column{head: "stopped by", left: true, need: 10}, column{head: "verdict", left: true})}
+	for _, r := range m.dir.Summary.Trials {
+		row := append([]string{strconv.Itoa(r.ID)}, m.parameterCells(names, r.Parameters)...)
+		t.rows = append(t.rows, append(row, m.trialRow(r)...))
+	}
+	return t
+}
+
+func (m *model) trialRow(t record.Trial) []string {
+	row := make([]string, 13)
+	row[0] = strconv.Itoa(t.Repetition)
+	if t.State != record.TrialOK {
+		row[1], row[12] = none, t.State
+		return row
+	}
+	row[1], row[2] = trialGoodput(t), figure(t.Throughput)
+	if o, ok := mainOf(t); ok {
+		l := responseOf(t.Operations[o])
+		row[3], row[4], row[5], row[6] = plain(o), millis(l.P50), millis(l.P95), millis(l.P99)
+	}
+	_, share := notOK(t.Outcomes)
+	row[7], row[8], row[9] = percent(share), megabytes(float64(t.Traffic.TotalBytes)), figure(t.Fidelity.WorstRTTErrorMS)
+	row[10], row[11], row[12] = seconds(t.DurationS), plain(t.Stopped), plain(t.Verdict.State)
+	return row
+}
+
+// trialGoodput is with the interval over the trial's own batches.
+func trialGoodput(t record.Trial) string {
+	if t.Batches == 0 {
+		return figure(t.Goodput)
+	}
+	return plusMinus(t.Goodput, t.Interval)
+}
+
+// mainOf is the operation that a trial has most of.
+func mainOf(t record.Trial) (name string, ok bool) {
+	for n, o := range t.Operations {
+		best := t.Operations[name]
+		if o.Count > best.Count || o.Count == best.Count && o.Count > 0 && n < name {
+			name, ok = n, true
+		}
+	}
+	return name, ok
+}
+
+// textNotes tell what stands behind the table.
+func (m *model) textNotes(p *printer) {
+	p.linef("")
+	for _, f := range m.findings() {
+		p.linef("%s", plain(f))
+	}
+	for _, t := range m.dir.Summary.Trials {
+		switch {
+		case t.State == record.TrialFailed:
+			p.linef("trial %d failed: %s", t.ID, plain(firstLine(t.Error)))
+		case t.State == record.TrialOK && t.Verdict.State != record.Valid:
+			p.linef("trial %d is suspect: %s", t.ID, plain(strings.Join(t.Verdict.Reasons, "; ")))
+		}
+	}
+	if s := m.scales.note(); s != "" {
+		p.linef("%s", s)
+	}
+	if slices.ContainsFunc(m.cells, func(c *cell) bool { return c.goodput.HasInterval() }) {
+		p.linef("±: 95 %% confidence interval over n repetitions")
+	}
+	for _, n := range append(slices.Clone(m.dir.Run.Warnings), m.notes...) {
+		p.linef("note: %s", plain(n))
+	}
+	if n := m.tally(); n.missing()+n.interrupted > 0 && !m.dir.Running {
+		p.linef("the run was interrupted; go on with: skerry run --resume %s", plain(m.dir.Path))
+	}
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
