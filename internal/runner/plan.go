@@ -1,0 +1,85 @@
+package runner
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"skerry/internal/advice"
+	"skerry/internal/experiment"
+	"skerry/internal/record"
+)
+
+// planned is an experiment's plan as run.json has it: in the order of running.
+func planned(e experiment.Experiment) []record.Planned {
+	cells := e.Plan()
+	perRepetition := len(cells) / max(1, e.Repetitions)
+	out := make([]record.Planned, len(cells))
+	for i, c := range cells {
+		out[i] = record.Planned{
+			ID: c.ID, Cell: (c.ID-1)%perRepetition + 1, Repetition: c.Repetition,
+			Seed: c.Seed, Parameters: c.Parameters,
+		}
+	}
+	return out
+}
+
+// samePlan tells whether a run can be resumed with a plan.
+func samePlan(recorded, now []record.Planned) error {
+	same := len(recorded) == len(now)
+	for i := 0; same && i < len(now); i++ {
+		a, b := recorded[i], now[i]
+		same = a.ID == b.ID && a.Seed == b.Seed && reflect.DeepEqual(normal(a.Parameters), normal(b.Parameters))
+	}
+	if !same {
+		return advice.With(fmt.Errorf("the experiment's plan is no longer the one that the run was started with"),
+			"start a new run; the old one stays as it is")
+	}
+	return nil
+}
+
+// normal makes parameters comparable: numbers that went through JSON are floats.
+func normal(p map[string]any) map[string]string {
+	out := make(map[string]string, len(p))
+	for k, v := range p {
+		out[k] = fmt.Sprint(v)
+	}
+	return out
+}
+
+// describe names a trial by its parameters, in the order of the matrix.
+func (r *run) describe(p record.Planned) string {
+	var parts []string
+	for _, axis := range r.cells[p.ID].Axes {
+		parts = append(parts, fmt.Sprintf("%s %v", axis, p.Parameters[axis]))
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// report prints the line that stays of a trial.
+func (r *run) report(n, total int, p record.Planned, t record.Trial) {
+	head := fmt.Sprintf("%*d/%d %s", len(fmt.Sprint(total)), n, total, r.describe(p))
+	switch t.State {
+	case record.TrialFailed:
+		r.Progress.Linef("%s  FAILED: %s", head, t.Error)
+	case record.TrialInterrupted:
+		r.Progress.Linef("%s  interrupted", head)
+	default:
+		r.Progress.Linef("%s  %.0f ops/s (%s, %.0f s)  %s", head, t.Goodput, t.Stopped, t.DurationS, t.Verdict.State)
+		for _, why := range t.Verdict.Reasons {
+			r.Progress.Linef("      suspect: %s", why)
+		}
+	}
+}
+
+// roughly rounds a time left to what is worth saying.
+func roughly(d time.Duration) string {
+	switch {
+	case d >= 2*time.Hour:
+		return fmt.Sprintf("%.1f h", d.Hours())
+	case d >= 2*time.Minute:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	}
+	return fmt.Sprintf("%.0f s", d.Seconds())
+}

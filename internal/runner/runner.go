@@ -1,0 +1,203 @@
+// Package runner runs all trials of an experiment: in the order of the plan, each
+// recorded as it ends, so that whatever ends the run keeps what is finished.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"skerry/internal/advice"
+	"skerry/internal/database"
+	"skerry/internal/experiment"
+	"skerry/internal/progress"
+	"skerry/internal/record"
+	"skerry/internal/trial"
+)
+
+// failuresInARow end a run: what fails so often will fail again, and each failure may
+// take as long as a cluster's patience.
+const failuresInARow = 3
+
+// ErrTrials says that a run ended with trials that failed.
+var ErrTrials = errors.New("trials failed")
+
+// Config is what a run is started with.
+type Config struct {
+	Experiment experiment.Experiment
+	// Source is the experiment as its author wrote it, and what was set beside it.
+	Source record.File
+	// Out is the directory that run directories are made in.
+	Out       string
+	Databases map[string]database.Database
+	// From maps a database to an installation other than the one found by itself.
+	From              map[string]string
+	Exe               string
+	StateDir, DataDir string
+	Version           string   // of skerry
+	Command           []string // the command line
+	Progress          *progress.Reporter
+	Log               *slog.Logger
+}
+
+// Run runs an experiment from its first trial on. It returns the run directory's path,
+// also beside an error when there is one by then.
+func Run(ctx context.Context, c Config) (dir string, err error) {
+	r := &run{Config: c}
+	if err := r.prepare(); err != nil {
+		return "", err
+	}
+	started, err := c.started()
+	if err != nil {
+		return "", err
+	}
+	r.writer, err = record.Create(c.Out, started)
+	if err != nil {
+		return "", err
+	}
+	return r.writer.Dir(), r.all(ctx)
+}
+
+// Resume goes on with a run that was interrupted: with the trials that have not ended ok.
+// The experiment must be the one that the run was started with.
+func Resume(ctx context.Context, dir string, c Config) error {
+	r := &run{Config: c}
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	var err error
+	if r.writer, err = record.Resume(dir); err != nil {
+		return err
+	}
+	if err := samePlan(r.writer.Run().Plan, planned(c.Experiment)); err != nil {
+		return errors.Join(err, r.writer.Close())
+	}
+	return r.all(ctx)
+}
+
+// run is a run under way.
+type run struct {
+	Config
+	installed map[string]database.Installation
+	cells     map[int]experiment.Cell
+	writer    *record.Writer
+}
+
+// prepare finds what the trials need, so that what is missing is told before the first.
+func (r *run) prepare() error {
+	r.installed, r.cells = map[string]database.Installation{}, map[int]experiment.Cell{}
+	for _, cell := range r.Experiment.Plan() {
+		r.cells[cell.ID] = cell
+		name := cell.Experiment.Database.Name
+		if _, ok := r.installed[name]; ok {
+			continue
+		}
+		found, err := r.Databases[name].Find(r.From[name])
+		if err != nil {
+			return err
+		}
+		r.installed[name] = found
+	}
+	return nil
+}
+
+// started is run.json as a run begins with it.
+func (c Config) started() (record.Run, error) {
+	expanded, err := c.Experiment.JSON()
+	if err != nil {
+		return record.Run{}, err
+	}
+	return record.Run{
+		Name: c.Experiment.Name, Description: c.Experiment.Description, Command: c.Command,
+		Versions: record.Versions{Skerry: c.Version}, Seed: c.Experiment.Seed,
+		Experiment: expanded, File: c.Source, Plan: planned(c.Experiment),
+	}, nil
+}
+
+// all runs what is left of the plan.
+func (r *run) all(ctx context.Context) error {
+	err := r.writer.Update(func(run *record.Run) {
+		run.Versions.Databases = map[string]string{}
+		for name, found := range r.installed {
+			run.Versions.Databases[name] = found.Version
+		}
+	})
+	if err != nil {
+		return errors.Join(err, r.writer.Close())
+	}
+	err = r.trials(ctx)
+	r.Progress.Done()
+	return errors.Join(err, r.writer.Finish())
+}
+
+func (r *run) trials(ctx context.Context) error {
+	left := r.writer.Remaining()
+	total := len(r.writer.Run().Plan)
+	done := total - len(left)
+	begun, failed, inARow := time.Now(), 0, 0
+	for i, p := range left {
+		label := fmt.Sprintf("trial %d of %d %s", done+i+1, total, r.describe(p))
+		if i > 0 {
+			each := time.Since(begun) / time.Duration(i)
+			label += fmt.Sprintf(" (%s left)", roughly(each*time.Duration(len(left)-i)))
+		}
+		t, err := r.trial(ctx, p, label)
+		if err != nil {
+			return err
+		}
+		r.report(done+i+1, total, p, t)
+		switch t.State {
+		case record.TrialInterrupted:
+			return advice.With(fmt.Errorf("interrupted after %d of %d trials: %w", done+i, total, context.Cause(ctx)),
+				"go on with: skerry run --resume %s", r.writer.Dir())
+		case record.TrialFailed:
+			failed++
+			inARow++
+		default:
+			inARow = 0
+		}
+		if inARow == failuresInARow && i+1 < len(left) {
+			return advice.With(fmt.Errorf("%d %w in a row, the last one: %s", inARow, ErrTrials, t.Error),
+				"mend the cause, then go on with: skerry run --resume %s", r.writer.Dir())
+		}
+	}
+	if failed > 0 {
+		return advice.With(fmt.Errorf("%d of %d %w", failed, len(left), ErrTrials),
+			"try them again with: skerry run --resume %s", r.writer.Dir())
+	}
+	return nil
+}
+
+func (r *run) trial(ctx context.Context, p record.Planned, label string) (record.Trial, error) {
+	cell, ok := r.cells[p.ID]
+	if !ok {
+		return record.Trial{}, fmt.Errorf("trial %d is not in the plan", p.ID)
+	}
+	w, err := r.writer.OpenTrial(p.ID)
+	if err != nil {
+		return record.Trial{}, err
+	}
+	name := cell.Experiment.Database.Name
+	return trial.Run(ctx, trial.Config{
+		Cell: cell, Database: r.Databases[name], Installation: r.installed[name],
+		Name: fmt.Sprintf("run-%d-%d", os.Getpid(), p.ID), Exe: r.Exe, StateDir: r.StateDir, DataDir: r.DataDir,
+		Writer: w, Progress: r.Progress, Label: label, Log: r.Log, Observe: r.observe,
+	})
+}
+
+// observe keeps which engine made the links and what the machine could not give.
+func (r *run) observe(engine, why string, warnings []string) error {
+	was := r.writer.Run()
+	if was.Engine.Name == engine && len(was.Warnings) >= len(warnings) {
+		return nil
+	}
+	for _, w := range warnings {
+		r.Progress.Linef("note: %s", w)
+	}
+	return r.writer.Update(func(run *record.Run) {
+		run.Engine, run.Warnings = record.Engine{Name: engine, Why: why}, warnings
+	})
+}

@@ -1,0 +1,71 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"skerry/internal/experiment"
+	"skerry/internal/link"
+)
+
+// drift is how the links change while a trial measures.
+type drift struct {
+	links []experiment.LinkProfile
+	every time.Duration
+}
+
+// driftOf returns the trial's drift, nil when its links stay as they are.
+func (r *run) driftOf() (*drift, error) {
+	e := r.Cell.Experiment
+	if e.Drift == nil {
+		return nil, nil
+	}
+	links, err := e.Profiles(r.lab.Topology())
+	if err != nil {
+		return nil, err
+	}
+	return &drift{links: links, every: e.Drift.Every.Duration()}, nil
+}
+
+// follow sets the links to what their profiles say, all at one moment, from zero until
+// ctx ends. Only a link that changes is touched.
+func (d *drift) follow(ctx context.Context, r *run, zero time.Time) error {
+	tick := time.NewTicker(d.every)
+	defer tick.Stop()
+	set := make([]directions, len(d.links))
+	for {
+		now := time.Since(zero)
+		if changes := d.changes(now, set); len(changes) > 0 {
+			if err := r.lab.Set(ctx, changes); err != nil {
+				if ctx.Err() != nil {
+					return nil
+				}
+				return fmt.Errorf("letting the links drift: %w", err)
+			}
+			if err := r.event(now.Seconds(), "drift", fmt.Sprintf("%d links changed", len(changes))); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+type directions struct{ ab, ba link.Quality }
+
+// changes compares the profiles at t with what was set last, and remembers.
+func (d *drift) changes(t time.Duration, set []directions) []link.Change {
+	var out []link.Change
+	for i, p := range d.links {
+		next := directions{p.AB.At(t), p.BA.At(t)}
+		if next != set[i] {
+			set[i] = next
+			out = append(out, link.Change{ID: p.ID, AB: &next.ab, BA: &next.ba})
+		}
+	}
+	return out
+}

@@ -1,0 +1,130 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"skerry/internal/host"
+	"skerry/internal/lab"
+	"skerry/internal/link"
+	"skerry/internal/probe"
+	"skerry/internal/record"
+)
+
+// How every link is measured before a trial's workload starts.
+const (
+	echoes       = 20
+	echoInterval = 20 * time.Millisecond
+	// bandwidthFloor and bandwidthCeiling bound what is checked, in bit/s: below, one
+	// packet train would hold the trial up; above, the sender and not the link would
+	// be measured.
+	bandwidthFloor   = 1_000_000
+	bandwidthCeiling = 1_500_000_000
+	// bandwidthAtOnce is what all trains under way may add up to, in bit/s: about
+	// 120,000 packets a second, which sender and emulator manage on one core each.
+	bandwidthAtOnce = 1_200_000_000
+)
+
+// probe measures the round trip and the bandwidth of every link that is up.
+func (r *run) probe(ctx context.Context) (record.Fidelity, error) {
+	var f record.Fidelity
+	f.Engine, _ = r.lab.Engine()
+	var up []lab.Link
+	for _, l := range r.lab.Links() {
+		if !l.AB.Down && !l.BA.Down {
+			up = append(up, l)
+		}
+	}
+	pairs := make([]probe.Pair, len(up))
+	for i, l := range up {
+		a, b, err := r.ends(l)
+		if err != nil {
+			return f, err
+		}
+		pairs[i] = probe.Pair{From: a, To: b}
+	}
+	rtts, err := probe.RTT(ctx, pairs, echoes, echoInterval)
+	if err != nil {
+		return f, fmt.Errorf("measuring round trips: %w", err)
+	}
+	for i, l := range up {
+		f.Links = append(f.Links, rttOf(l, rtts[i]))
+	}
+	if err := r.probeBandwidth(ctx, up, pairs, f.Links); err != nil {
+		return f, err
+	}
+	f.WorstRTTErrorMS, f.WorstBandwidthError = worst(f.Links)
+	return f, nil
+}
+
+func (r *run) ends(l lab.Link) (a, b host.Host, err error) {
+	a, errA := r.lab.Host(l.A)
+	b, errB := r.lab.Host(l.B)
+	return a, b, errors.Join(errA, errB)
+}
+
+func rttOf(l lab.Link, got probe.RTTResult) record.LinkFidelity {
+	set := l.AB.Latency + l.BA.Latency
+	x := record.LinkFidelity{
+		ID: l.ID, From: l.A, To: l.B, SetRTTMS: ms(set), SetJitterMS: ms(l.AB.Jitter + l.BA.Jitter),
+		SetABbps: l.AB.Bandwidth, SetBAbps: l.BA.Bandwidth,
+	}
+	if len(got.Samples) > 0 {
+		x.Answered = true
+		x.RTTMS, x.RTTP99MS, x.RTTErrorMS = ms(got.Median), ms(got.P99), ms(got.Median-set)
+	}
+	return x
+}
+
+// probeBandwidth fills in what packet trains measured, both directions of each link. Trains
+// run side by side as far as the machine can send them all in time.
+func (r *run) probeBandwidth(ctx context.Context, up []lab.Link, pairs []probe.Pair, out []record.LinkFidelity) error {
+	g, ctx := errgroup.WithContext(ctx)
+	room := semaphore.NewWeighted(bandwidthAtOnce)
+	measure := func(from, to probe.Inside, q link.Quality, into *int64) {
+		if q.Bandwidth < bandwidthFloor || q.Bandwidth > bandwidthCeiling || q.Loss > 0 || q.Burst != nil {
+			return
+		}
+		share := min(q.Bandwidth, bandwidthAtOnce)
+		if room.Acquire(ctx, share) != nil {
+			return // the group has failed
+		}
+		g.Go(func() error {
+			defer room.Release(share)
+			bps, err := probe.Bandwidth(ctx, from, to, q.Bandwidth)
+			if err != nil && !errors.Is(err, probe.ErrStarved) && !errors.Is(err, probe.ErrNoAnswer) {
+				return err
+			}
+			if !errors.Is(err, probe.ErrStarved) { // a lower bound says nothing about the link
+				*into = bps
+			}
+			return nil
+		})
+	}
+	for i, l := range up {
+		measure(pairs[i].From, pairs[i].To, l.AB, &out[i].ABbps)
+		measure(pairs[i].To, pairs[i].From, l.BA, &out[i].BAbps)
+	}
+	return g.Wait()
+}
+
+// worst returns the largest error of any link's RTT (ms) and bandwidth (relative).
+func worst(links []record.LinkFidelity) (rtt, bandwidth float64) {
+	for _, l := range links {
+		rtt = max(rtt, math.Abs(l.RTTErrorMS))
+		for _, d := range [][2]int64{{l.SetABbps, l.ABbps}, {l.SetBAbps, l.BAbps}} {
+			if d[0] > 0 && d[1] > 0 {
+				bandwidth = max(bandwidth, math.Abs(float64(d[1])/float64(d[0])-1))
+			}
+		}
+	}
+	return rtt, bandwidth
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

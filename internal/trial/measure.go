@@ -1,0 +1,203 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"skerry/internal/link"
+	"skerry/internal/load"
+	"skerry/internal/record"
+	"skerry/internal/sample"
+	"skerry/internal/stats"
+)
+
+// StoppedConfidence is why a trial ended whose interval became narrow enough.
+const StoppedConfidence = "confidence"
+
+// measurement is what driving the workload gave.
+type measurement struct {
+	drive      load.Result
+	stopped    string
+	histograms histograms
+	goodput    stats.BatchInterval
+	traffic    []link.Stats // of the measurement alone
+	late       link.Lateness
+	machine    sample.Machine // used during the measurement
+	hostCPUMax float64        // cores, in the busiest second
+}
+
+// measure drives the workload until it is done or known well enough, while it samples the
+// machine and lets the links drift.
+func (r *run) measure(ctx context.Context) (measurement, error) {
+	spec, err := r.spec(load.PhaseRun)
+	if err != nil {
+		return measurement{}, err
+	}
+	drift, err := r.driftOf()
+	if err != nil {
+		return measurement{}, err
+	}
+	r.stage("starting the load")
+	s, err := r.startDriver(ctx, spec)
+	if err != nil {
+		return measurement{}, err
+	}
+	beside, cancel := context.WithCancel(ctx)
+	w := &watch{run: r, session: s, ctx: beside, drift: drift, batches: stats.NewBatchMeans()}
+	m, err := w.follow()
+	cancel()
+	w.beside.Wait()
+	return m, errors.Join(err, w.failure(), ctx.Err())
+}
+
+// watch follows one drive: its own loop takes what the driver tells; beside it run the
+// sampler and the drift, from the begin of the measurement on.
+type watch struct {
+	*run
+	session *load.Session
+	ctx     context.Context // of what runs beside
+	beside  sync.WaitGroup
+	drift   *drift
+	batches *stats.BatchMeans
+	began   time.Time
+	before  snapshot
+	logs    histograms
+	stopped string // why the drive was told to stop
+
+	mu         sync.Mutex
+	hostCPUMax float64
+	failed     error // the first failure beside the drive
+}
+
+// follow returns when the driver has ended.
+func (w *watch) follow() (measurement, error) {
+	var m measurement
+	began, clusterFailed, intervals := w.session.Began(), w.cluster.Failed(), w.session.Intervals()
+	for intervals != nil {
+		select {
+		case w.began = <-began:
+			began = nil
+			w.begin()
+		case <-clusterFailed:
+			clusterFailed = nil
+			w.fail(fmt.Errorf("%s failed while it was measured: %w", w.Database.Name(), w.cluster.Err()))
+		case i, ok := <-intervals:
+			if !ok {
+				intervals = nil
+				break
+			}
+			w.fail(w.interval(i))
+		}
+	}
+	drive, err := w.session.Wait()
+	if err != nil {
+		return m, err
+	}
+	after, err := w.snapshot(false)
+	if err != nil {
+		return m, err
+	}
+	m = measurement{drive: drive, stopped: w.stopped, histograms: w.logs, goodput: w.batches.Interval(), late: after.late,
+		traffic: difference(w.before.links, after.links),
+		machine: sample.Machine{Busy: after.machine.Busy - w.before.machine.Busy, Steal: after.machine.Steal - w.before.machine.Steal}}
+	if m.stopped == "" {
+		m.stopped = drive.Stopped
+	}
+	w.mu.Lock()
+	m.hostCPUMax = w.hostCPUMax
+	w.mu.Unlock()
+	return m, nil
+}
+
+// begin marks the begin of the measurement: counters are read and lateness is reset, and
+// the sampler and the drift start.
+func (w *watch) begin() {
+	var err error
+	if w.before, err = w.snapshot(true); err != nil {
+		w.fail(err)
+		return
+	}
+	w.beside.Go(func() { w.fail(w.sample(w.began)) })
+	if w.drift != nil {
+		w.beside.Go(func() { w.fail(w.drift.follow(w.ctx, w.run, w.began)) })
+	}
+}
+
+// interval takes what the driver counted in one second.
+func (w *watch) interval(i load.Interval) error {
+	if err := w.Writer.Second(second(i)); err != nil {
+		return recordError{err}
+	}
+	if i.T >= 0 {
+		if err := w.logs.add(w.began, i); err != nil {
+			return err
+		}
+	}
+	stop := w.Cell.Experiment.Stop
+	if i.T >= 0 && i.Length >= time.Second/2 { // the last one may be a mere rest
+		w.batches.Add(float64(i.OK) / i.Length.Seconds())
+	}
+	elapsed := time.Duration(i.T+1) * time.Second
+	if w.stopped == "" && stop.Confidence > 0 && elapsed >= time.Duration(stop.MinTime) && w.batches.Reached(float64(stop.Confidence)) {
+		w.stopped = StoppedConfidence
+		w.session.Stop()
+	}
+	w.progress(i)
+	return nil
+}
+
+func (w *watch) progress(i load.Interval) {
+	if i.T < 0 {
+		w.stage(fmt.Sprintf("warming up: %.0f ops/s", rate(i)))
+		return
+	}
+	left := ""
+	if limit := time.Duration(w.Cell.Experiment.Stop.Time); limit > 0 {
+		left = fmt.Sprintf(", %d s left at most", max(0, int64(limit/time.Second)-i.T-1))
+	}
+	w.stage(fmt.Sprintf("%.0f ops/s, p95 %.1f ms, %d failed%s", rate(i), ms(i.Latency.Response.Quantile(0.95)), i.Failed+i.Unknown, left))
+}
+
+func rate(i load.Interval) float64 {
+	if i.Length <= 0 {
+		return 0
+	}
+	return float64(i.Ended()) / i.Length.Seconds()
+}
+
+// fail ends the drive early because of an error beside it. What follows from the end of
+// the drive itself is no error.
+func (w *watch) fail(err error) {
+	if err == nil || w.ctx.Err() != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failed == nil {
+		w.failed = err
+		w.session.Stop()
+	}
+}
+
+func (w *watch) failure() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failed
+}
+
+// second is a row of the timeline.
+func second(i load.Interval) record.Second {
+	s, r := i.Latency.Service, i.Latency.Response
+	return record.Second{
+		T: i.T, OK: i.OK, Failed: i.Failed, Unknown: i.Unknown, Dropped: i.Dropped,
+		ServiceP50: us(s.Quantile(0.5)), ServiceP95: us(s.Quantile(0.95)), ServiceP99: us(s.Quantile(0.99)),
+		ServiceP999: us(s.Quantile(0.999)), ServiceMax: us(s.Max()),
+		ResponseP50: us(r.Quantile(0.5)), ResponseP99: us(r.Quantile(0.99)), ResponseP999: us(r.Quantile(0.999)),
+		ClientCPU: i.Cores(), InFlight: i.InFlight,
+	}
+}
+
+func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

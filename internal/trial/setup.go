@@ -1,0 +1,159 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+	"skerry/internal/lab"
+	"skerry/internal/load"
+)
+
+// loadThreads is how many records are inserted at once while the table is loaded; it is
+// not the workload's number, since loading is not what a trial measures.
+const loadThreads = 32
+
+// setUp brings the lab up, forms the cluster, loads the table and puts the links to the
+// trial's scale.
+func (r *run) setUp(ctx context.Context) error {
+	if err := r.upLab(ctx); err != nil {
+		return err
+	}
+	if err := r.formCluster(ctx); err != nil {
+		return err
+	}
+	if err := r.loadTable(ctx); err != nil {
+		return err
+	}
+	scale := r.Cell.Experiment.Scale
+	if err := r.lab.Scale(ctx, scale); err != nil {
+		return fmt.Errorf("setting the links to scale %g: %w", scale, err)
+	}
+	return r.event(0, "scale", fmt.Sprintf("links at %g of their latency", scale))
+}
+
+func (r *run) upLab(ctx context.Context) error {
+	e := r.Cell.Experiment
+	cloud, err := e.Cloud()
+	if err != nil {
+		return err
+	}
+	r.stage("bringing the lab up")
+	r.lab, err = lab.Up(ctx, lab.Config{
+		Name: r.Name, Topology: cloud, Engine: e.Engine,
+		StateDir: r.StateDir, DataDir: r.DataDir, Exe: r.Exe, Ephemeral: true, Log: r.Log,
+	})
+	if err != nil {
+		return fmt.Errorf("bringing the lab up: %w", err)
+	}
+	if err := r.lab.Scale(ctx, e.SetupScale); err != nil {
+		return fmt.Errorf("setting the links to setup_scale %g: %w", e.SetupScale, err)
+	}
+	if err := r.Writer.Topology(cloud); err != nil {
+		return recordError{err}
+	}
+	if r.Observe != nil {
+		name, why := r.lab.Engine()
+		if err := r.Observe(name, why, r.lab.Warnings()); err != nil {
+			return recordError{err}
+		}
+	}
+	return nil
+}
+
+func (r *run) formCluster(ctx context.Context) error {
+	e := r.Cell.Experiment
+	control, err := r.client()
+	if err != nil {
+		return err
+	}
+	var nodes []host.Host
+	for _, name := range e.DataNodes() {
+		h, err := r.lab.Host(name)
+		if err != nil {
+			return err
+		}
+		nodes = append(nodes, h)
+	}
+	r.stage("starting " + r.Database.Name())
+	r.cluster, err = r.Database.Start(ctx, database.Env{
+		Nodes: nodes, Control: control, Installation: r.Installation,
+		Options: e.Database.Options, Log: r.Log, Progress: r.stage,
+	})
+	if err != nil {
+		return fmt.Errorf("starting %s on %d nodes: %w", r.Database.Name(), len(nodes), err)
+	}
+	return nil
+}
+
+// client is the node that the driver runs on.
+func (r *run) client() (host.Host, error) { return r.lab.Host(r.Cell.Experiment.ClientNode()) }
+
+// loadTable inserts the records and believes it only when the database counts them.
+func (r *run) loadTable(ctx context.Context) error {
+	spec, err := r.spec(load.PhaseLoad)
+	if err != nil {
+		return err
+	}
+	spec.Threads, spec.Target, spec.Arrival = loadThreads, 0, load.Closed
+	s, err := r.startDriver(ctx, spec)
+	if err != nil {
+		return err
+	}
+	var done int64
+	for i := range s.Intervals() {
+		done += i.OK
+		r.stage(fmt.Sprintf("loading: %d of %d records", done, spec.Workload.InsertCount))
+	}
+	if _, err := s.Wait(); err != nil {
+		return errors.Join(fmt.Errorf("loading %d records: %w", spec.Workload.InsertCount, err), r.clusterErr())
+	}
+	count, err := r.cluster.Count(ctx)
+	if err != nil {
+		return fmt.Errorf("counting the records after the load: %w", err)
+	}
+	if count != spec.Workload.InsertCount {
+		return fmt.Errorf("loading the table: %d inserts were acknowledged, %s counts %d records",
+			spec.Workload.InsertCount, r.Database.Name(), count)
+	}
+	return nil
+}
+
+// clusterErr is why the cluster failed, nil while it runs.
+func (r *run) clusterErr() error {
+	select {
+	case <-r.cluster.Failed():
+		return r.cluster.Err()
+	default:
+		return nil
+	}
+}
+
+// spec is the driver's job.
+func (r *run) spec(phase load.Phase) (load.Spec, error) {
+	e := r.Cell.Experiment
+	w, err := e.YCSB()
+	if err != nil {
+		return load.Spec{}, err
+	}
+	return load.Spec{
+		Phase: phase, Workload: w,
+		Arrival: load.Arrival(e.Workload.Arrival), Threads: e.Workload.Threads, Target: e.Workload.Target,
+		MaxInFlight: e.Workload.InFlight, AfterStall: load.AfterStall(e.Workload.Stall),
+		Operations: e.Stop.Operations, Duration: time.Duration(e.Stop.Time), Warmup: time.Duration(e.Warmup),
+		Timeout: time.Duration(e.Workload.Timeout), Seed: r.Cell.Seed,
+	}, nil
+}
+
+func (r *run) startDriver(ctx context.Context, spec load.Spec) (*load.Session, error) {
+	client, err := r.client()
+	if err != nil {
+		return nil, err
+	}
+	return load.StartAgent(ctx, client, r.Exe, load.AgentSpec{
+		Database: r.Database.Name(), Properties: r.cluster.Properties(), Spec: spec,
+	})
+}

@@ -1,0 +1,129 @@
+// Package trial runs one trial: a lab and a cluster of its own, the table loaded, every
+// link measured, the workload driven, and the evidence judged.
+//
+//	lab up ─► cluster ─► load ─► scale ─► probe ─► warm-up ─► measurement ─► verdict ─► lab down
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/experiment"
+	"skerry/internal/lab"
+	"skerry/internal/progress"
+	"skerry/internal/record"
+)
+
+// tearDownTime bounds the end of a trial: stopping the cluster, keeping logs, taking
+// the lab down. It counts from the end of the measurement or its cancellation.
+const tearDownTime = 60 * time.Second
+
+// Config is what a trial is given.
+type Config struct {
+	Cell         experiment.Cell
+	Database     database.Database
+	Installation database.Installation
+	// Name of the lab.
+	Name string
+	// Exe is the skerry program that agents are started from.
+	Exe               string
+	StateDir, DataDir string
+	Writer            *record.TrialWriter
+	Progress          *progress.Reporter
+	// Label begins every line of progress ("trial 3 of 8").
+	Label string
+	Log   *slog.Logger
+	// Observe, when set, is told about the lab once it is up; what it says goes into
+	// the run's record.
+	Observe func(engine, why string, warnings []string) error
+}
+
+// Run runs a trial and records it. What went wrong in the trial itself is told by its
+// State and Error; an error means that it could not be recorded.
+func Run(ctx context.Context, c Config) (record.Trial, error) {
+	result := record.Trial{Started: time.Now(), State: record.TrialOK}
+	r := &run{Config: c, result: &result}
+	err := r.do(ctx)
+	var failed recordError
+	switch {
+	case errors.As(err, &failed):
+		return result, errors.Join(err, c.Writer.Abandon())
+	case err == nil:
+	case ctx.Err() != nil:
+		result.State, result.Error = record.TrialInterrupted, "interrupted"
+	default:
+		result.State, result.Error = record.TrialFailed, err.Error()
+	}
+	if err := c.Writer.Finish(result); err != nil {
+		return result, errors.Join(err, c.Writer.Abandon())
+	}
+	return result, nil
+}
+
+// recordError is a failure to write to the run directory: it ends the run, not the trial.
+type recordError struct{ error }
+
+func (e recordError) Unwrap() error { return e.error }
+
+// run is a trial under way.
+type run struct {
+	Config
+	result  *record.Trial
+	lab     *lab.Lab
+	cluster database.Cluster
+}
+
+func (r *run) do(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, r.tearDown(ctx)) }()
+	if err := r.setUp(ctx); err != nil {
+		return err
+	}
+	r.stage("probing the links")
+	fidelity, err := r.probe(ctx)
+	if err != nil {
+		return err
+	}
+	r.result.SetupS = time.Since(r.result.Started).Seconds()
+	m, err := r.measure(ctx)
+	if err != nil {
+		return err
+	}
+	return r.summarise(m, fidelity)
+}
+
+// tearDown ends whatever setUp made, in the reverse order, even when ctx has ended.
+func (r *run) tearDown(ctx context.Context) error {
+	r.stage("taking the lab down")
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tearDownTime)
+	defer cancel()
+	var errs []error
+	if r.cluster != nil {
+		if err := r.cluster.Stop(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("stopping %s: %w", r.Database.Name(), err))
+		}
+		if err := r.Writer.Logs(r.cluster.Logs()); err != nil {
+			errs = append(errs, recordError{err})
+		}
+	}
+	if r.lab != nil {
+		if err := r.lab.Down(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("taking the lab down: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// stage tells a person what the trial is at.
+func (r *run) stage(what string) { r.Progress.Livef("%s: %s", r.Label, what) }
+
+// event records something that happened, at t seconds of the measurement.
+func (r *run) event(t float64, kind, message string) error {
+	if err := r.Writer.Event(record.Event{T: t, Kind: kind, Message: message}); err != nil {
+		return recordError{err}
+	}
+	return nil
+}
