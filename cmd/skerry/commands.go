@@ -5,6 +5,7 @@ import "github.com/spf13/cobra"
 // commands are the subcommands in the order that help shows them.
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
+		newRun(a),
 		newValidate(a),
 		newSchema(a),
 		newInstall(a),

@@ -21,6 +21,9 @@ const (
 	exitInterrupted = 130
 )
 
+// version is what the build was made from; the Makefile sets it.
+var version = "unknown"
+
 // errUsage marks errors that are the caller's: nothing was started.
 var errUsage = errors.New("usage")
 
@@ -30,6 +33,7 @@ type app struct {
 	in       io.Reader
 	log      *slog.Logger
 	level    *slog.LevelVar
+	stateDir string // of labs; "" for the default
 }
 
 func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
@@ -63,10 +67,12 @@ func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "skerry",
 		Short:         "A laboratory for distributed databases on fragmented clouds",
+		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().BoolP("verbose", "v", false, "say what is done, on stderr")
+	root.PersistentFlags().StringVar(&a.stateDir, "state-dir", "", "keep the journals of labs in `DIR` (default $SKERRY_STATE, else /run/skerry)")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if v, err := cmd.Flags().GetBool("verbose"); err == nil && v {
 			a.level.Set(slog.LevelDebug)
