@@ -139,7 +139,9 @@ func (e *Engine) hangUp() error {
 // call sends a request and waits for its response.
 func (e *Engine) call(ctx context.Context, r request) (response, error) {
 	reply := make(chan response, 1)
-	if err := e.send(ctx, &r, reply); err != nil {
+	if err := e.send(ctx, &r, reply); errors.Is(err, ErrEnded) {
+		return response{}, e.ended()
+	} else if err != nil {
 		return response{}, err
 	}
 	select {

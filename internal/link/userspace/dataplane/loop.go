@@ -25,7 +25,7 @@ func (p *Plane) run() {
 	for !p.stopping {
 		now := p.deliver(p.now(), sendBurst)
 		if p.options.RealTime {
-			now = p.rest.take(now, p.now)
+			now = p.pause(now)
 		}
 		if now-p.trimmed > trimEvery {
 			p.pool.Trim()
@@ -33,6 +33,18 @@ func (p *Plane) run() {
 		}
 		p.wait(now)
 	}
+}
+
+// pause rests when a real-time thread has to.
+func (p *Plane) pause(now int64) int64 {
+	owed := p.rest.owed(now)
+	if owed == 0 {
+		return now
+	}
+	sleepRaw(owed)
+	woke := p.now()
+	p.rest.slept(now, woke)
+	return woke
 }
 
 // wait sleeps until there is something to do, and does what came from outside.

@@ -20,17 +20,14 @@ type rest struct {
 
 func (r *rest) begin(now int64) { r.woke = now }
 
-// take rests when that is due, at a time; it returns the time after it.
-func (r *rest) take(now int64, clock func() int64) int64 {
+// owed returns how long to rest, at a time; 0 for not at all.
+func (r *rest) owed(now int64) int64 {
 	r.credit -= float64(now-r.woke) * work
 	r.woke = now
 	if owed := int64(-r.credit / duty); owed > shortRest {
-		sleepRaw(owed)
-		after := clock()
-		r.slept(now, after)
-		return after
+		return owed
 	}
-	return now
+	return 0
 }
 
 // slept records idleness.

@@ -90,7 +90,9 @@ func (p *Port) open() error {
 		return fmt.Errorf("packet socket: %w", err)
 	}
 	p.FD = fd
-	for _, option := range []int{unix.PACKET_VNET_HDR, unix.PACKET_IGNORE_OUTGOING} {
+	// The queueing discipline is passed by: it comes into force up to a second after the
+	// node's end is up, and until then would drop everything.
+	for _, option := range []int{unix.PACKET_VNET_HDR, unix.PACKET_IGNORE_OUTGOING, unix.PACKET_QDISC_BYPASS} {
 		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, option, 1); err != nil {
 			return fmt.Errorf("packet socket option %d: %w", option, err)
 		}

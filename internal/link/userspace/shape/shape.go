@@ -174,6 +174,9 @@ func (s *Shaper) Waits() (due int64, ok bool) {
 	return s.fifo.head().due, true
 }
 
+// Len is how many packets are queued.
+func (s *Shaper) Len() int { return s.fifo.len() }
+
 // Next takes out the packet that is due first.
 func (s *Shaper) Next() (k *packet.Packet, due int64) {
 	i := s.fifo.pop()
