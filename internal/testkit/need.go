@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"skerry/internal/install"
 )
 
 // Feature is something a machine may lack and a test may need.
@@ -34,7 +36,7 @@ var (
 		f.Close()
 		return ""
 	}}
-	Redis = Feature{"redis", program("redis-server")}
+	Redis = Feature{"redis", installed("redis", "redis-server")}
 	QEMU  = Feature{"qemu", program("qemu-system-x86_64")}
 )
 
@@ -44,6 +46,20 @@ func program(name string) func() string {
 			return err.Error()
 		}
 		return ""
+	}
+}
+
+// installed looks in the cache of `skerry install`, then in PATH.
+func installed(database, server string) func() string {
+	return func() string {
+		dir, err := install.DefaultDir()
+		if err != nil {
+			return err.Error()
+		}
+		if _, _, err := (install.Store{Dir: dir}).Current(database); err == nil {
+			return ""
+		}
+		return program(server)()
 	}
 }
 

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"skerry/internal/advice"
+	"skerry/internal/database/all"
+	"skerry/internal/install"
+	"skerry/internal/strict"
+)
+
+func newInstall(a *app) *cobra.Command {
+	var list, asJSON bool
+	var from string
+	c := &cobra.Command{
+		Use:   "install NAME... | --list",
+		Short: "Fetch databases into a cache folder",
+		Long: "Fetch databases into a cache folder ($SKERRY_CACHE, else the user's cache folder, /var/cache/skerry for\n" +
+			"root). Debian's packages are fetched with apt, checked and unpacked: nothing on the system changes, no\n" +
+			"service starts and no root is needed. What is installed already is left as it is.",
+		Example: "  skerry install redis\n  skerry install redis --from ~/src/redis/src\n  skerry install --list",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			dir, err := install.DefaultDir()
+			if err != nil {
+				return err
+			}
+			s := install.Store{Dir: dir, Progress: func(step string) { fmt.Fprintln(a.err, step) }}
+			switch {
+			case list && (len(names) > 0 || from != ""):
+				return fmt.Errorf("%w: --list takes neither names nor --from", errUsage)
+			case list:
+				return listInstalled(a, cmd, s, asJSON)
+			case len(names) == 0:
+				return advice.With(fmt.Errorf("%w: which database?", errUsage), "skerry install --list")
+			case from != "" && len(names) != 1:
+				return fmt.Errorf("%w: --from is for one database", errUsage)
+			}
+			var done []install.Manifest
+			for _, name := range names {
+				r, err := recipe(name)
+				if err != nil {
+					return err
+				}
+				m, err := s.Put(cmd.Context(), r, from)
+				if err != nil {
+					return err
+				}
+				done = append(done, m)
+			}
+			if asJSON {
+				return printJSON(a, done)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&list, "list", false, "list the databases and what is installed of them")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	c.Flags().StringVar(&from, "from", "", "use the build at `PATH`, a folder or the server program, in place of Debian's")
+	return c
+}
+
+// recipe finds a database's recipe by its name.
+func recipe(name string) (install.Recipe, error) {
+	var known []string
+	for _, r := range all.Recipes() {
+		if r.Name == name {
+			return r, nil
+		}
+		known = append(known, r.Name)
+	}
+	err := fmt.Errorf("%w: unknown database %q", errUsage, name)
+	if near := strict.Nearest(name, known); near != "" {
+		return install.Recipe{}, advice.With(err, "did you mean %s?", near)
+	}
+	return install.Recipe{}, advice.With(err, "skerry install --list")
+}
+
+func listInstalled(a *app, cmd *cobra.Command, s install.Store, asJSON bool) error {
+	rows := s.List(cmd.Context(), all.Recipes())
+	if asJSON {
+		return printJSON(a, rows)
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tVERSION\tSOURCE\tPATH")
+	for _, r := range rows {
+		switch {
+		case r.Problem != "":
+			fmt.Fprintf(w, "%s\t-\tdamaged\t%s\n", r.Name, r.Problem)
+		case r.Version == "":
+			fmt.Fprintf(w, "%s\t-\tnot installed\t-\n", r.Name)
+		default:
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Name, r.Version, r.Source, r.Path)
+		}
+	}
+	return w.Flush()
+}

@@ -1,0 +1,21 @@
+// Package all names every database that the laboratory has.
+package all
+
+import (
+	"skerry/internal/database"
+	"skerry/internal/database/redis"
+	"skerry/internal/install"
+)
+
+// Databases are the databases by name. Each call makes them anew: what clients of one
+// share, clients of another do not.
+func Databases() map[string]database.Database {
+	return map[string]database.Database{
+		redis.Name: redis.New(),
+	}
+}
+
+// Recipes say how databases are installed, in the order of a list.
+func Recipes() []install.Recipe {
+	return []install.Recipe{redis.Recipe}
+}

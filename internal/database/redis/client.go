@@ -1,0 +1,240 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"skerry/internal/load"
+)
+
+// client is one worker's: a lane to each node that it has talked to.
+type client struct {
+	*router
+	release func() error
+	lanes   []*lane // by the router's number
+	req     []byte  // the operation's requests
+	calls   []call
+	touched []*lane   // lanes with calls outstanding
+	now     time.Time // when the operation began
+	names   []string
+	scanner scanner
+}
+
+var _ load.Client = (*client)(nil)
+
+// call is one command of an operation.
+type call struct {
+	slot   int
+	lo, hi int // its request: c.req[lo:hi]
+	node   int32
+	asking bool // after an ASK redirect
+	done   bool
+	lane   *lane
+	at     int // its reply begins at lane.in[at]
+	err    error
+}
+
+// start begins an operation.
+func (c *client) start(ctx context.Context) (time.Time, error) {
+	if err := ctx.Err(); err != nil {
+		class := classCanceled
+		if errors.Is(err, context.DeadlineExceeded) {
+			class = classTimeout
+		}
+		return time.Time{}, load.Failed(class, "", err)
+	}
+	for _, l := range c.lanes {
+		if l != nil {
+			l.begin()
+		}
+	}
+	c.req, c.calls, c.now = c.req[:0], c.calls[:0], time.Now()
+	if deadline, ok := ctx.Deadline(); ok {
+		return deadline, nil
+	}
+	return c.now.Add(c.timeout), nil
+}
+
+// add makes a call of the request that was appended to c.req from lo on.
+func (c *client) add(slot, lo int) {
+	c.calls = append(c.calls, call{slot: slot, lo: lo, hi: len(c.req), node: -1})
+}
+
+// run carries the calls from the first-th on out: those for the same node in one write, those for
+// different nodes at the same time. Redirects are followed. Each call then has its
+// reply or an error.
+func (c *client) run(ctx context.Context, deadline time.Time, first int) {
+	for round := 0; ; round++ {
+		if !c.flush(ctx, deadline, first) {
+			return
+		}
+		again := c.collect(ctx, round < c.redirects)
+		if !again {
+			return
+		}
+	}
+}
+
+// flush sends every call that is not done. It returns false when there was none.
+func (c *client) flush(ctx context.Context, deadline time.Time, first int) bool {
+	c.touched = c.touched[:0]
+	for i := first; i < len(c.calls); i++ {
+		k := &c.calls[i]
+		if k.done {
+			continue
+		}
+		if k.node < 0 {
+			k.node = c.owner[k.slot].Load()
+		}
+		l, err := c.lane(ctx, k.node, deadline)
+		if err != nil {
+			k.fail(err)
+			c.suspect()
+			continue
+		}
+		if len(l.waiting) == 0 {
+			c.touched = append(c.touched, l)
+		}
+		if k.asking {
+			l.out = append(l.out, "*1\r\n$6\r\nASKING\r\n"...)
+		}
+		l.out = append(l.out, c.req[k.lo:k.hi]...)
+		l.waiting = append(l.waiting, i)
+		k.lane = l
+	}
+	for _, l := range c.touched {
+		err := l.conn.SetDeadline(deadline)
+		if err != nil {
+			err = load.Failed(wireClass(err), l.addr, err)
+		} else {
+			err = l.send(l.out)
+		}
+		l.out = l.out[:0]
+		if err != nil {
+			c.lost(l, l.waiting, err)
+			l.waiting = l.waiting[:0]
+		}
+	}
+	return len(c.touched) > 0
+}
+
+// collect reads the replies and tells whether calls are left that were redirected.
+func (c *client) collect(ctx context.Context, follow bool) (again bool) {
+	defer c.interruptible(ctx)()
+	for _, l := range c.touched {
+		for n, i := range l.waiting {
+			k := &c.calls[i]
+			err := error(nil)
+			if k.asking {
+				err = l.skip() // the reply to ASKING; what it means shows in the next
+			}
+			k.at = l.at
+			if err == nil {
+				err = l.skip()
+			}
+			if err != nil {
+				if errors.Is(ctx.Err(), context.Canceled) {
+					err = load.Unknown(classCanceled, l.addr, ctx.Err())
+				}
+				c.lost(l, l.waiting[n:], err)
+				break
+			}
+			if l.in[k.at] != kindError {
+				k.done = true
+				continue
+			}
+			again = c.refused(k, follow) || again
+		}
+		l.waiting = l.waiting[:0]
+	}
+	return again
+}
+
+// refused handles an error reply and tells whether the call was redirected.
+func (c *client) refused(k *call, follow bool) bool {
+	e, _, _, _ := parse(k.lane.in, k.at)
+	node, ask, moved := c.redirect(e.text, k.lane.addr)
+	switch {
+	case moved && follow:
+		k.node, k.asking = node, ask
+		return true
+	case moved:
+		k.fail(load.Failed(classMoved, k.lane.addr, fmt.Errorf("more than %d redirects: %s", c.redirects, e.text)))
+	default:
+		k.fail(replyError(k.lane.addr, e.text))
+		c.suspect() // whatever it is, the cluster may have changed
+	}
+	return false
+}
+
+// interruptible makes the end of ctx end the reads when nothing else bounds them soon.
+func (c *client) interruptible(ctx context.Context) (stop func()) {
+	if _, bounded := ctx.Deadline(); bounded || ctx.Done() == nil {
+		return func() {}
+	}
+	var conns []interface{ SetDeadline(time.Time) error }
+	for _, l := range c.touched {
+		if l.conn != nil {
+			conns = append(conns, l.conn)
+		}
+	}
+	undo := context.AfterFunc(ctx, func() {
+		for _, conn := range conns {
+			_ = conn.SetDeadline(time.Unix(1, 0)) // closed already: as good
+		}
+	})
+	return func() { undo() }
+}
+
+// lost fails the calls whose replies will not come and drops their connection.
+func (c *client) lost(l *lane, waiting []int, err error) {
+	for _, i := range waiting {
+		c.calls[i].fail(err)
+	}
+	l.close()
+	c.suspect()
+}
+
+func (k *call) fail(err error) { k.err, k.done = err, true }
+
+// lane is the connection to a node.
+func (c *client) lane(ctx context.Context, node int32, deadline time.Time) (*lane, error) {
+	if node < 0 {
+		return nil, load.Failed("clusterdown", "", errors.New("no node is known to serve the slot"))
+	}
+	for int(node) >= len(c.lanes) {
+		c.lanes = append(c.lanes, nil)
+	}
+	l := c.lanes[node]
+	if l == nil {
+		l = &lane{addr: (*c.nodes.Load())[node]}
+		c.lanes[node] = l
+	}
+	if l.conn != nil && c.now.Sub(l.used) > idleAfter && !l.alive() {
+		l.close()
+	}
+	l.used = c.now
+	if l.conn == nil {
+		if err := l.dial(ctx, c.settings, deadline); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// Close gives up the lanes and, with the last worker, what the workers share.
+func (c *client) Close() error {
+	for _, l := range c.lanes {
+		if l != nil {
+			l.close()
+		}
+	}
+	if c.release == nil {
+		return nil
+	}
+	release := c.release
+	c.release = nil
+	return release()
+}

@@ -1,0 +1,30 @@
+package redis
+
+import (
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// nodeOptions are go-redis' options for one node. Its retries are off: a caller that
+// wants to try again says so.
+func nodeOptions(addr string, s settings) *goredis.Options {
+	return &goredis.Options{
+		Addr: addr, Username: s.user, Password: s.password,
+		Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		MaxRetries:               -1, DialerRetries: 1, PoolSize: 4,
+		ReadTimeout: s.timeout, WriteTimeout: s.timeout, DialTimeout: s.timeout,
+	}
+}
+
+// clusterOptions are those of its cluster client. A question that one node does not
+// answer goes to the next.
+func clusterOptions(seeds []string, s settings) *goredis.ClusterOptions {
+	return &goredis.ClusterOptions{
+		Addrs: seeds, Username: s.user, Password: s.password,
+		Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		DialerRetries:            1, PoolSize: 4,
+		ReadTimeout: s.timeout, WriteTimeout: s.timeout, DialTimeout: s.timeout,
+	}
+}

@@ -1,0 +1,180 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"skerry/internal/load"
+)
+
+// Read reads a record's hash, or some of its fields.
+func (c *client) Read(ctx context.Context, _, key string, fields []string, dst []load.Field) ([]load.Field, error) {
+	deadline, err := c.start(ctx)
+	if err != nil {
+		return dst, err
+	}
+	appendGet(c, key, fields)
+	c.run(ctx, deadline, 0)
+	k := &c.calls[0]
+	if k.err != nil {
+		return dst, k.err
+	}
+	before := len(dst)
+	dst = c.record(k, fields, dst)
+	if len(dst) == before {
+		return dst, load.ErrNotFound
+	}
+	return dst, nil
+}
+
+// appendGet asks for a record.
+func appendGet[T string | []byte](c *client, key T, fields []string) {
+	lo := len(c.req)
+	if len(fields) == 0 {
+		c.req = append(c.req, "*2\r\n$7\r\nHGETALL\r\n"...)
+		c.req = appendBulk(c.req, key)
+	} else {
+		c.req = appendArray(c.req, 2+len(fields))
+		c.req = append(c.req, "$5\r\nHMGET\r\n"...)
+		c.req = appendBulk(c.req, key)
+		for _, f := range fields {
+			c.req = appendBulk(c.req, f)
+		}
+	}
+	c.add(slotOf(key), lo)
+}
+
+// record appends the fields that a reply to appendGet holds: none when there is no
+// such record.
+func (c *client) record(k *call, fields []string, dst []load.Field) []load.Field {
+	buf, at := k.lane.in, k.at
+	head, at, _, _ := parse(buf, at) // complete: skip has read it
+	for i := range int(head.n) {
+		e, next, _, _ := parse(buf, at)
+		at = next
+		if len(fields) > 0 {
+			if e.n >= 0 {
+				dst = append(dst, load.Field{Name: fields[i], Value: e.text})
+			}
+		} else if i%2 == 0 {
+			dst = append(dst, load.Field{Name: c.name(i/2, e.text)})
+		} else {
+			dst[len(dst)-1].Value = e.text
+		}
+	}
+	return dst
+}
+
+// name is text as a string. Records have the same fields, mostly in the same order:
+// the strings made for the last record serve for the next one.
+func (c *client) name(i int, text []byte) string {
+	if i >= len(c.names) {
+		if i >= maxNames {
+			return string(text)
+		}
+		c.names = append(c.names, make([]string, i+1-len(c.names))...)
+	}
+	if c.names[i] != string(text) {
+		c.names[i] = string(text)
+	}
+	return c.names[i]
+}
+
+// maxNames bounds the memory that a record with very many fields leaves behind.
+const maxNames = 1024
+
+// Update writes fields of a record. Redis makes the record when there is none.
+func (c *client) Update(ctx context.Context, _, key string, values []load.Field) error {
+	deadline, err := c.start(ctx)
+	if err != nil {
+		return err
+	}
+	c.appendSet(key, values)
+	c.run(ctx, deadline, 0)
+	return c.calls[0].err
+}
+
+func (c *client) appendSet(key string, values []load.Field) {
+	lo := len(c.req)
+	c.req = appendArray(c.req, 2+2*len(values))
+	c.req = append(c.req, "$4\r\nHSET\r\n"...)
+	c.req = appendBulk(c.req, key)
+	for _, f := range values {
+		c.req = appendBulk(c.req, f.Name)
+		c.req = appendBulk(c.req, f.Value)
+	}
+	c.add(slotOf(key), lo)
+}
+
+// Insert writes a record and its entry in the index, in one round trip.
+func (c *client) Insert(ctx context.Context, _, key string, values []load.Field) error {
+	deadline, err := c.start(ctx)
+	if err != nil {
+		return err
+	}
+	if !c.scan {
+		c.appendSet(key, values)
+		c.run(ctx, deadline, 0)
+		return c.calls[0].err
+	}
+	c.appendIndex(key, "ZADD")
+	c.appendSet(key, values)
+	c.run(ctx, deadline, 0)
+	return both(c.calls[1].err, c.calls[0].err)
+}
+
+// Delete removes a record and its entry in the index, in one round trip.
+func (c *client) Delete(ctx context.Context, _, key string) error {
+	deadline, err := c.start(ctx)
+	if err != nil {
+		return err
+	}
+	lo := len(c.req)
+	c.req = appendCommand(c.req, "DEL", key)
+	c.add(slotOf(key), lo)
+	if c.scan {
+		c.appendIndex(key, "ZREM")
+	}
+	c.run(ctx, deadline, 0)
+	err = c.calls[0].err
+	if err == nil {
+		if e, _, _, _ := parse(c.calls[0].lane.in, c.calls[0].at); e.n == 0 {
+			err = load.ErrNotFound
+		}
+	}
+	if c.scan {
+		err = both(err, c.calls[1].err)
+	}
+	return err
+}
+
+// both is what became of a record and its index entry together. A record that was
+// written without its entry is in doubt, not done: scans would miss it.
+func both(record, index error) error {
+	if record != nil || index == nil {
+		return record
+	}
+	var e *load.OpError
+	if errors.As(index, &e) {
+		return load.Unknown(e.Class, e.Node, e.Err)
+	}
+	return index
+}
+
+// warm connects to every node, so that the first operations need not. Nodes that
+// cannot be reached are left to the operations that need them.
+func (c *client) warm(ctx context.Context) {
+	deadline := time.Now().Add(c.timeout)
+	nodes := *c.nodes.Load()
+	errs := make(chan error, len(nodes))
+	lanes := make([]*lane, len(nodes))
+	for i, addr := range nodes {
+		lanes[i] = &lane{addr: addr}
+		go func() { errs <- lanes[i].dial(ctx, c.settings, deadline) }()
+	}
+	for range nodes {
+		<-errs // told again by the operation that needs the node
+	}
+	c.lanes = lanes
+}

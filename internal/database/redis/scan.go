@@ -1,0 +1,180 @@
+package redis
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"skerry/internal/load"
+)
+
+// scanner is the memory that scans reuse.
+type scanner struct {
+	open   []part
+	keys   [][]byte // candidates, in order once merged
+	fields []load.Field
+	low    []byte // the bound that the scan begins with, as ZRANGEBYLEX writes it
+	bound  []byte // a bound behind a key
+}
+
+// part is a part of the index that may hold more keys than it has told.
+type part struct {
+	group int
+	last  []byte // the last key that it told
+}
+
+// Scan visits records in the order of their keys' bytes. It is not atomic: records
+// that are inserted or deleted meanwhile may or may not be seen. A record that exists
+// from its beginning to its end is seen.
+func (c *client) Scan(ctx context.Context, _, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
+	if !c.scan {
+		return 0, fmt.Errorf("%w: scanning needs an index, which %s=true keeps while loading", load.ErrUnsupported, PropScan)
+	}
+	deadline, err := c.start(ctx)
+	if err != nil || count <= 0 {
+		return 0, err
+	}
+	s := &c.scanner
+	s.keys, s.open = s.keys[:0], s.open[:0]
+	for g := range groups {
+		s.open = append(s.open, part{group: g})
+	}
+	s.low = append(append(s.low[:0], '['), start...)
+	seen := 0
+	for seen < count {
+		sure, err := c.candidates(ctx, deadline, count-seen)
+		if err != nil {
+			return seen, err
+		}
+		if len(sure) == 0 {
+			break // the end of the table
+		}
+		n, err := c.fetch(ctx, deadline, sure, fields, visit)
+		seen += n
+		if err != nil {
+			return seen, err
+		}
+	}
+	return seen, nil
+}
+
+// limit is how many keys to ask one part for so that count can most likely be told
+// from the answers. Keys are spread by their hash, so a part holds count/groups of the
+// next count keys on average, with a standard deviation of no more than its root.
+func limit(count int) int {
+	mean := float64(count) / groups
+	return int(math.Ceil(mean + 3*math.Sqrt(mean) + 3))
+}
+
+// candidates returns up to count keys that come next, and asks the index for more
+// first where it must:
+//
+//	part 0   a     d   f |          answered in full up to f: there may be more
+//	part 1     b c     .   g  h     answered with less than asked for: no more
+//	                   ^
+//	         up to f the order is sure, whatever part 0 holds beyond it
+func (c *client) candidates(ctx context.Context, deadline time.Time, count int) ([][]byte, error) {
+	s := &c.scanner
+	for {
+		sure := s.sure()
+		if sure >= count || len(s.open) == 0 {
+			keys := s.keys[:min(count, sure)]
+			s.keys = s.keys[len(keys):]
+			return keys, nil
+		}
+		if err := c.ask(ctx, deadline, limit(count-sure)); err != nil {
+			return nil, err
+		}
+		slices.SortFunc(s.keys, bytes.Compare)
+	}
+}
+
+// sure is how many of the candidates no part can put a key before any more.
+func (s *scanner) sure() int {
+	n := len(s.keys)
+	for _, p := range s.open {
+		if p.last == nil {
+			return 0
+		}
+		i, found := slices.BinarySearchFunc(s.keys, p.last, bytes.Compare)
+		if found {
+			i++
+		}
+		n = min(n, i)
+	}
+	return n
+}
+
+// after is the bound of a range that begins behind key.
+func (s *scanner) after(key []byte) []byte {
+	s.bound = append(append(s.bound[:0], '('), key...)
+	return s.bound
+}
+
+// ask asks every open part for its next keys, all at the same time.
+func (c *client) ask(ctx context.Context, deadline time.Time, limit int) error {
+	s, first := &c.scanner, len(c.calls)
+	for _, p := range s.open {
+		lo := len(c.req)
+		c.req = append(c.req, "*7\r\n$11\r\nZRANGEBYLEX\r\n"...)
+		c.req = appendBulk(c.req, indexKeys[p.group])
+		if p.last == nil {
+			c.req = appendBulk(c.req, s.low)
+		} else {
+			c.req = appendBulk(c.req, s.after(p.last))
+		}
+		c.req = append(c.req, "$1\r\n+\r\n$5\r\nLIMIT\r\n$1\r\n0\r\n"...)
+		c.req = appendBulk(c.req, strconv.Itoa(limit))
+		c.add(indexSlots[p.group], lo)
+	}
+	c.run(ctx, deadline, first)
+	open := s.open[:0]
+	for i, p := range s.open {
+		k := &c.calls[first+i]
+		if k.err != nil {
+			return k.err
+		}
+		buf := k.lane.in
+		head, at, _, _ := parse(buf, k.at) // complete: skip has read it
+		for range head.n {
+			e, next, _, _ := parse(buf, at)
+			s.keys, p.last, at = append(s.keys, e.text), e.text, next
+		}
+		if head.n >= int64(limit) {
+			open = append(open, p)
+		}
+	}
+	s.open = open
+	return nil
+}
+
+// fetch reads records and visits those that there are. An entry without a record is
+// what a delete or an insert has left half done.
+func (c *client) fetch(ctx context.Context, deadline time.Time, keys [][]byte, fields []string, visit func(string, []load.Field)) (int, error) {
+	first := len(c.calls)
+	for _, key := range keys {
+		appendGet(c, key, fields)
+	}
+	c.run(ctx, deadline, first)
+	seen := 0
+	for i, key := range keys {
+		k := &c.calls[first+i]
+		if k.err != nil {
+			return seen, k.err
+		}
+		f := c.record(k, fields, c.scanner.fields[:0])
+		c.scanner.fields = f
+		if len(f) == 0 {
+			continue
+		}
+		seen++
+		if visit != nil {
+			visit(string(key), f)
+		}
+	}
+	return seen, nil
+}

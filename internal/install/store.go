@@ -1,0 +1,220 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ManifestSchema versions install.json.
+const ManifestSchema = "skerry/install/v1"
+
+// Sources of an installation.
+const (
+	FromDebian = "debian" // packages unpacked into the cache
+	FromPath   = "path"   // a build of the user's own
+	FromSystem = "system" // found in PATH
+)
+
+// Manifest is install.json: what an installation consists of. It pins the versions;
+// an installation stays as it is until its folder is removed.
+type Manifest struct {
+	Schema    string    `json:"schema"`
+	Database  string    `json:"database"`
+	Version   string    `json:"version"` // as the server itself says
+	Source    string    `json:"source"`
+	Installed time.Time `json:"installed"`
+	// Path is the root of a build of the user's own.
+	Path     string    `json:"path,omitempty"`
+	Packages []Package `json:"packages,omitempty"`
+}
+
+// Package is one Debian package as apt's signed lists describe it.
+type Package struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	File    string `json:"file"`
+	Size    int64  `json:"size"`
+	SHA256  string `json:"sha256"`
+}
+
+// Store is a cache folder.
+type Store struct {
+	Dir string
+	// Progress, when set, is told of each step.
+	Progress func(string)
+}
+
+const (
+	manifestName = "install.json"
+	currentName  = "current"
+	rootName     = "root"
+)
+
+// DefaultDir is the cache folder: $SKERRY_CACHE, else $XDG_CACHE_HOME/skerry, else
+// /var/cache/skerry for root and ~/.cache/skerry for others.
+func DefaultDir() (string, error) {
+	if d := os.Getenv("SKERRY_CACHE"); d != "" {
+		return filepath.Abs(d)
+	}
+	if os.Getenv("XDG_CACHE_HOME") == "" && os.Geteuid() == 0 {
+		return "/var/cache/skerry", nil
+	}
+	d, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding the cache folder: %w", err)
+	}
+	return filepath.Join(d, "skerry"), nil
+}
+
+// Current reads the manifest of the installation in use and returns it with the
+// folder that its programs lie below.
+func (s Store) Current(name string) (Manifest, string, error) {
+	dir, err := filepath.EvalSymlinks(filepath.Join(s.Dir, name, currentName))
+	if errors.Is(err, os.ErrNotExist) {
+		return Manifest{}, "", fmt.Errorf("%s: %w", name, ErrNotInstalled)
+	}
+	if err != nil {
+		return Manifest{}, "", fmt.Errorf("finding %s in the cache: %w", name, err)
+	}
+	path := filepath.Join(dir, manifestName)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Manifest{}, "", fmt.Errorf("reading the manifest of %s: %w", name, err)
+	}
+	var m Manifest
+	if err := json.Unmarshal(text, &m); err != nil {
+		return Manifest{}, "", fmt.Errorf("reading %s: %w", path, err)
+	}
+	if m.Schema != ManifestSchema {
+		return Manifest{}, "", fmt.Errorf("reading %s: schema %q, want %q", path, m.Schema, ManifestSchema)
+	}
+	if m.Source == FromPath {
+		return m, m.Path, nil
+	}
+	return m, filepath.Join(dir, rootName), nil
+}
+
+// Put installs a database: from Debian, or the build at from when that is given.
+func (s Store) Put(ctx context.Context, r Recipe, from string) (Manifest, error) {
+	if from != "" {
+		return s.Register(ctx, r, from)
+	}
+	return s.Install(ctx, r)
+}
+
+// Register takes a build of the user's own into use: path is its server program or a
+// folder that holds it. The build stays where it is.
+func (s Store) Register(ctx context.Context, r Recipe, path string) (Manifest, error) {
+	in, err := r.at(ctx, path)
+	if err != nil {
+		return Manifest{}, err
+	}
+	m := Manifest{Schema: ManifestSchema, Database: r.Name, Version: in.Version,
+		Source: FromPath, Installed: time.Now().UTC().Truncate(time.Second), Path: in.Dir}
+	unlock, err := s.lock(ctx, r.Name)
+	if err != nil {
+		return Manifest{}, err
+	}
+	defer unlock()
+	tmp, err := os.MkdirTemp(filepath.Join(s.Dir, r.Name), ".new-")
+	if err != nil {
+		return Manifest{}, fmt.Errorf("registering %s: %w", r.Name, err)
+	}
+	defer os.RemoveAll(tmp)
+	if err := s.publish(m, tmp, "own-"+digest([]byte(m.Path+m.Version))); err != nil {
+		return Manifest{}, err
+	}
+	s.say("%s %s at %s is in use", r.Name, m.Version, m.Path)
+	return m, nil
+}
+
+// publish makes the folder tmp the installation in use, in one step.
+func (s Store) publish(m Manifest, tmp, name string) error {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing the manifest of %s: %w", m.Database, err)
+	}
+	if err := os.WriteFile(filepath.Join(tmp, manifestName), append(text, '\n'), 0o644); err != nil {
+		return fmt.Errorf("writing the manifest of %s: %w", m.Database, err)
+	}
+	if err := os.Chmod(tmp, 0o755); err != nil { // MkdirTemp's 0700 would shut out databases that refuse root
+		return fmt.Errorf("installing %s: %w", m.Database, err)
+	}
+	base := filepath.Join(s.Dir, m.Database)
+	final := filepath.Join(base, name)
+	if err := os.RemoveAll(final); err != nil {
+		return fmt.Errorf("replacing %s: %w", final, err)
+	}
+	if err := os.Rename(tmp, final); err != nil {
+		return fmt.Errorf("installing %s: %w", m.Database, err)
+	}
+	link := filepath.Join(base, ".current")
+	if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("installing %s: %w", m.Database, err)
+	}
+	if err := os.Symlink(name, link); err != nil {
+		return fmt.Errorf("installing %s: %w", m.Database, err)
+	}
+	if err := os.Rename(link, filepath.Join(base, currentName)); err != nil {
+		return fmt.Errorf("installing %s: %w", m.Database, err)
+	}
+	return nil
+}
+
+// lockPoll is how often a second install asks whether the first has ended.
+const lockPoll = 200 * time.Millisecond
+
+// lock makes installs of one database wait for each other and removes what a killed
+// one left behind.
+func (s Store) lock(ctx context.Context, name string) (func(), error) {
+	base := filepath.Join(s.Dir, name)
+	if err := os.MkdirAll(base, 0o755); err != nil {
+		return nil, fmt.Errorf("making the cache folder: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(base, ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("locking the cache: %w", err)
+	}
+	waiting := false
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			f.Close()
+			return nil, fmt.Errorf("locking the cache: %w", err)
+		}
+		if !waiting {
+			waiting = true
+			s.say("%s: another install is running, waiting for it", name)
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, fmt.Errorf("waiting for another install of %s: %w", name, ctx.Err())
+		case <-time.After(lockPoll):
+		}
+	}
+	stale, _ := filepath.Glob(filepath.Join(base, ".new-*")) // the pattern is well-formed
+	for _, d := range stale {
+		if err := os.RemoveAll(d); err != nil {
+			f.Close()
+			return nil, fmt.Errorf("removing what an interrupted install left: %w", err)
+		}
+	}
+	return func() { f.Close() }, nil // closing gives the lock back
+}
+
+func (s Store) say(format string, args ...any) {
+	if s.Progress != nil {
+		s.Progress(fmt.Sprintf(format, args...))
+	}
+}
