@@ -69,6 +69,7 @@ func TestContract(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	for _, kind := range []device.Kind{device.TUN, device.Veth} {
 		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
 			if kind == device.TUN {
 				testkit.Need(t, testkit.TUN)
 			}
