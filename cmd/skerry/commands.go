@@ -6,6 +6,8 @@ import "github.com/spf13/cobra"
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		newRun(a),
+		newShow(a),
+		newReport(a),
 		newValidate(a),
 		newSchema(a),
 		newInstall(a),

@@ -31,7 +31,7 @@ func (m *model) percentileCurves() (out []figureView) {
 			continue
 		}
 		p := svg.Plot{Label: "Latency percentiles of " + op + " against the scale" + of(g.label) + ".", X: m.scaleAxis(),
-			Panels: []svg.Panel{{Title: title(g.label, op), Series: series, Y: svg.Axis{Label: "ms", Format: figure}}}}
+			Panels: []svg.Panel{{Title: title(g.label, op), Series: series, Y: svg.Axis{Label: "ms", Format: tick}}}}
 		out = append(out, figureView{Chart: template.HTML(p.SVG())})
 	}
 	return out
@@ -86,9 +86,9 @@ func (m *model) distribution(g *group, op string) (figureView, bool) {
 		return figureView{}, false
 	}
 	p := svg.Plot{Label: "Distribution of the latency of " + op + of(g.label) + ", with the slowest operations spread out.",
-		X: svg.Axis{Label: "response time, ms", Scale: svg.Log, Format: figure},
+		X: svg.Axis{Label: "response time, ms", Scale: svg.Log, Format: tick},
 		Panels: []svg.Panel{{Title: title(g.label, op), Series: series,
-			Y: svg.Axis{Label: "share of operations that were faster", Scale: svg.Tail, Format: func(v float64) string { return fmt.Sprintf("%g %%", math.Round(v*1e7)/1e5) }}}}}
+			Y: svg.Axis{Label: "share of operations that were faster", Scale: svg.Tail, Format: func(v float64) string { return fmt.Sprintf("%g%%", math.Round(v*1e7)/1e5) }}}}}
 	return figureView{Chart: template.HTML(p.SVG())}, true
 }
 

@@ -88,7 +88,7 @@ func (m *model) overScale(what, unit string, value func(*cell) stats.Estimate) (
 	names, groups := m.panels()
 	for _, name := range names {
 		p := svg.Plot{Label: what + " against the scale" + of(name) + ".", X: m.scaleAxis()}
-		panel := svg.Panel{Title: name, Y: svg.Axis{Label: unit, Format: figure}}
+		panel := svg.Panel{Title: name, Y: svg.Axis{Label: unit, Format: tick}}
 		for i, g := range groups[name] {
 			s := svg.Series{Name: g.seriesName(), Class: svg.Color(i), Dots: true}
 			for _, c := range g.cells {
@@ -146,7 +146,7 @@ func (m *model) scaleAxis() svg.Axis {
 
 // bars stand where there is no scale to draw against.
 func (m *model) bars(x measure) []figureView {
-	b := svg.Bars{Label: x.what + ".", Y: svg.Axis{Label: x.unit, Format: figure}}
+	b := svg.Bars{Label: x.what + ".", Y: svg.Axis{Label: x.unit, Format: tick}}
 	s := svg.BarSeries{Class: svg.Color(0)}
 	for _, g := range m.groups {
 		c := g.cells[0]

@@ -38,11 +38,11 @@ func (m *model) timeline(t record.Trial) (figureView, bool) {
 	slices.SortFunc(seconds, func(a, b record.Second) int { return cmp.Compare(a.T, b.T) })
 	first, last := seconds[0].T, seconds[len(seconds)-1].T
 	size := (last-first)/maxBins + 1
-	p := svg.Plot{Width: 1120, X: svg.Axis{Label: "seconds since the measurement began", Loose: true, Format: figure},
+	p := svg.Plot{Width: 1120, X: svg.Axis{Label: "seconds since the measurement began", Loose: true, Format: tick},
 		Label:  fmt.Sprintf("Trial %d second by second: throughput by outcome, latency, CPU of nodes.", t.ID),
 		Panels: []svg.Panel{outcomePanel(seconds, size), latencyPanel(seconds, size)}}
 	if len(nodes) > 0 {
-		p.Panels = append(p.Panels, cpuPanel(nodes, first, size))
+		p.Panels = append(p.Panels, cpuPanels(nodes, first, size)...)
 	}
 	if first < 0 {
 		p.Spans = []svg.Span{{From: float64(first), To: 0, Name: "warm-up, not counted"}}
@@ -87,7 +87,7 @@ func outcomePanel(seconds []record.Second, size int64) svg.Panel {
 			kept = append(kept, stacks[i])
 		}
 	}
-	return svg.Panel{Title: "Operations by outcome", Height: 150, Stacks: kept, Y: svg.Axis{Label: "ops/s", Format: figure}}
+	return svg.Panel{Title: "Operations by outcome", Height: 150, Stacks: kept, Y: svg.Axis{Label: "ops/s", Format: tick}}
 }
 
 // latencyPanel shows, of bins of several seconds, the worst.
@@ -101,7 +101,7 @@ func latencyPanel(seconds []record.Second, size int64) svg.Panel {
 		p50.Points = append(p50.Points, svg.Point{X: at, Y: gap(a / 1000)})
 		p99.Points = append(p99.Points, svg.Point{X: at, Y: gap(b / 1000)})
 	})
-	return svg.Panel{Title: "Response time", Height: 130, Series: []svg.Series{p50, p99}, Y: svg.Axis{Label: "ms", Scale: svg.Log, Format: figure}}
+	return svg.Panel{Title: "Response time", Height: 130, Series: []svg.Series{p50, p99}, Y: svg.Axis{Label: "ms", Scale: svg.Log, Format: tick}}
 }
 
 // gap leaves a second without operations out of a logarithmic axis.
@@ -112,48 +112,69 @@ func gap(v float64) float64 {
 	return v
 }
 
-// cpuPanel shows the machine, the emulator and the busiest nodes by name, the other nodes
-// as a quiet crowd.
-func cpuPanel(rows []record.NodeSecond, first, size int64) svg.Panel {
-	type bin struct{ sum, n float64 }
-	byNode := map[string]map[int64]*bin{}
-	total := map[string]float64{}
-	for _, r := range rows {
-		if byNode[r.Node] == nil {
-			byNode[r.Node] = map[int64]*bin{}
-		}
-		at := first + (r.T-first)/size*size
-		b := byNode[r.Node][at]
-		if b == nil {
-			b = &bin{}
-			byNode[r.Node][at] = b
-		}
-		b.sum, b.n = b.sum+r.CPU, b.n+1
-		total[r.Node] += r.CPU
-	}
-	names := slices.SortedFunc(maps.Keys(byNode), func(a, b string) int {
-		return cmp.Or(cmp.Compare(special(a), special(b)), cmp.Compare(total[b], total[a]), cmp.Compare(a, b))
-	})
-	var series []svg.Series
-	ordinary, class := 0, 0
-	for _, n := range names {
-		s := svg.Series{Name: nodeName(n)}
-		if special(n) == 0 {
-			ordinary++
-		}
-		if special(n) == 0 && ordinary > busiest {
+// cpuPanels show the machine and the emulator apart from the nodes, which use far less:
+// the busiest by name, the others as a quiet crowd.
+func cpuPanels(rows []record.NodeSecond, first, size int64) (panels []svg.Panel) {
+	use := cpuByNode(rows, first, size)
+	machine := svg.Panel{Title: "CPU of the whole machine", Height: 90, Y: svg.Axis{Label: "cores", Format: tick}}
+	nodes := svg.Panel{Title: "CPU of nodes", Height: 110, Y: svg.Axis{Label: "cores", Format: tick}}
+	var crowd []svg.Series
+	for _, u := range use {
+		s := svg.Series{Name: nodeName(u.node), Points: u.points}
+		switch {
+		case special(u.node) != 0:
+			s.Class = svg.Color(len(machine.Series))
+			machine.Series = append(machine.Series, s)
+		case len(nodes.Series) < busiest:
+			s.Class = svg.Color(len(nodes.Series))
+			nodes.Series = append(nodes.Series, s)
+		default:
 			s.Class, s.Quiet = "crowd", true
-		} else {
-			s.Class = svg.Color(class)
-			class++
+			crowd = append(crowd, s)
 		}
-		for _, at := range slices.Sorted(maps.Keys(byNode[n])) {
-			s.Points = append(s.Points, svg.Point{X: float64(at), Y: byNode[n][at].sum / byNode[n][at].n})
-		}
-		series = append(series, s)
 	}
-	slices.SortStableFunc(series, func(a, b svg.Series) int { return cmp.Compare(quiet(b), quiet(a)) }) // the crowd behind
-	return svg.Panel{Title: "CPU", Height: 130, Series: series, Y: svg.Axis{Label: "cores", Format: figure}}
+	nodes.Series = append(crowd, nodes.Series...) // the crowd behind
+	for _, p := range []svg.Panel{machine, nodes} {
+		if len(p.Series) > 0 {
+			panels = append(panels, p)
+		}
+	}
+	return panels
+}
+
+// nodeUse is one node's CPU over time.
+type nodeUse struct {
+	node   string
+	total  float64
+	points []svg.Point
+}
+
+// cpuByNode takes the mean of each bin; the machine comes first, then the busiest nodes.
+func cpuByNode(rows []record.NodeSecond, first, size int64) []*nodeUse {
+	type bin struct {
+		node string
+		at   int64
+	}
+	uses, counts := map[string]*nodeUse{}, map[bin]float64{}
+	slices.SortStableFunc(rows, func(a, b record.NodeSecond) int { return cmp.Compare(a.T, b.T) })
+	for _, r := range rows {
+		u := uses[r.Node]
+		if u == nil {
+			u = &nodeUse{node: r.Node}
+			uses[r.Node] = u
+		}
+		u.total += r.CPU
+		b := bin{r.Node, first + (r.T-first)/size*size}
+		if counts[b] == 0 {
+			u.points = append(u.points, svg.Point{X: float64(b.at)})
+		}
+		p := &u.points[len(u.points)-1]
+		p.Y = (p.Y*counts[b] + r.CPU) / (counts[b] + 1)
+		counts[b]++
+	}
+	return slices.SortedFunc(maps.Values(uses), func(a, b *nodeUse) int {
+		return cmp.Or(cmp.Compare(special(a.node), special(b.node)), cmp.Compare(b.total, a.total), cmp.Compare(a.node, b.node))
+	})
 }
 
 // special orders the machine and the emulator before nodes.
@@ -170,16 +191,9 @@ func special(node string) int {
 func nodeName(node string) string {
 	switch node {
 	case "@host":
-		return "whole machine"
+		return "all of it"
 	case "@emulator":
 		return "emulator"
 	}
 	return node
-}
-
-func quiet(s svg.Series) int {
-	if s.Quiet {
-		return 1
-	}
-	return 0
 }

@@ -63,7 +63,7 @@ func pairsOf(c *cell, per func(record.Trial) float64) []pair {
 type trafficRow struct {
 	Title   string
 	Caption string
-	Ends    []figureView // at the smallest and largest scale
+	Shown   []figureView // at the smallest, the middle and the largest scale
 	Between []figureView // the scales between
 }
 
@@ -88,8 +88,8 @@ func (m *model) trafficGraphs() (rows []trafficRow) {
 		}
 		for i, c := range cells {
 			f := m.graph(c, pairs[i], full, unit)
-			if i == 0 || i == len(cells)-1 {
-				row.Ends = append(row.Ends, f)
+			if i == 0 || i == len(cells)/2 || i == len(cells)-1 {
+				row.Shown = append(row.Shown, f)
 			} else {
 				row.Between = append(row.Between, f)
 			}

@@ -115,10 +115,11 @@ func (m *model) trafficFinding() []string {
 	if hi < 1.1 && lo > 0.9 {
 		return []string{fmt.Sprintf("An operation moves as many bytes at %s as at %s, within 10 %%.", from, to)}
 	}
-	if len(changes) == 1 {
-		return []string{fmt.Sprintf("An operation moves %.2f times as many bytes at %s as at %s.", hi, to, from)}
+	times := fmt.Sprintf("%.2f", hi)
+	if least := fmt.Sprintf("%.2f", lo); least != times {
+		times = least + " to " + times
 	}
-	return []string{fmt.Sprintf("An operation moves %.2f to %.2f times as many bytes at %s as at %s.", lo, hi, to, from)}
+	return []string{fmt.Sprintf("An operation moves %s times as many bytes at %s as at %s.", times, to, from)}
 }
 
 func (m *model) errorFinding() []string {

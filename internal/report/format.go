@@ -43,6 +43,14 @@ func thousands(v float64) string {
 	return s
 }
 
+// tick writes the value of a tick: as short as it is exact.
+func tick(v float64) string {
+	if math.Abs(v) >= 1000 {
+		return thousands(v)
+	}
+	return strconv.FormatFloat(v, 'g', 6, 64)
+}
+
 func count(n int64) string { return thousands(float64(n)) }
 
 // interval writes a mean with its half-width, both as exact as the half-width deserves.
@@ -56,11 +64,13 @@ func interval(e stats.Estimate) string {
 	return plusMinus(e.Mean, e.HalfWidth)
 }
 
+const plusMinusSign = " ± "
+
 func plusMinus(mean, half float64) string {
 	if math.Abs(mean) >= 99.95 && half >= 0.95 {
-		return thousands(mean) + " ± " + thousands(half)
+		return thousands(mean) + plusMinusSign + thousands(half)
 	}
-	return figure(mean) + " ± " + figure(half)
+	return figure(mean) + plusMinusSign + figure(half)
 }
 
 // millis writes microseconds as milliseconds.

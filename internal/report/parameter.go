@@ -156,7 +156,7 @@ func (s scales) text(v float64) string {
 // note explains the names of scales.
 func (s scales) note() string {
 	if s.fifths && s.vary() {
-		return "scale: X is a fifth of every latency (0.2), 5X the full latency (1.0)"
+		return "Scale X is a fifth of every latency (0.2), 5X the full latency (1.0)"
 	}
 	return ""
 }

@@ -26,6 +26,7 @@ const columnGap = "  "
 // write prints the table in at most width characters a line, leaving columns out where it
 // must; width 0 is no bound. Columns that are empty in every row are left out.
 func (t textTable) write(w io.Writer, width int) error {
+	t.alignIntervals()
 	widths := make([]int, len(t.columns))
 	var shown []int
 	for i, c := range t.columns {
@@ -80,4 +81,27 @@ func (t textTable) line(b *strings.Builder, row []string, shown, widths []int) {
 		}
 	}
 	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+}
+
+// alignIntervals pads what follows a ± so that means and half-widths stand below each other.
+func (t textTable) alignIntervals() {
+	for i := range t.columns {
+		longest := 0
+		for _, r := range t.rows {
+			if _, half, ok := strings.Cut(r[i], plusMinusSign); ok {
+				longest = max(longest, utf8.RuneCountInString(half))
+			}
+		}
+		if longest == 0 {
+			continue
+		}
+		for _, r := range t.rows {
+			mean, half, ok := strings.Cut(r[i], plusMinusSign)
+			sign := plusMinusSign
+			if !ok {
+				sign = "   "
+			}
+			r[i] = mean + sign + strings.Repeat(" ", longest-utf8.RuneCountInString(half)) + half
+		}
+	}
 }

@@ -56,7 +56,7 @@ func TestText(t *testing.T) {
 
 func TestNarrowTerminal(t *testing.T) {
 	dir := small.make(t)
-	for _, width := range []int{80, 60, 40} {
+	for _, width := range []int{100, 80, 60} {
 		for line := range strings.Lines(text(t, dir, TextOptions{Width: width})) {
 			if strings.Contains(line, "──") && utf8.RuneCountInString(line) > width+1 {
 				t.Errorf("at width %d the table takes %d", width, utf8.RuneCountInString(line)-1)

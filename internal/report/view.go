@@ -47,6 +47,7 @@ type view struct {
 	Seed            string
 	File            record.File
 	FileName        string
+	Again           string // the command that runs it again
 	Plan            string
 	Top             string // the largest scale
 	Small           bool   // few enough trials to show each timeline at once
@@ -75,6 +76,7 @@ type resultRow struct {
 	N          string
 	Verdict    string
 	Bad        bool
+	First      bool // of its group
 }
 
 type operationRow struct {
@@ -112,6 +114,14 @@ func newView(m *model) view {
 		v.trials(m)
 	}
 	v.environment(m)
+	again := []string{"skerry", "run", v.FileName}
+	for _, s := range r.File.Set {
+		again = append(again, "--set", s)
+	}
+	if r.File.Fast {
+		again = append(again, "--fast")
+	}
+	v.Again = shellLine(again)
 	v.Notes = m.notes
 	return v
 }
@@ -170,7 +180,7 @@ func (v *view) results(m *model) {
 		verdict := row[11]
 		out := resultRow{Parameters: m.parameterCells(names, c.parameters), Goodput: row[0], Throughput: row[1], Relative: row[2],
 			Operation: row[3], P50: row[4], P95: row[5], P99: row[6], Errors: row[7], Traffic: row[8], RTT: row[9], N: row[10],
-			Verdict: verdict, Bad: verdict != record.Valid}
+			Verdict: verdict, Bad: verdict != record.Valid, First: c == c.group.cells[0] && len(c.group.cells) > 1}
 		if most > 0 {
 			out.Bar = template.CSS(fmt.Sprintf("--share:%.1f%%", 100*c.goodput.Mean/most))
 		}

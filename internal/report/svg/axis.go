@@ -93,7 +93,7 @@ func (r *ruler) layLinear(lo, hi float64, want int) {
 			lo, hi = math.Floor(lo/step+1e-9)*step, math.Ceil(hi/step-1e-9)*step
 		}
 		for i := math.Ceil(lo/step - 1e-9); i*step <= hi+step*1e-9; i++ {
-			r.ticks = append(r.ticks, i*step)
+			r.ticks = append(r.ticks, i*step+0) // + 0 turns -0 into 0
 		}
 	}
 	r.lo, r.hi = lo, hi

@@ -50,7 +50,7 @@ func (b Bars) SVG() string {
 	left, right := marginLeft, width-marginRight
 	drawY(&c, y, left, right)
 	if b.Y.Label != "" {
-		c.text("label", "start", 4, top-6, b.Y.Label)
+		c.text("label", "start", 4, top-labelRise, b.Y.Label)
 	}
 	b.groups(&c, y, left, right, bottom)
 	c.line("axis", left, bottom, right, bottom)

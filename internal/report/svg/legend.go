@@ -52,9 +52,9 @@ func flow(title string, named []entry, hasLabel bool, left, right float64) legen
 		l.height = y + legendLine
 	}
 	if hasLabel {
-		l.height += legendLine
+		l.height += labelRise
 	}
-	l.height += 6
+	l.height += 9
 	return l
 }
 

@@ -63,6 +63,7 @@ const (
 	marginBottom = 40.0
 	legendLine   = 17.0
 	panelGap     = 26.0
+	labelRise    = 13.0 // of an axis' label over the highest tick
 )
 
 // SVG draws the plot.
@@ -127,7 +128,7 @@ func (p Plot) panel(c *canvas, panel Panel, x ruler, top, bottom float64, last b
 		c.path("event", "M"+num(at)+" "+num(top)+"V"+num(bottom), e.Tip)
 	}
 	if panel.Y.Label != "" {
-		c.text("label", "start", x.from-marginLeft+4, top-6, panel.Y.Label)
+		c.text("label", "start", x.from-marginLeft+4, top-labelRise, panel.Y.Label)
 	}
 }
 
