@@ -9,6 +9,7 @@ func commands(a *app) []*cobra.Command {
 		newShow(a),
 		newReport(a),
 		newValidate(a),
+		newLab(a),
 		newSchema(a),
 		newInstall(a),
 		newYCSB(a),

@@ -86,7 +86,7 @@ func (a *app) run(ctx context.Context, f runFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.sweep(ctx); err != nil {
+	if err := a.prepare(ctx); err != nil {
 		return err
 	}
 	c := runner.Config{

@@ -9,6 +9,7 @@ import (
 
 	"skerry/internal/advice"
 	"skerry/internal/cgroup"
+	"skerry/internal/host"
 )
 
 // Attach opens a lab that another process made. A rootless lab is opened from within
@@ -57,12 +58,29 @@ func load(stateDir, name string) (*Lab, error) {
 }
 
 func notFound(s store, name string) error {
-	err := fmt.Errorf("%w: %s", ErrNotFound, name)
+	err := ErrNotFound
+	if name != "" {
+		err = fmt.Errorf("%w: %s", ErrNotFound, name)
+	}
 	names, listErr := s.names()
 	if listErr != nil || len(names) == 0 {
 		return advice.With(err, "make one with `skerry lab up azure8`")
 	}
 	return advice.With(err, "see `skerry lab status` for those that are there")
+}
+
+// OpenNode opens a node of a lab that another process made, to run something on it by
+// Exec. A rootless lab's is opened from within its user namespace.
+func OpenNode(stateDir, name, node string) (*host.Node, error) {
+	l, err := load(stateDir, name)
+	if err != nil {
+		return nil, err
+	}
+	l.journal = &journal{}
+	if err := l.openNodes(); err != nil {
+		return nil, err
+	}
+	return l.Node(node)
 }
 
 func (l *Lab) openNodes() error {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"regexp"
+	"strings"
 
 	"skerry/internal/advice"
 	"skerry/internal/topology"
@@ -40,6 +41,8 @@ type Config struct {
 	backends []backend // of tests
 }
 
+const maxName = 40 // bytes
+
 // Names end up in paths, in names of namespaces and, those of nodes, in /etc/hosts.
 var (
 	validName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
@@ -67,7 +70,7 @@ func (c *Config) setDefaults() {
 func (c *Config) check() error {
 	if !validName.MatchString(c.Name) {
 		return advice.With(fmt.Errorf("%w: name %q", ErrInvalid, c.Name),
-			"use lower-case letters, digits and hyphens, beginning with a letter, at most 40")
+			"use lower-case letters, digits and hyphens, beginning with a letter, at most %d", maxName)
 	}
 	if len(c.Topology.Nodes) == 0 {
 		return fmt.Errorf("%w: the topology has no nodes", ErrInvalid)
@@ -108,4 +111,22 @@ func (c *Config) links() (linksState, error) {
 		s.Links[i] = Link{ID: l.ID, A: l.A, B: l.B, AB: l.AB, BA: l.BA, BaseAB: l.AB, BaseBA: l.BA, Device: deviceName(i)}
 	}
 	return s, s.scale(c.Scale)
+}
+
+// NameOf makes a lab's name of any other, such as that of a topology.
+func NameOf(s string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(s) {
+		switch {
+		case r >= 'a' && r <= 'z', b.Len() > 0 && r >= '0' && r <= '9':
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	name := strings.TrimRight(b.String()[:min(b.Len(), maxName)], "-")
+	if name == "" {
+		return "lab"
+	}
+	return name
 }

@@ -15,8 +15,10 @@ import (
 	"os"
 	"sync"
 
+	"skerry/internal/advice"
 	"skerry/internal/host"
 	"skerry/internal/link"
+	"skerry/internal/strict"
 	"skerry/internal/topology"
 )
 
@@ -80,7 +82,15 @@ func (l *Lab) Node(name string) (*host.Node, error) {
 	if n := l.byName[name]; n != nil {
 		return n, nil
 	}
-	return nil, fmt.Errorf("%w in lab %s: %s", ErrNoNode, l.state.Name, name)
+	var names []string
+	for _, n := range l.state.Nodes {
+		names = append(names, n.Name)
+	}
+	err := fmt.Errorf("%w in lab %s: %s", ErrNoNode, l.state.Name, name)
+	if near := strict.Nearest(name, names); near != "" {
+		return nil, advice.With(err, "did you mean %s?", near)
+	}
+	return nil, advice.With(err, "see `skerry lab status`")
 }
 
 // Hosts returns all nodes' hosts in the topology's order.

@@ -7,8 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"skerry/internal/advice"
+	"skerry/internal/procfs"
 	"skerry/internal/topology"
 )
 
@@ -21,8 +24,8 @@ type Info struct {
 	Created time.Time `json:"created,omitzero"`
 	// OwnerPID is the command that an owned lab ends with.
 	OwnerPID int `json:"owner_pid,omitempty"`
-	// HolderPID keeps the user namespace of a rootless lab.
-	HolderPID int               `json:"holder_pid,omitempty"`
+	// Holder is the process that keeps the user namespace of a rootless lab.
+	Holder    *procfs.Process   `json:"holder,omitempty"`
 	Engine    string            `json:"engine,omitempty"`
 	Why       string            `json:"engine_why,omitempty"`
 	Factor    float64           `json:"scale,omitempty"`
@@ -83,6 +86,36 @@ func List(ctx context.Context, stateDir string) ([]Info, error) {
 	return infos, nil
 }
 
+// Find describes a lab by its name; with "" the one that is there, when there is one only.
+func Find(ctx context.Context, stateDir, name string) (Info, error) {
+	s, err := openStore(stateDir)
+	if err != nil {
+		return Info{}, err
+	}
+	infos, err := List(ctx, stateDir)
+	if err != nil {
+		return Info{}, err
+	}
+	var found []Info
+	for _, i := range infos {
+		if i.Name == name || name == "" && i.State != StateDead {
+			found = append(found, i)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) == 0:
+		return Info{}, notFound(s, name)
+	}
+	err = fmt.Errorf("%d labs are there", len(found))
+	names := make([]string, len(found))
+	for i, f := range found {
+		names[i] = f.Name
+	}
+	return Info{}, advice.With(err, "name one of %s", strings.Join(names, ", "))
+}
+
 func describe(p place) (Info, error) {
 	locked, err := isLocked(p.dir())
 	if err != nil {
@@ -115,7 +148,7 @@ func (i *Info) fill(r remains) {
 	i.Created, i.Engine, i.Why, i.Topology = s.Created, s.Engine, s.Why, s.Topology.Name
 	i.Warnings, i.Settings = s.Warnings, s.Settings
 	if s.Holder != nil {
-		i.HolderPID = s.Holder.PID
+		i.Holder = &s.Holder.Process
 	}
 	for k, n := range s.Nodes {
 		t := s.Topology.Nodes[k]

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"skerry/internal/rootless"
 )
 
 // A state directory has one directory for each lab. Both are locked by flock on the
@@ -66,7 +64,7 @@ func DefaultStateDir() string {
 	if dir := os.Getenv("SKERRY_STATE"); dir != "" {
 		return dir
 	}
-	if os.Geteuid() == 0 && !rootless.Inside() {
+	if os.Geteuid() == 0 {
 		return "/run/skerry"
 	}
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
@@ -81,7 +79,7 @@ func DefaultDataDir() string {
 	if dir := os.Getenv("SKERRY_DATA"); dir != "" {
 		return dir
 	}
-	if os.Geteuid() == 0 && !rootless.Inside() {
+	if os.Geteuid() == 0 {
 		return "/var/tmp/skerry"
 	}
 	return filepath.Join(cacheDir(), "nodes")

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -348,7 +347,7 @@ func (l *Lab) attachNodes(tree *cgroup.Tree) {
 // hold starts a process that keeps a user namespace, with all that is in it, after this
 // one has ended.
 func (l *Lab) hold(exe string) error {
-	process, err := rootless.Hold(exe, []string{host.LabVariable + "=" + l.state.ID}, &syscall.SysProcAttr{Setsid: true})
+	process, err := rootless.Hold(exe, []string{"agent", "hold"}, host.LabVariable+"="+l.state.ID)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,16 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// newAgentHold is the process that keeps the user namespace of a rootless lab.
+func newAgentHold(_ *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "hold",
+		Short: "Keep this process's namespaces",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			<-cmd.Context().Done()
+			return nil
+		},
+	}
+}

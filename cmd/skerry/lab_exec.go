@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"skerry/internal/advice"
+	"skerry/internal/host"
+	"skerry/internal/lab"
+)
+
+func newLabExec(a *app) *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use:   "exec NODE -- COMMAND [ARG...]",
+		Short: "Run a command on a node",
+		Long: "Run a command on a node: in its network namespace and control group, with the names of the lab's\n" +
+			"nodes in /etc/hosts. Terminal, working directory and environment are the caller's; the exit code is\n" +
+			"the command's.",
+		Example: `  skerry lab exec Pune -- ping -c 3 Sydney
+  skerry lab exec Pune -- bash
+  skerry lab exec --lab far Sydney -- redis-cli -h Pune info`,
+		Args: cobra.MinimumNArgs(1),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			l, _ := lab.Find(cmd.Context(), a.stateDir, name) // nothing is completed where it fails
+			nodes := make([]string, len(l.Nodes))
+			for i, n := range l.Nodes {
+				nodes[i] = n.Name
+			}
+			return nodes, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			command := args[1:]
+			if len(command) > 0 && command[0] == "--" {
+				command = command[1:]
+			}
+			if len(command) == 0 {
+				return advice.With(fmt.Errorf("%w: no command given", errUsage), "for a shell: skerry lab exec %s -- bash", args[0])
+			}
+			l, err := lab.Find(cmd.Context(), a.stateDir, name)
+			if err != nil {
+				return err
+			}
+			if err := a.join(l); err != nil {
+				return err
+			}
+			node, err := lab.OpenNode(a.stateDir, l.Name, args[0])
+			if err != nil {
+				return err
+			}
+			return node.Exec(host.Command{Path: command[0], Args: command[1:], Env: os.Environ()})
+		},
+	}
+	c.Flags().SetInterspersed(false) // what follows the node belongs to the command
+	a.labFlag(c, &name)
+	return c
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"skerry/internal/lab"
+	"skerry/internal/lab/view"
+)
+
+func newLabLinks(a *app) *cobra.Command {
+	var asJSON, dot bool
+	c := &cobra.Command{
+		Use:   "links [NAME]",
+		Short: "Show the links of a lab as they are set",
+		Long: "Show the links of a lab as they are set now. JSON gives both directions, times in nanoseconds and\n" +
+			"bandwidths in bit/s, and under base_ab and base_ba what `skerry lab set --scale` multiplies.",
+		Example: `  skerry lab links
+  skerry lab links --dot | neato -Tsvg >links.svg`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeLab,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := lab.Find(cmd.Context(), a.stateDir, first(args))
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return printJSON(a, l.Links)
+			case dot:
+				return view.DOT(a.out, l)
+			}
+			return view.Links(a.out, l)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&dot, "dot", false, "print a graph for Graphviz")
+	c.MarkFlagsMutuallyExclusive("json", "dot")
+	return c
+}

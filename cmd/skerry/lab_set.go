@@ -1,0 +1,82 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"skerry/internal/advice"
+	"skerry/internal/lab"
+	"skerry/internal/lab/edit"
+)
+
+func newLabSet(a *app) *cobra.Command {
+	var name, direction string
+	var scale float64
+	c := &cobra.Command{
+		Use:   "set LINK... SETTING=VALUE... | set --scale FACTOR",
+		Short: "Change links while packets fly",
+		Long: "Change links while packets fly; those in flight keep the time they were given. A link is named by its\n" +
+			"ends, either first, and * and ? stand for any: Pune~Sydney, 'Pune~*'. A node means all its links.\n" +
+			"What is not given stays as it is. Settings, of each direction unless --direction says otherwise:\n\n" +
+			edit.Help() + "\n" +
+			"--scale sets every latency to its base times a factor. A latency set here becomes the base at the\n" +
+			"factor in force.",
+		Example: `  skerry lab set Sydney~Pune latency=40ms bandwidth=100mbit loss=1%
+  skerry lab set 'Pune~*' rtt=300ms
+  skerry lab set Sydney~Pune --direction ab down=true
+  skerry lab set --scale 2.5`,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			l, _ := lab.Find(cmd.Context(), a.stateDir, name) // nothing is completed where it fails
+			var words []string
+			for _, k := range l.Links {
+				words = append(words, k.ID)
+			}
+			if len(args) > 0 {
+				words = append(words, edit.Names()...)
+			}
+			return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			request, err := edit.Read(args, edit.Direction(direction))
+			if err == nil && request.Empty() != cmd.Flags().Changed("scale") {
+				err = errors.New("give links and settings, or --scale FACTOR")
+			}
+			if err != nil {
+				return advice.With(fmt.Errorf("%w: %w", errUsage, err), "%s", adviceOr(err, "see skerry lab set --help"))
+			}
+			found, err := lab.Find(cmd.Context(), a.stateDir, name)
+			if err != nil {
+				return err
+			}
+			if err := a.join(found); err != nil {
+				return err
+			}
+			l, err := lab.Attach(cmd.Context(), a.stateDir, found.Name)
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			if request.Empty() {
+				return l.Scale(cmd.Context(), scale)
+			}
+			changes, err := request.Changes(l.Links())
+			if err != nil {
+				return err
+			}
+			return l.Set(cmd.Context(), changes)
+		},
+	}
+	a.labFlag(c, &name)
+	c.Flags().Float64Var(&scale, "scale", 1, "set every latency to its base times `FACTOR`")
+	c.Flags().StringVar(&direction, "direction", "both", "change the direction from the first end to the second (ab), back (ba), or both")
+	return c
+}
+
+func adviceOr(err error, other string) string {
+	if next := advice.Of(err); next != "" {
+		return next
+	}
+	return other
+}

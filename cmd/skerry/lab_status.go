@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"skerry/internal/lab"
+	"skerry/internal/lab/view"
+)
+
+func newLabStatus(a *app) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "status [NAME]",
+		Short: "Show the labs that are up",
+		Long: "Show the labs that are up, their nodes, which engine makes their links and why, and what this machine\n" +
+			"could not give them. A state of `damaged` means that the emulator or the namespaces are gone; `dead`\n" +
+			"that a command was killed: the next one that makes a lab clears it, or `skerry lab sweep`.",
+		Example: `  skerry lab status
+  skerry lab status --json | jq '.[].nodes[].addr'`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeLab,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			labs, err := a.labs(cmd, first(args))
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(a, labs)
+			}
+			if len(labs) == 0 {
+				_, err := fmt.Fprintln(a.out, "no labs; make one with `skerry lab up azure8`")
+				return err
+			}
+			return view.Status(a.out, labs, time.Now())
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// labs are the one of that name, or all.
+func (a *app) labs(cmd *cobra.Command, name string) ([]lab.Info, error) {
+	if name == "" {
+		return lab.List(cmd.Context(), a.stateDir)
+	}
+	l, err := lab.Find(cmd.Context(), a.stateDir, name)
+	return []lab.Info{l}, err
+}

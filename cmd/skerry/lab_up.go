@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"skerry/internal/lab"
+	"skerry/internal/topology"
+)
+
+func newLabUp(a *app) *cobra.Command {
+	var o lab.Config
+	c := &cobra.Command{
+		Use:   "up FILE|PRESET",
+		Short: "Bring a topology to life",
+		Long: "Bring a topology to life: that of a YAML file (an experiment's will do) or a preset. When it fails, or\n" +
+			"is interrupted, nothing is left of it.",
+		Example: `  skerry lab up azure8
+  skerry lab up azure8 --scale 5 --name far
+  skerry lab up ring:16,rtt=40ms,bandwidth=100mbit
+  skerry lab up my-cloud.yaml --engine userspace`,
+		Args: cobra.ExactArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return topology.Presets(), cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cloud, err := topology.Load(args[0])
+			if err != nil {
+				return fmt.Errorf("%w: %w", errUsage, err)
+			}
+			if err := a.prepare(cmd.Context()); err != nil {
+				return err
+			}
+			if o.Exe, err = executable(); err != nil {
+				return err
+			}
+			if o.Name == "" {
+				o.Name = lab.NameOf(cloud.Name)
+			}
+			progress := a.progress()
+			o.Topology, o.StateDir, o.Log = cloud, a.stateDir, a.log
+			o.Progress = func(stage string, done, total int) { progress.Livef("%s: %d of %d", stage, done, total) }
+			l, err := lab.Up(cmd.Context(), o)
+			progress.Done()
+			if err != nil {
+				return err
+			}
+			for _, warning := range l.Warnings() {
+				a.log.Warn(warning)
+			}
+			engine, _ := l.Engine()
+			fmt.Fprintf(a.out, "%s is up: %d nodes, %d links by %s\n", l.Name(), len(l.Hosts()), len(l.Links()), engine)
+			return l.Close()
+		},
+	}
+	c.Flags().StringVar(&o.Name, "name", "", "the lab's name (default the topology's)")
+	c.Flags().StringVar(&o.Engine, "engine", "auto", "what makes the links: auto, netem or userspace")
+	c.Flags().Float64Var(&o.Scale, "scale", 1, "multiply every latency")
+	c.Flags().Uint64Var(&o.Seed, "seed", 0, "of every random choice of the links")
+	return c
+}

@@ -1,0 +1,128 @@
+package edit
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"skerry/internal/advice"
+	"skerry/internal/lab"
+	"skerry/internal/link"
+	"skerry/internal/strict"
+)
+
+// Direction of a link as a pattern names it: from its left end to its right one, back,
+// or both.
+type Direction string
+
+// The directions.
+const (
+	AB   Direction = "ab"
+	BA   Direction = "ba"
+	Both Direction = "both"
+)
+
+// Request is an Edit of some links in some direction.
+type Request struct {
+	// Patterns name links. A pattern is the ID of a link, "X~Y" with either end first,
+	// where X and Y may hold * and ?, or a node, which means all its links, seen from it.
+	Patterns  []string
+	Edit      Edit
+	Direction Direction
+}
+
+// Read reads a command line: patterns and settings in any order.
+func Read(words []string, d Direction) (Request, error) {
+	r := Request{Direction: d}
+	var settings []string
+	for _, word := range words {
+		if strings.Contains(word, "=") {
+			settings = append(settings, word)
+		} else {
+			r.Patterns = append(r.Patterns, word)
+		}
+	}
+	var err error
+	if r.Edit, err = Parse(settings); err != nil {
+		return r, err
+	}
+	switch {
+	case d != AB && d != BA && d != Both:
+		return r, fmt.Errorf("%w: direction %q: want ab, ba or both", ErrSetting, d)
+	case r.Edit.halves && d != Both:
+		return r, advice.With(fmt.Errorf("%w: rtt belongs to both directions", ErrSetting), "give latency, which is one way")
+	case len(settings) > 0 && len(r.Patterns) == 0:
+		return r, advice.With(fmt.Errorf("%w: no link is named", ErrPattern), "give one such as Pune~Sydney, or '*' for all")
+	case len(settings) == 0 && len(r.Patterns) > 0:
+		return r, fmt.Errorf("%w: none is given for %s", ErrSetting, strings.Join(r.Patterns, " "))
+	}
+	return r, nil
+}
+
+// Empty tells that nothing is asked for.
+func (r Request) Empty() bool { return len(r.Patterns) == 0 }
+
+// Changes are what r makes of links; a pattern that none of them matches is an error.
+func (r Request) Changes(links []lab.Link) ([]link.Change, error) {
+	changes := make([]link.Change, len(links))
+	for _, pattern := range r.Patterns {
+		found := false
+		for i, l := range links {
+			forward, backward, err := match(pattern, l)
+			if err != nil {
+				return nil, err
+			}
+			found = found || forward || backward
+			if forward && r.Direction != BA || backward && r.Direction != AB {
+				q := r.Edit.Apply(l.AB)
+				changes[i].AB = &q
+			}
+			if forward && r.Direction != AB || backward && r.Direction != BA {
+				q := r.Edit.Apply(l.BA)
+				changes[i].BA = &q
+			}
+		}
+		if !found {
+			return nil, noMatch(pattern, links)
+		}
+	}
+	var made []link.Change
+	for i, c := range changes {
+		if c.AB != nil || c.BA != nil {
+			c.ID = links[i].ID
+			made = append(made, c)
+		}
+	}
+	return made, nil
+}
+
+// match tells whether a pattern names a link, from A to B or from B to A.
+func match(pattern string, l lab.Link) (forward, backward bool, err error) {
+	if pattern == l.ID {
+		return true, false, nil
+	}
+	left, right, pair := strings.Cut(pattern, "~")
+	if !pair {
+		right = "*"
+	}
+	ends := [4]bool{}
+	for i, try := range [4][2]string{{left, l.A}, {right, l.B}, {left, l.B}, {right, l.A}} {
+		if ends[i], err = path.Match(try[0], try[1]); err != nil {
+			return false, false, fmt.Errorf("%w: pattern %q: %w", ErrPattern, pattern, err)
+		}
+	}
+	forward = ends[0] && ends[1]
+	return forward, !forward && ends[2] && ends[3], nil
+}
+
+func noMatch(pattern string, links []lab.Link) error {
+	err := fmt.Errorf("%w %s", ErrPattern, pattern)
+	var known []string
+	for _, l := range links {
+		known = append(known, l.ID, l.B+"~"+l.A, l.A, l.B)
+	}
+	if near := strict.Nearest(pattern, known); near != "" {
+		return advice.With(err, "did you mean %s?", near)
+	}
+	return advice.With(err, "see `skerry lab links`")
+}

@@ -1,0 +1,146 @@
+// Package view prints labs: tables for people, DOT for Graphviz.
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"skerry/internal/lab"
+	"skerry/internal/link"
+	"skerry/internal/unit"
+)
+
+// Status prints labs, their nodes and what is the matter with them.
+func Status(w io.Writer, labs []lab.Info, now time.Time) error {
+	t := table(w)
+	fmt.Fprintln(t, "LAB\tSTATE\tNODES\tLINKS\tSCALE\tENGINE\tPROCESSES\tAGE")
+	for _, l := range labs {
+		age := "-"
+		if !l.Created.IsZero() {
+			age = unit.Duration(now.Sub(l.Created).Round(time.Second)).String()
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%g\t%s\t%d\t%s\n", l.Name, l.State, len(l.Nodes), len(l.Links), l.Factor, cmp.Or(l.Engine, "-"), l.Processes, age)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, l := range labs {
+		if err := notes(w, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func notes(w io.Writer, l lab.Info) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s: topology %s", l.Name, cmp.Or(l.Topology, "unknown"))
+	if l.Engine != "" {
+		fmt.Fprintf(&b, ", %s links: %s", l.Engine, strings.ReplaceAll(l.Why, "\n", "; "))
+	}
+	b.WriteString("\n")
+	if l.Problem != "" {
+		fmt.Fprintf(&b, "  %s: %s\n", l.State, l.Problem)
+	}
+	if l.OwnerPID != 0 {
+		fmt.Fprintf(&b, "  belongs to process %d\n", l.OwnerPID)
+	}
+	for _, warning := range l.Warnings {
+		fmt.Fprintf(&b, "  warning: %s\n", warning)
+	}
+	t := table(&b)
+	for _, n := range l.Nodes {
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", n.Name, n.Addr, n.Netns)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Links prints the links of a lab, one direction a line where the two differ.
+func Links(w io.Writer, l lab.Info) error {
+	t := table(w)
+	fmt.Fprintln(t, "LINK\tDEVICE\tONE WAY\tRTT\tBANDWIDTH\tLOSS\tOTHER")
+	for _, k := range l.Links {
+		rtt := unit.Duration((k.AB.Latency + k.BA.Latency).Round(time.Microsecond)).String()
+		if sameQuality(k.AB, k.BA) {
+			fmt.Fprintf(t, "%s\t%s\t%s\n", k.ID, k.Device, row(k.AB, rtt))
+			continue
+		}
+		fmt.Fprintf(t, "%s > %s\t%s\t%s\n", k.A, k.B, k.Device, row(k.AB, rtt))
+		fmt.Fprintf(t, "%s > %s\t%s\t%s\n", k.B, k.A, k.Device, row(k.BA, rtt))
+	}
+	return t.Flush()
+}
+
+func sameQuality(a, b link.Quality) bool {
+	if (a.Burst == nil) != (b.Burst == nil) || a.Burst != nil && *a.Burst != *b.Burst {
+		return false
+	}
+	a.Burst, b.Burst = nil, nil
+	return a == b
+}
+
+func row(q link.Quality, rtt string) string {
+	return strings.Join([]string{
+		unit.Duration(q.Latency.Round(time.Microsecond)).String(), rtt,
+		unit.Bandwidth(q.Bandwidth).String(), unit.Fraction(q.Loss).String(), other(q),
+	}, "\t")
+}
+
+// other tells the qualities that few links have.
+func other(q link.Quality) string {
+	var all []string
+	add := func(given bool, format string, args ...any) {
+		if given {
+			all = append(all, fmt.Sprintf(format, args...))
+		}
+	}
+	add(q.Down, "down")
+	add(q.Jitter > 0, "jitter=%s", unit.Duration(q.Jitter))
+	add(q.Distribution != "", "distribution=%s", q.Distribution)
+	add(q.Queue > 0, "queue=%s", unit.Bytes(q.Queue))
+	add(q.Duplicate > 0, "duplicate=%s", unit.Fraction(q.Duplicate))
+	add(q.Reorder > 0, "reorder=%s", unit.Fraction(q.Reorder))
+	add(q.Corrupt > 0, "corrupt=%s", unit.Fraction(q.Corrupt))
+	add(q.Burst != nil, "burst losses")
+	if len(all) == 0 {
+		return "-"
+	}
+	return strings.Join(all, " ")
+}
+
+// DOT prints a lab as an undirected graph for Graphviz, its links
+// labelled with round trips and bandwidths; `neato` lays it out by them.
+func DOT(w io.Writer, l lab.Info) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "graph %s {\n  node [shape=box];\n", strconv.Quote(l.Name))
+	for _, n := range l.Nodes {
+		fmt.Fprintf(&b, "  %s [tooltip=%s];\n", strconv.Quote(n.Name), strconv.Quote(n.Addr))
+	}
+	for _, k := range l.Links {
+		rtt := k.AB.Latency + k.BA.Latency
+		label := unit.Duration(rtt.Round(100 * time.Microsecond)).String()
+		if k.AB.Bandwidth > 0 {
+			label += `\n` + unit.Bandwidth(k.AB.Bandwidth).String()
+		}
+		style := ""
+		if k.AB.Down && k.BA.Down {
+			style = ", style=dashed"
+		}
+		// Graphviz refuses a length of 0.
+		fmt.Fprintf(&b, "  %s -- %s [label=\"%s\", len=%.2f%s];\n", strconv.Quote(k.A), strconv.Quote(k.B), label, max(0.5, rtt.Seconds()*20), style)
+	}
+	b.WriteString("}\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 8, 2, ' ', 0) }
