@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 
 	"skerry/internal/report/svg"
 	"skerry/internal/stats"
@@ -87,6 +88,9 @@ func (m *model) normalised(x measure) []figureView {
 func (m *model) overScale(what, unit string, value func(*cell) stats.Estimate) (out []figureView) {
 	names, groups := m.panels()
 	for _, name := range names {
+		if !measured(groups[name]) {
+			continue
+		}
 		p := svg.Plot{Label: what + " against the scale" + of(name) + ".", X: m.scaleAxis()}
 		panel := svg.Panel{Title: name, Y: svg.Axis{Label: unit, Format: tick}}
 		for i, g := range groups[name] {
@@ -106,6 +110,12 @@ func (m *model) overScale(what, unit string, value func(*cell) stats.Estimate) (
 		out = append(out, figureView{Chart: template.HTML(p.SVG())})
 	}
 	return out
+}
+
+func measured(groups []*group) bool {
+	return slices.ContainsFunc(groups, func(g *group) bool {
+		return slices.ContainsFunc(g.cells, func(c *cell) bool { return len(c.used) > 0 })
+	})
 }
 
 // describe says a series in words, for those who cannot see the chart.
@@ -146,6 +156,9 @@ func (m *model) scaleAxis() svg.Axis {
 
 // bars stand where there is no scale to draw against.
 func (m *model) bars(x measure) []figureView {
+	if !measured(m.groups) {
+		return nil
+	}
 	b := svg.Bars{Label: x.what + ".", Y: svg.Axis{Label: x.unit, Format: tick}}
 	s := svg.BarSeries{Class: svg.Color(0)}
 	for _, g := range m.groups {

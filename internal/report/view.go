@@ -18,6 +18,7 @@ type view struct {
 	State           string
 	StateClass      string // good, bad, or busy while it runs
 	Empty           bool   // no trial has ended
+	Measured        bool   // some trial has figures
 	Unfinished      string // a sentence when not every trial has ended
 	Cards           []card
 	Findings        []string
@@ -217,6 +218,7 @@ func errorRows(trials []record.Trial) (rows []errorRow) {
 }
 
 func (v *view) charts(m *model) {
+	v.Measured = measured(m.groups)
 	x, y := m.throughputMeasure(), m.transferMeasure()
 	v.Throughput, v.ThroughputNorm = m.absolute(x), m.normalised(x)
 	v.Transfer, v.TransferNorm, v.TransferWhat = m.absolute(y), m.normalised(y), y.unit
