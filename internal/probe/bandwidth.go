@@ -61,7 +61,7 @@ func bandwidth(ctx context.Context, from, to Inside, setBPS int64) (int64, error
 		if len(cars) < 2 {
 			return 0, fmt.Errorf("measuring the bandwidth from %s to %s: %w", from.Addr(), to.Addr(), ErrNoAnswer)
 		}
-		bps := pace(cars)
+		bps := Pace(cars, carBytes)
 		if !starved(cars, bps) {
 			return bps, nil
 		}
@@ -75,16 +75,17 @@ func trainLength(bps int64) int {
 	return max(int(bytes/carBytes), leastCars)
 }
 
-// pace is the rate of arrival: the median over all pairs of packets half a train
-// apart (Theil and Sen's estimator of a slope). A moment in which the machine held
-// packets up moves it little, wherever in the train it falls.
-func pace(cars []Arrival) int64 {
+// Pace is the rate, in bit/s, at which the packets of a train, of so many bytes each,
+// arrived: the median over all pairs of packets half a train apart (Theil and Sen's
+// estimator of a slope). A moment in which the machine held packets up moves it
+// little, wherever in the train it falls. It is 0 for fewer than two packets.
+func Pace(cars []Arrival, bytes int) int64 {
 	half := len(cars) / 2
 	slopes := make([]float64, 0, len(cars)-half)
 	for i := range len(cars) - half {
 		a, b := cars[i], cars[i+half]
 		if b.At > a.At {
-			bits := float64(b.Place-a.Place) * carBytes * 8
+			bits := float64(b.Place-a.Place) * float64(bytes) * 8
 			slopes = append(slopes, bits/float64(b.At-a.At)*1e9)
 		}
 	}

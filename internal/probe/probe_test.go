@@ -205,9 +205,9 @@ func TestPace(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := float64(pace(tt.spoil(train(5000, 1e9, 3*time.Microsecond))))
+			got := float64(Pace(tt.spoil(train(5000, 1e9, 3*time.Microsecond)), carBytes))
 			if got < 0.998e9 || got > 1.002e9 {
-				t.Errorf("pace = %.0f, want 1e9 within 0.2 %%", got)
+				t.Errorf("Pace = %.0f, want 1e9 within 0.2 %%", got)
 			}
 		})
 	}

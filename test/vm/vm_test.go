@@ -2,7 +2,6 @@ package vm_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,12 +47,9 @@ func runTests(t *testing.T, name, pkg string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), bootTime)
 	defer cancel()
-	r := results{t: t}
+	r := results{t: t, output: map[string][]string{}}
 	err := m.Run(ctx, []vm.Program{tests}, r.line)
-	var failed *vm.ExitError
 	switch {
-	case errors.As(err, &failed) && t.Failed():
-		t.Errorf("%v\n%s", err, strings.Join(r.output, "\n")) // the subtests have told the rest
 	case err != nil:
 		t.Errorf("%v; the console's last lines:\n%s", err, strings.Join(r.tail, "\n"))
 	case r.passed == 0:
@@ -76,38 +72,43 @@ func build(t *testing.T, name string, args ...string) string {
 
 // results turns the output of tests into subtests as it comes.
 type results struct {
-	t      *testing.T
-	output []string // since the last result
-	tail   []string // of the console
-	passed int
+	t       *testing.T
+	current string              // the test whose output comes
+	output  map[string][]string // of each test under way
+	tail    []string            // of the console
+	passed  int
 }
 
+// The lines of -test.v=test2json that are not a test's own output. The character
+// before them tells one from a test that prints the like.
 var (
-	event  = regexp.MustCompile(`^\x16?=== (RUN|PAUSE|CONT|NAME) `)
-	result = regexp.MustCompile(`^\x16?\s*--- (PASS|FAIL|SKIP): (\S+) \(`)
+	event  = regexp.MustCompile(`^\x16=== \w+ +(\S*)`)
+	result = regexp.MustCompile(`^\x16 *--- (PASS|FAIL|SKIP): (\S+) \(`)
 )
 
 func (r *results) line(text string) {
 	r.tail = append(r.tail, text)
-	if len(r.tail) > 40 {
+	if len(r.tail) > 60 {
 		r.tail = r.tail[1:]
 	}
-	if event.MatchString(text) {
+	if found := event.FindStringSubmatch(text); found != nil {
+		r.current = found[1]
 		return
 	}
 	found := result.FindStringSubmatch(text)
 	if found == nil {
-		r.output = append(r.output, text)
+		r.output[r.current] = append(r.output[r.current], text)
 		return
 	}
-	output := strings.Join(r.output, "\n")
-	r.output = nil
-	r.t.Run(found[2], func(t *testing.T) {
+	name := found[2]
+	output := strings.Join(r.output[name], "\n")
+	delete(r.output, name)
+	r.t.Run(name, func(t *testing.T) {
 		switch found[1] {
 		case "FAIL":
 			t.Errorf("failed on the machine:\n%s", output)
 		case "SKIP":
-			t.Skipf("skipped on the machine: %s", output)
+			t.Skip(strings.TrimSpace(output))
 		default:
 			r.passed++
 		}

@@ -81,6 +81,10 @@ func (s *suite) jitter(t *testing.T) {
 		if spread < 8 {
 			t.Errorf("%q jitter: 80 %% of the packets lie within %.1f ms, want them spread wider", d, spread)
 		}
+		// One in fourteen is more than a deviation late, but none of a uniform one.
+		if d != link.Uniform && ms[len(ms)-1] < 70 {
+			t.Errorf("%q jitter: no packet took longer than %.1f ms, want some beyond 70", d, ms[len(ms)-1])
+		}
 		if ms[0] >= 60 {
 			t.Errorf("%q jitter: no packet is faster than the latency, the first at %.1f ms", d, ms[0])
 		}

@@ -32,7 +32,7 @@ type Limits struct {
 	HeaderCorruption string
 	// Slack is how late the quickest of many packets may be; 0 means 25 ms.
 	Slack time.Duration
-	// Rate is the relative error allowed for bandwidth; 0 means 1 %.
+	// Rate is the relative error allowed for bandwidth; 0 means 0.5 %.
 	Rate float64
 }
 
@@ -48,7 +48,7 @@ func Run(t *testing.T, newEngine func(t *testing.T) link.Engine, limits Limits) 
 		limits.Slack = 25 * time.Millisecond
 	}
 	if limits.Rate == 0 {
-		limits.Rate = 0.01
+		limits.Rate = 0.005
 	}
 	pace := 1
 	if slow := os.Getenv(Slow); slow != "" {
@@ -74,6 +74,7 @@ func Run(t *testing.T, newEngine func(t *testing.T) link.Engine, limits Limits) 
 		{"jitter", s.jitter},
 		{"loss", s.loss},
 		{"burst", s.burst},
+		{"loss of super-packets", s.lossOfTCP},
 		{"seed", s.seed},
 		{"duplicate", s.duplicate},
 		{"reorder", s.reorder},

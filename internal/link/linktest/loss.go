@@ -65,6 +65,16 @@ func (s *suite) burst(t *testing.T) {
 	})
 }
 
+// lossOfTCP checks that a super-packet meets chance once for each packet that it stands
+// for: an engine that drew once for the whole would count far fewer losses.
+func (s *suite) lossOfTCP(t *testing.T) {
+	const p = 0.01
+	w := s.wire(t, link.Quality{Loss: p}, perfect)
+	w.transfer(32 << 20)
+	ab := w.stats().AB
+	binomial(t, "packets lost", int(ab.DroppedLoss), int(ab.Packets+ab.DroppedLoss), p)
+}
+
 // seed sends the same train over links of equal and different seeds.
 func (s *suite) seed(t *testing.T) {
 	if s.Unseeded != "" {
