@@ -8,6 +8,9 @@ import (
 	"skerry/internal/report/svg"
 )
 
+// smallWidth of charts that stand three in a row.
+const smallWidth = 390
+
 // percentileCurves draw p50, p95 and p99 of each group's main operation against the scale.
 func (m *model) percentileCurves() (out []figureView) {
 	if !m.scales.vary() {
@@ -30,7 +33,7 @@ func (m *model) percentileCurves() (out []figureView) {
 		if op == "" {
 			continue
 		}
-		p := svg.Plot{Label: "Latency percentiles of " + op + " against the scale" + of(g.label) + ".", X: m.scaleAxis(),
+		p := svg.Plot{Label: "Latency percentiles of " + op + " against the scale" + of(g.label) + ".", Width: smallWidth, X: m.scaleAxis(),
 			Panels: []svg.Panel{{Title: title(g.label, op), Series: series, Y: svg.Axis{Label: "ms", Format: tick}}}}
 		out = append(out, figureView{Chart: template.HTML(p.SVG())})
 	}
@@ -85,7 +88,7 @@ func (m *model) distribution(g *group, op string) (figureView, bool) {
 	if len(series) == 0 {
 		return figureView{}, false
 	}
-	p := svg.Plot{Label: "Distribution of the latency of " + op + of(g.label) + ", with the slowest operations spread out.",
+	p := svg.Plot{Label: "Distribution of the latency of " + op + of(g.label) + ", with the slowest operations spread out.", Width: smallWidth,
 		X: svg.Axis{Label: "response time, ms", Scale: svg.Log, Format: tick},
 		Panels: []svg.Panel{{Title: title(g.label, op), Series: series,
 			Y: svg.Axis{Label: "share of operations that were faster", Scale: svg.Tail, Format: func(v float64) string { return fmt.Sprintf("%g%%", math.Round(v*1e7)/1e5) }}}}}

@@ -44,6 +44,9 @@ func (m *model) changes(value func(*cell) float64) (out []change) {
 }
 
 func (m *model) throughputFindings() (out []string) {
+	if !m.scales.vary() {
+		return m.rankFinding()
+	}
 	changes := m.changes(func(c *cell) float64 { return c.goodput.Mean })
 	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(b.by, a.by) })
 	for i, c := range changes {
@@ -55,6 +58,30 @@ func (m *model) throughputFindings() (out []string) {
 		out = append(out, m.throughputFinding(c))
 	}
 	return out
+}
+
+// rankFinding compares cells where there is no scale to compare along.
+func (m *model) rankFinding() []string {
+	var cells []*cell
+	for _, c := range m.cells {
+		if len(c.used) > 0 {
+			cells = append(cells, c)
+		}
+	}
+	if len(cells) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(cells, func(a, b *cell) int { return cmp.Compare(b.goodput.Mean, a.goodput.Mean) })
+	first, last := cells[0], cells[len(cells)-1]
+	switch {
+	case first == last:
+		return []string{fmt.Sprintf("Throughput of %s is %s ops/s.", m.name(first), interval(first.goodput))}
+	case overlap(first.goodput, last.goodput):
+		return []string{fmt.Sprintf("Throughput does not differ measurably between %s: %s to %s ops/s; the intervals overlap.",
+			plural(len(cells), "cell"), figure(last.goodput.Mean), figure(first.goodput.Mean))}
+	}
+	return []string{fmt.Sprintf("Throughput is highest with %s (%s ops/s) and lowest with %s (%s ops/s).",
+		m.name(first), interval(first.goodput), m.name(last), interval(last.goodput))}
 }
 
 func (m *model) throughputFinding(c change) string {
@@ -92,11 +119,9 @@ func (m *model) latencyFinding() []string {
 		return nil
 	}
 	o, _ := worst.last.main()
-	with := ""
+	with := "The 99th percentile grows: "
 	if len(changes) > 1 {
 		with = "The 99th percentile grows most with " + worst.group.label + ": "
-	} else {
-		with = "The 99th percentile grows: "
 	}
 	return []string{fmt.Sprintf("%s%s from %s ms at %s to %s ms at %s.", with, o.name,
 		millis(p99(worst.first)), m.scales.text(worst.first.scale), millis(p99(worst.last)), m.scales.text(worst.last.scale))}
@@ -156,16 +181,12 @@ func (m *model) errorFinding() []string {
 	return []string{s + "."}
 }
 
-// name says a cell's varying parameters.
+// name says a cell's varying parameters; where nothing varies, all of them.
 func (m *model) name(c *cell) string {
 	if len(m.vary) == 0 {
-		return "the only cell"
+		return say(m.fixed, c.parameters)
 	}
-	p := map[string]any{}
-	for k, v := range c.parameters {
-		p[k] = v
-	}
-	s := say(c.group.names, p)
+	s := say(c.group.names, c.parameters)
 	if slices.Contains(m.vary, paramScale) {
 		if s != "" {
 			s += " at "

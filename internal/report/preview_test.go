@@ -2,6 +2,8 @@ package report
 
 import (
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -11,8 +13,10 @@ func TestPreview(t *testing.T) {
 	if dir == "" {
 		t.Skip("SKERRY_PREVIEW names no directory")
 	}
-	for name, f := range map[string]fixture{"quickstart": quickstart, "small": small, "paper": paper} {
-		_, err := WriteHTML(dir+"/"+name+".html", open(t, f.make(t)))
+	all := variants()
+	all["paper"] = paper
+	for name, f := range all {
+		_, err := WriteHTML(filepath.Join(dir, strings.ReplaceAll(name, " ", "-")+".html"), open(t, f.make(t)))
 		must(t, err)
 	}
 }

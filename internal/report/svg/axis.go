@@ -141,7 +141,7 @@ func tail(share float64) float64 { return -math.Log10(1 - min(max(share, 0), tai
 
 func tailTicks(hi float64) []float64 {
 	var ticks []float64
-	for _, t := range []float64{0, 0.5, 0.9, 0.99, 0.999, 0.9999, tailEnd} {
+	for _, t := range []float64{0.5, 0.9, 0.99, 0.999, 0.9999, tailEnd} {
 		if tail(t) <= hi+1e-9 {
 			ticks = append(ticks, t)
 		}
