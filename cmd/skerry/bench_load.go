@@ -1,0 +1,49 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"skerry/internal/advice"
+	"skerry/internal/bench/loadbench"
+	"skerry/internal/database/all"
+	"skerry/internal/database/redis"
+)
+
+func newBenchLoad(a *app) *cobra.Command {
+	var o loadbench.Options
+	c := &cobra.Command{
+		Use:   "load",
+		Short: "Measure what the load driver costs",
+		Long: "Measure the load driver: operations per CPU-second against a database that answers at once, and where Redis\n" +
+			"is installed, against one Redis on loopback; with --ycsb in turns with YCSB itself (see bench/ycsb-java).",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if o.Exe, err = executable(); err != nil {
+				return err
+			}
+			if in, err := all.Databases()[redis.Name].Find(""); err == nil {
+				o.Server, o.Env = in.Programs["redis-server"], in.Env
+			}
+			o.Progress = func(what string) { a.log.Info("measure", "what", what) }
+			r, err := loadbench.Run(cmd.Context(), o)
+			if errors.Is(err, loadbench.ErrPart) {
+				return advice.With(fmt.Errorf("%w: %w", errUsage, err), "see %s --help", cmd.CommandPath())
+			}
+			if err != nil {
+				return err
+			}
+			if asJSON, err := cmd.Flags().GetBool("json"); err != nil || asJSON {
+				return errors.Join(err, printJSON(a, r))
+			}
+			return r.Text(a.out)
+		},
+	}
+	c.Flags().StringSliceVar(&o.Only, "only", nil, "parts to measure: null, redis")
+	c.Flags().BoolVar(&o.Quick, "quick", false, "do fewer operations")
+	c.Flags().StringVar(&o.YCSB, "ycsb", "", "compare with YCSB itself: the `FOLDER` that bench/ycsb-java was built in")
+	return c
+}
