@@ -47,7 +47,7 @@ func newLabUp(a *app) *cobra.Command {
 				return err
 			}
 			for _, warning := range l.Warnings() {
-				a.log.Warn(warning)
+				fmt.Fprintln(a.err, "warning:", warning)
 			}
 			engine, _ := l.Engine()
 			fmt.Fprintf(a.out, "%s is up: %d nodes, %d links by %s\n", l.Name(), len(l.Hosts()), len(l.Links()), engine)

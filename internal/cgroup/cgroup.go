@@ -135,7 +135,7 @@ func (g *Group) Create() error {
 		made++
 	}
 	if made == 0 {
-		return fmt.Errorf("%w can be made: %w", ErrNone, errors.Join(errs...))
+		return fmt.Errorf("%w can be made: %w", ErrNone, errs[0])
 	}
 	if g.tree.v2 != "" {
 		g.enable()

@@ -1,0 +1,191 @@
+// Package labbench measures how fast labs come up and go down, and what a node costs.
+package labbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/lab"
+	"skerry/internal/topology"
+)
+
+// Options of a run.
+type Options struct {
+	// Exe is the skerry program that agents are started from.
+	Exe string
+	// Engine of the labs; "" for auto.
+	Engine string
+	// Runs of each topology; their median counts.
+	Runs int
+	// Only names the topologies to measure; all when empty.
+	Only []string
+	// Progress is told what is being measured.
+	Progress func(what string)
+}
+
+// Result is what was measured.
+type Result struct {
+	Schema string `json:"schema"`
+	Cores  int    `json:"cores"`
+	Kernel string `json:"kernel"`
+	Engine string `json:"engine"`
+	Labs   []Lab  `json:"labs"`
+}
+
+// Lab is one topology; the times are medians.
+type Lab struct {
+	Topology string  `json:"topology"`
+	Nodes    int     `json:"nodes"`
+	Links    int     `json:"links"`
+	Runs     int     `json:"runs"`
+	UpMS     float64 `json:"up_ms"`
+	DownMS   float64 `json:"down_ms"`
+	// NodeBytes is by how much the machine's available memory shrank, emulator
+	// included, divided by the nodes; noise of some megabytes divided by few nodes is large.
+	NodeBytes int64 `json:"node_bytes"`
+	// What is to be reached.
+	ReachUpMS      float64 `json:"reach_up_ms"`
+	ReachDownMS    float64 `json:"reach_down_ms"`
+	ReachNodeBytes int64   `json:"reach_node_bytes"`
+}
+
+const schema = "skerry/bench-lab/v1"
+
+// cases are the topologies and what is to be reached with them, in ms.
+var cases = []struct {
+	topology string
+	up, down float64
+}{
+	{"azure8", 200, 200},
+	{"ring:256", 2000, 2000},
+	{"ring:1000", 8000, 8000},
+}
+
+// reachNode is how much memory a node may cost, in bytes.
+const reachNode = 500_000
+
+// Run measures. Labs are made in a state directory of the run's own.
+func Run(ctx context.Context, o Options) (Result, error) {
+	r := Result{Schema: schema, Cores: runtime.NumCPU()}
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return r, fmt.Errorf("read the kernel's version: %w", err)
+	}
+	r.Kernel = unix.ByteSliceToString(name.Release[:])
+	dir, err := os.MkdirTemp("", "skerry-bench-")
+	if err != nil {
+		return r, err
+	}
+	defer os.RemoveAll(dir) // of a directory that holds nothing by then
+	for _, c := range cases {
+		if len(o.Only) > 0 && !slices.Contains(o.Only, c.topology) {
+			continue
+		}
+		cloud, err := topology.Load(c.topology)
+		if err != nil {
+			return r, err
+		}
+		m := Lab{
+			Topology: c.topology, Nodes: len(cloud.Nodes), Links: len(cloud.Links), Runs: o.Runs,
+			ReachUpMS: c.up, ReachDownMS: c.down, ReachNodeBytes: reachNode,
+		}
+		if r.Engine, err = o.measure(ctx, dir, cloud, &m); err != nil {
+			return r, fmt.Errorf("%s: %w", c.topology, err)
+		}
+		r.Labs = append(r.Labs, m)
+	}
+	return r, nil
+}
+
+func (o Options) measure(ctx context.Context, dir string, cloud topology.Topology, m *Lab) (engine string, err error) {
+	var up, down []float64
+	var memory []int64
+	for i := range o.Runs {
+		o.Progress(fmt.Sprintf("%s, run %d of %d", m.Topology, i+1, o.Runs))
+		before, err := settled(ctx)
+		if err != nil {
+			return "", err
+		}
+		begin := time.Now()
+		l, err := lab.Up(ctx, lab.Config{
+			Name: "bench", Topology: cloud, Engine: o.Engine, Exe: o.Exe, Ephemeral: true,
+			StateDir: filepath.Join(dir, "state"), DataDir: filepath.Join(dir, "data"),
+		})
+		if err != nil {
+			return "", err
+		}
+		up = append(up, milliseconds(time.Since(begin)))
+		engine, _ = l.Engine()
+		after, memoryErr := settled(ctx)
+		begin = time.Now()
+		if err := errors.Join(memoryErr, l.Down(ctx)); err != nil {
+			return engine, err
+		}
+		down = append(down, milliseconds(time.Since(begin)))
+		memory = append(memory, (before-after)/int64(m.Nodes))
+	}
+	m.UpMS, m.DownMS, m.NodeBytes = median(up), median(down), median(memory)
+	return engine, nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func median[T float64 | int64](all []T) T {
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+const (
+	// look is how often memory is looked at while it settles: the kernel frees
+	// namespaces for seconds after they have gone.
+	look = 500 * time.Millisecond
+	// still is what it may change by, in bytes, between two looks when it has settled.
+	still = 256 << 10
+	// patience bounds how many looks are taken.
+	patience = 40
+)
+
+// settled returns the machine's available memory in bytes once it has stopped changing.
+func settled(ctx context.Context) (int64, error) {
+	last, err := available()
+	for range patience {
+		if err != nil {
+			return 0, err
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(look):
+		}
+		var now int64
+		if now, err = available(); err == nil && max(now-last, last-now) < still {
+			return now, nil
+		}
+		last = now
+	}
+	return last, err
+}
+
+func available() (int64, error) {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, errors.New("/proc/meminfo has no MemAvailable")
+}
