@@ -16,13 +16,30 @@ const maxFindings = 6
 // findings tell in sentences what the figures say, the most telling first. Every number in
 // them is computed here and nothing is said that the data do not show.
 func (m *model) findings() []string {
-	var out []string
+	out := m.careFinding()
 	out = append(out, m.throughputFindings()...)
 	out = append(out, m.latencyFinding()...)
 	out = append(out, m.trafficFinding()...)
 	out = append(out, m.errorFinding()...)
 	out = append(out, m.trustFinding()...)
 	return out
+}
+
+// careFinding says how much of what follows rests on suspect trials.
+func (m *model) careFinding() []string {
+	weak, measured := 0, 0
+	for _, c := range m.cells {
+		if len(c.used) > 0 {
+			measured++
+		}
+		if c.weak {
+			weak++
+		}
+	}
+	if weak == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("With care: %d of %s had no valid trial; their figures come from suspect ones.", weak, plural(measured, "cell"))}
 }
 
 // change is what became of a group from its smallest scale to its largest.
@@ -213,5 +230,5 @@ func (m *model) trustFinding() []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s of links before the trials found round trips within %s ms of what was set.",
-		plural(links, "measurement"), figure(worst))}
+		plural(links, "measurement"), exact(worst))}
 }

@@ -65,7 +65,30 @@ func (m *model) operationsOf(trials []record.Trial) []operation {
 	slices.SortFunc(out, func(a, b operation) int {
 		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.name, b.name))
 	})
+	if len(out) > 0 {
+		most := slices.IndexFunc(out, func(o operation) bool { return o.name == leading(out) })
+		out = slices.Insert(slices.Delete(slices.Clone(out), most, most+1), 0, out[most])
+	}
 	return out
+}
+
+// asMany is the share of the largest count that is as good as it: which of reads and
+// updates, half and half, there are a few more of is chance.
+const asMany = 0.9
+
+// leading names the operation that stands for all: that there is most of, or the first by
+// name of those as many as it.
+func leading(operations []operation) (name string) {
+	var most int64
+	for _, o := range operations {
+		most = max(most, o.count)
+	}
+	for _, o := range operations {
+		if float64(o.count) >= asMany*float64(most) && (name == "" || o.name < name) {
+			name = o.name
+		}
+	}
+	return name
 }
 
 func (o *operation) merge(h *hdrhistogram.Histogram) {
@@ -116,7 +139,7 @@ func scaleLatency(l *record.Latency, f float64) {
 	l.Max *= f
 }
 
-// main is the operation that there are most of.
+// main is the operation that stands for all: see leading.
 func (c *cell) main() (operation, bool) {
 	if len(c.operations) == 0 || c.operations[0].count == 0 {
 		return operation{}, false

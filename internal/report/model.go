@@ -43,7 +43,7 @@ type cell struct {
 	throughput, goodput stats.Estimate // ops/s
 	traffic             stats.Estimate // bytes of a trial
 	perOperation        stats.Estimate // bytes of a trial over its operations that ended ok
-	operations          []operation    // by how many there are, most first
+	operations          []operation    // the leading one first, then by how many there are
 }
 
 // newModel reads what figures need.

@@ -161,7 +161,7 @@ func (m *model) cellRow(c *cell) []string {
 	_, share := notOK(outcomes(c.used))
 	row[7] = percent(share)
 	row[8] = megabytes(c.traffic.Mean)
-	row[9] = figure(worstRTT(c.used))
+	row[9] = exact(worstRTT(c.used))
 	return row
 }
 
@@ -226,7 +226,7 @@ func (m *model) trialRow(t record.Trial) []string {
 		row[3], row[4], row[5], row[6] = plain(o), millis(l.P50), millis(l.P95), millis(l.P99)
 	}
 	_, share := notOK(t.Outcomes)
-	row[7], row[8], row[9] = percent(share), megabytes(float64(t.Traffic.TotalBytes)), figure(t.Fidelity.WorstRTTErrorMS)
+	row[7], row[8], row[9] = percent(share), megabytes(float64(t.Traffic.TotalBytes)), exact(t.Fidelity.WorstRTTErrorMS)
 	row[10], row[11], row[12] = seconds(t.DurationS), plain(t.Stopped), plain(t.Verdict.State)
 	return row
 }
@@ -239,15 +239,14 @@ func trialGoodput(t record.Trial) string {
 	return plusMinus(t.Goodput, t.Interval)
 }
 
-// mainOf is the operation that a trial has most of.
+// mainOf names the leading operation of a trial.
 func mainOf(t record.Trial) (name string, ok bool) {
+	var all []operation
 	for n, o := range t.Operations {
-		best := t.Operations[name]
-		if o.Count > best.Count || o.Count == best.Count && o.Count > 0 && n < name {
-			name, ok = n, true
-		}
+		all = append(all, operation{name: n, count: o.Count})
 	}
-	return name, ok
+	name = leading(all)
+	return name, t.Operations[name].Count > 0
 }
 
 // textNotes tell what stands behind the table.

@@ -105,7 +105,7 @@ func newView(m *model) view {
 		Seed: strconv.FormatUint(r.Seed, 10), Command: shellLine(r.Command), File: r.File, FileName: fileName(r.File.Path),
 	}
 	if len(m.fixed) > 0 && !v.Empty {
-		v.Subtitle = strings.TrimSpace(v.Subtitle + " All trials: " + say(m.fixed, m.dir.Summary.Trials[0].Parameters) + ".")
+		v.Subtitle = strings.TrimSpace(sentence(v.Subtitle) + " All trials: " + say(m.fixed, m.dir.Summary.Trials[0].Parameters) + ".")
 	}
 	v.state(m)
 	if !v.Empty {
@@ -125,6 +125,14 @@ func newView(m *model) view {
 	v.Again = shellLine(again)
 	v.Notes = m.notes
 	return v
+}
+
+// sentence ends a text with a full stop where it has no end.
+func sentence(s string) string {
+	if s = strings.TrimSpace(s); s == "" || strings.ContainsAny(s[len(s)-1:], ".!?:") {
+		return s
+	}
+	return s + "."
 }
 
 func (v *view) state(m *model) {
