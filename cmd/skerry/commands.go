@@ -12,6 +12,7 @@ func commands(a *app) []*cobra.Command {
 		newLab(a),
 		newSchema(a),
 		newInstall(a),
+		newDoctor(a),
 		newYCSB(a),
 		newBench(a),
 		newDocs(a),

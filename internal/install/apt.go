@@ -219,3 +219,9 @@ func digest(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:4])
 }
+
+// Fetchable says why a recipe's packages cannot be fetched, nil when they can.
+func Fetchable(ctx context.Context, r Recipe) error {
+	_, err := resolve(ctx, r)
+	return err
+}

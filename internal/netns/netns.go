@@ -19,8 +19,15 @@ import (
 func Throwaway(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		done <- f()
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			// The first thread cannot end, and what it is in the whole process seems to
+			// be in (/proc/PID/ns). It waits here, so that f gets another one.
+			defer runtime.UnlockOSThread()
+			done <- Throwaway(f)
+			return
+		}
+		done <- f() // not unlocked: the thread ends with the goroutine
 	}()
 	return <-done
 }

@@ -67,3 +67,21 @@ func TestMakeTakesNoPlaceTwice(t *testing.T) {
 		t.Errorf("error %v, want one that it exists", err)
 	}
 }
+
+// TestThrowawayLeavesTheProcess: the first thread of a process stands for the process
+// in /proc, and may not be left in another namespace.
+func TestThrowawayLeavesTheProcess(t *testing.T) {
+	testkit.Need(t, testkit.Root)
+	before, err := ID("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		if err := Throwaway(func() error { return unix.Unshare(unix.CLONE_NEWNET) }); err != nil {
+			t.Fatal(err)
+		}
+		if after, err := ID("/proc/self/ns/net"); err != nil || after != before {
+			t.Fatalf("the process was in namespace %d and is in %d, %v", before, after, err)
+		}
+	}
+}

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/advice"
 	"skerry/internal/link"
+	"skerry/internal/netns"
 )
 
 // ErrUnavailable means that this kernel, or this user, cannot have netem qdiscs.
@@ -18,13 +18,7 @@ var ErrUnavailable = errors.New("netem is not available")
 // Available tries netem in a namespace of its own and tells, wrapping ErrUnavailable
 // and with advice, why it cannot be used; nil means that it can.
 func Available() error {
-	failed := make(chan error)
-	go func() {
-		// The thread goes with its goroutine, and the namespace with the thread.
-		runtime.LockOSThread()
-		failed <- try()
-	}()
-	return <-failed
+	return netns.Throwaway(try)
 }
 
 // loopback is the index of "lo" in every namespace.

@@ -1,0 +1,116 @@
+package doctor
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"skerry/internal/install"
+	"skerry/internal/link/userspace/device"
+)
+
+func TestConclusion(t *testing.T) {
+	no := errors.New("no")
+	for _, test := range []struct {
+		name     string
+		rights   rights
+		links    linkers
+		runnable bool
+		engine   string
+	}{
+		{"all", rights{}, linkers{kind: device.TUN}, true, "netem"},
+		{"no netem", rights{users: no}, linkers{netem: no, kind: device.TUN}, true, "userspace"},
+		{"no engine", rights{}, linkers{netem: no, userspace: no}, false, ""},
+		{"rootless", rights{network: no}, linkers{netem: no, userspace: no}, true, "userspace"},
+		{"nothing", rights{network: no, users: no}, linkers{netem: no, userspace: no}, false, ""},
+	} {
+		var r Report
+		r.conclude(test.rights, test.links)
+		if r.Runnable != test.runnable || r.Engine != test.engine || r.Why == "" {
+			t.Errorf("%s: %+v", test.name, r)
+		}
+	}
+}
+
+func TestWrite(t *testing.T) {
+	var b strings.Builder
+	r := Report{Why: "labs run here", Findings: []Finding{
+		{Name: "netem", State: Missing, Detail: "none", Mend: "modprobe sch_netem"},
+		{Name: "a longer name", State: OK, Detail: "fine"},
+	}}
+	if err := r.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := `netem          missing  none
+                        -> modprobe sch_netem
+a longer name  ok       fine
+
+Labs run here.
+`
+	if b.String() != want {
+		t.Errorf("printed\n%swant\n%s", b.String(), want)
+	}
+}
+
+// TestExamine looks at this machine: what is found differs, that everything is looked
+// at and nothing is left behind does not.
+func TestExamine(t *testing.T) {
+	before, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups := cgroups(t)
+	r := Examiner{Store: install.Store{Dir: t.TempDir()}, Recipes: []install.Recipe{{
+		Name: "demo", Packages: []string{"skerry-no-such-package"}, Programs: []string{"skerry-no-such-program"},
+	}}}.Examine(t.Context())
+	states := make(map[string]State)
+	for _, f := range r.Findings {
+		if f.Detail == "" || strings.Contains(f.Detail, "\n") || f.State == Missing && f.Mend == "" {
+			t.Errorf("finding %+v says too little, or too much for a line", f)
+		}
+		if _, twice := states[f.Name]; twice {
+			t.Errorf("%s is found twice", f.Name)
+		}
+		states[f.Name] = f.State
+	}
+	for name, want := range map[string]State{
+		"network namespaces": "", "user namespaces": "", "netem": "", "TUN devices": "", "packet sockets": "",
+		"veth pairs": "", "WireGuard": "", "IPVS": "", "control groups": "", "real-time priority": "", "clock": "",
+		"processors": "", "memory": "", "disk": "", "open files": "", "processes": "", "iproute2": OK,
+		"apt": Limited, "demo": Missing,
+	} {
+		if got, found := states[name]; !found || want != "" && got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if after, err := os.Readlink("/proc/self/ns/net"); err != nil || after != before {
+		t.Errorf("the process is in another network namespace: %s, %v", after, err)
+	}
+	if after := cgroups(t); after != groups {
+		t.Errorf("control groups were %q, are %q", groups, after)
+	}
+}
+
+// cgroups are the control groups that this process's doctor makes.
+func cgroups(t *testing.T) string {
+	t.Helper()
+	found, err := filepath.Glob("/sys/fs/cgroup/*/skerry/doctor-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(found, " ")
+}
+
+func TestAvailable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "meminfo")
+	for text, want := range map[string]int64{"MemTotal: 9 kB\nMemAvailable:  2048 kB\n": 2 << 20, "MemTotal: 9 kB\n": -1} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := available(path); want >= 0 && (got != want || err != nil) || want < 0 && err == nil {
+			t.Errorf("%q: %d, %v", text, got, err)
+		}
+	}
+}
