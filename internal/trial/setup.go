@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"skerry/internal/database"
@@ -153,7 +154,14 @@ func (r *run) startDriver(ctx context.Context, spec load.Spec) (*load.Session, e
 	if err != nil {
 		return nil, err
 	}
+	// Clients see the workload's properties too, as YCSB's bindings do: what the
+	// workload never asks for (scans) need not be prepared for.
+	properties, err := r.Cell.Experiment.Properties()
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(properties, r.cluster.Properties())
 	return load.StartAgent(ctx, client, r.Exe, load.AgentSpec{
-		Database: r.Database.Name(), Properties: r.cluster.Properties(), Spec: spec,
+		Database: r.Database.Name(), Properties: properties, Spec: spec,
 	})
 }

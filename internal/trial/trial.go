@@ -78,7 +78,12 @@ type run struct {
 }
 
 func (r *run) do(ctx context.Context) (err error) {
-	defer func() { err = errors.Join(err, r.tearDown(ctx)) }()
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			err = errors.Join(err, r.labErr(ctx))
+		}
+		err = errors.Join(err, r.tearDown(ctx))
+	}()
 	if err := r.setUp(ctx); err != nil {
 		return err
 	}
@@ -93,6 +98,18 @@ func (r *run) do(ctx context.Context) (err error) {
 		return err
 	}
 	return r.summarise(m, fidelity)
+}
+
+// labErr is why the links do not work any more, nil while they do: whatever fails on a lab
+// whose emulator has died fails for that reason.
+func (r *run) labErr(ctx context.Context) error {
+	if r.lab == nil {
+		return nil
+	}
+	if _, err := r.lab.Stats(ctx); err != nil {
+		return fmt.Errorf("the links of the lab have failed: %w", err)
+	}
+	return nil
 }
 
 // tearDown ends whatever setUp made, in the reverse order, even when ctx has ended.
