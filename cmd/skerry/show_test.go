@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"skerry/internal/record"
+)
+
+// finishedRun makes a run of one trial below a working directory of the test's own.
+func finishedRun(t *testing.T) string {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	w, err := record.Create("runs", record.Run{Name: "tiny", Plan: []record.Planned{
+		{ID: 1, Cell: 1, Repetition: 1, Parameters: map[string]any{"database": "redis", "workload": "a", "scale": 1.0}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	trial, err := w.OpenTrial(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := trial.Finish(record.Trial{State: record.TrialOK, Goodput: 1234, Throughput: 1234, Verdict: record.Verdict{State: record.Valid}}); err != nil {
+		t.Fatal(err)
+	}
+	return w.Dir()
+}
+
+func TestShowAndReportTakeTheLatestRun(t *testing.T) {
+	dir := finishedRun(t)
+	for _, c := range []struct{ args, want string }{
+		{"show", "1,234"},
+		{"show " + dir, "1,234"},
+		{"show --trials", "trial  workload"},
+		{"show --json", `"goodput_ops_s": 1234`},
+		{"report", filepath.Join(dir, "report.html")},
+		{"report --out other.html", "other.html"},
+	} {
+		code, out, errs := skerry(t, strings.Fields(c.args)...)
+		if code != exitOK || !strings.Contains(out, c.want) {
+			t.Errorf("skerry %s: exit %d, %s, want %q in\n%s", c.args, code, errs, c.want, out)
+		}
+	}
+	for _, name := range []string{filepath.Join(dir, "report.html"), "other.html"} {
+		if b, err := os.ReadFile(name); err != nil || !bytes.HasPrefix(b, []byte("<!DOCTYPE html>")) {
+			t.Errorf("%s: %v, begins with %.20q", name, err, b)
+		}
+	}
+}
+
+func TestShowTellsWhatIsNoRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("run.json", []byte(`{"schema":"skerry/run/v99"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("foreign", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ args, want, advice string }{
+		{"show", "runs/latest", "skerry run makes one"},
+		{"report foreign", "not a run directory", "runs/latest"},
+		{"show .", "written by a newer skerry", "the skerry that wrote it"},
+		{"show run.json", "not a run directory", "directory"},
+	} {
+		code, _, errs := skerry(t, strings.Fields(c.args)...)
+		if code != exitError || !strings.Contains(errs, c.want) || !strings.Contains(errs, c.advice) {
+			t.Errorf("skerry %s: exit %d, want %q and %q in\n%s", c.args, code, c.want, c.advice, errs)
+		}
+	}
+}
