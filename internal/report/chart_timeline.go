@@ -37,7 +37,7 @@ func (m *model) timeline(t record.Trial) (figureView, bool) {
 	}
 	slices.SortFunc(seconds, func(a, b record.Second) int { return cmp.Compare(a.T, b.T) })
 	first, last := seconds[0].T, seconds[len(seconds)-1].T
-	size := (last-first)/maxBins + 1
+	size := max(1, (last-first)/maxBins+1)
 	p := svg.Plot{Width: 1120, X: svg.Axis{Label: "seconds since the measurement began", Loose: true, Format: tick},
 		Label:  fmt.Sprintf("Trial %d second by second: throughput by outcome, latency, CPU of nodes.", t.ID),
 		Panels: []svg.Panel{outcomePanel(seconds, size), latencyPanel(seconds, size)}}

@@ -92,8 +92,11 @@ func (r *ruler) layLinear(lo, hi float64, want int) {
 		if !r.Loose {
 			lo, hi = math.Floor(lo/step+1e-9)*step, math.Ceil(hi/step-1e-9)*step
 		}
-		for i := math.Ceil(lo/step - 1e-9); i*step <= hi+step*1e-9; i++ {
-			r.ticks = append(r.ticks, i*step+0) // + 0 turns -0 into 0
+		first := math.Ceil(lo/step - 1e-9)
+		for i := range 3 * max(1, want) { // more than there can be, whatever rounding does
+			if t := (first+float64(i))*step + 0; t <= hi+step*1e-9 { // + 0 turns -0 into 0
+				r.ticks = append(r.ticks, t)
+			}
 		}
 	}
 	r.lo, r.hi = lo, hi

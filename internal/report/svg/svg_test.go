@@ -114,6 +114,13 @@ func TestLinearTicks(t *testing.T) {
 	}
 }
 
+// Where neighbouring floats are farther apart than ticks, counting on must still end.
+func TestTicksBeyondWholeFloats(t *testing.T) {
+	if n := len(Axis{Loose: true}.lay([]float64{1e17, 1e17 + 16}, 0, 100, 4).ticks); n > 12 {
+		t.Errorf("%d ticks", n)
+	}
+}
+
 func TestTailAxisGivesEachNineTheSameRoom(t *testing.T) {
 	r := Axis{Scale: Tail}.lay([]float64{0, 0.999}, 0, 300, 4)
 	if diff := cmp.Diff([]float64{0, 100, 200, 300}, []float64{r.at(0), r.at(0.9), r.at(0.99), r.at(0.999)}, cmpopts.EquateApprox(1e-9, 1e-6)); diff != "" {
