@@ -216,3 +216,37 @@ func TestCancelledStart(t *testing.T) {
 		}
 	}
 }
+
+// TestFailedJoin has redis-cli fail half-way, with a slot left on the move: the cluster
+// is repaired and the node is none of it.
+func TestFailedJoin(t *testing.T) {
+	d := New()
+	nodes := loopHosts(t, 4)
+	c := startCluster(t, d, nodes[:3], nil)
+	cli := c.env.Installation.Programs["redis-cli"]
+	broken := filepath.Join(t.TempDir(), "redis-cli")
+	first, joiner := nodes[0].Addr(), nodes[3].Addr()
+	script := fmt.Sprintf(`#!/bin/sh
+[ "$2" = rebalance ] || exec %[1]s "$@"
+%[1]s -h %[2]s cluster setslot 0 migrating $(%[1]s -h %[3]s cluster myid)
+echo "*** something went wrong"
+exit 1
+`, cli, first, joiner)
+	if err := os.WriteFile(broken, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c.env.Installation.Programs["redis-cli"] = broken
+	_, err := c.Join(t.Context(), nodes[3])
+	if err == nil || !strings.Contains(err.Error(), "something went wrong") {
+		t.Errorf("error %v does not say what redis-cli said", err)
+	}
+	if c.member(nodes[3]) != nil || running(nodes[3]) {
+		t.Error("the node is still there")
+	}
+	if err := errors.Join(c.Ready(t.Context()), c.closed(t.Context()), c.Err()); err != nil {
+		t.Errorf("the cluster is not as it was: %v", err)
+	}
+	if members, err := c.Members(t.Context()); err != nil || len(members) != 3 {
+		t.Errorf("members %+v, %v", members, err)
+	}
+}

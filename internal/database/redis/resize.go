@@ -41,6 +41,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	if err := c.Ready(ctx); err != nil {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
+	c.say("%s is joining", node.Name())
 	began := time.Now()
 	entry := c.current()[0].addr
 	m, err := startMember(ctx, node, c.env.Installation, c.options)
@@ -55,6 +56,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	if err := c.await(ctx, c.Ready); err != nil {
 		return change, c.undoJoin(ctx, m, err)
 	}
+	c.say("moving slots to %s", node.Name())
 	if err := c.cli(ctx, "rebalance", entry, "--cluster-use-empty-masters", "--cluster-pipeline", pipelined); err != nil {
 		return change, c.undoJoin(ctx, m, err)
 	}
@@ -158,6 +160,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host) (database.Change, e
 	began := time.Now()
 	entry := c.other(m).addr
 	if v.self.owned() > 0 {
+		c.say("moving the slots of %s away", node.Name())
 		if err := c.empty(ctx, m, v.self.id, entry); err != nil {
 			return fail(err)
 		}
