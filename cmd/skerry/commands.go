@@ -2,20 +2,28 @@ package main
 
 import "github.com/spf13/cobra"
 
-// commands are the subcommands in the order that help shows them.
-func commands(a *app) []*cobra.Command {
-	return []*cobra.Command{
-		newRun(a),
-		newShow(a),
-		newReport(a),
-		newValidate(a),
-		newLab(a),
-		newSchema(a),
-		newInstall(a),
-		newDoctor(a),
-		newYCSB(a),
-		newBench(a),
-		newDocs(a),
-		newAgent(a),
+// groups are the headings of the help, each with its subcommands.
+func groups(a *app) []group {
+	return []group{
+		{"Experiments:", []*cobra.Command{newRun(a), newShow(a), newReport(a), newValidate(a), newSchema(a)}},
+		{"A lab by hand:", []*cobra.Command{newLab(a), newYCSB(a)}},
+		{"This machine:", []*cobra.Command{newDoctor(a), newInstall(a), newBench(a)}},
 	}
+}
+
+type group struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// addCommands gives root its subcommands.
+func addCommands(root *cobra.Command, a *app) {
+	for _, g := range groups(a) {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
+	}
+	root.AddCommand(newDocs(a), newAgent(a))
 }

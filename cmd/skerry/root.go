@@ -82,7 +82,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return advice.With(fmt.Errorf("%w: %w", errUsage, err), "see %s --help", cmd.CommandPath())
 	})
-	root.AddCommand(commands(a)...)
+	addCommands(root, a)
 	return root
 }
 
