@@ -50,7 +50,7 @@ type Tree struct {
 
 // Open finds the hierarchies that are mounted.
 func Open() (*Tree, error) {
-	f, err := os.Open("/proc/self/mountinfo")
+	f, err := os.Open("/proc/thread-self/mountinfo")
 	if err != nil {
 		return nil, fmt.Errorf("find control groups: %w", err)
 	}

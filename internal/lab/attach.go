@@ -103,18 +103,14 @@ func Remove(ctx context.Context, stateDir, name string) error {
 		return err
 	}
 	p := s.lab(name)
-	lock, err := lockDir(ctx, p.dir(), false)
-	if errors.Is(err, fs.ErrNotExist) {
-		return notFound(s, name)
-	}
+	lock, err := p.seize(ctx)
 	r := inspect(p)
-	if errors.Is(err, errLocked) && r.state != nil && !r.state.Ephemeral {
-		lock, err = lockDir(ctx, p.dir(), true) // somebody is just changing it
-	}
-	if errors.Is(err, errLocked) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return notFound(s, name)
+	case errors.Is(err, errLocked):
 		return r.inUse()
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	l := &Lab{place: p, owner: lock, journal: &journal{}, state: state{Name: name, ID: r.id}}

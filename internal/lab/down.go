@@ -14,9 +14,14 @@ import (
 // Down ends the lab: its processes, links, namespaces, control groups and
 // directories. It does all it can whatever fails, and may be called again.
 func (l *Lab) Down(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gone {
+		return nil
+	}
 	if err := l.take(ctx); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it is down
+			return nil // somebody else took it down
 		}
 		return err
 	}
@@ -61,7 +66,7 @@ func (l *Lab) finish(ctx context.Context) error {
 		return err
 	}
 	err := errors.Join(l.owner.Close(), l.place.store.tidy(ctx))
-	l.owner = nil
+	l.owner, l.gone = nil, true
 	return err
 }
 

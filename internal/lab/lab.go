@@ -61,8 +61,9 @@ type Lab struct {
 	// ephemeral lab, and by every process while it brings one up; else nil.
 	owner *os.File
 
-	mu    sync.Mutex // of links, and of what changes them
+	mu    sync.Mutex // of what follows, and of what changes it
 	links linksState
+	gone  bool // it is down
 }
 
 // Name returns the lab's name.

@@ -205,7 +205,7 @@ func (s store) sweep(ctx context.Context) (swept []string, err error) {
 	var errs []error
 	for _, name := range names {
 		p := s.lab(name)
-		owner, err := lockDir(ctx, p.dir(), false)
+		owner, err := p.seize(ctx)
 		if errors.Is(err, errLocked) || errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

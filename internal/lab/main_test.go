@@ -32,6 +32,8 @@ func agent(ctx context.Context, name string) error {
 	switch name {
 	case "link":
 		return userspace.Main(ctx, os.Stdin, os.Stdout, slog.New(slog.DiscardHandler))
+	case "owner":
+		return owner(ctx)
 	case "hold":
 		<-ctx.Done()
 		return nil

@@ -196,6 +196,29 @@ func (s store) names() ([]string, error) {
 // errLocked is returned for a lock that somebody holds.
 var errLocked = errors.New("locked")
 
+// moment is how long a lock may be held by somebody who is not the lab's owner: a command
+// that changes links, or a process that the owner was starting when it was killed and
+// that still has all its files.
+const moment = 2 * time.Second
+
+// seize locks the lab's directory, for ending the lab; errLocked when its owner lives.
+func (p place) seize(ctx context.Context) (*os.File, error) {
+	lock, err := lockDir(ctx, p.dir(), false)
+	if !errors.Is(err, errLocked) {
+		return lock, err
+	}
+	if r := inspect(p); r.plan == nil || r.plan.Owner.Alive() {
+		return nil, err
+	}
+	within, cancel := context.WithTimeout(ctx, moment)
+	defer cancel()
+	lock, err = lockDir(within, p.dir(), true)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil, fmt.Errorf("%s: %w", p.dir(), errLocked)
+	}
+	return lock, err
+}
+
 // patience is how often a lock is tried that somebody holds.
 const patience = 10 * time.Millisecond
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +27,8 @@ import (
 func Up(ctx context.Context, c Config) (*Lab, error) {
 	c.setDefaults()
 	l, err := up(ctx, c)
-	if errors.Is(err, unix.ENOSPC) {
+	// The emulator's errors come as text.
+	if err != nil && (errors.Is(err, unix.ENOSPC) || strings.Contains(err.Error(), unix.ENOSPC.Error())) {
 		err = advice.With(err, "the disk is full: free some space, or give other directories by SKERRY_STATE and SKERRY_DATA")
 	}
 	return l, err
@@ -89,7 +91,7 @@ func (l *Lab) claim(ctx context.Context, c Config) error {
 
 // vacate clears what is left of a lab of that name; ErrExists when it is up.
 func vacate(ctx context.Context, p place) error {
-	lock, err := lockDir(ctx, p.dir(), false)
+	lock, err := p.seize(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil

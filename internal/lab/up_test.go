@@ -43,7 +43,7 @@ func config(t *testing.T, name string) Config {
 		t.Fatal(err)
 	}
 	return Config{
-		Name: name, Topology: ring(3, time.Millisecond), Engine: engineUserspace, Exe: os.Args[0],
+		Name: name + "-" + itoa(os.Getpid()), Topology: ring(3, time.Millisecond), Engine: engineUserspace, Exe: os.Args[0],
 		StateDir: filepath.Join(dir, "state"), DataDir: filepath.Join(dir, "data"), Ephemeral: true,
 	}
 }

@@ -85,3 +85,16 @@ func TestThrowawayLeavesTheProcess(t *testing.T) {
 		}
 	}
 }
+
+// TestThrowawaySparesTheMainThread: it stands for the process in /proc and never ends.
+func TestThrowawaySparesTheMainThread(t *testing.T) {
+	for range 200 {
+		tid := 0
+		if err := Throwaway(func() error { tid = unix.Gettid(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if tid == os.Getpid() {
+			t.Fatal("it ran on the main thread")
+		}
+	}
+}

@@ -1,0 +1,363 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/advice"
+	"skerry/internal/host"
+	"skerry/internal/procfs"
+)
+
+// order is what an owner process is told to do.
+type order struct {
+	Name, State, Data string
+	// DieAt is the stage of Up at which the process kills itself, "" for none.
+	DieAt string
+}
+
+func orderOf(c Config) order { return order{Name: c.Name, State: c.StateDir, Data: c.DataDir} }
+
+// owner is this program as the owner of a lab that gets killed: it brings the lab up,
+// starts a process on each node and says so.
+func owner(ctx context.Context) error {
+	var o order
+	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
+		return err
+	}
+	c := Config{
+		Name: o.Name, StateDir: o.State, DataDir: o.Data, Topology: ring(3, time.Millisecond),
+		Engine: engineUserspace, Exe: os.Args[0], Ephemeral: true,
+	}
+	c.Progress = func(stage string, done, _ int) {
+		if o.DieAt == fmt.Sprintf("%s %d", stage, done) {
+			_ = unix.Kill(os.Getpid(), unix.SIGKILL)
+			select {}
+		}
+	}
+	l, err := Up(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, h := range l.Hosts() {
+		// What it starts forgets its environment, as redis-server does with its title.
+		_, err := h.Start(ctx, host.Command{Name: "sleep", Path: "/usr/bin/env", Args: []string{"-i", "/bin/sleep", "1000"}})
+		if err != nil {
+			return errors.Join(err, l.Down(ctx))
+		}
+	}
+	fmt.Println("up")
+	<-ctx.Done()
+	return l.Down(context.WithoutCancel(ctx))
+}
+
+// child is an owner process.
+type child struct {
+	cmd *exec.Cmd
+	// said is closed when the lab is up, or the process has ended.
+	said chan struct{}
+}
+
+func startOwner(t *testing.T, o order) child {
+	t.Helper()
+	ask, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := child{exec.Command(os.Args[0], "agent", "owner"), make(chan struct{})}
+	c.cmd.Stdin, c.cmd.Stderr = strings.NewReader(string(ask)), os.Stderr
+	out, err := c.cmd.StdoutPipe()
+	if err == nil {
+		err = c.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(c.said)
+		_, _ = bufio.NewReader(out).ReadString('\n') // it may be killed first
+	}()
+	return c
+}
+
+// killed kills an owner, if it did not do so itself, and waits for it.
+func (c child) killed() {
+	_ = c.cmd.Process.Kill()
+	<-c.said
+	_ = c.cmd.Wait()
+}
+
+// mustSweep clears what an owner has left; twice, since it must not matter.
+func mustSweep(t *testing.T, c Config) {
+	t.Helper()
+	for range 2 {
+		if _, err := Sweep(t.Context(), c.StateDir); err != nil {
+			t.Errorf("Sweep: %v", err)
+		}
+	}
+	noTraces(t, c)
+}
+
+func TestKilledOwnerAtEveryStage(t *testing.T) {
+	for _, stage := range []string{"namespaces 1", "namespaces 3", "links 0", "links 3", "routes 1", "routes 3", ""} {
+		t.Run(stage, func(t *testing.T) {
+			c := config(t, "stage")
+			o := orderOf(c)
+			o.DieAt = stage
+			p := startOwner(t, o)
+			<-p.said
+			p.killed()
+			if left := traces(t, c.Name, filepath.Dir(c.StateDir)); len(left) == 0 {
+				t.Error("nothing was left: it was not killed when it was meant to be")
+			}
+			mustSweep(t, c)
+		})
+	}
+}
+
+func TestKilledOwnerAtAnyTime(t *testing.T) {
+	rounds := 12
+	if testing.Short() {
+		rounds = 3
+	}
+	for range rounds {
+		c := config(t, "any")
+		wait := time.Duration(rand.Int64N(int64(150 * time.Millisecond)))
+		p := startOwner(t, orderOf(c))
+		select {
+		case <-p.said:
+		case <-time.After(wait):
+		}
+		p.killed()
+		mustSweep(t, c)
+		if t.Failed() {
+			t.Fatalf("it was killed after %v", wait)
+		}
+	}
+}
+
+// TestUpOverDeadLab: the name of a lab whose owner was killed is free.
+func TestUpOverDeadLab(t *testing.T) {
+	c := config(t, "over")
+	p := startOwner(t, orderOf(c))
+	<-p.said
+	p.killed()
+	l, err := Up(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Down(t.Context()); err != nil {
+		t.Error(err)
+	}
+	noTraces(t, c)
+}
+
+func TestDamagedJournal(t *testing.T) {
+	tests := map[string]func(p place) error{
+		"cut off":  func(p place) error { return os.Truncate(p.file(journalFile), 40) },
+		"empty":    func(p place) error { return os.Truncate(p.file(journalFile), 0) },
+		"no state": func(p place) error { return os.Remove(p.file(stateFile)) },
+		"no ID":    func(p place) error { return os.Remove(p.file(idFile)) },
+		"garbage in front": func(p place) error {
+			text, err := os.ReadFile(p.file(journalFile))
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(p.file(journalFile), append([]byte("{\"plan\":\x00\xff"), text...), 0o600)
+		},
+		"foreign directory": func(p place) error {
+			// A journal must not be able to have anything removed but a lab's own.
+			text, err := os.ReadFile(p.file(journalFile))
+			if err != nil {
+				return err
+			}
+			victim := filepath.Join(p.store.dir, "..", "victim")
+			return errors.Join(os.Mkdir(victim, 0o755), os.WriteFile(filepath.Join(victim, "file"), nil, 0o644),
+				os.WriteFile(p.file(journalFile), []byte(strings.ReplaceAll(string(text), "/data/", "/victim/")), 0o600))
+		},
+	}
+	for name, damage := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := config(t, "damaged")
+			p := startOwner(t, orderOf(c))
+			<-p.said
+			p.killed()
+			s, err := openStore(c.StateDir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := damage(s.lab(c.Name)); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("SKERRY_DATA", c.DataDir) // directories that no journal names are found there
+			if name == "foreign directory" {
+				victim := filepath.Join(filepath.Dir(c.StateDir), "victim")
+				if _, err := Sweep(t.Context(), c.StateDir); err != nil {
+					t.Error(err)
+				}
+				if _, err := os.Stat(filepath.Join(victim, "file")); err != nil {
+					t.Errorf("what was not the lab's: %v", err)
+				}
+				if err := os.RemoveAll(victim); err != nil {
+					t.Fatal(err)
+				}
+			}
+			mustSweep(t, c)
+		})
+	}
+}
+
+// TestRestartedMachine: mounts and processes are gone, directories on disks are not, and
+// a state directory in memory is gone too.
+func TestRestartedMachine(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		t.Run(fmt.Sprintf("state lost %v", lost), func(t *testing.T) {
+			c := config(t, "restart")
+			c.Ephemeral = false
+			l, err := Up(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(l.engine.Engine.Close(), unmount(l.place.namespaces()), hide(l.place.dir(), true), l.Close()); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("SKERRY_DATA", c.DataDir)
+			if lost {
+				if err := os.RemoveAll(c.StateDir); err != nil {
+					t.Fatal(err)
+				}
+				if err := inspectGroups(l); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				l.state.Boot = "the boot before"
+				if err := writeJSON(l.place.file(stateFile), l.state); err != nil {
+					t.Fatal(err)
+				}
+				text, err := os.ReadFile(l.place.file(journalFile))
+				if err != nil {
+					t.Fatal(err)
+				}
+				boot, err := procfs.BootID()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(l.place.file(journalFile), []byte(strings.ReplaceAll(string(text), boot, l.state.Boot)), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			mustSweep(t, c)
+		})
+	}
+}
+
+// inspectGroups removes the control groups of a lab, as a restart does.
+func inspectGroups(l *Lab) error { return remains{id: l.state.ID}.removeGroups() }
+
+// TestFullDisk takes away the room for one thing after the other.
+func TestFullDisk(t *testing.T) {
+	failed, came := 0, 0
+	for blocks := 2; came == 0; blocks += 2 {
+		c := config(t, "full")
+		mount := filepath.Join(filepath.Dir(c.StateDir), "disk")
+		if err := os.Mkdir(mount, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		size := fmt.Sprintf("nr_blocks=%d,nr_inodes=%d", blocks, 4+blocks)
+		if err := unix.Mount("tmpfs", mount, "tmpfs", 0, size); err != nil {
+			t.Fatal(err)
+		}
+		c.StateDir, c.DataDir = filepath.Join(mount, "state"), filepath.Join(mount, "data")
+		l, err := Up(t.Context(), c)
+		switch {
+		case err == nil:
+			came++
+			fill(t, mount)
+			if err := l.Down(t.Context()); err != nil {
+				t.Errorf("Down on a full disk: %v", err)
+			}
+		case strings.Contains(err.Error(), unix.ENOSPC.Error()) && advice.Of(err) != "":
+			failed++
+		default:
+			t.Errorf("with %s: %v, want ENOSPC", size, err)
+			came++
+		}
+		_ = os.Remove(filepath.Join(mount, "filler")) // it is there where Up had room
+		for _, trace := range traces(t, c.Name, mount) {
+			t.Errorf("with %s left: %s", size, trace)
+		}
+		if err := unix.Unmount(mount, unix.MNT_DETACH); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if failed < 3 {
+		t.Errorf("Up failed %d times before it had room: the test does not meet its stages", failed)
+	}
+}
+
+// TestSweepOnFullDisk: clearing needs no room.
+func TestSweepOnFullDisk(t *testing.T) {
+	c := config(t, "fullsweep")
+	mount := filepath.Join(filepath.Dir(c.StateDir), "disk")
+	if err := os.Mkdir(mount, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", mount, "tmpfs", 0, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(mount, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	c.StateDir, c.DataDir = filepath.Join(mount, "state"), filepath.Join(mount, "data")
+	p := startOwner(t, orderOf(c))
+	<-p.said
+	fill(t, mount)
+	p.killed()
+	if swept, err := Sweep(t.Context(), c.StateDir); err != nil || len(swept) != 1 {
+		t.Errorf("Sweep cleared %v, %v", swept, err)
+	}
+	if err := os.Remove(filepath.Join(mount, "filler")); err != nil {
+		t.Fatal(err)
+	}
+	noTraces(t, c)
+}
+
+// fill leaves no room on a disk, for data or for names.
+func fill(t *testing.T, mount string) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(mount, "filler"))
+	if errors.Is(err, unix.ENOSPC) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+}
+
+func FuzzReadJournal(f *testing.F) {
+	f.Add([]byte("{\"plan\":{\"id\":\"a-1\"}}\n\n{\"process\":{\"pid\":1,\"start\":2,\"name\":\"x\"}}\n{\"proc"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		readJournal(data)
+	})
+}
