@@ -23,6 +23,7 @@ type runFlags struct {
 	out, resume string
 	sets, from  []string
 	fast        bool
+	suspect     bool
 }
 
 func newRun(a *app) *cobra.Command {
@@ -37,10 +38,14 @@ func newRun(a *app) *cobra.Command {
 		Example: `  skerry run experiments/quickstart.yaml
   skerry run experiments/fhc/latency.yaml --fast
   skerry run my.yaml --set workload.threads=64 --set repetitions=5
-  skerry run --resume runs/latest`,
+  skerry run --resume runs/latest
+  skerry run --resume runs/latest --suspect`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || (f.resume == "") != (len(args) == 1) {
 				return advice.With(fmt.Errorf("%w: give one experiment file, or --resume DIR", errUsage), "see skerry run --help")
+			}
+			if f.suspect && f.resume == "" {
+				return fmt.Errorf("%w: --suspect goes with --resume DIR", errUsage)
 			}
 			return nil
 		},
@@ -56,6 +61,7 @@ func newRun(a *app) *cobra.Command {
 	c.Flags().StringArrayVar(&f.sets, "set", nil, "set a value of the experiment: `PATH=VALUE` (repeatable)")
 	c.Flags().BoolVar(&f.fast, "fast", false, "shrink to a smoke run, as the file says under fast:")
 	c.Flags().StringVar(&f.resume, "resume", "", "go on with the interrupted run in `DIR`")
+	c.Flags().BoolVar(&f.suspect, "suspect", false, "with --resume, also run suspect trials again")
 	c.Flags().StringArrayVar(&f.from, "from", nil, "use another build of a database: `NAME=PATH` (repeatable)")
 	for _, other := range []string{"out", "set", "fast"} {
 		c.MarkFlagsMutuallyExclusive("resume", other)
@@ -91,7 +97,7 @@ func (a *app) run(ctx context.Context, f runFlags, file string) error {
 	}
 	c := runner.Config{
 		Experiment: e, Source: source, Out: f.out, Databases: databases, From: from, Exe: exe,
-		StateDir: a.stateDir, Version: version, Command: os.Args, Progress: a.progress(), Log: a.log,
+		StateDir: a.stateDir, Suspect: f.suspect, Version: version, Command: os.Args, Progress: a.progress(), Log: a.log,
 	}
 	dir := f.resume
 	if dir != "" {

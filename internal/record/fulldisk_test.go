@@ -70,7 +70,7 @@ func TestFullDiskKeepsFinishedTrials(t *testing.T) {
 	}
 
 	noError(t, os.Remove(ballast))
-	r, err := Resume(w.Dir())
+	r, err := Resume(w.Dir(), false)
 	noError(t, err)
 	finish(t, r, 2, Trial{State: TrialOK})
 	noError(t, r.Finish())

@@ -195,7 +195,7 @@ func TestKilledRunKeepsItsTrialsAndResumes(t *testing.T) {
 		t.Fatalf("unfinished %v, complete %v, trials %d; want [3], false, 2", d.Unfinished, d.Summary.Complete, len(d.Summary.Trials))
 	}
 
-	r, err := Resume(w.Dir())
+	r, err := Resume(w.Dir(), false)
 	noError(t, err)
 	defer r.Close()
 	var left []int
@@ -219,14 +219,30 @@ func TestKilledRunKeepsItsTrialsAndResumes(t *testing.T) {
 	if !d.Summary.Complete || len(d.Unfinished) > 0 || len(d.Run.Resumed) != 1 {
 		t.Errorf("complete %v, unfinished %v, resumed %v", d.Summary.Complete, d.Unfinished, d.Run.Resumed)
 	}
-	if _, err := Resume(w.Dir()); !errors.Is(err, ErrFinished) {
+	if _, err := Resume(w.Dir(), false); !errors.Is(err, ErrFinished) {
 		t.Errorf("resuming a whole run: %v, want ErrFinished", err)
+	}
+}
+
+func TestResumeTakesSuspectTrialsWhereAsked(t *testing.T) {
+	w := create(t, 2)
+	finish(t, w, 1, Trial{State: TrialOK, Verdict: Verdict{State: Valid}})
+	finish(t, w, 2, Trial{State: TrialOK, Verdict: Verdict{State: Suspect}})
+	noError(t, w.Close())
+	if _, err := Resume(w.Dir(), false); !errors.Is(err, ErrFinished) {
+		t.Errorf("without: %v, want ErrFinished", err)
+	}
+	r, err := Resume(w.Dir(), true)
+	noError(t, err)
+	defer r.Close()
+	if left := r.Remaining(); len(left) != 1 || left[0].ID != 2 {
+		t.Errorf("remaining %v, want trial 2", left)
 	}
 }
 
 func TestTwoWritersOfOneRun(t *testing.T) {
 	w := create(t, 1)
-	if _, err := Resume(w.Dir()); !errors.Is(err, ErrBusy) {
+	if _, err := Resume(w.Dir(), false); !errors.Is(err, ErrBusy) {
 		t.Errorf("resuming a run that runs: %v, want ErrBusy", err)
 	}
 }

@@ -29,8 +29,9 @@ const (
 // directory that ends with the process. Its methods may be called from several
 // goroutines.
 type Writer struct {
-	dir  string
-	lock *os.File
+	dir     string
+	lock    *os.File
+	suspect bool // suspect trials are run again
 
 	mu      sync.Mutex
 	run     Run
@@ -82,13 +83,14 @@ func (w *Writer) begin() error {
 	return pointTo(filepath.Join(filepath.Dir(w.dir), latest), filepath.Base(w.dir))
 }
 
-// Resume takes up a run that was interrupted. Remaining tells what is left of it;
-// ErrFinished says that nothing is.
-func Resume(dir string) (*Writer, error) {
+// Resume takes up a run that was interrupted. Remaining tells what is left of it: the
+// trials that have not ended ok, and where suspect is set those that ended ok but are
+// suspect. ErrFinished says that nothing is.
+func Resume(dir string, suspect bool) (*Writer, error) {
 	if _, err := Open(dir); err != nil { // tells better than the lock what is wrong
 		return nil, err
 	}
-	w := &Writer{dir: dir}
+	w := &Writer{dir: dir, suspect: suspect}
 	if err := w.takeUp(); err != nil {
 		return nil, errors.Join(fmt.Errorf("resuming %s: %w", dir, full(err, dir)), w.Close())
 	}
@@ -152,18 +154,18 @@ func (w *Writer) Summary() Summary {
 }
 
 // Remaining returns, in the order of the plan, the trials that have not ended ok: those
-// never begun, and those that failed or were interrupted.
+// never begun, and those that failed or were interrupted. A Writer that Resume was asked
+// to makes the suspect ones remain too.
 func (w *Writer) Remaining() []Planned {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return Remaining(w.run, w.summary)
+	return remaining(w.run, w.summary, w.suspect)
 }
 
-// Remaining returns the trials of a run's plan that have not ended ok.
-func Remaining(run Run, summary Summary) []Planned {
+func remaining(run Run, summary Summary, suspect bool) []Planned {
 	done := map[int]bool{}
 	for _, t := range summary.Trials {
-		done[t.ID] = t.State == TrialOK
+		done[t.ID] = t.State == TrialOK && !(suspect && t.Verdict.State == Suspect)
 	}
 	return slices.DeleteFunc(slices.Clone(run.Plan), func(p Planned) bool { return done[p.ID] })
 }

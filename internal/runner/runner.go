@@ -37,6 +37,7 @@ type Config struct {
 	From              map[string]string
 	Exe               string
 	StateDir, DataDir string
+	Suspect           bool     // Resume runs suspect trials again
 	Version           string   // of skerry
 	Command           []string // the command line
 	Progress          *progress.Reporter
@@ -61,7 +62,8 @@ func Run(ctx context.Context, c Config) (dir string, err error) {
 	return r.writer.Dir(), r.all(ctx)
 }
 
-// Resume goes on with a run that was interrupted: with the trials that have not ended ok.
+// Resume goes on with a run that was interrupted: with the trials that have not ended ok,
+// and where Config.Suspect is set with those that ended suspect.
 // The experiment must be the one that the run was started with.
 func Resume(ctx context.Context, dir string, c Config) error {
 	r := &run{Config: c}
@@ -69,7 +71,7 @@ func Resume(ctx context.Context, dir string, c Config) error {
 		return err
 	}
 	var err error
-	if r.writer, err = record.Resume(dir); err != nil {
+	if r.writer, err = record.Resume(dir, c.Suspect); err != nil {
 		return err
 	}
 	if err := samePlan(r.writer.Run().Plan, planned(c.Experiment)); err != nil {
