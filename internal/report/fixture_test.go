@@ -6,7 +6,10 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,8 +76,39 @@ func (f fixture) plan() (plan []record.Planned) {
 	return plan
 }
 
+// shared is the run of the fixture called small, which most tests only read.
+var shared struct {
+	once sync.Once
+	dir  string
+}
+
+func smallRun(t testing.TB) string {
+	t.Helper()
+	shared.once.Do(func() { shared.dir = small.makeIn(t, filepath.Join(scratch, "small")) })
+	return shared.dir
+}
+
+// scratch outlives single tests.
+var scratch string
+
+func TestMain(m *testing.M) {
+	var err error
+	if scratch, err = os.MkdirTemp("", "skerry-report-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(scratch)
+	os.Exit(code)
+}
+
 // make writes the run through record's own writer and returns its directory.
 func (f fixture) make(t testing.TB) string {
+	t.Helper()
+	return f.makeIn(t, t.TempDir())
+}
+
+func (f fixture) makeIn(t testing.TB, parent string) string {
 	t.Helper()
 	run := record.Run{
 		Name: "quickstart", Description: "Eight datacentres that drift apart, Redis Cluster, YCSB.",
@@ -93,7 +127,7 @@ func (f fixture) make(t testing.TB) string {
 		run.Command, run.File.Text, run.Warnings = []string{f.hostile}, f.hostile, []string{f.hostile}
 		run.Versions.Databases = map[string]string{f.hostile: f.hostile}
 	}
-	w, err := record.Create(t.TempDir(), run)
+	w, err := record.Create(parent, run)
 	must(t, err)
 	defer w.Close()
 	for i, p := range run.Plan {

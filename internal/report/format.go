@@ -144,17 +144,6 @@ func plural(n int, what string) string {
 	return count(int64(n)) + " " + what + "s"
 }
 
-// list writes "a, b and c".
-func list(words []string) string {
-	switch len(words) {
-	case 0:
-		return ""
-	case 1:
-		return words[0]
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
-}
-
 // plain makes a text of a run safe to print: whatever could move a cursor or hide text
 // on a terminal becomes a mark.
 func plain(s string) string {

@@ -90,15 +90,15 @@ func variants() map[string]fixture {
 	killed := small
 	killed.only = 4
 	oneScale := small
-	oneScale.scales = []float64{1}
-	databases := small
-	databases.databases, databases.workloads = []string{"cassandra", "redis"}, []string{"a", "e"}
+	oneScale.scales, oneScale.repetitions = []float64{1}, 2
+	databases := quickstart
+	databases.databases, databases.workloads, databases.repetitions = []string{"cassandra", "redis"}, []string{"a", "e"}, 2
 	single := fixture{databases: []string{"redis"}, workloads: []string{"a"}, scales: []float64{1}, repetitions: 1, seconds: 3}
-	odd := small
+	odd := quickstart
 	odd.scales = []float64{0, 0.35, 1.5}
 	long := single
 	long.seconds = 1000
-	return map[string]fixture{"quickstart": quickstart, "repetitions": small, "killed": killed, "one scale": oneScale,
+	return map[string]fixture{"quickstart": quickstart, "killed": killed, "one scale": oneScale,
 		"two databases": databases, "one trial": single, "other scales": odd, "long": long}
 }
 
@@ -114,7 +114,8 @@ func TestPagesAreWellFormed(t *testing.T) {
 }
 
 func TestPageSaysWhatTheRunSays(t *testing.T) {
-	p := page(t, small.make(t))
+	p := page(t, smallRun(t))
+	wellFormed(t, p)
 	for _, want := range []string{
 		"<h1>quickstart</h1>", "16 of 18", "Throughput of workload A falls 4.7× from X to 5X",
 		"1,689 ± 165", // the table
@@ -140,7 +141,8 @@ func TestPageSaysWhatTheRunSays(t *testing.T) {
 }
 
 func TestHostileNamesStayText(t *testing.T) {
-	f := small
+	f := quickstart
+	f.suspect, f.repetitions = 2, 2
 	f.hostile = "\x1b[31m<script>alert(1)</script>\"'><img src=x onerror=alert(1)> {{.}} </title></style></svg>&\x00\u202e-->"
 	dir := f.make(t)
 	p := page(t, dir)
@@ -191,7 +193,7 @@ func TestAllTrialsFailed(t *testing.T) {
 
 // What of a trial cannot be read is left out and said.
 func TestDamagedTrialFiles(t *testing.T) {
-	dir := small.make(t)
+	dir := quickstart.make(t)
 	for _, name := range []string{"timeline.parquet", "nodes.parquet", "READ.response.hdr", "topology.json", "events.jsonl"} {
 		must(t, os.WriteFile(filepath.Join(dir, "trials", "1", name), []byte("damage\n"), 0o600))
 	}

@@ -14,7 +14,7 @@ func TestPreview(t *testing.T) {
 		t.Skip("SKERRY_PREVIEW names no directory")
 	}
 	all := variants()
-	all["paper"] = paper
+	all["paper"], all["small"] = paper, small
 	for name, f := range all {
 		_, err := WriteHTML(filepath.Join(dir, strings.ReplaceAll(name, " ", "-")+".html"), open(t, f.make(t)))
 		must(t, err)

@@ -37,7 +37,7 @@ func text(t *testing.T, dir string, o TextOptions) string {
 }
 
 func TestText(t *testing.T) {
-	quick, three := quickstart.make(t), small.make(t)
+	quick, three := quickstart.make(t), smallRun(t)
 	killed := small
 	killed.only = 7
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ func TestText(t *testing.T) {
 }
 
 func TestNarrowTerminal(t *testing.T) {
-	dir := small.make(t)
+	dir := smallRun(t)
 	for _, width := range []int{100, 80, 60} {
 		for line := range strings.Lines(text(t, dir, TextOptions{Width: width})) {
 			if strings.Contains(line, "──") && utf8.RuneCountInString(line) > width+1 {
