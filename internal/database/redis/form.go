@@ -18,8 +18,9 @@ const readyTimeout = 60 * time.Second
 //	slots      every master an equal share, and an epoch of its own, so that none of
 //	           them has to be negotiated
 //	meet       every node is introduced to every other
-//	meet again a MEET from a node that is known tells which slots it serves
 //	replicate  where there are replicas
+//	meet again a MEET from a node that is known tells which slots it serves, or that
+//	           it is a replica
 //
 // redis-cli --cluster create introduces all to the first alone and leaves the rest to
 // gossip, which is one message a second from each node to a random other: 8 nodes take
@@ -29,15 +30,16 @@ func (c *cluster) form(ctx context.Context) error {
 	if err := c.assign(ctx); err != nil {
 		return err
 	}
-	for range 2 {
-		if err := c.meet(ctx); err != nil {
-			return err
-		}
-		if err := c.await(ctx, c.acquainted); err != nil {
-			return err
-		}
+	if err := c.meet(ctx); err != nil {
+		return err
 	}
-	return c.replicate(ctx)
+	if err := c.await(ctx, c.acquainted); err != nil {
+		return err
+	}
+	if err := c.replicate(ctx); err != nil {
+		return err
+	}
+	return c.meet(ctx)
 }
 
 // assign gives every master its slots.

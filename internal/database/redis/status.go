@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -91,7 +92,7 @@ func known(views []view) error {
 }
 
 // Ready implements database.Cluster: every member knows every other, says that the
-// state is ok, and has the same owner for each slot; replicas are in touch with
+// state is ok, and names the same owner for each slot; replicas are in touch with
 // their masters.
 func (c *cluster) Ready(ctx context.Context) error {
 	views, err := c.lookAll(ctx, false)
@@ -113,23 +114,31 @@ func (c *cluster) Ready(ctx context.Context) error {
 				return fmt.Errorf("%w: %s says that %s is %s", ErrNotReady, v.host.Name(), p.addr, p.state())
 			}
 		}
-		if got, want := ownership(v.peers), ownership(views[0].peers); got != want {
+		if !agree(v.peers, views[0].peers) {
 			return fmt.Errorf("%w: %s and %s name different owners of slots", ErrNotReady, v.host.Name(), views[0].host.Name())
 		}
 	}
 	return replicating(ctx, views)
 }
 
-// ownership is who owns which slots, comparable.
-func ownership(peers []peer) (owner [slots]string) {
-	for _, p := range peers {
-		for _, r := range p.slots {
-			for s := r.from; s <= r.to; s++ {
-				owner[s] = p.id
+// agree tells whether two members name the same owner for each slot and the same
+// master for each replica.
+func agree(a, b []peer) bool {
+	owners := func(peers []peer) (owner [slots]string, masters map[string]string) {
+		masters = make(map[string]string, len(peers))
+		for _, p := range peers {
+			masters[p.id] = p.master
+			for _, r := range p.slots {
+				for s := r.from; s <= r.to; s++ {
+					owner[s] = p.id
+				}
 			}
 		}
+		return owner, masters
 	}
-	return owner
+	ownerA, mastersA := owners(a)
+	ownerB, mastersB := owners(b)
+	return ownerA == ownerB && maps.Equal(mastersA, mastersB)
 }
 
 // replicating returns nil when every replica is in touch with its master.
