@@ -2,6 +2,7 @@ package linkbench
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net"
 	"net/netip"
@@ -148,6 +149,7 @@ func startStream(ctx context.Context, from, to *stand) (*tcpStream, error) {
 
 func (s *tcpStream) send() {
 	buffer := make([]byte, streamBuffer)
+	rand.Read(buffer) // untouched memory would all be one page, in the fastest cache
 	for {
 		if _, err := s.from.Write(buffer); err != nil {
 			return // stop closed it

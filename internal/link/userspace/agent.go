@@ -36,12 +36,12 @@ const (
 func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	buffered := bufio.NewReaderSize(in, maxLine)
+	buffered := bufio.NewReader(in)
 	c, err := readConfig(buffered)
 	if err != nil {
 		return err
 	}
-	a, err := newAgent(ctx, c, stop, log)
+	a, err := newAgent(c, stop, log)
 	if sayErr := json.NewEncoder(out).Encode(ready{Error: toWire(err)}); err == nil && sayErr != nil {
 		err = errors.Join(fmt.Errorf("report being ready: %w", sayErr), a.close())
 	}
@@ -77,7 +77,7 @@ type agent struct {
 	log      *slog.Logger
 }
 
-func newAgent(ctx context.Context, c config, stop context.CancelFunc, log *slog.Logger) (*agent, error) {
+func newAgent(c config, stop context.CancelFunc, log *slog.Logger) (*agent, error) {
 	kind, err := Available()
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func newAgent(ctx context.Context, c config, stop context.CancelFunc, log *slog.
 	}
 	raiseFileLimit()
 	a := &agent{log: log}
-	a.server, err = newServer(ctx, h)
+	a.server, err = newServer(h)
 	if err != nil {
 		return nil, err
 	}
@@ -105,8 +105,8 @@ func newAgent(ctx context.Context, c config, stop context.CancelFunc, log *slog.
 	return a, nil
 }
 
-func newServer(ctx context.Context, h hello) (*server, error) {
-	maker, err := device.NewMaker(ctx, h.Kind)
+func newServer(h hello) (*server, error) {
+	maker, err := device.NewMaker(h.Kind)
 	if err != nil {
 		return nil, err
 	}

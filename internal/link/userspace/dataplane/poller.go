@@ -28,8 +28,7 @@ func (o *poller) open() error {
 		err = o.add(o.event, 0)
 	}
 	if err == nil {
-		_, errno := o.wait(0)
-		if errno == unix.ENOSYS {
+		if o.wait(0) == interrupted { // nothing can interrupt what does not wait
 			err = errors.New("epoll_pwait2 is missing; Linux 5.11 or newer is needed")
 		}
 	}
@@ -70,20 +69,29 @@ func (o *poller) awake() {
 	_, _ = readRaw(o.event, count[:]) // nothing to read: nobody called
 }
 
-// wait returns the number of events within a time in ns, forever if that is negative.
-func (o *poller) wait(ns int64) (int, unix.Errno) {
-	timeout := &o.timeout
-	if ns < 0 {
-		timeout = nil
-	} else {
-		o.timeout = unix.NsecToTimespec(ns)
-	}
+// interrupted is what waiting returns when a signal of the Go runtime ended it.
+const interrupted = -1
+
+// wait returns the number of events within a time in ns, 0 when it has passed.
+func (o *poller) wait(ns int64) int {
+	o.timeout = unix.NsecToTimespec(ns)
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(o.epoll), uintptr(unsafe.Pointer(&o.events)),
-		maxEvents, uintptr(unsafe.Pointer(timeout)), 0, 0)
+		maxEvents, uintptr(unsafe.Pointer(&o.timeout)), 0, 0)
 	if errno != 0 {
-		return 0, errno
+		return interrupted
 	}
-	return int(n), 0
+	return int(n)
+}
+
+// block returns the number of events whenever the first comes. Other goroutines may have
+// the Go processor meanwhile.
+func (o *poller) block() int {
+	n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(o.epoll), uintptr(unsafe.Pointer(&o.events)),
+		maxEvents, 0, 0, 0)
+	if errno != 0 {
+		return interrupted
+	}
+	return int(n)
 }
 
 func readRaw(fd int, b []byte) (int, unix.Errno) {

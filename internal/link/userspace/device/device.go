@@ -67,7 +67,7 @@ type Maker struct {
 }
 
 // NewMaker prepares for making devices.
-func NewMaker(ctx context.Context, kind Kind) (*Maker, error) {
+func NewMaker(kind Kind) (*Maker, error) {
 	m := &Maker{kind: kind, own: -1}
 	if kind != Veth {
 		return m, nil
