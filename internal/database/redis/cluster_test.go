@@ -146,7 +146,7 @@ func TestPortTaken(t *testing.T) {
 	}
 	defer l.Close()
 	_, err = tryCluster(t, New(), nodes, nil)
-	if err == nil || !strings.Contains(err.Error(), "port 6379 of "+nodes[1].Addr()+" is taken") || !strings.Contains(err.Error(), "n2") {
+	if !errors.Is(err, ErrPortTaken) || !strings.Contains(err.Error(), "port 6379 of "+nodes[1].Addr()) || !strings.Contains(err.Error(), "n2") {
 		t.Errorf("error %v does not say which port of which node is taken", err)
 	}
 	if advice.Of(err) == "" {

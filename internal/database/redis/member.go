@@ -96,24 +96,30 @@ func (m *member) adminOptions() *goredis.Options {
 	return o
 }
 
-// portsFree tells early, and in words, what redis-server would die of.
+// portsFree tells early, and in words, what redis-server would die of. It asks by
+// connecting: a listener of its own, which a program that is being started elsewhere in
+// this process holds open for a moment, could be in the server's way.
 func (m *member) portsFree(port int) error {
 	return m.host.Do(func() error {
 		for _, p := range []int{port, port + busOffset} {
-			l, err := net.Listen("tcp4", net.JoinHostPort(m.host.Addr(), strconv.Itoa(p)))
-			if errors.Is(err, syscall.EADDRINUSE) {
-				return advice.With(fmt.Errorf("starting redis on %s: port %d of %s is taken: %w", m.host.Name(), p, m.host.Addr(), err),
-					"end what listens there, or choose another port: database option port")
+			conn, err := net.DialTimeout("tcp4", net.JoinHostPort(m.host.Addr(), strconv.Itoa(p)), adminTimeout)
+			if err == nil {
+				return errors.Join(m.taken(p), conn.Close())
 			}
-			if err != nil {
-				return fmt.Errorf("starting redis on %s: listening on port %d of %s: %w", m.host.Name(), p, m.host.Addr(), err)
-			}
-			if err := l.Close(); err != nil {
-				return fmt.Errorf("starting redis on %s: %w", m.host.Name(), err)
+			if !errors.Is(err, syscall.ECONNREFUSED) {
+				return fmt.Errorf("starting redis on %s: trying port %d: %w", m.host.Name(), p, err)
 			}
 		}
 		return nil
 	})
+}
+
+// ErrPortTaken says that something else listens where a server is to.
+var ErrPortTaken = errors.New("the port is taken")
+
+func (m *member) taken(port int) error {
+	return advice.With(fmt.Errorf("starting redis on %s: port %d of %s: %w", m.host.Name(), port, m.host.Addr(), ErrPortTaken),
+		"end what listens there, or choose another port: database option port")
 }
 
 // awaitUp returns when the server answers.
