@@ -27,6 +27,9 @@ type Train struct {
 	Patience, Quiet time.Duration
 	// Linger waits for Quiet even when every packet has arrived, for duplicates.
 	Linger bool
+	// Enough, when set, is asked after the last sending, whenever no packet came for a
+	// moment, whether the number that arrived is all that will.
+	Enough func(arrived int) bool
 }
 
 // Arrival is one packet of a Train as it arrived.
@@ -147,19 +150,20 @@ func (r *run) push(ctx context.Context) error {
 	return failed
 }
 
-// looks is in how many parts the wait for a packet is divided. A machine that stood
-// still meanwhile finds one part of it passed, not all, with packets at its door.
-const looks = 4
+// look is the longest that the receiver waits in one piece. A machine that stood still
+// meanwhile finds one look passed, not the whole wait, with packets at its door.
+const look = 50 * time.Millisecond
 
 func (r *run) pull(ctx context.Context) ([]Arrival, error) {
 	c := collector{nonce: r.nonce, seen: make([]bool, r.train.Packets)}
-	sending, vain := true, 0
+	sending, waited := true, time.Duration(0)
 	for !c.whole() || r.train.Linger {
 		limit := r.train.Quiet
 		if len(c.arrivals) == 0 {
 			limit = r.train.Patience
 		}
-		if err := r.receiver.SetReadDeadline(time.Now().Add(limit / looks)); err != nil {
+		wait := min(look, limit/4)
+		if err := r.receiver.SetReadDeadline(time.Now().Add(wait)); err != nil {
 			return nil, err
 		}
 		if err := ctx.Err(); err != nil { // after the deadline, lest it undo AfterFunc's
@@ -168,7 +172,7 @@ func (r *run) pull(ctx context.Context) ([]Arrival, error) {
 		err := c.read(r.receiver)
 		switch {
 		case err == nil:
-			vain = 0
+			waited = 0
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case !errors.Is(err, os.ErrDeadlineExceeded):
@@ -183,7 +187,8 @@ func (r *run) pull(ctx context.Context) ([]Arrival, error) {
 			default:
 			}
 		default:
-			if vain++; vain == looks {
+			waited += wait
+			if waited >= limit || r.train.Enough != nil && r.train.Enough(len(c.arrivals)) {
 				return c.arrivals, nil
 			}
 		}

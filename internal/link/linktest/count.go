@@ -57,7 +57,7 @@ func (s *suite) counters(t *testing.T) {
 func (s *suite) countersOfTCP(t *testing.T) {
 	const size, mtu = 4 << 20, 1500
 	w := s.wire(t, perfect, perfect)
-	w.transfer(size)
+	w.transfer(size, nil)
 	ab := w.statsWhen("the whole transfer", func(st link.Stats) bool { return st.AB.Bytes >= size }).AB
 	least := uint64(size/mtu + 1)
 	if ab.Packets < least || ab.Bytes > ab.Packets*mtu {

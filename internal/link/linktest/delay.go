@@ -25,6 +25,7 @@ func (s *suite) latency(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			w := s.wire(t, link.Quality{Latency: tt.ab}, link.Quality{Latency: tt.ba})
 			train := probe.Train{Packets: 20, Bytes: 200, Every: 2 * time.Millisecond, Quiet: time.Second}
 			oneWay := func(from, to *end) func() []time.Duration {
@@ -100,10 +101,10 @@ func (s *suite) jitter(t *testing.T) {
 }
 
 func (s *suite) reorder(t *testing.T) {
-	const p, latency = 0.1, 60 * time.Millisecond
+	const p = 0.1
+	latency := s.pace * s.pace * 60 * time.Millisecond // more than the machine delays any
 	w := s.wire(t, link.Quality{Latency: latency, Reorder: p}, perfect)
 	train := s.flood(2000)
-	train.Linger = true // a packet of the end may be overtaken
 	arrivals := w.send(train)
 	var early int
 	var late []probe.Arrival
@@ -143,8 +144,7 @@ func (s *suite) setInFlight(t *testing.T) {
 					return nil
 				case <-time.After(7 * time.Millisecond):
 				}
-				change := link.Change{ID: w.id, AB: &qualities[i%len(qualities)]}
-				if err := w.engine.Set(t.Context(), []link.Change{change}); err != nil {
+				if err := w.change(&qualities[i%len(qualities)], nil); err != nil {
 					return err
 				}
 			}
@@ -152,7 +152,7 @@ func (s *suite) setInFlight(t *testing.T) {
 		arrivals := w.send(train)
 		close(done)
 		if err := group.Wait(); err != nil {
-			t.Fatalf("Set: %v", err)
+			t.Fatal(err)
 		}
 		complete(t, arrivals, train.Packets)
 	})
@@ -163,14 +163,13 @@ func (s *suite) setInFlight(t *testing.T) {
 		group := errgroup.Group{}
 		group.Go(func() error {
 			time.Sleep(100 * time.Millisecond) // packets are in flight
-			q := link.Quality{Latency: after}
 			changed = time.Now()
-			return w.engine.Set(t.Context(), []link.Change{{ID: w.id, AB: &q}})
+			return w.change(&link.Quality{Latency: after}, nil)
 		})
 		train := probe.Train{Packets: 300, Bytes: 200, Every: 5 * time.Millisecond, Quiet: time.Second}
 		arrivals := w.send(train)
 		if err := group.Wait(); err != nil {
-			t.Fatalf("Set: %v", err)
+			t.Fatal(err)
 		}
 		complete(t, arrivals, train.Packets)
 		var old, new []time.Duration

@@ -69,10 +69,31 @@ func (s *suite) burst(t *testing.T) {
 // for: an engine that drew once for the whole would count far fewer losses.
 func (s *suite) lossOfTCP(t *testing.T) {
 	const p = 0.01
-	w := s.wire(t, link.Quality{Loss: p}, perfect)
-	w.transfer(32 << 20)
-	ab := w.stats().AB
-	binomial(t, "packets lost", int(ab.DroppedLoss), int(ab.Packets+ab.DroppedLoss), p)
+	lossy := link.Quality{Loss: p}
+	check := func(t *testing.T, since, now link.Counters) {
+		lost, arrived := now.DroppedLoss-since.DroppedLoss, now.Packets-since.Packets
+		binomial(t, "packets lost", int(lost), int(arrived+lost), p)
+	}
+	t.Run("from the start", func(t *testing.T) {
+		w := s.wire(t, lossy, perfect)
+		w.transfer(32<<20, nil)
+		check(t, link.Counters{}, w.stats().AB)
+	})
+	t.Run("under way", func(t *testing.T) {
+		w := s.wire(t, perfect, perfect)
+		var before link.Counters
+		w.transfer(64<<20, func() error {
+			if err := w.change(&lossy, nil); err != nil {
+				return err
+			}
+			stats, err := w.engine.Stats(t.Context(), w.id)
+			if err == nil {
+				before = stats[0].AB
+			}
+			return err
+		})
+		check(t, before, w.stats().AB)
+	})
 }
 
 // seed sends the same train over links of equal and different seeds.
@@ -118,7 +139,6 @@ func (s *suite) down(t *testing.T) {
 	gone := link.Quality{Latency: latency, Down: true}
 	w := s.wire(t, up, up)
 	train := s.flood(50)
-	train.Quiet, train.Patience = 2*latency, 3*latency
 	complete(t, w.send(train), train.Packets)
 
 	w.set(&gone, &gone)
@@ -139,10 +159,9 @@ func (s *suite) down(t *testing.T) {
 
 	t.Run("packets in flight arrive", func(t *testing.T) {
 		sent := s.flood(20)
-		sent.Quiet, sent.Patience = 2*latency, 3*latency
 		timer := time.AfterFunc(latency/2, func() {
-			if err := w.engine.Set(t.Context(), []link.Change{{ID: w.id, AB: &gone}}); err != nil {
-				t.Errorf("Set: %v", err)
+			if err := w.change(&gone, nil); err != nil {
+				t.Error(err)
 			}
 		})
 		defer timer.Stop()

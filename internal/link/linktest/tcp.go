@@ -33,26 +33,21 @@ func (s *suite) tcp(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s.wire(t, tt.quality, tt.quality).transfer(tt.size)
+			s.wire(t, tt.quality, tt.quality).transfer(tt.size, nil)
 		})
 	}
 	t.Run("impaired under way", func(t *testing.T) {
 		w := s.wire(t, link.Quality{Bandwidth: 200_000_000}, perfect)
-		timer := time.AfterFunc(100*time.Millisecond, func() {
-			if err := w.engine.Set(t.Context(), []link.Change{{ID: w.id, AB: &all, BA: &all}}); err != nil {
-				t.Errorf("Set: %v", err)
-			}
-		})
-		defer timer.Stop()
-		w.transfer(4 << 20)
+		w.transfer(4<<20, func() error { return w.change(&all, &all) })
 	})
 }
 
 // transferTime bounds a transfer.
 const transferTime = 60 * time.Second
 
-// transfer sends size random bytes over TCP and compares their hashes.
-func (w *wire) transfer(size int64) {
+// transfer sends size random bytes over TCP and compares their hashes. When the first
+// half has been handed over it calls midway.
+func (w *wire) transfer(size int64, midway func() error) {
 	w.t.Helper()
 	var listener net.Listener
 	err := w.far.Do(func() (err error) {
@@ -84,8 +79,16 @@ func (w *wire) transfer(size int64) {
 		}
 		defer conn.Close()
 		conn.SetDeadline(deadline)
-		random := io.LimitReader(rand.NewChaCha8([32]byte{}), size)
-		_, err = io.Copy(conn, io.TeeReader(random, sent))
+		random := io.TeeReader(rand.NewChaCha8([32]byte{}), sent)
+		if _, err = io.CopyN(conn, random, size/2); err != nil {
+			return err
+		}
+		if midway != nil {
+			if err := midway(); err != nil {
+				return err
+			}
+		}
+		_, err = io.CopyN(conn, random, size-size/2)
 		return err
 	})
 	if err := group.Wait(); err != nil {

@@ -97,9 +97,17 @@ func (s *suite) wire(t *testing.T, ab, ba link.Quality) *wire {
 
 func (w *wire) set(ab, ba *link.Quality) {
 	w.t.Helper()
-	if err := w.engine.Set(w.t.Context(), []link.Change{{ID: w.id, AB: ab, BA: ba}}); err != nil {
-		w.t.Fatalf("Set: %v", err)
+	if err := w.change(ab, ba); err != nil {
+		w.t.Fatal(err)
 	}
+}
+
+// change is set for other goroutines than the test's.
+func (w *wire) change(ab, ba *link.Quality) error {
+	if err := w.engine.Set(w.t.Context(), []link.Change{{ID: w.id, AB: ab, BA: ba}}); err != nil {
+		return fmt.Errorf("Set: %w", err)
+	}
+	return nil
 }
 
 func (w *wire) stats() link.Stats {
@@ -135,6 +143,9 @@ func (w *wire) send(train probe.Train) []probe.Arrival {
 
 func (w *wire) sendTo(from, to *end, train probe.Train) []probe.Arrival {
 	w.t.Helper()
+	if !train.Linger {
+		train.Enough = w.accounted(from, train.Packets)
+	}
 	arrivals, err := probe.Send(w.t.Context(), from, to, train)
 	if err != nil {
 		w.t.Fatalf("sending %d packets from %s to %s: %v", train.Packets, from.addr, to.addr, err)
@@ -165,12 +176,34 @@ func (b *bench) roundTrips(pairs []probe.Pair) [][]time.Duration {
 	return samples
 }
 
+// accounted returns a probe.Train's Enough: it tells whether the engine has delivered or
+// dropped n packets from now on, and all it delivered have arrived.
+func (w *wire) accounted(from *end, n int) func(arrived int) bool {
+	count := func() (c link.Counters, ok bool) {
+		stats, err := w.engine.Stats(w.t.Context(), w.id)
+		if err != nil || len(stats) != 1 {
+			return c, false // what is tested tells
+		}
+		if from == w.near {
+			return stats[0].AB, true
+		}
+		return stats[0].BA, true
+	}
+	before, ok := count()
+	return func(arrived int) bool {
+		now, still := count()
+		delivered := int(now.Packets - before.Packets)
+		dropped := int(now.DroppedLoss + now.DroppedQueue - before.DroppedLoss - before.DroppedQueue)
+		return ok && still && delivered == arrived && delivered+dropped == n
+	}
+}
+
 // flood is a train for counting n packets: as fast as any engine takes them without
 // its devices overflowing.
 func (s *suite) flood(n int) probe.Train {
 	return probe.Train{
 		Packets: n, Bytes: 200, Burst: 16,
 		Every: s.pace * 50 * time.Microsecond,
-		Quiet: s.pace * 200 * time.Millisecond, Patience: s.pace * 300 * time.Millisecond,
+		Quiet: s.pace * time.Second, Patience: s.pace * time.Second,
 	}
 }
