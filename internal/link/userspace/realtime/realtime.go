@@ -68,16 +68,25 @@ func leaveChildGroup() bool {
 	if err != nil {
 		return false
 	}
-	for line := range strings.Lines(string(groups)) {
-		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+	controllers, ok := childGroup(string(groups))
+	if !ok {
+		return false
+	}
+	root := "/sys/fs/cgroup/" + controllers + "/cgroup.procs"
+	return os.WriteFile(root, []byte(strconv.Itoa(os.Getpid())), 0) == nil
+}
+
+// childGroup finds in /proc/self/cgroup the hierarchy of the version 1 cpu controller, when
+// the process is not in its root.
+func childGroup(groups string) (controllers string, ok bool) {
+	for line := range strings.Lines(groups) {
+		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":") // number:controllers:path
 		controllers, path, _ := strings.Cut(rest, ":")
 		for c := range strings.SplitSeq(controllers, ",") {
-			if c != "cpu" || path == "/" {
-				continue
+			if c == "cpu" && path != "/" {
+				return controllers, true
 			}
-			root := "/sys/fs/cgroup/" + controllers + "/cgroup.procs"
-			return os.WriteFile(root, []byte(strconv.Itoa(os.Getpid())), 0) == nil
 		}
 	}
-	return false
+	return "", false
 }
