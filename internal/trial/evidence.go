@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -26,6 +27,8 @@ const (
 	// be measured.
 	bandwidthFloor   = 1_000_000
 	bandwidthCeiling = 1_500_000_000
+	// goodTrain is the relative error of a train that nothing disturbed.
+	goodTrain = 0.01
 	// bandwidthAtOnce is what all trains under way may add up to, in bit/s: about
 	// 120,000 packets a second, which sender and emulator manage on one core each.
 	bandwidthAtOnce = 1_200_000_000
@@ -97,14 +100,9 @@ func (r *run) probeBandwidth(ctx context.Context, up []lab.Link, pairs []probe.P
 		}
 		g.Go(func() error {
 			defer room.Release(share)
-			bps, err := probe.Bandwidth(ctx, from, to, q.Bandwidth)
-			if err != nil && !errors.Is(err, probe.ErrStarved) && !errors.Is(err, probe.ErrNoAnswer) {
-				return err
-			}
-			if !errors.Is(err, probe.ErrStarved) { // a lower bound says nothing about the link
-				*into = bps
-			}
-			return nil
+			bps, err := bandwidth(ctx, from, to, q.Bandwidth)
+			*into = bps
+			return err
 		})
 	}
 	for i, l := range up {
@@ -112,6 +110,27 @@ func (r *run) probeBandwidth(ctx context.Context, up []lab.Link, pairs []probe.P
 		measure(pairs[i].To, pairs[i].From, l.BA, &out[i].BAbps)
 	}
 	return g.Wait()
+}
+
+// bandwidth measures one direction: by one train, or where that is off, as one is that a
+// busy machine held up on its way, by the median of three. It is 0 where it could not be
+// measured: nothing arrived, or the sender could not keep the link busy.
+func bandwidth(ctx context.Context, from, to probe.Inside, set int64) (int64, error) {
+	var got []int64
+	for len(got) < 3 {
+		bps, err := probe.Bandwidth(ctx, from, to, set)
+		switch {
+		case errors.Is(err, probe.ErrNoAnswer), errors.Is(err, probe.ErrStarved):
+			return 0, nil
+		case err != nil:
+			return 0, err
+		}
+		if got = append(got, bps); len(got) == 1 && math.Abs(float64(bps)/float64(set)-1) <= goodTrain {
+			return bps, nil
+		}
+	}
+	slices.Sort(got)
+	return got[1], nil
 }
 
 // worst returns the largest error of any link's RTT (ms) and bandwidth (relative).
