@@ -15,7 +15,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 )
 
 // Machine is a machine to boot.
@@ -78,6 +80,11 @@ func (m Machine) Run(ctx context.Context, programs []Program, line func(string))
 	}
 	var complaint strings.Builder
 	qemu.Stderr = &complaint
+	// QEMU must not outlive this process, whatever ends it; the kernel takes the death
+	// of the starting thread for that, so this goroutine keeps it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	qemu.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := qemu.Start(); err != nil {
 		return fmt.Errorf("starting QEMU: %w", err)
 	}

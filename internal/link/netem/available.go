@@ -35,7 +35,7 @@ func try() error {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	lo := &device{space: n, index: loopback}
-	err := lo.newQdisc(options(link.Quality{}, defaultMTU, 0))
+	err := lo.newQdisc(tables{}.options(link.Quality{}, defaultMTU, 0))
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return advice.With(fmt.Errorf("%w: the kernel has no sch_netem", ErrUnavailable),

@@ -54,6 +54,7 @@ type Engine struct {
 	mu     sync.Mutex
 	links  map[string]*wire
 	spaces map[string]*namespace // by path
+	tables tables
 }
 
 var _ link.Engine = (*Engine)(nil)
@@ -61,7 +62,7 @@ var _ link.Engine = (*Engine)(nil)
 // New returns an engine without links. Whether the kernel can do what the engine
 // needs tells Available.
 func New(log *slog.Logger) *Engine {
-	return &Engine{log: log, links: map[string]*wire{}, spaces: map[string]*namespace{}}
+	return &Engine{log: log, links: map[string]*wire{}, spaces: map[string]*namespace{}, tables: tables{}}
 }
 
 // Name is "netem".
@@ -120,10 +121,10 @@ func (e *Engine) Set(ctx context.Context, changes []link.Change) error {
 		return err
 	}
 	for i, s := range steps {
-		if err := s.direction.set(s.next); err != nil {
+		if err := s.direction.set(e.tables, s.next); err != nil {
 			err = fmt.Errorf("changing the quality of %s: %w", s.direction.device.name, err)
 			for _, done := range steps[:i] {
-				err = errors.Join(err, done.direction.set(done.was))
+				err = errors.Join(err, done.direction.set(e.tables, done.was))
 			}
 			return err
 		}

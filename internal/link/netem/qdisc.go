@@ -66,7 +66,7 @@ func (d *device) qdisc(flags uint16, options *nl.RtAttr) error {
 
 // options spells q out for netem. Every attribute is always there: one that is missing
 // from a change would leave its old value in force.
-func options(q link.Quality, mtu int, seed uint64) *nl.RtAttr {
+func (t tables) options(q link.Quality, mtu int, seed uint64) *nl.RtAttr {
 	loss, burst := lossOf(q)
 	gap := uint32(0)
 	if q.Reorder > 0 {
@@ -77,7 +77,7 @@ func options(q link.Quality, mtu int, seed uint64) *nl.RtAttr {
 	o.AddRtAttr(attrLatency64, nl.Uint64Attr(uint64(q.Latency)))
 	o.AddRtAttr(attrJitter64, nl.Uint64Attr(uint64(q.Jitter)))
 	if q.Jitter > 0 {
-		o.AddRtAttr(attrDelayTable, delayTable(q.Distribution))
+		o.AddRtAttr(attrDelayTable, t.of(q.Distribution))
 	}
 	o.AddRtAttr(attrCorrelation, words(0, 0, 0))
 	o.AddRtAttr(attrReorder, words(share(q.Reorder), 0))
@@ -134,20 +134,6 @@ func words(values ...uint32) []byte {
 	var b []byte
 	for _, v := range values {
 		b = binary.NativeEndian.AppendUint32(b, v)
-	}
-	return b
-}
-
-// tableSize is that of iproute2's tables, tableScale what netem divides values by.
-const (
-	tableSize  = 4096
-	tableScale = 8192
-)
-
-func delayTable(d link.Distribution) []byte {
-	var b []byte
-	for _, x := range d.Table(tableSize) {
-		b = binary.NativeEndian.AppendUint16(b, uint16(int16(math.Round(x*tableScale))))
 	}
 	return b
 }

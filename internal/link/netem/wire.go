@@ -37,9 +37,9 @@ func (e *Engine) make(ctx context.Context, spec link.Spec) (*wire, error) {
 		ab: direction{device: a, seeds: rand.NewPCG(spec.Seed, 1)},
 		ba: direction{device: b, seeds: rand.NewPCG(spec.Seed, 2)},
 	}
-	err = w.ab.start(spec.AB)
+	err = w.ab.start(e.tables, spec.AB)
 	if err == nil {
-		err = w.ba.start(spec.BA)
+		err = w.ba.start(e.tables, spec.BA)
 	}
 	if err != nil {
 		return nil, errors.Join(err, e.unmake([]*wire{w}))
@@ -48,23 +48,23 @@ func (e *Engine) make(ctx context.Context, spec link.Spec) (*wire, error) {
 }
 
 // start gives the direction its qdisc.
-func (d *direction) start(q link.Quality) error {
+func (d *direction) start(t tables, q link.Quality) error {
 	d.quality = q
 	if err := d.device.stand(alone(q)); err != nil {
 		return err
 	}
-	if err := d.device.newQdisc(options(q, d.device.mtu, d.seeds.Uint64())); err != nil {
+	if err := d.device.newQdisc(t.options(q, d.device.mtu, d.seeds.Uint64())); err != nil {
 		return fmt.Errorf("giving %s its qdisc: %w", d.device.name, err)
 	}
 	return nil
 }
 
 // set changes the qdisc in place: the packets in it stay, with their times.
-func (d *direction) set(q link.Quality) error {
+func (d *direction) set(t tables, q link.Quality) error {
 	if err := d.device.stand(alone(q)); err != nil {
 		return err
 	}
-	if err := d.device.changeQdisc(options(q, d.device.mtu, d.seeds.Uint64())); err != nil {
+	if err := d.device.changeQdisc(t.options(q, d.device.mtu, d.seeds.Uint64())); err != nil {
 		return fmt.Errorf("changing the qdisc of %s: %w", d.device.name, err)
 	}
 	d.quality = q
