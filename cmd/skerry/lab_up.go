@@ -9,6 +9,9 @@ import (
 	"skerry/internal/topology"
 )
 
+// long is from how many nodes on a lab takes long enough for progress to be shown.
+const long = 128
+
 func newLabUp(a *app) *cobra.Command {
 	var o lab.Config
 	c := &cobra.Command{
@@ -40,7 +43,9 @@ func newLabUp(a *app) *cobra.Command {
 			}
 			progress := a.progress()
 			o.Topology, o.StateDir, o.Log = cloud, a.stateDir, a.log
-			o.Progress = func(stage string, done, total int) { progress.Livef("%s: %d of %d", stage, done, total) }
+			if len(cloud.Nodes) >= long {
+				o.Progress = func(stage string, done, total int) { progress.Livef("%s: %d of %d", stage, done, total) }
+			}
 			l, err := lab.Up(cmd.Context(), o)
 			progress.Done()
 			if err != nil {

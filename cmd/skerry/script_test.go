@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"skerry/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -19,5 +21,12 @@ func TestMain(m *testing.M) {
 // TestScript runs the scenarios of testdata/script: each says what a person types and
 // what they see.
 func TestScript(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata/script"})
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", Condition: testkit.Condition,
+		Setup: func(e *testscript.Env) error {
+			// Under the race detector every command would sleep for a second before it ends.
+			e.Setenv("GORACE", "atexit_sleep_ms=0")
+			return nil
+		},
+	})
 }

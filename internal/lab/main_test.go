@@ -25,6 +25,11 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	// Under the race detector every agent would sleep for a second before it ends.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 

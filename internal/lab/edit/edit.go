@@ -20,7 +20,7 @@ import (
 
 // Errors that callers tell apart.
 var (
-	ErrSetting = errors.New("not a setting of a link")
+	ErrSetting = errors.New("wrong setting")
 	ErrPattern = errors.New("no link matches")
 )
 
