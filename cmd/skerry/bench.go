@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+)
 
 // newBench groups the benchmarks behind the figures in the documentation.
 func newBench(a *app) *cobra.Command {
@@ -13,4 +17,16 @@ func newBench(a *app) *cobra.Command {
 	c.PersistentFlags().Bool("json", false, "print the result as JSON")
 	c.AddCommand(newBenchLink(a), newBenchLab(a), newBenchLoad(a))
 	return c
+}
+
+// printBench prints a benchmark's result as text, or as JSON where --json asks for it.
+func printBench(a *app, cmd *cobra.Command, result interface{ Text(io.Writer) error }) error {
+	asJSON, err := cmd.Flags().GetBool("json")
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(a, result)
+	}
+	return result.Text(a.out)
 }

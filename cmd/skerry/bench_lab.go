@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 
 	"skerry/internal/bench/labbench"
@@ -28,10 +26,7 @@ func newBenchLab(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON, err := cmd.Flags().GetBool("json"); err != nil || asJSON {
-				return errors.Join(err, printJSON(a, r))
-			}
-			return r.Text(a.out)
+			return printBench(a, cmd, r)
 		},
 	}
 	c.Flags().IntVar(&o.Runs, "runs", 3, "of each topology")

@@ -33,10 +33,7 @@ func newBenchLink(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON, err := cmd.Flags().GetBool("json"); err != nil || asJSON {
-				return errors.Join(err, printJSON(a, r))
-			}
-			return r.Text(a.out)
+			return printBench(a, cmd, r)
 		},
 	}
 	c.Flags().StringSliceVar(&o.Only, "only", nil, "parts to measure: rtt, bandwidth, stream, long, change")

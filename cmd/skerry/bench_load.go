@@ -36,10 +36,7 @@ func newBenchLoad(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON, err := cmd.Flags().GetBool("json"); err != nil || asJSON {
-				return errors.Join(err, printJSON(a, r))
-			}
-			return r.Text(a.out)
+			return printBench(a, cmd, r)
 		},
 	}
 	c.Flags().StringSliceVar(&o.Only, "only", nil, "parts to measure: null, redis")

@@ -9,7 +9,7 @@ import (
 	"skerry/internal/advice"
 	"skerry/internal/database/all"
 	"skerry/internal/install"
-	"skerry/internal/strict"
+	"skerry/internal/spell"
 )
 
 func newInstall(a *app) *cobra.Command {
@@ -72,7 +72,7 @@ func recipe(name string) (install.Recipe, error) {
 		known = append(known, r.Name)
 	}
 	err := fmt.Errorf("%w: unknown database %q", errUsage, name)
-	if near := strict.Nearest(name, known); near != "" {
+	if near := spell.Nearest(name, known); near != "" {
 		return install.Recipe{}, advice.With(err, "did you mean %s?", near)
 	}
 	return install.Recipe{}, advice.With(err, "skerry install --list")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"skerry/internal/advice"
+	"skerry/internal/spell"
 	"skerry/internal/strict"
 	"skerry/internal/topology"
 	"skerry/internal/unit"
@@ -95,7 +96,7 @@ func (c *checker) connected() {
 
 // meant is the hint for a name that is not among the known ones.
 func meant(name string, known []string) string {
-	if near := strict.Nearest(name, known); near != "" {
+	if near := spell.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "known are " + strings.Join(known, ", ")

@@ -18,7 +18,7 @@ import (
 	"skerry/internal/advice"
 	"skerry/internal/host"
 	"skerry/internal/link"
-	"skerry/internal/strict"
+	"skerry/internal/spell"
 	"skerry/internal/topology"
 )
 
@@ -88,7 +88,7 @@ func (l *Lab) Node(name string) (*host.Node, error) {
 		names = append(names, n.Name)
 	}
 	err := fmt.Errorf("%w in lab %s: %s", ErrNoNode, l.state.Name, name)
-	if near := strict.Nearest(name, names); near != "" {
+	if near := spell.Nearest(name, names); near != "" {
 		return nil, advice.With(err, "did you mean %s?", near)
 	}
 	return nil, advice.With(err, "see `skerry lab status`")

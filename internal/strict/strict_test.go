@@ -208,16 +208,6 @@ func TestSet(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	for word, want := range map[string]string{
-		"threds": "threads", "theards": "threads", "THREADS": "threads", "Singapur": "Singapore", "x": "", "g": "", "completely": "",
-	} {
-		if got := Nearest(word, []string{"a", "threads", "Singapore"}); got != want {
-			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
-		}
-	}
-}
-
 // Whatever the text, decoding ends without a panic and every problem has a place.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{"name: a", "owner: {name: x}\nstaff: [a, {b: c}]", "a: &x [*x]", "? {a: b}\n: c", "<<: {a: b}", "name: |\n  x\n", "- - -", "{", "\t", "a: !!str 1", "%YAML 1.2\n---\na: b"} {

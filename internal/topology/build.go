@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"skerry/internal/link"
+	"skerry/internal/spell"
 	"skerry/internal/strict"
 	"skerry/internal/unit"
 )
@@ -211,7 +212,7 @@ func (b *builder) siteNames() []string {
 
 // meant is the hint for a name that is not among the known ones.
 func (b *builder) meant(name string, known []string) string {
-	if near := strict.Nearest(name, known); near != "" {
+	if near := spell.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	if len(known) > 12 {

@@ -9,7 +9,7 @@ import (
 
 	"skerry/internal/advice"
 	"skerry/internal/link"
-	"skerry/internal/strict"
+	"skerry/internal/spell"
 )
 
 // ErrClient says that a client cannot stand where it was asked for.
@@ -92,7 +92,7 @@ func unknownSite(t Topology, site string) error {
 		}
 	}
 	err := fmt.Errorf("%w at %q: no data node stands there", ErrClient, site)
-	if near := strict.Nearest(site, with); near != "" {
+	if near := spell.Nearest(site, with); near != "" {
 		return advice.With(err, "did you mean %q?", near)
 	}
 	if len(with) > 12 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"skerry/internal/spell"
 	"skerry/internal/strict"
 	"skerry/internal/unit"
 )
@@ -108,7 +109,7 @@ func unknownPreset(name, kind string) error {
 		p, _, _ = strings.Cut(p, ":")
 		known = append(known, p)
 	}
-	if near := strict.Nearest(kind, known); near != "" {
+	if near := spell.Nearest(kind, known); near != "" {
 		return wrongPreset(name, fmt.Sprintf("did you mean %q?", near))
 	}
 	return wrongPreset(name, "presets are "+strings.Join(Presets(), ", ")+"; a file's name ends in .yaml")

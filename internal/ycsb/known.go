@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"skerry/internal/spell"
 )
 
 // known are the properties of YCSB's core, client and measurements that either mean
@@ -35,7 +37,7 @@ func (r *reader) warnings(w Workload) []string {
 		if slices.Contains(names, name) {
 			continue
 		}
-		near := nearest(name, names)
+		near := spell.Nearest(name, names)
 		switch {
 		case near != "":
 			out = append(out, fmt.Sprintf("property %s is not known: did you mean %s?", name, near))
@@ -48,40 +50,4 @@ func (r *reader) warnings(w Workload) []string {
 		out = append(out, fmt.Sprintf("the proportions sum up to %.4g: they are taken as weights (readproportion is 0.95 and updateproportion 0.05 unless set)", total))
 	}
 	return out
-}
-
-// nearest is the candidate that is at most a third of the word's letters away from it,
-// by insertions, deletions, substitutions and swaps of neighbours; "" when none is.
-func nearest(word string, candidates []string) string {
-	best, at := "", max(1, len(word)/3)+1
-	for _, c := range candidates {
-		if d := distance(word, c); d < at {
-			best, at = c, d
-		}
-	}
-	return best
-}
-
-// distance is the restricted Damerau-Levenshtein distance.
-func distance(a, b string) int {
-	before, prev := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, prev = prev, row
-	}
-	return prev[len(b)]
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"skerry/internal/spell"
 )
 
 // ErrWorkload marks properties that make no workload.
@@ -82,7 +84,7 @@ func (r *reader) choice(name, def string, allowed ...string) string {
 		return v
 	}
 	hint := "one of " + strings.Join(allowed, ", ")
-	if n := nearest(v, allowed); n != "" {
+	if n := spell.Nearest(v, allowed); n != "" {
 		hint = "did you mean " + n + "? (" + hint + ")"
 	}
 	r.fail(name, "unknown %q: %s", v, hint)

@@ -120,14 +120,3 @@ func TestProportionsThatDoNotSumUpAreTold(t *testing.T) {
 		t.Errorf("warnings %q, %v", got, err)
 	}
 }
-
-func TestDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"abc", "", 3}, {"zipfain", "zipfian", 1}, {"latest", "lastest", 1}, {"uniform", "unicorn", 2}} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("distance of %q and %q: %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/strict"
+	"skerry/internal/spell"
 )
 
 // ErrProperty marks a client property that cannot be used.
@@ -142,7 +142,7 @@ func integer(p map[string]string, name string, low, high int, v *int) error {
 
 // meant is a hint at the nearest right spelling.
 func meant(word string, known []string) string {
-	if n := strict.Nearest(word, known); n != "" {
+	if n := spell.Nearest(word, known); n != "" {
 		return fmt.Sprintf(" (did you mean %s?)", n)
 	}
 	return "; known: " + strings.Join(known, ", ")

@@ -14,7 +14,7 @@ import (
 
 	"skerry/internal/advice"
 	"skerry/internal/link"
-	"skerry/internal/strict"
+	"skerry/internal/spell"
 	"skerry/internal/unit"
 )
 
@@ -112,7 +112,7 @@ func unknown(word, name string) error {
 		names = append(names, s.name)
 	}
 	err := fmt.Errorf("%w: %s", ErrSetting, word)
-	if near := strict.Nearest(name, names); near != "" {
+	if near := spell.Nearest(name, names); near != "" {
 		return advice.With(err, "did you mean %s=...?", near)
 	}
 	return advice.With(err, "write name=value, with one of %s", strings.Join(names, ", "))

@@ -8,7 +8,7 @@ import (
 	"skerry/internal/advice"
 	"skerry/internal/lab"
 	"skerry/internal/link"
-	"skerry/internal/strict"
+	"skerry/internal/spell"
 )
 
 // Direction of a link as a pattern names it: from its left end to its right one, back,
@@ -121,7 +121,7 @@ func noMatch(pattern string, links []lab.Link) error {
 	for _, l := range links {
 		known = append(known, l.ID, l.B+"~"+l.A, l.A, l.B)
 	}
-	if near := strict.Nearest(pattern, known); near != "" {
+	if near := spell.Nearest(pattern, known); near != "" {
 		return advice.With(err, "did you mean %s?", near)
 	}
 	return advice.With(err, "see `skerry lab links`")

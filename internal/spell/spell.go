@@ -1,4 +1,5 @@
-package strict
+// Package spell finds the word that a misspelt one was meant to be.
+package spell
 
 import "strings"
 
