@@ -61,8 +61,8 @@ func bandwidth(ctx context.Context, from, to Inside, setBPS int64) (int64, error
 		if len(cars) < 2 {
 			return 0, fmt.Errorf("measuring the bandwidth from %s to %s: %w", from.Addr(), to.Addr(), ErrNoAnswer)
 		}
-		bps := Pace(cars, carBytes)
-		if !starved(cars, bps) {
+		bps, share := Pace(cars, carBytes)
+		if share >= leastShare {
 			return bps, nil
 		}
 		best = max(best, bps)
@@ -75,46 +75,68 @@ func trainLength(bps int64) int {
 	return max(int(bytes/carBytes), leastCars)
 }
 
-// Pace is the rate, in bit/s, at which the packets of a train, of so many bytes each,
-// arrived: the median over all pairs of packets half a train apart (Theil and Sen's
-// estimator of a slope). A moment in which the machine held packets up moves it
-// little, wherever in the train it falls. It is 0 for fewer than two packets.
-func Pace(cars []Arrival, bytes int) int64 {
-	half := len(cars) / 2
-	slopes := make([]float64, 0, len(cars)-half)
-	for i := range len(cars) - half {
-		a, b := cars[i], cars[i+half]
-		if b.At > a.At {
-			bits := float64(b.Place-a.Place) * float64(bytes) * 8
-			slopes = append(slopes, bits/float64(b.At-a.At)*1e9)
+// Pace is the rate, in bit/s, at which a link without pause hands over the packets of a
+// train, of so many bytes each, and the share of the packets that it rests on: those
+// that waited for others before them. The rest found the link idle, and the time
+// before them is left out. Both are 0 when there is no such packet.
+func Pace(arrivals []Arrival, bytes int) (bps int64, share float64) {
+	if len(arrivals) < 2 {
+		return 0, 0
+	}
+	all := make([]point, len(arrivals))
+	quickest := arrivals[0].Delay()
+	for i, a := range arrivals {
+		all[i] = point{time: a.At - arrivals[0].At, packets: a.Place}
+		quickest = min(quickest, a.Delay())
+	}
+	rough := slope(all)
+	if rough == 0 {
+		return 0, 0
+	}
+	waited := quickest + max(leastWait, time.Duration(2/rough))
+	busy := []point{{}}
+	for i, a := range arrivals[1:] {
+		if a.Delay() > waited {
+			last := busy[len(busy)-1]
+			busy = append(busy, point{
+				time:    last.time + all[i+1].time - all[i].time,
+				packets: last.packets + all[i+1].packets - all[i].packets,
+			})
+		}
+	}
+	return int64(slope(busy) * float64(bytes) * 8e9), float64(len(busy)-1) / float64(len(arrivals))
+}
+
+const (
+	// leastWait tells a packet that waited from one that the machine held up a little.
+	leastWait = 200 * time.Microsecond
+	// leastShare of a train's packets must have waited for the figure to count.
+	leastShare = 0.2
+)
+
+// point is how many packets had arrived after a time, in ns.
+type point struct {
+	time    int64
+	packets int
+}
+
+// slope is the arrivals' rate in packets per ns: the median over all pairs of points
+// half the series apart (Theil and Sen's estimator). A moment in which the machine
+// held packets up moves it little, wherever in the train it falls.
+func slope(points []point) float64 {
+	half := len(points) / 2
+	var slopes []float64
+	for i := range len(points) - half {
+		a, b := points[i], points[i+half]
+		if b.time > a.time {
+			slopes = append(slopes, float64(b.packets-a.packets)/float64(b.time-a.time))
 		}
 	}
 	if len(slopes) == 0 {
 		return 0
 	}
 	slices.Sort(slopes)
-	return int64(slopes[len(slopes)/2])
-}
-
-// starved tells whether the link ran empty during the train. While a queue stands
-// before the link every packet takes longer than the first one, which found it
-// empty, by what stands there; a packet that does not by half a packet (the one before
-// has begun to leave when it is sent), past the train's head, was sent into an empty
-// queue again.
-func starved(cars []Arrival, bps int64) bool {
-	if bps <= 0 {
-		return true
-	}
-	transmission := int64(carBytes * 8 * 1e9 / float64(bps))
-	first := cars[0].At - cars[0].Sent
-	idle := 0
-	body := cars[len(cars)/8:]
-	for _, c := range body {
-		if c.At-c.Sent < first+transmission/2 {
-			idle++
-		}
-	}
-	return idle*100 > len(body)
+	return slopes[len(slopes)/2]
 }
 
 // Demand asks Bandwidths for one direction.

@@ -182,51 +182,60 @@ func train(n int, bps float64, every time.Duration) []Arrival {
 }
 
 func TestPace(t *testing.T) {
+	const faster = 3 * time.Microsecond // than the link's 10
 	tests := []struct {
-		name  string
-		spoil func([]Arrival) []Arrival
+		name     string
+		arrivals []Arrival
+		starved  bool
 	}{
-		{"undisturbed", func(c []Arrival) []Arrival { return c }},
-		{"machine stalls 5 ms", func(c []Arrival) []Arrival {
-			for i := 100; i < 600; i++ { // what is due in the stall comes at its end
-				c[i].At = max(c[i].At, c[100].At+5e6)
-			}
-			return c
-		}},
-		{"third lost at the receiver's buffer", func(c []Arrival) []Arrival {
-			var kept []Arrival
-			for i, a := range c {
-				if i%3 != 0 {
-					kept = append(kept, a)
-				}
-			}
-			return kept
-		}},
+		{"undisturbed", train(5000, 1e9, faster), false},
+		{"machine stalls 5 ms", stalled(train(5000, 1e9, faster)), false},
+		{"a third lost before the link", thinned(train(5000, 1e9, faster)), false},
+		{"sender stalls", paused(5000, 1e9, faster), false},
+		{"sender is slower than the link", train(5000, 1e9, 15*time.Microsecond), true},
+		{"one packet", train(1, 1e9, faster), true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := float64(Pace(tt.spoil(train(5000, 1e9, 3*time.Microsecond)), carBytes))
-			if got < 0.998e9 || got > 1.002e9 {
-				t.Errorf("Pace = %.0f, want 1e9 within 0.2 %%", got)
+			bps, share := Pace(tt.arrivals, carBytes)
+			if got := share < leastShare; got != tt.starved {
+				t.Errorf("the pace rests on %.0f %% of the packets, want the link starved: %v", share*100, tt.starved)
+			}
+			if !tt.starved && (bps < 0.998e9 || bps > 1.002e9) {
+				t.Errorf("Pace = %d, want 1e9 within 0.2 %%", bps)
 			}
 		})
 	}
 }
 
-func TestStarved(t *testing.T) {
-	tests := []struct {
-		name  string
-		every time.Duration
-		want  bool
-	}{
-		{"sender is faster", 3 * time.Microsecond, false},
-		{"sender is slower", 15 * time.Microsecond, true},
+// stalled delivers what is due within 5 ms at the end of them.
+func stalled(arrivals []Arrival) []Arrival {
+	for i := 100; i < 600; i++ {
+		arrivals[i].At = max(arrivals[i].At, arrivals[100].At+5e6)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := starved(train(5000, 1e9, tt.every), 1e9); got != tt.want {
-				t.Errorf("starved = %v, want %v", got, tt.want)
-			}
-		})
+	return arrivals
+}
+
+// thinned leaves packets out that never reached the link: the others moved up.
+func thinned(arrivals []Arrival) []Arrival {
+	var kept []Arrival
+	for i, a := range arrivals {
+		if i%3 != 0 {
+			a.At, a.Place = arrivals[len(kept)].At, len(kept)
+			kept = append(kept, a)
+		}
 	}
+	return kept
+}
+
+// paused is a train that its sender interrupted twice, until the link had long run empty.
+func paused(n int, bps float64, every time.Duration) []Arrival {
+	var arrivals []Arrival
+	for part := range 3 {
+		later := int64(part) * 100e6
+		for _, a := range train(n/3, bps, every) {
+			arrivals = append(arrivals, Arrival{Seq: len(arrivals), Place: len(arrivals), Sent: a.Sent + later, At: a.At + later})
+		}
+	}
+	return arrivals
 }

@@ -27,7 +27,7 @@ func (s *suite) bandwidth(t *testing.T) {
 		var got []int64
 		for range attempts {
 			train := probe.Train{Packets: packets(want), Bytes: size, Quiet: time.Second}
-			bps := probe.Pace(w.sendTo(from, to, train), size)
+			bps, _ := probe.Pace(w.sendTo(from, to, train), size)
 			if math.Abs(float64(bps)/float64(want)-1) <= s.Rate {
 				return
 			}
