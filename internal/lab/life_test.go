@@ -151,9 +151,11 @@ func TestUpFailsAndUndoes(t *testing.T) {
 }
 
 // TestLastingLab: another process finds it, changes it and ends it.
-func TestLastingLab(t *testing.T) {
+func TestLastingLab(t *testing.T) { onEngines(t, lastingLab) }
+
+func lastingLab(t *testing.T, engine string) {
 	c := config(t, "lasting")
-	c.Ephemeral, c.Scale = false, 2
+	c.Engine, c.Ephemeral, c.Scale = engine, false, 2
 	l, err := Up(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

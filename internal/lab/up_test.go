@@ -48,6 +48,21 @@ func config(t *testing.T, name string) Config {
 	}
 }
 
+// onEngines runs a test with every engine that this machine has.
+func onEngines(t *testing.T, test func(t *testing.T, engine string)) {
+	for _, b := range backends() {
+		t.Run(b.name(), func(t *testing.T) {
+			testkit.Need(t, testkit.Feature{Name: b.name(), Missing: func() string {
+				if err := b.available(); err != nil {
+					return err.Error()
+				}
+				return ""
+			}})
+			test(t, b.name())
+		})
+	}
+}
+
 // mustUp brings a lab up that is down when the test ends.
 func mustUp(t *testing.T, c Config) *Lab {
 	t.Helper()
@@ -125,8 +140,12 @@ func TestNodesReachNeighbours(t *testing.T) {
 
 // TestLinksAreSilent: what crosses a link is what the nodes sent, and nothing that the
 // kernel says by itself.
-func TestLinksAreSilent(t *testing.T) {
-	l := mustUp(t, config(t, "silent"))
+func TestLinksAreSilent(t *testing.T) { onEngines(t, linksAreSilent) }
+
+func linksAreSilent(t *testing.T, engine string) {
+	c := config(t, "silent")
+	c.Engine = engine
+	l := mustUp(t, c)
 	if err := reach(t, l, "n0", "n1"); err != nil {
 		t.Fatal(err)
 	}

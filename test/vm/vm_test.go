@@ -42,6 +42,12 @@ func TestUserspaceInVM(t *testing.T) {
 	runTests(t, "userspace", "skerry/internal/link/userspace", "^TestContract$/^tun$/^(create|counters|checksums|queue|tcp)")
 }
 
+// TestLabInVM runs what of labs needs nothing but the kernel: with the netem engine, and
+// without control groups.
+func TestLabInVM(t *testing.T) {
+	runTests(t, "lab", "skerry/internal/lab", "^(TestLastingLab|TestLinksAreSilent)$")
+}
+
 // runTests runs those of a package's tests that match on a machine and reports each as
 // a subtest.
 func runTests(t *testing.T, name, pkg, match string) {
