@@ -105,7 +105,7 @@ func (w *wire) set(ab, ba *link.Quality) {
 // change is set for other goroutines than the test's.
 func (w *wire) change(ab, ba *link.Quality) error {
 	if err := w.engine.Set(w.t.Context(), []link.Change{{ID: w.id, AB: ab, BA: ba}}); err != nil {
-		return fmt.Errorf("Set: %w", err)
+		return fmt.Errorf("setting link %s: %w", w.id, err)
 	}
 	return nil
 }
