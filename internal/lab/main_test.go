@@ -39,6 +39,8 @@ func agent(ctx context.Context, name string) error {
 		return userspace.Main(ctx, os.Stdin, os.Stdout, slog.New(slog.DiscardHandler))
 	case "owner":
 		return owner(ctx)
+	case "nested":
+		return nested(ctx)
 	case "hold":
 		<-ctx.Done()
 		return nil
