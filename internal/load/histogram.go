@@ -9,11 +9,16 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Histogram counts times in nanoseconds, to three significant digits, up to an hour.
-// The zero value is empty and ready. Two are combined by merging; percentiles of
-// percentiles mean nothing.
+// Histogram counts times in nanoseconds, to three significant digits, up to an hour, in
+// the buckets of HdrHistogram. The zero value is empty and ready. Two are combined by
+// merging; percentiles of percentiles mean nothing.
+//
+// It holds the range of buckets in use alone: a second of latencies takes some
+// kilobytes where HdrHistogram's takes 264, and merging two costs a few microseconds.
 type Histogram struct {
-	h *hdrhistogram.Histogram // nil while empty
+	counts []int64 // of buckets low, low+1, ...
+	low    int
+	total  int64
 }
 
 const (
@@ -22,84 +27,114 @@ const (
 )
 
 // Record counts a time; negative ones count as 0, longer than an hour as an hour.
-func (h *Histogram) Record(d time.Duration) { h.add(int64(d), 1) }
+func (h *Histogram) Record(d time.Duration) {
+	i := bucketIndex(min(max(int64(d), 0), maxValue))
+	h.cover(i, i)
+	h.counts[i-h.low]++
+	h.total++
+}
 
-func (h *Histogram) add(v, n int64) {
-	if h.h == nil {
-		h.h = hdrhistogram.New(1, maxValue, digits)
+// cover makes room for buckets from low to high.
+func (h *Histogram) cover(low, high int) {
+	if len(h.counts) == 0 {
+		h.counts, h.low = make([]int64, high-low+1), low
+		return
 	}
-	_ = h.h.RecordValues(min(max(v, 0), maxValue), n) // cannot be out of range
+	old := h.low + len(h.counts) - 1
+	if low >= h.low && high <= old {
+		return
+	}
+	low, high = min(low, h.low), max(high, old)
+	counts := make([]int64, high-low+1)
+	copy(counts[h.low-low:], h.counts)
+	h.counts, h.low = counts, low
 }
 
 // Merge adds all that o counted.
 func (h *Histogram) Merge(o Histogram) {
-	if o.h == nil {
+	if o.total == 0 {
 		return
 	}
-	if h.h == nil {
-		h.h = hdrhistogram.New(1, maxValue, digits)
+	h.cover(o.low, o.low+len(o.counts)-1)
+	to := h.counts[o.low-h.low:]
+	for i, n := range o.counts {
+		to[i] += n
 	}
-	h.h.Merge(o.h)
+	h.total += o.total
 }
 
 // Clone is an independent copy.
 func (h Histogram) Clone() Histogram {
-	if h.h == nil {
-		return h
-	}
-	return Histogram{h.h.Clone()}
+	var c Histogram
+	c.Merge(h)
+	return c
 }
 
 // Count is how many times were recorded.
-func (h Histogram) Count() int64 {
-	if h.h == nil {
-		return 0
-	}
-	return h.h.TotalCount()
-}
+func (h Histogram) Count() int64 { return h.total }
 
-// Quantile is the time that a share q (0..1) did not exceed; 0 when empty.
+// Quantile is the time that a share q (0..1) did not exceed, as exactly as a bucket is
+// wide: its upper end. It is 0 when empty.
 func (h Histogram) Quantile(q float64) time.Duration {
-	if h.h == nil {
+	if h.total == 0 {
 		return 0
 	}
-	return time.Duration(h.h.ValueAtQuantile(q * 100))
+	rank := int64(1)
+	if r := q*float64(h.total) + 0.5; r >= 1 {
+		rank = int64(min(r, float64(h.total)))
+	}
+	for i, n := range h.counts {
+		if rank -= n; rank <= 0 {
+			return time.Duration(bucketValue(h.low+i+1) - 1)
+		}
+	}
+	return h.Max()
 }
 
-// Mean, Min and Max are 0 when empty.
+// Mean takes each time as the middle of its bucket; 0 when empty.
 func (h Histogram) Mean() time.Duration {
-	if h.h == nil {
+	if h.total == 0 {
 		return 0
 	}
-	return time.Duration(h.h.Mean())
+	sum := 0.0
+	for i, n := range h.counts {
+		sum += float64(n) * float64(middle(h.low+i))
+	}
+	return time.Duration(sum / float64(h.total))
 }
 
-// Min is the smallest time recorded.
+// middle of a bucket.
+func middle(i int) int64 {
+	from, to := bucketValue(i), bucketValue(i+1)
+	return from + (to-from)/2
+}
+
+// Min is the lower end of the first bucket; 0 when empty.
 func (h Histogram) Min() time.Duration {
-	if h.h == nil {
-		return 0
+	for i, n := range h.counts {
+		if n > 0 {
+			return time.Duration(bucketValue(h.low + i))
+		}
 	}
-	return time.Duration(h.h.Min())
+	return 0
 }
 
-// Max is the largest time recorded.
+// Max is the upper end of the last bucket; 0 when empty.
 func (h Histogram) Max() time.Duration {
-	if h.h == nil {
-		return 0
+	for i := len(h.counts) - 1; i >= 0; i-- {
+		if h.counts[i] > 0 {
+			return time.Duration(bucketValue(h.low+i+1) - 1)
+		}
 	}
-	return time.Duration(h.h.Max())
+	return 0
 }
 
 // Micros is the histogram in microseconds, as YCSB's text and its .hdr logs have it.
 func (h Histogram) Micros() *hdrhistogram.Histogram {
 	m := hdrhistogram.New(1, maxValue/int64(time.Microsecond), digits)
-	if h.h == nil {
-		return m
-	}
-	for _, b := range h.h.Distribution() {
-		if b.Count > 0 {
-			mid := b.From + (b.To-b.From)/2
-			_ = m.RecordValues(mid/int64(time.Microsecond), b.Count)
+	for i, n := range h.counts {
+		if n > 0 { // inside the range of m, as it is inside of h's
+			_ = m.RecordValues(min(middle(h.low+i), maxValue)/int64(time.Microsecond), n)
 		}
 	}
 	return m
@@ -107,10 +142,15 @@ func (h Histogram) Micros() *hdrhistogram.Histogram {
 
 // MarshalJSON writes HdrHistogram's compressed V2 format in base64, or null.
 func (h Histogram) MarshalJSON() ([]byte, error) {
-	if h.h == nil {
+	if h.total == 0 {
 		return []byte("null"), nil
 	}
-	b, err := h.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	counts := make([]int64, h.low+len(h.counts))
+	copy(counts[h.low:], h.counts)
+	hdr := hdrhistogram.Import(&hdrhistogram.Snapshot{
+		LowestTrackableValue: 1, HighestTrackableValue: maxValue, SignificantFigures: digits, Counts: counts,
+	})
+	b, err := hdr.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a histogram: %w", err)
 	}
@@ -119,7 +159,7 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (h *Histogram) UnmarshalJSON(b []byte) (err error) {
-	h.h = nil
+	*h = Histogram{}
 	if string(b) == "null" {
 		return nil
 	}
@@ -129,11 +169,25 @@ func (h *Histogram) UnmarshalJSON(b []byte) (err error) {
 	}
 	defer func() { // the library panics on some damaged input
 		if p := recover(); p != nil {
-			h.h, err = nil, errors.Join(errHistogram, fmt.Errorf("%v", p))
+			err = fmt.Errorf("%w: %v", errHistogram, p)
 		}
 	}()
-	if h.h, err = hdrhistogram.Decode([]byte(s)); err != nil {
+	hdr, err := hdrhistogram.Decode([]byte(s))
+	if err != nil {
 		return fmt.Errorf("%w: %w", errHistogram, err)
+	}
+	snapshot := hdr.Export()
+	if snapshot.LowestTrackableValue != 1 || snapshot.SignificantFigures != digits || len(snapshot.Counts) > maxBuckets {
+		return fmt.Errorf("%w: of another range or precision", errHistogram)
+	}
+	for i, n := range snapshot.Counts {
+		if n > 0 {
+			h.cover(i, len(snapshot.Counts)-1)
+			break
+		}
+	}
+	if h.total = hdr.TotalCount(); h.total > 0 {
+		copy(h.counts, snapshot.Counts[h.low:])
 	}
 	return nil
 }

@@ -19,10 +19,11 @@ const (
 	subHalf = 1 << (subBits - 1)
 )
 
-var recorderLen = bucketIndex(maxValue) + 1
+// maxBuckets is how many there are up to maxValue; HdrHistogram completes the doubling.
+const maxBuckets = (42 - subBits + 2) * subHalf
 
 func newRecorder() *recorder {
-	return &recorder{counts: make([]uint32, recorderLen), low: recorderLen, high: -1}
+	return &recorder{counts: make([]uint32, maxBuckets), low: maxBuckets, high: -1}
 }
 
 // bucketIndex is where v, not negative, is counted.
@@ -45,11 +46,15 @@ func (r *recorder) add(d time.Duration) {
 
 // drain moves all to h.
 func (r *recorder) drain(h *Histogram) {
-	for i := r.low; i <= r.high; i++ {
-		if n := r.counts[i]; n > 0 {
-			h.add(bucketValue(i), int64(n))
-			r.counts[i] = 0
-		}
+	if r.low > r.high {
+		return
 	}
-	r.low, r.high = recorderLen, -1
+	h.cover(r.low, r.high)
+	to := h.counts[r.low-h.low:]
+	for i, n := range r.counts[r.low : r.high+1] {
+		to[i] += int64(n)
+		h.total += int64(n)
+	}
+	clear(r.counts[r.low : r.high+1])
+	r.low, r.high = maxBuckets, -1
 }
