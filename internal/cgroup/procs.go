@@ -14,22 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unified opens the group's directory in the hierarchy of version 2, for starting a process
-// within it (SysProcAttr.CgroupFD); nil when there is none.
-func (g *Group) Unified() (*os.File, error) {
-	if g.tree.v2 == "" {
-		return nil, nil
-	}
-	dir, err := os.Open(filepath.Join(g.tree.v2, root, g.path))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // the hierarchy did not let it be made
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open control group: %w", err)
-	}
-	return dir, nil
-}
-
 // Join moves a process into the group in every hierarchy.
 func (g *Group) Join(pid int) error {
 	for _, dir := range g.existing() {

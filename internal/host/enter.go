@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"runtime"
@@ -52,7 +53,11 @@ func (n *Node) view() error {
 	if n.spec.Hosts == "" {
 		return nil
 	}
-	if err := unix.Mount(n.spec.Hosts, hostsFile, "", unix.MS_BIND, ""); err != nil {
+	err := unix.Mount(n.spec.Hosts, hostsFile, "", unix.MS_BIND, "")
+	if _, missing := os.Stat(hostsFile); errors.Is(missing, fs.ErrNotExist) {
+		return nil // a machine without such a file resolves no names
+	}
+	if err != nil {
 		return fmt.Errorf("mount %s over %s: %w", n.spec.Hosts, hostsFile, err)
 	}
 	return nil

@@ -25,8 +25,12 @@ import (
 
 // TestMain lets a test start this program as something else.
 func TestMain(m *testing.M) {
-	if os.Getenv("SKERRY_TEST_EXEC") != "" {
+	switch {
+	case os.Getenv("SKERRY_TEST_EXEC") != "":
 		execAsAsked()
+		return
+	case os.Getenv("SKERRY_TEST_USE") != "":
+		useAsAsked(os.Getenv("SKERRY_TEST_USE"))
 		return
 	}
 	os.Exit(m.Run())

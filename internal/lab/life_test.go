@@ -388,3 +388,43 @@ func TestNameOf(t *testing.T) {
 		}
 	}
 }
+
+// TestDirectoriesThatAreNotOurs: one that a user made stays when its last lab goes, one
+// that somebody else put where anyone may is refused.
+func TestDirectoriesThatAreNotOurs(t *testing.T) {
+	c := config(t, "dirs")
+	for _, dir := range []string{c.StateDir, c.DataDir} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := Up(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Down(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, dir := range []string{c.StateDir, c.DataDir} {
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+			t.Errorf("%s: %v, %v; want it empty", dir, entries, err)
+		}
+	}
+	parent := filepath.Dir(c.DataDir)
+	if err := errors.Join(os.Chmod(parent, 0o777|os.ModeSticky), os.Chown(c.DataDir, 65534, 65534)); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := Up(t.Context(), c); err == nil {
+		t.Errorf("%s of another user was taken", c.DataDir)
+		_ = l.Down(t.Context())
+	}
+	dangling := filepath.Join(parent, "dangling")
+	if err := os.Symlink("/nowhere/at/all", dangling); err != nil {
+		t.Fatal(err)
+	}
+	c.DataDir = dangling
+	if l, err := Up(t.Context(), c); err == nil {
+		t.Error("a link to nowhere was taken")
+		_ = l.Down(t.Context())
+	}
+}

@@ -193,6 +193,7 @@ func Sweep(ctx context.Context, stateDir string) ([]string, error) {
 }
 
 func (s store) sweep(ctx context.Context) (swept []string, err error) {
+	sweepNew(s.dir)
 	lock, err := s.lockExisting(ctx)
 	if lock == nil {
 		return nil, err
@@ -228,6 +229,7 @@ func (s store) sweep(ctx context.Context) (swept []string, err error) {
 // sweepData removes the data directories of labs whose state directory is gone, as one in
 // a memory file system is after the machine's restart.
 func sweepData(dir string) (swept []string) {
+	sweepNew(dir)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil

@@ -301,6 +301,7 @@ func (r remains) removeData() error {
 	if filepath.Base(dir) != r.id {
 		return nil
 	}
+	sweepNew(filepath.Dir(dir))
 	return removeMarked(dir, r.place.dir())
 }
 

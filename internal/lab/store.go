@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"skerry/internal/advice"
 )
 
 // A state directory has one directory for each lab. Both are locked by flock on the
@@ -101,28 +103,56 @@ func openStore(dir string) (store, error) {
 	return store{dir}, err
 }
 
-// own makes a directory that is skerry's, and marks it so that disown removes it.
+// own makes a directory that is skerry's, and marks it so that disown removes it. It is
+// marked before it gets its name: a command that is killed between leaves what sweepNew
+// knows.
 func own(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
 	}
-	err := os.Mkdir(dir, 0o755)
-	if err == nil {
-		if err = os.Symlink("made by skerry", filepath.Join(dir, madeFile)); err != nil {
-			err = errors.Join(err, os.Remove(dir))
+	for {
+		if _, err := os.Lstat(dir); err == nil {
+			return trusted(dir)
 		}
-		return err
+		err := os.Mkdir(dir+newSuffix, 0o755)
+		if err == nil || errors.Is(err, fs.ErrExist) {
+			err = os.Symlink("made by skerry", filepath.Join(dir+newSuffix, madeFile))
+		}
+		if err == nil || errors.Is(err, fs.ErrExist) {
+			err = os.Rename(dir+newSuffix, dir)
+		}
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrExist), errors.Is(err, unix.ENOTEMPTY):
+			// Another command was faster.
+		default:
+			sweepNew(dir)
+			return err
+		}
 	}
-	if !errors.Is(err, fs.ErrExist) {
-		return err
+}
+
+// newSuffix is that of a directory which own is making.
+const newSuffix = ".new"
+
+// sweepNew removes what own was making when it was killed.
+func sweepNew(dir string) {
+	_ = os.Remove(filepath.Join(dir+newSuffix, madeFile)) // neither may be there
+	_ = os.Remove(dir + newSuffix)
+}
+
+// trusted refuses a directory that somebody else put where anyone may.
+func trusted(dir string) error {
+	var above, here unix.Stat_t
+	if err := unix.Stat(filepath.Dir(dir), &above); err != nil {
+		return &os.PathError{Op: "stat", Path: filepath.Dir(dir), Err: err}
 	}
-	// Where anyone may write, somebody else may have put it there.
-	var s unix.Stat_t
-	if err := unix.Lstat(dir, &s); err != nil {
+	if err := unix.Lstat(dir, &here); err != nil {
 		return &os.PathError{Op: "lstat", Path: dir, Err: err}
 	}
-	if s.Mode&unix.S_IFMT == unix.S_IFDIR && int(s.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s belongs to user %d", dir, s.Uid)
+	if owner := int(here.Uid); above.Mode&unix.S_IWOTH != 0 && owner != os.Geteuid() && owner != 0 {
+		return advice.With(fmt.Errorf("%s belongs to user %d", dir, owner), "give other directories by SKERRY_STATE and SKERRY_DATA")
 	}
 	return nil
 }
@@ -138,23 +168,28 @@ func disown(dir string) {
 	}
 }
 
+// tries is how often something is made that the last lab of another command may just be
+// taking away.
+const tries = 100
+
 // lock waits for the exclusive use of the store.
 func (s store) lock(ctx context.Context) (*os.File, error) {
-	for {
-		if err := own(s.dir); err != nil {
+	var err error
+	for range tries {
+		if err = own(s.dir); err != nil {
 			return nil, fmt.Errorf("make state directory: %w", err)
 		}
-		if err := os.Mkdir(s.labs(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // the last lab of another command took it away
+		if err = os.Mkdir(s.labs(), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
+			var lock *os.File
+			if lock, err = lockDir(ctx, s.labs(), true); err == nil {
+				return lock, nil
 			}
-			return nil, fmt.Errorf("make state directory: %w", err)
 		}
-		dir, err := lockDir(ctx, s.labs(), true)
 		if !errors.Is(err, fs.ErrNotExist) {
-			return dir, err
+			break
 		}
 	}
+	return nil, fmt.Errorf("make state directory: %w", err)
 }
 
 // lockExisting is lock for a store that may not be there: nil then.

@@ -212,16 +212,17 @@ func (l *Lab) warn(format string, args ...any) {
 
 // directories makes those of the nodes, and the file of their names.
 func (l *Lab) directories() error {
-	for made := false; !made; {
-		err := own(filepath.Dir(l.state.Data))
-		if err == nil {
+	var err error
+	for range tries {
+		if err = own(filepath.Dir(l.state.Data)); err == nil {
 			err = os.Mkdir(l.state.Data, 0o755)
 		}
-		// The last lab of another command may take its parent away.
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("make data directory: %w", err)
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
 		}
-		made = err == nil
+	}
+	if err != nil {
+		return fmt.Errorf("make data directory: %w", err)
 	}
 	if err := os.Symlink(l.place.dir(), filepath.Join(l.state.Data, madeFile)); err != nil {
 		return fmt.Errorf("mark data directory: %w", err)

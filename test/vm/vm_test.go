@@ -48,6 +48,11 @@ func TestLabInVM(t *testing.T) {
 	runTests(t, "lab", "skerry/internal/lab", "^(TestLastingLab|TestLinksAreSilent)$")
 }
 
+// TestHostInVM runs what of nodes depends on control groups of version 2.
+func TestHostInVM(t *testing.T) {
+	runTests(t, "host", "skerry/internal/host", "^TestVersion2$")
+}
+
 // runTests runs those of a package's tests that match on a machine and reports each as
 // a subtest.
 func runTests(t *testing.T, name, pkg, match string) {
