@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -89,64 +88,6 @@ func TestNameIsTaken(t *testing.T) {
 	}
 	if _, err := Find(t.Context(), c.StateDir, c.Name); err != nil {
 		t.Errorf("the lab that was there: %v", err)
-	}
-}
-
-// failing is a backend that fails where it is told to.
-type failing struct {
-	userspaceBackend
-	inStart, inCreate error
-	cancel            context.CancelFunc
-}
-
-func (f failing) start(ctx context.Context, e engineEnv) (running, error) {
-	if f.inStart != nil {
-		return running{}, f.inStart
-	}
-	r, err := f.userspaceBackend.start(ctx, e)
-	if err != nil {
-		return r, err
-	}
-	r.Engine = failingEngine{r.Engine, f}
-	return r, err
-}
-
-type failingEngine struct {
-	link.Engine
-	failing
-}
-
-func (f failingEngine) Create(ctx context.Context, specs []link.Spec) error {
-	err := f.Engine.Create(ctx, specs)
-	if f.cancel != nil {
-		f.cancel()
-	}
-	return errors.Join(err, f.inCreate)
-}
-
-func TestUpFailsAndUndoes(t *testing.T) {
-	boom := errors.New("boom")
-	ctx, cancel := context.WithCancel(t.Context())
-	tests := map[string]struct {
-		ctx     context.Context
-		backend failing
-		want    error
-	}{
-		"no engine":           {t.Context(), failing{inStart: boom}, boom},
-		"no links":            {t.Context(), failing{inCreate: boom}, boom},
-		"interrupted":         {ctx, failing{cancel: cancel}, context.Canceled},
-		"interrupted at once": {ctx, failing{}, context.Canceled},
-	}
-	for _, name := range []string{"no engine", "no links", "interrupted", "interrupted at once"} {
-		t.Run(name, func(t *testing.T) {
-			tt := tests[name]
-			c := config(t, "fails")
-			c.backends = []backend{tt.backend}
-			if _, err := Up(tt.ctx, c); !errors.Is(err, tt.want) {
-				t.Errorf("error %v, want %v", err, tt.want)
-			}
-			noTraces(t, c)
-		})
 	}
 }
 
@@ -309,122 +250,5 @@ func TestForeignThingsStay(t *testing.T) {
 	}
 	if slices.ContainsFunc(devices, func(d string) bool { return strings.HasPrefix(d, "device lk") }) {
 		t.Errorf("the guest still has %v", devices)
-	}
-}
-
-func TestConfigIsChecked(t *testing.T) {
-	tests := map[string]func(*Config){
-		"name":           func(c *Config) { c.Name = "No Such" },
-		"no nodes":       func(c *Config) { c.Topology.Nodes = nil },
-		"node twice":     func(c *Config) { c.Topology.Nodes[1].Name = "n0" },
-		"node with path": func(c *Config) { c.Topology.Nodes[1].Name = "../n0" },
-		"link twice":     func(c *Config) { c.Topology.Links[1].ID = "n0~n1" },
-		"link to itself": func(c *Config) { c.Topology.Links[1].B = c.Topology.Links[1].A },
-		"link nowhere":   func(c *Config) { c.Topology.Links[1].B = "n7" },
-		"scale":          func(c *Config) { c.Scale = -1 },
-		"no program":     func(c *Config) { c.Exe = "/nowhere/skerry" },
-	}
-	for name, spoil := range tests {
-		t.Run(name, func(t *testing.T) {
-			c := Config{Name: "checked", Topology: ring(3, 0), Exe: os.Args[0], StateDir: filepath.Join(t.TempDir(), "state")}
-			spoil(&c)
-			if _, err := Up(t.Context(), c); !errors.Is(err, ErrInvalid) {
-				t.Errorf("error %v, want ErrInvalid", err)
-			}
-			if _, err := os.Stat(c.StateDir); err == nil {
-				t.Error("something was made")
-			}
-		})
-	}
-}
-
-func TestChoose(t *testing.T) {
-	missing := errors.New("missing")
-	fast, slow, gone := fakeBackend{"fast", nil}, fakeBackend{"slow", nil}, fakeBackend{"gone", missing}
-	tests := []struct {
-		asked     string
-		from      []backend
-		want, why string
-	}{
-		{"", []backend{fast, slow}, "fast", "the kernel has it"},
-		{"auto", []backend{gone, slow}, "slow", "missing"},
-		{"slow", []backend{fast, slow}, "slow", "it was asked for"},
-	}
-	for _, tt := range tests {
-		b, why, err := choose(tt.asked, tt.from)
-		if err != nil || b.name() != tt.want || why != tt.why {
-			t.Errorf("%q: %v because %q, %v; want %s because %q", tt.asked, b, why, err, tt.want, tt.why)
-		}
-	}
-	if _, _, err := choose("gone", []backend{fast, gone}); !errors.Is(err, missing) {
-		t.Errorf("an engine that is missing: %v", err)
-	}
-	if _, _, err := choose("other", []backend{fast}); err == nil {
-		t.Error("an engine nobody knows was chosen")
-	}
-}
-
-type fakeBackend struct {
-	named string
-	lack  error
-}
-
-func (f fakeBackend) name() string     { return f.named }
-func (f fakeBackend) available() error { return f.lack }
-func (f fakeBackend) start(context.Context, engineEnv) (running, error) {
-	return running{}, errors.ErrUnsupported
-}
-func (f fakeBackend) connect(context.Context, engineEnv, []link.Spec) (running, error) {
-	return running{}, errors.ErrUnsupported
-}
-
-func TestNameOf(t *testing.T) {
-	for from, want := range map[string]string{
-		"azure8": "azure8", "My Cloud": "my-cloud", "8 sites!": "sites", "": "lab", "ring:16,rtt=40ms": "ring-16-rtt-40ms",
-		strings.Repeat("x", 60): strings.Repeat("x", 40),
-	} {
-		if got := NameOf(from); got != want || !validName.MatchString(got) {
-			t.Errorf("NameOf(%q) = %q, want %q", from, got, want)
-		}
-	}
-}
-
-// TestDirectoriesThatAreNotOurs: one that a user made stays when its last lab goes, one
-// that somebody else put where anyone may is refused.
-func TestDirectoriesThatAreNotOurs(t *testing.T) {
-	c := config(t, "dirs")
-	for _, dir := range []string{c.StateDir, c.DataDir} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	l, err := Up(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Down(t.Context()); err != nil {
-		t.Error(err)
-	}
-	for _, dir := range []string{c.StateDir, c.DataDir} {
-		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-			t.Errorf("%s: %v, %v; want it empty", dir, entries, err)
-		}
-	}
-	parent := filepath.Dir(c.DataDir)
-	if err := errors.Join(os.Chmod(parent, 0o777|os.ModeSticky), os.Chown(c.DataDir, 65534, 65534)); err != nil {
-		t.Fatal(err)
-	}
-	if l, err := Up(t.Context(), c); err == nil {
-		t.Errorf("%s of another user was taken", c.DataDir)
-		_ = l.Down(t.Context())
-	}
-	dangling := filepath.Join(parent, "dangling")
-	if err := os.Symlink("/nowhere/at/all", dangling); err != nil {
-		t.Fatal(err)
-	}
-	c.DataDir = dangling
-	if l, err := Up(t.Context(), c); err == nil {
-		t.Error("a link to nowhere was taken")
-		_ = l.Down(t.Context())
 	}
 }

@@ -5,58 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"skerry/internal/advice"
-	"skerry/internal/procfs"
-	"skerry/internal/topology"
-)
-
-// Info describes a lab found in a state directory.
-type Info struct {
-	Name  string `json:"name"`
-	State State  `json:"state"`
-	// Problem says what is wrong with a lab that is damaged or dead.
-	Problem string    `json:"problem,omitempty"`
-	Created time.Time `json:"created,omitzero"`
-	// OwnerPID is the command that an owned lab ends with.
-	OwnerPID int `json:"owner_pid,omitempty"`
-	// Holder is the process that keeps the user namespace of a rootless lab.
-	Holder    *procfs.Process   `json:"holder,omitempty"`
-	Engine    string            `json:"engine,omitempty"`
-	Why       string            `json:"engine_why,omitempty"`
-	Factor    float64           `json:"scale,omitempty"`
-	Topology  string            `json:"topology,omitempty"`
-	Nodes     []NodeInfo        `json:"nodes,omitempty"`
-	Links     []Link            `json:"links,omitempty"`
-	Processes int               `json:"processes"`
-	Warnings  []string          `json:"warnings,omitempty"`
-	Settings  map[string]string `json:"settings,omitempty"`
-}
-
-// NodeInfo describes a node of a lab.
-type NodeInfo struct {
-	Name string        `json:"name"`
-	Site string        `json:"site"`
-	Role topology.Role `json:"role,omitempty"`
-	Addr string        `json:"addr"`
-	Dir  string        `json:"dir"`
-	// Netns is the name that `ip netns` knows, or the path of the namespace.
-	Netns string `json:"netns"`
-}
-
-// State of a lab in a state directory.
-type State string
-
-// States of labs.
-const (
-	StateUp      State = "up"
-	StateOwned   State = "owned"   // up or coming up, and owned by a running command
-	StateDamaged State = "damaged" // its emulator or its namespaces are gone
-	StateDead    State = "dead"    // left over; the next Sweep clears it
 )
 
 // List describes the labs of a state directory.
@@ -179,77 +130,4 @@ func isLocked(dir string) (bool, error) {
 		return false, err
 	}
 	return false, lock.Close()
-}
-
-// Sweep clears the labs whose owner died, and returns their names. It needs no
-// room on the disk and touches nothing that no lab made.
-func Sweep(ctx context.Context, stateDir string) ([]string, error) {
-	s, err := openStore(stateDir)
-	if err != nil {
-		return nil, err
-	}
-	swept, err := s.sweep(ctx)
-	return append(swept, sweepData(DefaultDataDir())...), err
-}
-
-func (s store) sweep(ctx context.Context) (swept []string, err error) {
-	sweepNew(s.dir)
-	lock, err := s.lockExisting(ctx)
-	if lock == nil {
-		return nil, err
-	}
-	defer s.release(lock)
-	names, err := s.names()
-	if err != nil {
-		return nil, err
-	}
-	var errs []error
-	for _, name := range names {
-		p := s.lab(name)
-		owner, err := p.seize(ctx)
-		if errors.Is(err, errLocked) || errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if r := inspect(p); !r.alive() {
-			if err := r.clear(ctx); err != nil {
-				errs = append(errs, err)
-			} else {
-				swept = append(swept, name)
-			}
-		}
-		errs = append(errs, owner.Close())
-	}
-	return swept, errors.Join(errs...)
-}
-
-// sweepData removes the data directories of labs whose state directory is gone, as one in
-// a memory file system is after the machine's restart.
-func sweepData(dir string) (swept []string) {
-	sweepNew(dir)
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		lab, err := os.Readlink(filepath.Join(path, madeFile))
-		if err != nil || !e.IsDir() {
-			continue
-		}
-		id, err := os.Readlink(filepath.Join(lab, idFile))
-		if err == nil && id == e.Name() {
-			continue // its lab's journal is there
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			continue // not ours to see
-		}
-		if removeMarked(path, lab) == nil {
-			swept = append(swept, e.Name())
-		}
-	}
-	return swept
 }

@@ -1,0 +1,86 @@
+package lab
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestConfigIsChecked(t *testing.T) {
+	tests := map[string]func(*Config){
+		"name":           func(c *Config) { c.Name = "No Such" },
+		"no nodes":       func(c *Config) { c.Topology.Nodes = nil },
+		"node twice":     func(c *Config) { c.Topology.Nodes[1].Name = "n0" },
+		"node with path": func(c *Config) { c.Topology.Nodes[1].Name = "../n0" },
+		"link twice":     func(c *Config) { c.Topology.Links[1].ID = "n0~n1" },
+		"link to itself": func(c *Config) { c.Topology.Links[1].B = c.Topology.Links[1].A },
+		"link nowhere":   func(c *Config) { c.Topology.Links[1].B = "n7" },
+		"scale":          func(c *Config) { c.Scale = -1 },
+		"no program":     func(c *Config) { c.Exe = "/nowhere/skerry" },
+	}
+	for name, spoil := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := Config{Name: "checked", Topology: ring(3, 0), Exe: os.Args[0], StateDir: filepath.Join(t.TempDir(), "state")}
+			spoil(&c)
+			if _, err := Up(t.Context(), c); !errors.Is(err, ErrInvalid) {
+				t.Errorf("error %v, want ErrInvalid", err)
+			}
+			if _, err := os.Stat(c.StateDir); err == nil {
+				t.Error("something was made")
+			}
+		})
+	}
+}
+
+func TestNameOf(t *testing.T) {
+	for from, want := range map[string]string{
+		"azure8": "azure8", "My Cloud": "my-cloud", "8 sites!": "sites", "": "lab", "ring:16,rtt=40ms": "ring-16-rtt-40ms",
+		strings.Repeat("x", 60): strings.Repeat("x", 40),
+	} {
+		if got := NameOf(from); got != want || !validName.MatchString(got) {
+			t.Errorf("NameOf(%q) = %q, want %q", from, got, want)
+		}
+	}
+}
+
+// TestDirectoriesThatAreNotOurs: one that a user made stays when its last lab goes, one
+// that somebody else put where anyone may is refused.
+func TestDirectoriesThatAreNotOurs(t *testing.T) {
+	c := config(t, "dirs")
+	for _, dir := range []string{c.StateDir, c.DataDir} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := Up(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Down(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, dir := range []string{c.StateDir, c.DataDir} {
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+			t.Errorf("%s: %v, %v; want it empty", dir, entries, err)
+		}
+	}
+	parent := filepath.Dir(c.DataDir)
+	if err := errors.Join(os.Chmod(parent, 0o777|os.ModeSticky), os.Chown(c.DataDir, 65534, 65534)); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := Up(t.Context(), c); err == nil {
+		t.Errorf("%s of another user was taken", c.DataDir)
+		_ = l.Down(t.Context())
+	}
+	dangling := filepath.Join(parent, "dangling")
+	if err := os.Symlink("/nowhere/at/all", dangling); err != nil {
+		t.Fatal(err)
+	}
+	c.DataDir = dangling
+	if l, err := Up(t.Context(), c); err == nil {
+		t.Error("a link to nowhere was taken")
+		_ = l.Down(t.Context())
+	}
+}

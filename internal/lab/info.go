@@ -1,0 +1,52 @@
+package lab
+
+import (
+	"time"
+
+	"skerry/internal/procfs"
+	"skerry/internal/topology"
+)
+
+// Info describes a lab found in a state directory.
+type Info struct {
+	Name  string `json:"name"`
+	State State  `json:"state"`
+	// Problem says what is wrong with a lab that is damaged or dead.
+	Problem string    `json:"problem,omitempty"`
+	Created time.Time `json:"created,omitzero"`
+	// OwnerPID is the command that an owned lab ends with.
+	OwnerPID int `json:"owner_pid,omitempty"`
+	// Holder is the process that keeps the user namespace of a rootless lab.
+	Holder    *procfs.Process   `json:"holder,omitempty"`
+	Engine    string            `json:"engine,omitempty"`
+	Why       string            `json:"engine_why,omitempty"`
+	Factor    float64           `json:"scale,omitempty"`
+	Topology  string            `json:"topology,omitempty"`
+	Nodes     []NodeInfo        `json:"nodes,omitempty"`
+	Links     []Link            `json:"links,omitempty"`
+	Processes int               `json:"processes"`
+	Warnings  []string          `json:"warnings,omitempty"`
+	Settings  map[string]string `json:"settings,omitempty"`
+}
+
+// NodeInfo describes a node of a lab.
+type NodeInfo struct {
+	Name string        `json:"name"`
+	Site string        `json:"site"`
+	Role topology.Role `json:"role,omitempty"`
+	Addr string        `json:"addr"`
+	Dir  string        `json:"dir"`
+	// Netns is the name that `ip netns` knows, or the path of the namespace.
+	Netns string `json:"netns"`
+}
+
+// State of a lab in a state directory.
+type State string
+
+// States of labs.
+const (
+	StateUp      State = "up"
+	StateOwned   State = "owned"   // up or coming up, and owned by a running command
+	StateDamaged State = "damaged" // its emulator or its namespaces are gone
+	StateDead    State = "dead"    // left over; the next Sweep clears it
+)

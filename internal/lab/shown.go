@@ -1,0 +1,82 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// shownDir is where `ip netns` looks for namespaces.
+const shownDir = "/run/netns"
+
+// show makes nodes' namespaces known to `ip netns` under names that it returns by node;
+// none where that is not permitted.
+func show(lab, id string, nodes []nodeState) (map[string]string, error) {
+	if err := os.Mkdir(shownDir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, nil
+	}
+	shown := make(map[string]string, len(nodes))
+	for _, n := range nodes {
+		name := "skerry-" + lab + "-" + n.Name
+		err := os.Symlink(n.Netns, filepath.Join(shownDir, name))
+		if errors.Is(err, fs.ErrExist) { // a lab of this name in another state directory
+			name = "skerry-" + id + "-" + n.Name
+			err = os.Symlink(n.Netns, filepath.Join(shownDir, name))
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("show namespace: %w", err)
+		}
+		shown[n.Name] = name
+	}
+	return shown, nil
+}
+
+// hide removes the names that lead below dir, and shownDir itself when made says that
+// a lab made it and it is empty.
+func hide(dir string, made bool) error {
+	entries, err := os.ReadDir(shownDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list shown namespaces: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		if e.Type() != fs.ModeSymlink || !strings.HasPrefix(e.Name(), "skerry-") {
+			continue
+		}
+		name := filepath.Join(shownDir, e.Name())
+		target, err := os.Readlink(name)
+		if err != nil || !strings.HasPrefix(target, dir+"/") {
+			continue
+		}
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("hide namespace: %w", err))
+		}
+	}
+	if made {
+		_ = os.Remove(shownDir) // others may use it
+	}
+	return errors.Join(errs...)
+}
+
+// ownsShownDir tells whether shownDir is, or is going to be, there for labs alone.
+func ownsShownDir() bool {
+	entries, err := os.ReadDir(shownDir)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	for _, e := range entries {
+		if e.Type() != fs.ModeSymlink || !strings.HasPrefix(e.Name(), "skerry-") {
+			return false
+		}
+	}
+	return len(entries) > 0
+}
