@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 // newNode makes a node that goes with the test. change may alter its spec.
-func newNode(t *testing.T, change func(*Spec)) *Node {
+func newNode(t testing.TB, change func(*Spec)) *Node {
 	t.Helper()
 	testkit.Need(t, testkit.Root)
 	dir := t.TempDir()
