@@ -98,7 +98,7 @@ func (b *bench) rttBeside(ctx context.Context, scale float64, beside string) (r 
 		}
 		defer stop()
 	case "tcp":
-		s, err := startStream(ctx, w.wires[0].a, w.wires[0].b)
+		s, err := startStream(w.wires[0].a, w.wires[0].b)
 		if err != nil {
 			return r, err
 		}

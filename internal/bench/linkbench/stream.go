@@ -2,13 +2,8 @@ package linkbench
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"net"
-	"net/netip"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -92,7 +87,7 @@ func (b *bench) long(ctx context.Context) (err error) {
 
 // goodput is the payload in bit/s that a new stream carries, after it ran for a while.
 func (b *bench) goodput(ctx context.Context, from, to *stand, after, during time.Duration) (float64, error) {
-	s, err := startStream(ctx, from, to)
+	s, err := startStream(from, to)
 	if err != nil {
 		return 0, err
 	}
@@ -103,95 +98,6 @@ func (b *bench) goodput(ctx context.Context, from, to *stand, after, during time
 		bps = s.since(mark)
 	}
 	return bps, errors.Join(err, s.stop())
-}
-
-// tcpStream is a stream under way.
-type tcpStream struct {
-	from, to net.Conn
-	received atomic.Int64 // bytes
-	both     sync.WaitGroup
-}
-
-// streamBuffer is what is written and read at a time, the same as iperf3 does.
-const streamBuffer = 128 << 10
-
-func startStream(ctx context.Context, from, to *stand) (*tcpStream, error) {
-	var l *net.TCPListener
-	err := to.Do(func() (err error) {
-		l, err = net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(to.addr), 0)))
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer l.Close()
-	defer context.AfterFunc(ctx, func() { l.Close() })()
-	s := &tcpStream{}
-	var acceptErr error
-	var accepted sync.WaitGroup
-	accepted.Go(func() { s.to, acceptErr = l.Accept() })
-	err = from.Do(func() (err error) {
-		// DialTCP connects on the calling thread's namespace: its socket is made here.
-		s.from, err = net.DialTCP("tcp4", nil, l.Addr().(*net.TCPAddr))
-		return err
-	})
-	if err != nil {
-		l.Close()
-	}
-	accepted.Wait()
-	if err := errors.Join(err, acceptErr); err != nil {
-		return nil, errors.Join(err, s.stop())
-	}
-	s.both.Go(s.send)
-	s.both.Go(s.receive)
-	return s, nil
-}
-
-func (s *tcpStream) send() {
-	buffer := make([]byte, streamBuffer)
-	rand.Read(buffer) // untouched memory would all be one page, in the fastest cache
-	for {
-		if _, err := s.from.Write(buffer); err != nil {
-			return // stop closed it
-		}
-	}
-}
-
-func (s *tcpStream) receive() {
-	buffer := make([]byte, streamBuffer)
-	for {
-		n, err := s.to.Read(buffer)
-		s.received.Add(int64(n))
-		if err != nil {
-			return // stop closed it
-		}
-	}
-}
-
-// stop ends the stream at once, with what is under way.
-func (s *tcpStream) stop() error {
-	var errs []error
-	for _, c := range []net.Conn{s.from, s.to} {
-		if c != nil {
-			errs = append(errs, c.(*net.TCPConn).SetLinger(0), c.Close())
-		}
-	}
-	s.both.Wait()
-	return errors.Join(errs...)
-}
-
-// mark is a moment of a stream.
-type mark struct {
-	at    time.Time
-	bytes int64
-}
-
-func (s *tcpStream) mark() mark { return mark{time.Now(), s.received.Load()} }
-
-// since is the payload received since a mark, in bit/s.
-func (s *tcpStream) since(m mark) float64 {
-	now := s.mark()
-	return float64(now.bytes-m.bytes) * 8 / now.at.Sub(m.at).Seconds()
 }
 
 func median(values []float64) float64 {

@@ -72,6 +72,12 @@ func (p *Plane) wait(now int64) {
 
 // sleep returns the number of events that ended it.
 func (p *Plane) sleep(now int64) int {
+	if p.flow.pauses() && (len(p.heap) == 0 || p.heap[0].due > now+2*pauseFor) {
+		sleepRaw(pauseFor)
+		n := p.poll.wait(0)
+		p.flow.gap = n == 0
+		return n
+	}
 	switch {
 	case len(p.heap) > 0:
 		return p.poll.wait(p.alarm.set(now, p.heap[0].due))
@@ -133,6 +139,7 @@ func (p *Plane) read(t *port) {
 			return
 		}
 		now := p.now()
+		p.flow.add(now, n)
 		if p.landing.Parse(n, t.linkHeader) {
 			p.admit(t.out, p.land(n), now)
 		}

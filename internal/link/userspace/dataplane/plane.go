@@ -57,6 +57,7 @@ type Plane struct {
 	heap     heap
 	trimmed  int64 // when the pool was trimmed last
 	alarm    alarm
+	flow     flow
 	rest     rest
 }
 

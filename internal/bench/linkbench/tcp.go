@@ -1,0 +1,134 @@
+package linkbench
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// streamBuffer is what is written and read at a time, the same as iperf3 does.
+const streamBuffer = 128 << 10
+
+// tcpStream is a stream under way. Both ends block in system calls on threads of their
+// own: waiting through Go's poller would cost the stream a third of the cores.
+type tcpStream struct {
+	from, to int
+	received atomic.Int64 // bytes
+	both     sync.WaitGroup
+}
+
+func startStream(from, to *stand) (*tcpStream, error) {
+	s := &tcpStream{from: -1, to: -1}
+	if err := s.connect(from, to); err != nil {
+		return nil, fmt.Errorf("start a TCP stream: %w", errors.Join(err, s.stop()))
+	}
+	s.both.Go(s.send)
+	s.both.Go(s.receive)
+	return s, nil
+}
+
+func (s *tcpStream) connect(from, to *stand) error {
+	l, err := openTCP(to)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(l)
+	if err := unix.Listen(l, 1); err != nil {
+		return err
+	}
+	if s.from, err = openTCP(from); err != nil {
+		return err
+	}
+	address, err := unix.Getsockname(l)
+	if err != nil {
+		return err
+	}
+	// Bounds connect, too.
+	if err := unix.SetsockoptTimeval(s.from, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 10}); err != nil {
+		return err
+	}
+	if err := unix.Connect(s.from, address); err != nil {
+		return err
+	}
+	s.to, _, err = unix.Accept4(l, unix.SOCK_CLOEXEC)
+	return err
+}
+
+func openTCP(at *stand) (fd int, err error) {
+	err = at.Do(func() (err error) {
+		fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		return unix.Bind(fd, &unix.SockaddrInet4{Addr: netip.MustParseAddr(at.addr).As4()})
+	})
+	return fd, err
+}
+
+func (s *tcpStream) send() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	buffer := make([]byte, streamBuffer)
+	rand.Read(buffer) // untouched memory would all be one page, in the fastest cache
+	for {
+		// Until stop shuts the connection down.
+		if _, err := unix.Write(s.from, buffer); err != nil && !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) {
+			return
+		}
+	}
+}
+
+func (s *tcpStream) receive() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	buffer := make([]byte, streamBuffer)
+	for {
+		n, err := unix.Read(s.to, buffer)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || n == 0 {
+			return // stop shut the connection down
+		}
+		s.received.Add(int64(n))
+	}
+}
+
+// stop ends the stream at once, with what is under way.
+func (s *tcpStream) stop() error {
+	var errs []error
+	ends := []int{s.from, s.to}
+	for _, fd := range ends {
+		if fd >= 0 {
+			_ = unix.Shutdown(fd, unix.SHUT_RDWR) // not connected: nobody waits on it
+		}
+	}
+	s.both.Wait()
+	for _, fd := range ends {
+		if fd >= 0 {
+			errs = append(errs, unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}), unix.Close(fd))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// mark is a moment of a stream.
+type mark struct {
+	at    time.Time
+	bytes int64
+}
+
+func (s *tcpStream) mark() mark { return mark{time.Now(), s.received.Load()} }
+
+// since is the payload received since a mark, in bit/s.
+func (s *tcpStream) since(m mark) float64 {
+	now := s.mark()
+	return float64(now.bytes-m.bytes) * 8 / now.at.Sub(m.at).Seconds()
+}
