@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // shownDir is where `ip netns` looks for namespaces.
@@ -15,18 +17,15 @@ const shownDir = "/run/netns"
 // show makes nodes' namespaces known to `ip netns` under names that it returns by node;
 // none where that is not permitted.
 func show(lab, id string, nodes []nodeState) (map[string]string, error) {
-	if err := os.Mkdir(shownDir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, nil
-	}
 	shown := make(map[string]string, len(nodes))
 	for _, n := range nodes {
 		name := "skerry-" + lab + "-" + n.Name
-		err := os.Symlink(n.Netns, filepath.Join(shownDir, name))
+		err := showAs(name, n.Netns)
 		if errors.Is(err, fs.ErrExist) { // a lab of this name in another state directory
 			name = "skerry-" + id + "-" + n.Name
-			err = os.Symlink(n.Netns, filepath.Join(shownDir, name))
+			err = showAs(name, n.Netns)
 		}
-		if errors.Is(err, fs.ErrPermission) {
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
 			return nil, nil
 		}
 		if err != nil {
@@ -35,6 +34,19 @@ func show(lab, id string, nodes []nodeState) (map[string]string, error) {
 		shown[n.Name] = name
 	}
 	return shown, nil
+}
+
+func showAs(name, path string) (err error) {
+	for range tries {
+		if err = os.Symlink(path, filepath.Join(shownDir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		// It is not there, or the last lab of another command just took it away.
+		if err = os.Mkdir(shownDir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return err
 }
 
 // hide removes the names that lead below dir, and shownDir itself when made says that
