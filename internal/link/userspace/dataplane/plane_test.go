@@ -56,6 +56,15 @@ func connect(t *testing.T, ab, ba link.Quality) *cable {
 	return &cable{plane: p, link: l, a: ends[0][0], b: ends[1][0]}
 }
 
+// stats waits until the packet that is being handed over is counted.
+func (c *cable) stats(t *testing.T) link.Stats {
+	t.Helper()
+	if err := c.plane.do(t.Context(), func() {}); err != nil {
+		t.Fatal(err)
+	}
+	return c.link.Stats()
+}
+
 // tcp is a packet with so many bytes of payload, a super-packet where size is given.
 func tcp(payload, size int) []byte {
 	b := make([]byte, packet.VnetHeader+40+payload)
@@ -115,7 +124,7 @@ func TestSuperPacketPassesWhole(t *testing.T) {
 	if got := receive(t, c.b, soon); !bytes.Equal(got, want) {
 		t.Errorf("%d bytes arrived, want the %d that were sent", len(got), len(want))
 	}
-	if s := c.link.Stats(); s.AB.Packets != 40 || s.AB.Bytes != 40*1040 || s.BA.Packets != 0 {
+	if s := c.stats(t); s.AB.Packets != 40 || s.AB.Bytes != 40*1040 || s.BA.Packets != 0 {
 		t.Errorf("counters %+v", s)
 	}
 }

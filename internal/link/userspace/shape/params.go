@@ -29,6 +29,10 @@ func table(d link.Distribution) func() []float64 {
 	return sync.OnceValue(func() []float64 { return d.Table(jitterValues) })
 }
 
+// queueGrains is how many super-packets a full queue holds at least, so that its bound is
+// a bound in packets and not in bursts.
+const queueGrains = 8
+
 // forever keeps sums of times within an int64.
 const forever = 1 << 60
 
@@ -75,7 +79,8 @@ func (p *Params) Grain(bytes int) int {
 	case p.rate == 0:
 		return math.MaxInt
 	}
-	return max(1, int(float64(p.rate)/8*grain.Seconds())/bytes)
+	most := min(float64(p.rate)/8*grain.Seconds(), float64(p.queue)/queueGrains)
+	return max(1, int(most)/bytes)
 }
 
 // Draws tells whether packets have fates of their own.

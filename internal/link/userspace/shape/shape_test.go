@@ -233,6 +233,8 @@ func TestGrain(t *testing.T) {
 		{link.Quality{}, math.MaxInt},
 		{link.Quality{Bandwidth: 1e6}, 1},
 		{link.Quality{Bandwidth: 1e9}, 16},
+		{link.Quality{Bandwidth: 1e9, Queue: 60_000}, 5},
+		{link.Quality{Bandwidth: 1e9, Queue: 1}, 1},
 		{link.Quality{Bandwidth: 1e9, Jitter: 1}, 1},
 	}
 	for _, tt := range tests {

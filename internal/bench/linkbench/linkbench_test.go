@@ -1,0 +1,116 @@
+package linkbench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"skerry/internal/link"
+	"skerry/internal/link/userspace"
+	"skerry/internal/probe"
+	"skerry/internal/testkit"
+)
+
+func TestMain(m *testing.M) {
+	if slices.Equal(os.Args[1:], []string{"agent", "link"}) {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		err := userspace.Main(ctx, os.Stdin, os.Stdout, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+		stop()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func options(t *testing.T, parts ...string) Options {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{Command: []string{exe, "agent", "link"}, Only: parts, Quick: true}
+}
+
+// TestChange runs the one part whose result does not depend on how busy the machine is:
+// nothing is lost.
+func TestChange(t *testing.T) {
+	testkit.Need(t, testkit.Root)
+	r, err := Run(t.Context(), options(t, "change"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := r.Change
+	if c == nil || c.Links != 28 || c.Changes < 5 || c.Sent == 0 {
+		t.Fatalf("%+v, want many changes of 28 links and probes meanwhile", c)
+	}
+	if c.Lost > 0 {
+		t.Errorf("%d of %d packets were lost", c.Lost, c.Sent)
+	}
+	if r.RTT != nil || r.Bandwidth != nil || r.Stream != nil || r.Long != nil {
+		t.Error("parts were run that nobody asked for")
+	}
+	var text bytes.Buffer
+	if err := r.Text(&text); err != nil || !strings.Contains(text.String(), "changing 28 links") {
+		t.Errorf("Text writes %q, %v", &text, err)
+	}
+}
+
+func TestUnknownPart(t *testing.T) {
+	_, err := Run(t.Context(), options(t, "rtt", "dance"))
+	if !errors.Is(err, ErrPart) || !strings.Contains(err.Error(), "dance") {
+		t.Errorf("Run = %v, want ErrPart that names it", err)
+	}
+}
+
+func TestInterruptedRunEnds(t *testing.T) {
+	testkit.Need(t, testkit.Root)
+	ctx, cancel := context.WithCancel(t.Context())
+	o := options(t, "rtt")
+	o.Progress = func(string) { cancel() }
+	if _, err := Run(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Errorf("Run = %v, want Canceled", err)
+	}
+}
+
+func TestJudge(t *testing.T) {
+	const ms = time.Millisecond
+	wires := []*wire{{ab: link.Quality{Latency: 10 * ms}, ba: link.Quality{Latency: 20 * ms, Bandwidth: 672_000}}}
+	// 84 bytes take 1 ms at 672 kbit/s: 31 ms are right.
+	results := []probe.RTTResult{
+		{Samples: []time.Duration{31 * ms, 32 * ms}, Lost: 3},
+		{Samples: []time.Duration{30 * ms, 31 * ms}},
+	}
+	r := RTT{Beside: "tcp"}
+	r.judge(wires, results)
+	if r.Pairs != 2 || r.Samples != 4 || r.Lost != 3 || r.ErrorMean != 0.5 || r.ErrorMax != 1 {
+		t.Errorf("all pairs: %+v", r)
+	}
+	if s := r.SameLink; s == nil || s.Samples != 2 || s.ErrorMean != 0.5 {
+		t.Errorf("the stream's link: %+v", s)
+	}
+}
+
+func TestSummarise(t *testing.T) {
+	var samples []time.Duration
+	for i := range 200 {
+		samples = append(samples, time.Duration(199-i))
+	}
+	if got, want := summarise(samples), (spread{99, 197, 199}); got != want {
+		t.Errorf("summarise = %+v, want %+v", got, want)
+	}
+	if got := summarise(nil); got != (spread{}) {
+		t.Errorf("summarise of nothing = %+v", got)
+	}
+}
