@@ -76,13 +76,13 @@ func (s *suite) lossOfTCP(t *testing.T) {
 	}
 	t.Run("from the start", func(t *testing.T) {
 		w := s.wire(t, lossy, perfect)
-		w.transfer(32<<20, nil)
+		w.transfer(s.volume(32<<20), nil)
 		check(t, link.Counters{}, w.stats().AB)
 	})
 	t.Run("under way", func(t *testing.T) {
 		w := s.wire(t, perfect, perfect)
 		var before link.Counters
-		w.transfer(64<<20, func() error {
+		w.transfer(s.volume(64<<20), func() error {
 			if err := w.change(&lossy, nil); err != nil {
 				return err
 			}

@@ -33,14 +33,17 @@ func (s *suite) tcp(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s.wire(t, tt.quality, tt.quality).transfer(tt.size, nil)
+			s.wire(t, tt.quality, tt.quality).transfer(s.volume(tt.size), nil)
 		})
 	}
 	t.Run("impaired under way", func(t *testing.T) {
 		w := s.wire(t, link.Quality{Bandwidth: 200_000_000}, perfect)
-		w.transfer(4<<20, func() error { return w.change(&all, &all) })
+		w.transfer(s.volume(4<<20), func() error { return w.change(&all, &all) })
 	})
 }
+
+// volume is how many bytes a machine of this speed transfers in place of bytes.
+func (s *suite) volume(bytes int64) int64 { return bytes / int64(s.pace) }
 
 // transferTime bounds a transfer.
 const transferTime = 60 * time.Second
