@@ -8,9 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/semaphore"
-
 	"skerry/internal/host"
 	"skerry/internal/lab"
 	"skerry/internal/link"
@@ -29,9 +26,6 @@ const (
 	bandwidthCeiling = 1_500_000_000
 	// goodTrain is the relative error of a train that nothing disturbed.
 	goodTrain = 0.01
-	// bandwidthAtOnce is what all trains under way may add up to, in bit/s: about
-	// 120,000 packets a second, which sender and emulator manage on one core each.
-	bandwidthAtOnce = 1_200_000_000
 )
 
 // probe measures the round trip and the bandwidth of every link that is up.
@@ -85,52 +79,53 @@ func rttOf(l lab.Link, got probe.RTTResult) record.LinkFidelity {
 	return x
 }
 
-// probeBandwidth fills in what packet trains measured, both directions of each link. Trains
-// run side by side as far as the machine can send them all in time.
+// probeBandwidth fills in what packet trains measured, both directions of each link.
 func (r *run) probeBandwidth(ctx context.Context, up []lab.Link, pairs []probe.Pair, out []record.LinkFidelity) error {
-	g, ctx := errgroup.WithContext(ctx)
-	room := semaphore.NewWeighted(bandwidthAtOnce)
-	measure := func(from, to probe.Inside, q link.Quality, into *int64) {
-		if q.Bandwidth < bandwidthFloor || q.Bandwidth > bandwidthCeiling || q.Loss > 0 || q.Burst != nil {
-			return
+	var demands []probe.Demand
+	var into []*int64
+	demand := func(from, to probe.Inside, q link.Quality, at *int64) {
+		if q.Bandwidth >= bandwidthFloor && q.Bandwidth <= bandwidthCeiling && q.Loss == 0 && q.Burst == nil {
+			demands = append(demands, probe.Demand{Pair: probe.Pair{From: from, To: to}, BPS: q.Bandwidth})
+			into = append(into, at)
 		}
-		share := min(q.Bandwidth, bandwidthAtOnce)
-		if room.Acquire(ctx, share) != nil {
-			return // the group has failed
-		}
-		g.Go(func() error {
-			defer room.Release(share)
-			bps, err := bandwidth(ctx, from, to, q.Bandwidth)
-			*into = bps
-			return err
-		})
 	}
 	for i, l := range up {
-		measure(pairs[i].From, pairs[i].To, l.AB, &out[i].ABbps)
-		measure(pairs[i].To, pairs[i].From, l.BA, &out[i].BAbps)
+		demand(pairs[i].From, pairs[i].To, l.AB, &out[i].ABbps)
+		demand(pairs[i].To, pairs[i].From, l.BA, &out[i].BAbps)
 	}
-	return g.Wait()
+	results, err := probe.Bandwidths(ctx, demands)
+	if err != nil {
+		return err
+	}
+	for i, got := range results {
+		if *into[i], err = secondLook(ctx, demands[i], got); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// bandwidth measures one direction: by one train, or where that is off, as one is that a
-// busy machine held up on its way, by the median of three. It is 0 where it could not be
-// measured: nothing arrived, or the sender could not keep the link busy.
-func bandwidth(ctx context.Context, from, to probe.Inside, set int64) (int64, error) {
-	var got []int64
-	for len(got) < 3 {
-		bps, err := probe.Bandwidth(ctx, from, to, set)
+// secondLook is the bandwidth of one direction: what its train measured, or where that is off,
+// as one is that a busy machine held up on its way, the median of three trains. It is 0 where
+// nothing could be measured: nothing arrived, or the sender could not keep the link busy.
+func secondLook(ctx context.Context, d probe.Demand, first probe.BandwidthResult) (int64, error) {
+	measured := []int64{first.BPS}
+	for err := first.Err; ; {
 		switch {
 		case errors.Is(err, probe.ErrNoAnswer), errors.Is(err, probe.ErrStarved):
 			return 0, nil
 		case err != nil:
 			return 0, err
+		case len(measured) == 1 && math.Abs(float64(first.BPS)/float64(d.BPS)-1) <= goodTrain:
+			return first.BPS, nil
+		case len(measured) == 3:
+			slices.Sort(measured)
+			return measured[1], nil
 		}
-		if got = append(got, bps); len(got) == 1 && math.Abs(float64(bps)/float64(set)-1) <= goodTrain {
-			return bps, nil
-		}
+		var bps int64
+		bps, err = probe.Bandwidth(ctx, d.From, d.To, d.BPS)
+		measured = append(measured, bps)
 	}
-	slices.Sort(got)
-	return got[1], nil
 }
 
 // worst returns the largest error of any link's RTT (ms) and bandwidth (relative).
