@@ -57,7 +57,7 @@ func judge(f record.Fidelity, clientCores float64, l Limits) record.Verdict {
 		add("the emulator handed 1 %% of the packets over more than %.1f ms late (limit %.1f ms)", f.EmulatorLateP99US/1000, l.EmulatorLateUS/1000)
 	}
 	if f.ClientLateP99US > l.ClientLateUS {
-		add("the driver sent 1 %% of the operations more than %.1f ms after it meant to: the client, not the database, was the limit", f.ClientLateP99US/1000)
+		add("the driver was more than %.1f ms late 1 %% of the time: latencies hold the client's own delay (limit %.1f ms)", f.ClientLateP99US/1000, l.ClientLateUS/1000)
 	}
 	if clientCores > 0 && f.ClientCPU > l.ClientCPUShare*clientCores {
 		add("the driver used %.2f of its %.3g cores: the client, not the database, was the limit", f.ClientCPU, clientCores)

@@ -32,7 +32,7 @@ func TestJudge(t *testing.T) {
 		{"emulator", func(f *record.Fidelity) { f.EmulatorLateP99US = 5000 }, "5.0 ms late"},
 		{"unknown lateness", func(f *record.Fidelity) { f.EmulatorLateP99US = -1 }, ""},
 		{"client CPU", func(f *record.Fidelity) { f.ClientCPU = 1.95 }, "the client, not the database"},
-		{"client late", func(f *record.Fidelity) { f.ClientLateP99US = 9000 }, "after it meant to"},
+		{"client late", func(f *record.Fidelity) { f.ClientLateP99US = 9000 }, "9.0 ms late"},
 		{"host", func(f *record.Fidelity) { f.HostCPU = 1.99 }, "CPU, not the network"},
 		{"steal", func(f *record.Fidelity) { f.StealShare = 0.3 }, "30 %"},
 	}
