@@ -91,6 +91,29 @@ func TestRunMeasuresEveryCell(t *testing.T) {
 	}
 }
 
+// What stands in experiments/ is what newcomers begin with.
+func TestReadyExperiments(t *testing.T) {
+	for _, name := range []string{"quickstart.yaml", "examples/drift.yaml"} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			file, err := filepath.Abs("../../experiments/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := b.run(0, "run", file, "--fast")
+			s := b.summary(b.path("runs/latest"))
+			for _, x := range s.Trials {
+				if x.State != record.TrialOK || x.Outcomes.OK == 0 {
+					t.Errorf("trial %d: %s %s, %+v\n%s", x.ID, x.State, x.Error, x.Outcomes, r.stderr.String())
+				}
+			}
+			if !s.Complete {
+				t.Error("the run is not complete")
+			}
+		})
+	}
+}
+
 func TestEarlyStoppingAndOpenLoop(t *testing.T) {
 	b := newBench(t)
 	r := b.run(0, "run", b.write("one.yaml", one),
