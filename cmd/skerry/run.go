@@ -84,7 +84,10 @@ func (a *app) run(ctx context.Context, f runFlags, file string) error {
 		fmt.Fprintln(a.err, err)
 		return fmt.Errorf("%w: %s cannot be run as it is", errUsage, source.Path)
 	}
-	from, err := pairs(f.from)
+	if len(f.from) > 0 {
+		source.From = f.from // of a resumed run it may be another path to the same build
+	}
+	from, err := pairs(source.From)
 	if err != nil {
 		return err
 	}
@@ -124,7 +127,7 @@ func sourceOf(f runFlags, file string) (record.File, error) {
 	if err != nil {
 		return record.File{}, fmt.Errorf("%w: reading the experiment: %w", errUsage, err)
 	}
-	return record.File{Path: file, Text: string(text), Set: f.sets, Fast: f.fast}, nil
+	return record.File{Path: file, Text: string(text), Set: f.sets, Fast: f.fast, From: f.from}, nil
 }
 
 // present prints the table of a run and writes its report.

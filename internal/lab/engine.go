@@ -45,6 +45,8 @@ type running struct {
 	link.Engine
 	// detach lets go of the engine and leaves its links.
 	detach func() error
+	// ended is closed when the engine's process has ended; nil where it has none.
+	ended <-chan struct{}
 	// pid is the engine's process, 0 where it has none.
 	pid int
 	// lateness over all links; nil where the engine cannot know.
@@ -126,7 +128,7 @@ func (userspaceBackend) connect(ctx context.Context, e engineEnv, _ []link.Spec)
 }
 
 func userspaceRunning(e *userspace.Engine) running {
-	return running{Engine: e, detach: e.Detach, pid: e.PID(), lateness: e.Lateness}
+	return running{Engine: e, detach: e.Detach, pid: e.PID(), lateness: e.Lateness, ended: e.Done()}
 }
 
 type netemBackend struct{}

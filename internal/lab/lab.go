@@ -112,6 +112,10 @@ func (l *Lab) Engine() (name, why string) { return l.state.Engine, l.state.Why }
 // EmulatorPID is the process that moves packets, 0 where the kernel does.
 func (l *Lab) EmulatorPID() int { return l.engine.pid }
 
+// Ended is closed when the process that moves the packets has ended; nil where the
+// kernel moves them.
+func (l *Lab) Ended() <-chan struct{} { return l.engine.ended }
+
 // Warnings lists what this machine could not give: CPU limits, real-time
 // priority, big TCP buffers.
 func (l *Lab) Warnings() []string { return l.state.Warnings }

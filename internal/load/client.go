@@ -53,6 +53,19 @@ const (
 	Dropped         // never sent: the bound on operations in flight was reached
 )
 
+// String is the outcome's name in results.
+func (o Outcome) String() string {
+	switch o {
+	case OK:
+		return "ok"
+	case NotDone:
+		return "failed"
+	case InDoubt:
+		return "unknown"
+	}
+	return "dropped"
+}
+
 // ErrNotFound says that a record does not exist.
 var ErrNotFound = errors.New("no such record")
 

@@ -238,6 +238,10 @@ func TestResumeTakesSuspectTrialsWhereAsked(t *testing.T) {
 	if left := r.Remaining(); len(left) != 1 || left[0].ID != 2 {
 		t.Errorf("remaining %v, want trial 2", left)
 	}
+	finish(t, r, 2, Trial{State: TrialInterrupted})
+	if s := r.Summary().Trials[1]; s.State != TrialOK {
+		t.Errorf("an interrupted attempt replaced the suspect trial: %s", s.State)
+	}
 }
 
 func TestTwoWritersOfOneRun(t *testing.T) {

@@ -65,6 +65,8 @@ type File struct {
 	// Set and Fast are what was given beside it: --set and --fast.
 	Set  []string `json:"set,omitempty"`
 	Fast bool     `json:"fast,omitempty"`
+	// From are the builds of databases that were asked for: --from.
+	From []string `json:"from,omitempty"`
 }
 
 // Planned is one trial of the plan.

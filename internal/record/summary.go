@@ -38,9 +38,11 @@ type Trial struct {
 	Goodput    float64 `json:"goodput_ops_s"`
 	// Interval is the half-width of the 95 % confidence interval of the goodput
 	// over this trial's batch means; Batches how many there were.
-	Interval   float64                     `json:"goodput_ci95_ops_s"`
-	Batches    int                         `json:"goodput_batches"`
-	Outcomes   Outcomes                    `json:"outcomes"`
+	Interval float64  `json:"goodput_ci95_ops_s"`
+	Batches  int      `json:"goodput_batches"`
+	Outcomes Outcomes `json:"outcomes"`
+	// Retries of clients, never counted as operations of their own.
+	Retries    int64                       `json:"retries,omitempty"`
 	Errors     []ErrorCount                `json:"errors,omitempty"`
 	Operations map[string]OperationSummary `json:"operations"` // READ, UPDATE, ...
 	Traffic    Traffic                     `json:"traffic"`
@@ -66,6 +68,7 @@ type Outcomes struct {
 // ErrorCount counts operations that did not end ok, by class and node.
 type ErrorCount struct {
 	Operation string `json:"operation"`
+	Outcome   string `json:"outcome"` // failed or unknown
 	Class     string `json:"class"`
 	Node      string `json:"node,omitempty"`
 	Count     int64  `json:"count"`
@@ -146,6 +149,8 @@ type LinkFidelity struct {
 	ABbps    int64 `json:"ab_bps,omitempty"`
 	SetBAbps int64 `json:"set_ba_bps,omitempty"`
 	BAbps    int64 `json:"ba_bps,omitempty"`
+	// TrainLost says that of a direction that loses nothing no packet train arrived.
+	TrainLost bool `json:"train_lost,omitempty"`
 }
 
 // Verdict says whether the trial can be believed.

@@ -2,7 +2,8 @@ package record
 
 // Second is one row of timeline.parquet: what the driver saw in one second of a trial.
 type Second struct {
-	T            int64   `parquet:"t" json:"t"` // seconds since the measurement began; negative in warm-up
+	T            int64   `parquet:"t" json:"t"`               // seconds since the measurement began; negative in warm-up
+	Length       float64 `parquet:"length_s" json:"length_s"` // of the bin: the last one of a trial is shorter
 	OK           int64   `parquet:"ok" json:"ok"`
 	Failed       int64   `parquet:"failed" json:"failed"`
 	Unknown      int64   `parquet:"unknown" json:"unknown"`

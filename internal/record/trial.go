@@ -161,10 +161,14 @@ func copyEnd(to, from string, limit int64) error {
 
 // Finish ends the trial: its tables are completed, its directory gets its final name and
 // summary.json takes it in. ID, repetition and parameters come from the plan. When it fails
-// the trial does not count, and every trial finished before is as it was.
+// the trial does not count, and every trial finished before is as it was. A trial that did
+// not end ok does not replace an earlier attempt that did.
 func (t *TrialWriter) Finish(trial Trial) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if trial.State != TrialOK && t.w.measured(t.planned.ID) { // the earlier attempt is worth more
+		return t.failed("giving up the new attempt", errors.Join(t.closeFiles(), os.RemoveAll(t.dir)))
+	}
 	trial.ID, trial.Repetition, trial.Parameters = t.planned.ID, t.planned.Repetition, t.planned.Parameters
 	err := errors.Join(t.closeFiles(), t.publish(trial))
 	return t.failed("finishing it", err)

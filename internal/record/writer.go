@@ -208,6 +208,13 @@ func (w *Writer) add(t Trial) error {
 	return nil
 }
 
+// measured tells whether an attempt at a trial has ended ok.
+func (w *Writer) measured(id int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.summary.Trials, func(t Trial) bool { return t.ID == id && t.State == TrialOK })
+}
+
 func withTrial(trials []Trial, t Trial) []Trial {
 	out := slices.DeleteFunc(slices.Clone(trials), func(o Trial) bool { return o.ID == t.ID })
 	at, _ := slices.BinarySearchFunc(out, t.ID, func(o Trial, id int) int { return o.ID - id })

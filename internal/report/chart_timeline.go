@@ -71,14 +71,18 @@ func outcomePanel(seconds []record.Second, size int64) svg.Panel {
 	any := make([]bool, len(stacks))
 	bins(seconds, size, func(at float64, rows []record.Second) {
 		var sums [4]int64
+		length := 0.0
 		for _, r := range rows {
+			if length += r.Length; r.Length <= 0 { // not told
+				length++
+			}
 			for i, n := range []int64{r.OK, r.Failed, r.Unknown, r.Dropped} {
 				sums[i] += n
 			}
 		}
 		for i, n := range sums {
 			any[i] = any[i] || n > 0
-			stacks[i].Points = append(stacks[i].Points, svg.Point{X: at, Y: float64(n) / float64(len(rows))})
+			stacks[i].Points = append(stacks[i].Points, svg.Point{X: at, Y: float64(n) / length})
 		}
 	})
 	kept := stacks[:1]

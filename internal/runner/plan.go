@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -39,11 +40,15 @@ func samePlan(recorded, now []record.Planned) error {
 	return nil
 }
 
-// normal makes parameters comparable: numbers that went through JSON are floats.
+// normal makes parameters comparable, before and after they went through run.json.
 func normal(p map[string]any) map[string]string {
 	out := make(map[string]string, len(p))
 	for k, v := range p {
-		out[k] = fmt.Sprint(v)
+		text, err := json.Marshal(v)
+		if err != nil { // only scalars are parameters
+			text = fmt.Append(nil, v)
+		}
+		out[k] = string(text)
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -45,19 +46,29 @@ func TestPlannedNumbersCellsAlikeInEveryRepetition(t *testing.T) {
 
 func TestSamePlan(t *testing.T) {
 	recorded := planned(load(t))
-	throughJSON := make([]record.Planned, len(recorded))
-	for i, p := range recorded {
-		p.Parameters = map[string]any{"database": "redis", "workload": p.Parameters["workload"], "scale": p.Parameters["scale"]}
-		throughJSON[i] = p
-	}
-	if err := samePlan(throughJSON, planned(load(t))); err != nil {
-		t.Errorf("the same plan: %v", err)
+	for _, set := range []string{"seed=1", "matrix.workload.records=[10, 1000000]"} {
+		if err := samePlan(throughJSON(t, planned(load(t, set))), planned(load(t, set))); err != nil {
+			t.Errorf("%s: the same plan: %v", set, err)
+		}
 	}
 	for _, change := range []string{"seed=2", "repetitions=3", "matrix.scale=[0.2, 0.9]"} {
 		if err := samePlan(recorded, planned(load(t, change))); err == nil {
 			t.Errorf("%s: taken for the same plan", change)
 		}
 	}
+}
+
+// throughJSON is a plan as a later process reads it from run.json.
+func throughJSON(t *testing.T, plan []record.Planned) (out []record.Planned) {
+	t.Helper()
+	text, err := json.Marshal(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 func TestRoughly(t *testing.T) {

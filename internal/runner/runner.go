@@ -77,7 +77,21 @@ func Resume(ctx context.Context, dir string, c Config) error {
 	if err := samePlan(r.writer.Run().Plan, planned(c.Experiment)); err != nil {
 		return errors.Join(err, r.writer.Close())
 	}
+	if err := r.sameDatabases(r.writer.Run().Versions.Databases); err != nil {
+		return errors.Join(err, r.writer.Close())
+	}
 	return r.all(ctx)
+}
+
+// sameDatabases refuses to mix trials of different versions of a database in one run.
+func (r *run) sameDatabases(recorded map[string]string) error {
+	for name, was := range recorded {
+		if found := r.installed[name].Version; found != was {
+			return advice.With(fmt.Errorf("the run was made with %s %s, this is %s", name, was, found),
+				"give that build with --from %s=PATH, or start a new run", name)
+		}
+	}
+	return nil
 }
 
 // run is a run under way.

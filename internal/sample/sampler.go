@@ -52,7 +52,7 @@ func (s *Sampler) Run(ctx context.Context, zero time.Time, emit func([]record.No
 		case <-ctx.Done():
 			return nil
 		case now := <-tick.C:
-			rows, err := s.Take(ctx, int64(now.Sub(zero)/time.Second))
+			rows, err := s.Take(ctx, int64(now.Sub(zero)/time.Second)-1) // the second that has ended
 			if err != nil {
 				if ctx.Err() != nil {
 					return nil

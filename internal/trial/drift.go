@@ -28,6 +28,18 @@ func (r *run) driftOf() (*drift, error) {
 	return &drift{links: links, every: e.Drift.Every.Duration()}, nil
 }
 
+// beginDrift puts the links to where their drift begins, for the probes and the warm-up.
+func (r *run) beginDrift(ctx context.Context) error {
+	d, err := r.driftOf()
+	if d == nil || err != nil {
+		return err
+	}
+	if err := r.lab.Set(ctx, d.changes(0, make([]directions, len(d.links)))); err != nil {
+		return fmt.Errorf("setting the links to the begin of their drift: %w", err)
+	}
+	return nil
+}
+
 // follow sets the links to what their profiles say, all at one moment, from zero until
 // ctx ends. Only a link that changes is touched.
 func (d *drift) follow(ctx context.Context, r *run, zero time.Time) error {

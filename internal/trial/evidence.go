@@ -83,22 +83,27 @@ func rttOf(l lab.Link, got probe.RTTResult) record.LinkFidelity {
 func (r *run) probeBandwidth(ctx context.Context, up []lab.Link, pairs []probe.Pair, out []record.LinkFidelity) error {
 	var demands []probe.Demand
 	var into []*int64
-	demand := func(from, to probe.Inside, q link.Quality, at *int64) {
+	var of []*record.LinkFidelity
+	demand := func(from, to probe.Inside, q link.Quality, x *record.LinkFidelity, at *int64) {
 		if q.Bandwidth >= bandwidthFloor && q.Bandwidth <= bandwidthCeiling && q.Loss == 0 && q.Burst == nil {
 			demands = append(demands, probe.Demand{Pair: probe.Pair{From: from, To: to}, BPS: q.Bandwidth})
-			into = append(into, at)
+			into, of = append(into, at), append(of, x)
 		}
 	}
 	for i, l := range up {
-		demand(pairs[i].From, pairs[i].To, l.AB, &out[i].ABbps)
-		demand(pairs[i].To, pairs[i].From, l.BA, &out[i].BAbps)
+		demand(pairs[i].From, pairs[i].To, l.AB, &out[i], &out[i].ABbps)
+		demand(pairs[i].To, pairs[i].From, l.BA, &out[i], &out[i].BAbps)
 	}
 	results, err := probe.Bandwidths(ctx, demands)
 	if err != nil {
 		return err
 	}
 	for i, got := range results {
-		if *into[i], err = secondLook(ctx, demands[i], got); err != nil {
+		*into[i], err = secondLook(ctx, demands[i], got)
+		switch {
+		case errors.Is(err, probe.ErrNoAnswer):
+			of[i].TrainLost = true
+		case err != nil:
 			return err
 		}
 	}
@@ -107,13 +112,15 @@ func (r *run) probeBandwidth(ctx context.Context, up []lab.Link, pairs []probe.P
 
 // secondLook is the bandwidth of one direction: what its train measured, or where that is off,
 // as one is that a busy machine held up on its way, the median of three trains. It is 0 where
-// nothing could be measured: nothing arrived, or the sender could not keep the link busy.
+// the sender could not keep the link busy, which says nothing about the link.
 func secondLook(ctx context.Context, d probe.Demand, first probe.BandwidthResult) (int64, error) {
 	measured := []int64{first.BPS}
 	for err := first.Err; ; {
 		switch {
-		case errors.Is(err, probe.ErrNoAnswer), errors.Is(err, probe.ErrStarved):
+		case errors.Is(err, probe.ErrStarved) && len(measured) == 1:
 			return 0, nil
+		case errors.Is(err, probe.ErrStarved):
+			return first.BPS, nil // the first look stands
 		case err != nil:
 			return 0, err
 		case len(measured) == 1 && math.Abs(float64(first.BPS)/float64(d.BPS)-1) <= goodTrain:

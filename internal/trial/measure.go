@@ -85,6 +85,14 @@ func (w *watch) follow() (measurement, error) {
 			clusterFailed = nil
 			w.fail(fmt.Errorf("%s failed while it was measured: %w", w.Database.Name(), w.cluster.Err()))
 		case i, ok := <-intervals:
+			if began != nil && (!ok || i.T >= 0) {
+				select { // it was sent before the first interval, if anything was measured
+				case w.began = <-began:
+					began = nil
+					w.begin()
+				default:
+				}
+			}
 			if !ok {
 				intervals = nil
 				break
@@ -95,6 +103,9 @@ func (w *watch) follow() (measurement, error) {
 	drive, err := w.session.Wait()
 	if err != nil {
 		return m, err
+	}
+	if drive.OK == 0 {
+		return m, fmt.Errorf("no operation succeeded%s", firstError(drive))
 	}
 	after, err := w.snapshot(false)
 	if err != nil {
@@ -137,7 +148,9 @@ func (w *watch) interval(i load.Interval) error {
 		}
 	}
 	stop := w.Cell.Experiment.Stop
-	if i.T >= 0 && i.Length >= time.Second/2 { // the last one may be a mere rest
+	// What drains after the end of sending is no rate, nor is a mere rest of a second.
+	drains := w.stopped != "" || stop.Time > 0 && i.Start.Sub(w.began) >= time.Duration(stop.Time)
+	if i.T >= 0 && !drains && i.Length >= time.Second/2 {
 		w.batches.Add(float64(i.OK) / i.Length.Seconds())
 	}
 	elapsed := time.Duration(i.T+1) * time.Second
@@ -147,6 +160,14 @@ func (w *watch) interval(i load.Interval) error {
 	}
 	w.progress(i)
 	return nil
+}
+
+// firstError says what the first kind of failure was.
+func firstError(d load.Result) string {
+	if len(d.Errors) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": %s: %s", d.Errors[0].Class, d.Errors[0].Example)
 }
 
 func (w *watch) progress(i load.Interval) {
@@ -192,7 +213,7 @@ func (w *watch) failure() error {
 func second(i load.Interval) record.Second {
 	s, r := i.Latency.Service, i.Latency.Response
 	return record.Second{
-		T: i.T, OK: i.OK, Failed: i.Failed, Unknown: i.Unknown, Dropped: i.Dropped,
+		T: i.T, Length: i.Length.Seconds(), OK: i.OK, Failed: i.Failed, Unknown: i.Unknown, Dropped: i.Dropped,
 		ServiceP50: us(s.Quantile(0.5)), ServiceP95: us(s.Quantile(0.95)), ServiceP99: us(s.Quantile(0.99)),
 		ServiceP999: us(s.Quantile(0.999)), ServiceMax: us(s.Max()),
 		ResponseP50: us(r.Quantile(0.5)), ResponseP99: us(r.Quantile(0.99)), ResponseP999: us(r.Quantile(0.999)),

@@ -33,6 +33,9 @@ func (r *run) setUp(ctx context.Context) error {
 	if err := r.lab.Scale(ctx, scale); err != nil {
 		return fmt.Errorf("setting the links to scale %g: %w", scale, err)
 	}
+	if err := r.beginDrift(ctx); err != nil {
+		return err
+	}
 	return r.event(0, "scale", fmt.Sprintf("links at %g of their latency", scale))
 }
 
@@ -44,12 +47,13 @@ func (r *run) upLab(ctx context.Context) error {
 	}
 	r.stage("bringing the lab up")
 	r.lab, err = lab.Up(ctx, lab.Config{
-		Name: r.Name, Topology: cloud, Engine: e.Engine,
+		Name: r.Name, Topology: cloud, Engine: e.Engine, Seed: r.Cell.Seed,
 		StateDir: r.StateDir, DataDir: r.DataDir, Exe: r.Exe, Ephemeral: true, Log: r.Log,
 	})
 	if err != nil {
 		return fmt.Errorf("bringing the lab up: %w", err)
 	}
+	r.watchEmulator(ctx)
 	if err := r.lab.Scale(ctx, e.SetupScale); err != nil {
 		return fmt.Errorf("setting the links to setup_scale %g: %w", e.SetupScale, err)
 	}
@@ -100,6 +104,7 @@ func (r *run) loadTable(ctx context.Context) error {
 		return err
 	}
 	spec.Threads, spec.Target, spec.Arrival = loadThreads, 0, load.Closed
+	spec.Duration = 0 // until it is loaded
 	s, err := r.startDriver(ctx, spec)
 	if err != nil {
 		return err

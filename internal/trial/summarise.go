@@ -2,6 +2,7 @@ package trial
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"runtime"
 	"slices"
@@ -19,9 +20,10 @@ func (r *run) summarise(m measurement, f record.Fidelity) error {
 	t.DurationS, t.WarmupS = d.Duration.Seconds(), d.Warmup.Seconds()
 	t.Throughput, t.Goodput = d.Throughput(), d.Goodput()
 	t.Interval, t.Batches = m.goodput.HalfWidth, m.goodput.Batches
+	t.Retries = d.Retries
 	t.Outcomes = record.Outcomes{OK: d.OK, Failed: d.Failed, Unknown: d.Unknown, Dropped: d.Dropped}
 	for _, e := range d.Errors {
-		t.Errors = append(t.Errors, record.ErrorCount{Operation: e.Operation, Class: e.Class, Node: r.nodeOf(e.Node), Count: e.Count, Example: e.Example})
+		t.Errors = append(t.Errors, record.ErrorCount{Operation: e.Operation, Outcome: e.Outcome.String(), Class: e.Class, Node: r.nodeOf(e.Node), Count: e.Count, Example: e.Example})
 	}
 	t.Operations = map[string]record.OperationSummary{}
 	for name, o := range d.Operations {
@@ -33,6 +35,10 @@ func (r *run) summarise(m measurement, f record.Fidelity) error {
 	t.Traffic = r.trafficOf(m.traffic)
 	t.Fidelity = r.fidelityOf(m, f)
 	t.Verdict = judge(t.Fidelity, r.clientCores(), r.limits())
+	if d.Stuck > 0 {
+		t.Verdict.State = record.Suspect
+		t.Verdict.Reasons = append(t.Verdict.Reasons, fmt.Sprintf("%d operations outlived their timeout and were left behind", d.Stuck))
+	}
 	return r.writeFiles(m)
 }
 
@@ -103,7 +109,7 @@ func (r *run) fidelityOf(m measurement, f record.Fidelity) record.Fidelity {
 	f.ClientLateP99US = us(m.drive.Late.Quantile(0.99))
 	f.HostCores = runtime.NumCPU()
 	f.HostCPUMax = m.hostCPUMax
-	if s := m.drive.Duration.Seconds(); s > 0 {
+	if s := (m.drive.Duration + m.drive.Drain).Seconds(); s > 0 { // what the counters span
 		f.HostCPU = m.machine.Busy.Seconds() / s
 		f.StealShare = m.machine.Steal.Seconds() / s / float64(f.HostCores)
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"skerry/internal/database"
@@ -75,41 +76,49 @@ type run struct {
 	result  *record.Trial
 	lab     *lab.Lab
 	cluster database.Cluster
+	abort   context.CancelCauseFunc // ends the work of the trial, not the run's
+	watcher sync.WaitGroup
 }
 
+// errEmulator is why a trial ends whose emulator has died.
+var errEmulator = errors.New("the link emulator has ended")
+
 func (r *run) do(ctx context.Context) (err error) {
+	work, abort := context.WithCancelCause(ctx)
+	r.abort = abort
 	defer func() {
-		if err != nil && ctx.Err() == nil {
-			err = errors.Join(err, r.labErr(ctx))
+		if errors.Is(context.Cause(work), errEmulator) {
+			err = errors.Join(errEmulator, err) // all else follows from it
 		}
+		abort(nil)
+		r.watcher.Wait()
 		err = errors.Join(err, r.tearDown(ctx))
 	}()
-	if err := r.setUp(ctx); err != nil {
+	if err := r.setUp(work); err != nil {
 		return err
 	}
 	r.stage("probing the links")
-	fidelity, err := r.probe(ctx)
+	fidelity, err := r.probe(work)
 	if err != nil {
 		return err
 	}
 	r.result.SetupS = time.Since(r.result.Started).Seconds()
-	m, err := r.measure(ctx)
+	m, err := r.measure(work)
 	if err != nil {
 		return err
 	}
 	return r.summarise(m, fidelity)
 }
 
-// labErr is why the links do not work any more, nil while they do: whatever fails on a lab
-// whose emulator has died fails for that reason.
-func (r *run) labErr(ctx context.Context) error {
-	if r.lab == nil {
-		return nil
-	}
-	if _, err := r.lab.Stats(ctx); err != nil {
-		return fmt.Errorf("the links of the lab have failed: %w", err)
-	}
-	return nil
+// watchEmulator ends the trial's work when the process that moves its packets ends.
+func (r *run) watchEmulator(ctx context.Context) {
+	r.watcher.Go(func() {
+		select {
+		case <-r.lab.Ended():
+			r.abort(errEmulator)
+		case <-ctx.Done():
+		}
+	})
 }
 
 // tearDown ends whatever setUp made, in the reverse order, even when ctx has ended.

@@ -35,8 +35,11 @@ func judge(f record.Fidelity, clientCores float64, l Limits) record.Verdict {
 	var reasons []string
 	add := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
 
-	var silent, slow int
+	var silent, slow, lost int
 	for _, x := range f.Links {
+		if x.TrainLost {
+			lost++
+		}
 		switch {
 		case !x.Answered:
 			silent++
@@ -46,6 +49,9 @@ func judge(f record.Fidelity, clientCores float64, l Limits) record.Verdict {
 	}
 	if silent > 0 {
 		add("%d of %d links answered no probe", silent, len(f.Links))
+	}
+	if lost > 0 {
+		add("no bandwidth train arrived on %d of %d links", lost, len(f.Links))
 	}
 	if slow > 0 {
 		add("the RTT of %d of %d links is off by more than %.2g ms (worst %.2f ms)", slow, len(f.Links), l.RTTErrorMS, f.WorstRTTErrorMS)

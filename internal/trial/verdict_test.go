@@ -27,6 +27,7 @@ func TestJudge(t *testing.T) {
 		{"good", func(*record.Fidelity) {}, ""},
 		{"RTT", func(f *record.Fidelity) { f.Links[0].RTTErrorMS, f.WorstRTTErrorMS = -0.8, 0.8 }, "worst 0.80 ms"},
 		{"jitter", func(f *record.Fidelity) { f.Links[0].SetJitterMS, f.Links[0].RTTErrorMS = 4, 1.5 }, ""},
+		{"lost train", func(f *record.Fidelity) { f.Links[0].TrainLost = true }, "no bandwidth train arrived on 1 of 1 links"},
 		{"silent link", func(f *record.Fidelity) { f.Links[0].Answered = false }, "1 of 1 links answered no probe"},
 		{"bandwidth", func(f *record.Fidelity) { f.WorstBandwidthError = 0.2 }, "20.0 %"},
 		{"emulator", func(f *record.Fidelity) { f.EmulatorLateP99US = 5000 }, "5.0 ms late"},

@@ -31,6 +31,7 @@ matrix:
 // one is one trial that measures for as long as it is let.
 const one = `
 name: one
+engine: userspace # tests kill its process
 topology:
   sites: [Oslo, Bergen, Kirkenes]
   defaults: {rtt: 10ms}
