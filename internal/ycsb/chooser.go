@@ -48,11 +48,7 @@ func newChooser(w *Workload, inserts *Inserts, sequence *atomic.Int64) chooser {
 // move when it grows, and one more, since YCSB gives the end of the range, which it
 // takes as included. What is not inserted yet is drawn again.
 func (w *Workload) scrambledItems() int64 {
-	share := 0.0
-	if t := w.Mix.Total(); t > 0 {
-		share = w.Mix.Insert
-	}
-	return w.InsertCount + int64(float64(w.OperationCount)*share*2) + 1
+	return w.InsertCount + int64(float64(w.OperationCount)*w.Mix.Insert*2) + 1
 }
 
 // draw chooses a record that is there.
