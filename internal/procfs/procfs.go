@@ -37,7 +37,7 @@ func Self() (Process, error) { return Of(os.Getpid()) }
 // Alive tells whether p runs. A process that has ended and was not waited for does not.
 func (p Process) Alive() bool {
 	s, err := ReadStat(p.PID)
-	return err == nil && s.Start == p.Start && s.State != 'Z' && s.State != 'X'
+	return err == nil && s.Start == p.Start && s.runs()
 }
 
 // Kill sends SIGKILL to p and to no other process that got its ID.
@@ -63,12 +63,18 @@ func (p Process) Kill() error {
 type Stat struct {
 	Name  string
 	State byte
+	// Threads are those that have not ended, and the first one until it is waited for.
+	Threads int
 	// CPU is user and system time of the process and of its children that were waited for.
 	CPU   time.Duration
 	Start uint64 // clock ticks after boot
 	// Resident memory in bytes.
 	Resident int64
 }
+
+// runs tells whether any thread has not ended. The state is that of the first thread, which
+// may have ended before others.
+func (s Stat) runs() bool { return s.State != 'X' && (s.State != 'Z' || s.Threads > 1) }
 
 // tick is the unit of times in /proc: USER_HZ, 100 on every architecture Go runs on.
 const tick = 10 * time.Millisecond
@@ -97,8 +103,8 @@ func parseStat(data []byte) (Stat, error) {
 		return Stat{}, fmt.Errorf("parse process status %q: %d fields", data, len(fields))
 	}
 	s.State = fields[0][0]
-	var ticks, pages uint64
-	for i, to := range map[int]*uint64{19: &s.Start, 21: &pages} {
+	var ticks, threads, pages uint64
+	for i, to := range map[int]*uint64{17: &threads, 19: &s.Start, 21: &pages} {
 		n, err := strconv.ParseUint(fields[i], 10, 64)
 		if err != nil {
 			return Stat{}, fmt.Errorf("parse process status: %w", err)
@@ -113,6 +119,7 @@ func parseStat(data []byte) (Stat, error) {
 		ticks += n
 	}
 	s.CPU = time.Duration(ticks) * tick
+	s.Threads = int(threads)
 	s.Resident = int64(pages) * int64(os.Getpagesize())
 	return s, nil
 }

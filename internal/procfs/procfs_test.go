@@ -10,11 +10,23 @@ import (
 )
 
 func TestParseStat(t *testing.T) {
-	line := "42 (a (b) c) S 1 42 42 0 -1 4194560 1 2 0 0 100 50 7 3 20 0 1 0 12345 1000 2 18446744073709551615\n"
-	want := Stat{Name: "a (b) c", State: 'S', CPU: 1600 * time.Millisecond, Start: 12345, Resident: int64(2 * os.Getpagesize())}
+	line := "42 (a (b) c) S 1 42 42 0 -1 4194560 1 2 0 0 100 50 7 3 20 0 6 0 12345 1000 2 18446744073709551615\n"
+	want := Stat{Name: "a (b) c", State: 'S', Threads: 6, CPU: 1600 * time.Millisecond, Start: 12345, Resident: int64(2 * os.Getpagesize())}
 	got, err := parseStat([]byte(line))
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+func TestProcessRunsWhileAnyThreadDoes(t *testing.T) {
+	for _, tt := range []struct {
+		state   byte
+		threads int
+		want    bool
+	}{{'S', 1, true}, {'R', 4, true}, {'Z', 4, true}, {'Z', 1, false}, {'Z', 0, false}, {'X', 1, false}} {
+		if got := (Stat{State: tt.state, Threads: tt.threads}).runs(); got != tt.want {
+			t.Errorf("state %c, %d threads: runs %v, want %v", tt.state, tt.threads, got, tt.want)
+		}
 	}
 }
 
