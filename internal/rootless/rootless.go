@@ -82,7 +82,8 @@ func Join(holder procfs.Process, exe string, args, env []string) error {
 	return replace("nsenter", command, env)
 }
 
-// Command is Join as a process of its own.
+// Command is Join as a process of its own. When ctx ends it is asked to end and not killed:
+// it is changing what only it can see.
 func Command(ctx context.Context, holder procfs.Process, exe string, args, env []string) (*exec.Cmd, error) {
 	command, err := joining(holder, exe, args)
 	if err != nil {
@@ -90,6 +91,7 @@ func Command(ctx context.Context, holder procfs.Process, exe string, args, env [
 	}
 	cmd := exec.CommandContext(ctx, "nsenter", command...)
 	cmd.Env = environment(env)
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
 	return cmd, nil
 }
 
