@@ -132,6 +132,9 @@ func (p *Plane) read(t *port) {
 			continue
 		case unix.EAGAIN:
 			return
+		case unix.EINVAL: // a packet that no virtio_net_hdr describes: the kernel let go of it
+			t.out.droppedLoss.Add(1)
+			continue
 		default:
 			// The device has gone with its namespace, or is down. Were it watched
 			// on, an error that stays would keep the thread busy.

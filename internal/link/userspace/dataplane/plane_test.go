@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -287,5 +288,53 @@ func TestAddIsAllOrNone(t *testing.T) {
 	}
 	if err := p.Add(t.Context(), []*Link{good}); err != nil {
 		t.Errorf("the good link is half there: %v", err)
+	}
+}
+
+// TestUnreadablePacketIsLost has a stream socket stand for a device: reading it fails with
+// EINVAL until it is connected.
+func TestUnreadablePacketIsLost(t *testing.T) {
+	c := connect(t, link.Quality{}, link.Quality{})
+	stream := func() int {
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(fd) })
+		return fd
+	}
+	odd, listener := stream(), stream()
+	address := &unix.SockaddrUnix{Name: filepath.Join(t.TempDir(), "s")}
+	if err := errors.Join(unix.Bind(listener, address), unix.Listen(listener, 1)); err != nil {
+		t.Fatal(err)
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range pair {
+		t.Cleanup(func() { unix.Close(fd) })
+	}
+	l := NewLink(link.Spec{ID: "odd~b"}, &device.Port{FD: odd}, &device.Port{FD: pair[1]})
+	if err := c.plane.Add(t.Context(), []*Link{l}); err != nil {
+		t.Fatal(err)
+	}
+	for l.Stats().AB.DroppedLoss == 0 {
+		if err := c.plane.do(t.Context(), func() {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Connect(odd, address); err != nil {
+		t.Fatal(err)
+	}
+	node, _, err := unix.Accept(listener)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(node) })
+	want := tcp(100, 0)
+	send(t, node, want)
+	if got := receive(t, pair[0], soon); !bytes.Equal(got, want) {
+		t.Errorf("after what could not be read, %x arrived", got)
 	}
 }
