@@ -22,7 +22,8 @@ func (r *rest) begin(now int64) { r.woke = now }
 
 // owed returns how long to rest, at a time; 0 for not at all.
 func (r *rest) owed(now int64) int64 {
-	r.credit -= float64(now-r.woke) * work
+	// Of a longer time, others had a part: the machine's host, or the kernel's own limit.
+	r.credit -= float64(min(now-r.woke, burst)) * work
 	r.woke = now
 	if owed := int64(-r.credit / duty); owed > shortRest {
 		return owed
