@@ -18,6 +18,8 @@ const (
 	inHand = 16
 	// farewell is how long a response may take to leave once the process is to end.
 	farewell = time.Second
+	// respite is between failing to accept a connection and trying again.
+	respite = 100 * time.Millisecond
 )
 
 // listen makes the socket, in the place of one whose process has died.
@@ -47,9 +49,13 @@ func (a *agent) serve(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil {
+		if err != nil { // such as too many open files, which others may close
 			a.log.Warn("accept a connection", "error", err)
-			return
+			select {
+			case <-ctx.Done():
+			case <-time.After(respite):
+			}
+			continue
 		}
 		all.Go(func() { a.converse(ctx, conn) })
 	}

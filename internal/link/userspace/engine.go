@@ -21,6 +21,7 @@ type Engine struct {
 	conn    net.Conn
 	process *process // nil when another process started the emulator
 	done    chan struct{}
+	writing chan struct{} // full while a request is being written
 
 	mu      sync.Mutex
 	last    uint64
@@ -35,8 +36,7 @@ func Connect(ctx context.Context, socket string) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the link emulator: %w", err)
 	}
-	e := &Engine{conn: conn, done: make(chan struct{}), waiting: map[uint64]chan response{}}
-	go e.receive()
+	e := newEngine(conn)
 	r, err := e.call(ctx, request{Op: opHello})
 	if err == nil && r.Hello == nil {
 		err = errors.New("no hello came back")
@@ -46,6 +46,12 @@ func Connect(ctx context.Context, socket string) (*Engine, error) {
 	}
 	e.hello = *r.Hello
 	return e, nil
+}
+
+func newEngine(conn net.Conn) *Engine {
+	e := &Engine{conn: conn, done: make(chan struct{}), writing: make(chan struct{}, 1), waiting: map[uint64]chan response{}}
+	go e.receive()
+	return e
 }
 
 // Name returns "userspace".
@@ -155,9 +161,7 @@ func (e *Engine) call(ctx context.Context, r request) (response, error) {
 			return response{}, e.ended()
 		}
 	case <-ctx.Done():
-		e.mu.Lock()
-		delete(e.waiting, r.ID)
-		e.mu.Unlock()
+		e.forget(r.ID)
 		return response{}, fmt.Errorf("%s links: %w", r.Op, ctx.Err())
 	}
 }
@@ -167,9 +171,20 @@ func (e *Engine) send(ctx context.Context, r *request, reply chan response) erro
 		return fmt.Errorf("%s links: %w", r.Op, err)
 	}
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.last++
 	r.ID = e.last
+	e.waiting[r.ID] = reply
+	e.mu.Unlock()
+	err := e.write(ctx, r)
+	if err != nil {
+		e.forget(r.ID)
+	}
+	return err
+}
+
+// write writes a request, one at a time. An emulator that does not read is let go when
+// ctx has ended.
+func (e *Engine) write(ctx context.Context, r *request) error {
 	line, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("%s links: %w", r.Op, err)
@@ -177,12 +192,37 @@ func (e *Engine) send(ctx context.Context, r *request, reply chan response) erro
 	if len(line) >= maxLine {
 		return fmt.Errorf("%s links: %w", r.Op, errTooLong)
 	}
-	e.waiting[r.ID] = reply
-	if _, err := e.conn.Write(append(line, '\n')); err != nil {
-		delete(e.waiting, r.ID)
-		return fmt.Errorf("%w: %w", ErrEnded, err)
+	select {
+	case e.writing <- struct{}{}:
+		defer func() { <-e.writing }()
+	case <-ctx.Done():
+		return fmt.Errorf("%s links: %w", r.Op, ctx.Err())
 	}
-	return nil
+	limited := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(limited)
+		_ = e.conn.SetWriteDeadline(time.Now().Add(farewell))
+	})
+	_, err = e.conn.Write(append(line, '\n'))
+	if !stop() {
+		<-limited
+		_ = e.conn.SetWriteDeadline(time.Time{})
+	}
+	if err == nil {
+		return nil
+	}
+	e.conn.Close() // a part of the line may have gone: no other can follow it
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s links: %w", r.Op, ctx.Err())
+	}
+	return fmt.Errorf("%w: %w", ErrEnded, err)
+}
+
+// forget makes a response that still comes go nowhere.
+func (e *Engine) forget(id uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.waiting, id)
 }
 
 // receive hands responses to those who wait for them.
