@@ -171,7 +171,11 @@ func (s Store) fetch(ctx context.Context, downloads string, p Package, of string
 	s.say("%s %s: fetching %d kB (%s)", p.Name, p.Version, (p.Size+999)/1000, of)
 	// apt drops root's rights for downloads and warns when its own user cannot write here.
 	if _, err := command(ctx, downloads, "apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", p.Name+"="+p.Version); err != nil {
-		return fmt.Errorf("fetching %s: %w", p.Name, err)
+		err = fmt.Errorf("fetching %s: %w", p.Name, err)
+		if ctx.Err() != nil {
+			return err
+		}
+		return advice.With(err, "apt's lists may be old: run apt-get update as root, then try again")
 	}
 	if err := verify(path, p); err != nil {
 		os.Remove(path) // apt would keep it
