@@ -7,6 +7,10 @@ SHELL := /bin/bash
 TOOL  := go tool -modfile=tools.mod
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
+# The version is told by the line above. Go's own stamp fails the build where git refuses a
+# checkout that belongs to another user.
+export GOFLAGS += -buildvcs=false
+
 .PHONY: build demo test lint unit docs fmt clean
 build:
 	@go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/skerry ./cmd/skerry
