@@ -1,4 +1,4 @@
-// Package cgroup limits, counts and kills the processes of a node by control groups,
+// Package cgroup limits, counts and lists the processes of a node by control groups,
 // of version 1, version 2 or both beside each other, whichever the machine has.
 //
 // A Tree is skerry's own directory in every hierarchy that it can use; a Group is a
@@ -19,6 +19,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Errors that callers tell apart.
@@ -128,7 +131,7 @@ func (g *Group) Create() error {
 	var errs []error
 	made := 0
 	for _, dir := range g.dirs() {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if err := makeAll(dir); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -141,6 +144,19 @@ func (g *Group) Create() error {
 		g.enable()
 	}
 	return nil
+}
+
+// tries is how often a group is made whose parents the last lab of another command may just
+// be taking away.
+const tries = 100
+
+func makeAll(dir string) (err error) {
+	for range tries {
+		if err = os.MkdirAll(dir, 0o755); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return err
 }
 
 // enable hands the controllers of version 2 down to the group, level by level. What is
@@ -184,6 +200,14 @@ func (t *Tree) owns(dir string) bool {
 
 func below(dir, top string) bool { return dir == top || strings.HasPrefix(dir, top+"/") }
 
+const (
+	// leaving is how long a process that is ending may stay in its group after it has left
+	// the group's list: the kernel removes it from the two at different times.
+	leaving = 5 * time.Second
+	// poll is how often the removal of such a group is tried.
+	poll = 2 * time.Millisecond
+)
+
 func removeTree(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -196,10 +220,23 @@ func removeTree(dir string) error {
 			}
 		}
 	}
-	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	late := time.Now().Add(leaving)
+	for {
+		err := os.Remove(dir)
+		switch {
+		case err == nil, errors.Is(err, fs.ErrNotExist):
+			return nil
+		case !errors.Is(err, unix.EBUSY) || populated(dir) || time.Now().After(late):
+			return err
+		}
+		time.Sleep(poll)
 	}
-	return nil
+}
+
+// populated tells whether a group lists processes.
+func populated(dir string) bool {
+	list, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	return err == nil && len(list) > 0
 }
 
 // controller is the file of a controller in the group, version 1 first.

@@ -1,7 +1,6 @@
 package cgroup
 
 import (
-	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/testkit"
 )
@@ -111,6 +111,26 @@ func TestVersion2Usage(t *testing.T) {
 	}
 }
 
+// TestCreateWhileOthersRemove: the last lab takes skerry's own directory with it.
+func TestCreateWhileOthersRemove(t *testing.T) {
+	tree := &Tree{v1: map[string]string{}, v2: t.TempDir()}
+	var labs errgroup.Group
+	for lab := range 4 {
+		g := tree.Group(strconv.Itoa(lab))
+		labs.Go(func() error {
+			for range 500 {
+				if err := errors.Join(g.Create(), g.Remove()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := labs.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestMissingControllerIsTold(t *testing.T) {
 	g := (&Tree{v1: map[string]string{}, v2: t.TempDir()}).Group("lab")
 	if err := g.Create(); err != nil {
@@ -153,9 +173,7 @@ func TestRealGroups(t *testing.T) {
 	if err := lab.Remove(); err == nil {
 		t.Error("a group with a process was removed")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := lab.Kill(ctx); err != nil {
+	if err := cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}
 	if err := <-ended; err == nil {

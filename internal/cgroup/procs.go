@@ -1,7 +1,6 @@
 package cgroup
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,34 +52,4 @@ func (g *Group) Processes() ([]int, error) {
 		}
 	}
 	return all, nil
-}
-
-// poll is how often Kill looks whether processes have ended; ending takes them about
-// as long.
-const poll = 2 * time.Millisecond
-
-// Kill kills every process in the group and below it, and returns when they have ended.
-func (g *Group) Kill(ctx context.Context) error {
-	for {
-		running, err := g.Processes()
-		if err != nil || len(running) == 0 {
-			return err
-		}
-		if g.tree.v2 != "" {
-			// Since Linux 5.14; it reaches processes that fork meanwhile. Where it is
-			// missing the loop outruns them.
-			_ = write(filepath.Join(g.tree.v2, root, g.path, "cgroup.kill"), "1")
-		}
-		for _, pid := range running {
-			// The process may have ended.
-			if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
-				return fmt.Errorf("kill process %d: %w", pid, err)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%d processes do not end: %w", len(running), ctx.Err())
-		case <-time.After(poll):
-		}
-	}
 }
