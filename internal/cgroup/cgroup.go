@@ -152,7 +152,9 @@ const tries = 100
 
 func makeAll(dir string) (err error) {
 	for range tries {
-		if err = os.MkdirAll(dir, 0o755); !errors.Is(err, fs.ErrNotExist) {
+		// It fails with either when a directory goes between two looks at it.
+		err = os.MkdirAll(dir, 0o755)
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			break
 		}
 	}
