@@ -48,11 +48,17 @@ func applySettings() error {
 		if errors.Is(err, unix.EINVAL) && s.lesser != "" {
 			err = write(s.path(), s.lesser)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+		if err != nil && !refused(err) {
 			return fmt.Errorf("set %s: %w", s.name, err)
 		}
 	}
 	return nil
+}
+
+// refused tells that a setting is not there or not to be changed; containers may have
+// /proc/sys mounted read-only.
+func refused(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS)
 }
 
 func write(path, value string) error {
