@@ -65,6 +65,11 @@ func mountNamespaces(dir string) error {
 		err = unix.Mount(dir, dir, "", unix.MS_BIND, "")
 	}
 	if err == nil {
+		// Where the directory's own mount is shared, as /run is by systemd, this one belongs
+		// to its peers at first, and would pass every namespace on to all of them.
+		err = unix.Mount("", dir, "", unix.MS_PRIVATE, "")
+	}
+	if err == nil {
 		err = unix.Mount("", dir, "", unix.MS_SHARED, "")
 	}
 	if err != nil {
