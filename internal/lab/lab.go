@@ -120,9 +120,6 @@ func (l *Lab) Ended() <-chan struct{} { return l.engine.ended }
 // priority, big TCP buffers.
 func (l *Lab) Warnings() []string { return l.state.Warnings }
 
-// Settings are the kernel settings that the namespaces have, by sysctl name.
-func (l *Lab) Settings() map[string]string { return l.state.Settings }
-
 // Stats returns what the engine counted on the links named, or on all.
 func (l *Lab) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
 	return l.engine.Stats(ctx, ids...)
