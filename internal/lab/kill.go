@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +25,9 @@ const (
 	dying = time.Minute
 	// glance is how often processes are looked for that are ending.
 	glance = 2 * time.Millisecond
+	// listings is how often a control group is listed in which every process has ended by
+	// the next time.
+	listings = 100
 )
 
 // kill ends all processes of the lab.
@@ -74,50 +78,63 @@ func (r remains) ask(ctx context.Context, p procfs.Process) {
 // those of the journal and, where there are no control groups, those in its namespaces:
 // a program may overwrite its environment, and its children are in no journal.
 func (r remains) running() ([]procfs.Process, error) {
-	pids := map[int]bool{}
+	found, err := r.grouped()
+	if err != nil {
+		return nil, err
+	}
 	if r.sameBoot {
 		for _, p := range r.processes {
-			if p.Alive() {
-				pids[p.PID] = true
-			}
+			found = append(found, p.Process)
 		}
-	}
-	grouped, err := r.grouped()
-	if err != nil {
-		return nil, err
-	}
-	for _, pid := range grouped {
-		pids[pid] = true
-	}
-	all, err := procfs.All()
-	if err != nil {
-		return nil, err
 	}
 	var spaces map[uint64]string
 	if r.state == nil || !r.state.Groups {
 		spaces = r.spaces()
 	}
-	for _, pid := range all {
-		if procfs.Environ(pid, host.LabVariable) == r.id {
-			pids[pid] = true
+	all, err := processes(func(pid int) bool {
+		if bearsTag(pid, r.id) {
+			return true
 		}
-		if len(spaces) > 0 {
-			if id, err := netns.ID(fmt.Sprintf("/proc/%d/ns/net", pid)); err == nil && spaces[id] != "" {
-				pids[pid] = true
-			}
+		if len(spaces) == 0 {
+			return false
 		}
+		id, err := netns.ID(fmt.Sprintf("/proc/%d/ns/net", pid))
+		return err == nil && spaces[id] != ""
+	})
+	if err != nil {
+		return nil, err
 	}
-	delete(pids, os.Getpid())
-	var running []procfs.Process
-	for pid := range pids {
-		if p, err := procfs.Of(pid); err == nil && p.Alive() {
-			running = append(running, p)
-		}
-	}
-	return running, nil
+	return slices.DeleteFunc(append(found, all...), func(p procfs.Process) bool {
+		return p.PID == os.Getpid() || !p.Alive()
+	}), nil
 }
 
-func (r remains) grouped() ([]int, error) {
+func bearsTag(pid int, lab string) bool { return procfs.Environ(pid, host.LabVariable) == lab }
+
+// tagged are the processes that bear a lab's tag.
+func tagged(lab string) ([]procfs.Process, error) {
+	return processes(func(pid int) bool { return bearsTag(pid, lab) })
+}
+
+// processes are those of the machine that a test holds for. Each is identified before the
+// test: should its ID be used again meanwhile, what is returned is a process that is gone.
+func processes(test func(pid int) bool) ([]procfs.Process, error) {
+	all, err := procfs.All()
+	if err != nil {
+		return nil, err
+	}
+	var found []procfs.Process
+	for _, pid := range all {
+		if p, err := procfs.Of(pid); err == nil && test(pid) {
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+// grouped are the processes in the lab's control group. They are listed twice, since only
+// those are safely identified that are in it before and after.
+func (r remains) grouped() ([]procfs.Process, error) {
 	tree, err := cgroup.Open()
 	if errors.Is(err, cgroup.ErrNone) {
 		return nil, nil
@@ -125,7 +142,29 @@ func (r remains) grouped() ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tree.Group(r.id).Processes()
+	group := tree.Group(r.id)
+	known := map[int]procfs.Process{}
+	for range listings {
+		pids, err := group.Processes()
+		if err != nil {
+			return nil, err
+		}
+		var found []procfs.Process
+		for _, pid := range pids {
+			if p, ok := known[pid]; ok {
+				found = append(found, p)
+			}
+		}
+		if len(found) > 0 || len(pids) == 0 {
+			return found, nil
+		}
+		for _, pid := range pids {
+			if p, err := procfs.Of(pid); err == nil {
+				known[pid] = p
+			}
+		}
+	}
+	return nil, fmt.Errorf("identify processes of control group %s: %w", r.id, procfs.ErrGone)
 }
 
 // spaces are the lab's namespaces that exist, by their identity.

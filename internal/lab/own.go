@@ -32,7 +32,7 @@ func own(dir string) error {
 		}
 		switch {
 		case err == nil:
-			return nil
+			return trusted(dir) // somebody else may have put there what got the name
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrExist), errors.Is(err, unix.ENOTEMPTY):
 			// Another command was faster.
 		default:

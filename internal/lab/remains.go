@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
+	"skerry/internal/advice"
 	"skerry/internal/procfs"
 )
 
@@ -18,7 +20,8 @@ type remains struct {
 	place     place
 	id        string // "" when nothing was made
 	plan      *plan  // nil when the journal says none
-	state     *state // nil when the lab is half made or half gone
+	state     *state // nil when the lab is half made or half gone, or not to be read
+	unread    error  // why it is not known what the lab is
 	processes []namedProcess
 	sameBoot  bool
 }
@@ -36,12 +39,29 @@ func inspect(p place) remains {
 	if r.plan != nil && r.id == "" {
 		r.id = r.plan.ID
 	}
-	if s, err := readState(p); err == nil {
+	s, err := readState(p)
+	switch {
+	case err == nil:
 		r.state = &s
+	case !errors.Is(err, fs.ErrNotExist):
+		r.unread = err
 	}
 	boot, err := procfs.BootID()
-	r.sameBoot = err == nil && (r.plan != nil && r.plan.Boot == boot || r.state != nil && r.state.Boot == boot)
+	if err != nil {
+		r.unread = errors.Join(r.unread, err)
+	}
+	r.sameBoot = err != nil || r.plan != nil && r.plan.Boot == boot || r.state != nil && r.state.Boot == boot
 	return r
+}
+
+// doubt is an error when a lab that does not look alive may yet be: what says so cannot be
+// read, and the machine may not have been restarted since.
+func (r remains) doubt() error {
+	if r.unread == nil || !r.sameBoot && r.plan != nil {
+		return nil
+	}
+	err := fmt.Errorf("lab %s may be up: %w", r.place.name, r.unread)
+	return advice.With(err, "if it is not wanted: skerry lab down %s", r.place.name)
 }
 
 // alive tells whether a lab that nobody owns is one that is meant to stay up.

@@ -42,11 +42,14 @@ func (s store) sweep(ctx context.Context) (swept []string, err error) {
 			continue
 		}
 		if r := inspect(p); !r.alive() {
-			if err := r.clear(ctx); err != nil {
-				errs = append(errs, err)
-			} else {
+			err := r.doubt()
+			if err == nil {
+				err = r.clear(ctx)
+			}
+			if err == nil {
 				swept = append(swept, name)
 			}
+			errs = append(errs, err)
 		}
 		errs = append(errs, owner.Close())
 	}
@@ -56,6 +59,9 @@ func (s store) sweep(ctx context.Context) (swept []string, err error) {
 // sweepData removes the data directories of labs whose state directory is gone, as one in
 // a memory file system is after the machine's restart.
 func sweepData(dir string) (swept []string) {
+	if trusted(dir) != nil {
+		return nil
+	}
 	sweepNew(dir)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -73,6 +79,9 @@ func sweepData(dir string) (swept []string) {
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			continue // not ours to see
+		}
+		if running, err := tagged(e.Name()); err != nil || len(running) > 0 {
+			continue // its state is elsewhere, or was lost while it was up
 		}
 		if removeMarked(path, lab) == nil {
 			swept = append(swept, e.Name())

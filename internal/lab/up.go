@@ -100,6 +100,9 @@ func vacate(ctx context.Context, p place) error {
 	if r.alive() {
 		return advice.With(fmt.Errorf("%w: %s", ErrExists, p.name), "take it down with `skerry lab down %s`, or choose another name", p.name)
 	}
+	if err := r.doubt(); err != nil {
+		return err
+	}
 	return r.clear(ctx)
 }
 
