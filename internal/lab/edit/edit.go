@@ -69,8 +69,8 @@ func Help() string {
 	return b.String()
 }
 
-// Parse reads settings of the form name=value.
-func Parse(words []string) (Edit, error) {
+// parse reads settings of the form name=value.
+func parse(words []string) (Edit, error) {
 	var e Edit
 	given := map[string]bool{}
 	for _, word := range words {

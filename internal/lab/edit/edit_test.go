@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			e, err := Parse(tt.words)
+			e, err := parse(tt.words)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,11 +43,11 @@ func TestParseRefuses(t *testing.T) {
 		{"latency"}, {"latency=40"}, {"latency=-4ms"}, {"latncy=4ms"}, {"loss=2"}, {"bandwidth=0mbit"},
 		{"down=perhaps"}, {"distribution=flat"}, {"loss=1%", "loss=2%"}, {"rtt=4ms", "latency=2ms"},
 	} {
-		if _, err := Parse(words); !errors.Is(err, ErrSetting) {
+		if _, err := parse(words); !errors.Is(err, ErrSetting) {
 			t.Errorf("%v: error %v, want ErrSetting", words, err)
 		}
 	}
-	if _, err := Parse([]string{"latncy=4ms"}); advice.Of(err) != "did you mean latency=...?" {
+	if _, err := parse([]string{"latncy=4ms"}); advice.Of(err) != "did you mean latency=...?" {
 		t.Errorf("advice %q", advice.Of(err))
 	}
 }
@@ -56,7 +56,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("latency=40ms")
 	f.Add("=")
 	f.Fuzz(func(t *testing.T, word string) {
-		e, err := Parse([]string{word})
+		e, err := parse([]string{word})
 		if err != nil {
 			return
 		}

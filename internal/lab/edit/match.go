@@ -43,7 +43,7 @@ func Read(words []string, d Direction) (Request, error) {
 		}
 	}
 	var err error
-	if r.Edit, err = Parse(settings); err != nil {
+	if r.Edit, err = parse(settings); err != nil {
 		return r, err
 	}
 	switch {
