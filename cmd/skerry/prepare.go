@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 
+	"skerry/internal/advice"
 	"skerry/internal/lab"
 	"skerry/internal/rootless"
 )
@@ -16,7 +18,13 @@ func (a *app) prepare(ctx context.Context) error {
 		return nil // it was done outside
 	}
 	if err := a.sweep(ctx); err != nil {
-		return err
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		fmt.Fprintln(a.err, "warning:", err) // of other labs, which need not keep this one from being made
+		if next := advice.Of(err); next != "" {
+			fmt.Fprintln(a.err, "  "+next)
+		}
 	}
 	needed, err := rootless.Needed()
 	if err != nil || !needed {
