@@ -76,6 +76,9 @@ func describe(p place) (Info, error) {
 	info := Info{Name: p.name, State: StateDead, Problem: "left by a command that ended early"}
 	switch {
 	case r.state == nil && !locked:
+		if err := r.doubt(); err != nil {
+			info.Problem = r.unread.Error()
+		}
 		return info, nil
 	case locked && (r.state == nil || r.state.Ephemeral):
 		info.State, info.Problem = StateOwned, ""
