@@ -109,7 +109,11 @@ func (c *client) flush(ctx context.Context, deadline time.Time, first int) bool 
 		if err != nil {
 			err = load.Failed(wireClass(err), l.addr, err)
 		} else {
-			err = l.send(l.out)
+			if len(c.touched) == 1 && l.raw != nil {
+				err = l.exchange()
+			} else { // all are sent to before any is waited for
+				err = l.send(l.out)
+			}
 		}
 		l.out = l.out[:0]
 		if err != nil {

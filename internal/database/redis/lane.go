@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"syscall"
@@ -30,6 +31,12 @@ type lane struct {
 	in   []byte
 	at   int
 	used time.Time // when it was last sent on
+	// of an exchange: see there
+	raw    syscall.RawConn // nil where conn has none
+	step   func(fd uintptr) bool
+	sent   int // bytes of out
+	asked  bool
+	failed error
 	// waiting are the calls whose replies are outstanding, by index.
 	waiting []int
 }
@@ -61,6 +68,13 @@ func (l *lane) dial(ctx context.Context, s settings, deadline time.Time) error {
 		return load.Failed(dialClass(err), l.addr, fmt.Errorf("connecting to %s: %w", l.addr, err))
 	}
 	l.conn = conn
+	l.raw, l.step = nil, l.exchangeStep
+	if c, ok := conn.(syscall.Conn); ok {
+		if l.raw, err = c.SyscallConn(); err != nil {
+			l.close()
+			return load.Failed(dialClass(err), l.addr, fmt.Errorf("connecting to %s: %w", l.addr, err))
+		}
+	}
 	if s.password == "" {
 		return nil
 	}
@@ -98,6 +112,57 @@ func (l *lane) alive() bool {
 	return err == nil && errors.Is(peeked, unix.EAGAIN)
 }
 
+// exchange sends what is queued and reads what comes back first, in three system calls:
+//
+//	watch for readable ─ write ─ wait ─ read
+//
+// A conn's Write and Read would make a fourth, a read in vain before the wait: they
+// cannot know that nothing has come. Watching begins before the write, so that no
+// reply is missed. A request that the socket's buffer has no room for is left to send.
+func (l *lane) exchange() error {
+	l.room()
+	l.sent, l.asked, l.failed = 0, false, nil
+	err := l.raw.Read(l.step)
+	if err == nil {
+		err = l.failed
+	}
+	if err != nil {
+		err = fmt.Errorf("asking %s: %w", l.addr, err)
+		if l.sent == 0 {
+			return load.Failed(wireClass(err), l.addr, err)
+		}
+		return load.Unknown(wireClass(err), l.addr, err)
+	}
+	if l.sent < len(l.out) {
+		return l.send(l.out[l.sent:])
+	}
+	return nil
+}
+
+// exchangeStep does what it can of an exchange; false waits for the socket to be readable.
+func (l *lane) exchangeStep(fd uintptr) bool {
+	if !l.asked {
+		n, err := unix.Write(int(fd), l.out)
+		if l.sent = max(n, 0); err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
+			l.failed = err
+		}
+		l.asked = l.sent == len(l.out)
+		return !l.asked
+	}
+	n, err := unix.Read(int(fd), l.in[len(l.in):cap(l.in)])
+	switch {
+	case err == unix.EAGAIN || err == unix.EINTR:
+		return false
+	case err != nil:
+		l.failed = err
+	case n == 0:
+		l.failed = io.EOF
+	default:
+		l.in = l.in[:len(l.in)+n]
+	}
+	return true
+}
+
 // send writes requests.
 func (l *lane) send(requests []byte) error {
 	n, err := l.conn.Write(requests)
@@ -114,6 +179,11 @@ func (l *lane) send(requests []byte) error {
 // skip reads up to the end of the next reply.
 func (l *lane) skip() error {
 	for need := int64(1); need > 0; {
+		if _, next, ok := bulk(l.in, l.at); ok {
+			l.at = next
+			need--
+			continue
+		}
 		e, next, ok, err := parse(l.in, l.at)
 		if err != nil {
 			return load.Unknown("protocol", l.addr, fmt.Errorf("reading from %s: %w", l.addr, err))
@@ -137,15 +207,20 @@ func (l *lane) skip() error {
 // more reads what has arrived. Replies read before stay valid: a buffer that is too
 // small is replaced, not moved.
 func (l *lane) more() error {
-	if cap(l.in)-len(l.in) < readAhead/2 {
-		l.in = slices.Grow(l.in, max(readAhead, len(l.in)))
-	}
+	l.room()
 	n, err := l.conn.Read(l.in[len(l.in):cap(l.in)])
 	l.in = l.in[:len(l.in)+n]
 	if n > 0 {
 		return nil
 	}
 	return err
+}
+
+// room makes the buffer large enough to read into.
+func (l *lane) room() {
+	if cap(l.in)-len(l.in) < readAhead/2 {
+		l.in = slices.Grow(l.in, max(readAhead, len(l.in)))
+	}
 }
 
 // close drops the connection; what was read stays.

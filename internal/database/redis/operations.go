@@ -51,7 +51,13 @@ func (c *client) record(k *call, fields []string, dst []load.Field) []load.Field
 	buf, at := k.lane.in, k.at
 	head, at, _, _ := parse(buf, at) // complete: skip has read it
 	for i := range int(head.n) {
-		e, next, _, _ := parse(buf, at)
+		var e element
+		text, next, ok := bulk(buf, at)
+		if ok {
+			e.text = text
+		} else {
+			e, next, _, _ = parse(buf, at)
+		}
 		at = next
 		if len(fields) > 0 {
 			if e.n >= 0 {
