@@ -5,11 +5,26 @@ package database
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"skerry/internal/host"
 	"skerry/internal/load"
+)
+
+// Sentinel errors of changes of membership.
+var (
+	// ErrBusy says that another change is under way.
+	ErrBusy = errors.New("another change of membership is under way")
+	// ErrFixed says that a node cannot leave.
+	ErrFixed = errors.New("the node cannot leave")
+	// ErrNotMember says that a node is no member.
+	ErrNotMember = errors.New("the node is no member")
+	// ErrMember says that a node is a member already.
+	ErrMember = errors.New("the node is a member already")
+	// ErrUnsupported says that the database cannot do what was asked.
+	ErrUnsupported = errors.New("the database cannot do this")
 )
 
 // Database is a kind of distributed database.
@@ -37,8 +52,21 @@ type Capabilities struct {
 	Scan        bool `json:"scan"`
 	Resize      bool `json:"resize"` // Join and Leave on a running cluster
 	Replication bool `json:"replication"`
-	// MinNodes is the smallest cluster it forms.
+	// Restart is whether a member that was halted keeps its data and can be revived.
+	Restart bool `json:"restart"`
+	// MinNodes is the smallest cluster it forms, MaxNodes the largest (0: no limit).
 	MinNodes int `json:"min_nodes"`
+	MaxNodes int `json:"max_nodes,omitempty"`
+	// Memory is what a member takes with default options, in bytes: what the machine
+	// must have for each node.
+	Memory int64 `json:"memory_bytes"`
+}
+
+// Anchored is a database of which some nodes cannot leave.
+type Anchored interface {
+	// Fixed maps the nodes that cannot leave to why ("the config servers are there").
+	// Nodes are the names of the data nodes in topology order.
+	Fixed(nodes []string, options Options) map[string]string
 }
 
 // Options are a database's own settings as an experiment gives them: scalar values.
@@ -80,9 +108,18 @@ type Cluster interface {
 	// Clear empties the benchmark's table.
 	Clear(ctx context.Context) error
 	// Join makes a node a member, Leave ends its membership in the database's own
-	// way. Both return when the change is complete, with both times.
+	// way: that for a member that serves, or, Abrupt, that for one that was lost (its
+	// processes are killed first). Both return when the change is complete, with both
+	// times. A change that is asked for while another is under way waits for it or is
+	// refused with ErrBusy; a node that may not leave is refused with ErrFixed.
 	Join(ctx context.Context, node host.Host) (Change, error)
-	Leave(ctx context.Context, node host.Host) (Change, error)
+	Leave(ctx context.Context, node host.Host, manner Manner) (Change, error)
+	// Halt ends the processes of a member, which stays one: in the database's own way
+	// (drain, flush, SIGTERM) or with SIGKILL. Failed is not closed by that. Revive
+	// starts them again on the same data and returns when the database says that the
+	// member serves.
+	Halt(ctx context.Context, node host.Host, manner Manner) error
+	Revive(ctx context.Context, node host.Host) error
 	// Stop ends every process. Logs stay in the nodes' directories.
 	Stop(ctx context.Context) error
 	// Failed is closed when a member's process ended without being asked; Err says which.
@@ -90,6 +127,31 @@ type Cluster interface {
 	Err() error
 	// Logs maps a name to the path of a log file.
 	Logs() map[string]string
+}
+
+// Manner is how a member goes.
+type Manner bool
+
+// Manners.
+const (
+	Graceful Manner = false
+	Abrupt   Manner = true
+)
+
+// String is the manner's name in files and messages.
+func (m Manner) String() string {
+	if m == Abrupt {
+		return "abrupt"
+	}
+	return "graceful"
+}
+
+// Replicated is a cluster whose members' own copies can be read one by one.
+type Replicated interface {
+	// OpenMember returns a client that reads only what the member on that node holds:
+	// reads and scans, without asking others. A key that the member does not hold by
+	// design is load.ErrNotHere.
+	OpenMember(ctx context.Context, node string) (load.Client, error)
 }
 
 // Member is one node's part in a cluster.

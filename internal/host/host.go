@@ -13,6 +13,8 @@ import (
 type Host interface {
 	// Name is the node's name, unique in its lab.
 	Name() string
+	// Site is the name of the site it stands at.
+	Site() string
 	// Addr is the IPv4 address other nodes reach this one by.
 	Addr() string
 	// Dir is the node's own directory; it goes when the lab goes.

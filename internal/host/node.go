@@ -17,6 +17,7 @@ var ErrClosed = errors.New("the node is going down")
 // Spec says what a node is made of. Its namespace and directory are there already.
 type Spec struct {
 	Name  string
+	Site  string
 	Addr  string
 	Dir   string
 	Netns string
@@ -68,6 +69,9 @@ func NewNode(spec Spec) *Node { return &Node{spec: spec, running: map[*process]s
 
 // Name is the node's name.
 func (n *Node) Name() string { return n.spec.Name }
+
+// Site is the name of the site it stands at.
+func (n *Node) Site() string { return n.spec.Site }
 
 // Addr is the node's IPv4 address.
 func (n *Node) Addr() string { return n.spec.Addr }

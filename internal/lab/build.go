@@ -133,7 +133,7 @@ func (l *Lab) attachNodes(tree *cgroup.Tree) {
 	l.byName = make(map[string]*host.Node, len(l.state.Nodes))
 	for i, n := range l.state.Nodes {
 		s := host.Spec{
-			Name: n.Name, Addr: n.Addr, Dir: n.Dir, Netns: n.Netns,
+			Name: n.Name, Site: l.state.Topology.Nodes[i].Site, Addr: n.Addr, Dir: n.Dir, Netns: n.Netns,
 			Hosts: l.place.file(hostsFile), Hide: l.place.namespaces(), Tag: l.state.ID,
 			CPU: l.state.Topology.Nodes[i].CPU, Memory: l.state.Topology.Nodes[i].Memory,
 			Nested: rootless.Inside(), Began: l.journal.began,

@@ -43,7 +43,9 @@ type Result struct {
 	Device   string `json:"device"` // tun or veth
 	RealTime bool   `json:"real_time"`
 	Reason   string `json:"reason,omitempty"` // why not real-time
-	Quick    bool   `json:"quick"`
+	// Congestion is TCP's congestion control in the namespaces.
+	Congestion string `json:"congestion_control"`
+	Quick      bool   `json:"quick"`
 
 	RTT       []RTT       `json:"rtt,omitempty"`
 	Bandwidth []Bandwidth `json:"bandwidth,omitempty"`
@@ -51,6 +53,9 @@ type Result struct {
 	Long      *Long       `json:"long,omitempty"`
 	Change    *Change     `json:"change,omitempty"`
 }
+
+// spareProcs is how many Go processors there are beyond the machine's cores.
+const spareProcs = 4
 
 const schema = "skerry/bench-link/v1"
 
@@ -92,13 +97,16 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
+	// A thread that blocks keeps its Go processor while others are idle, and so costs the
+	// runtime nothing.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.NumCPU() + spareProcs))
 	dir, err := os.MkdirTemp("", "skerry-bench")
 	if err != nil {
 		return Result{}, fmt.Errorf("bench: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	b := &bench{Options: o, dir: dir}
-	b.result = Result{Schema: schema, Cores: runtime.NumCPU(), Kernel: kernel(), Quick: o.Quick}
+	b.result = Result{Schema: schema, Cores: runtime.NumCPU(), Kernel: kernel(), Congestion: congestion, Quick: o.Quick}
 	for _, p := range parts {
 		if len(o.Only) > 0 && !slices.Contains(o.Only, p.name) {
 			continue

@@ -20,9 +20,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"skerry/internal/database"
 	"skerry/internal/host"
 	"skerry/internal/load"
 	"skerry/internal/testkit"
+	"skerry/internal/testkit/loophost"
 )
 
 // startPlain starts a server without a cluster.
@@ -33,7 +35,7 @@ func startPlain(t *testing.T, d *Redis) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := loopHosts(t, 1)[0]
+	h := loophost.New(t, 1)[0]
 	p, err := h.Start(t.Context(), host.Command{Name: "redis", Path: in.Programs["redis-server"], Env: in.Env, Dir: h.Dir(),
 		Args: []string{"--bind", h.Addr(), "--save", "", "--protected-mode", "no", "--requirepass", "secret"}, Log: filepath.Join(h.Dir(), "log")})
 	if err != nil {
@@ -56,7 +58,7 @@ func startPlain(t *testing.T, d *Redis) map[string]string {
 
 func TestRecords(t *testing.T) {
 	d := New()
-	cluster := startCluster(t, d, loopHosts(t, 3), nil)
+	cluster := startCluster(t, d, loophost.New(t, 3), nil)
 	for name, properties := range map[string]map[string]string{"cluster": cluster.Properties(), "plain": startPlain(t, d)} {
 		for _, scan := range []string{"true", "false"} {
 			t.Run(name+"/scan="+scan, func(t *testing.T) {
@@ -118,7 +120,7 @@ func checkRecords(t *testing.T, c load.Client) {
 // TestScanModel compares scans with a sorted list while records come and go.
 func TestScanModel(t *testing.T) {
 	d := New()
-	c := startCluster(t, d, loopHosts(t, 5), nil)
+	c := startCluster(t, d, loophost.New(t, 5), nil)
 	client := open(t, d, c.Properties(), PropScan, "true")
 	ctx, random := t.Context(), rand.New(rand.NewPCG(1, 2))
 	model := make(map[string]string)
@@ -196,7 +198,7 @@ func TestScanModel(t *testing.T) {
 // lost.
 func TestJoinAndLeave(t *testing.T) {
 	d := New()
-	nodes := loopHosts(t, 4)
+	nodes := loophost.New(t, 4)
 	c := startCluster(t, d, nodes[:3], nil)
 	ctx := t.Context()
 	loader := open(t, d, c.Properties(), PropScan, "true")
@@ -256,17 +258,17 @@ func TestJoinAndLeave(t *testing.T) {
 		return err
 	})
 
-	if _, err := c.Leave(ctx, nodes[1]); !errors.Is(err, ErrMayNotGo) {
+	if _, err := c.Leave(ctx, nodes[1], database.Graceful); !errors.Is(err, database.ErrFixed) {
 		t.Errorf("one of three masters left: %v", err)
 	}
-	if _, err := c.Leave(ctx, nodes[3]); !errors.Is(err, ErrNoMember) {
+	if _, err := c.Leave(ctx, nodes[3], database.Graceful); !errors.Is(err, database.ErrNotMember) {
 		t.Errorf("a node that is no member left: %v", err)
 	}
 	joined, err := c.Join(ctx, nodes[3])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Join(ctx, nodes[3]); !errors.Is(err, ErrMember) {
+	if _, err := c.Join(ctx, nodes[3]); !errors.Is(err, database.ErrMember) {
 		t.Errorf("a member joined: %v", err)
 	}
 	members, err := c.Members(ctx)
@@ -276,7 +278,7 @@ func TestJoinAndLeave(t *testing.T) {
 	if len(members) != 4 || members[3].Share < 0.24 || members[3].Share > 0.26 || members[3].Rows < rows/8 {
 		t.Errorf("after the join: %+v", members)
 	}
-	left, err := c.Leave(ctx, nodes[0])
+	left, err := c.Leave(ctx, nodes[0], database.Graceful)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -405,7 +407,7 @@ func TestOutcomes(t *testing.T) {
 		}
 	})
 	t.Run("nobody there", func(t *testing.T) {
-		h := loopHosts(t, 1)[0]
+		h := loophost.New(t, 1)[0]
 		if _, err := New().Open(t.Context(), map[string]string{PropHost: h.Addr()}); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("error %v", err)
 		}

@@ -15,12 +15,13 @@ import (
 	"skerry/internal/advice"
 	"skerry/internal/database"
 	"skerry/internal/load"
+	"skerry/internal/testkit/loophost"
 )
 
 func TestClusterOfEight(t *testing.T) {
 	d := New()
 	began := time.Now()
-	c := startCluster(t, d, loopHosts(t, 8), nil)
+	c := startCluster(t, d, loophost.New(t, 8), nil)
 	t.Logf("ready after %v", time.Since(began))
 	members, err := c.Members(t.Context())
 	if err != nil {
@@ -61,7 +62,7 @@ func TestClusterOfEight(t *testing.T) {
 
 func TestReplicas(t *testing.T) {
 	d := New()
-	c := startCluster(t, d, loopHosts(t, 6), database.Options{"masters": 3, "replicas": 1})
+	c := startCluster(t, d, loophost.New(t, 6), database.Options{"masters": 3, "replicas": 1})
 	members, err := c.Members(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -78,14 +79,14 @@ func TestReplicas(t *testing.T) {
 	if n, err := c.Count(t.Context()); err != nil || n != 1 {
 		t.Errorf("count %d, %v: replicas must not count", n, err)
 	}
-	if _, err := c.Leave(t.Context(), c.env.Nodes[0]); !errors.Is(err, ErrMayNotGo) {
+	if _, err := c.Leave(t.Context(), c.env.Nodes[0], database.Graceful); !errors.Is(err, database.ErrFixed) {
 		t.Errorf("a master with a replica left: %v", err)
 	}
 }
 
 func TestKilledMember(t *testing.T) {
 	d := New()
-	c := startCluster(t, d, loopHosts(t, 3), database.Options{"cluster_node_timeout": "1s"})
+	c := startCluster(t, d, loophost.New(t, 3), database.Options{"cluster_node_timeout": "1s"})
 	client := open(t, d, c.Properties())
 	if err := syscall.Kill(c.current()[1].process.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -139,7 +140,7 @@ func TestKilledMember(t *testing.T) {
 }
 
 func TestPortTaken(t *testing.T) {
-	nodes := loopHosts(t, 3)
+	nodes := loophost.New(t, 3)
 	l, err := net.Listen("tcp4", nodes[1].Addr()+":6379")
 	if err != nil {
 		t.Fatal(err)
@@ -160,11 +161,11 @@ func TestPortTaken(t *testing.T) {
 }
 
 func TestServerThatDies(t *testing.T) {
-	d, nodes := New(), loopHosts(t, 3)
+	d, nodes := New(), loophost.New(t, 3)
 	// A directory where the server wants its file.
-	bad := nodes[2].(*loopHost)
+	bad := nodes[2].Addr()
 	script := filepath.Join(t.TempDir(), "redis-server")
-	text := "#!/bin/sh\ncase \"$*\" in *" + bad.addr + "*) echo the last word; exit 3;; esac\nexec sleep 60\n"
+	text := "#!/bin/sh\ncase \"$*\" in *" + bad + "*) echo the last word; exit 3;; esac\nexec sleep 60\n"
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func TestServerThatDies(t *testing.T) {
 }
 
 func TestNoBinary(t *testing.T) {
-	nodes := loopHosts(t, 3)
+	nodes := loophost.New(t, 3)
 	_, err := New().Start(t.Context(), database.Env{Nodes: nodes, Control: nodes[0],
 		Installation: database.Installation{Programs: map[string]string{"redis-server": "/nonexistent/redis-server"}}})
 	if !errors.Is(err, os.ErrNotExist) {
@@ -194,7 +195,7 @@ func TestNoBinary(t *testing.T) {
 }
 
 func TestCancelledStart(t *testing.T) {
-	nodes := loopHosts(t, 3)
+	nodes := loophost.New(t, 3)
 	d := New()
 	in, err := d.Find("")
 	if err != nil {
@@ -221,7 +222,7 @@ func TestCancelledStart(t *testing.T) {
 // is repaired and the node is none of it.
 func TestFailedJoin(t *testing.T) {
 	d := New()
-	nodes := loopHosts(t, 4)
+	nodes := loophost.New(t, 4)
 	c := startCluster(t, d, nodes[:3], nil)
 	cli := c.env.Installation.Programs["redis-cli"]
 	broken := filepath.Join(t.TempDir(), "redis-cli")

@@ -11,14 +11,7 @@ import (
 	"skerry/internal/host"
 )
 
-// Errors of Join and Leave.
-var (
-	ErrResizing  = errors.New("another node is joining or leaving")
-	ErrMember    = errors.New("the node is a member already")
-	ErrNoMember  = errors.New("the node is not a member")
-	ErrMayNotGo  = errors.New("the node may not leave")
-	errOpenSlots = errors.New("slots are on the move")
-)
+var errOpenSlots = errors.New("slots are on the move")
 
 // pipelined is how many keys redis-cli moves at a time.
 const pipelined = "100"
@@ -32,11 +25,11 @@ const pipelined = "100"
 func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
 	var change database.Change
 	if !c.resizing.TryLock() {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), ErrResizing)
+		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrBusy)
 	}
 	defer c.resizing.Unlock()
 	if c.member(node) != nil {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), ErrMember)
+		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrMember)
 	}
 	if err := c.Ready(ctx); err != nil {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
@@ -134,18 +127,21 @@ func (c *cluster) undoJoin(ctx context.Context, m *member, cause error) error {
 //	  wait      until no client asks it any more, to be sent elsewhere
 //	del-node    accepted: the others have been told to forget it
 //	  wait      complete: none of them knows it any more, and its process has ended
-func (c *cluster) Leave(ctx context.Context, node host.Host) (database.Change, error) {
+func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
 	var change database.Change
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
 	}
 	if !c.resizing.TryLock() {
-		return fail(ErrResizing)
+		return fail(database.ErrBusy)
 	}
 	defer c.resizing.Unlock()
 	m := c.member(node)
 	if m == nil {
-		return fail(ErrNoMember)
+		return fail(database.ErrNotMember)
+	}
+	if manner == database.Abrupt {
+		return fail(database.ErrUnsupported)
 	}
 	if err := c.Ready(ctx); err != nil {
 		return fail(err)
@@ -248,14 +244,14 @@ func mayGo(v view) error {
 	masters := 0
 	for _, p := range v.peers {
 		if p.master == v.self.id {
-			return fmt.Errorf("%w: %s is its replica", ErrMayNotGo, p.addr)
+			return fmt.Errorf("%w: %s is its replica", database.ErrFixed, p.addr)
 		}
 		if p.is("master") {
 			masters++
 		}
 	}
 	if masters <= minMasters {
-		return fmt.Errorf("%w: Redis Cluster needs at least %d masters", ErrMayNotGo, minMasters)
+		return fmt.Errorf("%w: Redis Cluster needs at least %d masters", database.ErrFixed, minMasters)
 	}
 	return nil
 }

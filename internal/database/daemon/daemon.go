@@ -1,0 +1,185 @@
+// Package daemon keeps the server processes of a database cluster, for the packages
+// that are databases: it starts them on nodes once their ports are free, waits for
+// their own word that they serve, notices when one ends that nobody ended, and ends
+// them all.
+//
+//	Set ── Start ──► Daemon ── Await ──► serving
+//	 │                  │
+//	 │ Failed ◄─────────┘ its process ended, and neither Stop nor Kill was called
+//	 └─ Stop: all of them, at the same time
+//
+// Errors name the program and its node and hold the last lines of its log.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"skerry/internal/advice"
+	"skerry/internal/host"
+)
+
+// Sentinel errors.
+var (
+	// ErrPortTaken says that something else listens where a server is to.
+	ErrPortTaken = errors.New("the port is taken")
+	// ErrNotReady says that a server did not serve in time.
+	ErrNotReady = errors.New("not ready in time")
+	// ErrEnded says that a server's process ended without being asked to.
+	ErrEnded = errors.New("ended by itself")
+)
+
+const (
+	// poll is how often a state that becomes true is asked for.
+	poll = 20 * time.Millisecond
+	// portTimeout bounds the try whether a port is free.
+	portTimeout = 5 * time.Second
+	// logLines are how many lines of a log an error shows.
+	logLines = 12
+	// defaultGrace is what a server gets between SIGTERM and SIGKILL.
+	defaultGrace = 10 * time.Second
+)
+
+// Spec is a server to start.
+type Spec struct {
+	// Command is the process. Its Name is what errors and logs call it; its Log must
+	// be set.
+	Command host.Command
+	// Ports on the node's address that must be free before it starts.
+	Ports []int
+	// Grace is what it gets between SIGTERM and SIGKILL; 10 s when 0.
+	Grace time.Duration
+}
+
+// Daemon is a server process on a node.
+type Daemon struct {
+	Host host.Host
+
+	spec    Spec
+	process host.Process
+	// ending is set before its process is ended on purpose.
+	ending atomic.Bool
+}
+
+// start starts a server; it does not wait until it serves.
+func start(ctx context.Context, h host.Host, s Spec) (*Daemon, error) {
+	if s.Grace == 0 {
+		s.Grace = defaultGrace
+	}
+	if err := portsFree(h, s); err != nil {
+		return nil, err
+	}
+	p, err := h.Start(ctx, s.Command)
+	if err != nil {
+		return nil, fmt.Errorf("starting %s on %s: %w", s.Command.Name, h.Name(), err)
+	}
+	return &Daemon{Host: h, spec: s, process: p}, nil
+}
+
+// portsFree tells early, and in words, what a server would die of. It asks by
+// connecting: a listener of its own, which a program that is being started elsewhere in
+// this process holds open for a moment, could be in the server's way.
+func portsFree(h host.Host, s Spec) error {
+	if len(s.Ports) == 0 {
+		return nil
+	}
+	return h.Do(func() error {
+		for _, port := range s.Ports {
+			conn, err := net.DialTimeout("tcp4", net.JoinHostPort(h.Addr(), strconv.Itoa(port)), portTimeout)
+			if err == nil {
+				err := fmt.Errorf("starting %s on %s: port %d of %s: %w", s.Command.Name, h.Name(), port, h.Addr(), ErrPortTaken)
+				return errors.Join(advice.With(err, "end what listens there, or choose another port in the database's options"), conn.Close())
+			}
+			if !errors.Is(err, syscall.ECONNREFUSED) {
+				return fmt.Errorf("starting %s on %s: trying port %d: %w", s.Command.Name, h.Name(), port, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Await asks until the server says that it serves: ready returns nil. It gives up when
+// the process ends, after timeout, or with ctx.
+func (d *Daemon) Await(ctx context.Context, timeout time.Duration, ready func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w: %v", ErrNotReady, timeout))
+	defer cancel()
+	for {
+		err := ready(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-d.process.Done():
+			return fmt.Errorf("starting %s: %w", d.Name(), d.death())
+		case <-ctx.Done():
+			return fmt.Errorf("starting %s on %s: %w: %w%s", d.Name(), d.Host.Name(), context.Cause(ctx), err, d.LastLines())
+		case <-time.After(poll):
+		}
+	}
+}
+
+// Name is what messages call the server.
+func (d *Daemon) Name() string { return d.spec.Command.Name }
+
+// PID is its process' ID.
+func (d *Daemon) PID() int { return d.process.PID() }
+
+// Done is closed when its process has ended.
+func (d *Daemon) Done() <-chan struct{} { return d.process.Done() }
+
+// Running tells whether its process has not ended.
+func (d *Daemon) Running() bool {
+	select {
+	case <-d.process.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// death is how the process ended, with the last lines of its log.
+func (d *Daemon) death() error {
+	how := d.process.Err()
+	if how == nil {
+		how = errors.New("exit status 0")
+	}
+	return fmt.Errorf("%s on %s %w: %w%s", d.Name(), d.Host.Name(), ErrEnded, how, d.LastLines())
+}
+
+// LastLines are the last lines of its log, introduced, for the end of an error.
+func (d *Daemon) LastLines() string {
+	t := strings.TrimRight(d.process.Tail(logLines), "\n")
+	if t == "" {
+		return "; its log is empty"
+	}
+	return "; the last lines of its log:\n" + t
+}
+
+// Leaving says that the server will end by itself and may: a member that was told to
+// leave its cluster, for example.
+func (d *Daemon) Leaving() { d.ending.Store(true) }
+
+// Stop ends it with SIGTERM, and with SIGKILL when it takes longer than its grace.
+func (d *Daemon) Stop(ctx context.Context) error {
+	d.ending.Store(true)
+	if err := d.process.Stop(ctx, d.spec.Grace); err != nil {
+		return fmt.Errorf("stopping %s on %s: %w", d.Name(), d.Host.Name(), err)
+	}
+	return nil
+}
+
+// Kill ends it with SIGKILL.
+func (d *Daemon) Kill() error {
+	d.ending.Store(true)
+	if err := d.process.Kill(); err != nil {
+		return fmt.Errorf("killing %s on %s: %w", d.Name(), d.Host.Name(), err)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"skerry/internal/host"
+)
+
+// Set is all servers of a cluster. The zero Set is empty and ready; it must not be
+// copied.
+type Set struct {
+	mu      sync.Mutex
+	daemons []*Daemon
+	logs    map[string]string // of every server that was ever started
+	err     error
+	failed  chan struct{} // closed when err is set
+
+	watchers sync.WaitGroup
+}
+
+// Start starts a server and watches it until it is stopped. It does not wait until it
+// serves: that is Await.
+func (s *Set) Start(ctx context.Context, h host.Host, spec Spec) (*Daemon, error) {
+	d, err := start(ctx, h, spec)
+	if err != nil {
+		return nil, err
+	}
+	failed := s.Failed()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.logs == nil {
+		s.logs = make(map[string]string)
+	}
+	s.daemons = append(s.daemons, d)
+	s.logs[d.Name()+"-"+h.Name()] = spec.Command.Log
+	s.watchers.Go(func() {
+		<-d.Done()
+		if !d.ending.Load() {
+			s.fail(d.death(), failed)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.daemons = slices.DeleteFunc(s.daemons, func(o *Daemon) bool { return o == d })
+	})
+	return d, nil
+}
+
+func (s *Set) fail(err error, failed chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = err
+		close(failed)
+	}
+}
+
+// Failed is closed when a server has ended that was not asked to.
+func (s *Set) Failed() chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed == nil {
+		s.failed = make(chan struct{})
+	}
+	return s.failed
+}
+
+// Err says which server ended by itself, and how; nil while none has.
+func (s *Set) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// On are the servers that run on a node, in the order they were started.
+func (s *Set) On(node string) []*Daemon {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var on []*Daemon
+	for _, d := range s.daemons {
+		if d.Host.Name() == node {
+			on = append(on, d)
+		}
+	}
+	return on
+}
+
+// Logs maps "server-node" to the path of its log.
+func (s *Set) Logs() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.logs)
+}
+
+// Await asks until the answer is nil. It gives up when a server ends by itself, and
+// with ctx.
+func (s *Set) Await(ctx context.Context, ask func(context.Context) error) error {
+	failed := s.Failed()
+	for {
+		err := ask(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-failed:
+			return s.Err()
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case <-time.After(poll):
+		}
+	}
+}
+
+// Stop ends every server, all at the same time, and waits for them.
+func (s *Set) Stop(ctx context.Context) error {
+	s.mu.Lock()
+	daemons := slices.Clone(s.daemons)
+	s.mu.Unlock()
+	errs := make([]error, len(daemons))
+	var all sync.WaitGroup
+	for i, d := range daemons {
+		all.Go(func() { errs[i] = d.Stop(ctx) })
+	}
+	all.Wait()
+	s.watchers.Wait()
+	return errors.Join(errs...)
+}
