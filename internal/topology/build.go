@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// maxName keeps "A~B" within the 64 bytes of a link's ID.
-	maxName = 31
+	// maxID is what a link's ID may be long, in bytes; maxName keeps "A~B#9999" within it.
+	maxID   = 64
+	maxName = 29
 	// maxLinks bounds what one machine can carry: a full mesh of 256 nodes is 32,640 links.
 	maxLinks = 100_000
 	// defaultSiteRTT is what two hosts in one datacentre see of each other.

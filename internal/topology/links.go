@@ -2,6 +2,8 @@ package topology
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"skerry/internal/link"
@@ -16,7 +18,17 @@ type pair struct{ a, b int }
 // addLinks links the nodes as connect says and then as the single links say.
 func (b *builder) addLinks() {
 	index := map[pair]int{}
-	for _, p := range b.pairs() {
+	pairs := b.pairs()
+	var m *mesh
+	if n := b.spec.Mesh.Links; n > 0 {
+		if least := len(b.t.Nodes) - 1; n < least || n > maxLinks {
+			b.fail("mesh.links", fmt.Sprintf("a mesh of %d links cannot join %d nodes", n, len(b.t.Nodes)), fmt.Sprintf("give from %d to %d links", least, maxLinks))
+			return
+		}
+		m = &mesh{random: rand.New(rand.NewPCG(max(b.spec.Mesh.Seed, 1), meshStream))}
+		pairs = m.draw(pairs, len(b.t.Nodes), n)
+	}
+	for _, p := range pairs {
 		if len(index) == maxLinks {
 			b.fail("", fmt.Sprintf("the topology has more than %d links", maxLinks), "connect it as a ring, or name single links")
 			return
@@ -31,6 +43,9 @@ func (b *builder) addLinks() {
 		ba, _ := b.quality(to.Site, from.Site)
 		index[p] = len(b.t.Links)
 		b.t.Links = append(b.t.Links, Link{ID: ID(from.Name, to.Name), A: from.Name, B: to.Name, AB: ab, BA: ba})
+	}
+	if m != nil {
+		b.t.Links = append(b.t.Links, m.redundant(b.t.Links)...)
 	}
 	for i, l := range b.spec.Links {
 		b.override(fmt.Sprintf("links[%d]", i), l, index)
@@ -138,6 +153,10 @@ func (b *builder) overridePair(path string, l LinkSpec, i, j int, index map[pair
 	p := pair{min(i, j), max(i, j)}
 	k, ok := index[p]
 	x, y := b.t.Nodes[p.a], b.t.Nodes[p.b]
+	id := ID(x.Name, y.Name)
+	if l.Name != "" {
+		ok, id = false, b.linkName(path, l, x, y)
+	}
 	if !ok {
 		ab, known := b.quality(x.Site, y.Site)
 		ba, _ := b.quality(y.Site, x.Site)
@@ -146,11 +165,30 @@ func (b *builder) overridePair(path string, l LinkSpec, i, j int, index map[pair
 			return
 		}
 		k = len(b.t.Links)
-		index[p] = k
-		b.t.Links = append(b.t.Links, Link{ID: ID(x.Name, y.Name), A: x.Name, B: y.Name, AB: ab, BA: ba})
+		if _, first := index[p]; !first {
+			index[p] = k
+		}
+		b.t.Links = append(b.t.Links, Link{ID: id, A: x.Name, B: y.Name, AB: ab, BA: ba})
 	}
 	li := &b.t.Links[k]
 	li.AB, li.BA = l.Apply(li.AB, li.BA, i != p.a)
+}
+
+// linkName is the ID of a link that has a name; between sites of several nodes there are
+// several links of that name, told apart by their ends.
+func (b *builder) linkName(path string, l LinkSpec, x, y Node) string {
+	b.checkName(path+".name", "link", l.Name)
+	id := l.Name
+	if l.Between[0] != x.Name && l.Between[0] != y.Name || l.Between[1] != x.Name && l.Between[1] != y.Name {
+		id = l.Name + ":" + ID(x.Name, y.Name)
+	}
+	if len(id) > maxID {
+		b.fail(path+".name", fmt.Sprintf("the link would be called %q: %d bytes, at most %d", id, len(id), maxID), "give it a shorter name")
+	}
+	if slices.ContainsFunc(b.t.Links, func(o Link) bool { return o.ID == id }) {
+		b.fail(path+".name", fmt.Sprintf("two links would be called %q", id), "give each a name of its own")
+	}
+	return id
 }
 
 // end returns the nodes that one end of a link names.

@@ -29,7 +29,7 @@ func TestBadTopologies(t *testing.T) {
 		{"node twice", "nodes: [a, {name: a}]", []string{`nodes[1]: the node "a" is named twice`}},
 		{"node by chance twice", "sites: [{name: a, nodes: 2}, a-1]\ndefaults: {rtt: 1ms}", []string{`two nodes would be called "a-1"`}},
 		{"bad name", "sites: ['a b']", []string{`sites[0]: "a b" cannot be the name of a site`}},
-		{"long name", "sites: [" + strings.Repeat("x", 32) + "]", []string{"is too long for the name of a site: 32 bytes, at most 31"}},
+		{"long name", "sites: [" + strings.Repeat("x", 32) + "]", []string{"is too long for the name of a site: 32 bytes, at most 29"}},
 		{"node at no site", "sites: [Oslo]\nnodes: [{name: n, site: Olso}]", []string{`nodes[0].site: the node "n" is at "Olso", which is no site; did you mean "Oslo"?`}},
 		{"latitude", "sites: [{name: A, lat: 91, lon: 0}]", []string{"t.yaml:1:24: sites[0].lat: 91 is too much, the most is 90"}},
 		{"half a place", "sites: [{name: A, lat: 1}]", []string{"only one of lat and lon"}},

@@ -20,6 +20,8 @@ type Spec struct {
 	Nodes []NodeSpec `yaml:"nodes" json:"nodes,omitempty"`
 	// Links are single links, each with qualities of its own.
 	Links []LinkSpec `yaml:"links" json:"links,omitempty"`
+	// Mesh draws the links at random, several between a pair where there are enough.
+	Mesh MeshSpec `yaml:"mesh" json:"mesh,omitzero"`
 	// Connect says which nodes are linked: full links every pair, ring each to the next
 	// and the last to the first, none only the pairs under links. It is full, or none
 	// where nothing but links says how far apart nodes are.
@@ -69,6 +71,9 @@ func (NodeSpec) Shorthand() string { return "name" }
 
 // LinkSpec is one link, or all links between two sites.
 type LinkSpec struct {
+	// Name makes it a link of its own, beside those that the pair has; pairs may have
+	// several. Without a name it says what the pair's first link is like.
+	Name string `yaml:"name" json:"name,omitempty"`
 	// Between names the two ends: nodes, or sites for every pair of their nodes.
 	Between []string `yaml:"between" json:"between" jsonschema:"required,minItems=2,maxItems=2"`
 	// Quality of both directions.
