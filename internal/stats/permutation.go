@@ -1,0 +1,104 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// Permutation is a test of whether two samples could be one: how often a random deal of all
+// values into two groups of the same sizes sets their means at least as far apart.
+type Permutation struct {
+	// P is that share, both directions counted.
+	P float64
+	// Deals is how many were looked at. Exact says that those were all that there are;
+	// else they were drawn, and P counts the real one among them (Phipson and Smyth 2010),
+	// so that it is never 0.
+	Deals int
+	Exact bool
+	// OK is false where a sample is empty, or both hold one value: no deal is another.
+	OK bool
+}
+
+const (
+	// exactDeals is how many deals are looked at one by one: two groups of nine.
+	exactDeals = 50_000
+	// drawnDeals know a P of 0.05 to within 0.002 (one standard error).
+	drawnDeals = 10_000
+	// ties is the relative difference below which two differences of means are one: sums
+	// of the same values in another order differ by rounding.
+	ties = 1e-9
+)
+
+// PermutationTest compares the means of a and b. One seed gives one answer.
+func PermutationTest(a, b []float64, seed uint64) Permutation {
+	n, k := len(a)+len(b), len(a)
+	if len(a) == 0 || len(b) == 0 || n < 3 {
+		return Permutation{}
+	}
+	all := append(append(make([]float64, 0, n), a...), b...)
+	total := 0.0
+	for _, x := range all {
+		total += x
+	}
+	apart := func(sum float64) float64 { return math.Abs(sum/float64(k) - (total-sum)/float64(n-k)) }
+	seen := apart(sumOf(a))
+	limit := seen - ties*math.Max(seen, math.Abs(total)/float64(n))
+	p := Permutation{OK: true}
+	as := 0
+	if deals(n, k) <= exactDeals {
+		p.Exact = true
+		eachDeal(all, k, func(sum float64) {
+			p.Deals++
+			if apart(sum) >= limit {
+				as++
+			}
+		})
+		p.P = float64(as) / float64(p.Deals)
+		return p
+	}
+	r := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
+	for p.Deals = 0; p.Deals < drawnDeals; p.Deals++ {
+		for i := range k { // the first k of a shuffle
+			j := i + r.IntN(n-i)
+			all[i], all[j] = all[j], all[i]
+		}
+		if apart(sumOf(all[:k])) >= limit {
+			as++
+		}
+	}
+	p.P = float64(as+1) / float64(p.Deals+1)
+	return p
+}
+
+func sumOf(xs []float64) (sum float64) {
+	for _, x := range xs {
+		sum += x
+	}
+	return sum
+}
+
+// deals is n over k, as far as it is below exactDeals.
+func deals(n, k int) int {
+	c := 1
+	for i := range min(k, n-k) {
+		if c = c * (n - i) / (i + 1); c > exactDeals {
+			return c
+		}
+	}
+	return c
+}
+
+// eachDeal calls visit with the sum of every choice of k values.
+func eachDeal(all []float64, k int, visit func(sum float64)) {
+	var choose func(from, left int, sum float64)
+	choose = func(from, left int, sum float64) {
+		if left == 0 {
+			visit(sum)
+			return
+		}
+		for i := from; i <= len(all)-left; i++ {
+			choose(i+1, left-1, sum+all[i])
+		}
+	}
+	choose(0, k, 0)
+}
