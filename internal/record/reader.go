@@ -154,7 +154,8 @@ func (d *Dir) Topology(id int) (*topology.Topology, error) {
 	return &t, nil
 }
 
-// Events reads what happened in a trial. A last line that was cut short is left out.
+// Events reads what happened in a trial: of every event its last line, in the order in which
+// they were first told. A last line that was cut short is left out.
 func (d *Dir) Events(id int) ([]Event, error) {
 	path := filepath.Join(d.trialDir(id), eventsFile)
 	b, err := os.ReadFile(path)
@@ -180,7 +181,7 @@ func (d *Dir) Events(id int) ([]Event, error) {
 		}
 		events = append(events, e)
 	}
-	return events, nil
+	return lastLines(events), nil
 }
 
 func optional[T any](rows []T, err error) ([]T, error) {

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -69,7 +70,13 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 
 	seconds := []Second{{T: -1, OK: 10}, {T: 0, OK: 20, Failed: 1, ServiceP99: 1234.5}}
 	nodes := []NodeSecond{{T: 0, Node: "pune", CPU: 0.5}, {T: 0, Node: "@host", CPU: 1.5}}
-	events := []Event{{T: 0.5, Kind: "scale", Message: "all links to 0.2"}}
+	due := Moment{NS: 1e9, Wall: time.Date(2026, 11, 21, 18, 30, 0, 0, time.UTC)}
+	began := Moment{NS: due.NS + 2e6, Wall: due.Wall.Add(2 * time.Millisecond)}
+	leave := Event{T: 1.002, Kind: "leave", Message: "pune leaves", ID: 1, Turn: 1, Targets: []string{"pune"},
+		Spec: json.RawMessage(`{"at":"1s"}`), State: EventBegun, Apply: &Step{Due: due, Began: &began}}
+	left := leave
+	left.State, left.Apply = EventActive, &Step{Due: due, Began: &began, Accepted: &began, Completed: &began, Bytes: 9}
+	events := []Event{{T: 0.5, Kind: "scale", Message: "all links to 0.2"}, left, {T: 2, Kind: "drift", Message: "a link changed"}}
 	topo := topology.Topology{Name: "azure8", Sites: []topology.Site{{Name: "pune", Lat: 18.5, Lon: 73.9, Located: true}}}
 	hist := hdrhistogram.New(1, 60e6, 3)
 	for v := range int64(1000) {
@@ -85,7 +92,9 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		noError(t, tw.Second(s))
 	}
 	noError(t, tw.NodeSeconds(nodes...))
-	noError(t, tw.Event(events[0]))
+	for _, e := range []Event{events[0], leave, events[2], left} { // written anew as it gets on
+		noError(t, tw.Event(e))
+	}
 	noError(t, tw.Topology(topo))
 	noError(t, tw.Logs(map[string]string{"redis pune": logFile}))
 	noError(t, tw.YCSB(func(w io.Writer) error { _, err := io.WriteString(w, "[OVERALL], RunTime(ms), 1\n"); return err }))

@@ -33,10 +33,3 @@ type NodeSecond struct {
 	RxBytes    int64   `parquet:"rx_bytes" json:"rx_bytes"`
 	TxBytes    int64   `parquet:"tx_bytes" json:"tx_bytes"`
 }
-
-// Event is one line of events.jsonl: something that happened in a trial.
-type Event struct {
-	T       float64 `json:"t"`    // seconds since the measurement began
-	Kind    string  `json:"kind"` // "scale", "node-died", ...
-	Message string  `json:"message"`
-}

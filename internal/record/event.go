@@ -1,0 +1,89 @@
+package record
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Event is one line of events.jsonl: something that happened in a trial. What the
+// experiment's events make happen has an ID and is written anew each time it gets on;
+// the last line of an ID tells all of it, and that alone is what Dir.Events returns.
+type Event struct {
+	// T is seconds since the measurement began: of when it began, or was due where it
+	// never did.
+	T       float64 `json:"t"`
+	Kind    string  `json:"kind"` // "scale", "drift", or that of an experiment's event: "latency", "leave", ...
+	Message string  `json:"message"`
+
+	// ID counts what the experiment's events make happen, from 1; 0 is anything else.
+	ID int `json:"id,omitempty"`
+	// Entry is the place in the experiment's list of events, from 0, and Turn how often
+	// that entry has made something happen, from 1; Name is the entry's, "" where it has none.
+	Entry int    `json:"entry,omitempty"`
+	Turn  int    `json:"turn,omitempty"`
+	Name  string `json:"name,omitempty"`
+	// Targets are the nodes, or the links, that it happens to.
+	Targets []string `json:"targets,omitempty"`
+	// Spec is the entry as the experiment has it.
+	Spec json.RawMessage `json:"spec,omitempty"`
+	// State is one of the EventX constants.
+	State string `json:"state,omitempty"`
+	// Apply is the change itself, Revert the one that took it back; nil while that is not
+	// due and where it lasts to the trial's end by what it is (a member that left).
+	Apply  *Step `json:"apply,omitempty"`
+	Revert *Step `json:"revert,omitempty"`
+	// Error says why it failed or was skipped.
+	Error string `json:"error,omitempty"`
+}
+
+// States of an event.
+const (
+	EventBegun    = "begun"    // the change is under way
+	EventActive   = "active"   // the change is complete and holds
+	EventReverted = "reverted" // it was taken back completely
+	EventFailed   = "failed"   // Error says why; what was done of it was taken back
+	EventSkipped  = "skipped"  // it never began: what it waited for did not come about
+)
+
+// Step is one change that an event makes. A change is accepted when the command that asks
+// for it reports success and complete when it is really done, as the database itself says
+// of its members; for what takes effect at once the two are the same moment.
+type Step struct {
+	Due       Moment  `json:"due"`
+	Began     *Moment `json:"began,omitempty"`
+	Accepted  *Moment `json:"accepted,omitempty"`
+	Completed *Moment `json:"completed,omitempty"`
+	Bytes     int64   `json:"bytes,omitempty"` // moved, where the database tells
+}
+
+// Moment is a time on both clocks.
+type Moment struct {
+	NS   int64     `json:"ns"` // since the measurement began
+	Wall time.Time `json:"wall"`
+}
+
+// Late is how long after it was due the step began, 0 where it has not.
+func (s *Step) Late() time.Duration {
+	if s == nil || s.Began == nil {
+		return 0
+	}
+	return time.Duration(s.Began.NS - s.Due.NS)
+}
+
+// Seconds is the moment in seconds since the measurement began.
+func (m Moment) Seconds() float64 { return time.Duration(m.NS).Seconds() }
+
+// lastLines keeps the last line of every ID, where its first one was.
+func lastLines(events []Event) []Event {
+	var out []Event
+	at := map[int]int{}
+	for _, e := range events {
+		if i, ok := at[e.ID]; ok && e.ID != 0 {
+			out[i] = e
+			continue
+		}
+		at[e.ID] = len(out)
+		out = append(out, e)
+	}
+	return out
+}
