@@ -16,12 +16,14 @@ func newInstall(a *app) *cobra.Command {
 	var list, asJSON bool
 	var from string
 	c := &cobra.Command{
-		Use:   "install NAME... | --list",
+		Use:   "install NAME[@SERIES]... | --list",
 		Short: "Fetch databases into a cache folder",
 		Long: "Fetch databases into a cache folder ($SKERRY_CACHE, else the user's cache folder, /var/cache/skerry for\n" +
-			"root). Debian's packages are fetched with apt, checked and unpacked: nothing on the system changes, no\n" +
-			"service starts and no root is needed. What is installed already is left as it is.",
-		Example: "  skerry install redis\n  skerry install redis --from ~/src/redis/src\n  skerry install --list",
+			"root). Debian's packages are fetched with apt and jars from Maven Central, checked and unpacked: nothing\n" +
+			"on the system changes, no service starts and no root is needed. What is installed already is left as it\n" +
+			"is; what was interrupted goes on. A mirror of Maven Central is taken from SKERRY_MAVEN or\n" +
+			"~/.m2/settings.xml, one of Debian, where apt knows none, from SKERRY_DEBIAN.",
+		Example: "  skerry install redis\n  skerry install cassandra cassandra@4.1\n  skerry install redis --from ~/src/redis/src\n  skerry install --list",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			dir, err := install.DefaultDir()
 			if err != nil {
@@ -58,7 +60,7 @@ func newInstall(a *app) *cobra.Command {
 	}
 	c.Flags().BoolVar(&list, "list", false, "list the databases and what is installed of them")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	c.Flags().StringVar(&from, "from", "", "use the build at `PATH`, a folder or the server program, in place of Debian's")
+	c.Flags().StringVar(&from, "from", "", "use the build at `PATH`, a folder or one of its programs, in place of one that is fetched")
 	return c
 }
 
@@ -66,10 +68,10 @@ func newInstall(a *app) *cobra.Command {
 func recipe(name string) (install.Recipe, error) {
 	var known []string
 	for _, r := range all.Recipes() {
-		if r.Name == name {
+		if r.Name == name || r.Key() == name { // of several series the first
 			return r, nil
 		}
-		known = append(known, r.Name)
+		known = append(known, r.Key())
 	}
 	err := fmt.Errorf("%w: unknown database %q", errUsage, name)
 	if near := spell.Nearest(name, known); near != "" {

@@ -7,122 +7,109 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"skerry/internal/advice"
 )
 
-// Install fetches and unpacks the recipe's Debian packages. An installation that is
-// in use already and runs is kept as it is. An install that was interrupted goes on
-// with the packages that it had fetched.
-func (s Store) Install(ctx context.Context, r Recipe) (Manifest, error) {
-	unlock, err := s.lock(ctx, r.Name)
-	if err != nil {
-		return Manifest{}, err
-	}
-	defer unlock()
-	if m, root, err := s.Current(r.Name); err == nil && m.Source == FromDebian {
-		if _, err := r.check(ctx, root); err == nil {
-			s.say("%s %s is installed", r.Name, m.Version)
-			return m, nil
-		}
-		s.say("%s: the installation in the cache does not run, installing it again", r.Name)
-	}
-	packages, err := resolve(ctx, r)
-	if err != nil {
-		return Manifest{}, err
-	}
-	downloads := filepath.Join(s.Dir, "downloads")
-	if err := os.MkdirAll(downloads, 0o755); err != nil {
-		return Manifest{}, fmt.Errorf("making the cache folder: %w", err)
-	}
-	for i, p := range packages {
-		if err := s.fetch(ctx, downloads, p, fmt.Sprintf("%d/%d", i+1, len(packages))); err != nil {
-			return Manifest{}, err
-		}
-	}
-	m, err := s.unpack(ctx, r, downloads, packages)
-	if err != nil {
-		return Manifest{}, err
-	}
-	for _, p := range packages {
-		if err := os.Remove(filepath.Join(downloads, p.File)); err != nil {
-			return m, fmt.Errorf("removing a package that was unpacked: %w", err)
-		}
-	}
-	return m, nil
-}
-
-func (s Store) unpack(ctx context.Context, r Recipe, downloads string, packages []Package) (Manifest, error) {
-	tmp, err := os.MkdirTemp(filepath.Join(s.Dir, r.Name), ".new-")
-	if err != nil {
-		return Manifest{}, fmt.Errorf("unpacking %s: %w", r.Name, err)
-	}
-	defer os.RemoveAll(tmp)
-	root := filepath.Join(tmp, rootName)
-	var sums bytes.Buffer
-	for _, p := range packages {
-		s.say("%s: unpacking %s", r.Name, p.Name)
-		if _, err := command(ctx, downloads, "dpkg", "-x", p.File, root); err != nil {
-			return Manifest{}, fmt.Errorf("unpacking %s: %w", p.File, err)
-		}
-		sums.WriteString(p.SHA256)
-	}
-	version, err := r.check(ctx, root)
-	if err != nil {
-		return Manifest{}, err
-	}
-	m := Manifest{Schema: ManifestSchema, Database: r.Name, Version: version, Source: FromDebian,
-		Installed: time.Now().UTC().Truncate(time.Second), Packages: packages}
-	if err := s.publish(m, tmp, version+"-"+digest(sums.Bytes())); err != nil {
-		return Manifest{}, err
-	}
-	s.say("%s %s installed", r.Name, version)
-	return m, nil
-}
-
-// check runs the server below root for its version.
-func (r Recipe) check(ctx context.Context, root string) (string, error) {
-	programs, err := r.programs(root)
-	if err != nil {
-		return "", err
-	}
-	return r.probe(ctx, programs, libraryPath(root))
-}
-
-// resolve asks apt which files the recipe's packages are in: name, size and SHA-256
-// stand in its lists, which are signed.
-func resolve(ctx context.Context, r Recipe) ([]Package, error) {
+// resolve asks apt which files packages are in, and with closure those that they depend
+// on: name, size and SHA-256 stand in its lists, which are signed.
+func (s Store) resolve(ctx context.Context, database string, names []string, closure bool) ([]Package, error) {
 	for _, tool := range []string{"apt-get", "dpkg"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return nil, advice.With(fmt.Errorf("installing %s: %w: %w", r.Name, ErrNoApt, err),
-				"install %s yourself, then: skerry install %s --from PATH", r.Name, r.Name)
+			return nil, advice.With(fmt.Errorf("installing %s: %w: %w", database, ErrNoApt, err),
+				"install %s yourself, then: skerry install %s --from PATH", database, database)
 		}
 	}
-	out, err := command(ctx, "", "apt-get", append([]string{"download", "--print-uris", "-qq"}, r.Packages...)...)
-	if err != nil {
-		if strings.Contains(err.Error(), "Unable to locate package") || strings.Contains(err.Error(), "find a source to download") ||
-			strings.Contains(err.Error(), "no installation candidate") {
-			err = fmt.Errorf("installing %s: %w: %w", r.Name, ErrNoLists, err)
-			return nil, advice.With(err, "fetch apt's lists first: sudo apt-get update")
+	var all []Package
+	for len(names) > 0 {
+		// Packages of one suite are asked for together, in the order given.
+		_, suite, _ := strings.Cut(names[0], "/")
+		var batch, rest []string
+		for _, n := range names {
+			if name, of, _ := strings.Cut(n, "/"); of == suite {
+				batch = append(batch, name)
+			} else {
+				rest = append(rest, n)
+			}
 		}
-		return nil, fmt.Errorf("installing %s: asking apt for its packages: %w", r.Name, err)
+		names = rest
+		packages, err := s.resolveIn(ctx, suite, batch, closure)
+		if err != nil {
+			return nil, fmt.Errorf("installing %s: %w", database, err)
+		}
+		all = append(all, packages...)
+	}
+	return all, nil
+}
+
+// resolveIn resolves packages of one suite, "" for the system's own.
+func (s Store) resolveIn(ctx context.Context, suite string, names []string, closure bool) ([]Package, error) {
+	var env []string
+	if suite != "" {
+		unlock, err := s.lock(ctx, filepath.Join("apt", suite))
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
+		if env, err = s.apt(ctx, suite); err != nil {
+			return nil, err
+		}
+	}
+	if closure {
+		var err error
+		if names, err = dependencies(ctx, env, names); err != nil {
+			return nil, err
+		}
+	}
+	out, err := command(ctx, "", env, "apt-get", append([]string{"download", "--print-uris", "-qq"}, names...)...)
+	if err != nil {
+		return nil, unknown(fmt.Errorf("asking apt for packages: %w", err))
 	}
 	packages, err := parseURIs(out)
 	if err != nil {
-		return nil, fmt.Errorf("installing %s: %w", r.Name, err)
+		return nil, err
 	}
-	if len(packages) != len(r.Packages) {
-		return nil, fmt.Errorf("installing %s: apt named %d files for %d packages", r.Name, len(packages), len(r.Packages))
+	if len(packages) != len(names) {
+		return nil, fmt.Errorf("apt named %d files for %d packages", len(packages), len(names))
+	}
+	for i := range packages {
+		packages[i].Suite = suite
 	}
 	return packages, nil
+}
+
+// unknown marks the errors of an apt that lacks lists.
+func unknown(err error) error {
+	for _, text := range []string{"Unable to locate package", "find a source to download", "no installation candidate", "Can't select candidate version"} {
+		if strings.Contains(err.Error(), text) {
+			return advice.With(fmt.Errorf("%w: %w", ErrNoLists, err), "fetch apt's lists first: sudo apt-get update")
+		}
+	}
+	return err
+}
+
+// dependencies are packages with all that they depend on, for a machine that has none
+// of it.
+func dependencies(ctx context.Context, env, names []string) ([]string, error) {
+	args := append([]string{"install", "-s", "-qq", "--no-install-recommends"}, names...)
+	out, err := command(ctx, "", env, "apt-get", args...)
+	if err != nil {
+		return nil, unknown(fmt.Errorf("asking apt for dependencies: %w", err))
+	}
+	var all []string
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	for lines.Scan() { // "Inst libc6 (2.41-12 Debian:unstable [amd64])"
+		if f := strings.Fields(lines.Text()); len(f) > 1 && f[0] == "Inst" {
+			all = append(all, f[1])
+		}
+	}
+	return all, lines.Err()
 }
 
 // parseURIs reads what apt-get --print-uris prints, a line a file:
@@ -145,7 +132,7 @@ func parseURIs(out []byte) ([]Package, error) {
 			return nil, fmt.Errorf("apt-get printed %q: the size: %w", line, err)
 		}
 		sum, ok := strings.CutPrefix(f[3], "SHA256:")
-		if raw, err := hex.DecodeString(sum); !ok || err != nil || len(raw) != sha256.Size {
+		if !ok || !isSHA256(sum) {
 			return nil, fmt.Errorf("apt-get printed %q: want a SHA-256 checksum", line)
 		}
 		parts := strings.Split(f[1], "_")
@@ -161,16 +148,25 @@ func parseURIs(out []byte) ([]Package, error) {
 	return packages, lines.Err()
 }
 
-// fetch downloads one package unless it is there, and checks it.
-func (s Store) fetch(ctx context.Context, downloads string, p Package, of string) error {
+func isSHA256(s string) bool {
+	raw, err := hex.DecodeString(s)
+	return err == nil && len(raw) == sha256.Size
+}
+
+// fetchDeb downloads one package unless it is there, and checks it.
+func (s Store) fetchDeb(ctx context.Context, downloads string, p Package, of string) error {
 	path := filepath.Join(downloads, p.File)
 	if verify(path, p) == nil {
 		s.say("%s %s: fetched before (%s)", p.Name, p.Version, of)
 		return nil
 	}
 	s.say("%s %s: fetching %d kB (%s)", p.Name, p.Version, (p.Size+999)/1000, of)
+	var env []string
+	if p.Suite != "" {
+		env = aptEnv(s.suiteDir(p.Suite))
+	}
 	// apt drops root's rights for downloads and warns when its own user cannot write here.
-	if _, err := command(ctx, downloads, "apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", p.Name+"="+p.Version); err != nil {
+	if _, err := command(ctx, downloads, env, "apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", p.Name+"="+p.Version); err != nil {
 		err = fmt.Errorf("fetching %s: %w", p.Name, err)
 		if ctx.Err() != nil {
 			return err
@@ -184,30 +180,12 @@ func (s Store) fetch(ctx context.Context, downloads string, p Package, of string
 	return nil
 }
 
-// verify compares a file with what apt's lists say of it.
-func verify(path string, p Package) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	h := sha256.New()
-	n, err := io.Copy(h, f)
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", path, err)
-	}
-	if sum := hex.EncodeToString(h.Sum(nil)); n != p.Size || sum != p.SHA256 {
-		return fmt.Errorf("%s: %w: %d bytes, SHA-256 %s; apt's lists say %d bytes, %s", p.File, ErrChecksum, n, sum, p.Size, p.SHA256)
-	}
-	return nil
-}
-
 // command runs a program and returns what it printed; its error holds what it
 // complained of.
-func command(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
+func command(ctx context.Context, dir string, env []string, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "LC_ALL=C") // messages are matched above
+	cmd.Env = append(append(os.Environ(), "LC_ALL=C"), env...) // messages are matched above
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	if err := cmd.Run(); err != nil {
@@ -224,8 +202,18 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// Fetchable says why a recipe's packages cannot be fetched, nil when they can.
+// Fetchable says why what a recipe takes from the system's own apt cannot be fetched,
+// nil when it can. Other suites and Maven Central are not asked.
 func Fetchable(ctx context.Context, r Recipe) error {
-	_, err := resolve(ctx, r)
+	var own []string
+	for _, p := range r.Packages {
+		if !strings.Contains(p, "/") {
+			own = append(own, p)
+		}
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	_, err := Store{}.resolve(ctx, r.Name, own, false)
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 
@@ -18,8 +17,10 @@ import (
 type Installation struct {
 	Database string
 	Version  string
-	Source   string            // FromDebian, FromPath or FromSystem
-	Dir      string            // the root of an unpacked one, "" for the system's own
+	Source   string // FromDebian, FromMaven, FromBuild, FromPath or FromSystem
+	// Dir is the root of an unpacked one, "" for the system's own. Jars are in its
+	// folder lib.
+	Dir      string
 	Programs map[string]string // by name
 	Env      []string          // that they need
 }
@@ -31,26 +32,41 @@ func (s Store) Find(ctx context.Context, r Recipe, from string) (Installation, e
 	if from != "" {
 		return r.at(ctx, from)
 	}
-	m, root, err := s.Current(r.Name)
+	m, root, err := s.Current(r.Key())
 	if err == nil {
-		programs, err := r.programs(root)
-		if err != nil {
-			return Installation{}, advice.With(fmt.Errorf("the installation of %s in the cache is damaged: %w", r.Name, err),
-				"install it again: skerry install %s", r.Name)
+		in := Installation{Database: r.Name, Version: m.Version, Source: m.Source, Dir: root, Env: libraryPath(root)}
+		if in.Programs, err = r.programs(root); err == nil {
+			err = r.java(ctx, root, in.Programs)
 		}
-		return Installation{Database: r.Name, Version: m.Version, Source: m.Source, Dir: root, Programs: programs, Env: libraryPath(root)}, nil
+		if err == nil && r.Jars != "" {
+			_, err = r.jarVersion(root)
+		}
+		if err != nil && !errors.Is(err, ErrNoJava) {
+			err = advice.With(fmt.Errorf("the installation of %s in the cache is damaged: %w", r.Key(), err), "install it again: %s", r.command())
+		}
+		if err != nil {
+			return Installation{}, err
+		}
+		return in, nil
 	}
 	if !errors.Is(err, ErrNotInstalled) {
 		return Installation{}, err
 	}
-	programs := make(map[string]string)
-	for _, p := range r.Programs {
-		path, err := exec.LookPath(p)
-		if err != nil {
-			return Installation{}, advice.With(fmt.Errorf("%s is %w: no %s in the cache (%s) or in PATH", r.Name, ErrNotInstalled, p, s.Dir),
-				"skerry install %s", r.Name)
-		}
-		programs[p] = path
+	return s.system(ctx, r)
+}
+
+// system looks for the system's own.
+func (s Store) system(ctx context.Context, r Recipe) (Installation, error) {
+	missing := fmt.Errorf("%s is %w: it is not in the cache (%s)", r.Key(), ErrNotInstalled, s.Dir)
+	if len(r.Programs) == 0 {
+		return Installation{}, advice.With(missing, "%s", r.command())
+	}
+	programs, err := r.inPath()
+	if err == nil {
+		err = r.java(ctx, "", programs)
+	}
+	if err != nil {
+		return Installation{}, advice.With(fmt.Errorf("%w, and %w", missing, err), "%s", r.command())
 	}
 	version, err := r.probe(ctx, programs, nil)
 	if err != nil {
@@ -59,7 +75,15 @@ func (s Store) Find(ctx context.Context, r Recipe, from string) (Installation, e
 	return Installation{Database: r.Name, Version: version, Source: FromSystem, Programs: programs}, nil
 }
 
-// at looks at a build of the user's own: a folder or the server program itself.
+// command is what a user types to have the database.
+func (r Recipe) command() string {
+	if !r.Fetched() {
+		return "download " + r.Manual + ", then: skerry install " + r.Key() + " --from PATH"
+	}
+	return "skerry install " + r.Key()
+}
+
+// at looks at a build of the user's own: a folder or one of its programs.
 func (r Recipe) at(ctx context.Context, path string) (Installation, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -72,43 +96,60 @@ func (r Recipe) at(ctx context.Context, path string) (Installation, error) {
 	root := path
 	if !info.IsDir() {
 		root = filepath.Dir(path)
-		if base := filepath.Base(path); !slices.Contains(r.Programs, base) {
-			return Installation{}, fmt.Errorf("finding %s: %s is none of its programs: %v", r.Name, path, r.Programs)
+		if known := append(slices.Clone(r.Programs), r.Optional...); !slices.Contains(known, filepath.Base(path)) {
+			return Installation{}, fmt.Errorf("finding %s: %s is none of its programs: %v", r.Name, path, known)
 		}
 	}
-	programs, err := r.programs(root)
-	if err != nil {
+	in := Installation{Database: r.Name, Source: FromPath, Dir: root, Env: libraryPath(root)}
+	if in.Programs, err = r.programs(root); err != nil {
 		return Installation{}, fmt.Errorf("finding %s: %w", r.Name, err)
 	}
-	env := libraryPath(root)
-	version, err := r.probe(ctx, programs, env)
-	if err != nil {
-		return Installation{}, err
+	if in.Version, err = r.inspect(ctx, root, in.Programs); err != nil {
+		return Installation{}, fmt.Errorf("finding %s: %w", r.Name, err)
 	}
-	return Installation{Database: r.Name, Version: version, Source: FromPath, Dir: root, Programs: programs, Env: env}, nil
+	return in, nil
+}
+
+// inspect completes the programs with Java and asks the installation below root for its
+// version.
+func (r Recipe) inspect(ctx context.Context, root string, programs map[string]string) (string, error) {
+	if err := r.java(ctx, root, programs); err != nil {
+		return "", err
+	}
+	if r.Jars != "" {
+		return r.jarVersion(root)
+	}
+	return r.probe(ctx, programs, libraryPath(root))
 }
 
 // Listed is one database of a list.
 type Listed struct {
-	Name    string `json:"name"`
+	Name    string `json:"name"` // what skerry install takes
 	Summary string `json:"summary"`
 	Version string `json:"version,omitempty"` // "" when it is not installed
 	Source  string `json:"source,omitempty"`
-	Path    string `json:"path,omitempty"` // of its server program
+	Path    string `json:"path,omitempty"` // of its server program, or its folder
 	Problem string `json:"problem,omitempty"`
+	// Advice is how to have it where it is not there.
+	Advice string `json:"advice,omitempty"`
 }
 
 // List looks for every database.
 func (s Store) List(ctx context.Context, recipes []Recipe) []Listed {
 	var rows []Listed
 	for _, r := range recipes {
-		row := Listed{Name: r.Name, Summary: r.Summary}
+		row := Listed{Name: r.Key(), Summary: r.Summary}
 		in, err := s.Find(ctx, r, "")
 		switch {
 		case err == nil:
-			row.Version, row.Source, row.Path = in.Version, in.Source, in.Programs[r.Programs[0]]
-		case !errors.Is(err, ErrNotInstalled):
-			row.Problem = err.Error()
+			row.Version, row.Source, row.Path = in.Version, in.Source, in.Dir
+			if len(r.Programs) > 0 {
+				row.Path = in.Programs[r.Programs[0]]
+			}
+		case errors.Is(err, ErrNotInstalled):
+			row.Advice = advice.Of(err)
+		default:
+			row.Problem, row.Advice = err.Error(), advice.Of(err)
 		}
 		rows = append(rows, row)
 	}

@@ -1,17 +1,36 @@
 // Package install puts databases onto this machine without changing it: Debian's
-// packages are fetched through apt, checked, and unpacked into a cache folder of
-// the user's own. Nothing needs root, no service is started, and removing the
-// folder undoes everything.
+// packages are fetched through apt and jars from Maven Central, checked, and unpacked
+// into a cache folder of the user's own. Nothing needs root, no service is started, and
+// removing the folder undoes everything.
 //
 //	<cache>/                     $SKERRY_CACHE, else the user's cache folder
-//	  downloads/                 packages fetched and not unpacked yet
+//	  downloads/redis/           what was fetched and not unpacked yet
+//	  apt/sid/                   apt's lists of another suite than the system's own
 //	  redis/
 //	    7.0.15-3f2a90c1/         one installation
 //	      install.json           its manifest: packages, versions, SHA-256
 //	      root/usr/bin/...       what the packages hold
+//	      root/lib/*.jar         jars
 //	    current -> 7.0.15-3f2a90c1
+//	  cassandra@4.1/             another version beside the default one
 //
-// A database is described by a Recipe that its own package declares.
+// A database is described by a Recipe that its own package declares:
+//
+//	Packages  Debian's: "redis-tools", or "valkey-server/bookworm-backports" from
+//	          another suite of the same mirror, whose signed lists apt fetches into the
+//	          cache
+//	Closure   with all that they depend on, the C library too: a newer Debian's
+//	          programs, run by their own loader (MySQL 9 from sid)
+//	Jars      a lock: jars of Maven Central with their checksums, made by
+//	          `go run ./internal/install/jarlock GROUP:ARTIFACT:VERSION...`, embedded
+//	          with go:embed and parsed by ParseLock
+//	Java      the releases of the Java runtime that it runs on; Programs["java"] of the
+//	          installation is JAVA_HOME's, PATH's, or Debian's unpacked beside
+//	Prepare   a function that builds or writes what the packages lack
+//	Manual    where none of this is possible: what a user downloads for --from
+//
+// Several recipes of one name differ in their Series ("5.0", "4.1") and are installed
+// side by side. database.Find is what a database's Find is made of.
 package install
 
 import (
@@ -35,51 +54,77 @@ var (
 	ErrNoApt = errors.New("apt-get and dpkg are needed to fetch packages")
 	// ErrNoLists says that apt does not know a package.
 	ErrNoLists = errors.New("apt does not know the package")
-	// ErrChecksum says that a package is not the one that apt's lists describe.
+	// ErrNoMirror says that no mirror of Debian is configured to take a suite from.
+	ErrNoMirror = errors.New("apt is configured with no mirror of Debian")
+	// ErrChecksum says that a file is not the one that apt's lists or a lock describe.
 	ErrChecksum = errors.New("checksum does not match")
 	// ErrNotRunning says that an installation's server program cannot run here.
 	ErrNotRunning = errors.New("does not run on this machine")
+	// ErrManual says that a database has to be downloaded by hand.
+	ErrManual = errors.New("cannot be fetched from a package registry")
+	// ErrNoJava says that no Java runtime of a release that a database runs on is here.
+	ErrNoJava = errors.New("no fitting Java runtime")
+	// ErrLock marks a lock of jars that cannot be read.
+	ErrLock = errors.New("bad lock of jars")
 )
 
 // Recipe says how a database gets onto this machine.
 type Recipe struct {
-	Name    string // as experiments call it
+	Name string // as experiments call it
+	// Series tells versions apart that are installed side by side ("5.0"), "" where
+	// there is one. Of several recipes of a name the first is the default.
+	Series  string
 	Summary string // one line for a list
+
 	// Packages are Debian's packages that hold it and those libraries which a
-	// plain Debian system lacks.
+	// plain Debian system lacks: NAME, or NAME/SUITE for one that only another suite
+	// of Debian has.
 	Packages []string
+	// Closure adds all that the packages depend on, the C library included; all are
+	// of the suite that the packages name. The programs are run by that C library's
+	// loader, through scripts in the installation's folder "loader".
+	Closure bool
+	// Jars is a lock of jars (ParseLock); they end in the folder lib. The first is
+	// the database's own: its version is the installation's.
+	Jars string
+	// Java is the range of releases of Java that it runs on; the zero value: none.
+	Java Java
+	// Prepare, when set, builds or writes what is missing below root, after the
+	// packages are unpacked and before the server is asked to run. The folder is
+	// moved afterwards: what it writes must not name root.
+	Prepare func(ctx context.Context, root string, progress func(string)) error
+	// Manual tells what to download where nothing can be fetched: "the server's
+	// archive (mongodb-linux-*.tgz) from https://..., and unpack it".
+	Manual string
+
 	// Programs must all be there. The first is the server; it is run with
-	// VersionArgs to see that it works and which version it is.
-	Programs    []string
+	// VersionArgs to see that it works and which version it is. A database of jars
+	// alone needs none.
+	Programs []string
+	// Optional are programs that are used where they are there.
+	Optional []string
+	// Dirs are patterns of further folders that programs may be in, below the root
+	// and, for the system's own, below / ("usr/lib/postgresql/*/bin").
+	Dirs        []string
 	VersionArgs []string
 	// Version finds the version in what that run printed, "" when it is not there.
 	Version func(output string) string
 }
 
+// Key names the installation: the recipe's name, with @ and its series where it has
+// one ("cassandra@4.1").
+func (r Recipe) Key() string {
+	if r.Series == "" {
+		return r.Name
+	}
+	return r.Name + "@" + r.Series
+}
+
+// Fetched tells whether the recipe can be installed without a user's own download.
+func (r Recipe) Fetched() bool { return len(r.Packages) > 0 || r.Jars != "" || r.Prepare != nil }
+
 // probeTimeout bounds the run that asks a server for its version.
 const probeTimeout = 10 * time.Second
-
-// binDirs are where an installation may keep its programs, below its root. A build
-// tree ("src") counts as one.
-var binDirs = []string{"usr/bin", "usr/sbin", "bin", "sbin", "src", ""}
-
-// programs finds the recipe's programs below root.
-func (r Recipe) programs(root string) (map[string]string, error) {
-	found := make(map[string]string)
-	for _, p := range r.Programs {
-		for _, d := range binDirs {
-			path := filepath.Join(root, d, p)
-			if executable(path) {
-				found[p] = path
-				break
-			}
-		}
-		if found[p] == "" {
-			return nil, fmt.Errorf("no program %s in %s or its bin, sbin, usr/bin, usr/sbin or src folder: %w", p, root, os.ErrNotExist)
-		}
-	}
-	return found, nil
-}
 
 // probe runs the server for its version.
 func (r Recipe) probe(ctx context.Context, programs map[string]string, env []string) (string, error) {
@@ -115,8 +160,12 @@ func missingLibrary(text string) string {
 }
 
 // libraryPath is the environment that makes programs below root find the libraries
-// there: Debian keeps them in a folder named after the architecture.
+// there: Debian keeps them in a folder named after the architecture. What runs by a
+// loader of its own needs none.
 func libraryPath(root string) []string {
+	if isDir(filepath.Join(root, loaderDir)) {
+		return nil
+	}
 	var dirs []string
 	for _, pattern := range []string{"usr/lib/*-linux-gnu*", "lib/*-linux-gnu*"} {
 		matches, _ := filepath.Glob(filepath.Join(root, pattern)) // the pattern is well-formed
@@ -131,4 +180,9 @@ func libraryPath(root string) []string {
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }

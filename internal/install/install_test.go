@@ -40,7 +40,7 @@ func TestParseURIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Package{{"redis-tools", "5:7.0.15-1~deb12u10", "redis-tools_5%3a7.0.15-1~deb12u10_amd64.deb", 991988, sum}}
+	want := []Package{{Name: "redis-tools", Version: "5:7.0.15-1~deb12u10", File: "redis-tools_5%3a7.0.15-1~deb12u10_amd64.deb", Size: 991988, SHA256: sum}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -18,6 +18,8 @@ const ManifestSchema = "skerry/install/v1"
 // Sources of an installation.
 const (
 	FromDebian = "debian" // packages unpacked into the cache
+	FromMaven  = "maven"  // jars
+	FromBuild  = "build"  // built here
 	FromPath   = "path"   // a build of the user's own
 	FromSystem = "system" // found in PATH
 )
@@ -27,6 +29,7 @@ const (
 type Manifest struct {
 	Schema    string    `json:"schema"`
 	Database  string    `json:"database"`
+	Series    string    `json:"series,omitempty"`
 	Version   string    `json:"version"` // as the server itself says
 	Source    string    `json:"source"`
 	Installed time.Time `json:"installed"`
@@ -35,13 +38,15 @@ type Manifest struct {
 	Packages []Package `json:"packages,omitempty"`
 }
 
-// Package is one Debian package as apt's signed lists describe it.
+// Package is one Debian package as apt's signed lists describe it, or one jar as a lock
+// does (its Name is group:artifact).
 type Package struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	File    string `json:"file"`
 	Size    int64  `json:"size"`
 	SHA256  string `json:"sha256"`
+	Suite   string `json:"suite,omitempty"` // of Debian, "" for the system's own
 }
 
 // Store is a cache folder.
@@ -101,7 +106,7 @@ func (s Store) Current(name string) (Manifest, string, error) {
 	return m, filepath.Join(dir, rootName), nil
 }
 
-// Put installs a database: from Debian, or the build at from when that is given.
+// Put installs a database: by its recipe, or the build at from when that is given.
 func (s Store) Put(ctx context.Context, r Recipe, from string) (Manifest, error) {
 	if from != "" {
 		return s.Register(ctx, r, from)
@@ -116,14 +121,14 @@ func (s Store) Register(ctx context.Context, r Recipe, path string) (Manifest, e
 	if err != nil {
 		return Manifest{}, err
 	}
-	m := Manifest{Schema: ManifestSchema, Database: r.Name, Version: in.Version,
+	m := Manifest{Schema: ManifestSchema, Database: r.Name, Series: r.Series, Version: in.Version,
 		Source: FromPath, Installed: time.Now().UTC().Truncate(time.Second), Path: in.Dir}
-	unlock, err := s.lock(ctx, r.Name)
+	unlock, err := s.lock(ctx, r.Key())
 	if err != nil {
 		return Manifest{}, err
 	}
 	defer unlock()
-	tmp, err := os.MkdirTemp(filepath.Join(s.Dir, r.Name), ".new-")
+	tmp, err := os.MkdirTemp(filepath.Join(s.Dir, r.Key()), ".new-")
 	if err != nil {
 		return Manifest{}, fmt.Errorf("registering %s: %w", r.Name, err)
 	}
@@ -131,7 +136,7 @@ func (s Store) Register(ctx context.Context, r Recipe, path string) (Manifest, e
 	if err := s.publish(m, tmp, "own-"+digest([]byte(m.Path+m.Version))); err != nil {
 		return Manifest{}, err
 	}
-	s.say("%s %s at %s is in use", r.Name, m.Version, m.Path)
+	s.say("%s %s at %s is in use", r.Key(), m.Version, m.Path)
 	return m, nil
 }
 
@@ -147,7 +152,7 @@ func (s Store) publish(m Manifest, tmp, name string) error {
 	if err := os.Chmod(tmp, 0o755); err != nil { // MkdirTemp's 0700 would shut out databases that refuse root
 		return fmt.Errorf("installing %s: %w", m.Database, err)
 	}
-	base := filepath.Join(s.Dir, m.Database)
+	base := filepath.Join(s.Dir, Recipe{Name: m.Database, Series: m.Series}.Key())
 	final := filepath.Join(base, name)
 	if err := os.RemoveAll(final); err != nil {
 		return fmt.Errorf("replacing %s: %w", final, err)

@@ -1,0 +1,150 @@
+package install
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/advice"
+)
+
+const (
+	// mavenEnv names a Maven repository to fetch from in place of the user's own choice.
+	mavenEnv = "SKERRY_MAVEN"
+	// mavenCentral is what Maven itself uses where nothing is configured.
+	mavenCentral = "https://repo.maven.apache.org/maven2"
+	// parallel is how many jars are fetched at the same time.
+	parallel = 6
+)
+
+// fetchJars downloads the jars that are not in the folder, and checks them all.
+func (s Store) fetchJars(ctx context.Context, database, downloads string, jars []Jar) error {
+	base, err := mavenBase()
+	if err != nil {
+		return fmt.Errorf("installing %s: %w", database, err)
+	}
+	var missing []Jar
+	var bytes int64
+	for _, j := range jars {
+		if verify(filepath.Join(downloads, j.File()), j.pack()) != nil {
+			missing = append(missing, j)
+			bytes += j.Size
+		}
+	}
+	if len(missing) == 0 {
+		s.say("%s: %d jars were fetched before", database, len(jars))
+		return nil
+	}
+	s.say("%s: fetching %d of %d jars, %d MB", database, len(missing), len(jars), (bytes+999_999)/1_000_000)
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	var done atomic.Int32
+	for _, j := range missing {
+		g.Go(func() error {
+			path := filepath.Join(downloads, j.File())
+			if err := download(gctx, base+"/"+j.Path(), path, j.Size); err != nil {
+				return advice.With(fmt.Errorf("fetching %s: %w", j, err),
+					"try again: it goes on where it stopped; a mirror is taken from ~/.m2/settings.xml or %s", mavenEnv)
+			}
+			if err := verify(path, j.pack()); err != nil {
+				return errors.Join(advice.With(fmt.Errorf("fetching %s: %w", j, err), "try again, or another mirror: %s", mavenEnv), os.Remove(path))
+			}
+			s.say("%s: fetched %s (%d/%d)", database, j.File(), done.Add(1), len(missing))
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// pack is the jar as a manifest lists it.
+func (j Jar) pack() Package {
+	name := j.Group + ":" + j.Artifact
+	if j.Classifier != "" {
+		name += ":" + j.Classifier
+	}
+	return Package{Name: name, Version: j.Version, File: j.File(), Size: j.Size, SHA256: j.SHA256}
+}
+
+// jarVersion finds the version in the name of the database's own jar below root: the
+// first of the lock, or "apache-NAME-VERSION.jar", as Apache's own archives call it.
+func (r Recipe) jarVersion(root string) (string, error) {
+	jars, err := ParseLock(r.Jars)
+	if err != nil {
+		return "", fmt.Errorf("the lock of %s: %w", r.Key(), err)
+	}
+	for _, stem := range []string{jars[0].Artifact, "apache-" + r.Name} {
+		matches, _ := filepath.Glob(filepath.Join(root, libDir, stem+"-[0-9]*.jar")) // the pattern is well-formed
+		if len(matches) > 0 {
+			name := filepath.Base(matches[len(matches)-1])
+			return strings.TrimSuffix(strings.TrimPrefix(name, stem+"-"), ".jar"), nil
+		}
+	}
+	return "", fmt.Errorf("no %s-VERSION.jar in %s: %w", jars[0].Artifact, filepath.Join(root, libDir), os.ErrNotExist)
+}
+
+// mavenBase is the repository that stands for Maven Central: SKERRY_MAVEN, else the
+// mirror that the user's ~/.m2/settings.xml sets for it, else Central itself.
+func mavenBase() (string, error) {
+	if base := os.Getenv(mavenEnv); base != "" {
+		return strings.TrimRight(base, "/"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return mavenCentral, nil
+	}
+	path := filepath.Join(home, ".m2", "settings.xml")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return mavenCentral, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading Maven's settings: %w", err)
+	}
+	base, err := centralMirror(text)
+	if err != nil {
+		return "", fmt.Errorf("reading %s: %w", path, err)
+	}
+	return base, nil
+}
+
+// centralMirror is the mirror of Central that settings.xml names, Central where it
+// names none.
+func centralMirror(settings []byte) (string, error) {
+	var s struct {
+		Mirrors []struct {
+			Of  string `xml:"mirrorOf"`
+			URL string `xml:"url"`
+		} `xml:"mirrors>mirror"`
+	}
+	if err := xml.Unmarshal(settings, &s); err != nil {
+		return "", err
+	}
+	for _, m := range s.Mirrors {
+		if mirrorsCentral(m.Of) && m.URL != "" {
+			return strings.TrimRight(strings.TrimSpace(m.URL), "/"), nil
+		}
+	}
+	return mavenCentral, nil
+}
+
+// mirrorsCentral reads Maven's mirrorOf: repository ids, "*" for all and "external:*"
+// for all that are elsewhere; "!id" takes one out.
+func mirrorsCentral(of string) bool {
+	matches := false
+	for _, id := range strings.Split(of, ",") {
+		switch strings.TrimSpace(id) {
+		case "!central":
+			return false
+		case "*", "central", "external:*":
+			matches = true
+		}
+	}
+	return matches
+}

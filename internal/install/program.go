@@ -1,0 +1,77 @@
+package install
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// binDirs are where an installation may keep its programs, below its root. A build
+// tree ("src") counts as one.
+var binDirs = []string{loaderDir, "usr/bin", "usr/sbin", "bin", "sbin", "src", ""}
+
+// systemDirs are searched after PATH: a user's PATH lacks those for administrators.
+var systemDirs = []string{"/usr/local/sbin", "/usr/sbin", "/sbin"}
+
+// programs finds the recipe's programs below root.
+func (r Recipe) programs(root string) (map[string]string, error) {
+	dirs := binDirs
+	for _, pattern := range r.Dirs {
+		matches, _ := filepath.Glob(filepath.Join(root, pattern)) // a recipe's pattern is well-formed
+		for _, m := range matches {
+			rel, err := filepath.Rel(root, m)
+			if err != nil {
+				return nil, fmt.Errorf("looking for programs of %s: %w", r.Name, err)
+			}
+			dirs = append([]string{rel}, dirs...)
+		}
+	}
+	return r.collect(func(p string) (string, error) {
+		for _, d := range dirs {
+			if path := filepath.Join(root, d, p); executable(path) {
+				return path, nil
+			}
+		}
+		return "", fmt.Errorf("no program %s in %s or its bin, sbin, usr/bin, usr/sbin or src folder: %w", p, root, os.ErrNotExist)
+	})
+}
+
+// inPath finds the recipe's programs in PATH.
+func (r Recipe) inPath() (map[string]string, error) {
+	dirs := systemDirs
+	for _, pattern := range r.Dirs {
+		matches, _ := filepath.Glob(filepath.Join("/", pattern)) // a recipe's pattern is well-formed
+		dirs = append(dirs, matches...)
+	}
+	return r.collect(func(p string) (string, error) {
+		path, err := exec.LookPath(p)
+		if err == nil {
+			return filepath.Abs(path)
+		}
+		for i := len(dirs) - 1; i >= 0; i-- { // of several releases the newest
+			if path := filepath.Join(dirs[i], p); executable(path) {
+				return path, nil
+			}
+		}
+		return "", fmt.Errorf("no %s in PATH: %w", p, err)
+	})
+}
+
+// collect looks for all programs and for those that are optional.
+func (r Recipe) collect(look func(program string) (string, error)) (map[string]string, error) {
+	found := make(map[string]string)
+	for _, p := range r.Programs {
+		path, err := look(p)
+		if err != nil {
+			return nil, err
+		}
+		found[p] = path
+	}
+	for _, p := range r.Optional {
+		if path, err := look(p); err == nil {
+			found[p] = path
+		}
+	}
+	return found, nil
+}

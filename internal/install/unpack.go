@@ -1,0 +1,266 @@
+package install
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"skerry/internal/advice"
+)
+
+const (
+	// libDir holds jars, below an installation's root.
+	libDir = "lib"
+	// loaderDir holds the scripts that run a closure's programs.
+	loaderDir = "loader"
+)
+
+// Install fetches and unpacks what the recipe names. An installation that is in use
+// already, runs and is what the recipe asks for is kept as it is. An install that was
+// interrupted goes on with what it had fetched.
+func (s Store) Install(ctx context.Context, r Recipe) (Manifest, error) {
+	if !r.Fetched() {
+		err := fmt.Errorf("installing %s: it %w", r.Key(), ErrManual)
+		return Manifest{}, advice.With(err, "%s", r.command())
+	}
+	var jars []Jar
+	if r.Jars != "" {
+		var err error
+		if jars, err = ParseLock(r.Jars); err != nil {
+			return Manifest{}, fmt.Errorf("installing %s: %w", r.Key(), err)
+		}
+	}
+	unlock, err := s.lock(ctx, r.Key())
+	if err != nil {
+		return Manifest{}, err
+	}
+	defer unlock()
+	if m, root, err := s.Current(r.Key()); err == nil && m.Source != FromPath {
+		_, err := r.check(ctx, root)
+		switch {
+		case err == nil && m.holds(jars):
+			s.say("%s %s is installed", r.Key(), m.Version)
+			return m, nil
+		case err == nil:
+			s.say("%s: the installation in the cache is of other versions, installing it again", r.Key())
+		default:
+			s.say("%s: the installation in the cache does not run, installing it again", r.Key())
+		}
+	}
+	packages, err := s.resolve(ctx, r.Name, r.Packages, r.Closure)
+	if err != nil {
+		return Manifest{}, err
+	}
+	runtime, err := s.resolveRuntime(ctx, r)
+	if err != nil {
+		return Manifest{}, err
+	}
+	packages = append(packages, runtime...)
+	downloads := filepath.Join(s.Dir, "downloads", r.Key())
+	if err := os.MkdirAll(downloads, 0o755); err != nil {
+		return Manifest{}, fmt.Errorf("making the cache folder: %w", err)
+	}
+	for i, p := range packages {
+		if err := s.fetchDeb(ctx, downloads, p, fmt.Sprintf("%d/%d", i+1, len(packages))); err != nil {
+			return Manifest{}, err
+		}
+	}
+	if len(jars) > 0 {
+		if err := s.fetchJars(ctx, r.Key(), downloads, jars); err != nil {
+			return Manifest{}, err
+		}
+	}
+	m, err := s.unpack(ctx, r, downloads, packages, jars)
+	if err != nil {
+		return Manifest{}, err
+	}
+	if err := os.RemoveAll(downloads); err != nil {
+		return m, fmt.Errorf("removing packages that were unpacked: %w", err)
+	}
+	return m, nil
+}
+
+// holds tells whether an installation consists of these jars, at least.
+func (m Manifest) holds(jars []Jar) bool {
+	there := make(map[string]bool, len(m.Packages))
+	for _, p := range m.Packages {
+		there[p.SHA256] = true
+	}
+	for _, j := range jars {
+		if !there[j.SHA256] {
+			return false
+		}
+	}
+	return true
+}
+
+func (s Store) unpack(ctx context.Context, r Recipe, downloads string, packages []Package, jars []Jar) (Manifest, error) {
+	tmp, err := os.MkdirTemp(filepath.Join(s.Dir, r.Key()), ".new-")
+	if err != nil {
+		return Manifest{}, fmt.Errorf("unpacking %s: %w", r.Key(), err)
+	}
+	defer os.RemoveAll(tmp)
+	root := filepath.Join(tmp, rootName)
+	if err := os.Mkdir(root, 0o755); err != nil {
+		return Manifest{}, fmt.Errorf("unpacking %s: %w", r.Key(), err)
+	}
+	var sums bytes.Buffer
+	for _, p := range packages {
+		s.say("%s: unpacking %s", r.Key(), p.Name)
+		if _, err := command(ctx, downloads, nil, "dpkg", "-x", p.File, root); err != nil {
+			return Manifest{}, fmt.Errorf("unpacking %s: %w", p.File, err)
+		}
+		sums.WriteString(p.SHA256)
+	}
+	if err := relink(root); err != nil {
+		return Manifest{}, fmt.Errorf("unpacking %s: %w", r.Key(), err)
+	}
+	if len(jars) > 0 {
+		if err := moveJars(downloads, filepath.Join(root, libDir), jars); err != nil {
+			return Manifest{}, fmt.Errorf("unpacking %s: %w", r.Key(), err)
+		}
+	}
+	for _, j := range jars {
+		packages = append(packages, j.pack())
+		sums.WriteString(j.SHA256)
+	}
+	if r.Prepare != nil {
+		s.say("%s: preparing it", r.Key())
+		if err := r.Prepare(ctx, root, func(step string) { s.say("%s: %s", r.Key(), step) }); err != nil {
+			return Manifest{}, fmt.Errorf("preparing %s: %w", r.Key(), err)
+		}
+	}
+	if r.Closure {
+		if err := r.writeLoader(root); err != nil {
+			return Manifest{}, fmt.Errorf("unpacking %s: %w", r.Key(), err)
+		}
+	}
+	version, err := r.check(ctx, root)
+	if err != nil {
+		return Manifest{}, err
+	}
+	m := Manifest{Schema: ManifestSchema, Database: r.Name, Series: r.Series, Version: version, Source: r.source(),
+		Installed: time.Now().UTC().Truncate(time.Second), Packages: packages}
+	if err := s.publish(m, tmp, version+"-"+digest(sums.Bytes())); err != nil {
+		return Manifest{}, err
+	}
+	s.say("%s %s installed", r.Key(), version)
+	return m, nil
+}
+
+// source is where what a recipe installs comes from.
+func (r Recipe) source() string {
+	switch {
+	case r.Jars != "":
+		return FromMaven
+	case len(r.Packages) > 0:
+		return FromDebian
+	}
+	return FromBuild
+}
+
+// check runs the server below root for its version.
+func (r Recipe) check(ctx context.Context, root string) (string, error) {
+	programs, err := r.programs(root)
+	if err != nil {
+		return "", err
+	}
+	return r.inspect(ctx, root, programs)
+}
+
+func moveJars(downloads, lib string, jars []Jar) error {
+	if err := os.MkdirAll(lib, 0o755); err != nil {
+		return err
+	}
+	for _, j := range jars {
+		if err := os.Rename(filepath.Join(downloads, j.File()), filepath.Join(lib, j.File())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// relink makes absolute links within packages lead to what they mean below root: Debian
+// keeps a Java runtime's settings in /etc.
+func relink(root string) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Type()&fs.ModeSymlink == 0 {
+			return err
+		}
+		target, err := os.Readlink(path)
+		if err != nil || !filepath.IsAbs(target) {
+			return err
+		}
+		if _, err := os.Lstat(filepath.Join(root, target)); err != nil {
+			return nil // meant is the system's own
+		}
+		rel, err := filepath.Rel(filepath.Dir(path), filepath.Join(root, target))
+		if err != nil {
+			return err
+		}
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+		return os.Symlink(rel, path)
+	})
+}
+
+// loaderScript runs a program of a closure with the closure's own loader and libraries.
+// The process becomes the program.
+const loaderScript = `#!/bin/sh
+root=$(dirname "$(dirname "$(readlink -f "$0")")")
+exec "$root/%s" --library-path "%s" "$root/%s" "$@"
+`
+
+// writeLoader writes a script for each program of a closure.
+func (r Recipe) writeLoader(root string) error {
+	loaders, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu*/ld-linux-*.so.*")) // the pattern is well-formed
+	if len(loaders) == 0 {
+		return fmt.Errorf("no loader in the C library's package: %w", os.ErrNotExist)
+	}
+	loader, err := filepath.Rel(root, loaders[0])
+	if err != nil {
+		return err
+	}
+	var dirs []string
+	for _, d := range append([]string{filepath.Dir(loader)}, r.libraryDirs(root, filepath.Dir(loader))...) {
+		dirs = append(dirs, "$root/"+d)
+	}
+	programs, err := r.programs(root)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(filepath.Join(root, loaderDir), 0o755); err != nil {
+		return err
+	}
+	for name, path := range programs {
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		text := fmt.Sprintf(loaderScript, loader, strings.Join(dirs, ":"), rel)
+		if err := os.WriteFile(filepath.Join(root, loaderDir, name), []byte(text), 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// libraryDirs are the folders below the one with libraries that hold some too: a server
+// keeps private ones there.
+func (r Recipe) libraryDirs(root, dir string) []string {
+	var dirs []string
+	matches, _ := filepath.Glob(filepath.Join(root, dir, "*", "*.so*")) // the pattern is well-formed
+	for _, m := range matches {
+		rel, err := filepath.Rel(root, filepath.Dir(m))
+		if err == nil && (len(dirs) == 0 || dirs[len(dirs)-1] != rel) && strings.Contains(rel, r.Name) {
+			dirs = append(dirs, rel)
+		}
+	}
+	return dirs
+}
