@@ -46,8 +46,13 @@ type Trial struct {
 	Errors     []ErrorCount                `json:"errors,omitempty"`
 	Operations map[string]OperationSummary `json:"operations"` // READ, UPDATE, ...
 	Traffic    Traffic                     `json:"traffic"`
-	Fidelity   Fidelity                    `json:"fidelity"`
-	Verdict    Verdict                     `json:"verdict"`
+	// Events are what happened during the measurement, each with its recovery.
+	Events []Happening `json:"events,omitempty"`
+	// Audit is there where the experiment asked for it.
+	Audit      *Audit      `json:"audit,omitempty"`
+	Assertions []Assertion `json:"assertions,omitempty"`
+	Fidelity   Fidelity    `json:"fidelity"`
+	Verdict    Verdict     `json:"verdict"`
 }
 
 // Trial states.

@@ -1,0 +1,138 @@
+// Package metric names the figures of a trial, so that assertions and comparisons call them
+// alike: "goodput", "read.p95", "lost_writes", "events.leave.recover".
+package metric
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"skerry/internal/record"
+)
+
+// Unit is what a metric is measured in.
+type Unit string
+
+// Units. A Time is in seconds, a Share from 0 to 1.
+const (
+	Number Unit = ""
+	Rate   Unit = "/s"
+	Time   Unit = "s"
+	Share  Unit = "%"
+	Bytes  Unit = "B"
+	Cores  Unit = "cores"
+)
+
+// Value is one figure of a trial.
+type Value struct {
+	Name string
+	Unit Unit
+	V    float64
+	// Beyond says that the figure is at least V: a recovery that was not seen.
+	Beyond bool
+}
+
+// Of returns a trial's figures, in a fixed order. A name comes once for each event that
+// has it.
+func Of(t record.Trial) []Value {
+	var out values
+	out.add("goodput", Rate, t.Goodput)
+	out.add("throughput", Rate, t.Throughput)
+	out.availability(t.Outcomes)
+	out.add("ok", Number, float64(t.Outcomes.OK))
+	out.add("failed", Number, float64(t.Outcomes.Failed))
+	out.add("unknown", Number, float64(t.Outcomes.Unknown))
+	out.add("dropped", Number, float64(t.Outcomes.Dropped))
+	out.add("retries", Number, float64(t.Retries))
+	for _, name := range slices.Sorted(maps.Keys(t.Operations)) {
+		out.operation(operationName(name), t.Operations[name])
+	}
+	out.add("traffic.total", Bytes, float64(t.Traffic.TotalBytes))
+	out.add("traffic.data", Bytes, float64(t.Traffic.DataBytes))
+	if a := t.Audit; a != nil {
+		out.add("lost_writes", Number, float64(a.Lost))
+		out.add("stale_copies", Number, float64(a.Stale))
+		out.add("unexpected_values", Number, float64(a.Unexpected))
+		out.add("unread_keys", Number, float64(a.Unread))
+	}
+	for _, h := range t.Events {
+		out.happening("events."+h.Name+".", h)
+	}
+	out.add("host.cpu", Cores, t.Fidelity.HostCPU)
+	out.add("client.cpu", Cores, t.Fidelity.ClientCPU)
+	return out
+}
+
+type values []Value
+
+func (vs *values) add(name string, u Unit, v float64) {
+	*vs = append(*vs, Value{Name: name, Unit: u, V: v})
+}
+
+func (vs *values) availability(o record.Outcomes) {
+	if all := o.OK + o.Failed + o.Unknown + o.Dropped; all > 0 {
+		vs.add("availability", Share, float64(o.OK)/float64(all))
+	}
+}
+
+func (vs *values) operation(name string, o record.OperationSummary) {
+	vs.add(name+".count", Number, float64(o.Count))
+	vs.add(name+".failed", Number, float64(o.Failed))
+	if o.Count == 0 {
+		return
+	}
+	for _, clock := range []struct {
+		prefix string
+		l      record.Latency
+	}{{name + ".", o.Response}, {name + ".service.", o.Service}} {
+		for i, v := range []float64{clock.l.Mean, clock.l.P50, clock.l.P95, clock.l.P99, clock.l.P999, clock.l.Max} {
+			vs.add(clock.prefix+latencies[i], Time, v/1e6)
+		}
+	}
+}
+
+// latencies are the figures of a latency, in the order of record.Latency.
+var latencies = []string{"mean", "p50", "p95", "p99", "p999", "max"}
+
+func (vs *values) happening(prefix string, h record.Happening) {
+	r := h.Recovery
+	optional := func(name string, v *float64) {
+		if v != nil {
+			vs.add(prefix+name, Time, *v)
+		}
+	}
+	optional("accepted", h.AcceptedS)
+	optional("complete", h.CompleteS)
+	vs.add(prefix+"availability", Share, r.Availability)
+	vs.add(prefix+"unresponsive", Time, r.UnresponsiveS)
+	vs.add(prefix+"unresponsive_periods", Number, float64(r.UnresponsivePeriods))
+	vs.add(prefix+"longest_unresponsive", Time, r.LongestUnresponsiveS)
+	if r.TakeoverS != nil {
+		vs.add(prefix+"takeover", Time, *r.TakeoverS)
+	} else {
+		*vs = append(*vs, Value{Name: prefix + "takeover", Unit: Time, V: r.WatchedS, Beyond: true})
+	}
+	if r.BaselineOps <= 0 {
+		return
+	}
+	*vs = append(*vs, Value{Name: prefix + "recover", Unit: Time, V: r.RecoverS, Beyond: r.Censored})
+	vs.add(prefix+"availability_time", Share, r.AvailabilityTime)
+	vs.add(prefix+"dip", Share, r.DipDepth)
+	vs.add(prefix+"dip_ops", Number, r.DipOps)
+	vs.add(prefix+"overshoot_ops", Number, r.OvershootOps)
+	vs.add(prefix+"sla_violation", Time, r.SLAViolationS)
+}
+
+// operationName is that of an operation as YCSB calls it: READ-MODIFY-WRITE is read_modify_write.
+func operationName(name string) string {
+	return strings.ReplaceAll(strings.ToLower(name), "-", "_")
+}
+
+// Most is infinite where the figure is only known to be at least V.
+func (v Value) Most() float64 {
+	if v.Beyond {
+		return math.Inf(1)
+	}
+	return v.V
+}
