@@ -23,7 +23,7 @@ func databases(ctx context.Context, s install.Store, recipes []install.Recipe) [
 	for _, d := range s.List(ctx, recipes) {
 		f := Finding{Name: d.Name, State: OK, Detail: d.Version + " (" + d.Source + ", " + d.Path + ")"}
 		if d.Version == "" {
-			f = Finding{Name: d.Name, State: Missing, Detail: "not installed", Mend: "skerry install " + d.Name}
+			f = Finding{Name: d.Name, State: Missing, Detail: "not installed", Mend: d.Advice}
 			if d.Problem != "" {
 				f.Detail = d.Problem
 			}

@@ -43,7 +43,14 @@ func (s Store) apt(ctx context.Context, suite string) ([]string, error) {
 	}
 	s.say("fetching apt's lists of Debian's %s", suite)
 	env := aptEnv(dir)
-	if _, err := command(ctx, "", env, "apt-get", "update", "-qq", "--error-on=any"); err != nil {
+	update := []string{"update", "-qq", "--error-on=any"}
+	_, err = command(ctx, "", env, "apt-get", update...)
+	if err != nil && strings.Contains(err.Error(), "is expired") {
+		// A mirror that lags behind withholds updates; it cannot forge what is signed.
+		s.say("the mirror %s lags behind: its lists of Debian's %s have expired; they are signed and used all the same", mirror, suite)
+		_, err = command(ctx, "", env, "apt-get", append(update, "-o", "Acquire::Check-Valid-Until=false")...)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("fetching apt's lists of Debian's %s: %w", suite, err)
 	}
 	return env, nil
@@ -67,7 +74,7 @@ func aptProxies(ctx context.Context) (string, error) {
 
 // writeApt writes apt's configuration for one suite.
 func writeApt(dir, proxies, mirror, keys, suite string) error {
-	for _, d := range []string{"lists/partial", "cache/archives/partial", "etc"} {
+	for _, d := range []string{"lists/partial", "cache/archives/partial", "etc/parts"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			return err
 		}
@@ -82,15 +89,16 @@ Dir::State %[1]q;
 Dir::State::lists %[2]q;
 Dir::State::status %[3]q;
 Dir::Cache %[4]q;
-Dir::Etc::main "-";
-Dir::Etc::parts "-";
-Dir::Etc::sourcelist %[5]q;
-Dir::Etc::sourceparts "-";
-Dir::Etc::preferences "-";
-Dir::Etc::preferencesparts "-";
+Dir::Etc %[5]q;
+Dir::Etc::main "none";
+Dir::Etc::parts "parts";
+Dir::Etc::sourcelist "debian.sources";
+Dir::Etc::sourceparts "parts";
+Dir::Etc::preferences "none";
+Dir::Etc::preferencesparts "parts";
 Acquire::Languages "none";
 APT::Sandbox::User "root";
-`, dir, filepath.Join(dir, "lists"), filepath.Join(dir, "status"), filepath.Join(dir, "cache"), filepath.Join(dir, "etc/debian.sources"))
+`, dir, filepath.Join(dir, "lists"), filepath.Join(dir, "status"), filepath.Join(dir, "cache"), filepath.Join(dir, "etc"))
 	for name, text := range map[string]string{"etc/debian.sources": source.String(), "apt.conf": conf, "status": ""} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return err

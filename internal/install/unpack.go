@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"skerry/internal/advice"
@@ -214,7 +213,7 @@ func relink(root string) error {
 // The process becomes the program.
 const loaderScript = `#!/bin/sh
 root=$(dirname "$(dirname "$(readlink -f "$0")")")
-exec "$root/%s" --library-path "%s" "$root/%s" "$@"
+exec "$root/%[1]s" --library-path "$root/%[2]s" --argv0 "$root/%[3]s" "$root/%[3]s" "$@"
 `
 
 // writeLoader writes a script for each program of a closure.
@@ -226,10 +225,6 @@ func (r Recipe) writeLoader(root string) error {
 	loader, err := filepath.Rel(root, loaders[0])
 	if err != nil {
 		return err
-	}
-	var dirs []string
-	for _, d := range append([]string{filepath.Dir(loader)}, r.libraryDirs(root, filepath.Dir(loader))...) {
-		dirs = append(dirs, "$root/"+d)
 	}
 	programs, err := r.programs(root)
 	if err != nil {
@@ -243,24 +238,10 @@ func (r Recipe) writeLoader(root string) error {
 		if err != nil {
 			return err
 		}
-		text := fmt.Sprintf(loaderScript, loader, strings.Join(dirs, ":"), rel)
+		text := fmt.Sprintf(loaderScript, loader, filepath.Dir(loader), rel)
 		if err := os.WriteFile(filepath.Join(root, loaderDir, name), []byte(text), 0o755); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// libraryDirs are the folders below the one with libraries that hold some too: a server
-// keeps private ones there.
-func (r Recipe) libraryDirs(root, dir string) []string {
-	var dirs []string
-	matches, _ := filepath.Glob(filepath.Join(root, dir, "*", "*.so*")) // the pattern is well-formed
-	for _, m := range matches {
-		rel, err := filepath.Rel(root, filepath.Dir(m))
-		if err == nil && (len(dirs) == 0 || dirs[len(dirs)-1] != rel) && strings.Contains(rel, r.Name) {
-			dirs = append(dirs, rel)
-		}
-	}
-	return dirs
 }
