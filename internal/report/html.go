@@ -25,7 +25,7 @@ var pageCSS string
 // HTML writes a run's report: one page that needs nothing beside itself.
 func HTML(w io.Writer, d *record.Dir) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
-		"style": func() template.CSS { return template.CSS(pageCSS) },
+		"style": Style,
 	}).Parse(pageHTML)
 	if err != nil {
 		return fmt.Errorf("reading the report's page: %w", err)
