@@ -18,6 +18,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -34,6 +35,8 @@ var (
 	ErrNotReady = errors.New("not ready in time")
 	// ErrEnded says that a server's process ended without being asked to.
 	ErrEnded = errors.New("ended by itself")
+	// ErrStopped says that all servers were ended, and no other is started.
+	ErrStopped = errors.New("the cluster was stopped")
 )
 
 const (
@@ -110,8 +113,10 @@ func portsFree(h host.Host, s Spec) error {
 func (d *Daemon) Await(ctx context.Context, timeout time.Duration, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w: %v", ErrNotReady, timeout))
 	defer cancel()
+	asking, stop := d.whileRunning(ctx)
+	defer stop()
 	for {
-		err := ready(ctx)
+		err := ready(asking)
 		if err == nil {
 			return nil
 		}
@@ -122,6 +127,24 @@ func (d *Daemon) Await(ctx context.Context, timeout time.Duration, ready func(co
 			return fmt.Errorf("starting %s on %s: %w: %w%s", d.Name(), d.Host.Name(), context.Cause(ctx), err, d.LastLines())
 		case <-time.After(poll):
 		}
+	}
+}
+
+// whileRunning is a context that ends with the server's process, so that no question to
+// it outlives it.
+func (d *Daemon) whileRunning(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
+		select {
+		case <-d.process.Done():
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		cancel()
+		watcher.Wait()
 	}
 }
 

@@ -20,44 +20,49 @@ type Set struct {
 	logs    map[string]string // of every server that was ever started
 	err     error
 	failed  chan struct{} // closed when err is set
+	stopped bool
 
 	watchers sync.WaitGroup
 }
 
 // Start starts a server and watches it until it is stopped. It does not wait until it
-// serves: that is Await.
+// serves: that is Await. A server that was stopped is started again in the same way, and
+// its log goes on. A set that was stopped starts no more.
 func (s *Set) Start(ctx context.Context, h host.Host, spec Spec) (*Daemon, error) {
 	d, err := start(ctx, h, spec)
 	if err != nil {
 		return nil, err
 	}
 	failed := s.Failed()
+	if !s.add(d, failed) {
+		return nil, errors.Join(fmt.Errorf("starting %s on %s: %w", d.Name(), h.Name(), ErrStopped), d.Kill())
+	}
+	return d, nil
+}
+
+// add takes a server in and watches it, unless the set was stopped.
+func (s *Set) add(d *Daemon, failed chan struct{}) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.stopped {
+		return false
+	}
 	if s.logs == nil {
 		s.logs = make(map[string]string)
 	}
 	s.daemons = append(s.daemons, d)
-	s.logs[d.Name()+"-"+h.Name()] = spec.Command.Log
+	s.logs[d.Name()+"-"+d.Host.Name()] = d.spec.Command.Log
 	s.watchers.Go(func() {
 		<-d.Done()
-		if !d.ending.Load() {
-			s.fail(d.death(), failed)
-		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.daemons = slices.DeleteFunc(s.daemons, func(o *Daemon) bool { return o == d })
+		if !d.ending.Load() && s.err == nil {
+			s.err = d.death()
+			close(failed)
+		}
 	})
-	return d, nil
-}
-
-func (s *Set) fail(err error, failed chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err == nil {
-		s.err = err
-		close(failed)
-	}
+	return true
 }
 
 // Failed is closed when a server has ended that was not asked to.
@@ -83,7 +88,7 @@ func (s *Set) On(node string) []*Daemon {
 	defer s.mu.Unlock()
 	var on []*Daemon
 	for _, d := range s.daemons {
-		if d.Host.Name() == node {
+		if d.Host.Name() == node && d.Running() {
 			on = append(on, d)
 		}
 	}
@@ -116,9 +121,11 @@ func (s *Set) Await(ctx context.Context, ask func(context.Context) error) error 
 	}
 }
 
-// Stop ends every server, all at the same time, and waits for them.
+// Stop ends every server, all at the same time, and waits for them. To stop a set twice
+// is no error.
 func (s *Set) Stop(ctx context.Context) error {
 	s.mu.Lock()
+	s.stopped = true
 	daemons := slices.Clone(s.daemons)
 	s.mu.Unlock()
 	errs := make([]error, len(daemons))

@@ -1,0 +1,261 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"skerry/internal/advice"
+	"skerry/internal/host"
+	"skerry/internal/testkit/loophost"
+)
+
+// server is a shell script that stands for a database's server; it says "up" first.
+func server(h host.Host, script string, ports ...int) Spec {
+	return Spec{
+		Command: host.Command{Name: "demo", Path: "/bin/sh", Args: []string{"-c", "echo up; " + script}, Log: filepath.Join(h.Dir(), "demo.log")},
+		Ports:   ports, Grace: 2 * time.Second,
+	}
+}
+
+const forever = "exec sleep 1000"
+
+// newSet returns a set that is stopped when the test ends.
+func newSet(t *testing.T) *Set {
+	t.Helper()
+	s := &Set{}
+	t.Cleanup(func() {
+		if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func start1(t *testing.T, s *Set, h host.Host, script string) *Daemon {
+	t.Helper()
+	d, err := s.Start(t.Context(), h, server(h, script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// saidUp is a server's own word.
+func saidUp(h host.Host) func(context.Context) error {
+	return func(context.Context) error {
+		text, err := os.ReadFile(filepath.Join(h.Dir(), "demo.log"))
+		if err == nil && !strings.Contains(string(text), "up") {
+			err = errors.New("it has said nothing")
+		}
+		return err
+	}
+}
+
+func TestStartAndStop(t *testing.T) {
+	s, nodes := newSet(t), loophost.New(t, 2)
+	for _, h := range nodes {
+		d := start1(t, s, h, forever)
+		if err := d.Await(t.Context(), 10*time.Second, saidUp(h)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if on := s.On("n2"); len(on) != 1 || !on[0].Running() || on[0].Name() != "demo" {
+		t.Errorf("on n2: %v", on)
+	}
+	for range 2 {
+		if err := s.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(s.On("n1"))+len(s.On("n2")) > 0 || s.Err() != nil {
+		t.Errorf("after the stop: %v, %v, %v", s.On("n1"), s.On("n2"), s.Err())
+	}
+	if logs := s.Logs(); len(logs) != 2 || logs["demo-n1"] != filepath.Join(nodes[0].Dir(), "demo.log") {
+		t.Errorf("logs %v", logs)
+	}
+	if _, err := s.Start(t.Context(), nodes[0], server(nodes[0], forever)); !errors.Is(err, ErrStopped) {
+		t.Errorf("error %v of a start after the stop", err)
+	}
+}
+
+// TestEndsOfAServer tells an end that was asked for from one that was not.
+func TestEndsOfAServer(t *testing.T) {
+	for name, test := range map[string]struct {
+		end  func(*testing.T, *Daemon) error
+		fail bool
+	}{
+		"stopped": {func(t *testing.T, d *Daemon) error { return d.Stop(t.Context()) }, false},
+		"killed":  {func(_ *testing.T, d *Daemon) error { return d.Kill() }, false},
+		"left": {func(_ *testing.T, d *Daemon) error {
+			d.Leaving()
+			return syscall.Kill(d.PID(), syscall.SIGTERM)
+		}, false},
+		"killed by somebody": {func(_ *testing.T, d *Daemon) error { return syscall.Kill(d.PID(), syscall.SIGKILL) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, h := newSet(t), loophost.New(t, 1)[0]
+			d := start1(t, s, h, "echo the last word; "+forever)
+			if err := d.Await(t.Context(), 10*time.Second, saidUp(h)); err != nil {
+				t.Fatal(err)
+			}
+			if err := test.end(t, d); err != nil {
+				t.Fatal(err)
+			}
+			if test.fail {
+				<-s.Failed()
+			} else {
+				<-d.Done()
+				s.watchers.Wait()
+			}
+			err := s.Err()
+			if !test.fail {
+				if err != nil {
+					t.Errorf("it counts as a failure: %v", err)
+				}
+				return
+			}
+			for _, want := range []string{"demo on n1", "killed", "the last word"} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v does not say %q", err, want)
+				}
+			}
+			if !errors.Is(err, ErrEnded) {
+				t.Errorf("error %v", err)
+			}
+			if err := s.Await(t.Context(), func(context.Context) error { return errors.New("no") }); !errors.Is(err, ErrEnded) {
+				t.Errorf("waiting for a set that failed: %v", err)
+			}
+		})
+	}
+}
+
+// TestStartedAgain halts a server and starts it again: one runs, and the log goes on.
+func TestStartedAgain(t *testing.T) {
+	s, h := newSet(t), loophost.New(t, 1)[0]
+	for range 5 {
+		d := start1(t, s, h, forever)
+		if err := d.Await(t.Context(), 10*time.Second, saidUp(h)); err != nil {
+			t.Fatal(err)
+		}
+		if on := s.On("n1"); len(on) != 1 || on[0] != d {
+			t.Fatalf("on n1: %v", on)
+		}
+		if err := d.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if on := s.On("n1"); len(on) != 0 {
+			t.Fatalf("%d on n1 after the kill", len(on))
+		}
+	}
+	if err := s.Err(); err != nil {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(s.Logs()["demo-n1"])
+	if err != nil || !strings.Contains(string(text), "up\nup\n") {
+		t.Errorf("log %q, %v", text, err)
+	}
+}
+
+func TestAwaitGivesUp(t *testing.T) {
+	never := func(context.Context) error { return errors.New("not yet") }
+	// A question that a server does not answer ends with the server.
+	unanswered := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for name, test := range map[string]struct {
+		script  string
+		ready   func(context.Context) error
+		timeout time.Duration
+		is      error
+		says    []string
+	}{
+		"it dies":                    {"echo oh; exit 3", never, time.Minute, ErrEnded, []string{"exit status 3", "oh"}},
+		"it dies without an answer":  {"echo oh; exit 3", unanswered, time.Minute, ErrEnded, []string{"exit status 3", "oh"}},
+		"it ends well":               {"exit 0", never, time.Minute, ErrEnded, []string{"exit status 0"}},
+		"it is late":                 {"echo still thinking; " + forever, never, 300 * time.Millisecond, ErrNotReady, []string{"still thinking", "not yet"}},
+		"it is late with the answer": {forever, unanswered, 300 * time.Millisecond, ErrNotReady, []string{"up"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, h := newSet(t), loophost.New(t, 1)[0]
+			d := start1(t, s, h, test.script)
+			err := d.Await(t.Context(), test.timeout, test.ready)
+			if !errors.Is(err, test.is) {
+				t.Fatalf("error %v, want %v", err, test.is)
+			}
+			for _, want := range append(test.says, "demo", "n1") {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v does not say %q", err, want)
+				}
+			}
+		})
+	}
+	t.Run("nobody waits any more", func(t *testing.T) {
+		s, h := newSet(t), loophost.New(t, 1)[0]
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := start1(t, s, h, forever).Await(ctx, time.Minute, never); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+		if err := s.Await(ctx, never); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v of the set", err)
+		}
+	})
+}
+
+func TestPortTaken(t *testing.T) {
+	s, h := newSet(t), loophost.New(t, 1)[0]
+	l, err := net.Listen("tcp4", h.Addr()+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, err = s.Start(t.Context(), h, server(h, forever, 1, l.Addr().(*net.TCPAddr).Port))
+	if !errors.Is(err, ErrPortTaken) || advice.Of(err) == "" || !strings.Contains(err.Error(), "demo on n1") {
+		t.Errorf("error %v, advice %q", err, advice.Of(err))
+	}
+	if len(s.On("n1")) > 0 {
+		t.Error("it was started")
+	}
+}
+
+// TestStubbornServer ignores SIGTERM.
+func TestStubbornServer(t *testing.T) {
+	s, h := newSet(t), loophost.New(t, 1)[0]
+	d := start1(t, s, h, `trap "" TERM; while :; do sleep 0.1; done`)
+	if err := d.Await(t.Context(), 10*time.Second, saidUp(h)); err != nil {
+		t.Fatal(err)
+	}
+	d.spec.Grace = 200 * time.Millisecond
+	if err := d.Stop(t.Context()); err != nil || d.Running() {
+		t.Errorf("running %v, %v", d.Running(), err)
+	}
+}
+
+// TestStopWhileStarting ends a set while servers are being started in it: none is left.
+func TestStopWhileStarting(t *testing.T) {
+	s, nodes := newSet(t), loophost.New(t, 8)
+	ended := make(chan *Daemon, len(nodes))
+	for _, h := range nodes {
+		go func() {
+			d, err := s.Start(t.Context(), h, server(h, forever))
+			if err != nil && !errors.Is(err, ErrStopped) {
+				t.Error(err)
+			}
+			ended <- d
+		}()
+	}
+	first := <-ended
+	if err := s.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, d := range append([]*Daemon{first}, <-ended, <-ended, <-ended, <-ended, <-ended, <-ended, <-ended) {
+		if d != nil && d.Running() {
+			t.Errorf("%s on %s is left", d.Name(), d.Host.Name())
+		}
+	}
+}
