@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/advice"
+	"skerry/internal/runner"
 )
 
 // Exit codes, documented in docs/commands.
@@ -18,6 +19,7 @@ const (
 	exitOK          = 0
 	exitError       = 1
 	exitUsage       = 2 // bad flags, bad experiment
+	exitAssert      = 3 // every trial measured, an assertion did not hold
 	exitInterrupted = 130
 )
 
@@ -59,6 +61,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 		return exitInterrupted
 	case errors.Is(err, errUsage):
 		return exitUsage
+	case errors.Is(err, runner.ErrAssertions):
+		return exitAssert
 	}
 	return exitError
 }

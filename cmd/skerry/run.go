@@ -34,7 +34,8 @@ func newRun(a *app) *cobra.Command {
 		Long: "Run every trial of an experiment: each on a lab and a cluster of its own, which are gone when it\n" +
 			"ends. Finished trials are kept whatever happens; Ctrl-C ends the trial at hand, and --resume goes on.\n\n" +
 			"The exit code is 0 when every trial measured, 1 when one failed, 2 when the file is wrong (nothing\n" +
-			"was started then) and 130 when the run was interrupted.",
+			"was started then), 3 when all measured and an assertion of the file did not hold, and 130 when the\n" +
+			"run was interrupted.",
 		Example: `  skerry run experiments/quickstart.yaml
   skerry run experiments/fhc/latency.yaml --fast
   skerry run my.yaml --set workload.threads=64 --set repetitions=5
@@ -108,7 +109,7 @@ func (a *app) run(ctx context.Context, f runFlags, file string) error {
 	} else {
 		dir, err = runner.Run(ctx, c)
 	}
-	if dir != "" && (err == nil || errors.Is(err, runner.ErrTrials)) {
+	if dir != "" && (err == nil || errors.Is(err, runner.ErrTrials) || errors.Is(err, runner.ErrAssertions)) {
 		err = errors.Join(err, a.present(dir))
 	}
 	return err

@@ -17,8 +17,13 @@ func (e *Experiment) finish() strict.Problems {
 	c := &checker{e: e}
 	c.stop()
 	c.workload()
+	if len(c.problems) == 0 { // they ask for what the workload has
+		c.audit()
+		c.assertions()
+	}
 	if c.cloud(); len(c.problems) == 0 {
 		c.drift()
+		c.events()
 	}
 	return c.problems
 }

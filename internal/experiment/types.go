@@ -8,6 +8,7 @@
 package experiment
 
 import (
+	"skerry/internal/event"
 	"skerry/internal/topology"
 	"skerry/internal/unit"
 )
@@ -37,6 +38,8 @@ type Experiment struct {
 	Engine string `yaml:"engine" json:"engine" jsonschema:"default=auto,enum=auto,enum=netem,enum=userspace"`
 	// Drift is how the links change while a trial measures.
 	Drift *Drift `yaml:"drift" json:"drift,omitempty"`
+	// Events are what happens while a trial measures (see events.md).
+	Events []event.Event `yaml:"events" json:"events,omitempty"`
 	// Warmup runs the workload before the measurement; it is shown, but not counted.
 	Warmup unit.Duration `yaml:"warmup" json:"warmup" jsonschema:"default=2s"`
 	// Stop ends a trial at whichever of its limits is reached first.
@@ -48,6 +51,14 @@ type Experiment struct {
 	Repetitions int `yaml:"repetitions" json:"repetitions" jsonschema:"default=1,minimum=1,maximum=1000"`
 	// Seed fixes every random choice, the order of the trials among them.
 	Seed uint64 `yaml:"seed" json:"seed" jsonschema:"default=1"`
+	// Audit reads every acknowledged write back when all events have been reverted.
+	Audit Audit `yaml:"audit" json:"audit,omitzero"`
+	// Assert lists what every trial must reach: "read.p95 < 300ms", "availability > 99.9%",
+	// "lost_writes == 0", "events.leave.recover < 60s". A run in which one does not hold
+	// ends with exit code 3.
+	Assert []string `yaml:"assert" json:"assert,omitempty"`
+	// Recovery is what recovery from events is measured by.
+	Recovery Recovery `yaml:"recovery" json:"recovery"`
 	// Fidelity is what a trial may deviate from what was asked and still be valid.
 	Fidelity Fidelity `yaml:"fidelity" json:"fidelity"`
 	// Fast is what --fast changes, with the paths and values of --set. A smoke run must
@@ -138,6 +149,8 @@ type Stop struct {
 	Confidence unit.Fraction `yaml:"confidence" json:"confidence,omitempty"`
 	// MinTime is the shortest measurement that confidence may end.
 	MinTime unit.Duration `yaml:"min_time" json:"min_time" jsonschema:"default=5s"`
+	// AfterEvents ends it so long after the last event was over.
+	AfterEvents *unit.Duration `yaml:"after_events" json:"after_events,omitempty"`
 }
 
 // Fidelity holds the limits beyond which a trial is suspect (see fidelity.md).
@@ -150,6 +163,8 @@ type Fidelity struct {
 	EmulatorLate unit.Duration `yaml:"emulator_late" json:"emulator_late" jsonschema:"default=1ms"`
 	// ClientLate is how late the driver may send operations, 99th percentile.
 	ClientLate unit.Duration `yaml:"client_late" json:"client_late" jsonschema:"default=5ms"`
+	// EventLate is how late events may begin, 99th percentile.
+	EventLate unit.Duration `yaml:"event_late" json:"event_late" jsonschema:"default=20ms"`
 	// ClientCPU is the share of the cores it may use that the driver may really use.
 	ClientCPU unit.Fraction `yaml:"client_cpu" json:"client_cpu" jsonschema:"default=90%"`
 	// HostCPU is how busy the machine may be on average.

@@ -90,7 +90,9 @@ func without(ws []*worker, w *worker) []*worker {
 func (d *driver) flush(from, now time.Duration, t int64) {
 	i := Interval{T: t, Start: d.base.Add(from), Length: now - from}
 	for _, s := range d.shards {
-		s.swap().drain(&i.Totals)
+		counted := s.swap()
+		i.Writes = counted.writes.since(from, now, i.Writes)
+		counted.drain(&i.Totals)
 	}
 	for _, w := range d.workers {
 		if w.ctx.Load().inFlight() {

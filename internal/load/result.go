@@ -82,8 +82,13 @@ type Interval struct {
 	Length time.Duration `json:"length_ns"` // the last one is shorter
 	// InFlight operations when it ended.
 	InFlight int64 `json:"in_flight"`
+	// Writes has a bit for every WriteSlot since Start in which a write was acknowledged.
+	Writes []uint64 `json:"writes,omitempty"`
 	Totals
 }
+
+// WriteSlot is how finely an Interval tells when writes were acknowledged.
+const WriteSlot = 10 * time.Millisecond
 
 // Cores is the driver's CPU use.
 func (i Interval) Cores() float64 { return ratio(i.CPU.Seconds(), i.Length.Seconds()) }

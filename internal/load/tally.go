@@ -63,6 +63,7 @@ type tally struct {
 	late     *recorder
 	retries  int64
 	errors   map[errorKey]*errorTally
+	writes   writeSlots
 }
 
 type errorKey struct {

@@ -259,6 +259,9 @@ func (w *worker) count(s series, intended, sent, done time.Duration, err error) 
 	w.shard.mu.Lock()
 	if !w.left {
 		w.shard.now.done(s, at, e)
+		if e == nil && s.isWrite() {
+			w.shard.now.writes.add(done)
+		}
 	}
 	w.shard.mu.Unlock()
 	return done

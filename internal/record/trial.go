@@ -37,6 +37,7 @@ type TrialWriter struct {
 	timeline *table[Second]
 	nodes    *table[NodeSecond]
 	events   *os.File
+	told     []Event
 }
 
 // OpenTrial begins a planned trial; what a killed attempt at it left is removed.
@@ -101,8 +102,16 @@ func (t *TrialWriter) Event(e Event) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.told = append(t.told, e)
 	_, err = t.events.Write(append(line, '\n'))
 	return t.failed("recording an event", err)
+}
+
+// Events returns what Dir.Events will: of every event the last line so far.
+func (t *TrialWriter) Events() []Event {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return lastLines(t.told)
 }
 
 // Histogram writes NAME.hdr, an HdrHistogram log in microseconds. Names are

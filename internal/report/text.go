@@ -263,6 +263,11 @@ func (m *model) textNotes(p *printer) {
 			p.linef("trial %d is suspect: %s", t.ID, plain(strings.Join(t.Verdict.Reasons, "; ")))
 		}
 	}
+	m.textEvents(p)
+	m.textAudits(p)
+	for _, line := range m.assertions() {
+		p.linef("%s", line)
+	}
 	if s := m.scales.note(); s != "" {
 		p.linef("%s", s)
 	}

@@ -29,6 +29,9 @@ type view struct {
 	Operations      []operationRow
 	Trials          []trialView
 	Errors          []errorRow
+	Happenings      []happeningRow
+	Audits          []auditRow
+	Assertions      []assertionRow
 	Throughput      []figureView
 	ThroughputNorm  []figureView
 	Transfer        []figureView
@@ -201,6 +204,7 @@ func (v *view) results(m *model) {
 		}
 	}
 	v.Errors = errorRows(m.dir.Summary.Trials)
+	v.Happenings, v.Audits, v.Assertions = m.happenings(), m.audits(), m.assertionRows()
 }
 
 // errorRows sums errors over trials, most first.

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -74,6 +75,11 @@ func (r *run) report(n, total int, p record.Planned, t record.Trial) {
 		r.Progress.Linef("%s  %.0f ops/s (%s, %.0f s)  %s", head, t.Goodput, t.Stopped, t.DurationS, t.Verdict.State)
 		for _, why := range t.Verdict.Reasons {
 			r.Progress.Linef("      suspect: %s", why)
+		}
+		for _, a := range t.Assertions {
+			if !a.Held {
+				r.Progress.Linef("      did not hold: %s (it is %s)", a.Text, cmp.Or(a.Value, "not measured"))
+			}
 		}
 	}
 }

@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"skerry/internal/advice"
@@ -24,6 +27,9 @@ const failuresInARow = 3
 
 // ErrTrials says that a run ended with trials that failed.
 var ErrTrials = errors.New("trials failed")
+
+// ErrAssertions says that a run's trials measured, and an assertion did not hold.
+var ErrAssertions = errors.New("assertions did not hold")
 
 // Config is what a run is started with.
 type Config struct {
@@ -184,7 +190,23 @@ func (r *run) trials(ctx context.Context) error {
 		return advice.With(fmt.Errorf("%d of %d %w", failed, len(left), ErrTrials),
 			"try them again with: skerry run --resume %s", r.writer.Dir())
 	}
-	return nil
+	return r.assertions()
+}
+
+// assertions is what of the experiment's assert did not hold, in trials of earlier attempts too.
+func (r *run) assertions() error {
+	broken := map[string]bool{}
+	for _, t := range r.writer.Summary().Trials {
+		for _, a := range t.Assertions {
+			if !a.Held {
+				broken[a.Text] = true
+			}
+		}
+	}
+	if len(broken) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d %w: %s", len(broken), len(r.Experiment.Assert), ErrAssertions, strings.Join(slices.Sorted(maps.Keys(broken)), "; "))
 }
 
 func (r *run) trial(ctx context.Context, p record.Planned, label string) (record.Trial, error) {

@@ -65,3 +65,21 @@ func (p Problem) Excerpt() string {
 	fmt.Fprintf(&b, "\n      | %s^", string(indent))
 	return b.String()
 }
+
+// Into is the place so many bytes into the text that begins at p. In a text that goes over
+// several lines, or has escapes, it is the begin of it.
+func (p Pos) Into(offset int) Pos {
+	if p.Source == nil || p.Line < 1 || p.Line > len(p.Source.lines) {
+		return p
+	}
+	line := p.Source.lines[p.Line-1]
+	if runes := []rune(line); p.Column >= 1 && p.Column <= len(runes) {
+		if text := string(runes[p.Column-1:]); strings.HasPrefix(text, `"`) || strings.HasPrefix(text, "'") {
+			p.Column++
+		}
+	}
+	if p.Column-1+offset <= len(line) {
+		p.Column += offset
+	}
+	return p
+}

@@ -10,6 +10,7 @@ import (
 	"skerry/internal/link"
 	"skerry/internal/load"
 	"skerry/internal/record"
+	"skerry/internal/recovery"
 	"skerry/internal/sample"
 	"skerry/internal/stats"
 )
@@ -23,6 +24,7 @@ type measurement struct {
 	stopped    string
 	histograms histograms
 	goodput    stats.BatchInterval
+	bins       []recovery.Bin
 	traffic    []link.Stats // of the measurement alone
 	late       link.Lateness
 	machine    sample.Machine // used during the measurement
@@ -65,7 +67,8 @@ type watch struct {
 	began   time.Time
 	before  snapshot
 	logs    histograms
-	stopped string // why the drive was told to stop
+	bins    []recovery.Bin // of the measurement
+	stopped string         // why the drive was told to stop
 
 	mu         sync.Mutex
 	hostCPUMax float64
@@ -111,7 +114,7 @@ func (w *watch) follow() (measurement, error) {
 	if err != nil {
 		return m, err
 	}
-	m = measurement{drive: drive, stopped: w.stopped, histograms: w.logs, goodput: w.batches.Interval(), late: after.late,
+	m = measurement{drive: drive, stopped: w.stopped, histograms: w.logs, bins: w.bins, goodput: w.batches.Interval(), late: after.late,
 		traffic: difference(w.before.links, after.links),
 		machine: sample.Machine{Busy: after.machine.Busy - w.before.machine.Busy, Steal: after.machine.Steal - w.before.machine.Steal}}
 	if m.stopped == "" {
@@ -146,6 +149,7 @@ func (w *watch) interval(i load.Interval) error {
 		if err := w.logs.add(w.began, i); err != nil {
 			return err
 		}
+		w.bins = append(w.bins, bin(w.began, i))
 	}
 	stop := w.Cell.Experiment.Stop
 	// What drains after the end of sending is no rate, nor is a mere rest of a second.
@@ -218,6 +222,14 @@ func second(i load.Interval) record.Second {
 		ServiceP999: us(s.Quantile(0.999)), ServiceMax: us(s.Max()),
 		ResponseP50: us(r.Quantile(0.5)), ResponseP99: us(r.Quantile(0.99)), ResponseP999: us(r.Quantile(0.999)),
 		ClientCPU: i.Cores(), InFlight: i.InFlight,
+	}
+}
+
+// bin is what recovery is measured from.
+func bin(began time.Time, i load.Interval) recovery.Bin {
+	return recovery.Bin{
+		At: i.Start.Sub(began).Seconds(), Length: i.Length.Seconds(), OK: i.OK, Failed: i.Failed, Unknown: i.Unknown,
+		Dropped: i.Dropped, P99: us(i.Latency.Response.Quantile(0.99)), Writes: i.Writes,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"skerry/internal/link"
 	"skerry/internal/load"
 	"skerry/internal/record"
+	"skerry/internal/recovery"
 	"skerry/internal/ycsb"
 )
 
@@ -32,6 +33,7 @@ func (r *run) summarise(m measurement, f record.Fidelity) error {
 			Service: latency(o.Latency.Service), Response: latency(o.Latency.Response),
 		}
 	}
+	t.Events = recovery.Happenings(r.Writer.Events(), m.bins, d.Duration.Seconds(), r.rules())
 	t.Traffic = r.trafficOf(m.traffic)
 	t.Fidelity = r.fidelityOf(m, f)
 	t.Verdict = judge(t.Fidelity, r.clientCores(), r.limits())
@@ -123,6 +125,12 @@ func (r *run) clientCores() float64 {
 		cores = min(cores, quota)
 	}
 	return cores
+}
+
+// rules are what recovery is measured by.
+func (r *run) rules() recovery.Rules {
+	e := r.Cell.Experiment.Recovery
+	return recovery.Rules{Baseline: e.Baseline.Duration().Seconds(), Goodput: float64(e.Goodput), P99: e.P99, Hold: e.Hold.Duration().Seconds(), SLA: us(e.SLA.Duration())}
 }
 
 func (r *run) limits() Limits {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"skerry/internal/assert"
 	"skerry/internal/database"
 	"skerry/internal/experiment"
 	"skerry/internal/lab"
@@ -54,6 +55,7 @@ func Run(ctx context.Context, c Config) (record.Trial, error) {
 	case errors.As(err, &failed):
 		return result, errors.Join(err, c.Writer.Abandon())
 	case err == nil:
+		result.Assertions = assert.All(c.Cell.Experiment.Assert, result)
 	case ctx.Err() != nil:
 		result.State, result.Error = record.TrialInterrupted, "interrupted"
 	default:

@@ -1,0 +1,73 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"skerry/internal/assert"
+	"skerry/internal/strict"
+	"skerry/internal/ycsb"
+)
+
+// assertions checks that every line can be read and asks for what the experiment measures.
+func (c *checker) assertions() {
+	for i, text := range c.e.Assert {
+		path := fmt.Sprintf("assert[%d]", i)
+		l, err := assert.Parse(text)
+		var s *assert.SyntaxError
+		switch {
+		case errors.As(err, &s):
+			p := c.e.problem(path, s.Hint, "%s", s.Message)
+			p.Pos, p.Err = p.Pos.Into(s.Offset), err
+			c.problems = append(c.problems, p)
+		case l.Metric.Audit && !c.e.Audit.Enabled:
+			c.fail(path, "set audit: true", "%s is known only where acknowledged writes are audited", l.Name)
+		case l.Metric.Operation != "" && !c.asks(l.Metric.Operation):
+			c.fail(path, "leave it out, or change the workload", "the workload does no %s, so there is no %s", l.Metric.Operation, l.Name)
+		}
+	}
+}
+
+// asks tells whether the workload has an operation.
+func (c *checker) asks(operation string) bool {
+	w, err := c.e.YCSB()
+	if err != nil {
+		return true // told elsewhere
+	}
+	m := w.Mix
+	return map[string]float64{
+		name(ycsb.Read): m.Read + m.ReadModifyWrite, name(ycsb.Update): m.Update + m.ReadModifyWrite, name(ycsb.Insert): m.Insert,
+		name(ycsb.Scan): m.Scan, name(ycsb.ReadModifyWrite): m.ReadModifyWrite,
+	}[operation] > 0
+}
+
+func name(k ycsb.Kind) string { return strings.ReplaceAll(strings.ToLower(k.String()), "-", "_") }
+
+// leastAudited is the shortest value that has room for a version.
+const leastAudited = 16
+
+// audit checks that values can carry versions.
+func (c *checker) audit() {
+	if !c.e.Audit.Enabled {
+		return
+	}
+	w, err := c.e.YCSB()
+	if err != nil {
+		return // told elsewhere
+	}
+	if w.DataIntegrity {
+		c.fail("audit", "leave dataintegrity out", "dataintegrity fixes every value by its key, an audit puts versions into them")
+	}
+	least := w.FieldLength.Max
+	switch w.FieldLength.Distribution {
+	case ycsb.Uniform, ycsb.Zipfian:
+		least = w.FieldLength.Min
+	case ycsb.Histogram:
+		least = w.FieldLength.Block
+	}
+	if least < leastAudited {
+		hint := fmt.Sprintf("set fieldlength, or minfieldlength, to %d or more", leastAudited)
+		c.problems = append(c.problems, strict.Problems{c.e.problem("audit", hint, "values of %d bytes have no room for a version", least)}...)
+	}
+}
