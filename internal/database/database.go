@@ -90,7 +90,10 @@ type Env struct {
 	Control      host.Host   // where admin commands run: the client's node
 	Installation Installation
 	Options      Options
-	Log          *slog.Logger
+	// RTT is the longest round trip between two data nodes that are linked, as the
+	// experiment will have it; 0 where nobody knows. Timeouts are derived from it.
+	RTT time.Duration
+	Log *slog.Logger
 	// Progress tells a person what is going on ("forming the cluster").
 	Progress func(string)
 }

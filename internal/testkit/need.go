@@ -36,8 +36,15 @@ var (
 		f.Close()
 		return ""
 	}}
-	Redis = Feature{"redis", installed("redis", "redis-server")}
-	QEMU  = Feature{"qemu", program("qemu-system-x86_64")}
+	Redis    = Feature{"redis", installed("redis", "redis-server")}
+	Etcd     = Feature{"etcd", installed("etcd", "etcd")}
+	Postgres = Feature{"postgres", installed("postgres", "postgres")}
+	MongoDB  = Feature{"mongodb", installed("mongodb", "mongod")}
+	FerretDB = Feature{"ferretdb", installed("ferretdb", "ferretdb")}
+	Galera   = Feature{"galera", installed("galera", "mariadbd")}
+	MySQL    = Feature{"mysql", installed("mysql-group-replication", "mysqld")}
+	NDB      = Feature{"mysql-ndb", installed("mysql-ndb", "ndbmtd")}
+	QEMU     = Feature{"qemu", program("qemu-system-x86_64")}
 )
 
 func program(name string) func() string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"skerry/internal/database"
@@ -86,12 +87,30 @@ func (r *run) formCluster(ctx context.Context) error {
 	r.stage("starting " + r.Database.Name())
 	r.cluster, err = r.Database.Start(ctx, database.Env{
 		Nodes: nodes, Control: control, Installation: r.Installation,
-		Options: e.Database.Options, Log: r.Log, Progress: r.stage,
+		Options: e.Database.Options, RTT: r.longestRTT(), Log: r.Log, Progress: r.stage,
 	})
 	if err != nil {
 		return fmt.Errorf("starting %s on %d nodes: %w", r.Database.Name(), len(nodes), err)
 	}
 	return nil
+}
+
+// longestRTT is the longest round trip between two linked data nodes, at the larger of
+// the scales that the cluster will see; 0 when the topology cannot be made out.
+func (r *run) longestRTT() time.Duration {
+	e := r.Cell.Experiment
+	cloud, err := e.Cloud()
+	if err != nil {
+		return 0
+	}
+	var longest time.Duration
+	nodes := e.DataNodes()
+	for _, l := range cloud.Links {
+		if slices.Contains(nodes, l.A) && slices.Contains(nodes, l.B) {
+			longest = max(longest, l.AB.Latency+l.BA.Latency)
+		}
+	}
+	return time.Duration(float64(longest) * max(e.Scale, e.SetupScale))
 }
 
 // client is the node that the driver runs on.

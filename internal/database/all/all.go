@@ -3,6 +3,7 @@ package all
 
 import (
 	"skerry/internal/database"
+	"skerry/internal/database/etcd"
 	"skerry/internal/database/redis"
 	"skerry/internal/install"
 )
@@ -11,11 +12,12 @@ import (
 // share, clients of another do not.
 func Databases() map[string]database.Database {
 	return map[string]database.Database{
+		etcd.Name:  etcd.New(),
 		redis.Name: redis.New(),
 	}
 }
 
 // Recipes say how databases are installed, in the order of a list.
 func Recipes() []install.Recipe {
-	return []install.Recipe{redis.Recipe}
+	return []install.Recipe{redis.Recipe, etcd.Recipe}
 }

@@ -59,6 +59,9 @@ type Spec struct {
 	Ports []int
 	// Grace is what it gets between SIGTERM and SIGKILL; 10 s when 0.
 	Grace time.Duration
+	// Joining says that the server is no member yet: until Joined is called, its end is
+	// the join's failure and not the cluster's.
+	Joining bool
 }
 
 // Daemon is a server process on a node.
@@ -67,7 +70,8 @@ type Daemon struct {
 
 	spec    Spec
 	process host.Process
-	// ending is set before its process is ended on purpose.
+	// ending is set while the end of its process is nobody's failure: before it is ended
+	// on purpose, and while it is joining.
 	ending atomic.Bool
 }
 
@@ -83,7 +87,9 @@ func start(ctx context.Context, h host.Host, s Spec) (*Daemon, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting %s on %s: %w", s.Command.Name, h.Name(), err)
 	}
-	return &Daemon{Host: h, spec: s, process: p}, nil
+	d := &Daemon{Host: h, spec: s, process: p}
+	d.ending.Store(s.Joining)
+	return d, nil
 }
 
 // portsFree tells early, and in words, what a server would die of. It asks by
@@ -188,6 +194,20 @@ func (d *Daemon) LastLines() string {
 // Leaving says that the server will end by itself and may: a member that was told to
 // leave its cluster, for example.
 func (d *Daemon) Leaving() { d.ending.Store(true) }
+
+// Staying takes Leaving back: a member that was only on trial has become one.
+func (d *Daemon) Staying() { d.ending.Store(false) }
+
+// Joined says that a server that was started as Joining is a member: from here on its end
+// is the cluster's failure. The error is how it has ended already.
+func (d *Daemon) Joined() error {
+	d.ending.Store(false)
+	if !d.Running() {
+		d.ending.Store(true)
+		return d.death()
+	}
+	return nil
+}
 
 // Stop ends it with SIGTERM, and with SIGKILL when it takes longer than its grace.
 func (d *Daemon) Stop(ctx context.Context) error {

@@ -1,0 +1,105 @@
+package etcd
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"skerry/internal/load"
+	"skerry/internal/testkit/loophost"
+)
+
+func kilobyte() []load.Field {
+	var f []load.Field
+	for i := range 10 {
+		f = append(f, load.Field{Name: fmt.Sprint("field", i), Value: bytes.Repeat([]byte{'x'}, 100)})
+	}
+	return f
+}
+
+// BenchmarkEncodings compares what a record of 1 kB costs in one key and in a key a field,
+// on three members on this machine: there a round trip costs nothing, over links the
+// number of questions that cross them counts (the package's comment).
+func BenchmarkEncodings(b *testing.B) {
+	d := New()
+	c := startCluster(b, d, loophost.New(b, 3), nil)
+	ctx := b.Context()
+	one := open(b, d, c.Properties())
+	raw := one.conns[0]
+	record := kilobyte()
+	const records = 100
+	for n := range records {
+		key := fmt.Sprintf("user%03d", n)
+		if err := one.Insert(ctx, "", key, record); err != nil {
+			b.Fatal(err)
+		}
+		var puts []clientv3.Op
+		for _, f := range record {
+			puts = append(puts, clientv3.OpPut("fields/"+key+"/"+f.Name, string(f.Value)))
+		}
+		if _, err := raw.Txn(ctx).Then(puts...).Commit(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	key := func(i int) string { return fmt.Sprintf("user%03d", i%records) }
+	run := func(name string, op func(i int) error) {
+		b.Run(name, func(b *testing.B) {
+			i := 0
+			for b.Loop() {
+				if err := op(i); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+		})
+	}
+	run("record/read", func(i int) error { _, err := one.Read(ctx, "", key(i), nil, nil); return err })
+	run("field/read", func(i int) error {
+		_, err := raw.Get(ctx, "fields/"+key(i)+"/", clientv3.WithPrefix())
+		return err
+	})
+	run("record/update", func(i int) error { return one.Update(ctx, "", key(i), record[:1]) })
+	run("field/update", func(i int) error {
+		_, err := raw.Put(ctx, "fields/"+key(i)+"/field0", string(record[0].Value))
+		return err
+	})
+	run("record/scan50", func(int) error { _, err := one.Scan(ctx, "", "user020", 50, nil, nil); return err })
+	run("field/scan50", func(int) error {
+		_, err := raw.Get(ctx, "fields/user020", clientv3.WithRange("fields0"), clientv3.WithLimit(500))
+		return err
+	})
+}
+
+// BenchmarkClient compares the client's reads with a loop over etcd's own client.
+func BenchmarkClient(b *testing.B) {
+	d := New()
+	c := startCluster(b, d, loophost.New(b, 1), nil)
+	one := open(b, d, c.Properties())
+	if err := one.Insert(b.Context(), "", "user1", kilobyte()); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("skerry", func(b *testing.B) {
+		var dst []load.Field
+		var err error
+		for b.Loop() {
+			ctx, cancel := context.WithTimeout(b.Context(), time.Second)
+			if dst, err = one.Read(ctx, "", "user1", nil, dst[:0]); err != nil {
+				b.Fatal(err)
+			}
+			cancel()
+		}
+	})
+	b.Run("clientv3", func(b *testing.B) {
+		for b.Loop() {
+			ctx, cancel := context.WithTimeout(b.Context(), time.Second)
+			if _, err := one.conns[0].Get(ctx, "usertable/user1"); err != nil {
+				b.Fatal(err)
+			}
+			cancel()
+		}
+	})
+}

@@ -1,0 +1,133 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"skerry/internal/database/wire"
+	"skerry/internal/load"
+)
+
+// Classes of errors beside those of package wire.
+const (
+	classNoLeader = "no_leader"        // no consensus at the time
+	classNoSpace  = "no_space"         // the quota of the backend is used up
+	classOverload = "too_many"         // too many requests wait for consensus
+	classDropped  = "proposal_dropped" // the member had nobody to hand the proposal to
+	classStopped  = "stopped"          // the member is going down
+	classConflict = "conflict"         // another client changed the record at every try
+	classRecord   = "record"           // the value is not a record
+)
+
+// notDone are answers that say that a request was not proposed to the cluster: etcd
+// gives them before Raft sees it.
+var notDone = []struct {
+	err   error
+	class string
+}{
+	{rpctypes.ErrNoLeader, classNoLeader},
+	{rpctypes.ErrNotLeader, classNoLeader},
+	{rpctypes.ErrNoSpace, classNoSpace},
+	{rpctypes.ErrTooManyRequests, classOverload},
+	{rpctypes.ErrRequestTooLarge, "too_large"},
+	{rpctypes.ErrEmptyKey, "empty_key"},
+	{rpctypes.ErrPermissionDenied, "denied"},
+}
+
+// What errors of Raft say; they reach clients as they are.
+const (
+	proposalDropped = "raft proposal dropped"
+	raftStopped     = "raft: stopped" // the member was removed
+)
+
+// classify turns an error of etcd's client into an outcome. What timed out inside the
+// cluster, or ended with its member, may have been agreed on nevertheless.
+func classify(addr string, err error) error {
+	for _, n := range notDone {
+		if errors.Is(err, n.err) {
+			return load.Failed(n.class, addr, err)
+		}
+	}
+	switch {
+	case strings.Contains(err.Error(), proposalDropped):
+		return load.Failed(classDropped, addr, err)
+	case neverSent(err):
+		return load.Failed(dialClass(err.Error()), addr, err)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, rpctypes.ErrTimeout),
+		errors.Is(err, rpctypes.ErrTimeoutDueToLeaderFail), errors.Is(err, rpctypes.ErrTimeoutDueToConnectionLost),
+		errors.Is(err, rpctypes.ErrTimeoutWaitAppliedIndex):
+		return load.Unknown(wire.Timeout, addr, err)
+	case errors.Is(err, context.Canceled):
+		return load.Unknown(wire.Canceled, addr, err)
+	case errors.Is(err, rpctypes.ErrStopped), errors.Is(err, rpctypes.ErrLeaderChanged),
+		strings.Contains(err.Error(), raftStopped):
+		return load.Unknown(classStopped, addr, err)
+	}
+	switch code(err) {
+	case codes.DeadlineExceeded:
+		return load.Unknown(wire.Timeout, addr, err)
+	case codes.Canceled:
+		return load.Unknown(wire.Canceled, addr, err)
+	case codes.Unavailable:
+		return load.Unknown(brokenClass(err.Error()), addr, err)
+	}
+	return load.Unknown(wire.Other, addr, err)
+}
+
+// code is an error's gRPC code, whether etcd knows the error or not.
+func code(err error) codes.Code {
+	var e rpctypes.EtcdError
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return status.Code(err)
+}
+
+// neverSent tells whether a request found no connection to go out on: gRPC then says
+// why the last try to connect failed.
+func neverSent(err error) bool {
+	return code(err) == codes.Unavailable && strings.Contains(err.Error(), "transport: Error while dialing")
+}
+
+// dialClass names a failure to connect. gRPC passes it on as text.
+func dialClass(text string) string {
+	switch {
+	case strings.Contains(text, "connection refused"):
+		return wire.Refused
+	case strings.Contains(text, "no route to host"), strings.Contains(text, "network is unreachable"):
+		return wire.Unreachable
+	case strings.Contains(text, "timeout"), strings.Contains(text, "deadline exceeded"), strings.Contains(text, "timed out"):
+		return wire.Connect
+	}
+	return wire.Other
+}
+
+// brokenClass names the end of a connection with a request on it.
+func brokenClass(text string) string {
+	switch {
+	case strings.Contains(text, "reset by peer"), strings.Contains(text, "broken pipe"):
+		return wire.Reset
+	case strings.Contains(text, "keepalive"), strings.Contains(text, "timed out"):
+		return wire.Timeout
+	}
+	return wire.EOF
+}
+
+// elsewhere tells whether another member may do what this one could not.
+func elsewhere(err error) bool {
+	var e *load.OpError
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Class {
+	case wire.Refused, wire.Unreachable, wire.Connect, wire.Timeout, wire.Reset, wire.EOF, wire.Other,
+		classNoLeader, classDropped, classStopped:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,182 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"skerry/internal/database/wire"
+	"skerry/internal/load"
+)
+
+const (
+	// away is how long a worker stays with another member before it tries the one that
+	// it prefers again; it doubles with each try in vain.
+	away    = 2 * time.Second
+	maxAway = 32 * time.Second
+)
+
+// client is one worker's. It uses one member, and the next one where that fails; an
+// operation that was certainly not sent is sent to that one, others are not repeated.
+type client struct {
+	settings
+	dial    wire.DialFunc // nil: the system's
+	alone   bool          // one member's own copy is read
+	decode  decoder
+	buffer  []byte       // of a record to be written
+	fields  []load.Field // of a record to be merged
+	retries atomic.Int64
+
+	at      int // the endpoint in use
+	until   time.Time
+	patient time.Duration
+
+	mu    sync.Mutex
+	addrs []string // preferred first; more are learnt
+	conns []*clientv3.Client
+
+	learning sync.WaitGroup
+	busy     atomic.Bool // learning
+	ctx      context.Context
+	cancel   context.CancelFunc
+}
+
+var (
+	_ load.Client  = (*client)(nil)
+	_ load.Retrier = (*client)(nil)
+	_ load.Counter = (*client)(nil)
+)
+
+// openClient returns a client that has reached a member.
+func openClient(ctx context.Context, s settings, spread *spreader) (*client, error) {
+	c := newClient(ctx, s, nil)
+	c.addrs = spread.order(ctx, s.endpoints, s.route)
+	c.conns = make([]*clientv3.Client, len(c.addrs))
+	// The first operation need not connect, and whoever misspelt an address learns it here.
+	if _, err := c.get(ctx, defaultTable, clientv3.WithSerializable(), clientv3.WithCountOnly()); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening a client of etcd: %w", err), c.Close())
+	}
+	return c, nil
+}
+
+func newClient(ctx context.Context, s settings, dial wire.DialFunc) *client {
+	c := &client{settings: s, dial: dial, patient: away}
+	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	return c
+}
+
+// Retries implements load.Retrier.
+func (c *client) Retries() int64 { return c.retries.Load() }
+
+// do has a member do something. The tries are one for each member while nothing is sent.
+func (c *client) do(ctx context.Context, ask func(context.Context, *clientv3.Client) error) error {
+	if err := ctx.Err(); err != nil {
+		return load.Failed(wire.Class(err), "", err)
+	}
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.timeout)
+		defer cancel()
+	}
+	if c.requireLeader {
+		ctx = clientv3.WithRequireLeader(ctx)
+	}
+	if c.at != 0 && time.Now().After(c.until) {
+		c.at = 0
+	}
+	for try := 1; ; try++ {
+		conn, addr, count, err := c.conn(c.at)
+		if err != nil {
+			return load.Failed(wire.Other, addr, err)
+		}
+		if err = ask(ctx, conn); err == nil {
+			if c.at == 0 {
+				c.patient = away
+			}
+			return nil
+		}
+		sent := !neverSent(err)
+		err = classify(addr, err)
+		if c.alone || !elsewhere(err) {
+			return err
+		}
+		c.turn(count)
+		if sent || try >= count || ctx.Err() != nil {
+			return err
+		}
+		c.retries.Add(1)
+	}
+}
+
+// turn goes on to the next member.
+func (c *client) turn(count int) {
+	if c.at == 0 {
+		c.until = time.Now().Add(c.patient)
+		c.patient = min(2*c.patient, maxAway)
+	}
+	c.at = (c.at + 1) % count
+	c.learn(c.at)
+}
+
+// conn is the connection to the i-th endpoint.
+func (c *client) conn(i int) (conn *clientv3.Client, addr string, count int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conns[i] == nil {
+		c.conns[i], err = dialMember(c.addrs[i], c.dial)
+	}
+	return c.conns[i], c.addrs[i], len(c.addrs), err
+}
+
+// learn asks a member who else there is, one question at a time: members may have joined.
+func (c *client) learn(i int) {
+	if !c.busy.CompareAndSwap(false, true) {
+		return
+	}
+	conn, _, _, err := c.conn(i)
+	if err != nil {
+		c.busy.Store(false)
+		return // the operation that needs it says so
+	}
+	c.learning.Go(func() {
+		defer c.busy.Store(false)
+		ctx, cancel := context.WithTimeout(c.ctx, c.timeout)
+		defer cancel()
+		list, err := conn.MemberList(ctx)
+		if err != nil {
+			return // asked again with the next failure
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, m := range list.Members {
+			for _, u := range m.ClientURLs {
+				parsed, err := url.Parse(u)
+				if err == nil && !m.IsLearner && !slices.Contains(c.addrs, parsed.Host) {
+					c.addrs = append(c.addrs, parsed.Host)
+					c.conns = append(c.conns, nil)
+				}
+			}
+		}
+	})
+}
+
+// Close implements load.Client.
+func (c *client) Close() error {
+	c.cancel()
+	c.learning.Wait()
+	var errs []error
+	for _, conn := range c.conns {
+		if conn != nil {
+			errs = append(errs, closeClient(conn))
+		}
+	}
+	c.conns = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,173 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/database"
+	"skerry/internal/database/daemon"
+	"skerry/internal/host"
+)
+
+// readyTimeout bounds how long a new cluster may take to agree on a leader.
+const readyTimeout = 60 * time.Second
+
+// cluster is a running etcd.
+type cluster struct {
+	env     database.Env
+	options options
+	log     *slog.Logger
+	servers daemon.Set
+
+	// changing is held while membership changes or a member halts or is revived.
+	changing sync.Mutex
+
+	mu      sync.Mutex
+	members []*member
+}
+
+var (
+	_ database.Cluster    = (*cluster)(nil)
+	_ database.Replicated = (*cluster)(nil)
+)
+
+// Start implements database.Database. All members start at the same time with the same
+// list of all.
+func (d *Etcd) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
+	o, err := parseOptions(env.Options, env.RTT)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{env: env, options: o, log: env.Log}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+func (c *cluster) start(ctx context.Context) error {
+	c.say("starting %d etcd", len(c.env.Nodes))
+	var peers []string
+	for _, h := range c.env.Nodes {
+		peers = append(peers, h.Name()+"="+c.options.peerURL(h))
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	for i, h := range c.env.Nodes {
+		m, err := c.add(h)
+		if err != nil {
+			return err
+		}
+		// The first stands for election within one timeout, the others wait for a whole
+		// one first: all at once they may split their votes, each time for another timeout.
+		advance := "--initial-election-tick-advance=" + strconv.FormatBool(i == 0)
+		g.Go(func() error { return c.launch(gctx, m, stateNew, strings.Join(peers, ","), advance) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	c.say("awaiting a leader")
+	for _, m := range c.current() {
+		g.Go(func() error { return m.server.Load().Await(ctx, readyTimeout, m.serves) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("etcd is not ready after %v", readyTimeout))
+	defer cancel()
+	return c.servers.Await(ctx, c.Ready)
+}
+
+func (c *cluster) say(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	c.log.Info(text, "database", Name)
+	if c.env.Progress != nil {
+		c.env.Progress(text)
+	}
+}
+
+// add makes a node's member known here; nothing of it runs yet.
+func (c *cluster) add(h host.Host) (*member, error) {
+	m, err := newMember(h, c.options)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.members = append(c.members, m)
+	return m, nil
+}
+
+// drop forgets a member, whose process has ended.
+func (c *cluster) drop(m *member) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.members = slices.DeleteFunc(c.members, func(o *member) bool { return o == m })
+	return closeClient(m.admin)
+}
+
+// current are the members at this moment.
+func (c *cluster) current() []*member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.members)
+}
+
+// member finds the member on a node.
+func (c *cluster) member(node string) *member {
+	for _, m := range c.current() {
+		if m.host.Name() == node {
+			return m
+		}
+	}
+	return nil
+}
+
+// Properties implements database.Cluster.
+func (c *cluster) Properties() map[string]string {
+	var endpoints []string
+	for _, m := range c.current() {
+		endpoints = append(endpoints, m.addr)
+	}
+	return map[string]string{PropEndpoints: strings.Join(endpoints, ","), PropRead: c.options.read}
+}
+
+// Failed implements database.Cluster.
+func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
+
+// Err implements database.Cluster.
+func (c *cluster) Err() error { return c.servers.Err() }
+
+// Logs implements database.Cluster.
+func (c *cluster) Logs() map[string]string { return c.servers.Logs() }
+
+// Stop implements database.Cluster. Members are killed, all at the same time: on SIGTERM
+// a leader tries for 7 s to hand over to others that are ending too, and a member's data
+// outlives SIGKILL.
+func (c *cluster) Stop(ctx context.Context) error {
+	members := c.current()
+	killed := make([]error, len(members))
+	var all sync.WaitGroup
+	for i, m := range members {
+		if d := m.server.Load(); d != nil {
+			all.Go(func() { killed[i] = d.Kill() })
+		}
+	}
+	all.Wait()
+	errs := append(killed, c.servers.Stop(ctx))
+	for _, m := range members {
+		errs = append(errs, c.drop(m))
+	}
+	return errors.Join(errs...)
+}

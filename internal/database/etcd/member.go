@@ -1,0 +1,119 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"skerry/internal/database/daemon"
+	"skerry/internal/database/wire"
+	"skerry/internal/host"
+)
+
+const (
+	// adminTimeout bounds one question to one member.
+	adminTimeout = 5 * time.Second
+	// stopGrace is what a member gets between SIGTERM and SIGKILL: it hands its
+	// leadership over first.
+	stopGrace = 10 * time.Second
+
+	// States of a cluster as a member is told when it starts on an empty directory.
+	stateNew      = "new"
+	stateExisting = "existing"
+)
+
+// member is an etcd on a node.
+type member struct {
+	host host.Host
+	addr string // for clients
+	// admin talks to it from its own node.
+	admin *clientv3.Client
+	// patience bounds a read that has to be agreed on. A new leader drops those that
+	// come before its first entry is agreed on, and its member does not ask again.
+	patience time.Duration
+
+	server atomic.Pointer[daemon.Daemon] // nil until it was started
+	id     atomic.Uint64
+	halted atomic.Bool
+}
+
+func newMember(h host.Host, o options) (*member, error) {
+	addr := net.JoinHostPort(h.Addr(), strconv.Itoa(o.port))
+	admin, err := dialMember(addr, wire.From(h, adminTimeout))
+	if err != nil {
+		return nil, err
+	}
+	return &member{host: h, addr: addr, admin: admin, patience: o.election / 2}, nil
+}
+
+func (o options) peerURL(h host.Host) string {
+	return "http://" + net.JoinHostPort(h.Addr(), strconv.Itoa(o.peerPort))
+}
+
+func (m *member) dir() string { return filepath.Join(m.host.Dir(), Name) }
+func (m *member) log() string { return filepath.Join(m.dir(), "etcd.log") }
+
+// launch starts a member on an empty directory.
+func (c *cluster) launch(ctx context.Context, m *member, state, peers string, more ...string) error {
+	if err := os.RemoveAll(m.dir()); err != nil {
+		return fmt.Errorf("emptying the directory of etcd on %s: %w", m.host.Name(), err)
+	}
+	if err := os.MkdirAll(m.dir(), 0o755); err != nil {
+		return fmt.Errorf("making the directory of etcd on %s: %w", m.host.Name(), err)
+	}
+	return c.run(ctx, m, append(more, "--initial-cluster-state", state, "--initial-cluster", peers, "--initial-cluster-token", "skerry")...)
+}
+
+// run starts a member's process. On a directory that holds data etcd takes the cluster
+// from there.
+func (c *cluster) run(ctx context.Context, m *member, args ...string) error {
+	o := c.options
+	client, peer := "http://"+m.addr, o.peerURL(m.host)
+	d, err := c.servers.Start(ctx, m.host, daemon.Spec{
+		Command: host.Command{
+			Name: Name, Path: c.env.Installation.Programs[Name], Env: c.env.Installation.Env, Dir: m.dir(), Log: m.log(),
+			Args: append(append([]string{
+				"--name", m.host.Name(), "--data-dir", filepath.Join(m.dir(), "data"), "--logger", "zap",
+				"--listen-client-urls", client, "--advertise-client-urls", client,
+				"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+			}, o.config...), args...),
+		},
+		Ports: []int{o.port, o.peerPort}, Grace: stopGrace,
+	})
+	if err != nil {
+		return err
+	}
+	m.server.Store(d)
+	m.halted.Store(false)
+	return nil
+}
+
+// status is what a member says of itself.
+func (m *member) status(ctx context.Context) (*clientv3.StatusResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	s, err := m.admin.Status(ctx, m.addr)
+	if err != nil {
+		return nil, fmt.Errorf("asking etcd on %s: %w", m.host.Name(), err)
+	}
+	m.id.Store(s.Header.MemberId)
+	return s, nil
+}
+
+// serves returns nil when the member takes part in the cluster: a read that has to be
+// agreed on succeeds.
+func (m *member) serves(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, m.patience)
+	defer cancel()
+	if _, err := m.admin.Get(ctx, keyOf("", ""), clientv3.WithCountOnly()); err != nil {
+		return fmt.Errorf("%w: etcd on %s: %w", ErrNotReady, m.host.Name(), err)
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"skerry/internal/load"
+)
+
+// conflicts is how often an update is tried when others change its record meanwhile.
+const conflicts = 16
+
+// errConflict says that an update lost against others at every try.
+var errConflict = fmt.Errorf("the record was changed by others at each of %d tries", conflicts)
+
+// get asks for keys.
+func (c *client) get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	var got *clientv3.GetResponse
+	err := c.do(ctx, func(ctx context.Context, conn *clientv3.Client) (err error) {
+		got, err = conn.Get(ctx, key, options...)
+		return err
+	})
+	return got, err
+}
+
+// consistency adds to a read what the client's reads are to be.
+func (c *client) consistency(options ...clientv3.OpOption) []clientv3.OpOption {
+	if c.serializable {
+		options = append(options, clientv3.WithSerializable())
+	}
+	return options
+}
+
+// Read implements load.Client.
+func (c *client) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
+	got, err := c.get(ctx, keyOf(table, key), c.consistency()...)
+	switch {
+	case err != nil:
+		return dst, err
+	case len(got.Kvs) == 0:
+		return dst, load.ErrNotFound
+	}
+	return c.decoded(dst, got.Kvs[0], fields)
+}
+
+func (c *client) decoded(dst []load.Field, kv *mvccpb.KeyValue, fields []string) ([]load.Field, error) {
+	dst, err := c.decode.fields(dst, kv.Value, fields)
+	if err != nil {
+		return dst, load.Failed(classRecord, "", fmt.Errorf("reading %s: %w", kv.Key, err))
+	}
+	return dst, nil
+}
+
+// Scan implements load.Client.
+func (c *client) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
+	got, err := c.get(ctx, keyOf(table, start), c.consistency(clientv3.WithRange(endOf(table)), clientv3.WithLimit(int64(count)))...)
+	if err != nil {
+		return 0, err
+	}
+	var record []load.Field
+	for _, kv := range got.Kvs {
+		if record, err = c.decoded(record[:0], kv, fields); err != nil {
+			return 0, err
+		}
+		if visit != nil {
+			visit(suffix(kv.Key, table), record)
+		}
+	}
+	return len(got.Kvs), nil
+}
+
+// Insert implements load.Client. It writes the whole record, whether there is one or not.
+func (c *client) Insert(ctx context.Context, table, key string, values []load.Field) error {
+	c.buffer = appendRecord(c.buffer[:0], values)
+	text := string(c.buffer)
+	return c.do(ctx, func(ctx context.Context, conn *clientv3.Client) error {
+		_, err := conn.Put(ctx, keyOf(table, key), text)
+		return err
+	})
+}
+
+// Update implements load.Client: see the package's comment.
+func (c *client) Update(ctx context.Context, table, key string, values []load.Field) error {
+	full := keyOf(table, key)
+	got, err := c.get(ctx, full, clientv3.WithSerializable())
+	if err != nil {
+		return notDoneYet(err)
+	}
+	kvs := got.Kvs
+	for range conflicts {
+		var revision int64 // of no record
+		then := []clientv3.Op{}
+		if len(kvs) > 0 {
+			revision = kvs[0].ModRevision
+			if c.fields, err = c.decoded(c.fields[:0], kvs[0], nil); err != nil {
+				return err
+			}
+			c.fields = merge(c.fields, values)
+			c.buffer = appendRecord(c.buffer[:0], c.fields)
+			then = append(then, clientv3.OpPut(full, string(c.buffer)))
+		}
+		var answer *clientv3.TxnResponse
+		if err := c.do(ctx, func(ctx context.Context, conn *clientv3.Client) (err error) {
+			answer, err = conn.Txn(ctx).
+				If(clientv3.Compare(clientv3.ModRevision(full), "=", revision)).
+				Then(then...).
+				Else(clientv3.OpGet(full)).Commit()
+			return err
+		}); err != nil {
+			return err
+		}
+		switch {
+		case answer.Succeeded && len(kvs) == 0:
+			return load.ErrNotFound
+		case answer.Succeeded:
+			return nil
+		}
+		kvs = answer.Responses[0].GetResponseRange().Kvs
+		c.retries.Add(1)
+	}
+	return load.Failed(classConflict, "", errConflict)
+}
+
+// notDoneYet is the error of an operation that had written nothing so far.
+func notDoneYet(err error) error {
+	var e *load.OpError
+	if errors.As(err, &e) {
+		return load.Failed(e.Class, e.Node, e.Err)
+	}
+	return err
+}
+
+// Delete implements load.Client.
+func (c *client) Delete(ctx context.Context, table, key string) error {
+	var answer *clientv3.DeleteResponse
+	err := c.do(ctx, func(ctx context.Context, conn *clientv3.Client) (err error) {
+		answer, err = conn.Delete(ctx, keyOf(table, key))
+		return err
+	})
+	if err == nil && answer.Deleted == 0 {
+		return load.ErrNotFound
+	}
+	return err
+}
+
+// Count implements load.Counter.
+func (c *client) Count(ctx context.Context, table string) (int64, error) {
+	got, err := c.get(ctx, keyOf(table, ""), c.consistency(clientv3.WithRange(endOf(table)), clientv3.WithCountOnly())...)
+	if err != nil {
+		return 0, err
+	}
+	return got.Count, nil
+}

@@ -1,0 +1,83 @@
+package etcd
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/database/setting"
+)
+
+// ErrOption marks an option that cannot be used.
+var ErrOption = errors.New("bad option of etcd")
+
+const (
+	defaultPort     = 2379
+	defaultPeerPort = 2380
+	// etcd's own defaults, below which nothing is derived.
+	defaultHeartbeat = 100 * time.Millisecond
+	defaultElection  = 1000 * time.Millisecond
+	// maxElection is the most that etcd allows.
+	maxElection = 50 * time.Second
+)
+
+// options are a cluster's settings. What is not named keeps etcd's own default.
+type options struct {
+	port, peerPort      int
+	heartbeat, election time.Duration
+	learner             bool
+	read                string
+	config              []string // further arguments of etcd
+}
+
+// parseOptions understands the options of a cluster whose members are at most a round
+// trip apart; 0 where that is not known.
+//
+// etcd's tuning guide wants a heartbeat of about the longest round trip between members
+// and an election timeout of at least ten round trips.
+func parseOptions(given database.Options, roundTrip time.Duration) (options, error) {
+	r := setting.Options(ErrOption, given,
+		"port", "peer_port", "heartbeat_interval", "election_timeout", "snapshot_count", "quota_backend",
+		"auto_compaction_retention", "max_request", "pre_vote", "learner", "read", "log_level")
+	heartbeat := min(max(defaultHeartbeat, roundTrip.Round(time.Millisecond)), maxElection/10)
+	o := options{
+		port:      r.Int("port", 1, 65535, defaultPort),
+		peerPort:  r.Int("peer_port", 1, 65535, defaultPeerPort),
+		heartbeat: r.Duration("heartbeat_interval", heartbeat),
+		learner:   r.Bool("learner", true),
+		read:      r.Choice("read", readLinearizable, readLinearizable, readSerializable),
+	}
+	o.election = r.Duration("election_timeout", max(defaultElection, 10*o.heartbeat))
+	o.config = []string{
+		"--heartbeat-interval", milliseconds(o.heartbeat), "--election-timeout", milliseconds(o.election),
+		"--pre-vote=" + strconv.FormatBool(r.Bool("pre_vote", false)),
+		"--log-level", r.Choice("log_level", "info", "debug", "info", "warn", "error"),
+	}
+	if r.Has("snapshot_count") {
+		o.config = append(o.config, "--snapshot-count", strconv.Itoa(r.Int("snapshot_count", 1, 1<<31-1, 0)))
+	}
+	for name, flag := range map[string]string{"quota_backend": "--quota-backend-bytes", "max_request": "--max-request-bytes"} {
+		if r.Has(name) {
+			o.config = append(o.config, flag, strconv.FormatInt(r.Bytes(name, 0), 10))
+		}
+	}
+	if r.Has("auto_compaction_retention") {
+		o.config = append(o.config, "--auto-compaction-mode", "periodic",
+			"--auto-compaction-retention", r.Duration("auto_compaction_retention", 0).String())
+	}
+	switch {
+	case r.Err() != nil:
+		return o, r.Err()
+	case o.port == o.peerPort:
+		return o, fmt.Errorf("%w: port and peer_port are both %d", ErrOption, o.port)
+	case o.election < 5*o.heartbeat:
+		return o, fmt.Errorf("%w: election_timeout %v is less than 5 times heartbeat_interval %v: etcd refuses that", ErrOption, o.election, o.heartbeat)
+	case o.election > maxElection:
+		return o, fmt.Errorf("%w: election_timeout %v is over %v: etcd refuses that", ErrOption, o.election, maxElection)
+	}
+	return o, nil
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

@@ -1,0 +1,298 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+)
+
+const (
+	// changeTimeout bounds a change of membership.
+	changeTimeout = 5 * time.Minute
+	// leaveTimeout is what a member that was removed gets to notice and to end by itself.
+	leaveTimeout = 5 * time.Second
+)
+
+// notYet are answers to a change that may be asked for again: for 5 s after a member
+// (re)connects the others do not count it as healthy, a learner catches up first, and an
+// address that was removed within the same second gets the same ID ("member not found").
+func notYet(err error) bool {
+	for _, e := range []error{rpctypes.ErrUnhealthy, rpctypes.ErrMemberNotEnoughStarted, rpctypes.ErrMemberLearnerNotReady,
+		rpctypes.ErrMemberNotFound,		rpctypes.ErrTooManyLearners, rpctypes.ErrTimeout, rpctypes.ErrTimeoutDueToLeaderFail, rpctypes.ErrNotLeader, rpctypes.ErrLeaderChanged} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// await is what waits for a condition: that of a daemon or of all.
+type await func(ctx context.Context, ask func(context.Context) error) error
+
+// persist asks for a change until it is granted.
+func persist(ctx context.Context, wait await, ask func(context.Context) error) error {
+	var final error
+	err := wait(ctx, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+		defer cancel()
+		err := ask(ctx)
+		if err != nil && !notYet(err) {
+			final = err
+			return nil
+		}
+		return err
+	})
+	return errors.Join(err, final)
+}
+
+// Join implements database.Cluster:
+//
+//	member add --learner   accepted: the cluster has agreed on it
+//	start                  the learner fetches the data, without a vote
+//	member promote         refused until it has caught up; then it has a vote
+//	read                   complete: one that has to be agreed on succeeds there
+//
+// With option learner off it has a vote from the beginning.
+func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Change, err error) {
+	if !c.changing.TryLock() {
+		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrBusy)
+	}
+	defer c.changing.Unlock()
+	if c.member(node.Name()) != nil {
+		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrMember)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
+	defer cancel()
+	began := time.Now()
+	entry, err := c.serving(ctx, nil)
+	if err != nil {
+		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
+	}
+	m, err := c.add(node)
+	if err != nil {
+		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
+	}
+	c.say("%s is joining", node.Name())
+	peers, err := c.register(ctx, entry, m)
+	change.Accepted = time.Since(began)
+	if err == nil {
+		err = c.takeIn(ctx, entry, m, peers)
+	}
+	if err != nil {
+		return change, errors.Join(fmt.Errorf("joining %s: %w", node.Name(), err), c.undoJoin(ctx, entry, m))
+	}
+	change.Complete = time.Since(began)
+	return change, nil
+}
+
+// register has the cluster agree on a new member and returns the list to start it with.
+func (c *cluster) register(ctx context.Context, entry, m *member) (peers string, err error) {
+	add := entry.admin.MemberAdd
+	if c.options.learner {
+		add = entry.admin.MemberAddAsLearner
+	}
+	var answer *clientv3.MemberAddResponse
+	own := c.options.peerURL(m.host)
+	err = persist(ctx, c.servers.Await, func(ctx context.Context) (err error) {
+		answer, err = add(ctx, []string{own})
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("member add: %w", err)
+	}
+	m.id.Store(answer.Member.ID)
+	var list []string
+	for _, other := range answer.Members {
+		name := other.Name
+		if other.ID == answer.Member.ID {
+			name = m.host.Name()
+		}
+		for _, u := range other.PeerURLs {
+			list = append(list, name+"="+u)
+		}
+	}
+	return strings.Join(list, ","), nil
+}
+
+// takeIn starts a member that the cluster has agreed on and gives it its vote.
+func (c *cluster) takeIn(ctx context.Context, entry, m *member, peers string) error {
+	if err := c.launch(ctx, m, stateExisting, peers); err != nil {
+		return err
+	}
+	d := m.server.Load()
+	d.Leaving() // that it ends fails the join, not the cluster
+	wait := func(ctx context.Context, ask func(context.Context) error) error { return d.Await(ctx, changeTimeout, ask) }
+	if c.options.learner {
+		if err := persist(ctx, wait, func(ctx context.Context) error {
+			_, err := entry.admin.MemberPromote(ctx, m.id.Load())
+			return err
+		}); err != nil {
+			return fmt.Errorf("member promote: %w", err)
+		}
+	}
+	if err := wait(ctx, m.serves); err != nil {
+		return err
+	}
+	d.Staying()
+	return nil
+}
+
+// undoJoin takes a member back that did not come to be one.
+func (c *cluster) undoJoin(ctx context.Context, entry, m *member) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*adminTimeout)
+	defer cancel()
+	var errs []error
+	if d := m.server.Load(); d != nil {
+		errs = append(errs, d.Kill())
+	}
+	there, err := listed(ctx, entry, c.options.peerURL(m.host))
+	if err == nil && there != nil {
+		_, err = entry.admin.MemberRemove(ctx, there.ID)
+	}
+	return errors.Join(append(errs, err, c.drop(m))...)
+}
+
+// Leave implements database.Cluster:
+//
+//	move-leader     where it leads, so that no election is needed
+//	member remove   accepted: the cluster has agreed on it
+//	  wait          complete: no member lists it, its process has ended by itself
+//
+// Abrupt, its process is killed first.
+func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (change database.Change, err error) {
+	fail := func(err error) (database.Change, error) {
+		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
+	}
+	if !c.changing.TryLock() {
+		return fail(database.ErrBusy)
+	}
+	defer c.changing.Unlock()
+	m := c.member(node.Name())
+	if m == nil {
+		return fail(database.ErrNotMember)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
+	defer cancel()
+	if err := c.mayGo(ctx, m, manner); err != nil {
+		return fail(err)
+	}
+	began := time.Now()
+	if manner == database.Abrupt {
+		if err := m.server.Load().Kill(); err != nil {
+			return fail(err)
+		}
+		m.halted.Store(true)
+	} else if err := c.yield(ctx, m); err != nil {
+		return fail(err)
+	}
+	m.server.Load().Leaving()
+	if err := c.unregister(ctx, m); err != nil {
+		return fail(err)
+	}
+	change.Accepted = time.Since(began)
+	if err := c.servers.Await(ctx, func(ctx context.Context) error { return c.forgotten(ctx, m) }); err != nil {
+		return fail(err)
+	}
+	select {
+	case <-m.server.Load().Done():
+	case <-time.After(leaveTimeout):
+		err = m.server.Load().Stop(ctx)
+	}
+	if err := errors.Join(err, c.drop(m)); err != nil {
+		return fail(err)
+	}
+	change.Complete = time.Since(began)
+	return change, nil
+}
+
+// mayGo refuses what would leave the cluster without a majority, at the time that it
+// agrees on the removal or afterwards.
+func (c *cluster) mayGo(ctx context.Context, m *member, manner database.Manner) error {
+	members := c.current()
+	if len(members) == 1 {
+		return fmt.Errorf("%w: it is the last member", database.ErrFixed)
+	}
+	others := 0
+	for _, o := range members {
+		if o == m || o.halted.Load() {
+			continue
+		}
+		if s, err := o.status(ctx); err == nil && !s.IsLearner {
+			others++
+		}
+	}
+	voters := others
+	if manner == database.Graceful && !m.halted.Load() {
+		voters++
+	}
+	for _, need := range []struct{ have, of int }{{voters, len(members)}, {others, len(members) - 1}} {
+		if need.have < need.of/2+1 {
+			return fmt.Errorf("%w: %d of %d members would serve: that is no majority", database.ErrFixed, need.have, need.of)
+		}
+	}
+	return nil
+}
+
+// yield has a leader hand over.
+func (c *cluster) yield(ctx context.Context, m *member) error {
+	s, err := m.status(ctx)
+	if err != nil || s.Leader != m.id.Load() {
+		return nil // one that does not answer need not hand anything over
+	}
+	other, err := c.serving(ctx, m)
+	if err != nil {
+		return err
+	}
+	if _, err := m.admin.MoveLeader(ctx, other.id.Load()); err != nil && !notYet(err) {
+		return fmt.Errorf("moving the leadership from %s to %s: %w", m.host.Name(), other.host.Name(), err)
+	}
+	return nil
+}
+
+// unregister has the cluster agree that a member is none any more. Whoever leads may
+// have changed since the last try.
+func (c *cluster) unregister(ctx context.Context, m *member) error {
+	if err := persist(ctx, c.servers.Await, func(ctx context.Context) error {
+		other, err := c.serving(ctx, m)
+		if err != nil {
+			return err
+		}
+		there, err := listed(ctx, other, c.options.peerURL(m.host))
+		if err != nil || there == nil {
+			return err
+		}
+		_, err = other.admin.MemberRemove(ctx, there.ID)
+		return err
+	}); err != nil {
+		return fmt.Errorf("member remove: %w", err)
+	}
+	return nil
+}
+
+// forgotten returns nil when no member that runs lists m, and they serve.
+func (c *cluster) forgotten(ctx context.Context, m *member) error {
+	for _, o := range c.current() {
+		if o == m || o.halted.Load() {
+			continue
+		}
+		there, err := listed(ctx, o, c.options.peerURL(m.host))
+		if err != nil {
+			return err
+		}
+		if there != nil {
+			return fmt.Errorf("%s still lists %s", o.host.Name(), m.host.Name())
+		}
+		if err := o.serves(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/database"
+	"skerry/internal/database/wire"
+	"skerry/internal/load"
+)
+
+// ErrNotReady says that a member does not serve yet.
+var ErrNotReady = errors.New("etcd is not ready")
+
+// Ready implements database.Cluster: every member names the same leader and answers a
+// read that has to be agreed on.
+func (c *cluster) Ready(ctx context.Context) error {
+	members := c.current()
+	if len(members) == 0 {
+		return fmt.Errorf("%w: it has no members", ErrNotReady)
+	}
+	leaders := make([]uint64, len(members))
+	g, gctx := errgroup.WithContext(ctx)
+	for i, m := range members {
+		g.Go(func() error {
+			s, err := m.status(gctx)
+			if err != nil {
+				return fmt.Errorf("%w: %w", ErrNotReady, err)
+			}
+			if s.Leader == 0 {
+				return fmt.Errorf("%w: %s knows of no leader", ErrNotReady, m.host.Name())
+			}
+			leaders[i] = s.Leader
+			return m.serves(gctx)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i, l := range leaders {
+		if l != leaders[0] {
+			return fmt.Errorf("%w: %s and %s name different leaders", ErrNotReady, members[i].host.Name(), members[0].host.Name())
+		}
+	}
+	return nil
+}
+
+// Members implements database.Cluster: a state is leader, follower, learner or
+// unreachable.
+func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
+	members := c.current()
+	list := make([]database.Member, len(members))
+	g, gctx := errgroup.WithContext(ctx)
+	for i, m := range members {
+		list[i] = database.Member{Node: m.host.Name(), State: "unreachable"}
+		g.Go(func() error {
+			s, err := m.status(gctx)
+			if err != nil {
+				return ctx.Err() // that it does not answer is what was asked
+			}
+			list[i].State, list[i].Share = role(s), 1
+			got, err := m.admin.Get(gctx, keyOf("", ""), clientv3.WithRange(endOf("")), clientv3.WithCountOnly(), clientv3.WithSerializable())
+			if err != nil {
+				return fmt.Errorf("counting the rows of etcd on %s: %w", m.host.Name(), err)
+			}
+			list[i].Rows = got.Count
+			return nil
+		})
+	}
+	return list, g.Wait()
+}
+
+// role is a member's part in Raft.
+func role(s *clientv3.StatusResponse) string {
+	switch {
+	case s.IsLearner:
+		return "learner"
+	case s.Leader == s.Header.MemberId:
+		return "leader"
+	case s.Leader == 0:
+		return "no leader"
+	}
+	return "follower"
+}
+
+// serving is a member that answers, for questions to the cluster: the leader when one
+// is known, and never one that is left out.
+func (c *cluster) serving(ctx context.Context, without *member) (*member, error) {
+	var found *member
+	err := fmt.Errorf("%w: no other member runs", ErrNotReady)
+	for _, m := range c.current() {
+		if m == without || m.halted.Load() {
+			continue
+		}
+		s, failed := m.status(ctx)
+		switch {
+		case failed != nil:
+			err = failed
+		case role(s) == "leader":
+			return m, nil
+		case role(s) == "follower":
+			found = m
+		}
+	}
+	if found != nil {
+		return found, nil
+	}
+	return nil, err
+}
+
+// Count implements database.Cluster.
+func (c *cluster) Count(ctx context.Context) (int64, error) {
+	m, err := c.serving(ctx, nil)
+	if err != nil {
+		return 0, fmt.Errorf("counting rows: %w", err)
+	}
+	got, err := m.admin.Get(ctx, keyOf("", ""), clientv3.WithRange(endOf("")), clientv3.WithCountOnly())
+	if err != nil {
+		return 0, fmt.Errorf("counting rows: asking etcd on %s: %w", m.host.Name(), err)
+	}
+	return got.Count, nil
+}
+
+// Clear implements database.Cluster.
+func (c *cluster) Clear(ctx context.Context) error {
+	m, err := c.serving(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("emptying the table: %w", err)
+	}
+	if _, err := m.admin.Delete(ctx, keyOf("", ""), clientv3.WithRange(endOf(""))); err != nil {
+		return fmt.Errorf("emptying the table: asking etcd on %s: %w", m.host.Name(), err)
+	}
+	return nil
+}
+
+// OpenMember implements database.Replicated: reads are the member's own.
+func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
+	m := c.member(node)
+	if m == nil {
+		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
+	}
+	one := newClient(ctx, settings{serializable: true, timeout: defaultTimeout}, wire.From(m.host, adminTimeout))
+	one.alone, one.addrs, one.conns = true, []string{m.addr}, make([]*clientv3.Client, 1)
+	return one, nil
+}
+
+// listed is what a cluster's own list says of a member, nil when it is not on it.
+func listed(ctx context.Context, from *member, peerURL string) (*etcdserverpb.Member, error) {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	list, err := from.admin.MemberList(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("asking etcd on %s for the members: %w", from.host.Name(), err)
+	}
+	for _, m := range list.Members {
+		if slices.Contains(m.PeerURLs, peerURL) {
+			return m, nil
+		}
+	}
+	return nil, nil
+}
