@@ -59,7 +59,7 @@ type Spec struct {
 	Ports []int
 	// Grace is what it gets between SIGTERM and SIGKILL; 10 s when 0.
 	Grace time.Duration
-	// Joining says that the server is no member yet: until Joined is called, its end is
+	// Joining says that the server is no member yet: until Staying is called, its end is
 	// the join's failure and not the cluster's.
 	Joining bool
 }
@@ -70,10 +70,15 @@ type Daemon struct {
 
 	spec    Spec
 	process host.Process
-	// ending is set while the end of its process is nobody's failure: before it is ended
-	// on purpose, and while it is joining.
-	ending atomic.Bool
+	state   atomic.Int32
 }
+
+// States of a daemon: whose failure the end of its process is.
+const (
+	member  int32 = iota // the cluster's
+	leaving              // nobody's: it was asked for, or the server is no member yet
+	ended                // it has ended, and was judged
+)
 
 // start starts a server; it does not wait until it serves.
 func start(ctx context.Context, h host.Host, s Spec) (*Daemon, error) {
@@ -88,7 +93,9 @@ func start(ctx context.Context, h host.Host, s Spec) (*Daemon, error) {
 		return nil, fmt.Errorf("starting %s on %s: %w", s.Command.Name, h.Name(), err)
 	}
 	d := &Daemon{Host: h, spec: s, process: p}
-	d.ending.Store(s.Joining)
+	if s.Joining {
+		d.state.Store(leaving)
+	}
 	return d, nil
 }
 
@@ -193,25 +200,18 @@ func (d *Daemon) LastLines() string {
 
 // Leaving says that the server will end by itself and may: a member that was told to
 // leave its cluster, for example.
-func (d *Daemon) Leaving() { d.ending.Store(true) }
+func (d *Daemon) Leaving() { d.state.Store(leaving) }
 
-// Staying takes Leaving back: a member that was only on trial has become one.
-func (d *Daemon) Staying() { d.ending.Store(false) }
+// judge tells, once its process has ended, whether that is the cluster's failure.
+func (d *Daemon) judge() bool { return d.state.Swap(ended) == member }
 
-// Joined says that a server that was started as Joining is a member: from here on its end
-// is the cluster's failure. The error is how it has ended already.
-func (d *Daemon) Joined() error {
-	d.ending.Store(false)
-	if !d.Running() {
-		d.ending.Store(true)
-		return d.death()
-	}
-	return nil
-}
+// Staying takes Leaving back, and Joining: the server has become a member. If it has ended
+// meanwhile, that is seen by who waits for it to serve.
+func (d *Daemon) Staying() { d.state.CompareAndSwap(leaving, member) }
 
 // Stop ends it with SIGTERM, and with SIGKILL when it takes longer than its grace.
 func (d *Daemon) Stop(ctx context.Context) error {
-	d.ending.Store(true)
+	d.state.Store(leaving)
 	if err := d.process.Stop(ctx, d.spec.Grace); err != nil {
 		return fmt.Errorf("stopping %s on %s: %w", d.Name(), d.Host.Name(), err)
 	}
@@ -220,7 +220,7 @@ func (d *Daemon) Stop(ctx context.Context) error {
 
 // Kill ends it with SIGKILL.
 func (d *Daemon) Kill() error {
-	d.ending.Store(true)
+	d.state.Store(leaving)
 	if err := d.process.Kill(); err != nil {
 		return fmt.Errorf("killing %s on %s: %w", d.Name(), d.Host.Name(), err)
 	}

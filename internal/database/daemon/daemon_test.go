@@ -47,11 +47,11 @@ func start1(t *testing.T, s *Set, h host.Host, script string) *Daemon {
 	return d
 }
 
-// saidUp is a server's own word.
-func saidUp(h host.Host) func(context.Context) error {
+// saidUp is a server's own word, which it has given once for each start.
+func saidUp(h host.Host, starts int) func(context.Context) error {
 	return func(context.Context) error {
 		text, err := os.ReadFile(filepath.Join(h.Dir(), "demo.log"))
-		if err == nil && !strings.Contains(string(text), "up") {
+		if err == nil && strings.Count(string(text), "up\n") < starts {
 			err = errors.New("it has said nothing")
 		}
 		return err
@@ -62,7 +62,7 @@ func TestStartAndStop(t *testing.T) {
 	s, nodes := newSet(t), loophost.New(t, 2)
 	for _, h := range nodes {
 		d := start1(t, s, h, forever)
-		if err := d.Await(t.Context(), 10*time.Second, saidUp(h)); err != nil {
+		if err := d.Await(t.Context(), 10*time.Second, saidUp(h, 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestEndsOfAServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, h := newSet(t), loophost.New(t, 1)[0]
 			d := start1(t, s, h, "echo the last word; "+forever)
-			if err := d.Await(t.Context(), 10*time.Second, saidUp(h)); err != nil {
+			if err := d.Await(t.Context(), 10*time.Second, saidUp(h, 1)); err != nil {
 				t.Fatal(err)
 			}
 			if err := test.end(t, d); err != nil {
@@ -136,12 +136,45 @@ func TestEndsOfAServer(t *testing.T) {
 	}
 }
 
+// TestJoining tells the end of a server that is no member yet from that of one that is.
+func TestJoining(t *testing.T) {
+	s, nodes := newSet(t), loophost.New(t, 2)
+	joining := func(h host.Host) *Daemon {
+		spec := server(h, forever)
+		spec.Joining = true
+		d, err := s.Start(t.Context(), h, spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	lost, member := joining(nodes[0]), joining(nodes[1])
+	if err := syscall.Kill(lost.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-lost.Done()
+	if err := lost.Await(t.Context(), time.Minute, saidUp(nodes[1], 2)); !errors.Is(err, ErrEnded) {
+		t.Errorf("error %v of one that was lost while joining", err)
+	}
+	member.Staying()
+	if err := s.Err(); err != nil {
+		t.Error(err)
+	}
+	if err := syscall.Kill(member.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-s.Failed()
+	if err := s.Err(); !strings.Contains(err.Error(), "n2") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestStartedAgain halts a server and starts it again: one runs, and the log goes on.
 func TestStartedAgain(t *testing.T) {
 	s, h := newSet(t), loophost.New(t, 1)[0]
-	for range 5 {
+	for i := range 5 {
 		d := start1(t, s, h, forever)
-		if err := d.Await(t.Context(), 10*time.Second, saidUp(h)); err != nil {
+		if err := d.Await(t.Context(), 10*time.Second, saidUp(h, i+1)); err != nil {
 			t.Fatal(err)
 		}
 		if on := s.On("n1"); len(on) != 1 || on[0] != d {
@@ -156,10 +189,6 @@ func TestStartedAgain(t *testing.T) {
 	}
 	if err := s.Err(); err != nil {
 		t.Error(err)
-	}
-	text, err := os.ReadFile(s.Logs()["demo-n1"])
-	if err != nil || !strings.Contains(string(text), "up\nup\n") {
-		t.Errorf("log %q, %v", text, err)
 	}
 }
 
@@ -227,7 +256,7 @@ func TestPortTaken(t *testing.T) {
 func TestStubbornServer(t *testing.T) {
 	s, h := newSet(t), loophost.New(t, 1)[0]
 	d := start1(t, s, h, `trap "" TERM; while :; do sleep 0.1; done`)
-	if err := d.Await(t.Context(), 10*time.Second, saidUp(h)); err != nil {
+	if err := d.Await(t.Context(), 10*time.Second, saidUp(h, 1)); err != nil {
 		t.Fatal(err)
 	}
 	d.spec.Grace = 200 * time.Millisecond

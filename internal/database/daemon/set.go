@@ -57,7 +57,7 @@ func (s *Set) add(d *Daemon, failed chan struct{}) bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.daemons = slices.DeleteFunc(s.daemons, func(o *Daemon) bool { return o == d })
-		if !d.ending.Load() && s.err == nil {
+		if d.judge() && s.err == nil {
 			s.err = d.death()
 			close(failed)
 		}

@@ -1,0 +1,211 @@
+// Package churn is members that join and leave a running database at random while rows
+// are written to it, with every row that was acknowledged accounted for: what says
+// whether a database, and the laboratory's way of changing its membership, loses any.
+//
+//	writers  ──insert, update──►  cluster  ◄──join, leave── Run
+//	   │                             │
+//	   └────────► Ledger ◄──read back┘  when all changes are done
+package churn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+	"skerry/internal/load"
+)
+
+// Sentinel errors.
+var (
+	// ErrLost says that rows which were acknowledged are not there, or not as they
+	// were acknowledged.
+	ErrLost = errors.New("acknowledged rows were lost")
+	// ErrNoChange says that no node can join and none may leave.
+	ErrNoChange = errors.New("no change of membership is possible")
+)
+
+// Plan says what is to happen.
+type Plan struct {
+	// Changes is how many members join or leave.
+	Changes int
+	// Seed decides which.
+	Seed uint64
+	// Nodes are those that may be members; Members of them are so at first.
+	Nodes   []host.Host
+	Members []string
+	// Least is how many members must stay.
+	Least int
+	// Fixed are the nodes that cannot leave.
+	Fixed map[string]string
+	// Abrupt lets about every second leave be abrupt.
+	Abrupt bool
+	// Writers are the clients that write, Rate is writes a second in all.
+	Writers int
+	Rate    float64
+	// Timeout bounds one change.
+	Timeout time.Duration
+	// Say, when set, is told of each step.
+	Say func(string)
+}
+
+// Step is one change as it happened.
+type Step struct {
+	Node     string        `json:"node"`
+	Join     bool          `json:"join"`
+	Abrupt   bool          `json:"abrupt,omitempty"`
+	Accepted time.Duration `json:"accepted_ns"`
+	Complete time.Duration `json:"complete_ns"`
+}
+
+// String is the step in words.
+func (s Step) String() string {
+	verb := "leave of " + s.Node
+	if s.Join {
+		verb = "join of " + s.Node
+	}
+	if s.Abrupt {
+		verb = "abrupt " + verb
+	}
+	return verb
+}
+
+// Report is what happened.
+type Report struct {
+	Seed  uint64 `json:"seed"`
+	Steps []Step `json:"steps"`
+	Account
+}
+
+// Run writes, changes the membership, and reads every row back. The report is complete
+// as far as it came, also with an error; lost rows are an error that wraps ErrLost.
+func Run(ctx context.Context, c database.Cluster, open load.Open, p Plan) (Report, error) {
+	report := Report{Seed: p.Seed}
+	ledger := NewLedger(fmt.Sprintf("c%d-", p.Seed%1000))
+	stop, err := Write(ctx, ledger, open, p.Writers, p.Rate)
+	if err != nil {
+		return report, err
+	}
+	report.Steps, err = p.change(ctx, c)
+	err = errors.Join(err, stop())
+	account, checkErr := ledger.Check(ctx, open, p.Writers)
+	report.Account = account
+	return report, errors.Join(err, checkErr, account.Err())
+}
+
+// change carries the changes out.
+func (p Plan) change(ctx context.Context, c database.Cluster) ([]Step, error) {
+	random := rand.New(rand.NewPCG(p.Seed, 0))
+	members, fixed := slices.Clone(p.Members), make(map[string]bool)
+	for name := range p.Fixed {
+		fixed[name] = true
+	}
+	var steps []Step
+	for len(steps) < p.Changes {
+		step, node, err := p.choose(random, members, fixed)
+		if err != nil {
+			return steps, err
+		}
+		if p.Say != nil {
+			p.Say(fmt.Sprintf("%d of %d: %v", len(steps)+1, p.Changes, step))
+		}
+		change, err := p.carryOut(ctx, c, step, node)
+		if !step.Join && errors.Is(err, database.ErrFixed) {
+			fixed[step.Node] = true // the database knows better
+			continue
+		}
+		if err != nil {
+			return steps, fmt.Errorf("change %d of %d (seed %d), %v: %w", len(steps)+1, p.Changes, p.Seed, step, err)
+		}
+		step.Accepted, step.Complete = change.Accepted, change.Complete
+		steps = append(steps, step)
+		if step.Join {
+			members = append(members, step.Node)
+			clear(fixed) // with one more, others may go
+			for name := range p.Fixed {
+				fixed[name] = true
+			}
+		} else {
+			members = slices.DeleteFunc(members, func(m string) bool { return m == step.Node })
+		}
+	}
+	return steps, nil
+}
+
+func (p Plan) carryOut(ctx context.Context, c database.Cluster, s Step, node host.Host) (database.Change, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, p.Timeout, fmt.Errorf("not complete after %v", p.Timeout))
+	defer cancel()
+	if s.Join {
+		return c.Join(ctx, node)
+	}
+	return c.Leave(ctx, node, database.Manner(s.Abrupt))
+}
+
+// choose picks a change at random among those that are possible.
+func (p Plan) choose(random *rand.Rand, members []string, fixed map[string]bool) (Step, host.Host, error) {
+	var steps []Step
+	var nodes []host.Host
+	for _, n := range p.Nodes {
+		is := slices.Contains(members, n.Name())
+		if is && (len(members) <= p.Least || fixed[n.Name()]) {
+			continue
+		}
+		steps = append(steps, Step{Node: n.Name(), Join: !is})
+		nodes = append(nodes, n)
+	}
+	if len(steps) == 0 {
+		return Step{}, nil, fmt.Errorf("%w: members %v", ErrNoChange, members)
+	}
+	i := random.IntN(len(steps))
+	abrupt := random.IntN(2) == 0
+	steps[i].Abrupt = abrupt && p.Abrupt && !steps[i].Join
+	return steps[i], nodes[i], nil
+}
+
+// Write starts writers and returns what stops them and waits for them. Errors of single
+// writes are the ledger's; an error means that a client could not be opened or closed.
+func Write(ctx context.Context, l *Ledger, open load.Open, writers int, rate float64) (stop func() error, err error) {
+	clients := make([]load.Client, 0, writers)
+	for range writers {
+		c, err := open(ctx)
+		if err != nil {
+			for _, c := range clients {
+				err = errors.Join(err, c.Close())
+			}
+			return nil, fmt.Errorf("opening a client to write with: %w", err)
+		}
+		clients = append(clients, c)
+	}
+	done := make(chan struct{})
+	var all sync.WaitGroup
+	for i, c := range clients {
+		all.Go(func() {
+			tick := time.NewTicker(time.Duration(float64(writers) / rate * float64(time.Second)))
+			defer tick.Stop()
+			for n := i; ; n += writers {
+				select {
+				case <-done:
+					return
+				case <-ctx.Done():
+					return
+				case <-tick.C:
+					_ = l.Write(ctx, c, n) // the ledger books it
+				}
+			}
+		})
+	}
+	return func() error {
+		close(done)
+		all.Wait()
+		var errs []error
+		for _, c := range clients {
+			errs = append(errs, c.Close())
+		}
+		return errors.Join(errs...)
+	}, nil
+}

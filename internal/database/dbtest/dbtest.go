@@ -1,0 +1,247 @@
+// Package dbtest is the conformance suite that every database passes: what the load
+// driver and the laboratory rely on, held against real servers on this machine's
+// loopback.
+//
+//	func TestConformance(t *testing.T) {
+//		dbtest.Run(t, dbtest.Config{New: func() database.Database { return redis.New() }, Port: 6379})
+//	}
+//
+// What a database's Capabilities deny is tested to be refused; what they claim is
+// tested. A database that is not installed is skipped, or fails where SKERRY_REQUIRE
+// names it. Environment variables make the long form and collect results:
+//
+//	SKERRY_CHANGES=20   random joins and leaves under load, in place of 2
+//	SKERRY_SEED=7       their seed, which is printed otherwise
+//	SKERRY_MATRIX=DIR   write what was found to DIR/NAME.json: see Row
+package dbtest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+	"skerry/internal/load"
+	"skerry/internal/testkit"
+	"skerry/internal/testkit/loophost"
+)
+
+// Config says which database to test, and what only its own package knows of it.
+type Config struct {
+	New func() database.Database
+	// Variant tells several conformance tests of a database apart ("replicas").
+	Variant string
+	// Version and From choose an installation, as database.Locate has them.
+	Version, From string
+	// Nodes is how many form the cluster; the larger of 3 and the least possible when 0.
+	Nodes int
+	// Spare is how many more may join; 2 when 0 and the database can be resized.
+	Spare   int
+	Options database.Options
+	// BadOptions are options that Check must refuse, each by itself added to Options.
+	// An unknown one is tried anyway.
+	BadOptions []database.Options
+	// Properties are added to the cluster's own for clients (consistency levels).
+	Properties map[string]string
+	// Port is one that every server listens on; 0 leaves the test of a taken port out.
+	Port int
+	// Survives says that with Options an acknowledged row outlives kill -9 of one
+	// member that is revived, LeavesAbruptly that it outlives a member's abrupt leave.
+	Survives, LeavesAbruptly bool
+	// Upsert says that an update of a row that does not exist makes it, BlindDelete
+	// that a delete of nothing is no error: databases that cannot tell.
+	Upsert, BlindDelete bool
+	// Unordered says that scans follow no order of keys (Cassandra's follow hashes).
+	Unordered bool
+	// Rows are loaded for the load test; 500 when 0.
+	Rows int64
+	// Timeout bounds a start, a change of membership, a halt and a revival each;
+	// 3 minutes when 0.
+	Timeout time.Duration
+	// Hosts makes the nodes; loophost.New when nil.
+	Hosts func(t testing.TB, n int) []host.Host
+}
+
+// suite is a conformance test under way.
+type suite struct {
+	Config
+	db    database.Database
+	can   database.Capabilities
+	in    database.Installation
+	row   *Row
+	hosts []*hostRecorder
+}
+
+// Run tests a database.
+func Run(t *testing.T, c Config) {
+	s := &suite{Config: c, db: c.New()}
+	s.can = s.db.Capabilities()
+	testkit.Need(t, testkit.Feature{Name: s.db.Name(), Missing: func() string {
+		var err error
+		if s.in, err = database.Locate(s.db, c.Version, c.From); err != nil {
+			return err.Error()
+		}
+		return ""
+	}})
+	s.Nodes = cmp.Or(s.Nodes, max(3, s.can.MinNodes))
+	if s.can.MaxNodes > 0 {
+		s.Nodes = min(s.Nodes, s.can.MaxNodes)
+	}
+	if s.can.Resize {
+		s.Spare = cmp.Or(s.Spare, 2)
+	}
+	s.Rows = cmp.Or(s.Rows, 500)
+	s.Timeout = cmp.Or(s.Timeout, 3*time.Minute)
+	if s.Hosts == nil {
+		s.Hosts = loophost.New
+	}
+	s.row = newRow(s.db, s.in, c)
+	t.Cleanup(func() { s.row.publish(t) })
+
+	s.test(t, "options", s.testOptions)
+	s.test(t, "serving", s.testServing)
+	s.test(t, "faults", s.testFaults)
+}
+
+// test runs a part and books it in the row.
+func (s *suite) test(t *testing.T, aspect string, f func(t *testing.T)) {
+	t.Run(aspect, func(t *testing.T) {
+		defer s.row.book(t, aspect)
+		f(t)
+	})
+}
+
+// testServing is all that one healthy cluster is needed for.
+func (s *suite) testServing(t *testing.T) {
+	s.hosts = s.newHosts(t)
+	began := time.Now()
+	cluster := s.start(t)
+	s.row.set("ready_seconds", time.Since(began).Seconds())
+
+	s.test(t, "status", func(t *testing.T) { s.testStatus(t, cluster) })
+	s.test(t, "records", func(t *testing.T) { s.testRecords(t, cluster) })
+	s.test(t, "values", func(t *testing.T) { s.testValues(t, cluster) })
+	s.test(t, "scan", func(t *testing.T) { s.testScan(t, cluster) })
+	s.test(t, "load", func(t *testing.T) { s.testLoad(t, cluster) })
+	if t.Failed() {
+		t.Fatal("a cluster that does not serve well is not changed")
+	}
+	s.test(t, "refusals", func(t *testing.T) { s.testRefusals(t, cluster) })
+	for _, part := range []struct {
+		aspect string
+		test   func(*testing.T, database.Cluster)
+	}{
+		{"churn", s.testChurn}, {"halt", s.testHalt}, {"kill", s.testKill}, {"lost_joiner", s.testLostJoiner},
+	} {
+		s.test(t, part.aspect, func(t *testing.T) {
+			if err := cluster.Err(); err != nil {
+				t.Skipf("the cluster has failed: %v", err)
+			}
+			part.test(t, cluster)
+		})
+	}
+	s.test(t, "stop", func(t *testing.T) { s.testStop(t, cluster) })
+}
+
+// env is what the cluster starts with: the first of the hosts are its nodes, the last
+// is where admin commands and clients run.
+func (s *suite) env(t testing.TB) database.Env {
+	var nodes []host.Host
+	for _, h := range s.hosts[:s.Nodes] {
+		nodes = append(nodes, h)
+	}
+	return database.Env{
+		Nodes: nodes, Control: s.hosts[len(s.hosts)-1], Installation: s.in, Options: s.Options,
+		Log: slog.New(slog.DiscardHandler), Progress: func(step string) { t.Log(step) },
+	}
+}
+
+// start forms the cluster; it is stopped when the test ends.
+func (s *suite) start(t *testing.T) database.Cluster {
+	t.Helper()
+	ctx, cancel := s.bounded(t)
+	defer cancel()
+	c, err := s.db.Start(ctx, s.env(t))
+	if err != nil {
+		t.Fatalf("starting %s: %v", s.db.Name(), err)
+	}
+	t.Cleanup(func() {
+		// The test's own context has ended by then.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), s.Timeout)
+		defer cancel()
+		if err := c.Stop(ctx); err != nil {
+			t.Errorf("stopping %s: %v", s.db.Name(), err)
+		}
+	})
+	return c
+}
+
+func (s *suite) bounded(t testing.TB) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(t.Context(), s.Timeout, fmt.Errorf("not done after %v", s.Timeout))
+}
+
+// opener opens clients of a cluster as it is at that moment.
+func (s *suite) opener(c database.Cluster, more ...string) load.Open {
+	return func(ctx context.Context) (load.Client, error) {
+		properties := make(map[string]string)
+		for k, v := range c.Properties() {
+			properties[k] = v
+		}
+		for k, v := range s.Properties {
+			properties[k] = v
+		}
+		for i := 0; i+1 < len(more); i += 2 {
+			properties[more[i]] = more[i+1]
+		}
+		return s.db.Open(ctx, properties)
+	}
+}
+
+// client opens a client that is closed when the test ends.
+func (s *suite) client(t *testing.T, c database.Cluster, more ...string) load.Client {
+	t.Helper()
+	client, err := s.opener(c, more...)(t.Context())
+	if err != nil {
+		t.Fatalf("opening a client: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Errorf("closing a client: %v", err)
+		}
+	})
+	return client
+}
+
+// clear empties the table and checks that it is.
+func (s *suite) clear(t *testing.T, c database.Cluster) {
+	t.Helper()
+	ctx, cancel := s.bounded(t)
+	defer cancel()
+	if err := c.Clear(ctx); err != nil {
+		t.Fatalf("emptying the table: %v", err)
+	}
+	if n, err := c.Count(ctx); err != nil || n != 0 {
+		t.Fatalf("count after emptying the table: %d, %v", n, err)
+	}
+}
+
+// settingInt is an environment variable's number.
+func settingInt(t testing.TB, name string, missing int64) int64 {
+	t.Helper()
+	text := strings.TrimSpace(os.Getenv(name))
+	if text == "" {
+		return missing
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		t.Fatalf("%s=%s is no whole number", name, text)
+	}
+	return n
+}

@@ -1,0 +1,90 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/advice"
+)
+
+// lastWord is what a server that fails says before it does.
+const lastWord = "the last word of the server"
+
+// testFaults starts clusters that cannot start: each start ends with an error that says
+// why, and leaves nothing behind.
+func (s *suite) testFaults(t *testing.T) {
+	s.hosts = s.newHosts(t)
+	bad := s.hosts[s.Nodes-1]
+
+	t.Run("a server that dies", func(t *testing.T) {
+		bad.set("echo "+lastWord+"; exit 3", nil)
+		defer bad.set("", nil)
+		err := s.startBadly(t, s.Timeout)
+		s.expectWords(t, err, lastWord, bad.Name(), "exit status 3")
+	})
+	t.Run("a server that never gets ready", func(t *testing.T) {
+		bad.set("echo "+lastWord+"; exec sleep 1000", nil)
+		defer bad.set("", nil)
+		err := s.startBadly(t, 5*time.Second)
+		s.expectWords(t, err, lastWord, bad.Name())
+	})
+	t.Run("a port that is taken", func(t *testing.T) {
+		if s.Port == 0 {
+			t.Skip("no port to take")
+		}
+		var l net.Listener
+		if err := bad.Do(func() (err error) {
+			l, err = net.Listen("tcp4", net.JoinHostPort(bad.Addr(), fmt.Sprint(s.Port)))
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		err := s.startBadly(t, s.Timeout)
+		s.expectWords(t, err, fmt.Sprint("port ", s.Port), bad.Name())
+		if advice.Of(err) == "" {
+			t.Errorf("no advice with %v", err)
+		}
+	})
+	t.Run("a start that is cancelled", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		env := s.env(t)
+		env.Progress = func(string) { cancel() }
+		c, err := s.db.Start(ctx, env)
+		if err == nil {
+			t.Fatalf("it was started; ending it: %v", c.Stop(t.Context()))
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want that it was cancelled", err)
+		}
+		s.nothingLeft(t)
+	})
+}
+
+// startBadly starts a cluster that cannot start.
+func (s *suite) startBadly(t *testing.T, timeout time.Duration) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	c, err := s.db.Start(ctx, s.env(t))
+	if err == nil {
+		t.Fatalf("it was started; ending it: %v", c.Stop(t.Context()))
+	}
+	s.nothingLeft(t)
+	return err
+}
+
+func (s *suite) expectWords(t *testing.T, err error, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("the error does not say %q: %v", w, err)
+		}
+	}
+}

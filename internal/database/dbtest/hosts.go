@@ -1,0 +1,115 @@
+package dbtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"skerry/internal/host"
+)
+
+// hostRecorder is a node that remembers what was started on it, and can be made to
+// start something else in its place.
+type hostRecorder struct {
+	host.Host
+
+	mu        sync.Mutex
+	processes []host.Process
+	// instead, when set, is a shell script that runs in place of every program.
+	instead string
+	// started, when set, is called with each process.
+	started func(host.Process)
+}
+
+// newHosts makes the nodes: the cluster's, the spare ones and the client's.
+func (s *suite) newHosts(t *testing.T) []*hostRecorder {
+	t.Helper()
+	var recorders []*hostRecorder
+	for _, h := range s.Hosts(t, s.Nodes+s.Spare+1) {
+		recorders = append(recorders, &hostRecorder{Host: h})
+	}
+	return recorders
+}
+
+// Start implements host.Host.
+func (h *hostRecorder) Start(ctx context.Context, c host.Command) (host.Process, error) {
+	h.mu.Lock()
+	instead, started := h.instead, h.started
+	h.mu.Unlock()
+	if instead != "" {
+		c.Path, c.Args = "/bin/sh", []string{"-c", instead}
+	}
+	p, err := h.Host.Start(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	h.processes = append(h.processes, p)
+	h.mu.Unlock()
+	if started != nil {
+		started(p)
+	}
+	return p, nil
+}
+
+// running are the processes that have not ended.
+func (h *hostRecorder) running() []host.Process {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var left []host.Process
+	for _, p := range h.processes {
+		select {
+		case <-p.Done():
+		default:
+			left = append(left, p)
+		}
+	}
+	return left
+}
+
+// set changes what the node does with programs.
+func (h *hostRecorder) set(instead string, started func(host.Process)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.instead, h.started = instead, started
+}
+
+// nothingLeft checks that no process of the cluster runs any more: none that was
+// started on a node, and none that those left behind.
+func (s *suite) nothingLeft(t *testing.T) {
+	t.Helper()
+	for _, h := range s.hosts {
+		for _, p := range h.running() {
+			t.Errorf("process %d is left on %s: %s", p.PID(), h.Name(), commandLine(fmt.Sprint(p.PID())))
+		}
+	}
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range processes {
+		pid := filepath.Base(dir)
+		line := commandLine(pid)
+		cwd, err := os.Readlink(filepath.Join(dir, "cwd"))
+		if err != nil {
+			continue // it has ended
+		}
+		for _, h := range s.hosts {
+			if cwd == h.Dir() || strings.HasPrefix(cwd, h.Dir()+"/") || strings.Contains(line, h.Dir()+"/") {
+				t.Errorf("process %s is left of %s: %s", pid, h.Name(), line)
+			}
+		}
+	}
+}
+
+func commandLine(pid string) string {
+	text, err := os.ReadFile(filepath.Join("/proc", pid, "cmdline"))
+	if err != nil {
+		return ""
+	}
+	return strings.ReplaceAll(strings.TrimRight(string(text), "\x00"), "\x00", " ")
+}

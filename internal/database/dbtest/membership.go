@@ -1,0 +1,348 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/database/churn"
+	"skerry/internal/host"
+)
+
+// testRefusals is what a cluster must not do.
+func (s *suite) testRefusals(t *testing.T, cluster database.Cluster) {
+	ctx, cancel := s.bounded(t)
+	defer cancel()
+	member, stranger := s.hosts[0], s.hosts[s.Nodes] // a spare node, or the client's
+	if !s.can.Resize {
+		_, join := cluster.Join(ctx, stranger)
+		_, leave := cluster.Leave(ctx, member, database.Graceful)
+		for what, err := range map[string]error{"join": join, "leave": leave} {
+			if !errors.Is(err, database.ErrUnsupported) {
+				t.Errorf("%s: %v, want database.ErrUnsupported", what, err)
+			}
+		}
+		s.row.deny("churn", "lost_joiner")
+	} else {
+		if _, err := cluster.Join(ctx, member); !errors.Is(err, database.ErrMember) {
+			t.Errorf("join of a member: %v, want database.ErrMember", err)
+		}
+		if _, err := cluster.Leave(ctx, stranger, database.Graceful); !errors.Is(err, database.ErrNotMember) {
+			t.Errorf("leave of no member: %v, want database.ErrNotMember", err)
+		}
+		for name, why := range s.fixed() {
+			if _, err := cluster.Leave(ctx, s.host(t, name), database.Graceful); !errors.Is(err, database.ErrFixed) {
+				t.Errorf("leave of %s (%s): %v, want database.ErrFixed", name, why, err)
+			}
+		}
+	}
+	if !s.can.Restart {
+		halt := cluster.Halt(ctx, member, database.Graceful)
+		revive := cluster.Revive(ctx, member)
+		for what, err := range map[string]error{"halt": halt, "revive": revive} {
+			if !errors.Is(err, database.ErrUnsupported) {
+				t.Errorf("%s: %v, want database.ErrUnsupported", what, err)
+			}
+		}
+		s.row.deny("halt", "kill")
+	} else if err := cluster.Halt(ctx, stranger, database.Graceful); !errors.Is(err, database.ErrNotMember) {
+		t.Errorf("halt of no member: %v, want database.ErrNotMember", err)
+	}
+	s.expectMembers(t, cluster, s.names(0, s.Nodes))
+	if err := cluster.Ready(ctx); err != nil {
+		t.Errorf("after refusals: %v", err)
+	}
+}
+
+// fixed are the nodes that cannot leave.
+func (s *suite) fixed() map[string]string {
+	a, ok := s.db.(database.Anchored)
+	if !ok {
+		return nil
+	}
+	return a.Fixed(s.names(0, s.Nodes), s.Options)
+}
+
+func (s *suite) host(t *testing.T, name string) host.Host {
+	t.Helper()
+	for _, h := range s.hosts {
+		if h.Name() == name {
+			return h
+		}
+	}
+	t.Fatalf("there is no node %s", name)
+	return nil
+}
+
+// members are the names of the members at this moment.
+func (s *suite) members(t *testing.T, cluster database.Cluster) []string {
+	t.Helper()
+	members, err := cluster.Members(t.Context())
+	if err != nil {
+		t.Fatalf("asking for the members: %v", err)
+	}
+	var names []string
+	for _, m := range members {
+		names = append(names, m.Node)
+	}
+	return names
+}
+
+// testChurn has members join and leave at random while rows are written. The first
+// changes are two joins at once.
+func (s *suite) testChurn(t *testing.T, cluster database.Cluster) {
+	if !s.can.Resize {
+		t.Skip("it cannot be resized")
+	}
+	s.clear(t, cluster)
+	s.joinTwice(t, cluster)
+	var nodes []host.Host
+	for _, h := range s.hosts[:s.Nodes+s.Spare] {
+		nodes = append(nodes, h)
+	}
+	members := s.members(t, cluster)
+	plan := churn.Plan{
+		Changes: int(settingInt(t, "SKERRY_CHANGES", 2)), Seed: uint64(settingInt(t, "SKERRY_SEED", rand.Int64N(1e6))),
+		Nodes: nodes, Members: members, Least: max(s.can.MinNodes, 1), Fixed: s.fixed(), Abrupt: s.LeavesAbruptly,
+		Writers: 4, Rate: 100, Timeout: s.Timeout, Say: func(step string) { t.Log(step) },
+	}
+	t.Logf("SKERRY_SEED=%d SKERRY_CHANGES=%d repeat this", plan.Seed, plan.Changes)
+	report, err := churn.Run(t.Context(), cluster, s.opener(cluster), plan)
+	s.row.Churn = &report
+	if err != nil {
+		t.Fatalf("%v; rows %+v", err, report.Account)
+	}
+	if report.Writes == 0 {
+		t.Errorf("no write was acknowledged: %+v", report.Account)
+	}
+	t.Logf("rows: %+v", report.Account)
+	s.checkCount(t, cluster, report.Rows, report.Rows+report.Failed+report.InDoubt)
+}
+
+// checkCount has the database count its rows, which writes in doubt make uncertain.
+func (s *suite) checkCount(t *testing.T, cluster database.Cluster, least, most int64) {
+	t.Helper()
+	if n, err := cluster.Count(t.Context()); err != nil || n < least || n > most {
+		t.Errorf("count %d, %v; want %d to %d", n, err, least, most)
+	}
+}
+
+// joinTwice asks for two joins at the same time: the second waits or is refused.
+func (s *suite) joinTwice(t *testing.T, cluster database.Cluster) {
+	t.Helper()
+	if s.Spare < 2 || s.can.MaxNodes > 0 && s.Nodes+2 > s.can.MaxNodes {
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*s.Timeout)
+	defer cancel()
+	errs := make([]error, 2)
+	var both sync.WaitGroup
+	for i := range errs {
+		both.Go(func() { _, errs[i] = cluster.Join(ctx, s.hosts[s.Nodes+i]) })
+	}
+	both.Wait()
+	want := s.names(0, s.Nodes)
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			want = append(want, s.hosts[s.Nodes+i].Name())
+		case !errors.Is(err, database.ErrBusy):
+			t.Errorf("one of two joins at once: %v, want that it waits or database.ErrBusy", err)
+		}
+	}
+	if len(want) == s.Nodes {
+		t.Fatal("neither of two joins at once was done")
+	}
+	s.expectMembers(t, cluster, want)
+	if err := cluster.Ready(ctx); err != nil {
+		t.Fatalf("after two joins at once: %v", err)
+	}
+}
+
+func (s *suite) testHalt(t *testing.T, cluster database.Cluster) {
+	s.haltAndRevive(t, cluster, database.Graceful)
+}
+
+func (s *suite) testKill(t *testing.T, cluster database.Cluster) {
+	s.haltAndRevive(t, cluster, database.Abrupt)
+}
+
+// haltAndRevive ends the processes of a member while rows are written, and starts them
+// again.
+func (s *suite) haltAndRevive(t *testing.T, cluster database.Cluster, manner database.Manner) {
+	t.Helper()
+	if !s.can.Restart {
+		t.Skip("members cannot be started again")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*s.Timeout)
+	defer cancel()
+	members := s.members(t, cluster)
+	victim := s.host(t, members[len(members)-1])
+	ledger := churn.NewLedger("h" + manner.String())
+	open := s.opener(cluster)
+	stop, err := churn.Write(ctx, ledger, open, 4, 200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.awaitRows(ctx, t, ledger, 50)
+	if err := cluster.Halt(ctx, victim, manner); err != nil {
+		t.Errorf("halt: %v", errors.Join(err, stop()))
+		return
+	}
+	if left := victim.(*hostRecorder).running(); len(left) > 0 {
+		t.Errorf("%d processes run on %s, which was halted", len(left), victim.Name())
+	}
+	select {
+	case <-cluster.Failed():
+		t.Errorf("a halt counts as a failure: %v", cluster.Err())
+	default:
+	}
+	began := time.Now()
+	err = cluster.Revive(ctx, victim)
+	s.row.set("revive_after_"+aspectOf(manner)+"_seconds", time.Since(began).Seconds())
+	if err := errors.Join(err, stop()); err != nil {
+		t.Fatalf("revive: %v", err)
+	}
+	if err := cluster.Ready(ctx); err != nil {
+		t.Errorf("after the revival: %v", err)
+	}
+	s.expectMembers(t, cluster, members)
+	account, err := ledger.Check(ctx, open, 4)
+	t.Logf("rows: %+v", account)
+	if err != nil {
+		t.Fatalf("reading the rows back: %v", err)
+	}
+	s.row.account(aspectOf(manner), account)
+	if err := account.Err(); err != nil && (manner == database.Graceful || s.Survives) {
+		t.Error(err)
+	}
+}
+
+func aspectOf(m database.Manner) string {
+	if m == database.Abrupt {
+		return "kill"
+	}
+	return "halt"
+}
+
+// awaitRows waits until a ledger has so many rows.
+func (s *suite) awaitRows(ctx context.Context, t *testing.T, l *churn.Ledger, n int64) {
+	t.Helper()
+	for {
+		if least, _ := l.Rows(); least >= n {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("waiting for %d rows to be written: %v", n, context.Cause(ctx))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// testLostJoiner kills a node that is joining with SIGKILL. The join fails, the others
+// serve with every row there, and the node can join after that.
+func (s *suite) testLostJoiner(t *testing.T, cluster database.Cluster) {
+	if !s.can.Resize {
+		t.Skip("it cannot be resized")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*s.Timeout)
+	defer cancel()
+	before := s.members(t, cluster)
+	joiner := s.outsider(before)
+	if joiner == nil {
+		leaver := s.leaver(t, before)
+		if leaver == nil {
+			t.Skip("every node is a member and none may leave")
+		}
+		if _, err := cluster.Leave(ctx, leaver, database.Graceful); err != nil {
+			t.Fatalf("making room: %v", err)
+		}
+		joiner, before = leaver, s.members(t, cluster)
+	}
+	ledger, open := churn.NewLedger("j"), s.opener(cluster)
+	stop, err := churn.Write(ctx, ledger, open, 2, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.awaitRows(ctx, t, ledger, 50)
+	var kills sync.WaitGroup
+	joiner.set("", func(p host.Process) {
+		kills.Go(func() {
+			select {
+			case <-p.Done():
+			case <-time.After(50 * time.Millisecond): // somewhere in its start
+				_ = syscall.Kill(p.PID(), syscall.SIGKILL) // it may have ended
+			}
+		})
+	})
+	_, err = cluster.Join(ctx, joiner)
+	kills.Wait()
+	joiner.set("", nil)
+	if err == nil {
+		t.Error("a join whose node was killed succeeded")
+	}
+	t.Logf("the join ended: %v", err)
+	if err := errors.Join(cluster.Ready(ctx), stop()); err != nil {
+		t.Fatalf("the others after the joiner was killed: %v", err)
+	}
+	s.expectMembers(t, cluster, before)
+	if _, err := cluster.Join(ctx, joiner); err != nil {
+		t.Fatalf("joining again: %v", err)
+	}
+	account, err := ledger.Check(ctx, open, 4)
+	if err := errors.Join(err, account.Err()); err != nil {
+		t.Error(err)
+	}
+}
+
+// outsider is a node that is no member, nil when all are.
+func (s *suite) outsider(members []string) *hostRecorder {
+	is := make(map[string]bool)
+	for _, m := range members {
+		is[m] = true
+	}
+	for _, h := range s.hosts[:s.Nodes+s.Spare] {
+		if !is[h.Name()] {
+			return h
+		}
+	}
+	return nil
+}
+
+// leaver is a member that may leave, the last one.
+func (s *suite) leaver(t *testing.T, members []string) *hostRecorder {
+	t.Helper()
+	fixed := s.fixed()
+	if len(members) <= s.can.MinNodes {
+		return nil
+	}
+	for i := len(members) - 1; i >= 0; i-- {
+		if fixed[members[i]] == "" {
+			return s.host(t, members[i]).(*hostRecorder)
+		}
+	}
+	return nil
+}
+
+// testStop ends the cluster, twice.
+func (s *suite) testStop(t *testing.T, cluster database.Cluster) {
+	ctx, cancel := s.bounded(t)
+	defer cancel()
+	for range 2 {
+		if err := cluster.Stop(ctx); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	}
+	s.nothingLeft(t)
+	select {
+	case <-cluster.Failed():
+		t.Errorf("a stop counts as a failure: %v", cluster.Err())
+	default:
+	}
+}

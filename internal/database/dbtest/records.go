@@ -1,0 +1,141 @@
+package dbtest
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"skerry/internal/database"
+	"skerry/internal/database/churn"
+	"skerry/internal/load"
+)
+
+// sameBytes compares values in one go where cmp would compare them byte by byte.
+var sameBytes = gocmp.Comparer(bytes.Equal)
+
+// record is a record of ten fields.
+func record(key, version string) []load.Field {
+	fields := make([]load.Field, 10)
+	for i := range fields {
+		name := fmt.Sprint("field", i)
+		fields[i] = load.Field{Name: name, Value: []byte(key + "/" + name + "/" + version)}
+	}
+	return fields
+}
+
+// clone copies fields, whose values are valid until the client's next call, in order.
+func clone(fields []load.Field) []load.Field {
+	var out []load.Field
+	for _, f := range fields {
+		out = append(out, load.Field{Name: strings.Clone(f.Name), Value: append([]byte{}, f.Value...)})
+	}
+	slices.SortFunc(out, func(a, b load.Field) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// read reads fields of a record.
+func read(t *testing.T, c load.Client, key string, fields ...string) []load.Field {
+	t.Helper()
+	got, err := c.Read(t.Context(), churn.Table, key, fields, nil)
+	if err != nil {
+		t.Fatalf("read of %s%v: %v", key, fields, err)
+	}
+	return clone(got)
+}
+
+func diff(t *testing.T, what string, want, got []load.Field) {
+	t.Helper()
+	if d := gocmp.Diff(want, got, sameBytes); d != "" {
+		t.Fatalf("%s: %s", what, d)
+	}
+}
+
+// testRecords is what YCSB expects of a record: reads of some fields, updates that
+// leave the other fields alone, and records that are not there.
+func (s *suite) testRecords(t *testing.T, cluster database.Cluster) {
+	s.clear(t, cluster)
+	c, ctx := s.client(t, cluster), t.Context()
+	for i := range 20 {
+		key := fmt.Sprint("user", i*7919)
+		if _, err := c.Read(ctx, churn.Table, key, nil, nil); !errors.Is(err, load.ErrNotFound) {
+			t.Fatalf("read of nothing: %v, want load.ErrNotFound", err)
+		}
+		if _, err := c.Read(ctx, churn.Table, key, []string{"field3"}, nil); !errors.Is(err, load.ErrNotFound) {
+			t.Fatalf("read of a field of nothing: %v, want load.ErrNotFound", err)
+		}
+		if err := c.Delete(ctx, churn.Table, key); !errors.Is(err, load.ErrNotFound) && !(s.BlindDelete && err == nil) {
+			t.Fatalf("delete of nothing: %v, want load.ErrNotFound", err)
+		}
+		want := record(key, "1")
+		if err := c.Insert(ctx, churn.Table, key, want); err != nil {
+			t.Fatalf("insert: %v", err)
+		}
+		diff(t, "the whole record", want, read(t, c, key))
+		diff(t, "two of its fields", []load.Field{want[3], want[7]}, read(t, c, key, "field7", "field3"))
+		changed := []load.Field{{Name: "field2", Value: []byte("new")}, {Name: "field9", Value: []byte("newer")}}
+		if err := c.Update(ctx, churn.Table, key, changed); err != nil {
+			t.Fatalf("update: %v", err)
+		}
+		want[2].Value, want[9].Value = []byte("new"), []byte("newer")
+		diff(t, "the record after an update of two fields", want, read(t, c, key))
+		if i%2 == 0 {
+			if err := c.Delete(ctx, churn.Table, key); err != nil {
+				t.Fatalf("delete: %v", err)
+			}
+			if _, err := c.Read(ctx, churn.Table, key, nil, nil); !errors.Is(err, load.ErrNotFound) {
+				t.Fatalf("read after a delete: %v, want load.ErrNotFound", err)
+			}
+		}
+	}
+	err := c.Update(ctx, churn.Table, "usernobody", record("usernobody", "1")[:1])
+	switch {
+	case s.Upsert && err != nil:
+		t.Errorf("update of nothing: %v", err)
+	case !s.Upsert && !errors.Is(err, load.ErrNotFound):
+		t.Errorf("update of nothing: %v, want load.ErrNotFound", err)
+	}
+	want := int64(10)
+	if s.Upsert {
+		want++
+	}
+	if n, err := cluster.Count(ctx); err != nil || n != want {
+		t.Errorf("count %d, %v; want %d", n, err, want)
+	}
+	// A client that another closes nothing for, and what one wrote the other reads.
+	other := s.client(t, cluster)
+	diff(t, "what another client reads", read(t, c, "user7919"), read(t, other, "user7919"))
+}
+
+// testValues writes bytes that are no text.
+func (s *suite) testValues(t *testing.T, cluster database.Cluster) {
+	c, ctx := s.client(t, cluster), t.Context()
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	big := bytes.Repeat([]byte{0, 0xff, 'x', '\n'}, 16<<10) // 64 KiB
+	for name, value := range map[string][]byte{
+		"every byte": all, "one zero": {0}, "no UTF-8": {0xc3, 0x28, 0xff}, "a line's end": []byte("\r\n$1\r\n"),
+		"quotes": []byte(`'"\;--{}[]%s`), "64 KiB": big,
+	} {
+		want := record("uservalue", "1")
+		want[4].Value = value
+		if err := c.Insert(ctx, churn.Table, "uservalue", want); err != nil {
+			t.Fatalf("%s: insert: %v", name, err)
+		}
+		diff(t, name, want, read(t, c, "uservalue"))
+		if err := c.Update(ctx, churn.Table, "uservalue", []load.Field{{Name: "field5", Value: value}}); err != nil {
+			t.Fatalf("%s: update: %v", name, err)
+		}
+		diff(t, name+", updated", []load.Field{{Name: "field5", Value: value}}, read(t, c, "uservalue", "field5"))
+		if err := c.Delete(ctx, churn.Table, "uservalue"); err != nil {
+			t.Fatalf("%s: delete: %v", name, err)
+		}
+	}
+}

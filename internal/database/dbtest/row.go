@@ -1,0 +1,101 @@
+package dbtest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"skerry/internal/database"
+	"skerry/internal/database/churn"
+)
+
+// Row is what the suite found of one database: a row of the matrix in
+// docs/databases.md.
+type Row struct {
+	Database string `json:"database"`
+	Variant  string `json:"variant,omitempty"`
+	Version  string `json:"version"`
+	Nodes    int    `json:"nodes"`
+	// Aspects maps a part of the suite to "pass", "fail", "skip", or "no" where the
+	// database does not claim to do that.
+	Aspects map[string]string `json:"aspects"`
+	// Figures are by the way: this is no benchmark. Times are in seconds, rates in
+	// operations a second.
+	Figures map[string]float64 `json:"figures,omitempty"`
+	// Churn is what random joins and leaves did, Accounts what became of rows that
+	// were written while a member was halted ("halt") or killed ("kill").
+	Churn    *churn.Report            `json:"churn,omitempty"`
+	Accounts map[string]churn.Account `json:"accounts,omitempty"`
+
+	mu sync.Mutex
+}
+
+func newRow(db database.Database, in database.Installation, c Config) *Row {
+	return &Row{Database: db.Name(), Variant: c.Variant, Version: in.Version, Nodes: c.Nodes,
+		Aspects: make(map[string]string), Figures: make(map[string]float64), Accounts: make(map[string]churn.Account)}
+}
+
+// book notes how a part of the suite ended.
+func (r *Row) book(t *testing.T, aspect string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case t.Failed():
+		r.Aspects[aspect] = "fail"
+	case r.Aspects[aspect] == "no":
+	case t.Skipped():
+		r.Aspects[aspect] = "skip"
+	default:
+		r.Aspects[aspect] = "pass"
+	}
+}
+
+// deny notes what the database does not claim to do.
+func (r *Row) deny(aspects ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range aspects {
+		r.Aspects[a] = "no"
+	}
+}
+
+func (r *Row) set(figure string, value float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Figures[figure] = value
+}
+
+func (r *Row) account(aspect string, a churn.Account) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Accounts[aspect] = a
+}
+
+// Name is the row's name in the matrix.
+func (r *Row) Name() string {
+	if r.Variant == "" {
+		return r.Database
+	}
+	return r.Database + ", " + r.Variant
+}
+
+// publish gives the row to whoever collects: as an attribute of the test, and as a file.
+func (r *Row) publish(t *testing.T) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Errorf("writing the matrix's row: %v", err)
+		return
+	}
+	t.Attr("matrix", string(text))
+	dir := os.Getenv("SKERRY_MATRIX")
+	if dir == "" {
+		return
+	}
+	name := strings.NewReplacer(" ", "-", ",", "", "/", "-").Replace(r.Name()) + ".json"
+	if err := os.WriteFile(filepath.Join(dir, name), append(text, '\n'), 0o644); err != nil {
+		t.Errorf("writing the matrix's row: %v", err)
+	}
+}
