@@ -59,8 +59,8 @@ type Spec struct {
 	Ports []int
 	// Grace is what it gets between SIGTERM and SIGKILL; 10 s when 0.
 	Grace time.Duration
-	// Joining says that the server is no member yet: until Staying is called, its end is
-	// the join's failure and not the cluster's.
+	// Joining says that the server is no member yet: until Joined or Staying is called, its
+	// end is the join's failure and not the cluster's.
 	Joining bool
 }
 
@@ -208,6 +208,14 @@ func (d *Daemon) judge() bool { return d.state.Swap(ended) == member }
 // Staying takes Leaving back, and Joining: the server has become a member. If it has ended
 // meanwhile, that is seen by who waits for it to serve.
 func (d *Daemon) Staying() { d.state.CompareAndSwap(leaving, member) }
+
+// Joined is Staying for a server that nobody waits for: the error is how it has ended.
+func (d *Daemon) Joined() error {
+	if !d.Running() || !d.state.CompareAndSwap(leaving, member) {
+		return d.death()
+	}
+	return nil
+}
 
 // Stop ends it with SIGTERM, and with SIGKILL when it takes longer than its grace.
 func (d *Daemon) Stop(ctx context.Context) error {

@@ -156,8 +156,10 @@ func TestJoining(t *testing.T) {
 	if err := lost.Await(t.Context(), time.Minute, saidUp(nodes[1], 2)); !errors.Is(err, ErrEnded) {
 		t.Errorf("error %v of one that was lost while joining", err)
 	}
-	member.Staying()
-	if err := s.Err(); err != nil {
+	if err := lost.Joined(); !errors.Is(err, ErrEnded) {
+		t.Errorf("error %v of one that was lost before it had joined", err)
+	}
+	if err := errors.Join(member.Joined(), s.Err()); err != nil {
 		t.Error(err)
 	}
 	if err := syscall.Kill(member.PID(), syscall.SIGKILL); err != nil {
