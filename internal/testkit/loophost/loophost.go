@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -40,6 +41,10 @@ func New(t testing.TB, n int) []host.Host {
 			name: fmt.Sprintf("n%d", i+1),
 			addr: fmt.Sprintf("127.%d.%d.%d", 1+(pid>>3)%126, (pid&7)<<5|int(net&31), i+1),
 			dir:  t.TempDir(),
+		}
+		// Servers that refuse root run as another user, who must get there.
+		if err := os.Chmod(filepath.Dir(hosts[i].Dir()), 0o755); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return hosts

@@ -1,0 +1,207 @@
+package galera
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/database"
+	"skerry/internal/database/mysql"
+	"skerry/internal/host"
+	"skerry/internal/load"
+)
+
+const (
+	// formTimeout bounds how long a cluster may take to form.
+	formTimeout = 2 * time.Minute
+	// joinTimeout bounds a member's way back into, or into, a cluster: it may have to
+	// receive all data.
+	joinTimeout = 10 * time.Minute
+	// evictTimeout bounds how long the others may take to give a lost member up.
+	evictTimeout = 2 * time.Minute
+)
+
+// cluster is a running cluster.
+type cluster struct {
+	*mysql.Servers
+	driver   *mysql.Driver
+	options  options
+	files    files
+	template string
+}
+
+var (
+	_ database.Cluster    = (*cluster)(nil)
+	_ database.Replicated = (*cluster)(nil)
+)
+
+// Start implements database.Database.
+func (g *Galera) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
+	o, err := parseOptions(len(env.Nodes), env.Options)
+	if err != nil {
+		return nil, err
+	}
+	f, err := locate(env.Installation)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{Servers: mysql.NewServers(env, Name), driver: &g.driver, options: o, files: f}
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(err, c.Abandon(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+func (c *cluster) start(ctx context.Context) error {
+	c.Say("preparing the data of %d members", len(c.Env.Nodes))
+	template, err := c.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(template)
+	for _, h := range c.Env.Nodes {
+		c.Add(mysql.NewServer(h, Name, c.options.port))
+	}
+	segments := c.segments()
+	servers := c.All()
+	group, gctx := errgroup.WithContext(ctx)
+	for i, s := range servers {
+		group.Go(func() error {
+			if err := s.Fill(template, ports...); err != nil {
+				return err
+			}
+			if err := seed(s, i, len(servers), segments); err != nil {
+				return err
+			}
+			start := []string{"--wsrep-start-position=" + history + ":0"}
+			if len(servers) == 1 { // there is nobody to find again
+				start = append(start, "--wsrep-new-cluster")
+				if err := c.bootstrap(gctx, s, position{history: history}); err != nil {
+					return err
+				}
+			}
+			return c.launch(gctx, s, start...)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	c.Say("forming the cluster")
+	ctx, cancel := context.WithTimeoutCause(ctx, formTimeout, fmt.Errorf("not formed after %v", formTimeout))
+	defer cancel()
+	if err := c.Set.Await(ctx, c.Ready); err != nil {
+		if c.Err() == nil { // that of a server that ended holds its log
+			err = fmt.Errorf("%w%s", err, lastLines(servers))
+		}
+		return fmt.Errorf("forming the cluster: %w", err)
+	}
+	return nil
+}
+
+// prepare makes an empty data directory with the benchmark's user and schema in it.
+func (c *cluster) prepare(ctx context.Context) (string, error) {
+	h := c.Env.Nodes[0]
+	dir := filepath.Join(h.Dir(), Name+"-template")
+	if err := os.RemoveAll(dir); err != nil {
+		return "", fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
+	}
+	// Users without a name, which the installer makes, would be found before ours.
+	grant := filepath.Join(dir, "grant.sql")
+	text := "DELETE FROM mysql.global_priv WHERE User = '';\nFLUSH PRIVILEGES;\n" + mysql.Grant
+	if err := os.WriteFile(grant, []byte(text), 0o644); err != nil {
+		return "", fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
+	}
+	data := filepath.Join(dir, "data")
+	_, err := mysql.Run(ctx, h, host.Command{
+		Name: "mariadb-install-db", Path: c.Env.Installation.Programs["mariadb-install-db"], Env: c.programsEnv(),
+		Args: []string{"--no-defaults", "--basedir=" + c.files.base, "--datadir=" + data, "--user=root", "--auth-root-authentication-method=normal",
+			"--skip-test-db", fmt.Sprintf("--innodb-log-file-size=%d", c.options.log), "--extra-file=" + grant},
+	})
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
+	}
+	return data, nil
+}
+
+// launch writes a member's configuration and starts its process.
+func (c *cluster) launch(ctx context.Context, s *mysql.Server, args ...string) error {
+	var group []string
+	for _, o := range c.All() {
+		group = append(group, o.Host.Addr())
+	}
+	segment := 0
+	if i := slices.Index(c.All(), s); c.options.segments && i >= 0 {
+		segment = c.segments()[i]
+	}
+	if err := c.options.settings(s.Host, c.files, group, segment).Write(s.ConfigFile(), "mysqld"); err != nil {
+		return err
+	}
+	_, err := s.Start(ctx, &c.Set, host.Command{
+		Name: "mariadbd", Path: c.Env.Installation.Programs["mariadbd"], Env: c.programsEnv(),
+		Args: append([]string{"--defaults-file=" + s.ConfigFile()}, args...),
+	}, ports...)
+	return err
+}
+
+// programsEnv lets the server find the programs that copy its state, and these their
+// libraries.
+func (c *cluster) programsEnv() []string {
+	base := c.files.base
+	path := fmt.Sprintf("PATH=%[1]s/bin:%[1]s/sbin:%[2]s:/usr/sbin:/sbin", base, os.Getenv("PATH"))
+	return append(slices.Clone(c.Env.Installation.Env), path)
+}
+
+// segments numbers the members' sites: members of a segment are near each other, and one
+// of them passes on to the others what comes from other segments.
+func (c *cluster) segments() []int {
+	var sites []string
+	servers := c.All()
+	numbers := make([]int, len(servers))
+	for i, s := range servers {
+		if !c.options.segments {
+			continue
+		}
+		at := slices.Index(sites, s.Host.Site())
+		if at < 0 {
+			at = len(sites)
+			sites = append(sites, s.Host.Site())
+		}
+		numbers[i] = at
+	}
+	return numbers
+}
+
+// Properties implements database.Cluster.
+func (c *cluster) Properties() map[string]string {
+	return map[string]string{mysql.PropHosts: c.Addrs(), mysql.PropMember: c.options.member}
+}
+
+// OpenMember implements database.Replicated. Members without a majority show what they
+// have too.
+func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
+	s := c.On(node)
+	if s == nil {
+		return nil, fmt.Errorf("reading the copy of %s: %w", node, database.ErrNotMember)
+	}
+	return c.driver.OpenMember(ctx, s.Addr(), "wsrep_sync_wait=0;wsrep_dirty_reads=ON")
+}
+
+// lastLines are the ends of the members' logs, for the end of an error.
+func lastLines(servers []*mysql.Server) string {
+	var b []byte
+	for _, s := range servers {
+		if d := s.Daemon(); d != nil {
+			b = fmt.Appendf(b, "; %s%s", s.Host.Name(), d.LastLines())
+		}
+	}
+	return string(b)
+}

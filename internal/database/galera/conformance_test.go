@@ -1,0 +1,21 @@
+package galera
+
+import (
+	"testing"
+
+	"skerry/internal/database"
+	"skerry/internal/database/dbtest"
+	"skerry/internal/database/mysql"
+)
+
+// TestConformance has all clients write to one member: writes to the same row through
+// several members are in conflict, which is no fault.
+func TestConformance(t *testing.T) {
+	dbtest.Run(t, dbtest.Config{
+		New: func() database.Database { return New() }, Port: mysql.Port,
+		Options:    database.Options{"evs_suspect_timeout": "2s", "evs_inactive_timeout": "4s"},
+		BadOptions: []database.Options{{"wsrep_sync_wait": 16}, {"wsrep_sst_method": "scp"}, {"port": groupPort}},
+		Properties: map[string]string{mysql.PropMember: mysql.First},
+		Survives:   true, LeavesAbruptly: true,
+	})
+}

@@ -1,0 +1,137 @@
+package galera
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"skerry/internal/advice"
+	"skerry/internal/database"
+	"skerry/internal/database/mysql"
+	"skerry/internal/host"
+)
+
+// ErrBehind says that a cluster is not to be begun from a member: another one has more.
+var ErrBehind = errors.New("another member has later transactions")
+
+// errRuns says that a member was not halted.
+var errRuns = errors.New("it runs")
+
+// Halt implements database.Cluster. After SIGTERM the others know at once that it left;
+// after SIGKILL they find out.
+func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
+	s, err := c.Member("halting", node)
+	if err != nil {
+		return err
+	}
+	c.Say("halting %s (%s)", node.Name(), manner)
+	if err := s.Halt(ctx, manner == database.Abrupt); err != nil {
+		return fmt.Errorf("halting %s: %w", node.Name(), err)
+	}
+	return nil
+}
+
+// Revive implements database.Cluster. The member names its position, and is sent what
+// came after it where a donor still has that, else everything. When no member runs, the
+// cluster begins anew from this one, which is refused if another was ahead of it.
+func (c *cluster) Revive(ctx context.Context, node host.Host) error {
+	s, err := c.Member("reviving", node)
+	if err != nil {
+		return err
+	}
+	if err := c.revive(ctx, s); err != nil {
+		return fmt.Errorf("reviving %s: %w", node.Name(), err)
+	}
+	return nil
+}
+
+func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
+	if s.Running() {
+		return errRuns
+	}
+	c.Say("reviving %s", s.Host.Name())
+	p, err := c.position(ctx, s)
+	if err != nil {
+		return err
+	}
+	args := []string{fmt.Sprintf("--wsrep-start-position=%s:%d", p.history, p.seqno)}
+	if len(c.Running()) == 0 {
+		if err := c.bootstrap(ctx, s, p); err != nil {
+			return err
+		}
+		args = append(args, "--wsrep-new-cluster")
+	} else if err := c.rejoin(ctx, s); err != nil {
+		return err
+	}
+	if err := c.launch(ctx, s, args...); err != nil {
+		return err
+	}
+	s.OnTrial()
+	if err := c.until(ctx, s, joinTimeout, func(ctx context.Context) error { return agree(ctx, c.Running()) }); err != nil {
+		return errors.Join(err, s.Halt(context.WithoutCancel(ctx), true))
+	}
+	s.Stays()
+	return nil
+}
+
+// bootstrap lets a cluster begin from a member: it was the last to leave, or none of the
+// others, which do not run either, is ahead.
+func (c *cluster) bootstrap(ctx context.Context, s *mysql.Server, p position) error {
+	if !p.safe {
+		for _, o := range c.All() {
+			if o == s {
+				continue
+			}
+			q, err := c.position(ctx, o)
+			if err != nil {
+				return err
+			}
+			if q.history == p.history && q.seqno > p.seqno {
+				err := fmt.Errorf("%w: %s has transaction %d, %s only %d", ErrBehind, o.Host.Name(), q.seqno, s.Host.Name(), p.seqno)
+				return advice.With(err, "revive %s first", o.Host.Name())
+			}
+		}
+	}
+	p.safe = true
+	if err := os.WriteFile(stateFile(s), []byte(p.text()), 0o644); err != nil {
+		return fmt.Errorf("marking it as the first: %w", err)
+	}
+	return forget(s)
+}
+
+// rejoin prepares a member's return to those that run. Where they are a primary component
+// they first have to give up the process that was killed: two of one member at the same
+// time cost them their majority. Where they are none, all that were in the last view have
+// to find each other again.
+func (c *cluster) rejoin(ctx context.Context, s *mysql.Server) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, evictTimeout, fmt.Errorf("the others still count it after %v", evictTimeout))
+	defer cancel()
+	whole := false
+	err := c.Set.Await(ctx, func(ctx context.Context) error {
+		running := c.Running()
+		err := agree(ctx, running)
+		if whole = err == nil; whole {
+			return nil
+		}
+		for _, o := range running {
+			if st, e := ask(ctx, o); e != nil || st.Cluster == primary {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || !whole {
+		return err
+	}
+	return forget(s)
+}
+
+// forget removes a member's last view, which would have it wait for those that were in it.
+func forget(s *mysql.Server) error {
+	if err := os.Remove(filepath.Join(s.Data(), "gvwstate.dat")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("removing its last view: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package galera
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/database/mysql"
+	"skerry/internal/database/setting"
+)
+
+// ErrOption marks an option that cannot be used.
+var ErrOption = errors.New("bad option of galera")
+
+const (
+	groupPort = 4567 // of the group channel
+	copyPort  = 4568 // where missing transactions are received
+	statePort = 4444 // where a full copy is received
+)
+
+// ports are those that a member listens on beside the clients'.
+var ports = []int{groupPort, copyPort, statePort}
+
+// providerTimes are the options that Galera takes as periods, by its names.
+var providerTimes = []struct{ option, name string }{
+	{"evs_keepalive_period", "evs.keepalive_period"},
+	{"evs_suspect_timeout", "evs.suspect_timeout"},
+	{"evs_inactive_timeout", "evs.inactive_timeout"},
+	{"evs_inactive_check_period", "evs.inactive_check_period"},
+	{"evs_install_timeout", "evs.install_timeout"},
+	{"evs_join_retrans_period", "evs.join_retrans_period"},
+}
+
+// options are a cluster's settings. What is not named keeps MariaDB's own default, but for
+// memory, and for the log, which is not forced to disk, so that disks do not blur what
+// networks do.
+type options struct {
+	port, threads, flush, syncWait, connections int
+	buffer, log                                 int64 // bytes
+	cache                                       int64
+	sst, member                                 string
+	segments                                    bool
+	provider                                    []string // further ones, "name=value"
+}
+
+var optionNames = []string{
+	"evs_inactive_check_period", "evs_inactive_timeout", "evs_install_timeout", "evs_join_retrans_period",
+	"evs_keepalive_period", "evs_send_window", "evs_suspect_timeout", "evs_user_send_window",
+	"gcache_size", "gcs_fc_factor", "gcs_fc_limit", "gcs_fc_single_primary",
+	"innodb_buffer_pool_size", "innodb_flush_log_at_trx_commit", "innodb_log_file_size", "max_connections", "member", "port",
+	"segments", "wsrep_provider_options", "wsrep_slave_threads", "wsrep_sst_method", "wsrep_sync_wait",
+}
+
+// parseOptions understands the options of a cluster on so many nodes.
+func parseOptions(nodes int, given database.Options) (options, error) {
+	r := setting.Options(ErrOption, given, optionNames...)
+	o := options{
+		port:        r.Int("port", 1, 65535, mysql.Port),
+		threads:     r.Int("wsrep_slave_threads", 1, 512, 1),
+		flush:       r.Int("innodb_flush_log_at_trx_commit", 0, 2, 2),
+		syncWait:    r.Int("wsrep_sync_wait", 0, 15, 0),
+		connections: r.Int("max_connections", 10, 100_000, 500),
+		buffer:      r.Bytes("innodb_buffer_pool_size", 64<<20),
+		log:         r.Bytes("innodb_log_file_size", 16<<20),
+		cache:       r.Bytes("gcache_size", 32<<20),
+		sst:         r.Choice("wsrep_sst_method", "rsync", "rsync", "mariabackup"),
+		member:      r.Choice("member", mysql.Nearest, mysql.Members()...),
+		segments:    r.Bool("segments", false),
+	}
+	times := make(map[string]time.Duration)
+	for _, t := range providerTimes {
+		if r.Has(t.option) {
+			times[t.option] = r.Duration(t.option, time.Second)
+		}
+	}
+	keepUp(r, times)
+	for _, t := range providerTimes {
+		if d, ok := times[t.option]; ok {
+			o.provider = append(o.provider, t.name+"="+period(d))
+		}
+	}
+	for _, n := range []struct {
+		option, name string
+		high         int
+	}{
+		{"evs_send_window", "evs.send_window", 1 << 16}, {"evs_user_send_window", "evs.user_send_window", 1 << 16},
+		{"gcs_fc_limit", "gcs.fc_limit", 1 << 30},
+	} {
+		if r.Has(n.option) {
+			o.provider = append(o.provider, fmt.Sprintf("%s=%d", n.name, r.Int(n.option, 1, n.high, 1)))
+		}
+	}
+	if f := r.Text("gcs_fc_factor", ""); f != "" {
+		var v float64
+		if n, err := fmt.Sscanf(f, "%g", &v); n != 1 || err != nil || v <= 0 || v > 1 {
+			r.Refuse("gcs_fc_factor", "a number above 0, at most 1")
+		}
+		o.provider = append(o.provider, "gcs.fc_factor="+f)
+	}
+	if r.Has("gcs_fc_single_primary") {
+		o.provider = append(o.provider, "gcs.fc_single_primary="+yesNo(r.Bool("gcs_fc_single_primary", false)))
+	}
+	for p := range strings.SplitSeq(r.Text("wsrep_provider_options", ""), ";") {
+		if p = strings.TrimSpace(p); p == "" {
+			continue
+		}
+		if name, _, ok := strings.Cut(p, "="); !ok || !strings.Contains(name, ".") {
+			r.Refuse("wsrep_provider_options", "a list of name=value, separated by semicolons")
+		}
+		o.provider = append(o.provider, p)
+	}
+	if r.Err() == nil && nodes < 1 {
+		return o, fmt.Errorf("%w: a cluster of %d nodes", ErrOption, nodes)
+	}
+	if o.buffer < 5<<20 {
+		r.Refuse("innodb_buffer_pool_size", "5MiB or more")
+	}
+	if o.log < 4<<20 {
+		r.Refuse("innodb_log_file_size", "4MiB or more")
+	}
+	for _, p := range ports {
+		if o.port == p {
+			r.Refuse("port", "free: Galera itself listens there")
+		}
+	}
+	return o, r.Err()
+}
+
+// keepUp has what is derived from the time of suspicion follow it where it is short: Galera
+// refuses to start otherwise.
+func keepUp(r *setting.Reader, times map[string]time.Duration) {
+	suspect, ok := times["evs_suspect_timeout"]
+	if !ok {
+		return
+	}
+	const inactive = 15 * time.Second // Galera's own
+	if given, ok := times["evs_inactive_timeout"]; suspect > inactive && !ok || ok && suspect > given {
+		r.Refuse("evs_suspect_timeout", "at most evs_inactive_timeout ("+inactive.String()+" unless set)")
+	}
+	if suspect < 500*time.Millisecond {
+		r.Refuse("evs_suspect_timeout", "500ms or more")
+	}
+	for name, own := range map[string]time.Duration{"evs_keepalive_period": time.Second, "evs_inactive_check_period": 500 * time.Millisecond} {
+		if _, ok := times[name]; !ok && own > suspect/4 {
+			times[name] = suspect / 4
+		}
+	}
+}
+
+// period is a time as Galera writes it (ISO 8601).
+func period(d time.Duration) string { return fmt.Sprintf("PT%gS", d.Seconds()) }
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

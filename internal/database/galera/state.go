@@ -1,0 +1,129 @@
+package galera
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"skerry/internal/database/mysql"
+	"skerry/internal/host"
+)
+
+// history is the identifier of the history that a new cluster begins: any UUID that says
+// nothing of time or place.
+const history = "736b6572-7279-11ee-8000-000000000000"
+
+// position is where a member is in a history: the number of the last transaction that it
+// applied, -1 when that is not known.
+type position struct {
+	history string
+	seqno   int64
+	safe    bool // it was the last to leave: a cluster may be bootstrapped from it
+}
+
+// text is the position as grastate.dat has it.
+func (p position) text() string {
+	safe := 0
+	if p.safe {
+		safe = 1
+	}
+	return fmt.Sprintf("# GALERA saved state\nversion: 2.1\nuuid:    %s\nseqno:   %d\nsafe_to_bootstrap: %d\n", p.history, p.seqno, safe)
+}
+
+// parsePosition reads grastate.dat.
+func parsePosition(text string) (position, error) {
+	p := position{seqno: -1}
+	for line := range strings.Lines(text) {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			continue
+		}
+		var err error
+		switch value = strings.TrimSpace(value); strings.TrimSpace(name) {
+		case "uuid":
+			p.history = value
+		case "seqno":
+			p.seqno, err = strconv.ParseInt(value, 10, 64)
+		case "safe_to_bootstrap":
+			p.safe = value == "1"
+		}
+		if err != nil {
+			return p, fmt.Errorf("reading grastate.dat: %q: %w", strings.TrimSpace(line), err)
+		}
+	}
+	if p.history == "" {
+		return p, fmt.Errorf("reading grastate.dat: no uuid in %q", text)
+	}
+	return p, nil
+}
+
+func stateFile(s *mysql.Server) string { return filepath.Join(s.Data(), "grastate.dat") }
+
+// member is the identifier of the i-th member in the first view, and view is that view as
+// gvwstate.dat has it for one of them.
+func member(i int) string { return fmt.Sprintf("%08x-7279-11ee-8000-000000000000", i+1) }
+
+func view(self, of int, segments []int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "my_uuid: %s\n#vwbeg\nview_id: 3 %s 1\nbootstrap: 0\n", member(self), member(0))
+	for i := range of {
+		fmt.Fprintf(&b, "member: %s %d\n", member(i), segments[i])
+	}
+	b.WriteString("#vwend\n")
+	return b.String()
+}
+
+// seed makes a member look as if it had been in a cluster with the others that ended at
+// the very beginning of its history.
+func seed(s *mysql.Server, self, of int, segments []int) error {
+	for name, text := range map[string]string{
+		stateFile(s):                            position{history: history}.text(),
+		filepath.Join(s.Data(), "gvwstate.dat"): view(self, of, segments),
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			return fmt.Errorf("seeding %s: %w", s.Host.Name(), err)
+		}
+	}
+	return nil
+}
+
+// recovered finds the line "WSREP: Recovered position: UUID:SEQNO".
+var recovered = regexp.MustCompile(`WSREP: Recovered position: ([0-9a-f-]{36}):(-?[0-9]+)`)
+
+// parseRecovered reads what mariadbd --wsrep-recover printed.
+func parseRecovered(output string) (position, error) {
+	m := recovered.FindStringSubmatch(output)
+	if m == nil {
+		return position{}, fmt.Errorf("mariadbd --wsrep-recover told no position")
+	}
+	n, err := strconv.ParseInt(m[2], 10, 64)
+	if err != nil {
+		return position{}, fmt.Errorf("mariadbd --wsrep-recover told %q: %w", m[0], err)
+	}
+	return position{history: m[1], seqno: n}, nil
+}
+
+// position is where a member that does not run is in its history. One that was killed did
+// not write it down: InnoDB knows.
+func (c *cluster) position(ctx context.Context, s *mysql.Server) (position, error) {
+	text, err := os.ReadFile(stateFile(s))
+	if err != nil {
+		return position{}, fmt.Errorf("reading the state of %s: %w", s.Host.Name(), err)
+	}
+	p, err := parsePosition(string(text))
+	if err != nil || p.seqno >= 0 {
+		return p, err
+	}
+	out, err := mysql.Run(ctx, s.Host, mysql.AsServer(host.Command{
+		Name: "mariadbd", Path: c.Env.Installation.Programs["mariadbd"], Env: c.programsEnv(), Dir: s.Data(),
+		Args: []string{"--defaults-file=" + s.ConfigFile(), "--wsrep-recover", "--skip-networking"},
+	}))
+	if err != nil {
+		return p, fmt.Errorf("recovering the position of %s: %w", s.Host.Name(), err)
+	}
+	return parseRecovered(out)
+}

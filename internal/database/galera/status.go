@@ -1,0 +1,173 @@
+package galera
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/database"
+	"skerry/internal/database/mysql"
+)
+
+// The words of members that serve.
+const (
+	synced  = "Synced"
+	primary = "Primary"
+)
+
+// status is what a member says of itself and of the cluster that it sees,
+// https://galeracluster.com/library/documentation/galera-status-variables.html.
+type status struct {
+	State   string // wsrep_local_state_comment: Joining, Joined, Donor/Desynced, Synced, ...
+	Cluster string // wsrep_cluster_status: Primary, non-Primary, Disconnected
+	Ready   bool   // wsrep_ready
+	Size    int    // wsrep_cluster_size
+	History string // wsrep_cluster_state_uuid
+}
+
+const statusQuery = "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_local_state_comment', 'wsrep_cluster_status', " +
+	"'wsrep_ready', 'wsrep_cluster_size', 'wsrep_cluster_state_uuid')"
+
+// parseStatus understands the variables.
+func parseStatus(v map[string]string) (status, error) {
+	st := status{
+		State: v["wsrep_local_state_comment"], Cluster: v["wsrep_cluster_status"], Ready: v["wsrep_ready"] == "ON",
+		History: v["wsrep_cluster_state_uuid"],
+	}
+	if st.State == "" {
+		return st, errors.New("the server is not part of a Galera cluster: it tells no wsrep_local_state_comment")
+	}
+	var err error
+	if st.Size, err = strconv.Atoi(v["wsrep_cluster_size"]); err != nil {
+		return st, fmt.Errorf("wsrep_cluster_size: %w", err)
+	}
+	return st, nil
+}
+
+// serves says why a member does not serve in a cluster of so many; nil when it does.
+func (st status) serves(size int) error {
+	switch {
+	case st.Cluster != primary:
+		return fmt.Errorf("its part of the cluster is %s", st.Cluster)
+	case st.State != synced || !st.Ready:
+		return fmt.Errorf("it is %s (ready: %v)", st.State, st.Ready)
+	case st.Size != size:
+		return fmt.Errorf("it sees %d members, not %d", st.Size, size)
+	}
+	return nil
+}
+
+// ask asks a member for its status.
+func ask(ctx context.Context, s *mysql.Server) (status, error) {
+	v, err := s.Pairs(ctx, statusQuery)
+	if err != nil {
+		return status{}, err
+	}
+	st, err := parseStatus(v)
+	if err != nil {
+		return st, fmt.Errorf("status of %s: %w", s.Host.Name(), err)
+	}
+	return st, nil
+}
+
+// agree returns nil when each of the servers serves and sees as many members as there are.
+func agree(ctx context.Context, servers []*mysql.Server) error {
+	group, ctx := errgroup.WithContext(ctx)
+	history := make([]string, len(servers))
+	for i, s := range servers {
+		group.Go(func() error {
+			st, err := ask(ctx, s)
+			if err != nil {
+				return err
+			}
+			history[i] = st.History
+			if err := st.serves(len(servers)); err != nil {
+				return fmt.Errorf("%s: %w", s.Host.Name(), err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i, h := range history {
+		if h != history[0] {
+			return fmt.Errorf("%s is in another cluster than %s", servers[i].Host.Name(), servers[0].Host.Name())
+		}
+	}
+	return nil
+}
+
+// Ready implements database.Cluster.
+func (c *cluster) Ready(ctx context.Context) error {
+	for _, s := range c.All() {
+		if !s.Running() {
+			return fmt.Errorf("%s does not run", s.Host.Name())
+		}
+	}
+	return agree(ctx, c.All())
+}
+
+// serving is a member that serves.
+func (c *cluster) serving(ctx context.Context) (*mysql.Server, error) {
+	return c.First(ctx, func(ctx context.Context, s *mysql.Server) error {
+		st, err := ask(ctx, s)
+		if err != nil {
+			return err
+		}
+		return st.serves(st.Size)
+	})
+}
+
+// Members implements database.Cluster. Every member holds all data.
+func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
+	servers := c.All()
+	members := make([]database.Member, len(servers))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, s := range servers {
+		group.Go(func() error {
+			members[i] = database.Member{Node: s.Host.Name(), State: "down"}
+			if !s.Running() {
+				return nil
+			}
+			st, err := ask(ctx, s)
+			if err != nil {
+				members[i].State = "silent"
+				return ctx.Err()
+			}
+			if members[i].State = st.State; st.Cluster != primary {
+				members[i].State += ", " + st.Cluster
+				return nil
+			}
+			members[i].Share = 1
+			members[i].Rows, err = s.Count(ctx, "")
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("asking the members: %w", err)
+	}
+	return members, nil
+}
+
+// Count implements database.Cluster: what one member has once it applied all that was
+// committed anywhere before.
+func (c *cluster) Count(ctx context.Context) (int64, error) {
+	s, err := c.serving(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("counting rows: %w", err)
+	}
+	return s.Count(ctx, "SET STATEMENT wsrep_sync_wait = 1 FOR ")
+}
+
+// Clear implements database.Cluster.
+func (c *cluster) Clear(ctx context.Context) error {
+	s, err := c.serving(ctx)
+	if err != nil {
+		return fmt.Errorf("emptying the table: %w", err)
+	}
+	return s.Clear(ctx)
+}

@@ -1,0 +1,108 @@
+package mysql
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+
+	"skerry/internal/database/wire"
+	"skerry/internal/load"
+)
+
+// Numbers of servers' errors, MySQL's and MariaDB's alike.
+const (
+	errTooMany      = 1040
+	errNotReady     = 1047 // Galera: not part of the primary component
+	errShutdown     = 1053
+	errNoColumn     = 1054
+	errDuplicate    = 1062
+	errDupColumn    = 1060
+	errFull         = 1114
+	errNoTable      = 1146
+	errCommit       = 1180 // Got error ... during COMMIT
+	errLockTimeout  = 1205
+	errDeadlock     = 1213 // Galera's certification too
+	errReadOnly     = 1290
+	errEngine       = 1296 // NDB: got error ...
+	errTemporary    = 1297 // NDB: got temporary error ...
+	errInterrupted  = 1317
+	errReadOnlyTx   = 1792
+	errReadOnlyMode = 1836
+	errKilled       = 1927
+	errHook         = 3100 // Group Replication: a hook refused
+	errRollback     = 3101 // Group Replication: rolled back while committing
+	errSessionGone  = 3169
+)
+
+// words name servers' errors that say that nothing was done.
+var words = map[uint16]string{
+	errTooMany: "too_many_connections", errNotReady: "not_ready", errNoColumn: "unknown_column",
+	errDuplicate: "duplicate", errFull: "full", errNoTable: "no_table", errLockTimeout: "lock_timeout",
+	errDeadlock: "deadlock", errReadOnly: "read_only", errReadOnlyTx: "read_only", errReadOnlyMode: "read_only",
+	errTemporary: "temporary",
+}
+
+// doubts name those after which a write may have been done: the server was ending, or had
+// handed the write to the group.
+var doubts = map[uint16]string{
+	errShutdown: "shutdown", errInterrupted: "interrupted", errKilled: "killed", errSessionGone: "killed", errCommit: "commit",
+	errRollback: "rollback",
+}
+
+// serverError is an error that a server reported.
+func serverError(addr string, e *mysqldriver.MySQLError) error {
+	if w, ok := words[e.Number]; ok {
+		return load.Failed(w, addr, e)
+	}
+	if w, ok := doubts[e.Number]; ok {
+		return load.Unknown(w, addr, e)
+	}
+	switch e.Number {
+	case errHook:
+		// Before a statement it is refused; while it commits, the group may have it.
+		if strings.Contains(e.Message, "before_commit") {
+			return load.Unknown("hook", addr, e)
+		}
+		return load.Failed("read_only", addr, e)
+	case errEngine:
+		// NDB's own number stands in the message.
+		if strings.Contains(e.Message, "4009") || strings.Contains(e.Message, "4012") || strings.Contains(e.Message, "4008") {
+			return load.Unknown("cluster_failure", addr, e)
+		}
+		return load.Failed("engine", addr, e)
+	}
+	return load.Failed(fmt.Sprintf("error_%d", e.Number), addr, e)
+}
+
+// moves tells whether a server's error says that another member should be asked next.
+func moves(err error) bool {
+	var e *mysqldriver.MySQLError
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Number {
+	case errNotReady, errReadOnly, errReadOnlyMode, errHook, errRollback, errShutdown, errTooMany, errEngine:
+		return true
+	}
+	return false
+}
+
+// lost is a connection that broke with a request on its way; cause is what broke it, as the
+// connection itself saw it.
+func lost(addr string, err, cause error) error {
+	if cause == nil {
+		cause = err
+	}
+	class := wire.Class(cause)
+	switch {
+	case errors.Is(err, driver.ErrBadConn): // nothing was sent
+		return load.Failed(class, addr, cause)
+	case errors.Is(err, context.Canceled):
+		class = wire.Canceled
+	}
+	return load.Unknown(class, addr, cause)
+}

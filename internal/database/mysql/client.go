@@ -1,0 +1,258 @@
+package mysql
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"time"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+
+	"skerry/internal/database/wire"
+	"skerry/internal/load"
+)
+
+// Client is one worker's.
+type Client struct {
+	router  *router
+	worker  int
+	maker   *maker // nil for a client that only reads
+	release func()
+	// alone keeps it to its first member, which it reads only.
+	alone bool
+
+	// read and write are the same where every member takes writes.
+	read, write *link
+
+	known map[string]*table
+
+	text   []byte // the statement's
+	values []byte // what the last read returned
+}
+
+var (
+	_ load.Client  = (*Client)(nil)
+	_ load.Counter = (*Client)(nil)
+)
+
+// errReadOnlyClient says that a client of one member's copy was asked to write.
+var errReadOnlyClient = errors.New("a client of one member's own copy only reads")
+
+// begin returns the link that an operation goes over, with its deadline set.
+func (c *Client) begin(ctx context.Context, writes bool) (*link, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, load.Failed(wire.Class(err), "", err)
+	}
+	now := time.Now()
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		deadline = now.Add(c.router.settings.timeout)
+	}
+	l, err := c.link(ctx, writes, now, deadline)
+	if err != nil {
+		return nil, err
+	}
+	l.used = now
+	if err := l.stream.SetDeadline(deadline); err != nil {
+		return nil, c.end(ctx, l, driver.ErrBadConn)
+	}
+	return l, nil
+}
+
+// link is a connection to the member that an operation goes to. It is made when there is
+// none, or when writes go to another member than they did.
+func (c *Client) link(ctx context.Context, writes bool, now, deadline time.Time) (*link, error) {
+	if c.alone && writes {
+		return nil, load.Failed("unsupported", "", errReadOnlyClient)
+	}
+	toPrimary := c.router.discover != nil && !c.alone && (writes || c.router.settings.reads == ReadsPrimary)
+	at := &c.read
+	if toPrimary {
+		at = &c.write
+	}
+	if l := *at; l != nil {
+		rested := now.Sub(l.used) > idleAfter && !l.alive(ctx)
+		if !rested && !l.broken() && (!toPrimary || l.addr == *c.router.primary.Load()) {
+			return l, nil
+		}
+		*at = nil
+		_ = l.close() // it is not used again
+	}
+	var err error
+	if toPrimary {
+		*at, err = c.dialPrimary(ctx, deadline)
+	} else {
+		*at, err = c.dialMember(ctx, deadline)
+	}
+	return *at, err
+}
+
+// dialPrimary connects to the member that takes writes.
+func (c *Client) dialPrimary(ctx context.Context, deadline time.Time) (*link, error) {
+	if *c.router.primary.Load() == "" {
+		if err := c.router.search(ctx, deadline); err != nil {
+			return nil, err
+		}
+	}
+	addr := *c.router.primary.Load()
+	if addr == "" {
+		return nil, load.Failed("no_primary", "", errors.New("no member is known to take writes"))
+	}
+	l, err := dial(ctx, addr, c.router.settings, c.until(deadline))
+	if err != nil {
+		c.router.suspect(addr)
+		return nil, err
+	}
+	return l, nil
+}
+
+// dialMember connects to the first member that lets it. Nothing was sent to those before.
+func (c *Client) dialMember(ctx context.Context, deadline time.Time) (*link, error) {
+	choices := c.router.choices(c.worker)
+	if c.alone {
+		choices = choices[:1]
+	}
+	var first error
+	for _, addr := range choices {
+		l, err := dial(ctx, addr, c.router.settings, c.until(deadline))
+		if err == nil {
+			c.router.unmark(addr)
+			return l, nil
+		}
+		c.router.mark(addr)
+		if first == nil {
+			first = err
+		}
+		if time.Until(deadline) <= 0 || ctx.Err() != nil {
+			break
+		}
+	}
+	// Nobody is there: workers that have nothing else to do must not take a core each.
+	return nil, errors.Join(first, rest(ctx, restless, deadline))
+}
+
+// until bounds the making of a connection.
+func (c *Client) until(deadline time.Time) time.Time {
+	if soon := time.Now().Add(c.router.settings.connect); soon.Before(deadline) {
+		return soon
+	}
+	return deadline
+}
+
+// end is what became of an operation that ended with err. A link that broke, or whose
+// member does not serve, is given up.
+func (c *Client) end(ctx context.Context, l *link, err error) error {
+	if err == nil || errors.Is(err, load.ErrNotFound) {
+		return err
+	}
+	var e *mysqldriver.MySQLError
+	var done *load.OpError
+	var early *unsent
+	switch {
+	case errors.As(err, &done):
+		return err
+	case errors.As(err, &early):
+		err = load.Failed(wire.Class(early.error), l.addr, early.error)
+	case !errors.As(err, &e):
+		err = lost(l.addr, err, l.stream.err)
+	default:
+		told := serverError(l.addr, e)
+		if e.Number == errRollback && c.ours(ctx, l) {
+			return load.Failed("conflict", l.addr, e)
+		}
+		if !moves(err) {
+			return told
+		}
+		err = told
+	}
+	c.drop(l)
+	return err
+}
+
+// ours tells whether a member of a group is still one. When it rolls a write back while
+// that commits, the write was in conflict with another one; when it was shut out of the
+// group, the others may have the write.
+func (c *Client) ours(ctx context.Context, l *link) bool {
+	rows, err := l.ask(ctx, "SELECT member_state FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid")
+	return err == nil && len(rows) == 1 && rows[0][0] == "ONLINE"
+}
+
+// drop gives a link up; the next operation chooses anew.
+func (c *Client) drop(l *link) {
+	c.router.mark(l.addr)
+	c.router.suspect(l.addr)
+	_ = l.close() // it is not used again
+	if c.read == l {
+		c.read = nil
+	}
+	if c.write == l {
+		c.write = nil
+	}
+}
+
+// table is what is known of a table.
+func (c *Client) table(ctx context.Context, l *link, name string) (*table, error) {
+	if name == "" {
+		name = c.router.settings.table
+	}
+	if t := c.known[name]; t != nil {
+		return t, nil
+	}
+	t, err := c.router.table(ctx, l, name, c.maker)
+	if err == nil {
+		c.known[name] = t
+	}
+	return t, err
+}
+
+// notSent marks a connection that broke before a write was sent over it: it is as good as
+// one that could not be made.
+func notSent(l *link, err error) error {
+	if number(err) != 0 {
+		return err
+	}
+	cause := l.stream.err
+	if cause == nil {
+		cause = err
+	}
+	return &unsent{cause}
+}
+
+// unsent is an error before a write was sent.
+type unsent struct{ error }
+
+func (u *unsent) Unwrap() error { return u.error }
+
+// Close closes the connections and, with the last worker, gives up what they share.
+func (c *Client) Close() error {
+	var errs []error
+	for _, l := range []*link{c.read, c.write} {
+		if l != nil {
+			errs = append(errs, l.close())
+		}
+	}
+	c.read, c.write = nil, nil
+	if release := c.release; release != nil {
+		c.release = nil
+		release()
+	}
+	return errors.Join(errs...)
+}
+
+// notEnd is an error of reading rows, nil when they had merely ended.
+func notEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// number is a server's error number, 0 for other errors.
+func number(err error) uint16 {
+	var e *mysqldriver.MySQLError
+	if errors.As(err, &e) {
+		return e.Number
+	}
+	return 0
+}

@@ -1,0 +1,191 @@
+package mysql
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+
+	"skerry/internal/database/wire"
+	"skerry/internal/load"
+)
+
+// link is a worker's connection to one member, with the statements prepared on it.
+type link struct {
+	addr   string
+	conn   driver.Conn
+	stream *stream
+	used   time.Time // when an operation last began on it
+
+	statements map[string]*statement // by text
+	args       []driver.NamedValue
+	row        []driver.Value
+}
+
+// statement is a prepared statement.
+type statement struct {
+	driver.StmtExecContext
+	driver.StmtQueryContext
+	close func() error
+}
+
+// idleAfter is how long a link may rest before it is looked at for being alive: a member
+// that went meanwhile must not make an operation doubtful that was never sent.
+const idleAfter = time.Second
+
+// dial connects to a member.
+func dial(ctx context.Context, addr string, s settings, deadline time.Time) (*link, error) {
+	l := &link{addr: addr, statements: make(map[string]*statement)}
+	c := config(addr, s.user, s.password, s.schema)
+	c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := (&net.Dialer{Deadline: deadline}).DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		tcp, ok := conn.(*net.TCPConn)
+		if !ok {
+			return nil, errors.Join(fmt.Errorf("%s is no TCP address", addr), conn.Close())
+		}
+		l.stream = &stream{TCPConn: tcp}
+		return l.stream, tcp.SetDeadline(deadline)
+	}
+	connector, err := mysqldriver.NewConnector(c)
+	if err != nil {
+		return nil, load.Failed(wire.Other, addr, err)
+	}
+	if l.conn, err = connector.Connect(ctx); err != nil {
+		return nil, load.Failed(l.dialClass(err), addr, err)
+	}
+	if err := l.set(ctx, s.session); err != nil {
+		return nil, errors.Join(load.Failed(l.dialClass(err), addr, err), l.close())
+	}
+	return l, nil
+}
+
+// dialClass names why no connection came about; nothing was sent.
+func (l *link) dialClass(err error) string {
+	var e *mysqldriver.MySQLError
+	switch {
+	case errors.As(err, &e) && (e.Number == 1044 || e.Number == 1045):
+		return "auth"
+	case errors.As(err, &e):
+		if w := words[e.Number]; w != "" {
+			return w
+		}
+		return fmt.Sprintf("error_%d", e.Number)
+	case l.stream != nil && l.stream.err != nil:
+		return wire.DialClass(l.stream.err)
+	}
+	return wire.DialClass(err)
+}
+
+// set sets variables of the session: name=value;name=value.
+func (l *link) set(ctx context.Context, variables string) error {
+	for v := range strings.SplitSeq(variables, ";") {
+		if v = strings.TrimSpace(v); v == "" {
+			continue
+		}
+		if err := l.exec(ctx, "SET SESSION "+v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exec runs a statement that is not prepared.
+func (l *link) exec(ctx context.Context, statement string) error {
+	x, ok := l.conn.(driver.ExecerContext)
+	if !ok {
+		return fmt.Errorf("running %s: the driver cannot", statement)
+	}
+	_, err := x.ExecContext(ctx, statement, nil)
+	return err
+}
+
+// ask runs a query that is not prepared and returns its rows as text; NULL is "".
+func (l *link) ask(ctx context.Context, query string) ([][]string, error) {
+	q, ok := l.conn.(driver.QueryerContext)
+	if !ok {
+		return nil, fmt.Errorf("asking %s: the driver cannot", query)
+	}
+	rows, err := q.QueryContext(ctx, query, nil)
+	if err != nil {
+		return nil, err
+	}
+	dest := make([]driver.Value, len(rows.Columns()))
+	var table [][]string
+	for {
+		err := rows.Next(dest)
+		if err != nil {
+			return table, errors.Join(notEnd(err), rows.Close())
+		}
+		row := make([]string, len(dest))
+		for i, v := range dest {
+			switch v := v.(type) {
+			case nil:
+			case []byte:
+				row[i] = string(v)
+			default:
+				row[i] = fmt.Sprint(v)
+			}
+		}
+		table = append(table, row)
+	}
+}
+
+// statement is a prepared statement of that text.
+func (l *link) statement(ctx context.Context, text []byte) (*statement, error) {
+	if s := l.statements[string(text)]; s != nil {
+		return s, nil
+	}
+	p, ok := l.conn.(driver.ConnPrepareContext)
+	if !ok {
+		return nil, errors.New("the driver cannot prepare statements")
+	}
+	raw, err := p.PrepareContext(ctx, string(text))
+	if err != nil {
+		return nil, err
+	}
+	x, okX := raw.(driver.StmtExecContext)
+	q, okQ := raw.(driver.StmtQueryContext)
+	if !okX || !okQ {
+		return nil, errors.Join(errors.New("the driver cannot run prepared statements"), raw.Close())
+	}
+	s := &statement{x, q, raw.Close}
+	l.statements[string(text)] = s
+	return s, nil
+}
+
+// bind makes the arguments of the next statement: a key and values.
+func (l *link) bind(values ...driver.Value) []driver.NamedValue {
+	l.args = l.args[:0]
+	for i, v := range values {
+		l.args = append(l.args, driver.NamedValue{Ordinal: i + 1, Value: v})
+	}
+	return l.args
+}
+
+// alive tells whether nothing ended the connection while it rested.
+func (l *link) alive(ctx context.Context) bool {
+	r, ok := l.conn.(driver.SessionResetter)
+	return !ok || r.ResetSession(ctx) == nil
+}
+
+// broken tells whether the connection is of no more use.
+func (l *link) broken() bool {
+	v, ok := l.conn.(driver.Validator)
+	return ok && !v.IsValid()
+}
+
+func (l *link) close() error {
+	if l.broken() {
+		_ = l.conn.Close() // the other side is gone
+		return nil
+	}
+	return l.conn.Close()
+}

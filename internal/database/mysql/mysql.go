@@ -1,0 +1,115 @@
+// Package mysql is what the databases of the MySQL family have in common, whatever makes
+// a cluster of their servers: the servers' processes and data directories, the
+// benchmark's table, and the client.
+//
+//	galera              MariaDB, certification over a group channel
+//	groupreplication    MySQL, Paxos
+//	ndb                 MySQL servers in front of NDB's data nodes
+//
+// # The table
+//
+// A record is a row, a field a column, as YCSB's own JDBC binding has it, so that either
+// can read what the other loaded:
+//
+//	YCSB_KEY VARBINARY(255) PRIMARY KEY | FIELD0 MEDIUMBLOB | FIELD1 MEDIUMBLOB | ...
+//
+// Keys and values are bytes, so order is that of bytes and nothing is refused for its
+// character set. An insert is a REPLACE: one that was sent twice since nobody knows what
+// became of the first is no error. A table is made, and columns that it lacks are added,
+// when a client first needs them.
+//
+// # The client
+//
+// A worker has one connection to one member, where reads and writes go, and a second one
+// where only one member takes writes. Statements are prepared once for each connection.
+// The driver is go-sql-driver/mysql without database/sql's pool above it, which would
+// lock and wake goroutines for every operation; deadlines are set on the connection
+// itself. Nothing is tried again; only a connection that was refused, with nothing sent,
+// is made to the next member.
+package mysql
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"skerry/internal/database"
+)
+
+const (
+	// User owns the table; it has no password: servers are reached inside a lab alone.
+	User = "skerry"
+	// Schema is the schema (MySQL: database) that the table is in.
+	Schema = "ycsb"
+	// Table is the benchmark's table.
+	Table = "usertable"
+	// Key is the column of its primary key.
+	Key = "YCSB_KEY"
+	// Port is where servers take clients when an option says nothing else.
+	Port = 3306
+)
+
+const (
+	// AdminTimeout bounds one question to one server.
+	AdminTimeout = 5 * time.Second
+	// StopGrace is what a server gets between SIGTERM and SIGKILL: it flushes pages.
+	StopGrace = 15 * time.Second
+)
+
+// config is a driver's configuration for one server.
+func config(addr, user, password, schema string) *driver.Config {
+	c := driver.NewConfig()
+	c.Net, c.Addr, c.User, c.Passwd, c.DBName = "tcp", addr, user, password, schema
+	c.ClientFoundRows = true // an update that changes nothing has still found its row
+	c.Logger = &driver.NopLogger{}
+	return c
+}
+
+// quote makes a name of a table or column part of a statement.
+func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+
+// Base is the folder that an installation's bin, lib and share folders lie in.
+func Base(in database.Installation, program string) string {
+	if in.Dir != "" {
+		for _, d := range []string{"usr", ""} {
+			if base := filepath.Join(in.Dir, d); exists(filepath.Join(base, "share")) {
+				return base
+			}
+		}
+	}
+	return filepath.Dir(filepath.Dir(in.Programs[program]))
+}
+
+// Find returns the first of the paths below an installation's base that exists, or "".
+func Find(base string, below ...string) string {
+	for _, b := range below {
+		matches, _ := filepath.Glob(filepath.Join(base, b)) // patterns are well-formed
+		if len(matches) > 0 {
+			return matches[0]
+		}
+	}
+	return ""
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Seconds is a time as a server's option in whole seconds has it; what is between is
+// refused rather than rounded.
+func Seconds(name string, d time.Duration) (string, error) {
+	if d%time.Second != 0 {
+		return "", fmt.Errorf("%s: %v is no whole number of seconds", name, d)
+	}
+	return strconv.FormatInt(int64(d/time.Second), 10), nil
+}
+
+// ErrNoTemplate says that no empty data directory could be made.
+var ErrNoTemplate = errors.New("making an empty data directory")

@@ -1,0 +1,241 @@
+package mysql
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"strings"
+
+	"skerry/internal/load"
+)
+
+// Read reads a row, or some of its columns. Columns that a table lacks are none.
+func (c *Client) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
+	l, err := c.begin(ctx, false)
+	if err != nil {
+		return dst, err
+	}
+	before := len(dst)
+	if dst, err = c.get(ctx, l, table, key, fields, dst); err != nil {
+		return dst[:before], c.end(ctx, l, err)
+	}
+	return dst, nil
+}
+
+func (c *Client) get(ctx context.Context, l *link, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
+	fields, from, err := c.selects(ctx, l, table, fields)
+	if err != nil {
+		return dst, err
+	}
+	c.text = append(append(c.text, from...), " WHERE "+Key+" = ?"...)
+	rows, err := c.query(ctx, l, l.bind(key)...)
+	if err != nil {
+		return dst, err
+	}
+	l.fit(len(fields) + 1)
+	if err := rows.Next(l.row); err != nil {
+		if err := errors.Join(notEnd(err), rows.Close()); err != nil {
+			return dst, err
+		}
+		return dst, load.ErrNotFound
+	}
+	// The driver's buffer is used again as soon as the end of the rows is read.
+	c.values = c.values[:0]
+	for _, v := range l.row[1:] {
+		b, _ := v.([]byte)
+		c.values = append(c.values, b...)
+	}
+	at := 0
+	for i, f := range fields {
+		b, there := l.row[i+1].([]byte)
+		if !there {
+			continue // NULL
+		}
+		dst = append(dst, load.Field{Name: f, Value: c.values[at : at+len(b) : at+len(b)]})
+		at += len(b)
+	}
+	return dst, rows.Close()
+}
+
+// selects begins a statement that reads the fields, all when none is named, which it
+// returns with the table's name as it is written.
+func (c *Client) selects(ctx context.Context, l *link, table string, fields []string) ([]string, string, error) {
+	t, err := c.table(ctx, l, table)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(fields) == 0 {
+		fields = t.columns
+	} else {
+		fields = t.present(fields)
+	}
+	c.text = append(c.text[:0], "SELECT "+Key...)
+	for _, f := range fields {
+		c.text = append(c.text, ',')
+		c.text = appendQuoted(c.text, f)
+	}
+	c.text = append(c.text, " FROM "...)
+	return fields, t.quoted, nil
+}
+
+// query runs the statement in c.text.
+func (c *Client) query(ctx context.Context, l *link, args ...driver.NamedValue) (driver.Rows, error) {
+	s, err := l.statement(ctx, c.text)
+	if err != nil {
+		return nil, err
+	}
+	return s.QueryContext(context.WithoutCancel(ctx), args)
+}
+
+// Scan visits rows in the order of their keys, which is that of bytes.
+func (c *Client) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(key string, fields []load.Field)) (int, error) {
+	l, err := c.begin(ctx, false)
+	if err != nil {
+		return 0, err
+	}
+	n, err := c.scan(ctx, l, table, start, count, fields, visit)
+	if errors.Is(err, load.ErrNotFound) {
+		return 0, nil // not even a table
+	}
+	return n, c.end(ctx, l, err)
+}
+
+func (c *Client) scan(ctx context.Context, l *link, table, start string, count int, fields []string, visit func(string, []load.Field)) (n int, err error) {
+	fields, from, err := c.selects(ctx, l, table, fields)
+	if err != nil {
+		return 0, err
+	}
+	c.text = append(append(c.text, from...), " WHERE "+Key+" >= ? ORDER BY "+Key+" LIMIT ?"...)
+	rows, err := c.query(ctx, l, l.bind(start, int64(count))...)
+	if err != nil {
+		return 0, err
+	}
+	l.fit(len(fields) + 1)
+	var record []load.Field
+	for {
+		if err := rows.Next(l.row); err != nil {
+			return n, errors.Join(notEnd(err), rows.Close())
+		}
+		n++
+		if visit == nil {
+			continue
+		}
+		record = record[:0]
+		for i, f := range fields {
+			if b, there := l.row[i+1].([]byte); there {
+				record = append(record, load.Field{Name: f, Value: b})
+			}
+		}
+		key, _ := l.row[0].([]byte)
+		visit(string(key), record)
+	}
+}
+
+// Update writes columns of a row.
+func (c *Client) Update(ctx context.Context, name, key string, values []load.Field) error {
+	return c.change(ctx, name, func(l *link, t *table) []driver.NamedValue {
+		c.text = append(append(append(c.text[:0], "UPDATE "...), t.quoted...), " SET "...)
+		args := l.bind()
+		for i, v := range values {
+			if i > 0 {
+				c.text = append(c.text, ',')
+			}
+			c.text = append(appendQuoted(c.text, v.Name), "=?"...)
+			args = append(args, driver.NamedValue{Ordinal: i + 1, Value: v.Value})
+		}
+		c.text = append(c.text, " WHERE "+Key+" = ?"...)
+		l.args = append(args, driver.NamedValue{Ordinal: len(values) + 1, Value: key})
+		return l.args
+	})
+}
+
+// Insert writes a row; one that is there with that key is replaced.
+func (c *Client) Insert(ctx context.Context, name, key string, values []load.Field) error {
+	return c.change(ctx, name, func(l *link, t *table) []driver.NamedValue {
+		c.text = append(append(append(c.text[:0], "REPLACE INTO "...), t.quoted...), " ("+Key...)
+		args := l.bind(key)
+		for i, v := range values {
+			c.text = append(c.text, ',')
+			c.text = appendQuoted(c.text, v.Name)
+			args = append(args, driver.NamedValue{Ordinal: i + 2, Value: v.Value})
+		}
+		c.text = append(c.text, ") VALUES (?"...)
+		for range values {
+			c.text = append(c.text, ",?"...)
+		}
+		c.text = append(c.text, ')')
+		l.args = args
+		return args
+	})
+}
+
+// Delete removes a row.
+func (c *Client) Delete(ctx context.Context, name, key string) error {
+	return c.change(ctx, name, func(l *link, t *table) []driver.NamedValue {
+		c.text = append(append(append(c.text[:0], "DELETE FROM "...), t.quoted...), " WHERE "+Key+" = ?"...)
+		return l.bind(key)
+	})
+}
+
+// change runs a statement that writes, which text puts into c.text. One that finds no row
+// is load.ErrNotFound.
+func (c *Client) change(ctx context.Context, name string, text func(*link, *table) []driver.NamedValue) error {
+	l, err := c.begin(ctx, true)
+	if err != nil {
+		return err
+	}
+	t, err := c.table(ctx, l, name)
+	if err != nil {
+		return c.end(ctx, l, notSent(l, err))
+	}
+	args := text(l, t)
+	s, err := l.statement(ctx, c.text)
+	if err != nil {
+		return c.end(ctx, l, notSent(l, err))
+	}
+	done, err := s.ExecContext(context.WithoutCancel(ctx), args)
+	if err != nil {
+		return c.end(ctx, l, err)
+	}
+	if n, err := done.RowsAffected(); err == nil && n == 0 {
+		return load.ErrNotFound
+	}
+	return nil
+}
+
+// Count counts the rows of a table.
+func (c *Client) Count(ctx context.Context, table string) (int64, error) {
+	l, err := c.begin(ctx, false)
+	if err != nil {
+		return 0, err
+	}
+	t, err := c.table(ctx, l, table)
+	if err != nil {
+		return 0, c.end(ctx, l, err)
+	}
+	c.text = append(append(c.text[:0], "SELECT COUNT(*) FROM "...), t.quoted...)
+	rows, err := c.query(ctx, l)
+	if err != nil {
+		return 0, c.end(ctx, l, err)
+	}
+	l.fit(1)
+	err = rows.Next(l.row)
+	n, _ := l.row[0].(int64)
+	return n, c.end(ctx, l, errors.Join(err, rows.Close()))
+}
+
+// fit makes room for a row of so many columns.
+func (l *link) fit(columns int) {
+	if cap(l.row) < columns {
+		l.row = make([]driver.Value, columns)
+	}
+	l.row = l.row[:columns]
+}
+
+// appendQuoted appends a name of a column as it is written in a statement.
+func appendQuoted(b []byte, name string) []byte {
+	if strings.Contains(name, "`") {
+		return append(b, quote(name)...)
+	}
+	return append(append(append(b, '`'), name...), '`')
+}

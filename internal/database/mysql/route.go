@@ -1,0 +1,232 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"skerry/internal/load"
+)
+
+// Discover asks over a connection which members serve, and which of them takes writes:
+// "" when all do, an error when nobody does at the moment. Members are host:port.
+type Discover func(ask func(query string) ([][]string, error)) (members []string, primary string, err error)
+
+const (
+	// pings are measured for the distance of a member.
+	pings = 2
+	// near is how much farther than the nearest member another may be to count as
+	// equally near: workers are spread over those.
+	near = time.Millisecond
+	// restless is the least time between two tries of a member that failed, and
+	// between two searches for the primary.
+	restless = 100 * time.Millisecond
+	// avoided is how long a member that failed is passed over where there are others.
+	avoided = 2 * time.Second
+)
+
+// router is what the workers of one database share: the members, how far they are, and
+// which of them takes writes.
+type router struct {
+	settings settings
+	discover Discover // nil: every member takes writes
+	workers  atomic.Int64
+	// primary is who takes writes, "" when nobody is known to.
+	primary atomic.Pointer[string]
+
+	mu      sync.Mutex
+	members []member
+	tables  map[string]*table
+
+	searching sync.Mutex
+	searched  time.Time // when a search for the primary last ended
+}
+
+// member is a member as clients see it.
+type member struct {
+	addr   string
+	rtt    time.Duration
+	failed time.Time // when it last refused or lost a connection
+}
+
+// newRouter asks every member for its distance. At least one has to answer.
+func newRouter(ctx context.Context, s settings, discover Discover) (*router, error) {
+	r := &router{settings: s, discover: discover, tables: make(map[string]*table)}
+	none := ""
+	r.primary.Store(&none)
+	var all sync.WaitGroup
+	hosts := strings.Split(s.hosts, ",")
+	found, errs := make([]member, len(hosts)), make([]error, len(hosts))
+	for i, addr := range hosts {
+		all.Go(func() { found[i], errs[i] = r.measure(ctx, addr) })
+	}
+	all.Wait()
+	if !slices.Contains(errs, nil) {
+		return nil, errors.Join(errs...)
+	}
+	r.members = found
+	if s.member == Nearest {
+		slices.SortStableFunc(r.members, func(a, b member) int { return int(a.rtt - b.rtt) })
+	}
+	if discover != nil {
+		return r, r.search(ctx, time.Now().Add(s.timeout))
+	}
+	return r, nil
+}
+
+// measure takes a member's distance; one that does not answer is far.
+func (r *router) measure(ctx context.Context, addr string) (member, error) {
+	m := member{addr: addr, rtt: time.Hour, failed: time.Now()}
+	l, err := dial(ctx, addr, r.settings, time.Now().Add(r.settings.connect))
+	if err != nil {
+		return m, err
+	}
+	for range pings {
+		began := time.Now()
+		if _, err = l.ask(ctx, "SELECT 1"); err != nil {
+			return m, errors.Join(err, l.close())
+		}
+		m.rtt = min(m.rtt, time.Since(began))
+	}
+	m.failed = time.Time{}
+	return m, l.close()
+}
+
+// choices are the members in the order in which a worker tries them.
+func (r *router) choices(worker int) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	order := slices.Clone(r.members)
+	switch r.settings.member {
+	case RoundRobin:
+		rotate(order, worker)
+	case Nearest:
+		group := 1
+		for group < len(order) && order[group].rtt-order[0].rtt <= near {
+			group++
+		}
+		rotate(order[:group], worker)
+	}
+	now := time.Now()
+	slices.SortStableFunc(order, func(a, b member) int {
+		return int(later(a.failed, now)) - int(later(b.failed, now))
+	})
+	addrs := make([]string, len(order))
+	for i, m := range order {
+		addrs[i] = m.addr
+	}
+	return addrs
+}
+
+// later is 1 for a member to be passed over.
+func later(failed, now time.Time) int8 {
+	if now.Sub(failed) < avoided {
+		return 1
+	}
+	return 0
+}
+
+func rotate(m []member, by int) {
+	by %= len(m)
+	copy(m, append(slices.Clone(m[by:]), m[:by]...))
+}
+
+// mark notes that a member failed.
+func (r *router) mark(addr string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.members {
+		if r.members[i].addr == addr {
+			r.members[i].failed = time.Now()
+		}
+	}
+}
+
+// unmark notes that a member serves.
+func (r *router) unmark(addr string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.members {
+		if r.members[i].addr == addr {
+			r.members[i].failed = time.Time{}
+		}
+	}
+}
+
+// suspect forgets who takes writes if it is still the one at addr.
+func (r *router) suspect(addr string) {
+	if p := r.primary.Load(); *p == addr {
+		none := ""
+		r.primary.CompareAndSwap(p, &none)
+	}
+}
+
+// search finds who takes writes. Searches of several workers become one, and begin at
+// least a moment after each other.
+func (r *router) search(ctx context.Context, deadline time.Time) error {
+	r.searching.Lock()
+	defer r.searching.Unlock()
+	if *r.primary.Load() != "" {
+		return nil // another worker's search
+	}
+	if err := rest(ctx, restless-time.Since(r.searched), deadline); err != nil {
+		return err
+	}
+	defer func() { r.searched = time.Now() }()
+	err := error(nil)
+	for _, addr := range r.choices(0) {
+		found, primary, e := r.view(ctx, addr, deadline)
+		if e == nil {
+			r.learn(found)
+			r.primary.Store(&primary)
+			return nil
+		}
+		err = errors.Join(err, e)
+	}
+	return load.Failed("no_primary", "", err)
+}
+
+// view asks one member.
+func (r *router) view(ctx context.Context, addr string, deadline time.Time) ([]string, string, error) {
+	if soon := time.Now().Add(r.settings.connect); soon.Before(deadline) {
+		deadline = soon
+	}
+	l, err := dial(ctx, addr, r.settings, deadline)
+	if err != nil {
+		r.mark(addr)
+		return nil, "", err
+	}
+	found, primary, err := r.discover(func(query string) ([][]string, error) { return l.ask(ctx, query) })
+	return found, primary, errors.Join(err, l.close())
+}
+
+// learn adds members that were not known.
+func (r *router) learn(addrs []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range addrs {
+		if !slices.ContainsFunc(r.members, func(m member) bool { return m.addr == a }) {
+			r.members = append(r.members, member{addr: a, rtt: time.Hour})
+		}
+	}
+}
+
+// rest waits, not beyond a deadline.
+func rest(ctx context.Context, d time.Duration, deadline time.Time) error {
+	d = min(d, time.Until(deadline))
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return load.Failed("canceled", "", ctx.Err())
+	}
+}

@@ -1,0 +1,266 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"skerry/internal/database/daemon"
+	"skerry/internal/host"
+)
+
+// Server is a server on a node: its files and, while it runs, its process.
+//
+//	<node>/<kind>/my.cnf      its configuration
+//	              data/       its data directory
+//	              <kind>.log
+type Server struct {
+	Host host.Host
+	Dir  string // <node>/<kind>
+	Port int    // clients'
+
+	// db asks it from its own node, so that questions cross no link of the lab and
+	// count in nobody's traffic.
+	db *sql.DB
+
+	mu     sync.Mutex
+	daemon *daemon.Daemon // nil while it is halted
+}
+
+// NewServer is a server of a kind on a node that does not run.
+func NewServer(h host.Host, kind string, port int) *Server {
+	s := &Server{Host: h, Dir: filepath.Join(h.Dir(), kind), Port: port}
+	c := config(s.Addr(), User, "", "")
+	c.DialFunc = func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
+		err = h.Do(func() error {
+			// An address without a name is dialled by the goroutine that asks.
+			conn, err = (&net.Dialer{Timeout: AdminTimeout}).DialContext(ctx, network, addr)
+			return err
+		})
+		return conn, err
+	}
+	connector, err := driver.NewConnector(c)
+	if err != nil { // of no configuration that config makes
+		return s
+	}
+	s.db = sql.OpenDB(connector)
+	s.db.SetMaxIdleConns(1)
+	s.db.SetMaxOpenConns(4)
+	return s
+}
+
+// Addr is where it takes clients: host:port.
+func (s *Server) Addr() string { return net.JoinHostPort(s.Host.Addr(), strconv.Itoa(s.Port)) }
+
+// Data is its data directory.
+func (s *Server) Data() string { return filepath.Join(s.Dir, "data") }
+
+// ConfigFile is its configuration file.
+func (s *Server) ConfigFile() string { return filepath.Join(s.Dir, "my.cnf") }
+
+// Fill gives it a data directory that is a copy of a template's, empty where that is "";
+// what it had is gone. A server that listens on one of the ports may be using it: then
+// nothing is touched.
+func (s *Server) Fill(template string, ports ...int) error {
+	if err := daemon.PortsFree(s.Host, filepath.Base(s.Dir), append(ports, s.Port)...); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(s.Dir); err != nil {
+		return fmt.Errorf("emptying the directory of %s: %w", s.Host.Name(), err)
+	}
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return fmt.Errorf("making the directory of %s: %w", s.Host.Name(), err)
+	}
+	if template != "" {
+		return CopyTree(s.Data(), template)
+	}
+	if err := os.Mkdir(s.Data(), 0o755); err != nil {
+		return fmt.Errorf("making the directory of %s: %w", s.Host.Name(), err)
+	}
+	return nil
+}
+
+// Start starts its process, as a user without rights, and watches it; it does not wait
+// until it serves.
+func (s *Server) Start(ctx context.Context, set *daemon.Set, c host.Command, ports ...int) (*daemon.Daemon, error) {
+	if err := Own(s.Dir); err != nil {
+		return nil, err
+	}
+	c.Dir, c.Log = s.Data(), filepath.Join(s.Dir, c.Name+".log")
+	d, err := set.Start(ctx, s.Host, daemon.Spec{Command: AsServer(c), Ports: append(ports, s.Port), Grace: StopGrace})
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.daemon = d
+	return d, nil
+}
+
+// Daemon is its process, nil when it was halted or never started.
+func (s *Server) Daemon() *daemon.Daemon {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.daemon
+}
+
+// Running tells whether its process runs.
+func (s *Server) Running() bool {
+	d := s.Daemon()
+	return d != nil && d.Running()
+}
+
+// Halt ends its process: with SIGTERM, upon which it flushes, or with SIGKILL.
+func (s *Server) Halt(ctx context.Context, kill bool) error {
+	s.mu.Lock()
+	d := s.daemon
+	s.daemon = nil
+	s.mu.Unlock()
+	switch {
+	case d == nil:
+		return nil
+	case kill:
+		return d.Kill()
+	}
+	return d.Stop(ctx)
+}
+
+// OnTrial says that its end is no failure of the cluster, since it is not part of it yet or
+// not again; Stays takes that back.
+func (s *Server) OnTrial() {
+	if d := s.Daemon(); d != nil {
+		d.Leaving()
+	}
+}
+
+// Stays says that it is part of the cluster.
+func (s *Server) Stays() {
+	if d := s.Daemon(); d != nil {
+		d.Staying()
+	}
+}
+
+// Leaving says that its process is about to end by itself, which is no failure then, and
+// returns it.
+func (s *Server) Leaving() *daemon.Daemon {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.daemon
+	s.daemon = nil
+	if d != nil {
+		d.Leaving()
+	}
+	return d
+}
+
+// Close ends the connections that questions went over.
+func (s *Server) Close() error { return s.db.Close() }
+
+// Exec runs a statement on it.
+func (s *Server) Exec(ctx context.Context, statement string, args ...any) error {
+	if _, err := s.db.ExecContext(ctx, statement, args...); err != nil {
+		return fmt.Errorf("%s: %s: %w", s.Host.Name(), statement, err)
+	}
+	return nil
+}
+
+// Ask runs a query on it, within AdminTimeout, and returns its rows as text; NULL is "".
+func (s *Server) Ask(ctx context.Context, query string, args ...any) ([][]string, error) {
+	return s.AskFor(ctx, AdminTimeout, query, args...)
+}
+
+// AskFor is Ask with another bound.
+func (s *Server) AskFor(ctx context.Context, bound time.Duration, query string, args ...any) ([][]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	rows, err := s.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("asking %s: %w", s.Host.Name(), err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, fmt.Errorf("asking %s: %w", s.Host.Name(), err)
+	}
+	var table [][]string
+	for rows.Next() {
+		cells, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
+		for i := range cells {
+			into[i] = &cells[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			return nil, fmt.Errorf("asking %s: %w", s.Host.Name(), err)
+		}
+		row := make([]string, len(cells))
+		for i, c := range cells {
+			row[i] = c.String
+		}
+		table = append(table, row)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("asking %s: %w", s.Host.Name(), err)
+	}
+	return table, nil
+}
+
+// Pairs runs a query of two columns and returns the second by the first.
+func (s *Server) Pairs(ctx context.Context, query string) (map[string]string, error) {
+	rows, err := s.Ask(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	pairs := make(map[string]string, len(rows))
+	for _, r := range rows {
+		if len(r) != 2 {
+			return nil, fmt.Errorf("asking %s: %d columns where 2 were expected", s.Host.Name(), len(r))
+		}
+		pairs[r[0]] = r[1]
+	}
+	return pairs, nil
+}
+
+// countTimeout bounds a count of the table, which reads all of it.
+const countTimeout = 5 * time.Minute
+
+// Count counts the rows of the benchmark's table as this server sees it; none where there
+// is no table yet. Prefix begins the statement.
+func (s *Server) Count(ctx context.Context, prefix string) (int64, error) {
+	rows, err := s.AskFor(ctx, countTimeout, prefix+"SELECT COUNT(*) FROM "+quote(Schema)+"."+quote(Table))
+	if missing(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("counting rows: %w", err)
+	}
+	n, err := strconv.ParseInt(rows[0][0], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("counting rows: %w", err)
+	}
+	return n, nil
+}
+
+// Clear empties the benchmark's table, through this server.
+func (s *Server) Clear(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, countTimeout)
+	defer cancel()
+	err := s.Exec(ctx, "TRUNCATE TABLE "+quote(Schema)+"."+quote(Table))
+	if missing(err) {
+		return nil
+	}
+	return err
+}
+
+// missing tells whether a statement failed since its table is not there.
+func missing(err error) bool {
+	var e *driver.MySQLError
+	return errors.As(err, &e) && e.Number == errNoTable
+}

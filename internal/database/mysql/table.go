@@ -1,0 +1,132 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"skerry/internal/load"
+)
+
+// Column is the type of the columns that hold a table's fields, of so many bytes as the
+// workload's values have.
+type Column func(size int) string
+
+// Blob holds any value, in a server's own storage engine.
+func Blob(int) string { return "MEDIUMBLOB" }
+
+// table is what is known of a table.
+type table struct {
+	mu      sync.Mutex
+	columns []string        // of fields, in order; set once
+	has     map[string]bool // in lower case: columns' names have none
+	quoted  string          // its name in statements
+}
+
+// present are those of the fields that are columns.
+func (t *table) present(fields []string) []string {
+	absent := func(f string) bool { return !t.has[strings.ToLower(f)] }
+	if !slices.ContainsFunc(fields, absent) {
+		return fields
+	}
+	return slices.DeleteFunc(slices.Clone(fields), absent)
+}
+
+// maker is how tables are made; nil: not at all.
+type maker struct {
+	column Column
+	engine string
+}
+
+// table is a table with at least the workload's columns: it is made, or they are, where
+// there is a maker, and load.ErrNotFound where there is neither.
+func (r *router) table(ctx context.Context, l *link, name string, m *maker) (*table, error) {
+	r.mu.Lock()
+	t := r.tables[name]
+	if t == nil {
+		t = &table{quoted: quote(name)}
+		r.tables[name] = t
+	}
+	r.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.columns != nil {
+		return t, nil
+	}
+	present, err := columns(ctx, l, name)
+	if err != nil {
+		return nil, err
+	}
+	if m != nil {
+		present, err = m.make(ctx, l, name, present, r.settings)
+	} else if len(present) == 0 {
+		err = load.ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.has = make(map[string]bool)
+	for _, c := range present {
+		t.has[strings.ToLower(c)] = true
+	}
+	t.columns = names(present, r.settings.prefix)
+	return t, nil
+}
+
+// make makes a table, or the columns that it lacks, and returns its columns.
+func (m *maker) make(ctx context.Context, l *link, name string, present []string, s settings) ([]string, error) {
+	var add []string
+	for i := range s.fields {
+		f := fmt.Sprint(s.prefix, i)
+		if !slices.ContainsFunc(present, func(c string) bool { return strings.EqualFold(c, f) }) {
+			add = append(add, quote(f)+" "+m.column(s.size))
+		}
+	}
+	switch {
+	case len(present) == 0:
+		if err := l.exec(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (%s VARBINARY(255) PRIMARY KEY, %s)%s",
+			quote(name), Key, strings.Join(add, ", "), m.engine)); err != nil {
+			return nil, fmt.Errorf("making table %s: %w", name, err)
+		}
+	case len(add) > 0:
+		if err := l.exec(ctx, "ALTER TABLE "+quote(name)+" ADD COLUMN "+strings.Join(add, ", ADD COLUMN ")); err != nil && number(err) != errDupColumn {
+			return nil, fmt.Errorf("adding columns to table %s: %w", name, err)
+		}
+	default:
+		return present, nil
+	}
+	return columns(ctx, l, name)
+}
+
+// columns are the table's columns but for the key; none when it does not exist.
+func columns(ctx context.Context, l *link, name string) ([]string, error) {
+	rows, err := l.ask(ctx, "SHOW COLUMNS FROM "+quote(name))
+	if number(err) == errNoTable {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the columns of table %s: %w", name, err)
+	}
+	var found []string
+	for _, r := range rows {
+		if !strings.EqualFold(r[0], Key) {
+			found = append(found, r[0])
+		}
+	}
+	return found, nil
+}
+
+// names are columns as fields are called: servers keep the case in which a column was made
+// (FIELD0 by YCSB's own documentation), clients expect the workload's.
+func names(columns []string, prefix string) []string {
+	fields := make([]string, len(columns))
+	for i, c := range columns {
+		fields[i] = c
+		if n := len(prefix); len(c) > n && strings.EqualFold(c[:n], prefix) {
+			fields[i] = prefix + c[n:]
+		}
+	}
+	return fields
+}
