@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"skerry/internal/database/dbtest"
+)
+
+// errNoRows says that no database is installed whose suite could run.
+var errNoRows = errors.New("no suite ran: is any database installed?")
+
+// readRows reads what the suites wrote, in the order of their names.
+func readRows(dir string) ([]*dbtest.Row, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(files) == 0 {
+		return nil, errors.Join(errNoRows, err)
+	}
+	var rows []*dbtest.Row
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			return nil, err
+		}
+		row := &dbtest.Row{}
+		if err := json.Unmarshal(text, row); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", f, err)
+		}
+		rows = append(rows, row)
+	}
+	slices.SortFunc(rows, func(a, b *dbtest.Row) int { return strings.Compare(a.Name(), b.Name()) })
+	return rows, nil
+}
+
+// aspects are the parts of the suite that have a column.
+var aspects = []struct{ key, title string }{
+	{"options", "options"}, {"records", "records"}, {"values", "bytes"}, {"scan", "scan"}, {"load", "load"},
+	{"churn", "joins and leaves"}, {"halt", "halt"}, {"kill", "kill -9"}, {"lost_joiner", "joiner killed"},
+	{"faults", "failed starts"}, {"stop", "stop"},
+}
+
+// table is the matrix in Markdown.
+func table(rows []*dbtest.Row) string {
+	var b strings.Builder
+	head, rule := "| database | version |", "|---|---|"
+	for _, a := range aspects {
+		head += " " + a.title + " |"
+		rule += "---|"
+	}
+	fmt.Fprintln(&b, head)
+	fmt.Fprintln(&b, rule)
+	for _, r := range rows {
+		fmt.Fprintf(&b, "| %s | %s |", r.Name(), r.Version)
+		for _, a := range aspects {
+			fmt.Fprintf(&b, " %s |", cell(r, a.key))
+		}
+		fmt.Fprintln(&b)
+	}
+	return b.String()
+}
+
+// cell is how a part of the suite ended, with the rows that it counted.
+func cell(r *dbtest.Row, aspect string) string {
+	word := map[string]string{"pass": "yes", "fail": "**no**", "no": "-", "skip": "-", "": "not reached"}[r.Aspects[aspect]]
+	if aspect == "churn" && r.Churn != nil {
+		return fmt.Sprintf("%s: %d changes, %d rows, %d lost", word, len(r.Churn.Steps), r.Churn.Rows, r.Churn.Lost+r.Churn.Stale)
+	}
+	if a, ok := r.Accounts[aspect]; ok {
+		return fmt.Sprintf("%s: %d rows, %d lost", word, a.Rows, a.Lost+a.Stale)
+	}
+	return word
+}
+
+// Marks of the matrix in a page.
+const (
+	begin = "<!-- matrix: go run ./internal/database/dbtest/matrix --write docs/databases.md -->\n"
+	end   = "<!-- end of the matrix -->\n"
+)
+
+// errNoMarks says that a page has no place for the matrix.
+var errNoMarks = errors.New("the page has no marks around a matrix")
+
+// insert replaces the matrix in a page.
+func insert(page, table string) error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		return fmt.Errorf("%s: %w: %q and %q", page, errNoMarks, strings.TrimSpace(begin), strings.TrimSpace(end))
+	}
+	return os.WriteFile(page, []byte(before+begin+"\n"+table+"\n"+end+after), 0o644)
+}
