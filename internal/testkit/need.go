@@ -44,7 +44,9 @@ var (
 	Galera   = Feature{"galera", installed("galera", "mariadbd")}
 	MySQL    = Feature{"mysql", installed("mysql-group-replication", "mysqld")}
 	NDB      = Feature{"mysql-ndb", installed("mysql-ndb", "ndbmtd")}
-	QEMU     = Feature{"qemu", program("qemu-system-x86_64")}
+	// Cassandra is the default version of it.
+	Cassandra = Feature{"cassandra", cached("cassandra@5.0")}
+	QEMU      = Feature{"qemu", program("qemu-system-x86_64")}
 )
 
 func program(name string) func() string {
@@ -67,6 +69,20 @@ func installed(database, server string) func() string {
 			return ""
 		}
 		return program(server)()
+	}
+}
+
+// cached looks in the cache of `skerry install` alone.
+func cached(key string) func() string {
+	return func() string {
+		dir, err := install.DefaultDir()
+		if err != nil {
+			return err.Error()
+		}
+		if _, _, err := (install.Store{Dir: dir}).Current(key); err != nil {
+			return err.Error()
+		}
+		return ""
 	}
 }
 

@@ -1,0 +1,107 @@
+// Package cassandra is Apache Cassandra: one server a node, its configuration made from
+// the topology and the options, members that bootstrap and decommission, and a client
+// for the load driver over the maintained Go driver.
+//
+// # Starting
+//
+// Cassandra's own way is one node after the other, each waiting for the ring to settle.
+// A new cluster has no data that could be lost, so here every member is given its
+// tokens, spread evenly, and none of them bootstraps:
+//
+//	start    several at the same time, each other's seeds until the cluster is formed
+//	ready    every member is NORMAL, serves clients, sees all others alive, names the
+//	         same owners of the ring and has the same schema
+//	seeds    those that are to be it are named as such to all
+//	schema   keyspace and table
+//
+// A node that joins a cluster with data does bootstrap, and one at a time: two at once
+// lose rows.
+//
+// # Asking members
+//
+// Cassandra tells most of its state through Java Management Extensions alone. Its own
+// nodetool is a Java program that takes 2 s of CPU a question; here each server carries
+// Jolokia's agent, which answers the same questions over HTTP in a millisecond. They are
+// asked from the member's own node and cross no link of the lab.
+package cassandra
+
+import (
+	"errors"
+	"sync"
+
+	"skerry/internal/database"
+)
+
+// Name is how experiments call Cassandra.
+const Name = "cassandra"
+
+// Sentinel errors.
+var (
+	// ErrOption marks an option that cannot be used.
+	ErrOption = errors.New("bad option of cassandra")
+	// ErrProperty marks a client property that cannot be used.
+	ErrProperty = errors.New("bad property")
+	// ErrNotReady says that a member does not agree yet that the cluster serves.
+	ErrNotReady = errors.New("cassandra is not ready")
+	// ErrSchema says that a cluster lacks the table or columns that a workload needs.
+	ErrSchema = errors.New("the table is not there")
+)
+
+// Cassandra is Apache Cassandra as a database. Its value holds what clients share.
+type Cassandra struct {
+	mu       sync.Mutex
+	sessions map[settings]*shared
+}
+
+// New returns Cassandra.
+func New() *Cassandra { return &Cassandra{sessions: make(map[settings]*shared)} }
+
+var (
+	_ database.Database  = (*Cassandra)(nil)
+	_ database.Versioned = (*Cassandra)(nil)
+	_ database.Anchored  = (*Cassandra)(nil)
+)
+
+// Name implements database.Database.
+func (*Cassandra) Name() string { return Name }
+
+// memberMemory is what a member takes with default options: with 256 MiB of heap it was
+// seen at 580 to 630 MB when fresh and at 710 MB after a load.
+const memberMemory = 750 << 20
+
+// Capabilities implements database.Database.
+func (*Cassandra) Capabilities() database.Capabilities {
+	return database.Capabilities{Scan: true, Resize: true, Replication: true, Restart: true, MinNodes: 1, Memory: memberMemory}
+}
+
+// Check implements database.Database.
+func (*Cassandra) Check(nodes int, given database.Options) error {
+	_, err := parseOptions(nodes, given)
+	return err
+}
+
+// Fixed implements database.Anchored.
+func (*Cassandra) Fixed(nodes []string, given database.Options) map[string]string {
+	o, err := parseOptions(len(nodes), given)
+	if err != nil {
+		return nil // told by Check
+	}
+	fixed := make(map[string]string)
+	if o.strategy == strategySimple && o.replication >= len(nodes) {
+		for _, n := range nodes {
+			fixed[n] = "there are as many replicas as nodes"
+		}
+	}
+	if o.seeds == 1 && len(nodes) > 0 {
+		fixed[nodes[0]] = "it is the only seed"
+	}
+	return fixed
+}
+
+// Find implements database.Database.
+func (d *Cassandra) Find(from string) (database.Installation, error) { return d.FindVersion("", from) }
+
+// FindVersion implements database.Versioned.
+func (*Cassandra) FindVersion(version, from string) (database.Installation, error) {
+	return database.FindVersion(Recipes(), version, from)
+}

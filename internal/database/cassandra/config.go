@@ -1,0 +1,132 @@
+package cassandra
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// defaultCenter is the data centre of all members where sites are not told apart.
+const defaultCenter = "dc1"
+
+// rack is that of every member.
+const rack = "rack1"
+
+// config is what a member's configuration is made from.
+type config struct {
+	options
+	dir       string // the member's own
+	addr      string
+	center    string
+	seeds     []string // addresses
+	tokens    []int64  // of a member of a new cluster; nil: Cassandra chooses
+	bootstrap bool     // take data over from the others when the member is new
+}
+
+func (c config) conf(name string) string { return filepath.Join(c.dir, "conf", name) }
+
+// write writes the configuration files.
+func (c config) write() error {
+	for _, d := range []string{filepath.Join(c.dir, "conf"), filepath.Join(c.dir, "tmp")} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return err
+		}
+	}
+	for name, text := range map[string]string{
+		"cassandra.yaml":              c.yaml(),
+		"cassandra-rackdc.properties": fmt.Sprintf("dc=%s\nrack=%s\n", c.center, rack),
+		"logback.xml":                 logback,
+	} {
+		if err := os.WriteFile(c.conf(name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// yaml is cassandra.yaml. Its names are those of 4.1 and later,
+// https://cassandra.apache.org/doc/5.0/cassandra/managing/configuration/cass_yaml_file.html.
+func (c config) yaml() string {
+	var b strings.Builder
+	set := func(name string, value any) { fmt.Fprintf(&b, "%s: %v\n", name, value) }
+	path := func(name, folder string) { set(name, strconv.Quote(filepath.Join(c.dir, folder))) }
+
+	set("cluster_name", "skerry")
+	set("partitioner", "org.apache.cassandra.dht.Murmur3Partitioner")
+	set("endpoint_snitch", "GossipingPropertyFileSnitch")
+	set("listen_address", c.addr)
+	set("rpc_address", c.addr)
+	set("storage_port", c.storagePort)
+	set("native_transport_port", c.nativePort)
+	fmt.Fprintf(&b, "seed_provider:\n- class_name: org.apache.cassandra.locator.SimpleSeedProvider\n  parameters:\n  - seeds: %q\n",
+		strings.Join(c.seeds, ","))
+	set("auto_bootstrap", c.bootstrap)
+	set("num_tokens", c.options.tokens)
+	if len(c.tokens) > 0 {
+		set("initial_token", strconv.Quote(join(c.tokens)))
+	} else {
+		set("allocate_tokens_for_local_replication_factor", c.replication)
+	}
+
+	fmt.Fprintf(&b, "data_file_directories:\n- %q\n", filepath.Join(c.dir, "data"))
+	path("commitlog_directory", "commitlog")
+	path("saved_caches_directory", "saved_caches")
+	path("hints_directory", "hints")
+	path("cdc_raw_directory", "cdc")
+	set("commitlog_sync", c.commitlogSync)
+	switch c.commitlogSync {
+	case "periodic":
+		set("commitlog_sync_period", millis(c.commitlogPeriod.Milliseconds()))
+	case "group":
+		set("commitlog_sync_group_window", millis(c.commitlogPeriod.Milliseconds()))
+	}
+	set("disk_failure_policy", c.diskFailure)
+	set("commit_failure_policy", commitPolicy(c.diskFailure))
+	set("hinted_handoff_enabled", c.hints)
+	set("phi_convict_threshold", c.phi)
+	set("internode_compression", "dc")
+	set("auto_snapshot", false) // TRUNCATE would keep the rows in one
+
+	// Sizes for many small members on one machine.
+	set("memtable_heap_space", mib(c.memtable))
+	set("memtable_offheap_space", "32MiB")
+	set("commitlog_segment_size", "8MiB")
+	set("commitlog_total_space", "128MiB")
+	set("file_cache_size", "32MiB")
+	set("networking_cache_size", "16MiB")
+	set("key_cache_size", "8MiB")
+	set("counter_cache_size", "0MiB")
+	set("concurrent_compactors", 1)
+	return b.String()
+}
+
+func millis(n int64) string { return strconv.FormatInt(n, 10) + "ms" }
+func mib(n int64) string    { return strconv.FormatInt(n>>20, 10) + "MiB" }
+
+func join(tokens []int64) string {
+	var words []string
+	for _, t := range tokens {
+		words = append(words, strconv.FormatInt(t, 10))
+	}
+	return strings.Join(words, ",")
+}
+
+// commitPolicy is the policy for failures of the commit log that goes with that for
+// failures of the data's disk.
+func commitPolicy(disk string) string {
+	if disk == "die" || disk == "ignore" {
+		return disk
+	}
+	return "stop"
+}
+
+// logback writes to standard output, which the node appends to the member's log.
+const logback = `<configuration>
+  <appender name="OUT" class="ch.qos.logback.core.ConsoleAppender">
+    <encoder><pattern>%d{yyyy-MM-dd'T'HH:mm:ss.SSS} %-5level %logger{0} %msg%n</pattern></encoder>
+  </appender>
+  <root level="INFO"><appender-ref ref="OUT"/></root>
+</configuration>
+`

@@ -1,0 +1,112 @@
+package cassandra
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"skerry/internal/database/wire"
+	"skerry/internal/host"
+)
+
+// errJMX marks an answer of a member's agent that says no.
+var errJMX = errors.New("the member refused")
+
+const (
+	// adminTimeout bounds one question to one member.
+	adminTimeout = 5 * time.Second
+	// storageService is the bean that most of a member's state is in.
+	storageService = "org.apache.cassandra.db:type=StorageService"
+)
+
+// jmx asks a member's beans through Jolokia's agent,
+// https://jolokia.org/reference/html/manual/jolokia_protocol.html.
+type jmx struct {
+	http *http.Client
+	url  string
+}
+
+func newJMX(h host.Host, port int) *jmx {
+	dial := wire.From(h, adminTimeout)
+	return &jmx{
+		// Java's server ends idle connections when it likes; questions are seldom.
+		http: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true, DisableCompression: true}},
+		url:  "http://" + net.JoinHostPort(h.Addr(), strconv.Itoa(port)) + "/jolokia/",
+	}
+}
+
+// request is a question, as the agent understands it.
+type request struct {
+	Type      string         `json:"type"`
+	Bean      string         `json:"mbean"`
+	Attribute []string       `json:"attribute,omitempty"`
+	Operation string         `json:"operation,omitempty"`
+	Arguments []any          `json:"arguments,omitempty"`
+	Config    map[string]any `json:"config"`
+}
+
+// quiet keeps Java's stack traces out of answers.
+var quiet = map[string]any{"includeStackTrace": false}
+
+// read reads attributes of a bean into the fields of a struct that are tagged so.
+func (j *jmx) read(ctx context.Context, bean string, into any, attributes ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	return j.ask(ctx, request{Type: "read", Bean: bean, Attribute: attributes, Config: quiet}, into)
+}
+
+// exec carries an operation of a bean out and returns when it has ended: "drain", or
+// "decommission(boolean)" where there are several of a name.
+func (j *jmx) exec(ctx context.Context, bean, operation string, arguments ...any) error {
+	return j.ask(ctx, request{Type: "exec", Bean: bean, Operation: operation, Arguments: arguments, Config: quiet}, nil)
+}
+
+func (j *jmx) ask(ctx context.Context, q request, into any) error {
+	body, err := json.Marshal(q)
+	if err != nil {
+		return err
+	}
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, j.url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	answer, err := j.http.Do(post)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	return decode(text, into)
+}
+
+// decode reads an answer: {"status":200,"value":...} or {"status":500,"error":"..."}.
+func decode(text []byte, into any) error {
+	var a struct {
+		Status int             `json:"status"`
+		Error  string          `json:"error"`
+		Value  json.RawMessage `json:"value"`
+	}
+	if err := json.Unmarshal(text, &a); err != nil {
+		return fmt.Errorf("reading the agent's answer: %w", err)
+	}
+	if a.Status != http.StatusOK {
+		return fmt.Errorf("%w: %s", errJMX, a.Error)
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(a.Value, into); err != nil {
+		return fmt.Errorf("reading the agent's answer: %w", err)
+	}
+	return nil
+}

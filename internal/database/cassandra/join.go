@@ -1,0 +1,178 @@
+package cassandra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/database/daemon"
+	"skerry/internal/host"
+)
+
+// errNoData says that a member took no data over.
+var errNoData = errors.New("it joined without taking data over")
+
+// Join implements database.Cluster. The node bootstraps, the only one at that time:
+//
+//	start       with an empty directory
+//	JOINING     accepted: it says so and a member has heard it
+//	  stream    it takes the data of its tokens over from the members
+//	NORMAL      complete: every member names it as an owner of the ring, and the
+//	            streams of the table are on its record
+func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
+	var change database.Change
+	fail := func(err error) (database.Change, error) {
+		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
+	}
+	if !c.changing.TryLock() {
+		return fail(database.ErrBusy)
+	}
+	defer c.changing.Unlock()
+	if c.member(node) != nil {
+		return fail(database.ErrMember)
+	}
+	if !slices.Contains(c.centers, c.center(node)) {
+		return fail(fmt.Errorf("%w: there is no data centre %s, whose replicas would have to be made first", database.ErrUnsupported, node.Site()))
+	}
+	if err := c.Ready(ctx); err != nil {
+		return fail(err)
+	}
+	m := c.newMember(node)
+	m.config.bootstrap = true
+	c.say("%s is joining", node.Name())
+	began := time.Now()
+	if err := m.wipe(); err != nil {
+		return fail(err)
+	}
+	if err := c.launch(ctx, m, true); err != nil {
+		return fail(err)
+	}
+	if err := c.bootstrap(ctx, m, began, &change); err != nil {
+		return fail(errors.Join(err, c.undoJoin(ctx, m)))
+	}
+	m.daemon.Load().Staying()
+	c.add(m)
+	return change, nil
+}
+
+// bootstrap waits until a new member is one.
+func (c *cluster) bootstrap(ctx context.Context, m *member, began time.Time, change *database.Change) error {
+	d := m.daemon.Load()
+	members := c.current()
+	err := d.Await(ctx, c.options.start, paced(func(ctx context.Context) error { return accepted(ctx, m, members[0]) }))
+	if err != nil {
+		return err
+	}
+	change.Accepted = time.Since(began)
+	c.say("data is moving to %s", m.host.Name())
+	// How long that takes depends on the data: the caller's context bounds it.
+	with := append(members, m)
+	if err := awaitLong(ctx, d, func(ctx context.Context) error {
+		views, err := lookAll(ctx, with, false)
+		if err != nil {
+			return err
+		}
+		return settled(views)
+	}); err != nil {
+		return err
+	}
+	if err := c.tookOver(ctx, m); err != nil {
+		return err
+	}
+	change.Complete = time.Since(began)
+	change.Bytes = m.streamed(ctx, "TotalIncomingBytes")
+	return nil
+}
+
+// accepted returns nil once a new member says that it is joining and another has heard it.
+func accepted(ctx context.Context, m, other *member) error {
+	views, err := lookAll(ctx, []*member{m, other}, false)
+	if err != nil {
+		return err
+	}
+	addr := m.host.Addr()
+	_, owner := views[1].Owners[addr]
+	if views[0].Mode == modeNormal && owner || views[0].Mode == modeJoining && slices.Contains(views[1].Coming, addr) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is %s", ErrNotReady, m.host.Name(), views[0].Mode)
+}
+
+// longChange bounds changes of membership, whose time depends on how much data there is:
+// those that did not end in a day will not.
+const longChange = 24 * time.Hour
+
+// awaitLong waits as long as ctx and the member's process last.
+func awaitLong(ctx context.Context, d *daemon.Daemon, ask func(context.Context) error) error {
+	return d.Await(ctx, longChange, paced(ask))
+}
+
+// tookOver returns nil when a member says that its bootstrap was completed and that
+// it received ranges of the table: one that heard of the table too late would have
+// joined without its rows.
+func (c *cluster) tookOver(ctx context.Context, m *member) error {
+	s, err := c.session(m, "")
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var state string
+	if err := s.Query("SELECT bootstrapped FROM system.local").ScanContext(ctx, &state); err != nil {
+		return fmt.Errorf("asking cassandra on %s: %w", m.host.Name(), err)
+	}
+	if state != "COMPLETED" {
+		return fmt.Errorf("%w: its bootstrap is %s", errNoData, state)
+	}
+	var full, transient [][]byte
+	ranges := s.Query("SELECT full_ranges, transient_ranges FROM system.available_ranges_v2 WHERE keyspace_name = ?", defaultKeyspace)
+	iter := ranges.IterContext(ctx)
+	iter.Scan(&full, &transient)
+	if err := iter.Close(); err != nil {
+		return fmt.Errorf("asking cassandra on %s: %w", m.host.Name(), err)
+	}
+	if len(full) == 0 {
+		return errNoData
+	}
+	return nil
+}
+
+// streamed is how many bytes a member has sent or received in streams since it started,
+// 0 where it does not tell.
+func (m *member) streamed(ctx context.Context, counter string) int64 {
+	var v struct{ Count int64 }
+	if err := m.jmx.read(ctx, "org.apache.cassandra.metrics:type=Streaming,name="+counter, &v, "Count"); err != nil {
+		return 0
+	}
+	return v.Count
+}
+
+// undoTimeout bounds the repair after a change that failed.
+const undoTimeout = 90 * time.Second
+
+// undoJoin ends a member whose join failed and waits until the others have forgotten it:
+// until then no other could join.
+func (c *cluster) undoJoin(ctx context.Context, m *member) error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), undoTimeout,
+		fmt.Errorf("the others have not forgotten %s after %v", m.host.Name(), undoTimeout))
+	defer cancel()
+	err := m.daemon.Load().Kill()
+	if c.Err() != nil {
+		return err
+	}
+	addr := m.host.Addr()
+	return errors.Join(err, c.set.Await(ctx, paced(func(ctx context.Context) error {
+		views, err := lookAll(ctx, c.current(), false)
+		if err != nil {
+			return err
+		}
+		for _, v := range views {
+			if _, owner := v.Owners[addr]; owner || slices.Contains(v.Coming, addr) || slices.Contains(v.Live, addr) {
+				return fmt.Errorf("%w: %s still knows %s", ErrNotReady, v.member.host.Name(), m.host.Name())
+			}
+		}
+		return nil
+	})))
+}

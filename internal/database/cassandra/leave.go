@@ -1,0 +1,204 @@
+package cassandra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+)
+
+// Leave implements database.Cluster.
+//
+// Graceful is a decommission: the member is LEAVING (accepted) and streams its data to
+// those that will own it; complete when none of them names it an owner any more and its
+// process has ended.
+//
+// Abrupt is removenode: the process is killed; once the others have noticed, one of them
+// is told to remove it (accepted when it has begun), and the new owners of its ranges
+// fetch them from replicas, where there are any; complete when none names it any more.
+func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
+	var change database.Change
+	fail := func(err error) (database.Change, error) {
+		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
+	}
+	if !c.changing.TryLock() {
+		return fail(database.ErrBusy)
+	}
+	defer c.changing.Unlock()
+	m := c.member(node)
+	if m == nil {
+		return fail(database.ErrNotMember)
+	}
+	if err := c.mayGo(m); err != nil {
+		return fail(err)
+	}
+	c.say("%s is leaving", node.Name())
+	leave := c.decommission
+	if manner == database.Abrupt {
+		leave = c.removeNode
+	}
+	if err := leave(ctx, m, time.Now(), &change); err != nil {
+		return fail(err)
+	}
+	return change, nil
+}
+
+// mayGo refuses what would leave the cluster without a seed, or replicas without a place.
+func (c *cluster) mayGo(m *member) error {
+	seeds, center := 0, 0
+	for _, o := range c.current() {
+		if c.isSeed(o.host) {
+			seeds++
+		}
+		if o.config.center == m.config.center {
+			center++
+		}
+	}
+	switch {
+	case c.isSeed(m.host) && seeds == 1:
+		return fmt.Errorf("%w: it is the only seed", database.ErrFixed)
+	case center <= c.options.replication:
+		return fmt.Errorf("%w: %d replicas need as many nodes in %s", database.ErrFixed, c.options.replication, m.config.center)
+	}
+	return nil
+}
+
+// others are the members but one.
+func (c *cluster) others(m *member) []*member {
+	return slices.DeleteFunc(c.current(), func(o *member) bool { return o == m })
+}
+
+func (c *cluster) decommission(ctx context.Context, m *member, began time.Time, change *database.Change) error {
+	if err := c.Ready(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	// Forced: Cassandra would refuse for the sake of its own tables, which have three
+	// replicas; those of the benchmark's table were looked after by mayGo.
+	go func() { done <- m.jmx.exec(ctx, storageService, "decommission(boolean)", true) }()
+	var result error
+	err := awaitLong(ctx, m.daemon.Load(), func(ctx context.Context) error {
+		select {
+		case result = <-done:
+			return nil
+		default:
+		}
+		if change.Accepted == 0 {
+			if v, err := m.look(ctx); err == nil && v.Mode == modeLeaving {
+				change.Accepted = time.Since(began)
+				c.say("data is moving away from %s", m.host.Name())
+			}
+		}
+		return fmt.Errorf("%w: %s is leaving", ErrNotReady, m.host.Name())
+	})
+	if err != nil {
+		cancel()
+		<-done
+		return err
+	}
+	if result != nil {
+		return fmt.Errorf("decommissioning: %w", result)
+	}
+	if change.Accepted == 0 {
+		change.Accepted = time.Since(began)
+	}
+	change.Bytes = m.streamed(ctx, "TotalOutgoingBytes")
+	if err := m.daemon.Load().Stop(ctx); err != nil {
+		return err
+	}
+	m.daemon.Store(nil)
+	c.remove(m)
+	if err := c.forgotten(ctx); err != nil {
+		return err
+	}
+	change.Complete = time.Since(began)
+	return nil
+}
+
+// forgetTimeout bounds how long members may take to agree after a change that has ended.
+const forgetTimeout = 2 * time.Minute
+
+// forgotten returns when the members that are left agree again.
+func (c *cluster) forgotten(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, forgetTimeout, fmt.Errorf("the others do not agree after %v", forgetTimeout))
+	defer cancel()
+	return c.set.Await(ctx, paced(c.Ready))
+}
+
+// removeTimeout bounds how long members may take to notice that one is dead: 20 to 30 s
+// with Cassandra's own threshold.
+const removeTimeout = 5 * time.Minute
+
+func (c *cluster) removeNode(ctx context.Context, m *member, began time.Time, change *database.Change) error {
+	others := c.others(m)
+	if views, err := lookAll(ctx, others, false); err != nil {
+		return err
+	} else if i := slices.IndexFunc(views, func(v view) bool { return v.Mode != modeNormal }); i >= 0 {
+		return fmt.Errorf("%w: %s is %s", ErrNotReady, views[i].member.host.Name(), views[i].Mode)
+	}
+	if d := m.daemon.Load(); d != nil {
+		if err := d.Kill(); err != nil {
+			return err
+		}
+		m.daemon.Store(nil)
+	}
+	c.say("waiting until the others notice that %s is gone", m.host.Name())
+	notice, cancel := context.WithTimeoutCause(ctx, removeTimeout, fmt.Errorf("the others have not noticed after %v", removeTimeout))
+	defer cancel()
+	if err := c.set.Await(notice, paced(func(ctx context.Context) error { return gone(ctx, m, others) })); err != nil {
+		return err
+	}
+	by := others[0]
+	id, err := by.idOf(ctx, m)
+	if err != nil {
+		return err
+	}
+	change.Accepted = time.Since(began)
+	c.say("removing %s", m.host.Name())
+	if err := by.jmx.exec(ctx, storageService, "removeNode", id); err != nil {
+		return fmt.Errorf("removenode %s on %s: %w", id, by.host.Name(), err)
+	}
+	c.remove(m)
+	if err := c.forgotten(ctx); err != nil {
+		return err
+	}
+	change.Complete = time.Since(began)
+	return nil
+}
+
+// gone returns nil when members say that one is down.
+func gone(ctx context.Context, m *member, members []*member) error {
+	views, err := lookAll(ctx, members, false)
+	if err != nil {
+		return err
+	}
+	for _, v := range views {
+		if slices.Contains(v.Live, m.host.Addr()) {
+			return fmt.Errorf("%w: %s says that %s is up", ErrNotReady, v.member.host.Name(), m.host.Name())
+		}
+	}
+	return nil
+}
+
+// errNoID says that a member has not heard of another.
+var errNoID = errors.New("it is not known")
+
+// idOf is the identity by which a member knows another one.
+func (m *member) idOf(ctx context.Context, other *member) (string, error) {
+	var v struct{ EndpointWithPortToHostId map[string]string }
+	if err := m.jmx.read(ctx, storageService, &v, "EndpointWithPortToHostId"); err != nil {
+		return "", fmt.Errorf("asking cassandra on %s: %w", m.host.Name(), err)
+	}
+	for endpoint, id := range v.EndpointWithPortToHostId {
+		if addressOf(endpoint) == other.host.Addr() {
+			return id, nil
+		}
+	}
+	return "", fmt.Errorf("asking %s for the identity of %s: %w", m.host.Name(), other.host.Name(), errNoID)
+}

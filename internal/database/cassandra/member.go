@@ -1,0 +1,113 @@
+package cassandra
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"skerry/internal/database/daemon"
+	"skerry/internal/host"
+)
+
+const (
+	// askEvery is how often a state that becomes true is asked for: an answer costs a
+	// member a millisecond of CPU, and members that start have none to spare.
+	askEvery = 150 * time.Millisecond
+	// stopGrace is what a member gets between SIGTERM and SIGKILL: on SIGTERM it drains.
+	stopGrace = 20 * time.Second
+)
+
+// member is a Cassandra server on a node.
+type member struct {
+	host   host.Host
+	config config // changed by those who hold cluster.changing
+	jmx    *jmx
+	daemon atomic.Pointer[daemon.Daemon] // nil while it is halted
+}
+
+func (m *member) dir() string { return m.config.dir }
+func (m *member) log() string { return filepath.Join(m.dir(), "system.log") }
+
+// running tells whether its process was started, not halted since, and did not end by itself.
+func (m *member) running() bool {
+	d := m.daemon.Load()
+	return d != nil && d.Running()
+}
+
+// configure writes the member's configuration.
+func (m *member) configure() error {
+	if err := m.config.write(); err != nil {
+		return fmt.Errorf("configuring cassandra on %s: %w", m.host.Name(), err)
+	}
+	return nil
+}
+
+// launch starts the process on the data that the member has. One that joins a running
+// cluster may fail without the cluster's having failed.
+func (c *cluster) launch(ctx context.Context, m *member, joins bool) error {
+	if err := m.configure(); err != nil {
+		return err
+	}
+	d, err := c.set.Start(ctx, m.host, daemon.Spec{
+		Command: host.Command{
+			Name: Name, Path: c.libraries.java, Args: m.config.arguments(c.libraries, c.ringDelay), Dir: m.dir(), Log: m.log(),
+			// One arena for each thread that allocates would double the memory of a small member.
+			Env: append([]string{"MALLOC_ARENA_MAX=2"}, c.env.Installation.Env...),
+		},
+		Ports: []int{m.config.storagePort, m.config.nativePort, m.config.adminPort},
+		Grace: stopGrace, Joining: joins,
+	})
+	if err != nil {
+		return err
+	}
+	m.daemon.Store(d)
+	return nil
+}
+
+// wipe empties the member's directory, but for the log of an earlier membership.
+func (m *member) wipe() error {
+	entries, err := os.ReadDir(m.dir())
+	if err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("emptying the directory of cassandra on %s: %w", m.host.Name(), err)
+	}
+	for _, e := range entries {
+		if path := filepath.Join(m.dir(), e.Name()); path != m.log() {
+			if err := os.RemoveAll(path); err != nil {
+				return fmt.Errorf("emptying the directory of cassandra on %s: %w", m.host.Name(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// paced asks no more often than every askEvery.
+func paced(ask func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := ask(ctx)
+		if err != nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(askEvery):
+			}
+		}
+		return err
+	}
+}
+
+// serving returns nil once the member is a full one and clients may come.
+func (m *member) serving(ctx context.Context) error {
+	var v struct {
+		OperationMode          string
+		NativeTransportRunning bool
+	}
+	if err := m.jmx.read(ctx, storageService, &v, "OperationMode", "NativeTransportRunning"); err != nil {
+		return err
+	}
+	if v.OperationMode != modeNormal || !v.NativeTransportRunning {
+		return fmt.Errorf("%w: %s is %s, serving clients %t", ErrNotReady, m.host.Name(), v.OperationMode, v.NativeTransportRunning)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package cassandra
+
+import (
+	"fmt"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/database/setting"
+)
+
+// Replication strategies, as the option strategy names them.
+const (
+	strategySimple  = "simple"  // replicas on the next nodes of the ring, wherever they are
+	strategyNetwork = "network" // a data centre a site, replicas in each
+)
+
+const (
+	defaultHeap        = 256 << 20
+	minHeap            = 128 << 20
+	defaultReplication = 3
+	defaultTokens      = 16 // Cassandra's own
+	// defaultRingDelay is what Cassandra waits for gossip to reach everybody when the
+	// ring changes, to which four of the longest round trips are added; its own default
+	// is 30 s. With 2 s rows were lost on a busy machine: a joining member had heard of
+	// no table yet and took no data over.
+	defaultRingDelay = 5 * time.Second
+	ringDelayTrips   = 4
+	// defaultStart bounds how long one member may take to serve.
+	defaultStart = 4 * time.Minute
+)
+
+// options are a cluster's settings. What is not named here keeps Cassandra's own default.
+type options struct {
+	version               string
+	strategy              string
+	replication           int // of the cluster, or in each data centre
+	seeds                 int
+	tokens                int // of each member
+	heap, memtable        int64
+	nativePort            int // clients'
+	storagePort           int // members'
+	adminPort             int // of the agent that answers questions about the member
+	ringDelay             time.Duration
+	start                 time.Duration
+	commitlogSync         string
+	commitlogPeriod       time.Duration
+	diskFailure           string
+	phi                   int
+	hints                 bool
+	readLevel, writeLevel string
+}
+
+// optionNames are the options that experiments may give.
+var optionNames = []string{
+	"admin_port", "commitlog_sync", "commitlog_sync_period", "disk_failure_policy", "heap", "hinted_handoff",
+	"memtable_space", "num_tokens", "phi_convict_threshold", "port", "read_consistency", "replication_factor",
+	"ring_delay", "seeds", "start_timeout", "storage_port", "strategy", "version", "write_consistency",
+}
+
+// parseOptions understands the options of a cluster on so many nodes. Where the ring
+// delay is not given it is 0.
+func parseOptions(nodes int, given database.Options) (options, error) {
+	r := setting.Options(ErrOption, given, optionNames...)
+	o := options{
+		version:         r.Text("version", ""),
+		strategy:        r.Choice("strategy", strategySimple, strategySimple, strategyNetwork),
+		seeds:           r.Int("seeds", 1, 1000, 1),
+		tokens:          r.Int("num_tokens", 1, 1024, defaultTokens),
+		heap:            r.Bytes("heap", defaultHeap),
+		nativePort:      r.Int("port", 1, 65535, defaultPort),
+		storagePort:     r.Int("storage_port", 1, 65535, 7000),
+		adminPort:       r.Int("admin_port", 1, 65535, 7199),
+		ringDelay:       r.Duration("ring_delay", 0),
+		start:           r.Duration("start_timeout", defaultStart),
+		commitlogSync:   r.Choice("commitlog_sync", "periodic", "batch", "group", "periodic"),
+		commitlogPeriod: r.Duration("commitlog_sync_period", 10*time.Second),
+		diskFailure:     r.Choice("disk_failure_policy", "stop", "best_effort", "die", "ignore", "stop", "stop_paranoid"),
+		phi:             r.Int("phi_convict_threshold", 5, 16, 8),
+		hints:           r.Bool("hinted_handoff", true),
+		readLevel:       r.Choice("read_consistency", defaultLevel, readLevels...),
+		writeLevel:      r.Choice("write_consistency", defaultLevel, writeLevels...),
+	}
+	missing := min(defaultReplication, nodes)
+	if o.strategy == strategyNetwork {
+		missing = 1
+	}
+	o.replication = r.Int("replication_factor", 1, 1000, missing)
+	o.memtable = r.Bytes("memtable_space", o.heap/4)
+	if r.Err() != nil {
+		return o, r.Err()
+	}
+	return o, o.check(nodes)
+}
+
+func (o options) check(nodes int) error {
+	ports := map[int]string{}
+	for _, p := range []struct {
+		name string
+		port int
+	}{{"port", o.nativePort}, {"storage_port", o.storagePort}, {"admin_port", o.adminPort}} {
+		if other := ports[p.port]; other != "" {
+			return fmt.Errorf("%w: %s and %s are both %d", ErrOption, other, p.name, p.port)
+		}
+		ports[p.port] = p.name
+	}
+	switch {
+	case nodes < 1:
+		return fmt.Errorf("%w: a cluster needs a node", ErrOption)
+	case o.seeds > nodes:
+		return fmt.Errorf("%w: %d seeds on %d nodes", ErrOption, o.seeds, nodes)
+	case o.replication > nodes:
+		return fmt.Errorf("%w: replication_factor %d needs as many nodes, there are %d", ErrOption, o.replication, nodes)
+	case o.heap < minHeap:
+		return fmt.Errorf("%w: heap %d bytes: Cassandra does not run with less than 128MiB", ErrOption, o.heap)
+	case o.memtable > o.heap/2:
+		return fmt.Errorf("%w: memtable_space is more than half of the heap (%d of %d bytes)", ErrOption, o.memtable, o.heap)
+	case o.ringDelay > 0 && o.ringDelay < time.Second:
+		return fmt.Errorf("%w: ring_delay %v is below 1s, the interval of gossip", ErrOption, o.ringDelay)
+	}
+	return nil
+}

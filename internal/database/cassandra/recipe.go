@@ -1,0 +1,56 @@
+package cassandra
+
+import (
+	_ "embed"
+	"fmt"
+	"path/filepath"
+
+	"skerry/internal/advice"
+	"skerry/internal/database"
+	"skerry/internal/install"
+)
+
+//go:embed jars-5.0.lock
+var jars50 string
+
+//go:embed jars-4.1.lock
+var jars41 string
+
+// java is the range of Java releases that both versions were run on.
+var java = install.Java{Min: 17, Max: 17}
+
+// Recipes say how Cassandra is installed; the first is the default version.
+func Recipes() []install.Recipe {
+	return []install.Recipe{
+		{Name: Name, Series: "5.0", Summary: "Apache Cassandra 5.0", Jars: jars50, Java: java},
+		{Name: Name, Series: "4.1", Summary: "Apache Cassandra 4.1", Jars: jars41, Java: java},
+	}
+}
+
+// Patterns of agents, in the folder lib of an installation.
+const (
+	// jamm measures objects; Cassandra sizes its memtables by it.
+	jammPattern = "jamm-*.jar"
+	// jolokia answers questions about the server over HTTP.
+	jolokiaPattern = "jolokia-*-javaagent.jar"
+)
+
+// libraries is what of an installation a server is started with.
+type libraries struct {
+	java, classpath string
+	jamm, jolokia   string
+}
+
+func librariesOf(in database.Installation) (libraries, error) {
+	lib := filepath.Join(in.Dir, "lib")
+	l := libraries{java: in.Programs["java"], classpath: filepath.Join(lib, "*")}
+	for pattern, path := range map[string]*string{jammPattern: &l.jamm, jolokiaPattern: &l.jolokia} {
+		found, _ := filepath.Glob(filepath.Join(lib, pattern)) // the pattern is well-formed
+		if len(found) == 0 {
+			err := fmt.Errorf("the installation of cassandra in %s lacks %s", in.Dir, pattern)
+			return l, advice.With(err, "put the jar into its folder lib; skerry install cassandra has it")
+		}
+		*path = found[0]
+	}
+	return l, nil
+}

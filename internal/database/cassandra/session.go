@@ -1,0 +1,40 @@
+package cassandra
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"skerry/internal/database/wire"
+)
+
+// truncateTimeout is above Cassandra's own for TRUNCATE, 60 s, the longest there is.
+const truncateTimeout = 70 * time.Second
+
+// dialer is a function as gocql's interface for connecting.
+type dialer wire.DialFunc
+
+func (d dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	return d(ctx, network, addr)
+}
+
+// session connects to one member, from its own node, and to no other. The caller closes it.
+func (c *cluster) session(m *member, keyspace string) (*gocql.Session, error) {
+	g := gocql.NewCluster(m.host.Addr())
+	g.Port = c.options.nativePort
+	g.Keyspace = keyspace
+	g.Dialer = dialer(wire.From(m.host, adminTimeout))
+	g.ConnectTimeout, g.Timeout = adminTimeout, truncateTimeout
+	g.NumConns, g.WriteCoalesceWaitTime, g.ReconnectInterval = 1, 0, 0
+	g.DisableInitialHostLookup = true
+	g.Events.DisableNodeStatusEvents, g.Events.DisableTopologyEvents, g.Events.DisableSchemaEvents = true, true, true
+	g.Metadata.CacheMode = gocql.Disabled
+	s, err := g.CreateSession()
+	if err != nil {
+		return nil, fmt.Errorf("connecting to cassandra on %s: %w", m.host.Name(), err)
+	}
+	return s, nil
+}

@@ -1,0 +1,191 @@
+package cassandra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/database"
+)
+
+// Modes of a member, in Cassandra's words.
+const (
+	modeNormal  = "NORMAL"
+	modeJoining = "JOINING"
+	modeLeaving = "LEAVING"
+)
+
+// view is the cluster as one member sees it. Members are named by their addresses.
+type view struct {
+	member *member
+	Mode   string             `json:"OperationMode"`
+	Native bool               `json:"NativeTransportRunning"`
+	Schema string             `json:"SchemaVersion"`
+	Live   []string           `json:"LiveNodes"`
+	Coming []string           `json:"JoiningNodes"`
+	Going  []string           `json:"LeavingNodes"`
+	Moving []string           `json:"MovingNodes"`
+	Owners map[string]float64 `json:"OwnershipWithPort"` // address and port to the share of the ring
+}
+
+var viewAttributes = []string{"OperationMode", "NativeTransportRunning", "SchemaVersion", "LiveNodes",
+	"JoiningNodes", "LeavingNodes", "MovingNodes", "OwnershipWithPort"}
+
+// look asks a member.
+func (m *member) look(ctx context.Context) (view, error) {
+	v := view{member: m}
+	if err := m.jmx.read(ctx, storageService, &v, viewAttributes...); err != nil {
+		return v, fmt.Errorf("asking cassandra on %s: %w", m.host.Name(), err)
+	}
+	owners := make(map[string]float64, len(v.Owners))
+	for address, share := range v.Owners {
+		owners[addressOf(address)] = share
+	}
+	v.Owners = owners
+	return v, nil
+}
+
+// addressOf is the address in "10.0.0.1:7000" or "name/10.0.0.1:7000".
+func addressOf(endpoint string) string {
+	if _, after, ok := strings.Cut(endpoint, "/"); ok {
+		endpoint = after
+	}
+	if h, _, err := net.SplitHostPort(endpoint); err == nil {
+		return h
+	}
+	return endpoint
+}
+
+// lookAll asks members, all at the same time. Without lenient the first that does not
+// answer is an error, with it that view has no mode.
+func lookAll(ctx context.Context, members []*member, lenient bool) ([]view, error) {
+	views := make([]view, len(members))
+	g, gctx := errgroup.WithContext(ctx)
+	for i, m := range members {
+		g.Go(func() (err error) {
+			if !m.running() {
+				views[i].member, err = m, fmt.Errorf("%w: %s is halted", ErrNotReady, m.host.Name())
+			} else {
+				views[i], err = m.look(gctx)
+			}
+			if lenient && ctx.Err() == nil {
+				return nil
+			}
+			return err
+		})
+	}
+	return views, g.Wait()
+}
+
+// Ready implements database.Cluster: every member is NORMAL and serves clients, sees all
+// others alive, names the members, and no one else, as owners of the ring, knows of no
+// change of the ring, and has the same schema.
+func (c *cluster) Ready(ctx context.Context) error {
+	members := c.current()
+	views, err := lookAll(ctx, members, false)
+	if err != nil {
+		return err
+	}
+	return settled(views)
+}
+
+// settled returns nil when the members of the views are a cluster at rest.
+func settled(views []view) error {
+	if len(views) == 0 {
+		return fmt.Errorf("%w: it has no members", ErrNotReady)
+	}
+	var addresses []string
+	for _, v := range views {
+		addresses = append(addresses, v.member.host.Addr())
+	}
+	slices.Sort(addresses)
+	for _, v := range views {
+		name := v.member.host.Name()
+		changing := slices.Concat(v.Coming, v.Going, v.Moving)
+		owners := slices.Sorted(maps.Keys(v.Owners))
+		switch {
+		case v.Mode != modeNormal:
+			return fmt.Errorf("%w: %s is %s", ErrNotReady, name, v.Mode)
+		case !v.Native:
+			return fmt.Errorf("%w: %s does not serve clients", ErrNotReady, name)
+		case len(changing) > 0:
+			return fmt.Errorf("%w: %s sees %s coming, going or moving", ErrNotReady, name, strings.Join(changing, ", "))
+		case !slices.Equal(owners, addresses):
+			return fmt.Errorf("%w: %s names %d owners of the ring, there are %d members", ErrNotReady, name, len(owners), len(addresses))
+		case v.Schema != views[0].Schema:
+			return fmt.Errorf("%w: %s and %s have different schemas", ErrNotReady, name, views[0].member.host.Name())
+		}
+		for _, a := range addresses {
+			if !slices.Contains(v.Live, a) {
+				return fmt.Errorf("%w: %s says that %s is down", ErrNotReady, name, a)
+			}
+		}
+	}
+	return nil
+}
+
+// Members implements database.Cluster. A state is what nodetool status would show on
+// another member: U or D for up or down, N, J or L for normal, joining or leaving. Rows
+// are Cassandra's own estimate, replicas included.
+func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
+	views, err := lookAll(ctx, c.current(), true)
+	if err != nil {
+		return nil, err
+	}
+	members := make([]database.Member, len(views))
+	for i, v := range views {
+		members[i] = seen(v.member, views)
+		if v.Mode == "" {
+			continue
+		}
+		if members[i].Rows, err = v.member.rows(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return members, nil
+}
+
+// seen is a member as another one sees it, or as itself does when no other answers.
+func seen(m *member, views []view) database.Member {
+	by := slices.IndexFunc(views, func(v view) bool { return v.Mode != "" && v.member != m })
+	if by < 0 {
+		by = slices.IndexFunc(views, func(v view) bool { return v.Mode != "" })
+	}
+	if by < 0 {
+		return database.Member{Node: m.host.Name(), State: "unreachable"}
+	}
+	v, addr := views[by], m.host.Addr()
+	state := "D"
+	if slices.Contains(v.Live, addr) {
+		state = "U"
+	}
+	switch {
+	case slices.Contains(v.Coming, addr):
+		state += "J"
+	case slices.Contains(v.Going, addr):
+		state += "L"
+	default:
+		state += "N"
+	}
+	return database.Member{Node: m.host.Name(), State: state, Share: v.Owners[addr]}
+}
+
+// rows is a member's estimate of the partitions that it holds.
+func (m *member) rows(ctx context.Context) (int64, error) {
+	var v struct{ Value int64 }
+	bean := "org.apache.cassandra.metrics:type=Table,keyspace=" + defaultKeyspace + ",scope=" + defaultTable + ",name=EstimatedPartitionCount"
+	err := m.jmx.read(ctx, bean, &v, "Value")
+	if errors.Is(err, errJMX) {
+		return 0, nil // it has no table yet
+	}
+	if err != nil {
+		return 0, fmt.Errorf("asking cassandra on %s: %w", m.host.Name(), err)
+	}
+	return v.Value, nil
+}
