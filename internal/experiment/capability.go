@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"skerry/internal/database"
+	"skerry/internal/event"
 	"skerry/internal/strict"
 	"skerry/internal/ycsb"
 )
@@ -49,5 +50,8 @@ func (e Experiment) checkDatabase(databases map[string]database.Database) (ps st
 		}
 		fail(path, "", "%v", err)
 	}
+	event.CheckDatabase(e.Events, e.Stage(db), name, can, func(path, hint, format string, args ...any) {
+		fail("events"+path, hint, format, args...)
+	})
 	return ps
 }

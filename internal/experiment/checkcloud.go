@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"skerry/internal/advice"
+	"skerry/internal/event"
 	"skerry/internal/spell"
 	"skerry/internal/strict"
 	"skerry/internal/topology"
@@ -83,7 +84,7 @@ func (c *checker) connected() {
 	for _, l := range c.e.origin.cloud.Links {
 		links[[2]string{l.A, l.B}], links[[2]string{l.B, l.A}] = true, true
 	}
-	all := append(slices.Clone(c.e.origin.nodes), c.e.ClientNode())
+	all := slices.Concat(c.e.origin.nodes, event.Joining(c.e.Events, c.e.Stage(nil)), []string{c.e.ClientNode()})
 	for i, a := range all {
 		for _, b := range all[i+1:] {
 			if !links[[2]string{a, b}] {

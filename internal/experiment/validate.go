@@ -80,6 +80,9 @@ func (v Validation) Describe(w io.Writer, plan bool) error {
 	fmt.Fprintf(w, "  %s on %d nodes, client %s\n", e.Database.Name, len(e.DataNodes()), e.clientPlace())
 	fmt.Fprintf(w, "  %s\n", trials(e))
 	fmt.Fprintf(w, "  each: warm-up %v, then %s\n", e.Warmup, e.Stop)
+	if len(e.Events) > 0 {
+		fmt.Fprintf(w, "  meanwhile: %s\n", e.happenings())
+	}
 	if d, known := e.Estimate(); known {
 		fmt.Fprintf(w, "  at most about %v in all\n", roughly(d))
 	} else {
@@ -148,6 +151,9 @@ func (s Stop) String() string {
 	}
 	if s.Operations > 0 {
 		parts = append(parts, fmt.Sprintf("%d operations", s.Operations))
+	}
+	if s.AfterEvents != nil {
+		parts = append(parts, fmt.Sprintf("%v after the last event", *s.AfterEvents))
 	}
 	if s.Confidence > 0 {
 		parts = append(parts, fmt.Sprintf("goodput known to %v after %v", s.Confidence, s.MinTime))

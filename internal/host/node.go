@@ -59,6 +59,7 @@ type Node struct {
 	closed  bool
 	running map[*process]struct{}
 	ended   Usage // of processes that have ended, where there is no control group
+	disk    int64 // bytes of the one that MountDisk mounted, 0 for none
 	owned   sync.WaitGroup
 }
 

@@ -196,7 +196,7 @@ func (d *decoder) expand(n *Node, t reflect.Type, path string) (*Node, bool) {
 	switch {
 	case n.Kind == Map:
 		return n, true
-	case n.scalar() && shorthand(t) != "":
+	case standsFor(n, t):
 		key := shorthand(t)
 		return &Node{Kind: Map, Pos: n.Pos, Entries: []Entry{{Key: key, Pos: n.Pos, Value: n}}}, true
 	}

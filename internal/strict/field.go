@@ -2,6 +2,7 @@ package strict
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -64,6 +65,16 @@ func shorthand(t reflect.Type) string {
 		return s.Shorthand()
 	}
 	return ""
+}
+
+// standsFor tells whether n is the value of one key that stands for all of t: a single
+// value, or a list where that key takes one.
+func standsFor(n *Node, t reflect.Type) bool {
+	key := shorthand(t)
+	if key == "" || n.Kind != List {
+		return key != "" && n.scalar()
+	}
+	return slices.ContainsFunc(fields(t), func(f field) bool { return f.name == key && f.typ.Kind() == reflect.Slice })
 }
 
 func alternatives(t reflect.Type) [][]string {

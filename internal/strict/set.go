@@ -64,7 +64,7 @@ func set(n *Node, t reflect.Type, done string, rest []string, pos Pos, value *No
 
 // put replaces what n is by a value, or merges the value into it.
 func put(n *Node, t reflect.Type, value *Node) {
-	if t.Kind() == reflect.Struct && value.scalar() && shorthand(t) != "" {
+	if t.Kind() == reflect.Struct && standsFor(value, t) {
 		value = &Node{Kind: Map, Pos: value.Pos, Entries: []Entry{{Key: shorthand(t), Pos: value.Pos, Value: value}}}
 	}
 	if value.Kind != Map || t.Kind() != reflect.Struct {
@@ -101,7 +101,7 @@ func openUp(n *Node, t reflect.Type) {
 	switch {
 	case n.Kind == Null:
 		n.Kind = Map
-	case n.scalar() && t.Kind() == reflect.Struct && shorthand(t) != "":
+	case t.Kind() == reflect.Struct && standsFor(n, t):
 		single := *n
 		*n = Node{Kind: Map, Pos: n.Pos, Entries: []Entry{{Key: shorthand(t), Pos: n.Pos, Value: &single}}}
 	}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"skerry/internal/stress"
+)
+
+// newAgentStress is the family of programs that use up what a node has. Each ends with its
+// standard input.
+func newAgentStress(a *app) *cobra.Command {
+	c := &cobra.Command{Use: "stress", Short: "Use up what a node has"}
+	add := func(use, short string, args int, load func(args []string) (stress.Load, error)) {
+		c.AddCommand(&cobra.Command{
+			Use: use, Short: short, Args: cobra.ExactArgs(args),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				l, err := load(args)
+				if err != nil {
+					return fmt.Errorf("%w: %w", errUsage, err)
+				}
+				return stress.Run(cmd.Context(), a.in, a.out, l)
+			},
+		})
+	}
+	add("cpu CORES", "Keep cores busy", 1, func(args []string) (stress.Load, error) {
+		cores, err := strconv.ParseFloat(args[0], 64)
+		return stress.CPU(cores), err
+	})
+	add("memory BYTES", "Take memory", 1, func(args []string) (stress.Load, error) {
+		bytes, err := strconv.ParseInt(args[0], 10, 64)
+		return stress.Memory(bytes), err
+	})
+	add("sink tcp|udp ADDRESS", "Take what is sent", 2, func(args []string) (stress.Load, error) {
+		return stress.Sink(args[0], args[1]), nil
+	})
+	add("send tcp|udp ADDRESS:PORT BPS", "Send at a rate", 3, func(args []string) (stress.Load, error) {
+		bps, err := strconv.ParseInt(args[2], 10, 64)
+		return stress.Send(args[0], args[1], bps), err
+	})
+	return c
+}

@@ -1,0 +1,49 @@
+package event
+
+import (
+	"math"
+	"math/rand/v2"
+	"strconv"
+
+	"skerry/internal/link"
+	"skerry/internal/unit"
+)
+
+// Bandwidth changes how fast links are: set or scale. The queue in front of the link
+// follows, unless the topology gives it a length.
+type Bandwidth struct {
+	Links `yaml:",inline"`
+	// Set is the bandwidth they have then.
+	Set *unit.Bandwidth `yaml:"set" json:"set,omitempty"`
+	// Scale multiplies it; a link without a limit stays without.
+	Scale *float64 `yaml:"scale" json:"scale,omitempty" jsonschema:"exclusiveMinimum=0,maximum=1000"`
+}
+
+// Alternatives: the bandwidth changes in one way.
+func (Bandwidth) Alternatives() [][]string { return [][]string{{"set", "scale"}, {"between", "of"}} }
+
+func (b *Bandwidth) check(s Stage, fail failure) {
+	b.Links.check(s, fail)
+	if b.Set == nil && b.Scale == nil {
+		fail("", "give set: 10mbit or scale: 0.5", "nothing says what the bandwidth becomes")
+	}
+}
+
+func (b *Bandwidth) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
+	links := b.Links.draw(s, turn, busy, r)
+	if b.Set != nil {
+		return newOnLinks(links, "bandwidth of %s set to "+b.Set.String(), func(q link.Quality) link.Quality {
+			q.Bandwidth = int64(*b.Set)
+			return q
+		})
+	}
+	return newOnLinks(links, "bandwidth of %s x "+number(*b.Scale), func(q link.Quality) link.Quality {
+		if q.Bandwidth > 0 {
+			q.Bandwidth = max(1, int64(math.Round(float64(q.Bandwidth)**b.Scale)))
+		}
+		return q
+	})
+}
+
+// number writes a factor.
+func number(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }

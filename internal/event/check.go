@@ -1,0 +1,139 @@
+package event
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"skerry/internal/strict"
+	"skerry/internal/unit"
+)
+
+// leastInterval is as often as an event may be repeated: what happens more often is a
+// property of the link or the node, not an event.
+const leastInterval = unit.Duration(100 * time.Millisecond)
+
+// Report takes a mistake at a path of the list: "[1].latency.of".
+type Report func(path, hint, format string, args ...any)
+
+// Check reports what is wrong with events on a stage, whatever the database. end is when
+// the measurement ends, 0 where nobody knows.
+func Check(events []Event, s Stage, end time.Duration, report Report) {
+	for i, e := range events {
+		at := fmt.Sprintf("[%d]", i)
+		kind, of := e.kind()
+		if of == nil {
+			report(at, "give one of "+strings.Join(Kinds(), ", "), "nothing says what happens")
+			continue
+		}
+		of.check(s, e.failure(at, kind, report))
+		c := timing{Event: e, end: end, fail: func(key, hint, format string, args ...any) {
+			if key != "" {
+				key = "." + key
+			}
+			report(at+key, hint, format, args...)
+		}}
+		if i > 0 {
+			c.above = &events[i-1]
+		}
+		c.check()
+	}
+}
+
+// failure reports mistakes at keys of the event's kind.
+func (e Event) failure(at, kind string, report Report) failure {
+	return func(key, hint, format string, args ...any) {
+		path := strict.Join(at, kind)
+		if key != "" {
+			path = strict.Join(path, key)
+		}
+		report(path, hint, format, args...)
+	}
+}
+
+// timing checks when an event happens.
+type timing struct {
+	Event
+	above *Event
+	end   time.Duration
+	fail  failure
+}
+
+func (c timing) check() {
+	c.begin()
+	c.repetition()
+	c.duration()
+	if c.At != nil && c.end > 0 && c.At.Duration() >= c.end {
+		c.fail("at", "make the trial longer or the event earlier", "at %v the trial has ended (stop.time is %v)", *c.At, unit.Duration(c.end))
+	}
+	if c.At != nil && c.Until != nil && *c.Until <= *c.At {
+		c.fail("until", "", "it is over before it begins, at %v", *c.At)
+	}
+}
+
+func (c timing) begin() {
+	switch {
+	case c.At == nil && c.When == "" && c.Churn == nil:
+		c.fail("", "give at: 10s, when: steady, or churn", "nothing says when it happens")
+	case c.After > 0 && c.When == "":
+		c.fail("after", "give at in its place, or when", "there is nothing that it comes after")
+	case (c.When == whenCompleted || c.When == whenReverted) && c.above == nil:
+		c.fail("when", "give at", "there is no entry above that could be %s", c.When)
+	case c.When == whenReverted && !c.above.ends():
+		c.fail("when", "give the entry above for or until, or wait until it is completed", "the entry above is not reverted before the trial ends")
+	}
+}
+
+// ends tells whether an event is over before the trial is.
+func (e Event) ends() bool {
+	return e.For != nil || e.Until != nil || e.Churn != nil && e.Churn.Lasting != nil
+}
+
+func (c timing) repetition() {
+	for key, d := range map[string]*unit.Duration{"every": c.Every, "gap": c.Gap} {
+		if d != nil && *d < leastInterval {
+			c.fail(key, "", "%v is too often: the least is %v", *d, leastInterval)
+		}
+	}
+	if c.Churn != nil && c.Churn.Every < leastInterval {
+		c.fail("churn.every", "", "%v is too often: the least is %v", c.Churn.Every, leastInterval)
+	}
+	if c.Churn != nil && c.Churn.Lasting != nil && c.For != nil {
+		c.fail("for", "keep one of them", "for and churn.lasting exclude each other")
+	}
+	if c.Every != nil && c.state() && (c.For == nil || *c.For >= *c.Every) {
+		c.fail("every", "give for, shorter than every, or choose: next", "the same nodes are still %s when it happens again", c.still())
+	}
+}
+
+// state tells whether the event puts the same nodes, each time, into a state that they
+// cannot be put into twice.
+func (c timing) state() bool {
+	for _, n := range []*Nodes{c.Kill, c.Stop, c.Pause, c.Join} {
+		if n != nil {
+			return n.Choose == "all"
+		}
+	}
+	return c.Leave != nil && c.Leave.Choose == "all"
+}
+
+func (c timing) still() string {
+	return map[string]string{"kill": "down", "stop": "down", "pause": "paused", "join": "members", "leave": "away"}[c.Kind()]
+}
+
+func (c timing) duration() {
+	if c.For != nil && *c.For == 0 {
+		c.fail("for", "", "what lasts no time cannot be measured")
+	}
+	if c.For == nil && (c.Churn == nil || c.Churn.Lasting == nil) {
+		return
+	}
+	if once := []string{"start", "resume", "restart"}; slices.Contains(once, c.Kind()) {
+		key := "for"
+		if c.For == nil {
+			key = "churn.lasting"
+		}
+		c.fail(key, "leave it out", "%s is not taken back", c.Kind())
+	}
+}

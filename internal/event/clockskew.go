@@ -1,0 +1,23 @@
+package event
+
+import (
+	"math/rand/v2"
+
+	"skerry/internal/unit"
+)
+
+// ClockSkew sets the clocks of nodes wrong. It is unavailable: the kernel gives processes
+// no time of day of their own (time namespaces shift only the monotonic clocks), and the
+// machine's is not to be touched. The key stands here so that who looks for it is told.
+type ClockSkew struct {
+	Nodes `yaml:",inline"`
+	// By is how far their clocks are off.
+	By unit.Duration `yaml:"by" json:"by"`
+}
+
+func (c *ClockSkew) check(_ Stage, fail failure) {
+	fail("", "skew the clocks of real machines; latency and pause delay what nodes hear of each other",
+		"%v: Linux gives the processes of a node no time of day of their own (time namespaces shift the monotonic clocks alone)", ErrUnavailable)
+}
+
+func (c *ClockSkew) draw(Stage, int, map[string]bool, *rand.Rand) action { return nil }

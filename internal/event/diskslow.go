@@ -1,0 +1,128 @@
+package event
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+
+	"skerry/internal/cgroup"
+	"skerry/internal/unit"
+)
+
+// DiskSlow bounds what the processes of nodes read from and write to the disk that their
+// directories are on. Of several at once the tightest bound holds. Control groups of version
+// 1 do not hold back what is written through the page cache: only direct and synchronous
+// writing, as of databases' logs.
+type DiskSlow struct {
+	Nodes `yaml:",inline"`
+	// Read is how many bytes a second may be read, Write how many written.
+	Read *unit.Bytes `yaml:"read" json:"read,omitempty"`
+	// Write is how many bytes a second may be written.
+	Write *unit.Bytes `yaml:"write" json:"write,omitempty"`
+	// ReadOps is how many reads a second there may be.
+	ReadOps int64 `yaml:"read_ops" json:"read_ops,omitempty" jsonschema:"minimum=1"`
+	// WriteOps is how many writes a second there may be.
+	WriteOps int64 `yaml:"write_ops" json:"write_ops,omitempty" jsonschema:"minimum=1"`
+}
+
+func (d *DiskSlow) limit() cgroup.DiskLimit {
+	l := cgroup.DiskLimit{ReadOps: d.ReadOps, WriteOps: d.WriteOps}
+	if d.Read != nil {
+		l.ReadBytes = int64(*d.Read)
+	}
+	if d.Write != nil {
+		l.WriteBytes = int64(*d.Write)
+	}
+	return l
+}
+
+func (d *DiskSlow) check(s Stage, fail failure) {
+	d.Nodes.resolve(s, fail)
+	if d.limit() == (cgroup.DiskLimit{}) {
+		fail("", "give write: 1MiB, read, read_ops or write_ops", "nothing says how slow the disk becomes")
+	}
+}
+
+func (d *DiskSlow) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
+	var parts []string
+	for _, x := range []struct {
+		what  string
+		bytes *unit.Bytes
+		ops   int64
+	}{{"read", d.Read, d.ReadOps}, {"write", d.Write, d.WriteOps}} {
+		if x.bytes != nil {
+			parts = append(parts, fmt.Sprintf("%s %v/s", x.what, *x.bytes))
+		}
+		if x.ops > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d times/s", x.what, x.ops))
+		}
+	}
+	limit := d.limit()
+	return newOnNodes(onNodes{
+		nodes: d.Nodes.draw(s, turn, busy, r), text: "disk of %s slow: " + strings.Join(parts, ", "),
+		do:   func(_ context.Context, w *World, node string, _ *progress) error { return w.slowDisk(node, &limit) },
+		undo: func(_ context.Context, w *World, node string, _ *progress) error { return w.quickDisk(node, &limit) },
+	})
+}
+
+// disks are the bounds in force, by node.
+type disks struct {
+	mu     sync.Mutex
+	bounds map[string][]*cgroup.DiskLimit
+}
+
+// diskLimiter is a host whose disk can be bounded.
+type diskLimiter interface {
+	LimitDisk(l cgroup.DiskLimit) error
+}
+
+func (w *World) slowDisk(name string, l *cgroup.DiskLimit) error {
+	w.disks.mu.Lock()
+	defer w.disks.mu.Unlock()
+	if w.disks.bounds == nil {
+		w.disks.bounds = map[string][]*cgroup.DiskLimit{}
+	}
+	before := w.disks.bounds[name]
+	w.disks.bounds[name] = append(before[:len(before):len(before)], l)
+	if err := w.limitDisk(name); err != nil {
+		w.disks.bounds[name] = before
+		return err
+	}
+	return nil
+}
+
+func (w *World) quickDisk(name string, l *cgroup.DiskLimit) error {
+	w.disks.mu.Lock()
+	defer w.disks.mu.Unlock()
+	var left []*cgroup.DiskLimit
+	for _, x := range w.disks.bounds[name] {
+		if x != l {
+			left = append(left, x)
+		}
+	}
+	w.disks.bounds[name] = left
+	return w.limitDisk(name)
+}
+
+func (w *World) limitDisk(name string) error {
+	h, err := w.Host(name)
+	if err != nil {
+		return err
+	}
+	d, ok := h.(diskLimiter)
+	if !ok {
+		return fmt.Errorf("slowing the disk of %s: %w here", name, ErrUnavailable)
+	}
+	var bound cgroup.DiskLimit
+	for _, x := range w.disks.bounds[name] {
+		bound = bound.Tightest(*x)
+	}
+	err = d.LimitDisk(bound)
+	if errors.Is(err, cgroup.ErrNoController) {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
+}

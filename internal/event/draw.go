@@ -1,0 +1,110 @@
+package event
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// entry is an event of the list with its own source of chance: what one entry draws does
+// not depend on what happens to others.
+type entry struct {
+	Event
+	index int
+	kind  string
+	of    kind
+	stage Stage
+	rand  *rand.Rand
+	turns int // drawn so far
+	spec  json.RawMessage
+
+	// planned is when the occurrences drawn are to end, by target, for churn: a node that
+	// is down is not taken down again.
+	planned map[string]time.Duration
+	ends    []time.Duration
+}
+
+func newEntry(e Event, index int, s Stage, seed uint64) (*entry, error) {
+	name, of := e.kind()
+	spec, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("writing event %s as JSON: %w", e.Label(), err)
+	}
+	// The golden ratio parts the streams of entries.
+	source := rand.NewPCG(seed, uint64(index+1)*0x9e3779b97f4a7c15)
+	return &entry{Event: e, index: index, kind: name, of: of, stage: s, spec: spec, rand: rand.New(source), planned: map[string]time.Duration{}}, nil
+}
+
+// happening is one occurrence as drawn.
+type happening struct {
+	turn   int // from 0
+	action action
+	// next is how long after this one was due the next is, for every and churn.
+	next time.Duration
+	// lasts is how long it lasts; negative is to the end.
+	lasts time.Duration
+}
+
+// draw makes the next occurrence, due at a time since the series began. Its action is nil
+// where nobody is left to draw, or where churn has as many as it may.
+func (e *entry) draw(at time.Duration) happening {
+	h := happening{turn: e.turns, lasts: -1}
+	e.turns++
+	switch {
+	case e.Every != nil:
+		h.next = e.Every.Duration()
+	case e.Churn != nil:
+		h.next = exponential(e.rand, e.Churn.Every.Duration())
+	}
+	if e.For != nil {
+		h.lasts = e.For.Duration()
+	}
+	if e.Churn != nil && e.Churn.Lasting != nil {
+		h.lasts = exponential(e.rand, e.Churn.Lasting.Duration())
+	}
+	busy, active := map[string]bool{}, 0
+	for target, until := range e.planned {
+		busy[target] = until > at
+	}
+	for _, until := range e.ends {
+		if until > at {
+			active++
+		}
+	}
+	h.action = e.of.draw(e.stage, h.turn, busy, e.rand)
+	if h.action == nil {
+		return h
+	}
+	if e.Churn != nil && e.Churn.Most > 0 && active >= e.Churn.Most {
+		h.action = nil
+		return h
+	}
+	until := at + h.lasts
+	if h.lasts < 0 {
+		until = math.MaxInt64
+	}
+	if e.Churn != nil {
+		e.ends = append(e.ends, until)
+		for _, target := range h.action.targets() {
+			e.planned[target] = until
+		}
+	}
+	return h
+}
+
+// exhausted tells whether the list that the entry takes the next ones of is at its end.
+func (e *entry) exhausted() bool {
+	k, ok := e.of.(interface{ limit(Stage) int })
+	if !ok {
+		return false
+	}
+	limit := k.limit(e.stage)
+	return limit > 0 && e.turns >= limit
+}
+
+// exponential draws a time with that mean.
+func exponential(r *rand.Rand, mean time.Duration) time.Duration {
+	return time.Duration(r.ExpFloat64() * float64(mean))
+}

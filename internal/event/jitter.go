@@ -1,0 +1,50 @@
+package event
+
+import (
+	"math/rand/v2"
+
+	"skerry/internal/link"
+	"skerry/internal/unit"
+)
+
+// Jitter makes the latency of links vary from packet to packet: set or add. What is added
+// is added to the spread: the standard deviation, or the half-width of a uniform one.
+type Jitter struct {
+	Links `yaml:",inline"`
+	// Set is the spread that they have then.
+	Set *unit.Duration `yaml:"set" json:"set,omitempty"`
+	// Add is what the spread grows by.
+	Add *unit.Duration `yaml:"add" json:"add,omitempty"`
+	// Distribution is the shape of it; left out, it stays as it is.
+	Distribution link.Distribution `yaml:"distribution" json:"distribution,omitempty" jsonschema:"enum=normal,enum=uniform,enum=pareto,enum=paretonormal"`
+}
+
+// Alternatives: the jitter changes in one way.
+func (Jitter) Alternatives() [][]string { return [][]string{{"set", "add"}, {"between", "of"}} }
+
+func (j *Jitter) check(s Stage, fail failure) {
+	j.Links.check(s, fail)
+	if j.Set == nil && j.Add == nil {
+		fail("", "give set: 2ms or add: 2ms", "nothing says what the jitter becomes")
+	}
+}
+
+func (j *Jitter) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
+	text := "jitter of %s"
+	if j.Set != nil {
+		text += " set to " + j.Set.String()
+	} else {
+		text += " + " + j.Add.String()
+	}
+	return newOnLinks(j.Links.draw(s, turn, busy, r), text, func(q link.Quality) link.Quality {
+		if j.Set != nil {
+			q.Jitter = j.Set.Duration()
+		} else {
+			q.Jitter += j.Add.Duration()
+		}
+		if j.Distribution != "" {
+			q.Distribution = j.Distribution
+		}
+		return q
+	})
+}

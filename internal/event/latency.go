@@ -1,0 +1,58 @@
+package event
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"skerry/internal/link"
+	"skerry/internal/unit"
+)
+
+// Latency changes the one-way delay of links: exactly one of set, add and scale. Several at
+// once add up, in the order in which they came.
+type Latency struct {
+	Links `yaml:",inline"`
+	// Set is the latency they have then, one way.
+	Set *unit.Duration `yaml:"set" json:"set,omitempty"`
+	// Add is what each direction takes longer.
+	Add *unit.Duration `yaml:"add" json:"add,omitempty"`
+	// Scale multiplies it.
+	Scale *float64 `yaml:"scale" json:"scale,omitempty" jsonschema:"minimum=0,maximum=1000"`
+}
+
+// Alternatives: the latency changes in one way.
+func (Latency) Alternatives() [][]string {
+	return [][]string{{"set", "add", "scale"}, {"between", "of"}}
+}
+
+func (l *Latency) check(s Stage, fail failure) {
+	l.Links.check(s, fail)
+	if l.Set == nil && l.Add == nil && l.Scale == nil {
+		fail("", "give set: 40ms, add: 20ms or scale: 3", "nothing says what the latency becomes")
+	}
+}
+
+func (l *Latency) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
+	text, change := l.change()
+	return newOnLinks(l.Links.draw(s, turn, busy, r), text, change)
+}
+
+func (l *Latency) change() (string, func(link.Quality) link.Quality) {
+	switch {
+	case l.Set != nil:
+		return "latency of %s set to " + l.Set.String(), func(q link.Quality) link.Quality {
+			q.Latency = l.Set.Duration()
+			return q
+		}
+	case l.Add != nil:
+		return "latency of %s + " + l.Add.String(), func(q link.Quality) link.Quality {
+			q.Latency += l.Add.Duration()
+			return q
+		}
+	}
+	return "latency of %s x " + number(*l.Scale), func(q link.Quality) link.Quality {
+		q.Latency = time.Duration(math.Round(float64(q.Latency) * *l.Scale))
+		return q
+	}
+}

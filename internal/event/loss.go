@@ -1,0 +1,45 @@
+package event
+
+import (
+	"math/rand/v2"
+
+	"skerry/internal/link"
+	"skerry/internal/unit"
+)
+
+// Loss makes links lose a share of the packets, each drawn on its own: set or add. Losses
+// that are added are independent of each other: 10 % and 10 % lose 19 %.
+type Loss struct {
+	Links `yaml:",inline"`
+	// Set is the share that they lose then.
+	Set *unit.Fraction `yaml:"set" json:"set,omitempty"`
+	// Add is lost of what would have arrived.
+	Add *unit.Fraction `yaml:"add" json:"add,omitempty"`
+}
+
+// Alternatives: the loss changes in one way.
+func (Loss) Alternatives() [][]string { return [][]string{{"set", "add"}, {"between", "of"}} }
+
+func (l *Loss) check(s Stage, fail failure) {
+	l.Links.check(s, fail)
+	if l.Set == nil && l.Add == nil {
+		fail("", "give set: 5% or add: 5%", "nothing says what share is lost")
+	}
+}
+
+func (l *Loss) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
+	links := l.Links.draw(s, turn, busy, r)
+	if l.Set != nil {
+		return newOnLinks(links, "loss of %s set to "+percent(*l.Set), func(q link.Quality) link.Quality {
+			q.Loss = float64(*l.Set)
+			return q
+		})
+	}
+	return newOnLinks(links, "loss of %s + "+percent(*l.Add), func(q link.Quality) link.Quality {
+		q.Loss = 1 - (1-q.Loss)*(1-float64(*l.Add))
+		return q
+	})
+}
+
+// percent is a share within a text that names are filled into.
+func percent(f unit.Fraction) string { return number(100*float64(f)) + " %%" }

@@ -1,0 +1,155 @@
+package event
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"skerry/internal/link"
+	"skerry/internal/topology"
+)
+
+// Setter makes changes of links real, all of one call at one moment. A lab is one.
+type Setter interface {
+	Set(ctx context.Context, changes []link.Change) error
+}
+
+// Net is the links as drift and events together make them. What a direction of a link is
+// like is its base with every change in force on it, in the order in which they came:
+//
+//	base 40ms ─ latency x 3 ─► 120ms ─ latency + 20ms ─► 140ms ─ link_down ─► down
+//
+// Taking one away leaves the others as they are, whichever came first.
+type Net struct {
+	setter Setter
+
+	mu     sync.Mutex
+	base   map[direction]link.Quality
+	set    map[direction]link.Quality // what the links have
+	layers []*layer
+}
+
+// layer is one event's changes.
+type layer struct {
+	on map[direction]func(link.Quality) link.Quality
+}
+
+// NewNet is the links as they are now.
+func NewNet(links []topology.Link, s Setter) *Net {
+	n := &Net{setter: s, base: map[direction]link.Quality{}}
+	for _, l := range links {
+		n.base[direction{l.ID, false}], n.base[direction{l.ID, true}] = l.AB, l.BA
+	}
+	n.set = make(map[direction]link.Quality, len(n.base))
+	for d, q := range n.base {
+		n.set[d] = q
+	}
+	return n
+}
+
+// Set changes the base, as drift does: events in force stay on top of it.
+func (n *Net) Set(ctx context.Context, changes []link.Change) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	before := map[direction]link.Quality{}
+	replace := func(id string, back bool, q *link.Quality) {
+		if d := (direction{id, back}); q != nil {
+			before[d] = n.base[d]
+			n.base[d] = *q
+		}
+	}
+	for _, c := range changes {
+		replace(c.ID, false, c.AB)
+		replace(c.ID, true, c.BA)
+	}
+	var touched []direction
+	for d := range before {
+		touched = append(touched, d)
+	}
+	if err := n.update(ctx, touched); err != nil {
+		for d, q := range before {
+			n.base[d] = q
+		}
+		return err
+	}
+	return nil
+}
+
+// add puts a layer on top.
+func (n *Net) add(ctx context.Context, l *layer) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.layers = append(n.layers, l)
+	if err := n.update(ctx, l.directions()); err != nil {
+		n.layers = n.layers[:len(n.layers)-1]
+		return err
+	}
+	return nil
+}
+
+// remove takes a layer away; one that is not there is no error. A layer whose links could
+// not be changed is gone all the same: the next change of them tries again.
+func (n *Net) remove(ctx context.Context, l *layer) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	i := slices.Index(n.layers, l)
+	if i < 0 {
+		return nil
+	}
+	n.layers = slices.Delete(n.layers, i, i+1)
+	return n.update(ctx, l.directions())
+}
+
+func (l *layer) directions() []direction {
+	ds := make([]direction, 0, len(l.on))
+	for d := range l.on {
+		ds = append(ds, d)
+	}
+	return ds
+}
+
+// update sets those of the directions that are not as they should be.
+func (n *Net) update(ctx context.Context, touched []direction) error {
+	next := map[direction]link.Quality{}
+	changes := map[string]*link.Change{}
+	for _, d := range touched {
+		q, ok := n.base[d]
+		if !ok {
+			return fmt.Errorf("link %s: %w", d.id, link.ErrUnknown)
+		}
+		for _, l := range n.layers {
+			if f := l.on[d]; f != nil {
+				q = f(q)
+			}
+		}
+		if q == n.set[d] {
+			continue
+		}
+		next[d] = q
+		c := changes[d.id]
+		if c == nil {
+			c = &link.Change{ID: d.id}
+			changes[d.id] = c
+		}
+		if d.back {
+			c.BA = &q
+		} else {
+			c.AB = &q
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	list := make([]link.Change, 0, len(changes))
+	for _, c := range changes {
+		list = append(list, *c)
+	}
+	if err := n.setter.Set(ctx, list); err != nil {
+		return err
+	}
+	for d, q := range next {
+		n.set[d] = q
+	}
+	return nil
+}

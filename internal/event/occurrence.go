@@ -1,0 +1,186 @@
+package event
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"skerry/internal/record"
+)
+
+// revertTimeout bounds how long taking an event back may take once the trial has ended:
+// starting a database again takes a minute at most.
+const revertTimeout = 2 * time.Minute
+
+// errTrialEnded is why a change stays incomplete.
+var errTrialEnded = errors.New("the trial ended before it was complete")
+
+// occurrence is an entry that happens.
+type occurrence struct {
+	happening
+	r     *Runner
+	entry *entry
+	due   time.Duration
+	event record.Event
+}
+
+// begin notes that it begins.
+func (o *occurrence) begin() {
+	now := o.r.now()
+	o.describe(now)
+	o.event.State = record.EventBegun
+	o.event.Apply = &record.Step{Due: o.moment(o.due), Began: o.at(now)}
+	o.event.Targets, o.event.Message = o.action.targets(), o.action.what()
+	o.r.log.begin(&o.event)
+}
+
+func (o *occurrence) describe(at time.Duration) {
+	e := o.entry
+	o.event = record.Event{T: at.Seconds(), Kind: e.kind, Entry: e.index, Turn: o.turn + 1, Name: e.Name, Spec: e.spec}
+}
+
+// skip notes that the entry never happened.
+func (o *occurrence) skip(why string) {
+	o.describe(o.r.now())
+	o.event.Turn = 0
+	o.event.State, o.event.Message, o.event.Error = record.EventSkipped, o.entry.Label(), why
+	o.r.log.begin(&o.event)
+}
+
+// run makes it happen and takes it back when it is over, or ctx ends.
+func (o *occurrence) run(ctx context.Context) {
+	err := o.step(ctx, o.event.Apply, o.action.apply)
+	if err != nil {
+		if !(o.lasting() && ctx.Err() != nil) { // what the trial's end interrupts goes with the trial
+			err = errors.Join(err, o.takeBack(ctx, o.r.now()))
+		}
+		o.fail(err)
+		o.tell(note{over: true})
+		return
+	}
+	o.event.State = record.EventActive
+	o.save()
+	over := o.over()
+	o.tell(note{completed: true, over: over < 0})
+	if err := o.await(ctx, over); err != nil {
+		o.fail(errors.Join(err, o.takeBack(ctx, o.r.now())))
+		o.tell(note{over: over >= 0})
+		return
+	}
+	if ctx.Err() != nil {
+		if o.lasting() {
+			return
+		}
+		over = o.r.now()
+	}
+	if err := o.takeBack(ctx, over); err != nil {
+		o.fail(err)
+		o.tell(note{over: true})
+		return
+	}
+	o.event.State = record.EventReverted
+	o.save()
+	o.tell(note{reverted: true, over: true})
+}
+
+// over is when it is to be taken back, negative for at the trial's end.
+func (o *occurrence) over() time.Duration {
+	over := time.Duration(-1)
+	if o.lasts >= 0 {
+		over = time.Duration(o.event.Apply.Completed.NS) + o.lasts
+	}
+	if u := o.entry.Until; u != nil && (over < 0 || u.Duration() < over) {
+		over = max(u.Duration(), o.r.now())
+	}
+	return over
+}
+
+// await returns when it is over, with an error when it ended by itself before.
+func (o *occurrence) await(ctx context.Context, over time.Duration) error {
+	var end <-chan time.Time
+	if over >= 0 {
+		timer := time.NewTimer(over - o.r.now())
+		defer timer.Stop()
+		end = timer.C
+	}
+	var ended <-chan struct{}
+	f, ok := o.action.(fragile)
+	if ok {
+		ended = f.ended()
+	}
+	select {
+	case <-ctx.Done():
+	case <-end:
+	case <-ended:
+		return f.err()
+	}
+	return nil
+}
+
+// takeBack reverts it, even when ctx has ended. A change of membership is not finished
+// then: it would hold up the end of the trial for as long as the database likes.
+func (o *occurrence) takeBack(ctx context.Context, due time.Duration) error {
+	if !o.lasting() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), revertTimeout)
+		defer cancel()
+	}
+	o.event.Revert = &record.Step{Due: o.moment(due), Began: o.at(o.r.now())}
+	o.save()
+	if err := o.step(ctx, o.event.Revert, o.action.revert); err != nil {
+		return fmt.Errorf("reverting it: %w", err)
+	}
+	return nil
+}
+
+// step makes one change and notes its times.
+func (o *occurrence) step(ctx context.Context, s *record.Step, change func(context.Context, *World, *progress) error) error {
+	var p progress
+	err := change(ctx, o.r.World, &p)
+	now := o.r.now()
+	accepted, bytes := p.told()
+	s.Bytes = bytes
+	if !accepted.IsZero() {
+		s.Accepted = o.at(accepted.Sub(o.r.zero))
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", errTrialEnded, err)
+		}
+		return err
+	}
+	s.Completed = o.at(now)
+	if s.Accepted == nil {
+		s.Accepted = o.at(now)
+	}
+	return nil
+}
+
+func (o *occurrence) fail(err error) {
+	o.event.State = record.EventFailed
+	o.event.Error = strings.ReplaceAll(err.Error(), "\n", "; ")
+	o.save()
+}
+
+func (o *occurrence) lasting() bool {
+	l, ok := o.action.(lasting)
+	return ok && l.lasts()
+}
+
+func (o *occurrence) tell(n note) {
+	n.entry, n.at = o.entry.index, o.r.now()
+	o.r.notes <- n
+}
+
+func (o *occurrence) save() { o.r.log.save(o.event) }
+
+func (o *occurrence) moment(d time.Duration) record.Moment {
+	return record.Moment{NS: int64(d), Wall: o.r.zero.Add(d)}
+}
+
+func (o *occurrence) at(d time.Duration) *record.Moment {
+	m := o.moment(d)
+	return &m
+}

@@ -1,0 +1,131 @@
+package event
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// Partition cuts every link between nodes of different groups: groups, or split.
+type Partition struct {
+	// Groups are lists of nodes and sites; a site is all that stands there, the client
+	// too. Whoever is in no group reaches everybody.
+	Groups [][]string `yaml:"groups" json:"groups,omitempty"`
+	// Split divides the nodes that carry the database into so many groups at random, as
+	// equal as can be, anew each time.
+	Split int `yaml:"split" json:"split,omitempty" jsonschema:"minimum=2"`
+	// OneWay drops only what the first group sends to the others.
+	OneWay bool `yaml:"one_way" json:"one_way,omitempty"`
+}
+
+// Alternatives: groups are given or drawn.
+func (Partition) Alternatives() [][]string { return [][]string{{"groups", "split"}} }
+
+func (p *Partition) check(s Stage, fail failure) {
+	switch {
+	case p.Split > len(s.Data):
+		fail("split", "", "%d nodes cannot make %d groups", len(s.Data), p.Split)
+	case p.Split == 0 && len(p.Groups) < 2:
+		fail("groups", "write groups: [[Pune], [Seoul, Dubai]]", "a partition has two groups or more")
+	}
+	for i, group := range p.Groups {
+		for k, name := range group {
+			key := fmt.Sprintf("groups[%d][%d]", i, k)
+			if _, unknown := s.nodes([]string{name}); unknown != "" {
+				fail(key, s.meant(name), "there is no node or site %q", name)
+				return
+			}
+		}
+		if len(group) == 0 {
+			fail(fmt.Sprintf("groups[%d]", i), "", "the group is empty")
+			return
+		}
+	}
+	if p.Split > 0 || len(p.Groups) < 2 {
+		return
+	}
+	for _, n := range s.Topology.Nodes {
+		if in := s.groupsOf(n.Name, p.Groups); len(in) > 1 {
+			fail("groups", "", "%s is in two groups", n.Name)
+			return
+		}
+	}
+	if len(p.cut(s, p.Groups)) == 0 {
+		fail("groups", "", "there is no link between the groups")
+	}
+}
+
+// groupsOf are the places of the groups that a node is in.
+func (s Stage) groupsOf(node string, groups [][]string) (in []int) {
+	for i, group := range groups {
+		if slices.ContainsFunc(group, func(name string) bool {
+			special, _ := s.named(name)
+			return s.at(node, name) || slices.Contains(special, node)
+		}) {
+			in = append(in, i)
+		}
+	}
+	return in
+}
+
+// cut are the links between groups.
+func (p *Partition) cut(s Stage, groups [][]string) []chosen {
+	of := map[string]int{}
+	for _, n := range s.Topology.Nodes {
+		of[n.Name] = -1
+		if in := s.groupsOf(n.Name, groups); len(in) > 0 {
+			of[n.Name] = in[0]
+		}
+	}
+	var links []chosen
+	for _, l := range s.Topology.Links {
+		a, b := of[l.A], of[l.B]
+		if a < 0 || b < 0 || a == b {
+			continue
+		}
+		c := chosen{id: l.ID}
+		if a == 0 || !p.OneWay {
+			c.ways = append(c.ways, direction{l.ID, false})
+		}
+		if b == 0 || !p.OneWay {
+			c.ways = append(c.ways, direction{l.ID, true})
+		}
+		if len(c.ways) > 0 {
+			links = append(links, c)
+		}
+	}
+	return links
+}
+
+func (p *Partition) draw(s Stage, _ int, _ map[string]bool, r *rand.Rand) action {
+	groups := p.Groups
+	if p.Split > 0 {
+		groups = make([][]string, p.Split)
+		for i, k := range r.Perm(len(s.Data)) {
+			groups[i%p.Split] = append(groups[i%p.Split], s.Data[k])
+		}
+	}
+	names := make([]string, len(groups))
+	for i, group := range groups {
+		slices.Sort(slices.Clone(group))
+		names[i] = strings.Join(group, " ")
+	}
+	text := "partition " + strings.Join(names, " | ")
+	if p.OneWay {
+		text = fmt.Sprintf("partition, one way: nothing passes from %s to %s", names[0], strings.Join(names[1:], ", "))
+	}
+	on, ok := newOnLinks(p.cut(s, groups), "%s", setDown(true)).(*onLinks)
+	if !ok {
+		return nil
+	}
+	return &partitioned{onLinks: *on, text: text}
+}
+
+// partitioned is links that are down, told as what that means.
+type partitioned struct {
+	onLinks
+	text string
+}
+
+func (p *partitioned) what() string { return p.text }

@@ -1,0 +1,153 @@
+package event
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"skerry/internal/host"
+	"skerry/internal/stress"
+)
+
+const (
+	// programReady is how long a program may take until it does what it is to do: taking
+	// gigabytes of memory takes seconds.
+	programReady = 30 * time.Second
+	// programGrace is what it gets between the end of its input and SIGKILL.
+	programGrace = 2 * time.Second
+)
+
+// programs is what an event has running on nodes.
+type programs struct {
+	started []*program
+	once    sync.Once
+	gone    chan struct{} // closed when one ended that was not asked to
+	mu      sync.Mutex
+	why     error
+	ending  bool
+	waiting sync.WaitGroup
+}
+
+// program is one of them.
+type program struct {
+	node    string
+	process host.Process
+	input   *io.PipeWriter // it ends with this
+	output  *io.PipeReader
+	stderr  *tail
+}
+
+func newPrograms() *programs { return &programs{gone: make(chan struct{})} }
+
+// start runs "skerry agent stress ARGS" on a node and returns what it says once it is ready.
+func (s *programs) start(ctx context.Context, w *World, node string, args ...string) (string, error) {
+	h, err := w.Host(node)
+	if err != nil {
+		return "", err
+	}
+	in, input := io.Pipe()
+	output, out := io.Pipe()
+	x := &program{node: node, input: input, output: output, stderr: new(tail)}
+	x.process, err = h.Start(ctx, host.Command{
+		Name: "stress", Path: w.Exe, Args: append([]string{"agent", "stress"}, args...),
+		Log: filepath.Join(h.Dir(), "stress.log"), Stdin: in, Stdout: out, Stderr: x.stderr,
+	})
+	if err != nil {
+		return "", errors.Join(err, in.Close())
+	}
+	s.started = append(s.started, x)
+	s.waiting.Go(func() {
+		<-x.process.Done()
+		_ = in.Close()  // a process that ended by itself leaves its reader behind
+		_ = out.Close() // and what reads of it
+		s.lost(fmt.Errorf("%s on %s: %w: %s", args[0], node, ErrEnded, x.stderr.String()))
+	})
+	return x.awaitReady(ctx)
+}
+
+// awaitReady returns the words after "ready" on the program's first line.
+func (x *program) awaitReady(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, programReady)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = x.output.CloseWithError(ctx.Err()) })
+	defer stop()
+	line, err := bufio.NewReader(x.output).ReadString('\n')
+	rest, ok := strings.CutPrefix(strings.TrimSpace(line), stress.Ready)
+	if err != nil || !ok {
+		return "", fmt.Errorf("on %s: %w: %s", x.node, errors.Join(ErrEnded, err), x.stderr.String())
+	}
+	return strings.TrimSpace(rest), nil
+}
+
+func (s *programs) lost(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending {
+		return
+	}
+	s.once.Do(func() {
+		s.why = why
+		close(s.gone)
+	})
+}
+
+// stop ends all of them.
+func (s *programs) stop(ctx context.Context) error {
+	s.mu.Lock()
+	s.ending = true
+	s.mu.Unlock()
+	var errs []error
+	for _, x := range s.started {
+		_ = x.input.Close() // a pipe's end closes without an error
+	}
+	for _, x := range s.started {
+		select {
+		case <-x.process.Done():
+		case <-time.After(programGrace):
+			errs = append(errs, x.process.Kill())
+		case <-ctx.Done():
+			errs = append(errs, x.process.Kill())
+		}
+		_ = x.output.Close()
+	}
+	s.waiting.Wait()
+	s.started = nil
+	return errors.Join(errs...)
+}
+
+func (s *programs) ended() <-chan struct{} { return s.gone }
+
+func (s *programs) err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.why
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	const most = 1 << 10
+	t.text = append(t.text, p...)
+	if n := len(t.text); n > most {
+		t.text = t.text[n-most:]
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.text))
+}

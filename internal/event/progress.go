@@ -1,0 +1,35 @@
+package event
+
+import (
+	"sync"
+	"time"
+)
+
+// progress is where an action tells how far it is: from any goroutine.
+type progress struct {
+	mu       sync.Mutex
+	accepted time.Time
+	bytes    int64
+}
+
+// accept says when the request was accepted; of several requests the last one counts.
+func (p *progress) accept(at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.accepted = at
+}
+
+func (p *progress) acceptNow() { p.accept(time.Now()) }
+
+// moved adds what the change moved.
+func (p *progress) moved(bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bytes += bytes
+}
+
+func (p *progress) told() (accepted time.Time, bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.accepted, p.bytes
+}

@@ -1,0 +1,193 @@
+package event
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+)
+
+// World is what events act on: a lab, and the cluster on it.
+type World struct {
+	Net     *Net
+	Cluster database.Cluster
+	// Host returns the node with a name.
+	Host func(name string) (host.Host, error)
+	// Exe is the skerry program, which the programs that use up a node are part of.
+	Exe string
+	Log *slog.Logger
+
+	// resizing is where changes of the membership wait for each other, as a person with a
+	// terminal does.
+	resizing gate
+	disks    disks
+	mu       sync.Mutex
+	nodes    map[string]*node
+}
+
+// node is what events have made of a node.
+type node struct {
+	// lifecycle is where those wait for each other who end or start the database there.
+	lifecycle gate
+
+	mu     sync.Mutex
+	halted bool
+	paused bool
+}
+
+func (w *World) node(name string) *node {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.nodes == nil {
+		w.nodes = map[string]*node{}
+	}
+	if w.nodes[name] == nil {
+		w.nodes[name] = new(node)
+	}
+	return w.nodes[name]
+}
+
+func (n *node) isHalted() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.halted
+}
+
+func (n *node) setHalted(halted bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.halted = halted
+}
+
+// halt ends the database's processes on a node.
+func (w *World) halt(ctx context.Context, name string, manner database.Manner) error {
+	h, err := w.Host(name)
+	if err != nil {
+		return err
+	}
+	n := w.node(name)
+	done, err := n.lifecycle.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if n.isHalted() {
+		return fmt.Errorf("%w: the database on %s has been ended already", ErrState, name)
+	}
+	if err := w.Cluster.Halt(ctx, h, manner); err != nil {
+		return err
+	}
+	n.setHalted(true)
+	return nil
+}
+
+// revive starts the database's processes on a node again.
+func (w *World) revive(ctx context.Context, name string) error {
+	h, err := w.Host(name)
+	if err != nil {
+		return err
+	}
+	n := w.node(name)
+	done, err := n.lifecycle.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if !n.isHalted() {
+		return fmt.Errorf("%w: the database on %s runs", ErrState, name)
+	}
+	if err := w.Cluster.Revive(ctx, h); err != nil {
+		return err
+	}
+	n.setHalted(false)
+	return nil
+}
+
+// join makes a node a member, leave ends its membership; both tell when the request was
+// made and what came of it.
+func (w *World) join(ctx context.Context, name string, p *progress) error {
+	return w.resize(ctx, name, p, func(h host.Host) (database.Change, error) { return w.Cluster.Join(ctx, h) })
+}
+
+func (w *World) leave(ctx context.Context, name string, manner database.Manner, p *progress) error {
+	return w.resize(ctx, name, p, func(h host.Host) (database.Change, error) { return w.Cluster.Leave(ctx, h, manner) })
+}
+
+func (w *World) resize(ctx context.Context, name string, p *progress, change func(host.Host) (database.Change, error)) error {
+	h, err := w.Host(name)
+	if err != nil {
+		return err
+	}
+	leave, err := w.resizing.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	asked := time.Now()
+	done, err := change(h)
+	if done.Accepted > 0 {
+		p.accept(asked.Add(done.Accepted))
+	}
+	if err != nil {
+		return err
+	}
+	p.moved(done.Bytes)
+	return nil
+}
+
+// freezer is a host whose processes can be stopped where they are.
+type freezer interface {
+	Freeze(ctx context.Context) error
+	Thaw() error
+}
+
+func (w *World) pause(ctx context.Context, name string) error {
+	f, n, err := w.freezer(name)
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.paused {
+		return fmt.Errorf("%w: %s is paused already", ErrState, name)
+	}
+	if err := f.Freeze(ctx); err != nil {
+		return errors.Join(err, f.Thaw())
+	}
+	n.paused = true
+	return nil
+}
+
+func (w *World) resume(name string) error {
+	f, n, err := w.freezer(name)
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.paused {
+		return fmt.Errorf("%w: %s is not paused", ErrState, name)
+	}
+	if err := f.Thaw(); err != nil {
+		return err
+	}
+	n.paused = false
+	return nil
+}
+
+func (w *World) freezer(name string) (freezer, *node, error) {
+	h, err := w.Host(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, ok := h.(freezer)
+	if !ok {
+		return nil, nil, fmt.Errorf("pausing %s: %w here", name, ErrUnavailable)
+	}
+	return f, w.node(name), nil
+}
