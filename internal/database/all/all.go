@@ -3,7 +3,9 @@ package all
 
 import (
 	"skerry/internal/database"
+	"skerry/internal/database/cassandra"
 	"skerry/internal/database/etcd"
+	"skerry/internal/database/galera"
 	"skerry/internal/database/redis"
 	"skerry/internal/install"
 )
@@ -12,12 +14,14 @@ import (
 // share, clients of another do not.
 func Databases() map[string]database.Database {
 	return map[string]database.Database{
-		etcd.Name:  etcd.New(),
-		redis.Name: redis.New(),
+		cassandra.Name: cassandra.New(),
+		etcd.Name:      etcd.New(),
+		galera.Name:    galera.New(),
+		redis.Name:     redis.New(),
 	}
 }
 
 // Recipes say how databases are installed, in the order of a list.
 func Recipes() []install.Recipe {
-	return []install.Recipe{redis.Recipe, etcd.Recipe}
+	return append([]install.Recipe{redis.Recipe, etcd.Recipe, galera.Recipe}, cassandra.Recipes()...)
 }
