@@ -13,6 +13,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"skerry/internal/event"
 	"skerry/internal/experiment"
 	"skerry/internal/strict"
 	"skerry/internal/unit"
@@ -48,7 +49,7 @@ func reflected(root string) (*jsonschema.Schema, error) {
 	r := &jsonschema.Reflector{FieldNameTag: "yaml", RequiredFromJSONSchemaTags: true, ExpandedStruct: true, Anonymous: true, Mapper: mapper}
 	// The library names packages by their path below the working directory.
 	base := module + strings.Repeat("/_", strings.Count(filepath.ToSlash(root), ".."))
-	for _, pkg := range []string{"experiment", "topology"} {
+	for _, pkg := range []string{"experiment", "event", "topology"} {
 		if err := r.AddGoComments(base, path.Join(root, "internal", pkg), jsonschema.WithFullComment()); err != nil {
 			return nil, fmt.Errorf("reading the comments of package %s: %w", pkg, err)
 		}
@@ -82,6 +83,9 @@ func mapper(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Format: "size", Pattern: bytesPattern}
 	case reflect.TypeFor[unit.Fraction]():
 		return &jsonschema.Schema{Type: "string", Format: "share", Pattern: fractionPattern}
+	case reflect.TypeFor[event.Names]():
+		list := &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "string"}}
+		return &jsonschema.Schema{Format: "name or list of names", AnyOf: []*jsonschema.Schema{{Type: "string"}, list}}
 	case reflect.TypeFor[experiment.Matrix]():
 		one := uint64(1)
 		return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "array", MinItems: &one}}
@@ -141,7 +145,7 @@ func shorthand(d *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
 	description := d.Description
 	d.Description = ""
 	return &jsonschema.Schema{Description: description, AnyOf: []*jsonschema.Schema{
-		{Type: single.Type, Enum: single.Enum, Examples: single.Examples, Description: single.Description}, d,
+		{Type: single.Type, AnyOf: single.AnyOf, Enum: single.Enum, Examples: single.Examples, Description: single.Description}, d,
 	}}
 }
 

@@ -14,6 +14,9 @@ import (
 // starting a database again takes a minute at most.
 const revertTimeout = 2 * time.Minute
 
+// hurriedTimeout is what it may take when the trial was interrupted: its lab goes.
+const hurriedTimeout = 5 * time.Second
+
 // errTrialEnded is why a change stays incomplete.
 var errTrialEnded = errors.New("the trial ended before it was complete")
 
@@ -123,8 +126,12 @@ func (o *occurrence) await(ctx context.Context, over time.Duration) error {
 // then: it would hold up the end of the trial for as long as the database likes.
 func (o *occurrence) takeBack(ctx context.Context, due time.Duration) error {
 	if !o.lasting() {
+		timeout := revertTimeout
+		if f := o.r.Interrupted; f != nil && f() {
+			timeout = hurriedTimeout
+		}
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), revertTimeout)
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
 	}
 	o.event.Revert = &record.Step{Due: o.moment(due), Began: o.at(o.r.now())}

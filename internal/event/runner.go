@@ -20,6 +20,9 @@ type Config struct {
 	Seed uint64
 	// Record takes an event each time that it gets on.
 	Record func(record.Event) error
+	// Interrupted tells whether the trial is to end at once: taking events back does not
+	// take long then. Nil is never.
+	Interrupted func() bool
 }
 
 // Runner makes a trial's events happen. Its own goroutine alone decides what happens when;

@@ -86,7 +86,9 @@ func removeMarked(dir, lab string) error {
 	mark, err := os.Readlink(filepath.Join(dir, madeFile))
 	switch {
 	case err == nil && mark == lab:
-		err = removeKeeping(dir, madeFile)
+		if err = unmountDisks(dir); err == nil {
+			err = removeKeeping(dir, madeFile)
+		}
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil
 	default:
@@ -100,6 +102,23 @@ func removeMarked(dir, lab string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("remove data directory: %w", err)
+	}
+	return nil
+}
+
+// unmountDisks unmounts the disks of their own that nodes have: what is mounted in a lab's
+// data directory is the lab's.
+func unmountDisks(data string) error {
+	entries, err := os.ReadDir(data)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if dir := filepath.Join(data, e.Name()); e.IsDir() && mounted(dir) {
+			if err := unmount(dir); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

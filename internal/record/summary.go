@@ -125,6 +125,8 @@ type Fidelity struct {
 	// measured; negative when the engine cannot know.
 	EmulatorLateP99US float64 `json:"emulator_late_p99_us"`
 	EmulatorDrops     int64   `json:"emulator_drops"`
+	// EventLateP99US: how late the experiment's events began after they were due.
+	EventLateP99US float64 `json:"event_late_p99_us,omitempty"`
 	// CPU in cores: of the load driver, and of everything on the machine (out of HostCores).
 	ClientCPU float64 `json:"client_cpu_cores"`
 	// ClientLateP99US: how late the driver sent operations after it meant to.

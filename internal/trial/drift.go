@@ -49,7 +49,7 @@ func (d *drift) follow(ctx context.Context, r *run, zero time.Time) error {
 	for {
 		now := time.Since(zero)
 		if changes := d.changes(now, set); len(changes) > 0 {
-			if err := r.lab.Set(ctx, changes); err != nil {
+			if err := r.world.Net.Set(ctx, changes); err != nil {
 				if ctx.Err() != nil {
 					return nil
 				}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"skerry/internal/event"
 	"skerry/internal/link"
 	"skerry/internal/load"
 	"skerry/internal/record"
@@ -29,6 +30,7 @@ type measurement struct {
 	late       link.Lateness
 	machine    sample.Machine // used during the measurement
 	hostCPUMax float64        // cores, in the busiest second
+	events     []record.Event // of the experiment
 }
 
 // measure drives the workload until it is done or known well enough, while it samples the
@@ -42,27 +44,38 @@ func (r *run) measure(ctx context.Context) (measurement, error) {
 	if err != nil {
 		return measurement{}, err
 	}
+	events, err := r.eventsOf(ctx)
+	if err != nil {
+		return measurement{}, err
+	}
 	r.stage("starting the load")
 	s, err := r.startDriver(ctx, spec)
 	if err != nil {
 		return measurement{}, err
 	}
 	beside, cancel := context.WithCancel(ctx)
-	w := &watch{run: r, session: s, ctx: beside, drift: drift, batches: stats.NewBatchMeans()}
+	w := &watch{run: r, session: s, ctx: beside, drift: drift, events: events, batches: stats.NewBatchMeans()}
 	m, err := w.follow()
 	cancel()
+	if events != nil {
+		r.stage("taking events back")
+	}
 	w.beside.Wait()
+	if events != nil {
+		m.events = events.Events()
+	}
 	return m, errors.Join(err, w.failure(), ctx.Err())
 }
 
 // watch follows one drive: its own loop takes what the driver tells; beside it run the
-// sampler and the drift, from the begin of the measurement on.
+// sampler, the drift and the events, from the begin of the measurement on.
 type watch struct {
 	*run
 	session *load.Session
 	ctx     context.Context // of what runs beside
 	beside  sync.WaitGroup
 	drift   *drift
+	events  *event.Runner // nil without any
 	batches *stats.BatchMeans
 	began   time.Time
 	before  snapshot
@@ -72,6 +85,7 @@ type watch struct {
 
 	mu         sync.Mutex
 	hostCPUMax float64
+	eventsOver bool  // the drive was told to stop for that
 	failed     error // the first failure beside the drive
 }
 
@@ -122,13 +136,22 @@ func (w *watch) follow() (measurement, error) {
 	}
 	w.mu.Lock()
 	m.hostCPUMax = w.hostCPUMax
+	if w.eventsOver && w.stopped == "" {
+		m.stopped = StoppedEvents
+	}
 	w.mu.Unlock()
 	return m, nil
 }
 
 // begin marks the begin of the measurement: counters are read and lateness is reset, and
-// the sampler and the drift start.
+// the events, the sampler and the drift start.
 func (w *watch) begin() {
+	if w.events != nil {
+		w.beside.Go(w.happen)
+	}
+	if settle := w.Cell.Experiment.Stop.AfterEvents; w.events != nil && settle != nil {
+		w.beside.Go(func() { w.stopAfterEvents(settle.Duration()) })
+	}
 	var err error
 	if w.before, err = w.snapshot(true); err != nil {
 		w.fail(err)
@@ -150,6 +173,9 @@ func (w *watch) interval(i load.Interval) error {
 			return err
 		}
 		w.bins = append(w.bins, bin(w.began, i))
+		if w.events != nil && i.Length > 0 {
+			w.events.Observe(i.T, float64(i.OK)/i.Length.Seconds())
+		}
 	}
 	stop := w.Cell.Experiment.Stop
 	// What drains after the end of sending is no rate, nor is a mere rest of a second.
@@ -158,7 +184,7 @@ func (w *watch) interval(i load.Interval) error {
 		w.batches.Add(float64(i.OK) / i.Length.Seconds())
 	}
 	elapsed := time.Duration(i.T+1) * time.Second
-	if w.stopped == "" && stop.Confidence > 0 && elapsed >= time.Duration(stop.MinTime) && w.batches.Reached(float64(stop.Confidence)) {
+	if w.stopped == "" && stop.Confidence > 0 && w.quiet() && elapsed >= time.Duration(stop.MinTime) && w.batches.Reached(float64(stop.Confidence)) {
 		w.stopped = StoppedConfidence
 		w.session.Stop()
 	}

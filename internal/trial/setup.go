@@ -55,6 +55,9 @@ func (r *run) upLab(ctx context.Context) error {
 		return fmt.Errorf("bringing the lab up: %w", err)
 	}
 	r.watchEmulator(ctx)
+	if err := r.newWorld(); err != nil {
+		return err
+	}
 	if err := r.lab.Scale(ctx, e.SetupScale); err != nil {
 		return fmt.Errorf("setting the links to setup_scale %g: %w", e.SetupScale, err)
 	}

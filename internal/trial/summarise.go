@@ -37,6 +37,10 @@ func (r *run) summarise(m measurement, f record.Fidelity) error {
 	t.Traffic = r.trafficOf(m.traffic)
 	t.Fidelity = r.fidelityOf(m, f)
 	t.Verdict = judge(t.Fidelity, r.clientCores(), r.limits())
+	if faults := eventFaults(m.events); len(faults) > 0 {
+		t.Verdict.State = record.Suspect
+		t.Verdict.Reasons = append(t.Verdict.Reasons, faults...)
+	}
 	if d.Stuck > 0 {
 		t.Verdict.State = record.Suspect
 		t.Verdict.Reasons = append(t.Verdict.Reasons, fmt.Sprintf("%d operations outlived their timeout and were left behind", d.Stuck))
@@ -109,6 +113,7 @@ func (r *run) fidelityOf(m measurement, f record.Fidelity) record.Fidelity {
 	}
 	f.ClientCPU = m.drive.ClientCPU()
 	f.ClientLateP99US = us(m.drive.Late.Quantile(0.99))
+	f.EventLateP99US = us(eventLate(m.events))
 	f.HostCores = runtime.NumCPU()
 	f.HostCPUMax = m.hostCPUMax
 	if s := (m.drive.Duration + m.drive.Drain).Seconds(); s > 0 { // what the counters span
@@ -137,7 +142,7 @@ func (r *run) limits() Limits {
 	f := r.Cell.Experiment.Fidelity
 	return Limits{
 		RTTErrorMS: ms(f.RTTError.Duration()), BandwidthError: float64(f.BandwidthError),
-		EmulatorLateUS: us(f.EmulatorLate.Duration()), ClientLateUS: us(f.ClientLate.Duration()),
+		EventLateUS: us(f.EventLate.Duration()), EmulatorLateUS: us(f.EmulatorLate.Duration()), ClientLateUS: us(f.ClientLate.Duration()),
 		ClientCPUShare: float64(f.ClientCPU), HostCPUShare: float64(f.HostCPU), StealShare: float64(f.Steal),
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"skerry/internal/assert"
 	"skerry/internal/database"
+	"skerry/internal/event"
 	"skerry/internal/experiment"
 	"skerry/internal/lab"
 	"skerry/internal/progress"
@@ -78,6 +79,7 @@ type run struct {
 	result  *record.Trial
 	lab     *lab.Lab
 	cluster database.Cluster
+	world   *event.World            // what events act on
 	abort   context.CancelCauseFunc // ends the work of the trial, not the run's
 	watcher sync.WaitGroup
 }

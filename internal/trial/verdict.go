@@ -12,6 +12,7 @@ type Limits struct {
 	RTTErrorMS     float64 // |median measured RTT - set RTT| of any link
 	BandwidthError float64 // relative, of any link direction
 	EmulatorLateUS float64 // p99 over all packets of the measurement
+	EventLateUS    float64 // p99 of beginning after the time that was due
 	ClientLateUS   float64 // p99 of sending after the intended time
 	ClientCPUShare float64 // of the cores the driver may use
 	HostCPUShare   float64 // of the machine's cores, mean over the measurement
@@ -23,6 +24,7 @@ var DefaultLimits = Limits{
 	RTTErrorMS:     0.5,
 	BandwidthError: 0.05,
 	EmulatorLateUS: 1000,
+	EventLateUS:    20000,
 	ClientLateUS:   5000,
 	ClientCPUShare: 0.9,
 	HostCPUShare:   0.95,
@@ -61,6 +63,9 @@ func judge(f record.Fidelity, clientCores float64, l Limits) record.Verdict {
 	}
 	if f.EmulatorLateP99US > l.EmulatorLateUS {
 		add("the emulator handed 1 %% of the packets over more than %.1f ms late (limit %.1f ms)", f.EmulatorLateP99US/1000, l.EmulatorLateUS/1000)
+	}
+	if f.EventLateP99US > l.EventLateUS {
+		add("1 %% of the events began more than %.1f ms late (limit %.1f ms)", f.EventLateP99US/1000, l.EventLateUS/1000)
 	}
 	if f.ClientLateP99US > l.ClientLateUS {
 		add("the driver was more than %.1f ms late 1 %% of the time: latencies hold the client's own delay (limit %.1f ms)", f.ClientLateP99US/1000, l.ClientLateUS/1000)
