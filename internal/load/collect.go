@@ -70,6 +70,7 @@ func (d *driver) abandon(g *segment, now time.Duration, away map[*worker]bool) {
 		w.shard.mu.Lock()
 		if c := w.ctx.Load(); c.overdue(now) > 0 { // it did not come back after all
 			w.left = true
+			w.abandoned(c.doing, time.Duration(c.at.Load())-d.spec.Timeout)
 			took := now - time.Duration(c.at.Load()) + d.spec.Timeout
 			w.shard.now.done(c.doing, times{took, took}, &OpError{InDoubt, classStuck, "",
 				fmt.Errorf("%w: none %v after the timeout of %v", errStuck, stuckAfter, d.spec.Timeout)})

@@ -25,6 +25,9 @@ type driver struct {
 	workers []*worker
 	onward  func(Interval)
 
+	audit *auditing // nil for none
+	names []string  // of fields
+
 	cpu     time.Duration // used by the process at the last interval
 	retries int64         // of clients at the last interval
 	stuck   int64
@@ -50,6 +53,7 @@ func newDriver(ctx context.Context, spec Spec, onSecond func(Interval)) *driver 
 	return &driver{
 		spec: spec, base: time.Now(), values: context.WithoutCancel(ctx),
 		source: ycsb.NewSource(spec.Workload, spec.Seed), onward: onSecond,
+		audit: newAuditing(spec, spec.Seed), names: spec.Workload.FieldNames(),
 	}
 }
 
@@ -65,7 +69,10 @@ func (d *driver) open(ctx context.Context, open Open) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(openers)
 	for i := range d.workers {
-		w := &worker{d: d, gen: d.source.NewGenerator(), shard: d.shards[i%len(d.shards)]}
+		w := &worker{d: d, number: i, gen: d.source.NewGenerator(), shard: d.shards[i%len(d.shards)]}
+		if d.audit != nil && d.spec.Phase == PhaseRun {
+			w.audit = d.audit.ledger.Writer(i)
+		}
 		w.ctx.Store(newOpContext(d.values, d.base))
 		d.workers[i] = w
 		group.Go(func() (err error) {

@@ -114,6 +114,9 @@ type Result struct {
 	// Unacknowledged keys of a load phase; UnacknowledgedKeys lists the first.
 	Unacknowledged     int64    `json:"unacknowledged,omitempty"`
 	UnacknowledgedKeys []string `json:"unacknowledged_keys,omitempty"`
+	// Audited is of a run phase with an audit, Audit of an audit phase.
+	Audited *Audited   `json:"audited,omitempty"`
+	Audit   *AuditRead `json:"audit,omitempty"`
 	// Cores that the driver could use, and Warnings for a reader: that the client
 	// was the limit.
 	Cores    int      `json:"cores"`

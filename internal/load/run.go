@@ -31,6 +31,9 @@ func Run(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (re
 		return Result{}, err
 	}
 	spec = spec.withDefaults()
+	if spec.Phase == PhaseAudit {
+		return readAudited(ctx, spec, open, onSecond)
+	}
 	d := newDriver(ctx, spec, onSecond)
 	if err := d.open(ctx, open); err != nil {
 		return Result{}, err
@@ -73,7 +76,7 @@ func Run(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (re
 	if spec.Phase == PhaseLoad {
 		return result, result.complete(g)
 	}
-	return result, nil
+	return result, d.keep(&result, g.start)
 }
 
 // mixSeed is a seed of its own for a purpose.

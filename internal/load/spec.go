@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"skerry/internal/audit"
 	"skerry/internal/ycsb"
 )
 
@@ -15,6 +16,8 @@ type Phase string
 const (
 	PhaseLoad Phase = "load" // insert every record; ends when all are acknowledged
 	PhaseRun  Phase = "run"  // the workload's mix of operations
+	// PhaseAudit reads back what a run phase wrote.
+	PhaseAudit Phase = "audit"
 )
 
 // Arrival is when operations are meant to be sent.
@@ -91,6 +94,8 @@ type Spec struct {
 	// Seed determines the n-th operation, its key and its values, and the n-th
 	// arrival, whatever the timing and the number of threads.
 	Seed uint64 `json:"seed"`
+	// Audit makes the writes known by version; it is what the audit phase reads back.
+	Audit *AuditSpec `json:"audit,omitempty"`
 	// Began, when set, is called once as the measurement begins, before its first
 	// operation and after the warm-up has drained.
 	Began func(at time.Time) `json:"-"`
@@ -143,8 +148,12 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("%w: %s", ErrSpec, fmt.Sprintf(format, args...))
 	}
 	switch {
-	case s.Phase != PhaseLoad && s.Phase != PhaseRun:
-		return bad("phase %q is neither load nor run", s.Phase)
+	case s.Phase != PhaseLoad && s.Phase != PhaseRun && s.Phase != PhaseAudit:
+		return bad("phase %q is none of load, run, audit", s.Phase)
+	case s.Phase == PhaseAudit && s.Audit == nil:
+		return bad("nothing to audit")
+	case s.Audit != nil && s.Workload.Fields > audit.MaxFields:
+		return bad("records of more than %d fields cannot be audited", audit.MaxFields)
 	case s.Arrival != Closed && s.Arrival != Constant && s.Arrival != Poisson:
 		return bad("arrival %q is none of closed, constant, poisson", s.Arrival)
 	case s.AfterStall != Catchup && s.AfterStall != Skip:
@@ -159,7 +168,7 @@ func (s Spec) Validate() error {
 		return bad("arrival %s needs a target", s.Arrival)
 	case s.Operations < 0 || s.Duration < 0 || s.Warmup < 0 || s.Timeout < 0 || s.GiveUp < 0:
 		return bad("operations and times cannot be negative")
-	case s.Operations == 0 && s.Duration == 0:
+	case s.Phase != PhaseAudit && s.Operations == 0 && s.Duration == 0:
 		return bad("neither operations nor a duration to end after")
 	case s.Workload.Fields < 1:
 		return bad("no workload")

@@ -6,13 +6,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"skerry/internal/audit"
 	"skerry/internal/ycsb"
 )
 
 // worker sends operations through one client, one at a time.
 type worker struct {
 	d      *driver
+	number int // from 0
 	client Client
+	audit  *audit.Writer // nil for none
 	gen    *ycsb.Generator
 	shard  *shard
 	waker  *waker // nil in an unpaced drive
@@ -133,6 +136,7 @@ func (w *worker) operate(op *ycsb.Op, intended time.Duration) time.Duration {
 		sent := w.begin(series(op.Kind))
 		err := w.doRead(op)
 		done := w.end()
+		w.wasRead(op.Number, sent, done, err)
 		if err == nil && w.d.spec.Workload.DataIntegrity {
 			w.verify(op)
 		}
@@ -140,9 +144,15 @@ func (w *worker) operate(op *ycsb.Op, intended time.Duration) time.Duration {
 	case ycsb.ReadModifyWrite:
 		return w.readModifyWrite(op, intended)
 	}
+	if op.Kind != ycsb.Scan {
+		w.stamp(op)
+	}
 	sent := w.begin(series(op.Kind))
 	err := w.write(op)
 	done := w.end()
+	if op.Kind != ycsb.Scan {
+		w.wrote(sent, done, err)
+	}
 	if op.Kind == ycsb.Insert {
 		w.d.source.Inserts().Done(op.Number, err == nil)
 	}
@@ -154,6 +164,7 @@ func (w *worker) readModifyWrite(op *ycsb.Op, intended time.Duration) time.Durat
 	sent := w.begin(innerRead)
 	err := w.doRead(op)
 	done := w.end()
+	w.wasRead(op.Number, sent, done, err)
 	w.count(innerRead, intended, sent, done, err)
 	if err == nil {
 		if w.d.spec.Workload.DataIntegrity {
@@ -163,9 +174,11 @@ func (w *worker) readModifyWrite(op *ycsb.Op, intended time.Duration) time.Durat
 				intended += took
 			}
 		}
+		w.stamp(op)
 		again := w.begin(innerUpdate)
 		err = w.write(op)
 		done = w.end()
+		w.wrote(again, done, err)
 		w.count(innerUpdate, -1, again, done, err)
 	}
 	return w.count(series(op.Kind), intended, sent, done, err)
@@ -174,6 +187,7 @@ func (w *worker) readModifyWrite(op *ycsb.Op, intended time.Duration) time.Durat
 // insert does the load phase's n-th insert until the database acknowledges it.
 func (w *worker) insert(g *segment, n int64, intended time.Duration) time.Duration {
 	op := w.gen.Load(uint64(n))
+	w.stampLoaded(op)
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
 		sent := w.begin(series(ycsb.Insert))
 		if intended < 0 {
