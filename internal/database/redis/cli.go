@@ -18,7 +18,7 @@ var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 func (c *cluster) cli(ctx context.Context, args ...string) error {
 	var out bytes.Buffer
 	p, err := c.env.Control.Start(ctx, host.Command{
-		Name: "redis-cli", Path: c.env.Installation.Programs["redis-cli"], Env: c.env.Installation.Env,
+		Name: c.kind.cli, Path: c.env.Installation.Programs[c.kind.cli], Env: c.env.Installation.Env,
 		Args: append([]string{"--cluster"}, args...), Stdout: &out, Stderr: &out,
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"skerry/internal/database/wire"
 	"skerry/internal/load"
 )
 
@@ -30,6 +31,7 @@ type call struct {
 	lo, hi int // its request: c.req[lo:hi]
 	node   int32
 	asking bool // after an ASK redirect
+	acked  bool // followed by WAIT: replicas must have it
 	done   bool
 	lane   *lane
 	at     int // its reply begins at lane.in[at]
@@ -39,9 +41,9 @@ type call struct {
 // start begins an operation.
 func (c *client) start(ctx context.Context) (time.Time, error) {
 	if err := ctx.Err(); err != nil {
-		class := classCanceled
+		class := wire.Canceled
 		if errors.Is(err, context.DeadlineExceeded) {
-			class = classTimeout
+			class = wire.Timeout
 		}
 		return time.Time{}, load.Failed(class, "", err)
 	}
@@ -101,13 +103,16 @@ func (c *client) flush(ctx context.Context, deadline time.Time, first int) bool 
 			l.out = append(l.out, "*1\r\n$6\r\nASKING\r\n"...)
 		}
 		l.out = append(l.out, c.req[k.lo:k.hi]...)
+		if k.acked {
+			l.out = c.appendWait(l.out, deadline)
+		}
 		l.waiting = append(l.waiting, i)
 		k.lane = l
 	}
 	for _, l := range c.touched {
 		err := l.conn.SetDeadline(deadline)
 		if err != nil {
-			err = load.Failed(wireClass(err), l.addr, err)
+			err = load.Failed(wire.Class(err), l.addr, err)
 		} else {
 			if len(c.touched) == 1 && l.raw != nil {
 				err = l.exchange()
@@ -138,15 +143,22 @@ func (c *client) collect(ctx context.Context, follow bool) (again bool) {
 			if err == nil {
 				err = l.skip()
 			}
+			acks := l.at
+			if err == nil && k.acked {
+				err = l.skip()
+			}
 			if err != nil {
 				if errors.Is(ctx.Err(), context.Canceled) {
-					err = load.Unknown(classCanceled, l.addr, ctx.Err())
+					err = load.Unknown(wire.Canceled, l.addr, ctx.Err())
 				}
 				c.lost(l, l.waiting[n:], err)
 				break
 			}
 			if l.in[k.at] != kindError {
 				k.done = true
+				if k.acked {
+					k.err = c.replicated(l, acks)
+				}
 				continue
 			}
 			again = c.refused(k, follow) || again
@@ -221,7 +233,7 @@ func (c *client) lane(ctx context.Context, node int32, deadline time.Time) (*lan
 	}
 	l.used = c.now
 	if l.conn == nil {
-		if err := l.dial(ctx, c.settings, deadline); err != nil {
+		if err := l.dial(ctx, c.router, deadline); err != nil {
 			return nil, err
 		}
 	}

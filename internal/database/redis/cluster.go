@@ -6,35 +6,36 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/host"
 )
 
 // cluster is a running Redis Cluster.
 type cluster struct {
+	kind    kind
 	env     database.Env
 	options options
 	log     *slog.Logger
+	servers daemon.Set
 
-	// resizing is held while a node joins or leaves.
-	resizing sync.Mutex
+	// changing is held while a node joins or leaves.
+	changing sync.Mutex
 
 	mu      sync.Mutex
-	members []*member
-	logs    map[string]string // of every server that was ever started
-	err     error
-
-	failed   chan struct{} // closed when err is set
-	watchers sync.WaitGroup
+	members []*member // in the order they became members
 }
 
-var _ database.Cluster = (*cluster)(nil)
+var (
+	_ database.Cluster    = (*cluster)(nil)
+	_ database.Replicated = (*cluster)(nil)
+)
 
 // Start implements database.Database.
 func (d *Redis) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
@@ -42,7 +43,7 @@ func (d *Redis) Start(ctx context.Context, env database.Env) (database.Cluster, 
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{env: env, options: o, log: env.Log, logs: make(map[string]string), failed: make(chan struct{})}
+	c := &cluster{kind: d.kind, env: env, options: o, log: env.Log}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -53,12 +54,12 @@ func (d *Redis) Start(ctx context.Context, env database.Env) (database.Cluster, 
 }
 
 func (c *cluster) start(ctx context.Context) error {
-	c.say("starting %d redis-server", len(c.env.Nodes))
+	c.say("starting %d %s", len(c.env.Nodes), c.kind.server)
 	g, gctx := errgroup.WithContext(ctx)
 	members := make([]*member, len(c.env.Nodes))
 	for i, h := range c.env.Nodes {
 		g.Go(func() (err error) {
-			members[i], err = startMember(gctx, h, c.env.Installation, c.options)
+			members[i], err = c.startNew(gctx, h, false)
 			return err
 		})
 	}
@@ -72,12 +73,12 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 	c.say("forming the cluster")
-	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("redis is not ready after %v", readyTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("%s is not ready after %v", c.kind.name, readyTimeout))
 	defer cancel()
 	if err := c.form(ctx); err != nil {
 		return errors.Join(fmt.Errorf("forming the cluster: %w", err), c.Err())
 	}
-	if err := c.await(ctx, c.Ready); err != nil {
+	if err := c.servers.Await(ctx, c.Ready); err != nil {
 		return fmt.Errorf("forming the cluster: %w", err)
 	}
 	return nil
@@ -85,24 +86,17 @@ func (c *cluster) start(ctx context.Context) error {
 
 func (c *cluster) say(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	c.log.Info(text, "database", Name)
+	c.log.Info(text, "database", c.kind.name)
 	if c.env.Progress != nil {
 		c.env.Progress(text)
 	}
 }
 
-// add takes a running server in and watches it.
+// add takes a running server in.
 func (c *cluster) add(m *member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.members = append(c.members, m)
-	c.logs[Name+"-"+m.host.Name()] = m.log()
-	c.watchers.Go(func() {
-		<-m.process.Done()
-		if !m.leaving.Load() {
-			c.fail(m.death())
-		}
-	})
 }
 
 // remove ends a server and its membership here.
@@ -113,20 +107,32 @@ func (c *cluster) remove(ctx context.Context, m *member) error {
 	return m.stop(ctx)
 }
 
-func (c *cluster) fail(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err == nil {
-		c.err = err
-		close(c.failed)
-	}
-}
-
-// current are the members at this moment.
+// current are the members at this moment, running those of them that are not halted.
 func (c *cluster) current() []*member {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.members)
+}
+
+func (c *cluster) running() []*member {
+	return slices.DeleteFunc(c.current(), func(m *member) bool { return m.halted.Load() })
+}
+
+// halted are the members whose processes have been ended and not been started again.
+func (c *cluster) halted() []*member {
+	return slices.DeleteFunc(c.current(), func(m *member) bool { return !m.halted.Load() })
+}
+
+// member finds the server on a node.
+func (c *cluster) member(h host.Host) *member { return c.memberOn(h.Name()) }
+
+func (c *cluster) memberOn(node string) *member {
+	for _, m := range c.current() {
+		if m.host.Name() == node {
+			return m
+		}
+	}
+	return nil
 }
 
 // Properties implements database.Cluster.
@@ -135,29 +141,21 @@ func (c *cluster) Properties() map[string]string {
 	for _, m := range c.current() {
 		hosts = append(hosts, m.addr)
 	}
-	return map[string]string{PropHosts: strings.Join(hosts, ","), PropCluster: "true"}
+	p := map[string]string{PropHosts: strings.Join(hosts, ","), PropCluster: "true"}
+	if c.options.wait > 0 {
+		p[PropWait] = strconv.Itoa(c.options.wait)
+	}
+	return p
 }
 
 // Failed implements database.Cluster.
-func (c *cluster) Failed() <-chan struct{} { return c.failed }
+func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
 
 // Err implements database.Cluster.
-func (c *cluster) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
-}
+func (c *cluster) Err() error { return c.servers.Err() }
 
 // Logs implements database.Cluster.
-func (c *cluster) Logs() map[string]string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	logs := make(map[string]string, len(c.logs))
-	for k, v := range c.logs {
-		logs[k] = v
-	}
-	return logs
-}
+func (c *cluster) Logs() map[string]string { return c.servers.Logs() }
 
 // Stop implements database.Cluster.
 func (c *cluster) Stop(ctx context.Context) error {
@@ -165,43 +163,9 @@ func (c *cluster) Stop(ctx context.Context) error {
 	members := c.members
 	c.members = nil
 	c.mu.Unlock()
-	errs := make([]error, len(members))
-	var all sync.WaitGroup
-	for i, m := range members {
-		all.Go(func() {
-			if err := m.stop(ctx); err != nil {
-				errs[i] = fmt.Errorf("stopping redis on %s: %w", m.host.Name(), err)
-			}
-		})
+	err := c.servers.Stop(ctx)
+	for _, m := range members {
+		err = errors.Join(err, m.admin.Close())
 	}
-	all.Wait()
-	c.watchers.Wait()
-	return errors.Join(errs...)
-}
-
-// await asks until the answer is nil.
-func (c *cluster) await(ctx context.Context, ask func(context.Context) error) error {
-	for {
-		err := ask(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-c.failed:
-			return c.Err()
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		case <-time.After(poll):
-		}
-	}
-}
-
-// member finds the server on a node.
-func (c *cluster) member(h host.Host) *member {
-	for _, m := range c.current() {
-		if m.host.Name() == h.Name() {
-			return m
-		}
-	}
-	return nil
+	return err
 }

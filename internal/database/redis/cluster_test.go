@@ -14,6 +14,7 @@ import (
 
 	"skerry/internal/advice"
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/load"
 	"skerry/internal/testkit/loophost"
 )
@@ -79,16 +80,13 @@ func TestReplicas(t *testing.T) {
 	if n, err := c.Count(t.Context()); err != nil || n != 1 {
 		t.Errorf("count %d, %v: replicas must not count", n, err)
 	}
-	if _, err := c.Leave(t.Context(), c.env.Nodes[0], database.Graceful); !errors.Is(err, database.ErrFixed) {
-		t.Errorf("a master with a replica left: %v", err)
-	}
 }
 
 func TestKilledMember(t *testing.T) {
 	d := New()
 	c := startCluster(t, d, loophost.New(t, 3), database.Options{"cluster_node_timeout": "1s"})
 	client := open(t, d, c.Properties())
-	if err := syscall.Kill(c.current()[1].process.PID(), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(c.current()[1].server.Load().PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -147,7 +145,7 @@ func TestPortTaken(t *testing.T) {
 	}
 	defer l.Close()
 	_, err = tryCluster(t, New(), nodes, nil)
-	if !errors.Is(err, ErrPortTaken) || !strings.Contains(err.Error(), "port 6379 of "+nodes[1].Addr()) || !strings.Contains(err.Error(), "n2") {
+	if !errors.Is(err, daemon.ErrPortTaken) || !strings.Contains(err.Error(), "port 6379 of "+nodes[1].Addr()) || !strings.Contains(err.Error(), "n2") {
 		t.Errorf("error %v does not say which port of which node is taken", err)
 	}
 	if advice.Of(err) == "" {
@@ -223,7 +221,7 @@ func TestCancelledStart(t *testing.T) {
 func TestFailedJoin(t *testing.T) {
 	d := New()
 	nodes := loophost.New(t, 4)
-	c := startCluster(t, d, nodes[:3], nil)
+	c := startCluster(t, d, nodes[:3], database.Options{"rebalance": "redis-cli"})
 	cli := c.env.Installation.Programs["redis-cli"]
 	broken := filepath.Join(t.TempDir(), "redis-cli")
 	first, joiner := nodes[0].Addr(), nodes[3].Addr()

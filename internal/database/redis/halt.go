@@ -2,18 +2,134 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"time"
 
+	"skerry/internal/advice"
 	"skerry/internal/database"
 	"skerry/internal/host"
 )
 
-// Halt implements database.Cluster.
-func (c *cluster) Halt(_ context.Context, node host.Host, _ database.Manner) error {
-	return fmt.Errorf("halting %s: %w", node.Name(), database.ErrUnsupported)
+// Errors of members that were halted.
+var (
+	errHalted  = errors.New("it is halted")
+	errRunning = errors.New("it runs")
+)
+
+const (
+	// shutdownTimeout bounds what a server takes to write its data and end.
+	shutdownTimeout = 60 * time.Second
+	// reviveTimeout bounds how long the others may take to agree that a member that
+	// came back serves: a failover that had begun may end first.
+	reviveTimeout = 60 * time.Second
+	// snapshot is the file that a server without an append-only file leaves behind.
+	snapshot = "dump.rdb"
+)
+
+// Halt implements database.Cluster. Gracefully, nothing is lost: the append-only file
+// is flushed, or a snapshot taken where there is none. With SIGKILL a server keeps what
+// is in its append-only file: every write that it acknowledged, since it writes to the
+// file before it answers. Without one it comes back empty.
+func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
+	fail := func(err error) error { return fmt.Errorf("halting %s on %s: %w", c.kind.name, node.Name(), err) }
+	m := c.member(node)
+	if m == nil {
+		return fail(database.ErrNotMember)
+	}
+	if !m.halted.CompareAndSwap(false, true) {
+		return fail(errHalted)
+	}
+	if manner == database.Abrupt {
+		return m.kill()
+	}
+	if !c.options.persistent {
+		if err := m.saveAndEnd(ctx); err != nil {
+			return fail(err)
+		}
+	}
+	return m.server.Load().Stop(ctx)
 }
 
-// Revive implements database.Cluster.
-func (c *cluster) Revive(_ context.Context, node host.Host) error {
-	return fmt.Errorf("reviving %s: %w", node.Name(), database.ErrUnsupported)
+// saveAndEnd has a server write a snapshot and end.
+func (m *member) saveAndEnd(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
+	defer cancel()
+	d := m.server.Load()
+	d.Leaving()
+	// A server that ends does not answer.
+	err := m.admin.ShutdownSave(ctx).Err()
+	select {
+	case <-d.Done():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for its snapshot: %w: %w", context.Cause(ctx), err)
+	}
+}
+
+// Revive implements database.Cluster. The member serves when it says that the cluster
+// does, and the others that it is there again.
+func (c *cluster) Revive(ctx context.Context, node host.Host) error {
+	fail := func(err error) error { return fmt.Errorf("reviving %s on %s: %w", c.kind.name, node.Name(), err) }
+	m := c.member(node)
+	if m == nil {
+		return fail(database.ErrNotMember)
+	}
+	if !m.halted.Load() {
+		return fail(errRunning)
+	}
+	if err := c.launch(ctx, m, false); err != nil {
+		return fail(err)
+	}
+	m.halted.Store(false)
+	// What a snapshot says is old from now on: a server that is killed would come back
+	// with it.
+	if err := os.Remove(filepath.Join(m.dir, snapshot)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fail(err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, reviveTimeout, fmt.Errorf("it does not serve after %v", reviveTimeout))
+	defer cancel()
+	if err := c.servers.Await(ctx, func(ctx context.Context) error { return c.serves(ctx, m) }); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// serves returns nil when a member is back. With others still away the cluster may not
+// say that it serves; then the member must be in touch with those that are there.
+func (c *cluster) serves(ctx context.Context, m *member) error {
+	if len(c.halted()) == 0 {
+		return c.Ready(ctx)
+	}
+	views, err := c.lookAll(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range views {
+		if err := v.touches(m.addr); err != nil {
+			return err
+		}
+	}
+	return replicating(ctx, views)
+}
+
+// touches returns nil when a view has a node as one that is in touch.
+func (v view) touches(addr string) error {
+	for _, p := range v.peers {
+		if p.addr == addr && (p.is("fail") || p.is("fail?") || !p.link && !p.is("myself")) {
+			return fmt.Errorf("%w: %s says that %s is %s", ErrNotReady, v.host.Name(), p.addr, p.state())
+		}
+	}
+	return nil
+}
+
+// allThere returns nil when no member is halted.
+func (c *cluster) allThere() error {
+	for _, m := range c.halted() {
+		return advice.With(fmt.Errorf("%w: %s on %s is halted", ErrNotReady, c.kind.name, m.host.Name()),
+			"revive it, or let it leave abruptly")
+	}
+	return nil
 }

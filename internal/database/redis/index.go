@@ -42,5 +42,5 @@ func (c *client) appendIndex(key, command string) {
 	} else {
 		c.req = appendCommand(c.req, command, indexKeys[g], key)
 	}
-	c.add(indexSlots[g], lo)
+	c.addWrite(indexSlots[g], lo)
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"skerry/internal/database/wire"
 	"skerry/internal/load"
 )
 
@@ -61,35 +62,55 @@ func (l *lane) begin() {
 }
 
 // dial connects. Its errors are certain: nothing was sent.
-func (l *lane) dial(ctx context.Context, s settings, deadline time.Time) error {
-	d := net.Dialer{Deadline: deadline}
-	conn, err := d.DialContext(ctx, "tcp", l.addr)
+func (l *lane) dial(ctx context.Context, r *router, deadline time.Time) error {
+	dial := r.dial
+	if dial == nil {
+		dial = (&net.Dialer{Deadline: deadline}).DialContext
+	}
+	conn, err := dial(ctx, "tcp", l.addr)
 	if err != nil {
-		return load.Failed(dialClass(err), l.addr, fmt.Errorf("connecting to %s: %w", l.addr, err))
+		return load.Failed(wire.DialClass(err), l.addr, fmt.Errorf("connecting to %s: %w", l.addr, err))
 	}
 	l.conn = conn
 	l.raw, l.step = nil, l.exchangeStep
 	if c, ok := conn.(syscall.Conn); ok {
 		if l.raw, err = c.SyscallConn(); err != nil {
 			l.close()
-			return load.Failed(dialClass(err), l.addr, fmt.Errorf("connecting to %s: %w", l.addr, err))
+			return load.Failed(wire.DialClass(err), l.addr, fmt.Errorf("connecting to %s: %w", l.addr, err))
 		}
 	}
-	if s.password == "" {
-		return nil
+	if err := conn.SetDeadline(deadline); err != nil {
+		l.close()
+		return load.Failed(wire.DialClass(err), l.addr, fmt.Errorf("connecting to %s: %w", l.addr, err))
 	}
-	words := []string{"AUTH", s.password}
-	if s.user != "" {
-		words = []string{"AUTH", s.user, s.password}
+	switch {
+	case r.password == "":
+	case r.user == "":
+		err = l.greet("AUTH", r.password)
+	default:
+		err = l.greet("AUTH", r.user, r.password)
 	}
+	if err == nil && r.hello != nil {
+		err = l.greet(r.hello...)
+	}
+	return err
+}
+
+// greet sends what a connection begins with.
+func (l *lane) greet(words ...string) error {
 	from := l.at
-	if err := errors.Join(conn.SetDeadline(deadline), l.send(appendCommand(nil, words...)), l.skip()); err != nil {
+	err := l.send(appendCommand(nil, words...))
+	if err == nil {
+		err = l.skip()
+	}
+	if err == nil {
+		if e, _, _, _ := parse(l.in, from); e.kind == kindError {
+			err = errors.New(string(e.text))
+		}
+	}
+	if err != nil {
 		l.close()
 		return load.Failed("auth", l.addr, fmt.Errorf("logging in to %s: %w", l.addr, err))
-	}
-	if e, _, _, _ := parse(l.in, from); e.kind == kindError {
-		l.close()
-		return load.Failed("auth", l.addr, fmt.Errorf("logging in to %s: %s", l.addr, e.text))
 	}
 	return nil
 }
@@ -129,9 +150,9 @@ func (l *lane) exchange() error {
 	if err != nil {
 		err = fmt.Errorf("asking %s: %w", l.addr, err)
 		if l.sent == 0 {
-			return load.Failed(wireClass(err), l.addr, err)
+			return load.Failed(wire.Class(err), l.addr, err)
 		}
-		return load.Unknown(wireClass(err), l.addr, err)
+		return load.Unknown(wire.Class(err), l.addr, err)
 	}
 	if l.sent < len(l.out) {
 		return l.send(l.out[l.sent:])
@@ -171,9 +192,9 @@ func (l *lane) send(requests []byte) error {
 	}
 	err = fmt.Errorf("sending to %s: %w", l.addr, err)
 	if n == 0 {
-		return load.Failed(wireClass(err), l.addr, err)
+		return load.Failed(wire.Class(err), l.addr, err)
 	}
-	return load.Unknown(wireClass(err), l.addr, err)
+	return load.Unknown(wire.Class(err), l.addr, err)
 }
 
 // skip reads up to the end of the next reply.
@@ -191,7 +212,7 @@ func (l *lane) skip() error {
 		if !ok {
 			if err := l.more(); err != nil {
 				err = fmt.Errorf("reading from %s: %w", l.addr, err)
-				return load.Unknown(wireClass(err), l.addr, err)
+				return load.Unknown(wire.Class(err), l.addr, err)
 			}
 			continue
 		}

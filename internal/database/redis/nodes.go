@@ -14,8 +14,11 @@ type peer struct {
 	addr   string // host:port
 	flags  []string
 	master string // the id of its master, "" for a master
+	link   bool   // whether the one that sees it is connected to it
 	slots  []slotRange
-	open   int // slots that are on the move
+	// migrating and importing map the slots that are on the move, away from it or to
+	// it, to the id of the other side. Only a node itself tells.
+	migrating, importing map[int]string
 }
 
 type slotRange struct{ from, to int } // both inclusive
@@ -36,6 +39,9 @@ func (p peer) owned() (n int) {
 	}
 	return n
 }
+
+// open is how many of its slots are on the move.
+func (p peer) open() int { return len(p.migrating) + len(p.importing) }
 
 // state is Redis' own words for the node: "master", "slave", "master,fail".
 func (p peer) state() string {
@@ -66,12 +72,15 @@ func parseNodes(text string) ([]peer, error) {
 		if _, _, err := net.SplitHostPort(p.addr); err != nil {
 			return nil, fmt.Errorf("reading CLUSTER NODES: %q: %w", line, err)
 		}
+		p.link = f[7] == "connected"
 		if f[3] != "-" {
 			p.master = f[3]
 		}
 		for _, s := range f[8:] {
 			if strings.HasPrefix(s, "[") {
-				p.open++
+				if err := p.parseMove(s); err != nil {
+					return nil, fmt.Errorf("reading CLUSTER NODES: %q: %w", line, err)
+				}
 				continue
 			}
 			r, err := parseSlots(s)
@@ -83,6 +92,37 @@ func parseNodes(text string) ([]peer, error) {
 		peers = append(peers, p)
 	}
 	return peers, nil
+}
+
+// parseMove reads "[5461->-id]", a slot that goes to a node, or "[5461-<-id]", one that
+// comes from it.
+func (p *peer) parseMove(s string) error {
+	inner, ok := strings.CutSuffix(strings.TrimPrefix(s, "["), "]")
+	for _, arrow := range []string{"->-", "-<-"} {
+		slot, id, found := strings.Cut(inner, arrow)
+		if !ok || !found {
+			continue
+		}
+		r, err := parseSlots(slot)
+		if err != nil {
+			return err
+		}
+		if arrow == "->-" {
+			p.migrating = with(p.migrating, r.from, id)
+		} else {
+			p.importing = with(p.importing, r.from, id)
+		}
+		return nil
+	}
+	return fmt.Errorf("%q is no slot on the move", s)
+}
+
+func with(m map[int]string, slot int, id string) map[int]string {
+	if m == nil {
+		m = make(map[int]string)
+	}
+	m[slot] = id
+	return m
 }
 
 func parseSlots(s string) (slotRange, error) {

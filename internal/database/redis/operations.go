@@ -110,7 +110,7 @@ func (c *client) appendSet(key string, values []load.Field) {
 		c.req = appendBulk(c.req, f.Name)
 		c.req = appendBulk(c.req, f.Value)
 	}
-	c.add(slotOf(key), lo)
+	c.addWrite(slotOf(key), lo)
 }
 
 // Insert writes a record and its entry in the index, in one round trip.
@@ -138,7 +138,7 @@ func (c *client) Delete(ctx context.Context, _, key string) error {
 	}
 	lo := len(c.req)
 	c.req = appendCommand(c.req, "DEL", key)
-	c.add(slotOf(key), lo)
+	c.addWrite(slotOf(key), lo)
 	if c.scan {
 		c.appendIndex(key, "ZREM")
 	}
@@ -177,7 +177,7 @@ func (c *client) warm(ctx context.Context) {
 	lanes := make([]*lane, len(nodes))
 	for i, addr := range nodes {
 		lanes[i] = &lane{addr: addr}
-		go func() { errs <- lanes[i].dial(ctx, c.settings, deadline) }()
+		go func() { errs <- lanes[i].dial(ctx, c.router, deadline) }()
 	}
 	for range nodes {
 		<-errs // told again by the operation that needs the node

@@ -49,41 +49,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 
 	"skerry/internal/database"
-	"skerry/internal/install"
 	"skerry/internal/load"
 )
 
-// Name is how experiments call Redis Cluster.
-const Name = "redis"
-
-// Recipe installs Debian's Redis. The server program is in redis-tools: redis-server
-// holds a link to it.
-var Recipe = install.Recipe{
-	Name:        Name,
-	Summary:     "Redis Cluster (redis-server, redis-cli)",
-	Packages:    []string{"redis-server", "redis-tools", "libjemalloc2", "liblzf1"},
-	Programs:    []string{"redis-server", "redis-cli"},
-	VersionArgs: []string{"--version"},
-	Version: func(output string) string {
-		if m := versionPattern.FindStringSubmatch(output); m != nil {
-			return m[1]
-		}
-		return ""
-	},
-}
-
-// versionPattern finds the version in "Redis server v=7.0.15 sha=00000000:0 malloc=...".
-var versionPattern = regexp.MustCompile(`server v=([0-9][^ ]*)`)
-
-// Redis is Redis Cluster as a database. Its value holds what clients share.
+// Redis is Redis Cluster, or Valkey's, as a database. Its value holds what clients share.
 type Redis struct {
+	kind    kind
 	mu      sync.Mutex
 	routers map[settings]*shared
 }
@@ -98,21 +75,50 @@ type shared struct {
 
 // New returns Redis Cluster. go-redis prints failures to connect to stderr as well as
 // returning them; that is turned off, for this process.
-func New() *Redis {
+func New() *Redis { return newKind(redisKind) }
+
+// NewValkey returns Valkey, which speaks the same protocol.
+func NewValkey() *Redis { return newKind(valkeyKind) }
+
+func newKind(k kind) *Redis {
 	goredis.SetLogger(&logging.VoidLogger{})
-	return &Redis{routers: make(map[settings]*shared)}
+	return &Redis{kind: k, routers: make(map[settings]*shared)}
 }
 
-var _ database.Database = (*Redis)(nil)
+var (
+	_ database.Database = (*Redis)(nil)
+	_ database.Anchored = (*Redis)(nil)
+)
 
 // Name implements database.Database.
-func (*Redis) Name() string { return Name }
+func (d *Redis) Name() string { return d.kind.name }
+
+// memory is what a server takes with 20,000 records of 1 kB, in bytes, and half as much
+// again for its child that rewrites the append-only file.
+const memory = 32 << 20
 
 // Capabilities implements database.Database. Three masters are the least that can
 // agree on one of them having failed.
 func (*Redis) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, Replication: true, MinNodes: minMasters}
+	return database.Capabilities{Scan: true, Resize: true, Replication: true, Restart: true, MinNodes: minMasters, Memory: memory}
 }
+
+// Fixed implements database.Anchored: without replicas, three masters must stay. (Where
+// there are more, or replicas, any node can leave while enough are left.)
+func (*Redis) Fixed(nodes []string, given database.Options) map[string]string {
+	o, err := parseOptions(len(nodes), given)
+	if err != nil || o.replicas > 0 || o.masters > minMasters {
+		return nil
+	}
+	fixed := make(map[string]string, len(nodes))
+	for _, n := range nodes {
+		fixed[n] = fewMasters
+	}
+	return fixed
+}
+
+// fewMasters is why a master cannot leave.
+const fewMasters = "the cluster needs at least 3 masters"
 
 // Check implements database.Database.
 func (*Redis) Check(nodes int, options database.Options) error {
@@ -121,13 +127,8 @@ func (*Redis) Check(nodes int, options database.Options) error {
 }
 
 // Find implements database.Database.
-func (*Redis) Find(from string) (database.Installation, error) {
-	dir, err := install.DefaultDir()
-	if err != nil {
-		return database.Installation{}, err
-	}
-	in, err := install.Store{Dir: dir}.Find(context.Background(), Recipe, from)
-	return database.Installation{Database: Name, Version: in.Version, Dir: in.Dir, Programs: in.Programs, Env: in.Env}, err
+func (d *Redis) Find(from string) (database.Installation, error) {
+	return database.Find(d.kind.recipe, from)
 }
 
 // Open implements database.Database. The properties are listed by Properties; others
@@ -153,10 +154,10 @@ func (d *Redis) Open(ctx context.Context, properties map[string]string) (load.Cl
 	select {
 	case <-sh.ready:
 	case <-ctx.Done():
-		return nil, errors.Join(fmt.Errorf("opening a client of redis: %w", ctx.Err()), d.release(s, sh, false))
+		return nil, errors.Join(fmt.Errorf("opening a client of %s: %w", d.kind.name, ctx.Err()), d.release(s, sh, false))
 	}
 	if sh.err != nil {
-		return nil, errors.Join(fmt.Errorf("opening a client of redis: %w", sh.err), d.release(s, sh, true))
+		return nil, errors.Join(fmt.Errorf("opening a client of %s: %w", d.kind.name, sh.err), d.release(s, sh, true))
 	}
 	c := &client{router: sh.router, release: func() error { return d.release(s, sh, false) }}
 	c.warm(ctx)

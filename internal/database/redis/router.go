@@ -12,6 +12,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"skerry/internal/database/wire"
 	"skerry/internal/load"
 )
 
@@ -29,6 +30,10 @@ const (
 type router struct {
 	settings
 	client goredis.UniversalClient
+	// dial connects, where that is not from where this process is; hello is sent on
+	// every new connection.
+	dial  wire.DialFunc
+	hello []string
 	// owner is a node's number by slot, -1 while unknown.
 	owner [slots]atomic.Int32
 	// nodes are the addresses by number. It only grows: a number stays valid.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/spell"
+	"skerry/internal/database/setting"
 )
 
 // ErrProperty marks a client property that cannot be used.
@@ -26,13 +26,14 @@ const (
 	PropScan      = "redis.scan"      // true, false: keep the index that scans need; default: when scanproportion is above 0
 	PropTimeout   = "redis.timeout"   // milliseconds for an operation that has no other bound; default 10000
 	PropRedirects = "redis.redirects" // MOVED and ASK followed per operation; default 5
+	PropWait      = "redis.wait"      // replicas that must have a write before it counts as done; default 0
 	// PropScanProportion is the workload's own property.
 	PropScanProportion = "scanproportion"
 )
 
 // Properties lists the client's properties.
 func Properties() []string {
-	return []string{PropHosts, PropHost, PropPort, PropUser, PropPassword, PropCluster, PropScan, PropTimeout, PropRedirects}
+	return []string{PropHosts, PropHost, PropPort, PropUser, PropPassword, PropCluster, PropScan, PropTimeout, PropRedirects, PropWait}
 }
 
 const (
@@ -49,13 +50,14 @@ type settings struct {
 	scan           bool
 	timeout        time.Duration
 	redirects      int
+	wait           int
 }
 
 func parseSettings(p map[string]string) (settings, error) {
 	s := settings{user: p[PropUser], password: p[PropPassword], timeout: defaultTimeout, redirects: defaultRedirects}
 	for k := range p {
 		if strings.HasPrefix(k, "redis.") && !slices.Contains(Properties(), k) {
-			return s, fmt.Errorf("%w: unknown %s%s", ErrProperty, k, meant(k, Properties()))
+			return s, fmt.Errorf("%w: unknown %s%s", ErrProperty, k, setting.Meant(k, Properties()))
 		}
 	}
 	port := defaultPort
@@ -97,6 +99,9 @@ func parseSettings(p map[string]string) (settings, error) {
 		return s, err
 	}
 	s.timeout = time.Duration(ms) * time.Millisecond
+	if err := integer(p, PropWait, 0, maxReplicas, &s.wait); err != nil {
+		return s, err
+	}
 	return s, integer(p, PropRedirects, 0, 1000, &s.redirects)
 }
 
@@ -138,12 +143,4 @@ func integer(p map[string]string, name string, low, high int, v *int) error {
 	}
 	*v = n
 	return nil
-}
-
-// meant is a hint at the nearest right spelling.
-func meant(word string, known []string) string {
-	if n := spell.Nearest(word, known); n != "" {
-		return fmt.Sprintf(" (did you mean %s?)", n)
-	}
-	return "; known: " + strings.Join(known, ", ")
 }

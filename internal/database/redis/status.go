@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
@@ -50,27 +51,44 @@ func (m *member) look(ctx context.Context) (view, error) {
 	return v, nil
 }
 
-// lookAll asks every member, all at the same time. Without lenient the first that does
-// not answer is an error, with it that view has no peers.
-func (c *cluster) lookAll(ctx context.Context, lenient bool) ([]view, error) {
-	members := c.current()
+// lookAll asks every member that is not halted, all at the same time. The first that
+// does not answer is an error.
+func (c *cluster) lookAll(ctx context.Context) ([]view, error) {
+	members := c.running()
 	views := make([]view, len(members))
 	g, gctx := errgroup.WithContext(ctx)
 	for i, m := range members {
 		g.Go(func() (err error) {
 			views[i], err = m.look(gctx)
-			if lenient && ctx.Err() == nil {
-				return nil
-			}
 			return err
 		})
 	}
 	return views, g.Wait()
 }
 
+// lookSome asks every member. The view of one that does not answer has no peers.
+func (c *cluster) lookSome(ctx context.Context) ([]view, error) {
+	members := c.current()
+	views := make([]view, len(members))
+	var all sync.WaitGroup
+	for i, m := range members {
+		all.Go(func() {
+			views[i].member = m
+			if m.halted.Load() {
+				return
+			}
+			if v, err := m.look(ctx); err == nil {
+				views[i] = v
+			}
+		})
+	}
+	all.Wait()
+	return views, ctx.Err()
+}
+
 // acquainted returns nil when every member knows exactly the members.
 func (c *cluster) acquainted(ctx context.Context) error {
-	views, err := c.lookAll(ctx, false)
+	views, err := c.lookAll(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,7 +113,10 @@ func known(views []view) error {
 // state is ok, and names the same owner for each slot; replicas are in touch with
 // their masters.
 func (c *cluster) Ready(ctx context.Context) error {
-	views, err := c.lookAll(ctx, false)
+	if err := c.allThere(); err != nil {
+		return err
+	}
+	views, err := c.lookAll(ctx)
 	if err != nil {
 		return err
 	}
@@ -161,7 +182,7 @@ func replicating(ctx context.Context, views []view) error {
 // Members implements database.Cluster. A state is what the others say of a node:
 // "master", "slave", "master,fail"; "unreachable" when it does not answer either.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
-	views, err := c.lookAll(ctx, true)
+	views, err := c.lookSome(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -185,31 +206,75 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 		if v.peers == nil {
 			continue
 		}
-		if m.Rows, err = v.rows(ctx); err != nil {
-			return nil, err
+		if m.Rows, err = v.rows(ctx); err != nil && m.State == "" {
+			m.State = "unreachable"
 		}
 	}
 	return members, nil
 }
 
-// Count implements database.Cluster.
+// Count implements database.Cluster. Rows are those of the masters; every slot must have
+// one that is there.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
-	var total int64
-	views, err := c.lookAll(ctx, false)
+	views, err := c.masters(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
+	var total int64
 	for _, v := range views {
-		if v.self.master != "" {
-			continue
-		}
 		n, err := v.rows(ctx)
 		if err != nil {
 			return 0, fmt.Errorf("counting rows: %w", err)
 		}
-		total += n
+		twice, err := v.copies(ctx, views)
+		if err != nil {
+			return 0, fmt.Errorf("counting rows: %w", err)
+		}
+		total += n - twice
 	}
 	return total, nil
+}
+
+// masters are the views of the masters; they must own all slots.
+func (c *cluster) masters(ctx context.Context) ([]view, error) {
+	views, err := c.lookAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	views = slices.DeleteFunc(views, func(v view) bool { return v.self.master != "" })
+	owned := 0
+	for _, v := range views {
+		owned += v.self.owned()
+	}
+	if owned < slots {
+		return nil, fmt.Errorf("%w: %d of %d slots have no master that is there", ErrNotReady, slots-owned, slots)
+	}
+	return views, nil
+}
+
+// copies is how many keys of a master are copies of what their owner still serves, for
+// a move that has begun.
+func (v view) copies(ctx context.Context, masters []view) (int64, error) {
+	pipe := v.admin.Pipeline()
+	var counts []*goredis.IntCmd
+	for slot, from := range v.self.importing {
+		for _, o := range masters {
+			if _, going := o.self.migrating[slot]; o.self.id == from && !going {
+				counts = append(counts, pipe.ClusterCountKeysInSlot(ctx, slot))
+			}
+		}
+	}
+	if len(counts) == 0 {
+		return 0, nil
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return 0, fmt.Errorf("asking redis on %s: %w", v.host.Name(), err)
+	}
+	var n int64
+	for _, k := range counts {
+		n += k.Val()
+	}
+	return n, nil
 }
 
 // rows is how many keys a server has, the parts of the index left out. It asks for the
@@ -239,18 +304,15 @@ const maxKeysInSlot = 100_000
 
 // Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error {
-	views, err := c.lookAll(ctx, false)
+	views, err := c.masters(ctx)
 	if err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	for _, v := range views {
-		if v.self.master != "" {
-			continue
-		}
 		g.Go(func() error {
 			if err := v.admin.FlushAll(gctx).Err(); err != nil {
-				return fmt.Errorf("emptying redis on %s: %w", v.host.Name(), err)
+				return fmt.Errorf("emptying %s on %s: %w", c.kind.name, v.host.Name(), err)
 			}
 			return nil
 		})

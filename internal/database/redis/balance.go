@@ -1,0 +1,137 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// balance moves slots so that every master serves an equal share of them, and the one
+// that leaves none. It returns the bytes that were moved, where that is known. A balance
+// that fails half-way leaves a cluster that serves; the next one goes on from there.
+func (c *cluster) balance(ctx context.Context, leaving *member) (int64, error) {
+	if c.options.rebalance == byCLI {
+		return 0, c.balanceByCLI(ctx, leaving)
+	}
+	views, err := c.masters(ctx)
+	if err != nil {
+		return 0, err
+	}
+	owned, stays := make([][]int, len(views)), make([]bool, len(views))
+	for i, v := range views {
+		for _, r := range v.self.slots {
+			for s := r.from; s <= r.to; s++ {
+				owned[i] = append(owned[i], s)
+			}
+		}
+		stays[i] = v.member != leaving
+	}
+	bytes, err := c.shift(ctx, views, plan(owned, stays))
+	if err != nil {
+		return bytes, errors.Join(err, c.mend(ctx))
+	}
+	return bytes, nil
+}
+
+// mend repairs what a balance that failed has left, if it can be done now.
+func (c *cluster) mend(ctx context.Context) error {
+	if c.Err() != nil {
+		return nil // a server died: there is nothing to repair with
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer cancel()
+	return c.repair(ctx)
+}
+
+// transfer is slots that one master gives to another.
+type transfer struct {
+	from, to int // indices
+	slots    []int
+}
+
+// plan balances with the fewest slots moved: only a master with more than its share
+// gives, and only what is above it. The shares that are larger by one, when they do not
+// divide evenly, go to those that have most already. What a master gives stays together.
+func plan(owned [][]int, stays []bool) []transfer {
+	total, n := 0, 0
+	for i := range owned {
+		total += len(owned[i])
+		if stays[i] {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	want := make([]int, len(owned))
+	for i := range want {
+		if stays[i] {
+			want[i] = total / n
+		}
+	}
+	for range total % n {
+		best := -1
+		for i := range want {
+			if stays[i] && want[i] == total/n && (best < 0 || len(owned[i]) > len(owned[best])) {
+				best = i
+			}
+		}
+		want[best]++
+	}
+	var moves []transfer
+	to := 0
+	need := func(i int) int { return want[i] - len(owned[i]) }
+	got := 0
+	for from := range owned {
+		surplus := owned[from][min(want[from], len(owned[from])):]
+		for len(surplus) > 0 {
+			for need(to)-got <= 0 {
+				to, got = to+1, 0
+			}
+			k := min(len(surplus), need(to)-got)
+			moves = append(moves, transfer{from, to, surplus[:k]})
+			surplus, got = surplus[k:], got+k
+		}
+	}
+	return moves
+}
+
+// perCLI is how many keys redis-cli moves at a time.
+const perCLI = "100"
+
+// balanceByCLI has redis-cli move the slots, one after the other.
+func (c *cluster) balanceByCLI(ctx context.Context, leaving *member) error {
+	args := []string{"rebalance", c.others(leaving)[0].addr, "--cluster-pipeline", perCLI}
+	if leaving == nil {
+		args = append(args, "--cluster-use-empty-masters")
+	} else {
+		v, err := leaving.look(ctx)
+		if err != nil {
+			return err
+		}
+		args = append(args, "--cluster-weight", v.self.id+"=0")
+	}
+	if err := c.cli(ctx, args...); err != nil {
+		return errors.Join(err, c.mend(ctx))
+	}
+	if leaving == nil {
+		return nil
+	}
+	v, err := leaving.look(ctx)
+	if err != nil {
+		return err
+	}
+	if n := v.self.owned(); n > 0 {
+		return fmt.Errorf("it still owns %d slots after a rebalance", n)
+	}
+	return nil
+}
+
+// confirm has redis-cli check the cluster where it moved the slots: it asks every
+// master, and each key's slot must have an owner. Settled has asked the same otherwise.
+func (c *cluster) confirm(ctx context.Context) error {
+	if c.options.rebalance != byCLI {
+		return nil
+	}
+	return c.cli(ctx, "check", c.running()[0].addr)
+}

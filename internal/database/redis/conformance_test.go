@@ -1,0 +1,15 @@
+package redis
+
+import (
+	"testing"
+
+	"skerry/internal/database"
+	"skerry/internal/database/dbtest"
+)
+
+func TestConformance(t *testing.T) {
+	dbtest.Run(t, dbtest.Config{
+		New: func() database.Database { return New() }, Port: defaultPort, Upsert: true,
+		BadOptions: []database.Options{{"masters": 2}, {"port": "x"}, {"appendfsync": "sometimes"}},
+	})
+}

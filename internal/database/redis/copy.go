@@ -1,0 +1,246 @@
+package redis
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// handOverScript hands one slot over if nothing in it has changed since it was copied,
+// and answers 1; else 0.
+//
+//	KEYS  the keys that were copied
+//	ARGV  the slot, the target's id, and the digest of each key's value and expiry
+const handOverScript = `
+if redis.call('CLUSTER', 'COUNTKEYSINSLOT', ARGV[1]) ~= #KEYS then return 0 end
+for i, key in ipairs(KEYS) do
+  local value = redis.call('DUMP', key)
+  if not value then return 0 end
+  local expiry = string.format('%.0f', redis.call('PEXPIRETIME', key))
+  if redis.sha1hex(value .. expiry) ~= ARGV[i + 2] then return 0 end
+end
+redis.call('CLUSTER', 'SETSLOT', ARGV[1], 'MIGRATING', ARGV[2])
+for _, key in ipairs(KEYS) do redis.call('DEL', key) end
+return 1`
+
+// handOverDigest is what Redis calls the script by.
+var handOverDigest = digest(handOverScript, "")
+
+func digest(value, expiry string) string {
+	h := sha1.New()
+	h.Write([]byte(value))
+	h.Write([]byte(expiry))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// batch is what is moved together.
+type batch struct {
+	copies []slotCopy
+	slow   []job // for MIGRATE
+}
+
+// slotCopy is a slot's records at one moment.
+type slotCopy struct {
+	job
+	keys   []string
+	values []string // as DUMP serializes them
+	expiry []int64  // Unix time in ms, -1 for never
+}
+
+// read takes as many of the jobs as the pace allows and reads their records; the others
+// go back.
+func (s *stream) read(ctx context.Context, q *queue, jobs []job) (batch, error) {
+	began := time.Now()
+	chosen, err := s.choose(ctx, jobs)
+	if err != nil {
+		return batch{}, err
+	}
+	q.back(jobs[len(chosen.copies)+len(chosen.slow):]...)
+	b, err := chosen, s.keys(ctx, chosen.copies)
+	if err != nil {
+		return b, err
+	}
+	keys, bytes, err := s.values(ctx, b.copies)
+	if err != nil {
+		return b, err
+	}
+	s.pace.took(keys, bytes, time.Since(began))
+	return b, nil
+}
+
+// choose sorts out the first so many jobs.
+func (s *stream) choose(ctx context.Context, jobs []job) (b batch, err error) {
+	pipe := s.Pipeline()
+	counts := make([]*goredis.IntCmd, len(jobs))
+	for i, j := range jobs {
+		counts[i] = pipe.ClusterCountKeysInSlot(ctx, j.slot)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return b, fmt.Errorf("counting keys: %w", err)
+	}
+	limit, keys := s.pace.limit(), 0
+	for i, j := range jobs {
+		n := int(counts[i].Val())
+		if i > 0 && keys+n > limit {
+			break
+		}
+		keys += n
+		if !s.scripted || n > maxScriptKeys || j.tries >= copyTries {
+			b.slow = append(b.slow, j)
+		} else {
+			b.copies = append(b.copies, slotCopy{job: j})
+		}
+	}
+	return b, nil
+}
+
+// keys asks which keys there are.
+func (s *stream) keys(ctx context.Context, copies []slotCopy) error {
+	pipe := s.Pipeline()
+	cmds := make([]*goredis.StringSliceCmd, len(copies))
+	for i, k := range copies {
+		cmds[i] = pipe.ClusterGetKeysInSlot(ctx, k.slot, maxScriptKeys)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("asking for keys: %w", err)
+	}
+	for i := range copies {
+		copies[i].keys = cmds[i].Val()
+	}
+	return nil
+}
+
+// values reads the records. One that is deleted meanwhile is left out; the script
+// notices.
+func (s *stream) values(ctx context.Context, copies []slotCopy) (keys, bytes int, err error) {
+	pipe := s.Pipeline()
+	var values []*goredis.StringCmd
+	var expiries []*goredis.DurationCmd
+	for _, k := range copies {
+		for _, key := range k.keys {
+			values = append(values, pipe.Dump(ctx, key))
+			expiries = append(expiries, pipe.PExpireTime(ctx, key))
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil && err != goredis.Nil {
+		return 0, 0, fmt.Errorf("reading records: %w", err)
+	}
+	for i := range copies {
+		k := &copies[i]
+		all := k.keys
+		k.keys = nil
+		for _, key := range all {
+			value, expiry := values[keys], expiries[keys]
+			keys++
+			if value.Err() != nil {
+				continue
+			}
+			k.keys = append(k.keys, key)
+			k.values = append(k.values, value.Val())
+			k.expiry = append(k.expiry, milliseconds(expiry.Val()))
+			bytes += len(key) + len(value.Val())
+		}
+	}
+	return keys, bytes, nil
+}
+
+// milliseconds is PEXPIRETIME's answer; go-redis gives its negative ones as they are.
+func milliseconds(d time.Duration) int64 {
+	if d < 0 {
+		return int64(d)
+	}
+	return d.Milliseconds()
+}
+
+// send copies records to the target. Those of an earlier try go first.
+func (s *stream) send(ctx context.Context, b batch) error {
+	pipe := s.target.Pipeline()
+	prepare := func(j job) {
+		pipe.Do(ctx, "CLUSTER", "SETSLOT", j.slot, "IMPORTING", s.from.self.id)
+		for _, key := range j.stale {
+			pipe.Do(ctx, "ASKING")
+			pipe.Del(ctx, key)
+		}
+	}
+	bytes := 0
+	for _, k := range b.copies {
+		prepare(k.job)
+		for i, key := range k.keys {
+			bytes += len(key) + len(k.values[i])
+			if k.expiry[i] < 0 {
+				pipe.Do(ctx, "RESTORE-ASKING", key, 0, k.values[i], "REPLACE")
+			} else {
+				pipe.Do(ctx, "RESTORE-ASKING", key, k.expiry[i], k.values[i], "REPLACE", "ABSTTL")
+			}
+		}
+	}
+	for _, j := range b.slow {
+		prepare(j)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("copying records: %w", err)
+	}
+	s.bytes.Add(int64(bytes))
+	return nil
+}
+
+// handOver makes the target the one that answers, of all slots that have not changed.
+// The others go back to be copied again.
+func (s *stream) handOver(ctx context.Context, q *queue, copies []slotCopy) (over []int, err error) {
+	if len(copies) == 0 {
+		return nil, nil
+	}
+	began, keys := time.Now(), 0
+	pipe := s.Pipeline()
+	verdicts := make([]*goredis.Cmd, len(copies))
+	for i, k := range copies {
+		args := []any{strconv.Itoa(k.slot), s.to.self.id}
+		for j := range k.keys {
+			args = append(args, digest(k.values[j], strconv.FormatInt(k.expiry[j], 10)))
+		}
+		keys += len(k.keys)
+		verdicts[i] = pipe.EvalSha(ctx, handOverDigest, k.keys, args...)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fmt.Errorf("handing slots over: %w", err)
+	}
+	s.pace.took(keys, 0, time.Since(began))
+	for i, k := range copies {
+		if verdicts[i].Val() == int64(1) {
+			over = append(over, k.slot)
+		} else {
+			q.back(job{slot: k.slot, tries: k.tries + 1, stale: k.keys})
+		}
+	}
+	return over, nil
+}
+
+// finish makes the target the owner of slots that it answers for already.
+func (s *stream) finish(ctx context.Context, slots []int) error {
+	for _, at := range []*goredis.Client{s.target, s.Client} {
+		if err := setSlots(ctx, at, slots, "NODE", s.to.self.id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setSlots says the same of some slots, all at once.
+func setSlots(ctx context.Context, at *goredis.Client, slots []int, args ...any) error {
+	if len(slots) == 0 {
+		return nil
+	}
+	pipe := at.Pipeline()
+	for _, n := range slots {
+		pipe.Do(ctx, append([]any{"CLUSTER", "SETSLOT", n}, args...)...)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("saying %v of slots: %w", args[0], err)
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"skerry/internal/advice"
+	"skerry/internal/database"
+	"skerry/internal/host"
+)
+
+// undoTimeout bounds the repair after a change that failed.
+const undoTimeout = 60 * time.Second
+
+// Join implements database.Cluster, by the documented steps:
+//
+//	meet        accepted: the new node has been introduced
+//	  wait      until every member knows it; moving slots before that fails half-way
+//	slots       move to it with their keys, or it becomes a master's replica
+//	  wait      complete: every slot has one owner, and all members name the same
+func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
+	var change database.Change
+	fail := func(err error) (database.Change, error) {
+		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
+	}
+	if !c.changing.TryLock() {
+		return fail(database.ErrBusy)
+	}
+	defer c.changing.Unlock()
+	if c.member(node) != nil {
+		return fail(database.ErrMember)
+	}
+	if err := errors.Join(c.Ready(ctx), c.repair(ctx)); err != nil {
+		return fail(err)
+	}
+	master, err := c.masterFor(ctx, node)
+	if err != nil {
+		return fail(err)
+	}
+	c.say("%s is joining", node.Name())
+	began := time.Now()
+	m, err := c.startNew(ctx, node, true)
+	if err != nil {
+		return fail(err)
+	}
+	c.add(m)
+	if err := c.introduce(ctx, m); err != nil {
+		return fail(c.undoJoin(ctx, m, err))
+	}
+	change.Accepted = time.Since(began)
+	if err := c.servers.Await(ctx, m.alive(c.Ready)); err != nil {
+		return fail(c.undoJoin(ctx, m, err))
+	}
+	if master != nil {
+		c.say("%s becomes a replica of %s", node.Name(), master.host.Name())
+		err = m.follow(ctx, master)
+	} else {
+		change.Bytes, err = c.balance(ctx, nil)
+	}
+	if err == nil {
+		err = c.servers.Await(ctx, m.alive(c.settled))
+	}
+	if err == nil {
+		err = m.server.Load().Joined()
+	}
+	if err != nil {
+		return fail(c.undoJoin(ctx, m, err))
+	}
+	if err := c.confirm(ctx); err != nil {
+		return fail(err)
+	}
+	change.Complete = time.Since(began)
+	return change, nil
+}
+
+// alive makes a question end with an answer when the server that it is about has ended.
+func (m *member) alive(ask func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if !m.server.Load().Running() {
+			return nil // the steps that follow find out
+		}
+		return ask(ctx)
+	}
+}
+
+// masterFor is the master that a new node is to be a replica of, nil when it is to be a
+// master itself: that with the fewest replicas, elsewhere than the node if there is one.
+func (c *cluster) masterFor(ctx context.Context, node host.Host) (*member, error) {
+	if c.options.joinAs == joinMaster || c.options.joinAs == joinAuto && c.options.replicas == 0 {
+		return nil, nil
+	}
+	views, err := c.masters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var best view
+	fewest := 0
+	for _, v := range views {
+		n := 2 * len(v.replicas())
+		if v.host.Site() == node.Site() {
+			n++
+		}
+		if best.member == nil || n < fewest {
+			best, fewest = v, n
+		}
+	}
+	if c.options.joinAs == joinAuto && fewest/2 >= c.options.replicas {
+		return nil, nil
+	}
+	return best.member, nil
+}
+
+// introduce makes every member known to the new one, and it to them.
+func (c *cluster) introduce(ctx context.Context, m *member) error {
+	others := c.others(m)
+	if c.options.rebalance == byCLI {
+		return c.cli(ctx, "add-node", m.addr, others[0].addr)
+	}
+	client := m.client(c.env.Control)
+	defer client.Close()
+	pipe := client.Pipeline()
+	for _, o := range others {
+		pipe.ClusterMeet(ctx, o.host.Addr(), strconv.Itoa(c.options.port))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("introducing it to the others: %w", err)
+	}
+	return nil
+}
+
+// settled returns nil when all members agree and no slot is on the move any more.
+func (c *cluster) settled(ctx context.Context) error {
+	if err := c.Ready(ctx); err != nil {
+		return err
+	}
+	return c.closed(ctx)
+}
+
+var errOpenSlots = errors.New("slots are on the move")
+
+// closed returns nil when no slot is on the move.
+func (c *cluster) closed(ctx context.Context) error {
+	views, err := c.lookAll(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range views {
+		if v.self.open() > 0 {
+			return fmt.Errorf("%w at %s", errOpenSlots, v.host.Name())
+		}
+	}
+	return nil
+}
+
+// undoJoin repairs the cluster after a join that failed. A node that has slots by then
+// stays a member.
+func (c *cluster) undoJoin(ctx context.Context, m *member, cause error) error {
+	if c.Err() != nil {
+		return errors.Join(cause, c.Err()) // a server died: there is nothing to repair with
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer cancel()
+	if !m.server.Load().Running() {
+		m.halted.Store(true)
+		return errors.Join(cause, c.undoLost(ctx, m))
+	}
+	if err := c.repair(ctx); err != nil {
+		return errors.Join(cause, err)
+	}
+	v, err := m.look(ctx)
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	if n := v.self.owned(); n > 0 {
+		return errors.Join(fmt.Errorf("%w; it stays a member with %d slots", cause, n), m.server.Load().Joined())
+	}
+	if len(v.peers) > 1 {
+		if err := c.forget(ctx, m, v.self.id); err != nil {
+			return errors.Join(cause, err)
+		}
+	}
+	return errors.Join(cause, c.remove(ctx, m))
+}
+
+// undoLost ends the membership of a node that ended while it joined, unless it has
+// rows: then it stays one that is halted.
+func (c *cluster) undoLost(ctx context.Context, m *member) error {
+	views, err := c.lookAll(ctx)
+	if err != nil {
+		return err
+	}
+	p, known := seen(views, m.addr)
+	n := p.owned()
+	for _, v := range views {
+		for _, to := range v.self.migrating {
+			if to == p.id {
+				n++
+			}
+		}
+	}
+	if n > 0 {
+		return advice.With(fmt.Errorf("it stays a member that is halted, with %d slots", n), "revive it")
+	}
+	if known {
+		if err := c.forget(ctx, m, p.id); err != nil {
+			return err
+		}
+	}
+	return errors.Join(c.remove(ctx, m), c.repair(ctx))
+}
+
+// seen is what the members say of a node: the word of the one that gives it the most
+// slots.
+func seen(views []view, addr string) (found peer, known bool) {
+	for _, v := range views {
+		for _, p := range v.peers {
+			if p.addr == addr && (!known || p.owned() > found.owned()) {
+				found, known = p, true
+			}
+		}
+	}
+	return found, known
+}
+
+// replicas are the nodes that a view has as replicas of its own.
+func (v view) replicas() (of []peer) {
+	for _, p := range v.peers {
+		if p.master == v.self.id {
+			of = append(of, p)
+		}
+	}
+	return of
+}
+
+// others are the members that run, but for one.
+func (c *cluster) others(but *member) []*member {
+	var others []*member
+	for _, m := range c.running() {
+		if m != but {
+			others = append(others, m)
+		}
+	}
+	return others
+}

@@ -1,0 +1,202 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+)
+
+// Leave implements database.Cluster. Gracefully, by the documented steps:
+//
+//	slots       of a master without replicas move to the others with their keys; with a
+//	            replica, that takes over in a manual failover, and no slot moves
+//	  wait      until no client asks it any more, to be sent elsewhere
+//	forget      accepted: the others have been told to forget it
+//	  wait      complete: none of them knows it any more, and its process has ended
+//
+// A leave that fails leaves a member behind that can be asked to leave again.
+func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
+	var change database.Change
+	fail := func(err error) (database.Change, error) {
+		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
+	}
+	if !c.changing.TryLock() {
+		return fail(database.ErrBusy)
+	}
+	defer c.changing.Unlock()
+	m := c.member(node)
+	if m == nil {
+		return fail(database.ErrNotMember)
+	}
+	began := time.Now()
+	var err error
+	if manner == database.Abrupt {
+		change.Accepted, err = c.dropLost(ctx, m)
+	} else {
+		change.Bytes, change.Accepted, err = c.dismiss(ctx, m)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	if err := c.servers.Await(ctx, c.settled); err != nil {
+		return fail(err)
+	}
+	if err := c.confirm(ctx); err != nil {
+		return fail(err)
+	}
+	change.Complete = time.Since(began)
+	return change, nil
+}
+
+// dismiss ends the membership of a member that serves.
+func (c *cluster) dismiss(ctx context.Context, m *member) (bytes int64, accepted time.Duration, err error) {
+	if err := errors.Join(c.Ready(ctx), c.repair(ctx)); err != nil {
+		return 0, 0, err
+	}
+	v, err := m.look(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := mayGo(v); err != nil {
+		return 0, 0, err
+	}
+	began := time.Now()
+	switch heirs := v.replicas(); {
+	case v.self.master != "":
+	case len(heirs) > 0:
+		if err := c.handOver(ctx, m, heirs[0]); err != nil {
+			return 0, 0, err
+		}
+	case v.self.owned() > 0:
+		c.say("moving the slots of %s away", m.host.Name())
+		if bytes, err = c.balance(ctx, m); err != nil {
+			return bytes, 0, err
+		}
+	}
+	if v.self.master == "" {
+		if err := m.drain(ctx); err != nil {
+			return bytes, 0, err
+		}
+	}
+	if err := c.forget(ctx, m, v.self.id); err != nil {
+		return bytes, 0, err
+	}
+	accepted = time.Since(began)
+	return bytes, accepted, c.remove(ctx, m)
+}
+
+// mayGo refuses what would leave the cluster without a majority.
+func mayGo(v view) error {
+	if v.self.master != "" || len(v.replicas()) > 0 {
+		return nil
+	}
+	masters := 0
+	for _, p := range v.peers {
+		if p.is("master") {
+			masters++
+		}
+	}
+	if masters <= minMasters {
+		return fmt.Errorf("%w: %s", database.ErrFixed, fewMasters)
+	}
+	return nil
+}
+
+// handOver has a replica take its master's place, losing nothing: the master stops its
+// clients until the replica has all that it has.
+func (c *cluster) handOver(ctx context.Context, m *member, heir peer) error {
+	var replica *member
+	for _, o := range c.others(m) {
+		if o.addr == heir.addr {
+			replica = o
+		}
+	}
+	if replica == nil {
+		return fmt.Errorf("its replica %s is %w", heir.addr, database.ErrNotMember)
+	}
+	c.say("%s takes over from %s", replica.host.Name(), m.host.Name())
+	client := replica.client(c.env.Control)
+	defer client.Close()
+	if err := client.ClusterFailover(ctx).Err(); err != nil {
+		return fmt.Errorf("having %s take over: %w", replica.host.Name(), err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, linkTimeout, fmt.Errorf("%s has not taken over after %v", replica.host.Name(), linkTimeout))
+	defer cancel()
+	return c.servers.Await(ctx, func(ctx context.Context) error {
+		v, err := m.look(ctx)
+		if err != nil {
+			return err
+		}
+		if v.self.master == "" {
+			return fmt.Errorf("%w: %s is master yet", ErrNotReady, m.host.Name())
+		}
+		return c.Ready(ctx)
+	})
+}
+
+// forget tells every other member that runs to forget a node. They do not take news of
+// it from each other for a minute.
+func (c *cluster) forget(ctx context.Context, m *member, id string) error {
+	others := c.others(m)
+	if c.options.rebalance == byCLI && !m.halted.Load() {
+		return c.cli(ctx, "del-node", others[0].addr, id)
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	for _, o := range others {
+		g.Go(func() error {
+			client := o.client(c.env.Control)
+			defer client.Close()
+			err := client.ClusterForget(gctx, id).Err()
+			if err != nil && !strings.Contains(err.Error(), "Unknown node") {
+				return fmt.Errorf("having %s forget it: %w", o.host.Name(), err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+const (
+	// drainQuiet is how long a node must not have redirected anybody before it may
+	// go: well over the time that a client takes to learn where slots are.
+	drainQuiet = 500 * time.Millisecond
+	// drainTimeout bounds the wait for clients that never learn.
+	drainTimeout = 5 * time.Second
+)
+
+// drain waits until clients have stopped asking a member that has no slots left.
+func (m *member) drain(ctx context.Context) error {
+	last, began := "", time.Now()
+	for quiet := began; time.Since(quiet) < drainQuiet && time.Since(began) < drainTimeout; {
+		stats, err := m.admin.Info(ctx, "errorstats").Result()
+		if err != nil {
+			return fmt.Errorf("asking redis on %s: %w", m.host.Name(), err)
+		}
+		if moved := redirected(stats); moved != last {
+			last, quiet = moved, time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(poll):
+		}
+	}
+	return nil
+}
+
+// redirected finds "errorstat_MOVED:count=12" in INFO errorstats.
+func redirected(stats string) string {
+	for line := range strings.Lines(stats) {
+		if strings.HasPrefix(line, "errorstat_MOVED:") {
+			return line
+		}
+	}
+	return ""
+}

@@ -1,0 +1,168 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+)
+
+// Moving a slot must end with one master that serves it and all writes that any client
+// was told of. Redis' MIGRATE does that key by key: it stops the server for a round trip
+// to the other one, takes keys of one slot at a time, and so needs a round trip, of
+// standstill, for every slot that holds anything. Here slots are copied while they are
+// served, hundreds at a time, and each is handed over by a script that compares:
+//
+//	source (at its node)                     target
+//	  read keys and values  ── IMPORTING, ──►  copies, which nobody is sent to yet
+//	     │                     RESTORE
+//	     ▼
+//	  script, for each slot: are keys and values what was copied?
+//	     yes: MIGRATING, delete them           from here on clients are sent to the
+//	     │    in one atomic step               target (ASK), which has them all
+//	     no:  copy that slot again
+//	     ▼
+//	  SETSLOT NODE             ◄── NODE ───    is the owner, and tells all members
+//
+// Whenever this ends, at whatever line, each slot is in one of three states that serve
+// all its records: served by the source with copies that nobody sees; handed over, with
+// clients sent on; or done. repair finishes or undoes what is open.
+//
+// The mover stands at the source: values cross the link that MIGRATE would send them
+// over, once. What is read at a time is bounded by how long the source is kept from its
+// clients. A slot whose records change faster than they can be copied is moved by
+// MIGRATE after copyTries.
+const (
+	// linkTimeout bounds one request to a server over a link of the lab.
+	linkTimeout = 30 * time.Second
+	// lanes are how many batches of one source and target are under way at a time.
+	lanes = 2
+	// copyTries is how often a slot is copied before MIGRATE moves it.
+	copyTries = 6
+	// maxSlots is how many slots one batch may hold.
+	maxSlots = 256
+	// maxScriptKeys is how many keys one script may take: each costs the server some
+	// 15 us in which it serves nobody.
+	maxScriptKeys = 300
+)
+
+// shift carries a plan out, all its streams at the same time, and returns the bytes of
+// keys and values that were moved.
+func (c *cluster) shift(ctx context.Context, masters []view, plan []transfer) (int64, error) {
+	for _, v := range masters {
+		if v.self.open() > 0 {
+			// An owner that has handed a slot over has none of its records to move.
+			return 0, fmt.Errorf("%w at %s", errOpenSlots, v.host.Name())
+		}
+	}
+	var bytes atomic.Int64
+	sources := make(map[int]*source)
+	defer func() {
+		for _, src := range sources {
+			src.Close()
+		}
+	}()
+	for _, t := range plan {
+		if sources[t.from] == nil {
+			src, err := c.source(ctx, masters[t.from])
+			if err != nil {
+				return 0, err
+			}
+			sources[t.from] = src
+		}
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	for _, t := range plan {
+		s := &stream{source: sources[t.from], to: masters[t.to], bytes: &bytes}
+		g.Go(func() error {
+			s.target = s.to.client(s.from.host)
+			defer s.target.Close()
+			if err := s.run(gctx, t.slots); err != nil {
+				return fmt.Errorf("moving slots from %s to %s: %w", s.from.host.Name(), s.to.host.Name(), err)
+			}
+			return nil
+		})
+	}
+	err := g.Wait()
+	return bytes.Load(), err
+}
+
+// source is a master that gives slots away.
+type source struct {
+	*goredis.Client // at its own node
+	from            view
+	scripted        bool // whether it hands slots over by the script
+	pace            pace
+	one             sync.Mutex // held while MIGRATE stops it
+}
+
+// source gives a master the script, where it can use it. Before Redis 7 a key's expiry
+// cannot be asked for as a time; Valkey's masters make SETSLOT wait for their replicas,
+// which a script cannot.
+func (c *cluster) source(ctx context.Context, from view) (*source, error) {
+	src := &source{Client: from.client(from.host), from: from, scripted: true}
+	if c.kind.ackedSlots && len(from.replicas()) > 0 || c.kind.name == Name && major(c.env.Installation.Version) < 7 {
+		src.scripted = false
+		return src, nil
+	}
+	if err := src.ScriptLoad(ctx, handOverScript).Err(); err != nil {
+		return nil, errors.Join(fmt.Errorf("giving %s its script: %w", from.host.Name(), err), src.Close())
+	}
+	return src, nil
+}
+
+// stream moves slots from one master to another.
+type stream struct {
+	*source
+	to     view
+	target *goredis.Client // from the source's node, over the link between them
+	bytes  *atomic.Int64
+}
+
+// run moves slots, some batches at the same time.
+func (s *stream) run(ctx context.Context, slots []int) error {
+	q := newQueue(slots)
+	g, gctx := errgroup.WithContext(ctx)
+	for range lanes {
+		g.Go(func() error {
+			for {
+				jobs, err := q.take(gctx, maxSlots)
+				if err != nil || len(jobs) == 0 {
+					return err
+				}
+				b, err := s.read(gctx, q, jobs)
+				if err != nil {
+					return err
+				}
+				if err := s.move(gctx, q, b); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return g.Wait()
+}
+
+// move carries one batch through.
+func (s *stream) move(ctx context.Context, q *queue, b batch) error {
+	if err := s.send(ctx, b); err != nil {
+		return err
+	}
+	over, err := s.handOver(ctx, q, b.copies)
+	if err != nil {
+		return err
+	}
+	if err := s.finish(ctx, over); err != nil {
+		return err
+	}
+	if err := s.migrate(ctx, b.slow); err != nil {
+		return err
+	}
+	q.done(len(over) + len(b.slow))
+	return nil
+}

@@ -1,0 +1,277 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/load"
+	"skerry/internal/testkit/loophost"
+)
+
+// counters writes numbers that only grow, from several workers, each with keys of its
+// own, until stopped. Every write that was acknowledged is known.
+type counters struct {
+	stop    chan struct{}
+	workers sync.WaitGroup
+	mu      sync.Mutex
+	last    map[string]int // acknowledged; -1 after a delete
+	tried   map[string]int // the greatest that may have been written
+	failed  int
+}
+
+func count(t *testing.T, d *Redis, c *cluster, workers, keys int) *counters {
+	n := &counters{stop: make(chan struct{}), last: make(map[string]int), tried: make(map[string]int)}
+	for w := range workers {
+		client, r := open(t, d, c.Properties(), PropScan, "false"), rand.New(rand.NewPCG(5, uint64(w)))
+		n.workers.Go(func() {
+			for i := 1; ; i++ {
+				select {
+				case <-n.stop:
+					return
+				default:
+				}
+				n.step(t.Context(), client, fmt.Sprintf("user%d-%d", w, r.IntN(keys)), i, r.IntN(10) == 0)
+			}
+		})
+	}
+	return n
+}
+
+func (n *counters) step(ctx context.Context, client load.Client, key string, i int, remove bool) {
+	n.mu.Lock()
+	n.tried[key] = i
+	n.mu.Unlock()
+	var err error
+	if remove {
+		if err = client.Delete(ctx, "t", key); errors.Is(err, load.ErrNotFound) {
+			err = nil
+		}
+	} else {
+		err = client.Update(ctx, "t", key, record(strconv.Itoa(i), "abcdefghijklmnopqrstuvwxyz"))
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case err != nil:
+		n.failed++
+		delete(n.last, key) // in doubt
+	case remove:
+		n.last[key] = -1
+	default:
+		n.last[key] = i
+	}
+}
+
+// check stops the workers and reads everything back.
+func (n *counters) check(t *testing.T, client load.Client) {
+	t.Helper()
+	close(n.stop)
+	n.workers.Wait()
+	wrong := 0
+	for key, want := range n.last {
+		f, err := client.Read(t.Context(), "t", key, []string{"field0"}, nil)
+		got := -1
+		if err == nil {
+			got, _ = strconv.Atoi(string(f[0].Value))
+		} else if !errors.Is(err, load.ErrNotFound) {
+			t.Fatal(err)
+		}
+		if got != want {
+			if wrong++; wrong < 5 {
+				t.Errorf("%s is %d, acknowledged was %d", key, got, want)
+			}
+		}
+	}
+	if wrong > 0 {
+		t.Errorf("%d of %d records are wrong", wrong, len(n.last))
+	}
+	t.Logf("%d records, %d operations failed", len(n.last), n.failed)
+}
+
+// TestMoveThatIsKilled ends moves at random moments, as a mover that is killed does, with
+// clients writing and deleting: the cluster serves all records at every moment, and a
+// later change repairs and completes what was begun.
+func TestMoveThatIsKilled(t *testing.T) {
+	d := New()
+	nodes := loophost.New(t, 4)
+	c := startCluster(t, d, nodes, nil)
+	ctx, random := t.Context(), rand.New(rand.NewPCG(7, 8))
+	work := count(t, d, c, 3, 400)
+	killed := 0
+	for round := range 12 {
+		views, err := c.masters(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		owned, stays := make([][]int, len(views)), make([]bool, len(views))
+		for i, v := range views {
+			for _, r := range v.self.slots {
+				for s := r.from; s <= r.to; s++ {
+					owned[i] = append(owned[i], s)
+				}
+			}
+			stays[i] = i != round%len(views)
+		}
+		moving, cancel := context.WithTimeout(ctx, time.Duration(random.IntN(60_000))*time.Microsecond)
+		if _, err := c.shift(moving, views, plan(owned, stays)); err != nil {
+			killed++
+		}
+		cancel()
+		if err := c.repair(ctx); err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		if err := c.servers.Await(ctx, c.settled); err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+	}
+	t.Logf("%d moves were killed", killed)
+	if killed == 0 {
+		t.Error("every move was done before it could be killed")
+	}
+	if _, err := c.Leave(ctx, nodes[1], database.Graceful); err != nil {
+		t.Fatal(err)
+	}
+	work.check(t, open(t, d, c.Properties()))
+	if work.failed > 0 {
+		t.Errorf("%d operations failed", work.failed)
+	}
+	n, err := c.Count(ctx)
+	if rows := int64(0); err != nil || n == rows {
+		t.Errorf("count %d, %v", n, err)
+	}
+}
+
+// TestMoveWhoseNodesDie kills the giver, then a taker, in the middle of a move, and
+// revives it: no write that was acknowledged is lost.
+func TestMoveWhoseNodesDie(t *testing.T) {
+	d := New()
+	nodes := loophost.New(t, 4)
+	c := startCluster(t, d, nodes, nil)
+	ctx, random := t.Context(), rand.New(rand.NewPCG(9, 10))
+	work := count(t, d, c, 3, 400)
+	for round := range 4 {
+		giver := round % 4
+		victim := nodes[(giver+round/2)%4]
+		var killing sync.WaitGroup
+		killing.Go(func() {
+			time.Sleep(time.Duration(random.IntN(40_000)) * time.Microsecond)
+			if err := c.Halt(ctx, victim, database.Abrupt); err != nil {
+				t.Error(err)
+			}
+		})
+		_, err := c.Leave(ctx, nodes[giver], database.Graceful)
+		killing.Wait()
+		t.Logf("round %d, %s killed: %v", round, victim.Name(), err)
+		if c.member(victim) != nil {
+			if err := c.Revive(ctx, victim); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.member(nodes[giver]) == nil {
+			_, err = c.Join(ctx, nodes[giver])
+		} else if err = c.repair(ctx); err == nil {
+			err = c.servers.Await(ctx, c.settled)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	work.check(t, open(t, d, c.Properties()))
+}
+
+// TestCountWhileMoving has copies at the target that are not rows of their own.
+func TestCountWhileMoving(t *testing.T) {
+	d := New()
+	nodes := loophost.New(t, 3)
+	c := startCluster(t, d, nodes, nil)
+	ctx := t.Context()
+	client := open(t, d, c.Properties())
+	for i := range 300 {
+		if err := client.Insert(ctx, "t", fmt.Sprint("user", i), record("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	views, err := c.masters(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := c.source(ctx, views[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	target := views[1].client(nodes[0])
+	defer target.Close()
+	s := &stream{source: src, to: views[1], target: target, bytes: new(atomic.Int64)}
+	q := newQueue([]int{0, 1, 2, 3, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110})
+	jobs, err := q.take(ctx, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.read(ctx, q, jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(when string) {
+		t.Helper()
+		if n, err := c.Count(ctx); err != nil || n != 300 {
+			t.Errorf("%s: count %d, %v; want 300", when, n, err)
+		}
+	}
+	if err := s.send(ctx, b); err != nil {
+		t.Fatal(err)
+	}
+	check("copied")
+	if _, err := s.handOver(ctx, q, b.copies); err != nil {
+		t.Fatal(err)
+	}
+	check("handed over")
+	if err := c.repair(ctx); err != nil {
+		t.Fatal(err)
+	}
+	check("repaired")
+	if err := c.closed(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBusySlot moves a slot whose records never stand still, by MIGRATE in the end, and
+// one with more keys than a script may take.
+func TestBusySlot(t *testing.T) {
+	d := New()
+	nodes := loophost.New(t, 4)
+	c := startCluster(t, d, nodes, nil)
+	ctx := t.Context()
+	client := open(t, d, c.Properties())
+	tag := "{user}"
+	for i := range 2 * maxScriptKeys {
+		if err := client.Insert(ctx, "t", fmt.Sprint(tag, i), record(strconv.Itoa(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	work := count(t, d, c, 2, 1)
+	owner := nodes[slotOf(tag)*4/slots]
+	change, err := c.Leave(ctx, owner, database.Graceful)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change.Bytes < 2*maxScriptKeys*4 {
+		t.Errorf("%d bytes were moved", change.Bytes)
+	}
+	client = open(t, d, c.Properties())
+	work.check(t, client)
+	for i := range 2 * maxScriptKeys {
+		f, err := client.Read(ctx, "t", fmt.Sprint(tag, i), nil, nil)
+		if err != nil || string(f[0].Value) != strconv.Itoa(i) {
+			t.Fatalf("record %d: %v, %v", i, f, err)
+		}
+	}
+}
