@@ -1,5 +1,10 @@
 package record
 
+import (
+	"encoding/json"
+	"io"
+)
+
 // Audit is what reading every acknowledged write back found. docs/audit.md says how each
 // figure is counted.
 type Audit struct {
@@ -67,6 +72,29 @@ type AuditFinding struct {
 	Expected string `json:"expected,omitempty"`
 	Saw      string `json:"saw"`
 }
+
+// Names of an audit's files in a trial's directory.
+const (
+	auditFile   = "audit.jsonl"
+	historyFile = "history.html"
+)
+
+// Audit writes audit.jsonl, a finding a line.
+func (t *TrialWriter) Audit(findings []AuditFinding) error {
+	return t.file(auditFile, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		for _, f := range findings {
+			if err := e.Encode(f); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// History writes history.html, the drawing of the operations that were checked.
+func (t *TrialWriter) History(draw func(io.Writer) error) error { return t.file(historyFile, draw) }
 
 // Assertion is one line of an experiment's assert and whether it held.
 type Assertion struct {

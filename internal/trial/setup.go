@@ -172,7 +172,7 @@ func (r *run) spec(phase load.Phase) (load.Spec, error) {
 		Arrival: load.Arrival(e.Workload.Arrival), Threads: e.Workload.Threads, Target: e.Workload.Target,
 		MaxInFlight: e.Workload.InFlight, AfterStall: load.AfterStall(e.Workload.Stall),
 		Operations: e.Stop.Operations, Duration: time.Duration(e.Stop.Time), Warmup: time.Duration(e.Warmup),
-		Timeout: time.Duration(e.Workload.Timeout), Seed: r.Cell.Seed,
+		Timeout: time.Duration(e.Workload.Timeout), Seed: r.Cell.Seed, Audit: r.auditSpec(),
 	}, nil
 }
 

@@ -111,7 +111,10 @@ func (r *run) do(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return r.summarise(m, fidelity)
+	if err := r.summarise(m, fidelity); err != nil {
+		return err
+	}
+	return r.audit(work, m)
 }
 
 // watchEmulator ends the trial's work when the process that moves its packets ends.
