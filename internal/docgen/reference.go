@@ -167,6 +167,8 @@ func (r *reference) value(s *jsonschema.Schema, path string) string {
 		return "list of " + r.value(s.Items, path+"[]")
 	case s.Type == "object":
 		return "mapping"
+	case s.Type == "boolean":
+		return "true or false"
 	case s.Type == "integer":
 		return "whole number" + bounds(s)
 	case s.Type == "number":

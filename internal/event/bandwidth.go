@@ -9,9 +9,9 @@ import (
 	"skerry/internal/unit"
 )
 
-// Bandwidth changes how fast links are: set or scale. The queue in front of the link
+// BandwidthSpec changes how fast links are: set or scale. The queue in front of the link
 // follows, unless the topology gives it a length.
-type Bandwidth struct {
+type BandwidthSpec struct {
 	Links `yaml:",inline"`
 	// Set is the bandwidth they have then.
 	Set *unit.Bandwidth `yaml:"set" json:"set,omitempty"`
@@ -20,16 +20,18 @@ type Bandwidth struct {
 }
 
 // Alternatives: the bandwidth changes in one way.
-func (Bandwidth) Alternatives() [][]string { return [][]string{{"set", "scale"}, {"between", "of"}} }
+func (BandwidthSpec) Alternatives() [][]string {
+	return [][]string{{"set", "scale"}, {"between", "of"}}
+}
 
-func (b *Bandwidth) check(s Stage, fail failure) {
+func (b *BandwidthSpec) check(s Stage, fail failure) {
 	b.Links.check(s, fail)
 	if b.Set == nil && b.Scale == nil {
 		fail("", "give set: 10mbit or scale: 0.5", "nothing says what the bandwidth becomes")
 	}
 }
 
-func (b *Bandwidth) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
+func (b *BandwidthSpec) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
 	links := b.Links.draw(s, turn, busy, r)
 	if b.Set != nil {
 		return newOnLinks(links, "bandwidth of %s set to "+b.Set.String(), func(q link.Quality) link.Quality {

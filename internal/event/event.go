@@ -45,7 +45,7 @@ type Event struct {
 	// Latency changes how long packets take.
 	Latency *Latency `yaml:"latency" json:"latency,omitempty"`
 	// Bandwidth changes how fast links are.
-	Bandwidth *Bandwidth `yaml:"bandwidth" json:"bandwidth,omitempty"`
+	Bandwidth *BandwidthSpec `yaml:"bandwidth" json:"bandwidth,omitempty"`
 	// Loss makes links lose packets.
 	Loss *Loss `yaml:"loss" json:"loss,omitempty"`
 	// Jitter makes the latency vary from packet to packet.
