@@ -16,10 +16,10 @@ func trial() record.Trial {
 		Traffic:    record.Traffic{TotalBytes: 12_000_000},
 		Audit:      &record.Audit{},
 		Events: []record.Happening{
-			{Name: "leave", Recovery: record.Recovery{BaselineOps: 1, RecoverS: 40}},
-			{Name: "kill", Recovery: record.Recovery{BaselineOps: 1, RecoverS: 90, Censored: true}},
-			{Name: "cut", Recovery: record.Recovery{BaselineOps: 1, RecoverS: 5}},
-			{Name: "cut", Recovery: record.Recovery{BaselineOps: 1, RecoverS: 70}},
+			{Name: "leave", Kind: "leave", Recovery: record.Recovery{BaselineOps: 1, RecoverS: 40}},
+			{Name: "kill", Kind: "kill", Recovery: record.Recovery{BaselineOps: 1, RecoverS: 90, Censored: true}},
+			{Name: "cut", Kind: "cut", Recovery: record.Recovery{BaselineOps: 1, RecoverS: 5}},
+			{Name: "cut", Kind: "cut", Recovery: record.Recovery{BaselineOps: 1, RecoverS: 70}},
 		},
 	}
 }

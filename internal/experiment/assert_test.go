@@ -29,6 +29,8 @@ func TestAssertionsAreCheckedWhereTheyStand(t *testing.T) {
 		"update.p95 < 3ms":       {5, "does no update"},
 		"availability >> 99.9%":  {19, "share"},
 		"availability of 99.9 %": {27, "no comparison"},
+
+		"events.leave.recover < 60s": {5, "no event is called"},
 	} {
 		_, err := Parse("x.yaml", []byte(strings.Replace(asserting, "read.p95 < 300ms", line, 1)), nil, false)
 		var ps strict.Problems

@@ -3,9 +3,11 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"skerry/internal/assert"
+	"skerry/internal/spell"
 	"skerry/internal/strict"
 	"skerry/internal/ycsb"
 )
@@ -25,9 +27,32 @@ func (c *checker) assertions() {
 			c.fail(path, "set audit: true", "%s is known only where acknowledged writes are audited", l.Name)
 		case l.Metric.Operation != "" && !c.asks(l.Metric.Operation):
 			c.fail(path, "leave it out, or change the workload", "the workload does no %s, so there is no %s", l.Metric.Operation, l.Name)
+		case l.Metric.Event != "" && !c.happens(l.Metric.Event):
+			hint := "there are no events"
+			if names := c.eventNames(); len(names) > 0 {
+				hint = "there are " + strings.Join(names, ", ")
+			}
+			if near := spell.Nearest(l.Metric.Event, c.eventNames()); near != "" {
+				hint = fmt.Sprintf("did you mean %q?", near)
+			}
+			c.fail(path, hint, "no event is called %q", l.Metric.Event)
 		}
 	}
 }
+
+// eventNames are what assertions may call events: their names and kinds.
+func (c *checker) eventNames() (names []string) {
+	for _, e := range c.e.Events {
+		for _, n := range []string{e.Name, e.Kind()} {
+			if n != "" && !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
+	}
+	return names
+}
+
+func (c *checker) happens(name string) bool { return slices.Contains(c.eventNames(), name) }
 
 // asks tells whether the workload has an operation.
 func (c *checker) asks(operation string) bool {

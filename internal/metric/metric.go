@@ -58,6 +58,9 @@ func Of(t record.Trial) []Value {
 	}
 	for _, h := range t.Events {
 		out.happening("events."+h.Name+".", h)
+		if h.Kind != h.Name {
+			out.happening("events."+h.Kind+".", h)
+		}
 	}
 	out.add("host.cpu", Cores, t.Fidelity.HostCPU)
 	out.add("client.cpu", Cores, t.Fidelity.ClientCPU)

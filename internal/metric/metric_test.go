@@ -19,8 +19,8 @@ func full() record.Trial {
 		},
 		Audit: &record.Audit{Lost: 2},
 		Events: []record.Happening{
-			{Name: "leave", AcceptedS: &took, CompleteS: &took, Recovery: record.Recovery{BaselineOps: 100, RecoverS: 4, TakeoverS: &took}},
-			{Name: "leave", Recovery: record.Recovery{BaselineOps: 100, RecoverS: 60, Censored: true}},
+			{Name: "leave", Kind: "leave", AcceptedS: &took, CompleteS: &took, Recovery: record.Recovery{BaselineOps: 100, RecoverS: 4, TakeoverS: &took}},
+			{Name: "power cut", Kind: "leave", Recovery: record.Recovery{BaselineOps: 100, RecoverS: 60, Censored: true}},
 		},
 	}
 }
