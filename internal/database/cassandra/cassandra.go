@@ -30,6 +30,7 @@ import (
 	"sync"
 
 	"skerry/internal/database"
+	"skerry/internal/install"
 )
 
 // Name is how experiments call Cassandra.
@@ -101,7 +102,18 @@ func (*Cassandra) Fixed(nodes []string, given database.Options) map[string]strin
 // Find implements database.Database.
 func (d *Cassandra) Find(from string) (database.Installation, error) { return d.FindVersion("", from) }
 
-// FindVersion implements database.Versioned.
+// FindVersion implements database.Versioned. Where no version is asked for and the default
+// one is not installed, another one that is will do.
 func (*Cassandra) FindVersion(version, from string) (database.Installation, error) {
-	return database.FindVersion(Recipes(), version, from)
+	recipes := Recipes()
+	in, err := database.FindVersion(recipes, version, from)
+	if version != "" || from != "" || !errors.Is(err, install.ErrNotInstalled) {
+		return in, err
+	}
+	for i := range recipes[1:] {
+		if other, err := database.FindVersion(recipes[i+1:], "", ""); err == nil {
+			return other, nil
+		}
+	}
+	return in, err
 }

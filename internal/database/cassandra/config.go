@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 )
 
 // defaultCenter is the data centre of all members where sites are not told apart.
@@ -36,7 +37,7 @@ func (c config) write() error {
 	}
 	for name, text := range map[string]string{
 		"cassandra.yaml":              c.yaml(),
-		"cassandra-rackdc.properties": fmt.Sprintf("dc=%s\nrack=%s\n", c.center, rack),
+		"cassandra-rackdc.properties": fmt.Sprintf("dc=%s\nrack=%s\n", escape(c.center), rack),
 		"logback.xml":                 logback,
 	} {
 		if err := os.WriteFile(c.conf(name), []byte(text), 0o644); err != nil {
@@ -99,6 +100,20 @@ func (c config) yaml() string {
 	set("key_cache_size", "8MiB")
 	set("counter_cache_size", "0MiB")
 	set("concurrent_compactors", 1)
+	return b.String()
+}
+
+// escape writes a name as Java's properties have values: plain letters, digits, - and _
+// as they are, all others by their code.
+func escape(name string) string {
+	var b strings.Builder
+	for _, u := range utf16.Encode([]rune(name)) {
+		if u < 0x80 && (u >= '0' && u <= '9' || u >= 'A' && u <= 'Z' || u >= 'a' && u <= 'z' || u == '-' || u == '_') {
+			b.WriteByte(byte(u))
+		} else {
+			fmt.Fprintf(&b, `\u%04X`, u)
+		}
+	}
 	return b.String()
 }
 

@@ -150,29 +150,37 @@ func (m *member) streamed(ctx context.Context, counter string) int64 {
 }
 
 // undoTimeout bounds the repair after a change that failed.
-const undoTimeout = 90 * time.Second
+const undoTimeout = 3 * time.Minute
 
 // undoJoin ends a member whose join failed and waits until the others have forgotten it:
-// until then no other could join.
+// until then no other could join. One that some of them name as an owner already has to
+// be removed.
 func (c *cluster) undoJoin(ctx context.Context, m *member) error {
+	name := m.host.Name()
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), undoTimeout,
-		fmt.Errorf("the others have not forgotten %s after %v", m.host.Name(), undoTimeout))
+		fmt.Errorf("the others have not forgotten %s after %v", name, undoTimeout))
 	defer cancel()
 	err := m.daemon.Load().Kill()
 	if c.Err() != nil {
-		return err
+		return err // the cluster has failed: nobody is there to ask
 	}
-	addr := m.host.Addr()
-	return errors.Join(err, c.set.Await(ctx, paced(func(ctx context.Context) error {
+	addr, owner := m.host.Addr(), false
+	known := func(ctx context.Context) error {
 		views, err := lookAll(ctx, c.current(), false)
 		if err != nil {
 			return err
 		}
-		for _, v := range views {
-			if _, owner := v.Owners[addr]; owner || slices.Contains(v.Coming, addr) || slices.Contains(v.Live, addr) {
-				return fmt.Errorf("%w: %s still knows %s", ErrNotReady, v.member.host.Name(), m.host.Name())
-			}
+		alive := slices.ContainsFunc(views, func(v view) bool { return slices.Contains(v.Live, addr) || slices.Contains(v.Coming, addr) })
+		owner = slices.ContainsFunc(views, func(v view) bool { _, is := v.Owners[addr]; return is })
+		if alive {
+			return fmt.Errorf("%w: members still know %s", ErrNotReady, name)
 		}
 		return nil
-	})))
+	}
+	err = errors.Join(err, c.set.Await(ctx, paced(known)))
+	if !owner {
+		return err
+	}
+	err = errors.Join(err, c.expel(ctx, m, c.current(), func() {}))
+	return errors.Join(err, c.forgotten(ctx))
 }

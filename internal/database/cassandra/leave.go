@@ -148,6 +148,19 @@ func (c *cluster) removeNode(ctx context.Context, m *member, began time.Time, ch
 		}
 		m.daemon.Store(nil)
 	}
+	if err := c.expel(ctx, m, others, func() { change.Accepted = time.Since(began) }); err != nil {
+		return err
+	}
+	c.remove(m)
+	if err := c.forgotten(ctx); err != nil {
+		return err
+	}
+	change.Complete = time.Since(began)
+	return nil
+}
+
+// expel has members remove one that is dead, once they have noticed; begun is called then.
+func (c *cluster) expel(ctx context.Context, m *member, others []*member, begun func()) error {
 	c.say("waiting until the others notice that %s is gone", m.host.Name())
 	notice, cancel := context.WithTimeoutCause(ctx, removeTimeout, fmt.Errorf("the others have not noticed after %v", removeTimeout))
 	defer cancel()
@@ -159,16 +172,11 @@ func (c *cluster) removeNode(ctx context.Context, m *member, began time.Time, ch
 	if err != nil {
 		return err
 	}
-	change.Accepted = time.Since(began)
+	begun()
 	c.say("removing %s", m.host.Name())
 	if err := by.jmx.exec(ctx, storageService, "removeNode", id); err != nil {
 		return fmt.Errorf("removenode %s on %s: %w", id, by.host.Name(), err)
 	}
-	c.remove(m)
-	if err := c.forgotten(ctx); err != nil {
-		return err
-	}
-	change.Complete = time.Since(began)
 	return nil
 }
 

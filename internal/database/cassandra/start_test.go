@@ -14,7 +14,7 @@ import (
 )
 
 // tryCluster starts a cluster of the default version.
-func tryCluster(t *testing.T, nodes []host.Host, o database.Options) (*cluster, error) {
+func tryCluster(t testing.TB, nodes []host.Host, o database.Options) (*cluster, error) {
 	t.Helper()
 	testkit.Need(t, testkit.Cassandra)
 	d := New()
@@ -38,7 +38,7 @@ func tryCluster(t *testing.T, nodes []host.Host, o database.Options) (*cluster, 
 	return c.(*cluster), nil
 }
 
-func startCluster(t *testing.T, nodes []host.Host, o database.Options) *cluster {
+func startCluster(t testing.TB, nodes []host.Host, o database.Options) *cluster {
 	t.Helper()
 	c, err := tryCluster(t, nodes, o)
 	if err != nil {
@@ -48,7 +48,7 @@ func startCluster(t *testing.T, nodes []host.Host, o database.Options) *cluster 
 }
 
 // open opens a client that is closed with the test.
-func open(t *testing.T, d *Cassandra, properties map[string]string, extra ...string) load.Client {
+func open(t testing.TB, d *Cassandra, properties map[string]string, extra ...string) load.Client {
 	t.Helper()
 	p := maps.Clone(properties)
 	for i := 0; i < len(extra); i += 2 {
