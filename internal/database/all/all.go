@@ -6,6 +6,7 @@ import (
 	"skerry/internal/database/cassandra"
 	"skerry/internal/database/etcd"
 	"skerry/internal/database/galera"
+	"skerry/internal/database/postgres"
 	"skerry/internal/database/redis"
 	"skerry/internal/install"
 )
@@ -17,11 +18,12 @@ func Databases() map[string]database.Database {
 		cassandra.Name: cassandra.New(),
 		etcd.Name:      etcd.New(),
 		galera.Name:    galera.New(),
+		postgres.Name:  postgres.New(),
 		redis.Name:     redis.New(),
 	}
 }
 
 // Recipes say how databases are installed, in the order of a list.
 func Recipes() []install.Recipe {
-	return append([]install.Recipe{redis.Recipe, etcd.Recipe, galera.Recipe}, cassandra.Recipes()...)
+	return append([]install.Recipe{redis.Recipe, etcd.Recipe, postgres.Recipe, galera.Recipe}, cassandra.Recipes()...)
 }

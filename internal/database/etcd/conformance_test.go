@@ -1,0 +1,17 @@
+package etcd_test
+
+import (
+	"testing"
+
+	"skerry/internal/database"
+	"skerry/internal/database/dbtest"
+	"skerry/internal/database/etcd"
+)
+
+func TestConformance(t *testing.T) {
+	dbtest.Run(t, dbtest.Config{
+		New:  func() database.Database { return etcd.New() },
+		Port: 2379, Survives: true, LeavesAbruptly: true,
+		BadOptions: []database.Options{{"election_timeout": "10ms"}, {"read": "stale"}},
+	})
+}

@@ -1,0 +1,202 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/database"
+	"skerry/internal/database/daemon"
+	"skerry/internal/host"
+)
+
+// readyTimeout bounds how long the standbys of a new cluster may take to stream.
+const readyTimeout = 60 * time.Second
+
+// cluster is a running PostgreSQL.
+type cluster struct {
+	env     database.Env
+	options options
+	log     *slog.Logger
+	servers daemon.Set
+
+	// changing is held while membership changes or a member halts or is revived.
+	changing sync.Mutex
+
+	mu      sync.Mutex
+	members []*member
+	primary *member
+}
+
+var (
+	_ database.Cluster    = (*cluster)(nil)
+	_ database.Replicated = (*cluster)(nil)
+)
+
+// Start implements database.Database: the primary first, then its clones, all at the
+// same time.
+func (d *Postgres) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
+	o, err := parseOptions(env.Options)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{env: env, options: o, log: env.Log}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+func (c *cluster) start(ctx context.Context) error {
+	c.say("starting the primary on %s", c.env.Nodes[0].Name())
+	first := newMember(c.env.Nodes[0], c.options)
+	c.add(first)
+	c.setPrimary(first)
+	if err := c.initialise(ctx, first); err != nil {
+		return err
+	}
+	if len(c.env.Nodes) > 1 {
+		c.say("cloning %d standbys", len(c.env.Nodes)-1)
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	for _, h := range c.env.Nodes[1:] {
+		m := newMember(h, c.options)
+		c.add(m)
+		g.Go(func() error {
+			if err := c.reserve(gctx, first, m); err != nil {
+				return err
+			}
+			if err := c.clone(gctx, m, first); err != nil {
+				return err
+			}
+			return c.run(gctx, m, false)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	// Last, since with synchronous standbys nothing is committed before they stream.
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("postgres is not ready after %v", readyTimeout))
+	defer cancel()
+	if err := c.servers.Await(ctx, c.Ready); err != nil {
+		return err
+	}
+	return first.ask(ctx, func(ctx context.Context, conn *pgconn.PgConn) error {
+		return ensureTable(ctx, conn, defaultTable, defaultPrefix, defaultFields)
+	})
+}
+
+// initialise makes the data of the first primary and starts it.
+func (c *cluster) initialise(ctx context.Context, m *member) error {
+	if err := m.prepare(); err != nil {
+		return err
+	}
+	// Scans follow the order of bytes: locale C. What is lost with the machine is lost
+	// with the lab: no sync.
+	if err := c.tool(ctx, m, "initdb", "-D", m.data(), "-U", user, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"); err != nil {
+		return err
+	}
+	if err := m.configure(c.options, nil); err != nil {
+		return err
+	}
+	return c.run(ctx, m, false)
+}
+
+func (c *cluster) say(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	c.log.Info(text, "database", Name)
+	if c.env.Progress != nil {
+		c.env.Progress(text)
+	}
+}
+
+func (c *cluster) add(m *member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.members = append(c.members, m)
+}
+
+func (c *cluster) drop(m *member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.members = slices.DeleteFunc(c.members, func(o *member) bool { return o == m })
+}
+
+func (c *cluster) setPrimary(m *member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.primary = m
+}
+
+// current are the members at this moment, and the primary.
+func (c *cluster) current() (members []*member, primary *member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.members), c.primary
+}
+
+// member finds the member on a node.
+func (c *cluster) member(node string) *member {
+	members, _ := c.current()
+	for _, m := range members {
+		if m.host.Name() == node {
+			return m
+		}
+	}
+	return nil
+}
+
+// Properties implements database.Cluster.
+func (c *cluster) Properties() map[string]string {
+	var hosts []string
+	members, _ := c.current()
+	for _, m := range members {
+		hosts = append(hosts, m.addr)
+	}
+	return map[string]string{PropHosts: strings.Join(hosts, ","), PropRead: c.options.read}
+}
+
+// Failed implements database.Cluster.
+func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
+
+// Err implements database.Cluster.
+func (c *cluster) Err() error { return c.servers.Err() }
+
+// Logs implements database.Cluster.
+func (c *cluster) Logs() map[string]string { return c.servers.Logs() }
+
+// Stop implements database.Cluster. What was written is not flushed: it goes with the lab.
+func (c *cluster) Stop(ctx context.Context) error {
+	members, _ := c.current()
+	errs := make([]error, len(members))
+	var all sync.WaitGroup
+	for i, m := range members {
+		all.Go(func() { errs[i] = m.quit(ctx) })
+	}
+	all.Wait()
+	return errors.Join(append(errs, c.servers.Stop(ctx))...)
+}
+
+// hold finds a member and keeps others from changing it.
+func (c *cluster) hold(node host.Host) (*member, func(), error) {
+	if !c.changing.TryLock() {
+		return nil, nil, database.ErrBusy
+	}
+	m := c.member(node.Name())
+	if m == nil {
+		c.changing.Unlock()
+		return nil, nil, database.ErrNotMember
+	}
+	return m, c.changing.Unlock, nil
+}

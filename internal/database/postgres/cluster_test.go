@@ -1,0 +1,248 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"testing"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+	"skerry/internal/load"
+	"skerry/internal/testkit"
+	"skerry/internal/testkit/loophost"
+)
+
+// startCluster starts a cluster and stops it with the test.
+func startCluster(t testing.TB, d *Postgres, nodes []host.Host, o database.Options) *cluster {
+	t.Helper()
+	testkit.Need(t, testkit.Postgres)
+	in, err := d.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := d.Start(t.Context(), database.Env{
+		Nodes: nodes, Control: nodes[0], Installation: in, Options: o,
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: func(string) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return c.(*cluster)
+}
+
+// open opens a client that is closed with the test.
+func open(t testing.TB, d *Postgres, properties map[string]string, extra ...string) *client {
+	t.Helper()
+	p := maps.Clone(properties)
+	for i := 0; i < len(extra); i += 2 {
+		p[extra[i]] = extra[i+1]
+	}
+	c, err := d.Open(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c.(*client)
+}
+
+func record(value string) []load.Field {
+	return []load.Field{{Name: "field0", Value: []byte(value)}}
+}
+
+// insert tries until the cluster has a primary that takes it.
+func insert(t *testing.T, c *client, key string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		err := c.Insert(t.Context(), "", key, record("a"))
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPrimaryHaltsAndReturns has the primary go in both manners: another takes over, and
+// the first comes back as its standby, with what was written meanwhile.
+func TestPrimaryHaltsAndReturns(t *testing.T) {
+	for _, manner := range []database.Manner{database.Graceful, database.Abrupt} {
+		t.Run(manner.String(), func(t *testing.T) {
+			d, nodes := New(), loophost.New(t, 3)
+			c := startCluster(t, d, nodes, nil)
+			ctx := t.Context()
+			client := open(t, d, c.Properties())
+			insert(t, client, "user1")
+			if err := c.Halt(ctx, nodes[0], manner); err != nil {
+				t.Fatal(err)
+			}
+			insert(t, client, "user2")
+			members, err := c.Members(ctx)
+			if err != nil || members[0].State != "unreachable" || (members[1].State == "primary") == (members[2].State == "primary") {
+				t.Errorf("members %+v, %v", members, err)
+			}
+			if err := c.Ready(ctx); err == nil {
+				t.Error("ready without a member")
+			}
+			if err := c.Revive(ctx, nodes[0]); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Ready(ctx); err != nil {
+				t.Error(err)
+			}
+			one, err := c.OpenMember(ctx, "n1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer one.Close()
+			if _, err := one.Read(ctx, "", "user2", nil, nil); err != nil {
+				t.Errorf("the member that returned lacks what it missed: %v", err)
+			}
+			var e *load.OpError
+			if err := one.Insert(ctx, "", "user3", record("a")); !errors.As(err, &e) || e.Outcome != load.NotDone {
+				t.Errorf("a write through a member's own copy: %v", err)
+			}
+			if err := c.Err(); err != nil {
+				t.Errorf("a member that halted counts as failed: %v", err)
+			}
+		})
+	}
+}
+
+// TestAllHalt has every member go and come back, the last primary first.
+func TestAllHalt(t *testing.T) {
+	d, nodes := New(), loophost.New(t, 2)
+	c := startCluster(t, d, nodes, nil)
+	client := open(t, d, c.Properties())
+	insert(t, client, "user1")
+	for _, h := range nodes {
+		if err := c.Halt(t.Context(), h, database.Graceful); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var e *load.OpError
+	if err := client.Insert(t.Context(), "", "user2", record("a")); !errors.As(err, &e) {
+		t.Errorf("a write to nobody: %v", err)
+	}
+	if err := client.Insert(t.Context(), "", "user2", record("a")); !errors.As(err, &e) || e.Outcome != load.NotDone || e.Class != classNoPrimary {
+		t.Errorf("a write to nobody: %v", err)
+	}
+	if _, err := c.Leave(t.Context(), nodes[0], database.Graceful); !errors.Is(err, database.ErrFixed) {
+		t.Errorf("a member left with no other running: %v", err)
+	}
+	for _, h := range []host.Host{nodes[1], nodes[0]} {
+		if err := c.Revive(t.Context(), h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	insert(t, client, "user3")
+	if n, err := c.Count(t.Context()); err != nil || n != 2 {
+		t.Errorf("%d rows, %v", n, err)
+	}
+}
+
+// TestCloneThatCannotBeRewound brings a member back whose data is of no use.
+func TestCloneThatCannotBeRewound(t *testing.T) {
+	d, nodes := New(), loophost.New(t, 2)
+	c := startCluster(t, d, nodes, nil)
+	client := open(t, d, c.Properties())
+	insert(t, client, "user1")
+	if err := c.Halt(t.Context(), nodes[0], database.Abrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(c.member("n1").data() + "/global/pg_control"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Revive(t.Context(), nodes[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReadsElsewhere(t *testing.T) {
+	d, nodes := New(), loophost.New(t, 3)
+	c := startCluster(t, d, nodes, database.Options{"synchronous_standby_names": "FIRST 2 (n2, n3)", "synchronous_commit": "remote_apply", "read": "standby"})
+	client := open(t, d, c.Properties())
+	insert(t, client, "user1")
+	if _, err := client.Read(t.Context(), "", "user1", nil, nil); err != nil {
+		t.Error(err)
+	}
+	if client.read == nil || client.read.addr == c.member("n1").addr {
+		t.Errorf("reads go to %+v", client.read)
+	}
+	if err := c.Halt(t.Context(), nodes[1], database.Abrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Halt(t.Context(), nodes[2], database.Abrupt); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		_, err := client.Read(t.Context(), "", "user1", nil, nil)
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("without a standby reads do not go to the primary: %v", err)
+		}
+	}
+	// No standby is left to confirm a write: it is in doubt.
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	var e *load.OpError
+	if err := client.Insert(ctx, "", "user2", record("a")); !errors.As(err, &e) || e.Outcome != load.InDoubt || e.Class != "timeout" {
+		t.Errorf("a write that nobody confirms: %v", err)
+	}
+}
+
+func TestSchema(t *testing.T) {
+	d := New()
+	c := startCluster(t, d, loophost.New(t, 1), nil)
+	client := open(t, d, c.Properties(), PropFieldCount, "12")
+	if err := client.Insert(t.Context(), "", "user1", []load.Field{{Name: "field11", Value: nil}}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := client.Read(t.Context(), "", "user1", nil, nil)
+	if err != nil || len(got) != 1 || got[0].Name != "field11" || len(got[0].Value) != 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+	var e *load.OpError
+	if err := client.Update(t.Context(), "", "user1", []load.Field{{Name: "field77"}}); !errors.As(err, &e) || e.Outcome != load.NotDone || e.Class != "sqlstate_42703" {
+		t.Errorf("an update of a field that the table lacks: %v", err)
+	}
+	if _, err := client.Read(t.Context(), "", "user1", nil, nil); err != nil {
+		t.Errorf("the connection is of no use after a refusal: %v", err)
+	}
+}
+
+// BenchmarkClient compares the client's reads with a loop over the driver's own API.
+func BenchmarkClient(b *testing.B) {
+	d := New()
+	c := startCluster(b, d, loophost.New(b, 1), nil)
+	client := open(b, d, c.Properties())
+	var fields []load.Field
+	for i := range 10 {
+		fields = append(fields, load.Field{Name: fmt.Sprint("field", i), Value: make([]byte, 100)})
+	}
+	if err := client.Insert(b.Context(), "", "user1", fields); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("skerry", func(b *testing.B) { benchmarkRead(b, client) })
+	b.Run("pgx", func(b *testing.B) { benchmarkDriver(b, client.addrs[0]) })
+}

@@ -1,0 +1,20 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"skerry/internal/database"
+	"skerry/internal/database/dbtest"
+	"skerry/internal/database/postgres"
+)
+
+// TestConformance has one standby, whichever, confirm each write: then none is lost when
+// the primary is.
+func TestConformance(t *testing.T) {
+	dbtest.Run(t, dbtest.Config{
+		New:  func() database.Database { return postgres.New() },
+		Port: 5432, Survives: true, LeavesAbruptly: true,
+		Options:    database.Options{"synchronous_standby_names": "ANY 1 (*)"},
+		BadOptions: []database.Options{{"synchronous_commit": "sometimes"}, {"shared_buffers": "lots"}},
+	})
+}

@@ -1,0 +1,87 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+)
+
+// Halt implements database.Cluster. When it is the primary that halts, the standby with
+// the most WAL is promoted, at once: there is no failover manager that would have to
+// notice first.
+func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
+	m, unlock, err := c.hold(node)
+	if err != nil {
+		return fmt.Errorf("halting %s: %w", node.Name(), err)
+	}
+	defer unlock()
+	if err := c.halt(ctx, m, manner); err != nil {
+		return fmt.Errorf("halting %s: %w", node.Name(), err)
+	}
+	return nil
+}
+
+func (c *cluster) halt(ctx context.Context, m *member, manner database.Manner) error {
+	if m.halted.Load() {
+		return nil
+	}
+	m.halted.Store(true)
+	end := m.stop
+	if manner == database.Abrupt {
+		end = func(context.Context) error { return m.kill() }
+	}
+	if err := end(ctx); err != nil {
+		return err
+	}
+	if _, primary := c.current(); primary == m {
+		return c.promote(ctx)
+	}
+	return nil
+}
+
+// Revive implements database.Cluster. A member comes back as a standby of whoever is
+// primary; with none, as the primary, if it was the last one.
+func (c *cluster) Revive(ctx context.Context, node host.Host) error {
+	m, unlock, err := c.hold(node)
+	if err != nil {
+		return fmt.Errorf("reviving %s: %w", node.Name(), err)
+	}
+	defer unlock()
+	if m.server.Load().Running() {
+		return nil
+	}
+	if err := c.revive(ctx, m); err != nil {
+		return fmt.Errorf("reviving %s: %w", node.Name(), err)
+	}
+	return nil
+}
+
+func (c *cluster) revive(ctx context.Context, m *member) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
+	defer cancel()
+	_, primary := c.current()
+	if primary != nil && primary != m {
+		return c.rejoin(ctx, m, primary)
+	}
+	return c.resume(ctx, m)
+}
+
+// resume starts a member where there is no primary, and makes it that. One that was a
+// standby is promoted: which of those that are down has the most WAL nobody can ask.
+func (c *cluster) resume(ctx context.Context, m *member) error {
+	if err := c.run(ctx, m, false); err != nil {
+		return err
+	}
+	text, err := m.query(ctx, inRecovery)
+	if err != nil {
+		return err
+	}
+	c.setPrimary(m)
+	if text[0][0] != isTrue {
+		return nil
+	}
+	c.setPrimary(nil)
+	return c.promote(ctx)
+}

@@ -1,0 +1,252 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"skerry/internal/database/daemon"
+	"skerry/internal/database/wire"
+	"skerry/internal/host"
+	"skerry/internal/procfs"
+)
+
+const (
+	// adminTimeout bounds one question to one member.
+	adminTimeout = 10 * time.Second
+	// startTimeout bounds a start: recovery after a crash reads WAL.
+	startTimeout = 60 * time.Second
+	// stopTimeout bounds a fast shutdown, in which a primary waits until its standbys have
+	// all that it wrote.
+	stopTimeout = 20 * time.Second
+	// nobody is whom servers run as where skerry runs as root, which they refuse.
+	nobody = 65534
+	// errorLines are how many lines of a tool's output an error shows.
+	errorLines = 5
+)
+
+// member is a PostgreSQL on a node.
+type member struct {
+	host host.Host
+	addr string // for clients
+
+	server atomic.Pointer[daemon.Daemon] // nil until it was started
+	halted atomic.Bool
+	// stale says that it was down while another became primary: what it wrote last may
+	// be no part of history.
+	stale atomic.Bool
+}
+
+func newMember(h host.Host, o options) *member {
+	return &member{host: h, addr: net.JoinHostPort(h.Addr(), strconv.Itoa(o.port))}
+}
+
+func (m *member) dir() string    { return filepath.Join(m.host.Dir(), Name) }
+func (m *member) data() string   { return filepath.Join(m.dir(), "data") }
+func (m *member) config() string { return filepath.Join(m.dir(), "postgresql.conf") }
+func (m *member) access() string { return filepath.Join(m.dir(), "pg_hba.conf") }
+func (m *member) log() string    { return filepath.Join(m.dir(), "postgres.log") }
+
+// prepare makes the member's empty folder.
+func (m *member) prepare() error {
+	if err := os.RemoveAll(m.dir()); err != nil {
+		return fmt.Errorf("emptying the directory of postgres on %s: %w", m.host.Name(), err)
+	}
+	if err := os.MkdirAll(m.dir(), 0o755); err != nil {
+		return fmt.Errorf("making the directory of postgres on %s: %w", m.host.Name(), err)
+	}
+	return m.own()
+}
+
+// own gives the folder to the server's user. Inside a user namespace that has no such
+// user, processes that run as it are given a namespace of their own, in which what is
+// ours is theirs: then there is nothing to give.
+func (m *member) own() error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	if err := os.Lchown(m.dir(), nobody, nobody); err != nil && !errors.Is(err, syscall.EINVAL) {
+		return fmt.Errorf("giving the directory of postgres on %s to its user: %w", m.host.Name(), err)
+	}
+	return nil
+}
+
+// allowAll lets everybody in: a lab's network reaches nobody else.
+const allowAll = "host all all all trust\nhost replication all all trust\n"
+
+// configure writes the member's settings; those of a standby when it follows a primary.
+func (m *member) configure(o options, primary *member) error {
+	lines := append([]string{
+		"listen_addresses = '" + m.host.Addr() + "'",
+		"port = " + strconv.Itoa(o.port),
+		"unix_socket_directories = ''",
+		"hba_file = '" + m.access() + "'",
+		"wal_level = replica",
+		"wal_log_hints = on", // for pg_rewind
+		"max_wal_senders = " + strconv.Itoa(2*maxNodes),
+		"max_replication_slots = " + strconv.Itoa(2*maxNodes),
+		"wal_retrieve_retry_interval = '100ms'", // a new primary is found at once
+		"jit = off",
+		"timezone = 'GMT'",
+		"log_timezone = 'GMT'",
+		"log_line_prefix = '%m [%p] '",
+	}, o.config...)
+	if primary != nil {
+		lines = append(lines,
+			fmt.Sprintf("primary_conninfo = 'host=%s port=%d user=%s application_name=''%s'' connect_timeout=5'",
+				primary.host.Addr(), o.port, user, m.host.Name()),
+			"primary_slot_name = '"+slotOf(m.addr)+"'")
+	}
+	for path, content := range map[string]string{m.config(): strings.Join(lines, "\n") + "\n", m.access(): allowAll} {
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			return fmt.Errorf("configuring postgres on %s: %w", m.host.Name(), err)
+		}
+	}
+	return nil
+}
+
+// becomeStandby has the server follow a primary when it starts.
+func (m *member) becomeStandby() error {
+	if err := os.WriteFile(filepath.Join(m.data(), "standby.signal"), nil, 0o644); err != nil {
+		return fmt.Errorf("making postgres on %s a standby: %w", m.host.Name(), err)
+	}
+	return nil
+}
+
+// command is a program of PostgreSQL's on the member's node.
+func (c *cluster) command(m *member, program string, args ...string) host.Command {
+	cmd := host.Command{
+		Name: program, Path: c.env.Installation.Programs[program], Args: args,
+		// Messages are looked at; and no setting of the person's own may count.
+		Env: append([]string{"LC_ALL=C", "HOME=" + m.dir()}, c.env.Installation.Env...), Dir: m.dir(),
+	}
+	if os.Geteuid() == 0 {
+		cmd.UID, cmd.GID = nobody, nobody
+	}
+	return cmd
+}
+
+// tool runs a program to its end.
+func (c *cluster) tool(ctx context.Context, m *member, program string, args ...string) error {
+	cmd := c.command(m, program, args...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	p, err := m.host.Start(ctx, cmd)
+	if err != nil {
+		return fmt.Errorf("starting %s on %s: %w", program, m.host.Name(), err)
+	}
+	var failed error
+	select {
+	case <-p.Done():
+		failed = p.Err()
+	case <-ctx.Done():
+		failed = errors.Join(context.Cause(ctx), p.Kill())
+	}
+	if failed != nil {
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		return fmt.Errorf("%s on %s: %w: %s", program, m.host.Name(), failed, strings.Join(lines[max(0, len(lines)-errorLines):], "\n"))
+	}
+	c.log.Debug(program, "node", m.host.Name(), "output", out.String())
+	return nil
+}
+
+// run starts a member's server and waits until it answers. That one on trial ends is
+// no failure of the cluster.
+func (c *cluster) run(ctx context.Context, m *member, trial bool) error {
+	cmd := c.command(m, "postgres", "-D", m.data(), "-c", "config_file="+m.config())
+	cmd.Name, cmd.Log = Name, m.log()
+	d, err := c.servers.Start(ctx, m.host, daemon.Spec{Command: cmd, Ports: []int{c.options.port}})
+	if err != nil {
+		return err
+	}
+	if trial {
+		d.Leaving()
+	}
+	m.server.Store(d)
+	m.halted.Store(false)
+	return d.Await(ctx, startTimeout, func(ctx context.Context) error {
+		return m.ask(ctx, func(ctx context.Context, conn *pgconn.PgConn) error { return nil })
+	})
+}
+
+// ask asks the server something from its own node.
+func (m *member) ask(ctx context.Context, what func(context.Context, *pgconn.PgConn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	conn, err := connect(ctx, m.addr, settings{user: user, database: user}, wire.From(m.host, adminTimeout))
+	if err != nil {
+		return fmt.Errorf("asking postgres on %s: %w", m.host.Name(), err)
+	}
+	defer abandon(conn)
+	if err := what(ctx, conn); err != nil {
+		return fmt.Errorf("asking postgres on %s: %w", m.host.Name(), err)
+	}
+	return nil
+}
+
+// query is one question for rows.
+func (m *member) query(ctx context.Context, sql string) (text [][]string, err error) {
+	err = m.ask(ctx, func(ctx context.Context, conn *pgconn.PgConn) error {
+		text, err = rows(ctx, conn, sql)
+		return err
+	})
+	return text, err
+}
+
+// stop ends a server in its own way: SIGINT is a fast shutdown, which ends clients'
+// connections, where SIGTERM would wait for them.
+func (m *member) stop(ctx context.Context) error {
+	return m.end(ctx, syscall.SIGINT)
+}
+
+// quit ends a server and all its processes at once, without a shutdown of the data.
+func (m *member) quit(ctx context.Context) error {
+	return m.end(ctx, syscall.SIGQUIT)
+}
+
+func (m *member) end(ctx context.Context, signal syscall.Signal) error {
+	d := m.server.Load()
+	if d == nil || !d.Running() {
+		return nil
+	}
+	d.Leaving()
+	if err := syscall.Kill(d.PID(), signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("stopping postgres on %s: %w", m.host.Name(), err)
+	}
+	late := time.NewTimer(stopTimeout)
+	defer late.Stop()
+	select {
+	case <-d.Done():
+		return nil
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	return m.kill()
+}
+
+// kill ends a server and all its processes with SIGKILL. Those that serve connections
+// notice that their parent has gone by themselves, but only a while later, and a server
+// does not start on data that they still hold.
+func (m *member) kill() error {
+	d := m.server.Load()
+	if d == nil {
+		return nil
+	}
+	children := procfs.Children(d.PID())
+	err := d.Kill()
+	for _, pid := range children {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+	}
+	return err
+}

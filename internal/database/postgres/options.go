@@ -1,0 +1,63 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"skerry/internal/database"
+	"skerry/internal/database/setting"
+)
+
+// ErrOption marks an option that cannot be used.
+var ErrOption = errors.New("bad option of postgres")
+
+const (
+	defaultPort = 5432
+	// maxNodes is how many standbys a primary has senders and slots for, and itself.
+	maxNodes = 64
+	// user is the superuser; it needs no password inside a lab.
+	user = "postgres"
+)
+
+// options are a cluster's settings. What is not named keeps PostgreSQL's own default but
+// for memory, which is kept small.
+type options struct {
+	port   int
+	read   string
+	config []string // lines of postgresql.conf
+}
+
+func parseOptions(given database.Options) (options, error) {
+	r := setting.Options(ErrOption, given, "port", "synchronous_commit", "synchronous_standby_names", "fsync",
+		"shared_buffers", "max_connections", "hot_standby_feedback", "wal_keep_size", "checkpoint_timeout", "read")
+	o := options{
+		port: r.Int("port", 1, 65535, defaultPort),
+		read: r.Choice("read", readPrimary, readPrimary, readStandby, readNearest),
+	}
+	set := func(name, value string) {
+		o.config = append(o.config, name+" = '"+strings.ReplaceAll(value, "'", "''")+"'")
+	}
+	set("synchronous_commit", r.Choice("synchronous_commit", "on", "on", "off", "local", "remote_write", "remote_apply"))
+	set("synchronous_standby_names", r.Text("synchronous_standby_names", ""))
+	set("fsync", onOff(r.Bool("fsync", true)))
+	set("hot_standby_feedback", onOff(r.Bool("hot_standby_feedback", false)))
+	set("shared_buffers", strconv.FormatInt(r.Bytes("shared_buffers", 32<<20)>>10, 10)+"kB")
+	set("wal_keep_size", strconv.FormatInt(r.Bytes("wal_keep_size", 128<<20)>>20, 10)+"MB")
+	set("max_connections", strconv.Itoa(r.Int("max_connections", 10, 10000, 400)))
+	if d := r.Duration("checkpoint_timeout", 0); d > 0 {
+		set("checkpoint_timeout", strconv.FormatInt(int64(d.Seconds()), 10)+"s")
+	}
+	if r.Err() == nil && strings.ContainsAny(r.Text("synchronous_standby_names", ""), "\n\\") {
+		return o, fmt.Errorf("%w: synchronous_standby_names may not hold a backslash or a line's end", ErrOption)
+	}
+	return o, r.Err()
+}
+
+func onOff(b bool) string {
+	if b {
+		return "on"
+	}
+	return "off"
+}

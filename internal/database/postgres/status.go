@@ -1,0 +1,174 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/database"
+	"skerry/internal/database/wire"
+	"skerry/internal/load"
+)
+
+// ErrNotReady says that a member does not serve yet.
+var ErrNotReady = errors.New("postgres is not ready")
+
+// streaming is PostgreSQL's word for a standby that has caught up and gets what is
+// written as it is written.
+const streaming = "streaming"
+
+// standbys are the states of the standbys that are connected to the primary, by node,
+// in PostgreSQL's words.
+func standbys(ctx context.Context, primary *member) (map[string]string, error) {
+	text, err := primary.query(ctx, "SELECT application_name, state FROM pg_stat_replication")
+	if err != nil {
+		return nil, err
+	}
+	states := make(map[string]string, len(text))
+	for _, row := range text {
+		states[row[0]] = row[1]
+	}
+	return states, nil
+}
+
+// Ready implements database.Cluster: the primary takes writes and says of every standby
+// that it streams, and every standby answers.
+func (c *cluster) Ready(ctx context.Context) error {
+	members, primary := c.current()
+	if primary == nil {
+		return fmt.Errorf("%w: there is no primary", ErrNotReady)
+	}
+	recovering, err := primary.query(ctx, inRecovery)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrNotReady, err)
+	case recovering[0][0] == isTrue:
+		return fmt.Errorf("%w: %s is not primary yet", ErrNotReady, primary.host.Name())
+	}
+	states, err := standbys(ctx, primary)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotReady, err)
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	for _, m := range members {
+		if m == primary {
+			continue
+		}
+		if s := states[m.host.Name()]; s != streaming {
+			return fmt.Errorf("%w: the standby on %s is not streaming (%q)", ErrNotReady, m.host.Name(), s)
+		}
+		g.Go(func() error {
+			if _, err := m.query(gctx, inRecovery); err != nil {
+				return fmt.Errorf("%w: %w", ErrNotReady, err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// streams waits until the primary says that a standby streams and has all that the primary
+// had written when it was asked first.
+func (c *cluster) streams(ctx context.Context, m, primary *member, timeout time.Duration) error {
+	var target string
+	return m.server.Load().Await(ctx, timeout, func(ctx context.Context) error {
+		if target == "" {
+			text, err := primary.query(ctx, "SELECT pg_current_wal_flush_lsn()")
+			if err != nil {
+				return err
+			}
+			target = text[0][0]
+		}
+		text, err := primary.query(ctx, fmt.Sprintf("SELECT state, replay_lsn >= %s FROM pg_stat_replication WHERE application_name = %s",
+			literal(target), literal(m.host.Name())))
+		switch {
+		case err != nil:
+			return err
+		case len(text) == 0:
+			return fmt.Errorf("%w: the primary knows of no standby on %s", ErrNotReady, m.host.Name())
+		case text[0][0] != streaming || text[0][1] != isTrue:
+			return fmt.Errorf("%w: the standby on %s has not caught up (%s)", ErrNotReady, m.host.Name(), text[0][0])
+		}
+		return nil
+	})
+}
+
+// Members implements database.Cluster: a state is primary, what the primary says of a
+// standby (streaming, catchup, ...), standby where it says nothing, or unreachable.
+func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
+	members, primary := c.current()
+	list := make([]database.Member, len(members))
+	states := map[string]string{}
+	if primary != nil {
+		if known, err := standbys(ctx, primary); err == nil {
+			maps.Copy(states, known)
+			states[primary.host.Name()] = "primary"
+		}
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	for i, m := range members {
+		list[i] = database.Member{Node: m.host.Name(), State: "unreachable"}
+		g.Go(func() error {
+			var n int64
+			if err := m.ask(gctx, func(ctx context.Context, conn *pgconn.PgConn) (err error) {
+				n, err = count(ctx, conn, defaultTable)
+				return err
+			}); err != nil {
+				return ctx.Err() // that it does not answer is what was asked
+			}
+			list[i].State, list[i].Share, list[i].Rows = "standby", 1, n
+			if s := states[m.host.Name()]; s != "" {
+				list[i].State = s
+			}
+			return nil
+		})
+	}
+	return list, g.Wait()
+}
+
+// Count implements database.Cluster.
+func (c *cluster) Count(ctx context.Context) (n int64, err error) {
+	_, primary := c.current()
+	if primary == nil {
+		return 0, fmt.Errorf("counting rows: %w: there is no primary", ErrNotReady)
+	}
+	if err := primary.ask(ctx, func(ctx context.Context, conn *pgconn.PgConn) (err error) {
+		n, err = count(ctx, conn, defaultTable)
+		return err
+	}); err != nil {
+		return 0, fmt.Errorf("counting rows: %w", err)
+	}
+	return n, nil
+}
+
+// Clear implements database.Cluster.
+func (c *cluster) Clear(ctx context.Context) error {
+	_, primary := c.current()
+	if primary == nil {
+		return fmt.Errorf("emptying the table: %w: there is no primary", ErrNotReady)
+	}
+	if _, err := primary.query(ctx, "TRUNCATE "+defaultTable); err != nil {
+		return fmt.Errorf("emptying the table: %w", err)
+	}
+	return nil
+}
+
+// OpenMember implements database.Replicated: a connection to the member from its own node.
+func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
+	m := c.member(node)
+	if m == nil {
+		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
+	}
+	s := settings{user: user, database: user, timeout: defaultTimeout, table: defaultTable}
+	conn, err := connect(ctx, m.addr, s, wire.From(m.host, adminTimeout))
+	if err != nil {
+		return nil, fmt.Errorf("reading what %s holds: %w", node, dialError(m.addr, err))
+	}
+	return &client{settings: s, addrs: []string{m.addr}, alone: true,
+		read: &lane{conn: conn, addr: m.addr, statements: make(map[string]*statement)}}, nil
+}
