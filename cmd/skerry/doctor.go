@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/database/all"
 	"skerry/internal/doctor"
 	"skerry/internal/install"
 )
@@ -26,7 +25,7 @@ func newDoctor(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r := doctor.Examiner{Store: install.Store{Dir: dir}, Recipes: all.Recipes()}.Examine(cmd.Context())
+			r := doctor.Examiner{Store: install.Store{Dir: dir}, Recipes: recipes()}.Examine(cmd.Context())
 			if asJSON {
 				err = printJSON(a, r)
 			} else {

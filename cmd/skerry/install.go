@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -9,6 +10,7 @@ import (
 	"skerry/internal/advice"
 	"skerry/internal/database/all"
 	"skerry/internal/install"
+	"skerry/internal/overlay/kinds"
 	"skerry/internal/spell"
 )
 
@@ -64,10 +66,13 @@ func newInstall(a *app) *cobra.Command {
 	return c
 }
 
+// recipes are those of the databases and of the programs that overlays route with.
+func recipes() []install.Recipe { return slices.Concat(all.Recipes(), kinds.Recipes()) }
+
 // recipe finds a database's recipe by its name.
 func recipe(name string) (install.Recipe, error) {
 	var known []string
-	for _, r := range all.Recipes() {
+	for _, r := range recipes() {
 		if r.Name == name || r.Key() == name { // of several series the first
 			return r, nil
 		}
@@ -81,7 +86,7 @@ func recipe(name string) (install.Recipe, error) {
 }
 
 func listInstalled(a *app, cmd *cobra.Command, s install.Store, asJSON bool) error {
-	rows := s.List(cmd.Context(), all.Recipes())
+	rows := s.List(cmd.Context(), recipes())
 	if asJSON {
 		return printJSON(a, rows)
 	}

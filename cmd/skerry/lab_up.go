@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/lab"
+	"skerry/internal/overlay/kinds"
 	"skerry/internal/topology"
 )
 
@@ -43,6 +44,9 @@ func newLabUp(a *app) *cobra.Command {
 			}
 			progress := a.progress()
 			o.Topology, o.StateDir, o.Log = cloud, a.stateDir, a.log
+			if o.Overlay, err = kinds.For(cmd.Context(), cloud.Overlay); err != nil {
+				return err
+			}
 			if len(cloud.Nodes) >= long {
 				o.Progress = func(stage string, done, total int) { progress.Livef("%s: %d of %d", stage, done, total) }
 			}

@@ -31,10 +31,13 @@ func (l *Lab) build(ctx context.Context, c Config, b backend) error {
 	if err := l.space(ctx, c, b); err != nil {
 		return err
 	}
-	if err := l.describe(); err != nil {
+	if err := l.describe(c); err != nil {
 		return err
 	}
 	l.attachNodes(group)
+	if err := l.startOverlay(ctx, c); err != nil {
+		return err
+	}
 	if rootless.Inside() && !c.Ephemeral {
 		if err := l.hold(c.Exe); err != nil {
 			return err
@@ -114,7 +117,7 @@ func (l *Lab) directories() error {
 }
 
 // describe completes what is said about the lab.
-func (l *Lab) describe() error {
+func (l *Lab) describe(c Config) error {
 	shown, err := show(l.state.Name, l.state.ID, l.state.Nodes)
 	if err != nil {
 		return err
@@ -122,7 +125,7 @@ func (l *Lab) describe() error {
 	for i, n := range l.state.Nodes {
 		l.state.Nodes[i].Shown = shown[n.Name]
 	}
-	got, warnings, err := readSettings(l.state.Nodes[0].Netns)
+	got, warnings, err := readSettings(l.state.Nodes[0].Netns, settingsFor(c.Overlay))
 	l.state.Settings = got
 	l.state.Warnings = append(l.state.Warnings, warnings...)
 	return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"skerry/internal/advice"
+	"skerry/internal/overlay"
 	"skerry/internal/topology"
 )
 
@@ -26,6 +27,8 @@ type Config struct {
 	DataDir string
 	// Exe is the skerry program that agents are started from.
 	Exe string
+	// Overlay routes; nil for routes over the first link of each pair alone.
+	Overlay overlay.Overlay
 	// Scale multiplies every latency of the topology; 0 means 1.
 	Scale float64
 	// Seed of every random choice of the links.

@@ -28,6 +28,7 @@ func (l *Lab) Down(ctx context.Context) error {
 	// Begun is finished: half a lab is of no use to anybody.
 	ctx = context.WithoutCancel(ctx)
 	errs := []error{remove(l.place.file(stateFile))}
+	errs = append(errs, l.closeOverlay())
 	for _, n := range l.nodes {
 		errs = append(errs, n.Close())
 	}

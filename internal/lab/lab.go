@@ -18,6 +18,7 @@ import (
 	"skerry/internal/advice"
 	"skerry/internal/host"
 	"skerry/internal/link"
+	"skerry/internal/overlay"
 	"skerry/internal/spell"
 	"skerry/internal/topology"
 )
@@ -56,6 +57,7 @@ type Lab struct {
 	engine  running
 	nodes   []*host.Node
 	byName  map[string]*host.Node
+	overlay overlay.Running // nil without one, and in processes that did not start it
 	log     *slog.Logger
 	// owner is the lock of the lab's directory, held by the process that made an
 	// ephemeral lab, and by every process while it brings one up; else nil.
@@ -137,7 +139,7 @@ func (l *Lab) Lateness(ctx context.Context, reset bool) (link.Lateness, error) {
 // Close lets go of a lab without ending it: processes that it started go on. An
 // ephemeral lab is ended by Down instead.
 func (l *Lab) Close() error {
-	errs := []error{l.journal.close()}
+	errs := []error{l.closeOverlay(), l.journal.close()}
 	if l.engine.detach != nil {
 		errs = append(errs, l.engine.detach())
 	}

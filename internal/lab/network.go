@@ -51,7 +51,7 @@ func onNodes(ctx context.Context, nodes []nodeState, done func(), f func(nodeSta
 
 // makeNamespace makes a node's namespace: its loopback device, its address and its
 // kernel settings. The calling thread is in it then.
-func makeNamespace(n nodeState) error {
+func makeNamespace(n nodeState, settings []setting) error {
 	if err := netns.Make(n.Netns); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func makeNamespace(n nodeState) error {
 	if err := handle.AddrAdd(lo, &netlink.Addr{IPNet: hostNet(net.ParseIP(n.Addr))}); err != nil {
 		return fmt.Errorf("give lo the address %s: %w", n.Addr, err)
 	}
-	return applySettings()
+	return applySettings(settings)
 }
 
 // removeDevices removes all devices from a namespace that somebody keeps from ending.

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/netns"
+	"skerry/internal/overlay"
 )
 
 // setting is a kernel setting of every node's namespace.
@@ -38,11 +40,48 @@ var settings = []setting{
 	{name: "net.ipv4.ping_group_range", value: "0 2147483647", lesser: "0 0"},
 }
 
+// routingSettings are those of nodes that pass packets on.
+var routingSettings = []setting{
+	{name: "net.ipv4.ip_forward", value: "1"},
+	// A node that passes packets on is no reason to send them another way: daemons decide.
+	{name: "net.ipv4.conf.all.send_redirects", value: "0"},
+	{name: "net.ipv4.conf.default.send_redirects", value: "0"},
+	{name: "net.ipv4.conf.all.accept_redirects", value: "0"},
+}
+
+// ipv6Settings give devices link-local addresses at once, and nothing else of IPv6.
+var ipv6Settings = []setting{
+	{name: "net.ipv6.conf.default.disable_ipv6", value: "0"},
+	{name: "net.ipv6.conf.default.accept_dad", value: "0"},
+	{name: "net.ipv6.conf.default.accept_ra", value: "0"},
+	{name: "net.ipv6.conf.default.router_solicitations", value: "0"},
+}
+
+// settingsFor are those that nodes under an overlay differ in.
+func settingsFor(o overlay.Overlay) []setting {
+	if o == nil {
+		return settings
+	}
+	more := routingSettings
+	if o.Needs().IPv6 {
+		more = slices.Concat(more, ipv6Settings)
+	}
+	all := slices.Clone(settings)
+	for _, s := range more {
+		if i := slices.IndexFunc(all, func(x setting) bool { return x.name == s.name }); i >= 0 {
+			all[i] = s
+		} else {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
 func (s setting) path() string { return "/proc/sys/" + strings.ReplaceAll(s.name, ".", "/") }
 
 // applySettings sets what the kernel knows, in the calling thread's namespace. What it
 // refuses shows when settings are read back.
-func applySettings() error {
+func applySettings(settings []setting) error {
 	for _, s := range settings {
 		err := write(s.path(), s.value)
 		if errors.Is(err, unix.EINVAL) && s.lesser != "" {
@@ -72,7 +111,7 @@ func write(path, value string) error {
 
 // readSettings returns the settings of a namespace as they are, and a warning for each
 // that is not as it should be.
-func readSettings(namespace string) (got map[string]string, warnings []string, err error) {
+func readSettings(namespace string, settings []setting) (got map[string]string, warnings []string, err error) {
 	got = make(map[string]string, len(settings))
 	err = netns.Do(namespace, func() error {
 		for _, s := range settings {

@@ -29,7 +29,9 @@ func (l *Lab) space(ctx context.Context, c Config, b backend) error {
 		return l.noteEmulator()
 	})
 	group.Go(func() error {
-		return onNodes(gctx, l.state.Nodes, count(c.Progress, "namespaces", total), makeNamespace)
+		return onNodes(gctx, l.state.Nodes, count(c.Progress, "namespaces", total), func(n nodeState) error {
+			return makeNamespace(n, settingsFor(c.Overlay))
+		})
 	})
 	if err := group.Wait(); err != nil {
 		return err
@@ -39,6 +41,15 @@ func (l *Lab) space(ctx context.Context, c Config, b backend) error {
 		return fmt.Errorf("make links: %w", err)
 	}
 	c.Progress("links", len(l.links.Links), len(l.links.Links))
+	if l.state.Numbered {
+		net := l.overlayNet()
+		err := onNodes(ctx, l.state.Nodes, count(c.Progress, "addresses", total), func(n nodeState) error {
+			return addDeviceAddresses(n, net)
+		})
+		if err != nil || c.Overlay != nil {
+			return err
+		}
+	}
 	ways := routes(l.state.Nodes, l.links.Links)
 	return onNodes(ctx, l.state.Nodes, count(c.Progress, "routes", total), func(n nodeState) error {
 		return addRoutes(n, ways[n.Name])

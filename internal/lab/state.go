@@ -34,6 +34,8 @@ type state struct {
 	Warnings  []string          `json:"warnings,omitempty"`
 	Settings  map[string]string `json:"settings"`
 	Seed      uint64            `json:"seed"`
+	// Numbered says that the devices of links have addresses of their own.
+	Numbered bool `json:"numbered,omitempty"`
 }
 
 const stateVersion = 1

@@ -44,7 +44,7 @@ func up(ctx context.Context, c Config) (*Lab, error) {
 	l := &Lab{log: c.Log, links: links}
 	l.state = state{
 		Version: stateVersion, Name: c.Name, Created: time.Now().UTC(), Ephemeral: c.Ephemeral,
-		Engine: b.name(), Why: why, Topology: c.Topology, Seed: c.Seed,
+		Engine: b.name(), Why: why, Topology: c.Topology, Seed: c.Seed, Numbered: numbered(c),
 	}
 	if err := l.claim(ctx, c); err != nil {
 		return nil, err

@@ -47,6 +47,8 @@ var (
 	// Cassandra is the default version of it.
 	Cassandra = Feature{"cassandra", cached("cassandra@5.0")}
 	QEMU      = Feature{"qemu", program("qemu-system-x86_64")}
+	Babel     = Feature{"babeld", installed("babeld", "babeld")}
+	Tinc      = Feature{"tinc", installed("tinc", "tincd")}
 )
 
 func program(name string) func() string {

@@ -41,6 +41,7 @@ func (s Spec) Build(dir string, read ReadFile) (Topology, error) {
 	b.readMatrices(read)
 	b.addSites()
 	b.addNodes()
+	b.addOverlay()
 	if len(b.problems) == 0 {
 		b.addLinks()
 	}

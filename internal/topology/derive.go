@@ -36,7 +36,9 @@ func ScaleQuality(q link.Quality, factor float64) link.Quality {
 
 // WithClient adds the node "client" at a site, a host of its own there, linked to every
 // data node: to those of its site as hosts of one site are, to the others with the
-// qualities of the links that the site's first data node has to them. With site "" it stands
+// qualities of the links that the site's first data node has to them. Where an overlay
+// routes, it is linked to those of its site alone: its packets go the way that theirs go.
+// With site "" it stands
 // at the first data node's. A topology that has a client node already is returned as it is.
 func WithClient(t Topology, site string) (Topology, error) {
 	if slices.ContainsFunc(t.Nodes, func(n Node) bool { return n.Role == Client }) {
@@ -61,11 +63,16 @@ func WithClient(t Topology, site string) (Topology, error) {
 	s := t.Sites[slices.IndexFunc(t.Sites, func(s Site) bool { return s.Name == here.Site })]
 	neighbours := map[string][2]link.Quality{} // from here and back
 	for _, l := range t.Links {
+		to, q := l.B, [2]link.Quality{l.AB, l.BA}
 		switch here.Name {
 		case l.A:
-			neighbours[l.B] = [2]link.Quality{l.AB, l.BA}
 		case l.B:
-			neighbours[l.A] = [2]link.Quality{l.BA, l.AB}
+			to, q = l.A, [2]link.Quality{l.BA, l.AB}
+		default:
+			continue
+		}
+		if _, redundant := neighbours[to]; !redundant {
+			neighbours[to] = q
 		}
 	}
 	client := Node{Name: ClientName, Site: here.Site, Role: Client}
@@ -75,13 +82,31 @@ func WithClient(t Topology, site string) (Topology, error) {
 		switch {
 		case n.Site == client.Site:
 			q = [2]link.Quality{s.Local, s.Local}
-		case !ok:
+		case !ok || t.Overlay.Routed():
 			continue // no way from this site to that node
 		}
 		links = append(links, Link{ID: ID(client.Name, n.Name), A: client.Name, B: n.Name, AB: q[0], BA: q[1]})
 	}
 	t.Nodes, t.Links = append(slices.Clone(t.Nodes), client), links
 	return t, nil
+}
+
+// Apart returns two of the nodes named that no links join, over whatever other nodes.
+func (t Topology) Apart(names []string) (a, b string, apart bool) {
+	index := make(map[string]int, len(t.Nodes))
+	for i, n := range t.Nodes {
+		index[n.Name] = i
+	}
+	joined := newForest(len(t.Nodes))
+	for _, l := range t.Links {
+		joined.unite(index[l.A], index[l.B])
+	}
+	for _, name := range names {
+		if joined.root(index[name]) != joined.root(index[names[0]]) {
+			return names[0], name, true
+		}
+	}
+	return "", "", false
 }
 
 func unknownSite(t Topology, site string) error {

@@ -16,8 +16,8 @@ type MeshSpec struct {
 	// uniformly from the range of the first ones. With fewer, the pairs that are linked are
 	// drawn.
 	Links int `yaml:"links" json:"links,omitempty" jsonschema:"minimum=1"`
-	// Seed of the draw: the same seed gives the same mesh.
-	Seed uint64 `yaml:"seed" json:"seed,omitempty" jsonschema:"default=1"`
+	// Seed of the draw, 1 where it is left out: the same seed gives the same mesh.
+	Seed uint64 `yaml:"seed" json:"seed,omitempty"`
 }
 
 // meshStream keeps the draw of meshes apart from what else a seed is used for.

@@ -22,6 +22,9 @@ type Spec struct {
 	Links []LinkSpec `yaml:"links" json:"links,omitempty"`
 	// Mesh draws the links at random, several between a pair where there are enough.
 	Mesh MeshSpec `yaml:"mesh" json:"mesh,omitzero"`
+	// Overlay says how packets find their way where there are several links, or none between
+	// two nodes. Databases bind to their node's one address and never know.
+	Overlay OverlaySpec `yaml:"overlay" json:"overlay,omitzero"`
 	// Connect says which nodes are linked: full links every pair, ring each to the next
 	// and the last to the first, none only the pairs under links. It is full, or none
 	// where nothing but links says how far apart nodes are.

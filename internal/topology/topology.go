@@ -11,6 +11,8 @@ type Topology struct {
 	Sites []Site `json:"sites"`
 	Nodes []Node `json:"nodes"`
 	Links []Link `json:"links"`
+	// Overlay is how packets find their way over the links.
+	Overlay Overlay `json:"overlay,omitzero"`
 }
 
 // Site is a datacentre: a place where nodes stand.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"skerry/internal/host"
 	"skerry/internal/lab"
 	"skerry/internal/link"
 	"skerry/internal/probe"
@@ -40,7 +39,7 @@ func (r *run) probe(ctx context.Context) (record.Fidelity, error) {
 	}
 	pairs := make([]probe.Pair, len(up))
 	for i, l := range up {
-		a, b, err := r.ends(l)
+		a, b, err := r.lab.Ends(l.ID)
 		if err != nil {
 			return f, err
 		}
@@ -58,12 +57,6 @@ func (r *run) probe(ctx context.Context) (record.Fidelity, error) {
 	}
 	f.WorstRTTErrorMS, f.WorstBandwidthError = worst(f.Links)
 	return f, nil
-}
-
-func (r *run) ends(l lab.Link) (a, b host.Host, err error) {
-	a, errA := r.lab.Host(l.A)
-	b, errB := r.lab.Host(l.B)
-	return a, b, errors.Join(errA, errB)
 }
 
 func rttOf(l lab.Link, got probe.RTTResult) record.LinkFidelity {

@@ -12,6 +12,7 @@ import (
 	"skerry/internal/host"
 	"skerry/internal/lab"
 	"skerry/internal/load"
+	"skerry/internal/overlay/kinds"
 )
 
 // loadThreads is how many records are inserted at once while the table is loaded; it is
@@ -34,6 +35,9 @@ func (r *run) setUp(ctx context.Context) error {
 	if err := r.lab.Scale(ctx, scale); err != nil {
 		return fmt.Errorf("setting the links to scale %g: %w", scale, err)
 	}
+	if err := r.lab.Settle(ctx); err != nil {
+		return fmt.Errorf("waiting for routes to settle: %w", err)
+	}
 	if err := r.beginDrift(ctx); err != nil {
 		return err
 	}
@@ -46,9 +50,13 @@ func (r *run) upLab(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	routing, err := kinds.For(ctx, cloud.Overlay)
+	if err != nil {
+		return err
+	}
 	r.stage("bringing the lab up")
 	r.lab, err = lab.Up(ctx, lab.Config{
-		Name: r.Name, Topology: cloud, Engine: e.Engine, Seed: r.Cell.Seed,
+		Name: r.Name, Topology: cloud, Overlay: routing, Engine: e.Engine, Seed: r.Cell.Seed,
 		StateDir: r.StateDir, DataDir: r.DataDir, Exe: r.Exe, Ephemeral: true, Log: r.Log,
 	})
 	if err != nil {

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"skerry/internal/bench/routebench"
+	"skerry/internal/topology"
+)
+
+func newBenchRoute(a *app) *cobra.Command {
+	var o routebench.Options
+	var names []string
+	var hello, update, interval, timeout time.Duration
+	c := &cobra.Command{
+		Use:   "route",
+		Short: "Measure how routing answers to links that fail",
+		Long: "Measure how long packets are lost when a link fails that they take, how good the ways are that are\n" +
+			"found then, and what the routing daemons cost. A link fails silently unless --carrier is given.",
+		Example: `  skerry bench route
+  skerry bench route --overlays tinc --failures 5 --ping-interval 5s --ping-timeout 2s
+  skerry bench route --overlays babel --hello 40ms --carrier --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := a.prepare(cmd.Context()); err != nil {
+				return err
+			}
+			if o.Exe, err = executable(); err != nil {
+				return err
+			}
+			for _, n := range names {
+				over := topology.Overlay{Kind: n}
+				switch n {
+				case topology.Babel:
+					over.Hello, over.Update = hello, update
+				case topology.Tinc:
+					over.PingInterval, over.PingTimeout = interval, timeout
+				default:
+					return fmt.Errorf("%w: overlay %q: want babel or tinc", errUsage, n)
+				}
+				o.Overlays = append(o.Overlays, over)
+			}
+			o.Progress = func(what string) { a.log.Info("measure", "what", what) }
+			r, err := routebench.Run(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return printBench(a, cmd, r)
+		},
+	}
+	f := c.Flags()
+	f.StringSliceVar(&names, "overlays", []string{topology.Babel}, "what to measure: babel, tinc")
+	f.IntVar(&o.Nodes, "nodes", 8, "of the mesh; 8 are azure8")
+	f.IntVar(&o.Links, "links", 64, "of the mesh")
+	f.IntVar(&o.Failures, "failures", 20, "how many links fail, one after the other")
+	f.BoolVar(&o.Carrier, "carrier", false, "let nodes notice at once that a link is down")
+	f.DurationVar(&o.Heal, "heal", 2*time.Minute, "how long to wait for packets to arrive again")
+	f.Uint64Var(&o.Seed, "seed", 7, "of the mesh and of what fails")
+	f.DurationVar(&hello, "hello", 0, "babel's hello interval (default its own)")
+	f.DurationVar(&update, "update", 0, "babel's update interval (default its own)")
+	f.DurationVar(&interval, "ping-interval", 0, "tinc's (default its own)")
+	f.DurationVar(&timeout, "ping-timeout", 0, "tinc's (default its own)")
+	return c
+}
