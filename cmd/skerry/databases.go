@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"skerry/internal/advice"
+	"skerry/internal/database"
 	"skerry/internal/database/all"
+	"skerry/internal/database/own"
 	"skerry/internal/load"
 	"skerry/internal/load/null"
 )
@@ -20,6 +22,9 @@ func openDatabase(name string) (func(context.Context, map[string]string) (load.C
 		return new(null.Database).Open, nil
 	}
 	databases := all.Databases()
+	if strings.HasPrefix(name, own.Prefix) {
+		name = database.Exec // what its clients need is in their properties
+	}
 	if db, ok := databases[name]; ok {
 		return db.Open, nil
 	}

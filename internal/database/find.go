@@ -13,6 +13,35 @@ import (
 // ErrVersion says that the version that was asked for is not the one that is there.
 var ErrVersion = errors.New("another version than was asked for")
 
+// ErrUnknown says that there is no database of a name.
+var ErrUnknown = errors.New("no such database")
+
+// Exec is the name of the kind of database that a user describes in a file.
+const Exec = "exec"
+
+// Describer is that kind: a database in the list of all that stands for those which
+// files describe.
+type Describer interface {
+	// Describe returns the database of a file.
+	Describe(path string) (Database, error)
+}
+
+// Choose finds the database of a name among all, or has the one described that a file
+// describes.
+func Choose(all map[string]Database, name, file string) (Database, error) {
+	if file != "" {
+		if d, ok := all[Exec].(Describer); ok {
+			return d.Describe(file)
+		}
+		return nil, fmt.Errorf("%w: nothing here understands %s", ErrUnknown, file)
+	}
+	d, ok := all[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: %q", ErrUnknown, name)
+	}
+	return d, nil
+}
+
 // Versioned is a database of which several versions can be installed side by side.
 type Versioned interface {
 	// FindVersion is Find of a version ("4.1"); "" is the default one.

@@ -1,10 +1,12 @@
 package experiment
 
 import (
+	"errors"
 	"maps"
 	"regexp"
 	"slices"
 
+	"skerry/internal/advice"
 	"skerry/internal/database"
 	"skerry/internal/event"
 	"skerry/internal/strict"
@@ -27,10 +29,16 @@ func (e Experiment) checkDatabase(databases map[string]database.Database) (ps st
 	fail := func(path, hint, format string, args ...any) {
 		ps = append(ps, e.problem(path, hint, format, args...))
 	}
-	name := e.Database.Name
-	db, ok := databases[name]
-	if !ok {
+	name := e.Database.Label()
+	db, err := e.Choose(databases)
+	switch described := (strict.Problems)(nil); {
+	case errors.As(err, &described): // mistakes in the file that describes it
+		return described
+	case errors.Is(err, database.ErrUnknown):
 		fail("database.name", meant(name, slices.Sorted(maps.Keys(databases))), "there is no database %q", name)
+		return ps
+	case err != nil:
+		fail("database.exec", advice.Of(err), "%v", err)
 		return ps
 	}
 	can, nodes := db.Capabilities(), len(e.DataNodes())

@@ -15,6 +15,7 @@ const minEvery = unit.Duration(10 * time.Millisecond)
 // combinations that no single field shows.
 func (e *Experiment) finish() strict.Problems {
 	c := &checker{e: e}
+	c.database()
 	c.stop()
 	c.workload()
 	if len(c.problems) == 0 { // they ask for what the workload has

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"skerry/internal/database"
 	"skerry/internal/strict"
 	"skerry/internal/topology"
 	"skerry/internal/ycsb"
@@ -43,6 +44,15 @@ func (e Experiment) ClientNode() string {
 		}
 	}
 	return topology.ClientName
+}
+
+// Choose finds the database that the experiment is about.
+func (e Experiment) Choose(databases map[string]database.Database) (database.Database, error) {
+	file := e.Database.Exec
+	if file != "" && e.origin != nil && !filepath.IsAbs(file) {
+		file = filepath.Join(e.origin.dir, file)
+	}
+	return database.Choose(databases, e.Database.Name, file)
 }
 
 // YCSB is the workload as YCSB describes it: the built-in one or the file, under the

@@ -85,7 +85,13 @@ func (Client) Shorthand() string { return "site" }
 // Database is the database under test.
 type Database struct {
 	// Name of the database.
-	Name string `yaml:"name" json:"name" jsonschema:"required,example=redis"`
+	Name string `yaml:"name" json:"name,omitempty" jsonschema:"example=redis"`
+	// Exec is a file that describes a database of one's own (relative to this file), in
+	// place of name: see own-database.md.
+	Exec string `yaml:"exec" json:"exec,omitempty"`
+	// Version that the installation must be of, or begin with ("5.0"); where several can
+	// be installed side by side it says which.
+	Version string `yaml:"version" json:"version,omitempty"`
 	// Count is how many of the topology's data nodes carry it, the first ones; 0 is all.
 	Count int `yaml:"count" json:"count,omitempty" jsonschema:"minimum=0"`
 	// Nodes names the data nodes that carry it, in place of count.
@@ -97,8 +103,26 @@ type Database struct {
 // Shorthand: "database: redis" is "database: {name: redis}".
 func (Database) Shorthand() string { return "name" }
 
-// Alternatives: the nodes are counted or named.
-func (Database) Alternatives() [][]string { return [][]string{{"count", "nodes"}} }
+// Alternatives: the database is named or described, the nodes are counted or named.
+func (Database) Alternatives() [][]string {
+	return [][]string{{"name", "exec"}, {"count", "nodes"}}
+}
+
+// Label is how messages and results call the database.
+func (d Database) Label() string {
+	if d.Exec != "" {
+		return "exec:" + d.Exec
+	}
+	return d.Name
+}
+
+// Key tells installations apart: the label, with the version where one is asked for.
+func (d Database) Key() string {
+	if d.Version != "" {
+		return d.Label() + "@" + d.Version
+	}
+	return d.Label()
+}
 
 // Workload is what is asked of the database and how fast.
 type Workload struct {

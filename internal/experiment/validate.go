@@ -77,7 +77,7 @@ func (v Validation) Describe(w io.Writer, plan bool) error {
 		about = ": " + e.Description
 	}
 	fmt.Fprintf(w, "%s is valid%s\n", v.File, about)
-	fmt.Fprintf(w, "  %s on %d nodes, client %s\n", e.Database.Name, len(e.DataNodes()), e.clientPlace())
+	fmt.Fprintf(w, "  %s on %d nodes, client %s\n", e.Database.Label(), len(e.DataNodes()), e.clientPlace())
 	fmt.Fprintf(w, "  %s\n", trials(e))
 	fmt.Fprintf(w, "  each: warm-up %v, then %s\n", e.Warmup, e.Stop)
 	if len(e.Events) > 0 {

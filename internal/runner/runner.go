@@ -103,25 +103,31 @@ func (r *run) sameDatabases(recorded map[string]string) error {
 // run is a run under way.
 type run struct {
 	Config
-	installed map[string]database.Installation
+	installed map[string]database.Installation // by the key of the experiment's database
+	databases map[string]database.Database     // by the same
 	cells     map[int]experiment.Cell
 	writer    *record.Writer
 }
 
 // prepare finds what the trials need, so that what is missing is told before the first.
 func (r *run) prepare() error {
-	r.installed, r.cells = map[string]database.Installation{}, map[int]experiment.Cell{}
+	r.installed, r.databases = map[string]database.Installation{}, map[string]database.Database{}
+	r.cells = map[int]experiment.Cell{}
 	for _, cell := range r.Experiment.Plan() {
 		r.cells[cell.ID] = cell
-		name := cell.Experiment.Database.Name
-		if _, ok := r.installed[name]; ok {
+		d := cell.Experiment.Database
+		if _, ok := r.installed[d.Key()]; ok {
 			continue
 		}
-		found, err := r.Databases[name].Find(r.From[name])
+		db, err := cell.Experiment.Choose(r.Databases)
 		if err != nil {
 			return err
 		}
-		r.installed[name] = found
+		found, err := database.Locate(db, d.Version, r.From[d.Label()])
+		if err != nil {
+			return err
+		}
+		r.installed[d.Key()], r.databases[d.Key()] = found, db
 	}
 	return nil
 }
@@ -218,9 +224,9 @@ func (r *run) trial(ctx context.Context, p record.Planned, label string) (record
 	if err != nil {
 		return record.Trial{}, err
 	}
-	name := cell.Experiment.Database.Name
+	key := cell.Experiment.Database.Key()
 	return trial.Run(ctx, trial.Config{
-		Cell: cell, Database: r.Databases[name], Installation: r.installed[name],
+		Cell: cell, Database: r.databases[key], Installation: r.installed[key],
 		Name: fmt.Sprintf("run-%d-%d", os.Getpid(), p.ID), Exe: r.Exe, StateDir: r.StateDir, DataDir: r.DataDir,
 		Writer: w, Progress: r.Progress, Label: label, Log: r.Log, Observe: r.observe,
 	})

@@ -6,21 +6,25 @@ import (
 	"skerry/internal/database/cassandra"
 	"skerry/internal/database/etcd"
 	"skerry/internal/database/galera"
+	"skerry/internal/database/own"
 	"skerry/internal/database/postgres"
 	"skerry/internal/database/redis"
 	"skerry/internal/install"
 )
 
-// Databases are the databases by name. Each call makes them anew: what clients of one
-// share, clients of another do not.
+// Databases are the databases by name, and under database.Exec the kind that users
+// describe. Each call makes them anew: what clients of one share, clients of another do
+// not.
 func Databases() map[string]database.Database {
-	return map[string]database.Database{
+	all := builtin{
 		cassandra.Name: cassandra.New(),
 		etcd.Name:      etcd.New(),
 		galera.Name:    galera.New(),
 		postgres.Name:  postgres.New(),
 		redis.Name:     redis.New(),
 	}
+	all[database.Exec] = own.NewKind(all)
+	return all
 }
 
 // Recipes say how databases are installed, in the order of a list.

@@ -30,7 +30,7 @@ func (b builtins) Protocols() []string {
 
 // TestConformanceOfRedisDescribed runs the suite on Redis as the example describes it.
 func TestConformanceOfRedisDescribed(t *testing.T) {
-	d, err := Load("../../../experiments/own/redis.yaml")
+	d, err := Load("../../../examples/own/redis.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
