@@ -51,7 +51,7 @@ func (p *Partition) check(s Stage, fail failure) {
 			return
 		}
 	}
-	if len(p.cut(s, p.Groups)) == 0 {
+	if len(p.cut(s, s.places(p.Groups))) == 0 {
 		fail("groups", "", "there is no link between the groups")
 	}
 }
@@ -69,19 +69,24 @@ func (s Stage) groupsOf(node string, groups [][]string) (in []int) {
 	return in
 }
 
-// cut are the links between groups.
-func (p *Partition) cut(s Stage, groups [][]string) []chosen {
+// places maps nodes to the place of their group; those in none are left out.
+func (s Stage) places(groups [][]string) map[string]int {
 	of := map[string]int{}
 	for _, n := range s.Topology.Nodes {
-		of[n.Name] = -1
 		if in := s.groupsOf(n.Name, groups); len(in) > 0 {
 			of[n.Name] = in[0]
 		}
 	}
+	return of
+}
+
+// cut are the links between nodes in different places.
+func (p *Partition) cut(s Stage, of map[string]int) []chosen {
 	var links []chosen
 	for _, l := range s.Topology.Links {
-		a, b := of[l.A], of[l.B]
-		if a < 0 || b < 0 || a == b {
+		a, inA := of[l.A]
+		b, inB := of[l.B]
+		if !inA || !inB || a == b {
 			continue
 		}
 		c := chosen{id: l.ID}
@@ -99,23 +104,25 @@ func (p *Partition) cut(s Stage, groups [][]string) []chosen {
 }
 
 func (p *Partition) draw(s Stage, _ int, _ map[string]bool, r *rand.Rand) action {
-	groups := p.Groups
+	groups, of := p.Groups, s.places(p.Groups)
 	if p.Split > 0 {
 		groups = make([][]string, p.Split)
 		for i, k := range r.Perm(len(s.Data)) {
-			groups[i%p.Split] = append(groups[i%p.Split], s.Data[k])
+			of[s.Data[k]] = i % p.Split
+		}
+		for _, n := range s.Data {
+			groups[of[n]] = append(groups[of[n]], n)
 		}
 	}
 	names := make([]string, len(groups))
 	for i, group := range groups {
-		slices.Sort(slices.Clone(group))
 		names[i] = strings.Join(group, " ")
 	}
 	text := "partition " + strings.Join(names, " | ")
 	if p.OneWay {
 		text = fmt.Sprintf("partition, one way: nothing passes from %s to %s", names[0], strings.Join(names[1:], ", "))
 	}
-	on, ok := newOnLinks(p.cut(s, groups), "%s", setDown(true)).(*onLinks)
+	on, ok := newOnLinks(p.cut(s, of), "%s", setDown(true)).(*onLinks)
 	if !ok {
 		return nil
 	}

@@ -1,0 +1,86 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"skerry/internal/testkit"
+)
+
+func TestTightest(t *testing.T) {
+	a := DiskLimit{ReadBytes: 10, WriteBytes: 20, ReadOps: 30}
+	b := DiskLimit{ReadBytes: 5, WriteBytes: 40, WriteOps: 7}
+	want := DiskLimit{ReadBytes: 5, WriteBytes: 20, ReadOps: 30, WriteOps: 7}
+	if got := a.Tightest(b); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := b.Tightest(a); got != want {
+		t.Errorf("the other way round: %+v, want %+v", got, want)
+	}
+}
+
+// The bound is in force for the disk that a directory is on, and goes again.
+func TestLimitDisk(t *testing.T) {
+	testkit.Need(t, testkit.Root)
+	tree, err := Open()
+	if err != nil {
+		t.Skip(err)
+	}
+	device, err := Disk("/")
+	if errors.Is(err, ErrNoController) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := tree.Group(fmt.Sprintf("disk-test-%d", os.Getpid()))
+	if err := g.Create(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	limit := func(l DiskLimit) string {
+		if err := g.LimitDisk(device, l); errors.Is(err, ErrNoController) || errors.Is(err, fs.ErrNotExist) {
+			t.Skip(err)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		path, version := g.controller(blkio, "blkio.throttle.write_bps_device", "io.max")
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if version == 2 {
+			for _, word := range strings.Fields(string(text)) {
+				if bps, ok := strings.CutPrefix(word, "wbps="); ok && bps != "max" {
+					return bps
+				}
+			}
+			return ""
+		}
+		return strings.TrimSpace(strings.TrimPrefix(string(text), device))
+	}
+	got := []string{limit(DiskLimit{WriteBytes: 1 << 20}), limit(DiskLimit{WriteBytes: 2 << 20}), limit(DiskLimit{})}
+	if diff := cmp.Diff([]string{"1048576", "2097152", ""}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDiskOfNothing(t *testing.T) {
+	if _, err := Disk(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v, want one about a file that is not there", err)
+	}
+	if _, err := Disk("/proc"); !errors.Is(err, ErrNoController) {
+		t.Errorf("/proc is on a disk: %v", err)
+	}
+}
