@@ -1,0 +1,95 @@
+package experiment
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"skerry/internal/database"
+)
+
+// resizable is a database that can be resized, but for its first node.
+type resizable struct{ fake }
+
+func (resizable) Fixed(nodes []string, _ database.Options) map[string]string {
+	return map[string]string{nodes[0]: "it is the seed"}
+}
+
+func TestEventsThatADatabaseCannot(t *testing.T) {
+	known := map[string]database.Database{
+		"still":   fake{can: database.Capabilities{MinNodes: 1}},
+		"elastic": resizable{fake{can: database.Capabilities{MinNodes: 2, MaxNodes: 4, Resize: true, Restart: true}}},
+	}
+	const anywhere = "name: x\ntopology: mesh:5\nworkload: a\n"
+	tests := map[string]struct{ database, events, want string }{
+		"leave":                         {"elastic", "{at: 1s, leave: n2}", ""},
+		"those that can":                {"elastic", "{at: 1s, gap: 1s, for: 1s, leave: {nodes: removable, choose: next}}", ""},
+		"one after the other, for good": {"elastic", "{at: 1s, every: 1s, leave: {nodes: [n2, n3], choose: next}}", "events[0].leave.nodes: elastic needs at least 2 nodes: of 3, 1 would be left"},
+		"the seed":                      {"elastic", "{at: 1s, leave: [n2, n1]}", "events[0].leave.nodes: n1 cannot leave: it is the seed"},
+		"too many":                      {"elastic", "{at: 1s, leave: [n2, n3]}", "events[0].leave.nodes: elastic needs at least 2 nodes: of 3, 1 would be left"},
+		"and one more":                  {"elastic", "{at: 1s, leave: [n2, n3]}, {at: 0s, join: n4}", ""},
+		"join":                          {"elastic", "{at: 1s, join: spare}", "events[0].join.nodes: elastic forms clusters of 4 nodes at most"},
+		"join a member":                 {"elastic", "{at: 1s, join: n2}", "events[0].join.nodes: n2 is a member from the start, and no event lets it leave"},
+		"return":                        {"elastic", "{at: 1s, leave: n2}, {when: completed, join: n2}", ""},
+		"no leave":                      {"still", "{at: 1s, leave: n2}", "events[0].leave: still cannot let members leave while it serves"},
+		"no join":                       {"still", "{at: 1s, join: n4}", "events[0].join: still cannot take in members while it serves"},
+		"down for good":                 {"still", "{at: 1s, kill: n2}", ""},
+		"down and up":                   {"still", "{at: 1s, for: 1s, kill: n2}", "events[0].kill: still cannot be started again on the data of a member that was stopped"},
+		"no restart":                    {"still", "{at: 1s, restart: n2}", "events[0].restart: still cannot be started again on the data of a member that was stopped"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := parse(t, anywhere+"database: {name: "+tt.database+", count: 3}\nevents: ["+tt.events+"]\n")
+			err := Check(e, known)
+			got := ""
+			var ps interface{ Unwrap() []error }
+			if errors.As(err, &ps) {
+				_, got, _ = strings.Cut(ps.Unwrap()[0].Error(), ": ") // without its place
+				got, _, _ = strings.Cut(got, ";")
+			}
+			if got != tt.want {
+				t.Errorf("%q, want %q (%v)", got, tt.want, err)
+			}
+		})
+	}
+}
+
+// A node that joins needs links to all others, as the first ones do.
+func TestJoiningNodesAreLinked(t *testing.T) {
+	text := "name: x\nworkload: a\ndatabase: {name: redis, nodes: [a, b]}\nevents: [{at: 1s, join: c}]\n" +
+		"topology: {sites: [a, b, c], connect: none, links: [{between: [a, b], latency: 1ms}, {between: [b, c], latency: 1ms}]}\nclient: b\n"
+	_, err := Parse("x.yaml", []byte(text), nil, false)
+	if err == nil || !strings.Contains(err.Error(), "no link between a and c") {
+		t.Errorf("error %v, want one about the link between a and c", err)
+	}
+}
+
+func TestEventsInJSON(t *testing.T) {
+	e := parse(t, small+`
+events:
+  - {name: far, at: 5s, for: 5s, latency: {between: [n1, n2], scale: 2.5}}
+  - {when: reverted, after: 1s, kill: n3}
+  - {churn: {every: 20s, lasting: 5s}, partition: {split: 2}}
+  - {at: 2s, network_load: {from: n1, to: [n2, n3], rate: unlimited}}
+`)
+	first, err := e.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Parse("again.json", first, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(e.Events, again.Events); diff != "" {
+		t.Error(diff)
+	}
+	if got, want := e.happenings(), "latency (far), kill, partition, network_load"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if s := e.Stage(nil); !slices.Equal(s.Data, e.DataNodes()) || s.Client != "client" {
+		t.Errorf("stage: data %v, client %s", s.Data, s.Client)
+	}
+}
