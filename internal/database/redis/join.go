@@ -136,7 +136,50 @@ func (c *cluster) settled(ctx context.Context) error {
 	if err := c.Ready(ctx); err != nil {
 		return err
 	}
-	return c.closed(ctx)
+	if err := c.closed(ctx); err != nil {
+		return err
+	}
+	return c.calm(ctx)
+}
+
+// calm returns nil when all members that run know each other's epochs, and no two masters
+// have the same. A claim on a slot made before that may be older, by its epoch, than that
+// of the master that gives the slot away: a third node that has not heard of either then
+// tells the new owner to give it back, which deletes its records.
+func (c *cluster) calm(ctx context.Context) error {
+	views, err := c.lookAll(ctx)
+	if err != nil {
+		return err
+	}
+	epoch, holder := make(map[string]int64), make(map[int64]string)
+	for _, v := range views {
+		epoch[v.self.id] = v.self.epoch
+		if v.self.owned() == 0 {
+			continue
+		}
+		if other, taken := holder[v.self.epoch]; taken {
+			return fmt.Errorf("%w: %s and %s have the same epoch", ErrNotReady, v.host.Name(), other)
+		}
+		holder[v.self.epoch] = v.host.Name()
+	}
+	for _, v := range views {
+		for _, p := range v.peers {
+			if e, there := epoch[p.id]; there && p.master == "" && p.epoch != e {
+				return fmt.Errorf("%w: %s has not heard of the epoch of %s", ErrNotReady, v.host.Name(), p.addr)
+			}
+		}
+	}
+	return nil
+}
+
+// calmTimeout bounds the wait for news that members send each other every second.
+const calmTimeout = 30 * time.Second
+
+// awaitCalm is what comes before slots are given a new owner.
+func (c *cluster) awaitCalm(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, calmTimeout, fmt.Errorf("the members do not agree after %v", calmTimeout))
+	defer cancel()
+	return c.servers.Await(ctx, c.calm)
 }
 
 var errOpenSlots = errors.New("slots are on the move")

@@ -60,6 +60,9 @@ func (c *cluster) shift(ctx context.Context, masters []view, plan []transfer) (i
 			return 0, fmt.Errorf("%w at %s", errOpenSlots, v.host.Name())
 		}
 	}
+	if err := c.awaitCalm(ctx); err != nil {
+		return 0, err
+	}
 	var bytes atomic.Int64
 	sources := make(map[int]*source)
 	defer func() {

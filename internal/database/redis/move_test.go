@@ -96,6 +96,15 @@ func (n *counters) check(t *testing.T, client load.Client) {
 	t.Logf("%d records, %d operations failed", len(n.last), n.failed)
 }
 
+func awaitSettled(t *testing.T, c *cluster) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := c.servers.Await(ctx, c.settled); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestMoveThatIsKilled ends moves at random moments, as a mover that is killed does, with
 // clients writing and deleting: the cluster serves all records at every moment, and a
 // later change repairs and completes what was begun.
@@ -106,7 +115,7 @@ func TestMoveThatIsKilled(t *testing.T) {
 	ctx, random := t.Context(), rand.New(rand.NewPCG(7, 8))
 	work := count(t, d, c, 3, 400)
 	killed := 0
-	for round := range 12 {
+	for round := range 6 {
 		views, err := c.masters(ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -128,9 +137,7 @@ func TestMoveThatIsKilled(t *testing.T) {
 		if err := c.repair(ctx); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		if err := c.servers.Await(ctx, c.settled); err != nil {
-			t.Fatalf("round %d: %v", round, err)
-		}
+		awaitSettled(t, c)
 	}
 	t.Logf("%d moves were killed", killed)
 	if killed == 0 {
@@ -177,12 +184,13 @@ func TestMoveWhoseNodesDie(t *testing.T) {
 		}
 		if c.member(nodes[giver]) == nil {
 			_, err = c.Join(ctx, nodes[giver])
-		} else if err = c.repair(ctx); err == nil {
-			err = c.servers.Await(ctx, c.settled)
+		} else {
+			err = c.repair(ctx)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
+		awaitSettled(t, c)
 	}
 	work.check(t, open(t, d, c.Properties()))
 }

@@ -14,6 +14,7 @@ type peer struct {
 	addr   string // host:port
 	flags  []string
 	master string // the id of its master, "" for a master
+	epoch  int64  // of its claim on slots: the greater one holds
 	link   bool   // whether the one that sees it is connected to it
 	slots  []slotRange
 	// migrating and importing map the slots that are on the move, away from it or to
@@ -73,6 +74,10 @@ func parseNodes(text string) ([]peer, error) {
 			return nil, fmt.Errorf("reading CLUSTER NODES: %q: %w", line, err)
 		}
 		p.link = f[7] == "connected"
+		var err error
+		if p.epoch, err = strconv.ParseInt(f[6], 10, 64); err != nil {
+			return nil, fmt.Errorf("reading CLUSTER NODES: %q: the epoch: %w", line, err)
+		}
 		if f[3] != "-" {
 			p.master = f[3]
 		}

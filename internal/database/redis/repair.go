@@ -33,35 +33,40 @@ func (c *cluster) repair(ctx context.Context) error {
 	if err := c.fence(ctx); err != nil {
 		return err
 	}
-	views, err := c.lookAll(ctx)
-	if err != nil {
-		return fmt.Errorf("looking for slots on the move: %w", err)
-	}
-	byID := make(map[string]view)
-	for _, v := range views {
-		byID[v.self.id] = v
-	}
-	owner := make(map[int]view)
-	for _, v := range views {
-		for _, r := range v.self.slots {
-			for s := r.from; s <= r.to; s++ {
-				owner[s] = v
+	for _, phase := range []func(fixer, context.Context, view, *goredis.Client) error{fixer.leaving, fixer.arriving} {
+		views, err := c.lookAll(ctx)
+		if err != nil {
+			return fmt.Errorf("looking for slots on the move: %w", err)
+		}
+		f := fixer{byID: make(map[string]view), away: c.halted()}
+		for _, v := range views {
+			f.byID[v.self.id] = v
+			for _, r := range v.self.slots {
+				for s := r.from; s <= r.to; s++ {
+					f.owner[s] = v
+				}
 			}
 		}
-	}
-	fix := fixer{owner: owner, byID: byID, away: c.halted()}
-	for _, v := range views {
-		for _, slot := range slices.Sorted(maps.Keys(v.self.migrating)) {
-			if err := fix.leaving(ctx, v, slot); err != nil {
-				return fmt.Errorf("repairing slot %d: %w", slot, err)
-			}
+		open := slices.DeleteFunc(views, func(v view) bool { return v.self.open() == 0 })
+		if len(open) == 0 {
+			return nil
 		}
-	}
-	for _, v := range views {
-		for _, slot := range slices.Sorted(maps.Keys(v.self.importing)) {
-			if err := fix.arriving(ctx, v, slot); err != nil {
-				return fmt.Errorf("repairing slot %d: %w", slot, err)
-			}
+		if err := c.awaitCalm(ctx); err != nil {
+			return err
+		}
+		g, gctx := errgroup.WithContext(ctx)
+		for _, v := range open {
+			g.Go(func() error {
+				here := v.client(v.host)
+				defer here.Close()
+				if err := phase(f, gctx, v, here); err != nil {
+					return fmt.Errorf("repairing slots on the move at %s: %w", v.host.Name(), err)
+				}
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -104,48 +109,87 @@ func changers(list string) (ids []string) {
 	return ids
 }
 
+// fixer is what repair knows.
 type fixer struct {
-	owner map[int]view
+	owner [slots]view // by its own word; one without a member is none
 	byID  map[string]view
 	away  []*member
 }
 
-// leaving repairs a slot that a node calls MIGRATING.
-func (f fixer) leaving(ctx context.Context, v view, slot int) error {
-	here := v.client(v.host)
-	defer here.Close()
-	to, there := f.byID[v.self.migrating[slot]]
-	owner, owned := f.owner[slot]
-	switch {
-	case owned && owner.self.id != v.self.id:
-		return setSlots(ctx, here, []int{slot}, "NODE", owner.self.id)
-	case !there && f.isAway(v, v.self.migrating[slot]):
-		return errStuck
-	case !there || to.self.importing[slot] != v.self.id:
-		return setSlots(ctx, here, []int{slot}, "STABLE")
-	}
-	target := to.client(v.host)
-	defer target.Close()
-	for {
-		keys, _, err := someKeys(ctx, here, slot)
-		if err != nil {
-			return err
-		}
-		if len(keys) == 0 {
-			break
-		}
-		if err := migrateTo(ctx, here, to.member, keys, "REPLACE"); err != nil {
-			return err
+// leaving repairs the slots that a node calls MIGRATING.
+func (f fixer) leaving(ctx context.Context, v view, here *goredis.Client) error {
+	var stay []int
+	gone, going := make(map[string][]int), make(map[string][]int) // by where they are or go
+	for _, slot := range slices.Sorted(maps.Keys(v.self.migrating)) {
+		id := v.self.migrating[slot]
+		to, there := f.byID[id]
+		switch owner := f.owner[slot]; {
+		case owner.member != nil && owner.self.id != v.self.id:
+			gone[owner.self.id] = append(gone[owner.self.id], slot)
+		case there && to.self.importing[slot] == v.self.id:
+			going[id] = append(going[id], slot)
+		case !there && f.isAway(v, id):
+			return errStuck
+		default:
+			stay = append(stay, slot)
 		}
 	}
-	for _, at := range []*goredis.Client{target, here} {
-		if err := setSlots(ctx, at, []int{slot}, "NODE", to.self.id); err != nil {
+	err := setSlots(ctx, here, stay, "STABLE")
+	for id, list := range gone {
+		err = errors.Join(err, setSlots(ctx, here, list, "NODE", id))
+	}
+	for id, list := range going {
+		err = errors.Join(err, f.complete(ctx, v, here, f.byID[id], list))
+	}
+	return err
+}
+
+// complete sends what the owner still has of slots and makes the other their owner.
+func (f fixer) complete(ctx context.Context, v view, here *goredis.Client, to view, list []int) error {
+	full, err := occupied(ctx, here, list)
+	if err != nil {
+		return err
+	}
+	for _, slot := range full {
+		for {
+			keys, _, err := someKeys(ctx, here, slot)
+			if err != nil {
+				return err
+			}
+			if len(keys) == 0 {
+				break
+			}
+			if err := migrateTo(ctx, here, to.member, keys, "REPLACE"); err != nil {
+				return err
+			}
+		}
+	}
+	there := to.client(v.host)
+	defer there.Close()
+	for _, at := range []*goredis.Client{there, here} {
+		if err := setSlots(ctx, at, list, "NODE", to.self.id); err != nil {
 			return err
 		}
 	}
-	delete(to.self.importing, slot)
-	f.owner[slot] = to
 	return nil
+}
+
+// occupied are those of the slots that a server has keys of.
+func occupied(ctx context.Context, at *goredis.Client, list []int) (full []int, err error) {
+	pipe := at.Pipeline()
+	counts := make([]*goredis.IntCmd, len(list))
+	for i, slot := range list {
+		counts[i] = pipe.ClusterCountKeysInSlot(ctx, slot)
+	}
+	if len(list) > 0 {
+		_, err = pipe.Exec(ctx)
+	}
+	for i, n := range counts {
+		if n.Val() > 0 {
+			full = append(full, list[i])
+		}
+	}
+	return full, err
 }
 
 // isAway tells whether an id is that of a member that is halted.
@@ -160,31 +204,38 @@ func (f fixer) isAway(v view, id string) bool {
 	return false
 }
 
-// arriving repairs a slot that a node calls IMPORTING and no owner calls MIGRATING.
-func (f fixer) arriving(ctx context.Context, v view, slot int) error {
-	here := v.client(v.host)
-	defer here.Close()
-	owner, owned := f.owner[slot]
-	if !owned {
-		return fmt.Errorf("%w: it has no owner that is there", errStuck)
+// arriving repairs the slots that a node calls IMPORTING and no owner calls MIGRATING.
+func (f fixer) arriving(ctx context.Context, v view, here *goredis.Client) error {
+	open := slices.Sorted(maps.Keys(v.self.importing))
+	full, err := occupied(ctx, here, open)
+	if err != nil {
+		return err
 	}
-	if owner.self.id != v.self.id {
+	for _, slot := range full {
+		owner := f.owner[slot]
+		if owner.member == nil {
+			return fmt.Errorf("%w: slot %d has no owner that is there", errStuck, slot)
+		}
+		if owner.self.id == v.self.id {
+			continue
+		}
 		replaced := owner.self.id != v.self.importing[slot]
 		if err := clearCopies(ctx, here, slot, owner, replaced); err != nil {
 			return err
 		}
 	}
-	return setSlots(ctx, here, []int{slot}, "STABLE")
+	return setSlots(ctx, here, open, "STABLE")
 }
 
-// clearCopies removes a slot's copies. Where their source was replaced, those that the owner
-// lacks are sent to it: it may have been handed over already.
+// clearCopies removes a slot's copies. Where their source was replaced, those that the
+// owner lacks are sent to it: it may have been handed over already.
 func clearCopies(ctx context.Context, here *goredis.Client, slot int, owner view, replaced bool) error {
 	for {
 		keys, err := here.ClusterGetKeysInSlot(ctx, slot, migrateKeys).Result()
 		if err != nil || len(keys) == 0 {
 			return err
 		}
+		pipe := here.Pipeline()
 		for _, key := range keys {
 			if replaced {
 				err := migrateTo(ctx, here, owner.member, []string{key})
@@ -195,12 +246,11 @@ func clearCopies(ctx context.Context, here *goredis.Client, slot int, owner view
 					return err
 				}
 			}
-			pipe := here.Pipeline()
 			pipe.Do(ctx, "ASKING")
 			pipe.Del(ctx, key)
-			if _, err := pipe.Exec(ctx); err != nil {
-				return err
-			}
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return err
 		}
 	}
 }

@@ -100,9 +100,9 @@ func TestParseNodes(t *testing.T) {
 	}
 	want := []peer{
 		{id: "e7d1eecce10fd6bb5eb35b9f99a514335d9ba9ca", addr: "10.0.0.1:6379", flags: []string{"myself", "master"},
-			link: true,
+			link: true, epoch: 1,
 			slots: []slotRange{{0, 5460}, {5462, 5462}}, migrating: map[int]string{5461: "07c37dfeb235213a872192d90877d0cd55635b91"}},
-		{id: "07c37dfeb235213a872192d90877d0cd55635b91", addr: "10.0.0.2:6379", flags: []string{"slave", "fail?"},
+		{id: "07c37dfeb235213a872192d90877d0cd55635b91", addr: "10.0.0.2:6379", flags: []string{"slave", "fail?"}, epoch: 4,
 			master: "e7d1eecce10fd6bb5eb35b9f99a514335d9ba9ca"},
 	}
 	if diff := cmp.Diff(want, peers, cmp.AllowUnexported(peer{}, slotRange{})); diff != "" {

@@ -1,0 +1,271 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/load"
+	"skerry/internal/testkit"
+	"skerry/internal/testkit/loophost"
+)
+
+// fill writes rows and returns a check that so many of them are right.
+func fill(t *testing.T, d *Redis, c *cluster, rows int) (check func(want int)) {
+	t.Helper()
+	client := open(t, d, c.Properties(), PropScan, "true")
+	for i := range rows {
+		if err := client.Insert(t.Context(), "t", fmt.Sprint("user", i), record(strconv.Itoa(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func(want int) {
+		t.Helper()
+		client, right := open(t, d, c.Properties(), PropScan, "true"), 0
+		for i := range rows {
+			f, err := client.Read(t.Context(), "t", fmt.Sprint("user", i), nil, nil)
+			if err == nil && string(f[0].Value) == strconv.Itoa(i) {
+				right++
+			} else if !errors.Is(err, load.ErrNotFound) {
+				t.Fatalf("record %d: %v, %v", i, f, err)
+			}
+		}
+		if n, err := c.Count(t.Context()); err != nil || right != want || n != int64(want) {
+			t.Errorf("%d records are right, count %d, %v; want %d", right, n, err, want)
+		}
+	}
+}
+
+// TestHaltWithoutFile is a cluster that keeps no append-only file: what a member holds
+// survives a graceful halt, and a kill empties it.
+func TestHaltWithoutFile(t *testing.T) {
+	d, nodes, ctx := New(), loophost.New(t, 4), t.Context()
+	c := startCluster(t, d, nodes[:3], database.Options{"appendonly": false})
+	check := fill(t, d, c, 300)
+	held, err := c.current()[1].rows(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Halt(ctx, nodes[1], database.Graceful); err != nil {
+		t.Fatal(err)
+	}
+	if running(nodes[1]) {
+		t.Error("a halted server runs")
+	}
+	if err := c.Halt(ctx, nodes[1], database.Abrupt); !errors.Is(err, errHalted) {
+		t.Errorf("halting it again: %v", err)
+	}
+	if err := c.Ready(ctx); !errors.Is(err, ErrNotReady) {
+		t.Errorf("ready: %v", err)
+	}
+	if _, err := c.Count(ctx); !errors.Is(err, ErrNotReady) {
+		t.Errorf("counting with a third of the slots away: %v", err)
+	}
+	if members, err := c.Members(ctx); err != nil || len(members) != 3 || members[1].Rows != 0 {
+		t.Errorf("members %+v, %v", members, err)
+	}
+	for what, err := range map[string]error{
+		"join": second(c.Join(ctx, nodes[3])), "leave": second(c.Leave(ctx, nodes[0], database.Graceful)),
+		"graceful leave of it": second(c.Leave(ctx, nodes[1], database.Graceful)),
+	} {
+		if !errors.Is(err, ErrNotReady) {
+			t.Errorf("%s while a member is halted: %v", what, err)
+		}
+	}
+	if err := c.Revive(ctx, nodes[1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Revive(ctx, nodes[1]); !errors.Is(err, errRunning) {
+		t.Errorf("reviving it again: %v", err)
+	}
+	check(300)
+	if err := c.Halt(ctx, nodes[1], database.Abrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Revive(ctx, nodes[1]); err != nil {
+		t.Fatal(err)
+	}
+	check(300 - int(held))
+	if err := c.Err(); err != nil {
+		t.Errorf("halting counts as failing: %v", err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestLostMaster has a master that nobody replicates lost for good: the others take its
+// slots, and what it held is gone. Of three masters none may go.
+func TestLostMaster(t *testing.T) {
+	d, nodes, ctx := New(), loophost.New(t, 4), t.Context()
+	c := startCluster(t, d, nodes, nil)
+	check := fill(t, d, c, 300)
+	held, err := c.current()[2].rows(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change, err := c.Leave(ctx, nodes[2], database.Abrupt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change.Accepted <= 0 || change.Complete < change.Accepted || running(nodes[2]) {
+		t.Errorf("%+v", change)
+	}
+	check(300 - int(held))
+	if _, err := c.Leave(ctx, nodes[1], database.Abrupt); !errors.Is(err, database.ErrFixed) {
+		t.Errorf("one of three masters left: %v", err)
+	}
+	if _, err := c.Join(ctx, nodes[2]); err != nil {
+		t.Fatal(err)
+	}
+	check(300 - int(held))
+}
+
+// TestReplicasComeAndGo halts and removes masters and replicas of three masters with a
+// replica each: no row is lost, however they go.
+func TestReplicasComeAndGo(t *testing.T) {
+	replicasComeAndGo(t, New(), testkit.Redis)
+}
+
+func replicasComeAndGo(t *testing.T, d *Redis, need testkit.Feature) {
+	testkit.Need(t, need)
+	nodes, ctx := loophost.New(t, 6), t.Context()
+	c := startCluster(t, d, nodes, database.Options{"replicas": 1, "cluster_node_timeout": "1s", "wait": 1})
+	check := fill(t, d, c, 200)
+	state := func(node int, want string) {
+		t.Helper()
+		members, err := c.Members(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range members {
+			if m.Node == nodes[node].Name() && m.State != want {
+				t.Errorf("%s is %s, want %s", m.Node, m.State, want)
+			}
+		}
+	}
+	master := 0
+	replica := func(of int) int {
+		id, err := c.member(nodes[of]).admin.ClusterMyID(ctx).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, h := range nodes {
+			if m := c.member(h); m != nil {
+				if v, err := m.look(ctx); err == nil && v.self.master == id {
+					return i
+				}
+			}
+		}
+		t.Fatalf("%s has no replica", nodes[of].Name())
+		return 0
+	}
+
+	heir := replica(master)
+	if _, err := c.Leave(ctx, nodes[master], database.Graceful); err != nil {
+		t.Fatal(err)
+	}
+	state(heir, "master")
+	check(200)
+	if _, err := c.Join(ctx, nodes[master]); err != nil {
+		t.Fatal(err)
+	}
+	state(master, "slave")
+
+	// It holds a copy of its own by now, and can say what is in it.
+	reader, err := c.OpenMember(ctx, nodes[master].Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	here := 0
+	for i := range 200 {
+		f, err := reader.Read(ctx, "t", fmt.Sprint("user", i), nil, nil)
+		switch {
+		case err == nil && string(f[0].Value) == strconv.Itoa(i):
+			here++
+		case !errors.Is(err, load.ErrNotHere):
+			t.Fatalf("record %d: %v, %v", i, f, err)
+		}
+	}
+	scanned, err := reader.Scan(ctx, "t", "", 1000, nil, nil)
+	if err != nil || here < 40 || scanned != here {
+		t.Errorf("the replica holds %d records of 200, a scan saw %d, %v", here, scanned, err)
+	}
+	if err := reader.Update(ctx, "t", "user1", record("x")); !errors.Is(err, load.ErrUnsupported) {
+		t.Errorf("a member's own copy was written: %v", err)
+	}
+
+	// The master is killed, its replica takes over, and it comes back as a replica.
+	if err := c.Halt(ctx, nodes[heir], database.Abrupt); err != nil {
+		t.Fatal(err)
+	}
+	waiting, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if err := c.servers.Await(waiting, func(ctx context.Context) error { return second(c.masters(ctx)) }); err != nil {
+		t.Fatal(err)
+	}
+	check(200)
+	if err := c.Revive(ctx, nodes[heir]); err != nil {
+		t.Fatal(err)
+	}
+	state(heir, "slave")
+
+	// A replica and then a master are lost for good.
+	if _, err := c.Leave(ctx, nodes[heir], database.Abrupt); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Join(ctx, nodes[heir]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Leave(ctx, nodes[master], database.Abrupt); err != nil {
+		t.Fatal(err)
+	}
+	state(heir, "master")
+	check(200)
+}
+
+// TestWait has writes that too few replicas acknowledge be in doubt.
+func TestWait(t *testing.T) {
+	d, nodes, ctx := New(), loophost.New(t, 6), t.Context()
+	c := startCluster(t, d, nodes, database.Options{"replicas": 1, "wait": 1})
+	client := open(t, d, c.Properties())
+	if err := client.Insert(ctx, "t", "user1", record("a")); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range nodes[3:] {
+		if err := c.Halt(ctx, h, database.Abrupt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	short, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	err := client.Update(short, "t", "user1", record("b"))
+	var e *load.OpError
+	if !errors.As(err, &e) || e.Outcome != load.InDoubt {
+		t.Errorf("a write that no replica has: %v", err)
+	}
+}
+
+// TestJoinAsMaster is a fourth master of three with replicas.
+func TestJoinAsMaster(t *testing.T) {
+	d, nodes, ctx := New(), loophost.New(t, 7), t.Context()
+	c := startCluster(t, d, nodes[:6], database.Options{"replicas": 1})
+	check := fill(t, d, c, 200)
+	change, err := c.Join(ctx, nodes[6])
+	if err != nil {
+		t.Fatal(err)
+	}
+	members, err := c.Members(ctx)
+	if err != nil || members[6].State != "master" || members[6].Share < 0.24 || change.Bytes == 0 {
+		t.Errorf("%+v, %+v, %v", members[6], change, err)
+	}
+	check(200)
+	if _, err := c.Leave(ctx, nodes[6], database.Graceful); err != nil {
+		t.Fatal(err)
+	}
+	check(200)
+}
