@@ -37,6 +37,7 @@ var (
 		return ""
 	}}
 	Redis    = Feature{"redis", installed("redis", "redis-server")}
+	Valkey   = Feature{"valkey", installed("valkey", "valkey-server")}
 	Etcd     = Feature{"etcd", installed("etcd", "etcd")}
 	Postgres = Feature{"postgres", installed("postgres", "postgres")}
 	MongoDB  = Feature{"mongodb", installed("mongodb", "mongod")}

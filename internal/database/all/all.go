@@ -22,6 +22,7 @@ func Databases() map[string]database.Database {
 		galera.Name:    galera.New(),
 		postgres.Name:  postgres.New(),
 		redis.Name:     redis.New(),
+		redis.Valkey:   redis.NewValkey(),
 	}
 	all[database.Exec] = own.NewKind(all)
 	return all
@@ -29,5 +30,5 @@ func Databases() map[string]database.Database {
 
 // Recipes say how databases are installed, in the order of a list.
 func Recipes() []install.Recipe {
-	return append([]install.Recipe{redis.Recipe, etcd.Recipe, postgres.Recipe, galera.Recipe}, cassandra.Recipes()...)
+	return append([]install.Recipe{redis.Recipe, redis.ValkeyRecipe, etcd.Recipe, postgres.Recipe, galera.Recipe}, cassandra.Recipes()...)
 }
