@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/database/daemon"
 	"skerry/internal/host"
 )
 
@@ -55,6 +54,11 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	}
 	m.daemon.Load().Staying()
 	c.add(m)
+	if c.isSeed(node) {
+		if err := c.settleSeeds(ctx); err != nil {
+			return fail(err)
+		}
+	}
 	return change, nil
 }
 
@@ -70,7 +74,7 @@ func (c *cluster) bootstrap(ctx context.Context, m *member, began time.Time, cha
 	c.say("data is moving to %s", m.host.Name())
 	// How long that takes depends on the data: the caller's context bounds it.
 	with := append(members, m)
-	if err := awaitLong(ctx, d, func(ctx context.Context) error {
+	if err := c.await(ctx, d, func(ctx context.Context) error {
 		views, err := lookAll(ctx, with, false)
 		if err != nil {
 			return err
@@ -99,15 +103,6 @@ func accepted(ctx context.Context, m, other *member) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s is %s", ErrNotReady, m.host.Name(), views[0].Mode)
-}
-
-// longChange bounds changes of membership, whose time depends on how much data there is:
-// those that did not end in a day will not.
-const longChange = 24 * time.Hour
-
-// awaitLong waits as long as ctx and the member's process last.
-func awaitLong(ctx context.Context, d *daemon.Daemon, ask func(context.Context) error) error {
-	return d.Await(ctx, longChange, paced(ask))
 }
 
 // tookOver returns nil when a member says that its bootstrap was completed and that

@@ -83,7 +83,7 @@ func (c *cluster) decommission(ctx context.Context, m *member, began time.Time, 
 	// replicas; those of the benchmark's table were looked after by mayGo.
 	go func() { done <- m.jmx.exec(ctx, storageService, "decommission(boolean)", true) }()
 	var result error
-	err := awaitLong(ctx, m.daemon.Load(), func(ctx context.Context) error {
+	err := c.await(ctx, m.daemon.Load(), func(ctx context.Context) error {
 		select {
 		case result = <-done:
 			return nil
@@ -128,7 +128,11 @@ const forgetTimeout = 2 * time.Minute
 func (c *cluster) forgotten(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, forgetTimeout, fmt.Errorf("the others do not agree after %v", forgetTimeout))
 	defer cancel()
-	return c.set.Await(ctx, paced(c.Ready))
+	others := c.current()
+	if err := c.await(ctx, others[0].daemon.Load(), c.Ready); err != nil {
+		return err
+	}
+	return c.settleSeeds(ctx) // one of them may be gone
 }
 
 // removeTimeout bounds how long members may take to notice that one is dead: 20 to 30 s
@@ -164,10 +168,10 @@ func (c *cluster) expel(ctx context.Context, m *member, others []*member, begun 
 	c.say("waiting until the others notice that %s is gone", m.host.Name())
 	notice, cancel := context.WithTimeoutCause(ctx, removeTimeout, fmt.Errorf("the others have not noticed after %v", removeTimeout))
 	defer cancel()
-	if err := c.set.Await(notice, paced(func(ctx context.Context) error { return gone(ctx, m, others) })); err != nil {
+	by := others[0]
+	if err := c.await(notice, by.daemon.Load(), func(ctx context.Context) error { return gone(ctx, m, others) }); err != nil {
 		return err
 	}
-	by := others[0]
 	id, err := by.idOf(ctx, m)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package cassandra
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,6 +52,9 @@ func (c *cluster) launch(ctx context.Context, m *member, joins bool) error {
 	if err := m.configure(); err != nil {
 		return err
 	}
+	if err := m.mark(); err != nil {
+		return err
+	}
 	d, err := c.set.Start(ctx, m.host, daemon.Spec{
 		Command: host.Command{
 			Name: Name, Path: c.libraries.java, Args: m.config.arguments(c.libraries, c.ringDelay), Dir: m.dir(), Log: m.log(),
@@ -64,6 +68,19 @@ func (c *cluster) launch(ctx context.Context, m *member, joins bool) error {
 		return err
 	}
 	m.daemon.Store(d)
+	return nil
+}
+
+// mark parts the log of a process from those before it.
+func (m *member) mark() error {
+	f, err := os.OpenFile(m.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err == nil {
+		_, err = fmt.Fprintf(f, "%s starting cassandra on %s\n", time.Now().Format("2006-01-02T15:04:05.000"), m.host.Name())
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("writing the log of cassandra on %s: %w", m.host.Name(), err)
+	}
 	return nil
 }
 
@@ -94,6 +111,26 @@ func paced(ask func(context.Context) error) func(context.Context) error {
 			}
 		}
 		return err
+	}
+}
+
+// await asks until the answer is nil, as long as ctx lasts and one member's process.
+func (c *cluster) await(ctx context.Context, on *daemon.Daemon, ask func(context.Context) error) error {
+	for {
+		err := ask(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-on.Done():
+			if failed := c.Err(); failed != nil {
+				return failed
+			}
+			return fmt.Errorf("%s on %s has ended: %w%s", on.Name(), on.Host.Name(), err, on.LastLines())
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case <-time.After(askEvery):
+		}
 	}
 }
 
