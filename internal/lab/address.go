@@ -23,6 +23,9 @@ func address(i int) net.IP {
 // the lab, since engines may keep the other half of it in a namespace of their own.
 func deviceName(i int) string { return fmt.Sprintf("lk%d", i) }
 
+// tunnelName names the device that encrypts the i-th link.
+func tunnelName(i int) string { return fmt.Sprintf("wg%d", i) }
+
 // seedOf gives each link its own sequence of random choices.
 func seedOf(seed uint64, id string) uint64 {
 	h := fnv.New64a()

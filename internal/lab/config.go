@@ -112,6 +112,9 @@ func (c *Config) links() (linksState, error) {
 	s := linksState{Links: make([]Link, len(c.Topology.Links))}
 	for i, l := range c.Topology.Links {
 		s.Links[i] = Link{ID: l.ID, A: l.A, B: l.B, AB: l.AB, BA: l.BA, BaseAB: l.AB, BaseBA: l.BA, Device: deviceName(i)}
+		if c.Topology.Encryption == topology.WireGuard {
+			s.Links[i].Tunnel = tunnelName(i)
+		}
 	}
 	return s, s.scale(c.Scale)
 }

@@ -29,6 +29,9 @@ func (l *Lab) Down(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	errs := []error{remove(l.place.file(stateFile))}
 	errs = append(errs, l.closeOverlay())
+	if l.tunnels != nil {
+		errs = append(errs, l.tunnels.Close())
+	}
 	for _, n := range l.nodes {
 		errs = append(errs, n.Close())
 	}

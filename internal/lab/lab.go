@@ -21,6 +21,7 @@ import (
 	"skerry/internal/overlay"
 	"skerry/internal/spell"
 	"skerry/internal/topology"
+	"skerry/internal/tunnel"
 )
 
 // Errors that callers tell apart.
@@ -45,8 +46,10 @@ type Link struct {
 	// BaseAB and BaseBA are what Scale multiplies the latency of.
 	BaseAB link.Quality `json:"base_ab"`
 	BaseBA link.Quality `json:"base_ba"`
-	// Device is the name of the network device at both ends.
+	// Device is the name of the network device at both ends, Tunnel that of the device
+	// that encrypts what goes over it, "" where nothing does.
 	Device string `json:"device"`
+	Tunnel string `json:"tunnel,omitempty"`
 }
 
 // Lab is a topology that is up. Its methods may be called from several goroutines.
@@ -58,6 +61,7 @@ type Lab struct {
 	nodes   []*host.Node
 	byName  map[string]*host.Node
 	overlay overlay.Running // nil without one, and in processes that did not start it
+	tunnels *tunnel.Tunnels // likewise
 	log     *slog.Logger
 	// owner is the lock of the lab's directory, held by the process that made an
 	// ephemeral lab, and by every process while it brings one up; else nil.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"skerry/internal/link/userspace"
+	"skerry/internal/tunnel"
 )
 
 // TestMain lets tests start this program as the agents that labs start skerry as, and as
@@ -37,6 +38,8 @@ func agent(ctx context.Context, name string) error {
 	switch name {
 	case "link":
 		return userspace.Main(ctx, os.Stdin, os.Stdout, slog.New(slog.DiscardHandler))
+	case "wireguard":
+		return tunnel.Main(ctx, os.Stdin, os.Stdout, slog.New(slog.DiscardHandler))
 	case "owner":
 		return owner(ctx)
 	case "nested":

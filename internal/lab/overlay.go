@@ -15,26 +15,38 @@ import (
 	"skerry/internal/host"
 	"skerry/internal/netns"
 	"skerry/internal/overlay"
+	"skerry/internal/procfs"
+	"skerry/internal/topology"
+	"skerry/internal/tunnel"
 )
 
-// linkNet holds the addresses of links, two for each: 10.80.0.0 to 10.95.255.255.
-const linkNet = 10<<24 | 80<<16
+// Networks of addresses, two for each link: linkNet those of the links' devices, 10.80.0.0
+// to 10.95.255.255, and tunnelNet those of the tunnels', 10.96.0.0 to 10.111.255.255.
+const (
+	linkNet   = 10<<24 | 80<<16
+	tunnelNet = 10<<24 | 96<<16
+)
 
-// linkAddresses are those of the two ends of the i-th link.
-func linkAddresses(i int) (a, b netip.Addr) {
-	n := uint32(linkNet + 2*i)
+// endAddresses are those of the two ends of the i-th link.
+func endAddresses(net uint32, i int) (a, b netip.Addr) {
+	n := net + 2*uint32(i)
 	at := func(n uint32) netip.Addr {
 		return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
 	}
 	return at(n), at(n + 1)
 }
 
-// overlayNet is the lab as its overlay sees it.
+// overlayNet is the lab as its overlay sees it: tunnels in place of links that have one.
 func (l *Lab) overlayNet() overlay.Net {
 	n := overlay.Net{Nodes: l.Hosts(), Log: l.log}
 	for i, k := range l.links.Links {
-		a, b := linkAddresses(i)
-		n.Links = append(n.Links, overlay.Link{ID: k.ID, A: k.A, B: k.B, Device: k.Device, Latency: k.AB.Latency, AddrA: a, AddrB: b})
+		device := k.Device
+		a, b := endAddresses(linkNet, i)
+		if k.Tunnel != "" {
+			device = k.Tunnel
+			a, b = endAddresses(tunnelNet, i)
+		}
+		n.Links = append(n.Links, overlay.Link{ID: k.ID, A: k.A, B: k.B, Device: device, Latency: k.AB.Latency, AddrA: a, AddrB: b})
 	}
 	return n
 }
@@ -50,20 +62,59 @@ func numbered(c Config) bool {
 		}
 		pairs[pair] = true
 	}
-	return c.Overlay != nil
+	return c.Overlay != nil || c.Topology.Encryption == topology.WireGuard
 }
 
-// addDeviceAddresses gives the devices of a node their addresses. The calling thread is in
-// its namespace then.
-func addDeviceAddresses(n nodeState, net overlay.Net) error {
-	if err := netns.Enter(n.Netns); err != nil {
-		return err
+// number gives the devices of links their addresses and lays the tunnels.
+func (l *Lab) number(ctx context.Context, c Config) error {
+	each := func(what string, f func(*netlink.Handle, nodeState) error) error {
+		return onNodes(ctx, l.state.Nodes, count(c.Progress, what, len(l.state.Nodes)), func(n nodeState) error {
+			if err := netns.Enter(n.Netns); err != nil {
+				return err
+			}
+			handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+			if err != nil {
+				return fmt.Errorf("open netlink: %w", err)
+			}
+			defer handle.Close()
+			return f(handle, n)
+		})
 	}
-	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
-	if err != nil {
-		return fmt.Errorf("open netlink: %w", err)
+	net := l.overlayNet()
+	encrypted := c.Topology.Encryption == topology.WireGuard
+	if encrypted {
+		err := each("addresses", func(h *netlink.Handle, n nodeState) error { return l.addUnderlay(h, n) })
+		if err == nil {
+			err = l.layTunnels(ctx, c)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	defer handle.Close()
+	return each("addresses", func(h *netlink.Handle, n nodeState) error { return addOverlay(h, n, net, encrypted) })
+}
+
+// addUnderlay gives the devices under the tunnels of a node their addresses.
+func (l *Lab) addUnderlay(h *netlink.Handle, n nodeState) error {
+	for i, k := range l.links.Links {
+		own, b := endAddresses(linkNet, i)
+		switch n.Name {
+		case k.A:
+		case k.B:
+			own = b
+		default:
+			continue
+		}
+		if err := addAddresses(h, k.Device, address4(own, 31)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addOverlay gives the devices that packets of a node leave by their addresses: the
+// node's own first, which packets leave with, and then one that says which link it is.
+func addOverlay(h *netlink.Handle, n nodeState, net overlay.Net, tunnels bool) error {
 	node, err := netip.ParseAddr(n.Addr)
 	if err != nil {
 		return fmt.Errorf("address of %s: %w", n.Name, err)
@@ -75,14 +126,34 @@ func addDeviceAddresses(n nodeState, net overlay.Net) error {
 		} else if l.A != n.Name {
 			continue
 		}
-		device, err := handle.LinkByName(l.Device)
-		if err != nil {
-			return fmt.Errorf("find %s: %w", l.Device, err)
+		if err := addAddresses(h, l.Device, address4(node, 32), address4(own, 31)); err != nil {
+			return err
 		}
-		for _, a := range []*netlink.Addr{address4(node, 32), address4(own, 31)} {
-			if err := handle.AddrAdd(device, a); err != nil {
-				return fmt.Errorf("give %s the address %s: %w", l.Device, a, err)
-			}
+		if !tunnels {
+			continue
+		}
+		device, err := h.LinkByName(l.Device)
+		if err == nil {
+			err = errors.Join(h.LinkSetMTU(device, tunnel.MTU), h.LinkSetUp(device))
+		}
+		if err == nil {
+			err = linkLocal(h, device, n.Addr)
+		}
+		if err != nil {
+			return fmt.Errorf("set %s up: %w", l.Device, err)
+		}
+	}
+	return nil
+}
+
+func addAddresses(h *netlink.Handle, device string, addresses ...*netlink.Addr) error {
+	d, err := h.LinkByName(device)
+	if err != nil {
+		return fmt.Errorf("find %s: %w", device, err)
+	}
+	for _, a := range addresses {
+		if err := h.AddrAdd(d, a); err != nil {
+			return fmt.Errorf("give %s the address %s: %w", device, a, err)
 		}
 	}
 	return nil
@@ -90,6 +161,47 @@ func addDeviceAddresses(n nodeState, net overlay.Net) error {
 
 func address4(addr netip.Addr, bits int) *netlink.Addr {
 	return &netlink.Addr{IPNet: &net.IPNet{IP: addr.AsSlice(), Mask: net.CIDRMask(bits, 32)}}
+}
+
+// layTunnels lays a tunnel over every link.
+func (l *Lab) layTunnels(ctx context.Context, c Config) (err error) {
+	specs := make([]tunnel.Spec, len(l.links.Links))
+	path := make(map[string]string, len(l.state.Nodes))
+	for _, n := range l.state.Nodes {
+		path[n.Name] = n.Netns
+	}
+	for i, k := range l.links.Links {
+		a, b := endAddresses(linkNet, i)
+		specs[i] = tunnel.Spec{
+			A: tunnel.End{Netns: path[k.A], Device: k.Tunnel, Addr: a},
+			B: tunnel.End{Netns: path[k.B], Device: k.Tunnel, Addr: b},
+		}
+	}
+	l.tunnels, err = tunnel.Start(ctx, specs, tunnel.Options{
+		Command: []string{c.Exe, "agent", "wireguard"},
+		LogFile: l.place.file(tunnelLogFile),
+		Env:     []string{host.LabVariable + "=" + l.state.ID}, ExitWithOwner: c.Ephemeral,
+		Began: func(pid int) error {
+			p, err := procfs.Of(pid)
+			if err != nil {
+				return err
+			}
+			return l.journal.began(p, tunneller)
+		},
+	})
+	return err
+}
+
+// tunneller names the process that moves packets through tunnels.
+const tunneller = "@wireguard"
+
+// TunnelPID is the process that encrypts what goes over the links, 0 where nothing does, or
+// the kernel, or a process that another command started.
+func (l *Lab) TunnelPID() int {
+	if l.tunnels == nil {
+		return 0
+	}
+	return l.tunnels.PID()
 }
 
 // End is a node at one end of a link, to measure the link from.
@@ -110,7 +222,7 @@ func (l *Lab) Ends(id string) (a, b *End, err error) {
 		a, b = &End{Node: l.byName[k.A]}, &End{Node: l.byName[k.B]}
 		a.addr, b.addr = a.Node.Addr(), b.Node.Addr()
 		if l.state.Numbered {
-			x, y := linkAddresses(i)
+			x, y := endAddresses(linkNet, i)
 			a.addr, b.addr = x.String(), y.String()
 		}
 		return a, b, nil

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 
@@ -29,7 +30,7 @@ func routes(nodes []nodeState, links []Link) map[string][]route {
 		for _, p := range []pair{{l.A, l.B}, {l.B, l.A}} {
 			if !seen[p] {
 				seen[p] = true
-				byNode[p.from] = append(byNode[p.from], route{l.Device, addr[p.to]})
+				byNode[p.from] = append(byNode[p.from], route{cmp.Or(l.Tunnel, l.Device), addr[p.to]})
 			}
 		}
 	}

@@ -42,11 +42,7 @@ func (l *Lab) space(ctx context.Context, c Config, b backend) error {
 	}
 	c.Progress("links", len(l.links.Links), len(l.links.Links))
 	if l.state.Numbered {
-		net := l.overlayNet()
-		err := onNodes(ctx, l.state.Nodes, count(c.Progress, "addresses", total), func(n nodeState) error {
-			return addDeviceAddresses(n, net)
-		})
-		if err != nil || c.Overlay != nil {
+		if err := l.number(ctx, c); err != nil || c.Overlay != nil {
 			return err
 		}
 	}

@@ -48,13 +48,14 @@ func (p place) namespace(node string) string {
 
 // Names of a lab's files.
 const (
-	idFile      = "id"
-	journalFile = "journal"
-	stateFile   = "lab.json"
-	linksFile   = "links.json"
-	hostsFile   = "hosts"
-	socketFile  = "link.sock"
-	logFile     = "link.log"
+	idFile        = "id"
+	journalFile   = "journal"
+	stateFile     = "lab.json"
+	linksFile     = "links.json"
+	hostsFile     = "hosts"
+	socketFile    = "link.sock"
+	logFile       = "link.log"
+	tunnelLogFile = "wireguard.log"
 	// madeFile marks directories that belong to skerry though a user chose their path.
 	madeFile = ".skerry"
 )

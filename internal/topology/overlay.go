@@ -8,6 +8,7 @@ func (s Spec) overlay(over Spec) Spec {
 	pick(&s.Name, over.Name)
 	pick(&s.Connect, over.Connect)
 	pick(&s.Mesh, over.Mesh)
+	pick(&s.Encryption, over.Encryption)
 	pick(&s.Overlay, over.Overlay)
 	pick(&s.Matrix.Latency, over.Matrix.Latency)
 	pick(&s.Matrix.Bandwidth, over.Matrix.Bandwidth)

@@ -86,6 +86,9 @@ func (b *builder) addOverlay() {
 		b.fail("overlay.tinc", "this tunes tinc, which does not route here", "write overlay: {kind: tinc, ...}")
 	}
 	b.t.Overlay = o
+	if b.spec.Encryption == WireGuard {
+		b.t.Encryption = WireGuard
+	}
 }
 
 // given is a duration, 0 where none was given.

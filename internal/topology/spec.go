@@ -25,6 +25,8 @@ type Spec struct {
 	// Overlay says how packets find their way where there are several links, or none between
 	// two nodes. Databases bind to their node's one address and never know.
 	Overlay OverlaySpec `yaml:"overlay" json:"overlay,omitzero"`
+	// Encryption is none, the default, or wireguard for a tunnel of its own over every link.
+	Encryption string `yaml:"encryption" json:"encryption,omitempty" jsonschema:"enum=none,enum=wireguard"`
 	// Connect says which nodes are linked: full links every pair, ring each to the next
 	// and the last to the first, none only the pairs under links. It is full, or none
 	// where nothing but links says how far apart nodes are.

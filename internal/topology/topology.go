@@ -11,9 +11,14 @@ type Topology struct {
 	Sites []Site `json:"sites"`
 	Nodes []Node `json:"nodes"`
 	Links []Link `json:"links"`
+	// Encryption is WireGuard where a tunnel encrypts what goes over each link, else "".
+	Encryption string `json:"encryption,omitempty"`
 	// Overlay is how packets find their way over the links.
 	Overlay Overlay `json:"overlay,omitzero"`
 }
+
+// WireGuard encrypts links.
+const WireGuard = "wireguard"
 
 // Site is a datacentre: a place where nodes stand.
 type Site struct {

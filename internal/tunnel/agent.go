@@ -1,0 +1,106 @@
+package tunnel
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+)
+
+// job is the first line that the process reads.
+type job struct {
+	Specs []Spec `json:"specs"`
+	// ExitWithOwner ends the process when its standard input ends.
+	ExitWithOwner bool `json:"exit_with_owner"`
+}
+
+// answer is the line that it writes once the tunnels are there.
+type answer struct {
+	Error string `json:"error,omitempty"`
+}
+
+// Main is the process that moves the packets of tunnels. It reads its job, one line, from
+// in, writes one line to out when the tunnels are there, and returns when ctx ends or, if
+// the job says so, when in ends. All devices are gone then.
+func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	buffered := bufio.NewReader(in)
+	var j job
+	line, err := buffered.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &j)
+	}
+	if err != nil {
+		return fmt.Errorf("read the tunnels to make: %w", err)
+	}
+	raiseFileLimit()
+	ends, err := openAll(ctx, j.Specs, log)
+	defer func() {
+		for _, e := range ends {
+			if e.Device != nil {
+				e.Close()
+			}
+		}
+	}()
+	var a answer
+	if err != nil {
+		a.Error = err.Error()
+	}
+	if err := errors.Join(err, json.NewEncoder(out).Encode(a)); err != nil {
+		return err
+	}
+	if j.ExitWithOwner {
+		go func() { // ends with the process: a read from standard input cannot be called off
+			_, _ = io.Copy(io.Discard, buffered) // however it ends, the owner is gone
+			stop()
+		}()
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// openAll makes all ends; those that were made come with an error, too.
+func openAll(ctx context.Context, specs []Spec, log *slog.Logger) ([]endpoint, error) {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.NumCPU())
+	var mu sync.Mutex
+	var ends []endpoint
+	for _, s := range specs {
+		for _, pair := range [][2]End{{s.A, s.B}, {s.B, s.A}} {
+			g.Go(func() error {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				e, err := open(pair[0], pair[1], log)
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				ends = append(ends, e)
+				return nil
+			})
+		}
+	}
+	err := g.Wait()
+	return ends, err
+}
+
+// raiseFileLimit makes room for a device and a socket per end.
+func raiseFileLimit() {
+	const wanted = 1 << 16
+	limit := unix.Rlimit{Cur: wanted, Max: wanted}
+	if unix.Setrlimit(unix.RLIMIT_NOFILE, &limit) != nil && unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil {
+		// Without the right to go beyond, up to what is allowed.
+		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit.Max, Max: limit.Max})
+	}
+}
