@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,7 +20,7 @@ const freezing = time.Millisecond
 // stopped. Thaw lets them go on.
 func (n *Node) Freeze(ctx context.Context) error {
 	for {
-		running, err := n.signal(unix.SIGSTOP, func(state byte) bool { return state != 'T' && state != 'Z' && state != 'X' })
+		running, err := n.signal(unix.SIGSTOP)
 		if err != nil {
 			return fmt.Errorf("freeze %s: %w", n.spec.Name, err)
 		}
@@ -36,31 +37,33 @@ func (n *Node) Freeze(ctx context.Context) error {
 
 // Thaw lets the node's processes go on (SIGCONT).
 func (n *Node) Thaw() error {
-	if _, err := n.signal(unix.SIGCONT, func(byte) bool { return true }); err != nil {
+	if _, err := n.signal(unix.SIGCONT); err != nil {
 		return fmt.Errorf("thaw %s: %w", n.spec.Name, err)
 	}
 	return nil
 }
 
-// signal sends a signal to those of the node's processes whose state is meant, and counts
-// them.
-func (n *Node) signal(s unix.Signal, meant func(state byte) bool) (int, error) {
+// signal sends a signal to the node's processes and counts those that may run on until
+// they get it. One in the kernel that nothing interrupts (D) does not, however long that
+// lasts: one that waits for a child of vfork stays there for as long as that is stopped.
+func (n *Node) signal(s unix.Signal) (running int, err error) {
 	pids, err := n.processes()
 	if err != nil {
 		return 0, err
 	}
-	count := 0
 	for _, pid := range pids {
 		st, err := procfs.ReadStat(pid)
-		if err != nil || !meant(st.State) {
+		if err != nil {
 			continue // it has ended
 		}
-		count++
+		if !strings.ContainsRune("TDZX", rune(st.State)) {
+			running++
+		}
 		if err := unix.Kill(pid, s); err != nil && !errors.Is(err, unix.ESRCH) {
-			return count, err
+			return running, err
 		}
 	}
-	return count, nil
+	return running, nil
 }
 
 // processes are those of the node's control group; where there is none, those that Start

@@ -3,6 +3,7 @@ package host
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,7 +47,7 @@ func TestFreezeStopsEveryProcess(t *testing.T) {
 		t.Fatalf("%d processes, %v", len(pids), err)
 	}
 	for _, pid := range pids {
-		if st, err := procfs.ReadStat(pid); err != nil || st.State != 'T' && st.State != 'Z' {
+		if st, err := procfs.ReadStat(pid); err != nil || !strings.ContainsRune("TDZ", rune(st.State)) {
 			t.Errorf("%s is in state %c, %v", st.Name, st.State, err)
 		}
 	}
