@@ -33,19 +33,26 @@ func fields(names ...string) (out []ycsb.Field) {
 // reality is a store of one record that a test plays the database with.
 type reality struct {
 	t      *testing.T
-	l      *Ledger
+	l      *Log
+	path   string
 	w      *Writer
 	number int64
+	loaded int64
 	clock  time.Duration
 	store  []ycsb.Field // nil: the record is not there
 }
 
 func newReality(t *testing.T, loaded int64) *reality {
-	r := &reality{t: t, l: NewLedger(table(loaded))}
+	t.Helper()
+	r := &reality{t: t, path: filepath.Join(t.TempDir(), "log"), loaded: loaded}
+	var err error
+	if r.l, err = NewLog(r.path, table(loaded)); err != nil {
+		t.Fatal(err)
+	}
 	r.w = r.l.Writer(3)
 	if loaded > 0 {
 		r.store = fields("field0", "field1")
-		r.l.StampLoaded(0, r.store)
+		StampLoaded(0, r.store)
 	}
 	return r
 }
@@ -69,11 +76,21 @@ func (r *reality) put(values []ycsb.Field) {
 	}
 }
 
+// ledger puts what was taken down in order.
+func (r *reality) ledger() *Ledger {
+	r.t.Helper()
+	l := NewLedger(table(r.loaded))
+	if err := errors.Join(r.l.Close(), l.Fold(r.path)); err != nil {
+		r.t.Fatal(err)
+	}
+	return l
+}
+
 // judge reads the record back through a saved ledger.
 func (r *reality) judge() []Fault {
 	r.t.Helper()
 	path := filepath.Join(r.t.TempDir(), "ledger")
-	if err := r.l.Save(path, 0); err != nil {
+	if err := r.ledger().Save(path, 0); err != nil {
 		r.t.Fatal(err)
 	}
 	f, err := Open(path)
@@ -188,10 +205,11 @@ func TestHistoryIsForgotten(t *testing.T) {
 	for range 10_000 {
 		r.write(Acknowledged, true, "field0")
 	}
-	if used := r.l.shards[0].used; used > 4 {
-		t.Errorf("%d nodes for one field", used)
+	l := r.ledger()
+	if l.used > 4 {
+		t.Errorf("%d nodes for one field", l.used)
 	}
-	if a, _, _ := r.l.Counts(); a != 10_000 {
+	if a, _, _ := l.Counts(); a != 10_000 {
 		t.Errorf("%d acknowledged", a)
 	}
 }
@@ -200,7 +218,7 @@ func TestDamagedLedgersAreRefused(t *testing.T) {
 	r := newReality(t, 1)
 	r.write(Acknowledged, true, "field0")
 	path := filepath.Join(t.TempDir(), "ledger")
-	if err := r.l.Save(path, 0); err != nil {
+	if err := r.ledger().Save(path, 0); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := os.ReadFile(path)

@@ -30,7 +30,7 @@ type Header struct {
 }
 
 // Save writes the ledger to a file: a line of JSON, then every record in the order of their
-// numbers, of each the writes as variable-length integers. No write may be under way.
+// numbers, of each the writes as variable-length integers.
 func (l *Ledger) Save(path string, began int64) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -59,34 +59,21 @@ func (l *Ledger) Save(path string, began int64) (err error) {
 
 // records is how many numbers have a record: those of the load, and further ones up to the
 // last that was written.
-func (l *Ledger) records() int64 {
-	n := l.loaded
-	for i := range l.shards {
-		s := &l.shards[i]
-		for slot := len(s.heads) - 1; slot >= 0; slot-- {
-			if s.heads[slot] != 0 {
-				n = max(n, int64(slot)*64+int64(i)+1)
-				break
-			}
-		}
-	}
-	return n
-}
+func (l *Ledger) records() int64 { return max(l.loaded, int64(len(l.heads))) }
 
 // encode appends the writes of the k-th record.
 func (l *Ledger) encode(b []byte, k int64) []byte {
-	s := &l.shards[k%64]
 	head := uint32(0)
-	if slot := int(k / 64); slot < len(s.heads) {
-		head = s.heads[slot]
+	if k < int64(len(l.heads)) {
+		head = l.heads[k]
 	}
 	count := uint64(0)
-	for i := head; i != 0; i = s.at(i).next {
+	for i := head; i != 0; i = l.at(i).next {
 		count++
 	}
 	b = binary.AppendUvarint(b, count)
-	for i := head; i != 0; i = s.at(i).next {
-		n := s.at(i)
+	for i := head; i != 0; i = l.at(i).next {
+		n := l.at(i)
 		flags := byte(n.outcome)
 		if n.gone {
 			flags |= goneFlag
@@ -98,8 +85,6 @@ func (l *Ledger) encode(b []byte, k int64) []byte {
 	}
 	return b
 }
-
-const goneFlag = 1 << 7
 
 // File is a ledger that was saved.
 type File struct {

@@ -24,22 +24,36 @@ type AuditSpec struct {
 // historyFile is where the history of some records is kept.
 func (a AuditSpec) historyFile() string { return a.File + ".history" }
 
+// logFile is where writes are taken down while they are done.
+func (a AuditSpec) logFile() string { return a.File + ".log" }
+
 // auditing is what a drive with an audit keeps.
 type auditing struct {
-	ledger  *audit.Ledger
-	history *audit.History
+	log     *audit.Log     // of a run phase
+	history *audit.History // nil for none
 }
 
 // newAuditing returns nil where nothing is audited.
-func newAuditing(spec Spec, seed uint64) *auditing {
+func newAuditing(spec Spec) (*auditing, error) {
 	if spec.Audit == nil {
-		return nil
+		return nil, nil
 	}
-	a := &auditing{ledger: audit.NewLedger(spec.Workload)}
-	if n := spec.Audit.HistoryKeys; n > 0 && spec.Phase == PhaseRun {
-		a.history = audit.NewHistory(popular(spec.Workload, seed, n))
+	a := &auditing{}
+	if spec.Phase != PhaseRun {
+		return a, nil
 	}
-	return a
+	if n := spec.Audit.HistoryKeys; n > 0 {
+		a.history = audit.NewHistory(popular(spec.Workload, spec.Seed, n))
+	}
+	var err error
+	a.log, err = audit.NewLog(spec.Audit.logFile(), spec.Workload)
+	return a, err
+}
+
+// begin makes what an audit needs.
+func (d *driver) begin() (err error) {
+	d.audit, err = newAuditing(d.spec)
+	return err
 }
 
 // popular are the first records that a workload of this seed asks for: the more often a
@@ -61,14 +75,21 @@ func popular(w ycsb.Workload, seed uint64, n int) (numbers []int64) {
 }
 
 // save keeps what a later process reads back.
-func (a *auditing) save(spec AuditSpec, began time.Duration) error {
-	if err := a.ledger.Save(spec.File, int64(began)); err != nil {
-		return err
+func (a *auditing) save(spec Spec, began time.Duration) (Audited, error) {
+	ledger := audit.NewLedger(spec.Workload)
+	err := a.log.Close()
+	if err == nil {
+		err = ledger.Fold(spec.Audit.logFile())
 	}
-	if a.history == nil {
-		return nil
+	if err == nil {
+		err = ledger.Save(spec.Audit.File, int64(began))
 	}
-	return a.history.Save(spec.historyFile())
+	if err == nil && a.history != nil {
+		err = a.history.Save(spec.Audit.historyFile())
+	}
+	var n Audited
+	n.Acknowledged, n.InDoubt, n.Refused = ledger.Counts()
+	return n, err
 }
 
 // stamp marks a write's values with its version. It belongs to making the values, before
@@ -82,12 +103,12 @@ func (w *worker) stamp(op *ycsb.Op) {
 // stampLoaded marks the values of a record that the load phase inserts.
 func (w *worker) stampLoaded(op *ycsb.Op) {
 	if w.d.audit != nil {
-		w.d.audit.ledger.StampLoaded(op.Number, op.Values)
+		audit.StampLoaded(op.Number, op.Values)
 	}
 }
 
-// wrote tells the ledger what became of the write.
-func (w *worker) wrote(sent, done time.Duration, err error) {
+// wrote tells what became of the write that stamp began.
+func (w *worker) wrote(number int64, sent, done time.Duration, err error) {
 	if w.audit == nil || w.late(sent, done) {
 		return
 	}
@@ -98,8 +119,8 @@ func (w *worker) wrote(sent, done time.Duration, err error) {
 		}
 	}
 	w.audit.Ended(sent, done, outcome)
-	if now := w.audit.Now(); outcome != audit.Refused && w.d.audit.history.Watches(now.Number) {
-		w.d.audit.history.Add(w.operation(now, sent, done, outcome == audit.InDoubt))
+	if outcome != audit.Refused && w.d.audit.history.Watches(number) {
+		w.d.audit.history.Add(w.operation(w.audit.Now(), sent, done, outcome == audit.InDoubt))
 	}
 }
 
@@ -161,11 +182,11 @@ func (d *driver) keep(result *Result, began time.Duration) error {
 	if d.audit == nil || d.spec.Phase != PhaseRun {
 		return nil
 	}
-	if err := d.audit.save(*d.spec.Audit, began); err != nil {
+	audited, err := d.audit.save(d.spec, began)
+	if err != nil {
 		return fmt.Errorf("keeping what is to be audited: %w", err)
 	}
-	acknowledged, inDoubt, refused := d.audit.ledger.Counts()
-	result.Audited = &Audited{acknowledged, inDoubt, refused}
+	result.Audited = &audited
 	return nil
 }
 

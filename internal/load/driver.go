@@ -53,7 +53,7 @@ func newDriver(ctx context.Context, spec Spec, onSecond func(Interval)) *driver 
 	return &driver{
 		spec: spec, base: time.Now(), values: context.WithoutCancel(ctx),
 		source: ycsb.NewSource(spec.Workload, spec.Seed), onward: onSecond,
-		audit: newAuditing(spec, spec.Seed), names: spec.Workload.FieldNames(),
+		names: spec.Workload.FieldNames(),
 	}
 }
 
@@ -66,12 +66,15 @@ func (d *driver) open(ctx context.Context, open Open) error {
 	for range min(len(d.workers), maxShards) {
 		d.shards = append(d.shards, newShard())
 	}
+	if err := d.begin(); err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(openers)
 	for i := range d.workers {
 		w := &worker{d: d, number: i, gen: d.source.NewGenerator(), shard: d.shards[i%len(d.shards)]}
 		if d.audit != nil && d.spec.Phase == PhaseRun {
-			w.audit = d.audit.ledger.Writer(i)
+			w.audit = d.audit.log.Writer(i)
 		}
 		w.ctx.Store(newOpContext(d.values, d.base))
 		d.workers[i] = w

@@ -151,7 +151,7 @@ func (w *worker) operate(op *ycsb.Op, intended time.Duration) time.Duration {
 	err := w.write(op)
 	done := w.end()
 	if op.Kind != ycsb.Scan {
-		w.wrote(sent, done, err)
+		w.wrote(op.Number, sent, done, err)
 	}
 	if op.Kind == ycsb.Insert {
 		w.d.source.Inserts().Done(op.Number, err == nil)
@@ -178,7 +178,7 @@ func (w *worker) readModifyWrite(op *ycsb.Op, intended time.Duration) time.Durat
 		again := w.begin(innerUpdate)
 		err = w.write(op)
 		done = w.end()
-		w.wrote(again, done, err)
+		w.wrote(op.Number, again, done, err)
 		w.count(innerUpdate, -1, again, done, err)
 	}
 	return w.count(series(op.Kind), intended, sent, done, err)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+
+	"skerry/internal/load"
 )
 
 // ErrPart is a part that there is not.
@@ -17,6 +19,7 @@ var ErrPart = errors.New("no such part of the benchmark")
 const (
 	PartNull  = "null"
 	PartRedis = "redis"
+	PartAudit = "audit"
 )
 
 // Options of the benchmark. Zero values measure the null database only.
@@ -31,6 +34,8 @@ type Options struct {
 	Env    []string // that Server needs
 	// YCSB is the folder of a built bench/ycsb-java (its target), "" to leave YCSB out.
 	YCSB string
+	// Open opens a client of Redis for part audit.
+	Open func(ctx context.Context, properties map[string]string) (load.Client, error)
 }
 
 // Result of the benchmark.
@@ -40,6 +45,7 @@ type Result struct {
 	Quick  bool         `json:"quick"`
 	Null   []Null       `json:"null,omitempty"`
 	Redis  []Comparison `json:"redis,omitempty"`
+	Audit  *Audit       `json:"audit,omitempty"`
 }
 
 const schema = "skerry/bench-load/v1"
@@ -50,8 +56,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		o.Progress = func(string) {}
 	}
 	for _, p := range o.Only {
-		if p != PartNull && p != PartRedis {
-			return Result{}, fmt.Errorf("%w: %q (there are %s, %s)", ErrPart, p, PartNull, PartRedis)
+		if p != PartNull && p != PartRedis && p != PartAudit {
+			return Result{}, fmt.Errorf("%w: %q (there are %s, %s, %s)", ErrPart, p, PartNull, PartRedis, PartAudit)
 		}
 	}
 	wanted := func(p string) bool { return len(o.Only) == 0 || slices.Contains(o.Only, p) }
@@ -66,6 +72,13 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		if r.Redis, err = compare(ctx, o); err != nil {
 			return r, err
 		}
+	}
+	if wanted(PartAudit) {
+		a, err := measureAudit(ctx, o)
+		if err != nil {
+			return r, err
+		}
+		r.Audit = &a
 	}
 	return r, nil
 }

@@ -51,3 +51,19 @@ func TestOutputsOfBothAreRead(t *testing.T) {
 		}
 	}
 }
+
+func TestAuditQuick(t *testing.T) {
+	r, err := Run(context.Background(), Options{Only: []string{PartAudit}, Quick: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range r.Audit.Overhead {
+		if x.With <= 0 || x.Without <= 0 {
+			t.Errorf("%+v", x)
+		}
+	}
+	var b bytes.Buffer
+	if err := r.Text(&b); err != nil || !strings.Contains(b.String(), "audit, null database") {
+		t.Errorf("%v: %s", err, b.String())
+	}
+}
