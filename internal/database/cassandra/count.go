@@ -37,7 +37,12 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
-	spans, err := c.spans(ctx, m)
+	s, err := c.session(m, "")
+	if err != nil {
+		return 0, fmt.Errorf("counting rows: %w", err)
+	}
+	spans, err := m.spans(ctx, s)
+	s.Close()
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
@@ -94,13 +99,8 @@ func countSpan(ctx context.Context, s *gocql.Session, sp span, level gocql.Consi
 	return n, err
 }
 
-// spans are all of the ring, in order, as a member knows it.
-func (c *cluster) spans(ctx context.Context, m *member) ([]span, error) {
-	s, err := c.session(m, "")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
+// spans are all of the ring, in order, as a member knows it; the session is with it.
+func (m *member) spans(ctx context.Context, s *gocql.Session) ([]span, error) {
 	owners := make(map[string][]string)
 	var tokens []string
 	if err := s.Query("SELECT tokens FROM system.local").ScanContext(ctx, &tokens); err != nil {

@@ -58,27 +58,36 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 		return nil, fmt.Errorf("opening a client of cassandra on %s: %w", node, database.ErrNotMember)
 	}
 	m := members[i]
-	spans, err := c.spans(ctx, m)
-	if err != nil {
-		return nil, fmt.Errorf("opening a client of cassandra on %s: %w", node, err)
-	}
-	l := &locator{ring: spans, replication: c.options.replication, member: m.host.Addr()}
-	if c.options.strategy == strategyNetwork {
-		l.centers = make(map[string]string)
-		for _, o := range members {
-			l.centers[o.host.Addr()] = o.config.center
-		}
-	}
 	session, err := c.session(m, defaultKeyspace)
 	if err != nil {
 		return nil, err
 	}
-	st := &store{session: session, settings: settings{keyspace: defaultKeyspace, table: defaultTable, timeout: truncateTimeout}}
-	if err := st.readColumns(ctx); err != nil {
+	client, err := c.openCopies(ctx, m, session)
+	if err != nil {
 		session.Close()
 		return nil, fmt.Errorf("opening a client of cassandra on %s: %w", node, err)
 	}
-	client := newClient(st, session.Close)
-	client.level, client.here = nodeLocal, l
 	return client, nil
+}
+
+// openCopies makes a client of a session with one member.
+func (c *cluster) openCopies(ctx context.Context, m *member, session *gocql.Session) (*client, error) {
+	spans, err := m.spans(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	l := &locator{ring: spans, replication: c.options.replication, member: m.host.Addr()}
+	if c.options.strategy == strategyNetwork {
+		l.centers = make(map[string]string)
+		for _, o := range c.current() {
+			l.centers[o.host.Addr()] = o.config.center
+		}
+	}
+	st := &store{session: session, settings: settings{keyspace: defaultKeyspace, table: defaultTable, timeout: truncateTimeout}}
+	if err := st.readColumns(ctx); err != nil {
+		return nil, err
+	}
+	one := newClient(st, session.Close)
+	one.level, one.here = nodeLocal, l
+	return one, nil
 }

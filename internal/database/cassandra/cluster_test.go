@@ -1,0 +1,194 @@
+package cassandra
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/database"
+	"skerry/internal/load"
+	"skerry/internal/testkit"
+	"skerry/internal/testkit/loophost"
+)
+
+// TestCopies reads each member's own copies of rows with two replicas, then has a member
+// leave for good that was killed: its copies are made anew from the others'.
+func TestCopies(t *testing.T) {
+	nodes := loophost.New(t, 3)
+	c := startCluster(t, nodes, database.Options{"replication_factor": 2, "ring_delay": "3s", "phi_convict_threshold": 5, "write_consistency": "all"})
+	client := open(t, New(), c.Properties())
+	const rows = 60
+	keys := make(map[string]int) // how many members hold it
+	for i := range rows {
+		key := fmt.Sprint("user", i*i)
+		if i%5 == 0 {
+			key = fmt.Sprint("schlüssel-für-", i) // bytes that are negative to Java
+		}
+		keys[key] = 0
+		if err := client.Insert(t.Context(), "", key, []load.Field{{Name: "field0", Value: []byte(key)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkTokens(t, c, keys)
+	copies := func(nodes []string) {
+		t.Helper()
+		for key := range keys {
+			keys[key] = 0
+		}
+		for _, n := range nodes {
+			copiesOn(t, c, n, keys)
+		}
+		for key, n := range keys {
+			if n != 2 {
+				t.Errorf("%s is on %d members, want 2", key, n)
+			}
+		}
+	}
+	copies([]string{"n1", "n2", "n3"})
+
+	if _, err := c.Leave(t.Context(), nodes[0], database.Graceful); !errors.Is(err, database.ErrFixed) {
+		t.Errorf("the only seed left: %v", err)
+	}
+	change, err := c.Leave(t.Context(), nodes[2], database.Abrupt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change.Accepted <= 0 || change.Complete < change.Accepted {
+		t.Errorf("times %+v", change)
+	}
+	copies([]string{"n1", "n2"})
+	if n, err := c.Count(t.Context()); err != nil || n != rows {
+		t.Errorf("count %d, %v; want %d", n, err, rows)
+	}
+	if _, err := c.Leave(t.Context(), nodes[1], database.Graceful); !errors.Is(err, database.ErrFixed) {
+		t.Errorf("one of two members left, with two replicas: %v", err)
+	}
+	if err := c.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+// copiesOn reads all keys from one member and counts those that it has.
+func copiesOn(t *testing.T, c *cluster, node string, keys map[string]int) {
+	t.Helper()
+	member, err := c.OpenMember(t.Context(), node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer member.Close()
+	if err := member.Update(t.Context(), "", "user0", []load.Field{{Name: "field0", Value: []byte("x")}}); !errors.Is(err, load.ErrUnsupported) {
+		t.Errorf("a write through one member's copies: %v", err)
+	}
+	for key := range keys {
+		fields, err := member.Read(t.Context(), "", key, nil, nil)
+		switch {
+		case errors.Is(err, load.ErrNotHere):
+		case err != nil || len(fields) != 1 || string(fields[0].Value) != key:
+			t.Errorf("%s on %s: %v, %v", key, node, fields, err)
+		default:
+			keys[key]++
+		}
+	}
+}
+
+// checkTokens compares our places of keys on the ring with Cassandra's.
+func checkTokens(t *testing.T, c *cluster, keys map[string]int) {
+	t.Helper()
+	s, err := c.session(c.current()[0], defaultKeyspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var key string
+	var token int64
+	for iter := s.Query("SELECT y_id, token(y_id) FROM usertable").IterContext(t.Context()); iter.Scan(&key, &token); {
+		if got := tokenOf(key); got != token {
+			t.Errorf("token of %s is %d, Cassandra says %d", key, got, token)
+		}
+	}
+}
+
+// TestDataCenters has a data centre for each site and a table that is wider than usual.
+func TestDataCenters(t *testing.T) {
+	nodes := loophost.New(t, 2)
+	c := startCluster(t, nodes, database.Options{"strategy": "network", "read_consistency": "local_one", "write_consistency": "each_quorum"})
+	p := c.Properties()
+	if p[PropCenter] != "s1" {
+		t.Errorf("the client's data centre is %q, want that of its node, s1", p[PropCenter])
+	}
+	d := New()
+	client := open(t, d, p, "fieldcount", "12")
+	if err := client.Insert(t.Context(), "", "user1", []load.Field{{Name: "field11", Value: []byte("wide")}}); err != nil {
+		t.Fatal(err)
+	}
+	fields, err := client.Read(t.Context(), "", "user1", nil, nil)
+	if err != nil || len(fields) != 1 || string(fields[0].Value) != "wide" {
+		t.Errorf("read %v, %v", fields, err)
+	}
+	for _, node := range []string{"n1", "n2"} {
+		member, err := c.OpenMember(t.Context(), node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := member.Read(t.Context(), "", "user1", nil, nil); err != nil {
+			t.Errorf("the replica on %s: %v", node, err)
+		}
+		member.Close()
+	}
+	if _, err := c.Leave(t.Context(), nodes[1], database.Graceful); !errors.Is(err, database.ErrFixed) {
+		t.Errorf("the only member of a data centre left: %v", err)
+	}
+	delete(p, PropSchema)
+	p["fieldcount"] = "13"
+	if _, err := d.Open(t.Context(), p); !errors.Is(err, ErrSchema) {
+		t.Errorf("error %v of a table that lacks columns", err)
+	}
+}
+
+// TestFullDisk fills the disk of the only member.
+func TestFullDisk(t *testing.T) {
+	testkit.Need(t, testkit.Root)
+	nodes := loophost.New(t, 1)
+	dir := nodes[0].Dir() + "/" + Name
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=120m"); err != nil {
+		t.Skipf("mounting a small disk: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	c := startCluster(t, nodes, database.Options{"disk_failure_policy": "die"})
+	client := open(t, New(), c.Properties())
+	value := []load.Field{{Name: "field0", Value: make([]byte, 100_000)}}
+	deadline := time.After(time.Minute)
+	for i := 0; ; i++ {
+		err := client.Insert(t.Context(), "", fmt.Sprint("user", i), value)
+		var e *load.OpError
+		if err != nil && !errors.As(err, &e) {
+			t.Fatalf("error without a class: %v", err)
+		}
+		select {
+		case <-c.Failed():
+			// Its commit log is mapped into memory: the system ends it with a signal.
+			if err := c.Err(); !strings.Contains(err.Error(), "cassandra on n1") {
+				t.Errorf("error %v does not say which member ended", err)
+			}
+			if err := c.Ready(t.Context()); err == nil {
+				t.Error("it is ready without its only member")
+			}
+			return
+		case <-deadline:
+			t.Fatalf("nothing happened after %d inserts; the last one: %v", i, err)
+		default:
+		}
+	}
+}
