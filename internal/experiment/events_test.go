@@ -93,3 +93,15 @@ events:
 		t.Errorf("stage: data %v, client %s", s.Data, s.Client)
 	}
 }
+
+// An axis of lists of events is called by their names.
+func TestAxisOfEvents(t *testing.T) {
+	e := parse(t, small+"matrix: {events: [[], [{name: shrink, at: 1s, leave: n1}, {name: grow, at: 9s, join: n1}]]}\n")
+	got := map[any]int{}
+	for _, c := range e.Plan() {
+		got[c.Parameters["events"]] = len(c.Experiment.Events)
+	}
+	if diff := cmp.Diff(map[any]int{"none": 0, "shrink,grow": 2}, got); diff != "" {
+		t.Error(diff)
+	}
+}

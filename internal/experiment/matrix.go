@@ -143,22 +143,36 @@ func (l *loader) axes(root *strict.Node, axes Matrix) {
 	}
 }
 
-// labels are how the values of an axis are shown: single values as they are, mappings by
-// their name where that tells them apart, else as "a threads=4".
+// labels are how the values of an axis are shown: single values as they are, mappings, and
+// lists of them, by their names where that tells them apart, else as "a threads=4".
 func (a Axis) labels() []any {
 	short, long := make([]any, len(a.nodes)), make([]any, len(a.nodes))
 	seen := map[any]bool{}
 	for i, n := range a.nodes {
-		short[i], long[i] = label(n), label(n)
-		if name := n.Get("name"); n.Kind == strict.Map && name != nil {
-			short[i] = label(name)
-		}
+		short[i], long[i] = named(n), label(n)
 		seen[short[i]] = true
 	}
 	if len(seen) == len(short) {
 		return short
 	}
 	return long
+}
+
+// named is how one value is shown by the names in it.
+func named(n *strict.Node) any {
+	switch name := n.Get("name"); {
+	case n.Kind == strict.Map && name != nil:
+		return label(name)
+	case n.Kind == strict.List && len(n.Items) == 0:
+		return "none"
+	case n.Kind == strict.List:
+		parts := make([]string, len(n.Items))
+		for i, item := range n.Items {
+			parts[i] = fmt.Sprint(named(item))
+		}
+		return strings.Join(parts, ",")
+	}
+	return label(n)
 }
 
 // label is how one value is shown in full.
