@@ -251,8 +251,11 @@ func TestWait(t *testing.T) {
 }
 
 // TestJoinAsMaster is a fourth master of three with replicas.
-func TestJoinAsMaster(t *testing.T) {
-	d, nodes, ctx := New(), loophost.New(t, 7), t.Context()
+func TestJoinAsMaster(t *testing.T) { joinAsMaster(t, New(), testkit.Redis) }
+
+func joinAsMaster(t *testing.T, d *Redis, need testkit.Feature) {
+	testkit.Need(t, need)
+	nodes, ctx := loophost.New(t, 7), t.Context()
 	c := startCluster(t, d, nodes[:6], database.Options{"replicas": 1})
 	check := fill(t, d, c, 200)
 	change, err := c.Join(ctx, nodes[6])
@@ -261,7 +264,7 @@ func TestJoinAsMaster(t *testing.T) {
 	}
 	members, err := c.Members(ctx)
 	if err != nil || members[6].State != "master" || members[6].Share < 0.24 || change.Bytes == 0 {
-		t.Errorf("%+v, %+v, %v", members[6], change, err)
+		t.Fatalf("%+v, %+v, %v", members[6], change, err)
 	}
 	check(200)
 	if _, err := c.Leave(ctx, nodes[6], database.Graceful); err != nil {

@@ -1,0 +1,23 @@
+package redis
+
+import (
+	"testing"
+
+	"skerry/internal/database"
+	"skerry/internal/database/dbtest"
+	"skerry/internal/testkit"
+)
+
+func TestValkey(t *testing.T) {
+	testkit.Need(t, testkit.Valkey)
+	dbtest.Run(t, dbtest.Config{
+		New: func() database.Database { return NewValkey() }, Port: defaultPort, Upsert: true,
+		BadOptions: []database.Options{{"masters": 2}, {"port": "x"}, {"appendfsync": "sometimes"}},
+	})
+}
+
+func TestValkeyReplicasComeAndGo(t *testing.T) { replicasComeAndGo(t, NewValkey(), testkit.Valkey) }
+
+// TestValkeyReplicatedSlots moves slots of masters with replicas, which make every
+// change of a slot wait for them.
+func TestValkeyReplicatedSlots(t *testing.T) { joinAsMaster(t, NewValkey(), testkit.Valkey) }
