@@ -47,6 +47,7 @@ var (
 	NDB      = Feature{"mysql-ndb", installed("mysql-ndb", "ndbmtd")}
 	// Cassandra is the default version of it.
 	Cassandra = Feature{"cassandra", cached("cassandra@5.0")}
+	HBase     = Feature{"hbase", cached("hbase")}
 	QEMU      = Feature{"qemu", program("qemu-system-x86_64")}
 	Babel     = Feature{"babeld", installed("babeld", "babeld")}
 	Tinc      = Feature{"tinc", installed("tinc", "tincd")}

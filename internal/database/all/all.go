@@ -6,6 +6,7 @@ import (
 	"skerry/internal/database/cassandra"
 	"skerry/internal/database/etcd"
 	"skerry/internal/database/galera"
+	"skerry/internal/database/hbase"
 	"skerry/internal/database/own"
 	"skerry/internal/database/postgres"
 	"skerry/internal/database/redis"
@@ -20,6 +21,7 @@ func Databases() map[string]database.Database {
 		cassandra.Name: cassandra.New(),
 		etcd.Name:      etcd.New(),
 		galera.Name:    galera.New(),
+		hbase.Name:     hbase.New(),
 		postgres.Name:  postgres.New(),
 		redis.Name:     redis.New(),
 		redis.Valkey:   redis.NewValkey(),
@@ -30,5 +32,5 @@ func Databases() map[string]database.Database {
 
 // Recipes say how databases are installed, in the order of a list.
 func Recipes() []install.Recipe {
-	return append([]install.Recipe{redis.Recipe, redis.ValkeyRecipe, etcd.Recipe, postgres.Recipe, galera.Recipe}, cassandra.Recipes()...)
+	return append([]install.Recipe{redis.Recipe, redis.ValkeyRecipe, etcd.Recipe, postgres.Recipe, galera.Recipe, hbase.Recipe}, cassandra.Recipes()...)
 }

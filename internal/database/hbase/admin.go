@@ -1,0 +1,156 @@
+package hbase
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// admin asks the cluster itself, through a bridge on its first node.
+type admin struct{ *bridge }
+
+// ask puts a question: a verb and its arguments.
+func (a admin) ask(ctx context.Context, words ...string) ([]string, error) {
+	s := a.open()
+	defer a.release(s)
+	frame := newFrame(nil, opAdminister)
+	frame = binary.BigEndian.AppendUint16(frame, uint16(len(words)))
+	for _, w := range words {
+		frame = appendValue(frame, w)
+	}
+	r, err := a.call(ctx, s, frame, math.MaxInt32)
+	if err == nil {
+		err = r.failure()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("asking hbase for %s: %w", words[0], err)
+	}
+	d := decoder{b: r.body}
+	return d.lines()
+}
+
+// state is what the master says of the cluster. Servers are named HOST,PORT,START.
+type state struct {
+	live, dead, draining []string
+	transition           []string // regions, with what is happening to them
+}
+
+func (a admin) status(ctx context.Context) (state, error) {
+	lines, err := a.ask(ctx, "status")
+	var s state
+	for _, l := range lines {
+		kind, name, _ := strings.Cut(l, "\t")
+		switch kind {
+		case "live":
+			s.live = append(s.live, name)
+		case "dead":
+			s.dead = append(s.dead, name)
+		case "draining":
+			s.draining = append(s.draining, name)
+		case "transition":
+			s.transition = append(s.transition, name)
+		}
+	}
+	return s, err
+}
+
+// serverOn finds the server at an address: the youngest, since one that was lost may
+// still be listed beside the one that took its place.
+func serverOn(servers []string, addr string) string {
+	name, youngest := "", int64(-1)
+	for _, s := range servers {
+		host, _, _ := strings.Cut(s, ",")
+		if start := startOf(s); host == addr && start > youngest {
+			name, youngest = s, start
+		}
+	}
+	return name
+}
+
+// startOf is when a server was started, in milliseconds since 1970; -1 if its name does
+// not tell.
+func startOf(server string) int64 {
+	part := strings.Split(server, ",")
+	start, err := strconv.ParseInt(part[len(part)-1], 10, 64)
+	if len(part) != 3 || err != nil {
+		return -1
+	}
+	return start
+}
+
+// numbers are lines of a server and a number, by server.
+func (a admin) numbers(ctx context.Context, words ...string) (map[string]int64, error) {
+	lines, err := a.ask(ctx, words...)
+	if err != nil {
+		return nil, err
+	}
+	n := make(map[string]int64, len(lines))
+	for _, l := range lines {
+		server, number, _ := strings.Cut(l, "\t")
+		v, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("asking hbase for %s: %w: %q", words[0], errProtocol, l)
+		}
+		n[server] = v
+	}
+	return n, nil
+}
+
+// number is an answer of one line with a number.
+func (a admin) number(ctx context.Context, words ...string) (int64, error) {
+	lines, err := a.ask(ctx, words...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(strings.Join(lines, ""), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("asking hbase for %s: %w: %q", words[0], errProtocol, lines)
+	}
+	return n, nil
+}
+
+// dataNodeState is a DataNode as the NameNode sees it.
+type dataNodeState struct {
+	live  bool
+	state string // NORMAL, DECOMMISSION_INPROGRESS, DECOMMISSIONED
+	heard int64  // when it last was heard of, in milliseconds since 1970
+}
+
+func (a admin) dataNodes(ctx context.Context) (map[string]dataNodeState, error) {
+	lines, err := a.ask(ctx, "datanodes")
+	nodes := make(map[string]dataNodeState, len(lines))
+	for _, l := range lines {
+		part := strings.Split(l, "\t")
+		if len(part) != 4 {
+			return nil, fmt.Errorf("asking hbase for datanodes: %w: %q", errProtocol, l)
+		}
+		heard, err := strconv.ParseInt(part[3], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("asking hbase for datanodes: %w: %q", errProtocol, l)
+		}
+		if d := (dataNodeState{part[1] == "live", part[2], heard}); d.heard >= nodes[part[0]].heard {
+			nodes[part[0]] = d
+		}
+	}
+	return nodes, err
+}
+
+// create makes the benchmark's table, cut where YCSB's documentation advises.
+func (a admin) create(ctx context.Context, durability string, regions int) error {
+	_, err := a.ask(ctx, append([]string{"create", table, family, durability}, splits(regions)...)...)
+	return err
+}
+
+// splits are the keys at which a table is cut into so many regions, from YCSB's
+// documentation: (1..n).map {|i| "user#{1000+i*(9999-1000)/n}"}. It cuts at n keys, of
+// which the last is beyond nearly all; n-1 make n regions.
+func splits(regions int) []string {
+	keys := make([]string, 0, regions)
+	for i := 1; i < regions; i++ {
+		keys = append(keys, "user"+strconv.Itoa(1000+i*(9999-1000)/regions))
+	}
+	return keys
+}

@@ -1,0 +1,170 @@
+package hbase
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/database"
+	"skerry/internal/load"
+	"skerry/internal/testkit"
+	"skerry/internal/testkit/loophost"
+)
+
+const (
+	benchWorkers = 16
+	benchRecords = 1000
+)
+
+// BenchmarkClient is what an operation, reads and updates half and half, costs the
+// client's node in CPU: through the bridge, both its processes together, and in the
+// loop that one would write by hand on HBase's client (testdata/Loop.java).
+//
+//	go test -bench Client -benchtime 40000x ./internal/database/hbase/
+func BenchmarkClient(b *testing.B) {
+	testkit.Need(b, testkit.HBase)
+	d := New()
+	in, err := d.Find("")
+	if err != nil {
+		b.Fatal(err)
+	}
+	nodes := loophost.New(b, 1)
+	c, err := d.Start(b.Context(), database.Env{Nodes: nodes, Control: nodes[0], Installation: in, Options: database.Options{"storage": "directory"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		if err := c.Stop(context.Background()); err != nil {
+			b.Error(err)
+		}
+	}()
+	clients := make([]load.Client, benchWorkers)
+	for i := range clients {
+		if clients[i], err = d.Open(b.Context(), c.Properties()); err != nil {
+			b.Fatal(err)
+		}
+		defer clients[i].Close()
+	}
+	record := make([]load.Field, 10)
+	for i := range record {
+		record[i] = load.Field{Name: "field" + strconv.Itoa(i), Value: make([]byte, 100)}
+	}
+	for i := range benchRecords {
+		if err := clients[0].Insert(b.Context(), table, "user"+strconv.Itoa(i), record); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("bridge", func(b *testing.B) {
+		drive(b, clients, b.N) // warm
+		before := cpu(b)
+		began := time.Now()
+		b.ResetTimer()
+		drive(b, clients, b.N)
+		b.StopTimer()
+		b.ReportMetric(float64(cpu(b)-before)/float64(b.N), "cpu-ns/op")
+		b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "ops/s")
+	})
+	b.Run("loop", func(b *testing.B) {
+		out := filepath.Join(b.TempDir(), "out")
+		compileLoop(b, in, out)
+		args := append(java(128*mib, false, ""), "-cp", classpath(out, in.Dir), "Loop", c.Properties()[PropQuorum],
+			strconv.Itoa(benchWorkers), strconv.Itoa(b.N), strconv.Itoa(benchRecords))
+		text, err := exec.Command(in.Programs["java"], args...).Output()
+		if err != nil {
+			b.Fatal(err)
+		}
+		lines := strings.Fields(string(text))
+		ns, err := strconv.ParseFloat(lines[len(lines)-1], 64)
+		if err != nil {
+			b.Fatalf("%v: %s", err, text)
+		}
+		b.ReportMetric(ns, "cpu-ns/op")
+	})
+}
+
+// drive does operations with all clients.
+func drive(b *testing.B, clients []load.Client, operations int) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for _, c := range clients {
+		workers.Go(func() {
+			var fields []load.Field
+			value := make([]byte, 100)
+			for n := int(next.Add(1)); n <= operations; n = int(next.Add(1)) {
+				key := "user" + strconv.Itoa(n%benchRecords)
+				var err error
+				if n%2 == 0 {
+					fields, err = c.Read(b.Context(), table, key, nil, fields[:0])
+				} else {
+					err = c.Update(b.Context(), table, key, []load.Field{{Name: "field" + strconv.Itoa(n%10), Value: value}})
+				}
+				if err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// cpu is the CPU time of this process and of the bridges that are its children, in
+// nanoseconds.
+func cpu(b *testing.B) int64 {
+	b.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	total := u.Utime.Nano() + u.Stime.Nano()
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, dir := range processes {
+		line, _ := os.ReadFile(filepath.Join(dir, "cmdline")) // it may have ended
+		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+		if err != nil || !strings.Contains(string(line), "bridge.retries=") {
+			continue
+		}
+		_, after, _ := strings.Cut(string(stat), ") ")
+		f := strings.Fields(after) // from the third field on
+		if f[1] != strconv.Itoa(os.Getpid()) {
+			continue
+		}
+		for _, ticks := range f[11:13] {
+			n, err := strconv.ParseInt(ticks, 10, 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			total += n * int64(10*time.Millisecond)
+		}
+	}
+	return total
+}
+
+func compileLoop(b *testing.B, in database.Installation, out string) {
+	b.Helper()
+	compilers, err := filepath.Glob(filepath.Join(in.Dir, "lib", compilerPattern))
+	if err != nil || len(compilers) == 0 {
+		b.Fatalf("no compiler: %v", err)
+	}
+	jars, err := filepath.Glob(filepath.Join(in.Dir, "lib", "*.jar"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	text, err := exec.Command(in.Programs["java"], "-jar", compilers[0], "-source", javaRelease, "-target", javaRelease, "-nowarn",
+		"-proc:none", "-cp", strings.Join(jars, ":"), "-d", out, filepath.Join("testdata", "Loop.java")).CombinedOutput()
+	if err != nil {
+		b.Fatalf("%v: %s", err, text)
+	}
+}

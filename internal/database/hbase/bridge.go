@@ -1,0 +1,200 @@
+package hbase
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+	"time"
+)
+
+// errBridge says that the bridge does not run any more.
+var errBridge = errors.New("the bridge to HBase's client ended")
+
+// bridge talks to a Java process with HBase's client (bridge/Bridge.java). Calls of many
+// goroutines are outstanding at the same time; each goes by a slot, which its goroutine
+// has for itself.
+type bridge struct {
+	// end closes the process's input, waits for its end, and tells how it ended. A
+	// second call does nothing.
+	end func() error
+
+	out     io.Writer
+	mu      sync.Mutex // guards the rest
+	waiting []byte     // requests to be written
+	spare   []byte
+	writing bool
+	slots   []*slot
+	free    []uint32
+
+	done chan struct{} // closed when no replies come any more; err is set then
+	err  error
+}
+
+// slot is the place of one call at a time.
+type slot struct {
+	number uint32
+	ready  chan struct{} // the reply is in body
+
+	mu     sync.Mutex
+	call   uint32 // counts the slot's calls
+	waited bool
+	body   []byte
+}
+
+// newBridge serves a process's output and input until the output ends.
+func newBridge(replies io.Reader, requests io.Writer, end func() error) *bridge {
+	b := &bridge{out: requests, end: sync.OnceValue(end), done: make(chan struct{})}
+	go func() {
+		err := b.receive(bufio.NewReaderSize(replies, 1<<16))
+		b.err = fmt.Errorf("%w: %w", errBridge, err)
+		close(b.done)
+	}()
+	return b
+}
+
+// receive hands replies to those who wait for them. What nobody waits for any more is
+// thrown away.
+func (b *bridge) receive(in *bufio.Reader) error {
+	var head [4 + 8]byte
+	for {
+		if _, err := io.ReadFull(in, head[:]); err != nil {
+			return err
+		}
+		size, id := binary.BigEndian.Uint32(head[:]), binary.BigEndian.Uint64(head[4:])
+		if size < replyHead || size > maxReply {
+			return fmt.Errorf("%w: %d bytes", errProtocol, size)
+		}
+		s := b.slot(uint32(id >> 32))
+		if s == nil {
+			return fmt.Errorf("%w: to call %d, which nobody made", errProtocol, id)
+		}
+		if err := s.receive(in, int(size), uint32(id)); err != nil {
+			return err
+		}
+	}
+}
+
+func (b *bridge) slot(number uint32) *slot {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if int(number) >= len(b.slots) {
+		return nil
+	}
+	return b.slots[number]
+}
+
+// receive reads a reply of so many bytes, of which the id has been read.
+func (s *slot) receive(in *bufio.Reader, size int, call uint32) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.waited || s.call != call {
+		_, err := in.Discard(size - 8)
+		return err
+	}
+	if cap(s.body) < size {
+		s.body = make([]byte, size)
+	}
+	s.body = s.body[:size]
+	if _, err := io.ReadFull(in, s.body[8:]); err != nil {
+		return err
+	}
+	s.waited = false
+	s.ready <- struct{}{}
+	return nil
+}
+
+// open takes a slot, close gives it back.
+func (b *bridge) open() *slot {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n := len(b.free); n > 0 {
+		s := b.slots[b.free[n-1]]
+		b.free = b.free[:n-1]
+		return s
+	}
+	s := &slot{number: uint32(len(b.slots)), ready: make(chan struct{}, 1)}
+	b.slots = append(b.slots, s)
+	return s
+}
+
+func (b *bridge) release(s *slot) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.free = append(b.free, s.number)
+}
+
+// call sends a request that was begun by newFrame and waits for the reply, which is
+// valid until the slot's next call. An error says that there was none.
+func (b *bridge) call(ctx context.Context, s *slot, frame []byte, limit time.Duration) (reply, error) {
+	s.mu.Lock()
+	s.call++
+	s.waited = true
+	id := uint64(s.number)<<32 | uint64(s.call)
+	s.mu.Unlock()
+	finishFrame(frame, id, int32(min(max(limit.Milliseconds(), 1), math.MaxInt32)))
+	if err := b.send(frame); err != nil {
+		s.abandon()
+		return reply{}, fmt.Errorf("%w: %w", errBridge, err)
+	}
+	select {
+	case <-s.ready:
+	case <-ctx.Done():
+		if s.abandon() {
+			return reply{}, context.Cause(ctx)
+		}
+	case <-b.done:
+		if s.abandon() {
+			return reply{}, b.err
+		}
+	}
+	return parseReply(s.body)
+}
+
+// abandon gives up waiting and tells whether there is no reply.
+func (s *slot) abandon() bool {
+	s.mu.Lock()
+	waited := s.waited
+	s.waited = false
+	s.mu.Unlock()
+	if !waited {
+		<-s.ready // it came at the last moment
+	}
+	return waited
+}
+
+// send writes a request. Whoever has one while nobody writes becomes the writer and
+// writes also what others add meanwhile.
+func (b *bridge) send(frame []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting = append(b.waiting, frame...)
+	if b.writing {
+		return nil
+	}
+	b.writing = true
+	defer func() { b.writing = false }()
+	for len(b.waiting) > 0 {
+		now := b.waiting
+		b.waiting = b.spare[:0]
+		b.mu.Unlock()
+		_, err := b.out.Write(now)
+		b.mu.Lock()
+		b.spare = now[:0]
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close ends the process and waits for it.
+func (b *bridge) Close() error {
+	err := b.end()
+	<-b.done
+	return err
+}

@@ -1,0 +1,193 @@
+package bridge;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.ClusterMetrics;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.HRegionLocation;
+import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.AsyncAdmin;
+import org.apache.hadoop.hbase.client.AsyncConnection;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
+import org.apache.hadoop.hbase.client.Durability;
+import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
+import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
+
+/**
+ * What is asked of the cluster itself: a verb and its arguments; the answer is lines of
+ * words, tabs between them. Each question has a thread of its own while it lasts.
+ */
+final class Administration {
+  private final Cluster cluster;
+  private final Output out;
+  private final ExecutorService threads =
+      Executors.newCachedThreadPool(
+          r -> {
+            Thread t = new Thread(r, "administration");
+            t.setDaemon(true);
+            return t;
+          });
+
+  Administration(Cluster cluster, Output out) {
+    this.cluster = cluster;
+    this.out = out;
+  }
+
+  void start(Request request) {
+    threads.execute(
+        () -> {
+          Reply reply;
+          try {
+            reply = new Reply(request.id, Reply.OK, 0).lines(answer(request.words));
+          } catch (Throwable e) {
+            Verdict v = Verdict.of(e);
+            byte status = v.refused ? Reply.FAILED : Reply.UNKNOWN;
+            reply = new Reply(request.id, status, 0).name(v.type).name("").name(v.message());
+          }
+          out.send(reply);
+        });
+  }
+
+  private List<String> answer(String[] words) throws Exception {
+    switch (words[0]) {
+      case "datanodes":
+        return dataNodes();
+      case "datanodes-changed":
+        dfs().refreshNodes();
+        return List.of();
+      case "redundancy":
+        return List.of(String.valueOf(dfs().getLowRedundancyBlocksCount()));
+      case "logs":
+        return logs();
+      default:
+        AsyncConnection c = cluster.connect().get();
+        return answer(c, c.getAdmin(), words);
+    }
+  }
+
+  private List<String> answer(AsyncConnection c, AsyncAdmin admin, String[] words) throws Exception {
+    switch (words[0]) {
+      case "status":
+        return status(admin);
+      case "create":
+        create(admin, words);
+        return List.of();
+      case "truncate":
+        admin.disableTable(TableName.valueOf(words[1])).get();
+        admin.truncateTable(TableName.valueOf(words[1]), true).get();
+        return List.of();
+      case "count":
+        return Count.of(c, TableName.valueOf(words[1]));
+      case "places":
+        return places(c, TableName.valueOf(words[1]));
+      case "balance":
+        return List.of(String.valueOf(admin.balance().get()));
+      case "decommission":
+        admin.decommissionRegionServers(List.of(ServerName.valueOf(words[1])), true).get();
+        return List.of();
+      case "regions":
+        return List.of(String.valueOf(admin.getRegions(ServerName.valueOf(words[1])).get().size()));
+      case "roll":
+        admin.rollWALWriter(ServerName.valueOf(words[1])).get();
+        return List.of();
+      default:
+        throw new IllegalArgumentException("unknown verb " + words[0]);
+    }
+  }
+
+  /** Fails while the master initialises. Servers are named HOST,PORT,START. */
+  private static List<String> status(AsyncAdmin admin) throws Exception {
+    admin.listTableNames().get(); // refused by a master that is initialising
+    ClusterMetrics m =
+        admin
+            .getClusterMetrics(
+                EnumSet.of(
+                    ClusterMetrics.Option.SERVERS_NAME,
+                    ClusterMetrics.Option.DEAD_SERVERS,
+                    ClusterMetrics.Option.REGIONS_IN_TRANSITION))
+            .get();
+    List<String> lines = new ArrayList<>();
+    for (ServerName s : m.getServersName()) {
+      lines.add("live\t" + s);
+    }
+    for (ServerName s : m.getDeadServerNames()) {
+      lines.add("dead\t" + s);
+    }
+    for (ServerName s : admin.listDecommissionedRegionServers().get()) {
+      lines.add("draining\t" + s);
+    }
+    m.getRegionStatesInTransition().forEach(r -> lines.add("transition\t" + r.toDescriptiveString()));
+    return lines;
+  }
+
+  /** create TABLE FAMILY DURABILITY SPLIT... */
+  private static void create(AsyncAdmin admin, String[] words) throws Exception {
+    TableDescriptorBuilder table =
+        TableDescriptorBuilder.newBuilder(TableName.valueOf(words[1]))
+            .setDurability(Durability.valueOf(words[3]))
+            .setColumnFamily(ColumnFamilyDescriptorBuilder.of(words[2]));
+    byte[][] splits = Arrays.stream(words).skip(4).map(Bytes::toBytes).toArray(byte[][]::new);
+    if (splits.length == 0) {
+      admin.createTable(table.build()).get();
+    } else {
+      admin.createTable(table.build(), splits).get();
+    }
+  }
+
+  /** How many regions of a table each server has. */
+  private static List<String> places(AsyncConnection c, TableName table) throws Exception {
+    Map<String, Integer> regions = new TreeMap<>();
+    for (HRegionLocation l : c.getRegionLocator(table).getAllRegionLocations().get()) {
+      regions.merge(String.valueOf(l.getServerName()), 1, Integer::sum);
+    }
+    List<String> lines = new ArrayList<>();
+    regions.forEach((server, n) -> lines.add(server + "\t" + n));
+    return lines;
+  }
+
+  /** The folders of write-ahead logs: one a server, HOST,PORT,START with what becomes of it. */
+  private List<String> logs() throws IOException {
+    Path root = new Path(cluster.conf.get(HConstants.HBASE_DIR));
+    FileSystem fs = root.getFileSystem(cluster.conf);
+    List<String> lines = new ArrayList<>();
+    try {
+      for (FileStatus f : fs.listStatus(new Path(root, HConstants.HREGION_LOGDIR_NAME))) {
+        lines.add(f.getPath().getName());
+      }
+    } catch (FileNotFoundException e) {
+      return List.of(); // nobody has written any
+    }
+    return lines;
+  }
+
+  private DistributedFileSystem dfs() throws IOException {
+    return (DistributedFileSystem) FileSystem.get(cluster.conf);
+  }
+
+  /** ADDRESS, live or dead, its state of administration, and when it was heard of, in ms. */
+  private List<String> dataNodes() throws IOException {
+    List<String> lines = new ArrayList<>();
+    for (DatanodeInfo d : dfs().getDataNodeStats(DatanodeReportType.LIVE)) {
+      lines.add(d.getXferAddr() + "\tlive\t" + d.getAdminState().name() + "\t" + d.getLastUpdate());
+    }
+    for (DatanodeInfo d : dfs().getDataNodeStats(DatanodeReportType.DEAD)) {
+      lines.add(d.getXferAddr() + "\tdead\t" + d.getAdminState().name() + "\t" + d.getLastUpdate());
+    }
+    return lines;
+  }
+}

@@ -1,0 +1,167 @@
+package hbase
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"skerry/internal/load"
+)
+
+// client is one worker's: a slot of the bridge that all workers share.
+type client struct {
+	*bridge
+	slot    *slot
+	timeout time.Duration // of an operation that nothing else bounds
+	release func() error
+	frame   []byte
+	names   []string
+	fields  []load.Field
+	retries atomic.Int64
+}
+
+var _ load.Retrier = (*client)(nil)
+
+// Retries implements load.Retrier.
+func (c *client) Retries() int64 { return c.retries.Load() }
+
+// begin begins a request about a key.
+func (c *client) begin(op byte, table, key string) {
+	c.frame = appendName(appendName(newFrame(c.frame, op), table), key)
+}
+
+// only appends the names of the fields that are asked for: none stands for all.
+func (c *client) only(limit int, fields []string) {
+	c.frame = binary.BigEndian.AppendUint32(c.frame, uint32(limit))
+	c.frame = binary.BigEndian.AppendUint16(c.frame, uint16(len(fields)))
+	for _, f := range fields {
+		c.frame = appendName(c.frame, f)
+	}
+}
+
+// do sends the request. An operation without a reply may have been carried out.
+func (c *client) do(ctx context.Context) (reply, error) {
+	if err := ctx.Err(); err != nil {
+		return reply{}, load.Failed(class(err), "", err)
+	}
+	limit := c.timeout
+	deadline, bounded := ctx.Deadline()
+	if bounded {
+		limit = time.Until(deadline)
+	} else {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.timeout)
+		defer cancel()
+	}
+	r, err := c.call(ctx, c.slot, c.frame, limit)
+	if err != nil {
+		return r, load.Unknown(class(err), "", err)
+	}
+	if r.retries > 0 {
+		c.retries.Add(int64(r.retries))
+	}
+	return r, r.failure()
+}
+
+func class(err error) string {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timeout"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case errors.Is(err, errBridge):
+		return "bridge"
+	}
+	return "error"
+}
+
+// Read implements load.Client.
+func (c *client) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
+	c.begin(opRead, table, key)
+	c.only(1, fields)
+	r, err := c.do(ctx)
+	if err != nil {
+		return dst, err
+	}
+	d := decoder{b: r.body}
+	dst = d.record(dst, c.name)
+	return dst, d.err
+}
+
+// Scan implements load.Client. Keys are in the order of their bytes.
+func (c *client) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
+	if count <= 0 {
+		return 0, nil
+	}
+	c.begin(opScan, table, start)
+	c.only(count, fields)
+	r, err := c.do(ctx)
+	if err != nil {
+		return 0, err
+	}
+	d := decoder{b: r.body}
+	seen := 0
+	for n := d.long(); seen < n && d.err == nil; seen++ {
+		key := d.name()
+		c.fields = d.record(c.fields[:0], c.name)
+		if visit != nil && d.err == nil {
+			visit(string(key), c.fields)
+		}
+	}
+	return seen, d.err
+}
+
+// Update implements load.Client. HBase makes the record when there is none.
+func (c *client) Update(ctx context.Context, table, key string, values []load.Field) error {
+	c.begin(opWrite, table, key)
+	c.frame = binary.BigEndian.AppendUint16(c.frame, uint16(len(values)))
+	for _, f := range values {
+		c.frame = appendValue(appendName(c.frame, f.Name), f.Value)
+	}
+	_, err := c.do(ctx)
+	return err
+}
+
+// Insert implements load.Client: to HBase it is the same as an update.
+func (c *client) Insert(ctx context.Context, table, key string, values []load.Field) error {
+	return c.Update(ctx, table, key, values)
+}
+
+// Delete implements load.Client. The server looks whether there is a record and removes
+// it in one step.
+func (c *client) Delete(ctx context.Context, table, key string) error {
+	c.begin(opDelete, table, key)
+	_, err := c.do(ctx)
+	return err
+}
+
+// maxNames bounds the memory that a record with very many fields leaves behind.
+const maxNames = 1024
+
+// name is text as a string. Records have the same fields in the same order: the strings
+// made for the last record serve for the next one.
+func (c *client) name(i int, text []byte) string {
+	if i >= maxNames {
+		return string(text)
+	}
+	for i >= len(c.names) {
+		c.names = append(c.names, "")
+	}
+	if c.names[i] != string(text) {
+		c.names[i] = string(text)
+	}
+	return c.names[i]
+}
+
+// Close gives the slot back and, with the last worker, ends the bridge.
+func (c *client) Close() error {
+	if c.release == nil {
+		return nil
+	}
+	c.bridge.release(c.slot)
+	release := c.release
+	c.release = nil
+	return release()
+}

@@ -1,0 +1,161 @@
+package hbase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/database/daemon"
+	"skerry/internal/host"
+)
+
+// cluster is a running HBase.
+type cluster struct {
+	env     database.Env
+	options options
+	log     *slog.Logger
+	classes string // folder of the bridge's classes
+	admin   admin
+
+	servers daemon.Set
+	stored  chan struct{} // closed when the NameNode takes connections
+	// changing is held while a node joins, leaves, halts or is revived.
+	changing sync.Mutex
+
+	mu      sync.Mutex
+	members []host.Host // in the order in which they joined
+	halted  map[string]bool
+	exclude map[string]bool // addresses of DataNodes that are to leave or have left
+}
+
+var _ database.Cluster = (*cluster)(nil)
+
+func (c *cluster) say(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	c.log.Info(text, "database", Name)
+	if c.env.Progress != nil {
+		c.env.Progress(text)
+	}
+}
+
+// first is the node of master, NameNode and ZooKeeper.
+func (c *cluster) first() host.Host { return c.env.Nodes[0] }
+
+// current are the members at this moment.
+func (c *cluster) current() []host.Host {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.members)
+}
+
+// serving are the members that are not halted.
+func (c *cluster) serving() []host.Host {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(c.members), func(h host.Host) bool { return c.halted[h.Name()] })
+}
+
+func (c *cluster) isMember(h host.Host) bool {
+	return slices.ContainsFunc(c.current(), func(m host.Host) bool { return m.Name() == h.Name() })
+}
+
+func (c *cluster) isHalted(h host.Host) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.halted[h.Name()]
+}
+
+func (c *cluster) enter(h host.Host) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.members = append(c.members, h)
+}
+
+func (c *cluster) forget(h host.Host) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.members = slices.DeleteFunc(c.members, func(m host.Host) bool { return m.Name() == h.Name() })
+	delete(c.halted, h.Name())
+}
+
+func (c *cluster) setHalted(h host.Host, halted bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.halted[h.Name()] = halted
+}
+
+// poll is how often a state that becomes true is asked for; an answer takes the
+// servers some milliseconds of CPU.
+const poll = 100 * time.Millisecond
+
+// await asks until the answer is nil. It gives up when a server ends by itself, one of
+// those that are joining too, and with ctx.
+func (c *cluster) await(ctx context.Context, ask func(context.Context) error, joining ...*daemon.Daemon) error {
+	for {
+		for _, d := range joining {
+			if !d.Running() {
+				return d.Joined()
+			}
+		}
+		err := ask(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-c.servers.Failed():
+			return c.servers.Err()
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case <-time.After(poll):
+		}
+	}
+}
+
+// Properties implements database.Cluster.
+func (c *cluster) Properties() map[string]string {
+	return map[string]string{
+		PropQuorum:    c.first().Addr() + ":" + strconv.Itoa(portZooKeeper),
+		PropFamily:    family,
+		PropJava:      c.env.Installation.Programs["java"],
+		PropClassPath: classpath(c.classes, c.env.Installation.Dir),
+		PropHosts:     c.site(c.first()).hostsFile(),
+		PropHeap:      strconv.FormatInt(c.options.client/mib, 10),
+	}
+}
+
+// Failed implements database.Cluster.
+func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
+
+// Err implements database.Cluster.
+func (c *cluster) Err() error { return c.servers.Err() }
+
+// Logs implements database.Cluster.
+func (c *cluster) Logs() map[string]string { return c.servers.Logs() }
+
+// Stop implements database.Cluster. The servers are killed: nothing of their data is
+// needed any more, and each, asked to end, would write it back to others that are ending
+// too.
+func (c *cluster) Stop(ctx context.Context) error {
+	var errs []error
+	if c.admin.bridge != nil {
+		errs = append(errs, c.admin.Close())
+	}
+	nodes := slices.Clone(c.env.Nodes)
+	for _, h := range c.current() {
+		if !slices.ContainsFunc(nodes, func(n host.Host) bool { return n.Name() == h.Name() }) {
+			nodes = append(nodes, h)
+		}
+	}
+	for _, h := range nodes {
+		for _, d := range c.servers.On(h.Name()) {
+			errs = append(errs, d.Kill())
+		}
+	}
+	return errors.Join(append(errs, c.servers.Stop(ctx))...)
+}

@@ -1,0 +1,212 @@
+package hbase
+
+import (
+	"encoding/xml"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"skerry/internal/host"
+)
+
+// Ports of the servers, which are HBase's, HDFS' and ZooKeeper's own.
+const (
+	portZooKeeper    = 2181
+	portNameNode     = 8020
+	portDataNode     = 9866
+	portDataNodeIPC  = 9867
+	portMaster       = 16000
+	portRegionServer = 16020
+)
+
+// site is what the files of a node are generated from.
+type site struct {
+	options
+	master string // address of the first node
+	addr   string // of this node
+	dir    string // of this node
+	shared string // the directory that all nodes share (storage: directory)
+	hosts  string // text of the hosts file
+	// classes is the folder of the bridge's classes, of which HDFS uses one.
+	classes string
+	// exclude names the DataNodes that are to leave, one address a line.
+	exclude string
+}
+
+// property is one setting of Hadoop's and HBase's XML files.
+type property struct{ name, value string }
+
+func (s site) root() string {
+	if s.storage == storageDirectory {
+		return "file://" + s.shared
+	}
+	return fmt.Sprintf("hdfs://%s:%d/hbase", s.master, portNameNode)
+}
+
+// core is core-site.xml: which file system, and how long to try to reach it.
+func (s site) core() []property {
+	p := []property{
+		{"hadoop.tmp.dir", filepath.Join(s.dir, "tmp")},
+		// A DataNode that is gone is given up after 2 s: what its writers left open is
+		// not recovered before.
+		{"ipc.client.connect.retry.interval", "200"},
+		{"ipc.client.connect.max.retries", "10"},
+		{"hadoop.security.token.service.use_ip", "true"},
+	}
+	if s.storage == storageDirectory {
+		// The plain file system writes what it is told to; the one with checksums
+		// keeps the last, partial, block of 512 bytes to itself when it is told to flush:
+		// the end of a write-ahead log would die with its server.
+		return append(p, property{"fs.file.impl", "org.apache.hadoop.fs.RawLocalFileSystem"})
+	}
+	return append(p,
+		property{"fs.defaultFS", fmt.Sprintf("hdfs://%s:%d", s.master, portNameNode)},
+		property{"hadoop.rpc.socket.factory.class.default", "bridge.OwnAddress"},
+		property{"bridge.address", s.addr},
+	)
+}
+
+// hdfs is hdfs-site.xml. Addresses are numbers and nothing is looked up; a DataNode that
+// is silent for 20 s is dead (2 x recheck + 10 x heartbeat).
+func (s site) hdfs() []property {
+	at := func(host string, port int) string { return host + ":" + strconv.Itoa(port) }
+	return []property{
+		{"dfs.namenode.rpc-address", at(s.master, portNameNode)},
+		{"dfs.namenode.http-address", at(s.master, 0)},
+		{"dfs.namenode.name.dir", "file://" + filepath.Join(s.dir, "namenode")},
+		{"dfs.datanode.data.dir", "file://" + filepath.Join(s.dir, "datanode")},
+		{"dfs.replication", strconv.Itoa(s.replication)},
+		{"dfs.permissions.enabled", "false"},
+		{"dfs.namenode.datanode.registration.ip-hostname-check", "false"},
+		{"dfs.namenode.safemode.extension", "0"},
+		// The master waits until files can be written.
+		{"dfs.namenode.safemode.min.datanodes", strconv.Itoa(s.replication)},
+		{"dfs.namenode.handler.count", "8"},
+		{"dfs.namenode.heartbeat.recheck-interval", "5000"},
+		{"dfs.namenode.decommission.interval", "1"},
+		{"dfs.namenode.redundancy.interval.seconds", "1"},
+		{"dfs.namenode.stale.datanode.interval", "5000"},
+		{"dfs.namenode.avoid.read.stale.datanode", "true"},
+		{"dfs.namenode.avoid.write.stale.datanode", "true"},
+		{"dfs.hosts.exclude", s.exclude},
+		{"dfs.heartbeat.interval", "1"},
+		{"dfs.datanode.address", at(s.addr, portDataNode)},
+		{"dfs.datanode.ipc.address", at(s.addr, portDataNodeIPC)},
+		{"dfs.datanode.http.address", at(s.addr, 0)},
+		{"dfs.datanode.hostname", s.addr},
+		{"dfs.datanode.handler.count", "4"},
+	}
+}
+
+// hbase is hbase-site.xml.
+func (s site) hbase() []property {
+	return []property{
+		{"hbase.rootdir", s.root()},
+		{"hbase.cluster.distributed", "true"},
+		{"hbase.tmp.dir", filepath.Join(s.dir, "tmp")},
+		{"hbase.zookeeper.quorum", s.master},
+		{"hbase.zookeeper.property.clientPort", strconv.Itoa(portZooKeeper)},
+		{"zookeeper.session.timeout", strconv.FormatInt(s.session.Milliseconds(), 10)},
+		{"hbase.master.hostname", s.addr},
+		{"hbase.master.ipc.address", s.addr},
+		{"hbase.master.info.port", "-1"},
+		{"hbase.regionserver.hostname", s.addr},
+		{"hbase.regionserver.ipc.address", s.addr},
+		{"hbase.regionserver.info.port", "-1"},
+		{"hbase.regionserver.handler.count", strconv.Itoa(s.handlers)},
+		{"hbase.regionserver.msginterval", "1000"},
+		{"hbase.wal.provider", s.wal},
+		// How often the master asks whether the NameNode has left its safe mode.
+		{"hbase.server.thread.wakefrequency", "500"},
+		// How long until the NameNode is asked again to close a log that its writer left
+		// open; the default of 64 s is for clusters where asking is dear.
+		{"hbase.lease.recovery.dfs.timeout", "6000"},
+		{"hbase.master.wait.on.regionservers.mintostart", "1"},
+		{"hbase.master.wait.on.regionservers.timeout", "500"},
+		{"hbase.master.wait.on.regionservers.interval", "100"},
+		// As many regions of each table on each server, by moves that are certain;
+		// the stochastic balancer searches for up to half a minute, and may find that
+		// a small cluster is not worth it.
+		{"hbase.master.loadbalancer.class", "org.apache.hadoop.hbase.master.balancer.SimpleLoadBalancer"},
+		{"hbase.master.loadbalance.bytable", "true"},
+		{"hbase.regions.slop", "0.001"},
+		// Every region that is written to takes a chunk; the default of 2 MiB is made
+		// for heaps of gigabytes.
+		{"hbase.hregion.memstore.mslab.chunksize", strconv.Itoa(512 << 10)},
+	}
+}
+
+// zookeeper is zoo.cfg: one server, which grants the session timeout that is asked for.
+func (s site) zookeeper() string {
+	ms := s.session.Milliseconds()
+	return fmt.Sprintf("tickTime=1000\ndataDir=%s\nclientPort=%d\nclientPortAddress=%s\nmaxClientCnxns=0\n"+
+		"minSessionTimeout=2000\nmaxSessionTimeout=%d\nadmin.enableServer=false\n4lw.commands.whitelist=ruok\n",
+		filepath.Join(s.dir, "zookeeper"), portZooKeeper, s.addr, max(ms, 20_000))
+}
+
+// log4j sends everything to the process's output, which its host keeps.
+const log4j = `log4j.rootLogger=INFO,console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%d{HH:mm:ss.SSS} %p %c{1} %m%n
+`
+
+func (s site) confDir() string   { return filepath.Join(s.dir, "conf") }
+func (s site) hostsFile() string { return filepath.Join(s.dir, "hosts") }
+
+// write writes the node's files.
+func (s site) write() error {
+	conf := s.confDir()
+	// The servers of HDFS end when their web pages are not found; the folders are empty
+	// because no web page is wanted.
+	for _, d := range []string{"webapps/hdfs", "webapps/datanode"} {
+		if err := os.MkdirAll(filepath.Join(conf, d), 0o755); err != nil {
+			return err
+		}
+	}
+	for path, text := range map[string]string{
+		filepath.Join(conf, "core-site.xml"):    siteXML(s.core()),
+		filepath.Join(conf, "hdfs-site.xml"):    siteXML(s.hdfs()),
+		filepath.Join(conf, "hbase-site.xml"):   siteXML(s.hbase()),
+		filepath.Join(conf, "zoo.cfg"):          s.zookeeper(),
+		filepath.Join(conf, "log4j.properties"): log4j,
+		s.hostsFile():                           s.hosts,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// siteXML is a file of settings in the form of Hadoop's.
+func siteXML(properties []property) string {
+	var b strings.Builder
+	b.WriteString("<configuration>\n")
+	for _, p := range properties {
+		b.WriteString("<property><name>" + p.name + "</name><value>")
+		_ = xml.EscapeText(&b, []byte(p.value)) // a Builder's writes do not fail
+		b.WriteString("</value></property>\n")
+	}
+	b.WriteString("</configuration>\n")
+	return b.String()
+}
+
+// hostsOf is the hosts file of a node: Java asks nobody else for names, so that none has
+// to wait for a name server that the lab does not have.
+func hostsOf(own host.Host, hostname string, nodes []host.Host) string {
+	var b strings.Builder
+	b.WriteString("127.0.0.1 localhost\n")
+	fmt.Fprintf(&b, "%s %s\n", own.Addr(), own.Name())
+	for _, h := range nodes {
+		if h.Addr() != own.Addr() {
+			fmt.Fprintf(&b, "%s %s\n", h.Addr(), h.Name())
+		}
+	}
+	if hostname != "" && hostname != own.Name() {
+		fmt.Fprintf(&b, "%s %s\n", own.Addr(), hostname)
+	}
+	return b.String()
+}

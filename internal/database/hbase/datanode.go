@@ -1,0 +1,92 @@
+package hbase
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"skerry/internal/host"
+)
+
+func (c *cluster) dataNodeAddr(h host.Host) string {
+	return h.Addr() + ":" + strconv.Itoa(portDataNode)
+}
+
+// setExcluded tells the NameNode whether a DataNode is to leave.
+func (c *cluster) setExcluded(ctx context.Context, node host.Host, excluded bool) error {
+	if c.options.storage != storageHDFS {
+		return nil
+	}
+	c.mu.Lock()
+	delete(c.exclude, c.dataNodeAddr(node))
+	if excluded {
+		c.exclude[c.dataNodeAddr(node)] = true
+	}
+	text := strings.Join(slices.Sorted(maps.Keys(c.exclude)), "\n") + "\n"
+	c.mu.Unlock()
+	if err := os.WriteFile(c.site(c.first()).exclude, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("telling the NameNode who is to leave: %w", err)
+	}
+	_, err := c.admin.ask(ctx, "datanodes-changed")
+	return err
+}
+
+// releaseBlocks ends a DataNode when none of its blocks is needed. The logs that are
+// being written are begun anew first, on the nodes that stay.
+func (c *cluster) releaseBlocks(ctx context.Context, node host.Host, leaving string, servers []string) error {
+	for _, s := range servers {
+		if s == leaving {
+			continue
+		}
+		if _, err := c.admin.ask(ctx, "roll", s); err != nil {
+			return err
+		}
+	}
+	err := c.await(ctx, func(ctx context.Context) error {
+		nodes, err := c.admin.dataNodes(ctx)
+		if d := nodes[c.dataNodeAddr(node)]; err == nil && d.state != "DECOMMISSIONED" {
+			err = fmt.Errorf("%w: the DataNode on %s is %s", ErrNotReady, node.Name(), d.state)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.endRole(ctx, node, dataNode)
+}
+
+// redundant returns nil when the NameNode has given a DataNode up and every block has
+// all its copies elsewhere.
+func (c *cluster) redundant(ctx context.Context, node host.Host) error {
+	nodes, err := c.admin.dataNodes(ctx)
+	if err != nil {
+		return err
+	}
+	if nodes[c.dataNodeAddr(node)].live {
+		return fmt.Errorf("%w: the NameNode has not noticed the end of the DataNode on %s", ErrNotReady, node.Name())
+	}
+	n, err := c.admin.number(ctx, "redundancy")
+	if err == nil && n > 0 {
+		err = fmt.Errorf("%w: %d blocks lack copies", ErrNotReady, n)
+	}
+	return err
+}
+
+// stores returns nil when the NameNode counts the node's DataNode among those that live.
+func (c *cluster) stores(ctx context.Context, h host.Host) error {
+	if c.options.storage != storageHDFS {
+		return nil
+	}
+	nodes, err := c.admin.dataNodes(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotReady, err)
+	}
+	if !nodes[c.dataNodeAddr(h)].live {
+		return fmt.Errorf("%w: the NameNode does not know the DataNode on %s", ErrNotReady, h.Name())
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package hbase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+)
+
+// Halt implements database.Cluster. In HBase's own way the RegionServer is told to end
+// first: it writes back what it holds and closes its regions, which the master then
+// places on others. The first node cannot be halted: nobody would be left to notice.
+func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
+	if !c.changing.TryLock() {
+		return fmt.Errorf("halting %s: %w", node.Name(), database.ErrBusy)
+	}
+	defer c.changing.Unlock()
+	switch {
+	case !c.isMember(node):
+		return fmt.Errorf("halting %s: %w", node.Name(), database.ErrNotMember)
+	case node.Name() == c.first().Name():
+		return fmt.Errorf("halting %s: %w: %s", node.Name(), database.ErrFixed, anchor(c.options.storage))
+	}
+	c.setHalted(node, true)
+	if manner == database.Abrupt {
+		return c.kill(node)
+	}
+	return errors.Join(c.endRole(ctx, node, regionServer), c.endRole(ctx, node, dataNode))
+}
+
+// Revive implements database.Cluster: the member's servers are known again, and it has
+// its share of the regions.
+func (c *cluster) Revive(ctx context.Context, node host.Host) error {
+	fail := func(err error) error { return fmt.Errorf("reviving %s: %w", node.Name(), err) }
+	if !c.changing.TryLock() {
+		return fail(database.ErrBusy)
+	}
+	defer c.changing.Unlock()
+	if !c.isMember(node) {
+		return fail(database.ErrNotMember)
+	}
+	if !c.isHalted(node) {
+		return fail(fmt.Errorf("%w, and not halted", database.ErrMember))
+	}
+	began := time.Now()
+	if err := c.bringIn(ctx, node, began); err != nil {
+		return fail(errors.Join(err, c.kill(node)))
+	}
+	c.setHalted(node, false)
+	if err := c.await(ctx, c.balanced); err != nil {
+		return fail(err)
+	}
+	return nil
+}

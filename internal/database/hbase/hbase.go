@@ -1,0 +1,118 @@
+// Package hbase is Apache HBase on HDFS and ZooKeeper, one process a role:
+//
+//	first node    ZooKeeper  NameNode  HMaster  DataNode  RegionServer
+//	other nodes                                 DataNode  RegionServer
+//
+// or without HDFS, on a directory that all nodes share. The NameNode is formatted and
+// started while ZooKeeper and the RegionServers start; DataNodes and the master follow
+// when it takes connections.
+//
+// # The bridge
+//
+// HBase's protocol has no client library for Go that can be had from a module proxy.
+// Its gateways, REST and Thrift, cost a server's thread and a copy of every record in a
+// form of their own, and try operations again without saying so. In their place stands
+// a small Java program (the folder bridge) around HBase's own asynchronous client:
+//
+//	workers ─► bridge ══ pipe ══► Java: Records ─► HBase's client ─► region servers
+//	workers ◄─        ◄═ pipe ══                 ◄─
+//
+// It is a child of the load driver, so that its sockets, its name and its CPU are those
+// of the client's node. Calls of all workers share the pipes: requests that come
+// together are written together, and replies come in the order in which they are done.
+// Retries are the bridge's, not the library's: they are counted, and an operation is
+// known to have been refused at every attempt, or not.
+//
+// The source is embedded and compiled when it is first needed, by a compiler that is one
+// of the installation's jars: a Java runtime without one will do. Another bridge, on the
+// first node, asks master and NameNode what the adapter wants to know, without starting a
+// JVM for each question.
+package hbase
+
+import (
+	"context"
+	_ "embed"
+	"sync"
+
+	"skerry/internal/database"
+	"skerry/internal/install"
+	"skerry/internal/load"
+)
+
+// Name is how experiments call HBase.
+const Name = "hbase"
+
+// The benchmark's table. The family is the one that YCSB's documentation creates.
+const (
+	table  = "usertable"
+	family = "family"
+)
+
+//go:embed jars.lock
+var jarsLock string
+
+// Recipe installs HBase, HDFS and ZooKeeper, and the compiler of the bridge.
+var Recipe = install.Recipe{
+	Name:    Name,
+	Summary: "Apache HBase on HDFS and ZooKeeper (jars, runs on Java 11 to 17)",
+	Jars:    jarsLock,
+	Java:    install.Java{Min: 11, Max: 17},
+}
+
+// HBase is HBase as a database. Its value holds what clients share.
+type HBase struct {
+	mu      sync.Mutex
+	bridges map[settings]*shared
+}
+
+// New returns HBase.
+func New() *HBase { return &HBase{bridges: make(map[settings]*shared)} }
+
+var (
+	_ database.Database = (*HBase)(nil)
+	_ database.Anchored = (*HBase)(nil)
+)
+
+// Name implements database.Database.
+func (*HBase) Name() string { return Name }
+
+// memberMemory is what a DataNode and a RegionServer take, measured with a few thousand
+// records.
+const memberMemory = 560 * mib
+
+// Capabilities implements database.Database.
+func (*HBase) Capabilities() database.Capabilities {
+	return database.Capabilities{Scan: true, Resize: true, Replication: true, Restart: true, MinNodes: 1, Memory: memberMemory}
+}
+
+// Check implements database.Database.
+func (*HBase) Check(nodes int, options database.Options) error {
+	_, err := parseOptions(nodes, options)
+	return err
+}
+
+// Fixed implements database.Anchored.
+func (*HBase) Fixed(nodes []string, given database.Options) map[string]string {
+	if len(nodes) == 0 {
+		return nil
+	}
+	return map[string]string{nodes[0]: anchor(given["storage"])}
+}
+
+// anchor says why the first node cannot leave.
+func anchor(storage any) string {
+	if storage == storageDirectory {
+		return "the master and ZooKeeper are there"
+	}
+	return "the master, the NameNode and ZooKeeper are there"
+}
+
+// Find implements database.Database.
+func (*HBase) Find(from string) (database.Installation, error) { return database.Find(Recipe, from) }
+
+// Start implements database.Database.
+func (*HBase) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
+	return start(ctx, env)
+}
+
+var _ load.Client = (*client)(nil)

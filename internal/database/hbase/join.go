@@ -1,0 +1,107 @@
+package hbase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+)
+
+// Join implements database.Cluster:
+//
+//	start     DataNode and RegionServer
+//	          accepted: the NameNode and the master list them
+//	balance   moves regions to the new server
+//	          complete: every member has as many regions as any other, or one more, and
+//	          none is in transition
+func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
+	var change database.Change
+	fail := func(err error) (database.Change, error) {
+		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
+	}
+	if !c.changing.TryLock() {
+		return fail(database.ErrBusy)
+	}
+	defer c.changing.Unlock()
+	if c.isMember(node) {
+		return fail(database.ErrMember)
+	}
+	if err := c.Ready(ctx); err != nil {
+		return fail(err)
+	}
+	c.say("%s is joining", node.Name())
+	began := time.Now()
+	if err := c.admitted(ctx, node, began); err != nil {
+		return fail(errors.Join(err, c.kill(node)))
+	}
+	change.Accepted = time.Since(began)
+	c.enter(node)
+	c.say("moving regions to %s", node.Name())
+	if err := c.await(ctx, c.balanced); err != nil {
+		return fail(fmt.Errorf("%w; it stays a member", err))
+	}
+	change.Complete = time.Since(began)
+	return change, nil
+}
+
+// admitted prepares a new node and brings it in.
+func (c *cluster) admitted(ctx context.Context, node host.Host, began time.Time) error {
+	if err := c.prepare(node); err != nil {
+		return err
+	}
+	if err := c.setExcluded(ctx, node, false); err != nil {
+		return err
+	}
+	return c.bringIn(ctx, node, began)
+}
+
+// bringIn starts a node's servers and returns when master and NameNode list them.
+func (c *cluster) bringIn(ctx context.Context, node host.Host, began time.Time) error {
+	servers, err := c.startServers(ctx, node, true)
+	if err != nil {
+		return err
+	}
+	if err := c.await(ctx, func(ctx context.Context) error { return c.listed(ctx, node, began) }, servers...); err != nil {
+		return err
+	}
+	var errs []error
+	for _, d := range servers {
+		errs = append(errs, d.Joined())
+	}
+	return errors.Join(errs...)
+}
+
+// listed returns nil when master and NameNode have heard of the node's servers that were
+// started after a time; they may not yet have noticed the end of earlier ones.
+func (c *cluster) listed(ctx context.Context, node host.Host, since time.Time) error {
+	s, err := c.admin.status(ctx)
+	if err != nil {
+		return err
+	}
+	if server := serverOn(s.live, node.Addr()); startOf(server) < since.UnixMilli() {
+		return fmt.Errorf("%w: the master does not know the RegionServer on %s", ErrNotReady, node.Name())
+	}
+	if c.options.storage != storageHDFS {
+		return nil
+	}
+	nodes, err := c.admin.dataNodes(ctx)
+	if err != nil {
+		return err
+	}
+	if d := nodes[c.dataNodeAddr(node)]; !d.live || d.heard < since.UnixMilli() {
+		return fmt.Errorf("%w: the NameNode does not know the DataNode on %s", ErrNotReady, node.Name())
+	}
+	return nil
+}
+
+// kill ends a node's servers at once.
+func (c *cluster) kill(node host.Host) error {
+	var errs []error
+	for _, d := range c.servers.On(node.Name()) {
+		errs = append(errs, d.Kill())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,195 @@
+package hbase
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+)
+
+// Leave implements database.Cluster. That of a member that serves:
+//
+//	decommission   the master moves its regions away, the NameNode copies its blocks
+//	               accepted: both have taken the request
+//	  wait         until it has no regions, and the NameNode says DECOMMISSIONED
+//	stop           complete: its write-ahead logs are put away, no region is in
+//	               transition, and the others have as many regions each, or one more
+//
+// That of one that was lost, whose processes are killed:
+//
+//	wait         accepted: its session with ZooKeeper has expired
+//	wait         complete: its write-ahead logs are split, no region of the table is
+//	             placed on it or in transition, and no block lacks a copy
+func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
+	var change database.Change
+	fail := func(err error) (database.Change, error) {
+		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
+	}
+	if !c.changing.TryLock() {
+		return fail(database.ErrBusy)
+	}
+	defer c.changing.Unlock()
+	if err := c.mayGo(node); err != nil {
+		return fail(err)
+	}
+	began := time.Now()
+	steps := c.lose
+	if manner == database.Graceful {
+		steps = c.decommission
+		if c.isHalted(node) {
+			return fail(fmt.Errorf("%w: it is halted, and can leave abruptly alone", database.ErrUnsupported))
+		}
+		if err := c.Ready(ctx); err != nil {
+			return fail(err)
+		}
+	}
+	c.say("%s is leaving (%s)", node.Name(), manner)
+	if err := steps(ctx, node, func() { change.Accepted = time.Since(began) }); err != nil {
+		return fail(err)
+	}
+	change.Complete = time.Since(began)
+	return change, nil
+}
+
+// mayGo refuses those that are no members, the node without which there is no cluster,
+// and a member without which blocks would lack copies.
+func (c *cluster) mayGo(node host.Host) error {
+	if !c.isMember(node) {
+		return database.ErrNotMember
+	}
+	if node.Name() == c.first().Name() {
+		return fmt.Errorf("%w: %s", database.ErrFixed, anchor(c.options.storage))
+	}
+	others := slices.DeleteFunc(c.serving(), func(h host.Host) bool { return h.Name() == node.Name() })
+	if c.options.storage == storageHDFS && len(others) < c.options.replication {
+		return fmt.Errorf("%w: replication %d needs as many DataNodes, %d would be left", database.ErrFixed, c.options.replication, len(others))
+	}
+	return nil
+}
+
+func (c *cluster) decommission(ctx context.Context, node host.Host, accepted func()) error {
+	s, err := c.admin.status(ctx)
+	if err != nil {
+		return err
+	}
+	server := serverOn(s.live, node.Addr())
+	if _, err := c.admin.ask(ctx, "decommission", server); err != nil {
+		return err
+	}
+	if err := c.setExcluded(ctx, node, true); err != nil {
+		return err
+	}
+	accepted()
+	if err := c.await(ctx, func(ctx context.Context) error { return c.drained(ctx, server) }); err != nil {
+		return err
+	}
+	c.forget(node)
+	if err := c.endRole(ctx, node, regionServer); err != nil {
+		return err
+	}
+	if c.options.storage == storageHDFS {
+		if err := c.releaseBlocks(ctx, node, server, s.live); err != nil {
+			return err
+		}
+	}
+	if err := c.await(ctx, func(ctx context.Context) error { return c.recovered(ctx, server) }); err != nil {
+		return err
+	}
+	return c.await(ctx, c.balanced)
+}
+
+// drained returns nil when a server has no regions.
+func (c *cluster) drained(ctx context.Context, server string) error {
+	n, err := c.admin.number(ctx, "regions", server)
+	if err == nil && n > 0 {
+		err = fmt.Errorf("%w: %s has %d regions", ErrNotReady, server, n)
+	}
+	return err
+}
+
+// endRole ends a node's server of a role.
+func (c *cluster) endRole(ctx context.Context, node host.Host, r role) error {
+	for _, d := range c.servers.On(node.Name()) {
+		if d.Name() == r.name {
+			return d.Stop(ctx)
+		}
+	}
+	return nil
+}
+
+// recovered returns nil when nothing waits for a server that is gone any more: its
+// write-ahead logs are split or put away, and its regions are served by others.
+func (c *cluster) recovered(ctx context.Context, server string) error {
+	s, err := c.admin.status(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(s.live, server) {
+		return fmt.Errorf("%w: the master has not noticed the end of %s", ErrNotReady, server)
+	}
+	if n := len(s.transition); n > 0 {
+		return fmt.Errorf("%w: %d regions are in transition", ErrNotReady, n)
+	}
+	logs, err := c.admin.ask(ctx, "logs")
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(logs, func(l string) bool { return strings.HasPrefix(l, server) }) {
+		return fmt.Errorf("%w: the write-ahead logs of %s are not split", ErrNotReady, server)
+	}
+	places, err := c.admin.numbers(ctx, "places", table)
+	if err == nil && places[server] > 0 {
+		err = fmt.Errorf("%w: %d regions are placed on %s", ErrNotReady, places[server], server)
+	}
+	return err
+}
+
+// lose takes a node that is lost out of the cluster.
+func (c *cluster) lose(ctx context.Context, node host.Host, accepted func()) error {
+	server, err := c.lastServer(ctx, node)
+	if err != nil {
+		return err
+	}
+	c.forget(node)
+	if err := c.kill(node); err != nil {
+		return err
+	}
+	if server != "" {
+		err := c.await(ctx, func(ctx context.Context) error {
+			s, err := c.admin.status(ctx)
+			if err == nil && slices.Contains(s.live, server) {
+				err = fmt.Errorf("%w: the master has not noticed the end of %s", ErrNotReady, server)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	accepted()
+	if server != "" {
+		if err := c.await(ctx, func(ctx context.Context) error { return c.recovered(ctx, server) }); err != nil {
+			return err
+		}
+	}
+	if c.options.storage != storageHDFS {
+		return nil
+	}
+	return c.await(ctx, func(ctx context.Context) error { return c.redundant(ctx, node) })
+}
+
+// lastServer names the server that runs on a node, or ran there last.
+func (c *cluster) lastServer(ctx context.Context, node host.Host) (string, error) {
+	s, err := c.admin.status(ctx)
+	if err != nil {
+		return "", err
+	}
+	if server := serverOn(s.live, node.Addr()); server != "" {
+		return server, nil
+	}
+	return serverOn(s.dead, node.Addr()), nil
+}

@@ -1,0 +1,99 @@
+package hbase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"skerry/internal/load"
+)
+
+// shared is a bridge in use.
+type shared struct {
+	users int
+	ready chan struct{} // closed when bridge or err is set
+	*bridge
+	err error
+}
+
+// Open implements database.Database: workers with the same properties share a bridge.
+func (d *HBase) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
+	s, err := parseSettings(properties)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	sh := d.bridges[s]
+	first := sh == nil
+	if first {
+		sh = &shared{ready: make(chan struct{})}
+		d.bridges[s] = sh
+	}
+	sh.users++
+	d.mu.Unlock()
+	if first {
+		sh.bridge, sh.err = d.connect(ctx, s)
+		close(sh.ready)
+	}
+	select {
+	case <-sh.ready:
+	case <-ctx.Done():
+		return nil, errors.Join(fmt.Errorf("opening a client of hbase: %w", ctx.Err()), d.release(s, sh, false))
+	}
+	if sh.err != nil {
+		return nil, errors.Join(fmt.Errorf("opening a client of hbase: %w", sh.err), d.release(s, sh, true))
+	}
+	return &client{bridge: sh.bridge, slot: sh.open(), timeout: s.timeout, release: func() error { return d.release(s, sh, false) }}, nil
+}
+
+// warmTimeout bounds the first operation, for which a JVM starts.
+const warmTimeout = 60 * time.Second
+
+// connect starts a bridge and has it do one operation, so that no worker's first one
+// waits for the JVM, the connection and the places of regions.
+func (d *HBase) connect(ctx context.Context, s settings) (*bridge, error) {
+	if s.java == "" || s.classpath == "" {
+		in, err := d.Find("")
+		if err != nil {
+			return nil, err
+		}
+		classes, err := bridgeClasses(ctx, in.Programs["java"], in.Dir, "")
+		if err != nil {
+			return nil, err
+		}
+		s.java, s.classpath = in.Programs["java"], classpath(classes, in.Dir)
+	}
+	b, err := bridgeHere(bridgeCommand(s.java, s.classpath, s.hosts, int64(s.heap)*mib, s.bridge()))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, warmTimeout)
+	defer cancel()
+	c := &client{bridge: b, slot: b.open(), timeout: warmTimeout}
+	defer b.release(c.slot)
+	// Where all regions are, and a record that is not there: what fails for now, the
+	// workers' operations will tell.
+	_, _ = admin{b}.ask(ctx, "places", table)
+	if _, err := c.Read(ctx, table, "user", nil, nil); errors.Is(err, errBridge) || ctx.Err() != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+// release gives a bridge back; the last user ends it. One that failed is not given to
+// anybody else.
+func (d *HBase) release(s settings, sh *shared, failed bool) error {
+	d.mu.Lock()
+	sh.users--
+	last := sh.users == 0
+	if (last || failed) && d.bridges[s] == sh {
+		delete(d.bridges, s)
+	}
+	d.mu.Unlock()
+	// A user that did not wait for the bridge is not the last: its maker still is one.
+	if !last || sh.bridge == nil {
+		return nil
+	}
+	return sh.Close()
+}

@@ -1,0 +1,151 @@
+package hbase
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"skerry/internal/host"
+)
+
+// bridgeGrace is what a bridge gets to end by itself once its input has ended.
+const bridgeGrace = 5 * time.Second
+
+// command is how a bridge is run: a Java program and its arguments.
+type command struct {
+	java string
+	args []string
+}
+
+// bridgeCommand runs the bridge with HBase's settings.
+func bridgeCommand(javaPath, classpath, hostsFile string, heap int64, settings []property) command {
+	args := append(java(heap, false, hostsFile), "-cp", classpath, "bridge.Bridge")
+	for _, p := range settings {
+		args = append(args, p.name+"="+p.value)
+	}
+	return command{java: javaPath, args: args}
+}
+
+// pipes are both ends of a process's input and output.
+type pipes struct {
+	stdin, requests *os.File
+	replies, stdout *os.File
+}
+
+func newPipes() (p pipes, err error) {
+	if p.stdin, p.requests, err = os.Pipe(); err != nil {
+		return p, err
+	}
+	if p.replies, p.stdout, err = os.Pipe(); err != nil {
+		return p, errors.Join(err, p.stdin.Close(), p.requests.Close())
+	}
+	return p, nil
+}
+
+// started closes the ends that the process has.
+func (p pipes) started() error { return errors.Join(p.stdin.Close(), p.stdout.Close()) }
+
+// closeOwn closes the ends that the process does not have.
+func (p pipes) closeOwn() error { return errors.Join(p.requests.Close(), p.replies.Close()) }
+
+// bridgeHere runs a bridge as a child of this process: it stands where this process
+// stands, and ends with it, since its input does.
+func bridgeHere(c command) (*bridge, error) {
+	p, err := newPipes()
+	if err != nil {
+		return nil, fmt.Errorf("starting the bridge: %w", err)
+	}
+	cmd := exec.Command(c.java, c.args...)
+	last := &tail{}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.stdin, p.stdout, last
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the bridge: %w", err), p.started(), p.closeOwn())
+	}
+	if err := p.started(); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the bridge: %w", err), cmd.Process.Kill(), cmd.Wait(), p.closeOwn())
+	}
+	replies := told{p.replies, last.String}
+	return newBridge(replies, p.requests, func() error {
+		closing := p.requests.Close()
+		late := time.AfterFunc(bridgeGrace, func() { _ = cmd.Process.Kill() }) // it may just have ended
+		err := cmd.Wait()
+		late.Stop()
+		return errors.Join(closing, err, p.replies.Close())
+	}), nil
+}
+
+// bridgeOn runs a bridge on a node.
+func bridgeOn(ctx context.Context, h host.Host, c command, dir, log string) (*bridge, error) {
+	p, err := newPipes()
+	if err != nil {
+		return nil, fmt.Errorf("starting the bridge on %s: %w", h.Name(), err)
+	}
+	process, err := h.Start(ctx, host.Command{Name: "bridge", Path: c.java, Args: c.args, Dir: dir, Log: log, Stdin: p.stdin, Stdout: p.stdout})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the bridge on %s: %w", h.Name(), err), p.started(), p.closeOwn())
+	}
+	if err := p.started(); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the bridge on %s: %w", h.Name(), err), process.Kill(), p.closeOwn())
+	}
+	replies := told{p.replies, func() string { return process.Tail(tailLines) }}
+	return newBridge(replies, p.requests, func() error {
+		closing := p.requests.Close()
+		var err error
+		select {
+		case <-process.Done():
+		case <-time.After(bridgeGrace):
+			err = process.Kill()
+		}
+		return errors.Join(closing, err, p.replies.Close())
+	}), nil
+}
+
+// told is an output whose end is told with the last that the process complained of.
+type told struct {
+	io.Reader
+	last func() string
+}
+
+func (t told) Read(b []byte) (int, error) {
+	n, err := t.Reader.Read(b)
+	if err != nil {
+		if text := strings.TrimSpace(t.last()); text != "" {
+			err = fmt.Errorf("%w; the last it said:\n%s", err, text)
+		}
+	}
+	return n, err
+}
+
+const (
+	tailLines = 12
+	tailBytes = 4 << 10
+)
+
+// tail keeps the last of what is written to it.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, p...)
+	if n := len(t.b) - tailBytes; n > 0 {
+		t.b = bytes.Clone(t.b[n:])
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.b)
+}

@@ -1,0 +1,120 @@
+package hbase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"skerry/internal/database/daemon"
+	"skerry/internal/host"
+)
+
+// startFirst starts what the first node alone has.
+func (c *cluster) startFirst(ctx context.Context) error {
+	h := c.first()
+	s := c.site(h)
+	if _, err := c.servers.Start(ctx, h, zooKeeper.spec(c.env.Installation, s)); err != nil {
+		return err
+	}
+	if c.options.storage == storageHDFS {
+		if err := c.format(ctx, s); err != nil {
+			return err
+		}
+		d, err := c.servers.Start(ctx, h, nameNode.spec(c.env.Installation, s))
+		if err != nil {
+			return err
+		}
+		if err := d.Await(ctx, readyTimeout, func(context.Context) error { return reach(h, portNameNode) }); err != nil {
+			return err
+		}
+		close(c.stored)
+	}
+	_, err := c.servers.Start(ctx, h, hMaster.spec(c.env.Installation, s))
+	return err
+}
+
+// format makes the NameNode's directory.
+func (c *cluster) format(ctx context.Context, s site) error {
+	p, err := c.first().Start(ctx, formatter.command(c.env.Installation, s))
+	if err != nil {
+		return fmt.Errorf("formatting the NameNode: %w", err)
+	}
+	select {
+	case <-p.Done():
+		if p.Err() != nil {
+			return fmt.Errorf("formatting the NameNode: %w; the last lines of its log:\n%s", p.Err(), p.Tail(tailLines))
+		}
+		return nil
+	case <-ctx.Done():
+		return errors.Join(fmt.Errorf("formatting the NameNode: %w", context.Cause(ctx)), p.Kill())
+	}
+}
+
+// startServers starts what every node has, the DataNode once it can register: one that
+// cannot waits for 5 s before it tries again. What is joining may end without that being
+// the cluster's failure, until it has joined.
+func (c *cluster) startServers(ctx context.Context, h host.Host, joining bool) ([]*daemon.Daemon, error) {
+	r, err := c.startRole(ctx, h, regionServer, joining)
+	if err != nil {
+		return nil, err
+	}
+	if c.options.storage != storageHDFS {
+		return []*daemon.Daemon{r}, nil
+	}
+	select {
+	case <-c.stored:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("starting a DataNode on %s: waiting for the NameNode: %w", h.Name(), context.Cause(ctx))
+	}
+	d, err := c.startRole(ctx, h, dataNode, joining)
+	return []*daemon.Daemon{d, r}, err
+}
+
+func (c *cluster) startRole(ctx context.Context, h host.Host, r role, joining bool) (*daemon.Daemon, error) {
+	spec := r.spec(c.env.Installation, c.site(h))
+	spec.Joining = joining
+	return c.servers.Start(ctx, h, spec)
+}
+
+// zooKeeperAnswers asks ZooKeeper, from its own node, whether it runs without error.
+func (c *cluster) zooKeeperAnswers(ctx context.Context) error {
+	var answer []byte
+	err := c.first().Do(func() error {
+		conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp4", net.JoinHostPort(c.first().Addr(), strconv.Itoa(portZooKeeper)))
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		if err := conn.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
+			return err
+		}
+		if _, err := conn.Write([]byte("ruok")); err != nil {
+			return err
+		}
+		answer, err = io.ReadAll(conn)
+		return err
+	})
+	if err == nil && strings.TrimSpace(string(answer)) != "imok" {
+		err = fmt.Errorf("it answers %q", answer)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: zookeeper on %s: %w", ErrNotReady, c.first().Name(), err)
+	}
+	return nil
+}
+
+// reach returns nil when a server of a node takes connections, asked from there.
+func reach(h host.Host, port int) error {
+	return h.Do(func() error {
+		conn, err := net.DialTimeout("tcp4", net.JoinHostPort(h.Addr(), strconv.Itoa(port)), dialTimeout)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+}

@@ -1,0 +1,149 @@
+package hbase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+)
+
+const (
+	// readyTimeout bounds a start: eight nodes on two slow cores, and half as much.
+	readyTimeout = 5 * time.Minute
+	// dialTimeout bounds a question to ZooKeeper.
+	dialTimeout = 5 * time.Second
+)
+
+// ErrNotReady says that a cluster does not serve yet.
+var ErrNotReady = errors.New("hbase is not ready")
+
+func start(ctx context.Context, env database.Env) (database.Cluster, error) {
+	o, err := parseOptions(len(env.Nodes), env.Options)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{env: env, options: o, log: env.Log, halted: make(map[string]bool), exclude: make(map[string]bool), stored: make(chan struct{})}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("%w after %v", ErrNotReady, readyTimeout))
+	defer cancel()
+	if err := c.start(ctx); err != nil {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			err = fmt.Errorf("%w%s", err, c.silent())
+		}
+		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+func (c *cluster) start(ctx context.Context) error {
+	for _, h := range c.env.Nodes {
+		if err := c.prepare(h); err != nil {
+			return err
+		}
+	}
+	var err error
+	fallback := filepath.Join(c.first().Dir(), Name)
+	if c.classes, err = bridgeClasses(ctx, c.env.Installation.Programs["java"], c.env.Installation.Dir, fallback); err != nil {
+		return err
+	}
+	c.say("starting %d nodes of HBase", len(c.env.Nodes))
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return c.startFirst(gctx) })
+	g.Go(func() error { return c.startAdmin(gctx) })
+	for _, h := range c.env.Nodes {
+		g.Go(func() error {
+			_, err := c.startServers(gctx, h, false)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, h := range c.env.Nodes {
+		c.enter(h)
+	}
+	c.say("waiting for the master")
+	if err := c.await(ctx, c.Ready); err != nil {
+		return fmt.Errorf("starting hbase: %w", err)
+	}
+	c.say("creating the table")
+	if err := c.admin.create(ctx, c.options.durability, c.options.regions*len(c.env.Nodes)); err != nil {
+		return fmt.Errorf("starting hbase: %w", err)
+	}
+	if err := c.await(ctx, c.balanced); err != nil {
+		return fmt.Errorf("starting hbase: %w", err)
+	}
+	return nil
+}
+
+// silent names the servers that do not listen, with the last lines of their logs: what a
+// start that took too long was waiting for.
+func (c *cluster) silent() string {
+	var text strings.Builder
+	for _, h := range c.env.Nodes {
+		for _, d := range c.servers.On(h.Name()) {
+			if reach(h, ports[d.Name()]) != nil {
+				fmt.Fprintf(&text, "\n%s on %s does not listen%s", d.Name(), h.Name(), d.LastLines())
+			}
+		}
+	}
+	return text.String()
+}
+
+// prepare writes a node's files; what another run left is removed.
+func (c *cluster) prepare(h host.Host) error {
+	s := c.site(h)
+	if err := os.RemoveAll(s.dir); err != nil {
+		return fmt.Errorf("emptying the directory of hbase on %s: %w", h.Name(), err)
+	}
+	for _, d := range []string{"tmp", "zookeeper", "shared"} {
+		if err := os.MkdirAll(filepath.Join(s.dir, d), 0o755); err != nil {
+			return fmt.Errorf("making the directory of hbase on %s: %w", h.Name(), err)
+		}
+	}
+	err := s.write()
+	if err == nil && h.Name() == c.first().Name() {
+		err = os.WriteFile(s.exclude, nil, 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("configuring hbase on %s: %w", h.Name(), err)
+	}
+	return nil
+}
+
+// site is what a node's files are generated from.
+func (c *cluster) site(h host.Host) site {
+	first := filepath.Join(c.first().Dir(), Name)
+	hostname, _ := os.Hostname() // where nodes share the machine's; unknown, it is not listed
+	return site{
+		options: c.options, classes: c.classes, master: c.first().Addr(), addr: h.Addr(), dir: filepath.Join(h.Dir(), Name),
+		shared: filepath.Join(first, "shared"), exclude: filepath.Join(first, "exclude"),
+		hosts: hostsOf(h, hostname, c.env.Nodes),
+	}
+}
+
+// startAdmin starts the bridge that the cluster is asked through.
+func (c *cluster) startAdmin(ctx context.Context) error {
+	h := c.first()
+	s := c.site(h)
+	javaPath := c.env.Installation.Programs["java"]
+	settings := append(append(s.core(), s.hdfs()...), s.hbase()...)
+	run := bridgeCommand(javaPath, classpath(c.classes, c.env.Installation.Dir), s.hostsFile(), c.options.client, settings)
+	b, err := bridgeOn(ctx, h, run, s.dir, filepath.Join(s.dir, "bridge.log"))
+	if err != nil {
+		return err
+	}
+	c.admin = admin{b}
+	return nil
+}

@@ -1,0 +1,146 @@
+package hbase
+
+import (
+	"context"
+	"fmt"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+)
+
+// Ready implements database.Cluster: ZooKeeper runs without error, the master is
+// initialised and lists the RegionServer of every member, no region is in transition,
+// and the NameNode has heard of every member's DataNode.
+func (c *cluster) Ready(ctx context.Context) error {
+	if err := c.zooKeeperAnswers(ctx); err != nil {
+		return err
+	}
+	if err := c.settled(ctx); err != nil {
+		return err
+	}
+	for _, h := range c.serving() {
+		if err := c.stores(ctx, h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settled returns nil when the master lists every member's RegionServer and no region is
+// in transition.
+func (c *cluster) settled(ctx context.Context) error {
+	s, err := c.admin.status(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotReady, err)
+	}
+	for _, h := range c.serving() {
+		if serverOn(s.live, h.Addr()) == "" {
+			return fmt.Errorf("%w: the master does not know the RegionServer on %s", ErrNotReady, h.Name())
+		}
+	}
+	if n := len(s.transition); n > 0 {
+		return fmt.Errorf("%w: %d regions are in transition, the first is %s", ErrNotReady, n, s.transition[0])
+	}
+	return nil
+}
+
+// balanced returns nil when the cluster is settled and every member has as many of the
+// table's regions as any other, or one more. It has the balancer run until then.
+func (c *cluster) balanced(ctx context.Context) error {
+	if err := c.settled(ctx); err != nil {
+		return err
+	}
+	s, err := c.admin.status(ctx)
+	if err != nil {
+		return err
+	}
+	places, err := c.admin.numbers(ctx, "places", table)
+	if err != nil {
+		return err
+	}
+	if uneven(places, s.live, c.serving()) {
+		if _, err := c.admin.ask(ctx, "balance"); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: regions are not in balance: %v", ErrNotReady, places)
+	}
+	return nil
+}
+
+// uneven tells whether the table's regions are not spread evenly, or lie elsewhere than
+// with the members.
+func uneven(places map[string]int64, live []string, members []host.Host) bool {
+	var total, counted, least, most int64
+	for _, n := range places {
+		total += n
+	}
+	for i, h := range members {
+		n := places[serverOn(live, h.Addr())]
+		counted += n
+		if i == 0 || n < least {
+			least = n
+		}
+		most = max(most, n)
+	}
+	return counted != total || most-least > 1
+}
+
+// Members implements database.Cluster. A member's state is what the master says of its
+// RegionServer: "serving", "draining", "dead"; its share is that of the table's regions.
+func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
+	s, err := c.admin.status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	places, err := c.admin.numbers(ctx, "places", table)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := c.admin.numbers(ctx, "count", table)
+	if err != nil {
+		return nil, err
+	}
+	var total int64
+	for _, n := range places {
+		total += n
+	}
+	var members []database.Member
+	for _, h := range c.current() {
+		m := database.Member{Node: h.Name(), State: "dead"}
+		if server := serverOn(s.live, h.Addr()); server != "" && !c.isHalted(h) {
+			m.State, m.Rows = "serving", rows[server]
+			if total > 0 {
+				m.Share = float64(places[server]) / float64(total)
+			}
+			if serverOn(s.draining, h.Addr()) == server {
+				m.State = "draining"
+			}
+		}
+		members = append(members, m)
+	}
+	return members, nil
+}
+
+// Count implements database.Cluster: scans of keys, all regions at the same time.
+func (c *cluster) Count(ctx context.Context) (int64, error) {
+	rows, err := c.admin.numbers(ctx, "count", table)
+	if err != nil {
+		return 0, fmt.Errorf("counting rows: %w", err)
+	}
+	var total int64
+	for _, n := range rows {
+		total += n
+	}
+	return total, nil
+}
+
+// Clear implements database.Cluster: the table is truncated and stays cut as it is.
+func (c *cluster) Clear(ctx context.Context) error {
+	if _, err := c.admin.ask(ctx, "truncate", table); err != nil {
+		return fmt.Errorf("emptying the table: %w", err)
+	}
+	if err := c.await(ctx, c.balanced); err != nil {
+		return fmt.Errorf("emptying the table: %w", err)
+	}
+	return nil
+}
