@@ -47,6 +47,7 @@ func (m *model) timeline(t record.Trial) (figureView, bool) {
 	if first < 0 {
 		p.Spans = []svg.Span{{From: float64(first), To: 0, Name: "warm-up, not counted"}}
 	}
+	p.Spans = append(p.Spans, bands(events, float64(last+1))...)
 	for _, e := range events {
 		p.Events = append(p.Events, svg.Event{X: e.T, Tip: fmt.Sprintf("%s s: %s: %s", figure(e.T), e.Kind, e.Message)})
 	}

@@ -1,6 +1,7 @@
 package svg
 
 import (
+	"cmp"
 	"math"
 	"strings"
 )
@@ -47,6 +48,8 @@ type Point struct {
 type Span struct {
 	From, To float64
 	Name     string
+	// Class of a stretch that looks otherwise, "" for the usual.
+	Class string
 }
 
 // Event is something that happened at X.
@@ -56,6 +59,7 @@ type Event struct {
 }
 
 const (
+	leastSpan    = 1.5 // wide enough to be seen
 	plotWidth    = 560.0
 	panelHeight  = 210.0
 	marginLeft   = 58.0
@@ -106,7 +110,7 @@ func (p Plot) panel(c *canvas, panel Panel, x ruler, top, bottom float64, last b
 	y := panel.Y.lay(ys(panel.Series, stacked), bottom, top, 4)
 	for _, s := range p.Spans {
 		from, to := max(x.at(s.From), x.from), min(x.at(s.To), x.to)
-		c.rect("span", from, top, to-from, bottom-top, s.Name)
+		c.rect(cmp.Or(s.Class, "span"), from, top, max(to-from, leastSpan), bottom-top, s.Name)
 	}
 	drawY(c, y, x.from, x.to)
 	drawX(c, x, bottom, top, last)

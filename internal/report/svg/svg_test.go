@@ -52,7 +52,7 @@ func parses(t *testing.T, doc string) {
 func TestCharts(t *testing.T) {
 	nan := math.NaN()
 	for name, chart := range map[string]interface{ SVG() string }{
-		"plot.svg": Plot{Label: "two panels", X: Axis{Label: "s"}, Spans: []Span{{0, 1, "warm-up"}}, Events: []Event{{2, "scale"}}, Panels: []Panel{
+		"plot.svg": Plot{Label: "two panels", X: Axis{Label: "s"}, Spans: []Span{{From: 0, To: 1, Name: "warm-up"}}, Events: []Event{{2, "scale"}}, Panels: []Panel{
 			{Title: "top", Y: Axis{Label: "ops/s"}, Stacks: []Series{
 				{Name: "ok", Class: "good", Points: []Point{{X: 0, Y: 10}, {X: 1, Y: 20}, {X: 3, Y: 15}}},
 				{Name: "failed", Class: "bad", Points: []Point{{X: 0, Y: 0}, {X: 1, Y: 5}, {X: 3, Y: nan}}}}},
