@@ -18,6 +18,7 @@ import (
 
 // request is a line that the program reads. Values are Base64, as JSON has bytes.
 type request struct {
+	ID         int64             `json:"id"` // the answer has it too
 	Op         string            `json:"op"` // open, read, scan, insert, update, delete, close
 	Table      string            `json:"table,omitempty"`
 	Key        string            `json:"key,omitempty"`
@@ -30,6 +31,7 @@ type request struct {
 
 // reply is the line that answers it.
 type reply struct {
+	ID int64 `json:"id"`
 	// Status is ok, not_found, failed (it certainly was not done), unknown (it may have
 	// been done) or unsupported.
 	Status  string            `json:"status"`
@@ -70,6 +72,7 @@ var _ load.Client = (*programClient)(nil)
 // program is a process.
 type program struct {
 	cmd       *exec.Cmd
+	asked     int64
 	in        io.WriteCloser
 	lines     chan []byte // closed at its end
 	complaint *tail
@@ -143,17 +146,11 @@ func (p *program) ask(ctx context.Context, r request) (reply, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		r.TimeoutMS = max(1, time.Until(deadline).Milliseconds())
 	}
+	p.asked++
+	r.ID = p.asked
 	text, err := json.Marshal(r)
 	if err != nil {
 		return reply{}, err
-	}
-	select {
-	case line, ok := <-p.lines:
-		if !ok {
-			return reply{}, errEnded
-		}
-		return reply{}, fmt.Errorf("%w: it spoke without being asked: %.100q", errLine, line)
-	default:
 	}
 	if err := p.send(ctx, append(text, '\n')); err != nil {
 		return reply{}, err
@@ -166,6 +163,9 @@ func (p *program) ask(ctx context.Context, r request) (reply, error) {
 		}
 		if err := json.Unmarshal(line, &a); err != nil {
 			return a, fmt.Errorf("%w: %w in %.100q", errLine, err, line)
+		}
+		if a.ID != r.ID {
+			return a, fmt.Errorf("%w: it answered %d where %d was asked: %.100q", errLine, a.ID, r.ID, line)
 		}
 		return a, nil
 	case <-ctx.Done():
@@ -329,7 +329,7 @@ func (c *programClient) Close() error {
 	c.running = nil
 	late := time.AfterFunc(closeGrace, func() { _ = p.cmd.Process.Kill() }) // it may have ended
 	defer late.Stop()
-	_, _ = io.WriteString(p.in, `{"op":"close"}`+"\n") // it may have ended
+	_, _ = io.WriteString(p.in, `{"id":0,"op":"close"}`+"\n") // it may have ended
 	return errors.Join(ignoreClosed(p.in.Close()), p.end())
 }
 
