@@ -45,10 +45,13 @@ func (d *Cassandra) newCluster(env database.Env) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !strings.HasPrefix(env.Installation.Version+".", o.version+".") && o.version != "" {
+	if o.version != "" && !strings.HasPrefix(env.Installation.Version+".", o.version+".") {
 		if env.Installation, err = database.Locate(d, o.version, ""); err != nil {
 			return nil, err
 		}
+	}
+	if v := env.Installation.Version; !supported(v) {
+		return nil, fmt.Errorf("%w: cassandra %s; known: %s", database.ErrVersion, v, strings.Join(series(), ", "))
 	}
 	l, err := librariesOf(env.Installation)
 	if err != nil {

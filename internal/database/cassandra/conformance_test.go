@@ -19,7 +19,7 @@ func conformance(version string) dbtest.Config {
 		BadOptions: []database.Options{
 			{"heap": "64MiB"}, {"replication_factor": 4}, {"strategy": "nearby"}, {"read_consistency": "most"},
 			{"seeds": 4}, {"num_tokens": 0}, {"port": 7000}, {"ring_delay": "100ms"}, {"commitlog_sync": "sometimes"},
-			{"memtable_space": "200MiB"},
+			{"memtable_space": "200MiB"}, {"version": "4"},
 		},
 		Survives: true, LeavesAbruptly: true, Upsert: true, BlindDelete: true, Unordered: true,
 	}

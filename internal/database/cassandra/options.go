@@ -2,6 +2,7 @@ package cassandra
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"skerry/internal/database"
@@ -104,6 +105,8 @@ func (o options) check(nodes int) error {
 		ports[p.port] = p.name
 	}
 	switch {
+	case o.version != "" && !supported(o.version):
+		return fmt.Errorf("%w: version %s; known: %s", ErrOption, o.version, strings.Join(series(), ", "))
 	case nodes < 1:
 		return fmt.Errorf("%w: a cluster needs a node", ErrOption)
 	case o.seeds > nodes:

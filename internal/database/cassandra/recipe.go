@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"skerry/internal/advice"
 	"skerry/internal/database"
@@ -25,6 +27,20 @@ func Recipes() []install.Recipe {
 		{Name: Name, Series: "5.0", Summary: "Apache Cassandra 5.0", Jars: jars50, Java: java},
 		{Name: Name, Series: "4.1", Summary: "Apache Cassandra 4.1", Jars: jars41, Java: java},
 	}
+}
+
+// series are the versions whose configuration this package writes.
+func series() []string {
+	var names []string
+	for _, r := range Recipes() {
+		names = append(names, r.Series)
+	}
+	return names
+}
+
+// supported tells whether a version ("4.1", "4.1.10") is one of a series.
+func supported(version string) bool {
+	return slices.ContainsFunc(series(), func(s string) bool { return version == s || strings.HasPrefix(version, s+".") })
 }
 
 // Patterns of agents, in the folder lib of an installation.

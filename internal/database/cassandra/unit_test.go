@@ -31,6 +31,8 @@ func TestOptions(t *testing.T) {
 		{nodes: 8, given: database.Options{"replication_factor": 5.0, "seeds": uint64(2), "num_tokens": 4}, want: "5 2 4 256 64"},
 		{nodes: 3, given: database.Options{"heap": "1GiB"}, want: "3 1 16 1024 256"},
 		{nodes: 3, given: database.Options{"heap": "1GiB", "memtable_space": "100MiB"}, want: "3 1 16 1024 100"},
+		{nodes: 3, given: database.Options{"version": 4.1}, want: "3 1 16 256 64"},
+		{nodes: 3, given: database.Options{"version": "3.11"}, err: "known: 5.0, 4.1"},
 		{nodes: 3, given: database.Options{"replication_facter": 2}, err: "did you mean replication_factor?"},
 		{nodes: 3, given: database.Options{"flavour": "sweet"}, err: "known: admin_port, commitlog_sync"},
 		{nodes: 3, given: database.Options{"replication_factor": 4}, err: "needs as many nodes, there are 3"},
