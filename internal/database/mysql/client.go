@@ -66,7 +66,8 @@ func (c *Client) link(ctx context.Context, writes bool, now, deadline time.Time)
 	if c.alone && writes {
 		return nil, load.Failed("unsupported", "", errReadOnlyClient)
 	}
-	toPrimary := c.router.discover != nil && !c.alone && (writes || c.router.settings.reads == ReadsPrimary)
+	toPrimary := c.router.discover != nil && !c.alone && (writes || c.router.settings.reads == ReadsPrimary) &&
+		*c.router.primary.Load() != Anyone
 	at := &c.read
 	if toPrimary {
 		at = &c.write
@@ -99,7 +100,7 @@ func (c *Client) dialPrimary(ctx context.Context, deadline time.Time) (*link, er
 	if addr == "" {
 		return nil, load.Failed("no_primary", "", errors.New("no member is known to take writes"))
 	}
-	l, err := dial(ctx, addr, c.router.settings, c.until(deadline))
+	l, err := c.router.dial(ctx, addr, c.until(deadline))
 	if err != nil {
 		c.router.suspect(addr)
 		return nil, err
@@ -115,7 +116,7 @@ func (c *Client) dialMember(ctx context.Context, deadline time.Time) (*link, err
 	}
 	var first error
 	for _, addr := range choices {
-		l, err := dial(ctx, addr, c.router.settings, c.until(deadline))
+		l, err := c.router.dial(ctx, addr, c.until(deadline))
 		if err == nil {
 			c.router.unmark(addr)
 			return l, nil

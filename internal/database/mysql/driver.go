@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 
 	"skerry/internal/load"
 )
+
+// Dial makes a TCP connection.
+type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // Driver opens the clients of a database of the family. What its clients share, clients of
 // another one do not. It must not be copied.
@@ -20,6 +24,8 @@ type Driver struct {
 	// statement that makes a table (" ENGINE=NDB").
 	Column Column
 	Engine string
+	// Dial makes connections; a net.Dialer does where it is nil.
+	Dial Dial
 
 	mu      sync.Mutex
 	routers map[settings]*shared
@@ -53,7 +59,7 @@ func (d *Driver) Open(ctx context.Context, properties map[string]string) (*Clien
 	sh.users++
 	d.mu.Unlock()
 	if first {
-		sh.router, sh.err = newRouter(ctx, s, d.Discover)
+		sh.router, sh.err = newRouter(ctx, s, d.Discover, d.Dial)
 		close(sh.ready)
 	}
 	select {
@@ -84,7 +90,7 @@ func (d *Driver) OpenMember(ctx context.Context, addr, session string) (load.Cli
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRouter(ctx, s, nil)
+	r, err := newRouter(ctx, s, nil, d.Dial)
 	if err != nil {
 		return nil, fmt.Errorf("opening a client of %s at %s: %w", d.Kind, addr, err)
 	}

@@ -39,11 +39,14 @@ type statement struct {
 const idleAfter = time.Second
 
 // dial connects to a member.
-func dial(ctx context.Context, addr string, s settings, deadline time.Time) (*link, error) {
+func (r *router) dial(ctx context.Context, addr string, deadline time.Time) (*link, error) {
+	s := r.settings
 	l := &link{addr: addr, statements: make(map[string]*statement)}
 	c := config(addr, s.user, s.password, s.schema)
 	c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := (&net.Dialer{Deadline: deadline}).DialContext(ctx, network, addr)
+		ctx, cancel := context.WithDeadline(ctx, deadline)
+		defer cancel()
+		conn, err := r.connect(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -12,8 +13,11 @@ import (
 	"skerry/internal/load"
 )
 
+// Anyone is who takes writes where every member does.
+const Anyone = "*"
+
 // Discover asks over a connection which members serve, and which of them takes writes:
-// "" when all do, an error when nobody does at the moment. Members are host:port.
+// Anyone when all do, an error when nobody does at the moment. Members are host:port.
 type Discover func(ask func(query string) ([][]string, error)) (members []string, primary string, err error)
 
 const (
@@ -34,8 +38,9 @@ const (
 type router struct {
 	settings settings
 	discover Discover // nil: every member takes writes
+	connect  Dial
 	workers  atomic.Int64
-	// primary is who takes writes, "" when nobody is known to.
+	// primary is who takes writes, or Anyone; "" when nobody is known to.
 	primary atomic.Pointer[string]
 
 	mu      sync.Mutex
@@ -54,8 +59,11 @@ type member struct {
 }
 
 // newRouter asks every member for its distance. At least one has to answer.
-func newRouter(ctx context.Context, s settings, discover Discover) (*router, error) {
-	r := &router{settings: s, discover: discover, tables: make(map[string]*table)}
+func newRouter(ctx context.Context, s settings, discover Discover, connect Dial) (*router, error) {
+	r := &router{settings: s, discover: discover, connect: connect, tables: make(map[string]*table)}
+	if connect == nil {
+		r.connect = new(net.Dialer).DialContext
+	}
 	none := ""
 	r.primary.Store(&none)
 	var all sync.WaitGroup
@@ -81,7 +89,7 @@ func newRouter(ctx context.Context, s settings, discover Discover) (*router, err
 // measure takes a member's distance; one that does not answer is far.
 func (r *router) measure(ctx context.Context, addr string) (member, error) {
 	m := member{addr: addr, rtt: time.Hour, failed: time.Now()}
-	l, err := dial(ctx, addr, r.settings, time.Now().Add(r.settings.connect))
+	l, err := r.dial(ctx, addr, time.Now().Add(r.settings.connect))
 	if err != nil {
 		return m, err
 	}
@@ -195,7 +203,7 @@ func (r *router) view(ctx context.Context, addr string, deadline time.Time) ([]s
 	if soon := time.Now().Add(r.settings.connect); soon.Before(deadline) {
 		deadline = soon
 	}
-	l, err := dial(ctx, addr, r.settings, deadline)
+	l, err := r.dial(ctx, addr, deadline)
 	if err != nil {
 		r.mark(addr)
 		return nil, "", err

@@ -119,6 +119,14 @@ func (s *Server) Running() bool {
 	return d != nil && d.Running()
 }
 
+// LastLines are the last lines of its log, introduced, for the end of an error.
+func (s *Server) LastLines() string {
+	if d := s.Daemon(); d != nil {
+		return d.LastLines()
+	}
+	return ""
+}
+
 // Halt ends its process: with SIGTERM, upon which it flushes, or with SIGKILL.
 func (s *Server) Halt(ctx context.Context, kill bool) error {
 	s.mu.Lock()

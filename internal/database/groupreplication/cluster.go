@@ -1,0 +1,219 @@
+package groupreplication
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/database"
+	"skerry/internal/database/daemon"
+	"skerry/internal/database/mysql"
+	"skerry/internal/host"
+	"skerry/internal/load"
+)
+
+const (
+	// upTimeout bounds how long a server may take until it answers.
+	upTimeout = time.Minute
+	// formTimeout bounds how long a group may take to form.
+	formTimeout = 3 * time.Minute
+	// joinTimeout bounds a member's way into a group: it may have to receive all data.
+	joinTimeout = 10 * time.Minute
+	// expelTimeout bounds how long the others may take to give a lost member up, beyond
+	// group_replication_member_expel_timeout.
+	expelTimeout = 2 * time.Minute
+)
+
+// cluster is a running group.
+type cluster struct {
+	*mysql.Servers
+	driver   *mysql.Driver
+	options  options
+	files    mysql.Settings
+	template string
+	ids      atomic.Int32 // of servers, the last one given
+}
+
+var (
+	_ database.Cluster    = (*cluster)(nil)
+	_ database.Replicated = (*cluster)(nil)
+)
+
+// Start implements database.Database.
+func (d *Server) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
+	o, err := parseOptions(len(env.Nodes), env.Options)
+	if err != nil {
+		return nil, err
+	}
+	f, err := files(env.Installation)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{Servers: mysql.NewServers(env, Name), driver: &d.driver, options: o, files: f}
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(err, c.Abandon(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+func (c *cluster) start(ctx context.Context) error {
+	c.Say("preparing the data of %d members", len(c.Env.Nodes))
+	if err := c.prepare(ctx); err != nil {
+		return err
+	}
+	for _, h := range c.Env.Nodes {
+		c.Add(mysql.NewServer(h, Name, c.options.port))
+	}
+	servers := c.All()
+	g, gctx := errgroup.WithContext(ctx)
+	for _, s := range servers {
+		g.Go(func() error {
+			if err := c.fill(s); err != nil {
+				return err
+			}
+			return c.launch(gctx, s)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	c.Say("forming the group")
+	ctx, cancel := context.WithTimeoutCause(ctx, formTimeout, fmt.Errorf("not formed after %v", formTimeout))
+	defer cancel()
+	for i, s := range servers {
+		if err := c.enter(ctx, s, i == 0); err != nil {
+			return fmt.Errorf("forming the group: %w%s", err, s.LastLines())
+		}
+	}
+	if err := c.Set.Await(ctx, c.Ready); err != nil {
+		return fmt.Errorf("forming the group: %w", err)
+	}
+	return nil
+}
+
+// prepare makes an empty data directory with the benchmark's user and schema in it. It is
+// kept: members that join later begin with it too.
+func (c *cluster) prepare(ctx context.Context) error {
+	h := c.Env.Nodes[0]
+	dir := filepath.Join(h.Dir(), Name+"-template")
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
+	}
+	// What is done here is no transaction of the group's history.
+	grant, config := filepath.Join(dir, "grant.sql"), filepath.Join(dir, "my.cnf")
+	if err := os.WriteFile(grant, []byte("SET SQL_LOG_BIN = 0;\n"+mysql.Grant), 0o644); err != nil {
+		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
+	}
+	c.template = filepath.Join(dir, "data")
+	s := append(append(mysql.Settings{}, c.files...), c.options.storage()...)
+	s.Add("datadir", c.template)
+	s.Add("init-file", grant)
+	s.Add("skip-log-bin", "ON")
+	if err := s.Write(config, "mysqld"); err != nil {
+		return err
+	}
+	if err := mysql.Own(dir); err != nil {
+		return err
+	}
+	_, err := mysql.Run(ctx, h, mysql.AsServer(host.Command{
+		Name: "mysqld --initialize", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env, Dir: dir,
+		Args: []string{"--defaults-file=" + config, "--initialize-insecure"},
+	}))
+	if err != nil {
+		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
+	}
+	// The server's identity: each copy is to get one of its own.
+	if err := os.Remove(filepath.Join(c.template, "auto.cnf")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
+	}
+	return nil
+}
+
+// fill gives a server its data and configuration.
+func (c *cluster) fill(s *mysql.Server) error {
+	if err := s.Fill(c.template, groupPort); err != nil {
+		return err
+	}
+	return c.options.settings(s.Host, c.files, int(c.ids.Add(1)), c.seeds()).Write(s.ConfigFile(), "mysqld")
+}
+
+// seeds are where members talk.
+func (c *cluster) seeds() []string {
+	var seeds []string
+	for _, s := range c.All() {
+		seeds = append(seeds, local(s))
+	}
+	return seeds
+}
+
+func local(s *mysql.Server) string { return fmt.Sprintf("%s:%d", s.Host.Addr(), groupPort) }
+
+// launch starts a member's process and waits until it answers; it is in no group then.
+func (c *cluster) launch(ctx context.Context, s *mysql.Server) error {
+	d, err := c.begin(ctx, s)
+	if err != nil {
+		return err
+	}
+	return answers(ctx, s, d)
+}
+
+func (c *cluster) begin(ctx context.Context, s *mysql.Server) (*daemon.Daemon, error) {
+	return s.Start(ctx, &c.Set, host.Command{
+		Name: "mysqld", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env,
+		Args: []string{"--defaults-file=" + s.ConfigFile()},
+	}, groupPort)
+}
+
+// answers waits until a server answers.
+func answers(ctx context.Context, s *mysql.Server, d *daemon.Daemon) error {
+	return d.Await(ctx, upTimeout, func(ctx context.Context) error {
+		_, err := s.Ask(ctx, "SELECT 1")
+		return err
+	})
+}
+
+// enter has a server that runs become a member: of the group that is there, or of a new
+// one with itself alone. It returns when the group counts it; then it recovers.
+func (c *cluster) enter(ctx context.Context, s *mysql.Server, first bool) error {
+	statements := []string{"SET GLOBAL group_replication_group_seeds = '" + strings.Join(c.seeds(), ",") + "'"}
+	start := "START GROUP_REPLICATION USER = '" + mysql.User + "'"
+	if first {
+		statements = append(statements, "SET GLOBAL group_replication_bootstrap_group = ON", start, "SET GLOBAL group_replication_bootstrap_group = OFF")
+	} else {
+		statements = append(statements, start)
+	}
+	for _, text := range statements {
+		if err := s.Exec(ctx, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stop implements database.Cluster. The processes are killed: members that all leave at the
+// same time wait for each other in vain.
+func (c *cluster) Stop(ctx context.Context) error { return c.Abandon(ctx) }
+
+// Properties implements database.Cluster.
+func (c *cluster) Properties() map[string]string {
+	return map[string]string{mysql.PropHosts: c.Addrs(), mysql.PropMember: c.options.member, mysql.PropReads: c.options.reads}
+}
+
+// OpenMember implements database.Replicated.
+func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
+	s := c.On(node)
+	if s == nil {
+		return nil, fmt.Errorf("reading the copy of %s: %w", node, database.ErrNotMember)
+	}
+	return c.driver.OpenMember(ctx, s.Addr(), "group_replication_consistency='EVENTUAL'")
+}

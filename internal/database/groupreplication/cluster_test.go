@@ -1,0 +1,161 @@
+package groupreplication
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+	"skerry/internal/load"
+	"skerry/internal/testkit"
+	"skerry/internal/testkit/nethost"
+)
+
+// startCluster starts a group, with a node more that clients are on, and stops it with the
+// test.
+func startCluster(t testing.TB, n int, o database.Options) (*Server, *cluster, []host.Host) {
+	t.Helper()
+	testkit.Need(t, testkit.Root, testkit.MySQL)
+	nodes := nethost.New(t, n+1)
+	d := at(&nodes[n])
+	in, err := d.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := d.Start(t.Context(), database.Env{Nodes: nodes[:n], Control: nodes[n], Installation: in, Options: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return d, c.(*cluster), nodes
+}
+
+func open(t testing.TB, d *Server, c *cluster) load.Client {
+	t.Helper()
+	client, err := d.Open(t.Context(), c.Properties())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return client
+}
+
+// TestFailover kills the primary under a client, and then a second member, so that the
+// third is no majority.
+func TestFailover(t *testing.T) {
+	d, c, nodes := startCluster(t, 3, database.Options{"group_replication_member_expel_timeout": 0})
+	client := open(t, d, c)
+	rows := int64(0)
+	insert := func(ctx context.Context) error {
+		err := client.Insert(ctx, "", fmt.Sprint("user", rows+1), []load.Field{{Name: "field0", Value: []byte("v")}})
+		if err == nil {
+			rows++
+		}
+		return err
+	}
+	if err := insert(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Halt(t.Context(), nodes[0], database.Abrupt); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := c.Set.Await(ctx, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+		defer cancel()
+		err := insert(ctx)
+		var e *load.OpError
+		if err != nil && !errors.As(err, &e) {
+			t.Errorf("error without an outcome: %v", err)
+		}
+		return err
+	}); err != nil {
+		t.Fatalf("no new primary was found: %v", err)
+	}
+	for _, n := range nodes[1:3] {
+		own, err := d.driver.OpenMember(t.Context(), c.On(n.Name()).Addr(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Set.Await(ctx, func(ctx context.Context) error {
+			n, err := own.Scan(ctx, "", "", 100, nil, nil)
+			if err == nil && int64(n) != rows {
+				err = fmt.Errorf("%d rows; want %d", n, rows)
+			}
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		if err := own.Update(ctx, "", "user1", nil); err == nil {
+			t.Error("the client of a member's own copy writes")
+		}
+		if err := own.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := c.Halt(t.Context(), nodes[1], database.Abrupt); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes[:2] { // the one that is left is no majority
+		if err := c.Revive(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n, err := c.Count(t.Context()); err != nil || n != rows {
+		t.Errorf("count %d, %v; want %d", n, err, rows)
+	}
+}
+
+// TestMultiPrimary writes to every member, halts them all and revives them.
+func TestMultiPrimary(t *testing.T) {
+	d, c, nodes := startCluster(t, 2, database.Options{"single_primary": false, "member": "round_robin"})
+	for i := range 20 {
+		client := open(t, d, c) // round robin: the next member
+		if err := client.Insert(t.Context(), "", fmt.Sprint("user", i), []load.Field{{Name: "field0", Value: []byte("v")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := c.Count(t.Context()); err != nil || n != 20 {
+		t.Errorf("count %d, %v; want 20", n, err)
+	}
+	members, err := c.Members(t.Context())
+	if err != nil || len(members) != 2 || members[1].State != "ONLINE, PRIMARY" {
+		t.Errorf("members %+v, %v", members, err)
+	}
+	if err := c.Halt(t.Context(), nodes[1], database.Graceful); err != nil {
+		t.Fatal(err)
+	}
+	client := open(t, d, c)
+	if err := client.Insert(t.Context(), "", "user20", []load.Field{{Name: "field0", Value: []byte("v")}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Halt(t.Context(), nodes[0], database.Graceful); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Revive(t.Context(), nodes[1]); !errors.Is(err, ErrBehind) {
+		t.Errorf("revived from the member that is behind: %v", err)
+	}
+	for _, n := range nodes[:2] {
+		if err := c.Revive(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := c.Count(t.Context()); err != nil || n != 21 {
+		t.Errorf("count %d, %v; want 21", n, err)
+	}
+}

@@ -1,0 +1,48 @@
+package groupreplication
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"skerry/internal/database"
+	"skerry/internal/database/dbtest"
+	"skerry/internal/database/mysql"
+	"skerry/internal/host"
+	"skerry/internal/testkit"
+	"skerry/internal/testkit/nethost"
+)
+
+// at is a database whose clients connect from a node that is told later.
+func at(client *host.Host) *Server {
+	s := New()
+	s.driver.Dial = func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
+		err = (*client).Do(func() error {
+			conn, err = new(net.Dialer).DialContext(ctx, network, addr)
+			return err
+		})
+		return conn, err
+	}
+	return s
+}
+
+// TestConformance has nodes with network namespaces of their own: MySQL's group channel
+// listens on all addresses.
+func TestConformance(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.MySQL)
+	var client host.Host
+	dbtest.Run(t, dbtest.Config{
+		New: func() database.Database { return at(&client) }, Port: mysql.Port,
+		Hosts: func(t testing.TB, n int) []host.Host {
+			hosts := nethost.New(t, n)
+			client = hosts[n-1]
+			return hosts
+		},
+		Options: database.Options{"group_replication_member_expel_timeout": 0},
+		BadOptions: []database.Options{
+			{"group_replication_consistency": "STRONG"}, {"port": groupPort}, {"group_replication_member_expel_timeout": "1500ms"},
+			{"group_replication_message_cache_size": "1MiB"},
+		},
+		Survives: true, LeavesAbruptly: true,
+	})
+}

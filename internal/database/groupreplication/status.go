@@ -1,0 +1,180 @@
+package groupreplication
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/database"
+	"skerry/internal/database/mysql"
+)
+
+// online is the state of a member that serves.
+const online = "ONLINE"
+
+// membersQuery asks a server for the members of its group as it sees them. A server that is
+// in no group sees itself, OFFLINE.
+const membersQuery = "SELECT member_host, member_port, member_state, member_role FROM performance_schema.replication_group_members"
+
+// member is a member as another one sees it,
+// https://dev.mysql.com/doc/refman/en/performance-schema-replication-group-members-table.html.
+type member struct {
+	host, port string
+	state      string // ONLINE, RECOVERING, UNREACHABLE, OFFLINE, ERROR
+	role       string // PRIMARY, SECONDARY
+}
+
+func parseMembers(rows [][]string) []member {
+	var members []member
+	for _, r := range rows {
+		if len(r) == 4 {
+			members = append(members, member{r[0], r[1], r[2], r[3]})
+		}
+	}
+	return members
+}
+
+// view is the group as one of its servers sees it.
+func view(ctx context.Context, s *mysql.Server) ([]member, error) {
+	rows, err := s.Ask(ctx, membersQuery)
+	if err != nil {
+		return nil, err
+	}
+	return parseMembers(rows), nil
+}
+
+// serves returns nil when a view has so many members, all of them ONLINE, and a primary.
+func serves(view []member, size int) error {
+	primary := false
+	for _, m := range view {
+		if m.state != online {
+			return fmt.Errorf("%s is %s", m.host, m.state)
+		}
+		primary = primary || m.role == "PRIMARY"
+	}
+	if len(view) != size {
+		return fmt.Errorf("%d members, not %d", len(view), size)
+	}
+	if !primary {
+		return errNoPrimary
+	}
+	return nil
+}
+
+// agree returns nil when each of the servers sees all of them ONLINE, and nobody else.
+func agree(ctx context.Context, servers []*mysql.Server) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, s := range servers {
+		g.Go(func() error {
+			v, err := view(ctx, s)
+			if err != nil {
+				return err
+			}
+			if err := serves(v, len(servers)); err != nil {
+				return fmt.Errorf("as %s sees it: %w", s.Host.Name(), err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// state is a server's own state and role.
+func state(ctx context.Context, s *mysql.Server) (member, error) {
+	v, err := view(ctx, s)
+	if err != nil {
+		return member{}, err
+	}
+	for _, m := range v {
+		if net.JoinHostPort(m.host, m.port) == s.Addr() {
+			return m, nil
+		}
+	}
+	return member{}, errors.New("it does not see itself in its group")
+}
+
+// Ready implements database.Cluster.
+func (c *cluster) Ready(ctx context.Context) error {
+	for _, s := range c.All() {
+		if !s.Running() {
+			return fmt.Errorf("%s does not run", s.Host.Name())
+		}
+	}
+	return agree(ctx, c.All())
+}
+
+// Members implements database.Cluster. Every member holds all data.
+func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
+	servers := c.All()
+	members := make([]database.Member, len(servers))
+	g, ctx := errgroup.WithContext(ctx)
+	for i, s := range servers {
+		g.Go(func() error {
+			members[i] = database.Member{Node: s.Host.Name(), State: "down"}
+			if !s.Running() {
+				return nil
+			}
+			m, err := state(ctx, s)
+			if err != nil {
+				members[i].State = "silent"
+				return ctx.Err()
+			}
+			if members[i].State = m.state; m.state != online {
+				return nil
+			}
+			members[i].State += ", " + m.role
+			members[i].Share = 1
+			members[i].Rows, err = s.Count(ctx, "")
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, fmt.Errorf("asking the members: %w", err)
+	}
+	return members, nil
+}
+
+// primary is a member that takes writes.
+func (c *cluster) primary(ctx context.Context) (*mysql.Server, error) {
+	return c.First(ctx, func(ctx context.Context, s *mysql.Server) error {
+		m, err := state(ctx, s)
+		if err == nil && (m.state != online || m.role != "PRIMARY") {
+			err = fmt.Errorf("%s is %s, %s", s.Host.Name(), m.state, m.role)
+		}
+		return err
+	})
+}
+
+// Count implements database.Cluster. The primary has all that was committed; where every
+// member is one, it first applies what the others have.
+func (c *cluster) Count(ctx context.Context) (int64, error) {
+	s, err := c.primary(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("counting rows: %w", err)
+	}
+	for _, o := range c.Others(s) {
+		if c.options.single {
+			break
+		}
+		rows, err := o.Ask(ctx, "SELECT @@GLOBAL.gtid_executed")
+		if err != nil {
+			return 0, fmt.Errorf("counting rows: %w", err)
+		}
+		if _, err := s.AskFor(ctx, joinTimeout, "SELECT WAIT_FOR_EXECUTED_GTID_SET(?)", rows[0][0]); err != nil {
+			return 0, fmt.Errorf("counting rows: waiting for those of %s: %w", o.Host.Name(), err)
+		}
+	}
+	return s.Count(ctx, "")
+}
+
+// Clear implements database.Cluster.
+func (c *cluster) Clear(ctx context.Context) error {
+	s, err := c.primary(ctx)
+	if err != nil {
+		return fmt.Errorf("emptying the table: %w", err)
+	}
+	return s.Clear(ctx)
+}
