@@ -99,6 +99,7 @@ func (r *Runner) Observe(t int64, goodput float64) {
 // recording.
 func (r *Runner) Run(ctx context.Context, zero time.Time) error {
 	defer close(r.ended)
+	defer urgent()()
 	r.zero = zero
 	for i, e := range r.entries {
 		switch {
