@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"skerry/internal/host"
 )
@@ -78,13 +79,31 @@ func (h *hostRecorder) set(instead string, started func(host.Process)) {
 	h.instead, h.started = instead, started
 }
 
+// endTimeout is what processes that were killed get to be gone.
+const endTimeout = 3 * time.Second
+
 // nothingLeft checks that no process of the cluster runs any more: none that was
 // started on a node, and none that those left behind.
 func (s *suite) nothingLeft(t *testing.T) {
 	t.Helper()
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		left := s.left(t)
+		if len(left) == 0 {
+			return
+		}
+		if time.Since(began) > endTimeout {
+			t.Errorf("processes are left:\n%s", strings.Join(left, "\n"))
+			return
+		}
+	}
+}
+
+// left describes the processes of the nodes that run.
+func (s *suite) left(t *testing.T) (found []string) {
+	t.Helper()
 	for _, h := range s.hosts {
 		for _, p := range h.running() {
-			t.Errorf("process %d is left on %s: %s", p.PID(), h.Name(), commandLine(fmt.Sprint(p.PID())))
+			found = append(found, fmt.Sprintf("%d, started on %s: %s", p.PID(), h.Name(), commandLine(fmt.Sprint(p.PID()))))
 		}
 	}
 	processes, err := filepath.Glob("/proc/[0-9]*")
@@ -100,10 +119,11 @@ func (s *suite) nothingLeft(t *testing.T) {
 		}
 		for _, h := range s.hosts {
 			if cwd == h.Dir() || strings.HasPrefix(cwd, h.Dir()+"/") || strings.Contains(line, h.Dir()+"/") {
-				t.Errorf("process %s is left of %s: %s", pid, h.Name(), line)
+				found = append(found, fmt.Sprintf("%s, of %s: %s", pid, h.Name(), line))
 			}
 		}
 	}
+	return found
 }
 
 func commandLine(pid string) string {

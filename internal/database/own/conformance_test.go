@@ -40,3 +40,14 @@ func TestConformanceOfRedisDescribed(t *testing.T) {
 		BadOptions: []database.Options{{"port": "many"}, {"prot": 1}},
 	})
 }
+
+// TestConformanceOfAProgram runs it on the example whose client is a program.
+func TestConformanceOfAProgram(t *testing.T) {
+	d, err := Load("../../../examples/own/kv.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dbtest.Run(t, dbtest.Config{
+		New: func() database.Database { return New(d, builtins{}) }, Port: 7000, Survives: true, Rows: 200,
+	})
+}
