@@ -6,6 +6,7 @@ import (
 	"skerry/internal/database/cassandra"
 	"skerry/internal/database/etcd"
 	"skerry/internal/database/galera"
+	"skerry/internal/database/groupreplication"
 	"skerry/internal/database/hbase"
 	"skerry/internal/database/own"
 	"skerry/internal/database/postgres"
@@ -18,13 +19,14 @@ import (
 // not.
 func Databases() map[string]database.Database {
 	all := builtin{
-		cassandra.Name: cassandra.New(),
-		etcd.Name:      etcd.New(),
-		galera.Name:    galera.New(),
-		hbase.Name:     hbase.New(),
-		postgres.Name:  postgres.New(),
-		redis.Name:     redis.New(),
-		redis.Valkey:   redis.NewValkey(),
+		cassandra.Name:        cassandra.New(),
+		etcd.Name:             etcd.New(),
+		galera.Name:           galera.New(),
+		hbase.Name:            hbase.New(),
+		postgres.Name:         postgres.New(),
+		groupreplication.Name: groupreplication.New(),
+		redis.Name:            redis.New(),
+		redis.Valkey:          redis.NewValkey(),
 	}
 	all[database.Exec] = own.NewKind(all)
 	return all
@@ -32,5 +34,5 @@ func Databases() map[string]database.Database {
 
 // Recipes say how databases are installed, in the order of a list.
 func Recipes() []install.Recipe {
-	return append([]install.Recipe{redis.Recipe, redis.ValkeyRecipe, etcd.Recipe, postgres.Recipe, galera.Recipe, hbase.Recipe}, cassandra.Recipes()...)
+	return append([]install.Recipe{redis.Recipe, redis.ValkeyRecipe, etcd.Recipe, postgres.Recipe, galera.Recipe, groupreplication.Recipe, hbase.Recipe}, cassandra.Recipes()...)
 }
