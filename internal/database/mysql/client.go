@@ -78,7 +78,7 @@ func (c *Client) link(ctx context.Context, writes bool, now, deadline time.Time)
 			return l, nil
 		}
 		*at = nil
-		_ = l.close() // it is not used again
+		l.close()
 	}
 	var err error
 	if toPrimary {
@@ -183,7 +183,7 @@ func (c *Client) ours(ctx context.Context, l *link) bool {
 func (c *Client) drop(l *link) {
 	c.router.mark(l.addr)
 	c.router.suspect(l.addr)
-	_ = l.close() // it is not used again
+	l.close()
 	if c.read == l {
 		c.read = nil
 	}
@@ -227,10 +227,9 @@ func (u *unsent) Unwrap() error { return u.error }
 
 // Close closes the connections and, with the last worker, gives up what they share.
 func (c *Client) Close() error {
-	var errs []error
 	for _, l := range []*link{c.read, c.write} {
 		if l != nil {
-			errs = append(errs, l.close())
+			l.close()
 		}
 	}
 	c.read, c.write = nil, nil
@@ -238,7 +237,7 @@ func (c *Client) Close() error {
 		c.release = nil
 		release()
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // notEnd is an error of reading rows, nil when they had merely ended.

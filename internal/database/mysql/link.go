@@ -65,7 +65,8 @@ func (r *router) dial(ctx context.Context, addr string, deadline time.Time) (*li
 		return nil, load.Failed(l.dialClass(err), addr, err)
 	}
 	if err := l.set(ctx, s.session); err != nil {
-		return nil, errors.Join(load.Failed(l.dialClass(err), addr, err), l.close())
+		l.close()
+		return nil, load.Failed(l.dialClass(err), addr, err)
 	}
 	return l, nil
 }
@@ -185,10 +186,5 @@ func (l *link) broken() bool {
 	return ok && !v.IsValid()
 }
 
-func (l *link) close() error {
-	if l.broken() {
-		_ = l.conn.Close() // the other side is gone
-		return nil
-	}
-	return l.conn.Close()
-}
+// close says goodbye; whether that is heard does not matter.
+func (l *link) close() { _ = l.conn.Close() }

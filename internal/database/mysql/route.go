@@ -93,15 +93,16 @@ func (r *router) measure(ctx context.Context, addr string) (member, error) {
 	if err != nil {
 		return m, err
 	}
+	defer l.close()
 	for range pings {
 		began := time.Now()
 		if _, err = l.ask(ctx, "SELECT 1"); err != nil {
-			return m, errors.Join(err, l.close())
+			return m, err
 		}
 		m.rtt = min(m.rtt, time.Since(began))
 	}
 	m.failed = time.Time{}
-	return m, l.close()
+	return m, nil
 }
 
 // choices are the members in the order in which a worker tries them.
@@ -208,8 +209,8 @@ func (r *router) view(ctx context.Context, addr string, deadline time.Time) ([]s
 		r.mark(addr)
 		return nil, "", err
 	}
-	found, primary, err := r.discover(func(query string) ([][]string, error) { return l.ask(ctx, query) })
-	return found, primary, errors.Join(err, l.close())
+	defer l.close()
+	return r.discover(func(query string) ([][]string, error) { return l.ask(ctx, query) })
 }
 
 // learn adds members that were not known.
