@@ -5,22 +5,25 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/database"
+	"skerry/internal/host"
 	"skerry/internal/load"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/loophost"
 )
 
-// TestCopies reads each member's own copies of rows with two replicas, then has a member
-// leave for good that was killed: its copies are made anew from the others'.
+// TestCopies reads each member's own copies of rows with two replicas, kills a node that
+// takes copies over, and then has a member leave for good that was killed: its copies
+// are made anew from the others'.
 func TestCopies(t *testing.T) {
-	nodes := loophost.New(t, 3)
-	c := startCluster(t, nodes, database.Options{"replication_factor": 2, "ring_delay": "3s", "phi_convict_threshold": 5, "write_consistency": "all"})
+	nodes := loophost.New(t, 4)
+	c := startCluster(t, nodes[:3], database.Options{"replication_factor": 2, "ring_delay": "3s", "phi_convict_threshold": 5, "write_consistency": "all"})
 	client := open(t, New(), c.Properties())
 	const rows = 60
 	keys := make(map[string]int) // how many members hold it
@@ -51,6 +54,9 @@ func TestCopies(t *testing.T) {
 	}
 	copies([]string{"n1", "n2", "n3"})
 
+	killJoiner(t, c, nodes[3])
+	copies([]string{"n1", "n2", "n3"})
+
 	if _, err := c.Leave(t.Context(), nodes[0], database.Graceful); !errors.Is(err, database.ErrFixed) {
 		t.Errorf("the only seed left: %v", err)
 	}
@@ -70,6 +76,29 @@ func TestCopies(t *testing.T) {
 	}
 	if err := c.Err(); err != nil {
 		t.Error(err)
+	}
+}
+
+// killJoiner has a node join and kills it once the others have heard of it.
+func killJoiner(t *testing.T, c *cluster, node host.Host) {
+	t.Helper()
+	say := c.env.Progress
+	defer func() { c.env.Progress = say }()
+	c.env.Progress = func(step string) {
+		say(step)
+		if strings.HasPrefix(step, "data is moving to") {
+			for _, d := range c.set.On(node.Name()) {
+				if err := syscall.Kill(d.PID(), syscall.SIGKILL); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	if _, err := c.Join(t.Context(), node); err == nil || !strings.Contains(err.Error(), "ended") {
+		t.Errorf("a join whose node was killed: %v", err)
+	}
+	if err := errors.Join(c.Ready(t.Context()), c.Err()); err != nil {
+		t.Errorf("the cluster is not as it was: %v", err)
 	}
 }
 
