@@ -95,7 +95,7 @@ func TestVersion2Usage(t *testing.T) {
 	g, _ := fakeTree(t)
 	dir := g.dirs()[0]
 	for name, text := range map[string]string{
-		"cpu.stat":    "usage_usec 1500000\nuser_usec 1\nthrottled_usec 250000\n",
+		"cpu.stat":    "usage_usec 1500000\nuser_usec 900000\nsystem_usec 600000\nthrottled_usec 250000\n",
 		"memory.stat": "anon 4096\nfile 8192\n",
 		"io.stat":     "254:0 rbytes=10 wbytes=20 rios=1 wios=1\n8:0 rbytes=1 wbytes=2\n",
 	} {
@@ -104,7 +104,7 @@ func TestVersion2Usage(t *testing.T) {
 		}
 	}
 	got, err := g.Usage()
-	want := Usage{CPU: 1500 * time.Millisecond, HasCPU: true, Throttled: 250 * time.Millisecond,
+	want := Usage{CPU: 1500 * time.Millisecond, User: 900 * time.Millisecond, System: 600 * time.Millisecond, HasCPU: true, Throttled: 250 * time.Millisecond,
 		Memory: 4096, HasMemory: true, Read: 11, Wrote: 22, HasIO: true}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)

@@ -57,6 +57,13 @@ func (g *Group) LimitDisk(device string, l DiskLimit) error {
 	return nil
 }
 
+// LimitsDisk tells whether the group, which exists, can bound disks.
+func (g *Group) LimitsDisk() bool {
+	path, version := g.controller(blkio, "blkio.throttle.read_bps_device", "io.max")
+	_, err := os.Stat(path)
+	return version != 0 && err == nil
+}
+
 // Disk is the disk that a directory is on, as LimitDisk wants it; ErrNoController for one
 // that is on none: in memory, or on a file system of layers.
 func Disk(dir string) (string, error) {

@@ -15,6 +15,8 @@ import (
 // Usage is what a group has used since it was made, of the controllers that it has.
 type Usage struct {
 	CPU         time.Duration
+	User        time.Duration
+	System      time.Duration
 	HasCPU      bool
 	Throttled   time.Duration
 	Memory      int64 // resident now, page cache left out
@@ -44,6 +46,9 @@ func (g *Group) cpu(u *Usage) error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+		if err := g.split(mount, u); err != nil {
+			return err
+		}
 	}
 	path, version := g.controller(cpu, "cpu.stat", "cpu.stat")
 	if version == 0 {
@@ -54,12 +59,35 @@ func (g *Group) cpu(u *Usage) error {
 		switch f[0] {
 		case "usage_usec":
 			u.CPU, u.HasCPU = time.Duration(n)*time.Microsecond, true
+		case "user_usec":
+			u.User = time.Duration(n) * time.Microsecond
+		case "system_usec":
+			u.System = time.Duration(n) * time.Microsecond
 		case "throttled_usec":
 			u.Throttled = time.Duration(n) * time.Microsecond
 		case "throttled_time":
 			u.Throttled = time.Duration(n)
 		}
 	})
+}
+
+// split reads the parts of the CPU time of version 1, which counts them by sampling.
+func (g *Group) split(mount string, u *Usage) error {
+	for name, into := range map[string]*time.Duration{"cpuacct.usage_user": &u.User, "cpuacct.usage_sys": &u.System} {
+		text, err := os.ReadFile(filepath.Join(mount, root, g.path, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a kernel before 4.6, or no group yet
+		}
+		if err != nil {
+			return err
+		}
+		ns, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+		if err != nil {
+			return err
+		}
+		*into = time.Duration(ns)
+	}
+	return nil
 }
 
 func (g *Group) memory(u *Usage) error {

@@ -13,8 +13,10 @@ import (
 // ErrNoGroup is returned by what needs a control group where the node has none.
 var ErrNoGroup = errors.New("no control group")
 
-// LimitDisk bounds what the node's processes do on the disk that its directory is on.
+// LimitDisk bounds what the node's processes do on the disk that its directory is on, in place
+// of an earlier bound; what the node is made of bounds it too.
 func (n *Node) LimitDisk(l cgroup.DiskLimit) error {
+	l = l.Tightest(n.spec.Disk)
 	g, err := n.controlGroup()
 	if err == nil && g == nil {
 		err = ErrNoGroup

@@ -68,7 +68,10 @@ type Process interface {
 
 // Usage is what a node has used since it came up.
 type Usage struct {
-	CPU        time.Duration `json:"cpu_ns"`
+	CPU time.Duration `json:"cpu_ns"`
+	// User and System are its parts, 0 where the machine does not tell them apart.
+	User       time.Duration `json:"user_ns"`
+	System     time.Duration `json:"system_ns"`
 	Throttled  time.Duration `json:"throttled_ns"` // time its quota held it back
 	Memory     int64         `json:"memory_bytes"` // resident now, page cache left out
 	ReadBytes  int64         `json:"read_bytes"`

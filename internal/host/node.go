@@ -32,6 +32,8 @@ type Spec struct {
 	// CPU is a quota in cores and Memory a limit in bytes, 0 for none.
 	CPU    float64
 	Memory int64
+	// Disk bounds what it does on the disk that Dir is on.
+	Disk cgroup.DiskLimit
 	// Group is the node's control group, made when its first process starts; nil where
 	// the machine has none to give.
 	Group *cgroup.Group
@@ -127,6 +129,15 @@ func (n *Node) controlGroup() (*cgroup.Group, error) {
 	}
 	if n.spec.Memory > 0 {
 		if err := g.LimitMemory(n.spec.Memory); err != nil && !errors.Is(err, cgroup.ErrNoController) {
+			return nil, err
+		}
+	}
+	if n.spec.Disk != (cgroup.DiskLimit{}) {
+		device, err := cgroup.Disk(n.spec.Dir)
+		if err == nil {
+			err = g.LimitDisk(device, n.spec.Disk)
+		}
+		if err != nil && !errors.Is(err, cgroup.ErrNoController) {
 			return nil, err
 		}
 	}

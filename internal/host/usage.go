@@ -17,7 +17,7 @@ func (n *Node) Usage() (Usage, error) {
 		if err != nil {
 			return u, fmt.Errorf("usage of %s: %w", n.spec.Name, err)
 		}
-		u = Usage{CPU: got.CPU, Throttled: got.Throttled, Memory: got.Memory, ReadBytes: got.Read, WroteBytes: got.Wrote}
+		u = Usage{CPU: got.CPU, User: got.User, System: got.System, Throttled: got.Throttled, Memory: got.Memory, ReadBytes: got.Read, WroteBytes: got.Wrote}
 		cpu, memory, io = got.HasCPU, got.HasMemory, got.HasIO
 	}
 	if cpu && memory && io {

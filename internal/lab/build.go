@@ -70,6 +70,7 @@ func (l *Lab) controlGroup() (*cgroup.Tree, error) {
 		return nil, err
 	}
 	l.state.Groups = true
+	l.warnDisk(tree)
 	cpu, memory := tree.Group(l.state.ID).Limits()
 	for _, n := range l.state.Topology.Nodes {
 		if n.CPU > 0 && !cpu {
@@ -138,7 +139,7 @@ func (l *Lab) attachNodes(tree *cgroup.Tree) {
 		s := host.Spec{
 			Name: n.Name, Site: l.state.Topology.Nodes[i].Site, Addr: n.Addr, Dir: n.Dir, Netns: n.Netns,
 			Hosts: l.place.file(hostsFile), Hide: l.place.namespaces(), Tag: l.state.ID,
-			CPU: l.state.Topology.Nodes[i].CPU, Memory: l.state.Topology.Nodes[i].Memory,
+			CPU: l.state.Topology.Nodes[i].CPU, Memory: l.state.Topology.Nodes[i].Memory, Disk: diskOf(l.state.Topology.Nodes[i]),
 			Nested: rootless.Inside(), Began: l.journal.began,
 		}
 		if tree != nil {

@@ -32,4 +32,10 @@ type NodeSecond struct {
 	WroteBytes int64   `parquet:"wrote_bytes" json:"wrote_bytes"`
 	RxBytes    int64   `parquet:"rx_bytes" json:"rx_bytes"`
 	TxBytes    int64   `parquet:"tx_bytes" json:"tx_bytes"`
+	// User and System are parts of CPU; Steal is what neighbours of the node's flavor, or the
+	// machine's hypervisor, kept from it. Credits is the balance of a flavor that has some.
+	User    float64  `parquet:"user_cores" json:"user_cores"`
+	System  float64  `parquet:"system_cores" json:"system_cores"`
+	Steal   float64  `parquet:"steal_cores" json:"steal_cores"`
+	Credits *float64 `parquet:"credits,optional" json:"credits,omitempty"`
 }

@@ -18,8 +18,10 @@ const clockTick = 10 * time.Millisecond
 
 // Machine is what the whole machine has used since it booted.
 type Machine struct {
-	Busy  time.Duration // over all cores: user, nice, system, irq, softirq
-	Steal time.Duration // taken by the hypervisor for others
+	Busy   time.Duration // over all cores: user, nice, system, irq, softirq
+	User   time.Duration // user and nice
+	System time.Duration // system, irq and softirq
+	Steal  time.Duration // taken by the hypervisor for others
 }
 
 // ReadMachine reads /proc/stat.
@@ -47,8 +49,8 @@ func parseMachine(stat []byte) (Machine, error) {
 			}
 			ticks[i] = n
 		}
-		busy := ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6]
-		return Machine{Busy: time.Duration(busy) * clockTick, Steal: time.Duration(ticks[7]) * clockTick}, nil
+		user, system := ticks[0]+ticks[1], ticks[2]+ticks[5]+ticks[6]
+		return Machine{Busy: time.Duration(user+system) * clockTick, User: time.Duration(user) * clockTick, System: time.Duration(system) * clockTick, Steal: time.Duration(ticks[7]) * clockTick}, nil
 	}
 	return Machine{}, fmt.Errorf("read CPU times of the machine: /proc/stat has no line for all CPUs")
 }

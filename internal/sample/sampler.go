@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"skerry/internal/flavor"
 	"skerry/internal/host"
 	"skerry/internal/record"
 )
@@ -27,6 +28,8 @@ type Sampler struct {
 	EmulatorPID int
 	// Traffic reads what the links have carried; nil for no traffic.
 	Traffic func(ctx context.Context) (Traffic, error)
+	// Governed tells what a node whose flavor changes its quota is at; nil for none.
+	Governed func(node string) (flavor.State, bool)
 
 	last  map[string]reading
 	since time.Time
@@ -36,6 +39,8 @@ type reading struct {
 	usage  host.Usage
 	rx, tx uint64
 	steal  time.Duration
+	// credits is the balance now, nil for a node without.
+	credits *float64
 }
 
 // Run calls emit once a second with what every node used in that second, until ctx
@@ -95,6 +100,10 @@ func (s *Sampler) Take(ctx context.Context, t int64) ([]record.NodeSecond, error
 			WroteBytes: b.usage.WroteBytes - a.usage.WroteBytes,
 			RxBytes:    int64(b.rx - a.rx),
 			TxBytes:    int64(b.tx - a.tx),
+			User:       (b.usage.User - a.usage.User).Seconds() / elapsed,
+			System:     (b.usage.System - a.usage.System).Seconds() / elapsed,
+			Steal:      (b.steal - a.steal).Seconds() / elapsed,
+			Credits:    b.credits,
 		})
 	}
 	return rows, nil
@@ -125,7 +134,16 @@ func (s *Sampler) read(ctx context.Context) (map[string]reading, error) {
 		if err != nil {
 			return nil, fmt.Errorf("sample node %s: %w", h.Name(), err)
 		}
-		out[h.Name()] = reading{usage: u, rx: traffic.Rx[h.Name()], tx: traffic.Tx[h.Name()]}
+		r := reading{usage: u, rx: traffic.Rx[h.Name()], tx: traffic.Tx[h.Name()]}
+		if s.Governed != nil {
+			if g, ok := s.Governed(h.Name()); ok {
+				r.steal = g.Stolen
+				if g.Credits >= 0 {
+					r.credits = &g.Credits
+				}
+			}
+		}
+		out[h.Name()] = r
 	}
 	if s.EmulatorPID != 0 {
 		cpu, err := ProcessCPU(s.EmulatorPID)
@@ -138,6 +156,6 @@ func (s *Sampler) read(ctx context.Context) (map[string]reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	out[HostNode] = reading{usage: host.Usage{CPU: m.Busy}, steal: m.Steal}
+	out[HostNode] = reading{usage: host.Usage{CPU: m.Busy, User: m.User, System: m.System}, steal: m.Steal}
 	return out, nil
 }

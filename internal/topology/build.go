@@ -181,16 +181,7 @@ func (b *builder) addNode(path string, n NodeSpec) {
 	if node.Role == "" {
 		node.Role = Data
 	}
-	for _, cpu := range []*float64{b.spec.Defaults.CPU, n.CPU} {
-		if cpu != nil {
-			node.CPU = *cpu
-		}
-	}
-	for _, memory := range []*unit.Bytes{b.spec.Defaults.Memory, n.Memory} {
-		if memory != nil {
-			node.Memory = int64(*memory)
-		}
-	}
+	b.size(&node, path, n)
 	b.nodes[n.Name] = len(b.t.Nodes)
 	b.t.Nodes = append(b.t.Nodes, node)
 }

@@ -36,6 +36,7 @@ func (s Spec) overlay(over Spec) Spec {
 		pick(&s.Nodes[i].Role, o.Role)
 		pick(&s.Nodes[i].CPU, o.CPU)
 		pick(&s.Nodes[i].Memory, o.Memory)
+		pick(&s.Nodes[i].Flavor, o.Flavor)
 	}
 	d, o := &s.Defaults, over.Defaults
 	if o.Latency != nil || o.RTT != nil {
@@ -53,6 +54,7 @@ func (s Spec) overlay(over Spec) Spec {
 	pick(&d.SiteBandwidth, o.SiteBandwidth)
 	pick(&d.CPU, o.CPU)
 	pick(&d.Memory, o.Memory)
+	pick(&d.Flavor, o.Flavor)
 	return s
 }
 

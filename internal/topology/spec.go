@@ -69,6 +69,8 @@ type NodeSpec struct {
 	CPU *float64 `yaml:"cpu" json:"cpu,omitempty" jsonschema:"minimum=0"`
 	// Memory is a limit; 0 is none.
 	Memory *unit.Bytes `yaml:"memory" json:"memory,omitempty"`
+	// Flavor is the node as clouds sell it; cpu and memory win over it.
+	Flavor *FlavorSpec `yaml:"flavor" json:"flavor,omitempty"`
 }
 
 // Shorthand: "- n1" is "- {name: n1}".
@@ -147,4 +149,6 @@ type DefaultsSpec struct {
 	CPU *float64 `yaml:"cpu" json:"cpu,omitempty" jsonschema:"minimum=0"`
 	// Memory is each node's limit; 0 is none.
 	Memory *unit.Bytes `yaml:"memory" json:"memory,omitempty"`
+	// Flavor is each node as clouds sell it; cpu and memory win over it.
+	Flavor *FlavorSpec `yaml:"flavor" json:"flavor,omitempty"`
 }

@@ -3,7 +3,10 @@
 // the machine.
 package topology
 
-import "skerry/internal/link"
+import (
+	"skerry/internal/flavor"
+	"skerry/internal/link"
+)
 
 // Topology is a whole emulated cloud.
 type Topology struct {
@@ -48,6 +51,8 @@ type Node struct {
 	// CPU is a quota in cores, 0 for none. Memory is in bytes, 0 for no limit.
 	CPU    float64 `json:"cpu,omitempty"`
 	Memory int64   `json:"memory,omitempty"`
+	// Flavor is what else limits it; nil for nothing.
+	Flavor *flavor.Flavor `json:"flavor,omitempty"`
 }
 
 // Link is one connection between two nodes.

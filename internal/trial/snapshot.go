@@ -28,6 +28,9 @@ func (w *watch) snapshot(reset bool) (snapshot, error) {
 // sample records what nodes, emulator and machine use, each second from zero on.
 func (w *watch) sample(zero time.Time) error {
 	s := &sample.Sampler{Hosts: w.lab.Hosts(), EmulatorPID: w.lab.EmulatorPID(), Traffic: w.nodeTraffic}
+	if w.governor != nil {
+		s.Governed = w.governor.State
+	}
 	return s.Run(w.ctx, zero, func(rows []record.NodeSecond) error {
 		for _, row := range rows {
 			if row.Node == sample.HostNode {

@@ -16,6 +16,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/event"
 	"skerry/internal/experiment"
+	"skerry/internal/flavor"
 	"skerry/internal/lab"
 	"skerry/internal/progress"
 	"skerry/internal/record"
@@ -82,10 +83,15 @@ type run struct {
 	world   *event.World            // what events act on
 	abort   context.CancelCauseFunc // ends the work of the trial, not the run's
 	watcher sync.WaitGroup
+	// governor makes nodes obey their flavors; nil where none changes with time.
+	governor *flavor.Governor
 }
 
 // errEmulator is why a trial ends whose emulator has died.
 var errEmulator = errors.New("the link emulator has ended")
+
+// errGovernor is why a trial ends whose nodes cannot be held to their flavors.
+var errGovernor = errors.New("the flavor of a node cannot be enforced")
 
 func (r *run) do(ctx context.Context) (err error) {
 	work, abort := context.WithCancelCause(ctx)
@@ -93,6 +99,9 @@ func (r *run) do(ctx context.Context) (err error) {
 	defer func() {
 		if errors.Is(context.Cause(work), errEmulator) {
 			err = errors.Join(errEmulator, err) // all else follows from it
+		}
+		if cause := context.Cause(work); errors.Is(cause, errGovernor) {
+			err = errors.Join(cause, err)
 		}
 		abort(nil)
 		r.watcher.Wait()
@@ -107,6 +116,7 @@ func (r *run) do(ctx context.Context) (err error) {
 		return err
 	}
 	r.result.SetupS = time.Since(r.result.Started).Seconds()
+	r.govern(work)
 	m, err := r.measure(work)
 	if err != nil {
 		return err
