@@ -91,15 +91,15 @@ func Run(ctx context.Context, c database.Cluster, open load.Open, p Plan) (Repor
 	if err != nil {
 		return report, err
 	}
-	report.Steps, err = p.change(ctx, c)
+	report.Steps, err = p.Carry(ctx, c)
 	err = errors.Join(err, stop())
 	account, checkErr := ledger.Check(ctx, open, p.Writers)
 	report.Account = account
 	return report, errors.Join(err, checkErr, account.Err())
 }
 
-// change carries the changes out.
-func (p Plan) change(ctx context.Context, c database.Cluster) ([]Step, error) {
+// Carry carries the changes out, and returns those that were done.
+func (p Plan) Carry(ctx context.Context, c database.Cluster) ([]Step, error) {
 	random := rand.New(rand.NewPCG(p.Seed, 0))
 	members, fixed := slices.Clone(p.Members), make(map[string]bool)
 	for name := range p.Fixed {
