@@ -5,9 +5,11 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/cassandra"
 	"skerry/internal/database/etcd"
+	"skerry/internal/database/ferretdb"
 	"skerry/internal/database/galera"
 	"skerry/internal/database/groupreplication"
 	"skerry/internal/database/hbase"
+	"skerry/internal/database/mongodb"
 	"skerry/internal/database/own"
 	"skerry/internal/database/postgres"
 	"skerry/internal/database/redis"
@@ -22,9 +24,11 @@ func Databases() map[string]database.Database {
 		cassandra.Name:        cassandra.New(),
 		etcd.Name:             etcd.New(),
 		galera.Name:           galera.New(),
+		groupreplication.Name: groupreplication.New(),
 		hbase.Name:            hbase.New(),
 		postgres.Name:         postgres.New(),
-		groupreplication.Name: groupreplication.New(),
+		ferretdb.Name:         ferretdb.New(),
+		mongodb.Name:          mongodb.New(),
 		redis.Name:            redis.New(),
 		redis.Valkey:          redis.NewValkey(),
 	}
@@ -34,5 +38,5 @@ func Databases() map[string]database.Database {
 
 // Recipes say how databases are installed, in the order of a list.
 func Recipes() []install.Recipe {
-	return append([]install.Recipe{redis.Recipe, redis.ValkeyRecipe, etcd.Recipe, postgres.Recipe, galera.Recipe, groupreplication.Recipe, hbase.Recipe}, cassandra.Recipes()...)
+	return append([]install.Recipe{redis.Recipe, redis.ValkeyRecipe, etcd.Recipe, postgres.Recipe, mongodb.Recipe, ferretdb.Recipe, galera.Recipe, groupreplication.Recipe, hbase.Recipe}, cassandra.Recipes()...)
 }

@@ -1,0 +1,219 @@
+package ferretdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/database/daemon"
+	"skerry/internal/database/mongodb"
+	"skerry/internal/database/postgres"
+	"skerry/internal/host"
+)
+
+const (
+	startTimeout = 30 * time.Second
+	stopGrace    = 5 * time.Second
+)
+
+// cluster is FerretDB on its node.
+type cluster struct {
+	env     database.Env
+	options options
+	node    host.Host
+	addr    string
+	admin   *mongodb.Admin
+	servers daemon.Set
+	// behind is the PostgreSQL that keeps the data, nil with SQLite.
+	behind database.Cluster
+
+	changing sync.Mutex
+	server   atomic.Pointer[daemon.Daemon] // nil until it was started
+}
+
+var _ database.Cluster = (*cluster)(nil)
+
+// Start implements database.Database.
+func (d *FerretDB) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
+	o, err := parseOptions(env.Options)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{env: env, options: o, node: env.Nodes[0]}
+	c.addr = net.JoinHostPort(c.node.Addr(), strconv.Itoa(o.port))
+	if c.admin, err = mongodb.NewAdmin(c.node, c.addr); err != nil {
+		return nil, err
+	}
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+func (c *cluster) dir() string { return filepath.Join(c.node.Dir(), Name) }
+
+func (c *cluster) start(ctx context.Context) error {
+	if err := os.RemoveAll(c.dir()); err != nil {
+		return fmt.Errorf("emptying the directory of ferretdb: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Join(c.dir(), "data"), 0o755); err != nil {
+		return fmt.Errorf("making the directory of ferretdb: %w", err)
+	}
+	if c.env.Progress != nil {
+		c.env.Progress("starting ferretdb on " + c.node.Name())
+	}
+	if c.options.backend == backendPostgreSQL {
+		if err := c.startPostgres(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.run(ctx); err != nil {
+		return err
+	}
+	return ctx.Err() // it starts so fast that nothing else may have asked
+}
+
+// startPostgres starts a PostgreSQL of one member on the node.
+func (c *cluster) startPostgres(ctx context.Context) error {
+	db := postgres.New()
+	in, err := db.Find("")
+	if err != nil {
+		return fmt.Errorf("the backend of ferretdb: %w", err)
+	}
+	env := c.env
+	env.Nodes, env.Installation, env.Options = env.Nodes[:1], in, nil
+	if c.behind, err = db.Start(ctx, env); err != nil {
+		return fmt.Errorf("the backend of ferretdb: %w", err)
+	}
+	return nil
+}
+
+// run starts the process and waits until it answers.
+func (c *cluster) run(ctx context.Context) error {
+	args := []string{"-listen", c.addr, "-handler", c.options.backend}
+	if c.behind == nil {
+		args = append(args, "-sqlite-url", "file:"+filepath.Join(c.dir(), "data")+"/")
+	} else {
+		args = append(args, "-postgresql-url", "postgres://postgres@"+c.behind.Properties()[postgres.PropHosts]+"/postgres")
+	}
+	d, err := c.servers.Start(ctx, c.node, daemon.Spec{
+		Command: host.Command{
+			Name: Name, Path: c.env.Installation.Programs[Name], Args: args, Env: c.env.Installation.Env,
+			Dir: c.dir(), Log: filepath.Join(c.dir(), "ferretdb.log"),
+		},
+		Ports: []int{c.options.port}, Grace: stopGrace,
+	})
+	if err != nil {
+		return err
+	}
+	c.server.Store(d)
+	return d.Await(ctx, startTimeout, c.admin.Ping)
+}
+
+// Properties implements database.Cluster.
+func (c *cluster) Properties() map[string]string {
+	return map[string]string{mongodb.PropURL: "mongodb://" + c.addr + "/ycsb"}
+}
+
+// Ready implements database.Cluster.
+func (c *cluster) Ready(ctx context.Context) error { return c.admin.Ping(ctx) }
+
+// Members implements database.Cluster.
+func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
+	m := database.Member{Node: c.node.Name(), State: "unreachable"}
+	if n, err := c.admin.Count(ctx); err == nil {
+		m.State, m.Share, m.Rows = c.options.backend, 1, n
+	}
+	return []database.Member{m}, ctx.Err()
+}
+
+// Count implements database.Cluster.
+func (c *cluster) Count(ctx context.Context) (int64, error) { return c.admin.Count(ctx) }
+
+// Clear implements database.Cluster.
+func (c *cluster) Clear(ctx context.Context) error { return c.admin.Clear(ctx) }
+
+// Join implements database.Cluster.
+func (c *cluster) Join(_ context.Context, node host.Host) (database.Change, error) {
+	return database.Change{}, fmt.Errorf("joining %s: %w", node.Name(), database.ErrUnsupported)
+}
+
+// Leave implements database.Cluster.
+func (c *cluster) Leave(_ context.Context, node host.Host, _ database.Manner) (database.Change, error) {
+	return database.Change{}, fmt.Errorf("%s leaving: %w", node.Name(), database.ErrUnsupported)
+}
+
+// Halt implements database.Cluster. The PostgreSQL behind it halts with the node.
+func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
+	if node.Name() != c.node.Name() {
+		return fmt.Errorf("halting %s: %w", node.Name(), database.ErrNotMember)
+	}
+	c.changing.Lock()
+	defer c.changing.Unlock()
+	d := c.server.Load()
+	var err error
+	if manner == database.Abrupt {
+		err = d.Kill()
+	} else {
+		err = d.Stop(ctx)
+	}
+	if c.behind != nil {
+		err = errors.Join(err, c.behind.Halt(ctx, node, manner))
+	}
+	return err
+}
+
+// Revive implements database.Cluster.
+func (c *cluster) Revive(ctx context.Context, node host.Host) error {
+	if node.Name() != c.node.Name() {
+		return fmt.Errorf("reviving %s: %w", node.Name(), database.ErrNotMember)
+	}
+	c.changing.Lock()
+	defer c.changing.Unlock()
+	if c.server.Load().Running() {
+		return nil
+	}
+	if c.behind != nil {
+		if err := c.behind.Revive(ctx, node); err != nil {
+			return err
+		}
+	}
+	if err := c.run(ctx); err != nil {
+		return fmt.Errorf("reviving %s: %w", node.Name(), err)
+	}
+	return nil
+}
+
+// Stop implements database.Cluster.
+func (c *cluster) Stop(ctx context.Context) error {
+	errs := []error{c.servers.Stop(ctx), c.admin.Close()}
+	if c.behind != nil {
+		errs = append(errs, c.behind.Stop(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Failed implements database.Cluster.
+func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
+
+// Err implements database.Cluster.
+func (c *cluster) Err() error { return c.servers.Err() }
+
+// Logs implements database.Cluster.
+func (c *cluster) Logs() map[string]string {
+	logs := c.servers.Logs()
+	if c.behind != nil {
+		for name, path := range c.behind.Logs() {
+			logs[name] = path
+		}
+	}
+	return logs
+}

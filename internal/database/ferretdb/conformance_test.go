@@ -1,0 +1,26 @@
+package ferretdb_test
+
+import (
+	"testing"
+
+	"skerry/internal/database"
+	"skerry/internal/database/dbtest"
+	"skerry/internal/database/ferretdb"
+	"skerry/internal/testkit"
+)
+
+func TestConformance(t *testing.T) {
+	dbtest.Run(t, dbtest.Config{
+		New:  func() database.Database { return ferretdb.New() },
+		Port: 27017, Survives: true, Rows: 60, // it reads all to find one
+		BadOptions: []database.Options{{"backend": "mysql"}},
+	})
+}
+
+func TestConformancePostgreSQL(t *testing.T) {
+	testkit.Need(t, testkit.Postgres)
+	dbtest.Run(t, dbtest.Config{
+		New: func() database.Database { return ferretdb.New() }, Variant: "postgresql",
+		Port: 27017, Survives: true, Rows: 60, // it reads all to find one Options: database.Options{"backend": "postgresql"},
+	})
+}

@@ -1,0 +1,136 @@
+// Package ferretdb is FerretDB: MongoDB's protocol in front of SQLite or PostgreSQL, one
+// process on one node. It has no replica sets and no shards; what it is here for is that
+// everything a client of MongoDB does is done for real where no mongod can be had.
+//
+//	driver ─► ferretdb 27017 ─► SQLite, files in the node's folder
+//	                       └──► PostgreSQL on the same node (backend: postgresql)
+//
+// FerretDB is a Go library here: its own command cannot be built from its module. A
+// program of a few lines around it, which this package holds, is built by
+// `skerry install ferretdb` with the Go toolchain.
+package ferretdb
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"skerry/internal/advice"
+	"skerry/internal/database"
+	"skerry/internal/database/mongodb"
+	"skerry/internal/database/setting"
+	"skerry/internal/install"
+)
+
+// Name is how experiments call FerretDB.
+const Name = "ferretdb"
+
+// memory is what the process takes with SQLite and 10,000 records of 1 kB.
+const memory = 100 << 20
+
+// The program's source: a module of its own, since nothing else needs what it depends on.
+var (
+	//go:embed helper/main.go
+	source []byte
+	//go:embed helper/helper.mod
+	module []byte
+	//go:embed helper/helper.sum
+	sums []byte
+)
+
+// Recipe builds FerretDB; the checksums of all that goes in are part of the source.
+var Recipe = install.Recipe{
+	Name:        Name,
+	Summary:     "FerretDB, MongoDB's protocol on SQLite or PostgreSQL (built with the Go toolchain)",
+	Prepare:     build,
+	Programs:    []string{Name},
+	VersionArgs: []string{"-version"},
+	Version: func(output string) string {
+		_, version, _ := strings.Cut(strings.TrimSpace(output), "ferretdb v")
+		return version
+	},
+}
+
+// ErrNoGo says that there is no Go toolchain to build with.
+var ErrNoGo = errors.New("the Go toolchain is needed to build it")
+
+// build builds the program into root/bin.
+func build(ctx context.Context, root string, progress func(string)) error {
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		return advice.With(fmt.Errorf("building ferretdb: %w: %w", ErrNoGo, err),
+			"install Go 1.26 or newer, then try again; or give a build of this program with --from")
+	}
+	dir, err := os.MkdirTemp("", "skerry-ferretdb-")
+	if err != nil {
+		return fmt.Errorf("building ferretdb: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	for name, content := range map[string][]byte{"main.go": source, "go.mod": module, "go.sum": sums} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			return fmt.Errorf("building ferretdb: %w", err)
+		}
+	}
+	progress("fetching modules and building, about a minute")
+	// Named on the command line, the file is built in spite of its "ignore".
+	cmd := exec.CommandContext(ctx, goTool, "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(root, "bin", Name), "main.go")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return advice.With(fmt.Errorf("building ferretdb: %w: %s", err, strings.TrimSpace(string(out))),
+			"modules are fetched through $GOPROXY: is it reachable? go env GOPROXY")
+	}
+	return nil
+}
+
+// ErrOption marks an option that cannot be used.
+var ErrOption = errors.New("bad option of ferretdb")
+
+const (
+	backendSQLite     = "sqlite"
+	backendPostgreSQL = "postgresql"
+	defaultPort       = 27017
+)
+
+type options struct {
+	backend string
+	port    int
+}
+
+func parseOptions(given database.Options) (options, error) {
+	r := setting.Options(ErrOption, given, "backend", "port")
+	o := options{
+		backend: r.Choice("backend", backendSQLite, backendSQLite, backendPostgreSQL),
+		port:    r.Int("port", 1, 65535, defaultPort),
+	}
+	return o, r.Err()
+}
+
+// FerretDB is FerretDB as a database. Its clients are MongoDB's.
+type FerretDB struct{ mongodb.Pool }
+
+// New returns FerretDB.
+func New() *FerretDB { return &FerretDB{} }
+
+var _ database.Database = (*FerretDB)(nil)
+
+// Name implements database.Database.
+func (*FerretDB) Name() string { return Name }
+
+// Capabilities implements database.Database.
+func (*FerretDB) Capabilities() database.Capabilities {
+	return database.Capabilities{Scan: true, Restart: true, MinNodes: 1, MaxNodes: 1, Memory: memory}
+}
+
+// Check implements database.Database.
+func (*FerretDB) Check(_ int, given database.Options) error {
+	_, err := parseOptions(given)
+	return err
+}
+
+// Find implements database.Database.
+func (*FerretDB) Find(from string) (database.Installation, error) { return database.Find(Recipe, from) }

@@ -1,0 +1,265 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	drv "go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"skerry/internal/load"
+)
+
+// client is one worker's.
+type client struct {
+	settings
+	*shared
+	release func() error
+	// one is the read of a single member's own copy: what it lacks, it lacks.
+	names []string
+}
+
+var (
+	_ load.Client  = (*client)(nil)
+	_ load.Retrier = (*client)(nil)
+	_ load.Counter = (*client)(nil)
+)
+
+// Retries implements load.Retrier. The driver counts for all workers together: each tells
+// its share.
+func (c *client) Retries() int64 {
+	if !c.retry {
+		return 0
+	}
+	return max(0, c.commands.Load()-c.asked.Load()) / int64(max(1, c.users))
+}
+
+// table begins an operation, bounded by the settings where nothing else bounds it.
+func (c *client) table(ctx context.Context, name string) (*mongo.Collection, context.Context, context.CancelFunc, error) {
+	if name == "" {
+		name = collectionName
+	}
+	cancel := func() {}
+	if err := ctx.Err(); err != nil {
+		return nil, ctx, cancel, load.Failed(classNoServer, "", err)
+	}
+	if _, bounded := ctx.Deadline(); !bounded {
+		ctx, cancel = context.WithTimeout(ctx, c.timeout)
+	}
+	if c.retry {
+		c.asked.Add(1)
+	}
+	return c.client.Database(c.database).Collection(name), ctx, cancel, nil
+}
+
+// byKey is the filter of one record.
+func byKey(key string) bson.D { return bson.D{{Key: "_id", Value: key}} }
+
+// projection names the fields that are wanted, nil for all.
+func projection(fields []string) bson.D {
+	if len(fields) == 0 {
+		return nil
+	}
+	p := make(bson.D, len(fields))
+	for i, f := range fields {
+		p[i] = bson.E{Key: f, Value: 1}
+	}
+	return p
+}
+
+// Read implements load.Client.
+func (c *client) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
+	coll, ctx, cancel, err := c.table(ctx, table)
+	if err != nil {
+		return dst, err
+	}
+	defer cancel()
+	o := drv.FindOne()
+	if p := projection(fields); p != nil {
+		o.SetProjection(p)
+	}
+	raw, err := coll.FindOne(ctx, byKey(key), o).Raw()
+	switch {
+	case errors.Is(err, mongo.ErrNoDocuments):
+		return dst, load.ErrNotFound
+	case err != nil:
+		return dst, classify(err)
+	}
+	return c.fields(dst, raw)
+}
+
+// fields appends a document's fields, which refer to it.
+func (c *client) fields(dst []load.Field, raw bson.Raw) ([]load.Field, error) {
+	elements, err := raw.Elements()
+	if err != nil {
+		return dst, load.Failed("document", "", fmt.Errorf("reading a document: %w", err))
+	}
+	for i, e := range elements {
+		v := e.Value()
+		switch v.Type {
+		case bson.TypeBinary:
+			_, data := v.Binary()
+			dst = append(dst, load.Field{Name: c.name(i, e), Value: data})
+		case bson.TypeString:
+			if name := c.name(i, e); name != "_id" {
+				dst = append(dst, load.Field{Name: name, Value: []byte(v.StringValue())})
+			}
+		}
+	}
+	return dst, nil
+}
+
+// maxNames bounds the memory that a document with very many fields leaves behind.
+const maxNames = 1024
+
+// name is an element's. Documents have the same fields, mostly in the same order: the
+// strings made for the last one serve for the next.
+func (c *client) name(i int, e bson.RawElement) string {
+	text := e[1:] // behind the type, up to a zero
+	n := 0
+	for n < len(text) && text[n] != 0 {
+		n++
+	}
+	if i >= maxNames {
+		return string(text[:n])
+	}
+	for i >= len(c.names) {
+		c.names = append(c.names, "")
+	}
+	if c.names[i] != string(text[:n]) {
+		c.names[i] = string(text[:n])
+	}
+	return c.names[i]
+}
+
+// Scan implements load.Client.
+func (c *client) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
+	coll, ctx, cancel, err := c.table(ctx, table)
+	if err != nil {
+		return 0, err
+	}
+	defer cancel()
+	o := drv.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(count)).SetBatchSize(int32(min(count, 1<<20)))
+	if p := projection(fields); p != nil {
+		o.SetProjection(p)
+	}
+	cursor, err := coll.Find(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$gte", Value: start}}}}, o)
+	if err != nil {
+		return 0, classify(err)
+	}
+	defer cursor.Close(ctx)
+	seen := 0
+	var record []load.Field
+	for cursor.Next(ctx) {
+		seen++
+		if visit == nil {
+			continue
+		}
+		if record, err = c.fields(record[:0], cursor.Current); err != nil {
+			return seen, err
+		}
+		key, _ := cursor.Current.Lookup("_id").StringValueOK()
+		visit(key, record)
+	}
+	if err := cursor.Err(); err != nil {
+		return seen, classify(err)
+	}
+	return seen, nil
+}
+
+// values are fields as they are stored.
+func values(fields []load.Field, more ...bson.E) bson.D {
+	d := make(bson.D, 0, len(fields)+len(more))
+	d = append(d, more...)
+	for _, f := range fields {
+		d = append(d, bson.E{Key: f.Name, Value: bson.Binary{Data: f.Value}})
+	}
+	return d
+}
+
+// Insert implements load.Client. A record that is there already is written over, so that
+// an insert in doubt can be tried again.
+func (c *client) Insert(ctx context.Context, table, key string, fields []load.Field) error {
+	coll, ctx, cancel, err := c.table(ctx, table)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	document := values(fields, bson.E{Key: "_id", Value: key})
+	_, err = coll.InsertOne(ctx, document)
+	if mongo.IsDuplicateKeyError(err) {
+		if c.retry {
+			c.asked.Add(1)
+		}
+		_, err = coll.ReplaceOne(ctx, byKey(key), document, drv.Replace().SetUpsert(true))
+	}
+	return outcome(err)
+}
+
+// outcome classifies an error of a write.
+func outcome(err error) error {
+	if err == nil {
+		return nil
+	}
+	return classify(err)
+}
+
+// Update implements load.Client.
+func (c *client) Update(ctx context.Context, table, key string, fields []load.Field) error {
+	coll, ctx, cancel, err := c.table(ctx, table)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	done, err := coll.UpdateOne(ctx, byKey(key), bson.D{{Key: "$set", Value: values(fields)}})
+	if err := outcome(err); err != nil {
+		return err
+	}
+	if done.Acknowledged && done.MatchedCount == 0 {
+		return load.ErrNotFound
+	}
+	return nil
+}
+
+// Delete implements load.Client.
+func (c *client) Delete(ctx context.Context, table, key string) error {
+	coll, ctx, cancel, err := c.table(ctx, table)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	done, err := coll.DeleteOne(ctx, byKey(key))
+	if err := outcome(err); err != nil {
+		return err
+	}
+	if done.Acknowledged && done.DeletedCount == 0 {
+		return load.ErrNotFound
+	}
+	return nil
+}
+
+// Count implements load.Counter.
+func (c *client) Count(ctx context.Context, table string) (int64, error) {
+	coll, ctx, cancel, err := c.table(ctx, table)
+	if err != nil {
+		return 0, err
+	}
+	defer cancel()
+	n, err := coll.CountDocuments(ctx, bson.D{})
+	if err != nil {
+		return 0, classify(err)
+	}
+	return n, nil
+}
+
+// Close implements load.Client.
+func (c *client) Close() error {
+	if c.release == nil {
+		return nil
+	}
+	release := c.release
+	c.release = nil
+	return release()
+}

@@ -1,0 +1,309 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/database"
+	"skerry/internal/database/daemon"
+	"skerry/internal/host"
+)
+
+// formTimeout bounds the forming of a set: an election takes 10 s by default.
+const formTimeout = 2 * time.Minute
+
+// cluster is a running MongoDB.
+type cluster struct {
+	env     database.Env
+	options options
+	log     *slog.Logger
+	servers daemon.Set
+
+	// changing is held while membership changes or a node halts or is revived.
+	changing sync.Mutex
+
+	mu     sync.Mutex
+	all    []*server
+	shards int // that there ever were, for their names
+}
+
+var (
+	_ database.Cluster    = (*cluster)(nil)
+	_ database.Replicated = (*cluster)(nil)
+)
+
+// Start implements database.Database.
+func (d *MongoDB) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
+	o, err := parseOptions(len(env.Nodes), env.Options)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, h := range env.Nodes {
+		names = append(names, h.Name())
+	}
+	if err := o.checkNames(names); err != nil {
+		return nil, err
+	}
+	c := &cluster{env: env, options: o, log: env.Log, shards: o.shards}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if err := c.start(ctx, o.plan(names)); err != nil {
+		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+// checkNames refuses options about nodes that there are not.
+func (o options) checkNames(nodes []string) error {
+	named := slices.Concat(o.mongos, o.hidden, o.nonVoting)
+	for n := range o.priorities {
+		named = append(named, n)
+	}
+	for _, n := range named {
+		if !slices.Contains(nodes, n) {
+			return fmt.Errorf("%w: there is no data node %s; there are %s", ErrOption, n, strings.Join(nodes, ", "))
+		}
+	}
+	return nil
+}
+
+func (c *cluster) start(ctx context.Context, plan []process) error {
+	c.say("starting %d servers", len(plan))
+	for _, p := range plan {
+		if _, err := c.add(c.env.Nodes[p.node], p); err != nil {
+			return err
+		}
+	}
+	if err := c.launchAll(ctx, c.with(func(s *server) bool { return s.role != roleRouter })); err != nil {
+		return err
+	}
+	c.say("forming %s", strings.Join(c.sets(), ", "))
+	g, gctx := errgroup.WithContext(ctx)
+	for _, set := range c.sets() {
+		g.Go(func() error { return c.form(gctx, set) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if c.options.sharded {
+		if err := c.shard(ctx); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, formTimeout, fmt.Errorf("mongodb is not ready after %v", formTimeout))
+	defer cancel()
+	return c.servers.Await(ctx, c.Ready)
+}
+
+// launchAll starts servers with empty folders, all at the same time.
+func (c *cluster) launchAll(ctx context.Context, servers []*server) error {
+	g, gctx := errgroup.WithContext(ctx)
+	for _, s := range servers {
+		g.Go(func() error {
+			if err := s.prepare(); err != nil {
+				return err
+			}
+			return c.launch(gctx, s, false)
+		})
+	}
+	return g.Wait()
+}
+
+// form makes a replica set of its servers and waits until it serves.
+func (c *cluster) form(ctx context.Context, set string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, formTimeout, fmt.Errorf("%s is not formed after %v", set, formTimeout))
+	defer cancel()
+	members := c.inSet(set)
+	if err := initiate(ctx, members[0].admin, c.configOf(set)); err != nil {
+		return fmt.Errorf("forming %s: %w", set, err)
+	}
+	if err := c.servers.Await(ctx, func(ctx context.Context) error { return c.setReady(ctx, set) }); err != nil {
+		return fmt.Errorf("forming %s: %w", set, err)
+	}
+	return nil
+}
+
+// configOf is the configuration that a set begins with.
+func (c *cluster) configOf(set string) setConfig {
+	config := setConfig{Name: set, Version: 1, Server: set == configName, Settings: bson.M{}}
+	for i, s := range c.inSet(set) {
+		m := memberConfig{ID: i, Host: s.addr, Priority: 1, Votes: 1}
+		if s.role == roleMember {
+			m = c.options.member(i, s.host.Name(), s.addr)
+		} else if s.role == roleShard && i == 0 && c.options.replicas > 1 {
+			m.Priority = 2 // so that primaries are spread over the nodes
+		}
+		if i >= maxVoters {
+			m.Votes, m.Priority = 0, 0
+		}
+		config.Members = append(config.Members, m)
+	}
+	if d := c.options.election; d > 0 {
+		config.Settings["electionTimeoutMillis"] = d.Milliseconds()
+	}
+	if d := c.options.heartbeat; d > 0 {
+		config.Settings["heartbeatIntervalMillis"] = d.Milliseconds()
+	}
+	return config
+}
+
+// member is a member of the replica set as the options have it.
+func (o options) member(id int, node, addr string) memberConfig {
+	m := memberConfig{ID: id, Host: addr, Priority: 1, Votes: 1}
+	if p, ok := o.priorities[node]; ok {
+		m.Priority = p
+	}
+	if slices.Contains(o.hidden, node) {
+		m.Hidden, m.Priority = true, 0
+	}
+	if slices.Contains(o.nonVoting, node) {
+		m.Votes, m.Priority = 0, 0
+	}
+	return m
+}
+
+// shard makes the sets shards of one cluster, and spreads the table over them.
+func (c *cluster) shard(ctx context.Context) error {
+	c.say("joining %d shards", c.options.shards)
+	routers := c.with(func(s *server) bool { return s.role == roleRouter })
+	if err := c.launchAll(ctx, routers); err != nil {
+		return err
+	}
+	for _, set := range c.sets() {
+		if set == configName {
+			continue
+		}
+		if err := addShard(ctx, routers[0].admin, set, c.hosts(set)); err != nil {
+			return err
+		}
+	}
+	return shardCollection(ctx, routers[0].admin)
+}
+
+func (c *cluster) say(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	c.log.Info(text, "database", Name)
+	if c.env.Progress != nil {
+		c.env.Progress(text)
+	}
+}
+
+func (c *cluster) add(h host.Host, p process) (*server, error) {
+	s, err := newServer(h, p)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, s)
+	return s, nil
+}
+
+// drop forgets servers, whose processes have ended.
+func (c *cluster) drop(servers []*server) error {
+	c.mu.Lock()
+	c.all = slices.DeleteFunc(c.all, func(s *server) bool { return slices.Contains(servers, s) })
+	c.mu.Unlock()
+	var errs []error
+	for _, s := range servers {
+		errs = append(errs, disconnect(s.admin))
+	}
+	return errors.Join(errs...)
+}
+
+// with are the servers of which something is true.
+func (c *cluster) with(is func(*server) bool) []*server {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var found []*server
+	for _, s := range c.all {
+		if is(s) {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+func (c *cluster) inSet(set string) []*server {
+	return c.with(func(s *server) bool { return s.set == set })
+}
+
+func (c *cluster) on(node string) []*server {
+	return c.with(func(s *server) bool { return s.host.Name() == node })
+}
+
+// hosts are the addresses of a set's members.
+func (c *cluster) hosts(set string) []string {
+	var hosts []string
+	for _, s := range c.inSet(set) {
+		hosts = append(hosts, s.addr)
+	}
+	return hosts
+}
+
+// sets are the replica sets that there are.
+func (c *cluster) sets() []string {
+	var sets []string
+	for _, s := range c.with(func(s *server) bool { return s.set != "" }) {
+		if !slices.Contains(sets, s.set) {
+			sets = append(sets, s.set)
+		}
+	}
+	return sets
+}
+
+// Properties implements database.Cluster.
+func (c *cluster) Properties() map[string]string {
+	entry := roleMember
+	q := url.Values{"readPreference": {c.options.preference}}
+	if c.options.sharded {
+		entry = roleRouter
+	} else {
+		q.Set("replicaSet", setName)
+	}
+	if c.options.write != "" {
+		q.Set("w", c.options.write)
+	}
+	if c.options.read != "" {
+		q.Set("readConcernLevel", c.options.read)
+	}
+	var hosts []string
+	for _, s := range c.with(func(s *server) bool { return s.role == entry }) {
+		hosts = append(hosts, s.addr)
+	}
+	return map[string]string{PropURL: "mongodb://" + strings.Join(hosts, ",") + "/" + databaseName + "?" + q.Encode()}
+}
+
+// Failed implements database.Cluster.
+func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
+
+// Err implements database.Cluster.
+func (c *cluster) Err() error { return c.servers.Err() }
+
+// Logs implements database.Cluster.
+func (c *cluster) Logs() map[string]string { return c.servers.Logs() }
+
+// Stop implements database.Cluster. Servers are killed: each would tell the others for
+// 15 s that it goes, and what it wrote goes with the lab.
+func (c *cluster) Stop(ctx context.Context) error {
+	servers := c.with(func(*server) bool { return true })
+	errs := make([]error, len(servers))
+	var all sync.WaitGroup
+	for i, s := range servers {
+		all.Go(func() { errs[i] = s.end(ctx, true) })
+	}
+	all.Wait()
+	return errors.Join(append(errs, c.servers.Stop(ctx), c.drop(servers))...)
+}

@@ -1,0 +1,86 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+)
+
+// Halt implements database.Cluster: all servers of the node end, those that others need
+// last.
+func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
+	servers, unlock, err := c.hold(node)
+	if err != nil {
+		return fmt.Errorf("halting %s: %w", node.Name(), err)
+	}
+	defer unlock()
+	slices.Reverse(servers)
+	var errs []error
+	for _, s := range servers {
+		errs = append(errs, s.end(ctx, manner == database.Abrupt))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("halting %s: %w", node.Name(), err)
+	}
+	return nil
+}
+
+// Revive implements database.Cluster: it returns when the sets say of the node's members
+// that they are primary or secondary again.
+func (c *cluster) Revive(ctx context.Context, node host.Host) error {
+	servers, unlock, err := c.hold(node)
+	if err != nil {
+		return fmt.Errorf("reviving %s: %w", node.Name(), err)
+	}
+	defer unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
+	defer cancel()
+	for _, s := range servers {
+		if s.running() {
+			continue
+		}
+		if err := c.launch(ctx, s, false); err != nil {
+			return fmt.Errorf("reviving %s: %w", node.Name(), err)
+		}
+	}
+	for _, s := range servers {
+		if s.set == "" {
+			continue
+		}
+		if err := s.daemon.Load().Await(ctx, changeTimeout, func(ctx context.Context) error { return c.back(ctx, s) }); err != nil {
+			return fmt.Errorf("reviving %s: %w", node.Name(), err)
+		}
+	}
+	return nil
+}
+
+// back returns nil when a server's set says that it serves.
+func (c *cluster) back(ctx context.Context, s *server) error {
+	st, err := c.setStatusOf(ctx, s.set)
+	if err != nil {
+		return err
+	}
+	for _, m := range st.Members {
+		if m.Name == s.addr && m.Health == 1 && (m.State == statePrimary || m.State == stateSecondary) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %s says of %s: %s", ErrNotReady, s.set, s.addr, st.state(s.addr))
+}
+
+// hold finds a node's servers and keeps others from changing them.
+func (c *cluster) hold(node host.Host) ([]*server, func(), error) {
+	if !c.changing.TryLock() {
+		return nil, nil, database.ErrBusy
+	}
+	servers := c.on(node.Name())
+	if len(servers) == 0 {
+		c.changing.Unlock()
+		return nil, nil, database.ErrNotMember
+	}
+	return servers, c.changing.Unlock, nil
+}

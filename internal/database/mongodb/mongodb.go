@@ -1,0 +1,126 @@
+// Package mongodb is MongoDB: a replica set with a member a node, or a sharded cluster of
+// shards, config servers and mongos placed on the nodes.
+//
+//	replica_set   node:  mongod 27017
+//
+//	sharded       node:  mongos 27017 ─► config servers 27019 (a replica set)
+//	                        └─────────► shard 27018 (a replica set; the next member of
+//	                                    another shard on the same node 27028, ...)
+//
+// It drives any mongod and mongos from 4.4 on that --from or PATH offers: MongoDB cannot be
+// fetched from Debian. Sets are formed, grown, shrunk and watched by the commands that
+// MongoDB documents (replSetInitiate, replSetReconfig, addShard, removeShard, ...), sent
+// by MongoDB's own driver.
+//
+// A record is a document whose _id is YCSB's key and whose fields are binary, as YCSB's own
+// binding has them; the collection is ycsb.usertable, sharded by the hash of _id.
+package mongodb
+
+import (
+	"context"
+	"regexp"
+	"sync"
+
+	"skerry/internal/database"
+	"skerry/internal/install"
+	"skerry/internal/load"
+)
+
+// Name is how experiments call MongoDB.
+const Name = "mongodb"
+
+// memory is what a mongod takes with the smallest cache that WiredTiger has, 256 MB, by
+// MongoDB's documentation; it was not measured here.
+const memory = 400 << 20
+
+// Recipe says what a user downloads.
+var Recipe = install.Recipe{
+	Name:    Name,
+	Summary: "MongoDB, replica sets and sharded clusters (your own mongod and mongos)",
+	Manual: "MongoDB Community Server 4.4 or newer (an archive mongodb-linux-*.tgz, which holds mongod and mongos) from " +
+		"MongoDB's download center, and unpack it",
+	Programs:    []string{"mongod"},
+	Optional:    []string{"mongos"},
+	VersionArgs: []string{"--version"},
+	Version: func(output string) string {
+		if m := versionPattern.FindStringSubmatch(output); m != nil {
+			return m[1]
+		}
+		return ""
+	},
+}
+
+// versionPattern finds the version in "db version v7.0.14".
+var versionPattern = regexp.MustCompile(`db version v([0-9][^\s]*)`)
+
+// MongoDB is MongoDB as a database. Its value holds what clients share.
+type MongoDB struct{ Pool }
+
+// New returns MongoDB.
+func New() *MongoDB { return &MongoDB{} }
+
+var (
+	_ database.Database = (*MongoDB)(nil)
+	_ database.Anchored = (*MongoDB)(nil)
+)
+
+// Name implements database.Database.
+func (*MongoDB) Name() string { return Name }
+
+// Capabilities implements database.Database.
+func (*MongoDB) Capabilities() database.Capabilities {
+	return database.Capabilities{Scan: true, Resize: true, Replication: true, Restart: true, MinNodes: 1, MaxNodes: maxMembers, Memory: memory}
+}
+
+// Check implements database.Database.
+func (*MongoDB) Check(nodes int, options database.Options) error {
+	_, err := parseOptions(nodes, options)
+	return err
+}
+
+// Fixed implements database.Anchored: config servers stay, and shards of several members
+// do as a whole.
+func (*MongoDB) Fixed(nodes []string, options database.Options) map[string]string {
+	o, err := parseOptions(len(nodes), options)
+	if err != nil || !o.sharded {
+		return nil
+	}
+	fixed := make(map[string]string)
+	for i, n := range nodes {
+		if i < o.configServers {
+			fixed[n] = "a config server is there"
+		} else if o.replicas > 1 {
+			fixed[n] = "it holds a member of a shard's replica set"
+		}
+	}
+	return fixed
+}
+
+// Find implements database.Database.
+func (*MongoDB) Find(from string) (database.Installation, error) { return database.Find(Recipe, from) }
+
+// Open implements database.Database.
+func (d *MongoDB) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
+	s, err := parseSettings(properties)
+	if err != nil {
+		return nil, err
+	}
+	return d.open(ctx, s)
+}
+
+// Pool holds what clients of the same settings share: the driver's own client, with its
+// pool of connections and its view of the cluster, as the driver is meant to be used. The
+// zero Pool is ready.
+type Pool struct {
+	mu     sync.Mutex
+	shared map[settings]*shared
+}
+
+// Open returns a client for one worker, of MongoDB or what speaks its protocol.
+func (p *Pool) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
+	s, err := parseSettings(properties)
+	if err != nil {
+		return nil, err
+	}
+	return p.open(ctx, s)
+}

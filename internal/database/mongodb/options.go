@@ -1,0 +1,119 @@
+package mongodb
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/database/setting"
+)
+
+// ErrOption marks an option that cannot be used.
+var ErrOption = errors.New("bad option of mongodb")
+
+const (
+	defaultPort = 27017
+	// MongoDB's own limits of a replica set.
+	maxMembers = 50
+	maxVoters  = 7
+
+	topologyReplicaSet = "replica_set"
+	topologySharded    = "sharded"
+)
+
+// options are a cluster's settings. What is not named keeps MongoDB's own default, but
+// for the cache, which is the smallest.
+type options struct {
+	sharded                         bool
+	shards, replicas, configServers int
+	mongos                          []string // names of nodes; nil: all
+	port                            int
+
+	priorities        map[string]float64 // by node; 1 where it is not named
+	hidden, nonVoting []string
+
+	write, read, preference string
+	cache                   int64 // bytes
+	oplog                   int64 // bytes, 0: MongoDB's own
+	election, heartbeat     time.Duration
+}
+
+// parseOptions understands the options of a cluster on so many nodes.
+func parseOptions(nodes int, given database.Options) (options, error) {
+	r := setting.Options(ErrOption, given, "topology", "shards", "replicas", "config_servers", "mongos", "port",
+		"priorities", "hidden", "non_voting", "write_concern", "read_concern", "read_preference",
+		"cache", "oplog", "election_timeout", "heartbeat_interval")
+	o := options{
+		sharded: r.Choice("topology", topologyReplicaSet, topologyReplicaSet, topologySharded) == topologySharded,
+		port:    r.Int("port", 1, 65535-1000, defaultPort), mongos: r.List("mongos"),
+		hidden: r.List("hidden"), nonVoting: r.List("non_voting"),
+		write: r.Text("write_concern", ""),
+		read:  r.Choice("read_concern", "", "local", "available", "majority", "linearizable", "snapshot"),
+		preference: r.Choice("read_preference", "primary", "primary", "primaryPreferred", "secondary",
+			"secondaryPreferred", "nearest"),
+		cache: r.Bytes("cache", 256<<20), oplog: r.Bytes("oplog", 0),
+		election: r.Duration("election_timeout", 0), heartbeat: r.Duration("heartbeat_interval", 0),
+	}
+	o.replicas = r.Int("replicas", 1, maxMembers, 1)
+	o.shards = r.Int("shards", 1, 1000, max(1, nodes/o.replicas))
+	o.configServers = r.Int("config_servers", 1, maxMembers, min(nodes, 3))
+	if !r.Has("config_servers") && o.replicas == 1 && o.shards == nodes {
+		o.configServers = min(nodes, maxVoters) // as CLOUDS has it: one on every node
+	}
+	var err error
+	if o.priorities, err = parsePriorities(r.List("priorities")); err != nil {
+		return o, err
+	}
+	if o.write != "" && o.write != "majority" {
+		if n, err := strconv.Atoi(o.write); err != nil || n < 0 || n > maxMembers {
+			r.Refuse("write_concern", "majority or a number of members")
+		}
+	}
+	if err := r.Err(); err != nil {
+		return o, err
+	}
+	return o, o.check(nodes, r)
+}
+
+// parsePriorities reads "n1=2,n2=0".
+func parsePriorities(list []string) (map[string]float64, error) {
+	priorities := make(map[string]float64)
+	for _, p := range list {
+		node, value, _ := strings.Cut(p, "=")
+		f, err := strconv.ParseFloat(value, 64)
+		if err != nil || f < 0 || f > 1000 {
+			return nil, fmt.Errorf("%w: priorities: %q is not NODE=PRIORITY with a priority from 0 to 1000", ErrOption, p)
+		}
+		priorities[node] = f
+	}
+	return priorities, nil
+}
+
+// check refuses options that do not go together.
+func (o options) check(nodes int, r *setting.Reader) error {
+	onlySharded := []string{"shards", "replicas", "config_servers", "mongos"}
+	onlySet := []string{"priorities", "hidden", "non_voting"}
+	wrong, right := onlySharded, topologySharded
+	if o.sharded {
+		wrong, right = onlySet, topologyReplicaSet
+	}
+	for _, name := range wrong {
+		if r.Has(name) {
+			return fmt.Errorf("%w: %s is for topology: %s", ErrOption, name, right)
+		}
+	}
+	switch {
+	case !o.sharded:
+		if nodes > maxMembers {
+			return fmt.Errorf("%w: %d nodes: a replica set has at most %d members", ErrOption, nodes, maxMembers)
+		}
+	case o.replicas > nodes:
+		return fmt.Errorf("%w: %d replicas of a shard need as many nodes, there are %d", ErrOption, o.replicas, nodes)
+	case o.configServers > nodes:
+		return fmt.Errorf("%w: %d config servers need as many nodes, there are %d", ErrOption, o.configServers, nodes)
+	}
+	return nil
+}

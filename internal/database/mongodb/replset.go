@@ -1,0 +1,203 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+)
+
+// Member states of a replica set, as replSetGetStatus numbers them.
+const (
+	statePrimary   = 1
+	stateSecondary = 2
+)
+
+// Codes of errors.
+const (
+	codeNotYetInitialized = 94
+	codeConfigInProgress  = 109 // ConfigurationInProgress
+	codeNewConfig         = 103 // NewReplicaSetConfigurationIncompatible
+	codeConditionNotMet   = 308 // CurrentConfigNotCommittedYet
+)
+
+// memberConfig is a member in a replica set's configuration. Fields that are not
+// here (tags) are kept in Rest.
+type memberConfig struct {
+	ID       int     `bson:"_id"`
+	Host     string  `bson:"host"`
+	Priority float64 `bson:"priority"`
+	Votes    int     `bson:"votes"`
+	Hidden   bool    `bson:"hidden,omitempty"`
+	Rest     bson.M  `bson:",inline"`
+}
+
+// setConfig is a replica set's configuration.
+type setConfig struct {
+	Name     string         `bson:"_id"`
+	Version  int            `bson:"version"`
+	Server   bool           `bson:"configsvr,omitempty"`
+	Members  []memberConfig `bson:"members"`
+	Settings bson.M         `bson:"settings,omitempty"`
+	Rest     bson.M         `bson:",inline"`
+}
+
+// memberStatus is a member as replSetGetStatus tells of it.
+type memberStatus struct {
+	Name   string  `bson:"name"`
+	Health float64 `bson:"health"`
+	State  int     `bson:"state"`
+	Str    string  `bson:"stateStr"`
+}
+
+// setStatus is what replSetGetStatus says.
+type setStatus struct {
+	Set     string         `bson:"set"`
+	Members []memberStatus `bson:"members"`
+}
+
+// primary is the member that says it is primary, "" when there is none.
+func (s setStatus) primary() string {
+	for _, m := range s.Members {
+		if m.State == statePrimary && m.Health == 1 {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// state is what the set says of a member, "" when it does not know it.
+func (s setStatus) state(host string) string {
+	for _, m := range s.Members {
+		if m.Name == host {
+			return m.Str
+		}
+	}
+	return ""
+}
+
+// serving returns nil when there is a primary and each of the hosts, and nobody else, is
+// a member that serves.
+func (s setStatus) serving(hosts []string) error {
+	if s.primary() == "" {
+		return fmt.Errorf("%w: %s has no primary", ErrNotReady, s.Set)
+	}
+	for _, m := range s.Members {
+		if !slices.Contains(hosts, m.Name) {
+			return fmt.Errorf("%w: %s is still a member of %s", ErrNotReady, m.Name, s.Set)
+		}
+	}
+	for _, h := range hosts {
+		i := slices.IndexFunc(s.Members, func(m memberStatus) bool { return m.Name == h })
+		if i < 0 {
+			return fmt.Errorf("%w: %s is no member of %s", ErrNotReady, h, s.Set)
+		}
+		if m := s.Members[i]; m.State != statePrimary && m.State != stateSecondary || m.Health != 1 {
+			return fmt.Errorf("%w: %s of %s is %s", ErrNotReady, h, s.Set, m.Str)
+		}
+	}
+	return nil
+}
+
+// command runs a command on the admin database.
+func command(ctx context.Context, c *mongo.Client, cmd bson.D, into any) error {
+	result := c.Database("admin").RunCommand(ctx, cmd)
+	var err error
+	if into == nil {
+		err = result.Err()
+	} else {
+		err = result.Decode(into)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", cmd[0].Key, err)
+	}
+	return nil
+}
+
+// initiate forms a replica set; it is sent to one of its members.
+func initiate(ctx context.Context, c *mongo.Client, config setConfig) error {
+	return command(ctx, c, bson.D{{Key: "replSetInitiate", Value: config}}, nil)
+}
+
+// status asks a member for the state of its set.
+func status(ctx context.Context, c *mongo.Client) (s setStatus, err error) {
+	return s, command(ctx, c, bson.D{{Key: "replSetGetStatus", Value: 1}}, &s)
+}
+
+// configuration asks a member for its set's configuration.
+func configuration(ctx context.Context, c *mongo.Client) (setConfig, error) {
+	var answer struct {
+		Config setConfig `bson:"config"`
+	}
+	err := command(ctx, c, bson.D{{Key: "replSetGetConfig", Value: 1}}, &answer)
+	return answer.Config, err
+}
+
+// reconfigure changes the configuration of the set; it is sent to the primary, with the
+// next version, and changes one member at a time, as MongoDB demands since 4.4.
+func reconfigure(ctx context.Context, c *mongo.Client, change func(*setConfig)) error {
+	config, err := configuration(ctx, c)
+	if err != nil {
+		return err
+	}
+	config.Version++
+	delete(config.Rest, "term") // the primary's own
+	change(&config)
+	return command(ctx, c, bson.D{{Key: "replSetReconfig", Value: config}}, nil)
+}
+
+// addMember is rs.add: a vote as long as the set has fewer than it can have.
+func addMember(ctx context.Context, c *mongo.Client, m memberConfig) error {
+	return reconfigure(ctx, c, func(config *setConfig) {
+		voters := 0
+		for _, o := range config.Members {
+			m.ID = max(m.ID, o.ID+1)
+			voters += o.Votes
+		}
+		if voters >= maxVoters {
+			m.Votes, m.Priority = 0, 0
+		}
+		config.Members = append(config.Members, m)
+	})
+}
+
+// removeMember is rs.remove.
+func removeMember(ctx context.Context, c *mongo.Client, host string) error {
+	return reconfigure(ctx, c, func(config *setConfig) {
+		config.Members = slices.DeleteFunc(config.Members, func(m memberConfig) bool { return m.Host == host })
+	})
+}
+
+// stepDownSeconds is for how long a primary that stepped down may not be elected again;
+// catchUpSeconds how long it waits for a secondary to have everything.
+const (
+	stepDownSeconds = 60
+	catchUpSeconds  = 10
+)
+
+// stepDown has a primary hand over.
+func stepDown(ctx context.Context, c *mongo.Client) error {
+	return command(ctx, c, bson.D{
+		{Key: "replSetStepDown", Value: stepDownSeconds},
+		{Key: "secondaryCatchUpPeriodSecs", Value: catchUpSeconds},
+	}, nil)
+}
+
+// again tells whether a reconfiguration may be asked for again: another one is not
+// agreed on yet, or another primary is being elected.
+func again(err error) bool {
+	var e mongo.CommandError
+	if !errors.As(err, &e) {
+		return mongo.IsNetworkError(err)
+	}
+	switch e.Code {
+	case codeConfigInProgress, codeNewConfig, codeConditionNotMet, codeNotYetInitialized,
+		codeNotWritablePrimary, codeNotPrimaryNoSecondary, codePrimarySteppedDown, codeInterruptedStateChange:
+		return true
+	}
+	return strings.Contains(e.Message, "config is not yet committed")
+}

@@ -1,0 +1,398 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+)
+
+// changeTimeout bounds a change of membership: an initial copy crosses slow links, a shard
+// is drained chunk by chunk.
+const changeTimeout = 30 * time.Minute
+
+// persist asks for a change until the set grants it.
+func (c *cluster) persist(ctx context.Context, ask func(context.Context) error) error {
+	var final error
+	err := c.servers.Await(ctx, func(ctx context.Context) error {
+		err := ask(ctx)
+		if err != nil && !again(err) && !errors.Is(err, ErrNotReady) {
+			final = err
+			return nil
+		}
+		return err
+	})
+	return errors.Join(err, final)
+}
+
+// Join implements database.Cluster. In a replica set:
+//
+//	start, rs.add   accepted: the set has agreed on its new configuration
+//	  wait          complete: the set says SECONDARY of it, its initial copy is done
+//
+// In a sharded cluster with shards of one member the node becomes a shard more:
+//
+//	start, addShard accepted: the config servers know it
+//	  wait          complete: the balancer has nothing to move
+func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Change, err error) {
+	fail := func(err error) (database.Change, error) {
+		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
+	}
+	if !c.changing.TryLock() {
+		return fail(database.ErrBusy)
+	}
+	defer c.changing.Unlock()
+	if len(c.on(node.Name())) > 0 {
+		return fail(database.ErrMember)
+	}
+	if c.options.sharded && c.options.replicas > 1 {
+		return fail(fmt.Errorf("%w: a shard has %d members, one node is none", database.ErrUnsupported, c.options.replicas))
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
+	defer cancel()
+	c.say("%s is joining", node.Name())
+	join, undo := c.joinSet, c.leaveSet
+	if c.options.sharded {
+		join, undo = c.joinShard, c.dropShard
+	}
+	began := time.Now()
+	err = join(ctx, node, func() { change.Accepted = time.Since(began) })
+	if err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), formTimeout)
+		defer cancel()
+		return fail(errors.Join(err, c.undo(ctx, node, undo)))
+	}
+	for _, s := range c.on(node.Name()) {
+		s.daemon.Load().Staying()
+	}
+	change.Complete = time.Since(began)
+	return change, nil
+}
+
+// undo ends what a join that failed has left.
+func (c *cluster) undo(ctx context.Context, node host.Host, withdraw func(context.Context, []*server, func()) error) error {
+	servers := c.on(node.Name())
+	var errs []error
+	for _, s := range servers {
+		errs = append(errs, s.end(ctx, true))
+	}
+	return errors.Join(append(errs, withdraw(ctx, servers, func() {}), c.drop(servers))...)
+}
+
+// joinSet makes a node a member of the replica set.
+func (c *cluster) joinSet(ctx context.Context, node host.Host, accepted func()) error {
+	s, err := c.add(node, process{role: roleMember, set: setName, port: c.options.port})
+	if err != nil {
+		return err
+	}
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	if err := c.launch(ctx, s, true); err != nil {
+		return err
+	}
+	if err := c.persist(ctx, func(ctx context.Context) error {
+		primary, err := c.primaryOf(ctx, setName)
+		if err != nil {
+			return err
+		}
+		return addMember(ctx, primary.admin, c.options.member(0, node.Name(), s.addr))
+	}); err != nil {
+		return err
+	}
+	accepted()
+	return s.daemon.Load().Await(ctx, changeTimeout, func(ctx context.Context) error { return c.setReady(ctx, setName) })
+}
+
+// joinShard makes a node a shard, with a mongos where every node has one.
+func (c *cluster) joinShard(ctx context.Context, node host.Host, accepted func()) error {
+	c.mu.Lock()
+	set := shardName(c.shards)
+	c.shards++
+	c.mu.Unlock()
+	s, err := c.add(node, process{role: roleShard, set: set, port: c.options.port + shardOffset})
+	if err != nil {
+		return err
+	}
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	if err := c.launch(ctx, s, true); err != nil {
+		return err
+	}
+	if err := c.form(ctx, set); err != nil {
+		return err
+	}
+	router, err := c.router()
+	if err != nil {
+		return err
+	}
+	if err := addShard(ctx, router.admin, set, []string{s.addr}); err != nil {
+		return err
+	}
+	accepted()
+	if len(c.options.mongos) == 0 {
+		r, err := c.add(node, process{role: roleRouter, port: c.options.port})
+		if err != nil {
+			return err
+		}
+		if err := r.prepare(); err != nil {
+			return err
+		}
+		if err := c.launch(ctx, r, true); err != nil {
+			return err
+		}
+	}
+	return s.daemon.Load().Await(ctx, changeTimeout, func(ctx context.Context) error { return balanced(ctx, router.admin) })
+}
+
+// Leave implements database.Cluster. In a replica set:
+//
+//	step down       where it is primary
+//	rs.remove       accepted: the set has agreed on its new configuration
+//	  wait          complete: the members that are left serve without it
+//
+// A shard is drained, graceful alone:
+//
+//	removeShard     accepted: draining has started
+//	  wait          complete: it says that it is completed
+func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (change database.Change, err error) {
+	fail := func(err error) (database.Change, error) {
+		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
+	}
+	if !c.changing.TryLock() {
+		return fail(database.ErrBusy)
+	}
+	defer c.changing.Unlock()
+	servers := c.on(node.Name())
+	if len(servers) == 0 {
+		return fail(database.ErrNotMember)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
+	defer cancel()
+	if err := c.mayGo(ctx, servers, manner); err != nil {
+		return fail(err)
+	}
+	began := time.Now()
+	if manner == database.Abrupt {
+		for _, s := range servers {
+			if err := s.end(ctx, true); err != nil {
+				return fail(err)
+			}
+		}
+	}
+	withdraw := c.leaveSet
+	if c.options.sharded {
+		withdraw = c.dropShard
+	}
+	if err := withdraw(ctx, servers, func() { change.Accepted = time.Since(began) }); err != nil {
+		return fail(err)
+	}
+	for _, s := range servers {
+		if err := s.end(ctx, false); err != nil {
+			return fail(err)
+		}
+	}
+	if err := c.drop(servers); err != nil {
+		return fail(err)
+	}
+	if err := c.servers.Await(ctx, c.runningReady); err != nil {
+		return fail(err)
+	}
+	change.Complete = time.Since(began)
+	return change, nil
+}
+
+// runningReady returns nil when every set has a primary.
+func (c *cluster) runningReady(ctx context.Context) error {
+	for _, set := range c.sets() {
+		if _, err := c.setStatusOf(ctx, set); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayGo refuses what would lose data or leave the replica set without a majority, at the
+// time that it agrees on the removal or afterwards.
+func (c *cluster) mayGo(ctx context.Context, servers []*server, manner database.Manner) error {
+	if c.options.sharded {
+		return c.shardMayGo(servers, manner)
+	}
+	leaving := servers[0]
+	all := c.inSet(setName)
+	if len(all) == 1 {
+		return fmt.Errorf("%w: it is the last member", database.ErrFixed)
+	}
+	primary, err := c.primaryOf(ctx, setName)
+	if err != nil {
+		return err
+	}
+	config, err := configuration(ctx, primary.admin)
+	if err != nil {
+		return err
+	}
+	votes := make(map[string]int)
+	total, left := 0, 0
+	for _, m := range config.Members {
+		votes[m.Host] = m.Votes
+		total += m.Votes
+	}
+	for _, s := range all {
+		if s != leaving && s.running() {
+			left += votes[s.addr]
+		}
+	}
+	now := left
+	if manner == database.Graceful && leaving.running() {
+		now += votes[leaving.addr]
+	}
+	if after := total - votes[leaving.addr]; 2*now <= total || 2*left <= after || left == 0 {
+		return fmt.Errorf("%w: %d of %d votes would be left: that is no majority", database.ErrFixed, left, after)
+	}
+	return nil
+}
+
+func (c *cluster) shardMayGo(servers []*server, manner database.Manner) error {
+	for _, s := range servers {
+		if s.role == roleConfig {
+			return fmt.Errorf("%w: a config server is there", database.ErrFixed)
+		}
+	}
+	switch {
+	case c.options.replicas > 1:
+		return fmt.Errorf("%w: it holds a member of a shard's replica set", database.ErrFixed)
+	case manner == database.Abrupt:
+		return fmt.Errorf("%w: a shard of one member that is lost takes its records with it", database.ErrUnsupported)
+	case len(c.with(func(s *server) bool { return s.role == roleShard })) == 1:
+		return fmt.Errorf("%w: it is the last shard", database.ErrFixed)
+	}
+	return nil
+}
+
+// leaveSet removes a member from the replica set.
+func (c *cluster) leaveSet(ctx context.Context, servers []*server, accepted func()) error {
+	for _, s := range servers {
+		primary, err := c.awaitPrimary(ctx)
+		if err != nil {
+			return err
+		}
+		if primary == s {
+			// It may close the connection as it steps down; whether it did shows below.
+			if err := stepDown(ctx, s.admin); err != nil && !mongo.IsNetworkError(err) {
+				return err
+			}
+		}
+		if err := c.persist(ctx, func(ctx context.Context) error {
+			primary, err := c.primaryOf(ctx, setName)
+			if err != nil {
+				return err
+			}
+			if primary == s {
+				return fmt.Errorf("%w: %s is still primary", ErrNotReady, s.host.Name())
+			}
+			return removeMember(ctx, primary.admin, s.addr)
+		}); err != nil {
+			return err
+		}
+		accepted()
+		if d := s.daemon.Load(); d != nil {
+			d.Leaving()
+		}
+		hosts := slices.DeleteFunc(c.hosts(setName), func(h string) bool { return h == s.addr })
+		if err := c.servers.Await(ctx, func(ctx context.Context) error { return c.without(ctx, s, hosts) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitPrimary waits for an election to end.
+func (c *cluster) awaitPrimary(ctx context.Context) (primary *server, err error) {
+	err = c.servers.Await(ctx, func(ctx context.Context) (err error) {
+		primary, err = c.primaryOf(ctx, setName)
+		return err
+	})
+	return primary, err
+}
+
+// without returns nil when a primary is there and the set does not list a member.
+func (c *cluster) without(ctx context.Context, gone *server, left []string) error {
+	st, err := c.setStatusOf(ctx, setName)
+	if err != nil {
+		return err
+	}
+	if st.state(gone.addr) != "" {
+		return fmt.Errorf("%w: the set still lists %s", ErrNotReady, gone.host.Name())
+	}
+	if !slices.Contains(left, st.primary()) {
+		return fmt.Errorf("%w: %s is primary", ErrNotReady, st.primary())
+	}
+	return nil
+}
+
+// dropShard drains the shard on a node.
+func (c *cluster) dropShard(ctx context.Context, servers []*server, accepted func()) error {
+	for _, s := range servers {
+		if s.role != roleShard {
+			continue
+		}
+		router, err := c.routerBeside(servers)
+		if err != nil {
+			return err
+		}
+		told := false
+		if err := c.servers.Await(ctx, func(ctx context.Context) error {
+			r, err := removeShard(ctx, router.admin, s.set)
+			if err != nil {
+				return err
+			}
+			if !told {
+				accepted()
+				told = true
+			}
+			return c.drained(ctx, router, s.set, r)
+		}); err != nil {
+			return err
+		}
+		for _, o := range servers {
+			if d := o.daemon.Load(); d != nil {
+				d.Leaving()
+			}
+		}
+	}
+	return nil
+}
+
+// drained returns nil when a shard is none any more, and moves away what the balancer does
+// not.
+func (c *cluster) drained(ctx context.Context, router *server, set string, r removal) error {
+	if r.State == completed {
+		return nil
+	}
+	if r.Remaining.Chunks == 0 {
+		for _, name := range r.ToMove {
+			to := slices.DeleteFunc(c.sets(), func(s string) bool { return s == set || s == configName })[0]
+			if err := movePrimary(ctx, router.admin, name, to); err != nil {
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("%w: %s has %d chunks left", ErrNotReady, set, r.Remaining.Chunks)
+}
+
+// routerBeside is a mongos that runs and is none of servers.
+func (c *cluster) routerBeside(servers []*server) (*server, error) {
+	for _, s := range c.with(func(s *server) bool { return s.role == roleRouter && !slices.Contains(servers, s) }) {
+		if s.running() {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: no other mongos runs", ErrNotReady)
+}

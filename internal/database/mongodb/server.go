@@ -1,0 +1,169 @@
+package mongodb
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	drv "go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"skerry/internal/advice"
+	"skerry/internal/database/daemon"
+	"skerry/internal/database/wire"
+	"skerry/internal/host"
+)
+
+const (
+	// adminTimeout bounds one question to one server.
+	adminTimeout = 10 * time.Second
+	// startTimeout bounds a server's start: recovery after a crash reads its journal.
+	startTimeout = 60 * time.Second
+	// stopGrace is what a server gets between SIGTERM and SIGKILL: a primary first tells
+	// everybody that it goes, for up to 15 s.
+	stopGrace = 25 * time.Second
+)
+
+// server is one process of the cluster on a node.
+type server struct {
+	process
+	host  host.Host
+	addr  string
+	admin *mongo.Client // talks to it, and to nobody else, from its own node
+
+	daemon atomic.Pointer[daemon.Daemon] // nil until it was started
+}
+
+// adminClient makes a driver's client of one server, from a node.
+func adminClient(h host.Host, addr string) (*mongo.Client, error) {
+	c, err := mongo.Connect(drv.Client().SetHosts([]string{addr}).SetDirect(true).SetAppName("skerry admin").
+		SetDialer(fromNode{wire.From(h, adminTimeout)}).SetMaxPoolSize(4).
+		SetServerSelectionTimeout(adminTimeout).SetConnectTimeout(adminTimeout).
+		SetRetryReads(false).SetRetryWrites(false))
+	if err != nil {
+		return nil, fmt.Errorf("making a client of mongodb at %s: %w", addr, err)
+	}
+	return c, nil
+}
+
+// fromNode is a node's dialler as the driver wants it.
+type fromNode struct{ dial wire.DialFunc }
+
+// DialContext implements options.ContextDialer.
+func (d fromNode) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	return d.dial(ctx, network, addr)
+}
+
+func newServer(h host.Host, p process) (*server, error) {
+	s := &server{process: p, host: h, addr: net.JoinHostPort(h.Addr(), strconv.Itoa(p.port))}
+	var err error
+	s.admin, err = adminClient(h, s.addr)
+	return s, err
+}
+
+// name is what errors and logs call it: "mongod", "shard0", "config", "mongos".
+func (s *server) name() string {
+	if s.role == roleShard {
+		return s.set
+	}
+	return s.role
+}
+
+func (s *server) dir() string { return filepath.Join(s.host.Dir(), Name, s.name()) }
+
+// args are the server's arguments.
+func (s *server) args(o options, configServers []string) []string {
+	common := []string{"--bind_ip", s.host.Addr(), "--port", strconv.Itoa(s.port), "--nounixsocket"}
+	if s.role == roleRouter {
+		return append(common, "--configdb", configName+"/"+strings.Join(configServers, ","))
+	}
+	args := append(common, "--dbpath", filepath.Join(s.dir(), "data"), "--replSet", s.set,
+		"--wiredTigerCacheSizeGB", strconv.FormatFloat(float64(o.cache)/(1<<30), 'f', -1, 64),
+		"--setParameter", "diagnosticDataCollectionEnabled=false")
+	switch s.role {
+	case roleShard:
+		args = append(args, "--shardsvr")
+	case roleConfig:
+		args = append(args, "--configsvr")
+	}
+	if o.oplog > 0 {
+		args = append(args, "--oplogSize", strconv.FormatInt(max(1, o.oplog>>20), 10))
+	}
+	return args
+}
+
+// program is what the server's program is called.
+func (s *server) program() string {
+	if s.role == roleRouter {
+		return "mongos"
+	}
+	return "mongod"
+}
+
+// prepare makes the server's empty folder.
+func (s *server) prepare() error {
+	if err := os.RemoveAll(s.dir()); err != nil {
+		return fmt.Errorf("emptying the directory of %s on %s: %w", s.name(), s.host.Name(), err)
+	}
+	if err := os.MkdirAll(filepath.Join(s.dir(), "data"), 0o755); err != nil {
+		return fmt.Errorf("making the directory of %s on %s: %w", s.name(), s.host.Name(), err)
+	}
+	return nil
+}
+
+// launch starts a server and waits until it answers. That one on trial ends is no failure
+// of the cluster.
+func (c *cluster) launch(ctx context.Context, s *server, trial bool) error {
+	path := c.env.Installation.Programs[s.program()]
+	if path == "" {
+		return advice.With(fmt.Errorf("starting %s on %s: the installation has no program %s: %w", s.name(), s.host.Name(), s.program(), os.ErrNotExist),
+			"give a folder with mongod and mongos: skerry install mongodb --from PATH")
+	}
+	d, err := c.servers.Start(ctx, s.host, daemon.Spec{
+		Command: host.Command{
+			Name: s.name(), Path: path, Args: s.args(c.options, c.hosts(configName)),
+			Env: c.env.Installation.Env, Dir: s.dir(), Log: filepath.Join(s.dir(), s.program()+".log"),
+		},
+		Ports: []int{s.port}, Grace: stopGrace,
+	})
+	if err != nil {
+		return err
+	}
+	if trial {
+		d.Leaving()
+	}
+	s.daemon.Store(d)
+	return d.Await(ctx, startTimeout, s.answers)
+}
+
+// answers returns nil when the server answers.
+func (s *server) answers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	return command(ctx, s.admin, bson.D{{Key: "ping", Value: 1}}, nil)
+}
+
+// running tells whether its process has not ended.
+func (s *server) running() bool {
+	d := s.daemon.Load()
+	return d != nil && d.Running()
+}
+
+// end ends the process, if it runs, in its own way or with SIGKILL.
+func (s *server) end(ctx context.Context, kill bool) error {
+	d := s.daemon.Load()
+	switch {
+	case d == nil:
+		return nil
+	case kill:
+		return d.Kill()
+	}
+	return d.Stop(ctx)
+}

@@ -1,0 +1,118 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+)
+
+const (
+	// databaseName and its collection are those of YCSB's binding.
+	databaseName   = "ycsb"
+	collectionName = "usertable"
+)
+
+// shardState is a shard as listShards tells of it.
+type shardState struct {
+	ID    string `bson:"_id"`
+	Host  string `bson:"host"`
+	State int    `bson:"state"` // 1: aware of being a shard
+}
+
+// addShard makes a replica set a shard; it is sent to a mongos.
+func addShard(ctx context.Context, c *mongo.Client, set string, hosts []string) error {
+	return command(ctx, c, bson.D{
+		{Key: "addShard", Value: set + "/" + strings.Join(hosts, ",")}, {Key: "name", Value: set},
+	}, nil)
+}
+
+// listShards asks a mongos.
+func listShards(ctx context.Context, c *mongo.Client) ([]shardState, error) {
+	var answer struct {
+		Shards []shardState `bson:"shards"`
+	}
+	err := command(ctx, c, bson.D{{Key: "listShards", Value: 1}}, &answer)
+	return answer.Shards, err
+}
+
+// shardCollection spreads the table over the shards by the hash of its key.
+func shardCollection(ctx context.Context, c *mongo.Client) error {
+	if err := command(ctx, c, bson.D{{Key: "enableSharding", Value: databaseName}}, nil); err != nil {
+		return err
+	}
+	return command(ctx, c, bson.D{
+		{Key: "shardCollection", Value: databaseName + "." + collectionName},
+		{Key: "key", Value: bson.D{{Key: "_id", Value: "hashed"}}},
+	}, nil)
+}
+
+// removal is how far a shard is drained.
+type removal struct {
+	State     string   `bson:"state"` // started, ongoing, completed
+	ToMove    []string `bson:"dbsToMove"`
+	Remaining struct {
+		Chunks int64 `bson:"chunks"`
+		DBs    int64 `bson:"dbs"`
+	} `bson:"remaining"`
+}
+
+// completed is MongoDB's word for a shard that is none any more.
+const completed = "completed"
+
+// removeShard starts to drain a shard and, asked again, says how far that is. A second
+// answer of "no such shard" means that it is gone.
+func removeShard(ctx context.Context, c *mongo.Client, shard string) (r removal, err error) {
+	err = command(ctx, c, bson.D{{Key: "removeShard", Value: shard}}, &r)
+	var e mongo.CommandError
+	if errors.As(err, &e) && e.Code == codeShardNotFound {
+		return removal{State: completed}, nil
+	}
+	return r, err
+}
+
+// codeShardNotFound is ShardNotFound.
+const codeShardNotFound = 70
+
+// movePrimary moves a database's collections that are not sharded away from a shard.
+func movePrimary(ctx context.Context, c *mongo.Client, name, to string) error {
+	return command(ctx, c, bson.D{{Key: "movePrimary", Value: name}, {Key: "to", Value: to}}, nil)
+}
+
+// balanced returns nil when the balancer has nothing to move in the table (since 4.4).
+func balanced(ctx context.Context, c *mongo.Client) error {
+	var answer struct {
+		Compliant bool   `bson:"balancerCompliant"`
+		First     string `bson:"firstComplianceViolation"`
+	}
+	err := command(ctx, c, bson.D{{Key: "balancerCollectionStatus", Value: databaseName + "." + collectionName}}, &answer)
+	if err == nil && !answer.Compliant {
+		return fmt.Errorf("%w: the balancer is not done (%s)", ErrNotReady, answer.First)
+	}
+	return err
+}
+
+// rowsByShard counts the table's documents on each shard, orphans left by a migration
+// included; it is sent to a mongos.
+func rowsByShard(ctx context.Context, c *mongo.Client) (map[string]int64, error) {
+	cursor, err := c.Database(databaseName).Collection(collectionName).Aggregate(ctx,
+		mongo.Pipeline{{{Key: "$collStats", Value: bson.D{{Key: "count", Value: bson.D{}}}}}})
+	if err != nil {
+		return nil, fmt.Errorf("collStats: %w", err)
+	}
+	var list []struct {
+		Shard string `bson:"shard"`
+		Count int64  `bson:"count"`
+	}
+	if err := cursor.All(ctx, &list); err != nil {
+		return nil, fmt.Errorf("collStats: %w", err)
+	}
+	rows := make(map[string]int64, len(list))
+	for _, s := range list {
+		rows[s.Shard] += s.Count
+	}
+	return rows, nil
+}

@@ -1,0 +1,216 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"skerry/internal/database"
+	"skerry/internal/load"
+)
+
+// ErrNotReady says that a server does not serve yet.
+var ErrNotReady = errors.New("mongodb is not ready")
+
+// setStatusOf asks the members of a set that run, one after the other, until one knows of
+// a primary.
+func (c *cluster) setStatusOf(ctx context.Context, set string) (setStatus, error) {
+	err := fmt.Errorf("%w: no member of %s runs", ErrNotReady, set)
+	for _, s := range c.inSet(set) {
+		if !s.running() {
+			continue
+		}
+		one, cancel := context.WithTimeout(ctx, adminTimeout)
+		st, failed := status(one, s.admin)
+		cancel()
+		switch {
+		case failed != nil:
+			err = failed
+		case st.primary() != "":
+			return st, nil
+		default:
+			err = fmt.Errorf("%w: %s has no primary", ErrNotReady, set)
+		}
+	}
+	return setStatus{}, err
+}
+
+// setReady returns nil when every server of a set is a member that serves.
+func (c *cluster) setReady(ctx context.Context, set string) error {
+	st, err := c.setStatusOf(ctx, set)
+	if err != nil {
+		return err
+	}
+	return st.serving(c.hosts(set))
+}
+
+// primaryOf finds a set's primary.
+func (c *cluster) primaryOf(ctx context.Context, set string) (*server, error) {
+	st, err := c.setStatusOf(ctx, set)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range c.inSet(set) {
+		if s.addr == st.primary() {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %s is primary of %s, and unknown here", ErrNotReady, st.primary(), set)
+}
+
+// router is a mongos that runs.
+func (c *cluster) router() (*server, error) {
+	for _, s := range c.with(func(s *server) bool { return s.role == roleRouter }) {
+		if s.running() {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: no mongos runs", ErrNotReady)
+}
+
+// entry is who answers questions about the table: a mongos, or the primary.
+func (c *cluster) entry(ctx context.Context) (*server, error) {
+	if c.options.sharded {
+		return c.router()
+	}
+	return c.primaryOf(ctx, setName)
+}
+
+// Ready implements database.Cluster: every set has a primary and all others are
+// secondaries, every mongos answers and lists every shard.
+func (c *cluster) Ready(ctx context.Context) error {
+	for _, set := range c.sets() {
+		if err := c.setReady(ctx, set); err != nil {
+			return err
+		}
+	}
+	shards := 0
+	for _, set := range c.sets() {
+		if set != configName {
+			shards++
+		}
+	}
+	for _, s := range c.with(func(s *server) bool { return s.role == roleRouter }) {
+		if !s.running() {
+			return fmt.Errorf("%w: the mongos on %s does not run", ErrNotReady, s.host.Name())
+		}
+		list, err := listShards(ctx, s.admin)
+		if err != nil {
+			return fmt.Errorf("%w: the mongos on %s: %w", ErrNotReady, s.host.Name(), err)
+		}
+		if len(list) != shards {
+			return fmt.Errorf("%w: the mongos on %s lists %d shards of %d", ErrNotReady, s.host.Name(), len(list), shards)
+		}
+	}
+	return nil
+}
+
+// Members implements database.Cluster. A state is what the sets say of a node's servers:
+// "PRIMARY", or "config SECONDARY, shard1 PRIMARY, mongos" in a sharded cluster.
+func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
+	states := make(map[string]setStatus)
+	for _, set := range c.sets() {
+		st, err := c.setStatusOf(ctx, set)
+		if err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+		states[set] = st // without members where nobody answered
+	}
+	var rows map[string]int64
+	var total int64
+	if c.options.sharded {
+		if s, err := c.router(); err == nil {
+			if rows, err = rowsByShard(ctx, s.admin); err != nil {
+				return nil, err
+			}
+		}
+		for _, n := range rows {
+			total += n
+		}
+	}
+	var list []database.Member
+	index := make(map[string]int)
+	for _, s := range c.with(func(*server) bool { return true }) {
+		node := s.host.Name()
+		if _, ok := index[node]; !ok {
+			index[node] = len(list)
+			list = append(list, database.Member{Node: node})
+		}
+		m := &list[index[node]]
+		if err := c.describe(ctx, s, m, states[s.set], rows, total); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// describe adds a server to what is told of its node.
+func (c *cluster) describe(ctx context.Context, s *server, m *database.Member, st setStatus, rows map[string]int64, total int64) error {
+	state := st.state(s.addr)
+	if s.role == roleRouter {
+		state = s.role
+	}
+	if !s.running() || state == "" {
+		state = "unreachable"
+	}
+	if c.options.sharded && s.role != roleRouter {
+		state = s.name() + " " + state
+	}
+	if m.State != "" {
+		state = m.State + ", " + state
+	}
+	m.State = state
+	switch {
+	case s.role == roleShard && total > 0:
+		m.Rows += rows[s.set]
+		m.Share += float64(rows[s.set]) / float64(total)
+	case s.role == roleMember && s.running():
+		n, err := s.admin.Database(databaseName).Collection(collectionName).EstimatedDocumentCount(ctx)
+		if err != nil {
+			return ctx.Err() // its state says that it does not answer
+		}
+		m.Rows, m.Share = n, 1
+	}
+	return nil
+}
+
+// Count implements database.Cluster.
+func (c *cluster) Count(ctx context.Context) (int64, error) {
+	s, err := c.entry(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("counting rows: %w", err)
+	}
+	return countRows(ctx, s.admin)
+}
+
+// Clear implements database.Cluster.
+func (c *cluster) Clear(ctx context.Context) error {
+	s, err := c.entry(ctx)
+	if err != nil {
+		return fmt.Errorf("emptying the table: %w", err)
+	}
+	return clearRows(ctx, s.admin)
+}
+
+// OpenMember implements database.Replicated, for members of the replica set: which shard
+// holds a record only the config servers know.
+func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
+	fail := func(err error) (load.Client, error) {
+		return nil, fmt.Errorf("reading what %s holds: %w", node, err)
+	}
+	servers := c.on(node)
+	switch {
+	case len(servers) == 0:
+		return fail(database.ErrNotMember)
+	case c.options.sharded:
+		return fail(database.ErrUnsupported)
+	}
+	direct, err := adminClient(servers[0].host, servers[0].addr)
+	if err != nil {
+		return fail(err)
+	}
+	return &client{
+		settings: settings{database: databaseName, timeout: defaultTimeout},
+		shared:   &shared{client: direct, users: 1}, release: func() error { return disconnect(direct) },
+	}, nil
+}
