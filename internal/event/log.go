@@ -7,14 +7,20 @@ import (
 	"skerry/internal/record"
 )
 
-// eventLog keeps what has happened, and hands on every change of it.
+// eventLog keeps what has happened, and hands on every change of it: from a goroutine of its
+// own, since a disk may keep whoever writes waiting, and events are not to be late for that.
 type eventLog struct {
-	write  func(record.Event) error
-	failed func() // called when that fails
-
 	mu     sync.Mutex
 	events []record.Event // that of ID n at n-1
-	first  error
+	lines  []record.Event // to be written
+	closed bool
+	more   *sync.Cond // there are lines, or closed
+}
+
+func newEventLog() *eventLog {
+	l := new(eventLog)
+	l.more = sync.NewCond(&l.mu)
+	return l
 }
 
 // begin gives an event its ID.
@@ -32,12 +38,8 @@ func (l *eventLog) save(e record.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.events[e.ID-1] = e
-	if l.first != nil {
-		return
-	}
-	if l.first = l.write(e); l.first != nil && l.failed != nil {
-		l.failed()
-	}
+	l.lines = append(l.lines, e)
+	l.more.Signal()
 }
 
 func copied(s *record.Step) *record.Step {
@@ -48,14 +50,37 @@ func copied(s *record.Step) *record.Step {
 	return &c
 }
 
+// write hands on every line until close was called and none is left, or one cannot be.
+func (l *eventLog) write(line func(record.Event) error) error {
+	for {
+		l.mu.Lock()
+		for len(l.lines) == 0 && !l.closed {
+			l.more.Wait()
+		}
+		lines := l.lines
+		l.lines = nil
+		l.mu.Unlock()
+		if len(lines) == 0 {
+			return nil
+		}
+		for _, e := range lines {
+			if err := line(e); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// close says that nothing comes any more.
+func (l *eventLog) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	l.more.Signal()
+}
+
 func (l *eventLog) all() []record.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.events)
-}
-
-func (l *eventLog) err() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.first
 }

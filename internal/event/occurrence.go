@@ -10,6 +10,10 @@ import (
 	"skerry/internal/record"
 )
 
+// applyTimeout bounds how long an event may take to begin: restarting nodes one after the
+// other takes a minute each.
+const applyTimeout = 10 * time.Minute
+
 // revertTimeout bounds how long taking an event back may take once the trial has ended:
 // starting a database again takes a minute at most.
 const revertTimeout = 2 * time.Minute
@@ -54,7 +58,13 @@ func (o *occurrence) skip(why string) {
 
 // run makes it happen and takes it back when it is over, or ctx ends.
 func (o *occurrence) run(ctx context.Context) {
-	err := o.step(ctx, o.event.Apply, o.action.apply)
+	work := ctx
+	if !o.lasting() { // begun at the last moment it is finished, and taken back
+		var cancel context.CancelFunc
+		work, cancel = context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
+		defer cancel()
+	}
+	err := o.step(work, o.event.Apply, o.action.apply)
 	if err != nil {
 		if !(o.lasting() && ctx.Err() != nil) { // what the trial's end interrupts goes with the trial
 			err = errors.Join(err, o.takeBack(ctx, o.r.now()))

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"skerry/internal/record"
 )
 
@@ -39,7 +41,7 @@ type Runner struct {
 	queue   []pending // by due
 	steady  steadiness
 	running sync.WaitGroup
-	log     eventLog
+	log     *eventLog
 }
 
 // follower is an entry and what it waits for.
@@ -68,7 +70,7 @@ type note struct {
 
 // NewRunner returns a runner of events that Check found nothing wrong with.
 func NewRunner(c Config) (*Runner, error) {
-	r := &Runner{Config: c, notes: make(chan note), seconds: make(chan second), quiet: make(chan struct{}), ended: make(chan struct{})}
+	r := &Runner{Config: c, notes: make(chan note), seconds: make(chan second), quiet: make(chan struct{}), ended: make(chan struct{}), log: newEventLog()}
 	for i, e := range c.Events {
 		x, err := newEntry(e, i, c.Stage, c.Seed)
 		if err != nil {
@@ -76,7 +78,6 @@ func NewRunner(c Config) (*Runner, error) {
 		}
 		r.entries = append(r.entries, &follower{entry: x})
 	}
-	r.log.write = c.Record
 	return r, nil
 }
 
@@ -99,7 +100,8 @@ func (r *Runner) Observe(t int64, goodput float64) {
 // recording.
 func (r *Runner) Run(ctx context.Context, zero time.Time) error {
 	defer close(r.ended)
-	defer urgent()()
+	hurry()
+	defer relax()
 	r.zero = zero
 	for i, e := range r.entries {
 		switch {
@@ -111,7 +113,14 @@ func (r *Runner) Run(ctx context.Context, zero time.Time) error {
 	}
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r.log.failed = cancel
+	var writer errgroup.Group
+	writer.Go(func() error {
+		err := r.log.write(r.Record)
+		if err != nil {
+			cancel()
+		}
+		return err
+	})
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for work.Err() == nil {
@@ -135,7 +144,8 @@ func (r *Runner) Run(ctx context.Context, zero time.Time) error {
 	r.becomeQuiet()
 	r.end()
 	r.skipped()
-	return r.log.err()
+	r.log.close()
+	return writer.Wait()
 }
 
 // end waits for the occurrences to take back what they did.
@@ -241,6 +251,7 @@ func (r *Runner) take(n note) {
 
 // observe lets those go on that wait for a steady goodput.
 func (r *Runner) observe(s second) {
+	hurry()
 	r.steady.add(s)
 	for i, e := range r.entries {
 		e.armed = slices.DeleteFunc(e.armed, func(since time.Duration) bool {

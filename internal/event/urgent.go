@@ -7,30 +7,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// urgentNice is the priority of this process while it makes events happen: a database that
-// keeps every core busy would hold it up by tens of milliseconds otherwise. What it starts on
-// nodes has the ordinary priority (package host).
-const urgentNice = -15
+// urgency is the priority of this process while it makes events happen: a database that keeps
+// every core busy would hold it up by tens of milliseconds otherwise, whatever its niceness,
+// since kernels weigh sessions and not processes (sched_autogroup). It is the least of the
+// real-time class, and uses little of it. What the process starts has the ordinary priority:
+// the kernel resets it.
+var urgency = unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
 
-// urgent raises the priority of every thread of this process, where it may, and returns how
-// to lower it again. Threads that are made meanwhile inherit it.
-func urgent() (restore func()) {
-	before, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+// hurry gives every thread of this process its urgency, where it may: events say themselves
+// how late they are. Threads that the Go runtime starts later do not have it: it is called
+// again from time to time.
+func hurry() { eachThread(urgency) }
+
+// relax gives the threads the ordinary priority.
+func relax() {
+	eachThread(unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL})
+}
+
+func eachThread(a unix.SchedAttr) {
+	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
-		return func() {}
+		return
 	}
-	set := func(nice int) {
-		threads, err := os.ReadDir("/proc/self/task")
-		if err != nil {
-			return
-		}
-		for _, t := range threads {
-			if id, err := strconv.Atoi(t.Name()); err == nil {
-				_ = unix.Setpriority(unix.PRIO_PROCESS, id, nice) // refused without root: events are late then, and say so
-			}
+	for _, t := range threads {
+		if id, err := strconv.Atoi(t.Name()); err == nil {
+			_ = unix.SchedSetAttr(id, &a, 0) // refused without root
 		}
 	}
-	set(urgentNice)
-	// The system call counts from 40, for nice -20, down to 1.
-	return func() { set(20 - before) }
 }

@@ -101,9 +101,6 @@ func (n *Node) launch(p *process, group *cgroup.Group) error {
 		if err := n.enter(); err != nil {
 			return err
 		}
-		if err := ordinary(); err != nil {
-			return err
-		}
 		if err := cmd.Start(); err != nil {
 			return err
 		}
@@ -112,20 +109,6 @@ func (n *Node) launch(p *process, group *cgroup.Group) error {
 		}
 		return nil
 	})
-}
-
-// ordinary lowers a priority of the calling thread that is above the usual one, which
-// processes would inherit: skerry's own hurry is not theirs.
-func ordinary() error {
-	// The system call counts from 40, for nice -20, down to 1; nice 0 is 20.
-	priority, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
-	if err == nil && priority > 20 {
-		err = unix.Setpriority(unix.PRIO_PROCESS, 0, 0)
-	}
-	if err != nil {
-		return fmt.Errorf("set the ordinary priority: %w", err)
-	}
-	return nil
 }
 
 // become has the process run as the command's user.

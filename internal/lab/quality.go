@@ -103,15 +103,24 @@ func (l *Lab) change(ctx context.Context, work func(*linksState) ([]link.Change,
 		return err
 	}
 	// Noted before they are made: a command that dies between may leave the wrong note,
-	// which the next change mends, but never a note that nobody wrote.
-	noted := writeJSON(l.place.file(linksFile), next)
-	if noted != nil && !l.state.Ephemeral { // of an ephemeral lab it is for onlookers
-		return noted
+	// which the next change mends, but never a note that nobody wrote. That of an ephemeral
+	// lab is for onlookers, who can wait: the change cannot, should the disk be slow.
+	if !l.state.Ephemeral {
+		if err := writeJSON(l.place.file(linksFile), next); err != nil {
+			return err
+		}
 	}
 	if err := l.engine.Set(ctx, changes); err != nil {
-		return errors.Join(fmt.Errorf("change links: %w", err), writeJSON(l.place.file(linksFile), l.links))
+		err = fmt.Errorf("change links: %w", err)
+		if !l.state.Ephemeral {
+			err = errors.Join(err, writeJSON(l.place.file(linksFile), l.links))
+		}
+		return err
 	}
 	l.links = next
+	if l.state.Ephemeral {
+		_ = writeJSON(l.place.file(linksFile), next) // it is owned by this process, which knows
+	}
 	return nil
 }
 
