@@ -55,7 +55,6 @@ type slotCopy struct {
 // read takes as many of the jobs as the pace allows and reads their records; the others
 // go back.
 func (s *stream) read(ctx context.Context, q *queue, jobs []job) (batch, error) {
-	began := time.Now()
 	chosen, err := s.choose(ctx, jobs)
 	if err != nil {
 		return batch{}, err
@@ -65,12 +64,7 @@ func (s *stream) read(ctx context.Context, q *queue, jobs []job) (batch, error) 
 	if err != nil {
 		return b, err
 	}
-	keys, bytes, err := s.values(ctx, b.copies)
-	if err != nil {
-		return b, err
-	}
-	s.pace.took(keys, bytes, time.Since(began))
-	return b, nil
+	return b, s.values(ctx, b.copies)
 }
 
 // choose sorts out the first so many jobs.
@@ -117,8 +111,9 @@ func (s *stream) keys(ctx context.Context, copies []slotCopy) error {
 
 // values reads the records. One that is deleted meanwhile is left out; the script
 // notices.
-func (s *stream) values(ctx context.Context, copies []slotCopy) (keys, bytes int, err error) {
+func (s *stream) values(ctx context.Context, copies []slotCopy) error {
 	pipe := s.Pipeline()
+	began := pipe.Time(ctx)
 	var values []*goredis.StringCmd
 	var expiries []*goredis.DurationCmd
 	for _, k := range copies {
@@ -127,9 +122,11 @@ func (s *stream) values(ctx context.Context, copies []slotCopy) (keys, bytes int
 			expiries = append(expiries, pipe.PExpireTime(ctx, key))
 		}
 	}
+	ended := pipe.Time(ctx)
 	if _, err := pipe.Exec(ctx); err != nil && err != goredis.Nil {
-		return 0, 0, fmt.Errorf("reading records: %w", err)
+		return fmt.Errorf("reading records: %w", err)
 	}
+	keys, bytes := 0, 0
 	for i := range copies {
 		k := &copies[i]
 		all := k.keys
@@ -146,7 +143,8 @@ func (s *stream) values(ctx context.Context, copies []slotCopy) (keys, bytes int
 			bytes += len(key) + len(value.Val())
 		}
 	}
-	return keys, bytes, nil
+	s.pace.took(keys, bytes, ended.Val().Sub(began.Val()))
+	return nil
 }
 
 // milliseconds is PEXPIRETIME's answer; go-redis gives its negative ones as they are.
@@ -195,8 +193,9 @@ func (s *stream) handOver(ctx context.Context, q *queue, copies []slotCopy) (ove
 	if len(copies) == 0 {
 		return nil, nil
 	}
-	began, keys := time.Now(), 0
+	keys := 0
 	pipe := s.Pipeline()
+	began := pipe.Time(ctx) // by the server's own clock: how long the others wait
 	verdicts := make([]*goredis.Cmd, len(copies))
 	for i, k := range copies {
 		args := []any{strconv.Itoa(k.slot), s.to.self.id}
@@ -206,10 +205,11 @@ func (s *stream) handOver(ctx context.Context, q *queue, copies []slotCopy) (ove
 		keys += len(k.keys)
 		verdicts[i] = pipe.EvalSha(ctx, handOverDigest, k.keys, args...)
 	}
+	ended := pipe.Time(ctx)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fmt.Errorf("handing slots over: %w", err)
 	}
-	s.pace.took(keys, 0, time.Since(began))
+	s.pace.took(keys, 0, ended.Val().Sub(began.Val()))
 	for i, k := range copies {
 		if verdicts[i].Val() == int64(1) {
 			over = append(over, k.slot)

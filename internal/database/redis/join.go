@@ -136,10 +136,7 @@ func (c *cluster) settled(ctx context.Context) error {
 	if err := c.Ready(ctx); err != nil {
 		return err
 	}
-	if err := c.closed(ctx); err != nil {
-		return err
-	}
-	return c.calm(ctx)
+	return c.closed(ctx)
 }
 
 // calm returns nil when all members that run know each other's epochs, and no two masters

@@ -41,9 +41,12 @@ const (
 	// linkTimeout bounds one request to a server over a link of the lab.
 	linkTimeout = 30 * time.Second
 	// lanes are how many batches of one source and target are under way at a time.
-	lanes = 2
+	lanes = 4
 	// copyTries is how often a slot is copied before MIGRATE moves it.
 	copyTries = 6
+	// connectTrips are the round trips of a first request: the connection, its name, and
+	// the request.
+	connectTrips = 3
 	// maxSlots is how many slots one batch may hold.
 	maxSlots = 256
 	// maxScriptKeys is how many keys one script may take: each costs the server some
@@ -129,6 +132,11 @@ type stream struct {
 
 // run moves slots, some batches at the same time.
 func (s *stream) run(ctx context.Context, slots []int) error {
+	began := time.Now()
+	if err := s.target.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("reaching it: %w", err)
+	}
+	s.pace.near(time.Since(began) / connectTrips)
 	q := newQueue(slots)
 	g, gctx := errgroup.WithContext(ctx)
 	for range lanes {

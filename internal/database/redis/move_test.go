@@ -219,6 +219,7 @@ func TestCountWhileMoving(t *testing.T) {
 	target := views[1].client(nodes[0])
 	defer target.Close()
 	s := &stream{source: src, to: views[1], target: target, bytes: new(atomic.Int64)}
+	s.pace.near(0)
 	q := newQueue([]int{0, 1, 2, 3, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110})
 	jobs, err := q.take(ctx, 100)
 	if err != nil {

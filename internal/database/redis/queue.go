@@ -77,28 +77,38 @@ func (q *queue) tell() {
 // pace is how many keys of a source are taken at a time, so that neither reading them
 // nor handing them over keeps it from its clients for longer than budget.
 type pace struct {
-	mu   sync.Mutex
-	keys float64
+	mu     sync.Mutex
+	keys   float64
+	budget time.Duration
 }
 
 const (
-	// budget is how long one batch may occupy a source; a client's request waits for
-	// half of that on average.
-	budget = 3 * time.Millisecond
+	// minBudget is how long one batch may occupy a source; a client's request waits for
+	// half of that on average. Over a link with a round trip of more than budgetShare
+	// times that, a batch may take more: its clients are as far.
+	minBudget   = 3 * time.Millisecond
+	budgetShare = 20
 	// maxBatch bounds the keys and values of a batch, in bytes: what stands in a
 	// link's queue before others' packets.
 	maxBatch = 256 << 10
 	// firstKeys, minKeys and maxKeys are how many keys a batch begins with and may
 	// come to hold.
-	firstKeys, minKeys, maxKeys = 64, 8, 512
+	firstKeys, minKeys, maxKeys = 64, 16, 512
 )
+
+// near says how far a target is.
+func (p *pace) near(roundTrip time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.keys == 0 {
+		p.keys, p.budget = firstKeys, minBudget
+	}
+	p.budget = max(p.budget, roundTrip/budgetShare)
+}
 
 func (p *pace) limit() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.keys == 0 {
-		p.keys = firstKeys
-	}
 	return int(p.keys)
 }
 
@@ -110,6 +120,6 @@ func (p *pace) took(keys, bytes int, long time.Duration) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fits := float64(keys) * min(float64(budget)/float64(max(long, 1)), maxBatch/float64(max(bytes, 1)))
+	fits := float64(keys) * min(float64(p.budget)/float64(max(long, 1)), maxBatch/float64(max(bytes, 1)))
 	p.keys = min(max((p.keys+fits)/2, minKeys), maxKeys)
 }
