@@ -1,0 +1,167 @@
+package event
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"skerry/internal/link"
+)
+
+// change is the layer that an event puts on the links.
+func change(t *testing.T, s Stage, event string) *layer {
+	t.Helper()
+	e := read(t, "- {at: 0s, "+event+"}")[0]
+	_, of := e.kind()
+	a := of.draw(s, 0, nil, rand.New(rand.NewPCG(1, 2)))
+	switch on := a.(type) {
+	case *onLinks:
+		return &on.layer
+	case *partitioned:
+		return &on.layer
+	}
+	t.Fatalf("%s changes no links", event)
+	return nil
+}
+
+func TestWhatLinksBecome(t *testing.T) {
+	const ms = time.Millisecond
+	tests := map[string]struct {
+		events []string
+		want   link.Quality // from bergen to narvik; its base is 40 ms, 100 Mbit/s
+	}{
+		"latency set":             {[]string{"latency: {between: [bergen, narvik], set: 5ms}"}, link.Quality{Latency: 5 * ms, Bandwidth: 100e6}},
+		"latencies add up":        {[]string{"latency: {add: 20ms}", "latency: {of: narvik, add: 1ms}"}, link.Quality{Latency: 61 * ms, Bandwidth: 100e6}},
+		"in the order they came":  {[]string{"latency: {scale: 2}", "latency: {add: 1ms}", "latency: {scale: 2}"}, link.Quality{Latency: 162 * ms, Bandwidth: 100e6}},
+		"bandwidth":               {[]string{"bandwidth: {set: 10mbit}", "bandwidth: {scale: 0.5}"}, link.Quality{Latency: 40 * ms, Bandwidth: 5e6}},
+		"independent losses":      {[]string{"loss: {set: 10%}", "loss: {add: 10%}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Loss: 0.19}},
+		"jitter":                  {[]string{"jitter: {set: 2ms, distribution: uniform}", "jitter: {add: 1ms}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Jitter: 3 * ms, Distribution: link.Uniform}},
+		"down":                    {[]string{"link_down: {of: bergen}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Down: true}},
+		"up again":                {[]string{"link_down: {of: bergen}", "link_up: {}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6}},
+		"and down again":          {[]string{"link_up: {}", "partition: {groups: [[bergen, oslo], [narvik]]}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Down: true}},
+		"the way back alone":      {[]string{"latency: {between: [narvik, bergen], set: 5ms, one_way: true}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6}},
+		"one way":                 {[]string{"loss: {of: bergen, set: 100%, one_way: true}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Loss: 1}},
+		"a partition, one way":    {[]string{"partition: {groups: [[bergen], [narvik]], one_way: true}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Down: true}},
+		"from the other side":     {[]string{"partition: {groups: [[narvik], [bergen]], one_way: true}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6}},
+		"both in one group":       {[]string{"partition: {groups: [[narvik, bergen], [oslo]]}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6}},
+		"split into single nodes": {[]string{"partition: {split: 3}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Down: true}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			var layers []*layer
+			for _, e := range tt.events {
+				l := change(t, b.stage, e)
+				layers = append(layers, l)
+				if err := b.world.Net.add(t.Context(), l); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := b.engine.at("bergen~narvik", false)
+			if diff := cmp.Diff(tt.want, got, cmp.Comparer(func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 })); diff != "" {
+				t.Error(diff)
+			}
+			for _, l := range layers {
+				if err := b.world.Net.remove(t.Context(), l); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if left := b.engine.changed(b.stage); len(left) > 0 {
+				t.Errorf("left changed: %v", left)
+			}
+		})
+	}
+}
+
+// Whatever the order in which changes come and go, what is left is what those in force make
+// of the base; and with none in force it is the base.
+func TestChangesGoInAnyOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	events := []string{"latency: {add: 20ms}", "latency: {of: narvik, scale: 3}", "loss: {add: 5%}", "link_down: {of: oslo}", "link_up: {of: bergen}", "bandwidth: {between: [bergen, narvik], scale: 0.1}"}
+	for range 200 {
+		b := newBench(t)
+		var in, rest []*layer
+		for _, i := range r.Perm(len(events)) {
+			l := change(t, b.stage, events[i])
+			if err := b.world.Net.add(t.Context(), l); err != nil {
+				t.Fatal(err)
+			}
+			in = append(in, l)
+		}
+		for _, i := range r.Perm(len(in)) {
+			if r.IntN(2) == 0 {
+				rest = append(rest, in[i])
+				continue
+			}
+			if err := b.world.Net.remove(t.Context(), in[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fresh := newBench(t)
+		for _, l := range in { // those that stay, in the order in which they came
+			for _, stays := range rest {
+				if l == stays {
+					if err := fresh.world.Net.add(t.Context(), l); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		if diff := cmp.Diff(fresh.engine.now, b.engine.now, cmp.AllowUnexported(direction{})); diff != "" {
+			t.Fatal(diff)
+		}
+		for _, l := range rest {
+			if err := b.world.Net.remove(t.Context(), l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if left := b.engine.changed(b.stage); len(left) > 0 {
+			t.Fatalf("left changed: %v", left)
+		}
+	}
+}
+
+// Drift changes the base, below what events have put on it.
+func TestDriftBelowEvents(t *testing.T) {
+	b := newBench(t)
+	l := change(t, b.stage, "latency: {scale: 2}")
+	if err := b.world.Net.add(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	far := link.Quality{Latency: time.Second}
+	if err := b.world.Net.Set(t.Context(), []link.Change{{ID: "bergen~narvik", AB: &far}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.engine.at("bergen~narvik", false).Latency; got != 2*time.Second {
+		t.Errorf("latency %v, want 2s", got)
+	}
+	if got := b.engine.at("bergen~narvik", true).Latency; got != 80*time.Millisecond {
+		t.Errorf("the way back has %v, want 80ms", got)
+	}
+	if err := b.world.Net.remove(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.engine.at("bergen~narvik", false); got != far {
+		t.Errorf("after the event it is %+v, want %+v", got, far)
+	}
+}
+
+// What cannot be set is not said to be in force, and the next change sets it.
+func TestLinksThatCannotBeSet(t *testing.T) {
+	b := newBench(t)
+	l := change(t, b.stage, "link_down: {of: oslo}")
+	b.engine.fail = errors.New("the emulator is gone")
+	if err := b.world.Net.add(t.Context(), l); !errors.Is(err, b.engine.fail) {
+		t.Errorf("error %v, want %v", err, b.engine.fail)
+	}
+	b.engine.fail = nil
+	if err := b.world.Net.add(t.Context(), change(t, b.stage, "latency: {add: 1ms}")); err != nil {
+		t.Fatal(err)
+	}
+	if q := b.engine.at("oslo~bergen", false); q.Down || q.Latency != 41*time.Millisecond {
+		t.Errorf("the link is %+v", q)
+	}
+}
