@@ -92,7 +92,7 @@ func (c *cluster) setHalted(h host.Host, halted bool) {
 
 // poll is how often a state that becomes true is asked for; an answer takes the
 // servers some milliseconds of CPU.
-const poll = 100 * time.Millisecond
+const poll = 200 * time.Millisecond
 
 // await asks until the answer is nil. It gives up when a server ends by itself, one of
 // those that are joining too, and with ctx.

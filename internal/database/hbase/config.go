@@ -131,7 +131,7 @@ func (s site) hbase() []property {
 		// a small cluster is not worth it.
 		{"hbase.master.loadbalancer.class", "org.apache.hadoop.hbase.master.balancer.SimpleLoadBalancer"},
 		{"hbase.master.loadbalance.bytable", "true"},
-		{"hbase.regions.slop", "0.001"},
+		{"hbase.regions.slop", "0"},
 		// Every region that is written to takes a chunk; the default of 2 MiB is made
 		// for heaps of gigabytes.
 		{"hbase.hregion.memstore.mslab.chunksize", strconv.Itoa(512 << 10)},
@@ -146,8 +146,10 @@ func (s site) zookeeper() string {
 		filepath.Join(s.dir, "zookeeper"), portZooKeeper, s.addr, max(ms, 20_000))
 }
 
-// log4j sends everything to the process's output, which its host keeps.
+// log4j sends everything to the process's output, which its host keeps, but for a line
+// for every question to the NameNode.
 const log4j = `log4j.rootLogger=INFO,console
+log4j.logger.org.apache.hadoop.hdfs.server.namenode.FSNamesystem.audit=WARN
 log4j.appender.console=org.apache.log4j.ConsoleAppender
 log4j.appender.console.layout=org.apache.log4j.PatternLayout
 log4j.appender.console.layout.ConversionPattern=%d{HH:mm:ss.SSS} %p %c{1} %m%n

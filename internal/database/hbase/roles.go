@@ -63,7 +63,7 @@ var opened = []string{
 // java are the arguments of every Java process, without class path and class.
 func java(heap int64, brief bool, hostsFile string) []string {
 	args := []string{
-		fmt.Sprintf("-Xmx%dk", heap>>10), "-Xss256k", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError",
+		fmt.Sprintf("-Xmx%dk", heap>>10), "-Xss256k", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError", "-XX:+DisplayVMOutputToStderr",
 		"-Djava.net.preferIPv4Stack=true", "-Dzookeeper.sasl.client=false",
 	}
 	if brief {

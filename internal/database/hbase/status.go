@@ -15,7 +15,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 	if err := c.zooKeeperAnswers(ctx); err != nil {
 		return err
 	}
-	if err := c.settled(ctx); err != nil {
+	if _, err := c.settled(ctx); err != nil {
 		return err
 	}
 	for _, h := range c.serving() {
@@ -26,31 +26,28 @@ func (c *cluster) Ready(ctx context.Context) error {
 	return nil
 }
 
-// settled returns nil when the master lists every member's RegionServer and no region is
-// in transition.
-func (c *cluster) settled(ctx context.Context) error {
+// settled is without error when the master lists every member's RegionServer and no
+// region is in transition.
+func (c *cluster) settled(ctx context.Context) (state, error) {
 	s, err := c.admin.status(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNotReady, err)
+		return s, fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
 	for _, h := range c.serving() {
 		if serverOn(s.live, h.Addr()) == "" {
-			return fmt.Errorf("%w: the master does not know the RegionServer on %s", ErrNotReady, h.Name())
+			return s, fmt.Errorf("%w: the master does not know the RegionServer on %s", ErrNotReady, h.Name())
 		}
 	}
 	if n := len(s.transition); n > 0 {
-		return fmt.Errorf("%w: %d regions are in transition, the first is %s", ErrNotReady, n, s.transition[0])
+		return s, fmt.Errorf("%w: %d regions are in transition, the first is %s", ErrNotReady, n, s.transition[0])
 	}
-	return nil
+	return s, nil
 }
 
 // balanced returns nil when the cluster is settled and every member has as many of the
 // table's regions as any other, or one more. It has the balancer run until then.
 func (c *cluster) balanced(ctx context.Context) error {
-	if err := c.settled(ctx); err != nil {
-		return err
-	}
-	s, err := c.admin.status(ctx)
+	s, err := c.settled(ctx)
 	if err != nil {
 		return err
 	}
