@@ -57,7 +57,7 @@ func presets() []Flavor {
 		{Name: "t2.micro", VCPUs: 1, Memory: gib, Credits: t2(6, 1)},
 		{Name: "t2.small", VCPUs: 1, Memory: 2 * gib, Credits: t2(12, 1)}, // CLOUDS on AWS
 		{Name: "t2.medium", VCPUs: 2, Memory: 4 * gib, Credits: t2(24, 2)},
-		{Name: "nova.small", VCPUs: 1, Memory: 2 * gib},               // CLOUDS on OpenStack
+		{Name: "m1.small", VCPUs: 1, Memory: 2 * gib},                 // CLOUDS on OpenStack
 		{Name: "fhc", VCPUs: 2, Memory: 4 * gib},                      // FHC's private cloud
 		{Name: "faults", VCPUs: 1, Memory: 4 * gib},                   // FAULTS' KVM machines
 		{Name: "services", VCPUs: 2, Memory: 4 * gib},                 // SERVICES' OpenStack machines

@@ -13,7 +13,7 @@ import (
 // own, or a preset with other values. Control groups enforce it; what a machine cannot
 // enforce is told.
 type FlavorSpec struct {
-	// From is a preset: t2.small, nova.small, fhc, faults, services ...
+	// From is a preset: t2.small, m1.small, fhc, faults, services ...
 	From string `yaml:"from" json:"from,omitempty" jsonschema:"example=t2.small,example=fhc"`
 	// VCPUs is the quota in cores.
 	VCPUs *float64 `yaml:"vcpus" json:"vcpus,omitempty" jsonschema:"minimum=0"`

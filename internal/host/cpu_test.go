@@ -1,0 +1,33 @@
+package host
+
+import (
+	"errors"
+	"testing"
+)
+
+// The kernel says whether the new quota held the process back.
+func TestAQuotaThatChanges(t *testing.T) {
+	n := newNode(t, func(s *Spec) { s.CPU = 2 })
+	if n.spec.Group == nil {
+		t.Skip("needs control groups")
+	}
+	if err := n.LimitCPU(0.2); err != nil {
+		t.Fatal(err)
+	}
+	output(t, n, Command{}, "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
+	used, throttled, err := n.Used()
+	if err != nil || used <= 0 || throttled < used/2 {
+		t.Errorf("used %v and was throttled for %v, %v", used, throttled, err)
+	}
+	u, err := n.Usage()
+	if err != nil || u.User+u.System > 2*u.CPU || u.User+u.System <= 0 {
+		t.Errorf("user %v and system %v of %v, %v", u.User, u.System, u.CPU, err)
+	}
+}
+
+func TestAQuotaNeedsAControlGroup(t *testing.T) {
+	n := newNode(t, func(s *Spec) { s.Group = nil })
+	if err := n.LimitCPU(1); !errors.Is(err, ErrNoGroup) {
+		t.Error(err)
+	}
+}
