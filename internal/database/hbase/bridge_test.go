@@ -149,19 +149,17 @@ func TestOutcomes(t *testing.T) {
 
 // TestLateReply has an operation time out. Its reply, when it comes, is nobody's.
 func TestLateReply(t *testing.T) {
-	late := make(chan []byte, 1)
-	first := true
+	ctx, expire := context.WithCancelCause(t.Context())
+	var late []byte
 	b := fake(t, func(id uint64, _ byte, _ []byte) []byte {
-		if first {
-			first = false
-			late <- replyTo(id, statusMissing, 0)
+		if late == nil {
+			late = replyTo(id, statusMissing, 0)
+			expire(context.DeadlineExceeded)
 			return nil
 		}
-		return append(<-late, replyTo(id, statusOK, 0)...)
+		return append(late, replyTo(id, statusOK, 0)...)
 	})
 	c := newClient(b)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
 	var e *load.OpError
 	if err := c.Update(ctx, "t", "k", nil); !errors.As(err, &e) || e.Outcome != load.InDoubt || e.Class != "timeout" {
 		t.Errorf("an update without a reply: %v", err)
