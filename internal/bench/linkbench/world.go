@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/link"
 	"skerry/internal/link/userspace"
+	"skerry/internal/netns"
 	"skerry/internal/probe"
 )
 
@@ -30,7 +30,7 @@ type place struct {
 // newPlace makes a namespace that lives as long as its file is open.
 func newPlace() (*place, error) {
 	p := &place{}
-	err := onThread(func() error {
+	err := netns.Throwaway(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("make a network namespace: %w", err)
 		}
@@ -52,22 +52,12 @@ func (p *place) path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid()
 
 // Do calls f with its thread inside the namespace.
 func (p *place) Do(f func() error) error {
-	return onThread(func() error {
+	return netns.Throwaway(func() error {
 		if err := unix.Setns(int(p.ns.Fd()), unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("enter a network namespace: %w", err)
 		}
 		return f()
 	})
-}
-
-// onThread calls f on a thread that ends with it.
-func onThread(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		done <- f()
-	}()
-	return <-done
 }
 
 // address gives a device an IPv4 address and sets it up.

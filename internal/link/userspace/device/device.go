@@ -12,11 +12,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/link"
+	"skerry/internal/netns"
 )
 
 // Kind of device.
@@ -129,14 +129,11 @@ func (m *Maker) Close() error {
 // onThread runs f on a thread of its own, which may change its namespace and is thrown
 // away after that. It runs at normal priority: making devices is long work.
 func onThread(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+	return netns.Throwaway(func() error {
 		// Refused only where nothing was raised before.
 		_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}, 0)
-		done <- f()
-	}()
-	return <-done
+		return f()
+	})
 }
 
 func openNetns(path string) (int, error) {
