@@ -11,12 +11,16 @@ import (
 
 	"skerry/internal/probe"
 	"skerry/internal/topology"
+	"skerry/internal/tunnel"
 )
 
 func TestTunnelsEncryptLinks(t *testing.T) {
 	c := config(t, "wg")
 	c.Topology.Encryption = topology.WireGuard
 	l := mustUp(t, c)
+	if inKernel := tunnel.KernelMissing() == nil; inKernel != (l.TunnelPID() == 0) {
+		t.Errorf("the kernel has WireGuard: %t; the tunnels' process is %d", inKernel, l.TunnelPID())
+	}
 	a, errA := l.Host("n0")
 	b, errB := l.Host("n1")
 	if err := errors.Join(errA, errB); err != nil {

@@ -42,10 +42,10 @@ func TestUserspaceInVM(t *testing.T) {
 	runTests(t, "userspace", "skerry/internal/link/userspace", "^TestContract$/^tun$/^(create|counters|checksums|queue|tcp)")
 }
 
-// TestLabInVM runs what of labs needs nothing but the kernel: with the netem engine, and
-// without control groups.
+// TestLabInVM runs what of labs needs nothing but the kernel: with the netem engine,
+// without control groups, and with the tunnels of a kernel that has WireGuard.
 func TestLabInVM(t *testing.T) {
-	runTests(t, "lab", "skerry/internal/lab", "^(TestLastingLab|TestLinksAreSilent)$")
+	runTests(t, "lab", "skerry/internal/lab", "^(TestLastingLab|TestLinksAreSilent|TestTunnelsEncryptLinks)$")
 }
 
 // TestHostInVM runs what of nodes depends on control groups of version 2.
@@ -57,7 +57,7 @@ func TestHostInVM(t *testing.T) {
 // a subtest.
 func runTests(t *testing.T, name, pkg, match string) {
 	testkit.Need(t, machine)
-	m := vm.Machine{Kernel: kernel, Modules: []string{"veth", "tun", "sch_netem"}, Init: build(t, "init", "build", "skerry/test/vm/init")}
+	m := vm.Machine{Kernel: kernel, Modules: []string{"veth", "tun", "sch_netem", "wireguard"}, Init: build(t, "init", "build", "skerry/test/vm/init")}
 	tests := vm.Program{
 		Name: name, File: build(t, name+".test", "test", "-c", pkg),
 		Args: []string{"-test.v=test2json", "-test.timeout=4m", "-test.run=" + match},
