@@ -116,14 +116,20 @@ type Links struct {
 	Between []string `yaml:"between" json:"between,omitempty" jsonschema:"minItems=2,maxItems=2"`
 	// Of are nodes or sites: all links that end there. Without between and of it is all links.
 	Of Names `yaml:"of" json:"of,omitempty"`
+	// IDs are links by their own names: "A~B" for the first of a pair, "A~B#2" for the second
+	// of a mesh, or the name that the topology gives.
+	IDs Names `yaml:"ids" json:"ids,omitempty"`
+	// Connected takes at random only links without which the others, but for those that
+	// this event has taken before and not given back, still join all nodes.
+	Connected bool `yaml:"connected" json:"connected,omitempty"`
 	// OneWay leaves the way back as it is: from the first of between to the second, or
 	// outwards from what of names.
 	OneWay bool `yaml:"one_way" json:"one_way,omitempty"`
 	Choice `yaml:",inline"`
 }
 
-// Alternatives: links are named by their two ends or by one.
-func (Links) Alternatives() [][]string { return [][]string{{"between", "of"}} }
+// Alternatives: links are named by their two ends, by one, or by themselves.
+func (Links) Alternatives() [][]string { return [][]string{{"between", "of", "ids"}} }
 
 // direction is one direction of a link.
 type direction struct {
@@ -142,6 +148,10 @@ func (l Links) match(s Stage) []chosen {
 	var found []chosen
 	for _, x := range s.Topology.Links {
 		there, back := l.ways(s, x.A, x.B)
+		if len(l.IDs) > 0 {
+			there = slices.Contains(l.IDs, x.ID)
+			back = there
+		}
 		c := chosen{id: x.ID}
 		if there || back && !l.OneWay {
 			c.ways = append(c.ways, direction{x.ID, false})
@@ -185,6 +195,16 @@ func (l Links) check(s Stage, fail failure) {
 		fail("of", s.meant(unknown), "there is no node or site %q", unknown)
 		return
 	}
+	for i, id := range l.IDs {
+		if !slices.ContainsFunc(s.Topology.Links, func(x topology.Link) bool { return x.ID == id }) {
+			fail(fmt.Sprintf("ids[%d]", i), "see skerry lab links", "there is no link %q", id)
+			return
+		}
+	}
+	if l.Connected && (l.Choose != "random" || l.Count != 1) {
+		fail("connected", "write choose: random", "links are kept connected where they are chosen at random, one at a time")
+		return
+	}
 	n := len(l.match(s))
 	switch {
 	case n == 0 && len(l.Between) == 2:
@@ -199,8 +219,12 @@ func (l Links) check(s Stage, fail failure) {
 // draw takes the links of one occurrence.
 func (l Links) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) []chosen {
 	all := l.match(s)
+	spoken := func(i int) bool { return busy[all[i].id] }
+	if l.Connected {
+		spoken = func(i int) bool { return busy[all[i].id] || s.Topology.Bridge(all[i].id, busy) }
+	}
 	var links []chosen
-	for _, i := range l.take(len(all), turn, func(i int) bool { return busy[all[i].id] }, r) {
+	for _, i := range l.take(len(all), turn, spoken, r) {
 		links = append(links, all[i])
 	}
 	return links

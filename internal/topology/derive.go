@@ -109,6 +109,22 @@ func (t Topology) Apart(names []string) (a, b string, apart bool) {
 	return "", "", false
 }
 
+// Bridge tells whether the topology falls apart, or has, without a link and those that
+// are down.
+func (t Topology) Bridge(id string, down map[string]bool) bool {
+	index := make(map[string]int, len(t.Nodes))
+	for i, n := range t.Nodes {
+		index[n.Name] = i
+	}
+	parts, joined := len(t.Nodes), newForest(len(t.Nodes))
+	for _, l := range t.Links {
+		if l.ID != id && !down[l.ID] && joined.unite(index[l.A], index[l.B]) {
+			parts--
+		}
+	}
+	return parts > 1
+}
+
 func unknownSite(t Topology, site string) error {
 	var with []string
 	for _, n := range t.Nodes {
