@@ -177,7 +177,7 @@ func (m *member) drain(ctx context.Context) error {
 	for quiet := began; time.Since(quiet) < drainQuiet && time.Since(began) < drainTimeout; {
 		stats, err := m.admin.Info(ctx, "errorstats").Result()
 		if err != nil {
-			return fmt.Errorf("asking redis on %s: %w", m.host.Name(), err)
+			return fmt.Errorf("asking the server on %s: %w", m.host.Name(), err)
 		}
 		if moved := redirected(stats); moved != last {
 			last, quiet = moved, time.Now()

@@ -16,7 +16,7 @@ import (
 )
 
 // ErrNotReady says that a member does not agree yet that the cluster serves.
-var ErrNotReady = errors.New("redis is not ready")
+var ErrNotReady = errors.New("the cluster is not ready")
 
 // view is the cluster as one member sees it.
 type view struct {
@@ -32,11 +32,11 @@ func (m *member) look(ctx context.Context) (view, error) {
 	pipe := m.admin.Pipeline()
 	nodes, info := pipe.ClusterNodes(ctx), pipe.ClusterInfo(ctx)
 	if _, err := pipe.Exec(ctx); err != nil {
-		return v, fmt.Errorf("asking redis on %s: %w", m.host.Name(), err)
+		return v, fmt.Errorf("asking the server on %s: %w", m.host.Name(), err)
 	}
 	var err error
 	if v.peers, err = parseNodes(nodes.Val()); err != nil {
-		return v, fmt.Errorf("asking redis on %s: %w", m.host.Name(), err)
+		return v, fmt.Errorf("asking the server on %s: %w", m.host.Name(), err)
 	}
 	for _, p := range v.peers {
 		if p.is("myself") {
@@ -170,7 +170,7 @@ func replicating(ctx context.Context, views []view) error {
 		}
 		info, err := v.admin.Info(ctx, "replication").Result()
 		if err != nil {
-			return fmt.Errorf("asking redis on %s: %w", v.host.Name(), err)
+			return fmt.Errorf("asking the server on %s: %w", v.host.Name(), err)
 		}
 		if !strings.Contains(info, "master_link_status:up") {
 			return fmt.Errorf("%w: the replica on %s has no data of its master yet", ErrNotReady, v.host.Name())
@@ -268,7 +268,7 @@ func (v view) copies(ctx context.Context, masters []view) (int64, error) {
 		return 0, nil
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return 0, fmt.Errorf("asking redis on %s: %w", v.host.Name(), err)
+		return 0, fmt.Errorf("asking the server on %s: %w", v.host.Name(), err)
 	}
 	var n int64
 	for _, k := range counts {
@@ -288,7 +288,7 @@ func (m *member) rows(ctx context.Context) (int64, error) {
 		keys[g] = pipe.ClusterGetKeysInSlot(ctx, slot, maxKeysInSlot)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return 0, fmt.Errorf("asking redis on %s: %w", m.host.Name(), err)
+		return 0, fmt.Errorf("asking the server on %s: %w", m.host.Name(), err)
 	}
 	n := size.Val()
 	for g, k := range keys {
