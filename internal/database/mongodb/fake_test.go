@@ -1,0 +1,262 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"skerry/internal/host"
+	"skerry/internal/testkit/loophost"
+)
+
+// world is what fake servers know of each other: configurations, who runs, and who is
+// primary - the first voter by priority and order that runs, as long as most voters do.
+type world struct {
+	mu      sync.Mutex
+	sets    map[string]*setConfig
+	running map[string]bool // by address
+	stepped map[string]bool // stepped down: not elected while another can be
+	shards  []shardState
+	drains  map[string]int // how often removeShard was asked
+	seen    []string       // commands of management, with their server's role
+}
+
+func newWorld() *world {
+	return &world{sets: make(map[string]*setConfig), running: make(map[string]bool), stepped: make(map[string]bool), drains: make(map[string]int)}
+}
+
+func (w *world) primary(set string) string {
+	config := w.sets[set]
+	if config == nil {
+		return ""
+	}
+	votes, up := 0, 0
+	candidates := slices.Clone(config.Members)
+	for _, m := range config.Members {
+		votes += m.Votes
+		if w.running[m.Host] {
+			up += m.Votes
+		}
+	}
+	if 2*up <= votes {
+		return ""
+	}
+	slices.SortStableFunc(candidates, func(a, b memberConfig) int { return int(b.Priority - a.Priority) })
+	last := ""
+	for _, m := range candidates {
+		if !w.running[m.Host] || m.Priority == 0 {
+			continue
+		}
+		if !w.stepped[m.Host] {
+			return m.Host
+		}
+		last = m.Host
+	}
+	return last
+}
+
+// fake is a server of the world.
+type fake struct {
+	*world
+	addr, set string // set is "" for a mongos
+}
+
+// answer is what the server says; shapes are those of testdata/replies.json.
+func (f *fake) answer(command bson.D) bson.D {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	name, value := command[0].Key, command[0].Value
+	if isHello(command) {
+		primary := f.set == "" || f.primary(f.set) == f.addr
+		more := []bson.E{{Key: "isWritablePrimary", Value: primary}, {Key: "ismaster", Value: primary}}
+		if f.set == "" {
+			more = append(more, bson.E{Key: "msg", Value: "isdbgrid"})
+		} else {
+			more = append(more, bson.E{Key: "secondary", Value: !primary})
+		}
+		return hello(f.addr, more...)
+	}
+	if strings.HasPrefix(name, "replSet") && name != "replSetGetStatus" && name != "replSetGetConfig" || strings.HasSuffix(name, "hard") {
+		f.seen = append(f.seen, name)
+	}
+	switch name {
+	case "ping", "endSessions":
+		return done()
+	case "replSetInitiate":
+		return f.configure(value, 0)
+	case "replSetReconfig":
+		if f.primary(f.set) != f.addr {
+			return failure(codeNotWritablePrimary, "NotWritablePrimary", "not primary")
+		}
+		return f.configure(value, f.sets[f.set].Version)
+	case "replSetGetConfig":
+		return done(bson.E{Key: "config", Value: f.sets[f.set]})
+	case "replSetGetStatus":
+		return f.status()
+	case "replSetStepDown":
+		f.stepped[f.addr] = true
+		return done()
+	case "count":
+		return done(bson.E{Key: "n", Value: 7})
+	case "aggregate":
+		return f.aggregate()
+	case "delete":
+		return done(bson.E{Key: "n", Value: 7})
+	}
+	if f.set == "" {
+		return f.route(name, fmt.Sprint(value))
+	}
+	return failure(59, "CommandNotFound", "no such command: "+name)
+}
+
+func (f *fake) configure(value any, version int) bson.D {
+	raw, err := bson.Marshal(value)
+	if err != nil {
+		return failure(2, "BadValue", err.Error())
+	}
+	var config setConfig
+	if err := bson.Unmarshal(raw, &config); err != nil || config.Version != version+1 {
+		return failure(codeNewConfig, "NewReplicaSetConfigurationIncompatible", fmt.Sprint("version ", config.Version, " ", err))
+	}
+	if old := f.sets[f.set]; old != nil && max(len(config.Members), len(old.Members))-min(len(config.Members), len(old.Members)) > 1 {
+		return failure(codeNewConfig, "NewReplicaSetConfigurationIncompatible", "more than one member at a time")
+	}
+	f.sets[f.set] = &config
+	return done()
+}
+
+func (f *fake) status() bson.D {
+	config := f.sets[f.set]
+	if config == nil {
+		return failure(codeNotYetInitialized, "NotYetInitialized", "no replset config has been received")
+	}
+	var members bson.A
+	for i, m := range config.Members {
+		health, state, text := 1, stateSecondary, "SECONDARY"
+		switch {
+		case !f.running[m.Host]:
+			health, state, text = 0, 8, "(not reachable/healthy)"
+		case f.primary(f.set) == m.Host:
+			state, text = statePrimary, "PRIMARY"
+		}
+		members = append(members, bson.D{{Key: "_id", Value: i}, {Key: "name", Value: m.Host}, {Key: "health", Value: float64(health)},
+			{Key: "state", Value: state}, {Key: "stateStr", Value: text}, {Key: "configVersion", Value: config.Version}})
+	}
+	return done(bson.E{Key: "set", Value: f.set}, bson.E{Key: "myState", Value: 1}, bson.E{Key: "members", Value: members})
+}
+
+// aggregate answers both pipelines that are sent: a count of documents and the statistics
+// of shards.
+func (f *fake) aggregate() bson.D {
+	rows := bson.A{bson.D{{Key: "n", Value: int32(7)}, {Key: "shard", Value: ""}, {Key: "count", Value: 0}}}
+	for i, s := range f.shards {
+		rows = append(rows, bson.D{{Key: "shard", Value: s.ID}, {Key: "count", Value: i + 1}})
+	}
+	return done(bson.E{Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)}, {Key: "ns", Value: "ycsb.usertable"}, {Key: "firstBatch", Value: rows}}})
+}
+
+// route is what a mongos alone answers.
+func (f *fake) route(name, value string) bson.D {
+	switch name {
+	case "addShard":
+		set, _, _ := strings.Cut(value, "/")
+		f.shards = append(f.shards, shardState{ID: set, Host: value, State: 1})
+		return done(bson.E{Key: "shardAdded", Value: set})
+	case "listShards":
+		return done(bson.E{Key: "shards", Value: f.shards})
+	case "enableSharding", "shardCollection", "movePrimary":
+		f.seen = append(f.seen, name)
+		return done()
+	case "balancerCollectionStatus":
+		return done(bson.E{Key: "balancerCompliant", Value: true})
+	case "removeShard":
+		f.drains[value]++
+		switch f.drains[value] {
+		case 1:
+			return done(bson.E{Key: "state", Value: "started"}, bson.E{Key: "dbsToMove", Value: bson.A{"ycsb"}},
+				bson.E{Key: "remaining", Value: bson.D{{Key: "chunks", Value: int64(2)}, {Key: "dbs", Value: int64(1)}}})
+		case 2:
+			return done(bson.E{Key: "state", Value: "ongoing"}, bson.E{Key: "dbsToMove", Value: bson.A{"ycsb"}},
+				bson.E{Key: "remaining", Value: bson.D{{Key: "chunks", Value: int64(0)}, {Key: "dbs", Value: int64(1)}}})
+		}
+		f.shards = slices.DeleteFunc(f.shards, func(s shardState) bool { return s.ID == value })
+		return done(bson.E{Key: "state", Value: completed})
+	}
+	return failure(59, "CommandNotFound", "no such command: "+name)
+}
+
+// fakeHost starts fake servers in place of mongod and mongos.
+type fakeHost struct {
+	host.Host
+	*world
+	t testing.TB
+}
+
+func fakeHosts(t testing.TB, w *world, n int) []host.Host {
+	var hosts []host.Host
+	for _, h := range loophost.New(t, n) {
+		hosts = append(hosts, &fakeHost{Host: h, world: w, t: t})
+	}
+	return hosts
+}
+
+// Start implements host.Host.
+func (h *fakeHost) Start(_ context.Context, c host.Command) (host.Process, error) {
+	flag := func(name string) string {
+		if i := slices.Index(c.Args, name); i >= 0 {
+			return c.Args[i+1]
+		}
+		return ""
+	}
+	if err := os.WriteFile(c.Log, []byte(strings.Join(c.Args, " ")+"\n"), 0o644); err != nil {
+		return nil, err
+	}
+	f := &fake{world: h.world, addr: flag("--bind_ip") + ":" + flag("--port"), set: flag("--replSet")}
+	if f.set == "" && !strings.HasPrefix(flag("--configdb"), configName+"/") {
+		return nil, errors.New("neither --replSet nor --configdb")
+	}
+	server, err := serveFake(f.addr, f.answer)
+	if err != nil {
+		return nil, err
+	}
+	p := &fakeProcess{fake: f, server: server, ended: make(chan struct{})}
+	h.mu.Lock()
+	h.running[f.addr] = true
+	h.mu.Unlock()
+	h.t.Cleanup(func() { _ = p.Kill() })
+	return p, nil
+}
+
+// fakeProcess is a fake server as a process.
+type fakeProcess struct {
+	fake   *fake
+	server *fakeServer
+	once   sync.Once
+	ended  chan struct{}
+}
+
+func (p *fakeProcess) PID() int              { return os.Getpid() }
+func (p *fakeProcess) Done() <-chan struct{} { return p.ended }
+func (p *fakeProcess) Err() error            { return nil }
+func (p *fakeProcess) Tail(int) string       { return "the log of a fake server" }
+
+func (p *fakeProcess) Stop(context.Context, time.Duration) error { return p.Kill() }
+
+func (p *fakeProcess) Kill() error {
+	p.once.Do(func() {
+		p.fake.mu.Lock()
+		delete(p.fake.running, p.fake.addr)
+		p.fake.mu.Unlock()
+		p.server.close()
+		close(p.ended)
+	})
+	return nil
+}
