@@ -6,16 +6,22 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/cassandra"
+	"skerry/internal/database/etcd"
 	"skerry/internal/database/galera"
+	"skerry/internal/database/mongodb"
 	"skerry/internal/database/own"
+	"skerry/internal/database/postgres"
 	"skerry/internal/database/redis"
 )
 
 // protocols maps a wire protocol to the database whose client speaks it.
 var protocols = map[string]string{
-	"cql":   cassandra.Name,
-	"mysql": galera.Name,
-	"redis": redis.Name,
+	"cql":      cassandra.Name,
+	"etcd":     etcd.Name,
+	"mongodb":  mongodb.Name,
+	"mysql":    galera.Name,
+	"postgres": postgres.Name,
+	"redis":    redis.Name,
 }
 
 // builtin is the databases by name, for those that users describe.

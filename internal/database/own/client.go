@@ -32,10 +32,22 @@ func Open(ctx context.Context, builtin Builtin, properties map[string]string) (l
 		}
 		return openProgram(ctx, argv, rest)
 	}
-	protocol := properties[PropProtocol]
-	db, ok := builtin.Protocol(protocol)
-	if !ok {
-		return nil, fmt.Errorf("%w: %s: there is no protocol %q; known: %s", ErrProperty, PropProtocol, protocol, strings.Join(builtin.Protocols(), ", "))
+	switch protocol := properties[PropProtocol]; {
+	case protocol == httpProtocol:
+		return openHTTP(rest)
+	case !speaks(builtin, protocol):
+		return nil, fmt.Errorf("%w: %s: there is no protocol %q; known: %s", ErrProperty, PropProtocol, protocol, strings.Join(protocols(builtin), ", "))
+	default:
+		db, _ := builtin.Protocol(protocol)
+		return db.Open(ctx, rest)
 	}
-	return db.Open(ctx, rest)
 }
+
+// speaks tells whether a client speaks a protocol.
+func speaks(builtin Builtin, protocol string) bool {
+	_, ok := builtin.Protocol(protocol)
+	return ok || protocol == httpProtocol
+}
+
+// protocols are those that clients speak.
+func protocols(builtin Builtin) []string { return append(builtin.Protocols(), httpProtocol) }

@@ -128,7 +128,7 @@ func (Step) Alternatives() [][]string { return [][]string{{"run", "until", "stop
 
 // Client is how the load driver talks to the database: a protocol, or a program.
 type Client struct {
-	// Protocol is a known one: the built-in client speaks it.
+	// Protocol is a known one: a built-in client speaks it.
 	Protocol string `yaml:"protocol"`
 	// Program speaks the line protocol on its standard input and output; one is started
 	// for each worker. A path with a slash is relative to the file.

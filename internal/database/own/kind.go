@@ -3,7 +3,6 @@ package own
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"skerry/internal/advice"
 	"skerry/internal/database"
@@ -57,11 +56,6 @@ func (k *Kind) Describe(path string) (database.Database, error) {
 	d, err := Load(path)
 	if err != nil {
 		return nil, err
-	}
-	if p := d.Client.Protocol; p != "" {
-		if _, ok := k.builtin.Protocol(p); !ok {
-			return nil, fmt.Errorf("%w: %s: client.protocol: there is no %s", ErrDefinition, path, p)
-		}
 	}
 	return New(d, k.builtin), nil
 }

@@ -86,8 +86,8 @@ func (d *Database) Check(nodes int, options database.Options) error {
 		return fmt.Errorf("%w: %d nodes, want at least %d", ErrOption, nodes, d.def.Can.MinNodes)
 	}
 	if p := d.def.Client.Protocol; p != "" {
-		if _, ok := d.builtin.Protocol(p); !ok {
-			return fmt.Errorf("%w: client.protocol %s: unknown%s", ErrDefinition, p, setting.Meant(p, d.builtin.Protocols()))
+		if !speaks(d.builtin, p) {
+			return fmt.Errorf("%w: client.protocol %s: unknown%s", ErrDefinition, p, setting.Meant(p, protocols(d.builtin)))
 		}
 	}
 	_, err := d.options(options)

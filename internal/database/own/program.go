@@ -306,11 +306,7 @@ func (c *programClient) Update(ctx context.Context, table, key string, values []
 }
 
 func (c *programClient) write(ctx context.Context, op, table, key string, values []load.Field) error {
-	r := request{Op: op, Table: table, Key: key, Values: make(map[string][]byte, len(values))}
-	for _, f := range values {
-		r.Values[f.Name] = f.Value
-	}
-	_, err := c.do(ctx, r)
+	_, err := c.do(ctx, request{Op: op, Table: table, Key: key, Values: valuesOf(values)})
 	return err
 }
 
