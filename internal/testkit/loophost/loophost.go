@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -65,7 +66,7 @@ func (h *node) Start(_ context.Context, c host.Command) (host.Process, error) {
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "LANG=C"}, c.Env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
 	// A group of its own: what a start script leaves behind dies with it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if c.UID != 0 || c.GID != 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: c.UID, Gid: c.GID}
 	}
@@ -84,13 +85,22 @@ func (h *node) Start(_ context.Context, c host.Command) (host.Process, error) {
 			cmd.Stderr = log
 		}
 	}
-	if err := cmd.Start(); err != nil {
+	// Pdeathsig is of the thread that starts the program: one that stays as long as the
+	// program does, so that this ends when the tests are killed, and not before.
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			p.err = cmd.Wait()
+			close(p.done)
+		}
+	}()
+	if err := <-started; err != nil {
 		return nil, err
 	}
-	go func() {
-		p.err = cmd.Wait()
-		close(p.done)
-	}()
 	h.t.Cleanup(func() {
 		if err := p.Kill(); err != nil {
 			h.t.Errorf("ending %s on %s: %v", c.Name, h.name, err)
