@@ -1,0 +1,271 @@
+package ndb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/database"
+	"skerry/internal/database/daemon"
+	"skerry/internal/database/mysql"
+	"skerry/internal/host"
+)
+
+const (
+	// upTimeout bounds how long a server may take until it answers.
+	upTimeout = time.Minute
+	// startTimeout bounds how long data nodes may take to start: they read what they
+	// had, or copy it from another one.
+	startTimeout = 5 * time.Minute
+)
+
+// cluster is a running cluster.
+type cluster struct {
+	*mysql.Servers // the SQL nodes
+	driver         *mysql.Driver
+	options        options
+	manager        host.Host // where the management node runs
+	template       string
+
+	mu         sync.Mutex
+	ids        map[*mysql.Server]int // of data nodes
+	last       int                   // the last one given
+	data       map[*mysql.Server]*daemon.Daemon
+	management *daemon.Daemon
+}
+
+var _ database.Cluster = (*cluster)(nil)
+
+// Start implements database.Database.
+func (n *NDB) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
+	o, err := parseOptions(len(env.Nodes), env.Options)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{Servers: mysql.NewServers(env, Name), driver: &n.driver, options: o, manager: env.Nodes[0],
+		ids: make(map[*mysql.Server]int), data: make(map[*mysql.Server]*daemon.Daemon)}
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(err, c.Abandon(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+func (c *cluster) start(ctx context.Context) error {
+	c.Say("preparing %d SQL nodes", len(c.Env.Nodes))
+	if err := daemon.PortsFree(c.manager, "ndb_mgmd", managePort); err != nil {
+		return err
+	}
+	if err := c.prepare(ctx); err != nil {
+		return err
+	}
+	for _, h := range c.Env.Nodes {
+		if _, err := c.enlist(h); err != nil {
+			return err
+		}
+	}
+	if err := os.RemoveAll(manageDir(c.manager)); err != nil {
+		return fmt.Errorf("emptying the directory of the management node: %w", err)
+	}
+	c.Say("starting the management node and %d data nodes", len(c.Env.Nodes))
+	if err := c.manage(ctx, "--initial"); err != nil {
+		return err
+	}
+	members := c.members()
+	if err := each(ctx, members, func(ctx context.Context, m member) error { return c.launchData(ctx, m, "--initial") }); err != nil {
+		return err
+	}
+	if err := c.awaitData(ctx, members, true); err != nil {
+		return err
+	}
+	c.Say("starting %d SQL nodes", len(members))
+	if err := each(ctx, members, c.launchSQL); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %v", startTimeout))
+	defer cancel()
+	return c.Set.Await(ctx, c.Ready)
+}
+
+// each does something for all members at the same time.
+func each(ctx context.Context, members []member, do func(context.Context, member) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, m := range members {
+		g.Go(func() error { return do(ctx, m) })
+	}
+	return g.Wait()
+}
+
+// prepare makes an empty data directory for SQL nodes, with the benchmark's user and schema.
+func (c *cluster) prepare(ctx context.Context) error {
+	dir := filepath.Join(c.manager.Dir(), Name+"-template")
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
+	}
+	grant, file := filepath.Join(dir, "grant.sql"), filepath.Join(dir, "my.cnf")
+	if err := os.WriteFile(grant, []byte(mysql.Grant), 0o644); err != nil {
+		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
+	}
+	c.template = filepath.Join(dir, "data")
+	s := storage(c.Env.Installation)
+	s.Add("datadir", c.template)
+	s.Add("init-file", grant)
+	s.Add("skip-log-bin", "ON")
+	if err := errors.Join(s.Write(file, "mysqld"), mysql.Own(dir)); err != nil {
+		return err
+	}
+	if _, err := mysql.Run(ctx, c.manager, mysql.AsServer(host.Command{
+		Name: "mysqld --initialize", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env, Dir: dir,
+		Args: []string{"--defaults-file=" + file, "--initialize-insecure"},
+	})); err != nil {
+		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
+	}
+	if err := os.Remove(filepath.Join(c.template, "auto.cnf")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
+	}
+	return nil
+}
+
+// enlist makes a node a member with an identifier of its own and empty directories.
+func (c *cluster) enlist(h host.Host) (member, error) {
+	s := mysql.NewServer(h, Name, c.options.port)
+	if err := s.Fill(c.template, dataPort); err != nil {
+		return member{}, errors.Join(err, s.Close())
+	}
+	c.mu.Lock()
+	c.last++
+	m := member{s, c.last}
+	c.ids[s] = m.id
+	c.mu.Unlock()
+	c.Add(s)
+	if err := os.MkdirAll(m.dataDir(), 0o755); err != nil {
+		return m, fmt.Errorf("making the directory of the data node on %s: %w", h.Name(), err)
+	}
+	return m, c.options.settings(m, storage(c.Env.Installation), c.connect()).Write(s.ConfigFile(), "mysqld")
+}
+
+// members are all members with their identifiers.
+func (c *cluster) members() []member {
+	servers := c.All()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var members []member
+	for _, s := range servers {
+		members = append(members, member{s, c.ids[s]})
+	}
+	return members
+}
+
+// launchData starts a data node; it does not wait until it serves.
+func (c *cluster) launchData(ctx context.Context, m member, args ...string) error {
+	if err := mysql.Own(m.Dir); err != nil {
+		return err
+	}
+	d, err := c.Set.Start(ctx, m.Host, daemon.Spec{
+		Command: mysql.AsServer(host.Command{
+			Name: "ndbmtd", Path: c.Env.Installation.Programs["ndbmtd"], Env: c.Env.Installation.Env, Dir: m.dataDir(), Log: filepath.Join(m.Dir, "ndbmtd.log"),
+			Args: append([]string{"--nodaemon", "--ndb-connectstring=" + c.connect(), fmt.Sprintf("--ndb-nodeid=%d", m.id)}, args...),
+		}),
+		Ports: []int{dataPort}, Grace: mysql.StopGrace,
+	})
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.data[m.Server] = d
+	c.mu.Unlock()
+	return nil
+}
+
+// launchSQL starts a SQL node and waits until it answers.
+func (c *cluster) launchSQL(ctx context.Context, m member) error {
+	d, err := m.Start(ctx, &c.Set, host.Command{
+		Name: "mysqld", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env, Args: []string{"--defaults-file=" + m.ConfigFile()},
+	})
+	if err != nil {
+		return err
+	}
+	return d.Await(ctx, upTimeout, func(ctx context.Context) error {
+		_, err := m.Ask(ctx, "SELECT 1")
+		return err
+	})
+}
+
+// awaitData waits until data nodes have started; grouped ones are in a node group then.
+func (c *cluster) awaitData(ctx context.Context, members []member, grouped bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not started after %v", startTimeout))
+	defer cancel()
+	return c.Set.Await(ctx, func(ctx context.Context) error {
+		peers, err := c.show(ctx)
+		if err != nil {
+			return err
+		}
+		for _, m := range members {
+			if p := peers[m.id]; !p.started() || grouped && p.group < 0 {
+				return fmt.Errorf("the data node on %s has not started", m.Host.Name())
+			}
+		}
+		return nil
+	})
+}
+
+// Properties implements database.Cluster.
+func (c *cluster) Properties() map[string]string {
+	return map[string]string{mysql.PropHosts: c.Addrs(), mysql.PropMember: c.options.member}
+}
+
+// Stop implements database.Cluster: SQL nodes and data nodes at the same time, as nothing
+// is needed of them any more.
+func (c *cluster) Stop(ctx context.Context) error { return c.Abandon(ctx) }
+
+// Abandon kills the data nodes, which would wait for each other, before the rest ends.
+func (c *cluster) Abandon(ctx context.Context) error {
+	var errs []error
+	c.mu.Lock()
+	daemons := []*daemon.Daemon{c.management}
+	for _, d := range c.data {
+		daemons = append(daemons, d)
+	}
+	c.mu.Unlock()
+	for _, d := range slices.DeleteFunc(daemons, func(d *daemon.Daemon) bool { return d == nil }) {
+		errs = append(errs, d.Kill())
+	}
+	return errors.Join(append(errs, c.Servers.Abandon(ctx))...)
+}
+
+// Ready implements database.Cluster.
+func (c *cluster) Ready(ctx context.Context) error { return c.serves(ctx, c.members()) }
+
+// serves returns nil when each of the members' data nodes has started and its SQL node can
+// use the tables.
+func (c *cluster) serves(ctx context.Context, members []member) error {
+	peers, err := c.show(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		if p := peers[m.id]; !p.started() {
+			return fmt.Errorf("the data node on %s has not started", m.Host.Name())
+		}
+		if p := peers[m.sqlID()]; !p.connected {
+			return fmt.Errorf("the SQL node on %s is not connected", m.Host.Name())
+		}
+	}
+	return each(ctx, members, func(ctx context.Context, m member) error {
+		rows, err := m.Ask(ctx, "SELECT support FROM information_schema.engines WHERE engine = 'ndbcluster'")
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 || !strings.EqualFold(rows[0][0], "YES") && !strings.EqualFold(rows[0][0], "DEFAULT") {
+			return fmt.Errorf("%s: its mysqld has no NDB: ndbcluster is %v", m.Host.Name(), rows)
+		}
+		return nil
+	})
+}

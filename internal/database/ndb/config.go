@@ -1,0 +1,87 @@
+package ndb
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"skerry/internal/database"
+	"skerry/internal/database/mysql"
+	"skerry/internal/host"
+)
+
+// member is a node of the lab in the cluster: a data node and a SQL node.
+type member struct {
+	*mysql.Server
+	id int // of its data node
+}
+
+func (m member) sqlID() int      { return sqlID + m.id }
+func (m member) dataDir() string { return filepath.Join(m.Dir, "ndb") }
+
+// config is config.ini: what the management node tells all others.
+func (o options) config(manager host.Host, members []member) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("[ndbd default]")
+	line("NoOfReplicas=%d", o.replicas)
+	line("DataMemory=%d", o.data)
+	line("SharedGlobalMemory=33554432")
+	line("MaxNoOfExecutionThreads=%d", o.threads)
+	line("NoOfFragmentLogFiles=4")
+	line("InitFragmentLogFiles=SPARSE")
+	line("ServerPort=%d", dataPort)
+	if o.heartbeat > 0 {
+		line("HeartbeatIntervalDbDb=%d", o.heartbeat.Milliseconds())
+	}
+	if o.checkpoint > 0 {
+		line("TimeBetweenGlobalCheckpoints=%d", o.checkpoint.Milliseconds())
+	}
+	line("\n[ndb_mgmd]\nNodeId=%d\nHostName=%s\nPortNumber=%d\nDataDir=%s", manageID, manager.Addr(), managePort, manageDir(manager))
+	for _, m := range members {
+		line("\n[ndbd]\nNodeId=%d\nHostName=%s\nDataDir=%s", m.id, m.Host.Addr(), m.dataDir())
+	}
+	for _, m := range members {
+		line("\n[mysqld]\nNodeId=%d\nHostName=%s", m.sqlID(), m.Host.Addr())
+	}
+	return b.String()
+}
+
+// manageDir is the management node's own directory.
+func manageDir(h host.Host) string { return filepath.Join(h.Dir(), Name+"-management") }
+
+// storage is the settings that a SQL node's data directory is made with as well.
+func storage(in database.Installation) mysql.Settings {
+	base := mysql.Base(in, "mysqld")
+	var s mysql.Settings
+	s.Add("basedir", base)
+	if d := mysql.Find(base, "share/mysql/english", "share/english"); d != "" {
+		s.Add("lc-messages-dir", filepath.Dir(d))
+	}
+	if d := mysql.Find(base, "share/mysql/charsets", "share/charsets"); d != "" {
+		s.Add("character-sets-dir", d)
+	}
+	s.Add("mysqlx", 0)
+	s.Add("secure-file-priv", "NULL") // otherwise it wants a folder of the system's
+	s.Add("innodb-buffer-pool-size", 16<<20)
+	return s
+}
+
+// settings are a SQL node's configuration.
+func (o options) settings(m member, storage mysql.Settings, connect string) mysql.Settings {
+	s := append(mysql.Settings{}, storage...)
+	s.Add("datadir", m.Data())
+	s.Add("bind-address", m.Host.Addr())
+	s.Add("port", o.port)
+	s.Add("socket", "server.sock") // in the data directory: its path has a limit
+	s.Add("pid-file", "server.pid")
+	s.Add("skip-name-resolve", "ON")
+	s.Add("skip-log-bin", "ON")
+	s.Add("performance-schema", "OFF")
+	s.Add("max-connections", o.connections)
+	s.Add("server-id", m.id)
+	s.Add("ndbcluster", "ON")
+	s.Add("ndb-connectstring", connect)
+	s.Add("ndb-nodeid", m.sqlID())
+	return s
+}

@@ -1,0 +1,77 @@
+package ndb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+)
+
+// errRuns says that a member was not halted.
+var errRuns = errors.New("it runs")
+
+// Halt implements database.Cluster. The management node goes with the node that it is on;
+// the others serve without it as long as no further one is lost.
+func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
+	m, err := c.memberOn("halting", node)
+	if err != nil {
+		return err
+	}
+	c.Say("halting %s (%s)", node.Name(), manner)
+	err = c.end(ctx, m, manner == database.Abrupt)
+	if node.Name() == c.manager.Name() {
+		c.mu.Lock()
+		d := c.management
+		c.management = nil
+		c.mu.Unlock()
+		if d != nil {
+			err = errors.Join(err, d.Kill()) // it holds nothing but what is on disk
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("halting %s: %w", node.Name(), err)
+	}
+	return nil
+}
+
+// Revive implements database.Cluster: a data node reads what it has on disk, and copies
+// what it missed from another one of its node group.
+func (c *cluster) Revive(ctx context.Context, node host.Host) error {
+	m, err := c.memberOn("reviving", node)
+	if err != nil {
+		return err
+	}
+	if m.Running() {
+		return fmt.Errorf("reviving %s: %w", node.Name(), errRuns)
+	}
+	c.Say("reviving %s", node.Name())
+	if err := c.revive(ctx, m); err != nil {
+		return fmt.Errorf("reviving %s: %w", node.Name(), err)
+	}
+	return nil
+}
+
+func (c *cluster) revive(ctx context.Context, m member) error {
+	c.mu.Lock()
+	managed := c.management != nil
+	c.mu.Unlock()
+	if !managed {
+		if err := c.manage(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.launchData(ctx, m); err != nil {
+		return err
+	}
+	if err := c.awaitData(ctx, []member{m}, false); err != nil {
+		return err
+	}
+	if err := c.launchSQL(ctx, m); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not serving after %v", startTimeout))
+	defer cancel()
+	return c.Set.Await(ctx, func(ctx context.Context) error { return c.serves(ctx, []member{m}) })
+}

@@ -1,0 +1,128 @@
+package ndb
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"skerry/internal/database/daemon"
+	"skerry/internal/database/mysql"
+	"skerry/internal/host"
+)
+
+// peer is a node as the management node sees it.
+type peer struct {
+	id        int
+	kind      string // NDB, MGM, API
+	connected bool
+	starting  bool // also while it stops
+	group     int  // its node group, -1 for none
+}
+
+// started tells whether a node does its part.
+func (p peer) started() bool { return p.connected && !p.starting }
+
+// peerLine is a line of ndb_mgm's SHOW:
+//
+//	id=1    @10.0.0.1  (mysql-8.0.44 ndb-8.0.44, Nodegroup: 0, *)
+//	id=2    @10.0.0.2  (mysql-8.0.44 ndb-8.0.44, starting, Nodegroup: 0)
+//	id=3    @10.0.0.3  (mysql-8.0.44 ndb-8.0.44, no nodegroup)
+//	id=4 (not connected, accepting connect from 10.0.0.4)
+var (
+	peerLine   = regexp.MustCompile(`^id=(\d+)\s+(?:@(\S+)\s+)?\((.*)\)`)
+	kindLine   = regexp.MustCompile(`^\[\w+\((\w+)\)\]`)
+	groupInfo  = regexp.MustCompile(`Nodegroup: (\d+)`)
+	transition = regexp.MustCompile(`\b(starting|shutting down|restarting|not started|single user mode)\b`)
+)
+
+// parseShow reads what ndb_mgm -e SHOW prints.
+func parseShow(output string) (map[int]peer, error) {
+	peers := make(map[int]peer)
+	kind := ""
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		if m := kindLine.FindStringSubmatch(line); m != nil {
+			kind = m[1]
+			continue
+		}
+		m := peerLine.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		id, err := strconv.Atoi(m[1])
+		if err != nil {
+			return nil, fmt.Errorf("reading ndb_mgm's SHOW: %q: %w", line, err)
+		}
+		p := peer{id: id, kind: kind, connected: m[2] != "", starting: transition.MatchString(m[3]), group: -1}
+		if g := groupInfo.FindStringSubmatch(m[3]); g != nil {
+			if p.group, err = strconv.Atoi(g[1]); err != nil {
+				return nil, fmt.Errorf("reading ndb_mgm's SHOW: %q: %w", line, err)
+			}
+		}
+		peers[id] = p
+	}
+	if len(peers) == 0 {
+		return nil, fmt.Errorf("ndb_mgm's SHOW names no node: %q", strings.TrimSpace(output))
+	}
+	return peers, nil
+}
+
+// created is how ndb_mgm tells that CREATE NODEGROUP succeeded.
+var created = regexp.MustCompile(`Nodegroup (\d+) created`)
+
+// tell has the management client run a command, on the management node itself.
+func (c *cluster) tell(ctx context.Context, command string) (string, error) {
+	return mysql.Run(ctx, c.manager, host.Command{
+		Name: "ndb_mgm", Path: c.Env.Installation.Programs["ndb_mgm"], Env: c.Env.Installation.Env,
+		Args: []string{"--ndb-connectstring=" + c.connect(), "--connect-retries=1", "-e", command},
+	})
+}
+
+// show asks for all nodes.
+func (c *cluster) show(ctx context.Context) (map[int]peer, error) {
+	out, err := c.tell(ctx, "SHOW")
+	if err != nil {
+		return nil, err
+	}
+	return parseShow(out)
+}
+
+// connect is where the management node takes others.
+func (c *cluster) connect() string { return fmt.Sprintf("%s:%d", c.manager.Addr(), managePort) }
+
+// manage starts the management node: with a new configuration, which it keeps from then
+// on (initial, reload), or with the one that it has.
+func (c *cluster) manage(ctx context.Context, args ...string) error {
+	dir := manageDir(c.manager)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making the directory of the management node: %w", err)
+	}
+	file := filepath.Join(dir, "config.ini")
+	if err := os.WriteFile(file, []byte(c.options.config(c.manager, c.members())), 0o644); err != nil {
+		return fmt.Errorf("writing config.ini: %w", err)
+	}
+	if err := mysql.Own(dir); err != nil {
+		return err
+	}
+	d, err := c.Set.Start(ctx, c.manager, daemon.Spec{
+		Command: mysql.AsServer(host.Command{
+			Name: "ndb_mgmd", Path: c.Env.Installation.Programs["ndb_mgmd"], Env: c.Env.Installation.Env, Dir: dir, Log: filepath.Join(dir, "ndb_mgmd.log"),
+			Args: append([]string{"--nodaemon", "--config-file=" + file, "--configdir=" + dir, fmt.Sprintf("--ndb-nodeid=%d", manageID)}, args...),
+		}),
+		Ports: []int{managePort}, Grace: mysql.StopGrace,
+	})
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.management = d
+	c.mu.Unlock()
+	return d.Await(ctx, upTimeout, func(ctx context.Context) error {
+		_, err := c.show(ctx)
+		return err
+	})
+}

@@ -1,0 +1,100 @@
+// Package ndb is MySQL NDB Cluster: data nodes that hold rows in memory, each row on as many
+// of them as there are replicas; SQL nodes, MySQL servers in front of them; and a management
+// node that has the configuration.
+//
+//	node 1            node 2            node 3            node 4
+//	mysqld            mysqld            mysqld            mysqld
+//	ndbmtd ═ group 0 ═ ndbmtd           ndbmtd ═ group 1 ═ ndbmtd
+//	ndb_mgmd
+//
+// Nodes of a node group hold the same rows. A table is spread over all groups.
+//
+// No registry of packages has NDB's programs: they come from PATH or --from. The package
+// is written after the reference manual; its tests cover configuration and replies.
+package ndb
+
+import (
+	"context"
+	"regexp"
+
+	"skerry/internal/database"
+	"skerry/internal/database/mysql"
+	"skerry/internal/install"
+	"skerry/internal/load"
+)
+
+// Name is how experiments call it.
+const Name = "mysql-ndb"
+
+// Recipe finds NDB's programs; it cannot install them.
+var Recipe = install.Recipe{
+	Name:        Name,
+	Summary:     "MySQL NDB Cluster (ndb_mgmd, ndbmtd, mysqld)",
+	Manual:      "MySQL Cluster's archive (mysql-cluster-*-linux-*.tar.gz) from https://dev.mysql.com/downloads/cluster/, and unpack it",
+	Programs:    []string{"ndbmtd", "ndb_mgmd", "ndb_mgm", "mysqld"},
+	VersionArgs: []string{"--version"},
+	Version: func(output string) string {
+		if m := versionPattern.FindStringSubmatch(output); m != nil {
+			return m[1]
+		}
+		return ""
+	},
+}
+
+// versionPattern finds the version in "MySQL distrib mysql-8.0.44 ndb-8.0.44, for Linux (x86_64)",
+// and in "ndbmtd  Ver 8.0.44-cluster for Linux on x86_64 (MySQL Cluster Community Server - GPL)".
+var versionPattern = regexp.MustCompile(`(?:ndb-|Ver )([0-9]+\.[0-9]+\.[0-9]+)`)
+
+// NDB is MySQL NDB Cluster as a database.
+type NDB struct{ driver mysql.Driver }
+
+// New returns it.
+func New() *NDB {
+	return &NDB{driver: mysql.Driver{Kind: Name, Column: column, Engine: " ENGINE=NDBCLUSTER"}}
+}
+
+var (
+	_ database.Database = (*NDB)(nil)
+	_ database.Anchored = (*NDB)(nil)
+)
+
+// Name implements database.Database.
+func (*NDB) Name() string { return Name }
+
+// memory is what a data node with 80 MiB for rows and a SQL node are expected to take.
+const memory = 900 << 20
+
+// Capabilities implements database.Database.
+func (*NDB) Capabilities() database.Capabilities {
+	return database.Capabilities{Scan: true, Resize: true, Replication: true, Restart: true, MinNodes: 1, MaxNodes: maxNodes, Memory: memory}
+}
+
+// Check implements database.Database.
+func (*NDB) Check(nodes int, options database.Options) error {
+	_, err := parseOptions(nodes, options)
+	return err
+}
+
+// Fixed implements database.Anchored: NDB cannot take the rows out of a node group.
+func (*NDB) Fixed(nodes []string, _ database.Options) map[string]string {
+	fixed := make(map[string]string, len(nodes))
+	for _, n := range nodes {
+		fixed[n] = inGroup
+	}
+	return fixed
+}
+
+// inGroup is why a node cannot leave.
+const inGroup = "it is in a node group, which NDB cannot take rows out of"
+
+// Find implements database.Database.
+func (*NDB) Find(from string) (database.Installation, error) { return database.Find(Recipe, from) }
+
+// Open implements database.Database.
+func (n *NDB) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
+	c, err := n.driver.Open(ctx, properties)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}

@@ -1,0 +1,222 @@
+package ndb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/database/daemon"
+	"skerry/internal/database/mysql"
+	"skerry/internal/host"
+)
+
+// Join implements database.Cluster, by the manual's steps for adding data nodes online:
+//
+//	config.ini names the node; management, data and SQL nodes restart one by one
+//	the new data node starts       accepted: it is connected, in no node group
+//	CREATE NODEGROUP               once there are no_of_replicas of them
+//	REORGANIZE PARTITION, OPTIMIZE TABLE
+//	                               complete: the rows are spread over all groups
+//
+// A node that is not enough for a node group yet is complete when it has started; it holds
+// no rows until others join.
+func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
+	var change database.Change
+	if !c.Changing.TryLock() {
+		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrBusy)
+	}
+	defer c.Changing.Unlock()
+	if c.On(node.Name()) != nil {
+		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrMember)
+	}
+	if c.options.replicas == 1 {
+		return change, fmt.Errorf("joining %s: %w: without replicas no data node can restart while the others serve", node.Name(), database.ErrUnsupported)
+	}
+	c.mu.Lock()
+	last := c.last
+	c.mu.Unlock()
+	if last >= maxNodes {
+		return change, fmt.Errorf("joining %s: %w: %d data nodes at most", node.Name(), database.ErrUnsupported, maxNodes)
+	}
+	if err := c.Ready(ctx); err != nil {
+		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
+	}
+	c.Say("%s is joining", node.Name())
+	began, before := time.Now(), c.members()
+	m, err := c.enlist(node)
+	if err == nil {
+		err = c.roll(ctx, before)
+	}
+	if err == nil {
+		err = c.launchData(ctx, m, "--initial")
+	}
+	if err == nil {
+		err = c.awaitData(ctx, []member{m}, false)
+	}
+	if err == nil {
+		change.Accepted = time.Since(began)
+		err = c.launchSQL(ctx, m)
+	}
+	if err == nil {
+		err = c.group(ctx)
+	}
+	if err != nil {
+		err = fmt.Errorf("joining %s: %w", node.Name(), err)
+		if m.Server != nil {
+			err = errors.Join(err, c.end(context.WithoutCancel(ctx), m, true), c.Remove(context.WithoutCancel(ctx), m.Server))
+		}
+		return change, err
+	}
+	change.Complete = time.Since(began)
+	return change, nil
+}
+
+// roll restarts the management node with a new configuration, and then, one after the
+// other, the nodes that have to learn of it.
+func (c *cluster) roll(ctx context.Context, members []member) error {
+	c.mu.Lock()
+	management := c.management
+	c.mu.Unlock()
+	if err := management.Stop(ctx); err != nil {
+		return err
+	}
+	if err := c.manage(ctx, "--reload"); err != nil {
+		return err
+	}
+	for _, m := range members {
+		if err := c.dataOf(m).Stop(ctx); err != nil {
+			return err
+		}
+		if err := c.launchData(ctx, m); err != nil {
+			return err
+		}
+		if err := c.awaitData(ctx, []member{m}, false); err != nil {
+			return err
+		}
+	}
+	for _, m := range members {
+		if err := m.Halt(ctx, false); err != nil {
+			return err
+		}
+		if err := c.launchSQL(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cluster) dataOf(m member) *daemon.Daemon {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.data[m.Server]
+}
+
+// group makes a node group of data nodes that are in none, once there are enough, and has
+// the table's rows spread over it too.
+func (c *cluster) group(ctx context.Context) error {
+	peers, err := c.show(ctx)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, m := range c.members() {
+		if p := peers[m.id]; p.started() && p.group < 0 {
+			ids = append(ids, fmt.Sprint(m.id))
+		}
+	}
+	if len(ids) < c.options.replicas {
+		return nil
+	}
+	out, err := c.tell(ctx, "CREATE NODEGROUP "+strings.Join(ids[:c.options.replicas], ","))
+	if err != nil {
+		return err
+	}
+	if !created.MatchString(out) {
+		return fmt.Errorf("making a node group of %s: ndb_mgm says %q", strings.Join(ids, ", "), strings.TrimSpace(out))
+	}
+	s, err := c.sql(ctx)
+	if err != nil {
+		return err
+	}
+	c.Say("spreading rows over the new node group")
+	table := mysql.Schema + "." + mysql.Table
+	if rows, err := s.Ask(ctx, "SELECT 1 FROM information_schema.tables WHERE table_schema = ? AND table_name = ?", mysql.Schema, mysql.Table); err != nil || len(rows) == 0 {
+		return err // a table that is made later is spread from the start
+	}
+	if err := s.Exec(ctx, "ALTER TABLE "+table+" ALGORITHM = INPLACE, REORGANIZE PARTITION"); err != nil {
+		return err
+	}
+	_, err = s.AskFor(ctx, startTimeout, "OPTIMIZE TABLE "+table)
+	return err
+}
+
+// Leave implements database.Cluster: only a node in no node group may.
+func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
+	var change database.Change
+	if !c.Changing.TryLock() {
+		return change, fmt.Errorf("removing %s: %w", node.Name(), database.ErrBusy)
+	}
+	defer c.Changing.Unlock()
+	m, err := c.memberOn("removing", node)
+	if err != nil {
+		return change, err
+	}
+	peers, err := c.show(ctx)
+	if err != nil {
+		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
+	}
+	if p := peers[m.id]; p.group >= 0 || !p.connected {
+		return change, fmt.Errorf("removing %s: %w: %s", node.Name(), database.ErrFixed, inGroup)
+	}
+	c.Say("%s is leaving", node.Name())
+	began := time.Now()
+	if err := c.end(ctx, m, manner == database.Abrupt); err != nil {
+		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
+	}
+	change.Accepted = time.Since(began)
+	if err := c.Remove(ctx, m.Server); err != nil {
+		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
+	}
+	if err := c.Set.Await(ctx, func(ctx context.Context) error {
+		peers, err := c.show(ctx)
+		if err == nil && peers[m.id].connected {
+			err = fmt.Errorf("the data node on %s is still connected", node.Name())
+		}
+		return err
+	}); err != nil {
+		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
+	}
+	change.Complete = time.Since(began)
+	return change, nil
+}
+
+// memberOn is the member on a node.
+func (c *cluster) memberOn(doing string, node host.Host) (member, error) {
+	s, err := c.Member(doing, node)
+	if err != nil {
+		return member{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return member{s, c.ids[s]}, nil
+}
+
+// end ends a member's SQL and data node.
+func (c *cluster) end(ctx context.Context, m member, kill bool) error {
+	err := m.Halt(ctx, kill)
+	c.mu.Lock()
+	d := c.data[m.Server]
+	delete(c.data, m.Server)
+	c.mu.Unlock()
+	switch {
+	case d == nil:
+	case kill:
+		err = errors.Join(err, d.Kill())
+	default:
+		err = errors.Join(err, d.Stop(ctx))
+	}
+	return err
+}

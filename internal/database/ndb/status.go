@@ -1,0 +1,88 @@
+package ndb
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"skerry/internal/database"
+	"skerry/internal/database/mysql"
+)
+
+// rowsQuery counts what each data node holds of the benchmark's table, copies included.
+const rowsQuery = "SELECT node_id, SUM(fixed_elem_count) FROM ndbinfo.memory_per_fragment " +
+	"WHERE fq_name = '" + mysql.Schema + "/def/" + mysql.Table + "' GROUP BY node_id"
+
+// Members implements database.Cluster. A member's share is that of its node group.
+func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
+	peers, err := c.show(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("asking the members: %w", err)
+	}
+	groups := make(map[int]bool)
+	for _, p := range peers {
+		if p.kind == "NDB" && p.group >= 0 {
+			groups[p.group] = true
+		}
+	}
+	held := make(map[string]string)
+	if s, err := c.sql(ctx); err == nil {
+		if held, err = s.Pairs(ctx, rowsQuery); err != nil {
+			return nil, fmt.Errorf("asking the members: %w", err)
+		}
+	}
+	var members []database.Member
+	for _, m := range c.members() {
+		p := peers[m.id]
+		d := database.Member{Node: m.Host.Name(), State: word(p)}
+		if p.group >= 0 {
+			d.Share = 1 / float64(len(groups))
+		}
+		if n := held[strconv.Itoa(m.id)]; n != "" {
+			if d.Rows, err = strconv.ParseInt(n, 10, 64); err != nil {
+				return nil, fmt.Errorf("asking the members: the rows of %s: %w", m.Host.Name(), err)
+			}
+		}
+		members = append(members, d)
+	}
+	return members, nil
+}
+
+// word is a data node's state in words.
+func word(p peer) string {
+	switch {
+	case !p.connected:
+		return "not connected"
+	case p.starting:
+		return "starting"
+	case p.group < 0:
+		return "started, no node group"
+	}
+	return fmt.Sprintf("started, node group %d", p.group)
+}
+
+// sql is a SQL node that answers.
+func (c *cluster) sql(ctx context.Context) (*mysql.Server, error) {
+	return c.First(ctx, func(ctx context.Context, s *mysql.Server) error {
+		_, err := s.Ask(ctx, "SELECT 1")
+		return err
+	})
+}
+
+// Count implements database.Cluster. Every SQL node sees the same rows.
+func (c *cluster) Count(ctx context.Context) (int64, error) {
+	s, err := c.sql(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("counting rows: %w", err)
+	}
+	return s.Count(ctx, "")
+}
+
+// Clear implements database.Cluster.
+func (c *cluster) Clear(ctx context.Context) error {
+	s, err := c.sql(ctx)
+	if err != nil {
+		return fmt.Errorf("emptying the table: %w", err)
+	}
+	return s.Clear(ctx)
+}

@@ -1,0 +1,211 @@
+package ndb
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"skerry/internal/database"
+	"skerry/internal/database/dbtest"
+	"skerry/internal/database/mysql"
+	"skerry/internal/host"
+	"skerry/internal/testkit"
+	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/nethost"
+)
+
+func TestOptions(t *testing.T) {
+	for _, test := range []struct {
+		nodes int
+		given database.Options
+		err   string
+	}{
+		{nodes: 4},
+		{nodes: 3, given: database.Options{"no_of_replicas": 1}},
+		{nodes: 6, given: database.Options{"no_of_replicas": 3, "data_memory": "256MiB", "heartbeat_interval_db_db": "1s"}},
+		{nodes: 3, err: "node groups are of 2"},
+		{nodes: 50, err: "48 data nodes at most"},
+		{nodes: 2, given: database.Options{"no_of_replica": 2}, err: "did you mean no_of_replicas?"},
+		{nodes: 2, given: database.Options{"no_of_replicas": 5}, err: "from 1 to 4"},
+		{nodes: 2, given: database.Options{"data_memory": "1kB"}, err: "1MiB or more"},
+		{nodes: 2, given: database.Options{"heartbeat_interval_db_db": "5ms"}, err: "10ms or more"},
+		{nodes: 2, given: database.Options{"time_between_global_checkpoints": "1m"}, err: "from 20ms to 32s"},
+		{nodes: 2, given: database.Options{"port": managePort}, err: "NDB itself"},
+	} {
+		_, err := parseOptions(test.nodes, test.given)
+		if test.err == "" && err != nil || test.err != "" && (!errors.Is(err, ErrOption) || !strings.Contains(err.Error(), test.err)) {
+			t.Errorf("%d nodes, %v: %v, want %q", test.nodes, test.given, err, test.err)
+		}
+	}
+}
+
+func TestConfig(t *testing.T) {
+	o, err := parseOptions(2, database.Options{"heartbeat_interval_db_db": "1500ms"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts := loophost.New(t, 2)
+	var members []member
+	for i, h := range hosts {
+		s := mysql.NewServer(h, Name, o.port)
+		defer s.Close()
+		members = append(members, member{s, i + 1})
+	}
+	want := `[ndbd default]
+NoOfReplicas=2
+DataMemory=83886080
+SharedGlobalMemory=33554432
+MaxNoOfExecutionThreads=2
+NoOfFragmentLogFiles=4
+InitFragmentLogFiles=SPARSE
+ServerPort=2202
+HeartbeatIntervalDbDb=1500
+
+[ndb_mgmd]
+NodeId=49
+HostName=A1
+PortNumber=1186
+DataDir=D1/mysql-ndb-management
+
+[ndbd]
+NodeId=1
+HostName=A1
+DataDir=D1/mysql-ndb/ndb
+
+[ndbd]
+NodeId=2
+HostName=A2
+DataDir=D2/mysql-ndb/ndb
+
+[mysqld]
+NodeId=101
+HostName=A1
+
+[mysqld]
+NodeId=102
+HostName=A2
+`
+	names := strings.NewReplacer(hosts[0].Dir(), "D1", hosts[1].Dir(), "D2", hosts[0].Addr(), "A1", hosts[1].Addr(), "A2")
+	if d := cmp.Diff(want, names.Replace(o.config(hosts[0], members))); d != "" {
+		t.Error(d)
+	}
+	text := o.settings(members[1], nil, "A1:1186").Text("mysqld")
+	for _, want := range []string{"ndbcluster = ON\n", "ndb-connectstring = A1:1186\n", "ndb-nodeid = 102\n", "server-id = 2\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// shown is what ndb_mgm prints, after the manual's example of nodes being added.
+const shown = `Connected to Management Server at: 198.51.100.10:1186 (using cleartext)
+Cluster Configuration
+---------------------
+[ndbd(NDB)]     5 node(s)
+id=1    @198.51.100.1  (9.5.0-ndb-9.5.0, Nodegroup: 0, *)
+id=2    @198.51.100.2  (mysql-8.0.44 ndb-8.0.44, starting, Nodegroup: 0)
+id=3    @198.51.100.3  (9.5.0-ndb-9.5.0, no nodegroup)
+id=4 (not connected, accepting connect from 198.51.100.4)
+id=5    @198.51.100.5  (9.5.0-ndb-9.5.0, Nodegroup: 12)
+
+[ndb_mgmd(MGM)] 1 node(s)
+id=49   @198.51.100.10  (9.5.0-ndb-9.5.0)
+
+[mysqld(API)]   2 node(s)
+id=101  @198.51.100.20  (9.5.0-ndb-9.5.0)
+id=102 (not connected, accepting connect from 198.51.100.21)
+`
+
+func TestShow(t *testing.T) {
+	got, err := parseShow(shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[int]peer{
+		1: {1, "NDB", true, false, 0}, 2: {2, "NDB", true, true, 0}, 3: {3, "NDB", true, false, -1}, 4: {4, "NDB", false, false, -1},
+		5: {5, "NDB", true, false, 12}, 49: {49, "MGM", true, false, -1}, 101: {101, "API", true, false, -1}, 102: {102, "API", false, false, -1},
+	}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(peer{})); d != "" {
+		t.Error(d)
+	}
+	var words []string
+	for id := 1; id <= 5; id++ {
+		words = append(words, word(got[id]))
+	}
+	if d := cmp.Diff([]string{"started, node group 0", "starting", "started, no node group", "not connected", "started, node group 12"}, words); d != "" {
+		t.Error(d)
+	}
+	for _, bad := range []string{"", "Unable to connect with connect string: nodeid=0,10.0.0.1:1186\n"} {
+		if got, err := parseShow(bad); err == nil {
+			t.Errorf("%q read as %v", bad, got)
+		}
+	}
+	if !created.MatchString("Connected to Management Server at: 198.51.100.10:1186\nNodegroup 1 created\n") {
+		t.Error("a node group that was made is not seen")
+	}
+}
+
+func FuzzShow(f *testing.F) {
+	f.Add(shown)
+	f.Fuzz(func(t *testing.T, text string) {
+		peers, err := parseShow(text)
+		if err == nil && len(peers) == 0 {
+			t.Error("neither nodes nor an error")
+		}
+		for id, p := range peers {
+			if p.id != id || p.group < -1 {
+				t.Errorf("node %d read as %+v", id, p)
+			}
+		}
+	})
+}
+
+func TestColumn(t *testing.T) {
+	for size, want := range map[int]string{1: "VARBINARY(255)", 100: "VARBINARY(255)", 1000: "VARBINARY(1000)", 5000: "MEDIUMBLOB"} {
+		if got := column(size); got != want {
+			t.Errorf("fields of %d bytes are %s, want %s", size, got, want)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	for text, want := range map[string]string{
+		"MySQL distrib mysql-8.0.44 ndb-8.0.44, for Linux (x86_64)":                            "8.0.44",
+		"ndbmtd  Ver 9.5.0-cluster for Linux on x86_64 (MySQL Cluster Community Server - GPL)": "9.5.0",
+		"ndbmtd: command not found": "",
+	} {
+		if got := Recipe.Version(text); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestConformance runs where NDB's programs are.
+func TestConformance(t *testing.T) {
+	testkit.Need(t, testkit.NDB, testkit.Root)
+	var client host.Host
+	dbtest.Run(t, dbtest.Config{
+		New: func() database.Database {
+			n := New()
+			n.driver.Dial = func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
+				err = client.Do(func() error {
+					conn, err = new(net.Dialer).DialContext(ctx, network, addr)
+					return err
+				})
+				return conn, err
+			}
+			return n
+		},
+		Hosts: func(t testing.TB, n int) []host.Host {
+			hosts := nethost.New(t, n)
+			client = hosts[n-1]
+			return hosts
+		},
+		Nodes: 4, Port: dataPort, Survives: true,
+		BadOptions: []database.Options{{"no_of_replicas": 3}, {"data_memory": "1kB"}, {"port": managePort}},
+	})
+}
