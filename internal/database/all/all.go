@@ -10,6 +10,7 @@ import (
 	"skerry/internal/database/groupreplication"
 	"skerry/internal/database/hbase"
 	"skerry/internal/database/mongodb"
+	"skerry/internal/database/ndb"
 	"skerry/internal/database/own"
 	"skerry/internal/database/postgres"
 	"skerry/internal/database/redis"
@@ -29,6 +30,7 @@ func Databases() map[string]database.Database {
 		postgres.Name:         postgres.New(),
 		ferretdb.Name:         ferretdb.New(),
 		mongodb.Name:          mongodb.New(),
+		ndb.Name:              ndb.New(),
 		redis.Name:            redis.New(),
 		redis.Valkey:          redis.NewValkey(),
 	}
@@ -38,5 +40,5 @@ func Databases() map[string]database.Database {
 
 // Recipes say how databases are installed, in the order of a list.
 func Recipes() []install.Recipe {
-	return append([]install.Recipe{redis.Recipe, redis.ValkeyRecipe, etcd.Recipe, postgres.Recipe, mongodb.Recipe, ferretdb.Recipe, galera.Recipe, groupreplication.Recipe, hbase.Recipe}, cassandra.Recipes()...)
+	return append([]install.Recipe{redis.Recipe, redis.ValkeyRecipe, etcd.Recipe, postgres.Recipe, mongodb.Recipe, ferretdb.Recipe, galera.Recipe, ndb.Recipe, groupreplication.Recipe, hbase.Recipe}, cassandra.Recipes()...)
 }
