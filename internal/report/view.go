@@ -30,6 +30,7 @@ type view struct {
 	Trials          []trialView
 	Errors          []errorRow
 	Happenings      []happeningRow
+	Resizings       []resizeRow
 	Audits          []auditRow
 	Assertions      []assertionRow
 	Throughput      []figureView
@@ -204,6 +205,7 @@ func (v *view) results(m *model) {
 		}
 	}
 	v.Errors = errorRows(m.dir.Summary.Trials)
+	v.Resizings = m.resizings()
 	v.Happenings, v.Audits, v.Assertions = m.happenings(), m.audits(), m.assertionRows()
 }
 

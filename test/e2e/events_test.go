@@ -1,0 +1,162 @@
+package e2e
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"skerry/internal/record"
+)
+
+// eventful is a cluster of four on five sites; the trial ends when its events are over.
+const eventful = `
+name: eventful
+engine: userspace
+topology:
+  sites: [Oslo, Bergen, Narvik, Vardo, Moss]
+  defaults: {rtt: 10ms, bandwidth: 200mbit}
+client: Oslo
+database: {name: redis, count: 4}
+workload: {name: a, records: 300, threads: 4, timeout: 2s}
+warmup: 500ms
+stop: {time: 80s, after_events: 1s}
+`
+
+// events are what a run's first trial recorded, by kind.
+func (b *bench) events() map[string]record.Event {
+	b.t.Helper()
+	d, err := record.Open(b.path("runs/latest"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	list, err := d.Events(1)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	events := map[string]record.Event{}
+	for _, e := range list {
+		events[e.Kind] = e
+	}
+	return events
+}
+
+func TestEventsHappenAndAreTakenBack(t *testing.T) {
+	b := newBench(t)
+	r := b.run(0, "run", b.write("eventful.yaml", eventful+`
+events:
+  - {at: 500ms, for: 1s, latency: {of: Bergen, scale: 3}}
+  - {at: 500ms, for: 1s, loss: {between: [Narvik, Vardo], add: 2%}}
+  - {at: 1s, for: 1s, partition: {groups: [[Narvik], [Vardo]], one_way: true}}
+  - {at: 1s, for: 1s, link_flap: {between: [Bergen, Vardo], down: 100ms, up: 300ms}}
+  - {at: 1s, for: 1s, cpu: {nodes: Bergen, cores: 0.2}}
+  - {at: 1s, for: 1s, memory: {nodes: Bergen, size: 32MiB}}
+  - {at: 1s, for: 1s, network_load: {from: Bergen, to: [Narvik, Vardo], rate: 5mbit}}
+  - {at: 1s, for: 1s, disk_full: {nodes: Moss, size: 32MiB}}
+  - {at: 2s, for: 500ms, pause: Vardo}
+`))
+	s := b.summary(b.path("runs/latest"))
+	if x := s.Trials[0]; x.State != record.TrialOK || x.Stopped != "events" {
+		t.Errorf("%s, stopped by %q: %s\n%s", x.State, x.Stopped, x.Error, r.stderr.String())
+	}
+	events := b.events()
+	for _, kind := range []string{"latency", "loss", "partition", "link_flap", "cpu", "memory", "network_load", "disk_full", "pause"} {
+		e := events[kind]
+		if e.State != record.EventReverted || e.Apply.Completed == nil || e.Revert == nil || e.Revert.Completed == nil {
+			t.Errorf("%s: %+v", kind, e)
+		}
+	}
+	contains(t, r.stdout.String(), "network_load")
+}
+
+func TestMembersJoinAndLeaveUnderLoad(t *testing.T) {
+	b := newBench(t)
+	b.run(0, "run", b.write("eventful.yaml", eventful+`
+events:
+  - {name: grow, at: 1s, join: spare}
+  - {name: shrink, when: completed, leave: Vardo}
+`))
+	x := b.summary(b.path("runs/latest")).Trials[0]
+	if x.State != record.TrialOK || x.Outcomes.OK == 0 {
+		t.Fatalf("%s: %s", x.State, x.Error)
+	}
+	for _, kind := range []string{"join", "leave"} {
+		e := b.events()[kind]
+		if e.State != record.EventActive {
+			t.Errorf("%s is %s: %s", kind, e.State, e.Error)
+			continue
+		}
+		if s := e.Apply; s.Accepted.NS <= s.Began.NS || s.Completed.NS < s.Accepted.NS {
+			t.Errorf("%s began at %.2f s, was accepted at %.2f s and complete at %.2f s", kind, s.Began.Seconds(), s.Accepted.Seconds(), s.Completed.Seconds())
+		}
+	}
+}
+
+// An event on a node that is already gone fails: that is told, and the trial is suspect.
+func TestEventsThatFail(t *testing.T) {
+	b := newBench(t)
+	b.run(0, "run", b.write("eventful.yaml", eventful+`
+events:
+  - {at: 1s, for: 4s, kill: Vardo}
+  - {at: 2s, for: 1s, stop: Vardo}
+`))
+	events := b.events()
+	if e := events["stop"]; e.State != record.EventFailed || !strings.Contains(e.Error, "ended already") {
+		t.Errorf("stopping what is down: %s, %s", e.State, e.Error)
+	}
+	if e := events["kill"]; e.State != record.EventReverted {
+		t.Errorf("the kill is %s: %s", e.State, e.Error)
+	}
+	x := b.summary(b.path("runs/latest")).Trials[0]
+	if x.State != record.TrialOK || x.Verdict.State != record.Suspect ||
+		!slices.ContainsFunc(x.Verdict.Reasons, func(r string) bool { return strings.Contains(r, "Vardo stopped") }) {
+		t.Errorf("%s, %s: %v", x.State, x.Verdict.State, x.Verdict.Reasons)
+	}
+}
+
+// Two leaves at once, in a partition, with a member paused and another one restarting.
+func TestEventsAllAtOnce(t *testing.T) {
+	b := newBench(t)
+	b.run(0, "run", b.write("eventful.yaml", strings.Replace(eventful, "count: 4", "count: 5", 1)+`
+events:
+  - {at: 1s, leave: Moss}
+  - {at: 1s, link_down: {between: [Vardo, Narvik]}, for: 500ms}
+  - {at: 1s, for: 1s, pause: Bergen}
+  - {at: 1s, restart: Narvik}
+  - {name: other, at: 1s, leave: Vardo}
+`))
+	// Which of them the cluster lets through while its members come and go is its own
+	// affair: nothing hangs, everything is told, and the trial measured.
+	x := b.summary(b.path("runs/latest")).Trials[0]
+	if x.State != record.TrialOK {
+		t.Errorf("%s: %s", x.State, x.Error)
+	}
+	for kind, e := range b.events() {
+		if e.ID != 0 && !slices.Contains([]string{record.EventActive, record.EventReverted, record.EventFailed}, e.State) {
+			t.Errorf("%s is %s", kind, e.State)
+		}
+	}
+}
+
+// A skerry that is killed while a member leaves takes no machine with it: the next command
+// clears what it left, paused processes and disks in memory among it.
+func TestKilledWhileAMemberLeaves(t *testing.T) {
+	b := newBench(t)
+	r := b.command("run", b.write("eventful.yaml", eventful+`
+events:
+  - {at: 500ms, pause: Bergen}
+  - {at: 1s, disk_full: {nodes: Moss, size: 32MiB}}
+  - {at: 1s, leave: Vardo}
+`)).start()
+	b.await("the leave to begin", func() bool {
+		lines, err := os.ReadFile(b.path("runs/latest/trials/1.partial/events.jsonl"))
+		return err == nil && strings.Contains(string(lines), `"kind":"leave"`)
+	})
+	r.signal(syscall.SIGKILL)
+	r.wait()
+	b.run(0, "lab", "sweep")
+	for _, l := range append(b.leftovers(), leftoversOf(r.cmd.Process.Pid)...) {
+		t.Errorf("left behind: %s", l)
+	}
+}
