@@ -47,7 +47,7 @@ var (
 )
 
 // Start implements database.Database.
-func (d *Server) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
+func (d *GroupReplication) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(len(env.Nodes), env.Options)
 	if err != nil {
 		return nil, err

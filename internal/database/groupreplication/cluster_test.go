@@ -16,7 +16,7 @@ import (
 
 // startCluster starts a group, with a node more that clients are on, and stops it with the
 // test.
-func startCluster(t testing.TB, n int, o database.Options) (*Server, *cluster, []host.Host) {
+func startCluster(t testing.TB, n int, o database.Options) (*GroupReplication, *cluster, []host.Host) {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.MySQL)
 	nodes := nethost.New(t, n+1)
@@ -37,7 +37,7 @@ func startCluster(t testing.TB, n int, o database.Options) (*Server, *cluster, [
 	return d, c.(*cluster), nodes
 }
 
-func open(t testing.TB, d *Server, c *cluster) load.Client {
+func open(t testing.TB, d *GroupReplication, c *cluster) load.Client {
 	t.Helper()
 	client, err := d.Open(t.Context(), c.Properties())
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // at is a database whose clients connect from a node that is told later.
-func at(client *host.Host) *Server {
+func at(client *host.Host) *GroupReplication {
 	s := New()
 	s.driver.Dial = func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
 		err = (*client).Do(func() error {

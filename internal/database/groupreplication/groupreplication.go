@@ -26,34 +26,34 @@ import (
 // memory is what a member takes with default options and a few thousand records.
 const memory = 480 << 20
 
-// Server is MySQL with Group Replication as a database.
-type Server struct{ driver mysql.Driver }
+// GroupReplication is MySQL with Group Replication as a database.
+type GroupReplication struct{ driver mysql.Driver }
 
 // New returns it.
-func New() *Server { return &Server{driver: mysql.Driver{Kind: Name, Discover: discover}} }
+func New() *GroupReplication { return &GroupReplication{driver: mysql.Driver{Kind: Name, Discover: discover}} }
 
-var _ database.Database = (*Server)(nil)
+var _ database.Database = (*GroupReplication)(nil)
 
 // Name implements database.Database.
-func (*Server) Name() string { return Name }
+func (*GroupReplication) Name() string { return Name }
 
 // Capabilities implements database.Database.
-func (*Server) Capabilities() database.Capabilities {
+func (*GroupReplication) Capabilities() database.Capabilities {
 	return database.Capabilities{Scan: true, Resize: true, Replication: true, Restart: true, MinNodes: 1, MaxNodes: maxMembers, Memory: memory}
 }
 
 // Check implements database.Database.
-func (*Server) Check(nodes int, options database.Options) error {
+func (*GroupReplication) Check(nodes int, options database.Options) error {
 	_, err := parseOptions(nodes, options)
 	return err
 }
 
 // Find implements database.Database.
-func (*Server) Find(from string) (database.Installation, error) { return database.Find(Recipe, from) }
+func (*GroupReplication) Find(from string) (database.Installation, error) { return database.Find(Recipe, from) }
 
 // Open implements database.Database.
-func (s *Server) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
-	c, err := s.driver.Open(ctx, properties)
+func (g *GroupReplication) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
+	c, err := g.driver.Open(ctx, properties)
 	if err != nil {
 		return nil, err
 	}
