@@ -35,6 +35,9 @@ type bridge struct {
 	err  error
 }
 
+// maxQuoted bounds what an error quotes of bytes that are no reply.
+const maxQuoted = 400
+
 // slot is the place of one call at a time.
 type slot struct {
 	number uint32
@@ -67,7 +70,9 @@ func (b *bridge) receive(in *bufio.Reader) error {
 		}
 		size, id := binary.BigEndian.Uint32(head[:]), binary.BigEndian.Uint64(head[4:])
 		if size < replyHead || size > maxReply {
-			return fmt.Errorf("%w: %d bytes", errProtocol, size)
+			// What a Java process says before it can run a program is text.
+			more, _ := in.Peek(min(in.Buffered(), maxQuoted)) // they are there
+			return fmt.Errorf("%w: %q", errProtocol, append(head[:], more...))
 		}
 		s := b.slot(uint32(id >> 32))
 		if s == nil {
@@ -139,7 +144,12 @@ func (b *bridge) call(ctx context.Context, s *slot, frame []byte, limit time.Dur
 	finishFrame(frame, id, int32(min(max(limit.Milliseconds(), 1), math.MaxInt32)))
 	if err := b.send(frame); err != nil {
 		s.abandon()
-		return reply{}, fmt.Errorf("%w: %w", errBridge, err)
+		select {
+		case <-b.done: // a process that reads no more says why, and ends
+			return reply{}, b.err
+		case <-ctx.Done():
+			return reply{}, fmt.Errorf("%w: %w", errBridge, err)
+		}
 	}
 	select {
 	case <-s.ready:
