@@ -60,6 +60,9 @@ type Config struct {
 	Upsert, BlindDelete bool
 	// Unordered says that scans follow no order of keys (Cassandra's follow hashes).
 	Unordered bool
+	// DiskFull is the size of each node's disk for the test of full ones, in bytes: so
+	// small that a load of a few seconds fills it. 0 leaves the test out.
+	DiskFull int64
 	// Rows are loaded for the load test; 500 when 0.
 	Rows int64
 	// Timeout bounds a start, a change of membership, a halt and a revival each;
@@ -102,12 +105,13 @@ func Run(t *testing.T, c Config) {
 	if s.Hosts == nil {
 		s.Hosts = loophost.New
 	}
-	s.row = newRow(s.db, s.in, c)
+	s.row = newRow(s.db, s.in, s.Config)
 	t.Cleanup(func() { s.row.publish(t) })
 
 	s.test(t, "options", s.testOptions)
 	s.test(t, "serving", s.testServing)
 	s.test(t, "faults", s.testFaults)
+	s.test(t, "disk_full", s.testDiskFull)
 }
 
 // test runs a part and books it in the row.

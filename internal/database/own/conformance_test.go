@@ -36,7 +36,7 @@ func TestConformanceOfRedisDescribed(t *testing.T) {
 	}
 	dbtest.Run(t, dbtest.Config{
 		New: func() database.Database { return New(d, builtins{"redis": redis.New()}) }, Port: 6379, Upsert: true,
-		Options: database.Options{"appendfsync": "always"}, Survives: true,
+		Options: database.Options{"appendfsync": "always"}, Survives: true, DiskFull: 4 << 20,
 		BadOptions: []database.Options{{"port": "many"}, {"prot": 1}},
 	})
 }

@@ -41,7 +41,7 @@ func readRows(dir string) ([]*dbtest.Row, error) {
 var aspects = []struct{ key, title string }{
 	{"options", "options"}, {"records", "records"}, {"values", "bytes"}, {"scan", "scan"}, {"load", "load"},
 	{"churn", "joins and leaves"}, {"halt", "halt"}, {"kill", "kill -9"}, {"lost_joiner", "joiner killed"},
-	{"faults", "failed starts"}, {"stop", "stop"},
+	{"faults", "failed starts"}, {"disk_full", "disk full"}, {"stop", "stop"},
 }
 
 // table is the matrix in Markdown.
