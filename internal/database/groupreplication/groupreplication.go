@@ -30,7 +30,9 @@ const memory = 480 << 20
 type GroupReplication struct{ driver mysql.Driver }
 
 // New returns it.
-func New() *GroupReplication { return &GroupReplication{driver: mysql.Driver{Kind: Name, Discover: discover}} }
+func New() *GroupReplication {
+	return &GroupReplication{driver: mysql.Driver{Kind: Name, Discover: discover}}
+}
 
 var _ database.Database = (*GroupReplication)(nil)
 
@@ -49,7 +51,9 @@ func (*GroupReplication) Check(nodes int, options database.Options) error {
 }
 
 // Find implements database.Database.
-func (*GroupReplication) Find(from string) (database.Installation, error) { return database.Find(Recipe, from) }
+func (*GroupReplication) Find(from string) (database.Installation, error) {
+	return database.Find(Recipe, from)
+}
 
 // Open implements database.Database.
 func (g *GroupReplication) Open(ctx context.Context, properties map[string]string) (load.Client, error) {

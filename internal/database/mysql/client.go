@@ -73,8 +73,7 @@ func (c *Client) link(ctx context.Context, writes bool, now, deadline time.Time)
 		at = &c.write
 	}
 	if l := *at; l != nil {
-		rested := now.Sub(l.used) > idleAfter && !l.alive(ctx)
-		if !rested && !l.broken() && (!toPrimary || l.addr == *c.router.primary.Load()) {
+		if !l.stale(ctx, now, deadline) && !l.broken() && (!toPrimary || l.addr == *c.router.primary.Load()) {
 			return l, nil
 		}
 		*at = nil

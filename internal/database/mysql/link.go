@@ -174,10 +174,17 @@ func (l *link) bind(values ...driver.Value) []driver.NamedValue {
 	return l.args
 }
 
-// alive tells whether nothing ended the connection while it rested.
-func (l *link) alive(ctx context.Context) bool {
+// stale tells whether the connection ended while it rested. The last operation's deadline
+// may have passed meanwhile, which is no end.
+func (l *link) stale(ctx context.Context, now, deadline time.Time) bool {
+	if now.Sub(l.used) <= idleAfter {
+		return false
+	}
+	if l.stream.SetDeadline(deadline) != nil {
+		return true
+	}
 	r, ok := l.conn.(driver.SessionResetter)
-	return !ok || r.ResetSession(ctx) == nil
+	return ok && r.ResetSession(ctx) != nil
 }
 
 // broken tells whether the connection is of no more use.

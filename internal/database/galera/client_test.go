@@ -1,0 +1,105 @@
+package galera
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/database/mysql"
+	"skerry/internal/load"
+	"skerry/internal/testkit/loophost"
+)
+
+// TestRestedClient uses a client again after the deadline of its last operation, and after
+// its member has gone.
+func TestRestedClient(t *testing.T) {
+	nodes := loophost.New(t, 2)
+	g, c := startCluster(t, nodes, nil)
+	p := c.Properties()
+	p[mysql.PropMember], p[mysql.PropTimeout] = mysql.First, "1000"
+	client := open(t, g, p)
+	connections := func() string {
+		t.Helper()
+		rows, err := c.On("n1").Ask(t.Context(), "SHOW GLOBAL STATUS LIKE 'Connections'")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows[0][1]
+	}
+	record := []load.Field{{Name: "field0", Value: []byte("v")}}
+	if err := client.Insert(t.Context(), "", "user1", record); err != nil {
+		t.Fatal(err)
+	}
+	before := connections()
+	<-time.After(1200 * time.Millisecond) // both the deadline and the time after which a connection is looked at
+	if err := client.Update(t.Context(), "", "user1", record); err != nil {
+		t.Fatal(err)
+	}
+	if after := connections(); after != before {
+		t.Errorf("a connection that rested was made again: %s connections, then %s", before, after)
+	}
+	if err := c.Halt(t.Context(), nodes[0], database.Graceful); err != nil {
+		t.Fatal(err)
+	}
+	<-time.After(1200 * time.Millisecond)
+	if err := client.Update(t.Context(), "", "user1", record); err != nil {
+		t.Errorf("after its member had gone: %v, want the next member to be asked", err)
+	}
+	if _, err := client.Read(t.Context(), "", "user2", nil, nil); !errors.Is(err, load.ErrNotFound) {
+		t.Errorf("read of nothing: %v", err)
+	}
+}
+
+// TestConflict writes a row through two members at the same time until one of them loses.
+func TestConflict(t *testing.T) {
+	g, c := startCluster(t, loophost.New(t, 2), nil)
+	p := c.Properties()
+	p[mysql.PropMember] = mysql.RoundRobin
+	record := []load.Field{{Name: "field0", Value: []byte("v")}}
+	first, second := open(t, g, p), open(t, g, p)
+	if err := first.Insert(t.Context(), "", "user1", record); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Set.Await(t.Context(), func(ctx context.Context) error { return second.Update(ctx, "", "user1", record) }); err != nil {
+		t.Fatal(err)
+	}
+	lost := make(chan error, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 5000 {
+			if err := second.Update(t.Context(), "", "user1", fields(fmt.Sprint("b", i))); err != nil {
+				lost <- err
+				return
+			}
+		}
+	}()
+	for i, running := 0, true; running; i++ {
+		select {
+		case <-done:
+			running = false
+		default:
+			// A value that changes nothing would not be sent to the others.
+			if err := first.Update(t.Context(), "", "user1", fields(fmt.Sprint("a", i))); err != nil {
+				select {
+				case lost <- err:
+				default:
+				}
+				<-done
+				running = false
+			}
+		}
+	}
+	select {
+	case err := <-lost:
+		var e *load.OpError
+		if !errors.As(err, &e) || e.Class != "deadlock" || e.Outcome != load.NotDone {
+			t.Errorf("the loser's error: %v", err)
+		}
+	default:
+		t.Error("no write was in conflict")
+	}
+}
