@@ -97,7 +97,7 @@ func listInstalled(a *app, cmd *cobra.Command, s install.Store, asJSON bool) err
 		case r.Problem != "":
 			fmt.Fprintf(w, "%s\t-\tdamaged\t%s\n", r.Name, r.Problem)
 		case r.Version == "":
-			fmt.Fprintf(w, "%s\t-\tnot installed\t-\n", r.Name)
+			fmt.Fprintf(w, "%s\t-\tnot installed\t%s\n", r.Name, r.Advice)
 		default:
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Name, r.Version, r.Source, r.Path)
 		}
