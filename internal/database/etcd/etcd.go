@@ -32,9 +32,9 @@ import (
 // Name is how experiments call etcd.
 const Name = "etcd"
 
-// memory is what a member takes with default options: 27 MB empty, 60 MB with
-// 10,000 records of 1 kB and their history.
-const memory = 64 << 20
+// memory is what a member takes with default options: 27 MB empty, 105 to 125 MB with
+// 10,000 records of 1 kB and as many updates, whose old versions it keeps.
+const memory = 128 << 20
 
 // Recipe installs Debian's etcd.
 var Recipe = install.Recipe{

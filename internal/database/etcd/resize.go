@@ -26,7 +26,7 @@ const (
 // address that was removed within the same second gets the same ID ("member not found").
 func notYet(err error) bool {
 	for _, e := range []error{rpctypes.ErrUnhealthy, rpctypes.ErrMemberNotEnoughStarted, rpctypes.ErrMemberLearnerNotReady,
-		rpctypes.ErrMemberNotFound,		rpctypes.ErrTooManyLearners, rpctypes.ErrTimeout, rpctypes.ErrTimeoutDueToLeaderFail, rpctypes.ErrNotLeader, rpctypes.ErrLeaderChanged} {
+		rpctypes.ErrMemberNotFound, rpctypes.ErrTooManyLearners, rpctypes.ErrTimeout, rpctypes.ErrTimeoutDueToLeaderFail, rpctypes.ErrNotLeader, rpctypes.ErrLeaderChanged} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -129,7 +129,9 @@ func (c *cluster) takeIn(ctx context.Context, entry, m *member, peers string) er
 	}
 	d := m.server.Load()
 	d.Leaving() // that it ends fails the join, not the cluster
-	wait := func(ctx context.Context, ask func(context.Context) error) error { return d.Await(ctx, changeTimeout, ask) }
+	wait := func(ctx context.Context, ask func(context.Context) error) error {
+		return d.Await(ctx, changeTimeout, ask)
+	}
 	if c.options.learner {
 		if err := persist(ctx, wait, func(ctx context.Context) error {
 			_, err := entry.admin.MemberPromote(ctx, m.id.Load())

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -229,20 +228,4 @@ func TestSchema(t *testing.T) {
 	if _, err := client.Read(t.Context(), "", "user1", nil, nil); err != nil {
 		t.Errorf("the connection is of no use after a refusal: %v", err)
 	}
-}
-
-// BenchmarkClient compares the client's reads with a loop over the driver's own API.
-func BenchmarkClient(b *testing.B) {
-	d := New()
-	c := startCluster(b, d, loophost.New(b, 1), nil)
-	client := open(b, d, c.Properties())
-	var fields []load.Field
-	for i := range 10 {
-		fields = append(fields, load.Field{Name: fmt.Sprint("field", i), Value: make([]byte, 100)})
-	}
-	if err := client.Insert(b.Context(), "", "user1", fields); err != nil {
-		b.Fatal(err)
-	}
-	b.Run("skerry", func(b *testing.B) { benchmarkRead(b, client) })
-	b.Run("pgx", func(b *testing.B) { benchmarkDriver(b, client.addrs[0]) })
 }
