@@ -210,3 +210,28 @@ func TestPortTaken(t *testing.T) {
 		}
 	}
 }
+
+// TestMajorityLost kills two of three members: the third goes on when one of them is revived.
+func TestMajorityLost(t *testing.T) {
+	nodes := loophost.New(t, 3)
+	g, c := startCluster(t, nodes, database.Options{"evs_suspect_timeout": "2s", "evs_inactive_timeout": "4s"})
+	if err := open(t, g, c.Properties()).Insert(t.Context(), "", "user1", fields("a")); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes[1:] {
+		if err := c.Halt(t.Context(), n, database.Abrupt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range nodes[1:] {
+		if err := c.Revive(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n, err := c.Count(t.Context()); err != nil || n != 1 {
+		t.Errorf("count %d, %v; want 1", n, err)
+	}
+}

@@ -13,7 +13,6 @@ import (
 func TestConformance(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
 		New: func() database.Database { return New() }, Port: mysql.Port,
-		Options:    database.Options{"evs_suspect_timeout": "2s", "evs_inactive_timeout": "4s"},
 		BadOptions: []database.Options{{"wsrep_sync_wait": 16}, {"wsrep_sst_method": "scp"}, {"port": groupPort}},
 		Properties: map[string]string{mysql.PropMember: mysql.First},
 		Survives:   true, LeavesAbruptly: true,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"skerry/internal/advice"
 	"skerry/internal/database"
@@ -101,31 +102,54 @@ func (c *cluster) bootstrap(ctx context.Context, s *mysql.Server, p position) er
 	return forget(s)
 }
 
-// rejoin prepares a member's return to those that run. Where they are a primary component
-// they first have to give up the process that was killed: two of one member at the same
-// time cost them their majority. Where they are none, all that were in the last view have
-// to find each other again.
+// rejoin prepares a member's return to those that run. These first have to give up the
+// process that was killed: two of one member at the same time cost them their majority.
 func (c *cluster) rejoin(ctx context.Context, s *mysql.Server) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, evictTimeout, fmt.Errorf("the others still count it after %v", evictTimeout))
-	defer cancel()
-	whole := false
-	err := c.Set.Await(ctx, func(ctx context.Context) error {
-		running := c.Running()
-		err := agree(ctx, running)
-		if whole = err == nil; whole {
-			return nil
-		}
-		for _, o := range running {
-			if st, e := ask(ctx, o); e != nil || st.Cluster == primary {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil || !whole {
+	if err := c.settle(ctx, c.Running()); err != nil {
 		return err
 	}
 	return forget(s)
+}
+
+// settle waits until servers serve, and count nobody else. Once they are no primary
+// component they wait for all that were in the last one, those that were lost too: when
+// they have found each other they are told to go on alone, as an operator would tell them.
+func (c *cluster) settle(ctx context.Context, servers []*mysql.Server) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, evictTimeout, fmt.Errorf("the others still count it after %v", evictTimeout))
+	defer cancel()
+	var since time.Time // when they were first seen to wait
+	return c.Set.Await(ctx, func(ctx context.Context) error {
+		err := agree(ctx, servers)
+		switch {
+		case err == nil:
+			return nil
+		case !waiting(ctx, servers):
+			since = time.Time{}
+		case since.IsZero():
+			since = time.Now()
+		case time.Since(since) > stuckAfter:
+			since = time.Time{}
+			c.Say("the members that run are no majority: making them the cluster (pc.bootstrap)")
+			if e := servers[0].Exec(ctx, "SET GLOBAL wsrep_provider_options = 'pc.bootstrap=YES'"); e != nil {
+				return errors.Join(err, e)
+			}
+		}
+		return err
+	})
+}
+
+// stuckAfter is how long members get to become a primary component by themselves.
+const stuckAfter = 5 * time.Second
+
+// waiting tells whether servers are one component together, which is not primary.
+func waiting(ctx context.Context, servers []*mysql.Server) bool {
+	for _, s := range servers {
+		st, err := ask(ctx, s)
+		if err != nil || st.Cluster == primary || st.Size != len(servers) {
+			return false
+		}
+	}
+	return true
 }
 
 // forget removes a member's last view, which would have it wait for those that were in it.

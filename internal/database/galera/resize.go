@@ -64,9 +64,7 @@ func (c *cluster) expel(ctx context.Context, s *mysql.Server) error {
 	if err := c.Remove(ctx, s); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, evictTimeout, fmt.Errorf("the others still count it after %v", evictTimeout))
-	defer cancel()
-	return c.Set.Await(ctx, func(ctx context.Context) error { return agree(ctx, c.Running()) })
+	return c.settle(ctx, c.Running())
 }
 
 // until waits for a server's state; its end, too, ends the wait.
