@@ -30,10 +30,9 @@ const (
 // cluster is a running cluster.
 type cluster struct {
 	*mysql.Servers
-	driver   *mysql.Driver
-	options  options
-	files    files
-	template string
+	driver  *mysql.Driver
+	options options
+	files   files
 }
 
 var (

@@ -36,9 +36,6 @@ var (
 	_ load.Counter = (*Client)(nil)
 )
 
-// errReadOnlyClient says that a client of one member's copy was asked to write.
-var errReadOnlyClient = errors.New("a client of one member's own copy only reads")
-
 // begin returns the link that an operation goes over, with its deadline set.
 func (c *Client) begin(ctx context.Context, writes bool) (*link, error) {
 	if err := ctx.Err(); err != nil {

@@ -29,7 +29,6 @@
 package mysql
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -110,6 +109,3 @@ func Seconds(name string, d time.Duration) (string, error) {
 	}
 	return strconv.FormatInt(int64(d/time.Second), 10), nil
 }
-
-// ErrNoTemplate says that no empty data directory could be made.
-var ErrNoTemplate = errors.New("making an empty data directory")

@@ -135,9 +135,6 @@ func (s *Servers) Stop(ctx context.Context) error {
 	return err
 }
 
-// errNone says that nobody can be asked.
-var errNone = errors.New("no server runs")
-
 // First answers with the first server that runs and serves, as the given question finds.
 func (s *Servers) First(ctx context.Context, serves func(context.Context, *Server) error) (*Server, error) {
 	err := errNone

@@ -1,16 +1,12 @@
 package mysql
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"skerry/internal/database/setting"
 )
-
-// ErrProperty marks a client property that cannot be used.
-var ErrProperty = errors.New("bad property")
 
 // Properties of the client.
 const (
