@@ -1,61 +1,21 @@
 package own
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"strings"
-	"sync"
 	"time"
 
 	"skerry/internal/load"
 )
-
-// request is a line that the program reads. Values are Base64, as JSON has bytes.
-type request struct {
-	ID         int64             `json:"id"` // the answer has it too
-	Op         string            `json:"op"` // open, read, scan, insert, update, delete, close
-	Table      string            `json:"table,omitempty"`
-	Key        string            `json:"key,omitempty"`
-	Count      int               `json:"count,omitempty"`      // of a scan
-	Fields     []string          `json:"fields,omitempty"`     // to read; all where there are none
-	Values     map[string][]byte `json:"values,omitempty"`     // to write
-	Properties map[string]string `json:"properties,omitempty"` // of open
-	TimeoutMS  int64             `json:"timeout_ms,omitempty"` // after which nobody waits
-}
-
-// reply is the line that answers it.
-type reply struct {
-	ID int64 `json:"id"`
-	// Status is ok, not_found, failed (it certainly was not done), unknown (it may have
-	// been done) or unsupported.
-	Status  string            `json:"status"`
-	Class   string            `json:"class,omitempty"` // of an error, in a word
-	Node    string            `json:"node,omitempty"`  // that it concerns
-	Message string            `json:"message,omitempty"`
-	Values  map[string][]byte `json:"values,omitempty"`  // of a read
-	Records []found           `json:"records,omitempty"` // of a scan, in order
-}
-
-type found struct {
-	Key    string            `json:"key"`
-	Values map[string][]byte `json:"values"`
-}
 
 const (
 	// openTimeout bounds the answer to open.
 	openTimeout = 30 * time.Second
 	// closeGrace is what a program gets to end after close.
 	closeGrace = 2 * time.Second
-	// maxLine bounds an answer.
-	maxLine = 64 << 20
-	// keptComplaint is how much of its standard error an error shows.
-	keptComplaint = 2 << 10
 )
 
 // programClient is one worker's: a process that carries operations out. A process that
@@ -68,16 +28,6 @@ type programClient struct {
 }
 
 var _ load.Client = (*programClient)(nil)
-
-// program is a process.
-type program struct {
-	cmd       *exec.Cmd
-	asked     int64
-	in        io.WriteCloser
-	lines     chan []byte // closed at its end
-	complaint *tail
-	reading   sync.WaitGroup
-}
 
 func openProgram(ctx context.Context, argv []string, properties map[string]string) (load.Client, error) {
 	c := &programClient{argv: argv, properties: properties}
@@ -107,134 +57,6 @@ func (c *programClient) ensure(ctx context.Context) error {
 	}
 	c.running = p
 	return nil
-}
-
-func startProgram(argv []string) (*program, error) {
-	p := &program{cmd: exec.Command(argv[0], argv[1:]...), lines: make(chan []byte), complaint: &tail{}}
-	p.cmd.Stderr = p.complaint
-	var err error
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", argv[0], err)
-	}
-	p.reading.Go(func() {
-		defer close(p.lines)
-		scanner := bufio.NewScanner(out)
-		scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
-		for scanner.Scan() {
-			p.lines <- append([]byte{}, scanner.Bytes()...)
-		}
-	})
-	return p, nil
-}
-
-// errEnded says that a program has ended, errLine that it answered with something else
-// than one line of the protocol.
-var (
-	errEnded = errors.New("the program has ended")
-	errLine  = errors.New("the program broke the protocol")
-)
-
-// ask sends a request and returns the answer.
-func (p *program) ask(ctx context.Context, r request) (reply, error) {
-	if deadline, ok := ctx.Deadline(); ok {
-		r.TimeoutMS = max(1, time.Until(deadline).Milliseconds())
-	}
-	p.asked++
-	r.ID = p.asked
-	text, err := json.Marshal(r)
-	if err != nil {
-		return reply{}, err
-	}
-	if err := p.send(ctx, append(text, '\n')); err != nil {
-		return reply{}, err
-	}
-	select {
-	case line, ok := <-p.lines:
-		var a reply
-		if !ok {
-			return a, errEnded
-		}
-		if err := json.Unmarshal(line, &a); err != nil {
-			return a, fmt.Errorf("%w: %w in %.100q", errLine, err, line)
-		}
-		if a.ID != r.ID {
-			return a, fmt.Errorf("%w: it answered %d where %d was asked: %.100q", errLine, a.ID, r.ID, line)
-		}
-		return a, nil
-	case <-ctx.Done():
-		return reply{}, ctx.Err()
-	}
-}
-
-// send writes a line. A program that does not read its input is given up at the deadline.
-func (p *program) send(ctx context.Context, line []byte) error {
-	deadline, _ := ctx.Deadline() // the zero time is none
-	if d, ok := p.in.(interface{ SetWriteDeadline(time.Time) error }); ok {
-		if err := d.SetWriteDeadline(deadline); err != nil {
-			return fmt.Errorf("%w: %w", errEnded, err)
-		}
-	}
-	_, err := p.in.Write(line)
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return context.DeadlineExceeded
-	case err != nil:
-		return fmt.Errorf("%w: %w", errEnded, err)
-	}
-	return nil
-}
-
-// err is what became of the operation.
-func (a reply) err() error {
-	because := errors.New(a.Message)
-	class := a.Class
-	if class == "" {
-		class = "error"
-	}
-	switch a.Status {
-	case "ok":
-		return nil
-	case "not_found":
-		return load.ErrNotFound
-	case "unsupported":
-		return load.ErrUnsupported
-	case "failed":
-		return load.Failed(class, a.Node, because)
-	case "unknown":
-		return load.Unknown(class, a.Node, because)
-	}
-	return load.Unknown("protocol", a.Node, fmt.Errorf("%w: status %q", errLine, a.Status))
-}
-
-// kill ends the program and waits for it.
-func (p *program) kill() error {
-	_ = p.cmd.Process.Kill() // it may have ended
-	return p.end()
-}
-
-// end waits for a program that is ending; how it ends does not matter.
-func (p *program) end() error {
-	done := make(chan struct{})
-	go func() { // so that the reader never stands still
-		for range p.lines {
-		}
-		close(done)
-	}()
-	p.reading.Wait()
-	<-done
-	err := p.cmd.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return nil
-	}
-	return err
 }
 
 // do carries an operation out.
@@ -323,7 +145,7 @@ func (c *programClient) Close() error {
 		return nil
 	}
 	c.running = nil
-	late := time.AfterFunc(closeGrace, func() { _ = p.cmd.Process.Kill() }) // it may have ended
+	late := time.AfterFunc(closeGrace, p.signal)
 	defer late.Stop()
 	_, _ = io.WriteString(p.in, `{"id":0,"op":"close"}`+"\n") // it may have ended
 	return errors.Join(ignoreClosed(p.in.Close()), p.end())
@@ -334,31 +156,4 @@ func ignoreClosed(err error) error {
 		return nil
 	}
 	return err
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	if over := len(t.text) - keptComplaint; over > 0 {
-		t.text = append(t.text[:0], t.text[over:]...)
-	}
-	return len(p), nil
-}
-
-// String is that end, introduced, for the end of an error.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s := strings.TrimSpace(string(t.text)); s != "" {
-		return "; it complained: " + s
-	}
-	return ""
 }
