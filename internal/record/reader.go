@@ -141,6 +141,11 @@ func (d *Dir) Nodes(id int) ([]NodeSecond, error) {
 	return optional(readTable[NodeSecond](filepath.Join(d.trialDir(id), nodesFile)))
 }
 
+// Network reads the network's seconds of a trial; one without an overlay has none.
+func (d *Dir) Network(id int) ([]NetworkSecond, error) {
+	return optional(readTable[NetworkSecond](filepath.Join(d.trialDir(id), networkFile)))
+}
+
 // Topology reads the cloud that a trial ran on; nil when it was not recorded.
 func (d *Dir) Topology(id int) (*topology.Topology, error) {
 	var t topology.Topology

@@ -20,8 +20,21 @@ type Second struct {
 	InFlight     int64   `parquet:"in_flight" json:"in_flight"`
 }
 
+// NetworkSecond is one row of network.parquet: what packets met between the nodes in one
+// second, where an overlay routes them.
+type NetworkSecond struct {
+	T int64 `parquet:"t" json:"t"`
+	// Mean and Worst round trip over all pairs of nodes that answered.
+	Mean  float64 `parquet:"rtt_mean_ms" json:"rtt_mean_ms"`
+	Worst float64 `parquet:"rtt_worst_ms" json:"rtt_worst_ms"`
+	// Pairs were asked once each, Unreachable of them did not answer.
+	Pairs       int64 `parquet:"pairs" json:"pairs"`
+	Unreachable int64 `parquet:"unreachable" json:"unreachable"`
+}
+
 // NodeSecond is one row of nodes.parquet: one node in one second. The emulator
-// and the host appear as the nodes "@emulator" and "@host".
+// and the host appear as the nodes "@emulator" and "@host", the process of encrypted links
+// as "@wireguard".
 type NodeSecond struct {
 	T          int64   `parquet:"t" json:"t"`
 	Node       string  `parquet:"node,dict" json:"node"`

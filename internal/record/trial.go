@@ -17,6 +17,7 @@ const (
 	trialFile    = "trial.json"
 	timelineFile = "timeline.parquet"
 	nodesFile    = "nodes.parquet"
+	networkFile  = "network.parquet"
 	eventsFile   = "events.jsonl"
 	trafficFile  = "traffic.json"
 	topologyFile = "topology.json"
@@ -36,6 +37,7 @@ type TrialWriter struct {
 	mu       sync.Mutex
 	timeline *table[Second]
 	nodes    *table[NodeSecond]
+	network  *table[NetworkSecond] // nil until there is a row
 	events   *os.File
 	told     []Event
 }
@@ -92,6 +94,20 @@ func (t *TrialWriter) NodeSeconds(rows ...NodeSecond) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.failed("recording nodes", t.nodes.add(rows...))
+}
+
+// NetworkSecond adds a row to network.parquet.
+func (t *TrialWriter) NetworkSecond(s NetworkSecond) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var err error
+	if t.network == nil {
+		t.network, err = newTable[NetworkSecond](filepath.Join(t.dir, networkFile))
+	}
+	if err == nil {
+		err = t.network.add(s)
+	}
+	return t.failed("recording the network", err)
 }
 
 // Event adds a line to events.jsonl, at once.
@@ -216,10 +232,13 @@ func (t *TrialWriter) closeFiles() error {
 	if t.nodes != nil {
 		errs = append(errs, t.nodes.close())
 	}
+	if t.network != nil {
+		errs = append(errs, t.network.close())
+	}
 	if t.events != nil {
 		errs = append(errs, t.events.Sync(), t.events.Close())
 	}
-	t.timeline, t.nodes, t.events = nil, nil, nil
+	t.timeline, t.nodes, t.network, t.events = nil, nil, nil, nil
 	return errors.Join(errs...)
 }
 

@@ -41,6 +41,13 @@ func (m *model) timeline(t record.Trial) (figureView, bool) {
 	p := svg.Plot{Width: 1120, X: svg.Axis{Label: "seconds since the measurement began", Loose: true, Format: tick},
 		Label:  fmt.Sprintf("Trial %d second by second: throughput by outcome, latency, CPU of nodes.", t.ID),
 		Panels: []svg.Panel{outcomePanel(seconds, size), latencyPanel(seconds, size)}}
+	network, err := m.dir.Network(t.ID)
+	if err != nil {
+		m.notes = append(m.notes, err.Error())
+	}
+	if len(network) > 0 {
+		p.Panels = append(p.Panels, networkPanel(network, first, size))
+	}
 	if len(nodes) > 0 {
 		p.Panels = append(p.Panels, cpuPanels(nodes, first, size)...)
 	}
@@ -107,6 +114,25 @@ func latencyPanel(seconds []record.Second, size int64) svg.Panel {
 		p99.Points = append(p99.Points, svg.Point{X: at, Y: gap(b / 1000)})
 	})
 	return svg.Panel{Title: "Response time", Height: 130, Series: []svg.Series{p50, p99}, Y: svg.Axis{Label: "ms", Scale: svg.Log, Format: tick}}
+}
+
+// networkPanel shows the round trips between nodes, of bins of several seconds the mean of
+// the means and the worst of the worst.
+func networkPanel(rows []record.NetworkSecond, first, size int64) svg.Panel {
+	mean, worst := svg.Series{Name: "mean", Class: svg.Color(0)}, svg.Series{Name: "worst", Class: svg.Color(2)}
+	for len(rows) > 0 {
+		at := first + (rows[0].T-first)/size*size
+		var sum, most float64
+		n := 0
+		for n < len(rows) && rows[n].T < at+size {
+			sum, most = sum+rows[n].Mean, max(most, rows[n].Worst)
+			n++
+		}
+		mean.Points = append(mean.Points, svg.Point{X: float64(at), Y: sum / float64(n)})
+		worst.Points = append(worst.Points, svg.Point{X: float64(at), Y: most})
+		rows = rows[n:]
+	}
+	return svg.Panel{Title: "Round trip between nodes", Height: 110, Series: []svg.Series{mean, worst}, Y: svg.Axis{Label: "ms", Format: tick}}
 }
 
 // gap leaves a second without operations out of a logarithmic axis.
@@ -187,7 +213,7 @@ func special(node string) int {
 	switch node {
 	case "@host":
 		return -2
-	case "@emulator":
+	case "@emulator", "@wireguard":
 		return -1
 	}
 	return 0
@@ -199,6 +225,8 @@ func nodeName(node string) string {
 		return "all of it"
 	case "@emulator":
 		return "emulator"
+	case "@wireguard":
+		return "encryption"
 	}
 	return node
 }

@@ -13,6 +13,7 @@ import (
 // Names under which the emulator and the machine appear among the nodes.
 const (
 	EmulatorNode = "@emulator"
+	TunnelNode   = "@wireguard"
 	HostNode     = "@host"
 )
 
@@ -26,6 +27,8 @@ type Sampler struct {
 	Hosts []host.Host
 	// EmulatorPID is the process that moves packets, 0 where the kernel does.
 	EmulatorPID int
+	// TunnelPID is the process that encrypts what goes over links, 0 where there is none.
+	TunnelPID int
 	// Traffic reads what the links have carried; nil for no traffic.
 	Traffic func(ctx context.Context) (Traffic, error)
 	// Governed tells what a node whose flavor changes its quota is at; nil for none.
@@ -117,6 +120,9 @@ func (s *Sampler) names() []string {
 	if s.EmulatorPID != 0 {
 		names = append(names, EmulatorNode)
 	}
+	if s.TunnelPID != 0 {
+		names = append(names, TunnelNode)
+	}
 	return append(names, HostNode)
 }
 
@@ -145,12 +151,15 @@ func (s *Sampler) read(ctx context.Context) (map[string]reading, error) {
 		}
 		out[h.Name()] = r
 	}
-	if s.EmulatorPID != 0 {
-		cpu, err := ProcessCPU(s.EmulatorPID)
-		if err != nil {
-			return nil, fmt.Errorf("sample the emulator: %w", err)
+	for name, pid := range map[string]int{EmulatorNode: s.EmulatorPID, TunnelNode: s.TunnelPID} {
+		if pid == 0 {
+			continue
 		}
-		out[EmulatorNode] = reading{usage: host.Usage{CPU: cpu}}
+		cpu, err := ProcessCPU(pid)
+		if err != nil {
+			return nil, fmt.Errorf("sample %s: %w", name, err)
+		}
+		out[name] = reading{usage: host.Usage{CPU: cpu}}
 	}
 	m, err := ReadMachine()
 	if err != nil {

@@ -158,6 +158,7 @@ func (w *watch) begin() {
 		return
 	}
 	w.beside.Go(func() { w.fail(w.sample(w.began)) })
+	w.beside.Go(func() { w.fail(w.network(w.began)) })
 	if w.drift != nil {
 		w.beside.Go(func() { w.fail(w.drift.follow(w.ctx, w.run, w.began)) })
 	}

@@ -27,7 +27,7 @@ func (w *watch) snapshot(reset bool) (snapshot, error) {
 
 // sample records what nodes, emulator and machine use, each second from zero on.
 func (w *watch) sample(zero time.Time) error {
-	s := &sample.Sampler{Hosts: w.lab.Hosts(), EmulatorPID: w.lab.EmulatorPID(), Traffic: w.nodeTraffic}
+	s := &sample.Sampler{Hosts: w.lab.Hosts(), EmulatorPID: w.lab.EmulatorPID(), TunnelPID: w.lab.TunnelPID(), Traffic: w.nodeTraffic}
 	if w.governor != nil {
 		s.Governed = w.governor.State
 	}
