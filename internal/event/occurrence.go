@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"skerry/internal/record"
@@ -177,7 +176,7 @@ func (o *occurrence) step(ctx context.Context, s *record.Step, change func(conte
 
 func (o *occurrence) fail(err error) {
 	o.event.State = record.EventFailed
-	o.event.Error = strings.ReplaceAll(err.Error(), "\n", "; ")
+	o.event.Error = err.Error()
 	o.save()
 }
 

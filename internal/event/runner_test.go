@@ -118,10 +118,12 @@ func TestFailsHalfWay(t *testing.T) {
 			record.EventFailed, []string{"broken"}, []string{"halt abrupt bergen", "halt abrupt narvik", "revive bergen"}},
 		"the second node of a leave": {`- {at: 1s, leave: [bergen, narvik]}`, map[string]error{"leave narvik": database.ErrBusy},
 			record.EventFailed, []string{"another change"}, []string{"leave bergen", "leave narvik", "join bergen"}},
+		"a node that was removed meanwhile": {`- {at: 1s, for: 1s, kill: bergen}`, map[string]error{"revive bergen": database.ErrNotMember},
+			record.EventReverted, nil, []string{"halt abrupt bergen", "revive bergen"}},
 		"taking it back": {`- {at: 1s, for: 1s, kill: bergen}`, map[string]error{"revive bergen": errBroken},
 			record.EventFailed, []string{"reverting", "broken"}, []string{"halt abrupt bergen", "revive bergen"}},
-		"a failure and taking it back": {`- {at: 1s, kill: [bergen, narvik]}`, map[string]error{"halt abrupt narvik": errBroken, "revive bergen": database.ErrNotMember},
-			record.EventFailed, []string{"broken", "no member"}, []string{"halt abrupt bergen", "halt abrupt narvik", "revive bergen"}},
+		"a failure and taking it back": {`- {at: 1s, kill: [bergen, narvik]}`, map[string]error{"halt abrupt narvik": errBroken, "revive bergen": database.ErrBusy},
+			record.EventFailed, []string{"broken", "another change"}, []string{"halt abrupt bergen", "halt abrupt narvik", "revive bergen"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -101,7 +101,12 @@ func (w *World) revive(ctx context.Context, name string) error {
 	if !n.isHalted() {
 		return fmt.Errorf("%w: the database on %s runs", ErrState, name)
 	}
-	if err := w.Cluster.Revive(ctx, h); err != nil {
+	err = w.Cluster.Revive(ctx, h)
+	if errors.Is(err, database.ErrNotMember) { // it was removed meanwhile
+		n.setHalted(false)
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	if err != nil {
 		return err
 	}
 	n.setHalted(false)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"skerry/internal/event"
@@ -93,7 +94,8 @@ func eventFaults(events []record.Event) (reasons []string) {
 	for _, e := range events {
 		switch e.State {
 		case record.EventFailed:
-			reasons = append(reasons, fmt.Sprintf("event %d (%s) failed: %s", e.ID, e.Message, e.Error))
+			why, _, _ := strings.Cut(e.Error, "\n") // logs of a database follow
+			reasons = append(reasons, fmt.Sprintf("event %d (%s) failed: %s", e.ID, e.Message, why))
 		case record.EventSkipped:
 			reasons = append(reasons, fmt.Sprintf("event %d (%s) did not happen: %s", e.ID, e.Message, e.Error))
 		}

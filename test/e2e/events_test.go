@@ -139,6 +139,47 @@ events:
 	}
 }
 
+func TestNodeKilledWhileItJoins(t *testing.T) {
+	b := newBench(t)
+	b.run(0, "run", b.write("eventful.yaml", eventful+`
+events:
+  - {at: 1s, join: Moss}
+  - {at: 1500ms, for: 3s, kill: Moss}
+`))
+	x := b.summary(b.path("runs/latest")).Trials[0]
+	if x.State != record.TrialOK || x.Verdict.State != record.Suspect && b.events()["join"].State == record.EventFailed {
+		t.Errorf("%s, %s: %s %v", x.State, x.Verdict.State, x.Error, x.Verdict.Reasons)
+	}
+	// On a slow machine the node is killed before it has joined at all, on a fast one after.
+	for kind, e := range b.events() {
+		if e.ID != 0 && e.State == record.EventFailed && e.Error == "" || e.State == record.EventBegun {
+			t.Errorf("%s is %s, without a reason", kind, e.State)
+		}
+	}
+}
+
+func TestLeaveDuringAPartition(t *testing.T) {
+	b := newBench(t)
+	b.run(0, "run", b.write("eventful.yaml", eventful+`
+events:
+  - {at: 1s, for: 3s, partition: {groups: [[Narvik], [Bergen, Vardo]]}}
+  - {at: 2s, leave: Vardo}
+`))
+	events := b.events()
+	if e := events["partition"]; e.State != record.EventReverted {
+		t.Errorf("the partition is %s: %s", e.State, e.Error)
+	}
+	switch e := events["leave"]; e.State {
+	case record.EventFailed: // refused while the members do not see each other
+	case record.EventActive:
+		if healed := events["partition"].Revert.Began; e.Apply.Completed.NS < healed.NS {
+			t.Errorf("the leave was complete at %.2f s, in the partition that was healed at %.2f s", e.Apply.Completed.Seconds(), healed.Seconds())
+		}
+	default:
+		t.Errorf("the leave is %s: %s", e.State, e.Error)
+	}
+}
+
 // A skerry that is killed while a member leaves takes no machine with it: the next command
 // clears what it left, paused processes and disks in memory among it.
 func TestKilledWhileAMemberLeaves(t *testing.T) {
