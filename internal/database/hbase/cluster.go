@@ -95,25 +95,51 @@ func (c *cluster) setHalted(h host.Host, halted bool) {
 const poll = 200 * time.Millisecond
 
 // await asks until the answer is nil. It gives up when a server ends by itself, one of
-// those that are joining too, and with ctx.
+// those that are joining too, and with ctx; so does a question that is under way.
 func (c *cluster) await(ctx context.Context, ask func(context.Context) error, joining ...*daemon.Daemon) error {
+	asking, stop := whileOpen(ctx, c.servers.Failed(), joining)
+	defer stop()
 	for {
+		err := ask(asking)
+		if err == nil {
+			return nil
+		}
 		for _, d := range joining {
 			if !d.Running() {
 				return d.Joined()
 			}
-		}
-		err := ask(ctx)
-		if err == nil {
-			return nil
 		}
 		select {
 		case <-c.servers.Failed():
 			return c.servers.Err()
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case <-asking.Done():
 		case <-time.After(poll):
 		}
+	}
+}
+
+// whileOpen is a context that ends when a channel is closed or one of the servers ends.
+func whileOpen(ctx context.Context, closed <-chan struct{}, servers []*daemon.Daemon) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ends := []<-chan struct{}{closed}
+	for _, d := range servers {
+		ends = append(ends, d.Done())
+	}
+	var watchers sync.WaitGroup
+	for _, end := range ends {
+		watchers.Go(func() {
+			select {
+			case <-end:
+				cancel()
+			case <-ctx.Done():
+			}
+		})
+	}
+	return ctx, func() {
+		cancel()
+		watchers.Wait()
 	}
 }
 

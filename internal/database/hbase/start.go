@@ -58,16 +58,7 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 	c.say("starting %d nodes of HBase", len(c.env.Nodes))
-	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return c.startFirst(gctx) })
-	g.Go(func() error { return c.startAdmin(gctx) })
-	for _, h := range c.env.Nodes {
-		g.Go(func() error {
-			_, err := c.startServers(gctx, h, false)
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	if err := c.startAll(ctx); err != nil {
 		return err
 	}
 	for _, h := range c.env.Nodes {
@@ -85,6 +76,34 @@ func (c *cluster) start(ctx context.Context) error {
 		return fmt.Errorf("starting hbase: %w", err)
 	}
 	return nil
+}
+
+// startAll starts every server, and gives up as soon as one ends by itself.
+func (c *cluster) startAll(ctx context.Context) error {
+	watch, ctx := errgroup.WithContext(ctx)
+	begun := make(chan struct{})
+	watch.Go(func() error {
+		select {
+		case <-c.servers.Failed():
+			return fmt.Errorf("starting hbase: %w", c.servers.Err())
+		case <-begun:
+			return nil
+		}
+	})
+	watch.Go(func() error {
+		defer close(begun)
+		g, ctx := errgroup.WithContext(ctx)
+		g.Go(func() error { return c.startFirst(ctx) })
+		g.Go(func() error { return c.startAdmin(ctx) })
+		for _, h := range c.env.Nodes {
+			g.Go(func() error {
+				_, err := c.startServers(ctx, h, false)
+				return err
+			})
+		}
+		return g.Wait()
+	})
+	return watch.Wait()
 }
 
 // silent names the servers that do not listen, with the last lines of their logs: what a
