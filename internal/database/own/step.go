@@ -6,19 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/host"
 )
 
-const (
-	// poll is how often a command is repeated that has not succeeded.
-	poll = 100 * time.Millisecond
-	// outputLines are how many lines of a command's output an error shows.
-	outputLines = 8
-)
+// outputLines are how many lines of a command's output an error shows.
+const outputLines = 8
 
 // run carries a command out on a node and returns what it printed to standard output.
 func (c *cluster) run(ctx context.Context, at host.Host, text string, d data) (string, error) {
