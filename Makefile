@@ -1,5 +1,6 @@
 # make demo   build and run the quickstart experiment
 # make test   everything CI checks: formatting, lint, unit and end-to-end tests
+# make conformance   the conformance suite on every database that can be fetched (20 minutes)
 # make build  bin/skerry
 # make docs   regenerate what in docs/ comes from the code
 
@@ -11,7 +12,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 # checkout that belongs to another user.
 export GOFLAGS += -buildvcs=false
 
-.PHONY: build demo test lint unit docs fmt clean
+.PHONY: build demo test conformance lint unit docs fmt clean
 build:
 	@go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/skerry ./cmd/skerry
 
@@ -20,12 +21,24 @@ demo: build
 	@bin/skerry install redis
 	@bin/skerry run experiments/quickstart.yaml
 
+comma := ,
+space := $(subst ,, )
+# Databases that make test runs its tests with; make conformance adds the others.
+TESTED := redis etcd galera cassandra
+OTHERS := valkey postgres hbase mysql-group-replication ferretdb cassandra@4.1
+
 test: setup-test lint unit
+
+conformance: build
+	@scripts/setup.sh test
+	@bin/skerry install $(TESTED) $(OTHERS)
+	@SKERRY_REQUIRE=root,tun,$(subst $(space),$(comma),$(TESTED) $(OTHERS)) \
+		$(TOOL) gotestsum --format testname -- -p 1 -timeout 30m -run Conformance ./internal/database/...
 
 .PHONY: setup-test
 setup-test: build
 	@scripts/setup.sh test
-	@bin/skerry install redis
+	@bin/skerry install $(TESTED) babeld tinc
 	@test/vm/setup.sh
 
 lint:
@@ -35,10 +48,9 @@ lint:
 
 # What setup installed must be there: a test that skips for lack of it fails. Without
 # root, tests that need root skip and the summary lists them.
+REQUIRE := $(subst $(space),$(comma),$(TESTED)),babeld,tinc,qemu
 ifeq ($(shell id -u),0)
-REQUIRE := root,tun,redis,qemu
-else
-REQUIRE := redis,qemu
+REQUIRE := root,tun,$(REQUIRE)
 endif
 unit:
 	@SKERRY_REQUIRE=$(REQUIRE) $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg -- -race -timeout 8m ./...

@@ -37,17 +37,17 @@ var (
 		return ""
 	}}
 	Redis    = Feature{"redis", installed("redis", "redis-server")}
-	Valkey   = Feature{"valkey", installed("valkey", "valkey-server")}
+	Valkey   = Feature{"valkey", asked("valkey", installed("valkey", "valkey-server"))}
 	Etcd     = Feature{"etcd", installed("etcd", "etcd")}
-	Postgres = Feature{"postgres", installed("postgres", "postgres")}
+	Postgres = Feature{"postgres", asked("postgres", installed("postgres", "postgres"))}
 	MongoDB  = Feature{"mongodb", installed("mongodb", "mongod")}
-	FerretDB = Feature{"ferretdb", installed("ferretdb", "ferretdb")}
+	FerretDB = Feature{"ferretdb", asked("ferretdb", installed("ferretdb", "ferretdb"))}
 	Galera   = Feature{"galera", installed("galera", "mariadbd")}
-	MySQL    = Feature{"mysql", installed("mysql-group-replication", "mysqld")}
+	MySQL    = Feature{"mysql-group-replication", asked("mysql-group-replication", installed("mysql-group-replication", "mysqld"))}
 	NDB      = Feature{"mysql-ndb", installed("mysql-ndb", "ndbmtd")}
 	// Cassandra is the default version of it.
 	Cassandra = Feature{"cassandra", cached("cassandra@5.0")}
-	HBase     = Feature{"hbase", cached("hbase")}
+	HBase     = Feature{"hbase", asked("hbase", cached("hbase"))}
 	QEMU      = Feature{"qemu", program("qemu-system-x86_64")}
 	Babel     = Feature{"babeld", installed("babeld", "babeld")}
 	Tinc      = Feature{"tinc", installed("tinc", "tincd")}
@@ -60,6 +60,30 @@ func program(name string) func() string {
 		}
 		return ""
 	}
+}
+
+// leftOut are the databases that make test leaves to make conformance: it names what it
+// tests, and not these.
+var leftOut = []string{"valkey", "postgres", "hbase", "mysql-group-replication", "ferretdb", "cassandra@4.1"}
+
+// asked is for databases of leftOut.
+func asked(name string, missing func() string) func() string {
+	return func() string {
+		if why := NotAsked(name); why != "" {
+			return why
+		}
+		return missing()
+	}
+}
+
+// NotAsked says why tests of a database are not run: it takes minutes, and SKERRY_REQUIRE
+// lists what is to be tested, and not it. Without a list all that is installed is tested.
+func NotAsked(name string) string {
+	required := os.Getenv("SKERRY_REQUIRE")
+	if required == "" || !slices.Contains(leftOut, name) || slices.Contains(strings.Split(required, ","), name) {
+		return ""
+	}
+	return "not asked for; make conformance tests all databases"
 }
 
 // installed looks in the cache of `skerry install`, then in PATH.

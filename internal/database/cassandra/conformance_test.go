@@ -1,7 +1,6 @@
 package cassandra
 
 import (
-	"os"
 	"testing"
 
 	"skerry/internal/database"
@@ -27,9 +26,4 @@ func conformance(version string) dbtest.Config {
 
 func TestConformance(t *testing.T) { dbtest.Run(t, conformance("")) }
 
-func TestConformanceOf41(t *testing.T) {
-	if os.Getenv("SKERRY_TEST_SLOW") == "" {
-		t.Skip("slow: set SKERRY_TEST_SLOW=1 to run it")
-	}
-	dbtest.Run(t, conformance("4.1"))
-}
+func TestConformanceOf41(t *testing.T) { dbtest.Run(t, conformance("4.1")) }

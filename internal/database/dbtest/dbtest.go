@@ -86,7 +86,14 @@ type suite struct {
 func Run(t *testing.T, c Config) {
 	s := &suite{Config: c, db: c.New()}
 	s.can = s.db.Capabilities()
-	testkit.Need(t, testkit.Feature{Name: s.db.Name(), Missing: func() string {
+	name := s.db.Name()
+	if c.Version != "" {
+		name += "@" + c.Version
+	}
+	testkit.Need(t, testkit.Feature{Name: name, Missing: func() string {
+		if why := testkit.NotAsked(name); why != "" {
+			return why
+		}
 		var err error
 		if s.in, err = database.Locate(s.db, c.Version, c.From); err != nil {
 			return err.Error()
