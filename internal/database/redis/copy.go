@@ -222,10 +222,30 @@ func (s *stream) handOver(ctx context.Context, q *queue, copies []slotCopy) (ove
 
 // finish makes the target the owner of slots that it answers for already.
 func (s *stream) finish(ctx context.Context, slots []int) error {
-	for _, at := range []*goredis.Client{s.target, s.Client} {
-		if err := setSlots(ctx, at, slots, "NODE", s.to.self.id); err != nil {
-			return err
+	if err := claim(ctx, s.target, slots, s.to.self.id); err != nil {
+		return err
+	}
+	return setSlots(ctx, s.Client, slots, "NODE", s.to.self.id)
+}
+
+// claim makes a node the owner of slots that are on the move to it. Redis tells all
+// members of each slot that ends its move, in 2 kB to each of them; and it takes a new
+// epoch with the first. So only the first and the last end theirs that way: the others
+// are no longer on the move when they get their owner, which goes unsaid until the last
+// says it for all.
+func claim(ctx context.Context, at *goredis.Client, slots []int, id string) error {
+	if len(slots) == 0 {
+		return nil
+	}
+	pipe := at.Pipeline()
+	for i, n := range slots {
+		if 0 < i && i < len(slots)-1 {
+			pipe.Do(ctx, "CLUSTER", "SETSLOT", n, "STABLE")
 		}
+		pipe.Do(ctx, "CLUSTER", "SETSLOT", n, "NODE", id)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("making it the owner of slots: %w", err)
 	}
 	return nil
 }

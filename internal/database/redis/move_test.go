@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -220,8 +221,14 @@ func TestCountWhileMoving(t *testing.T) {
 	defer target.Close()
 	s := &stream{source: src, to: views[1], target: target, bytes: new(atomic.Int64)}
 	s.pace.near(0)
-	q := newQueue([]int{0, 1, 2, 3, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110})
-	jobs, err := q.take(ctx, 100)
+	var full []int // slots with records
+	for i := range 300 {
+		if n := slotOf(fmt.Sprint("user", i)); n < slots/3 && !slices.Contains(full, n) {
+			full = append(full, n)
+		}
+	}
+	q := newQueue(full)
+	jobs, err := q.take(ctx, 40)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,10 +250,20 @@ func TestCountWhileMoving(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("handed over")
+	// A claim that is cut off between its two halves.
+	if err := setSlots(ctx, target, []int{b.copies[0].slot, b.copies[1].slot, b.copies[2].slot}, "STABLE"); err != nil {
+		t.Fatal(err)
+	}
 	if err := c.repair(ctx); err != nil {
 		t.Fatal(err)
 	}
 	check("repaired")
+	fresh := open(t, d, c.Properties())
+	for i := range 300 {
+		if _, err := fresh.Read(ctx, "t", fmt.Sprint("user", i), nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := c.closed(ctx); err != nil {
 		t.Error(err)
 	}

@@ -24,6 +24,7 @@ var errStuck = errors.New("a slot is on its way to a node that is away")
 //	-                    IMPORTING from it     copies that nobody has seen are removed
 //	-                    IMPORTING from a      the source was lost and replaced: what
 //	                     third                 the owner lacks is given to it
+//	MIGRATING            has records of it     its claim was cut off: as the first
 //	MIGRATING            -                     the other never heard of it, or is no
 //	                                           member any more: it stays where it is
 //	(it is the other)    MIGRATING             the old owner is told
@@ -119,7 +120,7 @@ type fixer struct {
 // leaving repairs the slots that a node calls MIGRATING.
 func (f fixer) leaving(ctx context.Context, v view, here *goredis.Client) error {
 	var stay []int
-	gone, going := make(map[string][]int), make(map[string][]int) // by where they are or go
+	gone, going, doubt := make(map[string][]int), make(map[string][]int), make(map[string][]int) // by where they are or go
 	for _, slot := range slices.Sorted(maps.Keys(v.self.migrating)) {
 		id := v.self.migrating[slot]
 		to, there := f.byID[id]
@@ -128,11 +129,21 @@ func (f fixer) leaving(ctx context.Context, v view, here *goredis.Client) error 
 			gone[owner.self.id] = append(gone[owner.self.id], slot)
 		case there && to.self.importing[slot] == v.self.id:
 			going[id] = append(going[id], slot)
-		case !there && f.isAway(v, id):
+		case there:
+			doubt[id] = append(doubt[id], slot)
+		case f.isAway(v, id):
 			return errStuck
 		default:
 			stay = append(stay, slot)
 		}
+	}
+	for id, list := range doubt {
+		claimed, err := f.halfClaimed(ctx, v, f.byID[id], list)
+		if err != nil {
+			return err
+		}
+		going[id] = append(going[id], claimed...)
+		stay = append(stay, slices.DeleteFunc(list, func(s int) bool { return slices.Contains(claimed, s) })...)
 	}
 	err := setSlots(ctx, here, stay, "STABLE")
 	for id, list := range gone {
@@ -142,6 +153,18 @@ func (f fixer) leaving(ctx context.Context, v view, here *goredis.Client) error 
 		err = errors.Join(err, f.complete(ctx, v, here, f.byID[id], list))
 	}
 	return err
+}
+
+// halfClaimed are those of the slots that another node does not call IMPORTING and has
+// records of: its claim was cut off between its two halves. They are IMPORTING again.
+func (f fixer) halfClaimed(ctx context.Context, v, to view, list []int) ([]int, error) {
+	there := to.client(v.host)
+	defer there.Close()
+	full, err := occupied(ctx, there, list)
+	if err != nil {
+		return nil, err
+	}
+	return full, setSlots(ctx, there, full, "IMPORTING", v.self.id)
 }
 
 // complete sends what the owner still has of slots and makes the other their owner.
@@ -166,12 +189,10 @@ func (f fixer) complete(ctx context.Context, v view, here *goredis.Client, to vi
 	}
 	there := to.client(v.host)
 	defer there.Close()
-	for _, at := range []*goredis.Client{there, here} {
-		if err := setSlots(ctx, at, list, "NODE", to.self.id); err != nil {
-			return err
-		}
+	if err := claim(ctx, there, list, to.self.id); err != nil {
+		return err
 	}
-	return nil
+	return setSlots(ctx, here, list, "NODE", to.self.id)
 }
 
 // occupied are those of the slots that a server has keys of.
