@@ -89,10 +89,41 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	if err := os.Remove(filepath.Join(m.dir, snapshot)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fail(err)
 	}
+	if err := c.forgetStrangers(ctx, m); err != nil {
+		return fail(err)
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, reviveTimeout, fmt.Errorf("it does not serve after %v", reviveTimeout))
 	defer cancel()
 	if err := c.servers.Await(ctx, func(ctx context.Context) error { return c.serves(ctx, m) }); err != nil {
 		return fail(err)
+	}
+	return nil
+}
+
+// forgetStrangers has a member that was away forget the nodes that have left meanwhile.
+func (c *cluster) forgetStrangers(ctx context.Context, m *member) error {
+	views, err := c.lookAll(ctx)
+	if err != nil || len(views) < 2 {
+		return err
+	}
+	known := make(map[string]bool)
+	var own view
+	for _, v := range views {
+		if v.member == m {
+			own = v
+			continue
+		}
+		for _, p := range v.peers {
+			known[p.id] = true
+		}
+	}
+	for _, p := range own.peers {
+		if known[p.id] || p.is("myself") {
+			continue
+		}
+		if err := m.admin.ClusterForget(ctx, p.id).Err(); err != nil {
+			return fmt.Errorf("having it forget %s: %w", p.addr, err)
+		}
 	}
 	return nil
 }

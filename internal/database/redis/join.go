@@ -51,7 +51,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 		return fail(c.undoJoin(ctx, m, err))
 	}
 	change.Accepted = time.Since(began)
-	if err := c.servers.Await(ctx, m.alive(c.Ready)); err != nil {
+	if err := c.awaitJoin(ctx, m, c.Ready); err != nil {
 		return fail(c.undoJoin(ctx, m, err))
 	}
 	if master != nil {
@@ -61,7 +61,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 		change.Bytes, err = c.balance(ctx, nil)
 	}
 	if err == nil {
-		err = c.servers.Await(ctx, m.alive(c.settled))
+		err = c.awaitJoin(ctx, m, c.settled)
 	}
 	if err == nil {
 		err = m.server.Load().Joined()
@@ -76,14 +76,19 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	return change, nil
 }
 
-// alive makes a question end with an answer when the server that it is about has ended.
-func (m *member) alive(ask func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		if !m.server.Load().Running() {
-			return nil // the steps that follow find out
+// awaitJoin asks until the answer is nil, while the server that joins runs and no other
+// member is halted: neither would become ready.
+func (c *cluster) awaitJoin(ctx context.Context, m *member, ask func(context.Context) error) error {
+	err := c.servers.Await(ctx, func(ctx context.Context) error {
+		if !m.server.Load().Running() || c.allThere() != nil {
+			return nil // told below
 		}
 		return ask(ctx)
+	})
+	if err == nil && m.server.Load().Running() {
+		err = c.allThere()
 	}
+	return err
 }
 
 // masterFor is the master that a new node is to be a replica of, nil when it is to be a

@@ -45,7 +45,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	if err != nil {
 		return fail(err)
 	}
-	if err := c.servers.Await(ctx, c.settled); err != nil {
+	if err := c.servers.Await(ctx, func(ctx context.Context) error { return c.without(ctx, m) }); err != nil {
 		return fail(err)
 	}
 	if err := c.confirm(ctx); err != nil {
@@ -53,6 +53,22 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	}
 	change.Complete = time.Since(began)
 	return change, nil
+}
+
+// without returns nil when the members have settled after one has left. Where another
+// was halted meanwhile they cannot; then nobody that runs may know the one that left.
+func (c *cluster) without(ctx context.Context, left *member) error {
+	if c.allThere() == nil {
+		return c.settled(ctx)
+	}
+	views, err := c.lookAll(ctx)
+	if err != nil {
+		return err
+	}
+	if _, known := seen(views, left.addr); known {
+		return fmt.Errorf("%w: %s is known yet", ErrNotReady, left.host.Name())
+	}
+	return nil
 }
 
 // dismiss ends the membership of a member that serves.

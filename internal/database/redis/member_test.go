@@ -124,6 +124,24 @@ func TestLostMaster(t *testing.T) {
 	check(300 - int(held))
 }
 
+// TestMissedLeave has a member away while another leaves for good: when it comes back it
+// does not know that one any more.
+func TestMissedLeave(t *testing.T) {
+	d, nodes, ctx := New(), loophost.New(t, 6), t.Context()
+	c := startCluster(t, d, nodes, database.Options{"replicas": 1})
+	check := fill(t, d, c, 100)
+	if err := c.Halt(ctx, nodes[5], database.Graceful); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Leave(ctx, nodes[4], database.Abrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Revive(ctx, nodes[5]); err != nil {
+		t.Fatal(err)
+	}
+	check(100)
+}
+
 // TestReplicasComeAndGo halts and removes masters and replicas of three masters with a
 // replica each: no row is lost, however they go.
 func TestReplicasComeAndGo(t *testing.T) {
