@@ -21,6 +21,9 @@ const (
 	// it prefers again; it doubles with each try in vain.
 	away    = 2 * time.Second
 	maxAway = 32 * time.Second
+	// learnEvery is how often a worker asks its member who else there is. The member
+	// answers from what it knows, beside the worker's operations.
+	learnEvery = 5 * time.Second
 )
 
 // client is one worker's. It uses one member, and the next one where that fails; an
@@ -37,6 +40,7 @@ type client struct {
 	at      int // the endpoint in use
 	until   time.Time
 	patient time.Duration
+	learnt  time.Time // when it asked last who there is
 
 	mu    sync.Mutex
 	addrs []string // preferred first; more are learnt
@@ -97,9 +101,7 @@ func (c *client) do(ctx context.Context, ask func(context.Context, *clientv3.Cli
 			return load.Failed(wire.Other, addr, err)
 		}
 		if err = ask(ctx, conn); err == nil {
-			if c.at == 0 {
-				c.patient = away
-			}
+			c.served()
 			return nil
 		}
 		sent := !neverSent(err)
@@ -112,6 +114,17 @@ func (c *client) do(ctx context.Context, ask func(context.Context, *clientv3.Cli
 			return err
 		}
 		c.retries.Add(1)
+	}
+}
+
+// served notes that the member in use serves.
+func (c *client) served() {
+	if c.at == 0 {
+		c.patient = away
+	}
+	if now := time.Now(); !c.alone && now.Sub(c.learnt) > learnEvery {
+		c.learnt = now
+		c.learn(c.at)
 	}
 }
 
@@ -149,7 +162,7 @@ func (c *client) learn(i int) {
 		defer c.busy.Store(false)
 		ctx, cancel := context.WithTimeout(c.ctx, c.timeout)
 		defer cancel()
-		list, err := conn.MemberList(ctx)
+		list, err := conn.MemberList(ctx, clientv3.WithSerializable())
 		if err != nil {
 			return // asked again with the next failure
 		}

@@ -331,3 +331,32 @@ func TestPortTaken(t *testing.T) {
 		t.Errorf("error %v does not say whose port is taken", err)
 	}
 }
+
+// TestAllReplaced has every member that a client was told of leave, after others joined.
+func TestAllReplaced(t *testing.T) {
+	d, nodes := New(), loophost.New(t, 4)
+	c := startCluster(t, d, nodes[:2], nil)
+	ctx := t.Context()
+	client := open(t, d, c.Properties())
+	for _, h := range nodes[2:] {
+		if _, err := c.Join(ctx, h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client.learn(client.at)
+	client.learning.Wait()
+	for _, h := range nodes[:2] {
+		if _, err := c.Leave(ctx, h, database.Graceful); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		err := client.Insert(ctx, "", "user1", record("a"))
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
 
 	"skerry/internal/database"
 	"skerry/internal/host"
@@ -31,7 +32,8 @@ func notYet(err error) bool {
 			return true
 		}
 	}
-	return false
+	// No answer in time: it may have been agreed on, which the next try finds.
+	return errors.Is(err, context.DeadlineExceeded) || code(err) == codes.DeadlineExceeded || code(err) == codes.Unavailable
 }
 
 // await is what waits for a condition: that of a daemon or of all.
@@ -99,25 +101,32 @@ func (c *cluster) register(ctx context.Context, entry, m *member) (peers string,
 	if c.options.learner {
 		add = entry.admin.MemberAddAsLearner
 	}
-	var answer *clientv3.MemberAddResponse
 	own := c.options.peerURL(m.host)
-	err = persist(ctx, c.servers.Await, func(ctx context.Context) (err error) {
-		answer, err = add(ctx, []string{own})
-		return err
+	var list []string
+	err = persist(ctx, c.servers.Await, func(ctx context.Context) error {
+		_, err := add(ctx, []string{own})
+		if err != nil && !errors.Is(err, rpctypes.ErrPeerURLExist) { // that a try before has added it
+			return err
+		}
+		answer, err := entry.admin.MemberList(ctx)
+		if err != nil {
+			return err
+		}
+		list = nil
+		for _, other := range answer.Members {
+			name := other.Name
+			if slices.Contains(other.PeerURLs, own) {
+				name = m.host.Name()
+				m.id.Store(other.ID)
+			}
+			for _, u := range other.PeerURLs {
+				list = append(list, name+"="+u)
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return "", fmt.Errorf("member add: %w", err)
-	}
-	m.id.Store(answer.Member.ID)
-	var list []string
-	for _, other := range answer.Members {
-		name := other.Name
-		if other.ID == answer.Member.ID {
-			name = m.host.Name()
-		}
-		for _, u := range other.PeerURLs {
-			list = append(list, name+"="+u)
-		}
 	}
 	return strings.Join(list, ","), nil
 }
@@ -135,6 +144,9 @@ func (c *cluster) takeIn(ctx context.Context, entry, m *member, peers string) er
 	if c.options.learner {
 		if err := persist(ctx, wait, func(ctx context.Context) error {
 			_, err := entry.admin.MemberPromote(ctx, m.id.Load())
+			if errors.Is(err, rpctypes.ErrMemberNotLearner) { // a try before has promoted it
+				return nil
+			}
 			return err
 		}); err != nil {
 			return fmt.Errorf("member promote: %w", err)

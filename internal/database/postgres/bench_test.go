@@ -25,7 +25,7 @@ func BenchmarkClient(b *testing.B) {
 	if err := client.Insert(b.Context(), "", "user1", fields); err != nil {
 		b.Fatal(err)
 	}
-	conn, err := pgx.Connect(b.Context(), "postgres://postgres@"+client.addrs[0]+"/postgres?sslmode=disable")
+	conn, err := pgx.Connect(b.Context(), "postgres://postgres@"+client.write.addr+"/postgres?sslmode=disable")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -18,11 +17,12 @@ import (
 // primary any more, is replaced for the next operation.
 type client struct {
 	settings
-	addrs  []string
-	sought time.Time // when nobody was found
-	write  *lane
-	read   *lane // nil while reads go to the primary
-	alone  bool  // read is one member's, and nobody else is asked
+	members func() []string // their addresses
+	release func()
+	sought  time.Time // when nobody was found
+	write   *lane
+	read    *lane // nil while reads go to the primary
+	alone   bool  // read is one member's, and nobody else is asked
 
 	key    []byte   // of a statement
 	values [][]byte // of a statement
@@ -51,15 +51,13 @@ var (
 // openClient returns a client that is connected to the primary, and makes the table when
 // there is none.
 func (d *Postgres) openClient(ctx context.Context, s settings) (*client, error) {
-	c := &client{settings: s, addrs: strings.Split(s.hosts, ",")}
+	dir := d.acquire(ctx, s)
+	c := &client{settings: s, members: dir.members, release: func() { d.release(s, dir) }}
 	fail := func(err error) (*client, error) {
 		return nil, errors.Join(fmt.Errorf("opening a client of postgres: %w", err), c.Close())
 	}
 	var err error
 	if c.write, err = c.seek(ctx, readPrimary); err != nil {
-		return fail(err)
-	}
-	if c.addrs, err = learn(ctx, c.write.conn, c.addrs); err != nil {
 		return fail(err)
 	}
 	if err := d.ensure(ctx, c.write.conn, s); err != nil {
@@ -92,7 +90,7 @@ func (c *client) begin(ctx context.Context, reads bool) (session, error) {
 	}
 	if *s.slot == nil || (*s.slot).conn.IsClosed() {
 		if c.alone {
-			return s, load.Failed(wire.EOF, c.addrs[0], errors.New("the connection has ended"))
+			return s, load.Failed(wire.EOF, c.members()[0], errors.New("the connection has ended"))
 		}
 		if err := c.reconnect(ctx, s.slot, want); err != nil {
 			return s, err
@@ -125,12 +123,6 @@ func (c *client) reconnect(ctx context.Context, slot **lane, want string) error 
 		return err
 	}
 	*slot = l
-	if want == readPrimary {
-		c.addrs, err = learn(ctx, l.conn, c.addrs)
-		if err != nil {
-			return load.Failed(wire.Class(err), l.addr, err)
-		}
-	}
 	return nil
 }
 
@@ -156,6 +148,11 @@ func (c *client) Close() error {
 		if l != nil {
 			abandon(l.conn)
 		}
+	}
+	c.write, c.read = nil, nil
+	if c.release != nil {
+		c.release()
+		c.release = nil
 	}
 	return nil
 }

@@ -229,3 +229,24 @@ func TestSchema(t *testing.T) {
 		t.Errorf("the connection is of no use after a refusal: %v", err)
 	}
 }
+
+// TestAllReplaced has every member that a client was told of leave, after others joined.
+func TestAllReplaced(t *testing.T) {
+	d, nodes := New(), loophost.New(t, 3)
+	c := startCluster(t, d, nodes[:1], nil)
+	ctx := t.Context()
+	client := open(t, d, c.Properties())
+	for _, h := range nodes[1:] {
+		if _, err := c.Join(ctx, h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.directories[client.settings].look(ctx, client.settings)
+	if known := client.members(); len(known) != 3 {
+		t.Errorf("the client knows of %q", known)
+	}
+	if _, err := c.Leave(ctx, nodes[0], database.Graceful); err != nil {
+		t.Fatal(err)
+	}
+	insert(t, client, "user1")
+}

@@ -43,13 +43,14 @@ func (c *client) seek(ctx context.Context, want string) (*lane, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	found := make(chan candidate)
+	addrs := c.members()
 	var asking sync.WaitGroup
-	for _, addr := range c.addrs {
+	for _, addr := range addrs {
 		asking.Go(func() { found <- ask(ctx, addr, c.settings) })
 	}
 	var chosen, second candidate
 	var failed error
-	for range c.addrs {
+	for range addrs {
 		got := <-found
 		switch {
 		case got.err != nil:

@@ -56,10 +56,14 @@ var versionPattern = regexp.MustCompile(`\(PostgreSQL\) ([0-9][^\s]*)`)
 type Postgres struct {
 	mu      sync.Mutex
 	schemas map[string]bool // tables that were made sure of: settings and columns
+	// directories are the members as clients know them.
+	directories map[settings]*directory
 }
 
 // New returns PostgreSQL.
-func New() *Postgres { return &Postgres{schemas: make(map[string]bool)} }
+func New() *Postgres {
+	return &Postgres{schemas: make(map[string]bool), directories: make(map[settings]*directory)}
+}
 
 var _ database.Database = (*Postgres)(nil)
 

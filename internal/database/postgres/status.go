@@ -169,6 +169,6 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 	if err != nil {
 		return nil, fmt.Errorf("reading what %s holds: %w", node, dialError(m.addr, err))
 	}
-	return &client{settings: s, addrs: []string{m.addr}, alone: true,
+	return &client{settings: s, members: func() []string { return []string{m.addr} }, alone: true,
 		read: &lane{conn: conn, addr: m.addr, statements: make(map[string]*statement)}}, nil
 }

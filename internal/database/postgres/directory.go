@@ -1,0 +1,96 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// lookEvery is how often the members are asked for.
+const lookEvery = 5 * time.Second
+
+// directory is the list of members that clients of the same settings share: one
+// goroutine keeps asking the primary for it, over a connection of its own, so that a client
+// whose primary leaves finds members that were not there when it was opened.
+type directory struct {
+	users  int
+	cancel context.CancelFunc
+	ended  sync.WaitGroup
+
+	mu    sync.Mutex
+	addrs []string
+}
+
+// acquire finds or begins the directory of settings.
+func (d *Postgres) acquire(ctx context.Context, s settings) *directory {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dir := d.directories[s]
+	if dir == nil {
+		dir = &directory{addrs: strings.Split(s.hosts, ",")}
+		ctx, dir.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		dir.ended.Go(func() { dir.keep(ctx, s) })
+		d.directories[s] = dir
+	}
+	dir.users++
+	return dir
+}
+
+// release gives a directory back; the last user ends it.
+func (d *Postgres) release(s settings, dir *directory) {
+	d.mu.Lock()
+	dir.users--
+	last := dir.users == 0
+	if last {
+		delete(d.directories, s)
+	}
+	d.mu.Unlock()
+	if last {
+		dir.cancel()
+		dir.ended.Wait()
+	}
+}
+
+// members are the addresses that are known.
+func (dir *directory) members() []string {
+	dir.mu.Lock()
+	defer dir.mu.Unlock()
+	return slices.Clone(dir.addrs)
+}
+
+// keep asks until it is told to end.
+func (dir *directory) keep(ctx context.Context, s settings) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		dir.look(ctx, s)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// look asks the first primary that it finds. Who does not answer is asked the next time.
+func (dir *directory) look(ctx context.Context, s settings) {
+	for _, addr := range dir.members() {
+		got := ask(ctx, addr, s)
+		if got.err != nil {
+			continue
+		}
+		if !got.standby {
+			known, err := learn(ctx, got.conn, dir.members())
+			abandon(got.conn)
+			if err == nil {
+				dir.mu.Lock()
+				dir.addrs = known
+				dir.mu.Unlock()
+			}
+			return
+		}
+		abandon(got.conn)
+	}
+}
