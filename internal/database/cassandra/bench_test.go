@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -92,20 +93,24 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkStart forms clusters: ready-s is the time until one serves, MB/node what a
-// member holds in memory then.
+// BenchmarkStart forms clusters: ready-s is the time until one serves, cpu-s/node and
+// MB/node what a member has used and holds in memory then.
 func BenchmarkStart(b *testing.B) {
 	for _, n := range []int{3, 8} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
 				began := time.Now()
-				c := startCluster(b, loophost.New(b, n), nil)
+				c := startCluster(b, loophost.New(b, n), database.Options{"start_timeout": "10m"})
 				b.ReportMetric(time.Since(began).Seconds(), "ready-s")
-				var total int64
+				var bytes int64
+				var used time.Duration
 				for _, m := range c.current() {
-					total += resident(b, m.daemon.Load().PID())
+					pid := m.daemon.Load().PID()
+					bytes += resident(b, pid)
+					used += cpuOf(b, pid)
 				}
-				b.ReportMetric(float64(total)/float64(n)/1e6, "MB/node")
+				b.ReportMetric(float64(bytes)/float64(n)/1e6, "MB/node")
+				b.ReportMetric(used.Seconds()/float64(n), "cpu-s/node")
 				if err := c.Stop(b.Context()); err != nil {
 					b.Fatal(err)
 				}
@@ -170,4 +175,27 @@ func resident(b *testing.B, pid int) int64 {
 		b.Fatal(err)
 	}
 	return pages * int64(os.Getpagesize())
+}
+
+// tick is the unit of times in /proc, the same on every Linux that Go runs on.
+const tick = 10 * time.Millisecond
+
+// cpuOf is what a process has used.
+func cpuOf(b *testing.B, pid int) time.Duration {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), ") ") // the name may hold blanks
+	f := strings.Fields(rest)
+	var ticks int64
+	for _, at := range []int{11, 12} { // utime, stime
+		n, err := strconv.ParseInt(f[at], 10, 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * tick
 }
