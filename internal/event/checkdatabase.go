@@ -54,6 +54,10 @@ func (c databaseCheck) leave(e Event, fail failure) {
 			return
 		}
 	}
+	if len(nodes) == 0 { // removable, where none is
+		fail("nodes", "start with more nodes", "none of the %d nodes can leave: %s", len(c.stage.Data), c.stage.Fixed[c.stage.Data[0]])
+		return
+	}
 	away := len(nodes)
 	if e.Leave.Choose != "all" && (e.Gap != nil && e.ends() || e.Every == nil && e.Churn == nil && e.Gap == nil) {
 		away = min(away, e.Leave.Count)

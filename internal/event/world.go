@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -20,7 +19,6 @@ type World struct {
 	Host func(name string) (host.Host, error)
 	// Exe is the skerry program, which the programs that use up a node are part of.
 	Exe string
-	Log *slog.Logger
 
 	// resizing is where changes of the membership wait for each other, as a person with a
 	// terminal does.

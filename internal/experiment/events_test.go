@@ -18,17 +18,30 @@ func (resizable) Fixed(nodes []string, _ database.Options) map[string]string {
 	return map[string]string{nodes[0]: "it is the seed"}
 }
 
+// anchored is one of which no node can leave.
+type anchored struct{ resizable }
+
+func (anchored) Fixed(nodes []string, _ database.Options) map[string]string {
+	fixed := map[string]string{}
+	for _, n := range nodes {
+		fixed[n] = "it holds the only copy"
+	}
+	return fixed
+}
+
 func TestEventsThatADatabaseCannot(t *testing.T) {
 	known := map[string]database.Database{
 		"still":   fake{can: database.Capabilities{MinNodes: 1}},
 		"elastic": resizable{fake{can: database.Capabilities{MinNodes: 2, MaxNodes: 4, Resize: true, Restart: true}}},
 	}
+	known["anchored"] = anchored{known["elastic"].(resizable)}
 	const anywhere = "name: x\ntopology: mesh:5\nworkload: a\n"
 	tests := map[string]struct{ database, events, want string }{
 		"leave":                         {"elastic", "{at: 1s, leave: n2}", ""},
 		"those that can":                {"elastic", "{at: 1s, gap: 1s, for: 1s, leave: {nodes: removable, choose: next}}", ""},
 		"one after the other, for good": {"elastic", "{at: 1s, every: 1s, leave: {nodes: [n2, n3], choose: next}}", "events[0].leave.nodes: elastic needs at least 2 nodes: of 3, 1 would be left"},
 		"the seed":                      {"elastic", "{at: 1s, leave: [n2, n1]}", "events[0].leave.nodes: n1 cannot leave: it is the seed"},
+		"nobody can":                    {"anchored", "{at: 1s, leave: removable}", "events[0].leave.nodes: none of the 3 nodes can leave: it holds the only copy"},
 		"too many":                      {"elastic", "{at: 1s, leave: [n2, n3]}", "events[0].leave.nodes: elastic needs at least 2 nodes: of 3, 1 would be left"},
 		"and one more":                  {"elastic", "{at: 1s, leave: [n2, n3]}, {at: 0s, join: n4}", ""},
 		"join":                          {"elastic", "{at: 1s, join: spare}", "events[0].join.nodes: elastic forms clusters of 4 nodes at most"},

@@ -145,7 +145,7 @@ func TestNodeKilledWhileItJoins(t *testing.T) {
 events:
   - {at: 1s, join: Moss}
   - {at: 1500ms, for: 3s, kill: Moss}
-`))
+`), "--set", "stop.time=20s")
 	x := b.summary(b.path("runs/latest")).Trials[0]
 	if x.State != record.TrialOK || x.Verdict.State != record.Suspect && b.events()["join"].State == record.EventFailed {
 		t.Errorf("%s, %s: %s %v", x.State, x.Verdict.State, x.Error, x.Verdict.Reasons)

@@ -1,0 +1,132 @@
+package event
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"skerry/internal/topology"
+)
+
+// Links chooses links, and a direction of them.
+type Links struct {
+	// Between are two nodes or sites: all links from the one to the other.
+	Between []string `yaml:"between" json:"between,omitempty" jsonschema:"minItems=2,maxItems=2"`
+	// Of are nodes or sites: all links that end there. Without between and of it is all links.
+	Of Names `yaml:"of" json:"of,omitempty"`
+	// IDs are links by their own names: "A~B" for the first of a pair, "A~B#2" for the second
+	// of a mesh, or the name that the topology gives.
+	IDs Names `yaml:"ids" json:"ids,omitempty"`
+	// Connected takes at random only links without which the others, but for those that
+	// this event has taken before and not given back, still join all nodes.
+	Connected bool `yaml:"connected" json:"connected,omitempty"`
+	// OneWay leaves the way back as it is: from the first of between to the second, or
+	// outwards from what of names.
+	OneWay bool `yaml:"one_way" json:"one_way,omitempty"`
+	Choice `yaml:",inline"`
+}
+
+// Alternatives: links are named by their two ends, by one, or by themselves.
+func (Links) Alternatives() [][]string { return [][]string{{"between", "of", "ids"}} }
+
+// direction is one direction of a link.
+type direction struct {
+	id   string
+	back bool // from B to A
+}
+
+// chosen is a link with those of its directions that are meant.
+type chosen struct {
+	id   string
+	ways []direction
+}
+
+// match are the links meant, in topology order.
+func (l Links) match(s Stage) []chosen {
+	var found []chosen
+	for _, x := range s.Topology.Links {
+		there, back := l.ways(s, x.A, x.B)
+		if len(l.IDs) > 0 {
+			there = slices.Contains(l.IDs, x.ID)
+			back = there
+		}
+		c := chosen{id: x.ID}
+		if there || back && !l.OneWay {
+			c.ways = append(c.ways, direction{x.ID, false})
+		}
+		if back || there && !l.OneWay {
+			c.ways = append(c.ways, direction{x.ID, true})
+		}
+		if len(c.ways) > 0 {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// ways tells whether the way from a to b, and the one from b to a, is meant.
+func (l Links) ways(s Stage, a, b string) (there, back bool) {
+	if len(l.Between) == 2 {
+		x, y := l.Between[0], l.Between[1]
+		return s.at(a, x) && s.at(b, y), s.at(b, x) && s.at(a, y)
+	}
+	if len(l.Of) == 0 {
+		return true, true
+	}
+	is := func(node string) bool {
+		return slices.ContainsFunc(l.Of, func(name string) bool {
+			group, _ := s.named(name)
+			return s.at(node, name) || slices.Contains(group, node)
+		})
+	}
+	return is(a), is(b)
+}
+
+func (l Links) check(s Stage, fail failure) {
+	for i, name := range l.Between {
+		if !slices.ContainsFunc(s.Topology.Nodes, func(n topology.Node) bool { return n.Name == name || n.Site == name }) {
+			fail(fmt.Sprintf("between[%d]", i), s.meant(name), "there is no node or site %q", name)
+			return
+		}
+	}
+	if _, unknown := s.nodes(l.Of); unknown != "" {
+		fail("of", s.meant(unknown), "there is no node or site %q", unknown)
+		return
+	}
+	for i, id := range l.IDs {
+		if !slices.ContainsFunc(s.Topology.Links, func(x topology.Link) bool { return x.ID == id }) {
+			fail(fmt.Sprintf("ids[%d]", i), "see skerry lab links", "there is no link %q", id)
+			return
+		}
+	}
+	if l.Connected && (l.Choose != "random" || l.Count != 1) {
+		fail("connected", "write choose: random", "links are kept connected where they are chosen at random, one at a time")
+		return
+	}
+	n := len(l.match(s))
+	switch {
+	case n == 0 && len(l.Between) == 2:
+		fail("between", "", "there is no link between %s and %s", l.Between[0], l.Between[1])
+	case n == 0:
+		fail("", "", "there is no such link")
+	case l.Choose == "random" && l.Count > n:
+		fail("count", "", "%d are asked for, of %d links", l.Count, n)
+	}
+}
+
+// draw takes the links of one occurrence.
+func (l Links) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) []chosen {
+	all := l.match(s)
+	spoken := func(i int) bool { return busy[all[i].id] }
+	if l.Connected {
+		spoken = func(i int) bool { return busy[all[i].id] || s.Topology.Bridge(all[i].id, busy) }
+	}
+	var links []chosen
+	for _, i := range l.take(len(all), turn, spoken, r) {
+		links = append(links, all[i])
+	}
+	return links
+}
+
+// limit is how often an event on these links can happen; 0 is without end.
+func (l Links) limit(s Stage) int { return l.turns(len(l.match(s))) }
