@@ -27,10 +27,10 @@ func Databases() map[string]database.Database {
 		galera.Name:           galera.New(),
 		groupreplication.Name: groupreplication.New(),
 		hbase.Name:            hbase.New(),
+		ndb.Name:              ndb.New(),
 		postgres.Name:         postgres.New(),
 		ferretdb.Name:         ferretdb.New(),
 		mongodb.Name:          mongodb.New(),
-		ndb.Name:              ndb.New(),
 		redis.Name:            redis.New(),
 		redis.Valkey:          redis.NewValkey(),
 	}
@@ -40,5 +40,5 @@ func Databases() map[string]database.Database {
 
 // Recipes say how databases are installed, in the order of a list.
 func Recipes() []install.Recipe {
-	return append([]install.Recipe{redis.Recipe, redis.ValkeyRecipe, etcd.Recipe, postgres.Recipe, mongodb.Recipe, ferretdb.Recipe, galera.Recipe, ndb.Recipe, groupreplication.Recipe, hbase.Recipe}, cassandra.Recipes()...)
+	return append([]install.Recipe{redis.Recipe, redis.ValkeyRecipe, etcd.Recipe, postgres.Recipe, mongodb.Recipe, ferretdb.Recipe, galera.Recipe, groupreplication.Recipe, ndb.Recipe, hbase.Recipe}, cassandra.Recipes()...)
 }
