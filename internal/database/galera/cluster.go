@@ -63,7 +63,7 @@ func (c *cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(template)
+	defer os.RemoveAll(filepath.Dir(template)) // it served its turn
 	for _, h := range c.Env.Nodes {
 		c.Add(mysql.NewServer(h, Name, c.options.port))
 	}
