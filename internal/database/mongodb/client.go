@@ -17,8 +17,7 @@ type client struct {
 	settings
 	*shared
 	release func() error
-	// one is the read of a single member's own copy: what it lacks, it lacks.
-	names []string
+	names   []string // of the fields of the last document
 }
 
 var (

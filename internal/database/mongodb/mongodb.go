@@ -53,7 +53,7 @@ var Recipe = install.Recipe{
 // versionPattern finds the version in "db version v7.0.14".
 var versionPattern = regexp.MustCompile(`db version v([0-9][^\s]*)`)
 
-// MongoDB is MongoDB as a database. Its value holds what clients share.
+// MongoDB is MongoDB as a database. Its clients are the Pool's.
 type MongoDB struct{ Pool }
 
 // New returns MongoDB.
@@ -98,15 +98,6 @@ func (*MongoDB) Fixed(nodes []string, options database.Options) map[string]strin
 
 // Find implements database.Database.
 func (*MongoDB) Find(from string) (database.Installation, error) { return database.Find(Recipe, from) }
-
-// Open implements database.Database.
-func (d *MongoDB) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
-	s, err := parseSettings(properties)
-	if err != nil {
-		return nil, err
-	}
-	return d.open(ctx, s)
-}
 
 // Pool holds what clients of the same settings share: the driver's own client, with its
 // pool of connections and its view of the cluster, as the driver is meant to be used. The

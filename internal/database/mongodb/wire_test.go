@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 the driver itself opens connections with an OP_QUERY
+
 package mongodb
 
 import (
