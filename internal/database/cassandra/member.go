@@ -15,8 +15,8 @@ import (
 
 const (
 	// askEvery is how often a state that becomes true is asked for: an answer costs a
-	// member a millisecond of CPU, and members that start have none to spare.
-	askEvery = 150 * time.Millisecond
+	// member that has just started some milliseconds of CPU, which it needs itself.
+	askEvery = 300 * time.Millisecond
 	// stopGrace is what a member gets between SIGTERM and SIGKILL: on SIGTERM it drains.
 	stopGrace = 20 * time.Second
 )
