@@ -100,8 +100,8 @@ func (r *Runner) Observe(t int64, goodput float64) {
 // recording.
 func (r *Runner) Run(ctx context.Context, zero time.Time) error {
 	defer close(r.ended)
+	defer relax(ordinary())
 	hurry()
-	defer relax()
 	r.zero = zero
 	for i, e := range r.entries {
 		switch {

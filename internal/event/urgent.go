@@ -19,10 +19,16 @@ var urgency = unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, 
 // again from time to time.
 func hurry() { eachThread(urgency) }
 
-// relax gives the threads the ordinary priority.
-func relax() {
-	eachThread(unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL})
+// ordinary is the priority that this process has otherwise: that of its first thread.
+func ordinary() unix.SchedAttr {
+	if a, err := unix.SchedGetAttr(unix.Getpid(), 0); err == nil {
+		return *a
+	}
+	return unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
 }
+
+// relax gives the threads an ordinary priority again.
+func relax(to unix.SchedAttr) { eachThread(to) }
 
 func eachThread(a unix.SchedAttr) {
 	threads, err := os.ReadDir("/proc/self/task")
