@@ -23,7 +23,8 @@ const (
 // LimitCPU gives the group at most cores of CPU time in every period.
 func (g *Group) LimitCPU(cores float64) error {
 	p := max(period, time.Duration(float64(leastQuota)/cores))
-	quota := strconv.FormatInt(time.Duration(cores*float64(p)).Microseconds(), 10)
+	// Rounding must not make it less than the kernel takes.
+	quota := strconv.FormatInt(max(leastQuota, time.Duration(cores*float64(p))).Microseconds(), 10)
 	every := strconv.FormatInt(p.Microseconds(), 10)
 	path, version := g.controller(cpu, "cpu.cfs_quota_us", "cpu.max")
 	var err error

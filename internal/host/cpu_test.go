@@ -25,6 +25,18 @@ func TestAQuotaThatChanges(t *testing.T) {
 	}
 }
 
+func TestQuotasOfAnySizeAreTaken(t *testing.T) {
+	n := newNode(t, nil)
+	if n.spec.Group == nil {
+		t.Skip("needs control groups")
+	}
+	for _, cores := range []float64{0.01, 0.0253, 0.0333333, 0.05, 0.099999, 0.1, 1, 1.7, 64, 0.011} {
+		if err := n.LimitCPU(cores); err != nil {
+			t.Errorf("%v cores: %v", cores, err)
+		}
+	}
+}
+
 func TestAQuotaNeedsAControlGroup(t *testing.T) {
 	n := newNode(t, func(s *Spec) { s.Group = nil })
 	if err := n.LimitCPU(1); !errors.Is(err, ErrNoGroup) {
