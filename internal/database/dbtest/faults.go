@@ -10,10 +10,16 @@ import (
 	"time"
 
 	"skerry/internal/advice"
+	"skerry/internal/host"
 )
 
 // lastWord is what a server that fails says before it does.
 const lastWord = "the last word of the server"
+
+// patience is how long a server that never gets ready is waited for, once it runs.
+const patience = 3 * time.Second
+
+var errPatience = errors.New("waited long enough")
 
 // testFaults starts clusters that cannot start: each start ends with an error that says
 // why, and leaves nothing behind.
@@ -24,13 +30,17 @@ func (s *suite) testFaults(t *testing.T) {
 	t.Run("a server that dies", func(t *testing.T) {
 		bad.set("echo "+lastWord+"; exit 3", nil)
 		defer bad.set("", nil)
-		err := s.startBadly(t, s.Timeout)
+		err := s.startBadly(t.Context(), t)
 		s.expectWords(t, err, lastWord, bad.Name(), "exit status 3")
 	})
 	t.Run("a server that never gets ready", func(t *testing.T) {
-		bad.set("echo "+lastWord+"; exec sleep 1000", nil)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		bad.set("echo "+lastWord+"; exec sleep 1000", func(host.Process) {
+			time.AfterFunc(patience, func() { cancel(errPatience) })
+		})
 		defer bad.set("", nil)
-		err := s.startBadly(t, 5*time.Second)
+		err := s.startBadly(ctx, t)
 		s.expectWords(t, err, lastWord, bad.Name())
 	})
 	t.Run("a port that is taken", func(t *testing.T) {
@@ -45,7 +55,7 @@ func (s *suite) testFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		err := s.startBadly(t, s.Timeout)
+		err := s.startBadly(t.Context(), t)
 		s.expectWords(t, err, fmt.Sprint("port ", s.Port), bad.Name())
 		if advice.Of(err) == "" {
 			t.Errorf("no advice with %v", err)
@@ -68,9 +78,9 @@ func (s *suite) testFaults(t *testing.T) {
 }
 
 // startBadly starts a cluster that cannot start.
-func (s *suite) startBadly(t *testing.T, timeout time.Duration) error {
+func (s *suite) startBadly(ctx context.Context, t *testing.T) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	c, err := s.db.Start(ctx, s.env(t))
 	if err == nil {
