@@ -290,3 +290,34 @@ func joinAsMaster(t *testing.T, d *Redis, need testkit.Feature) {
 	}
 	check(200)
 }
+
+// A member that is asked alone says what is elsewhere, and does not fetch it from there,
+// however often it is asked.
+func TestMemberAnswersForItself(t *testing.T) {
+	d, nodes, ctx := New(), loophost.New(t, 3), t.Context()
+	c := startCluster(t, d, nodes, nil)
+	fill(t, d, c, 100)
+	const passes = 2
+	here := 0
+	for _, h := range nodes {
+		reader, err := c.OpenMember(ctx, h.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range passes * 100 {
+			_, err := reader.Read(ctx, "t", fmt.Sprint("user", i%100), nil, nil)
+			switch {
+			case err == nil:
+				here++
+			case !errors.Is(err, load.ErrNotHere):
+				t.Fatal(err)
+			}
+		}
+		if err := reader.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if here != passes*100 {
+		t.Errorf("read %d times, the members hold %d records of 100", passes, here)
+	}
+}

@@ -34,6 +34,8 @@ type router struct {
 	// every new connection.
 	dial  wire.DialFunc
 	hello []string
+	// alone stays with node 0 whatever that says of the others.
+	alone bool
 	// owner is a node's number by slot, -1 while unknown.
 	owner [slots]atomic.Int32
 	// nodes are the addresses by number. It only grows: a number stays valid.
@@ -191,8 +193,10 @@ func (r *router) redirect(text []byte, from string) (node int32, ask, ok bool) {
 	if f[0] == "ASK" {
 		return node, true, true
 	}
-	r.owner[slot].Store(node)
-	r.suspect()
+	if !r.alone {
+		r.owner[slot].Store(node)
+		r.suspect()
+	}
 	return node, false, true
 }
 
