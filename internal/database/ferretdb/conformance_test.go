@@ -21,6 +21,7 @@ func TestConformancePostgreSQL(t *testing.T) {
 	testkit.Need(t, testkit.Postgres)
 	dbtest.Run(t, dbtest.Config{
 		New: func() database.Database { return ferretdb.New() }, Variant: "postgresql",
-		Port: 27017, Survives: true, Rows: 60, // it reads all to find one Options: database.Options{"backend": "postgresql"},
+		Port: 27017, Survives: true, Rows: 60, // it reads all to find one
+		Options: database.Options{"backend": "postgresql"},
 	})
 }

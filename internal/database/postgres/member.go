@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -243,10 +244,22 @@ func (m *member) kill() error {
 	if d == nil {
 		return nil
 	}
-	children := procfs.Children(d.PID())
+	var children []procfs.Process
+	for _, pid := range procfs.Children(d.PID()) {
+		if p, err := procfs.Of(pid); err == nil { // else it has ended
+			children = append(children, p)
+		}
+	}
 	err := d.Kill()
-	for _, pid := range children {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+	for _, p := range children {
+		err = errors.Join(err, p.Kill())
+	}
+	for began := time.Now(); slices.ContainsFunc(children, procfs.Process.Alive) && time.Since(began) < stopTimeout; {
+		time.Sleep(childPoll)
 	}
 	return err
 }
+
+// childPoll is how often it is asked whether processes that were killed, and are nobody's
+// children here, have gone.
+const childPoll = 5 * time.Millisecond
