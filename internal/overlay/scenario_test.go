@@ -60,7 +60,7 @@ func newBabel(t *testing.T) overlay.Overlay {
 
 func newTinc(t *testing.T) overlay.Overlay {
 	testkit.Need(t, testkit.Root, testkit.TUN, testkit.Tinc)
-	return tinc.New(find(t, tinc.Recipe), tinc.Options{PingInterval: time.Second, PingTimeout: 2 * time.Second})
+	return tinc.New(find(t, tinc.Recipe), tinc.Options{PingInterval: 3 * time.Second, PingTimeout: 3 * time.Second})
 }
 
 // up brings a topology up under an overlay.

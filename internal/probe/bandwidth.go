@@ -36,7 +36,8 @@ const (
 // the link takes its share from the figure.
 //
 // ErrStarved comes with the highest figure seen when the sender could not keep the
-// link busy, as on a link without limit; ErrNoAnswer when nothing arrived.
+// link busy, as on a link without limit, 0 where it never was; ErrNoAnswer when nothing
+// arrived.
 func Bandwidth(ctx context.Context, from, to Inside, setBPS int64) (int64, error) {
 	off, err := holdStamps()
 	if err != nil {

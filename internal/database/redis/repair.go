@@ -15,6 +15,9 @@ import (
 // errStuck says that a slot cannot be repaired while a member is away.
 var errStuck = errors.New("a slot is on its way to a node that is away")
 
+// errMoved says that a slot got its new owner while a repair was looking at it.
+var errMoved = errors.New("a slot has moved meanwhile")
+
 // repair ends every move that was interrupted:
 //
 //	owner                other                 what is done
@@ -34,6 +37,16 @@ func (c *cluster) repair(ctx context.Context) error {
 	if err := c.fence(ctx); err != nil {
 		return err
 	}
+	for {
+		err := c.repairOnce(ctx)
+		if !errors.Is(err, errMoved) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// repairOnce repairs by what the members say at one moment.
+func (c *cluster) repairOnce(ctx context.Context) error {
 	for _, phase := range []func(fixer, context.Context, view, *goredis.Client) error{fixer.leaving, fixer.arriving} {
 		views, err := c.lookAll(ctx)
 		if err != nil {
@@ -164,8 +177,15 @@ func (f fixer) halfClaimed(ctx context.Context, v, to view, list []int) ([]int, 
 	if err != nil {
 		return nil, err
 	}
-	return full, setSlots(ctx, there, full, "IMPORTING", v.self.id)
+	err = setSlots(ctx, there, full, "IMPORTING", v.self.id)
+	if err != nil && strings.Contains(err.Error(), ownsAlready) {
+		err = fmt.Errorf("%w: %w", errMoved, err)
+	}
+	return full, err
 }
+
+// ownsAlready is what a node says that is told to import a slot of its own.
+const ownsAlready = "I'm already the owner of hash slot"
 
 // complete sends what the owner still has of slots and makes the other their owner.
 func (f fixer) complete(ctx context.Context, v view, here *goredis.Client, to view, list []int) error {

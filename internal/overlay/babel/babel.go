@@ -69,6 +69,7 @@ func (*Babel) Needs() overlay.Needs {
 func (b *Babel) Start(ctx context.Context, n overlay.Net) (overlay.Running, error) {
 	r := &running{Keeper: overlay.NewKeeper(n.Log), nodes: n.Nodes}
 	var g errgroup.Group
+	span := span(n.Links)
 	for _, h := range n.Nodes {
 		var links []overlay.Link
 		for _, l := range n.Links {
@@ -76,7 +77,7 @@ func (b *Babel) Start(ctx context.Context, n overlay.Net) (overlay.Running, erro
 				links = append(links, l)
 			}
 		}
-		g.Go(func() error { return b.start(ctx, r.Keeper, h, links) })
+		g.Go(func() error { return b.start(ctx, r.Keeper, h, links, span) })
 	}
 	err := g.Wait()
 	if err == nil {
@@ -90,13 +91,13 @@ func (b *Babel) Start(ctx context.Context, n overlay.Net) (overlay.Running, erro
 	return r, nil
 }
 
-func (b *Babel) start(ctx context.Context, k *overlay.Keeper, h host.Host, links []overlay.Link) error {
+func (b *Babel) start(ctx context.Context, k *overlay.Keeper, h host.Host, links []overlay.Link, span time.Duration) error {
 	dir := filepath.Join(h.Dir(), "babel")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the directory of babeld on %s: %w", h.Name(), err)
 	}
 	file := filepath.Join(dir, "babeld.conf")
-	if err := os.WriteFile(file, []byte(config(h.Addr(), links, b.options)), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(config(h.Addr(), links, span, b.options)), 0o644); err != nil {
 		return fmt.Errorf("configuring babeld on %s: %w", h.Name(), err)
 	}
 	return k.Start(ctx, h, host.Command{
