@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +23,13 @@ type Keeper struct {
 	stop     context.CancelFunc
 	restarts atomic.Int64
 	watchers sync.WaitGroup
+
+	mu   sync.Mutex
+	last string // what the daemon said that ended last
 }
+
+// lastLines are how many lines of a daemon's log are kept when it ends.
+const lastLines = 6
 
 // NewKeeper returns a Keeper that keeps nothing.
 func NewKeeper(log *slog.Logger) *Keeper {
@@ -49,6 +56,9 @@ func (k *Keeper) watch(h host.Host, c host.Command, p host.Process) {
 	for {
 		select {
 		case <-p.Done():
+			k.mu.Lock()
+			k.last = fmt.Sprintf("; %s on %s ended, the last lines of its log:\n%s", c.Name, h.Name(), strings.TrimSpace(p.Tail(lastLines)))
+			k.mu.Unlock()
 		case <-k.ctx.Done():
 			return
 		}
@@ -70,6 +80,14 @@ func (k *Keeper) watch(h host.Host, c host.Command, p host.Process) {
 		k.restarts.Add(1)
 		k.log.Warn("a routing daemon ended and was started again", "node", h.Name(), "daemon", c.Name)
 	}
+}
+
+// LastWords are the last lines of the log of the daemon that ended last, introduced, for the
+// end of an error; "" when none has.
+func (k *Keeper) LastWords() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.last
 }
 
 // Restarts is how often a daemon was started again.

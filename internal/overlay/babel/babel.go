@@ -86,7 +86,7 @@ func (b *Babel) Start(ctx context.Context, n overlay.Net) (overlay.Running, erro
 		err = overlay.Await(ctx, r.Ready)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("starting babel: %w", err), r.Close())
+		return nil, errors.Join(fmt.Errorf("starting babel: %w%s", err, r.LastWords()), r.Close())
 	}
 	return r, nil
 }

@@ -83,7 +83,7 @@ func (t *Tinc) Start(ctx context.Context, n overlay.Net) (overlay.Running, error
 		err = overlay.Await(ctx, r.Ready)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("starting tinc: %w", err), r.Close())
+		return nil, errors.Join(fmt.Errorf("starting tinc: %w%s", err, r.LastWords()), r.Close())
 	}
 	return r, nil
 }
