@@ -52,8 +52,9 @@ REQUIRE := $(subst $(space),$(comma),$(TESTED)),babeld,tinc,qemu
 ifeq ($(shell id -u),0)
 REQUIRE := root,tun,$(REQUIRE)
 endif
+# Tests of databases mostly wait for them: three packages at a time keep two cores busy.
 unit:
-	@SKERRY_REQUIRE=$(REQUIRE) $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg -- -race -timeout 8m ./...
+	@SKERRY_REQUIRE=$(REQUIRE) $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg -- -race -p 3 -timeout 10m ./...
 
 docs:
 	@go run ./cmd/skerry docs docs
