@@ -223,7 +223,16 @@ func replicasComeAndGo(t *testing.T, d *Redis, need testkit.Feature) {
 	}
 	waiting, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	if err := c.servers.Await(waiting, func(ctx context.Context) error { return second(c.masters(ctx)) }); err != nil {
+	// The slots have a master again, and every member has heard of it.
+	if err := c.servers.Await(waiting, func(ctx context.Context) error {
+		views, err := c.lookAll(ctx)
+		for _, v := range views {
+			if v.state != "ok" {
+				err = errors.Join(err, fmt.Errorf("to %s the cluster's state is %s", v.host.Name(), v.state))
+			}
+		}
+		return errors.Join(err, second(c.masters(ctx)))
+	}); err != nil {
 		t.Fatal(err)
 	}
 	check(200)
