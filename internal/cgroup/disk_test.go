@@ -31,11 +31,11 @@ func TestLimitDisk(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	tree, err := Open()
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("needs control groups of disks: %v", err)
 	}
 	device, err := Disk("/")
 	if errors.Is(err, ErrNoController) {
-		t.Skip(err)
+		t.Skipf("needs control groups of disks: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestLimitDisk(t *testing.T) {
 	})
 	limit := func(l DiskLimit) string {
 		if err := g.LimitDisk(device, l); errors.Is(err, ErrNoController) || errors.Is(err, fs.ErrNotExist) {
-			t.Skip(err)
+			t.Skipf("needs control groups of disks: %v", err)
 		} else if err != nil {
 			t.Fatal(err)
 		}

@@ -188,7 +188,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=120m"); err != nil {
-		t.Skipf("mounting a small disk: %v", err)
+		t.Skipf("needs mounts: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {

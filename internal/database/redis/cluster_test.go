@@ -16,6 +16,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/load"
+	"skerry/internal/testkit"
 	"skerry/internal/testkit/loophost"
 )
 
@@ -193,11 +194,12 @@ func TestNoBinary(t *testing.T) {
 }
 
 func TestCancelledStart(t *testing.T) {
+	testkit.Need(t, testkit.Redis)
 	nodes := loophost.New(t, 3)
 	d := New()
 	in, err := d.Find("")
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err = d.Start(ctx, database.Env{Nodes: nodes, Control: nodes[0], Installation: in,
