@@ -53,7 +53,8 @@ func (c *programClient) ensure(ctx context.Context) error {
 		err = answer.err()
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("%s: open: %w%s", c.argv[0], err, p.complaint), p.kill())
+		ended := p.kill() // only then is its complaint whole
+		return errors.Join(fmt.Errorf("%s: open: %w%s", c.argv[0], err, p.complaint), ended)
 	}
 	c.running = p
 	return nil
