@@ -43,6 +43,23 @@ type engine struct {
 	now  map[direction]link.Quality
 	sets int
 	fail error
+	dark map[string]bool // links whose devices are down
+	deaf error           // why devices cannot be set
+}
+
+func (e *engine) Carrier(id string, up bool) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.deaf != nil {
+		return e.deaf
+	}
+	if e.dark == nil {
+		e.dark = map[string]bool{}
+	}
+	if e.dark[id] = true; up {
+		delete(e.dark, id)
+	}
+	return nil
 }
 
 func (e *engine) Set(_ context.Context, changes []link.Change) error {

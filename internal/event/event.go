@@ -50,8 +50,8 @@ type Event struct {
 	Loss *Loss `yaml:"loss" json:"loss,omitempty"`
 	// Jitter makes the latency vary from packet to packet.
 	Jitter *Jitter `yaml:"jitter" json:"jitter,omitempty"`
-	// LinkDown makes links drop every packet silently.
-	LinkDown *Links `yaml:"link_down" json:"link_down,omitempty"`
+	// LinkDown takes links down, silently or so that their nodes notice.
+	LinkDown *LinkDown `yaml:"link_down" json:"link_down,omitempty"`
 	// LinkUp lets packets pass again on links that are down, whatever brought them down.
 	LinkUp *Links `yaml:"link_up" json:"link_up,omitempty"`
 	// LinkFlap takes links down and up again and again.

@@ -61,7 +61,7 @@ var kinds = []struct {
 	{"bandwidth", func(e *Event) kind { return some(e.Bandwidth) }},
 	{"loss", func(e *Event) kind { return some(e.Loss) }},
 	{"jitter", func(e *Event) kind { return some(e.Jitter) }},
-	{"link_down", func(e *Event) kind { return some((*linkDown)(e.LinkDown)) }},
+	{"link_down", func(e *Event) kind { return some(e.LinkDown) }},
 	{"link_up", func(e *Event) kind { return some((*linkUp)(e.LinkUp)) }},
 	{"link_flap", func(e *Event) kind { return some(e.LinkFlap) }},
 	{"partition", func(e *Event) kind { return some(e.Partition) }},

@@ -6,15 +6,6 @@ import (
 	"skerry/internal/link"
 )
 
-// linkDown drops every packet silently, as a radio link that vanished does.
-type linkDown Links
-
-func (l *linkDown) check(s Stage, fail failure) { Links(*l).check(s, fail) }
-
-func (l *linkDown) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
-	return newOnLinks(Links(*l).draw(s, turn, busy, r), "%s down", setDown(true))
-}
-
 // linkUp lets packets pass, over what came before it; what comes after it may take the
 // link down again.
 type linkUp Links
@@ -22,7 +13,7 @@ type linkUp Links
 func (l *linkUp) check(s Stage, fail failure) { Links(*l).check(s, fail) }
 
 func (l *linkUp) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
-	return newOnLinks(Links(*l).draw(s, turn, busy, r), "%s up", setDown(false))
+	return newPulled(Links(*l).draw(s, turn, busy, r), "%s up", setDown(false), false)
 }
 
 func setDown(down bool) func(link.Quality) link.Quality {
@@ -31,7 +22,5 @@ func setDown(down bool) func(link.Quality) link.Quality {
 		return q
 	}
 }
-
-func (l *linkDown) limit(s Stage) int { return Links(*l).limit(s) }
 
 func (l *linkUp) limit(s Stage) int { return Links(*l).limit(s) }

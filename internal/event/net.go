@@ -2,6 +2,7 @@ package event
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -10,9 +11,12 @@ import (
 	"skerry/internal/topology"
 )
 
-// Setter makes changes of links real, all of one call at one moment. A lab is one.
+// Setter makes changes of links real. A lab is one.
 type Setter interface {
+	// Set changes what links do to packets, all of one call at one moment.
 	Set(ctx context.Context, changes []link.Change) error
+	// Carrier takes the devices at both ends of a link down or up.
+	Carrier(id string, up bool) error
 }
 
 // Net is the links as drift and events together make them. What a direction of a link is
@@ -27,17 +31,20 @@ type Net struct {
 	mu     sync.Mutex
 	base   map[direction]link.Quality
 	set    map[direction]link.Quality // what the links have
+	pulled map[string]bool            // links whose devices are down
 	layers []*layer
 }
 
 // layer is one event's changes.
 type layer struct {
 	on map[direction]func(link.Quality) link.Quality
+	// pull tells of links by their names whether their devices are down from here on.
+	pull map[string]bool
 }
 
 // NewNet is the links as they are now.
 func NewNet(links []topology.Link, s Setter) *Net {
-	n := &Net{setter: s, base: map[direction]link.Quality{}}
+	n := &Net{setter: s, base: map[direction]link.Quality{}, pulled: map[string]bool{}}
 	for _, l := range links {
 		n.base[direction{l.ID, false}], n.base[direction{l.ID, true}] = l.AB, l.BA
 	}
@@ -83,6 +90,9 @@ func (n *Net) add(ctx context.Context, l *layer) error {
 	n.layers = append(n.layers, l)
 	if err := n.update(ctx, l.directions()); err != nil {
 		n.layers = n.layers[:len(n.layers)-1]
+		if len(l.pull) > 0 { // one link after the other: some may be as they were to be
+			err = errors.Join(err, n.update(ctx, l.directions()))
+		}
 		return err
 	}
 	return nil
@@ -138,18 +148,17 @@ func (n *Net) update(ctx context.Context, touched []direction) error {
 			c.AB = &q
 		}
 	}
-	if len(changes) == 0 {
-		return nil
+	if len(changes) > 0 {
+		list := make([]link.Change, 0, len(changes))
+		for _, c := range changes {
+			list = append(list, *c)
+		}
+		if err := n.setter.Set(ctx, list); err != nil {
+			return err
+		}
+		for d, q := range next {
+			n.set[d] = q
+		}
 	}
-	list := make([]link.Change, 0, len(changes))
-	for _, c := range changes {
-		list = append(list, *c)
-	}
-	if err := n.setter.Set(ctx, list); err != nil {
-		return err
-	}
-	for d, q := range next {
-		n.set[d] = q
-	}
-	return nil
+	return n.carry(touched)
 }

@@ -14,7 +14,8 @@ import (
 )
 
 // Carrier sets the devices at both ends of a link down or up, as pulling out a cable
-// does: the nodes notice at once. A link whose Quality is Down looks alive to them.
+// does, those of the tunnel over it too: the nodes notice at once. A link whose Quality is
+// Down looks alive to them.
 func (l *Lab) Carrier(id string, up bool) error {
 	for _, k := range l.Links() {
 		if k.ID != id {
@@ -30,10 +31,16 @@ func (l *Lab) Carrier(id string, up bool) error {
 				return err
 			}
 			err = node.Do(func() error {
-				if !up {
-					return setDown(k.Device)
+				for _, device := range k.devices() {
+					change := setDown
+					if up {
+						change = func(device string) error { return setUp(device, node.Addr(), ways[name]) }
+					}
+					if err := change(device); err != nil {
+						return err
+					}
 				}
-				return setUp(k.Device, node.Addr(), ways[name])
+				return nil
 			})
 			if err != nil {
 				return fmt.Errorf("link %s at %s: %w", id, name, err)
@@ -42,6 +49,14 @@ func (l *Lab) Carrier(id string, up bool) error {
 		return nil
 	}
 	return fmt.Errorf("%w in lab %s: %s", ErrNoLink, l.state.Name, id)
+}
+
+// devices are those of a link at each end, the lower one first.
+func (k Link) devices() []string {
+	if k.Tunnel == "" {
+		return []string{k.Device}
+	}
+	return []string{k.Device, k.Tunnel}
 }
 
 func setDown(name string) error {
