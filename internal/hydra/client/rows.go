@@ -1,0 +1,153 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"skerry/internal/hydra/api"
+)
+
+// tablePath is a table's path, or one below it.
+func tablePath(table, below string) string {
+	return "/v1/tables/" + segment(table) + below
+}
+
+func rowPath(table, key string) string { return tablePath(table, "/rows/"+segment(key)) }
+
+// segment escapes a segment of a path; the segments "." and ".." would be taken for
+// directions.
+func segment(s string) string {
+	if s == "." || s == ".." {
+		return strings.ReplaceAll(s, ".", "%2E")
+	}
+	return url.PathEscape(s)
+}
+
+func build(method, path string, write bool, options []Option) *request {
+	q := &request{method: method, path: path, write: write}
+	for _, o := range options {
+		o(q)
+	}
+	return q
+}
+
+// object is a row's value as JSON: json.RawMessage and []byte as they are, else marshaled.
+func object(value any) ([]byte, error) {
+	switch v := value.(type) {
+	case json.RawMessage:
+		return v, nil
+	case []byte:
+		return v, nil
+	}
+	b, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the value is no JSON: %w", ErrBadRequest, err)
+	}
+	return b, nil
+}
+
+// Get reads a row: ErrNotFound when there is none.
+func (c *Client) Get(ctx context.Context, table, key string, options ...Option) (api.Row, error) {
+	var row api.Row
+	err := c.do(ctx, build(http.MethodGet, rowPath(table, key), false, options), &row)
+	return row, err
+}
+
+// Put writes a row whole, whatever it was. The value is a JSON object: json.RawMessage,
+// []byte, or what marshals to one.
+func (c *Client) Put(ctx context.Context, table, key string, value any, options ...Option) (api.Written, error) {
+	return c.write(ctx, http.MethodPut, rowPath(table, key), value, options)
+}
+
+// Merge sets fields of a row that exists and leaves the others; null removes one.
+func (c *Client) Merge(ctx context.Context, table, key string, fields any, options ...Option) (api.Written, error) {
+	return c.write(ctx, http.MethodPatch, rowPath(table, key), fields, options)
+}
+
+// Delete removes a row: ErrNotFound when there is none.
+func (c *Client) Delete(ctx context.Context, table, key string, options ...Option) (api.Written, error) {
+	return c.write(ctx, http.MethodDelete, rowPath(table, key), nil, options)
+}
+
+// Transact does the checks and writes of a transaction, all or nothing: ErrCheckFailed
+// when a check does not hold.
+func (c *Client) Transact(ctx context.Context, t api.Transaction, options ...Option) (api.Written, error) {
+	if t.RequestID != "" {
+		options = append(options, RequestID(t.RequestID))
+	}
+	return c.write(ctx, http.MethodPost, "/v1/transactions", t, options)
+}
+
+func (c *Client) write(ctx context.Context, method, path string, value any, options []Option) (api.Written, error) {
+	q := build(method, path, true, options)
+	if value != nil {
+		var err error
+		if q.body, err = object(value); err != nil {
+			return api.Written{}, err
+		}
+	}
+	var w api.Written
+	err := c.do(ctx, q, &w)
+	return w, err
+}
+
+// Page says which rows a scan returns, in the order of keys' bytes.
+type Page struct {
+	From   string // the first key, itself included
+	After  string // the last key of the page before
+	Prefix string
+	Limit  int // 100 when 0, at most 10,000
+}
+
+// Scan reads a page of rows.
+func (c *Client) Scan(ctx context.Context, table string, p Page, options ...Option) (api.Rows, error) {
+	q := build(http.MethodGet, tablePath(table, "/rows"), false, options)
+	for _, v := range []struct{ name, value string }{{"from", p.From}, {"after", p.After}, {"prefix", p.Prefix}} {
+		if v.value != "" {
+			q.query = append(q.query, v.name+"="+url.QueryEscape(v.value))
+		}
+	}
+	if p.Limit > 0 {
+		q.query = append(q.query, "limit="+strconv.Itoa(p.Limit))
+	}
+	var rows api.Rows
+	err := c.do(ctx, q, &rows)
+	return rows, err
+}
+
+// Count counts a table's rows.
+func (c *Client) Count(ctx context.Context, table string, options ...Option) (int64, error) {
+	var n api.Count
+	err := c.do(ctx, build(http.MethodGet, tablePath(table, "/count"), false, options), &n)
+	return n.Rows, err
+}
+
+// Tables lists the tables.
+func (c *Client) Tables(ctx context.Context, options ...Option) ([]string, error) {
+	var t api.Tables
+	err := c.do(ctx, build(http.MethodGet, "/v1/tables", false, options), &t)
+	return t.Tables, err
+}
+
+// CreateTable makes a table; that it is there is no error.
+func (c *Client) CreateTable(ctx context.Context, table string, options ...Option) error {
+	_, err := c.write(ctx, http.MethodPut, tablePath(table, ""), nil, options)
+	return err
+}
+
+// DropTable removes a table and its rows; that it is not there is no error.
+func (c *Client) DropTable(ctx context.Context, table string, options ...Option) error {
+	_, err := c.write(ctx, http.MethodDelete, tablePath(table, ""), nil, options)
+	return err
+}
+
+// ClearTable removes all rows of a table.
+func (c *Client) ClearTable(ctx context.Context, table string, options ...Option) error {
+	_, err := c.write(ctx, http.MethodPost, tablePath(table, "/clear"), nil, options)
+	return err
+}
