@@ -19,6 +19,8 @@ type entry struct {
 	rand  *rand.Rand
 	turns int // drawn so far
 	spec  json.RawMessage
+	// source is who fired it, "" for the experiment.
+	source string
 
 	// planned is when the occurrences drawn are to end, by target, for churn: a node that
 	// is down is not taken down again.

@@ -44,7 +44,10 @@ func (o *occurrence) begin() {
 
 func (o *occurrence) describe(at time.Duration) {
 	e := o.entry
-	o.event = record.Event{T: at.Seconds(), Kind: e.kind, Entry: e.index, Turn: o.turn + 1, Name: e.Name, Spec: e.spec}
+	o.event = record.Event{T: at.Seconds(), Kind: e.kind, Entry: e.index, Turn: o.turn + 1, Name: e.Name, Spec: e.spec, Source: e.source}
+	if e.source != "" {
+		o.event.Entry = -1
+	}
 }
 
 // skip notes that the entry never happened.

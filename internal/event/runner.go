@@ -35,6 +35,8 @@ type Runner struct {
 	notes   chan note
 	seconds chan second
 	quiet   chan struct{} // closed when nothing is to happen any more
+	fired   chan fired
+	closing chan struct{} // closed when nothing can be fired any more
 	ended   chan struct{} // closed when Run has returned
 
 	zero    time.Time
@@ -70,7 +72,7 @@ type note struct {
 
 // NewRunner returns a runner of events that Check found nothing wrong with.
 func NewRunner(c Config) (*Runner, error) {
-	r := &Runner{Config: c, notes: make(chan note), seconds: make(chan second), quiet: make(chan struct{}), ended: make(chan struct{}), log: newEventLog()}
+	r := &Runner{Config: c, notes: make(chan note), seconds: make(chan second), quiet: make(chan struct{}), fired: make(chan fired), closing: make(chan struct{}), ended: make(chan struct{}), log: newEventLog()}
 	for i, e := range c.Events {
 		x, err := newEntry(e, i, c.Stage, c.Seed)
 		if err != nil {
@@ -139,8 +141,11 @@ func (r *Runner) Run(ctx context.Context, zero time.Time) error {
 			r.take(n)
 		case s := <-r.seconds:
 			r.observe(s)
+		case f := <-r.fired:
+			r.inject(work, f)
 		}
 	}
+	close(r.closing)
 	r.becomeQuiet()
 	r.end()
 	r.skipped()

@@ -19,9 +19,12 @@ type Event struct {
 	ID int `json:"id,omitempty"`
 	// Entry is the place in the experiment's list of events, from 0, and Turn how often
 	// that entry has made something happen, from 1; Name is the entry's, "" where it has none.
+	// Entry is -1 where Source says who fired it in the experiment's stead.
 	Entry int    `json:"entry,omitempty"`
 	Turn  int    `json:"turn,omitempty"`
 	Name  string `json:"name,omitempty"`
+	// Source is SourceUI for an event fired from the dashboard, "" for the experiment's own.
+	Source string `json:"source,omitempty"`
 	// Targets are the nodes, or the links, that it happens to.
 	Targets []string `json:"targets,omitempty"`
 	// Spec is the entry as the experiment has it.
@@ -35,6 +38,9 @@ type Event struct {
 	// Error says why it failed or was skipped.
 	Error string `json:"error,omitempty"`
 }
+
+// SourceUI is an event that a person fired from the dashboard.
+const SourceUI = "ui"
 
 // States of an event.
 const (

@@ -5,6 +5,8 @@ type Happening struct {
 	// Name is what assertions call it: the name that the experiment gave, else its kind.
 	Name string `json:"name"`
 	Kind string `json:"kind"`
+	// Source is that of the Event.
+	Source string `json:"source,omitempty"`
 	// AtS is when it took effect, RevertedS when it was taken back, in seconds since the
 	// measurement began.
 	AtS       float64  `json:"at_s"`
