@@ -1,7 +1,8 @@
 # make demo   build and run the quickstart experiment
 # make test   everything CI checks: formatting, lint, unit and end-to-end tests
 # make conformance   the conformance suite on every database that can be fetched (20 minutes)
-# make build  bin/skerry
+# make build  bin/skerry, with the front end where npm is there
+# make web    the front end alone
 # make docs   regenerate what in docs/ comes from the code
 
 SHELL := /bin/bash
@@ -12,14 +13,32 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 # checkout that belongs to another user.
 export GOFLAGS += -buildvcs=false
 
-.PHONY: build demo test conformance lint unit docs fmt clean
-build:
+.PHONY: build web demo test conformance lint unit docs fmt clean
+build: web
 	@go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/skerry ./cmd/skerry
 
 demo: build
 	@scripts/setup.sh demo
 	@bin/skerry install redis
 	@bin/skerry run experiments/quickstart.yaml
+
+# The front end is built when its sources changed. Without npm the binary is built without
+# it and says so where it is missed.
+WEB_SOURCES := $(shell find web/src -type f) $(wildcard web/*.html web/*.ts web/package*.json)
+ifneq ($(shell command -v npm),)
+web: web/dist/.built
+else
+web:
+	@test -d web/dist/report || echo "web: npm is not there, so reports are plain and there is no dashboard; scripts/setup.sh build installs it" >&2
+endif
+
+web/dist/.built: web/node_modules/.package-lock.json $(WEB_SOURCES)
+	@cd web && npm run --silent build
+	@touch $@
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	@cd web && npm ci --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 comma := ,
 space := $(subst ,, )

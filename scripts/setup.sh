@@ -1,14 +1,15 @@
 #!/bin/sh
-# setup.sh demo|test: install the system packages that a target needs and that are
+# setup.sh build|demo|test: install the system packages that a target needs and that are
 # missing. Quiet when there is nothing to do. Without root it only says what to install.
 set -eu
 
 case "${1:-}" in
-demo) wanted='' ;;
 # program:package, one each
-test) wanted='gcc:gcc ld:binutils qemu-system-x86_64:qemu-system-x86' ;;
+build) wanted='node:nodejs npm:npm' ;;
+demo) wanted='' ;;
+test) wanted='node:nodejs npm:npm chromium:chromium gcc:gcc ld:binutils qemu-system-x86_64:qemu-system-x86' ;;
 *)
-	echo "usage: $0 demo|test" >&2
+	echo "usage: $0 build|demo|test" >&2
 	exit 2
 	;;
 esac

@@ -1,0 +1,46 @@
+// Package web is the front end as it is built into the binary: the page of reports, and the
+// dashboard's files. npm builds both from TypeScript into dist, which this package embeds.
+package web
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"skerry/internal/advice"
+)
+
+//go:embed all:dist
+var dist embed.FS
+
+// ErrNotBuilt says that the binary was compiled without the front end.
+var ErrNotBuilt = errors.New("the front end was not built")
+
+// ReportPage is the page of reports, without a run's data.
+func ReportPage() ([]byte, error) {
+	b, err := dist.ReadFile("dist/report/report.html")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, notBuilt()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the report's page: %w", err)
+	}
+	return b, nil
+}
+
+// Dashboard is the folder of the dashboard's files; dashboard.html is its page.
+func Dashboard() (fs.FS, error) {
+	files, err := fs.Sub(dist, "dist/dashboard")
+	if err != nil {
+		return nil, fmt.Errorf("opening the dashboard's files: %w", err)
+	}
+	if _, err := fs.Stat(files, "dashboard.html"); err != nil {
+		return nil, notBuilt()
+	}
+	return files, nil
+}
+
+func notBuilt() error {
+	return advice.With(ErrNotBuilt, "run make, which needs Node.js 18 or newer with npm; scripts/setup.sh build installs them on Debian")
+}

@@ -1,0 +1,230 @@
+// A chart on the page: figure, caption, drawing, its data as a table, SVG and CSV to keep.
+import { download, fileName, h, replace } from '../ui/dom'
+import { onTheme, theme, type Theme } from '../ui/theme'
+import { connect, init, type ECharts, type Option } from './echarts'
+
+/** Table is the data behind a chart: what CSV and screen readers get. */
+export interface Table {
+  columns: string[]
+  rows: (string | number | null)[][]
+}
+
+export interface Spec {
+  title: string
+  /** unit of the values, beside the title. */
+  unit?: string
+  /** describe is a sentence for those who do not see the drawing. */
+  describe: string
+  option(t: Theme): Option
+  table(): Table
+  /** height in CSS pixels. */
+  height?: number
+  /** Charts of one group share cursor and zoom. */
+  group?: string
+  /** points is how many places the keyboard's cursor has; 0 for none. */
+  points?: number
+  /** ready is told of the drawing once there is one. */
+  ready?(c: ECharts): void
+}
+
+/** Chart is a figure whose spec can change. */
+export interface Chart {
+  element: HTMLElement
+  update(spec: Spec): void
+  /** draw draws without waiting until the figure is seen. */
+  draw(): void
+  instance(): ECharts | undefined
+  dispose(): void
+}
+
+/** csv writes a table as RFC 4180 has it. What a spreadsheet would take for a formula is quoted as text. */
+export function csv(t: Table): string {
+  const cell = (v: string | number | null): string => {
+    if (v === null) return ''
+    if (typeof v === 'number') return String(v)
+    const text = /^[=+\-@\t\r]/.test(v) ? `'${v}` : v
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+  }
+  return [t.columns, ...t.rows].map((r) => r.map(cell).join(',')).join('\r\n') + '\r\n'
+}
+
+const shownRows = 500
+
+/** dataTable shows a table; of a long one the first rows. */
+export function dataTable(t: Table, label: string): HTMLElement {
+  const numeric = t.columns.map((_, i) => t.rows.some((r) => typeof r[i] === 'number'))
+  return h('div', { class: 'data', tabindex: 0, role: 'region', 'aria-label': `Data of ${label}` },
+    h('table', {},
+      h('thead', {}, h('tr', {}, t.columns.map((c, i) => h('th', { scope: 'col', class: numeric[i] ? 'num' : '' }, c)))),
+      h('tbody', {}, t.rows.slice(0, shownRows).map((r) => h('tr', {}, r.map((v, i) => h('td', { class: numeric[i] ? 'num' : '' }, v)))))),
+    t.rows.length > shownRows ? h('p', { class: 'muted' }, `The first ${shownRows} of ${t.rows.length} rows; the CSV file has all.`) : null)
+}
+
+const waiting = new Map<Element, () => void>()
+const seen = typeof IntersectionObserver === 'function'
+  ? new IntersectionObserver((entries) => {
+      for (const e of entries) if (e.isIntersecting) waiting.get(e.target)?.()
+    }, { rootMargin: '400px' })
+  : undefined
+const sized = typeof ResizeObserver === 'function'
+  ? new ResizeObserver((entries) => {
+      for (const e of entries) drawings.get(e.target)?.resize()
+    })
+  : undefined
+const drawings = new Map<Element, ECharts>()
+
+if (typeof addEventListener === 'function') {
+  addEventListener('beforeprint', () => {
+    for (const draw of [...waiting.values()]) draw()
+  })
+}
+
+/** chart makes a figure that is drawn when it comes into view. */
+export function chart(first: Spec): Chart {
+  let spec = first
+  let drawing: ECharts | undefined
+  let at = -1
+  const plot = h('div', { class: 'plot', role: 'img', tabindex: 0 })
+  const title = h('span', { class: 'title' })
+  const unit = h('span', { class: 'unit' })
+  const data = h('div', { hidden: true })
+  const toggle = h('button', { type: 'button', class: 'quiet', 'aria-expanded': 'false', onclick: () => show(data.hidden) }, 'Data')
+  const keepSVG = h('button', { type: 'button', class: 'quiet', onclick: () => save() }, 'SVG')
+  const keepCSV = h('button', { type: 'button', class: 'quiet', onclick: () => download(fileName(spec.title, 'csv'), 'text/csv;charset=utf-8', csv(spec.table())) }, 'CSV')
+  const element = h('figure', { class: 'chart' }, h('figcaption', {}, title, unit, h('span', { class: 'tools' }, toggle, keepSVG, keepCSV)), plot, data)
+
+  function show(open: boolean): void {
+    data.hidden = !open
+    toggle.setAttribute('aria-expanded', String(open))
+    replace(data, open ? dataTable(spec.table(), spec.title) : null)
+  }
+
+  function save(): void {
+    draw()
+    if (drawing) download(fileName(spec.title, 'svg'), 'image/svg+xml', drawing.renderToSVGString())
+  }
+
+  function label(): void {
+    title.textContent = spec.title
+    unit.textContent = spec.unit ?? ''
+    plot.style.height = `${spec.height ?? 260}px`
+    const keys = spec.points ? ' Left and right arrow keys move along it.' : ''
+    plot.setAttribute('aria-label', `${spec.title}. ${spec.describe}${keys}`)
+    for (const [button, what] of [[toggle, 'Data of'], [keepSVG, 'Download SVG of'], [keepCSV, 'Download CSV of']] as const) {
+      button.setAttribute('aria-label', `${what} ${spec.title}`)
+      button.title = `${what} ${spec.title}`
+    }
+  }
+
+  function draw(): void {
+    if (drawing) return
+    waiting.delete(plot)
+    seen?.unobserve(plot)
+    drawing = init(plot, null, { renderer: 'svg', ...(plot.clientWidth ? {} : { width: 800, height: spec.height ?? 260 }) })
+    drawings.set(plot, drawing)
+    drawing.setOption(spec.option(theme()), true)
+    if (spec.group) {
+      drawing.group = spec.group
+      connect(spec.group)
+    }
+    sized?.observe(plot)
+    spec.ready?.(drawing)
+  }
+
+  function move(to: number): void {
+    draw()
+    const last = (spec.points ?? 0) - 1
+    at = Math.max(0, Math.min(last, to))
+    drawing?.dispatchAction({ type: 'showTip', seriesIndex: 0, dataIndex: at })
+  }
+
+  plot.addEventListener('keydown', (e) => {
+    if (!spec.points) return
+    const step = e.shiftKey ? 10 : 1
+    const to = { ArrowLeft: at - step, ArrowRight: at + step, Home: 0, End: spec.points - 1 }[e.key]
+    if (to !== undefined) {
+      e.preventDefault()
+      move(to)
+    } else if (e.key === 'Escape') drawing?.dispatchAction({ type: 'hideTip' })
+  })
+  plot.addEventListener('blur', () => drawing?.dispatchAction({ type: 'hideTip' }))
+
+  label()
+  waiting.set(plot, draw)
+  if (seen) seen.observe(plot)
+  else queueMicrotask(draw)
+  const stop = onTheme(() => drawing?.setOption(spec.option(theme()), true))
+
+  return {
+    element,
+    draw,
+    instance: () => drawing,
+    update(next) {
+      spec = next
+      at = -1
+      label()
+      drawing?.setOption(spec.option(theme()), true)
+      if (!data.hidden) show(true)
+    },
+    dispose() {
+      stop()
+      waiting.delete(plot)
+      drawings.delete(plot)
+      seen?.unobserve(plot)
+      sized?.unobserve(plot)
+      drawing?.dispose()
+    },
+  }
+}
+
+/** tip is what a hover legend shows: a title, then a line a series. */
+export function tip(head: string, lines: { colour?: string; name: string; value: string }[], foot?: string): HTMLElement {
+  return h('div', { class: 'tip' }, h('b', {}, head),
+    h('table', {}, h('tbody', {}, lines.map((l) => h('tr', {},
+      h('td', {}, l.colour ? swatch(l.colour) : null, l.name), h('td', {}, l.value))))),
+    foot ? h('span', {}, foot) : null)
+}
+
+function swatch(colour: string): HTMLElement {
+  const e = h('span', { class: 'swatch' })
+  e.style.background = colour
+  return e
+}
+
+/** frame is what every chart's option starts from. */
+export function frame(t: Theme): Option {
+  return {
+    animation: false,
+    backgroundColor: 'transparent',
+    color: t.series,
+    textStyle: { fontFamily: 'ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", Arial, sans-serif', color: t.text },
+    grid: { left: 64, right: 16, top: 30, bottom: 30 },
+    tooltip: tooltipStyle(t),
+    legend: legendStyle(t),
+  }
+}
+
+/** tooltipStyle is how hover legends look. */
+export function tooltipStyle(t: Theme): Record<string, unknown> {
+  return {
+    backgroundColor: t.surface, borderColor: t.line, borderWidth: 1, padding: [6, 10], textStyle: { color: t.text, fontSize: 12.5 },
+    confine: true, transitionDuration: 0, extraCssText: 'box-shadow:0 3px 12px rgba(0,0,0,.18);border-radius:6px;',
+  }
+}
+
+/** legendStyle is how the names of series look. */
+export function legendStyle(t: Theme): Record<string, unknown> {
+  return {
+    top: 0, left: 4, type: 'plain', icon: 'roundRect', itemWidth: 12, itemHeight: 8, itemGap: 14,
+    textStyle: { color: t.muted, fontSize: 12 }, inactiveColor: t.line,
+  }
+}
+
+/** axisStyle is how axes look. */
+export function axisStyle(t: Theme): Record<string, unknown> {
+  return {
+    axisLine: { lineStyle: { color: t.line } }, axisTick: { lineStyle: { color: t.line } },
+    axisLabel: { color: t.muted, fontSize: 11.5, hideOverlap: true }, splitLine: { lineStyle: { color: t.faint } },
+    nameTextStyle: { color: t.muted, fontSize: 11.5 },
+  }
+}

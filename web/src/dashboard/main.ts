@@ -1,0 +1,4 @@
+import '../ui/base.css'
+import { startTheme } from '../ui/theme'
+
+startTheme()

@@ -1,0 +1,94 @@
+// Figures as people read them: about three digits that count, thousands apart, with a unit.
+
+const none = '–'
+const thin = '\u202f'
+
+/** figure writes a number with about three digits that count. */
+export function figure(v: number | null | undefined): string {
+  if (v === null || v === undefined || !Number.isFinite(v)) return none
+  const a = Math.abs(v)
+  if (a === 0) return '0'
+  if (a >= 99.95) return thousands(Math.round(v))
+  if (a >= 9.995) return v.toFixed(1)
+  if (a >= 0.0995) return v.toFixed(2)
+  return String(Number(v.toPrecision(2)))
+}
+
+/** thousands groups the digits of a whole number. */
+export function thousands(v: number): string {
+  const s = String(Math.abs(Math.round(v))).replace(/\B(?=(\d{3})+(?!\d))/g, thin)
+  return (v < 0 ? '−' : '') + s
+}
+
+/** Unit says how values of a kind are written and named on an axis. */
+export interface Unit {
+  name: string
+  write(v: number): string
+  /** tick is shorter, for axes. */
+  tick(v: number): string
+}
+
+function scaled(v: number, base: number, units: string[]): string {
+  let i = 0
+  let a = Math.abs(v)
+  while (a >= base * 0.9995 && i < units.length - 1) {
+    a /= base
+    i++
+  }
+  return `${v < 0 ? '−' : ''}${figure(a)}${units[i] === '' ? '' : ' ' + units[i]}`
+}
+
+/** short writes counts as 1.2 k, 3.4 M. */
+export function short(v: number): string {
+  return scaled(v, 1000, ['', 'k', 'M', 'G', 'T'])
+}
+
+/** millis writes microseconds as a time: 840 µs, 12.5 ms, 2.1 s. */
+export function duration(us: number): string {
+  if (!Number.isFinite(us)) return none
+  if (Math.abs(us) < 1000) return `${figure(us)} µs`
+  if (Math.abs(us) < 1e6) return `${figure(us / 1e3)} ms`
+  return `${figure(us / 1e6)} s`
+}
+
+/** bytes writes 1.5 MB; powers of ten, as networks count. */
+export function bytes(v: number): string {
+  return scaled(v, 1000, ['B', 'kB', 'MB', 'GB', 'TB'])
+}
+
+/** clock writes seconds since the start: 42 s, 3:20, 1:02:03. */
+export function clock(s: number): string {
+  const sign = s < 0 ? '−' : ''
+  const a = Math.abs(s)
+  if (a < 120) return `${sign}${Number(a.toFixed(1))} s`
+  const whole = Math.round(a)
+  const two = (n: number) => String(n).padStart(2, '0')
+  const hours = Math.floor(whole / 3600)
+  const minutes = Math.floor((whole % 3600) / 60)
+  return sign + (hours ? `${hours}:${two(minutes)}` : String(minutes)) + ':' + two(whole % 60)
+}
+
+/** percent writes a share of 0 to 1. */
+export function percent(share: number): string {
+  if (!Number.isFinite(share)) return none
+  const p = share * 100
+  if (p > 99.9 && p < 100) return `${Math.floor(p * 1000) / 1000}${thin}%`
+  return `${figure(p)}${thin}%`
+}
+
+const of = (name: string, write: (v: number) => string, tick = write): Unit => ({ name, write, tick })
+
+export const units = {
+  opsPerSecond: of('operations/s', (v) => `${figure(v)} ops/s`, short),
+  count: of('operations', (v) => figure(v), short),
+  latency: of('latency', duration),
+  cores: of('cores', (v) => `${figure(v)} cores`, figure),
+  bytes: of('bytes', bytes),
+  bytesPerSecond: of('bytes/s', (v) => `${bytes(v)}/s`, bytes),
+  bitsPerSecond: of('bits/s', (v) => `${scaled(v, 1000, ['', 'k', 'M', 'G', 'T'])}bit/s`),
+  seconds: of('seconds', (v) => `${figure(v)} s`, clock),
+  milliseconds: of('milliseconds', (v) => `${figure(v)} ms`),
+  share: of('share', percent),
+  times: of('times', (v) => `${figure(v)} ×`, figure),
+  plain: of('', figure),
+} satisfies Record<string, Unit>
