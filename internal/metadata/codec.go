@@ -1,0 +1,73 @@
+package metadata
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// ErrRecord marks bytes that are not a command's.
+var ErrRecord = errors.New("not a command's record")
+
+// recordVersion is the first byte of every record.
+const recordVersion = 1
+
+// Bits of the flags in a record.
+const (
+	flagParents = 1 << iota
+	flagRecursive
+	flagReplace
+	flagExclusive
+)
+
+// AppendRecord appends a changing command as journals hold it:
+//
+//	version, op, flags (a byte each), mode (2 bytes), time (8 bytes), all little-endian,
+//	then path, to, owner and data, each with its length (uvarint) before it
+func (c Command) AppendRecord(b []byte) []byte {
+	flags := byte(0)
+	for i, set := range []bool{c.Parents, c.Recursive, c.Replace, c.Exclusive} {
+		if set {
+			flags |= 1 << i
+		}
+	}
+	b = append(b, recordVersion, byte(c.Op), flags)
+	b = binary.LittleEndian.AppendUint16(b, c.Mode)
+	b = binary.LittleEndian.AppendUint64(b, uint64(c.Time))
+	b = appendText(b, c.Path)
+	b = appendText(b, c.To)
+	b = appendText(b, c.Owner)
+	return appendText(b, c.Data)
+}
+
+func appendText[T ~string | ~[]byte](b []byte, s T) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// ParseRecord reads what AppendRecord wrote. Data is part of b.
+func ParseRecord(b []byte) (Command, error) {
+	const fixed = 3 + 2 + 8
+	if len(b) < fixed || b[0] != recordVersion {
+		return Command{}, ErrRecord
+	}
+	c := Command{Op: Op(b[1]), MaxDepth: -1}
+	c.Parents, c.Recursive, c.Replace, c.Exclusive = b[2]&flagParents != 0, b[2]&flagRecursive != 0, b[2]&flagReplace != 0, b[2]&flagExclusive != 0
+	c.Mode = binary.LittleEndian.Uint16(b[3:])
+	c.Time = int64(binary.LittleEndian.Uint64(b[5:]))
+	b = b[fixed:]
+	var texts [4][]byte
+	for i := range texts {
+		n, size := binary.Uvarint(b)
+		if size <= 0 || n > uint64(len(b)-size) {
+			return Command{}, ErrRecord
+		}
+		texts[i], b = b[size:size+int(n)], b[size+int(n):]
+	}
+	if len(b) > 0 || !c.Op.Changes() {
+		return Command{}, ErrRecord
+	}
+	c.Path, c.To, c.Owner, c.Data = string(texts[0]), string(texts[1]), string(texts[2]), texts[3]
+	if len(c.Data) == 0 {
+		c.Data = nil
+	}
+	return c, nil
+}
