@@ -16,11 +16,11 @@ import (
 // hostsFile is what every resolver reads.
 const hostsFile = "/etc/hosts"
 
-// enter moves the calling thread, which must be a throwaway, to the node: its network
-// namespace, its host name, and a view of the file system in which hostsFile tells the
-// names of the lab's nodes.
-func (n *Node) enter() error {
-	space, err := os.Open(n.spec.Netns) // the view may not show it
+// enter moves the calling thread, which must be a throwaway, to the node: a network
+// namespace of it, its host name, and a view of the file system in which hostsFile tells
+// the names of the lab's nodes.
+func (n *Node) enter(netns string) error {
+	space, err := os.Open(netns) // the view may not show it
 	if err != nil {
 		return fmt.Errorf("enter network namespace of %s: %w", n.spec.Name, err)
 	}
@@ -78,7 +78,7 @@ func (n *Node) Exec(c Command) error {
 			return err
 		}
 	}
-	if err := n.enter(); err != nil {
+	if err := n.enter(n.spec.Netns); err != nil {
 		return err
 	}
 	path, err := exec.LookPath(c.Path)

@@ -27,14 +27,19 @@ const (
 
 // Start runs a program on the node.
 func (n *Node) Start(ctx context.Context, c Command) (Process, error) {
-	p, err := n.start(ctx, c)
+	return n.startIn(ctx, c, n.spec.Netns)
+}
+
+// startIn runs a program in a network namespace of the node.
+func (n *Node) startIn(ctx context.Context, c Command, netns string) (Process, error) {
+	p, err := n.start(ctx, c, netns)
 	if err != nil {
 		return nil, fmt.Errorf("start %s on %s: %w", c.Name, n.spec.Name, err)
 	}
 	return p, nil
 }
 
-func (n *Node) start(ctx context.Context, c Command) (*process, error) {
+func (n *Node) start(ctx context.Context, c Command, space string) (*process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -46,7 +51,7 @@ func (n *Node) start(ctx context.Context, c Command) (*process, error) {
 	if err := n.admit(p); err != nil {
 		return nil, err
 	}
-	if err := n.launch(p, group); err != nil {
+	if err := n.launch(p, group, space); err != nil {
 		n.dismiss(p)
 		return nil, err
 	}
@@ -72,7 +77,7 @@ func (n *Node) dismiss(p *process) {
 	n.owned.Done()
 }
 
-func (n *Node) launch(p *process, group *cgroup.Group) error {
+func (n *Node) launch(p *process, group *cgroup.Group, space string) error {
 	c := p.command
 	cmd := exec.Command(c.Path, c.Args...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = n.environment(c), n.dir(c), leftover
@@ -98,7 +103,7 @@ func (n *Node) launch(p *process, group *cgroup.Group) error {
 		return err
 	}
 	return netns.Throwaway(func() error {
-		if err := n.enter(); err != nil {
+		if err := n.enter(space); err != nil {
 			return err
 		}
 		if err := cmd.Start(); err != nil {

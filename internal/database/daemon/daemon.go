@@ -108,9 +108,9 @@ func portsFree(h host.Host, s Spec) error {
 	}
 	return h.Do(func() error {
 		for _, port := range s.Ports {
-			conn, err := net.DialTimeout("tcp4", net.JoinHostPort(h.Addr(), strconv.Itoa(port)), portTimeout)
+			conn, err := net.DialTimeout("tcp4", net.JoinHostPort(host.Listen(h), strconv.Itoa(port)), portTimeout)
 			if err == nil {
-				err := fmt.Errorf("starting %s on %s: port %d of %s: %w", s.Command.Name, h.Name(), port, h.Addr(), ErrPortTaken)
+				err := fmt.Errorf("starting %s on %s: port %d of %s: %w", s.Command.Name, h.Name(), port, host.Listen(h), ErrPortTaken)
 				return errors.Join(advice.With(err, "end what listens there, or choose another port in the database's options"), conn.Close())
 			}
 			if !errors.Is(err, syscall.ECONNREFUSED) {
