@@ -42,6 +42,8 @@ func (s Spec) Build(dir string, read ReadFile) (Topology, error) {
 	b.addSites()
 	b.addNodes()
 	b.addOverlay()
+	b.addService()
+	b.addVolumes()
 	if len(b.problems) == 0 {
 		b.addLinks()
 	}

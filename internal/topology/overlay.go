@@ -1,6 +1,9 @@
 package topology
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // overlay puts what over says over s: sites and nodes by name, links after those of s.
 func (s Spec) overlay(over Spec) Spec {
@@ -10,6 +13,10 @@ func (s Spec) overlay(over Spec) Spec {
 	pick(&s.Mesh, over.Mesh)
 	pick(&s.Encryption, over.Encryption)
 	pick(&s.Overlay, over.Overlay)
+	pick(&s.Volumes, over.Volumes)
+	if !reflect.ValueOf(over.Service).IsZero() {
+		s.Service = over.Service
+	}
 	pick(&s.Matrix.Latency, over.Matrix.Latency)
 	pick(&s.Matrix.Bandwidth, over.Matrix.Bandwidth)
 	pick(&s.Distance.Detour, over.Distance.Detour)

@@ -27,6 +27,10 @@ type Spec struct {
 	Overlay OverlaySpec `yaml:"overlay" json:"overlay,omitzero"`
 	// Encryption is none, the default, or wireguard for a tunnel of its own over every link.
 	Encryption string `yaml:"encryption" json:"encryption,omitempty" jsonschema:"enum=none,enum=wireguard"`
+	// Service is the service networking of an orchestrator, in front of the database.
+	Service ServiceSpec `yaml:"service" json:"service,omitzero"`
+	// Volumes are what the directories of data nodes are on.
+	Volumes VolumeSpec `yaml:"volumes" json:"volumes,omitzero"`
 	// Connect says which nodes are linked: full links every pair, ring each to the next
 	// and the last to the first, none only the pairs under links. It is full, or none
 	// where nothing but links says how far apart nodes are.

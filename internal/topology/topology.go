@@ -18,6 +18,9 @@ type Topology struct {
 	Encryption string `json:"encryption,omitempty"`
 	// Overlay is how packets find their way over the links.
 	Overlay Overlay `json:"overlay,omitzero"`
+	// Service leads clients to the database, and Volume is what its data lies on.
+	Service Service `json:"service,omitzero"`
+	Volume  Volume  `json:"volume,omitzero"`
 }
 
 // WireGuard encrypts links.
