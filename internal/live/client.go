@@ -1,0 +1,58 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNotLive says that no run is telling of itself in a directory.
+var ErrNotLive = errors.New("the run is not under way")
+
+// Transport carries HTTP requests to the socket of a run directory, whatever their host.
+func Transport(dir string) *http.Transport {
+	return &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dial(ctx, dir)
+	}}
+}
+
+func dial(ctx context.Context, dir string) (net.Conn, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", within(d))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {
+		return nil, ErrNotLive
+	}
+	return conn, err
+}
+
+// Read returns the present state of the run in a directory; ErrNotLive when none goes on.
+func Read(ctx context.Context, dir string) (State, error) {
+	var s State
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://run/state", nil)
+	if err != nil {
+		return s, err
+	}
+	answer, err := (&http.Client{Transport: Transport(dir)}).Do(r)
+	if err != nil {
+		return s, fmt.Errorf("reading the live state of %s: %w", dir, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return s, fmt.Errorf("reading the live state of %s: %s", dir, answer.Status)
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&s); err != nil {
+		return s, fmt.Errorf("reading the live state of %s: %w", dir, err)
+	}
+	return s, nil
+}
