@@ -36,3 +36,13 @@ func TestSummarise(t *testing.T) {
 		t.Errorf("summary: %+v", r)
 	}
 }
+
+func TestMoved(t *testing.T) {
+	median, most, never := moved([]Move{{true, 700}, {false, 0}, {true, 500}, {true, 600}})
+	if median != 600 || most != 700 || never != 1 {
+		t.Errorf("median %g, most %g, never %d", median, most, never)
+	}
+	if median, most, never := moved(nil); median != 0 || most != 0 || never != 0 {
+		t.Errorf("of none: median %g, most %g, never %d", median, most, never)
+	}
+}

@@ -3,6 +3,7 @@
 package routebench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,12 +27,18 @@ type Options struct {
 	Exe string
 	// Overlays to measure, one after the other.
 	Overlays []topology.Overlay
-	// Nodes and Links of the mesh; 8 nodes are azure8, others are drawn.
-	Nodes, Links int
+	// Nodes of the meshes, measured one after the other; 8 nodes are azure8, others are
+	// drawn.
+	Nodes []int
+	// Links of each mesh; 0 is eight a node.
+	Links int
 	// Failures of one link each.
 	Failures int
 	// Carrier takes links down so that their nodes notice; else they fail silently.
 	Carrier bool
+	// Moves is how often the latency of a way in use grows past another's and shrinks
+	// again, on three nodes; 0 leaves that out.
+	Moves int
 	// Heal bounds the wait for packets to arrive again.
 	Heal time.Duration
 	// Seed of the mesh and of what fails.
@@ -45,16 +52,16 @@ type Result struct {
 	Schema   string    `json:"schema"`
 	Cores    int       `json:"cores"`
 	Kernel   string    `json:"kernel"`
-	Nodes    int       `json:"nodes"`
-	Links    int       `json:"links"`
 	Seed     uint64    `json:"seed"`
 	Failure  string    `json:"failure"` // silent or carrier
 	Overlays []Overlay `json:"overlays"`
 }
 
-// Overlay is what was measured of one.
+// Overlay is what was measured of one on a mesh.
 type Overlay struct {
-	Name string `json:"name"`
+	Name  string `json:"name"`
+	Nodes int    `json:"nodes"`
+	Links int    `json:"links"`
 	// UpMS is how long the lab took to come up, its first routes included.
 	UpMS float64 `json:"up_ms"`
 	// CPU is what all daemons together use of one core in steady state, 0 to 1.
@@ -69,6 +76,9 @@ type Overlay struct {
 	// Stretch is the mean over failures and pairs of the round trip in steady state
 	// divided by the best possible one.
 	Stretch float64 `json:"stretch"`
+	// Moves is how it follows latency, with the first mesh alone; nil where it was not
+	// measured.
+	Moves *Moves `json:"moves,omitempty"`
 }
 
 // Failure is one link that failed.
@@ -84,7 +94,7 @@ type Failure struct {
 	Stretch  float64 `json:"stretch"`
 }
 
-const schema = "skerry/bench-route/v1"
+const schema = "skerry/bench-route/v2"
 
 // cpuTime is how long the daemons' use of the CPU is looked at.
 const cpuTime = 10 * time.Second
@@ -98,73 +108,89 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if o.Carrier {
 		failure = "carrier"
 	}
-	r := Result{Schema: schema, Cores: runtime.NumCPU(), Kernel: kernel(), Nodes: o.Nodes, Links: o.Links, Seed: o.Seed, Failure: failure}
+	r := Result{Schema: schema, Cores: runtime.NumCPU(), Kernel: kernel(), Seed: o.Seed, Failure: failure}
 	for _, over := range o.Overlays {
-		one, err := o.measure(ctx, over)
-		if err != nil {
-			return r, fmt.Errorf("bench route: %s: %w", over.Kind, err)
+		for i, nodes := range o.Nodes {
+			one, err := o.measure(ctx, over, nodes)
+			if err == nil && i == 0 && o.Moves > 0 {
+				var m Moves
+				m, err = o.moves(ctx, over)
+				one.Moves = &m
+			}
+			if err != nil {
+				return r, fmt.Errorf("bench route: %s, %d nodes: %w", over.Kind, nodes, err)
+			}
+			r.Overlays = append(r.Overlays, one)
 		}
-		r.Overlays = append(r.Overlays, one)
 	}
 	return r, nil
 }
 
 // cloud is the mesh.
-func (o Options) cloud(over topology.Overlay) (topology.Topology, error) {
+func (o Options) cloud(over topology.Overlay, nodes int) (topology.Topology, error) {
 	spec := topology.Spec{From: "azure8"}
-	if o.Nodes != 8 {
-		spec.From = fmt.Sprintf("mesh:%d", o.Nodes)
+	if nodes != 8 {
+		spec.From = fmt.Sprintf("mesh:%d", nodes)
 	}
-	spec.Mesh = topology.MeshSpec{Links: o.Links, Seed: o.Seed}
+	spec.Mesh = topology.MeshSpec{Links: cmp.Or(o.Links, 8*nodes), Seed: o.Seed}
 	t, err := spec.Build(".", os.ReadFile)
 	t.Overlay = over
 	return t, err
 }
 
-func (o Options) measure(ctx context.Context, over topology.Overlay) (r Overlay, err error) {
-	r.Name = over.Kind
-	cloud, err := o.cloud(over)
+// within brings a cloud up for as long as f takes, which is told how long that took.
+func (o Options) within(ctx context.Context, cloud topology.Topology, f func(*lab.Lab, time.Duration) error) (err error) {
+	routing, err := kinds.For(ctx, cloud.Overlay)
 	if err != nil {
-		return r, err
-	}
-	routing, err := kinds.For(ctx, over)
-	if err != nil {
-		return r, err
+		return err
 	}
 	dir, err := os.MkdirTemp("", "skerry-bench")
 	if err != nil {
-		return r, err
+		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	o.Progress(over.Kind + ": bringing the mesh up")
 	began := time.Now()
 	l, err := lab.Up(ctx, lab.Config{
 		Name: "bench-route", Topology: cloud, StateDir: filepath.Join(dir, "state"), DataDir: dir,
 		Exe: o.Exe, Overlay: routing, Ephemeral: true, Seed: o.Seed,
 	})
 	if err != nil {
-		return r, err
+		return err
 	}
 	defer func() { err = errors.Join(err, l.Down(context.WithoutCancel(ctx))) }()
-	r.UpMS = milliseconds(time.Since(began))
-	m := &mesh{Options: o, lab: l, random: rand.New(rand.NewPCG(o.Seed, 1))}
-	if err := m.settle(ctx); err != nil {
+	return f(l, time.Since(began))
+}
+
+func (o Options) measure(ctx context.Context, over topology.Overlay, nodes int) (r Overlay, err error) {
+	cloud, err := o.cloud(over, nodes)
+	if err != nil {
 		return r, err
 	}
-	o.Progress(over.Kind + ": CPU of the daemons")
-	if r.CPU, err = m.cpu(ctx); err != nil {
-		return r, err
-	}
-	for i := range o.Failures {
-		o.Progress(fmt.Sprintf("%s: failure %d of %d", over.Kind, i+1, o.Failures))
-		f, err := m.fail(ctx)
-		if err != nil {
-			return r, err
+	r.Name, r.Nodes, r.Links = over.Kind, nodes, len(cloud.Links)
+	what := fmt.Sprintf("%s, %d nodes, %d links", r.Name, r.Nodes, r.Links)
+	o.Progress(what + ": bringing the mesh up")
+	err = o.within(ctx, cloud, func(l *lab.Lab, took time.Duration) error {
+		r.UpMS = milliseconds(took)
+		m := &mesh{Options: o, lab: l, random: rand.New(rand.NewPCG(o.Seed, 1))}
+		if err := m.settle(ctx); err != nil {
+			return err
 		}
-		r.Failures = append(r.Failures, f)
-	}
+		o.Progress(what + ": CPU of the daemons")
+		if r.CPU, err = m.cpu(ctx); err != nil {
+			return err
+		}
+		for i := range o.Failures {
+			o.Progress(fmt.Sprintf("%s: failure %d of %d", what, i+1, o.Failures))
+			f, err := m.fail(ctx)
+			if err != nil {
+				return err
+			}
+			r.Failures = append(r.Failures, f)
+		}
+		return nil
+	})
 	r.summarise()
-	return r, nil
+	return r, err
 }
 
 func (r *Overlay) summarise() {
