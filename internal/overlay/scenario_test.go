@@ -24,14 +24,19 @@ import (
 	"skerry/internal/probe"
 	"skerry/internal/testkit"
 	"skerry/internal/topology"
+	"skerry/internal/tunnel"
 )
 
-// TestMain lets the tests' labs start this program as their link emulator.
+// TestMain lets the tests' labs start this program as their agents.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "agent" {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
-		if err := userspace.Main(ctx, os.Stdin, os.Stdout, slog.New(slog.DiscardHandler)); err != nil {
+		work := userspace.Main
+		if os.Args[2] == "wireguard" {
+			work = tunnel.Main
+		}
+		if err := work(ctx, os.Stdin, os.Stdout, slog.New(slog.DiscardHandler)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -64,13 +69,13 @@ func newTinc(t *testing.T) overlay.Overlay {
 }
 
 // up brings a topology up under an overlay.
-func up(t *testing.T, o overlay.Overlay, nodes string, links ...topology.Link) *lab.Lab {
+func up(t *testing.T, o overlay.Overlay, encryption, nodes string, links ...topology.Link) *lab.Lab {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cloud := topology.Topology{Name: "t", Links: links}
+	cloud := topology.Topology{Name: "t", Links: links, Encryption: encryption}
 	for _, n := range strings.Fields(nodes) {
 		cloud.Sites = append(cloud.Sites, topology.Site{Name: n})
 		cloud.Nodes = append(cloud.Nodes, topology.Node{Name: n, Site: n, Role: topology.Data})
@@ -96,9 +101,11 @@ func wire(id, a, b string, rtt time.Duration) topology.Link {
 }
 
 // fig2 is the worked example of "Fragmented Hybrid Clouds".
-func fig2(t *testing.T, o overlay.Overlay) *lab.Lab {
+func fig2(t *testing.T, o overlay.Overlay) *lab.Lab { return fig2Over(t, o, "") }
+
+func fig2Over(t *testing.T, o overlay.Overlay, encryption string) *lab.Lab {
 	const ms = time.Millisecond
-	return up(t, o, "vm0 vm1 vm2",
+	return up(t, o, encryption, "vm0 vm1 vm2",
 		wire("a", "vm0", "vm2", 210*ms), wire("b", "vm0", "vm2", 140*ms),
 		wire("c", "vm0", "vm1", 40*ms), wire("d", "vm1", "vm2", 50*ms))
 }
