@@ -46,6 +46,20 @@ func (f *Feed) Links(changes []link.Change) {
 	f.tellLinks()
 }
 
+// Carrier tells that the devices of a link were taken down or up.
+func (f *Feed) Carrier(id string, up bool) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if i, ok := f.byLink[id]; ok {
+		f.state.Cloud.Links[i].CarrierDown = !up
+		f.dirty[i] = true
+		f.tellLinks()
+	}
+}
+
 // Measured tells the median round trips, in milliseconds, that links were measured with.
 func (f *Feed) Measured(rtt map[string]float64) {
 	if f == nil {

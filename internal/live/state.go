@@ -96,6 +96,8 @@ type Link struct {
 	BA      Way      `json:"ba"`
 	RTTMS   *float64 `json:"rtt_ms,omitempty"`
 	Changed bool     `json:"changed,omitempty"` // since the measurement began
+	// CarrierDown says that its devices are down, as if the cable was pulled out.
+	CarrierDown bool `json:"carrier_down,omitempty"`
 }
 
 // Way is one direction of a link. Bandwidth is 0 where it is unlimited.

@@ -16,6 +16,7 @@ import (
 	"skerry/internal/advice"
 	"skerry/internal/database"
 	"skerry/internal/experiment"
+	"skerry/internal/live"
 	"skerry/internal/progress"
 	"skerry/internal/record"
 	"skerry/internal/trial"
@@ -107,6 +108,7 @@ type run struct {
 	databases map[string]database.Database     // by the same
 	cells     map[int]experiment.Cell
 	writer    *record.Writer
+	live      *live.Feed // nil where nobody can look
 }
 
 // prepare finds what the trials need, so that what is missing is told before the first.
@@ -156,9 +158,10 @@ func (r *run) all(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, r.writer.Close())
 	}
+	close := r.show()
 	err = r.trials(ctx)
 	r.Progress.Done()
-	return errors.Join(err, r.writer.Finish())
+	return errors.Join(err, close(), r.writer.Finish())
 }
 
 func (r *run) trials(ctx context.Context) error {
@@ -172,7 +175,7 @@ func (r *run) trials(ctx context.Context) error {
 			each := time.Since(begun) / time.Duration(i)
 			label += fmt.Sprintf(" (%s left)", roughly(each*time.Duration(len(left)-i)))
 		}
-		t, err := r.trial(ctx, p, label)
+		t, err := r.trial(ctx, p, done+i+1, label)
 		if err != nil {
 			return err
 		}
@@ -215,7 +218,7 @@ func (r *run) assertions() error {
 	return fmt.Errorf("%d of %d %w: %s", len(broken), len(r.Experiment.Assert), ErrAssertions, strings.Join(slices.Sorted(maps.Keys(broken)), "; "))
 }
 
-func (r *run) trial(ctx context.Context, p record.Planned, label string) (record.Trial, error) {
+func (r *run) trial(ctx context.Context, p record.Planned, number int, label string) (record.Trial, error) {
 	cell, ok := r.cells[p.ID]
 	if !ok {
 		return record.Trial{}, fmt.Errorf("trial %d is not in the plan", p.ID)
@@ -228,7 +231,7 @@ func (r *run) trial(ctx context.Context, p record.Planned, label string) (record
 	return trial.Run(ctx, trial.Config{
 		Cell: cell, Database: r.databases[key], Installation: r.installed[key],
 		Name: fmt.Sprintf("run-%d-%d", os.Getpid(), p.ID), Exe: r.Exe, StateDir: r.StateDir, DataDir: r.DataDir,
-		Writer: w, Progress: r.Progress, Label: label, Log: r.Log, Observe: r.observe,
+		Writer: w, Progress: r.Progress, Label: label, Log: r.Log, Observe: r.observe, Live: r.live, Number: number,
 	})
 }
 

@@ -27,19 +27,20 @@ func (r *run) newWorld() error {
 	return nil
 }
 
-// eventsOf returns the trial's events, on the links as they are, nil when it has none.
+// eventsOf returns the trial's events, on the links as they are, nil when it has none and
+// nobody can fire one.
 func (r *run) eventsOf(ctx context.Context) (*event.Runner, error) {
 	var links []topology.Link
 	for _, l := range r.lab.Links() {
 		links = append(links, topology.Link{ID: l.ID, A: l.A, B: l.B, AB: l.AB, BA: l.BA})
 	}
-	r.world.Net, r.world.Cluster = event.NewNet(links, r.lab), r.cluster
+	r.world.Net, r.world.Cluster = event.NewNet(links, shownLinks{r.lab, r.Live}), r.cluster
 	e := r.Cell.Experiment
-	if len(e.Events) == 0 {
+	if len(e.Events) == 0 && r.Live == nil {
 		return nil, nil
 	}
 	return event.NewRunner(event.Config{
-		Events: e.Events, Stage: e.Stage(r.Database), World: r.world, Seed: r.Cell.Seed, Record: r.Writer.Event,
+		Events: e.Events, Stage: e.Stage(r.Database), World: r.world, Seed: r.Cell.Seed, Record: r.shownEvent,
 		Interrupted: func() bool { return ctx.Err() != nil },
 	})
 }

@@ -56,6 +56,7 @@ func (r *run) measure(ctx context.Context) (measurement, error) {
 	beside, cancel := context.WithCancel(ctx)
 	w := &watch{run: r, session: s, ctx: beside, drift: drift, events: events, batches: stats.NewBatchMeans()}
 	m, err := w.follow()
+	r.Live.Measuring(w.began, nil)
 	cancel()
 	if events != nil {
 		r.stage("taking events back")
@@ -75,7 +76,7 @@ type watch struct {
 	ctx     context.Context // of what runs beside
 	beside  sync.WaitGroup
 	drift   *drift
-	events  *event.Runner // nil without any
+	events  *event.Runner // nil without any, where none can be fired
 	batches *stats.BatchMeans
 	began   time.Time
 	before  snapshot
@@ -148,6 +149,7 @@ func (w *watch) follow() (measurement, error) {
 func (w *watch) begin() {
 	if w.events != nil {
 		w.beside.Go(w.happen)
+		w.Live.Measuring(w.began, w.fire)
 	}
 	if settle := w.Cell.Experiment.Stop.AfterEvents; w.events != nil && settle != nil {
 		w.beside.Go(func() { w.stopAfterEvents(settle.Duration()) })
@@ -166,7 +168,9 @@ func (w *watch) begin() {
 
 // interval takes what the driver counted in one second.
 func (w *watch) interval(i load.Interval) error {
-	if err := w.Writer.Second(second(i)); err != nil {
+	row := second(i)
+	w.Live.Second(row)
+	if err := w.Writer.Second(row); err != nil {
 		return recordError{err}
 	}
 	if i.T >= 0 {

@@ -39,6 +39,7 @@ func (w *watch) network(zero time.Time) error {
 				return fmt.Errorf("measuring the network: %w", err)
 			}
 			row.T = int64(now.Sub(zero) / time.Second)
+			w.Live.Network(row)
 			if err := w.Writer.NetworkSecond(row); err != nil {
 				return recordError{err}
 			}

@@ -41,6 +41,7 @@ func (r *run) setUp(ctx context.Context) error {
 	if err := r.beginDrift(ctx); err != nil {
 		return err
 	}
+	r.linksLive()
 	return r.event(0, "scale", fmt.Sprintf("links at %g of their latency", scale))
 }
 
@@ -69,6 +70,7 @@ func (r *run) upLab(ctx context.Context) error {
 	if err := r.lab.Scale(ctx, e.SetupScale); err != nil {
 		return fmt.Errorf("setting the links to setup_scale %g: %w", e.SetupScale, err)
 	}
+	r.Live.Cloud(r.cloud())
 	if err := r.Writer.Topology(cloud); err != nil {
 		return recordError{err}
 	}

@@ -32,6 +32,7 @@ func (w *watch) sample(zero time.Time) error {
 		s.Governed = w.governor.State
 	}
 	return s.Run(w.ctx, zero, func(rows []record.NodeSecond) error {
+		w.Live.Nodes(rows)
 		for _, row := range rows {
 			if row.Node == sample.HostNode {
 				w.mu.Lock()

@@ -37,7 +37,7 @@ func (r *run) summarise(m measurement, f record.Fidelity) error {
 	t.Traffic = r.trafficOf(m.traffic)
 	t.Fidelity = r.fidelityOf(m, f)
 	t.Verdict = judge(t.Fidelity, r.clientCores(), r.limits())
-	if faults := eventFaults(m.events); len(faults) > 0 {
+	if faults := append(eventFaults(m.events), byHand(m.events)...); len(faults) > 0 {
 		t.Verdict.State = record.Suspect
 		t.Verdict.Reasons = append(t.Verdict.Reasons, faults...)
 	}

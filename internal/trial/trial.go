@@ -18,6 +18,7 @@ import (
 	"skerry/internal/experiment"
 	"skerry/internal/flavor"
 	"skerry/internal/lab"
+	"skerry/internal/live"
 	"skerry/internal/progress"
 	"skerry/internal/record"
 )
@@ -41,6 +42,10 @@ type Config struct {
 	// Label begins every line of progress ("trial 3 of 8").
 	Label string
 	Log   *slog.Logger
+	// Live hears of the trial as it goes on, nil where nobody can look; Number is how many of
+	// the run's trials have ended then, and this one.
+	Live   *live.Feed
+	Number int
 	// Observe, when set, is told about the lab once it is up; what it says goes into
 	// the run's record.
 	Observe func(engine, why string, warnings []string) error
@@ -51,6 +56,7 @@ type Config struct {
 func Run(ctx context.Context, c Config) (record.Trial, error) {
 	result := record.Trial{Started: time.Now(), State: record.TrialOK}
 	r := &run{Config: c, result: &result}
+	r.beginLive()
 	err := r.do(ctx)
 	var failed recordError
 	switch {
@@ -66,6 +72,7 @@ func Run(ctx context.Context, c Config) (record.Trial, error) {
 	if err := c.Writer.Finish(result); err != nil {
 		return result, errors.Join(err, c.Writer.Abandon())
 	}
+	r.resultLive()
 	return result, nil
 }
 
@@ -115,6 +122,7 @@ func (r *run) do(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	r.probedLive(fidelity)
 	r.result.SetupS = time.Since(r.result.Started).Seconds()
 	r.govern(work)
 	m, err := r.measure(work)
@@ -161,7 +169,10 @@ func (r *run) tearDown(ctx context.Context) error {
 }
 
 // stage tells a person what the trial is at.
-func (r *run) stage(what string) { r.Progress.Livef("%s: %s", r.Label, what) }
+func (r *run) stage(what string) {
+	r.Progress.Livef("%s: %s", r.Label, what)
+	r.Live.Stage(what)
+}
 
 // event records something that happened, at t seconds of the measurement.
 func (r *run) event(t float64, kind, message string) error {
