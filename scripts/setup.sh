@@ -7,7 +7,7 @@ case "${1:-}" in
 # program:package, one each
 build) wanted='node:nodejs npm:npm' ;;
 demo) wanted='' ;;
-test) wanted='node:nodejs npm:npm chromium:chromium gcc:gcc ld:binutils qemu-system-x86_64:qemu-system-x86' ;;
+test) wanted='node:nodejs npm:npm chromium:chromium gcc:gcc ld:binutils qemu-system-x86_64:qemu-system-x86 dig:bind9-dnsutils' ;;
 *)
 	echo "usage: $0 build|demo|test" >&2
 	exit 2

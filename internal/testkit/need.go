@@ -49,6 +49,7 @@ var (
 	Cassandra = Feature{"cassandra", cached("cassandra@5.0")}
 	HBase     = Feature{"hbase", asked("hbase", cached("hbase"))}
 	QEMU      = Feature{"qemu", program("qemu-system-x86_64")}
+	Dig       = Feature{"dig", program("dig")}
 	Babel     = Feature{"babeld", installed("babeld", "babeld")}
 	Tinc      = Feature{"tinc", installed("tinc", "tincd")}
 )
