@@ -19,6 +19,8 @@ import (
 	"skerry/internal/advice"
 	"skerry/internal/host"
 	"skerry/internal/procfs"
+	"skerry/internal/topology"
+	"skerry/internal/tunnel"
 )
 
 // order is what an owner process is told to do.
@@ -26,6 +28,8 @@ type order struct {
 	Name, State, Data string
 	// DieAt is the stage of Up at which the process kills itself, "" for none.
 	DieAt string
+	// Tunnels is how many links of the lab are encrypted; 0 is a ring without encryption.
+	Tunnels int
 }
 
 func orderOf(c Config) order { return order{Name: c.Name, State: c.StateDir, Data: c.DataDir} }
@@ -40,6 +44,13 @@ func owner(ctx context.Context) error {
 	c := Config{
 		Name: o.Name, StateDir: o.State, DataDir: o.Data, Topology: ring(3, time.Millisecond),
 		Engine: engineUserspace, Exe: os.Args[0], Ephemeral: true,
+	}
+	if o.Tunnels > 0 {
+		var err error
+		spec := topology.Spec{From: "azure8", Encryption: topology.WireGuard, Mesh: topology.MeshSpec{Links: o.Tunnels}}
+		if c.Topology, err = spec.Build(".", os.ReadFile); err != nil {
+			return err
+		}
 	}
 	c.Progress = func(stage string, done, _ int) {
 		if o.DieAt == fmt.Sprintf("%s %d", stage, done) {
@@ -146,6 +157,27 @@ func TestKilledOwnerAtAnyTime(t *testing.T) {
 			t.Fatalf("it was killed after %v", wait)
 		}
 	}
+}
+
+// TestKilledOwnerOfTunnels: the process of the tunnels, which is not a child of the lab's
+// emulator and has devices in every namespace, goes like the rest.
+func TestKilledOwnerOfTunnels(t *testing.T) {
+	c := config(t, "tunnels")
+	o := orderOf(c)
+	o.Tunnels = 64
+	p := startOwner(t, o)
+	<-p.said
+	tunnels := 0
+	for _, trace := range traces(t, c.Name, filepath.Dir(c.StateDir)) {
+		if strings.Contains(trace, "agent wireguard") {
+			tunnels++
+		}
+	}
+	if inKernel := tunnel.KernelMissing() == nil; !inKernel && tunnels != 1 {
+		t.Errorf("%d processes of tunnels, want 1", tunnels)
+	}
+	p.killed()
+	mustSweep(t, c)
 }
 
 // TestUpOverDeadLab: the name of a lab whose owner was killed is free.

@@ -214,7 +214,17 @@ type End struct {
 func (e *End) Addr() string { return e.addr }
 
 // Ends are the two ends of a link; ErrNoLink when there is none of that name.
-func (l *Lab) Ends(id string) (a, b *End, err error) {
+func (l *Lab) Ends(id string) (a, b *End, err error) { return l.ends(id, linkNet) }
+
+// TunnelEnds are the two ends of the tunnel over a link; ErrNoLink when there is none.
+func (l *Lab) TunnelEnds(id string) (a, b *End, err error) {
+	if l.state.Topology.Encryption != topology.WireGuard {
+		return nil, nil, fmt.Errorf("%w: the links of lab %s have no tunnels", ErrNoLink, l.state.Name)
+	}
+	return l.ends(id, tunnelNet)
+}
+
+func (l *Lab) ends(id string, network uint32) (a, b *End, err error) {
 	for i, k := range l.Links() {
 		if k.ID != id {
 			continue
@@ -222,7 +232,7 @@ func (l *Lab) Ends(id string) (a, b *End, err error) {
 		a, b = &End{Node: l.byName[k.A]}, &End{Node: l.byName[k.B]}
 		a.addr, b.addr = a.Node.Addr(), b.Node.Addr()
 		if l.state.Numbered {
-			x, y := endAddresses(linkNet, i)
+			x, y := endAddresses(network, i)
 			a.addr, b.addr = x.String(), y.String()
 		}
 		return a, b, nil

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -44,6 +45,10 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) er
 	}
 	raiseFileLimit()
 	ends, err := openAll(ctx, j.Specs, log)
+	if err == nil {
+		callers := slices.Clone(ends)
+		err = shake(ctx, slices.DeleteFunc(callers, func(e endpoint) bool { return !e.calls }))
+	}
 	defer func() {
 		for _, e := range ends {
 			if e.Device != nil {
@@ -75,7 +80,7 @@ func openAll(ctx context.Context, specs []Spec, log *slog.Logger) ([]endpoint, e
 	var mu sync.Mutex
 	var ends []endpoint
 	for _, s := range specs {
-		for _, pair := range [][2]End{{s.A, s.B}, {s.B, s.A}} {
+		for i, pair := range [][2]End{{s.A, s.B}, {s.B, s.A}} {
 			g.Go(func() error {
 				if err := ctx.Err(); err != nil {
 					return err
@@ -84,6 +89,7 @@ func openAll(ctx context.Context, specs []Spec, log *slog.Logger) ([]endpoint, e
 				if err != nil {
 					return err
 				}
+				e.calls = i == 0
 				mu.Lock()
 				defer mu.Unlock()
 				ends = append(ends, e)

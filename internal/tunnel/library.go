@@ -15,12 +15,18 @@ import (
 )
 
 // endpoint is one end of a tunnel that this process moves the packets of.
-type endpoint struct{ *device.Device }
+type endpoint struct {
+	*device.Device
+	name string
+	peer device.NoisePublicKey
+	// calls says that this end is the one that greets the other.
+	calls bool
+}
 
 // open makes the device of one end, in its namespace, and the socket beside it. The
 // device lasts as long as the endpoint.
 func open(own, peer End, log *slog.Logger) (endpoint, error) {
-	var e endpoint
+	e := endpoint{name: own.Device, peer: device.NoisePublicKey(peer.Key.PublicKey())}
 	err := netns.Do(own.Netns, func() error {
 		t, err := openTUN(own.Device)
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"skerry/internal/bench/tcpstream"
 	"skerry/internal/link/userspace"
 )
 
@@ -106,7 +107,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	defer os.RemoveAll(dir)
 	b := &bench{Options: o, dir: dir}
-	b.result = Result{Schema: schema, Cores: runtime.NumCPU(), Kernel: kernel(), Congestion: congestion, Quick: o.Quick}
+	b.result = Result{Schema: schema, Cores: runtime.NumCPU(), Kernel: kernel(), Congestion: tcpstream.Congestion, Quick: o.Quick}
 	for _, p := range parts {
 		if len(o.Only) > 0 && !slices.Contains(o.Only, p.name) {
 			continue

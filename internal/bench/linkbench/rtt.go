@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"skerry/internal/bench/tcpstream"
 	"skerry/internal/link"
 	"skerry/internal/probe"
 	"skerry/internal/topology"
@@ -98,16 +99,16 @@ func (b *bench) rttBeside(ctx context.Context, scale float64, beside string) (r 
 		}
 		defer stop()
 	case "tcp":
-		s, err := startStream(w.wires[0].a, w.wires[0].b)
+		s, err := tcpstream.Start(w.wires[0].a, w.wires[0].b)
 		if err != nil {
 			return r, err
 		}
-		defer func() { err = errors.Join(err, s.stop()) }()
+		defer func() { err = errors.Join(err, s.Stop()) }()
 		if err := sleep(ctx, pick(b, 4*time.Second, 2*time.Second)); err != nil { // past its slow start
 			return r, err
 		}
-		mark := s.mark()
-		defer func() { r.StreamBPS = s.since(mark) }()
+		mark := s.Mark()
+		defer func() { r.StreamBPS = s.Since(mark) }()
 	}
 	if _, err := w.engine.Lateness(ctx, true); err != nil {
 		return r, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"skerry/internal/bench/tcpstream"
 	"skerry/internal/link"
 )
 
@@ -40,11 +41,11 @@ func (b *bench) stream(ctx context.Context) (err error) {
 	}
 	var veth, emulated []float64
 	for range pick(b, 5, 3) {
-		v, err := b.goodput(ctx, near, far, 500*time.Millisecond, 2*time.Second)
+		v, err := tcpstream.Goodput(ctx, near, far, 500*time.Millisecond, 2*time.Second)
 		if err != nil {
 			return err
 		}
-		e, err := b.goodput(ctx, w.wires[0].a, w.wires[0].b, 500*time.Millisecond, 2*time.Second)
+		e, err := tcpstream.Goodput(ctx, w.wires[0].a, w.wires[0].b, 500*time.Millisecond, 2*time.Second)
 		if err != nil {
 			return err
 		}
@@ -77,27 +78,12 @@ func (b *bench) long(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
 	steady := pick(b, 15*time.Second, 5*time.Second)
-	bps, err := b.goodput(ctx, w.wires[0].a, w.wires[0].b, pick(b, 10*time.Second, 5*time.Second), steady)
+	bps, err := tcpstream.Goodput(ctx, w.wires[0].a, w.wires[0].b, pick(b, 10*time.Second, 5*time.Second), steady)
 	if err != nil {
 		return err
 	}
 	b.result.Long = &Long{RTT: milliseconds(rtt), Bandwidth: bandwidth, SteadyBPS: bps, Seconds: steady.Seconds()}
 	return nil
-}
-
-// goodput is the payload in bit/s that a new stream carries, after it ran for a while.
-func (b *bench) goodput(ctx context.Context, from, to *stand, after, during time.Duration) (float64, error) {
-	s, err := startStream(from, to)
-	if err != nil {
-		return 0, err
-	}
-	var bps float64
-	if err = sleep(ctx, after); err == nil {
-		mark := s.mark()
-		err = sleep(ctx, during)
-		bps = s.since(mark)
-	}
-	return bps, errors.Join(err, s.stop())
 }
 
 func median(values []float64) float64 {

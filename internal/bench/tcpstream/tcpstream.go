@@ -1,6 +1,9 @@
-package linkbench
+// Package tcpstream is one TCP stream at full speed between two places of an emulated
+// network, as iperf3 sends it.
+package tcpstream
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -11,35 +14,38 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"skerry/internal/probe"
 )
 
 // streamBuffer is what is written and read at a time, the same as iperf3 does.
 const streamBuffer = 128 << 10
 
-// congestion is what Linux uses unless told otherwise. BBR, which some machines are told to
+// Congestion is what Linux uses unless told otherwise. BBR, which some machines are told to
 // use, paces a stream by the shortest of its round trips; where those take 30 us, that
 // measures BBR and not the link.
-const congestion = "cubic"
+const Congestion = "cubic"
 
-// tcpStream is a stream under way. Each end has a thread that blocks in system calls: to
+// Stream is a stream under way. Each end has a thread that blocks in system calls: to
 // wait through Go's poller would cost it a third of a core.
-type tcpStream struct {
+type Stream struct {
 	from, to       int
 	sent, received atomic.Int64 // bytes
 	both           sync.WaitGroup
 }
 
-func startStream(from, to *stand) (*tcpStream, error) {
-	s := &tcpStream{from: -1, to: -1}
+// Start opens a connection and begins to send over it.
+func Start(from, to probe.Inside) (*Stream, error) {
+	s := &Stream{from: -1, to: -1}
 	if err := s.connect(from, to); err != nil {
-		return nil, fmt.Errorf("start a TCP stream: %w", errors.Join(err, s.stop()))
+		return nil, fmt.Errorf("start a TCP stream: %w", errors.Join(err, s.Stop()))
 	}
 	s.both.Go(s.send)
 	s.both.Go(s.receive)
 	return s, nil
 }
 
-func (s *tcpStream) connect(from, to *stand) error {
+func (s *Stream) connect(from, to probe.Inside) error {
 	l, err := openTCP(to)
 	if err != nil {
 		return err
@@ -66,32 +72,32 @@ func (s *tcpStream) connect(from, to *stand) error {
 	return err
 }
 
-func openTCP(at *stand) (fd int, err error) {
+func openTCP(at probe.Inside) (fd int, err error) {
 	err = at.Do(func() (err error) {
 		fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			return err
 		}
-		if err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, congestion); err != nil {
-			return fmt.Errorf("choose %s: %w", congestion, err)
+		if err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, Congestion); err != nil {
+			return fmt.Errorf("choose %s: %w", Congestion, err)
 		}
-		return unix.Bind(fd, &unix.SockaddrInet4{Addr: netip.MustParseAddr(at.addr).As4()})
+		return unix.Bind(fd, &unix.SockaddrInet4{Addr: netip.MustParseAddr(at.Addr()).As4()})
 	})
 	return fd, err
 }
 
-func (s *tcpStream) send() {
+func (s *Stream) send() {
 	buffer := make([]byte, streamBuffer)
 	rand.Read(buffer) // untouched memory would all be one page, in the fastest cache
 	repeat(func() (int, error) { return unix.Write(s.from, buffer) }, &s.sent)
 }
 
-func (s *tcpStream) receive() {
+func (s *Stream) receive() {
 	buffer := make([]byte, streamBuffer)
 	repeat(func() (int, error) { return unix.Read(s.to, buffer) }, &s.received)
 }
 
-// repeat makes one call after the other until stop shuts the connection down.
+// repeat makes one call after the other until Stop shuts the connection down.
 func repeat(call func() (int, error), bytes *atomic.Int64) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -107,8 +113,8 @@ func repeat(call func() (int, error), bytes *atomic.Int64) {
 	}
 }
 
-// stop ends the stream at once, with what is under way.
-func (s *tcpStream) stop() error {
+// Stop ends the stream at once, with what is under way.
+func (s *Stream) Stop() error {
 	var errs []error
 	ends := []int{s.from, s.to}
 	for _, fd := range ends {
@@ -125,16 +131,45 @@ func (s *tcpStream) stop() error {
 	return errors.Join(errs...)
 }
 
-// mark is a moment of a stream.
-type mark struct {
+// Mark is a moment of a stream.
+type Mark struct {
 	at    time.Time
 	bytes int64
 }
 
-func (s *tcpStream) mark() mark { return mark{time.Now(), s.received.Load()} }
+// Mark is this moment.
+func (s *Stream) Mark() Mark { return Mark{time.Now(), s.received.Load()} }
 
-// since is the payload received since a mark, in bit/s.
-func (s *tcpStream) since(m mark) float64 {
-	now := s.mark()
+// Since is the payload received since a mark, in bit/s.
+func (s *Stream) Since(m Mark) float64 {
+	now := s.Mark()
 	return float64(now.bytes-m.bytes) * 8 / now.at.Sub(m.at).Seconds()
+}
+
+// Goodput is the payload in bit/s that a new stream carries for some time, after it ran for
+// a while.
+func Goodput(ctx context.Context, from, to probe.Inside, after, during time.Duration) (float64, error) {
+	s, err := Start(from, to)
+	if err != nil {
+		return 0, err
+	}
+	var bps float64
+	if err = sleep(ctx, after); err == nil {
+		mark := s.Mark()
+		err = sleep(ctx, during)
+		bps = s.Since(mark)
+	}
+	return bps, errors.Join(err, s.Stop())
+}
+
+// sleep waits, or less when ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
