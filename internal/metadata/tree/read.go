@@ -1,0 +1,142 @@
+package tree
+
+import (
+	"path"
+	"strings"
+
+	"skerry/internal/metadata"
+)
+
+func (t *Tree) list(c metadata.Command) metadata.Result {
+	var w walk
+	t.look(c.Path, &w)
+	if w.err != nil {
+		return metadata.Result{Err: w.err}
+	}
+	if err := w.state.passable(c.Path, len(c.Path)+1); err != nil {
+		return metadata.Result{Err: err}
+	}
+	kids := w.state.kids
+	r := metadata.Result{Entries: make([]metadata.Entry, 0, min(kids.len(), c.Limit))}
+	kids.each(c.After, c.After == "", func(it item) bool {
+		if len(r.Entries) == c.Limit {
+			r.Next = r.Entries[c.Limit-1].Name
+			return false
+		}
+		if c.Long {
+			r.Entries = append(r.Entries, it.node.state.Load().entry(it.name, it.node.id))
+		} else {
+			r.Entries = append(r.Entries, metadata.Entry{Name: it.name, ID: it.node.id})
+		}
+		return true
+	})
+	return r
+}
+
+func (t *Tree) stat(c metadata.Command) metadata.Result {
+	var w walk
+	t.look(c.Path, &w)
+	if w.err == nil && w.state.kind == metadata.Virtual {
+		w.err = w.state.passable(c.Path, len(c.Path)+1)
+	}
+	if w.err != nil {
+		return metadata.Result{Err: w.err}
+	}
+	return metadata.Result{Entries: []metadata.Entry{w.state.entry(lastName(c.Path), w.node.id)}}
+}
+
+// lastName is the name that an entry has by its path; the root's is "/".
+func lastName(p string) string {
+	if p == "/" {
+		return p
+	}
+	return p[strings.LastIndexByte(p, '/')+1:]
+}
+
+func (t *Tree) read(c metadata.Command) metadata.Result {
+	var w walk
+	t.look(c.Path, &w)
+	switch {
+	case w.err != nil:
+		return metadata.Result{Err: w.err}
+	case w.state.kind == metadata.Virtual:
+		return metadata.Result{Err: w.state.passable(c.Path, len(c.Path)+1)}
+	case w.state.kind != metadata.File:
+		return failed(c.Path, metadata.ErrIsDirectory)
+	}
+	return metadata.Result{Data: []byte(w.state.content())}
+}
+
+// scanLimit is how many entries a page of find looks at, so that one that seldom matches
+// is no burden.
+const scanLimit = 100_000
+
+// search is a page of find under way. It is no moment of the whole subtree: each
+// directory is as it was when the search came by.
+type search struct {
+	c       metadata.Command
+	result  metadata.Result
+	scanned int
+	seen    string // the last path that was looked at
+}
+
+func (t *Tree) find(c metadata.Command) metadata.Result {
+	var w walk
+	t.look(c.Path, &w)
+	if w.err == nil && w.state.kind == metadata.Virtual {
+		w.err = w.state.passable(c.Path, len(c.Path)+1)
+	}
+	if w.err != nil {
+		return metadata.Result{Err: w.err}
+	}
+	s := search{c: c}
+	after, resumed := "", false
+	if c.After != "" && c.After != c.Path && metadata.Under(c.After, c.Path) {
+		after, resumed = strings.TrimPrefix(c.After[len(c.Path):], "/"), true
+	}
+	if c.After == "" && !s.visit(c.Path, item{lastName(c.Path), w.node}) {
+		return s.result
+	}
+	s.below(c.Path, w.state, after, resumed, 1)
+	return s.result
+}
+
+// below visits what is in a directory, and below it; where resumed, what comes behind the
+// path after, which is relative to it. It is false where the page is full.
+func (s *search) below(dir string, at *state, after string, resumed bool, depth int) bool {
+	if s.c.MaxDepth >= 0 && depth > s.c.MaxDepth {
+		return true
+	}
+	name, deeper, more := strings.Cut(after, "/")
+	if resumed {
+		if n := at.kids.get(name); n != nil && !s.below(metadata.Join(dir, name), n.state.Load(), deeper, more, depth+1) {
+			return false
+		}
+	}
+	return at.kids.each(name, !resumed, func(it item) bool {
+		p := metadata.Join(dir, it.name)
+		return s.visit(p, it) && s.below(p, it.node.state.Load(), "", false, depth+1)
+	})
+}
+
+// visit takes an entry into the page where it matches; it is false, and takes nothing,
+// where the page is full.
+func (s *search) visit(p string, it item) bool {
+	if s.scanned == scanLimit || len(s.result.Entries) == s.c.Limit {
+		s.result.Next = s.seen
+		return false
+	}
+	s.scanned++
+	s.seen = p
+	at := it.node.state.Load()
+	if s.c.Kind != 0 && s.c.Kind != at.kind {
+		return true
+	}
+	if s.c.Pattern != "" {
+		if ok, err := path.Match(s.c.Pattern, it.name); err != nil || !ok {
+			return true
+		}
+	}
+	s.result.Entries = append(s.result.Entries, at.entry(p, it.node.id))
+	return true
+}

@@ -1,0 +1,276 @@
+package tree
+
+import (
+	"slices"
+	"strings"
+)
+
+// width is the most items of a leaf, and branches of an inner set: a change copies one of
+// each level.
+const width = 32
+
+// sparse is how few of them make a set look for a neighbour to join.
+const sparse = width / 4
+
+// set is the entries of a directory by name: a B+ tree that never changes. A change
+// copies the way from the root to the leaf, so that whoever holds a set reads on in it
+// undisturbed. nil is the empty set.
+type set struct {
+	count    int
+	items    []item   // of a leaf
+	branches []branch // of an inner set, else nil
+}
+
+type item struct {
+	name string
+	node *node
+}
+
+// branch is a part of an inner set; first is no greater than any name in it, and greater
+// than any name in the branch before.
+type branch struct {
+	first string
+	set   *set
+}
+
+func (s *set) len() int {
+	if s == nil {
+		return 0
+	}
+	return s.count
+}
+
+// get is the node of a name, nil where there is none.
+func (s *set) get(name string) *node {
+	if s == nil {
+		return nil
+	}
+	for s.branches != nil {
+		s = s.branches[s.branchOf(name)].set
+	}
+	if i, found := s.search(name); found {
+		return s.items[i].node
+	}
+	return nil
+}
+
+func (s *set) search(name string) (int, bool) {
+	lo, hi := 0, len(s.items)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		switch c := strings.Compare(s.items[mid].name, name); {
+		case c == 0:
+			return mid, true
+		case c < 0:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
+	}
+	return lo, false
+}
+
+// branchOf is the index of the branch that name is in or would be in.
+func (s *set) branchOf(name string) int {
+	lo, hi := 1, len(s.branches)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if s.branches[mid].first <= name {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo - 1
+}
+
+func leaf(items []item) *set { return &set{count: len(items), items: items} }
+
+func inner(branches []branch) *set {
+	s := &set{branches: branches}
+	for _, b := range branches {
+		s.count += b.set.count
+	}
+	return s
+}
+
+// with is the set with the item added, or in place of that of its name.
+func (s *set) with(it item) *set {
+	if s == nil {
+		return leaf([]item{it})
+	}
+	a, b := s.insert(it)
+	if b == nil {
+		return a
+	}
+	return inner([]branch{{a.first(), a}, {b.first(), b}})
+}
+
+// insert is with, in two halves where one would be too wide. Where names come in order
+// the first half stays full.
+func (s *set) insert(it item) (*set, *set) {
+	if s.branches == nil {
+		i, found := s.search(it.name)
+		if found {
+			items := slices.Clone(s.items)
+			items[i] = it
+			return leaf(items), nil
+		}
+		if len(s.items) == width && i == width {
+			return s, leaf([]item{it})
+		}
+		a, b := spread(s.items, i, it)
+		if b == nil {
+			return leaf(a), nil
+		}
+		return leaf(a), leaf(b)
+	}
+	i := s.branchOf(it.name)
+	a, b := s.branches[i].set.insert(it)
+	branches := slices.Clone(s.branches)
+	branches[i] = branch{a.first(), a}
+	if b == nil {
+		return &set{count: s.count + a.count - s.branches[i].set.count, branches: branches}, nil
+	}
+	split := branch{b.first(), b}
+	if len(branches) == width && i == width-1 {
+		return inner(branches), inner([]branch{split})
+	}
+	left, right := spread(branches, i+1, split)
+	if right == nil {
+		return inner(left), nil
+	}
+	return inner(left), inner(right)
+}
+
+// spread inserts v at i into a copy of list, cut in halves where it becomes too wide.
+func spread[T any](list []T, i int, v T) (a, b []T) {
+	grown := make([]T, len(list)+1)
+	copy(grown, list[:i])
+	grown[i] = v
+	copy(grown[i+1:], list[i:])
+	if len(grown) <= width {
+		return grown, nil
+	}
+	half := len(grown) / 2
+	return slices.Clone(grown[:half]), slices.Clone(grown[half:])
+}
+
+func (s *set) first() string {
+	if s.branches != nil {
+		return s.branches[0].first
+	}
+	return s.items[0].name
+}
+
+// without is the set without the item of a name, which is in it.
+func (s *set) without(name string) *set {
+	s = s.remove(name)
+	for s != nil && len(s.branches) == 1 {
+		s = s.branches[0].set
+	}
+	return s
+}
+
+func (s *set) remove(name string) *set {
+	if s.branches == nil {
+		i, found := s.search(name)
+		switch {
+		case !found:
+			return s
+		case len(s.items) == 1:
+			return nil
+		}
+		return leaf(joined(s.items[:i], s.items[i+1:]))
+	}
+	i := s.branchOf(name)
+	shrunk := s.branches[i].set.remove(name)
+	if shrunk == nil {
+		if len(s.branches) == 1 {
+			return nil
+		}
+		return inner(joined(s.branches[:i], s.branches[i+1:]))
+	}
+	branches := slices.Clone(s.branches)
+	branches[i] = branch{shrunk.first(), shrunk}
+	if shrunk.breadth() >= sparse || len(branches) == 1 {
+		return inner(branches)
+	}
+	left := max(i-1, 0)
+	if i+1 < len(branches) && (i == 0 || branches[i+1].set.breadth() < branches[i-1].set.breadth()) {
+		left = i
+	}
+	a, b := branches[left].set, branches[left+1].set
+	if a.breadth()+b.breadth() > width {
+		return inner(branches)
+	}
+	both := a.join(b)
+	branches[left] = branch{both.first(), both}
+	return inner(slices.Delete(branches, left+1, left+2))
+}
+
+func (s *set) breadth() int { return len(s.items) + len(s.branches) }
+
+func (s *set) join(next *set) *set {
+	if s.branches == nil {
+		return leaf(joined(s.items, next.items))
+	}
+	return inner(joined(s.branches, next.branches))
+}
+
+// joined is a copy of two lists in one.
+func joined[T any](a, b []T) []T {
+	return append(append(make([]T, 0, len(a)+len(b)), a...), b...)
+}
+
+// each calls yield for the items with names behind after (of all, where all is set), in
+// order, until it returns false; each returns false then.
+func (s *set) each(after string, all bool, yield func(item) bool) bool {
+	if s == nil {
+		return true
+	}
+	if s.branches == nil {
+		i := 0
+		if !all {
+			found := false
+			if i, found = s.search(after); found {
+				i++
+			}
+		}
+		for _, it := range s.items[i:] {
+			if !yield(it) {
+				return false
+			}
+		}
+		return true
+	}
+	i := 0
+	if !all {
+		i = s.branchOf(after)
+	}
+	for k, b := range s.branches[i:] {
+		if !b.set.each(after, all || k > 0, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// build is the set of items that are in order of their names.
+func build(items []item) *set {
+	if len(items) == 0 {
+		return nil
+	}
+	level := make([]branch, 0, (len(items)+width-1)/width)
+	for chunk := range slices.Chunk(items, width) {
+		level = append(level, branch{chunk[0].name, leaf(slices.Clone(chunk))})
+	}
+	for len(level) > 1 {
+		above := make([]branch, 0, (len(level)+width-1)/width)
+		for chunk := range slices.Chunk(level, width) {
+			above = append(above, branch{chunk[0].first, inner(slices.Clone(chunk))})
+		}
+		level = above
+	}
+	return level[0].set
+}

@@ -1,0 +1,67 @@
+package tree
+
+import "skerry/internal/metadata"
+
+// owner makes a directory virtual, or a virtual one physical and empty.
+func (t *Tree) owner(c metadata.Command) metadata.Result {
+	n, gone, err := t.setOwner(c)
+	if err != nil {
+		return metadata.Result{Err: err}
+	}
+	gone.each(func(s *state) { t.count(s, -1) })
+	return one(lastName(c.Path), n)
+}
+
+// setOwner returns the node, and one with the state that it had.
+func (t *Tree) setOwner(c metadata.Command) (n, gone *node, err error) {
+	defer t.moves.alone(&t.waits)()
+	if _, _, n, err = t.locate(c.Path); err != nil {
+		return nil, nil, err
+	}
+	s := *n.state.Load()
+	gone = newNode(n.id, nil, s)
+	switch {
+	case s.kind == metadata.File:
+		return nil, nil, &metadata.Error{Path: c.Path, Err: metadata.ErrNotDirectory}
+	case c.Op == metadata.Adopt && s.kind == metadata.Directory:
+		return nil, nil, &metadata.Error{Path: c.Path, Err: metadata.ErrExists}
+	case c.Op == metadata.Delegate && s.kind == metadata.Directory:
+		if err := t.wholly(n, c.Path); err != nil {
+			return nil, nil, err
+		}
+	}
+	n.edge.Add(1)
+	s.kids, s.text, s.modified, s.kind = nil, nil, c.Time, metadata.Directory
+	if c.Op == metadata.Delegate {
+		owner := c.Owner
+		s.text, s.kind = &owner, metadata.Virtual
+	}
+	t.publish(n, s)
+	n.edge.Add(1)
+	t.note(n, s.kind)
+	t.count(&s, 1)
+	return n, gone, nil
+}
+
+// note keeps the list of virtual directories.
+func (t *Tree) note(n *node, kind metadata.Kind) {
+	t.virtualsMu.Lock()
+	defer t.virtualsMu.Unlock()
+	if kind == metadata.Virtual {
+		t.virtuals[n] = struct{}{}
+	} else {
+		delete(t.virtuals, n)
+	}
+}
+
+// Virtuals is the map of subtrees to the servers that they are on, by path.
+func (t *Tree) Virtuals() map[string]string {
+	defer t.moves.alone(&t.waits)()
+	t.virtualsMu.Lock()
+	defer t.virtualsMu.Unlock()
+	m := make(map[string]string, len(t.virtuals))
+	for v := range t.virtuals {
+		m[v.pathBelow(nil)] = v.state.Load().content()
+	}
+	return m
+}
