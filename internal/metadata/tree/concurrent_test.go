@@ -35,7 +35,7 @@ var sequential = porcupine.Model{
 }
 
 // history has clients run commands at once and notes when each began and ended.
-func history(n tree.Namespace, seed uint64, clients, commands int) []porcupine.Operation {
+func history(n tree.Namespace, seed uint64, clients, commands int, draw func(r *rand.Rand, client, now int) metadata.Command) []porcupine.Operation {
 	var clock atomic.Int64
 	var wg sync.WaitGroup
 	parts := make([][]porcupine.Operation, clients)
@@ -45,7 +45,7 @@ func history(n tree.Namespace, seed uint64, clients, commands int) []porcupine.O
 		wg.Go(func() {
 			<-gate
 			for k := range commands {
-				c := random(r, int64(1000*i+k))
+				c := draw(r, i, k)
 				call := clock.Add(1)
 				result := comparable(c, n.Do(c))
 				parts[i] = append(parts[i], porcupine.Operation{ClientId: i, Input: c, Call: call, Output: result, Return: clock.Add(1)})
@@ -60,7 +60,7 @@ func history(n tree.Namespace, seed uint64, clients, commands int) []porcupine.O
 func TestLinearizable(t *testing.T) {
 	for name, fresh := range implementations {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(150) {
+			for seed := range uint64(300) {
 				n := fresh()
 				for _, line := range []string{"mkdir -p /a/b/c", "mkdir -p /b/a", "create /a/c"} {
 					do(t, n, line)
@@ -68,7 +68,11 @@ func TestLinearizable(t *testing.T) {
 				if tr, ok := n.(*tree.Tree); ok && seed%4 > 0 {
 					tr.SetYield(yields(seed))
 				}
-				h := history(n, seed, 4, 6)
+				draw := anything
+				if seed%2 == 0 {
+					draw = aroundMoves
+				}
+				h := history(n, seed, 4, 6, draw)
 				model := sequential
 				model.Init = func() any {
 					m := newModel()
@@ -87,6 +91,31 @@ func TestLinearizable(t *testing.T) {
 			}
 		})
 	}
+}
+
+func anything(r *rand.Rand, client, now int) metadata.Command {
+	return random(r, int64(1000*client+now))
+}
+
+// aroundMoves has the first client move a directory between two others, which the rest
+// look into.
+func aroundMoves(r *rand.Rand, client, now int) metadata.Command {
+	from, to, names := "/a/b", "/b/b", "wxyz"
+	if r.IntN(2) == 0 {
+		from, to = to, from
+	}
+	c := metadata.Command{Op: metadata.Move, Path: from, To: to, Time: int64(1000*client + now)}
+	switch {
+	case client == 0:
+		return c
+	case r.IntN(4) == 0:
+		c.Op, c.Path, c.To, c.Mode = metadata.Mkdir, from+"/"+string(names[r.IntN(4)]), "", metadata.DefaultDirMode
+	case r.IntN(2) == 0:
+		c.Op, c.Path, c.To, c.Limit = metadata.List, []string{from[:2], from, from}[r.IntN(3)], "", 9
+	default:
+		c.Op, c.Path, c.To = metadata.Stat, from+[]string{"", "/c"}[r.IntN(2)], ""
+	}
+	return c
 }
 
 // yields gives way to other goroutines now and then.
