@@ -99,7 +99,7 @@ func rehearseRow(w *Write, s State, rows map[place][]byte) string {
 	}
 	at := place{w.Table, w.Key}
 	have, seen := rows[at]
-	if !seen {
+	if !seen && (w.Do == Merge || w.Do == Add) {
 		if _, cleared := rows[place{w.Table, ""}]; !cleared {
 			have = s.Row(w.Table, w.Key).Value
 		}

@@ -1,0 +1,257 @@
+// Package store keeps a cloud's copy of Hydra's tables in its SQL database: SQLite,
+// PostgreSQL, or MariaDB and MySQL. A table of users is a table of the database,
+//
+//	accounts ( key PRIMARY KEY, version, value )       value: the row as compact JSON
+//
+// so that the database can be read with SQL by whoever likes to; it must be written by
+// Hydra alone. Beside them stand
+//
+//	hydra_meta     ( applied, ... )            one row: the index in the log that is applied
+//	hydra_tables   ( name )
+//	hydra_outcomes ( idx, request, outcome )   answers to idempotent and conditional transactions
+//
+// Entries of the log are applied many in one SQL transaction, which begins with
+//
+//	UPDATE hydra_meta SET applied = new WHERE applied = old
+//
+// That update is what makes each entry be applied exactly once: whoever applies, and
+// however often it is restarted, finds the rows and the index as one transaction left
+// them, and of two that apply at once the second changes no row and rolls back. No lease
+// and no clock is needed for it.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"skerry/internal/hydra/command"
+)
+
+// Sentinel errors.
+var (
+	// ErrURL marks a database's URL that cannot be used.
+	ErrURL = errors.New("bad database URL")
+	// ErrMoved says that somebody else has applied entries meanwhile: nothing was done.
+	ErrMoved = errors.New("the database's applied index has moved")
+	// ErrCluster says that the database holds another cluster's tables.
+	ErrCluster = errors.New("the database belongs to another cluster")
+	// ErrNewer says that a newer version of Hydra wrote the database.
+	ErrNewer = errors.New("the database was written by a newer version")
+	// ErrUnknownTable says that there is no such table.
+	ErrUnknownTable = errors.New("no such table")
+	// ErrNotFound says that there is no such row.
+	ErrNotFound = errors.New("no such row")
+	// ErrSnapshot says that a snapshot is none, is cut short or damaged.
+	ErrSnapshot = errors.New("bad snapshot")
+	// ErrEntry says that an entry of the log is none that this version understands.
+	ErrEntry = errors.New("an entry of the log is not understood")
+)
+
+// Format is the version of the database's own tables.
+const Format = 1
+
+// Window is for how many entries of the log an idempotency key is remembered, and an
+// outcome kept for the cloud's other members. It is counted in entries, not in time, so
+// that all databases forget alike.
+const Window = 1 << 20
+
+// Config says which database.
+type Config struct {
+	// URL is sqlite:PATH, postgres://... or mysql://user:password@host:port/database
+	// (MariaDB too); a path by itself is SQLite.
+	URL string
+	// Cluster is the cluster's identity, written into an empty database and compared
+	// with a database that is not.
+	Cluster string
+	// Durable has every transaction on disk when it is committed. Without it SQLite may
+	// lose the last ones when the machine's power fails: the log has them still, since it
+	// is told what Sync has made durable. Servers keep their own setting.
+	Durable bool
+	// Readers is the most connections that read; 8 when 0.
+	Readers int
+	// Outcomes has the outcome of every conditional transaction written down, for other
+	// members that share the database; those with an idempotency key always are.
+	Outcomes bool
+}
+
+// Store is a database that is open.
+type Store struct {
+	config  Config
+	dialect *dialect
+	write   *sql.DB
+	read    *sql.DB
+
+	mu         sync.Mutex // guards statements
+	statements map[statementKey]*sql.Stmt
+
+	tables atomic.Pointer[tableSet]
+	pruned uint64 // applier's alone
+}
+
+// tableSet is the tables as of a change of them.
+type tableSet struct {
+	schema uint64 // index of the change
+	names  map[string]bool
+}
+
+// Open opens a database and makes its own tables where they are missing.
+func Open(ctx context.Context, c Config) (*Store, error) {
+	if c.Readers == 0 {
+		c.Readers = 8
+	}
+	d, write, read, err := connect(c)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{config: c, dialect: d, write: write, read: read, statements: make(map[statementKey]*sql.Stmt)}
+	s.tables.Store(&tableSet{names: map[string]bool{}})
+	if err := s.prepare(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening %s: %w", Redacted(c.URL), err), s.Close())
+	}
+	return s, nil
+}
+
+// prepare makes the database's own tables and checks whose it is.
+func (s *Store) prepare(ctx context.Context) error {
+	for _, q := range s.dialect.own() {
+		if _, err := s.write.ExecContext(ctx, q); err != nil {
+			return fmt.Errorf("making hydra's tables: %w", err)
+		}
+	}
+	insert := s.dialect.bind(s.dialect.insertOnce, 2)
+	if _, err := s.write.ExecContext(ctx, insert, Format, s.config.Cluster); err != nil {
+		return fmt.Errorf("writing hydra_meta: %w", err)
+	}
+	p, err := s.Progress(ctx)
+	switch {
+	case err != nil:
+		return err
+	case p.Format > Format:
+		return fmt.Errorf("%w: format %d, this version knows %d", ErrNewer, p.Format, Format)
+	case p.Cluster != s.config.Cluster:
+		return fmt.Errorf("%w: %q, not %q", ErrCluster, p.Cluster, s.config.Cluster)
+	}
+	return nil
+}
+
+// Close closes the connections.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, stmt := range s.statements {
+		errs = append(errs, stmt.Close())
+	}
+	clear(s.statements)
+	errs = append(errs, s.read.Close())
+	if s.write != s.read {
+		errs = append(errs, s.write.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Kind is sqlite, postgres or mysql.
+func (s *Store) Kind() string { return s.dialect.name }
+
+// Progress is how far a database is.
+type Progress struct {
+	Applied uint64
+	// Schema is the index of the last change of tables.
+	Schema  uint64
+	Holder  string // who applied last
+	Cluster string
+	Format  int
+}
+
+// Progress reads how far the database is, and the list of tables when it has changed.
+func (s *Store) Progress(ctx context.Context) (Progress, error) {
+	var p Progress
+	row := s.read.QueryRowContext(ctx, "SELECT applied, tables_at, holder, cluster, format FROM hydra_meta WHERE id = 1")
+	if err := row.Scan(&p.Applied, &p.Schema, &p.Holder, &p.Cluster, &p.Format); err != nil {
+		return p, fmt.Errorf("reading hydra_meta: %w", err)
+	}
+	if known := s.tables.Load(); p.Schema > known.schema || p.Applied == 0 || len(known.names) == 0 {
+		names, err := s.listTables(ctx, s.read)
+		if err != nil {
+			return p, err
+		}
+		s.learn(&tableSet{p.Schema, names})
+	}
+	return p, nil
+}
+
+// learn replaces the list of tables by a newer one.
+func (s *Store) learn(t *tableSet) {
+	for {
+		known := s.tables.Load()
+		if known.schema > t.schema || s.tables.CompareAndSwap(known, t) {
+			return
+		}
+	}
+}
+
+// querier is a connection or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func (s *Store) listTables(ctx context.Context, q querier) (map[string]bool, error) {
+	rows, err := q.QueryContext(ctx, "SELECT name FROM hydra_tables")
+	if err != nil {
+		return nil, fmt.Errorf("reading hydra_tables: %w", err)
+	}
+	defer rows.Close()
+	names := map[string]bool{}
+	for rows.Next() {
+		var n string
+		if err := rows.Scan(&n); err != nil {
+			return nil, fmt.Errorf("reading hydra_tables: %w", err)
+		}
+		names[n] = true
+	}
+	return names, rows.Err()
+}
+
+// Tables are the names of the tables as last known, in order. Those of Hydra itself are
+// left out.
+func (s *Store) Tables() []string {
+	var names []string
+	for n := range s.tables.Load().names {
+		if !strings.HasPrefix(n, systemPrefix) {
+			names = append(names, n)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// systemPrefix is what names of Hydra's own tables of rows begin with.
+const systemPrefix = "hydra_"
+
+// Has tells whether there is a table.
+func (s *Store) Has(table string) bool { return s.tables.Load().names[table] }
+
+// Sync makes durable what was applied and returns the applied index that is so at least.
+func (s *Store) Sync(ctx context.Context) (uint64, error) {
+	p, err := s.Progress(ctx)
+	if err != nil || s.config.Durable || s.dialect.sync == "" {
+		return p.Applied, err
+	}
+	var busy, log, done int
+	if err := s.write.QueryRowContext(ctx, s.dialect.sync).Scan(&busy, &log, &done); err != nil {
+		return 0, fmt.Errorf("syncing the database: %w", err)
+	}
+	if busy != 0 {
+		return 0, nil // a reader holds an old state: at the next time
+	}
+	return p.Applied, nil
+}
+
+// Rebuilding: see snapshot.go; reading: read.go; applying: apply.go.
+var _ command.State = (*overlay)(nil)
