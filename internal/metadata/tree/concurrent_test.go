@@ -192,3 +192,25 @@ func disturb(t *testing.T, n tree.Namespace) (done func()) {
 		wg.Wait()
 	}
 }
+
+// TestChangesMeetReads has other commands run at each point where a read is half done:
+// it must not see an entry below a path that the entry was never at.
+func TestChangesMeetReads(t *testing.T) {
+	for point := range 12 {
+		n := tree.New()
+		do(t, n, "mkdir -p /a/b/c")
+		do(t, n, "mkdir /z")
+		calls := 0
+		n.SetYield(func() {
+			if calls++; calls == point+1 {
+				n.SetYield(nil)
+				do(t, n, "mv /a/b /z/b")
+				do(t, n, "mkdir /z/b/new")
+			}
+		})
+		c := metadata.Command{Op: metadata.List, Path: "/a/b", Limit: 10}
+		if r := n.Do(c); r.Err == nil && paths(r) != "c" {
+			t.Errorf("at point %d: /a/b has %s", point, paths(r))
+		}
+	}
+}
