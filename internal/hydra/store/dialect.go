@@ -27,8 +27,6 @@ type dialect struct {
 	conflict string
 	// insertOnce writes the row of hydra_meta unless it is there.
 	insertOnce string
-	// sync makes durable what was committed; "" where each commit is.
-	sync string
 	// snapshot is the isolation of a transaction that sees one state.
 	snapshot sql.IsolationLevel
 	// options follow a table's columns.
@@ -44,10 +42,6 @@ var (
 	sqliteDialect = dialect{
 		name: "sqlite", quote: `"`, key: "TEXT", text: "TEXT", index: "INTEGER", request: "TEXT",
 		conflict: onConflict, insertOnce: metaValues + " ON CONFLICT DO NOTHING",
-		// The log's truth is on disk before an entry is applied, so commits need not wait
-		// for the disk: the checkpoint that moves the write-ahead log into the database
-		// syncs both.
-		sync: "PRAGMA wal_checkpoint(FULL)",
 	}
 	postgresDialect = dialect{
 		name: "postgres", quote: `"`, numbered: true,
@@ -123,14 +117,16 @@ func (d *dialect) bind(query string, n int) string {
 const busyTimeout = 10 * time.Second
 
 // connect opens a pool that writes and one that reads.
-func connect(c Config) (d *dialect, write, read *sql.DB, err error) {
+func connect(c Config) (d *dialect, path string, write, read *sql.DB, err error) {
 	scheme, rest, ok := strings.Cut(c.URL, ":")
 	if !ok || strings.HasPrefix(c.URL, "/") || strings.HasPrefix(c.URL, ".") {
 		scheme, rest = "sqlite", c.URL
 	}
 	switch scheme {
 	case "sqlite":
-		return connectSQLite(c, strings.TrimPrefix(rest, "//"))
+		path = strings.TrimPrefix(rest, "//")
+		write, read, err = connectSQLite(c, path)
+		return &sqliteDialect, path, write, read, err
 	case "postgres", "postgresql":
 		write, err = sql.Open("pgx", c.URL)
 		d = &postgresDialect
@@ -141,16 +137,18 @@ func connect(c Config) (d *dialect, write, read *sql.DB, err error) {
 		err = advice.With(fmt.Errorf("%w: %s", ErrURL, Redacted(c.URL)), "known are sqlite:PATH, postgres://... and mysql://...")
 	}
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("%w: %w", ErrURL, err)
+		return nil, "", nil, nil, fmt.Errorf("%w: %w", ErrURL, err)
 	}
 	write.SetMaxOpenConns(c.Readers + 2) // one writes, one copies
 	write.SetMaxIdleConns(c.Readers + 2)
-	return d, write, write, nil
+	return d, "", write, write, nil
 }
 
-func connectSQLite(c Config, path string) (*dialect, *sql.DB, *sql.DB, error) {
+// connectSQLite opens a file. Without Durable commits do not wait for the disk: the truth
+// is in the log before an entry is applied.
+func connectSQLite(c Config, path string) (write, read *sql.DB, err error) {
 	if path == "" {
-		return nil, nil, nil, fmt.Errorf("%w: sqlite: needs a path", ErrURL)
+		return nil, nil, fmt.Errorf("%w: sqlite: needs a path", ErrURL)
 	}
 	synchronous := "NORMAL"
 	if c.Durable {
@@ -161,19 +159,17 @@ func connectSQLite(c Config, path string) (*dialect, *sql.DB, *sql.DB, error) {
 		"cache_size(-16384)", "mmap_size(268435456)", "temp_store(MEMORY)", "journal_size_limit(67108864)",
 	}}
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()
-	write, err := sql.Open("sqlite", dsn+"&_txlock=immediate")
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("%w: %w", ErrURL, err)
+	if write, err = sql.Open("sqlite", dsn+"&_txlock=immediate"); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrURL, err)
 	}
-	write.SetMaxOpenConns(3) // one applies, one prepares statements for it, one checkpoints
+	write.SetMaxOpenConns(3) // one applies, one prepares statements for it, one is to spare
 	write.SetMaxIdleConns(3)
-	read, err := sql.Open("sqlite", dsn)
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("%w: %w", ErrURL, err)
+	if read, err = sql.Open("sqlite", dsn); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrURL, err)
 	}
 	read.SetMaxOpenConns(c.Readers + 1)
 	read.SetMaxIdleConns(c.Readers + 1)
-	return &sqliteDialect, write, read, nil
+	return write, read, nil
 }
 
 func connectMySQL(text string) (*sql.DB, error) {

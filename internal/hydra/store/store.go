@@ -25,6 +25,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -84,6 +85,7 @@ type Config struct {
 type Store struct {
 	config  Config
 	dialect *dialect
+	path    string // of SQLite's file, "" for a server
 	write   *sql.DB
 	read    *sql.DB
 
@@ -105,11 +107,11 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Readers == 0 {
 		c.Readers = 8
 	}
-	d, write, read, err := connect(c)
+	d, path, write, read, err := connect(c)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{config: c, dialect: d, write: write, read: read, statements: make(map[statementKey]*sql.Stmt)}
+	s := &Store{config: c, dialect: d, path: path, write: write, read: read, statements: make(map[statementKey]*sql.Stmt)}
 	s.tables.Store(&tableSet{names: map[string]bool{}})
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %s: %w", Redacted(c.URL), err), s.Close())
@@ -238,20 +240,21 @@ const systemPrefix = "hydra_"
 func (s *Store) Has(table string) bool { return s.tables.Load().names[table] }
 
 // Sync makes durable what was applied and returns the applied index that is so at least.
+// SQLite's commits are in its write-ahead log, whose file is synced beside readers and
+// writers alike; what has left that file for the database was synced with it.
 func (s *Store) Sync(ctx context.Context) (uint64, error) {
 	p, err := s.Progress(ctx)
-	if err != nil || s.config.Durable || s.dialect.sync == "" {
+	if err != nil || s.config.Durable || s.path == "" {
 		return p.Applied, err
 	}
-	var busy, log, done int
-	if err := s.write.QueryRowContext(ctx, s.dialect.sync).Scan(&busy, &log, &done); err != nil {
+	wal, err := os.Open(s.path + "-wal")
+	if err != nil {
 		return 0, fmt.Errorf("syncing the database: %w", err)
 	}
-	if busy != 0 {
-		return 0, nil // a reader holds an old state: at the next time
+	if err := errors.Join(wal.Sync(), wal.Close()); err != nil {
+		return 0, fmt.Errorf("syncing the database: %w", err)
 	}
 	return p.Applied, nil
 }
 
-// Rebuilding: see snapshot.go; reading: read.go; applying: apply.go.
 var _ command.State = (*overlay)(nil)

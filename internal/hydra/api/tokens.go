@@ -1,0 +1,134 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"skerry/internal/advice"
+)
+
+// Scope is what a token allows; each allows what those before it do.
+type Scope int
+
+// Scopes. Public needs no token.
+const (
+	ScopePublic Scope = iota
+	ScopeRead
+	ScopeWrite
+	ScopeAdmin
+)
+
+var scopeNames = []string{"public", "read", "write", "admin"}
+
+// String is the scope's name.
+func (s Scope) String() string { return scopeNames[s] }
+
+// ErrTokens marks a file of tokens that cannot be used.
+var ErrTokens = errors.New("bad file of tokens")
+
+// Tokens are the bearer tokens that a member takes. No tokens at all allow everything.
+type Tokens struct{ list []token }
+
+type token struct {
+	text  string
+	sum   [sha256.Size]byte
+	scope Scope
+}
+
+// minToken is the least length of a token: 128 bits as hexadecimal digits.
+const minToken = 32
+
+// LoadTokens reads a file that only its owner can read, with lines of a scope (read,
+// write or admin) and a token:
+//
+//	# the application
+//	write 5e8d3c...
+func LoadTokens(path string) (*Tokens, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading tokens: %w", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		err := fmt.Errorf("%w: %s can be read by others (mode %04o)", ErrTokens, path, info.Mode().Perm())
+		return nil, advice.With(err, "chmod 600 %s", path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading tokens: %w", err)
+	}
+	t, err := ParseTokens(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return t, nil
+}
+
+// ParseTokens reads the lines of a file of tokens. Errors do not hold the tokens.
+func ParseTokens(text []byte) (*Tokens, error) {
+	t := &Tokens{}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		words := strings.Fields(line)
+		scope := Scope(slices.Index(scopeNames, words[0]))
+		if len(words) != 2 || scope <= ScopePublic {
+			return nil, fmt.Errorf("%w: line %d is not a scope (read, write or admin) and a token", ErrTokens, n)
+		}
+		if len(words[1]) < minToken {
+			return nil, fmt.Errorf("%w: the token in line %d has less than %d characters", ErrTokens, n, minToken)
+		}
+		t.list = append(t.list, token{words[1], sha256.Sum256([]byte(words[1])), scope})
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTokens, err)
+	}
+	if len(t.list) == 0 {
+		return nil, fmt.Errorf("%w: it holds none", ErrTokens)
+	}
+	return t, nil
+}
+
+// scope is what an Authorization header allows. It takes the same time for every token
+// that is wrong: digests are compared, all of them, in constant time.
+func (t *Tokens) scope(header string) Scope {
+	given, ok := strings.CutPrefix(header, "Bearer ")
+	if !ok {
+		return ScopePublic
+	}
+	sum := sha256.Sum256([]byte(given))
+	found := ScopePublic
+	for i := range t.list {
+		if subtle.ConstantTimeCompare(sum[:], t.list[i].sum[:]) == 1 {
+			found = max(found, t.list[i].scope)
+		}
+	}
+	return found
+}
+
+// Own is a token of the least scope that is enough, for requests of a member to others
+// with the same file; "" when there is none.
+func (t *Tokens) Own(enough Scope) string {
+	if t == nil {
+		return ""
+	}
+	best := -1
+	for i, k := range t.list {
+		if k.scope >= enough && (best < 0 || k.scope < t.list[best].scope) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return ""
+	}
+	return t.list[best].text
+}
