@@ -11,6 +11,7 @@ import (
 	"skerry/internal/database/all"
 	"skerry/internal/install"
 	"skerry/internal/overlay/kinds"
+	"skerry/internal/service"
 	"skerry/internal/spell"
 )
 
@@ -67,7 +68,7 @@ func newInstall(a *app) *cobra.Command {
 }
 
 // recipes are those of the databases and of the programs that overlays route with.
-func recipes() []install.Recipe { return slices.Concat(all.Recipes(), kinds.Recipes()) }
+func recipes() []install.Recipe { return slices.Concat(all.Recipes(), kinds.Recipes(), []install.Recipe{service.Recipe}) }
 
 // recipe finds a database's recipe by its name.
 func recipe(name string) (install.Recipe, error) {

@@ -28,6 +28,9 @@ func (l *Lab) build(ctx context.Context, c Config, b backend) error {
 	if err := l.directories(); err != nil {
 		return err
 	}
+	if err := l.mountVolumes(c); err != nil {
+		return err
+	}
 	if err := l.space(ctx, c, b); err != nil {
 		return err
 	}
@@ -36,6 +39,9 @@ func (l *Lab) build(ctx context.Context, c Config, b backend) error {
 	}
 	l.attachNodes(group)
 	if err := l.startOverlay(ctx, c); err != nil {
+		return err
+	}
+	if err := l.startService(ctx, c); err != nil {
 		return err
 	}
 	if rootless.Inside() && !c.Ephemeral {
@@ -111,10 +117,7 @@ func (l *Lab) directories() error {
 			return fmt.Errorf("make directory of node: %w", err)
 		}
 	}
-	if err := os.WriteFile(l.place.file(hostsFile), hosts(l.state.Nodes), 0o644); err != nil {
-		return fmt.Errorf("write names of nodes: %w", err)
-	}
-	return nil
+	return l.writeHosts()
 }
 
 // describe completes what is said about the lab.
@@ -149,6 +152,7 @@ func (l *Lab) attachNodes(tree *cgroup.Tree) {
 		l.nodes = append(l.nodes, node)
 		l.byName[n.Name] = node
 	}
+	l.contain()
 }
 
 // hold starts a process that keeps a user namespace, with all that is in it, after this

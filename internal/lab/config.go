@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"skerry/internal/advice"
+	"skerry/internal/install"
 	"skerry/internal/overlay"
 	"skerry/internal/topology"
 )
@@ -29,6 +30,14 @@ type Config struct {
 	Exe string
 	// Overlay routes; nil for routes over the first link of each pair alone.
 	Overlay overlay.Overlay
+	// Members are the nodes that carry the database, behind the topology's service and on
+	// its volumes; nil for all but clients.
+	Members []string
+	// Ports are those that members listen on, the clients' first. The service's expose are
+	// added to them.
+	Ports []int
+	// Balancer is what service: central runs, as service.Find locates it.
+	Balancer install.Installation
 	// Scale multiplies every latency of the topology; 0 means 1.
 	Scale float64
 	// Seed of every random choice of the links.

@@ -30,6 +30,9 @@ type order struct {
 	DieAt string
 	// Tunnels is how many links of the lab are encrypted; 0 is a ring without encryption.
 	Tunnels int
+	// Volume and Service are the lab's, where it has any.
+	Volume  topology.Volume
+	Service topology.Service
 }
 
 func orderOf(c Config) order { return order{Name: c.Name, State: c.StateDir, Data: c.DataDir} }
@@ -43,8 +46,9 @@ func owner(ctx context.Context) error {
 	}
 	c := Config{
 		Name: o.Name, StateDir: o.State, DataDir: o.Data, Topology: ring(3, time.Millisecond),
-		Engine: engineUserspace, Exe: os.Args[0], Ephemeral: true,
+		Engine: engineUserspace, Exe: os.Args[0], Ephemeral: true, Ports: []int{inner},
 	}
+	c.Topology.Volume, c.Topology.Service = o.Volume, o.Service
 	if o.Tunnels > 0 {
 		var err error
 		spec := topology.Spec{From: "azure8", Encryption: topology.WireGuard, Mesh: topology.MeshSpec{Links: o.Tunnels}}
@@ -62,9 +66,13 @@ func owner(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, h := range l.Hosts() {
+	for _, n := range l.Hosts() {
+		h, err := l.Member(n.Name())
+		if err != nil {
+			return errors.Join(err, l.Down(ctx))
+		}
 		// What it starts forgets its environment, as redis-server does with its title.
-		_, err := h.Start(ctx, host.Command{Name: "sleep", Path: "/usr/bin/env", Args: []string{"-i", "/bin/sleep", "1000"}})
+		_, err = h.Start(ctx, host.Command{Name: "sleep", Path: "/usr/bin/env", Args: []string{"-i", "/bin/sleep", "1000"}})
 		if err != nil {
 			return errors.Join(err, l.Down(ctx))
 		}

@@ -28,7 +28,7 @@ func (l *Lab) Down(ctx context.Context) error {
 	// Begun is finished: half a lab is of no use to anybody.
 	ctx = context.WithoutCancel(ctx)
 	errs := []error{remove(l.place.file(stateFile))}
-	errs = append(errs, l.closeOverlay())
+	errs = append(errs, l.closeService(), l.closeOverlay())
 	if l.tunnels != nil {
 		errs = append(errs, l.tunnels.Close())
 	}

@@ -19,6 +19,7 @@ import (
 	"skerry/internal/host"
 	"skerry/internal/link"
 	"skerry/internal/overlay"
+	"skerry/internal/service"
 	"skerry/internal/spell"
 	"skerry/internal/topology"
 	"skerry/internal/tunnel"
@@ -60,9 +61,12 @@ type Lab struct {
 	engine  running
 	nodes   []*host.Node
 	byName  map[string]*host.Node
-	overlay overlay.Running // nil without one, and in processes that did not start it
-	tunnels *tunnel.Tunnels // likewise
-	log     *slog.Logger
+	overlay overlay.Running  // nil without one, and in processes that did not start it
+	tunnels *tunnel.Tunnels  // likewise
+	service *service.Running // likewise
+	// containers are the hosts of members that a service leads to, by node.
+	containers map[string]*host.Container
+	log        *slog.Logger
 	// owner is the lock of the lab's directory, held by the process that made an
 	// ephemeral lab, and by every process while it brings one up; else nil.
 	owner *os.File
@@ -143,7 +147,7 @@ func (l *Lab) Lateness(ctx context.Context, reset bool) (link.Lateness, error) {
 // Close lets go of a lab without ending it: processes that it started go on. An
 // ephemeral lab is ended by Down instead.
 func (l *Lab) Close() error {
-	errs := []error{l.closeOverlay(), l.journal.close()}
+	errs := []error{l.closeService(), l.closeOverlay(), l.journal.close()}
 	if l.engine.detach != nil {
 		errs = append(errs, l.engine.detach())
 	}

@@ -106,8 +106,8 @@ func removeMarked(dir, lab string) error {
 	return nil
 }
 
-// unmountDisks unmounts the disks of their own that nodes have: what is mounted in a lab's
-// data directory is the lab's.
+// unmountDisks unmounts the disks of their own and the volumes that nodes have: what is
+// mounted in a lab's data directory is the lab's, and so is a mount of it on itself.
 func unmountDisks(data string) error {
 	entries, err := os.ReadDir(data)
 	if err != nil {
@@ -119,6 +119,9 @@ func unmountDisks(data string) error {
 				return err
 			}
 		}
+	}
+	if mounted(data) {
+		return unmount(data)
 	}
 	return nil
 }

@@ -69,20 +69,26 @@ func count(progress func(string, int, int), stage string, total int) func() {
 func mountNamespaces(dir string) error {
 	err := os.Mkdir(dir, 0o755)
 	if err == nil {
-		err = unix.Mount(dir, dir, "", unix.MS_BIND, "")
-	}
-	if err == nil {
-		// Where the directory's own mount is shared, as /run is by systemd, this one belongs
-		// to its peers at first, and would pass every namespace on to all of them.
-		err = unix.Mount("", dir, "", unix.MS_PRIVATE, "")
-	}
-	if err == nil {
-		err = unix.Mount("", dir, "", unix.MS_SHARED, "")
+		err = share(dir)
 	}
 	if err != nil {
 		return fmt.Errorf("mount place of namespaces: %w", err)
 	}
 	return nil
+}
+
+// share makes a directory a mount of its own that has peers where it is copied to.
+func share(dir string) error {
+	err := unix.Mount(dir, dir, "", unix.MS_BIND, "")
+	if err == nil {
+		// Where the directory's own mount is shared, as /run is by systemd, this one belongs
+		// to its peers at first, and would pass every mount below on to all of them.
+		err = unix.Mount("", dir, "", unix.MS_PRIVATE, "")
+	}
+	if err == nil {
+		err = unix.Mount("", dir, "", unix.MS_SHARED, "")
+	}
+	return err
 }
 
 // noteEmulator writes the engine's process to the journal.

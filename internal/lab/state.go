@@ -10,6 +10,7 @@ import (
 
 	"skerry/internal/link"
 	"skerry/internal/procfs"
+	"skerry/internal/service"
 	"skerry/internal/topology"
 )
 
@@ -36,6 +37,8 @@ type state struct {
 	Seed      uint64            `json:"seed"`
 	// Numbered says that the devices of links have addresses of their own.
 	Numbered bool `json:"numbered,omitempty"`
+	// Service is how clients reach the database, nil without one.
+	Service *service.Plan `json:"service,omitempty"`
 }
 
 const stateVersion = 1

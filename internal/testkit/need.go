@@ -52,6 +52,7 @@ var (
 	Dig       = Feature{"dig", program("dig")}
 	Babel     = Feature{"babeld", installed("babeld", "babeld")}
 	Tinc      = Feature{"tinc", installed("tinc", "tincd")}
+	HAProxy   = Feature{"haproxy", installed("haproxy", "haproxy")}
 )
 
 func program(name string) func() string {

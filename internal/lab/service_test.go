@@ -1,0 +1,508 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/host"
+	"skerry/internal/overlay/kinds"
+	"skerry/internal/service"
+	"skerry/internal/testkit"
+	"skerry/internal/topology"
+	"skerry/internal/volume"
+)
+
+// inner is the port that members of these tests listen on, awhile how long is waited for
+// what must come.
+const (
+	inner  = 7000
+	awhile = time.Minute
+)
+
+// serviceOf is a service as a file asks for it.
+func serviceOf(kind, members string) topology.Service {
+	return topology.Service{Kind: kind, Name: "db", Members: members, Low: 30000, High: 30100, Balance: "random", Check: 50 * time.Millisecond}
+}
+
+// withService is a lab of three members and a client under a service.
+func withService(t *testing.T, name string, s topology.Service) Config {
+	t.Helper()
+	if s.Kind == topology.Central {
+		testkit.Need(t, testkit.HAProxy)
+	}
+	c := config(t, name)
+	c.Topology = ring(4, 0) // n3 is the client
+	for _, pair := range [][2]int{{0, 2}, {1, 3}} {
+		c.Topology.Links = append(c.Topology.Links, topology.Link{
+			ID: fmt.Sprintf("n%d~n%d", pair[0], pair[1]), A: fmt.Sprint("n", pair[0]), B: fmt.Sprint("n", pair[1])})
+	}
+	c.Topology.Service, c.Members, c.Ports = s, []string{"n0", "n1", "n2"}, []int{inner}
+	var err error
+	if c.Balancer, err = service.Find(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// greeter answers every connection with its name and what comes in.
+type greeter struct {
+	listener net.Listener
+	done     sync.WaitGroup
+
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func startGreeter(t *testing.T, h host.Host) *greeter {
+	t.Helper()
+	g := &greeter{}
+	if err := h.Do(func() (err error) {
+		g.listener, err = net.Listen("tcp4", net.JoinHostPort(host.Listen(h), strconv.Itoa(inner)))
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	g.done.Go(func() {
+		for {
+			conn, err := g.listener.Accept()
+			if err != nil {
+				return
+			}
+			g.mu.Lock()
+			g.conns = append(g.conns, conn)
+			g.mu.Unlock()
+			g.done.Go(func() {
+				defer conn.Close()
+				_ = conn.SetDeadline(time.Now().Add(awhile)) // the test fails by what is missing
+				fmt.Fprintln(conn, h.Name())
+				_, _ = io.Copy(conn, conn)
+			})
+		}
+	})
+	t.Cleanup(g.stop)
+	return g
+}
+
+// stop ends it as its process's end would.
+func (g *greeter) stop() {
+	g.listener.Close()
+	g.mu.Lock()
+	for _, c := range g.conns {
+		c.Close()
+	}
+	g.mu.Unlock()
+	g.done.Wait()
+}
+
+// greeters are those of all members.
+func greeters(t *testing.T, l *Lab) map[string]*greeter {
+	t.Helper()
+	all := map[string]*greeter{}
+	for _, name := range []string{"n0", "n1", "n2"} {
+		h, err := l.Member(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = startGreeter(t, h)
+	}
+	return all
+}
+
+// ask connects from a host and returns who answered; what is sent must come back whole.
+func ask(from host.Host, address string, sent []byte) (who string, err error) {
+	err = from.Do(func() error {
+		conn, err := net.DialTimeout("tcp4", address, 5*time.Second)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		if err := conn.SetDeadline(time.Now().Add(awhile)); err != nil {
+			return err
+		}
+		sending := make(chan error, 1)
+		go func() {
+			_, err := conn.Write(sent)
+			sending <- errors.Join(err, conn.(*net.TCPConn).CloseWrite())
+		}()
+		all, err := io.ReadAll(conn)
+		if err := errors.Join(err, <-sending); err != nil {
+			return err
+		}
+		name, echoed, _ := bytes.Cut(all, []byte("\n"))
+		if who = string(name); !bytes.Equal(echoed, sent) {
+			return fmt.Errorf("%d bytes came back of %d", len(echoed), len(sent))
+		}
+		return nil
+	})
+	return who, err
+}
+
+// everywhere are all nodes and all members.
+func everywhere(t *testing.T, l *Lab) map[string]host.Host {
+	t.Helper()
+	all := map[string]host.Host{}
+	for _, h := range l.Hosts() {
+		all["node "+h.Name()] = h
+		if m, err := l.Member(h.Name()); err != nil {
+			t.Fatal(err)
+		} else if m != h {
+			all["member "+h.Name()] = m
+		}
+	}
+	return all
+}
+
+// addressOf is where others reach a member.
+func addressOf(t *testing.T, l *Lab, node string) string {
+	t.Helper()
+	m, err := l.Member(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net.JoinHostPort(m.Addr(), strconv.Itoa(host.Port(m, inner)))
+}
+
+// Every member is reached by its own address from every node and every member, itself
+// included, with more than a packet holds.
+func TestMembersAreReached(t *testing.T) {
+	payload := make([]byte, 200<<10)
+	rand.Read(payload)
+	auto := serviceOf(topology.HostPort, topology.Own)
+	auto.Auto = true
+	for name, s := range map[string]topology.Service{
+		"host-port": serviceOf(topology.HostPort, topology.Own), "host-port-auto": auto,
+		"node-port": serviceOf(topology.NodePort, topology.Own), "service-ip": serviceOf(topology.ServiceIP, topology.Own),
+		"service-ip-shared": serviceOf(topology.ServiceIP, topology.Shared), "central": serviceOf(topology.Central, topology.Own),
+		"none": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := mustUp(t, withService(t, "svc", s))
+			greeters(t, l)
+			for from, h := range everywhere(t, l) {
+				for _, to := range []string{"n0", "n1", "n2"} {
+					who, err := ask(h, addressOf(t, l, to), payload)
+					if err != nil || who != to {
+						t.Errorf("from %s to %s at %s: %q answered, %v", from, to, addressOf(t, l, to), who, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// The service for all leads to every member, and to those alone that accept connections.
+func TestSharedService(t *testing.T) {
+	for _, kind := range []string{topology.NodePort, topology.ServiceIP, topology.Central} {
+		t.Run(kind, func(t *testing.T) {
+			l := mustUp(t, withService(t, "shared", serviceOf(kind, topology.Shared)))
+			all := greeters(t, l)
+			plan, ok := l.Service()
+			if !ok || len(plan.Contact(inner)) == 0 {
+				t.Fatalf("contact %v", plan.Contact(inner))
+			}
+			client, err := l.Host("n3")
+			if err != nil {
+				t.Fatal(err)
+			}
+			answering := func() map[string]bool {
+				seen := map[string]bool{}
+				for i := range 60 {
+					at := plan.Contact(inner)
+					who, err := ask(client, at[i%len(at)], nil)
+					if err != nil {
+						who = err.Error()
+					}
+					seen[who] = true
+				}
+				return seen
+			}
+			await := func(when string, want ...string) {
+				t.Helper()
+				var got map[string]bool
+				for deadline := time.Now().Add(awhile); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+					if got = answering(); len(got) != len(want) {
+						continue
+					}
+					missing := false
+					for _, w := range want {
+						missing = missing || !got[w]
+					}
+					if !missing {
+						return
+					}
+				}
+				t.Errorf("%s: %v answered, want %v", when, got, want)
+			}
+			await("at first", "n0", "n1", "n2")
+			all["n1"].stop()
+			await("after one died", "n0", "n2")
+			m, err := l.Member("n1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			startGreeter(t, m)
+			await("after it returned", "n0", "n1", "n2")
+			for from, h := range everywhere(t, l) { // a member itself may be chosen
+				for range 6 {
+					if _, err := ask(h, plan.Contact(inner)[0], nil); err != nil {
+						t.Errorf("from %s: %v", from, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestRoundRobin(t *testing.T) {
+	s := serviceOf(topology.ServiceIP, topology.Shared)
+	s.Balance, s.Check = "round-robin", 0
+	l := mustUp(t, withService(t, "robin", s))
+	greeters(t, l)
+	client, err := l.Host("n3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, _ := l.Service()
+	counted := map[string]int{}
+	for range 9 {
+		who, err := ask(client, plan.Contact(inner)[0], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted[who]++
+	}
+	for _, n := range []string{"n0", "n1", "n2"} {
+		if counted[n] != 3 {
+			t.Errorf("9 connections went to %v", counted)
+			break
+		}
+	}
+}
+
+// A process on any node knows the service by its name.
+func TestServiceHasAName(t *testing.T) {
+	l := mustUp(t, withService(t, "name", serviceOf(topology.ServiceIP, topology.Own)))
+	plan, _ := l.Service()
+	for name, want := range map[string]string{
+		"db.skerry.internal": plan.Front[0].String(), "n1.db.skerry.internal": plan.Nodes[1].Member.VIP.String(),
+	} {
+		for _, node := range []string{"n0", "n3"} {
+			out, err := shell(t, l, node, "getent hosts "+name)
+			if got, _, _ := strings.Cut(out, " "); err != nil || got != want {
+				t.Errorf("%s on %s is %q (%v), want %s", name, node, out, err, want)
+			}
+		}
+	}
+}
+
+// Ports that programs listen on, here one that routes, are not given out, and a static one
+// that is taken is told of.
+func TestPortsThatAreTaken(t *testing.T) {
+	testkit.Need(t, testkit.Tinc)
+	s := serviceOf(topology.HostPort, topology.Own)
+	s.Auto, s.Low = true, 655 // tinc's
+	c := withService(t, "taken", s)
+	c.Topology.Overlay = topology.Overlay{Kind: topology.Tinc, PingInterval: time.Second, PingTimeout: time.Second}
+	var err error
+	if c.Overlay, err = kinds.For(t.Context(), c.Topology.Overlay); err != nil {
+		t.Fatal(err)
+	}
+	l := mustUp(t, c)
+	m, err := l.Member("n0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := host.Port(m, inner); p <= 655 || p > 700 {
+		t.Errorf("tinc's port is published, or a strange one: %d", p)
+	}
+	if err := l.Down(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.Topology.Service.Auto, c.Topology.Service.Publish = false, map[int]int{inner: 655}
+	if failed, err := Up(t.Context(), c); !errors.Is(err, service.ErrPort) || !strings.Contains(err.Error(), "655 of n0") {
+		t.Errorf("publishing a port that is taken: %v, %v", failed, err)
+	}
+	noTraces(t, c)
+}
+
+// No packet that fits the containers' network is lost for its size, whatever is below.
+func TestFullSizePackets(t *testing.T) {
+	for name, prepare := range map[string]func(*Config){
+		"plain":     func(*Config) {},
+		"wireguard": func(c *Config) { c.Topology.Encryption = topology.WireGuard },
+		"babel over wireguard": func(c *Config) {
+			c.Topology.Encryption, c.Topology.Overlay = topology.WireGuard, topology.Overlay{Kind: topology.Babel}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := withService(t, "mtu", serviceOf(topology.ServiceIP, topology.Shared))
+			prepare(&c)
+			if c.Topology.Overlay.Routed() {
+				testkit.Need(t, testkit.Babel)
+			}
+			var err error
+			if c.Overlay, err = kinds.For(t.Context(), c.Topology.Overlay); err != nil {
+				t.Fatal(err)
+			}
+			l := mustUp(t, c)
+			a, errA := l.Member("n0")
+			b, errB := l.Member("n2")
+			if err := errors.Join(errA, errB); err != nil {
+				t.Fatal(err)
+			}
+			startGreeter(t, b)
+			payload := make([]byte, 2<<20)
+			rand.Read(payload)
+			if who, err := ask(a, addressOf(t, l, "n2"), payload); err != nil || who != "n2" {
+				t.Errorf("a long stream: %q, %v", who, err)
+			}
+			mtu := l.ServiceRunning().MTU()
+			if err := datagram(t, a, b, mtu-28); err != nil { // IPv4 and UDP headers
+				t.Errorf("a packet of %d bytes: %v", mtu, err)
+			}
+			if err := datagram(t, a, b, mtu-27); !errors.Is(err, unix.EMSGSIZE) {
+				t.Errorf("a packet of %d bytes: %v, want EMSGSIZE", mtu+1, err)
+			}
+		})
+	}
+}
+
+// datagram sends one of so many bytes that must not be cut in pieces, again and again until
+// one arrives.
+func datagram(t *testing.T, from, to host.Host, bytes int) error {
+	t.Helper()
+	var in, out *net.UDPConn
+	err := errors.Join(to.Do(func() (err error) {
+		in, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(host.Listen(to))})
+		return err
+	}))
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	err = from.Do(func() (err error) {
+		out, err = net.DialUDP("udp4", nil, in.LocalAddr().(*net.UDPAddr))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	raw, err := out.SyscallConn()
+	if err != nil {
+		return err
+	}
+	if controlErr := raw.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO)
+	}); controlErr != nil || err != nil {
+		return errors.Join(controlErr, err)
+	}
+	buffer := make([]byte, 2*bytes)
+	for range 30 {
+		if _, err := out.Write(make([]byte, bytes)); err != nil {
+			return err
+		}
+		if err := in.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
+			return err
+		}
+		n, err := in.Read(buffer)
+		if err == nil && n == bytes {
+			return nil
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return fmt.Errorf("%d bytes arrived: %w", n, err)
+		}
+	}
+	return os.ErrDeadlineExceeded
+}
+
+// Another process finds the containers of a lab that stays.
+func TestServiceOfALastingLab(t *testing.T) {
+	c := withService(t, "stays", serviceOf(topology.NodePort, topology.Own))
+	c.Ephemeral = false
+	l := mustUp(t, c)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Attach(t.Context(), c.StateDir, c.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	greeters(t, again)
+	if who, err := ask(again.Hosts()[3], addressOf(t, again, "n1"), nil); err != nil || who != "n1" {
+		t.Errorf("%q, %v", who, err)
+	}
+	if err := again.Down(context.Background()); err != nil {
+		t.Error(err)
+	}
+	noTraces(t, c)
+}
+
+// However an owner ends: nothing is left of containers, volumes and loop devices.
+func TestKilledOwnerOfContainers(t *testing.T) {
+	loops := func() int {
+		files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(files)
+	}
+	for name, o := range map[string]order{
+		"volumes":    {DieAt: "namespaces 1", Volume: topology.Volume{Kind: topology.OverlayVolume}},
+		"containers": {DieAt: "service 0", Service: serviceOf(topology.HostPort, topology.Own), Volume: topology.Volume{Kind: topology.BindVolume}},
+		"up":         {Service: serviceOf(topology.NodePort, topology.Own), Volume: topology.Volume{Kind: topology.LoopVolume, Size: 32 << 20}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := config(t, "killed")
+			if err := volume.Missing(o.Volume); err != nil {
+				t.Skip("needs loop devices: ", err)
+			}
+			before := loops()
+			whole := orderOf(c)
+			whole.DieAt, whole.Service, whole.Volume = o.DieAt, o.Service, o.Volume
+			p := startOwner(t, whole)
+			<-p.said
+			p.killed()
+			if len(traces(t, c.Name, filepath.Dir(c.StateDir))) == 0 {
+				t.Fatal("the owner made nothing")
+			}
+			mustSweep(t, c)
+			for deadline := time.Now().Add(awhile); loops() > before && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+			}
+			if loops() > before {
+				t.Errorf("%d loop devices are in use, %d were", loops(), before)
+			}
+		})
+	}
+}
+
+// The directories of members are on volumes, those of others are not, and what is written
+// there is seen by the node's processes.
+func TestVolumesOfMembers(t *testing.T) {
+	c := config(t, "vol")
+	c.Topology.Volume, c.Members = topology.Volume{Kind: topology.LoopVolume, Size: 32 << 20}, []string{"n0", "n1"}
+	if err := volume.Missing(c.Topology.Volume); err != nil {
+		t.Skip("needs loop devices: ", err)
+	}
+	l := mustUp(t, c)
+	for node, want := range map[string]bool{"n0": true, "n1": true, "n2": false} {
+		out, err := shell(t, l, node, "grep -c \" $HOME ext4 \" /proc/self/mounts; echo kept >$HOME/x && cat $HOME/x")
+		if err != nil || strings.HasPrefix(out, "1\n") != want || !strings.HasSuffix(out, "kept") {
+			t.Errorf("%s: %q, %v; a volume of its own: %v", node, out, err, want)
+		}
+	}
+}

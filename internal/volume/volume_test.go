@@ -1,0 +1,121 @@
+package volume
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/testkit"
+	"skerry/internal/topology"
+)
+
+func need(t *testing.T, v topology.Volume) {
+	t.Helper()
+	testkit.Need(t, testkit.Root, testkit.Feature{Name: v.Kind + "-volume", Missing: func() string {
+		if err := Missing(v); err != nil {
+			return err.Error()
+		}
+		return ""
+	}})
+}
+
+func mount(t *testing.T, v topology.Volume) (dir, backing string) {
+	t.Helper()
+	need(t, v)
+	base := t.TempDir()
+	dir, backing = filepath.Join(base, "node"), filepath.Join(base, "volume")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := Mount(v, dir, backing); errors.Is(err, ErrNoOverlay) || errors.Is(err, ErrNoLoop) {
+		t.Skip("needs the machine's help: ", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir, backing
+}
+
+func TestVolumes(t *testing.T) {
+	for _, v := range []topology.Volume{
+		{Kind: topology.BindVolume}, {Kind: topology.OverlayVolume}, {Kind: topology.LoopVolume, Size: 64 << 20},
+	} {
+		t.Run(v.Kind, func(t *testing.T) {
+			dir, backing := mount(t, v)
+			if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+				t.Errorf("it holds %v at first, %v", entries, err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "x"), []byte("kept"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			at := map[string]string{topology.BindVolume: "x", topology.OverlayVolume: "upper/x"}[v.Kind]
+			if at != "" {
+				if data, err := os.ReadFile(filepath.Join(backing, at)); err != nil || string(data) != "kept" {
+					t.Errorf("below the volume: %q, %v", data, err)
+				}
+			}
+			s, err := Measure(t.Context(), dir, Effort{Syncs: 3, Bytes: 2 << 20})
+			if err != nil || s.SyncP50 <= 0 || s.SyncP99 < s.SyncP50 || s.Write <= 0 || s.Read <= 0 {
+				t.Errorf("measured %+v, %v", s, err)
+			}
+		})
+	}
+}
+
+// A file system in a file is full when its size is reached, and its loop device goes with
+// the mount.
+func TestLoopVolume(t *testing.T) {
+	v := topology.Volume{Kind: topology.LoopVolume, Size: 32 << 20}
+	need(t, v)
+	var backing string
+	t.Run("mounted", func(t *testing.T) {
+		var dir string
+		dir, backing = mount(t, v)
+		if err := os.WriteFile(filepath.Join(dir, "x"), make([]byte, 64<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+			t.Errorf("writing more than it holds: %v", err)
+		}
+	})
+	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if name, err := os.ReadFile(f); err == nil && bytes.HasPrefix(name, []byte(backing)) {
+			t.Errorf("%s still has %s", f, name)
+		}
+	}
+}
+
+func TestNoVolume(t *testing.T) {
+	if err := Mount(topology.Volume{Kind: topology.NoVolume}, "/nonexistent", "/nonexistent"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPathsWithSeparators(t *testing.T) {
+	testkit.Need(t, testkit.Root)
+	base := t.TempDir()
+	dir := filepath.Join(base, "node")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := Mount(topology.Volume{Kind: topology.OverlayVolume}, dir, filepath.Join(base, "a:b,c"))
+	if err != nil {
+		if strings.Contains(err.Error(), "no overlayfs") && errors.Is(err, unix.EINVAL) {
+			t.Skip("needs overlayfs here: ", err)
+		}
+		t.Fatal(err)
+	}
+	if err := unix.Unmount(dir, 0); err != nil {
+		t.Error(err)
+	}
+}
