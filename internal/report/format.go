@@ -157,3 +157,6 @@ func plain(s string) string {
 		return r
 	}, s)
 }
+
+// Plain makes a text of a run safe to print on one line.
+func Plain(s string) string { return plain(s) }

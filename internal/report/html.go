@@ -22,7 +22,7 @@ var pageHTML string
 //go:embed page/style.css
 var pageCSS string
 
-// HTML writes a run's report: one page that needs nothing beside itself.
+// HTML writes a run's plain report: one page without scripts that needs nothing beside itself.
 func HTML(w io.Writer, d *record.Dir) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"style": Style,
@@ -37,9 +37,14 @@ func HTML(w io.Writer, d *record.Dir) error {
 	return nil
 }
 
-// WriteHTML writes a run's report to a file, whole or not at all; "" is report.html in
-// the run directory. It returns the file's path.
+// WriteHTML writes a run's plain report to a file: see WriteFile.
 func WriteHTML(path string, d *record.Dir) (string, error) {
+	return WriteFile(path, d, func(w io.Writer) error { return HTML(w, d) })
+}
+
+// WriteFile makes a run's report, which write writes, whole or not at all; path "" is
+// report.html in the run directory. It returns the file's path.
+func WriteFile(path string, d *record.Dir, write func(io.Writer) error) (string, error) {
 	if path == "" {
 		path = filepath.Join(d.Path, FileName)
 	}
@@ -47,7 +52,7 @@ func WriteHTML(path string, d *record.Dir) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("writing %s: %w", path, err)
 	}
-	if err := errors.Join(HTML(f, d), f.Chmod(0o644), f.Close()); err != nil {
+	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
 		return "", errors.Join(fmt.Errorf("writing %s: %w", path, err), os.Remove(f.Name()))
 	}
 	if err := os.Rename(f.Name(), path); err != nil {

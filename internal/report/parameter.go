@@ -73,6 +73,10 @@ func compareValues(name string, a, b any) int {
 	return cmp.Compare(valueText(name, a), valueText(name, b))
 }
 
+func sortValues(name string, values []any) {
+	slices.SortStableFunc(values, func(a, b any) int { return compareValues(name, a, b) })
+}
+
 func number(v any) (float64, bool) {
 	switch v := v.(type) {
 	case float64:

@@ -119,16 +119,21 @@ func newView(m *model) view {
 		v.trials(m)
 	}
 	v.environment(m)
-	again := []string{"skerry", "run", v.FileName}
-	for _, s := range r.File.Set {
-		again = append(again, "--set", s)
-	}
-	if r.File.Fast {
-		again = append(again, "--fast")
-	}
-	v.Again = shellLine(again)
+	v.Again = again(r.File)
 	v.Notes = m.notes
 	return v
+}
+
+// again is the command that runs an experiment file as it was run.
+func again(f record.File) string {
+	line := []string{"skerry", "run", fileName(f.Path)}
+	for _, s := range f.Set {
+		line = append(line, "--set", s)
+	}
+	if f.Fast {
+		line = append(line, "--fast")
+	}
+	return shellLine(line)
 }
 
 // sentence ends a text with a full stop where it has no end.

@@ -1,7 +1,7 @@
 // A chart on the page: figure, caption, drawing, its data as a table, SVG and CSV to keep.
 import { download, fileName, h, replace } from '../ui/dom'
 import { onTheme, theme, type Theme } from '../ui/theme'
-import { connect, init, type ECharts, type Option } from './echarts'
+import { init, type ECharts, type Option } from './echarts'
 
 /** Table is the data behind a chart: what CSV and screen readers get. */
 export interface Table {
@@ -19,12 +19,12 @@ export interface Spec {
   table(): Table
   /** height in CSS pixels. */
   height?: number
-  /** Charts of one group share cursor and zoom. */
-  group?: string
   /** points is how many places the keyboard's cursor has; 0 for none. */
   points?: number
   /** ready is told of the drawing once there is one. */
   ready?(c: ECharts): void
+  /** moved is told of the place to which the keyboard's cursor went. */
+  moved?(at: number): void
 }
 
 /** Chart is a figure whose spec can change. */
@@ -74,9 +74,58 @@ const sized = typeof ResizeObserver === 'function'
 const drawings = new Map<Element, ECharts>()
 
 if (typeof addEventListener === 'function') {
-  addEventListener('beforeprint', () => {
-    for (const draw of [...waiting.values()]) draw()
-  })
+  addEventListener('beforeprint', () => drawAll())
+}
+
+/** Caption is what every figure has, whatever draws it. */
+export interface Caption {
+  title: string
+  unit?: string
+  describe: string
+  table(): Table
+}
+
+export interface Frame {
+  element: HTMLElement
+  /** label writes the caption anew after it changed. */
+  label(): void
+}
+
+/** figureOf puts a drawing into a figure with its caption, its data, and files of both. */
+export function figureOf(plot: HTMLElement, caption: () => Caption, svg: () => string | undefined, keys: () => string): Frame {
+  const title = h('span', { class: 'title' })
+  const unit = h('span', { class: 'unit' })
+  const data = h('div', { hidden: true })
+  const toggle = h('button', { type: 'button', class: 'quiet', 'aria-expanded': 'false', onclick: () => show(data.hidden) }, 'Data')
+  const keepSVG = h('button', { type: 'button', class: 'quiet', onclick: () => save() }, 'SVG')
+  const keepCSV = h('button', { type: 'button', class: 'quiet', onclick: () => download(fileName(caption().title, 'csv'), 'text/csv;charset=utf-8', csv(caption().table())) }, 'CSV')
+  const element = h('figure', { class: 'chart' }, h('figcaption', {}, title, unit, h('span', { class: 'tools' }, toggle, keepSVG, keepCSV)), plot, data)
+
+  function show(open: boolean): void {
+    data.hidden = !open
+    toggle.setAttribute('aria-expanded', String(open))
+    replace(data, open ? dataTable(caption().table(), caption().title) : null)
+  }
+
+  function save(): void {
+    const text = svg()
+    if (text) download(fileName(caption().title, 'svg'), 'image/svg+xml', text)
+  }
+
+  function label(): void {
+    const c = caption()
+    title.textContent = c.title
+    unit.textContent = c.unit ?? ''
+    plot.setAttribute('aria-label', `${c.title}. ${c.describe}${keys()}`)
+    for (const [button, what] of [[toggle, 'Data of'], [keepSVG, 'Download SVG of'], [keepCSV, 'Download CSV of']] as const) {
+      button.setAttribute('aria-label', `${what} ${c.title}`)
+      button.title = `${what} ${c.title}`
+    }
+    if (!data.hidden) show(true)
+  }
+
+  label()
+  return { element, label }
 }
 
 /** chart makes a figure that is drawn when it comes into view. */
@@ -85,36 +134,10 @@ export function chart(first: Spec): Chart {
   let drawing: ECharts | undefined
   let at = -1
   const plot = h('div', { class: 'plot', role: 'img', tabindex: 0 })
-  const title = h('span', { class: 'title' })
-  const unit = h('span', { class: 'unit' })
-  const data = h('div', { hidden: true })
-  const toggle = h('button', { type: 'button', class: 'quiet', 'aria-expanded': 'false', onclick: () => show(data.hidden) }, 'Data')
-  const keepSVG = h('button', { type: 'button', class: 'quiet', onclick: () => save() }, 'SVG')
-  const keepCSV = h('button', { type: 'button', class: 'quiet', onclick: () => download(fileName(spec.title, 'csv'), 'text/csv;charset=utf-8', csv(spec.table())) }, 'CSV')
-  const element = h('figure', { class: 'chart' }, h('figcaption', {}, title, unit, h('span', { class: 'tools' }, toggle, keepSVG, keepCSV)), plot, data)
-
-  function show(open: boolean): void {
-    data.hidden = !open
-    toggle.setAttribute('aria-expanded', String(open))
-    replace(data, open ? dataTable(spec.table(), spec.title) : null)
-  }
-
-  function save(): void {
-    draw()
-    if (drawing) download(fileName(spec.title, 'svg'), 'image/svg+xml', drawing.renderToSVGString())
-  }
-
-  function label(): void {
-    title.textContent = spec.title
-    unit.textContent = spec.unit ?? ''
-    plot.style.height = `${spec.height ?? 260}px`
-    const keys = spec.points ? ' Left and right arrow keys move along it.' : ''
-    plot.setAttribute('aria-label', `${spec.title}. ${spec.describe}${keys}`)
-    for (const [button, what] of [[toggle, 'Data of'], [keepSVG, 'Download SVG of'], [keepCSV, 'Download CSV of']] as const) {
-      button.setAttribute('aria-label', `${what} ${spec.title}`)
-      button.title = `${what} ${spec.title}`
-    }
-  }
+  const size = () => { plot.style.height = `${spec.height ?? 260}px` }
+  const { element, label } = figureOf(plot, () => spec,
+    () => { draw(); return drawing?.renderToSVGString() },
+    () => (spec.points ? ' Left and right arrow keys move along it.' : ''))
 
   function draw(): void {
     if (drawing) return
@@ -123,10 +146,6 @@ export function chart(first: Spec): Chart {
     drawing = init(plot, null, { renderer: 'svg', ...(plot.clientWidth ? {} : { width: 800, height: spec.height ?? 260 }) })
     drawings.set(plot, drawing)
     drawing.setOption(spec.option(theme()), true)
-    if (spec.group) {
-      drawing.group = spec.group
-      connect(spec.group)
-    }
     sized?.observe(plot)
     spec.ready?.(drawing)
   }
@@ -136,6 +155,7 @@ export function chart(first: Spec): Chart {
     const last = (spec.points ?? 0) - 1
     at = Math.max(0, Math.min(last, to))
     drawing?.dispatchAction({ type: 'showTip', seriesIndex: 0, dataIndex: at })
+    spec.moved?.(at)
   }
 
   plot.addEventListener('keydown', (e) => {
@@ -149,7 +169,7 @@ export function chart(first: Spec): Chart {
   })
   plot.addEventListener('blur', () => drawing?.dispatchAction({ type: 'hideTip' }))
 
-  label()
+  size()
   waiting.set(plot, draw)
   if (seen) seen.observe(plot)
   else queueMicrotask(draw)
@@ -162,9 +182,9 @@ export function chart(first: Spec): Chart {
     update(next) {
       spec = next
       at = -1
+      size()
       label()
       drawing?.setOption(spec.option(theme()), true)
-      if (!data.hidden) show(true)
     },
     dispose() {
       stop()
@@ -175,6 +195,11 @@ export function chart(first: Spec): Chart {
       drawing?.dispose()
     },
   }
+}
+
+/** drawAll draws what waits until it is seen: for paper and pictures. */
+export function drawAll(): void {
+  for (const draw of [...waiting.values()]) draw()
 }
 
 /** tip is what a hover legend shows: a title, then a line a series. */

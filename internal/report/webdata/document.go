@@ -1,0 +1,112 @@
+// Package webdata is a run as the pages of the front end read it: one document that tells of
+// the whole run, and one for each trial that is read when the trial is looked at. Long series
+// are thinned to what a screen can show; docs/report.md says how.
+package webdata
+
+import (
+	"time"
+
+	"skerry/internal/record"
+	"skerry/internal/report"
+)
+
+// Schema versions the documents. Within a version fields are only added.
+const Schema = "skerry/web/v1"
+
+// Run is the document of a run.
+type Run struct {
+	Schema      string             `json:"schema"`
+	Name        string             `json:"name"`
+	Description string             `json:"description,omitempty"`
+	Directory   string             `json:"directory"` // its name
+	State       string             `json:"state"`     // how many trials ended how
+	Unfinished  string             `json:"unfinished,omitempty"`
+	Running     bool               `json:"running,omitempty"`
+	Tally       report.Tally       `json:"tally"`
+	Started     time.Time          `json:"started"`
+	Finished    time.Time          `json:"finished,omitzero"`
+	Command     []string           `json:"command"` // as it was given
+	Again       string             `json:"again"`   // a shell's line that runs it again
+	File        record.File        `json:"file"`
+	Experiment  string             `json:"experiment,omitempty"` // as expanded, JSON
+	Seed        string             `json:"seed"`                 // a uint64, which JavaScript's numbers cannot hold
+	Environment [][2]string        `json:"environment"`          // name and value
+	Warnings    []string           `json:"warnings,omitempty"`
+	Notes       []string           `json:"notes,omitempty"` // what could not be read
+	Highlights  []report.Highlight `json:"highlights"`
+	Findings    []string           `json:"findings"`
+	Vary        []Axis             `json:"vary"`
+	Fixed       []Axis             `json:"fixed"`
+	Metrics     []Metric           `json:"metrics"`
+	Cells       []Cell             `json:"cells"`
+	Trials      []Trial            `json:"trials"`
+	Order       []int              `json:"order,omitempty"` // of the trials, as they were run
+}
+
+// Axis is a parameter and its values in order.
+type Axis struct {
+	Name   string   `json:"name"`
+	Label  string   `json:"label"`
+	Values []string `json:"values"`
+}
+
+// Metric is a figure that every trial has.
+type Metric struct {
+	ID    string `json:"id"`
+	Label string `json:"label"`
+	// Unit names how it is written: ops, us, bytes, share, s, cores.
+	Unit string `json:"unit"`
+	// Better is "higher", "lower" or "".
+	Better string `json:"better,omitempty"`
+}
+
+// Cell is one combination of parameters with all of its repetitions.
+type Cell struct {
+	Label     string `json:"label"`
+	Values    []int  `json:"values"` // of each varying parameter the place of its value
+	Planned   int    `json:"planned"`
+	Trials    []int  `json:"trials"` // IDs
+	Weak      bool   `json:"weak,omitempty"`
+	Operation string `json:"operation,omitempty"` // whose latency it is
+	Verdict   string `json:"verdict"`
+	// Estimates by metric, over repetitions.
+	Estimates map[string]Estimate `json:"estimates"`
+}
+
+// Estimate is a mean with the half-width of its 95 % confidence interval. Within says that
+// the interval is over the batches of the only repetition.
+type Estimate struct {
+	N      int  `json:"n"`
+	Mean   num  `json:"mean"`
+	SD     num  `json:"sd,omitempty"`
+	Half   num  `json:"half,omitempty"`
+	Within bool `json:"within,omitempty"`
+}
+
+// Trial is one trial in short.
+type Trial struct {
+	ID         int             `json:"id"`
+	Cell       int             `json:"cell"` // place among the cells
+	Repetition int             `json:"repetition"`
+	Name       string          `json:"name"`
+	State      string          `json:"state"`
+	Error      string          `json:"error,omitempty"`
+	Stopped    string          `json:"stopped,omitempty"`
+	DurationS  num             `json:"duration_s"`
+	WarmupS    num             `json:"warmup_s"`
+	SetupS     num             `json:"setup_s"`
+	Verdict    record.Verdict  `json:"verdict"`
+	Outcomes   record.Outcomes `json:"outcomes"`
+	Retries    int64           `json:"retries,omitempty"`
+	// Values by metric.
+	Values     map[string]num                     `json:"values"`
+	Half       num                                `json:"goodput_half,omitempty"`
+	Operations map[string]record.OperationSummary `json:"operations,omitempty"`
+	Errors     []record.ErrorCount                `json:"errors,omitempty"`
+	Events     []record.Happening                 `json:"events,omitempty"`
+	Audit      *record.Audit                      `json:"audit,omitempty"`
+	Assertions []record.Assertion                 `json:"assertions,omitempty"`
+	Fidelity   record.Fidelity                    `json:"fidelity"` // its links stand in the Detail
+	// Detail says that the trial has a document of its own.
+	Detail bool `json:"detail"`
+}

@@ -1,0 +1,47 @@
+package webdata
+
+import (
+	"math"
+	"strconv"
+)
+
+// digits that count: a screen shows three.
+const digits = 5
+
+// num is written with few digits; what is no number is null.
+type num float64
+
+// MarshalJSON writes a number that JSON has.
+func (n num) MarshalJSON() ([]byte, error) { return appendNumber(nil, float64(n)), nil }
+
+// series is a list of numbers.
+type series []float64
+
+// MarshalJSON writes a list, never null.
+func (s series) MarshalJSON() ([]byte, error) {
+	b := append(make([]byte, 0, 6*len(s)+2), '[')
+	for i, v := range s {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendNumber(b, v)
+	}
+	return append(b, ']'), nil
+}
+
+func appendNumber(b []byte, v float64) []byte {
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return append(b, "null"...)
+	case v == math.Trunc(v) && math.Abs(v) < 1e5:
+		return strconv.AppendInt(b, int64(v), 10)
+	}
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
+	if err != nil {
+		rounded = v
+	}
+	if a := math.Abs(rounded); a >= 1e5 && a < 1e15 {
+		return strconv.AppendInt(b, int64(rounded), 10)
+	}
+	return strconv.AppendFloat(b, rounded, 'g', -1, 64)
+}

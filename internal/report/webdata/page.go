@@ -1,0 +1,114 @@
+package webdata
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"runtime"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/record"
+	"skerry/internal/report"
+)
+
+// Where a page takes the data, and its title.
+const (
+	marker = "<!--skerry:data-->"
+	title  = "<title>Skerry report</title>"
+)
+
+// ErrPage says that a page is not one of reports.
+var ErrPage = errors.New("not the page of a report")
+
+// Write writes a run's report: the page with the run's documents in place of its marker. Each
+// document is JSON, compressed by gzip, in base 64, in a script element that no browser runs:
+// whatever names a run has, they cannot become markup. For readers without scripts the page
+// holds the table that skerry show prints.
+func Write(w io.Writer, page []byte, d *record.Dir) error {
+	before, after, ok := bytes.Cut(page, []byte(marker))
+	if !ok || !bytes.Contains(before, []byte(title)) {
+		return ErrPage
+	}
+	named := "<title>" + html.EscapeString(report.Plain(d.Run.Name)) + " – Skerry report</title>"
+	b := bufio.NewWriter(w)
+	b.Write(bytes.Replace(before, []byte(title), []byte(named), 1))
+	if err := writeData(b, d); err != nil {
+		return err
+	}
+	if err := withoutScripts(b, d); err != nil {
+		return err
+	}
+	b.Write(after)
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
+
+// writeData writes the document of the run and those of its trials; as many trials at a time
+// are read as the machine has cores.
+func writeData(w io.Writer, d *record.Dir) error {
+	run := Of(d)
+	blocks := make([]string, len(run.Trials))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	byID := map[int]record.Trial{}
+	for _, t := range d.Summary.Trials {
+		byID[t.ID] = t
+	}
+	for i, t := range run.Trials {
+		if !t.Detail {
+			continue
+		}
+		g.Go(func() (err error) {
+			blocks[i], err = block("trial-"+strconv.Itoa(t.ID), DetailOf(d, byID[t.ID], len(run.Trials)))
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	head, err := block("run", run)
+	if err != nil {
+		return err
+	}
+	for _, b := range append([]string{head}, blocks...) {
+		if _, err := io.WriteString(w, b); err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+	}
+	return nil
+}
+
+// block is a document as the page holds it.
+func block(name string, v any) (string, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "<script type=\"application/x-skerry\" id=\"data-%s\">", name)
+	text := base64.NewEncoder(base64.StdEncoding, &b)
+	small, err := gzip.NewWriterLevel(text, gzip.BestCompression)
+	if err != nil {
+		return "", fmt.Errorf("compressing the report's data: %w", err)
+	}
+	if err := errors.Join(json.NewEncoder(small).Encode(v), small.Close(), text.Close()); err != nil {
+		return "", fmt.Errorf("compressing the report's data: %w", err)
+	}
+	b.WriteString("</script>\n")
+	return b.String(), nil
+}
+
+func withoutScripts(w io.Writer, d *record.Dir) error {
+	var text bytes.Buffer
+	if err := report.Text(&text, d, report.TextOptions{}); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "<noscript><p>This report draws its charts with JavaScript. Without it, its figures are:</p><pre>%s</pre></noscript>\n", html.EscapeString(text.String()))
+	return err
+}

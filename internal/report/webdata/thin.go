@@ -1,0 +1,35 @@
+package webdata
+
+// limits bound what a trial's document holds, so that a report stays small enough to send
+// by mail: about five megabytes for a hundred trials.
+type limits struct {
+	points     int // of the timeline
+	nodeValues int // of all series of all nodes together
+	nodes      int // that are shown each on its own
+	heat       int // columns of the heat map
+	links      int
+	pairs      int
+}
+
+// limitsFor gives few trials all they have and many a share of the whole.
+func limitsFor(trials int) limits {
+	share := func(whole, least, most int) int { return min(most, max(least, whole/max(1, trials))) }
+	return limits{points: share(60_000, 120, 1200), nodeValues: share(900_000, 3000, 120_000), nodes: 24,
+		heat: share(6000, 40, 120), links: share(200_000, 500, 4000), pairs: share(200_000, 500, 4000)}
+}
+
+// binOf is how many rows go into a bin so that there are no more than most.
+func binOf(rows, most int) int { return max(1, (rows+most-1)/max(1, most)) }
+
+// bins calls f with the first and last+1 row of every bin. Bins end at least where the warm-up
+// does, so that none holds both: from is the first row of the measurement.
+func bins(rows, from, size int, f func(a, b int)) {
+	for a := 0; a < rows; {
+		b := min(a+size, rows)
+		if a < from {
+			b = min(b, from)
+		}
+		f(a, b)
+		a = b
+	}
+}

@@ -1,0 +1,48 @@
+// Events behind curves: bands where something was in force, lines where something happened.
+import type { Band } from '../data/document'
+import { clock } from '../format/format'
+import type { Theme } from '../ui/theme'
+
+/** inForce tells whether a band holds at a moment. */
+export function inForce(b: Band, t: number): boolean {
+  return b.from <= t && (b.to === undefined || t < b.to) && b.to !== b.from
+}
+
+/** bandText is an event in a line: "lost: lab-1 killed, 5 s to 12.5 s". */
+export function bandText(b: Band): string {
+  const what = b.name === b.text || !b.text ? b.name : `${b.name}: ${b.text}`
+  const till = b.to === b.from ? '' : b.to === undefined ? ' to the end' : ` to ${clock(b.to)}`
+  const failure = b.state === 'failed' ? `, failed: ${(b.error ?? '').split('\n')[0]}` : ''
+  return `${what}, ${b.state === 'skipped' ? 'skipped' : clock(b.from) + till}${failure}`
+}
+
+const mostNamed = 12
+
+/** markBands is the part of a series' option that shows events and the warm-up up to last. */
+export function markBands(bands: Band[], first: number, last: number, t: Theme, named: boolean): Record<string, unknown> {
+  const shown = bands.filter((b) => b.to !== b.from && b.state !== 'skipped' && b.from <= last)
+  const areas: unknown[] = shown.map((b, i) => [
+    {
+      xAxis: b.from,
+      itemStyle: { color: t.band },
+      label: {
+        show: named && shown.length <= mostNamed, formatter: b.name.slice(0, 24).replaceAll('{', '('), position: 'insideTopLeft', color: t.muted, fontSize: 11,
+        distance: 3 + 13 * (i % 3), rich: {},
+      },
+    },
+    { xAxis: Math.max(b.from, Math.min(b.to ?? last, last)) },
+  ])
+  if (first < 0) {
+    areas.push([
+      { xAxis: first, itemStyle: { color: t.faint }, label: { show: named, formatter: 'warm-up', position: 'insideBottomLeft', color: t.muted, fontSize: 11 } },
+      { xAxis: 0 },
+    ])
+  }
+  return {
+    markArea: { silent: true, data: areas },
+    markLine: {
+      silent: true, symbol: 'none', label: { show: false }, lineStyle: { color: t.bandLine, type: 'dashed', width: 1 },
+      data: shown.slice(0, 200).map((b) => ({ xAxis: b.from })),
+    },
+  }
+}
