@@ -6,6 +6,7 @@ import "github.com/spf13/cobra"
 func groups(a *app) []group {
 	return []group{
 		{"Experiments:", []*cobra.Command{newRun(a), newShow(a), newReport(a), newCompare(a), newValidate(a), newSchema(a)}},
+		{"Hydra:", []*cobra.Command{newHydra(a)}},
 		{"A lab by hand:", []*cobra.Command{newLab(a), newYCSB(a)}},
 		{"This machine:", []*cobra.Command{newDoctor(a), newInstall(a), newBench(a)}},
 	}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"skerry/internal/advice"
+	"skerry/internal/hydra/client"
+	"skerry/internal/hydra/wallet"
+)
+
+func newHydraWallet(a *app) *cobra.Command {
+	var listen, cloud, tokenFile string
+	var config client.Config
+	var id identityFlags
+	var front, insecure bool
+	c := &cobra.Command{
+		Use:   "wallet",
+		Short: "The application: accounts, deposits, transfers, and a web page",
+		Long: "Serve accounts, deposits and transfers, and the page that drives them. It keeps no state; any number of these\n" +
+			"processes serve the same accounts from any cloud. Every order is one transaction with an idempotency key: repeated, it\n" +
+			"happens once. The invariant that nothing is lost or made is at /api/sum.",
+		Example: "  skerry hydra wallet --cloud aws --data 10.0.0.9:8080 --listen 10.0.0.8:8090",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if config.TLS, err = id.client(); err != nil {
+				return err
+			}
+			if config.Token, err = tokenOf(tokenFile); err != nil {
+				return err
+			}
+			data, err := client.New(config)
+			if err != nil {
+				return advice.With(fmt.Errorf("%w: %w", errUsage, err), "name load balancers or members with --data HOST:PORT")
+			}
+			if err := exposed(listen, front, insecure); err != nil {
+				return err
+			}
+			a.logAtInfo()
+			l, err := listenTCP(listen)
+			if err != nil {
+				return err
+			}
+			s := wallet.NewServer(wallet.New(data, time.Now), cloud, a.log)
+			fmt.Fprintf(a.out, "the wallet listens at %s\n", l.Addr())
+			if front {
+				i, given, err := id.load()
+				if err != nil || !given {
+					return errors.Join(fmt.Errorf("%w: --tls without a certificate", errUsage), err, l.Close())
+				}
+				l = tls.NewListener(l, i.Front(nil))
+			}
+			return errors.Join(wallet.Serve(cmd.Context(), l, s), data.Close())
+		},
+	}
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8090", "`ADDR` to serve at")
+	c.Flags().StringVar(&cloud, "cloud", "", "the `CLOUD` that it stands in, which the page shows")
+	c.Flags().StringSliceVar(&config.Endpoints, "data", []string{"127.0.0.1:8080"}, "load balancers or members of the data layer, `HOST:PORT`, the preferred one first")
+	c.Flags().DurationVar(&config.Timeout, "timeout", 10*time.Second, "time for an operation on the data layer")
+	c.Flags().StringVar(&tokenFile, "token-file", "", "`FILE` with the token for the data layer")
+	c.Flags().BoolVar(&front, "tls", false, "serve https with the certificate")
+	c.Flags().BoolVar(&insecure, "insecure", false, "listen beyond this machine without https")
+	id.add(c)
+	return c
+}
