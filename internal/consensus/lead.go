@@ -1,0 +1,190 @@
+package consensus
+
+import (
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// leading is what the leader of a term knows about proposals in it. It is forgotten with
+// the term; a member that restarts in a term has not led in it, as far as it knows, and
+// neither accepts nor refuses.
+type leading struct {
+	term    uint64 // 0: this member has not led in the current term
+	windows map[uint64]*window
+	trial   *confTrial
+}
+
+// window is what became of the proposals of one epoch in this term.
+type window struct {
+	low      uint64
+	appended map[uint64]bool
+	refused  map[uint64]uint64 // attempts up to which a proposal is refused
+}
+
+// confTrial is a change of membership that raft may have replaced by an empty entry.
+type confTrial struct {
+	from  uint64
+	epoch uint64
+	it    item
+}
+
+func (l *leading) reset() { *l = leading{} }
+
+func (l *leading) begin(term uint64) {
+	l.term = term
+	l.windows = map[uint64]*window{}
+}
+
+func (l *leading) window(epoch uint64) *window {
+	w, ok := l.windows[epoch]
+	if !ok {
+		w = &window{appended: map[uint64]bool{}, refused: map[uint64]uint64{}}
+		l.windows[epoch] = w
+	}
+	return w
+}
+
+// raise forgets what its proposer has resolved.
+func (w *window) raise(low uint64) {
+	if low <= w.low {
+		return
+	}
+	if low-w.low > uint64(len(w.appended)+len(w.refused)) {
+		maps.DeleteFunc(w.appended, func(seq uint64, _ bool) bool { return seq < low })
+		maps.DeleteFunc(w.refused, func(seq, _ uint64) bool { return seq < low })
+	} else {
+		for seq := w.low; seq < low; seq++ {
+			delete(w.appended, seq)
+			delete(w.refused, seq)
+		}
+	}
+	w.low = low
+}
+
+// forwarded takes proposals of another member.
+func (m *machine) forwarded(from uint64, f *forward) {
+	if r := m.accept(from, f); r != nil {
+		m.out.messages = append(m.out.messages, message{to: from, refusal: r})
+	}
+}
+
+// accept appends proposals that were made to this member as leader of a term; what it
+// returns is certainly not appended in that term.
+func (m *machine) accept(from uint64, f *forward) *refusal {
+	if f.term != m.term || m.lding.term != f.term {
+		return nil
+	}
+	// A member resolves its own proposals itself: nothing of them is late or twice.
+	local := from == m.cfg.id
+	var w *window
+	if !local {
+		w = m.lding.window(f.epoch)
+		w.raise(f.low)
+	}
+	r := &refusal{term: f.term, epoch: f.epoch}
+	no := func(it item, reason string) {
+		if w != nil {
+			w.refused[it.seq] = it.attempt + 1
+		}
+		r.items = append(r.items, refused{it.seq, it.attempt, reason})
+	}
+	var entries []*raftpb.Entry
+	var items []item
+	for _, it := range f.items {
+		if w != nil && (it.seq < w.low || w.appended[it.seq] || it.attempt < w.refused[it.seq]) {
+			continue
+		}
+		if reason := m.closed(); reason != nil {
+			no(it, reason.Error())
+			continue
+		}
+		e, err := m.entryOf(it)
+		switch {
+		case err != nil:
+			no(it, err.Error())
+			continue
+		case it.conf && (m.lding.trial != nil || m.confAfter > m.published.index || m.state != raft.StateLeader):
+			no(it, "")
+			continue
+		case it.conf:
+			m.lding.trial = &confTrial{from, f.epoch, it}
+		}
+		entries, items = append(entries, e), append(items, it)
+	}
+	if len(entries) > 0 {
+		err := m.rn.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: new(m.cfg.id), Entries: entries})
+		for _, it := range items {
+			switch {
+			case err != nil:
+				no(it, "")
+			case w != nil:
+				w.appended[it.seq] = true
+			}
+		}
+		if err != nil {
+			m.lding.trial = nil
+		} else {
+			m.keep.count(from, len(items))
+		}
+	}
+	if len(r.items) == 0 {
+		return nil
+	}
+	return r
+}
+
+// closed tells why the leader takes no proposals at all.
+func (m *machine) closed() error {
+	switch {
+	case m.storage != nil:
+		return ErrStorage
+	case m.full:
+		return ErrLogFull
+	}
+	return nil
+}
+
+// checkConfProposal finds out whether raft took the change of membership that was proposed
+// last, or put an empty entry in its place.
+func (m *machine) checkConfProposal(entries []*raftpb.Entry) {
+	t := m.lding.trial
+	if t == nil {
+		return
+	}
+	m.lding.trial = nil
+	var asked confChange
+	if err := json.Unmarshal(t.it.data, &asked); err != nil {
+		return
+	}
+	for _, e := range entries {
+		if e.GetType() == raftpb.EntryNormal {
+			continue
+		}
+		cc := &raftpb.ConfChangeV2{}
+		var ch confChange
+		if proto.Unmarshal(e.GetData(), cc) == nil && json.Unmarshal(cc.GetContext(), &ch) == nil && ch.Epoch == asked.Epoch && ch.Seq == asked.Seq {
+			m.confAfter = e.GetIndex()
+			return
+		}
+	}
+	r := &refusal{term: m.term, epoch: t.epoch, items: []refused{{t.it.seq, t.it.attempt, ""}}}
+	if t.from == m.cfg.id {
+		m.refuse(r)
+		return
+	}
+	w := m.lding.window(t.epoch)
+	delete(w.appended, t.it.seq)
+	w.refused[t.it.seq] = t.it.attempt + 1
+	m.out.messages = append(m.out.messages, message{to: t.from, refusal: r})
+}
+
+// inOrder gives the identities of unresolved proposals, oldest first.
+func (m *machine) inOrder() iter.Seq[uint64] {
+	return slices.Values(slices.Sorted(maps.Keys(m.props.pending)))
+}

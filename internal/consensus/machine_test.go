@@ -1,0 +1,93 @@
+package consensus
+
+import (
+	"log/slog"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// schedules is how many TestSimulation runs: SKERRY_SCHEDULES, or few.
+func schedules(t *testing.T) uint64 {
+	v := os.Getenv("SKERRY_SCHEDULES")
+	if v == "" {
+		return 300
+	}
+	n, err := strconv.ParseUint(v, 10, 64)
+	if err != nil {
+		t.Fatalf("SKERRY_SCHEDULES: %v", err)
+	}
+	return n
+}
+
+// simOptionsOf varies the kind of schedule with the seed.
+func simOptionsOf(seed uint64) simOptions {
+	return simOptions{
+		members:  []int{3, 3, 5, 1, 2}[seed%5],
+		duration: 2 * time.Second,
+		loss:     []float64{0, 0.05, 0.2}[seed%3],
+		delay:    []time.Duration{2, 10, 40}[seed/3%3] * time.Millisecond,
+		compact:  seed%2 == 0,
+		full:     seed%4 == 1,
+		change:   seed%3 == 2,
+	}
+}
+
+// TestSimulation runs seeded schedules of faults. SKERRY_SEED runs one, with its log.
+func TestSimulation(t *testing.T) {
+	if v := os.Getenv("SKERRY_SEED"); v != "" {
+		seed, err := strconv.ParseUint(v, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		if found, _, _ := simulate(seed, simOptionsOf(seed), logger); found != "" {
+			t.Fatalf("seed %d: %s", seed, found)
+		}
+		return
+	}
+	var sum simStats
+	for seed := range schedules(t) {
+		found, _, st := simulate(seed, simOptionsOf(seed), slog.New(slog.DiscardHandler))
+		if found != "" {
+			t.Fatalf("seed %d: %s\nSKERRY_SEED=%d runs it with its log", seed, found, seed)
+		}
+		sum.acked += st.acked
+		sum.notDone += st.notDone
+		sum.inDoubt += st.inDoubt
+		sum.reads += st.reads
+		sum.snapshots += st.snapshots
+		sum.crashes += st.crashes
+		sum.leaders += st.leaders
+		sum.changes += st.changes
+	}
+	t.Logf("%+v", sum)
+	if sum.acked == 0 || sum.inDoubt == 0 || sum.notDone == 0 || sum.reads == 0 || sum.snapshots == 0 || sum.changes == 0 {
+		t.Errorf("the schedules leave something out: %+v", sum)
+	}
+}
+
+// TestSimulationRepeats shows that a seed decides a schedule.
+func TestSimulationRepeats(t *testing.T) {
+	for seed := range uint64(5) {
+		_, a, _ := simulate(seed, simOptionsOf(seed), slog.New(slog.DiscardHandler))
+		_, b, _ := simulate(seed, simOptionsOf(seed), slog.New(slog.DiscardHandler))
+		if a != b {
+			t.Errorf("seed %d: two runs differ", seed)
+		}
+	}
+}
+
+// TestLyingDisk shows that the simulation finds disks that claim to have synced.
+func TestLyingDisk(t *testing.T) {
+	for seed := range uint64(60) {
+		opt := simOptionsOf(seed)
+		opt.lies = true
+		if found, _, _ := simulate(seed, opt, slog.New(slog.DiscardHandler)); found != "" {
+			t.Logf("seed %d: %s", seed, found)
+			return
+		}
+	}
+	t.Error("60 schedules with lying disks found nothing")
+}

@@ -1,0 +1,99 @@
+package consensus
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"go.etcd.io/raft/v3"
+)
+
+// maxReadBatches is how many batches of reads may wait for their round trip at once: new
+// readers wait for the next batch, which begins before the last has ended.
+const maxReadBatches = 16
+
+// read is one caller that waits for a read index.
+type read struct {
+	done     func(index uint64, err error)
+	canceled func() error
+}
+
+type readResult struct {
+	r     *read
+	index uint64
+	err   error
+}
+
+type reads struct {
+	epoch   uint64
+	seq     uint64
+	waiting []*read
+	batches map[string]*readBatch
+}
+
+type readBatch struct {
+	reads []*read
+	tick  int
+}
+
+func (r *reads) init(epoch uint64) {
+	r.epoch = epoch
+	r.batches = map[string]*readBatch{}
+}
+
+// readIndex begins a read; it is answered through output.read.
+func (m *machine) readIndex(r *read) { m.reads.waiting = append(m.reads.waiting, r) }
+
+// flushReads asks for all that wait at once.
+func (m *machine) flushReads() {
+	if m.lead == raft.None || len(m.reads.waiting) == 0 || len(m.reads.batches) >= maxReadBatches {
+		return
+	}
+	if m.lead == m.cfg.id && !m.leadsSurely() {
+		return
+	}
+	live := m.reads.waiting[:0]
+	for _, r := range m.reads.waiting {
+		if err := r.canceled(); err != nil {
+			m.out.read = append(m.out.read, readResult{r: r, err: err})
+			continue
+		}
+		live = append(live, r)
+	}
+	m.reads.waiting = nil
+	if len(live) == 0 {
+		return
+	}
+	m.reads.seq++
+	id := binary.LittleEndian.AppendUint64(nil, m.reads.epoch)
+	id = binary.LittleEndian.AppendUint64(id, m.reads.seq)
+	m.reads.batches[string(id)] = &readBatch{live, m.ticks}
+	m.rn.ReadIndex(id)
+}
+
+// leadsSurely tells whether an entry of this leader's own term is committed, before which
+// its commit index may be behind what an earlier leader acknowledged. The raft library
+// waits for that by itself, except in a leader that is the only voter.
+func (m *machine) leadsSurely() bool { return m.published.term == m.term }
+
+func (m *machine) readState(s raft.ReadState) {
+	b, ok := m.reads.batches[string(s.RequestCtx)]
+	if !ok {
+		return
+	}
+	delete(m.reads.batches, string(s.RequestCtx))
+	for _, r := range b.reads {
+		m.out.read = append(m.out.read, readResult{r: r, index: s.Index})
+	}
+}
+
+// retryReads asks anew for batches that have waited for an election timeout: the request,
+// the leader or the answer was lost. An answer to the old request is not taken any more.
+func (m *machine) retryReads() {
+	for _, id := range slices.Sorted(maps.Keys(m.reads.batches)) {
+		if b := m.reads.batches[id]; m.ticks-b.tick >= electionTicks {
+			delete(m.reads.batches, id)
+			m.reads.waiting = append(m.reads.waiting, b.reads...)
+		}
+	}
+}

@@ -1,0 +1,671 @@
+package consensus
+
+import (
+	"bytes"
+	"container/heap"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"slices"
+	"time"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"skerry/internal/consensus/wal"
+	"skerry/internal/consensus/wal/waltest"
+)
+
+// sim runs machines and their stores in virtual time: every message, write, tick and
+// fault is an event at a moment that its seed decides.
+type sim struct {
+	rng    *mathrand.Rand
+	opt    simOptions
+	now    time.Duration
+	order  int
+	events eventHeap
+	nodes  []*simNode
+	cut    map[[2]uint64]bool
+	calm   bool // the end: no more faults
+
+	committed map[uint64]simEntry // by index, as the first member saw it
+	where     map[string]uint64   // index by value
+	leaders   map[uint64]uint64   // by term
+	proposals []*simProposal
+	acked     uint64 // the highest acknowledged index
+	trace     interface {
+		Write([]byte) (int, error)
+		Sum64() uint64
+	}
+	logger *slog.Logger
+	stats  simStats
+}
+
+type simOptions struct {
+	members  int
+	duration time.Duration
+	loss     float64
+	delay    time.Duration // of a message, at most, beside rare stragglers
+	lies     bool          // disks claim to have synced
+	compact  bool          // the log is as short as it may be
+	full     bool          // disks are full at times
+	change   bool          // members come and go
+}
+
+type simStats struct{ acked, notDone, inDoubt, reads, snapshots, crashes, leaders, changes int }
+
+type simEntry struct {
+	term uint64
+	data []byte
+}
+
+type simProposal struct {
+	value string
+	state string // empty while open, ok, not done, in doubt
+	index uint64
+}
+
+type simNode struct {
+	id      uint64
+	fs      *waltest.FS
+	rng     *mathrand.Rand
+	life    int // events of an earlier life are void
+	m       *machine
+	log     *wal.Log
+	queue   []request
+	busy    bool
+	applied uint64 // the consumer's, durable
+	paused  time.Duration
+	join    bool
+	gone    bool
+}
+
+type event struct {
+	at    time.Duration
+	order int
+	do    func()
+}
+
+type eventHeap []event
+
+func (h eventHeap) Len() int { return len(h) }
+func (h eventHeap) Less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].order < h[j].order
+}
+func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *eventHeap) Push(x any)   { *h = append(*h, x.(event)) }
+func (h *eventHeap) Pop() any {
+	old := *h
+	e := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return e
+}
+
+// violation is what a schedule found.
+type violation struct{ what string }
+
+func (s *sim) fail(format string, args ...any) { panic(violation{fmt.Sprintf(format, args...)}) }
+
+// simulate runs one schedule and returns what it found wrong, and a fingerprint.
+func simulate(seed uint64, opt simOptions, logger *slog.Logger) (found string, print uint64, stats simStats) {
+	var key [32]byte
+	key[0], key[1], key[2] = byte(seed), byte(seed>>8), byte(seed>>16)
+	// The raft library draws its election timeouts from here.
+	before := rand.Reader
+	rand.Reader = mathrand.NewChaCha8(key)
+	defer func() { rand.Reader = before }()
+	s := &sim{
+		rng: mathrand.New(mathrand.NewPCG(seed, 99)), opt: opt, cut: map[[2]uint64]bool{},
+		committed: map[uint64]simEntry{}, where: map[string]uint64{}, leaders: map[uint64]uint64{},
+		trace: fnv.New64a(), logger: logger,
+	}
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case violation:
+			found = fmt.Sprintf("at %v: %s", s.now, p.what)
+		case broken:
+			found = fmt.Sprintf("at %v: raft: %s", s.now, p.why)
+		default:
+			panic(p)
+		}
+		print, stats = s.trace.Sum64(), s.stats
+		stats.leaders = len(s.leaders)
+	}()
+	s.run()
+	return
+}
+
+func (s *sim) after(d time.Duration, do func()) {
+	s.order++
+	heap.Push(&s.events, event{s.now + d, s.order, do})
+}
+
+// at does something to a node unless it has crashed, or is paused, in the meantime.
+func (s *sim) at(n *simNode, d time.Duration, do func()) {
+	life := n.life
+	var run func()
+	run = func() {
+		if n.life != life || n.m == nil {
+			return
+		}
+		if n.paused > s.now {
+			s.after(n.paused-s.now, run)
+			return
+		}
+		do()
+	}
+	s.after(d, run)
+}
+
+func (s *sim) until(end time.Duration) {
+	for len(s.events) > 0 && s.events[0].at <= end {
+		e := heap.Pop(&s.events).(event)
+		s.now = e.at
+		e.do()
+	}
+	s.now = end
+}
+
+func (s *sim) run() {
+	var members []Member
+	for i := range s.opt.members {
+		role := Voter
+		if i == s.opt.members-1 && i > 1 && s.rng.IntN(3) == 0 {
+			role = Witness
+		}
+		members = append(members, Member{ID: uint64(i + 1), Site: fmt.Sprint(i % 2), Role: role})
+	}
+	for _, m := range members {
+		s.boot(s.newNode(m.ID, false), members)
+	}
+	s.after(s.ms(100), s.client)
+	s.after(s.ms(200), s.fault)
+	s.until(s.opt.duration)
+	s.finish(members)
+}
+
+func (s *sim) newNode(id uint64, join bool) *simNode {
+	rng := mathrand.New(mathrand.NewPCG(s.rng.Uint64(), id))
+	n := &simNode{id: id, fs: waltest.New(rng), rng: rng, join: join}
+	s.nodes = append(s.nodes, n)
+	return n
+}
+
+func (s *sim) ms(most int) time.Duration {
+	return time.Duration(s.rng.Int64N(int64(most)*int64(time.Millisecond) + 1))
+}
+
+// boot starts a node on what its disk has.
+func (s *sim) boot(n *simNode, members []Member) {
+	log, err := wal.Open(n.fs, wal.Options{Cluster: "sim", ID: n.id, Segment: 3000, Cache: 2000, Now: func() time.Time { return time.Unix(0, int64(s.now)) }})
+	if err != nil {
+		s.fail("member %d does not open its log: %v", n.id, err)
+	}
+	n.fs.Lies = s.opt.lies
+	maxLog := int64(1 << 30)
+	if s.opt.compact {
+		maxLog = 1000
+	}
+	cfg := machineConfig{id: n.id, epoch: n.rng.Uint64(), members: members, join: n.join, stateful: true, maxLog: maxLog}
+	if s.opt.compact {
+		cfg.preferSite = "1"
+	}
+	m, err := newMachine(cfg, log, time.Time{}, s.logger.With("node", n.id))
+	if err != nil {
+		s.fail("member %d does not start: %v", n.id, err)
+	}
+	n.m, n.log, n.queue, n.busy = m, log, nil, false
+	m.report(n.id, n.applied)
+	s.settle(n)
+	var tick func()
+	tick = func() {
+		n.m.tick(time.Unix(0, int64(s.now)))
+		for _, o := range s.nodes {
+			if o != n && o.m != nil && !s.isCut(o.id, n.id) {
+				n.m.report(o.id, o.applied)
+			}
+		}
+		if s.opt.compact {
+			n.m.full = false
+		}
+		s.consume(n)
+		s.settle(n)
+		s.at(n, 9*time.Millisecond+s.ms(2), tick)
+	}
+	s.at(n, s.ms(10), tick)
+}
+
+func (s *sim) isCut(a, b uint64) bool { return s.cut[[2]uint64{a, b}] }
+
+// settle carries out what a machine wants.
+func (s *sim) settle(n *simNode) {
+	out := n.m.settle()
+	if n.m.state == raft.StateLeader {
+		if was, ok := s.leaders[n.m.term]; ok && was != n.id {
+			s.fail("members %d and %d both lead in term %d", was, n.id, n.m.term)
+		}
+		s.leaders[n.m.term] = n.id
+	}
+	for _, msg := range out.messages {
+		s.send(n, msg)
+	}
+	for _, r := range out.resolved {
+		r.p.done(r.index, r.err)
+	}
+	for _, r := range out.read {
+		r.r.done(r.index, r.err)
+	}
+	n.queue = append(n.queue, out.store...)
+	s.work(n)
+	if n.m.removed {
+		s.stop(n)
+		n.gone = true
+	}
+}
+
+func (s *sim) send(n *simNode, msg message) {
+	var to *simNode
+	for _, o := range s.nodes {
+		if o.id == msg.to {
+			to = o
+		}
+	}
+	if to == nil {
+		return
+	}
+	copies := 1
+	if !s.calm && s.rng.Float64() < s.opt.loss {
+		copies = s.rng.IntN(2) * 2
+	}
+	if s.isCut(n.id, to.id) {
+		copies = 0
+	}
+	if copies == 0 && s.rng.IntN(4) == 0 {
+		n.m.unreachable(to.id)
+	}
+	for range copies {
+		delay := s.ms(int(s.opt.delay / time.Millisecond))
+		if !s.calm && s.rng.IntN(50) == 0 {
+			delay += s.ms(400)
+		}
+		frame, err := encodeMessage(msg)
+		if err != nil {
+			s.fail("encoding: %v", err)
+		}
+		s.after(delay, func() {
+			life := to.life
+			if to.m != nil && !s.isCut(n.id, to.id) && to.life == life {
+				s.at(to, 0, func() { s.receive(to, n.id, frame) })
+			}
+		})
+	}
+}
+
+func (s *sim) receive(n *simNode, from uint64, frame []byte) {
+	msg, err := decodeMessage(n.id, frame)
+	if err != nil {
+		s.fail("decoding: %v", err)
+	}
+	fmt.Fprintln(s.trace, s.now, n.id, from, len(frame))
+	switch {
+	case msg.raft != nil && msg.raft.GetType() == raftpb.MsgSnap:
+		if !s.fetch(n, msg.raft.GetSnapshot().GetMetadata().GetIndex()) {
+			return
+		}
+		n.m.step(msg.raft)
+	case msg.raft != nil:
+		n.m.step(msg.raft)
+	case msg.forward != nil:
+		n.m.forwarded(from, msg.forward)
+	case msg.refusal != nil:
+		n.m.refuse(msg.refusal)
+	case msg.transfer != 0:
+		n.m.transfer(msg.transfer)
+	}
+	s.settle(n)
+}
+
+// fetch brings a consumer to a state at or after index, as another one has it.
+func (s *sim) fetch(n *simNode, index uint64) bool {
+	for _, o := range s.nodes {
+		if o.m != nil && o.applied >= index && !s.isCut(o.id, n.id) {
+			n.applied = max(n.applied, o.applied)
+			n.m.report(n.id, n.applied)
+			s.stats.snapshots++
+			return true
+		}
+	}
+	return n.applied >= index
+}
+
+// work lets the store write all that waits, and sync it a while later.
+func (s *sim) work(n *simNode) {
+	if n.busy || len(n.queue) == 0 {
+		return
+	}
+	n.busy = true
+	s.at(n, s.ms(2), func() {
+		batch := n.queue
+		n.queue = nil
+		st := store{n.log}
+		for i, r := range batch {
+			if err := st.write(r); err != nil {
+				if r.write == nil && r.conf == nil {
+					continue
+				}
+				n.m.stored(err)
+				n.queue = append(slices.Clone(batch[i:]), n.queue...)
+				batch = batch[:i]
+				break
+			}
+		}
+		failed := len(n.queue) > 0 && len(batch) == 0
+		s.at(n, s.ms(5), func() {
+			if err := n.log.Sync(); err != nil {
+				s.fail("member %d: %v", n.id, err)
+			}
+			n.busy = false
+			if n.m.storage != nil && len(batch) > 0 {
+				n.m.stored(nil)
+			}
+			for _, r := range batch {
+				for _, resp := range r.write.GetResponses() {
+					if resp.GetTo() == n.id {
+						n.m.step(proto.Clone(resp).(*raftpb.Message))
+					} else {
+						s.send(n, message{to: resp.GetTo(), raft: resp})
+					}
+				}
+			}
+			s.settle(n)
+			if failed {
+				s.at(n, 20*time.Millisecond, func() { s.work(n) })
+			}
+		})
+	})
+}
+
+// consume applies some of what is committed, and compares it with what others saw.
+func (s *sim) consume(n *simNode) {
+	if self, ok := n.m.conf.member(n.id); !ok || self.Role == Witness {
+		n.applied = n.m.published.index
+		n.m.report(n.id, n.applied)
+		return
+	}
+	if s.rng.IntN(4) == 0 {
+		return
+	}
+	first, _ := n.log.FirstIndex()
+	if n.applied+1 < first {
+		if first == 2 {
+			n.applied = 1
+		} else if !s.fetch(n, first-1) {
+			return
+		}
+	}
+	for n.applied < n.m.published.index {
+		entries, err := n.log.Entries(n.applied+1, n.m.published.index+1, 1000)
+		if errors.Is(err, raft.ErrUnavailable) && n.m.published.index < n.applied {
+			return
+		}
+		if err != nil {
+			s.fail("member %d reads entry %d: %v", n.id, n.applied+1, err)
+		}
+		for _, e := range entries {
+			s.see(n, e)
+			n.applied = e.GetIndex()
+		}
+	}
+	n.m.report(n.id, n.applied)
+}
+
+func (s *sim) see(n *simNode, e *raftpb.Entry) {
+	was, ok := s.committed[e.GetIndex()]
+	if ok {
+		if was.term != e.GetTerm() || !bytes.Equal(was.data, e.GetData()) {
+			s.fail("entry %d is %q of term %d for member %d, it was %q of term %d", e.GetIndex(), e.GetData(), e.GetTerm(), n.id, was.data, was.term)
+		}
+		return
+	}
+	s.committed[e.GetIndex()] = simEntry{e.GetTerm(), e.GetData()}
+	if e.GetType() != raftpb.EntryNormal || len(e.GetData()) < idSize {
+		return
+	}
+	value := string(e.GetData()[idSize:])
+	if at, ok := s.where[value]; ok {
+		s.fail("%q is in the log twice, at %d and %d", value, at, e.GetIndex())
+	}
+	s.where[value] = e.GetIndex()
+}
+
+// client proposes and reads somewhere.
+func (s *sim) client() {
+	if s.calm {
+		return
+	}
+	s.after(s.ms(25), s.client)
+	n := s.nodes[s.rng.IntN(len(s.nodes))]
+	if n.m == nil || n.paused > s.now {
+		return
+	}
+	if s.rng.IntN(3) == 0 {
+		s.read(n)
+		return
+	}
+	for range 1 + s.rng.IntN(4) {
+		s.propose(n)
+	}
+	s.settle(n)
+}
+
+func (s *sim) propose(n *simNode) *simProposal {
+	p := &simProposal{value: fmt.Sprintf("value %d", len(s.proposals))}
+	s.proposals = append(s.proposals, p)
+	h := n.m.propose([]byte(p.value), func(index uint64, err error) {
+		switch {
+		case p.state != "":
+			s.fail("%q is resolved twice", p.value)
+		case err == nil:
+			p.state, p.index = "ok", index
+			s.acked = max(s.acked, index)
+			s.stats.acked++
+		case errors.Is(err, ErrNotDone):
+			p.state = "not done"
+			s.stats.notDone++
+		case errors.Is(err, ErrInDoubt):
+			p.state = "in doubt"
+			s.stats.inDoubt++
+		default:
+			s.fail("%q: %v", p.value, err)
+		}
+	})
+	s.at(n, 100*time.Millisecond+s.ms(1500), func() {
+		n.m.cancel(h, errors.New("timeout"))
+		s.settle(n)
+	})
+	return p
+}
+
+func (s *sim) read(n *simNode) {
+	least, canceled := s.acked, error(nil)
+	n.m.readIndex(&read{
+		canceled: func() error { return canceled },
+		done: func(index uint64, err error) {
+			if err == nil && index < least {
+				s.fail("member %d reads at %d, entry %d was acknowledged before", n.id, index, least)
+			}
+			s.stats.reads++
+		},
+	})
+	s.at(n, 500*time.Millisecond, func() { canceled = errors.New("timeout") })
+	s.settle(n)
+}
+
+func (s *sim) stop(n *simNode) {
+	n.life++
+	n.m = nil
+}
+
+// fault lets something go wrong.
+func (s *sim) fault() {
+	if s.calm {
+		return
+	}
+	s.after(20*time.Millisecond+s.ms(300), s.fault)
+	n := s.nodes[s.rng.IntN(len(s.nodes))]
+	if n.gone {
+		return
+	}
+	switch s.rng.IntN(10) {
+	case 0, 1, 2:
+		s.crash(n)
+		if s.rng.IntN(6) == 0 {
+			for _, o := range s.nodes {
+				if !o.gone {
+					s.crash(o)
+				}
+			}
+		}
+	case 3, 4:
+		// A partition: one side may be heard and not hear.
+		for _, a := range s.nodes {
+			for _, b := range s.nodes {
+				if a == n != (b == n) && s.rng.IntN(4) != 0 {
+					s.cut[[2]uint64{a.id, b.id}] = true
+				}
+			}
+		}
+		s.after(s.ms(600), func() { clear(s.cut) })
+	case 5:
+		n.paused = s.now + s.ms(400)
+	case 6:
+		if n.m != nil {
+			n.m.transfer(s.nodes[s.rng.IntN(len(s.nodes))].id)
+			s.settle(n)
+		}
+	case 7:
+		if s.opt.full {
+			n.fs.Capacity = n.fs.Bytes() + int64(s.rng.IntN(500))
+			s.after(s.ms(500), func() { n.fs.Capacity = 0 })
+		}
+	case 8:
+		if s.opt.change {
+			s.changeMembers(n)
+		}
+	}
+}
+
+// changeMembers adds a member, or removes one of more than three.
+func (s *sim) changeMembers(n *simNode) {
+	if n.m == nil || n.paused > s.now {
+		return
+	}
+	running := 0
+	for _, o := range s.nodes {
+		if !o.gone {
+			running++
+		}
+	}
+	ch := confChange{Op: opRemove, Member: Member{ID: s.nodes[s.rng.IntN(len(s.nodes))].id}}
+	if running <= 3 || running < 6 && s.rng.IntN(2) == 0 {
+		o := s.newNode(uint64(len(s.nodes)+1), true)
+		s.boot(o, nil)
+		ch = confChange{Op: opSet, Member: Member{ID: o.id, Role: Voter}}
+	}
+	h := n.m.proposeConf(ch, func(_ uint64, err error) {
+		if err == nil {
+			s.stats.changes++
+		}
+	})
+	s.at(n, time.Second, func() {
+		n.m.cancel(h, errors.New("timeout"))
+		s.settle(n)
+	})
+	s.settle(n)
+}
+
+func (s *sim) crash(n *simNode) {
+	if n.m == nil {
+		return
+	}
+	s.stats.crashes++
+	s.stop(n)
+	n.fs.Crash()
+	s.after(s.ms(500), func() {
+		if n.m == nil && !n.gone {
+			s.boot(n, nil)
+		}
+	})
+}
+
+// finish ends all faults and waits until everything proposed is known everywhere.
+func (s *sim) finish(members []Member) {
+	s.calm = true
+	clear(s.cut)
+	for _, n := range s.nodes {
+		n.fs.Capacity = 0
+	}
+	s.until(s.now + 600*time.Millisecond)
+	var last *simProposal
+	for range 40 {
+		if last == nil || last.state != "ok" && last.state != "" {
+			n := s.nodes[s.rng.IntN(len(s.nodes))]
+			if n.m == nil {
+				continue
+			}
+			last = s.propose(n)
+			s.settle(n)
+		}
+		s.until(s.now + 500*time.Millisecond)
+		if last.state == "ok" && s.converged(s.acked) {
+			s.check()
+			return
+		}
+	}
+	for _, n := range s.nodes {
+		if n.m != nil {
+			s.logger.Error("not converged", "node", n.id, "state", n.m.state, "term", n.m.term, "lead", n.m.lead, "published", n.m.published.index, "applied", n.applied, "queue", len(n.m.props.queue), "conf", n.m.conf.State, "storage", n.m.storage)
+		}
+	}
+	s.fail("20 s after the last fault, the members still do not agree on %+v", last)
+}
+
+func (s *sim) converged(index uint64) bool {
+	for _, n := range s.nodes {
+		if n.m == nil {
+			continue
+		}
+		if _, ok := s.membership().member(n.id); ok && n.applied < index {
+			return false
+		}
+	}
+	return true
+}
+
+// membership is the one of the most advanced member.
+func (s *sim) membership() conf {
+	var at *simNode
+	for _, n := range s.nodes {
+		if n.m != nil && (at == nil || n.m.published.index > at.m.published.index) {
+			at = n
+		}
+	}
+	return at.m.conf
+}
+
+func (s *sim) check() {
+	for _, p := range s.proposals {
+		at, in := s.where[p.value]
+		switch {
+		case p.state == "ok" && (!in || at != p.index):
+			s.fail("%q was acknowledged at %d; it is lost (%d)", p.value, p.index, at)
+		case p.state == "not done" && in:
+			s.fail("%q was said not to be done, and is at %d", p.value, at)
+		}
+	}
+}
