@@ -141,7 +141,7 @@ func (c *cluster) Properties() map[string]string {
 	for _, m := range c.current() {
 		hosts = append(hosts, m.addr)
 	}
-	p := map[string]string{PropHosts: strings.Join(hosts, ","), PropCluster: "true"}
+	p := map[string]string{PropHosts: strings.Join(c.env.Contacts(c.options.port, hosts), ","), PropCluster: "true"}
 	if c.options.wait > 0 {
 		p[PropWait] = strconv.Itoa(c.options.wait)
 	}

@@ -222,7 +222,7 @@ func (s *stream) handOver(ctx context.Context, q *queue, copies []slotCopy) (ove
 
 // finish makes the target the owner of slots that it answers for already.
 func (s *stream) finish(ctx context.Context, slots []int) error {
-	if err := claim(ctx, s.target, slots, s.to.self.id); err != nil {
+	if err := claim(ctx, s.target, slots, s.to.self.id, s.atOnce); err != nil {
 		return err
 	}
 	return setSlots(ctx, s.Client, slots, "NODE", s.to.self.id)
@@ -232,14 +232,20 @@ func (s *stream) finish(ctx context.Context, slots []int) error {
 // members of each slot that ends its move, in 2 kB to each of them; and it takes a new
 // epoch with the first. So only the first and the last end theirs that way: the others
 // are no longer on the move when they get their owner, which goes unsaid until the last
-// says it for all.
-func claim(ctx context.Context, at *goredis.Client, slots []int, id string) error {
+// says it for all. That is one transaction: a client that came between the end of a move
+// and the new owner would be sent to the old one, which sends it back, again and again.
+//
+// Where a node cannot do it at once, every slot is claimed by itself, and told of.
+func claim(ctx context.Context, at *goredis.Client, slots []int, id string, atOnce bool) error {
 	if len(slots) == 0 {
 		return nil
 	}
 	pipe := at.Pipeline()
+	if atOnce {
+		pipe = at.TxPipeline()
+	}
 	for i, n := range slots {
-		if 0 < i && i < len(slots)-1 {
+		if atOnce && 0 < i && i < len(slots)-1 {
 			pipe.Do(ctx, "CLUSTER", "SETSLOT", n, "STABLE")
 		}
 		pipe.Do(ctx, "CLUSTER", "SETSLOT", n, "NODE", id)

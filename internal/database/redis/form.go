@@ -3,10 +3,12 @@ package redis
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/host"
 )
 
 // readyTimeout bounds how long a new cluster may take to agree. Redis itself keeps a
@@ -75,7 +77,7 @@ func (c *cluster) meet(ctx context.Context, members []*member) error {
 			pipe := m.admin.Pipeline()
 			for _, other := range members {
 				if other != m {
-					pipe.ClusterMeet(gctx, other.host.Addr(), strconv.Itoa(c.options.port))
+					c.introduceTo(gctx, pipe, other)
 				}
 			}
 			if _, err := pipe.Exec(gctx); err != nil {
@@ -85,6 +87,17 @@ func (c *cluster) meet(ctx context.Context, members []*member) error {
 		})
 	}
 	return g.Wait()
+}
+
+// introduceTo has a server meet another. Where the other's bus is, a server takes for granted
+// unless it is told.
+func (c *cluster) introduceTo(ctx context.Context, pipe goredis.Pipeliner, other *member) {
+	port, bus := host.Port(other.host, c.options.port), host.Port(other.host, c.options.port+busOffset)
+	args := []any{"CLUSTER", "MEET", other.host.Addr(), port}
+	if bus != port+busOffset {
+		args = append(args, bus)
+	}
+	pipe.Do(ctx, args...)
 }
 
 // share is the i-th of n equal parts of the slots.

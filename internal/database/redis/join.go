@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"skerry/internal/advice"
@@ -128,7 +127,7 @@ func (c *cluster) introduce(ctx context.Context, m *member) error {
 	defer client.Close()
 	pipe := client.Pipeline()
 	for _, o := range others {
-		pipe.ClusterMeet(ctx, o.host.Addr(), strconv.Itoa(c.options.port))
+		c.introduceTo(ctx, pipe, o)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return fmt.Errorf("introducing it to the others: %w", err)

@@ -61,6 +61,11 @@ var (
 	valkeyKind = kind{name: Valkey, server: "valkey-server", cli: "valkey-cli", recipe: ValkeyRecipe, ackedSlots: true}
 )
 
+// claimsAtOnce is whether a master takes the ownership of many slots in one transaction.
+func (k kind) claimsAtOnce(master view) bool {
+	return !k.ackedSlots || len(master.replicas()) == 0
+}
+
 // major is the first number of a version, 0 when it has none.
 func major(version string) int {
 	first, _, _ := strings.Cut(version, ".")

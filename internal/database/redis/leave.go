@@ -17,7 +17,8 @@ import (
 //
 //	slots       of a master without replicas move to the others with their keys; with a
 //	            replica, that takes over in a manual failover, and no slot moves
-//	  wait      until no client asks it any more, to be sent elsewhere
+//	  wait      until every other member knows that, and no client asks it any more, to be
+//	            sent elsewhere
 //	forget      accepted: the others have been told to forget it
 //	  wait      complete: none of them knows it any more, and its process has ended
 //
@@ -97,6 +98,9 @@ func (c *cluster) dismiss(ctx context.Context, m *member) (bytes int64, accepted
 		}
 	}
 	if v.self.master == "" {
+		if err := c.awaitDisowned(ctx, m, v.self.id); err != nil {
+			return bytes, 0, err
+		}
 		if err := m.drain(ctx); err != nil {
 			return bytes, 0, err
 		}
@@ -177,6 +181,28 @@ func (c *cluster) forget(ctx context.Context, m *member, id string) error {
 		})
 	}
 	return g.Wait()
+}
+
+// awaitDisowned waits until no other member takes a node for the owner of a slot. One that
+// forgets a node has no owner for what it knows to be that node's, and with
+// cluster-require-full-coverage says CLUSTERDOWN to everybody until it hears of one.
+func (c *cluster) awaitDisowned(ctx context.Context, m *member, id string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, calmTimeout, fmt.Errorf("not every member has heard of its new owners after %v", calmTimeout))
+	defer cancel()
+	return c.servers.Await(ctx, func(ctx context.Context) error {
+		views, err := c.lookAll(ctx)
+		if err != nil {
+			return err
+		}
+		for _, v := range views {
+			for _, p := range v.peers {
+				if v.member != m && p.id == id && p.owned() > 0 {
+					return fmt.Errorf("%w: to %s it owns %d slots yet", ErrNotReady, v.host.Name(), p.owned())
+				}
+			}
+		}
+		return nil
+	})
 }
 
 const (

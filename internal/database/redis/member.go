@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync/atomic"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/wire"
 	"skerry/internal/host"
@@ -31,9 +30,10 @@ const (
 
 // member is a server on a node.
 type member struct {
-	host host.Host
-	addr string
-	dir  string
+	host  host.Host
+	addr  string // others reach it by
+	local string // it listens at
+	dir   string
 	// server is its process, nil before the first.
 	server atomic.Pointer[daemon.Daemon]
 	// halted is set while its processes have been ended and it stays a member.
@@ -44,13 +44,17 @@ type member struct {
 }
 
 func (c *cluster) newMember(h host.Host) *member {
-	m := &member{host: h, addr: net.JoinHostPort(h.Addr(), strconv.Itoa(c.options.port)), dir: filepath.Join(h.Dir(), c.kind.name)}
+	m := &member{host: h, addr: database.Reach(h, c.options.port), local: database.Local(h, c.options.port), dir: filepath.Join(h.Dir(), c.kind.name)}
 	m.admin = goredis.NewClient(m.reach(h, adminTimeout))
 	return m
 }
 
 func (m *member) reach(from host.Host, timeout time.Duration) *goredis.Options {
-	o := nodeOptions(m.addr, settings{timeout: timeout})
+	addr := m.addr
+	if from == m.host {
+		addr = m.local
+	}
+	o := nodeOptions(addr, settings{timeout: timeout})
 	o.Dialer = wire.From(from, timeout)
 	return o
 }
@@ -89,7 +93,7 @@ func (c *cluster) launch(ctx context.Context, m *member, joining bool) error {
 	d, err := c.servers.Start(ctx, m.host, daemon.Spec{
 		Command: host.Command{
 			Name: c.kind.name, Path: c.env.Installation.Programs[c.kind.server], Env: c.env.Installation.Env,
-			Args: c.options.arguments(m.host.Addr(), m.dir), Dir: m.dir, Log: filepath.Join(m.dir, c.kind.name+".log"),
+			Args: c.options.arguments(m.host, m.dir), Dir: m.dir, Log: filepath.Join(m.dir, c.kind.name+".log"),
 		},
 		Ports: []int{c.options.port, c.options.port + busOffset},
 		Grace: stopGrace, Joining: joining,

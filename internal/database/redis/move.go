@@ -84,7 +84,7 @@ func (c *cluster) shift(ctx context.Context, masters []view, plan []transfer) (i
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	for _, t := range plan {
-		s := &stream{source: sources[t.from], to: masters[t.to], bytes: &bytes}
+		s := &stream{source: sources[t.from], to: masters[t.to], bytes: &bytes, atOnce: c.kind.claimsAtOnce(masters[t.to])}
 		g.Go(func() error {
 			s.target = s.to.client(s.from.host)
 			defer s.target.Close()
@@ -128,6 +128,7 @@ type stream struct {
 	to     view
 	target *goredis.Client // from the source's node, over the link between them
 	bytes  *atomic.Int64
+	atOnce bool // whether the target claims many slots in one transaction
 }
 
 // run moves slots, some batches at the same time.

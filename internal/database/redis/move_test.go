@@ -26,10 +26,11 @@ type counters struct {
 	last    map[string]int // acknowledged; -1 after a delete
 	tried   map[string]int // the greatest that may have been written
 	failed  int
+	why     map[string]int // failures by what they say
 }
 
 func count(t *testing.T, d *Redis, c *cluster, workers, keys int) *counters {
-	n := &counters{stop: make(chan struct{}), last: make(map[string]int), tried: make(map[string]int)}
+	n := &counters{stop: make(chan struct{}), last: make(map[string]int), tried: make(map[string]int), why: make(map[string]int)}
 	for w := range workers {
 		client, r := open(t, d, c.Properties(), PropScan, "false"), rand.New(rand.NewPCG(5, uint64(w)))
 		n.workers.Go(func() {
@@ -63,6 +64,7 @@ func (n *counters) step(ctx context.Context, client load.Client, key string, i i
 	switch {
 	case err != nil:
 		n.failed++
+		n.why[err.Error()]++
 		delete(n.last, key) // in doubt
 	case remove:
 		n.last[key] = -1
@@ -94,7 +96,7 @@ func (n *counters) check(t *testing.T, client load.Client) {
 	if wrong > 0 {
 		t.Errorf("%d of %d records are wrong", wrong, len(n.last))
 	}
-	t.Logf("%d records, %d operations failed", len(n.last), n.failed)
+	t.Logf("%d records, %d operations failed: %v", len(n.last), n.failed, n.why)
 }
 
 func awaitSettled(t *testing.T, c *cluster) {

@@ -9,6 +9,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/setting"
+	"skerry/internal/host"
 )
 
 // ErrOption marks an option that cannot be used.
@@ -115,10 +116,16 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// arguments are those of a server at an address, with its directory.
-func (o options) arguments(addr, dir string) []string {
-	return append(strings.Fields("--bind "+addr+" --port "+strconv.Itoa(o.port)+" --protected-mode no"+
-		" --cluster-enabled yes --cluster-config-file nodes.conf --cluster-announce-ip "+addr+
+// arguments are those of a server on a host, with its directory.
+func (o options) arguments(h host.Host, dir string) []string {
+	announce := " --cluster-announce-ip " + h.Addr()
+	for name, port := range map[string]int{"port": o.port, "bus-port": o.port + busOffset} {
+		if outside := host.Port(h, port); outside != port {
+			announce += " --cluster-announce-" + name + " " + strconv.Itoa(outside)
+		}
+	}
+	return append(strings.Fields("--bind "+host.Listen(h)+" --port "+strconv.Itoa(o.port)+" --protected-mode no"+
+		" --cluster-enabled yes --cluster-config-file nodes.conf"+announce+
 		// Otherwise a master that gives its last slot away becomes a replica.
 		" --cluster-allow-replica-migration no"+
 		// A replica's first copy waits for others that may want one, 5 s by default.

@@ -88,6 +88,8 @@ func newKind(k kind) *Redis {
 var (
 	_ database.Database = (*Redis)(nil)
 	_ database.Anchored = (*Redis)(nil)
+
+	_ database.Announced = (*Redis)(nil)
 )
 
 // Name implements database.Database.
@@ -119,6 +121,13 @@ func (*Redis) Fixed(nodes []string, given database.Options) map[string]string {
 
 // fewMasters is why a master cannot leave.
 const fewMasters = "the cluster needs at least 3 masters"
+
+// Ports implements database.Announced: members announce addresses and ports of their own,
+// and those of the bus between them.
+func (*Redis) Ports(nodes int, given database.Options) (database.Ports, error) {
+	o, err := parseOptions(nodes, given)
+	return database.Ports{All: []int{o.port, o.port + busOffset}}, err
+}
 
 // Check implements database.Database.
 func (*Redis) Check(nodes int, options database.Options) error {

@@ -52,7 +52,7 @@ func (c *cluster) repairOnce(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("looking for slots on the move: %w", err)
 		}
-		f := fixer{byID: make(map[string]view), away: c.halted()}
+		f := fixer{kind: c.kind, byID: make(map[string]view), away: c.halted()}
 		for _, v := range views {
 			f.byID[v.self.id] = v
 			for _, r := range v.self.slots {
@@ -125,6 +125,7 @@ func changers(list string) (ids []string) {
 
 // fixer is what repair knows.
 type fixer struct {
+	kind  kind
 	owner [slots]view // by its own word; one without a member is none
 	byID  map[string]view
 	away  []*member
@@ -209,7 +210,7 @@ func (f fixer) complete(ctx context.Context, v view, here *goredis.Client, to vi
 	}
 	there := to.client(v.host)
 	defer there.Close()
-	if err := claim(ctx, there, list, to.self.id); err != nil {
+	if err := claim(ctx, there, list, to.self.id, f.kind.claimsAtOnce(to)); err != nil {
 		return err
 	}
 	return setSlots(ctx, here, list, "NODE", to.self.id)
