@@ -93,7 +93,10 @@ type Env struct {
 	// RTT is the longest round trip between two data nodes that are linked, as the
 	// experiment will have it; 0 where nobody knows. Timeouts are derived from it.
 	RTT time.Duration
-	Log *slog.Logger
+	// Contact returns the addresses of the service that leads to a port of any member, nil
+	// where clients are told of the members themselves. It may be nil.
+	Contact func(port int) []string
+	Log     *slog.Logger
 	// Progress tells a person what is going on ("forming the cluster").
 	Progress func(string)
 }

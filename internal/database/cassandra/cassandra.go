@@ -61,6 +61,7 @@ var (
 	_ database.Database  = (*Cassandra)(nil)
 	_ database.Versioned = (*Cassandra)(nil)
 	_ database.Anchored  = (*Cassandra)(nil)
+	_ database.Announced = (*Cassandra)(nil)
 )
 
 // Name implements database.Database.
@@ -79,6 +80,13 @@ func (*Cassandra) Capabilities() database.Capabilities {
 func (*Cassandra) Check(nodes int, given database.Options) error {
 	_, err := parseOptions(nodes, given)
 	return err
+}
+
+// Ports implements database.Announced. Members tell each other and clients the ports that
+// they listen at.
+func (*Cassandra) Ports(nodes int, given database.Options) (database.Ports, error) {
+	o, err := parseOptions(nodes, given)
+	return database.Ports{All: []int{o.nativePort, o.storagePort}, Fixed: true}, err
 }
 
 // Fixed implements database.Anchored.

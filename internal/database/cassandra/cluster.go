@@ -114,7 +114,8 @@ func (c *cluster) center(h host.Host) string {
 // newMember is a member that does not run.
 func (c *cluster) newMember(h host.Host) *member {
 	return &member{host: h, jmx: newJMX(h, c.options.adminPort), config: config{
-		options: c.options, dir: filepath.Join(h.Dir(), Name), addr: h.Addr(), center: c.center(h), seeds: c.seeds(),
+		options: c.options, dir: filepath.Join(h.Dir(), Name), listen: host.Listen(h), addr: h.Addr(),
+		center: c.center(h), seeds: c.seeds(),
 	}}
 }
 
@@ -177,9 +178,13 @@ func (c *cluster) Properties() map[string]string {
 	for _, m := range c.current() {
 		hosts = append(hosts, fmt.Sprintf("%s:%d", m.host.Addr(), c.options.nativePort))
 	}
+	contacts := c.env.Contacts(c.options.nativePort, hosts)
 	p := map[string]string{
-		PropHosts: strings.Join(hosts, ","), PropKeyspace: defaultKeyspace, PropSchema: schemaExtend,
+		PropHosts: strings.Join(contacts, ","), PropKeyspace: defaultKeyspace, PropSchema: schemaExtend,
 		PropReadLevel: c.options.readLevel, PropWriteLevel: c.options.writeLevel,
+	}
+	if !slices.Equal(contacts, hosts) {
+		p[PropContact] = "true"
 	}
 	if c.env.Control != nil && c.options.strategy == strategyNetwork && slices.Contains(c.centers, c.env.Control.Site()) {
 		p[PropCenter] = c.env.Control.Site()

@@ -3,6 +3,7 @@ package cassandra
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"syscall"
@@ -197,8 +198,11 @@ func TestFullDisk(t *testing.T) {
 	})
 	c := startCluster(t, nodes, database.Options{"disk_failure_policy": "die"})
 	client := open(t, New(), c.Properties())
-	value := []load.Field{{Name: "field0", Value: make([]byte, 100_000)}}
-	deadline := time.After(time.Minute)
+	// Bytes that do not compress: what is flushed takes as much of the disk as the log did.
+	noise := make([]byte, 100_000)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never fails
+	value := []load.Field{{Name: "field0", Value: noise}}
+	deadline := time.After(5 * time.Minute)
 	for i := 0; ; i++ {
 		err := client.Insert(t.Context(), "", fmt.Sprint("user", i), value)
 		var e *load.OpError

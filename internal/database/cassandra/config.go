@@ -19,7 +19,8 @@ const rack = "rack1"
 type config struct {
 	options
 	dir       string // the member's own
-	addr      string
+	listen    string // the address that it binds to
+	addr      string // the one that others know it by
 	center    string
 	seeds     []string // addresses
 	tokens    []int64  // of a member of a new cluster; nil: Cassandra chooses
@@ -57,8 +58,12 @@ func (c config) yaml() string {
 	set("cluster_name", "skerry")
 	set("partitioner", "org.apache.cassandra.dht.Murmur3Partitioner")
 	set("endpoint_snitch", "GossipingPropertyFileSnitch")
-	set("listen_address", c.addr)
-	set("rpc_address", c.addr)
+	set("listen_address", c.listen)
+	set("rpc_address", c.listen)
+	if c.addr != c.listen {
+		set("broadcast_address", c.addr)
+		set("broadcast_rpc_address", c.addr)
+	}
 	set("storage_port", c.storagePort)
 	set("native_transport_port", c.nativePort)
 	fmt.Fprintf(&b, "seed_provider:\n- class_name: org.apache.cassandra.locator.SimpleSeedProvider\n  parameters:\n  - seeds: %q\n",

@@ -7,11 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"strconv"
 	"time"
 
+	"skerry/internal/database"
 	"skerry/internal/database/wire"
 	"skerry/internal/host"
 )
@@ -38,7 +37,7 @@ func newJMX(h host.Host, port int) *jmx {
 	return &jmx{
 		// Java's server ends idle connections when it likes; questions are seldom.
 		http: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true, DisableCompression: true}},
-		url:  "http://" + net.JoinHostPort(h.Addr(), strconv.Itoa(port)) + "/jolokia/",
+		url:  "http://" + database.Local(h, port) + "/jolokia/",
 	}
 }
 

@@ -38,7 +38,7 @@ func (c config) arguments(l libraries, ringDelay time.Duration) []string {
 		"-Djava.security.manager=allow", "-Djdk.attach.allowAttachSelf=true", "-Djava.io.tmpdir=" + c.dir + "/tmp",
 		"-javaagent:" + l.jamm,
 		// With a thread for each question, members answer others while one leaves or drains.
-		fmt.Sprintf("-javaagent:%s=host=%s,port=%d,discoveryEnabled=false,executor=cached", l.jolokia, c.addr, c.adminPort),
+		fmt.Sprintf("-javaagent:%s=host=%s,port=%d,discoveryEnabled=false,executor=cached", l.jolokia, c.listen, c.adminPort),
 		"-Dcassandra.config=file://" + c.conf("cassandra.yaml"),
 		"-Dcassandra-rackdc.properties=file://" + c.conf("cassandra-rackdc.properties"),
 		"-Dlogback.configurationFile=" + c.conf("logback.xml"),

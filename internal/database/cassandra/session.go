@@ -9,6 +9,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"skerry/internal/database/wire"
+	"skerry/internal/host"
 )
 
 // truncateTimeout is above Cassandra's own for TRUNCATE, 60 s, the longest there is.
@@ -23,7 +24,7 @@ func (d dialer) DialContext(ctx context.Context, network, addr string) (net.Conn
 
 // session connects to one member, from its own node, and to no other. The caller closes it.
 func (c *cluster) session(m *member, keyspace string) (*gocql.Session, error) {
-	g := gocql.NewCluster(m.host.Addr())
+	g := gocql.NewCluster(host.Listen(m.host))
 	g.Port = c.options.nativePort
 	g.Keyspace = keyspace
 	g.Dialer = dialer(wire.From(m.host, adminTimeout))

@@ -22,6 +22,7 @@ const (
 	PropConnections = "cassandra.coreconnections"       // to each member; default 2
 	PropTimeout     = "cassandra.readtimeoutmillis"     // milliseconds for an operation that has no other bound; default 12000
 	PropConnect     = "cassandra.connecttimeoutmillis"  // default 5000
+	PropContact     = "cassandra.contactonly"           // "true": connect to hosts alone, which are a service that leads to any member
 	PropCenter      = "cassandra.localdatacenter"       // whose members are asked first; default: none is nearer than another
 	PropSchema      = "cassandra.schema"                // "extend": columns that the workload has and the table lacks are added
 	propFieldCount  = "fieldcount"                      // the workload's own
@@ -32,7 +33,7 @@ const (
 // Properties lists the client's properties.
 func Properties() []string {
 	return []string{PropHosts, PropPort, PropKeyspace, PropUser, PropPassword, PropReadLevel, PropWriteLevel,
-		PropConnections, PropTimeout, PropConnect, PropCenter, PropSchema}
+		PropConnections, PropTimeout, PropConnect, PropCenter, PropContact, PropSchema}
 }
 
 const (
@@ -61,6 +62,7 @@ type settings struct {
 	connections           int
 	timeout, connect      time.Duration
 	center                string
+	contactOnly           bool
 	extend                bool
 	table, fieldPrefix    string
 	fieldCount            int
@@ -86,6 +88,7 @@ func parseSettings(p map[string]string) (settings, error) {
 		timeout:     r.Milliseconds(PropTimeout, 12*time.Second),
 		connect:     r.Milliseconds(PropConnect, 5*time.Second),
 		center:      r.Text(PropCenter, ""),
+		contactOnly: r.Choice(PropContact, "false", "false", "true") == "true",
 		extend:      r.Choice(PropSchema, schemaKeep, schemaKeep, schemaExtend) == schemaExtend,
 		table:       r.Text(propTable, defaultTable),
 		fieldPrefix: r.Text(propFieldPrefix, "field"),

@@ -53,6 +53,12 @@ func newStore(s settings) (*store, error) {
 		near = gocql.DCAwareRoundRobinPolicy(s.center)
 	}
 	g.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(near, gocql.ShuffleReplicas())
+	if s.contactOnly {
+		// Which member is behind a connection nobody knows.
+		g.DisableInitialHostLookup = true
+		g.Events.DisableNodeStatusEvents, g.Events.DisableTopologyEvents = true, true
+		g.PoolConfig.HostSelectionPolicy = gocql.RoundRobinHostPolicy()
+	}
 	session, err := g.CreateSession()
 	if err != nil {
 		return nil, advice.With(fmt.Errorf("connecting to %s: %w", s.hosts, err), "is the keyspace %s there?", s.keyspace)

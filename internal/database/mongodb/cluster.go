@@ -283,7 +283,7 @@ func (c *cluster) Properties() map[string]string {
 	for _, s := range c.with(func(s *server) bool { return s.role == entry }) {
 		hosts = append(hosts, s.addr)
 	}
-	return map[string]string{PropURL: "mongodb://" + strings.Join(hosts, ",") + "/" + databaseName + "?" + q.Encode()}
+	return map[string]string{PropURL: "mongodb://" + strings.Join(c.env.Contacts(c.options.port, hosts), ",") + "/" + databaseName + "?" + q.Encode()}
 }
 
 // Failed implements database.Cluster.

@@ -19,6 +19,7 @@ package mongodb
 import (
 	"context"
 	"regexp"
+	"slices"
 	"sync"
 
 	"skerry/internal/database"
@@ -62,6 +63,8 @@ func New() *MongoDB { return &MongoDB{} }
 var (
 	_ database.Database = (*MongoDB)(nil)
 	_ database.Anchored = (*MongoDB)(nil)
+
+	_ database.Announced = (*MongoDB)(nil)
 )
 
 // Name implements database.Database.
@@ -76,6 +79,21 @@ func (*MongoDB) Capabilities() database.Capabilities {
 func (*MongoDB) Check(nodes int, options database.Options) error {
 	_, err := parseOptions(nodes, options)
 	return err
+}
+
+// Ports implements database.Announced: a member's name in its set is where it is reached.
+func (*MongoDB) Ports(nodes int, options database.Options) (database.Ports, error) {
+	o, err := parseOptions(nodes, options)
+	if err != nil {
+		return database.Ports{}, err
+	}
+	ports := []int{o.port}
+	for _, p := range o.plan(make([]string, nodes)) {
+		if !slices.Contains(ports, p.port) {
+			ports = append(ports, p.port)
+		}
+	}
+	return database.Ports{All: ports}, nil
 }
 
 // Fixed implements database.Anchored: config servers stay, and shards of several members

@@ -16,6 +16,7 @@ import (
 	drv "go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"skerry/internal/advice"
+	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/wire"
 	"skerry/internal/host"
@@ -35,7 +36,8 @@ const (
 type server struct {
 	process
 	host  host.Host
-	addr  string
+	addr  string        // others reach it by
+	local string        // it listens at
 	admin *mongo.Client // talks to it, and to nobody else, from its own node
 
 	daemon atomic.Pointer[daemon.Daemon] // nil until it was started
@@ -62,9 +64,9 @@ func (d fromNode) DialContext(ctx context.Context, network, addr string) (net.Co
 }
 
 func newServer(h host.Host, p process) (*server, error) {
-	s := &server{process: p, host: h, addr: net.JoinHostPort(h.Addr(), strconv.Itoa(p.port))}
+	s := &server{process: p, host: h, addr: database.Reach(h, p.port), local: database.Local(h, p.port)}
 	var err error
-	s.admin, err = adminClient(h, s.addr)
+	s.admin, err = adminClient(h, s.local)
 	return s, err
 }
 
@@ -80,7 +82,7 @@ func (s *server) dir() string { return filepath.Join(s.host.Dir(), Name, s.name(
 
 // args are the server's arguments.
 func (s *server) args(o options, configServers []string) []string {
-	common := []string{"--bind_ip", s.host.Addr(), "--port", strconv.Itoa(s.port), "--nounixsocket"}
+	common := []string{"--bind_ip", host.Listen(s.host), "--port", strconv.Itoa(s.port), "--nounixsocket"}
 	if s.role == roleRouter {
 		return append(common, "--configdb", configName+"/"+strings.Join(configServers, ","))
 	}

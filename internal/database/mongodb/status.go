@@ -205,7 +205,7 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 	case c.options.sharded:
 		return fail(database.ErrUnsupported)
 	}
-	direct, err := adminClient(servers[0].host, servers[0].addr)
+	direct, err := adminClient(servers[0].host, servers[0].local)
 	if err != nil {
 		return fail(err)
 	}
