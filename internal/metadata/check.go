@@ -56,11 +56,13 @@ func (c *Command) checkMove() error {
 	return nil
 }
 
+// Page is the most entries that a page has: Limit, or what stands for none.
+func (c *Command) Page() int { return either(c.Limit, DefaultLimit) }
+
 func (c *Command) checkPage() error {
 	if c.Limit < 0 || c.Limit > MaxLimit {
 		return fmt.Errorf("%w limit: 1 to %d", ErrInvalid, MaxLimit)
 	}
-	c.Limit = either(c.Limit, DefaultLimit)
 	if len(c.After) > MaxPath {
 		return fmt.Errorf("a cursor of %d bytes: %w", len(c.After), ErrTooLong)
 	}

@@ -71,3 +71,31 @@ func ParseRecord(b []byte) (Command, error) {
 	}
 	return c, nil
 }
+
+// AppendBatch appends changing commands as one record: each with its length (uvarint)
+// before it. They become durable together.
+func AppendBatch(b []byte, commands []Command) []byte {
+	var one []byte
+	for _, c := range commands {
+		one = c.AppendRecord(one[:0])
+		b = appendText(b, one)
+	}
+	return b
+}
+
+// ParseBatch calls do for the commands of what AppendBatch wrote, in order.
+func ParseBatch(b []byte, do func(Command)) error {
+	for len(b) > 0 {
+		n, size := binary.Uvarint(b)
+		if size <= 0 || n > uint64(len(b)-size) {
+			return ErrRecord
+		}
+		c, err := ParseRecord(b[size : size+int(n)])
+		if err != nil {
+			return err
+		}
+		do(c)
+		b = b[size+int(n):]
+	}
+	return nil
+}

@@ -12,7 +12,7 @@ import (
 
 func TestParse(t *testing.T) {
 	for line, want := range map[string]metadata.Command{
-		"ls /":                            {Op: metadata.List, Path: "/", Limit: 1000},
+		"ls /":                            {Op: metadata.List, Path: "/"},
 		"ls -l -n 5 -a x /a/":             {Op: metadata.List, Path: "/a", Limit: 5, After: "x", Long: true},
 		"mkdir -p -m 700 /a/b":            {Op: metadata.Mkdir, Path: "/a/b", Parents: true, Mode: 0o700},
 		`mkdir "/my dir/it's"`:            {Op: metadata.Mkdir, Path: "/my dir/it's", Mode: 0o755},
@@ -23,8 +23,8 @@ func TestParse(t *testing.T) {
 		"chmod 0 /a":                      {Op: metadata.Chmod, Path: "/a"},
 		`write /a "x\n\"\x00"`:            {Op: metadata.Write, Path: "/a", Mode: 0o644, Data: []byte("x\n\"\x00")},
 		`write /a "-x"`:                   {Op: metadata.Write, Path: "/a", Mode: 0o644, Data: []byte("-x")},
-		"find -name *.go -type f /src":    {Op: metadata.Find, Path: "/src", Pattern: "*.go", Kind: metadata.File, Limit: 1000},
-		"find -maxdepth 0 /":              {Op: metadata.Find, Path: "/", Limit: 1000},
+		"find -name *.go -type f /src":    {Op: metadata.Find, Path: "/src", Pattern: "*.go", Kind: metadata.File},
+		"find -maxdepth 0 /":              {Op: metadata.Find, Path: "/"},
 		"touch -t 1970-01-01T00:00:01Z /": {Op: metadata.Touch, Path: "/", Time: 1e9},
 		" \tstat   /é ":                   {Op: metadata.Stat, Path: "/é"},
 		"delegate /a host:1":              {Op: metadata.Delegate, Path: "/a", Owner: "host:1"},

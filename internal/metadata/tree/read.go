@@ -16,11 +16,11 @@ func (t *Tree) list(c metadata.Command) metadata.Result {
 	if err := w.state.passable(c.Path, len(c.Path)+1); err != nil {
 		return metadata.Result{Err: err}
 	}
-	kids := w.state.kids
-	r := metadata.Result{Entries: make([]metadata.Entry, 0, min(kids.len(), c.Limit))}
+	kids, limit := w.state.kids, c.Page()
+	r := metadata.Result{Entries: make([]metadata.Entry, 0, min(kids.len(), limit))}
 	kids.each(c.After, c.After == "", func(it item) bool {
-		if len(r.Entries) == c.Limit {
-			r.Next = r.Entries[c.Limit-1].Name
+		if len(r.Entries) == limit {
+			r.Next = r.Entries[limit-1].Name
 			return false
 		}
 		if c.Long {
@@ -75,6 +75,7 @@ const scanLimit = 100_000
 // directory is as it was when the search came by.
 type search struct {
 	c       metadata.Command
+	limit   int
 	result  metadata.Result
 	scanned int
 	seen    string // the last path that was looked at
@@ -89,7 +90,7 @@ func (t *Tree) find(c metadata.Command) metadata.Result {
 	if w.err != nil {
 		return metadata.Result{Err: w.err}
 	}
-	s := search{c: c}
+	s := search{c: c, limit: c.Page()}
 	after, resumed := "", false
 	if c.After != "" && c.After != c.Path && metadata.Under(c.After, c.Path) {
 		after, resumed = strings.TrimPrefix(c.After[len(c.Path):], "/"), true
@@ -122,7 +123,7 @@ func (s *search) below(dir string, at *state, after string, resumed bool, depth 
 // visit takes an entry into the page where it matches; it is false, and takes nothing,
 // where the page is full.
 func (s *search) visit(p string, it item) bool {
-	if s.scanned == scanLimit || len(s.result.Entries) == s.c.Limit {
+	if s.scanned == scanLimit || len(s.result.Entries) == s.limit {
 		s.result.Next = s.seen
 		return false
 	}

@@ -138,8 +138,8 @@ func (n *node) list(c metadata.Command) metadata.Result {
 		if c.After != "" && name <= c.After {
 			continue
 		}
-		if len(r.Entries) == c.Limit {
-			r.Next = r.Entries[c.Limit-1].Name
+		if len(r.Entries) == c.Page() {
+			r.Next = r.Entries[len(r.Entries)-1].Name
 			break
 		}
 		e := metadata.Entry{Name: name}
