@@ -1,0 +1,195 @@
+package hydra
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"skerry/internal/consensus"
+	"skerry/internal/hydra/store"
+)
+
+const (
+	// maxBatch is the most bytes of entries, maxEntries the most of them, that are applied
+	// in one SQL transaction: what a database commits at once without making readers of
+	// fresh rows wait long.
+	maxBatch   = 4 << 20
+	maxEntries = 4096
+	// takeover is how long a cloud's index stands still, with entries to apply, before
+	// another member applies them. Only time is lost by a wrong guess.
+	takeover = time.Second
+	// followBusy and followIdle are how often a member that does not apply asks how far
+	// the database is: while somebody waits for it, and otherwise.
+	followBusy = 3 * time.Millisecond
+	followIdle = 50 * time.Millisecond
+	// retryLeast and retryMost bound the pause after an error of the database.
+	retryLeast = 100 * time.Millisecond
+	retryMost  = 2 * time.Second
+	// syncEvery is how often the log is told what is safe in the database.
+	syncEvery = time.Second
+	// syncTimeout bounds that.
+	syncTimeout = 10 * time.Second
+)
+
+// apply applies the log until ctx ends. holder is who applied last.
+func (n *Node) apply(ctx context.Context, holder string) {
+	pause := retryLeast
+	n.lead.Store(holder == "" || holder == n.Name || !n.shared())
+	for ctx.Err() == nil {
+		var err error
+		if n.lead.Load() {
+			err = n.applySome(ctx)
+		} else {
+			err = n.follow(ctx)
+		}
+		var compacted *consensus.CompactedError
+		switch {
+		case err == nil:
+			pause = retryLeast
+			if n.problem.Swap(nil) != nil {
+				n.Log.Info("the database serves again")
+			}
+			continue
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, store.ErrMoved):
+			n.lead.Store(!n.shared())
+			err = n.look(ctx)
+		case errors.As(err, &compacted):
+			err = n.rebuild(ctx, compacted)
+		}
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		n.report(err)
+		select {
+		case <-ctx.Done():
+		case <-n.log.Done():
+			return
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, retryMost)
+	}
+}
+
+// report notes what keeps the database from serving; the log goes on meanwhile.
+func (n *Node) report(err error) {
+	before := n.problem.Load()
+	t := &trouble{err: err, since: time.Now()}
+	if before != nil {
+		t.since = before.since
+	}
+	n.problem.Store(t)
+	if before == nil || before.err.Error() != err.Error() {
+		n.Log.Error("the database does not serve", "error", err)
+	}
+}
+
+// shared tells whether other members use the same database.
+func (n *Node) shared() bool {
+	self := n.log.Self()
+	for _, m := range n.log.Members() {
+		if m.ID != self.ID && m.Site == n.Cloud && m.Role != consensus.Witness {
+			return true
+		}
+	}
+	return false
+}
+
+// applySome waits for entries and applies what there is.
+func (n *Node) applySome(ctx context.Context) error {
+	entries, err := n.log.Entries(ctx, n.progress.at()+1, maxBatch)
+	if err != nil {
+		return err
+	}
+	batch := make([]store.Entry, 0, min(len(entries), maxEntries))
+	for _, e := range entries[:min(len(entries), maxEntries)] {
+		batch = append(batch, store.Entry{Index: e.Index, Data: e.Data})
+	}
+	n.database.Lock()
+	defer n.database.Unlock()
+	results, err := n.store.Apply(ctx, n.Name, batch)
+	if err != nil {
+		return err
+	}
+	n.progress.advance(batch[len(batch)-1].Index, results)
+	return nil
+}
+
+// look reads how far the database is.
+func (n *Node) look(ctx context.Context) error {
+	p, err := n.store.Progress(ctx)
+	if err != nil {
+		return err
+	}
+	n.progress.advance(p.Applied, nil)
+	return nil
+}
+
+// follow watches another member apply, and returns when it is this one's turn.
+func (n *Node) follow(ctx context.Context) error {
+	stood, last := time.Now(), n.progress.at()
+	for {
+		if err := n.look(ctx); err != nil {
+			return err
+		}
+		now := n.progress.at()
+		if now != last || now >= n.log.Commit() {
+			stood, last = time.Now(), now
+		}
+		if time.Since(stood) > takeover || !n.shared() {
+			n.Log.Info("taking over the cloud's database", "applied", now)
+			n.lead.Store(true)
+			return nil
+		}
+		every := followIdle
+		if n.progress.awaited() {
+			every = followBusy
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(every):
+		}
+	}
+}
+
+// rebuild brings a database that the log no longer reaches to where it does: another
+// member may have done so already, or a snapshot of the nearest other one is loaded.
+func (n *Node) rebuild(ctx context.Context, why *consensus.CompactedError) error {
+	if err := n.look(ctx); err != nil {
+		return err
+	}
+	if n.progress.at()+1 >= why.First {
+		return nil
+	}
+	n.Log.Warn("the log no longer holds what the database lacks", "applied", n.progress.at(), "first", why.First)
+	n.rebuilding.Store(true)
+	defer n.rebuilding.Store(false)
+	_, err := n.log.Fetch(ctx, 0)
+	return err
+}
+
+// sync tells the log again and again what the database keeps whatever happens.
+func (n *Node) sync(ctx context.Context) {
+	tick := time.NewTicker(syncEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if n.rebuilding.Load() {
+			continue
+		}
+		bounded, cancel := context.WithTimeout(ctx, syncTimeout)
+		index, err := n.store.Sync(bounded)
+		cancel()
+		if err == nil {
+			n.log.Applied(index)
+		} else if ctx.Err() == nil {
+			n.Log.Warn("the database's state could not be made safe: the log keeps more", "error", err)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package hydra
+
+import (
+	"context"
+	"io"
+	"sync"
+
+	"skerry/internal/hydra/command"
+	"skerry/internal/hydra/store"
+)
+
+type (
+	writer = io.Writer
+	reader = io.Reader
+)
+
+// recent is how many outcomes a member remembers for those who will ask; older ones are
+// in the database.
+const recent = 1 << 16
+
+// progress is how far the database is, for those who wait for it.
+type progress struct {
+	mu       sync.Mutex
+	applied  uint64
+	changed  chan struct{} // closed when applied grows
+	waiting  int
+	outcomes map[uint64]command.Outcome
+	order    []uint64 // of outcomes, a ring
+	next     int
+}
+
+func (p *progress) init() {
+	p.changed = make(chan struct{})
+	p.outcomes = make(map[uint64]command.Outcome)
+}
+
+// advance notes that the database has applied entries up to an index. It may also be less
+// than before, when the database was lost.
+func (p *progress) advance(applied uint64, results []store.Result) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range results {
+		if r.Conditional || r.Outcome.Code != command.OK {
+			p.remember(r)
+		}
+	}
+	if applied != p.applied {
+		p.applied = applied
+		close(p.changed)
+		p.changed = make(chan struct{})
+	}
+}
+
+func (p *progress) remember(r store.Result) {
+	if len(p.order) < recent {
+		p.order = append(p.order, r.Index)
+	} else {
+		delete(p.outcomes, p.order[p.next])
+		p.order[p.next] = r.Index
+		p.next = (p.next + 1) % recent
+	}
+	p.outcomes[r.Index] = r.Outcome
+}
+
+// at is the applied index.
+func (p *progress) at() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.applied
+}
+
+// outcome is what is remembered of an entry.
+func (p *progress) outcome(index uint64) (command.Outcome, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	o, ok := p.outcomes[index]
+	return o, ok
+}
+
+// awaited tells whether somebody waits.
+func (p *progress) awaited() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiting > 0
+}
+
+// wait returns when the database has applied an index; the error is ctx's.
+func (p *progress) wait(ctx context.Context, index uint64) error {
+	p.mu.Lock()
+	p.waiting++
+	defer func() {
+		p.waiting--
+		p.mu.Unlock()
+	}()
+	for p.applied < index {
+		changed := p.changed
+		p.mu.Unlock()
+		var err error
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+		p.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

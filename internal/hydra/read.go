@@ -1,0 +1,200 @@
+package hydra
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"skerry/internal/hydra/api"
+	"skerry/internal/hydra/store"
+)
+
+const (
+	// freshenEvery is how often a member makes sure of how old its database is.
+	freshenEvery = 200 * time.Millisecond
+	// freshenTimeout bounds that.
+	freshenTimeout = 2 * time.Second
+)
+
+// freshen keeps the database's age known: what a read index that was asked for at a time
+// names, when it is applied, is all that was acknowledged before that time.
+func (n *Node) freshen(ctx context.Context) {
+	tick := time.NewTicker(freshenEvery)
+	defer tick.Stop()
+	for {
+		bounded, cancel := context.WithTimeout(ctx, freshenTimeout)
+		_ = n.linearizable(bounded) // its age grows until it succeeds
+		cancel()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// linearizable waits until the database holds all that was acknowledged before the call.
+func (n *Node) linearizable(ctx context.Context) error {
+	asked := time.Now().UnixNano()
+	index, err := n.log.ReadIndex(ctx)
+	if err != nil {
+		return err
+	}
+	if err := n.progress.wait(ctx, index); err != nil {
+		return err
+	}
+	for {
+		known := n.fresh.Load()
+		if known >= asked || n.fresh.CompareAndSwap(known, asked) {
+			return nil
+		}
+	}
+}
+
+// staleness is how old at most what the database holds is; negative where that is not
+// known.
+func (n *Node) staleness() time.Duration {
+	if fresh := n.fresh.Load(); fresh != 0 {
+		return max(0, time.Since(time.Unix(0, fresh)))
+	}
+	return -1
+}
+
+// usable returns an error that names another member when this cloud's database cannot
+// answer.
+func (n *Node) usable() error {
+	var why error
+	switch t := n.problem.Load(); {
+	case n.store == nil:
+		why = errWitness
+	case t != nil:
+		why = t.err
+	case n.rebuilding.Load():
+		why = errors.New("the database of " + n.Cloud + " is being rebuilt")
+	default:
+		return nil
+	}
+	if m, ok := n.other(); ok {
+		return &api.Elsewhere{Member: m.Name, API: m.API, Why: why}
+	}
+	code := api.CodeUnavailable
+	if n.store == nil {
+		code = api.CodeMisdirected
+	}
+	return api.Problemf(code, "%v", why)
+}
+
+// await makes the database as fresh as is wanted.
+func (n *Node) await(ctx context.Context, w api.Want) (api.Freshness, error) {
+	if err := n.usable(); err != nil {
+		return api.Freshness{}, err
+	}
+	age := n.staleness()
+	if w.Read == api.Linearizable || w.Read == api.Bounded && (age < 0 || age > w.Staleness) {
+		began := time.Now()
+		if err := n.linearizable(ctx); err != nil {
+			if elsewhere := n.usable(); elsewhere != nil {
+				return api.Freshness{}, elsewhere
+			}
+			return api.Freshness{}, api.Problemf(api.CodeUnavailable, "no answer that is fresh enough: %v", err)
+		}
+		age = time.Since(began)
+	}
+	f := api.Freshness{Cloud: n.Cloud, Applied: n.progress.at(), Staleness: age}
+	if commit := n.log.Commit(); commit > f.Applied {
+		f.Lag = commit - f.Applied
+	}
+	return f, nil
+}
+
+// failure is an error of the database as a problem.
+func failure(table, key string, err error) error {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return api.Problemf(api.CodeNotFound, "there is no row %q in %s", key, table)
+	case errors.Is(err, store.ErrUnknownTable):
+		return &api.Problem{Code: api.CodeUnknownTable, Message: "there is no table " + table, Advice: "create it: PUT /v1/tables/" + table}
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return api.Problemf(api.CodeUnavailable, "the database did not answer in time: %v", err)
+	}
+	return api.Problemf(api.CodeUnavailable, "the database: %v", err)
+}
+
+// Get implements api.Backend.
+func (n *Node) Get(ctx context.Context, table, key string, w api.Want) (api.Row, api.Freshness, error) {
+	f, err := n.await(ctx, w)
+	if err != nil {
+		return api.Row{}, f, err
+	}
+	row, err := n.store.Get(ctx, table, key)
+	if err != nil {
+		return api.Row{}, f, failure(table, key, err)
+	}
+	return api.Row{Key: key, Version: row.Version, Value: row.Value}, f, nil
+}
+
+// Scan implements api.Backend.
+func (n *Node) Scan(ctx context.Context, table string, r api.Range, w api.Want) ([]api.Row, api.Freshness, error) {
+	f, err := n.await(ctx, w)
+	if err != nil {
+		return nil, f, err
+	}
+	rows, err := scan(ctx, n.store, table, r)
+	return rows, f, err
+}
+
+// errFull ends a scan whose page is full.
+var errFull = errors.New("the page is full")
+
+func scan(ctx context.Context, s *store.Store, table string, r api.Range) ([]api.Row, error) {
+	var rows []api.Row
+	size := 0
+	err := s.Scan(ctx, table, store.Range{From: r.From, Until: r.Until, Behind: r.Behind, Limit: r.Limit}, func(row store.Row) error {
+		rows = append(rows, api.Row{Key: row.Key, Version: row.Version, Value: row.Value})
+		if size += len(row.Value); size >= api.MaxScanBytes {
+			return errFull
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errFull) {
+		return nil, failure(table, "", err)
+	}
+	return rows, nil
+}
+
+// Count implements api.Backend.
+func (n *Node) Count(ctx context.Context, table string, w api.Want) (int64, api.Freshness, error) {
+	f, err := n.await(ctx, w)
+	if err != nil {
+		return 0, f, err
+	}
+	rows, err := n.store.Count(ctx, table)
+	if err != nil {
+		return 0, f, failure(table, "", err)
+	}
+	return rows, f, nil
+}
+
+// Tables implements api.Backend.
+func (n *Node) Tables(ctx context.Context, w api.Want) ([]string, api.Freshness, error) {
+	f, err := n.await(ctx, w)
+	if err != nil {
+		return nil, f, err
+	}
+	return n.store.Tables(), f, nil
+}
+
+// Snapshot implements api.Backend.
+func (n *Node) Snapshot(ctx context.Context, w writer) error {
+	if n.store == nil {
+		return api.Problemf(api.CodeMisdirected, "%v", errWitness)
+	}
+	_, err := n.store.Save(ctx, w)
+	return err
+}
+
+// Progress implements api.Backend.
+func (n *Node) Progress(ctx context.Context, index uint64) uint64 {
+	_ = n.progress.wait(ctx, index) // at the end of ctx the answer is how far it has come
+	return n.progress.at()
+}

@@ -1,0 +1,263 @@
+package hydra
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"skerry/internal/consensus"
+	"skerry/internal/hydra/api"
+	"skerry/internal/hydra/ca"
+	"skerry/internal/hydra/store"
+)
+
+const (
+	// openTimeout bounds the opening of a database.
+	openTimeout = 30 * time.Second
+	// shutdownTimeout bounds the end of requests that are being served.
+	shutdownTimeout = 5 * time.Second
+	// forwardIdle is how many connections to another member's interface are kept.
+	forwardIdle = 64
+)
+
+// Service is a member's process: log, database and interface.
+type Service struct {
+	config Config
+	log    *slog.Logger
+	node   *Node
+	store  *store.Store
+	raft   *consensus.Node
+	server *api.Server
+	http   *http.Server
+	listen net.Listener
+	out    *http.Transport
+	served chan error
+}
+
+// Open starts a member; it answers when Open returns. version is the program's.
+func Open(ctx context.Context, c Config, version string, log *slog.Logger) (_ *Service, err error) {
+	if err := c.Complete(); err != nil {
+		return nil, err
+	}
+	s := &Service{config: c, log: log.With("member", c.Name), served: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close(context.WithoutCancel(ctx)))
+		}
+	}()
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("making the directory of data: %w", err)
+	}
+	peers, inbound, outbound, err := s.identity()
+	if err != nil {
+		return nil, err
+	}
+	var tokens *api.Tokens
+	if c.Tokens != "" {
+		if tokens, err = api.LoadTokens(c.Tokens); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.openStore(ctx); err != nil {
+		return nil, err
+	}
+	s.out = &http.Transport{TLSClientConfig: outbound, MaxIdleConnsPerHost: forwardIdle, DisableCompression: true, IdleConnTimeout: time.Minute}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	var backend api.Backend = &Direct{Cloud: c.Cloud, Name: c.Name, Cluster: c.Cluster, Version: version, Store: s.store}
+	if !c.Direct {
+		if err := s.openNode(ctx, version, peers, tokens); err != nil {
+			return nil, err
+		}
+		backend = s.node
+		registry.MustRegister(newCollector(s.node))
+	}
+	s.server = api.New(api.Config{
+		Backend: backend, Member: c.Name, Tokens: tokens, InFlight: c.InFlight, Timeout: c.Timeout.Duration(),
+		Registry: registry, Forward: s.out, ForwardTLS: outbound != nil, Log: s.log,
+	})
+	if s.listen, err = net.Listen("tcp", c.Listen); err != nil {
+		return nil, fmt.Errorf("listening for clients: %w", err)
+	}
+	s.http = s.server.HTTP(inbound)
+	go s.serve(s.http, s.listen, inbound != nil)
+	s.log.Info("serving", "listen", s.listen.Addr().String(), "peer", c.Peer, "cloud", c.Cloud, "direct", c.Direct, "witness", c.Witness)
+	return s, nil
+}
+
+// serve ends with Close, which awaits it.
+func (s *Service) serve(h *http.Server, l net.Listener, secure bool) {
+	var err error
+	if secure {
+		err = h.ServeTLS(l, "", "")
+	} else {
+		err = h.Serve(l)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	s.served <- err
+}
+
+// identity loads the TLS configurations: between members, of the interface, and towards
+// other members' interfaces.
+func (s *Service) identity() (peers, inbound, outbound *tls.Config, err error) {
+	c := s.config
+	if c.Certificate == "" {
+		return nil, nil, nil, nil
+	}
+	id, err := ca.Load(c.Certificate, c.Key, c.Authority, time.Now())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if id.Cluster != c.Cluster {
+		return nil, nil, nil, fmt.Errorf("%w: the certificate is for the cluster %q", ErrConfig, id.Cluster)
+	}
+	peers = id.Server(nil, ca.Member)
+	peers.RootCAs = peers.ClientCAs
+	return peers, id.Server(nil, ca.Member, ca.Application), id.Client(nil, ca.Member), nil
+}
+
+func (s *Service) openStore(ctx context.Context) (err error) {
+	c := s.config
+	if c.Witness {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	s.store, err = store.Open(ctx, store.Config{URL: c.Database, Cluster: c.Cluster, Durable: c.Direct, Outcomes: s.sharesDatabase()})
+	return err
+}
+
+// sharesDatabase tells whether other members of the cloud may use the same database.
+func (s *Service) sharesDatabase() bool {
+	for _, m := range s.config.Members {
+		if m.Cloud == s.config.Cloud && m.ID != s.config.ID && !m.Witness {
+			return true
+		}
+	}
+	return s.config.Join
+}
+
+func (s *Service) openNode(ctx context.Context, version string, peers *tls.Config, tokens *api.Tokens) error {
+	c := s.config
+	o := Options{
+		Cluster: c.Cluster, Name: c.Name, Cloud: c.Cloud, API: c.Advertise, Transport: s.out, Secure: peers != nil,
+		Token: tokens.Own(api.ScopeRead), Version: version, Log: s.log,
+	}
+	var members []consensus.Member
+	for _, m := range c.Members {
+		o.Members = append(o.Members, api.Member{ID: m.ID, Name: m.Name, Cloud: m.Cloud, Peer: m.Peer, API: m.API, Witness: m.Witness})
+		members = append(members, consensus.Member{ID: m.ID, Name: m.Name, Addr: m.Peer, Site: m.Cloud, Role: role(m.Witness)})
+	}
+	s.node = NewNode(o, s.store)
+	cfg := consensus.Config{
+		Cluster: c.Cluster, Self: consensus.Member{ID: c.ID, Name: c.Name, Addr: c.Peer, Site: c.Cloud, Role: role(c.Witness)},
+		Members: members, Join: c.Join, Dir: c.logDir(), TLS: peers, Election: c.Election.Duration(),
+		PreferSite: c.PreferCloud, FollowProposals: c.FollowWrites, MaxLog: int64(c.MaxLog), MaxAge: c.MaxAge.Duration(), Log: s.log,
+	}
+	if s.store != nil {
+		cfg.Snapshotter = s.node
+	}
+	raft, err := consensus.Open(ctx, cfg)
+	if err != nil {
+		return fmt.Errorf("opening the log: %w", err)
+	}
+	s.raft = raft
+	return s.node.Start(ctx, raft)
+}
+
+func role(witness bool) consensus.Role {
+	if witness {
+		return consensus.Witness
+	}
+	return consensus.Voter
+}
+
+// Addr is the address that the interface listens on.
+func (s *Service) Addr() string { return s.listen.Addr().String() }
+
+// Run serves until ctx ends or the member fails, and then closes: balancers look elsewhere
+// first, what is being served is served.
+func (s *Service) Run(ctx context.Context) error {
+	var failed error
+	var ended <-chan struct{}
+	if s.raft != nil {
+		ended = s.raft.Done()
+	}
+	select {
+	case <-ctx.Done():
+	case failed = <-s.served:
+		s.served <- nil
+	case <-ended:
+		failed = s.raft.Err()
+	}
+	ctx = context.WithoutCancel(ctx)
+	s.server.Drain()
+	if s.raft != nil && failed == nil {
+		s.yield(ctx)
+		select { // balancers ask /readyz meanwhile
+		case <-time.After(s.config.Drain.Duration()):
+		case <-ended:
+		}
+	}
+	s.log.Info("ending")
+	return errors.Join(failed, s.Close(ctx))
+}
+
+// yield hands leadership over, so that nobody waits for an election.
+func (s *Service) yield(ctx context.Context) {
+	status := s.raft.Status()
+	if status.Leader != status.Self.ID {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
+	defer cancel()
+	for _, m := range status.Members {
+		if m.ID == status.Self.ID || !m.Votes || !m.Connected || m.Role == consensus.Witness {
+			continue
+		}
+		if err := s.raft.Transfer(ctx, m.ID); err == nil {
+			return
+		}
+	}
+}
+
+// Close ends the member.
+func (s *Service) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
+	defer cancel()
+	var errs []error
+	if s.http != nil {
+		if err := s.http.Shutdown(ctx); err != nil {
+			errs = append(errs, s.http.Close())
+		}
+		errs = append(errs, <-s.served)
+		s.http = nil
+	}
+	if s.node != nil {
+		s.node.Stop()
+		s.node = nil
+	}
+	if s.raft != nil {
+		errs = append(errs, s.raft.Close())
+		s.raft = nil
+	}
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
+		s.store = nil
+	}
+	if s.out != nil {
+		s.out.CloseIdleConnections()
+	}
+	return errors.Join(errs...)
+}
