@@ -83,8 +83,8 @@ func TestCentralMirror(t *testing.T) {
 // repository serves jars as Maven Central does; the first breaks requests cuts off that
 // many answers half-way.
 type repository struct {
-	files  map[string][]byte // by path
 	mu     sync.Mutex
+	files  map[string][]byte // by path
 	breaks int
 	asked  []string // paths with the ranges asked for
 }
@@ -94,8 +94,8 @@ func (r *repository) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.asked = append(r.asked, q.URL.Path+" "+q.Header.Get("Range"))
 	cut := r.breaks > 0
 	r.breaks--
-	r.mu.Unlock()
 	content, ok := r.files[strings.TrimPrefix(q.URL.Path, "/")]
+	r.mu.Unlock()
 	if !ok {
 		http.NotFound(w, q)
 		return
@@ -106,6 +106,15 @@ func (r *repository) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	http.ServeContent(w, q, "x.jar", time.Time{}, bytes.NewReader(content))
+}
+
+// take returns what was asked for since it was called last.
+func (r *repository) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	asked := r.asked
+	r.asked = nil
+	return asked
 }
 
 // jarRecipe is a database of two jars in the repository.
@@ -139,12 +148,12 @@ func TestInstallJars(t *testing.T) {
 	if m.Version != "5.0.9" || m.Source != FromMaven || len(m.Packages) != 2 {
 		t.Errorf("installed %+v", m)
 	}
-	resumed := false
-	for _, a := range source.asked {
+	resumed, asked := false, source.take()
+	for _, a := range asked {
 		resumed = resumed || strings.HasSuffix(a, " bytes=500-")
 	}
 	if !resumed {
-		t.Errorf("a download that broke off did not go on where it stopped: %q", source.asked)
+		t.Errorf("a download that broke off did not go on where it stopped: %q", asked)
 	}
 	in, err := s.Find(t.Context(), r, "")
 	if err != nil || in.Version != "5.0.9" {
@@ -162,15 +171,20 @@ func TestInstallJars(t *testing.T) {
 
 	// What is installed stays; another lock is another installation; another series is
 	// one beside it.
-	source.asked = nil
-	if _, err := s.Install(t.Context(), r); err != nil || len(source.asked) > 0 {
-		t.Errorf("installed again: %v, %v", source.asked, err)
+	if _, err := s.Install(t.Context(), r); err != nil {
+		t.Error(err)
+	}
+	if asked := source.take(); len(asked) > 0 {
+		t.Errorf("installed again: %q", asked)
 	}
 	one := strings.SplitAfter(r.Jars, "\n")
 	less := r
 	less.Jars = one[0]
-	if _, err := s.Install(t.Context(), less); err != nil || len(source.asked) > 0 {
-		t.Errorf("what holds all that is asked for was installed again: %v, %v", source.asked, err)
+	if _, err := s.Install(t.Context(), less); err != nil {
+		t.Error(err)
+	}
+	if asked := source.take(); len(asked) > 0 {
+		t.Errorf("what holds all that is asked for was installed again: %q", asked)
 	}
 	other := less
 	other.Series = "4.1"
@@ -185,21 +199,24 @@ func TestInstallJars(t *testing.T) {
 func TestJarsThatCannotBeHad(t *testing.T) {
 	source := &repository{}
 	r, s := jarRecipe(t, source), Store{Dir: t.TempDir()}
+	// A request whose client has given up may still be served.
+	source.mu.Lock()
 	for path := range source.files {
 		if strings.HasPrefix(path, "org/other") {
 			source.files[path] = bytes.Repeat([]byte("x"), 1000)
 		}
 	}
+	source.mu.Unlock()
 	if _, err := s.Install(t.Context(), r); !errors.Is(err, ErrChecksum) {
 		t.Errorf("error %v of a jar that is not the locked one", err)
 	}
-	for path := range source.files {
-		delete(source.files, path)
-	}
+	source.mu.Lock()
+	clear(source.files)
+	source.mu.Unlock()
 	if _, err := s.Install(t.Context(), r); !errors.Is(err, errPermanent) {
 		t.Errorf("error %v of a jar that is not there", err)
 	}
-	source.breaks = 1000
+	source = &repository{breaks: 1000}
 	r = jarRecipe(t, source)
 	if _, err := s.Install(t.Context(), r); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("error %v of a download that always breaks off", err)

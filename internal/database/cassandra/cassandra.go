@@ -73,7 +73,7 @@ const memberMemory = 750 << 20
 
 // Capabilities implements database.Database.
 func (*Cassandra) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, Replication: true, Restart: true, MinNodes: 1, Memory: memberMemory}
+	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, Memory: memberMemory}
 }
 
 // Check implements database.Database.
