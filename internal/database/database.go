@@ -52,6 +52,8 @@ type Capabilities struct {
 	Scan        bool `json:"scan"`
 	Resize      bool `json:"resize"` // Join and Leave on a running cluster
 	Replication bool `json:"replication"`
+	// LeaveAbrupt is whether a member that was lost can be removed for good.
+	LeaveAbrupt bool `json:"leave_abrupt"`
 	// Restart is whether a member that was halted keeps its data and can be revived.
 	Restart bool `json:"restart"`
 	// MinNodes is the smallest cluster it forms, MaxNodes the largest (0: no limit).
@@ -67,6 +69,14 @@ type Anchored interface {
 	// Fixed maps the nodes that cannot leave to why ("the config servers are there").
 	// Nodes are the names of the data nodes in topology order.
 	Fixed(nodes []string, options Options) map[string]string
+}
+
+// Frail is a database that, as some options have it, cannot do without a member that was
+// lost.
+type Frail interface {
+	// Frail says why no member can leave abruptly ("each shard has one member, which takes
+	// its records with it"), "" where members can.
+	Frail(nodes int, options Options) string
 }
 
 // Options are a database's own settings as an experiment gives them: scalar values.

@@ -47,6 +47,17 @@ func (c databaseCheck) leave(e Event, fail failure) {
 		fail("", "kill nodes, or cut their links", "%s cannot let members leave while it serves", c.name)
 		return
 	}
+	const gracefully = "write manner: graceful, or kill nodes and leave them members"
+	if mannerOf(e.Leave.Manner) == database.Abrupt {
+		switch {
+		case !c.can.LeaveAbrupt:
+			fail("manner", gracefully, "%s has no procedure for members that were lost", c.name)
+			return
+		case c.stage.Frail != "":
+			fail("manner", gracefully, "no node can leave abruptly: %s", c.stage.Frail)
+			return
+		}
+	}
 	nodes, _ := c.stage.nodes(e.Leave.Nodes.Nodes)
 	for _, n := range nodes {
 		if why := c.stage.Fixed[n]; why != "" {

@@ -20,6 +20,8 @@ type Stage struct {
 	Client string
 	// Fixed maps data nodes that cannot leave to why; nil where nobody knows yet.
 	Fixed map[string]string
+	// Frail is why none can leave abruptly, "" where they can and where nobody knows yet.
+	Frail string
 }
 
 // Names of groups of nodes, where no node or site has that name.

@@ -18,6 +18,9 @@ func (e Experiment) Stage(db database.Database) event.Stage {
 	if a, ok := db.(database.Anchored); ok {
 		s.Fixed = a.Fixed(s.Data, e.Database.Options)
 	}
+	if f, ok := db.(database.Frail); ok {
+		s.Frail = f.Frail(len(s.Data), e.Database.Options)
+	}
 	return s
 }
 

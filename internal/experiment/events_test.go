@@ -29,17 +29,27 @@ func (anchored) Fixed(nodes []string, _ database.Options) map[string]string {
 	return fixed
 }
 
+// frail is one whose members hold the only copy of what they have.
+type frail struct{ fake }
+
+func (frail) Frail(int, database.Options) string { return "it takes its records with it" }
+
 func TestEventsThatADatabaseCannot(t *testing.T) {
 	known := map[string]database.Database{
 		"still":   fake{can: database.Capabilities{MinNodes: 1}},
 		"elastic": resizable{fake{can: database.Capabilities{MinNodes: 2, MaxNodes: 4, Resize: true, Restart: true}}},
 	}
+	known["lossless"] = fake{can: database.Capabilities{MinNodes: 1, Resize: true, LeaveAbrupt: true}}
+	known["frail"] = frail{known["lossless"].(fake)}
 	known["anchored"] = anchored{known["elastic"].(resizable)}
 	const anywhere = "name: x\ntopology: mesh:5\nworkload: a\n"
 	tests := map[string]struct{ database, events, want string }{
 		"leave":                         {"elastic", "{at: 1s, leave: n2}", ""},
 		"those that can":                {"elastic", "{at: 1s, gap: 1s, for: 1s, leave: {nodes: removable, choose: next}}", ""},
 		"one after the other, for good": {"elastic", "{at: 1s, every: 1s, leave: {nodes: [n2, n3], choose: next}}", "events[0].leave.nodes: elastic needs at least 2 nodes: of 3, 1 would be left"},
+		"one is lost":                   {"lossless", "{at: 1s, leave: {nodes: n2, manner: abrupt}}", ""},
+		"none may be lost":              {"elastic", "{at: 1s, leave: {nodes: n2, manner: abrupt}}", "events[0].leave.manner: elastic has no procedure for members that were lost"},
+		"none may be lost here":         {"frail", "{at: 1s, leave: {nodes: n2, manner: abrupt}}", "events[0].leave.manner: no node can leave abruptly: it takes its records with it"},
 		"the seed":                      {"elastic", "{at: 1s, leave: [n2, n1]}", "events[0].leave.nodes: n1 cannot leave: it is the seed"},
 		"nobody can":                    {"anchored", "{at: 1s, leave: removable}", "events[0].leave.nodes: none of the 3 nodes can leave: it holds the only copy"},
 		"too many":                      {"elastic", "{at: 1s, leave: [n2, n3]}", "events[0].leave.nodes: elastic needs at least 2 nodes: of 3, 1 would be left"},

@@ -35,6 +35,11 @@ func (s *suite) testRefusals(t *testing.T, cluster database.Cluster) {
 		if _, err := cluster.Leave(ctx, stranger, database.Graceful); !errors.Is(err, database.ErrNotMember) {
 			t.Errorf("leave of no member: %v, want database.ErrNotMember", err)
 		}
+		if !s.can.LeaveAbrupt {
+			if _, err := cluster.Leave(ctx, member, database.Abrupt); !errors.Is(err, database.ErrUnsupported) {
+				t.Errorf("an abrupt leave: %v, want database.ErrUnsupported", err)
+			}
+		}
 		for name, why := range s.fixed() {
 			if _, err := cluster.Leave(ctx, s.host(t, name), database.Graceful); !errors.Is(err, database.ErrFixed) {
 				t.Errorf("leave of %s (%s): %v, want database.ErrFixed", name, why, err)

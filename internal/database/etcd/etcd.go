@@ -67,7 +67,7 @@ func (*Etcd) Name() string { return Name }
 
 // Capabilities implements database.Database.
 func (*Etcd) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, Replication: true, Restart: true, MinNodes: 1, Memory: memory}
+	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, Memory: memory}
 }
 
 // Check implements database.Database.

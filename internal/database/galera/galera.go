@@ -70,7 +70,7 @@ func (*Galera) Name() string { return Name }
 
 // Capabilities implements database.Database.
 func (*Galera) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, Replication: true, Restart: true, MinNodes: 1, Memory: memory}
+	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, Memory: memory}
 }
 
 // Check implements database.Database.

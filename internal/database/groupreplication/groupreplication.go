@@ -41,7 +41,7 @@ func (*GroupReplication) Name() string { return Name }
 
 // Capabilities implements database.Database.
 func (*GroupReplication) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, Replication: true, Restart: true, MinNodes: 1, MaxNodes: maxMembers, Memory: memory}
+	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, MaxNodes: maxMembers, Memory: memory}
 }
 
 // Check implements database.Database.

@@ -83,7 +83,7 @@ const memberMemory = 560 * mib
 
 // Capabilities implements database.Database.
 func (*HBase) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, Replication: true, Restart: true, MinNodes: 1, Memory: memberMemory}
+	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, Memory: memberMemory}
 }
 
 // Check implements database.Database.

@@ -72,8 +72,19 @@ func (*MongoDB) Name() string { return Name }
 
 // Capabilities implements database.Database.
 func (*MongoDB) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, Replication: true, Restart: true, MinNodes: 1, MaxNodes: maxMembers, Memory: memory}
+	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, MaxNodes: maxMembers, Memory: memory}
 }
+
+// Frail implements database.Frail.
+func (*MongoDB) Frail(nodes int, options database.Options) string {
+	if o, err := parseOptions(nodes, options); err != nil || !o.sharded || o.replicas > 1 {
+		return ""
+	}
+	return loneShard
+}
+
+// loneShard is why a shard's only member cannot be lost.
+const loneShard = "a shard of one member that is lost takes its records with it"
 
 // Check implements database.Database.
 func (*MongoDB) Check(nodes int, options database.Options) error {

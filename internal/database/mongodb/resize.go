@@ -269,7 +269,7 @@ func (c *cluster) shardMayGo(servers []*server, manner database.Manner) error {
 	case c.options.replicas > 1:
 		return fmt.Errorf("%w: it holds a member of a shard's replica set", database.ErrFixed)
 	case manner == database.Abrupt:
-		return fmt.Errorf("%w: a shard of one member that is lost takes its records with it", database.ErrUnsupported)
+		return fmt.Errorf("%w: %s", database.ErrUnsupported, loneShard)
 	case len(c.with(func(s *server) bool { return s.role == roleShard })) == 1:
 		return fmt.Errorf("%w: it is the last shard", database.ErrFixed)
 	}

@@ -66,7 +66,7 @@ const memory = 900 << 20
 
 // Capabilities implements database.Database.
 func (*NDB) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, Replication: true, Restart: true, MinNodes: 1, MaxNodes: maxNodes, Memory: memory}
+	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, MaxNodes: maxNodes, Memory: memory}
 }
 
 // Check implements database.Database.

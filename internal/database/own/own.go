@@ -64,7 +64,7 @@ func (d *Database) Name() string { return Prefix + d.def.Name }
 func (d *Database) Capabilities() database.Capabilities {
 	can := d.def.Can
 	return database.Capabilities{
-		Scan: can.Scan, Resize: len(d.def.Join) > 0, Replication: can.Replication, Restart: can.Restart,
+		Scan: can.Scan, Resize: len(d.def.Join) > 0, LeaveAbrupt: len(d.def.LeaveAbrupt) > 0, Replication: can.Replication, Restart: can.Restart,
 		MinNodes: can.MinNodes, MaxNodes: can.MaxNodes, Memory: int64(can.Memory),
 	}
 }

@@ -72,7 +72,7 @@ func (*Postgres) Name() string { return Name }
 
 // Capabilities implements database.Database.
 func (*Postgres) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, Replication: true, Restart: true, MinNodes: 1, MaxNodes: maxNodes, Memory: memory}
+	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, MaxNodes: maxNodes, Memory: memory}
 }
 
 // Check implements database.Database.

@@ -102,7 +102,7 @@ const memory = 32 << 20
 // Capabilities implements database.Database. Three masters are the least that can
 // agree on one of them having failed.
 func (*Redis) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, Replication: true, Restart: true, MinNodes: minMasters, Memory: memory}
+	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: minMasters, Memory: memory}
 }
 
 // Fixed implements database.Anchored: without replicas, three masters must stay. (Where
