@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"skerry/internal/metadata/daemon"
+	"skerry/internal/metadata/journal"
+)
+
+func newMetadataServe(a *app) *cobra.Command {
+	var o daemon.Options
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve a directory tree",
+		Long: "Serve a directory tree until interrupted. What is acknowledged is on disk: the server can be killed at any\n" +
+			"moment, and goes on where it was when it is started on the same directory again.",
+		Example: "  skerry metadata serve --listen 127.0.0.1:8080 --data /var/lib/metadata\n" +
+			"  curl -d 'mkdir -p /a/b' http://127.0.0.1:8080/",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Log = a.log
+			o.Ready = func(addr net.Addr, r journal.Recovery) {
+				fmt.Fprintf(a.out, "serving %s on http://%s/ (%d records, read in %s)\n", o.Dir, addr, r.Snapshot+r.Records, r.Took.Round(time.Millisecond))
+			}
+			return daemon.Run(cmd.Context(), o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.Listen, "listen", "127.0.0.1:8080", "answer on `ADDR`")
+	f.StringVar(&o.Dir, "data", "metadata-data", "keep the tree in `DIR`, which is made where it is missing")
+	f.Int64Var(&o.Journal.SegmentBytes, "segment-bytes", 64<<20, "of log in a file")
+	f.Int64Var(&o.Journal.SnapshotBytes, "snapshot-bytes", 128<<20, "of log between two snapshots, or as much as the last snapshot has")
+	f.Int64Var(&o.Server.MaxBody, "max-body", 8<<20, "bytes of a request's body")
+	f.IntVar(&o.Server.MaxConnections, "max-connections", 4096, "that may be open at a time")
+	f.DurationVar(&o.Server.Idle, "idle", 2*time.Minute, "close connections that are without a request for so long")
+	f.DurationVar(&o.Server.Patience, "patience", 30*time.Second, "with a request's arrival, and with its answer's departure")
+	return c
+}

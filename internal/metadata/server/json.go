@@ -1,0 +1,111 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"skerry/internal/metadata"
+	"skerry/internal/metadata/wire"
+)
+
+// json answers POST /v1/OP and /v1/batch.
+func (s *Server) json(w http.ResponseWriter, r *http.Request) {
+	body, err := s.body(w, r)
+	if err != nil {
+		return
+	}
+	op := r.PathValue("op")
+	if op == "batch" {
+		s.jsonBatch(w, r, body)
+		return
+	}
+	if _, err := wire.OpOf(op); err != nil {
+		send(w, http.StatusNotFound, wire.OfResult(metadata.Result{Err: err}))
+		return
+	}
+	var c wire.Command
+	if err := decode(body, &c); err == nil && c.Op != "" && c.Op != op {
+		err = fmt.Errorf("%w: the path asks for %s, the body for another operation", metadata.ErrInvalid, op)
+		send(w, http.StatusBadRequest, wire.OfResult(metadata.Result{Err: err}))
+		return
+	} else if err != nil {
+		send(w, http.StatusBadRequest, wire.OfResult(metadata.Result{Err: err}))
+		return
+	}
+	c.Op = op
+	result := s.each(r, []wire.Command{c})[0]
+	send(w, metadata.Status(result.Err), wire.OfResult(result))
+}
+
+func (s *Server) jsonBatch(w http.ResponseWriter, r *http.Request, body []byte) {
+	var batch wire.Batch
+	if err := decode(body, &batch); err != nil {
+		send(w, http.StatusBadRequest, wire.OfResult(metadata.Result{Err: err}))
+		return
+	}
+	answer := wire.Results{Results: make([]wire.Result, 0, len(batch.Commands))}
+	for _, result := range s.each(r, batch.Commands) {
+		answer.Results = append(answer.Results, wire.OfResult(result))
+	}
+	send(w, http.StatusOK, answer)
+}
+
+// each runs the commands that are good, and returns the results of all.
+func (s *Server) each(r *http.Request, asked []wire.Command) []metadata.Result {
+	start := time.Now()
+	results := make([]metadata.Result, len(asked))
+	commands, runs := make([]metadata.Command, 0, len(asked)), make([]int, 0, len(asked))
+	ops := make([]metadata.Op, len(asked))
+	for i, a := range asked {
+		c, err := a.Command()
+		ops[i], results[i].Err = c.Op, err
+		if err == nil {
+			commands, runs = append(commands, c), append(runs, i)
+		}
+	}
+	for i, result := range s.service.Do(r.Context(), commands) {
+		results[runs[i]] = result
+	}
+	for i := range results {
+		s.metrics.done(ops[i], results[i].Err, start)
+	}
+	return results
+}
+
+// decode reads a body strictly: a field that is misspelt is an error.
+func decode(body []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if err == nil && d.More() {
+		err = errors.New("more than one value")
+	}
+	if err != nil {
+		return fmt.Errorf("%w body: %w", metadata.ErrInvalid, err)
+	}
+	return nil
+}
+
+// send answers with a value. Who is gone needs no answer.
+func send(w http.ResponseWriter, status int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(b, '\n'))
+}
+
+func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
+	if s.o.Status == nil {
+		http.Error(w, "no status", http.StatusNotFound)
+		return
+	}
+	send(w, http.StatusOK, s.o.Status())
+}

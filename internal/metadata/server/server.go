@@ -1,0 +1,217 @@
+// Package server is the metadata service's protocol: HTTP, with a command in the body of
+// a POST, and its output or error in the body of the answer; and the same in JSON.
+//
+//	POST /           ls /a/b              any path but those below
+//	POST /v1/ls      {"path": "/a/b"}     and so on for each operation, and /v1/batch
+//	GET  /v1/status, /metrics, /
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"skerry/internal/metadata"
+	"skerry/internal/metadata/journal"
+	"skerry/internal/metadata/tree"
+)
+
+// Service is what answers commands: a store, or what forwards them to one.
+type Service interface {
+	// Do runs commands that passed Check one after the other, and returns as many results.
+	Do(ctx context.Context, commands []metadata.Command) []metadata.Result
+}
+
+// Status is what /v1/status answers.
+type Status struct {
+	Tree     tree.Counts       `json:"tree"`
+	Journal  journal.Status    `json:"journal"`
+	Recovery journal.Recovery  `json:"recovery"`
+	Subtrees map[string]string `json:"subtrees"` // virtual directories and the servers that they are on
+	Uptime   float64           `json:"uptime_s"`
+}
+
+// Options are a server's limits. Zero fields mean the defaults.
+type Options struct {
+	// MaxBody is the most bytes of a request's body; 8 MiB.
+	MaxBody int64
+	// MaxConnections is how many connections may be open; 4096. One more is closed.
+	MaxConnections int
+	// Idle is how long a connection may be without a request; 2 min.
+	Idle time.Duration
+	// Patience is how long a request may take to arrive, and its answer to leave; 30 s.
+	Patience time.Duration
+	// Status is what /v1/status answers, nil where there is nothing to tell.
+	Status func() Status
+	// Collectors are added to /metrics.
+	Collectors []prometheus.Collector
+	Log        *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxBody == 0 {
+		o.MaxBody = 8 << 20
+	}
+	if o.MaxConnections == 0 {
+		o.MaxConnections = 4096
+	}
+	if o.Idle == 0 {
+		o.Idle = 2 * time.Minute
+	}
+	if o.Patience == 0 {
+		o.Patience = 30 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// maxHeader is the most bytes of a request's headers.
+const maxHeader = 64 << 10
+
+// Server answers HTTP requests.
+type Server struct {
+	service Service
+	o       Options
+	metrics *metrics
+	mux     *http.ServeMux
+}
+
+// New is a server of a service.
+func New(service Service, o Options) *Server {
+	s := &Server{service: service, o: o.withDefaults(), mux: http.NewServeMux()}
+	s.metrics = newMetrics(o.Collectors)
+	s.mux.HandleFunc("POST /v1/{op}", s.json)
+	s.mux.HandleFunc("GET /v1/status", s.status)
+	s.mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/v1/"), r.URL.Path == "/metrics":
+		s.mux.ServeHTTP(w, r)
+	case r.Method == http.MethodPost:
+		s.post(w, r)
+	case r.Method == http.MethodGet, r.Method == http.MethodHead:
+		w.Header().Set("Content-Type", plain)
+		fmt.Fprintf(w, usage, r.Host, metadata.Usage)
+	default:
+		w.Header().Set("Allow", "GET, POST")
+		http.Error(w, "POST a command in the body: ls /", http.StatusMethodNotAllowed)
+	}
+}
+
+const (
+	plain = "text/plain; charset=utf-8"
+	// nextHeader is where the next page begins, as a word of the protocol.
+	nextHeader = "Skerry-Next"
+
+	usage = `The metadata service: POST a command, and its output or error comes back.
+
+	curl -d 'mkdir -p /a/b' http://%s/
+
+%s
+Names with spaces are quoted: mkdir "/my dir". Several commands, one a line, are
+answered in order, each with a line "STATUS BYTES" before its output.
+As JSON: POST /v1/ls {"path": "/"}, and so on; POST /v1/batch {"commands": [...]}
+GET /v1/status, GET /metrics
+`
+)
+
+func (s *Server) post(w http.ResponseWriter, r *http.Request) {
+	body, err := s.body(w, r)
+	if err != nil {
+		return
+	}
+	a := s.answer(r.Context(), string(body), nil)
+	w.Header().Set("Content-Type", plain)
+	if a.next != "" {
+		w.Header().Set(nextHeader, metadata.Quote(a.next))
+	}
+	if a.rest == nil {
+		w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
+	}
+	w.WriteHeader(a.status)
+	if _, err := w.Write(a.body); err != nil || a.rest == nil {
+		return // who is gone needs no answer
+	}
+	if err := s.pages(r.Context(), w, *a.rest); err != nil {
+		s.o.Log.Debug("a listing was cut short", "command", a.rest.String(), "error", err)
+		panic(http.ErrAbortHandler) // a listing without its end must not look like a whole one
+	}
+}
+
+// pages writes the rest of a listing, page by page, each of which is of one moment.
+func (s *Server) pages(ctx context.Context, w http.ResponseWriter, c metadata.Command) error {
+	var b []byte
+	deadline := http.NewResponseController(w)
+	c.Limit = metadata.MaxLimit
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r := s.service.Do(ctx, []metadata.Command{c})[0]
+		if r.Err != nil {
+			return r.Err
+		}
+		b = text(b[:0], c, r)
+		if err := deadline.SetWriteDeadline(time.Now().Add(s.o.Patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return err
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+		if c.After = r.Next; c.After == "" {
+			return nil
+		}
+	}
+}
+
+// body reads a request's body; where it cannot, it has answered.
+func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		http.Error(w, fmt.Sprintf("a body of more than %d bytes", large.Limit), http.StatusRequestEntityTooLarge)
+	case err != nil:
+		http.Error(w, "the body did not arrive", http.StatusBadRequest)
+	}
+	return b, err
+}
+
+// Serve answers on a listener until the context ends, and then finishes what it began.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	h := &http.Server{
+		Handler: s, MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: s.o.Patience, ReadTimeout: s.o.Patience, WriteTimeout: s.o.Patience, IdleTimeout: s.o.Idle,
+		ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- h.Serve(&bounded{Listener: l, s: s}) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Patience)
+	defer cancel()
+	err := h.Shutdown(finish)
+	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
