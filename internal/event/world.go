@@ -17,6 +17,9 @@ type World struct {
 	Cluster database.Cluster
 	// Host returns the node with a name.
 	Host func(name string) (host.Host, error)
+	// Member returns where the database runs on that node, when it is in a container there;
+	// nil for the node itself.
+	Member func(name string) (host.Host, error)
 	// Exe is the skerry program, which the programs that use up a node are part of.
 	Exe string
 
@@ -62,9 +65,17 @@ func (n *node) setHalted(halted bool) {
 	n.halted = halted
 }
 
+// member is where the database runs on a node.
+func (w *World) member(name string) (host.Host, error) {
+	if w.Member != nil {
+		return w.Member(name)
+	}
+	return w.Host(name)
+}
+
 // halt ends the database's processes on a node.
 func (w *World) halt(ctx context.Context, name string, manner database.Manner) error {
-	h, err := w.Host(name)
+	h, err := w.member(name)
 	if err != nil {
 		return err
 	}
@@ -86,7 +97,7 @@ func (w *World) halt(ctx context.Context, name string, manner database.Manner) e
 
 // revive starts the database's processes on a node again.
 func (w *World) revive(ctx context.Context, name string) error {
-	h, err := w.Host(name)
+	h, err := w.member(name)
 	if err != nil {
 		return err
 	}
@@ -122,7 +133,7 @@ func (w *World) leave(ctx context.Context, name string, manner database.Manner, 
 }
 
 func (w *World) resize(ctx context.Context, name string, p *progress, change func(host.Host) (database.Change, error)) error {
-	h, err := w.Host(name)
+	h, err := w.member(name)
 	if err != nil {
 		return err
 	}

@@ -58,6 +58,7 @@ func (e Experiment) checkDatabase(databases map[string]database.Database) (ps st
 		}
 		fail(path, "", "%v", err)
 	}
+	e.checkService(db, name, fail)
 	event.CheckDatabase(e.Events, e.Stage(db), name, can, func(path, hint, format string, args ...any) {
 		fail("events"+path, hint, format, args...)
 	})

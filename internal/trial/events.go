@@ -20,7 +20,7 @@ const StoppedEvents = "events"
 // own, before anything starts on them.
 func (r *run) newWorld() error {
 	e := r.Cell.Experiment
-	r.world = &event.World{Host: r.lab.Host, Exe: r.Exe}
+	r.world = &event.World{Host: r.lab.Host, Member: r.lab.Member, Exe: r.Exe}
 	if err := r.world.MountDisks(event.Disks(e.Events, e.Stage(r.Database))); err != nil {
 		return fmt.Errorf("preparing nodes for events: %w", err)
 	}

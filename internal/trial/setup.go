@@ -13,6 +13,7 @@ import (
 	"skerry/internal/lab"
 	"skerry/internal/load"
 	"skerry/internal/overlay/kinds"
+	"skerry/internal/service"
 )
 
 // loadThreads is how many records are inserted at once while the table is loaded; it is
@@ -55,9 +56,18 @@ func (r *run) upLab(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	balancer, err := service.Find(ctx, cloud.Service)
+	if err != nil {
+		return err
+	}
+	ports, err := e.Ports(r.Database)
+	if err != nil {
+		return err
+	}
 	r.stage("bringing the lab up")
 	r.lab, err = lab.Up(ctx, lab.Config{
 		Name: r.Name, Topology: cloud, Overlay: routing, Engine: e.Engine, Seed: r.Cell.Seed,
+		Members: e.Members(r.Database), Ports: ports.All, Balancer: balancer,
 		StateDir: r.StateDir, DataDir: r.DataDir, Exe: r.Exe, Ephemeral: true, Log: r.Log,
 	})
 	if err != nil {
@@ -91,16 +101,20 @@ func (r *run) formCluster(ctx context.Context) error {
 	}
 	var nodes []host.Host
 	for _, name := range e.DataNodes() {
-		h, err := r.lab.Host(name)
+		h, err := r.lab.Member(name)
 		if err != nil {
 			return err
 		}
 		nodes = append(nodes, h)
 	}
+	var contact func(port int) []string
+	if plan, ok := r.lab.Service(); ok {
+		contact = plan.Contact
+	}
 	r.stage("starting " + r.Database.Name())
 	r.cluster, err = r.Database.Start(ctx, database.Env{
 		Nodes: nodes, Control: control, Installation: r.Installation,
-		Options: e.Database.Options, RTT: r.longestRTT(), Log: r.Log, Progress: r.stage,
+		Options: e.Database.Options, RTT: r.longestRTT(), Contact: contact, Log: r.Log, Progress: r.stage,
 	})
 	if err != nil {
 		return fmt.Errorf("starting %s on %d nodes: %w", r.Database.Name(), len(nodes), err)

@@ -64,6 +64,11 @@ func (r *run) nodeOf(address string) string {
 	if err != nil {
 		ip = address
 	}
+	if plan, ok := r.lab.Service(); ok {
+		if name := plan.NodeOf(address); name != "" {
+			return name
+		}
+	}
 	for _, h := range r.lab.Hosts() {
 		if h.Addr() == ip {
 			return h.Name()
