@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"skerry/internal/advice"
 	"skerry/internal/hydra/api"
@@ -84,7 +85,16 @@ type MemberConfig struct {
 	Witness bool   `yaml:"witness"`
 }
 
-// LoadConfig reads a member's file. Mistakes in it are strict.Problems, or wrap ErrConfig.
+// Defaults are a member's settings where nothing is said.
+func Defaults() Config {
+	return Config{
+		Listen: "127.0.0.1:7070", Peer: "127.0.0.1:7071", MaxLog: 1 << 30, InFlight: api.DefaultInFlight,
+		Timeout: unit.Duration(api.DefaultTimeout), Drain: unit.Duration(time.Second),
+	}
+}
+
+// LoadConfig reads a member's file, which Complete has still to check. Mistakes in it are
+// strict.Problems.
 func LoadConfig(path string) (Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -98,7 +108,7 @@ func LoadConfig(path string) (Config, error) {
 	if problems := strict.Decode(root, &c, ""); len(problems) > 0 {
 		return Config{}, problems
 	}
-	return c, c.Complete()
+	return c, nil
 }
 
 // namePattern is what names of members, clouds and clusters look like.
