@@ -125,4 +125,3 @@ func decode(w http.ResponseWriter, r *http.Request, into any) error {
 	}
 	return nil
 }
-

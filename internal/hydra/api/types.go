@@ -174,9 +174,7 @@ type Database struct {
 	Lag uint64 `json:"lag_entries"`
 	// StalenessMS is how old at most what it holds is, -1 where that is not known.
 	StalenessMS float64 `json:"staleness_ms"`
-	// HeardMS is how long ago this was told.
-	HeardMS float64 `json:"heard_ms"`
-	Problem string  `json:"problem,omitempty"`
+	Problem     string  `json:"problem,omitempty"`
 }
 
 // Problem is what an answer that is no 2xx holds.
