@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +27,11 @@ adopt PATH                             a directory of another server is here, an
 
 // Parse reads a command as the protocol has it: "mkdir -p /a/b". Names with spaces or
 // quotes are quoted as Quote does. What it returns was checked.
-func Parse(line string) (Command, error) {
+func Parse(line string) (Command, error) { return ParseIn("", line) }
+
+// ParseIn is Parse where paths that do not begin with / are in the directory dir, as in a
+// shell: with . and .. in them, and none at all for dir itself.
+func ParseIn(dir, line string) (Command, error) {
 	c := Command{MaxDepth: -1}
 	name, rest, _, err := word(line)
 	if err != nil {
@@ -43,7 +48,7 @@ func Parse(line string) (Command, error) {
 	if rest, err = c.options(rest); err != nil {
 		return c, err
 	}
-	if err = c.operands(rest); err != nil {
+	if err = c.operands(dir, rest); err != nil {
 		return c, err
 	}
 	return c, c.Check()
@@ -134,7 +139,7 @@ func (c *Command) valued(option, value string) (known bool, err error) {
 }
 
 // operands reads what stands behind the options.
-func (c *Command) operands(line string) error {
+func (c *Command) operands(dir, line string) error {
 	var mode, text string
 	var into []*string
 	switch c.Op {
@@ -154,7 +159,9 @@ func (c *Command) operands(line string) error {
 		if err != nil {
 			return err
 		}
-		if !found {
+		if !found && dir != "" && (c.Op == List || c.Op == Stat || c.Op == Find) {
+			w = dir
+		} else if !found {
 			return fmt.Errorf("%w command: %s needs %d operands", ErrInvalid, c.Op, len(into))
 		}
 		*s, line = w, rest
@@ -162,7 +169,10 @@ func (c *Command) operands(line string) error {
 	if strings.Trim(line, " \t") != "" {
 		return fmt.Errorf("%w command: too much behind %s; quote names that have spaces", ErrInvalid, Quote(shortened(*into[len(into)-1])))
 	}
-	c.Path, c.To = trimmed(c.Path), trimmed(c.To)
+	c.Path = within(dir, c.Path)
+	if c.Op == Move {
+		c.To = within(dir, c.To)
+	}
 	if c.Op == Write {
 		c.Data = []byte(text)
 	}
@@ -172,6 +182,17 @@ func (c *Command) operands(line string) error {
 		return err
 	}
 	return nil
+}
+
+// within is a path in the directory dir, or one of its own.
+func within(dir, p string) string {
+	if dir != "" && p != "" {
+		if p[0] != '/' {
+			p = Join(dir, p)
+		}
+		return path.Clean(p)
+	}
+	return trimmed(p)
 }
 
 // trimmed is a path without the slash at its end.

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"skerry/internal/metadata/client"
+	"skerry/internal/metadata/shell"
+)
+
+func newMetadataSh(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "sh ADDR [COMMAND]",
+		Short: "A shell on a metadata server",
+		Long: "A shell on a metadata server, with completion of paths and history. With a command as the second argument,\n" +
+			"that is run; with commands on standard input, a line each, those are. The exit code is 1 where one failed.",
+		Example: "  skerry metadata sh 127.0.0.1:8080\n  skerry metadata sh 127.0.0.1:8080 'ls -l /'\n" +
+			"  skerry metadata sh 127.0.0.1:8080 < commands.txt",
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s := &shell.Shell{Client: client.New(args[0]), Out: a.out, Err: a.err}
+			defer s.Client.Close()
+			if len(args) == 2 {
+				_, err := s.Line(cmd.Context(), args[1])
+				return err
+			}
+			if f, ok := a.in.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+				return s.Run(cmd.Context(), a.in)
+			}
+			state, err := os.UserCacheDir()
+			if err == nil {
+				s.History = filepath.Join(state, "skerry", "metadata-history")
+			}
+			if _, err := s.Client.Status(cmd.Context()); err != nil {
+				return err
+			}
+			return s.Interact(cmd.Context())
+		},
+	}
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"skerry/internal/metadata/client"
+	"skerry/internal/metadata/shell"
+)
+
+func newMetadataStatus(a *app) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:     "status ADDR",
+		Short:   "What a metadata server holds, and how its journal stands",
+		Example: "  skerry metadata status 127.0.0.1:8080",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m := client.New(args[0])
+			defer m.Close()
+			s, err := m.Status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(a, s)
+			}
+			return shell.WriteStatus(a.out, s)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print the status as JSON")
+	return c
+}
