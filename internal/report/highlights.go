@@ -143,7 +143,10 @@ func (m *model) recoveryHighlight() *Highlight {
 		return nil
 	}
 	r := worst.Recovery
-	s := fmt.Sprintf("The worst recovery of %s: after “%s” at %s s in trial %d ", plural(seen, "event"), worst.Name, figure(worst.AtS), trial)
+	s := fmt.Sprintf("After “%s” at %s s in trial %d ", worst.Name, figure(worst.AtS), trial)
+	if seen > 1 {
+		s = fmt.Sprintf("The worst recovery of %s: after “%s” at %s s in trial %d ", plural(seen, "event"), worst.Name, figure(worst.AtS), trial)
+	}
 	switch {
 	case r.BaselineOps <= 0:
 		s += "nothing can be said about goodput, since there was none before it"

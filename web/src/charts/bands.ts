@@ -18,13 +18,25 @@ export function bandText(b: Band): string {
 
 const mostNamed = 12
 
+/** united are the stretches in which any band was in force, so that overlapping ones are not darker. */
+export function united(bands: Band[], last: number): [number, number][] {
+  const out: [number, number][] = []
+  for (const b of [...bands].sort((x, y) => x.from - y.from)) {
+    const to = Math.max(b.from, Math.min(b.to ?? last, last))
+    const before = out.at(-1)
+    if (before && b.from <= before[1]) before[1] = Math.max(before[1], to)
+    else out.push([b.from, to])
+  }
+  return out
+}
+
 /** markBands is the part of a series' option that shows events and the warm-up up to last. */
 export function markBands(bands: Band[], first: number, last: number, t: Theme, named: boolean): Record<string, unknown> {
   const shown = bands.filter((b) => b.to !== b.from && b.state !== 'skipped' && b.from <= last)
   const areas: unknown[] = shown.map((b, i) => [
     {
       xAxis: b.from,
-      itemStyle: { color: t.band },
+      itemStyle: { color: 'transparent' },
       label: {
         show: named && shown.length <= mostNamed, formatter: b.name.slice(0, 24).replaceAll('{', '('), position: 'insideTopLeft', color: t.muted, fontSize: 11,
         distance: 3 + 13 * (i % 3), rich: {},
@@ -32,6 +44,7 @@ export function markBands(bands: Band[], first: number, last: number, t: Theme, 
     },
     { xAxis: Math.max(b.from, Math.min(b.to ?? last, last)) },
   ])
+  areas.unshift(...united(shown, last).map(([from, to]) => [{ xAxis: from, itemStyle: { color: t.band }, label: { show: false } }, { xAxis: to }]))
   if (first < 0) {
     areas.push([
       { xAxis: first, itemStyle: { color: t.faint }, label: { show: named, formatter: 'warm-up', position: 'insideBottomLeft', color: t.muted, fontSize: 11 } },

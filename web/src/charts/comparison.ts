@@ -122,7 +122,11 @@ function whiskers(s: Series, place: number, of: number, t: Theme): Record<string
 /** withInterval writes a mean with its half-width. */
 export function withInterval(e: Estimate, unit: Unit): string {
   if (!e.half) return `${unit.write(e.mean)}${e.n === 1 ? ' (one repetition)' : ''}`
-  return `${unit.write(e.mean)} ± ${unit.write(e.half)}${e.within ? ' (within the trial)' : ''}`
+  const mean = unit.write(e.mean)
+  const half = unit.write(e.half)
+  const suffix = (text: string) => text.slice(text.lastIndexOf(' '))
+  const both = mean.includes(' ') && suffix(mean) === suffix(half) ? mean.slice(0, mean.lastIndexOf(' ')) : mean
+  return `${both} ± ${half}${e.within ? ' (within the trial)' : ''}`
 }
 
 function legend(label: string, values: string[], series: Series[], unit: Unit, i: number, t: Theme): HTMLElement {

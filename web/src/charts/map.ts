@@ -80,7 +80,9 @@ export function siteMap(cloud: Cloud, first: Band[], note = ''): SiteMap {
   function coast(t: Theme): SVGElement | null {
     if (!view.project) return null
     outlines ??= land()
-    const ring = (shift: number) => outlines!.map((r) => 'M' + r.map(([lon, lat]) => view.project!(lon + shift, lat).map((v) => v.toFixed(1)).join(',')).join('L') + 'Z').join('')
+    // A ring that crosses the date line is taken up again at its other side.
+    const ring = (shift: number) => outlines!.map((r) => r.map(([lon, lat], i) =>
+      (i === 0 || Math.abs(lon - r[i - 1]![0]) > 180 ? 'M' : 'L') + view.project!(lon + shift, lat).map((v) => v.toFixed(1)).join(',')).join('')).join('')
     return s('path', { d: ring(0) + ring(360), fill: t.faint, stroke: t.line, 'stroke-width': 0.6, 'pointer-events': 'none' })
   }
 

@@ -22,7 +22,8 @@ export interface Panel {
   title: string
   unit: Unit
   t: number[]
-  /** last is where the last bin ends. */
+  /** bin is how long each bin is, in seconds, and last where the last one ends. */
+  bin: number
   last: number
   curves: Curve[]
   bands: Band[]
@@ -86,9 +87,9 @@ function option(p: Panel, first: number, t: Theme): Option {
     dataZoom: [{ type: 'inside', xAxisIndex: 0, filterMode: 'none', zoomOnMouseWheel: 'ctrl', moveOnMouseWheel: false, moveOnMouseMove: 'shift' }],
     series: p.curves.map((c, i) => ({
       type: 'line', name: c.name, showSymbol: p.t.length < 2, symbolSize: 5, sampling: 'lttb',
-      data: p.t.map((x, k) => [x, p.log && !((c.values[k] ?? 0) > 0) ? null : c.values[k] ?? null]),
-      lineStyle: { width: 1.6, type: c.dashed ? 'dashed' : 'solid', color: c.colour(t) }, itemStyle: { color: c.colour(t) },
-      ...(c.stack ? { stack: c.stack, areaStyle: { opacity: 0.35 }, sampling: undefined } : {}),
+      data: p.t.map((x, k) => [Math.min(x + p.bin / 2, (x + p.last) / 2), p.log && !((c.values[k] ?? 0) > 0) ? null : c.values[k] ?? null]),
+      lineStyle: { width: c.stack && i > 0 ? 0 : 1.6, type: c.dashed ? 'dashed' : 'solid', color: c.colour(t) }, itemStyle: { color: c.colour(t) },
+      ...(c.stack ? { stack: c.stack, areaStyle: { opacity: i > 0 ? 0.75 : 0.35 }, sampling: undefined } : {}),
       emphasis: { disabled: true },
       ...(i === 0 ? markBands(p.bands, first, p.last, t, p.named ?? false) : {}),
     })),
@@ -106,6 +107,6 @@ function legend(p: Panel, hits: { dataIndex: number; seriesIndex: number }[], t:
   })
   if (lines.length > 12) lines.sort((a, b) => b.v - a.v).splice(12)
   const now = p.bands.filter((b) => inForce(b, at)).slice(0, 4).map(bandText)
-  return tip(clock(at), lines, now.join(' · ') || undefined)
+  return tip(p.bin > 1 ? `${clock(at)} to ${clock(at + p.bin)}` : clock(at), lines, now.join(' · ') || undefined)
 }
 

@@ -28,32 +28,37 @@ export interface Unit {
   tick(v: number): string
 }
 
-function scaled(v: number, base: number, units: string[]): string {
+/** tick writes the value of a tick, which is round: no more digits than it has. */
+function tick(v: number): string {
+  return Math.abs(v) >= 1e4 ? thousands(v) : String(Number(v.toPrecision(4)))
+}
+
+function scaled(v: number, base: number, units: string[], write: (v: number) => string = figure): string {
   let i = 0
   let a = Math.abs(v)
   while (a >= base * 0.9995 && i < units.length - 1) {
     a /= base
     i++
   }
-  return `${v < 0 ? '−' : ''}${figure(a)}${units[i] === '' ? '' : ' ' + units[i]}`
+  return `${v < 0 ? '−' : ''}${write(a)}${units[i] === '' ? '' : ' ' + units[i]}`
 }
 
 /** short writes counts as 1.2 k, 3.4 M. */
 export function short(v: number): string {
-  return scaled(v, 1000, ['', 'k', 'M', 'G', 'T'])
+  return scaled(v, 1000, ['', 'k', 'M', 'G', 'T'], tick)
 }
 
-/** millis writes microseconds as a time: 840 µs, 12.5 ms, 2.1 s. */
-export function duration(us: number): string {
+/** duration writes microseconds as a time: 840 µs, 12.5 ms, 2.1 s. */
+export function duration(us: number, write: (v: number) => string = figure): string {
   if (!Number.isFinite(us)) return none
-  if (Math.abs(us) < 1000) return `${figure(us)} µs`
-  if (Math.abs(us) < 1e6) return `${figure(us / 1e3)} ms`
-  return `${figure(us / 1e6)} s`
+  if (Math.abs(us) < 1000) return `${write(us)} µs`
+  if (Math.abs(us) < 1e6) return `${write(us / 1e3)} ms`
+  return `${write(us / 1e6)} s`
 }
 
 /** bytes writes 1.5 MB; powers of ten, as networks count. */
-export function bytes(v: number): string {
-  return scaled(v, 1000, ['B', 'kB', 'MB', 'GB', 'TB'])
+export function bytes(v: number, write: (v: number) => string = figure): string {
+  return scaled(v, 1000, ['B', 'kB', 'MB', 'GB', 'TB'], write)
 }
 
 /** clock writes seconds since the start: 42 s, 3:20, 1:02:03. */
@@ -81,14 +86,14 @@ const of = (name: string, write: (v: number) => string, tick = write): Unit => (
 export const units = {
   opsPerSecond: of('operations/s', (v) => `${figure(v)} ops/s`, short),
   count: of('operations', (v) => figure(v), short),
-  latency: of('latency', duration),
-  cores: of('cores', (v) => `${figure(v)} cores`, figure),
-  bytes: of('bytes', bytes),
-  bytesPerSecond: of('bytes/s', (v) => `${bytes(v)}/s`, bytes),
+  latency: of('', (v) => duration(v), (v) => duration(v, tick)),
+  cores: of('cores', (v) => `${figure(v)} cores`, tick),
+  bytes: of('bytes', (v) => bytes(v), (v) => bytes(v, tick)),
+  bytesPerSecond: of('bytes/s', (v) => `${bytes(v)}/s`, (v) => bytes(v, tick)),
   bitsPerSecond: of('bits/s', (v) => `${scaled(v, 1000, ['', 'k', 'M', 'G', 'T'])}bit/s`),
   seconds: of('seconds', (v) => `${figure(v)} s`, clock),
-  milliseconds: of('milliseconds', (v) => `${figure(v)} ms`),
-  share: of('share', percent),
-  times: of('times', (v) => `${figure(v)} ×`, figure),
+  milliseconds: of('milliseconds', (v) => `${figure(v)} ms`, (v) => `${tick(v)} ms`),
+  share: of('', percent, (v) => `${tick(v * 100)}${thin}%`),
+  times: of('times', (v) => `${figure(v)} ×`, tick),
   plain: of('', figure),
 } satisfies Record<string, Unit>

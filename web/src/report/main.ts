@@ -1,4 +1,72 @@
 import '../ui/base.css'
-import { startTheme } from '../ui/theme'
+import './report.css'
+import { drawAll } from '../charts/chart'
+import type { Run } from '../data/document'
+import { readRun } from '../data/load'
+import { h, replace } from '../ui/dom'
+import { startTheme, toggleTheme } from '../ui/theme'
+import { compare } from './compare'
+import { fidelity, recovery, reproduce } from './evidence'
+import { badge, overview } from './overview'
+import { trials } from './trial'
+
+/** firstShown is the trial that a reader should see first: that of a highlight, else the first that measured. */
+export function firstShown(run: Run): number | undefined {
+  const told = run.highlights?.find((x) => x.trial)?.trial
+  return told ?? (run.trials.find((t) => t.detail) ?? run.trials[0])?.id
+}
+
+function show(run: Run, app: HTMLElement): void {
+  const shown = trials(run)
+  const open = (id: number) => {
+    shown.open(id).then(() => document.getElementById('trial')?.scrollIntoView(), () => undefined)
+  }
+  const sections: [string, HTMLElement | null][] = [
+    ['Overview', overview(run, open)], ['Comparison', compare(run)], ['Trials', run.trials.length ? shown.element : null],
+    ['Recovery', recovery(run, open)], ['Fidelity', fidelity(run, open)], ['Reproduce', reproduce(run)],
+  ]
+  const there = sections.flatMap(([name, e]) => (e ? [{ name, e }] : []))
+  const links = new Map(there.map(({ name, e }) => [e, h('a', { href: `#${e.id}` }, name)]))
+  const started = new Date(run.started)
+  replace(app, h('div', { class: 'page' },
+    h('a', { class: 'skip', href: '#overview' }, 'Skip to the results'),
+    h('header', { class: 'top' },
+      h('div', { class: 'line' }, h('span', { class: 'brand' }, 'Skerry report'), h('span', { class: 'tools no-print' },
+        h('button', { type: 'button', onclick: toggleTheme }, 'Light / dark'), h('button', { type: 'button', onclick: () => print() }, 'Print'))),
+      h('div', { class: 'line' }, h('h1', {}, run.name), badge(run.state)),
+      run.description ? h('p', { class: 'lead' }, run.description) : null,
+      h('p', { class: 'meta' }, [
+        started.toLocaleString('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }) + ' UTC',
+        ...run.fixed.map((a) => `${a.label} ${a.values[0] ?? ''}`)].join(' · '))),
+    h('nav', { class: 'sections', 'aria-label': 'Sections' }, [...links.values()]),
+    h('main', {}, there.map(({ e }) => e)),
+    h('footer', { class: 'end' }, `Made by Skerry from ${run.directory}. Everything is in this file; it loads nothing.`)))
+  mark(links)
+  const first = firstShown(run)
+  if (first !== undefined) {
+    shown.open(first).then(() => {
+      if (location.hash === '#picture') drawAll()
+      document.documentElement.dataset['ready'] = 'yes'
+    }, () => undefined)
+  } else document.documentElement.dataset['ready'] = 'yes'
+}
+
+/** mark shows in the navigation which section is read. */
+function mark(links: Map<HTMLElement, HTMLElement>): void {
+  if (typeof IntersectionObserver !== 'function') return
+  const seen = new IntersectionObserver((entries) => {
+    for (const e of entries) {
+      const link = links.get(e.target as HTMLElement)
+      if (e.isIntersecting) link?.setAttribute('aria-current', 'true')
+      else link?.removeAttribute('aria-current')
+    }
+  }, { rootMargin: '-30% 0px -60% 0px' })
+  for (const e of links.keys()) seen.observe(e)
+}
 
 startTheme()
+const app = document.getElementById('app')!
+readRun().then((run) => show(run, app), (e: unknown) => {
+  replace(app, h('main', { class: 'page' }, h('h1', {}, 'This report cannot be shown'),
+    h('p', { class: 'note bad' }, `${e instanceof Error ? e.message : String(e)}. Write it again with skerry report DIR.`)))
+})

@@ -1,0 +1,38 @@
+package webdata_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"skerry/internal/record"
+	"skerry/internal/report/webdata"
+)
+
+// SKERRY_PREVIEW=FOLDER,DIR... writes the reports of run directories into a folder, to look at
+// a page that npm run build has made.
+func TestPreview(t *testing.T) {
+	folder, dirs, ok := strings.Cut(os.Getenv("SKERRY_PREVIEW"), ",")
+	if !ok {
+		t.Skip("SKERRY_PREVIEW is not set")
+	}
+	page, err := os.ReadFile("../../../web/dist/report/report.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir := range strings.SplitSeq(dirs, ",") {
+		d, err := record.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := webdata.Write(&b, page, d); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, d.Run.Name+".html"), b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

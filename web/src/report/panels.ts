@@ -1,0 +1,95 @@
+// What a trial's seconds are shown as: one panel a kind of figure, on one time axis.
+import type { Band, Detail, NodeUse } from '../data/document'
+import type { Curve, Panel } from '../charts/timeseries'
+import { units, type Unit } from '../format/format'
+import type { Theme } from '../ui/theme'
+
+/** lastOf is where the trial's last bin ends. */
+export function lastOf(d: Detail): number {
+  const end = (s: { t: number[]; bin_s: number } | undefined) => (s?.t.length ? s.t.at(-1)! + s.bin_s : 0)
+  return Math.max(1, end(d.timeline), d.timeline ? 0 : end(d.nodes))
+}
+
+/** panelsOf are the panels of a trial. */
+export function panelsOf(d: Detail): Panel[] {
+  const bands = d.bands ?? []
+  const last = lastOf(d)
+  const panels = [...drivers(d, bands, last), ...network(d, bands, last), ...nodes(d, bands, last)]
+  // One axis for all: from the earliest to the end of the driver's.
+  const first = Math.min(...panels.map((p) => p.t[0] ?? 0))
+  return panels.map((p) => aligned(p, first))
+}
+
+/** aligned makes a panel begin where the others do. */
+function aligned(p: Panel, first: number): Panel {
+  const from = p.t[0] ?? 0
+  if (from === first) return p
+  return { ...p, t: [first, ...p.t], curves: p.curves.map((c) => ({ ...c, values: [null, ...c.values] })) }
+}
+
+function drivers(d: Detail, bands: Band[], last: number): Panel[] {
+  const s = d.timeline
+  if (!s) return []
+  const outcome = (name: string, values: number[], colour: (t: Theme) => string): Curve => ({ name, values, colour, stack: 'outcomes' })
+  const bin = s.bin_s > 1 ? `, highest of each ${s.bin_s} s` : ''
+  const latency = (name: string, values: number[], i: number, dashed: boolean): Curve => ({ name, values, colour: (t) => t.series[i]!, dashed })
+  const some = (values: number[]) => values.some((v) => v > 0)
+  const alike = s.response_p99.every((v, i) => v === s.service_p99[i]) && s.response_p999.every((v, i) => v === s.service_p999[i])
+  const response = some(s.response_p99)
+  return [
+    {
+      title: 'Goodput and errors', unit: units.opsPerSecond, t: s.t, bin: s.bin_s, last, bands, named: true, height: 240,
+      curves: [
+        outcome('ok', s.ok, (t) => t.ok), outcome('failed', s.failed, (t) => t.failed), outcome('unknown', s.unknown, (t) => t.unknown),
+        ...(some(s.dropped) ? [outcome('dropped', s.dropped, (t) => t.dropped)] : []),
+      ],
+    },
+    {
+      title: `Latency${bin}`, unit: { ...units.latency, name: 'logarithmic' }, t: s.t, bin: s.bin_s, last, bands, log: true, height: 250,
+      curves: [
+        ...(response ? [latency('response p50', s.response_p50, 0, false), latency('response p99', s.response_p99, 2, false), latency('response p99.9', s.response_p999, 3, false)] : []),
+        ...[latency('service p50', s.service_p50, 0, true), latency('service p99', s.service_p99, 2, true), latency('service p99.9', s.service_p999, 3, true)]
+          .map((c) => ({ ...c, hidden: response && alike })),
+      ],
+    },
+  ]
+}
+
+function network(d: Detail, bands: Band[], last: number): Panel[] {
+  const n = d.network
+  if (!n) return []
+  return [{
+    title: 'Round trips between nodes', unit: units.milliseconds, t: n.t, bin: n.bin_s, last, bands, height: 190,
+    curves: [
+      { name: 'worst pair', values: n.worst_ms, colour: (t) => t.series[3]! }, { name: 'mean', values: n.mean_ms, colour: (t) => t.series[0]! },
+      { name: 'pairs without an answer', values: n.unreachable, colour: (t) => t.failed, unit: units.plain },
+    ],
+  }]
+}
+
+/** own are names of what is no node: the machine, the emulator, tunnels. */
+const own = (name: string) => name.startsWith('@')
+
+function nodes(d: Detail, bands: Band[], last: number): Panel[] {
+  const n = d.nodes
+  if (!n) return []
+  const more = n.hidden ? `; ${n.hidden} nodes that used less are not shown` : ''
+  const made = (title: string, unit: Unit, of: (u: NodeUse) => number[], machine: boolean): Panel[] => {
+    const curves = n.names.flatMap((name, i): Curve[] => {
+      const use = n.series[i]
+      if (!use || (own(name) && !machine)) return []
+      const values = of(use)
+      if (!machine && !values.some((v) => v > 0)) return []
+      return [{ name, values, colour: (t) => (name === '@host' ? t.muted : t.series[i % t.series.length]!), dashed: own(name) || i >= 10 }]
+    })
+    if (!curves.length) return []
+    return [{ title: title + more, unit, t: n.t, bin: n.bin_s, last, bands, curves, height: 190 }]
+  }
+  const sum = (a: number[], b: number[]) => a.map((v, i) => v + (b[i] ?? 0))
+  return [
+    ...made('CPU of the nodes', units.cores, (u) => u.cpu, true),
+    ...made('Memory of the nodes', units.bytes, (u) => u.memory, false),
+    ...made('Disk of the nodes, read and written', units.bytesPerSecond, (u) => sum(u.read, u.wrote), false),
+    ...made('Network of the nodes, received and sent', units.bytesPerSecond, (u) => sum(u.rx, u.tx), false),
+  ]
+}
