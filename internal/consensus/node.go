@@ -2,90 +2,314 @@ package consensus
 
 import (
 	"context"
+	cryptorand "crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"skerry/internal/advice"
+	"skerry/internal/consensus/wal"
 )
 
 // Node is a running member.
-type Node struct{}
+type Node struct {
+	cfg    Config
+	logger *slog.Logger
+	log    *wal.Log
+	m      *machine // of the loop only
+	tr     *transport
+	snap   snapshots
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	done   chan struct{}
+
+	inbox struct {
+		sync.Mutex
+		wake   chan struct{}
+		events []func()
+		closed bool
+	}
+	store struct {
+		sync.Mutex
+		wake  chan struct{}
+		queue []request
+	}
+
+	election  atomic.Int64
+	published atomic.Uint64
+	applied   atomic.Uint64
+
+	mu      sync.Mutex
+	view    view
+	more    chan struct{} // closed when published grows
+	changed chan struct{} // closed when view changes
+	failed  error
+}
+
+// view is what callers may know without asking the loop.
+type view struct {
+	self    Member
+	lead    uint64
+	term    uint64
+	leads   bool
+	members []Member
+}
 
 // Open starts a member: it replays the log in cfg.Dir and joins the others. ctx bounds
 // the opening only.
-func Open(ctx context.Context, cfg Config) (*Node, error) { return nil, ErrClosed }
-
-// Propose appends data to the log and returns its index once it is committed and on this
-// member's disk. Proposals of many goroutines are batched and pipelined; a follower forwards
-// them, and takes them to the next leader when one fails: each is in the log at most once.
-//
-// An error matches ErrNotDone or ErrInDoubt. ctx should have a deadline: without leader
-// Propose waits for one.
-func (n *Node) Propose(ctx context.Context, data []byte) (index uint64, err error) {
-	return 0, notDone(ErrClosed)
+func Open(ctx context.Context, cfg Config) (*Node, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	fs, err := wal.Directory(cfg.Dir)
+	if err != nil {
+		return nil, advise(err)
+	}
+	log, err := wal.Open(fs, wal.Options{Cluster: cfg.Cluster, ID: cfg.Self.ID, Segment: segmentSize(cfg.MaxLog), Cache: 64 << 20})
+	if err != nil {
+		return nil, advise(fmt.Errorf("opening the log in %s: %w", cfg.Dir, err))
+	}
+	n := &Node{cfg: cfg, logger: cfg.Log, log: log, done: make(chan struct{}), more: make(chan struct{}), changed: make(chan struct{})}
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	n.inbox.wake = make(chan struct{}, 1)
+	n.store.wake = make(chan struct{}, 1)
+	n.election.Store(int64(cfg.Election))
+	if cfg.Election == 0 {
+		n.election.Store(int64(defaultElection))
+	}
+	n.snap.init(cfg)
+	if err := n.start(); err != nil {
+		n.cancel()
+		log.Close()
+		return nil, err
+	}
+	return n, nil
 }
 
-// Entries returns committed entries from index from on: at least one, then as many as fit
-// into max bytes of data. It waits for the first to be committed. The first index of a
-// log is 1. A *CompactedError tells that the log begins later.
-func (n *Node) Entries(ctx context.Context, from uint64, max int) ([]Entry, error) {
-	return nil, ErrClosed
+func (n *Node) start() error {
+	var epoch [8]byte
+	if _, err := cryptorand.Read(epoch[:]); err != nil {
+		return fmt.Errorf("drawing an epoch: %w", err)
+	}
+	m, err := n.newMachine(binary.LittleEndian.Uint64(epoch[:]))
+	if err != nil {
+		return err
+	}
+	n.m = m
+	l := n.cfg.Listener
+	if l == nil {
+		if l, err = net.Listen("tcp", n.cfg.Self.Addr); err != nil {
+			return advice.With(fmt.Errorf("listening for other members: %w", err), "see that the address is this machine's and that no other process listens there")
+		}
+	}
+	addr := n.cfg.Self.Addr
+	if addr == "" {
+		addr = l.Addr().String()
+	}
+	n.tr = &transport{cluster: n.cfg.Cluster, self: n.cfg.Self.ID, addr: addr, tls: n.cfg.TLS, dial: n.cfg.Dial, logger: n.logger, handler: n}
+	n.tr.start(l)
+	n.look(true)
+	n.published.Store(m.published.index)
+	n.tr.setMembers(n.cfg.Members, m.conf.Removed)
+	n.wg.Go(n.writeLog)
+	go n.loop() // Close waits for it
+	return nil
 }
 
-// ReadIndex returns an index such that a state with it applied reflects every proposal
-// that was acknowledged before the call, by whichever member. It takes a round trip to a majority
-// (from the leader), shared by all callers that wait.
-func (n *Node) ReadIndex(ctx context.Context) (uint64, error) { return 0, ErrClosed }
-
-// Commit returns the index up to which Entries returns without waiting.
-func (n *Node) Commit() uint64 { return 0 }
-
-// Applied reports that the consumer has applied all entries up to index, durably. It may
-// move backwards when the consumer lost its state.
-func (n *Node) Applied(index uint64) {}
-
-// Compact drops entries up to index as soon as segments of the log allow, whoever else has
-// not applied them, though none that this member's consumer has not.
-func (n *Node) Compact(index uint64) {}
-
-// Fetch loads the state of member from (0: the nearest that has a later one) into this
-// node's Snapshotter and returns the state's index. It is for a consumer that lost its state
-// while its log is sound.
-func (n *Node) Fetch(ctx context.Context, from uint64) (index uint64, err error) {
-	return 0, ErrClosed
+// newMachine turns the library's panic about a log that lost entries into an error.
+func (n *Node) newMachine(epoch uint64) (m *machine, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = brokenError(p)
+		}
+	}()
+	return newMachine(machineConfig{
+		id: n.cfg.Self.ID, epoch: epoch, members: n.cfg.Members, join: n.cfg.Join,
+		stateful: n.cfg.Snapshotter != nil, preferSite: n.cfg.PreferSite, followProposals: n.cfg.FollowProposals,
+		maxLog: n.cfg.MaxLog, maxAge: n.cfg.MaxAge,
+	}, n.log, time.Now(), n.logger)
 }
 
-// Leader returns the leader, if one is known.
-func (n *Node) Leader() (Member, bool) { return Member{}, false }
+func brokenError(p any) error {
+	b, ok := p.(broken)
+	if !ok {
+		panic(p)
+	}
+	return advice.With(fmt.Errorf("raft's invariants are broken: %s", b.why),
+		"a member whose disk lost entries must not go on: remove it from the cluster and add it again under a new identifier, with an empty directory")
+}
 
-// IsLeader tells whether this member leads, as far as it knows.
-func (n *Node) IsLeader() bool { return false }
+// check completes a configuration.
+func (c *Config) check() error {
+	if c.Cluster == "" || c.Dir == "" {
+		return fmt.Errorf("a member needs the identity of its cluster and a directory")
+	}
+	if err := c.Self.check(); err != nil {
+		return err
+	}
+	i := slices.IndexFunc(c.Members, func(m Member) bool { return m.ID == c.Self.ID })
+	switch {
+	case i < 0 && !c.Join:
+		return fmt.Errorf("member %d is not among the members of the new cluster", c.Self.ID)
+	case i >= 0 && c.Members[i].Role != c.Self.Role:
+		return fmt.Errorf("member %d is a %s itself but a %s among the members", c.Self.ID, c.Self.Role, c.Members[i].Role)
+	}
+	if c.MaxLog == 0 {
+		c.MaxLog = 1 << 30
+	}
+	if c.MaxLog < 1<<20 {
+		return fmt.Errorf("a log of at most %d bytes is too small: 1 MiB is the least", c.MaxLog)
+	}
+	if c.SnapshotRate == 0 {
+		c.SnapshotRate = 64 << 20
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Dial == nil {
+		d := &net.Dialer{KeepAlive: 15 * time.Second}
+		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) { return d.DialContext(ctx, "tcp", addr) }
+	}
+	return nil
+}
 
-// Changed returns a channel that is closed at the next change of leader or membership.
-func (n *Node) Changed() <-chan struct{} { return nil }
+// advise tells what to do about a log that does not open.
+func advise(err error) error {
+	switch {
+	case errors.Is(err, wal.ErrLocked):
+		return advice.With(err, "stop the other process, or give this one a directory of its own")
+	case errors.Is(err, wal.ErrCorrupt):
+		return advice.With(err, "remove this member from the cluster and add it again under a new identifier, with an empty directory")
+	case errors.Is(err, wal.ErrVersion):
+		return advice.With(err, "run the version that wrote it, or a later one")
+	case errors.Is(err, wal.ErrOwner):
+		return advice.With(fmt.Errorf("%w: %w", ErrCluster, err), "give this member its own directory")
+	}
+	return err
+}
 
-// Members returns the members in order of their identifiers.
-func (n *Node) Members() []Member { return nil }
+// post lets the loop do something; false: the node is closed.
+func (n *Node) post(do func()) bool {
+	n.inbox.Lock()
+	if n.inbox.closed {
+		n.inbox.Unlock()
+		return false
+	}
+	n.inbox.events = append(n.inbox.events, do)
+	n.inbox.Unlock()
+	select {
+	case n.inbox.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
 
-// Self returns this member as the cluster knows it.
-func (n *Node) Self() Member { return Member{} }
+// ask posts and waits until it is done.
+func (n *Node) ask(do func()) bool {
+	answered := make(chan struct{})
+	if !n.post(func() { do(); close(answered) }) {
+		return false
+	}
+	select {
+	case <-answered:
+		return true
+	case <-n.done:
+		return false
+	}
+}
 
-// Status returns the node as it stands.
-func (n *Node) Status() Status { return Status{} }
-
-// Add makes m a member, or changes an existing one's address, name, site or role, and
-// returns once the change is committed. A new voter or witness starts as a learner; the
-// leader promotes it when it has caught up.
-func (n *Node) Add(ctx context.Context, m Member) error { return ErrClosed }
-
-// Remove takes a member out of the cluster. Its identifier cannot be used again.
-func (n *Node) Remove(ctx context.Context, id uint64) error { return ErrClosed }
-
-// Transfer makes a voter the leader and returns when it is.
-func (n *Node) Transfer(ctx context.Context, id uint64) error { return ErrClosed }
+// Close stops the node and waits for all it started. Proposals that wait fail.
+func (n *Node) Close() error {
+	n.cancel()
+	<-n.done
+	return nil
+}
 
 // Done is closed when the node has stopped: by Close, by removal from the cluster, or because
 // its log failed; Err tells why.
-func (n *Node) Done() <-chan struct{} { return nil }
+func (n *Node) Done() <-chan struct{} { return n.done }
 
 // Err returns why the node stopped; nil while it runs and after Close.
-func (n *Node) Err() error { return nil }
+func (n *Node) Err() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.failed
+}
 
-// Close stops the node and waits for all it started. Proposals that wait fail.
-func (n *Node) Close() error { return nil }
+func (n *Node) fail(err error) {
+	n.mu.Lock()
+	if n.failed == nil {
+		n.failed = err
+	}
+	n.mu.Unlock()
+	n.cancel()
+}
+
+// closed is what calls of a stopped node get.
+func (n *Node) closed() error {
+	if err := n.Err(); err != nil {
+		return fmt.Errorf("%w: %w", ErrClosed, err)
+	}
+	return ErrClosed
+}
+
+// receive takes a message of another member.
+func (n *Node) receive(from uint64, msg message) {
+	if msg.raft.GetType() == raftpb.MsgSnap && n.needsState(msg.raft) {
+		return
+	}
+	n.post(func() {
+		switch {
+		case msg.raft != nil:
+			n.m.step(msg.raft)
+		case msg.forward != nil:
+			n.m.forwarded(from, msg.forward)
+		case msg.refusal != nil:
+			n.m.refuse(msg.refusal)
+		case msg.transfer != 0:
+			n.m.transfer(msg.transfer)
+		}
+	})
+}
+
+func (n *Node) lost(to uint64) { n.post(func() { n.m.unreachable(to) }) }
+
+func (n *Node) expelled() { n.fail(ErrRemoved) }
+
+// pinged takes another member's heartbeat.
+func (n *Node) pinged(from uint64, p ping) {
+	n.post(func() {
+		n.m.report(from, p.applied)
+		if n.cfg.Election == 0 && p.election != 0 && n.m.lead == from && n.m.term == p.term {
+			n.election.Store(min(max(p.election, int64(minElection)), int64(maxElection)))
+		}
+	})
+}
+
+// beat makes this member's heartbeat.
+func (n *Node) beat() ping {
+	n.mu.Lock()
+	v := n.view
+	n.mu.Unlock()
+	p := ping{applied: n.applied.Load()}
+	if v.self.Role == Witness {
+		p.applied = n.published.Load()
+	}
+	if v.leads {
+		p.election, p.term = n.election.Load(), v.term
+	}
+	return p
+}

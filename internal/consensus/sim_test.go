@@ -333,7 +333,10 @@ func (s *sim) receive(n *simNode, from uint64, frame []byte) {
 // fetch brings a consumer to a state at or after index, as another one has it.
 func (s *sim) fetch(n *simNode, index uint64) bool {
 	for _, o := range s.nodes {
-		if o.m != nil && o.applied >= index && !s.isCut(o.id, n.id) {
+		if o.m == nil || o.applied < index || s.isCut(o.id, n.id) {
+			continue
+		}
+		if self, ok := o.m.conf.member(o.id); ok && self.Role != Witness {
 			n.applied = max(n.applied, o.applied)
 			n.m.report(n.id, n.applied)
 			s.stats.snapshots++

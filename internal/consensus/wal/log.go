@@ -86,9 +86,6 @@ func (l *Log) Append(hs *raftpb.HardState, entries []*raftpb.Entry) error {
 		current = l.segs[len(l.segs)-1]
 	}
 	b := l.buf[:0]
-	if !raft.IsEmptyHardState(hs) {
-		b = appendNumbers(b, kindHard, current.synced, hs.GetTerm(), hs.GetVote(), hs.GetCommit())
-	}
 	keep := last
 	if len(entries) > 0 {
 		first := entries[0].GetIndex()
@@ -108,6 +105,10 @@ func (l *Log) Append(hs *raftpb.HardState, entries []*raftpb.Entry) error {
 	for i, e := range entries {
 		offsets[i] = uint32(current.size + int64(len(b)))
 		b = appendEntry(b, e, current.synced)
+	}
+	// After the entries, so that a torn write has no commit past the log's end.
+	if !raft.IsEmptyHardState(hs) {
+		b = appendNumbers(b, kindHard, current.synced, hs.GetTerm(), hs.GetVote(), hs.GetCommit())
 	}
 	if cap(b) <= 4<<20 {
 		l.buf = b

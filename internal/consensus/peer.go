@@ -1,0 +1,279 @@
+package consensus
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+const (
+	// A queue holds what a fast link carries during a slow one's round trip, no more:
+	// later messages of raft make earlier ones needless.
+	maxQueue      = 8192
+	maxQueueBytes = 64 << 20
+	// Retries of a connection are between these apart, doubling.
+	minRetry = 20 * time.Millisecond
+	maxRetry = time.Second
+	// writeTime is after how long a connection that takes nothing is given up.
+	writeTime = 10 * time.Second
+	// pingEvery is how often round trips are measured and heartbeats told.
+	pingEvery = 50 * time.Millisecond
+)
+
+// peer is the way to one other member.
+type peer struct {
+	t    *transport
+	id   uint64
+	wake chan struct{}
+	stop context.CancelFunc
+	ctx  context.Context
+
+	mu        sync.Mutex
+	addr      string
+	queue     []message
+	controls  [][]byte
+	bytes     int
+	connected bool
+	failed    error
+	conn      net.Conn
+	rtt       rtt
+	idle      chan struct{} // closed when the queue was written, for drain
+}
+
+func newPeer(t *transport, id uint64, addr string) *peer {
+	p := &peer{t: t, id: id, addr: addr, wake: make(chan struct{}, 1)}
+	p.ctx, p.stop = context.WithCancel(t.ctx)
+	return p
+}
+
+func sizeOf(m message) int {
+	n := 64
+	for _, e := range m.raft.GetEntries() {
+		n += len(e.GetData()) + 32
+	}
+	if m.forward != nil {
+		for _, it := range m.forward.items {
+			n += len(it.data) + 32
+		}
+	}
+	return n
+}
+
+func (p *peer) send(m message) bool {
+	size := sizeOf(m)
+	p.mu.Lock()
+	if !p.connected || len(p.queue) >= maxQueue || p.bytes+size > maxQueueBytes {
+		p.mu.Unlock()
+		return false
+	}
+	p.queue = append(p.queue, m)
+	p.bytes += size
+	p.mu.Unlock()
+	p.poke()
+	return true
+}
+
+// control queues a frame that is dropped only with the connection.
+func (p *peer) control(b []byte) {
+	p.mu.Lock()
+	if p.connected && len(p.controls) < maxQueue {
+		p.controls = append(p.controls, b)
+	}
+	p.mu.Unlock()
+	p.poke()
+}
+
+func (p *peer) poke() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (p *peer) move(addr string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if addr != p.addr {
+		p.addr = addr
+		if p.conn != nil {
+			p.conn.Close()
+		}
+	}
+}
+
+// leave ends the peer once what is queued was sent.
+func (p *peer) leave() {
+	p.t.wg.Go(func() {
+		p.drain(time.Now().Add(200 * time.Millisecond))
+		p.stop()
+	})
+}
+
+func (p *peer) drain(deadline time.Time) {
+	p.mu.Lock()
+	if !p.connected || len(p.queue) == 0 {
+		p.mu.Unlock()
+		return
+	}
+	if p.idle == nil {
+		p.idle = make(chan struct{})
+	}
+	idle := p.idle
+	p.mu.Unlock()
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	select {
+	case <-idle:
+	case <-timer.C:
+	case <-p.ctx.Done():
+	}
+}
+
+// run keeps a connection up.
+func (p *peer) run() {
+	retry := minRetry
+	for p.ctx.Err() == nil {
+		p.mu.Lock()
+		addr := p.addr
+		p.mu.Unlock()
+		conn, r, _, err := p.t.connect(p.ctx, addr, hello{To: p.id}, handshakeTime)
+		if err == nil {
+			retry = minRetry
+			err = p.use(conn, r)
+		}
+		if p.ctx.Err() != nil {
+			return
+		}
+		p.disconnected(err)
+		if errors.Is(err, ErrRemoved) {
+			p.t.handler.expelled()
+		}
+		timer := time.NewTimer(retry/2 + rand.N(retry))
+		retry = min(2*retry, maxRetry)
+		select {
+		case <-p.ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+func (p *peer) disconnected(err error) {
+	p.mu.Lock()
+	was := p.failed
+	lost := len(p.queue) > 0 || p.connected
+	p.connected, p.failed, p.conn = false, err, nil
+	p.queue, p.controls, p.bytes = nil, nil, 0
+	p.mu.Unlock()
+	if was == nil || was.Error() != err.Error() {
+		p.t.logger.Warn("member is out of reach", "member", p.id, "err", err)
+	}
+	if lost {
+		p.t.handler.lost(p.id)
+	}
+}
+
+// use sends what is queued until the connection fails.
+func (p *peer) use(conn net.Conn, r *bufio.Reader) error {
+	p.mu.Lock()
+	p.conn, p.connected, p.failed = conn, true, nil
+	p.mu.Unlock()
+	p.t.logger.Debug("connected", "member", p.id)
+	// Nothing is sent this way; its end tells that the other side is gone.
+	ended := make(chan error, 1)
+	p.t.wg.Go(func() {
+		_, err := r.ReadByte()
+		if err == nil {
+			err = errFrame
+		}
+		conn.Close()
+		ended <- err
+	})
+	stop := context.AfterFunc(p.ctx, func() { conn.Close() })
+	defer stop()
+	err := p.write(conn, ended)
+	conn.Close()
+	if errors.Is(err, net.ErrClosed) {
+		err = <-ended
+		if errors.Is(err, net.ErrClosed) {
+			err = io.ErrUnexpectedEOF
+		}
+	}
+	return err
+}
+
+func (p *peer) write(conn net.Conn, ended <-chan error) error {
+	w := bufio.NewWriterSize(conn, 256<<10)
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+	next := time.Time{}
+	for {
+		p.mu.Lock()
+		queue, controls := p.queue, p.controls
+		p.queue, p.controls, p.bytes = nil, nil, 0
+		p.mu.Unlock()
+		now := time.Now()
+		if !now.Before(next) {
+			controls = append(controls, encodePing(p.t.handler.beat(), now))
+			next = now.Add(pingEvery)
+		}
+		if len(queue)+len(controls) > 0 {
+			conn.SetWriteDeadline(now.Add(writeTime))
+			if err := p.put(w, controls, queue); err != nil {
+				return err
+			}
+			continue
+		}
+		if w.Buffered() > 0 {
+			if err := w.Flush(); err != nil {
+				return err
+			}
+			continue
+		}
+		p.mu.Lock()
+		if p.idle != nil && len(p.queue) == 0 {
+			close(p.idle)
+			p.idle = nil
+		}
+		p.mu.Unlock()
+		select {
+		case <-p.ctx.Done():
+			return p.ctx.Err()
+		case err := <-ended:
+			return err
+		case <-p.wake:
+		case <-tick.C:
+		}
+	}
+}
+
+func (p *peer) put(w *bufio.Writer, controls [][]byte, queue []message) error {
+	for _, b := range controls {
+		if err := writeFrame(w, b); err != nil {
+			return err
+		}
+	}
+	for _, m := range queue {
+		b, err := encodeMessage(m)
+		if err != nil {
+			return err
+		}
+		if err := writeFrame(w, b); err != nil {
+			return err
+		}
+		// What others wait for before they can go on is not kept for company.
+		if m.raft.GetType() == raftpb.MsgAppResp || len(b) > 64<<10 {
+			if err := w.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
