@@ -1,0 +1,471 @@
+package hydra
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/consensus"
+	"skerry/internal/hydra/api"
+	"skerry/internal/hydra/client"
+	"skerry/internal/hydra/command"
+	"skerry/internal/hydra/store"
+)
+
+// patience is how long a test waits for what must become true.
+const patience = 30 * time.Second
+
+// member is a node with its interface, on a log in memory.
+type member struct {
+	*Node
+	log    *memLog
+	store  *store.Store
+	client *client.Client
+	url    string
+	path   string
+	stop   func()
+}
+
+// startMember starts a member of a cloud; path is the database's, "" for a new one.
+func startMember(t *testing.T, shared *sharedLog, name, cloud, path string, tokens *api.Tokens) *member {
+	t.Helper()
+	if path == "" {
+		path = filepath.Join(t.TempDir(), "hydra.db")
+	}
+	s, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + path, Cluster: "test", Readers: 2, Outcomes: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := shared.member(consensus.Member{ID: MemberID(name), Name: name, Site: cloud, Role: consensus.Voter})
+	server := httptest.NewUnstartedServer(nil)
+	transport := &http.Transport{}
+	address := server.Listener.Addr().String()
+	n := NewNode(Options{Cluster: "test", Name: name, Cloud: cloud, API: address, Transport: transport, Token: tokens.Own(api.ScopeRead)}, s)
+	l.node = n
+	server.Config.Handler = api.New(api.Config{Backend: n, Member: name, Forward: transport, Tokens: tokens, Timeout: patience})
+	if err := n.Start(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	server.Start()
+	c, err := client.New(client.Config{Endpoints: []string{address}, Token: tokens.Own(api.ScopeAdmin), Timeout: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &member{Node: n, log: l, store: s, client: c, url: "http://" + address, path: path}
+	stopped := false
+	m.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		n.Stop()
+		server.Close()
+		transport.CloseIdleConnections()
+		if err := errors.Join(c.Close(), s.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(m.stop)
+	return m
+}
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not after %v", what, patience)
+		}
+	}
+}
+
+func TestAcknowledgements(t *testing.T) {
+	shared, ctx := newSharedLog(), t.Context()
+	a, b := startMember(t, shared, "a", "east", "", nil), startMember(t, shared, "b", "west", "", nil)
+	if err := a.client.CreateTable(ctx, "accounts", client.Ack(api.Everywhere)); err != nil {
+		t.Fatal(err)
+	}
+	a.log.hold()
+	b.log.hold()
+	w, err := a.client.Put(ctx, "accounts", "ada", map[string]int{"n": 1})
+	if err != nil || w.Ack != api.Committed {
+		t.Fatalf("while no database applies: %+v, %v", w, err)
+	}
+	var meta client.Meta
+	if _, err := a.client.Get(ctx, "accounts", "ada", client.Read(api.Local), client.WithMeta(&meta)); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("a local read of what is not applied: %v", err)
+	}
+	if s, err := a.client.Status(ctx); err != nil || s.Databases[0].Lag == 0 || s.Commit < w.Version {
+		t.Errorf("status %+v, %v", s, err)
+	}
+	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	_, err = a.client.Get(short, "accounts", "ada")
+	cancel()
+	if !errors.Is(err, client.ErrUnavailable) {
+		t.Errorf("a linearizable read of what is not applied: %v, want that it waits", err)
+	}
+	a.log.release()
+	row, err := a.client.Get(ctx, "accounts", "ada", client.WithMeta(&meta))
+	if err != nil || row.Version != w.Version || meta.Applied < w.Version || meta.Cloud != "east" || meta.Member != "a" || meta.Staleness < 0 {
+		t.Errorf("row %+v, %+v, %v", row, meta, err)
+	}
+	if w, err := a.client.Put(ctx, "accounts", "ada", map[string]int{"n": 2}, client.Ack(api.Applied)); err != nil || w.Ack != api.Applied {
+		t.Errorf("applied here: %+v, %v", w, err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := a.client.Put(ctx, "accounts", "ada", map[string]int{"n": 3}, client.Ack(api.Everywhere))
+		done <- err
+	}()
+	eventually(t, "the third write is applied here", func() bool { return a.progress.at() >= a.log.Commit() && a.log.Commit() > row.Version+1 })
+	select {
+	case err := <-done:
+		t.Fatalf("everywhere, while one database does not apply: %v", err)
+	default:
+	}
+	b.log.release()
+	if err := <-done; err != nil {
+		t.Errorf("everywhere: %v", err)
+	}
+	if row, err := b.client.Get(ctx, "accounts", "ada", client.Read(api.Local)); err != nil || string(row.Value) != `{"n":3}` {
+		t.Errorf("there: %s, %v", row.Value, err)
+	}
+}
+
+func TestBoundedStaleness(t *testing.T) {
+	shared, ctx := newSharedLog(), t.Context()
+	a := startMember(t, shared, "a", "east", "", nil)
+	if err := a.client.CreateTable(ctx, "t", client.Ack(api.Applied)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "its age is known", func() bool { return a.staleness() >= 0 })
+	a.log.hold()
+	if _, err := a.client.Put(ctx, "t", "k", map[string]int{"n": 1}); err != nil {
+		t.Fatal(err)
+	}
+	var meta client.Meta
+	if _, err := a.client.Get(ctx, "t", "k", client.Staleness(time.Hour), client.WithMeta(&meta)); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("at most an hour old: %v", err)
+	}
+	read := make(chan error, 1)
+	go func() {
+		_, err := a.client.Get(ctx, "t", "k", client.Staleness(0))
+		read <- err
+	}()
+	eventually(t, "somebody waits", a.progress.awaited)
+	a.log.release()
+	if err := <-read; err != nil {
+		t.Errorf("not old at all: %v", err)
+	}
+}
+
+func TestTransactions(t *testing.T) {
+	shared, ctx := newSharedLog(), t.Context()
+	a, b := startMember(t, shared, "a", "east", "", nil), startMember(t, shared, "b", "west", "", nil)
+	if err := a.client.CreateTable(ctx, "accounts"); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"ada", "bob"} {
+		if _, err := a.client.Put(ctx, "accounts", key, map[string]int{"balance": 10}, client.IfAbsent()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	transfer := api.Transaction{
+		Checks: []api.Check{{Table: "accounts", Key: "ada", Is: command.GreaterOrEqual, Field: "balance", Value: json.RawMessage("7")}},
+		Writes: []api.Write{
+			{Do: command.Add, Table: "accounts", Key: "ada", Value: json.RawMessage(`{"balance":-7}`)},
+			{Do: command.Add, Table: "accounts", Key: "bob", Value: json.RawMessage(`{"balance":7}`)},
+		},
+	}
+	first, err := a.client.Transact(ctx, transfer, client.RequestID("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := b.client.Transact(ctx, transfer, client.RequestID("one"))
+	if err != nil || again.Version != first.Version {
+		t.Errorf("the same again, elsewhere: %+v, %v; want version %d", again, err, first.Version)
+	}
+	_, err = b.client.Transact(ctx, transfer)
+	var answer *client.Error
+	if !errors.Is(err, client.ErrCheckFailed) || !errors.As(err, &answer) || answer.Status != http.StatusConflict || *answer.Failed != 0 {
+		t.Errorf("without cover: %v", err)
+	}
+	for _, m := range []*member{a, b} {
+		if row, err := m.client.Get(ctx, "accounts", "bob"); err != nil || string(row.Value) != `{"balance":17}` {
+			t.Errorf("bob: %s, %v", row.Value, err)
+		}
+	}
+	row, err := a.client.Get(ctx, "accounts", "ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.client.Put(ctx, "accounts", "ada", map[string]int{}, client.IfVersion(row.Version-1)); !errors.Is(err, client.ErrCheckFailed) {
+		t.Errorf("a version that is gone: %v", err)
+	}
+	if _, err := a.client.Merge(ctx, "accounts", "nobody", map[string]int{"a": 1}); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("merge into nothing: %v", err)
+	}
+	if _, err := a.client.Delete(ctx, "accounts", "ada"); err != nil {
+		t.Error(err)
+	}
+	if _, err := a.client.Delete(ctx, "accounts", "ada"); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("delete of nothing: %v", err)
+	}
+	for _, key := range []string{".", "..", "a/b", "a b?c#d%", "'; DROP TABLE accounts; --", "\u00e9\u2028"} {
+		if _, err := a.client.Put(ctx, "accounts", key, map[string]string{"key": key}); err != nil {
+			t.Errorf("key %q: %v", key, err)
+			continue
+		}
+		row, err := a.client.Get(ctx, "accounts", key)
+		var value map[string]string
+		if err != nil || json.Unmarshal(row.Value, &value) != nil || value["key"] != key || row.Key != key {
+			t.Errorf("key %q: %+v, %v", key, row, err)
+		}
+	}
+	page, err := a.client.Scan(ctx, "accounts", client.Page{Limit: 3})
+	if err != nil || len(page.Rows) != 3 || page.Next == "" {
+		t.Fatalf("%+v, %v", page, err)
+	}
+	rest, err := a.client.Scan(ctx, "accounts", client.Page{After: page.Next})
+	if n, _ := a.client.Count(ctx, "accounts"); err != nil || int64(len(rest.Rows)+3) != n || rest.Next != "" {
+		t.Errorf("%d rows on the second page of %d, %v", len(rest.Rows), n, err)
+	}
+	if got, err := a.client.Scan(ctx, "accounts", client.Page{Prefix: "a"}); err != nil || len(got.Rows) != 2 {
+		t.Errorf("with prefix a: %+v, %v", got.Rows, err)
+	}
+	if names, err := a.client.Tables(ctx); err != nil || len(names) != 1 {
+		t.Errorf("tables %v, %v", names, err)
+	}
+}
+
+func TestDatabaseRebuilt(t *testing.T) {
+	shared, ctx := newSharedLog(), t.Context()
+	a := startMember(t, shared, "a", "east", "", nil)
+	if err := a.client.CreateTable(ctx, "t"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		if _, err := a.client.Put(ctx, "t", fmt.Sprint("k", i), map[string]int{"n": i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.progress.wait(ctx, a.log.Commit()); err != nil {
+		t.Fatal(err)
+	}
+	shared.compact(a.log.Commit())
+	b := startMember(t, shared, "b", "west", "", nil) // its database is empty
+	eventually(t, "the database is rebuilt", func() bool { return b.serving() == nil })
+	if n, err := b.client.Count(ctx, "t", client.Read(api.Local)); err != nil || n != 200 {
+		t.Errorf("%d rows, %v", n, err)
+	}
+	if _, err := b.client.Put(ctx, "t", "new", map[string]int{}, client.Ack(api.Everywhere)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDatabaseDown takes the database of one cloud away: the log goes on, the other cloud
+// answers for it, and it catches up.
+func TestDatabaseDown(t *testing.T) {
+	shared, ctx := newSharedLog(), t.Context()
+	a, b := startMember(t, shared, "a", "east", "", nil), startMember(t, shared, "b", "west", "", nil)
+	if err := a.client.CreateTable(ctx, "t", client.Ack(api.Everywhere)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "b knows a", func() bool { _, ok := b.other(); return ok })
+	operator, err := sql.Open("sqlite", "file:"+b.path+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer operator.Close()
+	if _, err := operator.ExecContext(ctx, "ALTER TABLE hydra_meta RENAME TO elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.client.Put(ctx, "t", "k", map[string]int{"n": 1}); err != nil {
+		t.Errorf("a write that is committed without the database: %v", err)
+	}
+	eventually(t, "b says so", func() bool { return b.problem.Load() != nil })
+	var meta client.Meta
+	if row, err := b.client.Get(ctx, "t", "k", client.WithMeta(&meta)); err != nil || string(row.Value) != `{"n":1}` || meta.Forwarded != "b" || meta.Cloud != "east" {
+		t.Errorf("a read at the cloud without a database: %s, %+v, %v", row.Value, meta, err)
+	}
+	if _, err := b.client.Merge(ctx, "t", "k", map[string]int{"m": 2}); err != nil {
+		t.Errorf("a transaction there: %v", err)
+	}
+	if _, err := b.client.Merge(ctx, "t", "none", map[string]int{"m": 2}); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("a merge into nothing there: %v", err)
+	}
+	if err := b.client.Ready(ctx); !errors.Is(err, client.ErrUnavailable) {
+		t.Errorf("b is ready: %v", err)
+	}
+	s, err := b.client.Status(ctx)
+	if err != nil || s.Problem == "" || s.Databases[1].State != api.StateDown {
+		t.Errorf("status %+v, %v", s, err)
+	}
+	if _, err := operator.ExecContext(ctx, "ALTER TABLE elsewhere RENAME TO hydra_meta"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "b serves again", func() bool { return b.serving() == nil })
+	if row, err := b.client.Get(ctx, "t", "k", client.WithMeta(&meta)); err != nil || string(row.Value) != `{"n":1,"m":2}` || meta.Forwarded != "" {
+		t.Errorf("afterwards: %s, %+v, %v", row.Value, meta, err)
+	}
+}
+
+// TestSharedDatabase has two members of a cloud on one database: one applies, and the
+// other goes on when it ends.
+func TestSharedDatabase(t *testing.T) {
+	shared, ctx := newSharedLog(), t.Context()
+	a := startMember(t, shared, "a", "east", "", nil)
+	b := startMember(t, shared, "b", "east", a.path, nil)
+	if err := b.client.CreateTable(ctx, "t", client.Ack(api.Applied)); err != nil {
+		t.Fatal(err)
+	}
+	add := api.Transaction{Writes: []api.Write{{Do: command.Add, Table: "t", Key: "k", Value: json.RawMessage(`{"n":1}`)}}}
+	for i := range 40 {
+		if i == 20 {
+			a.stop()
+		}
+		m := b
+		if i%2 == 0 && i < 20 {
+			m = a
+		}
+		if _, err := m.client.Transact(ctx, add); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if row, err := b.client.Get(ctx, "t", "k"); err != nil || string(row.Value) != `{"n":40}` {
+		t.Errorf("%s, %v", row.Value, err)
+	}
+}
+
+func TestScopes(t *testing.T) {
+	words := map[string]string{"read": strings.Repeat("r", 32), "write": strings.Repeat("w", 32), "admin": strings.Repeat("a", 32)}
+	var text strings.Builder
+	for scope, token := range words {
+		fmt.Fprintln(&text, scope, token)
+	}
+	tokens, err := api.ParseTokens([]byte(text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := startMember(t, newSharedLog(), "a", "east", "", tokens)
+	if err := a.client.CreateTable(t.Context(), "t", client.Ack(api.Applied)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		method, path string
+		want         map[string]int // by scope, "" for no token
+	}{
+		{"GET", "/v1/tables/t/rows", map[string]int{"": 401, "wrong": 401, "read": 200, "write": 200, "admin": 200}},
+		{"PUT", "/v1/tables/t/rows/k", map[string]int{"": 401, "wrong": 401, "read": 403, "write": 200, "admin": 200}},
+		{"GET", "/v1/snapshot", map[string]int{"": 401, "read": 403, "write": 403, "admin": 200}},
+		{"GET", "/status", map[string]int{"": 401, "read": 200}},
+		{"GET", "/metrics", map[string]int{"": 401, "read": 200}},
+		{"GET", "/healthz", map[string]int{"": 200, "wrong": 200}},
+		{"GET", "/openapi.yaml", map[string]int{"": 200}},
+	} {
+		for scope, want := range c.want {
+			r, err := http.NewRequestWithContext(t.Context(), c.method, a.url+c.path, strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if scope != "" {
+				r.Header.Set("Authorization", "Bearer "+words[scope]+strings.Repeat("x", 32-len(words[scope])))
+			}
+			answer, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != want {
+				t.Errorf("%s %s with %q: %d, want %d", c.method, c.path, scope, answer.StatusCode, want)
+			}
+		}
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	a := startMember(t, newSharedLog(), "a", "east", "", nil)
+	if err := a.client.CreateTable(t.Context(), "t", client.Ack(api.Applied)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, method, path, body string
+		want                     string
+	}{
+		{"malformed JSON", "PUT", "/v1/tables/t/rows/k", `{"a":`, api.CodeBadRequest},
+		{"no object", "PUT", "/v1/tables/t/rows/k", `[1]`, api.CodeBadRequest},
+		{"two values", "POST", "/v1/transactions", `{"writes":[{"do":"delete","table":"t","key":"k"}]}{}`, api.CodeBadRequest},
+		{"unknown name", "POST", "/v1/transactions", `{"wirtes":[]}`, api.CodeBadRequest},
+		{"no writes", "POST", "/v1/transactions", `{}`, api.CodeBadRequest},
+		{"oversize body", "POST", "/v1/transactions", `{"writes":[{"do":"put","table":"t","key":"` + strings.Repeat("k", api.MaxBody) + `"}]}`, api.CodeTooLarge},
+		{"oversize value", "PUT", "/v1/tables/t/rows/k", `{"a":"` + strings.Repeat("x", command.MaxValue) + `"}`, api.CodeBadRequest},
+		{"unknown table, read", "GET", "/v1/tables/none/rows/k", "", api.CodeUnknownTable},
+		{"unknown table, scan", "GET", "/v1/tables/none/rows", "", api.CodeUnknownTable},
+		{"unknown table, write", "PUT", "/v1/tables/none/rows/k", "{}", api.CodeUnknownTable},
+		{"unknown table, transaction", "POST", "/v1/transactions", `{"checks":[{"table":"none","key":"k","is":"exists"}],"writes":[{"do":"delete","table":"t","key":"k"}]}`, api.CodeUnknownTable},
+		{"SQL as a table", "GET", "/v1/tables/t%22%3B%20DROP%20TABLE%20t%3B--/rows", "", api.CodeBadRequest},
+		{"a table of Hydra's own", "GET", "/v1/tables/hydra_meta/rows", "", api.CodeBadRequest},
+		{"writing one", "PUT", "/v1/tables/hydra_members/rows/1", "{}", api.CodeBadRequest},
+		{"unknown read", "GET", "/v1/tables/t/rows/k?read=dirty", "", api.CodeBadRequest},
+		{"bounded by nothing", "GET", "/v1/tables/t/rows/k?read=bounded", "", api.CodeBadRequest},
+		{"unknown ack", "PUT", "/v1/tables/t/rows/k?ack=maybe", "{}", api.CodeBadRequest},
+		{"limit", "GET", "/v1/tables/t/rows?limit=1000000", "", api.CodeBadRequest},
+		{"unknown path", "GET", "/v2/tables", "", api.CodeBadRequest},
+		{"no member", "DELETE", "/v1/members/x", "", api.CodeBadRequest},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := http.NewRequestWithContext(t.Context(), c.method, a.url+c.path, strings.NewReader(c.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			var p api.Problem
+			if err := json.NewDecoder(answer.Body).Decode(&p); err != nil || p.Code != c.want || answer.StatusCode/100 != 4 {
+				t.Errorf("%d %+v, %v; want %s", answer.StatusCode, p, err, c.want)
+			}
+		})
+	}
+}
+
+func TestOverload(t *testing.T) {
+	shared := newSharedLog()
+	a := startMember(t, shared, "a", "east", "", nil)
+	if err := a.client.CreateTable(t.Context(), "t", client.Ack(api.Applied)); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(api.New(api.Config{Backend: a.Node, Member: "a", InFlight: 1, Timeout: patience}))
+	defer server.Close()
+	one, err := client.New(client.Config{Endpoints: []string{server.Listener.Addr().String()}, Timeout: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer one.Close()
+	a.log.hold()
+	waits := make(chan error, 1)
+	go func() {
+		_, err := one.Put(t.Context(), "t", "k", map[string]int{}, client.Ack(api.Applied))
+		waits <- err
+	}()
+	eventually(t, "a write waits", func() bool { return a.log.Commit() > a.progress.at() })
+	_, err = one.Get(t.Context(), "t", "k", client.Read(api.Local))
+	var answer *client.Error
+	if !errors.Is(err, client.ErrOverloaded) || !errors.As(err, &answer) || answer.RetryAfter == 0 {
+		t.Errorf("beyond what is served at a time: %v", err)
+	}
+	a.log.release()
+	if err := <-waits; err != nil {
+		t.Error(err)
+	}
+}
