@@ -7,6 +7,7 @@ import (
 
 	"skerry/internal/doctor"
 	"skerry/internal/install"
+	"skerry/internal/lab"
 )
 
 // errNoLab is doctor's verdict on a machine that no lab can run on.
@@ -25,7 +26,7 @@ func newDoctor(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r := doctor.Examiner{Store: install.Store{Dir: dir}, Recipes: recipes()}.Examine(cmd.Context())
+			r := doctor.Examiner{Store: install.Store{Dir: dir}, Recipes: recipes(), Data: lab.DefaultDataDir()}.Examine(cmd.Context())
 			if asJSON {
 				err = printJSON(a, r)
 			} else {

@@ -5,8 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/internal/cgroup"
 	"skerry/internal/database/all"
 	"skerry/internal/experiment"
+	"skerry/internal/lab"
 )
 
 func newValidate(a *app) *cobra.Command {
@@ -27,6 +29,7 @@ func newValidate(a *app) *cobra.Command {
 			wrong := 0
 			for _, file := range files {
 				v := experiment.Validate(file, sets, fast, all.Databases())
+				v.Examine(func() error { return cgroup.BoundsDisk(lab.DefaultDataDir()) })
 				results = append(results, v)
 				switch {
 				case !v.Valid:

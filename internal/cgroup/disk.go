@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -62,6 +63,31 @@ func (g *Group) LimitsDisk() bool {
 	path, version := g.controller(blkio, "blkio.throttle.read_bps_device", "io.max")
 	_, err := os.Stat(path)
 	return version != 0 && err == nil
+}
+
+// BoundsDisk is nil when what groups do on the disk of a directory, or of the nearest one
+// above it that exists, can be bounded here; else it says why not: ErrNone, ErrNoController,
+// or that nobody lets this process. It tries with a group of its own.
+func BoundsDisk(dir string) (err error) {
+	for dir != "/" && dir != "." {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	device, err := Disk(dir)
+	if err != nil {
+		return err
+	}
+	tree, err := Open()
+	if err != nil {
+		return err
+	}
+	g := tree.Group(fmt.Sprint("disk-", os.Getpid()))
+	if err := g.Create(); err != nil {
+		return err
+	}
+	return errors.Join(g.LimitDisk(device, DiskLimit{WriteBytes: 1 << 20}), g.Remove())
 }
 
 // Disk is the disk that a directory is on, as LimitDisk wants it; ErrNoController for one

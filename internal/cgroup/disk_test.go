@@ -76,6 +76,23 @@ func TestLimitDisk(t *testing.T) {
 	}
 }
 
+// What is said of a directory is what a group on its disk finds.
+func TestBoundsDisk(t *testing.T) {
+	testkit.Need(t, testkit.Root)
+	dir := t.TempDir()
+	_, onDisk := Disk(dir)
+	err := BoundsDisk(filepath.Join(dir, "not", "made", "yet"))
+	if onDisk != nil && !errors.Is(err, ErrNoController) {
+		t.Errorf("of a directory on no disk: %v", err)
+	}
+	if err != nil && !errors.Is(err, ErrNoController) && !errors.Is(err, ErrNone) && !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("untyped: %v", err)
+	}
+	if err := BoundsDisk("/proc/self"); !errors.Is(err, ErrNoController) {
+		t.Errorf("of /proc: %v, want ErrNoController", err)
+	}
+}
+
 func TestDiskOfNothing(t *testing.T) {
 	if _, err := Disk(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v, want one about a file that is not there", err)

@@ -43,6 +43,8 @@ type Report struct {
 type Examiner struct {
 	Store   install.Store
 	Recipes []install.Recipe
+	// Data is where the directories of nodes are.
+	Data string
 }
 
 // Examine looks at everything.
@@ -53,7 +55,7 @@ func (e Examiner) Examine(ctx context.Context) Report {
 	r.conclude(rights, links)
 	r.Findings = append(r.Findings, rights.findings()...)
 	r.Findings = append(r.Findings, links.findings()...)
-	r.Findings = append(r.Findings, wireGuard(rights), ipvs(), controlGroups(), realTime(), clock())
+	r.Findings = append(r.Findings, wireGuard(rights), ipvs(), controlGroups(), diskLimits(e.Data), realTime(), clock())
 	r.Findings = append(r.Findings, processors(), memory(), disk(e.Store.Dir), openFiles(), processes())
 	r.Findings = append(r.Findings, apt(ctx, e.Recipes), iproute2())
 	r.Findings = append(r.Findings, databases(ctx, e.Store, e.Recipes)...)

@@ -77,7 +77,7 @@ func TestExamine(t *testing.T) {
 	}
 	for name, want := range map[string]State{
 		"network namespaces": "", "user namespaces": "", "netem": "", "TUN devices": "", "packet sockets": "",
-		"veth pairs": "", "WireGuard": "", "IPVS": "", "control groups": "", "real-time priority": "", "clock": "",
+		"veth pairs": "", "WireGuard": "", "IPVS": "", "control groups": "", "disk limits": "", "real-time priority": "", "clock": "",
 		"processors": "", "memory": "", "disk": "", "open files": "", "processes": "", "iproute2": OK,
 		"apt": Limited, "demo": Missing,
 	} {

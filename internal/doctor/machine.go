@@ -62,6 +62,21 @@ func controlGroups() Finding {
 	return f
 }
 
+// diskLimits tries to bound a group on the disk that nodes' directories are on.
+func diskLimits(dir string) Finding {
+	const name = "disk limits"
+	err := cgroup.BoundsDisk(dir)
+	if err == nil {
+		return Finding{Name: name, State: OK, Detail: "what nodes write directly or synced, and read, can be bounded in " + dir}
+	}
+	f := failed(name, Limited, err)
+	f.Detail += "; disks of flavors are not bounded, and disk_slow is unavailable"
+	if f.Mend == "" {
+		f.Mend = "set SKERRY_DATA to a folder on a disk, as root, with the controller blkio (version 1) or io (version 2)"
+	}
+	return f
+}
+
 // versions are those of control groups that are mounted.
 func versions() string {
 	text, _ := os.ReadFile("/proc/self/mountinfo") // Open has read it

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"skerry/internal/cgroup"
+	"skerry/internal/host"
 	"skerry/internal/unit"
 )
 
@@ -121,7 +122,7 @@ func (w *World) limitDisk(name string) error {
 		bound = bound.Tightest(*x)
 	}
 	err = d.LimitDisk(bound)
-	if errors.Is(err, cgroup.ErrNoController) {
+	if errors.Is(err, cgroup.ErrNoController) || errors.Is(err, host.ErrNoGroup) {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err

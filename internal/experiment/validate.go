@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"skerry/internal/database"
+	"skerry/internal/flavor"
 	"skerry/internal/strict"
 )
 
@@ -22,6 +23,8 @@ type Validation struct {
 	Trials    int     `json:"trials,omitempty"`
 	EstimateS float64 `json:"estimate_s,omitempty"`
 	Plan      []Cell  `json:"plan,omitempty"` // in the order of running
+	// Notes say what this machine will not do of it.
+	Notes []string `json:"notes,omitempty"`
 
 	experiment Experiment
 	err        error
@@ -66,6 +69,43 @@ func Validate(path string, sets []string, fast bool, databases map[string]databa
 	return v
 }
 
+// Examine notes what this machine cannot do of a valid file. Disks tells whether disks of
+// nodes can be bounded here; it is asked where that is wanted.
+func (v *Validation) Examine(disks func() error) {
+	if !v.Valid {
+		return
+	}
+	flavors, events := v.experiment.boundsDisks()
+	if !flavors && !events {
+		return
+	}
+	err := disks()
+	if err == nil {
+		return
+	}
+	if flavors {
+		v.Notes = append(v.Notes, fmt.Sprintf("disks of flavors are not bounded on this machine: %v", err))
+	}
+	if events {
+		v.Notes = append(v.Notes, fmt.Sprintf("disk_slow is unavailable on this machine, the event will fail: %v", err))
+	}
+}
+
+// boundsDisks tells whether any trial's flavors, or events, bound the disks of nodes.
+func (e Experiment) boundsDisks() (flavors, events bool) {
+	for _, c := range e.Plan() {
+		if cloud, err := c.Experiment.Cloud(); err == nil {
+			for _, n := range cloud.Nodes {
+				flavors = flavors || n.Flavor != nil && n.Flavor.Disk != (flavor.Disk{})
+			}
+		}
+		for _, x := range c.Experiment.Events {
+			events = events || x.DiskSlow != nil
+		}
+	}
+	return flavors, events
+}
+
 // Err is what is wrong with the file, nil when it is valid.
 func (v Validation) Err() error { return v.err }
 
@@ -87,6 +127,9 @@ func (v Validation) Describe(w io.Writer, plan bool) error {
 		fmt.Fprintf(w, "  at most about %v in all\n", roughly(d))
 	} else {
 		fmt.Fprintf(w, "  how long it takes depends on the database: stop.time would bound it\n")
+	}
+	for _, n := range v.Notes {
+		fmt.Fprintf(w, "  note: %s\n", n)
 	}
 	if !plan {
 		return nil

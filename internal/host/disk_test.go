@@ -4,7 +4,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -69,16 +71,67 @@ func TestFillAnEmptyDisk(t *testing.T) {
 	}
 }
 
-func TestLimitDisk(t *testing.T) {
-	n := newNode(t, nil)
-	err := n.LimitDisk(cgroup.DiskLimit{WriteBytes: 1 << 20, ReadOps: 100})
+// limitDisk bounds a node's disk, or skips the test where nobody can: the directory of tests
+// is on no disk, or there is no such control group.
+func limitDisk(t *testing.T, n *Node, l cgroup.DiskLimit) {
+	t.Helper()
+	err := n.LimitDisk(l)
 	if errors.Is(err, cgroup.ErrNoController) || errors.Is(err, ErrNoGroup) {
-		t.Skip(err) // the directory of tests is on no disk, or nobody can bound it
+		t.Skipf("needs control groups of disks: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := n.LimitDisk(cgroup.DiskLimit{}); err != nil {
-		t.Errorf("without a bound again: %v", err)
+}
+
+// What a node is made of bounds it from its first process on.
+func TestDiskOfAFlavor(t *testing.T) {
+	limitDisk(t, newNode(t, nil), cgroup.DiskLimit{WriteBytes: 1 << 20}) // or it is skipped
+	n := newNode(t, func(s *Spec) { s.Disk = cgroup.DiskLimit{WriteBytes: 4 << 20} })
+	began := time.Now()
+	got := output(t, n, Command{}, "dd if=/dev/zero of=f bs=64k count=64 oflag=dsync 2>&1; echo $?")
+	if took := time.Since(began); strings.HasSuffix(got, "\n0") && took < time.Second/2 {
+		t.Errorf("4 MiB at 4 MiB/s took %v", took)
+	}
+}
+
+// Where the kernel has bounds they hold: what is written directly, and what is written
+// through the page cache and synced, takes as long as they say, less what the kernel lets
+// through at once.
+func TestLimitDisk(t *testing.T) {
+	const (
+		bytes = 4 << 20 // a second
+		ops   = 100     // a second
+	)
+	tests := map[string]struct {
+		limit  cgroup.DiskLimit
+		script string
+		least  time.Duration
+	}{
+		"direct":       {cgroup.DiskLimit{WriteBytes: bytes}, "dd if=/dev/zero of=f bs=64k count=64 oflag=direct", time.Second / 2},
+		"synced":       {cgroup.DiskLimit{WriteBytes: bytes}, "dd if=/dev/zero of=f bs=64k count=64 oflag=dsync", time.Second / 2},
+		"often":        {cgroup.DiskLimit{WriteOps: ops}, "dd if=/dev/zero of=f bs=4k count=100 oflag=direct", time.Second / 2},
+		"read":         {cgroup.DiskLimit{ReadBytes: bytes}, "dd if=/dev/zero of=f bs=64k count=64 oflag=direct && dd if=f of=/dev/null bs=64k iflag=direct", time.Second / 2},
+		"not any more": {cgroup.DiskLimit{}, "dd if=/dev/zero of=f bs=64k count=64 oflag=direct", 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, nil)
+			limitDisk(t, n, cgroup.DiskLimit{WriteBytes: 1}) // replaced by what follows
+			limitDisk(t, n, tt.limit)
+			began := time.Now()
+			got := output(t, n, Command{}, "("+tt.script+") 2>&1; echo $?")
+			took := time.Since(began)
+			if strings.Contains(got, "Invalid argument") {
+				t.Skipf("needs a file system that is written to directly: %s", got)
+			}
+			if !strings.HasSuffix(got, "\n0") {
+				t.Fatalf("dd said %s", got)
+			}
+			t.Logf("it took %v", took)
+			if took < tt.least {
+				t.Errorf("it took %v, want %v or more", took, tt.least)
+			}
+		})
 	}
 }

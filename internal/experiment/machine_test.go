@@ -1,0 +1,43 @@
+package experiment
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// What a machine cannot do of a file is noted, where the file asks for it.
+func TestExamine(t *testing.T) {
+	missing := errors.New("no such controller")
+	for name, tt := range map[string]struct {
+		sets []string
+		why  error
+		want []string
+	}{
+		"nothing asked":      {nil, missing, nil},
+		"a flavor":           {[]string{"topology={from: azure8, defaults: {flavor: {disk: {write: 50MB}}}}"}, missing, []string{"disks of flavors are not bounded on this machine: no such controller"}},
+		"an event":           {[]string{"events=[{at: 1s, disk_slow: {nodes: Pune, write: 1MiB}}]"}, missing, []string{"disk_slow is unavailable on this machine, the event will fail: no such controller"}},
+		"a machine that can": {[]string{"events=[{at: 1s, disk_slow: {nodes: Pune, write: 1MiB}}]"}, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := Validate("../../experiments/quickstart.yaml", tt.sets, true, databases())
+			if !v.Valid {
+				t.Fatal(v.Err())
+			}
+			v.Examine(func() error { return tt.why })
+			if strings.Join(v.Notes, "\n") != strings.Join(tt.want, "\n") {
+				t.Errorf("notes %q, want %q", v.Notes, tt.want)
+			}
+			var b bytes.Buffer
+			if err := v.Describe(&b, false); err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range tt.want {
+				if !strings.Contains(b.String(), "note: "+n) {
+					t.Errorf("the description lacks %q:\n%s", n, b.String())
+				}
+			}
+		})
+	}
+}
