@@ -17,7 +17,7 @@ import (
 
 func newHydraLB(a *app) *cobra.Command {
 	o := balance.Defaults()
-	var listen string
+	var listen, tokenFile string
 	var members, apps []string
 	var id identityFlags
 	var front, insecure bool
@@ -42,6 +42,9 @@ func newHydraLB(a *app) *cobra.Command {
 			}
 			if o.Name == "" {
 				o.Name = "lb-" + o.Cloud
+			}
+			if o.Token, err = tokenOf(tokenFile); err != nil {
+				return err
 			}
 			identity, given, err := id.load()
 			if err != nil {
@@ -90,6 +93,7 @@ func newHydraLB(a *app) *cobra.Command {
 	c.Flags().DurationVar(&o.Drain, "drain", o.Drain, "how long it goes on when it is told to end")
 	c.Flags().BoolVar(&front, "tls", false, "serve https with the certificate")
 	c.Flags().BoolVar(&insecure, "insecure", false, "listen beyond this machine without https")
+	c.Flags().StringVar(&tokenFile, "token-file", "", "`FILE` with the token that checks of members send")
 	id.add(c)
 	return c
 }

@@ -76,6 +76,8 @@ type Config struct {
 	// goes on serving, so that the DNS stops naming it first; Grace is what requests then
 	// have to end.
 	Drain, Grace time.Duration
+	// Token is sent along with checks; that of a request is the client's own.
+	Token string
 	// TLS is how it talks to backends whose URL is https; Front what it shows to clients,
 	// nil for plain HTTP.
 	TLS, Front *tls.Config

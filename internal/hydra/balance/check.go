@@ -61,6 +61,9 @@ func (p *pool) ask(ctx context.Context, b *backend) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	if p.config.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+p.config.Token)
+	}
 	resp, err := p.client.RoundTrip(req)
 	if err != nil {
 		return view{}, err
