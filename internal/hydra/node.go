@@ -85,7 +85,9 @@ type Node struct {
 	problem    atomic.Pointer[trouble]
 	lead       atomic.Bool // this member applies, as far as it knows
 
-	fresh  atomic.Int64 // Unix ns: the database holds all that was acknowledged before
+	fresh  atomic.Int64    // Unix ns: the database holds all that was acknowledged before
+	polls  context.Context // of others' questions for progress
+	unpoll context.CancelFunc
 	cancel context.CancelFunc
 	all    sync.WaitGroup
 }
@@ -105,6 +107,7 @@ func NewNode(o Options, s *store.Store) *Node {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	n := &Node{Options: o, store: s}
+	n.polls, n.unpoll = context.WithCancel(context.Background())
 	n.progress.init()
 	n.directory.init(o.Members)
 	n.remotes.init(n)
@@ -130,11 +133,15 @@ func (n *Node) Start(ctx context.Context, l Log) error {
 	return nil
 }
 
+// Release answers who waits for this member's progress: the interface is about to end.
+func (n *Node) Release() { n.unpoll() }
+
 // Stop ends the node's work and waits for it.
 func (n *Node) Stop() {
 	if n.cancel != nil {
 		n.cancel()
 	}
+	n.unpoll()
 	n.remotes.stop()
 	n.all.Wait()
 }

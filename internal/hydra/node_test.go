@@ -66,8 +66,9 @@ func startMember(t *testing.T, shared *sharedLog, name, cloud, path string, toke
 			return
 		}
 		stopped = true
-		n.Stop()
+		n.Release()
 		server.Close()
+		n.Stop()
 		transport.CloseIdleConnections()
 		if err := errors.Join(c.Close(), s.Close()); err != nil {
 			t.Error(err)

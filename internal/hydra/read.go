@@ -195,6 +195,9 @@ func (n *Node) Snapshot(ctx context.Context, w writer) error {
 
 // Progress implements api.Backend.
 func (n *Node) Progress(ctx context.Context, index uint64) uint64 {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(n.polls, cancel)()
 	_ = n.progress.wait(ctx, index) // at the end of ctx the answer is how far it has come
 	return n.progress.at()
 }

@@ -124,9 +124,15 @@ func (r *remotes) ask(cloud string, one *remote) {
 func (n *Node) progressOf(ctx context.Context, cloud string, index uint64) (uint64, error) {
 	err := errors.New("no member of it is known")
 	for _, m := range n.log.Members() {
-		address := n.directory.of(m.ID)
-		if m.Site != cloud || m.Role == consensus.Witness || address == "" {
+		if m.Site != cloud || m.Role == consensus.Witness {
 			continue
+		}
+		address := n.directory.of(m.ID)
+		if address == "" {
+			n.learn(ctx)
+			if address = n.directory.of(m.ID); address == "" {
+				continue
+			}
 		}
 		var applied uint64
 		if applied, err = n.askProgress(ctx, address, index); err == nil {

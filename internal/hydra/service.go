@@ -237,6 +237,9 @@ func (s *Service) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
 	defer cancel()
 	var errs []error
+	if s.node != nil {
+		s.node.Release()
+	}
 	if s.http != nil {
 		if err := s.http.Shutdown(ctx); err != nil {
 			errs = append(errs, s.http.Close())
