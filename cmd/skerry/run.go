@@ -24,6 +24,13 @@ type runFlags struct {
 	sets, from  []string
 	fast        bool
 	suspect     bool
+	ui          uiFlags
+}
+
+// uiFlags are of the dashboard beside a run.
+type uiFlags struct {
+	on, open, keep bool
+	listen         string
 }
 
 func newRun(a *app) *cobra.Command {
@@ -39,6 +46,7 @@ func newRun(a *app) *cobra.Command {
 		Example: `  skerry run experiments/quickstart.yaml
   skerry run experiments/fhc/latency.yaml --fast
   skerry run my.yaml --set workload.threads=64 --set repetitions=5
+  skerry run experiments/quickstart.yaml --ui
   skerry run --resume runs/latest
   skerry run --resume runs/latest --suspect`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -48,6 +56,7 @@ func newRun(a *app) *cobra.Command {
 			if f.suspect && f.resume == "" {
 				return fmt.Errorf("%w: --suspect goes with --resume DIR", errUsage)
 			}
+			f.ui.on = f.ui.on || f.ui.open || f.ui.keep
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,6 +73,10 @@ func newRun(a *app) *cobra.Command {
 	c.Flags().StringVar(&f.resume, "resume", "", "go on with the interrupted run in `DIR`")
 	c.Flags().BoolVar(&f.suspect, "suspect", false, "with --resume, also run suspect trials again")
 	c.Flags().StringArrayVar(&f.from, "from", nil, "use another build of a database: `NAME=PATH` (repeatable)")
+	c.Flags().BoolVar(&f.ui.on, "ui", false, "serve the dashboard while the run goes on, and say where")
+	c.Flags().BoolVar(&f.ui.open, "open", false, "with the dashboard, open a browser")
+	c.Flags().BoolVar(&f.ui.keep, "ui-keep", false, "go on serving the dashboard after the run, until Ctrl-C")
+	c.Flags().StringVar(&f.ui.listen, "ui-listen", "127.0.0.1:0", "serve the dashboard on `HOST:PORT`; see skerry serve")
 	for _, other := range []string{"out", "set", "fast"} {
 		c.MarkFlagsMutuallyExclusive("resume", other)
 	}
@@ -71,7 +84,7 @@ func newRun(a *app) *cobra.Command {
 }
 
 // run runs or resumes an experiment and shows what came of it.
-func (a *app) run(ctx context.Context, f runFlags, file string) error {
+func (a *app) run(ctx context.Context, f runFlags, file string) (err error) {
 	source, err := sourceOf(f, file)
 	if err != nil {
 		return err
@@ -96,8 +109,26 @@ func (a *app) run(ctx context.Context, f runFlags, file string) error {
 	if err != nil {
 		return err
 	}
+	var ui *dashboard
+	if f.ui.on {
+		folder := f.out
+		if f.resume != "" {
+			folder, _ = folderOf(f.resume)
+		}
+		if ui, err = a.openDashboard(folder, f.ui.listen); err != nil {
+			return err
+		}
+		if err := ui.handOn(); err != nil {
+			return err
+		}
+	}
 	if err := a.prepare(ctx); err != nil {
 		return err
+	}
+	if ui != nil {
+		defer func() { err = errors.Join(err, ui.close()) }()
+		ui.start(context.WithoutCancel(ctx)) // to the run's end, which takes a while
+		a.announce(ctx, ui, "#/live", f.ui.open)
 	}
 	c := runner.Config{
 		Experiment: e, Source: source, Out: f.out, Databases: databases, From: from, Exe: exe,
@@ -111,6 +142,10 @@ func (a *app) run(ctx context.Context, f runFlags, file string) error {
 	}
 	if dir != "" && (err == nil || errors.Is(err, runner.ErrTrials) || errors.Is(err, runner.ErrAssertions)) {
 		err = errors.Join(err, a.present(dir))
+	}
+	if ui != nil && f.ui.keep && ctx.Err() == nil {
+		fmt.Fprintf(a.err, "the dashboard stays at %s until Ctrl-C\n", ui.url)
+		<-ctx.Done()
 	}
 	return err
 }
@@ -140,7 +175,7 @@ func (a *app) present(dir string) error {
 	if err := report.Text(a.out, d, report.TextOptions{Width: a.width()}); err != nil {
 		return err
 	}
-	path, err := report.WriteHTML("", d)
+	path, err := a.writeReport("", d, false)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"skerry/internal/record"
+	"skerry/internal/report"
+	"skerry/internal/rootless"
+	"skerry/internal/serve"
+	"skerry/web"
+)
+
+// tokenVariable holds the dashboard's token: a command line is recorded, and others can read it.
+const tokenVariable = "SKERRY_TOKEN"
+
+// dashboard is the local web page, served beside what a command does.
+type dashboard struct {
+	server   *serve.Server
+	listener net.Listener
+	url      string
+	done     sync.WaitGroup
+	stop     context.CancelFunc
+	err      error
+}
+
+// openDashboard listens for browsers; nothing is served yet.
+func (a *app) openDashboard(runs, address string) (*dashboard, error) {
+	token := strings.TrimSpace(os.Getenv(tokenVariable))
+	page, err := web.Dashboard()
+	if err != nil {
+		return nil, err
+	}
+	d := &dashboard{}
+	if d.listener, err = serve.Inherited(); err != nil {
+		return nil, err
+	}
+	if d.listener == nil {
+		d.listener, err = serve.Listen(address, token)
+		if errors.Is(err, serve.ErrToken) {
+			err = fmt.Errorf("%w: %w", errUsage, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	port := 0
+	if t, ok := d.listener.Addr().(*net.TCPAddr); ok {
+		port = t.Port
+	}
+	if runs, err = filepath.Abs(runs); err == nil {
+		d.server, err = serve.New(serve.Config{Runs: runs, Token: token, Port: port, Version: version, Page: page, Report: writeRunReport, Log: a.log})
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.listener.Close())
+	}
+	d.url = serve.URL(d.listener.Addr())
+	return d, nil
+}
+
+// writeRunReport writes the report that the dashboard shows.
+func writeRunReport(w io.Writer, d *record.Dir) error { return report.HTML(w, d) }
+
+// handOn keeps the listener for this program inside a user namespace, where it is to go there.
+func (d *dashboard) handOn() error {
+	if rootless.Inside() {
+		return nil
+	}
+	needed, err := rootless.Needed()
+	if err != nil || !needed {
+		return err
+	}
+	return serve.HandOn(d.listener)
+}
+
+// start serves until close is called or ctx ends.
+func (d *dashboard) start(ctx context.Context) {
+	ctx, d.stop = context.WithCancel(ctx)
+	d.done.Go(func() { d.err = d.server.Serve(ctx, d.listener) })
+}
+
+func (d *dashboard) close() error {
+	d.stop()
+	d.done.Wait()
+	return d.err
+}
+
+// announce says where the dashboard is, and opens a browser where that is asked for.
+func (a *app) announce(ctx context.Context, d *dashboard, fragment string, open bool) {
+	fmt.Fprintf(a.err, "dashboard: %s%s\n", d.url, fragment)
+	if os.Getenv(tokenVariable) != "" {
+		fmt.Fprintf(a.err, "  it asks for the token in %s\n", tokenVariable)
+	}
+	if open {
+		if err := exec.CommandContext(ctx, "xdg-open", d.url+fragment).Run(); err != nil {
+			fmt.Fprintf(a.err, "note: no browser could be opened: %v\n", err)
+		}
+	}
+}

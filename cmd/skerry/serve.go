@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
+
+func newServe(a *app) *cobra.Command {
+	var address string
+	var open bool
+	c := &cobra.Command{
+		Use:   "serve [DIR]",
+		Short: "Show runs in a browser: live, past, side by side",
+		Long: "Serve the dashboard: a page that follows runs while they go on, fires events into them, and lists those\n" +
+			"of a folder with their reports, notes and tags. DIR is the folder that run directories are in, by default\n" +
+			"runs, or one run directory. Ctrl-C ends it; runs go on.\n\n" +
+			"Only this machine can reach it, unless --listen gives another address. Then everyone must show the token\n" +
+			"in the environment variable SKERRY_TOKEN, of 16 characters at least. Prometheus finds the metrics of the\n" +
+			"trial at hand under /metrics. Events that are fired are recorded like those of the experiment, and make\n" +
+			"their trial suspect.",
+		Example: `  skerry serve
+  skerry serve runs/latest --open
+  SKERRY_TOKEN=$(openssl rand -hex 16) skerry serve --listen 0.0.0.0:8090`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "runs"
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			folder, fragment := folderOf(dir)
+			d, err := a.openDashboard(folder, address)
+			if err != nil {
+				return err
+			}
+			d.start(cmd.Context())
+			a.announce(cmd.Context(), d, fragment, open)
+			d.done.Wait()
+			return d.err
+		},
+	}
+	c.Flags().StringVar(&address, "listen", "127.0.0.1:8090", "listen on `HOST:PORT`; port 0 is any that is free")
+	c.Flags().BoolVar(&open, "open", false, "open a browser")
+	return c
+}
+
+// folderOf is the folder of runs that a path means, and which of them the page begins with.
+func folderOf(path string) (folder, fragment string) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return path, ""
+	}
+	if _, err := os.Stat(filepath.Join(real, "run.json")); err != nil {
+		return path, ""
+	}
+	if real, err = filepath.Abs(real); err != nil {
+		return path, ""
+	}
+	return filepath.Dir(real), "#/run/" + filepath.Base(real)
+}

@@ -1,0 +1,167 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"skerry/internal/live"
+	"skerry/internal/record"
+)
+
+// hostile is a name that would be markup where it is not text.
+const hostile = `<img src=x onerror=alert(1)>"'&`
+
+// bench is a server of a folder of runs, and a browser of it.
+type bench struct {
+	t      *testing.T
+	dir    string
+	server *Server
+	http   *httptest.Server
+	client *http.Client
+}
+
+func newBench(t *testing.T, token string) *bench {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := New(Config{
+		Runs: dir, Token: token, Version: "test", Log: slog.New(slog.DiscardHandler),
+		Page: fstest.MapFS{pageFile: {Data: []byte("<!doctype html><title>Skerry</title>")}, "assets/a.js": {Data: []byte("0")}, "secret": {Data: []byte("no")}},
+		Report: func(w io.Writer, d *record.Dir) error {
+			_, err := fmt.Fprintf(w, "<title>report of %d trials</title>", len(d.Summary.Trials))
+			return err
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t: t, dir: dir, server: s, http: httptest.NewServer(s.Handler())}
+	t.Cleanup(b.http.Close)
+	b.client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Timeout: time.Minute}
+	return b
+}
+
+// ask sends a request with headers "Name: value".
+func (b *bench) ask(method, path, body string, headers ...string) (int, http.Header, string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, b.http.URL+path, strings.NewReader(body))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		if name == "Host" {
+			r.Host = value
+		} else {
+			r.Header.Set(name, value)
+		}
+	}
+	answer, err := b.client.Do(r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return answer.StatusCode, answer.Header, string(text)
+}
+
+// get reads JSON.
+func (b *bench) get(path string, into any) {
+	b.t.Helper()
+	code, _, body := b.ask(http.MethodGet, path, "")
+	if code != http.StatusOK {
+		b.t.Fatalf("GET %s: %d %s", path, code, body)
+	}
+	if err := json.Unmarshal([]byte(body), into); err != nil {
+		b.t.Fatalf("GET %s: %v in %s", path, err, body)
+	}
+}
+
+// own are the headers of a page of this server.
+func (b *bench) own() []string {
+	return []string{csrfHeader + ": " + b.server.csrf, "Origin: " + b.http.URL, "Sec-Fetch-Site: same-origin", "Content-Type: application/json"}
+}
+
+// run makes a run directory of two cells, with trials that ended as told.
+func (b *bench) run(name string, finish bool, states ...string) string {
+	b.t.Helper()
+	var plan []record.Planned
+	for i := range max(2, len(states)) {
+		plan = append(plan, record.Planned{ID: i + 1, Cell: i%2 + 1, Repetition: i/2 + 1, Parameters: map[string]any{"scale": float64(i%2 + 1), "workload": "a"}})
+	}
+	w, err := record.Create(b.dir, record.Run{Name: name, Description: hostile, Plan: plan, Versions: record.Versions{Databases: map[string]string{"redis": "8.0"}}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for i, state := range states {
+		t, err := w.OpenTrial(i + 1)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		x := record.Trial{State: record.TrialOK, Goodput: 1000 * float64(i+1), Verdict: record.Verdict{State: state}, Events: []record.Happening{{Kind: "kill", Source: record.SourceUI}}}
+		if state == record.TrialFailed {
+			x = record.Trial{State: state, Error: hostile}
+		}
+		if err := t.Finish(x); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	end := w.Close
+	if finish {
+		end = w.Finish
+	}
+	if err := end(); err != nil {
+		b.t.Fatal(err)
+	}
+	return filepath.Base(w.Dir())
+}
+
+// live makes a run that tells of itself.
+func (b *bench) live(name string) (*live.Feed, string) {
+	b.t.Helper()
+	w, err := record.Create(b.dir, record.Run{Name: name, Plan: []record.Planned{{ID: 1, Cell: 1, Repetition: 1}}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	f := live.New(live.Run{Name: filepath.Base(w.Dir()), Experiment: name, Planned: 1})
+	s, err := live.Listen(w.Dir(), f, slog.New(slog.DiscardHandler))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			b.t.Error(err)
+		}
+		if err := w.Close(); err != nil {
+			b.t.Error(err)
+		}
+	})
+	return f, filepath.Base(w.Dir())
+}
+
+// file puts a file into the folder of runs.
+func (b *bench) file(path, text string) {
+	b.t.Helper()
+	path = filepath.Join(b.dir, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}

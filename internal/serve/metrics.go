@@ -1,0 +1,265 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"skerry/internal/live"
+	"skerry/internal/record"
+)
+
+// metrics shows Prometheus the trials that run at the moment.
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
+	registry := prometheus.NewRegistry()
+	if err := registry.Register(collector{r.Context(), s.runs.dir}); err != nil {
+		fail(w, err)
+		return
+	}
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+}
+
+// series is a metric: its name, what it is, and the labels that it has beside run and trial.
+type series struct {
+	name, help string
+	kind       prometheus.ValueType
+	labels     []string
+}
+
+// Every metric; docs/dashboard.md lists them.
+var (
+	runInfo       = series{"run_info", "A run under way; always 1.", prometheus.GaugeValue, []string{"experiment", "version", "database", "parameters"}}
+	trialsPlanned = series{"trials_planned", "Trials of the run's plan.", prometheus.GaugeValue, nil}
+	trialsEnded   = series{"trials_ended", "Trials that have ended since the run was started or resumed.", prometheus.GaugeValue, []string{"state"}}
+	measuring     = series{"trial_measuring", "1 while the trial measures, 0 before and after.", prometheus.GaugeValue, nil}
+	elapsed       = series{"trial_elapsed_seconds", "Since the measurement began.", prometheus.GaugeValue, nil}
+	operations    = series{"operations_total", "Operations of the measurement.", prometheus.CounterValue, []string{"outcome"}}
+	rate          = series{"operations_per_second", "Operations of the last second.", prometheus.GaugeValue, []string{"outcome"}}
+	latency       = series{"latency_seconds", "Latency of the operations of the last second that ended ok.", prometheus.GaugeValue, []string{"clock", "quantile"}}
+	inFlight      = series{"operations_in_flight", "Operations under way at the last second's end.", prometheus.GaugeValue, nil}
+	driverCPU     = series{"driver_cpu_cores", "CPU that the load driver used in the last second.", prometheus.GaugeValue, nil}
+	nodeCPU       = series{"node_cpu_cores", "CPU that a node used in the last second.", prometheus.GaugeValue, []string{"node", "site"}}
+	nodeThrottled = series{"node_throttled_cores", "CPU that a node's quota held back in the last second.", prometheus.GaugeValue, []string{"node", "site"}}
+	nodeMemory    = series{"node_memory_bytes", "Resident memory of a node.", prometheus.GaugeValue, []string{"node", "site"}}
+	nodeReceive   = series{"node_receive_bytes_per_second", "Received over a node's links in the last second.", prometheus.GaugeValue, []string{"node", "site"}}
+	nodeTransmit  = series{"node_transmit_bytes_per_second", "Sent over a node's links in the last second.", prometheus.GaugeValue, []string{"node", "site"}}
+	nodeRead      = series{"node_disk_read_bytes_per_second", "Read from a node's disk in the last second.", prometheus.GaugeValue, []string{"node", "site"}}
+	nodeWritten   = series{"node_disk_written_bytes_per_second", "Written to a node's disk in the last second.", prometheus.GaugeValue, []string{"node", "site"}}
+	linkLatency   = series{"link_latency_seconds", "One-way latency that a direction of a link is set to.", prometheus.GaugeValue, []string{"link", "from", "to"}}
+	linkLoss      = series{"link_loss_ratio", "Share of packets that a direction of a link loses.", prometheus.GaugeValue, []string{"link", "from", "to"}}
+	linkUp        = series{"link_up", "1 where a direction of a link passes packets, 0 where it is cut.", prometheus.GaugeValue, []string{"link", "from", "to"}}
+	networkRTT    = series{"network_rtt_seconds", "Round trips between nodes where an overlay routes: mean and worst.", prometheus.GaugeValue, []string{"of"}}
+	unreachable   = series{"network_unreachable_pairs", "Pairs of nodes without an answer where an overlay routes.", prometheus.GaugeValue, nil}
+	events        = series{"events", "Events of the trial by their state.", prometheus.GaugeValue, []string{"kind", "source", "state"}}
+)
+
+var allSeries = []series{runInfo, trialsPlanned, trialsEnded, measuring, elapsed, operations, rate, latency, inFlight, driverCPU, nodeCPU, nodeThrottled,
+	nodeMemory, nodeReceive, nodeTransmit, nodeRead, nodeWritten, linkLatency, linkLoss, linkUp, networkRTT, unreachable, events}
+
+func (s series) fullName() string { return "skerry_" + s.name }
+
+func (s series) desc() *prometheus.Desc {
+	return prometheus.NewDesc(s.fullName(), s.help, append([]string{"run", "trial"}, s.labels...), nil)
+}
+
+// readTime bounds how long a run may take to tell its state.
+const readTime = 2 * time.Second
+
+// collector reads the runs that are under way when it is asked.
+type collector struct {
+	ctx context.Context
+	dir string
+}
+
+// Describe implements prometheus.Collector.
+func (c collector) Describe(to chan<- *prometheus.Desc) {
+	for _, s := range allSeries {
+		to <- s.desc()
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(c.ctx, readTime)
+	defer cancel()
+	found, err := os.ReadDir(c.dir)
+	if err != nil {
+		return // there are no runs yet
+	}
+	for _, f := range found {
+		if !f.IsDir() {
+			continue
+		}
+		state, err := live.Read(ctx, filepath.Join(c.dir, f.Name()))
+		if errors.Is(err, live.ErrNotLive) {
+			continue
+		}
+		if err != nil {
+			to <- prometheus.NewInvalidMetric(runInfo.desc(), err)
+			continue
+		}
+		g := gauge{to: to, state: state}
+		g.all()
+	}
+}
+
+// gauge writes the metrics of a run.
+type gauge struct {
+	to    chan<- prometheus.Metric
+	state live.State
+}
+
+func (g gauge) put(s series, v float64, labels ...string) {
+	trial := ""
+	if t := g.state.Trial; t != nil {
+		trial = strconv.Itoa(t.ID)
+	}
+	for i := range labels {
+		labels[i] = strings.ToValidUTF8(labels[i], "�")
+	}
+	m, err := prometheus.NewConstMetric(s.desc(), s.kind, v, append([]string{g.state.Run.Name, trial}, labels...)...)
+	if err != nil {
+		m = prometheus.NewInvalidMetric(s.desc(), err)
+	}
+	g.to <- m
+}
+
+func (g gauge) all() {
+	st := g.state
+	database, parameters := "", ""
+	if t := st.Trial; t != nil {
+		database, parameters = t.Database, written(t.Parameters)
+	}
+	g.put(runInfo, 1, st.Run.Experiment, st.Run.Version, database, parameters)
+	g.put(trialsPlanned, float64(st.Run.Planned))
+	ended := map[string]float64{record.TrialOK: 0, record.TrialFailed: 0}
+	for _, r := range st.Results {
+		ended[r.State]++
+	}
+	for state, n := range ended {
+		g.put(trialsEnded, n, state)
+	}
+	if st.Trial == nil {
+		return
+	}
+	g.put(measuring, one(st.Trial.Measuring))
+	if b := st.Trial.Began; b != nil && st.Trial.Measuring {
+		g.put(elapsed, time.Since(*b).Seconds())
+	}
+	g.load()
+	g.nodes()
+	g.links()
+	g.events()
+}
+
+func (g gauge) load() {
+	t := g.state.Totals
+	for outcome, n := range map[string]int64{"ok": t.OK, "failed": t.Failed, "unknown": t.Unknown, "dropped": t.Dropped} {
+		g.put(operations, float64(n), outcome)
+	}
+	if len(g.state.Seconds) == 0 {
+		return
+	}
+	x := g.state.Seconds[len(g.state.Seconds)-1]
+	for outcome, n := range map[string]int64{"ok": x.OK, "failed": x.Failed, "unknown": x.Unknown, "dropped": x.Dropped} {
+		g.put(rate, float64(n)/max(x.Length, 1e-3), outcome)
+	}
+	for quantile, us := range map[string]float64{"0.5": x.ServiceP50, "0.95": x.ServiceP95, "0.99": x.ServiceP99, "0.999": x.ServiceP999} {
+		g.put(latency, us/1e6, "service", quantile)
+	}
+	for quantile, us := range map[string]float64{"0.5": x.ResponseP50, "0.99": x.ResponseP99, "0.999": x.ResponseP999} {
+		g.put(latency, us/1e6, "response", quantile)
+	}
+	g.put(inFlight, float64(x.InFlight))
+	g.put(driverCPU, x.ClientCPU)
+}
+
+// nodes are those of the last second that was told.
+func (g gauge) nodes() {
+	rows := g.state.Nodes
+	if len(rows) == 0 || g.state.Cloud == nil {
+		return
+	}
+	site := map[string]string{}
+	for _, n := range g.state.Cloud.Nodes {
+		site[n.Name] = n.Site
+	}
+	for i := len(rows) - 1; i >= 0 && rows[i].T == rows[len(rows)-1].T; i-- {
+		x := rows[i]
+		where := func() []string { return []string{x.Node, site[x.Node]} }
+		g.put(nodeCPU, x.CPU, where()...)
+		if strings.HasPrefix(x.Node, "@") { // a process, or the machine: nothing else is known
+			continue
+		}
+		g.put(nodeThrottled, x.Throttled, where()...)
+		g.put(nodeMemory, float64(x.Memory), where()...)
+		g.put(nodeReceive, float64(x.RxBytes), where()...)
+		g.put(nodeTransmit, float64(x.TxBytes), where()...)
+		g.put(nodeRead, float64(x.ReadBytes), where()...)
+		g.put(nodeWritten, float64(x.WroteBytes), where()...)
+	}
+}
+
+func (g gauge) links() {
+	if n := g.state.Network; n != nil {
+		g.put(networkRTT, n.Mean/1e3, "mean")
+		g.put(networkRTT, n.Worst/1e3, "worst")
+		g.put(unreachable, float64(n.Unreachable))
+	}
+	if g.state.Cloud == nil {
+		return
+	}
+	for _, l := range g.state.Cloud.Links {
+		way := func(w live.Way, from, to string) {
+			g.put(linkLatency, w.LatencyMS/1e3, l.ID, from, to)
+			g.put(linkLoss, w.Loss, l.ID, from, to)
+			g.put(linkUp, one(!w.Down && !l.CarrierDown), l.ID, from, to)
+		}
+		way(l.AB, l.A, l.B)
+		way(l.BA, l.B, l.A)
+	}
+}
+
+func (g gauge) events() {
+	count := map[[3]string]float64{}
+	for _, e := range g.state.Events {
+		if e.ID == 0 {
+			continue
+		}
+		source := e.Source
+		if source == "" {
+			source = "experiment"
+		}
+		count[[3]string{e.Kind, source, e.State}]++
+	}
+	for k, n := range count {
+		g.put(events, n, k[0], k[1], k[2])
+	}
+}
+
+func one(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// written is parameters in a line: "scale=0.2 workload=a".
+func written(p map[string]any) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		parts = append(parts, fmt.Sprintf("%s=%v", name, p[name]))
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,134 @@
+package serve
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"skerry/internal/record"
+)
+
+// Detail is a run with its trials.
+type Detail struct {
+	Entry
+	Command  []string       `json:"command"`
+	Host     record.Machine `json:"host"`
+	Engine   record.Engine  `json:"engine"`
+	Seed     uint64         `json:"seed"`
+	Warnings []string       `json:"warnings,omitempty"`
+	// Remarks tell what was not as it should be with the run's files.
+	Remarks []string   `json:"remarks,omitempty"`
+	Ended   []TrialRow `json:"ended"`
+	Cells   []Cell     `json:"cells"`
+}
+
+// TrialRow is a trial that has ended.
+type TrialRow struct {
+	ID         int            `json:"id"`
+	Cell       int            `json:"cell"`
+	Repetition int            `json:"repetition"`
+	Parameters map[string]any `json:"parameters"`
+	State      string         `json:"state"`
+	Error      string         `json:"error,omitempty"`
+	Verdict    record.Verdict `json:"verdict"`
+	Goodput    float64        `json:"goodput_ops_s"`
+	CI95       float64        `json:"goodput_ci95_ops_s"`
+	DurationS  float64        `json:"duration_s"`
+	// P99 is of all operations' response: the worst of their kinds.
+	P99    float64 `json:"p99_us"`
+	Events int     `json:"events"`
+	ByHand int     `json:"fired_by_hand,omitempty"`
+}
+
+// Cell is what can be compared: all repetitions of one combination of parameters.
+type Cell struct {
+	Number     int            `json:"number"`
+	Parameters map[string]any `json:"parameters"`
+	Ended      int            `json:"ended_ok"`
+}
+
+func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
+	all, err := s.runs.list()
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, all)
+}
+
+func (s *Server) detail(w http.ResponseWriter, r *http.Request) {
+	path, err := s.runs.path(r.PathValue("run"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	d, err := record.Open(path)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	out := Detail{Entry: read(path), Command: d.Run.Command, Host: d.Run.Host, Engine: d.Run.Engine, Seed: d.Run.Seed, Warnings: d.Run.Warnings,
+		Remarks: d.Notes, Ended: []TrialRow{}, Cells: []Cell{}}
+	cell, at := map[int]int{}, map[int]int{}
+	for _, p := range d.Run.Plan {
+		cell[p.ID] = p.Cell
+		if _, known := at[p.Cell]; !known {
+			at[p.Cell] = len(out.Cells)
+			out.Cells = append(out.Cells, Cell{Number: p.Cell, Parameters: p.Parameters})
+		}
+	}
+	for _, t := range d.Summary.Trials {
+		row := TrialRow{ID: t.ID, Cell: cell[t.ID], Repetition: t.Repetition, Parameters: t.Parameters, State: t.State, Error: t.Error, Verdict: t.Verdict,
+			Goodput: t.Goodput, CI95: t.Interval, DurationS: t.DurationS, Events: len(t.Events)}
+		for _, o := range t.Operations {
+			row.P99 = max(row.P99, o.Response.P99)
+		}
+		for _, e := range t.Events {
+			if e.Source != "" {
+				row.ByHand++
+			}
+		}
+		if i, ok := at[row.Cell]; ok && t.State == record.TrialOK {
+			out.Cells[i].Ended++
+		}
+		out.Ended = append(out.Ended, row)
+	}
+	writeJSON(w, http.StatusOK, out)
+}
+
+func (s *Server) notes(w http.ResponseWriter, r *http.Request) {
+	path, err := s.runs.path(r.PathValue("run"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	n, err := record.ReadNotes(path)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, n)
+}
+
+// notesLimit bounds what notes may be sent as.
+const notesLimit = 256 << 10
+
+func (s *Server) writeNotes(w http.ResponseWriter, r *http.Request) {
+	path, err := s.runs.path(r.PathValue("run"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	var n record.Notes
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, notesLimit)).Decode(&n); err != nil {
+		refuse(w, http.StatusBadRequest, "the notes cannot be read: "+err.Error(), "")
+		return
+	}
+	s.runs.mu.Lock() // one writer at a time
+	defer s.runs.mu.Unlock()
+	written, err := record.WriteNotes(path, n)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, written)
+}

@@ -1,0 +1,191 @@
+package serve
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"skerry/internal/live"
+	"skerry/internal/record"
+)
+
+// errNoRun says that there is no run of a name.
+var errNoRun = errors.New("there is no such run")
+
+// Entry is a run as the list shows it.
+type Entry struct {
+	Name        string `json:"name"` // of its directory
+	Experiment  string `json:"experiment,omitempty"`
+	Description string `json:"description,omitempty"`
+	// State is one of the StateX constants.
+	State    string            `json:"state"`
+	Started  time.Time         `json:"started,omitzero"`
+	Finished time.Time         `json:"finished,omitzero"`
+	Planned  int               `json:"planned"` // trials
+	Trials   map[string]int    `json:"trials"`  // ended, by how: valid, suspect, failed, interrupted
+	Versions map[string]string `json:"databases,omitempty"`
+	// Goodput is the least and the most of its trials.
+	Goodput *[2]float64 `json:"goodput_ops_s,omitempty"`
+	// Parameters are the values of each axis, as text.
+	Parameters map[string][]string `json:"parameters,omitempty"`
+	// Problem says why the run cannot be read.
+	Problem string       `json:"problem,omitempty"`
+	Notes   record.Notes `json:"notes"`
+}
+
+// States of runs.
+const (
+	StateRunning     = "running"
+	StateFinished    = "finished"
+	StateInterrupted = "interrupted" // it ended before every trial had
+	StateUnreadable  = "unreadable"
+)
+
+// runs are those of a folder. What was read of one is kept while its files stay as they are.
+type runs struct {
+	dir string
+
+	mu    sync.Mutex
+	known map[string]known
+}
+
+type known struct {
+	stamp string
+	entry Entry
+	at    time.Time
+}
+
+// runningFor is how long a run is believed to go on without a change of its files: whether
+// its process lives is not told by them.
+const runningFor = 5 * time.Second
+
+func newRuns(dir string) *runs { return &runs{dir: dir, known: map[string]known{}} }
+
+// path is the directory of a run, by its name alone: neither a path nor a link.
+func (r *runs) path(name string) (string, error) {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
+		return "", errNoRun
+	}
+	path := filepath.Join(r.dir, name)
+	st, err := os.Lstat(path)
+	if err != nil || !st.IsDir() {
+		return "", fmt.Errorf("%w: %q", errNoRun, name)
+	}
+	if _, err := os.Lstat(filepath.Join(path, "run.json")); err != nil {
+		return "", fmt.Errorf("%w: %q", errNoRun, name)
+	}
+	return path, nil
+}
+
+// list returns the runs, the newest first. What is no run directory is left out.
+func (r *runs) list() ([]Entry, error) {
+	found, err := os.ReadDir(r.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return []Entry{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing runs: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make([]Entry, 0, len(found))
+	next := make(map[string]known, len(found))
+	for _, f := range found {
+		path, err := r.path(f.Name())
+		if err != nil {
+			continue
+		}
+		stamp := stamp(path)
+		k := r.known[f.Name()]
+		if k.stamp != stamp || k.entry.State == StateRunning && time.Since(k.at) > runningFor {
+			k = known{stamp, read(path), time.Now()}
+		}
+		next[f.Name()] = k
+		out = append(out, k.entry)
+	}
+	r.known = next
+	slices.SortStableFunc(out, func(a, b Entry) int { return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(b.Name, a.Name)) })
+	return out, nil
+}
+
+// stamp changes when one of the files does that an entry is read from.
+func stamp(path string) string {
+	var s strings.Builder
+	for _, name := range []string{"", "run.json", "summary.json", "notes.json", "trials", live.SocketFile} {
+		if st, err := os.Stat(filepath.Join(path, name)); err == nil {
+			fmt.Fprintf(&s, "%d.%d ", st.ModTime().UnixNano(), st.Size())
+		}
+	}
+	return s.String()
+}
+
+// read makes the entry of a run.
+func read(path string) Entry {
+	e := Entry{Name: filepath.Base(path), Trials: map[string]int{}}
+	var errNotes error
+	e.Notes, errNotes = record.ReadNotes(path)
+	d, err := record.Open(path)
+	if err != nil {
+		e.State, e.Problem = StateUnreadable, err.Error()
+		if st, err := os.Stat(filepath.Join(path, "run.json")); err == nil {
+			e.Started = st.ModTime()
+		}
+		return e
+	}
+	e.Experiment, e.Description, e.Started, e.Finished = d.Run.Name, d.Run.Description, d.Run.Started, d.Run.Finished
+	e.Planned, e.Versions = len(d.Run.Plan), d.Run.Versions.Databases
+	e.State = StateFinished
+	switch {
+	case d.Running:
+		e.State = StateRunning
+	case !d.Summary.Complete:
+		e.State = StateInterrupted
+	}
+	for _, t := range d.Summary.Trials {
+		e.Trials[how(t)]++
+		if t.State != record.TrialOK {
+			continue
+		}
+		if e.Goodput == nil {
+			e.Goodput = &[2]float64{t.Goodput, t.Goodput}
+		}
+		e.Goodput[0], e.Goodput[1] = min(e.Goodput[0], t.Goodput), max(e.Goodput[1], t.Goodput)
+	}
+	e.Parameters = axes(d.Run.Plan)
+	if errNotes != nil {
+		e.Problem = errNotes.Error()
+	}
+	return e
+}
+
+// how a trial ended, in a word.
+func how(t record.Trial) string {
+	if t.State == record.TrialOK {
+		return t.Verdict.State
+	}
+	return t.State
+}
+
+// valuesMost bounds what the list tells of an axis.
+const valuesMost = 20
+
+// axes are the values of each parameter of a plan.
+func axes(plan []record.Planned) map[string][]string {
+	out := map[string][]string{}
+	for _, p := range plan {
+		for name, v := range p.Parameters {
+			text := fmt.Sprint(v)
+			if len(out[name]) < valuesMost && !slices.Contains(out[name], text) {
+				out[name] = append(out[name], text)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,150 @@
+// Package serve is the dashboard's server: a web page on this machine that follows runs while
+// they go on, fires events into them, and lists those of a folder. It reads run directories and
+// the sockets of running ones; all that it writes is the notes of a run.
+//
+//	browser ─► headers ─ host ─ token ─ same site? ─► page, runs, notes, compare, report, metrics
+//	                                                     │
+//	                                                     └─► DIR/live.sock of a running one
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"skerry/internal/advice"
+	"skerry/internal/record"
+)
+
+// Config is what a server is given.
+type Config struct {
+	// Runs is the folder of run directories; it need not exist yet.
+	Runs string
+	// Token, unless "", must be shown by whoever asks for anything. See CheckToken.
+	Token string
+	// Port of the address listened on: cookies do not tell servers of one host apart.
+	Port    int
+	Version string
+	// Page is the folder of the dashboard's files.
+	Page fs.FS
+	// Report writes the report of a run.
+	Report func(io.Writer, *record.Dir) error
+	Log    *slog.Logger
+}
+
+// Server answers browsers and Prometheus.
+type Server struct {
+	Config
+	runs    *runs
+	reports *reports
+	// csrf is what a page must have read from this server before it changes anything, session
+	// what a browser holds that has shown the token.
+	csrf, session string
+}
+
+// pageFile is the dashboard's page.
+const pageFile = "dashboard.html"
+
+// New makes a server.
+func New(c Config) (*Server, error) {
+	st, err := os.Stat(c.Runs)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // the first run makes it
+	case err != nil:
+		return nil, fmt.Errorf("opening the folder of runs: %w", err)
+	case !st.IsDir():
+		return nil, advice.With(fmt.Errorf("%s is no folder", c.Runs), "give the folder that run directories are in, such as runs")
+	}
+	if _, err := fs.Stat(c.Page, pageFile); err != nil {
+		return nil, fmt.Errorf("opening the dashboard's page: %w", err)
+	}
+	if c.Token != "" {
+		if err := CheckToken(c.Token); err != nil {
+			return nil, err
+		}
+	}
+	return &Server{Config: c, runs: newRuns(c.Runs), reports: &reports{write: c.Report}, csrf: rand.Text(), session: rand.Text()}, nil
+}
+
+// Handler answers requests, all of them behind the guards.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.page)
+	mux.Handle("GET /assets/", s.assets())
+	mux.HandleFunc("GET /login", s.loginPage)
+	mux.HandleFunc("POST /login", s.login)
+	mux.HandleFunc("GET /metrics", s.metrics)
+	mux.HandleFunc("GET /runs/{run}/report", s.report)
+	mux.HandleFunc("GET /api/session", s.sessionInfo)
+	mux.HandleFunc("GET /api/runs", s.list)
+	mux.HandleFunc("GET /api/runs/{run}", s.detail)
+	mux.HandleFunc("GET /api/runs/{run}/notes", s.notes)
+	mux.HandleFunc("PUT /api/runs/{run}/notes", s.writeNotes)
+	mux.HandleFunc("GET /api/runs/{run}/live", s.follow)
+	mux.HandleFunc("POST /api/runs/{run}/events", s.fire)
+	mux.HandleFunc("GET /api/compare", s.compare)
+	return headers(s.hostGuard(s.tokenGuard(s.siteGuard(mux))))
+}
+
+// How long a peer may take to send a request, and those under way at the end to finish.
+const (
+	headerTime   = 10 * time.Second
+	shutdownTime = 2 * time.Second
+)
+
+// Serve answers on a listener until ctx ends.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	server := &http.Server{
+		Handler: s.Handler(), ReadHeaderTimeout: headerTime, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return work },
+	}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		cancel() // ends the streams
+		end, done := context.WithTimeout(context.Background(), shutdownTime)
+		defer done()
+		stopped <- server.Shutdown(end)
+	})
+	err := server.Serve(l)
+	if !errors.Is(err, http.ErrServerClosed) {
+		stop()
+		return fmt.Errorf("serving the dashboard: %w", err)
+	}
+	if err := <-stopped; err != nil {
+		_ = server.Close()
+	}
+	return nil
+}
+
+func (s *Server) page(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-cache")
+	http.ServeFileFS(w, r, s.Page, pageFile)
+}
+
+// assets are the files that the page loads; their names change with their content.
+func (s *Server) assets() http.Handler {
+	folder, err := fs.Sub(s.Page, "assets")
+	if err != nil { // the name is a valid one
+		return http.NotFoundHandler()
+	}
+	files := http.StripPrefix("/assets/", http.FileServerFS(folder))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
+		files.ServeHTTP(w, r)
+	})
+}
+
+// sessionInfo is what the page asks first.
+func (s *Server) sessionInfo(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]any{"version": s.Version, "csrf": s.csrf, "runs": s.Runs})
+}
