@@ -3,6 +3,7 @@ package hydra
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"skerry/internal/consensus"
@@ -31,6 +32,9 @@ const (
 	syncTimeout = 10 * time.Second
 )
 
+// errLog says that the log does not do what it promises.
+var errLog = errors.New("the log has a gap")
+
 // apply applies the log until ctx ends. holder is who applied last.
 func (n *Node) apply(ctx context.Context, holder string) {
 	pause := retryLeast
@@ -54,7 +58,10 @@ func (n *Node) apply(ctx context.Context, holder string) {
 			return
 		case errors.Is(err, store.ErrMoved):
 			n.lead.Store(!n.shared())
-			err = n.look(ctx)
+			before := n.progress.at()
+			if failed := n.look(ctx); failed != nil || n.progress.at() != before {
+				err = failed
+			}
 		case errors.As(err, &compacted):
 			err = n.rebuild(ctx, compacted)
 		}
@@ -98,9 +105,13 @@ func (n *Node) shared() bool {
 
 // applySome waits for entries and applies what there is.
 func (n *Node) applySome(ctx context.Context) error {
-	entries, err := n.log.Entries(ctx, n.progress.at()+1, maxBatch)
+	after := n.progress.at()
+	entries, err := n.log.Entries(ctx, after+1, maxBatch)
 	if err != nil {
 		return err
+	}
+	if first := entries[0].Index; after != 0 && first != after+1 { // a log begins where it begins
+		return fmt.Errorf("%w: it gave entry %d after %d", errLog, first, after)
 	}
 	batch := make([]store.Entry, 0, min(len(entries), maxEntries))
 	for _, e := range entries[:min(len(entries), maxEntries)] {
@@ -108,7 +119,7 @@ func (n *Node) applySome(ctx context.Context) error {
 	}
 	n.database.Lock()
 	defer n.database.Unlock()
-	results, err := n.store.Apply(ctx, n.Name, batch)
+	results, err := n.store.Apply(ctx, n.Name, after, batch)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (d *Direct) Write(ctx context.Context, t *api.Transaction, _ api.Ack) (api.
 			}
 			d.next = p.Applied + 1
 		}
-		results, err := d.Store.Apply(ctx, d.Name, []store.Entry{{Index: d.next, Data: data}})
+		results, err := d.Store.Apply(ctx, d.Name, d.next-1, []store.Entry{{Index: d.next, Data: data}})
 		if errors.Is(err, store.ErrMoved) && try == 0 {
 			d.next = 0 // another process writes too
 			continue

@@ -24,11 +24,11 @@ type Result struct {
 	Conditional bool
 }
 
-// Apply applies entries, the first of which follows the applied index, in one SQL
+// Apply applies entries, the first of which follows the applied index after, in one SQL
 // transaction. ErrMoved says that the database is not there, or no more; ErrEntry that
 // an entry is not understood. Either way, as with every error, nothing was done - save
 // for an error of the commit itself, of which only Progress can tell what it did.
-func (s *Store) Apply(ctx context.Context, holder string, entries []Entry) ([]Result, error) {
+func (s *Store) Apply(ctx context.Context, holder string, after uint64, entries []Entry) ([]Result, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
@@ -51,7 +51,7 @@ func (s *Store) Apply(ctx context.Context, holder string, entries []Entry) ([]Re
 	if err != nil {
 		return nil, fmt.Errorf("beginning a transaction: %w", err)
 	}
-	results, tables, err := s.applyIn(ctx, tx, holder, batch)
+	results, tables, err := s.applyIn(ctx, tx, holder, after, batch)
 	if err != nil {
 		return nil, errors.Join(err, rolledBack(tx))
 	}
@@ -97,9 +97,9 @@ func (s *Store) makeTables(ctx context.Context, batch []decoded) error {
 }
 
 // applyIn applies a batch within a transaction; tables is not nil when they changed.
-func (s *Store) applyIn(ctx context.Context, tx *sql.Tx, holder string, batch []decoded) (results []Result, tables *tableSet, err error) {
-	first, last := batch[0].index, batch[len(batch)-1].index
-	if err := s.advance(ctx, tx, first-1, last, holder); err != nil {
+func (s *Store) applyIn(ctx context.Context, tx *sql.Tx, holder string, after uint64, batch []decoded) (results []Result, tables *tableSet, err error) {
+	last := batch[len(batch)-1].index
+	if err := s.advance(ctx, tx, after, last, holder); err != nil {
 		return nil, nil, err
 	}
 	o := &overlay{ctx: ctx, store: s, tx: tx, rows: make(map[string]*tableRows), tables: s.tables.Load()}

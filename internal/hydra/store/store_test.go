@@ -92,7 +92,7 @@ func testRows(t *testing.T, url string) {
 		t.Fatalf("before there is a table: %v", err)
 	}
 	nasty := `'; DROP TABLE accounts; --"` + "`\\%_é\u2028"
-	results, err := s.Apply(ctx, "one", []Entry{
+	results, err := s.Apply(ctx, "one", 0, []Entry{
 		{Index: 1},
 		entry(t, 2, command.Transaction{Writes: []command.Write{write(command.CreateTable, "accounts", "", "")}}),
 		entry(t, 3, command.Transaction{Writes: []command.Write{write(command.Put, "accounts", "ada", `{"balance":10,"text":"'; DROP TABLE accounts; --\u0000"}`)}}),
@@ -112,7 +112,7 @@ func testRows(t *testing.T, url string) {
 		t.Errorf("the transfer: %+v", got)
 	}
 	again := entry(t, 8, command.Transaction{RequestID: "r1", Writes: []command.Write{write(command.Delete, "accounts", "ada", "")}})
-	results, err = s.Apply(ctx, "one", []Entry{again, {9, again.Data}})
+	results, err = s.Apply(ctx, "one", 7, []Entry{again, {9, again.Data}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,10 +150,10 @@ func testRows(t *testing.T, url string) {
 	if n, err := s.Count(ctx, "accounts"); err != nil || n != 5 {
 		t.Errorf("count %d, %v", n, err)
 	}
-	if _, err := s.Apply(ctx, "two", []Entry{{Index: 9}}); !errors.Is(err, ErrMoved) {
+	if _, err := s.Apply(ctx, "two", 8, []Entry{{Index: 9}}); !errors.Is(err, ErrMoved) {
 		t.Errorf("an entry for the second time: %v", err)
 	}
-	if _, err := s.Apply(ctx, "one", []Entry{entry(t, 10, command.Transaction{Writes: []command.Write{write(command.DropTable, "accounts", "", "")}}),
+	if _, err := s.Apply(ctx, "one", 9, []Entry{entry(t, 10, command.Transaction{Writes: []command.Write{write(command.DropTable, "accounts", "", "")}}),
 		entry(t, 11, command.Transaction{Writes: []command.Write{write(command.CreateTable, "accounts", "", "")}})}); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func testSnapshot(t *testing.T, url string) {
 		entries = append(entries, entry(t, i+2, command.Transaction{RequestID: fmt.Sprint("r", i%50), Writes: []command.Write{
 			write(command.Put, "a", fmt.Sprint("key", i%50), fmt.Sprintf(`{"n":%d}`, i))}}))
 	}
-	if _, err := source.Apply(ctx, "x", entries); err != nil {
+	if _, err := source.Apply(ctx, "x", 0, entries); err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
@@ -184,7 +184,7 @@ func testSnapshot(t *testing.T, url string) {
 		t.Fatalf("saved %d, %v", index, err)
 	}
 	copied := open(t, url)
-	if _, err := copied.Apply(ctx, "x", []Entry{
+	if _, err := copied.Apply(ctx, "x", 0, []Entry{
 		entry(t, 1, command.Transaction{Writes: []command.Write{write(command.CreateTable, "old", "", "")}}),
 		entry(t, 2, command.Transaction{Writes: []command.Write{write(command.Put, "old", "k", "{}")}}),
 	}); err != nil {
@@ -213,7 +213,7 @@ func testSnapshot(t *testing.T, url string) {
 	if copied.Has("old") || !copied.Has("b") {
 		t.Errorf("tables %v", copied.Tables())
 	}
-	if _, err := copied.Apply(ctx, "x", []Entry{entry(t, 502, command.Transaction{Writes: []command.Write{write(command.Put, "b", "k", "{}")}})}); err != nil {
+	if _, err := copied.Apply(ctx, "x", 501, []Entry{entry(t, 502, command.Transaction{Writes: []command.Write{write(command.Put, "b", "k", "{}")}})}); err != nil {
 		t.Error(err)
 	}
 }
@@ -235,7 +235,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	if _, err := s.Apply(ctx, "x", []Entry{{Index: 1, Data: []byte("nothing")}}); !errors.Is(err, ErrEntry) {
+	if _, err := s.Apply(ctx, "x", 0, []Entry{{Index: 1, Data: []byte("nothing")}}); !errors.Is(err, ErrEntry) {
 		t.Errorf("an entry that is none: %v", err)
 	}
 	if got := Redacted("postgres://u:secret@h/db"); strings.Contains(got, "secret") {
@@ -266,7 +266,7 @@ func testExactlyOnce(t *testing.T, url string) {
 	}
 	model := open(t, sqliteDatabase().url(t))
 	for _, e := range log {
-		if _, err := model.Apply(t.Context(), "model", []Entry{e}); err != nil {
+		if _, err := model.Apply(t.Context(), "model", e.Index-1, []Entry{e}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -311,12 +311,12 @@ func life(ctx context.Context, s *Store, name string, log []Entry, r *rand.Rand)
 		}
 		batch := log[p.Applied:min(uint64(len(log)), p.Applied+1+r.Uint64N(9))]
 		if r.IntN(5) == 0 { // it dies within the transaction
-			if err := s.abandon(ctx, name, batch); err != nil && !errors.Is(err, ErrMoved) {
+			if err := s.abandon(ctx, name, p.Applied, batch); err != nil && !errors.Is(err, ErrMoved) {
 				return false, err
 			}
 			return false, nil
 		}
-		if _, err := s.Apply(ctx, name, batch); err != nil && !errors.Is(err, ErrMoved) {
+		if _, err := s.Apply(ctx, name, p.Applied, batch); err != nil && !errors.Is(err, ErrMoved) {
 			return false, err
 		}
 	}
@@ -324,7 +324,7 @@ func life(ctx context.Context, s *Store, name string, log []Entry, r *rand.Rand)
 }
 
 // abandon applies a batch and does not commit.
-func (s *Store) abandon(ctx context.Context, holder string, entries []Entry) error {
+func (s *Store) abandon(ctx context.Context, holder string, after uint64, entries []Entry) error {
 	var batch []decoded
 	for _, e := range entries {
 		t, err := command.Decode(e.Data)
@@ -340,7 +340,7 @@ func (s *Store) abandon(ctx context.Context, holder string, entries []Entry) err
 	if err != nil {
 		return err
 	}
-	_, _, err = s.applyIn(ctx, tx, holder, batch)
+	_, _, err = s.applyIn(ctx, tx, holder, after, batch)
 	return errors.Join(err, tx.Rollback())
 }
 
