@@ -213,27 +213,30 @@ func (p Plan) NodeOf(address string) string {
 	if err != nil {
 		host = address
 	}
-	for _, n := range p.Nodes {
-		switch m := n.Member; {
-		case m == nil:
-		case m.Listen != bridgeMember && m.Listen.String() == host:
-			return n.Name
-		case m.Addr.String() != host:
-		case len(m.Ports) == 0:
-			return n.Name
-		default:
-			for _, outside := range m.Ports {
-				if strconv.Itoa(outside) == port {
-					return n.Name
-				}
+	for _, n := range p.Nodes { // several members may be behind different ports of an address
+		if n.Member == nil || n.Member.Addr.String() != host {
+			continue
+		}
+		for _, outside := range n.Member.Ports {
+			if strconv.Itoa(outside) == port {
+				return n.Name
 			}
+		}
+	}
+	for _, n := range p.Nodes {
+		m := n.Member
+		if m == nil {
+			continue
+		}
+		if m.Listen != bridgeMember && m.Listen.String() == host || len(m.Ports) == 0 && m.Addr.String() == host {
+			return n.Name
 		}
 	}
 	return ""
 }
 
-// Names are the lines that the service adds to /etc/hosts: its own name, and with a network
-// over all nodes those of its members, as their own.
+// Names are what the service adds to /etc/hosts: its own name and, where members are in
+// containers, theirs below it.
 func (p Plan) Names() map[string]netip.Addr {
 	names := map[string]netip.Addr{}
 	if len(p.Front) > 0 {
