@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// placementTicks is how often the leader looks whether it should be another.
+	// placementTicks is how long a leader waits between attempts to pass its leadership on.
 	placementTicks = 5 * electionTicks
 	// snapshotTicks is after how long the leader offers a snapshot again.
 	snapshotTicks = 10 * electionTicks
@@ -54,12 +54,8 @@ func (m *machine) housekeep() {
 	}
 	m.countSites()
 	m.retrySnapshots()
-	if m.ticks%electionTicks == 0 {
-		m.promote()
-	}
-	if m.ticks%placementTicks == 0 {
-		m.place()
-	}
+	m.promote()
+	m.place()
 }
 
 // trim bounds the log: what all members have applied goes, and beyond the limits what any has.
@@ -179,7 +175,7 @@ func (m *machine) stepAside() {
 
 // transferTo passes the leadership to the most advanced of the voters that will do.
 func (m *machine) transferTo(will func(Member) bool) bool {
-	if m.keep.tried != 0 && m.ticks-m.keep.tried < placementTicks-1 {
+	if m.keep.tried != 0 && m.ticks-m.keep.tried < placementTicks {
 		return true
 	}
 	var to, match uint64

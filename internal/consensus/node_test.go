@@ -410,7 +410,7 @@ func TestSnapshot(t *testing.T) {
 	big := bytes.Repeat([]byte("x"), 20000)
 	ctx := soon(t)
 	count := 0
-	for ; count < 400; count++ {
+	for ; count < 150; count++ {
 		if _, err := lead.node.Propose(ctx, fmt.Appendf(nil, "%d %s", count, big)); err != nil {
 			if !errors.Is(err, consensus.ErrLogFull) {
 				t.Fatal(err)
@@ -418,14 +418,14 @@ func TestSnapshot(t *testing.T) {
 			count--
 		}
 	}
-	g.awaitStatus(lead, "compacted", func(s consensus.Status) bool { return s.First > 100 && s.LogBytes <= 1<<20+256<<10 })
+	g.awaitStatus(lead, "compacted", func(s consensus.Status) bool { return s.First > 40 && s.LogBytes <= 1<<20+256<<10 })
 	away.start()
-	g.same(400)
+	g.same(150)
 	if away.loads == 0 {
 		t.Error("the member that was away loaded no state")
 	}
-	g.propose(away, 400, 10)
-	g.same(410)
+	g.propose(away, 150, 10)
+	g.same(160)
 }
 
 func TestTransfer(t *testing.T) {
