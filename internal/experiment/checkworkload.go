@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"skerry/internal/ycsb"
 )
@@ -29,7 +30,22 @@ func (c *checker) workload() {
 	if w.Timeout == 0 {
 		c.fail("workload.timeout", "write 10s", "an operation must have some time")
 	}
+	if w.Probes != nil {
+		c.probes(*w.Probes)
+	}
 	c.properties()
+}
+
+// leastProbe is as often as jobs can be started beside a workload without being one.
+const leastProbe = time.Second
+
+func (c *checker) probes(p Probes) {
+	if p.Every.Duration() < leastProbe {
+		c.fail("workload.probes.every", "", "%v is too often: the least is %v", p.Every, leastProbe)
+	}
+	if c.e.Audit.Enabled {
+		c.fail("workload.probes", "leave out audit or probes", "the audit would not know what the probes write")
+	}
 }
 
 // ours maps YCSB's properties to the keys here that say the same.

@@ -153,6 +153,21 @@ type Workload struct {
 	// Properties are YCSB's own (readproportion, fieldlength, requestdistribution ...);
 	// they win over those of name or file.
 	Properties map[string]string `yaml:"properties" json:"properties,omitempty"`
+	// Probes are short jobs of the same workload beside it.
+	Probes *Probes `yaml:"probes" json:"probes,omitempty"`
+}
+
+// Probes are short jobs, one after the other while the measurement lasts: each a client of
+// its own on the client's node, which connects, does its operations as fast as it can, and
+// ends. What each of them saw is in the summary; the workload's own figures leave them out.
+type Probes struct {
+	// Operations of each job.
+	Operations int64 `yaml:"operations" json:"operations" jsonschema:"default=100,minimum=1"`
+	// Every is the time from the begin of one to the begin of the next. One that takes
+	// longer is followed at once.
+	Every unit.Duration `yaml:"every" json:"every" jsonschema:"default=5s"`
+	// Threads of each job.
+	Threads int `yaml:"threads" json:"threads" jsonschema:"default=1,minimum=1"`
 }
 
 // Shorthand: "workload: a" is "workload: {name: a}".

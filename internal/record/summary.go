@@ -48,6 +48,9 @@ type Trial struct {
 	Traffic    Traffic                     `json:"traffic"`
 	// Events are what happened during the measurement, each with its recovery.
 	Events []Happening `json:"events,omitempty"`
+	// Probes are the short jobs beside the workload, in order, where the experiment asked
+	// for them.
+	Probes []Probe `json:"probes,omitempty"`
 	// Audit is there where the experiment asked for it.
 	Audit      *Audit      `json:"audit,omitempty"`
 	Assertions []Assertion `json:"assertions,omitempty"`
@@ -86,6 +89,14 @@ type OperationSummary struct {
 	Failed   int64   `json:"failed"`      // failed or unknown
 	Service  Latency `json:"service_us"`  // sent to done
 	Response Latency `json:"response_us"` // intended to done
+}
+
+// Probe is one short job.
+type Probe struct {
+	T          float64                     `json:"t"` // its first operation, seconds of the measurement
+	DurationS  float64                     `json:"duration_s"`
+	Operations map[string]OperationSummary `json:"operations"` // READ, UPDATE, ...
+	Error      string                      `json:"error,omitempty"`
 }
 
 // Latency of the operations that ended ok, in microseconds.

@@ -31,6 +31,7 @@ type measurement struct {
 	machine    sample.Machine // used during the measurement
 	hostCPUMax float64        // cores, in the busiest second
 	events     []record.Event // of the experiment
+	probes     []record.Probe
 }
 
 // measure drives the workload until it is done or known well enough, while it samples the
@@ -62,6 +63,7 @@ func (r *run) measure(ctx context.Context) (measurement, error) {
 		r.stage("taking events back")
 	}
 	w.beside.Wait()
+	m.probes = w.probes
 	if events != nil {
 		m.events = events.Events()
 	}
@@ -82,6 +84,7 @@ type watch struct {
 	before  snapshot
 	logs    histograms
 	bins    []recovery.Bin // of the measurement
+	probes  []record.Probe // filled beside the drive
 	stopped string         // why the drive was told to stop
 
 	mu         sync.Mutex
@@ -161,6 +164,9 @@ func (w *watch) begin() {
 	}
 	w.beside.Go(func() { w.fail(w.sample(w.began)) })
 	w.beside.Go(func() { w.fail(w.network(w.began)) })
+	if p := w.Cell.Experiment.Workload.Probes; p != nil {
+		w.beside.Go(func() { w.fail(w.probe(*p)) })
+	}
 	if w.drift != nil {
 		w.beside.Go(func() { w.fail(w.drift.follow(w.ctx, w.run, w.began)) })
 	}

@@ -26,13 +26,7 @@ func (r *run) summarise(m measurement, f record.Fidelity) error {
 	for _, e := range d.Errors {
 		t.Errors = append(t.Errors, record.ErrorCount{Operation: e.Operation, Outcome: e.Outcome.String(), Class: e.Class, Node: r.nodeOf(e.Node), Count: e.Count, Example: e.Example})
 	}
-	t.Operations = map[string]record.OperationSummary{}
-	for name, o := range d.Operations {
-		t.Operations[name] = record.OperationSummary{
-			Count: o.OK, Failed: o.Failed + o.Unknown,
-			Service: latency(o.Latency.Service), Response: latency(o.Latency.Response),
-		}
-	}
+	t.Operations, t.Probes = operations(d), m.probes
 	t.Events = recovery.Happenings(r.Writer.Events(), m.bins, d.Duration.Seconds(), r.rules())
 	t.Traffic = r.trafficOf(m.traffic)
 	t.Fidelity = r.fidelityOf(m, f)
@@ -46,6 +40,18 @@ func (r *run) summarise(m measurement, f record.Fidelity) error {
 		t.Verdict.Reasons = append(t.Verdict.Reasons, fmt.Sprintf("%d operations outlived their timeout and were left behind", d.Stuck))
 	}
 	return r.writeFiles(m)
+}
+
+// operations are those of a drive by their kind.
+func operations(d load.Result) map[string]record.OperationSummary {
+	all := map[string]record.OperationSummary{}
+	for name, o := range d.Operations {
+		all[name] = record.OperationSummary{
+			Count: o.OK, Failed: o.Failed + o.Unknown,
+			Service: latency(o.Latency.Service), Response: latency(o.Latency.Response),
+		}
+	}
+	return all
 }
 
 func (r *run) writeFiles(m measurement) error {

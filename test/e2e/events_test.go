@@ -125,12 +125,25 @@ events:
   - {at: 1s, for: 1s, pause: Bergen}
   - {at: 1s, restart: Narvik}
   - {name: other, at: 1s, leave: Vardo}
-`))
+`), "--set", "workload.probes={operations: 20, every: 1s}")
 	// Which of them the cluster lets through while its members come and go is its own
 	// affair: nothing hangs, everything is told, and the trial measured.
 	x := b.summary(b.path("runs/latest")).Trials[0]
 	if x.State != record.TrialOK {
 		t.Errorf("%s: %s", x.State, x.Error)
+	}
+	// Short jobs beside it: the first begins with the measurement, before any event.
+	if len(x.Probes) == 0 {
+		t.Error("no short job")
+	}
+	for _, p := range x.Probes {
+		n := int64(0)
+		for _, o := range p.Operations {
+			n += o.Count + o.Failed
+		}
+		if n != 20 && p.Error == "" {
+			t.Errorf("the short job at %.1f s did %d operations of 20", p.T, n)
+		}
 	}
 	for kind, e := range b.events() {
 		if e.ID != 0 && !slices.Contains([]string{record.EventActive, record.EventReverted, record.EventFailed}, e.State) {
