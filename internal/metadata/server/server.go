@@ -12,10 +12,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -86,6 +86,7 @@ type Server struct {
 	o       Options
 	metrics *metrics
 	mux     *http.ServeMux
+	stamp   atomic.Pointer[stamp]
 }
 
 // New is a server of a service.
@@ -136,7 +137,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	a := s.answer(r.Context(), string(body), nil)
+	a := s.answers(r.Context(), []string{string(body)})[0]
 	w.Header().Set("Content-Type", plain)
 	if a.next != "" {
 		w.Header().Set(nextHeader, metadata.Quote(a.next))
@@ -148,16 +149,18 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	if _, err := w.Write(a.body); err != nil || a.rest == nil {
 		return // who is gone needs no answer
 	}
-	if err := s.pages(r.Context(), w, *a.rest); err != nil {
+	deadline := http.NewResponseController(w)
+	extend := func() error { return deadline.SetWriteDeadline(time.Now().Add(s.o.Patience)) }
+	if err := s.pages(r.Context(), w, extend, *a.rest); err != nil {
 		s.o.Log.Debug("a listing was cut short", "command", a.rest.String(), "error", err)
 		panic(http.ErrAbortHandler) // a listing without its end must not look like a whole one
 	}
 }
 
-// pages writes the rest of a listing, page by page, each of which is of one moment.
-func (s *Server) pages(ctx context.Context, w http.ResponseWriter, c metadata.Command) error {
+// pages writes the rest of a listing, page by page, each of which is of one moment;
+// extend gives the next more time.
+func (s *Server) pages(ctx context.Context, w io.Writer, extend func() error, c metadata.Command) error {
 	var b []byte
-	deadline := http.NewResponseController(w)
 	c.Limit = metadata.MaxLimit
 	for {
 		if err := ctx.Err(); err != nil {
@@ -168,7 +171,7 @@ func (s *Server) pages(ctx context.Context, w http.ResponseWriter, c metadata.Co
 			return r.Err
 		}
 		b = text(b[:0], c, r)
-		if err := deadline.SetWriteDeadline(time.Now().Add(s.o.Patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		if err := extend(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 			return err
 		}
 		if _, err := w.Write(b); err != nil {
@@ -191,27 +194,4 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		http.Error(w, "the body did not arrive", http.StatusBadRequest)
 	}
 	return b, err
-}
-
-// Serve answers on a listener until the context ends, and then finishes what it began.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	h := &http.Server{
-		Handler: s, MaxHeaderBytes: maxHeader,
-		ReadHeaderTimeout: s.o.Patience, ReadTimeout: s.o.Patience, WriteTimeout: s.o.Patience, IdleTimeout: s.o.Idle,
-		ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- h.Serve(&bounded{Listener: l, s: s}) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-	}
-	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Patience)
-	defer cancel()
-	err := h.Shutdown(finish)
-	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	return err
 }

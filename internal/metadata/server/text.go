@@ -89,22 +89,49 @@ type answer struct {
 	rest *metadata.Command
 }
 
-// answer runs the body of a request: one command, or several, one a line.
-func (s *Server) answer(ctx context.Context, body string, into []byte) answer {
-	body = strings.TrimRight(body, "\r\n")
-	if strings.IndexByte(body, '\n') >= 0 {
-		return s.batch(ctx, strings.Split(body, "\n"), into)
+// answers runs the bodies of requests, each one command, or several, one a line. Those of
+// one command that stand behind each other are run together.
+func (s *Server) answers(ctx context.Context, bodies []string) []answer {
+	answers := make([]answer, 0, len(bodies))
+	commands := make([]metadata.Command, 0, len(bodies))
+	for _, body := range bodies {
+		body = strings.TrimRight(body, "\r\n")
+		several := strings.IndexByte(body, '\n') >= 0
+		var c metadata.Command
+		var err error
+		if !several {
+			if c, err = metadata.Parse(body); err == nil {
+				commands = append(commands, c)
+				continue
+			}
+		}
+		answers = s.run(ctx, answers, commands)
+		commands = commands[:0]
+		if several {
+			answers = append(answers, s.batch(ctx, strings.Split(body, "\n")))
+		} else {
+			s.metrics.done(c.Op, err, time.Now())
+			answers = append(answers, result(c, metadata.Result{Err: err}))
+		}
 	}
-	c, err := metadata.Parse(strings.TrimSuffix(body, "\r"))
-	var r metadata.Result
+	return s.run(ctx, answers, commands)
+}
+
+// run runs commands, and appends their answers.
+func (s *Server) run(ctx context.Context, answers []answer, commands []metadata.Command) []answer {
+	if len(commands) == 0 {
+		return answers
+	}
 	start := time.Now()
-	if err != nil {
-		r.Err = err
-	} else {
-		r = s.service.Do(ctx, []metadata.Command{c})[0]
+	for i, r := range s.service.Do(ctx, commands) {
+		s.metrics.done(commands[i].Op, r.Err, start)
+		answers = append(answers, result(commands[i], r))
 	}
-	s.metrics.done(c.Op, r.Err, start)
-	a := answer{status: metadata.Status(r.Err), next: r.Next, body: text(into, c, r)}
+	return answers
+}
+
+func result(c metadata.Command, r metadata.Result) answer {
+	a := answer{status: metadata.Status(r.Err), next: r.Next, body: text(nil, c, r)}
 	if r.Next != "" && c.Limit == 0 {
 		c.After = r.Next
 		a.rest, a.next = &c, ""
@@ -114,7 +141,7 @@ func (s *Server) answer(ctx context.Context, body string, into []byte) answer {
 
 // batch answers each command with a line of its status and the bytes of its output, and
 // the output. Lines that are no commands do not keep the others from being run.
-func (s *Server) batch(ctx context.Context, lines []string, into []byte) answer {
+func (s *Server) batch(ctx context.Context, lines []string) answer {
 	commands := make([]metadata.Command, 0, len(lines))
 	results := make([]metadata.Result, 0, len(lines))
 	var runs []int // where in results the outcomes of commands go
@@ -134,7 +161,7 @@ func (s *Server) batch(ctx context.Context, lines []string, into []byte) answer 
 	for i, r := range s.service.Do(ctx, commands) {
 		results[runs[i]] = r
 	}
-	var output []byte
+	var into, output []byte
 	for i, r := range results {
 		s.metrics.done(all[i].Op, r.Err, start)
 		output = text(output[:0], all[i], r)
