@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -35,6 +36,7 @@ type Feed struct {
 	over    bool
 	fire    Fire
 	byLink  map[string]int
+	base    []Link       // the links when the measurement began
 	dirty   map[int]bool // links that were not told of yet
 	toldAt  time.Time    // when links were told of
 	err     error        // the first thing that could not be told
@@ -76,7 +78,7 @@ func (f *Feed) say(kind string, v any) {
 // Begin begins a trial: what was told of the one before is forgotten.
 func (f *Feed) Begin(t Trial) {
 	f.tell(KindState, func(s *State) {
-		f.byLink, f.dirty, f.fire = nil, nil, nil
+		f.byLink, f.base, f.dirty, f.fire = nil, nil, nil, nil
 		*s = State{Run: s.Run, Results: s.Results, Trial: &t, Seconds: []record.Second{}, Nodes: []record.NodeSecond{}, Events: []record.Event{}}
 	}, func(s *State) any { return s })
 }
@@ -93,6 +95,9 @@ func (f *Feed) Measuring(began time.Time, fire Fire) {
 		f.fire, t.Measuring = fire, fire != nil
 		if fire != nil {
 			t.Began = &began
+			if f.state.Cloud != nil {
+				f.base = slices.Clone(f.state.Cloud.Links)
+			}
 		}
 	})
 }
@@ -120,7 +125,12 @@ func (f *Feed) Cloud(c Cloud) {
 
 // Second tells a second of the driver.
 func (f *Feed) Second(x record.Second) {
-	f.tell(KindSecond, func(s *State) { s.Seconds = keep(append(s.Seconds, x), keepSeconds) }, func(*State) any { return x })
+	f.tell(KindSecond, func(s *State) {
+		s.Seconds = keep(append(s.Seconds, x), keepSeconds)
+		if x.T >= 0 {
+			s.Totals = record.Outcomes{OK: s.Totals.OK + x.OK, Failed: s.Totals.Failed + x.Failed, Unknown: s.Totals.Unknown + x.Unknown, Dropped: s.Totals.Dropped + x.Dropped}
+		}
+	}, func(*State) any { return x })
 	f.flushLinks()
 }
 

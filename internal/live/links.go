@@ -34,13 +34,13 @@ func (f *Feed) Links(changes []link.Change) {
 			continue
 		}
 		l := &f.state.Cloud.Links[i]
-		l.Changed = f.state.Trial != nil && f.state.Trial.Began != nil
 		if c.AB != nil {
 			l.AB = way(*c.AB)
 		}
 		if c.BA != nil {
 			l.BA = way(*c.BA)
 		}
+		l.Changed = f.base != nil && (l.AB != f.base[i].AB || l.BA != f.base[i].BA)
 		f.dirty[i] = true
 	}
 	f.tellLinks()

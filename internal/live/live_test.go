@@ -199,6 +199,26 @@ func TestLinksThatChangeAllTheTimeAreToldNowAndThen(t *testing.T) {
 	}
 }
 
+func TestALinkThatIsAsItWasIsNotChanged(t *testing.T) {
+	f, dir := listen(t)
+	begin(f)
+	changed := func(latency time.Duration) bool {
+		f.Links([]link.Change{{ID: "a~b", AB: &link.Quality{Latency: latency}}})
+		s, err := Read(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Cloud.Links[0].Changed
+	}
+	if changed(10 * time.Millisecond) {
+		t.Error("before the measurement nothing is changed")
+	}
+	f.Measuring(time.Now(), func(context.Context, event.Event) (record.Event, error) { return record.Event{}, nil })
+	if !changed(30*time.Millisecond) || changed(10*time.Millisecond) {
+		t.Error("it is changed while it is not as the measurement began with it")
+	}
+}
+
 func TestFire(t *testing.T) {
 	f, dir := listen(t)
 	begin(f)

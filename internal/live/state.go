@@ -24,6 +24,8 @@ type State struct {
 	Cloud *Cloud `json:"cloud,omitempty"`
 	// Seconds are those of the trial so far, warm-up included, the last keepSeconds at most.
 	Seconds []record.Second `json:"seconds"`
+	// Totals are the operations of the measurement so far.
+	Totals record.Outcomes `json:"totals"`
 	// Nodes are what nodes used, by second and node, the last keepNodes at most.
 	Nodes []record.NodeSecond `json:"nodes"`
 	// Network is the last second of network.parquet, where an overlay routes.
@@ -95,7 +97,7 @@ type Link struct {
 	AB      Way      `json:"ab"`
 	BA      Way      `json:"ba"`
 	RTTMS   *float64 `json:"rtt_ms,omitempty"`
-	Changed bool     `json:"changed,omitempty"` // since the measurement began
+	Changed bool     `json:"changed,omitempty"` // it is not as it was when the measurement began
 	// CarrierDown says that its devices are down, as if the cable was pulled out.
 	CarrierDown bool `json:"carrier_down,omitempty"`
 }

@@ -1,0 +1,114 @@
+// Two runs side by side: every figure of both, and whether they differ by more than noise.
+import { duration, figure, units } from '../format/format'
+import { h, replace, s } from '../ui/dom'
+import { theme } from '../ui/theme'
+import { compare, detail, reportOf, runs, type CellRow, type Comparison, type Figures, type Metric } from './api'
+import { compareAddress, parameters, trouble, type Page } from './pages'
+
+/** write is a value in the unit that package metric names. */
+export function write(v: number, unit: string): string {
+  if (unit === 's') return duration(v * 1e6)
+  if (unit === 'B') return units.bytes.write(v)
+  if (unit === '%') return units.share.write(v)
+  if (unit === '/s') return units.opsPerSecond.write(v)
+  return unit ? `${figure(v)} ${unit}` : figure(v)
+}
+
+/** strip draws the repetitions of both sides over one axis: a dot each, a bar for the mean's interval. */
+export function strip(m: Metric): SVGElement {
+  const t = theme()
+  const all = [...m.a.values, ...m.b.values]
+  const span = (f: Figures) => [f.mean - (f.ci95 ?? 0), f.mean + (f.ci95 ?? 0)]
+  const lo = Math.min(...all, ...span(m.a), ...span(m.b))
+  const hi = Math.max(...all, ...span(m.a), ...span(m.b))
+  const x = (v: number) => 8 + 164 * (hi > lo ? (v - lo) / (hi - lo) : 0.5)
+  const side = (f: Figures, y: number, colour: string) => [
+    s('line', { x1: x(span(f)[0]!), x2: x(span(f)[1]!), y1: y, y2: y, stroke: colour, 'stroke-width': 5, 'stroke-opacity': 0.3, 'stroke-linecap': 'round' }),
+    ...f.values.map((v) => s('circle', { cx: x(v), cy: y, r: 3, fill: 'none', stroke: colour })),
+    s('circle', { cx: x(f.mean), cy: y, r: 3.5, fill: colour }),
+  ]
+  return s('svg', { class: 'strip', viewBox: '0 0 180 28', width: 180, height: 28, role: 'img', 'aria-label': m.sentence }, side(m.a, 8, t.series[0]!), side(m.b, 20, t.series[1]!))
+}
+
+/** comparePage compares two runs; what is not named is to be chosen. */
+export function comparePage(a: string, b: string): Page {
+  const out = h('div', { 'aria-live': 'polite' })
+  const form = h('form', { class: 'card compare' })
+  const element = h('div', { class: 'page' }, h('h1', {}, 'Compare'), form, out)
+  let closed = false
+
+  const all = '' // every cell that both runs have
+  async function build(): Promise<void> {
+    const list = (await runs()).filter((r) => r.state !== 'unreadable')
+    if (list.length === 0) {
+      replace(out, h('p', { class: 'muted' }, 'There are no runs to compare.'))
+      return
+    }
+    const pick = (label: string, chosen: string) => {
+      const e = h('select', { 'aria-label': `Run ${label}` }, list.map((r) => h('option', { value: r.name, selected: r.name === chosen }, r.name)))
+      if (chosen) e.value = chosen
+      return e
+    }
+    const [runA, runB] = [pick('A', a || list[0]!.name), pick('B', b || list[Math.min(1, list.length - 1)]!.name)]
+    const [cellA, cellB] = [h('select', { 'aria-label': 'Cell of A' }), h('select', { 'aria-label': 'Cell of B' })]
+    const cells = async (run: HTMLSelectElement, cell: HTMLSelectElement, first: number) => {
+      const d = await detail(run.value)
+      const name = (c: CellRow) => Object.entries(c.parameters).map(([k, v]) => `${k} ${v}`).join(', ')
+      replace(cell, h('option', { value: all }, 'all cells that are alike'), d.cells.map((c) => h('option', { value: c.number, disabled: c.ended_ok === 0 }, `${c.number}: ${name(c)}`)))
+      const usable = d.cells.filter((c) => c.ended_ok > 0)
+      cell.value = runA.value === runB.value && usable.length > 1 ? String(usable[Math.min(first, usable.length - 1)]!.number) : all
+    }
+    const refresh = async () => {
+      history.replaceState(null, '', compareAddress(runA.value, runB.value))
+      await Promise.all([cells(runA, cellA, 0), cells(runB, cellB, 1)])
+      await show()
+    }
+    const show = async () => {
+      replace(out, h('p', { class: 'muted' }, 'Comparing.'))
+      try {
+        const c = await compare(runA.value, runB.value, cellA.value, cellB.value)
+        if (!closed) replace(out, result(c))
+      } catch (e) {
+        if (!closed) replace(out, trouble(e))
+      }
+    }
+    for (const e of [runA, runB]) e.addEventListener('change', () => void refresh())
+    for (const e of [cellA, cellB]) e.addEventListener('change', () => void show())
+    form.addEventListener('submit', (e) => e.preventDefault())
+    replace(form, [['A', runA, cellA], ['B', runB, cellB]].map(([name, run, cell]) => h('div', { class: 'controls' }, h('b', { class: `side ${String(name).toLowerCase()}` }, String(name)), run as Node, cell as Node)))
+    await refresh()
+  }
+
+  build().catch((e: unknown) => { if (!closed) replace(out, trouble(e)) })
+  return { title: 'Compare', element, close() { closed = true } }
+}
+
+/** few tells the leading metrics from the many. */
+const leading = /^(goodput|throughput|latency|outcome|errors?|cpu\.data|traffic)/
+
+function result(c: Comparison): HTMLElement[] {
+  return [
+    ...(c.notes ?? []).map((n) => h('p', { class: 'note' }, n)),
+    ...(c.pairs ?? []).map((p) => {
+      const box = h('input', { type: 'checkbox', onchange: () => fill() })
+      const body = h('tbody')
+      const fill = () => replace(body, p.metrics.filter((m) => box.checked || leading.test(m.name)).map(row))
+      if (!p.metrics.some((m) => leading.test(m.name))) box.checked = true
+      fill()
+      const side = (name: string, x: typeof p.a) => h('div', {}, h('b', { class: `side ${name.toLowerCase()}` }, name), h('div', {}, h('a', { href: reportOf(x.run), target: '_blank', rel: 'noopener' }, x.run), h('p', { class: 'tiles' }, parameters(x.parameters)),
+        h('p', { class: 'small muted' }, `${x.trials.length} repetition${x.trials.length === 1 ? '' : 's'}${x.suspect ? ', suspect: none was valid' : ''}`)))
+      return h('section', { class: 'card' }, h('div', { class: 'sides' }, side('A', p.a), side('B', p.b)),
+        h('label', { class: 'field' }, box, 'every metric'),
+        h('div', { class: 'wide' }, h('table', { class: 'metrics' }, h('caption', { class: 'visually-hidden' }, 'Metrics of both sides'), h('thead', {}, h('tr', {}, ['Metric', 'A', 'B', 'Change', 'Repetitions', 'g', 'p'].map((x, i) => h('th', { scope: 'col', class: i > 0 && i !== 4 ? 'num' : '' }, x)))), body)),
+        h('p', { class: 'small muted' }, 'Mean ± half-width of its 95 % interval over repetitions; g: Hedges’ g, positive where B is higher; p: permutation test. Of twenty metrics that are alike one has p below 0.05 by chance.'))
+    }),
+  ]
+}
+
+function row(m: Metric): HTMLElement {
+  const value = (f: Figures) => [write(f.mean, m.unit), f.ci95 !== undefined ? h('span', { class: 'muted' }, ` ± ${write(f.ci95, m.unit)}`) : null]
+  const sure = m.p !== undefined && m.p < 0.05
+  return h('tr', { title: m.sentence }, h('th', { scope: 'row' }, m.name), h('td', { class: 'num' }, value(m.a)), h('td', { class: 'num' }, value(m.b)),
+    h('td', { class: `num${sure ? ' sure' : ''}` }, m.change === undefined ? '–' : `${m.change > 0 ? '+' : m.change < 0 ? '−' : ''}${figure(Math.abs(m.change * 100))} %`),
+    h('td', {}, strip(m)), h('td', { class: 'num' }, m.hedges_g === undefined ? '–' : figure(m.hedges_g)), h('td', { class: `num${sure ? ' sure' : ''}` }, m.p === undefined ? '–' : figure(m.p)))
+}

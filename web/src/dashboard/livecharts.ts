@@ -1,0 +1,119 @@
+// The curves of a running trial: goodput, latency, CPU, each second.
+import { chart, type Chart, type Spec } from '../charts/chart'
+import type { Option } from '../charts/echarts'
+import { panel, type Panel } from '../charts/timeseries'
+import type { Band } from '../data/document'
+import { units } from '../format/format'
+import { theme } from '../ui/theme'
+import type { LabEvent, NodeSecond, Second } from './api'
+
+export interface LiveCharts {
+  elements: HTMLElement[]
+  update(seconds: Second[], events: LabEvent[], history: Map<string, NodeSecond[]>): void
+  /** reach is how many seconds are shown; 0 for all. */
+  reach(seconds: number): void
+  close(): void
+}
+
+/** bandsOf are events as stretches of time behind the curves. */
+export function bandsOf(events: LabEvent[]): Band[] {
+  return events.filter((e) => e.id && e.apply?.began).map((e) => {
+    const from = e.apply!.began!.ns / 1e9
+    const to = e.state === 'reverted' ? e.revert?.completed?.ns : e.state === 'failed' ? e.apply!.began!.ns : undefined
+    return { name: e.name || e.kind, kind: e.kind, text: e.message, from, ...(to === undefined ? {} : { to: to / 1e9 }), targets: e.targets ?? [] }
+  })
+}
+
+const shownNodes = 8
+
+/** busiest are the nodes that used most CPU lately, the whole machine first. */
+export function busiest(history: Map<string, NodeSecond[]>): string[] {
+  const mean = (rows: NodeSecond[]) => rows.slice(-10).reduce((n, r) => n + r.cpu_cores, 0) / Math.max(1, Math.min(10, rows.length))
+  const names = [...history.keys()].filter((n) => !n.startsWith('@')).sort((a, b) => mean(history.get(b)!) - mean(history.get(a)!) || a.localeCompare(b))
+  return [...(history.has('@host') ? ['@host'] : []), ...names.slice(0, shownNodes)]
+}
+
+/** kept is an option with those curves shown that the reader chose in the legend. */
+function kept(c: Chart, option: Option): Option {
+  const before = (c.instance()?.getOption() as { legend?: { selected?: Record<string, boolean> }[] } | undefined)?.legend?.[0]?.selected
+  const legend = option['legend'] as { selected?: Record<string, boolean> } | undefined
+  return legend && before ? { ...option, legend: { ...legend, selected: { ...legend.selected, ...before } } } : option
+}
+
+/** liveCharts makes the figures; they are empty until the first second. */
+export function liveCharts(): LiveCharts {
+  let seconds: Second[] = []
+  let events: LabEvent[] = []
+  let history = new Map<string, NodeSecond[]>()
+  let reach = 300
+  let names: string[] = []
+  const shown = () => {
+    const last = seconds.at(-1)?.t ?? 0
+    return reach ? seconds.filter((x) => x.t > last - reach) : seconds
+  }
+  const base = (title: string, curves: Panel['curves'], rows: Second[], unit: Panel['unit'], log = false): Panel => ({
+    title, unit, log, bin: 1, t: rows.map((x) => x.t), last: (rows.at(-1)?.t ?? 0) + 1, curves, bands: bandsOf(events), named: true, height: 230,
+  })
+  const rate = (n: number, x: Second) => n / Math.max(0.001, x.length_s)
+
+  function goodput(): Panel {
+    const rows = shown()
+    const of = (k: 'ok' | 'failed' | 'unknown' | 'dropped') => rows.map((x) => rate(x[k], x))
+    return base('Operations', [
+      { name: 'ok', values: of('ok'), colour: (t) => t.ok }, { name: 'failed', values: of('failed'), colour: (t) => t.failed },
+      { name: 'unknown', values: of('unknown'), colour: (t) => t.unknown }, { name: 'dropped', values: of('dropped'), colour: (t) => t.dropped },
+    ], rows, units.opsPerSecond)
+  }
+
+  function latency(): Panel {
+    const rows = shown()
+    return base('Latency', [
+      { name: 'p50', values: rows.map((x) => x.response_p50_us || null), colour: (t) => t.series[0]! },
+      { name: 'p99', values: rows.map((x) => x.response_p99_us || null), colour: (t) => t.series[1]! },
+      { name: 'p99.9', values: rows.map((x) => x.response_p999_us || null), colour: (t) => t.series[3]!, dashed: true },
+    ], rows, units.latency, true)
+  }
+
+  function cpu(): Panel {
+    const rows = names.map((n) => new Map((history.get(n) ?? []).map((x) => [x.t, x.cpu_cores])))
+    const t = [...new Set(rows.flatMap((r) => [...r.keys()]))].sort((a, b) => a - b)
+    return {
+      title: 'CPU', unit: units.cores, bin: 1, t, last: (t.at(-1) ?? 0) + 1, bands: bandsOf(events), height: 230,
+      curves: names.map((name, i) => ({
+        name: name === '@host' ? 'whole machine' : name, values: t.map((x) => rows[i]!.get(x) ?? null), dashed: name === '@host', hidden: name === '@host',
+        colour: (c) => (name === '@host' ? c.muted : c.series[(i + (names[0] === '@host' ? -1 : 0)) % c.series.length]!),
+      })),
+    }
+  }
+
+  const figures = [goodput, latency, cpu].map((of): { chart: Chart; spec: Spec; curves: string } => {
+    const spec: Spec = {
+      ...panel(of()), option: (t) => panel(of()).option(t), table: () => panel(of()).table(),
+      get points() { return of().t.length }, get describe() { return panel(of()).describe },
+    } as Spec
+    return { chart: chart(spec), spec, curves: '' }
+  })
+
+  return {
+    elements: figures.map((f) => f.chart.element),
+    update(s, e, h) {
+      seconds = s
+      events = e
+      history = h
+      if (names.length < Math.min(shownNodes + 1, h.size) || (s.length % 20 === 0)) names = busiest(h)
+      for (const f of figures) {
+        // The reader's hover stays where it is, unless the curves are others.
+        const curves = f === figures[2] ? names.join('\n') : ''
+        f.chart.instance()?.setOption(kept(f.chart, f.spec.option(theme())), curves !== f.curves)
+        f.curves = curves
+      }
+    },
+    reach(n) {
+      reach = n
+      this.update(seconds, events, history)
+    },
+    close() {
+      for (const f of figures) f.chart.dispose()
+    },
+  }
+}

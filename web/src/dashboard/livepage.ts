@@ -1,0 +1,177 @@
+// The page that follows a run while it goes on.
+import { clock, duration, figure, units } from '../format/format'
+import { h, replace } from '../ui/dom'
+import { reportOf, runs, streamOf, type LabEvent, type NodeSecond } from './api'
+import { firing, type Firing } from './firing'
+import { liveCharts } from './livecharts'
+import { liveMap, noMap, type LiveMap } from './livemap'
+import { apply, empty, eventsOf, nodeConditions, type Kind, type Model } from './model'
+import { nodeTable, type NodeTable } from './nodes'
+import { badge, parameters, runAddress, trouble, type Page } from './pages'
+import { follow, type Connection, type Stream } from './stream'
+
+const lookEvery = 2000
+
+/** livePage follows a run; without a name the first that goes on, once there is one. */
+export function livePage(name: string): Page {
+  const element = h('div', { class: 'page' })
+  let inner: { close(): void } | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let closed = false
+
+  async function look(): Promise<void> {
+    try {
+      const running = (await runs()).find((r) => r.state === 'running')
+      if (closed) return
+      if (running) {
+        show(running.name)
+        return
+      }
+      replace(element, h('section', { class: 'card waiting' }, h('h1', {}, 'No run is under way'),
+        h('p', {}, 'The next one appears here by itself. Start it in a terminal:'), h('pre', {}, 'skerry run experiments/quickstart.yaml'),
+        h('p', { class: 'muted' }, 'Runs that have ended are under ', h('a', { href: '#/runs' }, 'Runs'), '.')))
+    } catch (e) {
+      if (!closed) replace(element, trouble(e))
+    }
+    if (!closed) timer = setTimeout(() => void look(), lookEvery)
+  }
+
+  function show(run: string): void {
+    const l = liveRun(run)
+    inner = l
+    replace(element, l.element)
+  }
+
+  if (name) show(name)
+  else void look()
+  return { title: 'Live', element, close() { closed = true; clearTimeout(timer); inner?.close() } }
+}
+
+function liveRun(name: string): { element: HTMLElement; close(): void } {
+  let model: Model = empty()
+  let map: LiveMap | undefined
+  let table: NodeTable | undefined
+  let fire: Firing | undefined
+  let drawn: object | undefined // the cloud that is drawn
+  let due = false
+  const charts = liveCharts()
+  const head = h('div', { class: 'livehead' })
+  const connection = h('span', { role: 'status' })
+  const figures = h('div', { class: 'figures' })
+  const mapBox = h('div')
+  const fireBox = h('div')
+  const nodeBox = h('div')
+  const list = h('ol', { class: 'events', 'aria-label': 'Events, the newest first', tabindex: 0 })
+  const results = h('div')
+  const reach = [[120, '2 min'], [300, '5 min'], [0, 'All']] as const
+  const reachButtons = reach.map(([n, label]) => h('button', { type: 'button', 'aria-pressed': n === 300 ? 'true' : 'false', onclick: () => {
+    reachButtons.forEach((b, i) => b.setAttribute('aria-pressed', String(reach[i]![0] === n)))
+    charts.reach(n)
+  } }, label))
+  const element = h('div', { class: 'live' }, head, figures,
+    h('div', { class: 'columns' },
+      h('section', { class: 'card', 'aria-label': 'Map' }, mapBox, fireBox),
+      h('section', { class: 'card', 'aria-label': 'Events' }, h('h2', {}, 'Events'), list)),
+    h('section', { class: 'card curves', 'aria-label': 'Curves' }, h('div', { class: 'segmented reach', role: 'group', 'aria-label': 'Time shown' }, reachButtons), charts.elements),
+    h('section', { class: 'card', 'aria-label': 'Nodes' }, h('h2', {}, 'Nodes'), nodeBox), results)
+
+  function took(kind: Kind, data: unknown): void {
+    model = apply(model, kind, data)
+    if (kind === 'links') map?.links(model.links)
+    if (kind === 'event') condition() // at once: the rest of the page can wait for its frame
+    if (due) return
+    due = true
+    // A page in the background draws once when it is looked at again.
+    requestAnimationFrame(() => {
+      due = false
+      draw()
+    })
+  }
+
+  const last = (): Map<string, NodeSecond> => new Map([...model.history].map(([n, rows]) => [n, rows.at(-1)!]))
+
+  function condition(): void {
+    const c = nodeConditions(model.state.events)
+    map?.nodes(c, last())
+    table?.update(model.history, c)
+  }
+
+  function cloud(): void {
+    const c = model.state.cloud
+    if (c === drawn) return
+    drawn = c
+    map?.close()
+    map = table = fire = undefined
+    if (!c) {
+      replace(mapBox, noMap('The lab is coming up.'))
+      replace(fireBox)
+      replace(nodeBox)
+      return
+    }
+    fire = firing(name, c, (e: LabEvent) => took('event', model.state.events.find((x) => x.id === e.id) ?? e))
+    map = liveMap(c, (p) => fire?.aim(p.links.map((l) => l.id), p.nodes, p.name))
+    table = nodeTable(c)
+    replace(mapBox, map.element)
+    replace(fireBox, fire.element)
+    replace(nodeBox, table.element)
+    map.links(model.links)
+  }
+
+  function draw(): void {
+    const { run, trial, seconds, events } = model.state
+    cloud()
+    condition()
+    fire?.ready(trial?.measuring ?? false)
+    charts.update(seconds, events, model.history)
+    replace(head, h('div', {},
+      h('h1', {}, run.experiment || name), run.description ? h('p', { class: 'muted' }, run.description) : null,
+      h('p', { class: 'tiles' }, trial ? h('span', { class: 'parameter' }, `trial ${trial.number} of ${run.planned}`) : null, parameters(trial?.parameters))),
+    h('div', { class: 'stage' }, connection, h('p', {}, model.over ? 'The run has ended.' : trial?.stage ?? 'Between trials.'), progress(), 
+      h('p', { class: 'small' }, h('a', { href: runAddress(name) }, 'Notes and trials'), ' · ', h('a', { href: reportOf(name), target: '_blank', rel: 'noopener' }, 'Report so far'))))
+    replace(figures, tiles())
+    replace(list, eventsOf(events).slice(0, 100).map(eventRow), eventsOf(events).length ? null : h('li', { class: 'muted' }, 'None yet.'))
+    replace(results, model.state.results.length ? h('section', { class: 'card', 'aria-label': 'Ended trials' }, h('h2', {}, 'Ended trials'),
+      h('ul', { class: 'results' }, model.state.results.map((r) => h('li', {}, `Trial ${r.id} `, badge(r.state === 'ok' ? r.verdict ?? 'ok' : r.state, r.state !== 'ok' ? 'bad' : r.verdict === 'valid' ? 'good' : 'warn'),
+        r.state === 'ok' ? ` ${units.opsPerSecond.write(r.goodput_ops_s)}` : ` ${r.error ?? ''}`)))) : null)
+  }
+
+  function progress(): HTMLElement | null {
+    const t = model.state.trial
+    const at = model.state.seconds.at(-1)?.t
+    if (!t?.measuring || at === undefined) return null
+    const done = Math.max(0, at + 1)
+    return t.limit_s ? h('div', { class: 'progress' }, h('progress', { max: t.limit_s, value: Math.min(done, t.limit_s), 'aria-label': 'Measured time' }), h('span', { class: 'small muted' }, `${clock(done)} of ${clock(t.limit_s)}`))
+      : h('p', { class: 'small muted' }, `${clock(done)} measured`)
+  }
+
+  function tiles(): HTMLElement[] {
+    const x = model.state.seconds.at(-1)
+    const host = model.history.get('@host')?.at(-1)
+    const per = (n: number | undefined) => (x && n !== undefined ? n / Math.max(0.001, x.length_s) : undefined)
+    const tile = (label: string, value: string, kind = '') => h('div', { class: `figure ${kind}` }, h('span', { class: 'value' }, value), h('span', { class: 'muted' }, label))
+    const bad = (x?.failed ?? 0) + (x?.unknown ?? 0)
+    const net = model.state.network
+    return [
+      tile('goodput, ops/s', figure(per(x?.ok))), tile('p50', x?.response_p50_us ? duration(x.response_p50_us) : '–'), tile('p99', x?.response_p99_us ? duration(x.response_p99_us) : '–'),
+      tile('not ok, ops/s', figure(per(bad)), bad > 0 ? 'bad' : ''), tile('in flight', figure(x?.in_flight)), tile('machine, cores', figure(host?.cpu_cores)),
+      ...(net ? [tile(`routed round trip${net.unreachable ? `; ${net.unreachable} pairs unreachable` : ''}`, units.milliseconds.write(net.rtt_mean_ms), net.unreachable ? 'bad' : '')] : []),
+    ]
+  }
+
+  function said(c: Connection): void {
+    const text = { connecting: 'connecting', live: 'live', lost: 'connection lost, trying again', ended: 'ended' }[c]
+    replace(connection, badge(text, c === 'live' ? 'good' : c === 'lost' ? 'bad' : ''))
+  }
+
+  const stream: Stream = follow((after) => streamOf(name, after), { message: took, connection: said })
+  draw()
+  return { element, close() { stream.close(); charts.close(); map?.close() } }
+}
+
+/** eventRow is an event in the list. */
+export function eventRow(e: LabEvent): HTMLElement {
+  const kind = { begun: 'warn', active: 'warn', reverted: 'good', failed: 'bad', skipped: '' }[e.state ?? ''] ?? ''
+  return h('li', {}, h('span', { class: 'when muted' }, clock(e.t)),
+    h('div', {}, h('p', {}, e.name ? h('b', {}, `${e.name}: `) : null, e.message), h('p', {}, badge(e.state ?? '', kind as 'good'), e.source === 'ui' ? badge('by hand') : null,
+      e.error ? h('span', { class: 'small' }, ` ${e.error.split('\n')[0] ?? ''}`) : null)))
+}

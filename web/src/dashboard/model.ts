@@ -1,0 +1,111 @@
+// What is known of a running run: the server's state with every message since put on it.
+import type { Cloud, LabEvent, LabNode, Link, NodeSecond, State } from './api'
+
+export type Kind = 'state' | 'trial' | 'second' | 'nodes' | 'network' | 'links' | 'event' | 'result' | 'end'
+
+/** How much of the past is kept: an hour of seconds; of nodes what a small drawing needs. */
+const keepSeconds = 3600
+const keepNodeSeconds = 90
+
+export interface Model {
+  state: State
+  /** history is the last seconds of each node. */
+  history: Map<string, NodeSecond[]>
+  links: Map<string, Link>
+  over: boolean
+}
+
+export function empty(): Model {
+  return { state: { run: { name: '', experiment: '', planned: 0 }, seconds: [], nodes: [], events: [], results: [] }, history: new Map(), links: new Map(), over: false }
+}
+
+/** apply puts a message on the model and returns the model to go on with. */
+export function apply(m: Model, kind: Kind, data: unknown): Model {
+  const s = m.state
+  switch (kind) {
+    case 'state': {
+      const next: Model = { ...empty(), state: data as State }
+      for (const row of next.state.nodes) remember(next.history, row)
+      for (const l of next.state.cloud?.links ?? []) next.links.set(l.id, l)
+      return next
+    }
+    case 'trial':
+      if (data) s.trial = data as NonNullable<State['trial']>
+      break
+    case 'second':
+      s.seconds.push(data as State['seconds'][number])
+      if (s.seconds.length > 2 * keepSeconds) s.seconds.splice(0, s.seconds.length - keepSeconds)
+      break
+    case 'nodes':
+      for (const row of data as NodeSecond[]) remember(m.history, row)
+      break
+    case 'network':
+      s.network = data as NonNullable<State['network']>
+      break
+    case 'links':
+      for (const l of data as Link[]) m.links.set(l.id, l)
+      break
+    case 'event': {
+      const e = data as LabEvent
+      const at = e.id ? s.events.findIndex((x) => x.id === e.id) : -1
+      if (at >= 0) s.events[at] = e
+      else s.events.push(e)
+      break
+    }
+    case 'result':
+      s.results.push(data as State['results'][number])
+      break
+    case 'end':
+      m.over = true
+  }
+  return m
+}
+
+function remember(history: Map<string, NodeSecond[]>, row: NodeSecond): void {
+  const rows = history.get(row.node) ?? []
+  rows.push(row)
+  if (rows.length > 2 * keepNodeSeconds) rows.splice(0, rows.length - keepNodeSeconds)
+  history.set(row.node, rows)
+}
+
+export type Condition = 'up' | 'changed' | 'down'
+
+/** linkCondition is what a link is like for the packets on it. */
+export function linkCondition(l: Link): Condition {
+  if (l.carrier_down || l.ab.down || l.ba.down) return 'down'
+  return l.changed ? 'changed' : 'up'
+}
+
+/** roundTrip is what a link's two directions are set to together, in milliseconds. */
+export const roundTrip = (l: Link): number => l.ab.latency_ms + l.ba.latency_ms
+
+const ends = new Set(['kill', 'stop', 'pause', 'leave'])
+const brings = new Set(['start', 'resume', 'join'])
+const strains = new Set(['cpu', 'memory', 'disk_slow', 'disk_full', 'network_load', 'clock_skew', 'restart'])
+
+/** nodeConditions are what events have made of nodes so far, in the order in which they came. */
+export function nodeConditions(events: LabEvent[]): Map<string, Condition> {
+  const out = new Map<string, Condition>()
+  for (const e of events) {
+    const force = e.state === 'begun' || e.state === 'active'
+    for (const n of e.targets ?? []) {
+      if (ends.has(e.kind) && force) out.set(n, 'down')
+      else if (ends.has(e.kind) && e.state === 'reverted') out.delete(n)
+      else if (brings.has(e.kind) && e.state === 'active') out.delete(n)
+      else if (strains.has(e.kind) && force && out.get(n) !== 'down') out.set(n, 'changed')
+    }
+  }
+  return out
+}
+
+/** eventsOf are those that make something happen, the newest first. */
+export function eventsOf(events: LabEvent[]): LabEvent[] {
+  return events.filter((e) => e.id).reverse()
+}
+
+/** nodesBySite groups nodes, in the order of the sites. */
+export function nodesBySite(c: Cloud): Map<string, LabNode[]> {
+  const out = new Map<string, LabNode[]>((c.sites ?? []).map((s) => [s.name, []]))
+  for (const n of c.nodes ?? []) out.set(n.site, [...(out.get(n.site) ?? []), n])
+  return out
+}

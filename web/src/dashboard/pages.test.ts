@@ -1,0 +1,125 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { Cloud, Entry, LabEvent, Metric, NodeSecond } from './api'
+import { strip, write } from './comparepage'
+import { eventOf, firing, kinds } from './firing'
+import { bandsOf, busiest } from './livecharts'
+import { liveMap, room } from './livemap'
+import { eventRow } from './livepage'
+import { nodeTable } from './nodes'
+import { ago } from './pages'
+import { matches, runsPage } from './runspage'
+
+const hostile = '<img src=x onerror=alert(1)>"\'&'
+const entry = (more: Partial<Entry> = {}): Entry => ({ name: '2026-quickstart', state: 'finished', planned: 2, trials: { valid: 2 }, notes: { schema: '', revision: 0 }, ...more })
+const cloud = (sites: number): Cloud => ({
+  name: hostile, sites: Array.from({ length: sites }, (_, i) => ({ name: i ? `site ${i}` : hostile, lat: (i % 120) - 60, lon: (i % 360) - 180, located: true })),
+  nodes: Array.from({ length: sites }, (_, i) => ({ name: i ? `node ${i}` : hostile, site: i ? `site ${i}` : hostile, role: i === 1 ? 'client' : 'data' })),
+  links: Array.from({ length: sites - 1 }, (_, i) => ({ id: `l${i}`, a: hostile, b: `node ${i + 1}`, ab: { latency_ms: i }, ba: { latency_ms: i } })),
+})
+const second = (node: string, t: number, cpu: number): NodeSecond => ({ t, node, cpu_cores: cpu, throttled_cores: 0, memory_bytes: 0, read_bytes: 0, wrote_bytes: 0, rx_bytes: 1000, tx_bytes: 10 })
+
+afterEach(() => vi.unstubAllGlobals())
+
+describe('the list of runs', () => {
+  it('searches every word, tags by name', () => {
+    const e = entry({ experiment: 'fhc', notes: { schema: '', revision: 1, note: 'Slow disk', tags: ['Baseline'] }, parameters: { scale: ['0.2', '1'] }, databases: { redis: '8.0' } })
+    for (const s of ['', 'fhc', 'SLOW', 'scale=0.2', 'redis disk', 'tag:baseline', 'valid']) expect(matches(e, s), s).toBe(true)
+    for (const s of ['etcd', 'slow fast', 'tag:base', 'scale=3']) expect(matches(e, s), s).toBe(false)
+  })
+  it('shows names as text, and what cannot be read', async () => {
+    const list = [entry({ experiment: hostile, description: hostile, notes: { schema: '', revision: 0, note: hostile, tags: [hostile] } }), entry({ name: hostile, state: 'unreadable', problem: hostile, trials: {} })]
+    vi.stubGlobal('fetch', async () => new Response(JSON.stringify(list)))
+    const page = runsPage()
+    await vi.waitFor(() => expect(page.element.querySelectorAll('tbody tr')).toHaveLength(2))
+    expect(page.element.querySelector('img')).toBeNull()
+    expect(page.element.textContent).toContain(hostile)
+    expect([...page.element.querySelectorAll('a')].every((a) => !a.getAttribute('href')!.includes('<'))).toBe(true)
+    page.close()
+  })
+})
+
+describe('firing', () => {
+  it('writes events as an experiment has them', () => {
+    const of = (id: string) => kinds.find((k) => k.id === id)!
+    expect(eventOf(of('cut'), ['a~b'], '', '10s')).toEqual({ link_down: { ids: ['a~b'] }, for: '10s' })
+    expect(eventOf(of('slow'), ['a~b'], ' 3 ', '')).toEqual({ latency: { ids: ['a~b'], scale: 3 } })
+    expect(eventOf(of('kill'), ['a'], '', '')).toEqual({ kill: { nodes: ['a'] } })
+  })
+  it('aims at what was pointed out, never kills the client, and waits for the measurement', () => {
+    const f = firing('r', cloud(3), () => {})
+    const [what, whom] = [...f.element.querySelectorAll('select')] as [HTMLSelectElement, HTMLSelectElement]
+    const button = f.element.querySelector('button')!
+    expect(button.disabled).toBe(true)
+    f.ready(true)
+    expect(button.disabled).toBe(false)
+    f.aim([], [hostile, 'node 1'], hostile)
+    expect(kinds.find((k) => k.id === what.value)!.aim).toBe('nodes')
+    expect(whom.options[0]!.textContent).toBe(hostile)
+    expect([...whom.options].map((o) => o.textContent)).not.toContain('node 1')
+    expect(f.element.querySelector('img')).toBeNull()
+  })
+})
+
+describe('the picture', () => {
+  it('shows a thousand sites, and hostile names as text', () => {
+    for (const n of [3, 1000]) {
+      const c = cloud(n)
+      const map = liveMap(c, () => {})
+      const table = nodeTable(c)
+      const last = new Map([[hostile, second(hostile, 1, 0.5)]])
+      map.nodes(new Map([['node 2', 'down']]), last)
+      map.links(new Map(c.links!.map((l) => [l.id, { ...l, ab: { latency_ms: 1, down: true } }])))
+      table.update(new Map([[hostile, [last.get(hostile)!]]]), new Map([['node 2', 'down']]))
+      expect(map.element.querySelectorAll('circle.site')).toHaveLength(n)
+      expect(map.element.querySelectorAll('img')).toHaveLength(0)
+      expect(table.element.querySelectorAll('img')).toHaveLength(0)
+      expect(table.element.querySelectorAll('tbody tr').length).toBeLessThanOrEqual(60)
+      expect(table.element.querySelector('tr.bad')!.textContent).toContain('node 2')
+      map.close()
+    }
+  })
+  it('marks what is cut', () => {
+    const c = cloud(2)
+    const map = liveMap(c, () => {})
+    const dashes = () => map.element.querySelector('line[stroke-dasharray]:not(.hit)')!.getAttribute('stroke-dasharray')
+    expect(dashes()).toBe('none')
+    map.links(new Map([['l0', { ...c.links![0]!, carrier_down: true }]]))
+    expect(dashes()).not.toBe('none')
+    expect(map.element.textContent).toContain('cut')
+  })
+  it('leaves room for every text', () => {
+    const r = room()
+    expect([r.take(0, 0, 10, 10), r.take(5, 5, 10, 10), r.copy().take(20, 0, 5, 5), r.take(20, 0, 5, 5)]).toEqual([true, false, true, true])
+  })
+  it('shows events as text, and as bands while they are in force', () => {
+    const e = { t: 3, id: 1, kind: 'kill', message: hostile, source: 'ui', state: 'active', targets: ['a'], apply: { due: { ns: 3e9, wall: '' }, began: { ns: 3e9, wall: '' } } } as LabEvent
+    expect(eventRow(e).querySelector('img')).toBeNull()
+    expect(eventRow(e).textContent).toContain('by hand')
+    expect(bandsOf([e])[0]).toMatchObject({ from: 3 })
+    expect(bandsOf([e])[0]!.to).toBeUndefined()
+    expect(bandsOf([{ ...e, state: 'reverted', revert: { due: { ns: 5e9, wall: '' }, completed: { ns: 6e9, wall: '' } } }])[0]!.to).toBe(6)
+  })
+  it('picks the busiest nodes', () => {
+    const h = new Map(['a', 'b', '@host', '@emulator'].map((n, i) => [n, [second(n, 1, i)]]))
+    expect(busiest(h)).toEqual(['@host', 'b', 'a'])
+  })
+})
+
+describe('figures', () => {
+  it('have units', () => {
+    expect(write(0.0125, 's')).toBe('12.5 ms')
+    expect(write(1043, '/s')).toContain('ops/s')
+    expect(write(0.5, '%')).toContain('%')
+    expect(write(3, '')).toBe('3.00')
+  })
+  it('stay within the strip, of one repetition too', () => {
+    const f = { n: 1, mean: 5, sd: 0, values: [5] }
+    const svg = strip({ name: 'x', unit: '', a: f, b: f, sentence: hostile } as Metric)
+    expect([...svg.querySelectorAll('circle')].every((c) => Number.isFinite(Number(c.getAttribute('cx'))))).toBe(true)
+  })
+  it('say when', () => {
+    const now = Date.parse('2026-01-02T12:00:00Z')
+    expect(ago('2026-01-02T11:00:00Z', now).textContent).toBe('60 min ago')
+    expect(ago(undefined).textContent).toBe('–')
+  })
+})

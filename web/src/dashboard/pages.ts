@@ -1,0 +1,46 @@
+// What every page of the dashboard is made with.
+import { Refused } from './api'
+import { h } from '../ui/dom'
+
+/** Page is what the address names: shown until another is. */
+export interface Page {
+  title: string
+  element: HTMLElement
+  close(): void
+}
+
+/** badge is a word with a colour. */
+export function badge(text: string, kind: '' | 'good' | 'bad' | 'warn' = ''): HTMLElement {
+  return h('span', { class: `badge ${kind}`.trim() }, text)
+}
+
+/** trouble shows an error with what to do about it. */
+export function trouble(e: unknown): HTMLElement {
+  const message = e instanceof Error ? e.message : String(e)
+  return h('p', { class: 'note bad', role: 'alert' }, sentence(message), e instanceof Refused && e.hint ? ` ${sentence(e.hint)}` : null)
+}
+
+function sentence(text: string): string {
+  const s = text.charAt(0).toUpperCase() + text.slice(1)
+  return /[.!?]$/.test(s) ? s : `${s}.`
+}
+
+/** parameters writes a trial's parameters as small tiles. */
+export function parameters(p: Record<string, unknown> | null | undefined, leaveOut: string[] = []): HTMLElement[] {
+  return Object.entries(p ?? {}).filter(([k]) => !leaveOut.includes(k)).sort(([a], [b]) => a.localeCompare(b))
+    .map(([k, v]) => h('span', { class: 'parameter' }, h('span', { class: 'muted' }, `${k} `), String(v)))
+}
+
+/** ago writes a time as people say it; the title has it exactly. */
+export function ago(time: string | undefined, now = Date.now()): HTMLElement {
+  const at = time ? Date.parse(time) : NaN
+  if (!Number.isFinite(at)) return h('span', { class: 'muted' }, '–')
+  const s = Math.max(0, (now - at) / 1000)
+  const text = s < 90 ? 'just now' : s < 5400 ? `${Math.round(s / 60)} min ago` : s < 129_600 ? `${Math.round(s / 3600)} h ago`
+    : s < 30 * 86_400 ? `${Math.round(s / 86_400)} days ago` : new Date(at).toLocaleDateString()
+  return h('time', { datetime: time ?? '', title: new Date(at).toLocaleString() }, text)
+}
+
+export const runAddress = (name: string) => `#/run/${encodeURIComponent(name)}`
+export const liveAddress = (name: string) => `#/live/${encodeURIComponent(name)}`
+export const compareAddress = (a: string, b: string) => `#/compare/${encodeURIComponent(a)}/${encodeURIComponent(b)}`
