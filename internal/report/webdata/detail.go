@@ -22,12 +22,12 @@ type Detail struct {
 // Timeline is what the driver saw. Rates are means over a bin, latencies the highest of a
 // bin's seconds, in microseconds: percentiles are never averaged.
 type Timeline struct {
-	BinS    int    `json:"bin_s"` // seconds in a bin
-	T       series `json:"t"`     // begin of each bin, in seconds since the measurement began
-	OK      series `json:"ok"`    // operations a second
-	Failed  series `json:"failed"`
-	Unknown series `json:"unknown"`
-	Dropped series `json:"dropped"`
+	BinS    int     `json:"bin_s"` // seconds in a bin
+	T       moments `json:"t"`     // begin of each bin, in seconds since the measurement began
+	OK      series  `json:"ok"`    // operations a second
+	Failed  series  `json:"failed"`
+	Unknown series  `json:"unknown"`
+	Dropped series  `json:"dropped"`
 
 	ServiceP50   series `json:"service_p50"`
 	ServiceP99   series `json:"service_p99"`
@@ -41,7 +41,7 @@ type Timeline struct {
 // Nodes is what nodes used, means over a bin; a series a node.
 type Nodes struct {
 	BinS   int       `json:"bin_s"`
-	T      series    `json:"t"`
+	T      moments   `json:"t"`
 	Names  []string  `json:"names"`
 	Series []NodeUse `json:"series"` // as Names
 	Hidden int       `json:"hidden,omitempty"`
@@ -59,11 +59,11 @@ type NodeUse struct {
 
 // Network is what packets met between nodes where an overlay routes.
 type Network struct {
-	BinS        int    `json:"bin_s"`
-	T           series `json:"t"`
-	MeanMS      series `json:"mean_ms"`
-	WorstMS     series `json:"worst_ms"`
-	Unreachable series `json:"unreachable"`
+	BinS        int     `json:"bin_s"`
+	T           moments `json:"t"`
+	MeanMS      series  `json:"mean_ms"`
+	WorstMS     series  `json:"worst_ms"`
+	Unreachable series  `json:"unreachable"`
 }
 
 // Band is an event as a stretch of the timeline. To is null where it lasted to the end.
@@ -98,7 +98,7 @@ type Curve struct {
 type Heat struct {
 	Clock  string    `json:"clock"`
 	BinS   num       `json:"bin_s"`
-	T      series    `json:"t"`
+	T      moments   `json:"t"`
 	Edges  series    `json:"edges"`
 	Counts [][]int64 `json:"counts"`
 }

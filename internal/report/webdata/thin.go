@@ -14,8 +14,8 @@ type limits struct {
 // limitsFor gives few trials all they have and many a share of the whole.
 func limitsFor(trials int) limits {
 	share := func(whole, least, most int) int { return min(most, max(least, whole/max(1, trials))) }
-	return limits{points: share(60_000, 120, 1200), nodeValues: share(900_000, 3000, 120_000), nodes: 24,
-		heat: share(6000, 40, 120), links: share(200_000, 500, 4000), pairs: share(200_000, 500, 4000)}
+	return limits{points: share(60_000, 120, 1200), nodeValues: share(420_000, 3000, 120_000), nodes: 24,
+		heat: share(4000, 40, 120), links: share(200_000, 500, 4000), pairs: share(200_000, 500, 4000)}
 }
 
 // binOf is how many rows go into a bin so that there are no more than most.

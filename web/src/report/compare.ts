@@ -4,9 +4,9 @@ import { chart } from '../charts/chart'
 import { comparison, type Choice } from '../charts/comparison'
 import { h } from '../ui/dom'
 
-/** select is a labelled choice. */
-export function select(label: string, options: [string, string][], chosen: string, change: (value: string) => void): HTMLElement {
-  const e = h('select', { onchange: () => change(e.value) }, options.map(([value, text]) => h('option', { value, selected: value === chosen }, text)))
+/** select is a labelled choice; name says more than the label where there are several alike. */
+export function select(label: string, options: [string, string][], chosen: string, change: (value: string) => void, name = label): HTMLElement {
+  const e = h('select', { 'aria-label': name, onchange: () => change(e.value) }, options.map(([value, text]) => h('option', { value, selected: value === chosen }, text)))
   return h('label', { class: 'field' }, label, e)
 }
 
@@ -38,11 +38,11 @@ export function compare(run: Run): HTMLElement | null {
     }))
   }
   baseChoice()
-  const metricChoice = (label: string, now: Metric, set: (m: Metric) => void) =>
+  const metricChoice = (label: string, which: string, now: Metric, set: (m: Metric) => void) =>
     select(label, metrics.map((m): [string, string] => [m.id, m.label]), now.id, (v) => {
       set(id(v))
       draw()
-    })
+    }, `${label} ${which}`)
   return h('section', { class: 'part', id: 'compare', 'aria-labelledby': 'h-compare' },
     h('h2', { id: 'h-compare' }, 'Comparison'),
     h('p', { class: 'about' }, 'Means over repetitions; whiskers are 95 % confidence intervals of the mean. Of a single repetition the goodput’s interval is over the batches within it. Pale bars rest on suspect trials.'),
@@ -56,6 +56,6 @@ export function compare(run: Run): HTMLElement | null {
         }) : null,
         bases),
       h('div', { class: 'pair' },
-        h('div', {}, metricChoice('Figure', picked, (m) => { picked = m }), main.element),
-        other ? h('div', {}, metricChoice('Figure', secondPicked, (m) => { secondPicked = m }), other.element) : null)))
+        h('div', {}, metricChoice('Figure', 'on the left', picked, (m) => { picked = m }), main.element),
+        other ? h('div', {}, metricChoice('Figure', 'on the right', secondPicked, (m) => { secondPicked = m }), other.element) : null)))
 }

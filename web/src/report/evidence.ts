@@ -35,7 +35,7 @@ export function recovery(run: Run, open: (trial: number) => void): HTMLElement |
       ], events, { label: 'Events and recovery', bad: (r) => r.event.recovery.censored === true })) : null,
       asserted.length ? h('div', { class: 'card' }, h('h3', {}, 'Assertions'), table([
         { head: 'trial', key: (r) => r.t.id, cell: (r) => link(r.t) }, { head: 'assertion', cell: (r) => h('code', {}, r.a.text) },
-        { head: 'measured', cell: (r) => r.a.value || '–' }, { head: '', cell: (r) => h('span', { class: `badge ${r.a.held ? 'good' : 'bad'}` }, r.a.held ? 'held' : 'did not hold') },
+        { head: 'measured', cell: (r) => r.a.value || '–' }, { head: 'result', cell: (r) => h('span', { class: `badge ${r.a.held ? 'good' : 'bad'}` }, r.a.held ? 'held' : 'did not hold') },
       ], asserted, { label: 'Assertions', bad: (r) => !r.a.held })) : null,
       audits.length ? h('div', { class: 'card' }, h('h3', {}, 'Acknowledged writes, read back'), table([
         { head: 'trial', key: (r) => r.t.id, cell: (r) => link(r.t) },
@@ -66,7 +66,7 @@ export function fidelity(run: Run, open: (trial: number) => void): HTMLElement |
   }
   const start = measured[0]
   const card = h('div', { class: 'card' }, h('h3', {}, 'Every link: set against measured'),
-    measured.length > 1 ? h('div', { class: 'controls' }, select('Trial', measured.map((t): [string, string] => [String(t.id), `${t.id} · ${t.name}`]), String(start?.id), (v) => void show(Number(v)))) : null, links)
+    measured.length > 1 ? h('div', { class: 'controls' }, select('Trial', measured.map((t): [string, string] => [String(t.id), `${t.id} · ${t.name}`]), String(start?.id), (v) => void show(Number(v)), 'Trial whose links are shown')) : null, links)
   if (start) void show(start.id)
   return h('section', { class: 'part', id: 'fidelity', 'aria-labelledby': 'h-fidelity' }, h('h2', { id: 'h-fidelity' }, 'Fidelity'),
     h('p', { class: 'about' }, 'The evidence that the emulation was true and that neither the client nor the machine was the limit. Links were measured before the workload started.'),
@@ -122,7 +122,7 @@ function linkTable(rows: LinkFidelity[]): HTMLElement {
 function evidence(run: Run, open: (trial: number) => void): HTMLElement {
   return table<Trial>([
     { head: 'trial', key: (t) => t.id, cell: (t) => h('a', { href: '#trial', onclick: () => open(t.id) }, `${t.id}`) },
-    { head: '', cell: (t) => badge(t.state === 'ok' ? t.verdict.state : t.state) },
+    { head: 'verdict', cell: (t) => badge(t.state === 'ok' ? t.verdict.state : t.state) },
     { head: 'round trip error', numeric: true, key: (t) => t.fidelity.worst_rtt_error_ms, cell: (t) => (t.detail ? units.milliseconds.write(t.fidelity.worst_rtt_error_ms) : '–') },
     { head: 'emulator late, p99', numeric: true, key: (t) => t.fidelity.emulator_late_p99_us, cell: (t) => (t.detail && t.fidelity.emulator_late_p99_us >= 0 ? duration(t.fidelity.emulator_late_p99_us) : 'not known') },
     { head: 'dropped', numeric: true, key: (t) => t.fidelity.emulator_drops, cell: (t) => thousands(t.fidelity.emulator_drops) },

@@ -1,0 +1,279 @@
+package webdata
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"skerry/internal/record"
+)
+
+// stored is a real run: two scales, two repetitions, a link cut and a site paused.
+const stored = "testdata/two-distances"
+
+func open(t *testing.T, dir string) *record.Dir {
+	t.Helper()
+	d, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestRunDocument(t *testing.T) {
+	doc := Of(open(t, stored))
+	if doc.Schema != Schema || doc.Name != "two-distances" || doc.Seed != "11" || doc.Tally.Planned != 4 {
+		t.Errorf("head is %q %q seed %q %+v", doc.Schema, doc.Name, doc.Seed, doc.Tally)
+	}
+	if diff := cmp.Diff([]Axis{{"scale", "scale", []string{"0.5", "1"}}}, doc.Vary); diff != "" {
+		t.Error(diff)
+	}
+	if len(doc.Cells) != 2 || len(doc.Trials) != 4 {
+		t.Fatalf("%d cells and %d trials", len(doc.Cells), len(doc.Trials))
+	}
+	for i, c := range doc.Cells {
+		e := c.Estimates[goodput]
+		if diff := cmp.Diff([]int{i}, c.Values); diff != "" || e.N != 2 || e.Half <= 0 || e.Within {
+			t.Errorf("cell %d: %+v %s", i, e, diff)
+		}
+		if c.Operation != "READ" || c.Estimates["p99"].Mean <= c.Estimates["p50"].Mean || c.Estimates["recover"].N != 2 {
+			t.Errorf("cell %d: %s %+v", i, c.Operation, c.Estimates)
+		}
+	}
+	kinds := []string{}
+	for _, h := range doc.Highlights {
+		kinds = append(kinds, h.Kind)
+	}
+	if diff := cmp.Diff([]string{"effect", "recovery", "trust"}, kinds); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTrialDocument(t *testing.T) {
+	d := open(t, stored)
+	trial := d.Summary.Trials[0]
+	doc := DetailOf(d, trial, 4)
+	if len(doc.Notes) > 0 {
+		t.Fatal(doc.Notes)
+	}
+	sum, heat, curves := 0.0, int64(0), int64(0)
+	for i, ok := range doc.Timeline.OK {
+		if doc.Timeline.T[i] >= 0 {
+			sum += ok // bins of a second, near enough
+		}
+	}
+	if math.Abs(sum/float64(trial.Outcomes.OK)-1) > 0.05 {
+		t.Errorf("the timeline has %g operations of %d", sum, trial.Outcomes.OK)
+	}
+	for _, column := range doc.Heat.Counts {
+		for _, n := range column {
+			heat += n
+		}
+	}
+	for _, c := range doc.Curves {
+		if c.Clock == "response" {
+			curves += c.Count
+		}
+		if len(c.Tail) != len(c.US) || c.Tail[0] != 1 || c.Tail[len(c.Tail)-1] != 0 {
+			t.Errorf("curve %s %s goes from %v", c.Operation, c.Clock, c.Tail)
+		}
+	}
+	if heat != trial.Outcomes.OK || curves != trial.Outcomes.OK {
+		t.Errorf("heat map %d and curves %d of %d operations", heat, curves, trial.Outcomes.OK)
+	}
+	names := []string{}
+	for _, b := range doc.Bands {
+		names = append(names, b.Name)
+	}
+	if diff := cmp.Diff([]string{"scale", "cut", "lost"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if len(doc.Cloud.Sites) != 3 || len(doc.Cloud.Nodes) != 7 || len(doc.Links) != 21 || len(doc.Traffic.Bytes) == 0 {
+		t.Errorf("cloud %+v, %d links", doc.Cloud, len(doc.Links))
+	}
+	if n := doc.Nodes; len(n.Series) != len(n.Names) || len(n.Series[0].CPU) != len(n.T) {
+		t.Errorf("%d names, %d series", len(n.Names), len(n.Series))
+	}
+}
+
+func TestThinnedTimelineKeepsCountsAndWorst(t *testing.T) {
+	rows := make([]record.Second, 0, 3605)
+	for s := -5; s < 3600; s++ {
+		rows = append(rows, record.Second{T: int64(s), Length: 1, OK: int64(1000 + s%7), ServiceP99: float64(s)})
+	}
+	thin := timelineOf(rows, 600)
+	if len(thin.T) > 602 || thin.BinS != 7 {
+		t.Fatalf("%d bins of %d s", len(thin.T), thin.BinS)
+	}
+	sum, want := 0.0, int64(0)
+	for i, ok := range thin.OK {
+		end := 3600.0
+		if i+1 < len(thin.T) {
+			end = thin.T[i+1]
+		}
+		if thin.T[i] < 0 && end > 0 {
+			t.Errorf("a bin holds warm-up and measurement: from %g to %g", thin.T[i], end)
+		}
+		if thin.T[i] >= 0 && thin.ServiceP99[i] != end-1 {
+			t.Errorf("bin at %g has p99 %g", thin.T[i], thin.ServiceP99[i])
+		}
+		sum += ok * (end - thin.T[i])
+	}
+	for _, r := range rows {
+		want += r.OK
+	}
+	if math.Abs(sum-float64(want)) > 1 {
+		t.Errorf("%g operations of %d", sum, want)
+	}
+}
+
+func TestBusiestNodesAreShown(t *testing.T) {
+	rows := []record.NodeSecond{{T: 0, Node: "@host", CPU: 0.1}}
+	for i := range 100 {
+		rows = append(rows, record.NodeSecond{T: 0, Node: "n" + string(rune('A'+i%26)) + string(rune('a'+i/26)), CPU: float64(i), Memory: 7})
+	}
+	n := nodesOf(rows, limits{nodes: 5, nodeValues: 1000})
+	if diff := cmp.Diff([]string{"nSd", "nTd", "nUd", "nVd", "@host"}, n.Names); diff != "" || n.Hidden != 96 {
+		t.Errorf("%d hidden %s", n.Hidden, diff)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 3: "3", -2: "-2", 0.123456: "0.12346", 1234.5678: "1234.6", 123456: "123460", 220890213: "220890000", 1e20: "1e+20",
+		math.NaN(): "null", math.Inf(1): "null"} {
+		if got := string(appendNumber(nil, v, digits)); got != want {
+			t.Errorf("%g is written %s, not %s", v, got, want)
+		}
+	}
+	b, err := json.Marshal(series(nil))
+	if err != nil || string(b) != "[]" {
+		t.Errorf("no series is %s, %v", b, err)
+	}
+}
+
+const page = "<html><head>" + title + "</head><body>" + marker + "</body></html>"
+
+// documents reads the data of a page back.
+func documents(t *testing.T, page string) map[string]any {
+	t.Helper()
+	out := map[string]any{}
+	for _, m := range regexp.MustCompile(`<script type="application/x-skerry" id="data-([a-z0-9-]+)">([A-Za-z0-9+/=]+)</script>`).FindAllStringSubmatch(page, -1) {
+		raw, err := base64.StdEncoding.DecodeString(m[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := gzip.NewReader(bytes.NewReader(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v any
+		if err := json.Unmarshal(b, &v); err != nil {
+			t.Fatal(err)
+		}
+		out[m[1]] = v
+	}
+	return out
+}
+
+func TestNamesDoNotBecomeMarkup(t *testing.T) {
+	evil := `</script><script>alert(1)</script><!--` + title + marker
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(stored)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "run.json")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted, err := json.Marshal(evil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = bytes.ReplaceAll(b, []byte("two-distances"), bytes.Trim(quoted, `"`))
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var w bytes.Buffer
+	if err := Write(&w, []byte(page), open(t, dir)); err != nil {
+		t.Fatal(err)
+	}
+	if s := w.String(); strings.Contains(s, "<script>") || strings.Contains(s, "<!--") || strings.Count(s, "</script>") != 5 {
+		t.Error("a name became markup")
+	}
+	docs := documents(t, w.String())
+	if len(docs) != 5 || docs["run"].(map[string]any)["name"] != evil {
+		t.Errorf("%d documents", len(docs))
+	}
+}
+
+func TestWriteRefusesAnotherPage(t *testing.T) {
+	if err := Write(io.Discard, []byte("<html></html>"), open(t, stored)); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestDamagedFilesAreNoted(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(stored)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"timeline.parquet", "nodes.parquet", "READ.response.hdr", "topology.json", "events.jsonl"} {
+		if err := os.WriteFile(filepath.Join(dir, "trials/2", name), []byte("damage\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := open(t, dir)
+	doc := DetailOf(d, d.Summary.Trials[1], 4)
+	if len(doc.Notes) != 5 || doc.Timeline != nil || len(doc.Curves) == 0 {
+		t.Errorf("%d notes: %v", len(doc.Notes), doc.Notes)
+	}
+}
+
+// A hundred trials of ten minutes on ten nodes make a report below five megabytes.
+func TestHundredTrialsStaySmall(t *testing.T) {
+	const trials, pageSize, bound = 100, 900_000, 5_000_000
+	r := rand.New(rand.NewPCG(1, 2))
+	l := limitsFor(trials)
+	noise := func(mean float64) float64 { return mean * math.Exp(0.3*r.NormFloat64()) }
+	var seconds []record.Second
+	var nodes []record.NodeSecond
+	for s := range int64(600) {
+		seconds = append(seconds, record.Second{T: s, Length: 1, OK: int64(noise(5000)), ServiceP50: noise(900), ServiceP99: noise(9000), ServiceP999: noise(40000),
+			ResponseP50: noise(950), ResponseP99: noise(10000), ResponseP999: noise(50000), InFlight: 32})
+		for n := range 11 {
+			nodes = append(nodes, record.NodeSecond{T: s, Node: string(rune('a' + n)), CPU: noise(0.3), Memory: int64(noise(3e8)), ReadBytes: int64(noise(1e4)), WroteBytes: int64(noise(1e5)),
+				RxBytes: int64(noise(1e6)), TxBytes: int64(noise(1e6))})
+		}
+	}
+	heat := &Heat{}
+	for range l.heat {
+		column := make([]int64, 40)
+		for j := range column {
+			column[j] = int64(noise(500))
+		}
+		heat.Counts = append(heat.Counts, column)
+	}
+	b, err := block("trial-1", Detail{Timeline: timelineOf(seconds, l.points), Nodes: nodesOf(nodes, l), Heat: heat})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := pageSize + trials*len(b); size > bound {
+		t.Errorf("%d bytes a trial make %d bytes", len(b), size)
+	}
+}
