@@ -1,0 +1,56 @@
+package experiment
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"skerry/internal/ycsb"
+)
+
+// Every file that some trial names is known by its contents, and is what it was when the
+// experiment was loaded, whatever becomes of it.
+func TestDigests(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("latency.csv", ",a,b\na,0,10\nb,10,0\n")
+	write("one.properties", "recordcount=77\nreadproportion=1\nupdateproportion=0\n")
+	write("two.properties", "recordcount=77\nreadproportion=0\nupdateproportion=1\n")
+	write("x.yaml", "name: x\ntopology: {sites: [a, b], matrix: {latency: latency.csv}}\nclient: a\ndatabase: redis\n"+
+		"workload: {file: one.properties}\nmatrix: {workload.file: [one.properties, two.properties]}\n")
+	load := func() Experiment {
+		t.Helper()
+		e, err := Load(filepath.Join(dir, "x.yaml"), nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	e := load()
+	before := e.Digests()
+	if diff := cmp.Diff([]string{"latency.csv", "one.properties", "two.properties"}, slices.Sorted(maps.Keys(before))); diff != "" {
+		t.Fatal(diff)
+	}
+	write("two.properties", "recordcount=77\nreadproportion=0.5\nupdateproportion=0.5\n")
+	for _, c := range e.Plan() {
+		w, err := c.Experiment.YCSB()
+		if err != nil || c.Experiment.Workload.File == "two.properties" && w.Uses(ycsb.Read) {
+			t.Errorf("%s is read again: %+v, %v", c.Experiment.Workload.File, w.Mix, err)
+		}
+	}
+	after := load().Digests()
+	for name := range before {
+		if changed := before[name] != after[name]; changed != (name == "two.properties") {
+			t.Errorf("%s changed: %t", name, changed)
+		}
+	}
+}
