@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -20,7 +19,7 @@ const minMemory = 16 << 20
 // cloud builds the topology, places the client and chooses the nodes of the database.
 func (c *checker) cloud() {
 	e := c.e
-	t, err := e.Topology.Build(e.origin.dir, os.ReadFile)
+	t, err := e.Topology.Build(e.origin.dir, e.origin.files.get)
 	if err != nil {
 		ps := asProblems(err, strict.Pos{})
 		c.problems = append(c.problems, ps.Locate(e.origin.root, "topology")...)

@@ -22,6 +22,7 @@ type origin struct {
 	root  *strict.Node
 	dir   string // that files are relative to
 	fast  bool
+	files files
 	cells []Cell // in the order of running
 	cloud topology.Topology
 	nodes []string // that carry the database

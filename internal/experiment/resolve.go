@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"skerry/internal/database"
@@ -48,11 +46,10 @@ func (e Experiment) ClientNode() string {
 
 // Choose finds the database that the experiment is about.
 func (e Experiment) Choose(databases map[string]database.Database) (database.Database, error) {
-	file := e.Database.Exec
-	if file != "" && e.origin != nil && !filepath.IsAbs(file) {
-		file = filepath.Join(e.origin.dir, file)
+	if e.Database.Exec != "" {
+		_, _ = e.readFile(e.Database.Exec) // for Digests; whoever reads it tells what is wrong
 	}
-	return database.Choose(databases, e.Database.Name, file)
+	return database.Choose(databases, e.Database.Name, e.path(e.Database.Exec))
 }
 
 // YCSB is the workload as YCSB describes it: the built-in one or the file, under the
@@ -101,14 +98,6 @@ func (e Experiment) base() (ycsb.Properties, error) {
 		return nil, fmt.Errorf("reading the workload %s: %w", e.Workload.File, err)
 	}
 	return p, nil
-}
-
-// readFile reads a file that the experiment names, relative to it.
-func (e Experiment) readFile(path string) ([]byte, error) {
-	if e.origin != nil && !filepath.IsAbs(path) {
-		path = filepath.Join(e.origin.dir, path)
-	}
-	return os.ReadFile(path)
 }
 
 // given says whether the document itself holds a path, as opposed to a default.

@@ -30,6 +30,9 @@ type Run struct {
 	Experiment json.RawMessage `json:"experiment,omitempty"`
 	// File is the experiment as its author wrote it.
 	File File `json:"file"`
+	// Files are the SHA-256 sums, in hexadecimal, of the files that the experiment names, by
+	// their path relative to its own.
+	Files map[string]string `json:"files,omitempty"`
 	// Plan lists the trials in the order in which they are run.
 	Plan []Planned `json:"plan"`
 }

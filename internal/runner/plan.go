@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +39,17 @@ func samePlan(recorded, now []record.Planned) error {
 	if !same {
 		return advice.With(fmt.Errorf("the experiment's plan is no longer the one that the run was started with"),
 			"start a new run; the old one stays as it is")
+	}
+	return nil
+}
+
+// sameFiles refuses to mix trials that were made with different contents of a file.
+func sameFiles(recorded, now map[string]string) error {
+	for _, path := range slices.Sorted(maps.Keys(recorded)) {
+		if now[path] != recorded[path] {
+			return advice.With(fmt.Errorf("%s, which the experiment names, has changed since the run was started", path),
+				"put it back as it was, or start a new run; the old one stays as it is")
+		}
 	}
 	return nil
 }

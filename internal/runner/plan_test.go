@@ -2,6 +2,7 @@ package runner
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -54,6 +55,28 @@ func TestSamePlan(t *testing.T) {
 	for _, change := range []string{"seed=2", "repetitions=3", "matrix.scale=[0.2, 0.9]"} {
 		if err := samePlan(recorded, planned(load(t, change))); err == nil {
 			t.Errorf("%s: taken for the same plan", change)
+		}
+	}
+}
+
+func TestSameFiles(t *testing.T) {
+	recorded := map[string]string{"a.csv": "1", "b.csv": "2"}
+	for name, tt := range map[string]struct {
+		now  map[string]string
+		want string
+	}{
+		"the same":             {map[string]string{"a.csv": "1", "b.csv": "2"}, ""},
+		"one changed":          {map[string]string{"a.csv": "1", "b.csv": "3"}, "b.csv, which the experiment names, has changed since the run was started"},
+		"an older run":         {nil, ""},
+		"one is named no more": {map[string]string{"b.csv": "2"}, "a.csv, which the experiment names, has changed since the run was started"},
+	} {
+		was := recorded
+		if name == "an older run" {
+			was = nil
+		}
+		err := sameFiles(was, tt.now)
+		if got := fmt.Sprint(err); (err == nil) != (tt.want == "") || err != nil && got != tt.want {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}
 }

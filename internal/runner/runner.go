@@ -84,6 +84,9 @@ func Resume(ctx context.Context, dir string, c Config) error {
 	if err := samePlan(r.writer.Run().Plan, planned(c.Experiment)); err != nil {
 		return errors.Join(err, r.writer.Close())
 	}
+	if err := sameFiles(r.writer.Run().Files, c.Experiment.Digests()); err != nil {
+		return errors.Join(err, r.writer.Close())
+	}
 	if err := r.sameDatabases(r.writer.Run().Versions.Databases); err != nil {
 		return errors.Join(err, r.writer.Close())
 	}
@@ -141,7 +144,8 @@ func (c Config) started() (record.Run, error) {
 		return record.Run{}, err
 	}
 	return record.Run{
-		Name: c.Experiment.Name, Description: c.Experiment.Description, Command: c.Command,
+		Files: c.Experiment.Digests(),
+		Name:  c.Experiment.Name, Description: c.Experiment.Description, Command: c.Command,
 		Versions: record.Versions{Skerry: c.Version}, Seed: c.Experiment.Seed,
 		Experiment: expanded, File: c.Source, Plan: planned(c.Experiment),
 	}, nil
