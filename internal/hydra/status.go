@@ -14,6 +14,7 @@ func (n *Node) Status(context.Context) api.Status {
 	s := api.Status{
 		Cluster: n.Cluster, Member: n.Name, Cloud: n.Cloud, Witness: n.store == nil, Role: l.State, Term: l.Term, Commit: l.Commit,
 		Applied: n.progress.at(), Log: api.Log{First: l.First, Last: l.Last, Bytes: l.LogBytes}, Members: n.members(), Version: n.Version,
+		ElectionMS: float64(l.Election.Microseconds()) / 1000,
 	}
 	if err := n.serving(); err != nil && n.store != nil {
 		s.Problem = err.Error()

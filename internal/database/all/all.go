@@ -9,6 +9,7 @@ import (
 	"skerry/internal/database/galera"
 	"skerry/internal/database/groupreplication"
 	"skerry/internal/database/hbase"
+	"skerry/internal/database/hydra"
 	"skerry/internal/database/mongodb"
 	"skerry/internal/database/ndb"
 	"skerry/internal/database/own"
@@ -27,6 +28,7 @@ func Databases() map[string]database.Database {
 		galera.Name:           galera.New(),
 		groupreplication.Name: groupreplication.New(),
 		hbase.Name:            hbase.New(),
+		hydra.Name:            hydra.New(),
 		ndb.Name:              ndb.New(),
 		postgres.Name:         postgres.New(),
 		ferretdb.Name:         ferretdb.New(),

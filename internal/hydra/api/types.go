@@ -138,12 +138,15 @@ type Status struct {
 	Term   uint64 `json:"term"`
 	Commit uint64 `json:"commit"`
 	// Applied is the index that this cloud's database has.
-	Applied   uint64     `json:"applied"`
-	Draining  bool       `json:"draining,omitempty"`
-	Log       Log        `json:"log"`
-	Databases []Database `json:"databases"`
-	Members   []Member   `json:"members"`
-	Version   string     `json:"version"`
+	Applied uint64 `json:"applied"`
+	// ElectionMS is how long this member goes without its leader before it stands for
+	// election, 0 without Raft.
+	ElectionMS float64    `json:"election_timeout_ms,omitempty"`
+	Draining   bool       `json:"draining,omitempty"`
+	Log        Log        `json:"log"`
+	Databases  []Database `json:"databases"`
+	Members    []Member   `json:"members"`
+	Version    string     `json:"version"`
 	// Problem is what keeps this member's cloud from serving, "" when nothing does.
 	Problem string `json:"problem,omitempty"`
 }

@@ -1,0 +1,198 @@
+package hydra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/database"
+	"skerry/internal/database/daemon"
+	"skerry/internal/database/wire"
+	"skerry/internal/host"
+	"skerry/internal/hydra/api"
+	"skerry/internal/hydra/client"
+	"skerry/internal/load"
+)
+
+// readyTimeout bounds how long a new cluster may take to agree on a leader.
+const readyTimeout = 60 * time.Second
+
+// cluster is a running Hydra.
+type cluster struct {
+	name    string // tells it from others whose files are still there
+	env     database.Env
+	options options
+	log     *slog.Logger
+	servers daemon.Set
+
+	// changing is held while membership changes or a member halts or is revived.
+	changing sync.Mutex
+
+	mu        sync.Mutex
+	members   []*member
+	databases map[string]string // a cloud's to the directory of its database
+}
+
+var (
+	_ database.Cluster    = (*cluster)(nil)
+	_ database.Replicated = (*cluster)(nil)
+)
+
+// Start implements database.Database.
+func (d *Hydra) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
+	o, err := parseOptions(env.Options)
+	if err != nil {
+		return nil, err
+	}
+	if o.witness != "" && !slices.ContainsFunc(env.Nodes, func(h host.Host) bool { return h.Name() == o.witness }) {
+		return nil, fmt.Errorf("%w: witness %s is no data node", ErrOption, o.witness)
+	}
+	c := &cluster{
+		name: "lab-" + strconv.FormatUint(rand.Uint64(), 36), env: env, options: o, log: env.Log, databases: make(map[string]string),
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+func (c *cluster) start(ctx context.Context) error {
+	c.say("starting %d members of hydra", len(c.env.Nodes))
+	for _, h := range c.env.Nodes {
+		if _, err := c.add(h); err != nil {
+			return err
+		}
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	members := c.current()
+	for _, m := range members {
+		g.Go(func() error { return c.launch(gctx, m, members, false) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	c.say("awaiting a leader")
+	for _, m := range members {
+		g.Go(func() error { return m.server.Load().Await(ctx, readyTimeout, m.serves) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("hydra is not ready after %v", readyTimeout))
+	defer cancel()
+	return c.servers.Await(ctx, func(ctx context.Context) error {
+		m, err := c.serving(ctx, nil)
+		if err != nil {
+			return err
+		}
+		return errors.Join(m.admin.CreateTable(ctx, defaultTable, client.Ack(api.Applied)), c.Ready(ctx))
+	})
+}
+
+func (c *cluster) say(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	c.log.Info(text, "database", Name)
+	if c.env.Progress != nil {
+		c.env.Progress(text)
+	}
+}
+
+// add makes a node's member known here; nothing of it runs yet.
+func (c *cluster) add(h host.Host) (*member, error) {
+	m, err := c.newMember(h)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.members = append(c.members, m)
+	return m, nil
+}
+
+// drop forgets a member, whose process has ended.
+func (c *cluster) drop(m *member) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.members = slices.DeleteFunc(c.members, func(o *member) bool { return o == m })
+	return m.admin.Close()
+}
+
+// current are the members at this moment.
+func (c *cluster) current() []*member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.members)
+}
+
+// member finds the member on a node.
+func (c *cluster) member(node string) *member {
+	for _, m := range c.current() {
+		if m.host.Name() == node {
+			return m
+		}
+	}
+	return nil
+}
+
+// Properties implements database.Cluster. A witness is no endpoint.
+func (c *cluster) Properties() map[string]string {
+	var endpoints []string
+	for _, m := range c.current() {
+		if !m.witness {
+			endpoints = append(endpoints, m.addr)
+		}
+	}
+	return map[string]string{
+		PropEndpoints: strings.Join(endpoints, ","), PropReads: c.options.reads, PropAck: c.options.ack, PropRoute: c.options.route,
+		PropStaleness: strconv.FormatInt(c.options.staleness.Milliseconds(), 10),
+	}
+}
+
+// OpenMember implements database.Replicated: reads are of its cloud's database.
+func (c *cluster) OpenMember(_ context.Context, node string) (load.Client, error) {
+	m := c.member(node)
+	if m == nil || m.witness {
+		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
+	}
+	return newWorker(settings{endpoints: []string{m.addr}, reads: api.Local, timeout: defaultTimeout}, wire.From(m.host, adminTimeout))
+}
+
+// Failed implements database.Cluster.
+func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
+
+// Err implements database.Cluster.
+func (c *cluster) Err() error { return c.servers.Err() }
+
+// Logs implements database.Cluster.
+func (c *cluster) Logs() map[string]string { return c.servers.Logs() }
+
+// Stop implements database.Cluster. Members are killed, all at the same time: on SIGTERM
+// a leader would hand over to others that are ending too.
+func (c *cluster) Stop(ctx context.Context) error {
+	members := c.current()
+	killed := make([]error, len(members))
+	var all sync.WaitGroup
+	for i, m := range members {
+		if d := m.server.Load(); d != nil {
+			all.Go(func() { killed[i] = d.Kill() })
+		}
+	}
+	all.Wait()
+	errs := append(killed, c.servers.Stop(ctx))
+	for _, m := range members {
+		errs = append(errs, c.drop(m))
+	}
+	return errors.Join(errs...)
+}

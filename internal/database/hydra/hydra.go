@@ -1,0 +1,95 @@
+// Package hydra is Hydra as a database of the laboratory: nothing has to be installed, the
+// members are processes of this very program (`skerry hydra node`).
+//
+// Every node carries a member. A site is a cloud, unless option clouds says that each node
+// is one: its members share one SQLite file, which the first of them has in its directory,
+// so that a cloud's database outlives its members as a managed one would. One node may be
+// a witness. Members join as learners and are given their vote once they have caught up.
+//
+// # Records
+//
+// A record is a row whose value has a member for each field. Values are bytes, JSON's
+// strings are text: a value that is no UTF-8, or begins like an encoded one, is written
+// as "base64:" and its encoding. An update is a merge into a row that exists, one request,
+// decided where the log is applied.
+package hydra
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync"
+
+	"skerry/internal/database"
+	"skerry/internal/load"
+)
+
+// Name is how experiments call Hydra.
+const Name = "hydra"
+
+// program is what an installation calls this program.
+const program = "skerry"
+
+// memory is what a member takes with default options: 40 MB with 10,000 records of 1 kB,
+// the Go runtime and SQLite's cache among them, and as much again under load.
+const memory = 96 << 20
+
+// Hydra is Hydra as a database.
+type Hydra struct {
+	mu    sync.Mutex
+	order map[string][]string // endpoints as they were found to be near
+	turn  int
+}
+
+// New returns Hydra.
+func New() *Hydra { return &Hydra{order: make(map[string][]string)} }
+
+var _ database.Database = (*Hydra)(nil)
+
+// Name implements database.Database.
+func (*Hydra) Name() string { return Name }
+
+// Capabilities implements database.Database.
+func (*Hydra) Capabilities() database.Capabilities {
+	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, Memory: memory}
+}
+
+// Check implements database.Database.
+func (*Hydra) Check(nodes int, o database.Options) error {
+	parsed, err := parseOptions(o)
+	if err == nil && parsed.direct && nodes > 1 {
+		return fmt.Errorf("%w: direct is one SQL database by itself: it has one node, not %d", ErrOption, nodes)
+	}
+	return err
+}
+
+// Find implements database.Database: it is this program, or that at from.
+func (*Hydra) Find(from string) (database.Installation, error) {
+	in := database.Installation{Database: Name, Version: "built-in", Programs: map[string]string{program: from}}
+	if from != "" {
+		if _, err := os.Stat(from); err != nil {
+			return in, fmt.Errorf("finding hydra: %w", err)
+		}
+		return in, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return in, fmt.Errorf("finding hydra in this program: %w", err)
+	}
+	in.Programs[program] = self
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		in.Version = info.Main.Version
+	}
+	return in, nil
+}
+
+// Open implements database.Database.
+func (d *Hydra) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
+	s, err := parseSettings(properties)
+	if err != nil {
+		return nil, err
+	}
+	s.endpoints = d.arrange(ctx, s)
+	return openClient(ctx, s)
+}

@@ -1,0 +1,204 @@
+package hydra
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"skerry/internal/database/daemon"
+	"skerry/internal/database/wire"
+	"skerry/internal/host"
+	"skerry/internal/hydra/api"
+	"skerry/internal/hydra/client"
+)
+
+const (
+	// adminTimeout bounds one question to one member.
+	adminTimeout = 5 * time.Second
+	// stopGrace is what a member gets between SIGTERM and SIGKILL: it hands its
+	// leadership over, and ends what it serves.
+	stopGrace = 15 * time.Second
+)
+
+// ErrNotReady says that a member does not serve yet.
+var ErrNotReady = errors.New("hydra is not ready")
+
+// member is a member on a node.
+type member struct {
+	host    host.Host
+	id      uint64
+	addr    string // of its interface
+	peer    string
+	cloud   string
+	witness bool
+	// admin talks to it from its own node.
+	admin *client.Client
+
+	server atomic.Pointer[daemon.Daemon] // nil until it was started
+	halted atomic.Bool
+}
+
+func (c *cluster) newMember(h host.Host) (*member, error) {
+	m := &member{
+		host: h, witness: h.Name() == c.options.witness, cloud: h.Site(),
+		// Identifiers are never used again, and a node may leave and join again.
+		id:   rand.Uint64N(1<<53-1) + 1,
+		addr: net.JoinHostPort(h.Addr(), strconv.Itoa(c.options.port)),
+		peer: net.JoinHostPort(h.Addr(), strconv.Itoa(c.options.peerPort)),
+	}
+	if c.options.clouds == cloudNode {
+		m.cloud = h.Name()
+	}
+	var err error
+	m.admin, err = client.New(client.Config{Endpoints: []string{m.addr}, Timeout: adminTimeout, Dial: wire.From(h, adminTimeout)})
+	return m, err
+}
+
+func (m *member) dir() string { return filepath.Join(m.host.Dir(), Name) }
+func (m *member) log() string { return filepath.Join(m.host.Dir(), "hydra.log") }
+
+// configuration is a member's file. JSON is YAML.
+type configuration struct {
+	Cluster      string   `json:"cluster"`
+	ID           uint64   `json:"id"`
+	Name         string   `json:"name"`
+	Cloud        string   `json:"cloud"`
+	Listen       string   `json:"listen"`
+	Peer         string   `json:"peer"`
+	Data         string   `json:"data"`
+	Database     string   `json:"database,omitempty"`
+	Witness      bool     `json:"witness"`
+	Members      []peerOf `json:"members,omitempty"`
+	Join         bool     `json:"join"`
+	Direct       bool     `json:"direct"`
+	Insecure     bool     `json:"insecure"`
+	Election     string   `json:"election"`
+	PreferCloud  string   `json:"prefer_cloud,omitempty"`
+	FollowWrites bool     `json:"follow_writes"`
+	MaxLog       string   `json:"max_log"`
+	MaxAge       string   `json:"max_age"`
+	Drain        string   `json:"drain"`
+}
+
+// peerOf is a member in the list of all.
+type peerOf struct {
+	ID      uint64 `json:"id"`
+	Name    string `json:"name"`
+	Cloud   string `json:"cloud"`
+	Peer    string `json:"peer"`
+	API     string `json:"api"`
+	Witness bool   `json:"witness"`
+}
+
+// launch starts a member on an empty directory: one of a new cluster, or one that joins.
+func (c *cluster) launch(ctx context.Context, m *member, members []*member, join bool) error {
+	if err := os.RemoveAll(m.dir()); err != nil {
+		return fmt.Errorf("emptying the directory of hydra on %s: %w", m.host.Name(), err)
+	}
+	if err := os.MkdirAll(m.dir(), 0o755); err != nil {
+		return fmt.Errorf("making the directory of hydra on %s: %w", m.host.Name(), err)
+	}
+	o := c.options
+	file := configuration{
+		Cluster: c.name, ID: m.id, Name: m.host.Name(), Cloud: m.cloud, Listen: m.addr, Peer: m.peer, Data: m.dir(),
+		Witness: m.witness, Join: join, Direct: o.direct, Insecure: true, Election: o.election.String(), PreferCloud: o.preferCloud,
+		FollowWrites: o.followWrites, MaxLog: strconv.FormatInt(o.maxLog, 10) + "B", MaxAge: o.maxAge.String(), Drain: "0s",
+	}
+	if !m.witness {
+		path, err := c.database(m)
+		if err != nil {
+			return err
+		}
+		file.Database = "sqlite:" + path
+	}
+	for _, other := range members {
+		file.Members = append(file.Members, peerOf{ID: other.id, Name: other.host.Name(), Cloud: other.cloud, Peer: other.peer, API: other.addr, Witness: other.witness})
+	}
+	text, err := json.MarshalIndent(file, "", "  ")
+	if err == nil {
+		err = os.WriteFile(m.config(), text, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the configuration of hydra on %s: %w", m.host.Name(), err)
+	}
+	return c.run(ctx, m, join)
+}
+
+func (m *member) config() string { return filepath.Join(m.dir(), "node.yaml") }
+
+// database is where the SQLite file of a member's cloud is: with the node that had it
+// first.
+func (c *cluster) database(m *member) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	dir, ok := c.databases[m.cloud]
+	if !ok {
+		dir = filepath.Join(m.host.Dir(), "hydra-"+m.cloud)
+		c.databases[m.cloud] = dir
+		if err := os.RemoveAll(dir); err != nil {
+			return "", fmt.Errorf("emptying the database of %s: %w", m.cloud, err)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("making the directory of the database of %s: %w", m.cloud, err)
+	}
+	return filepath.Join(dir, "hydra.db"), nil
+}
+
+// run starts a member's process. On a directory that holds its log it goes on with it.
+func (c *cluster) run(ctx context.Context, m *member, joining bool) error {
+	d, err := c.servers.Start(ctx, m.host, daemon.Spec{
+		Command: host.Command{
+			Name: Name, Path: c.env.Installation.Programs[program], Env: c.env.Installation.Env,
+			Dir: m.dir(), Log: m.log(), Args: []string{"hydra", "node", "--config", m.config()},
+		},
+		Ports: []int{c.options.port, c.options.peerPort}, Grace: stopGrace, Joining: joining,
+	})
+	if err != nil {
+		return err
+	}
+	m.server.Store(d)
+	m.halted.Store(false)
+	return nil
+}
+
+// status is what a member says of itself.
+func (m *member) status(ctx context.Context) (api.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	s, err := m.admin.Status(ctx)
+	if err != nil {
+		return s, fmt.Errorf("asking hydra on %s: %w", m.host.Name(), err)
+	}
+	return s, nil
+}
+
+// serves returns nil when the member takes part in the cluster: it answers a read that
+// has to be agreed on, or, without a database, knows the leader.
+func (m *member) serves(ctx context.Context) error {
+	s, err := m.status(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrNotReady, err)
+	case s.Leader == "":
+		return fmt.Errorf("%w: %s knows of no leader", ErrNotReady, m.host.Name())
+	case s.Problem != "":
+		return fmt.Errorf("%w: %s: %s", ErrNotReady, m.host.Name(), s.Problem)
+	case m.witness:
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	if _, err := m.admin.Tables(ctx); err != nil {
+		return fmt.Errorf("%w: hydra on %s: %w", ErrNotReady, m.host.Name(), err)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package hydra
+
+import (
+	"errors"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/database/setting"
+	"skerry/internal/hydra/api"
+)
+
+// Errors of settings.
+var (
+	// ErrOption marks an option that cannot be used.
+	ErrOption = errors.New("bad option of hydra")
+	// ErrProperty marks a client property that cannot be used.
+	ErrProperty = errors.New("bad property")
+)
+
+const (
+	defaultPort     = 7070
+	defaultPeerPort = 7071
+	defaultTimeout  = 10 * time.Second
+
+	cloudSite = "site"
+	cloudNode = "node"
+
+	routeNearest = "nearest"
+	routeListed  = "listed"
+	routeSpread  = "spread"
+)
+
+// options are a cluster's settings.
+type options struct {
+	port, peerPort int
+	clouds         string
+	witness        string // a node's name
+	election       time.Duration
+	preferCloud    string
+	followWrites   bool
+	maxLog         int64
+	maxAge         time.Duration
+	direct         bool
+	reads, ack     string
+	staleness      time.Duration
+	route          string
+}
+
+func parseOptions(given database.Options) (options, error) {
+	r := setting.Options(ErrOption, given, "port", "peer_port", "clouds", "witness", "election", "prefer_cloud",
+		"follow_writes", "max_log", "max_age", "direct", "reads", "staleness", "ack", "route")
+	o := options{
+		port:         r.Int("port", 1, 65535, defaultPort),
+		peerPort:     r.Int("peer_port", 1, 65535, defaultPeerPort),
+		clouds:       r.Choice("clouds", cloudSite, cloudSite, cloudNode),
+		witness:      r.Text("witness", ""),
+		election:     r.Duration("election", 0),
+		preferCloud:  r.Text("prefer_cloud", ""),
+		followWrites: r.Bool("follow_writes", false),
+		maxLog:       r.Bytes("max_log", 1<<30),
+		maxAge:       r.Duration("max_age", 0),
+		direct:       r.Bool("direct", false),
+		reads:        reads(r, "reads"),
+		staleness:    r.Duration("staleness", time.Second),
+		ack:          acks(r, "ack"),
+		route:        r.Choice("route", routeNearest, routeNearest, routeListed, routeSpread),
+	}
+	if r.Err() == nil && o.port == o.peerPort {
+		r.Refuse("peer_port", "another port than port")
+	}
+	return o, r.Err()
+}
+
+func reads(r *setting.Reader, name string) string {
+	return r.Choice(name, string(api.Linearizable), string(api.Linearizable), string(api.Local), string(api.Bounded))
+}
+
+func acks(r *setting.Reader, name string) string {
+	return r.Choice(name, string(api.Committed), string(api.Committed), string(api.Applied), string(api.Everywhere))
+}
+
+// Properties of the client.
+const (
+	PropEndpoints = "hydra.endpoints" // host:port,host:port,...
+	PropReads     = "hydra.reads"     // linearizable (default), local or bounded
+	PropStaleness = "hydra.staleness" // milliseconds, of bounded reads; default 1000
+	PropAck       = "hydra.ack"       // committed (default), applied or everywhere
+	PropRoute     = "hydra.route"     // which endpoint first: nearest (default), listed or spread
+	PropTimeout   = "hydra.timeout"   // milliseconds for an operation that has no other bound; default 10000
+	PropToken     = "hydra.token"     // bearer token, for clusters beside the laboratory's
+)
+
+// Properties lists the client's properties.
+func Properties() []string {
+	return []string{PropEndpoints, PropReads, PropStaleness, PropAck, PropRoute, PropTimeout, PropToken}
+}
+
+// settings are the client's properties, understood.
+type settings struct {
+	endpoints []string
+	reads     api.Read
+	staleness time.Duration
+	ack       api.Ack
+	route     string
+	timeout   time.Duration
+	token     string
+}
+
+func parseSettings(p map[string]string) (settings, error) {
+	r := setting.Properties(ErrProperty, "hydra.", p, Properties()...)
+	s := settings{
+		endpoints: r.Addresses(PropEndpoints, defaultPort),
+		reads:     api.Read(reads(r, PropReads)),
+		staleness: r.Milliseconds(PropStaleness, time.Second),
+		ack:       api.Ack(acks(r, PropAck)),
+		route:     r.Choice(PropRoute, routeNearest, routeNearest, routeListed, routeSpread),
+		timeout:   r.Milliseconds(PropTimeout, defaultTimeout),
+		token:     r.Text(PropToken, ""),
+	}
+	return s, r.Err()
+}
