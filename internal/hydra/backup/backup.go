@@ -184,6 +184,9 @@ func Restore(ctx context.Context, to *client.Client, path string) (Summary, erro
 		return s, err
 	}
 	for _, t := range s.Tables {
+		if command.ValidTable(t) != nil {
+			continue // one that members keep for themselves, which the new cluster has its own of
+		}
 		if err := to.CreateTable(ctx, t); err != nil {
 			return s, fmt.Errorf("making the table %s: %w", t, err)
 		}
@@ -206,6 +209,9 @@ func Restore(ctx context.Context, to *client.Client, path string) (Summary, erro
 		})
 	}
 	_, err = visit(path, store.Visitor{Row: func(table string, r store.Row) error {
+		if command.ValidTable(table) != nil {
+			return nil
+		}
 		batch = append(batch, api.Write{Do: command.Put, Table: table, Key: r.Key, Value: json.RawMessage(r.Value)})
 		if size += len(r.Key) + len(r.Value); len(batch) == batchRows || size >= batchBytes {
 			send()

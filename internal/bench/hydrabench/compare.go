@@ -1,0 +1,120 @@
+package hydrabench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"skerry/internal/database"
+	"skerry/internal/database/daemon"
+	"skerry/internal/host"
+	"skerry/internal/hydra/client"
+	"skerry/internal/hydra/deploy"
+)
+
+// series measures writes, reads and mixes with every number of workers.
+func (w *world) series(ctx context.Context, j job, ops ...string) error {
+	fill := j
+	fill.Op, fill.Workers, fill.Keys, fill.Payload = opFill, loadWorkers, keys, payload
+	if j.System != systemEtcd {
+		if err := w.run(ctx, w.near(), fill); err != nil {
+			return err
+		}
+	}
+	for _, op := range ops {
+		for _, n := range w.Workers {
+			if op == opMix && n < 2 {
+				continue
+			}
+			one := j
+			one.Op, one.Workers, one.Keys, one.Payload, one.Seconds = op, n, keys, payload, w.Time.Seconds()
+			if err := w.run(ctx, w.near(), one); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// throughRaft measures Hydra, from the cloud of its leader.
+func (w *world) throughRaft(ctx context.Context) error {
+	return w.deployed(ctx, deploy.Options{}, func(d *deploy.Deployment, c *client.Client) error {
+		at, err := w.endpoints(ctx, c)
+		if err != nil {
+			return err
+		}
+		return w.series(ctx, job{System: systemHydra, Endpoints: at}, opWrite, opRead, opMix)
+	})
+}
+
+// pastRaft measures one cloud's database behind the same interface, and nothing else.
+func (w *world) pastRaft(ctx context.Context) (err error) {
+	if err := w.clear(); err != nil {
+		return err
+	}
+	h := w.layout.Clouds[0].Members[0]
+	var set daemon.Set
+	defer func() { err = errors.Join(err, set.Stop(context.WithoutCancel(ctx))) }()
+	s, err := set.Start(ctx, h, daemon.Spec{Ports: []int{deploy.PortAPI}, Command: host.Command{
+		Name: "direct", Path: w.Exe, Log: filepath.Join(h.Dir(), "direct.log"),
+		Args: []string{
+			"hydra", "node", "--direct", "--insecure", "--cluster", "direct", "--name", "direct", "--cloud", w.layout.Clouds[0].Name,
+			"--data", filepath.Join(h.Dir(), "data"), "--listen", deploy.Join(h, deploy.PortAPI),
+		},
+	}})
+	if err != nil {
+		return err
+	}
+	at := []string{deploy.Join(h, deploy.PortAPI)}
+	c, err := client.New(client.Config{Endpoints: at, Timeout: opTimeout, Dial: deploy.Dial(w.near())})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := s.Await(ctx, readyTimeout, func(ctx context.Context) error { return c.CreateTable(ctx, benchTable) }); err != nil {
+		return err
+	}
+	return w.series(ctx, job{System: systemDirect, Endpoints: at}, opWrite, opRead, opMix)
+}
+
+// etcd measures writes to etcd with a member in each place, from the cloud of its leader.
+func (w *world) etcd(ctx context.Context) (err error) {
+	if w.Etcd == nil {
+		return errors.New("etcd is not installed")
+	}
+	nodes := []host.Host{w.layout.Clouds[0].Members[0], w.layout.Clouds[1].Members[0], w.layout.Witness}
+	cluster, err := w.Etcd.Start(ctx, database.Env{Nodes: nodes, Control: w.near(), Installation: w.EtcdInstallation, RTT: rttOf(w.scene.RTT), Progress: w.Progress})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cluster.Stop(context.WithoutCancel(ctx))) }()
+	var at []string
+	for _, value := range cluster.Properties() {
+		for e := range strings.SplitSeq(value, ",") {
+			if strings.Contains(e, nodes[0].Addr()) {
+				at = append([]string{e}, at...)
+			} else if strings.Contains(e, ":") {
+				at = append(at, e)
+			}
+		}
+	}
+	if len(at) != len(nodes) {
+		return fmt.Errorf("etcd has %d members of %d", len(at), len(nodes))
+	}
+	return w.series(ctx, job{System: systemEtcd, Endpoints: at}, opWrite)
+}
+
+// dropDatabase removes a cloud's database file.
+func dropDatabase(c deploy.Cloud) error {
+	files, err := filepath.Glob(filepath.Join(c.Members[0].Dir(), "hydra.db*"))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		err = errors.Join(err, os.Remove(f))
+	}
+	return err
+}

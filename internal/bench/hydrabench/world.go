@@ -1,0 +1,207 @@
+package hydrabench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"skerry/internal/host"
+	"skerry/internal/hydra/api"
+	"skerry/internal/hydra/client"
+	"skerry/internal/hydra/deploy"
+	"skerry/internal/lab"
+)
+
+// Payload as the document had it, in bytes, and how many rows there are.
+const (
+	payload = 36
+	keys    = 10_000
+	// loadWorkers fill tables.
+	loadWorkers = 8
+	zoneName    = "hydra.test"
+	// readyTimeout bounds waits for states to come.
+	readyTimeout = 2 * time.Minute
+	poll         = 20 * time.Millisecond
+)
+
+// world is a lab at one distance.
+type world struct {
+	Options
+	lab    *lab.Lab
+	layout deploy.Layout
+	scale  float64
+	scene  Scene
+	notes  *[]string
+}
+
+func (w *world) note(format string, args ...any) {
+	*w.notes = append(*w.notes, fmt.Sprintf(format, args...))
+}
+
+// near is the node that clients of the first cloud are on.
+func (w *world) near() host.Host { return w.layout.Clouds[0].Edge }
+
+// distances measures what the lab has in fact.
+func (w *world) distances(ctx context.Context) error {
+	first := w.layout.Clouds[0].Members[0]
+	var err error
+	if w.scene.RTT, err = roundTrip(ctx, first, w.layout.Clouds[1].Members[0]); err != nil {
+		return err
+	}
+	if w.scene.Majority, err = roundTrip(ctx, first, w.layout.Witness); err != nil {
+		return err
+	}
+	w.scene.Fsync, err = fsync(first.Dir())
+	return err
+}
+
+// roundTrip is the median time of a connection's being refused, which is one round trip.
+func roundTrip(ctx context.Context, from, to host.Host) (float64, error) {
+	const closed = 9 // nothing listens there
+	var took []time.Duration
+	for range 15 {
+		began := time.Now()
+		conn, err := deploy.Dial(from)(ctx, "tcp", deploy.Join(to, closed))
+		if err == nil {
+			return 0, errors.Join(fmt.Errorf("something listens at %s", deploy.Join(to, closed)), conn.Close())
+		}
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	return ms(took[len(took)/2]), nil
+}
+
+// fsync is the median time until a small write is on the disk of a directory.
+func fsync(dir string) (_ float64, err error) {
+	f, err := os.Create(filepath.Join(dir, "fsync"))
+	if err != nil {
+		return 0, fmt.Errorf("measuring the disk: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
+	var took []time.Duration
+	for range 51 {
+		began := time.Now()
+		if _, err := f.Write(make([]byte, 256)); err != nil {
+			return 0, fmt.Errorf("measuring the disk: %w", err)
+		}
+		if err := f.Sync(); err != nil {
+			return 0, fmt.Errorf("measuring the disk: %w", err)
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	return ms(took[len(took)/2]), nil
+}
+
+// deployed has f use a deployment of Hydra that is made for it, with the table in it.
+func (w *world) deployed(ctx context.Context, o deploy.Options, f func(*deploy.Deployment, *client.Client) error) (err error) {
+	if err := w.clear(); err != nil {
+		return err
+	}
+	o.Exe, o.Zone, o.Prefer, o.Insecure = w.Exe, zoneName, w.layout.Clouds[0].Name, true
+	d, err := deploy.Launch(ctx, w.layout, o, 0, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Stop(context.WithoutCancel(ctx))) }()
+	c, err := client.New(w.reach(d))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := c.CreateTable(ctx, benchTable, client.Ack(api.Everywhere)); err != nil {
+		return fmt.Errorf("making the table: %w", err)
+	}
+	return f(d, c)
+}
+
+func (w *world) reach(d *deploy.Deployment) client.Config {
+	config := d.Reach()
+	config.Timeout = opTimeout
+	return config
+}
+
+// clear removes what an earlier deployment has left on the nodes.
+func (w *world) clear() error {
+	var errs []error
+	for _, h := range w.lab.Hosts() {
+		for _, pattern := range []string{"data", "hydra.db*"} {
+			files, err := filepath.Glob(filepath.Join(h.Dir(), pattern))
+			errs = append(errs, err)
+			for _, f := range files {
+				errs = append(errs, os.RemoveAll(f))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// endpoints are the members of the first cloud, the leader first where it is one of them.
+func (w *world) endpoints(ctx context.Context, c *client.Client) ([]string, error) {
+	leader, err := w.settled(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, h := range w.layout.Clouds[0].Members {
+		if h.Name() == leader {
+			all = append([]string{deploy.Join(h, deploy.PortAPI)}, all...)
+		} else {
+			all = append(all, deploy.Join(h, deploy.PortAPI))
+		}
+	}
+	return all, nil
+}
+
+// settled waits until a member of the first cloud leads, and returns its name.
+func (w *world) settled(ctx context.Context, c *client.Client) (leader string, err error) {
+	err = await(ctx, "a member of the preferred cloud leads", func() (bool, error) {
+		s, err := c.Status(ctx)
+		leader = s.Leader
+		return err == nil && strings.HasPrefix(leader, w.layout.Clouds[0].Name), err
+	})
+	return leader, err
+}
+
+// await waits until something is so.
+func await(ctx context.Context, what string, so func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	for {
+		ok, err := so()
+		if ok {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until %s: %w", what, errors.Join(context.Cause(ctx), err))
+		case <-time.After(poll):
+		}
+	}
+}
+
+// run has an agent do a job and keeps what it measured.
+func (w *world) run(ctx context.Context, node host.Host, j job) error {
+	a, err := startAgent(ctx, node, w.Exe, j)
+	if err != nil {
+		return err
+	}
+	got, err := a.wait(ctx)
+	if err != nil {
+		return fmt.Errorf("%s, %s with %d workers: %w", j.System, j.Op, j.Workers, err)
+	}
+	if j.Op != opFill {
+		w.scene.Loads = append(w.scene.Loads, got.Load)
+		w.Progress(fmt.Sprintf("%s %s, %d workers: %.0f/s, mean %.1f ms, %d failed", j.System, j.Op, j.Workers, got.Load.Rate, got.Load.Mean, got.Load.Failed))
+	}
+	return nil
+}
