@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"time"
+
+	"skerry/internal/consensus/wal"
 )
 
 // MaxEntry is the most bytes of data that one entry holds.
@@ -72,6 +74,9 @@ type Config struct {
 
 	// Log receives what operators should know; nil: nothing.
 	Log *slog.Logger
+
+	// fs replaces the directory, for tests.
+	fs func(dir string) (wal.FS, error)
 }
 
 // Snapshotter moves the consumer's state between members. Its methods run beside Entries and

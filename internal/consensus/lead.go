@@ -100,8 +100,8 @@ func (m *machine) accept(from uint64, f *forward) *refusal {
 		if w != nil && (it.seq < w.low || w.appended[it.seq] || it.attempt < w.refused[it.seq]) {
 			continue
 		}
-		if reason := m.closed(); reason != nil {
-			no(it, reason.Error())
+		if reason, closed := m.closed(); closed {
+			no(it, reason)
 			continue
 		}
 		e, err := m.entryOf(it)
@@ -139,15 +139,18 @@ func (m *machine) accept(from uint64, f *forward) *refusal {
 	return r
 }
 
-// closed tells why the leader takes no proposals at all.
-func (m *machine) closed() error {
+// closed tells whether the leader takes no proposals at all, and why, unless another is
+// about to lead.
+func (m *machine) closed() (reason string, closed bool) {
 	switch {
+	case m.storage != nil && m.keep.tried != 0 && m.ticks-m.keep.tried < placementTicks:
+		return "", true
 	case m.storage != nil:
-		return ErrStorage
+		return ErrStorage.Error(), true
 	case m.full:
-		return ErrLogFull
+		return ErrLogFull.Error(), true
 	}
-	return nil
+	return "", false
 }
 
 // checkConfProposal finds out whether raft took the change of membership that was proposed

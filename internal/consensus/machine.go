@@ -276,6 +276,7 @@ func (m *machine) jump(snap *raftpb.Snapshot) {
 	}
 	m.published = at
 	m.skip(at.term)
+	m.hold(0)
 	m.out.published = true
 }
 

@@ -74,7 +74,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	fs, err := wal.Directory(cfg.Dir)
+	fs, err := cfg.fs(cfg.Dir)
 	if err != nil {
 		return nil, advise(err)
 	}
@@ -178,6 +178,9 @@ func (c *Config) check() error {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.fs == nil {
+		c.fs = wal.Directory
 	}
 	if c.Dial == nil {
 		d := &net.Dialer{KeepAlive: 15 * time.Second}
@@ -304,7 +307,8 @@ func (n *Node) beat() ping {
 	n.mu.Lock()
 	v := n.view
 	n.mu.Unlock()
-	p := ping{applied: n.applied.Load()}
+	// A state that was loaded may be ahead of the log, which still needs what is before it.
+	p := ping{applied: min(n.applied.Load(), n.published.Load())}
 	if v.self.Role == Witness {
 		p.applied = n.published.Load()
 	}

@@ -424,6 +424,11 @@ func TestSnapshot(t *testing.T) {
 	if away.loads == 0 {
 		t.Error("the member that was away loaded no state")
 	}
+	index, err := away.node.ReadIndex(soon(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.awaitStatus(away, "level with the others", func(s consensus.Status) bool { return s.Commit >= index })
 	g.propose(away, 150, 10)
 	g.same(160)
 }

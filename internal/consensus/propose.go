@@ -51,6 +51,7 @@ type proposals struct {
 	pending map[uint64]*proposal
 	queue   []*proposal // to be proposed, in order
 	again   bool        // something changed: the queue may move
+	held    int         // tick until which it does not: the log is about to jump ahead
 }
 
 func (p *proposals) init() { p.pending = map[uint64]*proposal{} }
@@ -180,6 +181,13 @@ func (m *machine) skip(term uint64) {
 	}
 }
 
+// hold keeps proposals back for some ticks, or until a snapshot is in force: what is
+// proposed while the log jumps over its place would be in doubt.
+func (m *machine) hold(ticks int) {
+	m.props.held = m.ticks + ticks
+	m.props.again = true
+}
+
 // low is the first proposal that is not resolved.
 func (m *machine) low() uint64 {
 	low := uint64(math.MaxUint64)
@@ -195,7 +203,7 @@ func (m *machine) flush() {
 		return
 	}
 	m.props.again = false
-	if m.lead == raft.None || len(m.props.queue) == 0 {
+	if m.ticks < m.props.held || m.lead == raft.None || len(m.props.queue) == 0 {
 		return
 	}
 	var batch, changes []*proposal

@@ -183,6 +183,13 @@ func (s *sim) run() {
 	for _, m := range members {
 		s.boot(s.newNode(m.ID, false), members)
 	}
+	if s.opt.lies {
+		s.after(300*time.Millisecond, func() {
+			for _, n := range s.nodes {
+				n.fs.Lies = true
+			}
+		})
+	}
 	s.after(s.ms(100), s.client)
 	s.after(s.ms(200), s.fault)
 	s.until(s.opt.duration)
@@ -206,7 +213,6 @@ func (s *sim) boot(n *simNode, members []Member) {
 	if err != nil {
 		s.fail("member %d does not open its log: %v", n.id, err)
 	}
-	n.fs.Lies = s.opt.lies
 	maxLog := int64(1 << 30)
 	if s.opt.compact {
 		maxLog = 1000

@@ -210,6 +210,7 @@ func (n *Node) needsState(msg *raftpb.Message) bool {
 	n.snap.mu.Lock()
 	defer n.snap.mu.Unlock()
 	n.snap.offered = msg
+	n.post(func() { n.m.hold(snapshotTicks) })
 	if !n.snap.loading {
 		n.snap.loading = true
 		n.wg.Go(func() { n.loadOffered(msg.GetFrom(), index) })
@@ -228,8 +229,10 @@ func (n *Node) loadOffered(from, index uint64) {
 	if err != nil {
 		// The leader offers it again.
 		n.logger.Warn("no state to go on from", "index", index, "err", err)
+		n.post(func() { n.m.hold(0) })
 		return
 	}
+	n.post(func() { n.m.hold(2 * electionTicks) })
 	n.receive(msg.GetFrom(), message{raft: msg})
 }
 
@@ -270,29 +273,32 @@ func (n *Node) load(ctx context.Context, from, index uint64, any bool) (uint64, 
 	return 0, fmt.Errorf("loading a state at %d or later: %w", index, failed)
 }
 
-// givers are the members to ask: the one named, then those with a late enough state,
-// nearest first.
+// givers are the members to ask: the one named, then those known to have a late enough
+// state, nearest first, then the others.
 func (n *Node) givers(from, index uint64, any bool) []Member {
 	var members []MemberStatus
 	n.ask(func() {
 		members = n.status().Members
 		if len(members) == 0 {
 			for _, m := range n.cfg.Members {
-				members = append(members, MemberStatus{Member: m, Applied: index, Connected: true})
+				members = append(members, MemberStatus{Member: m})
 			}
 		}
 	})
 	members = slices.DeleteFunc(members, func(m MemberStatus) bool {
-		return m.ID == n.cfg.Self.ID || m.Role == Witness || m.ID != from && (!any || !m.Connected || m.Applied < index)
+		return m.ID == n.cfg.Self.ID || m.Role == Witness || m.ID != from && !any
 	})
-	slices.SortStableFunc(members, func(a, b MemberStatus) int {
-		if (a.ID == from) != (b.ID == from) {
-			if a.ID == from {
-				return -1
-			}
+	rank := func(m MemberStatus) int {
+		switch {
+		case m.ID == from:
+			return 0
+		case m.Connected && m.Applied >= index:
 			return 1
 		}
-		return cmp.Compare(a.RTT, b.RTT)
+		return 2
+	}
+	slices.SortStableFunc(members, func(a, b MemberStatus) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.RTT, b.RTT))
 	})
 	var out []Member
 	for _, m := range members {
