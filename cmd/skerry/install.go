@@ -68,7 +68,9 @@ func newInstall(a *app) *cobra.Command {
 }
 
 // recipes are those of the databases and of the programs that overlays route with.
-func recipes() []install.Recipe { return slices.Concat(all.Recipes(), kinds.Recipes(), []install.Recipe{service.Recipe}) }
+func recipes() []install.Recipe {
+	return slices.Concat(all.Recipes(), kinds.Recipes(), []install.Recipe{service.Recipe})
+}
 
 // recipe finds a database's recipe by its name.
 func recipe(name string) (install.Recipe, error) {

@@ -13,6 +13,7 @@ import (
 
 func newLabExec(a *app) *cobra.Command {
 	var name string
+	var container bool
 	c := &cobra.Command{
 		Use:   "exec NODE -- COMMAND [ARG...]",
 		Short: "Run a command on a node",
@@ -21,7 +22,8 @@ func newLabExec(a *app) *cobra.Command {
 			"the command's.",
 		Example: `  skerry lab exec Pune -- ping -c 3 Sydney
   skerry lab exec Pune -- bash
-  skerry lab exec --lab far Sydney -- redis-cli -h Pune info`,
+  skerry lab exec --lab far Sydney -- redis-cli -h Pune info
+  skerry lab exec --container Pune -- redis-server --port 6379    behind the lab's service`,
 		Args: cobra.MinimumNArgs(1),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -49,14 +51,23 @@ func newLabExec(a *app) *cobra.Command {
 			if err := a.join(l); err != nil {
 				return err
 			}
+			ask := host.Command{Path: command[0], Args: command[1:], Env: os.Environ()}
+			if container {
+				member, err := lab.OpenMember(a.stateDir, l.Name, args[0])
+				if err != nil {
+					return err
+				}
+				return member.Exec(ask)
+			}
 			node, err := lab.OpenNode(a.stateDir, l.Name, args[0])
 			if err != nil {
 				return err
 			}
-			return node.Exec(host.Command{Path: command[0], Args: command[1:], Env: os.Environ()})
+			return node.Exec(ask)
 		},
 	}
 	c.Flags().SetInterspersed(false) // what follows the node belongs to the command
+	c.Flags().BoolVar(&container, "container", false, "in the node's container, where the lab has a service")
 	a.labFlag(c, &name)
 	return c
 }

@@ -7,6 +7,7 @@ import (
 
 	"skerry/internal/lab"
 	"skerry/internal/overlay/kinds"
+	"skerry/internal/service"
 	"skerry/internal/topology"
 )
 
@@ -45,6 +46,9 @@ func newLabUp(a *app) *cobra.Command {
 			progress := a.progress()
 			o.Topology, o.StateDir, o.Log = cloud, a.stateDir, a.log
 			if o.Overlay, err = kinds.For(cmd.Context(), cloud.Overlay); err != nil {
+				return err
+			}
+			if o.Balancer, err = service.Find(cmd.Context(), cloud.Service); err != nil {
 				return err
 			}
 			if len(cloud.Nodes) >= long {

@@ -76,5 +76,8 @@ func (c *Container) Start(ctx context.Context, cmd Command) (Process, error) {
 	return c.Node.startIn(ctx, cmd, c.space.Netns)
 }
 
+// Exec replaces the calling process by a program in the container, as Node.Exec does.
+func (c *Container) Exec(cmd Command) error { return c.Node.execIn(cmd, c.space.Netns) }
+
 // Do calls f with the calling thread in the container's network namespace.
 func (c *Container) Do(f func() error) error { return netns.Do(c.space.Netns, f) }

@@ -67,7 +67,10 @@ func (n *Node) view() error {
 // process's ID, terminal, descriptors and working directory (unless c.Dir is given), and
 // its environment is c.Env alone, with the variables that name lab and node. It
 // returns only when it fails; the calling process is then of no further use.
-func (n *Node) Exec(c Command) error {
+func (n *Node) Exec(c Command) error { return n.execIn(c, n.spec.Netns) }
+
+// execIn is Exec in a network namespace of the node.
+func (n *Node) execIn(c Command, space string) error {
 	runtime.LockOSThread()
 	group, err := n.controlGroup()
 	if err != nil {
@@ -78,7 +81,7 @@ func (n *Node) Exec(c Command) error {
 			return err
 		}
 	}
-	if err := n.enter(n.spec.Netns); err != nil {
+	if err := n.enter(space); err != nil {
 		return err
 	}
 	path, err := exec.LookPath(c.Path)

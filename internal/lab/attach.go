@@ -83,6 +83,23 @@ func OpenNode(stateDir, name, node string) (*host.Node, error) {
 	return l.Node(node)
 }
 
+// OpenMember is OpenNode of where the database runs on a node: in its container, where the
+// lab has a service that makes some.
+func OpenMember(stateDir, name, node string) (interface{ Exec(host.Command) error }, error) {
+	l, err := load(stateDir, name)
+	if err != nil {
+		return nil, err
+	}
+	l.journal = &journal{}
+	if err := l.openNodes(); err != nil {
+		return nil, err
+	}
+	if c := l.containers[node]; c != nil {
+		return c, nil
+	}
+	return l.Node(node)
+}
+
 func (l *Lab) openNodes() error {
 	if !l.state.Groups {
 		l.attachNodes(nil)

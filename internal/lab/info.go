@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"skerry/internal/procfs"
+	"skerry/internal/service"
 	"skerry/internal/topology"
 )
 
@@ -17,13 +18,15 @@ type Info struct {
 	// OwnerPID is the command that an owned lab ends with.
 	OwnerPID int `json:"owner_pid,omitempty"`
 	// Holder is the process that keeps the user namespace of a rootless lab.
-	Holder    *procfs.Process   `json:"holder,omitempty"`
-	Engine    string            `json:"engine,omitempty"`
-	Why       string            `json:"engine_why,omitempty"`
-	Factor    float64           `json:"scale,omitempty"`
-	Topology  string            `json:"topology,omitempty"`
-	Nodes     []NodeInfo        `json:"nodes,omitempty"`
-	Links     []Link            `json:"links,omitempty"`
+	Holder   *procfs.Process `json:"holder,omitempty"`
+	Engine   string          `json:"engine,omitempty"`
+	Why      string          `json:"engine_why,omitempty"`
+	Factor   float64         `json:"scale,omitempty"`
+	Topology string          `json:"topology,omitempty"`
+	Nodes    []NodeInfo      `json:"nodes,omitempty"`
+	Links    []Link          `json:"links,omitempty"`
+	// Service is how clients reach the database, nil without one.
+	Service   *service.Plan     `json:"service,omitempty"`
 	Processes int               `json:"processes"`
 	Warnings  []string          `json:"warnings,omitempty"`
 	Settings  map[string]string `json:"settings,omitempty"`

@@ -100,7 +100,7 @@ func describe(p place) (Info, error) {
 func (i *Info) fill(r remains) {
 	s := r.state
 	i.Created, i.Engine, i.Why, i.Topology = s.Created, s.Engine, s.Why, s.Topology.Name
-	i.Warnings, i.Settings = s.Warnings, s.Settings
+	i.Warnings, i.Settings, i.Service = s.Warnings, s.Settings, s.Service
 	if s.Holder != nil {
 		i.Holder = &s.Holder.Process
 	}

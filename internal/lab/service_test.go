@@ -8,22 +8,17 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"skerry/internal/host"
 	"skerry/internal/overlay/kinds"
 	"skerry/internal/service"
 	"skerry/internal/testkit"
 	"skerry/internal/topology"
-	"skerry/internal/volume"
 )
 
 // inner is the port that members of these tests listen on, awhile how long is waited for
@@ -339,97 +334,6 @@ func TestPortsThatAreTaken(t *testing.T) {
 	noTraces(t, c)
 }
 
-// No packet that fits the containers' network is lost for its size, whatever is below.
-func TestFullSizePackets(t *testing.T) {
-	for name, prepare := range map[string]func(*Config){
-		"plain":     func(*Config) {},
-		"wireguard": func(c *Config) { c.Topology.Encryption = topology.WireGuard },
-		"babel over wireguard": func(c *Config) {
-			c.Topology.Encryption, c.Topology.Overlay = topology.WireGuard, topology.Overlay{Kind: topology.Babel}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := withService(t, "mtu", serviceOf(topology.ServiceIP, topology.Shared))
-			prepare(&c)
-			if c.Topology.Overlay.Routed() {
-				testkit.Need(t, testkit.Babel)
-			}
-			var err error
-			if c.Overlay, err = kinds.For(t.Context(), c.Topology.Overlay); err != nil {
-				t.Fatal(err)
-			}
-			l := mustUp(t, c)
-			a, errA := l.Member("n0")
-			b, errB := l.Member("n2")
-			if err := errors.Join(errA, errB); err != nil {
-				t.Fatal(err)
-			}
-			startGreeter(t, b)
-			payload := make([]byte, 2<<20)
-			rand.Read(payload)
-			if who, err := ask(a, addressOf(t, l, "n2"), payload); err != nil || who != "n2" {
-				t.Errorf("a long stream: %q, %v", who, err)
-			}
-			mtu := l.ServiceRunning().MTU()
-			if err := datagram(t, a, b, mtu-28); err != nil { // IPv4 and UDP headers
-				t.Errorf("a packet of %d bytes: %v", mtu, err)
-			}
-			if err := datagram(t, a, b, mtu-27); !errors.Is(err, unix.EMSGSIZE) {
-				t.Errorf("a packet of %d bytes: %v, want EMSGSIZE", mtu+1, err)
-			}
-		})
-	}
-}
-
-// datagram sends one of so many bytes that must not be cut in pieces, again and again until
-// one arrives.
-func datagram(t *testing.T, from, to host.Host, bytes int) error {
-	t.Helper()
-	var in, out *net.UDPConn
-	err := errors.Join(to.Do(func() (err error) {
-		in, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(host.Listen(to))})
-		return err
-	}))
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	err = from.Do(func() (err error) {
-		out, err = net.DialUDP("udp4", nil, in.LocalAddr().(*net.UDPAddr))
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	raw, err := out.SyscallConn()
-	if err != nil {
-		return err
-	}
-	if controlErr := raw.Control(func(fd uintptr) {
-		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO)
-	}); controlErr != nil || err != nil {
-		return errors.Join(controlErr, err)
-	}
-	buffer := make([]byte, 2*bytes)
-	for range 30 {
-		if _, err := out.Write(make([]byte, bytes)); err != nil {
-			return err
-		}
-		if err := in.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
-			return err
-		}
-		n, err := in.Read(buffer)
-		if err == nil && n == bytes {
-			return nil
-		}
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			return fmt.Errorf("%d bytes arrived: %w", n, err)
-		}
-	}
-	return os.ErrDeadlineExceeded
-}
-
 // Another process finds the containers of a lab that stays.
 func TestServiceOfALastingLab(t *testing.T) {
 	c := withService(t, "stays", serviceOf(topology.NodePort, topology.Own))
@@ -450,59 +354,4 @@ func TestServiceOfALastingLab(t *testing.T) {
 		t.Error(err)
 	}
 	noTraces(t, c)
-}
-
-// However an owner ends: nothing is left of containers, volumes and loop devices.
-func TestKilledOwnerOfContainers(t *testing.T) {
-	loops := func() int {
-		files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(files)
-	}
-	for name, o := range map[string]order{
-		"volumes":    {DieAt: "namespaces 1", Volume: topology.Volume{Kind: topology.OverlayVolume}},
-		"containers": {DieAt: "service 0", Service: serviceOf(topology.HostPort, topology.Own), Volume: topology.Volume{Kind: topology.BindVolume}},
-		"up":         {Service: serviceOf(topology.NodePort, topology.Own), Volume: topology.Volume{Kind: topology.LoopVolume, Size: 32 << 20}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := config(t, "killed")
-			if err := volume.Missing(o.Volume); err != nil {
-				t.Skip("needs loop devices: ", err)
-			}
-			before := loops()
-			whole := orderOf(c)
-			whole.DieAt, whole.Service, whole.Volume = o.DieAt, o.Service, o.Volume
-			p := startOwner(t, whole)
-			<-p.said
-			p.killed()
-			if len(traces(t, c.Name, filepath.Dir(c.StateDir))) == 0 {
-				t.Fatal("the owner made nothing")
-			}
-			mustSweep(t, c)
-			for deadline := time.Now().Add(awhile); loops() > before && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-			}
-			if loops() > before {
-				t.Errorf("%d loop devices are in use, %d were", loops(), before)
-			}
-		})
-	}
-}
-
-// The directories of members are on volumes, those of others are not, and what is written
-// there is seen by the node's processes.
-func TestVolumesOfMembers(t *testing.T) {
-	c := config(t, "vol")
-	c.Topology.Volume, c.Members = topology.Volume{Kind: topology.LoopVolume, Size: 32 << 20}, []string{"n0", "n1"}
-	if err := volume.Missing(c.Topology.Volume); err != nil {
-		t.Skip("needs loop devices: ", err)
-	}
-	l := mustUp(t, c)
-	for node, want := range map[string]bool{"n0": true, "n1": true, "n2": false} {
-		out, err := shell(t, l, node, "grep -c \" $HOME ext4 \" /proc/self/mounts; echo kept >$HOME/x && cat $HOME/x")
-		if err != nil || strings.HasPrefix(out, "1\n") != want || !strings.HasSuffix(out, "kept") {
-			t.Errorf("%s: %q, %v; a volume of its own: %v", node, out, err, want)
-		}
-	}
 }

@@ -109,6 +109,9 @@ func New(s topology.Service, places []Place, ports []int, taken Taken) (Plan, er
 	if err := p.known(); err != nil {
 		return p, err
 	}
+	if s.Enabled() && s.Kind != topology.ServiceIP && len(p.Ports) == 0 {
+		return p, advice.With(fmt.Errorf("%w: nothing says which ports there are", ErrPort), "list them as service.expose, the clients' first")
+	}
 	a := allocator{plan: &p, taken: taken, next: s.Low}
 	switch s.Kind {
 	case topology.HostPort:
@@ -248,6 +251,28 @@ func (p Plan) Names() map[string]netip.Addr {
 		}
 	}
 	return names
+}
+
+// Ways are the addresses that lead to members, one a line, for people:
+// "10.77.0.1:30000 -> any member's 6379".
+func (p Plan) Ways() (lines []string) {
+	for _, inside := range p.Ports {
+		for _, a := range p.Front {
+			lines = append(lines, fmt.Sprintf("%s -> any member's %d", target(a, p.Shared[inside]), inside))
+		}
+	}
+	for _, n := range p.Nodes {
+		for _, inside := range p.Ports {
+			if m := n.Member; m != nil && m.Addr != m.Listen {
+				outside, ok := m.Ports[inside]
+				if !ok {
+					outside = inside
+				}
+				lines = append(lines, fmt.Sprintf("%s -> %s's %d", target(m.Addr, outside), n.Name, inside))
+			}
+		}
+	}
+	return lines
 }
 
 // withFurther are ports and those that they do not hold.

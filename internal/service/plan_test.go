@@ -99,6 +99,7 @@ func TestPlan(t *testing.T) {
 
 // Conflicts are told of before anything starts.
 func TestPortConflicts(t *testing.T) {
+	noPorts := func(s *topology.Service) { s.Expose = []int{} }
 	narrow := func(s *topology.Service) { s.High = 30003 }
 	tests := []struct {
 		name    string
@@ -107,6 +108,7 @@ func TestPortConflicts(t *testing.T) {
 		want    string
 	}{
 		{"published twice", of(topology.HostPort, topology.Own, publish(16379, 6379)), nil, "16379 is to lead to the containers' 6379 and to their 16379"},
+		{"no port at all", of(topology.Central, topology.Own, noPorts), nil, "nothing says which ports"},
 		{"nobody listens", of(topology.HostPort, topology.Own, publish(80, 8080)), nil, "nothing in the containers listens on 8080"},
 		{"static and taken", of(topology.HostPort, topology.Own), map[string]int{"n3": 6379}, "port 6379 of n3 already"},
 		{"the range is too narrow", of(topology.NodePort, topology.Own, narrow), nil, "too few free ports"},
@@ -115,7 +117,11 @@ func TestPortConflicts(t *testing.T) {
 		{"the balancer's node has a member", of(topology.Central, topology.Shared, publish(6379, 6379)), nil, "port 6379 of n1"},
 	}
 	for _, tt := range tests {
-		_, err := New(tt.service, places(), []int{6379, 16379}, func(node string, port int) bool { return tt.taken[node] == port })
+		ports := []int{6379, 16379}
+		if tt.service.Expose != nil {
+			ports = nil
+		}
+		_, err := New(tt.service, places(), ports, func(node string, port int) bool { return tt.taken[node] == port })
 		if !errors.Is(err, ErrPort) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
@@ -167,6 +173,17 @@ func TestNames(t *testing.T) {
 	want := map[string]string{"db.skerry.internal": "10.112.255.1", "n1.db.skerry.internal": "10.112.128.1",
 		"n2.db.skerry.internal": "10.112.128.2", "n3.db.skerry.internal": "10.112.128.3"}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWays(t *testing.T) {
+	p, err := New(of(topology.NodePort, topology.Own), places()[2:], []int{80}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"10.77.0.3:30000 -> any member's 80", "10.77.0.3:30001 -> n3's 80"}
+	if diff := cmp.Diff(want, p.Ways()); diff != "" {
 		t.Error(diff)
 	}
 }

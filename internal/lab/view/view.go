@@ -12,6 +12,7 @@ import (
 
 	"skerry/internal/lab"
 	"skerry/internal/link"
+	"skerry/internal/service"
 	"skerry/internal/unit"
 )
 
@@ -59,6 +60,12 @@ func notes(w io.Writer, l lab.Info) error {
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	if l.Service != nil {
+		fmt.Fprintf(&b, "  service %s, %s\n", service.FullName(l.Service.Service), l.Service.Service.Kind)
+		for _, line := range l.Service.Ways() {
+			fmt.Fprintf(&b, "    %s\n", line)
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
