@@ -1,5 +1,5 @@
 # make demo   build and run the quickstart experiment
-# make test   everything CI checks: formatting, lint, unit and end-to-end tests
+# make test   everything CI checks: formatting, lint, unit and end-to-end tests, the front end in a browser
 # make conformance   the conformance suite on every database that can be fetched (20 minutes)
 # make build  bin/skerry, with the front end where npm is there
 # make web    the front end alone
@@ -13,7 +13,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 # checkout that belongs to another user.
 export GOFLAGS += -buildvcs=false
 
-.PHONY: build web demo test conformance lint unit docs fmt clean
+.PHONY: build web webtest demo test conformance lint unit docs fmt clean
 build: web
 	@go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/skerry ./cmd/skerry
 
@@ -25,12 +25,9 @@ demo: build
 # The front end is built when its sources changed. Without npm the binary is built without
 # it and says so where it is missed.
 WEB_SOURCES := $(shell find web/src -type f) $(wildcard web/*.html web/*.ts web/package*.json)
-ifneq ($(shell command -v npm),)
-web: web/dist/.built
-else
 web:
-	@test -d web/dist/report || echo "web: npm is not there, so reports are plain and there is no dashboard; scripts/setup.sh build installs it" >&2
-endif
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory -s web/dist/.built; \
+	elif [ ! -d web/dist/report ]; then echo "web: npm is not there, so reports are plain and there is no dashboard; scripts/setup.sh build installs it" >&2; fi
 
 web/dist/.built: web/node_modules/.package-lock.json $(WEB_SOURCES)
 	@cd web && npm run --silent build
@@ -46,7 +43,7 @@ space := $(subst ,, )
 TESTED := redis etcd galera cassandra
 OTHERS := valkey postgres hbase mysql-group-replication ferretdb cassandra@4.1
 
-test: setup-test lint unit
+test: setup-test lint unit webtest
 
 conformance: build
 	@scripts/setup.sh test
@@ -55,8 +52,9 @@ conformance: build
 		$(TOOL) gotestsum --format testname -- -p 1 -timeout 30m -run Conformance ./internal/database/...
 
 .PHONY: setup-test
-setup-test: build
+setup-test:
 	@scripts/setup.sh test
+	@$(MAKE) --no-print-directory -s build
 	@bin/skerry install $(TESTED) babeld tinc
 	@test/vm/setup.sh
 
@@ -74,6 +72,10 @@ endif
 # Tests of databases mostly wait for them: three packages at a time keep two cores busy.
 unit:
 	@SKERRY_REQUIRE=$(REQUIRE) $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg -- -race -p 3 -timeout 10m ./...
+
+# The front end: components in Vitest, pages in Chromium.
+webtest: build
+	@cd web && npm run --silent test
 
 docs:
 	@go run ./cmd/skerry docs docs

@@ -5,8 +5,8 @@ export default defineConfig({
   test: {
     environment: 'node',
     include: ['test/**/*.spec.ts'],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000, // of a machine that does much else
+    hookTimeout: 300_000,
     fileParallelism: false,
   },
 })

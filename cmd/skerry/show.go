@@ -17,7 +17,9 @@ func newShow(a *app) *cobra.Command {
 		Short: "Print the results of a run",
 		Long: "Print a table of a run's results, one row for each cell of its matrix with all repetitions together,\n" +
 			"what was found, and what is to be known about them. DIR is a run directory, by default the newest\n" +
-			"one, " + latestRun + ". A run that is under way or was interrupted is shown as far as it is.\n\n" +
+			"one, " + latestRun + ". A run that is under way or was interrupted is shown as far as it is.\n" +
+			"The last column draws the goodput over a trial's time, from 0 to its highest; a dot is a time in which\n" +
+			"nothing ended ok.\n\n" +
 			"Where the terminal is narrow, columns are left out; --json has everything.",
 		Example: `  skerry show
   skerry show runs/20261121-183000-quickstart --trials

@@ -131,15 +131,24 @@ func (m *model) parameterCells(names []string, p map[string]any) (cells []string
 	return cells
 }
 
+// overTime heads the column of sparklines: the goodput over a trial's measurement, from 0 to
+// its highest; of a cell that of its first trial.
+const overTime = "goodput over time"
+
 func (m *model) cellTable() textTable {
 	names, columns := m.parameterColumns()
 	t := textTable{columns: append(columns,
 		column{head: "goodput/s"}, column{head: "throughput/s", need: 9}, column{head: "× " + m.scales.text(m.scales.largest()), need: 4},
 		column{head: "operation", left: true, need: 3}, column{head: "p50 ms", need: 5}, column{head: "p95 ms"}, column{head: "p99 ms", need: 2},
 		column{head: "errors", need: 1}, column{head: "traffic MB", need: 6}, column{head: "RTT error ms", need: 8},
-		column{head: "n", need: 7}, column{head: "verdict", left: true})}
+		column{head: "n", need: 7}, column{head: "verdict", left: true}, column{head: overTime, left: true, need: 10})}
 	for _, c := range m.cells {
-		t.rows = append(t.rows, append(m.parameterCells(names, c.parameters), m.cellRow(c)...))
+		row := append(m.parameterCells(names, c.parameters), m.cellRow(c)...)
+		spark := ""
+		if len(c.used) > 0 {
+			spark = m.spark(c.used[0])
+		}
+		t.rows = append(t.rows, append(row, spark))
 	}
 	return t
 }
@@ -205,10 +214,10 @@ func (m *model) trialTable() textTable {
 		column{head: "rep", need: 6}, column{head: "goodput/s"}, column{head: "throughput/s", need: 9},
 		column{head: "operation", left: true, need: 3}, column{head: "p50 ms", need: 5}, column{head: "p95 ms"}, column{head: "p99 ms", need: 2},
 		column{head: "errors", need: 1}, column{head: "traffic MB", need: 7}, column{head: "RTT error ms", need: 8},
-		column{head: "time", need: 4}, column{head: "stopped by", left: true, need: 10}, column{head: "verdict", left: true})}
+		column{head: "time", need: 4}, column{head: "stopped by", left: true, need: 10}, column{head: "verdict", left: true}, column{head: overTime, left: true, need: 11})}
 	for _, r := range m.dir.Summary.Trials {
 		row := append([]string{strconv.Itoa(r.ID)}, m.parameterCells(names, r.Parameters)...)
-		t.rows = append(t.rows, append(row, m.trialRow(r)...))
+		t.rows = append(t.rows, append(append(row, m.trialRow(r)...), m.spark(r)))
 	}
 	return t
 }

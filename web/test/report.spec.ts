@@ -102,7 +102,7 @@ describe('the report of a stored run', () => {
 
   test('compares, changes trials and saves files', async () => {
     const { page, errors } = await open()
-    await page.getByLabel('Show').selectOption({ label: 'multiples of scale 1' })
+    await page.getByLabel('Show', { exact: true }).selectOption({ label: 'multiples of scale 1' })
     await page.locator('figure.chart .title', { hasText: 'as a multiple of scale 1' }).first().waitFor()
     await page.getByLabel('Trial', { exact: true }).selectOption('3')
     await page.locator('html[data-ready]').waitFor()
