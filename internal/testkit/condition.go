@@ -10,7 +10,7 @@ import (
 // Condition answers scripts (testscript.Params.Condition) whether the machine has the
 // feature of that name, by the rule of Need: one that SKERRY_REQUIRE lists must be there.
 func Condition(name string) (bool, error) {
-	for _, f := range []Feature{Root, TUN, Redis, Valkey, Etcd, Postgres, MongoDB, FerretDB, Galera, MySQL, NDB, HBase, Babel, Tinc, QEMU, Dig} {
+	for _, f := range []Feature{Root, TUN, FUSE, Redis, Valkey, Etcd, Postgres, MongoDB, FerretDB, Galera, MySQL, NDB, HBase, Babel, Tinc, QEMU, Dig} {
 		if f.Name != name {
 			continue
 		}

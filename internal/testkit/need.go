@@ -36,6 +36,14 @@ var (
 		f.Close()
 		return ""
 	}}
+	FUSE = Feature{"fuse", func() string {
+		f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+		if err != nil {
+			return err.Error()
+		}
+		f.Close()
+		return ""
+	}}
 	Redis    = Feature{"redis", installed("redis", "redis-server")}
 	Valkey   = Feature{"valkey", asked("valkey", installed("valkey", "valkey-server"))}
 	Etcd     = Feature{"etcd", installed("etcd", "etcd")}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"skerry/internal/metadata/client"
+	"skerry/internal/metadata/mount"
+)
+
+func newMetadataMount(a *app) *cobra.Command {
+	var o mount.Options
+	c := &cobra.Command{
+		Use:   "mount ADDR DIR",
+		Short: "A metadata server's tree as a file system",
+		Long: "Mount a metadata server's tree on a directory (FUSE) until interrupted or unmounted: ls, mkdir, mv, find and git\n" +
+			"work on it. A file holds up to 1 MiB, is read when it is opened and written when it is closed. Permission bits\n" +
+			"are kept, owners are those who mounted; links and extended attributes are not there.",
+		Example: "  skerry metadata mount 127.0.0.1:8080 /mnt/metadata",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m := client.New(args[0])
+			defer m.Close()
+			o.Ready = func() { fmt.Fprintf(a.out, "%s is mounted on %s\n", args[0], args[1]) }
+			return mount.Run(cmd.Context(), m, args[1], o)
+		},
+	}
+	c.Flags().DurationVar(&o.Cache, "cache", time.Second, "let the kernel answer names and attributes by itself for so long")
+	return c
+}
