@@ -1,16 +1,12 @@
 package tunnel
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"slices"
-	"syscall"
+
+	"skerry/internal/agentproc"
 )
 
 // Options of Start.
@@ -29,9 +25,7 @@ type Options struct {
 
 // Tunnels are at work.
 type Tunnels struct {
-	process *exec.Cmd // nil where the kernel has them
-	stdin   io.Closer
-	ended   chan struct{}
+	process *agentproc.Process // nil where the kernel has them
 }
 
 // Start makes tunnels: by the kernel where it can, else by a process of their own. The
@@ -51,65 +45,20 @@ func Start(ctx context.Context, specs []Spec, o Options) (*Tunnels, error) {
 }
 
 func spawn(ctx context.Context, specs []Spec, o Options) (*Tunnels, error) {
-	cmd := exec.Command(o.Command[0], o.Command[1:]...)
-	// A session of its own: Ctrl-C is for the command that takes the lab down.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.Env = slices.Concat(os.Environ(), o.Env)
-	if o.LogFile != "" {
-		log, err := os.OpenFile(o.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-		if err != nil {
-			return nil, fmt.Errorf("open log: %w", err)
-		}
-		defer log.Close()
-		cmd.Stderr = log
-	}
-	stdin, err := cmd.StdinPipe()
+	p, said, err := agentproc.Start(ctx, agentproc.Options{
+		Command: o.Command, LogFile: o.LogFile, Env: o.Env, Owned: o.ExitWithOwner, Began: o.Began,
+	}, job{Specs: specs, ExitWithOwner: o.ExitWithOwner})
 	if err != nil {
 		return nil, err
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	t := &Tunnels{process: cmd, stdin: stdin, ended: make(chan struct{})}
-	err = greet(ctx, specs, o, stdin, stdout, cmd.Process)
-	go func() {
-		defer close(t.ended)
-		_ = cmd.Wait() // that it ended is what counts
-	}()
-	if err != nil {
-		return nil, errors.Join(err, t.Close())
-	}
-	return t, nil
-}
-
-// greet hands the job over and waits for the answer.
-func greet(ctx context.Context, specs []Spec, o Options, stdin io.Writer, stdout io.Reader, p *os.Process) error {
-	if o.Began != nil {
-		if err := o.Began(p.Pid); err != nil {
-			return err
-		}
-	}
-	stop := context.AfterFunc(ctx, func() { _ = p.Kill() }) // ends the wait below
-	defer stop()
-	if err := json.NewEncoder(stdin).Encode(job{Specs: specs, ExitWithOwner: o.ExitWithOwner}); err != nil {
-		return fmt.Errorf("hand over the tunnels to make: %w", err)
-	}
-	line, err := bufio.NewReader(stdout).ReadBytes('\n')
-	if ctx.Err() != nil {
-		return ctx.Err()
 	}
 	var a answer
-	if err == nil {
-		err = json.Unmarshal(line, &a)
-	}
-	if err == nil && a.Error != "" {
+	if err = json.Unmarshal(said, &a); err == nil && a.Error != "" {
 		err = errors.New(a.Error)
 	}
-	return err
+	if err != nil {
+		return nil, errors.Join(err, p.Kill())
+	}
+	return &Tunnels{process: p}, nil
 }
 
 // PID is the process that moves the packets, 0 where the kernel does.
@@ -117,11 +66,16 @@ func (t *Tunnels) PID() int {
 	if t.process == nil {
 		return 0
 	}
-	return t.process.Process.Pid
+	return t.process.PID()
 }
 
 // Ended is closed when that process has ended; nil where the kernel moves the packets.
-func (t *Tunnels) Ended() <-chan struct{} { return t.ended }
+func (t *Tunnels) Ended() <-chan struct{} {
+	if t.process == nil {
+		return nil
+	}
+	return t.process.Done()
+}
 
 // Close ends the process, and with it the tunnels; those of the kernel end with their
 // namespaces.
@@ -129,10 +83,8 @@ func (t *Tunnels) Close() error {
 	if t.process == nil {
 		return nil
 	}
-	if err := t.process.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := t.process.Kill(); err != nil {
 		return fmt.Errorf("end the tunnels' process: %w", err)
 	}
-	<-t.ended
-	_ = t.stdin.Close() // nobody reads it
 	return nil
 }
