@@ -195,8 +195,10 @@ func (g gauge) nodes() {
 	for _, n := range g.state.Cloud.Nodes {
 		site[n.Name] = n.Site
 	}
-	for i := len(rows) - 1; i >= 0 && rows[i].T == rows[len(rows)-1].T; i-- {
+	told := map[string]bool{} // a sampler that was held up tells two rows of one second
+	for i := len(rows) - 1; i >= 0 && rows[i].T == rows[len(rows)-1].T && !told[rows[i].Node]; i-- {
 		x := rows[i]
+		told[x.Node] = true
 		where := func() []string { return []string{x.Node, site[x.Node]} }
 		g.put(nodeCPU, x.CPU, where()...)
 		if strings.HasPrefix(x.Node, "@") { // a process, or the machine: nothing else is known

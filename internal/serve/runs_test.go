@@ -194,6 +194,7 @@ func measure(f *live.Feed, fire live.Fire) {
 	f.Cloud(live.Cloud{Sites: []live.Site{{Name: "s"}}, Nodes: []live.Node{{Name: "a", Site: "s"}, {Name: hostile, Site: "s"}}, Links: []live.Link{live.NewLink("a~b", "a", hostile, q, q)}})
 	f.Measuring(time.Now(), fire)
 	f.Second(record.Second{T: 0, Length: 1, OK: 120, ServiceP50: 1500})
+	f.Nodes([]record.NodeSecond{{Node: "a", CPU: 0.4}, {Node: hostile}, {Node: "@host"}}) // of a sampler that was held up
 	f.Nodes([]record.NodeSecond{{Node: "a", CPU: 0.5, Memory: 1 << 20}, {Node: hostile}, {Node: "@host", CPU: 1.5}})
 	f.Event(record.Event{ID: 1, Kind: "kill", State: record.EventActive})
 }

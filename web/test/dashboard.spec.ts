@@ -1,0 +1,192 @@
+// The dashboard in a real browser: a run that goes on, an event fired into it, who may look.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import AxeBuilder from '@axe-core/playwright'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFailed, test } from 'vitest'
+import { launch, scratch, skerry, watch } from './browser'
+
+const token = 'a-token-of-a-test-0123'
+const hostile = '<img src=x onerror=alert(1)>'
+const quickstart = fileURLToPath(new URL('../../experiments/quickstart.yaml', import.meta.url))
+const folder = scratch()
+const runs = join(folder.path, 'runs')
+let browser: Browser
+const started: Process[] = []
+
+/** Process is a skerry that prints where its dashboard is. */
+interface Process { child: ChildProcess; url: string; said(): string; ended: Promise<number | null> }
+
+/** start runs skerry until its dashboard answers. */
+async function start(args: string[], env: Record<string, string> = {}): Promise<Process> {
+  const child = spawn(skerry, ['--state-dir', join(folder.path, 'state'), ...args], { env: { ...process.env, SKERRY_DATA: join(folder.path, 'data'), ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  let said = ''
+  const ended = new Promise<number | null>((resolve) => child.on('close', (code) => resolve(code)))
+  const url = await new Promise<string>((resolve, reject) => {
+    const hear = (b: Buffer) => {
+      said += b.toString()
+      const found = /dashboard: (http:[^#\s]+)/.exec(said)
+      if (found) resolve(found[1]!)
+    }
+    child.stdout.on('data', hear)
+    child.stderr.on('data', hear)
+    void ended.then((code) => reject(new Error(`skerry ended with ${code}: ${said}`)))
+  })
+  const p = { child, url, said: () => said, ended }
+  started.push(p)
+  return p
+}
+
+async function stop(p: Process): Promise<void> {
+  if (p.child.exitCode === null) p.child.kill('SIGINT')
+  await p.ended
+}
+
+beforeAll(async () => {
+  mkdirSync(join(runs, 'damaged'), { recursive: true })
+  writeFileSync(join(runs, 'damaged', 'run.json'), '{"schema": "skerry/run/v1", "na')
+  mkdirSync(join(runs, `hostile ${hostile.replaceAll('/', '')}`))
+  writeFileSync(join(runs, `hostile ${hostile.replaceAll('/', '')}`, 'run.json'), JSON.stringify({ schema: 'skerry/run/v1', name: hostile, description: hostile, started: '2026-01-01T00:00:00Z', plan: [] }))
+  browser = await launch()
+})
+
+afterEach(async () => {
+  for (const p of started.splice(0)) await stop(p)
+})
+
+afterAll(async () => {
+  await browser?.close()
+  folder.remove()
+})
+
+/** serious are axe's findings that keep somebody from using the page. */
+async function serious(page: Page): Promise<string[]> {
+  const found = await new AxeBuilder({ page }).analyze()
+  return found.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => `${v.id}: ${v.nodes[0]?.html}`)
+}
+
+describe('runs that have ended', () => {
+  test('are listed, searched and noted; names are text', async () => {
+    const p = await start(['serve', runs, '--listen', '127.0.0.1:0'])
+    const { page, errors } = await watch(browser)
+    await page.goto(p.url)
+    await page.waitForSelector('table.runs tbody tr')
+    expect(await page.$$('table.runs tbody tr')).toHaveLength(2)
+    expect(await page.textContent('table.runs')).toContain(hostile)
+    expect(await page.textContent('table.runs')).toContain('unreadable')
+    expect(await page.$('main img')).toBeNull()
+    expect(await serious(page)).toEqual([])
+    await page.click('text=' + hostile)
+    await page.fill('#note', 'a <b>slow</b> disk')
+    await page.fill('#tags', 'baseline, ')
+    await page.click('text=Save')
+    await page.waitForSelector('text=Saved.')
+    expect(await serious(page)).toEqual([])
+    await page.goto(`${p.url}#/runs`)
+    await page.waitForSelector('.tags button')
+    await page.fill('input[type=search]', 'slow')
+    await page.waitForFunction(() => document.querySelectorAll('table.runs tbody tr').length === 1)
+    await page.fill('input[type=search]', '')
+    await page.click('.tags button')
+    await page.waitForFunction(() => document.querySelectorAll('table.runs tbody tr').length === 1)
+    expect(errors).toEqual([])
+    await page.context().close()
+  })
+
+  test('of a public address are shown to those with the token', async () => {
+    const refused = await start(['serve', runs, '--listen', '0.0.0.0:0'], { SKERRY_TOKEN: '' }).catch((e: Error) => e.message)
+    expect(refused).toContain('SKERRY_TOKEN')
+    const p = await start(['serve', runs, '--listen', '0.0.0.0:0'], { SKERRY_TOKEN: token })
+    const { page } = await watch(browser)
+    await page.goto(p.url)
+    expect(page.url()).toContain('/login')
+    expect(await page.$('table.runs')).toBeNull()
+    expect(await serious(page)).toEqual([])
+    await page.fill('#token', 'not it')
+    await page.click('button')
+    await page.waitForSelector('.wrong')
+    await page.fill('#token', token)
+    await page.click('button')
+    await page.waitForSelector('table.runs tbody tr')
+    expect((await fetch(`${p.url}api/runs`)).status).toBe(401)
+    expect((await fetch(`${p.url}api/runs`, { headers: { Authorization: `Bearer ${token}` } })).status).toBe(200)
+    await page.context().close()
+  })
+})
+
+/** needs says why a live run cannot be tested here, as testkit does. */
+function needs(): string {
+  const missing = process.getuid?.() !== 0 ? 'root' : !existsSync('/dev/net/tun') ? 'tun' : ''
+  if (missing && (process.env['SKERRY_REQUIRE'] ?? '').split(',').includes(missing)) throw new Error(`needs ${missing}, which SKERRY_REQUIRE says is here`)
+  return missing && `needs ${missing}`
+}
+
+describe('a run that goes on', () => {
+  const why = needs()
+  test.skipIf(why !== '')(`is followed, a link of it is cut, and its goodput dips${why && ` (${why})`}`, async () => {
+    const p = await start(['run', quickstart, '--ui', '--out', runs, '--set', 'matrix.workload=[a]', '--set', 'matrix.scale=[0.2]',
+      '--set', 'workload.records=200', '--set', 'warmup=0s', '--set', 'stop.time=10m']) // until it is stopped
+    onTestFailed(() => console.log(p.said()))
+    const { page, errors } = await watch(browser)
+    await page.goto(`${p.url}#/live`)
+    await page.waitForSelector('.livemap .place')
+    await page.waitForFunction(() => !document.querySelector<HTMLButtonElement>('.firing button')?.disabled)
+    const goodput = () => page.textContent('.figure .value').then((v) => Number((v ?? '').replace(/[^\d.]/g, '')))
+    await expect.poll(goodput, { timeout: 60_000 }).toBeGreaterThan(100)
+    await page.waitForFunction(() => document.querySelectorAll('table.nodes tbody tr').length > 8 && document.querySelectorAll('figure.chart svg path').length > 10)
+    const before = await goodput()
+    expect(await serious(page)).toEqual([])
+
+    // Another site's page asks the browser to do the same, and is refused.
+    const name = readdirSync(runs).find((n) => n.endsWith('-quickstart'))!
+    const other = await stranger(p.url, name)
+    const evil = await watch(browser)
+    await evil.page.goto(`http://localhost:${(other.address() as AddressInfo).port}/`)
+    await expect.poll(() => evil.page.title(), { timeout: 60_000 }).toBe('done')
+    expect(await evil.page.evaluate(() => (globalThis as unknown as { read: string }).read)).toBe('refused')
+    await evil.page.context().close()
+    other.close()
+    expect(await page.$$('.events .badge')).toHaveLength(0)
+
+    // All links of the client's site: every operation that leaves it waits.
+    await page.selectOption('#fire-what', { label: 'Cut nodes off' })
+    await page.selectOption('#fire-whom', { label: 'Singapore' })
+    await page.fill('#fire-for', '')
+    const asked = Date.now()
+    await page.click('.firing button')
+    await page.waitForFunction(() => [...document.querySelectorAll('.livemap .rtt')].some((e) => e.textContent === 'cut'))
+    const seen = Date.now() - asked
+    await page.waitForSelector('.events >> text=by hand')
+    await expect.poll(goodput, { timeout: 60_000 }).toBeLessThan(before / 2)
+    console.log(`from the click to the picture: ${seen} ms`)
+
+    await page.reload() // as a browser that comes back: all of it is there again
+    await page.waitForSelector('.events >> text=by hand')
+    expect(errors).toEqual([])
+    await page.context().close()
+    await stop(p)
+    const last = readFileSync(join(runs, name, 'trials', '1', 'events.jsonl'), 'utf8').trim().split('\n').at(-1)!
+    expect(JSON.parse(last)).toMatchObject({ kind: 'link_down', source: 'ui', entry: -1, state: 'reverted' })
+  }, 300_000)
+})
+
+/** stranger is another site, whose page tries to fire an event and to read the list. */
+async function stranger(dashboard: string, run: string): Promise<Server> {
+  const page = `<!doctype html><title>trying</title><script>
+    (async () => {
+      await fetch('${dashboard}api/runs/${run}/events', { method: 'POST', mode: 'no-cors', credentials: 'include', body: '{"link_down": {"of": "Singapore"}}' }).catch(() => {})
+      window.read = await fetch('${dashboard}api/runs').then((r) => r.text(), () => 'refused')
+      document.title = 'done'
+    })()
+  </script>`
+  const server = createServer((_, answer) => {
+    answer.setHeader('Content-Type', 'text/html')
+    answer.end(page)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return server
+}
