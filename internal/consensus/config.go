@@ -24,8 +24,8 @@ type Config struct {
 	// precedence.
 	Self Member
 	// Members are all members of a new cluster, Self among them: the same list at each of
-	// them. A directory that has a log already ignores it, except for the addresses of
-	// members that moved.
+	// them. Where the directory has a log already, only addresses are taken from it: they
+	// replace those in the log until the log tells of a change.
 	Members []Member
 	// Join makes an empty directory wait to be added to a running cluster (Add at one of
 	// its members) rather than begin a new one; Members may be empty then.

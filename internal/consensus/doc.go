@@ -11,7 +11,42 @@
 //	              └───────────── acknowledgements ◄───────────────────────────────────┘
 //	committed ─► wal.Log ─► Entries ─► the consumer ─► Applied ─► compaction
 //
-// The machine is a state machine without goroutines, clocks or I/O; Node drives it with
-// real ones, and the tests with a simulation of messages lost, late and out of order, of
-// partitions and of crashes that lose what was not synced.
+// # What runs
+//
+// A Node has one goroutine (loop) that drives the machine, one (writeLog) that writes the
+// log, and for each other member one that writes to it and one that reads from it. The
+// machine is a state machine without goroutines, clocks or I/O except for reading the
+// log; what it wants done it returns. The tests drive the same machine, the same store and
+// the same log on a directory in memory, with messages lost, late, doubled and out of
+// order, partitions, pauses, full disks, changes of membership, and crashes that lose any
+// part of what was not synced; a seed decides everything (SKERRY_SEED, SKERRY_SCHEDULES).
+//
+// # Proposals
+//
+// A proposal is in the log at most once, though it is tried again through any number of
+// leaders: each try belongs to one term, only that term's leader may append it, in that
+// term, and it is tried again only when that leader refused it or when the log shows an
+// entry of a later term before it. Propose's errors tell what is certain (ErrNotDone)
+// from what is not (ErrInDoubt: its context ended while a leader had it, or the log
+// jumped over the place where it would be).
+//
+// An entry counts as committed here once it is on this member's disk too, so that Entries
+// never has to take it back. The leader sends entries to the others while it writes them
+// itself: a proposal takes the longer of one fsync and a round trip with an fsync at the
+// nearest majority.
+//
+// # The log's length
+//
+// What all members' consumers have applied is dropped, in segments of a sixteenth of
+// MaxLog. Beyond MaxLog (or MaxAge) what any consumer has applied is dropped too: members
+// that were left behind get a snapshot, which is an index from raft's leader and a state at
+// that index or later from whoever has one, pulled by the member that needs it and loaded
+// before its log jumps. A member that was added gets one as well unless the log is whole.
+//
+// # A member that lost its disk
+//
+// It must not come back under its old identifier: it has acknowledged entries that it no
+// longer has, and voted in elections that it no longer knows. Remove it and add it again
+// under a new one, with Join and an empty directory. Where the cluster can tell, the node
+// stops with an error that says so.
 package consensus

@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"slices"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
@@ -106,23 +107,53 @@ func (n *Node) transmit(m message) {
 // look brings what callers see up to date.
 func (n *Node) look(changed bool) {
 	leads := n.m.isLeader()
+	var members []Member
+	if changed {
+		members = n.members()
+	}
 	n.mu.Lock()
-	changed = changed || leads != n.view.leads
+	notify := changed || leads != n.view.leads
 	n.view.leads, n.view.term = leads, n.m.term
 	if changed {
 		n.view.lead = n.m.lead
-		n.view.members = n.m.conf.Members
+		n.view.members = members
 		n.view.self = n.cfg.Self
 		if self, ok := n.m.conf.member(n.cfg.Self.ID); ok {
 			n.view.self = self
 		}
+	}
+	if notify {
 		close(n.changed)
 		n.changed = make(chan struct{})
 	}
 	n.mu.Unlock()
 	if changed {
-		n.tr.setMembers(n.m.conf.Members, n.m.conf.Removed)
+		n.tr.setMembers(members, n.m.conf.Removed)
 	}
+}
+
+// move is a member's address in the log when the node started, and in its configuration.
+type move struct{ from, to string }
+
+// findMoved notes which members are elsewhere than the log has them.
+func (n *Node) findMoved() {
+	n.moved = map[uint64]move{}
+	for _, c := range n.cfg.Members {
+		if m, ok := n.m.conf.member(c.ID); ok && c.Addr != "" && c.Addr != m.Addr {
+			n.moved[c.ID] = move{m.Addr, c.Addr}
+		}
+	}
+}
+
+// members are the members where they are.
+func (n *Node) members() []Member {
+	members := slices.Clone(n.m.conf.Members)
+	for i, m := range members {
+		if mv, ok := n.moved[m.ID]; ok && mv.from == m.Addr {
+			members[i].Addr = mv.to
+		}
+	}
+	return members
 }
 
 // end closes everything once the loop has ended.

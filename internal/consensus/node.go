@@ -27,6 +27,7 @@ type Node struct {
 	m      *machine // of the loop only
 	tr     *transport
 	snap   snapshots
+	moved  map[uint64]move // of the loop only
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -121,9 +122,10 @@ func (n *Node) start() error {
 	}
 	n.tr = &transport{cluster: n.cfg.Cluster, self: n.cfg.Self.ID, addr: addr, tls: n.cfg.TLS, dial: n.cfg.Dial, logger: n.logger, handler: n}
 	n.tr.start(l)
+	n.findMoved()
+	n.tr.setMembers(n.cfg.Members, m.conf.Removed)
 	n.look(true)
 	n.published.Store(m.published.index)
-	n.tr.setMembers(n.cfg.Members, m.conf.Removed)
 	n.wg.Go(n.writeLog)
 	go n.loop() // Close waits for it
 	return nil

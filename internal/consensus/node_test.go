@@ -343,6 +343,25 @@ func TestRestartAll(t *testing.T) {
 	g.same(200)
 }
 
+// TestMove starts all members of a cluster at other addresses.
+func TestMove(t *testing.T) {
+	g := newGroup(t, three, nil)
+	g.propose(g.leader(), 0, 20)
+	var members []consensus.Member
+	for _, m := range g.members {
+		m.close()
+		m.cfg.Listener = listen(t)
+		m.cfg.Self.Addr = m.cfg.Listener.Addr().String()
+		members = append(members, m.cfg.Self)
+	}
+	for _, m := range g.members {
+		m.cfg.Members = members
+		m.start()
+	}
+	g.propose(g.members[0], 20, 20)
+	g.same(40)
+}
+
 func TestWitness(t *testing.T) {
 	g := newGroup(t, []consensus.Role{consensus.Voter, consensus.Voter, consensus.Witness}, nil)
 	w := g.members[2]

@@ -55,7 +55,7 @@ func (n *Node) status() Status {
 	if m.isLeader() {
 		m.rn.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) { progress[id] = pr })
 	}
-	for _, o := range m.conf.Members {
+	for _, o := range n.members() {
 		ms := MemberStatus{Member: o, Votes: m.conf.votes(o.ID), Applied: m.keep.applied[o.ID]}
 		if pr, ok := progress[o.ID]; ok {
 			ms.Match = pr.Match
