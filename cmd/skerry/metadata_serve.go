@@ -13,6 +13,7 @@ import (
 
 func newMetadataServe(a *app) *cobra.Command {
 	var o daemon.Options
+	var addrFile string
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a directory tree",
@@ -23,14 +24,21 @@ func newMetadataServe(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Log = a.log
-			o.Ready = func(addr net.Addr, r journal.Recovery) {
-				fmt.Fprintf(a.out, "serving %s on http://%s/ (%d records, read in %s)\n", o.Dir, addr, r.Snapshot+r.Records, r.Took.Round(time.Millisecond))
+			o.Ready = func(addr net.Addr, r journal.Recovery) error {
+				if addrFile != "" {
+					if err := daemon.WriteAddr(addrFile, addr); err != nil {
+						return err
+					}
+				}
+				_, err := fmt.Fprintf(a.out, "serving %s on http://%s/ (%d records, read in %s)\n", o.Dir, addr, r.Snapshot+r.Records, r.Took.Round(time.Millisecond))
+				return err
 			}
 			return daemon.Run(cmd.Context(), o)
 		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:8080", "answer on `ADDR`")
+	f.StringVar(&addrFile, "addr-file", "", "write the address to `FILE` once the server answers, for scripts")
 	f.StringVar(&o.Dir, "data", "metadata-data", "keep the tree in `DIR`, which is made where it is missing")
 	f.Int64Var(&o.Journal.SegmentBytes, "segment-bytes", 64<<20, "of log in a file")
 	f.Int64Var(&o.Journal.SnapshotBytes, "snapshot-bytes", 128<<20, "of log between two snapshots, or as much as the last snapshot has")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"time"
 
 	"skerry/internal/advice"
@@ -22,8 +23,9 @@ type Options struct {
 	Journal journal.Options
 	Server  server.Options
 	Log     *slog.Logger
-	// Ready is called once the server answers, with its address and what was recovered.
-	Ready func(addr net.Addr, r journal.Recovery)
+	// Ready is called once the server takes connections, with its address and what was
+	// recovered; its error ends the server.
+	Ready func(addr net.Addr, r journal.Recovery) error
 }
 
 // Run serves until the context ends.
@@ -50,7 +52,17 @@ func Run(ctx context.Context, o Options) (err error) {
 		return advice.With(fmt.Errorf("serving %s: %w", o.Dir, err), "give a free address: --listen 127.0.0.1:0 takes any port")
 	}
 	if o.Ready != nil {
-		o.Ready(l.Addr(), recovery)
+		if err := o.Ready(l.Addr(), recovery); err != nil {
+			return errors.Join(err, l.Close())
+		}
 	}
 	return server.New(store.New(state, j), o.Server).Serve(ctx, l)
+}
+
+// WriteAddr writes an address to a file that is there as a whole or not at all.
+func WriteAddr(path string, addr net.Addr) error {
+	if err := os.WriteFile(path+".tmp", []byte(addr.String()+"\n"), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
 }

@@ -1,0 +1,69 @@
+package server_test
+
+import (
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+
+	"skerry/internal/metadata"
+	"skerry/internal/metadata/wire"
+)
+
+// TestOpenAPI holds docs/metadata-openapi.yaml to the operations and fields that are.
+func TestOpenAPI(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/metadata-openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Paths      map[string]any
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]struct{ Enum []string }
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"/v1/batch", "/v1/status"}
+	for _, o := range metadata.Ops() {
+		want = append(want, "/v1/"+o.String())
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, keys(doc.Paths)); diff != "" {
+		t.Error(diff)
+	}
+	for name, v := range map[string]any{
+		"Command": wire.Command{}, "Entry": wire.Entry{}, "Result": wire.Result{}, "Error": wire.Error{}, "Batch": wire.Batch{}, "Results": wire.Results{},
+	} {
+		var fields []string
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
+			tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			fields = append(fields, tag)
+		}
+		slices.Sort(fields)
+		if diff := cmp.Diff(fields, keys(doc.Components.Schemas[name].Properties)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	for _, code := range doc.Components.Schemas["Error"].Properties["code"].Enum {
+		if got := metadata.Code(metadata.Decoded(code, "")); got != code {
+			t.Errorf("the code %s is read as %s", code, got)
+		}
+	}
+}
+
+func keys[V any](m map[string]V) []string {
+	var list []string
+	for k := range m {
+		list = append(list, k)
+	}
+	slices.Sort(list)
+	return list
+}
