@@ -1,6 +1,7 @@
 package tree_test
 
 import (
+	"bytes"
 	"fmt"
 	"runtime"
 	"testing"
@@ -86,5 +87,28 @@ func churn(b *testing.B, n tree.Namespace) (stop func()) {
 	return func() {
 		close(end)
 		<-ended
+	}
+}
+
+// BenchmarkLoad reads a snapshot of a million directories, a thousand to a directory.
+func BenchmarkLoad(b *testing.B) {
+	n := tree.New()
+	for i := range 1_000_000 {
+		n.Do(metadata.Command{Op: metadata.Mkdir, Path: fmt.Sprintf("/%d/%d", i/1000, i%1000), Parents: true, Mode: 0o755})
+	}
+	s, err := n.Snapshot()
+	if err != nil {
+		b.Fatal(err)
+	}
+	var buf bytes.Buffer
+	if err := s.Write(&buf); err != nil {
+		b.Fatal(err)
+	}
+	s.Close()
+	b.SetBytes(int64(buf.Len()))
+	for b.Loop() {
+		if _, err := tree.Load(bytes.NewReader(buf.Bytes())); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

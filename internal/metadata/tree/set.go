@@ -7,7 +7,7 @@ import (
 
 // width is the most items of a leaf, and branches of an inner set: a change copies one of
 // each level.
-const width = 32
+const width = 16
 
 // sparse is how few of them make a set look for a neighbour to join.
 const sparse = width / 4

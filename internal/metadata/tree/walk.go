@@ -18,8 +18,9 @@ type step struct {
 
 // walk is where a path led.
 type walk struct {
-	steps []step
-	few   [16]step // room for the steps of most paths
+	few   [16]step // the steps of most paths: a slice of it would have it on the heap
+	n     int      // how many of few there are
+	more  []step   // those behind few
 	node  *node    // the last that was reached
 	state *state   // its state when it was reached
 	at    int      // where in the path the first name begins that was not
@@ -45,17 +46,33 @@ func (t *Tree) try(path string, w *walk) bool {
 	if !t.descend(path, w) {
 		return false
 	}
-	for _, s := range w.steps {
-		if s.node.edge.Load() != s.edge {
+	for i := range w.n {
+		if w.few[i].changed() {
+			return false
+		}
+	}
+	for _, s := range w.more {
+		if s.changed() {
 			return false
 		}
 	}
 	return true
 }
 
+func (s step) changed() bool { return s.node.edge.Load() != s.edge }
+
+func (w *walk) passed(s step) {
+	if w.n < len(w.few) {
+		w.few[w.n] = s
+		w.n++
+	} else {
+		w.more = append(w.more, s)
+	}
+}
+
 // descend follows a path as far as it leads; it is false where it met a change under way.
 func (t *Tree) descend(path string, w *walk) bool {
-	w.steps, w.node, w.state, w.err = w.few[:0], t.root, t.root.state.Load(), nil
+	w.n, w.more, w.node, w.state, w.err = 0, w.more[:0], t.root, t.root.state.Load(), nil
 	for w.at = 1; w.at < len(path); {
 		if w.state.moving {
 			return false
@@ -82,7 +99,7 @@ func (t *Tree) descend(path string, w *walk) bool {
 		if s := w.node.state.Load(); s != w.state && (s.moving || s.kids.get(path[w.at:end]) != child) {
 			return false
 		}
-		w.steps = append(w.steps, step{child, edge})
+		w.passed(step{child, edge})
 		t.pause()
 		w.node, w.state, w.at = child, child.state.Load(), end+1
 	}
