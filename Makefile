@@ -55,7 +55,7 @@ conformance: build
 setup-test:
 	@scripts/setup.sh test
 	@$(MAKE) --no-print-directory -s build
-	@bin/skerry install $(TESTED) babeld tinc
+	@bin/skerry install $(TESTED) babeld tinc haproxy
 	@test/vm/setup.sh
 
 lint:
@@ -65,7 +65,7 @@ lint:
 
 # What setup installed must be there: a test that skips for lack of it fails. Without
 # root, tests that need root skip and the summary lists them.
-REQUIRE := $(subst $(space),$(comma),$(TESTED)),babeld,tinc,qemu
+REQUIRE := $(subst $(space),$(comma),$(TESTED)),babeld,tinc,haproxy,qemu
 ifeq ($(shell id -u),0)
 REQUIRE := root,tun,$(REQUIRE)
 endif

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -84,15 +85,26 @@ func TestLoopVolume(t *testing.T) {
 			t.Errorf("writing more than it holds: %v", err)
 		}
 	})
+	// The kernel lets go of a device in its own time.
+	for deadline := time.Now().Add(time.Minute); held(t, backing); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("a loop device still has the file")
+		}
+	}
+}
+
+// held tells whether a loop device has a file below dir.
+func held(t *testing.T, dir string) bool {
 	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if name, err := os.ReadFile(f); err == nil && bytes.HasPrefix(name, []byte(backing)) {
-			t.Errorf("%s still has %s", f, name)
+		if name, err := os.ReadFile(f); err == nil && bytes.HasPrefix(name, []byte(dir)) {
+			return true
 		}
 	}
+	return false
 }
 
 func TestNoVolume(t *testing.T) {
