@@ -6,6 +6,7 @@ package database
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -109,6 +110,17 @@ type Env struct {
 	Log     *slog.Logger
 	// Progress tells a person what is going on ("forming the cluster").
 	Progress func(string)
+}
+
+// Say tells a person and the log what a database is at.
+func (e Env) Say(database, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if e.Log != nil {
+		e.Log.Info(text, "database", database)
+	}
+	if e.Progress != nil {
+		e.Progress(text)
+	}
 }
 
 // Cluster is a running database.

@@ -135,13 +135,7 @@ func (c *cluster) seeds() []string {
 	return list
 }
 
-func (c *cluster) say(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	c.log.Info(text, "database", Name)
-	if c.env.Progress != nil {
-		c.env.Progress(text)
-	}
-}
+func (c *cluster) say(format string, args ...any) { c.env.Say(Name, format, args...) }
 
 // current are the members at this moment.
 func (c *cluster) current() []*member {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,8 +30,7 @@ type cluster struct {
 	// changing is held while membership changes or a member halts or is revived.
 	changing sync.Mutex
 
-	mu      sync.Mutex
-	members []*member
+	members daemon.Members[*member]
 }
 
 var (
@@ -78,7 +76,7 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 	c.say("awaiting a leader")
-	for _, m := range c.current() {
+	for _, m := range c.members.All() {
 		g.Go(func() error { return m.server.Load().Await(ctx, readyTimeout, m.serves) })
 	}
 	if err := g.Wait(); err != nil {
@@ -89,13 +87,7 @@ func (c *cluster) start(ctx context.Context) error {
 	return c.servers.Await(ctx, c.Ready)
 }
 
-func (c *cluster) say(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	c.log.Info(text, "database", Name)
-	if c.env.Progress != nil {
-		c.env.Progress(text)
-	}
-}
+func (c *cluster) say(format string, args ...any) { c.env.Say(Name, format, args...) }
 
 // add makes a node's member known here; nothing of it runs yet.
 func (c *cluster) add(h host.Host) (*member, error) {
@@ -103,41 +95,20 @@ func (c *cluster) add(h host.Host) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.members = append(c.members, m)
+	c.members.Add(m)
 	return m, nil
 }
 
 // drop forgets a member, whose process has ended.
 func (c *cluster) drop(m *member) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.members = slices.DeleteFunc(c.members, func(o *member) bool { return o == m })
+	c.members.Drop(m)
 	return closeClient(m.admin)
-}
-
-// current are the members at this moment.
-func (c *cluster) current() []*member {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.members)
-}
-
-// member finds the member on a node.
-func (c *cluster) member(node string) *member {
-	for _, m := range c.current() {
-		if m.host.Name() == node {
-			return m
-		}
-	}
-	return nil
 }
 
 // Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
 	var endpoints []string
-	for _, m := range c.current() {
+	for _, m := range c.members.All() {
 		endpoints = append(endpoints, m.addr)
 	}
 	return map[string]string{PropEndpoints: strings.Join(endpoints, ","), PropRead: c.options.read}
@@ -156,7 +127,7 @@ func (c *cluster) Logs() map[string]string { return c.servers.Logs() }
 // a leader tries for 7 s to hand over to others that are ending too, and a member's data
 // outlives SIGKILL.
 func (c *cluster) Stop(ctx context.Context) error {
-	members := c.current()
+	members := c.members.All()
 	killed := make([]error, len(members))
 	var all sync.WaitGroup
 	for i, m := range members {

@@ -50,7 +50,7 @@ func (c *cluster) hold(node host.Host) (*member, func(), error) {
 	if !c.changing.TryLock() {
 		return nil, nil, database.ErrBusy
 	}
-	m := c.member(node.Name())
+	m := c.members.On(node.Name())
 	if m == nil {
 		c.changing.Unlock()
 		return nil, nil, database.ErrNotMember

@@ -44,6 +44,9 @@ type member struct {
 	halted atomic.Bool
 }
 
+// Node implements daemon.Member.
+func (m *member) Node() string { return m.host.Name() }
+
 func newMember(h host.Host, o options) (*member, error) {
 	addr := net.JoinHostPort(h.Addr(), strconv.Itoa(o.port))
 	admin, err := dialMember(addr, wire.From(h, adminTimeout))

@@ -68,7 +68,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrBusy)
 	}
 	defer c.changing.Unlock()
-	if c.member(node.Name()) != nil {
+	if c.members.On(node.Name()) != nil {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrMember)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
@@ -189,7 +189,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 		return fail(database.ErrBusy)
 	}
 	defer c.changing.Unlock()
-	m := c.member(node.Name())
+	m := c.members.On(node.Name())
 	if m == nil {
 		return fail(database.ErrNotMember)
 	}
@@ -230,7 +230,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 // mayGo refuses what would leave the cluster without a majority, at the time that it
 // agrees on the removal or afterwards.
 func (c *cluster) mayGo(ctx context.Context, m *member, manner database.Manner) error {
-	members := c.current()
+	members := c.members.All()
 	if len(members) == 1 {
 		return fmt.Errorf("%w: it is the last member", database.ErrFixed)
 	}
@@ -293,7 +293,7 @@ func (c *cluster) unregister(ctx context.Context, m *member) error {
 
 // forgotten returns nil when no member that runs lists m, and they serve.
 func (c *cluster) forgotten(ctx context.Context, m *member) error {
-	for _, o := range c.current() {
+	for _, o := range c.members.All() {
 		if o == m || o.halted.Load() {
 			continue
 		}

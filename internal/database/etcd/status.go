@@ -21,7 +21,7 @@ var ErrNotReady = errors.New("etcd is not ready")
 // Ready implements database.Cluster: every member names the same leader and answers a
 // read that has to be agreed on.
 func (c *cluster) Ready(ctx context.Context) error {
-	members := c.current()
+	members := c.members.All()
 	if len(members) == 0 {
 		return fmt.Errorf("%w: it has no members", ErrNotReady)
 	}
@@ -54,7 +54,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 // Members implements database.Cluster: a state is leader, follower, learner or
 // unreachable.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
-	members := c.current()
+	members := c.members.All()
 	list := make([]database.Member, len(members))
 	g, gctx := errgroup.WithContext(ctx)
 	for i, m := range members {
@@ -94,7 +94,7 @@ func role(s *clientv3.StatusResponse) string {
 func (c *cluster) serving(ctx context.Context, without *member) (*member, error) {
 	var found *member
 	err := fmt.Errorf("%w: no other member runs", ErrNotReady)
-	for _, m := range c.current() {
+	for _, m := range c.members.All() {
 		if m == without || m.halted.Load() {
 			continue
 		}
@@ -141,7 +141,7 @@ func (c *cluster) Clear(ctx context.Context) error {
 
 // OpenMember implements database.Replicated: reads are the member's own.
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
-	m := c.member(node)
+	m := c.members.On(node)
 	if m == nil {
 		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
 	}

@@ -36,13 +36,7 @@ type cluster struct {
 
 var _ database.Cluster = (*cluster)(nil)
 
-func (c *cluster) say(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	c.log.Info(text, "database", Name)
-	if c.env.Progress != nil {
-		c.env.Progress(text)
-	}
-}
+func (c *cluster) say(format string, args ...any) { c.env.Say(Name, format, args...) }
 
 // first is the node of master, NameNode and ZooKeeper.
 func (c *cluster) first() host.Host { return c.env.Nodes[0] }

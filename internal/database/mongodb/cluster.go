@@ -192,13 +192,7 @@ func (c *cluster) shard(ctx context.Context) error {
 	return shardCollection(ctx, routers[0].admin)
 }
 
-func (c *cluster) say(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	c.log.Info(text, "database", Name)
-	if c.env.Progress != nil {
-		c.env.Progress(text)
-	}
-}
+func (c *cluster) say(format string, args ...any) { c.env.Say(Name, format, args...) }
 
 func (c *cluster) add(h host.Host, p process) (*server, error) {
 	s, err := newServer(h, p)

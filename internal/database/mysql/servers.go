@@ -40,11 +40,7 @@ func NewServers(env database.Env, kind string) *Servers {
 
 // Say tells a person and the log what is going on.
 func (s *Servers) Say(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	s.Log.Info(text, "database", s.Kind)
-	if s.Env.Progress != nil {
-		s.Env.Progress(text)
-	}
+	s.Env.Say(s.Kind, format, args...)
 }
 
 // Add takes a server in.

@@ -95,13 +95,7 @@ func (c *cluster) bounded(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeoutCause(ctx, d, fmt.Errorf("%w: %v", daemon.ErrNotReady, d))
 }
 
-func (c *cluster) say(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	c.log.Info(text, "database", c.name)
-	if c.env.Progress != nil {
-		c.env.Progress(text)
-	}
-}
+func (c *cluster) say(format string, args ...any) { c.env.Say(c.name, format, args...) }
 
 func (c *cluster) dir(h host.Host) string { return filepath.Join(h.Dir(), c.def.Name) }
 
