@@ -224,8 +224,7 @@ sites:
   - {name: aws, nodes: 3}
   - {name: gcp, nodes: 3}
   - {name: third, nodes: 2}
-links:
-  - {between: [aws, gcp], rtt: 40ms}
-  - {between: [aws, third], rtt: 20ms}
-  - {between: [gcp, third], rtt: 20ms}
+connect: full
+defaults: {rtt: 20ms, site_rtt: 0.2ms}
+links: [{between: [aws, gcp], rtt: 40ms}]
 `
