@@ -19,6 +19,9 @@ import (
 // ErrNotReady says that a service did not serve in time.
 var ErrNotReady = errors.New("not ready in time")
 
+// errStarting says that a process is about to be started again.
+var errStarting = errors.New("it is not started yet")
+
 const (
 	// poll is between two questions whether something is ready.
 	poll = 50 * time.Millisecond
@@ -106,13 +109,14 @@ func (d *Deployment) await(ctx context.Context, services []*supervised) error {
 	return errors.Join(err, data.Close())
 }
 
+// awaitOne asks until the answer is nil; a process that ended and stays so is not waited for.
 func (d *Deployment) awaitOne(ctx context.Context, s *supervised, ask func(context.Context) error) error {
 	for {
 		err := ask(ctx)
 		if err == nil {
 			return nil
 		}
-		if !s.running() && s.restart == 0 {
+		if !s.running() && s.restart == 0 && !errors.Is(err, errStarting) {
 			return s.died()
 		}
 		select {
@@ -178,7 +182,7 @@ func (d *Deployment) Revive(ctx context.Context, which func(Service) bool) error
 	for _, s := range again {
 		err := d.awaitOne(ctx, s, func(ctx context.Context) error {
 			if !s.running() {
-				return ErrNotReady
+				return errStarting
 			}
 			return s.ask(ctx, d.config)
 		})

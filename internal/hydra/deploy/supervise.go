@@ -116,7 +116,7 @@ func (s *supervised) watch(ctx context.Context) {
 				s.log.Warn("a process cannot be started again", "service", s.Name, "error", err)
 				continue
 			}
-			s.log.Info("a process was started again", "service", s.Name)
+			s.log.Info("a process was started again", "service", s.Name, "pid", s.current().PID())
 			again = true
 		}
 	}
