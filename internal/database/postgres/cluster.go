@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -31,9 +31,8 @@ type cluster struct {
 	// changing is held while membership changes or a member halts or is revived.
 	changing sync.Mutex
 
-	mu      sync.Mutex
-	members []*member
-	primary *member
+	members daemon.Members[*member]
+	primary atomic.Pointer[member]
 }
 
 var (
@@ -61,8 +60,8 @@ func (d *Postgres) Start(ctx context.Context, env database.Env) (database.Cluste
 func (c *cluster) start(ctx context.Context) error {
 	c.say("starting the primary on %s", c.env.Nodes[0].Name())
 	first := newMember(c.env.Nodes[0], c.options)
-	c.add(first)
-	c.setPrimary(first)
+	c.members.Add(first)
+	c.primary.Store(first)
 	if err := c.initialise(ctx, first); err != nil {
 		return err
 	}
@@ -72,7 +71,7 @@ func (c *cluster) start(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for _, h := range c.env.Nodes[1:] {
 		m := newMember(h, c.options)
-		c.add(m)
+		c.members.Add(m)
 		g.Go(func() error {
 			if err := c.reserve(gctx, first, m); err != nil {
 				return err
@@ -113,54 +112,17 @@ func (c *cluster) initialise(ctx context.Context, m *member) error {
 	return c.run(ctx, m, false)
 }
 
-func (c *cluster) say(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	c.log.Info(text, "database", Name)
-	if c.env.Progress != nil {
-		c.env.Progress(text)
-	}
-}
-
-func (c *cluster) add(m *member) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.members = append(c.members, m)
-}
-
-func (c *cluster) drop(m *member) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.members = slices.DeleteFunc(c.members, func(o *member) bool { return o == m })
-}
-
-func (c *cluster) setPrimary(m *member) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.primary = m
-}
+func (c *cluster) say(format string, args ...any) { c.env.Say(Name, format, args...) }
 
 // current are the members at this moment, and the primary.
 func (c *cluster) current() (members []*member, primary *member) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.members), c.primary
-}
-
-// member finds the member on a node.
-func (c *cluster) member(node string) *member {
-	members, _ := c.current()
-	for _, m := range members {
-		if m.host.Name() == node {
-			return m
-		}
-	}
-	return nil
+	return c.members.All(), c.primary.Load()
 }
 
 // Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
 	var hosts []string
-	members, _ := c.current()
+	members := c.members.All()
 	for _, m := range members {
 		hosts = append(hosts, m.addr)
 	}
@@ -178,7 +140,7 @@ func (c *cluster) Logs() map[string]string { return c.servers.Logs() }
 
 // Stop implements database.Cluster. What was written is not flushed: it goes with the lab.
 func (c *cluster) Stop(ctx context.Context) error {
-	members, _ := c.current()
+	members := c.members.All()
 	errs := make([]error, len(members))
 	var all sync.WaitGroup
 	for i, m := range members {
@@ -193,7 +155,7 @@ func (c *cluster) hold(node host.Host) (*member, func(), error) {
 	if !c.changing.TryLock() {
 		return nil, nil, database.ErrBusy
 	}
-	m := c.member(node.Name())
+	m := c.members.On(node.Name())
 	if m == nil {
 		c.changing.Unlock()
 		return nil, nil, database.ErrNotMember

@@ -35,7 +35,7 @@ func (c *cluster) halt(ctx context.Context, m *member, manner database.Manner) e
 	if err := end(ctx); err != nil {
 		return err
 	}
-	if _, primary := c.current(); primary == m {
+	if primary := c.primary.Load(); primary == m {
 		return c.promote(ctx)
 	}
 	return nil
@@ -61,7 +61,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 func (c *cluster) revive(ctx context.Context, m *member) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
 	defer cancel()
-	_, primary := c.current()
+	primary := c.primary.Load()
 	if primary != nil && primary != m {
 		return c.rejoin(ctx, m, primary)
 	}
@@ -78,10 +78,10 @@ func (c *cluster) resume(ctx context.Context, m *member) error {
 	if err != nil {
 		return err
 	}
-	c.setPrimary(m)
+	c.primary.Store(m)
 	if text[0][0] != isTrue {
 		return nil
 	}
-	c.setPrimary(nil)
+	c.primary.Store(nil)
 	return c.promote(ctx)
 }

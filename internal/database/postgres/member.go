@@ -49,6 +49,9 @@ type member struct {
 	stale atomic.Bool
 }
 
+// Node implements daemon.Member.
+func (m *member) Node() string { return m.host.Name() }
+
 func newMember(h host.Host, o options) *member {
 	return &member{host: h, addr: net.JoinHostPort(h.Addr(), strconv.Itoa(o.port))}
 }

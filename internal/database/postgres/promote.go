@@ -25,7 +25,7 @@ func (c *cluster) promote(ctx context.Context) error {
 			best, most = m, got
 		}
 	}
-	c.setPrimary(best)
+	c.primary.Store(best)
 	if best == nil {
 		return nil
 	}

@@ -29,10 +29,10 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrBusy)
 	}
 	defer c.changing.Unlock()
-	if c.member(node.Name()) != nil {
+	if c.members.On(node.Name()) != nil {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrMember)
 	}
-	_, primary := c.current()
+	primary := c.primary.Load()
 	if primary == nil {
 		return change, fmt.Errorf("joining %s: %w: there is no primary", node.Name(), ErrNotReady)
 	}
@@ -50,7 +50,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 		defer cancel()
 		return change, errors.Join(fmt.Errorf("joining %s: %w", node.Name(), err), m.kill(), c.release(ctx, primary, m), m.discard())
 	}
-	c.add(m)
+	c.members.Add(m)
 	change.Complete = time.Since(began)
 	return change, nil
 }
@@ -107,8 +107,8 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	if err := c.halt(ctx, m, manner); err != nil {
 		return fail(err)
 	}
-	c.drop(m)
-	_, primary := c.current()
+	c.members.Drop(m)
+	primary := c.primary.Load()
 	if primary != nil {
 		if err := c.release(ctx, primary, m); err != nil {
 			return fail(err)

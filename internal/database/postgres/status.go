@@ -133,7 +133,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 
 // Count implements database.Cluster.
 func (c *cluster) Count(ctx context.Context) (n int64, err error) {
-	_, primary := c.current()
+	primary := c.primary.Load()
 	if primary == nil {
 		return 0, fmt.Errorf("counting rows: %w: there is no primary", ErrNotReady)
 	}
@@ -148,7 +148,7 @@ func (c *cluster) Count(ctx context.Context) (n int64, err error) {
 
 // Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error {
-	_, primary := c.current()
+	primary := c.primary.Load()
 	if primary == nil {
 		return fmt.Errorf("emptying the table: %w: there is no primary", ErrNotReady)
 	}
@@ -160,7 +160,7 @@ func (c *cluster) Clear(ctx context.Context) error {
 
 // OpenMember implements database.Replicated: a connection to the member from its own node.
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
-	m := c.member(node)
+	m := c.members.On(node)
 	if m == nil {
 		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
 	}
