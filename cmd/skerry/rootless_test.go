@@ -91,7 +91,7 @@ func needUserNamespaces(t *testing.T) unprivileged {
 // What passes between two nodes; perl is part of every Debian.
 const (
 	server = `$s = IO::Socket::INET->new(LocalPort => 7777, Listen => 1) or die $!; $c = $s->accept; print $c "hello"`
-	client = `for (1 .. 600) { last if $c = IO::Socket::INET->new("n1:7777"); select undef, undef, undef, .05 } print <$c>`
+	clientText = `for (1 .. 600) { last if $c = IO::Socket::INET->new("n1:7777"); select undef, undef, undef, .05 } print <$c>`
 )
 
 func TestLabWithoutRoot(t *testing.T) {
@@ -119,7 +119,7 @@ func TestLabWithoutRoot(t *testing.T) {
 	if err := listen.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if out := u.skerry(t, 0, "lab", "exec", "--lab", "pair", "n2", "--", "perl", "-MIO::Socket::INET", "-e", client); out != "hello" {
+	if out := u.skerry(t, 0, "lab", "exec", "--lab", "pair", "n2", "--", "perl", "-MIO::Socket::INET", "-e", clientText); out != "hello" {
 		t.Errorf("from n1 to n2 came %q", out)
 	}
 	if err := listen.Wait(); err != nil {
