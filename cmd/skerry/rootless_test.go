@@ -90,7 +90,7 @@ func needUserNamespaces(t *testing.T) unprivileged {
 
 // What passes between two nodes; perl is part of every Debian.
 const (
-	server = `$s = IO::Socket::INET->new(LocalPort => 7777, Listen => 1) or die $!; $c = $s->accept; print $c "hello"`
+	serverText = `$s = IO::Socket::INET->new(LocalPort => 7777, Listen => 1) or die $!; $c = $s->accept; print $c "hello"`
 	clientText = `for (1 .. 600) { last if $c = IO::Socket::INET->new("n1:7777"); select undef, undef, undef, .05 } print <$c>`
 )
 
@@ -115,7 +115,7 @@ func TestLabWithoutRoot(t *testing.T) {
 			t.Errorf("skerry %v: want %q in\n%s", s.args, s.want, out)
 		}
 	}
-	listen := u.command(u.exe, "lab", "exec", "--lab", "pair", "n1", "--", "perl", "-MIO::Socket::INET", "-e", server)
+	listen := u.command(u.exe, "lab", "exec", "--lab", "pair", "n1", "--", "perl", "-MIO::Socket::INET", "-e", serverText)
 	if err := listen.Start(); err != nil {
 		t.Fatal(err)
 	}
