@@ -80,7 +80,7 @@ function nodes(d: Detail, bands: Band[], last: number): Panel[] {
       if (!use || (own(name) && !machine)) return []
       const values = of(use)
       if (!machine && !values.some((v) => v > 0)) return []
-      return [{ name, values, colour: (t) => (name === '@host' ? t.muted : t.series[i % t.series.length]!), dashed: own(name) || i >= 10 }]
+      return [{ name, values, colour: (t) => (name === '@host' ? t.muted : t.series[i % t.series.length]!), dashed: own(name) || i >= 10, hidden: name === '@host' }]
     })
     if (!curves.length) return []
     return [{ title: title + more, unit, t: n.t, bin: n.bin_s, last, bands, curves, height: 190 }]
