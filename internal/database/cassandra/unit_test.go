@@ -225,7 +225,7 @@ func TestConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := config{options: o, dir: t.TempDir(), addr: "10.0.0.2", center: "dc1", seeds: []string{"10.0.0.1", "10.0.0.2"}, tokens: []int64{-1, 5}}
+	c := config{options: o, dir: t.TempDir(), listen: "172.18.0.2", addr: "10.0.0.2", center: "dc1", seeds: []string{"10.0.0.1", "10.0.0.2"}, tokens: []int64{-1, 5}}
 	if err := c.write(); err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,8 @@ func TestConfiguration(t *testing.T) {
 		t.Fatalf("cassandra.yaml: %v", err)
 	}
 	for name, want := range map[string]string{
-		"listen_address": "10.0.0.2", "native_transport_port": "9142", "auto_bootstrap": "false", "initial_token": "-1,5",
+		"listen_address": "172.18.0.2", "rpc_address": "172.18.0.2", "broadcast_address": "10.0.0.2", "broadcast_rpc_address": "10.0.0.2",
+		"native_transport_port": "9142", "auto_bootstrap": "false", "initial_token": "-1,5",
 		"commitlog_sync": "group", "commitlog_sync_group_window": "5ms", "commit_failure_policy": "die", "memtable_heap_space": "64MiB",
 		"data_file_directories": "[" + c.dir + "/data]",
 		"seed_provider":         "[map[class_name:org.apache.cassandra.locator.SimpleSeedProvider parameters:[map[seeds:10.0.0.1,10.0.0.2]]]]",
@@ -243,11 +244,16 @@ func TestConfiguration(t *testing.T) {
 			t.Errorf("%s is %v, want %s", name, got[name], want)
 		}
 	}
+	c.listen = c.addr
+	if strings.Contains(c.yaml(), "broadcast") {
+		t.Error("an address is announced that is the one that it listens at")
+	}
+	c.listen = "172.18.0.2"
 	if _, ok := got["commitlog_sync_period"]; ok {
 		t.Error("commitlog_sync_period is given with commitlog_sync: group, which Cassandra refuses")
 	}
 	args := strings.Join(c.arguments(libraries{java: "java", classpath: "lib/*", jamm: "jamm.jar", jolokia: "jolokia.jar"}, 7*time.Second), " ")
-	for _, want := range []string{"-Xmx256m ", "-XX:+UseSerialGC", "-javaagent:jolokia.jar=host=10.0.0.2,port=7199,", "-Dcassandra.ring_delay_ms=7000 "} {
+	for _, want := range []string{"-Xmx256m ", "-XX:+UseSerialGC", "-javaagent:jolokia.jar=host=172.18.0.2,port=7199,", "-Dcassandra.ring_delay_ms=7000 "} {
 		if !strings.Contains(args, want) {
 			t.Errorf("java's arguments lack %s: %s", want, args)
 		}

@@ -43,6 +43,9 @@ type member struct {
 	admin *goredis.Client
 }
 
+// Node implements daemon.Member.
+func (m *member) Node() string { return m.host.Name() }
+
 func (c *cluster) newMember(h host.Host) *member {
 	m := &member{host: h, addr: database.Reach(h, c.options.port), local: database.Local(h, c.options.port), dir: filepath.Join(h.Dir(), c.kind.name)}
 	m.admin = goredis.NewClient(m.reach(h, adminTimeout))
@@ -51,7 +54,7 @@ func (c *cluster) newMember(h host.Host) *member {
 
 func (m *member) reach(from host.Host, timeout time.Duration) *goredis.Options {
 	addr := m.addr
-	if from == m.host {
+	if from.Netns() == m.host.Netns() {
 		addr = m.local
 	}
 	o := nodeOptions(addr, settings{timeout: timeout})
