@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"skerry/internal/advice"
-	"skerry/internal/database"
 	"skerry/internal/database/mysql"
 	"skerry/internal/host"
 )
@@ -19,20 +18,6 @@ var ErrBehind = errors.New("another member has later transactions")
 
 // errRuns says that a member was not halted.
 var errRuns = errors.New("it runs")
-
-// Halt implements database.Cluster. After SIGTERM the others know at once that it left;
-// after SIGKILL they find out.
-func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
-	s, err := c.Member("halting", node)
-	if err != nil {
-		return err
-	}
-	c.Say("halting %s (%s)", node.Name(), manner)
-	if err := s.Halt(ctx, manner == database.Abrupt); err != nil {
-		return fmt.Errorf("halting %s: %w", node.Name(), err)
-	}
-	return nil
-}
 
 // Revive implements database.Cluster. The member names its position, and is sent what
 // came after it where a donor still has that, else everything. When no member runs, the
@@ -105,16 +90,16 @@ func (c *cluster) bootstrap(ctx context.Context, s *mysql.Server, p position) er
 // rejoin prepares a member's return to those that run. These first have to give up the
 // process that was killed: two of one member at the same time cost them their majority.
 func (c *cluster) rejoin(ctx context.Context, s *mysql.Server) error {
-	if err := c.settle(ctx, c.Running()); err != nil {
+	if err := c.Settle(ctx, c.Running()); err != nil {
 		return err
 	}
 	return forget(s)
 }
 
-// settle waits until servers serve, and count nobody else. Once they are no primary
+// Settle implements mysql.Equals: servers serve, and count nobody else. Once they are no primary
 // component they wait for all that were in the last one, those that were lost too: when
 // they have found each other they are told to go on alone, as an operator would tell them.
-func (c *cluster) settle(ctx context.Context, servers []*mysql.Server) error {
+func (c *cluster) Settle(ctx context.Context, servers []*mysql.Server) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, evictTimeout, fmt.Errorf("the others still count it after %v", evictTimeout))
 	defer cancel()
 	var since time.Time // when they were first seen to wait

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"skerry/internal/advice"
-	"skerry/internal/database"
 	"skerry/internal/database/mysql"
 	"skerry/internal/host"
 )
@@ -17,20 +16,6 @@ var ErrBehind = errors.New("another member has transactions that it lacks")
 
 // errRuns says that a member was not halted.
 var errRuns = errors.New("it runs")
-
-// Halt implements database.Cluster. After SIGTERM the others know at once that it left;
-// after SIGKILL they find out.
-func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
-	s, err := c.Member("halting", node)
-	if err != nil {
-		return err
-	}
-	c.Say("halting %s (%s)", node.Name(), manner)
-	if err := s.Halt(ctx, manner == database.Abrupt); err != nil {
-		return fmt.Errorf("halting %s: %w", node.Name(), err)
-	}
-	return nil
-}
 
 // Revive implements database.Cluster. A member that comes back is a new one to the group:
 // the others must have given up the old one first. When no member runs, the group begins
@@ -62,8 +47,7 @@ func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
 	} else if err := c.without(ctx, others); err != nil {
 		return err
 	}
-	_, err := c.admit(ctx, s, append(others, s), len(others) == 0)
-	return err
+	return c.admit(ctx, s, append(others, s), len(others) == 0, func() {})
 }
 
 // without waits until members that run have given up those that do not. Members that are

@@ -28,8 +28,7 @@ type cluster struct {
 	// changing is held while a node joins or leaves.
 	changing sync.Mutex
 
-	mu      sync.Mutex
-	members []*member // in the order they became members
+	members daemon.Members[*member]
 }
 
 var (
@@ -66,7 +65,7 @@ func (c *cluster) start(ctx context.Context) error {
 	err := g.Wait()
 	for _, m := range members {
 		if m != nil {
-			c.add(m)
+			c.members.Add(m)
 		}
 	}
 	if err != nil {
@@ -84,35 +83,16 @@ func (c *cluster) start(ctx context.Context) error {
 	return nil
 }
 
-func (c *cluster) say(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	c.log.Info(text, "database", c.kind.name)
-	if c.env.Progress != nil {
-		c.env.Progress(text)
-	}
-}
-
-// add takes a running server in.
-func (c *cluster) add(m *member) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.members = append(c.members, m)
-}
+func (c *cluster) say(format string, args ...any) { c.env.Say(c.kind.name, format, args...) }
 
 // remove ends a server and its membership here.
 func (c *cluster) remove(ctx context.Context, m *member) error {
-	c.mu.Lock()
-	c.members = slices.DeleteFunc(c.members, func(o *member) bool { return o == m })
-	c.mu.Unlock()
+	c.members.Drop(m)
 	return m.stop(ctx)
 }
 
 // current are the members at this moment, running those of them that are not halted.
-func (c *cluster) current() []*member {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.members)
-}
+func (c *cluster) current() []*member { return c.members.All() }
 
 func (c *cluster) running() []*member {
 	return slices.DeleteFunc(c.current(), func(m *member) bool { return m.halted.Load() })
@@ -126,14 +106,7 @@ func (c *cluster) halted() []*member {
 // member finds the server on a node.
 func (c *cluster) member(h host.Host) *member { return c.memberOn(h.Name()) }
 
-func (c *cluster) memberOn(node string) *member {
-	for _, m := range c.current() {
-		if m.host.Name() == node {
-			return m
-		}
-	}
-	return nil
-}
+func (c *cluster) memberOn(node string) *member { return c.members.On(node) }
 
 // Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
@@ -159,12 +132,9 @@ func (c *cluster) Logs() map[string]string { return c.servers.Logs() }
 
 // Stop implements database.Cluster.
 func (c *cluster) Stop(ctx context.Context) error {
-	c.mu.Lock()
-	members := c.members
-	c.members = nil
-	c.mu.Unlock()
 	err := c.servers.Stop(ctx)
-	for _, m := range members {
+	for _, m := range c.members.All() {
+		c.members.Drop(m)
 		err = errors.Join(err, m.admin.Close())
 	}
 	return err

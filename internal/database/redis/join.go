@@ -45,7 +45,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	if err != nil {
 		return fail(err)
 	}
-	c.add(m)
+	c.members.Add(m)
 	if err := c.introduce(ctx, m); err != nil {
 		return fail(c.undoJoin(ctx, m, err))
 	}

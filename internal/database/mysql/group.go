@@ -1,0 +1,134 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+)
+
+// Equals are servers that form a group in which all are alike and a majority decides: what
+// the databases of that kind do each in their own way.
+type Equals interface {
+	// Agree returns nil when servers serve, and count each other and nobody else.
+	Agree(ctx context.Context, servers []*Server) error
+	// Counted is how many members the group has, to a server of it.
+	Counted(ctx context.Context, by *Server) (int, error)
+	// Make prepares a server that is to join, its directory filled; nothing of it runs.
+	Make(node host.Host) (*Server, error)
+	// Enter starts a server and has it join those that were there before. It calls accepted
+	// when they count it, and returns when all agree.
+	Enter(ctx context.Context, s *Server, before []*Server, accepted func()) error
+	// Part ends a member's part in the group, and its process. It calls accepted when the
+	// group has been told, or the process of a member that is lost has ended.
+	Part(ctx context.Context, s *Server, manner database.Manner, accepted func()) error
+	// Settle waits until the servers given, which run, have given up whoever does not.
+	Settle(ctx context.Context, running []*Server) error
+}
+
+// Admit is database.Cluster's Join of a group of equals.
+func (s *Servers) Admit(ctx context.Context, node host.Host, group Equals) (database.Change, error) {
+	var change database.Change
+	fail := func(err error) (database.Change, error) {
+		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
+	}
+	if !s.Changing.TryLock() {
+		return fail(database.ErrBusy)
+	}
+	defer s.Changing.Unlock()
+	if s.On(node.Name()) != nil {
+		return fail(database.ErrMember)
+	}
+	before := s.Running()
+	if err := group.Agree(ctx, before); err != nil {
+		return fail(err)
+	}
+	s.Say("%s is joining", node.Name())
+	began := time.Now()
+	server, err := group.Make(node)
+	if err != nil {
+		return fail(err)
+	}
+	s.Add(server)
+	if err := group.Enter(ctx, server, before, func() { change.Accepted = time.Since(began) }); err != nil {
+		change, err := fail(err)
+		return change, errors.Join(err, s.expel(context.WithoutCancel(ctx), server, group))
+	}
+	server.Stays()
+	change.Complete = time.Since(began)
+	return change, nil
+}
+
+// expel ends a server and waits until the others go on without it.
+func (s *Servers) expel(ctx context.Context, server *Server, group Equals) error {
+	if err := s.Remove(ctx, server); err != nil {
+		return err
+	}
+	return group.Settle(ctx, s.Running())
+}
+
+// Dismiss is database.Cluster's Leave of a group of equals.
+func (s *Servers) Dismiss(ctx context.Context, node host.Host, manner database.Manner, group Equals) (database.Change, error) {
+	var change database.Change
+	fail := func(err error) (database.Change, error) {
+		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
+	}
+	if !s.Changing.TryLock() {
+		return fail(database.ErrBusy)
+	}
+	defer s.Changing.Unlock()
+	server, err := s.Member("removing", node)
+	if err != nil {
+		return change, err
+	}
+	if err := s.mayPart(ctx, server, manner, group); err != nil {
+		return fail(err)
+	}
+	s.Say("%s is leaving", node.Name())
+	began := time.Now()
+	if err := group.Part(ctx, server, manner, func() { change.Accepted = time.Since(began) }); err != nil {
+		return fail(err)
+	}
+	if err := s.expel(ctx, server, group); err != nil {
+		return fail(err)
+	}
+	change.Complete = time.Since(began)
+	return change, nil
+}
+
+// mayPart refuses to end a group: its last member stays, and so does one without whom the
+// others would be no majority of those that were there.
+func (s *Servers) mayPart(ctx context.Context, server *Server, manner database.Manner, group Equals) error {
+	rest := s.Others(server)
+	if len(rest) == 0 {
+		return fmt.Errorf("%w: it is the last", database.ErrFixed)
+	}
+	if !server.Running() || manner == database.Graceful {
+		return nil
+	}
+	n, err := group.Counted(ctx, rest[0])
+	if err != nil {
+		return err
+	}
+	if 2*len(rest) <= n {
+		return fmt.Errorf("%w: %d of %d members would be no majority", database.ErrFixed, len(rest), n)
+	}
+	return nil
+}
+
+// Halt implements database.Cluster for a group of equals. After SIGTERM the others know at
+// once that it left; after SIGKILL they find out.
+func (s *Servers) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
+	server, err := s.Member("halting", node)
+	if err != nil {
+		return err
+	}
+	s.Say("halting %s (%s)", node.Name(), manner)
+	if err := server.Halt(ctx, manner == database.Abrupt); err != nil {
+		return fmt.Errorf("halting %s: %w", node.Name(), err)
+	}
+	return nil
+}
