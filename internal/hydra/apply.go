@@ -119,6 +119,7 @@ func (n *Node) applySome(ctx context.Context) error {
 	}
 	n.database.Lock()
 	defer n.database.Unlock()
+	n.store.KeepOutcomes(n.shared())
 	results, err := n.store.Apply(ctx, n.Name, after, batch)
 	if err != nil {
 		return err

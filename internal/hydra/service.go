@@ -134,18 +134,8 @@ func (s *Service) openStore(ctx context.Context) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	s.store, err = store.Open(ctx, store.Config{URL: c.Database, Cluster: c.Cluster, Durable: c.Direct, Outcomes: s.sharesDatabase()})
+	s.store, err = store.Open(ctx, store.Config{URL: c.Database, Cluster: c.Cluster, Durable: c.Direct})
 	return err
-}
-
-// sharesDatabase tells whether other members of the cloud may use the same database.
-func (s *Service) sharesDatabase() bool {
-	for _, m := range s.config.Members {
-		if m.Cloud == s.config.Cloud && m.ID != s.config.ID && !m.Witness {
-			return true
-		}
-	}
-	return s.config.Join
 }
 
 func (s *Service) openNode(ctx context.Context, version string, peers *tls.Config, tokens *api.Tokens) error {

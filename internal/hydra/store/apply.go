@@ -228,7 +228,7 @@ const pruneEvery = 1 << 14
 
 // keep writes outcomes down and removes old ones.
 func (s *Store) keep(ctx context.Context, tx *sql.Tx, records []record, last uint64) error {
-	if !s.config.Outcomes {
+	if !s.outcomes.Load() {
 		keyed := records[:0]
 		for _, r := range records {
 			if r.request != "" {

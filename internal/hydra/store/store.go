@@ -92,8 +92,9 @@ type Store struct {
 	mu         sync.Mutex // guards statements
 	statements map[statementKey]*sql.Stmt
 
-	tables atomic.Pointer[tableSet]
-	pruned uint64 // applier's alone
+	tables   atomic.Pointer[tableSet]
+	outcomes atomic.Bool // of conditional transactions are kept
+	pruned   uint64      // applier's alone
 }
 
 // tableSet is the tables as of a change of them.
@@ -113,6 +114,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	}
 	s := &Store{config: c, dialect: d, path: path, write: write, read: read, statements: make(map[statementKey]*sql.Stmt)}
 	s.tables.Store(&tableSet{names: map[string]bool{}})
+	s.outcomes.Store(c.Outcomes)
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %s: %w", Redacted(c.URL), err), s.Close())
 	}
@@ -157,6 +159,9 @@ func (s *Store) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// KeepOutcomes sets Config.Outcomes: a member has come that shares the database, or gone.
+func (s *Store) KeepOutcomes(on bool) { s.outcomes.Store(on) }
 
 // Kind is sqlite, postgres or mysql.
 func (s *Store) Kind() string { return s.dialect.name }
