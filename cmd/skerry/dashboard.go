@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"skerry/internal/record"
-	"skerry/internal/report"
+	"skerry/internal/report/webdata"
 	"skerry/internal/rootless"
 	"skerry/internal/serve"
 	"skerry/web"
@@ -67,7 +67,13 @@ func (a *app) openDashboard(runs, address string) (*dashboard, error) {
 }
 
 // writeRunReport writes the report that the dashboard shows.
-func writeRunReport(w io.Writer, d *record.Dir) error { return report.HTML(w, d) }
+func writeRunReport(w io.Writer, d *record.Dir) error {
+	page, err := web.ReportPage()
+	if err != nil {
+		return err
+	}
+	return webdata.Write(w, page, d)
+}
 
 // handOn keeps the listener for this program inside a user namespace, where it is to go there.
 func (d *dashboard) handOn() error {
