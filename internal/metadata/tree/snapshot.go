@@ -120,7 +120,10 @@ func Load(r io.Reader) (*Tree, error) {
 	}
 	l.tree.lastID.Store(l.uvarint())
 	l.tree.counts.directories.Store(0)
-	_, root := l.node(nil, 0)
+	name, root := l.node(nil, 0)
+	if l.err == nil && (name != "" || root.state.Load().kind != metadata.Directory) {
+		l.fail("its root is none")
+	}
 	if l.err == nil {
 		if _, err := l.r.ReadByte(); err != io.EOF {
 			l.fail("more than a tree")
