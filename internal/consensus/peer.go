@@ -187,29 +187,31 @@ func (p *peer) use(conn net.Conn, r *bufio.Reader) error {
 	p.mu.Unlock()
 	p.t.logger.Debug("connected", "member", p.id)
 	// Nothing is sent this way; its end tells that the other side is gone.
-	ended := make(chan error, 1)
+	ended := make(chan struct{})
+	var end error // once ended is closed
 	p.t.wg.Go(func() {
-		_, err := r.ReadByte()
-		if err == nil {
-			err = errFrame
+		defer close(ended)
+		if _, end = r.ReadByte(); end == nil {
+			end = errFrame
 		}
 		conn.Close()
-		ended <- err
 	})
 	stop := context.AfterFunc(p.ctx, func() { conn.Close() })
 	defer stop()
 	err := p.write(conn, ended)
 	conn.Close()
+	<-ended
+	if err == nil || errors.Is(err, net.ErrClosed) {
+		err = end
+	}
 	if errors.Is(err, net.ErrClosed) {
-		err = <-ended
-		if errors.Is(err, net.ErrClosed) {
-			err = io.ErrUnexpectedEOF
-		}
+		err = io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-func (p *peer) write(conn net.Conn, ended <-chan error) error {
+// write returns nil when ended is closed.
+func (p *peer) write(conn net.Conn, ended <-chan struct{}) error {
 	w := bufio.NewWriterSize(conn, 256<<10)
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
@@ -246,8 +248,8 @@ func (p *peer) write(conn net.Conn, ended <-chan error) error {
 		select {
 		case <-p.ctx.Done():
 			return p.ctx.Err()
-		case err := <-ended:
-			return err
+		case <-ended:
+			return nil
 		case <-p.wake:
 		case <-tick.C:
 		}
