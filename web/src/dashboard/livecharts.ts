@@ -26,11 +26,11 @@ export function bandsOf(events: LabEvent[]): Band[] {
 
 const shownNodes = 8
 
-/** busiest are the nodes that used most CPU lately, the whole machine first. */
+/** busiest are the nodes that used most CPU lately, and then the whole machine. */
 export function busiest(history: Map<string, NodeSecond[]>): string[] {
   const mean = (rows: NodeSecond[]) => rows.slice(-10).reduce((n, r) => n + r.cpu_cores, 0) / Math.max(1, Math.min(10, rows.length))
   const names = [...history.keys()].filter((n) => !n.startsWith('@')).sort((a, b) => mean(history.get(b)!) - mean(history.get(a)!) || a.localeCompare(b))
-  return [...(history.has('@host') ? ['@host'] : []), ...names.slice(0, shownNodes)]
+  return [...names.slice(0, shownNodes), ...(history.has('@host') ? ['@host'] : [])]
 }
 
 /** kept is an option with those curves shown that the reader chose in the legend. */
@@ -81,7 +81,7 @@ export function liveCharts(): LiveCharts {
       title: 'CPU', unit: units.cores, bin: 1, t, last: (t.at(-1) ?? 0) + 1, bands: bandsOf(events), height: 230,
       curves: names.map((name, i) => ({
         name: name === '@host' ? 'whole machine' : name, values: t.map((x) => rows[i]!.get(x) ?? null), dashed: name === '@host', hidden: name === '@host',
-        colour: (c) => (name === '@host' ? c.muted : c.series[(i + (names[0] === '@host' ? -1 : 0)) % c.series.length]!),
+        colour: (c) => (name === '@host' ? c.muted : c.series[i % c.series.length]!),
       })),
     }
   }
