@@ -1,0 +1,67 @@
+package metabench
+
+import (
+	"context"
+	"errors"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/install"
+	"skerry/internal/metadata/journal"
+	"skerry/internal/metadata/server"
+	"skerry/internal/metadata/store"
+)
+
+func TestRun(t *testing.T) {
+	r, err := Run(context.Background(), Options{
+		Clients: 4, Seconds: 50 * time.Millisecond, Memory: 20_000, Only: []string{"local", "memory", "locks"}, Dir: t.TempDir(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Local.Mkdir <= 0 || r.Local.Stat <= 0 || r.Memory.PerDir <= 0 || len(r.Locks) == 0 || r.Locks[0].ChainBeside <= 0 {
+		t.Errorf("measured %+v", r)
+	}
+	r.HDFS = &HDFS{LocalMkdirs: r.Local.Mkdir, LocalStatus: r.Local.Stat / 4}
+	var b strings.Builder
+	if err := r.Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"1.0 x", "missed", "4.0 x", "reached", "threads"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &b)
+		}
+	}
+	if _, err := Run(context.Background(), Options{Only: []string{"nothing"}}); !errors.Is(err, ErrPart) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestThin has the benchmark's client talk to the server as other clients do.
+func TestThin(t *testing.T) {
+	state := store.NewState()
+	j, _, err := journal.Open(t.TempDir(), state, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	h := httptest.NewServer(server.New(store.New(state, j), server.Options{}))
+	defer h.Close()
+	n, err := closedLoop(context.Background(), h.Listener.Addr().String(), 3, 50*time.Millisecond, func(b []byte, _, _ int) []byte { return append(b, "ls /"...) })
+	if err != nil || n <= 0 {
+		t.Errorf("%g/s, %v", n, err)
+	}
+	_, err = closedLoop(context.Background(), h.Listener.Addr().String(), 1, time.Second, func(b []byte, _, _ int) []byte { return append(b, "ls /x"...) })
+	if !errors.Is(err, errStatus) || !strings.Contains(err.Error(), "/x: no such file") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestLock(t *testing.T) {
+	jars, err := install.ParseLock(hdfsLock)
+	if err != nil || jars[0].Artifact != "hadoop-hdfs" {
+		t.Errorf("%v, %v", jars[:1], err)
+	}
+}
