@@ -58,8 +58,9 @@ export function trials(run: Run): Shown {
 }
 
 function summaryOf(t: Trial): HTMLElement {
+  const title = h('h3', {}, `Trial ${t.id}: ${t.name}`)
   if (t.state !== 'ok') {
-    return h('div', { class: 'card' }, h('p', { class: 'note bad failure' }, t.error || `The trial is ${t.state}; it measured nothing.`))
+    return h('div', { class: 'card' }, title, h('p', { class: 'note bad failure' }, t.error || `The trial is ${t.state}; it measured nothing.`))
   }
   const o = t.outcomes
   const facts: [string, string][] = [
@@ -68,7 +69,7 @@ function summaryOf(t: Trial): HTMLElement {
     ['Measured', `${figure(t.duration_s)} s after ${figure(t.warmup_s)} s of warm-up and ${figure(t.setup_s)} s of setting up${t.stopped ? `; stopped by ${t.stopped}` : ''}`],
   ]
   const operations = Object.entries(t.operations ?? {}).filter(([, s]) => s.count > 0)
-  return h('div', { class: 'card' },
+  return h('div', { class: 'card stack' }, title,
     t.verdict.reasons?.length ? h('div', { class: 'note' }, h('b', {}, 'Suspect: '), t.verdict.reasons.join('; ')) : null,
     h('dl', { class: 'facts' }, facts.map(([k, v]) => [h('dt', {}, k), h('dd', {}, v)])),
     operations.length ? table([
