@@ -88,12 +88,27 @@ func (s *Store) makeTables(ctx context.Context, batch []decoded) error {
 			if w.Do != command.CreateTable || s.Has(w.Table) {
 				continue
 			}
-			if _, err := s.write.ExecContext(ctx, s.dialect.create(w.Table)); err != nil {
+			if err := s.define(ctx, s.dialect.create(w.Table)); err != nil {
 				return fmt.Errorf("making table %s: %w", w.Table, err)
 			}
 		}
 	}
 	return nil
+}
+
+// defineTries is how often a definition is tried that another member may be making too.
+const defineTries = 3
+
+// define runs a CREATE ... IF NOT EXISTS. Of two at the same time PostgreSQL fails one with
+// a duplicate in its catalogue: at the next try the other's work is there.
+func (s *Store) define(ctx context.Context, query string) error {
+	var err error
+	for range defineTries {
+		if _, err = s.write.ExecContext(ctx, query); err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return err
 }
 
 // applyIn applies a batch within a transaction; tables is not nil when they changed.

@@ -95,7 +95,7 @@ func (l *loader) makeTable(name string) error {
 	} else if err := command.ValidTable(name); err != nil {
 		return fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}
-	if _, err := l.store.write.ExecContext(l.ctx, l.store.dialect.create(name)); err != nil {
+	if err := l.store.define(l.ctx, l.store.dialect.create(name)); err != nil {
 		return fmt.Errorf("making table %s: %w", name, err)
 	}
 	l.names[name] = true

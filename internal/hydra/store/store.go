@@ -124,7 +124,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 // prepare makes the database's own tables and checks whose it is.
 func (s *Store) prepare(ctx context.Context) error {
 	for _, q := range s.dialect.own() {
-		if _, err := s.write.ExecContext(ctx, q); err != nil {
+		if err := s.define(ctx, q); err != nil {
 			return fmt.Errorf("making hydra's tables: %w", err)
 		}
 	}
