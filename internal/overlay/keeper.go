@@ -100,9 +100,12 @@ func (k *Keeper) Close() error {
 	return nil
 }
 
-// Await asks until the answer is nil, or ctx ends.
+// Await asks until the answer is nil, or ctx ends. It leaves four fifths of the time to
+// those that it waits for: with many nodes a question costs as much as their answer.
 func Await(ctx context.Context, ask func(context.Context) error) error {
+	const least, share = 10 * time.Millisecond, 4
 	for {
+		began := time.Now()
 		err := ask(ctx)
 		if err == nil {
 			return nil
@@ -110,7 +113,7 @@ func Await(ctx context.Context, ask func(context.Context) error) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(max(least, share*time.Since(began))):
 		}
 	}
 }

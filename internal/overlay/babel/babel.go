@@ -40,8 +40,9 @@ var Recipe = install.Recipe{
 // versionPattern finds the version in "babeld-1.12.1".
 var versionPattern = regexp.MustCompile(`babeld-([0-9][^ \n]*)`)
 
-// readyTimeout bounds how long routes may take to spread at the start.
-const readyTimeout = 30 * time.Second
+// readyTimeout bounds how long routes may take to spread at the start: a second or so
+// between eight nodes, much longer between many on a machine of few cores.
+const readyTimeout = 2 * time.Minute
 
 // Babel is the overlay.
 type Babel struct {
