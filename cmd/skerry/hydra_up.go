@@ -17,20 +17,16 @@ func newHydraUp(a *app) *cobra.Command {
 	var config lab.Config
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "up [TOPOLOGY]",
+		Use:   "up TOPOLOGY",
 		Short: "Start a whole deployment on a lab",
 		Long: "Bring a topology to life and start Hydra on it: every site of three nodes or more is a cloud, whose last node has the\n" +
 			"load balancer and the wallet and whose others are members that share an SQLite database; the first node of the first\n" +
 			"other site is the witness, and the last one there has the DNS server. Ctrl-C ends all of it, and the lab.",
-		Example: "  skerry hydra up experiments/hydra/topology.yaml\n  skerry hydra up experiments/hydra/topology.yaml --scale 0 --name hydra\n" +
+		Example: "  skerry hydra up topologies/two-clouds.yaml\n  skerry hydra up topologies/two-clouds.yaml --scale 0 --name hydra\n" +
 			"  skerry lab exec third-2 -l hydra -- curl http://ADDRESS:8080/api/accounts",
-		Args: cobra.MaximumNArgs(1),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			file := "experiments/hydra/topology.yaml"
-			if len(args) == 1 {
-				file = args[0]
-			}
-			cloud, err := topology.Load(file)
+			cloud, err := topology.Load(args[0])
 			if err != nil {
 				return fmt.Errorf("%w: %w", errUsage, err)
 			}

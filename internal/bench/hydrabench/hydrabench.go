@@ -218,7 +218,7 @@ func (o Options) scene(ctx context.Context, dir string, cloud topology.Topology,
 	return nil
 }
 
-// places is experiments/hydra/topology.yaml, held against it by a test.
+// places is topologies/two-clouds.yaml, held against it by a test.
 const places = `name: hydra
 sites:
   - {name: aws, nodes: 3}

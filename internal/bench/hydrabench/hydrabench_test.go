@@ -14,7 +14,7 @@ import (
 
 // The lab of the benchmark is the topology that is given to people.
 func TestPlaces(t *testing.T) {
-	file, err := os.ReadFile("../../../experiments/hydra/topology.yaml")
+	file, err := os.ReadFile("../../../topologies/two-clouds.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestPlaces(t *testing.T) {
 		}
 	}
 	if got := strings.Join(lines, ""); got != places {
-		t.Errorf("experiments/hydra/topology.yaml is\n%s\nand the benchmark's\n%s", got, places)
+		t.Errorf("topologies/two-clouds.yaml is\n%s\nand the benchmark's\n%s", got, places)
 	}
 }
 

@@ -35,7 +35,7 @@ func OnLab(l *lab.Lab) (Layout, error) {
 		}
 	}
 	if len(layout.Clouds) == 0 {
-		return layout, advice.With(fmt.Errorf("%w: no site of the lab has %d nodes", ErrLayout, cloudNodes), "see experiments/hydra/topology.yaml")
+		return layout, advice.With(fmt.Errorf("%w: no site of the lab has %d nodes", ErrLayout, cloudNodes), "see topologies/two-clouds.yaml")
 	}
 	return layout, nil
 }
