@@ -29,7 +29,7 @@ func newBenchMetadata(a *app) *cobra.Command {
 				return err
 			}
 			if quick {
-				o.Seconds = min(o.Seconds, time.Second)
+				o.Duration = min(o.Duration, time.Second)
 				o.Dirs, o.Memory = min(o.Dirs, 200_000), min(o.Memory, 200_000)
 			}
 			o.Progress = func(what string) { a.log.Info("measure", "what", what) }
@@ -45,7 +45,7 @@ func newBenchMetadata(a *app) *cobra.Command {
 	}
 	f := c.Flags()
 	f.IntVar(&o.Clients, "clients", 64, "that ask at the same time")
-	f.DurationVar(&o.Seconds, "duration", 10*time.Second, "of each measurement")
+	f.DurationVar(&o.Duration, "duration", 10*time.Second, "of each measurement")
 	f.IntVar(&o.Dirs, "dirs", 10_000_000, "directories that recovery reads")
 	f.IntVar(&o.Memory, "memory-dirs", 1_000_000, "directories whose memory is measured")
 	f.StringVar(&o.Dir, "dir", "", "scratch `DIR`, on the disk that is measured (default: the system's for temporary files)")

@@ -143,7 +143,7 @@ func (b *bench) hdfsRPC(ctx context.Context, j java, r *HDFS) (err error) {
 	}
 	for _, connections := range []int{1, b.Clients} {
 		text, err := j.command(ctx, "HdfsBench", "client", port, strconv.Itoa(b.Clients), strconv.Itoa(connections),
-			strconv.FormatFloat(b.Seconds.Seconds(), 'f', -1, 64)).Output()
+			strconv.FormatFloat(b.Duration.Seconds(), 'f', -1, 64)).Output()
 		if err != nil {
 			return explained(err)
 		}
@@ -166,7 +166,7 @@ func (b *bench) hdfsLocal(ctx context.Context, j java, r *HDFS) error {
 		return fmt.Errorf("formatting a NameNode: %w: %s", err, shortened(string(out)))
 	}
 	// About as many operations as take the time of the other measurements.
-	n := strconv.Itoa(max(5000, int(20_000*b.Seconds/time.Second)))
+	n := strconv.Itoa(max(5000, int(20_000*b.Duration/time.Second)))
 	for _, m := range []struct {
 		into *float64
 		args []string

@@ -68,11 +68,11 @@ func (b *bench) local(ctx context.Context) (err error) {
 		return string(strconv.AppendInt(append(strconv.AppendInt(append(buf[:0], '/'), int64(t), 10), '/'), int64(i), 10))
 	}
 	b.say("mkdir in process")
-	if b.r.Local.Mkdir, err = rate(b.Clients, b.Seconds, func(t, i int) error { return do(mkdir(path(t, i))) }); err != nil {
+	if b.r.Local.Mkdir, err = rate(b.Clients, b.Duration, func(t, i int) error { return do(mkdir(path(t, i))) }); err != nil {
 		return err
 	}
 	b.say("stat in process")
-	b.r.Local.Stat, err = rate(b.Clients, b.Seconds, func(t, i int) error {
+	b.r.Local.Stat, err = rate(b.Clients, b.Duration, func(t, i int) error {
 		return do(metadata.Command{Op: metadata.Stat, Path: path(t, i%64)})
 	})
 	return err
@@ -111,7 +111,7 @@ func heap() uint64 {
 // locks measures reads by more and more threads in a tree, and in one with a chain of
 // locks.
 func (b *bench) locks(context.Context) error {
-	d := b.Seconds / 5
+	d := b.Duration / 5
 	for _, threads := range []int{1, 2, 4, 8, 16, 64} {
 		b.say("%d readers", threads)
 		s := Shared{Threads: threads}

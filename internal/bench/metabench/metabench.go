@@ -19,7 +19,7 @@ import (
 type Options struct {
 	Exe      string        // the skerry program, whose server is measured
 	Clients  int           // that ask at the same time
-	Seconds  time.Duration // of each measurement
+	Duration time.Duration // of each measurement
 	Dirs     int           // that recovery reads
 	Memory   int           // directories whose memory is measured
 	Dir      string        // scratch; "" for the system's

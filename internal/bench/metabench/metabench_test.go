@@ -16,7 +16,7 @@ import (
 
 func TestRun(t *testing.T) {
 	r, err := Run(context.Background(), Options{
-		Clients: 4, Seconds: 50 * time.Millisecond, Memory: 20_000, Only: []string{"local", "memory", "locks"}, Dir: t.TempDir(),
+		Clients: 4, Duration: 50 * time.Millisecond, Memory: 20_000, Only: []string{"local", "memory", "locks"}, Dir: t.TempDir(),
 	})
 	if err != nil {
 		t.Fatal(err)

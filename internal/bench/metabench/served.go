@@ -99,29 +99,29 @@ func (b *bench) http(ctx context.Context) (err error) {
 		return strconv.AppendInt(append(strconv.AppendInt(append(buf, "mkdir /m/"...), int64(client), 10), '/'), int64(i), 10)
 	}
 	b.say("ls over HTTP")
-	if b.r.HTTP.List, err = closedLoop(ctx, s.addr, b.Clients, b.Seconds, list); err != nil {
+	if b.r.HTTP.List, err = closedLoop(ctx, s.addr, b.Clients, b.Duration, list); err != nil {
 		return err
 	}
 	b.say("mkdir over HTTP")
-	if b.r.HTTP.Mkdir, err = closedLoop(ctx, s.addr, b.Clients, b.Seconds, mkdir); err != nil {
+	if b.r.HTTP.Mkdir, err = closedLoop(ctx, s.addr, b.Clients, b.Duration, mkdir); err != nil {
 		return err
 	}
 	b.say("ls over HTTP while one client makes directories")
 	beside := make(chan error, 1)
 	go func() {
 		var err error
-		b.r.HTTP.MkdirsBeside, err = closedLoop(ctx, s.addr, 1, b.Seconds, func(buf []byte, _, i int) []byte {
+		b.r.HTTP.MkdirsBeside, err = closedLoop(ctx, s.addr, 1, b.Duration, func(buf []byte, _, i int) []byte {
 			return fmt.Appendf(buf, "mkdir /listed/0/%d", i)
 		})
 		beside <- err
 	}()
-	b.r.HTTP.ListBeside, err = closedLoop(ctx, s.addr, b.Clients, b.Seconds, list)
+	b.r.HTTP.ListBeside, err = closedLoop(ctx, s.addr, b.Clients, b.Duration, list)
 	if err = errors.Join(err, <-beside); err != nil {
 		return err
 	}
 	// Reads without the writer once more, so that a machine that became slower or quicker
 	// meanwhile is not taken for the writer's work.
-	after, err := closedLoop(ctx, s.addr, b.Clients, b.Seconds, list)
+	after, err := closedLoop(ctx, s.addr, b.Clients, b.Duration, list)
 	b.r.HTTP.List = (b.r.HTTP.List + after) / 2
 	return err
 }

@@ -46,7 +46,7 @@ type Journal struct {
 	buffer    []byte
 	snapshots chan error // of the snapshot under way, else nil
 
-	index, group, syncs, groups, logBytes, snapIndex, snapBytes atomic.Int64
+	index, groups, logBytes, snapIndex, snapBytes atomic.Int64
 	broken                                                      atomic.Pointer[error]
 }
 

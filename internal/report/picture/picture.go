@@ -22,7 +22,7 @@ var (
 	// ErrNoBrowser says that no Chromium was found.
 	ErrNoBrowser = errors.New("no Chromium to draw with")
 	// ErrNoPicture says that Chromium ended without a picture.
-	ErrNoPicture = errors.New("Chromium drew nothing")
+	ErrNoPicture = errors.New("no picture came of Chromium")
 )
 
 // browsers are the names that Chromium goes by.
