@@ -34,7 +34,7 @@ web/dist/.built: web/node_modules/.package-lock.json $(WEB_SOURCES)
 	@touch $@
 
 web/node_modules/.package-lock.json: web/package-lock.json
-	@cd web && npm ci --silent --ignore-scripts --no-audit --no-fund
+	@cd web && npm ci --loglevel=error --ignore-scripts --no-audit --no-fund
 	@touch $@
 
 comma := ,
