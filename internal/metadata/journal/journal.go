@@ -47,7 +47,7 @@ type Journal struct {
 	snapshots chan error // of the snapshot under way, else nil
 
 	index, groups, logBytes, snapIndex, snapBytes atomic.Int64
-	broken                                                      atomic.Pointer[error]
+	broken                                        atomic.Pointer[error]
 }
 
 // Status is how a journal stands.
