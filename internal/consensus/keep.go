@@ -12,6 +12,13 @@ import (
 const (
 	// placementTicks is how long a leader waits between attempts to pass its leadership on.
 	placementTicks = 5 * electionTicks
+	// placementMost bounds the doubling of that after attempts that failed.
+	placementMost = 32 * electionTicks
+	// settleTicks is how long a leader leads before it passes its leadership on to where
+	// it should be: what waits for a leader comes first.
+	settleTicks = 2 * electionTicks
+	// handoverTicks is after how long an attempt is given up: proposals wait for it.
+	handoverTicks = electionTicks / 2
 	// snapshotTicks is after how long the leader offers a snapshot again.
 	snapshotTicks = 10 * electionTicks
 	// followWindow, followCount and followShare decide where most proposals come from.
@@ -31,7 +38,10 @@ type keeping struct {
 	made     map[uint64]int    // proposals by origin since
 	since    time.Time
 	snapping map[uint64]int // members that were sent a snapshot: tick
+	led      int            // tick since which this member leads
 	tried    int            // tick of the last transfer
+	to       uint64         // member that the leadership is being passed to; 0: none
+	pause    int            // ticks between transfers; 0: placementTicks
 	busiest  string         // the site that most proposals came from, in the last window
 }
 
@@ -47,10 +57,17 @@ func (m *machine) report(id, applied uint64) { m.keep.applied[id] = applied }
 // count notes where proposals come from.
 func (k *keeping) count(origin uint64, n int) { k.made[origin] += n }
 
+// leads notes that this member has begun to lead. Attempts of an earlier time do not
+// count any more.
+func (k *keeping) leads(tick int) { k.led, k.tried, k.to, k.pause = tick, 0, 0, 0 }
+
 func (m *machine) housekeep() {
 	m.trim()
 	if m.state != raft.StateLeader {
 		return
+	}
+	if m.keep.to != 0 && m.ticks-m.keep.tried >= handoverTicks {
+		m.giveUpTransfer()
 	}
 	m.countSites()
 	m.retrySnapshots()
@@ -157,7 +174,10 @@ func (m *machine) place() {
 		site = m.keep.busiest
 	}
 	switch {
-	case self.Role == Witness || m.storage != nil:
+	case m.storage != nil:
+		m.stepAside()
+	case m.ticks-m.keep.led < settleTicks:
+	case self.Role == Witness:
 		m.stepAside()
 	case site != "" && self.Site != site:
 		m.transferTo(func(o Member) bool { return o.Site == site && o.Role == Voter })
@@ -175,7 +195,7 @@ func (m *machine) stepAside() {
 
 // transferTo passes the leadership to the most advanced of the voters that will do.
 func (m *machine) transferTo(will func(Member) bool) bool {
-	if m.keep.tried != 0 && m.ticks-m.keep.tried < placementTicks {
+	if m.keep.tried != 0 && m.ticks-m.keep.tried < max(m.keep.pause, placementTicks) {
 		return true
 	}
 	var to, match uint64
@@ -189,10 +209,20 @@ func (m *machine) transferTo(will func(Member) bool) bool {
 	if to == 0 {
 		return false
 	}
-	m.keep.tried = m.ticks
+	m.keep.tried, m.keep.to = m.ticks, to
 	m.logger.Info("passes the leadership on", "to", to)
 	m.rn.TransferLeader(to)
 	return true
+}
+
+// giveUpTransfer goes on leading: the other one has not taken over. To pass the
+// leadership to itself is how a leader takes an attempt back.
+func (m *machine) giveUpTransfer() {
+	m.logger.Info("could not pass the leadership on", "to", m.keep.to)
+	m.keep.to = 0
+	m.keep.pause = min(2*max(m.keep.pause, placementTicks), placementMost)
+	m.rn.TransferLeader(m.cfg.id)
+	m.props.again = true
 }
 
 // transfer passes the leadership to a member, by way of the leader.

@@ -54,18 +54,25 @@ func (n *Node) tickTime() time.Duration {
 }
 
 // adapt sets the election timeout by the round trips that the leader measures, and tells
-// the others by its heartbeats.
+// the others by its heartbeats. Changes of less than a tenth are not worth a message.
 func (n *Node) adapt() {
-	if n.cfg.Election != 0 || !n.m.isLeader() || n.m.ticks%electionTicks != 0 {
+	if n.cfg.Election != 0 || !n.m.isLeader() {
 		return
 	}
 	var slowest time.Duration
 	for _, id := range n.m.conf.State.Voters {
 		if p := n.tr.peer(id); p != nil {
-			slowest = max(slowest, p.roundTrip())
+			most, known := p.roundTrip()
+			if !known {
+				return
+			}
+			slowest = max(slowest, most)
 		}
 	}
-	n.election.Store(int64(electionTimeout(slowest)))
+	was, is := time.Duration(n.election.Load()), electionTimeout(slowest)
+	if diff := (is - was).Abs(); diff > was/10 || is == minElection || is == maxElection {
+		n.election.Store(int64(is))
+	}
 }
 
 func (n *Node) carryOut(out output) {

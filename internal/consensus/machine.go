@@ -39,6 +39,7 @@ type machine struct {
 	lding leading
 	reads reads
 	keep  keeping
+	elect electing
 	out   output
 }
 
@@ -100,6 +101,7 @@ func newMachine(cfg machineConfig, log *wal.Log, now time.Time, logger *slog.Log
 	m.props.init()
 	m.keep.init()
 	m.reads.init(cfg.epoch)
+	m.elect.init(cfg.epoch)
 	hs := log.HardState()
 	if hs != nil {
 		m.term = hs.GetTerm()
@@ -160,6 +162,7 @@ func (m *machine) tick(now time.Time) {
 	m.now = now
 	m.rn.Tick()
 	m.props.again = true
+	m.hasten()
 	m.resend()
 	m.retryReads()
 	m.housekeep()
@@ -179,7 +182,12 @@ func (m *machine) step(msg *raftpb.Message) {
 }
 
 // unreachable tells that messages to a member were lost.
-func (m *machine) unreachable(id uint64) { m.rn.ReportUnreachable(id) }
+func (m *machine) unreachable(id uint64) {
+	m.rn.ReportUnreachable(id)
+	if m.state == raft.StateLeader && m.keep.to == id {
+		m.giveUpTransfer()
+	}
+}
 
 // stored tells how the store fares: nil when it writes again.
 func (m *machine) stored(err error) {
@@ -241,6 +249,7 @@ func (m *machine) softState(rd raft.Ready) {
 		if n := len(rd.Entries); n > 0 {
 			m.confAfter = rd.Entries[n-1].GetIndex()
 		}
+		m.keep.leads(m.ticks)
 		m.logger.Info("leads", "term", m.term)
 	}
 	m.state = rd.RaftState
@@ -248,6 +257,7 @@ func (m *machine) softState(rd raft.Ready) {
 		m.lead = rd.Lead
 		m.out.changed = true
 		m.props.again = true
+		m.rereads(0)
 	}
 }
 

@@ -292,6 +292,8 @@ func (n *Node) receive(from uint64, msg message) {
 
 func (n *Node) lost(to uint64) { n.post(func() { n.m.unreachable(to) }) }
 
+func (n *Node) ended(id uint64) { n.post(func() { n.m.suspect(id) }) }
+
 func (n *Node) expelled() { n.fail(ErrRemoved) }
 
 // pinged takes another member's heartbeat.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
@@ -44,6 +45,7 @@ type peer struct {
 	failed    error
 	conn      net.Conn
 	rtt       rtt
+	probe     int64         // when the ping that is being measured was sent; 0: none is
 	idle      chan struct{} // closed when the queue was written, for drain
 }
 
@@ -155,6 +157,9 @@ func (p *peer) run() {
 		if errors.Is(err, ErrRemoved) {
 			p.t.handler.expelled()
 		}
+		if errors.Is(err, syscall.ECONNREFUSED) && !p.t.heard(p.id) {
+			p.t.handler.ended(p.id)
+		}
 		timer := time.NewTimer(retry/2 + rand.N(retry))
 		retry = min(2*retry, maxRetry)
 		select {
@@ -183,7 +188,7 @@ func (p *peer) disconnected(err error) {
 // use sends what is queued until the connection fails.
 func (p *peer) use(conn net.Conn, r *bufio.Reader) error {
 	p.mu.Lock()
-	p.conn, p.connected, p.failed = conn, true, nil
+	p.conn, p.connected, p.failed, p.probe = conn, true, nil, 0
 	p.mu.Unlock()
 	p.t.logger.Debug("connected", "member", p.id)
 	// Nothing is sent this way; its end tells that the other side is gone.
@@ -223,7 +228,7 @@ func (p *peer) write(conn net.Conn, ended <-chan struct{}) error {
 		p.mu.Unlock()
 		now := time.Now()
 		if !now.Before(next) {
-			controls = append(controls, encodePing(p.t.handler.beat(), now))
+			controls = append(controls, p.ping(now))
 			next = now.Add(pingEvery)
 		}
 		if len(queue)+len(controls) > 0 {

@@ -48,17 +48,36 @@ func decodePong(b []byte) (int64, error) {
 func (p *peer) pong(sent int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if sent != p.probe {
+		return
+	}
+	p.probe = 0
 	p.rtt.add(time.Since(started) - time.Duration(sent))
 }
 
-// roundTrip is how long a round trip takes at most, nearly always; 0: out of reach.
-func (p *peer) roundTrip() time.Duration {
+// ping makes a heartbeat. One at a time is measured: of those that a link held back while
+// it was lost, all of which come at once when it returns, only one counts. One whose answer
+// may have been dropped is given up.
+func (p *peer) ping(now time.Time) []byte {
+	at := now.Sub(started)
+	p.mu.Lock()
+	if p.probe == 0 || at-time.Duration(p.probe) > probeTime {
+		p.probe = int64(at)
+	}
+	p.mu.Unlock()
+	return encodePing(p.t.handler.beat(), now)
+}
+
+// roundTrip is how long a round trip takes at most, nearly always; 0: out of reach. It
+// is not known until the first ping was answered.
+func (p *peer) roundTrip() (_ time.Duration, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.connected {
-		return 0
+		return 0, true
 	}
-	return p.rtt.most()
+	most := p.rtt.most()
+	return most, most != 0
 }
 
 // describe tells how the peer is reached.
@@ -71,7 +90,9 @@ func (p *peer) describe(s *MemberStatus) {
 	}
 }
 
-// rtt estimates round trips as RFC 6298 does for TCP.
+// rtt estimates round trips as RFC 6298 does for TCP, but for a single one that is much longer
+// than the others: what an outage held back is no round trip, and round trips that have
+// become longer are followed within a few.
 type rtt struct {
 	smoothed, deviation time.Duration
 }
@@ -84,6 +105,7 @@ func (r *rtt) add(d time.Duration) {
 		r.smoothed, r.deviation = d, d/2
 		return
 	}
+	d = min(d, longer*r.most()+rttSlack)
 	diff := r.smoothed - d
 	if diff < 0 {
 		diff = -diff
@@ -101,6 +123,13 @@ func (r rtt) most() time.Duration {
 }
 
 const (
+	// longer and rttSlack bound how much longer than expected a round trip counts as.
+	longer   = 2
+	rttSlack = time.Millisecond
+	// probeTime is how long the answer to a ping is waited for. An election timeout that
+	// follows from a longer round trip is beyond maxElection.
+	probeTime = time.Second
+
 	minElection     = 150 * time.Millisecond
 	maxElection     = 10 * time.Second
 	defaultElection = 500 * time.Millisecond

@@ -87,11 +87,15 @@ func (m *machine) readState(s raft.ReadState) {
 	}
 }
 
-// retryReads asks anew for batches that have waited for an election timeout: the request,
-// the leader or the answer was lost. An answer to the old request is not taken any more.
-func (m *machine) retryReads() {
+// retryReads asks anew for batches that have waited for an election timeout: the request
+// or the answer was lost.
+func (m *machine) retryReads() { m.rereads(electionTicks) }
+
+// rereads asks anew for batches that have waited for some ticks. An answer to the old request
+// is not taken any more.
+func (m *machine) rereads(ticks int) {
 	for _, id := range slices.Sorted(maps.Keys(m.reads.batches)) {
-		if b := m.reads.batches[id]; m.ticks-b.tick >= electionTicks {
+		if b := m.reads.batches[id]; m.ticks-b.tick >= ticks {
 			delete(m.reads.batches, id)
 			m.reads.waiting = append(m.reads.waiting, b.reads...)
 		}

@@ -52,6 +52,7 @@ type simOptions struct {
 	compact  bool          // the log is as short as it may be
 	full     bool          // disks are full at times
 	change   bool          // members come and go
+	prefer   string        // site that should lead
 }
 
 type simStats struct{ acked, notDone, inDoubt, reads, snapshots, crashes, leaders, changes int }
@@ -110,6 +111,11 @@ func (s *sim) fail(format string, args ...any) { panic(violation{fmt.Sprintf(for
 
 // simulate runs one schedule and returns what it found wrong, and a fingerprint.
 func simulate(seed uint64, opt simOptions, logger *slog.Logger) (found string, print uint64, stats simStats) {
+	return play(seed, opt, logger, (*sim).run)
+}
+
+// play is simulate with a schedule of the caller's.
+func play(seed uint64, opt simOptions, logger *slog.Logger, schedule func(*sim)) (found string, print uint64, stats simStats) {
 	var key [32]byte
 	key[0], key[1], key[2] = byte(seed), byte(seed>>8), byte(seed>>16)
 	// The raft library draws its election timeouts from here.
@@ -134,7 +140,7 @@ func simulate(seed uint64, opt simOptions, logger *slog.Logger) (found string, p
 		print, stats = s.trace.Sum64(), s.stats
 		stats.leaders = len(s.leaders)
 	}()
-	s.run()
+	schedule(s)
 	return
 }
 
@@ -215,7 +221,7 @@ func (s *sim) boot(n *simNode, members []Member) {
 	if s.opt.compact {
 		maxLog = 1000
 	}
-	cfg := machineConfig{id: n.id, epoch: n.rng.Uint64(), members: members, join: n.join, stateful: true, maxLog: maxLog}
+	cfg := machineConfig{id: n.id, epoch: n.rng.Uint64(), members: members, join: n.join, stateful: true, maxLog: maxLog, preferSite: s.opt.prefer}
 	if s.opt.compact {
 		cfg.preferSite = "1"
 	}

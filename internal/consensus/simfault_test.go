@@ -116,6 +116,13 @@ func (s *sim) fault() {
 			n.fs.Capacity = n.fs.Bytes() + int64(s.rng.IntN(500))
 			s.after(s.ms(500), func() { n.fs.Capacity = 0 })
 		}
+	case 9:
+		// Members are wrong about the leader.
+		for _, o := range s.nodes {
+			if o.m != nil && s.rng.IntN(2) == 0 {
+				s.suspect(o, n.id)
+			}
+		}
 	case 8:
 		if s.opt.change {
 			s.changeMembers(n)
@@ -152,6 +159,14 @@ func (s *sim) changeMembers(n *simNode) {
 	s.settle(n)
 }
 
+// suspect has a node take note, soon, that another one's machine refuses connections.
+func (s *sim) suspect(n *simNode, id uint64) {
+	s.at(n, s.ms(2*int(s.opt.delay/time.Millisecond)), func() {
+		n.m.suspect(id)
+		s.settle(n)
+	})
+}
+
 func (s *sim) crash(n *simNode) {
 	if n.m == nil {
 		return
@@ -159,6 +174,11 @@ func (s *sim) crash(n *simNode) {
 	s.stats.crashes++
 	s.stop(n)
 	n.fs.Crash()
+	for _, o := range s.nodes {
+		if o.m != nil && s.rng.IntN(4) != 0 {
+			s.suspect(o, n.id)
+		}
+	}
 	s.after(s.ms(500), func() {
 		if n.m == nil && !n.gone {
 			s.boot(n, nil)

@@ -34,12 +34,16 @@ type transport struct {
 	peers   map[uint64]*peer
 	removed map[uint64]bool
 	conns   map[net.Conn]bool
+	inbound map[uint64]int // connections that each member has made
 }
 
 // handler is what a transport tells. Its methods do not block.
 type handler interface {
 	receive(from uint64, m message)
 	lost(to uint64)
+	// ended tells that the process of a member has ended, as far as can be told: its machine
+	// refuses connections, and it has none to this member.
+	ended(id uint64)
 	// pinged hands over another member's heartbeat; beat makes this one's.
 	pinged(from uint64, p ping)
 	beat() ping
@@ -52,7 +56,7 @@ type handler interface {
 func (t *transport) start(l net.Listener) {
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.listener = l
-	t.peers, t.removed, t.conns = map[uint64]*peer{}, map[uint64]bool{}, map[net.Conn]bool{}
+	t.peers, t.removed, t.conns, t.inbound = map[uint64]*peer{}, map[uint64]bool{}, map[net.Conn]bool{}, map[uint64]int{}
 	t.wg.Go(t.accept)
 }
 
@@ -185,7 +189,9 @@ func (t *transport) serve(conn net.Conn) error {
 	if _, ok := t.peers[h.From]; !ok {
 		t.reach(h.From, h.Addr)
 	}
+	t.inbound[h.From]++
 	t.mu.Unlock()
+	defer t.left(h.From)
 	for {
 		b, err := readFrame(r, maxFrame)
 		if err != nil {
@@ -195,6 +201,21 @@ func (t *transport) serve(conn net.Conn) error {
 			return err
 		}
 	}
+}
+
+func (t *transport) left(id uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.inbound[id]--; t.inbound[id] == 0 {
+		delete(t.inbound, id)
+	}
+}
+
+// heard tells whether a member has a connection to this one.
+func (t *transport) heard(id uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.inbound[id] > 0
 }
 
 // take handles one frame.

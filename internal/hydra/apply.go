@@ -19,6 +19,8 @@ const (
 	// takeover is how long a cloud's index stands still, with entries to apply, before
 	// another member applies them. Only time is lost by a wrong guess.
 	takeover = time.Second
+	// abandoned is the same where the member that applies is out of reach.
+	abandoned = 30 * time.Millisecond
 	// followBusy and followIdle are how often a member that does not apply asks how far
 	// the database is: while somebody waits for it, and otherwise.
 	followBusy = 3 * time.Millisecond
@@ -59,7 +61,7 @@ func (n *Node) apply(ctx context.Context, holder string) {
 		case errors.Is(err, store.ErrMoved):
 			n.lead.Store(!n.shared())
 			before := n.progress.at()
-			if failed := n.look(ctx); failed != nil || n.progress.at() != before {
+			if _, failed := n.look(ctx); failed != nil || n.progress.at() != before {
 				err = failed
 			}
 		case errors.As(err, &compacted):
@@ -128,28 +130,40 @@ func (n *Node) applySome(ctx context.Context) error {
 	return nil
 }
 
-// look reads how far the database is.
-func (n *Node) look(ctx context.Context) error {
+// look reads how far the database is, and who applied last.
+func (n *Node) look(ctx context.Context) (holder string, err error) {
 	p, err := n.store.Progress(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	n.progress.advance(p.Applied, nil)
-	return nil
+	return p.Holder, nil
+}
+
+// away tells whether a member is out of this one's reach.
+func (n *Node) away(name string) bool {
+	for _, m := range n.log.Status().Members {
+		if m.Name == name {
+			return !m.Connected
+		}
+	}
+	return true
 }
 
 // follow watches another member apply, and returns when it is this one's turn.
 func (n *Node) follow(ctx context.Context) error {
 	stood, last := time.Now(), n.progress.at()
 	for {
-		if err := n.look(ctx); err != nil {
+		holder, err := n.look(ctx)
+		if err != nil {
 			return err
 		}
 		now := n.progress.at()
 		if now != last || now >= n.log.Commit() {
 			stood, last = time.Now(), now
 		}
-		if time.Since(stood) > takeover || !n.shared() {
+		still := time.Since(stood)
+		if still > takeover || still > abandoned && n.away(holder) || !n.shared() {
 			n.Log.Info("taking over the cloud's database", "applied", now)
 			n.lead.Store(true)
 			return nil
@@ -169,7 +183,7 @@ func (n *Node) follow(ctx context.Context) error {
 // rebuild brings a database that the log no longer reaches to where it does: another
 // member may have done so already, or a snapshot of the nearest other one is loaded.
 func (n *Node) rebuild(ctx context.Context, why *consensus.CompactedError) error {
-	if err := n.look(ctx); err != nil {
+	if _, err := n.look(ctx); err != nil {
 		return err
 	}
 	if n.progress.at()+1 >= why.First {
@@ -182,26 +196,25 @@ func (n *Node) rebuild(ctx context.Context, why *consensus.CompactedError) error
 	return err
 }
 
-// sync tells the log again and again what the database keeps whatever happens.
+// sync tells the log, at once and again and again, what the database keeps whatever happens.
 func (n *Node) sync(ctx context.Context) {
 	tick := time.NewTicker(syncEvery)
 	defer tick.Stop()
 	for {
+		if !n.rebuilding.Load() {
+			bounded, cancel := context.WithTimeout(ctx, syncTimeout)
+			index, err := n.store.Sync(bounded)
+			cancel()
+			if err == nil {
+				n.log.Applied(index)
+			} else if ctx.Err() == nil {
+				n.Log.Warn("the database's state could not be made safe: the log keeps more", "error", err)
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		}
-		if n.rebuilding.Load() {
-			continue
-		}
-		bounded, cancel := context.WithTimeout(ctx, syncTimeout)
-		index, err := n.store.Sync(bounded)
-		cancel()
-		if err == nil {
-			n.log.Applied(index)
-		} else if ctx.Err() == nil {
-			n.Log.Warn("the database's state could not be made safe: the log keeps more", "error", err)
 		}
 	}
 }

@@ -46,6 +46,10 @@ func (n *Node) Status(context.Context) api.Status {
 	return s
 }
 
+// wholeLog is the first index of a log from which nothing was dropped: entry 1 is the first
+// membership, which nobody applies.
+const wholeLog = 2
+
 // databaseOf is what is known of a member's database.
 func (n *Node) databaseOf(m consensus.MemberStatus, l consensus.Status) api.Database {
 	d := api.Database{Cloud: m.Site, State: api.StateServing, Applied: m.Applied, StalenessMS: -1}
@@ -63,7 +67,11 @@ func (n *Node) databaseOf(m consensus.MemberStatus, l consensus.Status) api.Data
 	} else if !m.Connected {
 		d.State, d.Problem = api.StateUnknown, m.Error
 	}
-	if d.Applied+1 < l.First && d.State != api.StateRebuilding {
+	switch {
+	case l.First <= wholeLog || d.Applied+1 >= l.First || d.State == api.StateRebuilding:
+	case d.Applied == 0 && m.Site != n.Cloud:
+		d.State = api.StateUnknown // it has not told yet
+	default:
 		d.State = api.StateCutLoose
 	}
 	if l.Commit > d.Applied {
