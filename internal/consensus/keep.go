@@ -25,6 +25,8 @@ const (
 	followWindow = 5 * time.Second
 	followCount  = 50
 	followShare  = 2.0 / 3
+	// entryOverhead is how many bytes an entry takes in the log beside its data, at most.
+	entryOverhead = 64
 	// promoteLag is how many entries a learner may be behind to be promoted: few
 	// enough to catch up within a round trip or two.
 	promoteLag = 1000
@@ -94,14 +96,30 @@ func (m *machine) trim() {
 		old = m.now.Add(-m.cfg.maxAge)
 		m.out.store = append(m.out.store, request{rotate: m.now.Add(-m.cfg.maxAge / 4)})
 	}
-	forced := min(m.log.Excess(m.cfg.maxLog-2*segment, old), anywhere)
+	forced := min(m.log.Excess(m.cfg.maxLog-3*segment, old), anywhere)
 	asked := min(m.keep.asked, m.keep.applied[m.cfg.id], m.published.index)
 	target := max(everywhere, forced, asked)
 	if target > m.keep.compact {
 		m.keep.compact = target
 		m.out.store = append(m.out.store, request{compact: target})
 	}
-	m.full = m.log.Usage().Bytes > m.cfg.maxLog
+	m.measure()
+}
+
+// measure finds how much the log takes before the next tick. What was proposed since the last
+// one may not be on disk yet, and counts. A segment is left over: others' logs have other
+// boundaries between segments, and drop theirs a little later.
+func (m *machine) measure() {
+	m.room = m.cfg.maxLog - segmentSize(m.cfg.maxLog) - m.log.Usage().Bytes - m.taken
+	m.taken = 0
+	m.full = m.room <= 0
+}
+
+// occupy counts proposals that are put into the log.
+func (m *machine) occupy(size int64) {
+	m.taken += size
+	m.room -= size
+	m.full = m.full || m.room <= 0
 }
 
 // segmentSize is a sixteenth of the log, within what is sensible for files.

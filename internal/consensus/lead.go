@@ -116,6 +116,7 @@ func (m *machine) accept(from uint64, f *forward) *refusal {
 			m.lding.trial = &confTrial{from, f.epoch, it}
 		}
 		entries, items = append(entries, e), append(items, it)
+		m.occupy(int64(len(it.data)) + entryOverhead)
 	}
 	if len(entries) > 0 {
 		err := m.rn.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: new(m.cfg.id), Entries: entries})

@@ -30,6 +30,8 @@ type machine struct {
 	published position // the last committed entry on this disk
 	storage   error    // why the log cannot be written
 	full      bool     // no room in the log and nothing that may be dropped
+	room      int64    // bytes that proposals may take until the next tick
+	taken     int64    // bytes that they have taken since the last one
 	removed   bool     // from the cluster
 
 	conf      conf   // as of the last change applied
@@ -102,6 +104,7 @@ func newMachine(cfg machineConfig, log *wal.Log, now time.Time, logger *slog.Log
 	m.keep.init()
 	m.reads.init(cfg.epoch)
 	m.elect.init(cfg.epoch)
+	m.measure()
 	hs := log.HardState()
 	if hs != nil {
 		m.term = hs.GetTerm()

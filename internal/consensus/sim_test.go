@@ -241,7 +241,7 @@ func (s *sim) boot(n *simNode, members []Member) {
 			}
 		}
 		if s.opt.compact {
-			n.m.full = false
+			n.m.full, n.m.room = false, 1<<30
 		}
 		s.consume(n)
 		s.settle(n)

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"skerry/internal/hydra/command"
 )
 
@@ -53,15 +56,29 @@ func (s *Store) Apply(ctx context.Context, holder string, after uint64, entries 
 	}
 	results, tables, err := s.applyIn(ctx, tx, holder, after, batch)
 	if err != nil {
-		return nil, errors.Join(err, rolledBack(tx))
+		return nil, errors.Join(moved(err), rolledBack(tx))
 	}
 	if err := tx.Commit(); err != nil {
-		return nil, fmt.Errorf("committing: %w", err)
+		return nil, moved(fmt.Errorf("committing: %w", err))
 	}
 	if tables != nil {
 		s.learn(tables)
 	}
 	return results, nil
+}
+
+// deadlock is MySQL's code of a transaction that was rolled back since another stood in its
+// way; at the commit too, where databases of a Galera cluster find out.
+const deadlock = 1213
+
+// moved makes ErrMoved of a database's word that another member's transaction came first.
+func moved(err error) error {
+	var m *mysql.MySQLError
+	var p *pgconn.PgError
+	if errors.As(err, &m) && m.Number == deadlock || errors.As(err, &p) && (p.Code == "40001" || p.Code == "40P01") {
+		return fmt.Errorf("%w: %w", ErrMoved, err)
+	}
+	return err
 }
 
 func rolledBack(tx *sql.Tx) error {
