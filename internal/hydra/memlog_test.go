@@ -43,7 +43,9 @@ type memLog struct {
 	// held is the first index that this member's Entries keeps back; 0: none.
 	held    uint64
 	applied uint64
-	done    chan struct{}
+	// away is whether the others cannot reach it.
+	away bool
+	done chan struct{}
 }
 
 var _ Log = (*memLog)(nil)
@@ -158,7 +160,9 @@ func (l *memLog) Status() consensus.Status {
 	s.First = l.first
 	l.mu.Unlock()
 	for _, o := range l.all() {
-		s.Members = append(s.Members, consensus.MemberStatus{Member: o.self, Votes: true, Connected: true})
+		l.mu.Lock()
+		s.Members = append(s.Members, consensus.MemberStatus{Member: o.self, Votes: true, Connected: !o.away || o == l})
+		l.mu.Unlock()
 	}
 	return s
 }
