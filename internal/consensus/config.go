@@ -49,7 +49,8 @@ type Config struct {
 	//	max(150 ms, 10 x (srtt + 4 x rttvar) of the slowest voter in reach)
 	//
 	// srtt and rttvar being the smoothed round trip and its deviation as in RFC 6298;
-	// at most 10 s, and 500 ms as long as nothing is measured.
+	// at most 10 s, and 500 ms as long as nothing is measured. A single round trip counts as
+	// no more than about twice what was expected: an outage is none.
 	Election time.Duration
 	// PreferSite is where the leader should stand when a voter there is up to date.
 	PreferSite string
@@ -67,7 +68,8 @@ type Config struct {
 	// MaxLog bounds the log on disk, in bytes; 0: 1 GiB; at least 1 MiB. Below it, entries stay
 	// until every member has applied them. At the limit, members that lag are cut loose
 	// (a snapshot will bring them back); entries that no member has applied are never
-	// dropped: proposals are refused with ErrLogFull instead.
+	// dropped: proposals are refused with ErrLogFull instead, from fifteen sixteenths of
+	// MaxLog on.
 	MaxLog int64
 	// MaxAge is how long entries wait for members that have not applied them; 0: for ever.
 	MaxAge time.Duration

@@ -35,10 +35,19 @@
 // itself: a proposal takes the longer of one fsync and a round trip with an fsync at the
 // nearest majority.
 //
+// # Elections
+//
+// A leader's process that ends is suspected as soon as its machine refuses connections,
+// and members stand one after the other: those of the preferred site first, witnesses
+// last. A leader whose machine vanishes without a word is missed after an election timeout. A
+// new leader leads for a while before it passes its leadership on to the preferred site,
+// only to a member that answers, and takes an attempt back that comes to nothing: raft
+// holds proposals back meanwhile.
+//
 // # The log's length
 //
 // What all members' consumers have applied is dropped, in segments of a sixteenth of
-// MaxLog. Beyond MaxLog (or MaxAge) what any consumer has applied is dropped too: members
+// MaxLog. Close to MaxLog (or beyond MaxAge) what any consumer has applied is dropped too: members
 // that were left behind get a snapshot, which is an index from raft's leader and a state at
 // that index or later from whoever has one, pulled by the member that needs it and loaded
 // before its log jumps. A member that was added gets one as well unless the log is whole.
