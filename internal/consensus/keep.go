@@ -213,7 +213,11 @@ func (m *machine) stepAside() {
 
 // transferTo passes the leadership to the most advanced of the voters that will do.
 func (m *machine) transferTo(will func(Member) bool) bool {
-	if m.keep.tried != 0 && m.ticks-m.keep.tried < max(m.keep.pause, placementTicks) {
+	pause := max(m.keep.pause, placementTicks)
+	if m.storage != nil {
+		pause = placementTicks
+	}
+	if m.keep.tried != 0 && m.ticks-m.keep.tried < pause {
 		return true
 	}
 	var to, match uint64
