@@ -13,17 +13,25 @@ import (
 
 func newMetadataServe(a *app) *cobra.Command {
 	var o daemon.Options
+	var group daemon.Group
 	var addrFile string
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a directory tree",
 		Long: "Serve a directory tree until interrupted. What is acknowledged is on disk: the server can be killed at any\n" +
-			"moment, and goes on where it was when it is started on the same directory again.",
+			"moment, and goes on where it was when it is started on the same directory again.\n\n" +
+			"With --member, it is one of several replicas: what is acknowledged is on the disks of a majority, any replica\n" +
+			"answers, and losing a minority loses nothing.",
 		Example: "  skerry metadata serve --listen 127.0.0.1:8080 --data /var/lib/metadata\n" +
-			"  curl -d 'mkdir -p /a/b' http://127.0.0.1:8080/",
+			"  curl -d 'mkdir -p /a/b' http://127.0.0.1:8080/\n" +
+			"  skerry metadata serve --listen 127.0.0.1:8081 --data m1 --name m1 \\\n" +
+			"    --member m1=127.0.0.1:9081 --member m2=127.0.0.1:9082 --member m3=127.0.0.1:9083",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Log = a.log
+			if len(group.Members) > 0 {
+				o.Group = &group
+			}
 			o.Ready = func(addr net.Addr, r journal.Recovery) error {
 				if addrFile != "" {
 					if err := daemon.WriteAddr(addrFile, addr); err != nil {
@@ -42,9 +50,17 @@ func newMetadataServe(a *app) *cobra.Command {
 	f.StringVar(&o.Dir, "data", "metadata-data", "keep the tree in `DIR`, which is made where it is missing")
 	f.Int64Var(&o.Journal.SegmentBytes, "segment-bytes", 64<<20, "of log in a file")
 	f.Int64Var(&o.Journal.SnapshotBytes, "snapshot-bytes", 128<<20, "of log between two snapshots, or as much as the last snapshot has")
+	f.StringArrayVar(&group.Members, "member", nil, "a replica, `NAME=ADDR`: where the others reach it (repeatable; the same at each, this one among them)")
+	f.StringVar(&group.Name, "name", "", "`NAME` of this replica")
+	f.StringVar(&group.Cluster, "cluster", "metadata", "`NAME` of the group of replicas")
+	f.StringVar(&group.Certificate, "cert", "", "certificate `FILE`, for mutual TLS between replicas (skerry hydra init makes them)")
+	f.StringVar(&group.Key, "key", "", "its key `FILE`")
+	f.StringVar(&group.Authority, "ca", "", "`FILE` of the authority's certificate")
 	f.Int64Var(&o.Server.MaxBody, "max-body", 8<<20, "bytes of a request's body")
 	f.IntVar(&o.Server.MaxConnections, "max-connections", 4096, "that may be open at a time")
 	f.DurationVar(&o.Server.Idle, "idle", 2*time.Minute, "close connections that are without a request for so long")
 	f.DurationVar(&o.Server.Patience, "patience", 30*time.Second, "with a request's arrival, and with its answer's departure")
+	c.MarkFlagsRequiredTogether("member", "name")
+	c.MarkFlagsRequiredTogether("cert", "key", "ca")
 	return c
 }

@@ -1,6 +1,10 @@
 package consensus
 
-import "fmt"
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+)
 
 // Role is what a member does for the cluster.
 type Role string
@@ -36,4 +40,11 @@ type Member struct {
 
 func (m Member) String() string {
 	return fmt.Sprintf("%s (%d, %s at %s)", m.Name, m.ID, m.Role, m.Addr)
+}
+
+// MemberID is the ID of a member of a name that none was given for: 63 bits of the name's
+// SHA-256. A name whose member was removed cannot come back with it.
+func MemberID(name string) uint64 {
+	sum := sha256.Sum256([]byte(name))
+	return max(1, binary.BigEndian.Uint64(sum[:8])>>1)
 }

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"skerry/internal/advice"
@@ -24,18 +26,25 @@ const idleConnections = 64
 // ErrAnswer marks an answer that is not a metadata server's.
 var ErrAnswer = errors.New("not the answer of a metadata server")
 
-// Client asks one server. It may be used by many goroutines.
+// Client asks one server, or its replicas: where one takes no connection, the next is
+// asked from then on. It may be used by many goroutines.
 type Client struct {
-	base string
-	http *http.Client
+	bases []string
+	at    atomic.Uint32 // of bases: the one that is asked
+	http  *http.Client
 }
 
-// New is a client of the server at an address: "127.0.0.1:8080", or a URL.
+// New is a client of the server at an address: "127.0.0.1:8080", or a URL; those of several
+// replicas have commas between them.
 func New(addr string) *Client {
-	if !strings.Contains(addr, "://") {
-		addr = "http://" + addr
+	var bases []string
+	for addr := range strings.SplitSeq(addr, ",") {
+		if !strings.Contains(addr, "://") {
+			addr = "http://" + addr
+		}
+		bases = append(bases, strings.TrimRight(addr, "/"))
 	}
-	return &Client{base: strings.TrimRight(addr, "/"), http: &http.Client{Transport: &http.Transport{
+	return &Client{bases: bases, http: &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: time.Minute, DisableCompression: true,
 	}}}
 }
@@ -99,10 +108,10 @@ func (c *Client) ask(ctx context.Context, method, path string, body []byte, into
 		return err
 	}
 	if status != http.StatusOK {
-		return fmt.Errorf("%s: %w: %d %.200q", c.base, ErrAnswer, status, text)
+		return fmt.Errorf("%s: %w: %d %.200q", path, ErrAnswer, status, text)
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("%s: %w: %w", c.base, ErrAnswer, err)
+		return fmt.Errorf("%s: %w: %w", path, ErrAnswer, err)
 	}
 	return nil
 }
@@ -113,11 +122,20 @@ func (c *Client) Text(ctx context.Context, body string) (answer []byte, status i
 }
 
 func (c *Client) exchange(ctx context.Context, method, path string, body []byte) (answer []byte, status int, err error) {
-	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, 0, err
+	var response *http.Response
+	for range c.bases {
+		at := c.at.Load()
+		r, problem := http.NewRequestWithContext(ctx, method, c.bases[int(at)%len(c.bases)]+path, bytes.NewReader(body))
+		if problem != nil {
+			return nil, 0, problem
+		}
+		var dial *net.OpError
+		response, err = c.http.Do(r)
+		if err == nil || !errors.As(err, &dial) || dial.Op != "dial" || ctx.Err() != nil {
+			break // what was sent may have been done: it is not sent again
+		}
+		c.at.CompareAndSwap(at, at+1)
 	}
-	response, err := c.http.Do(r)
 	if err != nil {
 		return nil, 0, advice.With(fmt.Errorf("asking the metadata server: %w", err), "is it running? skerry metadata serve --listen ADDR")
 	}

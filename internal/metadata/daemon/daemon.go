@@ -21,32 +21,37 @@ type Options struct {
 	Listen  string // address: "127.0.0.1:8080"
 	Dir     string // of the journal
 	Journal journal.Options
-	Server  server.Options
-	Log     *slog.Logger
+	// Group makes the server one replica of several; nil: there is one.
+	Group  *Group
+	Server server.Options
+	Log    *slog.Logger
 	// Ready is called once the server takes connections, with its address and what was
 	// recovered; its error ends the server.
 	Ready func(addr net.Addr, r journal.Recovery) error
 }
 
-// Run serves until the context ends.
+// Run serves until the context ends, or the replica does.
 func Run(ctx context.Context, o Options) (err error) {
-	state := store.NewState()
 	start := time.Now()
-	o.Journal.Log, o.Server.Log = o.Log, o.Log
-	j, recovery, err := journal.Open(o.Dir, state, o.Journal)
+	k, recovery, err := o.open(ctx)
 	if err != nil {
 		return fmt.Errorf("serving %s: %w", o.Dir, err)
 	}
-	defer func() { err = errors.Join(err, j.Close()) }()
+	defer func() { err = errors.Join(err, k.log.Close()) }()
 	if recovery.Torn > 0 {
 		o.Log.Warn("a crash cut off the end of the journal: nobody was told that it was done", "bytes", recovery.Torn)
 	}
-	status := func() server.Status {
-		return server.Status{Tree: state.Tree().Counts(), Journal: j.Status(), Recovery: recovery,
-			Subtrees: state.Tree().Virtuals(), Uptime: time.Since(start).Seconds()}
+	counts := func() server.Status { return server.Status{Tree: k.state.Tree().Counts(), Journal: k.log.Status()} }
+	o.Server.Log, o.Server.Collectors = o.Log, server.Collectors(counts)
+	o.Server.Status = func() server.Status {
+		s := counts()
+		s.Recovery, s.Subtrees, s.Uptime = recovery, k.state.Tree().Virtuals(), time.Since(start).Seconds()
+		if k.replica != nil {
+			group := k.replica.Node().Status()
+			s.Group = &group
+		}
+		return s
 	}
-	counts := func() server.Status { return server.Status{Tree: state.Tree().Counts(), Journal: j.Status()} }
-	o.Server.Status, o.Server.Collectors = status, server.Collectors(counts)
 	l, err := net.Listen("tcp", o.Listen)
 	if err != nil {
 		return advice.With(fmt.Errorf("serving %s: %w", o.Dir, err), "give a free address: --listen 127.0.0.1:0 takes any port")
@@ -56,7 +61,12 @@ func Run(ctx context.Context, o Options) (err error) {
 			return errors.Join(err, l.Close())
 		}
 	}
-	return server.New(store.New(state, j), o.Server).Serve(ctx, l)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	why := k.watch(ctx, cancel)
+	err = server.New(store.New(k.state, k.log), o.Server).Serve(ctx, l)
+	cancel()
+	return errors.Join(err, why())
 }
 
 // WriteAddr writes an address to a file that is there as a whole or not at all.

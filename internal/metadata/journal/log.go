@@ -32,6 +32,15 @@ type Log interface {
 	Close() error
 }
 
+// Shared is a Log that others append to as well, on other machines: what is applied here
+// may lag behind what they were answered.
+type Shared interface {
+	Log
+	// Current returns once all that was answered before the call, to anybody, is applied
+	// here.
+	Current(ctx context.Context) error
+}
+
 // Machine is the state that the records change. Its methods are called by one goroutine
 // at a time.
 type Machine interface {

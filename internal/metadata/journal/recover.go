@@ -1,11 +1,8 @@
 package journal
 
 import (
-	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -59,32 +56,12 @@ func (j *Journal) recover() (r Recovery, err error) {
 
 // restore loads the last snapshot, and returns its index.
 func (j *Journal) restore() (uint64, error) {
-	snapshots, err := list(j.dir, snapshotPrefix)
-	if err != nil || len(snapshots) == 0 {
-		return 0, err
+	index, size, err := LoadSnapshot(j.dir, j.machine.Restore)
+	if err == nil {
+		j.snapIndex.Store(int64(index))
+		j.snapBytes.Store(size)
 	}
-	last := snapshots[len(snapshots)-1]
-	f, err := os.Open(last.path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	b := &blockReader{r: bufio.NewReaderSize(f, 1<<20)}
-	var index [8]byte
-	if _, err := io.ReadFull(b, index[:]); err != nil {
-		return 0, damaged(last.path, err)
-	}
-	if binary.LittleEndian.Uint64(index[:]) != last.index {
-		return 0, damaged(last.path, fmt.Errorf("%w: its name is not its index", ErrCorrupt))
-	}
-	if err := j.machine.Restore(b); err != nil {
-		return 0, damaged(last.path, err)
-	}
-	if info, err := f.Stat(); err == nil {
-		j.snapBytes.Store(info.Size())
-	}
-	j.snapIndex.Store(int64(last.index))
-	return last.index, nil
+	return index, err
 }
 
 func damaged(path string, err error) error {

@@ -43,45 +43,22 @@ func (j *Journal) snapshotEnded(err error) {
 	}
 }
 
-func (j *Journal) writeSnapshot(s Snapshot, index uint64) (err error) {
+func (j *Journal) writeSnapshot(s Snapshot, index uint64) error {
 	defer s.Close()
 	start := time.Now()
-	path := snapshotPath(j.dir, index)
-	f, err := os.Create(path + unfinished)
+	size, err := writeSnapshot(j.dir, index, s.Write)
 	if err != nil {
 		return err
 	}
-	w := &blockWriter{w: bufio.NewWriterSize(f, 1<<20)}
-	err = w.block(binary.LittleEndian.AppendUint64(nil, index))
-	if err == nil {
-		err = s.Write(w)
-	}
-	if err == nil {
-		err = w.end()
-	}
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(fmt.Errorf("writing a snapshot: %w", err), os.Remove(path+unfinished))
-	}
-	if err := settle(path); err != nil {
-		return err
-	}
 	j.snapIndex.Store(int64(index))
-	j.snapBytes.Store(w.size)
-	j.o.Log.Debug("snapshot of the journal", "index", index, "bytes", w.size, "took", time.Since(start))
+	j.snapBytes.Store(size)
+	j.o.Log.Debug("snapshot of the journal", "index", index, "bytes", size, "took", time.Since(start))
 	return j.forget(index)
 }
 
 // forget deletes the snapshots before that of index, and the segments that it covers.
 func (j *Journal) forget(index uint64) error {
-	snapshots, err := list(j.dir, snapshotPrefix)
-	if err != nil {
-		return err
-	}
-	for _, s := range snapshots {
-		if s.index < index {
-			err = errors.Join(err, os.Remove(s.path))
-		}
-	}
+	err := forgetSnapshots(j.dir, index)
 	segments, problem := list(j.dir, segmentPrefix)
 	if problem != nil {
 		return errors.Join(err, problem)

@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"skerry/internal/consensus"
 	"skerry/internal/metadata"
 	"skerry/internal/metadata/journal"
 	"skerry/internal/metadata/tree"
@@ -39,6 +40,8 @@ type Status struct {
 	Recovery journal.Recovery  `json:"recovery"`
 	Subtrees map[string]string `json:"subtrees"` // virtual directories and the servers that they are on
 	Uptime   float64           `json:"uptime_s"`
+	// Group is how the server's replicas stand, nil where there are none.
+	Group *consensus.Status `json:"group,omitempty"`
 }
 
 // Options are a server's limits. Zero fields mean the defaults.

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"skerry/internal/consensus"
 	"skerry/internal/metadata/server"
 )
 
@@ -24,8 +25,29 @@ func WriteStatus(out io.Writer, s server.Status) error {
 	}
 	fmt.Fprintf(w, "locks\twaited %d times, %s in all; %d reads began again\n", t.LockWaits, time.Duration(t.LockWaitNS), t.ReadRetries)
 	fmt.Fprintf(w, "running for\t%s, after a recovery of %s\n", time.Duration(s.Uptime*float64(time.Second)).Round(time.Second), s.Recovery.Took.Round(time.Millisecond))
+	if s.Group != nil {
+		writeGroup(w, *s.Group)
+	}
 	for _, path := range slices.Sorted(maps.Keys(s.Subtrees)) {
 		fmt.Fprintf(w, "%s\tis on %s\n", path, s.Subtrees[path])
 	}
 	return w.Flush()
+}
+
+// writeGroup prints how the replicas of a server stand.
+func writeGroup(w io.Writer, g consensus.Status) {
+	fmt.Fprintf(w, "replica\t%s of %s, %s, term %d, %d entries committed\n", g.Self.Name, g.Cluster, g.State, g.Term, g.Commit)
+	for _, m := range g.Members {
+		how := "out of reach"
+		switch {
+		case m.ID == g.Leader:
+			how = "leads"
+		case m.Connected || m.ID == g.Self.ID:
+			how = "follows"
+		}
+		if m.Error != "" {
+			how += ": " + m.Error
+		}
+		fmt.Fprintf(w, "  %s\t%s at %s, %s\n", m.Name, m.Role, m.Addr, how)
+	}
 }

@@ -57,11 +57,16 @@ func (s *State) Apply(_ uint64, record []byte) any {
 type Store struct {
 	state *State
 	log   journal.Log
-	now   func() time.Time
+	// shared is the log where others append to it too, else nil.
+	shared journal.Shared
+	now    func() time.Time
 }
 
 // New is a store on a state that log applies its records to.
-func New(s *State, log journal.Log) *Store { return &Store{state: s, log: log, now: time.Now} }
+func New(s *State, log journal.Log) *Store {
+	shared, _ := log.(journal.Shared)
+	return &Store{state: s, log: log, shared: shared, now: time.Now}
+}
 
 // Tree is the tree as it is.
 func (s *Store) Tree() *tree.Tree { return s.state.Tree() }
@@ -73,25 +78,40 @@ const maxBatch = journal.MaxRecord / 4
 // between them become durable together.
 func (s *Store) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	results := make([]metadata.Result, 0, len(commands))
+	stale := s.current(ctx, commands)
 	for len(commands) > 0 {
 		n, size := 0, 0
 		for n < len(commands) && commands[n].Op.Changes() && size < maxBatch {
 			size += len(commands[n].Data) + 2*metadata.MaxPath
 			n++
 		}
-		if n == 0 {
-			results = append(results, s.Tree().Do(commands[0]))
-			n = 1
-		} else {
+		switch {
+		case n > 0:
 			results = append(results, s.change(ctx, commands[:n])...)
+		case stale != nil:
+			results, n = append(results, metadata.Result{Err: stale}), 1
+		default:
+			results, n = append(results, s.Tree().Do(commands[0])), 1
 		}
 		commands = commands[n:]
 	}
 	return results
 }
 
+// current makes sure that reads see what others were answered; its error is theirs.
+func (s *Store) current(ctx context.Context, commands []metadata.Command) error {
+	reads := func(c metadata.Command) bool { return !c.Op.Changes() }
+	if s.shared == nil || !slices.ContainsFunc(commands, reads) {
+		return nil
+	}
+	if err := s.shared.Current(ctx); err != nil {
+		return fmt.Errorf("%w: %w", metadata.ErrUnavailable, err)
+	}
+	return nil
+}
+
 func (s *Store) change(ctx context.Context, commands []metadata.Command) []metadata.Result {
-	if len(commands) == 1 {
+	if len(commands) == 1 && s.shared == nil { // a state that lags may not refuse
 		if err := s.Tree().Refuse(commands[0]); err != nil {
 			return []metadata.Result{{Err: err}}
 		}

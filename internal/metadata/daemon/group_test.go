@@ -1,0 +1,145 @@
+package daemon_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/metadata"
+	"skerry/internal/metadata/client"
+	"skerry/internal/metadata/daemon"
+	"skerry/internal/metadata/journal"
+)
+
+const patience = 60 * time.Second
+
+// address is one for a listener that is opened later, on a loopback address that nobody
+// else uses.
+func address(t *testing.T) string {
+	t.Helper()
+	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.N(250), 1+rand.N(250), 1+rand.N(250))
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return l.Addr().String()
+}
+
+// run serves until the returned function is called, and is there when it returns.
+func run(t *testing.T, o daemon.Options) (addr string, stop func()) {
+	t.Helper()
+	ready := make(chan net.Addr, 1)
+	o.Listen, o.Log = "127.0.0.1:0", slog.New(slog.DiscardHandler)
+	o.Ready = func(a net.Addr, _ journal.Recovery) error {
+		ready <- a
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- daemon.Run(ctx, o) }()
+	select {
+	case a := <-ready:
+		addr = a.String()
+	case err := <-ended:
+		cancel()
+		t.Fatal(err)
+	}
+	stopped := false
+	stop = func() {
+		cancel()
+		if !stopped {
+			stopped = true
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Cleanup(stop)
+	return addr, stop
+}
+
+func one(t *testing.T, c *client.Client, line string) metadata.Result {
+	t.Helper()
+	command, err := metadata.Parse(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(patience)
+	for {
+		r := c.One(t.Context(), command)
+		if !errors.Is(r.Err, metadata.ErrUnavailable) || time.Now().After(deadline) {
+			return r
+		}
+	}
+}
+
+// TestGroup has a client go on with the other replicas when one ends.
+func TestGroup(t *testing.T) {
+	var members []string
+	for i := range 3 {
+		members = append(members, fmt.Sprintf("m%d=%s", i+1, address(t)))
+	}
+	var addrs []string
+	var stops []func()
+	dir := t.TempDir()
+	for i := range members {
+		name := fmt.Sprintf("m%d", i+1)
+		addr, stop := run(t, daemon.Options{Dir: filepath.Join(dir, name), Group: &daemon.Group{Cluster: "tree", Name: name, Members: members}})
+		addrs, stops = append(addrs, addr), append(stops, stop)
+	}
+	c := client.New(strings.Join(addrs, ","))
+	defer c.Close()
+	if r := one(t, c, "mkdir /a"); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	status, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status.Group == nil || status.Group.Self.Name != "m1" || len(status.Group.Members) != 3 || status.Tree.Directories != 2 {
+		t.Errorf("status %+v", status)
+	}
+	stops[0]()
+	if r := one(t, c, "mkdir /a/b"); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	other := client.New(addrs[2])
+	defer other.Close()
+	if r := one(t, other, "ls /a"); r.Err != nil || len(r.Entries) != 1 {
+		t.Errorf("listed %+v", r)
+	}
+	if status, err = c.Status(t.Context()); err != nil || status.Group.Self.Name != "m2" {
+		t.Errorf("%v, status %+v", err, status)
+	}
+}
+
+func TestLayouts(t *testing.T) {
+	alone, replica := filepath.Join(t.TempDir(), "alone"), filepath.Join(t.TempDir(), "replica")
+	group := &daemon.Group{Cluster: "tree", Name: "a", Members: []string{"a=" + address(t)}}
+	_, stop := run(t, daemon.Options{Dir: alone})
+	stop()
+	_, stop = run(t, daemon.Options{Dir: replica, Group: group})
+	stop()
+	for dir, g := range map[string]*daemon.Group{alone: group, replica: nil} {
+		o := daemon.Options{Listen: "127.0.0.1:0", Dir: dir, Group: g, Log: slog.New(slog.DiscardHandler)}
+		if err := daemon.Run(t.Context(), o); !errors.Is(err, daemon.ErrLayout) {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	for _, members := range [][]string{{"a"}, {"=x"}, {"b=127.0.0.1:1"}, {"a=127.0.0.1:1", "a=127.0.0.1:2"}, {"a=127.0.0.1:1", "b=127.0.0.1:1"}} {
+		o := daemon.Options{Listen: "127.0.0.1:0", Dir: t.TempDir(), Group: &daemon.Group{Cluster: "tree", Name: "a", Members: members}, Log: slog.New(slog.DiscardHandler)}
+		if err := daemon.Run(t.Context(), o); !errors.Is(err, daemon.ErrGroup) {
+			t.Errorf("%v: %v", members, err)
+		}
+	}
+}
