@@ -14,6 +14,7 @@ import (
 func newMetadataServe(a *app) *cobra.Command {
 	var o daemon.Options
 	var group daemon.Group
+	var share daemon.Share
 	var addrFile string
 	c := &cobra.Command{
 		Use:   "serve",
@@ -21,16 +22,24 @@ func newMetadataServe(a *app) *cobra.Command {
 		Long: "Serve a directory tree until interrupted. What is acknowledged is on disk: the server can be killed at any\n" +
 			"moment, and goes on where it was when it is started on the same directory again.\n\n" +
 			"With --member, it is one of several replicas: what is acknowledged is on the disks of a majority, any replica\n" +
-			"answers, and losing a minority loses nothing.",
+			"answers, and losing a minority loses nothing.\n\n" +
+			"With --server, it is one of several servers that have a tree together, each of them alone or a group of replicas:\n" +
+			"any of them answers for the whole tree.",
 		Example: "  skerry metadata serve --listen 127.0.0.1:8080 --data /var/lib/metadata\n" +
 			"  curl -d 'mkdir -p /a/b' http://127.0.0.1:8080/\n" +
 			"  skerry metadata serve --listen 127.0.0.1:8081 --data m1 --name m1 \\\n" +
-			"    --member m1=127.0.0.1:9081 --member m2=127.0.0.1:9082 --member m3=127.0.0.1:9083",
+			"    --member m1=127.0.0.1:9081 --member m2=127.0.0.1:9082 --member m3=127.0.0.1:9083\n" +
+			"  skerry metadata serve --listen 127.0.0.1:8080 --data g1 --cluster g1 --root g1 \\\n" +
+			"    --server g1=127.0.0.1:8080 --server g2=127.0.0.1:8090",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Log = a.log
 			if len(group.Members) > 0 {
 				o.Group = &group
+			}
+			if len(share.Servers) > 0 {
+				share.Name = group.Cluster
+				o.Share = &share
 			}
 			o.Ready = func(addr net.Addr, r journal.Recovery) error {
 				if addrFile != "" {
@@ -52,7 +61,9 @@ func newMetadataServe(a *app) *cobra.Command {
 	f.Int64Var(&o.Journal.SnapshotBytes, "snapshot-bytes", 128<<20, "of log between two snapshots, or as much as the last snapshot has")
 	f.StringArrayVar(&group.Members, "member", nil, "a replica, `NAME=ADDR`: where the others reach it (repeatable; the same at each, this one among them)")
 	f.StringVar(&group.Name, "name", "", "`NAME` of this replica")
-	f.StringVar(&group.Cluster, "cluster", "metadata", "`NAME` of the group of replicas")
+	f.StringVar(&group.Cluster, "cluster", "metadata", "`NAME` of the server, which is that of its group of replicas")
+	f.StringArrayVar(&share.Servers, "server", nil, "a server that shares the tree, `NAME=ADDR[,ADDR...]`, an address for each replica (repeatable; the same at each)")
+	f.StringVar(&share.Root, "root", "", "`NAME` of the server that has the root")
 	f.StringVar(&group.Certificate, "cert", "", "certificate `FILE`, for mutual TLS between replicas (skerry hydra init makes them)")
 	f.StringVar(&group.Key, "key", "", "its key `FILE`")
 	f.StringVar(&group.Authority, "ca", "", "`FILE` of the authority's certificate")
@@ -61,6 +72,7 @@ func newMetadataServe(a *app) *cobra.Command {
 	f.DurationVar(&o.Server.Idle, "idle", 2*time.Minute, "close connections that are without a request for so long")
 	f.DurationVar(&o.Server.Patience, "patience", 30*time.Second, "with a request's arrival, and with its answer's departure")
 	c.MarkFlagsRequiredTogether("member", "name")
+	c.MarkFlagsRequiredTogether("server", "root")
 	c.MarkFlagsRequiredTogether("cert", "key", "ca")
 	return c
 }

@@ -61,17 +61,17 @@ func (o Op) Changes() bool { return o >= Mkdir && o <= last }
 type Command struct {
 	Op   Op
 	Path string // absolute and clean: "/a/b"
-	To   string // Move: the new path
+	To   string // Move: the new path; Mkdir with Parents: the one of them that must exist, if any
 
 	Parents   bool // Mkdir: missing parents are made, and an existing directory is no error
 	Recursive bool // Remove: directories too, with all below them
 	Replace   bool // Move: a file, or an empty directory, at To is replaced
-	Exclusive bool // Write: an error where the file exists
+	Exclusive bool // Write: an error where the file exists; Delegate: where the directory is not empty
 	Long      bool // List: print all that is known, not names alone
 
 	Mode  uint16 // Mkdir, Create, Write (of a new file), Chmod: permission bits
 	Data  []byte // Write: the content
-	Owner string // Delegate: the server that the directory is on
+	Owner string // Delegate: the server that the directory is on; Rmdir: of a virtual one that goes if it has this owner
 
 	Limit int    // List, Find: at most so many entries; 0 for DefaultLimit
 	After string // List: names behind this one; Find: paths behind this one

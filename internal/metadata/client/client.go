@@ -32,6 +32,7 @@ type Client struct {
 	bases []string
 	at    atomic.Uint32 // of bases: the one that is asked
 	http  *http.Client
+	own   string // "/own" to ask for the servers' own tree
 }
 
 // New is a client of the server at an address: "127.0.0.1:8080", or a URL; those of several
@@ -47,6 +48,13 @@ func New(addr string) *Client {
 	return &Client{bases: bases, http: &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: time.Minute, DisableCompression: true,
 	}}}
+}
+
+// NewOwn is a client of a server's own tree, where several share one.
+func NewOwn(addr string) *Client {
+	c := New(addr)
+	c.own = "/own"
+	return c
 }
 
 // Close closes connections that nobody uses.
@@ -81,7 +89,7 @@ func (c *Client) do(ctx context.Context, commands []metadata.Command) ([]metadat
 		return nil, err
 	}
 	var answer wire.Results
-	if err := c.ask(ctx, http.MethodPost, "/v1/batch", body, &answer); err != nil {
+	if err := c.ask(ctx, http.MethodPost, "/v1"+c.own+"/batch", body, &answer); err != nil {
 		return nil, err
 	}
 	if len(answer.Results) != len(commands) {

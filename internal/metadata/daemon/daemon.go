@@ -22,7 +22,9 @@ type Options struct {
 	Dir     string // of the journal
 	Journal journal.Options
 	// Group makes the server one replica of several; nil: there is one.
-	Group  *Group
+	Group *Group
+	// Share makes the server one of several that have a tree together; nil: it has its own.
+	Share  *Share
 	Server server.Options
 	Log    *slog.Logger
 	// Ready is called once the server takes connections, with its address and what was
@@ -43,9 +45,18 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	counts := func() server.Status { return server.Status{Tree: k.state.Tree().Counts(), Journal: k.log.Status()} }
 	o.Server.Log, o.Server.Collectors = o.Log, server.Collectors(counts)
+	service, err := o.share(store.New(k.state, k.log))
+	if err != nil {
+		return fmt.Errorf("serving %s: %w", o.Dir, err)
+	}
+	defer service.close()
+	o.Server.Own = service.own
 	o.Server.Status = func() server.Status {
 		s := counts()
 		s.Recovery, s.Subtrees, s.Uptime = recovery, k.state.Tree().Virtuals(), time.Since(start).Seconds()
+		if o.Share != nil {
+			s.Name, s.Root, s.Servers = o.Share.Name, o.Share.Root, service.addrs
+		}
 		if k.replica != nil {
 			group := k.replica.Node().Status()
 			s.Group = &group
@@ -64,7 +75,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	why := k.watch(ctx, cancel)
-	err = server.New(store.New(k.state, k.log), o.Server).Serve(ctx, l)
+	err = server.New(service.whole, o.Server).Serve(ctx, l)
 	cancel()
 	return errors.Join(err, why())
 }

@@ -16,6 +16,8 @@ import (
 	"skerry/internal/metadata/client"
 	"skerry/internal/metadata/daemon"
 	"skerry/internal/metadata/journal"
+	"skerry/internal/metadata/server"
+	"skerry/internal/metadata/spread"
 )
 
 const patience = 60 * time.Second
@@ -39,7 +41,10 @@ func address(t *testing.T) string {
 func run(t *testing.T, o daemon.Options) (addr string, stop func()) {
 	t.Helper()
 	ready := make(chan net.Addr, 1)
-	o.Listen, o.Log = "127.0.0.1:0", slog.New(slog.DiscardHandler)
+	if o.Listen == "" {
+		o.Listen = "127.0.0.1:0"
+	}
+	o.Log = slog.New(slog.DiscardHandler)
 	o.Ready = func(a net.Addr, _ journal.Recovery) error {
 		ready <- a
 		return nil
@@ -140,6 +145,59 @@ func TestLayouts(t *testing.T) {
 		o := daemon.Options{Listen: "127.0.0.1:0", Dir: t.TempDir(), Group: &daemon.Group{Cluster: "tree", Name: "a", Members: members}, Log: slog.New(slog.DiscardHandler)}
 		if err := daemon.Run(t.Context(), o); !errors.Is(err, daemon.ErrGroup) {
 			t.Errorf("%v: %v", members, err)
+		}
+	}
+}
+
+// TestShare asks either of two servers for a tree that both have.
+func TestShare(t *testing.T) {
+	addrs := []string{address(t), address(t)}
+	servers := []string{"g1=" + addrs[0], "g2=" + addrs[1]}
+	for i := range servers {
+		run(t, daemon.Options{Listen: addrs[i], Dir: filepath.Join(t.TempDir(), "data"), Share: &daemon.Share{Name: fmt.Sprintf("g%d", i+1), Root: "g1", Servers: servers}})
+	}
+	first, second := client.New(addrs[0]), client.New(addrs[1])
+	defer first.Close()
+	defer second.Close()
+	for _, line := range []string{"mkdir /a", "delegate /a g2", "mkdir /a/b", "write /a/b/f text", "mkdir /c"} {
+		if r := one(t, first, line); r.Err != nil {
+			t.Fatalf("%s: %v", line, r.Err)
+		}
+	}
+	near, err := spread.Connect(t.Context(), addrs[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer near.Close()
+	read := metadata.Command{Op: metadata.Read, Path: "/a/b/f"}
+	for _, n := range []server.Service{first, second, near} {
+		if r := n.Do(t.Context(), []metadata.Command{read}); string(r[0].Data) != "text" {
+			t.Errorf("read %+v", r)
+		}
+	}
+	if r := one(t, second, "ls /"); r.Err != nil || len(r.Entries) != 2 {
+		t.Errorf("listed %+v", r)
+	}
+	if r := one(t, second, "rmdir /a/b"); !errors.Is(r.Err, metadata.ErrNotEmpty) || r.Err.Error() != "/a/b: directory is not empty" {
+		t.Errorf("removed: %v", r.Err)
+	}
+	status, err := first.Status(t.Context())
+	if err != nil || status.Name != "g1" || status.Servers["g2"] != addrs[1] || len(status.Subtrees) != 1 {
+		t.Errorf("%v, status %+v", err, status)
+	}
+	alone, _ := run(t, daemon.Options{Dir: filepath.Join(t.TempDir(), "alone")})
+	single, err := spread.Connect(t.Context(), alone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer single.Close()
+	if r := single.Do(t.Context(), []metadata.Command{{Op: metadata.Mkdir, Path: "/x"}}); r[0].Err != nil {
+		t.Error(r[0].Err)
+	}
+	for _, share := range []daemon.Share{{Name: "a", Root: "a"}, {Name: "a", Root: "b", Servers: []string{"a=x"}}, {Name: "a", Root: "a", Servers: []string{"a=x", "a=y"}}, {Name: "a", Root: "a", Servers: []string{"a=x", "b:=y"}}} {
+		o := daemon.Options{Listen: "127.0.0.1:0", Dir: t.TempDir(), Share: &share, Log: slog.New(slog.DiscardHandler)}
+		if err := daemon.Run(t.Context(), o); !errors.Is(err, daemon.ErrShare) {
+			t.Errorf("%+v: %v", share, err)
 		}
 	}
 }

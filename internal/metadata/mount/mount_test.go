@@ -127,13 +127,14 @@ func TestGit(t *testing.T) {
 		t.Skip("needs git:", err)
 	}
 	dir, _ := mounted(t)
+	// No command begins in the mount: a process that forks stands still until the child has
+	// entered its directory, and this one is to answer for it.
 	repo := filepath.Join(dir, "repo")
 	git := func(args ...string) string {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "gc.auto=0"}, args...)...)
-		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
 		out, err := cmd.CombinedOutput()
 		if err != nil {

@@ -12,15 +12,19 @@ import (
 	"skerry/internal/metadata/wire"
 )
 
-// json answers POST /v1/OP and /v1/batch.
-func (s *Server) json(w http.ResponseWriter, r *http.Request) {
+// json answers POST /v1/OP and /v1/batch from a service.
+func (s *Server) json(service Service) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { s.jsonOf(service, w, r) }
+}
+
+func (s *Server) jsonOf(service Service, w http.ResponseWriter, r *http.Request) {
 	body, err := s.body(w, r)
 	if err != nil {
 		return
 	}
 	op := r.PathValue("op")
 	if op == "batch" {
-		s.jsonBatch(w, r, body)
+		s.jsonBatch(service, w, r, body)
 		return
 	}
 	if _, err := wire.OpOf(op); err != nil {
@@ -37,25 +41,25 @@ func (s *Server) json(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.Op = op
-	result := s.each(r, []wire.Command{c})[0]
+	result := s.each(r, service, []wire.Command{c})[0]
 	send(w, metadata.Status(result.Err), wire.OfResult(result))
 }
 
-func (s *Server) jsonBatch(w http.ResponseWriter, r *http.Request, body []byte) {
+func (s *Server) jsonBatch(service Service, w http.ResponseWriter, r *http.Request, body []byte) {
 	var batch wire.Batch
 	if err := decode(body, &batch); err != nil {
 		send(w, http.StatusBadRequest, wire.OfResult(metadata.Result{Err: err}))
 		return
 	}
 	answer := wire.Results{Results: make([]wire.Result, 0, len(batch.Commands))}
-	for _, result := range s.each(r, batch.Commands) {
+	for _, result := range s.each(r, service, batch.Commands) {
 		answer.Results = append(answer.Results, wire.OfResult(result))
 	}
 	send(w, http.StatusOK, answer)
 }
 
 // each runs the commands that are good, and returns the results of all.
-func (s *Server) each(r *http.Request, asked []wire.Command) []metadata.Result {
+func (s *Server) each(r *http.Request, service Service, asked []wire.Command) []metadata.Result {
 	start := time.Now()
 	results := make([]metadata.Result, len(asked))
 	commands, runs := make([]metadata.Command, 0, len(asked)), make([]int, 0, len(asked))
@@ -67,7 +71,7 @@ func (s *Server) each(r *http.Request, asked []wire.Command) []metadata.Result {
 			commands, runs = append(commands, c), append(runs, i)
 		}
 	}
-	for i, result := range s.service.Do(r.Context(), commands) {
+	for i, result := range service.Do(r.Context(), commands) {
 		results[runs[i]] = result
 	}
 	for i := range results {

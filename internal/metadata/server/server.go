@@ -3,6 +3,7 @@
 //
 //	POST /           ls /a/b              any path but those below
 //	POST /v1/ls      {"path": "/a/b"}     and so on for each operation, and /v1/batch
+//	POST /v1/own/ls                      of the server's own tree, where several share one
 //	GET  /v1/status, /metrics, /
 package server
 
@@ -42,6 +43,11 @@ type Status struct {
 	Uptime   float64           `json:"uptime_s"`
 	// Group is how the server's replicas stand, nil where there are none.
 	Group *consensus.Status `json:"group,omitempty"`
+	// Name is the server's among those that share a tree, Servers their addresses, Root the
+	// one that has "/"; empty where there is one server.
+	Name    string            `json:"name,omitempty"`
+	Servers map[string]string `json:"servers,omitempty"`
+	Root    string            `json:"root,omitempty"`
 }
 
 // Options are a server's limits. Zero fields mean the defaults.
@@ -54,6 +60,8 @@ type Options struct {
 	Idle time.Duration
 	// Patience is how long a request may take to arrive, and its answer to leave; 30 s.
 	Patience time.Duration
+	// Own answers the same for the server's own tree at /v1/own/; nil where service does.
+	Own Service
 	// Status is what /v1/status answers, nil where there is nothing to tell.
 	Status func() Status
 	// Collectors are added to /metrics.
@@ -96,7 +104,10 @@ type Server struct {
 func New(service Service, o Options) *Server {
 	s := &Server{service: service, o: o.withDefaults(), mux: http.NewServeMux()}
 	s.metrics = newMetrics(o.Collectors)
-	s.mux.HandleFunc("POST /v1/{op}", s.json)
+	s.mux.HandleFunc("POST /v1/{op}", s.json(service))
+	if s.o.Own != nil {
+		s.mux.HandleFunc("POST /v1/own/{op}", s.json(s.o.Own))
+	}
 	s.mux.HandleFunc("GET /v1/status", s.status)
 	s.mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
 	return s

@@ -25,6 +25,16 @@ func WriteStatus(out io.Writer, s server.Status) error {
 	}
 	fmt.Fprintf(w, "locks\twaited %d times, %s in all; %d reads began again\n", t.LockWaits, time.Duration(t.LockWaitNS), t.ReadRetries)
 	fmt.Fprintf(w, "running for\t%s, after a recovery of %s\n", time.Duration(s.Uptime*float64(time.Second)).Round(time.Second), s.Recovery.Took.Round(time.Millisecond))
+	for _, name := range slices.Sorted(maps.Keys(s.Servers)) {
+		what := ""
+		if name == s.Root {
+			what = ", has the root"
+		}
+		if name == s.Name {
+			what += ", this one"
+		}
+		fmt.Fprintf(w, "server %s\tat %s%s\n", name, s.Servers[name], what)
+	}
 	if s.Group != nil {
 		writeGroup(w, *s.Group)
 	}

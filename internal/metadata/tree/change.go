@@ -79,6 +79,9 @@ func (t *Tree) mkdirs(c metadata.Command) metadata.Result {
 		if err := w.state.passable(c.Path, w.at); err != nil {
 			return metadata.Result{Err: err}
 		}
+		if w.at <= len(c.To) {
+			return failed(c.Path, metadata.ErrNotFound)
+		}
 		if !t.grab(&w) {
 			continue
 		}

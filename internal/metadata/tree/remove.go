@@ -44,7 +44,12 @@ func (t *Tree) unhang(c metadata.Command, allowed func(*state) error) metadata.R
 	t.waits.lock(&n.mu)
 	defer n.mu.Unlock()
 	s := n.state.Load()
-	if s.kind == metadata.Virtual {
+	switch owned := c.Op == metadata.Rmdir && c.Owner != ""; {
+	case s.kind != metadata.Virtual && owned:
+		return failed(c.Path, metadata.ErrNotFound)
+	case s.kind == metadata.Virtual && owned && c.Owner == s.content():
+		t.note(n, metadata.Directory)
+	case s.kind == metadata.Virtual:
 		return metadata.Result{Err: s.passable(c.Path, len(c.Path)+1)}
 	}
 	if err := allowed(s); err != nil {

@@ -25,6 +25,10 @@ func (t *Tree) setOwner(c metadata.Command) (n, gone *node, err error) {
 		return nil, nil, &metadata.Error{Path: c.Path, Err: metadata.ErrNotDirectory}
 	case c.Op == metadata.Adopt && s.kind == metadata.Directory:
 		return nil, nil, &metadata.Error{Path: c.Path, Err: metadata.ErrExists}
+	case c.Op == metadata.Delegate && c.Exclusive && s.kind == metadata.Virtual:
+		return nil, nil, s.passable(c.Path, len(c.Path)+1)
+	case c.Op == metadata.Delegate && c.Exclusive && s.kids.len() > 0:
+		return nil, nil, &metadata.Error{Path: c.Path, Err: metadata.ErrNotEmpty}
 	case c.Op == metadata.Delegate && s.kind == metadata.Directory:
 		if err := t.wholly(n, c.Path); err != nil {
 			return nil, nil, err

@@ -1,0 +1,69 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"skerry/internal/advice"
+	"skerry/internal/metadata/client"
+	"skerry/internal/metadata/server"
+	"skerry/internal/metadata/spread"
+)
+
+// Share is the servers that have one tree together.
+type Share struct {
+	Name string // of this server
+	Root string // the name of the one that has "/"
+	// Servers are all servers, as NAME=ADDR[,ADDR...], an address for each replica; the
+	// same at each.
+	Servers []string
+}
+
+// ErrShare marks servers that cannot have a tree together.
+var ErrShare = errors.New("not servers that share a tree")
+
+// services are what a server answers from.
+type services struct {
+	whole, own server.Service // own is nil where it is whole
+	addrs      map[string]string
+	clients    []*client.Client
+}
+
+func (s *services) close() {
+	for _, c := range s.clients {
+		c.Close()
+	}
+}
+
+// share puts the whole tree in front of a server's own.
+func (o *Options) share(own server.Service) (*services, error) {
+	if o.Share == nil {
+		return &services{whole: own}, nil
+	}
+	s := &services{own: own, addrs: make(map[string]string)}
+	all := make(map[string]spread.Service)
+	for _, text := range o.Share.Servers {
+		name, addrs, ok := strings.Cut(text, "=")
+		if !ok || addrs == "" || all[name] != nil {
+			return nil, fmt.Errorf("%w: server %q is not NAME=ADDR[,ADDR...], or is there twice", ErrShare, text)
+		}
+		s.addrs[name] = addrs
+		if name == o.Share.Name {
+			all[name] = own
+			continue
+		}
+		c := client.NewOwn(addrs)
+		s.clients = append(s.clients, c)
+		all[name] = c
+	}
+	if all[o.Share.Name] == nil {
+		return nil, advice.With(fmt.Errorf("%w: %q is not one of them", ErrShare, o.Share.Name), "give this server's --cluster, which is the name of one --server")
+	}
+	router, err := spread.NewRouter(spread.Servers{Root: o.Share.Root, Service: all})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrShare, err)
+	}
+	s.whole = router
+	return s, nil
+}
