@@ -1,0 +1,153 @@
+package mdtest
+
+import (
+	"math/rand/v2"
+	"strconv"
+)
+
+// Op is one operation.
+type Op struct {
+	Kind Kind
+	// Shared and Area say where Dir is: /shared/AREA/Dir or /own/AREA/Dir. Areas are
+	// numbered from 0, the nearest.
+	Shared bool
+	Area   int
+	Dir    string // "" for the area's own directory
+	Name   string // of the entry in Dir; "" for Dir itself
+	To     string // Rename: the new name in Dir
+	Page   int    // List: the most entries of the answer
+	// Parents says that directories above are made where they are missing.
+	Parents bool
+}
+
+// Generator makes one worker's operations: the k-th is the same for one seed, worker,
+// number of areas and outcome of those before.
+type Generator struct {
+	w      *Workload
+	worker int
+	areas  int
+	r      *rand.Rand
+	prefix string // of the names that this worker makes
+	made   int    // names given out
+	op     Op
+
+	live  []file // namespace: created here and not removed
+	at    int    // of live: what the operation under way is about
+	round round  // mdtest
+}
+
+type file struct {
+	place
+	name string
+}
+
+// NewGenerator makes a generator for one worker, numbered from 0, on a tree of so many
+// areas, at least 1.
+func (w *Workload) NewGenerator(seed uint64, worker, areas int) *Generator {
+	return &Generator{w: w, worker: worker, areas: areas, prefix: "w" + strconv.Itoa(worker) + ".", r: rand.New(rand.NewPCG(seed, uint64(worker)))}
+}
+
+// Next makes the worker's next operation, valid until the one after. Done must be called
+// once it has ended.
+func (g *Generator) Next() *Op {
+	if g.w.Name == Phases {
+		g.op = g.phase()
+	} else {
+		g.op = g.mixed()
+	}
+	return &g.op
+}
+
+// Done tells what became of the last operation. One that failed, or may have happened or
+// not, leaves a name that is not used again.
+func (g *Generator) Done(ok bool) {
+	if g.w.Name == Phases {
+		g.round.done(g.op, ok)
+		return
+	}
+	switch k := g.op.Kind; {
+	case k == Create && ok:
+		g.live = append(g.live, file{place{g.op.Shared, g.op.Area, g.op.Dir}, g.op.Name})
+	case k == Rename && ok:
+		g.live[g.at].name = g.op.To
+	case k == Rename, k == Remove:
+		last := len(g.live) - 1
+		g.live[g.at] = g.live[last]
+		g.live = g.live[:last]
+	}
+}
+
+func (g *Generator) name() string {
+	g.made++
+	return g.prefix + strconv.Itoa(g.made)
+}
+
+// home is the area of the worker's own directories.
+func (g *Generator) home() int {
+	if g.w.Home == All {
+		return g.worker % g.areas
+	}
+	return 0
+}
+
+// mixed is an operation of the mix. A rename or removal where this worker has no file is a
+// creation.
+func (g *Generator) mixed() Op {
+	k := g.kind()
+	if (k == Rename || k == Remove) && len(g.live) == 0 {
+		k = Create
+	}
+	if k == Rename || k == Remove {
+		g.at = g.r.IntN(len(g.live))
+		op := g.live[g.at].op(k, g.live[g.at].name)
+		if k == Rename {
+			op.To = g.name()
+		}
+		return op
+	}
+	d := g.draw()
+	at := g.w.directory(d, g.areas)
+	switch k {
+	case List:
+		op := at.op(List, "")
+		op.Page = g.w.Page
+		return op
+	case Stat:
+		return at.op(Stat, fileName(g.r.Int64N(g.w.filesIn(d))))
+	}
+	return at.op(k, g.name())
+}
+
+func (g *Generator) kind() Kind {
+	u, last := g.r.Float64()*g.w.total(), List
+	for k, w := range g.w.weights() {
+		if w == 0 {
+			continue
+		}
+		last = Kind(k)
+		if u < w {
+			break
+		}
+		u -= w
+	}
+	return last
+}
+
+// draw draws one of the directories that are there: a shared one, or one at the worker's
+// home. Where its home has none, any one that is not shared.
+func (g *Generator) draw() int64 {
+	shared := g.w.sharedDirs()
+	own := g.w.Dirs() - shared
+	if g.r.Float64() < g.w.Shared {
+		return g.r.Int64N(shared)
+	}
+	if g.w.Home == Near {
+		return shared + g.r.Int64N(own)
+	}
+	areas, home := int64(g.areas), int64(g.home())
+	at := (own - home + areas - 1) / areas // with home, home + areas, home + 2 areas ...
+	if at <= 0 {
+		return shared + g.r.Int64N(own)
+	}
+	return shared + home + areas*g.r.Int64N(at)
+}

@@ -1,0 +1,171 @@
+// Package mdtest is workloads on a directory tree, as package ycsb is those on records:
+// which operations, on which paths, drawn from one seed. It does no I/O.
+//
+//	mdtest     rounds of one phase after the other, as mdtest (of IOR) has them: make a
+//	           directory, create files in it, stat each, list it, remove each, remove it
+//	namespace  the mix of operations that traces of production file systems have
+//
+// A tree has areas, one for each data node of a cluster: /own/AREA is for workers whose
+// home that area is, /shared/AREA for all. Which server has an area is the tree's affair.
+package mdtest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// Names of workloads.
+const (
+	Phases    = "mdtest"
+	Namespace = "namespace"
+)
+
+// Names are the workloads.
+func Names() []string { return []string{Phases, Namespace} }
+
+// Homes: which area a worker's own directories are in.
+const (
+	Near = "near" // the first, which is where the client stands
+	All  = "all"  // the n-th worker's is the n-th
+)
+
+// Workload is a workload as its properties describe it, complete. Parse makes one.
+type Workload struct {
+	Name string `json:"name"`
+	// Records are the files that are there when the measurement begins, at most Files of
+	// them in a directory. A round of mdtest has Files files too.
+	Records int64 `json:"records"`
+	Files   int64 `json:"files"`
+	// Shared is the share of the operations (of mdtest: rounds), and of the directories
+	// that are there, that are in shared directories; 0..1.
+	Shared float64 `json:"shared"`
+	Home   string  `json:"home"`
+	// Page is the most entries that a listing asks for.
+	Page int `json:"page"`
+	// Mix weighs namespace's operations; the weights need not sum to 1.
+	Mix Mix `json:"mix"`
+}
+
+// Mix weighs operations.
+type Mix struct {
+	List   float64 `json:"list"`
+	Stat   float64 `json:"stat"`
+	Create float64 `json:"create"`
+	Mkdir  float64 `json:"mkdir"`
+	Rename float64 `json:"rename"`
+	Remove float64 `json:"remove"`
+}
+
+// production is the mix of production traces: listing 47 %, open and stat 42 %, create and
+// mkdir 3 % each, rename 2 %, delete 1 %, and stat for what is left of 100 %.
+var production = Mix{List: 0.47, Stat: 0.44, Create: 0.03, Mkdir: 0.03, Rename: 0.02, Remove: 0.01}
+
+// Kind is a kind of operation.
+type Kind uint8
+
+// Kinds of operation.
+const (
+	List Kind = iota
+	Stat
+	Create
+	Mkdir
+	Rename
+	Remove
+	Rmdir
+	Kinds // how many there are
+)
+
+var kindNames = [Kinds]string{"LIST", "STAT", "CREATE", "MKDIR", "RENAME", "REMOVE", "RMDIR"}
+
+// String is the operation's name in results.
+func (k Kind) String() string {
+	if k < Kinds {
+		return kindNames[k]
+	}
+	return "?"
+}
+
+// Changes tells whether the operation changes the tree.
+func (k Kind) Changes() bool { return k != List && k != Stat }
+
+// Uses tells which kinds a workload has.
+func (w *Workload) Uses(k Kind) bool {
+	if w.Name == Phases {
+		return k != Rename
+	}
+	return k < Rmdir && w.weights()[k] > 0
+}
+
+func (w *Workload) weights() [Rmdir]float64 {
+	m := w.Mix
+	return [Rmdir]float64{List: m.List, Stat: m.Stat, Create: m.Create, Mkdir: m.Mkdir, Rename: m.Rename, Remove: m.Remove}
+}
+
+func (w *Workload) total() (sum float64) {
+	for _, weight := range w.weights() {
+		sum += weight
+	}
+	return sum
+}
+
+// ErrWorkload marks properties that make no workload.
+var ErrWorkload = errors.New("bad workload")
+
+// Properties are what Parse knows, beside the records.
+func Properties() []string {
+	return append([]string{"files", "shared", "home", "page"}, proportions...)
+}
+
+var proportions = []string{"listproportion", "statproportion", "createproportion", "mkdirproportion", "renameproportion", "removeproportion"}
+
+// Parse reads a workload from its name and properties. Mistakes are joined; each begins
+// with `property NAME: ` and is ErrWorkload.
+func Parse(name string, records int64, properties map[string]string) (*Workload, error) {
+	if !slices.Contains(Names(), name) {
+		return nil, fmt.Errorf("%w: there is no workload %q on a directory tree", ErrWorkload, name)
+	}
+	w := &Workload{Name: name, Records: records, Files: 100, Home: Near, Page: 100, Mix: production}
+	var errs []error
+	for p := range properties {
+		if !slices.Contains(Properties(), p) {
+			errs = append(errs, fmt.Errorf("property %s: %w: %s has no such property", p, ErrWorkload, name))
+		}
+		if name == Phases && slices.Contains(proportions, p) {
+			errs = append(errs, fmt.Errorf("property %s: %w: mdtest's phases have no mix", p, ErrWorkload))
+		}
+	}
+	number := func(p string, low, high, missing float64) float64 {
+		text, ok := properties[p]
+		if !ok {
+			return missing
+		}
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(v >= low && v <= high) {
+			errs = append(errs, fmt.Errorf("property %s: %w: %q is no number from %v to %v", p, ErrWorkload, text, low, high))
+		}
+		return v
+	}
+	w.Files, w.Page = int64(number("files", 1, 1e6, 100)), int(number("page", 1, 10_000, 100))
+	w.Shared = number("shared", 0, 1, 0)
+	if h, ok := properties["home"]; ok {
+		w.Home = h
+		if h != Near && h != All {
+			errs = append(errs, fmt.Errorf("property home: %w: %q is neither near nor all", ErrWorkload, h))
+		}
+	}
+	for i, weight := range []*float64{&w.Mix.List, &w.Mix.Stat, &w.Mix.Create, &w.Mix.Mkdir, &w.Mix.Rename, &w.Mix.Remove} {
+		*weight = number(proportions[i], 0, 1, *weight)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if records < w.Dirs() {
+		return nil, fmt.Errorf("property shared: %w: own and shared directories need 2 records at least", ErrWorkload)
+	}
+	if w.total() <= 0 {
+		return nil, fmt.Errorf("%w: no operation has a proportion", ErrWorkload)
+	}
+	return w, nil
+}
