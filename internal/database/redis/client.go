@@ -31,6 +31,7 @@ type call struct {
 	lo, hi int // its request: c.req[lo:hi]
 	node   int32
 	asking bool // after an ASK redirect
+	detour bool // a node refused it a connection, and another was asked in its place
 	acked  bool // followed by WAIT: replicas must have it
 	done   bool
 	lane   *lane
@@ -91,6 +92,11 @@ func (c *client) flush(ctx context.Context, deadline time.Time, first int) bool 
 			k.node = c.owner[k.slot].Load()
 		}
 		l, err := c.lane(ctx, k.node, deadline)
+		if other := c.elsewhere(k, err); other >= 0 {
+			c.suspect()
+			k.node, k.asking, k.detour = other, false, true
+			l, err = c.lane(ctx, other, deadline)
+		}
 		if err != nil {
 			k.fail(err)
 			c.suspect()
@@ -127,6 +133,18 @@ func (c *client) flush(ctx context.Context, deadline time.Time, first int) bool 
 		}
 	}
 	return len(c.touched) > 0
+}
+
+// elsewhere is a node to ask in place of one that refused a connection: it has left the
+// cluster, or died. Nothing was sent to it, so the call can safely be sent again; any
+// other node redirects it to whoever serves the slot. -1 when there is none, and after the
+// first time: a node that is redirected to and refuses is down.
+func (c *client) elsewhere(k *call, err error) int32 {
+	var e *load.OpError
+	if k.detour || c.alone || !errors.As(err, &e) || e.Class != wire.Refused {
+		return -1
+	}
+	return c.another(k.node)
 }
 
 // collect reads the replies and tells whether calls are left that were redirected.

@@ -414,6 +414,43 @@ func TestOutcomes(t *testing.T) {
 	})
 }
 
+// TestRefused has the node that served a slot refuse connections, as one does that has left
+// the cluster: another node is asked, once.
+func TestRefused(t *testing.T) {
+	gone := net.JoinHostPort(loophost.New(t, 1)[0].Addr(), "6379") // nobody listens there
+	for _, test := range []struct {
+		name, reply, class string
+	}{
+		{"another serves it", ":1\r\n", ""},
+		{"another says that it is still there", "-MOVED 1 " + gone + "\r\n", "refused"},
+		{"another does not know", "-CLUSTERDOWN The cluster is down\r\n", "clusterdown"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := open(t, New(), server(t, test.reply))
+			c.owner[slotOf("user1")].Store(c.number(gone))
+			err := c.Update(t.Context(), "t", "user1", record("x"))
+			if test.class == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			var e *load.OpError
+			if !errors.As(err, &e) || e.Class != test.class || e.Outcome != load.NotDone {
+				t.Errorf("error %v, want class %s, not done", err, test.class)
+			}
+		})
+	}
+	t.Run("a client of one node", func(t *testing.T) {
+		c := open(t, New(), server(t, ":1\r\n"))
+		c.owner[slotOf("user1")].Store(c.number(gone))
+		c.alone = true
+		if err := c.Update(t.Context(), "t", "user1", record("x")); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
 // BenchmarkRead is what a read costs beside the server, allocations included.
 func BenchmarkRead(b *testing.B) {
 	reply := "*20\r\n"

@@ -170,6 +170,16 @@ func (r *router) number(addr string) int32 {
 	return int32(len(known))
 }
 
+// another is a node that serves some slot and is not this one; -1 when none is known.
+func (r *router) another(than int32) int32 {
+	for i := range r.owner {
+		if n := r.owner[i].Load(); n >= 0 && n != than {
+			return n
+		}
+	}
+	return -1
+}
+
 // redirect reads "MOVED 3999 10.0.0.2:6379" or "ASK 3999 10.0.0.2:6379", which the node
 // at from sent; MOVED is remembered. An address without a host means the same host.
 func (r *router) redirect(text []byte, from string) (node int32, ask, ok bool) {
