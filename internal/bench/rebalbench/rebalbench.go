@@ -6,7 +6,7 @@
 //	    baseline ── leave, join ── leave, join ── ...                    pipelined
 //	    the same cluster anew ── some slots ── more slots               redis-cli
 //
-// redis-cli moves one slot after the other, so the time for all of them is told from
+// redis-cli moves one slot after the other, so the time for all of them can be told from
 // that for some: the difference between two runs, a slot, times the slots of a node. What
 // it takes before the first is counted once.
 package rebalbench
@@ -27,7 +27,7 @@ import (
 	"skerry/internal/lab"
 )
 
-const schema = "skerry/bench-rebalance/v1"
+const schema = "skerry/bench-rebalance/v2"
 
 // Options of a run.
 type Options struct {
@@ -39,6 +39,7 @@ type Options struct {
 	Scales       []float64 // of the latencies
 	Cycles       int       // a leave and a join each, of another node each time
 	Slots        [2]int    // that redis-cli moves, in two runs
+	AllSlots     bool      // redis-cli moves all of a node's instead, in one: hours, far away
 	Progress     func(what string)
 }
 
@@ -62,10 +63,11 @@ type Scale struct {
 	Baseline    int64    `json:"baseline_operations"`
 	Changes     []Change `json:"changes"`
 	CLI         []CLI    `json:"redis_cli"`
-	// CLISeconds is how long redis-cli would take for all slots of a node, told from
-	// what it took for some; Faster is that over the median of the leaves.
-	CLISeconds float64 `json:"redis_cli_seconds_extrapolated"`
-	Faster     float64 `json:"faster"`
+	// CLISeconds is how long redis-cli takes for all slots of a node; Extrapolated says that
+	// it is told from what it took for some. Faster is that over the median of the leaves.
+	CLISeconds   float64 `json:"redis_cli_seconds"`
+	Extrapolated bool    `json:"redis_cli_extrapolated"`
+	Faster       float64 `json:"faster"`
 	// P99Ratio is the 99th percentile while slots moved over the baseline's: of all
 	// changes together.
 	P99Ratio float64 `json:"p99_ratio"`
@@ -152,12 +154,16 @@ func (o Options) measure(ctx context.Context, e experiment.Experiment, scale flo
 	return s, engine, nil
 }
 
-// conclude tells redis-cli's time for all of a node's slots.
+// conclude tells redis-cli's time for all of a node's slots: that of its only run, or what
+// follows from two.
 func (s *Scale) conclude(masters int) {
-	few, many := s.CLI[0], s.CLI[1]
-	slot := (many.Seconds - few.Seconds) / float64(many.Slots-few.Slots)
-	before := max(few.Seconds-slot*float64(few.Slots), 0)
-	s.CLISeconds = before + slot*float64(allSlots/masters)
+	few, many := s.CLI[0], s.CLI[len(s.CLI)-1]
+	s.CLISeconds = few.Seconds
+	if s.Extrapolated = few.Slots < allSlots/masters; s.Extrapolated {
+		slot := (many.Seconds - few.Seconds) / float64(many.Slots-few.Slots)
+		before := max(few.Seconds-slot*float64(few.Slots), 0)
+		s.CLISeconds = before + slot*float64(allSlots/masters)
+	}
 	if m := median(s.leaves()); m > 0 {
 		s.Faster = s.CLISeconds / m
 	}

@@ -31,7 +31,9 @@ func (r Result) Text(out io.Writer) error {
 		for _, c := range s.CLI {
 			fmt.Fprintf(w, "redis-cli\t%d slots\t\t%.1f s\t\t%.1f ms\n", c.Slots, c.Seconds, c.P99)
 		}
-		fmt.Fprintf(w, "redis-cli\tall of a node's slots, extrapolated\t\t%.0f s\n", s.CLISeconds)
+		if s.Extrapolated {
+			fmt.Fprintf(w, "redis-cli\tall of a node's slots, extrapolated\t\t%.0f s\n", s.CLISeconds)
+		}
 		fmt.Fprintf(w, "\t\tmeasured\treach\n")
 		fmt.Fprintf(w, "leave, median\t\t%.2f s\tbelow %d s\n", median(s.leaves()), reachSeconds)
 		fmt.Fprintf(w, "than redis-cli\t\t%.0f x faster\t%d x\n", s.Faster, reachFaster)

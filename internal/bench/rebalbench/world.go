@@ -139,7 +139,11 @@ func (w *world) byCLI(ctx context.Context, s *Scale) (err error) {
 			return err
 		}
 	}
-	for _, n := range w.Slots {
+	counts := w.Slots[:]
+	if w.AllSlots {
+		counts = []int{allSlots / len(w.nodes)}
+	}
+	for _, n := range counts {
 		w.Progress(fmt.Sprintf("moving %d slots by redis-cli", n))
 		from := time.Now()
 		if _, err := w.cli(ctx, "--cluster", "reshard", addr[0], "--cluster-from", ids[0], "--cluster-to", ids[1],
