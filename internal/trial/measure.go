@@ -104,7 +104,7 @@ func (w *watch) follow() (measurement, error) {
 			w.begin()
 		case <-clusterFailed:
 			clusterFailed = nil
-			w.fail(fmt.Errorf("%s failed while it was measured: %w", w.Database.Name(), w.cluster.Err()))
+			w.fail(w.explain(fmt.Errorf("%s failed while it was measured: %w", w.Database.Name(), w.cluster.Err())))
 		case i, ok := <-intervals:
 			if began != nil && (!ok || i.T >= 0) {
 				select { // it was sent before the first interval, if anything was measured

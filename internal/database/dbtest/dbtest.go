@@ -10,8 +10,10 @@
 // tested. A database that is not installed is skipped, or fails where SKERRY_REQUIRE
 // names it. Environment variables make the long form and collect results:
 //
+//	SKERRY_LONG=1       fill larger disks too, where SKERRY_REQUIRE names what is tested
 //	SKERRY_CHANGES=20   random joins and leaves under load, in place of 2
 //	SKERRY_SEED=7       their seed, which is printed otherwise
+//	SKERRY_TIMEOUT=15m  bounds each start, change, halt and revival: for busy machines
 //	SKERRY_MATRIX=DIR   write what was found to DIR/NAME.json: see Row
 package dbtest
 
@@ -108,11 +110,11 @@ func Run(t *testing.T, c Config) {
 		s.Spare = cmp.Or(s.Spare, 2)
 	}
 	s.Rows = cmp.Or(s.Rows, 500)
-	s.Timeout = cmp.Or(s.Timeout, 3*time.Minute)
+	s.Timeout = cmp.Or(settingTime(t, "SKERRY_TIMEOUT"), s.Timeout, 3*time.Minute)
 	if s.Hosts == nil {
 		s.Hosts = loophost.New
 	}
-	s.row = newRow(s.db, s.in, s.Config)
+	s.row = newRow(name, s.in, s.Config)
 	t.Cleanup(func() { s.row.publish(t) })
 
 	s.test(t, "options", s.testOptions)
@@ -255,4 +257,18 @@ func settingInt(t testing.TB, name string, missing int64) int64 {
 		t.Fatalf("%s=%s is no whole number", name, text)
 	}
 	return n
+}
+
+// settingTime is an environment variable's length of time, 0 without one.
+func settingTime(t testing.TB, name string) time.Duration {
+	t.Helper()
+	text := strings.TrimSpace(os.Getenv(name))
+	if text == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		t.Fatalf("%s=%s is no length of time, like 15m", name, text)
+	}
+	return d
 }

@@ -2,6 +2,8 @@ package dbtest
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +17,7 @@ import (
 // Row is what the suite found of one database: a row of the matrix in
 // docs/databases.md.
 type Row struct {
-	Database string `json:"database"`
+	Database string `json:"database"` // "cassandra@4.1" where the test asks for a version
 	Variant  string `json:"variant,omitempty"`
 	Version  string `json:"version"`
 	Nodes    int    `json:"nodes"`
@@ -33,8 +35,8 @@ type Row struct {
 	mu sync.Mutex
 }
 
-func newRow(db database.Database, in database.Installation, c Config) *Row {
-	return &Row{Database: db.Name(), Variant: c.Variant, Version: in.Version, Nodes: c.Nodes,
+func newRow(name string, in database.Installation, c Config) *Row {
+	return &Row{Database: name, Variant: c.Variant, Version: in.Version, Nodes: c.Nodes,
 		Aspects: make(map[string]string), Figures: make(map[string]float64), Accounts: make(map[string]churn.Account)}
 }
 
@@ -82,20 +84,57 @@ func (r *Row) Name() string {
 	return r.Database + ", " + r.Variant
 }
 
-// publish gives the row to whoever collects: as an attribute of the test, and as a file.
+// publish gives the row to whoever collects: as an attribute of the test, and as a file. A
+// file that is there already keeps what this run did not reach, so that a suite can be run
+// in parts.
 func (r *Row) publish(t *testing.T) {
+	dir := os.Getenv("SKERRY_MATRIX")
+	name := filepath.Join(dir, strings.NewReplacer(" ", "-", ",", "", "/", "-").Replace(r.Name())+".json")
+	if dir != "" {
+		r.complete(t, name)
+	}
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Errorf("writing the matrix's row: %v", err)
 		return
 	}
 	t.Attr("matrix", string(text))
-	dir := os.Getenv("SKERRY_MATRIX")
 	if dir == "" {
 		return
 	}
-	name := strings.NewReplacer(" ", "-", ",", "", "/", "-").Replace(r.Name()) + ".json"
-	if err := os.WriteFile(filepath.Join(dir, name), append(text, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(name, append(text, '\n'), 0o644); err != nil {
 		t.Errorf("writing the matrix's row: %v", err)
+	}
+}
+
+// complete takes what this run did not reach from the row that an earlier one wrote of the
+// same version.
+func (r *Row) complete(t *testing.T, file string) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	earlier := &Row{}
+	if err := errors.Join(err, json.Unmarshal(text, earlier)); err != nil {
+		t.Errorf("reading the matrix's row: %v", err)
+		return
+	}
+	if earlier.Version != r.Version {
+		return
+	}
+	fill(r.Aspects, earlier.Aspects)
+	fill(r.Figures, earlier.Figures)
+	fill(r.Accounts, earlier.Accounts)
+	if r.Churn == nil {
+		r.Churn = earlier.Churn
+	}
+}
+
+// fill adds the entries of from that into lacks.
+func fill[V any](into, from map[string]V) {
+	for key, value := range from {
+		if _, there := into[key]; !there {
+			into[key] = value
+		}
 	}
 }

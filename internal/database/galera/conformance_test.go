@@ -15,6 +15,6 @@ func TestConformance(t *testing.T) {
 		New: func() database.Database { return New() }, Port: mysql.Port,
 		BadOptions: []database.Options{{"wsrep_sync_wait": 16}, {"wsrep_sst_method": "scp"}, {"port": groupPort}},
 		Properties: map[string]string{mysql.PropMember: mysql.First},
-		Survives:   true, LeavesAbruptly: true,
+		Survives:   true, LeavesAbruptly: true, DiskFull: 192 << 20,
 	})
 }

@@ -38,7 +38,7 @@ func start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("%w after %v", ErrNotReady, readyTimeout))
 	defer cancel()
 	if err := c.start(ctx); err != nil {
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		if ctx.Err() != nil && context.Cause(ctx) != context.Canceled { // whoever just cancels knows why
 			err = fmt.Errorf("%w%s", err, c.silent())
 		}
 		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))

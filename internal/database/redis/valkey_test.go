@@ -8,10 +8,11 @@ import (
 	"skerry/internal/testkit"
 )
 
-func TestValkey(t *testing.T) {
+func TestConformanceOfValkey(t *testing.T) {
 	testkit.Need(t, testkit.Valkey)
 	dbtest.Run(t, dbtest.Config{
 		New: func() database.Database { return NewValkey() }, Port: defaultPort, Upsert: true,
+		Survives: true, DiskFull: 4 << 20,
 		BadOptions: []database.Options{{"masters": 2}, {"port": "x"}, {"appendfsync": "sometimes"}},
 	})
 }
