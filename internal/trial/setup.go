@@ -117,7 +117,7 @@ func (r *run) formCluster(ctx context.Context) error {
 		Options: e.Database.Options, RTT: r.longestRTT(), Contact: contact, Log: r.Log, Progress: r.stage,
 	})
 	if err != nil {
-		return fmt.Errorf("starting %s on %d nodes: %w", r.Database.Name(), len(nodes), err)
+		return r.explain(fmt.Errorf("starting %s on %d nodes: %w", r.Database.Name(), len(nodes), err))
 	}
 	return nil
 }
@@ -161,11 +161,11 @@ func (r *run) loadTable(ctx context.Context) error {
 		r.stage(fmt.Sprintf("loading: %d of %d records", done, spec.Workload.InsertCount))
 	}
 	if _, err := s.Wait(); err != nil {
-		return errors.Join(fmt.Errorf("loading %d records: %w", spec.Workload.InsertCount, err), r.clusterErr())
+		return r.explain(errors.Join(fmt.Errorf("loading %d records: %w", spec.Workload.InsertCount, err), r.clusterErr()))
 	}
 	count, err := r.cluster.Count(ctx)
 	if err != nil {
-		return fmt.Errorf("counting the records after the load: %w", err)
+		return r.explain(fmt.Errorf("counting the records after the load: %w", err))
 	}
 	if count != spec.Workload.InsertCount {
 		return fmt.Errorf("loading the table: %d inserts were acknowledged, %s counts %d records",
