@@ -25,6 +25,9 @@ func (d *Direct) fresh(ctx context.Context) (api.Freshness, error) {
 	return api.Freshness{Cloud: d.Cloud}, ctx.Err()
 }
 
+// Quick implements api.Quick.
+func (d *Direct) Quick(api.Want) bool { return d.Store.Quick() }
+
 // Get implements api.Backend.
 func (d *Direct) Get(ctx context.Context, table, key string, _ api.Want) (api.Row, api.Freshness, error) {
 	f, err := d.fresh(ctx)

@@ -120,6 +120,11 @@ func failure(table, key string, err error) error {
 	return api.Problemf(api.CodeUnavailable, "the database: %v", err)
 }
 
+// Quick implements api.Quick.
+func (n *Node) Quick(w api.Want) bool {
+	return w.Read == api.Local && n.store != nil && n.store.Quick()
+}
+
 // Get implements api.Backend.
 func (n *Node) Get(ctx context.Context, table, key string, w api.Want) (api.Row, api.Freshness, error) {
 	f, err := n.await(ctx, w)

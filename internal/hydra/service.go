@@ -235,6 +235,7 @@ func (s *Service) Close(ctx context.Context) error {
 			errs = append(errs, s.http.Close())
 		}
 		errs = append(errs, <-s.served)
+		s.server.Close(ctx)
 		s.http = nil
 	}
 	if s.node != nil {

@@ -57,6 +57,8 @@ func TestJudge(t *testing.T) {
 
 func TestDrive(t *testing.T) {
 	var writes, reads atomic.Int64
+	both, done := context.WithCancel(t.Context())
+	defer done()
 	o := operations{
 		write: func(_ context.Context, _ string, value []byte) error {
 			if len(value) != payload || !json.Valid(value) {
@@ -67,9 +69,14 @@ func TestDrive(t *testing.T) {
 			}
 			return nil
 		},
-		read: func(context.Context, string) error { reads.Add(1); return nil },
+		read: func(context.Context, string) error {
+			if reads.Add(1) > 10 && writes.Load() > 10 {
+				done()
+			}
+			return nil
+		},
 	}
-	a := drive(t.Context(), job{System: systemHydra, Op: opMix, Workers: 4, Seconds: 0.05, Keys: 10, Payload: payload}, o)
+	a := drive(both, job{System: systemHydra, Op: opMix, Workers: 4, Seconds: 60, Keys: 10, Payload: payload}, o)
 	l := a.Load
 	if l.OK+l.Failed != writes.Load()+reads.Load() || reads.Load() == 0 || l.Rate <= 0 || l.P50 > l.Max {
 		t.Errorf("%+v with %d writes and %d reads", l, writes.Load(), reads.Load())

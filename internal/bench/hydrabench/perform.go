@@ -53,7 +53,7 @@ func perform(ctx context.Context, j job) (answer, error) {
 
 // openHydra is through the client of Hydra.
 func openHydra(_ context.Context, j job) (operations, error) {
-	c, err := client.New(client.Config{Endpoints: j.Endpoints, Timeout: opTimeout})
+	c, err := client.New(client.Config{Endpoints: j.Endpoints, Timeout: opTimeout, Streams: max(1, j.Workers/perConnection)})
 	if err != nil {
 		return operations{}, err
 	}

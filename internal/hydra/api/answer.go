@@ -75,10 +75,7 @@ func fresh(w http.ResponseWriter, f Freshness) {
 
 // refuse answers with a problem and returns the status.
 func (s *Server) refuse(w http.ResponseWriter, p *Problem) int {
-	status, ok := statuses[p.Code]
-	if !ok {
-		status = http.StatusInternalServerError
-	}
+	status := StatusOf(p.Code)
 	h := w.Header()
 	switch status {
 	case http.StatusServiceUnavailable:
@@ -90,6 +87,14 @@ func (s *Server) refuse(w http.ResponseWriter, p *Problem) int {
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(p) // who does not read the answer has gone
 	return status
+}
+
+// StatusOf is the HTTP status of a problem's code.
+func StatusOf(code string) int {
+	if status, ok := statuses[code]; ok {
+		return status
+	}
+	return http.StatusInternalServerError
 }
 
 // body reads a request's body.

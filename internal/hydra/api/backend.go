@@ -45,6 +45,12 @@ type Backend interface {
 	Progress(ctx context.Context, index uint64) uint64
 }
 
+// Quick is a Backend some of whose reads take microseconds and wait for nobody: the server
+// does them in their turn, without a goroutine of their own.
+type Quick interface {
+	Quick(w Want) bool
+}
+
 // Elsewhere says that another member can answer, while this one's database is being
 // rebuilt or out of reach. The server passes the request on, once.
 type Elsewhere struct {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"skerry/internal/hydra/wire"
 )
 
 // OpenAPI is the document that /openapi.yaml serves.
@@ -68,6 +70,7 @@ type Server struct {
 	shed     prometheus.Counter
 	inFlight atomic.Int64
 	draining atomic.Bool
+	streams  streams
 }
 
 // New makes a server.
@@ -85,6 +88,7 @@ func New(c Config) *Server {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{Config: c, mux: http.NewServeMux()}
+	s.streams.init()
 	s.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "hydra_requests_total", Help: "Requests by route and status."}, []string{"route", "code"})
 	s.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -94,6 +98,7 @@ func New(c Config) *Server {
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hydra_requests_in_flight", Help: "Requests that are being served."}, func() float64 { return float64(s.inFlight.Load()) })
 	c.Registry.MustRegister(s.requests, s.seconds, s.shed, gauge)
+	s.streams.measure(s)
 	for _, r := range s.routes() {
 		s.mux.Handle(r.method+" "+r.path, s.wrap(r))
 	}
@@ -132,6 +137,7 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/leader", ScopeAdmin, s.transfer, false},
 		{"GET", "/v1/progress", ScopeRead, s.progress, false},
 		{"GET", "/v1/snapshot", ScopeAdmin, s.snapshot, true},
+		{"GET", wire.Path, ScopeRead, s.stream, true},
 		{"GET", "/status", ScopeRead, s.status, false},
 		{"GET", "/metrics", ScopeRead, s.metrics, false},
 		{"GET", "/healthz", ScopePublic, s.healthy, false},
@@ -200,23 +206,28 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) int {
 		}
 		return s.refuse(w, Problemf(CodeUnavailable, "%v", elsewhere.Why))
 	}
+	return s.refuse(w, s.problemOf(err, r.Method != http.MethodGet, r.Method+" "+r.URL.Path))
+}
+
+// problemOf is what a client is told of an error; the member's own faults are logged.
+func (s *Server) problemOf(err error, write bool, what string) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {
-		return s.refuse(w, p)
+		return p
 	}
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		return s.refuse(w, Problemf(CodeTooLarge, "the body has more than %d bytes", tooLarge.Limit))
+		return Problemf(CodeTooLarge, "the body has more than %d bytes", tooLarge.Limit)
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		code := CodeUnavailable
-		if r.Method != http.MethodGet {
+		if write {
 			code = CodeInDoubt
 		}
-		return s.refuse(w, Problemf(code, "not answered in time: %v", err))
+		return Problemf(code, "not answered in time: %v", err)
 	}
-	s.Log.Error("a request failed", "method", r.Method, "path", r.URL.Path, "error", err)
-	return s.refuse(w, Problemf(CodeInternal, "%v", err))
+	s.Log.Error("a request failed", "request", what, "error", err)
+	return Problemf(CodeInternal, "%v", err)
 }
 
 // Drain has /readyz say no, so that balancers send nothing more; what comes is served.
@@ -227,10 +238,12 @@ func (s *Server) Draining() bool { return s.draining.Load() }
 
 // HTTP is an HTTP server of it; config, when set, makes it https.
 func (s *Server) HTTP(config *tls.Config) *http.Server {
-	return &http.Server{
+	h := &http.Server{
 		Handler: s, TLSConfig: config, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
+	h.RegisterOnShutdown(s.streams.end)
+	return h
 }
 
 // ErrExposed says that a listener would be open to others without TLS and tokens.

@@ -15,6 +15,7 @@
 //	POST   /v1/transactions                    checks + writes, atomic
 //	GET    /v1/members                         POST adds, DELETE /v1/members/{id} removes
 //	POST   /v1/leader                          hand over
+//	GET    /v1/stream                          rows and transactions as frames: package wire
 //	GET    /status /healthz /readyz /metrics /openapi.yaml
 //
 // Reads take ?read=linearizable (default), local or bounded with ?max_staleness_ms=N;
@@ -47,6 +48,13 @@ const (
 	Local Read = "local"
 	// Bounded reads are local ones where the database is at most so old, else linearizable.
 	Bounded Read = "bounded"
+)
+
+// Reads and Acks are in the order of their codes in streams (package wire), which must never
+// change.
+var (
+	Reads = []Read{Linearizable, Local, Bounded}
+	Acks  = []Ack{Committed, Applied, Everywhere}
 )
 
 // Ack is what a write waits for.

@@ -10,10 +10,12 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"skerry/internal/hydra/api"
+	"skerry/internal/hydra/wire"
 )
 
 // Sentinel errors. What is none of them but ErrInDoubt certainly did not happen.
@@ -51,6 +53,11 @@ type Config struct {
 	Staleness time.Duration
 	// Dial, when set, makes the connections.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Streams is how many connections to an endpoint rows and transactions share, any number
+	// of them under way on each (package wire): less work for both sides where many
+	// goroutines use the client. 0, and endpoints that are load balancers: each has a
+	// connection to itself, with HTTP.
+	Streams int
 	// HTTP, when set, is used in place of a transport of the client's own, which Close ends.
 	HTTP http.RoundTripper
 }
@@ -76,6 +83,10 @@ type Client struct {
 	at      atomic.Int32 // endpoint in use
 	until   atomic.Int64 // when the preferred one is tried again, Unix ns
 	retries atomic.Int64
+
+	dial      func(ctx context.Context, network, addr string) (net.Conn, error)
+	endpoints []*endpoint // with Streams
+	streams   sync.WaitGroup
 }
 
 // New returns a client. It connects with the first operation.
@@ -98,13 +109,17 @@ func New(c Config) (*Client, error) {
 	if c.Token != "" {
 		client.bearer = "Bearer " + c.Token
 	}
-	if client.http == nil {
-		dial := c.Dial
-		if dial == nil {
-			dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	if client.dial = c.Dial; client.dial == nil {
+		client.dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
+	for _, addr := range c.Endpoints {
+		if c.Streams > 0 {
+			client.endpoints = append(client.endpoints, &endpoint{client: client, addr: addr, lanes: make([]lane, c.Streams)})
 		}
+	}
+	if client.http == nil {
 		client.own = &http.Transport{
-			DialContext: dial, TLSClientConfig: c.TLS, MaxIdleConnsPerHost: maxIdle,
+			DialContext: client.dial, TLSClientConfig: c.TLS, MaxIdleConnsPerHost: maxIdle,
 			IdleConnTimeout: time.Minute, DisableCompression: true, TLSHandshakeTimeout: dialTimeout,
 		}
 		client.http = client.own
@@ -112,8 +127,12 @@ func New(c Config) (*Client, error) {
 	return client, nil
 }
 
-// Close ends idle connections.
+// Close ends idle connections, and streams.
 func (c *Client) Close() error {
+	for _, e := range c.endpoints {
+		e.end()
+	}
+	c.streams.Wait()
 	if c.own != nil {
 		c.own.CloseIdleConnections()
 	}
@@ -135,7 +154,8 @@ type request struct {
 	method, path string
 	query        []string
 	requestID    string
-	body         []byte
+	value        any           // of the body, as object takes it; nil for none
+	frame        *wire.Request // that is the same on a stream; nil: there is none
 	write        bool
 	read         api.Read
 	ack          api.Ack

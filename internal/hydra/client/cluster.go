@@ -37,7 +37,7 @@ func (c *Client) AddMember(ctx context.Context, m api.Member) (api.Member, error
 		return m, fmt.Errorf("%w: %w", ErrBadRequest, err)
 	}
 	q := build(http.MethodPost, "/v1/members", true, nil)
-	q.body = body
+	q.value = json.RawMessage(body)
 	err = c.do(ctx, q, &m)
 	return m, err
 }
@@ -50,6 +50,6 @@ func (c *Client) RemoveMember(ctx context.Context, id uint64) error {
 // TransferLeader has the leader hand over to a member.
 func (c *Client) TransferLeader(ctx context.Context, to string) error {
 	q := build(http.MethodPost, "/v1/leader", true, nil)
-	q.body, _ = json.Marshal(api.LeaderChange{To: to}) // a string always marshals
+	q.value = api.LeaderChange{To: to}
 	return c.do(ctx, q, nil)
 }

@@ -58,7 +58,13 @@ func (c *Client) do(ctx context.Context, q *request, into any) error {
 	}
 	at := int(c.at.Load())
 	for try := 1; ; try++ {
-		err := c.once(ctx, c.config.Endpoints[at], q, into)
+		err := errNoStream
+		if q.frame != nil && c.endpoints != nil {
+			err = c.streamed(ctx, c.endpoints[at], q, into)
+		}
+		if errors.Is(err, errNoStream) {
+			err = c.once(ctx, c.config.Endpoints[at], q, into)
+		}
 		if err == nil || !elsewhere(err, q) {
 			return err
 		}
@@ -109,8 +115,12 @@ func elsewhere(err error, q *request) bool {
 // once performs a request at one endpoint.
 func (c *Client) once(ctx context.Context, endpoint string, q *request, into any) error {
 	var body io.Reader
-	if q.body != nil {
-		body = bytes.NewReader(q.body)
+	if q.value != nil {
+		text, err := object(q.value)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(text)
 	}
 	r, err := http.NewRequestWithContext(ctx, q.method, c.url(endpoint, q), body)
 	if err != nil {
@@ -119,7 +129,7 @@ func (c *Client) once(ctx context.Context, endpoint string, q *request, into any
 	if c.bearer != "" {
 		r.Header["Authorization"] = []string{c.bearer}
 	}
-	if q.body != nil {
+	if q.value != nil {
 		r.Header["Content-Type"] = []string{"application/json"}
 	}
 	if q.requestID != "" {
@@ -177,6 +187,11 @@ func refused(endpoint string, answer *http.Response, text []byte) error {
 	if s, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil {
 		e.RetryAfter = time.Duration(s) * time.Second
 	}
+	return e.complete()
+}
+
+// complete finds the sentinel error of a code.
+func (e *Error) complete() error {
 	if e.is = sentinels[e.Code]; e.is == nil {
 		e.is = ErrInDoubt
 	}

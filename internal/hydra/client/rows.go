@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"skerry/internal/hydra/api"
+	"skerry/internal/hydra/command"
+	"skerry/internal/hydra/wire"
 )
 
 // tablePath is a table's path, or one below it.
@@ -54,24 +56,38 @@ func object(value any) ([]byte, error) {
 // Get reads a row: ErrNotFound when there is none.
 func (c *Client) Get(ctx context.Context, table, key string, options ...Option) (api.Row, error) {
 	var row api.Row
-	err := c.do(ctx, build(http.MethodGet, rowPath(table, key), false, options), &row)
+	q := build(http.MethodGet, rowPath(table, key), false, options)
+	if c.endpoints != nil {
+		q.frame = &wire.Request{Operation: wire.Get, Table: []byte(table), Key: []byte(key)}
+	}
+	err := c.do(ctx, q, &row)
 	return row, err
 }
 
 // Put writes a row whole, whatever it was. The value is a JSON object: json.RawMessage,
 // []byte, or what marshals to one.
 func (c *Client) Put(ctx context.Context, table, key string, value any, options ...Option) (api.Written, error) {
-	return c.write(ctx, http.MethodPut, rowPath(table, key), value, options)
+	q := build(http.MethodPut, rowPath(table, key), true, options)
+	if len(q.query) > 0 || c.endpoints == nil { // what is asked of the row
+		return c.write(ctx, q, value)
+	}
+	text, err := object(value)
+	if err != nil {
+		return api.Written{}, err
+	}
+	t := api.Transaction{RequestID: q.requestID, Writes: []api.Write{{Do: command.Put, Table: table, Key: key, Value: text}}}
+	q.frame = &wire.Request{Operation: wire.Transact, Transaction: t.Append(nil)}
+	return c.write(ctx, q, json.RawMessage(text))
 }
 
 // Merge sets fields of a row that exists and leaves the others; null removes one.
 func (c *Client) Merge(ctx context.Context, table, key string, fields any, options ...Option) (api.Written, error) {
-	return c.write(ctx, http.MethodPatch, rowPath(table, key), fields, options)
+	return c.write(ctx, build(http.MethodPatch, rowPath(table, key), true, options), fields)
 }
 
 // Delete removes a row: ErrNotFound when there is none.
 func (c *Client) Delete(ctx context.Context, table, key string, options ...Option) (api.Written, error) {
-	return c.write(ctx, http.MethodDelete, rowPath(table, key), nil, options)
+	return c.write(ctx, build(http.MethodDelete, rowPath(table, key), true, options), nil)
 }
 
 // Transact does the checks and writes of a transaction, all or nothing: ErrCheckFailed
@@ -80,17 +96,16 @@ func (c *Client) Transact(ctx context.Context, t api.Transaction, options ...Opt
 	if t.RequestID != "" {
 		options = append(options, RequestID(t.RequestID))
 	}
-	return c.write(ctx, http.MethodPost, "/v1/transactions", t, options)
+	q := build(http.MethodPost, "/v1/transactions", true, options)
+	if c.endpoints != nil {
+		t.RequestID = q.requestID
+		q.frame = &wire.Request{Operation: wire.Transact, Transaction: t.Append(nil)}
+	}
+	return c.write(ctx, q, t)
 }
 
-func (c *Client) write(ctx context.Context, method, path string, value any, options []Option) (api.Written, error) {
-	q := build(method, path, true, options)
-	if value != nil {
-		var err error
-		if q.body, err = object(value); err != nil {
-			return api.Written{}, err
-		}
-	}
+func (c *Client) write(ctx context.Context, q *request, value any) (api.Written, error) {
+	q.value = value
 	var w api.Written
 	err := c.do(ctx, q, &w)
 	return w, err
@@ -136,18 +151,18 @@ func (c *Client) Tables(ctx context.Context, options ...Option) ([]string, error
 
 // CreateTable makes a table; that it is there is no error.
 func (c *Client) CreateTable(ctx context.Context, table string, options ...Option) error {
-	_, err := c.write(ctx, http.MethodPut, tablePath(table, ""), nil, options)
+	_, err := c.write(ctx, build(http.MethodPut, tablePath(table, ""), true, options), nil)
 	return err
 }
 
 // DropTable removes a table and its rows; that it is not there is no error.
 func (c *Client) DropTable(ctx context.Context, table string, options ...Option) error {
-	_, err := c.write(ctx, http.MethodDelete, tablePath(table, ""), nil, options)
+	_, err := c.write(ctx, build(http.MethodDelete, tablePath(table, ""), true, options), nil)
 	return err
 }
 
 // ClearTable removes all rows of a table.
 func (c *Client) ClearTable(ctx context.Context, table string, options ...Option) error {
-	_, err := c.write(ctx, http.MethodPost, tablePath(table, "/clear"), nil, options)
+	_, err := c.write(ctx, build(http.MethodPost, tablePath(table, "/clear"), true, options), nil)
 	return err
 }

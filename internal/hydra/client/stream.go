@@ -1,0 +1,307 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"skerry/internal/hydra/api"
+	"skerry/internal/hydra/wire"
+)
+
+// noStream is for how long an endpoint is asked with HTTP that speaks no streams, as a load
+// balancer does not.
+const noStream = time.Minute
+
+// errNoStream says that an endpoint speaks no streams.
+var errNoStream = errors.New("the endpoint speaks HTTP only")
+
+// endpoint is the streams to one endpoint.
+type endpoint struct {
+	client *Client
+	addr   string
+	lanes  []lane
+	next   atomic.Uint32
+	plain  atomic.Int64 // until when it is not asked for streams, Unix ns
+}
+
+// lane is one connection, made when it is needed.
+type lane struct {
+	mu   sync.Mutex // held while the connection is made
+	open atomic.Pointer[stream]
+}
+
+// stream is a connection that is open.
+type stream struct {
+	conn   net.Conn
+	member string
+	out    *wire.Outbox
+	down   atomic.Bool // failure is set
+
+	mu      sync.Mutex
+	calls   map[uint64]*call
+	last    uint64
+	failure error
+}
+
+// call is one request under way.
+type call struct {
+	done   chan error
+	answer wire.Answer // its Value, Problem and Cloud are the call's own
+	member string
+}
+
+// calls are used again: their channels are empty then.
+var calls = sync.Pool{New: func() any { return &call{done: make(chan error, 1)} }}
+
+// send sends a request to an endpoint and waits for the answer. errNoStream, and an error
+// that wraps ErrUnavailable, say that nothing was done.
+func (e *endpoint) send(ctx context.Context, q *wire.Request, c *call) error {
+	if e.plain.Load() > time.Now().UnixNano() {
+		return errNoStream
+	}
+	s, err := e.lanes[int(e.next.Add(1))%len(e.lanes)].get(ctx, e)
+	if err != nil {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		q.Timeout = time.Until(deadline)
+	}
+	c.member = s.member
+	s.mu.Lock()
+	if s.failure != nil {
+		defer s.mu.Unlock()
+		return fmt.Errorf("%w: %w", ErrUnavailable, s.failure)
+	}
+	s.last++
+	q.ID = s.last
+	s.calls[q.ID] = c
+	s.mu.Unlock()
+	if err := s.out.SendRequest(q); err != nil {
+		if errors.Is(err, wire.ErrNotSent) && s.forget(q.ID) {
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		s.fail(err) // its reader answers
+	}
+	select {
+	case err := <-c.done:
+		return err
+	case <-ctx.Done():
+		if s.forget(q.ID) {
+			return context.Cause(ctx)
+		}
+		return <-c.done // it came at the same time
+	}
+}
+
+// forget takes a call back; false: it has its answer.
+func (s *stream) forget(id uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.calls[id]
+	delete(s.calls, id)
+	return ok
+}
+
+// get is the lane's stream.
+func (l *lane) get(ctx context.Context, e *endpoint) (*stream, error) {
+	if s := l.open.Load(); s != nil && !s.down.Load() {
+		return s, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.open.Load(); s != nil && !s.down.Load() {
+		return s, nil
+	}
+	if e.plain.Load() > time.Now().UnixNano() {
+		return nil, errNoStream
+	}
+	s, in, err := e.dial(ctx)
+	if errors.Is(err, errNoStream) {
+		e.plain.Store(time.Now().Add(noStream).UnixNano())
+		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	l.open.Store(s)
+	e.client.streams.Go(func() {
+		s.read(in)
+		l.open.CompareAndSwap(s, nil)
+	})
+	return s, nil
+}
+
+// dial begins a stream.
+func (e *endpoint) dial(ctx context.Context) (*stream, *wire.Reader, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := e.client.dial(ctx, "tcp", e.addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	fail := func(err error) (*stream, *wire.Reader, error) {
+		return nil, nil, errors.Join(err, conn.Close())
+	}
+	if secure := e.client.config.TLS; secure != nil {
+		secure = secure.Clone()
+		if secure.ServerName == "" {
+			secure.ServerName, _, _ = net.SplitHostPort(e.addr)
+		}
+		conn = tls.Client(conn, secure)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // one that failed fails again
+	head := "GET " + wire.Path + " HTTP/1.1\r\nHost: " + e.addr + "\r\nConnection: Upgrade\r\nUpgrade: " + wire.Protocol + "\r\n"
+	if e.client.bearer != "" {
+		head += "Authorization: " + e.client.bearer + "\r\n"
+	}
+	if _, err := conn.Write([]byte(head + "\r\n")); err != nil {
+		return fail(err)
+	}
+	r := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(r, &http.Request{Method: http.MethodGet})
+	if err != nil {
+		return fail(err)
+	}
+	_ = resp.Body.Close() // of 101 there is none; else the connection is closed
+	if resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Upgrade") != wire.Protocol {
+		return fail(errNoStream)
+	}
+	if !stop() {
+		return fail(context.Cause(ctx))
+	}
+	s := &stream{conn: conn, member: resp.Header.Get(api.HeaderMember), out: wire.NewOutbox(conn), calls: make(map[uint64]*call)}
+	return s, wire.NewReader(r), nil
+}
+
+// read hands answers to those who wait for them until the connection ends.
+func (s *stream) read(in *wire.Reader) {
+	var err error
+	for {
+		var b []byte
+		if b, err = in.Next(); err != nil {
+			break
+		}
+		var a wire.Answer
+		if a, err = wire.DecodeAnswer(b); err != nil {
+			break
+		}
+		s.mu.Lock()
+		c := s.calls[a.ID]
+		delete(s.calls, a.ID)
+		s.mu.Unlock()
+		if c == nil {
+			continue // nobody waits any more
+		}
+		a.Value, a.Problem, a.Cloud = slices.Clone(a.Value), slices.Clone(a.Problem), slices.Clone(a.Cloud)
+		c.answer = a
+		c.done <- nil
+	}
+	s.fail(err)
+	s.mu.Lock()
+	left := s.calls
+	s.calls = nil
+	s.mu.Unlock()
+	for _, c := range left {
+		c.done <- fmt.Errorf("the stream ended: %w", s.failure)
+	}
+}
+
+// fail ends the stream.
+func (s *stream) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failure == nil {
+		s.failure = err
+		s.down.Store(true)
+		s.out.Fail(err)
+		_ = s.conn.Close() // it has failed
+	}
+}
+
+// end ends the streams.
+func (e *endpoint) end() {
+	for i := range e.lanes {
+		e.lanes[i].mu.Lock()
+		if s := e.lanes[i].open.Load(); s != nil {
+			s.fail(errClosed)
+		}
+		e.lanes[i].mu.Unlock()
+	}
+}
+
+var errClosed = errors.New("the client was closed")
+
+// streamed does a request over a stream; errNoStream: it has to be done with HTTP.
+func (c *Client) streamed(ctx context.Context, e *endpoint, q *request, into any) error {
+	k := calls.Get().(*call)
+	frame := *q.frame
+	if frame.Operation == wire.Get {
+		frame.Read, frame.Staleness = byte(max(0, slices.Index(api.Reads, q.read))), q.staleness
+	} else {
+		frame.Ack = byte(max(0, slices.Index(api.Acks, q.ack)))
+	}
+	err := e.send(ctx, &frame, k)
+	if errors.Is(err, errNoStream) {
+		calls.Put(k)
+		return err
+	}
+	if err != nil {
+		calls.Put(k)
+		if errors.Is(err, ErrUnavailable) {
+			return fmt.Errorf("%s %s at %s: %w", q.method, q.path, e.addr, err)
+		}
+		return unanswered(e.addr, q, err)
+	}
+	a, member := k.answer, k.member
+	k.answer = wire.Answer{}
+	calls.Put(k)
+	if a.Kind == wire.Elsewhere {
+		return errNoStream
+	}
+	if q.meta != nil {
+		*q.meta = Meta{Member: member, Staleness: -1}
+		switch a.Kind {
+		case wire.Row:
+			*q.meta = Meta{Member: member, Cloud: string(a.Cloud), Applied: a.Applied, Lag: a.Lag, Staleness: a.Age}
+		case wire.Written:
+			q.meta.Version = a.Version
+		}
+	}
+	switch to := into.(type) {
+	case *api.Row:
+		if a.Kind == wire.Row {
+			to.Key, to.Version, to.Value = string(frame.Key), a.Version, json.RawMessage(a.Value)
+			return nil
+		}
+	case *api.Written:
+		if a.Kind == wire.Written && int(a.Ack) < len(api.Acks) {
+			to.Version, to.Ack = a.Version, api.Acks[a.Ack]
+			return nil
+		}
+	}
+	if a.Kind != wire.Problem {
+		return unanswered(e.addr, q, wire.ErrFrame)
+	}
+	return problem(e.addr, a.Problem)
+}
+
+// problem turns a problem that came over a stream into an error.
+func problem(endpoint string, text []byte) error {
+	e := &Error{Endpoint: endpoint}
+	if err := json.Unmarshal(text, &e.Problem); err != nil || e.Code == "" {
+		e.Problem = api.Problem{Code: api.CodeInternal, Message: strings.TrimSpace(string(text[:min(len(text), 200)]))}
+	}
+	e.Status = api.StatusOf(e.Code)
+	return e.complete()
+}

@@ -1,0 +1,151 @@
+package wire_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"skerry/internal/hydra/wire"
+)
+
+var requests = []wire.Request{
+	{ID: 1, Operation: wire.Get, Timeout: 1500 * time.Millisecond, Read: 2, Staleness: 20 * time.Millisecond, Table: []byte("accounts"), Key: []byte("ada")},
+	{ID: 1 << 60, Operation: wire.Get, Table: []byte("t"), Key: bytes.Repeat([]byte("k"), 512)},
+	{ID: 3, Operation: wire.Transact, Ack: 1, Transaction: bytes.Repeat([]byte("x"), 100_000)},
+	{ID: 4, Operation: wire.Transact},
+}
+
+var answers = []wire.Answer{
+	{ID: 1, Kind: wire.Row, Version: 7, Applied: 9, Lag: 2, Age: 1500 * time.Microsecond, Cloud: []byte("aws"), Value: []byte(`{"a":1}`)},
+	{ID: 2, Kind: wire.Row, Version: 7, Age: -time.Microsecond, Cloud: []byte("aws"), Value: []byte(`{}`)},
+	{ID: 3, Kind: wire.Written, Version: 1 << 40, Ack: 2},
+	{ID: 4, Kind: wire.Problem, Problem: []byte(`{"code":"not_found"}`)},
+	{ID: 5, Kind: wire.Elsewhere},
+}
+
+// Frames come out of a connection as they were put into it, however it cuts them.
+func TestFrames(t *testing.T) {
+	var sent []byte
+	for i := range requests {
+		sent = wire.AppendRequest(sent, &requests[i])
+	}
+	for i := range answers {
+		sent = wire.AppendAnswer(sent, &answers[i])
+	}
+	for name, from := range map[string]io.Reader{"whole": bytes.NewReader(sent), "bytes": iotest.OneByteReader(bytes.NewReader(sent)), "halves": iotest.HalfReader(bytes.NewReader(sent))} {
+		r := wire.NewReader(from)
+		next := func() []byte {
+			b, err := r.Next()
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			return b
+		}
+		for _, want := range requests {
+			got, err := wire.DecodeRequest(next())
+			if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" || err != nil {
+				t.Errorf("%s: %v\n%s", name, err, d)
+			}
+		}
+		for _, want := range answers {
+			got, err := wire.DecodeAnswer(next())
+			if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" || err != nil {
+				t.Errorf("%s: %v\n%s", name, err, d)
+			}
+		}
+		if _, err := r.Next(); err != io.EOF || r.More() {
+			t.Errorf("%s: behind the last frame: %v", name, err)
+		}
+	}
+}
+
+func TestMore(t *testing.T) {
+	two := wire.AppendRequest(wire.AppendRequest(nil, &requests[0]), &requests[0])
+	r := wire.NewReader(bytes.NewReader(two[:len(two)-1]))
+	if _, err := r.Next(); err != nil {
+		t.Fatal(err)
+	}
+	if r.More() {
+		t.Error("a frame that is not whole is said to be there")
+	}
+	if _, err := r.Next(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a frame cut short: %v", err)
+	}
+}
+
+func TestTooLong(t *testing.T) {
+	if _, err := wire.NewReader(bytes.NewReader([]byte{0xff, 0xff, 0xff, 0x7f, 1})).Next(); !errors.Is(err, wire.ErrFrame) {
+		t.Errorf("a frame of 2 GiB: %v", err)
+	}
+}
+
+// What is no frame is refused, and what is one is the same when it is written again.
+func FuzzDecode(f *testing.F) {
+	for i := range requests {
+		f.Add(wire.AppendRequest(nil, &requests[i])[4:])
+	}
+	for i := range answers {
+		f.Add(wire.AppendAnswer(nil, &answers[i])[4:])
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if q, err := wire.DecodeRequest(b); err == nil {
+			again, err := wire.DecodeRequest(wire.AppendRequest(nil, &q)[4:])
+			if d := cmp.Diff(q, again, cmpopts.EquateEmpty()); d != "" || err != nil {
+				t.Errorf("%v\n%s", err, d)
+			}
+		}
+		if a, err := wire.DecodeAnswer(b); err == nil {
+			again, err := wire.DecodeAnswer(wire.AppendAnswer(nil, &a)[4:])
+			if d := cmp.Diff(a, again, cmpopts.EquateEmpty()); d != "" || err != nil {
+				t.Errorf("%v\n%s", err, d)
+			}
+		}
+	})
+}
+
+// Every frame of many goroutines arrives once and whole.
+func TestOutbox(t *testing.T) {
+	here, there := net.Pipe()
+	defer here.Close()
+	o := wire.NewOutbox(here)
+	const senders, each = 16, 200
+	var all sync.WaitGroup
+	for i := range senders {
+		all.Go(func() {
+			for j := range each {
+				if err := o.SendRequest(&wire.Request{ID: uint64(i*each + j), Operation: wire.Transact, Transaction: make([]byte, j)}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	seen := make(map[uint64]bool)
+	r := wire.NewReader(there)
+	for range senders * each {
+		b, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := wire.DecodeRequest(b)
+		if err != nil || seen[q.ID] || len(q.Transaction) != int(q.ID%each) {
+			t.Fatalf("%d: %v, seen %v, %d bytes", q.ID, err, seen[q.ID], len(q.Transaction))
+		}
+		seen[q.ID] = true
+	}
+	all.Wait()
+	there.Close()
+	if err := o.SendRequest(&wire.Request{Operation: wire.Transact}); err == nil || errors.Is(err, wire.ErrNotSent) {
+		t.Errorf("a frame on a connection that is found closed: %v", err)
+	}
+	if err := o.SendRequest(&wire.Request{Operation: wire.Transact}); !errors.Is(err, wire.ErrNotSent) {
+		t.Errorf("a frame on a connection that is known to be closed: %v", err)
+	}
+}
