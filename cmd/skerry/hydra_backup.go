@@ -31,12 +31,8 @@ func newHydraBackup(a *app) *cobra.Command {
 				if from.TLS, err = reach.id.client(); err != nil {
 					return err
 				}
-				if reach.tokenFile != "" {
-					tokens, err := api.LoadTokens(reach.tokenFile)
-					if err != nil {
-						return err
-					}
-					from.Token = tokens.Own(api.ScopeAdmin)
+				if from.Token, err = tokenFor(reach.tokenFile, api.ScopeAdmin); err != nil {
+					return err
 				}
 				s, err = backup.Save(cmd.Context(), from, args[0])
 			}

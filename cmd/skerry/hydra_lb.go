@@ -148,7 +148,11 @@ func (f *identityFlags) client() (*tls.Config, error) {
 }
 
 // tokenOf reads the token of a file, the first that is enough to write; "" without one.
-func tokenOf(path string) (string, error) {
+func tokenOf(path string) (string, error) { return tokenFor(path, api.ScopeWrite) }
+
+// tokenFor is the token of the least scope in a file that is enough for wish, else the one
+// that comes nearest.
+func tokenFor(path string, wish api.Scope) (string, error) {
 	if path == "" {
 		return "", nil
 	}
@@ -156,7 +160,7 @@ func tokenOf(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, scope := range []api.Scope{api.ScopeWrite, api.ScopeRead} {
+	for _, scope := range []api.Scope{wish, api.ScopeWrite, api.ScopeRead} {
 		if token := tokens.Own(scope); token != "" {
 			return token, nil
 		}

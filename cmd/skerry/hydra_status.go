@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"text/tabwriter"
 
@@ -16,7 +17,7 @@ func newHydraStatus(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "status [ADDR...]",
 		Short:   "Tell how a cluster is: leader, members, databases, log",
-		Long:    "Ask a member, or a load balancer, for its view: who leads, how far the log is committed, how far each cloud's database\nhas applied it, what the log takes on disk. With several addresses the first that answers is asked.",
+		Long:    "Ask a member, or a load balancer, for its view: who leads, how far the log is committed, how far each cloud's database\nhas applied it, what the log takes on disk. Kind and staleness are known of a database to the members of its cloud.\nWith several addresses the first that answers is asked.",
 		Example: "  skerry hydra status 127.0.0.1:7070\n  skerry hydra status 10.0.0.1:7070 10.1.0.1:7070 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := reach.open(args)
@@ -65,11 +66,11 @@ func (a *app) printStatus(s api.Status) error {
 	}
 	fmt.Fprintln(t, "\nDATABASE\tKIND\tSTATE\tAPPLIED\tLAG\tSTALENESS\tPROBLEM")
 	for _, d := range s.Databases {
-		age := "unknown"
+		age := "-"
 		if d.StalenessMS >= 0 {
 			age = fmt.Sprintf("%.0f ms", d.StalenessMS)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", d.Cloud, d.Kind, d.State, d.Applied, d.Lag, age, d.Problem)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", d.Cloud, cmp.Or(d.Kind, "-"), d.State, d.Applied, d.Lag, age, d.Problem)
 	}
 	return t.Flush()
 }

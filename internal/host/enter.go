@@ -13,8 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostsFile is what every resolver reads.
-const hostsFile = "/etc/hosts"
+// What every resolver reads.
+const (
+	hostsFile    = "/etc/hosts"
+	resolverFile = "/etc/resolv.conf"
+)
 
 // enter moves the calling thread, which must be a throwaway, to the node: a network
 // namespace of it, its host name, and a view of the file system in which hostsFile tells
@@ -50,15 +53,28 @@ func (n *Node) view() error {
 			return fmt.Errorf("unmount %s: %w", n.spec.Hide, err)
 		}
 	}
+	if n.spec.Resolver != "" {
+		if _, err := os.Stat(n.spec.Resolver); err == nil {
+			if err := cover(resolverFile, n.spec.Resolver); err != nil {
+				return err
+			}
+		}
+	}
 	if n.spec.Hosts == "" {
 		return nil
 	}
-	err := unix.Mount(n.spec.Hosts, hostsFile, "", unix.MS_BIND, "")
-	if _, missing := os.Stat(hostsFile); errors.Is(missing, fs.ErrNotExist) {
-		return nil // a machine without such a file resolves no names
+	return cover(hostsFile, n.spec.Hosts)
+}
+
+// cover has a file be seen in another's place. A machine that lacks that one resolves no
+// names.
+func cover(file, with string) error {
+	err := unix.Mount(with, file, "", unix.MS_BIND, "")
+	if _, missing := os.Stat(file); errors.Is(missing, fs.ErrNotExist) {
+		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("mount %s over %s: %w", n.spec.Hosts, hostsFile, err)
+		return fmt.Errorf("mount %s over %s: %w", with, file, err)
 	}
 	return nil
 }

@@ -24,6 +24,9 @@ type Spec struct {
 	// Hosts is the file that the node's processes see as /etc/hosts; "" leaves them
 	// the machine's.
 	Hosts string
+	// Resolver is the file that they see as /etc/resolv.conf from when on it is there; ""
+	// leaves them the machine's.
+	Resolver string
 	// Hide is a directory of mounts that the node's processes are to be kept from, so
 	// that they do not hold other nodes' namespaces; "" for none.
 	Hide string

@@ -141,7 +141,7 @@ func (l *Lab) attachNodes(tree *cgroup.Tree) {
 	for i, n := range l.state.Nodes {
 		s := host.Spec{
 			Name: n.Name, Site: l.state.Topology.Nodes[i].Site, Addr: n.Addr, Dir: n.Dir, Netns: n.Netns,
-			Hosts: l.place.file(hostsFile), Hide: l.place.namespaces(), Tag: l.state.ID,
+			Hosts: l.place.file(hostsFile), Resolver: l.place.file(resolverFile), Hide: l.place.namespaces(), Tag: l.state.ID,
 			CPU: l.state.Topology.Nodes[i].CPU, Memory: l.state.Topology.Nodes[i].Memory, Disk: diskOf(l.state.Topology.Nodes[i]),
 			Nested: rootless.Inside(), Began: l.journal.began,
 		}

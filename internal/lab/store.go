@@ -53,6 +53,7 @@ const (
 	stateFile     = "lab.json"
 	linksFile     = "links.json"
 	hostsFile     = "hosts"
+	resolverFile  = "resolv.conf"
 	socketFile    = "link.sock"
 	logFile       = "link.log"
 	tunnelLogFile = "wireguard.log"

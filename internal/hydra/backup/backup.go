@@ -121,10 +121,18 @@ func read(r io.Reader, v store.Visitor) (Summary, error) {
 	counted := &counter{r: io.TeeReader(r, sum)}
 	each := v.Row
 	v.Begin = func(cluster string, index uint64, tables []string) error {
-		s.Cluster, s.Index, s.Tables = cluster, index, tables
+		s.Cluster, s.Index = cluster, index
+		for _, t := range tables {
+			if command.ValidTable(t) == nil { // and none that members keep for themselves
+				s.Tables = append(s.Tables, t)
+			}
+		}
 		return nil
 	}
 	v.Row = func(table string, r store.Row) error {
+		if command.ValidTable(table) != nil {
+			return nil
+		}
 		s.Rows++
 		if each != nil {
 			return each(table, r)
@@ -184,9 +192,6 @@ func Restore(ctx context.Context, to *client.Client, path string) (Summary, erro
 		return s, err
 	}
 	for _, t := range s.Tables {
-		if command.ValidTable(t) != nil {
-			continue // one that members keep for themselves, which the new cluster has its own of
-		}
 		if err := to.CreateTable(ctx, t); err != nil {
 			return s, fmt.Errorf("making the table %s: %w", t, err)
 		}
@@ -195,11 +200,12 @@ func Restore(ctx context.Context, to *client.Client, path string) (Summary, erro
 	g.SetLimit(restorers)
 	var batch []api.Write
 	size, n := 0, 0
+	attempt := client.NewRequestID() // a restore after this one is another
 	send := func() {
 		if len(batch) == 0 {
 			return
 		}
-		t := api.Transaction{RequestID: fmt.Sprintf("restore/%s/%d", s.SHA256, n), Writes: batch}
+		t := api.Transaction{RequestID: fmt.Sprintf("restore/%s/%d", attempt, n), Writes: batch}
 		batch, size, n = nil, 0, n+1
 		g.Go(func() error {
 			if _, err := to.Transact(ctx, t); err != nil {
@@ -209,9 +215,6 @@ func Restore(ctx context.Context, to *client.Client, path string) (Summary, erro
 		})
 	}
 	_, err = visit(path, store.Visitor{Row: func(table string, r store.Row) error {
-		if command.ValidTable(table) != nil {
-			return nil
-		}
 		batch = append(batch, api.Write{Do: command.Put, Table: table, Key: r.Key, Value: json.RawMessage(r.Value)})
 		if size += len(r.Key) + len(r.Value); len(batch) == batchRows || size >= batchBytes {
 			send()

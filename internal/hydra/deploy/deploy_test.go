@@ -3,8 +3,11 @@ package deploy
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -13,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/miekg/dns"
 
 	"skerry/internal/hydra"
 	"skerry/internal/hydra/names"
@@ -43,12 +48,72 @@ func stand(args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	if args[0] != "dns" {
+	if args[0] == "dns" {
+		server := &dns.Server{Addr: listen, Net: "tcp", Handler: dns.HandlerFunc(answer)}
+		go func() { _ = server.ListenAndServe() }()
+	} else {
 		server := &http.Server{Addr: listen, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
 		go func() { _ = server.ListenAndServe() }()
 	}
 	<-ctx.Done()
 	return 0
+}
+
+// answer says that every name is at an address where nothing listens and at one where a
+// balancer may.
+func answer(w dns.ResponseWriter, q *dns.Msg) {
+	m := new(dns.Msg).SetReply(q)
+	for _, addr := range []string{"127.0.0.1", "127.0.0.2"} {
+		m.Answer = append(m.Answer, &dns.A{
+			Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 1}, A: net.ParseIP(addr),
+		})
+	}
+	_ = w.WriteMsg(m)
+}
+
+// A browser's connection goes to the first of the name's addresses that answers, and ends
+// with the door.
+func TestDoor(t *testing.T) {
+	site := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body)
+	}))
+	l, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	site.Listener.Close()
+	site.Listener = l
+	site.Start()
+	defer site.Close()
+	namer := &dns.Server{Handler: dns.HandlerFunc(answer)}
+	if namer.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = namer.ActivateAndServe() }()
+	defer namer.Shutdown()
+	from, err := NewLocal("names", "names", "127.0.0.1", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := OpenDoor(t.Context(), "127.0.0.1:0", from, namer.Listener.Addr().String(), "wallet.test", l.Addr().(*net.TCPAddr).Port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Post(d.URL(), "text/plain", strings.NewReader("hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil || string(text) != "hello" {
+		t.Errorf("it passed on %q, %v", text, err)
+	}
+	if err := d.Close(); err != nil { // though the connection is kept
+		t.Error(err)
+	}
+	if _, err := http.Get(d.URL()); err == nil {
+		t.Error("it is open")
+	}
 }
 
 // launch starts a deployment of two clouds with a member each.

@@ -9,6 +9,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -65,6 +67,8 @@ type Options struct {
 	Exe string // the skerry program
 	// Zone is the name that the wallet has.
 	Zone string
+	// DNSPort is where the DNS server answers; 0 for PortDNS, which needs no root.
+	DNSPort int
 	// Prefer is the cloud whose members should lead, "" for any.
 	Prefer string
 	// Secure has members and what talks to them prove who they are; Insecure lets services
@@ -125,6 +129,11 @@ const witnessCloud = "witness"
 func Services(l Layout, o Options) ([]Service, error) {
 	if len(l.Clouds) == 0 || len(l.Clouds[0].Members) == 0 {
 		return nil, fmt.Errorf("%w: no cloud has members", ErrLayout)
+	}
+	for name := range o.Databases {
+		if !slices.ContainsFunc(l.Clouds, func(c Cloud) bool { return c.Name == name }) {
+			return nil, fmt.Errorf("%w: there is no cloud %q to have a database", ErrLayout, name)
+		}
 	}
 	p := planner{Layout: l, Options: o}
 	if err := p.secure(); err != nil {
@@ -324,7 +333,11 @@ func (p *planner) names() error {
 	if err != nil {
 		return fmt.Errorf("writing the zone: %w", err)
 	}
-	p.services = append(p.services, Service{Name: "dns", Kind: Names, Host: p.Names, Args: []string{"hydra", "dns", file, "--listen", Join(p.Names, PortDNS)}})
+	at := Join(p.Names, cmp.Or(p.DNSPort, PortDNS))
+	p.services = append(p.services, Service{
+		Name: "dns", Kind: Names, Host: p.Names, Args: []string{"hydra", "dns", file, "--listen", at},
+		URL: "dns://" + at, Ready: "dns://" + at + "/" + p.Zone,
+	})
 	return nil
 }
 

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"slices"
 	"time"
 
@@ -210,27 +208,4 @@ func (d *Deployment) Stop(ctx context.Context) error {
 	}
 	d.services = nil
 	return errors.Join(errs...)
-}
-
-// ask asks a service whether it is ready.
-func (s *supervised) ask(ctx context.Context, reach client.Config) error {
-	if s.Ready == "" {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Ready, nil)
-	if err != nil {
-		return err
-	}
-	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: reach.TLS, DialContext: s.dial}
-	resp, err := transport.RoundTrip(req)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, resp.Body)
-	if err = errors.Join(err, resp.Body.Close()); err == nil && resp.StatusCode/100 != 2 {
-		err = fmt.Errorf("%s answered %s", s.Ready, resp.Status)
-	}
-	return err
 }

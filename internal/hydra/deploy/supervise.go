@@ -21,10 +21,10 @@ type Service struct {
 	Cloud string
 	Host  host.Host
 	Args  []string // of skerry
-	// URL is where it serves; "" of the name server.
+	// URL is where it serves; dns://HOST:PORT of the name server.
 	URL string
-	// Ready is asked until it answers 2xx, before what comes later is started; "" to ask
-	// nothing.
+	// Ready is asked until it answers 2xx, before what comes later is started, and
+	// dns://HOST:PORT/NAME until it has an address of the name.
 	Ready string
 }
 
