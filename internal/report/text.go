@@ -274,6 +274,7 @@ func (m *model) textNotes(p *printer) {
 	}
 	m.textEvents(p)
 	m.textResizings(p)
+	m.textProbes(p)
 	m.textAudits(p)
 	for _, line := range m.assertions() {
 		p.linef("%s", line)

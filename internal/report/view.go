@@ -266,6 +266,9 @@ func (v *view) trials(m *model) {
 			} else {
 				x.Goodput = trialGoodput(t) + " ops/s"
 				x.Facts = fmt.Sprintf("measured %s after %s of warm-up and %s of setting up; stopped by %s", seconds(t.DurationS), seconds(t.WarmupS), seconds(t.SetupS), t.Stopped)
+				if t.ClusterOf > 0 {
+					x.Facts += fmt.Sprintf("; on the cluster of trial %d", t.ClusterOf)
+				}
 			}
 			x.Bad = x.Verdict != record.Valid
 			if f, ok := m.timeline(t); ok {

@@ -44,7 +44,7 @@ describe('the report of a stored run', () => {
     expect(await page.title()).toBe('two-distances – Skerry report')
     for (const m of await marks(page)) expect(m.drawn, m.title).toBeGreaterThan(3)
     const titles = (await marks(page)).map((m) => m.title)
-    for (const t of ['Goodput by scale', 'Goodput and errors', 'Latency', 'CPU of the nodes', 'Memory of the nodes', 'Network of the nodes, received and sent', 'Map of the sites',
+    for (const t of ['Goodput by scale', 'Goodput and errors', 'Latency', '95th percentile by operation', 'CPU of the nodes', 'Memory of the nodes', 'Network of the nodes, received and sent', 'Map of the sites',
       'Latency distribution', 'Latency over time', 'Traffic between nodes', 'Traffic matrix', 'Error of the round trip, link by link']) expect(titles).toContain(t)
     // The data behind each chart: all have rows with numbers.
     for (const button of await page.$$('figure.chart .tools button[aria-label^="Data of"]')) {
@@ -147,6 +147,28 @@ describe('runs that are not as they should be', () => {
     expect(alerts).toBe(0)
     expect(w.errors).toEqual([])
     await w.page.context().close()
+  })
+
+  test('short jobs beside the workload have a panel with the events behind it', async () => {
+    const dir = join(folder.path, 'probes')
+    cpSync(stored, dir, { recursive: true })
+    const path = join(dir, 'summary.json')
+    const summary = JSON.parse(readFileSync(path, 'utf8')) as { trials: { id: number; probes?: unknown[] }[] }
+    const job = (t: number, read: number) => ({ t, duration_s: 0.1, operations: { READ: { count: 100, failed: 0, service_us: { p95: read }, response_us: {} } } })
+    summary.trials[0]!.probes = [job(0, 600), job(5, 900), job(10, 650), { t: 12, duration_s: 0, operations: {}, error: 'refused' }]
+    writeFileSync(path, JSON.stringify(summary))
+    const out = join(folder.path, 'probes.html')
+    run('report', dir, '--out', out)
+    const { page, errors } = await open(out)
+    await page.getByLabel('Trial', { exact: true }).selectOption(String(summary.trials[0]!.id))
+    const figure = page.locator('figure.chart', { hasText: 'Probes: 95th percentile of each short job' })
+    await figure.scrollIntoViewIfNeeded()
+    expect(await figure.locator('.title').textContent()).toContain('1 of 4 could not be driven')
+    await figure.locator('button[aria-label^="Data of"]').click()
+    expect(await figure.locator('.data td.num').allTextContents()).toEqual(expect.arrayContaining(['600', '900', '650']))
+    await expect.poll(() => figure.locator('.plot').textContent()).toContain('cut') // an event's name
+    expect(errors).toEqual([])
+    await page.context().close()
   })
 
   test('a run that is cut short still has a report that says so', async () => {

@@ -88,7 +88,7 @@ func trialOf(c report.CellFigures, t record.Trial, cell int) Trial {
 // not be read is left out and noted.
 func DetailOf(d *record.Dir, t record.Trial, trials int) Detail {
 	l := limitsFor(trials)
-	out := Detail{Schema: Schema, ID: t.ID, Links: t.Fidelity.Links, Traffic: trafficOf(t.Traffic.Pairs, l.pairs)}
+	out := Detail{Schema: Schema, ID: t.ID, Links: t.Fidelity.Links, Probes: probesOf(t.Probes), Traffic: trafficOf(t.Traffic.Pairs, l.pairs)}
 	note := func(err error) {
 		if err != nil {
 			out.Notes = append(out.Notes, err.Error())
@@ -106,7 +106,7 @@ func DetailOf(d *record.Dir, t record.Trial, trials int) Detail {
 	events, err := d.Events(t.ID)
 	note(err)
 	out.Bands = bandsOf(events)
-	out.Curves, out.Heat, err = latencies(d, t.ID, l.heat)
+	out.Curves, out.Heat, out.Operations, err = latencies(d, t.ID, l)
 	note(err)
 	cloud, err := d.Topology(t.ID)
 	note(err)

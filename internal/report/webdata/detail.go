@@ -10,10 +10,13 @@ type Detail struct {
 	Nodes    *Nodes    `json:"nodes,omitempty"`
 	Network  *Network  `json:"network,omitempty"`
 	Bands    []Band    `json:"bands,omitempty"`
-	Curves   []Curve   `json:"curves,omitempty"`
-	Heat     *Heat     `json:"heat,omitempty"`
-	Traffic  *Traffic  `json:"traffic,omitempty"`
-	Cloud    *Cloud    `json:"cloud,omitempty"`
+	// Operations and Probes tell the 95th percentile by kind of operation.
+	Operations *Operations `json:"operations,omitempty"`
+	Probes     *Probes     `json:"probes,omitempty"`
+	Curves     []Curve     `json:"curves,omitempty"`
+	Heat       *Heat       `json:"heat,omitempty"`
+	Traffic    *Traffic    `json:"traffic,omitempty"`
+	Cloud      *Cloud      `json:"cloud,omitempty"`
 	// Links are set against measured.
 	Links []record.LinkFidelity `json:"links,omitempty"`
 	Notes []string              `json:"notes,omitempty"` // what could not be read
@@ -36,6 +39,24 @@ type Timeline struct {
 	ResponseP99  series `json:"response_p99"`
 	ResponseP999 series `json:"response_p999"`
 	InFlight     series `json:"in_flight"`
+}
+
+// Operations has the 95th percentile of the response time of each kind of operation over
+// time, in microseconds: the highest of a bin's seconds, 0 where none ended ok.
+type Operations struct {
+	BinS  int      `json:"bin_s"`
+	T     moments  `json:"t"`
+	Names []string `json:"names"`
+	P95   []series `json:"p95"` // as Names
+}
+
+// Probes are the short jobs beside the workload: when each began, and the 95th percentile of
+// its operations by kind, in microseconds, 0 where none ended ok.
+type Probes struct {
+	T      series   `json:"t"`
+	Names  []string `json:"names"`
+	P95    []series `json:"p95"`              // as Names
+	Failed int      `json:"failed,omitempty"` // jobs that could not be driven
 }
 
 // Nodes is what nodes used, means over a bin; a series a node.

@@ -11,14 +11,17 @@ import (
 	"skerry/internal/record"
 )
 
-// latencies reads a trial's histograms once: the merged distributions and the heat map.
-func latencies(d *record.Dir, id int, columns int) (curves []Curve, heat *Heat, err error) {
+// latencies reads a trial's histograms once: the merged distributions, the heat map, and what
+// is told of each operation over time.
+func latencies(d *record.Dir, id int, l limits) (curves []Curve, heat *Heat, each *Operations, err error) {
 	merged := map[string]*hdrhistogram.Histogram{}
 	var cells cells
+	var operations byOperation
 	err = d.Intervals(id, func(name string, at float64, h *hdrhistogram.Histogram) {
 		if strings.HasSuffix(name, ".response") {
 			cells.add(at, h)
 		}
+		operations.add(name, at, h)
 		if merged[name] == nil {
 			merged[name] = h
 			return
@@ -39,7 +42,7 @@ func latencies(d *record.Dir, id int, columns int) (curves []Curve, heat *Heat, 
 	slices.SortFunc(curves, func(a, b Curve) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Clock, b.Clock))
 	})
-	return curves, cells.heat(columns), err
+	return curves, cells.heat(l.heat), operations.thinned(l.points), err
 }
 
 // perNine is how many points a curve has for each further nine.

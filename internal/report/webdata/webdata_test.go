@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -275,5 +276,38 @@ func TestHundredTrialsStaySmall(t *testing.T) {
 	}
 	if size := pageSize + trials*len(b); size > bound {
 		t.Errorf("%d bytes a trial make %d bytes", len(b), size)
+	}
+}
+
+func TestProbesAndOperations(t *testing.T) {
+	job := func(at float64, p95 map[string]float64) record.Probe {
+		p := record.Probe{T: at, Operations: map[string]record.OperationSummary{}}
+		for name, us := range p95 {
+			p.Operations[name] = record.OperationSummary{Count: 10, Service: record.Latency{P95: us}}
+		}
+		return p
+	}
+	got := probesOf([]record.Probe{job(5.5, map[string]float64{"READ": 700, "INSERT": 40}), job(0.25, map[string]float64{"READ": 600}), {T: 9, Error: "refused"}})
+	want := &Probes{T: series{0.25, 5.5, 9}, Names: []string{"INSERT", "READ"}, P95: []series{{0, 40, 0}, {600, 700, 0}}, Failed: 1}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+
+	d := open(t, stored)
+	all := DetailOf(d, d.Summary.Trials[0], 4).Operations
+	if diff := cmp.Diff([]string{"READ", "UPDATE"}, all.Names); diff != "" || all.BinS != 1 || len(all.T) < 10 {
+		t.Fatalf("%d bins of %d s: %s", len(all.T), all.BinS, diff)
+	}
+	_, _, few, err := latencies(d, d.Summary.Trials[0].ID, limits{points: 4, heat: 4})
+	if err != nil || len(few.T) > 4 {
+		t.Fatalf("%d bins, %v", len(few.T), err)
+	}
+	for i := range few.Names {
+		if len(all.P95[i]) != len(all.T) || len(few.P95[i]) != len(few.T) {
+			t.Fatalf("%s: %d and %d values", few.Names[i], len(all.P95[i]), len(few.P95[i]))
+		}
+		if a, b := slices.Max(all.P95[i]), slices.Max(few.P95[i]); a != b || a <= 0 {
+			t.Errorf("%s: highest %g, thinned %g", few.Names[i], a, b)
+		}
 	}
 }

@@ -48,6 +48,8 @@ export interface Timeline {
   bin_s: number; t: number[]; ok: number[]; failed: number[]; unknown: number[]; dropped: number[]
   service_p50: number[]; service_p99: number[]; service_p999: number[]; response_p50: number[]; response_p99: number[]; response_p999: number[]; in_flight: number[]
 }
+export interface Operations { bin_s: number; t: number[]; names: string[]; p95: number[][] }
+export interface Probes { t: number[]; names: string[]; p95: number[][]; failed?: number }
 export interface NodeUse { cpu: number[]; memory: number[]; read: number[]; wrote: number[]; rx: number[]; tx: number[] }
 export interface Nodes { bin_s: number; t: number[]; names: string[]; series: NodeUse[]; hidden?: number }
 export interface Network { bin_s: number; t: number[]; mean_ms: number[]; worst_ms: number[]; unreachable: number[] }
@@ -68,5 +70,5 @@ export interface LinkFidelity {
 }
 export interface Detail {
   schema: string; id: number; timeline?: Timeline; nodes?: Nodes; network?: Network; bands?: Band[]; curves?: Curve[]; heat?: Heat; traffic?: Traffic
-  cloud?: Cloud; links?: LinkFidelity[]; notes?: string[]
+  cloud?: Cloud; links?: LinkFidelity[]; notes?: string[]; operations?: Operations; probes?: Probes
 }

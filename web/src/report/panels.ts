@@ -14,7 +14,7 @@ export function lastOf(d: Detail): number {
 export function panelsOf(d: Detail): Panel[] {
   const bands = d.bands ?? []
   const last = lastOf(d)
-  const panels = [...drivers(d, bands, last), ...network(d, bands, last), ...nodes(d, bands, last)]
+  const panels = [...drivers(d, bands, last), ...operations(d, bands, last), ...probes(d, bands, last), ...network(d, bands, last), ...nodes(d, bands, last)]
   // One axis for all: from the earliest to the end of the driver's.
   const first = Math.min(...panels.map((p) => p.t[0] ?? 0))
   return panels.map((p) => aligned(p, first))
@@ -53,6 +53,27 @@ function drivers(d: Detail, bands: Band[], last: number): Panel[] {
       ],
     },
   ]
+}
+
+/** each is a curve for each kind of operation; where none ended ok there is a gap. */
+const each = (names: string[], p95: number[][]): Curve[] =>
+  names.map((name, i) => ({ name, values: (p95[i] ?? []).map((v) => v || null), colour: (t) => t.series[i % t.series.length]! }))
+
+function operations(d: Detail, bands: Band[], last: number): Panel[] {
+  const o = d.operations
+  if (!o) return []
+  const bin = o.bin_s > 1 ? `, highest of each ${o.bin_s} s` : ''
+  return [{ title: `95th percentile by operation${bin}`, unit: { ...units.latency, name: 'logarithmic' }, t: o.t, bin: o.bin_s, last, bands, log: true, height: 190,
+    curves: each(o.names, o.p95) }]
+}
+
+/** probes stand where they began. */
+function probes(d: Detail, bands: Band[], last: number): Panel[] {
+  const p = d.probes
+  if (!p) return []
+  const failed = p.failed ? `; ${p.failed} of ${p.t.length} could not be driven` : ''
+  return [{ title: `Probes: 95th percentile of each short job${failed}`, unit: { ...units.latency, name: 'logarithmic' }, t: p.t, bin: 0, last, bands, named: true, log: true,
+    height: 190, curves: each(p.names, p.p95) }]
 }
 
 function network(d: Detail, bands: Band[], last: number): Panel[] {
