@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/load"
+	"skerry/internal/procfs"
 	"skerry/internal/ycsb"
 )
 
@@ -87,13 +89,19 @@ func spent(operations int64, f func() error) (perSecond float64, took time.Durat
 	return float64(operations) / (used() - before).Seconds(), time.Since(began), err
 }
 
-// used is the CPU time of this process.
+// used is the CPU time of this process and of its children: HBase's client is one.
 func used() time.Duration {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		return 0 // it cannot fail for the process itself
+	var self, ended unix.Rusage
+	if errors.Join(unix.Getrusage(unix.RUSAGE_SELF, &self), unix.Getrusage(unix.RUSAGE_CHILDREN, &ended)) != nil {
+		return 0 // they cannot fail for the process itself
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	total := self.Utime.Nano() + self.Stime.Nano() + ended.Utime.Nano() + ended.Stime.Nano()
+	for _, pid := range procfs.Children(os.Getpid()) {
+		if s, err := procfs.ReadStat(pid); err == nil { // it may have ended
+			total += s.CPU.Nanoseconds()
+		}
+	}
+	return time.Duration(total)
 }
 
 // loop is what a person would write: so many workers, each with a connection, reading

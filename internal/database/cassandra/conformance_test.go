@@ -21,6 +21,7 @@ func conformance(version string) dbtest.Config {
 			{"memtable_space": "200MiB"}, {"version": "4"},
 		},
 		Survives: true, LeavesAbruptly: true, Upsert: true, BlindDelete: true, Unordered: true,
+		DiskFull: 160 << 20,
 	}
 }
 

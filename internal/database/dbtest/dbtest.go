@@ -65,6 +65,8 @@ type Config struct {
 	// DiskFull is the size of each node's disk for the test of full ones, in bytes: so
 	// small that a load of a few seconds fills it. 0 leaves the test out.
 	DiskFull int64
+	// DiskOptions are added to Options for it.
+	DiskOptions database.Options
 	// Rows are loaded for the load test; 500 when 0.
 	Rows int64
 	// Timeout bounds a start, a change of membership, a halt and a revival each;

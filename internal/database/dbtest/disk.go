@@ -53,6 +53,9 @@ func (s *suite) testDiskFull(t *testing.T) {
 			}
 		})
 	}
+	options := s.Options
+	defer func() { s.Options = options }()
+	s.Options = s.with(s.DiskOptions)
 	cluster := s.start(t)
 	if full := database.Explain(errors.New("before the load"), nodes); errors.Is(full, database.ErrDiskFull) {
 		t.Fatalf("disks of %d bytes are too small for this test: %v", s.DiskFull, full)

@@ -1,6 +1,7 @@
 package dbtest
 
 import (
+	"maps"
 	"os"
 	"slices"
 	"testing"
@@ -16,18 +17,8 @@ func (s *suite) testOptions(t *testing.T) {
 	if err := s.db.Check(s.Nodes, s.Options); err != nil {
 		t.Fatalf("the options of this test: %v", err)
 	}
-	with := func(more database.Options) database.Options {
-		o := make(database.Options)
-		for k, v := range s.Options {
-			o[k] = v
-		}
-		for k, v := range more {
-			o[k] = v
-		}
-		return o
-	}
 	for _, bad := range append([]database.Options{{unknownOption: 1}}, s.BadOptions...) {
-		if err := s.db.Check(s.Nodes, with(bad)); err == nil {
+		if err := s.db.Check(s.Nodes, s.with(bad)); err == nil {
 			t.Errorf("options %v were accepted", bad)
 		}
 	}
@@ -38,11 +29,21 @@ func (s *suite) testOptions(t *testing.T) {
 	}
 	s.hosts = s.newHosts(t)
 	env := s.env(t)
-	env.Options = with(database.Options{unknownOption: 1})
+	env.Options = s.with(database.Options{unknownOption: 1})
 	if c, err := s.db.Start(t.Context(), env); err == nil {
 		t.Errorf("a cluster with an option that does not exist was started; ending it: %v", c.Stop(t.Context()))
 	}
 	s.nothingLeft(t)
+}
+
+// with is the options and more of them.
+func (s *suite) with(more database.Options) database.Options {
+	o := maps.Clone(s.Options)
+	if o == nil {
+		o = make(database.Options)
+	}
+	maps.Copy(o, more)
+	return o
 }
 
 // testStatus is what a cluster says of itself.

@@ -13,7 +13,7 @@ func TestConformance(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
 		New:  func() database.Database { return ferretdb.New() },
 		Port: 27017, Survives: true, Rows: 60, // it reads all to find one
-		BadOptions: []database.Options{{"backend": "mysql"}},
+		BadOptions: []database.Options{{"backend": "mysql"}}, DiskFull: 4 << 20,
 	})
 }
 
@@ -22,6 +22,6 @@ func TestConformancePostgreSQL(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
 		New: func() database.Database { return ferretdb.New() }, Variant: "postgresql",
 		Port: 27017, Survives: true, Rows: 60, // it reads all to find one
-		Options: database.Options{"backend": "postgresql"},
+		Options: database.Options{"backend": "postgresql"}, DiskFull: 128 << 20,
 	})
 }

@@ -43,6 +43,6 @@ func TestConformance(t *testing.T) {
 			{"group_replication_consistency": "STRONG"}, {"port": groupPort}, {"group_replication_member_expel_timeout": "1500ms"},
 			{"group_replication_message_cache_size": "1MiB"},
 		},
-		Survives: true, LeavesAbruptly: true,
+		Survives: true, LeavesAbruptly: true, DiskFull: 384 << 20,
 	})
 }
