@@ -273,6 +273,7 @@ func (m *model) textNotes(p *printer) {
 		}
 	}
 	m.textEvents(p)
+	m.textPhases(p)
 	m.textResizings(p)
 	m.textProbes(p)
 	m.textAudits(p)
