@@ -68,6 +68,11 @@ decides, so that whatever changes slowly on the machine falls on all cells alike
 seed of its own: the n-th output of SplitMix64 started at the experiment's ` + "`seed`" + `, where n is the trial's number in the
 order of the file.
 
+Every trial has a lab and a cluster of its own, unless ` + "`reuse: true`" + ` is said: then the trials of one cloud and one
+database follow each other within a repetition, on one cluster whose table is emptied and loaded afresh for each. Their
+database is warm, and its timeouts are those for the largest scale among them; a trial that fails takes its cluster along.
+Events and processor credits are refused beside it, since the next trial would find what they have left.
+
 `
 
 // Reference is the reference of experiment files, in Markdown. root is as for Schema.

@@ -25,6 +25,7 @@ func (e *Experiment) finish() strict.Problems {
 	if c.cloud(); len(c.problems) == 0 {
 		c.drift()
 		c.events()
+		c.reuse()
 	}
 	return c.problems
 }

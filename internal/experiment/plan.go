@@ -31,7 +31,8 @@ type Cell struct {
 
 // Plan returns the trials in the order of running: repetition by repetition, each with
 // all cells in an order of its own that the seed decides, so that whatever changes slowly
-// on the machine falls on all cells alike. It is the same for the same file and seed.
+// on the machine falls on all cells alike. Where trials reuse clusters, those of one cluster
+// follow each other. It is the same for the same file and seed.
 func (e Experiment) Plan() []Cell {
 	if e.origin == nil {
 		return nil
@@ -148,6 +149,9 @@ func schedule(e Experiment, cells []Cell) []Cell {
 			// Apart from the trials' seeds, whose IDs are below maxTrials.
 			j := int(TrialSeed(e.Seed, (r+1)<<20+i) % uint64(i+1))
 			block[i], block[j] = block[j], block[i]
+		}
+		if e.Reuse {
+			gather(block)
 		}
 		plan = append(plan, block...)
 	}

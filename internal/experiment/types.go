@@ -49,6 +49,11 @@ type Experiment struct {
 	Matrix Matrix `yaml:"matrix" json:"matrix,omitempty"`
 	// Repetitions is how often every cell runs.
 	Repetitions int `yaml:"repetitions" json:"repetitions" jsonschema:"default=1,minimum=1,maximum=1000"`
+	// Reuse lets trials that ask for the same cloud and the same database run on one lab and
+	// one cluster, one after another: the table is emptied and loaded afresh before each.
+	// That is for databases that take minutes to form. Without it every trial has its own,
+	// and none finds what another one left.
+	Reuse bool `yaml:"reuse" json:"reuse,omitempty"`
 	// Seed fixes every random choice, the order of the trials among them.
 	Seed uint64 `yaml:"seed" json:"seed" jsonschema:"default=1"`
 	// Audit reads every acknowledged write back when all events have been reverted.

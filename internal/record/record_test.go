@@ -96,7 +96,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		noError(t, tw.Event(e))
 	}
 	noError(t, tw.Topology(topo))
-	noError(t, tw.Logs(map[string]string{"redis pune": logFile}))
+	noError(t, tw.Logs(map[string]string{"redis pune": logFile}, nil))
 	noError(t, tw.YCSB(func(w io.Writer) error { _, err := io.WriteString(w, "[OVERALL], RunTime(ms), 1\n"); return err }))
 	noError(t, tw.Histogram("READ.service", func(w io.Writer) error { return writeLog(w, hist, hist) }))
 	trial := Trial{State: TrialOK, Throughput: 1234.5, Traffic: Traffic{TotalBytes: 99}, Verdict: Verdict{State: Valid}}

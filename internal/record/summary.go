@@ -33,6 +33,8 @@ type Trial struct {
 	DurationS float64 `json:"duration_s"` // measured time, warm-up left out
 	WarmupS   float64 `json:"warmup_s"`
 	SetupS    float64 `json:"setup_s"` // lab, cluster and load
+	// ClusterOf is the trial whose lab and cluster this one ran on, 0 for its own.
+	ClusterOf int `json:"cluster_of,omitempty"`
 	// Throughput counts operations that ended, goodput those that ended ok.
 	Throughput float64 `json:"throughput_ops_s"`
 	Goodput    float64 `json:"goodput_ops_s"`

@@ -151,18 +151,19 @@ func (t *TrialWriter) file(name string, write func(io.Writer) error) error {
 // maxLog bounds what is kept of one log: its end, where the reason of a failure stands.
 const maxLog = 8 << 20
 
-// Logs copies the end of each log, by name, into logs/.
-func (t *TrialWriter) Logs(logs map[string]string) error {
+// Logs copies the end of each log, by name, into logs/. What stands before the offsets of from
+// is another trial's.
+func (t *TrialWriter) Logs(logs map[string]string, from map[string]int64) error {
 	var errs []error
 	for name, path := range logs {
-		if err := copyEnd(filepath.Join(t.dir, logsDir, fileName(name)+".log"), path, maxLog); err != nil {
+		if err := copyEnd(filepath.Join(t.dir, logsDir, fileName(name)+".log"), path, from[name]); err != nil {
 			errs = append(errs, fmt.Errorf("keeping log %s: %w", name, err))
 		}
 	}
 	return t.failed("keeping logs", errors.Join(errs...))
 }
 
-func copyEnd(to, from string, limit int64) error {
+func copyEnd(to, from string, offset int64) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
@@ -175,11 +176,14 @@ func copyEnd(to, from string, limit int64) error {
 	if err != nil {
 		return err
 	}
-	if _, err := in.Seek(max(0, st.Size()-limit), io.SeekStart); err != nil {
+	if st.Size() < offset { // the log was begun anew
+		offset = 0
+	}
+	if _, err := in.Seek(max(offset, st.Size()-maxLog), io.SeekStart); err != nil {
 		return err
 	}
 	return writeFile(to, func(w io.Writer) error {
-		_, err := io.Copy(w, io.LimitReader(in, limit))
+		_, err := io.Copy(w, io.LimitReader(in, maxLog))
 		return err
 	})
 }

@@ -111,6 +111,7 @@ type run struct {
 	databases map[string]database.Database     // by the same
 	cells     map[int]experiment.Cell
 	writer    *record.Writer
+	kept      trial.Kept // what trials that reuse clusters leave to each other
 	live      *live.Feed // nil where nobody can look
 }
 
@@ -163,7 +164,7 @@ func (r *run) all(ctx context.Context) error {
 		return errors.Join(err, r.writer.Close())
 	}
 	close := r.show()
-	err = r.trials(ctx)
+	err = errors.Join(r.trials(ctx), r.kept.Close(ctx))
 	r.Progress.Done()
 	return errors.Join(err, close(), r.writer.Finish())
 }
@@ -234,6 +235,7 @@ func (r *run) trial(ctx context.Context, p record.Planned, number int, label str
 	key := cell.Experiment.Database.Key()
 	return trial.Run(ctx, trial.Config{
 		Cell: cell, Database: r.databases[key], Installation: r.installed[key],
+		Kept: &r.kept, FarthestScale: r.Experiment.FarthestScale(cell),
 		Name: fmt.Sprintf("run-%d-%d", os.Getpid(), p.ID), Exe: r.Exe, StateDir: r.StateDir, DataDir: r.DataDir,
 		Writer: w, Progress: r.Progress, Label: label, Log: r.Log, Observe: r.observe, Live: r.live, Number: number,
 	})

@@ -3,10 +3,11 @@ package strict
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 )
 
-// Set puts a value at a path ("workload.threads") of a tree that Decode will read into
+// Set puts a value at a path ("workload.threads", "events[0].for") of a tree that Decode will read into
 // the struct type of into. Keys on the way are made. A mapping is merged into the mapping
 // that is there; a single value where there is a mapping sets the key that it is the
 // shorthand of. Keys that exclude what is set go. A path that the type does not have is a
@@ -42,8 +43,12 @@ func set(n *Node, t reflect.Type, done string, rest []string, pos Pos, value *No
 		return Problem{Pos: pos, Path: done, Message: fmt.Sprintf("%s is %s and has no key %q", done, wanted(t), rest[0])}, false
 	}
 	fs := fields(t)
+	key, indexes := rest[0], ""
+	if i := strings.IndexByte(key, '['); i > 0 {
+		key, indexes = key[:i], key[i:]
+	}
 	for _, f := range fs {
-		if f.name != rest[0] {
+		if f.name != key {
 			continue
 		}
 		openUp(n, t)
@@ -52,14 +57,36 @@ func set(n *Node, t reflect.Type, done string, rest []string, pos Pos, value *No
 			child = &Node{Pos: pos}
 		}
 		child = child.Clone()
-		p, ok := set(child, f.typ, Join(done, f.name), rest[1:], pos, value)
+		p, ok := setItem(child, f.typ, Join(done, f.name), indexes, rest[1:], pos, value)
 		if ok {
 			exclusive(n, t, f.name)
 			n.put(f.name, child)
 		}
 		return p, ok
 	}
-	return unknownKey(pos, done, rest[0], names(fs)), false
+	return unknownKey(pos, done, key, names(fs)), false
+}
+
+// setItem goes on in an item that the list has: "[0]", "[1][2]". Without indexes it goes on
+// in n itself.
+func setItem(n *Node, t reflect.Type, done, indexes string, rest []string, pos Pos, value *Node) (Problem, bool) {
+	if indexes == "" {
+		return set(n, t, done, rest, pos, value)
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	inner, after, closed := strings.Cut(indexes[1:], "]")
+	i, err := strconv.Atoi(inner)
+	switch {
+	case indexes[0] != '[' || !closed || err != nil || i < 0:
+		return Problem{Pos: pos, Path: done, Message: fmt.Sprintf("%s%s is no item of a list", done, indexes), Hint: "write [0] for the first"}, false
+	case t.Kind() != reflect.Slice || n.Kind != List && n.Kind != Null:
+		return Problem{Pos: pos, Path: done, Message: fmt.Sprintf("%s has no items", done), Hint: "give it as a whole"}, false
+	case i >= len(n.Items):
+		return Problem{Pos: pos, Path: done, Message: fmt.Sprintf("%s has %d items and no [%d]", done, len(n.Items), i), Hint: "the first is [0]"}, false
+	}
+	return setItem(n.Items[i], t.Elem(), fmt.Sprintf("%s[%d]", done, i), after, rest, pos, value)
 }
 
 // put replaces what n is by a value, or merges the value into it.

@@ -23,10 +23,16 @@ const loadThreads = 32
 // setUp brings the lab up, forms the cluster, loads the table and puts the links to the
 // trial's scale.
 func (r *run) setUp(ctx context.Context) error {
-	if err := r.upLab(ctx); err != nil {
+	reused, err := r.takeOver(ctx)
+	if err != nil {
 		return err
 	}
-	if err := r.formCluster(ctx); err != nil {
+	if reused {
+		err = r.refresh(ctx)
+	} else if err = r.upLab(ctx); err == nil {
+		err = r.formCluster(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	if err := r.loadTable(ctx); err != nil {
@@ -77,18 +83,35 @@ func (r *run) upLab(ctx context.Context) error {
 	if err := r.newWorld(); err != nil {
 		return err
 	}
-	if err := r.lab.Scale(ctx, e.SetupScale); err != nil {
-		return fmt.Errorf("setting the links to setup_scale %g: %w", e.SetupScale, err)
+	if err := r.atSetupScale(ctx); err != nil {
+		return err
 	}
-	r.Live.Cloud(r.cloud())
-	if err := r.Writer.Topology(cloud); err != nil {
-		return recordError{err}
+	if err := r.present(); err != nil {
+		return err
 	}
 	if r.Observe != nil {
 		name, why := r.lab.Engine()
 		if err := r.Observe(name, why, r.lab.Warnings()); err != nil {
 			return recordError{err}
 		}
+	}
+	return nil
+}
+
+// atSetupScale puts the links to what they are while a trial is set up.
+func (r *run) atSetupScale(ctx context.Context) error {
+	scale := r.Cell.Experiment.SetupScale
+	if err := r.lab.Scale(ctx, scale); err != nil {
+		return fmt.Errorf("setting the links to setup_scale %g: %w", scale, err)
+	}
+	return nil
+}
+
+// present tells onlookers and the run directory what the lab is.
+func (r *run) present() error {
+	r.Live.Cloud(r.cloud())
+	if err := r.Writer.Topology(r.lab.Topology()); err != nil {
+		return recordError{err}
 	}
 	return nil
 }
@@ -122,7 +145,7 @@ func (r *run) formCluster(ctx context.Context) error {
 	return nil
 }
 
-// longestRTT is the longest round trip between two linked data nodes, at the larger of
+// longestRTT is the longest round trip between two linked data nodes, at the largest of
 // the scales that the cluster will see; 0 when the topology cannot be made out.
 func (r *run) longestRTT() time.Duration {
 	e := r.Cell.Experiment
@@ -137,7 +160,7 @@ func (r *run) longestRTT() time.Duration {
 			longest = max(longest, l.AB.Latency+l.BA.Latency)
 		}
 	}
-	return time.Duration(float64(longest) * max(e.Scale, e.SetupScale))
+	return time.Duration(float64(longest) * max(e.Scale, e.SetupScale, r.FarthestScale))
 }
 
 // client is the node that the driver runs on.

@@ -1,7 +1,10 @@
-// Package trial runs one trial: a lab and a cluster of its own, the table loaded, every
-// link measured, the workload driven, and the evidence judged.
+// Package trial runs one trial: a lab and a cluster of its own, or those that the trial
+// before has kept, the table loaded, every link measured, the workload driven, and the
+// evidence judged.
 //
 //	lab up ─► cluster ─► load ─► scale ─► probe ─► warm-up ─► measurement ─► verdict ─► lab down
+//	                      ▲                                                     │
+//	                      └──────────── kept: the table is emptied ◄────────────┘
 package trial
 
 import (
@@ -32,6 +35,10 @@ type Config struct {
 	Cell         experiment.Cell
 	Database     database.Database
 	Installation database.Installation
+	// Kept is where trials that reuse clusters leave theirs to each other; nil where none does.
+	Kept *Kept
+	// FarthestScale is the largest scale that the cluster will see, in later trials too.
+	FarthestScale float64
 	// Name of the lab.
 	Name string
 	// Exe is the skerry program that agents are started from.
@@ -92,6 +99,8 @@ type run struct {
 	watcher sync.WaitGroup
 	// governor makes nodes obey their flavors; nil where none changes with time.
 	governor *flavor.Governor
+	// logged is how much of each of the cluster's logs is of earlier trials, in bytes.
+	logged map[string]int64
 }
 
 // errEmulator is why a trial ends whose emulator has died.
@@ -112,6 +121,10 @@ func (r *run) do(ctx context.Context) (err error) {
 		}
 		abort(nil)
 		r.watcher.Wait()
+		if err == nil && r.keep() {
+			err = r.keepLogs()
+			return
+		}
 		err = errors.Join(err, r.tearDown(ctx))
 	}()
 	if err := r.setUp(work); err != nil {
@@ -156,9 +169,7 @@ func (r *run) tearDown(ctx context.Context) error {
 		if err := r.cluster.Stop(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("stopping %s: %w", r.Database.Name(), err))
 		}
-		if err := r.Writer.Logs(r.cluster.Logs()); err != nil {
-			errs = append(errs, recordError{err})
-		}
+		errs = append(errs, r.keepLogs())
 	}
 	if r.lab != nil {
 		if err := r.lab.Down(ctx); err != nil {
@@ -166,6 +177,14 @@ func (r *run) tearDown(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// keepLogs keeps what the cluster has logged during the trial.
+func (r *run) keepLogs() error {
+	if err := r.Writer.Logs(r.cluster.Logs(), r.logged); err != nil {
+		return recordError{err}
+	}
+	return nil
 }
 
 // stage tells a person what the trial is at.

@@ -55,6 +55,20 @@ func (b *bench) summary(dir string) record.Summary {
 	return s
 }
 
+// plan is a run's trials in the order of running.
+func (b *bench) plan(dir string) []record.Planned {
+	b.t.Helper()
+	raw, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var r record.Run
+	if err := json.Unmarshal(raw, &r); err != nil {
+		b.t.Fatal(err)
+	}
+	return r.Plan
+}
+
 func TestRunMeasuresEveryCell(t *testing.T) {
 	b := newBench(t)
 	r := b.run(0, "run", b.write("small.yaml", small))

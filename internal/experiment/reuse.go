@@ -1,0 +1,66 @@
+package experiment
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// Footing names the lab and the cluster that a trial runs on: trials with the same one can
+// run on the same, one after another. It is "" where every trial has its own.
+func (e Experiment) Footing() string {
+	if !e.Reuse || e.origin == nil {
+		return ""
+	}
+	text, err := json.Marshal([]any{e.origin.cloud, e.Database, e.Engine, e.SetupScale})
+	if err != nil { // a resolved experiment is plain data
+		return ""
+	}
+	return string(text)
+}
+
+// FarthestScale is the largest scale that the cluster of a cell will see: its own, or where
+// trials reuse clusters the largest of all that run on it.
+func (e Experiment) FarthestScale(c Cell) float64 {
+	farthest := max(c.Experiment.Scale, c.Experiment.SetupScale)
+	footing := c.Experiment.Footing()
+	if footing == "" {
+		return farthest
+	}
+	for _, other := range e.Plan() {
+		if other.Experiment.Scale > farthest && other.Experiment.Footing() == footing {
+			farthest = other.Experiment.Scale
+		}
+	}
+	return farthest
+}
+
+// gather puts the cells of one footing beside each other, where the first of them stands.
+func gather(cells []Cell) {
+	first := map[string]int{}
+	place := map[int]int{}
+	for i, c := range cells {
+		footing := c.Experiment.Footing()
+		if _, ok := first[footing]; !ok {
+			first[footing] = i
+		}
+		place[c.ID] = first[footing]
+	}
+	slices.SortStableFunc(cells, func(a, b Cell) int { return place[a.ID] - place[b.ID] })
+}
+
+// reuse refuses what would be handed on from one trial to the next.
+func (c *checker) reuse() {
+	if !c.e.Reuse {
+		return
+	}
+	if len(c.e.Events) > 0 {
+		c.fail("reuse", "leave reuse out", "the next trial would run on what events have made of the cluster")
+	}
+	for _, n := range c.e.origin.cloud.Nodes {
+		if n.Flavor != nil && n.Flavor.Governed() {
+			c.fail("reuse", "leave reuse out", "%s", fmt.Sprintf("the processor credits of %s, which setting up must not cost, would be handed on", n.Name))
+			return
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package experiment
+
+import (
+	"strings"
+	"testing"
+)
+
+const shared = `
+name: x
+topology: mesh:3
+database: redis
+workload: {name: a, records: 100}
+matrix: {database: [redis, etcd], scale: [0.5, 1, 2]}
+repetitions: 4
+reuse: true
+`
+
+func TestTrialsOfOneClusterFollowEachOther(t *testing.T) {
+	e := parse(t, shared)
+	orders := map[string]bool{}
+	for r := range e.Repetitions {
+		var databases []string
+		order := ""
+		for _, c := range e.Plan()[r*6 : (r+1)*6] {
+			if c.Repetition != r+1 {
+				t.Fatalf("trial %d of repetition %d stands in repetition %d", c.ID, c.Repetition, r+1)
+			}
+			databases = append(databases, c.Experiment.Database.Name)
+			order += string(rune('a' + (c.ID-1)%6))
+		}
+		changes := 0
+		for i := 1; i < len(databases); i++ {
+			if databases[i] != databases[i-1] {
+				changes++
+			}
+		}
+		if changes != 1 {
+			t.Errorf("repetition %d changes its cluster %d times: %v", r+1, changes, databases)
+		}
+		orders[order] = true
+	}
+	if len(orders) < 2 {
+		t.Error("every repetition has the same order")
+	}
+}
+
+func TestFooting(t *testing.T) {
+	e := parse(t, shared)
+	footings := map[string]bool{}
+	for _, c := range e.Plan() {
+		footings[c.Experiment.Footing()] = true
+		if got := e.FarthestScale(c); got != 2 {
+			t.Errorf("the cluster of trial %d is told of scale %g, one of its trials has 2", c.ID, got)
+		}
+	}
+	if len(footings) != 2 || footings[""] {
+		t.Errorf("%d footings, want one for each database", len(footings))
+	}
+	for _, c := range parse(t, shared, "reuse=false").Plan() {
+		if c.Experiment.Footing() != "" || e.FarthestScale(c) == 0 {
+			t.Errorf("trial %d shares its cluster, unasked", c.ID)
+		}
+	}
+	if got := parse(t, shared, "reuse=false"); got.FarthestScale(got.Plan()[0]) != got.Plan()[0].Experiment.Scale {
+		t.Error("a cluster of its own is told of others' scales")
+	}
+}
+
+func TestReuseIsRefusedWhereSomethingIsHandedOn(t *testing.T) {
+	for set, want := range map[string]string{
+		"events=[{at: 5s, kill: n2}]":          "what events have made",
+		"topology.defaults={flavor: t2.small}": "processor credits",
+	} {
+		_, err := Parse("x.yaml", []byte(shared), []string{set}, false)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", set, err, want)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package e2e
+
+import (
+	"testing"
+
+	"skerry/internal/record"
+)
+
+// The first trial's cluster is broken: nobody takes it over. The second trial's is emptied
+// and used by all that follow.
+func TestTrialsReuseOneCluster(t *testing.T) {
+	b := newBench(t)
+	r := b.command("run", b.write("small.yaml", small), "--set", "reuse=true", "--set", "stop.time=3s").start()
+	b.await("the driver", func() bool { return len(b.find("agent load")) > 0 })
+	b.kill("redis-server")
+	if code := r.wait(); code != 1 {
+		t.Fatalf("exit %d, want 1\n%s", code, r.stderr.String())
+	}
+	var order []record.Trial
+	s := b.summary(b.path("runs/latest"))
+	for _, p := range b.plan(b.path("runs/latest")) {
+		for _, x := range s.Trials {
+			if x.ID == p.ID {
+				order = append(order, x)
+			}
+		}
+	}
+	if len(order) != 4 || order[0].State != record.TrialFailed {
+		t.Fatalf("%d trials, the first %+v\n%s", len(order), order[0], r.stderr.String())
+	}
+	for i, x := range order[1:] {
+		want := order[1].ID
+		if i == 0 {
+			want = 0
+		}
+		if x.State != record.TrialOK || x.Outcomes.OK == 0 || x.ClusterOf != want {
+			t.Errorf("trial %d: %s %s, %d ok, cluster of %d, want %d", x.ID, x.State, x.Error, x.Outcomes.OK, x.ClusterOf, want)
+		}
+	}
+	for _, l := range leftoversOf(r.cmd.Process.Pid) {
+		t.Errorf("left behind: %s", l)
+	}
+}
