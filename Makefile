@@ -58,6 +58,8 @@ setup-test:
 	@bin/skerry install $(TESTED) babeld tinc haproxy
 	@test/vm/setup.sh
 
+# Compiled as build does, once for both.
+lint: export GOFLAGS += -trimpath
 lint:
 	@test -z "$$(gofmt -l cmd internal test)" || { gofmt -d cmd internal test; echo "run make fmt" >&2; exit 1; }
 	@go vet ./...
@@ -69,9 +71,11 @@ REQUIRE := $(subst $(space),$(comma),$(TESTED)),babeld,tinc,haproxy,qemu
 ifeq ($(shell id -u),0)
 REQUIRE := root,tun,$(REQUIRE)
 endif
-# Tests of databases mostly wait for them: three packages at a time keep two cores busy.
+# Tests of databases and labs mostly wait: four packages at a time keep two cores busy. The
+# longest ones come first, so that none is left over at the end.
+LONG := $(addprefix ./internal/database/,cassandra galera redis) ./test/e2e $(addprefix ./internal/,database/etcd overlay link/userspace bench/loadbench consensus) ./test/vm
 unit:
-	@SKERRY_REQUIRE=$(REQUIRE) $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg -- -race -p 3 -timeout 10m ./...
+	@SKERRY_REQUIRE=$(REQUIRE) $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg -- -race -p 4 -timeout 15m $(LONG) ./...
 
 # The front end: components in Vitest, pages in Chromium.
 webtest: build

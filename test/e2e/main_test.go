@@ -23,14 +23,14 @@ import (
 // reached when all is well.
 const patience = 90 * time.Second
 
-// binary builds skerry once for all tests.
+// binary builds skerry once for all tests, as make build does: what that compiled is used.
 var binary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "skerry-e2e-")
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, "skerry")
-	out, err := exec.Command("go", "build", "-o", path, "skerry/cmd/skerry").CombinedOutput()
+	out, err := exec.Command("go", "build", "-trimpath", "-o", path, "skerry/cmd/skerry").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("building skerry: %w\n%s", err, out)
 	}

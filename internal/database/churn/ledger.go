@@ -146,6 +146,9 @@ func (l *Ledger) Rows() (least, most int64) {
 const (
 	// again is how long a row that is missing is asked for before it counts as lost.
 	again = 5 * time.Second
+	// answerWithin is how long a row is asked for that the database does not answer for:
+	// it may be settling after the last change.
+	answerWithin = time.Minute
 	// againPause is between two questions for it.
 	againPause = 100 * time.Millisecond
 )
@@ -215,7 +218,8 @@ type finding struct {
 // look reads a row until it is as it should be, or it is too late.
 func look(ctx context.Context, c load.Client, r *row) (finding, error) {
 	var f finding
-	for began := time.Now(); ; f.late = true {
+	began := time.Now()
+	for silent := began; ; f.late = true { // silent is when it last did not answer
 		version, err := read(ctx, c, r.key)
 		switch {
 		case err == nil:
@@ -226,11 +230,12 @@ func look(ctx context.Context, c load.Client, r *row) (finding, error) {
 		case errors.Is(err, load.ErrNotFound):
 			f.missing = true
 		}
-		if time.Since(began) > again {
-			if err != nil && !errors.Is(err, load.ErrNotFound) {
-				return f, fmt.Errorf("reading %s back: %w", r.key, err)
+		if err == nil || errors.Is(err, load.ErrNotFound) {
+			if time.Since(silent) > again {
+				return f, nil
 			}
-			return f, nil
+		} else if silent = time.Now(); silent.Sub(began) > answerWithin {
+			return f, fmt.Errorf("reading %s back: %w", r.key, err)
 		}
 		select {
 		case <-ctx.Done():
