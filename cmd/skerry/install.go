@@ -16,7 +16,7 @@ import (
 )
 
 func newInstall(a *app) *cobra.Command {
-	var list, asJSON bool
+	var list, asJSON, build bool
 	var from string
 	c := &cobra.Command{
 		Use:   "install NAME[@SERIES]... | --list",
@@ -24,18 +24,21 @@ func newInstall(a *app) *cobra.Command {
 		Long: "Fetch databases into a cache folder ($SKERRY_CACHE, else the user's cache folder, /var/cache/skerry for\n" +
 			"root). Debian's packages are fetched with apt and jars from Maven Central, checked and unpacked: nothing\n" +
 			"on the system changes, no service starts and no root is needed. What is installed already is left as it\n" +
-			"is; what was interrupted goes on. A mirror of Maven Central is taken from SKERRY_MAVEN or\n" +
-			"~/.m2/settings.xml, one of Debian, where apt knows none, from SKERRY_DEBIAN.",
-		Example: "  skerry install redis\n  skerry install cassandra cassandra@4.1\n  skerry install redis --from ~/src/redis/src\n  skerry install --list",
+			"is; what was interrupted goes on. What no registry has as programs is compiled, with --build, from source\n" +
+			"in one of Debian's packages; without it the command says how long that takes. A mirror of Maven Central is\n" +
+			"taken from SKERRY_MAVEN or ~/.m2/settings.xml, one of Debian, where apt knows none, from SKERRY_DEBIAN.",
+		Example: "  skerry install redis\n  skerry install cassandra cassandra@4.1\n  skerry install redis --from ~/src/redis/src\n  skerry install mysql-ndb --build\n  skerry install --list",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			dir, err := install.DefaultDir()
 			if err != nil {
 				return err
 			}
-			s := install.Store{Dir: dir, Progress: func(step string) { fmt.Fprintln(a.err, step) }}
+			s := install.Store{Dir: dir, Build: build, Progress: func(step string) { fmt.Fprintln(a.err, step) }}
 			switch {
-			case list && (len(names) > 0 || from != ""):
-				return fmt.Errorf("%w: --list takes neither names nor --from", errUsage)
+			case list && (len(names) > 0 || from != "" || build):
+				return fmt.Errorf("%w: --list takes neither names nor --from nor --build", errUsage)
+			case from != "" && build:
+				return fmt.Errorf("%w: --from is a build already: leave --build out", errUsage)
 			case list:
 				return listInstalled(a, cmd, s, asJSON)
 			case len(names) == 0:
@@ -63,6 +66,7 @@ func newInstall(a *app) *cobra.Command {
 	}
 	c.Flags().BoolVar(&list, "list", false, "list the databases and what is installed of them")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	c.Flags().BoolVar(&build, "build", false, "compile what no registry has as programs: mysql-ndb")
 	c.Flags().StringVar(&from, "from", "", "use the build at `PATH`, a folder or one of its programs, in place of one that is fetched")
 	return c
 }

@@ -80,6 +80,9 @@ func (r Recipe) command() string {
 	if !r.Fetched() {
 		return "download " + r.Manual + ", then: skerry install " + r.Key() + " --from PATH"
 	}
+	if r.Build != nil {
+		return "skerry install " + r.Key() + " --build (" + r.Build.Cost + ", " + gigabytes(r.Build.Disk) + " of disk)"
+	}
 	return "skerry install " + r.Key()
 }
 

@@ -5,6 +5,7 @@
 //
 //	<cache>/                     $SKERRY_CACHE, else the user's cache folder
 //	  downloads/redis/           what was fetched and not unpacked yet
+//	  build/mysql-ndb/           what is being compiled
 //	  apt/sid/                   apt's lists of another suite than the system's own
 //	  redis/
 //	    7.0.15-3f2a90c1/         one installation
@@ -26,6 +27,7 @@
 //	          with go:embed and parsed by ParseLock
 //	Java      the releases of the Java runtime that it runs on; Programs["java"] of the
 //	          installation is JAVA_HOME's, PATH's, or Debian's unpacked beside
+//	Build     source in one of Debian's packages that is compiled, when asked for
 //	Prepare   a function that builds or writes what the packages lack
 //	Manual    where none of this is possible: what a user downloads for --from
 //
@@ -89,6 +91,8 @@ type Recipe struct {
 	Jars string
 	// Java is the range of releases of Java that it runs on; the zero value: none.
 	Java Java
+	// Build, when set, compiles what the packages lack.
+	Build *Build
 	// Prepare, when set, builds or writes what is missing below root, after the
 	// packages are unpacked and before the server is asked to run. The folder is
 	// moved afterwards: what it writes must not name root.
@@ -121,10 +125,12 @@ func (r Recipe) Key() string {
 }
 
 // Fetched tells whether the recipe can be installed without a user's own download.
-func (r Recipe) Fetched() bool { return len(r.Packages) > 0 || r.Jars != "" || r.Prepare != nil }
+func (r Recipe) Fetched() bool {
+	return len(r.Packages) > 0 || r.Jars != "" || r.Prepare != nil || r.Build != nil
+}
 
-// probeTimeout bounds the run that asks a server for its version.
-const probeTimeout = 10 * time.Second
+// probeTimeout bounds the run that asks a server for its version, on a machine that is busy.
+const probeTimeout = time.Minute
 
 // probe runs the server for its version.
 func (r Recipe) probe(ctx context.Context, programs map[string]string, env []string) (string, error) {

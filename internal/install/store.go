@@ -54,6 +54,8 @@ type Store struct {
 	Dir string
 	// Progress, when set, is told of each step.
 	Progress func(string)
+	// Build lets recipes compile, which takes long.
+	Build bool
 }
 
 const (

@@ -51,6 +51,11 @@ func (s Store) Install(ctx context.Context, r Recipe) (Manifest, error) {
 			s.say("%s: the installation in the cache does not run, installing it again", r.Key())
 		}
 	}
+	if r.Build != nil {
+		if err := s.allowed(r); err != nil {
+			return Manifest{}, err
+		}
+	}
 	packages, err := s.resolve(ctx, r.Name, r.Packages, r.Closure)
 	if err != nil {
 		return Manifest{}, err
@@ -128,6 +133,14 @@ func (s Store) unpack(ctx context.Context, r Recipe, downloads string, packages 
 		packages = append(packages, j.pack())
 		sums.WriteString(j.SHA256)
 	}
+	if r.Build != nil {
+		source, err := s.compile(ctx, r, downloads, root)
+		if err != nil {
+			return Manifest{}, err
+		}
+		packages = append(packages, source)
+		sums.WriteString(source.SHA256)
+	}
 	if r.Prepare != nil {
 		s.say("%s: preparing it", r.Key())
 		if err := r.Prepare(ctx, root, func(step string) { s.say("%s: %s", r.Key(), step) }); err != nil {
@@ -155,6 +168,8 @@ func (s Store) unpack(ctx context.Context, r Recipe, downloads string, packages 
 // source is where what a recipe installs comes from.
 func (r Recipe) source() string {
 	switch {
+	case r.Build != nil:
+		return FromBuild
 	case r.Jars != "":
 		return FromMaven
 	case len(r.Packages) > 0:

@@ -52,7 +52,7 @@ var (
 	FerretDB = Feature{"ferretdb", asked("ferretdb", installed("ferretdb", "ferretdb"))}
 	Galera   = Feature{"galera", installed("galera", "mariadbd")}
 	MySQL    = Feature{"mysql-group-replication", asked("mysql-group-replication", installed("mysql-group-replication", "mysqld"))}
-	NDB      = Feature{"mysql-ndb", installed("mysql-ndb", "ndbmtd")}
+	NDB      = Feature{"mysql-ndb", asked("mysql-ndb", installed("mysql-ndb", "ndbmtd"))}
 	// Cassandra is the default version of it.
 	Cassandra = Feature{"cassandra", cached("cassandra@5.0")}
 	HBase     = Feature{"hbase", asked("hbase", cached("hbase"))}
@@ -74,7 +74,7 @@ func program(name string) func() string {
 
 // leftOut are the databases that make test leaves to make conformance: it names what it
 // tests, and not these.
-var leftOut = []string{"valkey", "postgres", "hbase", "mysql-group-replication", "ferretdb", "cassandra@4.1"}
+var leftOut = []string{"valkey", "postgres", "hbase", "mysql-group-replication", "mysql-ndb", "ferretdb", "cassandra@4.1"}
 
 // asked is for databases of leftOut.
 func asked(name string, missing func() string) func() string {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,8 +19,9 @@ import (
 )
 
 const (
-	// upTimeout bounds how long a server may take until it answers.
-	upTimeout = time.Minute
+	// upTimeout bounds how long a server may take until it answers: a SQL node waits up
+	// to 120 s for data nodes (ndb-wait-connected, ndb-wait-setup).
+	upTimeout = 3 * time.Minute
 	// startTimeout bounds how long data nodes may take to start: they read what they
 	// had, or copy it from another one.
 	startTimeout = 5 * time.Minute
@@ -50,6 +50,7 @@ func (n *NDB) Start(ctx context.Context, env database.Env) (database.Cluster, er
 	if err != nil {
 		return nil, err
 	}
+	o.deadlock = o.deadlockTimeout(env.RTT)
 	c := &cluster{Servers: mysql.NewServers(env, Name), driver: &n.driver, options: o, manager: env.Nodes[0],
 		ids: make(map[*mysql.Server]int), data: make(map[*mysql.Server]*daemon.Daemon)}
 	if err := c.start(ctx); err != nil {
@@ -163,7 +164,8 @@ func (c *cluster) members() []member {
 	return members
 }
 
-// launchData starts a data node; it does not wait until it serves.
+// launchData starts a data node; it does not wait until it serves. It runs without the
+// process that otherwise watches over it and would outlive it.
 func (c *cluster) launchData(ctx context.Context, m member, args ...string) error {
 	if err := mysql.Own(m.Dir); err != nil {
 		return err
@@ -171,7 +173,7 @@ func (c *cluster) launchData(ctx context.Context, m member, args ...string) erro
 	d, err := c.Set.Start(ctx, m.Host, daemon.Spec{
 		Command: mysql.AsServer(host.Command{
 			Name: "ndbmtd", Path: c.Env.Installation.Programs["ndbmtd"], Env: c.Env.Installation.Env, Dir: m.dataDir(), Log: filepath.Join(m.Dir, "ndbmtd.log"),
-			Args: append([]string{"--nodaemon", "--ndb-connectstring=" + c.connect(), fmt.Sprintf("--ndb-nodeid=%d", m.id)}, args...),
+			Args: append([]string{"--no-defaults", "--foreground", "--ndb-connectstring=" + c.connect(), fmt.Sprintf("--ndb-nodeid=%d", m.id)}, args...),
 		}),
 		Ports: []int{dataPort}, Grace: mysql.StopGrace,
 	})
@@ -244,7 +246,7 @@ func (c *cluster) Abandon(ctx context.Context) error {
 func (c *cluster) Ready(ctx context.Context) error { return c.serves(ctx, c.members()) }
 
 // serves returns nil when each of the members' data nodes has started and its SQL node can
-// use the tables.
+// use them.
 func (c *cluster) serves(ctx context.Context, members []member) error {
 	peers, err := c.show(ctx)
 	if err != nil {
@@ -259,13 +261,28 @@ func (c *cluster) serves(ctx context.Context, members []member) error {
 		}
 	}
 	return each(ctx, members, func(ctx context.Context, m member) error {
-		rows, err := m.Ask(ctx, "SELECT support FROM information_schema.engines WHERE engine = 'ndbcluster'")
+		seen, err := m.Pairs(ctx, readyQuery)
 		if err != nil {
 			return err
 		}
-		if len(rows) == 0 || !strings.EqualFold(rows[0][0], "YES") && !strings.EqualFold(rows[0][0], "DEFAULT") {
-			return fmt.Errorf("%s: its mysqld has no NDB: ndbcluster is %v", m.Host.Name(), rows)
-		}
-		return nil
+		return usable(m.Host.Name(), seen)
 	})
+}
+
+// readyQuery asks a SQL node for the data nodes that it can use. That its engine is
+// enabled says little: it is, too, where no cluster was found.
+const readyQuery = "SHOW GLOBAL STATUS LIKE '" + readyNodes + "'"
+
+const readyNodes = "Ndb_number_of_ready_data_nodes"
+
+// usable judges a SQL node's answer to readyQuery.
+func usable(node string, seen map[string]string) error {
+	n, enabled := seen[readyNodes]
+	switch {
+	case !enabled:
+		return fmt.Errorf("the mysqld on %s has no NDB", node)
+	case n == "0":
+		return fmt.Errorf("the SQL node on %s can use no data node", node)
+	}
+	return nil
 }

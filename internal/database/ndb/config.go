@@ -37,6 +37,9 @@ func (o options) config(manager host.Host, members []member) string {
 	if o.checkpoint > 0 {
 		line("TimeBetweenGlobalCheckpoints=%d", o.checkpoint.Milliseconds())
 	}
+	if o.deadlock > 0 {
+		line("TransactionDeadlockDetectionTimeout=%d", o.deadlock.Milliseconds())
+	}
 	line("\n[ndb_mgmd]\nNodeId=%d\nHostName=%s\nPortNumber=%d\nDataDir=%s", manageID, manager.Addr(), managePort, manageDir(manager))
 	for _, m := range members {
 		line("\n[ndbd]\nNodeId=%d\nHostName=%s\nDataDir=%s", m.id, m.Host.Addr(), m.dataDir())

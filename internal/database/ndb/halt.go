@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
+	"skerry/internal/database/mysql"
 	"skerry/internal/host"
 )
 
@@ -74,4 +77,26 @@ func (c *cluster) revive(ctx context.Context, m member) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not serving after %v", startTimeout))
 	defer cancel()
 	return c.Set.Await(ctx, func(ctx context.Context) error { return c.serves(ctx, []member{m}) })
+}
+
+// stopData has a data node stop in NDB's own way: it ends its part of transactions and
+// hands over what it coordinates. Where there is no management node, or NDB refuses since
+// rows would be in no node any more, it gets SIGTERM, upon which it just ends.
+func (c *cluster) stopData(ctx context.Context, m member, d *daemon.Daemon) error {
+	c.mu.Lock()
+	managed := c.management != nil
+	c.mu.Unlock()
+	if managed {
+		d.Leaving()
+		if _, err := c.tell(ctx, fmt.Sprintf("%d STOP", m.id)); err != nil {
+			c.Log.Info("a data node does not stop by itself", "node", m.Host.Name(), "error", err)
+		} else {
+			select {
+			case <-d.Done():
+			case <-time.After(mysql.StopGrace):
+			case <-ctx.Done():
+			}
+		}
+	}
+	return d.Stop(ctx)
 }

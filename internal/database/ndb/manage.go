@@ -19,7 +19,7 @@ type peer struct {
 	id        int
 	kind      string // NDB, MGM, API
 	connected bool
-	starting  bool // also while it stops
+	starting  bool // also while it stops, and in every other state but started
 	group     int  // its node group, -1 for none
 }
 
@@ -31,12 +31,16 @@ func (p peer) started() bool { return p.connected && !p.starting }
 //	id=1    @10.0.0.1  (mysql-8.0.44 ndb-8.0.44, Nodegroup: 0, *)
 //	id=2    @10.0.0.2  (mysql-8.0.44 ndb-8.0.44, starting, Nodegroup: 0)
 //	id=3    @10.0.0.3  (mysql-8.0.44 ndb-8.0.44, no nodegroup)
-//	id=4 (not connected, accepting connect from 10.0.0.4)
+//	id=4   (mysql-8.0.44 ndb-8.0.44, not started)
+//	id=5 (not connected, accepting connect from 10.0.0.5)
+//
+// A node whose address the management node does not know yet has none. What is said of a
+// data node that has started is its node group alone.
 var (
-	peerLine   = regexp.MustCompile(`^id=(\d+)\s+(?:@(\S+)\s+)?\((.*)\)`)
+	peerLine   = regexp.MustCompile(`^id=(\d+)\s+(?:@\S+\s+)?\((.*)\)`)
 	kindLine   = regexp.MustCompile(`^\[\w+\((\w+)\)\]`)
 	groupInfo  = regexp.MustCompile(`Nodegroup: (\d+)`)
-	transition = regexp.MustCompile(`\b(starting|shutting down|restarting|not started|single user mode)\b`)
+	transition = regexp.MustCompile(`\b(starting|shutting down|restarting|not started|not connected|single user mode|unknown state)\b`)
 )
 
 // parseShow reads what ndb_mgm -e SHOW prints.
@@ -57,8 +61,9 @@ func parseShow(output string) (map[int]peer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading ndb_mgm's SHOW: %q: %w", line, err)
 		}
-		p := peer{id: id, kind: kind, connected: m[2] != "", starting: transition.MatchString(m[3]), group: -1}
-		if g := groupInfo.FindStringSubmatch(m[3]); g != nil {
+		p := peer{id: id, kind: kind, connected: !strings.HasPrefix(m[2], "not connected,"), group: -1}
+		p.starting = p.connected && transition.MatchString(m[2])
+		if g := groupInfo.FindStringSubmatch(m[2]); g != nil {
 			if p.group, err = strconv.Atoi(g[1]); err != nil {
 				return nil, fmt.Errorf("reading ndb_mgm's SHOW: %q: %w", line, err)
 			}
@@ -78,7 +83,7 @@ var created = regexp.MustCompile(`Nodegroup (\d+) created`)
 func (c *cluster) tell(ctx context.Context, command string) (string, error) {
 	return mysql.Run(ctx, c.manager, host.Command{
 		Name: "ndb_mgm", Path: c.Env.Installation.Programs["ndb_mgm"], Env: c.Env.Installation.Env,
-		Args: []string{"--ndb-connectstring=" + c.connect(), "--connect-retries=1", "-e", command},
+		Args: []string{"--no-defaults", "--ndb-connectstring=" + c.connect(), "--connect-retries=1", "-e", command},
 	})
 }
 
@@ -111,7 +116,7 @@ func (c *cluster) manage(ctx context.Context, args ...string) error {
 	d, err := c.Set.Start(ctx, c.manager, daemon.Spec{
 		Command: mysql.AsServer(host.Command{
 			Name: "ndb_mgmd", Path: c.Env.Installation.Programs["ndb_mgmd"], Env: c.Env.Installation.Env, Dir: dir, Log: filepath.Join(dir, "ndb_mgmd.log"),
-			Args: append([]string{"--nodaemon", "--config-file=" + file, "--configdir=" + dir, fmt.Sprintf("--ndb-nodeid=%d", manageID)}, args...),
+			Args: append([]string{"--no-defaults", "--nodaemon", "--config-file=" + file, "--configdir=" + dir, fmt.Sprintf("--ndb-nodeid=%d", manageID)}, args...),
 		}),
 		Ports: []int{managePort}, Grace: mysql.StopGrace,
 	})

@@ -9,41 +9,17 @@
 //
 // Nodes of a node group hold the same rows. A table is spread over all groups.
 //
-// No registry of packages has NDB's programs: they come from PATH or --from. The package
-// is written after the reference manual; its tests cover configuration and replies.
+// No package has NDB's own programs: `skerry install mysql-ndb --build` compiles them, and
+// takes the SQL node from Debian, or they come from PATH or --from.
 package ndb
 
 import (
 	"context"
-	"regexp"
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
-	"skerry/internal/install"
 	"skerry/internal/load"
 )
-
-// Name is how experiments call it.
-const Name = "mysql-ndb"
-
-// Recipe finds NDB's programs; it cannot install them.
-var Recipe = install.Recipe{
-	Name:        Name,
-	Summary:     "MySQL NDB Cluster (ndb_mgmd, ndbmtd, mysqld)",
-	Manual:      "MySQL Cluster's archive (mysql-cluster-*-linux-*.tar.gz) from https://dev.mysql.com/downloads/cluster/, and unpack it",
-	Programs:    []string{"ndbmtd", "ndb_mgmd", "ndb_mgm", "mysqld"},
-	VersionArgs: []string{"--version"},
-	Version: func(output string) string {
-		if m := versionPattern.FindStringSubmatch(output); m != nil {
-			return m[1]
-		}
-		return ""
-	},
-}
-
-// versionPattern finds the version in "MySQL distrib mysql-8.0.44 ndb-8.0.44, for Linux (x86_64)",
-// and in "ndbmtd  Ver 8.0.44-cluster for Linux on x86_64 (MySQL Cluster Community Server - GPL)".
-var versionPattern = regexp.MustCompile(`(?:ndb-|Ver )([0-9]+\.[0-9]+\.[0-9]+)`)
 
 // NDB is MySQL NDB Cluster as a database.
 type NDB struct{ driver mysql.Driver }

@@ -27,13 +27,13 @@ const (
 type options struct {
 	replicas, port, threads, connections int
 	data                                 int64 // bytes for rows
-	heartbeat, checkpoint                time.Duration
+	heartbeat, checkpoint, deadlock      time.Duration
 	member                               string
 }
 
 var optionNames = []string{
 	"data_memory", "heartbeat_interval_db_db", "max_connections", "max_no_of_execution_threads", "member", "no_of_replicas",
-	"port", "time_between_global_checkpoints",
+	"port", "time_between_global_checkpoints", "transaction_deadlock_detection_timeout",
 }
 
 // parseOptions understands the options of a cluster on so many nodes.
@@ -47,6 +47,7 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 		data:        r.Bytes("data_memory", 80<<20),
 		heartbeat:   r.Duration("heartbeat_interval_db_db", 0),
 		checkpoint:  r.Duration("time_between_global_checkpoints", 0),
+		deadlock:    r.Duration("transaction_deadlock_detection_timeout", 0),
 		member:      r.Choice("member", mysql.Nearest, mysql.Members()...),
 	}
 	switch {
@@ -56,6 +57,8 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 		r.Refuse("heartbeat_interval_db_db", "10ms or more")
 	case o.checkpoint != 0 && (o.checkpoint < 20*time.Millisecond || o.checkpoint > 32*time.Second):
 		r.Refuse("time_between_global_checkpoints", "a time from 20ms to 32s")
+	case o.deadlock != 0 && o.deadlock < 50*time.Millisecond:
+		r.Refuse("transaction_deadlock_detection_timeout", "50ms or more")
 	case o.port == managePort || o.port == dataPort:
 		r.Refuse("port", "free: NDB itself listens there")
 	}
@@ -66,6 +69,24 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 		return o, fmt.Errorf("%w: %d nodes: node groups are of %d (no_of_replicas), and there are %d data nodes at most", ErrOption, nodes, o.replicas, maxNodes)
 	}
 	return o, nil
+}
+
+const (
+	// deadlockTimeout is NDB's own time after which an operation that waits counts as
+	// deadlocked.
+	deadlockTimeout = 1200 * time.Millisecond
+	// deadlockTrips are added to it: a write goes from the coordinator through all
+	// replicas and back three times (prepare, commit, complete), and what it waits for
+	// has as far to go.
+	deadlockTrips = 10
+)
+
+// deadlockTimeout is the cluster's own, with room for its longest round trip.
+func (o options) deadlockTimeout(rtt time.Duration) time.Duration {
+	if o.deadlock != 0 {
+		return o.deadlock
+	}
+	return deadlockTimeout + deadlockTrips*rtt
 }
 
 // maxRow is how many bytes a row of NDB may have for its fields (30,000 since 8.0.18, its

@@ -87,7 +87,7 @@ func (c *cluster) roll(ctx context.Context, members []member) error {
 		return err
 	}
 	for _, m := range members {
-		if err := c.dataOf(m).Stop(ctx); err != nil {
+		if err := c.stopData(ctx, m, c.dataOf(m)); err != nil {
 			return err
 		}
 		if err := c.launchData(ctx, m); err != nil {
@@ -216,7 +216,7 @@ func (c *cluster) end(ctx context.Context, m member, kill bool) error {
 	case kill:
 		err = errors.Join(err, d.Kill())
 	default:
-		err = errors.Join(err, d.Stop(ctx))
+		err = errors.Join(err, c.stopData(ctx, m, d))
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -34,6 +35,7 @@ func TestOptions(t *testing.T) {
 		{nodes: 2, given: database.Options{"data_memory": "1kB"}, err: "1MiB or more"},
 		{nodes: 2, given: database.Options{"heartbeat_interval_db_db": "5ms"}, err: "10ms or more"},
 		{nodes: 2, given: database.Options{"time_between_global_checkpoints": "1m"}, err: "from 20ms to 32s"},
+		{nodes: 2, given: database.Options{"transaction_deadlock_detection_timeout": "20ms"}, err: "50ms or more"},
 		{nodes: 2, given: database.Options{"port": managePort}, err: "NDB itself"},
 	} {
 		_, err := parseOptions(test.nodes, test.given)
@@ -48,6 +50,7 @@ func TestConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.deadlock = o.deadlockTimeout(200 * time.Millisecond)
 	hosts := loophost.New(t, 2)
 	var members []member
 	for i, h := range hosts {
@@ -64,6 +67,7 @@ NoOfFragmentLogFiles=4
 InitFragmentLogFiles=SPARSE
 ServerPort=2202
 HeartbeatIntervalDbDb=1500
+TransactionDeadlockDetectionTimeout=3200
 
 [ndb_mgmd]
 NodeId=49
@@ -105,12 +109,14 @@ HostName=A2
 const shown = `Connected to Management Server at: 198.51.100.10:1186 (using cleartext)
 Cluster Configuration
 ---------------------
-[ndbd(NDB)]     5 node(s)
+[ndbd(NDB)]     7 node(s)
 id=1    @198.51.100.1  (9.5.0-ndb-9.5.0, Nodegroup: 0, *)
 id=2    @198.51.100.2  (mysql-8.0.44 ndb-8.0.44, starting, Nodegroup: 0)
 id=3    @198.51.100.3  (9.5.0-ndb-9.5.0, no nodegroup)
 id=4 (not connected, accepting connect from 198.51.100.4)
 id=5    @198.51.100.5  (9.5.0-ndb-9.5.0, Nodegroup: 12)
+id=6   (mysql-9.7.4 ndb-9.7.4, not started)
+id=7   (mysql-9.7.4 ndb-9.7.4, Nodegroup: 1)
 
 [ndb_mgmd(MGM)] 1 node(s)
 id=49   @198.51.100.10  (9.5.0-ndb-9.5.0)
@@ -127,7 +133,7 @@ func TestShow(t *testing.T) {
 	}
 	want := map[int]peer{
 		1: {1, "NDB", true, false, 0}, 2: {2, "NDB", true, true, 0}, 3: {3, "NDB", true, false, -1}, 4: {4, "NDB", false, false, -1},
-		5: {5, "NDB", true, false, 12}, 49: {49, "MGM", true, false, -1}, 101: {101, "API", true, false, -1}, 102: {102, "API", false, false, -1},
+		5: {5, "NDB", true, false, 12}, 6: {6, "NDB", true, true, -1}, 7: {7, "NDB", true, false, 1}, 49: {49, "MGM", true, false, -1}, 101: {101, "API", true, false, -1}, 102: {102, "API", false, false, -1},
 	}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(peer{})); d != "" {
 		t.Error(d)
@@ -162,6 +168,19 @@ func FuzzShow(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestUsable(t *testing.T) {
+	for want, seen := range map[string]map[string]string{
+		"has no NDB":           {},
+		"can use no data node": {readyNodes: "0"},
+		"":                     {readyNodes: "4"},
+	} {
+		err := usable("n1", seen)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%v: %v, want %q", seen, err, want)
+		}
+	}
 }
 
 func TestColumn(t *testing.T) {
@@ -205,7 +224,9 @@ func TestConformance(t *testing.T) {
 			client = hosts[n-1]
 			return hosts
 		},
-		Nodes: 4, Port: dataPort, Survives: true,
+		// An odd number of spare nodes: two that joined are a node group and stay, so
+		// that the last is the one to join and leave.
+		Nodes: 4, Spare: 3, Port: dataPort, Survives: true,
 		BadOptions: []database.Options{{"no_of_replicas": 3}, {"data_memory": "1kB"}, {"port": managePort}},
 	})
 }

@@ -1,0 +1,123 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/advice"
+)
+
+// Sentinel errors of builds.
+var (
+	// ErrBuild says that a database has to be compiled, which nobody asked for.
+	ErrBuild = errors.New("it has to be compiled here")
+	// ErrNoTools says that programs are missing which compile it.
+	ErrNoTools = errors.New("tools to compile it are missing")
+	// ErrNoSpace says that the cache's disk has too little room for a build.
+	ErrNoSpace = errors.New("too little room on the disk")
+)
+
+// Build compiles what packages lack, from source that a package of Debian's holds. It is
+// done only when it is asked for, and one that was interrupted goes on with what it had.
+//
+//	<cache>/build/mysql-ndb/b69b208d/    named after the source's checksum
+//	  src/, obj/ ...                     Compile's own; removed when it is done
+type Build struct {
+	// Source is the package that holds the source: NAME or NAME/SUITE.
+	Source string
+	// Cost says beforehand what it takes: "15 minutes of two cores". It ends no sentence.
+	Cost string
+	// Disk is how much room it takes, in bytes, the package included.
+	Disk int64
+	// Tools are programs that it needs; of "g++|clang++" either. Hint is how to have them.
+	Tools []string
+	Hint  string
+	// Compile builds from the package's file into root, the installation's, which is moved
+	// afterwards. What it keeps in the folder work is there again after an interruption.
+	Compile func(ctx context.Context, w Workshop) error
+}
+
+// Workshop is where a build is done.
+type Workshop struct {
+	Package string // the file of the source's package
+	Work    string // a folder that stays until the build is done
+	Root    string // where the results go
+	Say     func(format string, args ...any)
+}
+
+// allowed returns nil when a recipe's build may begin: it was asked for and can succeed.
+func (s Store) allowed(r Recipe) error {
+	b := r.Build
+	if !s.Build {
+		err := fmt.Errorf("installing %s: %w, from Debian's package %s: %s, %s of disk while it lasts", r.Key(), ErrBuild, b.Source, b.Cost, gigabytes(b.Disk))
+		return advice.With(err, "skerry install %s --build; or give a build of your own: skerry install %s --from PATH", r.Key(), r.Key())
+	}
+	var missing []string
+	for _, choice := range b.Tools {
+		if !anyInPath(choice) {
+			missing = append(missing, strings.ReplaceAll(choice, "|", " or "))
+		}
+	}
+	if len(missing) > 0 {
+		return advice.With(fmt.Errorf("installing %s: %w: %s", r.Key(), ErrNoTools, strings.Join(missing, ", ")), "%s", b.Hint)
+	}
+	var free unix.Statfs_t
+	if err := unix.Statfs(s.Dir, &free); err != nil {
+		return fmt.Errorf("installing %s: asking for room in %s: %w", r.Key(), s.Dir, err)
+	}
+	if room := int64(free.Bavail) * free.Bsize; room < b.Disk {
+		err := fmt.Errorf("installing %s: %w: %s has %s free, the build takes %s", r.Key(), ErrNoSpace, s.Dir, gigabytes(room), gigabytes(b.Disk))
+		return advice.With(err, "make room, or set SKERRY_CACHE to a folder on another disk")
+	}
+	return nil
+}
+
+func gigabytes(n int64) string { return fmt.Sprintf("%.1f GB", float64(n)/1e9) }
+
+// anyInPath tells whether PATH has any of the programs of a choice ("g++|clang++").
+func anyInPath(choice string) bool {
+	for name := range strings.SplitSeq(choice, "|") {
+		if _, err := exec.LookPath(name); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// compile fetches a build's source and builds it into root. It returns the source's package.
+func (s Store) compile(ctx context.Context, r Recipe, downloads, root string) (Package, error) {
+	sources, err := s.resolve(ctx, r.Name, []string{r.Build.Source}, false)
+	if err != nil {
+		return Package{}, err
+	}
+	if err := s.fetchDeb(ctx, downloads, sources[0], "the source"); err != nil {
+		return Package{}, err
+	}
+	return sources[0], s.build(ctx, r, sources[0], downloads, root)
+}
+
+// build builds source that was downloaded into root.
+func (s Store) build(ctx context.Context, r Recipe, source Package, downloads, root string) error {
+	base := filepath.Join(s.Dir, "build", r.Key())
+	work := filepath.Join(base, source.SHA256[:8])
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return fmt.Errorf("making the folder to build in: %w", err)
+	}
+	s.say("%s: building %s %s in %s: %s", r.Key(), source.Name, source.Version, work, r.Build.Cost)
+	w := Workshop{Package: filepath.Join(downloads, source.File), Work: work, Root: root,
+		Say: func(format string, args ...any) { s.say("%s: %s", r.Key(), fmt.Sprintf(format, args...)) }}
+	if err := r.Build.Compile(ctx, w); err != nil {
+		return advice.With(fmt.Errorf("building %s: %w", r.Key(), err), "what is built stays in %s: the same command goes on with it", work)
+	}
+	if err := os.RemoveAll(base); err != nil {
+		return fmt.Errorf("removing what was only needed to build: %w", err)
+	}
+	return nil
+}
