@@ -3,6 +3,7 @@ package loadbench
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"skerry/internal/load"
 	"skerry/internal/load/null"
@@ -27,7 +28,7 @@ const nullRuns = 5
 func measureNull(ctx context.Context, o Options) ([]Null, error) {
 	n := "3000000"
 	if o.Quick {
-		n = "200000"
+		n = strconv.Itoa(quickRuns)
 	}
 	size := ycsb.Properties{"recordcount": "100000", "operationcount": n}
 	all := ycsb.Properties{"writeallfields": "true"}
