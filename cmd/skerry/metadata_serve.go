@@ -60,6 +60,7 @@ func newMetadataServe(a *app) *cobra.Command {
 	f.Int64Var(&o.Journal.SegmentBytes, "segment-bytes", 64<<20, "of log in a file")
 	f.Int64Var(&o.Journal.SnapshotBytes, "snapshot-bytes", 128<<20, "of log between two snapshots, or as much as the last snapshot has")
 	f.StringArrayVar(&group.Members, "member", nil, "a replica, `NAME=ADDR`: where the others reach it (repeatable; the same at each, this one among them)")
+	f.BoolVar(&group.Join, "join", false, "wait to be taken into a running group (skerry metadata member add); --member is this replica alone")
 	f.StringVar(&group.Name, "name", "", "`NAME` of this replica")
 	f.StringVar(&group.Cluster, "cluster", "metadata", "`NAME` of the server, which is that of its group of replicas")
 	f.StringArrayVar(&share.Servers, "server", nil, "a server that shares the tree, `NAME=ADDR[,ADDR...]`, an address for each replica (repeatable; the same at each)")

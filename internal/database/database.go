@@ -50,7 +50,9 @@ type Database interface {
 
 // Capabilities of a database.
 type Capabilities struct {
-	Scan        bool `json:"scan"`
+	Scan bool `json:"scan"`
+	// Tree is whether it is a directory tree: its clients are load.TreeClients.
+	Tree        bool `json:"tree,omitempty"`
 	Resize      bool `json:"resize"` // Join and Leave on a running cluster
 	Replication bool `json:"replication"`
 	// LeaveAbrupt is whether a member that was lost can be removed for good.

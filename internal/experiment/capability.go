@@ -46,6 +46,9 @@ func (e Experiment) checkDatabase(databases map[string]database.Database) (ps st
 		fail("database.count", "", "%s needs at least %d nodes, this is %d", name, can.MinNodes, nodes)
 		return ps
 	}
+	if e.Workload.onTree() && !can.Tree {
+		fail("workload.name", "use one of YCSB's workloads", "%s is no directory tree, which the workload %s is on", name, e.Workload.label())
+	}
 	if w, err := e.YCSB(); err == nil && w.Uses(ycsb.Scan) && !can.Scan {
 		fail("workload.name", "leave out workload e", "%s cannot scan, which the workload %s asks for", name, e.Workload.label())
 	}

@@ -56,9 +56,13 @@ func (c *checker) happens(name string) bool { return slices.Contains(c.eventName
 
 // asks tells whether the workload has an operation.
 func (c *checker) asks(operation string) bool {
+	t, badTree := c.e.Tree()
 	w, err := c.e.YCSB()
-	if err != nil {
+	if err != nil || badTree != nil {
 		return true // told elsewhere
+	}
+	if t != nil {
+		return asksTree(t, operation)
 	}
 	m := w.Mix
 	return map[string]float64{
@@ -67,14 +71,17 @@ func (c *checker) asks(operation string) bool {
 	}[operation] > 0
 }
 
-func name(k ycsb.Kind) string { return strings.ReplaceAll(strings.ToLower(k.String()), "-", "_") }
+func name(k ycsb.Kind) string { return operationOf(k.String()) }
+
+// operationOf is what assertions call an operation of results.
+func operationOf(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
 
 // leastAudited is the shortest value that has room for a version.
 const leastAudited = 16
 
 // audit checks that values can carry versions.
 func (c *checker) audit() {
-	if !c.e.Audit.Enabled {
+	if !c.e.Audit.Enabled || c.e.Workload.onTree() {
 		return
 	}
 	w, err := c.e.YCSB()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"skerry/internal/mdtest"
 	"skerry/internal/ycsb"
 )
 
@@ -61,9 +62,13 @@ func (c *checker) properties() {
 			c.fail("workload.properties."+name, fmt.Sprintf("set %s in its place", key), "%s is not a property here", name)
 		}
 	}
+	if w.onTree() {
+		c.tree()
+		return
+	}
 	p, err := c.e.base()
 	if err != nil {
-		path, hint := "workload.name", "YCSB's workloads are "+strings.Join(ycsb.Names(), ", ")
+		path, hint := "workload.name", "YCSB's workloads are "+strings.Join(ycsb.Names(), ", ")+"; those on directory trees "+strings.Join(mdtest.Names(), ", ")
 		if w.File != "" {
 			path, hint = "workload.file", "give the path of a YCSB property file, relative to this file"
 		}
@@ -132,7 +137,7 @@ func leaves(err error) iter.Seq[error] {
 			case interface{ Unwrap() error }:
 				return visit(e.Unwrap())
 			}
-			return err == ycsb.ErrWorkload || yield(err)
+			return err == ycsb.ErrWorkload || err == mdtest.ErrWorkload || yield(err)
 		}
 		visit(err)
 	}

@@ -59,7 +59,7 @@ func (e Experiment) YCSB() (ycsb.Workload, error) {
 	if err != nil {
 		return ycsb.Workload{}, err
 	}
-	w, _, err := ycsb.Parse(p)
+	w, _, err := ycsb.Parse(p) // of a workload on a tree no more than the records count
 	if err != nil {
 		return w, fmt.Errorf("workload %s: %w", e.Workload.label(), err)
 	}
@@ -82,6 +82,9 @@ func (e Experiment) Properties() (ycsb.Properties, error) {
 
 // base are the properties of the workload's name or file.
 func (e Experiment) base() (ycsb.Properties, error) {
+	if e.Workload.onTree() {
+		return ycsb.Properties{}, nil
+	}
 	if e.Workload.File == "" {
 		p, ok := ycsb.Builtin(e.Workload.Name)
 		if !ok {

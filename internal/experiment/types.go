@@ -131,11 +131,13 @@ func (d Database) Key() string {
 
 // Workload is what is asked of the database and how fast.
 type Workload struct {
-	// Name is one of YCSB's workloads.
-	Name string `yaml:"name" json:"name,omitempty" jsonschema:"enum=a,enum=b,enum=c,enum=d,enum=e,enum=f"`
+	// Name is one of YCSB's workloads, or, for databases that are directory trees, mdtest
+	// (its phases) or namespace (the mix of operations of production file systems).
+	Name string `yaml:"name" json:"name,omitempty" jsonschema:"enum=a,enum=b,enum=c,enum=d,enum=e,enum=f,enum=mdtest,enum=namespace"`
 	// File is a YCSB property file (relative to this file), in place of name.
 	File string `yaml:"file" json:"file,omitempty"`
-	// Records is how many the table holds when the measurement begins.
+	// Records is how many the table holds when the measurement begins; of a directory tree,
+	// how many files.
 	Records int64 `yaml:"records" json:"records" jsonschema:"default=1000,minimum=1"`
 	// Threads is how many operations are under way at once in a closed loop, and how many
 	// connections there are.
@@ -156,7 +158,11 @@ type Workload struct {
 	// Timeout is how long an operation may take before its outcome is unknown.
 	Timeout unit.Duration `yaml:"timeout" json:"timeout" jsonschema:"default=10s"`
 	// Properties are YCSB's own (readproportion, fieldlength, requestdistribution ...);
-	// they win over those of name or file.
+	// they win over those of name or file. mdtest and namespace have files (in a directory;
+	// 100), shared (the share of operations in shared directories; 0), home (near: own
+	// directories are where the client stands; all: at all nodes in turn), page (entries of
+	// a listing; 100); namespace has listproportion, statproportion, createproportion,
+	// mkdirproportion, renameproportion and removeproportion.
 	Properties map[string]string `yaml:"properties" json:"properties,omitempty"`
 	// Probes are short jobs of the same workload beside it.
 	Probes *Probes `yaml:"probes" json:"probes,omitempty"`

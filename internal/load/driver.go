@@ -87,7 +87,7 @@ func (d *driver) open(ctx context.Context, open Open) error {
 			if w.client, err = open(ctx); err != nil {
 				return fmt.Errorf("opening client %d of %d: %w", i+1, len(d.workers), err)
 			}
-			return nil
+			return w.grow()
 		})
 	}
 	if err := group.Wait(); err != nil {

@@ -3,6 +3,7 @@ package load
 import (
 	"time"
 
+	"skerry/internal/mdtest"
 	"skerry/internal/ycsb"
 )
 
@@ -21,6 +22,9 @@ func (s *writeSlots) add(at time.Duration) {
 
 // isWrite tells which series change records.
 func (s series) isWrite() bool {
+	if s.isTree() {
+		return mdtest.Kind(s - treeSeries).Changes()
+	}
 	return s == series(ycsb.Update) || s == series(ycsb.Insert) || s == innerUpdate
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"skerry/internal/audit"
+	"skerry/internal/mdtest"
 	"skerry/internal/ycsb"
 )
 
@@ -67,6 +68,9 @@ var ErrSpec = errors.New("bad load")
 type Spec struct {
 	Phase    Phase         `json:"phase"` // default run
 	Workload ycsb.Workload `json:"workload"`
+	// Tree is a workload on a directory tree in place of the mix of operations; Workload
+	// then has no more than the number of records.
+	Tree *mdtest.Workload `json:"tree,omitempty"`
 	// Table overrides the workload's.
 	Table string `json:"table,omitempty"`
 
@@ -150,6 +154,8 @@ func (s Spec) Validate() error {
 	switch {
 	case s.Phase != PhaseLoad && s.Phase != PhaseRun && s.Phase != PhaseAudit:
 		return bad("phase %q is none of load, run, audit", s.Phase)
+	case s.Tree != nil && s.Audit != nil:
+		return bad("what is done to a directory tree cannot be audited")
 	case s.Phase == PhaseAudit && s.Audit == nil:
 		return bad("nothing to audit")
 	case s.Audit != nil && s.Workload.Fields > audit.MaxFields:

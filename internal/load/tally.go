@@ -6,18 +6,19 @@ import (
 	"sync"
 	"time"
 
+	"skerry/internal/mdtest"
 	"skerry/internal/ycsb"
 )
 
-// series are what is counted apart: the kinds of operation as they were drawn, and
-// the parts of read-modify-writes, which are added to READ and UPDATE in the end but
-// must not count twice among all operations.
+// series are what is counted apart: the kinds of operation as they were drawn, the
+// parts of read-modify-writes, which are added to READ and UPDATE in the end but must
+// not count twice among all operations, and the kinds of operation on a directory tree.
 type series uint8
 
 const (
 	innerRead   = series(ycsb.Kinds)
 	innerUpdate = series(ycsb.Kinds) + 1
-	nSeries     = series(ycsb.Kinds) + 2
+	nSeries     = treeSeries + series(mdtest.Kinds)
 )
 
 // name is the series' name in results.
@@ -27,6 +28,9 @@ func (s series) name() string {
 		return ycsb.Read.String()
 	case innerUpdate:
 		return ycsb.Update.String()
+	}
+	if s.isTree() {
+		return mdtest.Kind(s - treeSeries).String()
 	}
 	return ycsb.Kind(s).String()
 }
@@ -150,7 +154,7 @@ func (t *tally) drain(to *Totals) {
 			if c.OK > 0 {
 				op.Returns[returnOK] += c.OK
 			}
-			if s < series(ycsb.Kinds) {
+			if s < series(ycsb.Kinds) || s.isTree() {
 				to.Add(c)
 				var l Latency
 				t.ok[s].drain(&l)

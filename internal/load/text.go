@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"skerry/internal/mdtest"
 	"skerry/internal/ycsb"
 )
 
@@ -11,6 +12,11 @@ import (
 func (t Totals) Names() []string {
 	order := []string{}
 	for k := range ycsb.Kinds {
+		if _, ok := t.Operations[k.String()]; ok {
+			order = append(order, k.String())
+		}
+	}
+	for k := range mdtest.Kinds {
 		if _, ok := t.Operations[k.String()]; ok {
 			order = append(order, k.String())
 		}

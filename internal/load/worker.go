@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"skerry/internal/audit"
+	"skerry/internal/mdtest"
 	"skerry/internal/ycsb"
 )
 
@@ -19,7 +20,11 @@ type worker struct {
 	gen    *ycsb.Generator
 	shard  *shard
 	waker  *waker // nil in an unpaced drive
-	read   []Field
+	// tree is the client, and branches makes the operations, of a workload on a directory
+	// tree; nil in others.
+	tree     TreeClient
+	branches *mdtest.Generator
+	read     []Field
 	// left is set under the shard's lock when nobody waits for the worker any more:
 	// what it counts from then on is thrown away.
 	left bool
@@ -67,13 +72,20 @@ func (w *worker) drive(g *segment) {
 				}
 				return
 			case missed:
+				if w.tree != nil {
+					w.skip()
+					continue
+				}
 				w.drop(w.gen.Kind(g.first + uint64(n)))
 				continue
 			}
 		}
-		if g.load {
+		switch {
+		case g.load:
 			now = w.insert(g, n, intended)
-		} else {
+		case w.tree != nil:
+			now = w.walk(intended)
+		default:
 			now = w.operate(w.gen.Next(g.first+uint64(n)), intended)
 		}
 	}
@@ -193,7 +205,12 @@ func (w *worker) insert(g *segment, n int64, intended time.Duration) time.Durati
 		if intended < 0 {
 			intended = sent
 		}
-		err := w.write(op)
+		var err error
+		if w.tree != nil {
+			err = w.plant(n)
+		} else {
+			err = w.write(op)
+		}
 		done := w.end()
 		if err == nil {
 			g.acknowledged(done)

@@ -27,7 +27,7 @@ var ofEvents = map[string]Unit{
 }
 
 // operations are those that have latencies.
-var operations = []string{"read", "update", "insert", "scan", "read_modify_write", "delete"}
+var operations = []string{"read", "update", "insert", "scan", "read_modify_write", "delete", "list", "stat", "create", "mkdir", "rename", "remove", "rmdir"}
 
 // Name is a metric's name taken apart.
 type Name struct {

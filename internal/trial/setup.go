@@ -214,8 +214,12 @@ func (r *run) spec(phase load.Phase) (load.Spec, error) {
 	if err != nil {
 		return load.Spec{}, err
 	}
+	tree, err := e.Tree()
+	if err != nil {
+		return load.Spec{}, err
+	}
 	return load.Spec{
-		Phase: phase, Workload: w,
+		Phase: phase, Workload: w, Tree: tree,
 		Arrival: load.Arrival(e.Workload.Arrival), Threads: e.Workload.Threads, Target: e.Workload.Target,
 		MaxInFlight: e.Workload.InFlight, AfterStall: load.AfterStall(e.Workload.Stall),
 		Operations: e.Stop.Operations, Duration: time.Duration(e.Stop.Time), Warmup: time.Duration(e.Warmup),

@@ -10,6 +10,7 @@ import (
 	"skerry/internal/database/groupreplication"
 	"skerry/internal/database/hbase"
 	"skerry/internal/database/hydra"
+	"skerry/internal/database/metadata"
 	"skerry/internal/database/mongodb"
 	"skerry/internal/database/ndb"
 	"skerry/internal/database/own"
@@ -29,6 +30,7 @@ func Databases() map[string]database.Database {
 		groupreplication.Name: groupreplication.New(),
 		hbase.Name:            hbase.New(),
 		hydra.Name:            hydra.New(),
+		metadata.Name:         metadata.New(),
 		ndb.Name:              ndb.New(),
 		postgres.Name:         postgres.New(),
 		ferretdb.Name:         ferretdb.New(),

@@ -57,6 +57,11 @@ func NewOwn(addr string) *Client {
 	return c
 }
 
+// Through has the client connect by dial, before its first request.
+func (c *Client) Through(dial func(ctx context.Context, network, addr string) (net.Conn, error)) {
+	c.http.Transport.(*http.Transport).DialContext = dial
+}
+
 // Close closes connections that nobody uses.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 

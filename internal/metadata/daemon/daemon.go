@@ -50,7 +50,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return fmt.Errorf("serving %s: %w", o.Dir, err)
 	}
 	defer service.close()
-	o.Server.Own = service.own
+	o.Server.Own, o.Server.Routes = service.own, k.routes(o.Log)
 	o.Server.Status = func() server.Status {
 		s := counts()
 		s.Recovery, s.Subtrees, s.Uptime = recovery, k.state.Tree().Virtuals(), time.Since(start).Seconds()

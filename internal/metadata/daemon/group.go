@@ -21,8 +21,10 @@ import (
 type Group struct {
 	Cluster string // identity: replicas of another group are refused
 	Name    string // of this replica
-	// Members are all replicas, as NAME=ADDR; the same at each.
+	// Members are all replicas, as NAME=ADDR; the same at each. Of one that joins, itself.
 	Members []string
+	// Join has a replica on an empty directory wait until the group takes it in.
+	Join bool
 	// Certificate, Key and Authority are files for mutual TLS between replicas; without
 	// them what they send is neither secret nor authentic.
 	Certificate, Key, Authority string
@@ -112,7 +114,7 @@ func (k kept) watch(ctx context.Context, end context.CancelFunc) (why func() err
 
 // config is the group as the log has it.
 func (g *Group) config() (consensus.Config, error) {
-	c := consensus.Config{Cluster: g.Cluster}
+	c := consensus.Config{Cluster: g.Cluster, Join: g.Join}
 	for _, text := range g.Members {
 		name, addr, ok := strings.Cut(text, "=")
 		if !ok || name == "" || addr == "" {
@@ -131,6 +133,9 @@ func (g *Group) config() (consensus.Config, error) {
 	}
 	if c.Self.ID == 0 {
 		return c, advice.With(fmt.Errorf("%w: %q is not one of its members", ErrGroup, g.Name), "give this server's --name, which is that of one --member")
+	}
+	if g.Join {
+		c.Members = nil
 	}
 	if g.Certificate == "" {
 		return c, nil

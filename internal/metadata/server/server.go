@@ -64,6 +64,8 @@ type Options struct {
 	Own Service
 	// Status is what /v1/status answers, nil where there is nothing to tell.
 	Status func() Status
+	// Routes are answered too, by pattern: "POST /v1/members/add".
+	Routes map[string]http.HandlerFunc
 	// Collectors are added to /metrics.
 	Collectors []prometheus.Collector
 	Log        *slog.Logger
@@ -107,6 +109,9 @@ func New(service Service, o Options) *Server {
 	s.mux.HandleFunc("POST /v1/{op}", s.json(service))
 	if s.o.Own != nil {
 		s.mux.HandleFunc("POST /v1/own/{op}", s.json(s.o.Own))
+	}
+	for pattern, answer := range s.o.Routes {
+		s.mux.HandleFunc(pattern, answer)
 	}
 	s.mux.HandleFunc("GET /v1/status", s.status)
 	s.mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))

@@ -1,0 +1,151 @@
+package metadata
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path"
+	"strings"
+
+	protocol "skerry/internal/metadata"
+
+	"skerry/internal/database/wire"
+	"skerry/internal/load"
+	"skerry/internal/metadata/spread"
+)
+
+// defaultTable is YCSB's.
+const defaultTable = "usertable"
+
+// tableDir is a table's directory.
+func tableDir(table string) string {
+	if table == "" {
+		table = defaultTable
+	}
+	return "/" + table
+}
+
+// worker is one worker's client, which asks the servers that have what it is about.
+type worker struct {
+	tree   *spread.Client
+	areas  []string
+	fields []string // that records were last seen to have
+}
+
+var (
+	_ load.Client     = (*worker)(nil)
+	_ load.Counter    = (*worker)(nil)
+	_ load.TreeClient = (*worker)(nil)
+)
+
+func openClient(ctx context.Context, s settings) (*worker, error) {
+	tree, err := spread.Connect(ctx, s.addresses)
+	if err != nil {
+		return nil, fmt.Errorf("opening a client of metadata: %w", err)
+	}
+	return &worker{tree: tree, areas: s.areas}, nil
+}
+
+// Close implements load.Client.
+func (w *worker) Close() error {
+	w.tree.Close()
+	return nil
+}
+
+// do runs commands, each with its defaults.
+func (w *worker) do(ctx context.Context, commands []protocol.Command) ([]protocol.Result, error) {
+	for i := range commands {
+		if err := commands[i].Check(); err != nil {
+			return nil, load.Failed(protocol.Code(err), "", err)
+		}
+	}
+	return w.tree.Do(ctx, commands), nil
+}
+
+// unchanged is what a server says that refused a change.
+const unchanged = "nothing was changed"
+
+// outcome turns an error of the service into one of the load driver's.
+func outcome(err error) error {
+	var dial *net.OpError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, protocol.ErrNotFound):
+		return load.ErrNotFound
+	case !errors.Is(err, protocol.ErrUnavailable):
+		return load.Failed(protocol.Code(err), "", err)
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return load.Failed(wire.DialClass(err), "", err)
+	case strings.Contains(err.Error(), unchanged):
+		return load.Failed(protocol.Code(err), "", err)
+	}
+	class := wire.Class(err)
+	if class == wire.Other {
+		class = protocol.Code(err)
+	}
+	return load.Unknown(class, "", err)
+}
+
+func fileOf(dir, field string) protocol.Command {
+	return protocol.Command{Op: protocol.Read, Path: path.Join(dir, field)}
+}
+
+func writes(dir string, values []load.Field) []protocol.Command {
+	var all []protocol.Command
+	for _, f := range values {
+		all = append(all, protocol.Command{Op: protocol.Write, Path: path.Join(dir, f.Name), Data: f.Value})
+	}
+	return all
+}
+
+// Insert implements load.Client. It writes the whole record, whether there is one or not.
+func (w *worker) Insert(ctx context.Context, table, key string, values []load.Field) error {
+	dir := path.Join(tableDir(table), key)
+	results, err := w.do(ctx, append([]protocol.Command{{Op: protocol.Mkdir, Path: dir}}, writes(dir, values)...))
+	if err != nil {
+		return err
+	}
+	for i, r := range results {
+		if i == 0 && errors.Is(r.Err, protocol.ErrExists) {
+			continue
+		}
+		if r.Err != nil {
+			return outcome(r.Err)
+		}
+	}
+	return nil
+}
+
+// Update implements load.Client.
+func (w *worker) Update(ctx context.Context, table, key string, values []load.Field) error {
+	results, err := w.do(ctx, writes(path.Join(tableDir(table), key), values))
+	for i := 0; i < len(results) && err == nil; i++ {
+		err = outcome(results[i].Err)
+	}
+	return err
+}
+
+// Delete implements load.Client.
+func (w *worker) Delete(ctx context.Context, table, key string) error {
+	results, err := w.do(ctx, []protocol.Command{{Op: protocol.Remove, Path: path.Join(tableDir(table), key), Recursive: true}})
+	if err != nil {
+		return err
+	}
+	return outcome(results[0].Err)
+}
+
+// Count implements load.Counter.
+func (w *worker) Count(ctx context.Context, table string) (int64, error) {
+	results, err := w.do(ctx, []protocol.Command{{Op: protocol.Stat, Path: tableDir(table)}})
+	switch {
+	case err != nil:
+		return 0, err
+	case errors.Is(results[0].Err, protocol.ErrNotFound):
+		return 0, nil
+	case results[0].Err != nil:
+		return 0, outcome(results[0].Err)
+	}
+	return results[0].Entries[0].Size, nil
+}

@@ -1,0 +1,81 @@
+package metadata
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+)
+
+// Halt implements database.Cluster, for all replicas of a node.
+func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
+	replicas, unlock, err := c.hold(node)
+	if err != nil {
+		return fmt.Errorf("halting %s: %w", node.Name(), err)
+	}
+	defer unlock()
+	g, gctx := errgroup.WithContext(ctx)
+	for _, r := range replicas {
+		if r.halted.Swap(true) {
+			continue
+		}
+		g.Go(func() error {
+			if manner == database.Abrupt {
+				return r.process.Load().Kill()
+			}
+			return r.process.Load().Stop(gctx)
+		})
+	}
+	return g.Wait()
+}
+
+// Revive implements database.Cluster: it returns when a read that has to be agreed on
+// succeeds at every replica of the node.
+func (c *cluster) Revive(ctx context.Context, node host.Host) error {
+	replicas, unlock, err := c.hold(node)
+	if err != nil {
+		return fmt.Errorf("reviving %s: %w", node.Name(), err)
+	}
+	defer unlock()
+	g, gctx := errgroup.WithContext(ctx)
+	for _, r := range replicas {
+		g.Go(func() error {
+			if r.process.Load().Running() {
+				return nil
+			}
+			if err := c.run(gctx, r, false); err != nil {
+				return err
+			}
+			return r.process.Load().Await(gctx, changeTimeout, r.serves)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("reviving %s: %w", node.Name(), err)
+	}
+	return nil
+}
+
+// hold finds a node's replicas and keeps others from changing them.
+func (c *cluster) hold(node host.Host) ([]*replica, func(), error) {
+	if !c.changing.TryLock() {
+		return nil, nil, database.ErrBusy
+	}
+	replicas := c.on(node.Name())
+	if len(replicas) == 0 {
+		c.changing.Unlock()
+		return nil, nil, database.ErrNotMember
+	}
+	return replicas, c.changing.Unlock, nil
+}
+
+// errFixed is why a member of this cluster cannot join or leave.
+func (c *cluster) errFixed() error {
+	if c.options.resizable() {
+		return nil
+	}
+	return errors.Join(database.ErrUnsupported, errors.New("members join and leave where one server is a group of replicas"))
+}

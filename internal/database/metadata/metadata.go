@@ -1,0 +1,125 @@
+// Package metadata is the metadata service as a database of the laboratory: nothing has to
+// be installed, the servers are processes of this very program (`skerry metadata serve`).
+//
+// # Servers
+//
+//	servers: one    centralised: one server has the whole tree
+//	servers: site   spread: a server a site
+//	servers: node   spread: a server a node
+//
+// A server is one process, or a group of replicas: all nodes of one server or of a site
+// unless option replicas says how many. Those of a server that belongs to one node are on
+// that node and the ones that follow it, around the list of nodes, so that a node has
+// replicas of several servers.
+//
+// # The tree
+//
+//	/usertable/KEY/FIELD    records of YCSB's workloads: a directory each, a file a field
+//	/own/NODE, /shared/NODE areas of the workloads of package mdtest, one for each node
+//
+// Where the tree is spread, a node's areas are delegated to the server that is there. A
+// record's fields are written together; who reads while they are may see some of them.
+package metadata
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"skerry/internal/database"
+	"skerry/internal/load"
+)
+
+// Name is how experiments call the service.
+const Name = "metadata"
+
+// program is what an installation calls this program.
+const program = "skerry"
+
+// memory is what a replica takes with default options: 40 MB with 100,000 entries, the Go
+// runtime among them, and as much again under load.
+const memory = 96 << 20
+
+// Metadata is the metadata service as a database.
+type Metadata struct{}
+
+// New returns the metadata service.
+func New() *Metadata { return &Metadata{} }
+
+var (
+	_ database.Database = (*Metadata)(nil)
+	_ database.Anchored = (*Metadata)(nil)
+	_ database.Frail    = (*Metadata)(nil)
+)
+
+// Name implements database.Database.
+func (*Metadata) Name() string { return Name }
+
+// Capabilities implements database.Database.
+func (*Metadata) Capabilities() database.Capabilities {
+	return database.Capabilities{Scan: true, Tree: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, Memory: memory}
+}
+
+// Check implements database.Database.
+func (*Metadata) Check(nodes int, o database.Options) error {
+	parsed, err := parseOptions(o)
+	if err == nil && parsed.replicas > nodes {
+		return fmt.Errorf("%w: replicas %d of %d nodes", ErrOption, parsed.replicas, nodes)
+	}
+	return err
+}
+
+// Fixed implements database.Anchored: where the tree is spread, every node has a part of
+// it; one process has all of it.
+func (*Metadata) Fixed(nodes []string, o database.Options) map[string]string {
+	parsed, err := parseOptions(o)
+	if err != nil || parsed.resizable() {
+		return nil
+	}
+	fixed := make(map[string]string)
+	for _, n := range nodes {
+		fixed[n] = "the servers' addresses are fixed where the tree is spread, or a server is one process"
+	}
+	return fixed
+}
+
+// Frail implements database.Frail.
+func (*Metadata) Frail(nodes int, o database.Options) string {
+	if parsed, err := parseOptions(o); err == nil && !parsed.resizable() {
+		return "a server that is lost takes its part of the tree with it"
+	}
+	if nodes < 3 {
+		return "two replicas cannot lose one"
+	}
+	return ""
+}
+
+// Find implements database.Database: it is this program, or that at from.
+func (*Metadata) Find(from string) (database.Installation, error) {
+	in := database.Installation{Database: Name, Version: "built-in", Programs: map[string]string{program: from}}
+	if from != "" {
+		if _, err := os.Stat(from); err != nil {
+			return in, fmt.Errorf("finding the metadata service: %w", err)
+		}
+		return in, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return in, fmt.Errorf("finding the metadata service in this program: %w", err)
+	}
+	in.Programs[program] = self
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		in.Version = info.Main.Version
+	}
+	return in, nil
+}
+
+// Open implements database.Database.
+func (*Metadata) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
+	s, err := parseSettings(properties)
+	if err != nil {
+		return nil, err
+	}
+	return openClient(ctx, s)
+}

@@ -1,0 +1,168 @@
+package metadata
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	protocol "skerry/internal/metadata"
+
+	"skerry/internal/database/daemon"
+	"skerry/internal/database/wire"
+	"skerry/internal/host"
+	"skerry/internal/metadata/client"
+	state "skerry/internal/metadata/server"
+)
+
+const (
+	// adminTimeout bounds one question to one replica.
+	adminTimeout = 5 * time.Second
+	// stopGrace is what a replica gets between SIGTERM and SIGKILL.
+	stopGrace = 10 * time.Second
+)
+
+// ErrNotReady says that a replica does not serve yet.
+var ErrNotReady = errors.New("the metadata service is not ready")
+
+// replica is a process: a replica of a server, or a whole one.
+type replica struct {
+	host   host.Host
+	server string
+	name   string // in its group; "" where there is none
+	slot   int    // how many replicas the node has before it
+	addr   string
+	peer   string
+	// admin asks it for the whole tree, own for its server's, both from its own node.
+	admin, own *client.Client
+
+	process atomic.Pointer[daemon.Daemon] // nil until it was started
+	halted  atomic.Bool
+}
+
+func (c *cluster) newReplica(s server, h host.Host, slot int) *replica {
+	r := &replica{
+		host: h, server: s.name, slot: slot,
+		addr: net.JoinHostPort(h.Addr(), strconv.Itoa(c.options.port+slot)),
+		peer: net.JoinHostPort(h.Addr(), strconv.Itoa(c.options.peerPort+slot)),
+	}
+	if s.group {
+		// Names are never used again, and a node may leave and join again.
+		c.names++
+		r.name = h.Name() + "." + strconv.Itoa(c.names)
+	}
+	r.admin, r.own = client.New(r.addr), client.New(r.addr)
+	if len(c.servers) > 1 {
+		r.own = client.NewOwn(r.addr)
+	}
+	for _, one := range []*client.Client{r.admin, r.own} {
+		one.Through(wire.From(h, adminTimeout))
+	}
+	return r
+}
+
+// label tells a node's replicas apart in processes and files.
+func (r *replica) label() string {
+	if r.slot == 0 {
+		return Name
+	}
+	return Name + "-" + strconv.Itoa(r.slot)
+}
+
+func (r *replica) dir() string { return filepath.Join(r.host.Dir(), r.label()) }
+func (r *replica) log() string { return filepath.Join(r.host.Dir(), r.label()+".log") }
+
+// launch starts a replica on an empty directory: one of a new group, or one that joins.
+func (c *cluster) launch(ctx context.Context, r *replica, join bool) error {
+	if err := os.RemoveAll(r.dir()); err != nil {
+		return fmt.Errorf("emptying the directory of metadata on %s: %w", r.host.Name(), err)
+	}
+	if err := os.MkdirAll(r.dir(), 0o755); err != nil {
+		return fmt.Errorf("making the directory of metadata on %s: %w", r.host.Name(), err)
+	}
+	return c.run(ctx, r, join)
+}
+
+// run starts a replica's process. On a directory that holds its state it goes on with it.
+func (c *cluster) run(ctx context.Context, r *replica, join bool) error {
+	args := []string{"metadata", "serve", "--listen", r.addr, "--data", r.dir(), "--cluster", r.server}
+	ports := []int{c.options.port + r.slot}
+	if r.name != "" {
+		args = append(args, "--name", r.name)
+		ports = append(ports, c.options.peerPort+r.slot)
+		if join {
+			args = append(args, "--join", "--member", r.name+"="+r.peer)
+		}
+		for _, other := range c.current() {
+			if !join && other.server == r.server {
+				args = append(args, "--member", other.name+"="+other.peer)
+			}
+		}
+	}
+	if len(c.servers) > 1 {
+		args = append(args, "--root", c.servers[0].name)
+		for _, s := range c.servers {
+			args = append(args, "--server", s.name+"="+c.addresses(s.name))
+		}
+	}
+	d, err := c.processes.Start(ctx, r.host, daemon.Spec{
+		Command: host.Command{
+			Name: r.label(), Path: c.env.Installation.Programs[program], Env: c.env.Installation.Env,
+			Dir: r.dir(), Log: r.log(), Args: args,
+		},
+		Ports: ports, Grace: stopGrace, Joining: join,
+	})
+	if err != nil {
+		return err
+	}
+	r.process.Store(d)
+	r.halted.Store(false)
+	return nil
+}
+
+// status is what a replica says of itself.
+func (r *replica) status(ctx context.Context) (state.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	s, err := r.admin.Status(ctx)
+	if err != nil {
+		return s, fmt.Errorf("asking metadata on %s: %w", r.host.Name(), err)
+	}
+	return s, nil
+}
+
+// serves returns nil when the replica answers a read of its server's tree, which its group
+// has to agree on.
+func (r *replica) serves(ctx context.Context) error {
+	s, err := r.status(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrNotReady, err)
+	case s.Group != nil && s.Group.Leader == 0:
+		return fmt.Errorf("%w: %s knows of no leader", ErrNotReady, r.host.Name())
+	case s.Journal.Broken != "":
+		return fmt.Errorf("%w: %s: %s", ErrNotReady, r.host.Name(), s.Journal.Broken)
+	}
+	if _, err := ask(ctx, r.own, protocol.Command{Op: protocol.Stat, Path: "/"}); err != nil {
+		return fmt.Errorf("%w: metadata on %s: %w", ErrNotReady, r.host.Name(), err)
+	}
+	return nil
+}
+
+// ask has one command run.
+func ask(ctx context.Context, by *client.Client, c protocol.Command) (protocol.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	r := by.One(ctx, c)
+	return r, r.Err
+}
+
+func (r *replica) close() {
+	r.admin.Close()
+	r.own.Close()
+}

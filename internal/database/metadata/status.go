@@ -1,0 +1,185 @@
+package metadata
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	protocol "skerry/internal/metadata"
+
+	"skerry/internal/database"
+)
+
+// Ready implements database.Cluster: every replica answers a read of its server's tree,
+// those of a group name the same leader, and all areas can be reached through one.
+func (c *cluster) Ready(ctx context.Context) error {
+	all := c.current()
+	if len(all) == 0 {
+		return fmt.Errorf("%w: there are no servers", ErrNotReady)
+	}
+	leaders := make([]uint64, len(all))
+	g, gctx := errgroup.WithContext(ctx)
+	for i, r := range all {
+		g.Go(func() error {
+			if err := r.serves(gctx); err != nil {
+				return err
+			}
+			s, err := r.status(gctx)
+			if err == nil && s.Group != nil {
+				leaders[i] = s.Group.Leader
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i, r := range all {
+		first := slices.IndexFunc(all, func(o *replica) bool { return o.server == r.server })
+		if leaders[i] != leaders[first] {
+			return fmt.Errorf("%w: %s and %s name different leaders", ErrNotReady, r.host.Name(), all[first].host.Name())
+		}
+	}
+	for _, area := range c.areas() {
+		if _, err := ask(ctx, all[0].admin, protocol.Command{Op: protocol.Stat, Path: area}); err != nil {
+			return fmt.Errorf("%w: %w", ErrNotReady, err)
+		}
+	}
+	return nil
+}
+
+// Members implements database.Cluster: a state is Raft's of the node's own server, alone or
+// unreachable. Rows are those of a server that has the table.
+func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
+	var list []database.Member
+	var firsts []*replica
+	for _, r := range c.current() {
+		i := slices.IndexFunc(list, func(m database.Member) bool { return m.Node == r.host.Name() })
+		if i < 0 {
+			i = len(list)
+			list, firsts = append(list, database.Member{Node: r.host.Name(), State: "unreachable"}), append(firsts, r)
+		}
+		list[i].Share += 1 / float64(len(c.servers))
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	for i, r := range firsts {
+		g.Go(func() error {
+			s, err := r.status(gctx)
+			if err != nil {
+				return ctx.Err() // that it does not answer is what was asked
+			}
+			list[i].State = "alone"
+			if s.Group != nil {
+				list[i].State = s.Group.State
+			}
+			if r.server != c.servers[0].name {
+				return nil
+			}
+			list[i].Rows, err = rows(gctx, r)
+			if err != nil && !errors.Is(err, protocol.ErrUnavailable) {
+				return fmt.Errorf("counting the rows on %s: %w", r.host.Name(), err)
+			}
+			return nil
+		})
+	}
+	return list, g.Wait()
+}
+
+// rows are the table's.
+func rows(ctx context.Context, r *replica) (int64, error) {
+	result, err := ask(ctx, r.admin, protocol.Command{Op: protocol.Stat, Path: tableDir("")})
+	if errors.Is(err, protocol.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return result.Entries[0].Size, nil
+}
+
+// serving is a replica of the root's server that answers, for questions to the cluster,
+// and never one that is left out.
+func (c *cluster) serving(ctx context.Context, without *replica) (*replica, error) {
+	err := fmt.Errorf("%w: no other replica of the root's server runs", ErrNotReady)
+	for _, r := range c.current() {
+		if r == without || r.halted.Load() || r.server != c.servers[0].name || r.process.Load() == nil {
+			continue
+		}
+		s, failed := r.status(ctx)
+		if failed == nil && (s.Group == nil || s.Group.Leader != 0) {
+			return r, nil
+		}
+		err = errors.Join(err, failed)
+	}
+	return nil, err
+}
+
+// Count implements database.Cluster: records of the table, and files of the areas.
+func (c *cluster) Count(ctx context.Context) (int64, error) {
+	r, err := c.serving(ctx, nil)
+	if err != nil {
+		return 0, fmt.Errorf("counting rows: %w", err)
+	}
+	n, err := rows(ctx, r)
+	if err != nil {
+		return 0, fmt.Errorf("counting rows: %w", err)
+	}
+	for _, area := range c.areas() {
+		files := protocol.Command{Op: protocol.Find, Path: area, Kind: protocol.File, MaxDepth: -1, Limit: protocol.MaxLimit}
+		for {
+			page, err := ask(ctx, r.admin, files)
+			if err != nil {
+				return 0, fmt.Errorf("counting files: %w", err)
+			}
+			n += int64(len(page.Entries))
+			if files.After = page.Next; files.After == "" {
+				break
+			}
+		}
+	}
+	return n, nil
+}
+
+// Clear implements database.Cluster: the table is emptied, and the areas.
+func (c *cluster) Clear(ctx context.Context) error {
+	r, err := c.serving(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("emptying the table: %w", err)
+	}
+	err = remove(ctx, r, tableDir(""))
+	if err == nil {
+		_, err = ask(ctx, r.admin, protocol.Command{Op: protocol.Mkdir, Path: tableDir(""), Parents: true})
+	}
+	if err != nil {
+		return fmt.Errorf("emptying the table: %w", err)
+	}
+	for _, area := range c.areas() {
+		list := protocol.Command{Op: protocol.List, Path: area, Limit: protocol.MaxLimit}
+		for {
+			page, err := ask(ctx, r.admin, list)
+			for i := 0; i < len(page.Entries) && err == nil; i++ {
+				err = remove(ctx, r, path.Join(area, page.Entries[i].Name))
+			}
+			if err != nil {
+				return fmt.Errorf("emptying %s: %w", area, err)
+			}
+			if page.Next == "" {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// remove removes a directory with all below it, or a file; what is not there is no error.
+func remove(ctx context.Context, r *replica, at string) error {
+	_, err := ask(ctx, r.admin, protocol.Command{Op: protocol.Remove, Path: at, Recursive: true})
+	if errors.Is(err, protocol.ErrNotFound) {
+		return nil
+	}
+	return err
+}
