@@ -49,7 +49,7 @@ conformance: build
 	@scripts/setup.sh test
 	@bin/skerry install $(TESTED) $(OTHERS)
 	@SKERRY_LONG=1 SKERRY_REQUIRE=root,tun,$(subst $(space),$(comma),$(TESTED) $(OTHERS)) \
-		$(TOOL) gotestsum --format testname -- -p 1 -timeout 30m -run Conformance ./internal/database/...
+		$(TOOL) gotestsum --format testname -- -p 2 -timeout 30m -run Conformance ./internal/database/...
 
 .PHONY: setup-test
 setup-test:
