@@ -31,7 +31,7 @@ repetitions: 3
 - ` + "`skerry validate FILE`" + ` says what would be run, or every mistake with its line and column. Nothing starts before
   everything is right.
 - ` + "`skerry schema`" + ` prints a JSON Schema, with which editors complete and check as you type.
-- ` + "`--set PATH=VALUE`" + ` changes a value without editing the file: ` + "`--set scale=0.2`, `--set workload.threads=64`,\n  `--set 'matrix.scale=[0.2, 1.0]'`" + `.
+- ` + "`--set PATH=VALUE`" + ` changes a value without editing the file: ` + "`--set scale=0.2`, `--set workload.threads=64`,\n  `--set 'matrix.scale=[0.2, 1.0]'`,\n  `--set 'events[0].at=10s'`" + `.
 
 ## How values are written
 
