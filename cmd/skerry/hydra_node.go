@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -44,6 +46,9 @@ func newHydraNode(a *app) *cobra.Command {
 		}
 		if err := c.Complete(); err != nil {
 			return fmt.Errorf("%w: %w", errUsage, err)
+		}
+		if os.Getenv("GOGC") == "" {
+			debug.SetGCPercent(hydra.GCPercent)
 		}
 		a.logAtInfo()
 		service, err := hydra.Open(cmd.Context(), c, version, a.log)

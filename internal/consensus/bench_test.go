@@ -6,7 +6,9 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"skerry/internal/consensus"
 )
@@ -19,6 +21,7 @@ func BenchmarkPropose(b *testing.B) {
 			ctx := context.Background()
 			data := make([]byte, 100)
 			before := lead.Status()
+			used := cpuTime(b)
 			b.ResetTimer()
 			var left atomic.Int64
 			left.Store(int64(b.N))
@@ -37,9 +40,20 @@ func BenchmarkPropose(b *testing.B) {
 			b.StopTimer()
 			after := lead.Status()
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "entries/s")
+			b.ReportMetric((cpuTime(b)-used).Seconds()*1e6/float64(b.N), "cpu-µs/entry")
 			b.ReportMetric(float64(after.Synced-before.Synced)/float64(after.Syncs-before.Syncs), "entries/sync")
 		})
 	}
+}
+
+// cpuTime is what this process has used of the processors: what others use does not count.
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // benchGroup starts three members and returns the leader.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 )
 
@@ -106,18 +107,41 @@ func (m *machine) trim() {
 	m.measure()
 }
 
-// measure finds how much the log takes before the next tick. What was proposed since the last
-// one may not be on disk yet, and counts. A segment is left over: others' logs have other
+// writing is entries that the store was given and has not confirmed.
+type writing struct {
+	last  uint64
+	bytes int64
+}
+
+// write notes that the store was given entries, written that those up to an index are on disk.
+func (m *machine) write(entries []*raftpb.Entry) {
+	if len(entries) == 0 {
+		return
+	}
+	w := writing{last: entries[len(entries)-1].GetIndex()}
+	for _, e := range entries {
+		w.bytes += int64(len(e.GetData())) + entryOverhead
+	}
+	m.writing = append(m.writing, w)
+}
+
+func (m *machine) written(index uint64) {
+	m.writing = slices.DeleteFunc(m.writing, func(w writing) bool { return w.last <= index })
+}
+
+// measure finds how much the log takes before the next tick. What the store has not confirmed
+// may not be on disk yet, and counts. A segment is left over: others' logs have other
 // boundaries between segments, and drop theirs a little later.
 func (m *machine) measure() {
-	m.room = m.cfg.maxLog - segmentSize(m.cfg.maxLog) - m.log.Usage().Bytes - m.taken
-	m.taken = 0
+	m.room = m.cfg.maxLog - segmentSize(m.cfg.maxLog) - m.log.Usage().Bytes
+	for _, w := range m.writing {
+		m.room -= w.bytes
+	}
 	m.full = m.room <= 0
 }
 
 // occupy counts proposals that are put into the log.
 func (m *machine) occupy(size int64) {
-	m.taken += size
 	m.room -= size
 	m.full = m.full || m.room <= 0
 }

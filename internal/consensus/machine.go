@@ -31,8 +31,8 @@ type machine struct {
 	storage   error    // why the log cannot be written
 	full      bool     // no room in the log and nothing that may be dropped
 	room      int64    // bytes that proposals may take until the next tick
-	taken     int64    // bytes that they have taken since the last one
-	removed   bool     // from the cluster
+	writing   []writing
+	removed   bool // from the cluster
 
 	conf      conf   // as of the last change applied
 	confAfter uint64 // no change may be proposed before this index is applied
@@ -179,7 +179,11 @@ func (m *machine) step(msg *raftpb.Message) {
 	if err := m.rn.Step(msg); err != nil {
 		m.logger.Debug("message ignored", "type", msg.GetType(), "from", msg.GetFrom(), "err", err)
 	}
-	if msg.GetType() == raftpb.MsgStorageAppendResp && msg.GetSnapshot() != nil {
+	if msg.GetType() != raftpb.MsgStorageAppendResp {
+		return
+	}
+	m.written(msg.GetIndex())
+	if msg.GetSnapshot() != nil {
 		m.jump(msg.GetSnapshot())
 	}
 }
@@ -232,6 +236,7 @@ func (m *machine) take(rd raft.Ready) {
 		switch msg.GetTo() {
 		case raft.LocalAppendThread:
 			m.out.store = append(m.out.store, request{write: msg})
+			m.write(msg.GetEntries())
 			if snap := msg.GetSnapshot(); snap != nil {
 				m.restore(snap)
 			}

@@ -19,6 +19,10 @@ import (
 	"skerry/internal/consensus/wal"
 )
 
+// cacheSize is how much of the log's tail is kept in memory, in bytes: what appliers and
+// followers at work still need. Every entry there costs the garbage collector time.
+const cacheSize = 16 << 20
+
 // Node is a running member.
 type Node struct {
 	cfg    Config
@@ -79,7 +83,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, advise(err)
 	}
-	log, err := wal.Open(fs, wal.Options{Cluster: cfg.Cluster, ID: cfg.Self.ID, Segment: segmentSize(cfg.MaxLog), Cache: 64 << 20})
+	log, err := wal.Open(fs, wal.Options{Cluster: cfg.Cluster, ID: cfg.Self.ID, Segment: segmentSize(cfg.MaxLog), Cache: cacheSize})
 	if err != nil {
 		return nil, advise(fmt.Errorf("opening the log in %s: %w", cfg.Dir, err))
 	}

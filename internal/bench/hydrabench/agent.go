@@ -102,7 +102,7 @@ func startAgent(ctx context.Context, node host.Host, exe string, j job) (*agent,
 	}
 	a := &agent{in: in, out: &bytes.Buffer{}}
 	a.process, err = node.Start(ctx, host.Command{
-		Name: "bench", Path: exe, Args: []string{"agent", "hydra"}, Stdin: childIn, Stdout: a.out, Log: filepath.Join(node.Dir(), "bench.log"),
+		Name: "bench", Path: exe, Args: []string{"agent", "hydra"}, Env: []string{"GOGC=400"}, Stdin: childIn, Stdout: a.out, Log: filepath.Join(node.Dir(), "bench.log"),
 	})
 	childIn.Close()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"skerry/internal/database"
@@ -31,12 +32,22 @@ func (w *world) series(ctx context.Context, j job, ops ...string) error {
 			}
 			one := j
 			one.Op, one.Workers, one.Keys, one.Payload, one.Seconds = op, n, keys, payload, w.Time.Seconds()
-			if err := w.run(ctx, w.near(), one); err != nil {
-				return err
+			for range w.repeats(op, n) {
+				if err := w.run(ctx, w.near(), one); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return nil
+}
+
+// repeats is how often a measurement is made: once where the table does not ask for it.
+func (w *world) repeats(op string, workers int) int {
+	if op == opMix || workers != 1 && !slices.Contains(comparedWorkers, workers) {
+		return 1
+	}
+	return max(1, w.Repeats)
 }
 
 // throughRaft measures Hydra, from the cloud of its leader.

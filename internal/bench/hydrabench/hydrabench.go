@@ -43,8 +43,9 @@ var parts = []string{PartHydra, PartDirect, PartEtcd, PartFailover, PartRebuild,
 type Options struct {
 	// Workers are how many requests are under way at once, in turn.
 	Workers []int
-	// Time of each measurement.
-	Time time.Duration
+	// Time of each measurement, and how many there are of each that a goal is about.
+	Time    time.Duration
+	Repeats int
 	// Rows of the database that is rebuilt from nothing.
 	Rows int
 	// MaxLog is the bound of the log whose size is watched, in bytes.
@@ -106,6 +107,10 @@ type Load struct {
 	P99     float64 `json:"p99_ms"`
 	Max     float64 `json:"max_ms"`
 	Error   string  `json:"error,omitempty"` // one of the failures
+	// CPU is what an operation took of the processors, in µs: of the workers' process, and of
+	// all others on the lab's nodes. Unlike rates it hardly depends on what else the machine does.
+	ClientCPU float64 `json:"client_cpu_us"`
+	ServerCPU float64 `json:"server_cpu_us"`
 }
 
 // Loss is what a loss did to clients that went on writing.
@@ -117,13 +122,16 @@ type Loss struct {
 	Failed   int     `json:"failed"` // writes that the client got no good answer to
 }
 
-// Rebuild is a database rebuilt from nothing.
+// Rebuild is a database rebuilt from nothing: by a snapshot, since the other members' logs no
+// longer begin at their beginning.
 type Rebuild struct {
-	Rows    int     `json:"rows"`
-	Seconds float64 `json:"seconds"` // from its members' start until it has all
-	// Writes that ended meanwhile, a second, and failures among them.
-	Writes float64 `json:"writes_s"`
-	Failed int64   `json:"failed"`
+	Rows     int     `json:"rows"`
+	LogFirst uint64  `json:"log_first"` // where the log began when the database was lost
+	Seconds  float64 `json:"seconds"`   // from its members' start until it has all
+	// Writes to the other cloud meanwhile, and local reads of a client that prefers the
+	// cloud whose database is rebuilt.
+	Writes Load `json:"writes"`
+	Reads  Load `json:"reads"`
 }
 
 // Log is the log on disk.
@@ -138,7 +146,7 @@ const schema = "skerry/bench-hydra/v1"
 
 // Quick makes a run that touches every part in a few minutes.
 func (o *Options) Quick() {
-	o.Workers, o.Time, o.Rows, o.MaxLog, o.Trials = []int{1, 60, 240}, 2*time.Second, 20_000, 8<<20, 1
+	o.Workers, o.Time, o.Repeats, o.Rows, o.MaxLog, o.Trials = []int{1, 160, 240}, time.Second, 1, 20_000, 8<<20, 1
 }
 
 func (o *Options) wanted(part string) bool { return len(o.Only) == 0 || slices.Contains(o.Only, part) }
@@ -203,7 +211,9 @@ func (o Options) scene(ctx context.Context, dir string, cloud topology.Topology,
 		name    string
 		measure func(context.Context) error
 	}{{PartHydra, w.throughRaft}, {PartDirect, w.pastRaft}, {PartEtcd, w.etcd}, {PartFailover, w.losses}, {PartRebuild, w.rebuild}, {PartLog, w.logSize}} {
-		if !o.wanted(part.name) || part.name == PartLog && scale != 0 && slices.Contains(o.Scales, 0) {
+		// How long these take is no matter of distance, or their goal is one without any.
+		once := part.name == PartLog || part.name == PartRebuild
+		if !o.wanted(part.name) || once && scale != 0 && slices.Contains(o.Scales, 0) {
 			continue
 		}
 		w.Progress(fmt.Sprintf("%s at %v ms", part.name, 40*scale))

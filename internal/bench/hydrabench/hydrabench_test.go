@@ -127,8 +127,22 @@ func TestTable(t *testing.T) {
 		t.Errorf("reached: %v, want %s\n%+v", got, want, r.Table)
 	}
 	var b strings.Builder
-	if err := r.Text(&b); err != nil || !strings.Contains(b.String(), "2.00x (etcd 2000)") {
+	if err := r.Text(&b); err != nil || !strings.Contains(b.String(), "2.00x (etcd 2000/s") {
 		t.Errorf("%v: %s", err, b.String())
+	}
+}
+
+// The table has the median, and says how far measurements are apart.
+func TestSpread(t *testing.T) {
+	load := func(rate float64) Load {
+		return Load{System: systemHydra, Op: opWrite, Workers: 240, Rate: rate, Failed: 1}
+	}
+	f := table([]Scene{{Loads: []Load{load(5000), load(1000), load(4000)}, Leader: []Loss{{Seconds: 0.2, Election: 100}, {Seconds: 0.4, Election: 100}}}})
+	if got := f[0].Measured; !strings.HasPrefix(got, "4000/s [1000 to 5000, n=3]") || !strings.HasSuffix(got, "3 failed") {
+		t.Errorf("writes: %s", got)
+	}
+	if got := f[1]; got.Reached || !strings.HasPrefix(got.Measured, "median 0.30 s [0.20 to 0.40, n=2]") {
+		t.Errorf("a leader's loss of which one took too long: %+v", got)
 	}
 }
 

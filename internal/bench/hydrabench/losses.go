@@ -16,6 +16,9 @@ import (
 const (
 	// calm is for how long clients write before anything is lost.
 	calm = 2 * time.Second
+	// grief is for how long they write after that: longer than any loss that is to be called
+	// overcome.
+	grief = 8 * time.Second
 	// watchers write while something is lost.
 	watchers = 4
 )
@@ -53,8 +56,7 @@ func (w *world) watch(ctx context.Context, node host.Host, j job, lose func() er
 	if err := lose(); err != nil {
 		return Loss{}, errors.Join(err, a.kill())
 	}
-	// Longer than any loss that is to be called overcome.
-	if err := pause(ctx, 2*watchTimeout); err != nil {
+	if err := pause(ctx, grief); err != nil {
 		return Loss{}, errors.Join(err, a.kill())
 	}
 	got, err := a.end(ctx)

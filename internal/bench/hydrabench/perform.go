@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"skerry/internal/hydra/api"
 	"skerry/internal/hydra/client"
 	"skerry/internal/hydra/command"
@@ -76,7 +78,7 @@ func openHydra(_ context.Context, j job) (operations, error) {
 
 // drive has workers operate in a closed loop and sums up what they saw.
 func drive(ctx context.Context, j job, o operations) answer {
-	began := time.Now()
+	began, used := time.Now(), cpuTime()
 	measuring := ctx
 	if j.Seconds > 0 {
 		var cancel context.CancelFunc
@@ -139,8 +141,20 @@ func drive(ctx context.Context, j job, o operations) answer {
 		}
 	}
 	l.sum(took)
+	if l.OK > 0 {
+		l.ClientCPU = float64((cpuTime() - used).Microseconds()) / float64(l.OK)
+	}
 	a.Load = l
 	return a
+}
+
+// cpuTime is what this process has used of the processors.
+func cpuTime() time.Duration {
+	var r unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil { // it does not fail
+		return 0
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // sum fills in what latencies tell.
@@ -181,7 +195,7 @@ func fill(ctx context.Context, j job) error {
 					t.Writes = append(t.Writes, api.Write{Do: command.Put, Table: benchTable, Key: fmt.Sprintf("k%09d", k), Value: value})
 				}
 				t.RequestID = fmt.Sprintf("fill/%d", from)
-				if _, err := c.Transact(ctx, t); err != nil {
+				if err := put(ctx, c, t); err != nil {
 					failures <- err
 					cancel()
 					return
@@ -199,4 +213,18 @@ func fill(ctx context.Context, j job) error {
 	all.Wait()
 	close(failures)
 	return errors.Join(<-failures, c.Close())
+}
+
+// put does a transaction of a fill, again and again while the log is full: it waits for
+// databases.
+func put(ctx context.Context, c *client.Client, t api.Transaction) error {
+	for {
+		_, err := c.Transact(ctx, t)
+		if !errors.Is(err, client.ErrOverloaded) {
+			return err
+		}
+		if err := pause(ctx, poll); err != nil {
+			return err
+		}
+	}
 }

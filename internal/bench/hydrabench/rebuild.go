@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"skerry/internal/host"
 	"skerry/internal/hydra/client"
 	"skerry/internal/hydra/deploy"
 )
@@ -22,9 +23,11 @@ const (
 )
 
 // rebuild takes a cloud's database away and measures until it is whole again, while the
-// other cloud is written to.
+// other cloud is written to and clients of its own go on.
 func (w *world) rebuild(ctx context.Context) error {
-	return w.deployed(ctx, deploy.Options{}, func(d *deploy.Deployment, c *client.Client) error {
+	// So short a log that what filled the database has left it.
+	short := min(max(int64(w.Rows)*rowInLog/2, 1<<20), 64<<20)
+	return w.deployed(ctx, deploy.Options{MaxLog: short}, func(d *deploy.Deployment, c *client.Client) error {
 		at, err := w.endpoints(ctx, c)
 		if err != nil {
 			return err
@@ -36,28 +39,66 @@ func (w *world) rebuild(ctx context.Context) error {
 		if err := w.caughtUp(ctx, c); err != nil {
 			return err
 		}
+		r := Rebuild{Rows: w.Rows}
+		if r.LogFirst, err = w.compacted(ctx, c); err != nil {
+			return err
+		}
 		lost := w.layout.Clouds[1]
 		of := func(s deploy.Service) bool { return s.Kind == deploy.Member && s.Cloud == lost.Name }
 		if err := errors.Join(d.Kill(of), dropDatabase(lost)); err != nil {
 			return err
 		}
-		a, err := startAgent(ctx, w.near(), w.Exe, job{System: systemHydra, Op: opWrite, Endpoints: at, Workers: serveWorkers, Keys: w.Rows, Payload: payload})
+		took, writes, reads, err := w.meanwhile(ctx, lost, at, func() error { return errors.Join(d.Revive(ctx, of), w.whole(ctx, lost)) })
 		if err != nil {
 			return err
 		}
-		began := time.Now()
-		if err := errors.Join(d.Revive(ctx, of), w.whole(ctx, lost)); err != nil {
-			return errors.Join(err, a.kill())
-		}
-		took := time.Since(began)
-		got, err := a.end(ctx)
-		if err != nil {
-			return err
-		}
-		w.scene.Rebuild = &Rebuild{Rows: w.Rows, Seconds: took.Seconds(), Writes: got.Load.Rate, Failed: got.Load.Failed}
+		r.Seconds, r.Writes, r.Reads = took.Seconds(), writes, reads
+		w.scene.Rebuild = &r
 		w.Progress(fmt.Sprintf("%d rows rebuilt in %.1f s", w.Rows, took.Seconds()))
 		return nil
 	})
+}
+
+// rowInLog is about how many bytes of the log a row of a fill takes.
+const rowInLog = 64
+
+// compacted waits until the log no longer begins at its beginning, and returns where it does.
+func (w *world) compacted(ctx context.Context, c *client.Client) (first uint64, err error) {
+	const whole = 2 // entry 1 is the membership
+	err = await(ctx, "the log has been cut", func() (bool, error) {
+		s, err := c.Status(ctx)
+		first = s.Log.First
+		return first > whole, err
+	})
+	return first, err
+}
+
+// meanwhile has clients of both clouds at work while something is done: those of the one that
+// has lost its database go to the other when their own does not answer.
+func (w *world) meanwhile(ctx context.Context, lost deploy.Cloud, leader []string, do func() error) (took time.Duration, writes, reads Load, err error) {
+	begin := func(node host.Host, op string, at []string) (*agent, error) {
+		return startAgent(ctx, node, w.Exe, job{System: systemHydra, Op: op, Endpoints: at, Workers: serveWorkers, Keys: w.Rows, Payload: payload})
+	}
+	var own []string
+	for _, h := range lost.Members {
+		own = append(own, deploy.Join(h, deploy.PortAPI))
+	}
+	writer, err := begin(w.near(), opWrite, leader)
+	if err != nil {
+		return 0, writes, reads, err
+	}
+	reader, err := begin(lost.Edge, opRead, append(own, leader...))
+	if err != nil {
+		return 0, writes, reads, errors.Join(err, writer.kill())
+	}
+	began := time.Now()
+	if err := do(); err != nil {
+		return 0, writes, reads, errors.Join(err, writer.kill(), reader.kill())
+	}
+	took = time.Since(began)
+	wrote, err := writer.end(ctx)
+	read, failed := reader.end(ctx)
+	return took, wrote.Load, read.Load, errors.Join(err, failed)
 }
 
 // whole waits until a cloud's own members say that its database serves and has every row.

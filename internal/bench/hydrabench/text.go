@@ -1,8 +1,10 @@
 package hydrabench
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 )
 
@@ -28,14 +30,72 @@ const (
 	rebuildRows    = 1_000_000
 )
 
-// find is the measurement of so many workers, nil where there is none.
-func (s Scene) find(system, op string, workers int) *Load {
-	for i := range s.Loads {
-		if l := &s.Loads[i]; l.System == system && l.Op == op && l.Workers == workers {
-			return l
+// comparedWorkers are numbers of workers that goals are about, beside 1.
+var comparedWorkers = []int{160, 240}
+
+// series is measurements of the same.
+type series []Load
+
+// find is what was measured with so many workers.
+func (s Scene) find(system, op string, workers int) (all series) {
+	for _, l := range s.Loads {
+		if l.System == system && l.Op == op && l.Workers == workers {
+			all = append(all, l)
 		}
 	}
-	return nil
+	return all
+}
+
+// rate is the median of the rates, p50 that of the median latencies.
+func (s series) rate() float64 { return median(s, func(l Load) float64 { return l.Rate }) }
+func (s series) p50() float64  { return median(s, func(l Load) float64 { return l.P50 }) }
+func (s series) cpu() float64 {
+	return median(s, func(l Load) float64 { return l.ClientCPU + l.ServerCPU })
+}
+
+func (s series) failed() (n int64) {
+	for _, l := range s {
+		n += l.Failed
+	}
+	return n
+}
+
+// spread is the least and the largest, and how many there are, of more than one.
+func spread[T any](all []T, of func(T) float64, format string) string {
+	if len(all) < 2 {
+		return ""
+	}
+	least, most := of(all[0]), of(all[0])
+	for _, one := range all {
+		least, most = min(least, of(one)), max(most, of(one))
+	}
+	return fmt.Sprintf(" ["+format+" to "+format+", n=%d]", least, most, len(all))
+}
+
+func median[T any](all []T, of func(T) float64) float64 {
+	var values []float64
+	for _, one := range all {
+		values = append(values, of(one))
+	}
+	slices.Sort(values)
+	switch n := len(values); {
+	case n == 0:
+		return 0
+	case n%2 == 0:
+		return (values[n/2-1] + values[n/2]) / 2
+	default:
+		return values[n/2]
+	}
+}
+
+func rateOf(l Load) float64    { return l.Rate }
+func p50Of(l Load) float64     { return l.P50 }
+func secondsOf(l Loss) float64 { return l.Seconds }
+
+// String is the median of the rates with their spread, and what an operation took of the
+// processors.
+func (s series) String() string {
+	return fmt.Sprintf("%.0f/s%s, %.0f µs of a core each", s.rate(), spread(s, rateOf, "%.0f"), s.cpu())
 }
 
 // most is the largest number of workers of a scene.
@@ -46,52 +106,87 @@ func (s Scene) most() (n int) {
 	return n
 }
 
-// table compares with what is to be reached.
+// table compares with what is to be reached: medians of rates and latencies, and the worst of
+// losses.
 func table(scenes []Scene) (all []Figure) {
 	for _, s := range scenes {
-		distance := fmt.Sprintf("%.0f ms", 40*s.Scale)
-		add := func(what, reach string, reached bool, format string, args ...any) {
-			all = append(all, Figure{what, distance, reach, fmt.Sprintf(format, args...), reached})
-		}
-		n := s.most()
-		if l := s.find(systemHydra, opWrite, n); l != nil {
-			add(fmt.Sprintf("writes/s, %d processes", n), fmt.Sprintf("%d (60x %d)", timesDocument*documentWrites, documentWrites), l.Rate >= timesDocument*documentWrites, "%.0f (%d failed)", l.Rate, l.Failed)
-			if e := s.find(systemEtcd, opWrite, n); e != nil {
-				add(fmt.Sprintf("writes/s against etcd, %d processes", n), ">= 1.0x", l.Rate >= e.Rate, "%.2fx (etcd %.0f)", l.Rate/e.Rate, e.Rate)
-			}
-		}
-		for _, n := range []int{160, 240} {
-			l, past := s.find(systemHydra, opWrite, n), s.find(systemDirect, opWrite, n)
-			if l != nil && past != nil {
-				add(fmt.Sprintf("writes through Raft against past it, %d processes", n), ">= 1.0x, 0 dropped", l.Rate >= past.Rate && l.Failed == 0, "%.2fx, %d dropped (past it %.0f/s, %d dropped)", l.Rate/past.Rate, l.Failed, past.Rate, past.Failed)
-			}
-		}
-		if l := s.find(systemHydra, opWrite, 1); l != nil {
-			bound := latencyFactor * (s.Majority + s.Fsync)
-			add("write latency, 1 process", fmt.Sprintf("<= %.2f ms (1.1 x (%.2f + %.2f))", bound, s.Majority, s.Fsync), l.P50 <= bound, "median %.2f ms, mean %.2f ms", l.P50, l.Mean)
-		}
-		if r := s.find(systemHydra, opRead, n); r != nil {
-			if l := s.find(systemHydra, opWrite, n); l != nil {
-				add(fmt.Sprintf("local reads/s against writes, %d processes", n), ">= 10x", r.Rate >= readsToWrites*l.Rate, "%.1fx (%.0f/s)", r.Rate/l.Rate, r.Rate)
-			}
-			if past := s.find(systemDirect, opRead, n); past != nil {
-				add(fmt.Sprintf("local reads/s against the database alone, %d processes", n), ">= 0.8x", r.Rate >= readsToAlone*past.Rate, "%.2fx (alone %.0f/s)", r.Rate/past.Rate, past.Rate)
-			}
-		}
-		for _, l := range s.Leader {
-			add("leader killed: first successful write after", fmt.Sprintf("< %d election timeouts (%.0f ms)", elections, elections*l.Election), l.Election > 0 && l.Seconds*1000 < elections*l.Election, "%.0f ms, election timeout %.0f ms", l.Seconds*1000, l.Election)
-		}
-		for _, l := range s.Cloud {
-			add("cloud lost: takeover through DNS and LB", fmt.Sprintf("< %d s", takeover), l.Seconds < takeover, "%.2f s", l.Seconds)
-		}
-		if r := s.Rebuild; r != nil {
-			add("database rebuilt from nothing", fmt.Sprintf("< %d s for %d rows", rebuildTime, rebuildRows), r.Seconds < rebuildTime && r.Rows >= rebuildRows, "%.1f s for %d rows, %.0f writes/s meanwhile, %d failed", r.Seconds, r.Rows, r.Writes, r.Failed)
-		}
-		if r := s.Log; r != nil {
-			add("log on disk under endless writes", fmt.Sprintf("<= %.0f MB", float64(r.Bound)/1e6), r.Largest <= r.Bound, "%.1f MB at most, %.0f MB written", float64(r.Largest)/1e6, float64(r.Wrote)/1e6)
-		}
+		t := tabler{Scene: s, distance: fmt.Sprintf("%.0f ms", 40*s.Scale)}
+		t.writes()
+		t.reads()
+		t.losses()
+		t.upkeep()
+		all = append(all, t.all...)
 	}
 	return all
+}
+
+// tabler makes the figures of one distance.
+type tabler struct {
+	Scene
+	distance string
+	all      []Figure
+}
+
+func (t *tabler) add(what, reach string, reached bool, format string, args ...any) {
+	t.all = append(t.all, Figure{what, t.distance, reach, fmt.Sprintf(format, args...), reached})
+}
+
+func (t *tabler) writes() {
+	n := t.most()
+	if l := t.find(systemHydra, opWrite, n); l != nil {
+		t.add(fmt.Sprintf("writes/s, %d processes", n), fmt.Sprintf("%d (60x %d)", timesDocument*documentWrites, documentWrites), l.rate() >= timesDocument*documentWrites, "%v, %d failed", l, l.failed())
+		if e := t.find(systemEtcd, opWrite, n); e != nil {
+			t.add(fmt.Sprintf("writes/s against etcd, %d processes", n), ">= 1.0x", l.rate() >= e.rate(), "%.2fx (etcd %v)", l.rate()/e.rate(), e)
+		}
+	}
+	for _, n := range comparedWorkers {
+		l, past := t.find(systemHydra, opWrite, n), t.find(systemDirect, opWrite, n)
+		if l != nil && past != nil {
+			t.add(fmt.Sprintf("writes through Raft against past it, %d processes", n), ">= 1.0x, 0 dropped", l.rate() >= past.rate() && l.failed() == 0, "%.2fx, %d dropped (past it %v, %d dropped)", l.rate()/past.rate(), l.failed(), past, past.failed())
+		}
+	}
+	if l := t.find(systemHydra, opWrite, 1); l != nil {
+		bound := latencyFactor * (t.Majority + t.Fsync)
+		t.add("write latency, 1 process", fmt.Sprintf("<= %.2f ms (1.1 x (%.2f + %.2f))", bound, t.Majority, t.Fsync), l.p50() <= bound, "median %.2f ms%s", l.p50(), spread(l, p50Of, "%.2f"))
+	}
+}
+
+func (t *tabler) reads() {
+	n := t.most()
+	r := t.find(systemHydra, opRead, n)
+	if r == nil {
+		return
+	}
+	if l := t.find(systemHydra, opWrite, n); l != nil {
+		t.add(fmt.Sprintf("local reads/s against writes, %d processes", n), ">= 10x", r.rate() >= readsToWrites*l.rate(), "%.1fx (%v)", r.rate()/l.rate(), r)
+	}
+	if past := t.find(systemDirect, opRead, n); past != nil {
+		t.add(fmt.Sprintf("local reads/s against the database alone, %d processes", n), ">= 0.8x", r.rate() >= readsToAlone*past.rate(), "%.2fx (alone %v)", r.rate()/past.rate(), past)
+	}
+}
+
+func (t *tabler) losses() {
+	if len(t.Leader) > 0 {
+		most := slices.MaxFunc(t.Leader, func(a, b Loss) int { return cmp.Compare(a.Seconds, b.Seconds) })
+		election := median(t.Leader, func(l Loss) float64 { return l.Election })
+		t.add("leader killed: first successful write after", fmt.Sprintf("< %d election timeouts (%.0f ms)", elections, elections*election), election > 0 && most.Seconds*1000 < elections*election,
+			"median %.2f s%s, election timeout %.0f ms", median(t.Leader, secondsOf), spread(t.Leader, secondsOf, "%.2f"), election)
+	}
+	if len(t.Cloud) > 0 {
+		most := slices.MaxFunc(t.Cloud, func(a, b Loss) int { return cmp.Compare(a.Seconds, b.Seconds) })
+		t.add("cloud lost: takeover through DNS and LB", fmt.Sprintf("< %d s", takeover), most.Seconds < takeover, "median %.2f s%s", median(t.Cloud, secondsOf), spread(t.Cloud, secondsOf, "%.2f"))
+	}
+}
+
+func (t *tabler) upkeep() {
+	if r := t.Rebuild; r != nil {
+		t.add("database rebuilt from nothing", fmt.Sprintf("< %d s for %d rows", rebuildTime, rebuildRows), r.Seconds < rebuildTime && r.Rows >= rebuildRows,
+			"%.1f s for %d rows; meanwhile %.0f writes/s (slowest %.0f ms, %d failed), %.0f reads/s there (slowest %.0f ms, %d failed)",
+			r.Seconds, r.Rows, r.Writes.Rate, r.Writes.Max, r.Writes.Failed, r.Reads.Rate, r.Reads.Max, r.Reads.Failed)
+	}
+	if r := t.Log; r != nil {
+		t.add("log on disk under endless writes", fmt.Sprintf("<= %.0f MB", float64(r.Bound)/1e6), r.Largest <= r.Bound, "%.1f MB at most, %.0f MB written", float64(r.Largest)/1e6, float64(r.Wrote)/1e6)
+	}
 }
 
 // Text writes the result as tables.
@@ -100,9 +195,9 @@ func (r Result) Text(out io.Writer) error {
 	for _, s := range r.Scenes {
 		fmt.Fprintf(out, "\nClouds %.0f ms apart: measured %.2f ms, nearest majority %.2f ms, fsync %.2f ms\n\n", 40*s.Scale, s.RTT, s.Majority, s.Fsync)
 		t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(t, "SYSTEM\tOP\tWORKERS\tOPS/S\tMEAN MS\tP50\tP95\tP99\tMAX\tFAILED\t")
+		fmt.Fprintln(t, "SYSTEM\tOP\tWORKERS\tOPS/S\tMEAN MS\tP50\tP95\tP99\tMAX\tFAILED\tCPU µs\t")
 		for _, l := range s.Loads {
-			fmt.Fprintf(t, "%s\t%s\t%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%d\t\n", l.System, l.Op, l.Workers, l.Rate, l.Mean, l.P50, l.P95, l.P99, l.Max, l.Failed)
+			fmt.Fprintf(t, "%s\t%s\t%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%d\t%.0f+%.0f\t\n", l.System, l.Op, l.Workers, l.Rate, l.Mean, l.P50, l.P95, l.P99, l.Max, l.Failed, l.ClientCPU, l.ServerCPU)
 		}
 		if err := t.Flush(); err != nil {
 			return err

@@ -191,6 +191,10 @@ func await(ctx context.Context, what string, so func() (bool, error)) error {
 
 // run has an agent do a job and keeps what it measured.
 func (w *world) run(ctx context.Context, node host.Host, j job) error {
+	before, err := w.used()
+	if err != nil {
+		return err
+	}
 	a, err := startAgent(ctx, node, w.Exe, j)
 	if err != nil {
 		return err
@@ -199,9 +203,27 @@ func (w *world) run(ctx context.Context, node host.Host, j job) error {
 	if err != nil {
 		return fmt.Errorf("%s, %s with %d workers: %w", j.System, j.Op, j.Workers, err)
 	}
-	if j.Op != opFill {
-		w.scene.Loads = append(w.scene.Loads, got.Load)
-		w.Progress(fmt.Sprintf("%s %s, %d workers: %.0f/s, mean %.1f ms, %d failed", j.System, j.Op, j.Workers, got.Load.Rate, got.Load.Mean, got.Load.Failed))
+	after, err := w.used()
+	if err != nil || j.Op == opFill {
+		return err
 	}
+	l := got.Load
+	if l.OK > 0 {
+		l.ServerCPU = float64((after-before).Microseconds())/float64(l.OK) - l.ClientCPU
+	}
+	w.scene.Loads = append(w.scene.Loads, l)
+	w.Progress(fmt.Sprintf("%s %s, %d workers: %.0f/s, mean %.1f ms, %d failed, %.0f µs of a core each", j.System, j.Op, j.Workers, l.Rate, l.Mean, l.Failed, l.ClientCPU+l.ServerCPU))
 	return nil
+}
+
+// used is what all processes on the lab's nodes have used of the processors.
+func (w *world) used() (sum time.Duration, err error) {
+	for _, h := range w.lab.Hosts() {
+		u, err := h.Usage()
+		if err != nil {
+			return 0, fmt.Errorf("what %s has used: %w", h.Name(), err)
+		}
+		sum += u.CPU
+	}
+	return sum, nil
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -118,14 +117,12 @@ func (t *Transaction) Conditional() bool {
 	return false
 }
 
-var tablePattern = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
-
 // reserved are beginnings of table names that databases, and Hydra itself, use.
 var reserved = []string{"hydra_", "sqlite_", "pg_"}
 
 // ValidTable checks a table's name: lower-case letters, digits and underscores.
 func ValidTable(name string) error {
-	if len(name) > MaxTable || !tablePattern.MatchString(name) {
+	if len(name) > MaxTable || !isName(name) {
 		return fmt.Errorf("%w: table %.60q: a name is a letter or underscore and up to %d more lower-case letters, digits and underscores", ErrInvalid, name, MaxTable-1)
 	}
 	for _, r := range reserved {
@@ -134,6 +131,17 @@ func ValidTable(name string) error {
 		}
 	}
 	return nil
+}
+
+// isName tells whether a text is [a-z_][a-z0-9_]*.
+func isName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c != '_' && (c < 'a' || c > 'z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
 }
 
 // ValidKey checks a row's key: UTF-8 without the NUL character.

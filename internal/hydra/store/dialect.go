@@ -144,21 +144,12 @@ func connect(c Config) (d *dialect, path string, write, read *sql.DB, err error)
 	return d, "", write, write, nil
 }
 
-// connectSQLite opens a file. Without Durable commits do not wait for the disk: the truth
-// is in the log before an entry is applied.
+// connectSQLite opens a file.
 func connectSQLite(c Config, path string) (write, read *sql.DB, err error) {
 	if path == "" {
 		return nil, nil, fmt.Errorf("%w: sqlite: needs a path", ErrURL)
 	}
-	synchronous := "NORMAL"
-	if c.Durable {
-		synchronous = "FULL"
-	}
-	query := url.Values{"_pragma": {
-		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)", "synchronous(" + synchronous + ")",
-		"cache_size(-16384)", "mmap_size(268435456)", "temp_store(MEMORY)", "journal_size_limit(67108864)",
-	}}
-	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()
+	dsn := sqliteDSN(c, path)
 	if write, err = sql.Open("sqlite", dsn+"&_txlock=immediate"); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrURL, err)
 	}
@@ -170,6 +161,20 @@ func connectSQLite(c Config, path string) (write, read *sql.DB, err error) {
 	read.SetMaxOpenConns(c.Readers + 1)
 	read.SetMaxIdleConns(c.Readers + 1)
 	return write, read, nil
+}
+
+// sqliteDSN is a file as SQLite's driver takes it. Without Durable commits do not wait for
+// the disk: the truth is in the log before an entry is applied.
+func sqliteDSN(c Config, path string) string {
+	synchronous := "NORMAL"
+	if c.Durable {
+		synchronous = "FULL"
+	}
+	query := url.Values{"_pragma": {
+		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)", "synchronous(" + synchronous + ")",
+		"cache_size(-16384)", "mmap_size(268435456)", "temp_store(MEMORY)", "journal_size_limit(67108864)",
+	}}
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()
 }
 
 func connectMySQL(text string) (*sql.DB, error) {

@@ -22,20 +22,16 @@ func (s *Store) Get(ctx context.Context, table, key string) (Row, error) {
 	if !s.Has(table) {
 		return Row{}, ErrUnknownTable
 	}
-	d := s.dialect
-	stmt, err := s.reading(ctx, statementKey{kind: "get", table: table}, func() (string, int) {
-		return "SELECT " + d.name_("version") + ", " + d.name_("value") + " FROM " + d.name_(table) + " WHERE " + d.name_("key") + " = ?", 1
-	})
+	if s.rows != nil {
+		row, err := s.rows.get(ctx, s.dialect, table, key)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			err = fmt.Errorf("reading a row of %s: %w", table, err)
+		}
+		return row, err
+	}
+	stmt, err := s.reading(ctx, statementKey{kind: "get", table: table}, func() (string, int) { return s.dialect.get(table), 1 })
 	if err != nil {
 		return Row{}, err
-	}
-	if s.path != "" {
-		if err := ctx.Err(); err != nil {
-			return Row{}, err
-		}
-		// A row is there in microseconds, and WAL has readers wait for nobody: two goroutines
-		// that watch for the caller's leaving would cost more than the read.
-		ctx = context.WithoutCancel(ctx)
 	}
 	row := Row{Key: key}
 	err = stmt.QueryRowContext(ctx, key).Scan(&row.Version, &row.Value)
@@ -46,6 +42,11 @@ func (s *Store) Get(ctx context.Context, table, key string) (Row, error) {
 		return Row{}, fmt.Errorf("reading a row of %s: %w", table, err)
 	}
 	return row, nil
+}
+
+// get is the query for a row.
+func (d *dialect) get(table string) string {
+	return "SELECT " + d.name_("version") + ", " + d.name_("value") + " FROM " + d.name_(table) + " WHERE " + d.name_("key") + " = ?"
 }
 
 // Range says which rows a scan visits, in the order of keys' bytes.

@@ -88,6 +88,7 @@ type Store struct {
 	path    string // of SQLite's file, "" for a server
 	write   *sql.DB
 	read    *sql.DB
+	rows    *rowReaders // of SQLite, nil for a server
 
 	mu         sync.Mutex // guards statements
 	statements map[statementKey]*sql.Stmt
@@ -113,6 +114,9 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{config: c, dialect: d, path: path, write: write, read: read, statements: make(map[statementKey]*sql.Stmt)}
+	if path != "" {
+		s.rows = newRowReaders(read.Driver(), sqliteDSN(c, path), c.Readers)
+	}
 	s.tables.Store(&tableSet{names: map[string]bool{}})
 	s.outcomes.Store(c.Outcomes)
 	if err := s.prepare(ctx); err != nil {
@@ -153,6 +157,9 @@ func (s *Store) Close() error {
 		errs = append(errs, stmt.Close())
 	}
 	clear(s.statements)
+	if s.rows != nil {
+		errs = append(errs, s.rows.close())
+	}
 	errs = append(errs, s.read.Close())
 	if s.write != s.read {
 		errs = append(errs, s.write.Close())
@@ -182,7 +189,13 @@ type Progress struct {
 // Progress reads how far the database is, and the list of tables when it has changed.
 func (s *Store) Progress(ctx context.Context) (Progress, error) {
 	var p Progress
-	row := s.read.QueryRowContext(ctx, "SELECT applied, tables_at, holder, cluster, format FROM hydra_meta WHERE id = 1")
+	stmt, err := s.reading(ctx, statementKey{kind: "progress"}, func() (string, int) {
+		return "SELECT applied, tables_at, holder, cluster, format FROM hydra_meta WHERE id = 1", 0
+	})
+	if err != nil {
+		return p, err
+	}
+	row := stmt.QueryRowContext(ctx)
 	if err := row.Scan(&p.Applied, &p.Schema, &p.Holder, &p.Cluster, &p.Format); err != nil {
 		return p, fmt.Errorf("reading hydra_meta: %w", err)
 	}
