@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/metadata/client"
 	"skerry/internal/metadata/mount"
+	"skerry/internal/metadata/spread"
 )
 
 func newMetadataMount(a *app) *cobra.Command {
@@ -17,11 +17,15 @@ func newMetadataMount(a *app) *cobra.Command {
 		Short: "A metadata server's tree as a file system",
 		Long: "Mount a metadata server's tree on a directory (FUSE) until interrupted or unmounted: ls, mkdir, mv, find and git\n" +
 			"work on it. A file holds up to 1 MiB, is read when it is opened and written when it is closed. Permission bits\n" +
-			"are kept, owners are those who mounted; links and extended attributes are not there.",
+			"are kept, owners are those who mounted; links and extended attributes are not there. Where several servers share\n" +
+			"the tree, each is asked for what it has: what others have stays when one is lost.",
 		Example: "  skerry metadata mount 127.0.0.1:8080 /mnt/metadata",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m := client.New(args[0])
+			m, err := spread.Connect(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
 			defer m.Close()
 			o.Ready = func() { fmt.Fprintf(a.out, "%s is mounted on %s\n", args[0], args[1]) }
 			return mount.Run(cmd.Context(), m, args[1], o)

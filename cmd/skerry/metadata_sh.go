@@ -15,14 +15,19 @@ func newMetadataSh(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "sh ADDR [COMMAND]",
 		Short: "A shell on a metadata server",
-		Long: "A shell on a metadata server, with completion of paths and history. With a command as the second argument,\n" +
+		Long: "A shell on a metadata server, with completion of paths and history. Where several servers share the tree, another\n" +
+			"one is asked when the one at ADDR is lost. With a command as the second argument,\n" +
 			"that is run; with commands on standard input, a line each, those are. The exit code is 1 where one failed.",
 		Example: "  skerry metadata sh 127.0.0.1:8080\n  skerry metadata sh 127.0.0.1:8080 'ls -l /'\n" +
 			"  skerry metadata sh 127.0.0.1:8080 < commands.txt",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s := &shell.Shell{Client: client.New(args[0]), Out: a.out, Err: a.err}
-			defer s.Client.Close()
+			m, err := client.Known(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			defer m.Close()
+			s := &shell.Shell{Client: m, Out: a.out, Err: a.err}
 			if len(args) == 2 {
 				_, err := s.Line(cmd.Context(), args[1])
 				return err
@@ -33,9 +38,6 @@ func newMetadataSh(a *app) *cobra.Command {
 			state, err := os.UserCacheDir()
 			if err == nil {
 				s.History = filepath.Join(state, "skerry", "metadata-history")
-			}
-			if _, err := s.Client.Status(cmd.Context()); err != nil {
-				return err
 			}
 			return s.Interact(cmd.Context())
 		},

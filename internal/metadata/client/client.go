@@ -40,10 +40,7 @@ type Client struct {
 func New(addr string) *Client {
 	var bases []string
 	for addr := range strings.SplitSeq(addr, ",") {
-		if !strings.Contains(addr, "://") {
-			addr = "http://" + addr
-		}
-		bases = append(bases, strings.TrimRight(addr, "/"))
+		bases = append(bases, baseOf(addr))
 	}
 	return &Client{bases: bases, http: &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: time.Minute, DisableCompression: true,
