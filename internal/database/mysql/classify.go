@@ -69,13 +69,24 @@ func serverError(addr string, e *mysqldriver.MySQLError) error {
 		}
 		return load.Failed("read_only", addr, e)
 	case errEngine:
-		// NDB's own number stands in the message.
-		if strings.Contains(e.Message, "4009") || strings.Contains(e.Message, "4012") || strings.Contains(e.Message, "4008") {
+		if engineDoubts[engineNumber(e.Message)] {
 			return load.Unknown("cluster_failure", addr, e)
 		}
 		return load.Failed("engine", addr, e)
 	}
 	return load.Failed(fmt.Sprintf("error_%d", e.Number), addr, e)
+}
+
+// engineDoubts are NDB's own errors of which nobody knows whether the transaction was
+// committed: no answer, no cluster any more, no answer in time. 157 is what the server
+// makes of 4009.
+var engineDoubts = map[string]bool{"157": true, "4008": true, "4009": true, "4012": true}
+
+// engineNumber finds an engine's own number in "Got error 4009 'Cluster Failure' from NDBCLUSTER".
+func engineNumber(message string) string {
+	_, after, _ := strings.Cut(message, "error ")
+	number, _, _ := strings.Cut(after, " ")
+	return number
 }
 
 // moves tells whether a server's error says that another member should be asked next.

@@ -65,7 +65,8 @@ func TestServerErrors(t *testing.T) {
 		{3101, "Plugin instructed the server to rollback the current transaction.", "rollback", load.InDoubt, true},
 		{1053, "Server shutdown in progress", "shutdown", load.InDoubt, true},
 		{1296, "Got error 4009 'Cluster Failure' from NDBCLUSTER", "cluster_failure", load.InDoubt, true},
-		{1296, "Got error 157 'Connection to NDB failed' from NDBCLUSTER", "engine", load.NotDone, true},
+		{1296, "Got error 157 'Connection to NDB failed' from NDBCLUSTER", "cluster_failure", load.InDoubt, true}, // 4009 as well
+		{1296, "Got error 4004 'Attribute name or id not found' from NDBCLUSTER", "engine", load.NotDone, true},
 		{1064, "You have an error in your SQL syntax", "error_1064", load.NotDone, false},
 	} {
 		e := &mysqldriver.MySQLError{Number: test.number, Message: test.message}

@@ -80,10 +80,13 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 	members := c.members()
-	if err := each(ctx, members, func(ctx context.Context, m member) error { return c.launchData(ctx, m, "--initial") }); err != nil {
+	if err := each(ctx, members, func(ctx context.Context, m member) error {
+		_, err := c.launchData(ctx, m, false, "--initial")
+		return err
+	}); err != nil {
 		return err
 	}
-	if err := c.awaitData(ctx, members, true); err != nil {
+	if err := c.awaitData(ctx, members); err != nil {
 		return err
 	}
 	c.Say("starting %d SQL nodes", len(members))
@@ -164,60 +167,6 @@ func (c *cluster) members() []member {
 	return members
 }
 
-// launchData starts a data node; it does not wait until it serves. It runs without the
-// process that otherwise watches over it and would outlive it.
-func (c *cluster) launchData(ctx context.Context, m member, args ...string) error {
-	if err := mysql.Own(m.Dir); err != nil {
-		return err
-	}
-	d, err := c.Set.Start(ctx, m.Host, daemon.Spec{
-		Command: mysql.AsServer(host.Command{
-			Name: "ndbmtd", Path: c.Env.Installation.Programs["ndbmtd"], Env: c.Env.Installation.Env, Dir: m.dataDir(), Log: filepath.Join(m.Dir, "ndbmtd.log"),
-			Args: append([]string{"--no-defaults", "--foreground", "--ndb-connectstring=" + c.connect(), fmt.Sprintf("--ndb-nodeid=%d", m.id)}, args...),
-		}),
-		Ports: []int{dataPort}, Grace: mysql.StopGrace,
-	})
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	c.data[m.Server] = d
-	c.mu.Unlock()
-	return nil
-}
-
-// launchSQL starts a SQL node and waits until it answers.
-func (c *cluster) launchSQL(ctx context.Context, m member) error {
-	d, err := m.Start(ctx, &c.Set, host.Command{
-		Name: "mysqld", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env, Args: []string{"--defaults-file=" + m.ConfigFile()},
-	})
-	if err != nil {
-		return err
-	}
-	return d.Await(ctx, upTimeout, func(ctx context.Context) error {
-		_, err := m.Ask(ctx, "SELECT 1")
-		return err
-	})
-}
-
-// awaitData waits until data nodes have started; grouped ones are in a node group then.
-func (c *cluster) awaitData(ctx context.Context, members []member, grouped bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not started after %v", startTimeout))
-	defer cancel()
-	return c.Set.Await(ctx, func(ctx context.Context) error {
-		peers, err := c.show(ctx)
-		if err != nil {
-			return err
-		}
-		for _, m := range members {
-			if p := peers[m.id]; !p.started() || grouped && p.group < 0 {
-				return fmt.Errorf("the data node on %s has not started", m.Host.Name())
-			}
-		}
-		return nil
-	})
-}
-
 // Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
 	return map[string]string{mysql.PropHosts: c.Addrs(), mysql.PropMember: c.options.member}
@@ -240,49 +189,4 @@ func (c *cluster) Abandon(ctx context.Context) error {
 		errs = append(errs, d.Kill())
 	}
 	return errors.Join(append(errs, c.Servers.Abandon(ctx))...)
-}
-
-// Ready implements database.Cluster.
-func (c *cluster) Ready(ctx context.Context) error { return c.serves(ctx, c.members()) }
-
-// serves returns nil when each of the members' data nodes has started and its SQL node can
-// use them.
-func (c *cluster) serves(ctx context.Context, members []member) error {
-	peers, err := c.show(ctx)
-	if err != nil {
-		return err
-	}
-	for _, m := range members {
-		if p := peers[m.id]; !p.started() {
-			return fmt.Errorf("the data node on %s has not started", m.Host.Name())
-		}
-		if p := peers[m.sqlID()]; !p.connected {
-			return fmt.Errorf("the SQL node on %s is not connected", m.Host.Name())
-		}
-	}
-	return each(ctx, members, func(ctx context.Context, m member) error {
-		seen, err := m.Pairs(ctx, readyQuery)
-		if err != nil {
-			return err
-		}
-		return usable(m.Host.Name(), seen)
-	})
-}
-
-// readyQuery asks a SQL node for the data nodes that it can use. That its engine is
-// enabled says little: it is, too, where no cluster was found.
-const readyQuery = "SHOW GLOBAL STATUS LIKE '" + readyNodes + "'"
-
-const readyNodes = "Ndb_number_of_ready_data_nodes"
-
-// usable judges a SQL node's answer to readyQuery.
-func usable(node string, seen map[string]string) error {
-	n, enabled := seen[readyNodes]
-	switch {
-	case !enabled:
-		return fmt.Errorf("the mysqld on %s has no NDB", node)
-	case n == "0":
-		return fmt.Errorf("the SQL node on %s can use no data node", node)
-	}
-	return nil
 }

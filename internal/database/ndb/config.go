@@ -27,6 +27,7 @@ func (o options) config(manager host.Host, members []member) string {
 	line("NoOfReplicas=%d", o.replicas)
 	line("DataMemory=%d", o.data)
 	line("SharedGlobalMemory=33554432")
+	line("DiskPageBufferMemory=4194304") // the least: no table is on disk
 	line("MaxNoOfExecutionThreads=%d", o.threads)
 	line("NoOfFragmentLogFiles=4")
 	line("InitFragmentLogFiles=SPARSE")

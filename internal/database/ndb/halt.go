@@ -51,7 +51,8 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	}
 	c.Say("reviving %s", node.Name())
 	if err := c.revive(ctx, m); err != nil {
-		return fmt.Errorf("reviving %s: %w", node.Name(), err)
+		// Halted it can be revived again.
+		return fmt.Errorf("reviving %s: %w", node.Name(), errors.Join(err, c.end(context.WithoutCancel(ctx), m, true)))
 	}
 	return nil
 }
@@ -65,18 +66,31 @@ func (c *cluster) revive(ctx context.Context, m member) error {
 			return err
 		}
 	}
-	if err := c.launchData(ctx, m); err != nil {
+	d, err := c.bring(ctx, m)
+	if err != nil {
 		return err
 	}
-	if err := c.awaitData(ctx, []member{m}, false); err != nil {
-		return err
-	}
-	if err := c.launchSQL(ctx, m); err != nil {
+	if err := c.bringSQL(ctx, m); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not serving after %v", startTimeout))
 	defer cancel()
-	return c.Set.Await(ctx, func(ctx context.Context) error { return c.serves(ctx, []member{m}) })
+	if err := c.Set.Await(ctx, func(ctx context.Context) error { return c.serves(ctx, []member{m}) }); err != nil {
+		return err
+	}
+	return c.stays(m, d)
+}
+
+// stays says that a member's processes, which were on trial, are the cluster's from now on.
+func (c *cluster) stays(m member, data *daemon.Daemon) error {
+	m.Stays()
+	if err := data.Joined(); err != nil {
+		return err
+	}
+	if !m.Running() {
+		return fmt.Errorf("the SQL node on %s has ended%s", m.Host.Name(), m.LastLines())
+	}
+	return nil
 }
 
 // stopData has a data node stop in NDB's own way: it ends its part of transactions and

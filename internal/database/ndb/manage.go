@@ -100,7 +100,9 @@ func (c *cluster) show(ctx context.Context) (map[int]peer, error) {
 func (c *cluster) connect() string { return fmt.Sprintf("%s:%d", c.manager.Addr(), managePort) }
 
 // manage starts the management node: with a new configuration, which it keeps from then
-// on (initial, reload), or with the one that it has.
+// on (initial, reload), or with the one that it has. A reloaded one is in force only a
+// while after the management node answers, and others that start before get the old one:
+// manage returns when all members are in it.
 func (c *cluster) manage(ctx context.Context, args ...string) error {
 	dir := manageDir(c.manager)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -127,7 +129,22 @@ func (c *cluster) manage(ctx context.Context, args ...string) error {
 	c.management = d
 	c.mu.Unlock()
 	return d.Await(ctx, upTimeout, func(ctx context.Context) error {
-		_, err := c.show(ctx)
-		return err
+		peers, err := c.show(ctx)
+		if err != nil {
+			return err
+		}
+		return knows(peers, c.members())
 	})
+}
+
+// knows returns nil when a management node's configuration has all members.
+func knows(peers map[int]peer, members []member) error {
+	for _, m := range members {
+		for _, id := range []int{m.id, m.sqlID()} {
+			if _, ok := peers[id]; !ok {
+				return fmt.Errorf("the management node does not know node %d, on %s, yet", id, m.Host.Name())
+			}
+		}
+	}
+	return nil
 }

@@ -51,17 +51,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 		err = c.roll(ctx, before)
 	}
 	if err == nil {
-		err = c.launchData(ctx, m, "--initial")
-	}
-	if err == nil {
-		err = c.awaitData(ctx, []member{m}, false)
-	}
-	if err == nil {
-		change.Accepted = time.Since(began)
-		err = c.launchSQL(ctx, m)
-	}
-	if err == nil {
-		err = c.group(ctx)
+		err = c.admit(ctx, m, func() { change.Accepted = time.Since(began) })
 	}
 	if err != nil {
 		err = fmt.Errorf("joining %s: %w", node.Name(), err)
@@ -70,8 +60,28 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 		}
 		return change, err
 	}
+	if err := c.group(ctx); err != nil {
+		// It stays a member: it may be in a node group by now.
+		return change, fmt.Errorf("joining %s: spreading rows over it: %w", node.Name(), err)
+	}
 	change.Complete = time.Since(began)
 	return change, nil
+}
+
+// admit starts a new member. Accepted is called when its data node has started.
+func (c *cluster) admit(ctx context.Context, m member, accepted func()) error {
+	d, err := c.bring(ctx, m, "--initial")
+	if err != nil {
+		return err
+	}
+	accepted()
+	if err := c.bringSQL(ctx, m); err != nil {
+		return err
+	}
+	if err := d.Await(ctx, startTimeout, func(ctx context.Context) error { return c.serves(ctx, []member{m}) }); err != nil {
+		return err
+	}
+	return c.stays(m, d)
 }
 
 // roll restarts the management node with a new configuration, and then, one after the
@@ -86,26 +96,41 @@ func (c *cluster) roll(ctx context.Context, members []member) error {
 	if err := c.manage(ctx, "--reload"); err != nil {
 		return err
 	}
-	for _, m := range members {
-		if err := c.stopData(ctx, m, c.dataOf(m)); err != nil {
-			return err
-		}
-		if err := c.launchData(ctx, m); err != nil {
-			return err
-		}
-		if err := c.awaitData(ctx, []member{m}, false); err != nil {
-			return err
-		}
-	}
-	for _, m := range members {
-		if err := m.Halt(ctx, false); err != nil {
-			return err
-		}
-		if err := c.launchSQL(ctx, m); err != nil {
-			return err
+	for _, restart := range []func(context.Context, member) error{c.restartData, c.restartSQL} {
+		for _, m := range members {
+			if err := ctx.Err(); err != nil {
+				return fmt.Errorf("restarting one member after the other: %w", context.Cause(ctx))
+			}
+			// A member that was stopped is started again, whatever became of the join.
+			if err := restart(context.WithoutCancel(ctx), m); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// restartData restarts a data node; it copies what it missed from another of its node group.
+func (c *cluster) restartData(ctx context.Context, m member) error {
+	d := c.dataOf(m)
+	if d == nil {
+		return fmt.Errorf("the data node on %s was halted", m.Host.Name())
+	}
+	if err := c.stopData(ctx, m, d); err != nil {
+		return err
+	}
+	d, err := c.bring(ctx, m)
+	if err != nil {
+		return err
+	}
+	return d.Joined()
+}
+
+func (c *cluster) restartSQL(ctx context.Context, m member) error {
+	if err := m.Halt(ctx, false); err != nil {
+		return err
+	}
+	return c.launchSQL(ctx, m)
 }
 
 func (c *cluster) dataOf(m member) *daemon.Daemon {

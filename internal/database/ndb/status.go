@@ -9,6 +9,51 @@ import (
 	"skerry/internal/database/mysql"
 )
 
+// Ready implements database.Cluster.
+func (c *cluster) Ready(ctx context.Context) error { return c.serves(ctx, c.members()) }
+
+// serves returns nil when each of the members' data nodes has started and its SQL node can
+// use them.
+func (c *cluster) serves(ctx context.Context, members []member) error {
+	peers, err := c.show(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		if p := peers[m.id]; !p.started() {
+			return fmt.Errorf("the data node on %s has not started", m.Host.Name())
+		}
+		if p := peers[m.sqlID()]; !p.connected {
+			return fmt.Errorf("the SQL node on %s is not connected", m.Host.Name())
+		}
+	}
+	return each(ctx, members, func(ctx context.Context, m member) error {
+		seen, err := m.Pairs(ctx, readyQuery)
+		if err != nil {
+			return err
+		}
+		return usable(m.Host.Name(), seen)
+	})
+}
+
+// readyQuery asks a SQL node for the data nodes that it can use. That its engine is
+// enabled says little: it is, too, where no cluster was found.
+const readyQuery = "SHOW GLOBAL STATUS LIKE '" + readyNodes + "'"
+
+const readyNodes = "Ndb_number_of_ready_data_nodes"
+
+// usable judges a SQL node's answer to readyQuery.
+func usable(node string, seen map[string]string) error {
+	n, enabled := seen[readyNodes]
+	switch {
+	case !enabled:
+		return fmt.Errorf("the mysqld on %s has no NDB", node)
+	case n == "0":
+		return fmt.Errorf("the SQL node on %s can use no data node", node)
+	}
+	return nil
+}
+
 // rowsQuery counts what each data node holds of the benchmark's table, copies included.
 const rowsQuery = "SELECT node_id, SUM(fixed_elem_count) FROM ndbinfo.memory_per_fragment " +
 	"WHERE fq_name = '" + mysql.Schema + "/def/" + mysql.Table + "' GROUP BY node_id"

@@ -62,6 +62,7 @@ func TestConfig(t *testing.T) {
 NoOfReplicas=2
 DataMemory=83886080
 SharedGlobalMemory=33554432
+DiskPageBufferMemory=4194304
 MaxNoOfExecutionThreads=2
 NoOfFragmentLogFiles=4
 InitFragmentLogFiles=SPARSE
@@ -168,6 +169,26 @@ func FuzzShow(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestKnows has a management node answer before and after its configuration has changed.
+func TestKnows(t *testing.T) {
+	peers, err := parseShow(shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var members []member
+	for i, h := range loophost.New(t, 3) {
+		s := mysql.NewServer(h, Name, mysql.Port)
+		defer s.Close()
+		members = append(members, member{s, i + 1})
+	}
+	if err := knows(peers, members[:2]); err != nil {
+		t.Error(err)
+	}
+	if err := knows(peers, members); err == nil || !strings.Contains(err.Error(), "node 103") {
+		t.Errorf("a SQL node that is not configured: %v", err)
+	}
 }
 
 func TestUsable(t *testing.T) {

@@ -1,0 +1,101 @@
+package ndb
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"skerry/internal/database/daemon"
+	"skerry/internal/database/mysql"
+	"skerry/internal/host"
+)
+
+// launchData starts a data node; it does not wait until it serves. It runs without the
+// process that otherwise watches over it and would outlive it. The end of one that is on
+// trial is no failure of the cluster's until it stays.
+func (c *cluster) launchData(ctx context.Context, m member, trial bool, args ...string) (*daemon.Daemon, error) {
+	if err := mysql.Own(m.Dir); err != nil {
+		return nil, err
+	}
+	d, err := c.Set.Start(ctx, m.Host, daemon.Spec{
+		Command: mysql.AsServer(host.Command{
+			Name: "ndbmtd", Path: c.Env.Installation.Programs["ndbmtd"], Env: c.Env.Installation.Env, Dir: m.dataDir(), Log: filepath.Join(m.Dir, "ndbmtd.log"),
+			Args: append([]string{"--no-defaults", "--foreground", "--ndb-connectstring=" + c.connect(), fmt.Sprintf("--ndb-nodeid=%d", m.id)}, args...),
+		}),
+		Ports: []int{dataPort}, Grace: mysql.StopGrace, Joining: trial,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	c.data[m.Server] = d
+	c.mu.Unlock()
+	return d, nil
+}
+
+// bring starts a data node on trial and waits until it has started. It need not be in a
+// node group.
+func (c *cluster) bring(ctx context.Context, m member, args ...string) (*daemon.Daemon, error) {
+	d, err := c.launchData(ctx, m, true, args...)
+	if err != nil {
+		return nil, err
+	}
+	return d, d.Await(ctx, startTimeout, func(ctx context.Context) error {
+		peers, err := c.show(ctx)
+		if err == nil && !peers[m.id].started() {
+			err = fmt.Errorf("the data node on %s has not started", m.Host.Name())
+		}
+		return err
+	})
+}
+
+// launchSQL starts a SQL node and waits until it answers.
+func (c *cluster) launchSQL(ctx context.Context, m member) error {
+	d, err := c.beginSQL(ctx, m)
+	if err != nil {
+		return err
+	}
+	return answers(ctx, m, d)
+}
+
+// bringSQL is launchSQL for one that is on trial.
+func (c *cluster) bringSQL(ctx context.Context, m member) error {
+	d, err := c.beginSQL(ctx, m)
+	if err != nil {
+		return err
+	}
+	m.OnTrial()
+	return answers(ctx, m, d)
+}
+
+func (c *cluster) beginSQL(ctx context.Context, m member) (*daemon.Daemon, error) {
+	return m.Start(ctx, &c.Set, host.Command{
+		Name: "mysqld", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env, Args: []string{"--defaults-file=" + m.ConfigFile()},
+	})
+}
+
+// answers waits until a SQL node answers.
+func answers(ctx context.Context, m member, d *daemon.Daemon) error {
+	return d.Await(ctx, upTimeout, func(ctx context.Context) error {
+		_, err := m.Ask(ctx, "SELECT 1")
+		return err
+	})
+}
+
+// awaitData waits until data nodes have started and are in node groups.
+func (c *cluster) awaitData(ctx context.Context, members []member) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not started after %v", startTimeout))
+	defer cancel()
+	return c.Set.Await(ctx, func(ctx context.Context) error {
+		peers, err := c.show(ctx)
+		if err != nil {
+			return err
+		}
+		for _, m := range members {
+			if p := peers[m.id]; !p.started() || p.group < 0 {
+				return fmt.Errorf("the data node on %s has not started", m.Host.Name())
+			}
+		}
+		return nil
+	})
+}
