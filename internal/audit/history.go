@@ -31,6 +31,8 @@ type Operation struct {
 	Missing  bool      `json:"missing,omitempty"`
 	// Strange says that a value was read that has no version.
 	Strange bool `json:"strange,omitempty"`
+	// Cut is no operation, but says of a record that its history ends before the workload.
+	Cut bool `json:"cut,omitempty"`
 }
 
 // maxOperations of one record are kept: the check takes more than proportionally longer.
@@ -90,9 +92,12 @@ func (h *History) Save(path string) error {
 	}
 	w := bufio.NewWriter(f)
 	e := json.NewEncoder(w)
-	for _, t := range h.tracks {
+	for number, t := range h.tracks {
 		for _, o := range t.cut() {
 			err = errors.Join(err, e.Encode(o))
+		}
+		if t.closed != 0 {
+			err = errors.Join(err, e.Encode(Operation{Number: number, Cut: true}))
 		}
 	}
 	if err := errors.Join(err, w.Flush(), f.Close()); err != nil {
@@ -116,27 +121,47 @@ func (t *track) cut() (out []Operation) {
 	return out
 }
 
-// ReadHistory reads what Save wrote, in the order of calls.
-func ReadHistory(path string) ([]Operation, error) {
+// ReadHistory reads what Save wrote, in the order of calls, and appends what was read of the
+// records after the workload, one read after the other. Reads of a record whose history was cut
+// are left out: they may have seen writes that are not known.
+func ReadHistory(path string, after []Operation) ([]Operation, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the history: %w", err)
 	}
 	defer f.Close()
 	var out []Operation
+	cut := map[int64]bool{}
 	d := json.NewDecoder(bufio.NewReader(f))
 	for {
 		var o Operation
 		err := d.Decode(&o)
 		if errors.Is(err, io.EOF) {
-			slices.SortStableFunc(out, func(a, b Operation) int { return cmp.Compare(a.Call, b.Call) })
-			return out, nil
+			break
 		}
 		if err != nil {
 			return out, fmt.Errorf("reading the history: %w", err)
 		}
+		if o.Cut {
+			cut[o.Number] = true
+			continue
+		}
 		out = append(out, o)
 	}
+	slices.SortStableFunc(out, func(a, b Operation) int { return cmp.Compare(a.Call, b.Call) })
+	end := int64(0)
+	for _, o := range out {
+		end = max(end, o.Call, o.Return)
+	}
+	for _, o := range after {
+		if cut[o.Number] {
+			continue
+		}
+		o.Call, o.Return = end+1, end+2
+		end = o.Return
+		out = append(out, o)
+	}
+	return out, nil
 }
 
 // Saw fills in what a read returned: got, or that there is no such record, which err is then.

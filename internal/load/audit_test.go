@@ -236,7 +236,7 @@ func TestHistoryOfADriveIsLinearizableUnlessTheDatabaseIsNot(t *testing.T) {
 		s.every, s.doubt = c.every, 500
 		var file string
 		a := audited(t, s, func(s *Spec) { s.Threads, file = 4, s.Audit.File }, nil, nil)
-		ops, err := audit.ReadHistory(file + ".history")
+		ops, err := audit.ReadHistory(file+".history", a.Reads)
 		if err != nil {
 			t.Fatal(err)
 		}

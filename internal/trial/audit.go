@@ -214,17 +214,9 @@ func (e *evidence) history() error {
 		return nil
 	}
 	e.stage("auditing: checking histories for linearizability")
-	ops, err := audit.ReadHistory(e.spec.Audit.File + ".history")
+	ops, err := audit.ReadHistory(e.spec.Audit.File+".history", e.read.Reads)
 	if err != nil {
 		return err
-	}
-	end := int64(0)
-	for _, o := range ops {
-		end = max(end, o.Call, o.Return)
-	}
-	for i, o := range e.read.Reads { // one after the other, behind everything else
-		o.Call, o.Return = end+int64(2*i)+1, end+int64(2*i)+2
-		ops = append(ops, o)
 	}
 	names := e.read.Names
 	describe := func(r linear.Register) string { return e.spec.Workload.Key(r.Number) + "." + names[r.Field] }
