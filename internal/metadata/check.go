@@ -39,6 +39,10 @@ func (c *Command) Check() error {
 		}
 	case List, Find:
 		return c.checkPage()
+	case Transact:
+		if c.To != "" {
+			return CheckPath(c.To)
+		}
 	}
 	return nil
 }

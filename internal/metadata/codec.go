@@ -17,6 +17,7 @@ const (
 	flagRecursive
 	flagReplace
 	flagExclusive
+	flagAcross
 )
 
 // AppendRecord appends a changing command as journals hold it:
@@ -25,7 +26,7 @@ const (
 //	then path, to, owner and data, each with its length (uvarint) before it
 func (c Command) AppendRecord(b []byte) []byte {
 	flags := byte(0)
-	for i, set := range []bool{c.Parents, c.Recursive, c.Replace, c.Exclusive} {
+	for i, set := range []bool{c.Parents, c.Recursive, c.Replace, c.Exclusive, c.Across} {
 		if set {
 			flags |= 1 << i
 		}
@@ -51,6 +52,7 @@ func ParseRecord(b []byte) (Command, error) {
 	}
 	c := Command{Op: Op(b[1]), MaxDepth: -1}
 	c.Parents, c.Recursive, c.Replace, c.Exclusive = b[2]&flagParents != 0, b[2]&flagRecursive != 0, b[2]&flagReplace != 0, b[2]&flagExclusive != 0
+	c.Across = b[2]&flagAcross != 0
 	c.Mode = binary.LittleEndian.Uint16(b[3:])
 	c.Time = int64(binary.LittleEndian.Uint64(b[5:]))
 	b = b[fixed:]

@@ -17,6 +17,8 @@ var (
 	ErrTooLong      = errors.New("too long")
 	ErrUnavailable  = errors.New("not now")
 	ErrElsewhere    = errors.New("is on another server")
+	ErrLocked       = errors.New("is held by a transaction")
+	ErrAborted      = errors.New("the transaction was given up")
 )
 
 // classes are the errors with their codes of the JSON form and statuses of HTTP.
@@ -33,6 +35,8 @@ var classes = []struct {
 	{ErrTooLong, "too_long", http.StatusRequestURITooLong},
 	{ErrInvalid, "invalid", http.StatusBadRequest},
 	{ErrElsewhere, "elsewhere", http.StatusMisdirectedRequest},
+	{ErrLocked, "locked", http.StatusServiceUnavailable},
+	{ErrAborted, "aborted", http.StatusServiceUnavailable},
 	{ErrUnavailable, "unavailable", http.StatusServiceUnavailable},
 }
 
@@ -58,6 +62,21 @@ func (e *Elsewhere) Error() string {
 
 // Unwrap is ErrElsewhere.
 func (e *Elsewhere) Unwrap() error { return ErrElsewhere }
+
+// Held is the error of a command that meets what a transaction between servers holds. It is
+// ErrLocked.
+type Held struct {
+	Path        string // that is held
+	Txn         string
+	Coordinator string // the server that knows how it ends; "" for the one that says so
+}
+
+func (e *Held) Error() string {
+	return fmt.Sprintf("%s: is held by the transaction %s of %s", Quote(e.Path), e.Txn, either(e.Coordinator, "this server"))
+}
+
+// Unwrap is ErrLocked.
+func (e *Held) Unwrap() error { return ErrLocked }
 
 // Status is the HTTP status of an error: 200 for none, 503 for those that are not a
 // client's.

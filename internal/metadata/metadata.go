@@ -32,10 +32,11 @@ const (
 	Touch    Op = 12 // touch: the time of the last change
 	Delegate Op = 13 // delegate: a directory becomes virtual, and all below it leaves this server
 	Adopt    Op = 14 // adopt: a virtual directory becomes an empty physical one
-	last        = Adopt
+	Transact Op = 15 // transact: a Step of a transaction between servers, in Data
+	last        = Transact
 )
 
-var opNames = [...]string{"", "ls", "stat", "find", "read", "mkdir", "rmdir", "create", "rm", "mv", "chmod", "write", "touch", "delegate", "adopt"}
+var opNames = [...]string{"", "ls", "stat", "find", "read", "mkdir", "rmdir", "create", "rm", "mv", "chmod", "write", "touch", "delegate", "adopt", "transact"}
 
 // Ops are all operations, in the order of their numbers.
 func Ops() []Op {
@@ -54,6 +55,10 @@ func (o Op) String() string {
 	return opNames[o]
 }
 
+// Internal tells whether the operation is one of servers among themselves: it is not in
+// the protocol's text, and about a server's own tree alone.
+func (o Op) Internal() bool { return o == Transact }
+
 // Changes tells whether the operation changes the tree.
 func (o Op) Changes() bool { return o >= Mkdir && o <= last }
 
@@ -61,16 +66,17 @@ func (o Op) Changes() bool { return o >= Mkdir && o <= last }
 type Command struct {
 	Op   Op
 	Path string // absolute and clean: "/a/b"
-	To   string // Move: the new path; Mkdir with Parents: the one of them that must exist, if any
+	To   string // Move: the new path; Mkdir with Parents: the one of them that must exist, if any; Transact: locked too
 
 	Parents   bool // Mkdir: missing parents are made, and an existing directory is no error
 	Recursive bool // Remove: directories too, with all below them
 	Replace   bool // Move: a file, or an empty directory, at To is replaced
 	Exclusive bool // Write: an error where the file exists; Delegate: where the directory is not empty
+	Across    bool // Find: stop behind a virtual directory; Move, Remove: what is on other servers goes along
 	Long      bool // List: print all that is known, not names alone
 
 	Mode  uint16 // Mkdir, Create, Write (of a new file), Chmod: permission bits
-	Data  []byte // Write: the content
+	Data  []byte // Write: the content; Transact: a Step
 	Owner string // Delegate: the server that the directory is on; Rmdir: of a virtual one that goes if it has this owner
 
 	Limit int    // List, Find: at most so many entries; 0 for DefaultLimit
@@ -126,7 +132,7 @@ type Result struct {
 	Err     error // nil, or an error of a Kind below (errors.Is)
 	Entries []Entry
 	Next    string // List, Find: After of the next page; "" where this one is the last
-	Data    []byte // Read
+	Data    []byte // Read; Find with Across: the owner of the virtual directory that Next is
 }
 
 // Defaults and limits.

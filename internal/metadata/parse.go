@@ -21,7 +21,7 @@ rm [-r] PATH                           a file; -r: or a directory with all below
 mv [-f] FROM TO                        -f: in place of a file or empty directory
 chmod MODE PATH                        MODE in octal digits
 touch [-t TIME] PATH                   TIME as 2006-01-02T15:04:05Z
-delegate PATH SERVER                   the directory is on another server
+delegate PATH SERVER                   the directory, which is empty, is on that server
 adopt PATH                             a directory of another server is here, and empty
 `
 
@@ -38,12 +38,12 @@ func ParseIn(dir, line string) (Command, error) {
 		return c, err
 	}
 	for o := List; o <= last; o++ {
-		if opNames[o] == name {
+		if opNames[o] == name && !o.Internal() {
 			c.Op = o
 		}
 	}
 	if c.Op == Invalid {
-		return c, fmt.Errorf("%w command %s: one of %s", ErrInvalid, Quote(shortened(name)), strings.Join(opNames[1:], ", "))
+		return c, fmt.Errorf("%w command %s: one of %s", ErrInvalid, Quote(shortened(name)), strings.Join(opNames[1:Adopt+1], ", "))
 	}
 	if rest, err = c.options(rest); err != nil {
 		return c, err

@@ -45,11 +45,15 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	counts := func() server.Status { return server.Status{Tree: k.state.Tree().Counts(), Journal: k.log.Status()} }
 	o.Server.Log, o.Server.Collectors = o.Log, server.Collectors(counts)
-	service, err := o.share(store.New(k.state, k.log))
+	own := store.New(k.state, k.log)
+	service, err := o.share(own)
 	if err != nil {
 		return fmt.Errorf("serving %s: %w", o.Dir, err)
 	}
 	defer service.close()
+	if service.router != nil {
+		service.keep(ctx, o.Share.Name, own, o.Log)
+	}
 	o.Server.Own, o.Server.Routes = service.own, k.routes(o.Log)
 	o.Server.Status = func() server.Status {
 		s := counts()
@@ -57,6 +61,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		if o.Share != nil {
 			s.Name, s.Root, s.Servers = o.Share.Name, o.Share.Root, service.addrs
 		}
+		s.Transactions, _ = own.Transactions()
 		if k.replica != nil {
 			group := k.replica.Node().Status()
 			s.Group = &group

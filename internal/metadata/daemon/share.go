@@ -1,9 +1,12 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 
 	"skerry/internal/advice"
 	"skerry/internal/metadata/client"
@@ -28,9 +31,22 @@ type services struct {
 	whole, own server.Service // own is nil where it is whole
 	addrs      map[string]string
 	clients    []*client.Client
+	router     *spread.Router // nil where whole is the server's own tree
+	keeping    sync.WaitGroup
+	stop       context.CancelFunc
+}
+
+// keep ends what routers left half done on the server, until close.
+func (s *services) keep(ctx context.Context, name string, own spread.Own, log *slog.Logger) {
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.keeping.Go(func() { s.router.Keep(ctx, name, own, log) })
 }
 
 func (s *services) close() {
+	if s.stop != nil {
+		s.stop()
+		s.keeping.Wait()
+	}
 	for _, c := range s.clients {
 		c.Close()
 	}
@@ -64,6 +80,6 @@ func (o *Options) share(own server.Service) (*services, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrShare, err)
 	}
-	s.whole = router
+	s.whole, s.router = router, router
 	return s, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"skerry/internal/metadata"
+	"skerry/internal/metadata/server"
 	"skerry/internal/metadata/wire"
 )
 
@@ -31,9 +32,13 @@ func TestOpenAPI(t *testing.T) {
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"/v1/batch", "/v1/status"}
+	want := []string{"/v1/batch", "/v1/own/{op}", "/v1/status"}
 	for _, o := range metadata.Ops() {
-		want = append(want, "/v1/"+o.String())
+		if o.Internal() {
+			want = append(want, "/v1/own/"+o.String())
+		} else {
+			want = append(want, "/v1/"+o.String())
+		}
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, keys(doc.Paths)); diff != "" {
@@ -41,6 +46,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 	for name, v := range map[string]any{
 		"Command": wire.Command{}, "Entry": wire.Entry{}, "Result": wire.Result{}, "Error": wire.Error{}, "Batch": wire.Batch{}, "Results": wire.Results{},
+		"Status": server.Status{}, "Transaction": metadata.Txn{},
 	} {
 		var fields []string
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {

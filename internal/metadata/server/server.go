@@ -41,6 +41,8 @@ type Status struct {
 	Recovery journal.Recovery  `json:"recovery"`
 	Subtrees map[string]string `json:"subtrees"` // virtual directories and the servers that they are on
 	Uptime   float64           `json:"uptime_s"`
+	// Transactions with other servers that are under way.
+	Transactions []metadata.Txn `json:"transactions,omitempty"`
 	// Group is how the server's replicas stand, nil where there are none.
 	Group *consensus.Status `json:"group,omitempty"`
 	// Name is the server's among those that share a tree, Servers their addresses, Root the

@@ -32,7 +32,9 @@ func (s *Shell) Complete(ctx context.Context, line string) (head string, words [
 func commandNames() []string {
 	names := []string{"cd", "exit", "help", "pwd"}
 	for _, o := range metadata.Ops() {
-		names = append(names, o.String())
+		if !o.Internal() {
+			names = append(names, o.String())
+		}
 	}
 	return names
 }

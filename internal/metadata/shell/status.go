@@ -1,10 +1,12 @@
 package shell
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -34,6 +36,9 @@ func WriteStatus(out io.Writer, s server.Status) error {
 			what += ", this one"
 		}
 		fmt.Fprintf(w, "server %s\tat %s%s\n", name, s.Servers[name], what)
+	}
+	for _, t := range s.Transactions {
+		fmt.Fprintf(w, "transaction %s\tof %s, holds %s\n", t.Name, cmp.Or(t.Coordinator, "this server"), strings.Join(t.Locks, " "))
 	}
 	if s.Group != nil {
 		writeGroup(w, *s.Group)

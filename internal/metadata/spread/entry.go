@@ -10,10 +10,6 @@ import (
 	"skerry/internal/metadata"
 )
 
-// subtrees is the directory of each server's tree that has the subtrees which were given
-// to it.
-const subtrees = "/.subtrees"
-
 // token is 128 random bits: the name of a subtree's directory, which no other ever has.
 func token() string {
 	var b [16]byte
@@ -36,11 +32,12 @@ func (r *Router) delegate(ctx context.Context, c metadata.Command) metadata.Resu
 	case found.Entries[0].Kind != metadata.Directory:
 		return failed(c.Path, metadata.ErrNotDirectory)
 	}
-	base := metadata.Join(subtrees, r.token())
+	sub := metadata.Subtree{Server: target, ID: r.token()}
+	base := sub.Base()
 	if made := r.askOne(ctx, target, metadata.Command{Op: metadata.Mkdir, Path: base, Parents: true, Mode: found.Entries[0].Mode}); made.Err != nil {
 		return metadata.Result{Err: fmt.Errorf("making it on %s: %w", target, made.Err)}
 	}
-	c.Owner, c.Exclusive = owner(target, base), true
+	c.Owner, c.Exclusive = sub.Owner(), true
 	at := r.place(c)
 	result := r.follow(ctx, c, at, r.askOne(ctx, at.server, at.local(c)))
 	if result.Err != nil && !errors.Is(result.Err, metadata.ErrUnavailable) {
@@ -50,33 +47,26 @@ func (r *Router) delegate(ctx context.Context, c metadata.Command) metadata.Resu
 	return result
 }
 
-// move gives an entry another name or directory on the same server.
+// move gives an entry another name or directory. Where one server can do it, it does.
 func (r *Router) move(ctx context.Context, c metadata.Command) metadata.Result {
+	if c.Path == c.To { // it is there already, if it is
+		return r.Do(ctx, []metadata.Command{{Op: metadata.Stat, Path: c.Path, MaxDepth: -1}})[0]
+	}
 	for range maxHops {
 		from, to := r.parent(c.Path), r.parent(c.To)
+		if from.server != to.server {
+			return r.rename(ctx, c)
+		}
 		local := c
 		local.Path, local.To = from.in(c.Path), to.in(c.To)
-		var result metadata.Result
-		same := from.server == to.server
-		if same {
-			result = r.askOne(ctx, from.server, local)
-		}
+		result := r.askOne(ctx, from.server, local)
 		var e *metadata.Elsewhere
 		switch {
-		case same && errors.As(result.Err, &e) && c.Path == c.To && e.At == local.Path:
-			return r.Do(ctx, []metadata.Command{{Op: metadata.Stat, Path: c.Path}})[0] // it is there already
-		case e != nil:
-			final, answer := r.moveMet(c, local, from, to, e)
-			if final && errors.Is(answer.Err, metadata.ErrExists) && r.learn(c.To, e.Owner) {
-				if gone, err := r.buried(ctx, r.placeOf(c.To)); err == nil && gone {
-					continue
-				}
-			}
-			if final {
-				return answer
-			}
+		case errors.As(result.Err, &e) && r.onTheWay(from, local.Path, e), e != nil && r.onTheWay(to, local.To, e):
 			continue
-		case same && !errors.Is(result.Err, metadata.ErrNotFound):
+		case e != nil:
+			return r.rename(ctx, c)
+		case !errors.Is(result.Err, metadata.ErrNotFound):
 			return r.moved(c, from, to, result)
 		}
 		gone, err := r.buried(ctx, from)
@@ -86,28 +76,16 @@ func (r *Router) move(ctx context.Context, c metadata.Command) metadata.Result {
 		switch {
 		case err != nil:
 			return metadata.Result{Err: err}
-		case !gone && same:
-			return r.moved(c, from, to, result)
 		case !gone:
-			return elsewhere(to.top, owner(to.server, to.base))
+			return r.moved(c, from, to, result)
 		}
 	}
 	return circle(c.Path)
 }
 
-// moveMet learns from a virtual directory that a move met, or answers with it.
-func (r *Router) moveMet(c, local metadata.Command, from, to place, e *metadata.Elsewhere) (final bool, _ metadata.Result) {
-	at, whole, own := from, c.Path, local.Path
-	if !metadata.Under(local.Path, e.At) && metadata.Under(local.To, e.At) {
-		at, whole, own = to, c.To, local.To
-	}
-	switch top := at.out(e.At); {
-	case e.At == local.To && whole == c.To:
-		return true, failed(c.To, metadata.ErrExists)
-	case !metadata.Under(own, e.At), e.At == own, !r.learn(top, e.Owner):
-		return true, elsewhere(top, e.Owner)
-	}
-	return false, metadata.Result{}
+// onTheWay learns from a virtual directory that is on the way to a path.
+func (r *Router) onTheWay(at place, path string, e *metadata.Elsewhere) bool {
+	return e.At != path && metadata.Under(path, e.At) && r.learn(at.out(e.At), e.Owner)
 }
 
 // moved is a server's answer to a move as one of the whole tree.

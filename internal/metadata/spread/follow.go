@@ -31,8 +31,11 @@ func (r *Router) follow(ctx context.Context, c metadata.Command, at place, resul
 			}
 		default:
 			top := at.out(e.At)
-			if !metadata.Under(c.Path, top) {
-				return elsewhere(top, e.Owner) // a part of it is
+			if !metadata.Under(c.Path, top) { // a part of it is elsewhere
+				if c.Op == metadata.Remove && c.Recursive {
+					return r.removeAll(ctx, c)
+				}
+				return elsewhere(top, e.Owner)
 			}
 			if top == c.Path && ofEntry(c) {
 				return r.atVirtual(ctx, c, at, e)
@@ -76,6 +79,8 @@ func (r *Router) atVirtual(ctx context.Context, c metadata.Command, at place, e 
 		return r.rmdir(ctx, c, at, e)
 	case c.Op == metadata.Write, c.Op == metadata.Remove && !c.Recursive:
 		return failed(c.Path, metadata.ErrIsDirectory)
+	case c.Op == metadata.Remove:
+		return r.removeAll(ctx, c)
 	}
 	return elsewhere(c.Path, e.Owner)
 }

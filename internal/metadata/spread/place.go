@@ -3,6 +3,7 @@ package spread
 import (
 	"errors"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -48,11 +49,8 @@ func (p place) local(c metadata.Command) metadata.Command {
 		return c
 	}
 	c.Path = p.in(c.Path)
-	switch {
-	case c.Op == metadata.Mkdir && c.Parents:
+	if c.Op == metadata.Mkdir && c.Parents {
 		c.To = p.base
-	case c.Op == metadata.Find && c.After != "":
-		c.After = p.in(c.After)
 	}
 	return c
 }
@@ -62,18 +60,13 @@ func (p place) gone(err error) bool { return p.top != "/" && errors.Is(err, meta
 
 // global is a server's result as one of the whole tree.
 func (p place) global(c metadata.Command, r metadata.Result) metadata.Result {
+	if c.Op == metadata.List && c.Path == "/" {
+		r.Entries = slices.DeleteFunc(r.Entries, func(e metadata.Entry) bool { return apart("/" + e.Name) })
+	}
 	if p.top == p.base {
 		return r
 	}
-	switch {
-	case c.Op == metadata.Find:
-		for i := range r.Entries {
-			r.Entries[i].Name = p.out(r.Entries[i].Name)
-		}
-		if r.Next != "" {
-			r.Next = p.out(r.Next)
-		}
-	case c.Op != metadata.List && len(r.Entries) == 1 && c.Path == p.top:
+	if c.Op != metadata.List && len(r.Entries) == 1 && c.Path == p.top {
 		r.Entries[0].Name = path.Base(c.Path)
 	}
 	r.Err = p.problem(c, r.Err)
@@ -86,11 +79,13 @@ func (p place) problem(c metadata.Command, err error) error {
 	if err == nil {
 		return nil
 	}
-	rest, ok := strings.CutPrefix(err.Error(), metadata.Quote(p.in(c.Path))+": ")
-	if !ok {
-		return err
+	if rest, ok := strings.CutPrefix(err.Error(), metadata.Quote(p.in(c.Path))+": "); ok {
+		return &translated{text: metadata.Quote(c.Path) + ": " + rest, err: err}
 	}
-	return &translated{text: metadata.Quote(c.Path) + ": " + rest, err: err}
+	if rest, ok := strings.CutPrefix(err.Error(), p.base+"/"); ok && p.base != "/" { // about a directory on the way
+		return &translated{text: metadata.Join(p.top, rest), err: err}
+	}
+	return err
 }
 
 // translated is an error with a path of the whole tree.

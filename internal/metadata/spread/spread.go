@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"skerry/internal/metadata"
 )
@@ -47,6 +48,8 @@ type Servers struct {
 	Root string // the name of the one that has "/"
 	// Service of each server, Root's among them.
 	Service map[string]Service
+	// Lease is how long a transaction is left to the router that began it; 5 s.
+	Lease time.Duration
 }
 
 // Router is the whole tree.
@@ -54,6 +57,9 @@ type Router struct {
 	servers Servers
 	known   places
 	token   func() string // a name for a subtree's directory
+	lease   time.Duration
+	// patience is how long a transaction waits for others, and for servers.
+	patience time.Duration
 }
 
 // NewRouter is the tree that servers share.
@@ -67,7 +73,10 @@ func NewRouter(s Servers) (*Router, error) {
 		}
 	}
 	s.Service = maps.Clone(s.Service)
-	return &Router{servers: s, token: token}, nil
+	if s.Lease == 0 {
+		s.Lease = lease
+	}
+	return &Router{servers: s, token: token, lease: s.Lease, patience: 2 * s.Lease}, nil
 }
 
 func checkName(name string) error {
@@ -86,9 +95,13 @@ const maxHops = 64
 func (r *Router) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	results := make([]metadata.Result, 0, len(commands))
 	for len(commands) > 0 {
+		if err := keptApart(commands[0]); err != nil {
+			results, commands = append(results, metadata.Result{Err: err}), commands[1:]
+			continue
+		}
 		at := r.place(commands[0])
 		n := 1
-		for n < len(commands) && simple(commands[0]) && simple(commands[n]) && r.place(commands[n]) == at {
+		for n < len(commands) && simple(commands[0]) && simple(commands[n]) && keptApart(commands[n]) == nil && r.place(commands[n]) == at {
 			n++
 		}
 		if !simple(commands[0]) {
@@ -103,7 +116,26 @@ func (r *Router) Do(ctx context.Context, commands []metadata.Command) []metadata
 
 // simple tells whether a command is about one path.
 func simple(c metadata.Command) bool {
-	return c.Op != metadata.Move && c.Op != metadata.Delegate && c.Op != metadata.Adopt
+	return c.Op != metadata.Move && c.Op != metadata.Delegate && c.Op != metadata.Adopt && c.Op != metadata.Find
+}
+
+// apart tells whether a path is where servers keep each other's subtrees: it is not in the
+// whole tree.
+func apart(path string) bool {
+	return metadata.Under(path, metadata.Subtrees) || metadata.Under(path, metadata.Incoming)
+}
+
+// keptApart refuses commands that are not about the whole tree.
+func keptApart(c metadata.Command) error {
+	switch {
+	case c.Op.Internal():
+		return &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w: %s is about a server's own tree", metadata.ErrInvalid, c.Op)}
+	case !apart(c.Path) && !apart(c.To):
+		return nil
+	case c.Op.Changes():
+		return &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w name: %s and %s are the servers'", metadata.ErrInvalid, metadata.Subtrees, metadata.Incoming)}
+	}
+	return &metadata.Error{Path: c.Path, Err: metadata.ErrNotFound}
 }
 
 // together asks one server for several commands, and goes on alone with those that are
@@ -123,6 +155,8 @@ func (r *Router) together(ctx context.Context, at place, commands []metadata.Com
 // one answers a command that is about more than one path.
 func (r *Router) one(ctx context.Context, c metadata.Command) metadata.Result {
 	switch c.Op {
+	case metadata.Find:
+		return r.find(ctx, c)
 	case metadata.Delegate:
 		return r.delegate(ctx, c)
 	case metadata.Adopt:

@@ -6,52 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"skerry/internal/metadata"
 	"skerry/internal/metadata/journal"
 	"skerry/internal/metadata/tree"
 )
-
-// State is the tree as a journal.Machine.
-type State struct {
-	tree atomic.Pointer[tree.Tree]
-}
-
-// NewState is a tree with nothing but a root.
-func NewState() *State {
-	s := &State{}
-	s.tree.Store(tree.New())
-	return s
-}
-
-// Tree is the tree as it is; Restore puts another in its place.
-func (s *State) Tree() *tree.Tree { return s.tree.Load() }
-
-// Restore is journal.Machine's.
-func (s *State) Restore(r io.Reader) error {
-	t, err := tree.Load(r)
-	if err == nil {
-		s.tree.Store(t)
-	}
-	return err
-}
-
-// Snapshot is journal.Machine's.
-func (s *State) Snapshot() (journal.Snapshot, error) { return s.Tree().Snapshot() }
-
-// Apply is journal.Machine's: the record is a batch of commands, the result a
-// []metadata.Result. A record that is none changes nothing.
-func (s *State) Apply(_ uint64, record []byte) any {
-	t, results := s.Tree(), make([]metadata.Result, 0, 1)
-	if err := metadata.ParseBatch(record, func(c metadata.Command) { results = append(results, t.Do(c)) }); err != nil {
-		results = append(results, metadata.Result{Err: err})
-	}
-	return results
-}
 
 // Store serves commands from a state, and changes it through a log.
 type Store struct {
@@ -60,12 +21,14 @@ type Store struct {
 	// shared is the log where others append to it too, else nil.
 	shared journal.Shared
 	now    func() time.Time
+	// Patience is how long a command waits for what a transaction holds; 10 s.
+	Patience time.Duration
 }
 
 // New is a store on a state that log applies its records to.
 func New(s *State, log journal.Log) *Store {
 	shared, _ := log.(journal.Shared)
-	return &Store{state: s, log: log, shared: shared, now: time.Now}
+	return &Store{state: s, log: log, shared: shared, now: time.Now, Patience: 10 * time.Second}
 }
 
 // Tree is the tree as it is.
@@ -91,7 +54,7 @@ func (s *Store) Do(ctx context.Context, commands []metadata.Command) []metadata.
 		case stale != nil:
 			results, n = append(results, metadata.Result{Err: stale}), 1
 		default:
-			results, n = append(results, s.Tree().Do(commands[0])), 1
+			results, n = append(results, s.read(ctx, commands[0])), 1
 		}
 		commands = commands[n:]
 	}
@@ -110,10 +73,37 @@ func (s *Store) current(ctx context.Context, commands []metadata.Command) error 
 	return nil
 }
 
+// change makes changes, and waits for what transactions hold.
 func (s *Store) change(ctx context.Context, commands []metadata.Command) []metadata.Result {
-	if len(commands) == 1 && s.shared == nil { // a state that lags may not refuse
-		if err := s.Tree().Refuse(commands[0]); err != nil {
-			return []metadata.Result{{Err: err}}
+	results := make([]metadata.Result, 0, len(commands))
+	patience, end := s.patience(ctx)
+	defer end()
+	for {
+		h := s.state.held.Load()
+		done, barred := s.append(ctx, commands[len(results):])
+		results = append(results, done...)
+		if barred == nil {
+			return results
+		}
+		err := error(barred)
+		if mayWait(commands[len(results)], barred) {
+			err = s.wait(patience(), h, barred)
+		}
+		if err != nil {
+			return append(results, slices.Repeat([]metadata.Result{{Err: err}}, len(commands)-len(results))...)
+		}
+	}
+}
+
+// append makes changes up to the first that meets what a transaction holds.
+func (s *Store) append(ctx context.Context, commands []metadata.Command) (results []metadata.Result, barred *metadata.Held) {
+	h := s.state.held.Load()
+	if commands[0].Op != metadata.Transact && errors.As(h.bars(commands[0]), &barred) {
+		return nil, barred
+	}
+	if len(commands) == 1 && s.shared == nil && !h.applying && commands[0].Op != metadata.Transact { // a state that lags may not refuse
+		if err := s.Tree().Refuse(commands[0]); err != nil && s.state.held.Load() == h {
+			return []metadata.Result{{Err: err}}, nil
 		}
 	}
 	commands = slices.Clone(commands)
@@ -124,10 +114,16 @@ func (s *Store) change(ctx context.Context, commands []metadata.Command) []metad
 		}
 	}
 	answer, err := s.log.Append(ctx, metadata.AppendBatch(nil, commands))
-	if results, ok := answer.([]metadata.Result); err == nil && ok && len(results) == len(commands) {
-		return results
+	results, ok := answer.([]metadata.Result)
+	if err != nil || !ok || len(results) != len(commands) {
+		return slices.Repeat([]metadata.Result{{Err: unavailable(err)}}, len(commands)), nil
 	}
-	return slices.Repeat([]metadata.Result{{Err: unavailable(err)}}, len(commands))
+	for i, r := range results {
+		if errors.As(r.Err, &barred) {
+			return results[:i], barred
+		}
+	}
+	return results, nil
 }
 
 // unavailable is an error of the log as a client reads it.

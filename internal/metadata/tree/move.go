@@ -14,8 +14,10 @@ func (t *Tree) move(c metadata.Command) metadata.Result {
 	if err != nil {
 		return metadata.Result{Err: err}
 	}
-	if err := t.wholly(n, c.Path); err != nil {
-		return metadata.Result{Err: err}
+	if !c.Across {
+		if err := t.wholly(n, c.Path); err != nil {
+			return metadata.Result{Err: err}
+		}
 	}
 	to, newName, err := t.dirOf(c.To)
 	if err != nil {
@@ -40,6 +42,9 @@ func (t *Tree) move(c metadata.Command) metadata.Result {
 	}
 	t.rehang(n, from, name, to, strings.Clone(newName), c.Time)
 	n.parent = to
+	if c.Across {
+		t.nextEpoch(n)
+	}
 	n.edge.Add(1)
 	return one(newName, n)
 }
@@ -64,7 +69,7 @@ func (t *Tree) rehang(n, from *node, name string, to *node, newName string, now 
 
 // replaceable tells why target cannot give way to what moves there.
 func replaceable(moved, target *state, c metadata.Command) error {
-	directory := moved.kind == metadata.Directory
+	directory := moved.kind != metadata.File
 	switch {
 	case target.kind == metadata.Virtual:
 		return target.passable(c.To, len(c.To)+1)

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"errors"
 	"path"
 	"strings"
 
@@ -110,12 +111,23 @@ func (s *search) below(dir string, at *state, after string, resumed bool, depth 
 	}
 	name, deeper, more := strings.Cut(after, "/")
 	if resumed {
-		if n := at.kids.get(name); n != nil && !s.below(metadata.Join(dir, name), n.state.Load(), deeper, more, depth+1) {
+		n := at.kids.get(name)
+		if n != nil && more && s.c.Across {
+			// The rest of the way is on another server.
+			if err := n.state.Load().passable(metadata.Join(dir, name)+"/", len(metadata.Join(dir, name))+1); errors.Is(err, metadata.ErrElsewhere) {
+				s.result = metadata.Result{Err: err}
+				return false
+			}
+		}
+		if n != nil && !s.below(metadata.Join(dir, name), n.state.Load(), deeper, more, depth+1) {
 			return false
 		}
 	}
 	return at.kids.each(name, !resumed, func(it item) bool {
 		p := metadata.Join(dir, it.name)
+		if s.c.Across && (p == metadata.Subtrees || p == metadata.Incoming) {
+			return true // they are no part of the whole
+		}
 		return s.visit(p, it) && s.below(p, it.node.state.Load(), "", false, depth+1)
 	})
 }
@@ -130,14 +142,23 @@ func (s *search) visit(p string, it item) bool {
 	s.scanned++
 	s.seen = p
 	at := it.node.state.Load()
-	if s.c.Kind != 0 && s.c.Kind != at.kind {
-		return true
+	if s.matches(it.name, at) {
+		s.result.Entries = append(s.result.Entries, at.entry(p, it.node.id))
 	}
-	if s.c.Pattern != "" {
-		if ok, err := path.Match(s.c.Pattern, it.name); err != nil || !ok {
-			return true
-		}
+	if s.c.Across && at.kind == metadata.Virtual {
+		s.result.Next, s.result.Data = p, []byte(at.content())
+		return false
 	}
-	s.result.Entries = append(s.result.Entries, at.entry(p, it.node.id))
 	return true
+}
+
+// matches tells whether an entry is looked for. Across servers, a virtual directory is one
+// of the directories too.
+func (s *search) matches(name string, at *state) bool {
+	virtual := s.c.Across && s.c.Kind == metadata.Directory && at.kind == metadata.Virtual
+	if s.c.Kind != 0 && s.c.Kind != at.kind && !virtual {
+		return false
+	}
+	ok, err := path.Match(s.c.Pattern, name)
+	return s.c.Pattern == "" || ok && err == nil
 }

@@ -77,8 +77,13 @@ func (t *Tree) cut(c metadata.Command) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.wholly(n, c.Path); err != nil {
-		return nil, err
+	if !c.Across {
+		if err := t.wholly(n, c.Path); err != nil {
+			return nil, err
+		}
+	}
+	for v := range t.below(n) {
+		t.note(v, metadata.Directory)
 	}
 	n.edge.Add(1)
 	t.publish(dir, dir.state.Load().without(name, c.Time))
@@ -105,21 +110,6 @@ func (t *Tree) dirOf(path string) (dir *node, name string, err error) {
 		return nil, "", about(w.err, path)
 	}
 	return w.node, name, w.state.passable(path, len(path)-len(name))
-}
-
-// wholly tells, by an error, whether a part of the subtree is on another server; moves is
-// held alone.
-func (t *Tree) wholly(top *node, path string) error {
-	t.virtualsMu.Lock()
-	defer t.virtualsMu.Unlock()
-	for v := range t.virtuals {
-		for n := v; n != nil; n = n.parent {
-			if n == top {
-				return &metadata.Elsewhere{At: path + v.pathBelow(top), Owner: v.state.Load().content()}
-			}
-		}
-	}
-	return nil
 }
 
 // each calls visit for the states of a node and all below it, deepest nesting without

@@ -1,6 +1,11 @@
 package tree
 
-import "skerry/internal/metadata"
+import (
+	"slices"
+	"strings"
+
+	"skerry/internal/metadata"
+)
 
 // owner makes a directory virtual, or a virtual one physical and empty.
 func (t *Tree) owner(c metadata.Command) metadata.Result {
@@ -68,4 +73,58 @@ func (t *Tree) Virtuals() map[string]string {
 		m[v.pathBelow(nil)] = v.state.Load().content()
 	}
 	return m
+}
+
+// below are the virtual directories at and below a node; moves is held alone.
+func (t *Tree) below(top *node) map[*node]struct{} {
+	t.virtualsMu.Lock()
+	defer t.virtualsMu.Unlock()
+	found := make(map[*node]struct{})
+	for v := range t.virtuals {
+		for n := v; n != nil; n = n.parent {
+			if n == top {
+				found[v] = struct{}{}
+				break
+			}
+		}
+	}
+	return found
+}
+
+// wholly tells, by an error, whether a part of the subtree is on another server; moves is
+// held alone.
+func (t *Tree) wholly(top *node, path string) error {
+	for v := range t.below(top) {
+		return &metadata.Elsewhere{At: path + v.pathBelow(top), Owner: v.state.Load().content()}
+	}
+	return nil
+}
+
+// nextEpoch has the virtual directories at and below a node that got another place stand
+// for their subtrees' next epoch; moves is held alone.
+func (t *Tree) nextEpoch(top *node) {
+	for v := range t.below(top) {
+		s := *v.state.Load()
+		if sub, ok := metadata.ParseSubtree(s.content()); ok {
+			owner := sub.Next().Owner()
+			s.text = &owner
+			t.publish(v, s)
+		}
+	}
+}
+
+// Virtual are the virtual directories at and below a path, by their paths.
+func (t *Tree) Virtual(path string) []metadata.Entry {
+	defer t.moves.alone(&t.waits)()
+	var w walk
+	if t.try(path, &w); w.err != nil {
+		return nil
+	}
+	var list []metadata.Entry
+	for v := range t.below(w.node) {
+		e := v.state.Load().entry(strings.TrimSuffix(path, "/")+v.pathBelow(w.node), v.id)
+		list = append(list, e)
+	}
+	slices.SortFunc(list, func(a, b metadata.Entry) int { return strings.Compare(a.Name, b.Name) })
+	return list
 }

@@ -21,6 +21,7 @@ type Command struct {
 	Recursive bool       `json:"recursive,omitempty"`
 	Replace   bool       `json:"replace,omitempty"`
 	Exclusive bool       `json:"exclusive,omitempty"`
+	Across    bool       `json:"across,omitempty"`
 	Long      bool       `json:"long,omitempty"`
 	Mode      string     `json:"mode,omitempty"` // octal digits
 	Data      []byte     `json:"data,omitempty"` // base64
@@ -83,7 +84,7 @@ func OpOf(name string) (metadata.Op, error) {
 // Command is the command that was asked for, checked.
 func (c Command) Command() (metadata.Command, error) {
 	m := metadata.Command{
-		Path: c.Path, To: c.To, Parents: c.Parents, Recursive: c.Recursive, Replace: c.Replace, Exclusive: c.Exclusive, Long: c.Long,
+		Path: c.Path, To: c.To, Parents: c.Parents, Recursive: c.Recursive, Replace: c.Replace, Exclusive: c.Exclusive, Across: c.Across, Long: c.Long,
 		Data: c.Data, Owner: c.Owner, Limit: c.Limit, After: c.After, Pattern: c.Pattern, MaxDepth: -1,
 	}
 	var err error
@@ -127,7 +128,7 @@ func kindOf(name string) (metadata.Kind, error) {
 func Of(m metadata.Command) Command {
 	c := Command{
 		Op: m.Op.String(), Path: m.Path, To: m.To, Parents: m.Parents, Recursive: m.Recursive, Replace: m.Replace, Exclusive: m.Exclusive,
-		Long: m.Long, Data: m.Data, Owner: m.Owner, Limit: m.Limit, After: m.After, Pattern: m.Pattern,
+		Across: m.Across, Long: m.Long, Data: m.Data, Owner: m.Owner, Limit: m.Limit, After: m.After, Pattern: m.Pattern,
 	}
 	if m.Mode != 0 || m.Op == metadata.Chmod {
 		c.Mode = strconv.FormatUint(uint64(m.Mode), 8)

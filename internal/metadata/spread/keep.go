@@ -1,0 +1,75 @@
+package spread
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"skerry/internal/metadata"
+)
+
+// Own is a server's own tree with its transactions.
+type Own interface {
+	Service
+	// Transactions are those that are under way; changed is closed when they are others.
+	Transactions() (list []metadata.Txn, changed <-chan struct{})
+}
+
+// Keep ends the transactions that routers have left on the server of a name, until the
+// context ends. It may run on each of its replicas.
+func (r *Router) Keep(ctx context.Context, name string, own Own, log *slog.Logger) {
+	for ctx.Err() == nil {
+		list, changed := own.Transactions()
+		wait := time.Hour
+		for _, t := range list {
+			left := time.Until(time.Unix(0, t.Expires))
+			if left <= 0 {
+				if err := r.Settle(ctx, name, t); err == nil {
+					continue
+				} else if ctx.Err() == nil {
+					log.Warn("a transaction is in doubt: what it holds stays locked", "transaction", t.Name, "coordinator", t.Coordinator, "locks", t.Locks, "error", err)
+				}
+				left = r.lease / 2
+			}
+			wait = min(wait, left)
+		}
+		again := time.NewTimer(max(wait, time.Millisecond))
+		select {
+		case <-changed:
+		case <-again.C:
+		case <-ctx.Done():
+		}
+		again.Stop()
+	}
+}
+
+// ErrInDoubt means that a server that was to decide on a transaction has not, or cannot be
+// asked.
+var ErrInDoubt = errors.New("what became of the transaction is not known")
+
+// Settle ends a transaction of the server of a name, whose lease is over.
+func (r *Router) Settle(ctx context.Context, name string, t metadata.Txn) error {
+	ctx, cancel := context.WithTimeout(ctx, r.patience)
+	defer cancel()
+	switch {
+	case t.Committed:
+		if err := r.finish(ctx, t.Name, t.Servers); err != nil {
+			return fmt.Errorf("having the others finish the transaction: %w", err)
+		}
+		return r.step(ctx, name, metadata.Forget, t.Name).Err
+	case t.Coordinator == "":
+		return r.step(ctx, name, metadata.Resolve, t.Name).Err
+	}
+	answer := r.step(ctx, t.Coordinator, metadata.Resolve, t.Name)
+	switch {
+	case answer.Err != nil:
+		return fmt.Errorf("asking %s: %w: %w", t.Coordinator, ErrInDoubt, answer.Err)
+	case string(answer.Data) == metadata.Committed:
+		return r.step(ctx, name, metadata.Finish, t.Name).Err
+	case string(answer.Data) == metadata.Aborted:
+		return r.step(ctx, name, metadata.Abort, t.Name).Err
+	}
+	return fmt.Errorf("asking %s: %w: it is under way", t.Coordinator, ErrInDoubt)
+}

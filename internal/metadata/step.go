@@ -1,0 +1,134 @@
+package metadata
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Verb is what a step of a transaction asks a server for.
+type Verb byte
+
+// The verbs. Their numbers are in journals.
+const (
+	// Prepare locks the command's Path and To, and the paths of Commands, which are to be
+	// run if the transaction is committed: it promises that they can be. The result has the
+	// entry at Path, if there is one, and behind it the virtual directories below it, with
+	// their paths; Data has the content of a file.
+	Prepare Verb = 1
+	// Commit, of the coordinator, which is prepared, runs Commands and decides: from then on
+	// the transaction is done. Servers are the others that are prepared.
+	Commit Verb = 2
+	// Finish has a server that is prepared run its commands. One that is not has done so.
+	Finish Verb = 3
+	// Abort lets go of what is prepared.
+	Abort Verb = 4
+	// Resolve asks the coordinator: Data of the result is Committed, Aborted or Pending. A
+	// transaction whose lease is over is aborted by the question.
+	Resolve Verb = 5
+	// Forget drops the decision: all servers have finished.
+	Forget Verb = 6
+)
+
+// What Resolve is answered.
+const (
+	Committed = "committed"
+	Aborted   = "aborted"
+	Pending   = "pending"
+)
+
+// Step is a step of a transaction between servers, as Transact has it in Data.
+type Step struct {
+	Verb        Verb
+	Txn         string    // its name; that of an older transaction is less
+	Coordinator string    // Prepare: the server that decides, "" for the one that is asked
+	Lease       int64     // Prepare: ns from now on for which nobody asks how it ends
+	First       bool      // Prepare: the transaction holds nothing elsewhere, and may wait
+	Servers     []string  // Commit
+	Commands    []Command // Prepare, Commit
+}
+
+// Command is the command that asks for the step, with paths to lock.
+func (s Step) Command(path, to string) Command {
+	return Command{Op: Transact, Path: path, To: to, Data: s.append(nil), MaxDepth: -1}
+}
+
+// append appends verb, first (a byte each), lease (uvarint), the texts with their lengths
+// before them, and the commands as AppendBatch does.
+func (s Step) append(b []byte) []byte {
+	first := byte(0)
+	if s.First {
+		first = 1
+	}
+	b = binary.AppendUvarint(append(b, byte(s.Verb), first), uint64(s.Lease))
+	b = appendText(appendText(b, s.Txn), s.Coordinator)
+	b = binary.AppendUvarint(b, uint64(len(s.Servers)))
+	for _, name := range s.Servers {
+		b = appendText(b, name)
+	}
+	return AppendBatch(b, s.Commands)
+}
+
+// ParseStep reads the step of a Transact command; its commands are checked.
+func ParseStep(b []byte) (Step, error) {
+	if len(b) < 2 || b[0] < byte(Prepare) || b[0] > byte(Forget) {
+		return Step{}, fmt.Errorf("%w step: %w", ErrInvalid, ErrRecord)
+	}
+	r := reader{b: b[2:]}
+	s := Step{Verb: Verb(b[0]), First: b[1] == 1}
+	s.Lease = int64(r.number())
+	s.Txn, s.Coordinator = r.text(), r.text()
+	for n := r.number(); n > 0 && !r.failed; n-- {
+		s.Servers = append(s.Servers, r.text())
+	}
+	if r.failed || s.Txn == "" {
+		return Step{}, fmt.Errorf("%w step: %w", ErrInvalid, ErrRecord)
+	}
+	var wrong error
+	err := ParseBatch(r.b, func(c Command) {
+		if err := c.Check(); err != nil && wrong == nil {
+			wrong = err
+		}
+		s.Commands = append(s.Commands, c)
+	})
+	if err == nil {
+		err = wrong
+	}
+	return s, err
+}
+
+// reader reads numbers and texts until the first that is not there.
+type reader struct {
+	b      []byte
+	failed bool
+}
+
+func (r *reader) number() uint64 {
+	n, size := binary.Uvarint(r.b)
+	if size <= 0 {
+		r.failed, r.b = true, nil
+		return 0
+	}
+	r.b = r.b[size:]
+	return n
+}
+
+func (r *reader) text() string {
+	n := r.number()
+	if n > uint64(len(r.b)) {
+		r.failed, r.b = true, nil
+		return ""
+	}
+	s := string(r.b[:n])
+	r.b = r.b[n:]
+	return s
+}
+
+// Txn is a transaction as one server has it.
+type Txn struct {
+	Name        string   `json:"name"`
+	Coordinator string   `json:"coordinator,omitempty"` // "" for this server
+	Expires     int64    `json:"expires"`               // ns since 1970: from then on its end is asked for
+	Locks       []string `json:"locks,omitempty"`       // paths of the server's own tree
+	Committed   bool     `json:"committed,omitempty"`   // by this server, its coordinator
+	Servers     []string `json:"servers,omitempty"`     // that may not have finished, of one that was committed
+}
