@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,8 +18,6 @@ import (
 )
 
 const (
-	// probeTimeout bounds the measurement of how near a member is.
-	probeTimeout = 3 * time.Second
 	// keepAlive finds connections whose other end is gone: after so long without an
 	// answer a ping is sent, which must be answered within so long. etcd refuses pings
 	// more often than every 5 s.
@@ -42,45 +39,12 @@ type spreader struct{ next atomic.Uint32 }
 func (s *spreader) order(ctx context.Context, endpoints []string, route string) []string {
 	switch route {
 	case routeNearest:
-		return nearest(ctx, endpoints)
+		return wire.Nearest(ctx, nil, endpoints)
 	case routeSpread:
 		i := int(s.next.Add(1)-1) % len(endpoints)
 		return slices.Concat(endpoints[i:], endpoints[:i])
 	}
 	return endpoints
-}
-
-// nearest sorts by the time that a connection takes, a round trip. Those that cannot be
-// connected to are last.
-func nearest(ctx context.Context, endpoints []string) []string {
-	if len(endpoints) == 1 {
-		return endpoints
-	}
-	took := make([]time.Duration, len(endpoints))
-	var all sync.WaitGroup
-	for i, addr := range endpoints {
-		all.Go(func() {
-			began := time.Now()
-			conn, err := (&net.Dialer{Timeout: probeTimeout}).DialContext(ctx, "tcp", addr)
-			took[i] = time.Since(began)
-			if err != nil {
-				took[i] = probeTimeout + time.Second
-				return
-			}
-			_ = conn.Close() // nothing was sent on it
-		})
-	}
-	all.Wait()
-	indices := make([]int, len(endpoints))
-	for i := range indices {
-		indices[i] = i
-	}
-	slices.SortStableFunc(indices, func(a, b int) int { return int(took[a] - took[b]) })
-	sorted := make([]string, len(endpoints))
-	for to, from := range indices {
-		sorted[to] = endpoints[from]
-	}
-	return sorted
 }
 
 // dialMember makes a client of one member. It does not connect yet. Its own retries are

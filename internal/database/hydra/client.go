@@ -5,11 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"skerry/internal/database/wire"
 	"skerry/internal/hydra/api"
@@ -20,17 +17,14 @@ import (
 // defaultTable is YCSB's.
 const defaultTable = "usertable"
 
-// probeTimeout bounds the measurement of how near a member is.
-const probeTimeout = 3 * time.Second
-
 // arrange puts endpoints in the order in which a worker tries them: the nearest first, as
-// the time to connect tells once for all workers; as they are listed; or each worker
-// beginning with another one.
+// the time to connect tells once for all workers; as they are listed; or each worker, or
+// each of its operations, beginning with another one.
 func (d *Hydra) arrange(ctx context.Context, s settings) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch s.route {
-	case routeListed:
+	case routeListed, routeRotate:
 		return s.endpoints
 	case routeSpread:
 		at := d.turn % len(s.endpoints)
@@ -39,41 +33,25 @@ func (d *Hydra) arrange(ctx context.Context, s settings) []string {
 	}
 	key := strings.Join(s.endpoints, ",")
 	if d.order[key] == nil {
-		d.order[key] = nearest(ctx, s.endpoints)
+		d.order[key] = wire.Nearest(ctx, nil, s.endpoints)
 	}
 	return d.order[key]
 }
 
-func nearest(ctx context.Context, endpoints []string) []string {
-	took := make(map[string]time.Duration, len(endpoints))
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for _, e := range endpoints {
-		all.Go(func() {
-			began := time.Now()
-			conn, err := (&net.Dialer{Timeout: probeTimeout}).DialContext(ctx, "tcp", e)
-			d := time.Since(began)
-			if err != nil {
-				d = time.Hour // the last
-			} else {
-				conn.Close()
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			took[e] = d
-		})
-	}
-	all.Wait()
-	order := slices.Clone(endpoints)
-	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(took[a], took[b]) })
-	return order
-}
-
 // worker is one worker's client.
 type worker struct {
-	client *client.Client
+	// all are the clients that take turns, each beginning with another member.
+	all    []*client.Client
+	turn   int
 	decode decoder
 	buffer []byte
+}
+
+// next gives the operation that begins its client.
+func (w *worker) next() *client.Client {
+	c := w.all[w.turn%len(w.all)]
+	w.turn++
+	return c
 }
 
 var (
@@ -88,18 +66,27 @@ func openClient(ctx context.Context, s settings) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.client.Tables(ctx, client.Read(api.Local)); err != nil {
+	if _, err := w.next().Tables(ctx, client.Read(api.Local)); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening a client of hydra: %w", err), w.Close())
 	}
 	return w, nil
 }
 
 func newWorker(s settings, dial wire.DialFunc) (*worker, error) {
-	c, err := client.New(client.Config{Endpoints: s.endpoints, Token: s.token, Timeout: s.timeout, Read: s.reads, Staleness: s.staleness, Ack: s.ack, Dial: dial})
-	if err != nil {
-		return nil, fmt.Errorf("opening a client of hydra: %w", err)
+	w := &worker{}
+	orders := 1
+	if s.route == routeRotate {
+		orders = len(s.endpoints)
 	}
-	return &worker{client: c}, nil
+	for i := range orders {
+		order := slices.Concat(s.endpoints[i:], s.endpoints[:i])
+		c, err := client.New(client.Config{Endpoints: order, Token: s.token, Timeout: s.timeout, Read: s.reads, Staleness: s.staleness, Ack: s.ack, Dial: dial})
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("opening a client of hydra: %w", err), w.Close())
+		}
+		w.all = append(w.all, c)
+	}
+	return w, nil
 }
 
 func tableOf(name string) string { return cmp.Or(name, defaultTable) }
@@ -125,7 +112,7 @@ func outcome(err error) error {
 
 // Read implements load.Client.
 func (w *worker) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
-	row, err := w.client.Get(ctx, tableOf(table), key)
+	row, err := w.next().Get(ctx, tableOf(table), key)
 	if err != nil {
 		return dst, outcome(err)
 	}
@@ -137,7 +124,7 @@ func (w *worker) Scan(ctx context.Context, table, start string, count int, field
 	page := client.Page{From: start, Limit: min(count, api.MaxScan)}
 	var record []load.Field
 	for {
-		rows, err := w.client.Scan(ctx, tableOf(table), page)
+		rows, err := w.next().Scan(ctx, tableOf(table), page)
 		if err != nil {
 			return seen, outcome(err)
 		}
@@ -160,31 +147,43 @@ func (w *worker) Scan(ctx context.Context, table, start string, count int, field
 // Insert implements load.Client. It writes the whole record, whether there is one or not.
 func (w *worker) Insert(ctx context.Context, table, key string, values []load.Field) error {
 	w.buffer = appendRecord(w.buffer[:0], values)
-	_, err := w.client.Put(ctx, tableOf(table), key, w.buffer)
+	_, err := w.next().Put(ctx, tableOf(table), key, w.buffer)
 	return outcome(err)
 }
 
 // Update implements load.Client.
 func (w *worker) Update(ctx context.Context, table, key string, values []load.Field) error {
 	w.buffer = appendRecord(w.buffer[:0], values)
-	_, err := w.client.Merge(ctx, tableOf(table), key, w.buffer)
+	_, err := w.next().Merge(ctx, tableOf(table), key, w.buffer)
 	return outcome(err)
 }
 
 // Delete implements load.Client.
 func (w *worker) Delete(ctx context.Context, table, key string) error {
-	_, err := w.client.Delete(ctx, tableOf(table), key)
+	_, err := w.next().Delete(ctx, tableOf(table), key)
 	return outcome(err)
 }
 
 // Count implements load.Counter.
 func (w *worker) Count(ctx context.Context, table string) (int64, error) {
-	n, err := w.client.Count(ctx, tableOf(table))
+	n, err := w.next().Count(ctx, tableOf(table))
 	return n, outcome(err)
 }
 
 // Retries implements load.Retrier.
-func (w *worker) Retries() int64 { return w.client.Retries() }
+func (w *worker) Retries() int64 {
+	var n int64
+	for _, c := range w.all {
+		n += c.Retries()
+	}
+	return n
+}
 
 // Close implements load.Client.
-func (w *worker) Close() error { return w.client.Close() }
+func (w *worker) Close() error {
+	var errs []error
+	for _, c := range w.all {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}

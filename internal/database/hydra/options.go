@@ -28,6 +28,7 @@ const (
 	routeNearest = "nearest"
 	routeListed  = "listed"
 	routeSpread  = "spread"
+	routeRotate  = "rotate"
 )
 
 // options are a cluster's settings.
@@ -63,7 +64,7 @@ func parseOptions(given database.Options) (options, error) {
 		reads:        reads(r, "reads"),
 		staleness:    r.Duration("staleness", time.Second),
 		ack:          acks(r, "ack"),
-		route:        r.Choice("route", routeNearest, routeNearest, routeListed, routeSpread),
+		route:        r.Choice("route", routeNearest, routeNearest, routeListed, routeSpread, routeRotate),
 	}
 	if r.Err() == nil && o.port == o.peerPort {
 		r.Refuse("peer_port", "another port than port")
@@ -85,7 +86,7 @@ const (
 	PropReads     = "hydra.reads"     // linearizable (default), local or bounded
 	PropStaleness = "hydra.staleness" // milliseconds, of bounded reads; default 1000
 	PropAck       = "hydra.ack"       // committed (default), applied or everywhere
-	PropRoute     = "hydra.route"     // which endpoint first: nearest (default), listed or spread
+	PropRoute     = "hydra.route"     // which endpoint first: nearest (default), listed, spread or rotate
 	PropTimeout   = "hydra.timeout"   // milliseconds for an operation that has no other bound; default 10000
 	PropToken     = "hydra.token"     // bearer token, for clusters beside the laboratory's
 )
@@ -113,7 +114,7 @@ func parseSettings(p map[string]string) (settings, error) {
 		reads:     api.Read(reads(r, PropReads)),
 		staleness: r.Milliseconds(PropStaleness, time.Second),
 		ack:       api.Ack(acks(r, PropAck)),
-		route:     r.Choice(PropRoute, routeNearest, routeNearest, routeListed, routeSpread),
+		route:     r.Choice(PropRoute, routeNearest, routeNearest, routeListed, routeSpread, routeRotate),
 		timeout:   r.Milliseconds(PropTimeout, defaultTimeout),
 		token:     r.Text(PropToken, ""),
 	}
