@@ -19,7 +19,7 @@ func newBenchMetadata(a *app) *cobra.Command {
 		Use:   "metadata",
 		Short: "Measure the metadata service, beside HDFS' NameNode",
 		Long: "Measure the metadata service: durable mkdir and ls over HTTP, operations without a network, reads beside a\n" +
-			"writer, memory of a directory, recovery; and HDFS' NameNode on the same machine with the same durability,\n" +
+			"writer, memory of a directory, recovery, takeover; and HDFS' NameNode on the same machine with the same durability,\n" +
 			"through its RPC client and by its own NNThroughputBenchmark. HDFS is fetched into the cache when it is first\n" +
 			"needed (99 MB).",
 		Example: "  skerry bench metadata\n  skerry bench metadata --quick --only http,hdfs",

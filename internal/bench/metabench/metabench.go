@@ -28,7 +28,7 @@ type Options struct {
 }
 
 // Parts are what Only can name.
-var Parts = []string{"http", "local", "memory", "locks", "recovery", "hdfs"}
+var Parts = []string{"http", "local", "memory", "locks", "recovery", "takeover", "hdfs"}
 
 // ErrPart marks an unknown part.
 var ErrPart = errors.New("no such part of the benchmark")
@@ -62,7 +62,8 @@ type Result struct {
 		Seconds  float64 `json:"seconds"` // from the start of the program to its first answer
 		Resident int64   `json:"resident_bytes"`
 	} `json:"recovery"`
-	HDFS *HDFS `json:"hdfs,omitempty"`
+	Takeover Takeover `json:"takeover"`
+	HDFS     *HDFS    `json:"hdfs,omitempty"`
 }
 
 // Shared is how many threads read below one root at once, and what they got done.
@@ -88,7 +89,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return r, err
 	}
 	b := &bench{Options: o, scratch: dir, r: &r}
-	for i, part := range []func(context.Context) error{b.http, b.local, b.memory, b.locks, b.recovery, b.hdfs} {
+	for i, part := range []func(context.Context) error{b.http, b.local, b.memory, b.locks, b.recovery, b.takeover, b.hdfs} {
 		if len(o.Only) > 0 && !slices.Contains(o.Only, Parts[i]) {
 			continue
 		}

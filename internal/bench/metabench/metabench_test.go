@@ -25,11 +25,12 @@ func TestRun(t *testing.T) {
 		t.Errorf("measured %+v", r)
 	}
 	r.HDFS = &HDFS{LocalMkdirs: r.Local.Mkdir, LocalStatus: r.Local.Stat / 4}
+	r.Takeover = Takeover{Seconds: []float64{0.4, 3.5, 0.2}, Acknowledged: 1000, Lost: 1}
 	var b strings.Builder
 	if err := r.Text(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"1.0 x", "missed", "4.0 x", "reached", "threads"} {
+	for _, want := range []string{"1.0 x", "missed", "4.0 x", "reached", "threads", "3.50 s, the longest of 3", "1 of 1000"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)
 		}

@@ -23,9 +23,10 @@ type served struct {
 // announced finds the address in what the server prints once it answers.
 var announced = regexp.MustCompile(`on http://([^/]+)/`)
 
-// start runs a server on a folder.
-func (b *bench) start(ctx context.Context, dir string) (*served, error) {
-	cmd := exec.CommandContext(ctx, b.Exe, "metadata", "serve", "--listen", "127.0.0.1:0", "--data", dir)
+// start runs a server on a folder, at any address unless more says which.
+func (b *bench) start(ctx context.Context, dir string, more ...string) (*served, error) {
+	args := append([]string{"metadata", "serve", "--listen", "127.0.0.1:0", "--data", dir}, more...)
+	cmd := exec.CommandContext(ctx, b.Exe, args...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

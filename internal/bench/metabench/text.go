@@ -3,6 +3,7 @@ package metabench
 import (
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 )
 
@@ -13,6 +14,7 @@ const (
 	reachBeside  = 0.8 // of the reads without a writer
 	reachBytes   = 200 // of memory for a directory, beside its name
 	reachSeconds = 30  // of recovery
+	reachAgain   = 3.0 // seconds until writes go on
 )
 
 // Text writes the result as tables.
@@ -47,6 +49,11 @@ func (r Result) Text(out io.Writer) error {
 	}
 	if v := r.Recovery; v.Dirs > 0 {
 		fmt.Fprintf(w, "recovery of %d directories\tbelow %d s\t%.1f s\t%d MB resident\t%s\n", v.Dirs, reachSeconds, v.Seconds, v.Resident>>20, verdict(v.Seconds < reachSeconds))
+	}
+	if v := r.Takeover; len(v.Seconds) > 0 {
+		worst := slices.Max(v.Seconds)
+		fmt.Fprintf(w, "first write after the leader of three was killed\tbelow %.0f s, none lost\t%.2f s, the longest of %d\t%d of %d acknowledged lost\t%s\n",
+			reachAgain, worst, len(v.Seconds), v.Lost, v.Acknowledged, verdict(worst < reachAgain && v.Lost == 0))
 	}
 	if err := w.Flush(); err != nil || len(r.Locks) == 0 {
 		return err
