@@ -67,7 +67,8 @@ func (s Store) resolveIn(ctx context.Context, suite string, names []string, clos
 			return nil, err
 		}
 	}
-	out, err := command(ctx, "", env, "apt-get", append([]string{"download", "--print-uris", "-qq"}, names...)...)
+	// apt leaves out a file that lies in the folder which it runs in.
+	out, err := command(ctx, "/", env, "apt-get", append([]string{"download", "--print-uris", "-qq"}, names...)...)
 	if err != nil {
 		return nil, unknown(fmt.Errorf("asking apt for packages: %w", err))
 	}

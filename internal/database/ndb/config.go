@@ -66,8 +66,9 @@ func storage(in database.Installation) mysql.Settings {
 		s.Add("character-sets-dir", d)
 	}
 	s.Add("mysqlx", 0)
-	s.Add("secure-file-priv", "NULL") // otherwise it wants a folder of the system's
-	s.Add("innodb-buffer-pool-size", 16<<20)
+	s.Add("secure-file-priv", "NULL")        // otherwise it wants a folder of the system's
+	s.Add("innodb-buffer-pool-size", 16<<20) // rows are NDB's: InnoDB has the server's own tables
+	s.Add("innodb-redo-log-capacity", 32<<20)
 	return s
 }
 
