@@ -1,0 +1,299 @@
+// Package chaos runs a whole deployment of Hydra in the namespaces of a lab for minutes
+// while its processes are killed and paused, its links cut and made lossy, its databases
+// restarted and lost, and its clouds lost, all at random and several at a time. Registers
+// must be linearizable all the while; and once all is well again, the wallet must have
+// done every order that it acknowledged once, and both clouds' databases must hold the same.
+//
+//	SKERRY_CHAOS=5m go test -timeout 30m ./test/chaos
+//	SKERRY_CHAOS=5m SKERRY_SEED=7 SKERRY_CHAOS_DATABASE=postgres go test ...
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/database/galera"
+	"skerry/internal/database/mysql"
+	"skerry/internal/database/postgres"
+	"skerry/internal/host"
+	"skerry/internal/hydra/api"
+	"skerry/internal/hydra/client"
+	"skerry/internal/hydra/deploy"
+	"skerry/internal/lab"
+	"skerry/internal/testkit"
+	"skerry/internal/topology"
+)
+
+const (
+	// patience bounds the wait for a deployment that is left alone to be well again.
+	patience = 3 * time.Minute
+	zone     = "hydra.test"
+	// restart is how long a process that ended stays away: a member does not start while its
+	// database is out of reach, and is tried again.
+	restart = time.Second
+	// maxLog is small, so that a cloud that is away for long is cut loose.
+	maxLog = 2 << 20
+)
+
+const clouds = `
+name: chaos
+sites: [{name: aws, nodes: 3}, {name: gcp, nodes: 3}, {name: third, nodes: 2}]
+connect: full
+defaults: {rtt: 5ms, site_rtt: 0.2ms}
+links: [{between: [aws, gcp], rtt: 10ms}]
+`
+
+// world is what there is to break.
+type world struct {
+	t         *testing.T
+	lab       *lab.Lab
+	layout    deploy.Layout
+	deployed  *deploy.Deployment
+	databases map[string]database.Cluster // by cloud; none of SQLite
+}
+
+func TestChaos(t *testing.T) {
+	length := asked(t)
+	var err error
+	seed := rand.Uint64N(1e6)
+	if s := os.Getenv("SKERRY_SEED"); s != "" {
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kind := os.Getenv("SKERRY_CHAOS_DATABASE")
+	t.Logf("repeat this: SKERRY_CHAOS=%s SKERRY_SEED=%d SKERRY_CHAOS_DATABASE=%s", length, seed, kind)
+	w := build(t, kind, nil)
+	work := begin(w, seed)
+	w.breakThings(rand.New(rand.NewPCG(seed, 99)), length)
+	t.Logf("all is well %.1f s after the last fault", w.well().Seconds())
+	work.end()
+	work.check()
+}
+
+// asked is for how long things are to be broken; a test that nobody asked for is skipped.
+func asked(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv("SKERRY_CHAOS")
+	if text == "" {
+		t.Skip("SKERRY_CHAOS=5m runs it for five minutes")
+	}
+	testkit.Need(t, testkit.Root, testkit.TUN)
+	length, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return length
+}
+
+// build brings up a lab with a deployment on it, whose clouds' databases are of a kind
+// but for those that have an URL.
+func build(t *testing.T, kind string, urls map[string]string) *world {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "clouds.yaml")
+	if err := os.WriteFile(file, []byte(clouds), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	topo, err := topology.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, databases: map[string]database.Cluster{}}
+	exe := program(t)
+	w.lab, err = lab.Up(t.Context(), lab.Config{
+		Name: "chaos-" + strconv.Itoa(os.Getpid()), Topology: topo, Exe: exe, Ephemeral: true,
+		StateDir: t.TempDir(), DataDir: dataDir(t), Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.lab.Down(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if w.layout, err = deploy.OnLab(w.lab); err != nil {
+		t.Fatal(err)
+	}
+	o := deploy.Options{Exe: exe, Zone: zone, Prefer: "aws", Insecure: true, Wallet: true, MaxLog: maxLog, Databases: map[string]string{}}
+	maps.Copy(o.Databases, urls)
+	for _, c := range w.layout.Clouds {
+		if o.Databases[c.Name] != "" {
+			continue
+		}
+		if url := w.database(kind, c); url != "" {
+			o.Databases[c.Name] = url
+		}
+	}
+	w.deployed, err = deploy.Launch(t.Context(), w.layout, o, restart, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.keepLogs()
+		}
+		if err := w.deployed.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// database starts a cloud's server on its edge and returns its URL, "" for SQLite.
+func (w *world) database(kind string, c deploy.Cloud) string {
+	w.t.Helper()
+	var d database.Database
+	var url func(map[string]string) string
+	first := func(hosts string) string { at, _, _ := strings.Cut(hosts, ","); return at }
+	switch kind {
+	case "", "sqlite":
+		return ""
+	case "postgres":
+		testkit.Need(w.t, testkit.Postgres)
+		d, url = postgres.New(), func(p map[string]string) string {
+			return "postgres://postgres@" + first(p[postgres.PropHosts]) + "/postgres?sslmode=disable"
+		}
+	case "mariadb":
+		testkit.Need(w.t, testkit.Galera)
+		d, url = galera.New(), func(p map[string]string) string {
+			return "mysql://" + mysql.User + "@" + first(p[mysql.PropHosts]) + "/" + mysql.Schema
+		}
+	default:
+		w.t.Fatalf("SKERRY_CHAOS_DATABASE is sqlite, postgres or mariadb, not %s", kind)
+	}
+	in, err := d.Find("")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	started, err := d.Start(w.t.Context(), database.Env{
+		Nodes: []host.Host{c.Edge}, Control: c.Edge, Installation: in, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := started.Stop(context.Background()); err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.databases[c.Name] = started
+	return url(started.Properties())
+}
+
+// program is skerry: SKERRY_EXE, else one that is built.
+func program(t *testing.T) string {
+	t.Helper()
+	if exe := os.Getenv("SKERRY_EXE"); exe != "" {
+		return exe
+	}
+	exe := filepath.Join(t.TempDir(), "skerry")
+	if out, err := exec.Command("go", "build", "-o", exe, "skerry/cmd/skerry").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return exe
+}
+
+// dataDir is one that servers which refuse root can get to.
+func dataDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "skerry-chaos-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// keepLogs copies the logs of a deployment that failed to where they stay.
+func (w *world) keepLogs() {
+	dir, err := os.MkdirTemp("", "skerry-chaos-logs-")
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	for _, s := range w.deployed.States() {
+		text, err := os.ReadFile(s.Log)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, s.Name+".log"), text, 0o600)
+		}
+		if err != nil {
+			w.t.Error(err)
+		}
+	}
+	w.t.Logf("logs are in %s", dir)
+}
+
+// data is a client of what listens at addresses, from the place of the DNS server, which
+// no fault touches.
+func (w *world) data(at ...string) *client.Client {
+	c, err := client.New(client.Config{Endpoints: at, Timeout: 20 * time.Second, Dial: deploy.Dial(w.layout.Names)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+// behind is the most entries that a database may lack that has caught up: what is under way.
+const behind = 200
+
+// well waits until every cloud's database, or those named, serve and lack little, and tells
+// for how long it did.
+func (w *world) well(names ...string) time.Duration {
+	w.t.Helper()
+	began := time.Now()
+	var last string
+	for time.Since(began) < patience {
+		last = ""
+		for _, c := range w.layout.Clouds {
+			if len(names) > 0 && !slices.Contains(names, c.Name) {
+				continue
+			}
+			if err := w.serves(c); err != nil {
+				last += fmt.Sprintf("%s: %v; ", c.Name, err)
+			}
+		}
+		if last == "" {
+			return time.Since(began)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	w.t.Fatalf("not well after %s: %s", patience, last)
+	return 0
+}
+
+// serves returns nil when a cloud's first member says that its database serves.
+func (w *world) serves(c deploy.Cloud) error {
+	data := w.data(deploy.Join(c.Members[0], deploy.PortAPI))
+	defer data.Close()
+	s, err := data.Status(w.t.Context())
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(s.Databases, func(d api.Database) bool { return d.Cloud == c.Name })
+	if s.Leader == "" || s.Problem != "" || i < 0 || s.Databases[i].State != api.StateServing || s.Databases[i].Lag > behind {
+		return fmt.Errorf("%w: %+v", errNotWell, s)
+	}
+	if s.Log.Bytes > maxLog+maxLog/4 {
+		w.t.Errorf("%s: the log takes %d bytes, %d were allowed", c.Name, s.Log.Bytes, maxLog)
+	}
+	return nil
+}
+
+var errNotWell = errors.New("not well")

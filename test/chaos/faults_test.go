@@ -1,0 +1,228 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/database"
+	"skerry/internal/hydra/client"
+	"skerry/internal/hydra/deploy"
+	"skerry/internal/link"
+)
+
+// fault is something that is broken, and how it is mended.
+type fault struct {
+	name  string
+	apply func() error
+	mend  func() error
+	// lost is the cloud whose database is gone for good. As long as it has not been rebuilt
+	// nothing may happen to the other: both would be more than can be borne.
+	lost string
+}
+
+// breakThings breaks one thing or two at a time, at random, until the time is up, and
+// leaves all mended.
+func (w *world) breakThings(r *rand.Rand, length time.Duration) {
+	w.t.Helper()
+	began := time.Now()
+	for n := 1; time.Since(began) < length; n++ {
+		time.Sleep(between(r, 100*time.Millisecond, 2*time.Second)) // in which all is well
+		faults := []fault{w.fault(r)}
+		if r.IntN(3) == 0 {
+			if other := w.fault(r); other.name != faults[0].name && (other.lost == "" || faults[0].lost == "") {
+				faults = append(faults, other)
+			}
+			if last := len(faults) - 1; faults[last].lost != "" { // it waits for all to be well first
+				faults[0], faults[last] = faults[last], faults[0]
+			}
+		}
+		held := between(r, 50*time.Millisecond, 5*time.Second)
+		for _, f := range faults {
+			w.t.Logf("%6.1f s: fault %d: %s for %s", time.Since(began).Seconds(), n, f.name, held.Round(time.Millisecond))
+			if err := f.apply(); err != nil {
+				w.t.Fatalf("%s: %v", f.name, err)
+			}
+		}
+		time.Sleep(held)
+		var mending errgroup.Group // at once: what is started again may need what is cut off
+		for _, f := range faults {
+			mending.Go(func() error {
+				if err := f.mend(); err != nil {
+					return fmt.Errorf("mending %s: %w", f.name, err)
+				}
+				return nil
+			})
+		}
+		if err := mending.Wait(); err != nil {
+			w.t.Fatal(err)
+		}
+		for _, f := range faults {
+			if f.lost != "" {
+				w.t.Logf("the database of %s was rebuilt %.1f s later", f.lost, w.well(f.lost).Seconds())
+			}
+		}
+	}
+}
+
+func between(r *rand.Rand, least, most time.Duration) time.Duration {
+	return least + time.Duration(r.Int64N(int64(most-least)))
+}
+
+// fault picks one.
+func (w *world) fault(r *rand.Rand) fault {
+	states := w.deployed.States()
+	cloud := w.layout.Clouds[r.IntN(len(w.layout.Clouds))]
+	var members []deploy.State
+	for _, s := range states {
+		if s.Kind == deploy.Member || s.Kind == deploy.Witness {
+			members = append(members, s)
+		}
+	}
+	one := members[r.IntN(len(members))]
+	any := states[r.IntN(len(states))]
+	switch r.IntN(11) {
+	case 0, 1:
+		return w.kill("kill "+one.Name, func(s deploy.Service) bool { return s.Name == one.Name })
+	case 2:
+		return w.kill("kill "+any.Name, func(s deploy.Service) bool { return s.Name == any.Name })
+	case 3:
+		return w.kill("kill all of "+cloud.Name, func(s deploy.Service) bool { return s.Cloud == cloud.Name })
+	case 4:
+		return w.pause(one)
+	case 5:
+		return w.cut("cut off "+cloud.Name, link.Quality{Down: true}, true, func(site, _ string) bool { return site == cloud.Name })
+	case 6:
+		return w.cut("cut off "+one.Node, link.Quality{Down: true}, true, func(_, node string) bool { return node == one.Node })
+	case 7:
+		return w.cut("silence "+one.Node, link.Quality{Down: true}, false, func(_, node string) bool { return node == one.Node })
+	case 8:
+		return w.cut("20 % loss around "+cloud.Name, link.Quality{Loss: 0.2}, true, func(site, _ string) bool { return site == cloud.Name })
+	case 9:
+		return w.handOver(one.Name)
+	default:
+		if w.databases[cloud.Name] != nil {
+			return w.restart(cloud)
+		}
+		return w.lose(cloud)
+	}
+}
+
+func (w *world) kill(name string, which func(deploy.Service) bool) fault {
+	return fault{
+		name:  name,
+		apply: func() error { return w.deployed.Kill(which) },
+		mend:  func() error { return w.deployed.Revive(w.t.Context(), which) },
+	}
+}
+
+// pause stops a process in its tracks, and has it go on as if nothing had been. One that
+// was killed meanwhile is another.
+func (w *world) pause(s deploy.State) fault {
+	signal := func(n syscall.Signal) func() error {
+		return func() error {
+			if err := syscall.Kill(s.PID, n); err != nil && !errors.Is(err, syscall.ESRCH) {
+				return err
+			}
+			return nil
+		}
+	}
+	return fault{name: "pause " + s.Name, apply: signal(syscall.SIGSTOP), mend: signal(syscall.SIGCONT)}
+}
+
+// cut changes the links that lead from what inside tells to elsewhere, in both directions
+// or only outwards.
+func (w *world) cut(name string, q link.Quality, both bool, inside func(site, node string) bool) fault {
+	sites := map[string]string{}
+	for _, h := range w.lab.Hosts() {
+		sites[h.Name()] = h.Site()
+	}
+	worse := func(from link.Quality) *link.Quality {
+		from.Down, from.Loss = q.Down, q.Loss
+		return &from
+	}
+	var change, back []link.Change
+	for _, l := range w.lab.Links() {
+		a, b := inside(sites[l.A], l.A), inside(sites[l.B], l.B)
+		if a == b {
+			continue
+		}
+		c, old := link.Change{ID: l.ID}, link.Change{ID: l.ID, AB: &l.BaseAB, BA: &l.BaseBA}
+		if both || a {
+			c.AB = worse(l.BaseAB)
+		}
+		if both || b {
+			c.BA = worse(l.BaseBA)
+		}
+		change, back = append(change, c), append(back, old)
+	}
+	return fault{
+		name:  name,
+		apply: func() error { return w.lab.Set(w.t.Context(), change) },
+		mend:  func() error { return w.lab.Set(context.WithoutCancel(w.t.Context()), back) },
+	}
+}
+
+// handOver asks for another leader, who may refuse.
+func (w *world) handOver(to string) fault {
+	return fault{name: "hand over to " + to, mend: func() error { return nil }, apply: func() error {
+		ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
+		defer cancel()
+		var at []string
+		for _, c := range w.layout.Clouds {
+			for _, h := range c.Members {
+				at = append(at, deploy.Join(h, deploy.PortAPI))
+			}
+		}
+		c := w.data(at...)
+		defer c.Close()
+		if err := c.TransferLeader(ctx, to); errors.Is(err, client.ErrBadRequest) && to != w.layout.Witness.Name() {
+			return err
+		}
+		return nil
+	}}
+}
+
+// restart kills a cloud's database server.
+func (w *world) restart(c deploy.Cloud) fault {
+	d := w.databases[c.Name]
+	return fault{
+		name:  "kill the database of " + c.Name,
+		apply: func() error { return d.Halt(w.t.Context(), c.Edge, database.Abrupt) },
+		mend:  func() error { return d.Revive(w.t.Context(), c.Edge) },
+	}
+}
+
+// lose has a cloud's database be gone for good: it is rebuilt from the other's.
+func (w *world) lose(c deploy.Cloud) fault {
+	which := func(s deploy.Service) bool { return s.Cloud == c.Name && s.Kind == deploy.Member }
+	k := w.kill("lose the database of "+c.Name, which)
+	k.lost = c.Name
+	lost := k.apply
+	k.apply = func() error {
+		for _, other := range w.layout.Clouds {
+			if other.Name != c.Name {
+				w.well(other.Name) // it has what the one that is lost had
+			}
+		}
+		if err := lost(); err != nil {
+			return err
+		}
+		files, err := filepath.Glob(filepath.Join(c.Members[0].Dir(), "hydra.db*"))
+		if err == nil && len(files) == 0 {
+			err = fmt.Errorf("%s has no database", c.Name)
+		}
+		for _, f := range files {
+			err = errors.Join(err, os.Remove(f))
+		}
+		return err
+	}
+	return k
+}

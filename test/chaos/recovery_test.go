@@ -1,0 +1,145 @@
+package chaos
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/hydra/api"
+	"skerry/internal/hydra/client"
+	"skerry/internal/hydra/deploy"
+	"skerry/internal/link"
+)
+
+// big is a row of 32 KiB.
+var big = map[string]string{"text": strings.Repeat("x", 32<<10)}
+
+// cutLoose writes big rows through a client until it is told that the second cloud is cut
+// loose.
+func (w *world) cutLoose(c *client.Client) {
+	w.t.Helper()
+	const rows = 400
+	var last api.Status
+	for i := range rows {
+		if _, err := c.Put(w.t.Context(), "t", fmt.Sprintf("lost-%04d", i), big); err != nil {
+			w.t.Fatalf("row %d, which the majority could take: %v", i, err)
+		}
+		s, err := c.Status(w.t.Context())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if s.Log.Bytes > maxLog+maxLog/4 {
+			w.t.Fatalf("the log takes %d bytes of %d", s.Log.Bytes, maxLog)
+		}
+		last = s
+		for _, d := range s.Databases {
+			if d.Cloud == "gcp" && d.State == api.StateCutLoose {
+				w.t.Logf("after %d rows: %+v, log of %d bytes", i+1, d, s.Log.Bytes)
+				return
+			}
+		}
+	}
+	w.t.Fatalf("after %d rows: %+v", rows, last)
+}
+
+// same holds the clouds' databases to each other.
+func (w *world) same() {
+	w.t.Helper()
+	k := &work{w: w}
+	var all []map[string]map[string]string
+	for _, c := range w.layout.Clouds {
+		data := w.data(deploy.Join(c.Members[0], deploy.PortAPI))
+		defer data.Close()
+		all = append(all, contents(k, data))
+	}
+	if d := cmp.Diff(all[0], all[1]); d != "" {
+		w.t.Errorf("the clouds differ: %s", d[:min(len(d), 2000)])
+	}
+	w.t.Logf("both hold %d rows", len(all[0]["t"]))
+}
+
+// A cloud that is away for longer than the log reaches is cut loose: the log stays within
+// its bound and the others go on. When it is back, it is rebuilt from a snapshot.
+func TestACloudIsCutLoose(t *testing.T) {
+	asked(t)
+	w := build(t, "", nil)
+	c := w.data(deploy.Join(w.layout.Clouds[0].Members[0], deploy.PortAPI))
+	defer c.Close()
+	if err := c.CreateTable(t.Context(), "t", client.Ack(api.Everywhere)); err != nil {
+		t.Fatal(err)
+	}
+	f := w.cut("cut off gcp", link.Quality{Down: true}, true, func(site, _ string) bool { return site == "gcp" })
+	if err := f.apply(); err != nil {
+		t.Fatal(err)
+	}
+	w.cutLoose(c)
+	if err := f.mend(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("rebuilt %.1f s after its return", w.well().Seconds())
+	w.same()
+}
+
+// A database without room on its file system keeps what it has and says what is wrong; the
+// log, other clouds and clients go on, and it does once there is room.
+func TestADatabasesDiskIsFull(t *testing.T) {
+	asked(t)
+	dir := dataDir(t)
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	w := build(t, "", map[string]string{"gcp": "sqlite:" + dir + "/hydra.db"})
+	here := w.data(deploy.Join(w.layout.Clouds[0].Members[0], deploy.PortAPI))
+	there := w.data(deploy.Join(w.layout.Clouds[1].Members[0], deploy.PortAPI))
+	defer here.Close()
+	defer there.Close()
+	if err := here.CreateTable(t.Context(), "t", client.Ack(api.Everywhere)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 30 {
+		if _, err := here.Put(t.Context(), "t", fmt.Sprintf("full-%04d", i), big); err != nil {
+			t.Fatalf("row %d, which the majority could take: %v", i, err)
+		}
+	}
+	var problem string
+	var applied uint64
+	for deadline := time.Now().Add(patience); problem == ""; time.Sleep(50 * time.Millisecond) {
+		s, err := there.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := slices.IndexFunc(s.Databases, func(d api.Database) bool { return d.Cloud == "gcp" && d.State == api.StateDown }); i >= 0 {
+			problem, applied = s.Databases[i].Problem, s.Databases[i].Applied
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("nobody says that it is full: %+v", s)
+		}
+	}
+	t.Logf("it says: %s", problem)
+	if !strings.Contains(problem, "full") {
+		t.Errorf("it says %q", problem)
+	}
+	// Requests there are answered by the other cloud, writes go through.
+	if _, err := there.Put(t.Context(), "t", "meanwhile", map[string]int{"n": 1}); err != nil {
+		t.Error(err)
+	}
+	var meta client.Meta
+	if _, err := there.Get(t.Context(), "t", "meanwhile", client.WithMeta(&meta)); err != nil || meta.Cloud != "aws" {
+		t.Errorf("read through %+v: %v", meta, err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=64m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("from index %d on, all is applied %.1f s after there was room", applied, w.well().Seconds())
+	w.same()
+}

@@ -1,0 +1,319 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/google/go-cmp/cmp"
+
+	"skerry/internal/hydra/api"
+	"skerry/internal/hydra/client"
+	"skerry/internal/hydra/deploy"
+)
+
+// work is what goes on meanwhile.
+type work struct {
+	w     *world
+	door  *deploy.Door
+	began time.Time
+	stop  context.CancelFunc
+	done  sync.WaitGroup
+
+	mu       sync.Mutex
+	history  []porcupine.Operation
+	balances map[string]int64 // of the wallet's accounts, by what it acknowledged
+	orders   int
+	longest  time.Duration // until an order was acknowledged
+}
+
+const (
+	accounts = 4
+	money    = 1000
+	// epoch is how long a register is used: what is to be checked at once stays small.
+	epoch = 2 * time.Second
+	// pace is between two operations of a worker.
+	pace = 10 * time.Millisecond
+)
+
+// begin starts workers on registers, at different places, and on the wallet, by its name.
+func begin(w *world, seed uint64) *work {
+	w.t.Helper()
+	k := &work{w: w, began: time.Now(), balances: map[string]int64{}}
+	ctx, stop := context.WithCancel(w.t.Context())
+	k.stop = stop
+	var err error
+	if k.door, err = deploy.OpenDoor(w.t.Context(), "127.0.0.1:0", w.layout.Names, deploy.Join(w.layout.Names, deploy.PortDNS), zone, deploy.PortLB); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { stop(); k.done.Wait(); k.door.Close() })
+	a, b := w.layout.Clouds[0], w.layout.Clouds[1]
+	table := w.data(deploy.Join(a.Edge, deploy.PortLB))
+	if err := table.CreateTable(ctx, "t", client.Ack(api.Everywhere)); err != nil {
+		w.t.Fatal(err)
+	}
+	for i := range accounts {
+		k.order(ctx, "accounts", fmt.Sprint("open-", i), map[string]any{"name": account(i)})
+		k.order(ctx, "deposits", fmt.Sprint("fill-", i), map[string]any{"to": account(i), "amount_cents": money})
+		k.balances[account(i)] = money
+	}
+	for i, at := range [][]string{
+		{deploy.Join(a.Edge, deploy.PortLB), deploy.Join(b.Edge, deploy.PortLB)},
+		{deploy.Join(b.Edge, deploy.PortLB), deploy.Join(a.Edge, deploy.PortLB)},
+		{deploy.Join(a.Members[0], deploy.PortAPI)},
+		{deploy.Join(b.Members[1], deploy.PortAPI)},
+	} {
+		c := w.data(at...)
+		w.t.Cleanup(func() { c.Close() })
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		k.done.Go(func() {
+			for ctx.Err() == nil {
+				k.register(w.t.Context(), c, r, i)
+				time.Sleep(pace)
+			}
+		})
+	}
+	for i := range 3 {
+		r := rand.New(rand.NewPCG(seed, uint64(10+i)))
+		k.done.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				k.transfer(w.t.Context(), r, fmt.Sprintf("transfer-%d-%d", i, n))
+				time.Sleep(pace)
+			}
+		})
+	}
+	return k
+}
+
+func account(i int) string { return fmt.Sprint("account-", i) }
+
+// end has the workers end what they have begun.
+func (k *work) end() {
+	k.stop()
+	k.done.Wait()
+}
+
+// transfer gives an order, which happens once or not at all.
+func (k *work) transfer(ctx context.Context, r *rand.Rand, key string) {
+	from, amount := r.IntN(accounts), int64(1+r.IntN(400))
+	to := (from + 1 + r.IntN(accounts-1)) % accounts
+	began := time.Now()
+	done := k.order(ctx, "transfers", key, map[string]any{"from": account(from), "to": account(to), "amount_cents": amount})
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.longest = max(k.longest, time.Since(began))
+	if done {
+		k.orders++
+		k.balances[account(from)] -= amount
+		k.balances[account(to)] += amount
+	}
+}
+
+// order repeats an order under its key until the wallet says what became of it.
+func (k *work) order(ctx context.Context, path, key string, body any) (done bool) {
+	text, _ := json.Marshal(body) // of strings and numbers
+	for {
+		status, answer := k.ask(ctx, http.MethodPost, "/api/"+path, key, string(text))
+		switch {
+		case status == http.StatusOK:
+			return true
+		case status == http.StatusConflict:
+			return false
+		case ctx.Err() != nil:
+			k.w.t.Errorf("%s: nobody said what became of it: %d %s", key, status, answer)
+			return false
+		}
+		time.Sleep(pace)
+	}
+}
+
+func (k *work) ask(ctx context.Context, method, path, key, body string) (int, string) {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, k.door.URL()+path, strings.NewReader(body))
+	if err != nil {
+		return 0, err.Error()
+	}
+	req.Close = true // each asks the DNS server anew
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return resp.StatusCode, string(text)
+}
+
+// check holds what there is to what was said.
+func (k *work) check() {
+	t := k.w.t
+	t.Logf("%d transfers, the slowest after %.1f s; %d operations on registers", k.orders, k.longest.Seconds(), len(k.history))
+	var sum struct {
+		Sum struct {
+			Total     int64 `json:"total_cents"`
+			Deposited int64 `json:"deposited_cents"`
+			Holds     bool
+		}
+	}
+	status, text := k.ask(t.Context(), http.MethodGet, "/api/sum", "", "")
+	if err := json.Unmarshal([]byte(text), &sum); err != nil || status != http.StatusOK {
+		t.Fatalf("the sum: %d %s, %v", status, text, err)
+	}
+	if !sum.Sum.Holds || sum.Sum.Total != accounts*money {
+		t.Errorf("the sum is %s", text)
+	}
+	// Each cloud's database, once it has applied all that is committed.
+	var tables []map[string]map[string]string
+	for _, c := range k.w.layout.Clouds {
+		data := k.w.data(deploy.Join(c.Members[0], deploy.PortAPI))
+		defer data.Close()
+		tables = append(tables, contents(k, data))
+		if got := balances(k, tables[len(tables)-1]["wallet_accounts"]); !cmp.Equal(got, k.balances) {
+			t.Errorf("balances in %s (-acknowledged +held): %s", c.Name, cmp.Diff(k.balances, got))
+		}
+	}
+	if d := cmp.Diff(tables[0], tables[1]); d != "" {
+		t.Errorf("the clouds differ: %s", d[:min(len(d), 4000)])
+	}
+	unknown := 0
+	for _, part := range registers.Partition(k.history) {
+		switch porcupine.CheckOperationsTimeout(registers, part, 30*time.Second) {
+		case porcupine.Illegal:
+			t.Errorf("%s is not linearizable: %+v", part[0].Input.(operation).key, part)
+		case porcupine.Unknown:
+			unknown++
+		}
+	}
+	if unknown > 0 {
+		t.Logf("%d registers could not be checked in time", unknown)
+	}
+}
+
+// contents is all that a cloud's database holds, versions included.
+func contents(k *work, data *client.Client) map[string]map[string]string {
+	ctx, cancel := context.WithTimeout(k.w.t.Context(), patience)
+	defer cancel()
+	all := map[string]map[string]string{}
+	names, err := data.Tables(ctx)
+	if err != nil {
+		k.w.t.Fatal(err)
+	}
+	for _, name := range names {
+		rows := map[string]string{}
+		page := client.Page{Limit: 500}
+		for {
+			// The first page waits until all that is committed is applied here.
+			got, err := data.Scan(ctx, name, page, client.Read(api.Linearizable))
+			if err != nil {
+				k.w.t.Fatal(err)
+			}
+			for _, r := range got.Rows {
+				rows[r.Key] = fmt.Sprint(r.Version, " ", string(r.Value))
+			}
+			if got.Next == "" {
+				break
+			}
+			page.After = got.Next
+		}
+		all[name] = rows
+	}
+	return all
+}
+
+// balances are the customers'.
+func balances(k *work, rows map[string]string) map[string]int64 {
+	all := map[string]int64{}
+	for i := range accounts {
+		_, text, _ := strings.Cut(rows[account(i)], " ")
+		var v struct {
+			Balance int64 `json:"balance"`
+		}
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			k.w.t.Errorf("%s is %q: %v", account(i), rows[account(i)], err)
+		}
+		all[account(i)] = v.Balance
+	}
+	return all
+}
+
+// register writes or reads one of the registers of the moment.
+func (k *work) register(ctx context.Context, c *client.Client, r *rand.Rand, who int) {
+	now := time.Since(k.began)
+	in := operation{key: fmt.Sprintf("r-%d-%d", now/epoch, r.IntN(2)), write: r.IntN(2) == 0, value: 1 + r.IntN(1e9)}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	op := porcupine.Operation{ClientId: who, Input: in, Call: time.Since(k.began).Nanoseconds()}
+	var out outcome
+	var v struct{ V int }
+	if in.write {
+		_, err := c.Put(ctx, "t", in.key, map[string]int{"v": in.value})
+		out.doubt = errors.Is(err, client.ErrInDoubt) || errors.Is(err, client.ErrNotReached)
+		out.failed = err != nil && !out.doubt
+	} else {
+		row, err := c.Get(ctx, "t", in.key)
+		switch {
+		case errors.Is(err, client.ErrNotFound):
+		case err != nil || json.Unmarshal(row.Value, &v) != nil:
+			out.failed = true
+		default:
+			out.value = v.V
+		}
+	}
+	op.Output, op.Return = out, time.Since(k.began).Nanoseconds()
+	if out.doubt { // it may take effect at any later time
+		op.Return = int64(1000 * time.Hour)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.history = append(k.history, op)
+}
+
+type operation struct {
+	key   string
+	write bool
+	value int
+}
+
+// outcome of one: what was read; that it certainly did not happen; that nobody knows.
+type outcome struct {
+	value         int
+	failed, doubt bool
+}
+
+// registers is what they do: a read sees the last write, 0 before the first.
+var registers = porcupine.Model{
+	Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
+		by := map[string][]porcupine.Operation{}
+		for _, o := range history {
+			if !o.Output.(outcome).failed {
+				key := o.Input.(operation).key
+				by[key] = append(by[key], o)
+			}
+		}
+		for _, part := range by {
+			parts = append(parts, part)
+		}
+		return parts
+	},
+	Init: func() any { return 0 },
+	Step: func(state, input, output any) (bool, any) {
+		in, out := input.(operation), output.(outcome)
+		if in.write {
+			return true, in.value
+		}
+		return out.value == state.(int), state
+	},
+}
