@@ -33,7 +33,9 @@
 // An entry counts as committed here once it is on this member's disk too, so that Entries
 // never has to take it back. The leader sends entries to the others while it writes them
 // itself: a proposal takes the longer of one fsync and a round trip with an fsync at the
-// nearest majority.
+// nearest majority. Proposals that come while its disk writes make the next batch: they share
+// messages, writes and fsyncs, which under load is two thirds of their cost, and wait for no
+// more than that fsync.
 //
 // # Elections
 //

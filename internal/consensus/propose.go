@@ -197,9 +197,16 @@ func (m *machine) low() uint64 {
 	return low
 }
 
+// gathers tells whether a leader leaves proposals for its next batch: while its disk writes the
+// one before. A proposal that comes alone finds the disk idle and goes at once; many wait for
+// no more than one fsync and share messages, writes and fsyncs of all members.
+func (m *machine) gathers() bool {
+	return m.lead == m.cfg.id && m.storage == nil && len(m.writing) > 0
+}
+
 // flush moves the queue to the leader.
 func (m *machine) flush() {
-	if !m.props.again {
+	if !m.props.again || m.gathers() {
 		return
 	}
 	m.props.again = false
