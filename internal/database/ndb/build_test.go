@@ -4,6 +4,8 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -111,12 +113,17 @@ func TestProgress(t *testing.T) {
 // TestLogged has a build fail: its error holds the lines that tell why.
 func TestLogged(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "build.log")
-	err := logged(t.Context(), log, t.TempDir(), nil, "sh", "-c", "echo one.cpp:3: error: no such type >&2; seq 5000; exit 2")
-	if err == nil || !strings.Contains(err.Error(), "exit status 2") || !strings.Contains(err.Error(), "one.cpp:3: error: no such type") || strings.Contains(err.Error(), "4999") {
+	err := logged(t.Context(), log, t.TempDir(), nil, "sh", "-c", "echo one.cpp:3: error: no such type >&2; seq 5000; echo '[9/12] Building error/one.cpp'; exit 2")
+	if err == nil || !strings.Contains(err.Error(), "exit status 2") || !strings.Contains(err.Error(), "one.cpp:3: error: no such type") || strings.Contains(err.Error(), "4999") || strings.Contains(err.Error(), "Building") {
 		t.Errorf("error: %v", err)
 	}
-	if text, err := os.ReadFile(log); err != nil || !strings.HasSuffix(string(text), "\n5000\n") {
+	if text, err := os.ReadFile(log); err != nil || !strings.HasSuffix(string(text), "\n5000\n[9/12] Building error/one.cpp\n") {
 		t.Errorf("the log: %d bytes, %v", len(text), err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := logged(ctx, log, t.TempDir(), nil, "sh", "-c", "exit 2"); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "error.cpp") {
+		t.Errorf("an interrupted build: %v", err)
 	}
 	last := &tail{text: []byte("a\nb\nc\n")}
 	if got := last.why(); got != "a\nb\nc" {

@@ -31,10 +31,10 @@ func logged(ctx context.Context, log, dir string, watch io.Writer, name string, 
 	cmd.Stdout = io.MultiWriter(writers...)
 	cmd.Stderr = cmd.Stdout
 	err = cmd.Run()
-	if ctx.Err() != nil {
-		err = ctx.Err()
-	}
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		err = fmt.Errorf("%s: %w", name, context.Cause(ctx))
+	case err != nil:
 		err = fmt.Errorf("%s: %w; all of it is in %s, and here are lines that tell why:\n%s", name, err, log, last.why())
 	}
 	return errors.Join(err, f.Close())
@@ -60,7 +60,8 @@ var trouble = regexp.MustCompile(`(?i)\b(error|fatal|undefined reference|killed|
 // why is the last lines that tell of errors, or the last ones of all.
 func (t *tail) why() string {
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
-	if told := slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return !trouble.MatchString(l) }); len(told) > 0 {
+	quiet := func(l string) bool { return progressLine.MatchString(l) || !trouble.MatchString(l) } // a file may be called error.cpp
+	if told := slices.DeleteFunc(slices.Clone(lines), quiet); len(told) > 0 {
 		lines = told
 	}
 	return strings.Join(lines[max(0, len(lines)-6):], "\n")
