@@ -25,20 +25,24 @@ func (t *transaction) take(ctx context.Context, whole string, at place, also str
 		found.Err = &metadata.Error{Path: s.path, Err: metadata.ErrNotFound}
 	}
 	if found.Err != nil {
-		return s, t.r.lost(ctx, at, whole, found.Err)
+		return s, t.r.lost(at, whole, found.Err)
 	}
 	s.entry, s.virtual, s.data = found.Entries[0], found.Entries[1:], found.Data
 	return s, nil
 }
 
 // lost is an error of a server about the way to a path: errAgain where it tells that the
-// map has changed.
-func (r *Router) lost(ctx context.Context, at place, whole string, err error) error {
+// map has changed, a doubt where it may.
+func (r *Router) lost(at place, whole string, err error) error {
 	var e *metadata.Elsewhere
 	if errors.As(err, &e) && e.At != at.in(whole) && metadata.Under(at.in(whole), e.At) && r.learn(at.out(e.At), e.Owner) {
 		return errAgain
 	}
-	if at.gone(err) {
+	found := at.problem(metadata.Command{Path: whole}, err)
+	if !at.gone(err) {
+		return found
+	}
+	return &doubt{found, func(ctx context.Context) error {
 		gone, problem := r.buried(ctx, at)
 		switch {
 		case problem != nil:
@@ -46,8 +50,8 @@ func (r *Router) lost(ctx context.Context, at place, whole string, err error) er
 		case gone:
 			return errAgain
 		}
-	}
-	return at.problem(metadata.Command{Path: whole}, err)
+		return found
+	}}
 }
 
 // along has the servers of subtrees that are below a directory, and of those below these,
@@ -75,7 +79,7 @@ func (t *transaction) along(ctx context.Context, at place, virtual []metadata.En
 		}
 		switch {
 		case errors.Is(found.Err, metadata.ErrNotFound):
-			return t.r.lost(ctx, below, below.top, found.Err)
+			return t.r.lost(below, below.top, found.Err)
 		case found.Err != nil:
 			return found.Err
 		}

@@ -46,7 +46,7 @@ func (t *transaction) rename(ctx context.Context, c metadata.Command) metadata.R
 	arrival, err := t.leave(ctx, s, sub, to.in(c.To))
 	if err == nil {
 		made := t.prepare(ctx, to.server, to.in(c.To), "", append(replaced, arrival...)...)
-		err = t.arrived(ctx, c, to, made.Err)
+		err = t.arrived(c, to, made.Err)
 	}
 	if err != nil {
 		return metadata.Result{Err: err}
@@ -72,7 +72,10 @@ func (t *transaction) renameHere(ctx context.Context, c metadata.Command, s sour
 	t.run(metadata.Command{Op: metadata.Move, Path: s.path, To: to.in(c.To), Across: true, MaxDepth: -1})
 	result := t.commit(ctx)
 	if result.Err != nil && !t.undecided {
-		result.Err = s.problem(metadata.Command{Path: c.Path}, t.arrived(ctx, c, to, result.Err))
+		result.Err = t.arrived(c, to, result.Err)
+		if result.Err != nil && !errors.As(result.Err, new(*doubt)) {
+			result.Err = s.problem(metadata.Command{Path: c.Path}, result.Err)
+		}
 	}
 	return result
 }
@@ -118,7 +121,7 @@ func (t *transaction) makeWay(ctx context.Context, c metadata.Command, s source,
 	path := to.in(c.To)
 	found := t.prepare(ctx, to.server, path, "")
 	if found.Err != nil || len(found.Entries) == 0 {
-		return nil, t.arrived(ctx, c, to, found.Err)
+		return nil, t.arrived(c, to, found.Err)
 	}
 	target, directory := found.Entries[0], s.entry.Kind != metadata.File
 	about := func(err error) error { return &metadata.Error{Path: c.To, Err: err} }
@@ -146,7 +149,7 @@ func (t *transaction) makeWay(ctx context.Context, c metadata.Command, s source,
 }
 
 // arrived is an error of the server that an entry is moved to.
-func (t *transaction) arrived(ctx context.Context, c metadata.Command, to place, err error) error {
+func (t *transaction) arrived(c metadata.Command, to place, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -154,11 +157,16 @@ func (t *transaction) arrived(ctx context.Context, c metadata.Command, to place,
 	if errors.As(err, &e) && e.At == to.in(c.To) {
 		err = &metadata.Error{Path: e.At, Err: metadata.ErrExists}
 	}
-	if errors.Is(err, metadata.ErrExists) {
+	found := t.r.lost(to, c.To, err)
+	if !errors.Is(err, metadata.ErrExists) {
+		return found
+	}
+	return &doubt{found, func(ctx context.Context) error {
 		// It may be a virtual directory that leads nowhere any more.
-		if there := t.r.Do(ctx, []metadata.Command{{Op: metadata.Stat, Path: c.To, MaxDepth: -1}})[0]; errors.Is(there.Err, metadata.ErrNotFound) {
+		there := t.r.Do(ctx, []metadata.Command{{Op: metadata.Stat, Path: c.To, MaxDepth: -1}})[0]
+		if errors.Is(there.Err, metadata.ErrNotFound) {
 			return errAgain
 		}
-	}
-	return t.r.lost(ctx, to, c.To, err)
+		return found
+	}}
 }

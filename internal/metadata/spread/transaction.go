@@ -43,6 +43,14 @@ type transaction struct {
 // errAgain means that the map has changed: the transaction begins again.
 var errAgain = errors.New("the map of subtrees has changed")
 
+// doubt is an error that may have come about by a map of the past. settle, which is called
+// when the transaction holds nothing any more, returns errAgain where it has, else what
+// was wrong.
+type doubt struct {
+	error
+	settle func(context.Context) error
+}
+
 // transact runs a transaction until it is done or fails. One that meets an older one lets
 // go of all it holds, and begins again, with its age.
 func (r *Router) transact(ctx context.Context, do func(context.Context, *transaction) metadata.Result) metadata.Result {
@@ -56,6 +64,10 @@ func (r *Router) transact(ctx context.Context, do func(context.Context, *transac
 			return result
 		}
 		t.abort(ctx)
+		var d *doubt
+		if errors.As(result.Err, &d) {
+			result.Err = d.settle(waiting)
+		}
 		again := errors.Is(result.Err, metadata.ErrLocked) || errors.Is(result.Err, errAgain) || errors.Is(result.Err, metadata.ErrAborted)
 		if again {
 			select {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"skerry/internal/metadata"
+	"skerry/internal/metadata/journal"
 	"skerry/internal/metadata/spread"
 	"skerry/internal/metadata/store"
 )
@@ -25,11 +26,15 @@ type disk struct {
 	machine *store.State
 	records [][]byte
 	image   []byte // of the state before the records
+	dead    bool
 }
 
 func (d *disk) Append(_ context.Context, record []byte) (any, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.dead {
+		return nil, journal.ErrUnknown
+	}
 	d.records = append(d.records, bytes.Clone(record))
 	return d.machine.Apply(0, record), nil
 }
@@ -59,6 +64,7 @@ func (m *machine) restart() {
 	old := m.disk
 	old.mu.Lock()
 	defer old.mu.Unlock()
+	old.dead = true
 	next := &disk{machine: store.NewState(), image: old.image, records: slices.Clone(old.records)}
 	if len(old.records)%2 == 0 {
 		s, err := old.machine.Snapshot()
@@ -103,10 +109,18 @@ func (m *machine) Do(ctx context.Context, commands []metadata.Command) []metadat
 		}
 	}
 	results := own.Do(ctx, commands)
+	if m.store() != own {
+		return none
+	}
 	if fault != nil && fault(false, commands) {
 		return none
 	}
 	return results
+}
+
+// Transactions makes a machine spread.Own.
+func (m *machine) Transactions() ([]metadata.Txn, <-chan struct{}) {
+	return m.store().Transactions()
 }
 
 func (m *machine) set(down bool, fault func(before bool, commands []metadata.Command) bool) {
