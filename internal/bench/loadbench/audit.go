@@ -80,9 +80,9 @@ func measureAudit(ctx context.Context, o Options) (a Audit, err error) {
 
 func overhead(ctx context.Context, o Options, name string, threads int, change ycsb.Properties, file string) (Overhead, error) {
 	x := Overhead{Workload: name, Threads: threads}
-	n := overheadRuns
+	n, rounds := overheadRuns, overheadRounds
 	if o.Quick {
-		n = quickRuns
+		n, rounds = quickRuns, 1
 	}
 	p, _ := ycsb.Builtin(name[:1])
 	w, _, err := ycsb.Parse(p.Merge(ycsb.Properties{"recordcount": "100000", "operationcount": strconv.Itoa(n)}).Merge(change))
@@ -90,8 +90,8 @@ func overhead(ctx context.Context, o Options, name string, threads int, change y
 		return x, err
 	}
 	rates := [2][]float64{}
-	for round := range overheadRounds {
-		o.Progress(fmt.Sprintf("audit, workload %s, %d threads, round %d of %d", name, threads, round+1, overheadRounds))
+	for round := range rounds {
+		o.Progress(fmt.Sprintf("audit, workload %s, %d threads, round %d of %d", name, threads, round+1, rounds))
 		for with := range rates {
 			spec := load.Spec{Workload: w, Threads: threads, Seed: uint64(round)}
 			if with == 1 {
