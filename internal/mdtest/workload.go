@@ -120,20 +120,20 @@ func Properties() []string {
 
 var proportions = []string{"listproportion", "statproportion", "createproportion", "mkdirproportion", "renameproportion", "removeproportion"}
 
-// Parse reads a workload from its name and properties. Mistakes are joined; each begins
-// with `property NAME: ` and is ErrWorkload.
+// Parse reads a workload from its name and properties. An error is ErrWorkload and joins
+// all mistakes; those of a property begin with `property NAME: `.
 func Parse(name string, records int64, properties map[string]string) (*Workload, error) {
 	if !slices.Contains(Names(), name) {
-		return nil, fmt.Errorf("%w: there is no workload %q on a directory tree", ErrWorkload, name)
+		return nil, fmt.Errorf("%w: %w", ErrWorkload, fmt.Errorf("there is no workload %q on a directory tree", name))
 	}
 	w := &Workload{Name: name, Records: records, Files: 100, Home: Near, Page: 100, Mix: production}
 	var errs []error
 	for p := range properties {
 		if !slices.Contains(Properties(), p) {
-			errs = append(errs, fmt.Errorf("property %s: %w: %s has no such property", p, ErrWorkload, name))
+			errs = append(errs, fmt.Errorf("property %s: %s has no such property", p, name))
 		}
 		if name == Phases && slices.Contains(proportions, p) {
-			errs = append(errs, fmt.Errorf("property %s: %w: mdtest's phases have no mix", p, ErrWorkload))
+			errs = append(errs, fmt.Errorf("property %s: mdtest's phases have no mix", p))
 		}
 	}
 	number := func(p string, low, high, missing float64) float64 {
@@ -143,7 +143,7 @@ func Parse(name string, records int64, properties map[string]string) (*Workload,
 		}
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= low && v <= high) {
-			errs = append(errs, fmt.Errorf("property %s: %w: %q is no number from %v to %v", p, ErrWorkload, text, low, high))
+			errs = append(errs, fmt.Errorf("property %s: %q is no number from %v to %v", p, text, low, high))
 		}
 		return v
 	}
@@ -152,20 +152,20 @@ func Parse(name string, records int64, properties map[string]string) (*Workload,
 	if h, ok := properties["home"]; ok {
 		w.Home = h
 		if h != Near && h != All {
-			errs = append(errs, fmt.Errorf("property home: %w: %q is neither near nor all", ErrWorkload, h))
+			errs = append(errs, fmt.Errorf("property home: %q is neither near nor all", h))
 		}
 	}
 	for i, weight := range []*float64{&w.Mix.List, &w.Mix.Stat, &w.Mix.Create, &w.Mix.Mkdir, &w.Mix.Rename, &w.Mix.Remove} {
 		*weight = number(proportions[i], 0, 1, *weight)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
+	if len(errs) == 0 && records < w.Dirs() {
+		errs = append(errs, errors.New("property shared: own and shared directories need 2 records at least"))
 	}
-	if records < w.Dirs() {
-		return nil, fmt.Errorf("property shared: %w: own and shared directories need 2 records at least", ErrWorkload)
+	if len(errs) == 0 && w.total() <= 0 {
+		errs = append(errs, errors.New("no operation has a proportion"))
 	}
-	if w.total() <= 0 {
-		return nil, fmt.Errorf("%w: no operation has a proportion", ErrWorkload)
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("%w: %w", ErrWorkload, errors.Join(errs...))
 	}
 	return w, nil
 }
