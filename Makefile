@@ -73,7 +73,7 @@ REQUIRE := root,tun,$(REQUIRE)
 endif
 # Tests of databases and labs mostly wait: four packages at a time keep two cores busy. The
 # longest ones come first, so that none is left over at the end.
-LONG := $(addprefix ./internal/database/,cassandra galera redis) ./test/e2e $(addprefix ./internal/,database/etcd overlay link/userspace bench/loadbench consensus) ./test/vm
+LONG := $(addprefix ./internal/database/,cassandra galera redis) ./test/e2e $(addprefix ./internal/,database/etcd overlay link/userspace consensus) ./test/vm
 unit:
 	@SKERRY_REQUIRE=$(REQUIRE) $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg -- -race -p 4 -timeout 15m $(LONG) ./...
 
