@@ -52,9 +52,7 @@ func (n *Node) apply(ctx context.Context, holder string) {
 		switch {
 		case err == nil:
 			pause = retryLeast
-			if n.problem.Swap(nil) != nil {
-				n.Log.Info("the database serves again")
-			}
+			n.healed()
 			continue
 		case ctx.Err() != nil:
 			return
@@ -78,6 +76,13 @@ func (n *Node) apply(ctx context.Context, holder string) {
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, retryMost)
+	}
+}
+
+// healed notes that the database serves.
+func (n *Node) healed() {
+	if n.problem.Swap(nil) != nil {
+		n.Log.Info("the database serves again")
 	}
 }
 
@@ -158,6 +163,7 @@ func (n *Node) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		n.healed()
 		now := n.progress.at()
 		if now != last || now >= n.log.Commit() {
 			stood, last = time.Now(), now

@@ -1,6 +1,7 @@
 package hydra
 
 import (
+	"database/sql"
 	"testing"
 
 	"skerry/internal/consensus"
@@ -69,5 +70,32 @@ func TestStateOfDatabases(t *testing.T) {
 				t.Errorf("it is %s, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// A member that only follows how another applies serves again with the database, without
+// having had to apply anything itself.
+func TestAFollowerServesAgain(t *testing.T) {
+	shared, ctx := newSharedLog(), t.Context()
+	first := startMember(t, shared, "a1", "east", "", nil)
+	if err := first.client.CreateTable(ctx, "t", client.Ack(api.Applied)); err != nil {
+		t.Fatal(err)
+	}
+	second := startMember(t, shared, "a2", "east", first.path, nil)
+	operator, err := sql.Open("sqlite", "file:"+first.path+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer operator.Close()
+	if _, err := operator.ExecContext(ctx, "ALTER TABLE hydra_meta RENAME TO elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the second says so", func() bool { return second.serving() != nil })
+	if _, err := operator.ExecContext(ctx, "ALTER TABLE elsewhere RENAME TO hydra_meta"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the second serves again", func() bool { return second.serving() == nil })
+	if second.lead.Load() {
+		t.Error("it has taken over")
 	}
 }
