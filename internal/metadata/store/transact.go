@@ -173,6 +173,9 @@ func (s *State) finish(c metadata.Command, h *held, p *part) metadata.Result {
 	if p == nil || p.Committed {
 		return metadata.Result{}
 	}
+	if p.Coordinator == "" {
+		return metadata.Result{Err: fmt.Errorf("%w step: this server is to decide on the transaction, and has not", metadata.ErrInvalid)}
+	}
 	all, err := batch(p.Batch)
 	if err != nil {
 		return metadata.Result{Err: err}
