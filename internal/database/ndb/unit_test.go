@@ -247,7 +247,8 @@ func TestConformance(t *testing.T) {
 		},
 		// An odd number of spare nodes: two that joined are a node group and stay, so
 		// that the last is the one to join and leave.
-		Nodes: 4, Spare: 3, Port: dataPort, Survives: true,
+		// A join restarts every process of the cluster, one by one.
+		Nodes: 4, Spare: 3, Port: dataPort, Survives: true, Timeout: 10 * time.Minute,
 		BadOptions: []database.Options{{"no_of_replicas": 3}, {"data_memory": "1kB"}, {"port": managePort}},
 	})
 }
