@@ -89,6 +89,9 @@ func (n *Node) await(ctx context.Context, w api.Want) (api.Freshness, error) {
 	if err := n.usable(); err != nil {
 		return api.Freshness{}, err
 	}
+	if n.progress.at() == 0 {
+		w.Read = api.Linearizable // what holds nothing yet is not old, but no database
+	}
 	age := n.staleness()
 	if w.Read == api.Linearizable || w.Read == api.Bounded && (age < 0 || age > w.Staleness) {
 		began := time.Now()
@@ -122,7 +125,7 @@ func failure(table, key string, err error) error {
 
 // Quick implements api.Quick.
 func (n *Node) Quick(w api.Want) bool {
-	return w.Read == api.Local && n.store != nil && n.store.Quick()
+	return w.Read == api.Local && n.store != nil && n.store.Quick() && n.progress.at() > 0
 }
 
 // Get implements api.Backend.

@@ -119,8 +119,14 @@ func (w *world) whole(ctx context.Context, cloud deploy.Cloud) error {
 	})
 	if err == nil {
 		var rows int64
+		var m client.Meta
 		// Linearizable: a row that is missing is not excused by staleness.
-		if rows, err = c.Count(ctx, benchTable); err == nil && rows != int64(w.Rows) {
+		rows, err = c.Count(ctx, benchTable, client.WithMeta(&m))
+		switch {
+		case err != nil:
+		case m.Forwarded != "" || m.Cloud != cloud.Name:
+			err = fmt.Errorf("the database of %s, not that of %s, has counted its rows", m.Cloud, cloud.Name)
+		case rows != int64(w.Rows):
 			err = fmt.Errorf("the rebuilt database has %d rows of %d", rows, w.Rows)
 		}
 	}
