@@ -45,7 +45,7 @@ func run(ctx context.Context, file string) error {
 func TestConformance(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
 		New:  func() database.Database { return hydra.New() },
-		Port: 7070, Survives: true, LeavesAbruptly: true,
+		Port: 7070, Survives: true, LeavesAbruptly: true, DiskFull: 8 << 20, DiskOptions: database.Options{"max_log": "2MiB"},
 		BadOptions: []database.Options{{"reads": "dirty"}, {"ack": "never"}, {"clouds": "region"}, {"peer_port": 7070}},
 	})
 }
