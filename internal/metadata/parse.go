@@ -21,7 +21,7 @@ rm [-r] PATH                           a file; -r: or a directory with all below
 mv [-f] FROM TO                        -f: in place of a file or empty directory
 chmod MODE PATH                        MODE in octal digits
 touch [-t TIME] PATH                   TIME as 2006-01-02T15:04:05Z
-delegate PATH SERVER                   the directory, which is empty, is on that server
+delegate PATH SERVER                   the directory, with all below it, is on that server
 adopt PATH                             a directory of another server is here, and empty
 `
 

@@ -26,6 +26,7 @@ var furniture = []string{
 var crossings = []string{
 	"mv /a/f /b/f", "mv /b/g /a/g", "mv /a/e /b/e", "mv /a/d /b/d", "mv /b /a/b", "mv /b/n /c/n", "mv /a/m /m", "mv /a/m /b/m", "mv /a/m/v /c/v",
 	"rm -r /a/m", "rm -r /b", "mv -f /a/f /b/g", "mv -f /a/e /b/k", "mv -f /a/d /b/k",
+	"delegate /a/d g3", "delegate /b g3", "delegate /a/m/v g1", "delegate /a/m g2",
 }
 
 // crash is where something ends: at the request of a number, before or after it was
@@ -66,7 +67,7 @@ func TestCrashes(t *testing.T) {
 				m.set(false, nil)
 			}
 			after := w.image(t)
-			if before == after {
+			if before == after && !strings.HasPrefix(line, "delegate") {
 				t.Fatal("nothing was done")
 			}
 			if left := w.orphans(); len(left) > 0 {

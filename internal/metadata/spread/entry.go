@@ -31,6 +31,8 @@ func (r *Router) delegate(ctx context.Context, c metadata.Command) metadata.Resu
 		return found
 	case found.Entries[0].Kind != metadata.Directory:
 		return failed(c.Path, metadata.ErrNotDirectory)
+	case found.Entries[0].Size > 0:
+		return r.migrate(ctx, c)
 	}
 	sub := metadata.Subtree{Server: target, ID: r.token()}
 	base := sub.Base()
@@ -40,7 +42,13 @@ func (r *Router) delegate(ctx context.Context, c metadata.Command) metadata.Resu
 	c.Owner, c.Exclusive = sub.Owner(), true
 	at := r.place(c)
 	result := r.follow(ctx, c, at, r.askOne(ctx, at.server, at.local(c)))
-	if result.Err != nil && !errors.Is(result.Err, metadata.ErrUnavailable) {
+	var e *metadata.Elsewhere
+	filled := errors.Is(result.Err, metadata.ErrNotEmpty) || errors.As(result.Err, &e) && e.At == c.Path
+	if filled {
+		c.Owner = target
+		result = r.migrate(ctx, c)
+	}
+	if filled || result.Err != nil && !errors.Is(result.Err, metadata.ErrUnavailable) {
 		// It certainly leads nowhere. Where it stays, nobody sees it.
 		_ = r.askOne(ctx, target, metadata.Command{Op: metadata.Rmdir, Path: base})
 	}

@@ -104,6 +104,9 @@ func (r *Router) rmdir(ctx context.Context, c metadata.Command, at place, e *met
 		return at.global(c, unhung)
 	}
 	r.known.forget(sub)
+	if removed.Err != nil && errors.Is(unhung.Err, metadata.ErrElsewhere) {
+		return r.Do(ctx, []metadata.Command{c})[0] // it has moved to another server meanwhile
+	}
 	return sub.global(c, removed) // another one may have removed it, or unhung it
 }
 

@@ -52,7 +52,10 @@ func (t *transaction) rename(ctx context.Context, c metadata.Command) metadata.R
 		return metadata.Result{Err: err}
 	}
 	result := t.commit(ctx)
-	if result.Err == nil && s.entry.Kind != metadata.Virtual {
+	if at, ok := metadata.ParseSubtree(s.entry.Owner); ok {
+		s.entry.Owner = at.Next().Owner()
+	}
+	if result.Err == nil {
 		result.Entries = []metadata.Entry{s.entry}
 	}
 	return result

@@ -214,13 +214,13 @@ func (w world) orphans() []string {
 	counts := make(map[string]int)
 	for name, m := range w {
 		tree := m.store().Tree()
-		for _, owner := range tree.Virtuals() {
-			counts[owner]++
-		}
-		for _, dir := range []string{metadata.Subtrees, metadata.Incoming} {
-			for _, e := range tree.Do(metadata.Command{Op: metadata.List, Path: dir, Limit: metadata.MaxLimit}).Entries {
-				counts[name+":"+dir+"/"+e.Name] += 10
+		for path, owner := range tree.Virtuals() {
+			if !metadata.Under(path, metadata.Incoming) { // what a router that ended has copied leads nowhere yet
+				counts[owner]++
 			}
+		}
+		for _, e := range tree.Do(metadata.Command{Op: metadata.List, Path: metadata.Subtrees, Limit: metadata.MaxLimit}).Entries {
+			counts[name+":"+metadata.Subtrees+"/"+e.Name] += 10
 		}
 	}
 	var list []string

@@ -42,7 +42,7 @@ func (t *Tree) move(c metadata.Command) metadata.Result {
 	}
 	t.rehang(n, from, name, to, strings.Clone(newName), c.Time)
 	n.parent = to
-	if c.Across {
+	if c.Across && !metadata.Under(c.Path, metadata.Incoming) { // what comes in has its place already
 		t.nextEpoch(n)
 	}
 	n.edge.Add(1)
