@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"skerry/internal/hydra/command"
 	"skerry/internal/hydra/store"
@@ -22,6 +23,7 @@ const recent = 1 << 16
 type progress struct {
 	mu       sync.Mutex
 	applied  uint64
+	reached  atomic.Uint64 // applied, for those who do not wait
 	changed  chan struct{} // closed when applied grows
 	waiting  int
 	outcomes map[uint64]command.Outcome
@@ -46,6 +48,7 @@ func (p *progress) advance(applied uint64, results []store.Result) {
 	}
 	if applied != p.applied {
 		p.applied = applied
+		p.reached.Store(applied)
 		close(p.changed)
 		p.changed = make(chan struct{})
 	}
@@ -63,11 +66,7 @@ func (p *progress) remember(r store.Result) {
 }
 
 // at is the applied index.
-func (p *progress) at() uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.applied
-}
+func (p *progress) at() uint64 { return p.reached.Load() }
 
 // outcome is what is remembered of an entry.
 func (p *progress) outcome(index uint64) (command.Outcome, bool) {
