@@ -20,7 +20,7 @@ import (
 var furniture = []string{
 	"mkdir /a", "mkdir /b", "mkdir /c", "delegate /b g2", "delegate /c g3", "write /a/f file", "mkdir -m 700 /a/e", "mkdir -p /a/d/x", "write /a/d/x/f deep",
 	"mkdir /b/n", "delegate /b/n g3", "write /b/n/f far", "mkdir -p /a/m/v", "delegate /a/m/v g2", "mkdir /a/m/v/w", "delegate /a/m/v/w g3", "write /a/m/v/w/f farther",
-	"write /b/g old", "mkdir /b/k", "delegate /b/k g3",
+	"write /b/g old", "chmod 0 /b/g", "mkdir /b/k", "delegate /b/k g3",
 }
 
 var crossings = []string{

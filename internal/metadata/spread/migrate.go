@@ -177,9 +177,7 @@ func (m *migration) made(path string, e metadata.Entry, data []byte) []metadata.
 	} else {
 		commands = []metadata.Command{{Op: metadata.Mkdir, Path: path, Mode: e.Mode, MaxDepth: -1}}
 	}
-	if e.Mode == 0 {
-		commands = append(commands, metadata.Command{Op: metadata.Chmod, Path: path, MaxDepth: -1})
-	}
+	commands = withMode(e, path, commands...)
 	switch e.Kind {
 	case metadata.Directory:
 		m.touches = append(m.touches, touch)

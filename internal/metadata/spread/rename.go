@@ -93,7 +93,7 @@ func (t *transaction) leave(ctx context.Context, s source, sub metadata.Subtree,
 	case e.Kind == metadata.File:
 		t.run(metadata.Command{Op: metadata.Remove, Path: s.path, MaxDepth: -1})
 		write := metadata.Command{Op: metadata.Write, Path: to, Mode: e.Mode, Data: s.data, Exclusive: true, MaxDepth: -1}
-		return []metadata.Command{write, touch}, nil
+		return withMode(e, to, write, touch), nil
 	case e.Kind == metadata.Virtual:
 		t.run(metadata.Command{Op: metadata.Rmdir, Path: s.path, Owner: e.Owner, MaxDepth: -1})
 		e.Name = s.path
@@ -104,11 +104,20 @@ func (t *transaction) leave(ctx context.Context, s source, sub metadata.Subtree,
 		return []metadata.Command{made, delegated(to, at.Next())}, t.along(ctx, s.place, []metadata.Entry{e}, next)
 	case e.Size == 0:
 		t.run(metadata.Command{Op: metadata.Rmdir, Path: s.path, MaxDepth: -1})
-		return []metadata.Command{made, touch}, nil
+		return withMode(e, to, made, touch), nil
 	}
 	t.run(metadata.Command{Op: metadata.Mkdir, Path: metadata.Subtrees, Parents: true, MaxDepth: -1},
 		metadata.Command{Op: metadata.Move, Path: s.path, To: sub.Base(), Across: true, MaxDepth: -1})
 	return []metadata.Command{made, delegated(to, sub)}, t.along(ctx, s.place, s.virtual, next)
+}
+
+// withMode are commands that make an entry, with what gives it no permission bits at all:
+// for those that make one, that is no mode.
+func withMode(e metadata.Entry, path string, commands ...metadata.Command) []metadata.Command {
+	if e.Mode == 0 {
+		commands = append(commands, metadata.Command{Op: metadata.Chmod, Path: path, MaxDepth: -1})
+	}
+	return commands
 }
 
 func delegated(path string, s metadata.Subtree) metadata.Command {
