@@ -19,8 +19,14 @@ type member struct {
 func (m member) sqlID() int      { return sqlID + m.id }
 func (m member) dataDir() string { return filepath.Join(m.Dir, "ndb") }
 
-// config is config.ini: what the management node tells all others.
-func (o options) config(manager host.Host, members []member) string {
+// noGroup is the node group of a data node that is in none until CREATE NODEGROUP. Without
+// it the management node refuses nodes that are not enough for one.
+const noGroup = 65536
+
+// config is config.ini: what the management node tells all others. The cluster was formed
+// with data nodes up to the identifier formed; later ones are in no node group as far as
+// this file goes.
+func (o options) config(manager host.Host, members []member, formed int) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("[ndbd default]")
@@ -44,6 +50,9 @@ func (o options) config(manager host.Host, members []member) string {
 	line("\n[ndb_mgmd]\nNodeId=%d\nHostName=%s\nPortNumber=%d\nDataDir=%s", manageID, manager.Addr(), managePort, manageDir(manager))
 	for _, m := range members {
 		line("\n[ndbd]\nNodeId=%d\nHostName=%s\nDataDir=%s", m.id, m.Host.Addr(), m.dataDir())
+		if m.id > formed {
+			line("NodeGroup=%d", noGroup)
+		}
 	}
 	for _, m := range members {
 		line("\n[mysqld]\nNodeId=%d\nHostName=%s", m.sqlID(), m.Host.Addr())

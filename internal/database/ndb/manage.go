@@ -109,7 +109,7 @@ func (c *cluster) manage(ctx context.Context, args ...string) error {
 		return fmt.Errorf("making the directory of the management node: %w", err)
 	}
 	file := filepath.Join(dir, "config.ini")
-	if err := os.WriteFile(file, []byte(c.options.config(c.manager, c.members())), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(c.options.config(c.manager, c.members(), len(c.Env.Nodes))), 0o644); err != nil {
 		return fmt.Errorf("writing config.ini: %w", err)
 	}
 	if err := mysql.Own(dir); err != nil {

@@ -51,7 +51,7 @@ func TestConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.deadlock = o.deadlockTimeout(200 * time.Millisecond)
-	hosts := loophost.New(t, 2)
+	hosts := loophost.New(t, 3)
 	var members []member
 	for i, h := range hosts {
 		s := mysql.NewServer(h, Name, o.port)
@@ -86,6 +86,12 @@ NodeId=2
 HostName=A2
 DataDir=D2/mysql-ndb/ndb
 
+[ndbd]
+NodeId=3
+HostName=A3
+DataDir=D3/mysql-ndb/ndb
+NodeGroup=65536
+
 [mysqld]
 NodeId=101
 HostName=A1
@@ -93,9 +99,13 @@ HostName=A1
 [mysqld]
 NodeId=102
 HostName=A2
+
+[mysqld]
+NodeId=103
+HostName=A3
 `
-	names := strings.NewReplacer(hosts[0].Dir(), "D1", hosts[1].Dir(), "D2", hosts[0].Addr(), "A1", hosts[1].Addr(), "A2")
-	if d := cmp.Diff(want, names.Replace(o.config(hosts[0], members))); d != "" {
+	names := strings.NewReplacer(hosts[0].Dir(), "D1", hosts[1].Dir(), "D2", hosts[0].Addr(), "A1", hosts[1].Addr(), "A2", hosts[2].Dir(), "D3", hosts[2].Addr(), "A3")
+	if d := cmp.Diff(want, names.Replace(o.config(hosts[0], members, 2))); d != "" {
 		t.Error(d)
 	}
 	text := o.settings(members[1], nil, "A1:1186").Text("mysqld")
