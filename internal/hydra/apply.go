@@ -181,6 +181,7 @@ func (n *Node) follow(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-n.progress.asked: // idleness is over
 		case <-time.After(every):
 		}
 	}

@@ -26,13 +26,14 @@ type progress struct {
 	reached  atomic.Uint64 // applied, for those who do not wait
 	changed  chan struct{} // closed when applied grows
 	waiting  int
+	asked    chan struct{} // holds one when somebody has begun to wait
 	outcomes map[uint64]command.Outcome
 	order    []uint64 // of outcomes, a ring
 	next     int
 }
 
 func (p *progress) init() {
-	p.changed = make(chan struct{})
+	p.changed, p.asked = make(chan struct{}), make(chan struct{}, 1)
 	p.outcomes = make(map[uint64]command.Outcome)
 }
 
@@ -91,6 +92,12 @@ func (p *progress) wait(ctx context.Context, index uint64) error {
 		p.waiting--
 		p.mu.Unlock()
 	}()
+	if p.applied < index {
+		select {
+		case p.asked <- struct{}{}:
+		default: // the one before has not been seen yet
+		}
+	}
 	for p.applied < index {
 		changed := p.changed
 		p.mu.Unlock()
