@@ -91,7 +91,9 @@ func Run(ctx context.Context, c database.Cluster, open load.Open, p Plan) (Repor
 	if err != nil {
 		return report, err
 	}
-	report.Steps, err = p.Carry(ctx, c)
+	if err = ledger.begun(ctx, p.Timeout); err == nil {
+		report.Steps, err = p.Carry(ctx, c)
+	}
 	err = errors.Join(err, stop())
 	account, checkErr := ledger.Check(ctx, open, p.Writers)
 	report.Account = account

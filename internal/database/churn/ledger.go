@@ -153,6 +153,23 @@ const (
 	againPause = 100 * time.Millisecond
 )
 
+// begun waits until a row is there: changes of membership can be over before the first
+// write is.
+func (l *Ledger) begun(ctx context.Context, within time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no write was acknowledged in %v", within))
+	defer cancel()
+	for {
+		if least, _ := l.Rows(); least > 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
 // Check reads every acknowledged row back, with so many clients, and returns the
 // account. Nobody may write meanwhile.
 func (l *Ledger) Check(ctx context.Context, open load.Open, clients int) (Account, error) {

@@ -67,6 +67,9 @@ type Config struct {
 	DiskFull int64
 	// DiskOptions are added to Options for it.
 	DiskOptions database.Options
+	// KillJoiner is how long after its start a node that joins is killed; 50 ms when 0. A
+	// join must not be over by then.
+	KillJoiner time.Duration
 	// Rows are loaded for the load test; 500 when 0.
 	Rows int64
 	// Timeout bounds a start, a change of membership, a halt and a revival each;
@@ -112,6 +115,7 @@ func Run(t *testing.T, c Config) {
 		s.Spare = cmp.Or(s.Spare, 2)
 	}
 	s.Rows = cmp.Or(s.Rows, 500)
+	s.KillJoiner = cmp.Or(s.KillJoiner, 50*time.Millisecond)
 	s.Timeout = cmp.Or(settingTime(t, "SKERRY_TIMEOUT"), s.Timeout, 3*time.Minute)
 	if s.Hosts == nil {
 		s.Hosts = loophost.New

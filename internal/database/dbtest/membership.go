@@ -281,7 +281,7 @@ func (s *suite) testLostJoiner(t *testing.T, cluster database.Cluster) {
 		kills.Go(func() {
 			select {
 			case <-p.Done():
-			case <-time.After(50 * time.Millisecond): // somewhere in its start
+			case <-time.After(s.KillJoiner): // somewhere in its start
 				_ = syscall.Kill(p.PID(), syscall.SIGKILL) // it may have ended
 			}
 		})

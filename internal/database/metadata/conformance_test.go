@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 	"testing"
+	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
@@ -65,7 +66,7 @@ func serve(ctx context.Context, args []string) error {
 func TestConformance(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
 		New:  func() database.Database { return metadata.New() },
-		Port: 8080, Survives: true, LeavesAbruptly: true,
+		Port: 8080, Survives: true, LeavesAbruptly: true, KillJoiner: time.Millisecond,
 		BadOptions: []database.Options{{"servers": "two"}, {"replicas": 4}, {"peer_port": 8090}},
 	})
 }

@@ -89,6 +89,7 @@ func TestSpread(t *testing.T) {
 	everywhere := map[string]string{"files": "5", "home": "all", "shared": "0.4"}
 	for _, name := range mdtest.Names() {
 		w := workload(t, name, everywhere)
+		w.Mix = mdtest.Mix{List: 1, Stat: 1, Create: 1, Mkdir: 1, Rename: 1, Remove: 1}
 		r := drive(t, c, w, 150)
 		if r.OK != 150 || len(r.Errors) > 0 {
 			t.Errorf("%s: %d of 150 operations ended well: %+v", name, r.OK, r.Errors)
