@@ -255,6 +255,8 @@ func TestConformance(t *testing.T) {
 			client = hosts[n-1]
 			return hosts
 		},
+		// Fields are as long as the longest value that the suite writes: BLOBs.
+		Properties: map[string]string{"fieldlength": "65536"},
 		// An odd number of spare nodes: two that joined are a node group and stay, so
 		// that the last is the one to join and leave.
 		// A join restarts every process of the cluster, one by one.
