@@ -87,6 +87,9 @@ func (s site) hdfs() []property {
 		{"dfs.namenode.heartbeat.recheck-interval", "5000"},
 		{"dfs.namenode.decommission.interval", "1"},
 		{"dfs.namenode.redundancy.interval.seconds", "1"},
+		// A copy whose source or target was lost is made anew after that. The default, five
+		// minutes, held up the leave of a node soon after another's abrupt one.
+		{"dfs.namenode.reconstruction.pending.timeout-sec", "30"},
 		{"dfs.namenode.stale.datanode.interval", "5000"},
 		{"dfs.namenode.avoid.read.stale.datanode", "true"},
 		{"dfs.namenode.avoid.write.stale.datanode", "true"},
