@@ -37,8 +37,8 @@ var (
 // Name implements database.Database.
 func (*NDB) Name() string { return Name }
 
-// memory is what a data node with 80 MiB for rows and a SQL node are expected to take.
-const memory = 900 << 20
+// memory is what a data node with 80 MiB for rows (720 MB) and a SQL node (285 MB) take.
+const memory = 1 << 30
 
 // Capabilities implements database.Database.
 func (*NDB) Capabilities() database.Capabilities {
