@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/internal/advice"
+	"skerry/internal/metadata/balance"
 	"skerry/internal/metadata/daemon"
 	"skerry/internal/metadata/journal"
 )
@@ -15,6 +17,8 @@ func newMetadataServe(a *app) *cobra.Command {
 	var o daemon.Options
 	var group daemon.Group
 	var share daemon.Share
+	var policy balance.Policy
+	var balances bool
 	var addrFile string
 	c := &cobra.Command{
 		Use:   "serve",
@@ -24,7 +28,8 @@ func newMetadataServe(a *app) *cobra.Command {
 			"With --member, it is one of several replicas: what is acknowledged is on the disks of a majority, any replica\n" +
 			"answers, and losing a minority loses nothing.\n\n" +
 			"With --server, it is one of several servers that have a tree together, each of them alone or a group of replicas:\n" +
-			"any of them answers for the whole tree.",
+			"any of them answers for the whole tree. With --balance, a server that has more to do than the others gives them\n" +
+			"directories, by their operations per second, while it serves.",
 		Example: "  skerry metadata serve --listen 127.0.0.1:8080 --data /var/lib/metadata\n" +
 			"  curl -d 'mkdir -p /a/b' http://127.0.0.1:8080/\n" +
 			"  skerry metadata serve --listen 127.0.0.1:8081 --data m1 --name m1 \\\n" +
@@ -40,6 +45,12 @@ func newMetadataServe(a *app) *cobra.Command {
 			if len(share.Servers) > 0 {
 				share.Name = group.Cluster
 				o.Share = &share
+			}
+			if balances && o.Share == nil {
+				return advice.With(fmt.Errorf("%w: there is none to give anything to", daemon.ErrShare), "name the servers: --server NAME=ADDR for each, --root NAME")
+			}
+			if balances {
+				share.Balance = &policy
 			}
 			o.Ready = func(addr net.Addr, r journal.Recovery) error {
 				if addrFile != "" {
@@ -65,6 +76,16 @@ func newMetadataServe(a *app) *cobra.Command {
 	f.StringVar(&group.Cluster, "cluster", "metadata", "`NAME` of the server, which is that of its group of replicas")
 	f.StringArrayVar(&share.Servers, "server", nil, "a server that shares the tree, `NAME=ADDR[,ADDR...]`, an address for each replica (repeatable; the same at each)")
 	f.StringVar(&share.Root, "root", "", "`NAME` of the server that has the root")
+	f.BoolVar(&balances, "balance", false, "give hot directories to servers that have less to do")
+	def := balance.Policy{}.WithDefaults()
+	f.DurationVar(&policy.Interval, "balance-interval", def.Interval, "look at the servers' load so often")
+	f.Float64Var(&policy.Factor, "balance-factor", def.Factor, "give away with so many times the servers' mean operations/s")
+	f.Float64Var(&policy.Floor, "balance-floor", def.Floor, "and at least so many `OPS` a second")
+	f.IntVar(&policy.Rounds, "balance-rounds", def.Rounds, "and both in so many intervals behind each other")
+	f.Float64Var(&policy.Margin, "balance-margin", def.Margin, "move what leaves the other server, with it, below this one's operations/s by such a part of them")
+	f.DurationVar(&policy.Rest, "balance-rest", def.Rest, "give nothing away for so long behind a move")
+	f.DurationVar(&policy.Stay, "balance-stay", def.Stay, "leave what came to the server there for so long")
+	f.IntVar(&policy.Entries, "balance-entries", def.Entries, "move directories with at most so many entries: changes in them wait meanwhile")
 	f.StringVar(&group.Certificate, "cert", "", "certificate `FILE`, for mutual TLS between replicas (skerry hydra init makes them)")
 	f.StringVar(&group.Key, "key", "", "its key `FILE`")
 	f.StringVar(&group.Authority, "ca", "", "`FILE` of the authority's certificate")

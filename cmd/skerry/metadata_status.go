@@ -11,7 +11,7 @@ func newMetadataStatus(a *app) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:     "status ADDR",
-		Short:   "What a metadata server holds, and how its journal stands",
+		Short:   "What a metadata server holds, how its journal stands, and what it and its fellows have to do",
 		Example: "  skerry metadata status 127.0.0.1:8080",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -24,7 +24,9 @@ func newMetadataStatus(a *app) *cobra.Command {
 			if asJSON {
 				return printJSON(a, s)
 			}
-			return shell.WriteStatus(a.out, s)
+			w := client.NewWatch(s.Servers)
+			defer w.Close()
+			return shell.WriteStatus(a.out, s, w.Ask(cmd.Context()))
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the status as JSON")

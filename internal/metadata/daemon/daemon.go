@@ -12,6 +12,7 @@ import (
 
 	"skerry/internal/advice"
 	"skerry/internal/metadata/journal"
+	"skerry/internal/metadata/load"
 	"skerry/internal/metadata/server"
 	"skerry/internal/metadata/store"
 )
@@ -44,23 +45,26 @@ func Run(ctx context.Context, o Options) (err error) {
 		o.Log.Warn("a crash cut off the end of the journal: nobody was told that it was done", "bytes", recovery.Torn)
 	}
 	counts := func() server.Status { return server.Status{Tree: k.state.Tree().Counts(), Journal: k.log.Status()} }
-	o.Server.Log, o.Server.Collectors = o.Log, server.Collectors(counts)
-	own := store.New(k.state, k.log)
-	service, err := o.share(own)
+	own, meter := store.New(k.state, k.log), load.New()
+	service, err := o.share(metered{own, meter})
 	if err != nil {
 		return fmt.Errorf("serving %s: %w", o.Dir, err)
 	}
 	defer service.close()
 	if service.router != nil {
 		service.keep(ctx, o.Share.Name, own, o.Log)
+		service.balance(ctx, o, own, k)
 	}
+	o.Server.Log, o.Server.Collectors = o.Log, append(server.Collectors(counts), service.collectors(meter)...)
 	o.Server.Own, o.Server.Routes = service.own, k.routes(o.Log)
 	o.Server.Status = func() server.Status {
 		s := counts()
 		s.Recovery, s.Subtrees, s.Uptime = recovery, k.state.Tree().Virtuals(), time.Since(start).Seconds()
 		if o.Share != nil {
-			s.Name, s.Root, s.Servers = o.Share.Name, o.Share.Root, service.addrs
+			s.Name, s.Root, s.Servers, s.Holds = o.Share.Name, o.Share.Root, service.addrs, holds(k.state.Tree())
 		}
+		now := meter.Load()
+		s.Load, s.Balancer = &now, service.balanced()
 		s.Transactions, _ = own.Transactions()
 		if k.replica != nil {
 			group := k.replica.Node().Status()

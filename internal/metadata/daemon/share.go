@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"skerry/internal/advice"
+	"skerry/internal/metadata/balance"
 	"skerry/internal/metadata/client"
 	"skerry/internal/metadata/server"
 	"skerry/internal/metadata/spread"
@@ -21,6 +22,8 @@ type Share struct {
 	// Servers are all servers, as NAME=ADDR[,ADDR...], an address for each replica; the
 	// same at each.
 	Servers []string
+	// Balance has the server give hot subtrees to others; nil: it does not.
+	Balance *balance.Policy
 }
 
 // ErrShare marks servers that cannot have a tree together.
@@ -31,7 +34,8 @@ type services struct {
 	whole, own server.Service // own is nil where it is whole
 	addrs      map[string]string
 	clients    []*client.Client
-	router     *spread.Router // nil where whole is the server's own tree
+	router     *spread.Router    // nil where whole is the server's own tree
+	balancer   *balance.Balancer // nil where the server gives nothing away
 	keeping    sync.WaitGroup
 	stop       context.CancelFunc
 }
@@ -56,6 +60,11 @@ func (s *services) close() {
 func (o *Options) share(own server.Service) (*services, error) {
 	if o.Share == nil {
 		return &services{whole: own}, nil
+	}
+	if o.Share.Balance != nil {
+		if err := o.Share.Balance.Check(); err != nil {
+			return nil, err
+		}
 	}
 	s := &services{own: own, addrs: make(map[string]string)}
 	all := make(map[string]spread.Service)

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"skerry/internal/metadata"
+	"skerry/internal/metadata/balance"
+	"skerry/internal/metadata/load"
 	"skerry/internal/metadata/server"
 	"skerry/internal/metadata/wire"
 )
@@ -47,6 +49,7 @@ func TestOpenAPI(t *testing.T) {
 	for name, v := range map[string]any{
 		"Command": wire.Command{}, "Entry": wire.Entry{}, "Result": wire.Result{}, "Error": wire.Error{}, "Batch": wire.Batch{}, "Results": wire.Results{},
 		"Status": server.Status{}, "Transaction": metadata.Txn{},
+		"Load": load.Load{}, "DirectoryLoad": load.Directory{}, "Balancer": balance.Status{},
 	} {
 		var fields []string
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {

@@ -24,7 +24,9 @@ import (
 
 	"skerry/internal/consensus"
 	"skerry/internal/metadata"
+	"skerry/internal/metadata/balance"
 	"skerry/internal/metadata/journal"
+	"skerry/internal/metadata/load"
 	"skerry/internal/metadata/tree"
 )
 
@@ -50,6 +52,12 @@ type Status struct {
 	Name    string            `json:"name,omitempty"`
 	Servers map[string]string `json:"servers,omitempty"`
 	Root    string            `json:"root,omitempty"`
+	// Load is the server's, of a group the part that this replica answers.
+	Load *load.Load `json:"load,omitempty"`
+	// Balancer is what it has done, nil where the server balances nothing.
+	Balancer *balance.Status `json:"balancer,omitempty"`
+	// Holds are the subtrees of the whole tree that the server has: paths of its own tree.
+	Holds []string `json:"holds,omitempty"`
 }
 
 // Options are a server's limits. Zero fields mean the defaults.

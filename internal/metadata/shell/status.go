@@ -14,8 +14,9 @@ import (
 	"skerry/internal/metadata/server"
 )
 
-// WriteStatus prints a server's status as a table.
-func WriteStatus(out io.Writer, s server.Status) error {
+// WriteStatus prints a server's status as a table; all are those of the replicas of each
+// server that shares the tree, by name, as far as they are in reach.
+func WriteStatus(out io.Writer, s server.Status, all map[string][]server.Status) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	t, j := s.Tree, s.Journal
 	fmt.Fprintf(w, "directories\t%d\n", t.Directories)
@@ -35,8 +36,18 @@ func WriteStatus(out io.Writer, s server.Status) error {
 		if name == s.Name {
 			what += ", this one"
 		}
+		if len(all[name]) == 0 {
+			what += ", out of reach"
+		} else {
+			what += fmt.Sprintf(", %.0f operations/s", server.LoadOf(all[name]).Rate)
+		}
 		fmt.Fprintf(w, "server %s\tat %s%s\n", name, s.Servers[name], what)
 	}
+	writeLoad(w, s, all[s.Name])
+	if s.Balancer != nil {
+		fmt.Fprintf(w, "balancer\t%d moves, %d refused; %s\n", s.Balancer.Moves, s.Balancer.Refused, s.Balancer.Last)
+	}
+	writeClaims(w, all)
 	for _, t := range s.Transactions {
 		fmt.Fprintf(w, "transaction %s\tof %s, holds %s\n", t.Name, cmp.Or(t.Coordinator, "this server"), strings.Join(t.Locks, " "))
 	}
