@@ -229,6 +229,9 @@ func (t *transport) take(from uint64, b []byte) error {
 		if err != nil {
 			return err
 		}
+		if t.isRemoved(from) {
+			return ErrRemoved // it may not have learnt of it; it is told when it connects again
+		}
 		t.handler.pinged(from, p)
 		if to := t.peer(from); to != nil {
 			to.control(encodePong(p.sent))
