@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
@@ -82,20 +83,35 @@ func answers(ctx context.Context, m member, d *daemon.Daemon) error {
 	})
 }
 
-// awaitData waits until data nodes have started and are in node groups.
+// awaitData waits until data nodes have started and are in node groups. Its error quotes the
+// log of one that has not: data nodes wait for each other, so rather of one that nobody has
+// heard of.
 func (c *cluster) awaitData(ctx context.Context, members []member) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not started after %v", startTimeout))
 	defer cancel()
-	return c.Set.Await(ctx, func(ctx context.Context) error {
+	late := members
+	err := c.Set.Await(ctx, func(ctx context.Context) error {
 		peers, err := c.show(ctx)
 		if err != nil {
 			return err
 		}
-		for _, m := range members {
-			if p := peers[m.id]; !p.started() || p.group < 0 {
-				return fmt.Errorf("the data node on %s has not started", m.Host.Name())
-			}
+		late = slices.DeleteFunc(slices.Clone(members), func(m member) bool {
+			p := peers[m.id]
+			return p.started() && p.group >= 0
+		})
+		if len(late) == 0 {
+			return nil
 		}
-		return nil
+		if i := slices.IndexFunc(late, func(m member) bool { return !peers[m.id].connected }); i > 0 {
+			late[0], late[i] = late[i], late[0]
+		}
+		return fmt.Errorf("%d data nodes have not started", len(late))
 	})
+	if err == nil || len(late) == 0 || c.Set.Err() != nil {
+		return err
+	}
+	c.mu.Lock()
+	d := c.data[late[0].Server]
+	c.mu.Unlock()
+	return fmt.Errorf("the data node on %s: %w%s", late[0].Host.Name(), err, d.LastLines())
 }
