@@ -95,8 +95,17 @@ func (p *Process) greet(ctx context.Context, o Options, job any, stdin io.WriteC
 			return nil, err
 		}
 	}
-	// Killing it ends the wait below.
+	// Killing it ends what is under way below, whose own errors then say nothing.
 	defer context.AfterFunc(ctx, func() { _ = p.cmd.Process.Kill() })()
+	answer, err := p.converse(o, job, stdin, stdout)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return answer, err
+}
+
+// converse tells the process its job and returns its answer.
+func (p *Process) converse(o Options, job any, stdin io.WriteCloser, stdout io.Reader) ([]byte, error) {
 	if err := json.NewEncoder(stdin).Encode(job); err != nil {
 		return nil, fmt.Errorf("tell it its job: %w%s", err, p.Tail())
 	}
@@ -106,9 +115,6 @@ func (p *Process) greet(ctx context.Context, o Options, job any, stdin io.WriteC
 		}
 	}
 	answer, err := bufio.NewReader(io.LimitReader(stdout, maxAnswer)).ReadBytes('\n')
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
 	if err != nil {
 		return nil, fmt.Errorf("it ended before it was ready%s", p.Tail())
 	}
