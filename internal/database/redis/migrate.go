@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -78,15 +79,24 @@ func someKeys(ctx context.Context, at *goredis.Client, slot int) (keys []string,
 	for i, key := range all {
 		values[i] = pipe.Dump(ctx, key)
 	}
-	if _, err := pipe.Exec(ctx); err != nil && err != goredis.Nil {
-		return nil, 0, err
-	}
+	_, _ = pipe.Exec(ctx) // each key has its own answer
 	for i, key := range all {
+		// A key that has gone meanwhile is no error: MIGRATE does without it.
+		if err := values[i].Err(); err != nil && !gone(err) {
+			return nil, 0, err
+		}
 		if n := len(key) + len(values[i].Val()); len(keys) == 0 || size+n <= maxMigrate {
 			keys, size = append(keys, key), size+n
 		}
 	}
 	return keys, size, nil
+}
+
+// gone tells whether a server says that it does not have a key: of a slot on the move it does
+// so by sending who asks to where the slot moves.
+func gone(err error) bool {
+	_, ask := goredis.IsAskError(err)
+	return ask || errors.Is(err, goredis.Nil)
 }
 
 // migrateTo has a server send keys of one slot to another.

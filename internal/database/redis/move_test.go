@@ -271,6 +271,37 @@ func TestCountWhileMoving(t *testing.T) {
 	}
 }
 
+// A key of a slot on the move that has gone meanwhile is answered with ASK, and is no error.
+func TestGone(t *testing.T) {
+	d := New()
+	nodes := loophost.New(t, 3)
+	c := startCluster(t, d, nodes, nil)
+	ctx := t.Context()
+	const key = "{user}1"
+	slot := slotOf(key)
+	owner := slot * 3 / slots
+	from, to := c.memberOn(nodes[owner].Name()), c.memberOn(nodes[(owner+1)%3].Name())
+	id, err := to.admin.ClusterMyID(ctx).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := setSlots(ctx, from.admin, []int{slot}, "MIGRATING", id); err != nil {
+		t.Fatal(err)
+	}
+	if err := from.admin.Dump(ctx, key).Err(); !gone(err) {
+		t.Errorf("a key that is not there, of a slot on the move: %v", err)
+	}
+	if err := setSlots(ctx, from.admin, []int{slot}, "STABLE"); err != nil {
+		t.Fatal(err)
+	}
+	if err := from.admin.Dump(ctx, key).Err(); !gone(err) {
+		t.Errorf("a key that is not there: %v", err)
+	}
+	if gone(errors.New("IOERR")) {
+		t.Error("any error is taken for a key that has gone")
+	}
+}
+
 // TestBusySlot moves a slot whose records never stand still, by MIGRATE in the end, and
 // one with more keys than a script may take.
 func TestBusySlot(t *testing.T) {
