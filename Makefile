@@ -67,7 +67,7 @@ lint:
 
 # What setup installed must be there: a test that skips for lack of it fails. Without
 # root, tests that need root skip and the summary lists them.
-REQUIRE := $(subst $(space),$(comma),$(TESTED)),babeld,tinc,haproxy,qemu
+REQUIRE := $(subst $(space),$(comma),$(TESTED)),babeld,tinc,haproxy,qemu,git
 ifeq ($(shell id -u),0)
 REQUIRE := root,tun,$(REQUIRE)
 endif

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"skerry/internal/lab"
 	"skerry/internal/procfs"
+	"skerry/internal/testkit"
 )
 
 // nobody is a user without any rights.
@@ -83,7 +85,7 @@ func needUserNamespaces(t *testing.T) unprivileged {
 	t.Helper()
 	u := newUnprivileged(t)
 	if out, err := u.command("unshare", "--user", "--map-root-user", "--net", "--mount", "true").CombinedOutput(); err != nil {
-		t.Skipf("needs user namespaces: %v: %s", err, out)
+		testkit.Lacks(t, testkit.UserNamespaces, fmt.Errorf("%w: %s", err, out))
 	}
 	return u
 }

@@ -148,12 +148,12 @@ func TestRealGroups(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	tree, err := Open()
 	if err != nil {
-		t.Skipf("needs control groups: %v", err)
+		testkit.Lacks(t, testkit.Cgroups, err)
 	}
 	lab := tree.Group("cgroup-test-" + strconv.Itoa(os.Getpid()))
 	g := tree.Group(lab.path + "/node")
 	if err := g.Create(); errors.Is(err, ErrNone) {
-		t.Skipf("needs control groups: %v", err)
+		testkit.Lacks(t, testkit.Cgroups, err)
 	} else if err != nil {
 		t.Fatal(err)
 	}

@@ -31,11 +31,11 @@ func TestLimitDisk(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	tree, err := Open()
 	if err != nil {
-		t.Skipf("needs control groups of disks: %v", err)
+		testkit.Lacks(t, testkit.DiskCgroups, err)
 	}
 	device, err := Disk("/")
 	if errors.Is(err, ErrNoController) {
-		t.Skipf("needs control groups of disks: %v", err)
+		testkit.Lacks(t, testkit.DiskCgroups, err)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestLimitDisk(t *testing.T) {
 	})
 	limit := func(l DiskLimit) string {
 		if err := g.LimitDisk(device, l); errors.Is(err, ErrNoController) || errors.Is(err, fs.ErrNotExist) {
-			t.Skipf("needs control groups of disks: %v", err)
+			testkit.Lacks(t, testkit.DiskCgroups, err)
 		} else if err != nil {
 			t.Fatal(err)
 		}

@@ -8,9 +8,7 @@ import (
 // The kernel says whether the new quota held the process back.
 func TestAQuotaThatChanges(t *testing.T) {
 	n := newNode(t, func(s *Spec) { s.CPU = 2 })
-	if n.spec.Group == nil {
-		t.Skip("needs control groups")
-	}
+	needGroup(t, n)
 	if err := n.LimitCPU(0.2); err != nil {
 		t.Fatal(err)
 	}
@@ -27,9 +25,7 @@ func TestAQuotaThatChanges(t *testing.T) {
 
 func TestQuotasOfAnySizeAreTaken(t *testing.T) {
 	n := newNode(t, nil)
-	if n.spec.Group == nil {
-		t.Skip("needs control groups")
-	}
+	needGroup(t, n)
 	for _, cores := range []float64{0.01, 0.0253, 0.0333333, 0.05, 0.099999, 0.1, 1, 1.7, 64, 0.011} {
 		if err := n.LimitCPU(cores); err != nil {
 			t.Errorf("%v cores: %v", cores, err)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/cgroup"
+	"skerry/internal/testkit"
 )
 
 func TestDiskThatIsFull(t *testing.T) {
@@ -77,7 +78,7 @@ func limitDisk(t *testing.T, n *Node, l cgroup.DiskLimit) {
 	t.Helper()
 	err := n.LimitDisk(l)
 	if errors.Is(err, cgroup.ErrNoController) || errors.Is(err, ErrNoGroup) {
-		t.Skipf("needs control groups of disks: %v", err)
+		testkit.Lacks(t, testkit.DiskCgroups, err)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +124,7 @@ func TestLimitDisk(t *testing.T) {
 			got := output(t, n, Command{}, "("+tt.script+") 2>&1; echo $?")
 			took := time.Since(began)
 			if strings.Contains(got, "Invalid argument") {
-				t.Skipf("needs a file system that is written to directly: %s", got)
+				testkit.Lacks(t, testkit.DirectIO, errors.New(got))
 			}
 			if !strings.HasSuffix(got, "\n0") {
 				t.Fatalf("dd said %s", got)

@@ -86,6 +86,14 @@ func newNode(t testing.TB, change func(*Spec)) *Node {
 	return n
 }
 
+// needGroup skips a test of limits where newNode found no control groups.
+func needGroup(t *testing.T, n *Node) {
+	t.Helper()
+	if n.spec.Group == nil {
+		testkit.Lacks(t, testkit.Cgroups, ErrNoGroup)
+	}
+}
+
 // output runs a shell script on a node and returns what it printed.
 func output(t *testing.T, n *Node, c Command, script string) string {
 	t.Helper()
@@ -346,9 +354,7 @@ func TestDo(t *testing.T) {
 // TestCPUQuota asks the kernel whether it held the process back, and not a clock.
 func TestCPUQuota(t *testing.T) {
 	n := newNode(t, func(s *Spec) { s.CPU = 0.2 })
-	if n.spec.Group == nil {
-		t.Skip("needs control groups")
-	}
+	needGroup(t, n)
 	output(t, n, Command{}, "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
 	u, err := n.Usage()
 	if err != nil {
@@ -363,9 +369,7 @@ func TestCPUQuota(t *testing.T) {
 
 func TestMemoryLimit(t *testing.T) {
 	n := newNode(t, func(s *Spec) { s.Memory = 32 << 20 })
-	if n.spec.Group == nil {
-		t.Skip("needs control groups")
-	}
+	needGroup(t, n)
 	p, err := n.Start(t.Context(), Command{Path: "/bin/sh", Args: []string{"-c", "head -c 200m /dev/zero | tail -c 150m | wc -c"}, Stdout: new(bytes.Buffer)})
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,10 +47,10 @@ func version2(t *testing.T) *cgroup.Tree {
 	const mount = "/sys/fs/cgroup"
 	if _, err := os.Stat(filepath.Join(mount, "cgroup.controllers")); err != nil {
 		if entries, err := os.ReadDir(mount); err != nil || len(entries) > 0 {
-			t.Skip("needs cgroup2: this machine has version 1")
+			testkit.Lacks(t, testkit.Cgroup2, errors.New("this machine has version 1"))
 		}
 		if err := unix.Mount("cgroup2", mount, "cgroup2", 0, ""); err != nil {
-			t.Skipf("needs cgroup2: %v", err)
+			testkit.Lacks(t, testkit.Cgroup2, err)
 		}
 		t.Cleanup(func() {
 			if err := unix.Unmount(mount, 0); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"skerry/internal/host"
 	"skerry/internal/rootless"
+	"skerry/internal/testkit"
 )
 
 // nested is this program inside a user namespace: it runs something as another user.
@@ -42,7 +43,7 @@ func nested(ctx context.Context) error {
 // else, and still has its directory.
 func TestOtherUserWithoutRoot(t *testing.T) {
 	if err := rootless.Available(t.Context()); err != nil {
-		t.Skipf("needs user namespaces: %v", err)
+		testkit.Lacks(t, testkit.UserNamespaces, err)
 	}
 	dir := t.TempDir()
 	o := order{Name: "nested-" + itoa(os.Getpid()), State: dir + "/state", Data: dir + "/data"}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"skerry/internal/testkit"
 	"skerry/internal/topology"
 	"skerry/internal/volume"
 )
@@ -27,7 +28,7 @@ func TestKilledOwnerOfContainers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := config(t, "killed")
 			if err := volume.Missing(o.Volume); err != nil {
-				t.Skip("needs loop devices: ", err)
+				testkit.Lacks(t, testkit.LoopVolumes, err)
 			}
 			before := loops()
 			whole := orderOf(c)
@@ -54,7 +55,7 @@ func TestVolumesOfMembers(t *testing.T) {
 	c := config(t, "vol")
 	c.Topology.Volume, c.Members = topology.Volume{Kind: topology.LoopVolume, Size: 32 << 20}, []string{"n0", "n1"}
 	if err := volume.Missing(c.Topology.Volume); err != nil {
-		t.Skip("needs loop devices: ", err)
+		testkit.Lacks(t, testkit.LoopVolumes, err)
 	}
 	l := mustUp(t, c)
 	for node, want := range map[string]bool{"n0": true, "n1": true, "n2": false} {

@@ -4,12 +4,9 @@ package testkit
 
 import (
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
-
-	"skerry/internal/install"
 )
 
 // Feature is something a machine may lack and a test may need.
@@ -20,109 +17,9 @@ type Feature struct {
 	Missing func() string
 }
 
-// Features that tests ask for.
-var (
-	Root = Feature{"root", func() string {
-		if os.Geteuid() != 0 {
-			return "not running as root"
-		}
-		return ""
-	}}
-	TUN = Feature{"tun", func() string {
-		f, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
-		if err != nil {
-			return err.Error()
-		}
-		f.Close()
-		return ""
-	}}
-	FUSE = Feature{"fuse", func() string {
-		f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-		if err != nil {
-			return err.Error()
-		}
-		f.Close()
-		return ""
-	}}
-	Redis    = Feature{"redis", installed("redis", "redis-server")}
-	Valkey   = Feature{"valkey", asked("valkey", installed("valkey", "valkey-server"))}
-	Etcd     = Feature{"etcd", installed("etcd", "etcd")}
-	Postgres = Feature{"postgres", asked("postgres", installed("postgres", "postgres"))}
-	MongoDB  = Feature{"mongodb", installed("mongodb", "mongod")}
-	FerretDB = Feature{"ferretdb", asked("ferretdb", installed("ferretdb", "ferretdb"))}
-	Galera   = Feature{"galera", installed("galera", "mariadbd")}
-	MySQL    = Feature{"mysql-group-replication", asked("mysql-group-replication", installed("mysql-group-replication", "mysqld"))}
-	NDB      = Feature{"mysql-ndb", asked("mysql-ndb", installed("mysql-ndb", "ndbmtd"))}
-	// Cassandra is the default version of it.
-	Cassandra = Feature{"cassandra", cached("cassandra@5.0")}
-	HBase     = Feature{"hbase", asked("hbase", cached("hbase"))}
-	QEMU      = Feature{"qemu", program("qemu-system-x86_64")}
-	Dig       = Feature{"dig", program("dig")}
-	Babel     = Feature{"babeld", installed("babeld", "babeld")}
-	Tinc      = Feature{"tinc", installed("tinc", "tincd")}
-	HAProxy   = Feature{"haproxy", installed("haproxy", "haproxy")}
-)
-
-func program(name string) func() string {
-	return func() string {
-		if _, err := exec.LookPath(name); err != nil {
-			return err.Error()
-		}
-		return ""
-	}
-}
-
-// leftOut are the databases that make test leaves to make conformance: it names what it
-// tests, and not these.
-var leftOut = []string{"valkey", "postgres", "hbase", "mysql-group-replication", "mysql-ndb", "ferretdb", "cassandra@4.1"}
-
-// asked is for databases of leftOut.
-func asked(name string, missing func() string) func() string {
-	return func() string {
-		if why := NotAsked(name); why != "" {
-			return why
-		}
-		return missing()
-	}
-}
-
-// NotAsked says why tests of a database are not run: it takes minutes, and SKERRY_REQUIRE
-// lists what is to be tested, and not it. Without a list all that is installed is tested.
-func NotAsked(name string) string {
-	required := os.Getenv("SKERRY_REQUIRE")
-	if required == "" || !slices.Contains(leftOut, name) || slices.Contains(strings.Split(required, ","), name) {
-		return ""
-	}
-	return "not asked for; make conformance tests all databases"
-}
-
-// installed looks in the cache of `skerry install`, then in PATH.
-func installed(database, server string) func() string {
-	return func() string {
-		dir, err := install.DefaultDir()
-		if err != nil {
-			return err.Error()
-		}
-		if _, _, err := (install.Store{Dir: dir}).Current(database); err == nil {
-			return ""
-		}
-		return program(server)()
-	}
-}
-
-// cached looks in the cache of `skerry install` alone.
-func cached(key string) func() string {
-	return func() string {
-		dir, err := install.DefaultDir()
-		if err != nil {
-			return err.Error()
-		}
-		if _, _, err := (install.Store{Dir: dir}).Current(key); err != nil {
-			return err.Error()
-		}
-		return ""
-	}
-}
+// Ability is something of the kernel or the machine that only the call tells which fails for
+// lack of it.
+type Ability string
 
 // Need skips the test when the machine lacks a feature, with a reason that begins
 // with "needs NAME:". A feature listed in SKERRY_REQUIRE (comma separated, as `make test`
@@ -130,15 +27,28 @@ func cached(key string) func() string {
 // that a skip cannot hide rot.
 func Need(t testing.TB, features ...Feature) {
 	t.Helper()
-	required := strings.Split(os.Getenv("SKERRY_REQUIRE"), ",")
 	for _, f := range features {
-		why := f.Missing()
-		if why == "" {
-			continue
+		if why := f.Missing(); why != "" {
+			lacks(t, f.Name, why)
 		}
-		if slices.Contains(required, f.Name) {
-			t.Fatalf("needs %s, which SKERRY_REQUIRE says is here: %s", f.Name, why)
-		}
-		t.Skipf("needs %s: %s", f.Name, why)
 	}
+}
+
+// Lacks ends the test as Need does, after a call that failed for lack of an ability.
+func Lacks(t testing.TB, a Ability, why error) {
+	t.Helper()
+	lacks(t, string(a), why.Error())
+}
+
+func lacks(t testing.TB, name, why string) {
+	t.Helper()
+	if slices.Contains(required(), name) {
+		t.Fatalf("needs %s, which SKERRY_REQUIRE says is here: %s", name, why)
+	}
+	t.Skipf("needs %s: %s", name, why)
+}
+
+// required is what SKERRY_REQUIRE lists.
+func required() []string {
+	return strings.Split(os.Getenv("SKERRY_REQUIRE"), ",")
 }

@@ -17,12 +17,10 @@ import (
 
 func need(t *testing.T, v topology.Volume) {
 	t.Helper()
-	testkit.Need(t, testkit.Root, testkit.Feature{Name: v.Kind + "-volume", Missing: func() string {
-		if err := Missing(v); err != nil {
-			return err.Error()
-		}
-		return ""
-	}})
+	testkit.Need(t, testkit.Root)
+	if err := Missing(v); err != nil {
+		testkit.Lacks(t, testkit.LoopVolumes, err)
+	}
 }
 
 func mount(t *testing.T, v topology.Volume) (dir, backing string) {
@@ -33,9 +31,12 @@ func mount(t *testing.T, v topology.Volume) (dir, backing string) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := Mount(v, dir, backing); errors.Is(err, ErrNoOverlay) || errors.Is(err, ErrNoLoop) {
-		t.Skip("needs the machine's help: ", err)
-	} else if err != nil {
+	switch err := Mount(v, dir, backing); {
+	case errors.Is(err, ErrNoOverlay):
+		testkit.Lacks(t, testkit.OverlayVolumes, err)
+	case errors.Is(err, ErrNoLoop):
+		testkit.Lacks(t, testkit.LoopVolumes, err)
+	case err != nil:
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -123,7 +124,7 @@ func TestPathsWithSeparators(t *testing.T) {
 	err := Mount(topology.Volume{Kind: topology.OverlayVolume}, dir, filepath.Join(base, "a:b,c"))
 	if err != nil {
 		if strings.Contains(err.Error(), "no overlayfs") && errors.Is(err, unix.EINVAL) {
-			t.Skip("needs overlayfs here: ", err)
+			testkit.Lacks(t, testkit.OverlayVolumes, err)
 		}
 		t.Fatal(err)
 	}

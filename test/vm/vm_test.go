@@ -61,7 +61,7 @@ func runTests(t *testing.T, name, pkg, match string) {
 	tests := vm.Program{
 		Name: name, File: build(t, name+".test", "test", "-c", pkg),
 		Args: []string{"-test.v=test2json", "-test.timeout=4m", "-test.run=" + match},
-		Env:  []string{"SKERRY_REQUIRE=root,tun,netem", "SKERRY_TEST_SLOW=3"},
+		Env:  []string{"SKERRY_REQUIRE=root,tun,netem,cgroup2", "SKERRY_TEST_SLOW=3"},
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), bootTime)
 	defer cancel()

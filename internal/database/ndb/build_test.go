@@ -14,13 +14,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"skerry/internal/testkit"
 )
 
 // TestUnpack unpacks a package as Debian makes it: an archive in an archive.
 func TestUnpack(t *testing.T) {
-	if _, err := exec.LookPath("dpkg-deb"); err != nil {
-		t.Skipf("no Debian: %v", err)
-	}
+	testkit.Need(t, testkit.DpkgDeb)
 	tree := t.TempDir()
 	folder := filepath.Join(tree, filepath.Dir(sourceFile))
 	files := map[string]string{

@@ -280,12 +280,9 @@ func TestLatenessOfAllLinks(t *testing.T) {
 }
 
 func TestMissingRightsAreExplained(t *testing.T) {
-	testkit.Need(t, testkit.Root)
+	testkit.Need(t, testkit.Root, testkit.Setpriv)
 	o := options(t)
 	// setpriv takes the capabilities away, as they are missing without root.
-	if _, err := exec.LookPath("setpriv"); err != nil {
-		t.Skip("needs setpriv: ", err)
-	}
 	o.Command = append([]string{"setpriv", "--bounding-set=-all", "--inh-caps=-all"}, o.Command...)
 	_, err := userspace.Start(t.Context(), o)
 	if !errors.Is(err, userspace.ErrUnavailable) || advice.Of(err) == "" {

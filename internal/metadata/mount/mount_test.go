@@ -123,9 +123,7 @@ func TestFiles(t *testing.T) {
 
 // TestGit has git make a repository, commit to it twice and check it.
 func TestGit(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("needs git:", err)
-	}
+	testkit.Need(t, testkit.Git)
 	dir, _ := mounted(t)
 	// No command begins in the mount: a process that forks stands still until the child has
 	// entered its directory, and this one is to answer for it.
