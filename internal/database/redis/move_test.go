@@ -21,6 +21,7 @@ import (
 // own, until stopped. Every write that was acknowledged is known.
 type counters struct {
 	stop    chan struct{}
+	end     func() // stops the workers and waits for them
 	workers sync.WaitGroup
 	mu      sync.Mutex
 	last    map[string]int // acknowledged; -1 after a delete
@@ -44,6 +45,11 @@ func count(t *testing.T, d *Redis, c *cluster, workers, keys int) *counters {
 			}
 		})
 	}
+	n.end = sync.OnceFunc(func() {
+		close(n.stop)
+		n.workers.Wait()
+	})
+	t.Cleanup(n.end) // before the clients are closed
 	return n
 }
 
@@ -76,8 +82,7 @@ func (n *counters) step(ctx context.Context, client load.Client, key string, i i
 // check stops the workers and reads everything back.
 func (n *counters) check(t *testing.T, client load.Client) {
 	t.Helper()
-	close(n.stop)
-	n.workers.Wait()
+	n.end()
 	wrong := 0
 	for key, want := range n.last {
 		f, err := client.Read(t.Context(), "t", key, []string{"field0"}, nil)
