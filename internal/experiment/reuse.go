@@ -19,22 +19,6 @@ func (e Experiment) Footing() string {
 	return string(text)
 }
 
-// FarthestScale is the largest scale that the cluster of a cell will see: its own, or where
-// trials reuse clusters the largest of all that run on it.
-func (e Experiment) FarthestScale(c Cell) float64 {
-	farthest := max(c.Experiment.Scale, c.Experiment.SetupScale)
-	footing := c.Experiment.Footing()
-	if footing == "" {
-		return farthest
-	}
-	for _, other := range e.Plan() {
-		if other.Experiment.Scale > farthest && other.Experiment.Footing() == footing {
-			farthest = other.Experiment.Scale
-		}
-	}
-	return farthest
-}
-
 // gather puts the cells of one footing beside each other, where the first of them stands.
 func gather(cells []Cell) {
 	first := map[string]int{}

@@ -49,20 +49,14 @@ func TestFooting(t *testing.T) {
 	footings := map[string]bool{}
 	for _, c := range e.Plan() {
 		footings[c.Experiment.Footing()] = true
-		if got := e.FarthestScale(c); got != 2 {
-			t.Errorf("the cluster of trial %d is told of scale %g, one of its trials has 2", c.ID, got)
-		}
 	}
 	if len(footings) != 2 || footings[""] {
 		t.Errorf("%d footings, want one for each database", len(footings))
 	}
 	for _, c := range parse(t, shared, "reuse=false").Plan() {
-		if c.Experiment.Footing() != "" || e.FarthestScale(c) == 0 {
+		if c.Experiment.Footing() != "" {
 			t.Errorf("trial %d shares its cluster, unasked", c.ID)
 		}
-	}
-	if got := parse(t, shared, "reuse=false"); got.FarthestScale(got.Plan()[0]) != got.Plan()[0].Experiment.Scale {
-		t.Error("a cluster of its own is told of others' scales")
 	}
 }
 

@@ -29,6 +29,17 @@ func planned(e experiment.Experiment) []record.Planned {
 	return out
 }
 
+// farthest is, for each footing that trials share, the largest of their scales.
+func farthest(plan []experiment.Cell) map[string]float64 {
+	scales := map[string]float64{}
+	for _, c := range plan {
+		if footing := c.Experiment.Footing(); footing != "" {
+			scales[footing] = max(scales[footing], c.Experiment.Scale)
+		}
+	}
+	return scales
+}
+
 // samePlan tells whether a run can be resumed with a plan.
 func samePlan(recorded, now []record.Planned) error {
 	same := len(recorded) == len(now)

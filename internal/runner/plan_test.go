@@ -45,6 +45,24 @@ func TestPlannedNumbersCellsAlikeInEveryRepetition(t *testing.T) {
 	}
 }
 
+// A cluster that trials share is told of the largest of their scales, one of its own of none.
+func TestFarthest(t *testing.T) {
+	const clusters = "matrix={database: [redis, etcd], scale: [0.5, 2, 1]}"
+	if got := farthest(load(t, clusters).Plan()); len(got) != 0 {
+		t.Errorf("without reuse: %v", got)
+	}
+	e := load(t, clusters, "reuse=true")
+	got := farthest(e.Plan())
+	if len(got) != 2 {
+		t.Errorf("scales of %d clusters, want 2", len(got))
+	}
+	for _, c := range e.Plan() {
+		if got[c.Experiment.Footing()] != 2 {
+			t.Errorf("the cluster of trial %d is told of scale %g, one of its trials has 2", c.ID, got[c.Experiment.Footing()])
+		}
+	}
+}
+
 func TestSamePlan(t *testing.T) {
 	recorded := planned(load(t))
 	for _, set := range []string{"seed=1", "matrix.workload.records=[10, 1000000]"} {

@@ -37,7 +37,8 @@ type Config struct {
 	Installation database.Installation
 	// Kept is where trials that reuse clusters leave theirs to each other; nil where none does.
 	Kept *Kept
-	// FarthestScale is the largest scale that the cluster will see, in later trials too.
+	// FarthestScale is the largest scale of the trials that share the cluster; 0 where it is
+	// this trial's alone.
 	FarthestScale float64
 	// Name of the lab.
 	Name string
