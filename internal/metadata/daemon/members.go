@@ -21,17 +21,20 @@ func (k kept) routes(log *slog.Logger) map[string]http.HandlerFunc {
 	if k.replica == nil {
 		return nil
 	}
-	m := members{node: k.replica.Node(), log: log}
-	return map[string]http.HandlerFunc{
-		"POST /v1/members/add":    m.handle(m.add),
-		"POST /v1/members/remove": m.handle(m.remove),
-	}
+	return members{node: k.replica.Node(), log: log}.routes()
 }
 
 // members are the replicas of a group.
 type members struct {
 	node *consensus.Node
 	log  *slog.Logger
+}
+
+func (m members) routes() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"POST /v1/members/add":    m.handle(m.add),
+		"POST /v1/members/remove": m.handle(m.remove),
+	}
 }
 
 func (m members) handle(change func(*http.Request, wire.Member) (status int, err error)) http.HandlerFunc {

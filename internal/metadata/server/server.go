@@ -13,7 +13,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -116,17 +118,28 @@ type Server struct {
 func New(service Service, o Options) *Server {
 	s := &Server{service: service, o: o.withDefaults(), mux: http.NewServeMux()}
 	s.metrics = newMetrics(o.Collectors)
-	s.mux.HandleFunc("POST /v1/{op}", s.json(service))
-	if s.o.Own != nil {
-		s.mux.HandleFunc("POST /v1/own/{op}", s.json(s.o.Own))
-	}
-	for pattern, answer := range s.o.Routes {
+	for pattern, answer := range s.routes() {
 		s.mux.HandleFunc(pattern, answer)
 	}
-	s.mux.HandleFunc("GET /v1/status", s.status)
-	s.mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
 	return s
 }
+
+// routes are what is answered besides the text form, by the mux's patterns.
+func (s *Server) routes() map[string]http.HandlerFunc {
+	routes := map[string]http.HandlerFunc{
+		"POST /v1/{op}":  s.json(s.service),
+		"GET /v1/status": s.status,
+		"GET /metrics":   promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP,
+	}
+	if s.o.Own != nil {
+		routes["POST /v1/own/{op}"] = s.json(s.o.Own)
+	}
+	maps.Copy(routes, s.o.Routes)
+	return routes
+}
+
+// Patterns are what the server answers besides the text form, as http.ServeMux has them.
+func (s *Server) Patterns() []string { return slices.Sorted(maps.Keys(s.routes())) }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
