@@ -1,12 +1,13 @@
 package consensus
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"skerry/internal/varint"
 )
 
 // Frames between members: one byte of kind, then
@@ -34,7 +35,6 @@ var errFrame = errors.New("malformed frame")
 
 // encodeMessage is the frame of a message of a machine.
 func encodeMessage(m message) ([]byte, error) {
-	u := binary.AppendUvarint
 	switch {
 	case m.raft != nil:
 		size := proto.Size(m.raft)
@@ -51,52 +51,23 @@ func encodeMessage(m message) ([]byte, error) {
 			size += len(it.data) + 24
 		}
 		b := append(make([]byte, 0, size), byte(frameForward))
-		b = u(u(u(b, f.term), f.epoch), f.low)
+		b = varint.Append(b, f.term, f.epoch, f.low)
 		for _, it := range f.items {
 			conf := uint64(0)
 			if it.conf {
 				conf = 1
 			}
-			b = u(u(u(u(b, it.seq), it.attempt), conf), uint64(len(it.data)))
-			b = append(b, it.data...)
+			b = varint.AppendText(varint.Append(b, it.seq, it.attempt, conf), it.data)
 		}
 		return b, nil
 	case m.refusal != nil:
-		b := u(u([]byte{byte(frameRefusal)}, m.refusal.term), m.refusal.epoch)
+		b := varint.Append([]byte{byte(frameRefusal)}, m.refusal.term, m.refusal.epoch)
 		for _, it := range m.refusal.items {
-			b = u(u(u(b, it.seq), it.attempt), uint64(len(it.reason)))
-			b = append(b, it.reason...)
+			b = varint.AppendText(varint.Append(b, it.seq, it.attempt), it.reason)
 		}
 		return b, nil
 	}
-	return u([]byte{byte(frameTransfer)}, m.transfer), nil
-}
-
-// decoder reads numbers and bytes until something is amiss.
-type decoder struct {
-	b   []byte
-	bad bool
-}
-
-func (d *decoder) number() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.bad, d.b = true, nil
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *decoder) bytes() []byte {
-	n := d.number()
-	if n > uint64(len(d.b)) {
-		d.bad, d.b = true, nil
-		return nil
-	}
-	out := d.b[:n:n]
-	d.b = d.b[n:]
-	return out
+	return varint.Append([]byte{byte(frameTransfer)}, m.transfer), nil
 }
 
 // decodeMessage reads the frame of a message to member to. What it returns refers to b.
@@ -105,7 +76,7 @@ func decodeMessage(to uint64, b []byte) (message, error) {
 		return message{}, errFrame
 	}
 	m := message{to: to}
-	d := &decoder{b: b[1:]}
+	r := varint.NewReader(b[1:])
 	switch frameKind(b[0]) {
 	case frameRaft:
 		m.raft = &raftpb.Message{}
@@ -114,21 +85,21 @@ func decodeMessage(to uint64, b []byte) (message, error) {
 		}
 		return m, nil
 	case frameForward:
-		m.forward = &forward{term: d.number(), epoch: d.number(), low: d.number()}
-		for len(d.b) > 0 {
-			m.forward.items = append(m.forward.items, item{seq: d.number(), attempt: d.number(), conf: d.number() == 1, data: d.bytes()})
+		m.forward = &forward{term: r.Number(), epoch: r.Number(), low: r.Number()}
+		for r.More() {
+			m.forward.items = append(m.forward.items, item{seq: r.Number(), attempt: r.Number(), conf: r.Number() == 1, data: r.Bytes()})
 		}
 	case frameRefusal:
-		m.refusal = &refusal{term: d.number(), epoch: d.number()}
-		for len(d.b) > 0 {
-			m.refusal.items = append(m.refusal.items, refused{seq: d.number(), attempt: d.number(), reason: string(d.bytes())})
+		m.refusal = &refusal{term: r.Number(), epoch: r.Number()}
+		for r.More() {
+			m.refusal.items = append(m.refusal.items, refused{seq: r.Number(), attempt: r.Number(), reason: r.Text()})
 		}
 	case frameTransfer:
-		m.transfer = d.number()
+		m.transfer = r.Number()
 	default:
 		return message{}, fmt.Errorf("%w: kind %d", errFrame, b[0])
 	}
-	if d.bad {
+	if r.Bad() {
 		return message{}, errFrame
 	}
 	return m, nil

@@ -1,8 +1,9 @@
 package consensus
 
 import (
-	"encoding/binary"
 	"time"
+
+	"skerry/internal/varint"
 )
 
 // ping is what members tell each other beside raft's messages.
@@ -19,27 +20,26 @@ type ping struct {
 var started = time.Now()
 
 func encodePing(p ping, now time.Time) []byte {
-	u := binary.AppendUvarint
-	return u(u(u(u([]byte{byte(framePing)}, uint64(now.Sub(started))), p.applied), uint64(p.election)), p.term)
+	return varint.Append([]byte{byte(framePing)}, uint64(now.Sub(started)), p.applied, uint64(p.election), p.term)
 }
 
 func decodePing(b []byte) (ping, error) {
-	d := &decoder{b: b[1:]}
-	p := ping{sent: int64(d.number()), applied: d.number(), election: int64(d.number()), term: d.number()}
-	if d.bad {
+	r := varint.NewReader(b[1:])
+	p := ping{sent: int64(r.Number()), applied: r.Number(), election: int64(r.Number()), term: r.Number()}
+	if r.Bad() {
 		return ping{}, errFrame
 	}
 	return p, nil
 }
 
 func encodePong(sent int64) []byte {
-	return binary.AppendUvarint([]byte{byte(framePong)}, uint64(sent))
+	return varint.Append([]byte{byte(framePong)}, uint64(sent))
 }
 
 func decodePong(b []byte) (int64, error) {
-	d := &decoder{b: b[1:]}
-	sent := int64(d.number())
-	if d.bad {
+	r := varint.NewReader(b[1:])
+	sent := int64(r.Number())
+	if r.Bad() {
 		return 0, errFrame
 	}
 	return sent, nil

@@ -3,6 +3,8 @@ package metadata
 import (
 	"encoding/binary"
 	"errors"
+
+	"skerry/internal/varint"
 )
 
 // ErrRecord marks bytes that are not a command's.
@@ -34,14 +36,10 @@ func (c Command) AppendRecord(b []byte) []byte {
 	b = append(b, recordVersion, byte(c.Op), flags)
 	b = binary.LittleEndian.AppendUint16(b, c.Mode)
 	b = binary.LittleEndian.AppendUint64(b, uint64(c.Time))
-	b = appendText(b, c.Path)
-	b = appendText(b, c.To)
-	b = appendText(b, c.Owner)
-	return appendText(b, c.Data)
-}
-
-func appendText[T ~string | ~[]byte](b []byte, s T) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+	b = varint.AppendText(b, c.Path)
+	b = varint.AppendText(b, c.To)
+	b = varint.AppendText(b, c.Owner)
+	return varint.AppendText(b, c.Data)
 }
 
 // ParseRecord reads what AppendRecord wrote. Data is part of b.
@@ -55,19 +53,11 @@ func ParseRecord(b []byte) (Command, error) {
 	c.Across = b[2]&flagAcross != 0
 	c.Mode = binary.LittleEndian.Uint16(b[3:])
 	c.Time = int64(binary.LittleEndian.Uint64(b[5:]))
-	b = b[fixed:]
-	var texts [4][]byte
-	for i := range texts {
-		n, size := binary.Uvarint(b)
-		if size <= 0 || n > uint64(len(b)-size) {
-			return Command{}, ErrRecord
-		}
-		texts[i], b = b[size:size+int(n)], b[size+int(n):]
-	}
-	if len(b) > 0 || !c.Op.Changes() {
+	r := varint.NewReader(b[fixed:])
+	c.Path, c.To, c.Owner, c.Data = r.Text(), r.Text(), r.Text(), r.Bytes()
+	if !r.Done() || !c.Op.Changes() {
 		return Command{}, ErrRecord
 	}
-	c.Path, c.To, c.Owner, c.Data = string(texts[0]), string(texts[1]), string(texts[2]), texts[3]
 	if len(c.Data) == 0 {
 		c.Data = nil
 	}
@@ -80,24 +70,19 @@ func AppendBatch(b []byte, commands []Command) []byte {
 	var one []byte
 	for _, c := range commands {
 		one = c.AppendRecord(one[:0])
-		b = appendText(b, one)
+		b = varint.AppendText(b, one)
 	}
 	return b
 }
 
 // ParseBatch calls do for the commands of what AppendBatch wrote, in order.
 func ParseBatch(b []byte, do func(Command)) error {
-	for len(b) > 0 {
-		n, size := binary.Uvarint(b)
-		if size <= 0 || n > uint64(len(b)-size) {
-			return ErrRecord
-		}
-		c, err := ParseRecord(b[size : size+int(n)])
+	for r := varint.NewReader(b); r.More(); {
+		c, err := ParseRecord(r.Bytes())
 		if err != nil {
 			return err
 		}
 		do(c)
-		b = b[size+int(n):]
 	}
 	return nil
 }

@@ -1,8 +1,9 @@
 package metadata
 
 import (
-	"encoding/binary"
 	"fmt"
+
+	"skerry/internal/varint"
 )
 
 // Verb is what a step of a transaction asks a server for.
@@ -59,11 +60,11 @@ func (s Step) append(b []byte) []byte {
 	if s.First {
 		first = 1
 	}
-	b = binary.AppendUvarint(append(b, byte(s.Verb), first), uint64(s.Lease))
-	b = appendText(appendText(b, s.Txn), s.Coordinator)
-	b = binary.AppendUvarint(b, uint64(len(s.Servers)))
+	b = varint.Append(append(b, byte(s.Verb), first), uint64(s.Lease))
+	b = varint.AppendText(varint.AppendText(b, s.Txn), s.Coordinator)
+	b = varint.Append(b, uint64(len(s.Servers)))
 	for _, name := range s.Servers {
-		b = appendText(b, name)
+		b = varint.AppendText(b, name)
 	}
 	return AppendBatch(b, s.Commands)
 }
@@ -73,18 +74,18 @@ func ParseStep(b []byte) (Step, error) {
 	if len(b) < 2 || b[0] < byte(Prepare) || b[0] > byte(Forget) {
 		return Step{}, fmt.Errorf("%w step: %w", ErrInvalid, ErrRecord)
 	}
-	r := reader{b: b[2:]}
+	r := varint.NewReader(b[2:])
 	s := Step{Verb: Verb(b[0]), First: b[1] == 1}
-	s.Lease = int64(r.number())
-	s.Txn, s.Coordinator = r.text(), r.text()
-	for n := r.number(); n > 0 && !r.failed; n-- {
-		s.Servers = append(s.Servers, r.text())
+	s.Lease = int64(r.Number())
+	s.Txn, s.Coordinator = r.Text(), r.Text()
+	for n := r.Number(); n > 0 && !r.Bad(); n-- {
+		s.Servers = append(s.Servers, r.Text())
 	}
-	if r.failed || s.Txn == "" {
+	if r.Bad() || s.Txn == "" {
 		return Step{}, fmt.Errorf("%w step: %w", ErrInvalid, ErrRecord)
 	}
 	var wrong error
-	err := ParseBatch(r.b, func(c Command) {
+	err := ParseBatch(r.Rest(), func(c Command) {
 		if err := c.Check(); err != nil && wrong == nil {
 			wrong = err
 		}
@@ -94,33 +95,6 @@ func ParseStep(b []byte) (Step, error) {
 		err = wrong
 	}
 	return s, err
-}
-
-// reader reads numbers and texts until the first that is not there.
-type reader struct {
-	b      []byte
-	failed bool
-}
-
-func (r *reader) number() uint64 {
-	n, size := binary.Uvarint(r.b)
-	if size <= 0 {
-		r.failed, r.b = true, nil
-		return 0
-	}
-	r.b = r.b[size:]
-	return n
-}
-
-func (r *reader) text() string {
-	n := r.number()
-	if n > uint64(len(r.b)) {
-		r.failed, r.b = true, nil
-		return ""
-	}
-	s := string(r.b[:n])
-	r.b = r.b[n:]
-	return s
 }
 
 // Txn is a transaction as one server has it.

@@ -47,3 +47,17 @@ func TestParseSubtree(t *testing.T) {
 		t.Errorf("the next epoch: %+v", s.Next())
 	}
 }
+
+// Journals of former versions hold these bytes.
+func TestBytes(t *testing.T) {
+	move := metadata.Command{Op: metadata.Move, Path: "/a", To: "/b", Owner: "g2", Data: []byte("x"), Mode: 0o755, Time: 1, Across: true, MaxDepth: -1}
+	s := metadata.Step{Verb: metadata.Commit, Txn: "18ea-5f", Coordinator: "g1", Lease: 5e9, First: true, Servers: []string{"g2", "g3"}, Commands: []metadata.Command{move}}
+	want := "\x02\x01\x80\xe4\x97\xd0\x12\a18ea-5f\x02g1\x02\x02g2\x02g3\x18\x01\t\x10\xed\x01\x01\x00\x00\x00\x00\x00\x00\x00\x02/a\x02/b\x02g2\x01x"
+	got := s.Command("/a", "/b").Data
+	if string(got) != want {
+		t.Errorf("encoded as %q, not %q", got, want)
+	}
+	if back, err := metadata.ParseStep([]byte(want)); err != nil || cmp.Diff(s, back) != "" {
+		t.Errorf("%v\n%s", err, cmp.Diff(s, back))
+	}
+}

@@ -1,12 +1,12 @@
 package etcd
 
 import (
-	"encoding/binary"
 	"errors"
 	"slices"
 	"strings"
 
 	"skerry/internal/load"
+	"skerry/internal/varint"
 )
 
 // errRecord says that a value is none that this package wrote.
@@ -44,12 +44,9 @@ func suffix(full []byte, table string) string {
 
 // appendRecord appends a record's value: count { len(name) name len(value) value }.
 func appendRecord(dst []byte, fields []load.Field) []byte {
-	dst = binary.AppendUvarint(dst, uint64(len(fields)))
+	dst = varint.Append(dst, uint64(len(fields)))
 	for _, f := range fields {
-		dst = binary.AppendUvarint(dst, uint64(len(f.Name)))
-		dst = append(dst, f.Name...)
-		dst = binary.AppendUvarint(dst, uint64(len(f.Value)))
-		dst = append(dst, f.Value...)
+		dst = varint.AppendText(varint.AppendText(dst, f.Name), f.Value)
 	}
 	return dst
 }
@@ -64,39 +61,20 @@ const maxNames = 1024
 // fields appends the wanted fields of a record, all when none is named. They refer to
 // value.
 func (d *decoder) fields(dst []load.Field, value []byte, wanted []string) ([]load.Field, error) {
-	n, size := binary.Uvarint(value)
-	if size <= 0 || n > uint64(len(value)) {
-		return dst, errRecord
-	}
-	rest := value[size:]
-	for i := range int(n) {
-		name, after, ok := chunk(rest)
-		if !ok {
+	r := varint.NewReader(value)
+	for i := range r.Count(2) { // the lengths of name and value
+		name, text := r.Bytes(), r.Bytes()
+		if r.Bad() {
 			return dst, errRecord
 		}
-		text, after, ok := chunk(after)
-		if !ok {
-			return dst, errRecord
-		}
-		rest = after
 		if len(wanted) == 0 || containsText(wanted, name) {
 			dst = append(dst, load.Field{Name: d.name(i, name), Value: text})
 		}
 	}
-	if len(rest) > 0 {
+	if !r.Done() {
 		return dst, errRecord
 	}
 	return dst, nil
-}
-
-// chunk cuts a length and so many bytes off.
-func chunk(b []byte) (text, rest []byte, ok bool) {
-	n, size := binary.Uvarint(b)
-	if size <= 0 || n > uint64(len(b)-size) {
-		return nil, nil, false
-	}
-	b = b[size:]
-	return b[:n:n], b[n:], true
 }
 
 func containsText(list []string, text []byte) bool {

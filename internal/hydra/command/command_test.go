@@ -145,3 +145,19 @@ func FuzzNormalize(f *testing.F) {
 		}
 	})
 }
+
+// Logs of former versions hold these bytes.
+func TestBytes(t *testing.T) {
+	given := Transaction{
+		RequestID: "r",
+		Checks:    []Check{{Table: "a", Key: "k", Is: Version, Version: 300}, {Table: "a", Key: "k", Is: Equal, Field: "f", Value: []byte("1")}},
+		Writes:    []Write{{Do: Put, Table: "a", Key: "k", Value: []byte("{}")}, {Do: ClearTable, Table: "b"}},
+	}
+	want := "\x01\x01r\x02\x02\x01a\x01k\xac\x02\x00\x00\x03\x01a\x01k\x00\x01f\x011\x02\x00\x01a\x01k\x02{}\x06\x01b\x00\x00"
+	if got := string(given.Append(nil)); got != want {
+		t.Errorf("encoded as %q, not %q", got, want)
+	}
+	if got, err := Decode([]byte(want)); err != nil || cmp.Diff(given, got) != "" {
+		t.Errorf("%v\n%s", err, cmp.Diff(given, got))
+	}
+}

@@ -1,8 +1,9 @@
 package command
 
 import (
-	"encoding/binary"
 	"fmt"
+
+	"skerry/internal/varint"
 )
 
 // format is the first byte of an encoded transaction.
@@ -24,31 +25,26 @@ var (
 // Texts are preceded by their length; lengths, counts and versions are uvarints.
 func (t *Transaction) Append(dst []byte) []byte {
 	dst = append(dst, format)
-	dst = appendText(dst, t.RequestID)
-	dst = binary.AppendUvarint(dst, uint64(len(t.Checks)))
+	dst = varint.AppendText(dst, t.RequestID)
+	dst = varint.Append(dst, uint64(len(t.Checks)))
 	for i := range t.Checks {
 		c := &t.Checks[i]
 		dst = append(dst, codeOf(checkCodes, c.Is))
-		dst = appendText(dst, c.Table)
-		dst = appendText(dst, c.Key)
-		dst = binary.AppendUvarint(dst, c.Version)
-		dst = appendText(dst, c.Field)
-		dst = appendText(dst, c.Value)
+		dst = varint.AppendText(dst, c.Table)
+		dst = varint.AppendText(dst, c.Key)
+		dst = varint.Append(dst, c.Version)
+		dst = varint.AppendText(dst, c.Field)
+		dst = varint.AppendText(dst, c.Value)
 	}
-	dst = binary.AppendUvarint(dst, uint64(len(t.Writes)))
+	dst = varint.Append(dst, uint64(len(t.Writes)))
 	for i := range t.Writes {
 		w := &t.Writes[i]
 		dst = append(dst, codeOf(writeCodes, w.Do))
-		dst = appendText(dst, w.Table)
-		dst = appendText(dst, w.Key)
-		dst = appendText(dst, w.Value)
+		dst = varint.AppendText(dst, w.Table)
+		dst = varint.AppendText(dst, w.Key)
+		dst = varint.AppendText(dst, w.Value)
 	}
 	return dst
-}
-
-func appendText[T ~string | ~[]byte](dst []byte, s T) []byte {
-	dst = binary.AppendUvarint(dst, uint64(len(s)))
-	return append(dst, s...)
 }
 
 // codeOf is a name's place in its list, 255 for none: Normalize refuses those.
@@ -63,84 +59,43 @@ func codeOf[T comparable](list []T, name T) byte {
 
 // Decode reads a transaction. Its values refer to data.
 func Decode(data []byte) (Transaction, error) {
-	d := decoder{rest: data}
-	if f := d.byte(); f != format && !d.bad {
+	r := varint.NewReader(data)
+	if f := r.Byte(); f != format && !r.Bad() {
 		return Transaction{}, fmt.Errorf("%w: format %d is not known: a newer version wrote it", ErrInvalid, f)
 	}
-	t := Transaction{RequestID: string(d.text())}
-	t.Checks = make([]Check, 0, d.count())
+	t := Transaction{RequestID: r.Text()}
+	t.Checks = make([]Check, 0, r.Count(part))
 	for range cap(t.Checks) {
-		c := Check{Is: nameOf(&d, checkCodes), Table: string(d.text()), Key: string(d.text())}
-		c.Version, c.Field, c.Value = d.uvarint(), string(d.text()), d.text()
+		c := Check{Is: nameOf(&r, checkCodes), Table: r.Text(), Key: r.Text()}
+		c.Version, c.Field, c.Value = r.Number(), r.Text(), value(&r)
 		t.Checks = append(t.Checks, c)
 	}
-	t.Writes = make([]Write, 0, d.count())
+	t.Writes = make([]Write, 0, r.Count(part))
 	for range cap(t.Writes) {
-		w := Write{Do: nameOf(&d, writeCodes), Table: string(d.text()), Key: string(d.text()), Value: d.text()}
+		w := Write{Do: nameOf(&r, writeCodes), Table: r.Text(), Key: r.Text(), Value: value(&r)}
 		t.Writes = append(t.Writes, w)
 	}
-	if d.bad || len(d.rest) > 0 {
+	if !r.Done() {
 		return Transaction{}, fmt.Errorf("%w: %d bytes that are no transaction", ErrInvalid, len(data))
 	}
 	return t, nil
 }
 
-// decoder reads what Append wrote and remembers whether something was wrong.
-type decoder struct {
-	rest []byte
-	bad  bool
+// part is the least a check or a write takes, in bytes.
+const part = 3
+
+// value reads a value, nil where there is none.
+func value(r *varint.Reader) []byte {
+	if b := r.Bytes(); len(b) > 0 {
+		return b
+	}
+	return nil
 }
 
-func (d *decoder) fail() { d.bad, d.rest = true, nil }
-
-func (d *decoder) byte() byte {
-	if len(d.rest) == 0 {
-		d.fail()
-		return 0
-	}
-	b := d.rest[0]
-	d.rest = d.rest[1:]
-	return b
-}
-
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.rest)
-	if n <= 0 {
-		d.fail()
-		return 0
-	}
-	d.rest = d.rest[n:]
-	return v
-}
-
-// count is a number of parts, none of which takes less than three bytes.
-func (d *decoder) count() int {
-	n := d.uvarint()
-	if n > uint64(len(d.rest)/3) {
-		d.fail()
-		return 0
-	}
-	return int(n)
-}
-
-func (d *decoder) text() []byte {
-	n := d.uvarint()
-	if n == 0 || d.bad {
-		return nil
-	}
-	if n > uint64(len(d.rest)) {
-		d.fail()
-		return nil
-	}
-	b := d.rest[:n:n]
-	d.rest = d.rest[n:]
-	return b
-}
-
-func nameOf[T ~string](d *decoder, list []T) T {
-	code := d.byte()
+func nameOf[T ~string](r *varint.Reader, list []T) T {
+	code := r.Byte()
 	if int(code) >= len(list) {
-		d.fail()
+		r.Fail()
 		return ""
 	}
 	return list[code]

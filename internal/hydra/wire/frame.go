@@ -30,6 +30,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"time"
+
+	"skerry/internal/varint"
 )
 
 // Protocol is the name in the Upgrade header, Path where the stream begins.
@@ -95,17 +97,14 @@ type Answer struct {
 // AppendRequest appends a request's frame.
 func AppendRequest(b []byte, q *Request) []byte {
 	b, at := begin(b)
-	b = binary.AppendUvarint(b, q.ID)
-	b = append(b, byte(q.Operation))
-	b = binary.AppendUvarint(b, milliseconds(q.Timeout))
+	b = append(varint.Append(b, q.ID), byte(q.Operation))
+	b = varint.Append(b, milliseconds(q.Timeout))
 	switch q.Operation {
 	case Get:
-		b = append(b, q.Read)
-		b = binary.AppendUvarint(b, milliseconds(q.Staleness))
-		b = text(text(b, q.Table), q.Key)
+		b = varint.Append(append(b, q.Read), milliseconds(q.Staleness))
+		b = varint.AppendText(varint.AppendText(b, q.Table), q.Key)
 	case Transact:
-		b = append(b, q.Ack)
-		b = append(b, q.Transaction...)
+		b = append(append(b, q.Ack), q.Transaction...)
 	}
 	return end(b, at)
 }
@@ -113,21 +112,17 @@ func AppendRequest(b []byte, q *Request) []byte {
 // AppendAnswer appends an answer's frame.
 func AppendAnswer(b []byte, a *Answer) []byte {
 	b, at := begin(b)
-	b = binary.AppendUvarint(b, a.ID)
-	b = append(b, byte(a.Kind))
+	b = append(varint.Append(b, a.ID), byte(a.Kind))
 	switch a.Kind {
 	case Row:
 		age := uint64(0)
 		if a.Age >= 0 {
 			age = uint64(a.Age.Microseconds()) + 1
 		}
-		b = binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint(b, a.Applied), a.Lag), age)
-		b = text(b, a.Cloud)
-		b = binary.AppendUvarint(b, a.Version)
-		b = append(b, a.Value...)
+		b = varint.AppendText(varint.Append(b, a.Applied, a.Lag, age), a.Cloud)
+		b = append(varint.Append(b, a.Version), a.Value...)
 	case Written:
-		b = binary.AppendUvarint(b, a.Version)
-		b = append(b, a.Ack)
+		b = append(varint.Append(b, a.Version), a.Ack)
 	case Problem:
 		b = append(b, a.Problem...)
 	}
@@ -141,10 +136,6 @@ func end(b []byte, at int) []byte {
 	return b
 }
 
-func text(b, s []byte) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
 // milliseconds rounds up: what is left of a deadline is not none.
 func milliseconds(d time.Duration) uint64 {
 	return uint64(max(0, d+time.Millisecond-1) / time.Millisecond)
@@ -152,21 +143,19 @@ func milliseconds(d time.Duration) uint64 {
 
 // DecodeRequest reads the content of a request's frame; what it returns refers to b.
 func DecodeRequest(b []byte) (Request, error) {
-	d := decoder{b: b}
-	q := Request{ID: d.number(), Operation: Operation(d.byte()), Timeout: d.time(time.Millisecond)}
+	r := varint.NewReader(b)
+	q := Request{ID: r.Number(), Operation: Operation(r.Byte()), Timeout: duration(&r, time.Millisecond)}
+	whole := false
 	switch q.Operation {
 	case Get:
-		q.Read = d.byte()
-		q.Staleness = d.time(time.Millisecond)
-		q.Table, q.Key = d.text(), d.text()
-		d.bad = d.bad || len(d.b) > 0
+		q.Read, q.Staleness = r.Byte(), duration(&r, time.Millisecond)
+		q.Table, q.Key = r.Bytes(), r.Bytes()
+		whole = r.Done()
 	case Transact:
-		q.Ack = d.byte()
-		q.Transaction = d.b
-	default:
-		d.bad = true
+		q.Ack, q.Transaction = r.Byte(), r.Rest()
+		whole = !r.Bad()
 	}
-	if d.bad {
+	if !whole {
 		return Request{}, ErrFrame
 	}
 	return q, nil
@@ -174,76 +163,39 @@ func DecodeRequest(b []byte) (Request, error) {
 
 // DecodeAnswer reads the content of an answer's frame; what it returns refers to b.
 func DecodeAnswer(b []byte) (Answer, error) {
-	d := decoder{b: b}
-	a := Answer{ID: d.number(), Kind: Kind(d.byte())}
+	r := varint.NewReader(b)
+	a := Answer{ID: r.Number(), Kind: Kind(r.Byte())}
+	whole := false
 	switch a.Kind {
 	case Row:
-		a.Applied, a.Lag = d.number(), d.number()
-		a.Age = d.time(time.Microsecond) - time.Microsecond
-		a.Cloud = d.text()
-		a.Version = d.number()
-		a.Value = d.b
+		a.Applied, a.Lag = r.Number(), r.Number()
+		a.Age = duration(&r, time.Microsecond) - time.Microsecond
+		a.Cloud, a.Version = r.Bytes(), r.Number()
+		a.Value = r.Rest()
+		whole = !r.Bad()
 	case Written:
-		a.Version, a.Ack = d.number(), d.byte()
-		d.bad = d.bad || len(d.b) > 0
+		a.Version, a.Ack = r.Number(), r.Byte()
+		whole = r.Done()
 	case Problem:
-		a.Problem = d.b
+		a.Problem = r.Rest()
+		whole = !r.Bad()
 	case Elsewhere:
-		d.bad = d.bad || len(d.b) > 0
-	default:
-		d.bad = true
+		whole = r.Done()
 	}
-	if d.bad {
+	if !whole {
 		return Answer{}, ErrFrame
 	}
 	return a, nil
 }
 
-// decoder reads until something is amiss.
-type decoder struct {
-	b   []byte
-	bad bool
-}
-
-func (d *decoder) number() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.bad, d.b = true, nil
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
 // longest bounds times, so that none overflows.
 const longest = 365 * 24 * time.Hour
 
-func (d *decoder) time(unit time.Duration) time.Duration {
-	n := d.number()
+func duration(r *varint.Reader, unit time.Duration) time.Duration {
+	n := r.Number()
 	if n > uint64(longest/unit) {
-		d.bad = true
+		r.Fail()
 		return 0
 	}
 	return time.Duration(n) * unit
-}
-
-func (d *decoder) byte() byte {
-	if len(d.b) == 0 {
-		d.bad = true
-		return 0
-	}
-	c := d.b[0]
-	d.b = d.b[1:]
-	return c
-}
-
-func (d *decoder) text() []byte {
-	n := d.number()
-	if n > uint64(len(d.b)) {
-		d.bad, d.b = true, nil
-		return nil
-	}
-	s := d.b[:n:n]
-	d.b = d.b[n:]
-	return s
 }
