@@ -79,6 +79,12 @@ func (s *services) collectors(meter *load.Meter) []prometheus.Collector {
 	all := []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "skerry_metadata_load_ops", Help: "Operations per second on the server's own tree, decayed with a half-life of 10 s.",
 	}, func() float64 { return meter.Load().Rate })}
+	for name := range s.addrs {
+		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "skerry_metadata_asked_total", Help: "Requests about the whole tree that were passed on, by the server that was asked; to its own tree among them.",
+			ConstLabels: prometheus.Labels{"server": name},
+		}, func() float64 { return float64(s.router.Asked()[name]) }))
+	}
 	if s.balancer == nil {
 		return all
 	}

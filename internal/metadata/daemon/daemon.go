@@ -62,6 +62,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		s.Recovery, s.Subtrees, s.Uptime = recovery, k.state.Tree().Virtuals(), time.Since(start).Seconds()
 		if o.Share != nil {
 			s.Name, s.Root, s.Servers, s.Holds = o.Share.Name, o.Share.Root, service.addrs, holds(k.state.Tree())
+			s.Asked = service.asked(o.Share.Name)
 		}
 		now := meter.Load()
 		s.Load, s.Balancer = &now, service.balanced()

@@ -92,3 +92,10 @@ func (o *Options) share(own server.Service) (*services, error) {
 	s.whole, s.router = router, router
 	return s, nil
 }
+
+// asked are the requests that were sent to the other servers.
+func (s *services) asked(self string) map[string]uint64 {
+	all := s.router.Asked()
+	delete(all, self)
+	return all
+}

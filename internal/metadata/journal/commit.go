@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 )
 
 // run writes groups until the journal is closed and nothing waits.
@@ -73,7 +74,11 @@ func (j *Journal) write() error {
 	if err := j.broken.Load(); err != nil {
 		return *err
 	}
+	start := time.Now()
 	err := j.segment.append(j.buffer)
+	took := int64(time.Since(start))
+	j.syncing.Add(took)
+	j.longest.Store(max(took, j.longest.Load()))
 	if errors.Is(err, ErrBroken) {
 		broken := err
 		j.broken.Store(&broken)

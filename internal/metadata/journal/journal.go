@@ -47,17 +47,20 @@ type Journal struct {
 	snapshots chan error // of the snapshot under way, else nil
 
 	index, groups, logBytes, snapIndex, snapBytes atomic.Int64
+	syncing, longest                              atomic.Int64 // ns of fsyncs: of all, and of one
 	broken                                        atomic.Pointer[error]
 }
 
 // Status is how a journal stands.
 type Status struct {
-	Index         int64  `json:"index"`          // records since the beginning
-	Groups        int64  `json:"groups"`         // fsyncs since the journal was opened
-	LogBytes      int64  `json:"log_bytes"`      // of the segments
-	SnapshotIndex int64  `json:"snapshot_index"` // records that the last snapshot holds
-	SnapshotBytes int64  `json:"snapshot_bytes"`
-	Broken        string `json:"broken,omitempty"` // why nothing can be written
+	Index         int64   `json:"index"`           // records since the beginning
+	Groups        int64   `json:"groups"`          // fsyncs since the journal was opened
+	Syncing       float64 `json:"fsync_s"`         // s that writing and syncing groups took since the journal was opened
+	LongestSync   float64 `json:"longest_fsync_s"` // of one group
+	LogBytes      int64   `json:"log_bytes"`       // of the segments
+	SnapshotIndex int64   `json:"snapshot_index"`  // records that the last snapshot holds
+	SnapshotBytes int64   `json:"snapshot_bytes"`
+	Broken        string  `json:"broken,omitempty"` // why nothing can be written
 }
 
 // entry is a record that waits to become durable.
@@ -143,6 +146,7 @@ func (j *Journal) Close() error {
 // Status is how the journal stands at the moment.
 func (j *Journal) Status() Status {
 	s := Status{Index: j.index.Load(), Groups: j.groups.Load(), LogBytes: j.logBytes.Load(), SnapshotIndex: j.snapIndex.Load(), SnapshotBytes: j.snapBytes.Load()}
+	s.Syncing, s.LongestSync = float64(j.syncing.Load())/1e9, float64(j.longest.Load())/1e9
 	if err := j.broken.Load(); err != nil {
 		s.Broken = (*err).Error()
 	}

@@ -83,6 +83,8 @@ func Collectors(status func() Status) []prometheus.Collector {
 		counter("read_retries_total", "Reads that began again since their path changed.", func() float64 { return float64(status().Tree.ReadRetries) }),
 		counter("journal_records_total", "Records of the journal since its beginning.", func() float64 { return float64(status().Journal.Index) }),
 		counter("journal_fsyncs_total", "Groups that were made durable since the start.", func() float64 { return float64(status().Journal.Groups) }),
+		counter("journal_fsync_seconds_total", "How long writing and syncing groups took since the start.", func() float64 { return status().Journal.Syncing }),
+		gauge("journal_longest_fsync_seconds", "How long the slowest group took since the start.", func() float64 { return status().Journal.LongestSync }),
 		gauge("journal_bytes", "Bytes of the journal's segments.", func() float64 { return float64(status().Journal.LogBytes) }),
 		gauge("snapshot_bytes", "Bytes of the last snapshot.", func() float64 { return float64(status().Journal.SnapshotBytes) }),
 	}

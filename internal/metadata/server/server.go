@@ -54,6 +54,9 @@ type Status struct {
 	Name    string            `json:"name,omitempty"`
 	Servers map[string]string `json:"servers,omitempty"`
 	Root    string            `json:"root,omitempty"`
+	// Asked are the requests that this process has sent to each of the others, for those who
+	// asked it about the whole tree.
+	Asked map[string]uint64 `json:"asked,omitempty"`
 	// Load is the server's, of a group the part that this replica answers.
 	Load *load.Load `json:"load,omitempty"`
 	// Balancer is what it has done, nil where the server balances nothing.

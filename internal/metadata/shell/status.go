@@ -21,7 +21,7 @@ func WriteStatus(out io.Writer, s server.Status, all map[string][]server.Status)
 	t, j := s.Tree, s.Journal
 	fmt.Fprintf(w, "directories\t%d\n", t.Directories)
 	fmt.Fprintf(w, "files\t%d, %d bytes\n", t.Files, t.Bytes)
-	fmt.Fprintf(w, "journal\t%d records, %d bytes of log, %d fsyncs\n", j.Index, j.LogBytes, j.Groups)
+	fmt.Fprintf(w, "journal\t%d records, %d bytes of log, %d fsyncs, %s the longest\n", j.Index, j.LogBytes, j.Groups, time.Duration(j.LongestSync*1e9).Round(10*time.Microsecond))
 	fmt.Fprintf(w, "snapshot\tof %d records, %d bytes\n", j.SnapshotIndex, j.SnapshotBytes)
 	if j.Broken != "" {
 		fmt.Fprintf(w, "writes\trefused: %s\n", j.Broken)
@@ -40,6 +40,9 @@ func WriteStatus(out io.Writer, s server.Status, all map[string][]server.Status)
 			what += ", out of reach"
 		} else {
 			what += fmt.Sprintf(", %.0f operations/s", server.LoadOf(all[name]).Rate)
+		}
+		if n, ok := s.Asked[name]; ok {
+			what += fmt.Sprintf(", asked %d times from here", n)
 		}
 		fmt.Fprintf(w, "server %s\tat %s%s\n", name, s.Servers[name], what)
 	}

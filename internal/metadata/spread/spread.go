@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"skerry/internal/metadata"
@@ -55,6 +56,7 @@ type Servers struct {
 // Router is the whole tree.
 type Router struct {
 	servers Servers
+	asked   map[string]*atomic.Uint64 // requests by server
 	known   places
 	token   func() string // a name for a subtree's directory
 	lease   time.Duration
@@ -67,16 +69,27 @@ func NewRouter(s Servers) (*Router, error) {
 	if s.Service[s.Root] == nil {
 		return nil, fmt.Errorf("the root's server %q: %w", s.Root, ErrServer)
 	}
+	asked := make(map[string]*atomic.Uint64)
 	for name := range s.Service {
 		if err := checkName(name); err != nil {
 			return nil, err
 		}
+		asked[name] = new(atomic.Uint64)
 	}
 	s.Service = maps.Clone(s.Service)
 	if s.Lease == 0 {
 		s.Lease = lease
 	}
-	return &Router{servers: s, token: token, lease: s.Lease, patience: 2 * s.Lease}, nil
+	return &Router{servers: s, asked: asked, token: token, lease: s.Lease, patience: 2 * s.Lease}, nil
+}
+
+// Asked is how many requests the router has sent to each server.
+func (r *Router) Asked() map[string]uint64 {
+	all := make(map[string]uint64)
+	for name, n := range r.asked {
+		all[name] = n.Load()
+	}
+	return all
 }
 
 func checkName(name string) error {
@@ -167,6 +180,7 @@ func (r *Router) one(ctx context.Context, c metadata.Command) metadata.Result {
 
 func (r *Router) ask(ctx context.Context, server string, commands []metadata.Command) []metadata.Result {
 	if s := r.servers.Service[server]; s != nil {
+		r.asked[server].Add(1)
 		return s.Do(ctx, commands)
 	}
 	results := make([]metadata.Result, len(commands))
