@@ -75,6 +75,7 @@ func bindNode(f *pflag.FlagSet, c *hydra.Config) *[]string {
 	f.StringVar(&c.Advertise, "advertise", c.Advertise, "`ADDRESS` that others reach the HTTP interface at (default: --listen)")
 	f.StringVar(&c.Data, "data", c.Data, "`DIR` of the log")
 	f.StringVar(&c.Database, "database", c.Database, "the cloud's database: `sqlite:PATH`, postgres://... or mysql://... (default: SQLite in --data)")
+	f.TextVar(&c.DatabaseTimeout, "database-timeout", c.DatabaseTimeout, "how long a database's server may say nothing while it is asked, before it is taken for away")
 	f.BoolVar(&c.Witness, "witness", c.Witness, "vote and keep the log, without a database")
 	f.BoolVar(&c.Join, "join", c.Join, "wait to be added to a running cluster")
 	f.BoolVar(&c.Direct, "direct", c.Direct, "serve the database by itself, past the log")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"skerry/internal/consensus"
@@ -43,7 +44,9 @@ func (n *Node) apply(ctx context.Context, holder string) {
 	n.lead.Store(holder == "" || holder == n.Name || !n.shared())
 	for ctx.Err() == nil {
 		var err error
-		if n.lead.Load() {
+		if !n.store.Ready() {
+			err = n.reach(ctx)
+		} else if n.lead.Load() {
 			err = n.applySome(ctx)
 		} else {
 			err = n.follow(ctx)
@@ -79,6 +82,19 @@ func (n *Node) apply(ctx context.Context, holder string) {
 	}
 }
 
+// reach tries to reach a database that was away when the member started.
+func (n *Node) reach(ctx context.Context) error {
+	if err := n.store.Prepare(ctx); err != nil {
+		return err
+	}
+	holder, err := n.look(ctx)
+	if err != nil {
+		return err
+	}
+	n.lead.Store(holder == "" || holder == n.Name || !n.shared())
+	return nil
+}
+
 // healed notes that the database serves.
 func (n *Node) healed() {
 	if n.problem.Swap(nil) != nil {
@@ -89,15 +105,17 @@ func (n *Node) healed() {
 // report notes what keeps the database from serving; the log goes on meanwhile.
 func (n *Node) report(err error) {
 	before := n.problem.Load()
-	t := &trouble{err: err, since: time.Now()}
-	if before != nil {
-		t.since = before.since
-	}
-	n.problem.Store(t)
-	if before == nil || before.err.Error() != err.Error() {
+	n.problem.Store(&trouble{err: err})
+	if before == nil || text(before.err) != text(err) {
 		n.Log.Error("the database does not serve", "error", err)
 	}
 }
+
+// port is what differs between one try to reach a server and the next.
+var port = regexp.MustCompile(`:\d+->`)
+
+// text is an error as it is told once.
+func text(err error) string { return port.ReplaceAllString(err.Error(), "->") }
 
 // shared tells whether other members use the same database.
 func (n *Node) shared() bool {
@@ -203,19 +221,24 @@ func (n *Node) rebuild(ctx context.Context, why *consensus.CompactedError) error
 	return err
 }
 
-// sync tells the log, at once and again and again, what the database keeps whatever happens.
+// sync tells the log, at once and again and again, what the database keeps whatever happens,
+// and finds out so whether the database is there while there is nothing to apply.
 func (n *Node) sync(ctx context.Context) {
 	tick := time.NewTicker(syncEvery)
 	defer tick.Stop()
 	for {
-		if !n.rebuilding.Load() {
+		if n.store.Ready() && !n.rebuilding.Load() {
 			bounded, cancel := context.WithTimeout(ctx, syncTimeout)
 			index, err := n.store.Sync(bounded)
 			cancel()
-			if err == nil {
+			switch {
+			case err == nil:
 				n.log.Applied(index)
-			} else if ctx.Err() == nil {
-				n.Log.Warn("the database's state could not be made safe: the log keeps more", "error", err)
+				if n.silent.Swap(nil) != nil {
+					n.Log.Info("the database answers again")
+				}
+			case ctx.Err() == nil && n.silent.Swap(&trouble{err: err}) == nil:
+				n.Log.Warn("the database's state cannot be made safe: the log keeps more", "error", err)
 			}
 		}
 		select {

@@ -12,6 +12,7 @@ import (
 
 	"skerry/internal/advice"
 	"skerry/internal/hydra/api"
+	"skerry/internal/hydra/store"
 	"skerry/internal/strict"
 	"skerry/internal/unit"
 )
@@ -37,6 +38,9 @@ type Config struct {
 	Data string `yaml:"data" jsonschema:"required"`
 	// Database is the cloud's: sqlite:PATH (in Data when empty), postgres:// or mysql://.
 	Database string `yaml:"database"`
+	// DatabaseTimeout is for how long a database's server may say nothing while it is asked,
+	// before it is taken for away.
+	DatabaseTimeout unit.Duration `yaml:"database_timeout" jsonschema:"default=5s"`
 	// Witness has a vote and the log but no database.
 	Witness bool `yaml:"witness"`
 	// Members of a new cluster, this one among them; the same at each.
@@ -89,7 +93,7 @@ type MemberConfig struct {
 func Defaults() Config {
 	return Config{
 		Listen: "127.0.0.1:7070", Peer: "127.0.0.1:7071", MaxLog: 1 << 30, InFlight: api.DefaultInFlight,
-		Timeout: unit.Duration(api.DefaultTimeout), Drain: unit.Duration(time.Second),
+		Timeout: unit.Duration(api.DefaultTimeout), DatabaseTimeout: unit.Duration(store.DefaultTimeout), Drain: unit.Duration(time.Second),
 	}
 }
 
@@ -129,6 +133,9 @@ func (c *Config) Complete() error {
 	}
 	if c.Advertise == "" {
 		c.Advertise = c.Listen
+	}
+	if c.DatabaseTimeout < 0 {
+		return fmt.Errorf("%w: database_timeout %v", ErrConfig, c.DatabaseTimeout.Duration())
 	}
 	if c.Database == "" && !c.Witness {
 		c.Database = "sqlite:" + filepath.Join(c.Data, "hydra.db")

@@ -102,6 +102,16 @@ func (p *process) kill() {
 // startProcesses starts two clouds of one member each and a witness.
 func startProcesses(t *testing.T) []*process {
 	t.Helper()
+	all := planProcesses(t)
+	for _, p := range all {
+		p.start()
+	}
+	return all
+}
+
+// planProcesses plans them, and kills them at the test's end.
+func planProcesses(t *testing.T) []*process {
+	t.Helper()
 	dir := t.TempDir()
 	clouds := []string{"east", "west", "between"}
 	var members []MemberConfig
@@ -123,7 +133,6 @@ func startProcesses(t *testing.T) []*process {
 		if err := os.MkdirAll(filepath.Dir(p.config.Data), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		p.start()
 		t.Cleanup(func() { p.kill(); p.client.Close() })
 	}
 	return all

@@ -44,6 +44,9 @@ func (d *Direct) Get(ctx context.Context, table, key string, _ api.Want) (api.Ro
 // Scan implements api.Backend.
 func (d *Direct) Scan(ctx context.Context, table string, r api.Range, _ api.Want) ([]api.Row, api.Freshness, error) {
 	rows, err := scan(ctx, d.Store, table, r)
+	if err != nil {
+		err = failure(table, "", err)
+	}
 	return rows, api.Freshness{Cloud: d.Cloud}, err
 }
 

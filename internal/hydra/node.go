@@ -82,8 +82,9 @@ type Node struct {
 	// rebuilding is held while the database is replaced; who applies waits.
 	database   sync.Mutex
 	rebuilding atomic.Bool
-	problem    atomic.Pointer[trouble]
-	lead       atomic.Bool // this member applies, as far as it knows
+	problem    atomic.Pointer[trouble] // of who applies
+	silent     atomic.Pointer[trouble] // of who looks whether the database is there
+	lead       atomic.Bool             // this member applies, as far as it knows
 
 	fresh  atomic.Int64    // Unix ns: the database holds all that was acknowledged before
 	polls  context.Context // of others' questions for progress
@@ -95,10 +96,7 @@ type Node struct {
 var _ api.Backend = (*Node)(nil)
 
 // trouble is what keeps the database from serving.
-type trouble struct {
-	err   error
-	since time.Time
-}
+type trouble struct{ err error }
 
 // NewNode makes a member of its parts; s is nil for a witness. Start has it work. The log
 // and the database stay their owner's to close, after the node.
@@ -114,18 +112,25 @@ func NewNode(o Options, s *store.Store) *Node {
 	return n
 }
 
-// Start has the node apply the log, until Stop.
+// Start has the node apply the log, until Stop. A database that is not Ready yet is awaited
+// meanwhile: the member votes, and has others answer what needs the database.
 func (n *Node) Start(ctx context.Context, l Log) error {
 	n.log = l
 	ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if n.store != nil {
-		p, err := n.store.Progress(ctx)
-		if err != nil {
-			n.cancel()
-			return err
+		var holder string
+		if n.store.Ready() {
+			p, err := n.store.Progress(ctx)
+			if err != nil {
+				n.cancel()
+				return err
+			}
+			holder = p.Holder
+			n.progress.advance(p.Applied, nil)
+		} else {
+			n.report(errAbsent)
 		}
-		n.progress.advance(p.Applied, nil)
-		n.all.Go(func() { n.apply(ctx, p.Holder) })
+		n.all.Go(func() { n.apply(ctx, holder) })
 		n.all.Go(func() { n.sync(ctx) })
 		n.all.Go(func() { n.freshen(ctx) })
 	}
@@ -179,7 +184,21 @@ func (n *Node) Load(ctx context.Context, index uint64, r reader) error {
 	return nil
 }
 
-var errWitness = errors.New("a witness has no database")
+var (
+	errWitness = errors.New("a witness has no database")
+	errAbsent  = errors.New("the database has not been reached since the member's start")
+)
+
+// troubled is what keeps the database from serving, nil when nothing does.
+func (n *Node) troubled() *trouble {
+	if t := n.problem.Load(); t != nil {
+		return t
+	}
+	if n.store != nil && n.store.Server() {
+		return n.silent.Load()
+	}
+	return nil
+}
 
 // Ready implements api.Backend.
 func (n *Node) Ready(context.Context) error { return n.serving() }
@@ -192,7 +211,7 @@ func (n *Node) serving() error {
 	case n.rebuilding.Load():
 		return errors.New("the database is being rebuilt")
 	}
-	if t := n.problem.Load(); t != nil {
+	if t := n.troubled(); t != nil {
 		return fmt.Errorf("the database: %w", t.err)
 	}
 	if _, ok := n.log.Leader(); !ok {

@@ -64,7 +64,7 @@ func (n *Node) staleness() time.Duration {
 // answer.
 func (n *Node) usable() error {
 	var why error
-	switch t := n.problem.Load(); {
+	switch t := n.troubled(); {
 	case n.store == nil:
 		why = errWitness
 	case t != nil:
@@ -110,6 +110,17 @@ func (n *Node) await(ctx context.Context, w api.Want) (api.Freshness, error) {
 	return f, nil
 }
 
+// unread is an error of the database as the answer to a read, which another cloud's member
+// gives where this one's server does not answer.
+func (n *Node) unread(table, key string, err error) error {
+	if errors.Is(err, store.ErrSilent) {
+		if m, ok := n.other(); ok {
+			return &api.Elsewhere{Member: m.Name, API: m.API, Why: err}
+		}
+	}
+	return failure(table, key, err)
+}
+
 // failure is an error of the database as a problem.
 func failure(table, key string, err error) error {
 	switch {
@@ -136,7 +147,7 @@ func (n *Node) Get(ctx context.Context, table, key string, w api.Want) (api.Row,
 	}
 	row, err := n.store.Get(ctx, table, key)
 	if err != nil {
-		return api.Row{}, f, failure(table, key, err)
+		return api.Row{}, f, n.unread(table, key, err)
 	}
 	return api.Row{Key: key, Version: row.Version, Value: row.Value}, f, nil
 }
@@ -148,6 +159,9 @@ func (n *Node) Scan(ctx context.Context, table string, r api.Range, w api.Want) 
 		return nil, f, err
 	}
 	rows, err := scan(ctx, n.store, table, r)
+	if err != nil {
+		err = n.unread(table, "", err)
+	}
 	return rows, f, err
 }
 
@@ -165,7 +179,7 @@ func scan(ctx context.Context, s *store.Store, table string, r api.Range) ([]api
 		return nil
 	})
 	if err != nil && !errors.Is(err, errFull) {
-		return nil, failure(table, "", err)
+		return nil, err
 	}
 	return rows, nil
 }
@@ -178,7 +192,7 @@ func (n *Node) Count(ctx context.Context, table string, w api.Want) (int64, api.
 	}
 	rows, err := n.store.Count(ctx, table)
 	if err != nil {
-		return 0, f, failure(table, "", err)
+		return 0, f, n.unread(table, "", err)
 	}
 	return rows, f, nil
 }

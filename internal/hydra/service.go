@@ -136,10 +136,19 @@ func (s *Service) openStore(ctx context.Context) (err error) {
 	if c.Witness {
 		return nil
 	}
+	s.store, err = store.New(store.Config{URL: c.Database, Cluster: c.Cluster, Durable: c.Direct, Timeout: c.DatabaseTimeout.Duration()})
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	s.store, err = store.Open(ctx, store.Config{URL: c.Database, Cluster: c.Cluster, Durable: c.Direct})
-	return err
+	err = s.store.Prepare(ctx)
+	if err == nil || c.Direct || !s.store.Server() || errors.Is(err, store.ErrCluster) || errors.Is(err, store.ErrNewer) {
+		return err
+	}
+	// The cluster may need this member's vote while its database is away.
+	s.log.Error("the database is not there: the member begins without it", "error", err)
+	return nil
 }
 
 func (s *Service) openNode(ctx context.Context, version string, peers *tls.Config, tokens *api.Tokens) error {

@@ -58,7 +58,7 @@ func (n *Node) databaseOf(m consensus.MemberStatus, l consensus.Status) api.Data
 		if age := n.staleness(); age >= 0 {
 			d.StalenessMS = float64(age.Microseconds()) / 1000
 		}
-		if t := n.problem.Load(); t != nil {
+		if t := n.troubled(); t != nil {
 			d.State, d.Problem = api.StateDown, t.err.Error()
 		}
 		if n.rebuilding.Load() {

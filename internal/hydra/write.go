@@ -34,8 +34,8 @@ func (n *Node) Write(ctx context.Context, t *api.Transaction, ack api.Ack) (api.
 
 // acceptable refuses, before anything is done, what could not be answered or done.
 func (n *Node) acceptable(ctx context.Context, t *api.Transaction, answered bool) error {
-	if err := n.usable(); err != nil && (answered || n.store == nil) {
-		return err
+	if err := n.usable(); err != nil && (answered || n.store == nil || !n.store.Ready()) {
+		return err // without a database there are no tables known to write to either
 	}
 	created := make(map[string]bool)
 	for _, w := range t.Writes {

@@ -31,10 +31,11 @@ type Result struct {
 // transaction. ErrMoved says that the database is not there, or no more; ErrEntry that
 // an entry is not understood. Either way, as with every error, nothing was done - save
 // for an error of the commit itself, of which only Progress can tell what it did.
-func (s *Store) Apply(ctx context.Context, holder string, after uint64, entries []Entry) ([]Result, error) {
+func (s *Store) Apply(ctx context.Context, holder string, after uint64, entries []Entry) (_ []Result, err error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
+	defer func() { err = s.silence.explain(err) }()
 	batch := make([]decoded, 0, len(entries))
 	for _, e := range entries {
 		if e.Data == nil {

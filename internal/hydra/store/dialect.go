@@ -8,9 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-	_ "github.com/jackc/pgx/v5/stdlib" // driver pgx
-	_ "modernc.org/sqlite"             // driver sqlite
+	_ "modernc.org/sqlite" // driver sqlite
 
 	"skerry/internal/advice"
 )
@@ -117,7 +115,7 @@ func (d *dialect) bind(query string, n int) string {
 const busyTimeout = 10 * time.Second
 
 // connect opens a pool that writes and one that reads.
-func connect(c Config) (d *dialect, path string, write, read *sql.DB, err error) {
+func connect(c Config, silence *silence) (d *dialect, path string, write, read *sql.DB, err error) {
 	scheme, rest, ok := strings.Cut(c.URL, ":")
 	if !ok || strings.HasPrefix(c.URL, "/") || strings.HasPrefix(c.URL, ".") {
 		scheme, rest = "sqlite", c.URL
@@ -128,10 +126,10 @@ func connect(c Config) (d *dialect, path string, write, read *sql.DB, err error)
 		write, read, err = connectSQLite(c, path)
 		return &sqliteDialect, path, write, read, err
 	case "postgres", "postgresql":
-		write, err = sql.Open("pgx", c.URL)
+		write, err = connectPostgres(c, silence)
 		d = &postgresDialect
 	case "mysql", "mariadb":
-		write, err = connectMySQL(c.URL)
+		write, err = connectMySQL(c, silence)
 		d = &mysqlDialect
 	default:
 		err = advice.With(fmt.Errorf("%w: %s", ErrURL, Redacted(c.URL)), "known are sqlite:PATH, postgres://... and mysql://...")
@@ -139,8 +137,6 @@ func connect(c Config) (d *dialect, path string, write, read *sql.DB, err error)
 	if err != nil {
 		return nil, "", nil, nil, fmt.Errorf("%w: %w", ErrURL, err)
 	}
-	write.SetMaxOpenConns(c.Readers + 2) // one writes, one copies
-	write.SetMaxIdleConns(c.Readers + 2)
 	return d, "", write, write, nil
 }
 
@@ -175,31 +171,6 @@ func sqliteDSN(c Config, path string) string {
 		"cache_size(-16384)", "mmap_size(268435456)", "temp_store(MEMORY)", "journal_size_limit(67108864)",
 	}}
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()
-}
-
-func connectMySQL(text string) (*sql.DB, error) {
-	u, err := url.Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	cfg := mysql.NewConfig()
-	cfg.User = u.User.Username()
-	cfg.Passwd, _ = u.User.Password()
-	cfg.Net, cfg.Addr, cfg.DBName = "tcp", u.Host, strings.TrimPrefix(u.Path, "/")
-	if socket := u.Query().Get("socket"); socket != "" {
-		cfg.Net, cfg.Addr = "unix", socket
-	}
-	cfg.Collation = "utf8mb4_bin"
-	// Affected rows are those that matched: the compare-and-set counts them.
-	cfg.ClientFoundRows = true
-	if u.Query().Get("tls") != "" {
-		cfg.TLSConfig = u.Query().Get("tls")
-	}
-	connector, err := mysql.NewConnector(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return sql.OpenDB(connector), nil
 }
 
 // Redacted is a URL without its password.

@@ -23,11 +23,15 @@ func TestEveryDatabase(t *testing.T) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		testkit.Need(t, testkit.Postgres)
-		everyTest(t, emptied(postgresURL(t)))
+		url := emptied(postgresURL(t))
+		everyTest(t, url)
+		t.Run("silence", func(t *testing.T) { testSilence(t, url(t)) })
 	})
 	t.Run("mariadb", func(t *testing.T) {
 		testkit.Need(t, testkit.Galera)
-		everyTest(t, emptied(mariadbURL(t)))
+		url := emptied(mariadbURL(t))
+		everyTest(t, url)
+		t.Run("silence", func(t *testing.T) { testSilence(t, url(t)) })
 	})
 }
 
@@ -41,7 +45,7 @@ func everyTest(t *testing.T, url func(*testing.T) string) {
 func emptied(url string) func(*testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
-		_, _, db, _, err := connect(Config{URL: url, Readers: 1})
+		_, _, db, _, err := connect(Config{URL: url, Readers: 1, Timeout: DefaultTimeout}, newSilence(DefaultTimeout))
 		if err != nil {
 			t.Fatal(err)
 		}

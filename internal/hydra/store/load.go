@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"skerry/internal/hydra/command"
@@ -30,7 +31,7 @@ func (s *Store) Load(ctx context.Context, r io.Reader) (index uint64, err error)
 		err = errors.Join(err, rolledBack(l.tx))
 	}
 	if err != nil {
-		return 0, fmt.Errorf("rebuilding the database: %w", err)
+		return 0, fmt.Errorf("rebuilding the database: %w", s.silence.explain(err))
 	}
 	if l.tx != nil {
 		s.learn(&tableSet{index, l.names})
@@ -74,8 +75,8 @@ func (l *loader) begin(cluster string, index uint64, tables []string) (err error
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(old)) {
-		if _, err := l.tx.ExecContext(l.ctx, "DELETE FROM "+l.store.dialect.name_(name)); err != nil {
-			return fmt.Errorf("emptying %s: %w", name, err)
+		if err := l.empty(name); err != nil {
+			return err
 		}
 	}
 	for _, q := range []string{"DELETE FROM hydra_tables", "DELETE FROM hydra_outcomes"} {
@@ -114,11 +115,40 @@ func (l *loader) table(name string) error {
 	}
 	l.current = name
 	// What a table holds that hydra_tables did not list is nothing of ours.
-	if _, err := l.tx.ExecContext(l.ctx, "DELETE FROM "+l.store.dialect.name_(name)); err != nil {
-		return fmt.Errorf("emptying %s: %w", name, err)
+	if err := l.empty(name); err != nil {
+		return err
 	}
 	if _, err := l.tx.ExecContext(l.ctx, l.store.dialect.bind("INSERT INTO hydra_tables (name) VALUES (?)", 1), name); err != nil {
 		return fmt.Errorf("writing hydra_tables: %w", err)
+	}
+	return nil
+}
+
+// deleted is how many rows of a server's table are deleted in one statement: few enough for
+// it to answer in time, however large the table is.
+const deleted = 20_000
+
+// empty deletes a table's rows.
+func (l *loader) empty(table string) error {
+	d := l.store.dialect
+	name, key := d.name_(table), d.name_("key")
+	next := d.bind("SELECT "+key+" FROM "+name+" WHERE "+key+" > ? ORDER BY "+key+" LIMIT 1 OFFSET "+strconv.Itoa(deleted), 1)
+	for last := ""; l.store.Server(); {
+		var until string
+		err := l.tx.QueryRowContext(l.ctx, next, last).Scan(&until)
+		if errors.Is(err, sql.ErrNoRows) {
+			break
+		}
+		if err == nil {
+			_, err = l.tx.ExecContext(l.ctx, d.bind("DELETE FROM "+name+" WHERE "+key+" <= ?", 1), until)
+		}
+		if err != nil {
+			return fmt.Errorf("emptying %s: %w", table, err)
+		}
+		last = until
+	}
+	if _, err := l.tx.ExecContext(l.ctx, "DELETE FROM "+name); err != nil {
+		return fmt.Errorf("emptying %s: %w", table, err)
 	}
 	return nil
 }

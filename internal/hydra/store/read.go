@@ -18,7 +18,7 @@ type Row struct {
 }
 
 // Get reads a row: ErrNotFound, ErrUnknownTable.
-func (s *Store) Get(ctx context.Context, table, key string) (Row, error) {
+func (s *Store) Get(ctx context.Context, table, key string) (_ Row, err error) {
 	if !s.Has(table) {
 		return Row{}, ErrUnknownTable
 	}
@@ -29,6 +29,8 @@ func (s *Store) Get(ctx context.Context, table, key string) (Row, error) {
 		}
 		return row, err
 	}
+	ctx, done := s.patience(ctx)
+	defer done(&err)
 	stmt, err := s.reading(ctx, statementKey{kind: "get", table: table}, func() (string, int) { return s.dialect.get(table), 1 })
 	if err != nil {
 		return Row{}, err
@@ -63,7 +65,7 @@ func (s *Store) Scan(ctx context.Context, table string, r Range, visit func(Row)
 	if !s.Has(table) {
 		return ErrUnknownTable
 	}
-	return s.scan(ctx, s.read, table, r, visit)
+	return s.silence.explain(s.scan(ctx, s.read, table, r, visit))
 }
 
 func (s *Store) scan(ctx context.Context, q querier, table string, r Range, visit func(Row) error) error {
@@ -110,7 +112,7 @@ func (s *Store) Count(ctx context.Context, table string) (int64, error) {
 	}
 	var n int64
 	if err := s.read.QueryRowContext(ctx, "SELECT COUNT(*) FROM "+s.dialect.name_(table)).Scan(&n); err != nil {
-		return 0, fmt.Errorf("counting the rows of %s: %w", table, err)
+		return 0, fmt.Errorf("counting the rows of %s: %w", table, s.silence.explain(err))
 	}
 	return n, nil
 }
@@ -126,6 +128,8 @@ func (s *Store) Answered(ctx context.Context, requestID string) (command.Outcome
 }
 
 func (s *Store) outcome(ctx context.Context, where string, arg any) (out command.Outcome, ok bool, err error) {
+	ctx, done := s.patience(ctx)
+	defer done(&err)
 	var text []byte
 	query := s.dialect.bind("SELECT outcome FROM hydra_outcomes WHERE "+where+" ORDER BY idx DESC LIMIT 1", 1)
 	err = s.read.QueryRowContext(ctx, query, arg).Scan(&text)

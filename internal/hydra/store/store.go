@@ -30,6 +30,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"skerry/internal/hydra/command"
 )
@@ -74,6 +75,10 @@ type Config struct {
 	// lose the last ones when the machine's power fails: the log has them still, since it
 	// is told what Sync has made durable. Servers keep their own setting.
 	Durable bool
+	// Timeout is for how long a server may be silent while it is asked, before its connection
+	// is given up with ErrSilent; DefaultTimeout when 0. A statement that brings rows may take
+	// longer.
+	Timeout time.Duration
 	// Readers is the most connections that read; 8 when 0.
 	Readers int
 	// Outcomes has the outcome of every conditional transaction written down, for other
@@ -89,6 +94,8 @@ type Store struct {
 	write   *sql.DB
 	read    *sql.DB
 	rows    *rowReaders // of SQLite, nil for a server
+	silence *silence
+	ready   atomic.Bool // Prepare has succeeded
 
 	mu         sync.Mutex // guards statements
 	statements map[statementKey]*sql.Stmt
@@ -106,26 +113,58 @@ type tableSet struct {
 
 // Open opens a database and makes its own tables where they are missing.
 func Open(ctx context.Context, c Config) (*Store, error) {
-	if c.Readers == 0 {
-		c.Readers = 8
-	}
-	d, path, write, read, err := connect(c)
+	s, err := New(c)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{config: c, dialect: d, path: path, write: write, read: read, statements: make(map[statementKey]*sql.Stmt)}
+	if err := s.Prepare(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// New returns a database that nobody has asked anything yet: it is for use when Prepare has
+// succeeded.
+func New(c Config) (*Store, error) {
+	if c.Readers == 0 {
+		c.Readers = 8
+	}
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+	silence := newSilence(c.Timeout)
+	d, path, write, read, err := connect(c, silence)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{config: c, dialect: d, path: path, write: write, read: read, silence: silence, statements: make(map[statementKey]*sql.Stmt)}
 	if path != "" {
 		s.rows = newRowReaders(read.Driver(), sqliteDSN(c, path), c.Readers)
 	}
 	s.tables.Store(&tableSet{names: map[string]bool{}})
 	s.outcomes.Store(c.Outcomes)
-	if err := s.prepare(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening %s: %w", Redacted(c.URL), err), s.Close())
-	}
 	return s, nil
 }
 
-// prepare makes the database's own tables and checks whose it is.
+// Ready tells whether Prepare has succeeded.
+func (s *Store) Ready() bool { return s.ready.Load() }
+
+// Server tells whether the database is a server's, which may be away.
+func (s *Store) Server() bool { return s.path == "" }
+
+// Prepare makes the database's own tables where they are missing and checks whose it is:
+// ErrCluster, ErrNewer.
+func (s *Store) Prepare(ctx context.Context) error {
+	if s.ready.Load() {
+		return nil
+	}
+	if err := s.prepare(ctx); err != nil {
+		return fmt.Errorf("opening %s: %w", Redacted(s.config.URL), s.silence.explain(err))
+	}
+	s.ready.Store(true)
+	return nil
+}
+
 func (s *Store) prepare(ctx context.Context) error {
 	for _, q := range s.dialect.own() {
 		if err := s.define(ctx, q); err != nil {
@@ -148,8 +187,12 @@ func (s *Store) prepare(ctx context.Context) error {
 	return nil
 }
 
+// closing is how long a connection waits for a server that is told of its end.
+const closing = 200 * time.Millisecond
+
 // Close closes the connections.
 func (s *Store) Close() error {
+	s.silence.limit.Store(int64(closing))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
@@ -163,6 +206,9 @@ func (s *Store) Close() error {
 	errs = append(errs, s.read.Close())
 	if s.write != s.read {
 		errs = append(errs, s.write.Close())
+	}
+	if s.silence.silent.Load() {
+		return nil // nobody was there to be told
 	}
 	return errors.Join(errs...)
 }
@@ -187,7 +233,9 @@ type Progress struct {
 }
 
 // Progress reads how far the database is, and the list of tables when it has changed.
-func (s *Store) Progress(ctx context.Context) (Progress, error) {
+func (s *Store) Progress(ctx context.Context) (_ Progress, err error) {
+	ctx, done := s.patience(ctx)
+	defer done(&err)
 	var p Progress
 	stmt, err := s.reading(ctx, statementKey{kind: "progress"}, func() (string, int) {
 		return "SELECT applied, tables_at, holder, cluster, format FROM hydra_meta WHERE id = 1", 0

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"testing"
+	"time"
+
+	"skerry/internal/hydra/command"
+	"skerry/internal/testkit/relay"
+)
+
+// impatience is how long these tests' databases may be silent.
+const impatience = 300 * time.Millisecond
+
+// through is a database's URL with a relay before it.
+func through(t *testing.T, text string) (string, *relay.Relay) {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := relay.New(t, u.Host)
+	u.Host = r.Addr()
+	return u.String(), r
+}
+
+// TestSilentFromTheStart opens a database whose server takes connections and says nothing.
+func TestSilentFromTheStart(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	for _, scheme := range []string{"postgres", "mysql"} {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := Open(ctx, Config{URL: scheme + "://u:p@" + l.Addr().String() + "/db?sslmode=disable", Cluster: "test", Timeout: impatience})
+			if !errors.Is(err, ErrSilent) || ctx.Err() != nil {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+// testSilence cuts a server off, packets dropped, at each kind of question, and between the
+// beginning and the end of a transaction.
+func testSilence(t *testing.T, direct string) {
+	url, between := through(t, direct)
+	s, err := Open(t.Context(), Config{URL: url, Cluster: "test", Timeout: impatience, Readers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx := t.Context()
+	make_ := entry(t, 1, command.Transaction{Writes: []command.Write{write(command.CreateTable, "accounts", "", "")}})
+	if _, err := s.Apply(ctx, "x", 0, []Entry{make_}); err != nil {
+		t.Fatal(err)
+	}
+	put := entry(t, 2, command.Transaction{Writes: []command.Write{write(command.Put, "accounts", "k", `{"a":1}`)}})
+	for _, question := range []struct {
+		name string
+		ask  func() error
+	}{
+		{"progress", func() error { _, err := s.Progress(ctx); return err }},
+		{"get", func() error { _, err := s.Get(ctx, "accounts", "k"); return err }},
+		{"scan", func() error { return s.Scan(ctx, "accounts", Range{}, func(Row) error { return nil }) }},
+		{"count", func() error { _, err := s.Count(ctx, "accounts"); return err }},
+		{"apply", func() error { _, err := s.Apply(ctx, "x", 1, []Entry{put}); return err }},
+	} {
+		between.Set(relay.Swallow)
+		if err := question.ask(); !errors.Is(err, ErrSilent) {
+			t.Errorf("%s of a server that is cut off: %v", question.name, err)
+		}
+		between.Set(relay.Refuse)
+		between.Set(relay.Pass)
+	}
+
+	tx, err := s.write.BeginTx(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.advance(ctx, tx, 1, 2, "lost"); err != nil {
+		t.Fatal(err)
+	}
+	between.Set(relay.Swallow)
+	if err := tx.Commit(); err == nil {
+		t.Error("a server that is cut off has committed")
+	}
+	// What the commit came to only the database knows; whatever it is, and though nobody has
+	// told the server of the end of that connection, others go on.
+	other, err := Open(ctx, Config{URL: direct, Cluster: "test", Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	p, err := other.Progress(ctx)
+	if err != nil || p.Applied != 1 {
+		t.Fatalf("progress %+v, %v", p, err)
+	}
+	if _, err := other.Apply(ctx, "y", 1, []Entry{put}); err != nil {
+		t.Errorf("after a transaction that a lost connection had left open: %v", err)
+	}
+}
