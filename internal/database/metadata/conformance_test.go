@@ -67,6 +67,7 @@ func TestConformance(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
 		New:  func() database.Database { return metadata.New() },
 		Port: 8080, Survives: true, LeavesAbruptly: true, KillJoiner: time.Millisecond,
+		DiskFull:   144 << 20, // a file of the log takes 72 MB, a full one 64 MB
 		BadOptions: []database.Options{{"servers": "two"}, {"replicas": 4}, {"peer_port": 8090}},
 	})
 }

@@ -48,6 +48,6 @@ func TestConformanceOfAProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	dbtest.Run(t, dbtest.Config{
-		New: func() database.Database { return New(d, builtins{}) }, Port: 7000, Survives: true, Rows: 200,
+		New: func() database.Database { return New(d, builtins{}) }, Port: 7000, Survives: true, Rows: 200, DiskFull: 8 << 20,
 	})
 }

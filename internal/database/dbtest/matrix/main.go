@@ -2,7 +2,7 @@
 // and prints what each was found to do, as the table in docs/databases.md:
 //
 //	go run ./internal/database/dbtest/matrix                   print it
-//	go run ./internal/database/dbtest/matrix --write FILE      put it into a page
+//	go run ./internal/database/dbtest/matrix --write FILE      put it into a page, where others' rows stay
 //	go run ./internal/database/dbtest/matrix redis etcd        of these packages
 //
 // SKERRY_CHANGES=20 makes the long form. Suites run one after the other.
@@ -60,7 +60,7 @@ func command() *cobra.Command {
 			return errors.Join(failed, err)
 		},
 	}
-	c.Flags().StringVar(&page, "write", "", "replace the matrix in this `PAGE`")
+	c.Flags().StringVar(&page, "write", "", "put the rows into the matrix of this `PAGE`")
 	c.Flags().StringVar(&from, "from", "", "take the rows that SKERRY_MATRIX=`DIR` collected, and run nothing")
 	c.Flags().DurationVar(&timeout, "timeout", time.Hour, "for all suites together")
 	return c

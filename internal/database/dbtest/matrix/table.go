@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,7 +86,8 @@ const (
 // errNoMarks says that a page has no place for the matrix.
 var errNoMarks = errors.New("the page has no marks around a matrix")
 
-// insert replaces the matrix in a page.
+// insert puts the matrix into a page. Rows of databases that the page has and the new matrix
+// lacks stay, where their columns are the same: each machine has suites that it cannot run.
 func insert(page, table string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -96,5 +98,38 @@ func insert(page, table string) error {
 	if !ok || !closed {
 		return fmt.Errorf("%s: %w: %q and %q", page, errNoMarks, strings.TrimSpace(begin), strings.TrimSpace(end))
 	}
-	return os.WriteFile(page, []byte(before+begin+"\n"+table+"\n"+end+after), 0o644)
+	old, _, _ := strings.Cut(rest, end)
+	return os.WriteFile(page, []byte(before+begin+"\n"+merge(old, table)+"\n"+end+after), 0o644)
+}
+
+// merge is a table with those rows of an old one that it lacks.
+func merge(old, table string) string {
+	head, rows := split(table)
+	oldHead, oldRows := split(old)
+	if head != oldHead {
+		return table
+	}
+	maps.Copy(oldRows, rows)
+	var b strings.Builder
+	b.WriteString(head)
+	for _, name := range slices.Sorted(maps.Keys(oldRows)) {
+		b.WriteString(oldRows[name])
+	}
+	return b.String()
+}
+
+// split parts a table into its first two lines and its rows by their first cell.
+func split(table string) (head string, rows map[string]string) {
+	rows = make(map[string]string)
+	lines := slices.Collect(strings.Lines(strings.TrimLeft(table, "\n")))
+	for i, line := range lines {
+		name, _, ok := strings.Cut(strings.TrimPrefix(line, "| "), " |")
+		switch {
+		case i < 2:
+			head += line
+		case ok:
+			rows[name] = line
+		}
+	}
+	return head, rows
 }

@@ -8,6 +8,19 @@ import (
 	"testing"
 )
 
+func TestRowsOfOtherDatabasesStay(t *testing.T) {
+	const head = "| database | scan |\n|---|---|\n"
+	for name, tt := range map[string]struct{ old, table, want string }{
+		"one is new":    {head + "| a | yes |\n| c | yes |\n", head + "| b | - |\n| c | **no** |\n", head + "| a | yes |\n| b | - |\n| c | **no** |\n"},
+		"nothing there": {"\n", head + "| b | - |\n", head + "| b | - |\n"},
+		"other columns": {"| database | load |\n|---|---|\n| a | yes |\n", head + "| b | - |\n", head + "| b | - |\n"},
+	} {
+		if got := merge("\n"+tt.old+"\n", tt.table); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
 func TestMatrix(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := readRows(dir); !errors.Is(err, errNoRows) {
