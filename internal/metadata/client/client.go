@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -26,25 +27,28 @@ const idleConnections = 64
 // ErrAnswer marks an answer that is not a metadata server's.
 var ErrAnswer = errors.New("not the answer of a metadata server")
 
-// Client asks one server, or its replicas: where one takes no connection, the next is
-// asked from then on. It may be used by many goroutines.
+// Client asks one server, or its replicas: where one takes no connection, or hangs, the
+// next is asked from then on. A read that a replica did not answer is asked of the next; a
+// change that may have reached one is not. It may be used by many goroutines.
 type Client struct {
-	bases []string
-	at    atomic.Uint32 // of bases: the one that is asked
-	http  *http.Client
-	own   string // "/own" to ask for the servers' own tree
+	replicas []*replica
+	at       atomic.Uint32 // of replicas: the one that is asked
+	http     *http.Client
+	own      string // "/own" to ask for the servers' own tree
+
+	quiet, floor time.Duration
 }
 
 // New is a client of the server at an address: "127.0.0.1:8080", or a URL; those of several
 // replicas have commas between them.
 func New(addr string) *Client {
-	var bases []string
-	for addr := range strings.SplitSeq(addr, ",") {
-		bases = append(bases, baseOf(addr))
-	}
-	return &Client{bases: bases, http: &http.Client{Transport: &http.Transport{
+	c := &Client{quiet: quiet, floor: floor, http: &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: time.Minute, DisableCompression: true,
 	}}}
+	for addr := range strings.SplitSeq(addr, ",") {
+		c.replicas = append(c.replicas, newReplica(baseOf(addr)))
+	}
+	return c
 }
 
 // NewOwn is a client of a server's own tree, where several share one.
@@ -91,7 +95,8 @@ func (c *Client) do(ctx context.Context, commands []metadata.Command) ([]metadat
 		return nil, err
 	}
 	var answer wire.Results
-	if err := c.ask(ctx, http.MethodPost, "/v1"+c.own+"/batch", body, &answer); err != nil {
+	reads := !slices.ContainsFunc(commands, func(c metadata.Command) bool { return c.Op.Changes() })
+	if err := c.ask(ctx, request{http.MethodPost, "/v1" + c.own + "/batch", body, reads}, &answer); err != nil {
 		return nil, err
 	}
 	if len(answer.Results) != len(commands) {
@@ -109,49 +114,88 @@ func (c *Client) do(ctx context.Context, commands []metadata.Command) ([]metadat
 // Status is how the server stands.
 func (c *Client) Status(ctx context.Context) (server.Status, error) {
 	var s server.Status
-	return s, c.ask(ctx, http.MethodGet, "/v1/status", nil, &s)
+	return s, c.ask(ctx, request{http.MethodGet, "/v1/status", nil, true}, &s)
 }
 
-func (c *Client) ask(ctx context.Context, method, path string, body []byte, into any) error {
-	text, status, err := c.exchange(ctx, method, path, body)
+// request is what is asked of any replica.
+type request struct {
+	method, path string
+	body         []byte
+	reads        bool // it changes nothing, and may be asked twice
+}
+
+func (c *Client) ask(ctx context.Context, q request, into any) error {
+	text, status, err := c.exchange(ctx, q)
 	if err != nil {
 		return err
 	}
 	if status != http.StatusOK {
-		return fmt.Errorf("%s: %w: %d %.200q", path, ErrAnswer, status, text)
+		return fmt.Errorf("%s: %w: %d %.200q", q.path, ErrAnswer, status, text)
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("%s: %w: %w", path, ErrAnswer, err)
+		return fmt.Errorf("%s: %w: %w", q.path, ErrAnswer, err)
 	}
 	return nil
 }
 
 // Text posts a body of the protocol, and returns the answer as it is.
 func (c *Client) Text(ctx context.Context, body string) (answer []byte, status int, err error) {
-	return c.exchange(ctx, http.MethodPost, "/", []byte(body))
+	return c.exchange(ctx, request{http.MethodPost, "/", []byte(body), false})
 }
 
-func (c *Client) exchange(ctx context.Context, method, path string, body []byte) (answer []byte, status int, err error) {
-	var response *http.Response
-	for range c.bases {
+// exchange asks one replica after the other, until one answers or what it was asked may
+// have been done.
+func (c *Client) exchange(ctx context.Context, q request) (answer []byte, status int, err error) {
+	for range c.replicas {
 		at := c.at.Load()
-		r, problem := http.NewRequestWithContext(ctx, method, c.bases[int(at)%len(c.bases)]+path, bytes.NewReader(body))
-		if problem != nil {
-			return nil, 0, problem
+		var sent bool
+		answer, status, sent, err = c.attempt(ctx, c.replicas[int(at)%len(c.replicas)], q)
+		if err == nil {
+			return answer, status, nil
 		}
-		var dial *net.OpError
-		response, err = c.http.Do(r)
-		if err == nil || !errors.As(err, &dial) || dial.Op != "dial" || ctx.Err() != nil {
-			break // what was sent may have been done: it is not sent again
+		if ctx.Err() != nil || sent && !q.reads && !errors.Is(err, ErrHung) {
+			break
 		}
 		c.at.CompareAndSwap(at, at+1)
+		if sent && !q.reads {
+			break
+		}
+	}
+	return nil, 0, advice.With(fmt.Errorf("asking the metadata server: %w", err), "is it running? skerry metadata serve --listen ADDR")
+}
+
+// attempt asks one replica. sent tells, where there is no answer, whether the request may
+// have reached it.
+func (c *Client) attempt(ctx context.Context, r *replica, q request) (answer []byte, status int, sent bool, err error) {
+	if r.suspect() {
+		if err := c.there(ctx, r, time.Now().Add(-c.quiet)); err != nil {
+			return nil, 0, false, fmt.Errorf("%s: %w", unchanged, err)
+		}
+	}
+	guarded, connected, release := c.guarded(ctx, r)
+	defer release()
+	asked, err := http.NewRequestWithContext(guarded, q.method, r.base+q.path, bytes.NewReader(q.body))
+	if err != nil {
+		return nil, 0, false, err
+	}
+	start := time.Now()
+	response, err := c.http.Do(asked)
+	if err == nil {
+		answer, err = io.ReadAll(response.Body)
+		err = errors.Join(err, response.Body.Close())
 	}
 	if err != nil {
-		return nil, 0, advice.With(fmt.Errorf("asking the metadata server: %w", err), "is it running? skerry metadata serve --listen ADDR")
+		if cause := context.Cause(guarded); errors.Is(cause, ErrHung) {
+			err = cause
+		}
+		if sent = connected.Load(); !sent {
+			err = fmt.Errorf("%s: %w", unchanged, err)
+		}
+		return nil, 0, sent, err
 	}
-	answer, err = io.ReadAll(response.Body)
-	if err = errors.Join(err, response.Body.Close()); err != nil {
-		return nil, 0, fmt.Errorf("reading the metadata server's answer: %w", err)
-	}
-	return answer, response.StatusCode, nil
+	r.answered(time.Since(start), c.quiet)
+	return answer, response.StatusCode, true, nil
 }
+
+// unchanged is what an error begins with that is known to have changed nothing.
+const unchanged = "nothing was changed"

@@ -19,8 +19,9 @@ func Known(ctx context.Context, addr string) (*Client, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Servers)) {
 		for one := range strings.SplitSeq(s.Servers[name], ",") {
-			if base := baseOf(one); !slices.Contains(c.bases, base) {
-				c.bases = append(c.bases, base)
+			base := baseOf(one)
+			if !slices.ContainsFunc(c.replicas, func(r *replica) bool { return r.base == base }) {
+				c.replicas = append(c.replicas, newReplica(base))
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func (c *Client) member(ctx context.Context, what string, m wire.Member) error {
 	if err != nil {
 		return err
 	}
-	text, status, err := c.exchange(ctx, http.MethodPost, "/v1/members/"+what, body)
+	text, status, err := c.exchange(ctx, request{http.MethodPost, "/v1/members/" + what, body, false})
 	switch {
 	case err != nil:
 		return err
