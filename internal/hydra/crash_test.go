@@ -20,11 +20,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anishathalye/porcupine"
-
 	"skerry/internal/hydra/api"
 	"skerry/internal/hydra/client"
 	"skerry/internal/hydra/command"
+	"skerry/internal/testkit/registers"
 )
 
 // TestMain lets the test's program be a member: its argument is a configuration.
@@ -180,9 +179,8 @@ func TestKills(t *testing.T) {
 	var work sync.WaitGroup
 	working, stop := context.WithCancel(ctx)
 	var mu sync.Mutex
-	var history []porcupine.Operation
+	history := registers.New()
 	done := 0
-	began := time.Now()
 	for i := range 4 {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		c := newTestClient(t, all[i%2].config.Listen, all[1-i%2].config.Listen)
@@ -196,10 +194,7 @@ func TestKills(t *testing.T) {
 					}
 					continue
 				}
-				op := register(ctx, c, r, i, began)
-				mu.Lock()
-				history = append(history, op)
-				mu.Unlock()
+				history.Do(ctx, c, "t", i, registers.Draw(r, "register0", "register1"))
 			}
 		})
 	}
@@ -235,10 +230,8 @@ func TestKills(t *testing.T) {
 			t.Errorf("in %s: %d of money, want %d; %d transfers, %d were acknowledged", p.config.Cloud, sum, accounts*money, transfers/2, done)
 		}
 	}
-	t.Logf("%d transfers, %d operations on registers", done, len(history))
-	if result := porcupine.CheckOperationsTimeout(registers, history, time.Minute); result == porcupine.Illegal {
-		t.Error("the registers are not linearizable")
-	}
+	t.Logf("%d transfers, %d operations on registers", done, history.Len())
+	history.Check(t, time.Minute)
 }
 
 func newTestClient(t *testing.T, endpoints ...string) *client.Client {
@@ -292,73 +285,4 @@ func transfer(ctx context.Context, c *client.Client, r *rand.Rand, accounts int)
 			return err
 		}
 	}
-}
-
-// register writes or reads one of a few registers. A write that is in doubt may take
-// effect at any later time.
-func register(ctx context.Context, c *client.Client, r *rand.Rand, who int, began time.Time) porcupine.Operation {
-	in := registerOp{key: fmt.Sprint("register", r.IntN(2)), write: r.IntN(2) == 0, value: r.IntN(1e6)}
-	op := porcupine.Operation{ClientId: who, Call: time.Since(began).Nanoseconds()}
-	short, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
-	if in.write {
-		_, err := c.Put(short, "t", in.key, map[string]int{"v": in.value})
-		op.Input, op.Output, op.Return = in, registerOut{}, time.Since(began).Nanoseconds()
-		switch {
-		case errors.Is(err, client.ErrInDoubt):
-			op.Return = int64(time.Hour)
-			op.Output = registerOut{doubt: true}
-		case err != nil:
-			op.Output = registerOut{failed: true}
-		}
-		return op
-	}
-	row, err := c.Get(short, "t", in.key)
-	op.Input, op.Return = in, time.Since(began).Nanoseconds()
-	var v struct{ V int }
-	switch {
-	case errors.Is(err, client.ErrNotFound):
-		op.Output = registerOut{}
-	case err != nil || json.Unmarshal(row.Value, &v) != nil:
-		op.Output = registerOut{failed: true}
-	default:
-		op.Output = registerOut{value: v.V}
-	}
-	return op
-}
-
-type registerOp struct {
-	key   string
-	write bool
-	value int
-}
-
-type registerOut struct {
-	value         int
-	failed, doubt bool
-}
-
-// registers is what they do: a read sees the last write, 0 before the first.
-var registers = porcupine.Model{
-	Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
-		by := make(map[string][]porcupine.Operation)
-		for _, o := range history {
-			if !o.Output.(registerOut).failed {
-				key := o.Input.(registerOp).key
-				by[key] = append(by[key], o)
-			}
-		}
-		for _, part := range by {
-			parts = append(parts, part)
-		}
-		return parts
-	},
-	Init: func() any { return 0 },
-	Step: func(state, input, output any) (bool, any) {
-		in, out := input.(registerOp), output.(registerOut)
-		if in.write {
-			return true, in.value
-		}
-		return out.value == state.(int), state
-	},
 }

@@ -3,7 +3,6 @@ package chaos
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -12,24 +11,24 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anishathalye/porcupine"
 	"github.com/google/go-cmp/cmp"
 
 	"skerry/internal/hydra/api"
 	"skerry/internal/hydra/client"
 	"skerry/internal/hydra/deploy"
+	"skerry/internal/testkit/registers"
 )
 
 // work is what goes on meanwhile.
 type work struct {
-	w     *world
-	door  *deploy.Door
-	began time.Time
-	stop  context.CancelFunc
-	done  sync.WaitGroup
+	w       *world
+	door    *deploy.Door
+	began   time.Time
+	stop    context.CancelFunc
+	done    sync.WaitGroup
+	history *registers.History
 
 	mu       sync.Mutex
-	history  []porcupine.Operation
 	balances map[string]int64 // of the wallet's accounts, by what it acknowledged
 	orders   int
 	longest  time.Duration // until an order was acknowledged
@@ -47,7 +46,7 @@ const (
 // begin starts workers on registers, at different places, and on the wallet, by its name.
 func begin(w *world, seed uint64) *work {
 	w.t.Helper()
-	k := &work{w: w, began: time.Now(), balances: map[string]int64{}}
+	k := &work{w: w, began: time.Now(), history: registers.New(), balances: map[string]int64{}}
 	ctx, stop := context.WithCancel(w.t.Context())
 	k.stop = stop
 	var err error
@@ -76,7 +75,8 @@ func begin(w *world, seed uint64) *work {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		k.done.Go(func() {
 			for ctx.Err() == nil {
-				k.register(w.t.Context(), c, r, i)
+				now := time.Since(k.began) / epoch
+				k.history.Do(w.t.Context(), c, "t", i, registers.Draw(r, fmt.Sprintf("r-%d-0", now), fmt.Sprintf("r-%d-1", now)))
 				time.Sleep(pace)
 			}
 		})
@@ -160,7 +160,7 @@ func (k *work) ask(ctx context.Context, method, path, key, body string) (int, st
 // check holds what there is to what was said.
 func (k *work) check() {
 	t := k.w.t
-	t.Logf("%d transfers, the slowest after %.1f s; %d operations on registers", k.orders, k.longest.Seconds(), len(k.history))
+	t.Logf("%d transfers, the slowest after %.1f s; %d operations on registers", k.orders, k.longest.Seconds(), k.history.Len())
 	var sum struct {
 		Sum struct {
 			Total     int64 `json:"total_cents"`
@@ -188,18 +188,7 @@ func (k *work) check() {
 	if d := cmp.Diff(tables[0], tables[1]); d != "" {
 		t.Errorf("the clouds differ: %s", d[:min(len(d), 4000)])
 	}
-	unknown := 0
-	for _, part := range registers.Partition(k.history) {
-		switch porcupine.CheckOperationsTimeout(registers, part, 30*time.Second) {
-		case porcupine.Illegal:
-			t.Errorf("%s is not linearizable: %+v", part[0].Input.(operation).key, part)
-		case porcupine.Unknown:
-			unknown++
-		}
-	}
-	if unknown > 0 {
-		t.Logf("%d registers could not be checked in time", unknown)
-	}
+	k.history.Check(t, 30*time.Second)
 }
 
 // contents is all that a cloud's database holds, versions included.
@@ -247,73 +236,4 @@ func balances(k *work, rows map[string]string) map[string]int64 {
 		all[account(i)] = v.Balance
 	}
 	return all
-}
-
-// register writes or reads one of the registers of the moment.
-func (k *work) register(ctx context.Context, c *client.Client, r *rand.Rand, who int) {
-	now := time.Since(k.began)
-	in := operation{key: fmt.Sprintf("r-%d-%d", now/epoch, r.IntN(2)), write: r.IntN(2) == 0, value: 1 + r.IntN(1e9)}
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
-	op := porcupine.Operation{ClientId: who, Input: in, Call: time.Since(k.began).Nanoseconds()}
-	var out outcome
-	var v struct{ V int }
-	if in.write {
-		_, err := c.Put(ctx, "t", in.key, map[string]int{"v": in.value})
-		out.doubt = errors.Is(err, client.ErrInDoubt) || errors.Is(err, client.ErrNotReached)
-		out.failed = err != nil && !out.doubt
-	} else {
-		row, err := c.Get(ctx, "t", in.key)
-		switch {
-		case errors.Is(err, client.ErrNotFound):
-		case err != nil || json.Unmarshal(row.Value, &v) != nil:
-			out.failed = true
-		default:
-			out.value = v.V
-		}
-	}
-	op.Output, op.Return = out, time.Since(k.began).Nanoseconds()
-	if out.doubt { // it may take effect at any later time
-		op.Return = int64(1000 * time.Hour)
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.history = append(k.history, op)
-}
-
-type operation struct {
-	key   string
-	write bool
-	value int
-}
-
-// outcome of one: what was read; that it certainly did not happen; that nobody knows.
-type outcome struct {
-	value         int
-	failed, doubt bool
-}
-
-// registers is what they do: a read sees the last write, 0 before the first.
-var registers = porcupine.Model{
-	Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
-		by := map[string][]porcupine.Operation{}
-		for _, o := range history {
-			if !o.Output.(outcome).failed {
-				key := o.Input.(operation).key
-				by[key] = append(by[key], o)
-			}
-		}
-		for _, part := range by {
-			parts = append(parts, part)
-		}
-		return parts
-	},
-	Init: func() any { return 0 },
-	Step: func(state, input, output any) (bool, any) {
-		in, out := input.(operation), output.(outcome)
-		if in.write {
-			return true, in.value
-		}
-		return out.value == state.(int), state
-	},
 }
