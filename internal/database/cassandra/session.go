@@ -15,6 +15,10 @@ import (
 // truncateTimeout is above Cassandra's own for TRUNCATE, 60 s, the longest there is.
 const truncateTimeout = 70 * time.Second
 
+// startupTimeout is for the first answers of a member that takes connections: it may be
+// compacting, with a fraction of a core.
+const startupTimeout = 30 * time.Second
+
 // dialer is a function as gocql's interface for connecting.
 type dialer wire.DialFunc
 
@@ -28,7 +32,7 @@ func (c *cluster) session(m *member, keyspace string) (*gocql.Session, error) {
 	g.Port = c.options.nativePort
 	g.Keyspace = keyspace
 	g.Dialer = dialer(wire.From(m.host, adminTimeout))
-	g.ConnectTimeout, g.Timeout = adminTimeout, truncateTimeout
+	g.ConnectTimeout, g.Timeout = startupTimeout, truncateTimeout
 	g.NumConns, g.WriteCoalesceWaitTime, g.ReconnectInterval = 1, 0, 0
 	g.DisableInitialHostLookup = true
 	g.Events.DisableNodeStatusEvents, g.Events.DisableTopologyEvents, g.Events.DisableSchemaEvents = true, true, true
