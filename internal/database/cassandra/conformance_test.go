@@ -8,13 +8,13 @@ import (
 )
 
 // conformance is the suite on three replicas, so that a member that leaves abruptly
-// takes no row with it.
+// takes no row with it. The suite's own timeout, which SKERRY_TIMEOUT sets, bounds starts.
 func conformance(version string) dbtest.Config {
 	return dbtest.Config{
 		New:     func() database.Database { return New() },
 		Version: version,
 		Port:    defaultPort,
-		Options: database.Options{"ring_delay": "4s", "phi_convict_threshold": 5},
+		Options: database.Options{"ring_delay": "4s", "phi_convict_threshold": 5, "start_timeout": "1h"},
 		BadOptions: []database.Options{
 			{"heap": "64MiB"}, {"replication_factor": 4}, {"strategy": "nearby"}, {"read_consistency": "most"},
 			{"seeds": 4}, {"num_tokens": 0}, {"port": 7000}, {"ring_delay": "100ms"}, {"commitlog_sync": "sometimes"},

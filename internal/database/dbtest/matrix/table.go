@@ -38,6 +38,11 @@ func readRows(dir string) ([]*dbtest.Row, error) {
 	return rows, nil
 }
 
+const (
+	notReached  = "not reached"
+	versionCell = 2 // of a row that is cut at its bars
+)
+
 // aspects are the parts of the suite that have a column.
 var aspects = []struct{ key, title string }{
 	{"options", "options"}, {"records", "records"}, {"values", "bytes"}, {"scan", "scan"}, {"load", "load"},
@@ -67,7 +72,7 @@ func table(rows []*dbtest.Row) string {
 
 // cell is how a part of the suite ended, with the rows that it counted.
 func cell(r *dbtest.Row, aspect string) string {
-	word := map[string]string{"pass": "yes", "fail": "**no**", "no": "-", "skip": "-", "": "not reached"}[r.Aspects[aspect]]
+	word := map[string]string{"pass": "yes", "fail": "**no**", "no": "-", "skip": "-", "": notReached}[r.Aspects[aspect]]
 	if aspect == "churn" && r.Churn != nil {
 		return fmt.Sprintf("%s: %d changes, %d rows, %d lost", word, len(r.Churn.Steps), r.Churn.Rows, r.Churn.Lost+r.Churn.Stale)
 	}
@@ -86,8 +91,8 @@ const (
 // errNoMarks says that a page has no place for the matrix.
 var errNoMarks = errors.New("the page has no marks around a matrix")
 
-// insert puts the matrix into a page. Rows of databases that the page has and the new matrix
-// lacks stay, where their columns are the same: each machine has suites that it cannot run.
+// insert puts the matrix into a page. What the page has and the new matrix lacks stays, where
+// the columns are the same: each machine has suites that it cannot run.
 func insert(page, table string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -102,20 +107,37 @@ func insert(page, table string) error {
 	return os.WriteFile(page, []byte(before+begin+"\n"+merge(old, table)+"\n"+end+after), 0o644)
 }
 
-// merge is a table with those rows of an old one that it lacks.
+// merge is a table with those rows of an old one that it lacks, and with the cells that it did
+// not reach where the database is of the same version.
 func merge(old, table string) string {
 	head, rows := split(table)
 	oldHead, oldRows := split(old)
 	if head != oldHead {
 		return table
 	}
-	maps.Copy(oldRows, rows)
+	for name, row := range rows {
+		oldRows[name] = complete(oldRows[name], row)
+	}
 	var b strings.Builder
 	b.WriteString(head)
 	for _, name := range slices.Sorted(maps.Keys(oldRows)) {
 		b.WriteString(oldRows[name])
 	}
 	return b.String()
+}
+
+// complete is a row whose cells that were not reached are an old row's.
+func complete(old, row string) string {
+	was, is := strings.Split(old, "|"), strings.Split(row, "|")
+	if len(was) != len(is) || was[versionCell] != is[versionCell] {
+		return row
+	}
+	for i, c := range is {
+		if strings.TrimSpace(c) == notReached {
+			is[i] = was[i]
+		}
+	}
+	return strings.Join(is, "|")
 }
 
 // split parts a table into its first two lines and its rows by their first cell.

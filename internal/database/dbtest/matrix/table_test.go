@@ -9,11 +9,13 @@ import (
 )
 
 func TestRowsOfOtherDatabasesStay(t *testing.T) {
-	const head = "| database | scan |\n|---|---|\n"
+	const head = "| database | version | scan | load |\n|---|---|---|---|\n"
 	for name, tt := range map[string]struct{ old, table, want string }{
-		"one is new":    {head + "| a | yes |\n| c | yes |\n", head + "| b | - |\n| c | **no** |\n", head + "| a | yes |\n| b | - |\n| c | **no** |\n"},
-		"nothing there": {"\n", head + "| b | - |\n", head + "| b | - |\n"},
-		"other columns": {"| database | load |\n|---|---|\n| a | yes |\n", head + "| b | - |\n", head + "| b | - |\n"},
+		"a row is new":            {head + "| a | 1 | yes | yes |\n", head + "| b | 1 | - | yes |\n", head + "| a | 1 | yes | yes |\n| b | 1 | - | yes |\n"},
+		"a cell is new":           {head + "| a | 1 | yes | yes |\n", head + "| a | 1 | not reached | **no** |\n", head + "| a | 1 | yes | **no** |\n"},
+		"a version is new":        {head + "| a | 1 | yes | yes |\n", head + "| a | 2 | not reached | - |\n", head + "| a | 2 | not reached | - |\n"},
+		"nothing was there":       {"\n", head + "| b | 1 | - | yes |\n", head + "| b | 1 | - | yes |\n"},
+		"the columns were others": {"| database | load |\n|---|---|\n| a | yes |\n", head + "| b | 1 | - | yes |\n", head + "| b | 1 | - | yes |\n"},
 	} {
 		if got := merge("\n"+tt.old+"\n", tt.table); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
