@@ -226,6 +226,20 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	return nil
 }
 
+// End waits until it has ended by itself, as one does that is Leaving; after patience it is
+// stopped.
+func (d *Daemon) End(ctx context.Context, patience time.Duration) error {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-d.Done():
+		return nil
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	return d.Stop(ctx)
+}
+
 // Kill ends it with SIGKILL.
 func (d *Daemon) Kill() error {
 	d.state.Store(leaving)

@@ -3,6 +3,8 @@ package daemon
 import (
 	"slices"
 	"sync"
+
+	"skerry/internal/database"
 )
 
 // Member is a cluster's part on one node.
@@ -17,6 +19,37 @@ type Member interface {
 type Members[M Member] struct {
 	mu  sync.Mutex
 	all []M
+
+	changing sync.Mutex // held while one joins, leaves, halts or is revived
+}
+
+// Hold is the member on a node, which nobody else changes until release is called: neither
+// it nor the list of all. It is refused with ErrBusy while another change is under way, and
+// with ErrNotMember.
+func (l *Members[M]) Hold(node string) (m M, release func(), err error) {
+	var none M
+	if !l.changing.TryLock() {
+		return none, nil, database.ErrBusy
+	}
+	if m = l.On(node); m == none {
+		l.changing.Unlock()
+		return none, nil, database.ErrNotMember
+	}
+	return m, l.changing.Unlock, nil
+}
+
+// Vacant holds the list for a node that is to join. It is refused with ErrBusy while another
+// change is under way, and with ErrMember.
+func (l *Members[M]) Vacant(node string) (release func(), err error) {
+	var none M
+	if !l.changing.TryLock() {
+		return nil, database.ErrBusy
+	}
+	if l.On(node) != none {
+		l.changing.Unlock()
+		return nil, database.ErrMember
+	}
+	return l.changing.Unlock, nil
 }
 
 // Add takes a member in.

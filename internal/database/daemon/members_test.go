@@ -1,10 +1,12 @@
 package daemon_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 )
 
@@ -34,5 +36,42 @@ func TestMembers(t *testing.T) {
 	}
 	if diff := cmp.Diff([][]string{{"a", "b"}, {"b"}}, [][]string{names(before), names(l.All())}); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// One change at a time, and none of a node that has no member, or has one.
+func TestHold(t *testing.T) {
+	var l daemon.Members[*part]
+	a := &part{"a"}
+	l.Add(a)
+	busy := func(with string) {
+		t.Helper()
+		_, _, held := l.Hold("a")
+		_, vacant := l.Vacant("b")
+		if !errors.Is(held, database.ErrBusy) || !errors.Is(vacant, database.ErrBusy) {
+			t.Errorf("while %s: %v, %v", with, held, vacant)
+		}
+	}
+	m, release, err := l.Hold("a")
+	if m != a || err != nil {
+		t.Fatal(m, err)
+	}
+	busy("a is held")
+	release()
+	if release, err = l.Vacant("b"); err != nil {
+		t.Fatal(err)
+	}
+	busy("b joins")
+	release()
+	if _, _, err := l.Hold("b"); !errors.Is(err, database.ErrNotMember) {
+		t.Errorf("holding what is no member: %v", err)
+	}
+	if _, err := l.Vacant("a"); !errors.Is(err, database.ErrMember) {
+		t.Errorf("joining a member: %v", err)
+	}
+	if _, release, err = l.Hold("a"); err != nil {
+		t.Errorf("after refusals: %v", err)
+	} else {
+		release()
 	}
 }

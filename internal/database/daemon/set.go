@@ -124,6 +124,13 @@ func (s *Set) Await(ctx context.Context, ask func(context.Context) error) error 
 // Stop ends every server, all at the same time, and waits for them. To stop a set twice
 // is no error.
 func (s *Set) Stop(ctx context.Context) error {
+	return s.end(func(d *Daemon) error { return d.Stop(ctx) })
+}
+
+// Kill is Stop with SIGKILL.
+func (s *Set) Kill() error { return s.end((*Daemon).Kill) }
+
+func (s *Set) end(one func(*Daemon) error) error {
 	s.mu.Lock()
 	s.stopped = true
 	daemons := slices.Clone(s.daemons)
@@ -131,7 +138,7 @@ func (s *Set) Stop(ctx context.Context) error {
 	errs := make([]error, len(daemons))
 	var all sync.WaitGroup
 	for i, d := range daemons {
-		all.Go(func() { errs[i] = d.Stop(ctx) })
+		all.Go(func() { errs[i] = one(d) })
 	}
 	all.Wait()
 	s.watchers.Wait()

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -26,10 +25,6 @@ type cluster struct {
 	options options
 	log     *slog.Logger
 	servers daemon.Set
-
-	// changing is held while membership changes or a member halts or is revived.
-	changing sync.Mutex
-
 	members daemon.Members[*member]
 }
 
@@ -77,7 +72,7 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	c.say("awaiting a leader")
 	for _, m := range c.members.All() {
-		g.Go(func() error { return m.server.Load().Await(ctx, readyTimeout, m.serves) })
+		g.Go(func() error { return m.Server().Await(ctx, readyTimeout, m.serves) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
@@ -126,18 +121,9 @@ func (c *cluster) Logs() map[string]string { return c.servers.Logs() }
 // Stop implements database.Cluster. Members are killed, all at the same time: on SIGTERM
 // a leader tries for 7 s to hand over to others that are ending too, and a member's data
 // outlives SIGKILL.
-func (c *cluster) Stop(ctx context.Context) error {
-	members := c.members.All()
-	killed := make([]error, len(members))
-	var all sync.WaitGroup
-	for i, m := range members {
-		if d := m.server.Load(); d != nil {
-			all.Go(func() { killed[i] = d.Kill() })
-		}
-	}
-	all.Wait()
-	errs := append(killed, c.servers.Stop(ctx))
-	for _, m := range members {
+func (c *cluster) Stop(context.Context) error {
+	errs := []error{c.servers.Kill()}
+	for _, m := range c.members.All() {
 		errs = append(errs, c.drop(m))
 	}
 	return errors.Join(errs...)

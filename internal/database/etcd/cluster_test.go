@@ -307,7 +307,7 @@ func TestNoMajority(t *testing.T) {
 
 func TestKilledMember(t *testing.T) {
 	c := startCluster(t, New(), loophost.New(t, 3), nil)
-	if err := syscall.Kill(c.members.All()[1].server.Load().PID(), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(c.members.All()[1].Server().PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	select {

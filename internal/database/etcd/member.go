@@ -13,13 +13,14 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"skerry/internal/database/daemon"
+	"skerry/internal/database/quorum"
 	"skerry/internal/database/wire"
 	"skerry/internal/host"
 )
 
 const (
 	// adminTimeout bounds one question to one member.
-	adminTimeout = 5 * time.Second
+	adminTimeout = quorum.AskTimeout
 	// stopGrace is what a member gets between SIGTERM and SIGKILL: it hands its
 	// leadership over first.
 	stopGrace = 10 * time.Second
@@ -39,9 +40,8 @@ type member struct {
 	// come before its first entry is agreed on, and its member does not ask again.
 	patience time.Duration
 
-	server atomic.Pointer[daemon.Daemon] // nil until it was started
-	id     atomic.Uint64
-	halted atomic.Bool
+	daemon.Seat
+	id atomic.Uint64
 }
 
 // Node implements daemon.Member.
@@ -93,8 +93,7 @@ func (c *cluster) run(ctx context.Context, m *member, args ...string) error {
 	if err != nil {
 		return err
 	}
-	m.server.Store(d)
-	m.halted.Store(false)
+	m.Started(d)
 	return nil
 }
 

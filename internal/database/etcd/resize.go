@@ -12,14 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"skerry/internal/database"
+	"skerry/internal/database/quorum"
 	"skerry/internal/host"
-)
-
-const (
-	// changeTimeout bounds a change of membership.
-	changeTimeout = 5 * time.Minute
-	// leaveTimeout is what a member that was removed gets to notice and to end by itself.
-	leaveTimeout = 5 * time.Second
 )
 
 // notYet are answers to a change that may be asked for again: for 5 s after a member
@@ -36,24 +30,8 @@ func notYet(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || code(err) == codes.DeadlineExceeded || code(err) == codes.Unavailable
 }
 
-// await is what waits for a condition: that of a daemon or of all.
-type await func(ctx context.Context, ask func(context.Context) error) error
-
-// persist asks for a change until it is granted.
-func persist(ctx context.Context, wait await, ask func(context.Context) error) error {
-	var final error
-	err := wait(ctx, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, adminTimeout)
-		defer cancel()
-		err := ask(ctx)
-		if err != nil && !notYet(err) {
-			final = err
-			return nil
-		}
-		return err
-	})
-	return errors.Join(err, final)
-}
+// refused tells answers that no repetition changes.
+func refused(err error) bool { return !notYet(err) }
 
 // Join implements database.Cluster:
 //
@@ -64,14 +42,12 @@ func persist(ctx context.Context, wait await, ask func(context.Context) error) e
 //
 // With option learner off it has a vote from the beginning.
 func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Change, err error) {
-	if !c.changing.TryLock() {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrBusy)
+	release, err := c.members.Vacant(node.Name())
+	if err != nil {
+		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	defer c.changing.Unlock()
-	if c.members.On(node.Name()) != nil {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrMember)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
+	defer release()
+	ctx, cancel := context.WithTimeoutCause(ctx, quorum.ChangeTimeout, fmt.Errorf("not done after %v", quorum.ChangeTimeout))
 	defer cancel()
 	began := time.Now()
 	entry, err := c.serving(ctx, nil)
@@ -103,7 +79,7 @@ func (c *cluster) register(ctx context.Context, entry, m *member) (peers string,
 	}
 	own := c.options.peerURL(m.host)
 	var list []string
-	err = persist(ctx, c.servers.Await, func(ctx context.Context) error {
+	err = quorum.Persist(ctx, c.servers.Await, refused, func(ctx context.Context) error {
 		_, err := add(ctx, []string{own})
 		if err != nil && !errors.Is(err, rpctypes.ErrPeerURLExist) { // that a try before has added it
 			return err
@@ -136,13 +112,13 @@ func (c *cluster) takeIn(ctx context.Context, entry, m *member, peers string) er
 	if err := c.launch(ctx, m, stateExisting, peers); err != nil {
 		return err
 	}
-	d := m.server.Load()
+	d := m.Server()
 	d.Leaving() // that it ends fails the join, not the cluster
 	wait := func(ctx context.Context, ask func(context.Context) error) error {
-		return d.Await(ctx, changeTimeout, ask)
+		return d.Await(ctx, quorum.ChangeTimeout, ask)
 	}
 	if c.options.learner {
-		if err := persist(ctx, wait, func(ctx context.Context) error {
+		if err := quorum.Persist(ctx, wait, refused, func(ctx context.Context) error {
 			_, err := entry.admin.MemberPromote(ctx, m.id.Load())
 			if errors.Is(err, rpctypes.ErrMemberNotLearner) { // a try before has promoted it
 				return nil
@@ -163,10 +139,7 @@ func (c *cluster) takeIn(ctx context.Context, entry, m *member, peers string) er
 func (c *cluster) undoJoin(ctx context.Context, entry, m *member) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*adminTimeout)
 	defer cancel()
-	var errs []error
-	if d := m.server.Load(); d != nil {
-		errs = append(errs, d.Kill())
-	}
+	errs := []error{m.Halt(ctx, database.Abrupt)}
 	there, err := listed(ctx, entry, c.options.peerURL(m.host))
 	if err == nil && there != nil {
 		_, err = entry.admin.MemberRemove(ctx, there.ID)
@@ -182,77 +155,28 @@ func (c *cluster) undoJoin(ctx context.Context, entry, m *member) error {
 //
 // Abrupt, its process is killed first.
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (change database.Change, err error) {
-	fail := func(err error) (database.Change, error) {
+	m, release, err := c.members.Hold(node.Name())
+	if err == nil {
+		defer release()
+		steps := quorum.Steps[*member]{MayGo: c.mayGo, Yield: c.yield, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop}
+		change, err = steps.Leave(ctx, &c.servers, m, manner)
+	}
+	if err != nil {
 		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
 	}
-	if !c.changing.TryLock() {
-		return fail(database.ErrBusy)
-	}
-	defer c.changing.Unlock()
-	m := c.members.On(node.Name())
-	if m == nil {
-		return fail(database.ErrNotMember)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
-	defer cancel()
-	if err := c.mayGo(ctx, m, manner); err != nil {
-		return fail(err)
-	}
-	began := time.Now()
-	if manner == database.Abrupt {
-		if err := m.server.Load().Kill(); err != nil {
-			return fail(err)
-		}
-		m.halted.Store(true)
-	} else if err := c.yield(ctx, m); err != nil {
-		return fail(err)
-	}
-	m.server.Load().Leaving()
-	if err := c.unregister(ctx, m); err != nil {
-		return fail(err)
-	}
-	change.Accepted = time.Since(began)
-	if err := c.servers.Await(ctx, func(ctx context.Context) error { return c.forgotten(ctx, m) }); err != nil {
-		return fail(err)
-	}
-	select {
-	case <-m.server.Load().Done():
-	case <-time.After(leaveTimeout):
-		err = m.server.Load().Stop(ctx)
-	}
-	if err := errors.Join(err, c.drop(m)); err != nil {
-		return fail(err)
-	}
-	change.Complete = time.Since(began)
 	return change, nil
 }
 
-// mayGo refuses what would leave the cluster without a majority, at the time that it
-// agrees on the removal or afterwards.
+// mayGo refuses what would leave the cluster without a majority.
 func (c *cluster) mayGo(ctx context.Context, m *member, manner database.Manner) error {
 	members := c.members.All()
-	if len(members) == 1 {
-		return fmt.Errorf("%w: it is the last member", database.ErrFixed)
-	}
 	others := 0
-	for _, o := range members {
-		if o == m || o.halted.Load() {
-			continue
-		}
+	for _, o := range quorum.Running(members, m) {
 		if s, err := o.status(ctx); err == nil && !s.IsLearner {
 			others++
 		}
 	}
-	voters := others
-	if manner == database.Graceful && !m.halted.Load() {
-		voters++
-	}
-	for _, need := range []struct{ have, of int }{{voters, len(members)}, {others, len(members) - 1}} {
-		if need.have < need.of/2+1 {
-			return fmt.Errorf("%w: %d of %d members would serve: that is no majority", database.ErrFixed, need.have, need.of)
-		}
-	}
-	return nil
+	return quorum.MayLeave(members, m, manner, others)
 }
 
 // yield has a leader hand over.
@@ -274,7 +198,7 @@ func (c *cluster) yield(ctx context.Context, m *member) error {
 // unregister has the cluster agree that a member is none any more. Whoever leads may
 // have changed since the last try.
 func (c *cluster) unregister(ctx context.Context, m *member) error {
-	if err := persist(ctx, c.servers.Await, func(ctx context.Context) error {
+	if err := quorum.Persist(ctx, c.servers.Await, refused, func(ctx context.Context) error {
 		other, err := c.serving(ctx, m)
 		if err != nil {
 			return err
@@ -293,10 +217,7 @@ func (c *cluster) unregister(ctx context.Context, m *member) error {
 
 // forgotten returns nil when no member that runs lists m, and they serve.
 func (c *cluster) forgotten(ctx context.Context, m *member) error {
-	for _, o := range c.members.All() {
-		if o == m || o.halted.Load() {
-			continue
-		}
+	for _, o := range quorum.Running(c.members.All(), m) {
 		there, err := listed(ctx, o, c.options.peerURL(m.host))
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/database"
+	"skerry/internal/database/quorum"
 	"skerry/internal/database/wire"
 	"skerry/internal/load"
 )
@@ -94,10 +95,7 @@ func role(s *clientv3.StatusResponse) string {
 func (c *cluster) serving(ctx context.Context, without *member) (*member, error) {
 	var found *member
 	err := fmt.Errorf("%w: no other member runs", ErrNotReady)
-	for _, m := range c.members.All() {
-		if m == without || m.halted.Load() {
-			continue
-		}
+	for _, m := range quorum.Running(c.members.All(), without) {
 		s, failed := m.status(ctx)
 		switch {
 		case failed != nil:

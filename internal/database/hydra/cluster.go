@@ -33,12 +33,9 @@ type cluster struct {
 	options options
 	log     *slog.Logger
 	servers daemon.Set
-
-	// changing is held while membership changes or a member halts or is revived.
-	changing sync.Mutex
+	members daemon.Members[*member]
 
 	mu        sync.Mutex
-	members   []*member
 	databases map[string]string // a cloud's to the directory of its database
 }
 
@@ -76,7 +73,7 @@ func (c *cluster) start(ctx context.Context) error {
 		}
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	members := c.current()
+	members := c.members.All()
 	for _, m := range members {
 		g.Go(func() error { return c.launch(gctx, m, members, false) })
 	}
@@ -85,7 +82,7 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	c.say("awaiting a leader")
 	for _, m := range members {
-		g.Go(func() error { return m.server.Load().Await(ctx, readyTimeout, m.serves) })
+		g.Go(func() error { return m.Server().Await(ctx, readyTimeout, m.serves) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
@@ -115,58 +112,37 @@ func (c *cluster) add(h host.Host) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.members = append(c.members, m)
+	c.members.Add(m)
 	return m, nil
 }
 
 // drop forgets a member, whose process has ended.
 func (c *cluster) drop(m *member) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.members = slices.DeleteFunc(c.members, func(o *member) bool { return o == m })
+	c.members.Drop(m)
 	return m.admin.Close()
-}
-
-// current are the members at this moment.
-func (c *cluster) current() []*member {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.members)
-}
-
-// member finds the member on a node.
-func (c *cluster) member(node string) *member {
-	for _, m := range c.current() {
-		if m.host.Name() == node {
-			return m
-		}
-	}
-	return nil
 }
 
 // Properties implements database.Cluster. A witness is no endpoint.
 func (c *cluster) Properties() map[string]string {
 	var endpoints []string
-	for _, m := range c.current() {
+	for _, m := range c.members.All() {
 		if !m.witness {
 			endpoints = append(endpoints, m.addr)
 		}
 	}
 	return map[string]string{
 		PropEndpoints: strings.Join(endpoints, ","), PropReads: c.options.reads, PropAck: c.options.ack, PropRoute: c.options.route,
-		PropStaleness: strconv.FormatInt(c.options.staleness.Milliseconds(), 10),
+		PropStaleness: strconv.FormatInt(c.options.staleness.Milliseconds(), 10), PropShare: strconv.Itoa(c.options.share),
 	}
 }
 
 // OpenMember implements database.Replicated: reads are of its cloud's database.
 func (c *cluster) OpenMember(_ context.Context, node string) (load.Client, error) {
-	m := c.member(node)
+	m := c.members.On(node)
 	if m == nil || m.witness {
 		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
 	}
-	return newWorker(settings{endpoints: []string{m.addr}, reads: api.Local, timeout: defaultTimeout}, wire.From(m.host, adminTimeout))
+	return newWorker(settings{endpoints: []string{m.addr}, reads: api.Local, timeout: defaultTimeout}, wire.From(m.host, adminTimeout), nil)
 }
 
 // Failed implements database.Cluster.
@@ -180,18 +156,9 @@ func (c *cluster) Logs() map[string]string { return c.servers.Logs() }
 
 // Stop implements database.Cluster. Members are killed, all at the same time: on SIGTERM
 // a leader would hand over to others that are ending too.
-func (c *cluster) Stop(ctx context.Context) error {
-	members := c.current()
-	killed := make([]error, len(members))
-	var all sync.WaitGroup
-	for i, m := range members {
-		if d := m.server.Load(); d != nil {
-			all.Go(func() { killed[i] = d.Kill() })
-		}
-	}
-	all.Wait()
-	errs := append(killed, c.servers.Stop(ctx))
-	for _, m := range members {
+func (c *cluster) Stop(context.Context) error {
+	errs := []error{c.servers.Kill()}
+	for _, m := range c.members.All() {
 		errs = append(errs, c.drop(m))
 	}
 	return errors.Join(errs...)

@@ -10,10 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"skerry/internal/database/daemon"
+	"skerry/internal/database/quorum"
 	"skerry/internal/database/wire"
 	"skerry/internal/host"
 	"skerry/internal/hydra/api"
@@ -22,7 +22,7 @@ import (
 
 const (
 	// adminTimeout bounds one question to one member.
-	adminTimeout = 5 * time.Second
+	adminTimeout = quorum.AskTimeout
 	// stopGrace is what a member gets between SIGTERM and SIGKILL: it hands its
 	// leadership over, and ends what it serves.
 	stopGrace = 15 * time.Second
@@ -42,9 +42,11 @@ type member struct {
 	// admin talks to it from its own node.
 	admin *client.Client
 
-	server atomic.Pointer[daemon.Daemon] // nil until it was started
-	halted atomic.Bool
+	daemon.Seat
 }
+
+// Node implements daemon.Member.
+func (m *member) Node() string { return m.host.Name() }
 
 func (c *cluster) newMember(h host.Host) (*member, error) {
 	m := &member{
@@ -165,8 +167,7 @@ func (c *cluster) run(ctx context.Context, m *member, joining bool) error {
 	if err != nil {
 		return err
 	}
-	m.server.Store(d)
-	m.halted.Store(false)
+	m.Started(d)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/database"
+	"skerry/internal/database/quorum"
 	"skerry/internal/hydra/api"
 	"skerry/internal/hydra/client"
 )
@@ -15,7 +16,7 @@ import (
 // Ready implements database.Cluster: every member names the same leader and answers a
 // read that has to be agreed on.
 func (c *cluster) Ready(ctx context.Context) error {
-	members := c.current()
+	members := c.members.All()
 	if len(members) == 0 {
 		return fmt.Errorf("%w: it has no members", ErrNotReady)
 	}
@@ -44,7 +45,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 
 // Members implements database.Cluster: a state is Raft's role, witness or unreachable.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
-	members := c.current()
+	members := c.members.All()
 	list := make([]database.Member, len(members))
 	g, gctx := errgroup.WithContext(ctx)
 	for i, m := range members {
@@ -76,8 +77,8 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 func (c *cluster) serving(ctx context.Context, without *member) (*member, error) {
 	var found *member
 	err := fmt.Errorf("%w: no other member runs", ErrNotReady)
-	for _, m := range c.current() {
-		if m == without || m.halted.Load() || m.witness || m.server.Load() == nil {
+	for _, m := range quorum.Running(c.members.All(), without) {
+		if m.witness || m.Server() == nil {
 			continue
 		}
 		s, failed := m.status(ctx)

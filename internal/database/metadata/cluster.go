@@ -77,7 +77,7 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	g, gctx = errgroup.WithContext(ctx)
 	for _, r := range all {
-		g.Go(func() error { return r.process.Load().Await(gctx, readyTimeout, r.serves) })
+		g.Go(func() error { return r.Server().Await(gctx, readyTimeout, r.serves) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
@@ -149,11 +149,12 @@ func (c *cluster) add(s server, h host.Host) *replica {
 }
 
 // drop forgets a replica, whose process has ended.
-func (c *cluster) drop(r *replica) {
+func (c *cluster) drop(r *replica) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.replicas = slices.DeleteFunc(c.replicas, func(o *replica) bool { return o == r })
 	r.close()
+	return nil
 }
 
 // current are the replicas at this moment.
@@ -222,19 +223,10 @@ func (c *cluster) Logs() map[string]string { return c.processes.Logs() }
 
 // Stop implements database.Cluster. Replicas are killed, all at the same time: what they
 // acknowledged is on disk.
-func (c *cluster) Stop(ctx context.Context) error {
-	all := c.current()
-	killed := make([]error, len(all))
-	var wait sync.WaitGroup
-	for i, r := range all {
-		if d := r.process.Load(); d != nil {
-			wait.Go(func() { killed[i] = d.Kill() })
-		}
+func (c *cluster) Stop(context.Context) error {
+	errs := []error{c.processes.Kill()}
+	for _, r := range c.current() {
+		errs = append(errs, c.drop(r))
 	}
-	wait.Wait()
-	err := errors.Join(append(killed, c.processes.Stop(ctx))...)
-	for _, r := range all {
-		c.drop(r)
-	}
-	return err
+	return errors.Join(errs...)
 }

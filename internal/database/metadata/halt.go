@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/database"
+	"skerry/internal/database/quorum"
 	"skerry/internal/host"
 )
 
@@ -20,15 +21,7 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	defer unlock()
 	g, gctx := errgroup.WithContext(ctx)
 	for _, r := range replicas {
-		if r.halted.Swap(true) {
-			continue
-		}
-		g.Go(func() error {
-			if manner == database.Abrupt {
-				return r.process.Load().Kill()
-			}
-			return r.process.Load().Stop(gctx)
-		})
+		g.Go(func() error { return r.Halt(gctx, manner) })
 	}
 	return g.Wait()
 }
@@ -44,13 +37,13 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for _, r := range replicas {
 		g.Go(func() error {
-			if r.process.Load().Running() {
+			if r.Server().Running() {
 				return nil
 			}
 			if err := c.run(gctx, r, false); err != nil {
 				return err
 			}
-			return r.process.Load().Await(gctx, changeTimeout, r.serves)
+			return r.Server().Await(gctx, quorum.ChangeTimeout, r.serves)
 		})
 	}
 	if err := g.Wait(); err != nil {

@@ -8,12 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	protocol "skerry/internal/metadata"
 
 	"skerry/internal/database/daemon"
+	"skerry/internal/database/quorum"
 	"skerry/internal/database/wire"
 	"skerry/internal/host"
 	"skerry/internal/metadata/client"
@@ -22,7 +22,7 @@ import (
 
 const (
 	// adminTimeout bounds one question to one replica.
-	adminTimeout = 5 * time.Second
+	adminTimeout = quorum.AskTimeout
 	// stopGrace is what a replica gets between SIGTERM and SIGKILL.
 	stopGrace = 10 * time.Second
 )
@@ -41,9 +41,11 @@ type replica struct {
 	// admin asks it for the whole tree, own for its server's, both from its own node.
 	admin, own *client.Client
 
-	process atomic.Pointer[daemon.Daemon] // nil until it was started
-	halted  atomic.Bool
+	daemon.Seat
 }
+
+// Node implements daemon.Member.
+func (r *replica) Node() string { return r.host.Name() }
 
 func (c *cluster) newReplica(s server, h host.Host, slot int) *replica {
 	r := &replica{
@@ -109,6 +111,7 @@ func (c *cluster) run(ctx context.Context, r *replica, join bool) error {
 		for _, s := range c.servers {
 			args = append(args, "--server", s.name+"="+c.addresses(s.name))
 		}
+		args = append(args, c.options.balancing()...)
 	}
 	d, err := c.processes.Start(ctx, r.host, daemon.Spec{
 		Command: host.Command{
@@ -120,8 +123,7 @@ func (c *cluster) run(ctx context.Context, r *replica, join bool) error {
 	if err != nil {
 		return err
 	}
-	r.process.Store(d)
-	r.halted.Store(false)
+	r.Started(d)
 	return nil
 }
 

@@ -7,35 +7,22 @@ import (
 	"time"
 
 	"skerry/internal/database"
+	"skerry/internal/database/quorum"
 	"skerry/internal/host"
 	"skerry/internal/metadata/client"
 )
 
-const (
-	// changeTimeout bounds a change of membership.
-	changeTimeout = 5 * time.Minute
-	// leaveTimeout is how long a removed replica may take to end by itself.
-	leaveTimeout = 5 * time.Second
-)
-
-// persist asks a replica that serves until the answer is final: what was not done, or may
-// have been, is asked again, since changes of membership are harmless to repeat.
+// persist asks a replica that serves for a change until it is granted or refused. Changes of
+// membership are harmless to repeat.
 func (c *cluster) persist(ctx context.Context, without *replica, change func(context.Context, *client.Client) error) error {
-	var final error
-	err := c.processes.Await(ctx, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, adminTimeout)
-		defer cancel()
+	refused := func(err error) bool { return errors.Is(err, client.ErrRefused) }
+	return quorum.Persist(ctx, c.processes.Await, refused, func(ctx context.Context) error {
 		by, err := c.serving(ctx, without)
-		if err == nil {
-			err = change(ctx, by.admin)
+		if err != nil {
+			return err
 		}
-		if errors.Is(err, client.ErrRefused) {
-			final = err
-			return nil
-		}
-		return err
+		return change(ctx, by.admin)
 	})
-	return errors.Join(err, final)
 }
 
 // Join implements database.Cluster:
@@ -55,7 +42,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 	if err := c.errFixed(); err != nil {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, quorum.ChangeTimeout, fmt.Errorf("not done after %v", quorum.ChangeTimeout))
 	defer cancel()
 	began := time.Now()
 	r := c.add(c.servers[0], node)
@@ -65,10 +52,10 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 		change.Accepted = time.Since(began)
 	}
 	if err == nil {
-		err = r.process.Load().Await(ctx, changeTimeout, func(ctx context.Context) error { return c.votes(ctx, r) })
+		err = r.Server().Await(ctx, quorum.ChangeTimeout, func(ctx context.Context) error { return c.votes(ctx, r) })
 	}
 	if err == nil {
-		err = r.process.Load().Joined()
+		err = r.Server().Joined()
 	}
 	if err != nil {
 		return change, errors.Join(fmt.Errorf("joining %s: %w", node.Name(), err), c.undoJoin(ctx, r))
@@ -96,16 +83,11 @@ func (c *cluster) votes(ctx context.Context, r *replica) error {
 }
 
 // undoJoin takes a replica back that did not come to be one.
-func (c *cluster) undoJoin(ctx context.Context, r *replica) (err error) {
+func (c *cluster) undoJoin(ctx context.Context, r *replica) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 6*adminTimeout)
 	defer cancel()
-	if d := r.process.Load(); d != nil {
-		err = d.Kill()
-	}
-	r.halted.Store(true)
-	err = errors.Join(err, c.unregister(ctx, r))
-	c.drop(r)
-	return err
+	halted := r.Halt(ctx, database.Abrupt)
+	return errors.Join(halted, c.unregister(ctx, r), c.drop(r))
 }
 
 // unregister has the group agree that a replica is none any more.
@@ -135,74 +117,28 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	if err := c.errFixed(); err != nil {
 		return fail(err)
 	}
-	r := replicas[0]
-	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
-	defer cancel()
-	if err := c.mayGo(ctx, r, manner); err != nil {
+	steps := quorum.Steps[*replica]{MayGo: c.mayGo, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop}
+	if change, err = steps.Leave(ctx, &c.processes, replicas[0], manner); err != nil {
 		return fail(err)
 	}
-	began := time.Now()
-	r.process.Load().Leaving()
-	if manner == database.Abrupt {
-		if err := r.process.Load().Kill(); err != nil {
-			return fail(err)
-		}
-		r.halted.Store(true)
-	}
-	if err := c.unregister(ctx, r); err != nil {
-		return fail(err)
-	}
-	change.Accepted = time.Since(began)
-	if err := c.processes.Await(ctx, func(ctx context.Context) error { return c.forgotten(ctx, r) }); err != nil {
-		return fail(err)
-	}
-	select {
-	case <-r.process.Load().Done():
-	case <-time.After(leaveTimeout):
-		err = r.process.Load().Stop(ctx)
-	}
-	c.drop(r)
-	if err != nil {
-		return fail(err)
-	}
-	change.Complete = time.Since(began)
 	return change, nil
 }
 
-// mayGo refuses what would leave the group without a majority, when it agrees on the
-// removal or afterwards.
+// mayGo refuses what would leave the group without a majority.
 func (c *cluster) mayGo(ctx context.Context, r *replica, manner database.Manner) error {
 	all := c.current()
 	others := 0
-	for _, o := range all {
-		if o == r || o.halted.Load() {
-			continue
-		}
+	for _, o := range quorum.Running(all, r) {
 		if o.serves(ctx) == nil {
 			others++
 		}
 	}
-	if others == 0 {
-		return fmt.Errorf("%w: no other replica would serve", database.ErrFixed)
-	}
-	voters := others
-	if manner == database.Graceful && !r.halted.Load() {
-		voters++
-	}
-	for _, need := range []struct{ have, of int }{{voters, len(all)}, {others, len(all) - 1}} {
-		if need.have < need.of/2+1 {
-			return fmt.Errorf("%w: %d of %d replicas would serve: that is no majority", database.ErrFixed, need.have, need.of)
-		}
-	}
-	return nil
+	return quorum.MayLeave(all, r, manner, others)
 }
 
 // forgotten returns nil when no replica that runs lists r, and they serve.
 func (c *cluster) forgotten(ctx context.Context, r *replica) error {
-	for _, o := range c.current() {
-		if o == r || o.halted.Load() {
-			continue
-		}
+	for _, o := range quorum.Running(c.current(), r) {
 		s, err := o.status(ctx)
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	protocol "skerry/internal/metadata"
 
 	"skerry/internal/database"
+	"skerry/internal/database/quorum"
 )
 
 // Ready implements database.Cluster: every replica answers a read of its server's tree,
@@ -105,8 +106,8 @@ func rows(ctx context.Context, r *replica) (int64, error) {
 // and never one that is left out.
 func (c *cluster) serving(ctx context.Context, without *replica) (*replica, error) {
 	err := fmt.Errorf("%w: no other replica of the root's server runs", ErrNotReady)
-	for _, r := range c.current() {
-		if r == without || r.halted.Load() || r.server != c.servers[0].name || r.process.Load() == nil {
+	for _, r := range quorum.Running(c.current(), without) {
+		if r.server != c.servers[0].name || r.Server() == nil {
 			continue
 		}
 		s, failed := r.status(ctx)

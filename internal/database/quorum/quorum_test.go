@@ -1,0 +1,192 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"skerry/internal/database"
+	"skerry/internal/database/daemon"
+	"skerry/internal/database/quorum"
+	"skerry/internal/host"
+	"skerry/internal/testkit/loophost"
+)
+
+var (
+	errNotYet  = errors.New("not yet")
+	errRefused = errors.New("refused")
+)
+
+func TestPersist(t *testing.T) {
+	lost := errors.New("the cluster is lost")
+	for name, c := range map[string]struct {
+		answers []error
+		asked   int
+		want    error
+	}{
+		"granted":            {[]error{nil, errRefused}, 1, nil},
+		"granted in the end": {[]error{errNotYet, errNotYet, nil, errRefused}, 3, nil},
+		"refused":            {[]error{errNotYet, errRefused, nil}, 2, errRefused},
+		"given up":           {[]error{errNotYet, errNotYet}, 2, lost},
+	} {
+		asked := 0
+		wait := func(ctx context.Context, ask func(context.Context) error) error {
+			for range c.answers {
+				if ask(ctx) == nil {
+					return nil
+				}
+			}
+			return lost
+		}
+		final := func(err error) bool { return errors.Is(err, errRefused) }
+		err := quorum.Persist(t.Context(), wait, final, func(ctx context.Context) error {
+			if _, bounded := ctx.Deadline(); !bounded {
+				t.Errorf("%s: a question without an end", name)
+			}
+			asked++
+			return c.answers[asked-1]
+		})
+		if !errors.Is(err, c.want) || asked != c.asked {
+			t.Errorf("%s: asked %d times, %v", name, asked, err)
+		}
+	}
+}
+
+// member is one whose server is a shell.
+type member struct {
+	node string
+	daemon.Seat
+}
+
+func (m *member) Node() string { return m.node }
+
+func start(t *testing.T, servers *daemon.Set, h host.Host) *member {
+	t.Helper()
+	d, err := servers.Start(t.Context(), h, daemon.Spec{
+		Command: host.Command{Name: "demo", Path: "/bin/sleep", Args: []string{"1000"}, Log: filepath.Join(h.Dir(), "demo.log")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &member{node: h.Name()}
+	m.Started(d)
+	return m
+}
+
+func TestRunning(t *testing.T) {
+	all := []*member{{node: "a"}, {node: "b"}, {node: "c"}, {node: "d"}}
+	if err := all[2].Halt(t.Context(), database.Abrupt); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, m := range quorum.Running(all, all[0]) {
+		names = append(names, m.node)
+	}
+	if diff := cmp.Diff([]string{"b", "d"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if n := len(quorum.Running(all, nil)); n != 3 || len(all) != 4 || all[3].node != "d" {
+		t.Errorf("%d run, of %d", n, len(all))
+	}
+}
+
+// TestLeave leaves in every manner, and fails at every step.
+func TestLeave(t *testing.T) {
+	for name, c := range map[string]struct {
+		manner  database.Manner
+		fails   string // the step
+		want    []string
+		running bool // afterwards
+	}{
+		"graceful":            {database.Graceful, "", []string{"may go", "yield", "remove", "forgotten", "drop"}, false},
+		"abrupt":              {database.Abrupt, "", []string{"may go", "remove", "forgotten", "drop"}, false},
+		"it may not":          {database.Graceful, "may go", []string{"may go"}, true},
+		"it may not abruptly": {database.Abrupt, "may go", []string{"may go"}, true},
+		"it leads on":         {database.Graceful, "yield", []string{"may go", "yield"}, true},
+		"it is not removed":   {database.Graceful, "remove", []string{"may go", "yield", "remove"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var servers daemon.Set
+			defer func() {
+				if err := servers.Kill(); err != nil {
+					t.Error(err)
+				}
+			}()
+			m := start(t, &servers, loophost.New(t, 1)[0])
+			var took []string
+			step := func(name string) error {
+				took = append(took, name)
+				if c.fails == name {
+					return errRefused
+				}
+				return nil
+			}
+			of := func(name string) func(context.Context, *member) error {
+				return func(context.Context, *member) error { return step(name) }
+			}
+			steps := quorum.Steps[*member]{
+				MayGo: func(context.Context, *member, database.Manner) error { return step("may go") },
+				Yield: of("yield"), Forgotten: of("forgotten"),
+				Remove: func(_ context.Context, m *member) error {
+					if m.Server().Running() != (c.manner == database.Graceful) {
+						t.Errorf("running %t when it is removed", m.Server().Running())
+					}
+					if err := step("remove"); err != nil {
+						return err
+					}
+					return m.Server().Kill() // as it ends itself, once it notices
+				},
+				Drop: func(m *member) error {
+					if m.Server().Running() {
+						t.Error("it is forgotten while it runs")
+					}
+					return step("drop")
+				},
+			}
+			change, err := steps.Leave(t.Context(), &servers, m, c.manner)
+			if (err != nil) != (c.fails != "") || err != nil && !errors.Is(err, errRefused) {
+				t.Errorf("error %v", err)
+			}
+			if diff := cmp.Diff(c.want, took); diff != "" || m.Server().Running() != c.running {
+				t.Errorf("running %t; %s", m.Server().Running(), diff)
+			}
+			if done := change.Complete > 0; done != (err == nil) || done && (change.Accepted <= 0 || change.Accepted > change.Complete) {
+				t.Errorf("%+v with %v", change, err)
+			}
+			if err := servers.Err(); err != nil {
+				t.Errorf("the cluster failed: %v", err)
+			}
+		})
+	}
+}
+
+// A member that is no longer one may not notice: it is waited for until all others have
+// forgotten it, and ended.
+func TestForgotten(t *testing.T) {
+	var servers daemon.Set
+	m := start(t, &servers, loophost.New(t, 1)[0])
+	asked := 0
+	steps := quorum.Steps[*member]{
+		MayGo:  func(context.Context, *member, database.Manner) error { return nil },
+		Remove: func(context.Context, *member) error { return nil },
+		Forgotten: func(context.Context, *member) error {
+			if asked++; asked < 3 {
+				return errNotYet
+			}
+			return m.Server().Kill()
+		},
+		Drop: func(*member) error { return nil },
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := steps.Leave(ctx, &servers, m, database.Graceful); err != nil || asked != 3 {
+		t.Errorf("asked %d times, %v", asked, err)
+	}
+	if err := servers.Kill(); err != nil {
+		t.Error(err)
+	}
+}
