@@ -2,7 +2,9 @@ package metadata
 
 import (
 	"errors"
+	"strconv"
 	"strings"
+	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/setting"
@@ -31,21 +33,52 @@ type options struct {
 	servers        string
 	replicas       int    // of each server; 0: all there are (servers one, site), or 1
 	root           string // the node whose server has the root
+
+	// balance has servers give hot directories away, by interval, floor and rest of the
+	// balancer's policy; those that are 0 are its defaults.
+	balance        bool
+	interval, rest time.Duration
+	floor          int // operations/s
 }
 
 func parseOptions(given database.Options) (options, error) {
-	r := setting.Options(ErrOption, given, "port", "peer_port", "servers", "replicas", "root")
+	r := setting.Options(ErrOption, given, "port", "peer_port", "servers", "replicas", "root", "balance", "balance_interval", "balance_rest", "balance_floor")
 	o := options{
 		port:     r.Int("port", 1, 65000, defaultPort),
 		peerPort: r.Int("peer_port", 1, 65000, defaultPeerPort),
 		servers:  r.Choice("servers", serversOne, serversOne, serversSite, serversNode),
 		replicas: r.Int("replicas", 0, 64, 0),
 		root:     r.Text("root", ""),
+		balance:  r.Bool("balance", false),
+		interval: r.Duration("balance_interval", 0),
+		rest:     r.Duration("balance_rest", 0),
+		floor:    r.Int("balance_floor", 0, 1e9, 0),
+	}
+	if o.balance && o.servers == serversOne {
+		r.Refuse("balance", "false where there is one server")
 	}
 	if gap := o.port - o.peerPort; r.Err() == nil && -slots < gap && gap < slots {
 		r.Refuse("peer_port", "a port that is not within 64 of port")
 	}
 	return o, r.Err()
+}
+
+// balancing are the arguments of `metadata serve` for the balancer.
+func (o options) balancing() []string {
+	if !o.balance {
+		return nil
+	}
+	args := []string{"--balance"}
+	if o.interval > 0 {
+		args = append(args, "--balance-interval", o.interval.String())
+	}
+	if o.rest > 0 {
+		args = append(args, "--balance-rest", o.rest.String())
+	}
+	if o.floor > 0 {
+		args = append(args, "--balance-floor", strconv.Itoa(o.floor))
+	}
+	return args
 }
 
 // slots is how many replicas a node has at most.
