@@ -85,7 +85,7 @@ func newMetadataServe(a *app) *cobra.Command {
 	f.Float64Var(&policy.Margin, "balance-margin", def.Margin, "move what leaves the other server, with it, below this one's operations/s by such a part of them")
 	f.DurationVar(&policy.Rest, "balance-rest", def.Rest, "give nothing away for so long behind a move")
 	f.DurationVar(&policy.Stay, "balance-stay", def.Stay, "leave what came to the server there for so long")
-	f.IntVar(&policy.Entries, "balance-entries", def.Entries, "move directories with at most so many entries: changes in them wait meanwhile")
+	f.IntVar(&policy.Entries, "balance-entries", def.Entries, "move directories with at most so many entries, which are copied")
 	f.StringVar(&group.Certificate, "cert", "", "certificate `FILE`, for mutual TLS between replicas (skerry hydra init makes them)")
 	f.StringVar(&group.Key, "key", "", "its key `FILE`")
 	f.StringVar(&group.Authority, "ca", "", "`FILE` of the authority's certificate")

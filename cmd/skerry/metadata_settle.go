@@ -1,25 +1,43 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"skerry/internal/metadata"
 	"skerry/internal/metadata/client"
+	"skerry/internal/metadata/spread"
 )
 
 func newMetadataSettle(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "settle ADDR TRANSACTION commit|abort",
-		Short: "End a transaction whose coordinator is gone for good",
-		Long: "End a transaction that a server is prepared for, and that its coordinator can no longer tell the end of. `skerry\n" +
-			"metadata status` lists a server's transactions. Servers end them by themselves as soon as the coordinator answers:\n" +
-			"use this only where it never will. End it the same way on all servers that have it, by `commit` where one of them\n" +
-			"no longer does or what it was to do is done there, else by `abort`.",
-		Example: "  skerry metadata status 10.0.1.1:8080\n  skerry metadata settle 10.0.1.1:8080 18912f3c2b6a7d10-5f1c2a3b abort",
-		Args:    cobra.ExactArgs(3),
+	older := spread.Leftover
+	c := &cobra.Command{
+		Use:   "settle ADDR [TRANSACTION commit|abort]",
+		Short: "Remove what died between servers, or end a transaction whose coordinator is gone for good",
+		Long: "Without a transaction, remove from all servers that share the tree what clients and servers that died have left\n" +
+			"there: copies of directories that were on their way, and empty subtrees to which nothing leads. Servers do so by\n" +
+			"themselves when they have started, and every hour. What a server that does not answer may need stays.\n\n" +
+			"With one, end a transaction that a server is prepared for, and that its coordinator can no longer tell the end of.\n" +
+			"`skerry metadata status` lists a server's transactions. Servers end them by themselves as soon as the coordinator\n" +
+			"answers: use this only where it never will. End it the same way on all servers that have it, by `commit` where one\n" +
+			"of them no longer does or what it was to do is done there, else by `abort`.",
+		Example: "  skerry metadata settle 10.0.1.1:8080\n" +
+			"  skerry metadata status 10.0.1.1:8080\n  skerry metadata settle 10.0.1.1:8080 18912f3c2b6a7d10-5f1c2a3b abort",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 && len(args) != 3 {
+				return fmt.Errorf("%w: give ADDR, or ADDR TRANSACTION commit|abort", errUsage)
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return a.sweepMetadata(cmd, args[0], older)
+			}
 			verb, known := map[string]metadata.Verb{"commit": metadata.Finish, "abort": metadata.Abort}[args[2]]
 			if !known {
 				return fmt.Errorf("%w: %q is neither commit nor abort", errUsage, args[2])
@@ -33,4 +51,26 @@ func newMetadataSettle(a *app) *cobra.Command {
 			return err
 		},
 	}
+	c.Flags().DurationVar(&older, "older", older, "remove empty subtrees that are older than this; one that is being made is not")
+	return c
+}
+
+// sweepMetadata removes what is left over on all servers.
+func (a *app) sweepMetadata(cmd *cobra.Command, addr string, older time.Duration) error {
+	tree, err := spread.Connect(cmd.Context(), addr)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	var errs []error
+	for _, server := range slices.Sorted(maps.Keys(tree.Asked())) {
+		removed, err := tree.Sweep(cmd.Context(), server, older)
+		errs = append(errs, err)
+		for _, path := range removed {
+			if _, err := fmt.Fprintf(a.out, "%s: removed %s\n", server, path); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(errs...)
 }

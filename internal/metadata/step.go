@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"fmt"
+	"strings"
 
 	"skerry/internal/varint"
 )
@@ -28,6 +29,11 @@ const (
 	Resolve Verb = 5
 	// Forget drops the decision: all servers have finished.
 	Forget Verb = 6
+	// Watch, of the server that has the directory at the command's path, notes from then on
+	// what is changed in it, until the transaction ends or for the lease; nothing is locked.
+	// The first, with First, has the directory's entry as its result, each later one in Data
+	// what was changed since the one before, as AppendChange writes it.
+	Watch Verb = 7
 )
 
 // What Resolve is answered.
@@ -42,8 +48,8 @@ type Step struct {
 	Verb        Verb
 	Txn         string    // its name; that of an older transaction is less
 	Coordinator string    // Prepare: the server that decides, "" for the one that is asked
-	Lease       int64     // Prepare: ns from now on for which nobody asks how it ends
-	First       bool      // Prepare: the transaction holds nothing elsewhere, and may wait
+	Lease       int64     // Prepare, Watch: ns from now on for which nobody asks how it ends
+	First       bool      // Prepare: the transaction holds nothing elsewhere, and may wait; Watch: begin
 	Servers     []string  // Commit
 	Commands    []Command // Prepare, Commit
 }
@@ -71,7 +77,7 @@ func (s Step) append(b []byte) []byte {
 
 // ParseStep reads the step of a Transact command; its commands are checked.
 func ParseStep(b []byte) (Step, error) {
-	if len(b) < 2 || b[0] < byte(Prepare) || b[0] > byte(Forget) {
+	if len(b) < 2 || b[0] < byte(Prepare) || b[0] > byte(Watch) {
 		return Step{}, fmt.Errorf("%w step: %w", ErrInvalid, ErrRecord)
 	}
 	r := varint.NewReader(b[2:])
@@ -105,4 +111,23 @@ type Txn struct {
 	Locks       []string `json:"locks,omitempty"`       // paths of the server's own tree
 	Committed   bool     `json:"committed,omitempty"`   // by this server, its coordinator
 	Servers     []string `json:"servers,omitempty"`     // that may not have finished, of one that was committed
+}
+
+// AppendChange appends a path that was changed: a line, since no name has control
+// characters. deep says that what is below it may be another, too.
+func AppendChange(b []byte, path string, deep bool) []byte {
+	if deep {
+		b = append(b, '*')
+	}
+	return append(append(b, path...), '\n')
+}
+
+// ParseChanges reads what AppendChange wrote: deep by path.
+func ParseChanges(b []byte) map[string]bool {
+	changed := make(map[string]bool)
+	for line := range strings.Lines(string(b)) {
+		path, deep := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "*")
+		changed[path] = deep
+	}
+	return changed
 }

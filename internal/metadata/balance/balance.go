@@ -33,8 +33,8 @@ type Policy struct {
 	Rest time.Duration
 	// Stay is how long a subtree stays where it came to, with all in it; 10 min.
 	Stay time.Duration
-	// Entries is how many entries a subtree may have, since changes in it wait while they are
-	// copied; 100,000.
+	// Entries is how many entries a subtree may have, since to copy them is work for both
+	// servers; 100,000.
 	Entries int
 }
 

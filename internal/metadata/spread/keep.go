@@ -17,12 +17,20 @@ type Own interface {
 	Transactions() (list []metadata.Txn, changed <-chan struct{})
 }
 
-// Keep ends the transactions that routers have left on the server of a name, until the
-// context ends. It may run on each of its replicas.
+// again is when a sweep that failed is tried again.
+const again = time.Minute
+
+// Keep ends the transactions that routers have left on the server of a name, and removes
+// what they have left there, once it has started and then every hour, until the context
+// ends. It may run on each of its replicas.
 func (r *Router) Keep(ctx context.Context, name string, own Own, log *slog.Logger) {
+	sweep := time.Now().Add(r.lease)
 	for ctx.Err() == nil {
+		if time.Until(sweep) <= 0 {
+			sweep = time.Now().Add(r.clean(ctx, name, log))
+		}
 		list, changed := own.Transactions()
-		wait := time.Hour
+		wait := time.Until(sweep)
 		for _, t := range list {
 			left := time.Until(time.Unix(0, t.Expires))
 			if left <= 0 {
@@ -43,6 +51,21 @@ func (r *Router) Keep(ctx context.Context, name string, own Own, log *slog.Logge
 		}
 		again.Stop()
 	}
+}
+
+// clean sweeps, and returns the time until the next.
+func (r *Router) clean(ctx context.Context, name string, log *slog.Logger) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, r.patience)
+	defer cancel()
+	removed, err := r.Sweep(ctx, name, Leftover)
+	if len(removed) > 0 {
+		log.Info("what routers that died had left was removed", "paths", removed)
+	}
+	if err != nil {
+		log.Debug("what routers that died have left cannot be told", "error", err)
+		return again
+	}
+	return Leftover
 }
 
 // ErrInDoubt means that a server that was to decide on a transaction has not, or cannot be

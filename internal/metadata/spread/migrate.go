@@ -2,18 +2,23 @@ package spread
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"skerry/internal/metadata"
 )
 
-// migrate moves a directory with all below it to another server. What is in it is copied
-// aside while it cannot be changed, and goes on to be read; at one moment then the copy
-// takes its place. Subtrees of other servers in it stay where they are.
+// migrate moves a directory with all below it to another server while it is used:
+//
+//	watch    its server notes what is changed in it from then on
+//	copy     what is in it, aside on the new server
+//	catch up what was changed meanwhile, until that is little
+//	lock     changes wait
+//	the last of what was changed; then the copy takes its place, at one moment
+//
+// Subtrees of other servers in it stay where they are. It is read all the while.
 func (r *Router) migrate(ctx context.Context, c metadata.Command) metadata.Result {
 	result := r.transact(ctx, func(ctx context.Context, t *transaction) metadata.Result {
-		m := migration{transaction: t, target: c.Owner, aside: metadata.Join(metadata.Incoming, t.name)}
+		m := migration{transaction: t, target: c.Owner, aside: metadata.Join(metadata.Incoming, t.name), pending: make(map[string]bool)}
 		result := m.run(context.WithoutCancel(ctx), c)
 		if result.Err != nil && !t.undecided {
 			// Nothing leads there. Where it stays, nobody sees it.
@@ -31,8 +36,10 @@ type migration struct {
 	target  string // the server that it moves to
 	aside   string // where it is made there
 	source  place  // the directory, and the server that has it, which is the coordinator
+	locked  bool   // the directory is: nothing in it changes
 	renewed time.Time
-	touches []metadata.Command // of directories, whose times change while they are filled
+	pending map[string]bool // paths of the source that were changed since they were copied; those below too
+	touches []making        // of directories, whose times change while they are filled
 }
 
 func (m *migration) run(ctx context.Context, c metadata.Command) metadata.Result {
@@ -56,11 +63,8 @@ func (m *migration) run(ctx context.Context, c metadata.Command) metadata.Result
 	if m.source.server == m.target {
 		return metadata.Result{} // it is there already
 	}
-	top, err := m.lock(ctx)
+	top, err := m.bring(ctx)
 	if err != nil {
-		return metadata.Result{Err: err}
-	}
-	if err := m.copy(ctx, top); err != nil {
 		return metadata.Result{Err: err}
 	}
 	arrive := []metadata.Command{
@@ -83,10 +87,47 @@ func (m *migration) run(ctx context.Context, c metadata.Command) metadata.Result
 	return m.commit(ctx)
 }
 
+// bring copies the directory, and returns with it locked and the copy whole.
+func (m *migration) bring(ctx context.Context) (top metadata.Entry, err error) {
+	if top, err = m.watch(ctx); err != nil {
+		return top, err
+	}
+	if err = m.copy(ctx, top); err == nil {
+		err = m.catchUp(ctx)
+	}
+	if err != nil {
+		return top, err
+	}
+	m.locked = true
+	if top, err = m.lock(ctx); err != nil {
+		return top, err
+	}
+	// A lock that was lost for a while, and taken again, is told by what was changed then.
+	for {
+		if err = m.drain(ctx); err != nil || len(m.pending) == 0 {
+			return top, err
+		}
+		if err = m.changes(ctx); err != nil {
+			return top, err
+		}
+	}
+}
+
+// watch has the server note what is changed in the directory.
+func (m *migration) watch(ctx context.Context) (metadata.Entry, error) {
+	m.coordinator, m.renewed = m.source.server, time.Now()
+	step := metadata.Step{Verb: metadata.Watch, Txn: m.name, Lease: int64(watchLeases * m.r.lease), First: true}
+	return m.directory(m.r.askOne(ctx, m.source.server, step.Command(m.source.base, "")))
+}
+
 // lock locks the directory, or goes on to hold it.
 func (m *migration) lock(ctx context.Context) (metadata.Entry, error) {
-	m.coordinator, m.renewed = m.source.server, time.Now()
-	found := m.prepare(ctx, m.source.server, m.source.base, "")
+	m.renewed = time.Now()
+	return m.directory(m.prepare(ctx, m.source.server, m.source.base, ""))
+}
+
+// directory is the source's entry, which must be a directory still.
+func (m *migration) directory(found metadata.Result) (metadata.Entry, error) {
 	if found.Err == nil && len(found.Entries) == 0 {
 		found.Err = &metadata.Error{Path: m.source.base, Err: metadata.ErrNotFound}
 	}
@@ -99,112 +140,54 @@ func (m *migration) lock(ctx context.Context) (metadata.Entry, error) {
 	return found.Entries[0], nil
 }
 
-// together is how many entries are copied at once.
-const together = 256
+// watchLeases is how many leases a watch lasts: it holds nobody up.
+const watchLeases = 4
 
-// copy makes what is below the directory anew on the target, aside.
-func (m *migration) copy(ctx context.Context, top metadata.Entry) error {
-	m.sweep(ctx)
-	begin := []metadata.Command{{Op: metadata.Mkdir, Path: metadata.Incoming, Parents: true, Mode: metadata.DefaultDirMode, MaxDepth: -1}}
-	if err := m.send(ctx, append(begin, m.made(m.aside, top, nil)...)); err != nil {
+// renew keeps what the migration has at its source from ending.
+func (m *migration) renew(ctx context.Context) error {
+	if time.Since(m.renewed) < m.r.lease/3 {
+		return nil
+	}
+	if m.locked {
+		_, err := m.lock(ctx)
 		return err
 	}
-	for open := []string{m.source.base}; len(open) > 0; {
-		dir := open[len(open)-1]
-		open = open[:len(open)-1]
-		page := metadata.Command{Op: metadata.List, Path: dir, Long: true, Limit: together, MaxDepth: -1}
-		for more := true; more; more = page.After != "" {
-			listed := m.r.askOne(ctx, m.source.server, page)
-			if listed.Err != nil {
-				return fmt.Errorf("copying the subtree: %w", listed.Err)
-			}
-			below, err := m.page(ctx, dir, listed.Entries)
-			if err != nil {
-				return fmt.Errorf("copying the subtree: %w", err)
-			}
-			open, page.After = append(open, below...), listed.Next
-		}
-	}
-	return m.send(ctx, m.touches)
+	return m.drain(ctx)
 }
 
-// leftFor is how long what a router that died has copied is left on the target.
-const leftFor = time.Hour
-
-// sweep removes what others left on the target.
-func (m *migration) sweep(ctx context.Context) {
-	old := fmt.Sprintf("%016x", time.Now().Add(-leftFor).UnixNano())
-	left := m.r.askOne(ctx, m.target, metadata.Command{Op: metadata.List, Path: metadata.Incoming, Limit: together, MaxDepth: -1})
-	for _, e := range left.Entries {
-		if e.Name < old { // it is named after its transaction, which is named after its beginning
-			_ = m.r.askOne(ctx, m.target, removalOf(metadata.Join(metadata.Incoming, e.Name)))
-		}
+// drain learns what was changed since the last time.
+func (m *migration) drain(ctx context.Context) error {
+	step := metadata.Step{Verb: metadata.Watch, Txn: m.name, Lease: int64(watchLeases * m.r.lease)}
+	noted := m.r.askOne(ctx, m.source.server, step.Command(m.source.base, ""))
+	if noted.Err != nil {
+		return noted.Err // where the answer was lost, what it told is
 	}
+	if !m.locked {
+		m.renewed = time.Now()
+	}
+	for path, deep := range metadata.ParseChanges(noted.Data) {
+		m.pending[path] = m.pending[path] || deep
+	}
+	return nil
 }
 
-// page copies entries of a directory, and returns the directories among them.
-func (m *migration) page(ctx context.Context, dir string, entries []metadata.Entry) (below []string, err error) {
-	if time.Since(m.renewed) > m.r.lease/3 {
-		if _, err := m.lock(ctx); err != nil {
-			return nil, err
-		}
-	}
-	var commands []metadata.Command
-	for _, e := range entries {
-		from := metadata.Join(dir, e.Name)
-		var data []byte
-		switch e.Kind {
-		case metadata.Directory:
-			below = append(below, from)
-		case metadata.File:
-			read := m.r.askOne(ctx, m.source.server, metadata.Command{Op: metadata.Read, Path: from, MaxDepth: -1})
-			if read.Err != nil {
-				return nil, read.Err
-			}
-			data = read.Data
-		}
-		commands = append(commands, m.made(rebase(from, m.source.base, m.aside), e, data)...)
-	}
-	return below, m.send(ctx, commands)
-}
+const (
+	// few changes are left for when the directory is locked: one exchange's.
+	few = together
+	// rounds is how often what was changed is caught up with at most. Where that does not
+	// become little, changes wait for as long as a round takes.
+	rounds = 8
+)
 
-// made are the commands that make an entry as it is at a path.
-func (m *migration) made(path string, e metadata.Entry, data []byte) []metadata.Command {
-	touch := metadata.Command{Op: metadata.Touch, Path: path, Time: e.Modified, MaxDepth: -1}
-	var commands []metadata.Command
-	if e.Kind == metadata.File {
-		commands = []metadata.Command{{Op: metadata.Write, Path: path, Mode: e.Mode, Data: data, Exclusive: true, MaxDepth: -1}}
-	} else {
-		commands = []metadata.Command{{Op: metadata.Mkdir, Path: path, Mode: e.Mode, MaxDepth: -1}}
-	}
-	commands = withMode(e, path, commands...)
-	switch e.Kind {
-	case metadata.Directory:
-		m.touches = append(m.touches, touch)
-	case metadata.File:
-		commands = append(commands, touch)
-	case metadata.Virtual:
-		commands = append(commands, metadata.Command{Op: metadata.Delegate, Path: path, Owner: e.Owner, Exclusive: true, MaxDepth: -1})
-	}
-	return commands
-}
-
-// sendBytes is about how much is sent to the target at once.
-const sendBytes = 1 << 20
-
-func (m *migration) send(ctx context.Context, commands []metadata.Command) error {
-	for len(commands) > 0 {
-		n, size := 0, 0
-		for n < len(commands) && n < 2*together && size < sendBytes {
-			size += len(commands[n].Data) + len(commands[n].Path)
-			n++
+// catchUp copies what was changed, until that is little.
+func (m *migration) catchUp(ctx context.Context) error {
+	for range rounds {
+		if err := m.drain(ctx); err != nil || len(m.pending) <= few {
+			return err
 		}
-		for _, r := range m.r.ask(ctx, m.target, commands[:n]) {
-			if r.Err != nil {
-				return r.Err
-			}
+		if err := m.changes(ctx); err != nil {
+			return err
 		}
-		commands = commands[n:]
 	}
 	return nil
 }

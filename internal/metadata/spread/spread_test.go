@@ -57,14 +57,17 @@ func servers(t *testing.T) map[string]*faulty {
 	all := make(map[string]*faulty)
 	for i := range 3 {
 		state := store.NewState()
-		all[fmt.Sprintf("g%d", i+1)] = &faulty{store: store.New(state, &disk{machine: state})}
+		own := store.New(state, &disk{machine: state})
+		own.Patience = patience
+		all[fmt.Sprintf("g%d", i+1)] = &faulty{store: own}
 	}
 	return all
 }
 
 func router(t *testing.T, all map[string]*faulty) *spread.Router {
 	t.Helper()
-	s := spread.Servers{Root: "g1", Service: make(map[string]spread.Service)}
+	// On a busy machine nobody gives up for others that are slow.
+	s := spread.Servers{Root: "g1", Service: make(map[string]spread.Service), Lease: patience}
 	for name, f := range all {
 		s.Service[name] = f
 	}

@@ -177,6 +177,27 @@ func (w world) keep(t testing.TB, lease time.Duration) {
 	keepers.Wait()
 }
 
+// sweep removes what routers that ended have left, and returns when all servers know that
+// these have.
+func (w world) sweep(t testing.TB, lease time.Duration) {
+	t.Helper()
+	r := w.router(t, lease)
+	for name, m := range w {
+		for deadline := time.Now().Add(patience); ; time.Sleep(lease) { // a lease is a time
+			if _, err := r.Sweep(t.Context(), name, 0); err != nil {
+				t.Fatal(err)
+			}
+			left := m.store().Tree().Do(metadata.Command{Op: metadata.List, Path: metadata.Incoming, Limit: 10})
+			if len(left.Entries) == 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("left in %s of %s: %+v", metadata.Incoming, name, left.Entries)
+			}
+		}
+	}
+}
+
 // image is the whole tree as a client sees it: a line each entry.
 func (w world) image(t testing.TB) string {
 	t.Helper()
@@ -215,7 +236,7 @@ func (w world) orphans() []string {
 	for name, m := range w {
 		tree := m.store().Tree()
 		for path, owner := range tree.Virtuals() {
-			if !metadata.Under(path, metadata.Incoming) { // what a router that ended has copied leads nowhere yet
+			if !metadata.Under(path, metadata.Incoming) { // what is copied just now leads nowhere yet
 				counts[owner]++
 			}
 		}

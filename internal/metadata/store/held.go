@@ -11,6 +11,11 @@ import (
 type part struct {
 	metadata.Txn
 	Batch []byte `json:"batch,omitempty"` // of commands that are run when it is finished
+
+	// In snapshots alone: what a transaction watches is no part that holds anything.
+	Watch   string          `json:"watch,omitempty"`
+	Changed map[string]bool `json:"changed,omitempty"`
+	Lost    bool            `json:"lost,omitempty"`
 }
 
 // held are the transactions of a server. It is never changed, but replaced, whereupon

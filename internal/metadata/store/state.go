@@ -19,11 +19,13 @@ import (
 type State struct {
 	tree atomic.Pointer[tree.Tree]
 	held atomic.Pointer[held]
+	// watches are by transaction. Only who calls the machine's methods has them.
+	watches map[string]*watch
 }
 
 // NewState is a tree with nothing but a root.
 func NewState() *State {
-	s := &State{}
+	s := &State{watches: make(map[string]*watch)}
 	s.tree.Store(tree.New())
 	s.held.Store(newHeld(nil))
 	return s
@@ -60,7 +62,7 @@ func (s *State) do(c metadata.Command) metadata.Result {
 	if err := s.held.Load().bars(c); err != nil {
 		return metadata.Result{Err: err}
 	}
-	return s.Tree().Do(c)
+	return s.change(c)
 }
 
 // withParts is the first byte of a snapshot that has transactions before its tree. One
@@ -73,7 +75,7 @@ func (s *State) Snapshot() (journal.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return snapshot{t, s.held.Load().parts}, nil
+	return snapshot{t, append(s.watchParts(), s.held.Load().parts...)}, nil
 }
 
 type snapshot struct {
@@ -112,6 +114,7 @@ func (s *State) Restore(r io.Reader) error {
 	t, err := tree.Load(b)
 	if err == nil {
 		s.tree.Store(t)
+		parts, s.watches = watchesOf(parts)
 		s.hold(parts)
 	}
 	return err

@@ -16,6 +16,9 @@ func (s *State) transact(c metadata.Command) metadata.Result {
 	}
 	h := s.held.Load()
 	_, p := h.find(step.Txn)
+	if step.Verb == metadata.Commit || step.Verb == metadata.Abort {
+		delete(s.watches, step.Txn)
+	}
 	switch step.Verb {
 	case metadata.Prepare:
 		return s.prepare(c, step, h, p)
@@ -33,7 +36,9 @@ func (s *State) transact(c metadata.Command) metadata.Result {
 			s.drop(h, p)
 		}
 	case metadata.Resolve:
-		return s.resolve(c, h, p)
+		return s.resolve(c, step, h, p)
+	case metadata.Watch:
+		return s.watching(c, step)
 	}
 	return metadata.Result{}
 }
@@ -192,7 +197,7 @@ func (s *State) run(commands []metadata.Command, now int64) (result metadata.Res
 		if c.Op != metadata.Touch {
 			c.Time = now
 		}
-		r := s.Tree().Do(c)
+		r := s.change(c)
 		if r.Err != nil && result.Err == nil {
 			result.Err = r.Err
 		}
@@ -204,8 +209,11 @@ func (s *State) run(commands []metadata.Command, now int64) (result metadata.Res
 }
 
 // resolve tells how a transaction ends that this server decides on.
-func (s *State) resolve(c metadata.Command, h *held, p *part) metadata.Result {
+func (s *State) resolve(c metadata.Command, step metadata.Step, h *held, p *part) metadata.Result {
+	s.expire(c.Time)
 	switch {
+	case p == nil && s.watches[step.Txn] != nil:
+		return metadata.Result{Data: []byte(metadata.Pending)}
 	case p != nil && p.Committed:
 		return metadata.Result{Data: []byte(metadata.Committed)}
 	case p != nil && p.Coordinator != "":
