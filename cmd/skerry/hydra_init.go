@@ -15,7 +15,7 @@ import (
 
 func newHydraInit(a *app) *cobra.Command {
 	var cluster string
-	var members, applications []string
+	var members, applications, renew []string
 	var days int
 	var add, list, asJSON bool
 	c := &cobra.Command{
@@ -24,15 +24,20 @@ func newHydraInit(a *app) *cobra.Command {
 		Long: "Make a certificate authority for one deployment in DIR, a certificate and key for each member and application, and\n" +
 			"tokens for the API: token-read, token-write and token-admin, each for those who need no more, and tokens with all three\n" +
 			"for members. Keys and tokens have mode 0600. Nothing that is there is overwritten: --add issues further certificates, --list tells which are there and when\n" +
-			"they end. Keep ca.key off the machines that run members: they need ca.crt, and their own certificate and key.",
+			"they end. --renew puts a certificate of the same key, name and addresses in the place of one, good for --days from now on: processes that\n" +
+			"use the file, or are given a copy of it, take it up with their next connection. Keep ca.key off the machines that run members: they need ca.crt, and their own certificate and key.",
 		Example: `  skerry hydra init pki --member aws-1=10.0.0.1 --member gcp-1=10.1.0.1,gcp-1.example --app wallet
   skerry hydra init pki --add --member aws-2=10.0.0.2 --days 90
+  skerry hydra init pki --renew aws-1 --renew wallet
   skerry hydra init pki --list`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := args[0]
 			if list {
 				return a.listCertificates(dir, asJSON)
+			}
+			if len(renew) > 0 {
+				return a.renewCertificates(dir, renew, days, asJSON)
 			}
 			if len(members)+len(applications) == 0 {
 				return advice.With(fmt.Errorf("%w: nobody to make a certificate for", errUsage), "name members with --member NAME=ADDRESS, applications with --app NAME")
@@ -76,8 +81,29 @@ func newHydraInit(a *app) *cobra.Command {
 	c.Flags().BoolVar(&add, "add", false, "add certificates to the authority that is in DIR")
 	c.Flags().BoolVar(&list, "list", false, "list the certificates of DIR")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the certificates as JSON")
+	c.Flags().StringArrayVar(&renew, "renew", nil, "renew the certificate of `NAME`, for the key and addresses that it has")
+	for _, other := range []string{"list", "member", "app"} {
+		c.MarkFlagsMutuallyExclusive("renew", other)
+	}
 	c.MarkFlagsMutuallyExclusive("add", "list")
+	c.MarkFlagsMutuallyExclusive("add", "renew")
 	return c
+}
+
+func (a *app) renewCertificates(dir string, names []string, days int, asJSON bool) error {
+	authority, err := ca.Open(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := authority.Renew(name, days, time.Now()); err != nil {
+			if errors.Is(err, ca.ErrSubject) {
+				err = fmt.Errorf("%w: %w", errUsage, err)
+			}
+			return err
+		}
+	}
+	return a.listCertificates(dir, asJSON)
 }
 
 // authorityDays is how long an authority is good for.

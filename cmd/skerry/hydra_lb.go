@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -72,6 +75,9 @@ func newHydraLB(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if given {
+				defer watch(cmd.Context(), identity, a.log)()
+			}
 			fmt.Fprintf(a.out, "%s listens at %s\n", o.Name, l.Addr())
 			return b.Run(cmd.Context(), l)
 		},
@@ -128,6 +134,17 @@ func (f *identityFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.key, "key", "", "its key's `FILE`")
 	c.Flags().StringVar(&f.authority, "ca", "", "the authority's certificate `FILE`")
 	c.MarkFlagsRequiredTogether("cert", "key", "ca")
+}
+
+// watch logs of a certificate's life until it is told to end.
+func watch(ctx context.Context, i ca.Identity, log *slog.Logger) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	all.Go(func() { i.Watch(ctx, log) })
+	return func() {
+		cancel()
+		all.Wait()
+	}
 }
 
 func (f *identityFlags) load() (i ca.Identity, given bool, err error) {

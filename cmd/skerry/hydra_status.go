@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -47,6 +48,9 @@ func (a *app) printStatus(s api.Status) error {
 	}
 	fmt.Fprintf(a.out, "cluster %s, as %s (%s, %s) sees it\n", s.Cluster, s.Member, s.Cloud, s.Role)
 	fmt.Fprintf(a.out, "leader %s, term %d, committed %d, log %d..%d in %.1f MB\n", leader, s.Term, s.Commit, s.Log.First, s.Log.Last, float64(s.Log.Bytes)/1e6)
+	if c := s.Certificate; c != nil {
+		fmt.Fprintf(a.out, "certificate of %s until %s (%d days)\n", s.Member, c.Expires.Format(time.DateOnly), c.LeftS/int64((24*time.Hour).Seconds()))
+	}
 	if s.Problem != "" {
 		fmt.Fprintf(a.out, "PROBLEM: %s\n", s.Problem)
 	}

@@ -52,6 +52,7 @@ func newHydraWallet(a *app) *cobra.Command {
 				if err != nil || !given {
 					return errors.Join(fmt.Errorf("%w: --tls without a certificate", errUsage), err, l.Close())
 				}
+				defer watch(cmd.Context(), i, a.log)()
 				l = tls.NewListener(l, i.Front(nil))
 			}
 			return errors.Join(wallet.Serve(cmd.Context(), l, s), data.Close())

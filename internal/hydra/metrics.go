@@ -11,6 +11,7 @@ type collector struct {
 	node *Node
 	one  map[string]*prometheus.Desc
 	lag  *prometheus.Desc
+	ends *prometheus.Desc
 }
 
 func newCollector(n *Node) *collector {
@@ -28,6 +29,7 @@ func newCollector(n *Node) *collector {
 		c.one[name] = prometheus.NewDesc("hydra_"+name, help, nil, nil)
 	}
 	c.lag = prometheus.NewDesc("hydra_database_lag_entries", "Committed entries that a cloud's database lacks.", []string{"cloud"}, nil)
+	c.ends = prometheus.NewDesc("hydra_certificate_not_after_timestamp_seconds", "Unix time until which this member's certificate is good.", nil, nil)
 	return c
 }
 
@@ -37,6 +39,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 		to <- d
 	}
 	to <- c.lag
+	to <- c.ends
 }
 
 // Collect implements prometheus.Collector.
@@ -57,6 +60,9 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		age = -1
 	}
 	gauge("staleness", age)
+	if s.Certificate != nil {
+		to <- prometheus.MustNewConstMetric(c.ends, prometheus.GaugeValue, float64(s.Certificate.Expires.Unix()))
+	}
 	for _, d := range s.Databases {
 		to <- prometheus.MustNewConstMetric(c.lag, prometheus.GaugeValue, float64(d.Lag), d.Cloud)
 	}

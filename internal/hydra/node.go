@@ -64,6 +64,8 @@ type Options struct {
 	Transport http.RoundTripper
 	Secure    bool
 	Token     string
+	// Expires tells until when the member's certificate is good; nil without TLS.
+	Expires func() time.Time
 	// Version is the program's, for /status.
 	Version string
 	Log     *slog.Logger
@@ -86,8 +88,8 @@ type Node struct {
 	silent     atomic.Pointer[trouble] // of who looks whether the database is there
 	lead       atomic.Bool             // this member applies, as far as it knows
 
-	fresh  atomic.Int64    // Unix ns: the database holds all that was acknowledged before
-	polls  context.Context // of others' questions for progress
+	fresh  atomic.Pointer[time.Time] // the database holds all that was acknowledged before
+	polls  context.Context           // of others' questions for progress
 	unpoll context.CancelFunc
 	cancel context.CancelFunc
 	all    sync.WaitGroup
@@ -217,7 +219,7 @@ func (n *Node) serving() error {
 	if _, ok := n.log.Leader(); !ok {
 		return errors.New("no leader is known")
 	}
-	if n.fresh.Load() == 0 {
+	if n.fresh.Load() == nil {
 		return errors.New("the database has not caught up yet")
 	}
 	return nil

@@ -35,7 +35,7 @@ func (n *Node) freshen(ctx context.Context) {
 
 // linearizable waits until the database holds all that was acknowledged before the call.
 func (n *Node) linearizable(ctx context.Context) error {
-	asked := time.Now().UnixNano()
+	asked := time.Now()
 	index, err := n.log.ReadIndex(ctx)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (n *Node) linearizable(ctx context.Context) error {
 	}
 	for {
 		known := n.fresh.Load()
-		if known >= asked || n.fresh.CompareAndSwap(known, asked) {
+		if known != nil && !known.Before(asked) || n.fresh.CompareAndSwap(known, &asked) {
 			return nil
 		}
 	}
@@ -54,10 +54,18 @@ func (n *Node) linearizable(ctx context.Context) error {
 // staleness is how old at most what the database holds is; negative where that is not
 // known.
 func (n *Node) staleness() time.Duration {
-	if fresh := n.fresh.Load(); fresh != 0 {
-		return max(0, time.Since(time.Unix(0, fresh)))
+	if fresh := n.fresh.Load(); fresh != nil {
+		return age(*fresh, time.Now())
 	}
 	return -1
+}
+
+// age is how long ago something was at most. A wall clock that is set back does not make it
+// younger, since the monotonic clock goes on; a machine that slept, where that one stood still,
+// has its wall clock tell. One that is set forward makes it older for as long as it takes to
+// ask again.
+func age(then, now time.Time) time.Duration {
+	return max(now.Sub(then), now.Round(0).Sub(then.Round(0)))
 }
 
 // usable returns an error that names another member when this cloud's database cannot

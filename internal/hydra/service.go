@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,6 +46,10 @@ type Service struct {
 	listen net.Listener
 	out    *http.Transport
 	served chan error
+	id     ca.Identity // with TLS
+
+	cancel context.CancelFunc // of what goes on beside
+	beside sync.WaitGroup
 }
 
 // Open starts a member; it answers when Open returns. version is the program's.
@@ -53,6 +58,8 @@ func Open(ctx context.Context, c Config, version string, log *slog.Logger) (_ *S
 		return nil, err
 	}
 	s := &Service{config: c, log: log.With("member", c.Name), served: make(chan error, 1)}
+	beside, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.cancel = cancel
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close(context.WithoutCancel(ctx)))
@@ -64,6 +71,9 @@ func Open(ctx context.Context, c Config, version string, log *slog.Logger) (_ *S
 	peers, inbound, outbound, err := s.identity()
 	if err != nil {
 		return nil, err
+	}
+	if peers != nil {
+		s.beside.Go(func() { s.id.Watch(beside, s.log) })
 	}
 	var tokens *api.Tokens
 	if c.Tokens != "" {
@@ -126,8 +136,8 @@ func (s *Service) identity() (peers, inbound, outbound *tls.Config, err error) {
 	if id.Cluster != c.Cluster {
 		return nil, nil, nil, fmt.Errorf("%w: the certificate is for the cluster %q", ErrConfig, id.Cluster)
 	}
+	s.id = id
 	peers = id.Server(nil, ca.Member)
-	peers.RootCAs = peers.ClientCAs
 	return peers, id.Server(nil, ca.Member, ca.Application), id.Client(nil, ca.Member), nil
 }
 
@@ -156,6 +166,9 @@ func (s *Service) openNode(ctx context.Context, version string, peers *tls.Confi
 	o := Options{
 		Cluster: c.Cluster, Name: c.Name, Cloud: c.Cloud, API: c.Advertise, Transport: s.out, Secure: peers != nil,
 		Token: tokens.Own(api.ScopeRead), Version: version, Log: s.log,
+	}
+	if peers != nil {
+		o.Expires = s.id.Expires
 	}
 	var members []consensus.Member
 	for _, m := range c.Members {
@@ -266,5 +279,7 @@ func (s *Service) Close(ctx context.Context) error {
 	if s.out != nil {
 		s.out.CloseIdleConnections()
 	}
+	s.cancel()
+	s.beside.Wait()
 	return errors.Join(errs...)
 }

@@ -3,6 +3,7 @@ package hydra
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"skerry/internal/consensus"
 	"skerry/internal/hydra/api"
@@ -18,6 +19,13 @@ func (n *Node) Status(context.Context) api.Status {
 	}
 	if err := n.serving(); err != nil && n.store != nil {
 		s.Problem = err.Error()
+	}
+	if n.Expires != nil {
+		expires := n.Expires()
+		s.Certificate = &api.Certificate{Expires: expires, LeftS: int64(time.Until(expires).Seconds())}
+		if s.Certificate.LeftS < 0 {
+			s.Problem = fmt.Sprintf("the certificate of %s has expired, at %s: others refuse its connections", n.Name, expires.Format(time.DateTime))
+		}
 	}
 	if l.StorageError != "" {
 		s.Problem = l.StorageError

@@ -155,8 +155,16 @@ type Status struct {
 	Databases  []Database `json:"databases"`
 	Members    []Member   `json:"members"`
 	Version    string     `json:"version"`
+	// Certificate is this member's own, with TLS.
+	Certificate *Certificate `json:"certificate,omitempty"`
 	// Problem is what keeps this member's cloud from serving, "" when nothing does.
 	Problem string `json:"problem,omitempty"`
+}
+
+// Certificate tells how long a member's certificate is good.
+type Certificate struct {
+	Expires time.Time `json:"expires"`
+	LeftS   int64     `json:"left_s"` // by the member's clock; negative: it has expired
 }
 
 // Log is the extent of a member's log.

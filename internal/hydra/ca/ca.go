@@ -5,6 +5,8 @@
 //	DIR/ca.crt ca.key             the authority
 //	DIR/NAME.crt NAME.key         a member or an application
 //
+// A certificate that is renewed is taken up with the next connection, without a restart.
+//
 // A certificate says of which cluster its owner is (the organization) and what it is there
 // (the organizational unit), and a peer believes both: a member of another cluster is
 // refused even where one authority signs for several clusters, and an application cannot
@@ -12,6 +14,7 @@
 package ca
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -141,16 +144,25 @@ func (a *Authority) Issue(s Subject, days int, now time.Time) error {
 	if !validName.MatchString(s.Name) || s.Name == caName {
 		return fmt.Errorf("%w: %q cannot be a name", ErrSubject, s.Name)
 	}
-	if now.After(a.cert.NotAfter) {
-		return advice.With(fmt.Errorf("%w: that of the authority in %s, on %s", ErrExpired, a.dir, a.cert.NotAfter.Format(time.DateOnly)), "make a new authority in another directory")
-	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return fmt.Errorf("making the key of %s: %w", s.Name, err)
 	}
-	t, err := template(pkix.Name{CommonName: s.Name, Organization: []string{a.cluster}, OrganizationalUnit: []string{string(s.Role)}}, days, now)
+	der, err := a.sign(s, key.Public(), days, now)
 	if err != nil {
 		return err
+	}
+	return write(a.dir, s.Name, der, key)
+}
+
+// sign makes a certificate for a key, which ends with the authority's own at the latest.
+func (a *Authority) sign(s Subject, key crypto.PublicKey, days int, now time.Time) ([]byte, error) {
+	if now.After(a.cert.NotAfter) {
+		return nil, advice.With(fmt.Errorf("%w: that of the authority in %s, on %s", ErrExpired, a.dir, a.cert.NotAfter.Format(time.DateOnly)), "make a new authority in another directory")
+	}
+	t, err := template(pkix.Name{CommonName: s.Name, Organization: []string{a.cluster}, OrganizationalUnit: []string{string(s.Role)}}, days, now)
+	if err != nil {
+		return nil, err
 	}
 	if t.NotAfter.After(a.cert.NotAfter) {
 		t.NotAfter = a.cert.NotAfter
@@ -160,15 +172,15 @@ func (a *Authority) Issue(s Subject, days int, now time.Time) error {
 	for _, h := range append(slices.Clone(s.Hosts), s.Name) {
 		if ip := net.ParseIP(h); ip != nil {
 			t.IPAddresses = append(t.IPAddresses, ip)
-		} else if h != "" {
+		} else if h != "" && !slices.Contains(t.DNSNames, h) {
 			t.DNSNames = append(t.DNSNames, h)
 		}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, t, a.cert, key.Public(), a.key)
+	der, err := x509.CreateCertificate(rand.Reader, t, a.cert, key, a.key)
 	if err != nil {
-		return fmt.Errorf("signing the certificate of %s: %w", s.Name, err)
+		return nil, fmt.Errorf("signing the certificate of %s: %w", s.Name, err)
 	}
-	return write(a.dir, s.Name, der, key)
+	return der, nil
 }
 
 func template(subject pkix.Name, days int, now time.Time) (*x509.Certificate, error) {

@@ -159,8 +159,8 @@ func TestRefusals(t *testing.T) {
 	if err := a.Issue(Subject{"long", Member, nil}, 9999, born); err != nil {
 		t.Error(err)
 	}
-	if i := load(t, dir, "long"); i.Expires.After(a.Expires()) {
-		t.Errorf("it is good until %v, its authority until %v", i.Expires, a.Expires())
+	if i := load(t, dir, "long"); i.Expires().After(a.Expires()) {
+		t.Errorf("it is good until %v, its authority until %v", i.Expires(), a.Expires())
 	}
 	if _, err := Init(filepath.Join(t.TempDir(), "x"), "a cluster", 30, born); !errors.Is(err, ErrSubject) {
 		t.Errorf("a bad name of a cluster: %v", err)
@@ -193,5 +193,82 @@ func TestLoad(t *testing.T) {
 	}
 	if _, err := Load(file(dir, "gcp-1.crt"), file(dir, "gcp-1.key"), file(dir, "ca.crt"), born); err == nil {
 		t.Error("nonsense was taken")
+	}
+}
+
+// TestRenewed renews certificates under listeners and clients that go on with the same
+// configuration.
+func TestRenewed(t *testing.T) {
+	dir := authority(t, "hydra")
+	a, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := born.Add(31 * 24 * time.Hour)
+	clock := func() time.Time { return late }
+	aws, gcp := load(t, dir, "aws-1"), load(t, dir, "gcp-1")
+	server, client := aws.Server(clock, Member), gcp.Client(clock, Member)
+	handshake := func() error { return errors.Join(shake(t, server, client.Clone())) }
+	if err := handshake(); err == nil || !strings.Contains(err.Error(), "expired") {
+		t.Fatalf("both have expired: %v", err)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, "gcp-1.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"aws-1", "gcp-1"} {
+		if err := a.Renew(name, 30, late); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := handshake(); err != nil {
+		t.Errorf("both are renewed: %v", err)
+	}
+	if got, want := gcp.Expires(), late.Add(30*24*time.Hour); !got.Equal(want) {
+		t.Errorf("good until %v, want %v", got, want)
+	}
+	all, err := List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := all[2]; c.Name != "gcp-1" || c.Role != Member || !slices.Equal(c.Hosts, []string{"gcp.example", "gcp-1", "127.0.0.1"}) {
+		t.Errorf("renewed: %+v", c)
+	}
+	if after, _ := os.ReadFile(filepath.Join(dir, "gcp-1.key")); string(after) != string(before) {
+		t.Error("the key is another one")
+	}
+
+	for _, bad := range []struct {
+		name, from string
+	}{{"another authority's", filepath.Join(authority(t, "hydra"), "aws-1.crt")}, {"another role's", filepath.Join(dir, "wallet.crt")}, {"nonsense", filepath.Join(dir, "aws-1.key")}} {
+		text, err := os.ReadFile(bad.from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		good, err := os.ReadFile(filepath.Join(dir, "aws-1.crt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := replace(filepath.Join(dir, "aws-1.crt"), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, changed, err := aws.Refresh(); err == nil || changed {
+			t.Errorf("%s certificate was taken up", bad.name)
+		}
+		if err := handshake(); err != nil {
+			t.Errorf("with %s certificate on disk: %v", bad.name, err)
+		}
+		if err := replace(filepath.Join(dir, "aws-1.crt"), good, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := aws.Refresh(); err != nil {
+			t.Errorf("mended: %v", err)
+		}
+	}
+	if err := a.Renew("nobody", 30, late); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("renewing what is not there: %v", err)
+	}
+	if err := a.Renew("ca", 30, late); !errors.Is(err, ErrSubject) {
+		t.Errorf("renewing the authority: %v", err)
 	}
 }

@@ -81,12 +81,15 @@ type Client struct {
 	own     *http.Transport
 	bearer  string
 	at      atomic.Int32 // endpoint in use
-	until   atomic.Int64 // when the preferred one is tried again, Unix ns
+	until   atomic.Int64 // when the preferred one is tried again, as Client.now
+	born    time.Time
 	retries atomic.Int64
 
 	dial      func(ctx context.Context, network, addr string) (net.Conn, error)
 	endpoints []*endpoint // with Streams
 	streams   sync.WaitGroup
+	ctx       context.Context // of connections that are being made
+	cancel    context.CancelFunc
 }
 
 // New returns a client. It connects with the first operation.
@@ -102,7 +105,8 @@ func New(c Config) (*Client, error) {
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
 	}
-	client := &Client{config: c, scheme: "http", http: c.HTTP}
+	client := &Client{config: c, scheme: "http", http: c.HTTP, born: time.Now()}
+	client.ctx, client.cancel = context.WithCancel(context.Background())
 	if c.TLS != nil {
 		client.scheme = "https"
 	}
@@ -129,6 +133,7 @@ func New(c Config) (*Client, error) {
 
 // Close ends idle connections, and streams.
 func (c *Client) Close() error {
+	c.cancel()
 	for _, e := range c.endpoints {
 		e.end()
 	}
@@ -138,6 +143,9 @@ func (c *Client) Close() error {
 	}
 	return nil
 }
+
+// now is a time that only goes forward, whatever becomes of the wall clock.
+func (c *Client) now() time.Duration { return time.Since(c.born) }
 
 // Retries is how often operations were tried again at another endpoint.
 func (c *Client) Retries() int64 { return c.retries.Load() }
@@ -156,11 +164,13 @@ type request struct {
 	requestID    string
 	value        any           // of the body, as object takes it; nil for none
 	frame        *wire.Request // that is the same on a stream; nil: there is none
+	existing     bool          // the frame's first check is that there is the row
 	write        bool
 	read         api.Read
 	ack          api.Ack
 	staleness    time.Duration
 	meta         *Meta
+	retries      *atomic.Int64
 }
 
 // Meta is what an answer's headers say.
@@ -196,6 +206,9 @@ func IfVersion(v uint64) Option {
 
 // IfAbsent makes a put happen only where there is no row.
 func IfAbsent() Option { return func(q *request) { q.query = append(q.query, "if_absent=true") } }
+
+// Retries counts in n, beside the client's own count, how often the operation was tried again.
+func Retries(n *atomic.Int64) Option { return func(q *request) { q.retries = n } }
 
 // WithMeta stores what the answer's headers say.
 func WithMeta(m *Meta) Option { return func(q *request) { q.meta = m } }

@@ -53,7 +53,7 @@ func (c *Client) do(ctx context.Context, q *request, into any) error {
 	}
 	c.complete(q)
 	n := len(c.config.Endpoints)
-	if c.at.Load() != 0 && time.Now().UnixNano() > c.until.Load() {
+	if c.at.Load() != 0 && int64(c.now()) > c.until.Load() {
 		c.at.Store(0)
 	}
 	at := int(c.at.Load())
@@ -73,8 +73,11 @@ func (c *Client) do(ctx context.Context, q *request, into any) error {
 		}
 		at = (at + 1) % n
 		c.at.Store(int32(at))
-		c.until.Store(time.Now().Add(away).UnixNano())
+		c.until.Store(int64(c.now() + away))
 		c.retries.Add(1)
+		if q.retries != nil {
+			q.retries.Add(1)
+		}
 	}
 }
 

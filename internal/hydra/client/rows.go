@@ -82,12 +82,29 @@ func (c *Client) Put(ctx context.Context, table, key string, value any, options 
 
 // Merge sets fields of a row that exists and leaves the others; null removes one.
 func (c *Client) Merge(ctx context.Context, table, key string, fields any, options ...Option) (api.Written, error) {
-	return c.write(ctx, build(http.MethodPatch, rowPath(table, key), true, options), fields)
+	return c.onExisting(ctx, build(http.MethodPatch, rowPath(table, key), true, options), api.Write{Do: command.Merge, Table: table, Key: key}, fields)
 }
 
 // Delete removes a row: ErrNotFound when there is none.
 func (c *Client) Delete(ctx context.Context, table, key string, options ...Option) (api.Written, error) {
-	return c.write(ctx, build(http.MethodDelete, rowPath(table, key), true, options), nil)
+	return c.onExisting(ctx, build(http.MethodDelete, rowPath(table, key), true, options), api.Write{Do: command.Delete, Table: table, Key: key}, nil)
+}
+
+// onExisting writes to a row that must exist: on a stream it is a transaction that checks so.
+func (c *Client) onExisting(ctx context.Context, q *request, w api.Write, value any) (api.Written, error) {
+	if len(q.query) > 0 || c.endpoints == nil { // what is asked of the row
+		return c.write(ctx, q, value)
+	}
+	if value != nil {
+		text, err := object(value)
+		if err != nil {
+			return api.Written{}, err
+		}
+		w.Value, value = text, json.RawMessage(text)
+	}
+	t := api.Transaction{RequestID: q.requestID, Checks: []api.Check{{Table: w.Table, Key: w.Key, Is: command.Exists}}, Writes: []api.Write{w}}
+	q.frame, q.existing = &wire.Request{Operation: wire.Transact, Transaction: t.Append(nil)}, true
+	return c.write(ctx, q, value)
 }
 
 // Transact does the checks and writes of a transaction, all or nothing: ErrCheckFailed

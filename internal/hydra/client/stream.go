@@ -32,13 +32,23 @@ type endpoint struct {
 	addr   string
 	lanes  []lane
 	next   atomic.Uint32
-	plain  atomic.Int64 // until when it is not asked for streams, Unix ns
+	plain  atomic.Int64 // until when it is not asked for streams, as Client.now
 }
 
 // lane is one connection, made when it is needed.
 type lane struct {
-	mu   sync.Mutex // held while the connection is made
 	open atomic.Pointer[stream]
+
+	mu     sync.Mutex
+	making *attempt // nil: nobody connects
+	ended  bool
+}
+
+// attempt is a connection that is being made, for all who wait for it.
+type attempt struct {
+	done chan struct{}
+	s    *stream
+	err  error
 }
 
 // stream is a connection that is open.
@@ -67,7 +77,7 @@ var calls = sync.Pool{New: func() any { return &call{done: make(chan error, 1)} 
 // send sends a request to an endpoint and waits for the answer. errNoStream, and an error
 // that wraps ErrUnavailable, say that nothing was done.
 func (e *endpoint) send(ctx context.Context, q *wire.Request, c *call) error {
-	if e.plain.Load() > time.Now().UnixNano() {
+	if e.plain.Load() > int64(e.client.now()) {
 		return errNoStream
 	}
 	s, err := e.lanes[int(e.next.Add(1))%len(e.lanes)].get(ctx, e)
@@ -118,28 +128,63 @@ func (l *lane) get(ctx context.Context, e *endpoint) (*stream, error) {
 	if s := l.open.Load(); s != nil && !s.down.Load() {
 		return s, nil
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s := l.open.Load(); s != nil && !s.down.Load() {
-		return s, nil
-	}
-	if e.plain.Load() > time.Now().UnixNano() {
-		return nil, errNoStream
-	}
-	s, in, err := e.dial(ctx)
-	if errors.Is(err, errNoStream) {
-		e.plain.Store(time.Now().Add(noStream).UnixNano())
-		return nil, err
-	}
+	a, err := l.attempt(e)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	l.open.Store(s)
-	e.client.streams.Go(func() {
+	select {
+	case <-a.done:
+		return a.s, a.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: connecting to %s: %w", ErrUnavailable, e.addr, context.Cause(ctx))
+	}
+}
+
+// attempt joins the one that is under way, or begins one.
+func (l *lane) attempt(e *endpoint) (*attempt, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.ended:
+		return nil, errClosed
+	case l.making != nil:
+		return l.making, nil
+	}
+	a := &attempt{done: make(chan struct{})}
+	if s := l.open.Load(); s != nil && !s.down.Load() { // it has just been made
+		a.s = s
+		close(a.done)
+		return a, nil
+	}
+	l.making = a
+	e.client.streams.Go(func() { l.make(e, a) })
+	return a, nil
+}
+
+// make makes the connection, and hands out answers until it ends.
+func (l *lane) make(e *endpoint, a *attempt) {
+	s, in, err := e.dial(e.client.ctx)
+	switch {
+	case errors.Is(err, errNoStream):
+		e.plain.Store(int64(e.client.now() + noStream))
+		a.err = err
+	case err != nil:
+		a.err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+	default:
+		a.s = s
+		l.open.Store(s)
+	}
+	l.mu.Lock()
+	l.making = nil
+	if l.ended && s != nil {
+		s.fail(errClosed)
+	}
+	l.mu.Unlock()
+	close(a.done)
+	if s != nil {
 		s.read(in)
 		l.open.CompareAndSwap(s, nil)
-	})
-	return s, nil
+	}
 }
 
 // dial begins a stream.
@@ -233,6 +278,7 @@ func (s *stream) fail(err error) {
 func (e *endpoint) end() {
 	for i := range e.lanes {
 		e.lanes[i].mu.Lock()
+		e.lanes[i].ended = true
 		if s := e.lanes[i].open.Load(); s != nil {
 			s.fail(errClosed)
 		}
@@ -293,14 +339,18 @@ func (c *Client) streamed(ctx context.Context, e *endpoint, q *request, into any
 	if a.Kind != wire.Problem {
 		return unanswered(e.addr, q, wire.ErrFrame)
 	}
-	return problem(e.addr, a.Problem)
+	return problem(e.addr, a.Problem, q.existing)
 }
 
-// problem turns a problem that came over a stream into an error.
-func problem(endpoint string, text []byte) error {
+// problem turns a problem that came over a stream into an error; existing: the first check was
+// that there is the row.
+func problem(endpoint string, text []byte, existing bool) error {
 	e := &Error{Endpoint: endpoint}
 	if err := json.Unmarshal(text, &e.Problem); err != nil || e.Code == "" {
 		e.Problem = api.Problem{Code: api.CodeInternal, Message: strings.TrimSpace(string(text[:min(len(text), 200)]))}
+	}
+	if existing && e.Code == api.CodeCheckFailed && e.Failed != nil && *e.Failed == 0 {
+		e.Problem = api.Problem{Code: api.CodeNotFound, Message: "there is no such row"}
 	}
 	e.Status = api.StatusOf(e.Code)
 	return e.complete()

@@ -64,8 +64,8 @@ func (r *rows) Write(ctx context.Context, t *api.Transaction, a api.Ack) (api.Wr
 		return api.Written{}, r.err
 	}
 	for i, c := range t.Checks {
-		if _, ok := r.values[c.Table+"/"+c.Key]; c.Is == command.Absent && ok {
-			return api.Written{}, &api.Problem{Code: api.CodeCheckFailed, Message: "there is one", Failed: &i}
+		if _, ok := r.values[c.Table+"/"+c.Key]; c.Is == command.Absent && ok || c.Is == command.Exists && !ok {
+			return api.Written{}, &api.Problem{Code: api.CodeCheckFailed, Message: "it does not hold", Failed: &i}
 		}
 	}
 	r.last++
@@ -137,6 +137,14 @@ func tale(t *testing.T, c *client.Client) (lines []string) {
 	say("put if absent", w, client.Meta{}, err)
 	w, err = c.Transact(ctx, api.Transaction{RequestID: "r1", Checks: []api.Check{{Table: "t", Key: "k/ä ", Is: command.Absent}}, Writes: []api.Write{{Do: command.Put, Table: "t", Key: "x", Value: json.RawMessage(`{}`)}}})
 	say("transact", w, client.Meta{}, err)
+	for _, key := range []string{"none", "k/ä "} {
+		w, err = c.Merge(ctx, "t", key, map[string]int{"v": 3})
+		say("merge", w, client.Meta{}, err)
+		w, err = c.Delete(ctx, "t", key)
+		say("delete", w, client.Meta{}, err)
+	}
+	_, err = c.Merge(ctx, "t", "k", json.RawMessage(`[`))
+	say("bad merge", "", client.Meta{}, err)
 	_, err = c.Put(ctx, "NO TABLE", "k", json.RawMessage(`{}`))
 	say("bad table", "", client.Meta{}, err)
 	_, err = c.Put(ctx, "t", "k", json.RawMessage(`[`))
@@ -342,5 +350,31 @@ func TestStreamNonsense(t *testing.T) {
 	got, err := io.ReadAll(conn)
 	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 101 ") || !strings.HasSuffix(string(got), "\r\n\r\n") {
 		t.Errorf("%q: %v", got, err)
+	}
+}
+
+// Those who share a connection that cannot be made wait for one attempt, not one after the
+// other, and each no longer than its own time; nothing was done.
+func TestConnectingTogether(t *testing.T) {
+	var dials atomic.Int64
+	stuck := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		dials.Add(1)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	c := open(t, client.Config{Endpoints: []string{"127.0.0.1:1"}, Streams: 1, Dial: stuck})
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if _, err := c.Put(short, "t", "k", json.RawMessage(`{}`)); !errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrInDoubt) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if n := dials.Load(); n != 1 {
+		t.Errorf("%d connections were tried, want 1", n)
 	}
 }
