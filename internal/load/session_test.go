@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"skerry/internal/host"
+	"skerry/internal/testkit/loophost"
 	"skerry/internal/ycsb"
 )
 
@@ -48,75 +46,9 @@ func openMemory(name string) (func(context.Context, map[string]string) (Client, 
 	}, nil
 }
 
-// local is a node that is this machine.
-type local struct {
-	host.Host
-	dir string
-}
-
-func (l local) Name() string { return "client" }
-func (l local) Dir() string  { return l.dir }
-
-type process struct {
-	cmd  *exec.Cmd
-	log  string
-	done chan struct{}
-	err  error
-}
-
-func (l local) Start(_ context.Context, c host.Command) (host.Process, error) {
-	p := &process{cmd: exec.Command(c.Path, c.Args...), log: c.Log, done: make(chan struct{})}
-	log, err := os.Create(c.Log)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = c.Stdin, c.Stdout, log
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		p.err = p.cmd.Wait()
-		close(p.done)
-	}()
-	return p, nil
-}
-
-func (p *process) PID() int              { return p.cmd.Process.Pid }
-func (p *process) Done() <-chan struct{} { return p.done }
-func (p *process) Err() error {
-	select {
-	case <-p.done:
-		return p.err
-	default:
-		return nil
-	}
-}
-
-func (p *process) Stop(_ context.Context, grace time.Duration) error {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-p.done:
-		return nil
-	case <-time.After(grace):
-		return p.Kill()
-	}
-}
-
-func (p *process) Kill() error {
-	_ = p.cmd.Process.Kill()
-	<-p.done
-	return nil
-}
-
-func (p *process) Tail(int) string {
-	b, _ := os.ReadFile(p.log)
-	return string(b)
-}
-
 func start(t *testing.T, ctx context.Context, s AgentSpec) *Session {
 	t.Helper()
-	session, err := StartAgent(ctx, local{dir: t.TempDir()}, os.Args[0], s)
+	session, err := StartAgent(ctx, loophost.New(t, 1)[0], os.Args[0], s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,12 +114,12 @@ func TestSessionErrors(t *testing.T) {
 	t.Parallel()
 	w := workload(t, "a", ycsb.Properties{"recordcount": "10"})
 	t.Run("spec", func(t *testing.T) {
-		if _, err := StartAgent(context.Background(), local{dir: t.TempDir()}, os.Args[0], AgentSpec{}); !errors.Is(err, ErrSpec) {
+		if _, err := StartAgent(context.Background(), loophost.New(t, 1)[0], os.Args[0], AgentSpec{}); !errors.Is(err, ErrSpec) {
 			t.Error(err)
 		}
 	})
 	t.Run("program", func(t *testing.T) {
-		_, err := StartAgent(context.Background(), local{dir: t.TempDir()}, "/nowhere/skerry", AgentSpec{Spec: Spec{Workload: w}})
+		_, err := StartAgent(context.Background(), loophost.New(t, 1)[0], "/nowhere/skerry", AgentSpec{Spec: Spec{Workload: w}})
 		if !errors.Is(err, os.ErrNotExist) {
 			t.Error(err)
 		}

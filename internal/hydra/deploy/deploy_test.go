@@ -19,6 +19,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"skerry/internal/host/loopback"
 	"skerry/internal/hydra"
 	"skerry/internal/hydra/names"
 )
@@ -91,7 +92,7 @@ func TestDoor(t *testing.T) {
 	}
 	go func() { _ = namer.ActivateAndServe() }()
 	defer namer.Shutdown()
-	from, err := NewLocal("names", "names", "127.0.0.1", t.TempDir())
+	from, err := loopback.New("names", "names", "127.0.0.1", t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

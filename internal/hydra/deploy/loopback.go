@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 
 	"skerry/internal/advice"
 	"skerry/internal/host"
+	"skerry/internal/host/loopback"
 )
 
 // Clouds of a deployment that nobody has named.
@@ -37,7 +39,7 @@ func Loopback(dir string, members int) (Layout, error) {
 		var l Layout
 		var errs []error
 		at := func(name, site string, third, fourth int) host.Host {
-			h, err := NewLocal(name, site, fmt.Sprintf("127.%d.%d.%d", n, third, fourth), dir)
+			h, err := loopback.New(name, site, fmt.Sprintf("127.%d.%d.%d", n, third, fourth), filepath.Join(dir, name))
 			errs = append(errs, err)
 			return h
 		}

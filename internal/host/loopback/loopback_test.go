@@ -1,0 +1,116 @@
+package loopback_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/host"
+	"skerry/internal/host/loopback"
+)
+
+const patience = 30 * time.Second
+
+func node(t *testing.T) host.Host {
+	t.Helper()
+	h, err := loopback.New("n1", "s1", "127.3.2.1", filepath.Join(t.TempDir(), "n1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// start runs a script and returns once it has said a line, that line too.
+func start(t *testing.T, h host.Host, script string) (host.Process, string) {
+	t.Helper()
+	out, in := io.Pipe()
+	p, err := h.Start(t.Context(), host.Command{
+		Name: "demo", Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"GREETING=hello"}, Stdout: in, Log: filepath.Join(h.Dir(), "log"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		out.Close()
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, strings.TrimSpace(line)
+}
+
+func TestStart(t *testing.T) {
+	h := node(t)
+	p, said := start(t, h, `echo "$GREETING from $PWD, at home in $HOME, ${USER:-nobody}"; echo one >&2; echo two >&2; echo three >&2; exit 3`)
+	if want := "hello from " + h.Dir() + ", at home in " + h.Dir() + ", nobody"; said != want {
+		t.Errorf("it said %q, not %q", said, want)
+	}
+	<-p.Done()
+	if err := p.Err(); err == nil || err.Error() != "exit status 3" || p.Tail(2) != "two\nthree" {
+		t.Errorf("error %v, its last words %q", err, p.Tail(2))
+	}
+	if err := p.Stop(t.Context(), patience); err != nil {
+		t.Errorf("stopping what has ended: %v", err)
+	}
+	l, err := net.Listen("tcp", h.Addr()+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	if _, err := h.Start(t.Context(), host.Command{Name: "demo", Path: "/nowhere/demo"}); err == nil || !strings.Contains(err.Error(), "demo") {
+		t.Errorf("starting what is not there: %v", err)
+	}
+}
+
+func TestStop(t *testing.T) {
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	const deaf = `trap "" TERM; `
+	for name, c := range map[string]struct {
+		ctx    context.Context
+		script string
+		grace  time.Duration
+		want   string
+	}{
+		"it may end by itself": {t.Context(), `trap "exit 5" TERM; `, patience, "exit status 5"},
+		"it does not listen":   {t.Context(), deaf, time.Millisecond, "signal: killed"},
+		"nobody waits":         {gone, deaf, time.Hour, "signal: killed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := start(t, node(t), c.script+`echo up; while :; do sleep 0.02; done`)
+			if p.Err() != nil {
+				t.Error(p.Err())
+			}
+			if err := p.Stop(c.ctx, c.grace); err != nil || p.Err() == nil || p.Err().Error() != c.want {
+				t.Errorf("stopped: %v, it ended: %v", err, p.Err())
+			}
+		})
+	}
+}
+
+// What a program has started ends with it.
+func TestKill(t *testing.T) {
+	p, child := start(t, node(t), `sleep 1000 >/dev/null 2>&1 & echo $!; exec sleep 1000`)
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		status, err := os.ReadFile("/proc/" + child + "/stat")
+		if err != nil || strings.Contains(string(status), ") Z") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("its child lives: %s", status)
+		}
+	}
+}
