@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -24,10 +23,6 @@ type cluster struct {
 	options options
 	log     *slog.Logger
 	servers daemon.Set
-
-	// changing is held while a node joins or leaves.
-	changing sync.Mutex
-
 	members daemon.Members[*member]
 }
 

@@ -25,13 +25,11 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	if !c.changing.TryLock() {
-		return fail(database.ErrBusy)
+	release, err := c.members.Vacant(node.Name())
+	if err != nil {
+		return fail(err)
 	}
-	defer c.changing.Unlock()
-	if c.member(node) != nil {
-		return fail(database.ErrMember)
-	}
+	defer release()
 	if err := errors.Join(c.Ready(ctx), c.repair(ctx)); err != nil {
 		return fail(err)
 	}

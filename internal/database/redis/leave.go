@@ -28,16 +28,12 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
 	}
-	if !c.changing.TryLock() {
-		return fail(database.ErrBusy)
+	m, release, err := c.members.Hold(node.Name())
+	if err != nil {
+		return fail(err)
 	}
-	defer c.changing.Unlock()
-	m := c.member(node)
-	if m == nil {
-		return fail(database.ErrNotMember)
-	}
+	defer release()
 	began := time.Now()
-	var err error
 	if manner == database.Abrupt {
 		change.Accepted, err = c.dropLost(ctx, m)
 	} else {
