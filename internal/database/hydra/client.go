@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"skerry/internal/database/wire"
 	"skerry/internal/hydra/api"
@@ -41,17 +42,19 @@ func (d *Hydra) arrange(ctx context.Context, s settings) []string {
 // worker is one worker's client.
 type worker struct {
 	// all are the clients that take turns, each beginning with another member.
-	all    []*client.Client
-	turn   int
-	decode decoder
-	buffer []byte
+	all     []*shared
+	turn    int
+	decode  decoder
+	buffer  []byte
+	retries atomic.Int64
+	count   client.Option // of retries
 }
 
 // next gives the operation that begins its client.
 func (w *worker) next() *client.Client {
 	c := w.all[w.turn%len(w.all)]
 	w.turn++
-	return c
+	return c.Client
 }
 
 var (
@@ -61,26 +64,27 @@ var (
 )
 
 // openClient returns a client that has reached a member.
-func openClient(ctx context.Context, s settings) (*worker, error) {
-	w, err := newWorker(s, nil)
+func openClient(ctx context.Context, s settings, clients *pool) (*worker, error) {
+	w, err := newWorker(s, nil, clients)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.next().Tables(ctx, client.Read(api.Local)); err != nil {
+	if _, err := w.next().Tables(ctx, client.Read(api.Local), w.count); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening a client of hydra: %w", err), w.Close())
 	}
 	return w, nil
 }
 
-func newWorker(s settings, dial wire.DialFunc) (*worker, error) {
+func newWorker(s settings, dial wire.DialFunc, clients *pool) (*worker, error) {
 	w := &worker{}
+	w.count = client.Retries(&w.retries)
 	orders := 1
 	if s.route == routeRotate {
 		orders = len(s.endpoints)
 	}
 	for i := range orders {
 		order := slices.Concat(s.endpoints[i:], s.endpoints[:i])
-		c, err := client.New(client.Config{Endpoints: order, Token: s.token, Timeout: s.timeout, Read: s.reads, Staleness: s.staleness, Ack: s.ack, Dial: dial})
+		c, err := clients.take(client.Config{Endpoints: order, Token: s.token, Timeout: s.timeout, Read: s.reads, Staleness: s.staleness, Ack: s.ack, Dial: dial}, s.share)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("opening a client of hydra: %w", err), w.Close())
 		}
@@ -112,7 +116,7 @@ func outcome(err error) error {
 
 // Read implements load.Client.
 func (w *worker) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
-	row, err := w.next().Get(ctx, tableOf(table), key)
+	row, err := w.next().Get(ctx, tableOf(table), key, w.count)
 	if err != nil {
 		return dst, outcome(err)
 	}
@@ -124,7 +128,7 @@ func (w *worker) Scan(ctx context.Context, table, start string, count int, field
 	page := client.Page{From: start, Limit: min(count, api.MaxScan)}
 	var record []load.Field
 	for {
-		rows, err := w.next().Scan(ctx, tableOf(table), page)
+		rows, err := w.next().Scan(ctx, tableOf(table), page, w.count)
 		if err != nil {
 			return seen, outcome(err)
 		}
@@ -147,43 +151,37 @@ func (w *worker) Scan(ctx context.Context, table, start string, count int, field
 // Insert implements load.Client. It writes the whole record, whether there is one or not.
 func (w *worker) Insert(ctx context.Context, table, key string, values []load.Field) error {
 	w.buffer = appendRecord(w.buffer[:0], values)
-	_, err := w.next().Put(ctx, tableOf(table), key, w.buffer)
+	_, err := w.next().Put(ctx, tableOf(table), key, w.buffer, w.count)
 	return outcome(err)
 }
 
 // Update implements load.Client.
 func (w *worker) Update(ctx context.Context, table, key string, values []load.Field) error {
 	w.buffer = appendRecord(w.buffer[:0], values)
-	_, err := w.next().Merge(ctx, tableOf(table), key, w.buffer)
+	_, err := w.next().Merge(ctx, tableOf(table), key, w.buffer, w.count)
 	return outcome(err)
 }
 
 // Delete implements load.Client.
 func (w *worker) Delete(ctx context.Context, table, key string) error {
-	_, err := w.next().Delete(ctx, tableOf(table), key)
+	_, err := w.next().Delete(ctx, tableOf(table), key, w.count)
 	return outcome(err)
 }
 
 // Count implements load.Counter.
 func (w *worker) Count(ctx context.Context, table string) (int64, error) {
-	n, err := w.next().Count(ctx, tableOf(table))
+	n, err := w.next().Count(ctx, tableOf(table), w.count)
 	return n, outcome(err)
 }
 
 // Retries implements load.Retrier.
-func (w *worker) Retries() int64 {
-	var n int64
-	for _, c := range w.all {
-		n += c.Retries()
-	}
-	return n
-}
+func (w *worker) Retries() int64 { return w.retries.Load() }
 
 // Close implements load.Client.
 func (w *worker) Close() error {
 	var errs []error
 	for _, c := range w.all {
-		errs = append(errs, c.Close())
+		errs = append(errs, c.release())
 	}
 	return errors.Join(errs...)
 }

@@ -40,6 +40,8 @@ type Hydra struct {
 	mu    sync.Mutex
 	order map[string][]string // endpoints as they were found to be near
 	turn  int
+
+	clients pool
 }
 
 // New returns Hydra.
@@ -91,5 +93,5 @@ func (d *Hydra) Open(ctx context.Context, properties map[string]string) (load.Cl
 		return nil, err
 	}
 	s.endpoints = d.arrange(ctx, s)
-	return openClient(ctx, s)
+	return openClient(ctx, s, &d.clients)
 }

@@ -21,6 +21,8 @@ const (
 	defaultPort     = 7070
 	defaultPeerPort = 7071
 	defaultTimeout  = 10 * time.Second
+	defaultShare    = 10
+	maxShare        = 10_000
 
 	cloudSite = "site"
 	cloudNode = "node"
@@ -45,11 +47,12 @@ type options struct {
 	reads, ack     string
 	staleness      time.Duration
 	route          string
+	share          int
 }
 
 func parseOptions(given database.Options) (options, error) {
 	r := setting.Options(ErrOption, given, "port", "peer_port", "clouds", "witness", "election", "prefer_cloud",
-		"follow_writes", "max_log", "max_age", "direct", "reads", "staleness", "ack", "route")
+		"follow_writes", "max_log", "max_age", "direct", "reads", "staleness", "ack", "route", "share")
 	o := options{
 		port:         r.Int("port", 1, 65535, defaultPort),
 		peerPort:     r.Int("peer_port", 1, 65535, defaultPeerPort),
@@ -65,6 +68,7 @@ func parseOptions(given database.Options) (options, error) {
 		staleness:    r.Duration("staleness", time.Second),
 		ack:          acks(r, "ack"),
 		route:        r.Choice("route", routeNearest, routeNearest, routeListed, routeSpread, routeRotate),
+		share:        r.Int("share", 0, maxShare, defaultShare),
 	}
 	if r.Err() == nil && o.port == o.peerPort {
 		r.Refuse("peer_port", "another port than port")
@@ -87,13 +91,14 @@ const (
 	PropStaleness = "hydra.staleness" // milliseconds, of bounded reads; default 1000
 	PropAck       = "hydra.ack"       // committed (default), applied or everywhere
 	PropRoute     = "hydra.route"     // which endpoint first: nearest (default), listed, spread or rotate
+	PropShare     = "hydra.share"     // workers on one connection; default 10. 0: HTTP, each with a connection to itself
 	PropTimeout   = "hydra.timeout"   // milliseconds for an operation that has no other bound; default 10000
 	PropToken     = "hydra.token"     // bearer token, for clusters beside the laboratory's
 )
 
 // Properties lists the client's properties.
 func Properties() []string {
-	return []string{PropEndpoints, PropReads, PropStaleness, PropAck, PropRoute, PropTimeout, PropToken}
+	return []string{PropEndpoints, PropReads, PropStaleness, PropAck, PropRoute, PropShare, PropTimeout, PropToken}
 }
 
 // settings are the client's properties, understood.
@@ -103,6 +108,7 @@ type settings struct {
 	staleness time.Duration
 	ack       api.Ack
 	route     string
+	share     int
 	timeout   time.Duration
 	token     string
 }
@@ -115,6 +121,7 @@ func parseSettings(p map[string]string) (settings, error) {
 		staleness: r.Milliseconds(PropStaleness, time.Second),
 		ack:       api.Ack(acks(r, PropAck)),
 		route:     r.Choice(PropRoute, routeNearest, routeNearest, routeListed, routeSpread, routeRotate),
+		share:     r.Int(PropShare, 0, maxShare, defaultShare),
 		timeout:   r.Milliseconds(PropTimeout, defaultTimeout),
 		token:     r.Text(PropToken, ""),
 	}
