@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"skerry/internal/database"
+	"skerry/internal/database/quorum"
 	"skerry/internal/host"
 )
 
@@ -249,14 +250,7 @@ func (c *cluster) mayGo(ctx context.Context, servers []*server, manner database.
 			left += votes[s.addr]
 		}
 	}
-	now := left
-	if manner == database.Graceful && leaving.running() {
-		now += votes[leaving.addr]
-	}
-	if after := total - votes[leaving.addr]; 2*now <= total || 2*left <= after || left == 0 {
-		return fmt.Errorf("%w: %d of %d votes would be left: that is no majority", database.ErrFixed, left, after)
-	}
-	return nil
+	return quorum.Votes{All: total, Own: votes[leaving.addr], Others: left, Helps: manner == database.Graceful && leaving.running()}.MayLeave()
 }
 
 func (c *cluster) shardMayGo(servers []*server, manner database.Manner) error {

@@ -15,7 +15,6 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/host"
 )
 
 // readyTimeout bounds how long the standbys of a new cluster may take to stream.
@@ -27,10 +26,6 @@ type cluster struct {
 	options options
 	log     *slog.Logger
 	servers daemon.Set
-
-	// changing is held while membership changes or a member halts or is revived.
-	changing sync.Mutex
-
 	members daemon.Members[*member]
 	primary atomic.Pointer[member]
 }
@@ -148,17 +143,4 @@ func (c *cluster) Stop(ctx context.Context) error {
 	}
 	all.Wait()
 	return errors.Join(append(errs, c.servers.Stop(ctx))...)
-}
-
-// hold finds a member and keeps others from changing it.
-func (c *cluster) hold(node host.Host) (*member, func(), error) {
-	if !c.changing.TryLock() {
-		return nil, nil, database.ErrBusy
-	}
-	m := c.members.On(node.Name())
-	if m == nil {
-		c.changing.Unlock()
-		return nil, nil, database.ErrNotMember
-	}
-	return m, c.changing.Unlock, nil
 }

@@ -12,11 +12,11 @@ import (
 // the most WAL is promoted, at once: there is no failover manager that would have to
 // notice first.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
-	m, unlock, err := c.hold(node)
+	m, release, err := c.members.Hold(node.Name())
 	if err != nil {
 		return fmt.Errorf("halting %s: %w", node.Name(), err)
 	}
-	defer unlock()
+	defer release()
 	if err := c.halt(ctx, m, manner); err != nil {
 		return fmt.Errorf("halting %s: %w", node.Name(), err)
 	}
@@ -44,11 +44,11 @@ func (c *cluster) halt(ctx context.Context, m *member, manner database.Manner) e
 // Revive implements database.Cluster. A member comes back as a standby of whoever is
 // primary; with none, as the primary, if it was the last one.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
-	m, unlock, err := c.hold(node)
+	m, release, err := c.members.Hold(node.Name())
 	if err != nil {
 		return fmt.Errorf("reviving %s: %w", node.Name(), err)
 	}
-	defer unlock()
+	defer release()
 	if m.server.Load().Running() {
 		return nil
 	}

@@ -25,13 +25,11 @@ const (
 //	start           complete: the primary says that it streams and has replayed all that
 //	                there was when it began to
 func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Change, err error) {
-	if !c.changing.TryLock() {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrBusy)
+	release, err := c.members.Vacant(node.Name())
+	if err != nil {
+		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	defer c.changing.Unlock()
-	if c.members.On(node.Name()) != nil {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrMember)
-	}
+	defer release()
 	primary := c.primary.Load()
 	if primary == nil {
 		return change, fmt.Errorf("joining %s: %w: there is no primary", node.Name(), ErrNotReady)
@@ -93,11 +91,11 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
 	}
-	m, unlock, err := c.hold(node)
+	m, release, err := c.members.Hold(node.Name())
 	if err != nil {
 		return fail(err)
 	}
-	defer unlock()
+	defer release()
 	if err := c.mayGo(m); err != nil {
 		return fail(err)
 	}
