@@ -2,15 +2,13 @@ package dbbench
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
+	"skerry/internal/bench/agent"
 	"skerry/internal/database"
 	"skerry/internal/database/churn"
 	"skerry/internal/host"
@@ -40,8 +38,8 @@ type answer struct {
 	Error   string         `json:"error,omitempty"`
 }
 
-// ErrAgent is an agent that ended without an answer.
-var ErrAgent = errors.New("the benchmark's agent failed")
+// Failure implements agent.Answer.
+func (a answer) Failure() string { return a.Error }
 
 // Serve is the agent: it does what a job on in asks for and prints the answer.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, databases map[string]database.Database) error {
@@ -82,55 +80,6 @@ func serve(ctx context.Context, in *json.Decoder, databases map[string]database.
 	return answer{Account: &account}, err
 }
 
-// agent is one at work on a node.
-type agent struct {
-	process host.Process
-	in      *os.File
-	out     *bytes.Buffer
+func startAgent(ctx context.Context, node host.Host, exe string, j job) (*agent.Agent[answer], error) {
+	return agent.Start[answer](ctx, node, exe, []string{"agent", "bench"}, nil, j)
 }
-
-func startAgent(ctx context.Context, node host.Host, exe string, j job) (*agent, error) {
-	childIn, in, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	a := &agent{in: in, out: &bytes.Buffer{}}
-	a.process, err = node.Start(ctx, host.Command{
-		Name: "bench", Path: exe, Args: []string{"agent", "bench"}, Stdin: childIn, Stdout: a.out, Log: filepath.Join(node.Dir(), "bench.log"),
-	})
-	childIn.Close()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("starting the benchmark's agent on %s: %w", node.Name(), err), in.Close())
-	}
-	if err := json.NewEncoder(in).Encode(j); err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: %w", ErrAgent, err), a.kill())
-	}
-	return a, nil
-}
-
-// check has the agent stop and check its rows.
-func (a *agent) check(ctx context.Context, properties map[string]string) (answer, error) {
-	if err := json.NewEncoder(a.in).Encode(job{Properties: properties}); err != nil {
-		return answer{}, errors.Join(fmt.Errorf("%w: %w: %s", ErrAgent, err, a.process.Tail(5)), a.kill())
-	}
-	return a.wait(ctx)
-}
-
-// wait returns the agent's answer.
-func (a *agent) wait(ctx context.Context) (answer, error) {
-	select {
-	case <-a.process.Done():
-	case <-ctx.Done():
-		return answer{}, errors.Join(context.Cause(ctx), a.kill())
-	}
-	var got answer
-	if err := errors.Join(a.process.Err(), json.Unmarshal(a.out.Bytes(), &got), a.in.Close()); err != nil {
-		return got, fmt.Errorf("%w: %w: %s", ErrAgent, err, a.process.Tail(5))
-	}
-	if got.Error != "" {
-		return got, fmt.Errorf("%w: %s", ErrAgent, got.Error)
-	}
-	return got, nil
-}
-
-func (a *agent) kill() error { return errors.Join(a.in.Close(), a.process.Kill()) }

@@ -154,7 +154,7 @@ func (b *bench) cost(ctx context.Context, s site) error {
 	if err != nil {
 		return err
 	}
-	answer, err := a.wait(ctx)
+	answer, err := a.Wait(ctx)
 	if err != nil {
 		return err
 	}
@@ -186,9 +186,12 @@ func (b *bench) churn(ctx context.Context, s site) error {
 	}
 	steps, err := plan.Carry(ctx, s.cluster)
 	if err != nil {
-		return errors.Join(err, a.kill())
+		return errors.Join(err, a.Kill())
 	}
-	answer, err := a.check(ctx, s.cluster.Properties())
+	if err := a.Tell(job{Properties: s.cluster.Properties()}); err != nil {
+		return err
+	}
+	answer, err := a.Wait(ctx)
 	if err != nil {
 		return err
 	}

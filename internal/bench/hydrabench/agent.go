@@ -2,20 +2,13 @@ package hydrabench
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
+	"skerry/internal/bench/agent"
 	"skerry/internal/host"
 )
-
-// ErrAgent is an agent that ended without an answer.
-var ErrAgent = errors.New("the benchmark's agent failed")
 
 // Systems under test.
 const (
@@ -55,6 +48,9 @@ type answer struct {
 	Error string `json:"error,omitempty"`
 }
 
+// Failure implements agent.Answer.
+func (a answer) Failure() string { return a.Error }
+
 // try is one write of a watcher: Unix times in ns.
 type try struct {
 	Begin int64 `json:"b"`
@@ -88,56 +84,6 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(a)
 }
 
-// agent is one at work on a node.
-type agent struct {
-	process host.Process
-	in      *os.File
-	out     *bytes.Buffer
-}
-
-func startAgent(ctx context.Context, node host.Host, exe string, j job) (*agent, error) {
-	childIn, in, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	a := &agent{in: in, out: &bytes.Buffer{}}
-	a.process, err = node.Start(ctx, host.Command{
-		Name: "bench", Path: exe, Args: []string{"agent", "hydra"}, Env: []string{"GOGC=400"}, Stdin: childIn, Stdout: a.out, Log: filepath.Join(node.Dir(), "bench.log"),
-	})
-	childIn.Close()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("starting the benchmark's agent on %s: %w", node.Name(), err), in.Close())
-	}
-	if err := json.NewEncoder(in).Encode(j); err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: %w", ErrAgent, err), a.kill())
-	}
-	return a, nil
-}
-
-// end has the agent stop, and wait returns its answer.
-func (a *agent) end(ctx context.Context) (answer, error) {
-	closed := a.in.Close()
-	got, err := a.wait(ctx)
-	return got, errors.Join(err, closed)
-}
-
-func (a *agent) wait(ctx context.Context) (answer, error) {
-	select {
-	case <-a.process.Done():
-	case <-ctx.Done():
-		return answer{}, errors.Join(context.Cause(ctx), a.kill())
-	}
-	var got answer
-	if err := errors.Join(a.process.Err(), json.Unmarshal(a.out.Bytes(), &got)); err != nil {
-		return got, fmt.Errorf("%w: %w: %s", ErrAgent, err, a.process.Tail(5))
-	}
-	if got.Error != "" {
-		return got, fmt.Errorf("%w: %s", ErrAgent, got.Error)
-	}
-	return got, nil
-}
-
-func (a *agent) kill() error {
-	_ = a.in.Close() // it may be closed
-	return a.process.Kill()
+func startAgent(ctx context.Context, node host.Host, exe string, j job) (*agent.Agent[answer], error) {
+	return agent.Start[answer](ctx, node, exe, []string{"agent", "hydra"}, []string{"GOGC=400"}, j)
 }

@@ -50,16 +50,16 @@ func (w *world) watch(ctx context.Context, node host.Host, j job, lose func() er
 		return Loss{}, err
 	}
 	if err := pause(ctx, calm); err != nil {
-		return Loss{}, errors.Join(err, a.kill())
+		return Loss{}, errors.Join(err, a.Kill())
 	}
 	lost := time.Now()
 	if err := lose(); err != nil {
-		return Loss{}, errors.Join(err, a.kill())
+		return Loss{}, errors.Join(err, a.Kill())
 	}
 	if err := pause(ctx, grief); err != nil {
-		return Loss{}, errors.Join(err, a.kill())
+		return Loss{}, errors.Join(err, a.Kill())
 	}
-	got, err := a.end(ctx)
+	got, err := a.End(ctx)
 	if err != nil {
 		return Loss{}, err
 	}

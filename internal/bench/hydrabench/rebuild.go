@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"skerry/internal/bench/agent"
 	"skerry/internal/host"
 	"skerry/internal/hydra/client"
 	"skerry/internal/hydra/deploy"
@@ -76,7 +77,7 @@ func (w *world) compacted(ctx context.Context, c *client.Client) (first uint64, 
 // meanwhile has clients of both clouds at work while something is done: those of the one that
 // has lost its database go to the other when their own does not answer.
 func (w *world) meanwhile(ctx context.Context, lost deploy.Cloud, leader []string, do func() error) (took time.Duration, writes, reads Load, err error) {
-	begin := func(node host.Host, op string, at []string) (*agent, error) {
+	begin := func(node host.Host, op string, at []string) (*agent.Agent[answer], error) {
 		return startAgent(ctx, node, w.Exe, job{System: systemHydra, Op: op, Endpoints: at, Workers: serveWorkers, Keys: w.Rows, Payload: payload})
 	}
 	var own []string
@@ -89,15 +90,15 @@ func (w *world) meanwhile(ctx context.Context, lost deploy.Cloud, leader []strin
 	}
 	reader, err := begin(lost.Edge, opRead, append(own, leader...))
 	if err != nil {
-		return 0, writes, reads, errors.Join(err, writer.kill())
+		return 0, writes, reads, errors.Join(err, writer.Kill())
 	}
 	began := time.Now()
 	if err := do(); err != nil {
-		return 0, writes, reads, errors.Join(err, writer.kill(), reader.kill())
+		return 0, writes, reads, errors.Join(err, writer.Kill(), reader.Kill())
 	}
 	took = time.Since(began)
-	wrote, err := writer.end(ctx)
-	read, failed := reader.end(ctx)
+	wrote, err := writer.End(ctx)
+	read, failed := reader.End(ctx)
 	return took, wrote.Load, read.Load, errors.Join(err, failed)
 }
 
@@ -153,22 +154,22 @@ func (w *world) logSize(ctx context.Context) error {
 		began := time.Now()
 		for r.Wrote < logRounds*w.MaxLog && time.Since(began) < logMost {
 			if err := pause(ctx, 10*poll); err != nil {
-				return errors.Join(err, a.kill())
+				return errors.Join(err, a.Kill())
 			}
 			for _, h := range w.layout.Clouds[0].Members {
 				one, err := client.New(client.Config{Endpoints: []string{deploy.Join(h, deploy.PortAPI)}, Dial: deploy.Dial(h)})
 				if err != nil {
-					return errors.Join(err, a.kill())
+					return errors.Join(err, a.Kill())
 				}
 				s, err := one.Status(ctx)
 				if err = errors.Join(err, one.Close()); err != nil {
-					return errors.Join(err, a.kill())
+					return errors.Join(err, a.Kill())
 				}
 				r.Largest = max(r.Largest, s.Log.Bytes)
 				r.Wrote = max(r.Wrote, int64(s.Commit)*logPayload)
 			}
 		}
-		got, err := a.end(ctx)
+		got, err := a.End(ctx)
 		if err != nil {
 			return err
 		}

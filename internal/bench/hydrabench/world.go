@@ -199,7 +199,7 @@ func (w *world) run(ctx context.Context, node host.Host, j job) error {
 	if err != nil {
 		return err
 	}
-	got, err := a.wait(ctx)
+	got, err := a.Wait(ctx)
 	if err != nil {
 		return fmt.Errorf("%s, %s with %d workers: %w", j.System, j.Op, j.Workers, err)
 	}
