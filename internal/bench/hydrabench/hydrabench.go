@@ -111,6 +111,14 @@ type Load struct {
 	// all others on the lab's nodes. Unlike rates it hardly depends on what else the machine does.
 	ClientCPU float64 `json:"client_cpu_us"`
 	ServerCPU float64 `json:"server_cpu_us"`
+	// Reads and Writes are calls of the system, and Switches those between threads, of the
+	// workers' process for an operation: fewer where messages go together.
+	Reads    float64 `json:"client_reads"`
+	Writes   float64 `json:"client_writes"`
+	Switches float64 `json:"client_switches"`
+	// Pace is what the same work in memory took of a processor all the while, in µs (the median):
+	// it grows where the machine is slower.
+	Pace float64 `json:"pace_us"`
 }
 
 // Loss is what a loss did to clients that went on writing.

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"skerry/internal/hydra/api"
 	"skerry/internal/hydra/client"
 	"skerry/internal/hydra/command"
@@ -78,7 +76,7 @@ func openHydra(_ context.Context, j job) (operations, error) {
 
 // drive has workers operate in a closed loop and sums up what they saw.
 func drive(ctx context.Context, j job, o operations) answer {
-	began, used := time.Now(), cpuTime()
+	began, meter := time.Now(), startMeter()
 	measuring := ctx
 	if j.Seconds > 0 {
 		var cancel context.CancelFunc
@@ -141,20 +139,9 @@ func drive(ctx context.Context, j job, o operations) answer {
 		}
 	}
 	l.sum(took)
-	if l.OK > 0 {
-		l.ClientCPU = float64((cpuTime() - used).Microseconds()) / float64(l.OK)
-	}
+	meter.end(&l)
 	a.Load = l
 	return a
-}
-
-// cpuTime is what this process has used of the processors.
-func cpuTime() time.Duration {
-	var r unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil { // it does not fail
-		return 0
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // sum fills in what latencies tell.

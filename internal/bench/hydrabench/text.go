@@ -195,9 +195,9 @@ func (r Result) Text(out io.Writer) error {
 	for _, s := range r.Scenes {
 		fmt.Fprintf(out, "\nClouds %.0f ms apart: measured %.2f ms, nearest majority %.2f ms, fsync %.2f ms\n\n", 40*s.Scale, s.RTT, s.Majority, s.Fsync)
 		t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(t, "SYSTEM\tOP\tWORKERS\tOPS/S\tMEAN MS\tP50\tP95\tP99\tMAX\tFAILED\tCPU µs\t")
+		fmt.Fprintln(t, "SYSTEM\tOP\tWORKERS\tOPS/S\tMEAN MS\tP50\tP95\tP99\tMAX\tFAILED\tCPU µs\tWRITES/OP\tPACE µs\t")
 		for _, l := range s.Loads {
-			fmt.Fprintf(t, "%s\t%s\t%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%d\t%.0f+%.0f\t\n", l.System, l.Op, l.Workers, l.Rate, l.Mean, l.P50, l.P95, l.P99, l.Max, l.Failed, l.ClientCPU, l.ServerCPU)
+			fmt.Fprintf(t, "%s\t%s\t%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%d\t%.0f+%.0f\t%.2f\t%.0f\t\n", l.System, l.Op, l.Workers, l.Rate, l.Mean, l.P50, l.P95, l.P99, l.Max, l.Failed, l.ClientCPU, l.ServerCPU, l.Writes, l.Pace)
 		}
 		if err := t.Flush(); err != nil {
 			return err
