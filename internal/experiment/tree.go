@@ -22,9 +22,6 @@ func (c *checker) tree() {
 	if _, err := c.e.Tree(); err != nil {
 		c.badProperties(err)
 	}
-	if c.e.Audit.Enabled {
-		c.fail("audit", "leave it out", "what is done to a directory tree cannot be audited")
-	}
 	if c.e.Workload.Probes != nil {
 		c.fail("workload.probes", "leave them out", "jobs on a directory tree would use the same names")
 	}

@@ -37,7 +37,6 @@ func TestWorkloadOnATree(t *testing.T) {
 		"a property":       {"workload.properties.fieldlength=2", "namespace has no such property"},
 		"of another":       {"assert=[read.p95 < 1s]", "the workload does no read"},
 		"none of those":    {"assert=[mkdir.p95 < 1s]", "the workload does no mkdir"},
-		"audited":          {"audit=true", "cannot be audited"},
 		"probed":           {"workload.probes={every: 5s}", "the same names"},
 		"too few to share": {"workload.records=1", "2 records at least"},
 	} {

@@ -29,7 +29,7 @@ func (a AuditSpec) logFile() string { return a.File + ".log" }
 
 // auditing is what a drive with an audit keeps.
 type auditing struct {
-	log     *audit.Log     // of a run phase
+	log     *audit.Log     // of a run phase on records
 	history *audit.History // nil for none
 }
 
@@ -39,7 +39,7 @@ func newAuditing(spec Spec) (*auditing, error) {
 		return nil, nil
 	}
 	a := &auditing{}
-	if spec.Phase != PhaseRun {
+	if spec.Phase != PhaseRun || spec.Tree != nil {
 		return a, nil
 	}
 	if n := spec.Audit.HistoryKeys; n > 0 {
@@ -181,6 +181,9 @@ func (w *worker) abandoned(doing series, sent time.Duration) {
 func (d *driver) keep(result *Result, began time.Duration) error {
 	if d.audit == nil || d.spec.Phase != PhaseRun {
 		return nil
+	}
+	if d.spec.Tree != nil {
+		return d.keepTree(result)
 	}
 	audited, err := d.audit.save(d.spec, began)
 	if err != nil {

@@ -73,7 +73,7 @@ func (d *driver) open(ctx context.Context, open Open) error {
 	group.SetLimit(openers)
 	for i := range d.workers {
 		w := &worker{d: d, number: i, gen: d.source.NewGenerator(), shard: d.shards[i%len(d.shards)]}
-		if d.audit != nil && d.spec.Phase == PhaseRun {
+		if d.audit != nil && d.audit.log != nil {
 			w.audit = d.audit.log.Writer(i)
 		}
 		w.ctx.Store(newOpContext(d.values, d.base))

@@ -99,7 +99,7 @@ func readAudited(ctx context.Context, spec Spec, open Open, onSecond func(Interv
 	if spec.Audit.HistoryKeys > 0 {
 		b.history = audit.NewHistory(popular(spec.Workload, spec.Seed, spec.Audit.HistoryKeys))
 	}
-	stop := b.tell(onSecond)
+	stop := tell(&b.done, onSecond)
 	err = errors.Join(b.readAll(ctx, open), b.lookAgain(ctx, open))
 	stop()
 	if err != nil {
@@ -110,7 +110,7 @@ func readAudited(ctx context.Context, spec Spec, open Open, onSecond func(Interv
 }
 
 // tell reports how many records were read, once a second, until it is stopped.
-func (b *readback) tell(onSecond func(Interval)) (stop func()) {
+func tell(read *atomic.Int64, onSecond func(Interval)) (stop func()) {
 	if onSecond == nil {
 		return func() {}
 	}
@@ -125,7 +125,7 @@ func (b *readback) tell(onSecond func(Interval)) (stop func()) {
 			case <-done:
 				return
 			case now := <-tick.C:
-				n := b.done.Load()
+				n := read.Load()
 				onSecond(Interval{T: t, Start: now.Add(-time.Second), Length: time.Second, Totals: Totals{Counts: Counts{OK: n - last}}})
 				last = n
 			}

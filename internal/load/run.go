@@ -31,6 +31,9 @@ func Run(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (re
 		return Result{}, err
 	}
 	spec = spec.withDefaults()
+	if spec.Phase == PhaseAudit && spec.Tree != nil {
+		return readTree(ctx, spec, open, onSecond)
+	}
 	if spec.Phase == PhaseAudit {
 		return readAudited(ctx, spec, open, onSecond)
 	}

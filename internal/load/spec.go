@@ -154,8 +154,6 @@ func (s Spec) Validate() error {
 	switch {
 	case s.Phase != PhaseLoad && s.Phase != PhaseRun && s.Phase != PhaseAudit:
 		return bad("phase %q is none of load, run, audit", s.Phase)
-	case s.Tree != nil && s.Audit != nil:
-		return bad("what is done to a directory tree cannot be audited")
 	case s.Phase == PhaseAudit && s.Audit == nil:
 		return bad("nothing to audit")
 	case s.Audit != nil && s.Workload.Fields > audit.MaxFields:

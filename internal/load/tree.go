@@ -34,6 +34,9 @@ func (w *worker) grow() error {
 	if !ok {
 		return fmt.Errorf("%w: the workload %s is on a directory tree, which this database does not have", ErrSpec, t.Name)
 	}
+	if w.d.audit != nil {
+		w.ledger = mdtest.NewLedger()
+	}
 	w.tree, w.branches = client, t.NewGenerator(w.d.spec.Seed, w.number, max(1, client.Areas()))
 	return nil
 }
@@ -43,9 +46,11 @@ func (w *worker) grow() error {
 func (w *worker) walk(intended time.Duration) time.Duration {
 	op := w.branches.Next()
 	s := treeSeries + series(op.Kind)
+	ended := w.noting(op)
 	sent := w.begin(s)
 	err := w.tree.Tree(w.ctx.Load(), op)
 	done := w.end()
+	ended(err)
 	w.branches.Done(err == nil)
 	return w.count(s, intended, sent, done, err)
 }

@@ -24,6 +24,7 @@ type worker struct {
 	// tree; nil in others.
 	tree     TreeClient
 	branches *mdtest.Generator
+	ledger   *mdtest.Ledger // nil where nothing is audited
 	read     []Field
 	// left is set under the shard's lock when nobody waits for the worker any more:
 	// what it counts from then on is thrown away.

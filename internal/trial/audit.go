@@ -33,7 +33,11 @@ func (r *run) auditSpec() *load.AuditSpec {
 	if !a.Enabled || err != nil {
 		return nil
 	}
-	return &load.AuditSpec{File: filepath.Join(client.Dir(), "writes"), HistoryKeys: a.HistoryKeys, Settle: time.Duration(a.Settle)}
+	keys := a.HistoryKeys
+	if tree, err := r.Cell.Experiment.Tree(); tree != nil || err != nil {
+		keys = 0 // a tree's changes have no versions that a history could be of
+	}
+	return &load.AuditSpec{File: filepath.Join(client.Dir(), "writes"), HistoryKeys: keys, Settle: time.Duration(a.Settle)}
 }
 
 // audit reads every acknowledged write back, once all events are reverted and the cluster

@@ -1,0 +1,42 @@
+package mdtest
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLedger(t *testing.T) {
+	a, b := NewLedger(), NewLedger()
+	op := func(k Kind, name, to string) Op { return Op{Kind: k, Area: 1, Dir: "d", Name: name, To: to} }
+	for _, s := range []struct {
+		op Op
+		o  Outcome
+	}{
+		{op(Create, "kept", ""), Acknowledged}, {op(Create, "moved", ""), Acknowledged}, {op(Create, "removed", ""), Acknowledged}, {op(Create, "doubted", ""), InDoubt},
+		{op(Create, "refused", ""), Refused}, {op(Rename, "moved", "there"), Acknowledged}, {op(Remove, "removed", ""), Acknowledged}, {op(Remove, "kept", ""), Refused},
+		{op(Create, "lost", ""), Acknowledged}, {op(Rename, "lost", "somewhere"), InDoubt},
+	} {
+		a.Begin(s.op)(s.o)
+	}
+	b.Begin(Op{Kind: Mkdir, Shared: true, Name: "made"})(Acknowledged)
+	b.Begin(op(Create, "under way", ""))
+	var file bytes.Buffer
+	counts, err := Save(&file, []*Ledger{a, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{"/own/1/d/kept": true, "/own/1/d/there": true, "/own/1/d/moved": false, "/own/1/d/removed": false, "/shared/0/made": true}
+	got := make(map[string]bool)
+	read, err := ReadClaims(&file, func(c Claim) error {
+		got[c.String()] = c.There
+		return nil
+	})
+	if err != nil || read != counts || counts != (Counts{Acknowledged: 7, InDoubt: 3, Refused: 2}) {
+		t.Errorf("counts %+v, read %+v, %v", counts, read, err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
