@@ -50,7 +50,7 @@ func TestDatabaseAway(t *testing.T) {
 	all := planProcesses(t)
 	east, west, witness := all[0], all[1], all[2]
 	east.config.Database = "postgres://postgres@" + between.Addr() + "/postgres?sslmode=disable"
-	east.config.DatabaseTimeout = unit.Duration(500 * time.Millisecond)
+	east.config.DatabaseTimeout = unit.Duration(time.Second)
 	for _, p := range all {
 		p.start()
 	}

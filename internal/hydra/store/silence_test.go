@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"net"
 	"net/url"
@@ -12,8 +13,12 @@ import (
 	"skerry/internal/testkit/relay"
 )
 
-// impatience is how long these tests' databases may be silent.
-const impatience = 300 * time.Millisecond
+const (
+	// impatience is how long a database that is silent may be so, calm how long one that is
+	// not: a busy machine takes its time.
+	impatience = 150 * time.Millisecond
+	calm       = 30 * time.Second
+)
 
 // through is a database's URL with a relay before it.
 func through(t *testing.T, text string) (string, *relay.Relay) {
@@ -51,12 +56,21 @@ func TestSilentFromTheStart(t *testing.T) {
 // beginning and the end of a transaction.
 func testSilence(t *testing.T, direct string) {
 	url, between := through(t, direct)
-	s, err := Open(t.Context(), Config{URL: url, Cluster: "test", Timeout: impatience, Readers: 2})
+	// The server ends what is left open after four times as long.
+	s, err := New(Config{URL: url, Cluster: "test", Timeout: 500 * time.Millisecond, Readers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	ctx := t.Context()
+	s.silence.limit.Store(int64(calm))
+	for end := time.Now().Add(calm); ; {
+		if err := s.Prepare(ctx); err == nil {
+			break
+		} else if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
 	make_ := entry(t, 1, command.Transaction{Writes: []command.Write{write(command.CreateTable, "accounts", "", "")}})
 	if _, err := s.Apply(ctx, "x", 0, []Entry{make_}); err != nil {
 		t.Fatal(err)
@@ -73,6 +87,7 @@ func testSilence(t *testing.T, direct string) {
 		{"apply", func() error { _, err := s.Apply(ctx, "x", 1, []Entry{put}); return err }},
 	} {
 		between.Set(relay.Swallow)
+		s.silence.limit.Store(int64(impatience))
 		if err := question.ask(); !errors.Is(err, ErrSilent) {
 			t.Errorf("%s of a server that is cut off: %v", question.name, err)
 		}
@@ -80,14 +95,10 @@ func testSilence(t *testing.T, direct string) {
 		between.Set(relay.Pass)
 	}
 
-	tx, err := s.write.BeginTx(ctx, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.advance(ctx, tx, 1, 2, "lost"); err != nil {
-		t.Fatal(err)
-	}
+	s.silence.limit.Store(int64(calm))
+	tx := half(t, s)
 	between.Set(relay.Swallow)
+	s.silence.limit.Store(int64(impatience))
 	if err := tx.Commit(); err == nil {
 		t.Error("a server that is cut off has committed")
 	}
@@ -104,5 +115,22 @@ func testSilence(t *testing.T, direct string) {
 	}
 	if _, err := other.Apply(ctx, "y", 1, []Entry{put}); err != nil {
 		t.Errorf("after a transaction that a lost connection had left open: %v", err)
+	}
+}
+
+// half is a transaction that has advanced the applied index to 2, and not ended.
+func half(t *testing.T, s *Store) *sql.Tx {
+	t.Helper()
+	for end := time.Now().Add(calm); ; {
+		tx, err := s.write.BeginTx(t.Context(), nil)
+		if err == nil {
+			if err = s.advance(t.Context(), tx, 1, 2, "lost"); err == nil {
+				return tx
+			}
+			err = errors.Join(err, rolledBack(tx))
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
 	}
 }
