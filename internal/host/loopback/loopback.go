@@ -12,9 +12,13 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
+	"time"
 
 	"skerry/internal/host"
 )
+
+// leftover bounds how long pipes are read that a process's children keep open after its end.
+const leftover = time.Second
 
 // node is a node on loopback.
 type node struct{ name, site, addr, dir string }
@@ -41,7 +45,7 @@ func (n *node) Usage() (host.Usage, error) { return host.Usage{}, errors.ErrUnsu
 // reach: its owner ends it in its turn.
 func (n *node) Start(_ context.Context, c host.Command) (host.Process, error) {
 	cmd := exec.Command(c.Path, c.Args...)
-	cmd.Dir = cmp.Or(c.Dir, n.dir)
+	cmd.Dir, cmd.WaitDelay = cmp.Or(c.Dir, n.dir), leftover
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + n.dir, "LANG=C.UTF-8"}, c.Env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

@@ -7,7 +7,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -95,6 +97,27 @@ func TestStop(t *testing.T) {
 				t.Errorf("stopped: %v, it ended: %v", err, p.Err())
 			}
 		})
+	}
+}
+
+// A program has ended when it has, though a child of it still holds its output.
+func TestLeftover(t *testing.T) {
+	p, child := start(t, node(t), `sleep 1000 & echo $!`)
+	pid, err := strconv.Atoi(child)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(pid, syscall.SIGKILL)
+	select {
+	case <-p.Done():
+	case <-time.After(patience):
+		t.Fatal("it is said to run")
+	}
+	if err := p.Err(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	if err := syscall.Kill(pid, 0); err != nil {
+		t.Errorf("nobody ended it, and its child has gone: %v", err)
 	}
 }
 

@@ -37,7 +37,9 @@ func (p *process) reap() {
 	if p.ending.Load() {
 		_ = syscall.Kill(-p.PID(), syscall.SIGKILL) // nobody may be left
 	}
-	p.err = p.cmd.Wait()
+	if p.err = p.cmd.Wait(); errors.Is(p.err, exec.ErrWaitDelay) {
+		p.err = nil // it ended well; a child of it still holds its output
+	}
 }
 
 func (p *process) PID() int              { return p.cmd.Process.Pid }
