@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"syscall"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"skerry/internal/database/dbtest"
 	"skerry/internal/load"
 	"skerry/internal/testkit/loophost"
 )
@@ -85,36 +84,15 @@ func BenchmarkClient(b *testing.B) {
 	}
 	var dst []load.Field
 	b.Run("skerry", func(b *testing.B) {
-		loop(b, func(ctx context.Context) (err error) {
+		dbtest.CPU(b, func(ctx context.Context) (err error) {
 			dst, err = one.Read(ctx, "", "user1", nil, dst[:0])
 			return err
 		})
 	})
 	b.Run("clientv3", func(b *testing.B) {
-		loop(b, func(ctx context.Context) error {
+		dbtest.CPU(b, func(ctx context.Context) error {
 			_, err := one.conns[0].Get(ctx, "usertable/user1")
 			return err
 		})
 	})
-}
-
-// loop is a benchmark of an operation that reports the CPU time of this process, which is
-// what a client costs: the server's and the waiting are not in it.
-func loop(b *testing.B, op func(ctx context.Context) error) {
-	var before, after syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &before); err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
-		if err := op(ctx); err != nil {
-			b.Fatal(err)
-		}
-		cancel()
-	}
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &after); err != nil {
-		b.Fatal(err)
-	}
-	used := after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano()
-	b.ReportMetric(float64(used)/float64(b.N), "cpu-ns/op")
 }

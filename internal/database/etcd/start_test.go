@@ -1,15 +1,12 @@
 package etcd
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"log/slog"
-	"maps"
 	"strings"
 	"testing"
 
 	"skerry/internal/database"
+	"skerry/internal/database/dbtest"
 	"skerry/internal/host"
 	"skerry/internal/load"
 	"skerry/internal/testkit"
@@ -18,48 +15,20 @@ import (
 // startCluster starts a cluster and stops it with the test.
 func startCluster(t testing.TB, d *Etcd, nodes []host.Host, o database.Options) *cluster {
 	t.Helper()
-	c, err := tryCluster(t, d, nodes, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	return c.(*cluster)
+	testkit.Need(t, testkit.Etcd)
+	return dbtest.Start(t, d, database.Env{Nodes: nodes, Options: o}).(*cluster)
 }
 
 func tryCluster(t testing.TB, d *Etcd, nodes []host.Host, o database.Options) (database.Cluster, error) {
 	t.Helper()
 	testkit.Need(t, testkit.Etcd)
-	in, err := d.Find("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d.Start(t.Context(), database.Env{
-		Nodes: nodes, Control: nodes[0], Installation: in, Options: o,
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: func(string) {},
-	})
+	return dbtest.TryStart(t, d, database.Env{Nodes: nodes, Options: o})
 }
 
 // open opens a client that is closed with the test.
 func open(t testing.TB, d *Etcd, properties map[string]string, extra ...string) *client {
 	t.Helper()
-	p := maps.Clone(properties)
-	for i := 0; i < len(extra); i += 2 {
-		p[extra[i]] = extra[i+1]
-	}
-	c, err := d.Open(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return c.(*client)
+	return dbtest.Open(t, d, properties, extra...).(*client)
 }
 
 func record(values ...string) []load.Field {

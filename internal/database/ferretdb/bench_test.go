@@ -3,15 +3,14 @@ package ferretdb
 import (
 	"context"
 	"fmt"
-	"syscall"
 	"testing"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	drv "go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"skerry/internal/database"
+	"skerry/internal/database/dbtest"
 	"skerry/internal/database/mongodb"
 	"skerry/internal/load"
 	"skerry/internal/testkit"
@@ -53,36 +52,15 @@ func BenchmarkClient(b *testing.B) {
 	table := driver.Database("ycsb").Collection("usertable")
 	var dst []load.Field
 	b.Run("skerry", func(b *testing.B) {
-		loop(b, func(ctx context.Context) (err error) {
+		dbtest.CPU(b, func(ctx context.Context) (err error) {
 			dst, err = client.Read(ctx, "", "user1", nil, dst[:0])
 			return err
 		})
 	})
 	b.Run("driver", func(b *testing.B) {
-		loop(b, func(ctx context.Context) error {
+		dbtest.CPU(b, func(ctx context.Context) error {
 			var document bson.M
 			return table.FindOne(ctx, bson.D{{Key: "_id", Value: "user1"}}).Decode(&document)
 		})
 	})
-}
-
-// loop is a benchmark of an operation that reports the CPU time of this process, which is
-// what a client costs: the server's and the waiting are not in it.
-func loop(b *testing.B, op func(ctx context.Context) error) {
-	var before, after syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &before); err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
-		if err := op(ctx); err != nil {
-			b.Fatal(err)
-		}
-		cancel()
-	}
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &after); err != nil {
-		b.Fatal(err)
-	}
-	used := after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano()
-	b.ReportMetric(float64(used)/float64(b.N), "cpu-ns/op")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
+	"skerry/internal/database/dbtest"
 	"skerry/internal/database/mysql"
 	"skerry/internal/load"
 	"skerry/internal/testkit/loophost"
@@ -20,7 +21,7 @@ func TestRestedClient(t *testing.T) {
 	g, c := startCluster(t, nodes, nil)
 	p := c.Properties()
 	p[mysql.PropMember], p[mysql.PropTimeout] = mysql.First, "1000"
-	client := open(t, g, p)
+	client := dbtest.Open(t, g, p)
 	connections := func() string {
 		t.Helper()
 		rows, err := c.On("n1").Ask(t.Context(), "SHOW GLOBAL STATUS LIKE 'Connections'")
@@ -59,7 +60,7 @@ func TestConflict(t *testing.T) {
 	p := c.Properties()
 	p[mysql.PropMember] = mysql.RoundRobin
 	record := []load.Field{{Name: "field0", Value: []byte("v")}}
-	first, second := open(t, g, p), open(t, g, p)
+	first, second := dbtest.Open(t, g, p), dbtest.Open(t, g, p)
 	if err := first.Insert(t.Context(), "", "user1", record); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"skerry/internal/advice"
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
+	"skerry/internal/database/dbtest"
 	"skerry/internal/load"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/loophost"
@@ -25,7 +26,7 @@ func fields(v string) []load.Field { return []load.Field{{Name: "field0", Value:
 func TestMembership(t *testing.T) {
 	nodes := loophost.New(t, 4)
 	g, c := startCluster(t, nodes[:3], database.Options{"evs_suspect_timeout": "2s", "evs_inactive_timeout": "4s"})
-	client := open(t, g, c.Properties())
+	client := dbtest.Open(t, g, c.Properties())
 	rows := int64(0)
 	write := func() {
 		t.Helper()
@@ -123,7 +124,7 @@ func TestWholeClusterHalted(t *testing.T) {
 		t.Run(manner.String(), func(t *testing.T) {
 			nodes := loophost.New(t, 2)
 			g, c := startCluster(t, nodes, nil)
-			client := open(t, g, c.Properties())
+			client := dbtest.Open(t, g, c.Properties())
 			if err := client.Insert(t.Context(), "", "user1", fields("a")); err != nil {
 				t.Fatal(err)
 			}
@@ -215,7 +216,7 @@ func TestPortTaken(t *testing.T) {
 func TestMajorityLost(t *testing.T) {
 	nodes := loophost.New(t, 3)
 	g, c := startCluster(t, nodes, database.Options{"evs_suspect_timeout": "2s", "evs_inactive_timeout": "4s"})
-	if err := open(t, g, c.Properties()).Insert(t.Context(), "", "user1", fields("a")); err != nil {
+	if err := dbtest.Open(t, g, c.Properties()).Insert(t.Context(), "", "user1", fields("a")); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range nodes[1:] {

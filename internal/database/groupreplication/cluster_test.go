@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
+	"skerry/internal/database/dbtest"
 	"skerry/internal/host"
 	"skerry/internal/load"
 	"skerry/internal/testkit"
@@ -21,41 +22,14 @@ func startCluster(t testing.TB, n int, o database.Options) (*GroupReplication, *
 	testkit.Need(t, testkit.Root, testkit.MySQL)
 	nodes := nethost.New(t, n+1)
 	d := at(&nodes[n])
-	in, err := d.Find("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := d.Start(t.Context(), database.Env{Nodes: nodes[:n], Control: nodes[n], Installation: in, Options: o})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	return d, c.(*cluster), nodes
-}
-
-func open(t testing.TB, d *GroupReplication, c *cluster) load.Client {
-	t.Helper()
-	client, err := d.Open(t.Context(), c.Properties())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := client.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return client
+	return d, dbtest.Start(t, d, database.Env{Nodes: nodes[:n], Control: nodes[n], Options: o}).(*cluster), nodes
 }
 
 // TestFailover kills the primary under a client, and then a second member, so that the
 // third is no majority.
 func TestFailover(t *testing.T) {
 	d, c, nodes := startCluster(t, 3, database.Options{"group_replication_member_expel_timeout": 0})
-	client := open(t, d, c)
+	client := dbtest.Open(t, d, c.Properties())
 	rows := int64(0)
 	insert := func(ctx context.Context) error {
 		err := client.Insert(ctx, "", fmt.Sprint("user", rows+1), []load.Field{{Name: "field0", Value: []byte("v")}})
@@ -125,7 +99,7 @@ func TestFailover(t *testing.T) {
 func TestMultiPrimary(t *testing.T) {
 	d, c, nodes := startCluster(t, 2, database.Options{"single_primary": false, "member": "round_robin"})
 	for i := range 20 {
-		client := open(t, d, c) // round robin: the next member
+		client := dbtest.Open(t, d, c.Properties()) // round robin: the next member
 		if err := client.Insert(t.Context(), "", fmt.Sprint("user", i), []load.Field{{Name: "field0", Value: []byte("v")}}); err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +114,7 @@ func TestMultiPrimary(t *testing.T) {
 	if err := c.Halt(t.Context(), nodes[1], database.Graceful); err != nil {
 		t.Fatal(err)
 	}
-	client := open(t, d, c)
+	client := dbtest.Open(t, d, c.Properties())
 	if err := client.Insert(t.Context(), "", "user20", []load.Field{{Name: "field0", Value: []byte("v")}}); err != nil {
 		t.Fatal(err)
 	}

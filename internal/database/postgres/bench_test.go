@@ -3,12 +3,11 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"skerry/internal/database/dbtest"
 	"skerry/internal/load"
 	"skerry/internal/testkit/loophost"
 )
@@ -32,38 +31,17 @@ func BenchmarkClient(b *testing.B) {
 	defer conn.Close(context.Background())
 	var dst []load.Field
 	b.Run("skerry", func(b *testing.B) {
-		loop(b, func(ctx context.Context) (err error) {
+		dbtest.CPU(b, func(ctx context.Context) (err error) {
 			dst, err = client.Read(ctx, "", "user1", nil, dst[:0])
 			return err
 		})
 	})
 	b.Run("pgx", func(b *testing.B) {
-		loop(b, func(ctx context.Context) error {
+		dbtest.CPU(b, func(ctx context.Context) error {
 			var key string
 			var f [10][]byte
 			return conn.QueryRow(ctx, "SELECT * FROM usertable WHERE ycsb_key = $1", "user1").
 				Scan(&key, &f[0], &f[1], &f[2], &f[3], &f[4], &f[5], &f[6], &f[7], &f[8], &f[9])
 		})
 	})
-}
-
-// loop is a benchmark of an operation that reports the CPU time of this process, which is
-// what a client costs: the server's and the waiting are not in it.
-func loop(b *testing.B, op func(ctx context.Context) error) {
-	var before, after syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &before); err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
-		if err := op(ctx); err != nil {
-			b.Fatal(err)
-		}
-		cancel()
-	}
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &after); err != nil {
-		b.Fatal(err)
-	}
-	used := after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano()
-	b.ReportMetric(float64(used)/float64(b.N), "cpu-ns/op")
 }

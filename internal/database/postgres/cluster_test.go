@@ -3,14 +3,12 @@ package postgres
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
-	"maps"
 	"os"
 	"testing"
 	"time"
 
 	"skerry/internal/database"
+	"skerry/internal/database/dbtest"
 	"skerry/internal/host"
 	"skerry/internal/load"
 	"skerry/internal/testkit"
@@ -21,42 +19,13 @@ import (
 func startCluster(t testing.TB, d *Postgres, nodes []host.Host, o database.Options) *cluster {
 	t.Helper()
 	testkit.Need(t, testkit.Postgres)
-	in, err := d.Find("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := d.Start(t.Context(), database.Env{
-		Nodes: nodes, Control: nodes[0], Installation: in, Options: o,
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: func(string) {},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	return c.(*cluster)
+	return dbtest.Start(t, d, database.Env{Nodes: nodes, Options: o}).(*cluster)
 }
 
 // open opens a client that is closed with the test.
 func open(t testing.TB, d *Postgres, properties map[string]string, extra ...string) *client {
 	t.Helper()
-	p := maps.Clone(properties)
-	for i := 0; i < len(extra); i += 2 {
-		p[extra[i]] = extra[i+1]
-	}
-	c, err := d.Open(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return c.(*client)
+	return dbtest.Open(t, d, properties, extra...).(*client)
 }
 
 func record(value string) []load.Field {

@@ -1,0 +1,95 @@
+package dbtest
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"syscall"
+	"testing"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/load"
+)
+
+// Start starts a cluster of the installed database for a test of its package, and stops it
+// with the test. Of env only what matters need be set: the first node is Control, and nobody
+// hears of the progress.
+func Start(t testing.TB, d database.Database, env database.Env) database.Cluster {
+	t.Helper()
+	c, err := TryStart(t, d, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// TryStart is Start for a cluster that may not come up, and is the test's to stop.
+func TryStart(t testing.TB, d database.Database, env database.Env) (database.Cluster, error) {
+	t.Helper()
+	in, err := d.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.Installation = in
+	if env.Control == nil {
+		env.Control = env.Nodes[0]
+	}
+	if env.Log == nil {
+		env.Log = slog.New(slog.DiscardHandler)
+	}
+	if env.Progress == nil {
+		env.Progress = func(string) {}
+	}
+	return d.Start(t.Context(), env)
+}
+
+// Open opens a client that is closed with the test. More are properties besides, each a name
+// and a value.
+func Open(t testing.TB, d database.Database, properties map[string]string, more ...string) load.Client {
+	t.Helper()
+	p := maps.Clone(properties)
+	for i := 0; i < len(more); i += 2 {
+		p[more[i]] = more[i+1]
+	}
+	c, err := d.Open(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// CPU is a benchmark of an operation that reports the CPU time of this process, which is
+// what a client costs: the server's and the waiting are not in it.
+func CPU(b *testing.B, op func(ctx context.Context) error) {
+	b.Helper()
+	before := used(b)
+	for b.Loop() {
+		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
+		if err := op(ctx); err != nil {
+			b.Fatal(err)
+		}
+		cancel()
+	}
+	b.ReportMetric(float64(used(b)-before)/float64(b.N), "cpu-ns/op")
+}
+
+// used is the CPU time of this process so far, in ns.
+func used(b *testing.B) int64 {
+	b.Helper()
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		b.Fatal(err)
+	}
+	return r.Utime.Nano() + r.Stime.Nano()
+}
