@@ -16,8 +16,8 @@ func TestBalancing(t *testing.T) {
 		{database.Options{"servers": "node"}, nil},
 		{database.Options{"servers": "site", "balance": true}, []string{"--balance"}},
 		{
-			database.Options{"servers": "node", "balance": true, "balance_interval": "2s", "balance_rest": "6s", "balance_floor": 200},
-			[]string{"--balance", "--balance-interval", "2s", "--balance-rest", "6s", "--balance-floor", "200"},
+			database.Options{"servers": "node", "balance": true, "balance_interval": "2s", "balance_rest": "6s", "balance_stay": "30s", "balance_floor": 200},
+			[]string{"--balance", "--balance-interval", "2s", "--balance-rest", "6s", "--balance-stay", "30s", "--balance-floor", "200"},
 		},
 	} {
 		o, err := parseOptions(test.options)

@@ -34,15 +34,15 @@ type options struct {
 	replicas       int    // of each server; 0: all there are (servers one, site), or 1
 	root           string // the node whose server has the root
 
-	// balance has servers give hot directories away, by interval, floor and rest of the
+	// balance has servers give hot directories away, by interval, rest, stay and floor of the
 	// balancer's policy; those that are 0 are its defaults.
-	balance        bool
-	interval, rest time.Duration
-	floor          int // operations/s
+	balance              bool
+	interval, rest, stay time.Duration
+	floor                int // operations/s
 }
 
 func parseOptions(given database.Options) (options, error) {
-	r := setting.Options(ErrOption, given, "port", "peer_port", "servers", "replicas", "root", "balance", "balance_interval", "balance_rest", "balance_floor")
+	r := setting.Options(ErrOption, given, "port", "peer_port", "servers", "replicas", "root", "balance", "balance_interval", "balance_rest", "balance_stay", "balance_floor")
 	o := options{
 		port:     r.Int("port", 1, 65000, defaultPort),
 		peerPort: r.Int("peer_port", 1, 65000, defaultPeerPort),
@@ -52,6 +52,7 @@ func parseOptions(given database.Options) (options, error) {
 		balance:  r.Bool("balance", false),
 		interval: r.Duration("balance_interval", 0),
 		rest:     r.Duration("balance_rest", 0),
+		stay:     r.Duration("balance_stay", 0),
 		floor:    r.Int("balance_floor", 0, 1e9, 0),
 	}
 	if o.balance && o.servers == serversOne {
@@ -74,6 +75,9 @@ func (o options) balancing() []string {
 	}
 	if o.rest > 0 {
 		args = append(args, "--balance-rest", o.rest.String())
+	}
+	if o.stay > 0 {
+		args = append(args, "--balance-stay", o.stay.String())
 	}
 	if o.floor > 0 {
 		args = append(args, "--balance-floor", strconv.Itoa(o.floor))

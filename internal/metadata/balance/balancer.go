@@ -96,7 +96,7 @@ func (b *Balancer) Round(ctx context.Context) {
 		m, why := b.o.Policy.choose(now, &b.history, view)
 		if why == "" && b.tooLarge(ctx, m.Own) {
 			b.history.large[m.Own] = now.Add(b.o.Policy.Stay)
-			b.o.Log.Info("a hot subtree stays: it has more entries than are copied while changes wait", "path", m.Path, "ops_per_s", int(m.Rate), "entries", b.o.Policy.Entries)
+			b.o.Log.Info("a hot subtree stays: it has more entries than are copied", "path", m.Path, "ops_per_s", int(m.Rate), "entries", b.o.Policy.Entries)
 			continue
 		}
 		if why == "" {
