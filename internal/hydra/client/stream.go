@@ -31,8 +31,8 @@ type endpoint struct {
 	client *Client
 	addr   string
 	lanes  []lane
-	next   atomic.Uint32
-	plain  atomic.Int64 // until when it is not asked for streams, as Client.now
+	next   atomic.Uint32 // the lane that requests go to: another one when a lot of them leaves together
+	plain  atomic.Int64  // until when it is not asked for streams, as Client.now
 }
 
 // lane is one connection, made when it is needed.
@@ -80,7 +80,7 @@ func (e *endpoint) send(ctx context.Context, q *wire.Request, c *call) error {
 	if e.plain.Load() > int64(e.client.now()) {
 		return errNoStream
 	}
-	s, err := e.lanes[int(e.next.Add(1))%len(e.lanes)].get(ctx, e)
+	s, err := e.lanes[int(e.next.Load())%len(e.lanes)].get(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -157,6 +157,7 @@ func (l *lane) attempt(e *endpoint) (*attempt, error) {
 		return a, nil
 	}
 	l.making = a
+	e.next.Add(1) // others need not wait for this one
 	e.client.streams.Go(func() { l.make(e, a) })
 	return a, nil
 }
@@ -226,6 +227,7 @@ func (e *endpoint) dial(ctx context.Context) (*stream, *wire.Reader, error) {
 		return fail(context.Cause(ctx))
 	}
 	s := &stream{conn: conn, member: resp.Header.Get(api.HeaderMember), out: wire.NewOutbox(conn), calls: make(map[uint64]*call)}
+	s.out.Leaves = func() { e.next.Add(1) }
 	return s, wire.NewReader(r), nil
 }
 

@@ -15,6 +15,9 @@ const (
 	maxWaiting = 1 << 20
 	// keepBuffer is up to what size a buffer is used again.
 	keepBuffer = 256 << 10
+	// maxTogether is how many requests go out together before those that follow should go
+	// another way: the other side answers them one after the other.
+	maxTogether = 32
 	// writeTime is after how long a connection that takes nothing is given up.
 	writeTime = 10 * time.Second
 )
@@ -26,8 +29,12 @@ var ErrNotSent = errors.New("the stream has ended")
 // writes, and takes along what others add meanwhile.
 type Outbox struct {
 	conn net.Conn
+	// Leaves, when set, is called once for each lot of requests, when it takes no more. It must not
+	// use the Outbox.
+	Leaves func()
 
 	mu      sync.Mutex
+	lot     int // requests that wait, since the last call of Leaves
 	room    sync.Cond
 	buf     []byte
 	spare   []byte
@@ -48,7 +55,18 @@ func (o *Outbox) SendRequest(q *Request) error {
 		return err
 	}
 	o.buf = AppendRequest(o.buf, q)
+	if o.lot++; o.lot == maxTogether {
+		o.leave()
+	}
 	return o.flush()
+}
+
+// leave ends a lot; mu is held.
+func (o *Outbox) leave() {
+	if o.lot > 0 && o.Leaves != nil {
+		o.Leaves()
+	}
+	o.lot = 0
 }
 
 // SendAnswer sends an answer, with those that were added before.
@@ -104,6 +122,7 @@ func (o *Outbox) flush() error {
 	runtime.Gosched() // whoever is about to send comes along
 	o.mu.Lock()
 	for len(o.buf) > 0 && o.err == nil {
+		o.leave()
 		b := o.buf
 		o.buf, o.spare = o.spare[:0], nil
 		o.room.Broadcast()
