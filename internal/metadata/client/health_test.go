@@ -48,7 +48,7 @@ func silent(t *testing.T) string {
 // impatient is a client that finds out sooner.
 func impatient(addrs string) *Client {
 	c := New(addrs)
-	c.quiet, c.floor = 200*time.Millisecond, 400*time.Millisecond
+	c.quiet, c.floor = 200*time.Millisecond, time.Second
 	return c
 }
 
