@@ -182,9 +182,13 @@ const far = time.Minute
 func TestBabelTakesTheShortestWay(t *testing.T) {
 	l := fig2(t, newBabel(t))
 	within(t, far, "at the start: c+d", takes(l, "vm0", "vm2", "c+d"))
-	if got := rtt(t, l, "vm0", "vm2"); got < 90*time.Millisecond || got > 130*time.Millisecond {
-		t.Errorf("the round trip is %v, want 90 ms", got)
-	}
+	// By c and d it is 90 ms; on a busy machine a packet may be late, or take another way.
+	within(t, far, "the round trip is that of c+d", func() error {
+		if got := rtt(t, l, "vm0", "vm2"); got < 90*time.Millisecond || got > 130*time.Millisecond {
+			return fmt.Errorf("it is %v", got)
+		}
+		return nil
+	})
 	cut(t, l, true, "c")
 	within(t, far, "without c: b", takes(l, "vm0", "vm2", "b"))
 	cut(t, l, true, "b")

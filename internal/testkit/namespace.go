@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -155,5 +156,33 @@ func VethPair(t testing.TB, a, b *NS) (deviceA, deviceB string) {
 	}
 	a.Assign(t, deviceA, "10.255.0.1/30")
 	b.Assign(t, deviceB, "10.255.0.2/30")
+	a.awaitUp(t, deviceA)
+	b.awaitUp(t, deviceB)
 	return deviceA, deviceB
+}
+
+// awaitUp waits until a device carries packets: the kernel drops what is sent before it has
+// seen to the change of its state, which may take a second on a busy machine.
+func (n *NS) awaitUp(t testing.TB, device string) {
+	t.Helper()
+	late := time.Now().Add(30 * time.Second)
+	for {
+		var state netlink.LinkOperState
+		err := n.Do(func() error {
+			l, err := netlink.LinkByName(device)
+			if err == nil {
+				state = l.Attrs().OperState
+			}
+			return err
+		})
+		switch {
+		case err != nil:
+			t.Fatalf("looking at %s: %v", device, err)
+		case state == netlink.OperUp:
+			return
+		case time.Now().After(late):
+			t.Fatalf("%s is %v after half a minute", device, state)
+		}
+		time.Sleep(time.Millisecond)
+	}
 }

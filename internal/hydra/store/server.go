@@ -35,9 +35,6 @@ func connectPostgres(c Config, s *silence) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.ConnectTimeout == 0 || cfg.ConnectTimeout > c.Timeout {
-		cfg.ConnectTimeout = c.Timeout
-	}
 	cfg.DialFunc = s.dial
 	end := "SET idle_in_transaction_session_timeout = " + strconv.FormatInt((leftOpen*c.Timeout).Milliseconds(), 10)
 	asleep := func(_ context.Context, p stdlib.ShouldPingParams) bool {
