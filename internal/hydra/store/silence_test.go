@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"net"
 	"net/url"
 	"testing"
 	"time"
@@ -34,17 +33,13 @@ func through(t *testing.T, text string) (string, *relay.Relay) {
 
 // TestSilentFromTheStart opens a database whose server takes connections and says nothing.
 func TestSilentFromTheStart(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
+	addr := relay.Silent(t)
 	for _, scheme := range []string{"postgres", "mysql"} {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			_, err := Open(ctx, Config{URL: scheme + "://u:p@" + l.Addr().String() + "/db?sslmode=disable", Cluster: "test", Timeout: impatience})
+			_, err := Open(ctx, Config{URL: scheme + "://u:p@" + addr + "/db?sslmode=disable", Cluster: "test", Timeout: impatience})
 			if !errors.Is(err, ErrSilent) || ctx.Err() != nil {
 				t.Errorf("error %v", err)
 			}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"skerry/internal/metadata"
+	"skerry/internal/testkit/relay"
 )
 
 // answering is a replica that does whatever it is asked, as one result, and counts changes.
@@ -27,22 +28,6 @@ func answering(t *testing.T, changes *atomic.Int32) string {
 	}))
 	t.Cleanup(s.Close)
 	return s.URL
-}
-
-// silent is a replica that takes connections, as the kernel does for a process that is
-// stopped, and never answers.
-func silent(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return l.Addr().String()
 }
 
 // impatient is a client that finds out sooner.
@@ -63,7 +48,7 @@ func TestHung(t *testing.T) {
 	t.Parallel()
 	var changes atomic.Int32
 	good := answering(t, &changes)
-	hung := silent(t)
+	hung := relay.Silent(t)
 	c := impatient(hung + "," + good)
 	defer c.Close()
 	r := c.One(t.Context(), mkdir)
@@ -77,7 +62,7 @@ func TestHung(t *testing.T) {
 
 func TestHungRead(t *testing.T) {
 	t.Parallel()
-	c := impatient(silent(t) + "," + answering(t, new(atomic.Int32)))
+	c := impatient(relay.Silent(t) + "," + answering(t, new(atomic.Int32)))
 	defer c.Close()
 	if r := c.One(t.Context(), stat); r.Err != nil {
 		t.Error(r.Err)
@@ -87,7 +72,7 @@ func TestHungRead(t *testing.T) {
 // TestHungAlone asks a server that has no replicas, twice: the second request is not sent.
 func TestHungAlone(t *testing.T) {
 	t.Parallel()
-	c := impatient(silent(t))
+	c := impatient(relay.Silent(t))
 	defer c.Close()
 	if r := c.One(t.Context(), stat); !errors.Is(r.Err, ErrHung) {
 		t.Errorf("a read: %v", r.Err)

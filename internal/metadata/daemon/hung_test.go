@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -14,6 +13,7 @@ import (
 	"skerry/internal/metadata"
 	"skerry/internal/metadata/client"
 	"skerry/internal/metadata/daemon"
+	"skerry/internal/testkit/relay"
 )
 
 // TestHungLeader stops a group's leader (SIGSTOP), which goes on to take connections, under
@@ -107,7 +107,7 @@ func TestHungLeader(t *testing.T) {
 // others have is answered meanwhile.
 func TestHungServer(t *testing.T) {
 	t.Parallel()
-	silent := listen(t)
+	silent := relay.Silent(t)
 	addr := address(t)
 	run(t, daemon.Options{Listen: addr, Dir: filepath.Join(t.TempDir(), "data"), Share: &daemon.Share{
 		Name: "g1", Root: "g1", Servers: []string{"g1=" + addr, "g2=" + silent},
@@ -134,19 +134,4 @@ func TestHungServer(t *testing.T) {
 	if err := <-refused; !errors.Is(err, metadata.ErrUnavailable) || ctx.Err() != nil {
 		t.Errorf("on the server that hangs: %v, %v", err, ctx.Err())
 	}
-}
-
-// listen takes connections, and answers nobody.
-func listen(t *testing.T) (addr string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return l.Addr().String()
 }
