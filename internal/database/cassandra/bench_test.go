@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/database"
+	"skerry/internal/database/dbtest"
 	"skerry/internal/load"
 	"skerry/internal/testkit/loophost"
 )
@@ -22,7 +23,7 @@ import (
 // member on this machine: cpu-us/op is the client's CPU alone.
 func BenchmarkClient(b *testing.B) {
 	c := startCluster(b, loophost.New(b, 1), nil)
-	client := open(b, New(), c.Properties())
+	client := dbtest.Open(b, New(), c.Properties())
 	var record []load.Field
 	for i := range defaultFields {
 		record = append(record, load.Field{Name: fmt.Sprint("field", i), Value: bytes.Repeat([]byte{'x'}, 100)})
@@ -124,7 +125,7 @@ func BenchmarkStart(b *testing.B) {
 func BenchmarkChange(b *testing.B) {
 	nodes := loophost.New(b, 4)
 	c := startCluster(b, nodes[:3], database.Options{"replication_factor": 2})
-	client := open(b, New(), c.Properties())
+	client := dbtest.Open(b, New(), c.Properties())
 	value := []load.Field{{Name: "field0", Value: bytes.Repeat([]byte{'x'}, 1000)}}
 	for i := range 10_000 {
 		if err := client.Insert(b.Context(), "", fmt.Sprint("user", i), value); err != nil {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/database"
+	"skerry/internal/database/dbtest"
 	"skerry/internal/host"
 	"skerry/internal/load"
 	"skerry/internal/testkit"
@@ -25,7 +26,7 @@ import (
 func TestCopies(t *testing.T) {
 	nodes := loophost.New(t, 4)
 	c := startCluster(t, nodes[:3], database.Options{"replication_factor": 2, "ring_delay": "3s", "phi_convict_threshold": 5, "write_consistency": "all"})
-	client := open(t, New(), c.Properties())
+	client := dbtest.Open(t, New(), c.Properties())
 	const rows = 60
 	keys := make(map[string]int) // how many members hold it
 	for i := range rows {
@@ -152,7 +153,7 @@ func TestDataCenters(t *testing.T) {
 		t.Errorf("the client's data centre is %q, want that of its node, s1", p[PropCenter])
 	}
 	d := New()
-	client := open(t, d, p, "fieldcount", "12")
+	client := dbtest.Open(t, d, p, "fieldcount", "12")
 	if err := client.Insert(t.Context(), "", "user1", []load.Field{{Name: "field11", Value: []byte("wide")}}); err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +198,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	})
 	c := startCluster(t, nodes, database.Options{"disk_failure_policy": "die"})
-	client := open(t, New(), c.Properties())
+	client := dbtest.Open(t, New(), c.Properties())
 	// Bytes that do not compress: what is flushed takes as much of the disk as the log did.
 	noise := make([]byte, 100_000)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never fails

@@ -4,12 +4,10 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"maps"
 	"testing"
 
 	"skerry/internal/database"
 	"skerry/internal/host"
-	"skerry/internal/load"
 	"skerry/internal/testkit"
 )
 
@@ -44,24 +42,5 @@ func startCluster(t testing.TB, nodes []host.Host, o database.Options) *cluster 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
-}
-
-// open opens a client that is closed with the test.
-func open(t testing.TB, d *Cassandra, properties map[string]string, extra ...string) load.Client {
-	t.Helper()
-	p := maps.Clone(properties)
-	for i := 0; i < len(extra); i += 2 {
-		p[extra[i]] = extra[i+1]
-	}
-	c, err := d.Open(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	return c
 }
