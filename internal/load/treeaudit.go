@@ -84,7 +84,7 @@ func (b *treeback) run(ctx context.Context, open Open, result *AuditRead) error 
 	}
 	result.Keys = b.done.Load()
 	first := b.suspects
-	until := b.began.Add(time.Since(b.began) + b.spec.Audit.Settle)
+	until := time.Now().Add(b.spec.Audit.Settle)
 	for wait := firstLook; len(b.suspects) > 0 && time.Now().Before(until); wait = min(2*wait, longestLook) {
 		if err := pause(ctx, min(wait, time.Until(until))); err != nil {
 			return err

@@ -153,11 +153,11 @@ func (c *Client) exchange(ctx context.Context, q request) (answer []byte, status
 		if err == nil {
 			return answer, status, nil
 		}
-		if ctx.Err() != nil || sent && !q.reads && !errors.Is(err, ErrHung) {
-			break
+		inDoubt := sent && !q.reads
+		if ctx.Err() == nil && (!inDoubt || errors.Is(err, ErrHung)) {
+			c.at.CompareAndSwap(at, at+1)
 		}
-		c.at.CompareAndSwap(at, at+1)
-		if sent && !q.reads {
+		if ctx.Err() != nil || inDoubt {
 			break
 		}
 	}
