@@ -87,6 +87,9 @@ func (d *driver) open(ctx context.Context, open Open) error {
 			if w.client, err = open(ctx); err != nil {
 				return fmt.Errorf("opening client %d of %d: %w", i+1, len(d.workers), err)
 			}
+			if d.spec.Phase == PhaseLoad && d.spec.Batch > 1 && d.spec.Target == 0 {
+				w.bulk, _ = w.client.(Bulk)
+			}
 			return w.grow()
 		})
 	}

@@ -95,6 +95,9 @@ type Spec struct {
 	Timeout time.Duration `json:"timeout_ns"`
 	// GiveUp ends a load phase in which no insert was acknowledged for so long.
 	GiveUp time.Duration `json:"give_up_ns"`
+	// Batch is how many records the load phase inserts in one request, where the client is
+	// a Bulk and no Target is set. Each has the request's latency. 0 and 1: one at a time.
+	Batch int `json:"batch,omitempty"`
 	// Seed determines the n-th operation, its key and its values, and the n-th
 	// arrival, whatever the timing and the number of threads.
 	Seed uint64 `json:"seed"`
@@ -168,6 +171,8 @@ func (s Spec) Validate() error {
 		return bad("max_in_flight %d is below 1", s.MaxInFlight)
 	case !(s.Target >= 0 && s.Target <= 1e9): // NaN too
 		return bad("target %v is not between 0 and 1e9 operations a second", s.Target)
+	case s.Batch < 0:
+		return bad("batch %d is below 0", s.Batch)
 	case s.Arrival != Closed && s.Target == 0:
 		return bad("arrival %s needs a target", s.Arrival)
 	case s.Operations < 0 || s.Duration < 0 || s.Warmup < 0 || s.Timeout < 0 || s.GiveUp < 0:

@@ -16,6 +16,9 @@ type worker struct {
 	d      *driver
 	number int // from 0
 	client Client
+	// bulk is the client where records are loaded many at a time, nil elsewhere.
+	bulk   Bulk
+	bundle bundle
 	audit  *audit.Writer // nil for none
 	gen    *ycsb.Generator
 	shard  *shard
@@ -82,6 +85,8 @@ func (w *worker) drive(g *segment) {
 			}
 		}
 		switch {
+		case g.load && w.bulk != nil:
+			now = w.insertMany(g, n)
 		case g.load:
 			now = w.insert(g, n, intended)
 		case w.tree != nil:
@@ -222,12 +227,17 @@ func (w *worker) insert(g *segment, n int64, intended time.Duration) time.Durati
 			g.unacknowledged(op.Key)
 			return w.count(series(ycsb.Insert), intended, sent, done, e)
 		}
-		w.shard.mu.Lock()
-		if !w.left {
-			w.shard.now.retries++
-			w.shard.now.fault(series(ycsb.Insert), e)
-		}
-		w.shard.mu.Unlock()
+		w.again(e)
+	}
+}
+
+// again counts an insert that failed and is tried again.
+func (w *worker) again(e *OpError) {
+	w.shard.mu.Lock()
+	defer w.shard.mu.Unlock()
+	if !w.left {
+		w.shard.now.retries++
+		w.shard.now.fault(series(ycsb.Insert), e)
 	}
 }
 

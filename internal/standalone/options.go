@@ -45,6 +45,7 @@ type Options struct {
 
 	HDR      string // folder for histogram logs
 	JSON     bool   // a JSON object in place of YCSB's text
+	Batch    int    // records a request of a load phase
 	NoVerify bool   // believe a load phase without looking
 }
 
@@ -71,7 +72,7 @@ func (o Options) plan() (plan, error) {
 	}
 	spec := load.Spec{
 		Phase: o.Phase, Workload: w, Arrival: o.Arrival, Threads: s.Threads, Target: s.Target,
-		MaxInFlight: o.MaxInFlight, AfterStall: o.AfterStall, Warmup: o.Warmup, Timeout: o.Timeout, Seed: o.Seed,
+		MaxInFlight: o.MaxInFlight, AfterStall: o.AfterStall, Warmup: o.Warmup, Timeout: o.Timeout, Batch: o.Batch, Seed: o.Seed,
 		Operations: w.OperationCount, Duration: s.MaxExecutionTime,
 	}
 	if o.Threads != 0 {

@@ -16,9 +16,12 @@ import (
 	"skerry/internal/service"
 )
 
-// loadThreads is how many records are inserted at once while the table is loaded; it is
-// not the workload's number, since loading is not what a trial measures.
-const loadThreads = 32
+// How the table is loaded, which is not what a trial measures: by so many threads, whatever
+// the workload's number, and so many records a request where the database takes more than one.
+const (
+	loadThreads = 32
+	loadBatch   = 50
+)
 
 // setUp brings the lab up, forms the cluster, loads the table and puts the links to the
 // trial's scale.
@@ -172,7 +175,7 @@ func (r *run) loadTable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	spec.Threads, spec.Target, spec.Arrival = loadThreads, 0, load.Closed
+	spec.Threads, spec.Target, spec.Arrival, spec.Batch = loadThreads, 0, load.Closed, loadBatch
 	spec.Duration = 0 // until it is loaded
 	s, err := r.startDriver(ctx, spec)
 	if err != nil {

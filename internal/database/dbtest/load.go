@@ -30,7 +30,7 @@ func (s *suite) testLoad(t *testing.T, cluster database.Cluster) {
 			more = []string{scanProperty, "0.95"}
 		}
 		open := s.opener(cluster, more...)
-		spec := load.Spec{Phase: load.PhaseLoad, Workload: w, Threads: workers, Seed: 1}
+		spec := load.Spec{Phase: load.PhaseLoad, Workload: w, Threads: workers, Batch: 7, Seed: 1}
 		if i == 0 {
 			if _, err := load.Run(ctx, spec, open, nil); err != nil {
 				t.Fatalf("loading: %v", err)

@@ -3,6 +3,7 @@ package dbtest
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -110,6 +111,47 @@ func (s *suite) testRecords(t *testing.T, cluster database.Cluster) {
 	// A client that another closes nothing for, and what one wrote the other reads.
 	other := s.client(t, cluster)
 	diff(t, "what another client reads", read(t, c, "user7919"), read(t, other, "user7919"))
+	s.testBulk(t, cluster, c)
+}
+
+// testBulk inserts records together: over one that is there, with fields that differ from
+// one record to the next, and more than a database takes at once.
+func (s *suite) testBulk(t *testing.T, cluster database.Cluster, c load.Client) {
+	bulk, ok := c.(load.Bulk)
+	if !ok {
+		return
+	}
+	s.clear(t, cluster)
+	ctx := t.Context()
+	if err := c.Insert(ctx, churn.Table, "user0", record("user0", "1")); err != nil {
+		t.Fatalf("insert: %v", err)
+	}
+	var records []load.Record
+	for i := range 300 {
+		key := fmt.Sprint("user", i)
+		values := record(key, "2")
+		if i%100 == 7 {
+			values = values[:4]
+		}
+		records = append(records, load.Record{Key: key, Values: values})
+	}
+	if err := bulk.InsertAll(ctx, churn.Table, records); err != nil {
+		t.Fatalf("inserting %d records: %v", len(records), err)
+	}
+	for _, i := range []int{0, 1, 6, 7, 8, 107, 299} {
+		diff(t, fmt.Sprintf("record %d", i), records[i].Values, read(t, c, records[i].Key))
+	}
+	if n, err := cluster.Count(ctx); err != nil || n != int64(len(records)) {
+		t.Errorf("count %d, %v; want %d", n, err, len(records))
+	}
+	if err := bulk.InsertAll(ctx, churn.Table, nil); err != nil {
+		t.Errorf("inserting nothing: %v", err)
+	}
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := bulk.InsertAll(gone, churn.Table, records[:1]); err == nil {
+		t.Error("inserting after the context has ended: no error")
+	}
 }
 
 // testValues writes bytes that are no text.

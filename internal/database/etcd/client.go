@@ -56,6 +56,7 @@ var (
 	_ load.Client  = (*client)(nil)
 	_ load.Retrier = (*client)(nil)
 	_ load.Counter = (*client)(nil)
+	_ load.Bulk    = (*client)(nil)
 )
 
 // openClient returns a client that has reached a member.

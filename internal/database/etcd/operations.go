@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -81,6 +82,27 @@ func (c *client) Insert(ctx context.Context, table, key string, values []load.Fi
 		_, err := conn.Put(ctx, keyOf(table, key), text)
 		return err
 	})
+}
+
+// maxTxn is how many operations a transaction may have by default (--max-txn-ops).
+const maxTxn = 128
+
+// InsertAll implements load.Bulk, by transactions.
+func (c *client) InsertAll(ctx context.Context, table string, records []load.Record) error {
+	for part := range slices.Chunk(records, maxTxn) {
+		puts := make([]clientv3.Op, len(part))
+		for i, r := range part {
+			c.buffer = appendRecord(c.buffer[:0], r.Values)
+			puts[i] = clientv3.OpPut(keyOf(table, r.Key), string(c.buffer))
+		}
+		if err := c.do(ctx, func(ctx context.Context, conn *clientv3.Client) error {
+			_, err := conn.Txn(ctx).Then(puts...).Commit()
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Update implements load.Client: see the package's comment.

@@ -27,13 +27,15 @@ type Client struct {
 
 	known map[string]*table
 
-	text   []byte // the statement's
-	values []byte // what the last read returned
+	text   []byte         // the statement's
+	values []byte         // what the last read returned
+	one    [1]load.Record // what Insert writes
 }
 
 var (
 	_ load.Client  = (*Client)(nil)
 	_ load.Counter = (*Client)(nil)
+	_ load.Bulk    = (*Client)(nil)
 )
 
 // begin returns the link that an operation goes over, with its deadline set.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"slices"
 	"strings"
 
 	"skerry/internal/load"
@@ -151,19 +152,55 @@ func (c *Client) Update(ctx context.Context, name, key string, values []load.Fie
 
 // Insert writes a row; one that is there with that key is replaced.
 func (c *Client) Insert(ctx context.Context, name, key string, values []load.Field) error {
+	c.one[0] = load.Record{Key: key, Values: values}
+	return c.replace(ctx, name, c.one[:])
+}
+
+// maxParameters is how many a statement of MySQL can have.
+const maxParameters = 1<<16 - 1
+
+// InsertAll implements load.Bulk: rows of the same columns are written by one statement, as
+// many as its parameters allow.
+func (c *Client) InsertAll(ctx context.Context, name string, records []load.Record) error {
+	for len(records) > 0 {
+		n := 1
+		for fit := maxParameters / (1 + len(records[0].Values)); n < min(fit, len(records)) && alike(records[0], records[n]); n++ {
+		}
+		if err := c.replace(ctx, name, records[:n]); err != nil {
+			return err
+		}
+		records = records[n:]
+	}
+	return nil
+}
+
+// alike tells whether two records have the same fields in the same order.
+func alike(a, b load.Record) bool {
+	return slices.EqualFunc(a.Values, b.Values, func(a, b load.Field) bool { return a.Name == b.Name })
+}
+
+// replace writes rows of the same columns.
+func (c *Client) replace(ctx context.Context, name string, records []load.Record) error {
 	return c.change(ctx, name, func(l *link, t *table) []driver.NamedValue {
 		c.text = append(append(append(c.text[:0], "REPLACE INTO "...), t.quoted...), " ("+Key...)
-		args := l.bind(key)
-		for i, v := range values {
+		for _, v := range records[0].Values {
 			c.text = append(c.text, ',')
 			c.text = appendQuoted(c.text, v.Name)
-			args = append(args, driver.NamedValue{Ordinal: i + 2, Value: v.Value})
 		}
-		c.text = append(c.text, ") VALUES (?"...)
-		for range values {
-			c.text = append(c.text, ",?"...)
+		c.text = append(c.text, ") VALUES "...)
+		args := l.bind()
+		for i, r := range records {
+			if i > 0 {
+				c.text = append(c.text, ',')
+			}
+			c.text = append(c.text, "(?"...)
+			args = append(args, driver.NamedValue{Ordinal: len(args) + 1, Value: r.Key})
+			for _, v := range r.Values {
+				c.text = append(c.text, ",?"...)
+				args = append(args, driver.NamedValue{Ordinal: len(args) + 1, Value: v.Value})
+			}
+			c.text = append(c.text, ')')
 		}
-		c.text = append(c.text, ')')
 		l.args = args
 		return args
 	})

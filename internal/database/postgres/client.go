@@ -46,6 +46,7 @@ type statement struct {
 var (
 	_ load.Client  = (*client)(nil)
 	_ load.Counter = (*client)(nil)
+	_ load.Bulk    = (*client)(nil)
 )
 
 // openClient returns a client that is connected to the primary, and makes the table when

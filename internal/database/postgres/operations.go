@@ -183,14 +183,19 @@ func (c *client) set(ctx context.Context, kind byte, table, key string, values [
 		return 0, s.end(err)
 	}
 	c.keyed(key)
+	c.bind(values)
+	tag, err := c.run(s, st, nil)
+	return tag.RowsAffected(), s.end(err)
+}
+
+// bind adds a record's fields to a statement's values.
+func (c *client) bind(values []load.Field) {
 	for _, f := range values {
 		if f.Value == nil {
 			f.Value = []byte{} // nil is null
 		}
 		c.values = append(c.values, f.Value)
 	}
-	tag, err := c.run(s, st, nil)
-	return tag.RowsAffected(), s.end(err)
 }
 
 // Insert implements load.Client. A record that is there already is written over, so that
@@ -198,6 +203,26 @@ func (c *client) set(ctx context.Context, kind byte, table, key string, values [
 func (c *client) Insert(ctx context.Context, table, key string, values []load.Field) error {
 	_, err := c.set(ctx, kindInsert, table, key, values)
 	return err
+}
+
+// InsertAll implements load.Bulk: the statements of all records go out together, as one
+// transaction.
+func (c *client) InsertAll(ctx context.Context, table string, records []load.Record) error {
+	s, err := c.begin(ctx, false)
+	if err != nil {
+		return err
+	}
+	var batch pgconn.Batch
+	for _, r := range records {
+		st, err := c.statement(s, kindInsert, table, len(r.Values), func(i int) string { return r.Values[i].Name })
+		if err != nil {
+			return s.end(err)
+		}
+		c.keyed(r.Key)
+		c.bind(r.Values)
+		batch.ExecStatement(st.StatementDescription, c.values, binaryFormat, binaryFormat)
+	}
+	return s.end(s.conn.ExecBatch(context.Background(), &batch).Close())
 }
 
 // Update implements load.Client.
