@@ -8,7 +8,6 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/database/mysql"
 	"skerry/internal/host"
 )
 
@@ -93,24 +92,44 @@ func (c *cluster) stays(m member, data *daemon.Daemon) error {
 	return nil
 }
 
+// stopGrace is how long a data node may take to stop: what it coordinates is handed over with
+// global checkpoints, about seven of them, two seconds apart (NDB's default) and more under
+// load.
+const stopGrace = time.Minute
+
 // stopData has a data node stop in NDB's own way: it ends its part of transactions and
-// hands over what it coordinates. Where there is no management node, or NDB refuses since
-// rows would be in no node any more, it gets SIGTERM, upon which it just ends.
+// hands over what it coordinates. It gets SIGTERM, upon which it just ends, where there is no
+// management node, where NDB refuses since rows would be in no node any more, and where it is
+// in no node group: it has no rows then, and would wait for a handover that nobody answers.
 func (c *cluster) stopData(ctx context.Context, m member, d *daemon.Daemon) error {
 	c.mu.Lock()
 	managed := c.management != nil
 	c.mu.Unlock()
 	if managed {
 		d.Leaving()
-		if _, err := c.tell(ctx, fmt.Sprintf("%d STOP", m.id)); err != nil {
+		if err := c.shutDown(ctx, m, d); err != nil {
 			c.Log.Info("a data node does not stop by itself", "node", m.Host.Name(), "error", err)
-		} else {
-			select {
-			case <-d.Done():
-			case <-time.After(mysql.StopGrace):
-			case <-ctx.Done():
-			}
 		}
 	}
 	return d.Stop(ctx)
+}
+
+// shutDown tells a data node to stop, and waits until it has ended. It does nothing to one
+// in no node group.
+func (c *cluster) shutDown(ctx context.Context, m member, d *daemon.Daemon) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, stopGrace, fmt.Errorf("not stopped after %v", stopGrace))
+	defer cancel()
+	peers, err := c.show(ctx)
+	if err != nil || peers[m.id].group < 0 {
+		return err
+	}
+	if _, err := c.tell(ctx, fmt.Sprintf("%d STOP", m.id)); err != nil {
+		return err
+	}
+	select {
+	case <-d.Done():
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

@@ -85,7 +85,9 @@ func (c *cluster) admit(ctx context.Context, m member, accepted func()) error {
 }
 
 // roll restarts the management node with a new configuration, and then, one after the
-// other, the nodes that have to learn of it.
+// other, the nodes that have to learn of it. Where one data node is away, a node group that
+// is whole keeps the others from asking an arbitrator, which a management node is only some
+// time after its restart: two at once would end the cluster.
 func (c *cluster) roll(ctx context.Context, members []member) error {
 	c.mu.Lock()
 	management := c.management
