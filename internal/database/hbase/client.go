@@ -22,7 +22,10 @@ type client struct {
 	retries atomic.Int64
 }
 
-var _ load.Retrier = (*client)(nil)
+var (
+	_ load.Retrier = (*client)(nil)
+	_ load.Bulk    = (*client)(nil)
+)
 
 // Retries implements load.Retrier.
 func (c *client) Retries() int64 { return c.retries.Load() }
@@ -115,10 +118,34 @@ func (c *client) Scan(ctx context.Context, table, start string, count int, field
 
 // Update implements load.Client. HBase makes the record when there is none.
 func (c *client) Update(ctx context.Context, table, key string, values []load.Field) error {
-	c.begin(opWrite, table, key)
-	c.frame = binary.BigEndian.AppendUint16(c.frame, uint16(len(values)))
+	c.writes(table, 1)
+	c.write(key, values)
+	_, err := c.do(ctx)
+	return err
+}
+
+// writes begins a request that writes so many records.
+func (c *client) writes(table string, records int) {
+	c.frame = appendName(newFrame(c.frame, opWrite), table)
+	c.frame = binary.BigEndian.AppendUint32(c.frame, uint32(records))
+}
+
+// write adds a record to it.
+func (c *client) write(key string, values []load.Field) {
+	c.frame = binary.BigEndian.AppendUint16(appendName(c.frame, key), uint16(len(values)))
 	for _, f := range values {
 		c.frame = appendValue(appendName(c.frame, f.Name), f.Value)
+	}
+}
+
+// InsertAll implements load.Bulk.
+func (c *client) InsertAll(ctx context.Context, table string, records []load.Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	c.writes(table, len(records))
+	for _, r := range records {
+		c.write(r.Key, r.Values)
 	}
 	_, err := c.do(ctx)
 	return err

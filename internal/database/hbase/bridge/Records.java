@@ -1,5 +1,6 @@
 package bridge;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executors;
@@ -117,7 +118,15 @@ final class Records {
           place.table.scanAll(scan()).whenComplete(this::scanned);
           return;
         case Request.WRITE:
-          place.table.put(put()).whenComplete(this::written);
+          if (request.puts.length == 1) {
+            place.table.put(put(request.puts[0])).whenComplete(this::written);
+          } else {
+            List<Put> puts = new ArrayList<>(request.puts.length);
+            for (Request.Put p : request.puts) {
+              puts.add(put(p));
+            }
+            place.table.putAll(puts).whenComplete(this::written);
+          }
           return;
         case Request.DELETE:
           place
@@ -160,10 +169,10 @@ final class Records {
       return s;
     }
 
-    Put put() {
-      Put p = new Put(request.key);
-      for (int i = 0; i < request.names.length; i++) {
-        p.addColumn(family, request.names[i], HConstants.LATEST_TIMESTAMP, request.values[i]);
+    Put put(Request.Put record) {
+      Put p = new Put(record.key);
+      for (int i = 0; i < record.names.length; i++) {
+        p.addColumn(family, record.names[i], HConstants.LATEST_TIMESTAMP, record.values[i]);
       }
       return p;
     }
@@ -207,7 +216,8 @@ final class Records {
      * second attempt would find nothing and say so.
      */
     void failed(Verdict v) {
-      doubt = doubt || !v.refused;
+      boolean some = request.puts != null && request.puts.length > 1; // may be written, others not
+      doubt = doubt || some || !v.refused;
       long wait = pause * HConstants.RETRY_BACKOFF[Math.min(tried, HConstants.RETRY_BACKOFF.length - 1)];
       boolean late = System.nanoTime() + wait * 1_000_000 >= request.deadline;
       boolean unsafe = doubt && request.operation == Request.DELETE;

@@ -10,7 +10,8 @@ import java.nio.charset.StandardCharsets;
  *   length 4 │ id 8 │ operation 1 │ milliseconds left 4 │ arguments
  *
  *   READ, SCAN   table, key, limit 4, count 2 of fields, their names
- *   WRITE        table, key, count 2 of fields, each its name, length 4, value
+ *   WRITE        table, count 4 of records, each key, count 2 of fields, each its name,
+ *                length 4, value
  *   DELETE       table, key
  *   ADMINISTER   count 2 of words, each length 4 and UTF-8
  * </pre>
@@ -29,11 +30,30 @@ final class Request {
   final long deadline;
 
   final String table;
+  /** Of a write, its first record's. */
   final byte[] key;
   final int limit;
   final byte[][] names;
-  final byte[][] values;
+  final Put[] puts;
   final String[] words;
+
+  /** A record to be written. */
+  static final class Put {
+    final byte[] key;
+    final byte[][] names;
+    final byte[][] values;
+
+    Put(ByteBuffer in) {
+      key = name(in);
+      int fields = in.getShort() & 0xffff;
+      names = new byte[fields][];
+      values = new byte[fields][];
+      for (int i = 0; i < fields; i++) {
+        names[i] = name(in);
+        values[i] = bytes(in, in.getInt());
+      }
+    }
+  }
 
   Request(ByteBuffer in) {
     id = in.getLong();
@@ -48,21 +68,27 @@ final class Request {
       key = null;
       limit = 0;
       names = null;
-      values = null;
+      puts = null;
       return;
     }
     words = null;
     table = new String(name(in), StandardCharsets.UTF_8);
-    key = name(in);
-    limit = operation == READ || operation == SCAN ? in.getInt() : 0;
-    int fields = operation == DELETE ? 0 : in.getShort() & 0xffff;
-    names = new byte[fields][];
-    values = operation == WRITE ? new byte[fields][] : null;
-    for (int i = 0; i < fields; i++) {
-      names[i] = name(in);
-      if (values != null) {
-        values[i] = bytes(in, in.getInt());
+    if (operation == WRITE) {
+      puts = new Put[in.getInt()];
+      for (int i = 0; i < puts.length; i++) {
+        puts[i] = new Put(in);
       }
+      key = puts[0].key;
+      limit = 0;
+      names = null;
+      return;
+    }
+    puts = null;
+    key = name(in);
+    limit = operation == DELETE ? 0 : in.getInt();
+    names = new byte[operation == DELETE ? 0 : in.getShort() & 0xffff][];
+    for (int i = 0; i < names.length; i++) {
+      names[i] = name(in);
     }
   }
 
