@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"skerry/internal/cgroup"
+	"skerry/internal/host/child"
 	"skerry/internal/netns"
 	"skerry/internal/procfs"
 )
@@ -62,7 +63,7 @@ type Node struct {
 
 	mu      sync.Mutex
 	closed  bool
-	running map[*process]struct{}
+	running map[*child.Process]struct{}
 	ended   Usage // of processes that have ended, where there is no control group
 	disk    int64 // bytes of the one that MountDisk mounted, 0 for none
 	owned   sync.WaitGroup
@@ -71,7 +72,7 @@ type Node struct {
 var _ Host = (*Node)(nil)
 
 // NewNode returns the node that spec describes.
-func NewNode(spec Spec) *Node { return &Node{spec: spec, running: map[*process]struct{}{}} }
+func NewNode(spec Spec) *Node { return &Node{spec: spec, running: map[*child.Process]struct{}{}} }
 
 // Name is the node's name.
 func (n *Node) Name() string { return n.spec.Name }
@@ -96,14 +97,14 @@ func (n *Node) Do(f func() error) error { return netns.Do(n.spec.Netns, f) }
 func (n *Node) Close() error {
 	n.mu.Lock()
 	n.closed = true
-	var running []*process
+	var running []*child.Process
 	for p := range n.running {
 		running = append(running, p)
 	}
 	n.mu.Unlock()
 	var errs []error
 	for _, p := range running {
-		p.signalAll()
+		_ = p.Doom() // it may have ended
 	}
 	for _, p := range running {
 		errs = append(errs, p.Kill())

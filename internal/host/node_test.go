@@ -370,12 +370,13 @@ func TestCPUQuota(t *testing.T) {
 func TestMemoryLimit(t *testing.T) {
 	n := newNode(t, func(s *Spec) { s.Memory = 32 << 20 })
 	needGroup(t, n)
-	p, err := n.Start(t.Context(), Command{Path: "/bin/sh", Args: []string{"-c", "head -c 200m /dev/zero | tail -c 150m | wc -c"}, Stdout: new(bytes.Buffer)})
+	var out bytes.Buffer
+	p, err := n.Start(t.Context(), Command{Path: "/bin/sh", Args: []string{"-c", "head -c 200m /dev/zero | tail -c 150m | wc -c"}, Stdout: &out})
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-p.Done()
-	if got := p.(*process).command.Stdout.(*bytes.Buffer).String(); strings.TrimSpace(got) == strconv.Itoa(150<<20) {
+	if strings.TrimSpace(out.String()) == strconv.Itoa(150<<20) {
 		t.Error("it had 150 MB with a limit of 32 MiB")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/cgroup"
+	"skerry/internal/host/child"
 	"skerry/internal/netns"
 	"skerry/internal/procfs"
 )
@@ -39,7 +40,7 @@ func (n *Node) startIn(ctx context.Context, c Command, netns string) (Process, e
 	return p, nil
 }
 
-func (n *Node) start(ctx context.Context, c Command, space string) (*process, error) {
+func (n *Node) start(ctx context.Context, c Command, space string) (*child.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -47,20 +48,23 @@ func (n *Node) start(ctx context.Context, c Command, space string) (*process, er
 	if err != nil {
 		return nil, err
 	}
-	p := &process{node: n, command: c, done: make(chan struct{})}
-	if err := n.admit(p); err != nil {
+	if err := n.admit(); err != nil {
 		return nil, err
 	}
-	if err := n.launch(p, group, space); err != nil {
-		n.dismiss(p)
+	p, err := n.launch(c, group, space)
+	if err != nil {
+		n.owned.Done()
 		return nil, err
 	}
-	go p.reap()
+	go func() {
+		defer n.dismiss(p)
+		p.Reap(func() { n.retire(p.PID()) })
+	}()
 	return p, nil
 }
 
 // admit counts a process that is about to start among those that Close waits for.
-func (n *Node) admit(p *process) error {
+func (n *Node) admit() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
@@ -70,21 +74,20 @@ func (n *Node) admit(p *process) error {
 	return nil
 }
 
-func (n *Node) dismiss(p *process) {
+func (n *Node) dismiss(p *child.Process) {
 	n.mu.Lock()
 	delete(n.running, p)
 	n.mu.Unlock()
 	n.owned.Done()
 }
 
-func (n *Node) launch(p *process, group *cgroup.Group, space string) error {
-	c := p.command
+func (n *Node) launch(c Command, group *cgroup.Group, space string) (*child.Process, error) {
 	cmd := exec.Command(c.Path, c.Args...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = n.environment(c), n.dir(c), leftover
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
 	log, err := openLog(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if log != nil {
 		defer log.Close()
@@ -98,22 +101,23 @@ func (n *Node) launch(p *process, group *cgroup.Group, space string) error {
 	// Stopped at its first instruction, the process is moved to where it belongs.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Ptrace: true}
 	n.become(cmd.SysProcAttr, c)
-	p.cmd = cmd
 	if err := raiseDescriptors(); err != nil {
-		return err
+		return nil, err
 	}
-	return netns.Throwaway(func() error {
+	p := child.New(cmd, c.Name+" on "+n.spec.Name, c.Log)
+	err = netns.Throwaway(func() error {
 		if err := n.enter(space); err != nil {
 			return err
 		}
 		if err := cmd.Start(); err != nil {
 			return err
 		}
-		if err := n.settle(p, group); err != nil {
+		if err := n.settle(p, c.Name, group); err != nil {
 			return errors.Join(err, abandon(cmd))
 		}
 		return nil
 	})
+	return p, err
 }
 
 // become has the process run as the command's user.
@@ -132,8 +136,8 @@ func (n *Node) become(attr *syscall.SysProcAttr, c Command) {
 
 // settle finishes the start of a process that is stopped at its first instruction, and
 // lets it go. The calling thread is the one that started it.
-func (n *Node) settle(p *process, group *cgroup.Group) error {
-	pid := p.cmd.Process.Pid
+func (n *Node) settle(p *child.Process, name string, group *cgroup.Group) error {
+	pid := p.PID()
 	if err := awaitStop(pid); err != nil {
 		return err
 	}
@@ -151,7 +155,7 @@ func (n *Node) settle(p *process, group *cgroup.Group) error {
 		return err
 	}
 	if n.spec.Began != nil {
-		if err := n.spec.Began(self, p.command.Name); err != nil {
+		if err := n.spec.Began(self, name); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -183,8 +184,12 @@ func (d *Daemon) Running() bool {
 // death is how the process ended, with the last lines of its log.
 func (d *Daemon) death() error {
 	how := d.process.Err()
-	if how == nil {
+	var exit *exec.ExitError
+	switch {
+	case how == nil:
 		how = errors.New("exit status 0")
+	case errors.As(how, &exit): // without the name, which stands before
+		how = exit
 	}
 	return fmt.Errorf("%s on %s %w: %w%s", d.Name(), d.Host.Name(), ErrEnded, how, d.LastLines())
 }

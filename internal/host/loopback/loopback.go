@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"skerry/internal/host"
+	"skerry/internal/host/child"
 )
 
 // leftover bounds how long pipes are read that a process's children keep open after its end.
@@ -65,7 +66,7 @@ func (n *node) Start(_ context.Context, c host.Command) (host.Process, error) {
 			cmd.Stderr = log
 		}
 	}
-	p := &process{cmd: cmd, log: c.Log, done: make(chan struct{})}
+	p := child.New(cmd, c.Name+" on "+n.name, c.Log)
 	// The kernel sends Pdeathsig when the thread that started the program ends: one that
 	// stays as long as the program does.
 	started := make(chan error)
@@ -75,7 +76,7 @@ func (n *node) Start(_ context.Context, c host.Command) (host.Process, error) {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			p.reap()
+			p.Reap(nil)
 		}
 	}()
 	if err := <-started; err != nil {

@@ -58,7 +58,7 @@ func TestStart(t *testing.T) {
 		t.Errorf("it said %q, not %q", said, want)
 	}
 	<-p.Done()
-	if err := p.Err(); err == nil || err.Error() != "exit status 3" || p.Tail(2) != "two\nthree" {
+	if err := p.Err(); err == nil || err.Error() != "demo on n1: exit status 3" || p.Tail(2) != "two\nthree" {
 		t.Errorf("error %v, its last words %q", err, p.Tail(2))
 	}
 	if err := p.Stop(t.Context(), patience); err != nil {
@@ -84,9 +84,9 @@ func TestStop(t *testing.T) {
 		grace  time.Duration
 		want   string
 	}{
-		"it may end by itself": {t.Context(), `trap "exit 5" TERM; `, patience, "exit status 5"},
-		"it does not listen":   {t.Context(), deaf, time.Millisecond, "signal: killed"},
-		"nobody waits":         {gone, deaf, time.Hour, "signal: killed"},
+		"it may end by itself": {t.Context(), `trap "exit 5" TERM; `, patience, "demo on n1: exit status 5"},
+		"it does not listen":   {t.Context(), deaf, time.Millisecond, "demo on n1: signal: killed"},
+		"nobody waits":         {gone, deaf, time.Hour, "demo on n1: signal: killed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, _ := start(t, node(t), c.script+`echo up; while :; do sleep 0.02; done`)
