@@ -76,7 +76,7 @@ func (c *cluster) start(ctx context.Context) error {
 		return fmt.Errorf("emptying the directory of the management node: %w", err)
 	}
 	c.Say("starting the management node and %d data nodes", len(c.Env.Nodes))
-	if err := c.manage(ctx, "--initial"); err != nil {
+	if err := c.manage(ctx, true); err != nil {
 		return err
 	}
 	members := c.members()

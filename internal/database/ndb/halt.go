@@ -61,7 +61,7 @@ func (c *cluster) revive(ctx context.Context, m member) error {
 	managed := c.management != nil
 	c.mu.Unlock()
 	if !managed {
-		if err := c.manage(ctx); err != nil {
+		if err := c.manage(ctx, false); err != nil {
 			return err
 		}
 	}

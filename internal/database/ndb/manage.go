@@ -99,11 +99,13 @@ func (c *cluster) show(ctx context.Context) (map[int]peer, error) {
 // connect is where the management node takes others.
 func (c *cluster) connect() string { return fmt.Sprintf("%s:%d", c.manager.Addr(), managePort) }
 
-// manage starts the management node: with a new configuration, which it keeps from then
-// on (initial, reload), or with the one that it has. A reloaded one is in force only a
-// while after the management node answers, and others that start before get the old one:
-// manage returns when all members are in it.
-func (c *cluster) manage(ctx context.Context, args ...string) error {
+// manage starts the management node: fresh, with the configuration as it is for the members
+// (which it keeps), or with the one that it has. It returns when all members are in it.
+//
+// Fresh is --initial: with --reload it would begin with the configuration that it had and
+// change it afterwards, which leaves connections to nodes that are in it no more ("could not
+// be removed at this time") - and a node on the machine of such a one is never seen.
+func (c *cluster) manage(ctx context.Context, fresh bool) error {
 	dir := manageDir(c.manager)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the directory of the management node: %w", err)
@@ -115,10 +117,14 @@ func (c *cluster) manage(ctx context.Context, args ...string) error {
 	if err := mysql.Own(dir); err != nil {
 		return err
 	}
+	args := []string{"--no-defaults", "--nodaemon", "--config-file=" + file, "--configdir=" + dir, fmt.Sprintf("--ndb-nodeid=%d", manageID)}
+	if fresh {
+		args = append(args, "--initial")
+	}
 	d, err := c.Set.Start(ctx, c.manager, daemon.Spec{
 		Command: mysql.AsServer(host.Command{
 			Name: "ndb_mgmd", Path: c.Env.Installation.Programs["ndb_mgmd"], Env: c.Env.Installation.Env, Dir: dir, Log: filepath.Join(dir, "ndb_mgmd.log"),
-			Args: append([]string{"--no-defaults", "--nodaemon", "--config-file=" + file, "--configdir=" + dir, fmt.Sprintf("--ndb-nodeid=%d", manageID)}, args...),
+			Args: args,
 		}),
 		Ports: []int{managePort}, Grace: mysql.StopGrace,
 	})

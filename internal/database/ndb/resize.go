@@ -95,7 +95,7 @@ func (c *cluster) roll(ctx context.Context, members []member) error {
 	if err := management.Stop(ctx); err != nil {
 		return err
 	}
-	if err := c.manage(ctx, "--reload"); err != nil {
+	if err := c.manage(ctx, true); err != nil {
 		return err
 	}
 	for _, restart := range []func(context.Context, member) error{c.restartData, c.restartSQL} {
