@@ -45,11 +45,13 @@ OTHERS := valkey postgres hbase mysql-group-replication ferretdb cassandra@4.1
 
 test: setup-test lint unit webtest
 
+# NDB's suite runs where NDB was built: most of it is waiting for restarts, beside the others.
 conformance: build
 	@scripts/setup.sh test
 	@bin/skerry install $(TESTED) $(OTHERS)
-	@SKERRY_LONG=1 SKERRY_REQUIRE=root,tun,$(subst $(space),$(comma),$(TESTED) $(OTHERS)) \
-		$(TOOL) gotestsum --format testname -- -p 2 -timeout 30m -run Conformance ./internal/database/...
+	@ndb=$$(bin/skerry install --list | awk '$$1 == "mysql-ndb" && $$2 != "-" { print ",mysql-ndb" }'); \
+	SKERRY_LONG=1 SKERRY_REQUIRE=root,tun,$(subst $(space),$(comma),$(TESTED) $(OTHERS))$$ndb \
+		$(TOOL) gotestsum --format testname -- -p 2 -timeout 30m -run Conformance ./internal/database/ndb ./internal/database/...
 
 .PHONY: setup-test
 setup-test:
