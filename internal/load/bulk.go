@@ -69,7 +69,11 @@ func (w *worker) insertMany(g *segment, n int64) time.Duration {
 	done := w.end()
 	if err != nil {
 		w.again(classify(err))
-		for _, n := range b.numbers {
+		for i, n := range b.numbers {
+			if g.over(done) { // nothing more is begun
+				g.unacknowledged(b.records[i].Key)
+				continue
+			}
 			done = w.insert(g, n, -1)
 		}
 		return done

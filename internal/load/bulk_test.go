@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -125,6 +126,24 @@ func TestBatchesThatFailAreListed(t *testing.T) {
 		t.Errorf("%+v, %v", r.Counts, err)
 	}
 	if d := cmp.Diff([]string{w.Key(3)}, r.UnacknowledgedKeys); d != "" {
+		t.Error(d)
+	}
+}
+
+// A load that is given up does not go on with the records of its batches.
+func TestBatchesEndWithTheLoad(t *testing.T) {
+	w := workload(t, "a", ycsb.Properties{"recordcount": "100"})
+	b := &bulkMemory{memory: newMemory()}
+	tried := make(map[string]bool)
+	b.before = func(_ context.Context, _ int, _ ycsb.Kind, key string) error {
+		tried[key] = true // one worker
+		return Failed("down", "", errors.New("down"))
+	}
+	r, err := Run(context.Background(), Spec{Phase: PhaseLoad, Workload: w, Batch: 50, GiveUp: 20 * time.Millisecond}, b.open, nil)
+	if !errors.Is(err, ErrIncomplete) || r.Stopped != StoppedGaveUp || r.Unacknowledged != 100 || len(r.UnacknowledgedKeys) != 100 {
+		t.Errorf("%d unacknowledged, %d listed, stopped by %s: %v", r.Unacknowledged, len(r.UnacknowledgedKeys), r.Stopped, err)
+	}
+	if d := cmp.Diff(map[string]bool{w.Key(0): true}, tried); d != "" {
 		t.Error(d)
 	}
 }
