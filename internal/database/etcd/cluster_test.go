@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/load"
@@ -104,6 +107,34 @@ func TestRecords(t *testing.T) {
 
 // TestUpdatesAtTheSameTime has many clients update fields of their own of one record: none
 // may be lost.
+// TestClearForgets has a table emptied twice in a row, after which no version of what it was
+// can be read: etcd would keep all in memory.
+func TestClearForgets(t *testing.T) {
+	d := New()
+	c := startCluster(t, d, loophost.New(t, 1), nil)
+	ctx := t.Context()
+	client := open(t, d, c.Properties())
+	if err := client.Insert(ctx, "usertable", "user1", record("a")); err != nil {
+		t.Fatal(err)
+	}
+	m, err := c.serving(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := m.admin.Get(ctx, keyOf("usertable", "user1"))
+	if err != nil || len(before.Kvs) != 1 {
+		t.Fatalf("read %v, %v", before, err)
+	}
+	for range 2 {
+		if err := c.Clear(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := m.admin.Get(ctx, keyOf("usertable", "user1"), clientv3.WithRev(before.Header.Revision)); !errors.Is(err, rpctypes.ErrCompacted) {
+		t.Errorf("reading the table as it was before it was emptied: %v", err)
+	}
+}
+
 func TestUpdatesAtTheSameTime(t *testing.T) {
 	const clients, updates = 6, 10
 	d := New()
