@@ -1,6 +1,6 @@
 # make demo   build and run the quickstart experiment
 # make test   everything CI checks: formatting, lint, unit and end-to-end tests, the front end in a browser
-# make conformance   the conformance suite on every database that can be fetched (20 minutes)
+# make conformance   the conformance suite on every database that can be had (20 minutes)
 # make build  bin/skerry, with the front end where npm is there
 # make web    the front end alone
 # make docs   regenerate what in docs/ comes from the code
@@ -45,13 +45,10 @@ OTHERS := valkey postgres hbase mysql-group-replication ferretdb cassandra@4.1
 
 test: setup-test lint unit webtest
 
-# NDB's suite runs where NDB was built: most of it is waiting for restarts, beside the others.
 conformance: build
 	@scripts/setup.sh test
 	@bin/skerry install $(TESTED) $(OTHERS)
-	@ndb=$$(bin/skerry install --list | awk '$$1 == "mysql-ndb" && $$2 != "-" { print ",mysql-ndb" }'); \
-	SKERRY_LONG=1 SKERRY_REQUIRE=root,tun,$(subst $(space),$(comma),$(TESTED) $(OTHERS))$$ndb \
-		$(TOOL) gotestsum --format testname -- -p 2 -timeout 30m -run Conformance ./internal/database/ndb ./internal/database/...
+	@scripts/conformance.sh $(TESTED) $(OTHERS)
 
 .PHONY: setup-test
 setup-test:

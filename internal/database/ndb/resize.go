@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 
 // Join implements database.Cluster, by the manual's steps for adding data nodes online:
 //
-//	config.ini names the node; management, data and SQL nodes restart one by one
+//	config.ini names the node; management, data and SQL nodes restart
 //	the new data node starts       accepted: it is connected, in no node group
 //	CREATE NODEGROUP               once there are no_of_replicas of them
 //	REORGANIZE PARTITION, OPTIMIZE TABLE
@@ -84,10 +85,11 @@ func (c *cluster) admit(ctx context.Context, m member, accepted func()) error {
 	return c.stays(m, d)
 }
 
-// roll restarts the management node with a new configuration, and then, one after the
-// other, the nodes that have to learn of it. Where one data node is away, a node group that
-// is whole keeps the others from asking an arbitrator, which a management node is only some
-// time after its restart: two at once would end the cluster.
+// roll restarts the management node with a new configuration, and then the nodes that have to
+// learn of it. Data nodes restart one after the other: where one is away, a node group that is
+// whole keeps the others from asking an arbitrator, which a management node is only some time
+// after its restart, and two at once would end the cluster. Of the SQL nodes, which need
+// nobody, a half serves while the other restarts.
 func (c *cluster) roll(ctx context.Context, members []member) error {
 	c.mu.Lock()
 	management := c.management
@@ -98,15 +100,22 @@ func (c *cluster) roll(ctx context.Context, members []member) error {
 	if err := c.manage(ctx, true); err != nil {
 		return err
 	}
-	for _, restart := range []func(context.Context, member) error{c.restartData, c.restartSQL} {
-		for _, m := range members {
-			if err := ctx.Err(); err != nil {
-				return fmt.Errorf("restarting one member after the other: %w", context.Cause(ctx))
-			}
-			// A member that was stopped is started again, whatever became of the join.
-			if err := restart(context.WithoutCancel(ctx), m); err != nil {
-				return err
-			}
+	whole := context.WithoutCancel(ctx)
+	restart := func(round []member, do func(context.Context, member) error) error {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("restarting the members: %w", context.Cause(ctx))
+		}
+		// A member that was stopped is started again, whatever became of the join and of others.
+		return each(ctx, round, func(_ context.Context, m member) error { return do(whole, m) })
+	}
+	for _, m := range members {
+		if err := restart([]member{m}, c.restartData); err != nil {
+			return err
+		}
+	}
+	for round := range slices.Chunk(members, (len(members)+1)/2) {
+		if err := restart(round, c.restartSQL); err != nil {
+			return err
 		}
 	}
 	return nil

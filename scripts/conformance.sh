@@ -1,0 +1,26 @@
+#!/bin/bash
+# conformance.sh DATABASE... runs the conformance suites, those of the databases that are
+# named among them. They are in skerry's cache. NDB's runs where NDB was built.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+required=root,tun
+for d; do required+=,$d; done
+if bin/skerry install --list | awk '$1 == "mysql-ndb" && $2 == "-" { exit 1 }'; then
+	required+=,mysql-ndb
+else
+	echo "mysql-ndb was not built (skerry install mysql-ndb --build): its suite is not run" >&2
+fi
+export SKERRY_REQUIRE=$required SKERRY_LONG=1
+
+suites() { go tool -modfile=tools.mod gotestsum --format testname -- -count=1 -p 2 -timeout 30m -run Conformance "$@"; }
+
+# Many large processes take the whole machine: they come first. NDB mostly waits for nodes
+# that restart one by one, beside all the light ones.
+large=(skerry/internal/database/{cassandra,groupreplication,hbase})
+light=$(go list ./internal/database/... | grep -vxF "$(printf '%s\n' "${large[@]}")")
+status=0
+suites "${large[@]}" || status=$?
+# shellcheck disable=SC2086 # a word a package
+suites skerry/internal/database/ndb $light || status=$?
+exit $status
