@@ -13,14 +13,14 @@ else
 fi
 export SKERRY_REQUIRE=$required SKERRY_LONG=1
 
-suites() { go tool -modfile=tools.mod gotestsum --format testname -- -count=1 -p 2 -timeout 30m -run Conformance "$@"; }
+suites() { go tool -modfile=tools.mod gotestsum --format testname -- -count=1 -timeout 30m -run Conformance "$@"; }
 
-# Many large processes take the whole machine: they come first. NDB mostly waits for nodes
+# Many large processes take the whole machine, one suite at a time. NDB mostly waits for nodes
 # that restart one by one, beside all the light ones.
 large=(skerry/internal/database/{cassandra,groupreplication,hbase})
 light=$(go list ./internal/database/... | grep -vxF "$(printf '%s\n' "${large[@]}")")
 status=0
-suites "${large[@]}" || status=$?
+suites -p 1 "${large[@]}" || status=$?
 # shellcheck disable=SC2086 # a word a package
-suites skerry/internal/database/ndb $light || status=$?
+suites -p 2 skerry/internal/database/ndb $light || status=$?
 exit $status
