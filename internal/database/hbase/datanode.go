@@ -38,13 +38,9 @@ func (c *cluster) setExcluded(ctx context.Context, node host.Host, excluded bool
 // releaseBlocks ends a DataNode when none of its blocks is needed. The logs that are
 // being written are begun anew first, on the nodes that stay.
 func (c *cluster) releaseBlocks(ctx context.Context, node host.Host, leaving string, servers []string) error {
-	for _, s := range servers {
-		if s == leaving {
-			continue
-		}
-		if _, err := c.admin.ask(ctx, "roll", s); err != nil {
-			return err
-		}
+	stay := slices.DeleteFunc(slices.Clone(servers), func(s string) bool { return s == leaving })
+	if err := c.rollLogs(ctx, stay); err != nil {
+		return err
 	}
 	err := c.await(ctx, func(ctx context.Context) error {
 		nodes, err := c.admin.dataNodes(ctx)
@@ -57,6 +53,17 @@ func (c *cluster) releaseBlocks(ctx context.Context, node host.Host, leaving str
 		return err
 	}
 	return c.endRole(ctx, node, dataNode)
+}
+
+// rollLogs has servers begin new write-ahead logs: a block that is being written is copied
+// nowhere until it is finished.
+func (c *cluster) rollLogs(ctx context.Context, servers []string) error {
+	for _, s := range servers {
+		if _, err := c.admin.ask(ctx, "roll", s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // redundant returns nil when the NameNode has given a DataNode up and every block has

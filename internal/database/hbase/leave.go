@@ -23,7 +23,8 @@ import (
 //
 //	wait         accepted: its session with ZooKeeper has expired
 //	wait         complete: its write-ahead logs are split, no region of the table is
-//	             placed on it or in transition, and no block lacks a copy
+//	             placed on it or in transition, and every block has all its copies on
+//	             the others; the logs that are being written are begun anew for that
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
 	var change database.Change
 	fail := func(err error) (database.Change, error) {
@@ -178,6 +179,13 @@ func (c *cluster) lose(ctx context.Context, node host.Host, accepted func()) err
 	}
 	if c.options.storage != storageHDFS {
 		return nil
+	}
+	s, err := c.admin.status(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.rollLogs(ctx, s.live); err != nil {
+		return err
 	}
 	return c.await(ctx, func(ctx context.Context) error { return c.redundant(ctx, node) })
 }

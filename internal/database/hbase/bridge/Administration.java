@@ -5,14 +5,18 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.hbase.ClusterMetrics;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.HRegionLocation;
@@ -27,6 +31,9 @@ import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
+import org.apache.hadoop.hdfs.protocol.HdfsLocatedFileStatus;
+import org.apache.hadoop.hdfs.protocol.LocatedBlock;
+import org.apache.hadoop.hdfs.protocol.LocatedBlocks;
 
 /**
  * What is asked of the cluster itself: a verb and its arguments; the answer is lines of
@@ -71,7 +78,7 @@ final class Administration {
         dfs().refreshNodes();
         return List.of();
       case "redundancy":
-        return List.of(String.valueOf(dfs().getLowRedundancyBlocksCount()));
+        return List.of(String.valueOf(lacking()));
       case "logs":
         return logs();
       default:
@@ -173,6 +180,36 @@ final class Administration {
       return List.of(); // nobody has written any
     }
     return lines;
+  }
+
+  /**
+   * How many blocks have fewer copies than they are to have, on nodes that live and stay; those
+   * that are being written are left out. The NameNode's own count leaves out, too, those whose
+   * copies it has ordered and has not got yet, and for some seconds those of a node that it
+   * calls dead already.
+   */
+  private long lacking() throws IOException {
+    Set<String> live = new HashSet<>();
+    for (DatanodeInfo d : dfs().getDataNodeStats(DatanodeReportType.LIVE)) {
+      if (d.isInService()) {
+        live.add(d.getDatanodeUuid());
+      }
+    }
+    long n = 0;
+    RemoteIterator<LocatedFileStatus> files = dfs().listFiles(new Path("/"), true);
+    while (files.hasNext()) {
+      HdfsLocatedFileStatus file = (HdfsLocatedFileStatus) files.next();
+      LocatedBlocks blocks = file.getLocatedBlocks();
+      boolean open = blocks.isUnderConstruction() && !blocks.isLastBlockComplete();
+      int finished = blocks.locatedBlockCount() - (open ? 1 : 0);
+      for (LocatedBlock b : blocks.getLocatedBlocks().subList(0, Math.max(0, finished))) {
+        long copies = Arrays.stream(b.getLocations()).filter(d -> live.contains(d.getDatanodeUuid())).count();
+        if (copies < file.getReplication()) {
+          n++;
+        }
+      }
+    }
+    return n;
   }
 
   private DistributedFileSystem dfs() throws IOException {
