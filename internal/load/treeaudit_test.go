@@ -14,8 +14,9 @@ import (
 	"skerry/internal/ycsb"
 )
 
-// grove is a tree in memory. Of what is created it forgets some, and of what is removed it
-// keeps some, though it acknowledges both; other changes it leaves in doubt.
+// grove is a tree in memory. Of what is created it forgets one file, which it does not let
+// anybody remove, and of what is removed it keeps one, though it acknowledges both; other
+// changes it leaves in doubt.
 type grove struct {
 	Client
 	*garden
@@ -51,7 +52,7 @@ func (g grove) Tree(_ context.Context, op *mdtest.Op) error {
 		}
 		g.created++
 		switch {
-		case g.created == 5 && op.Kind == mdtest.Create:
+		case g.created >= 5 && g.lost == (mdtest.Entry{}) && op.Kind == mdtest.Create:
 			g.lost = e
 			return nil
 		case g.created%7 == 0:
@@ -62,6 +63,9 @@ func (g grove) Tree(_ context.Context, op *mdtest.Op) error {
 		delete(g.there, e)
 		e.Name = op.To
 	case mdtest.Remove, mdtest.Rmdir:
+		if e == g.lost {
+			return Failed("busy", "", errors.New("somebody has it open"))
+		}
 		if g.removed++; g.removed == 3 {
 			g.kept = e
 			return nil
