@@ -17,7 +17,7 @@ suites() { go tool -modfile=tools.mod gotestsum --format testname -- -count=1 -t
 
 # Many large processes take the whole machine, one suite at a time. NDB mostly waits for nodes
 # that restart one by one, beside all the light ones.
-large=(skerry/internal/database/{cassandra,groupreplication,hbase})
+large=(skerry/internal/database/{cassandra,hbase})
 light=$(go list ./internal/database/... | grep -vxF "$(printf '%s\n' "${large[@]}")")
 status=0
 suites -p 1 "${large[@]}" || status=$?
