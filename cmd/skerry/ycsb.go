@@ -60,7 +60,7 @@ func newYCSBPhase(a *app, phase load.Phase, short string) *cobra.Command {
 	f.BoolVar(&o.JSON, "json", false, "print a JSON object in place of YCSB's text")
 	switch phase {
 	case load.PhaseLoad:
-		f.IntVar(&o.Batch, "batch", 1, "records a request, where the database takes many at once (MySQL, PostgreSQL, etcd)")
+		f.IntVar(&o.Batch, "batch", 1, "records a request, where the database takes many at once (MySQL's family, PostgreSQL, etcd, HBase)")
 		f.BoolVar(&o.NoVerify, "no-verify", false, "do not look whether every record is there")
 	case load.PhaseRun:
 		f.DurationVar(&o.Duration, "duration", 0, "end after this time, not after operationcount")

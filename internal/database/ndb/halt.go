@@ -92,9 +92,9 @@ func (c *cluster) stays(m member, data *daemon.Daemon) error {
 	return nil
 }
 
-// stopGrace is how long a data node may take to stop: what it coordinates is handed over with
-// global checkpoints, about seven of them, two seconds apart (NDB's default) and more under
-// load.
+// stopGrace is how long a data node may take to stop. It gives clients and transactions 8 s to
+// end, and hands over what it coordinates with some global checkpoints, two seconds apart by
+// default: 16 s, and more under load.
 const stopGrace = time.Minute
 
 // stopData has a data node stop in NDB's own way: it ends its part of transactions and
