@@ -56,7 +56,7 @@ func fakeTree(t *testing.T) (*Group, func(name string) string) {
 	if err := g.Create(); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"cpu.max", "memory.max", "memory.swap.max", "io.stat"} {
+	for _, name := range []string{"cpu.max", "cpu.weight", "memory.max", "memory.swap.max", "io.stat"} {
 		if err := os.WriteFile(filepath.Join(mount, root, "lab/node", name), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -82,6 +82,12 @@ func TestVersion2Limits(t *testing.T) {
 		if got := read("cpu.max"); !strings.HasPrefix(got, tt.want) {
 			t.Errorf("%g cores: cpu.max %q, want %q", tt.cores, got, tt.want)
 		}
+	}
+	if err := g.WeighCPU(20); err != nil {
+		t.Fatal(err)
+	}
+	if got := read("cpu.weight"); got != "2000" { // 100 is what a group has
+		t.Errorf("20 times the weight: cpu.weight %q, want 2000", got)
 	}
 	if err := g.LimitMemory(1 << 20); err != nil {
 		t.Fatal(err)
@@ -138,6 +144,9 @@ func TestMissingControllerIsTold(t *testing.T) {
 	}
 	if err := g.LimitCPU(1); !errors.Is(err, ErrNoController) {
 		t.Errorf("LimitCPU: %v, want ErrNoController", err)
+	}
+	if err := g.WeighCPU(2); !errors.Is(err, ErrNoController) {
+		t.Errorf("WeighCPU: %v, want ErrNoController", err)
 	}
 	if u, err := g.Usage(); err != nil || u != (Usage{}) {
 		t.Errorf("usage %+v, %v; want none", u, err)

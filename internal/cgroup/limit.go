@@ -41,6 +41,22 @@ func (g *Group) LimitCPU(cores float64) error {
 	return limitError("CPU", err)
 }
 
+// WeighCPU gives the group's processes as many times the processor time of another group's,
+// and an earlier turn, while there is too little for all: 1 to 100, 1 being what every group has.
+func (g *Group) WeighCPU(times int) error {
+	path, version := g.controller(cpu, "cpu.shares", "cpu.weight")
+	var err error
+	switch version {
+	case 1:
+		err = write(path, strconv.Itoa(1024*times))
+	case 2:
+		err = write(path, strconv.Itoa(100*times))
+	default:
+		err = ErrNoController
+	}
+	return limitError("CPU weight", err)
+}
+
 // LimitMemory bounds the memory of the group in bytes, page cache included; it is not
 // given swap space in place of memory.
 func (g *Group) LimitMemory(bytes int64) error {

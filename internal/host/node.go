@@ -36,6 +36,9 @@ type Spec struct {
 	// CPU is a quota in cores and Memory a limit in bytes, 0 for none.
 	CPU    float64
 	Memory int64
+	// Weight is how many times another node's processor time it gets while there is too
+	// little for all, 0 for as much.
+	Weight int
 	// Disk bounds what it does on the disk that Dir is on.
 	Disk cgroup.DiskLimit
 	// Group is the node's control group, made when its first process starts; nil where
@@ -128,6 +131,11 @@ func (n *Node) controlGroup() (*cgroup.Group, error) {
 	// A limit whose controller is missing was reported when the lab came up.
 	if n.spec.CPU > 0 {
 		if err := g.LimitCPU(n.spec.CPU); err != nil && !errors.Is(err, cgroup.ErrNoController) {
+			return nil, err
+		}
+	}
+	if n.spec.Weight > 0 {
+		if err := g.WeighCPU(n.spec.Weight); err != nil && !errors.Is(err, cgroup.ErrNoController) {
 			return nil, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"skerry/internal/cgroup"
 	"skerry/internal/host"
 	"skerry/internal/rootless"
+	"skerry/internal/topology"
 )
 
 // build makes what claim planned.
@@ -135,6 +136,11 @@ func (l *Lab) describe(c Config) error {
 	return err
 }
 
+// clientWeight puts clients before the servers that they drive: each is a machine of its own
+// in what is emulated, and a driver that waits for this machine's processors while servers
+// have them would count its own delay as theirs.
+const clientWeight = 20
+
 // attachNodes makes the hosts of the lab's nodes.
 func (l *Lab) attachNodes(tree *cgroup.Tree) {
 	l.byName = make(map[string]*host.Node, len(l.state.Nodes))
@@ -144,6 +150,9 @@ func (l *Lab) attachNodes(tree *cgroup.Tree) {
 			Hosts: l.place.file(hostsFile), Resolver: l.place.file(resolverFile), Hide: l.place.namespaces(), Tag: l.state.ID,
 			CPU: l.state.Topology.Nodes[i].CPU, Memory: l.state.Topology.Nodes[i].Memory, Disk: diskOf(l.state.Topology.Nodes[i]),
 			Nested: rootless.Inside(), Began: l.journal.began,
+		}
+		if l.state.Topology.Nodes[i].Role == topology.Client {
+			s.Weight = clientWeight
 		}
 		if tree != nil {
 			s.Group = tree.Group(l.state.ID + "/" + n.Name)
