@@ -37,6 +37,9 @@ var (
 // list of all.
 func (d *Etcd) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(env.Options, env.RTT)
+	if err == nil {
+		err = o.place(env.Nodes)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +82,10 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("etcd is not ready after %v", readyTimeout))
 	defer cancel()
-	return c.servers.Await(ctx, c.Ready)
+	if err := c.servers.Await(ctx, c.Ready); err != nil {
+		return err
+	}
+	return c.lead(ctx)
 }
 
 func (c *cluster) say(format string, args ...any) { c.env.Say(Name, format, args...) }

@@ -29,6 +29,7 @@ type options struct {
 	heartbeat, election time.Duration
 	learner             bool
 	read                string
+	leader              string   // the node whose member is to lead, "" for any
 	config              []string // further arguments of etcd
 }
 
@@ -40,7 +41,7 @@ type options struct {
 func parseOptions(given database.Options, roundTrip time.Duration) (options, error) {
 	r := setting.Options(ErrOption, given,
 		"port", "peer_port", "heartbeat_interval", "election_timeout", "snapshot_count", "quota_backend",
-		"auto_compaction_retention", "max_request", "pre_vote", "learner", "read", "log_level")
+		"auto_compaction_retention", "max_request", "pre_vote", "learner", "read", "leader", "log_level")
 	heartbeat := min(max(defaultHeartbeat, roundTrip.Round(time.Millisecond)), maxElection/10)
 	o := options{
 		port:      r.Int("port", 1, 65535, defaultPort),
@@ -48,6 +49,7 @@ func parseOptions(given database.Options, roundTrip time.Duration) (options, err
 		heartbeat: r.Duration("heartbeat_interval", heartbeat),
 		learner:   r.Bool("learner", true),
 		read:      r.Choice("read", readLinearizable, readLinearizable, readSerializable),
+		leader:    r.Text("leader", ""),
 	}
 	o.election = r.Duration("election_timeout", max(defaultElection, 10*o.heartbeat))
 	o.config = []string{

@@ -189,8 +189,8 @@ func (c *cluster) yield(ctx context.Context, m *member) error {
 	if err != nil {
 		return err
 	}
-	if _, err := m.admin.MoveLeader(ctx, other.id.Load()); err != nil && !notYet(err) {
-		return fmt.Errorf("moving the leadership from %s to %s: %w", m.host.Name(), other.host.Name(), err)
+	if err := move(ctx, m, other); err != nil && !notYet(err) {
+		return err
 	}
 	return nil
 }

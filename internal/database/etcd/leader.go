@@ -1,0 +1,64 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"skerry/internal/database"
+	"skerry/internal/host"
+)
+
+// place refuses a leader that is none of the nodes.
+func (o options) place(nodes []host.Host) error {
+	if o.leader == "" || slices.ContainsFunc(nodes, func(h host.Host) bool { return h.Name() == o.leader }) {
+		return nil
+	}
+	var names []string
+	for _, h := range nodes {
+		names = append(names, h.Name())
+	}
+	return fmt.Errorf("%w: leader: no data node is called %q; they are %s", ErrOption, o.leader, strings.Join(names, ", "))
+}
+
+// lead has the member lead that was asked for, and returns when all members agree that it
+// does. An election may give the cluster another leader later.
+func (c *cluster) lead(ctx context.Context) error {
+	if c.options.leader == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("%s did not become etcd's leader in %v", c.options.leader, readyTimeout))
+	defer cancel()
+	to := c.members.On(c.options.leader)
+	if to == nil {
+		return fmt.Errorf("%s is to lead: %w", c.options.leader, database.ErrNotMember)
+	}
+	return c.servers.Await(ctx, func(ctx context.Context) error {
+		s, err := to.status(ctx)
+		if err != nil {
+			return err
+		}
+		if role(s) == "leader" {
+			return c.Ready(ctx)
+		}
+		from, err := c.serving(ctx, nil)
+		if err != nil {
+			return err
+		}
+		if err := move(ctx, from, to); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: %s does not lead yet", ErrNotReady, to.host.Name())
+	})
+}
+
+// move has one member hand the leadership over to another.
+func move(ctx context.Context, from, to *member) error {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	if _, err := from.admin.MoveLeader(ctx, to.id.Load()); err != nil {
+		return fmt.Errorf("moving the leadership from %s to %s: %w", from.host.Name(), to.host.Name(), err)
+	}
+	return nil
+}
