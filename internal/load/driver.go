@@ -84,9 +84,11 @@ func (d *driver) open(ctx context.Context, open Open) error {
 					return err
 				}
 			}
-			if w.client, err = open(ctx); err != nil {
+			client, err := open(ctx)
+			if err != nil { // client may be a nil pointer that does not equal nil
 				return fmt.Errorf("opening client %d of %d: %w", i+1, len(d.workers), err)
 			}
+			w.client = client
 			if d.spec.Phase == PhaseLoad && d.spec.Batch > 1 && d.spec.Target == 0 {
 				w.bulk, _ = w.client.(Bulk)
 			}

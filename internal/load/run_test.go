@@ -279,7 +279,7 @@ func TestNoClientIsAnError(t *testing.T) {
 	m := newMemory()
 	_, err := Run(context.Background(), Spec{Workload: workload(t, "a", nil), Threads: 20}, func(ctx context.Context) (Client, error) {
 		if opened.Add(1) == 10 {
-			return nil, boom
+			return (*memoryClient)(nil), boom // as a database does whose own function gives its own type
 		}
 		return m.open(ctx)
 	}, nil)
