@@ -1,6 +1,6 @@
 # make demo   build and run the quickstart experiment
 # make test   everything CI checks: formatting, lint, unit and end-to-end tests, the front end in a browser
-# make conformance   the conformance suite on every database that can be had (some 20 minutes)
+# make conformance   the conformance suite on every database that can be had (some 15 minutes)
 # make build  bin/skerry, with the front end where npm is there
 # make web    the front end alone
 # make docs   regenerate what in docs/ comes from the code
