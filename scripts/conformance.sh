@@ -21,9 +21,13 @@ large=(skerry/internal/database/{cassandra,hbase})
 ndb=skerry/internal/database/ndb
 light=$(go list ./internal/database/... | grep -vxF "$(printf '%s\n' "$ndb" "${large[@]}")")
 status=0
+set -m # a process group of its own, which an interrupt of this is passed on to
 suites "$ndb" &
+set +m
+beside=$!
+trap 'kill -INT -- -$beside 2>/dev/null' EXIT
 suites -p 1 "${large[@]}" || status=$?
 # shellcheck disable=SC2086 # a word a package
 suites -p 2 $light || status=$?
-wait $! || status=$?
+wait "$beside" || status=$?
 exit $status
