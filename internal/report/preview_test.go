@@ -1,18 +1,16 @@
 package report
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"skerry/internal/testkit"
 )
 
 // TestPreview writes reports of made-up runs to the directory SKERRY_PREVIEW, to be looked at.
 func TestPreview(t *testing.T) {
-	dir := os.Getenv("SKERRY_PREVIEW")
-	if dir == "" {
-		t.Skip("SKERRY_PREVIEW names no directory")
-	}
+	dir := testkit.Asked(t, "SKERRY_PREVIEW", "a directory that made-up reports are written to")
 	all := variants()
 	all["paper"], all["small"] = paper, small
 	for name, f := range all {

@@ -40,6 +40,18 @@ func Lacks(t testing.TB, a Ability, why error) {
 	lacks(t, string(a), why.Error())
 }
 
+// Asked is the value of an environment variable without which a test does not run, since it
+// takes minutes or makes something to look at. Where the variable is not set it skips the
+// test, with a reason that begins with "asked for by VARIABLE:" and says what for.
+func Asked(t testing.TB, variable, what string) string {
+	t.Helper()
+	value := os.Getenv(variable)
+	if value == "" {
+		t.Skipf("asked for by %s: %s", variable, what)
+	}
+	return value
+}
+
 func lacks(t testing.TB, name, why string) {
 	t.Helper()
 	if slices.Contains(required(), name) {

@@ -56,3 +56,20 @@ func TestNeedAndLacks(t *testing.T) {
 		}
 	}
 }
+
+// TestAsked: a test that runs on demand skips while nobody asks for it.
+func TestAsked(t *testing.T) {
+	for value, want := range map[string][]string{
+		"":   {"skip: asked for by SKERRY_THIS: 5m runs it for five minutes"},
+		"5m": nil,
+	} {
+		t.Setenv("SKERRY_THIS", value)
+		e := &ended{TB: t}
+		if got := Asked(e, "SKERRY_THIS", "5m runs it for five minutes"); got != value {
+			t.Errorf("SKERRY_THIS=%q: Asked gives %q", value, got)
+		}
+		if diff := cmp.Diff(want, e.how); diff != "" {
+			t.Errorf("SKERRY_THIS=%q (-want +got):\n%s", value, diff)
+		}
+	}
+}

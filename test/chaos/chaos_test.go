@@ -87,10 +87,7 @@ func TestChaos(t *testing.T) {
 // asked is for how long things are to be broken; a test that nobody asked for is skipped.
 func asked(t *testing.T) time.Duration {
 	t.Helper()
-	text := os.Getenv("SKERRY_CHAOS")
-	if text == "" {
-		t.Skip("SKERRY_CHAOS=5m runs it for five minutes")
-	}
+	text := testkit.Asked(t, "SKERRY_CHAOS", "5m breaks things for five minutes")
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	length, err := time.ParseDuration(text)
 	if err != nil {

@@ -9,14 +9,15 @@ import (
 
 	"skerry/internal/record"
 	"skerry/internal/report/webdata"
+	"skerry/internal/testkit"
 )
 
-// SKERRY_PREVIEW=FOLDER,DIR... writes the reports of run directories into a folder, to look at
+// SKERRY_PREVIEW_RUNS=FOLDER,DIR... writes the reports of run directories into a folder, to look at
 // a page that npm run build has made.
 func TestPreview(t *testing.T) {
-	folder, dirs, ok := strings.Cut(os.Getenv("SKERRY_PREVIEW"), ",")
+	folder, dirs, ok := strings.Cut(testkit.Asked(t, "SKERRY_PREVIEW_RUNS", "FOLDER,DIR... writes the reports of run directories into a folder"), ",")
 	if !ok {
-		t.Skip("SKERRY_PREVIEW is not set")
+		t.Fatal("SKERRY_PREVIEW_RUNS names a folder and no run directory")
 	}
 	page, err := os.ReadFile("../../../web/dist/report/report.html")
 	if err != nil {
