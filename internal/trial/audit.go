@@ -19,9 +19,6 @@ const (
 	// auditThreads read records back at once, replicaThreads those of one member.
 	auditThreads   = 64
 	replicaThreads = 16
-	// settleWait bounds how long the cluster may take to say that it serves again.
-	settleWait = 2 * time.Minute
-	settlePoll = 100 * time.Millisecond
 	// historyPatience bounds the search for an order of operations.
 	historyPatience = 30 * time.Second
 )
@@ -49,7 +46,7 @@ func (r *run) audit(ctx context.Context, m measurement) error {
 	began := time.Now()
 	r.stage("waiting for the cluster to settle before the audit")
 	if err := r.settled(ctx); err != nil {
-		return err
+		return fmt.Errorf("before the audit: %w", err)
 	}
 	spec, err := r.spec(load.PhaseAudit)
 	if err != nil {
@@ -83,25 +80,6 @@ func (r *run) audit(ctx context.Context, m measurement) error {
 		return recordError{err}
 	}
 	return nil
-}
-
-// settled returns when every member says that it serves.
-func (r *run) settled(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, settleWait)
-	defer cancel()
-	tick := time.NewTicker(settlePoll)
-	defer tick.Stop()
-	for {
-		err := r.cluster.Ready(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s to serve before the audit: %w", r.Database.Name(), errors.Join(ctx.Err(), err))
-		case <-tick.C:
-		}
-	}
 }
 
 // readBack reads through clients that stand where those of the workload did.

@@ -83,8 +83,8 @@ func (r *run) refresh(ctx context.Context) error {
 		return err
 	}
 	r.stage("emptying the table")
-	if err := r.cluster.Ready(ctx); err != nil {
-		return errors.Join(fmt.Errorf("%s, which an earlier trial used, does not serve: %w", r.Database.Name(), err), r.clusterErr())
+	if err := r.settled(ctx); err != nil {
+		return fmt.Errorf("going on with an earlier trial's cluster: %w", err)
 	}
 	if err := r.cluster.Clear(ctx); err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
