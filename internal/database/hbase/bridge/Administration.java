@@ -10,8 +10,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.function.Supplier;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.LocatedFileStatus;
@@ -95,8 +97,7 @@ final class Administration {
         create(admin, words);
         return List.of();
       case "truncate":
-        admin.disableTable(TableName.valueOf(words[1])).get();
-        admin.truncateTable(TableName.valueOf(words[1]), true).get();
+        truncate(admin, TableName.valueOf(words[1]));
         return List.of();
       case "count":
         return Count.of(c, TableName.valueOf(words[1]));
@@ -114,6 +115,27 @@ final class Administration {
         return List.of();
       default:
         throw new IllegalArgumentException("unknown verb " + words[0]);
+    }
+  }
+
+  private static void truncate(AsyncAdmin admin, TableName table) throws Exception {
+    await(admin.disableTable(table), () -> admin.isTableDisabled(table));
+    await(admin.truncateTable(table, true), () -> admin.isTableEnabled(table));
+  }
+
+  /**
+   * Waits until what a procedure of the master is for has come about. The client asks after a
+   * procedure at intervals that double, so that one of 2.6 s is known to have ended after 4.1 s.
+   * A question that fails is no answer: for a moment a table that is made anew is not there.
+   */
+  private static void await(
+      CompletableFuture<Void> procedure, Supplier<CompletableFuture<Boolean>> done)
+      throws Exception {
+    while (!procedure.isDone() && !done.get().exceptionally(e -> false).get()) {
+      Thread.sleep(100);
+    }
+    if (procedure.isDone()) {
+      procedure.get(); // throws what made it fail
     }
   }
 
