@@ -18,7 +18,7 @@ var Recipe = install.Recipe{
 	Packages: []string{"mysql-server-core/sid", "mysql-client-core/sid"},
 	Closure:  true,
 	Build: &install.Build{
-		Source: "mysql-source/sid", Cost: "10 to 20 minutes of two cores", Disk: 3 << 30,
+		Source: "mysql-source/sid", Cost: "3 to 10 minutes of two cores", Disk: 3 << 30,
 		Tools:   []string{"cmake", "ninja|make", "g++|clang++", "pkg-config", "strip"},
 		Hint:    "install them, with the headers that the build asks for: sudo apt-get install cmake ninja-build g++ pkg-config libssl-dev libncurses-dev libtirpc-dev rpcsvc-proto",
 		Compile: compile,
