@@ -67,6 +67,8 @@ const (
 	DiskCgroups Ability = "disk-cgroups"
 	// DirectIO is a file system that is written to past the page cache.
 	DirectIO Ability = "direct-io"
+	// ClassArchives is a Java, from 13 on, that writes archives of its classes.
+	ClassArchives Ability = "class-archives"
 	// RealTime is a scheduler that gives root real-time priority.
 	RealTime Ability = "real-time"
 )

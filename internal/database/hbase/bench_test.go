@@ -31,24 +31,10 @@ const (
 //
 //	go test -bench Client -benchtime 40000x ./internal/database/hbase/
 func BenchmarkClient(b *testing.B) {
-	testkit.Need(b, testkit.HBase)
-	d := New()
-	in, err := d.Find("")
-	if err != nil {
-		b.Fatal(err)
-	}
-	nodes := loophost.New(b, 1)
-	c, err := d.Start(b.Context(), database.Env{Nodes: nodes, Control: nodes[0], Installation: in, Options: database.Options{"storage": "directory"}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() {
-		if err := c.Stop(context.Background()); err != nil {
-			b.Error(err)
-		}
-	}()
+	d, in, c := benchCluster(b)
 	clients := make([]load.Client, benchWorkers)
 	for i := range clients {
+		var err error
 		if clients[i], err = d.Open(b.Context(), c.Properties()); err != nil {
 			b.Fatal(err)
 		}
@@ -89,6 +75,47 @@ func BenchmarkClient(b *testing.B) {
 		}
 		b.ReportMetric(ns, "cpu-ns/op")
 	})
+}
+
+// benchCluster is a cluster of one node, without HDFS, that stops with the benchmark.
+func benchCluster(b *testing.B) (*HBase, database.Installation, database.Cluster) {
+	b.Helper()
+	testkit.Need(b, testkit.HBase)
+	d := New()
+	in, err := d.Find("")
+	if err != nil {
+		b.Fatal(err)
+	}
+	nodes := loophost.New(b, 1)
+	c, err := d.Start(b.Context(), database.Env{Nodes: nodes, Control: nodes[0], Installation: in, Options: database.Options{"storage": "directory"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := c.Stop(context.Background()); err != nil {
+			b.Error(err)
+		}
+	})
+	return d, in, c
+}
+
+// BenchmarkOpen is how long a driver's first client takes to be open: the start of the
+// bridge's JVM, its connection, and the places of all regions.
+//
+//	go test -run '^$' -bench Open -benchtime 10x ./internal/database/hbase/
+func BenchmarkOpen(b *testing.B) {
+	d, _, c := benchCluster(b)
+	for b.Loop() {
+		client, err := d.Open(b.Context(), c.Properties())
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		if err := client.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
 }
 
 // drive does operations with all clients.

@@ -20,7 +20,7 @@ type cluster struct {
 	env     database.Env
 	options options
 	log     *slog.Logger
-	classes string // folder of the bridge's classes
+	jar     string // the bridge's classes
 	admin   admin
 
 	servers daemon.Set
@@ -143,7 +143,7 @@ func (c *cluster) Properties() map[string]string {
 		PropQuorum:    c.first().Addr() + ":" + strconv.Itoa(portZooKeeper),
 		PropFamily:    family,
 		PropJava:      c.env.Installation.Programs["java"],
-		PropClassPath: classpath(c.classes, c.env.Installation.Dir),
+		PropClassPath: classpath(c.jar, c.env.Installation.Dir),
 		PropHosts:     c.site(c.first()).hostsFile(),
 		PropHeap:      strconv.FormatInt(c.options.client/mib, 10),
 	}

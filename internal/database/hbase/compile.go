@@ -1,6 +1,7 @@
 package hbase
 
 import (
+	"archive/zip"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -33,9 +34,11 @@ const (
 // ErrCompiler says that the bridge cannot be compiled.
 var ErrCompiler = errors.New("the bridge to HBase's client cannot be compiled")
 
-// bridgeFolder names the folder of compiled classes after what they were compiled from.
+// bridgeFolder names the folder of compiled classes after what they were compiled from,
+// and into.
 func bridgeFolder() (string, error) {
 	sum := sha256.New()
+	fmt.Fprintln(sum, bridgeJar)
 	err := fs.WalkDir(bridgeSource, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -48,35 +51,39 @@ func bridgeFolder() (string, error) {
 	return "bridge-" + hex.EncodeToString(sum.Sum(nil))[:12], err
 }
 
-// bridgeClasses returns the folder of the bridge's classes below root, which holds the
-// installation's jars in lib. They are compiled unless they are there; where root
-// cannot be written to, below fallback.
+// bridgeJar is the jar of the bridge's classes in their folder: a JVM does not archive
+// classes of folders.
+const bridgeJar = "bridge.jar"
+
+// bridgeClasses returns the jar of the bridge's classes, in a folder below root, which
+// holds the installation's jars in lib. They are compiled unless they are there; where
+// root cannot be written to, below fallback.
 func bridgeClasses(ctx context.Context, javaPath, root, fallback string) (string, error) {
 	name, err := bridgeFolder()
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrCompiler, err)
 	}
-	classes := filepath.Join(root, name)
-	if _, err := os.Stat(classes); err == nil {
-		return classes, nil
+	folder := filepath.Join(root, name)
+	if _, err := os.Stat(folder); err == nil {
+		return filepath.Join(folder, bridgeJar), nil
 	}
-	err = compileBridge(ctx, javaPath, filepath.Join(root, "lib"), classes)
-	if err == nil || fallback == "" || !errors.Is(err, fs.ErrPermission) {
-		return classes, err
+	err = compileBridge(ctx, javaPath, filepath.Join(root, "lib"), folder)
+	if fallback != "" && errors.Is(err, fs.ErrPermission) {
+		folder = filepath.Join(fallback, name)
+		err = compileBridge(ctx, javaPath, filepath.Join(root, "lib"), folder)
 	}
-	classes = filepath.Join(fallback, name)
-	return classes, compileBridge(ctx, javaPath, filepath.Join(root, "lib"), classes)
+	return filepath.Join(folder, bridgeJar), err
 }
 
 // compileBridge compiles into a folder that appears when it is complete: several may
 // do so at the same time.
-func compileBridge(ctx context.Context, javaPath, lib, classes string) error {
+func compileBridge(ctx context.Context, javaPath, lib, folder string) error {
 	compilers, _ := filepath.Glob(filepath.Join(lib, compilerPattern)) // the pattern is well-formed
 	if len(compilers) == 0 {
 		return advice.With(fmt.Errorf("%w: no %s in %s", ErrCompiler, compilerPattern, lib), "install HBase again: skerry install %s", Name)
 	}
 	all, _ := filepath.Glob(filepath.Join(lib, "*.jar"))
-	tmp, err := os.MkdirTemp(filepath.Dir(classes), ".bridge-")
+	tmp, err := os.MkdirTemp(filepath.Dir(folder), ".bridge-")
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrCompiler, err)
 	}
@@ -92,14 +99,41 @@ func compileBridge(ctx context.Context, javaPath, lib, classes string) error {
 	if out, err := exec.CommandContext(ctx, javaPath, args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %w: %s", ErrCompiler, err, out)
 	}
-	if err := os.Rename(filepath.Join(tmp, "bridge", "log4j.properties"), filepath.Join(tmp, "log4j.properties")); err != nil {
+	if err := pack(filepath.Join(tmp, bridgeJar), tmp); err != nil {
 		return fmt.Errorf("%w: %w", ErrCompiler, err)
 	}
 	if err := os.Chmod(tmp, 0o755); err != nil { // MkdirTemp's 0700 would shut out others
 		return fmt.Errorf("%w: %w", ErrCompiler, err)
 	}
-	if err := os.Rename(tmp, classes); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Rename(tmp, folder); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%w: %w", ErrCompiler, err)
 	}
 	return nil
+}
+
+// pack makes a jar of the compiled classes below a folder and of log4j's settings.
+func pack(jar, folder string) error {
+	f, err := os.Create(jar)
+	if err != nil {
+		return err
+	}
+	z := zip.NewWriter(f)
+	add := func(name, path string) error {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		w, err := z.Create(name)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(text)
+		return err
+	}
+	classes, _ := filepath.Glob(filepath.Join(folder, "bridge", "*.class")) // the pattern is well-formed
+	for _, path := range classes {
+		err = errors.Join(err, add("bridge/"+filepath.Base(path), path))
+	}
+	err = errors.Join(err, add("log4j.properties", filepath.Join(folder, "bridge", "log4j.properties")))
+	return errors.Join(err, z.Close(), f.Close())
 }

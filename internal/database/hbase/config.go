@@ -29,8 +29,8 @@ type site struct {
 	dir    string // of this node
 	shared string // the directory that all nodes share (storage: directory)
 	hosts  string // text of the hosts file
-	// classes is the folder of the bridge's classes, of which HDFS uses one.
-	classes string
+	// jar has the bridge's classes, of which HDFS uses one.
+	jar string
 	// exclude names the DataNodes that are to leave, one address a line.
 	exclude string
 }

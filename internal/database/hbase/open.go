@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"skerry/internal/load"
@@ -58,13 +59,14 @@ func (d *HBase) connect(ctx context.Context, s settings) (*bridge, error) {
 		if err != nil {
 			return nil, err
 		}
-		classes, err := bridgeClasses(ctx, in.Programs["java"], in.Dir, "")
+		jar, err := bridgeClasses(ctx, in.Programs["java"], in.Dir, "")
 		if err != nil {
 			return nil, err
 		}
-		s.java, s.classpath = in.Programs["java"], classpath(classes, in.Dir)
+		s.java, s.classpath = in.Programs["java"], classpath(jar, in.Dir)
 	}
-	b, err := bridgeHere(bridgeCommand(s.java, s.classpath, s.hosts, int64(s.heap)*mib, s.bridge()))
+	jar, _, _ := strings.Cut(s.classpath, ":")
+	b, err := bridgeHere(bridgeCommand(s.java, s.classpath, s.hosts, int64(s.heap)*mib, mapping(jar, s.java), s.bridge()))
 	if err != nil {
 		return nil, err
 	}

@@ -24,9 +24,10 @@ type command struct {
 	args []string
 }
 
-// bridgeCommand runs the bridge with HBase's settings.
-func bridgeCommand(javaPath, classpath, hostsFile string, heap int64, settings []property) command {
-	args := append(java(heap, false, hostsFile), "-cp", classpath, "bridge.Bridge")
+// bridgeCommand runs the bridge with HBase's settings, and flags of its JVM besides those
+// of all.
+func bridgeCommand(javaPath, classpath, hostsFile string, heap int64, flags []string, settings []property) command {
+	args := append(append(java(heap, false, hostsFile), flags...), "-cp", classpath, "bridge.Bridge")
 	for _, p := range settings {
 		args = append(args, p.name+"="+p.value)
 	}
@@ -81,8 +82,15 @@ func bridgeHere(c command) (*bridge, error) {
 	}), nil
 }
 
+// ending is how long a bridge may take to end by itself once its input has ended, and
+// what is done when it has done so without an error.
+type ending struct {
+	grace time.Duration
+	then  func()
+}
+
 // bridgeOn runs a bridge on a node.
-func bridgeOn(ctx context.Context, h host.Host, c command, dir, log string) (*bridge, error) {
+func bridgeOn(ctx context.Context, h host.Host, c command, dir, log string, ends ending) (*bridge, error) {
 	p, err := newPipes()
 	if err != nil {
 		return nil, fmt.Errorf("starting the bridge on %s: %w", h.Name(), err)
@@ -100,7 +108,10 @@ func bridgeOn(ctx context.Context, h host.Host, c command, dir, log string) (*br
 		var err error
 		select {
 		case <-process.Done():
-		case <-time.After(bridgeGrace):
+			if process.Err() == nil {
+				ends.then()
+			}
+		case <-time.After(ends.grace):
 			err = process.Kill()
 		}
 		return errors.Join(closing, err, p.replies.Close())

@@ -75,13 +75,13 @@ func java(heap int64, brief bool, hostsFile string) []string {
 	return append(args, opened...)
 }
 
-// classpath is that of the bridge's classes and an installation's jars.
-func classpath(classes, root string) string { return classes + ":" + filepath.Join(root, "lib", "*") }
+// classpath is that of the bridge's classes, its first part, and an installation's jars.
+func classpath(jar, root string) string { return jar + ":" + filepath.Join(root, "lib", "*") }
 
 // command runs the role on a node.
 func (r role) command(in database.Installation, s site) host.Command {
 	args := java(r.heap(s.options), r.brief, s.hostsFile())
-	args = append(args, "-Dhadoop.log.dir="+s.dir, "-Dhbase.log.dir="+s.dir, "-cp", s.confDir()+":"+classpath(s.classes, in.Dir), r.class)
+	args = append(args, "-Dhadoop.log.dir="+s.dir, "-Dhbase.log.dir="+s.dir, "-cp", s.confDir()+":"+classpath(s.jar, in.Dir), r.class)
 	args = append(args, r.args...)
 	if r.name == zooKeeper.name {
 		args = append(args, filepath.Join(s.confDir(), "zoo.cfg"))

@@ -54,7 +54,7 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	var err error
 	fallback := filepath.Join(c.first().Dir(), Name)
-	if c.classes, err = bridgeClasses(ctx, c.env.Installation.Programs["java"], c.env.Installation.Dir, fallback); err != nil {
+	if c.jar, err = bridgeClasses(ctx, c.env.Installation.Programs["java"], c.env.Installation.Dir, fallback); err != nil {
 		return err
 	}
 	c.say("starting %d nodes of HBase", len(c.env.Nodes))
@@ -146,7 +146,7 @@ func (c *cluster) site(h host.Host) site {
 	first := filepath.Join(c.first().Dir(), Name)
 	hostname, _ := os.Hostname() // where nodes share the machine's; unknown, it is not listed
 	return site{
-		options: c.options, classes: c.classes, master: c.first().Addr(), addr: h.Addr(), dir: filepath.Join(h.Dir(), Name),
+		options: c.options, jar: c.jar, master: c.first().Addr(), addr: h.Addr(), dir: filepath.Join(h.Dir(), Name),
 		shared: filepath.Join(first, "shared"), exclude: filepath.Join(first, "exclude"),
 		hosts: hostsOf(h, hostname, c.env.Nodes),
 	}
@@ -158,8 +158,9 @@ func (c *cluster) startAdmin(ctx context.Context) error {
 	s := c.site(h)
 	javaPath := c.env.Installation.Programs["java"]
 	settings := append(append(s.core(), s.hdfs()...), s.hbase()...)
-	run := bridgeCommand(javaPath, classpath(c.classes, c.env.Installation.Dir), s.hostsFile(), c.options.client, settings)
-	b, err := bridgeOn(ctx, h, run, s.dir, filepath.Join(s.dir, "bridge.log"))
+	flags, ends := sharing(c.jar, javaPath, filepath.Join(s.dir, sharedClasses), c.log)
+	run := bridgeCommand(javaPath, classpath(c.jar, c.env.Installation.Dir), s.hostsFile(), c.options.client, flags, settings)
+	b, err := bridgeOn(ctx, h, run, s.dir, filepath.Join(s.dir, "bridge.log"), ends)
 	if err != nil {
 		return err
 	}

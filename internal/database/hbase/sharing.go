@@ -1,0 +1,102 @@
+package hbase
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A JVM spends most of its start on reading and verifying classes. An archive of them, as
+// they are in memory after that, is mapped by the JVMs that follow (JEP 350). The first
+// bridge for administration writes it when it ends, into its node's directory; what it
+// wrote is then kept beside the bridge's classes.
+//
+// Java 11 and 12 do not know the flags and start as before.
+
+const (
+	// sharedClasses is the name of an archive in a node's directory.
+	sharedClasses = "classes.jsa"
+	// writingGrace is what a bridge gets to write it: 3 s of an idle processor, in the
+	// middle of servers that are at work.
+	writingGrace = 30 * time.Second
+)
+
+// quiet keeps what a JVM has to say of an archive off its output, which holds frames.
+var quiet = []string{"-XX:+IgnoreUnrecognizedVMOptions", "-Xlog:disable", "-Xlog:all=error:stderr"}
+
+// archive is where the archive for the classes in a jar and a Java is kept: one that
+// another Java wrote is of no use.
+func archive(jar, javaPath string) (string, error) {
+	path, err := filepath.EvalSymlinks(javaPath)
+	if err != nil {
+		return "", fmt.Errorf("looking for %s: %w", javaPath, err)
+	}
+	sum := sha256.New()
+	// What changes with the Java that a path leads to; the program itself may not.
+	for _, part := range []string{path, filepath.Join(filepath.Dir(path), "..", "lib", "server", "libjvm.so")} {
+		if st, err := os.Stat(part); err == nil {
+			fmt.Fprintln(sum, part, st.Size(), st.ModTime().UnixNano())
+		}
+	}
+	return strings.TrimSuffix(jar, ".jar") + "-" + hex.EncodeToString(sum.Sum(nil))[:12] + ".jsa", nil
+}
+
+// mapping are the flags of a JVM that maps the archive; none where there is none.
+func mapping(jar, javaPath string) []string {
+	path, err := archive(jar, javaPath)
+	if err != nil {
+		return nil // it starts without, or its own start tells
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil
+	}
+	return append([]string{"-XX:SharedArchiveFile=" + path}, quiet...)
+}
+
+// sharing is how the bridge for administration starts and ends: it maps the archive, or
+// writes it, by way of a path of its own. An archive that cannot be kept is told to the log:
+// all goes on without.
+func sharing(jar, javaPath, own string, log *slog.Logger) (flags []string, ends ending) {
+	if flags = mapping(jar, javaPath); flags != nil {
+		return flags, ending{bridgeGrace, func() {}}
+	}
+	flags = append([]string{"-XX:ArchiveClassesAtExit=" + own}, quiet...)
+	return flags, ending{writingGrace, func() {
+		if err := keep(own, jar, javaPath); err != nil {
+			log.Info("keeping the classes of HBase's client", "error", err)
+		}
+	}}
+}
+
+// keep keeps what a JVM wrote for those that follow; one that knows no archives wrote nothing.
+func keep(written, jar, javaPath string) error {
+	path, err := archive(jar, javaPath)
+	if err != nil {
+		return err
+	}
+	from, err := os.Open(written)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.CreateTemp(filepath.Dir(path), ".classes-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(to.Name()) // in vain once it has its name
+	_, err = io.Copy(to, from)
+	if err = errors.Join(err, to.Chmod(0o644), to.Close()); err != nil {
+		return err
+	}
+	return os.Rename(to.Name(), path)
+}
