@@ -30,6 +30,10 @@ import (
 // the lab down. It counts from the end of the measurement or its cancellation.
 const tearDownTime = 60 * time.Second
 
+// answerTime bounds how long the emulator may take to say that it runs; it takes
+// milliseconds where the machine is not very busy.
+const answerTime = 5 * time.Second
+
 // Config is what a trial is given.
 type Config struct {
 	Cell         experiment.Cell
@@ -114,7 +118,7 @@ func (r *run) do(ctx context.Context) (err error) {
 	work, abort := context.WithCancelCause(ctx)
 	r.abort = abort
 	defer func() {
-		if errors.Is(context.Cause(work), errEmulator) {
+		if errors.Is(context.Cause(work), errEmulator) || err != nil && r.emulatorEnded() {
 			err = errors.Join(errEmulator, err) // all else follows from it
 		}
 		if cause := context.Cause(work); errors.Is(cause, errGovernor) {
@@ -158,6 +162,25 @@ func (r *run) watchEmulator(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	})
+}
+
+// emulatorEnded asks the emulator whether it still runs. Without it the nodes lose their
+// devices, of which a client or a server may tell before the end of the process is known.
+func (r *run) emulatorEnded() bool {
+	if r.lab == nil || r.lab.Ended() == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+	defer cancel()
+	if _, err := r.lab.Lateness(ctx, false); err == nil {
+		return false
+	}
+	select {
+	case <-r.lab.Ended():
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // tearDown ends whatever setUp made, in the reverse order, even when ctx has ended.
