@@ -19,8 +19,8 @@ import (
 	"skerry/internal/testkit"
 )
 
-// patience bounds every wait; it is long since the machine may be busy, and never
-// reached when all is well.
+// patience bounds every wait for a condition, and how long a command may say nothing; it is
+// long since the machine may be busy, and never reached when all is well.
 const patience = 90 * time.Second
 
 // binary builds skerry once for all tests, as make build does: what that compiled is used.
@@ -116,15 +116,22 @@ func (r *running) signal(s syscall.Signal) {
 	}
 }
 
-// wait returns the exit code, -1 for a signal.
+// wait returns the exit code, -1 for a signal. A command that goes on telling of its work
+// may take as long as the machine makes it; one that is silent hangs.
 func (r *running) wait() int {
 	r.t.Helper()
-	select {
-	case <-r.done:
-	case <-time.After(patience):
-		r.t.Fatalf("skerry %v did not end\nstderr:\n%s", r.cmd.Args[1:], r.stderr.String())
+	for said := -1; ; {
+		select {
+		case <-r.done:
+			return r.cmd.ProcessState.ExitCode()
+		case <-time.After(patience):
+		}
+		now := r.stdout.Len() + r.stderr.Len()
+		if now == said {
+			r.t.Fatalf("skerry %v did not end, and said nothing for %s\nstderr:\n%s", r.cmd.Args[1:], patience, r.stderr.String())
+		}
+		said = now
 	}
-	return r.cmd.ProcessState.ExitCode()
 }
 
 // run runs a command to its end and fails the test unless it exits as wanted.
@@ -163,6 +170,12 @@ func (b *buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.Write(p)
+}
+
+func (b *buffer) Len() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Len()
 }
 
 func (b *buffer) String() string {
