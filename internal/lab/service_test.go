@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -128,17 +129,23 @@ func ask(from host.Host, address string, sent []byte) (who string, err error) {
 		if err := conn.SetDeadline(time.Now().Add(awhile)); err != nil {
 			return err
 		}
+		// HAProxy takes a client that ends its side before it is led on, having said nothing,
+		// for one that gives up: the greeting comes first.
+		in := bufio.NewReader(conn)
+		name, err := in.ReadString('\n')
+		if err != nil {
+			return fmt.Errorf("waiting for the greeting: %w", err)
+		}
 		sending := make(chan error, 1)
 		go func() {
 			_, err := conn.Write(sent)
 			sending <- errors.Join(err, conn.(*net.TCPConn).CloseWrite())
 		}()
-		all, err := io.ReadAll(conn)
+		echoed, err := io.ReadAll(in)
 		if err := errors.Join(err, <-sending); err != nil {
 			return err
 		}
-		name, echoed, _ := bytes.Cut(all, []byte("\n"))
-		if who = string(name); !bytes.Equal(echoed, sent) {
+		if who = strings.TrimSpace(name); !bytes.Equal(echoed, sent) {
 			return fmt.Errorf("%d bytes came back of %d", len(echoed), len(sent))
 		}
 		return nil
