@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"skerry/internal/procfs"
+	"skerry/internal/whole"
 )
 
 // journal is the file that says what a lab is about to make: one line of JSON each, the
@@ -55,7 +56,7 @@ func createJournal(p place, pl plan) (*journal, error) {
 		return nil, fmt.Errorf("write journal: %w", err)
 	}
 	j := &journal{file: file}
-	if err := errors.Join(j.write(entry{Plan: &pl}), file.Sync(), syncDir(p.dir())); err != nil {
+	if err := errors.Join(j.write(entry{Plan: &pl}), file.Sync(), whole.SyncDir(p.dir())); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return j, nil
@@ -120,12 +121,4 @@ func readJournal(data []byte) (pl *plan, processes []namedProcess) {
 		}
 	}
 	return pl, processes
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"skerry/internal/topology"
+	"skerry/internal/whole"
 )
 
 // Names within the directory of a trial.
@@ -145,7 +146,7 @@ func (t *TrialWriter) Topology(topo topology.Topology) error {
 }
 
 func (t *TrialWriter) file(name string, write func(io.Writer) error) error {
-	return t.failed("recording a file", writeFile(filepath.Join(t.dir, name), write))
+	return t.failed("recording a file", whole.File(filepath.Join(t.dir, name), write))
 }
 
 // maxLog bounds what is kept of one log: its end, where the reason of a failure stands.
@@ -182,7 +183,7 @@ func copyEnd(to, from string, offset int64) error {
 	if _, err := in.Seek(max(offset, st.Size()-maxLog), io.SeekStart); err != nil {
 		return err
 	}
-	return writeFile(to, func(w io.Writer) error {
+	return whole.File(to, func(w io.Writer) error {
 		_, err := io.Copy(w, io.LimitReader(in, maxLog))
 		return err
 	})
@@ -217,7 +218,7 @@ func (t *TrialWriter) publish(trial Trial) error {
 	if err := os.Rename(t.dir, final); err != nil {
 		return err
 	}
-	return errors.Join(syncDir(filepath.Dir(final)), t.w.add(trial))
+	return errors.Join(whole.SyncDir(filepath.Dir(final)), t.w.add(trial))
 }
 
 // Abandon gives the trial up and removes its directory. After Finish it does nothing.

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"os"
 	"path/filepath"
 
 	"skerry/internal/record"
+	"skerry/internal/whole"
 )
 
 // FileName is what a report is called in its run directory.
@@ -48,15 +48,8 @@ func WriteFile(path string, d *record.Dir, write func(io.Writer) error) (string,
 	if path == "" {
 		path = filepath.Join(d.Path, FileName)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return "", fmt.Errorf("writing %s: %w", path, err)
-	}
-	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
-		return "", errors.Join(fmt.Errorf("writing %s: %w", path, err), os.Remove(f.Name()))
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return "", errors.Join(fmt.Errorf("writing %s: %w", path, err), os.Remove(f.Name()))
+	if err := whole.File(path, write); err != nil {
+		return "", err
 	}
 	return path, nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"skerry/internal/advice"
+	"skerry/internal/whole"
 )
 
 // Renew makes another certificate out to who has one, for the same key, good for so many
@@ -57,11 +58,7 @@ func replace(path string, data []byte, mode os.FileMode) error {
 	if err := os.Rename(next, path); err != nil {
 		return errors.Join(fmt.Errorf("writing %s: %w", path, err), os.Remove(next))
 	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return whole.SyncDir(filepath.Dir(path))
 }
 
 // pair is a certificate with its key, read again when its files have changed.

@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
-	"os"
 	"time"
 
 	"skerry/internal/advice"
@@ -15,6 +15,7 @@ import (
 	"skerry/internal/metadata/load"
 	"skerry/internal/metadata/server"
 	"skerry/internal/metadata/store"
+	"skerry/internal/whole"
 )
 
 // Options are what a server needs.
@@ -92,8 +93,8 @@ func Run(ctx context.Context, o Options) (err error) {
 
 // WriteAddr writes an address to a file that is there as a whole or not at all.
 func WriteAddr(path string, addr net.Addr) error {
-	if err := os.WriteFile(path+".tmp", []byte(addr.String()+"\n"), 0o644); err != nil {
+	return whole.File(path, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, addr)
 		return err
-	}
-	return os.Rename(path+".tmp", path)
+	})
 }

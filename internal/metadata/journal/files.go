@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/advice"
+	"skerry/internal/whole"
 )
 
 const (
@@ -100,7 +101,7 @@ func checkVersion(dir string) error {
 	path := filepath.Join(dir, versionFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return whole(path, fmt.Appendf(nil, "%d\n", version))
+		return create(path, fmt.Appendf(nil, "%d\n", version))
 	}
 	if err != nil {
 		return err
@@ -115,8 +116,8 @@ func checkVersion(dir string) error {
 	return nil
 }
 
-// whole writes a file that is there as a whole or not at all.
-func whole(path string, content []byte) error {
+// create writes a file that is there as a whole or not at all.
+func create(path string, content []byte) error {
 	f, err := os.Create(path + unfinished)
 	if err != nil {
 		return err
@@ -133,14 +134,5 @@ func settle(path string) error {
 	if err := os.Rename(path+unfinished, path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return whole.SyncDir(filepath.Dir(path))
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"skerry/internal/whole"
 )
 
 // file is what a segment is written to.
@@ -43,7 +45,7 @@ func (j *Journal) newSegment(first uint64) (*segment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a new segment of the journal: %w", err)
 	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := whole.SyncDir(filepath.Dir(path)); err != nil {
 		return nil, errors.Join(fmt.Errorf("a new segment of the journal: %w", err), f.Close(), os.Remove(path))
 	}
 	return &segment{file: j.wrap(diskFile{f}), path: path, first: first}, nil
