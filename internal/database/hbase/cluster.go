@@ -22,6 +22,7 @@ type cluster struct {
 	log     *slog.Logger
 	jar     string // the bridge's classes
 	admin   admin
+	formed  bool // its start came to its end
 
 	servers daemon.Set
 	stored  chan struct{} // closed when the NameNode takes connections

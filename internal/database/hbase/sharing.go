@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"skerry/internal/whole"
 )
 
 // A JVM spends most of its start on reading and verifying classes. An archive of them, as
@@ -23,7 +24,7 @@ import (
 const (
 	// sharedClasses is the name of an archive in a node's directory.
 	sharedClasses = "classes.jsa"
-	// writingGrace is what a bridge gets to write it: 3 s of an idle processor, in the
+	// writingGrace is what a bridge gets to write it: seconds of an idle processor, in the
 	// middle of servers that are at work.
 	writingGrace = 30 * time.Second
 )
@@ -61,16 +62,21 @@ func mapping(jar, javaPath string) []string {
 }
 
 // sharing is how the bridge for administration starts and ends: it maps the archive, or
-// writes it, by way of a path of its own. An archive that cannot be kept is told to the log:
-// all goes on without.
-func sharing(jar, javaPath, own string, log *slog.Logger) (flags []string, ends ending) {
-	if flags = mapping(jar, javaPath); flags != nil {
+// writes it, by way of a path of its own. It is kept only when the cluster was formed: a
+// bridge that ends before that has loaded few of the classes that a client needs. An archive
+// that cannot be kept is told to the log: all goes on without.
+func (c *cluster) sharing(own string) (flags []string, ends ending) {
+	javaPath := c.env.Installation.Programs["java"]
+	if flags = mapping(c.jar, javaPath); flags != nil {
 		return flags, ending{bridgeGrace, func() {}}
 	}
 	flags = append([]string{"-XX:ArchiveClassesAtExit=" + own}, quiet...)
 	return flags, ending{writingGrace, func() {
-		if err := keep(own, jar, javaPath); err != nil {
-			log.Info("keeping the classes of HBase's client", "error", err)
+		if !c.formed {
+			return
+		}
+		if err := keep(own, c.jar, javaPath); err != nil {
+			c.log.Info("keeping the classes of HBase's client", "error", err)
 		}
 	}}
 }
@@ -89,14 +95,8 @@ func keep(written, jar, javaPath string) error {
 		return err
 	}
 	defer from.Close()
-	to, err := os.CreateTemp(filepath.Dir(path), ".classes-")
-	if err != nil {
+	return whole.File(path, func(w io.Writer) error {
+		_, err := io.Copy(w, from)
 		return err
-	}
-	defer os.Remove(to.Name()) // in vain once it has its name
-	_, err = io.Copy(to, from)
-	if err = errors.Join(err, to.Chmod(0o644), to.Close()); err != nil {
-		return err
-	}
-	return os.Rename(to.Name(), path)
+	})
 }

@@ -1,20 +1,23 @@
 package hbase
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
+	"skerry/internal/database"
+	"skerry/internal/host"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/loophost"
 )
 
-// TestSharing lets a bridge write the archive of its classes; the next one maps it. What one
-// leaves that was killed is not kept.
+// TestSharing lets a bridge write the archive of its classes; the next one maps it. None is
+// kept of a bridge that was killed, or whose cluster was not formed.
 func TestSharing(t *testing.T) {
 	testkit.Need(t, testkit.HBase)
 	in, err := New().Find("")
@@ -34,11 +37,12 @@ func TestSharing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node := loophost.New(t, 1)[0]
+	node := &spy{Host: loophost.New(t, 1)[0]}
 	// begin starts a bridge as a cluster does and waits until it answers.
-	begin := func() (*bridge, int) {
+	begin := func(formed bool) *bridge {
 		t.Helper()
-		flags, ends := sharing(jar, javaPath, filepath.Join(node.Dir(), sharedClasses), slog.New(slog.DiscardHandler))
+		c := &cluster{env: database.Env{Installation: in}, log: slog.New(slog.DiscardHandler), jar: jar, formed: formed}
+		flags, ends := c.sharing(filepath.Join(node.Dir(), sharedClasses))
 		run := bridgeCommand(javaPath, classpath(jar, root), "", 64*mib, flags, []property{{"hbase.rootdir", "file://" + root}})
 		b, err := bridgeOn(t.Context(), node, run, node.Dir(), filepath.Join(node.Dir(), "bridge.log"), ends)
 		if err != nil {
@@ -47,59 +51,59 @@ func TestSharing(t *testing.T) {
 		if _, err := (admin{b}).ask(t.Context(), "logs"); err != nil {
 			t.Fatal(err)
 		}
-		return b, processWith(t, classpath(jar, root))
+		return b
 	}
-
-	b, pid := begin()
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); !os.IsNotExist(err) {
-		t.Fatalf("after a bridge that was killed, the archive: %v", err)
-	}
-
-	b, pid = begin()
-	if mapped(t, pid, path) {
-		t.Error("an archive is mapped before there is one")
-	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); err != nil {
-		testkit.Lacks(t, testkit.ClassArchives, err)
-	}
-
-	b, pid = begin()
-	if !mapped(t, pid, path) {
-		t.Error("the archive is not mapped")
-	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// processWith is the process that has an argument.
-func processWith(t *testing.T, argument string) int {
-	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		line, _ := os.ReadFile(f) // it may have ended
-		if strings.Contains(string(line), "\x00"+argument+"\x00") {
-			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return pid
+	end := func(b *bridge) {
+		t.Helper()
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
-	t.Fatalf("no process has the argument %s", argument)
-	return 0
+	kept := func() bool {
+		_, err := os.Stat(path)
+		return err == nil
+	}
+
+	b := begin(true)
+	if err := node.process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	end(b)
+	if kept() {
+		t.Fatal("a bridge that was killed left an archive")
+	}
+
+	end(begin(false))
+	if kept() {
+		t.Fatal("the bridge of a cluster that was not formed left an archive")
+	}
+
+	b = begin(true)
+	if mapped(t, node.process.PID(), path) {
+		t.Error("an archive is mapped before there is one")
+	}
+	end(b)
+	if !kept() {
+		testkit.Lacks(t, testkit.ClassArchives, fmt.Errorf("%s was not written", path))
+	}
+
+	b = begin(true)
+	if !mapped(t, node.process.PID(), path) {
+		t.Error("the archive is not mapped")
+	}
+	end(b)
+}
+
+// spy is a host that remembers the last process that it started.
+type spy struct {
+	host.Host
+	process host.Process
+}
+
+func (s *spy) Start(ctx context.Context, c host.Command) (host.Process, error) {
+	var err error
+	s.process, err = s.Host.Start(ctx, c)
+	return s.process, err
 }
 
 // mapped tells whether a process has a file in its memory.

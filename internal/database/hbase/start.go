@@ -75,6 +75,7 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := c.await(ctx, c.balanced); err != nil {
 		return fmt.Errorf("starting hbase: %w", err)
 	}
+	c.formed = true
 	return nil
 }
 
@@ -156,10 +157,9 @@ func (c *cluster) site(h host.Host) site {
 func (c *cluster) startAdmin(ctx context.Context) error {
 	h := c.first()
 	s := c.site(h)
-	javaPath := c.env.Installation.Programs["java"]
 	settings := append(append(s.core(), s.hdfs()...), s.hbase()...)
-	flags, ends := sharing(c.jar, javaPath, filepath.Join(s.dir, sharedClasses), c.log)
-	run := bridgeCommand(javaPath, classpath(c.jar, c.env.Installation.Dir), s.hostsFile(), c.options.client, flags, settings)
+	flags, ends := c.sharing(filepath.Join(s.dir, sharedClasses))
+	run := bridgeCommand(c.env.Installation.Programs["java"], classpath(c.jar, c.env.Installation.Dir), s.hostsFile(), c.options.client, flags, settings)
 	b, err := bridgeOn(ctx, h, run, s.dir, filepath.Join(s.dir, "bridge.log"), ends)
 	if err != nil {
 		return err
