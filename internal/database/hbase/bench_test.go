@@ -31,7 +31,7 @@ const (
 //
 //	go test -bench Client -benchtime 40000x ./internal/database/hbase/
 func BenchmarkClient(b *testing.B) {
-	d, in, c := benchCluster(b)
+	d, in, c := oneNode(b)
 	clients := make([]load.Client, benchWorkers)
 	for i := range clients {
 		var err error
@@ -77,8 +77,8 @@ func BenchmarkClient(b *testing.B) {
 	})
 }
 
-// benchCluster is a cluster of one node, without HDFS, that stops with the benchmark.
-func benchCluster(b *testing.B) (*HBase, database.Installation, database.Cluster) {
+// oneNode is a cluster of one node, without HDFS, that stops with the test.
+func oneNode(b testing.TB) (*HBase, database.Installation, database.Cluster) {
 	b.Helper()
 	testkit.Need(b, testkit.HBase)
 	d := New()
@@ -99,23 +99,31 @@ func benchCluster(b *testing.B) (*HBase, database.Installation, database.Cluster
 	return d, in, c
 }
 
-// BenchmarkOpen is how long a driver's first client takes to be open: the start of the
-// bridge's JVM, its connection, and the places of all regions.
+// BenchmarkOpen is how long a driver's first client takes to be open: the start of a bridge's
+// JVM, its connection, and the places of all regions; or, with a standing bridge, those places
+// alone.
 //
 //	go test -run '^$' -bench Open -benchtime 10x ./internal/database/hbase/
 func BenchmarkOpen(b *testing.B) {
-	d, _, c := benchCluster(b)
-	for b.Loop() {
-		client, err := d.Open(b.Context(), c.Properties())
-		if err != nil {
-			b.Fatal(err)
+	d, _, c := oneNode(b)
+	open := func(b *testing.B) {
+		for b.Loop() {
+			client, err := d.Open(b.Context(), c.Properties())
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.StopTimer()
+			if err := client.Close(); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
 		}
-		b.StopTimer()
-		if err := client.Close(); err != nil {
-			b.Fatal(err)
-		}
-		b.StartTimer()
 	}
+	b.Run("own", open)
+	if err := c.Clear(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("standing", open)
 }
 
 // drive does operations with all clients.

@@ -33,6 +33,8 @@ type cluster struct {
 	members []host.Host // in the order in which they joined
 	halted  map[string]bool
 	exclude map[string]bool // addresses of DataNodes that are to leave or have left
+	// standing is the bridge for clients of a cluster that is used again, nil before.
+	standing *standing
 }
 
 var _ database.Cluster = (*cluster)(nil)
@@ -140,7 +142,7 @@ func whileOpen(ctx context.Context, closed <-chan struct{}, servers []*daemon.Da
 
 // Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
-	return map[string]string{
+	p := map[string]string{
 		PropQuorum:    c.first().Addr() + ":" + strconv.Itoa(portZooKeeper),
 		PropFamily:    family,
 		PropJava:      c.env.Installation.Programs["java"],
@@ -148,6 +150,10 @@ func (c *cluster) Properties() map[string]string {
 		PropHosts:     c.site(c.first()).hostsFile(),
 		PropHeap:      strconv.FormatInt(c.options.client/mib, 10),
 	}
+	if addr := c.standsAt(); addr != "" {
+		p[PropBridge] = addr
+	}
+	return p
 }
 
 // Failed implements database.Cluster.
@@ -166,6 +172,9 @@ func (c *cluster) Stop(ctx context.Context) error {
 	var errs []error
 	if c.admin.bridge != nil {
 		errs = append(errs, c.admin.Close())
+	}
+	if c.standing != nil {
+		errs = append(errs, c.standing.Close())
 	}
 	nodes := slices.Clone(c.env.Nodes)
 	for _, h := range c.current() {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	"skerry/internal/load"
 )
@@ -48,12 +46,21 @@ func (d *HBase) Open(ctx context.Context, properties map[string]string) (load.Cl
 	return &client{bridge: sh.bridge, slot: sh.open(), timeout: s.timeout, release: func() error { return d.release(s, sh, false) }}, nil
 }
 
-// warmTimeout bounds the first operation, for which a JVM starts.
-const warmTimeout = 60 * time.Second
-
-// connect starts a bridge and has it do one operation, so that no worker's first one
-// waits for the JVM, the connection and the places of regions.
+// connect connects to the standing bridge, where there is one with the same settings, or
+// starts one.
 func (d *HBase) connect(ctx context.Context, s settings) (*bridge, error) {
+	if s.standing != "" && s.plain() {
+		b, err := dialBridge(ctx, s.standing)
+		if err == nil {
+			if err = b.warm(ctx); err == nil {
+				return b, nil
+			}
+			_ = b.Close() // it has ended
+		}
+		if ctx.Err() != nil {
+			return nil, err
+		}
+	}
 	if s.java == "" || s.classpath == "" {
 		in, err := d.Find("")
 		if err != nil {
@@ -65,19 +72,11 @@ func (d *HBase) connect(ctx context.Context, s settings) (*bridge, error) {
 		}
 		s.java, s.classpath = in.Programs["java"], classpath(jar, in.Dir)
 	}
-	jar, _, _ := strings.Cut(s.classpath, ":")
-	b, err := bridgeHere(bridgeCommand(s.java, s.classpath, s.hosts, int64(s.heap)*mib, mapping(jar, s.java), s.bridge()))
+	b, err := bridgeHere(s.command())
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, warmTimeout)
-	defer cancel()
-	c := &client{bridge: b, slot: b.open(), timeout: warmTimeout}
-	defer b.release(c.slot)
-	// Where all regions are, and a record that is not there: what fails for now, the
-	// workers' operations will tell.
-	_, _ = admin{b}.ask(ctx, "places", table)
-	if _, err := c.Read(ctx, table, "user", nil, nil); errors.Is(err, errBridge) || ctx.Err() != nil {
+	if err := b.warm(ctx); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil

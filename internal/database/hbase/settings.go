@@ -3,6 +3,7 @@ package hbase
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"skerry/internal/database/setting"
@@ -22,11 +23,12 @@ const (
 	PropClassPath = "hbase.classpath"        // the bridge's classes and HBase's jars; default: those of the installation
 	PropHeap      = "hbase.heap"             // of the bridge, in MiB; default 128
 	PropHosts     = "hbase.hosts"            // a hosts file that the bridge uses in place of a name server
+	PropBridge    = "hbase.bridge"           // host:port of a bridge that runs already, for clients with the default settings
 )
 
 // Properties lists the client's properties.
 func Properties() []string {
-	return []string{PropQuorum, PropFamily, PropTimeout, PropRetries, PropPause, PropJava, PropClassPath, PropHeap, PropHosts}
+	return []string{PropQuorum, PropFamily, PropTimeout, PropRetries, PropPause, PropJava, PropClassPath, PropHeap, PropHosts, PropBridge}
 }
 
 const (
@@ -42,6 +44,7 @@ type settings struct {
 	timeout, pause         time.Duration
 	retries, heap          int
 	java, classpath, hosts string
+	standing               string
 }
 
 func parseSettings(p map[string]string) (settings, error) {
@@ -58,9 +61,20 @@ func parseSettings(p map[string]string) (settings, error) {
 		quorum: quorum, family: r.Text(PropFamily, family),
 		timeout: r.Milliseconds(PropTimeout, defaultTimeout), pause: r.Milliseconds(PropPause, defaultPause),
 		retries: r.Int(PropRetries, 0, 1000, defaultRetries), heap: r.Int(PropHeap, minHeap/mib, 1<<20, defaultHeap),
-		java: r.Text(PropJava, ""), classpath: r.Text(PropClassPath, ""), hosts: r.Text(PropHosts, ""),
+		java: r.Text(PropJava, ""), classpath: r.Text(PropClassPath, ""), hosts: r.Text(PropHosts, ""), standing: r.Text(PropBridge, ""),
 	}
 	return s, r.Err()
+}
+
+// plain tells whether the settings are those of a standing bridge, which no client chose.
+func (s settings) plain() bool {
+	return s.family == family && s.timeout == defaultTimeout && s.pause == defaultPause && s.retries == defaultRetries
+}
+
+// command runs a bridge for clients.
+func (s settings) command(more ...property) command {
+	jar, _, _ := strings.Cut(s.classpath, ":")
+	return bridgeCommand(s.java, s.classpath, s.hosts, int64(s.heap)*mib, mapping(jar, s.java), append(s.bridge(), more...))
 }
 
 // bridge are the settings of a bridge for clients: HBase's library tries once and

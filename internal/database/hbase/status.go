@@ -139,5 +139,6 @@ func (c *cluster) Clear(ctx context.Context) error {
 	if err := c.await(ctx, c.balanced); err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}
+	c.stand(ctx)
 	return nil
 }

@@ -1,5 +1,6 @@
 package bridge;
 
+import java.io.IOException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
@@ -15,7 +16,7 @@ import org.apache.hadoop.hbase.client.ConnectionFactory;
  * The connection to HBase. It is made by the first that needs it, and again after it
  * could not be made: a cluster that is starting has no ID yet.
  */
-final class Cluster {
+final class Cluster implements AutoCloseable {
   final Configuration conf;
   private CompletableFuture<AsyncConnection> connection;
   private final ConcurrentHashMap<String, Place> places = new ConcurrentHashMap<>();
@@ -50,6 +51,20 @@ final class Cluster {
       connection = ConnectionFactory.createAsyncConnection(conf);
     }
     return connection;
+  }
+
+  @Override
+  public synchronized void close() {
+    if (connection != null) {
+      connection.thenAccept(
+          c -> {
+            try {
+              c.close();
+            } catch (IOException e) {
+              System.err.println(e); // it is closed as far as it can be
+            }
+          });
+    }
   }
 
   Place place(AsyncConnection c, String table) {

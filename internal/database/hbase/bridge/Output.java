@@ -15,9 +15,13 @@ final class Output {
   private int length;
   private byte[] spare = new byte[1 << 16];
   private boolean writing;
+  private final Runnable unheard;
+  private boolean over; // nobody listens any more
 
-  Output(OutputStream out) {
+  /** Replies go to out; when nobody listens there, unheard is run, and they go nowhere. */
+  Output(OutputStream out, Runnable unheard) {
     this.out = out;
+    this.unheard = unheard;
   }
 
   void send(Reply reply) {
@@ -26,6 +30,9 @@ final class Output {
       reply.buffer[i] = (byte) (body >>> (24 - 8 * i));
     }
     synchronized (this) {
+      if (over) {
+        return;
+      }
       if (waiting.length - length < reply.length) {
         waiting = Arrays.copyOf(waiting, Math.max(2 * waiting.length, length + reply.length));
       }
@@ -56,7 +63,11 @@ final class Output {
       try {
         out.write(now, 0, count);
       } catch (IOException e) {
-        Runtime.getRuntime().halt(0); // nobody listens
+        synchronized (this) {
+          over = true;
+        }
+        unheard.run();
+        return;
       }
       spare = now; // the writer alone touches it
     }

@@ -31,7 +31,7 @@ final class Records {
   private final byte[] family;
   private final int retries;
   private final long pause; // milliseconds
-  private final ScheduledExecutorService timer =
+  private static final ScheduledExecutorService timer =
       Executors.newSingleThreadScheduledExecutor(
           r -> {
             Thread t = new Thread(r, "pauses");
