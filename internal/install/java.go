@@ -58,7 +58,8 @@ func (r Recipe) java(ctx context.Context, root string, programs map[string]strin
 func javaRelease(ctx context.Context, path string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, path, "-version").CombinedOutput()
+	// Without the flag a JVM leaves a folder in the machine's /tmp.
+	out, err := exec.CommandContext(ctx, path, "-XX:-UsePerfData", "-version").CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("%s -version: %w: %s", path, err, out)
 	}

@@ -82,7 +82,7 @@ func (b *bench) hdfs(ctx context.Context) error {
 type java struct{ program, lib, conf string }
 
 func (j java) command(ctx context.Context, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, j.program, append([]string{hdfsHeap, "-cp", j.conf + ":" + j.lib + "/*"}, args...)...)
+	return exec.CommandContext(ctx, j.program, append([]string{hdfsHeap, "-XX:-UsePerfData", "-Djava.io.tmpdir=" + j.conf, "-cp", j.conf + ":" + j.lib + "/*"}, args...)...)
 }
 
 // prepare compiles the client, and writes settings. The folder webapps is there since a
@@ -110,7 +110,7 @@ func (j java) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := exec.CommandContext(ctx, j.program, "-jar", compilers[0], "-source", "11", "-target", "11", "-nowarn", "-proc:none",
+	out, err := exec.CommandContext(ctx, j.program, "-XX:-UsePerfData", "-jar", compilers[0], "-source", "11", "-target", "11", "-nowarn", "-proc:none",
 		"-cp", strings.Join(jars, ":"), "-d", j.conf, filepath.Join(j.conf, "HdfsBench.java")).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("compiling the client: %w: %s", err, out)

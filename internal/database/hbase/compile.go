@@ -18,7 +18,7 @@ import (
 	"skerry/internal/advice"
 )
 
-//go:embed bridge/*.java bridge/log4j.properties
+//go:embed bridge/*.java bridge/log4j.properties bridge/hbase-site.xml
 var bridgeSource embed.FS
 
 const (
@@ -94,7 +94,7 @@ func compileBridge(ctx context.Context, javaPath, lib, folder string) error {
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()
 	sources, _ := filepath.Glob(filepath.Join(tmp, "bridge", "*.java"))
-	args := append([]string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-jar", compilers[0], "-source", javaRelease, "-target", javaRelease,
+	args := append([]string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-jar", compilers[0], "-source", javaRelease, "-target", javaRelease,
 		"-nowarn", "-proc:none", "-cp", strings.Join(all, ":"), "-d", tmp}, sources...)
 	if out, err := exec.CommandContext(ctx, javaPath, args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %w: %s", ErrCompiler, err, out)
@@ -111,7 +111,7 @@ func compileBridge(ctx context.Context, javaPath, lib, folder string) error {
 	return nil
 }
 
-// pack makes a jar of the compiled classes below a folder and of log4j's settings.
+// pack makes a jar of the compiled classes below a folder and of the settings beside them.
 func pack(jar, folder string) error {
 	f, err := os.Create(jar)
 	if err != nil {
@@ -134,6 +134,8 @@ func pack(jar, folder string) error {
 	for _, path := range classes {
 		err = errors.Join(err, add("bridge/"+filepath.Base(path), path))
 	}
-	err = errors.Join(err, add("log4j.properties", filepath.Join(folder, "bridge", "log4j.properties")))
+	for _, name := range []string{"log4j.properties", "hbase-site.xml"} {
+		err = errors.Join(err, add(name, filepath.Join(folder, "bridge", name)))
+	}
 	return errors.Join(err, z.Close(), f.Close())
 }

@@ -48,7 +48,7 @@ func (s site) root() string {
 // core is core-site.xml: which file system, and how long to try to reach it.
 func (s site) core() []property {
 	p := []property{
-		{"hadoop.tmp.dir", filepath.Join(s.dir, "tmp")},
+		{"hadoop.tmp.dir", s.tmpDir()},
 		// A DataNode that is gone is given up after 2 s: what its writers left open is
 		// not recovered before.
 		{"ipc.client.connect.retry.interval", "200"},
@@ -108,7 +108,7 @@ func (s site) hbase() []property {
 	return []property{
 		{"hbase.rootdir", s.root()},
 		{"hbase.cluster.distributed", "true"},
-		{"hbase.tmp.dir", filepath.Join(s.dir, "tmp")},
+		{"hbase.tmp.dir", s.tmpDir()},
 		{"hbase.zookeeper.quorum", s.master},
 		{"hbase.zookeeper.property.clientPort", strconv.Itoa(portZooKeeper)},
 		{"zookeeper.session.timeout", strconv.FormatInt(s.session.Milliseconds(), 10)},
@@ -161,13 +161,16 @@ log4j.appender.console.layout.ConversionPattern=%d{HH:mm:ss.SSS} %p %c{1} %m%n
 func (s site) confDir() string   { return filepath.Join(s.dir, "conf") }
 func (s site) hostsFile() string { return filepath.Join(s.dir, "hosts") }
 
+// tmpDir is where the servers put what they do not take away when they are killed.
+func (s site) tmpDir() string { return filepath.Join(s.dir, "tmp") }
+
 // write writes the node's files.
 func (s site) write() error {
 	conf := s.confDir()
 	// The servers of HDFS end when their web pages are not found; the folders are empty
 	// because no web page is wanted.
-	for _, d := range []string{"webapps/hdfs", "webapps/datanode"} {
-		if err := os.MkdirAll(filepath.Join(conf, d), 0o755); err != nil {
+	for _, d := range []string{filepath.Join(conf, "webapps/hdfs"), filepath.Join(conf, "webapps/datanode"), s.tmpDir()} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
+	leavesNothing(t)
 	dbtest.Run(t, dbtest.Config{
 		New:  func() database.Database { return New() },
 		Port: portRegionServer, Upsert: true, Survives: true, LeavesAbruptly: true,

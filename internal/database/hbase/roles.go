@@ -81,7 +81,7 @@ func classpath(jar, root string) string { return jar + ":" + filepath.Join(root,
 // command runs the role on a node.
 func (r role) command(in database.Installation, s site) host.Command {
 	args := java(r.heap(s.options), r.brief, s.hostsFile())
-	args = append(args, "-Dhadoop.log.dir="+s.dir, "-Dhbase.log.dir="+s.dir, "-cp", s.confDir()+":"+classpath(s.jar, in.Dir), r.class)
+	args = append(args, "-Djava.io.tmpdir="+s.tmpDir(), "-Dhadoop.log.dir="+s.dir, "-Dhbase.log.dir="+s.dir, "-cp", s.confDir()+":"+classpath(s.jar, in.Dir), r.class)
 	args = append(args, r.args...)
 	if r.name == zooKeeper.name {
 		args = append(args, filepath.Join(s.confDir(), "zoo.cfg"))
