@@ -166,9 +166,14 @@ const setupTime = 8 * time.Second
 // where only the number of operations ends a trial it depends on the database.
 func (e Experiment) Estimate() (time.Duration, bool) {
 	var sum time.Duration
+	on := "" // the footing of the cluster that there is
 	for _, c := range e.Plan() {
 		if c.Experiment.Stop.Time == 0 {
 			return 0, false
+		}
+		if footing := c.Experiment.Footing(); footing != on {
+			on = footing
+			sum += c.Experiment.ReuseWarmup.Duration()
 		}
 		sum += setupTime + c.Experiment.Warmup.Duration() + c.Experiment.Stop.Time.Duration()
 	}

@@ -3,6 +3,7 @@ package experiment
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 const shared = `
@@ -69,5 +70,29 @@ func TestReuseIsRefusedWhereSomethingIsHandedOn(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", set, err, want)
 		}
+	}
+}
+
+func TestReuseWarmupIsRefusedWithoutReuse(t *testing.T) {
+	_, err := Parse("x.yaml", []byte(shared), []string{"reuse=false", "reuse_warmup=1m"}, false)
+	if err == nil || !strings.Contains(err.Error(), "no cluster is shared") {
+		t.Error(err)
+	}
+}
+
+// Every repetition forms a cluster of redis and one of etcd, or goes on with the last one of the
+// repetition before.
+func TestEstimateCountsTheWarmupOfClusters(t *testing.T) {
+	without, _ := parse(t, shared).Estimate()
+	e := parse(t, shared, "reuse_warmup=1m")
+	changes, on := 0, ""
+	for _, c := range e.Plan() {
+		if f := c.Experiment.Footing(); f != on {
+			changes, on = changes+1, f
+		}
+	}
+	with, known := e.Estimate()
+	if got := with - without; !known || got != time.Duration(changes)*time.Minute {
+		t.Errorf("%v more, want a minute for each of %d clusters", got, changes)
 	}
 }

@@ -119,6 +119,9 @@ func (v Validation) Describe(w io.Writer, plan bool) error {
 	fmt.Fprintf(w, "%s is valid%s\n", v.File, about)
 	fmt.Fprintf(w, "  %s on %d nodes, client %s\n", e.Database.Label(), len(e.DataNodes()), e.clientPlace())
 	fmt.Fprintf(w, "  %s\n", trials(e))
+	if e.ReuseWarmup > 0 {
+		fmt.Fprintf(w, "  a new cluster: warmed up for %v\n", e.ReuseWarmup)
+	}
 	fmt.Fprintf(w, "  each: warm-up %v, then %s\n", e.Warmup, e.Stop)
 	if len(e.Events) > 0 {
 		fmt.Fprintf(w, "  meanwhile: %s\n", e.happenings())

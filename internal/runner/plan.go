@@ -13,6 +13,7 @@ import (
 	"skerry/internal/advice"
 	"skerry/internal/experiment"
 	"skerry/internal/record"
+	"skerry/internal/trial"
 )
 
 // planned is an experiment's plan as run.json has it: in the order of running.
@@ -29,15 +30,25 @@ func planned(e experiment.Experiment) []record.Planned {
 	return out
 }
 
-// farthest is, for each footing that trials share, the largest of their scales.
-func farthest(plan []experiment.Cell) map[string]float64 {
-	scales := map[string]float64{}
+// sharing is, for each footing that trials share, what its cluster is told of them: the largest
+// of their scales, and one trial of each workload.
+func sharing(plan []experiment.Cell) map[string]trial.Sharing {
+	all := map[string]trial.Sharing{}
 	for _, c := range plan {
-		if footing := c.Experiment.Footing(); footing != "" {
-			scales[footing] = max(scales[footing], c.Experiment.Scale)
+		footing := c.Experiment.Footing()
+		if footing == "" {
+			continue
 		}
+		s := all[footing]
+		s.FarthestScale = max(s.FarthestScale, c.Experiment.Scale)
+		if !slices.ContainsFunc(s.Workloads, func(w experiment.Cell) bool {
+			return reflect.DeepEqual(w.Experiment.Workload, c.Experiment.Workload)
+		}) {
+			s.Workloads = append(s.Workloads, c)
+		}
+		all[footing] = s
 	}
-	return scales
+	return all
 }
 
 // samePlan tells whether a run can be resumed with a plan.

@@ -3,6 +3,7 @@ package runner
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -45,20 +46,30 @@ func TestPlannedNumbersCellsAlikeInEveryRepetition(t *testing.T) {
 	}
 }
 
-// A cluster that trials share is told of the largest of their scales, one of its own of none.
-func TestFarthest(t *testing.T) {
-	const clusters = "matrix={database: [redis, etcd], scale: [0.5, 2, 1]}"
-	if got := farthest(load(t, clusters).Plan()); len(got) != 0 {
+// A cluster that trials share is told of the largest of their scales and of each workload
+// once, one of its own of none.
+func TestSharing(t *testing.T) {
+	const clusters = "matrix={database: [redis, etcd], scale: [0.5, 2, 1], workload: [a, {name: e, timeout: 30s}]}"
+	if got := sharing(load(t, clusters).Plan()); len(got) != 0 {
 		t.Errorf("without reuse: %v", got)
 	}
 	e := load(t, clusters, "reuse=true")
-	got := farthest(e.Plan())
+	got := sharing(e.Plan())
 	if len(got) != 2 {
-		t.Errorf("scales of %d clusters, want 2", len(got))
+		t.Errorf("%d clusters, want 2", len(got))
 	}
 	for _, c := range e.Plan() {
-		if got[c.Experiment.Footing()] != 2 {
-			t.Errorf("the cluster of trial %d is told of scale %g, one of its trials has 2", c.ID, got[c.Experiment.Footing()])
+		s := got[c.Experiment.Footing()]
+		if s.FarthestScale != 2 {
+			t.Errorf("the cluster of trial %d is told of scale %g, one of its trials has 2", c.ID, s.FarthestScale)
+		}
+		var workloads []string
+		for _, w := range s.Workloads {
+			workloads = append(workloads, w.Experiment.Workload.Name)
+		}
+		slices.Sort(workloads)
+		if diff := cmp.Diff([]string{"a", "e"}, workloads); diff != "" {
+			t.Errorf("workloads of the cluster of trial %d (-want +got):\n%s", c.ID, diff)
 		}
 	}
 }

@@ -110,7 +110,7 @@ type run struct {
 	installed map[string]database.Installation // by the key of the experiment's database
 	databases map[string]database.Database     // by the same
 	cells     map[int]experiment.Cell
-	farthest  map[string]float64 // the largest scale of the trials on each shared footing
+	sharing   map[string]trial.Sharing // by footing
 	writer    *record.Writer
 	kept      trial.Kept // what trials that reuse clusters leave to each other
 	live      *live.Feed // nil where nobody can look
@@ -121,7 +121,7 @@ func (r *run) prepare() error {
 	r.installed, r.databases = map[string]database.Installation{}, map[string]database.Database{}
 	r.cells = map[int]experiment.Cell{}
 	plan := r.Experiment.Plan()
-	r.farthest = farthest(plan)
+	r.sharing = sharing(plan)
 	for _, cell := range plan {
 		r.cells[cell.ID] = cell
 		d := cell.Experiment.Database
@@ -238,7 +238,7 @@ func (r *run) trial(ctx context.Context, p record.Planned, number int, label str
 	key := cell.Experiment.Database.Key()
 	return trial.Run(ctx, trial.Config{
 		Cell: cell, Database: r.databases[key], Installation: r.installed[key],
-		Kept: &r.kept, FarthestScale: r.farthest[cell.Experiment.Footing()],
+		Kept: &r.kept, Sharing: r.sharing[cell.Experiment.Footing()],
 		Name: fmt.Sprintf("run-%d-%d", os.Getpid(), p.ID), Exe: r.Exe, StateDir: r.StateDir, DataDir: r.DataDir,
 		Writer: w, Progress: r.Progress, Label: label, Log: r.Log, Observe: r.observe, Live: r.live, Number: number,
 	})

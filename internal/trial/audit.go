@@ -11,6 +11,7 @@ import (
 	"skerry/internal/audit"
 	"skerry/internal/audit/linear"
 	"skerry/internal/database"
+	"skerry/internal/experiment"
 	"skerry/internal/load"
 	"skerry/internal/record"
 )
@@ -24,14 +25,14 @@ const (
 )
 
 // auditSpec is what the driver needs to make writes known; nil where nothing is audited.
-func (r *run) auditSpec() *load.AuditSpec {
-	a := r.Cell.Experiment.Audit
+func (r *run) auditSpec(e experiment.Experiment) *load.AuditSpec {
+	a := e.Audit
 	client, err := r.client()
 	if !a.Enabled || err != nil {
 		return nil
 	}
 	keys := a.HistoryKeys
-	if tree, err := r.Cell.Experiment.Tree(); tree != nil || err != nil {
+	if tree, err := e.Tree(); tree != nil || err != nil {
 		keys = 0 // a tree's changes have no versions that a history could be of
 	}
 	return &load.AuditSpec{File: filepath.Join(client.Dir(), "writes"), HistoryKeys: keys, Settle: time.Duration(a.Settle)}
@@ -48,7 +49,7 @@ func (r *run) audit(ctx context.Context, m measurement) error {
 	if err := r.settled(ctx); err != nil {
 		return fmt.Errorf("before the audit: %w", err)
 	}
-	spec, err := r.spec(load.PhaseAudit)
+	spec, err := r.spec(r.Cell, load.PhaseAudit)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (r *run) audit(ctx context.Context, m measurement) error {
 
 // readBack reads through clients that stand where those of the workload did.
 func (r *run) readBack(ctx context.Context, spec load.Spec) (load.AuditRead, error) {
-	s, err := r.startDriver(ctx, spec)
+	s, err := r.startDriver(ctx, r.Cell, spec)
 	if err != nil {
 		return load.AuditRead{}, err
 	}

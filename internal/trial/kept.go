@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"skerry/internal/database"
+	"skerry/internal/experiment"
 	"skerry/internal/lab"
 )
 
@@ -18,6 +19,12 @@ type Kept struct {
 	lab      *lab.Lab
 	cluster  database.Cluster
 	database string
+}
+
+// Sharing is what trials that follow each other on one cluster ask of it.
+type Sharing struct {
+	FarthestScale float64           // the largest of their scales
+	Workloads     []experiment.Cell // one trial of each workload
 }
 
 // Close ends what is kept.
@@ -82,9 +89,17 @@ func (r *run) refresh(ctx context.Context) error {
 	if err := r.atSetupScale(ctx); err != nil {
 		return err
 	}
+	if err := r.empty(ctx); err != nil {
+		return fmt.Errorf("going on with an earlier trial's cluster: %w", err)
+	}
+	return nil
+}
+
+// empty empties the table, once the cluster has settled.
+func (r *run) empty(ctx context.Context) error {
 	r.stage("emptying the table")
 	if err := r.settled(ctx); err != nil {
-		return fmt.Errorf("going on with an earlier trial's cluster: %w", err)
+		return err
 	}
 	if err := r.cluster.Clear(ctx); err != nil {
 		return fmt.Errorf("emptying the table: %w", err)

@@ -37,7 +37,7 @@ type measurement struct {
 // measure drives the workload until it is done or known well enough, while it samples the
 // machine and lets the links drift.
 func (r *run) measure(ctx context.Context) (measurement, error) {
-	spec, err := r.spec(load.PhaseRun)
+	spec, err := r.spec(r.Cell, load.PhaseRun)
 	if err != nil {
 		return measurement{}, err
 	}
@@ -50,7 +50,7 @@ func (r *run) measure(ctx context.Context) (measurement, error) {
 		return measurement{}, err
 	}
 	r.stage("starting the load")
-	s, err := r.startDriver(ctx, spec)
+	s, err := r.startDriver(ctx, r.Cell, spec)
 	if err != nil {
 		return measurement{}, err
 	}

@@ -13,7 +13,7 @@ import (
 // cut off and left out. A job that cannot be driven is told of in its place: what a short job
 // finds is what is measured.
 func (w *watch) probe(p experiment.Probes) error {
-	spec, err := w.spec(load.PhaseRun)
+	spec, err := w.spec(w.Cell, load.PhaseRun)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (w *watch) probe(p experiment.Probes) error {
 // job is one short job.
 func (w *watch) job(spec load.Spec) record.Probe {
 	asked := time.Since(w.began).Seconds()
-	s, err := w.startDriver(w.ctx, spec)
+	s, err := w.startDriver(w.ctx, w.Cell, spec)
 	if err != nil {
 		return record.Probe{T: asked, Error: fmt.Sprintf("starting a short job: %v", err)}
 	}

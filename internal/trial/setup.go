@@ -2,25 +2,15 @@ package trial
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/host"
 	"skerry/internal/lab"
-	"skerry/internal/load"
 	"skerry/internal/overlay/kinds"
 	"skerry/internal/service"
-)
-
-// How the table is loaded, which is not what a trial measures: by so many threads, whatever
-// the workload's number, and so many records a request where the database takes more than one.
-const (
-	loadThreads = 32
-	loadBatch   = 50
 )
 
 // setUp brings the lab up, forms the cluster, loads the table and puts the links to the
@@ -33,12 +23,14 @@ func (r *run) setUp(ctx context.Context) error {
 	if reused {
 		err = r.refresh(ctx)
 	} else if err = r.upLab(ctx); err == nil {
-		err = r.formCluster(ctx)
+		if err = r.formCluster(ctx); err == nil {
+			err = r.warmCluster(ctx)
+		}
 	}
 	if err != nil {
 		return err
 	}
-	if err := r.loadTable(ctx); err != nil {
+	if err := r.loadTable(ctx, r.Cell); err != nil {
 		return err
 	}
 	scale := r.Cell.Experiment.Scale
@@ -163,42 +155,11 @@ func (r *run) longestRTT() time.Duration {
 			longest = max(longest, l.AB.Latency+l.BA.Latency)
 		}
 	}
-	return time.Duration(float64(longest) * max(e.Scale, e.SetupScale, r.FarthestScale))
+	return time.Duration(float64(longest) * max(e.Scale, e.SetupScale, r.Sharing.FarthestScale))
 }
 
 // client is the node that the driver runs on.
 func (r *run) client() (host.Host, error) { return r.lab.Host(r.Cell.Experiment.ClientNode()) }
-
-// loadTable inserts the records and believes it only when the database counts them.
-func (r *run) loadTable(ctx context.Context) error {
-	spec, err := r.spec(load.PhaseLoad)
-	if err != nil {
-		return err
-	}
-	spec.Threads, spec.Target, spec.Arrival, spec.Batch = loadThreads, 0, load.Closed, loadBatch
-	spec.Duration = 0 // until it is loaded
-	s, err := r.startDriver(ctx, spec)
-	if err != nil {
-		return err
-	}
-	var done int64
-	for i := range s.Intervals() {
-		done += i.OK
-		r.stage(fmt.Sprintf("loading: %d of %d records", done, spec.Workload.InsertCount))
-	}
-	if _, err := s.Wait(); err != nil {
-		return r.explain(errors.Join(fmt.Errorf("loading %d records: %w", spec.Workload.InsertCount, err), r.clusterErr()))
-	}
-	count, err := r.cluster.Count(ctx)
-	if err != nil {
-		return r.explain(fmt.Errorf("counting the records after the load: %w", err))
-	}
-	if count != spec.Workload.InsertCount {
-		return fmt.Errorf("loading the table: %d inserts were acknowledged, %s counts %d records",
-			spec.Workload.InsertCount, r.Database.Name(), count)
-	}
-	return nil
-}
 
 // clusterErr is why the cluster failed, nil while it runs.
 func (r *run) clusterErr() error {
@@ -208,41 +169,4 @@ func (r *run) clusterErr() error {
 	default:
 		return nil
 	}
-}
-
-// spec is the driver's job.
-func (r *run) spec(phase load.Phase) (load.Spec, error) {
-	e := r.Cell.Experiment
-	w, err := e.YCSB()
-	if err != nil {
-		return load.Spec{}, err
-	}
-	tree, err := e.Tree()
-	if err != nil {
-		return load.Spec{}, err
-	}
-	return load.Spec{
-		Phase: phase, Workload: w, Tree: tree,
-		Arrival: load.Arrival(e.Workload.Arrival), Threads: e.Workload.Threads, Target: e.Workload.Target,
-		MaxInFlight: e.Workload.InFlight, AfterStall: load.AfterStall(e.Workload.Stall),
-		Operations: e.Stop.Operations, Duration: time.Duration(e.Stop.Time), Warmup: time.Duration(e.Warmup),
-		Timeout: time.Duration(e.Workload.Timeout), Seed: r.Cell.Seed, Audit: r.auditSpec(),
-	}, nil
-}
-
-func (r *run) startDriver(ctx context.Context, spec load.Spec) (*load.Session, error) {
-	client, err := r.client()
-	if err != nil {
-		return nil, err
-	}
-	// Clients see the workload's properties too, as YCSB's bindings do: what the
-	// workload never asks for (scans) need not be prepared for.
-	properties, err := r.Cell.Experiment.Properties()
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(properties, r.cluster.Properties())
-	return load.StartAgent(ctx, client, r.Exe, load.AgentSpec{
-		Database: r.Database.Name(), Properties: properties, Spec: spec,
-	})
 }

@@ -41,9 +41,9 @@ type Config struct {
 	Installation database.Installation
 	// Kept is where trials that reuse clusters leave theirs to each other; nil where none does.
 	Kept *Kept
-	// FarthestScale is the largest scale of the trials that share the cluster; 0 where it is
-	// this trial's alone.
-	FarthestScale float64
+	// Sharing is of the trials that share the cluster; the zero one where it is this trial's
+	// alone.
+	Sharing Sharing
 	// Name of the lab.
 	Name string
 	// Exe is the skerry program that agents are started from.

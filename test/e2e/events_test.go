@@ -25,13 +25,15 @@ stop: {time: 80s, after_events: 1s}
 `
 
 // events are what a run's first trial recorded, by kind.
-func (b *bench) events() map[string]record.Event {
+func (b *bench) events() map[string]record.Event { return b.eventsOf(1) }
+
+func (b *bench) eventsOf(trial int) map[string]record.Event {
 	b.t.Helper()
 	d, err := record.Open(b.path("runs/latest"))
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	list, err := d.Events(1)
+	list, err := d.Events(trial)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -1,16 +1,17 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 
 	"skerry/internal/record"
 )
 
-// The first trial's cluster is broken: nobody takes it over. The second trial's is emptied
-// and used by all that follow.
+// The first trial's cluster is broken: nobody takes it over. The second trial's is warmed up with
+// both workloads, emptied, and used by all that follow.
 func TestTrialsReuseOneCluster(t *testing.T) {
 	b := newBench(t)
-	r := b.command("run", b.write("small.yaml", small), "--set", "reuse=true", "--set", "stop.time=3s").start()
+	r := b.command("run", b.write("small.yaml", small), "--set", "reuse=true", "--set", "reuse_warmup=2s", "--set", "stop.time=3s").start()
 	b.await("the driver", func() bool { return len(b.find("agent load")) > 0 })
 	b.kill("redis-server")
 	if code := r.wait(); code != 1 {
@@ -35,6 +36,11 @@ func TestTrialsReuseOneCluster(t *testing.T) {
 		}
 		if x.State != record.TrialOK || x.Outcomes.OK == 0 || x.ClusterOf != want {
 			t.Errorf("trial %d: %s %s, %d ok, cluster of %d, want %d", x.ID, x.State, x.Error, x.Outcomes.OK, x.ClusterOf, want)
+		}
+		if warmed, made := b.eventsOf(x.ID)["warm-up"], i == 0; (warmed.Kind != "") != made {
+			t.Errorf("trial %d, which made the cluster %v: warmed up %q", x.ID, made, warmed.Message)
+		} else if made && (!strings.Contains(warmed.Message, "of 2 workloads") || strings.Contains(warmed.Message, " 0 operations")) {
+			t.Errorf("trial %d: %q", x.ID, warmed.Message)
 		}
 	}
 	for _, l := range leftoversOf(r.cmd.Process.Pid) {
