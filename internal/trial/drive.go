@@ -2,7 +2,6 @@ package trial
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -18,7 +17,8 @@ const (
 	loadBatch   = 50
 )
 
-// loadTable inserts the records of a trial's workload and believes it only when the database counts them.
+// loadTable inserts the records of a trial's workload, and believes it only when the database
+// counts them.
 func (r *run) loadTable(ctx context.Context, cell experiment.Cell) error {
 	spec, err := r.spec(cell, load.PhaseLoad)
 	if err != nil {
@@ -26,17 +26,13 @@ func (r *run) loadTable(ctx context.Context, cell experiment.Cell) error {
 	}
 	spec.Threads, spec.Target, spec.Arrival, spec.Batch = loadThreads, 0, load.Closed, loadBatch
 	spec.Duration = 0 // until it is loaded
-	s, err := r.startDriver(ctx, cell, spec)
-	if err != nil {
-		return err
-	}
 	var done int64
-	for i := range s.Intervals() {
+	_, err = r.drive(ctx, cell, spec, func(i load.Interval) {
 		done += i.OK
 		r.stage(fmt.Sprintf("loading: %d of %d records", done, spec.Workload.InsertCount))
-	}
-	if _, err := s.Wait(); err != nil {
-		return r.explain(errors.Join(fmt.Errorf("loading %d records: %w", spec.Workload.InsertCount, err), r.clusterErr()))
+	})
+	if err != nil {
+		return r.explain(fmt.Errorf("loading %d records: %w", spec.Workload.InsertCount, err))
 	}
 	count, err := r.cluster.Count(ctx)
 	if err != nil {
@@ -85,17 +81,38 @@ func (r *run) exercise(ctx context.Context, cell experiment.Cell, length time.Du
 	}
 	spec.Threads, spec.Target, spec.Arrival, spec.AfterStall = loadThreads, 0, load.Closed, ""
 	spec.Operations, spec.Duration, spec.Warmup = 0, length, 0
+	drive, err := r.drive(ctx, cell, spec, func(load.Interval) {})
+	return drive.OK, r.explain(err)
+}
+
+// drive has a driver do its job before the measurement, and tells of every second of it. A cluster
+// that fails ends it, so that nobody waits until the driver gives up.
+func (r *run) drive(ctx context.Context, cell experiment.Cell, spec load.Spec, second func(load.Interval)) (load.Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	s, err := r.startDriver(ctx, cell, spec)
 	if err != nil {
-		return 0, err
+		return load.Result{}, err
 	}
-	for range s.Intervals() {
+	failed, intervals := r.cluster.Failed(), s.Intervals()
+	for intervals != nil {
+		select {
+		case <-failed:
+			failed = nil
+			cancel()
+		case i, ok := <-intervals:
+			if !ok {
+				intervals = nil
+				break
+			}
+			second(i)
+		}
 	}
-	drive, err := s.Wait()
-	if err != nil {
-		return 0, r.explain(errors.Join(err, r.clusterErr()))
+	result, err := s.Wait()
+	if why := r.clusterErr(); err != nil && why != nil {
+		err = fmt.Errorf("%s failed: %w", r.Database.Name(), why) // all else follows from it
 	}
-	return drive.OK, nil
+	return result, err
 }
 
 // spec is the driver's job in a phase of a trial.
