@@ -176,17 +176,19 @@ func (r *run) trials(ctx context.Context) error {
 	left := r.writer.Remaining()
 	total := len(r.writer.Run().Plan)
 	done := total - len(left)
-	begun, failed, inARow := time.Now(), 0, 0
+	var took []time.Duration // each trial
+	failed, inARow := 0, 0
 	for i, p := range left {
 		label := fmt.Sprintf("trial %d of %d %s", done+i+1, total, r.describe(p))
 		if i > 0 {
-			each := time.Since(begun) / time.Duration(i)
-			label += fmt.Sprintf(" (%s left)", roughly(each*time.Duration(len(left)-i)))
+			label += fmt.Sprintf(" (%s left)", roughly(expected(took, len(left)-i)))
 		}
+		begun := time.Now()
 		t, err := r.trial(ctx, p, done+i+1, label)
 		if err != nil {
 			return err
 		}
+		took = append(took, time.Since(begun))
 		r.report(done+i+1, total, p, t)
 		switch t.State {
 		case record.TrialInterrupted:
