@@ -85,21 +85,16 @@ func (r *run) audit(ctx context.Context, m measurement) error {
 
 // readBack reads through clients that stand where those of the workload did.
 func (r *run) readBack(ctx context.Context, spec load.Spec) (load.AuditRead, error) {
-	s, err := r.startDriver(ctx, r.Cell, spec)
-	if err != nil {
-		return load.AuditRead{}, err
-	}
 	done := int64(0)
-	for i := range s.Intervals() {
+	result, err := r.drive(ctx, r.Cell, spec, func(i load.Interval) {
 		done += i.OK
 		r.stage(fmt.Sprintf("auditing: %d records read back", done))
-	}
-	result, err := s.Wait()
+	})
 	if err == nil && result.Audit == nil {
 		err = errors.New("the driver told no result")
 	}
 	if err != nil {
-		return load.AuditRead{}, errors.Join(fmt.Errorf("auditing acknowledged writes: %w", err), r.clusterErr())
+		return load.AuditRead{}, fmt.Errorf("auditing acknowledged writes: %w", err)
 	}
 	return *result.Audit, nil
 }

@@ -55,38 +55,39 @@ func (r *run) warmCluster(ctx context.Context) error {
 	}
 	var done int64
 	for i, cell := range workloads {
-		cell.Experiment.Audit.Enabled = false // nothing of it stays
-		if err := r.loadTable(ctx, cell); err != nil {
-			return fmt.Errorf("warming the new cluster up: %w", err)
-		}
-		r.stage(fmt.Sprintf("warming the new cluster up, workload %d of %d", i+1, len(workloads)))
-		ok, err := r.exercise(ctx, cell, each)
+		which := fmt.Sprintf("warming the new cluster up, workload %d of %d", i+1, len(workloads))
+		ok, err := r.exercise(ctx, cell, each, which)
 		if err != nil {
-			return fmt.Errorf("warming the new cluster up: %w", err)
+			return fmt.Errorf("%s: %w", which, err)
 		}
 		done += ok
-		if err := r.empty(ctx); err != nil {
-			return fmt.Errorf("warming the new cluster up: %w", err)
-		}
 	}
-	return r.event(0, "warm-up", fmt.Sprintf("the new cluster did %d operations of %d workloads before", done, len(workloads)))
+	return r.event(0, "warm-up", fmt.Sprintf("the cluster, which is new, has done %d operations of %d workloads", done, len(workloads)))
 }
 
-// exercise drives a trial's workload for so long, as fast as it goes, and tells no more than how
-// many operations succeeded.
-func (r *run) exercise(ctx context.Context, cell experiment.Cell, length time.Duration) (int64, error) {
+// exercise loads the table of a trial's workload, drives that for so long, as fast as it goes, and
+// empties the table. It tells no more than how many operations succeeded.
+func (r *run) exercise(ctx context.Context, cell experiment.Cell, length time.Duration, stage string) (int64, error) {
+	cell.Experiment.Audit.Enabled = false // nothing of it stays
+	if err := r.loadTable(ctx, cell); err != nil {
+		return 0, err
+	}
+	r.stage(stage)
 	spec, err := r.spec(cell, load.PhaseRun)
 	if err != nil {
 		return 0, err
 	}
 	spec.Threads, spec.Target, spec.Arrival, spec.AfterStall = loadThreads, 0, load.Closed, ""
 	spec.Operations, spec.Duration, spec.Warmup = 0, length, 0
-	drive, err := r.drive(ctx, cell, spec, func(load.Interval) {})
-	return drive.OK, r.explain(err)
+	result, err := r.drive(ctx, cell, spec, func(load.Interval) {})
+	if err != nil {
+		return 0, r.explain(err)
+	}
+	return result.OK, r.empty(ctx)
 }
 
-// drive has a driver do its job before the measurement, and tells of every second of it. A cluster
-// that fails ends it, so that nobody waits until the driver gives up.
+// drive has a driver do its job before or after the measurement, and tells of every second of it. A
+// cluster that fails ends it, so that nobody waits until the driver gives up.
 func (r *run) drive(ctx context.Context, cell experiment.Cell, spec load.Spec, second func(load.Interval)) (load.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
