@@ -80,19 +80,19 @@ func TestReuseWarmupIsRefusedWithoutReuse(t *testing.T) {
 	}
 }
 
-// Every repetition forms a cluster of redis and one of etcd, or goes on with the last one of the
-// repetition before.
-func TestEstimateCountsTheWarmupOfClusters(t *testing.T) {
-	without, _ := parse(t, shared).Estimate()
-	e := parse(t, shared, "reuse_warmup=1m")
-	changes, on := 0, ""
-	for _, c := range e.Plan() {
-		if f := c.Experiment.Footing(); f != on {
-			changes, on = changes+1, f
+func TestEstimateCountsTheWarmupOfEveryCluster(t *testing.T) {
+	for clusters, sets := range map[int][]string{
+		0: {"reuse=false"},
+		1: {"matrix={scale: [0.5, 1, 2]}"}, // goes on through all repetitions
+		2: {"repetitions=1"},
+	} {
+		without, _ := parse(t, shared, sets...).Estimate()
+		if clusters > 0 {
+			sets = append(sets, "reuse_warmup=1m")
 		}
-	}
-	with, known := e.Estimate()
-	if got := with - without; !known || got != time.Duration(changes)*time.Minute {
-		t.Errorf("%v more, want a minute for each of %d clusters", got, changes)
+		with, known := parse(t, shared, sets...).Estimate()
+		if got, want := with-without, time.Duration(clusters)*time.Minute; !known || got != want {
+			t.Errorf("%v: %v more, want %v", sets, got, want)
+		}
 	}
 }
