@@ -55,8 +55,8 @@ type Experiment struct {
 	// and none finds what another one left.
 	Reuse bool `yaml:"reuse" json:"reuse,omitempty"`
 	// ReuseWarmup drives a new cluster that trials share for so long before its first trial,
-	// with each of their workloads for an equal part, at setup_scale; neither shown nor
-	// counted. The first trials on a database that runs on Java are slower without it, since
+	// with each of their workloads for an equal part, at setup_scale; it is not
+	// counted, and events.jsonl tells of it. The first trials on a database that runs on Java are slower without it, since
 	// its code is compiled as it is used.
 	ReuseWarmup unit.Duration `yaml:"reuse_warmup" json:"reuse_warmup,omitempty"`
 	// Seed fixes every random choice, the order of the trials among them.

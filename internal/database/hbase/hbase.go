@@ -18,8 +18,8 @@
 //	workers ◄─        ◄═ pipe ══                 ◄─
 //
 // It is a child of the load driver, so that its sockets, its name and its CPU are those
-// of the client's node. Where trials share a cluster, one that runs there from the second
-// trial on serves all their drivers. Calls of all workers share the pipes: requests that come
+// of the client's node. Where trials share a cluster, one that runs there once the table was
+// emptied serves all their drivers. Calls of all workers share the pipes: requests that come
 // together are written together, and replies come in the order in which they are done.
 // Retries are the bridge's, not the library's: they are counted, and an operation is
 // known to have been refused at every attempt, or not.
