@@ -18,8 +18,10 @@ type target struct {
 	Target
 	addr  netip.Addr
 	check Check
-	lost  atomic.Bool
-	// row is how many checks in a row said the opposite of lost; watch's own.
+	// turns is how often its health has changed, which begins well: it is lost while that is
+	// odd. The zone's serial number counts turns, so that no answer holds a change without it.
+	turns atomic.Uint32
+	// row is how many checks in a row said the opposite of its health; watch's own.
 	row int
 }
 
@@ -27,7 +29,7 @@ func newTarget(t Target, c Check) *target {
 	return &target{Target: t, addr: netip.MustParseAddr(t.Address).Unmap(), check: c}
 }
 
-func (t *target) healthy() bool { return !t.lost.Load() }
+func (t *target) healthy() bool { return t.turns.Load()%2 == 0 }
 
 // watch checks the target until ctx ends. first is called after the first check, whose
 // word counts at once; changed whenever its health changes.
@@ -40,7 +42,7 @@ func (t *target) watch(ctx context.Context, client *http.Client, first func(), c
 	defer tick.Stop()
 	err := t.ask(ctx, client)
 	if err != nil && ctx.Err() == nil {
-		t.lost.Store(true)
+		t.turns.Add(1)
 		changed(t, err)
 	}
 	first()
@@ -58,7 +60,7 @@ func (t *target) watch(ctx context.Context, client *http.Client, first func(), c
 
 // note counts one check, and tells whether the target's health is another one by it.
 func (t *target) note(ok bool) bool {
-	if ok != t.lost.Load() {
+	if ok == t.healthy() {
 		t.row = 0
 		return false
 	}
@@ -67,7 +69,7 @@ func (t *target) note(ok bool) bool {
 		return false
 	}
 	t.row = 0
-	t.lost.Store(!ok)
+	t.turns.Add(1)
 	return true
 }
 

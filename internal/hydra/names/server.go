@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/miekg/dns"
@@ -40,7 +39,6 @@ type Server struct {
 	udp     net.PacketConn
 	tcp     net.Listener
 	queries *prometheus.CounterVec
-	serial  atomic.Uint32
 }
 
 // New makes a server that listens already and answers from Run on.
@@ -49,8 +47,7 @@ func New(c Config, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{zone: newZone(c), options: o}
-	s.serial.Store(uint32(time.Now().Unix()))
-	s.zone.serial = s.serial.Load
+	s.zone.start = uint32(time.Now().Unix())
 	s.zone.upstream = (&resolver{server: c.Upstream, now: time.Now, kept: map[dns.Question]kept{}}).resolve
 	if s.options.Client == nil {
 		// A connection of its own for every check: one that was kept says nothing of
@@ -134,7 +131,6 @@ func (s *Server) Run(ctx context.Context) error {
 
 // changed is told of a target whose health is another one.
 func (s *Server) changed(t *target, why error) {
-	s.serial.Add(1)
 	if why != nil {
 		s.options.Log.Warn("a target is lost", "address", t.Address, "check", t.Check, "error", why)
 		return

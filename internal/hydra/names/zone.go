@@ -29,7 +29,7 @@ type zone struct {
 	// inner are the names that have no records, but names below them that have.
 	inner   map[string]bool
 	servers []string // the names of the name servers
-	serial  func() uint32
+	start   uint32   // the serial number before the health of any target has changed
 	// upstream resolves what is not in the zone; its time to live is in seconds.
 	upstream func(name string, qtype uint16) ([]netip.Addr, uint32, error)
 }
@@ -179,6 +179,17 @@ func (z *zone) header(owner string, rrtype uint16, ttl uint32) dns.RR_Header {
 func (z *zone) ttl() uint32 { return seconds(time.Duration(z.config.TTL)) }
 
 func seconds(d time.Duration) uint32 { return uint32(d / time.Second) }
+
+// serial is the zone's serial number, which grows as it changes.
+func (z *zone) serial() uint32 {
+	serial := z.start
+	for _, n := range z.names {
+		for _, t := range n.targets {
+			serial += t.turns.Load()
+		}
+	}
+	return serial
+}
 
 func (z *zone) soa(owner string) *dns.SOA {
 	negative := seconds(time.Duration(z.config.NegativeTTL))
