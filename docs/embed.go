@@ -7,3 +7,13 @@ import _ "embed"
 //
 //go:embed experiment.schema.json
 var ExperimentSchema []byte
+
+// SummarySchema is that of summary.json.
+//
+//go:embed summary.schema.json
+var SummarySchema []byte
+
+// MachinesSchema is that of machines files.
+//
+//go:embed machines.schema.json
+var MachinesSchema []byte

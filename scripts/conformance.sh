@@ -1,33 +1,37 @@
 #!/bin/bash
-# conformance.sh DATABASE... runs the conformance suites, those of the databases that are
-# named among them. They are in skerry's cache. NDB's runs where NDB was built.
+# conformance.sh runs the conformance suites of what make conformance installed, and of what
+# is there though it is installed on request alone. All are in skerry's cache, or in PATH.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 required=root,tun
-for d; do required+=,$d; done
-if bin/skerry install --list | awk '$1 == "mysql-ndb" && $2 == "-" { exit 1 }'; then
-	required+=,mysql-ndb
-else
-	echo "mysql-ndb was not built (skerry install mysql-ndb --build): its suite is not run" >&2
-fi
+for d in $(bin/skerry wanted conformance); do required+=,$d; done
+for d in $(bin/skerry wanted request); do
+	if missing=$(bin/skerry install --list | grep -E "^$d +- "); then
+		echo "$missing: its suite is not run" >&2
+	else
+		required+=,$d
+	fi
+done
 export SKERRY_REQUIRE=$required SKERRY_LONG=1
 
 suites() { go tool -modfile=tools.mod gotestsum --format testname -- -count=1 -timeout 30m -run Conformance "$@"; }
 
-# NDB mostly waits for nodes that restart one by one: it runs beside all others. Of those
-# Cassandra and HBase, many large processes, come first and one at a time.
-large=(skerry/internal/database/{cassandra,hbase})
-ndb=skerry/internal/database/ndb
-light=$(go list ./internal/database/... | grep -vxF "$(printf '%s\n' "$ndb" "${large[@]}")")
+# Some suites mostly wait for nodes that restart one by one: they run beside all others. Of those
+# the ones of many large processes come first and one at a time.
+waiting=$(bin/skerry wanted suites-waiting)
+alone=$(bin/skerry wanted suites-alone)
+light=$(go list ./internal/database/... | grep -vxF "$waiting"$'\n'"$alone")
 status=0
-set -m # a process group of its own, which an interrupt of this is passed on to
-suites "$ndb" &
-set +m
-beside=$!
-trap 'kill -INT -- -$beside 2>/dev/null' EXIT
-suites -p 1 "${large[@]}" || status=$?
-# shellcheck disable=SC2086 # a word a package
-suites -p 2 $light || status=$?
+# shellcheck disable=SC2086 # a word a package, here and below
+{
+	set -m # a process group of its own, which an interrupt of this is passed on to
+	suites $waiting &
+	set +m
+	beside=$!
+	trap 'kill -INT -- -$beside 2>/dev/null' EXIT
+	suites -p 1 $alone || status=$?
+	suites -p 2 $light || status=$?
+}
 wait "$beside" || status=$?
 exit $status

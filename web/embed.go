@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 )
 
 //go:embed all:dist

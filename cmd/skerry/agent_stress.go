@@ -3,10 +3,11 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/stress"
+	"skerry/internal/event/stress"
 )
 
 // newAgentStress is the family of programs that use up what a node has. Each ends with its
@@ -28,6 +29,10 @@ func newAgentStress(a *app) *cobra.Command {
 	add("cpu CORES", "Keep cores busy", 1, func(args []string) (stress.Load, error) {
 		cores, err := strconv.ParseFloat(args[0], 64)
 		return stress.CPU(cores), err
+	})
+	add("steal SHARE", "Take processors away", 1, func(args []string) (stress.Load, error) {
+		share, err := strconv.ParseFloat(args[0], 64)
+		return stress.Steal(share, uint64(time.Now().UnixNano())), err
 	})
 	add("memory BYTES", "Take memory", 1, func(args []string) (stress.Load, error) {
 		bytes, err := strconv.ParseInt(args[0], 10, 64)

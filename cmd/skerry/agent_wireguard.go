@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"skerry/internal/tunnel"
+	"skerry/internal/link/tunnel"
 )
 
 // newAgentWireguard is the process of encrypted links, told what to do by its first line

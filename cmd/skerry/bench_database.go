@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/bench/dbbench"
 	"skerry/internal/database"
 	"skerry/internal/database/all"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/bench/hydrabench"
 	"skerry/internal/database"
 	"skerry/internal/database/etcd"

@@ -6,12 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
+	"skerry/internal/base/unit"
 	"skerry/internal/bench/linkbench"
 )
 
 func newBenchLink(a *app) *cobra.Command {
 	var o linkbench.Options
+	steal := unit.Fraction(0.3)
 	c := &cobra.Command{
 		Use:   "link",
 		Short: "Measure the accuracy of emulated links",
@@ -24,7 +26,8 @@ func newBenchLink(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o.Command = []string{exe, "agent", "link"}
+			o.Command, o.Thief = []string{exe, "agent", "link"}, []string{exe, "agent", "stress", "steal"}
+			o.Steal = float64(steal)
 			o.Progress = func(what string) { a.log.Info("measure", "what", what) }
 			r, err := linkbench.Run(cmd.Context(), o)
 			if errors.Is(err, linkbench.ErrPart) {
@@ -36,7 +39,8 @@ func newBenchLink(a *app) *cobra.Command {
 			return printBench(a, cmd, r)
 		},
 	}
-	c.Flags().StringSliceVar(&o.Only, "only", nil, "parts to measure: rtt, bandwidth, stream, long, change")
+	c.Flags().StringSliceVar(&o.Only, "only", nil, "parts to measure: rtt, sparse, bandwidth, stream, long, change")
+	c.Flags().TextVar(&steal, "steal", steal, "take one processor away, now this and now that one, for such a `SHARE` of the time; 0: not at all")
 	c.Flags().BoolVar(&o.Quick, "quick", false, "take fewer samples")
 	return c
 }

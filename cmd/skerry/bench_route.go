@@ -2,18 +2,22 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"skerry/internal/bench/routebench"
+	"skerry/internal/lab/overlay"
+	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/topology"
 )
 
 func newBenchRoute(a *app) *cobra.Command {
 	var o routebench.Options
 	var names []string
-	var hello, update, interval, timeout time.Duration
+	intervals := make(map[string]*time.Duration)
 	c := &cobra.Command{
 		Use:   "route",
 		Short: "Measure how routing answers to links that fail",
@@ -40,14 +44,15 @@ func newBenchRoute(a *app) *cobra.Command {
 				}
 			}
 			for _, n := range names {
-				over := topology.Overlay{Kind: n}
-				switch n {
-				case topology.Babel:
-					over.Hello, over.Update = hello, update
-				case topology.Tinc:
-					over.PingInterval, over.PingTimeout = interval, timeout
-				default:
-					return fmt.Errorf("%w: overlay %q: want babel or tinc", errUsage, n)
+				over := topology.Overlay{Kind: n, Settings: map[string]map[string]any{n: {}}}
+				i := slices.IndexFunc(kinds.Registry(), func(a overlay.About) bool { return a.Name == n })
+				if i < 0 {
+					return fmt.Errorf("%w: overlay %q: want %s", errUsage, n, strings.Join(kinds.Names(), " or "))
+				}
+				for _, of := range kinds.Registry()[i].Intervals {
+					if d := *intervals[of.Key]; d != 0 {
+						over.Settings[n][of.Key] = d.String()
+					}
 				}
 				o.Overlays = append(o.Overlays, over)
 			}
@@ -60,7 +65,7 @@ func newBenchRoute(a *app) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringSliceVar(&names, "overlays", []string{topology.Babel}, "what to measure: babel, tinc")
+	f.StringSliceVar(&names, "overlays", kinds.Names()[:1], "what to measure: "+strings.Join(kinds.Names(), ", "))
 	f.IntSliceVar(&o.Nodes, "nodes", []int{8}, "of the meshes, measured one after the other; 8 are azure8")
 	f.IntVar(&o.Links, "links", 0, "of each mesh (default eight a node)")
 	f.IntVar(&o.Failures, "failures", 20, "how many links fail, one after the other")
@@ -68,9 +73,10 @@ func newBenchRoute(a *app) *cobra.Command {
 	f.IntVar(&o.Moves, "moves", 0, "how often the latency of a way grows past another's; with the first of --nodes")
 	f.DurationVar(&o.Heal, "heal", 2*time.Minute, "how long to wait for packets to arrive again")
 	f.Uint64Var(&o.Seed, "seed", 7, "of the mesh and of what fails")
-	f.DurationVar(&hello, "hello", 0, "babel's hello interval (default its own)")
-	f.DurationVar(&update, "update", 0, "babel's update interval (default its own)")
-	f.DurationVar(&interval, "ping-interval", 0, "tinc's (default its own)")
-	f.DurationVar(&timeout, "ping-timeout", 0, "tinc's (default its own)")
+	for _, a := range kinds.Registry() {
+		for _, i := range a.Intervals {
+			intervals[i.Key] = f.Duration(strings.ReplaceAll(i.Key, "_", "-"), 0, i.Usage+" (default its own)")
+		}
+	}
 	return c
 }

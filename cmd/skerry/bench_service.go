@@ -10,7 +10,7 @@ import (
 
 	"skerry/internal/bench/servicebench"
 	"skerry/internal/database/redis"
-	"skerry/internal/volume"
+	"skerry/internal/machine/volume"
 )
 
 func newBenchService(a *app) *cobra.Command {

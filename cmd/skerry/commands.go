@@ -5,11 +5,12 @@ import "github.com/spf13/cobra"
 // groups are the headings of the help, each with its subcommands.
 func groups(a *app) []group {
 	return []group{
-		{"Experiments:", []*cobra.Command{newRun(a), newShow(a), newReport(a), newCompare(a), newServe(a), newValidate(a), newSchema(a)}},
+		{"Experiments:", []*cobra.Command{newRun(a), newShow(a), newReport(a), newCompare(a), newReproduce(a), newServe(a), newValidate(a), newSchema(a)}},
 		{"Hydra:", []*cobra.Command{newHydra(a)}},
 		{"A lab by hand:", []*cobra.Command{newLab(a), newYCSB(a)}},
 		{"Metadata:", []*cobra.Command{newMetadata(a)}},
-		{"This machine:", []*cobra.Command{newDoctor(a), newInstall(a), newBench(a)}},
+		{"Other machines:", []*cobra.Command{newMachines(a)}},
+		{"This machine:", []*cobra.Command{newDoctor(a), newInstall(a), newBench(a), newVersion(a)}},
 	}
 }
 
@@ -27,5 +28,5 @@ func addCommands(root *cobra.Command, a *app) {
 			root.AddCommand(c)
 		}
 	}
-	root.AddCommand(newDocs(a), newAgent(a))
+	root.AddCommand(newDocs(a), newWanted(a), newPackaging(), newAgent(a))
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/compare"
+	"skerry/internal/report/compare"
 )
 
 func newCompare(a *app) *cobra.Command {

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"sync"
 
+	"skerry/internal/kernel/rootless"
 	"skerry/internal/record"
 	"skerry/internal/report/webdata"
-	"skerry/internal/rootless"
 	"skerry/internal/serve"
 	"skerry/web"
 )

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/database/all"
 	"skerry/internal/database/own"

@@ -4,10 +4,6 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
-
-	"skerry/internal/doctor"
-	"skerry/internal/install"
-	"skerry/internal/lab"
 )
 
 // errNoLab is doctor's verdict on a machine that no lab can run on.
@@ -22,11 +18,10 @@ func newDoctor(a *app) *cobra.Command {
 			"is tried in namespaces of its own that go at once. The exit code is 0 when a lab can run, else 1.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := install.DefaultDir()
+			r, err := examine(cmd.Context())
 			if err != nil {
 				return err
 			}
-			r := doctor.Examiner{Store: install.Store{Dir: dir}, Recipes: recipes(), Data: lab.DefaultDataDir()}.Examine(cmd.Context())
 			if asJSON {
 				err = printJSON(a, r)
 			} else {

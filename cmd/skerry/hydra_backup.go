@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/hydra/api"
-	"skerry/internal/hydra/backup"
+	"skerry/internal/base/bearer"
+	"skerry/internal/system/hydra/backup"
 )
 
 func newHydraBackup(a *app) *cobra.Command {
@@ -31,7 +31,7 @@ func newHydraBackup(a *app) *cobra.Command {
 				if from.TLS, err = reach.id.client(); err != nil {
 					return err
 				}
-				if from.Token, err = tokenFor(reach.tokenFile, api.ScopeAdmin); err != nil {
+				if from.Token, err = a.token(reach.tokenFile, bearer.Admin, from.TLS != nil, at); err != nil {
 					return err
 				}
 				s, err = backup.Save(cmd.Context(), from, args[0])
@@ -69,7 +69,7 @@ func newHydraRestore(a *app) *cobra.Command {
 		Example: "  skerry hydra restore monday.hydra --to 10.0.0.1:7070",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			data, err := reach.open(to)
+			data, err := reach.open(a, to)
 			if err != nil {
 				return err
 			}

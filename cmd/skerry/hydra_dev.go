@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/hydra/deploy"
+	"skerry/internal/system/hydra/deploy"
 )
 
 func newHydraDev(a *app) *cobra.Command {

@@ -11,15 +11,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
-	"skerry/internal/advice"
-	"skerry/internal/hydra/balance"
-	"skerry/internal/hydra/names"
-	"skerry/internal/unit"
+	"skerry/internal/base/advice"
+	"skerry/internal/base/unit"
+	"skerry/internal/system/hydra/balancer"
+	"skerry/internal/system/hydra/names"
 )
 
 func newHydraDNS(a *app) *cobra.Command {
 	var listen, zone, metrics, allUnhealthy, order string
-	var targets []string
+	var targets, hosts []string
 	var ttl time.Duration
 	c := &cobra.Command{
 		Use:   "dns [FILE]",
@@ -57,7 +57,7 @@ func newHydraDNS(a *app) *cobra.Command {
 			if metrics == "" {
 				return s.Run(cmd.Context())
 			}
-			return balance.WithMetrics(cmd.Context(), metrics, registry, s.Run)
+			return balancer.WithMetrics(cmd.Context(), metrics, hosts, registry, s.Run)
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:5353", "`ADDR` to answer at")
@@ -67,6 +67,7 @@ func newHydraDNS(a *app) *cobra.Command {
 	c.Flags().StringVar(&order, "order", "rotate", "of addresses, with --target: rotate or random")
 	c.Flags().StringVar(&allUnhealthy, "all-unhealthy", "all", "what is answered when no target is healthy, with --target: all or servfail")
 	c.Flags().StringVar(&metrics, "metrics", "", "serve Prometheus metrics at `ADDR`/metrics")
+	c.Flags().StringArrayVar(&hosts, "host", nil, "a further `NAME` that --metrics answers to (repeatable)")
 	return c
 }
 

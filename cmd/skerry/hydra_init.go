@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/advice"
-	"skerry/internal/hydra/ca"
+	"skerry/internal/base/advice"
+	"skerry/internal/system/consensus/ca"
 )
 
 func newHydraInit(a *app) *cobra.Command {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"skerry/internal/hydra"
+	"skerry/internal/system/hydra"
 )
 
 func newHydraNode(a *app) *cobra.Command {
@@ -29,22 +29,10 @@ func newHydraNode(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&file, "config", "", "read the member from a YAML `FILE`")
-	members := bindNode(cmd.Flags(), &c)
+	lists := bindNode(cmd.Flags(), &c)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if file != "" {
-			var err error
-			if c, err = underFlags(file, cmd.Flags()); err != nil {
-				return fmt.Errorf("%w: %w", errUsage, err)
-			}
-		}
-		for _, text := range *members {
-			m, err := hydra.ParseMember(text)
-			if err != nil {
-				return fmt.Errorf("%w: %w", errUsage, err)
-			}
-			c.Members = append(c.Members, m)
-		}
-		if err := c.Complete(); err != nil {
+		c, err := memberOf(cmd, file, c, lists)
+		if err != nil {
 			return fmt.Errorf("%w: %w", errUsage, err)
 		}
 		if os.Getenv("GOGC") == "" {
@@ -63,9 +51,31 @@ func newHydraNode(a *app) *cobra.Command {
 	return cmd
 }
 
-// bindNode lets flags set a member's configuration, which has its defaults; what the flag
-// for members was given is returned.
-func bindNode(f *pflag.FlagSet, c *hydra.Config) *[]string {
+// nodeLists are what flags add to the lists of a member's file.
+type nodeLists struct{ members, hosts []string }
+
+// memberOf is a member's configuration as a file, where there is one, and flags say it.
+func memberOf(cmd *cobra.Command, file string, c hydra.Config, lists *nodeLists) (_ hydra.Config, err error) {
+	if file != "" {
+		if c, err = underFlags(file, cmd.Flags()); err != nil {
+			return c, err
+		}
+	}
+	c.Hosts = append(c.Hosts, lists.hosts...)
+	for _, text := range lists.members {
+		m, err := hydra.ParseMember(text)
+		if err != nil {
+			return c, err
+		}
+		c.Members = append(c.Members, m)
+	}
+	return c, c.Complete()
+}
+
+// bindNode lets flags set a member's configuration, which has its defaults; what those are
+// given that add to it is returned.
+func bindNode(f *pflag.FlagSet, c *hydra.Config) *nodeLists {
+	lists := new(nodeLists)
 	f.StringVar(&c.Cluster, "cluster", c.Cluster, "`NAME` of the cluster")
 	f.Uint64Var(&c.ID, "id", c.ID, "identifier, never used again after a removal (default: made of the name)")
 	f.StringVar(&c.Name, "name", c.Name, "`NAME` of this member")
@@ -82,7 +92,7 @@ func bindNode(f *pflag.FlagSet, c *hydra.Config) *[]string {
 	f.StringVar(&c.Certificate, "cert", c.Certificate, "certificate `FILE`, for mutual TLS")
 	f.StringVar(&c.Key, "key", c.Key, "its key `FILE`")
 	f.StringVar(&c.Authority, "ca", c.Authority, "`FILE` of the authority's certificate")
-	f.StringVar(&c.Tokens, "tokens", c.Tokens, "`FILE` of bearer tokens")
+	f.StringVar(&c.Tokens, "tokens", c.Tokens, "`FILE` of bearer tokens; auto: one of your own, which is made where it is missing and found by skerry's commands")
 	f.BoolVar(&c.Insecure, "insecure", c.Insecure, "allow addresses beyond this machine without TLS and tokens, in a laboratory")
 	f.TextVar(&c.Election, "election", c.Election, "election timeout (default: from measured round trips)")
 	f.StringVar(&c.PreferCloud, "prefer-cloud", c.PreferCloud, "`CLOUD` where the leader should stand")
@@ -92,7 +102,9 @@ func bindNode(f *pflag.FlagSet, c *hydra.Config) *[]string {
 	f.Int64Var(&c.InFlight, "in-flight", c.InFlight, "requests that are served at a time; more are answered with 503")
 	f.TextVar(&c.Timeout, "timeout", c.Timeout, "bound on an operation")
 	f.TextVar(&c.Drain, "drain", c.Drain, "how long balancers are told to look elsewhere before it ends")
-	return f.StringArray("member", nil, "a member of a new cluster: `[ID:]NAME=CLOUD,PEER[,API][,witness]` (repeatable)")
+	f.StringArrayVar(&lists.members, "member", nil, "a member of a new cluster: `[ID:]NAME=CLOUD,PEER[,API][,witness]` (repeatable)")
+	f.StringArrayVar(&lists.hosts, "host", nil, "a further `NAME` that the HTTP interface answers to (repeatable)")
+	return lists
 }
 
 // underFlags reads a member's file and sets in it what flags say otherwise.
@@ -104,7 +116,7 @@ func underFlags(file string, flags *pflag.FlagSet) (hydra.Config, error) {
 	over := pflag.NewFlagSet("", pflag.ContinueOnError)
 	bindNode(over, &c)
 	flags.Visit(func(f *pflag.Flag) {
-		if f.Name != "member" && over.Lookup(f.Name) != nil && err == nil {
+		if f.Name != "member" && f.Name != "host" && over.Lookup(f.Name) != nil && err == nil {
 			err = over.Set(f.Name, f.Value.String())
 		}
 	})

@@ -3,11 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
-	"skerry/internal/hydra/deploy"
+	"skerry/internal/system/hydra/deploy"
 )
 
 // shown is a deployment as --json tells of it.
@@ -22,14 +23,9 @@ type shown struct {
 }
 
 func describe(d *deploy.Deployment, o deploy.Options) shown {
-	s := shown{Zone: o.Zone, Services: d.States()}
+	s := shown{Zone: o.Zone, DNS: d.DNS(), Services: d.States()}
 	if o.Secure {
 		s.Keys = filepath.Join(o.Dir, "pki")
-	}
-	for _, one := range s.Services {
-		if one.Kind == deploy.Names {
-			s.DNS = strings.TrimPrefix(one.URL, "dns://")
-		}
 	}
 	return s
 }
@@ -68,4 +64,21 @@ func databasesOf(flags []string) (map[string]string, error) {
 		all[cloud] = url
 	}
 	return all, nil
+}
+
+// directory is an empty temporary directory where none is named, and what removes it.
+func directory(named string) (string, func() error, error) {
+	keep := func() error { return nil }
+	if named != "" {
+		dir, err := filepath.Abs(named)
+		if err != nil {
+			return "", keep, fmt.Errorf("finding the directory: %w", err)
+		}
+		return dir, keep, nil
+	}
+	dir, err := os.MkdirTemp("", "skerry-hydra-")
+	if err != nil {
+		return "", keep, fmt.Errorf("making a directory: %w", err)
+	}
+	return dir, func() error { return os.RemoveAll(dir) }, nil
 }

@@ -8,8 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/hydra/api"
-	"skerry/internal/hydra/client"
+	"skerry/internal/base/bearer"
+	"skerry/internal/system/hydra/api"
+	"skerry/internal/system/hydra/hydraclient"
 )
 
 func newHydraStatus(a *app) *cobra.Command {
@@ -21,7 +22,7 @@ func newHydraStatus(a *app) *cobra.Command {
 		Long:    "Ask a member, or a load balancer, for its view: who leads, how far the log is committed, how far each cloud's database\nhas applied it, what the log takes on disk. Kind and staleness are known of a database to the members of its cloud.\nWith several addresses the first that answers is asked.",
 		Example: "  skerry hydra status 127.0.0.1:7070\n  skerry hydra status 10.0.0.1:7070 10.1.0.1:7070 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			data, err := reach.open(args)
+			data, err := reach.open(a, args)
 			if err != nil {
 				return err
 			}
@@ -91,7 +92,7 @@ func (f *reachFlags) add(c *cobra.Command) {
 }
 
 // open is a client of the members, or load balancers, at addresses.
-func (f *reachFlags) open(at []string) (*client.Client, error) {
+func (f *reachFlags) open(a *app, at []string) (*hydraclient.Client, error) {
 	if len(at) == 0 {
 		at = []string{defaultAPI}
 	}
@@ -99,11 +100,11 @@ func (f *reachFlags) open(at []string) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	token, err := tokenOf(f.tokenFile)
+	token, err := a.token(f.tokenFile, bearer.Write, config != nil, at...)
 	if err != nil {
 		return nil, err
 	}
-	data, err := client.New(client.Config{Endpoints: at, TLS: config, Token: token})
+	data, err := hydraclient.New(hydraclient.Config{Endpoints: at, TLS: config, Token: token})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUsage, err)
 	}

@@ -8,16 +8,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/advice"
-	"skerry/internal/hydra/client"
-	"skerry/internal/hydra/wallet"
+	"skerry/internal/base/advice"
+	"skerry/internal/base/bearer"
+	"skerry/internal/system/hydra/hydraclient"
+	"skerry/internal/system/hydra/wallet"
 )
 
 func newHydraWallet(a *app) *cobra.Command {
 	var listen, cloud, tokenFile string
-	var config client.Config
+	var config hydraclient.Config
 	var id identityFlags
 	var front, insecure bool
+	var hosts []string
 	c := &cobra.Command{
 		Use:   "wallet",
 		Short: "The application: accounts, deposits, transfers, and a web page",
@@ -30,10 +32,10 @@ func newHydraWallet(a *app) *cobra.Command {
 			if config.TLS, err = id.client(); err != nil {
 				return err
 			}
-			if config.Token, err = tokenOf(tokenFile); err != nil {
+			if config.Token, err = a.token(tokenFile, bearer.Write, config.TLS != nil, config.Endpoints...); err != nil {
 				return err
 			}
-			data, err := client.New(config)
+			data, err := hydraclient.New(config)
 			if err != nil {
 				return advice.With(fmt.Errorf("%w: %w", errUsage, err), "name load balancers or members with --data HOST:PORT")
 			}
@@ -53,12 +55,13 @@ func newHydraWallet(a *app) *cobra.Command {
 					return errors.Join(fmt.Errorf("%w: --tls without a certificate", errUsage), err, l.Close())
 				}
 				defer watch(cmd.Context(), i, a.log)()
-				l = tls.NewListener(l, i.Front(nil))
+				l, hosts = tls.NewListener(l, i.Front(nil)), append(hosts, i.Hosts()...)
 			}
-			return errors.Join(wallet.Serve(cmd.Context(), l, s), data.Close())
+			return errors.Join(wallet.Serve(cmd.Context(), l, s, append(hosts, listen)...), data.Close())
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8090", "`ADDR` to serve at")
+	hostFlag(c, &hosts)
 	c.Flags().StringVar(&cloud, "cloud", "", "the `CLOUD` that it stands in, which the page shows")
 	c.Flags().StringSliceVar(&config.Endpoints, "data", []string{"127.0.0.1:8080"}, "load balancers or members of the data layer, `HOST:PORT`, the preferred one first")
 	c.Flags().DurationVar(&config.Timeout, "timeout", 10*time.Second, "time for an operation on the data layer")

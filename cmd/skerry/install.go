@@ -3,16 +3,17 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
+	"skerry/internal/base/spell"
 	"skerry/internal/database/all"
 	"skerry/internal/install"
-	"skerry/internal/overlay/kinds"
-	"skerry/internal/service"
-	"skerry/internal/spell"
+	"skerry/internal/lab/overlay/kinds"
+	"skerry/internal/lab/service"
 )
 
 func newInstall(a *app) *cobra.Command {
@@ -27,7 +28,8 @@ func newInstall(a *app) *cobra.Command {
 			"is; what was interrupted goes on. What no registry has as programs is compiled, with --build, from source\n" +
 			"in one of Debian's packages; without it the command says how long that takes. A mirror of Maven Central is\n" +
 			"taken from SKERRY_MAVEN or ~/.m2/settings.xml, one of Debian, where apt knows none, from SKERRY_DEBIAN.",
-		Example: "  skerry install redis\n  skerry install cassandra cassandra@4.1\n  skerry install redis --from ~/src/redis/src\n  skerry install mysql-ndb --build\n  skerry install --list",
+		Example:           "  skerry install redis\n  skerry install cassandra cassandra@4.1\n  skerry install redis --from ~/src/redis/src\n  skerry install mysql-ndb --build\n  skerry install --list",
+		ValidArgsFunction: completeRecipes,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			dir, err := install.DefaultDir()
 			if err != nil {
@@ -66,7 +68,7 @@ func newInstall(a *app) *cobra.Command {
 	}
 	c.Flags().BoolVar(&list, "list", false, "list the databases and what is installed of them")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	c.Flags().BoolVar(&build, "build", false, "compile what no registry has as programs: mysql-ndb")
+	c.Flags().BoolVar(&build, "build", false, "compile what no registry has as programs: "+strings.Join(compiled(), ", "))
 	c.Flags().StringVar(&from, "from", "", "use the build at `PATH`, a folder or one of its programs, in place of one that is fetched")
 	return c
 }
@@ -74,6 +76,11 @@ func newInstall(a *app) *cobra.Command {
 // recipes are those of the databases and of the programs that overlays route with.
 func recipes() []install.Recipe {
 	return slices.Concat(all.Recipes(), kinds.Recipes(), []install.Recipe{service.Recipe})
+}
+
+// compiled are the names of what is installed with --build.
+func compiled() []string {
+	return install.Names(recipes(), func(r install.Recipe) bool { return r.Build != nil })
 }
 
 // recipe finds a database's recipe by its name.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/advice"
-	"skerry/internal/host"
+	"skerry/internal/base/advice"
 	"skerry/internal/lab"
+	"skerry/internal/machine/host"
 )
 
 func newLabExec(a *app) *cobra.Command {
@@ -53,13 +53,13 @@ func newLabExec(a *app) *cobra.Command {
 			}
 			ask := host.Command{Path: command[0], Args: command[1:], Env: os.Environ()}
 			if container {
-				member, err := lab.OpenMember(a.stateDir, l.Name, args[0])
+				member, err := lab.OpenMember(cmd.Context(), a.stateDir, l.Name, args[0])
 				if err != nil {
 					return err
 				}
 				return member.Exec(ask)
 			}
-			node, err := lab.OpenNode(a.stateDir, l.Name, args[0])
+			node, err := lab.OpenNode(cmd.Context(), a.stateDir, l.Name, args[0])
 			if err != nil {
 				return err
 			}

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/lab"
-	"skerry/internal/overlay/kinds"
-	"skerry/internal/service"
+	"skerry/internal/lab/overlay/kinds"
+	"skerry/internal/lab/service"
 	"skerry/internal/topology"
 )
 
@@ -30,7 +30,7 @@ func newLabUp(a *app) *cobra.Command {
 			return topology.Presets(), cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cloud, err := topology.Load(args[0])
+			cloud, err := topology.Load(args[0], kinds.Check)
 			if err != nil {
 				return fmt.Errorf("%w: %w", errUsage, err)
 			}

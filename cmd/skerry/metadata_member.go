@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/metadata/client"
+	"skerry/internal/base/bearer"
+	"skerry/internal/system/metadata/treeclient"
 )
 
 func newMetadataMember(a *app) *cobra.Command {
@@ -18,6 +19,7 @@ func newMetadataMember(a *app) *cobra.Command {
 		Long: "Take a replica into a running group, or out of it, while it serves. The others need not be restarted; give\n" +
 			"clients the new addresses. `skerry metadata status` lists the replicas.",
 	}
+	var reach treeReach
 	var within time.Duration
 	add := &cobra.Command{
 		Use:   "add ADDR NAME=PEER-ADDR",
@@ -33,7 +35,11 @@ func newMetadataMember(a *app) *cobra.Command {
 			if !ok || name == "" || addr == "" {
 				return fmt.Errorf("%w: %q is not NAME=PEER-ADDR", errUsage, args[1])
 			}
-			m := client.New(args[0])
+			with, err := reach.with(a, args[0], bearer.Admin)
+			if err != nil {
+				return err
+			}
+			m := treeclient.New(args[0], with...)
 			defer m.Close()
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), within, fmt.Errorf("%s has no vote after %v: it goes on learning", name, within))
 			defer cancel()
@@ -43,7 +49,7 @@ func newMetadataMember(a *app) *cobra.Command {
 			if err := m.AwaitVote(ctx, name); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(a.out, "%s is a replica with a vote\n", name)
+			_, err = fmt.Fprintf(a.out, "%s is a replica with a vote\n", name)
 			return err
 		},
 	}
@@ -55,15 +61,21 @@ func newMetadataMember(a *app) *cobra.Command {
 		Example: "  skerry metadata member remove 10.0.0.1:8080 m4",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m := client.New(args[0])
+			with, err := reach.with(a, args[0], bearer.Admin)
+			if err != nil {
+				return err
+			}
+			m := treeclient.New(args[0], with...)
 			defer m.Close()
 			if err := m.RemoveMember(cmd.Context(), args[1]); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(a.out, "%s is no replica any more\n", args[1])
+			_, err = fmt.Fprintf(a.out, "%s is no replica any more\n", args[1])
 			return err
 		},
 	}
+	reach.add(add)
+	reach.add(remove)
 	c.AddCommand(add, remove)
 	return c
 }

@@ -6,11 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/metadata/mount"
-	"skerry/internal/metadata/spread"
+	"skerry/internal/base/bearer"
+	"skerry/internal/system/metadata/mount"
+	"skerry/internal/system/metadata/spread"
 )
 
 func newMetadataMount(a *app) *cobra.Command {
+	var reach treeReach
 	var o mount.Options
 	c := &cobra.Command{
 		Use:   "mount ADDR DIR",
@@ -22,7 +24,11 @@ func newMetadataMount(a *app) *cobra.Command {
 		Example: "  skerry metadata mount 127.0.0.1:8080 /mnt/metadata",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := spread.Connect(cmd.Context(), args[0])
+			with, err := reach.with(a, args[0], bearer.Write)
+			if err != nil {
+				return err
+			}
+			m, err := spread.Connect(cmd.Context(), args[0], with...)
 			if err != nil {
 				return err
 			}
@@ -31,6 +37,7 @@ func newMetadataMount(a *app) *cobra.Command {
 			return mount.Run(cmd.Context(), m, args[1], o)
 		},
 	}
+	reach.add(c)
 	c.Flags().DurationVar(&o.Cache, "cache", time.Second, "let the kernel answer names and attributes by itself for so long")
 	return c
 }

@@ -9,19 +9,22 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/metadata"
-	"skerry/internal/metadata/client"
-	"skerry/internal/metadata/spread"
+	"skerry/internal/base/bearer"
+	"skerry/internal/system/metadata"
+	"skerry/internal/system/metadata/spread"
+	"skerry/internal/system/metadata/treeclient"
 )
 
 func newMetadataSettle(a *app) *cobra.Command {
 	older := spread.Leftover
+	var reach treeReach
 	c := &cobra.Command{
 		Use:   "settle ADDR [TRANSACTION commit|abort]",
 		Short: "Remove what died between servers, or end a transaction whose coordinator is gone for good",
 		Long: "Without a transaction, remove from all servers that share the tree what clients and servers that died have left\n" +
 			"there: copies of directories that were on their way, and empty subtrees to which nothing leads. Servers do so by\n" +
-			"themselves when they have started, and every hour. What a server that does not answer may need stays.\n\n" +
+			"themselves when they have started, and every hour; subtrees when they have seen them for half an hour. What a\n" +
+			"server that does not answer may need stays.\n\n" +
 			"With one, end a transaction that a server is prepared for, and that its coordinator can no longer tell the end of.\n" +
 			"`skerry metadata status` lists a server's transactions. Servers end them by themselves as soon as the coordinator\n" +
 			"answers: use this only where it never will. End it the same way on all servers that have it, by `commit` where one\n" +
@@ -36,28 +39,37 @@ func newMetadataSettle(a *app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return a.sweepMetadata(cmd, args[0], older)
+				return a.sweepMetadata(cmd, reach, args[0], older)
 			}
 			verb, known := map[string]metadata.Verb{"commit": metadata.Finish, "abort": metadata.Abort}[args[2]]
 			if !known {
 				return fmt.Errorf("%w: %q is neither commit nor abort", errUsage, args[2])
 			}
-			m := client.NewOwn(args[0])
+			with, err := reach.with(a, args[0], bearer.Write)
+			if err != nil {
+				return err
+			}
+			m := treeclient.NewOwn(args[0], with...)
 			defer m.Close()
 			if r := m.One(cmd.Context(), metadata.Step{Verb: verb, Txn: args[1]}.Command("/", "")); r.Err != nil {
 				return r.Err
 			}
-			_, err := fmt.Fprintf(a.out, "%s is no longer held\n", args[1])
+			_, err = fmt.Fprintf(a.out, "%s is no longer held\n", args[1])
 			return err
 		},
 	}
+	reach.add(c)
 	c.Flags().DurationVar(&older, "older", older, "remove empty subtrees that are older than this; one that is being made is not")
 	return c
 }
 
 // sweepMetadata removes what is left over on all servers.
-func (a *app) sweepMetadata(cmd *cobra.Command, addr string, older time.Duration) error {
-	tree, err := spread.Connect(cmd.Context(), addr)
+func (a *app) sweepMetadata(cmd *cobra.Command, reach treeReach, addr string, older time.Duration) error {
+	with, err := reach.with(a, addr, bearer.Write)
+	if err != nil {
+		return err
+	}
+	tree, err := spread.Connect(cmd.Context(), addr, with...)
 	if err != nil {
 		return err
 	}

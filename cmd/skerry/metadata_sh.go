@@ -7,12 +7,14 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"skerry/internal/metadata/client"
-	"skerry/internal/metadata/shell"
+	"skerry/internal/base/bearer"
+	"skerry/internal/system/metadata/shell"
+	"skerry/internal/system/metadata/treeclient"
 )
 
 func newMetadataSh(a *app) *cobra.Command {
-	return &cobra.Command{
+	var reach treeReach
+	c := &cobra.Command{
 		Use:   "sh ADDR [COMMAND]",
 		Short: "A shell on a metadata server",
 		Long: "A shell on a metadata server, with completion of paths and history. Where several servers share the tree, another\n" +
@@ -22,7 +24,11 @@ func newMetadataSh(a *app) *cobra.Command {
 			"  skerry metadata sh 127.0.0.1:8080 < commands.txt",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := client.Known(cmd.Context(), args[0])
+			with, err := reach.with(a, args[0], bearer.Write)
+			if err != nil {
+				return err
+			}
+			m, err := treeclient.Known(cmd.Context(), args[0], with...)
 			if err != nil {
 				return err
 			}
@@ -42,4 +48,6 @@ func newMetadataSh(a *app) *cobra.Command {
 			return s.Interact(cmd.Context())
 		},
 	}
+	reach.add(c)
+	return c
 }

@@ -3,11 +3,13 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"skerry/internal/metadata/client"
-	"skerry/internal/metadata/shell"
+	"skerry/internal/base/bearer"
+	"skerry/internal/system/metadata/shell"
+	"skerry/internal/system/metadata/treeclient"
 )
 
 func newMetadataStatus(a *app) *cobra.Command {
+	var reach treeReach
 	var asJSON bool
 	c := &cobra.Command{
 		Use:     "status ADDR",
@@ -15,7 +17,11 @@ func newMetadataStatus(a *app) *cobra.Command {
 		Example: "  skerry metadata status 127.0.0.1:8080",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m := client.New(args[0])
+			with, err := reach.with(a, args[0], bearer.Read)
+			if err != nil {
+				return err
+			}
+			m := treeclient.New(args[0], with...)
 			defer m.Close()
 			s, err := m.Status(cmd.Context())
 			if err != nil {
@@ -24,11 +30,12 @@ func newMetadataStatus(a *app) *cobra.Command {
 			if asJSON {
 				return printJSON(a, s)
 			}
-			w := client.NewWatch(s.Servers)
+			w := treeclient.NewWatch(s.Servers, with...)
 			defer w.Close()
 			return shell.WriteStatus(a.out, s, w.Ask(cmd.Context()))
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the status as JSON")
+	reach.add(c)
 	return c
 }

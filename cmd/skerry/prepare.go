@@ -6,9 +6,10 @@ import (
 	"os"
 	"os/exec"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
+	"skerry/internal/kernel/rootless"
 	"skerry/internal/lab"
-	"skerry/internal/rootless"
+	"skerry/internal/machine/statedir"
 )
 
 // prepare is the beginning of every command that makes labs: it clears what others have
@@ -73,5 +74,5 @@ func (a *app) hand(cmd *exec.Cmd) error {
 
 // directories are the defaults of this user, which root of a user namespace would not have.
 func directories() []string {
-	return []string{"SKERRY_STATE=" + lab.DefaultStateDir(), "SKERRY_DATA=" + lab.DefaultDataDir()}
+	return []string{"SKERRY_STATE=" + statedir.DefaultStateDir(), "SKERRY_DATA=" + statedir.DefaultDataDir()}
 }

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/advice"
-	"skerry/internal/dstat"
+	"skerry/internal/base/advice"
 	"skerry/internal/record"
 	"skerry/internal/report"
+	"skerry/internal/report/dstat"
 	"skerry/internal/report/picture"
 	"skerry/internal/report/webdata"
 	"skerry/web"

@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/advice"
-	"skerry/internal/runner"
+	"skerry/internal/base/advice"
+	"skerry/internal/base/progress"
+	"skerry/internal/report/compare"
+	"skerry/internal/run/runner"
 )
 
 // Exit codes, documented in docs/commands.
@@ -19,7 +21,7 @@ const (
 	exitOK          = 0
 	exitError       = 1
 	exitUsage       = 2 // bad flags, bad experiment
-	exitAssert      = 3 // every trial measured, an assertion did not hold
+	exitAssert      = 3 // every trial measured, an assertion did not hold, or with --strict one is suspect
 	exitInterrupted = 130
 )
 
@@ -33,6 +35,7 @@ var errUsage = errors.New("usage")
 type app struct {
 	out, err io.Writer
 	in       io.Reader
+	reporter *progress.Reporter // logs go through it, so that no live line swallows them
 	log      *slog.Logger
 	level    *slog.LevelVar
 	stateDir string // of labs; "" for the default
@@ -41,8 +44,8 @@ type app struct {
 func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
 	level := new(slog.LevelVar)
 	level.Set(slog.LevelWarn)
-	a := &app{in: in, out: out, err: errw, level: level,
-		log: slog.New(slog.NewTextHandler(errw, &slog.HandlerOptions{Level: level}))}
+	a := &app{in: in, out: out, err: errw, level: level, reporter: reporter(errw)}
+	a.log = slog.New(slog.NewTextHandler(a.reporter, &slog.HandlerOptions{Level: level}))
 	root := newRoot(a)
 	root.SetArgs(doubleDashes(args))
 	root.SetIn(in)
@@ -59,9 +62,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return exitInterrupted
-	case errors.Is(err, errUsage):
+	case errors.Is(err, errUsage), errors.Is(err, runner.ErrSource), errors.Is(err, compare.ErrCells):
 		return exitUsage
-	case errors.Is(err, runner.ErrAssertions):
+	case errors.Is(err, runner.ErrAssertions), errors.Is(err, runner.ErrSuspect):
 		return exitAssert
 	}
 	return exitError
@@ -87,6 +90,7 @@ func newRoot(a *app) *cobra.Command {
 		return advice.With(fmt.Errorf("%w: %w", errUsage, err), "see %s --help", cmd.CommandPath())
 	})
 	addCommands(root, a)
+	tellUsage(root)
 	return root
 }
 

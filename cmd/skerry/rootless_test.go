@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"skerry/internal/kernel/procfs"
 	"skerry/internal/lab"
-	"skerry/internal/procfs"
 	"skerry/internal/testkit"
 )
 

@@ -5,25 +5,28 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/database/all"
-	"skerry/internal/experiment"
-	"skerry/internal/progress"
+	"skerry/internal/kernel/urgent"
 	"skerry/internal/record"
 	"skerry/internal/report"
-	"skerry/internal/runner"
+	"skerry/internal/run/runner"
 )
 
 type runFlags struct {
 	out, resume string
+	only        string
+	follow      string
+	engine      engineFlags
 	sets, from  []string
 	fast        bool
 	suspect     bool
+	strict      bool
+	retries     int
+	parallel    string
 	ui          uiFlags
 }
 
@@ -39,19 +42,36 @@ func newRun(a *app) *cobra.Command {
 		Use:   "run FILE",
 		Short: "Run an experiment and report what happened",
 		Long: "Run every trial of an experiment: each on a lab and a cluster of its own, which are gone when it\n" +
-			"ends. Finished trials are kept whatever happens; Ctrl-C ends the trial at hand, and --resume goes on.\n\n" +
+			"ends. Finished trials are kept whatever happens; Ctrl-C ends the trial at hand, and --resume goes on.\n" +
+			"Trials that are suspect since this machine was disturbed are run again once, after all others.\n\n" +
 			"The exit code is 0 when every trial measured, 1 when one failed, 2 when the file is wrong (nothing\n" +
-			"was started then), 3 when all measured and an assertion of the file did not hold, and 130 when the\n" +
-			"run was interrupted.",
+			"was started then), 3 when all measured and an assertion of the file did not hold or, with --strict, a trial\n" +
+			"is suspect, and 130 when the run was interrupted.",
 		Example: `  skerry run experiments/quickstart.yaml
   skerry run experiments/fhc/latency.yaml --fast
+  skerry run experiments/fhc/latency.yaml --parallel auto
   skerry run my.yaml --set workload.threads=64 --set repetitions=5
   skerry run experiments/quickstart.yaml --ui
   skerry run --resume runs/latest
-  skerry run --resume runs/latest --suspect`,
+  skerry run --resume runs/latest --suspect
+  skerry run --resume runs/latest --only 17
+  skerry run my.yaml --on slurm:debug --sbatch=--account=lab
+  skerry run --follow runs/latest`,
 		Args: func(_ *cobra.Command, args []string) error {
+			if f.follow != "" {
+				if len(args) > 0 || f.resume != "" || f.engine.given() {
+					return fmt.Errorf("%w: --follow DIR stands by itself", errUsage)
+				}
+				return nil
+			}
 			if len(args) > 1 || (f.resume == "") != (len(args) == 1) {
 				return advice.With(fmt.Errorf("%w: give one experiment file, or --resume DIR", errUsage), "see skerry run --help")
+			}
+			if err := f.engine.check(); err != nil {
+				return err
+			}
+			if f.only != "" && (f.resume == "" || f.ui.on || f.ui.open || f.ui.keep || f.strict) {
+				return fmt.Errorf("%w: --only goes with --resume DIR, and with neither a dashboard nor --strict", errUsage)
 			}
 			if f.suspect && f.resume == "" {
 				return fmt.Errorf("%w: --suspect goes with --resume DIR", errUsage)
@@ -60,24 +80,40 @@ func newRun(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("retries") {
+				f.sets = append(f.sets, fmt.Sprintf("retries=%d", f.retries))
+			}
+			if cmd.Flags().Changed("parallel") {
+				f.sets = append(f.sets, "parallel="+f.parallel)
+			}
 			file := ""
 			if len(args) == 1 {
 				file = args[0]
+			}
+			if f.follow != "" {
+				return a.followRun(cmd.Context(), f)
 			}
 			return a.run(cmd.Context(), f, file)
 		},
 	}
 	c.Flags().StringVar(&f.out, "out", "runs", "make the run directory in `DIR`")
 	c.Flags().StringArrayVar(&f.sets, "set", nil, "set a value of the experiment: `PATH=VALUE` (repeatable)")
+	_ = c.RegisterFlagCompletionFunc("set", completeSets) // fails only where there is no such flag
 	c.Flags().BoolVar(&f.fast, "fast", false, "shrink to a smoke run, as the file says under fast:")
 	c.Flags().StringVar(&f.resume, "resume", "", "go on with the interrupted run in `DIR`")
+	c.Flags().StringVar(&f.only, "only", "", "with --resume, run no trials but these, beside whoever runs others: `LIST`, as 17 or 3,5-8, or @FILE[:LINE]")
 	c.Flags().BoolVar(&f.suspect, "suspect", false, "with --resume, also run suspect trials again")
+	c.Flags().IntVar(&f.retries, "retries", 1, "run a suspect trial again up to `N` times where that may help; the file's retries otherwise")
+	c.Flags().StringVar(&f.parallel, "parallel", "1", "run up to `N` trials at the same time, or auto: as long as this machine has room; the file's parallel otherwise")
+	c.Flags().BoolVar(&f.strict, "strict", false, "exit with 3 also when a trial is suspect")
 	c.Flags().StringArrayVar(&f.from, "from", nil, "use another build of a database: `NAME=PATH` (repeatable)")
+	_ = c.RegisterFlagCompletionFunc("from", completeFrom)
 	c.Flags().BoolVar(&f.ui.on, "ui", false, "serve the dashboard while the run goes on, and say where")
 	c.Flags().BoolVar(&f.ui.open, "open", false, "with the dashboard, open a browser")
 	c.Flags().BoolVar(&f.ui.keep, "ui-keep", false, "go on serving the dashboard after the run, until Ctrl-C")
 	c.Flags().StringVar(&f.ui.listen, "ui-listen", "127.0.0.1:0", "serve the dashboard on `HOST:PORT`; see skerry serve")
-	for _, other := range []string{"out", "set", "fast"} {
+	f.engine.flags(c, &f.follow)
+	for _, other := range []string{"out", "set", "fast", "retries", "parallel", "on", "sbatch", "image", "dry-run"} {
 		c.MarkFlagsMutuallyExclusive("resume", other)
 	}
 	return c
@@ -85,62 +121,44 @@ func newRun(a *app) *cobra.Command {
 
 // run runs or resumes an experiment and shows what came of it.
 func (a *app) run(ctx context.Context, f runFlags, file string) (err error) {
-	source, err := sourceOf(f, file)
+	c, err := a.runConfig(f, file)
 	if err != nil {
 		return err
 	}
-	databases := all.Databases()
-	e, err := experiment.Parse(source.Path, []byte(source.Text), source.Set, source.Fast)
-	if err == nil {
-		err = experiment.Check(e, databases)
+	if f.only != "" {
+		return a.work(ctx, f, c)
 	}
-	if err != nil {
-		fmt.Fprintln(a.err, err)
-		return fmt.Errorf("%w: %s cannot be run as it is", errUsage, source.Path)
-	}
-	if len(f.from) > 0 {
-		source.From = f.from // of a resumed run it may be another path to the same build
-	}
-	from, err := pairs(source.From)
+	onEngine, err := f.onEngine()
 	if err != nil {
 		return err
 	}
-	exe, err := executable()
+	if f.engine.dryRun {
+		return a.printSweep(ctx, f, c)
+	}
+	ui, err := a.openBeside(f)
 	if err != nil {
 		return err
 	}
-	var ui *dashboard
-	if f.ui.on {
-		folder := f.out
-		if f.resume != "" {
-			folder, _ = folderOf(f.resume)
-		}
-		if ui, err = a.openDashboard(folder, f.ui.listen); err != nil {
+	if !onEngine {
+		if err := a.prepare(ctx); err != nil {
 			return err
 		}
-		if err := ui.handOn(); err != nil {
-			return err
-		}
-	}
-	if err := a.prepare(ctx); err != nil {
-		return err
 	}
 	if ui != nil {
 		defer func() { err = errors.Join(err, ui.close()) }()
 		ui.start(context.WithoutCancel(ctx)) // to the run's end, which takes a while
 		a.announce(ctx, ui, "#/live", f.ui.open)
 	}
-	c := runner.Config{
-		Experiment: e, Source: source, Out: f.out, Databases: databases, From: from, Exe: exe,
-		StateDir: a.stateDir, Suspect: f.suspect, Version: version, Command: os.Args, Progress: a.progress(), Log: a.log,
-	}
 	dir := f.resume
-	if dir != "" {
+	switch {
+	case onEngine:
+		dir, err = a.sweepRun(ctx, f, c)
+	case dir != "":
 		err = runner.Resume(ctx, dir, c)
-	} else {
+	default:
 		dir, err = runner.Run(ctx, c)
 	}
-	if dir != "" && (err == nil || errors.Is(err, runner.ErrTrials) || errors.Is(err, runner.ErrAssertions)) {
+	if dir != "" && (err == nil || errors.Is(err, runner.ErrTrials) || errors.Is(err, runner.ErrAssertions) || errors.Is(err, runner.ErrSuspect)) {
 		err = errors.Join(err, a.present(dir))
 	}
 	if ui != nil && f.ui.keep && ctx.Err() == nil {
@@ -150,20 +168,62 @@ func (a *app) run(ctx context.Context, f runFlags, file string) (err error) {
 	return err
 }
 
-// sourceOf reads the experiment: the file, or what a run to be resumed was started with.
-func sourceOf(f runFlags, file string) (record.File, error) {
-	if f.resume != "" {
-		d, err := record.Open(f.resume)
-		if err != nil {
-			return record.File{}, err
-		}
-		return d.Run.File, nil
-	}
-	text, err := os.ReadFile(file)
+// work runs those trials of a run that --only names.
+func (a *app) work(ctx context.Context, f runFlags, c runner.Config) error {
+	only, err := runner.ParseOnly(f.only)
 	if err != nil {
-		return record.File{}, fmt.Errorf("%w: reading the experiment: %w", errUsage, err)
+		return err
 	}
-	return record.File{Path: file, Text: string(text), Set: f.sets, Fast: f.fast, From: f.from}, nil
+	if err := a.prepare(ctx); err != nil {
+		return err
+	}
+	return runner.Work(ctx, f.resume, c, only)
+}
+
+// runConfig reads the experiment: the file, or what a run to be resumed was started with.
+func (a *app) runConfig(f runFlags, file string) (runner.Config, error) {
+	c := runner.Config{Out: f.out, StateDir: a.stateDir, Suspect: f.suspect, Strict: f.strict, Version: version, Command: os.Args, Progress: a.progress(), Log: a.log}
+	var source record.File
+	var err error
+	if f.resume != "" {
+		source, err = runner.ReadRun(f.resume, f.from)
+	} else {
+		source, err = runner.ReadFile(file, f.sets, f.from, f.fast)
+	}
+	if err != nil {
+		return c, err
+	}
+	return a.configOf(c, source)
+}
+
+// configOf completes a configuration by the experiment that a source is.
+func (a *app) configOf(c runner.Config, source record.File) (runner.Config, error) {
+	if err := c.SetSource(source, all.Databases()); errors.Is(err, runner.ErrSource) {
+		return c, err
+	} else if err != nil {
+		fmt.Fprintln(a.err, err)
+		return c, fmt.Errorf("%w: %s cannot be run as it is", errUsage, source.Path)
+	}
+	c.Urgent = urgent.This()
+	var err error
+	c.Exe, err = executable()
+	return c, err
+}
+
+// openBeside opens the dashboard of a run that asks for one, else nil.
+func (a *app) openBeside(f runFlags) (*dashboard, error) {
+	if !f.ui.on {
+		return nil, nil
+	}
+	folder := f.out
+	if f.resume != "" {
+		folder, _ = folderOf(f.resume)
+	}
+	ui, err := a.openDashboard(folder, f.ui.listen)
+	if err != nil {
+		return nil, err
+	}
+	return ui, ui.handOn()
 }
 
 // present prints the table of a run and writes its report.
@@ -181,42 +241,4 @@ func (a *app) present(dir string) error {
 	}
 	_, err = fmt.Fprintln(a.out, "\nreport:", path)
 	return err
-}
-
-// progress goes to the terminal behind stderr, if it is one.
-func (a *app) progress() *progress.Reporter {
-	f, ok := a.err.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return progress.New(a.err, nil)
-	}
-	return progress.New(f, func() int {
-		cols, _, err := term.GetSize(int(f.Fd()))
-		if err != nil {
-			return 0
-		}
-		return cols
-	})
-}
-
-// width is that of the terminal behind stdout, 0 when it is none.
-func (a *app) width() int {
-	if f, ok := a.out.(*os.File); ok {
-		if cols, _, err := term.GetSize(int(f.Fd())); err == nil {
-			return cols
-		}
-	}
-	return 0
-}
-
-// pairs splits NAME=VALUE arguments.
-func pairs(args []string) (map[string]string, error) {
-	out := map[string]string{}
-	for _, s := range args {
-		name, value, ok := strings.Cut(s, "=")
-		if !ok || name == "" || value == "" {
-			return nil, fmt.Errorf("%w: %q is not NAME=PATH", errUsage, s)
-		}
-		out[name] = value
-	}
-	return out, nil
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"skerry/docs"
@@ -8,15 +10,26 @@ import (
 
 func newSchema(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON Schema of experiment files",
-		Long: "Print the JSON Schema of experiment files, with which editors complete and check as you type.\n" +
+		Use:   "schema [experiment|machines|summary]",
+		Short: "Print the JSON Schema of experiment files, of machines files, or of summary.json",
+		Long: "Print the JSON Schema of experiment files, or of machines files, with which editors complete and check as you type;\n" +
+			"or that of the summary.json of runs, for programs that read it.\n" +
 			"Editors with the YAML language server take it from the first line of a file:\n" +
 			"# yaml-language-server: $schema=experiment.schema.json",
-		Example: "  skerry schema > experiment.schema.json",
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := a.out.Write(docs.ExperimentSchema)
+		Example:   "  skerry schema > experiment.schema.json\n  skerry schema summary",
+		Args:      cobra.MaximumNArgs(1),
+		ValidArgs: []string{"experiment", "machines", "summary"},
+		RunE: func(_ *cobra.Command, args []string) error {
+			schema := docs.ExperimentSchema
+			switch {
+			case len(args) == 1 && args[0] == "machines":
+				schema = docs.MachinesSchema
+			case len(args) == 1 && args[0] == "summary":
+				schema = docs.SummarySchema
+			case len(args) == 1 && args[0] != "experiment":
+				return fmt.Errorf("%w: no files of a kind %q; there are experiment, machines and summary", errUsage, args[0])
+			}
+			_, err := a.out.Write(schema)
 			return err
 		},
 	}

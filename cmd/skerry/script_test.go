@@ -22,11 +22,19 @@ func TestMain(m *testing.M) {
 // what they see.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script", Condition: testkit.Condition,
+		Dir: "testdata/script", Condition: testkit.Condition(programs()...),
 		Setup: func(e *testscript.Env) error {
 			// Under the race detector every command would sleep for a second before it ends.
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			return nil
 		},
 	})
+}
+
+// programs are what skerry install has.
+func programs() (known []testkit.Feature) {
+	for _, r := range recipes() {
+		known = append(known, testkit.Installed(r))
+	}
+	return known
 }

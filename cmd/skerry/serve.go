@@ -47,15 +47,15 @@ func newServe(a *app) *cobra.Command {
 
 // folderOf is the folder of runs that a path means, and which of them the page begins with.
 func folderOf(path string) (folder, fragment string) {
-	real, err := filepath.EvalSymlinks(path)
+	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return path, ""
 	}
-	if _, err := os.Stat(filepath.Join(real, "run.json")); err != nil {
+	if _, err := os.Stat(filepath.Join(resolved, "run.json")); err != nil {
 		return path, ""
 	}
-	if real, err = filepath.Abs(real); err != nil {
+	if resolved, err = filepath.Abs(resolved); err != nil {
 		return path, ""
 	}
-	return filepath.Dir(real), "#/run/" + filepath.Base(real)
+	return filepath.Dir(resolved), "#/run/" + filepath.Base(resolved)
 }

@@ -5,31 +5,34 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/cgroup"
 	"skerry/internal/database/all"
 	"skerry/internal/experiment"
-	"skerry/internal/lab"
+	"skerry/internal/kernel/cgroup"
+	"skerry/internal/machine/statedir"
 )
 
 func newValidate(a *app) *cobra.Command {
 	var sets []string
-	var fast, plan, asJSON bool
+	var fast, plan, links, asJSON bool
 	c := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check experiment files and say what they would run",
 		Long: "Check experiment files without starting anything: every mistake is told with its line and column, what\n" +
 			"was expected and the nearest right spelling. A valid file is described: its trials, in what order they\n" +
-			"run, and how long that takes. The exit code is 2 when a file is wrong.",
+			"run, how long that takes, its links, routes and assertions. Notes tell what this machine lacks for it, such\n" +
+			"as a database, and which event outlasts its trial. The exit code is 2 when a file is wrong.",
 		Example: `  skerry validate experiments/quickstart.yaml
   skerry validate experiments/fhc/*.yaml --fast
-  skerry validate my.yaml --set repetitions=5 --plan`,
+  skerry validate my.yaml --set repetitions=5 --plan
+  skerry validate my.yaml --links`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, files []string) error {
 			var results []experiment.Validation
 			wrong := 0
 			for _, file := range files {
 				v := experiment.Validate(file, sets, fast, all.Databases())
-				v.Examine(func() error { return cgroup.BoundsDisk(lab.DefaultDataDir()) })
+				v.Examine(func() error { return cgroup.BoundsDisk(statedir.DefaultDataDir()) })
+				v.Locate(all.Databases())
 				results = append(results, v)
 				switch {
 				case !v.Valid:
@@ -40,6 +43,9 @@ func newValidate(a *app) *cobra.Command {
 				case !asJSON:
 					if err := v.Describe(a.out, plan); err != nil {
 						return err
+					}
+					if links {
+						v.Links(a.out)
 					}
 				}
 			}
@@ -57,6 +63,8 @@ func newValidate(a *app) *cobra.Command {
 	c.Flags().StringArrayVar(&sets, "set", nil, "set a value of the experiment: `PATH=VALUE` (repeatable)")
 	c.Flags().BoolVar(&fast, "fast", false, "check the smoke run that the file describes under fast:")
 	c.Flags().BoolVar(&plan, "plan", false, "list every trial in the order of running")
+	c.Flags().BoolVar(&links, "links", false, "list every link with its round trip and bandwidth")
+	_ = c.RegisterFlagCompletionFunc("set", completeSets) // fails only where there is no such flag
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/load"
-	"skerry/internal/standalone"
+	"skerry/internal/load/standalone"
 )
 
 func newYCSB(a *app) *cobra.Command {

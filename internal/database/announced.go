@@ -4,7 +4,7 @@ import (
 	"net"
 	"strconv"
 
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // Announced is a database whose members can be known by another address than they listen

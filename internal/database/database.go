@@ -10,8 +10,9 @@ import (
 	"log/slog"
 	"time"
 
-	"skerry/internal/host"
 	"skerry/internal/load"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 // Sentinel errors of changes of membership.
@@ -155,8 +156,8 @@ type Cluster interface {
 	// Failed is closed when a member's process ended without being asked; Err says which.
 	Failed() <-chan struct{}
 	Err() error
-	// Logs maps a name to the path of a log file.
-	Logs() map[string]string
+	// Logs maps a name to a log file of a node.
+	Logs() map[string]files.File
 }
 
 // Manner is how a member goes.

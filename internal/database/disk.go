@@ -1,15 +1,15 @@
 package database
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
-	"golang.org/x/sys/unix"
-
-	"skerry/internal/advice"
-	"skerry/internal/host"
-	"skerry/internal/unit"
+	"skerry/internal/base/advice"
+	"skerry/internal/base/unit"
+	"skerry/internal/machine/host"
 )
 
 // ErrDiskFull says that nodes have no room left on their disk.
@@ -20,27 +20,30 @@ const (
 	// tables grow by whole segments.
 	fullShare = 8
 	fullBytes = 256 << 20
+	// explainTime bounds the questions for their room: nodes that do not answer explain nothing.
+	explainTime = 5 * time.Second
 )
 
 // Explain adds to a failure of a cluster which of its nodes have no room left on their
 // disk: most servers tell that to nobody but their log, and clients see timeouts. The
-// error then wraps ErrDiskFull. A nil error, and one of nodes with room, stays as it is.
-func Explain(err error, nodes []host.Host) error {
+// error then wraps ErrDiskFull. It is asked though ctx has ended. A nil error, and one of nodes with room, stays as it is.
+func Explain(ctx context.Context, err error, nodes []host.Host) error {
 	if err == nil || errors.Is(err, ErrDiskFull) {
 		return err
 	}
-	disks := make(map[uint64]*disk)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), explainTime)
+	defer cancel()
+	disks := make(map[string]*disk)
 	var order []*disk
 	for _, n := range nodes {
-		var st unix.Stat_t
-		var fs unix.Statfs_t
-		if errors.Join(unix.Stat(n.Dir(), &st), unix.Statfs(n.Dir(), &fs)) != nil {
+		space, e := n.Files().Space(ctx, n.Dir())
+		if e != nil {
 			continue // its directory is gone: that explains nothing
 		}
-		d := disks[st.Dev]
+		d := disks[space.Disk]
 		if d == nil {
-			d = &disk{dir: n.Dir(), free: int64(fs.Bavail) * fs.Bsize, size: int64(fs.Blocks) * fs.Bsize}
-			disks[st.Dev] = d
+			d = &disk{dir: n.Dir(), free: space.Free, size: space.Size}
+			disks[space.Disk] = d
 			order = append(order, d)
 		}
 		d.nodes = append(d.nodes, n.Name())

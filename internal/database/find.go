@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/install"
 )
 
@@ -22,19 +22,20 @@ const Exec = "exec"
 // Describer is that kind: a database in the list of all that stands for those which
 // files describe.
 type Describer interface {
-	// Describe returns the database of a file.
-	Describe(path string) (Database, error)
+	// Describe returns the database of a file with that text.
+	Describe(path string, text []byte) (Database, error)
 }
 
-// Choose finds the database of a name among all, or has the one described that a file
-// describes.
-func Choose(all map[string]Database, name, file string) (Database, error) {
-	if file != "" {
-		if d, ok := all[Exec].(Describer); ok {
-			return d.Describe(file)
-		}
-		return nil, fmt.Errorf("%w: nothing here understands %s", ErrUnknown, file)
+// Described has the one described that a file describes, by the Describer among all.
+func Described(all map[string]Database, file string, text []byte) (Database, error) {
+	if d, ok := all[Exec].(Describer); ok {
+		return d.Describe(file, text)
 	}
+	return nil, fmt.Errorf("%w: nothing here understands %s", ErrUnknown, file)
+}
+
+// Choose finds the database of a name among all.
+func Choose(all map[string]Database, name string) (Database, error) {
 	d, ok := all[name]
 	if !ok {
 		return nil, fmt.Errorf("%w: %q", ErrUnknown, name)

@@ -36,6 +36,7 @@ Every command takes ` + "`--help`" + ` and ` + "`--verbose`" + `.
 | 0 | done |
 | 1 | it failed; what was finished is kept |
 | 2 | the command line or the experiment is wrong; nothing was started |
+| 3 | of run: every trial measured and an assertion did not hold, or with --strict one is suspect |
 | 130 | interrupted |
 `)
 	pages["README.md"] = []byte(index.String())
@@ -50,7 +51,7 @@ func page(c *cobra.Command) []byte {
 		text = c.Short + "."
 	}
 	fmt.Fprintf(&b, "%s\n\n", strings.TrimSpace(text))
-	if c.Runnable() {
+	if c.Runnable() && !c.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "```\n%s\n```\n\n", c.UseLine())
 	}
 	if c.Example != "" {

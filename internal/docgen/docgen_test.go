@@ -2,31 +2,95 @@ package docgen
 
 import (
 	"bytes"
+	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/invopop/jsonschema"
 	"github.com/spf13/cobra"
+
+	"skerry/internal/database/all"
+	"skerry/internal/experiment"
 )
 
 const root = "../.."
 
 func TestCommittedIsCurrent(t *testing.T) {
-	for name, make := range map[string]func(string) ([]byte, error){
-		"experiment.schema.json":  Schema,
-		"experiment-reference.md": Reference,
+	files, err := Files(root+"/docs", root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range files {
+		got, err := os.ReadFile(name)
+		if err != nil {
+			t.Error(err)
+		} else if !bytes.Equal(got, want) {
+			t.Errorf("%s is not what the code says: run make docs", name)
+		}
+	}
+}
+
+// The front end has no types but those that follow from Go's.
+func TestTypesOfNoPackage(t *testing.T) {
+	types, err := TypeScript(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(filepath.Join(root, frontEnd))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if types[f.Name()] == nil {
+			t.Errorf("%s/%s comes from no package: remove it", frontEnd, f.Name())
+		}
+	}
+}
+
+// Every database has a smoke experiment that is one, and none is left of a database that is
+// no more.
+func TestSmokeExperiments(t *testing.T) {
+	want := make(map[string]bool)
+	for _, a := range all.Registry() {
+		file := filepath.Join(root, smokeDir, a.Name+".yaml")
+		want[file] = true
+		if v := experiment.Validate(file, nil, false, all.Databases()); !v.Valid {
+			t.Errorf("%s: %+v", file, v.Problems)
+		}
+		if !strings.HasSuffix(a.Smoke.Text, ".") {
+			t.Errorf("%s: what its smoke experiment is for, %q, is no sentence", a.Name, a.Smoke.Text)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(root, smokeDir, "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(text, []byte(written)) && !want[f] {
+			t.Errorf("%s is of no database", f)
+		}
+	}
+}
+
+func TestTableOfAPage(t *testing.T) {
+	const head, tail = "a\n<!-- Made by \"make docs\" from x. -->\n", "\n| another |\n"
+	for name, tt := range map[string]struct {
+		page, want string
+		err        error
+	}{
+		"the table is new":     {head + tail, head + "| t |\n" + tail, nil},
+		"the table is another": {head + "| s |\n| s |\n" + tail, head + "| t |\n" + tail, nil},
+		"no mark":              {"a\n", "", ErrMark},
 	} {
-		want, err := make(root)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(root + "/docs/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("docs/%s is not what the types say: run make docs", name)
+		got, err := tabled("x", func() string { return "| t |\n" })([]byte(tt.page))
+		if string(got) != tt.want || !errors.Is(err, tt.err) {
+			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
 }

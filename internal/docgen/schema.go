@@ -1,5 +1,5 @@
-// Package docgen writes the documentation that comes from the code: the JSON Schema of
-// experiment files, their reference, and a page for each command. What it writes is
+// Package docgen writes the documentation that comes from the code: the JSON Schemas of
+// experiment and machines files, the experiments' reference, and a page for each command. What it writes is
 // committed; tests check that it is current.
 package docgen
 
@@ -9,14 +9,17 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/invopop/jsonschema"
 
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
+	"skerry/internal/database/all"
 	"skerry/internal/event"
 	"skerry/internal/experiment"
-	"skerry/internal/strict"
-	"skerry/internal/unit"
+	"skerry/internal/machine/inventory"
 )
 
 // module is the import path of the repository's root.
@@ -38,6 +41,23 @@ func Schema(root string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return inJSON(s)
+}
+
+// MachinesSchema is that of machines files.
+func MachinesSchema(root string) ([]byte, error) {
+	r, err := reflector(root, "machine/inventory")
+	if err != nil {
+		return nil, err
+	}
+	s := r.Reflect(inventory.File{})
+	s.Title = "Skerry machines"
+	t := reflect.TypeFor[inventory.File]()
+	describe(s, t, structs(t, map[string]reflect.Type{}))
+	return inJSON(s)
+}
+
+func inJSON(s *jsonschema.Schema) ([]byte, error) {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("writing the schema: %w", err)
@@ -45,21 +65,44 @@ func Schema(root string) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-func reflected(root string) (*jsonschema.Schema, error) {
+// reflector knows the comments of packages.
+func reflector(root string, packages ...string) (*jsonschema.Reflector, error) {
 	r := &jsonschema.Reflector{FieldNameTag: "yaml", RequiredFromJSONSchemaTags: true, ExpandedStruct: true, Anonymous: true, Mapper: mapper}
 	// The library names packages by their path below the working directory.
 	base := module + strings.Repeat("/_", strings.Count(filepath.ToSlash(root), ".."))
-	for _, pkg := range []string{"experiment", "event", "topology"} {
+	for _, pkg := range packages {
 		if err := r.AddGoComments(base, path.Join(root, "internal", pkg), jsonschema.WithFullComment()); err != nil {
 			return nil, fmt.Errorf("reading the comments of package %s: %w", pkg, err)
 		}
 	}
+	return r, nil
+}
+
+func reflected(root string) (*jsonschema.Schema, error) {
+	r, err := reflector(root, "experiment", "event", "topology", "lab/overlay")
+	if err != nil {
+		return nil, err
+	}
 	s := r.Reflect(experiment.Experiment{})
 	s.Title = "Skerry experiment"
-	for name, t := range structs(reflect.TypeFor[experiment.Experiment](), map[string]reflect.Type{}) {
+	named(s)
+	addOverlays(s, r)
+	t := reflect.TypeFor[experiment.Experiment]()
+	types := structs(t, map[string]reflect.Type{})
+	for _, k := range event.Kinds() {
+		addKind(s, r, k)
+		structs(plain(k.Type()), types)
+	}
+	describe(s, t, types)
+	return s, nil
+}
+
+// describe has a schema speak of keys of files, root among the types that it is made of.
+func describe(s *jsonschema.Schema, root reflect.Type, types map[string]reflect.Type) {
+	for name, t := range types {
 		d := s.Definitions[name]
-		if d == nil { // the experiment itself, and what is embedded
-			if t == reflect.TypeFor[experiment.Experiment]() {
+		if d == nil { // the root itself, and what is embedded
+			if t == root {
 				rename(s, t)
 			}
 			continue
@@ -68,7 +111,34 @@ func reflected(root string) (*jsonschema.Schema, error) {
 		s.Definitions[name] = shorthand(d, t)
 	}
 	tidy(s)
-	return s, nil
+}
+
+// addKind gives events the key of a kind.
+func addKind(s *jsonschema.Schema, r *jsonschema.Reflector, k event.Kind) {
+	t := plain(k.Type())
+	of := r.ReflectFromType(t)
+	for name, d := range of.Definitions {
+		s.Definitions[name] = d
+	}
+	of.Definitions, of.Version = nil, ""
+	s.Definitions[t.Name()] = of
+	s.Definitions["Event"].Properties.Set(k.Name, &jsonschema.Schema{Ref: "#/$defs/" + t.Name(), Description: k.Name + " " + k.Says})
+}
+
+// plain is the type that another adds nothing to.
+func plain(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Struct && t.NumField() == 1 && t.Field(0).Anonymous {
+		t = t.Field(0).Type
+	}
+	return t
+}
+
+// named gives the name of a database, which may also be a user's own, those that there are.
+func named(s *jsonschema.Schema) {
+	name, _ := s.Definitions[reflect.TypeFor[experiment.Database]().Name()].Properties.Get("name")
+	for _, a := range all.Registry() {
+		name.Examples = append(name.Examples, a.Name)
+	}
 }
 
 // mapper gives the types that read themselves their schema.
@@ -83,6 +153,9 @@ func mapper(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Format: "size", Pattern: bytesPattern}
 	case reflect.TypeFor[unit.Fraction]():
 		return &jsonschema.Schema{Type: "string", Format: "share", Pattern: fractionPattern}
+	case reflect.TypeFor[experiment.Parallel]():
+		number := &jsonschema.Schema{Type: "integer", Minimum: "1", Maximum: json.Number(strconv.Itoa(experiment.MostParallel))}
+		return &jsonschema.Schema{Format: "auto or a number", AnyOf: []*jsonschema.Schema{number, {Type: "string", Enum: []any{"auto"}}}}
 	case reflect.TypeFor[event.Names]():
 		list := &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "string"}}
 		return &jsonschema.Schema{Format: "name or list of names", AnyOf: []*jsonschema.Schema{{Type: "string"}, list}}

@@ -2,20 +2,26 @@ package docgen
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"skerry/internal/database/all"
+	"skerry/internal/report/results"
 )
 
-// Write writes everything into dir, as docs/ has it. Pages of commands that are no more
-// are removed.
+// smokeDir holds the smoke experiments, relative to the repository's root.
+const smokeDir = "experiments/smoke"
+
+// registry is where tables of databases come from.
+const registry = "the registry in internal/database/all"
+
+// Write writes everything into dir, as docs/ has it, and the smoke experiments and the front
+// end's types below root. Pages of commands that are no more are removed.
 func Write(dir, root string, commands *cobra.Command) error {
-	schema, err := Schema(root)
-	if err != nil {
-		return err
-	}
-	reference, err := Reference(root)
+	files, err := Files(dir, root)
 	if err != nil {
 		return err
 	}
@@ -26,14 +32,92 @@ func Write(dir, root string, commands *cobra.Command) error {
 	if err := os.MkdirAll(pages, 0o755); err != nil {
 		return fmt.Errorf("writing the documentation: %w", err)
 	}
-	files := map[string][]byte{"experiment.schema.json": schema, "experiment-reference.md": reference}
 	for name, page := range Commands(commands) {
-		files[filepath.Join("commands", name)] = page
+		files[filepath.Join(pages, name)] = page
+	}
+	if err := os.MkdirAll(filepath.Join(root, frontEnd), 0o755); err != nil {
+		return fmt.Errorf("writing the front end's types: %w", err)
 	}
 	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+		if err := os.WriteFile(name, data, 0o644); err != nil {
 			return fmt.Errorf("writing the documentation: %w", err)
 		}
 	}
 	return nil
+}
+
+// Files are what follows from the code, the commands' pages apart, by path: whole files, and
+// pages in dir whose tables do.
+func Files(dir, root string) (map[string][]byte, error) {
+	schema, err := Schema(root)
+	if err != nil {
+		return nil, err
+	}
+	machines, err := MachinesSchema(root)
+	if err != nil {
+		return nil, err
+	}
+	summary, err := SummarySchema(root)
+	if err != nil {
+		return nil, err
+	}
+	reference, err := Reference(root)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{
+		filepath.Join(dir, "experiment.schema.json"):  schema,
+		filepath.Join(dir, "machines.schema.json"):    machines,
+		filepath.Join(dir, "summary.schema.json"):     summary,
+		filepath.Join(dir, "experiment-reference.md"): reference,
+	}
+	tables, err := pages(dir)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(files, tables)
+	measured, err := results.Folder(filepath.Join(dir, "results")).Files()
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(files, measured)
+	for _, a := range all.Registry() {
+		files[filepath.Join(root, smokeDir, a.Name+".yaml")] = smokeExperiment(a)
+	}
+	types, err := TypeScript(root)
+	if err != nil {
+		return nil, err
+	}
+	for name, data := range types {
+		files[filepath.Join(root, frontEnd, name)] = data
+	}
+	return files, nil
+}
+
+// pages are those that are written by hand but for tables.
+func pages(dir string) (map[string][]byte, error) {
+	files := make(map[string][]byte)
+	for page, put := range map[string]func(page []byte) ([]byte, error){
+		"events.md":    Events,
+		"databases.md": tabled(registry, func() string { return databaseTable(all.Registry()) }),
+		"routing.md":   tabled(overlayOrigin, overlayTable),
+		"assertions.md": func(page []byte) ([]byte, error) {
+			page, err := tabled(metricOrigin, metricTable)(page)
+			if err != nil {
+				return nil, err
+			}
+			return tabled(operatorOrigin, operatorTable)(page)
+		},
+		"own-database.md": tabled(registry, func() string { return protocolTable(all.Registry()) }),
+	} {
+		path := filepath.Join(dir, page)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("reading a page of the documentation: %w", err)
+		}
+		if files[path], err = put(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return files, nil
 }

@@ -5,9 +5,17 @@ import (
 	"math/rand/v2"
 	"strconv"
 
+	"skerry/internal/base/unit"
 	"skerry/internal/link"
-	"skerry/internal/unit"
+	"skerry/internal/record"
 )
+
+var bandwidthKind = Kind{
+	Name: "bandwidth", Says: "changes how fast links are.",
+	Effect: record.Effect{On: record.OnLinks, Makes: record.Changed},
+	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, set: 10mbit}`, `{scale: 0.5}`}}}},
+	spec:   func() spec { return new(BandwidthSpec) },
+}
 
 // BandwidthSpec changes how fast links are: set or scale. The queue in front of the link
 // follows, unless the topology gives it a length.

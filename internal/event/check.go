@@ -2,12 +2,11 @@ package event
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"skerry/internal/strict"
-	"skerry/internal/unit"
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
 )
 
 // leastInterval is as often as an event may be repeated: what happens more often is a
@@ -22,12 +21,11 @@ type Report func(path, hint, format string, args ...any)
 func Check(events []Event, s Stage, end time.Duration, report Report) {
 	for i, e := range events {
 		at := fmt.Sprintf("[%d]", i)
-		kind, of := e.kind()
-		if of == nil {
-			report(at, "give one of "+strings.Join(Kinds(), ", "), "nothing says what happens")
+		if e.What.spec == nil {
+			report(at, "give one of "+strings.Join(KindNames(), ", "), "nothing says what happens")
 			continue
 		}
-		of.check(s, e.failure(at, kind, report))
+		e.What.spec.check(s, e.failure(at, report))
 		c := timing{Event: e, end: end, fail: func(key, hint, format string, args ...any) {
 			if key != "" {
 				key = "." + key
@@ -42,9 +40,9 @@ func Check(events []Event, s Stage, end time.Duration, report Report) {
 }
 
 // failure reports mistakes at keys of the event's kind.
-func (e Event) failure(at, kind string, report Report) failure {
+func (e Event) failure(at string, report Report) failure {
 	return func(key, hint, format string, args ...any) {
-		path := strict.Join(at, kind)
+		path := strict.Join(at, e.Kind())
 		if key != "" {
 			path = strict.Join(path, key)
 		}
@@ -85,11 +83,6 @@ func (c timing) begin() {
 	}
 }
 
-// ends tells whether an event is over before the trial is.
-func (e Event) ends() bool {
-	return e.For != nil || e.Until != nil || e.Churn != nil && e.Churn.Lasting != nil
-}
-
 func (c timing) repetition() {
 	for key, d := range map[string]*unit.Duration{"every": c.Every, "gap": c.Gap} {
 		if d != nil && *d < leastInterval {
@@ -103,23 +96,15 @@ func (c timing) repetition() {
 		c.fail("for", "keep one of them", "for and churn.lasting exclude each other")
 	}
 	if c.Every != nil && c.state() && (c.For == nil || *c.For >= *c.Every) {
-		c.fail("every", "give for, shorter than every, or choose: next", "the same nodes are still %s when it happens again", c.still())
+		c.fail("every", "give for, shorter than every, or choose: next", "the same nodes are still %s when it happens again", c.What.kind.Still)
 	}
 }
 
 // state tells whether the event puts the same nodes, each time, into a state that they
 // cannot be put into twice.
 func (c timing) state() bool {
-	for _, n := range []*Nodes{c.Kill, c.Stop, c.Pause, c.Join} {
-		if n != nil {
-			return n.Choose == "all"
-		}
-	}
-	return c.Leave != nil && c.Leave.Choose == "all"
-}
-
-func (c timing) still() string {
-	return map[string]string{"kill": "down", "stop": "down", "pause": "paused", "join": "members", "leave": "away"}[c.Kind()]
+	again, ok := c.What.spec.(repeatable)
+	return c.What.kind.Still != "" && ok && again.same()
 }
 
 func (c timing) duration() {
@@ -129,7 +114,7 @@ func (c timing) duration() {
 	if c.For == nil && (c.Churn == nil || c.Churn.Lasting == nil) {
 		return
 	}
-	if once := []string{"start", "resume", "restart"}; slices.Contains(once, c.Kind()) {
+	if !c.What.kind.takenBack() {
 		key := "for"
 		if c.For == nil {
 			key = "churn.lasting"

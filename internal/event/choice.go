@@ -42,6 +42,9 @@ func (c Choice) take(n, turn int, busy func(int) bool, r *rand.Rand) []int {
 	return all
 }
 
+// same tells whether all are taken, each time.
+func (c Choice) same() bool { return c.Choose == "all" }
+
 // turns is how often next can take; 0 is without end.
 func (c Choice) turns(n int) int {
 	if c.Choose != "next" {

@@ -13,10 +13,9 @@ import (
 func targets(t *testing.T, s Stage, event string, turns int) (all []string) {
 	t.Helper()
 	e := read(t, "- {at: 0s, "+event+"}")[0]
-	_, of := e.kind()
 	r := rand.New(rand.NewPCG(1, 2))
 	for turn := range turns {
-		a := of.draw(s, turn, nil, r)
+		a := e.What.spec.draw(s, turn, nil, r)
 		if a == nil {
 			all = append(all, "")
 			continue
@@ -99,8 +98,7 @@ func TestWhatItSays(t *testing.T) {
 		"partition: {groups: [[oslo], [bergen], [narvik, vardo]], one_way: true}": "partition, one way: nothing passes from oslo to bergen, narvik vardo",
 	} {
 		e := read(t, fmt.Sprintf("- {at: 0s, %s}", event))[0]
-		_, of := e.kind()
-		if got := of.draw(s, 0, nil, rand.New(rand.NewPCG(1, 2))).what(); got != want {
+		if got := e.What.spec.draw(s, 0, nil, rand.New(rand.NewPCG(1, 2))).what(); got != want {
 			t.Errorf("%s: %q, want %q", event, got, want)
 		}
 	}

@@ -3,8 +3,18 @@ package event
 import (
 	"math/rand/v2"
 
-	"skerry/internal/unit"
+	"skerry/internal/base/unit"
+	"skerry/internal/record"
 )
+
+var clockSkewKind = Kind{
+	Name: "clock_skew", Says: "sets the clocks of nodes wrong.",
+	Effect: record.Effect{On: record.OnNodes, Makes: record.Changed},
+	Docs: Docs{SectionResources, []Row{{
+		Says: `unavailable: Linux gives the processes of a node no time of day of their own (time namespaces shift the monotonic clocks alone), and the ` +
+			`machine's clock is not touched`}}},
+	spec: func() spec { return new(ClockSkew) },
+}
 
 // ClockSkew sets the clocks of nodes wrong. It is unavailable: the kernel gives processes
 // no time of day of their own (time namespaces shift only the monotonic clocks), and the

@@ -1,10 +1,21 @@
 package event
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
+
+	"skerry/internal/record"
 )
+
+var cpuKind = Kind{
+	Name: "cpu", Says: "keeps cores of nodes busy, as \"yes > /dev/null\" does.",
+	Effect: record.Effect{On: record.OnNodes, Makes: record.Changed},
+	Docs:   Docs{SectionResources, []Row{{Examples: []string{`{nodes: Seoul, cores: 2}`}, Says: "processes of the node, within its quota, as `yes > /dev/null` is"}}},
+	Offers: []Offer{
+		{ID: "cpu", Title: "Use up CPU", On: record.OnNodes, Targets: "nodes", Amount: &Amount{Key: "cores", Label: "cores", Value: "1", Number: true}},
+	},
+	spec: func() spec { return new(CPU) },
+}
 
 // CPU keeps cores of nodes busy by a process of the node: within its quota, at the
 // database's own priority.
@@ -19,32 +30,3 @@ func (c *CPU) check(s Stage, fail failure) { c.Nodes.resolve(s, fail) }
 func (c *CPU) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
 	return newHogs(c.Nodes.draw(s, turn, busy, r), fmt.Sprintf("%s cores of %%s busy", number(c.Cores)), "cpu", number(c.Cores))
 }
-
-// hogs is a program on each of some nodes.
-type hogs struct {
-	*programs
-	nodes []string
-	text  string
-	args  []string
-}
-
-func newHogs(nodes []string, text string, args ...string) action {
-	if len(nodes) == 0 {
-		return nil
-	}
-	return &hogs{programs: newPrograms(), nodes: nodes, text: text, args: args}
-}
-
-func (h *hogs) targets() []string { return h.nodes }
-func (h *hogs) what() string      { return fmt.Sprintf(h.text, few(h.nodes, "nodes")) }
-
-func (h *hogs) apply(ctx context.Context, w *World, _ *progress) error {
-	for _, name := range h.nodes {
-		if _, err := h.start(ctx, w, name, h.args...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (h *hogs) revert(ctx context.Context, _ *World, _ *progress) error { return h.stop(ctx) }

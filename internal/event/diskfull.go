@@ -2,12 +2,22 @@ package event
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 
-	"skerry/internal/unit"
+	"skerry/internal/base/unit"
+	"skerry/internal/record"
 )
+
+var diskFullKind = Kind{
+	Name: "disk_full", Says: "leaves no space on the disk of nodes.",
+	Effect: record.Effect{On: record.OnNodes, Makes: record.Changed},
+	Docs: Docs{SectionResources, []Row{{Examples: []string{`{nodes: Seoul, size: 1GiB}`},
+		Says: `writing fails with ENOSPC. So that the machine's own disk is not harmed, the node's directory is on a disk of that size in memory from the ` +
+			`begin of the trial; what is there counts as the node's memory`}}},
+	Prepares: "disks that are made before the database starts",
+	spec:     func() spec { return new(DiskFull) },
+}
 
 // DiskFull leaves no space on the disk of nodes. So that the machine's own disk stays as it
 // is, the directories of nodes that it may happen to are in memory from the begin of the
@@ -53,35 +63,11 @@ func (d *DiskFull) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) a
 	})
 }
 
-// Disks are the nodes that must be on a disk of their own before anything starts on them,
-// with its size in bytes.
-func Disks(events []Event, s Stage) map[string]int64 {
+func (d *DiskFull) disks(s Stage) map[string]int64 {
 	sizes := map[string]int64{}
-	for _, e := range events {
-		if e.DiskFull == nil {
-			continue
-		}
-		nodes, _ := s.nodes(e.DiskFull.Nodes.Nodes)
-		for _, n := range nodes {
-			sizes[n] = max(sizes[n], int64(e.DiskFull.Size))
-		}
+	nodes, _ := s.nodes(d.Nodes.Nodes)
+	for _, n := range nodes {
+		sizes[n] = int64(d.Size)
 	}
 	return sizes
-}
-
-// MountDisks puts nodes on disks of their own.
-func (w *World) MountDisks(sizes map[string]int64) error {
-	var errs []error
-	for name, size := range sizes {
-		h, err := w.Host(name)
-		if err != nil {
-			return err
-		}
-		m, ok := h.(interface{ MountDisk(bytes int64) error })
-		if !ok {
-			return fmt.Errorf("a disk for %s: %w here", name, ErrUnavailable)
-		}
-		errs = append(errs, m.MountDisk(size))
-	}
-	return errors.Join(errs...)
 }

@@ -8,10 +8,21 @@ import (
 	"strings"
 	"sync"
 
-	"skerry/internal/cgroup"
-	"skerry/internal/host"
-	"skerry/internal/unit"
+	"skerry/internal/base/unit"
+	"skerry/internal/kernel/cgroup"
+	"skerry/internal/machine/host"
+	"skerry/internal/record"
 )
+
+var diskSlowKind = Kind{
+	Name: "disk_slow", Says: "bounds what nodes read from and write to their disk.",
+	Effect: record.Effect{On: record.OnNodes, Makes: record.Changed},
+	Docs: Docs{SectionResources, []Row{{Examples: []string{`{nodes: Seoul, write: 1MiB, read_ops: 50}`},
+		Says: `bytes and operations a second on the disk of the node's directory. Control groups of version 1 do not hold back what goes through the page ` +
+			`cache, only direct and synchronous writing, as of databases' logs`}}},
+	NeedsDisks: true,
+	spec:       func() spec { return new(DiskSlow) },
+}
 
 // DiskSlow bounds what the processes of nodes read from and write to the disk that their
 // directories are on. Of several at once the tightest bound holds. Control groups of version

@@ -10,11 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"skerry/internal/base/strict"
 	"skerry/internal/database"
-	"skerry/internal/host"
 	"skerry/internal/link"
+	"skerry/internal/machine/host"
 	"skerry/internal/record"
-	"skerry/internal/strict"
 	"skerry/internal/topology"
 )
 
@@ -281,3 +281,6 @@ func tellAll(events []record.Event) (lines []string) {
 	}
 	return lines
 }
+
+// able is a database that can do all that events ask.
+var able = database.Capabilities{MinNodes: 1, Resize: true, Restart: true, LeaveAbrupt: true}

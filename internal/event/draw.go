@@ -13,8 +13,6 @@ import (
 type entry struct {
 	Event
 	index int
-	kind  string
-	of    kind
 	stage Stage
 	rand  *rand.Rand
 	turns int // drawn so far
@@ -29,14 +27,13 @@ type entry struct {
 }
 
 func newEntry(e Event, index int, s Stage, seed uint64) (*entry, error) {
-	name, of := e.kind()
 	spec, err := json.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("writing event %s as JSON: %w", e.Label(), err)
 	}
 	// The golden ratio parts the streams of entries.
 	source := rand.NewPCG(seed, uint64(index+1)*0x9e3779b97f4a7c15)
-	return &entry{Event: e, index: index, kind: name, of: of, stage: s, spec: spec, rand: rand.New(source), planned: map[string]time.Duration{}}, nil
+	return &entry{Event: e, index: index, stage: s, spec: spec, rand: rand.New(source), planned: map[string]time.Duration{}}, nil
 }
 
 // happening is one occurrence as drawn.
@@ -75,7 +72,7 @@ func (e *entry) draw(at time.Duration) happening {
 			active++
 		}
 	}
-	h.action = e.of.draw(e.stage, h.turn, busy, e.rand)
+	h.action = e.What.spec.draw(e.stage, h.turn, busy, e.rand)
 	if h.action == nil {
 		return h
 	}
@@ -98,11 +95,11 @@ func (e *entry) draw(at time.Duration) happening {
 
 // exhausted tells whether the list that the entry takes the next ones of is at its end.
 func (e *entry) exhausted() bool {
-	k, ok := e.of.(interface{ limit(Stage) int })
+	x, ok := e.What.spec.(limited)
 	if !ok {
 		return false
 	}
-	limit := k.limit(e.stage)
+	limit := x.limit(e.stage)
 	return limit > 0 && e.turns >= limit
 }
 

@@ -8,12 +8,17 @@
 //	           ▲                      │
 //	       seed, clock          record.Event
 //
+// What kinds of events there are stands in registry.go; each is a file, which says all that is
+// to be known of it: a Kind, and how an experiment describes one (a spec).
+//
 // Every event can be reverted, in any order, and combined with others: what a link is
 // like is its base with all changes in force put on it in the order in which they came
 // (Net). One seed fixes every random choice, whatever the timing of the trial.
 package event
 
-import "skerry/internal/unit"
+import (
+	"skerry/internal/base/unit"
+)
 
 // Event is one entry of the list: exactly one kind of event, and when it happens. Times
 // count from the begin of the measurement.
@@ -42,54 +47,8 @@ type Event struct {
 	// Until ends it: nothing begins then or later, and what lasts is reverted.
 	Until *unit.Duration `yaml:"until" json:"until,omitempty"`
 
-	// Latency changes how long packets take.
-	Latency *Latency `yaml:"latency" json:"latency,omitempty"`
-	// Bandwidth changes how fast links are.
-	Bandwidth *BandwidthSpec `yaml:"bandwidth" json:"bandwidth,omitempty"`
-	// Loss makes links lose packets.
-	Loss *Loss `yaml:"loss" json:"loss,omitempty"`
-	// Jitter makes the latency vary from packet to packet.
-	Jitter *Jitter `yaml:"jitter" json:"jitter,omitempty"`
-	// LinkDown takes links down, silently or so that their nodes notice.
-	LinkDown *LinkDown `yaml:"link_down" json:"link_down,omitempty"`
-	// LinkUp lets packets pass again on links that are down, whatever brought them down.
-	LinkUp *Links `yaml:"link_up" json:"link_up,omitempty"`
-	// LinkFlap takes links down and up again and again.
-	LinkFlap *Flap `yaml:"link_flap" json:"link_flap,omitempty"`
-	// Partition cuts every link between groups of nodes.
-	Partition *Partition `yaml:"partition" json:"partition,omitempty"`
-
-	// Kill ends the database's processes on nodes with SIGKILL; they stay members. Reverted,
-	// they are started again on the same data.
-	Kill *Nodes `yaml:"kill" json:"kill,omitempty"`
-	// Stop ends the database's processes on nodes in its own way; reverted as kill is.
-	Stop *Nodes `yaml:"stop" json:"stop,omitempty"`
-	// Start starts what kill and stop have ended.
-	Start *Nodes `yaml:"start" json:"start,omitempty"`
-	// Restart stops and starts nodes, one after the other.
-	Restart *Restart `yaml:"restart" json:"restart,omitempty"`
-	// Pause stops every process of nodes where it is (SIGSTOP), its connections open.
-	Pause *Nodes `yaml:"pause" json:"pause,omitempty"`
-	// Resume lets the processes of nodes go on (SIGCONT), whatever paused them.
-	Resume *Nodes `yaml:"resume" json:"resume,omitempty"`
-
-	// Leave ends the membership of nodes by the database's own procedure. Reverted, they join.
-	Leave *Leave `yaml:"leave" json:"leave,omitempty"`
-	// Join makes nodes members. Reverted, they leave.
-	Join *Nodes `yaml:"join" json:"join,omitempty"`
-
-	// CPU keeps cores of nodes busy, as "yes > /dev/null" does.
-	CPU *CPU `yaml:"cpu" json:"cpu,omitempty"`
-	// Memory takes memory of nodes.
-	Memory *Memory `yaml:"memory" json:"memory,omitempty"`
-	// DiskSlow bounds what nodes read from and write to their disk.
-	DiskSlow *DiskSlow `yaml:"disk_slow" json:"disk_slow,omitempty"`
-	// DiskFull leaves no space on the disk of nodes.
-	DiskFull *DiskFull `yaml:"disk_full" json:"disk_full,omitempty"`
-	// NetworkLoad sends data between nodes, as iperf3 does.
-	NetworkLoad *NetworkLoad `yaml:"network_load" json:"network_load,omitempty"`
-	// ClockSkew sets the clocks of nodes wrong.
-	ClockSkew *ClockSkew `yaml:"clock_skew" json:"clock_skew,omitempty"`
+	// What happens.
+	What What `yaml:",choice" json:"-" jsonschema:"-"`
 }
 
 // Churn repeats an event at random times, as a Poisson process does.
@@ -104,7 +63,7 @@ type Churn struct {
 
 // Alternatives: an event is repeated in one way, and is of one kind.
 func (Event) Alternatives() [][]string {
-	return [][]string{{"every", "gap", "churn"}, Kinds()}
+	return [][]string{{"every", "gap", "churn"}, KindNames()}
 }
 
 // What an entry can wait for.
@@ -114,29 +73,11 @@ const (
 	whenReverted  = "reverted"
 )
 
-// Kinds are the keys of the kinds of events.
-func Kinds() []string {
-	names := make([]string, len(kinds))
-	for i, k := range kinds {
-		names[i] = k.name
-	}
-	return names
-}
-
 // Kind is the key of the event's kind, "" where it has none.
-func (e Event) Kind() string {
-	name, _ := e.kind()
-	return name
-}
+func (e Event) Kind() string { return e.What.kind.Name }
 
-func (e Event) kind() (string, kind) {
-	for _, k := range kinds {
-		if of := k.of(&e); of != nil {
-			return k.name, of
-		}
-	}
-	return "", nil
-}
+// NeedsDisks tells whether the machine must be able to bound the disks of nodes for it.
+func (e Event) NeedsDisks() bool { return e.What.kind.NeedsDisks }
 
 // Label is what messages call the event.
 func (e Event) Label() string {
@@ -148,3 +89,8 @@ func (e Event) Label() string {
 
 // repeats tells whether the entry says by itself when it happens again.
 func (e Event) repeats() bool { return e.Every != nil || e.Gap != nil || e.Churn != nil }
+
+// ends tells whether an event is over before the trial is.
+func (e Event) ends() bool {
+	return e.For != nil || e.Until != nil || e.Churn != nil && e.Churn.Lasting != nil
+}

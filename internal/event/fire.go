@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"strings"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
 	"skerry/internal/database"
 	"skerry/internal/record"
-	"skerry/internal/strict"
-	"skerry/internal/unit"
 )
 
 // Sentinel errors of events that are fired by hand.
@@ -62,8 +62,8 @@ func CheckFired(e Event, s Stage, name string, can database.Capabilities) error 
 		report("", "leave out at, when, after, every, gap, churn and until", "an event that is fired happens at once, and once")
 		return first
 	}
-	if e.DiskFull != nil {
-		report("", "put it into the experiment", "disk_full needs disks that are made before the database starts")
+	if prepares := e.What.kind.Prepares; prepares != "" {
+		report("", "put it into the experiment", "%s needs %s", e.Kind(), prepares)
 		return first
 	}
 	now := e

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/record"
 )

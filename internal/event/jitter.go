@@ -3,9 +3,17 @@ package event
 import (
 	"math/rand/v2"
 
+	"skerry/internal/base/unit"
 	"skerry/internal/link"
-	"skerry/internal/unit"
+	"skerry/internal/record"
 )
+
+var jitterKind = Kind{
+	Name: "jitter", Says: "makes the latency vary from packet to packet.",
+	Effect: record.Effect{On: record.OnLinks, Makes: record.Changed},
+	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, set: 2ms, distribution: pareto}`, `{add: 1ms}`}}}},
+	spec:   func() spec { return new(Jitter) },
+}
 
 // Jitter makes the latency of links vary from packet to packet: set or add. What is added
 // is added to the spread: the standard deviation, or the half-width of a uniform one.

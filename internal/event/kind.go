@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"reflect"
+
+	"skerry/internal/record"
 )
 
 // Sentinel errors of events.
@@ -17,14 +20,68 @@ var (
 	ErrEnded = errors.New("ended before its time")
 )
 
-// kind is one kind of event as an experiment describes it.
-type kind interface {
+// Kind is one kind of event: all that is to be known of it beside what it does, which is
+// its spec's. Each stands in a file of its own.
+type Kind struct {
+	// Name is its key in an experiment, Says the sentence about that key; it goes on after
+	// the name.
+	Name, Says string
+	// Effect is what it does to its targets.
+	Effect record.Effect
+	// Docs is what docs/events.md says of it.
+	Docs Docs
+	// Offers are the ways in which the dashboard offers to fire it.
+	Offers []Offer
+	// Still is the state that nodes are in which it happened to, where they cannot be put
+	// into it twice.
+	Still string
+	// Prepares is what it needs made before the database starts, where that makes it one
+	// that cannot be fired.
+	Prepares string
+	// NeedsDisks says that the machine must be able to bound the disks of nodes.
+	NeedsDisks bool
+
+	// spec makes an empty one.
+	spec func() spec
+}
+
+// spec is one event of a kind as an experiment describes it.
+type spec interface {
 	// check reports what is wrong with it on a stage.
 	check(s Stage, fail failure)
 	// draw resolves the occurrence with that number, from 0: whom it happens to. Of the
 	// targets it leaves out those that are busy. Nil is when there is nobody left.
 	draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action
 }
+
+// Specs may also be one of these.
+type (
+	// limited ends after so many turns; 0 is never.
+	limited interface{ limit(s Stage) int }
+	// repeatable tells whether it happens to the same nodes each time.
+	repeatable interface{ same() bool }
+	// needy reports what the database cannot do of it. The event is the whole entry.
+	needy interface {
+		need(c databaseCheck, e Event, fail failure)
+	}
+	// joiner makes nodes members, leaver ends their membership.
+	joiner interface{ joining(s Stage) []string }
+	leaver interface{ leaving(s Stage) []string }
+	// onDisks needs disks of that many bytes for nodes before anything starts on them.
+	onDisks interface {
+		disks(s Stage) map[string]int64
+	}
+)
+
+// Type is the type of what an experiment says of it.
+func (k Kind) Type() reflect.Type { return reflect.TypeOf(k.spec()).Elem() }
+
+// takenBack tells whether it can be reverted: what has settled is not, but for members.
+func (k Kind) takenBack() bool { return !k.Effect.Settles || k.Effect.Member != "" }
+
+// lasts tells whether it is not reverted when the trial ends, since it is a change for good
+// unless the experiment says when it is over: a member that left.
+func (k Kind) lasts() bool { return k.Effect.Member != "" }
 
 // failure reports a mistake at a key of the event's kind, "" for the kind as a whole.
 type failure func(key, hint, format string, args ...any)
@@ -40,54 +97,10 @@ type action interface {
 	revert(ctx context.Context, w *World, p *progress) error
 }
 
-// lasting is an action that is not reverted when the trial ends, since it is a change for
-// good unless the experiment says when it is over: a member that left.
-type lasting interface{ lasts() bool }
-
 // fragile is an action that can end by itself once it was applied: a process dies.
 type fragile interface {
 	// ended is closed then.
 	ended() <-chan struct{}
 	// err says why.
 	err() error
-}
-
-// kinds are all kinds of events.
-var kinds = []struct {
-	name string
-	of   func(*Event) kind // nil where the event is of another kind
-}{
-	{"latency", func(e *Event) kind { return some(e.Latency) }},
-	{"bandwidth", func(e *Event) kind { return some(e.Bandwidth) }},
-	{"loss", func(e *Event) kind { return some(e.Loss) }},
-	{"jitter", func(e *Event) kind { return some(e.Jitter) }},
-	{"link_down", func(e *Event) kind { return some(e.LinkDown) }},
-	{"link_up", func(e *Event) kind { return some((*linkUp)(e.LinkUp)) }},
-	{"link_flap", func(e *Event) kind { return some(e.LinkFlap) }},
-	{"partition", func(e *Event) kind { return some(e.Partition) }},
-	{"kill", func(e *Event) kind { return some((*kill)(e.Kill)) }},
-	{"stop", func(e *Event) kind { return some((*stop)(e.Stop)) }},
-	{"start", func(e *Event) kind { return some((*start)(e.Start)) }},
-	{"restart", func(e *Event) kind { return some(e.Restart) }},
-	{"pause", func(e *Event) kind { return some((*pause)(e.Pause)) }},
-	{"resume", func(e *Event) kind { return some((*resume)(e.Resume)) }},
-	{"leave", func(e *Event) kind { return some(e.Leave) }},
-	{"join", func(e *Event) kind { return some((*join)(e.Join)) }},
-	{"cpu", func(e *Event) kind { return some(e.CPU) }},
-	{"memory", func(e *Event) kind { return some(e.Memory) }},
-	{"disk_slow", func(e *Event) kind { return some(e.DiskSlow) }},
-	{"disk_full", func(e *Event) kind { return some(e.DiskFull) }},
-	{"network_load", func(e *Event) kind { return some(e.NetworkLoad) }},
-	{"clock_skew", func(e *Event) kind { return some(e.ClockSkew) }},
-}
-
-// some is a kind, or the nil interface where the pointer is nil.
-func some[P interface {
-	*T
-	kind
-}, T any](p P) kind {
-	if p == nil {
-		return nil
-	}
-	return p
 }

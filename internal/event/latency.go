@@ -5,9 +5,22 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"skerry/internal/base/unit"
 	"skerry/internal/link"
-	"skerry/internal/unit"
+	"skerry/internal/record"
 )
+
+var latencyKind = Kind{
+	Name: "latency", Says: "changes how long packets take.",
+	Effect: record.Effect{On: record.OnLinks, Makes: record.Changed},
+	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, scale: 3}`, `{between: [Pune, Seoul], add: 20ms}`, `{set: 5ms}`}, Says: `one way`}}},
+	Offers: []Offer{
+		{ID: "slow", Title: "Multiply latency", On: record.OnLinks, Targets: "ids", Amount: &Amount{Key: "scale", Label: "times", Value: "3", Number: true}},
+		{ID: "add", Title: "Add latency", On: record.OnLinks, Targets: "ids", Amount: &Amount{Key: "add", Label: "one way", Value: "50ms"}},
+		{ID: "slowall", Title: "Multiply latency of nodes", On: record.OnNodes, Targets: "of", Amount: &Amount{Key: "scale", Label: "times", Value: "3", Number: true}},
+	},
+	spec: func() spec { return new(Latency) },
+}
 
 // Latency changes the one-way delay of links: exactly one of set, add and scale. Several at
 // once add up, in the order in which they came.

@@ -12,13 +12,14 @@ import (
 type Links struct {
 	// Between are two nodes or sites: all links from the one to the other.
 	Between []string `yaml:"between" json:"between,omitempty" jsonschema:"minItems=2,maxItems=2"`
-	// Of are nodes or sites: all links that end there. Without between and of it is all links.
+	// Of are nodes or sites: all links that end there; or links as "Pune~Sydney", either end
+	// first, where * and ? stand for any: "Pune~*". Without between and of it is all links.
 	Of Names `yaml:"of" json:"of,omitempty"`
 	// IDs are links by their own names: "A~B" for the first of a pair, "A~B#2" for the second
 	// of a mesh, or the name that the topology gives.
 	IDs Names `yaml:"ids" json:"ids,omitempty"`
-	// Connected takes at random only links without which the others, but for those that
-	// this event has taken before and not given back, still join all nodes.
+	// Connected keeps all nodes joined by the links that are left: a random choice passes over a
+	// link if its loss, together with this event's earlier ones that still hold, would part them.
 	Connected bool `yaml:"connected" json:"connected,omitempty"`
 	// OneWay leaves the way back as it is: from the first of between to the second, or
 	// outwards from what of names.
@@ -45,7 +46,7 @@ type chosen struct {
 func (l Links) match(s Stage) []chosen {
 	var found []chosen
 	for _, x := range s.Topology.Links {
-		there, back := l.ways(s, x.A, x.B)
+		there, back := l.ways(s, x)
 		if len(l.IDs) > 0 {
 			there = slices.Contains(l.IDs, x.ID)
 			back = there
@@ -65,21 +66,26 @@ func (l Links) match(s Stage) []chosen {
 }
 
 // ways tells whether the way from a to b, and the one from b to a, is meant.
-func (l Links) ways(s Stage, a, b string) (there, back bool) {
+func (l Links) ways(s Stage, x topology.Link) (there, back bool) {
+	a, b := x.A, x.B
 	if len(l.Between) == 2 {
-		x, y := l.Between[0], l.Between[1]
-		return s.at(a, x) && s.at(b, y), s.at(b, x) && s.at(a, y)
+		from, to := l.Between[0], l.Between[1]
+		return s.at(a, from) && s.at(b, to), s.at(b, from) && s.at(a, to)
 	}
 	if len(l.Of) == 0 {
 		return true, true
 	}
-	is := func(node string) bool {
-		return slices.ContainsFunc(l.Of, func(name string) bool {
-			group, _ := s.named(name)
-			return s.at(node, name) || slices.Contains(group, node)
-		})
+	for _, name := range l.Of {
+		if topology.IsPattern(name) {
+			forward, backward, err := topology.Match(name, x.ID, a, b)
+			there, back = there || forward && err == nil, back || backward && err == nil
+			continue
+		}
+		group, _ := s.named(name)
+		is := func(node string) bool { return s.at(node, name) || slices.Contains(group, node) }
+		there, back = there || is(a), back || is(b)
 	}
-	return is(a), is(b)
+	return there, back
 }
 
 func (l Links) check(s Stage, fail failure) {
@@ -89,13 +95,20 @@ func (l Links) check(s Stage, fail failure) {
 			return
 		}
 	}
-	if _, unknown := s.nodes(l.Of); unknown != "" {
-		fail("of", s.meant(unknown), "there is no node or site %q", unknown)
-		return
+	for _, name := range l.Of {
+		if topology.IsPattern(name) {
+			if len((Links{Of: Names{name}}).match(s)) == 0 {
+				fail("of", meantLink(s, name), "no link matches %q", name)
+				return
+			}
+		} else if _, known := s.named(name); !known {
+			fail("of", s.meant(name), "there is no node or site %q", name)
+			return
+		}
 	}
 	for i, id := range l.IDs {
 		if !slices.ContainsFunc(s.Topology.Links, func(x topology.Link) bool { return x.ID == id }) {
-			fail(fmt.Sprintf("ids[%d]", i), "see skerry lab links", "there is no link %q", id)
+			fail(fmt.Sprintf("ids[%d]", i), meantLink(s, id), "there is no link %q", id)
 			return
 		}
 	}
@@ -112,6 +125,14 @@ func (l Links) check(s Stage, fail failure) {
 	case l.Choose == "random" && l.Count > n:
 		fail("count", "", "%d are asked for, of %d links", l.Count, n)
 	}
+}
+
+// meantLink is the hint for a name of links that is not known.
+func meantLink(s Stage, name string) string {
+	if near := topology.NearestLink(name, s.Topology.Links); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "skerry validate --links lists them"
 }
 
 // draw takes the links of one occurrence.

@@ -3,9 +3,20 @@ package event
 import (
 	"math/rand/v2"
 
+	"skerry/internal/base/unit"
 	"skerry/internal/link"
-	"skerry/internal/unit"
+	"skerry/internal/record"
 )
+
+var lossKind = Kind{
+	Name: "loss", Says: "makes links lose packets.",
+	Effect: record.Effect{On: record.OnLinks, Makes: record.Changed},
+	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, add: 5%}`, `{set: 1%}`}, Says: `10 % and 10 % lose 19 %`}}},
+	Offers: []Offer{
+		{ID: "lose", Title: "Lose packets", On: record.OnLinks, Targets: "ids", Amount: &Amount{Key: "add", Label: "share", Value: "5%"}},
+	},
+	spec: func() spec { return new(Loss) },
+}
 
 // Loss makes links lose a share of the packets, each drawn on its own: set or add. Losses
 // that are added are independent of each other: 10 % and 10 % lose 19 %.

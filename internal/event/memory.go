@@ -4,8 +4,17 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"skerry/internal/unit"
+	"skerry/internal/base/unit"
+	"skerry/internal/record"
 )
+
+var memoryKind = Kind{
+	Name: "memory", Says: "takes memory of nodes.",
+	Effect: record.Effect{On: record.OnNodes, Makes: record.Changed},
+	Docs: Docs{SectionResources, []Row{{Examples: []string{`{nodes: Seoul, size: 1GiB}`},
+		Says: `taken and kept; where the node has not got it, the kernel ends this process first and the event has failed. The machine keeps 512 MiB`}}},
+	spec: func() spec { return new(Memory) },
+}
 
 // Memory takes memory of nodes and keeps it. Within a node's limit it leaves less for the
 // page cache and the database; where there is not enough, the kernel ends this process

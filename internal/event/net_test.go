@@ -15,8 +15,7 @@ import (
 func change(t *testing.T, s Stage, event string) *layer {
 	t.Helper()
 	e := read(t, "- {at: 0s, "+event+"}")[0]
-	_, of := e.kind()
-	a := of.draw(s, 0, nil, rand.New(rand.NewPCG(1, 2)))
+	a := e.What.spec.draw(s, 0, nil, rand.New(rand.NewPCG(1, 2)))
 	switch on := a.(type) {
 	case *onLinks:
 		return &on.layer

@@ -7,8 +7,17 @@ import (
 	"net"
 	"strconv"
 
-	"skerry/internal/unit"
+	"skerry/internal/base/unit"
+	"skerry/internal/record"
 )
+
+var networkLoadKind = Kind{
+	Name: "network_load", Says: "sends data between nodes, as iperf3 does.",
+	Effect: record.Effect{On: record.OnStreams, Makes: record.Changed},
+	Docs: Docs{SectionResources, []Row{{Examples: []string{`{from: Seoul, to: [Pune, Dubai], rate: 100mbit, protocol: tcp}`},
+		Says: `streams over the links that the database uses; the rate is of payload`}}},
+	spec: func() spec { return new(NetworkLoad) },
+}
 
 // NetworkLoad sends data from nodes to others, as iperf3 does: it fills the same links as
 // the database.

@@ -44,7 +44,8 @@ func (o *occurrence) begin() {
 
 func (o *occurrence) describe(at time.Duration) {
 	e := o.entry
-	o.event = record.Event{T: at.Seconds(), Kind: e.kind, Entry: e.index, Turn: o.turn + 1, Name: e.Name, Spec: e.spec, Source: e.source}
+	effect := e.What.kind.Effect
+	o.event = record.Event{T: at.Seconds(), Kind: e.Kind(), Effect: &effect, Entry: e.index, Turn: o.turn + 1, Name: e.Name, Spec: e.spec, Source: e.source}
 	if e.source != "" {
 		o.event.Entry = -1
 	}
@@ -61,14 +62,14 @@ func (o *occurrence) skip(why string) {
 // run makes it happen and takes it back when it is over, or ctx ends.
 func (o *occurrence) run(ctx context.Context) {
 	work := ctx
-	if !o.lasting() { // begun at the last moment it is finished, and taken back
+	if !o.entry.What.kind.lasts() { // begun at the last moment it is finished, and taken back
 		var cancel context.CancelFunc
 		work, cancel = context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
 		defer cancel()
 	}
 	err := o.step(work, o.event.Apply, o.action.apply)
 	if err != nil {
-		if !(o.lasting() && ctx.Err() != nil) { // what the trial's end interrupts goes with the trial
+		if !(o.entry.What.kind.lasts() && ctx.Err() != nil) { // what the trial's end interrupts goes with the trial
 			err = errors.Join(err, o.takeBack(ctx, o.r.now()))
 		}
 		o.fail(err)
@@ -85,7 +86,7 @@ func (o *occurrence) run(ctx context.Context) {
 		return
 	}
 	if ctx.Err() != nil {
-		if o.lasting() {
+		if o.entry.What.kind.lasts() {
 			return
 		}
 		over = o.r.now()
@@ -137,7 +138,7 @@ func (o *occurrence) await(ctx context.Context, over time.Duration) error {
 // takeBack reverts it, even when ctx has ended. A change of membership is not finished
 // then: it would hold up the end of the trial for as long as the database likes.
 func (o *occurrence) takeBack(ctx context.Context, due time.Duration) error {
-	if !o.lasting() {
+	if !o.entry.What.kind.lasts() {
 		timeout := revertTimeout
 		if f := o.r.Interrupted; f != nil && f() {
 			timeout = hurriedTimeout
@@ -181,11 +182,6 @@ func (o *occurrence) fail(err error) {
 	o.event.State = record.EventFailed
 	o.event.Error = err.Error()
 	o.save()
-}
-
-func (o *occurrence) lasting() bool {
-	l, ok := o.action.(lasting)
-	return ok && l.lasts()
 }
 
 func (o *occurrence) tell(n note) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"skerry/internal/database"
 )
 
 // onNodes is the action of events that do something to one node after the other.
@@ -14,8 +16,6 @@ type onNodes struct {
 	// undo takes it back; nil is an event that has nothing to take back. A node that is
 	// in the right state already, since another event saw to that, is no error.
 	undo func(ctx context.Context, w *World, node string, p *progress) error
-	// stays says that the trial's end does not take it back.
-	stays bool
 
 	done []string // nodes that it was done to
 }
@@ -30,7 +30,6 @@ func newOnNodes(a onNodes) action {
 
 func (a *onNodes) targets() []string { return a.nodes }
 func (a *onNodes) what() string      { return fmt.Sprintf(a.text, few(a.nodes, "nodes")) }
-func (a *onNodes) lasts() bool       { return a.stays }
 
 func (a *onNodes) apply(ctx context.Context, w *World, p *progress) error {
 	for _, name := range a.nodes {
@@ -64,3 +63,11 @@ func halting(manner string) func(context.Context, *World, string, *progress) err
 func reviving(ctx context.Context, w *World, node string, _ *progress) error {
 	return w.revive(ctx, node)
 }
+
+// Names of the manners.
+const (
+	graceful = "graceful"
+	abrupt   = "abrupt"
+)
+
+func mannerOf(name string) database.Manner { return database.Manner(name == abrupt) }

@@ -5,7 +5,18 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"skerry/internal/record"
 )
+
+var partitionKind = Kind{
+	Name: "partition", Says: "cuts every link between groups of nodes.",
+	Effect: record.Effect{On: record.OnLinks, Makes: record.Down},
+	Docs: Docs{SectionLinks, []Row{{Examples: []string{`{groups: [[Pune], [Seoul, Dubai]]}`, `{split: 2}`},
+		Says: "every link between groups; who is in no group reaches everybody. `split` draws groups of the database's nodes. `one_way`: only what the " +
+			"first group sends is lost"}}},
+	spec: func() spec { return new(Partition) },
+}
 
 // Partition cuts every link between nodes of different groups: groups, or split.
 type Partition struct {

@@ -11,8 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"skerry/internal/host"
-	"skerry/internal/stress"
+	"skerry/internal/base/tail"
+	"skerry/internal/event/stress"
+	"skerry/internal/machine/host"
 )
 
 const (
@@ -21,6 +22,8 @@ const (
 	programReady = 30 * time.Second
 	// programGrace is what it gets between the end of its input and SIGKILL.
 	programGrace = 2 * time.Second
+	// keptComplaint is how much of its standard error an error shows, in bytes.
+	keptComplaint = 1 << 10
 )
 
 // programs is what an event has running on nodes.
@@ -40,7 +43,7 @@ type program struct {
 	process host.Process
 	input   *io.PipeWriter // it ends with this
 	output  *io.PipeReader
-	stderr  *tail
+	stderr  *tail.Tail
 }
 
 func newPrograms() *programs { return &programs{gone: make(chan struct{})} }
@@ -53,7 +56,7 @@ func (s *programs) start(ctx context.Context, w *World, node string, args ...str
 	}
 	in, input := io.Pipe()
 	output, out := io.Pipe()
-	x := &program{node: node, input: input, output: output, stderr: new(tail)}
+	x := &program{node: node, input: input, output: output, stderr: tail.New(keptComplaint)}
 	x.process, err = h.Start(ctx, host.Command{
 		Name: "stress", Path: w.Exe, Args: append([]string{"agent", "stress"}, args...),
 		Log: filepath.Join(h.Dir(), "stress.log"), Stdin: in, Stdout: out, Stderr: x.stderr,
@@ -127,27 +130,4 @@ func (s *programs) err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.why
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	const most = 1 << 10
-	t.text = append(t.text, p...)
-	if n := len(t.text); n > most {
-		t.text = t.text[n-most:]
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(string(t.text))
 }

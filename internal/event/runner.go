@@ -102,8 +102,6 @@ func (r *Runner) Observe(t int64, goodput float64) {
 // recording.
 func (r *Runner) Run(ctx context.Context, zero time.Time) error {
 	defer close(r.ended)
-	defer relax(ordinary())
-	hurry()
 	r.zero = zero
 	for i, e := range r.entries {
 		switch {
@@ -256,7 +254,6 @@ func (r *Runner) take(n note) {
 
 // observe lets those go on that wait for a steady goodput.
 func (r *Runner) observe(s second) {
-	hurry()
 	r.steady.add(s)
 	for i, e := range r.entries {
 		e.armed = slices.DeleteFunc(e.armed, func(since time.Duration) bool {
@@ -272,12 +269,12 @@ func (r *Runner) observe(s second) {
 // live tells whether anything is to happen yet.
 func (r *Runner) live() bool {
 	above := false // whether the entry above may yet tell something
-	any := false
+	alive := false
 	for _, e := range r.entries {
 		above = e.waiting+e.active+len(e.armed) > 0 || e.When != "" && above
-		any = any || above
+		alive = alive || above
 	}
-	return any
+	return alive
 }
 
 // skipped records what never began, and why.

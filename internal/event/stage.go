@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"skerry/internal/spell"
-	"skerry/internal/strict"
+	"skerry/internal/base/spell"
+	"skerry/internal/base/strict"
 	"skerry/internal/topology"
 )
 

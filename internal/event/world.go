@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // World is what events act on: a lab, and the cluster on it.

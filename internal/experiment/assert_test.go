@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"skerry/internal/strict"
+	"skerry/internal/base/strict"
 )
 
 const asserting = `name: x

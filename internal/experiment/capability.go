@@ -6,11 +6,11 @@ import (
 	"regexp"
 	"slices"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
+	"skerry/internal/base/strict"
 	"skerry/internal/database"
 	"skerry/internal/event"
-	"skerry/internal/strict"
-	"skerry/internal/ycsb"
+	"skerry/internal/load/ycsb"
 )
 
 // Check holds every trial of an experiment against what the databases can do. The error is

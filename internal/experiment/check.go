@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"skerry/internal/strict"
-	"skerry/internal/unit"
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
 )
 
 // minEvery is as often as links can be set: changing all of azure8 takes some milliseconds.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"skerry/internal/assert"
-	"skerry/internal/spell"
-	"skerry/internal/strict"
-	"skerry/internal/ycsb"
+	"skerry/internal/base/spell"
+	"skerry/internal/base/strict"
+	"skerry/internal/evidence/assert"
+	"skerry/internal/load/ycsb"
 )
 
 // assertions checks that every line can be read and asks for what the experiment measures.

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
+	"skerry/internal/base/spell"
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
 	"skerry/internal/event"
-	"skerry/internal/spell"
-	"skerry/internal/strict"
+	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/topology"
-	"skerry/internal/unit"
 )
 
 // minMemory is less than any database starts in.
@@ -22,6 +23,10 @@ func (c *checker) cloud() {
 	t, err := e.Topology.Build(e.origin.dir, e.origin.files.get)
 	if err != nil {
 		ps := asProblems(err, strict.Pos{})
+		c.problems = append(c.problems, ps.Locate(e.origin.root, "topology")...)
+		return
+	}
+	if ps := kinds.Check(t); len(ps) > 0 {
 		c.problems = append(c.problems, ps.Locate(e.origin.root, "topology")...)
 		return
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/mdtest"
-	"skerry/internal/ycsb"
+	"skerry/internal/load/mdtest"
+	"skerry/internal/load/ycsb"
 )
 
 func (c *checker) workload() {

@@ -1,13 +1,13 @@
 package experiment
 
 import (
-	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"skerry/internal/base/strict"
 	"skerry/internal/database"
-	"skerry/internal/strict"
 )
 
 // describer describes every file but those that are bad.
@@ -16,18 +16,32 @@ type describer struct {
 	asked *[]string
 }
 
-func (d describer) Describe(path string) (database.Database, error) {
-	*d.asked = append(*d.asked, path)
-	switch filepath.Base(path) {
-	case "bad.yaml":
+func (d describer) Describe(path string, text []byte) (database.Database, error) {
+	*d.asked = append(*d.asked, path+": "+string(text))
+	if filepath.Base(path) == "bad.yaml" {
 		return nil, strict.Problems{{Message: "the key nmae is unknown"}}
-	case "none.yaml":
-		return nil, errors.New("no such file")
 	}
 	return d.fake, nil
 }
 
 func TestDescribedDatabase(t *testing.T) {
+	dir := t.TempDir()
+	described := func(sets ...string) Experiment {
+		t.Helper()
+		e, err := Parse(filepath.Join(dir, "e.yaml"), []byte(small), sets, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	if err := os.Mkdir(filepath.Join(dir, "own"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"own/mydb.yaml", "bad.yaml"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("the text"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var asked []string
 	all := databases()
 	all[database.Exec] = describer{fake{can: database.Capabilities{MinNodes: 3}}, &asked}
@@ -38,18 +52,31 @@ func TestDescribedDatabase(t *testing.T) {
 		{[]string{"database={exec: own/mydb.yaml}"}, ""},
 		{[]string{"database={exec: own/mydb.yaml, count: 2}"}, "exec:own/mydb.yaml needs at least 3 nodes"},
 		{[]string{"database={exec: bad.yaml}"}, "the key nmae is unknown"},
-		{[]string{"database={exec: none.yaml}"}, "database.exec: no such file"},
+		{[]string{"database={exec: none.yaml}"}, "none.yaml: no such file"},
 	} {
-		err := Check(parse(t, small, test.sets...), all)
+		err := Check(described(test.sets...), all)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: error %v, want %q", test.sets, err, test.want)
 		}
 	}
-	e := parse(t, small, "database={exec: own/mydb.yaml, version: '5.0'}")
+	e := described("database={exec: own/mydb.yaml, version: '5.0'}")
 	if label, key := e.Database.Label(), e.Database.Key(); label != "exec:own/mydb.yaml" || key != "exec:own/mydb.yaml@5.0" {
 		t.Errorf("called %s, installed as %s", label, key)
 	}
-	if asked[0] != "own/mydb.yaml" {
-		t.Errorf("asked for %q; the file is relative to the experiment", asked)
+	if want := filepath.Join(dir, "own/mydb.yaml") + ": the text"; asked[0] != want {
+		t.Errorf("asked for %q, want %q: the file is relative to the experiment", asked[0], want)
+	}
+	// What is described is what was digested, whatever becomes of the file.
+	if _, err := e.Choose(all); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "own/mydb.yaml"), []byte("another"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Choose(all); err != nil {
+		t.Fatal(err)
+	}
+	if last := asked[len(asked)-1]; !strings.HasSuffix(last, ": the text") || e.Digests()["own/mydb.yaml"] == "" {
+		t.Errorf("described %q, digests %v", last, e.Digests())
 	}
 }

@@ -1,8 +1,8 @@
 package experiment
 
 import (
+	"skerry/internal/base/unit"
 	"skerry/internal/topology"
-	"skerry/internal/unit"
 )
 
 // Drift changes the links while a trial measures: exactly one of steps, trace and

@@ -106,8 +106,9 @@ events:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(e.Events, again.Events); diff != "" {
-		t.Error(diff)
+	second, err := again.JSON()
+	if diff := cmp.Diff(string(first), string(second)); diff != "" || err != nil {
+		t.Error(err, diff)
 	}
 	if got, want := e.happenings(), "latency (far), kill, partition, network_load"; got != want {
 		t.Errorf("%q, want %q", got, want)

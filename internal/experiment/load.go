@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/strict"
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
 	"skerry/internal/topology"
-	"skerry/internal/unit"
 )
 
 // defaultTime is how long a trial measures when its file gives neither operations nor time.

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"skerry/internal/strict"
-	"skerry/internal/unit"
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scenarios of testdata expect")

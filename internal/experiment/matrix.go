@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"skerry/internal/strict"
+	"skerry/internal/base/strict"
 )
 
-// maxTrials bounds a plan: at seconds a trial, more than this runs for weeks.
-const maxTrials = 10_000
+// maxTrials bounds a plan: at a minute a trial, more than this runs for a day on a hundred machines.
+const maxTrials = 100_000
 
 // Matrix is the axes in the order of the file.
 type Matrix []Axis
@@ -118,7 +118,7 @@ func ordered(n int, entry func(int) (string, any)) ([]byte, error) {
 }
 
 // fixed are the keys that describe the whole run and so cannot vary between its trials.
-var fixed = []string{"name", "description", "matrix", "repetitions", "fast"}
+var fixed = []string{"name", "description", "matrix", "repetitions", "retries", "parallel", "fast"}
 
 // axes checks that every axis leads somewhere and that the plan is not too long.
 func (l *loader) axes(root *strict.Node, axes Matrix) {

@@ -1,6 +1,6 @@
 package experiment
 
-import "skerry/internal/unit"
+import "skerry/internal/base/unit"
 
 // Recovery is what recovery from an event is measured by (see recovery.md).
 type Recovery struct {

@@ -1,13 +1,14 @@
 package experiment
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"skerry/internal/strict"
-	"skerry/internal/unit"
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
 )
 
 // Cell is one planned trial: one combination of the matrix, in one repetition.
@@ -63,7 +64,7 @@ func (l *loader) expand(root *strict.Node, axes Matrix) Experiment {
 		return e
 	}
 	if e.Repetitions*len(cells) > maxTrials {
-		l.problems = append(l.problems, strict.Problem{Pos: root.At("repetitions").Pos, Path: "repetitions", Message: "repetitions: more than 10000 trials in all", Hint: "split the experiment"})
+		l.problems = append(l.problems, strict.Problem{Pos: root.At("repetitions").Pos, Path: "repetitions", Message: fmt.Sprintf("repetitions: more than %d trials in all", maxTrials), Hint: "split the experiment"})
 		return e
 	}
 	e.origin.cells = schedule(e, cells)
@@ -162,20 +163,29 @@ func schedule(e Experiment, cells []Cell) []Cell {
 // records and probing the links takes before a trial measures.
 const setupTime = 8 * time.Second
 
-// Estimate is the longest that the plan is likely to take, and whether that is known:
-// where only the number of operations ends a trial it depends on the database.
+// Lasts is the longest that one trial is likely to take, and whether that is known: where only
+// the number of operations ends it it depends on the database.
+func (e Experiment) Lasts() (time.Duration, bool) {
+	if e.Stop.Time == 0 {
+		return 0, false
+	}
+	return setupTime + e.Warmup.Duration() + e.Stop.Time.Duration(), true
+}
+
+// Estimate is the longest that the plan is likely to take, one trial after another, and whether that is known.
 func (e Experiment) Estimate() (time.Duration, bool) {
 	var sum time.Duration
 	on := "" // the footing of the cluster that there is
 	for _, c := range e.Plan() {
-		if c.Experiment.Stop.Time == 0 {
+		lasts, known := c.Experiment.Lasts()
+		if !known {
 			return 0, false
 		}
 		if footing := c.Experiment.Footing(); footing != on {
 			on = footing
 			sum += c.Experiment.ReuseWarmup.Duration()
 		}
-		sum += setupTime + c.Experiment.Warmup.Duration() + c.Experiment.Stop.Time.Duration()
+		sum += lasts
 	}
 	return sum, true
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"skerry/internal/base/strict"
 	"skerry/internal/link"
-	"skerry/internal/strict"
 	"skerry/internal/topology"
 )
 

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
+	"skerry/internal/base/strict"
 	"skerry/internal/database"
-	"skerry/internal/strict"
+	"skerry/internal/load/ycsb"
 	"skerry/internal/topology"
-	"skerry/internal/ycsb"
 )
 
 // ErrNotLoaded says that an experiment did not come from Load or Plan, so that nobody
@@ -46,10 +46,14 @@ func (e Experiment) ClientNode() string {
 
 // Choose finds the database that the experiment is about.
 func (e Experiment) Choose(databases map[string]database.Database) (database.Database, error) {
-	if e.Database.Exec != "" {
-		_, _ = e.readFile(e.Database.Exec) // for Digests; whoever reads it tells what is wrong
+	if e.Database.Exec == "" {
+		return database.Choose(databases, e.Database.Name)
 	}
-	return database.Choose(databases, e.Database.Name, e.path(e.Database.Exec))
+	text, err := e.readFile(e.Database.Exec)
+	if err != nil {
+		return nil, fmt.Errorf("reading the definition of a database: %w", err)
+	}
+	return database.Described(databases, e.path(e.Database.Exec), text)
 }
 
 // YCSB is the workload as YCSB describes it: the built-in one or the file, under the

@@ -4,10 +4,10 @@ import (
 	"net/netip"
 	"slices"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/event"
-	"skerry/internal/service"
+	"skerry/internal/lab/service"
 	"skerry/internal/topology"
 )
 

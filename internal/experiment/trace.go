@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
 	"skerry/internal/link"
-	"skerry/internal/strict"
 	"skerry/internal/topology"
-	"skerry/internal/unit"
 )
 
 // traceColumns are the columns of a trace with the units that may stand in their names.
@@ -125,16 +125,16 @@ func (r *traceReader) read() []traceRow {
 func (r *traceReader) header(record []string) {
 	r.columns = map[string]column{}
 	for i, name := range record {
-		name, unit, _ := strings.Cut(strings.TrimSpace(name), "_")
+		name, suffix, _ := strings.Cut(strings.TrimSpace(name), "_")
 		_, col := r.csv.FieldPos(i)
 		units, known := traceColumns[name]
 		switch {
 		case !known:
 			r.fail(1, col, "unknown column %q, want time, from, to, latency, bandwidth or loss", name)
-		case unit != "" && !slices.Contains(units, unit):
-			r.fail(1, col, "%q is no unit of %s here, want one of %v or cells with units", unit, name, units)
+		case suffix != "" && !slices.Contains(units, suffix):
+			r.fail(1, col, "%q is no unit of %s here, want one of %v or cells with units", suffix, name, units)
 		}
-		r.columns[name] = column{i, unit}
+		r.columns[name] = column{i, suffix}
 	}
 	if _, ok := r.columns["time"]; !ok {
 		r.fail(1, 1, "there is no column time")

@@ -3,7 +3,7 @@ package experiment
 import (
 	"slices"
 
-	"skerry/internal/mdtest"
+	"skerry/internal/load/mdtest"
 )
 
 // onTree tells whether the workload is one on a directory tree.

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"skerry/internal/database"
-	"skerry/internal/mdtest"
+	"skerry/internal/load/mdtest"
 )
 
 const treeful = `

@@ -8,9 +8,9 @@
 package experiment
 
 import (
+	"skerry/internal/base/unit"
 	"skerry/internal/event"
 	"skerry/internal/topology"
-	"skerry/internal/unit"
 )
 
 // Experiment is one experiment: a topology, a database on it and a workload, the
@@ -49,6 +49,14 @@ type Experiment struct {
 	Matrix Matrix `yaml:"matrix" json:"matrix,omitempty"`
 	// Repetitions is how often every cell runs.
 	Repetitions int `yaml:"repetitions" json:"repetitions" jsonschema:"default=1,minimum=1,maximum=1000"`
+	// Retries is how often a suspect trial is run again, after all others, where what made it
+	// suspect is this machine's and may pass: processors that were taken away, packets or
+	// operations that came late. What it replaces is kept. Cores that were full would be full again.
+	Retries int `yaml:"retries" json:"retries" jsonschema:"default=1,minimum=0,maximum=10"`
+	// Parallel is how many trials may run at the same time, each on a lab of its own: a number, or
+	// auto for as many as the processors and the memory that they really used leave room for,
+	// which bounds a number too. What became suspect by that is run again by itself (retries).
+	Parallel Parallel `yaml:"parallel" json:"parallel" jsonschema:"default=1"`
 	// Reuse lets trials that ask for the same cloud and the same database run on one lab and
 	// one cluster, one after another: the table is emptied and loaded afresh before each.
 	// That is for databases that take minutes to form. Without it every trial has its own,
@@ -95,7 +103,7 @@ func (Client) Shorthand() string { return "site" }
 // Database is the database under test.
 type Database struct {
 	// Name of the database.
-	Name string `yaml:"name" json:"name,omitempty" jsonschema:"example=redis"`
+	Name string `yaml:"name" json:"name,omitempty"`
 	// Exec is a file that describes a database of one's own (relative to this file), in
 	// place of name: see own-database.md.
 	Exec string `yaml:"exec" json:"exec,omitempty"`
@@ -226,4 +234,7 @@ type Fidelity struct {
 	HostCPU unit.Fraction `yaml:"host_cpu" json:"host_cpu" jsonschema:"default=95%"`
 	// Steal is the share of CPU time that the hypervisor may take for others.
 	Steal unit.Fraction `yaml:"steal" json:"steal" jsonschema:"default=5%"`
+	// Moved is by how much response times and goodput may change when the stretches are left
+	// out in which processors were taken from the driver, for a trial that was late by that.
+	Moved unit.Fraction `yaml:"moved" json:"moved" jsonschema:"default=5%"`
 }

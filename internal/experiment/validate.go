@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"skerry/internal/base/advice"
+	"skerry/internal/base/strict"
 	"skerry/internal/database"
-	"skerry/internal/flavor"
-	"skerry/internal/strict"
+	"skerry/internal/topology/flavor"
 )
 
 // Validation is what can be said of an experiment file before anything runs.
@@ -62,11 +64,31 @@ func Validate(path string, sets []string, fast bool, databases map[string]databa
 	default:
 		v.Valid, v.Name, v.Plan = true, v.experiment.Name, v.experiment.Plan()
 		v.Trials = len(v.Plan)
+		v.Notes = v.experiment.outlasting()
 		if d, known := v.experiment.Estimate(); known {
 			v.EstimateS = d.Seconds()
 		}
 	}
 	return v
+}
+
+// Locate notes which databases of a valid file are not installed here.
+func (v *Validation) Locate(databases map[string]database.Database) {
+	seen := map[string]bool{}
+	for _, c := range v.Plan {
+		d := c.Experiment.Database
+		if seen[d.Key()] {
+			continue
+		}
+		seen[d.Key()] = true
+		db, err := c.Experiment.Choose(databases)
+		if err == nil {
+			_, err = database.Locate(db, d.Version, "")
+		}
+		if err != nil {
+			v.Notes = append(v.Notes, strings.TrimSuffix(fmt.Sprintf("the run would not start here: %v; %s", err, advice.Of(err)), "; "))
+		}
+	}
 }
 
 // Examine notes what this machine cannot do of a valid file. Disks tells whether disks of
@@ -75,8 +97,8 @@ func (v *Validation) Examine(disks func() error) {
 	if !v.Valid {
 		return
 	}
-	flavors, events := v.experiment.boundsDisks()
-	if !flavors && !events {
+	flavors, kinds := v.experiment.boundsDisks()
+	if !flavors && len(kinds) == 0 {
 		return
 	}
 	err := disks()
@@ -86,13 +108,14 @@ func (v *Validation) Examine(disks func() error) {
 	if flavors {
 		v.Notes = append(v.Notes, fmt.Sprintf("disks of flavors are not bounded on this machine: %v", err))
 	}
-	if events {
-		v.Notes = append(v.Notes, fmt.Sprintf("disk_slow is unavailable on this machine, the event will fail: %v", err))
+	for _, kind := range kinds {
+		v.Notes = append(v.Notes, fmt.Sprintf("%s is unavailable on this machine, the event will fail: %v", kind, err))
 	}
 }
 
-// boundsDisks tells whether any trial's flavors, or events, bound the disks of nodes.
-func (e Experiment) boundsDisks() (flavors, events bool) {
+// boundsDisks tells whether any trial's flavors bound the disks of nodes, and which kinds of
+// its events do.
+func (e Experiment) boundsDisks() (flavors bool, kinds []string) {
 	for _, c := range e.Plan() {
 		if cloud, err := c.Experiment.Cloud(); err == nil {
 			for _, n := range cloud.Nodes {
@@ -100,10 +123,12 @@ func (e Experiment) boundsDisks() (flavors, events bool) {
 			}
 		}
 		for _, x := range c.Experiment.Events {
-			events = events || x.DiskSlow != nil
+			if x.NeedsDisks() && !slices.Contains(kinds, x.Kind()) {
+				kinds = append(kinds, x.Kind())
+			}
 		}
 	}
-	return flavors, events
+	return flavors, kinds
 }
 
 // Err is what is wrong with the file, nil when it is valid.
@@ -126,6 +151,7 @@ func (v Validation) Describe(w io.Writer, plan bool) error {
 	if len(e.Events) > 0 {
 		fmt.Fprintf(w, "  meanwhile: %s\n", e.happenings())
 	}
+	e.outline(w)
 	if d, known := e.Estimate(); known {
 		fmt.Fprintf(w, "  at most about %v in all\n", roughly(d))
 	} else {

@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 )
 
 // resolve asks apt which files packages are in, and with closure those that they depend

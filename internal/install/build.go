@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 )
 
 // Sentinel errors of builds.

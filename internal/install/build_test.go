@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 )
 
 // compiled is a database that is compiled: its build writes the server.

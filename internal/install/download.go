@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"skerry/internal/base/linger"
 )
 
 const (
@@ -33,10 +35,8 @@ func download(ctx context.Context, url, path string, size int64) error {
 	var last error
 	for n := range attempts {
 		if n > 0 {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(time.Duration(n) * attemptPause):
+			if err := linger.For(ctx, time.Duration(n)*attemptPause); err != nil {
+				return err
 			}
 		}
 		last = downloadOnce(ctx, url, path+partSuffix, size)

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 )
 
 // Installation is a database found on this machine. It is what package database calls

@@ -42,10 +42,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 )
 
 // Sentinel errors.
@@ -77,6 +79,7 @@ type Recipe struct {
 	// there is one. Of several recipes of a name the first is the default.
 	Series  string
 	Summary string // one line for a list
+	Wanted  Wanted
 
 	// Packages are Debian's packages that hold it and those libraries which a
 	// plain Debian system lacks: NAME, or NAME/SUITE for one that only another suite
@@ -113,6 +116,9 @@ type Recipe struct {
 	VersionArgs []string
 	// Version finds the version in what that run printed, "" when it is not there.
 	Version func(output string) string
+	// Try, when set, finds out whether programs that a user offers, of that version, can do
+	// what a lab asks of them; env is what they need.
+	Try func(ctx context.Context, version string, programs map[string]string, env []string) error
 }
 
 // Key names the installation: the recipe's name, with @ and its series where it has
@@ -144,12 +150,19 @@ func (r Recipe) probe(ctx context.Context, programs map[string]string, env []str
 		err = fmt.Errorf("%s %w: %s %s: %w: %s", r.Name, ErrNotRunning, cmd.Path, strings.Join(r.VersionArgs, " "), err, text)
 		if lib := missingLibrary(text); lib != "" {
 			err = advice.With(err, "the library %s is missing: install the package that holds it with apt-get", lib)
+		} else if errors.Is(err, syscall.ENOEXEC) {
+			err = advice.With(err, "it is of another system or processor: give a build for %s on %s", runtime.GOOS, runtime.GOARCH)
 		}
 		return "", err
 	}
 	version := r.Version(text)
 	if version == "" {
 		return "", fmt.Errorf("%s %w: no version in what %s printed: %q", r.Name, ErrNotRunning, cmd.Path, text)
+	}
+	if r.Try != nil {
+		if err := r.Try(ctx, version, programs, env); err != nil {
+			return "", fmt.Errorf("trying %s %s: %w", r.Name, version, err)
+		}
 	}
 	return version, nil
 }

@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"strconv"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 )
 
 // Java is a range of releases of Java (17, 21), both inclusive.

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 )
 
 const (

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"skerry/internal/base/linger"
+	"skerry/internal/base/whole"
 )
 
 // ManifestSchema versions install.json.
@@ -162,14 +165,7 @@ func (s Store) publish(m Manifest, tmp, name string) error {
 	if err := os.Rename(tmp, final); err != nil {
 		return fmt.Errorf("installing %s: %w", m.Database, err)
 	}
-	link := filepath.Join(base, ".current")
-	if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("installing %s: %w", m.Database, err)
-	}
-	if err := os.Symlink(name, link); err != nil {
-		return fmt.Errorf("installing %s: %w", m.Database, err)
-	}
-	if err := os.Rename(link, filepath.Join(base, currentName)); err != nil {
+	if err := whole.Link(filepath.Join(base, currentName), name); err != nil {
 		return fmt.Errorf("installing %s: %w", m.Database, err)
 	}
 	return nil
@@ -203,11 +199,9 @@ func (s Store) lock(ctx context.Context, name string) (func(), error) {
 			waiting = true
 			s.say("%s: another install is running, waiting for it", name)
 		}
-		select {
-		case <-ctx.Done():
+		if err := linger.For(ctx, lockPoll); err != nil {
 			f.Close()
-			return nil, fmt.Errorf("waiting for another install of %s: %w", name, ctx.Err())
-		case <-time.After(lockPoll):
+			return nil, fmt.Errorf("waiting for another install of %s: %w", name, err)
 		}
 	}
 	stale, _ := filepath.Glob(filepath.Join(base, ".new-*")) // the pattern is well-formed

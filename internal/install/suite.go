@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"strings"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 )
 
 // mirrorEnv names a mirror of Debian for machines whose apt has none configured.

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 )
 
 func TestRelink(t *testing.T) {

@@ -3,67 +3,53 @@ package lab
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
 
-	"skerry/internal/advice"
-	"skerry/internal/cgroup"
-	"skerry/internal/host"
+	"skerry/internal/base/advice"
+	"skerry/internal/machine"
+	"skerry/internal/machine/local"
 )
 
 // Attach opens a lab that another process made. A rootless lab is opened from within
 // its user namespace.
 func Attach(ctx context.Context, stateDir, name string) (*Lab, error) {
-	return attach(ctx, stateDir, name, backends())
-}
-
-func attach(ctx context.Context, stateDir, name string, from []backend) (_ *Lab, err error) {
-	l, err := load(stateDir, name)
+	l, err := load(ctx, stateDir, name)
 	if err != nil {
 		return nil, err
 	}
-	b, err := find(l.state.Engine, from)
-	if err != nil {
+	if err := l.part.Adopt(ctx, l.halves()); err != nil {
 		return nil, err
 	}
-	if l.journal, err = openJournal(l.place); err != nil {
-		return nil, err
+	if err := l.attachNodes(); err != nil {
+		return nil, errors.Join(err, l.Close())
 	}
-	l.engine, err = b.connect(ctx, engineEnv{place: l.place, id: l.state.ID, log: l.log}, l.state.specs(l.links.Links))
-	if err != nil {
-		err = fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
-		return nil, errors.Join(advice.With(err, "end it with `skerry lab down %s`", name), l.journal.close())
-	}
-	return l, l.openNodes()
+	return l, nil
 }
 
 // load reads what is said about a lab that is up.
-func load(stateDir, name string) (*Lab, error) {
-	s, err := openStore(stateDir)
+func load(ctx context.Context, stateDir, name string) (*Lab, error) {
+	m, err := local.New(local.Config{State: stateDir})
 	if err != nil {
 		return nil, err
 	}
-	l := &Lab{place: s.lab(name), log: slog.New(slog.DiscardHandler)}
-	if l.state, err = readState(l.place); errors.Is(err, fs.ErrNotExist) {
-		return nil, notFound(s, name)
+	l := &Lab{log: slog.New(slog.DiscardHandler)}
+	if l.part, err = m.Open(ctx, name); err != nil {
+		return nil, advise(ctx, m, err)
 	}
-	if err == nil && l.state.Version != stateVersion {
-		err = fmt.Errorf("lab %s was made by another version of skerry", name)
+	f := l.part.Facts()
+	l.owned = f.Owned
+	if err := parse(f.Lab, &l.state); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = readJSON(l.place.file(linksFile), &l.links)
-	}
-	return l, err
+	return l, l.readNote(ctx)
 }
 
-func notFound(s store, name string) error {
-	err := ErrNotFound
-	if name != "" {
-		err = fmt.Errorf("%w: %s", ErrNotFound, name)
+// advise says, with an error of a machine, what to do about a lab that is not there.
+func advise(ctx context.Context, m machine.Machine, err error) error {
+	if !errors.Is(err, ErrNotFound) {
+		return err
 	}
-	names, listErr := s.names()
-	if listErr != nil || len(names) == 0 {
+	if found, listErr := m.List(ctx); listErr != nil || len(found) == 0 {
 		return advice.With(err, "make one with `skerry lab up azure8`")
 	}
 	return advice.With(err, "see `skerry lab status` for those that are there")
@@ -71,13 +57,9 @@ func notFound(s store, name string) error {
 
 // OpenNode opens a node of a lab that another process made, to run something on it by
 // Exec. A rootless lab's is opened from within its user namespace.
-func OpenNode(stateDir, name, node string) (*host.Node, error) {
-	l, err := load(stateDir, name)
+func OpenNode(ctx context.Context, stateDir, name, node string) (machine.Inside, error) {
+	l, err := loadNodes(ctx, stateDir, name)
 	if err != nil {
-		return nil, err
-	}
-	l.journal = &journal{}
-	if err := l.openNodes(); err != nil {
 		return nil, err
 	}
 	return l.Node(node)
@@ -85,65 +67,44 @@ func OpenNode(stateDir, name, node string) (*host.Node, error) {
 
 // OpenMember is OpenNode of where the database runs on a node: in its container, where the
 // lab has a service that makes some.
-func OpenMember(stateDir, name, node string) (interface{ Exec(host.Command) error }, error) {
-	l, err := load(stateDir, name)
+func OpenMember(ctx context.Context, stateDir, name, node string) (machine.Inside, error) {
+	l, err := loadNodes(ctx, stateDir, name)
 	if err != nil {
 		return nil, err
 	}
-	l.journal = &journal{}
-	if err := l.openNodes(); err != nil {
+	h, err := l.Member(node)
+	if err != nil {
 		return nil, err
 	}
-	if c := l.containers[node]; c != nil {
-		return c, nil
-	}
-	return l.Node(node)
+	return machine.Enter(h)
 }
 
-func (l *Lab) openNodes() error {
-	if !l.state.Groups {
-		l.attachNodes(nil)
-		return nil
-	}
-	tree, err := cgroup.Open()
+func loadNodes(ctx context.Context, stateDir, name string) (*Lab, error) {
+	l, err := load(ctx, stateDir, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	l.attachNodes(tree)
-	return nil
+	return l, l.attachNodes()
 }
 
 // Remove ends a lab that another process made, damaged ones included.
 func Remove(ctx context.Context, stateDir, name string) error {
-	s, err := openStore(stateDir)
+	m, err := local.New(local.Config{State: stateDir})
 	if err != nil {
 		return err
 	}
-	p := s.lab(name)
-	lock, err := p.seize(ctx)
-	r := inspect(p)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return notFound(s, name)
-	case errors.Is(err, errLocked):
-		return r.inUse()
-	case err != nil:
-		return err
-	}
-	l := &Lab{place: p, owner: lock, journal: &journal{}, state: state{Name: name, ID: r.id}}
-	if r.state != nil {
-		l.state = *r.state
-	}
-	if err := l.Down(ctx); err != nil {
-		return errors.Join(err, l.Close())
+	if err := m.Remove(ctx, name); err != nil {
+		return advise(ctx, m, err)
 	}
 	return nil
 }
 
-func (r remains) inUse() error {
-	err := fmt.Errorf("%w: %s", ErrInUse, r.place.name)
-	if r.plan == nil {
-		return err
+// Sweep clears the labs whose owner died, and returns their names. It needs no
+// room on the disk and touches nothing that no lab made.
+func Sweep(ctx context.Context, stateDir string) ([]string, error) {
+	m, err := local.New(local.Config{State: stateDir})
+	if err != nil {
+		return nil, err
 	}
-	return advice.With(err, "stop process %d first", r.plan.Owner.PID)
+	return m.Sweep(ctx)
 }

@@ -7,9 +7,10 @@ import (
 	"regexp"
 	"strings"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/install"
-	"skerry/internal/overlay"
+	"skerry/internal/lab/overlay"
+	"skerry/internal/machine"
 	"skerry/internal/topology"
 )
 
@@ -21,10 +22,10 @@ type Config struct {
 	Topology topology.Topology
 	// Engine is "netem", "userspace", or "auto" (also ""): netem where the kernel has it.
 	Engine string
-	// StateDir keeps the journals of labs; default DefaultStateDir.
+	// StateDir keeps the journals of labs; default statedir.DefaultStateDir.
 	StateDir string
 	// DataDir gets the directories of nodes, so it should be on a disk with room
-	// for databases; default DefaultDataDir.
+	// for databases; default statedir.DefaultDataDir.
 	DataDir string
 	// Exe is the skerry program that agents are started from.
 	Exe string
@@ -38,7 +39,7 @@ type Config struct {
 	Ports []int
 	// Balancer is what service: central runs, as service.Find locates it.
 	Balancer install.Installation
-	// Scale multiplies every latency of the topology; 0 means 1.
+	// Scale multiplies every latency of the topology: 1 leaves them as they are, 0 is no distance.
 	Scale float64
 	// Seed of every random choice of the links.
 	Seed uint64
@@ -50,7 +51,7 @@ type Config struct {
 	// Progress, when set, is told how far Up is; called from one goroutine at a time.
 	Progress func(stage string, done, total int)
 
-	backends []backend // of tests
+	on machine.Machine // of tests, nil for this machine
 }
 
 const maxName = 40 // bytes
@@ -62,20 +63,11 @@ var (
 )
 
 func (c *Config) setDefaults() {
-	if c.DataDir == "" {
-		c.DataDir = DefaultDataDir()
-	}
-	if c.Scale == 0 {
-		c.Scale = 1
-	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.Progress == nil {
 		c.Progress = func(string, int, int) {}
-	}
-	if c.backends == nil {
-		c.backends = backends()
 	}
 }
 

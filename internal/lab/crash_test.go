@@ -16,11 +16,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/advice"
-	"skerry/internal/host"
-	"skerry/internal/procfs"
+	"skerry/internal/base/advice"
+	"skerry/internal/link/tunnel"
+	"skerry/internal/machine/emulator"
+	"skerry/internal/machine/host"
+	"skerry/internal/machine/statedir"
+	"skerry/internal/testkit/traces"
 	"skerry/internal/topology"
-	"skerry/internal/tunnel"
 )
 
 // order is what an owner process is told to do.
@@ -45,8 +47,8 @@ func owner(ctx context.Context) error {
 		return err
 	}
 	c := Config{
-		Name: o.Name, StateDir: o.State, DataDir: o.Data, Topology: ring(3, time.Millisecond),
-		Engine: engineUserspace, Exe: os.Args[0], Ephemeral: true, Ports: []int{inner},
+		Name: o.Name, StateDir: o.State, DataDir: o.Data, Topology: ring(3, time.Millisecond), Scale: 1,
+		Engine: emulator.Userspace, Exe: os.Args[0], Ephemeral: true, Ports: []int{inner},
 	}
 	c.Topology.Volume, c.Topology.Service = o.Volume, o.Service
 	if o.Tunnels > 0 {
@@ -138,7 +140,7 @@ func TestKilledOwnerAtEveryStage(t *testing.T) {
 			p := startOwner(t, o)
 			<-p.said
 			p.killed()
-			if left := traces(t, c.Name, filepath.Dir(c.StateDir)); len(left) == 0 {
+			if left := traces.Of(t, c.Name, filepath.Dir(c.StateDir)); len(left) == 0 {
 				t.Error("nothing was left: it was not killed when it was meant to be")
 			}
 			mustSweep(t, c)
@@ -176,7 +178,7 @@ func TestKilledOwnerOfTunnels(t *testing.T) {
 	p := startOwner(t, o)
 	<-p.said
 	tunnels := 0
-	for _, trace := range traces(t, c.Name, filepath.Dir(c.StateDir)) {
+	for _, trace := range traces.Of(t, c.Name, filepath.Dir(c.StateDir)) {
 		if strings.Contains(trace, "agent wireguard") {
 			tunnels++
 		}
@@ -205,27 +207,27 @@ func TestUpOverDeadLab(t *testing.T) {
 }
 
 func TestDamagedJournal(t *testing.T) {
-	tests := map[string]func(p place) error{
-		"cut off":  func(p place) error { return os.Truncate(p.file(journalFile), 40) },
-		"empty":    func(p place) error { return os.Truncate(p.file(journalFile), 0) },
-		"no state": func(p place) error { return os.Remove(p.file(stateFile)) },
-		"no ID":    func(p place) error { return os.Remove(p.file(idFile)) },
-		"garbage in front": func(p place) error {
-			text, err := os.ReadFile(p.file(journalFile))
+	tests := map[string]func(p statedir.Place) error{
+		"cut off":  func(p statedir.Place) error { return os.Truncate(p.File(statedir.Journal), 40) },
+		"empty":    func(p statedir.Place) error { return os.Truncate(p.File(statedir.Journal), 0) },
+		"no state": func(p statedir.Place) error { return os.Remove(p.File(statedir.Record)) },
+		"no ID":    func(p statedir.Place) error { return os.Remove(p.File(statedir.ID)) },
+		"garbage in front": func(p statedir.Place) error {
+			text, err := os.ReadFile(p.File(statedir.Journal))
 			if err != nil {
 				return err
 			}
-			return os.WriteFile(p.file(journalFile), append([]byte("{\"plan\":\x00\xff"), text...), 0o600)
+			return os.WriteFile(p.File(statedir.Journal), append([]byte("{\"plan\":\x00\xff"), text...), 0o600)
 		},
-		"foreign directory": func(p place) error {
+		"foreign directory": func(p statedir.Place) error {
 			// A journal must not be able to have anything removed but a lab's own.
-			text, err := os.ReadFile(p.file(journalFile))
+			text, err := os.ReadFile(p.File(statedir.Journal))
 			if err != nil {
 				return err
 			}
-			victim := filepath.Join(p.store.dir, "..", "victim")
+			victim := filepath.Join(p.Store.Dir(), "..", "victim")
 			return errors.Join(os.Mkdir(victim, 0o755), os.WriteFile(filepath.Join(victim, "file"), nil, 0o644),
-				os.WriteFile(p.file(journalFile), []byte(strings.ReplaceAll(string(text), "/data/", "/victim/")), 0o600))
+				os.WriteFile(p.File(statedir.Journal), []byte(strings.ReplaceAll(string(text), "/data/", "/victim/")), 0o600))
 		},
 	}
 	for name, damage := range tests {
@@ -234,11 +236,7 @@ func TestDamagedJournal(t *testing.T) {
 			p := startOwner(t, orderOf(c))
 			<-p.said
 			p.killed()
-			s, err := openStore(c.StateDir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := damage(s.lab(c.Name)); err != nil {
+			if err := damage(placeOf(t, c)); err != nil {
 				t.Fatal(err)
 			}
 			t.Setenv("SKERRY_DATA", c.DataDir) // directories that no journal names are found there
@@ -259,52 +257,15 @@ func TestDamagedJournal(t *testing.T) {
 	}
 }
 
-// TestRestartedMachine: mounts and processes are gone, directories on disks are not, and
-// a state directory in memory is gone too.
-func TestRestartedMachine(t *testing.T) {
-	for _, lost := range []bool{false, true} {
-		t.Run(fmt.Sprintf("state lost %v", lost), func(t *testing.T) {
-			c := config(t, "restart")
-			c.Ephemeral = false
-			l, err := Up(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(l.engine.Engine.Close(), unmount(l.place.namespaces()), hide(l.place.dir(), true), l.Close()); err != nil {
-				t.Fatal(err)
-			}
-			t.Setenv("SKERRY_DATA", c.DataDir)
-			if lost {
-				if err := os.RemoveAll(c.StateDir); err != nil {
-					t.Fatal(err)
-				}
-				if err := inspectGroups(l); err != nil {
-					t.Fatal(err)
-				}
-			} else {
-				l.state.Boot = "the boot before"
-				if err := writeJSON(l.place.file(stateFile), l.state); err != nil {
-					t.Fatal(err)
-				}
-				text, err := os.ReadFile(l.place.file(journalFile))
-				if err != nil {
-					t.Fatal(err)
-				}
-				boot, err := procfs.BootID()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(l.place.file(journalFile), []byte(strings.ReplaceAll(string(text), boot, l.state.Boot)), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			mustSweep(t, c)
-		})
+// placeOf is where a lab's files are.
+func placeOf(t *testing.T, c Config) statedir.Place {
+	t.Helper()
+	s, err := statedir.Open(c.StateDir)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return s.Lab(c.Name)
 }
-
-// inspectGroups removes the control groups of a lab, as a restart does.
-func inspectGroups(l *Lab) error { return remains{id: l.state.ID}.removeGroups() }
 
 // TestFullDisk takes away the room for one thing after the other.
 func TestFullDisk(t *testing.T) {
@@ -335,7 +296,7 @@ func TestFullDisk(t *testing.T) {
 			came++
 		}
 		_ = os.Remove(filepath.Join(mount, "filler")) // it is there where Up had room
-		for _, trace := range traces(t, c.Name, mount) {
+		for _, trace := range traces.Of(t, c.Name, mount) {
 			t.Errorf("with %s left: %s", size, trace)
 		}
 		if err := unix.Unmount(mount, unix.MNT_DETACH); err != nil {
@@ -393,11 +354,4 @@ func fill(t *testing.T, mount string) {
 	if !errors.Is(err, unix.ENOSPC) {
 		t.Fatal(err)
 	}
-}
-
-func FuzzReadJournal(f *testing.F) {
-	f.Add([]byte("{\"plan\":{\"id\":\"a-1\"}}\n\n{\"process\":{\"pid\":1,\"start\":2,\"name\":\"x\"}}\n{\"proc"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		readJournal(data)
-	})
 }

@@ -1,34 +1,25 @@
 package lab
 
 import (
-	"path/filepath"
+	"fmt"
+	"slices"
 
-	"skerry/internal/cgroup"
 	"skerry/internal/topology"
 )
 
-// diskOf is the bound that a node's flavor sets to its disk.
-func diskOf(n topology.Node) cgroup.DiskLimit {
-	if n.Flavor == nil {
-		return cgroup.DiskLimit{}
+// Unheld tells what of its flavor a node is not held to by its machine, for each such node;
+// none where every node that has a flavor is as it says.
+func (l *Lab) Unheld() []string {
+	var out []string
+	for _, lack := range l.part.Facts().Unheld {
+		flavored := func(n topology.Node) bool { return n.Name == lack.Node && n.Flavor != nil }
+		switch {
+		case !slices.ContainsFunc(l.state.Topology.Nodes, flavored):
+		case lack.Limit == "":
+			out = append(out, fmt.Sprintf("%s is not limited: %s", lack.Node, lack.Why))
+		default:
+			out = append(out, fmt.Sprintf("%s of %s is not limited: %s", lack.Limit, lack.Node, lack.Why))
+		}
 	}
-	d := n.Flavor.Disk
-	return cgroup.DiskLimit{ReadBytes: d.ReadBytes, WriteBytes: d.WriteBytes, ReadOps: d.ReadOps, WriteOps: d.WriteOps}
-}
-
-// warnDisk tells where disks of flavors cannot be bounded, and what else of flavors cannot be.
-func (l *Lab) warnDisk(tree *cgroup.Tree) {
-	for _, n := range l.state.Topology.Nodes {
-		if diskOf(n) == (cgroup.DiskLimit{}) {
-			continue
-		}
-		_, err := cgroup.Disk(filepath.Dir(filepath.Dir(l.state.Data)))
-		if err == nil && !tree.Group(l.state.ID).LimitsDisk() {
-			err = cgroup.ErrNoController
-		}
-		if err != nil {
-			l.warn("disk throughput of nodes is not limited: %v", err)
-		}
-		return
-	}
+	return out
 }

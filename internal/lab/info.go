@@ -3,8 +3,8 @@ package lab
 import (
 	"time"
 
-	"skerry/internal/procfs"
-	"skerry/internal/service"
+	"skerry/internal/lab/service"
+	"skerry/internal/machine"
 	"skerry/internal/topology"
 )
 
@@ -18,13 +18,13 @@ type Info struct {
 	// OwnerPID is the command that an owned lab ends with.
 	OwnerPID int `json:"owner_pid,omitempty"`
 	// Holder is the process that keeps the user namespace of a rootless lab.
-	Holder   *procfs.Process `json:"holder,omitempty"`
-	Engine   string          `json:"engine,omitempty"`
-	Why      string          `json:"engine_why,omitempty"`
-	Factor   float64         `json:"scale,omitempty"`
-	Topology string          `json:"topology,omitempty"`
-	Nodes    []NodeInfo      `json:"nodes,omitempty"`
-	Links    []Link          `json:"links,omitempty"`
+	Holder   *machine.Process `json:"holder,omitempty"`
+	Engine   string           `json:"engine,omitempty"`
+	Why      string           `json:"engine_why,omitempty"`
+	Factor   float64          `json:"scale,omitempty"`
+	Topology string           `json:"topology,omitempty"`
+	Nodes    []NodeInfo       `json:"nodes,omitempty"`
+	Links    []Link           `json:"links,omitempty"`
 	// Service is how clients reach the database, nil without one.
 	Service   *service.Plan     `json:"service,omitempty"`
 	Processes int               `json:"processes"`
@@ -44,12 +44,12 @@ type NodeInfo struct {
 }
 
 // State of a lab in a state directory.
-type State string
+type State = machine.State
 
 // States of labs.
 const (
-	StateUp      State = "up"
-	StateOwned   State = "owned"   // up or coming up, and owned by a running command
-	StateDamaged State = "damaged" // its emulator or its namespaces are gone
-	StateDead    State = "dead"    // left over; the next Sweep clears it
+	StateUp      = machine.Up
+	StateOwned   = machine.Owned   // up or coming up, and owned by a running command
+	StateDamaged = machine.Damaged // its emulator or its namespaces are gone
+	StateDead    = machine.Dead    // left over; the next Sweep clears it
 )

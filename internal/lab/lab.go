@@ -1,10 +1,7 @@
-// Package lab brings a topology to life on this machine: a network namespace, a
-// control group and a directory for each node, an address for each node, and the
-// links between them made by a link engine.
-//
-// Whatever a lab makes is written to a journal before it is made, so that Sweep
-// can clear what a killed process, a crash or a full disk left, and nothing else.
-// The machine's own network namespace gets no device, address, route or rule.
+// Package lab brings a topology to life: nodes with an address each, the links between them,
+// the way that packets take, and how clients find the database. It decides what is about the
+// whole - who has which address, how far everybody is from whom at which scale, who routes -
+// and has package machine make it.
 package lab
 
 import (
@@ -12,68 +9,45 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 
-	"skerry/internal/advice"
-	"skerry/internal/host"
+	"skerry/internal/base/advice"
+	"skerry/internal/base/spell"
+	"skerry/internal/lab/overlay"
+	"skerry/internal/lab/service"
 	"skerry/internal/link"
-	"skerry/internal/overlay"
-	"skerry/internal/service"
-	"skerry/internal/spell"
+	"skerry/internal/machine"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 	"skerry/internal/topology"
-	"skerry/internal/tunnel"
 )
 
 // Errors that callers tell apart.
 var (
-	ErrExists   = errors.New("a lab of this name exists")
-	ErrNotFound = errors.New("no such lab")
-	ErrInUse    = errors.New("the lab belongs to a running command")
-	ErrDamaged  = errors.New("the lab is damaged")
-	ErrNoNode   = errors.New("no such node")
+	ErrExists   = machine.ErrExists
+	ErrNotFound = machine.ErrNotFound
+	ErrInUse    = machine.ErrInUse
+	ErrDamaged  = machine.ErrDamaged
+	ErrNoNode   = machine.ErrNoNode
 	ErrNoLink   = errors.New("no such link")
 	ErrInvalid  = errors.New("invalid lab")
 )
 
-// Link is a link of a lab that is up.
-type Link struct {
-	ID string `json:"id"`
-	A  string `json:"a"` // node
-	B  string `json:"b"` // node
-	// AB and BA are the present qualities.
-	AB link.Quality `json:"ab"`
-	BA link.Quality `json:"ba"`
-	// BaseAB and BaseBA are what Scale multiplies the latency of.
-	BaseAB link.Quality `json:"base_ab"`
-	BaseBA link.Quality `json:"base_ba"`
-	// Device is the name of the network device at both ends, Tunnel that of the device
-	// that encrypts what goes over it, "" where nothing does.
-	Device string `json:"device"`
-	Tunnel string `json:"tunnel,omitempty"`
-}
-
 // Lab is a topology that is up. Its methods may be called from several goroutines.
 type Lab struct {
-	place   place
+	part    machine.Part
 	state   state
-	journal *journal
-	engine  running
-	nodes   []*host.Node
-	byName  map[string]*host.Node
+	owned   bool // it ends with the process that made it
+	nodes   []machine.Inside
+	byName  map[string]machine.Inside
 	overlay overlay.Running  // nil without one, and in processes that did not start it
-	tunnels *tunnel.Tunnels  // likewise
 	service *service.Running // likewise
 	// containers are the hosts of members that a service leads to, by node.
-	containers map[string]*host.Container
+	containers map[string]host.Host
 	log        *slog.Logger
-	// owner is the lock of the lab's directory, held by the process that made an
-	// ephemeral lab, and by every process while it brings one up; else nil.
-	owner *os.File
 
 	mu    sync.Mutex // of what follows, and of what changes it
 	links linksState
-	gone  bool // it is down
 }
 
 // Name returns the lab's name.
@@ -88,14 +62,15 @@ func (l *Lab) Host(name string) (host.Host, error) {
 	return n, nil
 }
 
-// Node returns a node; ErrNoNode when there is none of that name.
-func (l *Lab) Node(name string) (*host.Node, error) {
+// Node returns a node to work within the network of; ErrNoNode when there is none of that
+// name.
+func (l *Lab) Node(name string) (machine.Inside, error) {
 	if n := l.byName[name]; n != nil {
 		return n, nil
 	}
 	var names []string
-	for _, n := range l.state.Nodes {
-		names = append(names, n.Name)
+	for _, n := range l.nodes {
+		names = append(names, n.Name())
 	}
 	err := fmt.Errorf("%w in lab %s: %s", ErrNoNode, l.state.Name, name)
 	if near := spell.Nearest(name, names); near != "" {
@@ -113,47 +88,77 @@ func (l *Lab) Hosts() []host.Host {
 	return hosts
 }
 
+// Inside returns the same nodes for who works on their networks.
+func (l *Lab) Inside() []host.Inside {
+	hosts := make([]host.Inside, len(l.nodes))
+	for i, n := range l.nodes {
+		hosts[i] = n
+	}
+	return hosts
+}
+
+// Files are those of the machine that the lab's own processes run on.
+func (l *Lab) Files() files.System { return l.part.Files() }
+
 // Topology returns the topology the lab was made from.
 func (l *Lab) Topology() topology.Topology { return l.state.Topology }
 
 // Engine tells which engine makes the links and why that one.
-func (l *Lab) Engine() (name, why string) { return l.state.Engine, l.state.Why }
+func (l *Lab) Engine() (name, why string) {
+	f := l.part.Facts()
+	return f.Engine, f.Why
+}
 
 // EmulatorPID is the process that moves packets, 0 where the kernel does.
-func (l *Lab) EmulatorPID() int { return l.engine.pid }
+func (l *Lab) EmulatorPID() int { return l.part.Facts().Emulator }
+
+// TunnelPID is the process that encrypts what goes over the links, 0 where nothing does, or
+// the kernel, or a process that another command started.
+func (l *Lab) TunnelPID() int { return l.part.Facts().Tunneller }
 
 // Ended is closed when the process that moves the packets has ended; nil where the
 // kernel moves them.
-func (l *Lab) Ended() <-chan struct{} { return l.engine.ended }
+func (l *Lab) Ended() <-chan struct{} { return l.part.Ended() }
 
 // Warnings lists what this machine could not give: CPU limits, real-time
 // priority, big TCP buffers.
-func (l *Lab) Warnings() []string { return l.state.Warnings }
-
-// Stats returns what the engine counted on the links named, or on all.
-func (l *Lab) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
-	return l.engine.Stats(ctx, ids...)
-}
+func (l *Lab) Warnings() []string { return l.part.Facts().Warnings }
 
 // Lateness tells how late the engine handed packets over, on all links together,
 // since the last reset. Known is false for an engine that cannot know.
 func (l *Lab) Lateness(ctx context.Context, reset bool) (link.Lateness, error) {
-	if l.engine.lateness == nil {
-		return link.Lateness{}, nil
-	}
-	return l.engine.lateness(ctx, reset)
+	return l.part.Lateness(ctx, reset)
 }
 
 // Close lets go of a lab without ending it: processes that it started go on. An
 // ephemeral lab is ended by Down instead.
 func (l *Lab) Close() error {
-	errs := []error{l.closeService(), l.closeOverlay(), l.journal.close()}
-	if l.engine.detach != nil {
-		errs = append(errs, l.engine.detach())
+	return errors.Join(l.closeService(), l.closeOverlay(), l.part.Close())
+}
+
+// Down ends the lab: its processes, links, namespaces, control groups and
+// directories. It does all it can whatever fails, and may be called again.
+func (l *Lab) Down(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// Nobody is to start again what ends now.
+	return errors.Join(l.closeService(), l.closeOverlay(), l.part.Down(ctx))
+}
+
+// attachNodes finds the hosts of the lab's nodes.
+func (l *Lab) attachNodes() error {
+	l.nodes, l.byName = nil, make(map[string]machine.Inside, len(l.state.Topology.Nodes))
+	for _, n := range l.state.Topology.Nodes {
+		h, err := l.part.Host(n.Name)
+		if err != nil {
+			return err
+		}
+		in, err := machine.Enter(h)
+		if err != nil {
+			return err
+		}
+		l.nodes = append(l.nodes, in)
+		l.byName[n.Name] = in
 	}
-	if l.owner != nil {
-		errs = append(errs, l.owner.Close())
-		l.owner = nil
-	}
-	return errors.Join(errs...)
+	return l.contain()
 }

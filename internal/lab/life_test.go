@@ -14,15 +14,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/host"
+	"skerry/internal/kernel/netns"
+	"skerry/internal/kernel/procfs"
 	"skerry/internal/link"
-	"skerry/internal/netns"
-	"skerry/internal/procfs"
+	"skerry/internal/machine/host"
+	"skerry/internal/testkit/traces"
 )
 
 func TestNothingIsLeft(t *testing.T) {
 	c := config(t, "nothing")
-	before := network(t)
+	before := ownNetwork(t)
 	l, err := Up(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +37,7 @@ func TestNothingIsLeft(t *testing.T) {
 	if out, err := shell(t, l, "n1", "setsid sh -c 'exec env -i sleep 1000' >/dev/null 2>&1 & echo data >file"); err != nil {
 		t.Fatal(err, out)
 	}
-	if len(traces(t, c.Name, filepath.Dir(c.StateDir))) == 0 {
+	if len(traces.Of(t, c.Name, filepath.Dir(c.StateDir))) == 0 {
 		t.Fatal("no traces of a lab that is up: the test looks in the wrong places")
 	}
 	if err := l.Down(t.Context()); err != nil {
@@ -149,13 +150,17 @@ func TestEmulatorDies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.state.Emulator.Kill(); err != nil {
+	emulator, err := procfs.Of(l.EmulatorPID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := emulator.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
-	for l.state.Emulator.Alive() {
+	for emulator.Alive() {
 	}
 	if info, err := Find(t.Context(), c.StateDir, c.Name); err != nil || info.State != StateDamaged || info.Problem == "" {
 		t.Errorf("found %+v, %v; want it damaged", info, err)
@@ -201,10 +206,10 @@ func TestOwnedLabIsLeftAlone(t *testing.T) {
 func TestForeignThingsStay(t *testing.T) {
 	c := config(t, "foreign")
 	l := mustUp(t, c)
-	if err := os.MkdirAll(shownDir, 0o755); err != nil {
+	if err := os.MkdirAll(traces.ShownDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	other := filepath.Join(shownDir, "skerry-other-test-"+itoa(os.Getpid()))
+	other := filepath.Join(traces.ShownDir, "skerry-other-test-"+itoa(os.Getpid()))
 	if err := netns.Throwaway(func() error { return netns.Make(other) }); err != nil {
 		t.Fatal(err)
 	}
@@ -212,12 +217,12 @@ func TestForeignThingsStay(t *testing.T) {
 		if err := errors.Join(unix.Unmount(other, unix.MNT_DETACH), os.Remove(other)); err != nil {
 			t.Error(err)
 		}
-		os.Remove(shownDir)
+		os.Remove(traces.ShownDir)
 	})
 	// A user's shell in a node's namespace, as `ip netns exec` makes one.
 	guest := exec.Command("sleep", "1000")
 	err := netns.Throwaway(func() error {
-		if err := netns.Enter(l.Hosts()[0].Netns()); err != nil {
+		if err := netns.Enter(l.Inside()[0].Netns()); err != nil {
 			return err
 		}
 		return guest.Start()
@@ -242,7 +247,7 @@ func TestForeignThingsStay(t *testing.T) {
 	}
 	var devices []string
 	err = netns.Do(fmt.Sprintf("/proc/%d/ns/net", guest.Process.Pid), func() error {
-		devices = network(t)
+		devices = ownNetwork(t)
 		return nil
 	})
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"skerry/internal/link/tunnel"
 	"skerry/internal/link/userspace"
-	"skerry/internal/tunnel"
 )
 
 // TestMain lets tests start this program as the agents that labs start skerry as, and as

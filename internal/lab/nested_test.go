@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/host"
-	"skerry/internal/rootless"
+	"skerry/internal/kernel/rootless"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
 )
 
@@ -23,7 +23,7 @@ func nested(ctx context.Context) error {
 		return err
 	}
 	l, err := Up(ctx, Config{
-		Name: o.Name, StateDir: o.State, DataDir: o.Data, Topology: ring(3, time.Millisecond), Exe: os.Args[0], Ephemeral: true,
+		Name: o.Name, StateDir: o.State, DataDir: o.Data, Topology: ring(3, time.Millisecond), Scale: 1, Exe: os.Args[0], Ephemeral: true,
 	})
 	if err != nil {
 		return err

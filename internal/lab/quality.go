@@ -55,8 +55,16 @@ func replace(present, base, given *link.Quality, factor float64) {
 	}
 }
 
-// Scale makes every link's latency its base times factor, 0 or more.
+// Scale makes every link's latency its base times factor, 0 or more, and the overlay that this
+// process has started go by that.
 func (l *Lab) Scale(ctx context.Context, factor float64) error {
+	if err := l.scale(ctx, factor); err != nil || l.overlay == nil {
+		return err
+	}
+	return l.overlay.Follow(ctx, l.overlayNet().Links)
+}
+
+func (l *Lab) scale(ctx context.Context, factor float64) error {
 	return l.change(ctx, func(s *linksState) ([]link.Change, error) {
 		if err := s.scale(factor); err != nil {
 			return nil, err
@@ -90,12 +98,14 @@ func scaled(d time.Duration, factor float64) time.Duration {
 func (l *Lab) change(ctx context.Context, work func(*linksState) ([]link.Change, error)) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.owner == nil {
-		unlock, err := l.borrow(ctx)
-		if err != nil {
+	if err := l.part.Lock(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.part.Unlock()) }()
+	if !l.owned { // another command may have changed it
+		if err := l.readNote(ctx); err != nil {
 			return err
 		}
-		defer unlock()
 	}
 	next := l.links.clone()
 	changes, err := work(&next)
@@ -105,36 +115,20 @@ func (l *Lab) change(ctx context.Context, work func(*linksState) ([]link.Change,
 	// Noted before they are made: a command that dies between may leave the wrong note,
 	// which the next change mends, but never a note that nobody wrote. That of an ephemeral
 	// lab is for onlookers, who can wait: the change cannot, should the disk be slow.
-	if !l.state.Ephemeral {
-		if err := writeJSON(l.place.file(linksFile), next); err != nil {
+	if !l.owned {
+		if err := l.note(ctx, next); err != nil {
 			return err
 		}
 	}
-	if err := l.engine.Set(ctx, changes); err != nil {
-		err = fmt.Errorf("change links: %w", err)
-		if !l.state.Ephemeral {
-			err = errors.Join(err, writeJSON(l.place.file(linksFile), l.links))
+	if err := l.part.Send(ctx, next.sendings(changes)); err != nil {
+		if !l.owned {
+			err = errors.Join(err, l.note(ctx, l.links))
 		}
 		return err
 	}
 	l.links = next
-	if l.state.Ephemeral {
-		_ = writeJSON(l.place.file(linksFile), next) // it is owned by this process, which knows
+	if l.owned {
+		_ = l.note(ctx, next) // it is owned by this process, which knows
 	}
 	return nil
-}
-
-// borrow takes the lock of a lab that another process made, with the links as they are.
-func (l *Lab) borrow(ctx context.Context) (unlock func(), err error) {
-	if l.state.Ephemeral {
-		return nil, l.inUse()
-	}
-	lock, err := lockDir(ctx, l.place.dir(), true)
-	if err != nil {
-		return nil, err
-	}
-	if err := readJSON(l.place.file(linksFile), &l.links); err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	return func() { lock.Close() }, nil
 }

@@ -2,69 +2,27 @@ package lab
 
 import (
 	"cmp"
-	"fmt"
-	"net"
+	"net/netip"
 
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
-
-	"skerry/internal/netns"
+	"skerry/internal/machine"
 )
 
-// route is the way from one node to a neighbour.
-type route struct {
-	device string
-	to     net.IP
-}
-
-// routes are every node's, by its name: to each neighbour over the first link of the pair.
-func routes(nodes []nodeState, links []Link) map[string][]route {
-	addr := make(map[string]net.IP, len(nodes))
-	for _, n := range nodes {
-		addr[n.Name] = net.ParseIP(n.Addr)
+// routes are the nodes': from each to every neighbour over the first link of the pair.
+func (l *Lab) routes() []machine.Route {
+	addr := make(map[string]netip.Addr, len(l.state.Topology.Nodes))
+	for i, n := range l.state.Topology.Nodes {
+		addr[n.Name] = address(i)
 	}
 	type pair struct{ from, to string }
 	seen := map[pair]bool{}
-	byNode := make(map[string][]route, len(nodes))
-	for _, l := range links {
-		for _, p := range []pair{{l.A, l.B}, {l.B, l.A}} {
+	var all []machine.Route
+	for _, k := range l.links.Links {
+		for _, p := range []pair{{k.A, k.B}, {k.B, k.A}} {
 			if !seen[p] {
 				seen[p] = true
-				byNode[p.from] = append(byNode[p.from], route{cmp.Or(l.Tunnel, l.Device), addr[p.to]})
+				all = append(all, machine.Route{Node: p.from, To: addr[p.to], Device: cmp.Or(k.Tunnel, k.Device)})
 			}
 		}
 	}
-	return byNode
-}
-
-// addRoutes gives a node its routes. The calling thread is in its namespace then.
-func addRoutes(n nodeState, routes []route) error {
-	if len(routes) == 0 {
-		return nil
-	}
-	if err := netns.Enter(n.Netns); err != nil {
-		return err
-	}
-	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
-	if err != nil {
-		return fmt.Errorf("open netlink: %w", err)
-	}
-	defer handle.Close()
-	devices, err := handle.LinkList()
-	if err != nil {
-		return fmt.Errorf("list devices: %w", err)
-	}
-	index := make(map[string]int, len(devices))
-	for _, d := range devices {
-		index[d.Attrs().Name] = d.Attrs().Index
-	}
-	for _, r := range routes {
-		err := handle.RouteAdd(&netlink.Route{
-			LinkIndex: index[r.device], Dst: hostNet(r.to), Src: net.ParseIP(n.Addr), Scope: netlink.SCOPE_LINK,
-		})
-		if err != nil {
-			return fmt.Errorf("add route to %s over %s: %w", r.to, r.device, err)
-		}
-	}
-	return nil
+	return all
 }

@@ -2,23 +2,12 @@ package lab
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net"
-	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
-	"golang.org/x/sys/unix"
-
-	"skerry/internal/host"
-	"skerry/internal/netns"
-	"skerry/internal/service"
+	"skerry/internal/lab/service"
+	"skerry/internal/machine"
+	"skerry/internal/machine/host"
 	"skerry/internal/topology"
-	"skerry/internal/volume"
 )
 
 // members are the nodes that carry the database.
@@ -35,9 +24,6 @@ func (c *Config) members() []string {
 	return names
 }
 
-// containerSpace is the path of the namespace of a node's container. No node's name has a +.
-func (p place) containerSpace(node string) string { return p.namespace(node + "+container") }
-
 // startService makes the service that the topology asks for.
 func (l *Lab) startService(ctx context.Context, c Config) (err error) {
 	s := c.Topology.Service
@@ -47,25 +33,25 @@ func (l *Lab) startService(ctx context.Context, c Config) (err error) {
 	c.Progress("service", 0, 1)
 	members := c.members()
 	var places []service.Place
-	for _, n := range l.state.Nodes {
-		addr, err := netip.ParseAddr(n.Addr)
-		if err != nil {
-			return fmt.Errorf("address of %s: %w", n.Name, err)
-		}
-		places = append(places, service.Place{Name: n.Name, Addr: addr, Member: slices.Contains(members, n.Name)})
+	for i, n := range c.Topology.Nodes {
+		places = append(places, service.Place{Name: n.Name, Addr: address(i), Member: slices.Contains(members, n.Name)})
 	}
-	plan, err := service.New(s, places, c.Ports, l.listening)
+	plan, err := service.New(s, places, c.Ports, func(node string, port int) bool {
+		taken, err := l.part.Listening(ctx, node, port)
+		return err == nil && taken // what cannot be told shows when it is published
+	})
 	if err != nil {
 		return err
 	}
 	l.state.Service = &plan
-	if err := l.writeHosts(); err != nil {
+	if err := l.part.Name(ctx, l.names()); err != nil {
 		return err
 	}
-	l.contain()
+	if err := l.contain(); err != nil {
+		return err
+	}
 	l.service, err = service.Start(ctx, service.Config{
-		Plan: plan, Hosts: l.Hosts(), Space: l.place.containerSpace, Settings: func() error { return applySettings(settings) },
-		Balancer: c.Balancer, Log: l.log,
+		Plan: plan, Hosts: l.Hosts(), On: l.part, Balancer: c.Balancer, Log: l.log,
 	})
 	if err != nil {
 		return err
@@ -74,38 +60,27 @@ func (l *Lab) startService(ctx context.Context, c Config) (err error) {
 	return nil
 }
 
-// listening tells whether a program listens on a port of a node's address.
-func (l *Lab) listening(node string, port int) bool {
-	n := l.byName[node]
-	err := netns.Do(n.Netns(), func() error {
-		listener, err := net.Listen("tcp4", net.JoinHostPort(n.Addr(), strconv.Itoa(port)))
-		if err != nil {
-			return err
-		}
-		return listener.Close()
-	})
-	return errors.Is(err, unix.EADDRINUSE)
-}
-
 // contain makes the hosts of the members that the service has others reach elsewhere than
 // on their nodes.
-func (l *Lab) contain() {
-	l.containers = map[string]*host.Container{}
+func (l *Lab) contain() error {
+	l.containers = map[string]host.Host{}
 	if l.state.Service == nil {
-		return
+		return nil
 	}
 	for _, n := range l.state.Service.Nodes {
 		m := n.Member
 		if m == nil {
 			continue
 		}
-		node := l.byName[n.Name]
-		space := node.Netns()
-		if l.state.Service.Contained() {
-			space = l.place.containerSpace(n.Name)
+		h, err := l.part.Contain(machine.Container{
+			Node: n.Name, Listen: m.Listen, Addr: m.Addr, Ports: m.Ports, Own: l.state.Service.Contained(),
+		})
+		if err != nil {
+			return err
 		}
-		l.containers[n.Name] = node.Container(host.Space{Netns: space, Listen: m.Listen.String(), Addr: m.Addr.String(), Ports: m.Ports})
+		l.containers[n.Name] = h
 	}
+	return nil
 }
 
 // Member returns where the database runs on a node: in its container, where the lab has a
@@ -136,48 +111,4 @@ func (l *Lab) closeService() error {
 	running := l.service
 	l.service = nil
 	return running.Close()
-}
-
-// writeHosts writes the file of the nodes' names, in place: processes have it mounted.
-func (l *Lab) writeHosts() error {
-	text := hosts(l.state.Nodes)
-	if l.state.Service != nil {
-		names := l.state.Service.Names()
-		var lines []string
-		for name, addr := range names {
-			lines = append(lines, addr.String()+" "+name+"\n")
-		}
-		slices.Sort(lines)
-		text = append(text, strings.Join(lines, "")...)
-	}
-	if err := os.WriteFile(l.place.file(hostsFile), text, 0o644); err != nil {
-		return fmt.Errorf("write names of nodes: %w", err)
-	}
-	return nil
-}
-
-// volumesDir holds what volumes consist of. No node's name begins with a dot.
-const volumesDir = ".volumes"
-
-// mountVolumes puts the directories of members on volumes.
-func (l *Lab) mountVolumes(c Config) error {
-	v := c.Topology.Volume
-	if !v.Enabled() {
-		return nil
-	}
-	// Processes of other labs have copies of the machine's mounts. Below a shared one, what
-	// is unmounted here goes there too, and with it the loop device.
-	if err := share(l.state.Data); err != nil {
-		return fmt.Errorf("mount place of volumes: %w", err)
-	}
-	members := c.members()
-	for _, n := range l.state.Nodes {
-		if !slices.Contains(members, n.Name) {
-			continue
-		}
-		if err := volume.Mount(v, n.Dir, filepath.Join(l.state.Data, volumesDir, n.Name)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

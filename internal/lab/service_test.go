@@ -15,9 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/host"
-	"skerry/internal/overlay/kinds"
-	"skerry/internal/service"
+	"skerry/internal/lab/overlay/kinds"
+	"skerry/internal/lab/overlay/tinc"
+	"skerry/internal/lab/service"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
 	"skerry/internal/topology"
 )
@@ -38,7 +39,7 @@ func serviceOf(kind, members string) topology.Service {
 func withService(t *testing.T, name string, s topology.Service) Config {
 	t.Helper()
 	if s.Kind == topology.Central {
-		testkit.Need(t, testkit.HAProxy)
+		testkit.Need(t, testkit.Installed(service.Recipe))
 	}
 	c := config(t, name)
 	c.Topology = ring(4, 0) // n3 is the client
@@ -66,7 +67,7 @@ type greeter struct {
 func startGreeter(t *testing.T, h host.Host) *greeter {
 	t.Helper()
 	g := &greeter{}
-	if err := h.Do(func() (err error) {
+	if err := h.(host.Inside).Do(func() (err error) {
 		g.listener, err = net.Listen("tcp4", net.JoinHostPort(host.Listen(h), strconv.Itoa(inner)))
 		return err
 	}); err != nil {
@@ -120,7 +121,7 @@ func greeters(t *testing.T, l *Lab) map[string]*greeter {
 
 // ask connects from a host and returns who answered; what is sent must come back whole.
 func ask(from host.Host, address string, sent []byte) (who string, err error) {
-	err = from.Do(func() error {
+	err = from.(host.Inside).Do(func() error {
 		conn, err := net.DialTimeout("tcp4", address, 5*time.Second)
 		if err != nil {
 			return err
@@ -314,11 +315,11 @@ func TestServiceHasAName(t *testing.T) {
 // Ports that programs listen on, here one that routes, are not given out, and a static one
 // that is taken is told of.
 func TestPortsThatAreTaken(t *testing.T) {
-	testkit.Need(t, testkit.Tinc)
+	testkit.Need(t, testkit.Installed(tinc.Recipe))
 	s := serviceOf(topology.HostPort, topology.Own)
 	s.Auto, s.Low = true, 655 // tinc's
 	c := withService(t, "taken", s)
-	c.Topology.Overlay = topology.Overlay{Kind: topology.Tinc, PingInterval: time.Second, PingTimeout: time.Second}
+	c.Topology.Overlay = topology.Overlay{Kind: tinc.Name, Settings: map[string]map[string]any{tinc.Name: {"ping_interval": "1s", "ping_timeout": "1s"}}}
 	var err error
 	if c.Overlay, err = kinds.For(t.Context(), c.Topology.Overlay); err != nil {
 		t.Fatal(err)

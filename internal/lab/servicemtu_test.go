@@ -11,8 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/host"
-	"skerry/internal/overlay/kinds"
+	"skerry/internal/lab/overlay/babel"
+	"skerry/internal/lab/overlay/kinds"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
 	"skerry/internal/topology"
 )
@@ -23,14 +24,14 @@ func TestFullSizePackets(t *testing.T) {
 		"plain":     func(*Config) {},
 		"wireguard": func(c *Config) { c.Topology.Encryption = topology.WireGuard },
 		"babel over wireguard": func(c *Config) {
-			c.Topology.Encryption, c.Topology.Overlay = topology.WireGuard, topology.Overlay{Kind: topology.Babel}
+			c.Topology.Encryption, c.Topology.Overlay = topology.WireGuard, topology.Overlay{Kind: babel.Name}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := withService(t, "mtu", serviceOf(topology.ServiceIP, topology.Shared))
 			prepare(&c)
 			if c.Topology.Overlay.Routed() {
-				testkit.Need(t, testkit.Babel)
+				testkit.Need(t, testkit.Installed(babel.Recipe))
 			}
 			var err error
 			if c.Overlay, err = kinds.For(t.Context(), c.Topology.Overlay); err != nil {
@@ -64,7 +65,7 @@ func TestFullSizePackets(t *testing.T) {
 func datagram(t *testing.T, from, to host.Host, bytes int) error {
 	t.Helper()
 	var in, out *net.UDPConn
-	err := errors.Join(to.Do(func() (err error) {
+	err := errors.Join(to.(host.Inside).Do(func() (err error) {
 		in, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(host.Listen(to))})
 		return err
 	}))
@@ -72,7 +73,7 @@ func datagram(t *testing.T, from, to host.Host, bytes int) error {
 		return err
 	}
 	defer in.Close()
-	err = from.Do(func() (err error) {
+	err = from.(host.Inside).Do(func() (err error) {
 		out, err = net.DialUDP("udp4", nil, in.LocalAddr().(*net.UDPAddr))
 		return err
 	})

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"skerry/internal/testkit/traces"
 )
 
 // TestNamespacesAreMountedOnce where the state directory is in a shared mount, as /run is
@@ -37,15 +39,16 @@ func TestNamespacesAreMountedOnce(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	for _, n := range l.state.Nodes {
-		if got := strings.Count(string(mounts), " "+n.Netns+" "); got != 1 {
-			t.Errorf("%s is mounted %d times", n.Netns, got)
+	for _, n := range c.Topology.Nodes {
+		path := placeOf(t, c).Namespace(n.Name)
+		if got := strings.Count(string(mounts), " "+path+" "); got != 1 {
+			t.Errorf("%s is mounted %d times", path, got)
 		}
 	}
 	if err := l.Down(t.Context()); err != nil {
 		t.Error(err)
 	}
-	for _, trace := range traces(t, c.Name, mount) {
+	for _, trace := range traces.Of(t, c.Name, mount) {
 		t.Errorf("left: %s", trace)
 	}
 }

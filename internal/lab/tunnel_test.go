@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/probe"
+	"skerry/internal/kernel/procfs"
+	"skerry/internal/link/probe"
+	"skerry/internal/link/tunnel"
 	"skerry/internal/topology"
-	"skerry/internal/tunnel"
 )
 
 func TestTunnelsEncryptLinks(t *testing.T) {
@@ -21,8 +22,8 @@ func TestTunnelsEncryptLinks(t *testing.T) {
 	if inKernel := tunnel.KernelMissing() == nil; inKernel != (l.TunnelPID() == 0) {
 		t.Errorf("the kernel has WireGuard: %t; the tunnels' process is %d", inKernel, l.TunnelPID())
 	}
-	a, errA := l.Host("n0")
-	b, errB := l.Host("n1")
+	a, errA := l.Node("n0")
+	b, errB := l.Node("n1")
 	if err := errors.Join(errA, errB); err != nil {
 		t.Fatal(err)
 	}
@@ -96,11 +97,15 @@ func TestTunnelsGoWithTheLab(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := l.tunnels.Ended()
+	pid := l.TunnelPID()
+	process, err := procfs.Of(pid)
+	if pid != 0 && err != nil {
+		t.Fatal(err)
+	}
 	if err := l.Down(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if ended != nil {
-		<-ended
+	if pid != 0 && process.Alive() {
+		t.Errorf("the tunnels' process %d outlives its lab", pid)
 	}
 }

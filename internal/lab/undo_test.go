@@ -6,20 +6,23 @@ import (
 	"testing"
 
 	"skerry/internal/link"
+	"skerry/internal/machine"
+	"skerry/internal/machine/emulator"
+	"skerry/internal/machine/local"
 )
 
-// failing is a backend that fails where it is told to.
+// failing is an engine that fails where it is told to.
 type failing struct {
-	userspaceBackend
+	emulator.Kind
 	inStart, inCreate error
 	cancel            context.CancelFunc
 }
 
-func (f failing) start(ctx context.Context, e engineEnv) (running, error) {
+func (f failing) Start(ctx context.Context, e emulator.Env) (emulator.Running, error) {
 	if f.inStart != nil {
-		return running{}, f.inStart
+		return emulator.Running{}, f.inStart
 	}
-	r, err := f.userspaceBackend.start(ctx, e)
+	r, err := f.Kind.Start(ctx, e)
 	if err != nil {
 		return r, err
 	}
@@ -44,9 +47,9 @@ func TestUpFailsAndUndoes(t *testing.T) {
 	boom := errors.New("boom")
 	ctx, cancel := context.WithCancel(t.Context())
 	tests := map[string]struct {
-		ctx     context.Context
-		backend failing
-		want    error
+		ctx    context.Context
+		engine failing
+		want   error
 	}{
 		"no engine":           {t.Context(), failing{inStart: boom}, boom},
 		"no links":            {t.Context(), failing{inCreate: boom}, boom},
@@ -57,11 +60,32 @@ func TestUpFailsAndUndoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tt := tests[name]
 			c := config(t, "fails")
-			c.backends = []backend{tt.backend}
+			tt.engine.Kind = userspaceKind(t)
+			c.on = localOf(t, c, tt.engine)
 			if _, err := Up(tt.ctx, c); !errors.Is(err, tt.want) {
 				t.Errorf("error %v, want %v", err, tt.want)
 			}
 			noTraces(t, c)
 		})
 	}
+}
+
+// userspaceKind is the engine that runs everywhere.
+func userspaceKind(t *testing.T) emulator.Kind {
+	t.Helper()
+	k, err := emulator.Find(emulator.Userspace, emulator.Kinds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// localOf is this machine as a lab would have it, with that engine.
+func localOf(t *testing.T, c Config, k emulator.Kind) machine.Machine {
+	t.Helper()
+	m, err := local.New(local.Config{State: c.StateDir, Data: c.DataDir, Exe: c.Exe, Engines: []emulator.Kind{k}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }

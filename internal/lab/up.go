@@ -2,20 +2,17 @@ package lab
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/advice"
-	"skerry/internal/procfs"
+	"skerry/internal/base/advice"
+	"skerry/internal/machine"
+	"skerry/internal/machine/local"
+	"skerry/internal/topology"
 )
 
 // Up makes a lab. When it fails or ctx ends, everything made is undone.
@@ -37,101 +34,93 @@ func up(ctx context.Context, c Config) (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, why, err := choose(c.Engine, c.backends)
+	m, err := c.machine()
 	if err != nil {
 		return nil, err
 	}
-	l := &Lab{log: c.Log, links: links}
-	l.state = state{
-		Version: stateVersion, Name: c.Name, Created: time.Now().UTC(), Ephemeral: c.Ephemeral,
-		Engine: b.name(), Why: why, Topology: c.Topology, Seed: c.Seed, Numbered: numbered(c),
-	}
-	if err := l.claim(ctx, c); err != nil {
+	l := &Lab{log: c.Log, links: links, owned: c.Ephemeral}
+	l.state = state{Name: c.Name, Created: time.Now().UTC(), Topology: c.Topology, Seed: c.Seed, Numbered: numbered(c)}
+	l.part, err = m.Prepare(ctx, machine.Ask{
+		Lab: c.Name, Engine: c.Engine, Owned: c.Ephemeral,
+		Forward: c.Overlay != nil, IPv6: c.Overlay != nil && c.Overlay.Needs().IPv6,
+	})
+	if err != nil {
 		return nil, err
 	}
-	if err := l.build(ctx, c, b); err != nil {
+	if err := l.build(ctx, c); err != nil {
 		l.log.Debug("undo", "lab", c.Name, "because", err)
 		return nil, errors.Join(err, l.Down(context.WithoutCancel(ctx)))
 	}
 	return l, nil
 }
 
-// claim takes the lab's name and writes its journal. When it fails nothing is left.
-func (l *Lab) claim(ctx context.Context, c Config) error {
-	s, err := openStore(c.StateDir)
-	if err != nil {
+// machine is the one that the lab is made on.
+func (c *Config) machine() (machine.Machine, error) {
+	if c.on != nil {
+		return c.on, nil
+	}
+	return local.New(local.Config{State: c.StateDir, Data: c.DataDir, Exe: c.Exe, Log: c.Log, Progress: c.Progress})
+}
+
+// build makes the lab on the part that was prepared.
+func (l *Lab) build(ctx context.Context, c Config) error {
+	if err := l.part.Make(ctx, c.nodes()); err != nil {
 		return err
 	}
-	lock, err := s.lock(ctx)
-	if err != nil {
+	if err := l.part.Name(ctx, l.names()); err != nil {
 		return err
 	}
-	defer s.release(lock)
-	l.place = s.lab(c.Name)
-	if err := vacate(ctx, l.place); err != nil {
+	if err := l.attachNodes(); err != nil {
 		return err
 	}
-	if err := os.Mkdir(l.place.dir(), 0o700); err != nil {
-		return fmt.Errorf("make directory of lab: %w", err)
+	c.Progress("links", 0, len(l.links.Links))
+	if err := l.part.Link(ctx, l.halves()); err != nil {
+		return err
 	}
-	err = l.found(ctx, c)
-	if err != nil {
-		err = errors.Join(err, l.place.removeFiles())
-		if l.owner != nil {
-			l.owner.Close()
+	c.Progress("links", len(l.links.Links), len(l.links.Links))
+	if err := l.lead(ctx, c); err != nil {
+		return err
+	}
+	if err := l.startService(ctx, c); err != nil {
+		return err
+	}
+	return l.keep(ctx)
+}
+
+// clientWeight puts clients before the servers that they drive: each is a machine of its own
+// in what is emulated, and a driver that waits for this machine's processors while servers
+// have them would count its own delay as theirs.
+const clientWeight = 20
+
+// nodes are what the machine is asked for.
+func (c *Config) nodes() []machine.Node {
+	members := c.members()
+	nodes := make([]machine.Node, len(c.Topology.Nodes))
+	for i, n := range c.Topology.Nodes {
+		node := machine.Node{Name: n.Name, Site: n.Site, Addr: address(i).String(), CPU: n.CPU, Memory: n.Memory}
+		if n.Role == topology.Client {
+			node.Weight = clientWeight
+		}
+		if n.Flavor != nil {
+			node.Disk = n.Flavor.Disk
+		}
+		if slices.Contains(members, n.Name) {
+			node.Volume = c.Topology.Volume
+		}
+		nodes[i] = node
+	}
+	return nodes
+}
+
+// lead has packets find their way: over the first link of each pair, or as the overlay routes.
+func (l *Lab) lead(ctx context.Context, c Config) error {
+	if l.state.Numbered {
+		if err := l.number(ctx, c); err != nil {
+			return err
 		}
 	}
-	return err
-}
-
-// vacate clears what is left of a lab of that name; ErrExists when it is up.
-func vacate(ctx context.Context, p place) error {
-	lock, err := p.seize(ctx)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case errors.Is(err, errLocked):
-		return advice.With(fmt.Errorf("%w: %s", ErrExists, p.name), "it belongs to a running command; choose another name")
-	case err != nil:
-		return err
+	if c.Overlay != nil {
+		return l.startOverlay(ctx, c)
 	}
-	defer lock.Close()
-	r := inspect(p)
-	if r.alive() {
-		return advice.With(fmt.Errorf("%w: %s", ErrExists, p.name), "take it down with `skerry lab down %s`, or choose another name", p.name)
-	}
-	if err := r.doubt(); err != nil {
-		return err
-	}
-	return r.clear(ctx)
-}
-
-// found locks the lab's directory, gives the lab its ID and plans it.
-func (l *Lab) found(ctx context.Context, c Config) (err error) {
-	if l.owner, err = lockDir(ctx, l.place.dir(), true); err != nil {
-		return err
-	}
-	random := make([]byte, 4)
-	if _, err := rand.Read(random); err != nil {
-		return fmt.Errorf("make ID of lab: %w", err)
-	}
-	l.state.ID = c.Name + "-" + hex.EncodeToString(random)
-	if err := os.Symlink(l.state.ID, l.place.file(idFile)); err != nil {
-		return fmt.Errorf("keep ID of lab: %w", err)
-	}
-	if l.state.Boot, err = procfs.BootID(); err != nil {
-		return err
-	}
-	if l.state.Owner, err = procfs.Self(); err != nil {
-		return err
-	}
-	data, err := filepath.Abs(c.DataDir)
-	if err != nil {
-		return err
-	}
-	l.state.Data = filepath.Join(data, l.state.ID)
-	l.journal, err = createJournal(l.place, plan{
-		ID: l.state.ID, Boot: l.state.Boot, Owner: l.state.Owner, Data: l.state.Data, MadeNames: ownsShownDir(),
-	})
-	return err
+	return l.part.Route(ctx, l.routes())
 }

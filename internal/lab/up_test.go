@@ -12,8 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/host"
 	"skerry/internal/link"
+	"skerry/internal/machine/emulator"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
 	"skerry/internal/topology"
 )
@@ -43,22 +44,22 @@ func config(t *testing.T, name string) Config {
 		t.Fatal(err)
 	}
 	return Config{
-		Name: name + "-" + itoa(os.Getpid()), Topology: ring(3, time.Millisecond), Engine: engineUserspace, Exe: os.Args[0],
+		Name: name + "-" + itoa(os.Getpid()), Topology: ring(3, time.Millisecond), Scale: 1, Engine: emulator.Userspace, Exe: os.Args[0],
 		StateDir: filepath.Join(dir, "state"), DataDir: filepath.Join(dir, "data"), Ephemeral: true,
 	}
 }
 
 // onEngines runs a test with every engine that this machine has.
 func onEngines(t *testing.T, test func(t *testing.T, engine string)) {
-	for _, b := range backends() {
-		t.Run(b.name(), func(t *testing.T) {
-			testkit.Need(t, testkit.Feature{Name: b.name(), Missing: func() string {
-				if err := b.available(); err != nil {
+	for _, b := range emulator.Kinds() {
+		t.Run(b.Name(), func(t *testing.T) {
+			testkit.Need(t, testkit.Feature{Name: b.Name(), Missing: func() string {
+				if err := b.Available(); err != nil {
 					return err.Error()
 				}
 				return ""
 			}})
-			test(t, b.name())
+			test(t, b.Name())
 		})
 	}
 }
@@ -81,7 +82,7 @@ func mustUp(t *testing.T, c Config) *Lab {
 // shell runs a script on a node and returns what it prints.
 func shell(t *testing.T, l *Lab, node, script string) (string, error) {
 	t.Helper()
-	h, err := l.Host(node)
+	h, err := l.Node(node)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +98,8 @@ func shell(t *testing.T, l *Lab, node, script string) (string, error) {
 // reach sends one message from a node to another over TCP.
 func reach(t *testing.T, l *Lab, from, to string) error {
 	t.Helper()
-	a, errA := l.Host(from)
-	b, errB := l.Host(to)
+	a, errA := l.Node(from)
+	b, errB := l.Node(to)
 	if err := errors.Join(errA, errB); err != nil {
 		t.Fatal(err)
 	}
@@ -121,6 +122,23 @@ func reach(t *testing.T, l *Lab, from, to string) error {
 		}
 		return nil
 	})
+}
+
+// TestScaleOfZero: a lab that comes up at a scale of 0 has no distance, and keeps what its
+// latencies are multiples of.
+func TestScaleOfZero(t *testing.T) {
+	c := config(t, "zero")
+	c.Scale = 0
+	l := mustUp(t, c)
+	if k := l.Links()[0]; k.AB.Latency != 0 || k.BA.Latency != 0 || l.Factor() != 0 {
+		t.Errorf("at a scale of 0 link %s has %v there and %v back, the factor is %g", k.ID, k.AB.Latency, k.BA.Latency, l.Factor())
+	}
+	if err := l.Scale(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.Links()[0].AB.Latency; got != 2*time.Millisecond {
+		t.Errorf("at a scale of 2 a link of 1 ms has %v", got)
+	}
 }
 
 func TestNodesReachNeighbours(t *testing.T) {

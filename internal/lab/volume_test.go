@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"skerry/internal/machine/volume"
 	"skerry/internal/testkit"
+	"skerry/internal/testkit/traces"
 	"skerry/internal/topology"
-	"skerry/internal/volume"
 )
 
 // However an owner ends: nothing is left of containers, volumes and loop devices.
@@ -36,7 +37,7 @@ func TestKilledOwnerOfContainers(t *testing.T) {
 			p := startOwner(t, whole)
 			<-p.said
 			p.killed()
-			if len(traces(t, c.Name, filepath.Dir(c.StateDir))) == 0 {
+			if len(traces.Of(t, c.Name, filepath.Dir(c.StateDir))) == 0 {
 				t.Fatal("the owner made nothing")
 			}
 			mustSweep(t, c)

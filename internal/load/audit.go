@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"skerry/internal/audit"
-	"skerry/internal/ycsb"
+	"skerry/internal/load/audit"
+	"skerry/internal/load/ycsb"
+	"skerry/internal/machine/files"
 )
 
 // AuditSpec makes a drive's writes known by version, or reads them back.
@@ -13,6 +14,9 @@ type AuditSpec struct {
 	// File is the ledger of writes: the run phase makes it when it ends, with the
 	// history of some records in FILE.history; the audit phase reads it.
 	File string `json:"file"`
+	// On is the machine that has it, where that is not this process's: a driver writes on its
+	// own, others read there.
+	On files.System `json:"-"`
 	// HistoryKeys is how many records' history is kept.
 	HistoryKeys int `json:"history_keys"`
 	// Settle is how long the audit phase gives what looks wrong to become right. On a
@@ -20,6 +24,17 @@ type AuditSpec struct {
 	Settle  time.Duration `json:"settle_ns"`
 	Replica bool          `json:"replica,omitempty"`
 }
+
+// on is the machine that has the files.
+func (a AuditSpec) on() files.System {
+	if a.On == nil {
+		return files.Local{}
+	}
+	return a.On
+}
+
+// History is where the history of some records is kept.
+func (a AuditSpec) History() files.File { return files.File{On: a.on(), Path: a.historyFile()} }
 
 // historyFile is where the history of some records is kept.
 func (a AuditSpec) historyFile() string { return a.File + ".history" }

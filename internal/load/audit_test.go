@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/audit"
-	"skerry/internal/audit/linear"
-	"skerry/internal/ycsb"
+	"skerry/internal/load/audit"
+	"skerry/internal/load/audit/linear"
+	"skerry/internal/load/ycsb"
+	"skerry/internal/machine/files"
 )
 
 // store is a database in memory that can be made to misbehave.
@@ -236,7 +237,7 @@ func TestHistoryOfADriveIsLinearizableUnlessTheDatabaseIsNot(t *testing.T) {
 		s.every, s.doubt = c.every, 500
 		var file string
 		a := audited(t, s, func(s *Spec) { s.Threads, file = 4, s.Audit.File }, nil, nil)
-		ops, err := audit.ReadHistory(file+".history", a.Reads)
+		ops, err := audit.ReadHistory(t.Context(), files.File{On: files.Local{}, Path: file + ".history"}, a.Reads)
 		if err != nil {
 			t.Fatal(err)
 		}

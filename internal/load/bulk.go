@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"skerry/internal/ycsb"
+	"skerry/internal/load/ycsb"
 )
 
 // Bulk is a client that inserts many records in one request. The load phase uses it as far

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"skerry/internal/ycsb"
+	"skerry/internal/load/ycsb"
 )
 
 // bulkMemory is a database that takes many records at once.

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"skerry/internal/ycsb"
+	"skerry/internal/load/ycsb"
 )
 
 // Field is one named value of a record. Values that a client returns are valid until

@@ -89,7 +89,7 @@ func without(ws []*worker, w *worker) []*worker {
 
 // flush makes an interval of what was counted since from and passes it on.
 func (d *driver) flush(from, now time.Duration, t int64) {
-	i := Interval{T: t, Start: d.base.Add(from), Length: now - from}
+	i := Interval{T: t, Start: d.base.Add(from), Length: now - from, Held: d.marks.flush(now)}
 	for _, s := range d.shards {
 		counted := s.swap()
 		i.Writes = counted.writes.since(from, now, i.Writes)

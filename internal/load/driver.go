@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/ycsb"
+	"skerry/internal/load/ycsb"
 )
 
 // driver is a drive under way.
@@ -26,6 +26,7 @@ type driver struct {
 	onward  func(Interval)
 
 	audit *auditing // nil for none
+	marks *marks    // of the segment under way
 	names []string  // of fields
 
 	cpu     time.Duration // used by the process at the last interval
@@ -162,10 +163,14 @@ func (d *driver) run(ctx context.Context, g *segment, t, last int64) (time.Durat
 	defer context.AfterFunc(ctx, func() { g.stop(StoppedAsked) })()
 	done := make(chan struct{})
 	var helpers sync.WaitGroup
-	helpers.Go(func() { d.watch(d.workers, done) })
-	if !g.paced {
-		helpers.Go(func() { d.probe(probe) })
+	had, err := newProcessor()
+	if err != nil {
+		return 0, err
 	}
+	defer had.close()
+	d.marks = newMarks(d.shards, had.since, d.now())
+	helpers.Go(func() { d.watch(d.workers, done) })
+	helpers.Go(func() { d.probe(probe, !g.paced) })
 
 	returned := make(chan *worker, len(d.workers))
 	away := make(map[*worker]bool, len(d.workers))
@@ -183,20 +188,19 @@ func (d *driver) run(ctx context.Context, g *segment, t, last int64) (time.Durat
 	return ended, err
 }
 
-// probe notes how late the driver wakes up, where no operation is due at a time, until
-// the waker is interrupted.
-func (d *driver) probe(w *waker) {
-	const every = 10 * time.Millisecond
-	s := d.shards[0]
-	for next := d.now() + every; ; next += every {
+// probe looks whether the driver was held up, and where no operation is due at a time notes
+// how late it woke up for that, until the waker is interrupted.
+func (d *driver) probe(w *waker, late bool) {
+	for next := d.now() + lookEvery; ; next += lookEvery {
 		next = max(next, d.now())
 		if w.sleep(next-d.now()) != nil {
 			return
 		}
 		now := d.now()
-		s.mu.Lock()
-		s.now.lateBy(now - next)
-		s.mu.Unlock()
+		if late {
+			d.shards[0].lateBy(next, now)
+		}
+		d.marks.look(now)
 	}
 }
 

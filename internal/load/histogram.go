@@ -63,6 +63,17 @@ func (h *Histogram) Merge(o Histogram) {
 	h.total += o.total
 }
 
+// Subtract takes away what o counted, as far as it is there.
+func (h *Histogram) Subtract(o Histogram) {
+	for i, n := range o.counts {
+		if at := o.low + i - h.low; at >= 0 && at < len(h.counts) {
+			n = min(n, h.counts[at])
+			h.counts[at] -= n
+			h.total -= n
+		}
+	}
+}
+
 // Clone is an independent copy.
 func (h Histogram) Clone() Histogram {
 	var c Histogram

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"skerry/internal/ycsb"
+	"skerry/internal/load/ycsb"
 )
 
 // memory is a database of this process.

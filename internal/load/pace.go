@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"skerry/internal/ycsb"
+	"skerry/internal/load/ycsb"
 )
 
 // pace hands out operations and when each is meant to be sent. One counter serves all

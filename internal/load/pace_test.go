@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/ycsb"
+	"skerry/internal/load/ycsb"
 )
 
 func TestConstantArrivals(t *testing.T) {

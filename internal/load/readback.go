@@ -13,7 +13,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"skerry/internal/audit"
+	"skerry/internal/base/linger"
+	"skerry/internal/load/audit"
+	"skerry/internal/machine/files"
 )
 
 // AuditRead is what an audit phase found.
@@ -90,7 +92,7 @@ type readback struct {
 // readAudited reads back every record that a run phase or its load wrote, judges it, and looks
 // again at what seems wrong until it is right or has had its time.
 func readAudited(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (Result, error) {
-	file, err := audit.Open(spec.Audit.File)
+	file, err := audit.Open(ctx, files.File{On: spec.Audit.on(), Path: spec.Audit.File})
 	if err != nil {
 		return Result{}, err
 	}
@@ -222,20 +224,9 @@ func (b *readback) look(ctx context.Context, c Client, r audit.Record, fields *[
 			s.err = err
 			return s, nil
 		}
-		if err := pause(ctx, firstBackoff<<try); err != nil {
+		if err := linger.For(ctx, firstBackoff<<try); err != nil {
 			return s, err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -273,7 +264,7 @@ func (b *readback) keep(s suspect) {
 func (b *readback) lookAgain(ctx context.Context, open Open) error {
 	until := time.Now().Add(b.spec.Audit.Settle)
 	for wait := firstLook; len(b.suspects) > 0 && time.Now().Before(until); wait = min(2*wait, longestLook) {
-		if err := pause(ctx, min(wait, time.Until(until))); err != nil {
+		if err := linger.For(ctx, min(wait, time.Until(until))); err != nil {
 			return err
 		}
 		before := b.suspects

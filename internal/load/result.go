@@ -84,6 +84,8 @@ type Interval struct {
 	InFlight int64 `json:"in_flight"`
 	// Writes has a bit for every WriteSlot since Start in which a write was acknowledged.
 	Writes []uint64 `json:"writes,omitempty"`
+	// Held is what of the interval lies where the driver was held up; nil for nothing.
+	Held *Held `json:"held,omitempty"`
 	Totals
 }
 

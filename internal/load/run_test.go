@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"skerry/internal/ycsb"
+	"skerry/internal/load/ycsb"
 )
 
 func TestClosedLoopDoesEveryOperationOnce(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"skerry/internal/host"
+	"skerry/internal/base/retold"
+	"skerry/internal/machine/host"
 )
 
 // AgentSpec is what a driver in a process of its own is started with.
@@ -212,18 +213,9 @@ func (s *Session) lastWords() string {
 func (f *failure) err() error {
 	switch f.Kind {
 	case kindSpec:
-		return remote{f.Text, ErrSpec}
+		return retold.As(f.Text, ErrSpec)
 	case kindIncomplete:
-		return remote{f.Text, ErrIncomplete}
+		return retold.As(f.Text, ErrIncomplete)
 	}
 	return errors.New(f.Text)
 }
-
-// remote is an error that was told by another process.
-type remote struct {
-	text string
-	is   error
-}
-
-func (r remote) Error() string { return r.text }
-func (r remote) Unwrap() error { return r.is }

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"skerry/internal/load/ycsb"
 	"skerry/internal/testkit/loophost"
-	"skerry/internal/ycsb"
 )
 
 // TestMain makes this test's program a driver too.

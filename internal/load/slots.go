@@ -3,8 +3,8 @@ package load
 import (
 	"time"
 
-	"skerry/internal/mdtest"
-	"skerry/internal/ycsb"
+	"skerry/internal/load/mdtest"
+	"skerry/internal/load/ycsb"
 )
 
 // slots is how many WriteSlots a tally tells apart, a power of two: 5 s, of which an interval

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"skerry/internal/audit"
-	"skerry/internal/mdtest"
-	"skerry/internal/ycsb"
+	"skerry/internal/load/audit"
+	"skerry/internal/load/mdtest"
+	"skerry/internal/load/ycsb"
 )
 
 // Phase is what a drive does.

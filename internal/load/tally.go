@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"skerry/internal/mdtest"
-	"skerry/internal/ycsb"
+	"skerry/internal/load/mdtest"
+	"skerry/internal/load/ycsb"
 )
 
 // series are what is counted apart: the kinds of operation as they were drawn, the
@@ -34,6 +34,9 @@ func (s series) name() string {
 	}
 	return ycsb.Kind(s).String()
 }
+
+// isWhole tells an operation from a part of one.
+func (s series) isWhole() bool { return s < series(ycsb.Kinds) || s.isTree() }
 
 const verifySeries = "VERIFY"
 
@@ -132,6 +135,8 @@ type shard struct {
 	mu   sync.Mutex
 	now  *tally // guarded by mu
 	idle *tally // owned by the collector
+	// recent ended since the last look at the processors; guarded by mu.
+	recent []passed
 }
 
 func newShard() *shard { return &shard{now: &tally{}, idle: &tally{}} }
@@ -144,6 +149,23 @@ func (s *shard) swap() *tally {
 	return s.idle
 }
 
+// take returns what ended since the last call and leaves room for what follows.
+func (s *shard) take(room []passed) []passed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.recent
+	s.recent = room[:0]
+	return taken
+}
+
+// lateBy counts a waking up that was due at a time.
+func (s *shard) lateBy(due, now time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now.lateBy(now - due)
+	s.recent = append(s.recent, passed{from: due, at: now, late: true})
+}
+
 // drain adds a tally to totals and clears it.
 func (t *tally) drain(to *Totals) {
 	for s := range nSeries {
@@ -154,7 +176,7 @@ func (t *tally) drain(to *Totals) {
 			if c.OK > 0 {
 				op.Returns[returnOK] += c.OK
 			}
-			if s < series(ycsb.Kinds) || s.isTree() {
+			if s.isWhole() {
 				to.Add(c)
 				var l Latency
 				t.ok[s].drain(&l)

@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"skerry/internal/mdtest"
-	"skerry/internal/ycsb"
+	"skerry/internal/load/mdtest"
+	"skerry/internal/load/ycsb"
 )
 
 // Names is the order in which operations are shown.

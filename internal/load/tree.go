@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"skerry/internal/mdtest"
+	"skerry/internal/load/mdtest"
 )
 
 // TreeClient is a client of a directory tree, for the workloads of package mdtest.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/mdtest"
-	"skerry/internal/ycsb"
+	"skerry/internal/load/mdtest"
+	"skerry/internal/load/ycsb"
 )
 
 // forest counts what is done to a tree.

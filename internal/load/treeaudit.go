@@ -11,8 +11,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"skerry/internal/audit"
-	"skerry/internal/mdtest"
+	"skerry/internal/base/linger"
+	"skerry/internal/load/audit"
+	"skerry/internal/load/mdtest"
 )
 
 // noting has a worker's ledger know of a change that is about to be sent; what it returns
@@ -86,7 +87,7 @@ func (b *treeback) run(ctx context.Context, open Open, result *AuditRead) error 
 	first := b.suspects
 	until := time.Now().Add(b.spec.Audit.Settle)
 	for wait := firstLook; len(b.suspects) > 0 && time.Now().Before(until); wait = min(2*wait, longestLook) {
-		if err := pause(ctx, min(wait, time.Until(until))); err != nil {
+		if err := linger.For(ctx, min(wait, time.Until(until))); err != nil {
 			return err
 		}
 		again := b.suspects
@@ -108,7 +109,7 @@ func (b *treeback) run(ctx context.Context, open Open, result *AuditRead) error 
 
 // readAll looks at all that must be there, or must not, once.
 func (b *treeback) readAll(ctx context.Context, open Open, result *AuditRead) error {
-	f, err := os.Open(b.spec.Audit.File)
+	f, err := b.spec.Audit.on().Open(ctx, b.spec.Audit.File, 0)
 	if err != nil {
 		return err
 	}
@@ -194,7 +195,7 @@ func (b *treeback) look(ctx context.Context, tree TreeClient, c mdtest.Claim) (t
 		case ctx.Err() != nil || try == verifyTries:
 			return false, err
 		}
-		if err := pause(ctx, firstBackoff<<try); err != nil {
+		if err := linger.For(ctx, firstBackoff<<try); err != nil {
 			return false, err
 		}
 	}

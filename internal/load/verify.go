@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/base/linger"
 )
 
 // Verification is what a table was found to hold after a load phase.
@@ -123,12 +124,8 @@ func exists(ctx context.Context, spec Spec, c Client, key string) (bool, error) 
 		case try == verifyTries:
 			return false, err
 		}
-		t := time.NewTimer(firstBackoff << try)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return false, ctx.Err()
+		if err := linger.For(ctx, firstBackoff<<try); err != nil {
+			return false, err
 		}
 	}
 }

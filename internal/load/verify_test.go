@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"skerry/internal/ycsb"
+	"skerry/internal/load/ycsb"
 )
 
 // counting is a memory whose clients count.

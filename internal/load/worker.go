@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"skerry/internal/audit"
-	"skerry/internal/mdtest"
-	"skerry/internal/ycsb"
+	"skerry/internal/load/audit"
+	"skerry/internal/load/mdtest"
+	"skerry/internal/load/ycsb"
 )
 
 // worker sends operations through one client, one at a time.
@@ -118,9 +118,7 @@ func (w *worker) await(g *segment, intended time.Duration) turn {
 			return ended // interrupted: the segment was stopped
 		}
 		now = w.d.now()
-		w.shard.mu.Lock()
-		w.shard.now.lateBy(now - intended)
-		w.shard.mu.Unlock()
+		w.shard.lateBy(intended, now)
 		return due
 	}
 	// Nobody was free to take it when it was due.
@@ -301,6 +299,9 @@ func (w *worker) count(s series, intended, sent, done time.Duration, err error) 
 	w.shard.mu.Lock()
 	if !w.left {
 		w.shard.now.done(s, at, e)
+		if e == nil && s.isWhole() {
+			w.shard.recent = append(w.shard.recent, passed{from: intended, sent: sent, at: done})
+		}
 		if e == nil && s.isWrite() {
 			w.shard.now.writes.add(done)
 		}

@@ -102,4 +102,10 @@ type Assertion struct {
 	Held bool   `json:"held"`
 	// Value is what the trial measured, as the line would write it; "" where it has none.
 	Value string `json:"value"`
+	// Measured is the same as a number: in seconds, bytes, operations a second or cores, or a share
+	// of 0 to 1, as Unit says; absent where the trial has none. AtLeast says that it is a lower bound.
+	Measured *float64 `json:"measured,omitempty"`
+	// Unit is s, B, /s, cores, % for a share, or absent for a count.
+	Unit    string `json:"unit,omitempty"`
+	AtLeast bool   `json:"at_least,omitempty"`
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"syscall"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 )
 
 // Errors that Create, Resume, Open and the writers wrap.

@@ -12,7 +12,7 @@ type Event struct {
 	// T is seconds since the measurement began: of when it began, or was due where it
 	// never did.
 	T       float64 `json:"t"`
-	Kind    string  `json:"kind"` // "scale", "drift", or that of an experiment's event: "latency", "leave", ...
+	Kind    string  `json:"kind"` // "scale", "drift", or that of an experiment's event, by its key there
 	Message string  `json:"message"`
 
 	// ID counts what the experiment's events make happen, from 1; 0 is anything else.
@@ -25,6 +25,8 @@ type Event struct {
 	Name  string `json:"name,omitempty"`
 	// Source is SourceUI for an event fired from the dashboard, "" for the experiment's own.
 	Source string `json:"source,omitempty"`
+	// Effect is what it does to its targets; nil for what is no event of an experiment.
+	Effect *Effect `json:"effect,omitempty"`
 	// Targets are the nodes, or the links, that it happens to.
 	Targets []string `json:"targets,omitempty"`
 	// Spec is the entry as the experiment has it.

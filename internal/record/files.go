@@ -2,12 +2,10 @@ package record
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 
-	"skerry/internal/whole"
+	"skerry/internal/base/whole"
 )
 
 func writeJSON(path string, v any) error {
@@ -25,12 +23,5 @@ func pointTo(name, target string) error {
 	if st, err := os.Lstat(name); err == nil && st.Mode()&os.ModeSymlink == 0 {
 		return nil
 	}
-	tmp := fmt.Sprintf("%s.%d", name, os.Getpid())
-	if err := os.Symlink(target, tmp); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, name); err != nil {
-		return errors.Join(err, os.Remove(tmp))
-	}
-	return nil
+	return whole.Link(name, target)
 }

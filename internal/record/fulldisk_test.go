@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/testkit"
 )
 

@@ -34,6 +34,18 @@ func ThisMachine() (Machine, error) {
 	return m, nil
 }
 
+// TrialMachine is where a trial was measured.
+type TrialMachine struct {
+	Machine
+	// Task is what an engine calls the task that the trial was part of, "" where none ran it.
+	Task string `json:"task,omitempty"`
+	// Engine emulated the links; Warnings are what the machine could not give.
+	Engine   Engine   `json:"engine"`
+	Warnings []string `json:"warnings,omitempty"`
+	// Database is the version that ran.
+	Database string `json:"database,omitempty"`
+}
+
 // firstValue returns the value of the first of the keys that a file of "key SEP value"
 // lines has, or "".
 func firstValue(path, sep string, keys ...string) string {

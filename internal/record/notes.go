@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 )
 
 // NotesSchema versions notes.json.

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/topology"
 )
 
@@ -118,10 +118,24 @@ func (d *Dir) readTrials() error {
 		}
 		trials[id] = t
 	}
+	begun, err := attempts(d.Path)
+	if err != nil {
+		return err
+	}
+	for _, a := range begun {
+		if _, ended := trials[a.id]; !ended {
+			d.Unfinished = append(d.Unfinished, a.id)
+		}
+	}
 	slices.Sort(d.Unfinished)
+	d.Unfinished = slices.Compact(d.Unfinished)
 	d.Summary.Trials = make([]Trial, 0, len(trials))
 	for _, id := range slices.Sorted(maps.Keys(trials)) {
-		d.Summary.Trials = append(d.Summary.Trials, trials[id])
+		t := trials[id]
+		for i := range t.Events {
+			derive(t.Events[i].Kind, &t.Events[i].Effect)
+		}
+		d.Summary.Trials = append(d.Summary.Trials, t)
 	}
 	d.Summary.Complete = d.Summary.covers(d.Run.Plan)
 	return nil
@@ -183,6 +197,9 @@ func (d *Dir) Events(id int) ([]Event, error) {
 				break
 			}
 			return events, fmt.Errorf("%s: %w: line %d: %w", path, ErrDamaged, n, err)
+		}
+		if e.ID != 0 {
+			derive(e.Kind, &e.Effect)
 		}
 		events = append(events, e)
 	}

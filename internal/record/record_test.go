@@ -14,6 +14,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
 
+	"skerry/internal/machine/files"
 	"skerry/internal/topology"
 )
 
@@ -72,7 +73,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	nodes := []NodeSecond{{T: 0, Node: "pune", CPU: 0.5}, {T: 0, Node: "@host", CPU: 1.5}}
 	due := Moment{NS: 1e9, Wall: time.Date(2026, 11, 21, 18, 30, 0, 0, time.UTC)}
 	began := Moment{NS: due.NS + 2e6, Wall: due.Wall.Add(2 * time.Millisecond)}
-	leave := Event{T: 1.002, Kind: "leave", Message: "pune leaves", ID: 1, Turn: 1, Targets: []string{"pune"},
+	leave := Event{T: 1.002, Kind: "leave", Message: "pune leaves", ID: 1, Turn: 1, Effect: &Effect{On: OnNodes, Makes: Down, Settles: true, Member: Leaves}, Targets: []string{"pune"},
 		Spec: json.RawMessage(`{"at":"1s"}`), State: EventBegun, Apply: &Step{Due: due, Began: &began}}
 	left := leave
 	left.State, left.Apply = EventActive, &Step{Due: due, Began: &began, Accepted: &began, Completed: &began, Bytes: 9}
@@ -96,7 +97,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		noError(t, tw.Event(e))
 	}
 	noError(t, tw.Topology(topo))
-	noError(t, tw.Logs(map[string]string{"redis pune": logFile}, nil))
+	noError(t, tw.Logs(t.Context(), map[string]files.File{"redis pune": {On: files.Local{}, Path: logFile}}, nil))
 	noError(t, tw.YCSB(func(w io.Writer) error { _, err := io.WriteString(w, "[OVERALL], RunTime(ms), 1\n"); return err }))
 	noError(t, tw.Histogram("READ.service", func(w io.Writer) error { return writeLog(w, hist, hist) }))
 	trial := Trial{State: TrialOK, Throughput: 1234.5, Traffic: Traffic{TotalBytes: 99}, Verdict: Verdict{State: Valid}}
@@ -250,6 +251,36 @@ func TestResumeTakesSuspectTrialsWhereAsked(t *testing.T) {
 	finish(t, r, 2, Trial{State: TrialInterrupted})
 	if s := r.Summary().Trials[1]; s.State != TrialOK {
 		t.Errorf("an interrupted attempt replaced the suspect trial: %s", s.State)
+	}
+}
+
+// A trial that is run again stands in for the attempt before, which is kept and listed; one that
+// only failed before is gone.
+func TestReplacedTrialsAreKept(t *testing.T) {
+	w := create(t, 2)
+	suspect := Verdict{State: Suspect, Reasons: []string{"late"}, Kinds: []string{"driver-late"}}
+	finish(t, w, 1, Trial{State: TrialFailed})
+	for i, v := range []Verdict{suspect, suspect, {State: Valid}} {
+		finish(t, w, 1, Trial{State: TrialOK, Goodput: float64(i + 1), Verdict: v})
+	}
+	finish(t, w, 1, Trial{State: TrialFailed}) // is worth less
+	d := open(t, w.Dir())
+	x := d.Summary.Trials[0]
+	want := []Replaced{
+		{Dir: "replaced/1-1", Goodput: 1, Verdict: suspect}, {Dir: "replaced/1-2", Goodput: 2, Verdict: suspect},
+	}
+	if diff := cmp.Diff(want, x.Replaced); diff != "" || x.Goodput != 3 {
+		t.Errorf("goodput %g, replaced (-want +got):\n%s", x.Goodput, diff)
+	}
+	for dir, goodput := range map[string]float64{"trials/1": 3, "replaced/1-1": 1, "replaced/1-2": 2} {
+		var kept Trial
+		noError(t, readJSON(filepath.Join(w.Dir(), dir, trialFile), "", &kept))
+		if kept.Goodput != goodput {
+			t.Errorf("%s is of the attempt with %g operations/s, want %g", dir, kept.Goodput, goodput)
+		}
+	}
+	if len(d.Summary.Trials) != 1 || len(d.Notes)+len(d.Unfinished) > 0 {
+		t.Errorf("%d trials, notes %q, unfinished %v", len(d.Summary.Trials), d.Notes, d.Unfinished)
 	}
 }
 

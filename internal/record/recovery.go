@@ -7,6 +7,8 @@ type Happening struct {
 	Kind string `json:"kind"`
 	// Source is that of the Event.
 	Source string `json:"source,omitempty"`
+	// Effect is that of the Event.
+	Effect *Effect `json:"effect,omitempty"`
 	// AtS is when it took effect, RevertedS when it was taken back, in seconds since the
 	// measurement began.
 	AtS       float64  `json:"at_s"`

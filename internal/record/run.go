@@ -74,9 +74,11 @@ type File struct {
 
 // Planned is one trial of the plan.
 type Planned struct {
-	ID         int            `json:"id"`         // from 1, in the order of the experiment file; names the trial's directory
-	Cell       int            `json:"cell"`       // from 1, in the order of the matrix; the same in every repetition
-	Repetition int            `json:"repetition"` // from 1
+	ID         int `json:"id"`         // from 1, in the order of the experiment file; names the trial's directory
+	Cell       int `json:"cell"`       // from 1, in the order of the matrix; the same in every repetition
+	Repetition int `json:"repetition"` // from 1
+	// Task is from 1; trials of the same one share a lab, and run in one place one after another.
+	Task       int            `json:"task,omitempty"`
 	Seed       uint64         `json:"seed"`
 	Parameters map[string]any `json:"parameters"`
 }

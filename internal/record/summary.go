@@ -33,6 +33,8 @@ type Trial struct {
 	DurationS float64 `json:"duration_s"` // measured time, warm-up left out
 	WarmupS   float64 `json:"warmup_s"`
 	SetupS    float64 `json:"setup_s"` // lab, cluster and load
+	// Beside is how many other trials of the run ran at the same time, at the most.
+	Beside int `json:"beside,omitempty"`
 	// ClusterOf is the trial whose lab and cluster this one ran on, 0 for its own.
 	ClusterOf int `json:"cluster_of,omitempty"`
 	// Throughput counts operations that ended, goodput those that ended ok.
@@ -56,8 +58,35 @@ type Trial struct {
 	// Audit is there where the experiment asked for it.
 	Audit      *Audit      `json:"audit,omitempty"`
 	Assertions []Assertion `json:"assertions,omitempty"`
-	Fidelity   Fidelity    `json:"fidelity"`
-	Verdict    Verdict     `json:"verdict"`
+	// Bound is what limited the throughput; nil in runs of older versions.
+	Bound    *Bound   `json:"bound,omitempty"`
+	Fidelity Fidelity `json:"fidelity"`
+	Verdict  Verdict  `json:"verdict"`
+	// Machine is where it was measured; nil in runs of older versions, and where no lab came up.
+	Machine *TrialMachine `json:"machine,omitempty"`
+	// Attempt names the attempt that this is, where several places may have tried the trial.
+	Attempt string `json:"attempt,omitempty"`
+	// Replaced lists earlier attempts that measured and that this one stands in for, the first
+	// one first.
+	Replaced []Replaced `json:"replaced,omitempty"`
+}
+
+// Bound says what limited a trial's throughput, with the evidence (evidence/bound has the rules).
+type Bound struct {
+	// By is target, client, machine, node, bandwidth, distance or database.
+	By   string `json:"by"`
+	What string `json:"what,omitempty"` // the node, or FROM~TO of the link
+	Text string `json:"text"`
+	// Waiting is how many operations were under way on average: throughput times latency.
+	Waiting     float64 `json:"waiting"`
+	LatencyMS   float64 `json:"latency_ms"`    // mean of all operations
+	RoundTripMS float64 `json:"round_trip_ms"` // of the client, by what it sent where
+	// Shares of what there was: the machine's and the client's cores, those of the busiest node, and
+	// the fullest direction of a link.
+	MachineShare float64 `json:"machine_share"`
+	ClientShare  float64 `json:"client_share"`
+	NodeShare    float64 `json:"node_share"`
+	LinkShare    float64 `json:"link_share"`
 }
 
 // Trial states.
@@ -91,6 +120,15 @@ type OperationSummary struct {
 	Failed   int64   `json:"failed"`      // failed or unknown
 	Service  Latency `json:"service_us"`  // sent to done
 	Response Latency `json:"response_us"` // intended to done
+}
+
+// Latency is the response time, or where a closed loop without a target recorded none, the
+// service time.
+func (s OperationSummary) Latency() Latency {
+	if s.Response.Max > 0 {
+		return s.Response
+	}
+	return s.Service
 }
 
 // Probe is one short job.
@@ -148,6 +186,38 @@ type Fidelity struct {
 	HostCPUMax      float64 `json:"host_cpu_cores_max_1s"`
 	HostCores       int     `json:"host_cores"`
 	StealShare      float64 `json:"steal_share"` // of the host's CPU time
+	// OwnCPU is the cores that the trial's own processes used on average, OwnMemory the bytes of its
+	// nodes at the most.
+	OwnCPU    float64 `json:"own_cpu_cores,omitempty"`
+	OwnMemory int64   `json:"own_memory_bytes,omitempty"`
+	// Stolen is what processors that were taken from the driver could have changed; nil in runs
+	// of older versions.
+	Stolen *Stolen `json:"stolen,omitempty"`
+}
+
+// Stolen compares a measurement with what is left of it without the stretches in which the
+// driver could not have a processor that something else had (evidence/stolen has the rules).
+type Stolen struct {
+	Share   float64 `json:"share"` // of the measurement that is marked
+	MarkedS float64 `json:"marked_s"`
+	Left    int64   `json:"left"` // operations that ended ok and neither began nor ended in a mark
+	// The driver's lateness, 99th percentile: outside of the marks, and in the seconds in which it
+	// had not used its cores up.
+	LateLeftP99US    float64 `json:"late_left_p99_us"`
+	LateNotFullP99US float64 `json:"late_not_full_p99_us"`
+	All              Figures `json:"all"`
+	Without          Figures `json:"without"`
+	// Moved is the largest relative change of these figures, MovedBy which one it is.
+	Moved   float64 `json:"moved"`
+	MovedBy string  `json:"moved_by,omitempty"`
+}
+
+// Figures are those that a verdict is about; response times in microseconds.
+type Figures struct {
+	Goodput float64 `json:"goodput_ops_s"`
+	P50     float64 `json:"p50_us"`
+	P95     float64 `json:"p95_us"`
+	P99     float64 `json:"p99_us"`
 }
 
 // LinkFidelity compares one link with what was asked of it. Measurement is made
@@ -171,12 +241,18 @@ type LinkFidelity struct {
 	BAbps    int64 `json:"ba_bps,omitempty"`
 	// TrainLost says that of a direction that loses nothing no packet train arrived.
 	TrainLost bool `json:"train_lost,omitempty"`
+	// TrainDisturbed says that the machine held up every train, so that a bandwidth is not known.
+	TrainDisturbed bool `json:"train_disturbed,omitempty"`
 }
 
 // Verdict says whether the trial can be believed.
 type Verdict struct {
 	State   string   `json:"state"` // valid | suspect
 	Reasons []string `json:"reasons,omitempty"`
+	// Kinds names the kind of each reason, in the same order (evidence/verdict has them).
+	Kinds []string `json:"kinds,omitempty"`
+	// Notes are what disturbed the machine and changed nothing.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Verdict states.

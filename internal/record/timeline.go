@@ -18,6 +18,9 @@ type Second struct {
 	ResponseP999 float64 `parquet:"response_p999_us" json:"response_p999_us"`
 	ClientCPU    float64 `parquet:"client_cpu_cores" json:"client_cpu_cores"`
 	InFlight     int64   `parquet:"in_flight" json:"in_flight"`
+	// Stolen is for how long the driver could not have a processor that something else than the
+	// trial had.
+	Stolen float64 `parquet:"stolen_s" json:"stolen_s,omitempty"`
 }
 
 // NetworkSecond is one row of network.parquet: what packets met between the nodes in one
@@ -47,8 +50,10 @@ type NodeSecond struct {
 	TxBytes    int64   `parquet:"tx_bytes" json:"tx_bytes"`
 	// User and System are parts of CPU; Steal is what neighbours of the node's flavor, or the
 	// machine's hypervisor, kept from it. Credits is the balance of a flavor that has some.
+	// Foreign is what of the machine's CPU processes used that are not of the trial.
 	User    float64  `parquet:"user_cores" json:"user_cores"`
 	System  float64  `parquet:"system_cores" json:"system_cores"`
 	Steal   float64  `parquet:"steal_cores" json:"steal_cores"`
 	Credits *float64 `parquet:"credits,optional" json:"credits,omitempty"`
+	Foreign float64  `parquet:"foreign_cores" json:"foreign_cores,omitempty"`
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,8 +10,9 @@ import (
 	"path/filepath"
 	"sync"
 
+	"skerry/internal/base/whole"
+	"skerry/internal/machine/files"
 	"skerry/internal/topology"
-	"skerry/internal/whole"
 )
 
 // Names within the directory of a trial.
@@ -31,7 +33,7 @@ const (
 // so that a directory without it is always whole. Its methods may be called from
 // several goroutines.
 type TrialWriter struct {
-	w       *Writer
+	home    home
 	planned Planned
 	dir     string // with the suffix
 
@@ -43,32 +45,41 @@ type TrialWriter struct {
 	told     []Event
 }
 
+// home is the run directory that a trial is for.
+type home interface {
+	Dir() string
+	// finish takes in the directory of a trial that has ended, whose tables are complete.
+	finish(dir string, trial Trial) error
+}
+
 // OpenTrial begins a planned trial; what a killed attempt at it left is removed.
 func (w *Writer) OpenTrial(id int) (*TrialWriter, error) {
-	t := &TrialWriter{w: w, dir: w.trialDir(id) + partial}
-	if err := t.open(id); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening trial %d: %w", id, full(err, w.dir)), t.Abandon())
+	dir := w.trialDir(id) + partial
+	planned, err := find(w.Run().Plan, id)
+	if err == nil {
+		err = os.RemoveAll(dir)
 	}
-	return t, nil
+	if err == nil {
+		err = os.Mkdir(dir, 0o755)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening trial %d: %w", id, full(err, w.dir))
+	}
+	return beginTrial(w, planned, dir)
 }
 
 func (w *Writer) trialDir(id int) string { return trialDir(w.dir, id) }
 
-func (t *TrialWriter) open(id int) error {
-	for _, p := range t.w.Run().Plan {
-		if p.ID == id {
-			t.planned = p
-		}
+// beginTrial begins a trial in a directory that is its own.
+func beginTrial(h home, planned Planned, dir string) (*TrialWriter, error) {
+	t := &TrialWriter{home: h, planned: planned, dir: dir}
+	if err := t.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening trial %d: %w", planned.ID, full(err, h.Dir())), t.Abandon())
 	}
-	if t.planned.ID == 0 {
-		return ErrNoTrial
-	}
-	if err := os.RemoveAll(t.dir); err != nil {
-		return err
-	}
-	if err := os.Mkdir(t.dir, 0o755); err != nil {
-		return err
-	}
+	return t, nil
+}
+
+func (t *TrialWriter) open() error {
 	var err error
 	if t.events, err = os.Create(filepath.Join(t.dir, eventsFile)); err != nil {
 		return err
@@ -154,35 +165,32 @@ const maxLog = 8 << 20
 
 // Logs copies the end of each log, by name, into logs/. What stands before the offsets of from
 // is another trial's.
-func (t *TrialWriter) Logs(logs map[string]string, from map[string]int64) error {
+func (t *TrialWriter) Logs(ctx context.Context, logs map[string]files.File, from map[string]int64) error {
 	var errs []error
-	for name, path := range logs {
-		if err := copyEnd(filepath.Join(t.dir, logsDir, fileName(name)+".log"), path, from[name]); err != nil {
+	for name, log := range logs {
+		if err := copyEnd(ctx, filepath.Join(t.dir, logsDir, fileName(name)+".log"), log, from[name]); err != nil {
 			errs = append(errs, fmt.Errorf("keeping log %s: %w", name, err))
 		}
 	}
 	return t.failed("keeping logs", errors.Join(errs...))
 }
 
-func copyEnd(to, from string, offset int64) error {
+func copyEnd(ctx context.Context, to string, from files.File, offset int64) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	in, err := os.Open(from)
+	st, err := from.On.Stat(ctx, from.Path)
+	if err != nil {
+		return err
+	}
+	if st.Size < offset { // the log was begun anew
+		offset = 0
+	}
+	in, err := from.On.Open(ctx, from.Path, max(offset, st.Size-maxLog))
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	st, err := in.Stat()
-	if err != nil {
-		return err
-	}
-	if st.Size() < offset { // the log was begun anew
-		offset = 0
-	}
-	if _, err := in.Seek(max(offset, st.Size()-maxLog), io.SeekStart); err != nil {
-		return err
-	}
 	return whole.File(to, func(w io.Writer) error {
 		_, err := io.Copy(w, io.LimitReader(in, maxLog))
 		return err
@@ -196,29 +204,34 @@ func copyEnd(to, from string, offset int64) error {
 func (t *TrialWriter) Finish(trial Trial) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if trial.State != TrialOK && t.w.measured(t.planned.ID) { // the earlier attempt is worth more
-		return t.failed("giving up the new attempt", errors.Join(t.closeFiles(), os.RemoveAll(t.dir)))
-	}
 	trial.ID, trial.Repetition, trial.Parameters = t.planned.ID, t.planned.Repetition, t.planned.Parameters
-	err := errors.Join(t.closeFiles(), t.publish(trial))
+	err := t.closeFiles()
+	if err == nil {
+		err = t.home.finish(t.dir, trial)
+	}
 	return t.failed("finishing it", err)
 }
 
-func (t *TrialWriter) publish(trial Trial) error {
-	err := errors.Join(
-		writeJSON(filepath.Join(t.dir, trafficFile), trial.Traffic),
-		writeJSON(filepath.Join(t.dir, trialFile), trial))
-	if err != nil {
+func (w *Writer) finish(dir string, trial Trial) error {
+	if _, measured := w.earlier(trial.ID); measured && trial.State != TrialOK { // it is worth more
+		return os.RemoveAll(dir)
+	}
+	keepAs := w.supersede(&trial)
+	if err := writeTrial(dir, trial); err != nil {
 		return err
 	}
-	final := t.w.trialDir(trial.ID)
-	if err := os.RemoveAll(final); err != nil { // an earlier attempt that did not end ok
+	final := w.trialDir(trial.ID)
+	if err := w.install(dir, final, keepAs); err != nil {
 		return err
 	}
-	if err := os.Rename(t.dir, final); err != nil {
-		return err
-	}
-	return errors.Join(whole.SyncDir(filepath.Dir(final)), t.w.add(trial))
+	return errors.Join(whole.SyncDir(filepath.Dir(final)), w.add(trial))
+}
+
+// writeTrial writes what a trial's directory lacks in the end.
+func writeTrial(dir string, trial Trial) error {
+	return errors.Join(
+		writeJSON(filepath.Join(dir, trafficFile), trial.Traffic),
+		writeJSON(filepath.Join(dir, trialFile), trial))
 }
 
 // Abandon gives the trial up and removes its directory. After Finish it does nothing.
@@ -251,5 +264,5 @@ func (t *TrialWriter) failed(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("trial %d: %s: %w", t.planned.ID, doing, full(err, t.w.dir))
+	return fmt.Errorf("trial %d: %s: %w", t.planned.ID, doing, full(err, t.home.Dir()))
 }

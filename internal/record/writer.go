@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,6 +87,8 @@ func (w *Writer) begin() error {
 // Resume takes up a run that was interrupted. Remaining tells what is left of it: the
 // trials that have not ended ok, and where suspect is set those that ended ok but are
 // suspect. ErrFinished says that nothing is.
+//
+// What others have measured for the run since (Work) is taken in first.
 func Resume(dir string, suspect bool) (*Writer, error) {
 	if _, err := Open(dir); err != nil { // tells better than the lock what is wrong
 		return nil, err
@@ -107,7 +110,11 @@ func (w *Writer) takeUp() error {
 		return err
 	}
 	w.dir, w.run, w.summary = d.Path, d.Run, d.Summary
-	if len(w.Remaining()) == 0 {
+	came, err := w.Collect()
+	if err != nil {
+		return err
+	}
+	if len(w.Remaining()) == 0 && len(came) == 0 {
 		return ErrFinished
 	}
 	if err := os.MkdirAll(filepath.Join(w.dir, trialsDir), 0o755); err != nil {
@@ -180,7 +187,7 @@ func (w *Writer) Update(change func(*Run)) error {
 
 // Finish records that the run has ended, whether or not every trial did, and closes it.
 func (w *Writer) Finish() error {
-	return errors.Join(w.Update(func(r *Run) { r.Finished = time.Now() }), w.Close())
+	return errors.Join(w.Update(func(r *Run) { r.Finished = time.Now() }), w.tidy(), w.Close())
 }
 
 // Close gives up the directory and leaves its files as they are.
@@ -193,12 +200,12 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// add puts an ended trial into summary.json, in place of an earlier attempt.
-func (w *Writer) add(t Trial) error {
+// add puts ended trials into summary.json, in place of earlier attempts.
+func (w *Writer) add(trials ...Trial) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before := w.summary.Trials
-	w.summary.Trials = withTrial(before, t)
+	w.summary.Trials = withTrials(before, trials)
 	w.summary.Complete = w.summary.covers(w.run.Plan)
 	if err := w.writeSummary(); err != nil {
 		w.summary.Trials = before
@@ -208,17 +215,14 @@ func (w *Writer) add(t Trial) error {
 	return nil
 }
 
-// measured tells whether an attempt at a trial has ended ok.
-func (w *Writer) measured(id int) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.summary.Trials, func(t Trial) bool { return t.ID == id && t.State == TrialOK })
-}
-
-func withTrial(trials []Trial, t Trial) []Trial {
-	out := slices.DeleteFunc(slices.Clone(trials), func(o Trial) bool { return o.ID == t.ID })
-	at, _ := slices.BinarySearchFunc(out, t.ID, func(o Trial, id int) int { return o.ID - id })
-	return slices.Insert(out, at, t)
+func withTrials(trials, with []Trial) []Trial {
+	all := make(map[int]Trial, len(trials)+len(with))
+	for _, list := range [][]Trial{trials, with} {
+		for _, t := range list {
+			all[t.ID] = t
+		}
+	}
+	return slices.SortedFunc(maps.Values(all), func(a, b Trial) int { return a.ID - b.ID })
 }
 
 // covers tells whether every planned trial ended by itself.

@@ -2,66 +2,55 @@ package report
 
 import (
 	"fmt"
-	"slices"
 
 	"skerry/internal/record"
+	"skerry/internal/report/series"
 	"skerry/internal/report/svg"
 )
 
-// changes are the kinds of events that are over when their change is complete; others hold
-// until they are reverted.
-var changes = []string{"leave", "join", "start", "resume", "restart"}
-
-// bands shade a trial's timeline where its events were in force; of changes, while they
-// settled: from the request to its completion. last is the end of the timeline.
-func bands(events []record.Event, last float64) (spans []svg.Span) {
-	for _, e := range events {
-		if e.Apply == nil || e.Apply.Began == nil {
+// spansOf shade a trial's timeline where its events were in force, or settled, and where
+// processors were taken from the driver. last is the end
+// of the timeline.
+func spansOf(bands []series.Band, last float64) (spans []svg.Span) {
+	for _, b := range bands {
+		if b.Kind == series.KindStolen {
+			spans = append(spans, svg.Span{From: float64(b.From), To: float64(*b.To), Class: "stolen", Name: b.Name + ": " + b.Text})
 			continue
 		}
-		if slices.Contains(changes, e.Kind) {
-			spans = append(spans, settling(e, e.Apply, e.Message, last))
-			if e.Revert != nil && e.Revert.Began != nil {
-				spans = append(spans, settling(e, e.Revert, e.Message+", reverted", last))
-			}
+		if !b.Began() {
 			continue
 		}
-		from, to := e.Apply.Began.Seconds(), last
-		if e.Revert != nil && e.Revert.Completed != nil {
-			to = min(to, e.Revert.Completed.Seconds())
+		from, to := float64(b.From), last
+		if b.To != nil {
+			to = min(to, float64(*b.To))
 		}
-		spans = append(spans, svg.Span{From: from, To: to, Class: "band", Name: fmt.Sprintf("%s: %s, %s s to %s s%s", called(e), e.Message, figure(from), figure(to), failure(e))})
+		text := fmt.Sprintf(", %s s to %s s", figure(from), figure(to))
+		if b.Effect != nil && b.Effect.Settles {
+			text = settling(b)
+		}
+		spans = append(spans, svg.Span{From: from, To: to, Class: "band", Name: b.Name + ": " + b.Text + text + failure(b)})
 	}
 	return spans
 }
 
-// settling is a change on its way.
-func settling(e record.Event, s *record.Step, what string, last float64) svg.Span {
-	from, to := s.Began.Seconds(), last
-	text := fmt.Sprintf("%s: %s, asked for at %s s", called(e), what, figure(from))
-	if s.Accepted != nil {
-		text += fmt.Sprintf(", accepted after %s s", figure(s.Accepted.Seconds()-from))
+// settling says how a change got on.
+func settling(b series.Band) (text string) {
+	if b.Reverts {
+		text = ", reverted"
 	}
-	if s.Completed != nil {
-		to = min(to, s.Completed.Seconds())
-		text += fmt.Sprintf(", complete after %s s", figure(s.Completed.Seconds()-from))
-	} else {
-		text += ", not complete"
+	text += fmt.Sprintf(", asked for at %s s", figure(float64(b.From)))
+	if b.AcceptedS != nil {
+		text += fmt.Sprintf(", accepted after %s s", figure(float64(*b.AcceptedS)))
 	}
-	return svg.Span{From: from, To: to, Class: "band", Name: text + failure(e)}
+	if b.CompleteS == nil {
+		return text + ", not complete"
+	}
+	return text + fmt.Sprintf(", complete after %s s", figure(float64(*b.CompleteS)))
 }
 
-// called is the event's name, or its kind.
-func called(e record.Event) string {
-	if e.Name != "" {
-		return e.Name
-	}
-	return e.Kind
-}
-
-func failure(e record.Event) string {
-	if e.State != record.EventFailed {
+func failure(b series.Band) string {
+	if b.State != record.EventFailed {
 		return ""
 	}
-	return ", failed: " + firstLine(e.Error)
+	return ", failed: " + firstLine(b.Error)
 }

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"math"
 
+	"skerry/internal/report/series"
 	"skerry/internal/report/svg"
 )
 
@@ -17,7 +18,7 @@ func (m *model) percentileCurves() (out []figureView) {
 		return nil
 	}
 	for _, g := range m.groups {
-		series := []svg.Series{{Name: "p50", Class: svg.Color(0), Dots: true}, {Name: "p95", Class: svg.Color(1), Dots: true}, {Name: "p99", Class: svg.Color(2), Dots: true}}
+		curves := []svg.Series{{Name: "p50", Class: svg.Color(0), Dots: true}, {Name: "p95", Class: svg.Color(1), Dots: true}, {Name: "p99", Class: svg.Color(2), Dots: true}}
 		op := ""
 		for _, c := range g.cells {
 			o, ok := c.main()
@@ -26,15 +27,15 @@ func (m *model) percentileCurves() (out []figureView) {
 			}
 			op = o.name
 			for i, us := range []float64{o.latency.P50, o.latency.P95, o.latency.P99} {
-				series[i].Points = append(series[i].Points, svg.Point{X: c.scale, Y: us / 1000,
-					Tip: fmt.Sprintf("%s, %s: %s ms", m.name(c), series[i].Name, millis(us))})
+				curves[i].Points = append(curves[i].Points, svg.Point{X: c.scale, Y: us / 1000,
+					Tip: fmt.Sprintf("%s, %s: %s ms", m.name(c), curves[i].Name, millis(us))})
 			}
 		}
 		if op == "" {
 			continue
 		}
 		p := svg.Plot{Label: "Latency percentiles of " + op + " against the scale" + of(g.label) + ".", Width: smallWidth, X: m.scaleAxis(),
-			Panels: []svg.Panel{{Title: title(g.label, op), Series: series, Y: svg.Axis{Label: "ms", Format: tick}}}}
+			Panels: []svg.Panel{{Title: title(g.label, op), Series: curves, Y: svg.Axis{Label: "ms", Format: tick}}}}
 		out = append(out, figureView{Chart: template.HTML(p.SVG())})
 	}
 	return out
@@ -72,7 +73,7 @@ func (g *group) operationNames() (names []string) {
 }
 
 func (m *model) distribution(g *group, op string) (figureView, bool) {
-	var series []svg.Series
+	var curves []svg.Series
 	for i, c := range g.cells {
 		for _, o := range c.operations {
 			if o.name != op || o.count == 0 {
@@ -82,36 +83,30 @@ func (m *model) distribution(g *group, op string) (figureView, bool) {
 			if m.scales.vary() {
 				name = m.scales.text(c.scale)
 			}
-			series = append(series, svg.Series{Name: name, Class: svg.Color(i), Points: o.curve()})
+			curves = append(curves, svg.Series{Name: name, Class: svg.Color(i), Points: o.curve()})
 		}
 	}
-	if len(series) == 0 {
+	if len(curves) == 0 {
 		return figureView{}, false
 	}
 	p := svg.Plot{Label: "Distribution of the latency of " + op + of(g.label) + ", with the slowest operations spread out.", Width: smallWidth,
 		X: svg.Axis{Label: "response time, ms", Scale: svg.Log, Format: tick},
-		Panels: []svg.Panel{{Title: title(g.label, op), Series: series,
+		Panels: []svg.Panel{{Title: title(g.label, op), Series: curves,
 			Y: svg.Axis{Label: "share of operations that were faster", Scale: svg.Tail, Format: func(v float64) string { return fmt.Sprintf("%g%%", math.Round(v*1e7)/1e5) }}}}}
 	return figureView{Chart: template.HTML(p.SVG())}, true
 }
 
-// curve samples the distribution evenly on a tail axis, to the last share that the
-// number of operations resolves.
+// curve is the distribution on a tail axis, to the last share that the number of operations
+// resolves; where trials kept no histogram, what their percentiles tell of it.
 func (o operation) curve() (points []svg.Point) {
-	add := func(share, us float64) {
-		points = append(points, svg.Point{X: max(us, 1) / 1000, Y: share})
+	c := series.Curve{Tail: series.Values{0.5, 0.05, 0.01, 0.001}, US: series.Values{o.latency.P50, o.latency.P95, o.latency.P99, o.latency.P999}}
+	if o.hist != nil {
+		c = series.CurveOf(o.name, "response", o.hist)
 	}
-	if o.hist == nil {
-		for _, p := range []struct{ share, us float64 }{{0.5, o.latency.P50}, {0.95, o.latency.P95}, {0.99, o.latency.P99}, {0.999, o.latency.P999}} {
-			add(p.share, p.us)
+	for i, tail := range c.Tail {
+		if tail > 0 {
+			points = append(points, svg.Point{X: max(c.US[i], 1) / 1000, Y: 1 - tail})
 		}
-		return points
-	}
-	last := -math.Log10(max(1e-5, 1/float64(max(2, o.count))))
-	const steps = 80
-	for i := range steps + 1 {
-		share := 1 - math.Pow(10, -last*float64(i)/steps)
-		add(share, float64(o.hist.ValueAtPercentile(share*100)))
 	}
 	return points
 }

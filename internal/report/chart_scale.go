@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"skerry/internal/evidence/stats"
 	"skerry/internal/report/svg"
-	"skerry/internal/stats"
 )
 
 // figureView is one chart with what is said below it.
@@ -24,8 +24,15 @@ type measure struct {
 	by    float64 // divides the value into the unit
 }
 
+// of is a cell's figure in the unit.
+func (x measure) of(c *cell) stats.Estimate {
+	e := x.value(c)
+	e.Mean, e.SD, e.HalfWidth = e.Mean/x.by, e.SD/x.by, e.HalfWidth/x.by
+	return e
+}
+
 func (m *model) throughputMeasure() measure {
-	return measure{"Throughput", "ops/s", goodputOf, 1}
+	return measure{"Throughput", "ops/s", (*cell).goodput, 1}
 }
 
 // transferMeasure is all bytes of a trial where every trial ran the same number of
@@ -33,9 +40,9 @@ func (m *model) throughputMeasure() measure {
 // transfers less just for doing less.
 func (m *model) transferMeasure() measure {
 	if m.sameOperations() {
-		return measure{"Transferred data", "MB", func(c *cell) stats.Estimate { return c.traffic }, 1e6}
+		return measure{"Transferred data", "MB", (*cell).traffic, 1e6}
 	}
-	return measure{"Transferred data", "MB per 1,000 operations", func(c *cell) stats.Estimate { return c.perOperation }, 1e3}
+	return measure{"Transferred data", "MB per 1,000 operations", (*cell).perOperation, 1e3}
 }
 
 func (m *model) sameOperations() bool {
@@ -70,18 +77,14 @@ func (m *model) absolute(x measure) []figureView {
 	if !m.scales.vary() {
 		return m.bars(x)
 	}
-	return m.overScale(x.what, x.unit, func(c *cell) stats.Estimate {
-		e := x.value(c)
-		e.Mean, e.SD, e.HalfWidth = e.Mean/x.by, e.SD/x.by, e.HalfWidth/x.by
-		return e
-	})
+	return m.overScale(x.what, x.unit, x.of)
 }
 
 func (m *model) normalised(x measure) []figureView {
 	if !m.scales.vary() {
 		return nil
 	}
-	top := m.scales.text(m.scales.largest())
+	top := m.scales.told(m.scales.largest())
 	return m.overScale("Normalised "+lower(x.what), "multiple of "+top, func(c *cell) stats.Estimate { return m.relative(c, x.value) })
 }
 
@@ -129,7 +132,7 @@ func describe(g *group, m *model, value func(*cell) stats.Estimate, unit string)
 	if name != "" {
 		name += ": "
 	}
-	return fmt.Sprintf("%s%s %s at %s, %s at %s.", name, figure(a.Mean), unit, m.scales.text(first.scale), figure(b.Mean), m.scales.text(last.scale))
+	return fmt.Sprintf("%s%s %s at %s, %s at %s.", name, figure(a.Mean), unit, m.scales.told(first.scale), figure(b.Mean), m.scales.told(last.scale))
 }
 
 func (m *model) tip(c *cell, e stats.Estimate, unit string) string {
@@ -151,7 +154,7 @@ func (g *group) seriesName() string {
 func (m *model) scaleAxis() svg.Axis {
 	lo, hi := m.scales.values[0], m.scales.largest()
 	margin := (hi - lo) * 0.06
-	return svg.Axis{Label: "latency scale", Loose: true, Min: lo - margin, Max: hi + margin, Ticks: m.scales.values, Format: m.scales.text}
+	return svg.Axis{Label: "multiple of the distances", Loose: true, Min: lo - margin, Max: hi + margin, Ticks: m.scales.values, Format: m.scales.text}
 }
 
 // bars stand where there is no scale to draw against.
@@ -168,9 +171,9 @@ func (m *model) bars(x measure) []figureView {
 			s.Values = append(s.Values, svg.Bar{Value: math.NaN()})
 			continue
 		}
-		e := x.value(c)
-		s.Values = append(s.Values, svg.Bar{Value: e.Mean / x.by, Half: e.HalfWidth / x.by, Weak: c.weak, Tip: m.tip(c, e, x.unit)})
-		b.Label += fmt.Sprintf(" %s: %s %s.", g.label, figure(e.Mean/x.by), x.unit)
+		e := x.of(c)
+		s.Values = append(s.Values, svg.Bar{Value: e.Mean, Half: e.HalfWidth, Weak: c.weak, Tip: m.tip(c, e, x.unit)})
+		b.Label += fmt.Sprintf(" %s: %s %s.", g.label, figure(e.Mean), x.unit)
 	}
 	b.Series = []svg.BarSeries{s}
 	return []figureView{{Chart: template.HTML(b.SVG())}}

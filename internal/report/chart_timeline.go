@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
-	"maps"
 	"math"
 	"slices"
 
 	"skerry/internal/record"
+	"skerry/internal/report/series"
 	"skerry/internal/report/svg"
 )
 
@@ -37,123 +37,83 @@ func (m *model) timeline(t record.Trial) (figureView, bool) {
 	}
 	slices.SortFunc(seconds, func(a, b record.Second) int { return cmp.Compare(a.T, b.T) })
 	first, last := seconds[0].T, seconds[len(seconds)-1].T
-	size := max(1, (last-first)/maxBins+1)
+	drawn := series.TimelineOf(seconds, maxBins)
 	p := svg.Plot{Width: 1120, X: svg.Axis{Label: "seconds since the measurement began", Loose: true, Format: tick},
 		Label:  fmt.Sprintf("Trial %d second by second: throughput by outcome, latency, CPU of nodes.", t.ID),
-		Panels: []svg.Panel{outcomePanel(seconds, size), latencyPanel(seconds, size)}}
+		Panels: []svg.Panel{outcomePanel(drawn), latencyPanel(drawn)}}
 	network, err := m.dir.Network(t.ID)
 	if err != nil {
 		m.notes = append(m.notes, err.Error())
 	}
-	if len(network) > 0 {
-		p.Panels = append(p.Panels, networkPanel(network, first, size))
+	if n := series.NetworkOf(network, maxBins); n != nil {
+		p.Panels = append(p.Panels, networkPanel(n))
 	}
-	if len(nodes) > 0 {
-		p.Panels = append(p.Panels, cpuPanels(nodes, first, size)...)
+	if n := series.NodesOf(nodes, math.MaxInt, maxBins, math.MaxInt); n != nil {
+		p.Panels = append(p.Panels, cpuPanels(n)...)
 	}
 	if first < 0 {
 		p.Spans = []svg.Span{{From: float64(first), To: 0, Name: "warm-up, not counted"}}
 	}
-	p.Spans = append(p.Spans, bands(events, float64(last+1))...)
+	p.Spans = append(p.Spans, spansOf(append(series.StolenOf(seconds), series.BandsOf(events)...), float64(last+1))...)
 	for _, e := range events {
 		p.Events = append(p.Events, svg.Event{X: e.T, Tip: fmt.Sprintf("%s s: %s: %s", figure(e.T), e.Kind, e.Message)})
 	}
 	return figureView{Chart: template.HTML(p.SVG())}, true
 }
 
-// bins calls add for each bin of size seconds with its begin and its rows.
-func bins(seconds []record.Second, size int64, add func(at float64, rows []record.Second)) {
-	for len(seconds) > 0 {
-		from := seconds[0].T
-		n := 1
-		for n < len(seconds) && seconds[n].T < from+size {
-			n++
-		}
-		add(float64(from), seconds[:n])
-		seconds = seconds[n:]
+// line is a series over the bins of a trial, each drawn at its middle: drawn where it begins, what
+// happened in a second would stand before the event that made it.
+func line(name, class string, bin int, t series.Moments, values series.Values) svg.Series {
+	s := svg.Series{Name: name, Class: class, Points: make([]svg.Point, len(t))}
+	for i, at := range t {
+		s.Points[i] = svg.Point{X: at + float64(bin)/2, Y: values[i]}
 	}
+	return s
 }
 
-func outcomePanel(seconds []record.Second, size int64) svg.Panel {
-	stacks := []svg.Series{{Name: "ok", Class: "good"}, {Name: "failed", Class: "bad"}, {Name: "unknown", Class: "unknown"}, {Name: "dropped", Class: "dropped"}}
-	any := make([]bool, len(stacks))
-	bins(seconds, size, func(at float64, rows []record.Second) {
-		var sums [4]int64
-		length := 0.0
-		for _, r := range rows {
-			if length += r.Length; r.Length <= 0 { // not told
-				length++
+func outcomePanel(t *series.Timeline) svg.Panel {
+	stacks := []svg.Series{line("ok", "good", t.BinS, t.T, t.OK)}
+	for _, s := range []svg.Series{line("failed", "bad", t.BinS, t.T, t.Failed), line("unknown", "unknown", t.BinS, t.T, t.Unknown), line("dropped", "dropped", t.BinS, t.T, t.Dropped)} {
+		if slices.ContainsFunc(s.Points, func(p svg.Point) bool { return p.Y > 0 }) {
+			stacks = append(stacks, s)
+		}
+	}
+	return svg.Panel{Title: "Operations by outcome", Height: 150, Stacks: stacks, Y: svg.Axis{Label: "ops/s", Format: tick}}
+}
+
+// latencyPanel shows response times, and service times where there are no others. A bin
+// without operations is left out of the logarithmic axis.
+func latencyPanel(t *series.Timeline) svg.Panel {
+	worse := func(response, service series.Values) series.Values {
+		out := make(series.Values, len(response))
+		for i := range out {
+			if out[i] = max(response[i], service[i]) / 1000; out[i] <= 0 {
+				out[i] = math.NaN()
 			}
-			for i, n := range []int64{r.OK, r.Failed, r.Unknown, r.Dropped} {
-				sums[i] += n
-			}
 		}
-		for i, n := range sums {
-			any[i] = any[i] || n > 0
-			stacks[i].Points = append(stacks[i].Points, svg.Point{X: at, Y: float64(n) / length})
-		}
-	})
-	kept := stacks[:1]
-	for i := 1; i < len(stacks); i++ {
-		if any[i] {
-			kept = append(kept, stacks[i])
-		}
+		return out
 	}
-	return svg.Panel{Title: "Operations by outcome", Height: 150, Stacks: kept, Y: svg.Axis{Label: "ops/s", Format: tick}}
+	return svg.Panel{Title: "Response time", Height: 130, Y: svg.Axis{Label: "ms", Scale: svg.Log, Format: tick}, Series: []svg.Series{
+		line("p50", svg.Color(0), t.BinS, t.T, worse(t.ResponseP50, t.ServiceP50)), line("p99", svg.Color(2), t.BinS, t.T, worse(t.ResponseP99, t.ServiceP99)),
+	}}
 }
 
-// latencyPanel shows, of bins of several seconds, the worst.
-func latencyPanel(seconds []record.Second, size int64) svg.Panel {
-	p50, p99 := svg.Series{Name: "p50", Class: svg.Color(0)}, svg.Series{Name: "p99", Class: svg.Color(2)}
-	bins(seconds, size, func(at float64, rows []record.Second) {
-		var a, b float64
-		for _, r := range rows {
-			a, b = max(a, r.ResponseP50, r.ServiceP50), max(b, r.ResponseP99, r.ServiceP99)
-		}
-		p50.Points = append(p50.Points, svg.Point{X: at, Y: gap(a / 1000)})
-		p99.Points = append(p99.Points, svg.Point{X: at, Y: gap(b / 1000)})
-	})
-	return svg.Panel{Title: "Response time", Height: 130, Series: []svg.Series{p50, p99}, Y: svg.Axis{Label: "ms", Scale: svg.Log, Format: tick}}
-}
-
-// networkPanel shows the round trips between nodes, of bins of several seconds the mean of
-// the means and the worst of the worst.
-func networkPanel(rows []record.NetworkSecond, first, size int64) svg.Panel {
-	mean, worst := svg.Series{Name: "mean", Class: svg.Color(0)}, svg.Series{Name: "worst", Class: svg.Color(2)}
-	for len(rows) > 0 {
-		at := first + (rows[0].T-first)/size*size
-		var sum, most float64
-		n := 0
-		for n < len(rows) && rows[n].T < at+size {
-			sum, most = sum+rows[n].Mean, max(most, rows[n].Worst)
-			n++
-		}
-		mean.Points = append(mean.Points, svg.Point{X: float64(at), Y: sum / float64(n)})
-		worst.Points = append(worst.Points, svg.Point{X: float64(at), Y: most})
-		rows = rows[n:]
-	}
-	return svg.Panel{Title: "Round trip between nodes", Height: 110, Series: []svg.Series{mean, worst}, Y: svg.Axis{Label: "ms", Format: tick}}
-}
-
-// gap leaves a second without operations out of a logarithmic axis.
-func gap(v float64) float64 {
-	if v <= 0 {
-		return math.NaN()
-	}
-	return v
+// networkPanel shows the round trips between nodes.
+func networkPanel(n *series.Network) svg.Panel {
+	return svg.Panel{Title: "Round trip between nodes", Height: 110, Y: svg.Axis{Label: "ms", Format: tick},
+		Series: []svg.Series{line("mean", svg.Color(0), n.BinS, n.T, n.MeanMS), line("worst", svg.Color(2), n.BinS, n.T, n.WorstMS)}}
 }
 
 // cpuPanels show the machine and the emulator apart from the nodes, which use far less:
 // the busiest by name, the others as a quiet crowd.
-func cpuPanels(rows []record.NodeSecond, first, size int64) (panels []svg.Panel) {
-	use := cpuByNode(rows, first, size)
+func cpuPanels(n *series.Nodes) (panels []svg.Panel) {
 	machine := svg.Panel{Title: "CPU of the whole machine", Height: 90, Y: svg.Axis{Label: "cores", Format: tick}}
 	nodes := svg.Panel{Title: "CPU of nodes", Height: 110, Y: svg.Axis{Label: "cores", Format: tick}}
 	var crowd []svg.Series
-	for _, u := range use {
-		s := svg.Series{Name: nodeName(u.node), Points: u.points}
+	for _, i := range byUse(n) {
+		s := line(nodeName(n.Names[i]), "", n.BinS, n.T, n.Series[i].CPU)
 		switch {
-		case special(u.node) != 0:
+		case series.Own(n.Names[i]):
 			s.Class = svg.Color(len(machine.Series))
 			machine.Series = append(machine.Series, s)
 		case len(nodes.Series) < busiest:
@@ -173,39 +133,19 @@ func cpuPanels(rows []record.NodeSecond, first, size int64) (panels []svg.Panel)
 	return panels
 }
 
-// nodeUse is one node's CPU over time.
-type nodeUse struct {
-	node   string
-	total  float64
-	points []svg.Point
-}
-
-// cpuByNode takes the mean of each bin; the machine comes first, then the busiest nodes.
-func cpuByNode(rows []record.NodeSecond, first, size int64) []*nodeUse {
-	type bin struct {
-		node string
-		at   int64
-	}
-	uses, counts := map[string]*nodeUse{}, map[bin]float64{}
-	slices.SortStableFunc(rows, func(a, b record.NodeSecond) int { return cmp.Compare(a.T, b.T) })
-	for _, r := range rows {
-		u := uses[r.Node]
-		if u == nil {
-			u = &nodeUse{node: r.Node}
-			uses[r.Node] = u
+// byUse are the places of the nodes: the machine first, then those that used the most CPU.
+func byUse(n *series.Nodes) []int {
+	order, total := make([]int, len(n.Names)), make([]float64, len(n.Names))
+	for i, s := range n.Series {
+		order[i] = i
+		for _, cores := range s.CPU {
+			total[i] += cores
 		}
-		u.total += r.CPU
-		b := bin{r.Node, first + (r.T-first)/size*size}
-		if counts[b] == 0 {
-			u.points = append(u.points, svg.Point{X: float64(b.at)})
-		}
-		p := &u.points[len(u.points)-1]
-		p.Y = (p.Y*counts[b] + r.CPU) / (counts[b] + 1)
-		counts[b]++
 	}
-	return slices.SortedFunc(maps.Values(uses), func(a, b *nodeUse) int {
-		return cmp.Or(cmp.Compare(special(a.node), special(b.node)), cmp.Compare(b.total, a.total), cmp.Compare(a.node, b.node))
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(special(n.Names[a]), special(n.Names[b])), cmp.Compare(total[b], total[a]), cmp.Compare(n.Names[a], n.Names[b]))
 	})
+	return order
 }
 
 // special orders the machine and the emulator before nodes.

@@ -156,6 +156,8 @@ type evidenceRow struct {
 	Host, Steal                          string
 	Verdict                              string
 	Reasons                              []string
+	Replaced                             []string // attempts that this one stands in for
+	Disturbed                            []string // the machine, and changed nothing
 	Bad                                  bool
 }
 
@@ -186,7 +188,10 @@ func (m *model) evidenceRow(c *cell, t record.Trial) evidenceRow {
 		}
 		return r
 	}
-	r.Bad = t.Verdict.State != record.Valid
+	r.Bad, r.Disturbed = t.Verdict.State != record.Valid, t.Verdict.Notes
+	for _, x := range t.Replaced {
+		r.Replaced = append(r.Replaced, replaced(x))
+	}
 	r.RTT, r.Late, r.Drops = exact(f.WorstRTTErrorMS), "not known", count(f.EmulatorDrops)
 	if f.EmulatorLateP99US >= 0 {
 		r.Late = millis(f.EmulatorLateP99US)

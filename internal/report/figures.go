@@ -3,6 +3,7 @@ package report
 import (
 	"strconv"
 
+	"skerry/internal/evidence/stats"
 	"skerry/internal/record"
 )
 
@@ -54,6 +55,19 @@ type CellFigures struct {
 	// Operation is the one whose latency stands for the cell's; "" when nothing was measured.
 	Operation string
 	Verdict   string
+	// Bound says what bound it, "" where that is not known.
+	Bound string
+	// Estimates are the means of Used by metric, those of ValuesOf.
+	Estimates map[string]stats.Estimate
+	// Latencies are by kind of operation, that which stands for the cell first.
+	Latencies []LatencyFigures
+}
+
+// LatencyFigures are the latencies of one kind of operation of a cell, in microseconds: by metric
+// the mean over its trials, as Estimates has them of the leading one.
+type LatencyFigures struct {
+	Operation string
+	Estimates map[string]stats.Estimate
 }
 
 // FiguresOf reads what there is to know about a run beside its trials' series.
@@ -82,12 +96,18 @@ func FiguresOf(d *record.Dir) Figures {
 		}
 	}
 	for _, c := range m.cells {
-		x := CellFigures{Label: m.name(c), Planned: c.planned, Trials: c.trials, Used: c.used, Weak: c.weak, Verdict: verdictOf(c)}
+		x := CellFigures{Label: m.name(c), Planned: c.planned, Trials: c.trials, Used: c.used, Weak: c.weak, Verdict: verdictOf(c), Bound: boundOf(c.used), Estimates: c.estimates}
 		for i, name := range m.vary {
 			x.Values = append(x.Values, place[i][valueText(name, c.parameters[name])])
 		}
 		if o, ok := c.main(); ok {
 			x.Operation = o.name
+		}
+		for _, o := range c.operations {
+			of := func(t record.Trial) map[string]float64 { return latenciesOf(t, o.name) }
+			if o.count > 0 {
+				x.Latencies = append(x.Latencies, LatencyFigures{o.name, estimate(c.used, of)})
+			}
 		}
 		f.Cells = append(f.Cells, x)
 	}

@@ -3,11 +3,13 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
+	"skerry/internal/evidence/stats"
+	"skerry/internal/evidence/verdict"
 	"skerry/internal/record"
-	"skerry/internal/stats"
 )
 
 // maxFindings bounds how many groups are named one by one.
@@ -16,8 +18,9 @@ const maxFindings = 6
 // findings tell in sentences what the figures say, the most telling first. Every number in
 // them is computed here and nothing is said that the data do not show.
 func (m *model) findings() []string {
-	out := m.careFinding()
+	out := append(m.careFinding(), m.machinesFinding()...)
 	out = append(out, m.throughputFindings()...)
+	out = append(out, m.boundFinding()...)
 	out = append(out, m.latencyFinding()...)
 	out = append(out, m.trafficFinding()...)
 	out = append(out, m.errorFinding()...)
@@ -39,7 +42,33 @@ func (m *model) careFinding() []string {
 	if weak == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("With care: %d of %s had no valid trial; their figures come from suspect ones.", weak, plural(measured, "cell"))}
+	out := []string{fmt.Sprintf("With care: %d of %s had no valid trial; their figures come from suspect ones.", weak, plural(measured, "cell"))}
+	if remedy := m.remedy(); weak == measured && remedy != "" {
+		out = append(out, "No trial is valid, because of this machine: "+remedy+".")
+	}
+	return out
+}
+
+// remedy is what to change so that trials become valid, by the reason that most suspect ones
+// have; "" where that is nothing that a change of the machine would mend.
+func (m *model) remedy() string {
+	suspect := map[string]int{} // trials
+	for _, t := range m.dir.Summary.Trials {
+		told := map[string]bool{}
+		for _, k := range t.Verdict.Kinds {
+			if r := verdict.Kind(k).Remedy(); r != "" && !told[r] {
+				told[r] = true
+				suspect[r]++
+			}
+		}
+	}
+	best := ""
+	for _, r := range slices.Sorted(maps.Keys(suspect)) {
+		if suspect[r] > suspect[best] {
+			best = r
+		}
+	}
+	return best
 }
 
 // change is what became of a group from its smallest scale to its largest.
@@ -64,7 +93,7 @@ func (m *model) throughputFindings() (out []string) {
 	if !m.scales.vary() {
 		return m.rankFinding()
 	}
-	changes := m.changes(func(c *cell) float64 { return c.goodput.Mean })
+	changes := m.changes(func(c *cell) float64 { return c.goodput().Mean })
 	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(b.by, a.by) })
 	for i, c := range changes {
 		if i == maxFindings {
@@ -88,17 +117,17 @@ func (m *model) rankFinding() []string {
 	if len(cells) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(cells, func(a, b *cell) int { return cmp.Compare(b.goodput.Mean, a.goodput.Mean) })
+	slices.SortStableFunc(cells, func(a, b *cell) int { return cmp.Compare(b.goodput().Mean, a.goodput().Mean) })
 	first, last := cells[0], cells[len(cells)-1]
 	switch {
 	case first == last:
-		return []string{fmt.Sprintf("Throughput of %s is %s ops/s.", m.name(first), interval(first.goodput))}
-	case overlap(first.goodput, last.goodput):
+		return []string{fmt.Sprintf("Throughput of %s is %s ops/s.", m.name(first), interval(first.goodput()))}
+	case overlap(first.goodput(), last.goodput()):
 		return []string{fmt.Sprintf("Throughput does not differ measurably between %s: %s to %s ops/s; the intervals overlap.",
-			plural(len(cells), "cell"), figure(last.goodput.Mean), figure(first.goodput.Mean))}
+			plural(len(cells), "cell"), figure(last.goodput().Mean), figure(first.goodput().Mean))}
 	}
 	return []string{fmt.Sprintf("Throughput is highest with %s (%s ops/s) and lowest with %s (%s ops/s).",
-		m.name(first), interval(first.goodput), m.name(last), interval(last.goodput))}
+		m.name(first), interval(first.goodput()), m.name(last), interval(last.goodput()))}
 }
 
 func (m *model) throughputFinding(c change) string {
@@ -106,10 +135,10 @@ func (m *model) throughputFinding(c change) string {
 	if c.group.label != "" {
 		of = " of " + c.group.label
 	}
-	from, to := m.scales.text(c.first.scale), m.scales.text(c.last.scale)
-	figures := fmt.Sprintf("%s to %s ops/s", figure(c.first.goodput.Mean), figure(c.last.goodput.Mean))
+	from, to := m.scales.told(c.first.scale), m.scales.told(c.last.scale)
+	figures := fmt.Sprintf("%s to %s ops/s", figure(c.first.goodput().Mean), figure(c.last.goodput().Mean))
 	switch {
-	case overlap(c.first.goodput, c.last.goodput):
+	case overlap(c.first.goodput(), c.last.goodput()):
 		return fmt.Sprintf("Throughput%s does not differ measurably between %s and %s (%s; the intervals overlap).", of, from, to, figures)
 	case c.by >= 1:
 		return fmt.Sprintf("Throughput%s falls %s from %s to %s (%s).", of, factor(c.by), from, to, figures)
@@ -121,31 +150,41 @@ func overlap(a, b stats.Estimate) bool {
 	return a.HasInterval() && b.HasInterval() && math.Abs(a.Mean-b.Mean) <= a.HalfWidth+b.HalfWidth
 }
 
-// latencyFinding names where the 99th percentile grows most.
+// latencyFinding names the operation whose 99th percentile grows most, and where.
 func (m *model) latencyFinding() []string {
-	p99 := func(c *cell) float64 {
-		o, _ := c.main()
-		return o.latency.P99
+	var worst change
+	var of string
+	for _, name := range m.operationNames() {
+		for _, c := range m.changes(func(c *cell) float64 { return c.operation(name).latency.P99 }) {
+			if of == "" || c.by < worst.by {
+				worst, of = c, name
+			}
+		}
 	}
-	changes := m.changes(p99)
-	if len(changes) == 0 {
+	if of == "" || worst.by >= 1 {
 		return nil
 	}
-	worst := slices.MinFunc(changes, func(a, b change) int { return cmp.Compare(a.by, b.by) })
-	if worst.by >= 1 {
-		return nil
-	}
-	o, _ := worst.last.main()
 	with := "The 99th percentile grows: "
-	if len(changes) > 1 {
+	if len(m.groups) > 1 {
 		with = "The 99th percentile grows most with " + worst.group.label + ": "
 	}
-	return []string{fmt.Sprintf("%s%s from %s ms at %s to %s ms at %s.", with, o.name,
-		millis(p99(worst.first)), m.scales.text(worst.first.scale), millis(p99(worst.last)), m.scales.text(worst.last.scale))}
+	return []string{fmt.Sprintf("%s%s from %s ms at %s to %s ms at %s.", with, of,
+		millis(worst.first.operation(of).latency.P99), m.scales.told(worst.first.scale), millis(worst.last.operation(of).latency.P99), m.scales.told(worst.last.scale))}
+}
+
+// operationNames are those of any cell.
+func (m *model) operationNames() (names []string) {
+	for _, c := range m.cells {
+		for _, o := range c.operations {
+			names = append(names, o.name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func (m *model) trafficFinding() []string {
-	changes := m.changes(func(c *cell) float64 { return c.perOperation.Mean })
+	changes := m.changes(func(c *cell) float64 { return c.perOperation().Mean })
 	if len(changes) == 0 {
 		return nil
 	}
@@ -153,7 +192,7 @@ func (m *model) trafficFinding() []string {
 	for _, c := range changes {
 		lo, hi = min(lo, 1/c.by), max(hi, 1/c.by)
 	}
-	from, to := m.scales.text(changes[0].first.scale), m.scales.text(changes[0].last.scale)
+	from, to := m.scales.told(changes[0].first.scale), m.scales.told(changes[0].last.scale)
 	if hi < 1.1 && lo > 0.9 {
 		return []string{fmt.Sprintf("An operation moves as many bytes at %s as at %s, within 10 %%.", from, to)}
 	}
@@ -208,7 +247,7 @@ func (m *model) name(c *cell) string {
 		if s != "" {
 			s += " at "
 		}
-		s += m.scales.text(c.scale)
+		s += m.scales.told(c.scale)
 	}
 	return s
 }

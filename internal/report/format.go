@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode"
 
-	"skerry/internal/stats"
+	"skerry/internal/evidence/stats"
 )
 
 // none stands for a figure that there is not.
@@ -160,3 +160,6 @@ func plain(s string) string {
 
 // Plain makes a text of a run safe to print on one line.
 func Plain(s string) string { return plain(s) }
+
+// Interval writes a mean over repetitions as tables have it: "1,461 ± 89".
+func Interval(e stats.Estimate) string { return interval(e) }

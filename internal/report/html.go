@@ -9,8 +9,8 @@ import (
 	"io"
 	"path/filepath"
 
+	"skerry/internal/base/whole"
 	"skerry/internal/record"
-	"skerry/internal/whole"
 )
 
 // FileName is what a report is called in its run directory.

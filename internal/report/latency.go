@@ -42,7 +42,7 @@ func (m *model) operationsOf(trials []record.Trial) []operation {
 				continue
 			}
 			trialsWith[name]++
-			addLatency(&o.latency, responseOf(s))
+			addLatency(&o.latency, s.Latency())
 			if h := responseHistogram(hists, name); h != nil {
 				o.merge(h)
 				merged[name]++
@@ -65,11 +65,51 @@ func (m *model) operationsOf(trials []record.Trial) []operation {
 	slices.SortFunc(out, func(a, b operation) int {
 		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.name, b.name))
 	})
-	if len(out) > 0 {
-		most := slices.IndexFunc(out, func(o operation) bool { return o.name == leading(out) })
-		out = slices.Insert(slices.Delete(slices.Clone(out), most, most+1), 0, out[most])
-	}
 	return out
+}
+
+// lead has one operation stand for every cell, so that cells are compared by the same: of those
+// that every measured cell of the group has, the one that there is most of.
+func (g *group) lead() {
+	counts, cells, measured := map[string]int64{}, map[string]int{}, 0
+	for _, c := range g.cells {
+		if len(c.operations) > 0 {
+			measured++
+		}
+		for _, o := range c.operations {
+			if o.count > 0 {
+				counts[o.name] += o.count
+				cells[o.name]++
+			}
+		}
+	}
+	var all, common []operation
+	for name, n := range counts {
+		all = append(all, operation{name: name, count: n})
+		if cells[name] == measured {
+			common = append(common, all[len(all)-1])
+		}
+	}
+	if len(common) == 0 {
+		common = all
+	}
+	name := leading(common)
+	for _, c := range g.cells {
+		if at := slices.IndexFunc(c.operations, func(o operation) bool { return o.name == name }); at > 0 {
+			first := c.operations[at]
+			c.operations = slices.Insert(slices.Delete(c.operations, at, at+1), 0, first)
+		}
+	}
+}
+
+// operation returns a cell's operation of a name, the zero one where it had none.
+func (c *cell) operation(name string) operation {
+	for _, o := range c.operations {
+		if o.name == name {
+			return o
+		}
+	}
+	return operation{}
 }
 
 // asMany is the share of the largest count that is as good as it: which of reads and
@@ -97,14 +137,6 @@ func (o *operation) merge(h *hdrhistogram.Histogram) {
 		return
 	}
 	o.hist.Merge(h)
-}
-
-// responseOf is the response time, which a closed loop without a target need not record.
-func responseOf(s record.OperationSummary) record.Latency {
-	if s.Response.Max > 0 {
-		return s.Response
-	}
-	return s.Service
 }
 
 func responseHistogram(hists map[string]*hdrhistogram.Histogram, name string) *hdrhistogram.Histogram {
@@ -139,7 +171,7 @@ func scaleLatency(l *record.Latency, f float64) {
 	l.Max *= f
 }
 
-// main is the operation that stands for all: see leading.
+// main is the operation that stands for all: see lead.
 func (c *cell) main() (operation, bool) {
 	if len(c.operations) == 0 || c.operations[0].count == 0 {
 		return operation{}, false

@@ -3,8 +3,8 @@ package report
 import (
 	"slices"
 
+	"skerry/internal/evidence/stats"
 	"skerry/internal/record"
-	"skerry/internal/stats"
 )
 
 // model is a run as reports look at it: cells of the matrix with their repetitions
@@ -40,16 +40,14 @@ type cell struct {
 	used []record.Trial
 	weak bool
 
-	throughput, goodput stats.Estimate // ops/s
-	traffic             stats.Estimate // bytes of a trial
-	perOperation        stats.Estimate // bytes of a trial over its operations that ended ok
-	operations          []operation    // the leading one first, then by how many there are
+	estimates  map[string]stats.Estimate // by metric
+	operations []operation               // the leading one first, then by how many there are
 }
 
 // newModel reads what figures need.
 func newModel(d *record.Dir) *model {
 	all := parametersOf(d)
-	m := &model{dir: d, scales: scalesOf(all), notes: slices.Clone(d.Notes)}
+	m := &model{dir: d, scales: scalesOf(d.Run.Name, all), notes: slices.Clone(d.Notes)}
 	m.vary, m.fixed = varying(all)
 	m.collect()
 	slices.SortStableFunc(m.cells, func(a, b *cell) int { return compareParameters(m.vary, a.parameters, b.parameters) })
@@ -57,6 +55,9 @@ func newModel(d *record.Dir) *model {
 		c.planned = max(c.planned, len(c.trials))
 		m.estimate(c)
 		m.place(c)
+	}
+	for _, g := range m.groups {
+		g.lead()
 	}
 	return m
 }
@@ -121,22 +122,9 @@ func (m *model) estimate(c *cell) {
 			}
 		}
 	}
-	of := func(value func(record.Trial) (float64, bool)) stats.Estimate {
-		var values []float64
-		for _, t := range c.used {
-			if v, ok := value(t); ok {
-				values = append(values, v)
-			}
-		}
-		return stats.Of(values)
-	}
-	c.throughput = of(func(t record.Trial) (float64, bool) { return t.Throughput, true })
-	c.goodput = of(func(t record.Trial) (float64, bool) { return t.Goodput, true })
-	c.traffic = of(func(t record.Trial) (float64, bool) { return float64(t.Traffic.TotalBytes), true })
-	c.perOperation = of(func(t record.Trial) (float64, bool) {
-		return float64(t.Traffic.TotalBytes) / max(1, float64(t.Outcomes.OK)), t.Outcomes.OK > 0
-	})
 	c.operations = m.operationsOf(c.used)
+	leading, _ := c.main()
+	c.estimates = estimatesOf(c.used, leading.name)
 }
 
 // at returns the group's cell at a scale; nil when it has none or nothing was measured.
@@ -179,7 +167,11 @@ func (m *model) relative(c *cell, value func(*cell) stats.Estimate) stats.Estima
 	return stats.Ratio(value(c), value(base))
 }
 
-func goodputOf(c *cell) stats.Estimate { return c.goodput }
+func (c *cell) goodput() stats.Estimate { return c.estimates[metricGoodput] }
+
+func (c *cell) traffic() stats.Estimate { return c.estimates[metricTraffic] }
+
+func (c *cell) perOperation() stats.Estimate { return c.estimates[metricPerOperation] }
 
 // outcomes sums over trials.
 func outcomes(trials []record.Trial) (o record.Outcomes) {

@@ -119,17 +119,21 @@ func say(names []string, p map[string]any) string {
 // scales are the latency scaling factors of a run.
 type scales struct {
 	values []float64 // ascending
-	// fifths tells that they are among 0.2, 0.4 ... 1, which FHC calls X, 2X ... 5X.
-	fifths bool
+	// paper tells that the run is one of the paper's experiments and that they are among
+	// 0.2, 0.4 ... 1, which it calls X, 2X ... 5X.
+	paper bool
 }
 
-func scalesOf(plan []map[string]any) scales {
-	s := scales{fifths: true}
+// paperRuns is what the names of the experiments begin with that repeat the paper's (experiments/fhc).
+const paperRuns = "fhc-"
+
+func scalesOf(run string, plan []map[string]any) scales {
+	s := scales{paper: strings.HasPrefix(run, paperRuns)}
 	for _, p := range plan {
 		if v, ok := number(p[paramScale]); ok && !slices.Contains(s.values, v) {
 			s.values = append(s.values, v)
 			k := v * 5
-			s.fifths = s.fifths && k >= 0.999 && k <= 5.001 && math.Abs(k-math.Round(k)) < 1e-6
+			s.paper = s.paper && k >= 0.999 && k <= 5.001 && math.Abs(k-math.Round(k)) < 1e-6
 		}
 	}
 	slices.Sort(s.values)
@@ -146,23 +150,36 @@ func (s scales) largest() float64 {
 	return s.values[len(s.values)-1]
 }
 
-// text is "X" to "5X" where the scales are fifths, else the number.
+// text is the number, with the paper's name beside it in the paper's experiments: "0.2 (X)".
 func (s scales) text(v float64) string {
-	if !s.fifths {
-		return strconv.FormatFloat(v, 'g', -1, 64)
+	return strconv.FormatFloat(v, 'g', -1, 64) + s.paperName(v)
+}
+
+// told is what a sentence says: "0.2 × the distances".
+func (s scales) told(v float64) string {
+	return strconv.FormatFloat(v, 'g', -1, 64) + " × the distances" + s.paperName(v)
+}
+
+func (s scales) paperName(v float64) string {
+	k := int(math.Round(v * 5))
+	switch {
+	case !s.paper:
+		return ""
+	case k > 1:
+		return " (" + strconv.Itoa(k) + "X)"
 	}
-	if k := int(math.Round(v * 5)); k > 1 {
-		return strconv.Itoa(k) + "X"
-	}
-	return "X"
+	return " (X)"
 }
 
 // note explains the names of scales.
 func (s scales) note() string {
-	if s.fifths && s.vary() {
-		return "Scale X is a fifth of every latency (0.2), 5X the full latency (1.0)"
+	switch {
+	case !s.vary():
+		return ""
+	case s.paper:
+		return "The scale multiplies every latency of the topology; the paper calls 0.2 X and 1 5X"
 	}
-	return ""
+	return "The scale multiplies every latency of the topology"
 }
 
 // parametersOf returns the parameters of all trials of a run, planned or recorded.

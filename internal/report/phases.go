@@ -47,7 +47,7 @@ func windowsOf(events []record.Happening) []window {
 		switch {
 		case h.RevertedS != nil:
 			w.over = *h.RevertedS
-		case h.CompleteS != nil && (h.Kind == "join" || h.Kind == "leave"):
+		case h.CompleteS != nil && h.Effect != nil && h.Effect.Member != "":
 			w.over = h.AtS + *h.CompleteS
 		}
 		w.over = min(w.over, w.until)

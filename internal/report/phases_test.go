@@ -13,7 +13,7 @@ func TestPhasesOfEvents(t *testing.T) {
 	s := func(v float64) *float64 { return &v }
 	got := windowsOf([]record.Happening{
 		{Kind: "cpu", AtS: 10, CompleteS: s(0.1), RevertedS: s(20)},
-		{Kind: "join", AtS: 30, CompleteS: s(4.5)},
+		{Kind: "join", Effect: &record.Effect{Member: record.Joins, Settles: true}, AtS: 30, CompleteS: s(4.5)},
 		{Kind: "kill", AtS: 50, CompleteS: s(0)},
 	})
 	want := []window{{0, 10, 20, 30}, {20, 30, 34.5, 50}, {34.5, 50, math.Inf(1), math.Inf(1)}}

@@ -22,14 +22,13 @@ func (m *model) resizings() (rows []resizeRow) {
 			m.notes = append(m.notes, err.Error())
 		}
 		for _, e := range events {
-			if e.Kind != "leave" && e.Kind != "join" || e.Apply == nil {
+			if e.Effect == nil || e.Effect.Member == "" {
 				continue
 			}
-			back := map[string]string{"leave": "join", "join": "leave"}[e.Kind]
 			for _, x := range []struct {
-				change string
+				change record.Membership
 				step   *record.Step
-			}{{e.Kind, e.Apply}, {back, e.Revert}} {
+			}{{e.Effect.Member, e.Apply}, {e.Effect.Member.Opposite(), e.Revert}} {
 				if x.step != nil && x.step.Began != nil {
 					row := resizeOf(e, x.change, x.step)
 					row.Trial, row.Parameters = strconv.Itoa(t.ID), say(names, t.Parameters)
@@ -41,8 +40,8 @@ func (m *model) resizings() (rows []resizeRow) {
 	return rows
 }
 
-func resizeOf(e record.Event, change string, s *record.Step) resizeRow {
-	row := resizeRow{Change: change, At: figure(s.Began.Seconds()), Accepted: none, Complete: none, Moved: none, State: "complete"}
+func resizeOf(e record.Event, change record.Membership, s *record.Step) resizeRow {
+	row := resizeRow{Change: string(change), At: figure(s.Began.Seconds()), Accepted: none, Complete: none, Moved: none, State: "complete"}
 	for i, n := range e.Targets {
 		if i > 0 {
 			row.Node += ", "

@@ -25,6 +25,9 @@ func Text(w io.Writer, d *record.Dir, o TextOptions) error {
 	p := &printer{w: w}
 	p.linef("%s  %s", plain(d.Run.Name), plain(d.Path))
 	p.linef("%s", m.textHead())
+	for _, d := range m.doubts() {
+		p.linef("! %s", plain(d.Text))
+	}
 	if len(m.fixed) > 0 && len(d.Summary.Trials) > 0 {
 		p.linef("all trials: %s", plain(say(m.fixed, d.Summary.Trials[0].Parameters)))
 	}
@@ -135,13 +138,22 @@ func (m *model) parameterCells(names []string, p map[string]any) (cells []string
 // its highest; of a cell that of its first trial.
 const overTime = "goodput over time"
 
+// cellColumns stand behind the parameters of a cell; the third is headed by the scale that it is a
+// multiple of.
+var cellColumns = []column{
+	{head: "goodput/s"}, {head: "throughput/s", need: 9}, {head: "×", need: 4},
+	{head: "operation", left: true}, {head: "p50 ms", need: 5}, {head: "p95 ms"}, {head: "p99 ms", need: 2},
+	{head: "errors", need: 1}, {head: "traffic MB", need: 6}, {head: "RTT error ms", need: 8},
+	{head: "n", need: 7}, {head: "bound by", left: true, need: 3}, {head: "verdict", left: true}, {head: overTime, left: true, need: 10},
+}
+
+// cellOperation is the place of the operation among the columns of a cell.
+const cellOperation = 3
+
 func (m *model) cellTable() textTable {
 	names, columns := m.parameterColumns()
-	t := textTable{columns: append(columns,
-		column{head: "goodput/s"}, column{head: "throughput/s", need: 9}, column{head: "× " + m.scales.text(m.scales.largest()), need: 4},
-		column{head: "operation", left: true, need: 3}, column{head: "p50 ms", need: 5}, column{head: "p95 ms"}, column{head: "p99 ms", need: 2},
-		column{head: "errors", need: 1}, column{head: "traffic MB", need: 6}, column{head: "RTT error ms", need: 8},
-		column{head: "n", need: 7}, column{head: "verdict", left: true}, column{head: overTime, left: true, need: 10})}
+	t := textTable{columns: append(columns, cellColumns...)}
+	t.columns[len(names)+2].head = "× that at " + m.scales.text(m.scales.largest())
 	for _, c := range m.cells {
 		row := append(m.parameterCells(names, c.parameters), m.cellRow(c)...)
 		spark := ""
@@ -149,19 +161,33 @@ func (m *model) cellTable() textTable {
 			spark = m.spark(c.used[0])
 		}
 		t.rows = append(t.rows, append(row, spark))
+		t.rows = append(t.rows, m.otherOperations(len(names), c)...)
 	}
 	return t
 }
 
+// otherOperations are rows below a cell's own: the latency of what else it does.
+func (m *model) otherOperations(names int, c *cell) (rows [][]string) {
+	for i, o := range c.operations {
+		if i == 0 || o.count == 0 {
+			continue
+		}
+		row := make([]string, names+len(cellColumns))
+		copy(row[names+cellOperation:], []string{plain(o.name), millis(o.latency.P50), millis(o.latency.P95), millis(o.latency.P99)})
+		rows = append(rows, row)
+	}
+	return rows
+}
+
 func (m *model) cellRow(c *cell) []string {
-	row := make([]string, 12)
-	row[10], row[11] = fmt.Sprintf("%d", len(c.used)), verdictOf(c)
+	row := make([]string, 13)
+	row[10], row[11], row[12] = fmt.Sprintf("%d", len(c.used)), plain(boundOf(c.used)), verdictOf(c)
 	if len(c.used) == 0 {
 		row[0] = none
 		return row
 	}
-	row[0], row[1] = interval(c.goodput), interval(c.throughput)
-	if r := m.relative(c, goodputOf); m.scales.vary() && r.N > 0 {
+	row[0], row[1] = interval(c.goodput()), interval(c.estimates[metricThroughput])
+	if r := m.relative(c, (*cell).goodput); m.scales.vary() && r.N > 0 {
 		row[2] = strconv.FormatFloat(r.Mean, 'f', 2, 64)
 	}
 	if o, ok := c.main(); ok {
@@ -169,7 +195,7 @@ func (m *model) cellRow(c *cell) []string {
 	}
 	_, share := notOK(outcomes(c.used))
 	row[7] = percent(share)
-	row[8] = megabytes(c.traffic.Mean)
+	row[8] = megabytes(c.traffic().Mean)
 	row[9] = exact(worstRTT(c.used))
 	return row
 }
@@ -214,7 +240,7 @@ func (m *model) trialTable() textTable {
 		column{head: "rep", need: 6}, column{head: "goodput/s"}, column{head: "throughput/s", need: 9},
 		column{head: "operation", left: true, need: 3}, column{head: "p50 ms", need: 5}, column{head: "p95 ms"}, column{head: "p99 ms", need: 2},
 		column{head: "errors", need: 1}, column{head: "traffic MB", need: 7}, column{head: "RTT error ms", need: 8},
-		column{head: "time", need: 4}, column{head: "stopped by", left: true, need: 10}, column{head: "verdict", left: true}, column{head: overTime, left: true, need: 11})}
+		column{head: "time", need: 4}, column{head: "stopped by", left: true, need: 10}, column{head: "bound by", left: true, need: 5}, column{head: "verdict", left: true}, column{head: overTime, left: true, need: 11})}
 	for _, r := range m.dir.Summary.Trials {
 		row := append([]string{strconv.Itoa(r.ID)}, m.parameterCells(names, r.Parameters)...)
 		t.rows = append(t.rows, append(append(row, m.trialRow(r)...), m.spark(r)))
@@ -223,20 +249,20 @@ func (m *model) trialTable() textTable {
 }
 
 func (m *model) trialRow(t record.Trial) []string {
-	row := make([]string, 13)
+	row := make([]string, 14)
 	row[0] = strconv.Itoa(t.Repetition)
 	if t.State != record.TrialOK {
-		row[1], row[12] = none, t.State
+		row[1], row[13] = none, t.State
 		return row
 	}
 	row[1], row[2] = trialGoodput(t), figure(t.Throughput)
-	if o, ok := mainOf(t); ok {
-		l := responseOf(t.Operations[o])
+	if o, ok := m.mainOf(t); ok {
+		l := t.Operations[o].Latency()
 		row[3], row[4], row[5], row[6] = plain(o), millis(l.P50), millis(l.P95), millis(l.P99)
 	}
 	_, share := notOK(t.Outcomes)
 	row[7], row[8], row[9] = percent(share), megabytes(float64(t.Traffic.TotalBytes)), exact(t.Fidelity.WorstRTTErrorMS)
-	row[10], row[11], row[12] = seconds(t.DurationS), plain(t.Stopped), plain(t.Verdict.State)
+	row[10], row[11], row[12], row[13] = seconds(t.DurationS), plain(t.Stopped), plain(boundOf([]record.Trial{t})), plain(t.Verdict.State)
 	return row
 }
 
@@ -248,14 +274,15 @@ func trialGoodput(t record.Trial) string {
 	return plusMinus(t.Goodput, t.Interval)
 }
 
-// mainOf names the leading operation of a trial.
-func mainOf(t record.Trial) (name string, ok bool) {
-	var all []operation
-	for n, o := range t.Operations {
-		all = append(all, operation{name: n, count: o.Count})
+// mainOf names the operation that stands for a trial: that of its cell.
+func (m *model) mainOf(t record.Trial) (name string, ok bool) {
+	for _, c := range m.cells {
+		if slices.ContainsFunc(c.trials, func(x record.Trial) bool { return x.ID == t.ID }) {
+			o, _ := c.main()
+			return o.name, t.Operations[o.name].Count > 0
+		}
 	}
-	name = leading(all)
-	return name, t.Operations[name].Count > 0
+	return "", false
 }
 
 // textNotes tell what stands behind the table.
@@ -271,6 +298,12 @@ func (m *model) textNotes(p *printer) {
 		case t.State == record.TrialOK && t.Verdict.State != record.Valid:
 			p.linef("trial %d is suspect: %s", t.ID, plain(strings.Join(t.Verdict.Reasons, "; ")))
 		}
+		for _, n := range t.Verdict.Notes {
+			p.linef("trial %d: %s", t.ID, plain(n))
+		}
+		for _, r := range t.Replaced {
+			p.linef("trial %d was run again: %s", t.ID, plain(replaced(r)))
+		}
 	}
 	m.textEvents(p)
 	m.textPhases(p)
@@ -283,7 +316,7 @@ func (m *model) textNotes(p *printer) {
 	if s := m.scales.note(); s != "" {
 		p.linef("%s", s)
 	}
-	if slices.ContainsFunc(m.cells, func(c *cell) bool { return c.goodput.HasInterval() }) {
+	if slices.ContainsFunc(m.cells, func(c *cell) bool { return c.goodput().HasInterval() }) {
 		p.linef("±: 95 %% confidence interval over n repetitions")
 	}
 	for _, n := range append(slices.Clone(m.dir.Run.Warnings), m.notes...) {
@@ -292,6 +325,11 @@ func (m *model) textNotes(p *printer) {
 	if n := m.tally(); n.missing()+n.interrupted > 0 && !m.dir.Running {
 		p.linef("the run was interrupted; go on with: skerry run --resume %s", plain(m.dir.Path))
 	}
+}
+
+// replaced says why an attempt at a trial does not count, and where it is.
+func replaced(r record.Replaced) string {
+	return fmt.Sprintf("the attempt in %s was %s: %s", r.Dir, r.Verdict.State, strings.Join(r.Verdict.Reasons, "; "))
 }
 
 func firstLine(s string) string {

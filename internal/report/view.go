@@ -44,6 +44,8 @@ type view struct {
 	OtherOperations []figureView
 	Evidence        []evidenceRow
 	BadTrials       int
+	Replaced        int // trials that were run again
+	Disturbed       int // trials that stolen processors changed nothing of
 	Links           []linkTable
 	Environment     []fact
 	Warnings        []string
@@ -105,7 +107,7 @@ func newView(m *model) view {
 	r := m.dir.Run
 	v := view{
 		Title: r.Name, Subtitle: r.Description, When: r.Started.Format("2 January 2006, 15:04 MST"), Where: r.Host.Name,
-		State: m.state(), Empty: len(m.dir.Summary.Trials) == 0, Scale: m.scales.note(), Top: m.scales.text(m.scales.largest()),
+		State: m.state(), Empty: len(m.dir.Summary.Trials) == 0, Scale: m.scales.note(), Top: m.scales.told(m.scales.largest()),
 		Seed: strconv.FormatUint(r.Seed, 10), Command: shellLine(r.Command), File: r.File, FileName: fileName(r.File.Path),
 	}
 	if len(m.fixed) > 0 && !v.Empty {
@@ -187,11 +189,11 @@ func (v *view) results(m *model) {
 		v.Names = append(v.Names, c.head)
 	}
 	if m.scales.vary() {
-		v.Relative = "× " + v.Top
+		v.Relative = "× that at " + m.scales.text(m.scales.largest())
 	}
 	most := 0.0
 	for _, c := range m.cells {
-		most = max(most, c.goodput.Mean)
+		most = max(most, c.goodput().Mean)
 	}
 	for _, c := range m.cells {
 		row := m.cellRow(c)
@@ -200,7 +202,7 @@ func (v *view) results(m *model) {
 			Operation: row[3], P50: row[4], P95: row[5], P99: row[6], Errors: row[7], Traffic: row[8], RTT: row[9], N: row[10],
 			Verdict: verdict, Bad: verdict != record.Valid, First: c == c.group.cells[0] && len(c.group.cells) > 1}
 		if most > 0 {
-			out.Bar = template.CSS(fmt.Sprintf("--share:%.1f%%", 100*c.goodput.Mean/most))
+			out.Bar = template.CSS(fmt.Sprintf("--share:%.1f%%", 100*c.goodput().Mean/most))
 		}
 		v.Rows = append(v.Rows, out)
 		for _, o := range c.operations {
@@ -249,6 +251,8 @@ func (v *view) charts(m *model) {
 		if e.Bad {
 			v.BadTrials++
 		}
+		v.Replaced += min(1, len(e.Replaced))
+		v.Disturbed += min(1, len(e.Disturbed))
 	}
 	v.Links = m.linkTables()
 }

@@ -6,10 +6,10 @@ import (
 	"io/fs"
 	"net/http"
 
-	"skerry/internal/advice"
-	"skerry/internal/compare"
-	"skerry/internal/live"
+	"skerry/internal/base/advice"
 	"skerry/internal/record"
+	"skerry/internal/report/compare"
+	"skerry/internal/run/live"
 )
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

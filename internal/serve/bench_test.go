@@ -15,8 +15,8 @@ import (
 	"testing/fstest"
 	"time"
 
-	"skerry/internal/live"
 	"skerry/internal/record"
+	"skerry/internal/run/live"
 )
 
 // hostile is a name that would be markup where it is not text.

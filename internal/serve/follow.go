@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 
-	"skerry/internal/live"
+	"skerry/internal/run/live"
 )
 
 // eventLimit bounds the text of an event to be fired.

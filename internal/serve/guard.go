@@ -2,9 +2,12 @@ package serve
 
 import (
 	"crypto/subtle"
-	"net"
+	"errors"
 	"net/http"
 	"strings"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/base/webguard"
 )
 
 // csrfHeader carries, on every request that changes something, what only a page of this server
@@ -30,41 +33,25 @@ func headers(next http.Handler) http.Handler {
 	})
 }
 
-// hostGuard refuses requests to a name that is not this machine's own, without a token: a page
-// of another site whose name was made to point here would otherwise be of this origin.
-func (s *Server) hostGuard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := r.Host
-		if h, _, err := net.SplitHostPort(host); err == nil {
-			host = h
-		}
-		if s.Token == "" && !loopback(strings.Trim(host, "[]")) {
-			refuse(w, http.StatusMisdirectedRequest, "this server answers to localhost and 127.0.0.1 alone", "give it a token (SKERRY_TOKEN) to reach it by another name")
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// siteGuard refuses what another site's page asks for: to change anything, and to read data.
-// Following a link to a page is no harm.
+// siteGuard refuses what another site's page asks for, but for links to pages; requests to a
+// name that is not this machine's own where no token is asked for, without which a page whose name
+// was made to point here has nothing; and changes that no page of this server asks for.
 func (s *Server) siteGuard(next http.Handler) http.Handler {
-	protection := http.NewCrossOriginProtection()
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := protection.Check(r); err != nil {
-			refuse(w, http.StatusForbidden, "a page of another site may change nothing here", "")
-			return
-		}
-		site := r.Header.Get("Sec-Fetch-Site")
-		if strings.HasPrefix(r.URL.Path, "/api/") && (site == "cross-site" || site == "same-site") {
-			refuse(w, http.StatusForbidden, "a page of another site may read nothing here", "")
-			return
-		}
+	guard := webguard.New(nil)
+	guard.AnyHost = s.Token != ""
+	guard.Links = func(path string) bool { return !strings.HasPrefix(path, "/api/") }
+	return guard.Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		changes := r.Method != http.MethodGet && r.Method != http.MethodHead && r.URL.Path != "/login"
 		if changes && subtle.ConstantTimeCompare([]byte(r.Header.Get(csrfHeader)), []byte(s.csrf)) != 1 {
 			refuse(w, http.StatusForbidden, "the request does not come from a page of this server", "send the header "+csrfHeader+" with the csrf of /api/session; a page that was open before the server was restarted is to be loaded again")
 			return
 		}
 		next.ServeHTTP(w, r)
+	}), func(w http.ResponseWriter, err error) {
+		hint := advice.Of(err)
+		if errors.Is(err, webguard.ErrHost) {
+			hint = "ask for localhost or 127.0.0.1, or give the server a token (SKERRY_TOKEN) to reach it by another name"
+		}
+		refuse(w, webguard.Status(err), err.Error(), hint)
 	})
 }

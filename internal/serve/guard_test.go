@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/event"
 	"skerry/internal/record"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"syscall"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 )
 
 // Sentinel errors of what a server is to listen on.

@@ -16,8 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"skerry/internal/live"
 	"skerry/internal/record"
+	"skerry/internal/run/live"
 )
 
 // metrics shows Prometheus the trials that run at the moment.

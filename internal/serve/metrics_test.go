@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"skerry/internal/live"
 	"skerry/internal/record"
 )
 
@@ -23,7 +22,7 @@ func TestMetrics(t *testing.T) {
 	measure(feed, nil)
 	feed.Network(record.NetworkSecond{Mean: 20, Worst: 40, Unreachable: 1})
 	feed.Event(record.Event{ID: 2, Kind: "latency", State: record.EventBegun, Source: record.SourceUI})
-	feed.End(live.Result{ID: 1, State: record.TrialOK})
+	feed.End(record.Trial{ID: 1, State: record.TrialOK})
 	code, _, body := b.ask(http.MethodGet, "/metrics", "")
 	if code != http.StatusOK {
 		t.Fatalf("%d %s", code, body)

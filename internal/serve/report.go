@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"sync"
 
-	"skerry/internal/compare"
 	"skerry/internal/record"
+	"skerry/internal/report/compare"
 )
 
 // reportPolicy shuts a report into an origin of its own: what a run directory from elsewhere

@@ -33,10 +33,17 @@ type TrialRow struct {
 	Goodput    float64        `json:"goodput_ops_s"`
 	CI95       float64        `json:"goodput_ci95_ops_s"`
 	DurationS  float64        `json:"duration_s"`
-	// P99 is of all operations' response: the worst of their kinds.
-	P99    float64 `json:"p99_us"`
-	Events int     `json:"events"`
-	ByHand int     `json:"fired_by_hand,omitempty"`
+	// Operations are the response times of each kind, READ, UPDATE ..., that has ended ok.
+	Operations map[string]Tail `json:"operations"`
+	Events     int             `json:"events"`
+	ByHand     int             `json:"fired_by_hand,omitempty"`
+}
+
+// Tail is the slow end of a latency, in microseconds, over so many operations.
+type Tail struct {
+	Count int64   `json:"count"`
+	P95   float64 `json:"p95_us"`
+	P99   float64 `json:"p99_us"`
 }
 
 // Cell is what can be compared: all repetitions of one combination of parameters.
@@ -66,7 +73,7 @@ func (s *Server) detail(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	out := Detail{Entry: read(path), Command: d.Run.Command, Host: d.Run.Host, Engine: d.Run.Engine, Seed: d.Run.Seed, Warnings: d.Run.Warnings,
+	out := Detail{Entry: read(path), Command: append([]string{}, d.Run.Command...), Host: d.Run.Host, Engine: d.Run.Engine, Seed: d.Run.Seed, Warnings: d.Run.Warnings,
 		Remarks: d.Notes, Ended: []TrialRow{}, Cells: []Cell{}}
 	cell, at := map[int]int{}, map[int]int{}
 	for _, p := range d.Run.Plan {
@@ -78,9 +85,11 @@ func (s *Server) detail(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, t := range d.Summary.Trials {
 		row := TrialRow{ID: t.ID, Cell: cell[t.ID], Repetition: t.Repetition, Parameters: t.Parameters, State: t.State, Error: t.Error, Verdict: t.Verdict,
-			Goodput: t.Goodput, CI95: t.Interval, DurationS: t.DurationS, Events: len(t.Events)}
-		for _, o := range t.Operations {
-			row.P99 = max(row.P99, o.Response.P99)
+			Goodput: t.Goodput, CI95: t.Interval, DurationS: t.DurationS, Operations: map[string]Tail{}, Events: len(t.Events)}
+		for name, o := range t.Operations {
+			if l := o.Latency(); o.Count > 0 {
+				row.Operations[name] = Tail{Count: o.Count, P95: l.P95, P99: l.P99}
+			}
 		}
 		for _, e := range t.Events {
 			if e.Source != "" {

@@ -12,8 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"skerry/internal/live"
+	"skerry/internal/evidence/doubt"
 	"skerry/internal/record"
+	"skerry/internal/run/live"
 )
 
 // errNoRun says that there is no run of a name.
@@ -21,31 +22,35 @@ var errNoRun = errors.New("there is no such run")
 
 // Entry is a run as the list shows it.
 type Entry struct {
-	Name        string `json:"name"` // of its directory
-	Experiment  string `json:"experiment,omitempty"`
-	Description string `json:"description,omitempty"`
-	// State is one of the StateX constants.
-	State    string            `json:"state"`
-	Started  time.Time         `json:"started,omitzero"`
-	Finished time.Time         `json:"finished,omitzero"`
-	Planned  int               `json:"planned"` // trials
-	Trials   map[string]int    `json:"trials"`  // ended, by how: valid, suspect, failed, interrupted
-	Versions map[string]string `json:"databases,omitempty"`
+	Name        string            `json:"name"` // of its directory
+	Experiment  string            `json:"experiment,omitempty"`
+	Description string            `json:"description,omitempty"`
+	State       State             `json:"state"`
+	Started     time.Time         `json:"started,omitzero"`
+	Finished    time.Time         `json:"finished,omitzero"`
+	Planned     int               `json:"planned"` // trials
+	Trials      map[string]int    `json:"trials"`  // ended, by how: valid, suspect, failed, interrupted
+	Versions    map[string]string `json:"databases,omitempty"`
 	// Goodput is the least and the most of its trials.
 	Goodput *[2]float64 `json:"goodput_ops_s,omitempty"`
 	// Parameters are the values of each axis, as text.
 	Parameters map[string][]string `json:"parameters,omitempty"`
 	// Problem says why the run cannot be read.
-	Problem string       `json:"problem,omitempty"`
-	Notes   record.Notes `json:"notes"`
+	Problem string `json:"problem,omitempty"`
+	// Doubts are what is wrong with its trials, the gravest first.
+	Doubts []doubt.Doubt `json:"doubts,omitempty"`
+	Notes  record.Notes  `json:"notes"`
 }
 
-// States of runs.
+// State is how far a run is.
+type State string
+
+// The states of runs.
 const (
-	StateRunning     = "running"
-	StateFinished    = "finished"
-	StateInterrupted = "interrupted" // it ended before every trial had
-	StateUnreadable  = "unreadable"
+	StateRunning     State = "running"
+	StateFinished    State = "finished"
+	StateInterrupted State = "interrupted" // it ended before every trial had
+	StateUnreadable  State = "unreadable"
 )
 
 // runs are those of a folder. What was read of one is kept while its files stay as they are.
@@ -158,6 +163,7 @@ func read(path string) Entry {
 		}
 		e.Goodput[0], e.Goodput[1] = min(e.Goodput[0], t.Goodput), max(e.Goodput[1], t.Goodput)
 	}
+	e.Doubts = doubt.Of(d.Summary.Trials, e.Planned)
 	e.Parameters = axes(d.Run.Plan)
 	if errNotes != nil {
 		e.Problem = errNotes.Error()

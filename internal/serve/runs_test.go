@@ -15,11 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"skerry/internal/compare"
 	"skerry/internal/event"
 	"skerry/internal/link"
-	"skerry/internal/live"
 	"skerry/internal/record"
+	"skerry/internal/report/compare"
+	"skerry/internal/run/live"
 )
 
 func TestList(t *testing.T) {
@@ -49,9 +49,9 @@ func TestList(t *testing.T) {
 		for _, e := range list {
 			got[e.Name] = e
 		}
-		want := map[string]string{whole: StateFinished, killed: StateInterrupted, failed: StateFinished, running: StateRunning, "newer": StateUnreadable,
+		want := map[string]State{whole: StateFinished, killed: StateInterrupted, failed: StateFinished, running: StateRunning, "newer": StateUnreadable,
 			"older": StateUnreadable, "truncated": StateUnreadable, "foreign": StateUnreadable, hostile[:4]: StateUnreadable}
-		states := map[string]string{}
+		states := map[string]State{}
 		for name, e := range got {
 			if states[name] = e.State; (e.State == StateUnreadable) != (e.Problem != "") {
 				t.Errorf("%s: problem %q", name, e.Problem)
@@ -248,7 +248,7 @@ func TestFollow(t *testing.T) {
 	}
 	id, kind, data := next(lines)
 	var state live.State
-	if err := json.Unmarshal([]byte(data), &state); err != nil || kind != live.KindState || state.Totals.OK != 120 {
+	if err := json.Unmarshal([]byte(data), &state); err != nil || kind != string(live.KindState) || state.Totals.OK != 120 {
 		t.Fatalf("%v %s %s", err, kind, data)
 	}
 	away()
@@ -258,7 +258,7 @@ func TestFollow(t *testing.T) {
 		func() (*http.Response, *bufio.Scanner, context.CancelFunc) { return open("?after=" + id) },
 	} {
 		_, lines, _ := back()
-		if _, kind, data := next(lines); kind != live.KindSecond || !strings.Contains(data, `"ok":7`) {
+		if _, kind, data := next(lines); kind != string(live.KindSecond) || !strings.Contains(data, `"ok":7`) {
 			t.Errorf("after its return: %s %s", kind, data)
 		}
 	}

@@ -2,7 +2,7 @@
 // they go on, fires events into them, and lists those of a folder. It reads run directories and
 // the sockets of running ones; all that it writes is the notes of a run.
 //
-//	browser ─► headers ─ host ─ token ─ same site? ─► page, runs, notes, compare, report, metrics
+//	browser ─► headers ─ token ─ host ─ same site? ─► page, runs, notes, compare, report, metrics
 //	                                                     │
 //	                                                     └─► DIR/live.sock of a running one
 package serve
@@ -20,7 +20,7 @@ import (
 	"os"
 	"time"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/record"
 )
 
@@ -91,7 +91,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/runs/{run}/live", s.follow)
 	mux.HandleFunc("POST /api/runs/{run}/events", s.fire)
 	mux.HandleFunc("GET /api/compare", s.compare)
-	return headers(s.hostGuard(s.tokenGuard(s.siteGuard(mux))))
+	return headers(s.tokenGuard(s.siteGuard(mux)))
 }
 
 // How long a peer may take to send a request, and those under way at the end to finish.
@@ -144,7 +144,14 @@ func (s *Server) assets() http.Handler {
 	})
 }
 
+// Session is what a page shows with every change: CSRF.
+type Session struct {
+	Version string `json:"version"`
+	CSRF    string `json:"csrf"`
+	Runs    string `json:"runs"` // the folder
+}
+
 // sessionInfo is what the page asks first.
 func (s *Server) sessionInfo(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]any{"version": s.Version, "csrf": s.csrf, "runs": s.Runs})
+	writeJSON(w, http.StatusOK, Session{Version: s.Version, CSRF: s.csrf, Runs: s.Runs})
 }

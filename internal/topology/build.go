@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"skerry/internal/base/spell"
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
 	"skerry/internal/link"
-	"skerry/internal/spell"
-	"skerry/internal/strict"
-	"skerry/internal/unit"
 )
 
 const (

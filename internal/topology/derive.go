@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
+	"skerry/internal/base/spell"
 	"skerry/internal/link"
-	"skerry/internal/spell"
 )
 
 // ErrClient says that a client cannot stand where it was asked for.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/link"
 )
 

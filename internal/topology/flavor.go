@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"skerry/internal/flavor"
-	"skerry/internal/unit"
+	"skerry/internal/base/unit"
+	"skerry/internal/topology/flavor"
 )
 
 // FlavorSpec is what a node is as clouds sell machines: one of the presets, or values of one's

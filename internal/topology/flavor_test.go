@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"skerry/internal/strict"
+	"skerry/internal/base/strict"
 )
 
 // flavored builds the topology of a text.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"skerry/internal/strict"
+	"skerry/internal/base/strict"
 )
 
 // maxFrom bounds how many topology files may build on each other.
@@ -16,8 +16,9 @@ const maxFrom = 8
 
 // Load returns the topology behind what a user named: a preset or a YAML file. The file may
 // also be an experiment, of which the topology is taken. The error is strict.Problems for
-// mistakes in the file, and wraps ErrPreset or fs.ErrNotExist where nothing has that name.
-func Load(arg string) (Topology, error) {
+// mistakes in the file, those that checks find of the topology among them, and wraps
+// ErrPreset or fs.ErrNotExist where nothing has that name.
+func Load(arg string, checks ...func(Topology) strict.Problems) (Topology, error) {
 	if !isFile(arg) {
 		return Spec{From: arg}.Build(".", os.ReadFile)
 	}
@@ -41,6 +42,11 @@ func Load(arg string) (Topology, error) {
 		spec.Name = strings.TrimSuffix(filepath.Base(arg), filepath.Ext(arg))
 	}
 	t, err := spec.Build(filepath.Dir(arg), os.ReadFile)
+	for _, check := range checks {
+		if err == nil {
+			err = check(t).AsError()
+		}
+	}
 	if ps := (strict.Problems)(nil); errors.As(err, &ps) {
 		return t, ps.Locate(root, prefix)
 	}
@@ -98,7 +104,7 @@ func (s Spec) resolve(dir string, read ReadFile, depth int) (Spec, error) {
 	if err != nil {
 		return s, strict.Problems{{Path: "from", Message: err.Error(), Err: err}}
 	}
-	return base.overlay(s), nil
+	return base.merge(s), nil
 }
 
 // duplicates reports sites and nodes that are named twice in one file.

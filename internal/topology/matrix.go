@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"skerry/internal/strict"
+	"skerry/internal/base/strict"
 )
 
 // table is a square of quantities between sites; an empty cell is absent.

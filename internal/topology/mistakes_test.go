@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"skerry/internal/strict"
+	"skerry/internal/base/strict"
 )
 
 func TestBadTopologies(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"sort"
 	"time"
 
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
 	"skerry/internal/link"
-	"skerry/internal/strict"
-	"skerry/internal/unit"
 )
 
 // Mobility is sites that move. The latency between two sites follows from their distance,

@@ -1,46 +1,40 @@
 package topology
 
 import (
-	"strings"
+	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
 func TestOverlay(t *testing.T) {
-	tests := []struct {
-		text string
-		want Overlay
-	}{
-		{"from: azure8", Overlay{}},
-		{"from: azure8\noverlay: direct", Overlay{Kind: Direct}},
-		{"from: azure8\noverlay: babel", Overlay{Kind: Babel}},
-		{"from: azure8\noverlay: {kind: babel, babel: {hello: 40ms, update: 2s}}", Overlay{Kind: Babel, Hello: 40 * time.Millisecond, Update: 2 * time.Second}},
-		{"from: azure8\noverlay: {kind: tinc, tinc: {ping_interval: 5s, ping_timeout: 2s}}", Overlay{Kind: Tinc, PingInterval: 5 * time.Second, PingTimeout: 2 * time.Second}},
-	}
-	for _, tt := range tests {
-		got, err := build(t, tt.text, nil)
+	for text, want := range map[string]Overlay{
+		"from: azure8":                                       {},
+		"from: azure8\noverlay: direct":                      {Kind: Direct},
+		"from: azure8\noverlay: babel":                       {Kind: "babel"},
+		"from: azure8\noverlay: {kind: x, x: {hello: 40ms}}": {Kind: "x", Settings: map[string]map[string]any{"x": {"hello": "40ms"}}},
+		"from: azure8\noverlay: {kind: x, y: {a: 1, b: 2s}}": {Kind: "x", Settings: map[string]map[string]any{"y": {"a": int64(1), "b": "2s"}}},
+	} {
+		got, err := build(t, text, nil)
 		if err != nil {
-			t.Errorf("%s: %v", tt.text, err)
+			t.Errorf("%s: %v", text, err)
 		}
-		if diff := cmp.Diff(tt.want, got.Overlay); diff != "" {
-			t.Errorf("%s:\n%s", tt.text, diff)
+		if diff := cmp.Diff(want, got.Overlay); diff != "" {
+			t.Errorf("%s:\n%s", text, diff)
 		}
 	}
 }
 
-func TestOverlayMistakes(t *testing.T) {
-	for text, want := range map[string]string{
-		"from: azure8\noverlay: ospf":                                       "not one of direct, babel, tinc",
-		"from: azure8\noverlay: {kind: babel, babel: {hello: 1ms}}":         "hundredths of a second",
-		"from: azure8\noverlay: {kind: tinc, tinc: {ping_timeout: 1500ms}}": "whole seconds",
-		"from: azure8\noverlay: {kind: direct, babel: {hello: 1s}}":         "this tunes babel",
-		"from: azure8\noverlay: {kind: babel, tinc: {ping_timeout: 1s}}":    "this tunes tinc",
-		"from: azure8\noverlay: {kind: babel, babel: {hallo: 1s}}":          "hello",
+// TestOverlayAsJSON: a recorded experiment has the keys of the file.
+func TestOverlayAsJSON(t *testing.T) {
+	for want, spec := range map[string]Spec{
+		`{"from":"azure8"}`:                            {From: "azure8"},
+		`{"from":"azure8","overlay":{"kind":"babel"}}`: {From: "azure8", Overlay: OverlaySpec{Kind: "babel"}},
+		`{"overlay":{"babel":{"hello":"40ms"},"kind":"babel"}}`: {
+			Overlay: OverlaySpec{Kind: "babel", Settings: map[string]map[string]any{"babel": {"hello": "40ms"}}}},
 	} {
-		if _, err := build(t, text, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v does not say %q", text, err, want)
+		if got, err := json.Marshal(spec); err != nil || string(got) != want {
+			t.Errorf("%s, %v, want %s", got, err, want)
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/spell"
-	"skerry/internal/strict"
-	"skerry/internal/unit"
+	"skerry/internal/base/spell"
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
 )
 
 //go:embed presets/*.yaml

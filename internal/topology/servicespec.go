@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/unit"
+	"skerry/internal/base/unit"
 )
 
 // ServiceSpec is how an orchestrator's service networking leads clients to the members of

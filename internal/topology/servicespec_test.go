@@ -84,7 +84,7 @@ func TestVolumes(t *testing.T) {
 func TestServiceOverAnother(t *testing.T) {
 	over := Spec{Service: ServiceSpec{Kind: NodePort}}
 	base := Spec{Service: ServiceSpec{Kind: HostPort, Ports: "auto"}, Volumes: VolumeSpec{Kind: LoopVolume}}
-	got := base.overlay(over)
+	got := base.merge(over)
 	if diff := cmp.Diff(over.Service, got.Service); diff != "" {
 		t.Error(diff)
 	}

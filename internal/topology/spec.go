@@ -1,8 +1,8 @@
 package topology
 
 import (
+	"skerry/internal/base/unit"
 	"skerry/internal/link"
-	"skerry/internal/unit"
 )
 
 // Spec is a topology as people write it: a preset or a file by its name, or sites, nodes

@@ -4,8 +4,8 @@
 package topology
 
 import (
-	"skerry/internal/flavor"
 	"skerry/internal/link"
+	"skerry/internal/topology/flavor"
 )
 
 // Topology is a whole emulated cloud.

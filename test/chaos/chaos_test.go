@@ -1,14 +1,20 @@
 // Package chaos runs a whole deployment of Hydra in the namespaces of a lab for minutes
 // while its processes are killed and paused, its links cut and made lossy, its databases
-// restarted and lost, and its clouds lost, all at random and several at a time. Registers
-// must be linearizable all the while; and once all is well again, the wallet must have
-// done every order that it acknowledged once, and both clouds' databases must hold the same.
+// restarted, lost, put back to earlier copies and exchanged for those of another log, its
+// clocks set, and its clouds lost, all at random and several at a time. Registers must be
+// linearizable all the while, the accounts in every cloud's database must add up whenever
+// somebody looks, and no page of another site may be let in; and once all is well again, the
+// wallet must have done every order that it acknowledged once, and both clouds' databases must
+// hold the same.
 //
 //	SKERRY_CHAOS=5m go test -timeout 30m ./test/chaos
 //	SKERRY_CHAOS=5m SKERRY_SEED=7 SKERRY_CHAOS_DATABASE=postgres go test ...
+//
+// Beside "figures" it prints a row of the table of runs in docs/hydra.md.
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +27,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,12 +36,13 @@ import (
 	"skerry/internal/database/galera"
 	"skerry/internal/database/mysql"
 	"skerry/internal/database/postgres"
-	"skerry/internal/host"
-	"skerry/internal/hydra/api"
-	"skerry/internal/hydra/client"
-	"skerry/internal/hydra/deploy"
 	"skerry/internal/lab"
+	"skerry/internal/machine/host"
+	"skerry/internal/system/hydra/api"
+	"skerry/internal/system/hydra/deploy"
+	"skerry/internal/system/hydra/hydraclient"
 	"skerry/internal/testkit"
+	"skerry/internal/testkit/wallclock"
 	"skerry/internal/topology"
 )
 
@@ -44,8 +53,9 @@ const (
 	// restart is how long a process that ended stays away: a member does not start while its
 	// database is out of reach, and is tried again.
 	restart = time.Second
-	// maxLog is small, so that a cloud that is away for long is cut loose.
-	maxLog = 2 << 20
+	// smallLog has a cloud that is away for long cut loose; roomyLog holds some of the largest rows.
+	smallLog = 2 << 20
+	roomyLog = 8 << 20
 )
 
 const clouds = `
@@ -62,7 +72,15 @@ type world struct {
 	lab       *lab.Lab
 	layout    deploy.Layout
 	deployed  *deploy.Deployment
+	maxLog    int64
 	databases map[string]database.Cluster // by cloud; none of SQLite
+	operators map[string]*operator        // by cloud
+	tables    int                         // that faults have made
+	marks     atomic.Int64                // rows that they have written
+	faults    int
+
+	clocking sync.Mutex
+	clocks   map[int]*wallclock.Clock // by process ID
 }
 
 func TestChaos(t *testing.T) {
@@ -76,12 +94,23 @@ func TestChaos(t *testing.T) {
 	}
 	kind := os.Getenv("SKERRY_CHAOS_DATABASE")
 	t.Logf("repeat this: SKERRY_CHAOS=%s SKERRY_SEED=%d SKERRY_CHAOS_DATABASE=%s", length, seed, kind)
-	w := build(t, kind, nil)
+	w := build(t, kind, roomyLog, nil)
 	work := begin(w, seed)
 	w.breakThings(rand.New(rand.NewPCG(seed, 99)), length)
 	t.Logf("all is well %.1f s after the last fault", w.well().Seconds())
 	work.end()
 	work.check()
+	fmt.Fprintf(t.Output(), "figures: %s\n", work.figures(cmp.Or(kind, "sqlite"), seed, length))
+}
+
+// figures are a row of the table of runs.
+func (k *work) figures(kind string, seed uint64, length time.Duration) string {
+	held := "held"
+	if k.w.t.Failed() {
+		held = "FAILED"
+	}
+	return fmt.Sprintf("| %s | %d | %s | %d | %d | %.1f s | %d | %d | %d | %d | %s |", kind, seed, length, k.w.faults,
+		k.orders, k.longest.Seconds(), k.history.Len(), k.big.Load(), k.audits.Load(), k.refused.Load(), held)
 }
 
 // asked is for how long things are to be broken; a test that nobody asked for is skipped.
@@ -98,7 +127,7 @@ func asked(t *testing.T) time.Duration {
 
 // build brings up a lab with a deployment on it, whose clouds' databases are of a kind
 // but for those that have an URL.
-func build(t *testing.T, kind string, urls map[string]string) *world {
+func build(t *testing.T, kind string, maxLog int64, urls map[string]string) *world {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "clouds.yaml")
 	if err := os.WriteFile(file, []byte(clouds), 0o600); err != nil {
@@ -108,10 +137,10 @@ func build(t *testing.T, kind string, urls map[string]string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, databases: map[string]database.Cluster{}}
+	w := &world{t: t, maxLog: maxLog, databases: map[string]database.Cluster{}, operators: map[string]*operator{}, clocks: map[int]*wallclock.Clock{}}
 	exe := program(t)
 	w.lab, err = lab.Up(t.Context(), lab.Config{
-		Name: "chaos-" + strconv.Itoa(os.Getpid()), Topology: topo, Exe: exe, Ephemeral: true,
+		Name: "chaos-" + strconv.Itoa(os.Getpid()), Topology: topo, Scale: 1, Exe: exe, Ephemeral: true,
 		StateDir: t.TempDir(), DataDir: dataDir(t), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -122,18 +151,18 @@ func build(t *testing.T, kind string, urls map[string]string) *world {
 			t.Error(err)
 		}
 	})
-	if w.layout, err = deploy.OnLab(w.lab); err != nil {
+	if w.layout, err = deploy.OnHosts(w.lab.Hosts()); err != nil {
 		t.Fatal(err)
 	}
-	o := deploy.Options{Exe: exe, Zone: zone, Prefer: "aws", Insecure: true, Wallet: true, MaxLog: maxLog, Databases: map[string]string{}}
+	o := deploy.Options{Exe: exe, Zone: zone, Prefer: "aws", Insecure: true, Wallet: true, MaxLog: w.maxLog, Databases: map[string]string{}}
 	maps.Copy(o.Databases, urls)
 	for _, c := range w.layout.Clouds {
-		if o.Databases[c.Name] != "" {
-			continue
+		if o.Databases[c.Name] == "" {
+			if url := w.database(kind, c); url != "" {
+				o.Databases[c.Name] = url
+			}
 		}
-		if url := w.database(kind, c); url != "" {
-			o.Databases[c.Name] = url
-		}
+		w.operators[c.Name] = newOperator(c, o.Databases[c.Name])
 	}
 	w.deployed, err = deploy.Launch(t.Context(), w.layout, o, restart, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -160,12 +189,12 @@ func (w *world) database(kind string, c deploy.Cloud) string {
 	case "", "sqlite":
 		return ""
 	case "postgres":
-		testkit.Need(w.t, testkit.Postgres)
+		testkit.Need(w.t, testkit.Installed(postgres.Recipe))
 		d, url = postgres.New(), func(p map[string]string) string {
 			return "postgres://postgres@" + first(p[postgres.PropHosts]) + "/postgres?sslmode=disable"
 		}
 	case "mariadb":
-		testkit.Need(w.t, testkit.Galera)
+		testkit.Need(w.t, testkit.Installed(galera.Recipe))
 		d, url = galera.New(), func(p map[string]string) string {
 			return "mysql://" + mysql.User + "@" + first(p[mysql.PropHosts]) + "/" + mysql.Schema
 		}
@@ -239,40 +268,56 @@ func (w *world) keepLogs() {
 
 // data is a client of what listens at addresses, from the place of the DNS server, which
 // no fault touches.
-func (w *world) data(at ...string) *client.Client {
-	c, err := client.New(client.Config{Endpoints: at, Timeout: 20 * time.Second, Dial: deploy.Dial(w.layout.Names)})
+func (w *world) data(at ...string) *hydraclient.Client {
+	c, err := hydraclient.New(hydraclient.Config{Endpoints: at, Timeout: 20 * time.Second, Dial: w.layout.Names.Dial})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return c
 }
 
+// balancers are the addresses of the clouds' load balancers.
+func (w *world) balancers() (at []string) {
+	for _, c := range w.layout.Clouds {
+		at = append(at, deploy.Join(c.Edge, deploy.PortLB))
+	}
+	return at
+}
+
 // behind is the most entries that a database may lack that has caught up: what is under way.
 const behind = 200
 
-// well waits until every cloud's database, or those named, serve and lack little, and tells
-// for how long it did.
+// well is await of a test that ends when it is not well.
 func (w *world) well(names ...string) time.Duration {
 	w.t.Helper()
+	took, err := w.await(names...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return took
+}
+
+// await waits until every cloud's database, or those named, serve and lack little, and tells
+// for how long it did.
+func (w *world) await(names ...string) (time.Duration, error) {
 	began := time.Now()
-	var last string
+	var last error
 	for time.Since(began) < patience {
-		last = ""
+		last = nil
 		for _, c := range w.layout.Clouds {
 			if len(names) > 0 && !slices.Contains(names, c.Name) {
 				continue
 			}
 			if err := w.serves(c); err != nil {
-				last += fmt.Sprintf("%s: %v; ", c.Name, err)
+				last = errors.Join(last, fmt.Errorf("%s: %w", c.Name, err))
 			}
 		}
-		if last == "" {
-			return time.Since(began)
+		if last == nil {
+			return time.Since(began), nil
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	w.t.Fatalf("not well after %s: %s", patience, last)
-	return 0
+	return 0, fmt.Errorf("%w after %s: %w", errNotWell, patience, last)
 }
 
 // serves returns nil when a cloud's first member says that its database serves.
@@ -287,8 +332,8 @@ func (w *world) serves(c deploy.Cloud) error {
 	if s.Leader == "" || s.Problem != "" || i < 0 || s.Databases[i].State != api.StateServing || s.Databases[i].Lag > behind {
 		return fmt.Errorf("%w: %+v", errNotWell, s)
 	}
-	if s.Log.Bytes > maxLog+maxLog/4 {
-		w.t.Errorf("%s: the log takes %d bytes, %d were allowed", c.Name, s.Log.Bytes, maxLog)
+	if s.Log.Bytes > w.maxLog+w.maxLog/4 {
+		w.t.Errorf("%s: the log takes %d bytes, %d were allowed", c.Name, s.Log.Bytes, w.maxLog)
 	}
 	return nil
 }

@@ -2,20 +2,23 @@ package chaos
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/database"
-	"skerry/internal/hydra/client"
-	"skerry/internal/hydra/deploy"
 	"skerry/internal/link"
+	"skerry/internal/system/hydra/deploy"
+	"skerry/internal/system/hydra/hydraclient"
 )
 
 // fault is something that is broken, and how it is mended.
@@ -45,6 +48,7 @@ func (w *world) breakThings(r *rand.Rand, length time.Duration) {
 			}
 		}
 		held := between(r, 50*time.Millisecond, 5*time.Second)
+		w.faults += len(faults)
 		for _, f := range faults {
 			w.t.Logf("%6.1f s: fault %d: %s for %s", time.Since(began).Seconds(), n, f.name, held.Round(time.Millisecond))
 			if err := f.apply(); err != nil {
@@ -66,7 +70,7 @@ func (w *world) breakThings(r *rand.Rand, length time.Duration) {
 		}
 		for _, f := range faults {
 			if f.lost != "" {
-				w.t.Logf("the database of %s was rebuilt %.1f s later", f.lost, w.well(f.lost).Seconds())
+				w.t.Logf("the database of %s serves %.1f s later", f.lost, w.well(f.lost).Seconds())
 			}
 		}
 	}
@@ -87,32 +91,58 @@ func (w *world) fault(r *rand.Rand) fault {
 		}
 	}
 	one := members[r.IntN(len(members))]
-	any := states[r.IntN(len(states))]
-	switch r.IntN(11) {
-	case 0, 1:
-		return w.kill("kill "+one.Name, func(s deploy.Service) bool { return s.Name == one.Name })
-	case 2:
-		return w.kill("kill "+any.Name, func(s deploy.Service) bool { return s.Name == any.Name })
-	case 3:
-		return w.kill("kill all of "+cloud.Name, func(s deploy.Service) bool { return s.Cloud == cloud.Name })
-	case 4:
-		return w.pause(one)
-	case 5:
-		return w.cut("cut off "+cloud.Name, link.Quality{Down: true}, true, func(site, _ string) bool { return site == cloud.Name })
-	case 6:
-		return w.cut("cut off "+one.Node, link.Quality{Down: true}, true, func(_, node string) bool { return node == one.Node })
-	case 7:
-		return w.cut("silence "+one.Node, link.Quality{Down: true}, false, func(_, node string) bool { return node == one.Node })
-	case 8:
-		return w.cut("20 % loss around "+cloud.Name, link.Quality{Loss: 0.2}, true, func(site, _ string) bool { return site == cloud.Name })
-	case 9:
-		return w.handOver(one.Name)
-	default:
-		if w.databases[cloud.Name] != nil {
+	whichever := states[r.IntN(len(states))]
+	kinds := []struct {
+		name   string
+		weight int
+		draw   func() fault
+	}{
+		{"kill", 2, func() fault {
+			return w.kill("kill "+one.Name, func(s deploy.Service) bool { return s.Name == one.Name })
+		}},
+		{"kill", 1, func() fault {
+			return w.kill("kill "+whichever.Name, func(s deploy.Service) bool { return s.Name == whichever.Name })
+		}},
+		{"kill", 1, func() fault {
+			return w.kill("kill all of "+cloud.Name, func(s deploy.Service) bool { return s.Cloud == cloud.Name })
+		}},
+		{"pause", 1, func() fault { return w.pause(one) }},
+		{"cut", 1, func() fault {
+			return w.cut("cut off "+cloud.Name, link.Quality{Down: true}, true, func(site, _ string) bool { return site == cloud.Name })
+		}},
+		{"cut", 1, func() fault {
+			return w.cut("cut off "+one.Node, link.Quality{Down: true}, true, func(_, node string) bool { return node == one.Node })
+		}},
+		{"cut", 1, func() fault {
+			return w.cut("silence "+one.Node, link.Quality{Down: true}, false, func(_, node string) bool { return node == one.Node })
+		}},
+		{"loss", 1, func() fault {
+			return w.cut("20 % loss around "+cloud.Name, link.Quality{Loss: 0.2}, true, func(site, _ string) bool { return site == cloud.Name })
+		}},
+		{"lead", 1, func() fault { return w.handOver(one.Name) }},
+		{"clock", 1, func() fault { return w.jump(r, whichever.Name, whichever) }},
+		{"clock", 1, func() fault { return w.jump(r, "all", states...) }},
+		{"log", 2, func() fault { return w.exchange(cloud) }},
+		{"back", 2, func() fault { return w.goBack(cloud) }},
+		{"lose", 1, func() fault { return w.lose(cloud) }},
+		{"server", 1, func() fault {
+			if w.databases[cloud.Name] == nil {
+				return w.lose(cloud)
+			}
 			return w.restart(cloud)
-		}
-		return w.lose(cloud)
+		}},
 	}
+	only := strings.Fields(os.Getenv("SKERRY_CHAOS_FAULTS"))
+	var draws []func() fault
+	for _, k := range kinds {
+		if len(only) == 0 || slices.Contains(only, k.name) {
+			draws = slices.Concat(draws, slices.Repeat([]func() fault{k.draw}, k.weight))
+		}
+	}
+	if len(draws) == 0 {
+		w.t.Fatalf("there are no faults %v", only)
+	}
+	return draws[r.IntN(len(draws))]()
 }
 
 func (w *world) kill(name string, which func(deploy.Service) bool) fault {
@@ -183,7 +213,7 @@ func (w *world) handOver(to string) fault {
 		}
 		c := w.data(at...)
 		defer c.Close()
-		if err := c.TransferLeader(ctx, to); errors.Is(err, client.ErrBadRequest) && to != w.layout.Witness.Name() {
+		if err := c.TransferLeader(ctx, to); errors.Is(err, hydraclient.ErrBadRequest) && to != w.layout.Witness.Name() {
 			return err
 		}
 		return nil
@@ -215,14 +245,28 @@ func (w *world) lose(c deploy.Cloud) fault {
 		if err := lost(); err != nil {
 			return err
 		}
-		files, err := filepath.Glob(filepath.Join(c.Members[0].Dir(), "hydra.db*"))
-		if err == nil && len(files) == 0 {
-			err = fmt.Errorf("%s has no database", c.Name)
-		}
-		for _, f := range files {
-			err = errors.Join(err, os.Remove(f))
-		}
-		return err
+		return w.discard(c)
 	}
 	return k
 }
+
+// discard has all that is in a cloud's database be gone.
+func (w *world) discard(c deploy.Cloud) error {
+	o := w.operators[c.Name]
+	if w.databases[c.Name] != nil {
+		return o.insist(w.t.Context(), func(db *sql.DB) error { return o.empty(w.t.Context(), db) })
+	}
+	o.file.Lock()
+	defer o.file.Unlock()
+	files, err := filepath.Glob(sqliteFile(c) + "*")
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s has no database", c.Name)
+	}
+	for _, f := range files {
+		err = errors.Join(err, os.Remove(f))
+	}
+	return err
+}
+
+// sqliteFile is where a cloud without a server has its database.
+func sqliteFile(c deploy.Cloud) string { return filepath.Join(c.Members[0].Dir(), "hydra.db") }

@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/hydra/api"
-	"skerry/internal/hydra/client"
-	"skerry/internal/hydra/deploy"
 	"skerry/internal/link"
+	"skerry/internal/system/hydra/api"
+	"skerry/internal/system/hydra/deploy"
+	"skerry/internal/system/hydra/hydraclient"
 )
 
 // big is a row of 32 KiB.
@@ -21,7 +21,7 @@ var big = map[string]string{"text": strings.Repeat("x", 32<<10)}
 
 // cutLoose writes big rows through a client until it is told that the second cloud is cut
 // loose.
-func (w *world) cutLoose(c *client.Client) {
+func (w *world) cutLoose(c *hydraclient.Client) {
 	w.t.Helper()
 	const rows = 400
 	var last api.Status
@@ -33,8 +33,8 @@ func (w *world) cutLoose(c *client.Client) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if s.Log.Bytes > maxLog+maxLog/4 {
-			w.t.Fatalf("the log takes %d bytes of %d", s.Log.Bytes, maxLog)
+		if s.Log.Bytes > w.maxLog+w.maxLog/4 {
+			w.t.Fatalf("the log takes %d bytes of %d", s.Log.Bytes, w.maxLog)
 		}
 		last = s
 		for _, d := range s.Databases {
@@ -67,10 +67,10 @@ func (w *world) same() {
 // its bound and the others go on. When it is back, it is rebuilt from a snapshot.
 func TestACloudIsCutLoose(t *testing.T) {
 	asked(t)
-	w := build(t, "", nil)
+	w := build(t, "", smallLog, nil)
 	c := w.data(deploy.Join(w.layout.Clouds[0].Members[0], deploy.PortAPI))
 	defer c.Close()
-	if err := c.CreateTable(t.Context(), "t", client.Ack(api.Everywhere)); err != nil {
+	if err := c.CreateTable(t.Context(), "t", hydraclient.Ack(api.Everywhere)); err != nil {
 		t.Fatal(err)
 	}
 	f := w.cut("cut off gcp", link.Quality{Down: true}, true, func(site, _ string) bool { return site == "gcp" })
@@ -98,12 +98,12 @@ func TestADatabasesDiskIsFull(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	w := build(t, "", map[string]string{"gcp": "sqlite:" + dir + "/hydra.db"})
+	w := build(t, "", smallLog, map[string]string{"gcp": "sqlite:" + dir + "/hydra.db"})
 	here := w.data(deploy.Join(w.layout.Clouds[0].Members[0], deploy.PortAPI))
 	there := w.data(deploy.Join(w.layout.Clouds[1].Members[0], deploy.PortAPI))
 	defer here.Close()
 	defer there.Close()
-	if err := here.CreateTable(t.Context(), "t", client.Ack(api.Everywhere)); err != nil {
+	if err := here.CreateTable(t.Context(), "t", hydraclient.Ack(api.Everywhere)); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 30 {
@@ -133,8 +133,8 @@ func TestADatabasesDiskIsFull(t *testing.T) {
 	if _, err := there.Put(t.Context(), "t", "meanwhile", map[string]int{"n": 1}); err != nil {
 		t.Error(err)
 	}
-	var meta client.Meta
-	if _, err := there.Get(t.Context(), "t", "meanwhile", client.WithMeta(&meta)); err != nil || meta.Cloud != "aws" {
+	var meta hydraclient.Meta
+	if _, err := there.Get(t.Context(), "t", "meanwhile", hydraclient.WithMeta(&meta)); err != nil || meta.Cloud != "aws" {
 		t.Errorf("read through %+v: %v", meta, err)
 	}
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=64m"); err != nil {

@@ -5,18 +5,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"skerry/internal/hydra/api"
-	"skerry/internal/hydra/client"
-	"skerry/internal/hydra/deploy"
-	"skerry/internal/testkit/registers"
+	"skerry/internal/system/hydra/api"
+	"skerry/internal/system/hydra/deploy"
+	"skerry/internal/system/hydra/hydraclient"
+	"skerry/internal/system/hydra/registers"
 )
 
 // work is what goes on meanwhile.
@@ -27,6 +30,10 @@ type work struct {
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 	history *registers.History
+
+	big     atomic.Int64 // rows of 1 MiB that were acknowledged
+	audits  atomic.Int64 // looks into a database in which the accounts added up
+	refused atomic.Int64 // requests of pages
 
 	mu       sync.Mutex
 	balances map[string]int64 // of the wallet's accounts, by what it acknowledged
@@ -55,9 +62,12 @@ func begin(w *world, seed uint64) *work {
 	}
 	w.t.Cleanup(func() { stop(); k.done.Wait(); k.door.Close() })
 	a, b := w.layout.Clouds[0], w.layout.Clouds[1]
-	table := w.data(deploy.Join(a.Edge, deploy.PortLB))
-	if err := table.CreateTable(ctx, "t", client.Ack(api.Everywhere)); err != nil {
-		w.t.Fatal(err)
+	front := w.data(w.balancers()...)
+	w.t.Cleanup(func() { front.Close() })
+	for _, table := range []string{"t", "big"} {
+		if err := front.CreateTable(ctx, table, hydraclient.Ack(api.Everywhere)); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 	for i := range accounts {
 		k.order(ctx, "accounts", fmt.Sprint("open-", i), map[string]any{"name": account(i)})
@@ -90,6 +100,14 @@ func begin(w *world, seed uint64) *work {
 			}
 		})
 	}
+	for i, c := range w.layout.Clouds {
+		r := rand.New(rand.NewPCG(seed, uint64(20+i)))
+		data := w.data(deploy.Join(c.Edge, deploy.PortLB))
+		w.t.Cleanup(func() { data.Close() })
+		k.done.Go(func() { k.weigh(ctx, r, "big-"+c.Name, data) })
+		k.done.Go(func() { k.audit(ctx, c) })
+	}
+	k.done.Go(func() { k.browse(ctx) })
 	return k
 }
 
@@ -188,11 +206,14 @@ func (k *work) check() {
 	if d := cmp.Diff(tables[0], tables[1]); d != "" {
 		t.Errorf("the clouds differ: %s", d[:min(len(d), 4000)])
 	}
+	if tables[0]["evil"] != nil || k.refused.Load() == 0 || k.audits.Load() == 0 {
+		t.Errorf("pages were refused %d times, accounts added up %d times, and there are the tables %v", k.refused.Load(), k.audits.Load(), slices.Sorted(maps.Keys(tables[0])))
+	}
 	k.history.Check(t, 30*time.Second)
 }
 
 // contents is all that a cloud's database holds, versions included.
-func contents(k *work, data *client.Client) map[string]map[string]string {
+func contents(k *work, data *hydraclient.Client) map[string]map[string]string {
 	ctx, cancel := context.WithTimeout(k.w.t.Context(), patience)
 	defer cancel()
 	all := map[string]map[string]string{}
@@ -202,10 +223,10 @@ func contents(k *work, data *client.Client) map[string]map[string]string {
 	}
 	for _, name := range names {
 		rows := map[string]string{}
-		page := client.Page{Limit: 500}
+		page := hydraclient.Page{Limit: 500}
 		for {
 			// The first page waits until all that is committed is applied here.
-			got, err := data.Scan(ctx, name, page, client.Read(api.Linearizable))
+			got, err := data.Scan(ctx, name, page, hydraclient.Read(api.Linearizable))
 			if err != nil {
 				k.w.t.Fatal(err)
 			}

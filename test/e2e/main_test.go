@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"skerry/internal/database/redis"
 	"skerry/internal/testkit"
 )
 
@@ -30,7 +31,9 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "skerry")
-	out, err := exec.Command("go", "build", "-trimpath", "-o", path, "skerry/cmd/skerry").CombinedOutput()
+	build := exec.Command("go", "build", "-trimpath", "-o", path, "skerry/cmd/skerry")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("building skerry: %w\n%s", err, out)
 	}
@@ -54,7 +57,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	testkit.Need(t, testkit.Root, testkit.TUN, testkit.Redis)
+	testkit.Need(t, testkit.Root, testkit.TUN, testkit.Installed(redis.Recipe))
 	exe, err := binary()
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ database: redis
 workload: {name: a, records: 300, threads: 8}
 stop: {time: 2s}
 warmup: 1s
+retries: 0 # tests count what was run
 matrix:
   workload: [a, e]
   scale: [0.2, 1]
@@ -40,6 +41,7 @@ database: redis
 workload: {name: a, records: 300, threads: 4}
 stop: {time: 60s}
 warmup: 1s
+retries: 0
 `
 
 func (b *bench) summary(dir string) record.Summary {

@@ -50,7 +50,7 @@ func TestLabInVM(t *testing.T) {
 
 // TestHostInVM runs what of nodes depends on control groups of version 2.
 func TestHostInVM(t *testing.T) {
-	runTests(t, "host", "skerry/internal/host", "^TestVersion2$")
+	runTests(t, "host", "skerry/internal/machine/host", "^TestVersion2$")
 }
 
 // runTests runs those of a package's tests that match on a machine and reports each as

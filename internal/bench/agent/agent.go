@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // ErrAgent is an agent that ended without an answer.

@@ -11,8 +11,8 @@ import (
 	"skerry/internal/bench/agent"
 	"skerry/internal/database"
 	"skerry/internal/database/churn"
-	"skerry/internal/host"
 	"skerry/internal/load"
+	"skerry/internal/machine/host"
 )
 
 // Jobs of an agent.
@@ -55,7 +55,7 @@ func serve(ctx context.Context, in *json.Decoder, databases map[string]database.
 	if err := in.Decode(&j); err != nil {
 		return answer{}, fmt.Errorf("reading the job: %w", err)
 	}
-	db, err := database.Choose(databases, j.Database, "")
+	db, err := database.Choose(databases, j.Database)
 	if err != nil {
 		return answer{}, err
 	}

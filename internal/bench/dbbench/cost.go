@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/database"
+	"skerry/internal/kernel/procfs"
 	"skerry/internal/load"
-	"skerry/internal/procfs"
-	"skerry/internal/ycsb"
+	"skerry/internal/load/ycsb"
 )
 
 const (

@@ -102,7 +102,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		}
 	}
 	for _, name := range o.Names {
-		db, err := database.Choose(o.Databases, name, "")
+		db, err := database.Choose(o.Databases, name)
 		if err != nil {
 			return r, err
 		}

@@ -10,8 +10,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/churn"
-	"skerry/internal/host"
 	"skerry/internal/lab"
+	"skerry/internal/machine/host"
 	"skerry/internal/topology"
 )
 
@@ -108,7 +108,7 @@ func (b *bench) on(ctx context.Context, nodes, spare int, measure func(context.C
 	}
 	b.Progress(fmt.Sprintf("%s: %d nodes", b.result.Name, nodes))
 	l, err := lab.Up(ctx, lab.Config{
-		Name: "bench", Topology: cloud, Engine: b.Engine, Exe: b.Exe, Ephemeral: true,
+		Name: "bench", Topology: cloud, Scale: 1, Engine: b.Engine, Exe: b.Exe, Ephemeral: true,
 		StateDir: filepath.Join(dir, "state"), DataDir: filepath.Join(dir, "data"),
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"skerry/internal/bench/agent"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // Systems under test.

@@ -4,16 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/host"
-	"skerry/internal/hydra/client"
-	"skerry/internal/hydra/deploy"
+	"skerry/internal/machine/host"
+	"skerry/internal/system/hydra/deploy"
+	"skerry/internal/system/hydra/hydraclient"
 )
 
 // series measures writes, reads and mixes with every number of workers.
@@ -52,7 +51,7 @@ func (w *world) repeats(op string, workers int) int {
 
 // throughRaft measures Hydra, from the cloud of its leader.
 func (w *world) throughRaft(ctx context.Context) error {
-	return w.deployed(ctx, deploy.Options{}, func(d *deploy.Deployment, c *client.Client) error {
+	return w.deployed(ctx, deploy.Options{}, func(d *deploy.Deployment, c *hydraclient.Client) error {
 		at, err := w.endpoints(ctx, c)
 		if err != nil {
 			return err
@@ -63,7 +62,7 @@ func (w *world) throughRaft(ctx context.Context) error {
 
 // pastRaft measures one cloud's database behind the same interface, and nothing else.
 func (w *world) pastRaft(ctx context.Context) (err error) {
-	if err := w.clear(); err != nil {
+	if err := w.clear(ctx); err != nil {
 		return err
 	}
 	h := w.layout.Clouds[0].Members[0]
@@ -80,7 +79,7 @@ func (w *world) pastRaft(ctx context.Context) (err error) {
 		return err
 	}
 	at := []string{deploy.Join(h, deploy.PortAPI)}
-	c, err := client.New(client.Config{Endpoints: at, Timeout: opTimeout, Dial: deploy.Dial(w.near())})
+	c, err := hydraclient.New(hydraclient.Config{Endpoints: at, Timeout: opTimeout, Dial: w.near().Dial})
 	if err != nil {
 		return err
 	}
@@ -116,16 +115,4 @@ func (w *world) etcd(ctx context.Context) (err error) {
 		return fmt.Errorf("etcd has %d members of %d", len(at), len(nodes))
 	}
 	return w.series(ctx, job{System: systemEtcd, Endpoints: at}, opWrite)
-}
-
-// dropDatabase removes a cloud's database file.
-func dropDatabase(c deploy.Cloud) error {
-	files, err := filepath.Glob(filepath.Join(c.Members[0].Dir(), "hydra.db*"))
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		err = errors.Join(err, os.Remove(f))
-	}
-	return err
 }

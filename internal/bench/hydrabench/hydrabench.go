@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/hydra/deploy"
 	"skerry/internal/lab"
+	"skerry/internal/system/hydra/deploy"
 	"skerry/internal/topology"
 )
 
@@ -195,7 +195,7 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 // scene measures at one distance, on a lab of its own.
 func (o Options) scene(ctx context.Context, dir string, cloud topology.Topology, scale float64, r *Result) (err error) {
 	l, err := lab.Up(ctx, lab.Config{
-		Name: "hydra-bench", Topology: cloud, Engine: o.Engine, Exe: o.Exe, Ephemeral: true,
+		Name: "hydra-bench", Topology: cloud, Scale: scale, Engine: o.Engine, Exe: o.Exe, Ephemeral: true,
 		StateDir: filepath.Join(dir, "state"), DataDir: filepath.Join(dir, "data"),
 	})
 	if err != nil {
@@ -203,10 +203,7 @@ func (o Options) scene(ctx context.Context, dir string, cloud topology.Topology,
 	}
 	defer func() { err = errors.Join(err, l.Down(context.WithoutCancel(ctx))) }()
 	r.Engine, _ = l.Engine()
-	if err := l.Scale(ctx, scale); err != nil {
-		return err
-	}
-	layout, err := deploy.OnLab(l)
+	layout, err := deploy.OnHosts(l.Hosts())
 	if err != nil {
 		return err
 	}

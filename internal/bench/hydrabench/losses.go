@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"skerry/internal/host"
-	"skerry/internal/hydra/api"
-	"skerry/internal/hydra/client"
-	"skerry/internal/hydra/deploy"
+	"skerry/internal/base/linger"
 	"skerry/internal/link"
+	"skerry/internal/machine/host"
+	"skerry/internal/system/hydra/api"
+	"skerry/internal/system/hydra/deploy"
+	"skerry/internal/system/hydra/hydraclient"
 )
 
 const (
@@ -27,7 +28,7 @@ func rttOf(ms float64) time.Duration { return time.Duration(ms * float64(time.Mi
 
 // losses kills the leader, and takes a cloud away, while clients write.
 func (w *world) losses(ctx context.Context) error {
-	return w.deployed(ctx, deploy.Options{}, func(d *deploy.Deployment, c *client.Client) error {
+	return w.deployed(ctx, deploy.Options{}, func(d *deploy.Deployment, c *hydraclient.Client) error {
 		for range w.Trials {
 			if err := w.loseLeader(ctx, d, c); err != nil {
 				return fmt.Errorf("the leader's loss: %w", err)
@@ -49,14 +50,14 @@ func (w *world) watch(ctx context.Context, node host.Host, j job, lose func() er
 	if err != nil {
 		return Loss{}, err
 	}
-	if err := pause(ctx, calm); err != nil {
+	if err := linger.For(ctx, calm); err != nil {
 		return Loss{}, errors.Join(err, a.Kill())
 	}
 	lost := time.Now()
 	if err := lose(); err != nil {
 		return Loss{}, errors.Join(err, a.Kill())
 	}
-	if err := pause(ctx, grief); err != nil {
+	if err := linger.For(ctx, grief); err != nil {
 		return Loss{}, errors.Join(err, a.Kill())
 	}
 	got, err := a.End(ctx)
@@ -90,17 +91,7 @@ func judge(seen []try, lost time.Time) (Loss, error) {
 	return l, nil
 }
 
-// pause lets time pass for clients to write in.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}
-
-func (w *world) loseLeader(ctx context.Context, d *deploy.Deployment, c *client.Client) error {
+func (w *world) loseLeader(ctx context.Context, d *deploy.Deployment, c *hydraclient.Client) error {
 	leader, err := w.settled(ctx, c)
 	if err != nil {
 		return err
@@ -130,7 +121,7 @@ func (w *world) loseLeader(ctx context.Context, d *deploy.Deployment, c *client.
 }
 
 // loseCloud has nothing reach the first cloud or leave it; the clients are elsewhere.
-func (w *world) loseCloud(ctx context.Context, d *deploy.Deployment, c *client.Client) error {
+func (w *world) loseCloud(ctx context.Context, d *deploy.Deployment, c *hydraclient.Client) error {
 	if _, err := w.settled(ctx, c); err != nil {
 		return err
 	}
@@ -161,7 +152,7 @@ func (w *world) loseCloud(ctx context.Context, d *deploy.Deployment, c *client.C
 }
 
 // caughtUp waits until every cloud's database serves and lacks little.
-func (w *world) caughtUp(ctx context.Context, c *client.Client) error {
+func (w *world) caughtUp(ctx context.Context, c *hydraclient.Client) error {
 	return await(ctx, "every database has caught up", func() (bool, error) {
 		s, err := c.Status(ctx)
 		if err != nil {

@@ -14,9 +14,9 @@ import (
 
 	"github.com/miekg/dns"
 
-	"skerry/internal/hydra/api"
-	"skerry/internal/hydra/client"
-	"skerry/internal/hydra/deploy"
+	"skerry/internal/system/hydra/api"
+	"skerry/internal/system/hydra/deploy"
+	"skerry/internal/system/hydra/hydraclient"
 )
 
 // namedTry bounds one try at one address, as a client bounds it that has another one.
@@ -66,7 +66,7 @@ func (n *named) lookup(ctx context.Context) ([]string, error) {
 
 // write puts a row, at the name's addresses in turn, until one answers well or ctx ends.
 func (n *named) write(ctx context.Context, key string, value []byte) error {
-	id := client.NewRequestID()
+	id := hydraclient.NewRequestID()
 	var last error
 	for ctx.Err() == nil {
 		addrs, err := n.lookup(ctx)

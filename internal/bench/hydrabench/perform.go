@@ -11,9 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"skerry/internal/hydra/api"
-	"skerry/internal/hydra/client"
-	"skerry/internal/hydra/command"
+	"skerry/internal/base/linger"
+	"skerry/internal/system/hydra/api"
+	"skerry/internal/system/hydra/command"
+	"skerry/internal/system/hydra/hydraclient"
 )
 
 const (
@@ -53,21 +54,21 @@ func perform(ctx context.Context, j job) (answer, error) {
 
 // openHydra is through the client of Hydra.
 func openHydra(_ context.Context, j job) (operations, error) {
-	c, err := client.New(client.Config{Endpoints: j.Endpoints, Timeout: opTimeout, Streams: max(1, j.Workers/perConnection)})
+	c, err := hydraclient.New(hydraclient.Config{Endpoints: j.Endpoints, Timeout: opTimeout, Streams: max(1, j.Workers/perConnection)})
 	if err != nil {
 		return operations{}, err
 	}
 	return operations{
 		write: func(ctx context.Context, key string, value []byte) error {
-			options := []client.Option{}
+			options := []hydraclient.Option{}
 			if j.Op == opWatch { // it goes on whatever is lost
-				options = append(options, client.RequestID(client.NewRequestID()))
+				options = append(options, hydraclient.RequestID(hydraclient.NewRequestID()))
 			}
 			_, err := c.Put(ctx, benchTable, key, json.RawMessage(value), options...)
 			return err
 		},
 		read: func(ctx context.Context, key string) error {
-			_, err := c.Get(ctx, benchTable, key, client.Read(api.Local))
+			_, err := c.Get(ctx, benchTable, key, hydraclient.Read(api.Local))
 			return err
 		},
 		close: c.Close,
@@ -164,7 +165,7 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // fill writes rows k000000000 to the last, many in a transaction.
 func fill(ctx context.Context, j job) error {
-	c, err := client.New(client.Config{Endpoints: j.Endpoints, Timeout: time.Minute})
+	c, err := hydraclient.New(hydraclient.Config{Endpoints: j.Endpoints, Timeout: time.Minute})
 	if err != nil {
 		return err
 	}
@@ -204,13 +205,13 @@ func fill(ctx context.Context, j job) error {
 
 // put does a transaction of a fill, again and again while the log is full: it waits for
 // databases.
-func put(ctx context.Context, c *client.Client, t api.Transaction) error {
+func put(ctx context.Context, c *hydraclient.Client, t api.Transaction) error {
 	for {
 		_, err := c.Transact(ctx, t)
-		if !errors.Is(err, client.ErrOverloaded) {
+		if !errors.Is(err, hydraclient.ErrOverloaded) {
 			return err
 		}
-		if err := pause(ctx, poll); err != nil {
+		if err := linger.For(ctx, poll); err != nil {
 			return err
 		}
 	}

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"skerry/internal/base/linger"
 	"skerry/internal/bench/agent"
-	"skerry/internal/host"
-	"skerry/internal/hydra/client"
-	"skerry/internal/hydra/deploy"
+	"skerry/internal/machine/host"
+	"skerry/internal/system/hydra/deploy"
+	"skerry/internal/system/hydra/hydraclient"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 func (w *world) rebuild(ctx context.Context) error {
 	// So short a log that what filled the database has left it.
 	short := min(max(int64(w.Rows)*rowInLog/2, 1<<20), 64<<20)
-	return w.deployed(ctx, deploy.Options{MaxLog: short}, func(d *deploy.Deployment, c *client.Client) error {
+	return w.deployed(ctx, deploy.Options{MaxLog: short}, func(d *deploy.Deployment, c *hydraclient.Client) error {
 		at, err := w.endpoints(ctx, c)
 		if err != nil {
 			return err
@@ -46,7 +47,7 @@ func (w *world) rebuild(ctx context.Context) error {
 		}
 		lost := w.layout.Clouds[1]
 		of := func(s deploy.Service) bool { return s.Kind == deploy.Member && s.Cloud == lost.Name }
-		if err := errors.Join(d.Kill(of), dropDatabase(lost)); err != nil {
+		if err := errors.Join(d.Kill(of), removeAll(ctx, lost.Members[0], databaseFiles)); err != nil {
 			return err
 		}
 		took, writes, reads, err := w.meanwhile(ctx, lost, at, func() error { return errors.Join(d.Revive(ctx, of), w.whole(ctx, lost)) })
@@ -64,7 +65,7 @@ func (w *world) rebuild(ctx context.Context) error {
 const rowInLog = 64
 
 // compacted waits until the log no longer begins at its beginning, and returns where it does.
-func (w *world) compacted(ctx context.Context, c *client.Client) (first uint64, err error) {
+func (w *world) compacted(ctx context.Context, c *hydraclient.Client) (first uint64, err error) {
 	const whole = 2 // entry 1 is the membership
 	err = await(ctx, "the log has been cut", func() (bool, error) {
 		s, err := c.Status(ctx)
@@ -104,7 +105,7 @@ func (w *world) meanwhile(ctx context.Context, lost deploy.Cloud, leader []strin
 
 // whole waits until a cloud's own members say that its database serves and has every row.
 func (w *world) whole(ctx context.Context, cloud deploy.Cloud) error {
-	c, err := client.New(client.Config{Endpoints: []string{deploy.Join(cloud.Members[0], deploy.PortAPI)}, Timeout: opTimeout, Dial: deploy.Dial(cloud.Members[0])})
+	c, err := hydraclient.New(hydraclient.Config{Endpoints: []string{deploy.Join(cloud.Members[0], deploy.PortAPI)}, Timeout: opTimeout, Dial: cloud.Members[0].Dial})
 	if err != nil {
 		return err
 	}
@@ -120,9 +121,9 @@ func (w *world) whole(ctx context.Context, cloud deploy.Cloud) error {
 	})
 	if err == nil {
 		var rows int64
-		var m client.Meta
+		var m hydraclient.Meta
 		// Linearizable: a row that is missing is not excused by staleness.
-		rows, err = c.Count(ctx, benchTable, client.WithMeta(&m))
+		rows, err = c.Count(ctx, benchTable, hydraclient.WithMeta(&m))
 		switch {
 		case err != nil:
 		case m.Forwarded != "" || m.Cloud != cloud.Name:
@@ -137,7 +138,7 @@ func (w *world) whole(ctx context.Context, cloud deploy.Cloud) error {
 // logSize watches the log on disk while more is written than its bound, and a cloud that
 // does not apply holds it up.
 func (w *world) logSize(ctx context.Context) error {
-	return w.deployed(ctx, deploy.Options{MaxLog: w.MaxLog}, func(d *deploy.Deployment, c *client.Client) error {
+	return w.deployed(ctx, deploy.Options{MaxLog: w.MaxLog}, func(d *deploy.Deployment, c *hydraclient.Client) error {
 		at, err := w.endpoints(ctx, c)
 		if err != nil {
 			return err
@@ -153,11 +154,11 @@ func (w *world) logSize(ctx context.Context) error {
 		r := Log{Bound: w.MaxLog}
 		began := time.Now()
 		for r.Wrote < logRounds*w.MaxLog && time.Since(began) < logMost {
-			if err := pause(ctx, 10*poll); err != nil {
+			if err := linger.For(ctx, 10*poll); err != nil {
 				return errors.Join(err, a.Kill())
 			}
 			for _, h := range w.layout.Clouds[0].Members {
-				one, err := client.New(client.Config{Endpoints: []string{deploy.Join(h, deploy.PortAPI)}, Dial: deploy.Dial(h)})
+				one, err := hydraclient.New(hydraclient.Config{Endpoints: []string{deploy.Join(h, deploy.PortAPI)}, Dial: h.Dial})
 				if err != nil {
 					return errors.Join(err, a.Kill())
 				}

@@ -148,6 +148,9 @@ func (t *tabler) writes() {
 	if l := t.find(systemHydra, opWrite, 1); l != nil {
 		bound := latencyFactor * (t.Majority + t.Fsync)
 		t.add("write latency, 1 process", fmt.Sprintf("<= %.2f ms (1.1 x (%.2f + %.2f))", bound, t.Majority, t.Fsync), l.p50() <= bound, "median %.2f ms%s", l.p50(), spread(l, p50Of, "%.2f"))
+		if e := t.find(systemEtcd, opWrite, 1); e != nil {
+			t.add("write latency against etcd, 1 process", "<= 1.0x", l.p50() <= e.p50(), "%.2fx (etcd: median %.2f ms%s)", l.p50()/e.p50(), e.p50(), spread(e, p50Of, "%.2f"))
+		}
 	}
 }
 

@@ -11,11 +11,13 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/host"
-	"skerry/internal/hydra/api"
-	"skerry/internal/hydra/client"
-	"skerry/internal/hydra/deploy"
+	"skerry/internal/base/linger"
 	"skerry/internal/lab"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
+	"skerry/internal/system/hydra/api"
+	"skerry/internal/system/hydra/deploy"
+	"skerry/internal/system/hydra/hydraclient"
 )
 
 // Payload as the document had it, in bytes, and how many rows there are.
@@ -67,7 +69,7 @@ func roundTrip(ctx context.Context, from, to host.Host) (float64, error) {
 	var took []time.Duration
 	for range 15 {
 		began := time.Now()
-		conn, err := deploy.Dial(from)(ctx, "tcp", deploy.Join(to, closed))
+		conn, err := from.Dial(ctx, "tcp", deploy.Join(to, closed))
 		if err == nil {
 			return 0, errors.Join(fmt.Errorf("something listens at %s", deploy.Join(to, closed)), conn.Close())
 		}
@@ -103,8 +105,8 @@ func fsync(dir string) (_ float64, err error) {
 }
 
 // deployed has f use a deployment of Hydra that is made for it, with the table in it.
-func (w *world) deployed(ctx context.Context, o deploy.Options, f func(*deploy.Deployment, *client.Client) error) (err error) {
-	if err := w.clear(); err != nil {
+func (w *world) deployed(ctx context.Context, o deploy.Options, f func(*deploy.Deployment, *hydraclient.Client) error) (err error) {
+	if err := w.clear(ctx); err != nil {
 		return err
 	}
 	o.Exe, o.Zone, o.Prefer, o.Insecure = w.Exe, zoneName, w.layout.Clouds[0].Name, true
@@ -113,40 +115,45 @@ func (w *world) deployed(ctx context.Context, o deploy.Options, f func(*deploy.D
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Stop(context.WithoutCancel(ctx))) }()
-	c, err := client.New(w.reach(d))
+	c, err := hydraclient.New(w.reach(d))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	if err := c.CreateTable(ctx, benchTable, client.Ack(api.Everywhere)); err != nil {
+	if err := c.CreateTable(ctx, benchTable, hydraclient.Ack(api.Everywhere)); err != nil {
 		return fmt.Errorf("making the table: %w", err)
 	}
 	return f(d, c)
 }
 
-func (w *world) reach(d *deploy.Deployment) client.Config {
+func (w *world) reach(d *deploy.Deployment) hydraclient.Config {
 	config := d.Reach()
 	config.Timeout = opTimeout
 	return config
 }
 
 // clear removes what an earlier deployment has left on the nodes.
-func (w *world) clear() error {
+func (w *world) clear(ctx context.Context) error {
 	var errs []error
 	for _, h := range w.lab.Hosts() {
-		for _, pattern := range []string{"data", "hydra.db*"} {
-			files, err := filepath.Glob(filepath.Join(h.Dir(), pattern))
-			errs = append(errs, err)
-			for _, f := range files {
-				errs = append(errs, os.RemoveAll(f))
-			}
-		}
+		errs = append(errs, removeAll(ctx, h, "data"), removeAll(ctx, h, databaseFiles))
 	}
 	return errors.Join(errs...)
 }
 
+// databaseFiles is what a cloud's database consists of.
+const databaseFiles = "hydra.db*"
+
+// removeAll removes what of a node's directory a pattern matches.
+func removeAll(ctx context.Context, h host.Host, pattern string) (err error) {
+	for _, path := range files.Glob(ctx, h.Files(), filepath.Join(h.Dir(), pattern)) {
+		err = errors.Join(err, h.Files().Remove(ctx, path))
+	}
+	return err
+}
+
 // endpoints are the members of the first cloud, the leader first where it is one of them.
-func (w *world) endpoints(ctx context.Context, c *client.Client) ([]string, error) {
+func (w *world) endpoints(ctx context.Context, c *hydraclient.Client) ([]string, error) {
 	leader, err := w.settled(ctx, c)
 	if err != nil {
 		return nil, err
@@ -163,7 +170,7 @@ func (w *world) endpoints(ctx context.Context, c *client.Client) ([]string, erro
 }
 
 // settled waits until a member of the first cloud leads, and returns its name.
-func (w *world) settled(ctx context.Context, c *client.Client) (leader string, err error) {
+func (w *world) settled(ctx context.Context, c *hydraclient.Client) (leader string, err error) {
 	err = await(ctx, "a member of the preferred cloud leads", func() (bool, error) {
 		s, err := c.Status(ctx)
 		leader = s.Leader
@@ -181,10 +188,8 @@ func await(ctx context.Context, what string, so func() (bool, error)) error {
 		if ok {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting until %s: %w", what, errors.Join(context.Cause(ctx), err))
-		case <-time.After(poll):
+		if ended := linger.For(ctx, poll); ended != nil {
+			return fmt.Errorf("waiting until %s: %w", what, errors.Join(ended, err))
 		}
 	}
 }

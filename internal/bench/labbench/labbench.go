@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"skerry/internal/base/linger"
 	"skerry/internal/lab"
 	"skerry/internal/topology"
 )
@@ -118,7 +119,7 @@ func (o Options) measure(ctx context.Context, dir string, cloud topology.Topolog
 		}
 		begin := time.Now()
 		l, err := lab.Up(ctx, lab.Config{
-			Name: "bench", Topology: cloud, Engine: o.Engine, Exe: o.Exe, Ephemeral: true,
+			Name: "bench", Topology: cloud, Scale: 1, Engine: o.Engine, Exe: o.Exe, Ephemeral: true,
 			StateDir: filepath.Join(dir, "state"), DataDir: filepath.Join(dir, "data"),
 		})
 		if err != nil {
@@ -162,10 +163,8 @@ func settled(ctx context.Context) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		select {
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		case <-time.After(look):
+		if err := linger.For(ctx, look); err != nil {
+			return 0, err
 		}
 		var now int64
 		if now, err = available(); err == nil && max(now-last, last-now) < still {

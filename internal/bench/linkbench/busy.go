@@ -1,10 +1,16 @@
 package linkbench
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"os/exec"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
+
+	"skerry/internal/event/stress"
 )
 
 // occupy keeps every core busy with a process of its own until stop is called.
@@ -27,3 +33,34 @@ func occupy() (stop func(), err error) {
 	}
 	return stop, nil
 }
+
+// rob has a process take processors away for a share of the time, until stop is called.
+func rob(command []string, share float64) (stop func(), err error) {
+	c := exec.Command(command[0], append(command[1:len(command):len(command)], strconv.FormatFloat(share, 'g', -1, 64))...)
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start a thief of processors: %w", err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start a thief of processors: %w", err)
+	}
+	if err := c.Start(); err != nil {
+		return nil, fmt.Errorf("start a thief of processors: %w", err)
+	}
+	stop = func() {
+		_ = in.Close()
+		_ = c.Process.Kill()
+		_ = c.Wait() // killed: always an error
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if strings.TrimSpace(line) != stress.Ready {
+		stop()
+		return nil, fmt.Errorf("a thief of processors said %q: %w", line, errors.Join(err, errThief))
+	}
+	return stop, nil
+}
+
+// errThief is why nothing is measured beside stolen processors.
+var errThief = errors.New("it may not have the highest real-time priority")

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"skerry/internal/link"
-	"skerry/internal/probe"
+	"skerry/internal/link/probe"
 	"skerry/internal/topology"
 )
 

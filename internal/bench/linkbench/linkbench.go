@@ -28,6 +28,10 @@ var ErrPart = errors.New("no such part of the benchmark")
 type Options struct {
 	// Command starts the emulator's process, as userspace.Options.Command.
 	Command []string
+	// Thief starts the process that takes processors away, with the share of time behind it.
+	Thief []string
+	// Steal is that share, 0 to 0.9 of all time; 0 leaves that part out.
+	Steal float64
 	// Only names the parts to run; all when empty.
 	Only []string
 	// Quick takes fewer samples: figures to look at, not to publish.
@@ -49,8 +53,10 @@ type Result struct {
 	Quick      bool   `json:"quick"`
 
 	RTT       []RTT       `json:"rtt,omitempty"`
+	Sparse    []Sparse    `json:"sparse,omitempty"`
 	Bandwidth []Bandwidth `json:"bandwidth,omitempty"`
 	Stream    *Stream     `json:"stream,omitempty"`
+	Grow      []Grow      `json:"grow,omitempty"`
 	Long      *Long       `json:"long,omitempty"`
 	Change    *Change     `json:"change,omitempty"`
 }
@@ -63,8 +69,9 @@ const schema = "skerry/bench-link/v1"
 // bench is a run under way.
 type bench struct {
 	Options
-	dir    string // of the emulators' sockets
-	result Result
+	dir     string // of the emulators' sockets
+	threads int    // of the emulators; 0 for their default
+	result  Result
 }
 
 // parts in the order they run.
@@ -73,8 +80,10 @@ var parts = []struct {
 	run  func(*bench, context.Context) error
 }{
 	{"rtt", (*bench).rtt},
+	{"sparse", (*bench).sparse},
 	{"bandwidth", (*bench).bandwidth},
 	{"stream", (*bench).stream},
+	{"grow", (*bench).grow},
 	{"long", (*bench).long},
 	{"change", (*bench).change},
 }
@@ -123,7 +132,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 func (b *bench) start(ctx context.Context) (*userspace.Engine, error) {
 	e, err := userspace.Start(ctx, userspace.Options{
 		Command: b.Command, Socket: filepath.Join(b.dir, "link.sock"),
-		LogFile: filepath.Join(b.dir, "link.log"), ExitWithOwner: true,
+		LogFile: filepath.Join(b.dir, "link.log"), ExitWithOwner: true, Threads: b.threads,
 	})
 	if err != nil {
 		return nil, err
@@ -148,18 +157,6 @@ func kernel() string {
 		return ""
 	}
 	return unix.ByteSliceToString(u.Release[:])
-}
-
-// sleep waits, or less when ctx ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // spread summarises samples.

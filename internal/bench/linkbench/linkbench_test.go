@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"skerry/internal/link"
+	"skerry/internal/link/probe"
 	"skerry/internal/link/userspace"
-	"skerry/internal/probe"
 	"skerry/internal/testkit"
 )
 
@@ -112,5 +112,22 @@ func TestSummarise(t *testing.T) {
 	}
 	if got := summarise(nil); got != (spread{}) {
 		t.Errorf("summarise of nothing = %+v", got)
+	}
+}
+
+// What is carried is counted with one thread and, where there is a processor for it, with two.
+func TestGrow(t *testing.T) {
+	testkit.Need(t, testkit.Root)
+	r, err := Run(t.Context(), options(t, "grow"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Grow) != min(2, r.Cores) {
+		t.Errorf("%d rows on %d processors", len(r.Grow), r.Cores)
+	}
+	for i, g := range r.Grow {
+		if g.Threads != i+1 || g.BPS <= 0 || g.Packets <= 0 || g.Microseconds <= 0 {
+			t.Errorf("row %d: %+v", i, g)
+		}
 	}
 }

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"skerry/internal/base/linger"
 	"skerry/internal/bench/tcpstream"
 	"skerry/internal/link"
-	"skerry/internal/probe"
+	"skerry/internal/link/probe"
 	"skerry/internal/topology"
 )
 
@@ -16,9 +17,11 @@ import (
 type RTT struct {
 	// Scale of the latencies: 1 is the full matrix (5X), 0.2 a fifth of it (X).
 	Scale float64 `json:"scale"`
-	// Beside says what else runs: nothing, busy (a loop for each core), or tcp (one
-	// unlimited stream on one of the links).
-	Beside string `json:"beside"`
+	// Beside says what else runs: nothing, busy (a loop for each core), tcp (one
+	// unlimited stream on one of the links), or steal (one processor is taken away, Steal of
+	// the time).
+	Beside string  `json:"beside"`
+	Steal  float64 `json:"steal,omitempty"`
 	// StreamBPS is what that stream carried.
 	StreamBPS float64 `json:"stream_bps,omitempty"`
 	Pairs     int     `json:"pairs"`
@@ -48,7 +51,10 @@ const echoBytes = 84
 
 func (b *bench) rtt(ctx context.Context) error {
 	for _, scale := range []float64{0.2, 1} {
-		for _, beside := range []string{"nothing", "busy", "tcp"} {
+		for _, beside := range []string{"nothing", "busy", "tcp", "steal"} {
+			if beside == "steal" && b.Steal == 0 {
+				continue
+			}
 			b.Progress("round trips at scale " + format(scale) + " beside " + beside)
 			r, err := b.rttBeside(ctx, scale, beside)
 			if err != nil {
@@ -98,13 +104,20 @@ func (b *bench) rttBeside(ctx context.Context, scale float64, beside string) (r 
 			return r, err
 		}
 		defer stop()
+	case "steal":
+		stop, err := rob(b.Thief, b.Steal)
+		if err != nil {
+			return r, err
+		}
+		defer stop()
+		r.Steal = b.Steal
 	case "tcp":
 		s, err := tcpstream.Start(w.wires[0].a, w.wires[0].b)
 		if err != nil {
 			return r, err
 		}
 		defer func() { err = errors.Join(err, s.Stop()) }()
-		if err := sleep(ctx, pick(b, 4*time.Second, 2*time.Second)); err != nil { // past its slow start
+		if err := linger.For(ctx, pick(b, 4*time.Second, 2*time.Second)); err != nil { // past its slow start
 			return r, err
 		}
 		mark := s.Mark()

@@ -10,10 +10,10 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"skerry/internal/kernel/netns"
 	"skerry/internal/link"
+	"skerry/internal/link/probe"
 	"skerry/internal/link/userspace"
-	"skerry/internal/netns"
-	"skerry/internal/probe"
 )
 
 // bigBuffers lets one TCP stream fill links of a long round trip.

@@ -12,7 +12,7 @@ import (
 
 	"skerry/internal/load"
 	"skerry/internal/load/null"
-	"skerry/internal/ycsb"
+	"skerry/internal/load/ycsb"
 )
 
 // Audit is what knowing every write by its version costs.

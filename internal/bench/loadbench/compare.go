@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"time"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 )
 
 // Comparison is workload C against one Redis on loopback: the driver and, where it is

@@ -7,7 +7,7 @@ import (
 
 	"skerry/internal/load"
 	"skerry/internal/load/null"
-	"skerry/internal/ycsb"
+	"skerry/internal/load/ycsb"
 )
 
 // Null is the driver against a database that answers at once, in a closed loop, with

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"skerry/internal/base/linger"
 )
 
 // redisServer is one Redis without a cluster, on loopback, that keeps nothing.
@@ -38,11 +40,9 @@ func startRedis(ctx context.Context, o Options, dir string) (*redisServer, error
 		if err := ping(ctx, port); err == nil {
 			return s, nil
 		}
-		select {
-		case <-ctx.Done():
+		if err := linger.For(ctx, 10*time.Millisecond); err != nil {
 			log, _ := os.ReadFile(logFile)
-			return nil, errors.Join(fmt.Errorf("waiting for redis: %w\n%s", ctx.Err(), tail(log)), s.stop())
-		case <-time.After(10 * time.Millisecond):
+			return nil, errors.Join(fmt.Errorf("waiting for redis: %w\n%s", err, tail(log)), s.stop())
 		}
 	}
 }

@@ -11,18 +11,18 @@ import (
 	"sync/atomic"
 	"time"
 
-	"skerry/internal/metadata"
-	"skerry/internal/metadata/journal"
-	"skerry/internal/metadata/store"
-	"skerry/internal/metadata/tree"
-	"skerry/internal/metadata/tree/chain"
+	"skerry/internal/system/metadata"
+	"skerry/internal/system/metadata/journal"
+	"skerry/internal/system/metadata/tree"
+	"skerry/internal/system/metadata/tree/chain"
+	"skerry/internal/system/metadata/treestore"
 )
 
 // opened is a store in this process.
-func opened(dir string) (*store.Store, *journal.Journal, error) {
-	state := store.NewState()
+func opened(dir string) (*treestore.Store, *journal.Journal, error) {
+	state := treestore.NewState()
 	j, _, err := journal.Open(dir, state, journal.Options{})
-	return store.New(state, j), j, err
+	return treestore.New(state, j), j, err
 }
 
 func mkdir(path string) metadata.Command {

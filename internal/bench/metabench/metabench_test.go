@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"skerry/internal/install"
-	"skerry/internal/metadata/journal"
-	"skerry/internal/metadata/server"
-	"skerry/internal/metadata/store"
+	"skerry/internal/system/metadata/journal"
+	"skerry/internal/system/metadata/server"
+	"skerry/internal/system/metadata/treestore"
 )
 
 func TestRun(t *testing.T) {
@@ -42,13 +42,13 @@ func TestRun(t *testing.T) {
 
 // TestThin has the benchmark's client talk to the server as other clients do.
 func TestThin(t *testing.T) {
-	state := store.NewState()
+	state := treestore.NewState()
 	j, _, err := journal.Open(t.TempDir(), state, journal.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	h := httptest.NewServer(server.New(store.New(state, j), server.Options{}))
+	h := httptest.NewServer(server.New(treestore.New(state, j), server.Options{}))
 	defer h.Close()
 	n, err := closedLoop(context.Background(), h.Listener.Addr().String(), 3, 50*time.Millisecond, func(b []byte, _, _ int) []byte { return append(b, "ls /"...) })
 	if err != nil || n <= 0 {

@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"skerry/internal/consensus"
-	"skerry/internal/metadata"
-	"skerry/internal/metadata/client"
+	"skerry/internal/system/consensus"
+	"skerry/internal/system/metadata"
+	"skerry/internal/system/metadata/treeclient"
 )
 
 // Takeover is what became of writes when the leader of three replicas was killed.
@@ -87,7 +87,7 @@ func (g *replicas) stop() (err error) {
 
 // leader is the number of the one that leads.
 func (g *replicas) leader(ctx context.Context) (int, error) {
-	c := client.New(strings.Join(g.addrs, ","))
+	c := treeclient.New(strings.Join(g.addrs, ","))
 	defer c.Close()
 	for ctx.Err() == nil {
 		s, err := c.Status(ctx)
@@ -140,7 +140,7 @@ func (b *bench) takeover(ctx context.Context) (err error) {
 func (g *replicas) lose(ctx context.Context, dir string) (took time.Duration, made []string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, takeoverPatience, errors.New("the replicas did not go on in time"))
 	defer cancel()
-	first := client.New(strings.Join(g.addrs, ","))
+	first := treeclient.New(strings.Join(g.addrs, ","))
 	defer first.Close()
 	for first.One(ctx, metadata.Command{Op: metadata.Mkdir, Path: dir, Parents: true}).Err != nil {
 		if ctx.Err() != nil {
@@ -153,7 +153,7 @@ func (g *replicas) lose(ctx context.Context, dir string) (took time.Duration, ma
 	began, half, over := time.Now(), make(chan struct{}), make(chan struct{})
 	for w := range takeoverWriters {
 		writers.Go(func() {
-			c := client.New(strings.Join(slices.Concat(g.addrs[w%3:], g.addrs[:w%3]), ","))
+			c := treeclient.New(strings.Join(slices.Concat(g.addrs[w%3:], g.addrs[:w%3]), ","))
 			defer c.Close()
 			for i := 0; ctx.Err() == nil; i++ {
 				select {
@@ -208,7 +208,7 @@ func (g *replicas) lose(ctx context.Context, dir string) (took time.Duration, ma
 
 // missing counts directories that are not there.
 func (g *replicas) missing(ctx context.Context, paths []string) (n int, err error) {
-	c := client.New(strings.Join(g.addrs, ","))
+	c := treeclient.New(strings.Join(g.addrs, ","))
 	defer c.Close()
 	for together := range slices.Chunk(paths, 500) {
 		var stats []metadata.Command

@@ -38,7 +38,7 @@ var lengthHeader = []byte("Content-Length: ")
 
 // do posts a command and reads the answer, whose body is thrown away.
 func (t *thin) do(command []byte) error {
-	t.out = append(t.out[:0], "POST / HTTP/1.1\r\nHost: m\r\nContent-Length: "...)
+	t.out = append(t.out[:0], "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: "...)
 	t.out = strconv.AppendInt(t.out, int64(len(command)), 10)
 	t.out = append(append(t.out, "\r\n\r\n"...), command...)
 	if _, err := t.conn.Write(t.out); err != nil {

@@ -12,9 +12,9 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/experiment"
-	"skerry/internal/host"
 	"skerry/internal/lab"
 	"skerry/internal/load"
+	"skerry/internal/machine/host"
 )
 
 // world is a lab with a cluster on it.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 const (
@@ -33,7 +33,7 @@ type echoes struct {
 }
 
 // startEchoes begins to call.
-func startEchoes(ctx context.Context, from, to host.Host) (*echoes, error) {
+func startEchoes(ctx context.Context, from, to host.Inside) (*echoes, error) {
 	e := &echoes{to: &net.UDPAddr{IP: net.ParseIP(to.Addr()), Port: echoPort}}
 	var err error
 	if e.server, err = listen(to, echoPort); err != nil {
@@ -50,7 +50,7 @@ func startEchoes(ctx context.Context, from, to host.Host) (*echoes, error) {
 }
 
 // listen opens a UDP socket at a node's own address.
-func listen(at host.Host, port int) (c net.PacketConn, err error) {
+func listen(at host.Inside, port int) (c net.PacketConn, err error) {
 	err = at.Do(func() error {
 		c, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(at.Addr()), Port: port})
 		return err

@@ -7,10 +7,11 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"skerry/internal/host"
+	"skerry/internal/base/linger"
 	"skerry/internal/lab"
 	"skerry/internal/link"
-	"skerry/internal/probe"
+	"skerry/internal/link/probe"
+	"skerry/internal/machine/host"
 )
 
 const (
@@ -49,7 +50,7 @@ func (m *mesh) cpu(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	began := time.Now()
-	if err := sleep(ctx, cpuTime); err != nil {
+	if err := linger.For(ctx, cpuTime); err != nil {
 		return 0, err
 	}
 	after, err := used()
@@ -58,7 +59,7 @@ func (m *mesh) cpu(ctx context.Context) (float64, error) {
 
 // rtts measures the round trips between all nodes, 0 where none came back.
 func (m *mesh) rtts(ctx context.Context) ([]time.Duration, error) {
-	hosts := m.lab.Hosts()
+	hosts := m.lab.Inside()
 	var pairs []probe.Pair
 	for i, a := range hosts {
 		for _, b := range hosts[i+1:] {
@@ -103,7 +104,7 @@ func (m *mesh) steady(ctx context.Context) (rtts []time.Duration, changed time.T
 		} else if time.Since(changed) > steadyFor {
 			break
 		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		if err := linger.For(ctx, 100*time.Millisecond); err != nil {
 			return nil, changed, err
 		}
 	}
@@ -138,7 +139,7 @@ func (m *mesh) stretch(rtts []time.Duration, without string) float64 {
 
 // fail lets a link fail that the packets between two random nodes take, and repairs it.
 func (m *mesh) fail(ctx context.Context) (f Failure, err error) {
-	hosts := m.lab.Hosts()
+	hosts := m.lab.Inside()
 	order := m.random.Perm(len(hosts))
 	from, to := hosts[order[0]], hosts[order[1]]
 	f.From, f.To = from.Name(), to.Name()
@@ -160,7 +161,7 @@ func (m *mesh) fail(ctx context.Context) (f Failure, err error) {
 	}
 	var healed time.Duration
 	for !f.Healed && time.Since(when) < m.Heal {
-		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+		if err := linger.For(ctx, 20*time.Millisecond); err != nil {
 			return f, err
 		}
 		healed, f.Healed, _ = calls.since(when)
@@ -199,7 +200,7 @@ func (m *mesh) usedFor(ctx context.Context, from host.Host, d time.Duration) (st
 	if err != nil {
 		return "", err
 	}
-	if err := sleep(ctx, d); err != nil {
+	if err := linger.For(ctx, d); err != nil {
 		return "", err
 	}
 	after, err := m.lab.Stats(ctx)
@@ -245,16 +246,4 @@ func (m *mesh) set(ctx context.Context, id string, down bool) error {
 		}
 	}
 	return fmt.Errorf("no link %s", id)
-}
-
-// sleep waits, or less when ctx ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

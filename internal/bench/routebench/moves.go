@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"skerry/internal/host"
 	"skerry/internal/lab"
 	"skerry/internal/link"
+	"skerry/internal/machine/host"
 	"skerry/internal/topology"
 )
 
@@ -80,7 +80,8 @@ func (o Options) moves(ctx context.Context, over topology.Overlay) (r Moves, err
 		if err := m.settle(ctx); err != nil {
 			return err
 		}
-		x, z := l.Hosts()[0], l.Hosts()[2]
+		nodes := l.Inside()
+		x, z := nodes[0], nodes[2]
 		calls, err := startEchoes(ctx, x, z)
 		if err != nil {
 			return err

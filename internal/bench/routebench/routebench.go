@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/lab"
-	"skerry/internal/overlay/kinds"
+	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/topology"
 )
 
@@ -151,7 +151,7 @@ func (o Options) within(ctx context.Context, cloud topology.Topology, f func(*la
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	began := time.Now()
 	l, err := lab.Up(ctx, lab.Config{
-		Name: "bench-route", Topology: cloud, StateDir: filepath.Join(dir, "state"), DataDir: dir,
+		Name: "bench-route", Topology: cloud, Scale: 1, StateDir: filepath.Join(dir, "state"), DataDir: dir,
 		Exe: o.Exe, Overlay: routing, Ephemeral: true, Seed: o.Seed,
 	})
 	if err != nil {

@@ -21,9 +21,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/database"
-	"skerry/internal/stats"
+	"skerry/internal/evidence/stats"
+	"skerry/internal/machine/volume"
 	"skerry/internal/topology"
-	"skerry/internal/volume"
 )
 
 // Options of a run.

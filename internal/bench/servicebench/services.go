@@ -9,15 +9,16 @@ import (
 	"slices"
 	"time"
 
+	"skerry/internal/base/unit"
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/evidence/sample"
 	"skerry/internal/lab"
+	"skerry/internal/lab/service"
 	"skerry/internal/load"
-	"skerry/internal/sample"
-	"skerry/internal/service"
+	"skerry/internal/load/ycsb"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 	"skerry/internal/topology"
-	"skerry/internal/unit"
-	"skerry/internal/ycsb"
 )
 
 const (
@@ -107,7 +108,7 @@ func (s *stand) begin(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s.lab, err = lab.Up(ctx, lab.Config{Name: name(s.kind), Topology: cloud, Engine: s.Engine, Exe: s.Exe, Ephemeral: true,
+	s.lab, err = lab.Up(ctx, lab.Config{Name: name(s.kind), Topology: cloud, Scale: 1, Engine: s.Engine, Exe: s.Exe, Ephemeral: true,
 		Ports: ports.All, Balancer: balancer})
 	if err != nil {
 		return err
@@ -176,13 +177,13 @@ func (s *stand) measure(ctx context.Context) error {
 	go func() {
 		var err error
 		if _, ok := <-session.Began(); ok {
-			before, err = sample.ReadMachine()
+			before, err = sample.ReadMachine(ctx, files.Local{})
 		}
 		began <- err
 	}()
 	for range session.Intervals() {
 	}
-	after, errAfter := sample.ReadMachine()
+	after, errAfter := sample.ReadMachine(ctx, files.Local{})
 	many, err := session.Wait()
 	if err := errors.Join(err, errAfter, <-began); err != nil {
 		return err

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 
-	"skerry/internal/host"
 	"skerry/internal/lab"
+	"skerry/internal/machine/host"
+	"skerry/internal/machine/volume"
 	"skerry/internal/topology"
-	"skerry/internal/volume"
 )
 
 // disk is a node whose directory is on a volume.
@@ -73,7 +73,7 @@ func (o Options) mount(ctx context.Context, d *disk) error {
 		return err
 	}
 	cloud.Volume = topology.Volume{Kind: d.kind, Size: o.Effort.Bytes + spare}
-	d.lab, err = lab.Up(ctx, lab.Config{Name: name("volume-" + d.kind), Topology: cloud, Engine: o.Engine, Exe: o.Exe, Ephemeral: true})
+	d.lab, err = lab.Up(ctx, lab.Config{Name: name("volume-" + d.kind), Topology: cloud, Scale: 1, Engine: o.Engine, Exe: o.Exe, Ephemeral: true})
 	if errors.Is(err, volume.ErrNoLoop) || errors.Is(err, volume.ErrNoMkfs) || errors.Is(err, volume.ErrNoOverlay) {
 		d.lab, d.skipped = nil, err.Error()
 		return nil

@@ -15,7 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/probe"
+	"skerry/internal/base/linger"
+	"skerry/internal/link/probe"
 )
 
 // streamBuffer is what is written and read at a time, the same as iperf3 does.
@@ -154,22 +155,10 @@ func Goodput(ctx context.Context, from, to probe.Inside, after, during time.Dura
 		return 0, err
 	}
 	var bps float64
-	if err = sleep(ctx, after); err == nil {
+	if err = linger.For(ctx, after); err == nil {
 		mark := s.Mark()
-		err = sleep(ctx, during)
+		err = linger.For(ctx, during)
 		bps = s.Since(mark)
 	}
 	return bps, errors.Join(err, s.Stop())
-}
-
-// sleep waits, or less when ctx ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

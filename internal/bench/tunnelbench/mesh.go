@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"skerry/internal/lab"
-	"skerry/internal/probe"
+	"skerry/internal/link/probe"
 	"skerry/internal/topology"
 )
 

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"skerry/internal/bench/tcpstream"
+	"skerry/internal/kernel/procfs"
 	"skerry/internal/lab"
 	"skerry/internal/link"
-	"skerry/internal/procfs"
 	"skerry/internal/topology"
 )
 

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/lab"
+	"skerry/internal/link/tunnel"
 	"skerry/internal/topology"
-	"skerry/internal/tunnel"
 )
 
 // ErrPart is returned when a part is asked for that does not exist.
@@ -126,7 +126,7 @@ func (o Options) within(ctx context.Context, cloud topology.Topology, f func(l *
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	began := time.Now()
 	l, err := lab.Up(ctx, lab.Config{
-		Name: "bench-wireguard", Topology: cloud, StateDir: filepath.Join(dir, "state"), DataDir: filepath.Join(dir, "data"),
+		Name: "bench-wireguard", Topology: cloud, Scale: 1, StateDir: filepath.Join(dir, "state"), DataDir: filepath.Join(dir, "data"),
 		Exe: o.Exe, Ephemeral: true,
 	})
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 
 	"skerry/internal/event"
 	"skerry/internal/link"
-	"skerry/internal/live"
 	"skerry/internal/record"
+	"skerry/internal/run/live"
 	"skerry/internal/serve"
 )
 
@@ -271,7 +271,7 @@ func browse(ctx context.Context, url string, h *hearing) error {
 		if k, ok := strings.CutPrefix(line, "event: "); ok {
 			kind = strings.TrimSpace(k)
 		}
-		if data, ok := strings.CutPrefix(line, "data: "); ok && kind == live.KindEvent {
+		if data, ok := strings.CutPrefix(line, "data: "); ok && kind == string(live.KindEvent) {
 			if at := strings.Index(data, `"id":`); at >= 0 {
 				id := 0
 				_, _ = fmt.Sscanf(data[at:], `"id":%d`, &id)

@@ -19,24 +19,32 @@ import (
 	"skerry/internal/install"
 )
 
+// Registry is every database, in the order of lists.
+func Registry() []database.About {
+	return []database.About{
+		redis.About,
+		redis.ValkeyAbout,
+		etcd.About,
+		postgres.About,
+		mongodb.About,
+		ferretdb.About,
+		galera.About,
+		groupreplication.About,
+		ndb.About,
+		hbase.About,
+		cassandra.About,
+		hydra.About,
+		metadata.About,
+	}
+}
+
 // Databases are the databases by name, and under database.Exec the kind that users
 // describe. Each call makes them anew: what clients of one share, clients of another do
 // not.
 func Databases() map[string]database.Database {
-	all := builtin{
-		cassandra.Name:        cassandra.New(),
-		etcd.Name:             etcd.New(),
-		galera.Name:           galera.New(),
-		groupreplication.Name: groupreplication.New(),
-		hbase.Name:            hbase.New(),
-		hydra.Name:            hydra.New(),
-		metadata.Name:         metadata.New(),
-		ndb.Name:              ndb.New(),
-		postgres.Name:         postgres.New(),
-		ferretdb.Name:         ferretdb.New(),
-		mongodb.Name:          mongodb.New(),
-		redis.Name:            redis.New(),
-		redis.Valkey:          redis.NewValkey(),
+	all := make(builtin)
+	for _, a := range Registry() {
+		all[a.Name] = a.New()
 	}
 	all[database.Exec] = own.NewKind(all)
 	return all
@@ -44,5 +52,9 @@ func Databases() map[string]database.Database {
 
 // Recipes say how databases are installed, in the order of a list.
 func Recipes() []install.Recipe {
-	return append([]install.Recipe{redis.Recipe, redis.ValkeyRecipe, etcd.Recipe, postgres.Recipe, mongodb.Recipe, ferretdb.Recipe, galera.Recipe, groupreplication.Recipe, ndb.Recipe, hbase.Recipe}, cassandra.Recipes()...)
+	var recipes []install.Recipe
+	for _, a := range Registry() {
+		recipes = append(recipes, a.Recipes...)
+	}
+	return recipes
 }

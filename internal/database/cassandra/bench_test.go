@@ -103,14 +103,14 @@ func BenchmarkStart(b *testing.B) {
 				began := time.Now()
 				c := startCluster(b, loophost.New(b, n), database.Options{"start_timeout": "10m"})
 				b.ReportMetric(time.Since(began).Seconds(), "ready-s")
-				var bytes int64
+				var taken int64
 				var used time.Duration
 				for _, m := range c.current() {
 					pid := m.daemon.Load().PID()
-					bytes += resident(b, pid)
+					taken += resident(b, pid)
 					used += cpuOf(b, pid)
 				}
-				b.ReportMetric(float64(bytes)/float64(n)/1e6, "MB/node")
+				b.ReportMetric(float64(taken)/float64(n)/1e6, "MB/node")
 				b.ReportMetric(used.Seconds()/float64(n), "cpu-s/node")
 				if err := c.Stop(b.Context()); err != nil {
 					b.Fatal(err)

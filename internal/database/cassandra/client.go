@@ -9,7 +9,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
-	"skerry/internal/database/wire"
+	"skerry/internal/database/failure"
 	"skerry/internal/load"
 )
 
@@ -60,9 +60,9 @@ func (c *client) start(ctx context.Context, table string) (bounded context.Conte
 		return nil, nil, load.Failed(classInvalid, "", fmt.Errorf("%w: %s, not %s", errTable, c.table, table))
 	}
 	if err := ctx.Err(); err != nil {
-		class := wire.Canceled
+		class := failure.Canceled
 		if errors.Is(err, context.DeadlineExceeded) {
-			class = wire.Timeout
+			class = failure.Timeout
 		}
 		return nil, nil, load.Failed(class, "", err)
 	}
@@ -83,7 +83,7 @@ func (c *client) run(ctx context.Context, s *statement, key string) *gocql.Iter 
 }
 
 // named finds the statement of some fields, or makes it.
-func (c *client) named(of map[string]*statement, kind byte, fields []string, make func() *statement) *statement {
+func (c *client) named(of map[string]*statement, kind byte, fields []string, prepare func() *statement) *statement {
 	c.name = append(c.name[:0], kind)
 	for _, f := range fields {
 		c.name = append(append(c.name, f...), 0)
@@ -91,7 +91,7 @@ func (c *client) named(of map[string]*statement, kind byte, fields []string, mak
 	if s := of[string(c.name)]; s != nil {
 		return s
 	}
-	s := make()
+	s := prepare()
 	of[string(c.name)] = s
 	return s
 }

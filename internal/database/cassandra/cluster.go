@@ -13,7 +13,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 // cluster is a running Cassandra cluster.
@@ -28,7 +29,7 @@ type cluster struct {
 	centers []string
 
 	// changing is held while members come, go, halt or are revived.
-	changing sync.Mutex
+	changing database.Changing
 
 	mu      sync.Mutex
 	members []*member
@@ -40,7 +41,7 @@ var (
 )
 
 // newCluster prepares a cluster of which nothing runs yet.
-func (d *Cassandra) newCluster(env database.Env) (*cluster, error) {
+func (d *Cassandra) newCluster(ctx context.Context, env database.Env) (*cluster, error) {
 	o, err := parseOptions(len(env.Nodes), env.Options)
 	if err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func (d *Cassandra) newCluster(env database.Env) (*cluster, error) {
 	if v := env.Installation.Version; !supported(v) {
 		return nil, fmt.Errorf("%w: cassandra %s; known: %s", database.ErrVersion, v, strings.Join(series(), ", "))
 	}
-	l, err := librariesOf(env.Installation)
+	l, err := librariesOf(ctx, env.Nodes[0].Files(), env.Installation)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +194,7 @@ func (c *cluster) Failed() <-chan struct{} { return c.set.Failed() }
 func (c *cluster) Err() error { return c.set.Err() }
 
 // Logs implements database.Cluster.
-func (c *cluster) Logs() map[string]string { return c.set.Logs() }
+func (c *cluster) Logs() map[string]files.File { return c.set.Logs() }
 
 // Stop implements database.Cluster. Nothing is drained: what is stopped is over.
 func (c *cluster) Stop(ctx context.Context) error {

@@ -14,8 +14,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
-	"skerry/internal/host"
 	"skerry/internal/load"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/loophost"
 )

@@ -1,12 +1,14 @@
 package cassandra
 
 import (
+	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode/utf16"
+
+	"skerry/internal/machine/files"
 )
 
 // defaultCenter is the data centre of all members where sites are not told apart.
@@ -30,9 +32,9 @@ type config struct {
 func (c config) conf(name string) string { return filepath.Join(c.dir, "conf", name) }
 
 // write writes the configuration files.
-func (c config) write() error {
+func (c config) write(ctx context.Context, on files.System) error {
 	for _, d := range []string{filepath.Join(c.dir, "conf"), filepath.Join(c.dir, "tmp")} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
+		if err := on.MakeDir(ctx, d); err != nil {
 			return err
 		}
 	}
@@ -41,7 +43,7 @@ func (c config) write() error {
 		"cassandra-rackdc.properties": fmt.Sprintf("dc=%s\nrack=%s\n", escape(c.center), rack),
 		"logback.xml":                 logback,
 	} {
-		if err := os.WriteFile(c.conf(name), []byte(text), 0o644); err != nil {
+		if err := files.WriteText(ctx, on, c.conf(name), text); err != nil {
 			return err
 		}
 	}

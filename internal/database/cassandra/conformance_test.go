@@ -11,7 +11,7 @@ import (
 // takes no row with it. The suite's own timeout, which SKERRY_TIMEOUT sets, bounds starts.
 func conformance(version string) dbtest.Config {
 	return dbtest.Config{
-		New:     func() database.Database { return New() },
+		About:   About,
 		Version: version,
 		Port:    defaultPort,
 		Options: database.Options{"ring_delay": "4s", "phi_convict_threshold": 5, "start_timeout": "1h"},

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // drainTimeout bounds a drain: a member that cannot flush its memory is stopped all the same.
@@ -21,7 +21,7 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	if err != nil {
 		return fmt.Errorf("halting %s: %w", node.Name(), err)
 	}
-	defer c.changing.Unlock()
+	defer c.changing.End()
 	d := m.daemon.Load()
 	if d == nil {
 		return nil
@@ -50,7 +50,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	if err != nil {
 		return fmt.Errorf("reviving %s: %w", node.Name(), err)
 	}
-	defer c.changing.Unlock()
+	defer c.changing.End()
 	if m.running() {
 		return nil
 	}
@@ -71,13 +71,13 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 
 // lockMember finds a member and keeps the cluster from changing; the caller unlocks.
 func (c *cluster) lockMember(node host.Host) (*member, error) {
-	if !c.changing.TryLock() {
-		return nil, database.ErrBusy
+	if err := c.changing.Begin(); err != nil {
+		return nil, err
 	}
 	if m := c.member(node); m != nil {
 		return m, nil
 	}
-	c.changing.Unlock()
+	c.changing.End()
 	return nil, database.ErrNotMember
 }
 

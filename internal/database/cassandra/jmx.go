@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/database/wire"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // errJMX marks an answer of a member's agent that says no.
@@ -33,7 +32,7 @@ type jmx struct {
 }
 
 func newJMX(h host.Host, port int) *jmx {
-	dial := wire.From(h, adminTimeout)
+	dial := host.Dialer(h, adminTimeout)
 	return &jmx{
 		// Java's server ends idle connections when it likes; questions are seldom.
 		http: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true, DisableCompression: true}},

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // errNoData says that a member took no data over.
@@ -26,10 +26,10 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	if !c.changing.TryLock() {
-		return fail(database.ErrBusy)
+	if err := c.changing.Begin(); err != nil {
+		return fail(err)
 	}
-	defer c.changing.Unlock()
+	defer c.changing.End()
 	if c.member(node) != nil {
 		return fail(database.ErrMember)
 	}
@@ -43,7 +43,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	m.config.bootstrap = true
 	c.say("%s is joining", node.Name())
 	began := time.Now()
-	if err := m.wipe(); err != nil {
+	if err := m.wipe(ctx); err != nil {
 		return fail(err)
 	}
 	if err := c.launch(ctx, m, true); err != nil {

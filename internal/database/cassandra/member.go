@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"sync/atomic"
 	"time"
 
+	"skerry/internal/base/linger"
 	"skerry/internal/database/daemon"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 const (
@@ -39,8 +40,8 @@ func (m *member) running() bool {
 }
 
 // configure writes the member's configuration.
-func (m *member) configure() error {
-	if err := m.config.write(); err != nil {
+func (m *member) configure(ctx context.Context) error {
+	if err := m.config.write(ctx, m.host.Files()); err != nil {
 		return fmt.Errorf("configuring cassandra on %s: %w", m.host.Name(), err)
 	}
 	return nil
@@ -49,10 +50,10 @@ func (m *member) configure() error {
 // launch starts the process on the data that the member has. One that joins a running
 // cluster may fail without the cluster's having failed.
 func (c *cluster) launch(ctx context.Context, m *member, joins bool) error {
-	if err := m.configure(); err != nil {
+	if err := m.configure(ctx); err != nil {
 		return err
 	}
-	if err := m.mark(); err != nil {
+	if err := m.mark(ctx); err != nil {
 		return err
 	}
 	d, err := c.set.Start(ctx, m.host, daemon.Spec{
@@ -72,30 +73,27 @@ func (c *cluster) launch(ctx context.Context, m *member, joins bool) error {
 }
 
 // mark parts the log of a process from those before it.
-func (m *member) mark() error {
-	f, err := os.OpenFile(m.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err == nil {
-		_, err = fmt.Fprintf(f, "%s starting cassandra on %s\n", time.Now().Format("2006-01-02T15:04:05.000"), m.host.Name())
-		err = errors.Join(err, f.Close())
-	}
-	if err != nil {
+func (m *member) mark(ctx context.Context) error {
+	line := fmt.Sprintf("%s starting cassandra on %s\n", time.Now().Format("2006-01-02T15:04:05.000"), m.host.Name())
+	if err := m.host.Files().Append(ctx, m.log(), []byte(line)); err != nil {
 		return fmt.Errorf("writing the log of cassandra on %s: %w", m.host.Name(), err)
 	}
 	return nil
 }
 
 // wipe empties the member's directory, but for the log of an earlier membership.
-func (m *member) wipe() error {
-	entries, err := os.ReadDir(m.dir())
-	if err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("emptying the directory of cassandra on %s: %w", m.host.Name(), err)
+func (m *member) wipe(ctx context.Context) error {
+	entries, err := m.host.Files().List(ctx, m.dir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	for _, e := range entries {
-		if path := filepath.Join(m.dir(), e.Name()); path != m.log() {
-			if err := os.RemoveAll(path); err != nil {
-				return fmt.Errorf("emptying the directory of cassandra on %s: %w", m.host.Name(), err)
-			}
+		if err == nil && e.Path != m.log() {
+			err = m.host.Files().Remove(ctx, e.Path)
 		}
+	}
+	if err != nil {
+		return fmt.Errorf("emptying the directory of cassandra on %s: %w", m.host.Name(), err)
 	}
 	return nil
 }
@@ -105,10 +103,7 @@ func paced(ask func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := ask(ctx)
 		if err != nil {
-			select {
-			case <-ctx.Done():
-			case <-time.After(askEvery):
-			}
+			_ = linger.For(ctx, askEvery) // the next question meets its end
 		}
 		return err
 	}

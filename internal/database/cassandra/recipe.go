@@ -1,15 +1,17 @@
 package cassandra
 
 import (
+	"context"
 	_ "embed"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/install"
+	"skerry/internal/machine/files"
 )
 
 //go:embed jars-5.0.lock
@@ -24,8 +26,8 @@ var java = install.Java{Min: 17, Max: 17}
 // Recipes say how Cassandra is installed; the first is the default version.
 func Recipes() []install.Recipe {
 	return []install.Recipe{
-		{Name: Name, Series: "5.0", Summary: "Apache Cassandra 5.0", Jars: jars50, Java: java},
-		{Name: Name, Series: "4.1", Summary: "Apache Cassandra 4.1", Jars: jars41, Java: java},
+		{Name: Name, Series: "5.0", Summary: "Apache Cassandra 5.0", Wanted: install.ByTests, Jars: jars50, Java: java},
+		{Name: Name, Series: "4.1", Summary: "Apache Cassandra 4.1", Wanted: install.ByConformance, Jars: jars41, Java: java},
 	}
 }
 
@@ -57,11 +59,11 @@ type libraries struct {
 	jamm, jolokia   string
 }
 
-func librariesOf(in database.Installation) (libraries, error) {
+func librariesOf(ctx context.Context, on files.System, in database.Installation) (libraries, error) {
 	lib := filepath.Join(in.Dir, "lib")
 	l := libraries{java: in.Programs["java"], classpath: filepath.Join(lib, "*")}
 	for pattern, path := range map[string]*string{jammPattern: &l.jamm, jolokiaPattern: &l.jolokia} {
-		found, _ := filepath.Glob(filepath.Join(lib, pattern)) // the pattern is well-formed
+		found := files.Glob(ctx, on, filepath.Join(lib, pattern))
 		if len(found) == 0 {
 			err := fmt.Errorf("the installation of cassandra in %s lacks %s", in.Dir, pattern)
 			return l, advice.With(err, "put the jar into its folder lib; skerry install cassandra has it")

@@ -8,8 +8,8 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
-	"skerry/internal/database/wire"
-	"skerry/internal/host"
+	"skerry/internal/database/failure"
+	"skerry/internal/machine/host"
 )
 
 // truncateTimeout is above Cassandra's own for TRUNCATE, 60 s, the longest there is.
@@ -20,7 +20,7 @@ const truncateTimeout = 70 * time.Second
 const startupTimeout = 30 * time.Second
 
 // dialer is a function as gocql's interface for connecting.
-type dialer wire.DialFunc
+type dialer failure.DialFunc
 
 func (d dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	return d(ctx, network, addr)
@@ -31,7 +31,7 @@ func (c *cluster) session(m *member, keyspace string) (*gocql.Session, error) {
 	g := gocql.NewCluster(host.Listen(m.host))
 	g.Port = c.options.nativePort
 	g.Keyspace = keyspace
-	g.Dialer = dialer(wire.From(m.host, adminTimeout))
+	g.Dialer = dialer(host.Dialer(m.host, adminTimeout))
 	g.ConnectTimeout, g.Timeout = startupTimeout, truncateTimeout
 	g.NumConns, g.WriteCoalesceWaitTime, g.ReconnectInterval = 1, 0, 0
 	g.DisableInitialHostLookup = true

@@ -18,7 +18,7 @@ const startsPerCPU = 4
 
 // Start implements database.Database.
 func (d *Cassandra) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
-	c, err := d.newCluster(env)
+	c, err := d.newCluster(ctx, env)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (c *cluster) startAll(ctx context.Context) error {
 
 // startNew starts a member without data and waits until it serves.
 func (c *cluster) startNew(ctx context.Context, m *member) error {
-	if err := m.wipe(); err != nil {
+	if err := m.wipe(ctx); err != nil {
 		return err
 	}
 	if err := c.launch(ctx, m, false); err != nil {
@@ -92,7 +92,7 @@ func (c *cluster) settleSeeds(ctx context.Context) error {
 	seeds := c.seeds()
 	for _, m := range c.current() {
 		m.config.seeds = seeds
-		if err := m.configure(); err != nil {
+		if err := m.configure(ctx); err != nil {
 			return err
 		}
 		if err := m.jmx.exec(ctx, gossiper, "reloadSeeds"); err != nil {

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
 )
 
 // tryCluster starts a cluster of the default version.
 func tryCluster(t testing.TB, nodes []host.Host, o database.Options) (*cluster, error) {
 	t.Helper()
-	testkit.Need(t, testkit.Cassandra)
+	testkit.Need(t, testkit.Installed(Recipes()[0]))
 	d := New()
 	in, err := d.Find("")
 	if err != nil {

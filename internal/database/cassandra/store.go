@@ -10,7 +10,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/load"
 )
 

@@ -16,6 +16,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/install"
 	"skerry/internal/load"
+	"skerry/internal/machine/files"
 )
 
 func TestOptions(t *testing.T) {
@@ -226,7 +227,7 @@ func TestConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := config{options: o, dir: t.TempDir(), listen: "172.18.0.2", addr: "10.0.0.2", center: "dc1", seeds: []string{"10.0.0.1", "10.0.0.2"}, tokens: []int64{-1, 5}}
-	if err := c.write(); err != nil {
+	if err := c.write(t.Context(), files.Local{}); err != nil {
 		t.Fatal(err)
 	}
 	var got map[string]any

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
 	"skerry/internal/load"
+	"skerry/internal/machine/host"
 )
 
 // Sentinel errors.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
 	"skerry/internal/load"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit/loophost"
 )
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"skerry/internal/base/linger"
 	"skerry/internal/load"
 )
 
@@ -162,10 +163,8 @@ func (l *Ledger) begun(ctx context.Context, within time.Duration) error {
 		if least, _ := l.Rows(); least > 0 {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(10 * time.Millisecond):
+		if err := linger.For(ctx, 10*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }
@@ -254,10 +253,8 @@ func look(ctx context.Context, c load.Client, r *row) (finding, error) {
 		} else if silent = time.Now(); silent.Sub(began) > answerWithin {
 			return f, fmt.Errorf("reading %s back: %w", r.key, err)
 		}
-		select {
-		case <-ctx.Done():
-			return f, context.Cause(ctx)
-		case <-time.After(againPause):
+		if err := linger.For(ctx, againPause); err != nil {
+			return f, err
 		}
 	}
 }

@@ -15,17 +15,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os/exec"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
-	"skerry/internal/advice"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // Sentinel errors.
@@ -43,8 +40,6 @@ var (
 const (
 	// poll is how often a state that becomes true is asked for.
 	poll = 20 * time.Millisecond
-	// portTimeout bounds the try whether a port is free.
-	portTimeout = 5 * time.Second
 	// logLines are how many lines of a log an error shows.
 	logLines = 12
 	// defaultGrace is what a server gets between SIGTERM and SIGKILL.
@@ -86,7 +81,7 @@ func start(ctx context.Context, h host.Host, s Spec) (*Daemon, error) {
 	if s.Grace == 0 {
 		s.Grace = defaultGrace
 	}
-	if err := portsFree(h, s); err != nil {
+	if err := PortsFree(ctx, h, s.Command.Name, s.Ports...); err != nil {
 		return nil, err
 	}
 	p, err := h.Start(ctx, s.Command)
@@ -98,28 +93,6 @@ func start(ctx context.Context, h host.Host, s Spec) (*Daemon, error) {
 		d.state.Store(leaving)
 	}
 	return d, nil
-}
-
-// portsFree tells early, and in words, what a server would die of. It asks by
-// connecting: a listener of its own, which a program that is being started elsewhere in
-// this process holds open for a moment, could be in the server's way.
-func portsFree(h host.Host, s Spec) error {
-	if len(s.Ports) == 0 {
-		return nil
-	}
-	return h.Do(func() error {
-		for _, port := range s.Ports {
-			conn, err := net.DialTimeout("tcp4", net.JoinHostPort(host.Listen(h), strconv.Itoa(port)), portTimeout)
-			if err == nil {
-				err := fmt.Errorf("starting %s on %s: port %d of %s: %w", s.Command.Name, h.Name(), port, host.Listen(h), ErrPortTaken)
-				return errors.Join(advice.With(err, "end what listens there, or choose another port in the database's options"), conn.Close())
-			}
-			if !errors.Is(err, syscall.ECONNREFUSED) {
-				return fmt.Errorf("starting %s on %s: trying port %d: %w", s.Command.Name, h.Name(), port, err)
-			}
-		}
-		return nil
-	})
 }
 
 // Await asks until the server says that it serves: ready returns nil. It gives up when
@@ -250,6 +223,24 @@ func (d *Daemon) Kill() error {
 	d.state.Store(leaving)
 	if err := d.process.Kill(); err != nil {
 		return fmt.Errorf("killing %s on %s: %w", d.Name(), d.Host.Name(), err)
+	}
+	return nil
+}
+
+// KillFamily is Kill for its process and those that this one has started.
+func (d *Daemon) KillFamily() error {
+	d.state.Store(leaving)
+	if err := d.process.KillFamily(); err != nil {
+		return fmt.Errorf("killing %s on %s: %w", d.Name(), d.Host.Name(), err)
+	}
+	return nil
+}
+
+// Signal sends its process a signal, and says what Leaving does: it is to end by that.
+func (d *Daemon) Signal(s syscall.Signal) error {
+	d.state.Store(leaving)
+	if err := d.process.Signal(s); err != nil {
+		return fmt.Errorf("stopping %s on %s: %w", d.Name(), d.Host.Name(), err)
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/advice"
-	"skerry/internal/host"
+	"skerry/internal/base/advice"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit/loophost"
 )
 
@@ -77,7 +77,7 @@ func TestStartAndStop(t *testing.T) {
 	if len(s.On("n1"))+len(s.On("n2")) > 0 || s.Err() != nil {
 		t.Errorf("after the stop: %v, %v, %v", s.On("n1"), s.On("n2"), s.Err())
 	}
-	if logs := s.Logs(); len(logs) != 2 || logs["demo-n1"] != filepath.Join(nodes[0].Dir(), "demo.log") {
+	if logs := s.Logs(); len(logs) != 2 || logs["demo-n1"].Path != filepath.Join(nodes[0].Dir(), "demo.log") {
 		t.Errorf("logs %v", logs)
 	}
 	if _, err := s.Start(t.Context(), nodes[0], server(nodes[0], forever)); !errors.Is(err, ErrStopped) {

@@ -20,7 +20,7 @@ type Members[M Member] struct {
 	mu  sync.Mutex
 	all []M
 
-	changing sync.Mutex // held while one joins, leaves, halts or is revived
+	changing database.Changing // held while one joins, leaves, halts or is revived
 }
 
 // Hold is the member on a node, which nobody else changes until release is called: neither
@@ -28,28 +28,28 @@ type Members[M Member] struct {
 // with ErrNotMember.
 func (l *Members[M]) Hold(node string) (m M, release func(), err error) {
 	var none M
-	if !l.changing.TryLock() {
-		return none, nil, database.ErrBusy
+	if err := l.changing.Begin(); err != nil {
+		return none, nil, err
 	}
 	if m = l.On(node); m == none {
-		l.changing.Unlock()
+		l.changing.End()
 		return none, nil, database.ErrNotMember
 	}
-	return m, l.changing.Unlock, nil
+	return m, l.changing.End, nil
 }
 
 // Vacant holds the list for a node that is to join. It is refused with ErrBusy while another
 // change is under way, and with ErrMember.
 func (l *Members[M]) Vacant(node string) (release func(), err error) {
 	var none M
-	if !l.changing.TryLock() {
-		return nil, database.ErrBusy
+	if err := l.changing.Begin(); err != nil {
+		return nil, err
 	}
 	if l.On(node) != none {
-		l.changing.Unlock()
+		l.changing.End()
 		return nil, database.ErrMember
 	}
-	return l.changing.Unlock, nil
+	return l.changing.End, nil
 }
 
 // Add takes a member in.

@@ -9,7 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 // Set is all servers of a cluster. The zero Set is empty and ready; it must not be
@@ -17,7 +18,7 @@ import (
 type Set struct {
 	mu      sync.Mutex
 	daemons []*Daemon
-	logs    map[string]string // of every server that was ever started
+	logs    map[string]files.File // of every server that was ever started
 	err     error
 	failed  chan struct{} // closed when err is set
 	stopped bool
@@ -48,10 +49,10 @@ func (s *Set) add(d *Daemon, failed chan struct{}) bool {
 		return false
 	}
 	if s.logs == nil {
-		s.logs = make(map[string]string)
+		s.logs = make(map[string]files.File)
 	}
 	s.daemons = append(s.daemons, d)
-	s.logs[d.Name()+"-"+d.Host.Name()] = d.spec.Command.Log
+	s.logs[d.Name()+"-"+d.Host.Name()] = files.File{On: d.Host.Files(), Path: d.spec.Command.Log}
 	s.watchers.Go(func() {
 		<-d.Done()
 		s.mu.Lock()
@@ -95,8 +96,8 @@ func (s *Set) On(node string) []*Daemon {
 	return on
 }
 
-// Logs maps "server-node" to the path of its log.
-func (s *Set) Logs() map[string]string {
+// Logs maps "server-node" to its log.
+func (s *Set) Logs() map[string]files.File {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.logs)

@@ -3,7 +3,7 @@
 // loopback.
 //
 //	func TestConformance(t *testing.T) {
-//		dbtest.Run(t, dbtest.Config{New: func() database.Database { return redis.New() }, Port: 6379})
+//		dbtest.Run(t, dbtest.Config{About: redis.About, Port: 6379})
 //	}
 //
 // What a database's Capabilities deny is tested to be refused; what they claim is
@@ -29,14 +29,17 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
 	"skerry/internal/load"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/loophost"
 )
 
 // Config says which database to test, and what only its own package knows of it.
 type Config struct {
+	About database.About
+	// New makes it where About.New does not: of a database that is described in a file there
+	// is no About, and some tests' clients dial from a node.
 	New func() database.Database
 	// Variant tells several conformance tests of a database apart ("replicas").
 	Variant string
@@ -91,6 +94,9 @@ type suite struct {
 
 // Run tests a database.
 func Run(t *testing.T, c Config) {
+	if c.New == nil {
+		c.New = c.About.New
+	}
 	s := &suite{Config: c, db: c.New()}
 	s.can = s.db.Capabilities()
 	name := s.db.Name()
@@ -98,8 +104,14 @@ func Run(t *testing.T, c Config) {
 		name += "@" + c.Version
 	}
 	testkit.Need(t, testkit.Feature{Name: name, Missing: func() string {
-		if why := testkit.NotAsked(name); why != "" {
-			return why
+		for _, r := range c.About.Recipes {
+			if c.Version != "" && r.Series != c.Version {
+				continue
+			}
+			if why := testkit.NotAsked(r, name); why != "" {
+				return why
+			}
+			break
 		}
 		var err error
 		if s.in, err = database.Locate(s.db, c.Version, c.From); err != nil {

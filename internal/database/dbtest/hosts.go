@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // hostRecorder is a node that remembers what was started on it, and can be made to

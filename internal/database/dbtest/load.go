@@ -7,7 +7,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/load"
-	"skerry/internal/ycsb"
+	"skerry/internal/load/ycsb"
 )
 
 // workers is how many clients work at once.

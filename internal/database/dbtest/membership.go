@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"skerry/internal/base/linger"
 	"skerry/internal/database"
 	"skerry/internal/database/churn"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // testRefusals is what a cluster must not do.
@@ -242,10 +243,8 @@ func (s *suite) awaitRows(ctx context.Context, t *testing.T, l *churn.Ledger, n 
 		if least, _ := l.Rows(); least >= n {
 			return
 		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("waiting for %d rows to be written: %v", n, context.Cause(ctx))
-		case <-time.After(10 * time.Millisecond):
+		if err := linger.For(ctx, 10*time.Millisecond); err != nil {
+			t.Fatalf("waiting for %d rows to be written: %v", n, err)
 		}
 	}
 }
@@ -282,7 +281,7 @@ func (s *suite) testLostJoiner(t *testing.T, cluster database.Cluster) {
 			select {
 			case <-p.Done():
 			case <-time.After(s.KillJoiner): // somewhere in its start
-				_ = syscall.Kill(p.PID(), syscall.SIGKILL) // it may have ended
+				_ = p.Signal(syscall.SIGKILL) // the join tells
 			}
 		})
 	})

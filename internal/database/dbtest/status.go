@@ -2,7 +2,6 @@ package dbtest
 
 import (
 	"maps"
-	"os"
 	"slices"
 	"testing"
 
@@ -64,8 +63,8 @@ func (s *suite) testStatus(t *testing.T, cluster database.Cluster) {
 	if len(logs) < s.Nodes {
 		t.Errorf("%d logs of %d nodes: %v", len(logs), s.Nodes, logs)
 	}
-	for name, path := range logs {
-		if _, err := os.Stat(path); err != nil {
+	for name, log := range logs {
+		if _, err := log.On.Stat(ctx, log.Path); err != nil {
 			t.Errorf("log %s: %v", name, err)
 		}
 	}

@@ -9,11 +9,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"skerry/internal/database/wire"
+	"skerry/internal/database/failure"
 	"skerry/internal/load"
 )
 
-// Classes of errors beside those of package wire.
+// Classes of errors beside those of package failure.
 const (
 	classNoLeader = "no_leader"        // no consensus at the time
 	classNoSpace  = "no_space"         // the quota of the backend is used up
@@ -61,22 +61,22 @@ func classify(addr string, err error) error {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, rpctypes.ErrTimeout),
 		errors.Is(err, rpctypes.ErrTimeoutDueToLeaderFail), errors.Is(err, rpctypes.ErrTimeoutDueToConnectionLost),
 		errors.Is(err, rpctypes.ErrTimeoutWaitAppliedIndex):
-		return load.Unknown(wire.Timeout, addr, err)
+		return load.Unknown(failure.Timeout, addr, err)
 	case errors.Is(err, context.Canceled):
-		return load.Unknown(wire.Canceled, addr, err)
+		return load.Unknown(failure.Canceled, addr, err)
 	case errors.Is(err, rpctypes.ErrStopped), errors.Is(err, rpctypes.ErrLeaderChanged),
 		strings.Contains(err.Error(), raftStopped):
 		return load.Unknown(classStopped, addr, err)
 	}
 	switch code(err) {
 	case codes.DeadlineExceeded:
-		return load.Unknown(wire.Timeout, addr, err)
+		return load.Unknown(failure.Timeout, addr, err)
 	case codes.Canceled:
-		return load.Unknown(wire.Canceled, addr, err)
+		return load.Unknown(failure.Canceled, addr, err)
 	case codes.Unavailable:
 		return load.Unknown(brokenClass(err.Error()), addr, err)
 	}
-	return load.Unknown(wire.Other, addr, err)
+	return load.Unknown(failure.Other, addr, err)
 }
 
 // code is an error's gRPC code, whether etcd knows the error or not.
@@ -98,24 +98,24 @@ func neverSent(err error) bool {
 func dialClass(text string) string {
 	switch {
 	case strings.Contains(text, "connection refused"):
-		return wire.Refused
+		return failure.Refused
 	case strings.Contains(text, "no route to host"), strings.Contains(text, "network is unreachable"):
-		return wire.Unreachable
+		return failure.Unreachable
 	case strings.Contains(text, "timeout"), strings.Contains(text, "deadline exceeded"), strings.Contains(text, "timed out"):
-		return wire.Connect
+		return failure.Connect
 	}
-	return wire.Other
+	return failure.Other
 }
 
 // brokenClass names the end of a connection with a request on it.
 func brokenClass(text string) string {
 	switch {
 	case strings.Contains(text, "reset by peer"), strings.Contains(text, "broken pipe"):
-		return wire.Reset
+		return failure.Reset
 	case strings.Contains(text, "keepalive"), strings.Contains(text, "timed out"):
-		return wire.Timeout
+		return failure.Timeout
 	}
-	return wire.EOF
+	return failure.EOF
 }
 
 // elsewhere tells whether another member may do what this one could not.
@@ -125,7 +125,7 @@ func elsewhere(err error) bool {
 		return false
 	}
 	switch e.Class {
-	case wire.Refused, wire.Unreachable, wire.Connect, wire.Timeout, wire.Reset, wire.EOF, wire.Other,
+	case failure.Refused, failure.Unreachable, failure.Connect, failure.Timeout, failure.Reset, failure.EOF, failure.Other,
 		classNoLeader, classDropped, classStopped:
 		return true
 	}

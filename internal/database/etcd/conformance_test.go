@@ -10,8 +10,8 @@ import (
 
 func TestConformance(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
-		New:  func() database.Database { return etcd.New() },
-		Port: 2379, Survives: true, LeavesAbruptly: true,
+		About: etcd.About,
+		Port:  2379, Survives: true, LeavesAbruptly: true,
 		DiskFull:   192 << 20, // two files of the log take 64 MB each
 		BadOptions: []database.Options{{"election_timeout": "10ms"}, {"read": "stale"}},
 	})

@@ -40,6 +40,7 @@ const memory = 128 << 20
 var Recipe = install.Recipe{
 	Name:        Name,
 	Summary:     "etcd (etcd, etcdctl)",
+	Wanted:      install.ByTests,
 	Packages:    []string{"etcd-server", "etcd-client"},
 	Programs:    []string{"etcd"},
 	VersionArgs: []string{"--version"},

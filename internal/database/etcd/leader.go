@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // place refuses a leader that is none of the nodes.

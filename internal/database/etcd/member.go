@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
@@ -14,8 +13,8 @@ import (
 
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/quorum"
-	"skerry/internal/database/wire"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 const (
@@ -49,7 +48,7 @@ func (m *member) Node() string { return m.host.Name() }
 
 func newMember(h host.Host, o options) (*member, error) {
 	addr := net.JoinHostPort(h.Addr(), strconv.Itoa(o.port))
-	admin, err := dialMember(addr, wire.From(h, adminTimeout))
+	admin, err := dialMember(addr, host.Dialer(h, adminTimeout))
 	if err != nil {
 		return nil, err
 	}
@@ -65,11 +64,8 @@ func (m *member) log() string { return filepath.Join(m.dir(), "etcd.log") }
 
 // launch starts a member on an empty directory.
 func (c *cluster) launch(ctx context.Context, m *member, state, peers string, more ...string) error {
-	if err := os.RemoveAll(m.dir()); err != nil {
+	if err := files.Empty(ctx, m.host.Files(), m.dir()); err != nil {
 		return fmt.Errorf("emptying the directory of etcd on %s: %w", m.host.Name(), err)
-	}
-	if err := os.MkdirAll(m.dir(), 0o755); err != nil {
-		return fmt.Errorf("making the directory of etcd on %s: %w", m.host.Name(), err)
 	}
 	return c.run(ctx, m, append(more, "--initial-cluster-state", state, "--initial-cluster", peers, "--initial-cluster-token", "skerry")...)
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"skerry/internal/base/varint"
 	"skerry/internal/load"
-	"skerry/internal/varint"
 )
 
 // errRecord says that a value is none that this package wrote.

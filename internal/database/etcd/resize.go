@@ -13,7 +13,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/quorum"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // notYet are answers to a change that may be asked for again: for 5 s after a member

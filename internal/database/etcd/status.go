@@ -13,8 +13,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/quorum"
-	"skerry/internal/database/wire"
 	"skerry/internal/load"
+	"skerry/internal/machine/host"
 )
 
 // ErrNotReady says that a member does not serve yet.
@@ -155,7 +155,7 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 	if m == nil {
 		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
 	}
-	one := newClient(ctx, settings{serializable: true, timeout: defaultTimeout}, wire.From(m.host, adminTimeout))
+	one := newClient(ctx, settings{serializable: true, timeout: defaultTimeout}, host.Dialer(m.host, adminTimeout))
 	one.alone, one.addrs, one.conns = true, []string{m.addr}, make([]*clientv3.Client, 1)
 	return one, nil
 }

@@ -20,7 +20,7 @@ import (
 // BenchmarkClient compares the reads of MongoDB's client with the loop that one would
 // write by hand.
 func BenchmarkClient(b *testing.B) {
-	testkit.Need(b, testkit.FerretDB)
+	testkit.Need(b, testkit.Installed(Recipe))
 	d := New()
 	in, err := d.Find("")
 	if err != nil {

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +14,8 @@ import (
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/mongodb"
 	"skerry/internal/database/postgres"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 const (
@@ -35,7 +34,7 @@ type cluster struct {
 	// behind is the PostgreSQL that keeps the data, nil with SQLite.
 	behind database.Cluster
 
-	changing sync.Mutex
+	changing database.Changing
 	server   atomic.Pointer[daemon.Daemon] // nil until it was started
 }
 
@@ -61,10 +60,10 @@ func (d *FerretDB) Start(ctx context.Context, env database.Env) (database.Cluste
 func (c *cluster) dir() string { return filepath.Join(c.node.Dir(), Name) }
 
 func (c *cluster) start(ctx context.Context) error {
-	if err := os.RemoveAll(c.dir()); err != nil {
+	if err := files.Empty(ctx, c.node.Files(), c.dir()); err != nil {
 		return fmt.Errorf("emptying the directory of ferretdb: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Join(c.dir(), "data"), 0o755); err != nil {
+	if err := c.node.Files().MakeDir(ctx, filepath.Join(c.dir(), "data")); err != nil {
 		return fmt.Errorf("making the directory of ferretdb: %w", err)
 	}
 	if c.env.Progress != nil {
@@ -156,8 +155,8 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	if node.Name() != c.node.Name() {
 		return fmt.Errorf("halting %s: %w", node.Name(), database.ErrNotMember)
 	}
-	c.changing.Lock()
-	defer c.changing.Unlock()
+	c.changing.Wait()
+	defer c.changing.End()
 	d := c.server.Load()
 	var err error
 	if manner == database.Abrupt {
@@ -176,8 +175,8 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	if node.Name() != c.node.Name() {
 		return fmt.Errorf("reviving %s: %w", node.Name(), database.ErrNotMember)
 	}
-	c.changing.Lock()
-	defer c.changing.Unlock()
+	c.changing.Wait()
+	defer c.changing.End()
 	if c.server.Load().Running() {
 		return nil
 	}
@@ -208,11 +207,11 @@ func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
 func (c *cluster) Err() error { return c.servers.Err() }
 
 // Logs implements database.Cluster.
-func (c *cluster) Logs() map[string]string {
+func (c *cluster) Logs() map[string]files.File {
 	logs := c.servers.Logs()
 	if c.behind != nil {
-		for name, path := range c.behind.Logs() {
-			logs[name] = path
+		for name, log := range c.behind.Logs() {
+			logs[name] = log
 		}
 	}
 	return logs

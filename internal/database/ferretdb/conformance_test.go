@@ -6,21 +6,22 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
 	"skerry/internal/database/ferretdb"
+	"skerry/internal/database/postgres"
 	"skerry/internal/testkit"
 )
 
 func TestConformance(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
-		New:  func() database.Database { return ferretdb.New() },
-		Port: 27017, Survives: true, Rows: 60, // it reads all to find one
+		About: ferretdb.About,
+		Port:  27017, Survives: true, Rows: 60, // it reads all to find one
 		BadOptions: []database.Options{{"backend": "mysql"}}, DiskFull: 4 << 20,
 	})
 }
 
 func TestConformancePostgreSQL(t *testing.T) {
-	testkit.Need(t, testkit.Postgres)
+	testkit.Need(t, testkit.Installed(postgres.Recipe))
 	dbtest.Run(t, dbtest.Config{
-		New: func() database.Database { return ferretdb.New() }, Variant: "postgresql",
+		About: ferretdb.About, Variant: "postgresql",
 		Port: 27017, Survives: true, Rows: 60, // it reads all to find one
 		Options: database.Options{"backend": "postgresql"}, DiskFull: 128 << 20,
 	})

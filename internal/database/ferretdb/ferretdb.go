@@ -20,7 +20,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/database/mongodb"
 	"skerry/internal/database/setting"
@@ -48,6 +48,7 @@ var (
 var Recipe = install.Recipe{
 	Name:        Name,
 	Summary:     "FerretDB, MongoDB's protocol on SQLite or PostgreSQL (built with the Go toolchain)",
+	Wanted:      install.ByConformance,
 	Prepare:     build,
 	Programs:    []string{Name},
 	VersionArgs: []string{"-version"},

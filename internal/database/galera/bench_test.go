@@ -20,7 +20,7 @@ import (
 
 func begin(b *testing.B, n int) (*Galera, database.Cluster) {
 	b.Helper()
-	testkit.Need(b, testkit.Galera)
+	testkit.Need(b, testkit.Installed(Recipe))
 	g, nodes := New(), loophost.New(b, n)
 	in, err := g.Find("")
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -13,8 +12,9 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
-	"skerry/internal/host"
 	"skerry/internal/load"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 const (
@@ -32,7 +32,7 @@ type cluster struct {
 	*mysql.Servers
 	driver  *mysql.Driver
 	options options
-	files   files
+	parts   parts
 }
 
 var (
@@ -46,11 +46,11 @@ func (g *Galera) Start(ctx context.Context, env database.Env) (database.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	f, err := locate(env.Installation)
+	f, err := locate(ctx, env.Nodes[0].Files(), env.Installation)
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{Servers: mysql.NewServers(env, Name), driver: &g.driver, options: o, files: f}
+	c := &cluster{Servers: mysql.NewServers(env, Name), driver: &g.driver, options: o, parts: f}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Abandon(context.WithoutCancel(ctx)))
 	}
@@ -63,19 +63,23 @@ func (c *cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(filepath.Dir(template)) // it served its turn
+	defer template.Remove(ctx)
 	for _, h := range c.Env.Nodes {
-		c.Add(mysql.NewServer(h, Name, c.options.port))
+		s, err := mysql.NewServer(h, Name, c.options.port)
+		if err != nil {
+			return err
+		}
+		c.Add(s)
 	}
 	segments := c.segments()
 	servers := c.All()
 	group, gctx := errgroup.WithContext(ctx)
 	for i, s := range servers {
 		group.Go(func() error {
-			if err := s.Fill(template, ports...); err != nil {
+			if err := s.Fill(gctx, template, ports...); err != nil {
 				return err
 			}
-			if err := seed(s, i, len(servers), segments); err != nil {
+			if err := seed(gctx, s, i, len(servers), segments); err != nil {
 				return err
 			}
 			start := []string{"--wsrep-start-position=" + history + ":0"}
@@ -104,31 +108,28 @@ func (c *cluster) start(ctx context.Context) error {
 }
 
 // prepare makes an empty data directory with the benchmark's user and schema in it.
-func (c *cluster) prepare(ctx context.Context) (string, error) {
+func (c *cluster) prepare(ctx context.Context) (*mysql.Template, error) {
 	h := c.Env.Nodes[0]
 	dir := filepath.Join(h.Dir(), Name+"-template")
-	if err := os.RemoveAll(dir); err != nil {
-		return "", fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
+	if err := files.Empty(ctx, h.Files(), dir); err != nil {
+		return nil, fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
 	}
 	// Users without a name, which the installer makes, would be found before ours.
 	grant := filepath.Join(dir, "grant.sql")
 	text := "DELETE FROM mysql.global_priv WHERE User = '';\nFLUSH PRIVILEGES;\n" + mysql.Grant
-	if err := os.WriteFile(grant, []byte(text), 0o644); err != nil {
-		return "", fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
+	if err := files.WriteText(ctx, h.Files(), grant, text); err != nil {
+		return nil, fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
 	}
 	data := filepath.Join(dir, "data")
 	_, err := mysql.Run(ctx, h, host.Command{
 		Name: "mariadb-install-db", Path: c.Env.Installation.Programs["mariadb-install-db"], Env: c.programsEnv(),
-		Args: []string{"--no-defaults", "--basedir=" + c.files.base, "--datadir=" + data, "--user=root", "--auth-root-authentication-method=normal",
+		Args: []string{"--no-defaults", "--basedir=" + c.parts.base, "--datadir=" + data, "--user=root", "--auth-root-authentication-method=normal",
 			"--skip-test-db", fmt.Sprintf("--innodb-log-file-size=%d", c.options.log), "--extra-file=" + grant},
 	})
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
+		return nil, fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
 	}
-	return data, nil
+	return &mysql.Template{Host: h, Dir: dir, Data: data}, nil
 }
 
 // launch writes a member's configuration and starts its process.
@@ -141,7 +142,7 @@ func (c *cluster) launch(ctx context.Context, s *mysql.Server, args ...string) e
 	if i := slices.Index(c.All(), s); c.options.segments && i >= 0 {
 		segment = c.segments()[i]
 	}
-	if err := c.options.settings(s.Host, c.files, group, segment).Write(s.ConfigFile(), "mysqld"); err != nil {
+	if err := c.options.settings(s.Host, c.parts, group, segment).Write(ctx, s.Host.Files(), s.ConfigFile(), "mysqld"); err != nil {
 		return err
 	}
 	_, err := s.Start(ctx, &c.Set, host.Command{
@@ -154,8 +155,8 @@ func (c *cluster) launch(ctx context.Context, s *mysql.Server, args ...string) e
 // programsEnv lets the server find the programs that copy its state, and these their
 // libraries.
 func (c *cluster) programsEnv() []string {
-	base := c.files.base
-	path := fmt.Sprintf("PATH=%[1]s/bin:%[1]s/sbin:%[2]s:/usr/sbin:/sbin", base, os.Getenv("PATH"))
+	base := c.parts.base
+	path := fmt.Sprintf("PATH=%[1]s/bin:%[1]s/sbin:%[2]s", base, host.SearchPath)
 	return append(slices.Clone(c.Env.Installation.Env), path)
 }
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/dbtest"
@@ -171,8 +171,8 @@ func TestRefusals(t *testing.T) {
 		"halt of no member":        {func() error { return c.Halt(t.Context(), nodes[1], database.Abrupt) }, database.ErrNotMember},
 		"revival of one that runs": {func() error { return c.Revive(t.Context(), nodes[0]) }, errRuns},
 		"join while another runs": {func() error {
-			c.Changing.Lock()
-			defer c.Changing.Unlock()
+			c.Changing.Wait()
+			defer c.Changing.End()
 			_, err := c.Join(t.Context(), nodes[1])
 			return err
 		}, database.ErrBusy},
@@ -187,7 +187,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestPortTaken(t *testing.T) {
-	testkit.Need(t, testkit.Galera)
+	testkit.Need(t, testkit.Installed(Recipe))
 	nodes := loophost.New(t, 2)
 	l, err := net.Listen("tcp4", nodes[1].Addr()+":4567")
 	if err != nil {

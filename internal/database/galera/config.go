@@ -1,33 +1,35 @@
 package galera
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
-// files are where an installation keeps what a server needs.
-type files struct {
+// parts are where an installation keeps what a server needs.
+type parts struct {
 	base, plugins, messages, charsets, provider string
 }
 
 // locate finds them. Debian keeps the provider in a folder of its own.
-func locate(in database.Installation) (files, error) {
-	base := mysql.Base(in, "mariadb-install-db")
-	f := files{
+func locate(ctx context.Context, on files.System, in database.Installation) (parts, error) {
+	base := mysql.Base(ctx, on, in, "mariadb-install-db")
+	f := parts{
 		base:     base,
-		plugins:  mysql.Find(base, "lib/mysql/plugin", "lib/*/mariadb*/plugin", "lib/plugin", "lib64/mysql/plugin"),
-		messages: mysql.Find(base, "share/mysql", "share/mariadb", "share"),
-		charsets: mysql.Find(base, "share/mysql/charsets", "share/mariadb/charsets", "share/charsets"),
-		provider: mysql.Find(base, "lib/galera/libgalera_smm.so", "lib/galera-4/libgalera_smm.so", "lib64/galera*/libgalera_smm.so",
+		plugins:  mysql.Find(ctx, on, base, "lib/mysql/plugin", "lib/*/mariadb*/plugin", "lib/plugin", "lib64/mysql/plugin"),
+		messages: mysql.Find(ctx, on, base, "share/mysql", "share/mariadb", "share"),
+		charsets: mysql.Find(ctx, on, base, "share/mysql/charsets", "share/mariadb/charsets", "share/charsets"),
+		provider: mysql.Find(ctx, on, base, "lib/galera/libgalera_smm.so", "lib/galera-4/libgalera_smm.so", "lib64/galera*/libgalera_smm.so",
 			"lib/libgalera_smm.so"),
 	}
 	if f.provider == "" {
-		f.provider = mysql.Find("/", "usr/lib/galera/libgalera_smm.so", "usr/lib64/galera*/libgalera_smm.so")
+		f.provider = mysql.Find(ctx, on, "/", "usr/lib/galera/libgalera_smm.so", "usr/lib64/galera*/libgalera_smm.so")
 	}
 	if f.provider == "" {
 		return f, fmt.Errorf("finding Galera: no libgalera_smm.so in %s or the system's own folders", base)
@@ -36,7 +38,7 @@ func locate(in database.Installation) (files, error) {
 }
 
 // settings are a member's configuration. Group is the addresses of all members.
-func (o options) settings(h host.Host, f files, group []string, segment int) mysql.Settings {
+func (o options) settings(h host.Host, f parts, group []string, segment int) mysql.Settings {
 	var s mysql.Settings
 	s.Add("basedir", f.base)
 	s.Add("datadir", filepath.Join(h.Dir(), Name, "data"))

@@ -12,7 +12,7 @@ import (
 // several members are in conflict, which is no fault.
 func TestConformance(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
-		New: func() database.Database { return New() }, Port: mysql.Port,
+		About: About, Port: mysql.Port,
 		BadOptions: []database.Options{{"wsrep_sync_wait": 16}, {"wsrep_sst_method": "scp"}, {"port": groupPort}},
 		Properties: map[string]string{mysql.PropMember: mysql.First},
 		Survives:   true, LeavesAbruptly: true, DiskFull: 192 << 20,

@@ -39,6 +39,7 @@ const memory = 170 << 20
 var Recipe = install.Recipe{
 	Name:    Name,
 	Summary: "MariaDB with Galera (mariadbd, libgalera_smm)",
+	Wanted:  install.ByTests,
 	Packages: []string{
 		"mariadb-server-core", "mariadb-server", "mariadb-backup", "mariadb-client-core", "galera-4", "rsync", "socat",
 		"libaio1", "liburing2", "libnuma1", "libpopt0", "libwrap0", "libxxhash0",

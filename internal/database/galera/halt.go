@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/database/mysql"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 // ErrBehind says that a cluster is not to be begun from a member: another one has more.
@@ -81,10 +81,10 @@ func (c *cluster) bootstrap(ctx context.Context, s *mysql.Server, p position) er
 		}
 	}
 	p.safe = true
-	if err := os.WriteFile(stateFile(s), []byte(p.text()), 0o644); err != nil {
+	if err := files.WriteText(ctx, s.Host.Files(), stateFile(s), p.text()); err != nil {
 		return fmt.Errorf("marking it as the first: %w", err)
 	}
-	return forget(s)
+	return forget(ctx, s)
 }
 
 // rejoin prepares a member's return to those that run. These first have to give up the
@@ -93,7 +93,7 @@ func (c *cluster) rejoin(ctx context.Context, s *mysql.Server) error {
 	if err := c.Settle(ctx, c.Running()); err != nil {
 		return err
 	}
-	return forget(s)
+	return forget(ctx, s)
 }
 
 // Settle implements mysql.Equals: servers serve, and count nobody else. Once they are no primary
@@ -138,8 +138,8 @@ func waiting(ctx context.Context, servers []*mysql.Server) bool {
 }
 
 // forget removes a member's last view, which would have it wait for those that were in it.
-func forget(s *mysql.Server) error {
-	if err := os.Remove(filepath.Join(s.Data(), "gvwstate.dat")); err != nil && !errors.Is(err, os.ErrNotExist) {
+func forget(ctx context.Context, s *mysql.Server) error {
+	if err := s.Host.Files().Remove(ctx, filepath.Join(s.Data(), "gvwstate.dat")); err != nil {
 		return fmt.Errorf("removing its last view: %w", err)
 	}
 	return nil

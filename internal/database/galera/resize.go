@@ -8,7 +8,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 var _ mysql.Equals = (*cluster)(nil)
@@ -45,9 +45,12 @@ func (c *cluster) Counted(ctx context.Context, by *mysql.Server) (int, error) {
 }
 
 // Make implements mysql.Equals.
-func (c *cluster) Make(node host.Host) (*mysql.Server, error) {
-	s := mysql.NewServer(node, Name, c.options.port)
-	if err := s.Fill("", ports...); err != nil {
+func (c *cluster) Make(ctx context.Context, node host.Host) (*mysql.Server, error) {
+	s, err := mysql.NewServer(node, Name, c.options.port)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Fill(ctx, nil, ports...); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

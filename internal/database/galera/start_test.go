@@ -5,14 +5,14 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
 )
 
 // startCluster starts a cluster and stops it with the test.
 func startCluster(t *testing.T, nodes []host.Host, o database.Options) (*Galera, *cluster) {
 	t.Helper()
-	testkit.Need(t, testkit.Galera)
+	testkit.Need(t, testkit.Installed(Recipe))
 	g := New()
 	return g, dbtest.Start(t, g, database.Env{Nodes: nodes, Options: o}).(*cluster)
 }

@@ -3,14 +3,14 @@ package galera
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"skerry/internal/database/mysql"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 // history is the identifier of the history that a new cluster begins: any UUID that says
@@ -79,12 +79,12 @@ func view(self, of int, segments []int) string {
 
 // seed makes a member look as if it had been in a cluster with the others that ended at
 // the very beginning of its history.
-func seed(s *mysql.Server, self, of int, segments []int) error {
+func seed(ctx context.Context, s *mysql.Server, self, of int, segments []int) error {
 	for name, text := range map[string]string{
 		stateFile(s):                            position{history: history}.text(),
 		filepath.Join(s.Data(), "gvwstate.dat"): view(self, of, segments),
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		if err := files.WriteText(ctx, s.Host.Files(), name, text); err != nil {
 			return fmt.Errorf("seeding %s: %w", s.Host.Name(), err)
 		}
 	}
@@ -110,11 +110,11 @@ func parseRecovered(output string) (position, error) {
 // position is where a member that does not run is in its history. One that was killed did
 // not write it down: InnoDB knows.
 func (c *cluster) position(ctx context.Context, s *mysql.Server) (position, error) {
-	text, err := os.ReadFile(stateFile(s))
+	text, err := files.Read(ctx, s.Host.Files(), stateFile(s))
 	if err != nil {
 		return position{}, fmt.Errorf("reading the state of %s: %w", s.Host.Name(), err)
 	}
-	p, err := parsePosition(string(text))
+	p, err := parsePosition(text)
 	if err != nil || p.seqno >= 0 {
 		return p, err
 	}

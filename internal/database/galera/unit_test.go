@@ -55,7 +55,7 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := loophost.New(t, 1)[0]
-	text := o.settings(h, files{base: "/b", provider: "/p.so"}, []string{"10.0.0.1", "10.0.0.2"}, 3).Text("mysqld")
+	text := o.settings(h, parts{base: "/b", provider: "/p.so"}, []string{"10.0.0.1", "10.0.0.2"}, 3).Text("mysqld")
 	for _, want := range []string{
 		"[mysqld]\n", "wsrep-cluster-address = gcomm://10.0.0.1,10.0.0.2\n", "wsrep-sst-method = mariabackup\n", "wsrep-sst-auth = skerry:\n",
 		"wsrep-sync-wait = 1\n", "innodb-flush-log-at-trx-commit = 2\n",

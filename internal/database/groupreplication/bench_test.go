@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // BenchmarkForm forms a group of eight and tells what a member takes.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -15,8 +14,9 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
-	"skerry/internal/host"
 	"skerry/internal/load"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 const (
@@ -36,8 +36,8 @@ type cluster struct {
 	*mysql.Servers
 	driver   *mysql.Driver
 	options  options
-	files    mysql.Settings
-	template string
+	parts    mysql.Settings // of the installation
+	template *mysql.Template
 	ids      atomic.Int32 // of servers, the last one given
 }
 
@@ -52,11 +52,11 @@ func (d *GroupReplication) Start(ctx context.Context, env database.Env) (databas
 	if err != nil {
 		return nil, err
 	}
-	f, err := files(env.Installation)
+	f, err := locate(ctx, env.Nodes[0].Files(), env.Installation)
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{Servers: mysql.NewServers(env, Name), driver: &d.driver, options: o, files: f}
+	c := &cluster{Servers: mysql.NewServers(env, Name), driver: &d.driver, options: o, parts: f}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Abandon(context.WithoutCancel(ctx)))
 	}
@@ -69,13 +69,17 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 	for _, h := range c.Env.Nodes {
-		c.Add(mysql.NewServer(h, Name, c.options.port))
+		s, err := mysql.NewServer(h, Name, c.options.port)
+		if err != nil {
+			return err
+		}
+		c.Add(s)
 	}
 	servers := c.All()
 	g, gctx := errgroup.WithContext(ctx)
 	for _, s := range servers {
 		g.Go(func() error {
-			if err := c.fill(s); err != nil {
+			if err := c.fill(gctx, s); err != nil {
 				return err
 			}
 			return c.launch(gctx, s)
@@ -103,26 +107,23 @@ func (c *cluster) start(ctx context.Context) error {
 func (c *cluster) prepare(ctx context.Context) error {
 	h := c.Env.Nodes[0]
 	dir := filepath.Join(h.Dir(), Name+"-template")
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := files.Empty(ctx, h.Files(), dir); err != nil {
 		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
 	}
 	// What is done here is no transaction of the group's history.
 	grant, config := filepath.Join(dir, "grant.sql"), filepath.Join(dir, "my.cnf")
-	if err := os.WriteFile(grant, []byte("SET SQL_LOG_BIN = 0;\n"+mysql.Grant), 0o644); err != nil {
+	if err := files.WriteText(ctx, h.Files(), grant, "SET SQL_LOG_BIN = 0;\n"+mysql.Grant); err != nil {
 		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
 	}
-	c.template = filepath.Join(dir, "data")
-	s := append(append(mysql.Settings{}, c.files...), c.options.storage()...)
-	s.Add("datadir", c.template)
+	c.template = &mysql.Template{Host: h, Dir: dir, Data: filepath.Join(dir, "data")}
+	s := append(append(mysql.Settings{}, c.parts...), c.options.storage()...)
+	s.Add("datadir", c.template.Data)
 	s.Add("init-file", grant)
 	s.Add("skip-log-bin", "ON")
-	if err := s.Write(config, "mysqld"); err != nil {
+	if err := s.Write(ctx, h.Files(), config, "mysqld"); err != nil {
 		return err
 	}
-	if err := mysql.Own(dir); err != nil {
+	if err := mysql.Own(ctx, h, dir); err != nil {
 		return err
 	}
 	_, err := mysql.Run(ctx, h, mysql.AsServer(host.Command{
@@ -133,18 +134,18 @@ func (c *cluster) prepare(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
 	}
 	// The server's identity: each copy is to get one of its own.
-	if err := os.Remove(filepath.Join(c.template, "auto.cnf")); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := h.Files().Remove(ctx, filepath.Join(c.template.Data, "auto.cnf")); err != nil {
 		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
 	}
 	return nil
 }
 
 // fill gives a server its data and configuration.
-func (c *cluster) fill(s *mysql.Server) error {
-	if err := s.Fill(c.template, groupPort); err != nil {
+func (c *cluster) fill(ctx context.Context, s *mysql.Server) error {
+	if err := s.Fill(ctx, c.template, groupPort); err != nil {
 		return err
 	}
-	return c.options.settings(s.Host, c.files, int(c.ids.Add(1)), c.seeds()).Write(s.ConfigFile(), "mysqld")
+	return c.options.settings(s.Host, c.parts, int(c.ids.Add(1)), c.seeds()).Write(ctx, s.Host.Files(), s.ConfigFile(), "mysqld")
 }
 
 // seeds are where members talk.

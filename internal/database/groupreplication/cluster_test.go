@@ -9,8 +9,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
-	"skerry/internal/host"
 	"skerry/internal/load"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/nethost"
 )
@@ -19,7 +19,7 @@ import (
 // test.
 func startCluster(t testing.TB, n int, o database.Options) (*GroupReplication, *cluster, []host.Host) {
 	t.Helper()
-	testkit.Need(t, testkit.Root, testkit.MySQL)
+	testkit.Need(t, testkit.Root, testkit.Installed(Recipe))
 	nodes := nethost.New(t, n+1)
 	d := at(&nodes[n])
 	return d, dbtest.Start(t, d, database.Env{Nodes: nodes[:n], Control: nodes[n], Options: o}).(*cluster), nodes

@@ -1,32 +1,34 @@
 package groupreplication
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 // group is the name of the group: any UUID that is no server's.
 const group = "736b6572-7279-11ee-8000-000000000001"
 
 // files are the settings of where an installation keeps what a server needs.
-func files(in database.Installation) (mysql.Settings, error) {
-	base := mysql.Base(in, "mysqld")
-	plugins := mysql.Find(base, "lib/mysql/plugin", "lib/plugin", "lib64/mysql/plugin", "lib/*/mysql/plugin")
-	if plugins == "" || mysql.Find(plugins, "group_replication.so") == "" {
+func locate(ctx context.Context, on files.System, in database.Installation) (mysql.Settings, error) {
+	base := mysql.Base(ctx, on, in, "mysqld")
+	plugins := mysql.Find(ctx, on, base, "lib/mysql/plugin", "lib/plugin", "lib64/mysql/plugin", "lib/*/mysql/plugin")
+	if plugins == "" || mysql.Find(ctx, on, plugins, "group_replication.so") == "" {
 		return nil, fmt.Errorf("finding Group Replication: no plugin group_replication.so below %s/lib", base)
 	}
 	var s mysql.Settings
 	s.Add("basedir", base)
 	s.Add("plugin-dir", plugins)
-	if d := mysql.Find(base, "share/mysql/english", "share/english"); d != "" {
+	if d := mysql.Find(ctx, on, base, "share/mysql/english", "share/english"); d != "" {
 		s.Add("lc-messages-dir", filepath.Dir(d))
 	}
-	if d := mysql.Find(base, "share/mysql/charsets", "share/charsets"); d != "" {
+	if d := mysql.Find(ctx, on, base, "share/mysql/charsets", "share/charsets"); d != "" {
 		s.Add("character-sets-dir", d)
 	}
 	return s, nil
@@ -45,8 +47,8 @@ func (o options) storage() mysql.Settings {
 // settings are a member's configuration. Seeds are the members that it asks to be let in.
 // The server's own statistics are off: they take a quarter of its memory, and the members
 // of the group are told all the same.
-func (o options) settings(h host.Host, files mysql.Settings, id int, seeds []string) mysql.Settings {
-	s := append(append(mysql.Settings{}, files...), o.storage()...)
+func (o options) settings(h host.Host, installed mysql.Settings, id int, seeds []string) mysql.Settings {
+	s := append(append(mysql.Settings{}, installed...), o.storage()...)
 	s.Add("datadir", filepath.Join(h.Dir(), Name, "data"))
 	s.Add("bind-address", h.Addr())
 	s.Add("port", o.port)

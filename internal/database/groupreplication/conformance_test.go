@@ -8,7 +8,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
 	"skerry/internal/database/mysql"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/nethost"
 )
@@ -16,12 +16,8 @@ import (
 // at is a database whose clients connect from a node that is told later.
 func at(client *host.Host) *GroupReplication {
 	s := New()
-	s.driver.Dial = func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
-		err = (*client).Do(func() error {
-			conn, err = new(net.Dialer).DialContext(ctx, network, addr)
-			return err
-		})
-		return conn, err
+	s.driver.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return (*client).Dial(ctx, network, addr)
 	}
 	return s
 }
@@ -29,10 +25,11 @@ func at(client *host.Host) *GroupReplication {
 // TestConformance has nodes with network namespaces of their own: MySQL's group channel
 // listens on all addresses.
 func TestConformance(t *testing.T) {
-	testkit.Need(t, testkit.Root, testkit.MySQL)
+	testkit.Need(t, testkit.Root, testkit.Installed(Recipe))
 	var client host.Host
 	dbtest.Run(t, dbtest.Config{
-		New: func() database.Database { return at(&client) }, Port: mysql.Port,
+		About: About,
+		New:   func() database.Database { return at(&client) }, Port: mysql.Port,
 		Hosts: func(t testing.TB, n int) []host.Host {
 			hosts := nethost.New(t, n)
 			client = hosts[n-1]

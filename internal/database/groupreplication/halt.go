@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/database/mysql"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // ErrBehind says that a group is not to be begun from a member: another one has more.

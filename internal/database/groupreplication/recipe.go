@@ -14,6 +14,7 @@ const Name = "mysql-group-replication"
 var Recipe = install.Recipe{
 	Name:        Name,
 	Summary:     "MySQL with Group Replication (mysqld, group_replication.so)",
+	Wanted:      install.ByConformance,
 	Packages:    []string{"mysql-server-core/sid", "mysql-client-core/sid"},
 	Closure:     true,
 	Programs:    []string{"mysqld"},

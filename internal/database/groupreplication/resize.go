@@ -7,7 +7,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 var _ mysql.Equals = (*cluster)(nil)
@@ -44,12 +44,15 @@ func (c *cluster) Counted(ctx context.Context, by *mysql.Server) (int, error) {
 }
 
 // Make implements mysql.Equals.
-func (c *cluster) Make(node host.Host) (*mysql.Server, error) {
+func (c *cluster) Make(ctx context.Context, node host.Host) (*mysql.Server, error) {
 	if len(c.All()) >= maxMembers {
 		return nil, fmt.Errorf("%w: a group has at most %d members", database.ErrUnsupported, maxMembers)
 	}
-	s := mysql.NewServer(node, Name, c.options.port)
-	if err := c.fill(s); err != nil {
+	s, err := mysql.NewServer(node, Name, c.options.port)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.fill(ctx, s); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

@@ -80,7 +80,7 @@ func BenchmarkClient(b *testing.B) {
 // oneNode is a cluster of one node, without HDFS, that stops with the test.
 func oneNode(b testing.TB) (*HBase, database.Installation, database.Cluster) {
 	b.Helper()
-	testkit.Need(b, testkit.HBase)
+	testkit.Need(b, testkit.Installed(Recipe))
 	d := New()
 	in, err := d.Find("")
 	if err != nil {

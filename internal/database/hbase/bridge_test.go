@@ -213,18 +213,6 @@ func FuzzDecoder(f *testing.F) {
 	})
 }
 
-func TestTail(t *testing.T) {
-	var last tail
-	for range 1000 {
-		if n, err := io.WriteString(&last, "0123456789"); n != 10 || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	if got := last.String(); len(got) != tailBytes || got[len(got)-3:] != "789" {
-		t.Errorf("%d bytes are kept, the last %q", len(got), got[len(got)-3:])
-	}
-}
-
 func TestBridgeHereEnds(t *testing.T) {
 	sh := filepath.Join(t.TempDir(), "java")
 	if err := os.WriteFile(sh, []byte("#!/bin/sh\necho no such class >&2\nexit 1\n"), 0o755); err != nil {

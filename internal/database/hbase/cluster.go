@@ -12,7 +12,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 // cluster is a running HBase.
@@ -27,7 +28,7 @@ type cluster struct {
 	servers daemon.Set
 	stored  chan struct{} // closed when the NameNode takes connections
 	// changing is held while a node joins, leaves, halts or is revived.
-	changing sync.Mutex
+	changing database.Changing
 
 	mu      sync.Mutex
 	members []host.Host // in the order in which they joined
@@ -163,7 +164,7 @@ func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
 func (c *cluster) Err() error { return c.servers.Err() }
 
 // Logs implements database.Cluster.
-func (c *cluster) Logs() map[string]string { return c.servers.Logs() }
+func (c *cluster) Logs() map[string]files.File { return c.servers.Logs() }
 
 // Stop implements database.Cluster. The servers are killed: nothing of their data is
 // needed any more, and each, asked to end, would write it back to others that are ending

@@ -1,21 +1,20 @@
 package hbase
 
 import (
-	"archive/zip"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
+	"skerry/internal/machine/files"
 )
 
 //go:embed bridge/*.java bridge/log4j.properties bridge/hbase-site.xml
@@ -58,84 +57,70 @@ const bridgeJar = "bridge.jar"
 // bridgeClasses returns the jar of the bridge's classes, in a folder below root, which
 // holds the installation's jars in lib. They are compiled unless they are there; where
 // root cannot be written to, below fallback.
-func bridgeClasses(ctx context.Context, javaPath, root, fallback string) (string, error) {
+func (w workshop) bridgeClasses(ctx context.Context, javaPath, root, fallback string) (string, error) {
 	name, err := bridgeFolder()
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrCompiler, err)
 	}
 	folder := filepath.Join(root, name)
-	if _, err := os.Stat(folder); err == nil {
+	if files.Exists(ctx, w, folder) {
 		return filepath.Join(folder, bridgeJar), nil
 	}
-	err = compileBridge(ctx, javaPath, filepath.Join(root, "lib"), folder)
+	err = w.compile(ctx, javaPath, filepath.Join(root, "lib"), folder)
 	if fallback != "" && errors.Is(err, fs.ErrPermission) {
 		folder = filepath.Join(fallback, name)
-		err = compileBridge(ctx, javaPath, filepath.Join(root, "lib"), folder)
+		err = w.compile(ctx, javaPath, filepath.Join(root, "lib"), folder)
 	}
 	return filepath.Join(folder, bridgeJar), err
 }
 
-// compileBridge compiles into a folder that appears when it is complete: several may
-// do so at the same time.
-func compileBridge(ctx context.Context, javaPath, lib, folder string) error {
-	compilers, _ := filepath.Glob(filepath.Join(lib, compilerPattern)) // the pattern is well-formed
+// compile compiles into a folder that appears when it is complete: several may do so at the
+// same time.
+func (w workshop) compile(ctx context.Context, javaPath, lib, folder string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
+	defer cancel()
+	compilers := files.Glob(ctx, w, filepath.Join(lib, compilerPattern))
 	if len(compilers) == 0 {
 		return advice.With(fmt.Errorf("%w: no %s in %s", ErrCompiler, compilerPattern, lib), "install HBase again: skerry install %s", Name)
 	}
-	all, _ := filepath.Glob(filepath.Join(lib, "*.jar"))
-	tmp, err := os.MkdirTemp(filepath.Dir(folder), ".bridge-")
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrCompiler, err)
+	tmp := filepath.Join(filepath.Dir(folder), ".bridge-"+rand.Text())
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%w: %w", ErrCompiler, err)
+		}
+		err = errors.Join(err, w.Remove(context.WithoutCancel(ctx), tmp)) // where it has its name, nothing is there
+	}()
+	if err := w.lay(ctx, tmp); err != nil {
+		return err
 	}
-	defer os.RemoveAll(tmp)
-	if err := os.CopyFS(tmp, bridgeSource); err != nil {
-		return fmt.Errorf("%w: %w", ErrCompiler, err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
-	defer cancel()
-	sources, _ := filepath.Glob(filepath.Join(tmp, "bridge", "*.java"))
 	args := append([]string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-jar", compilers[0], "-source", javaRelease, "-target", javaRelease,
-		"-nowarn", "-proc:none", "-cp", strings.Join(all, ":"), "-d", tmp}, sources...)
-	if out, err := exec.CommandContext(ctx, javaPath, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %w: %s", ErrCompiler, err, out)
+		"-nowarn", "-proc:none", "-cp", strings.Join(files.Glob(ctx, w, filepath.Join(lib, "*.jar")), ":"), "-d", tmp},
+		files.Glob(ctx, w, filepath.Join(tmp, "bridge", "*.java"))...)
+	if err := w.run(ctx, javaPath, args); err != nil {
+		return err
 	}
-	if err := pack(filepath.Join(tmp, bridgeJar), tmp); err != nil {
-		return fmt.Errorf("%w: %w", ErrCompiler, err)
+	if err := w.pack(ctx, tmp); err != nil {
+		return err
 	}
-	if err := os.Chmod(tmp, 0o755); err != nil { // MkdirTemp's 0700 would shut out others
-		return fmt.Errorf("%w: %w", ErrCompiler, err)
-	}
-	if err := os.Rename(tmp, folder); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w: %w", ErrCompiler, err)
+	if err := w.Rename(ctx, tmp, folder); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
 	}
 	return nil
 }
 
-// pack makes a jar of the compiled classes below a folder and of the settings beside them.
-func pack(jar, folder string) error {
-	f, err := os.Create(jar)
-	if err != nil {
-		return err
-	}
-	z := zip.NewWriter(f)
-	add := func(name, path string) error {
-		text, err := os.ReadFile(path)
+// lay puts the sources into a folder.
+func (w workshop) lay(ctx context.Context, folder string) error {
+	return fs.WalkDir(bridgeSource, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		w, err := z.Create(name)
+		if d.IsDir() {
+			return w.MakeDir(ctx, filepath.Join(folder, path))
+		}
+		text, err := bridgeSource.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		_, err = w.Write(text)
-		return err
-	}
-	classes, _ := filepath.Glob(filepath.Join(folder, "bridge", "*.class")) // the pattern is well-formed
-	for _, path := range classes {
-		err = errors.Join(err, add("bridge/"+filepath.Base(path), path))
-	}
-	for _, name := range []string{"log4j.properties", "hbase-site.xml"} {
-		err = errors.Join(err, add(name, filepath.Join(folder, "bridge", name)))
-	}
-	return errors.Join(err, z.Close(), f.Close())
+		return files.WriteText(ctx, w, filepath.Join(folder, path), string(text))
+	})
 }

@@ -1,14 +1,15 @@
 package hbase
 
 import (
+	"context"
 	"encoding/xml"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 // Ports of the servers, which are HBase's, HDFS' and ZooKeeper's own.
@@ -71,7 +72,7 @@ func (s site) core() []property {
 // hdfs is hdfs-site.xml. Addresses are numbers and nothing is looked up; a DataNode that
 // is silent for 20 s is dead (2 x recheck + 10 x heartbeat).
 func (s site) hdfs() []property {
-	at := func(host string, port int) string { return host + ":" + strconv.Itoa(port) }
+	at := func(name string, port int) string { return name + ":" + strconv.Itoa(port) }
 	return []property{
 		{"dfs.namenode.rpc-address", at(s.master, portNameNode)},
 		{"dfs.namenode.http-address", at(s.master, 0)},
@@ -165,12 +166,12 @@ func (s site) hostsFile() string { return filepath.Join(s.dir, "hosts") }
 func (s site) tmpDir() string { return filepath.Join(s.dir, "tmp") }
 
 // write writes the node's files.
-func (s site) write() error {
+func (s site) write(ctx context.Context, on files.System) error {
 	conf := s.confDir()
 	// The servers of HDFS end when their web pages are not found; the folders are empty
 	// because no web page is wanted.
 	for _, d := range []string{filepath.Join(conf, "webapps/hdfs"), filepath.Join(conf, "webapps/datanode"), s.tmpDir()} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
+		if err := on.MakeDir(ctx, d); err != nil {
 			return err
 		}
 	}
@@ -182,7 +183,7 @@ func (s site) write() error {
 		filepath.Join(conf, "log4j.properties"): log4j,
 		s.hostsFile():                           s.hosts,
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		if err := files.WriteText(ctx, on, path, text); err != nil {
 			return err
 		}
 	}

@@ -10,8 +10,8 @@ import (
 func TestConformance(t *testing.T) {
 	leavesNothing(t)
 	dbtest.Run(t, dbtest.Config{
-		New:  func() database.Database { return New() },
-		Port: portRegionServer, Upsert: true, Survives: true, LeavesAbruptly: true,
+		About: About,
+		Port:  portRegionServer, Upsert: true, Survives: true, LeavesAbruptly: true,
 		// Fewer regions and a short session: what is tested is the same, in less time.
 		Options: database.Options{"regions": 3, "zookeeper_session_timeout": "10s"},
 		// HDFS takes a disk for full long before: it wants room for whole blocks.

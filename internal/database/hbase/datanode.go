@@ -4,17 +4,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
-func (c *cluster) dataNodeAddr(h host.Host) string {
-	return h.Addr() + ":" + strconv.Itoa(portDataNode)
-}
+func (c *cluster) dataNodeAddr(h host.Host) string { return address(h, portDataNode) }
 
 // setExcluded tells the NameNode whether a DataNode is to leave.
 func (c *cluster) setExcluded(ctx context.Context, node host.Host, excluded bool) error {
@@ -28,7 +25,7 @@ func (c *cluster) setExcluded(ctx context.Context, node host.Host, excluded bool
 	}
 	text := strings.Join(slices.Sorted(maps.Keys(c.exclude)), "\n") + "\n"
 	c.mu.Unlock()
-	if err := os.WriteFile(c.site(c.first()).exclude, []byte(text), 0o644); err != nil {
+	if err := files.WriteText(ctx, c.first().Files(), c.site(c.first()).exclude, text); err != nil {
 		return fmt.Errorf("telling the NameNode who is to leave: %w", err)
 	}
 	_, err := c.admin.ask(ctx, "datanodes-changed")

@@ -14,7 +14,7 @@ import (
 // TestDirectory kills a server of a cluster without HDFS. What it had acknowledged is in
 // its write-ahead log, to the last byte, and nowhere else.
 func TestDirectory(t *testing.T) {
-	testkit.Need(t, testkit.HBase)
+	testkit.Need(t, testkit.Installed(Recipe))
 	d, ctx := New(), t.Context()
 	in, err := d.Find("")
 	if err != nil {

@@ -7,17 +7,17 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // Halt implements database.Cluster. In HBase's own way the RegionServer is told to end
 // first: it writes back what it holds and closes its regions, which the master then
 // places on others. The first node cannot be halted: nobody would be left to notice.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
-	if !c.changing.TryLock() {
-		return fmt.Errorf("halting %s: %w", node.Name(), database.ErrBusy)
+	if err := c.changing.Begin(); err != nil {
+		return fmt.Errorf("halting %s: %w", node.Name(), err)
 	}
-	defer c.changing.Unlock()
+	defer c.changing.End()
 	switch {
 	case !c.isMember(node):
 		return fmt.Errorf("halting %s: %w", node.Name(), database.ErrNotMember)
@@ -35,10 +35,10 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 // its share of the regions.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	fail := func(err error) error { return fmt.Errorf("reviving %s: %w", node.Name(), err) }
-	if !c.changing.TryLock() {
-		return fail(database.ErrBusy)
+	if err := c.changing.Begin(); err != nil {
+		return fail(err)
 	}
-	defer c.changing.Unlock()
+	defer c.changing.End()
 	if !c.isMember(node) {
 		return fail(database.ErrNotMember)
 	}

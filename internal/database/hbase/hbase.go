@@ -57,6 +57,7 @@ var jarsLock string
 var Recipe = install.Recipe{
 	Name:    Name,
 	Summary: "Apache HBase on HDFS and ZooKeeper (jars, runs on Java 11 to 17)",
+	Wanted:  install.ByConformance,
 	Jars:    jarsLock,
 	Java:    install.Java{Min: 11, Max: 17},
 }

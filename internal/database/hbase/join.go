@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // Join implements database.Cluster:
@@ -22,10 +22,10 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	if !c.changing.TryLock() {
-		return fail(database.ErrBusy)
+	if err := c.changing.Begin(); err != nil {
+		return fail(err)
 	}
-	defer c.changing.Unlock()
+	defer c.changing.End()
 	if c.isMember(node) {
 		return fail(database.ErrMember)
 	}
@@ -49,7 +49,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 
 // admitted prepares a new node and brings it in.
 func (c *cluster) admitted(ctx context.Context, node host.Host, began time.Time) error {
-	if err := c.prepare(node); err != nil {
+	if err := c.prepare(ctx, node); err != nil {
 		return err
 	}
 	if err := c.setExcluded(ctx, node, false); err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // Leave implements database.Cluster. That of a member that serves:
@@ -30,10 +30,10 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
 	}
-	if !c.changing.TryLock() {
-		return fail(database.ErrBusy)
+	if err := c.changing.Begin(); err != nil {
+		return fail(err)
 	}
-	defer c.changing.Unlock()
+	defer c.changing.End()
 	if err := c.mayGo(node); err != nil {
 		return fail(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"skerry/internal/load"
+	"skerry/internal/machine/files"
 )
 
 // shared is a bridge in use.
@@ -66,13 +67,13 @@ func (d *HBase) connect(ctx context.Context, s settings) (*bridge, error) {
 		if err != nil {
 			return nil, err
 		}
-		jar, err := bridgeClasses(ctx, in.Programs["java"], in.Dir, "")
+		jar, err := here.bridgeClasses(ctx, in.Programs["java"], in.Dir, "")
 		if err != nil {
 			return nil, err
 		}
 		s.java, s.classpath = in.Programs["java"], classpath(jar, in.Dir)
 	}
-	b, err := bridgeHere(s.command())
+	b, err := bridgeHere(s.command(ctx, files.Local{}))
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package hbase
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,10 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 
-	"skerry/internal/host"
+	"skerry/internal/base/tail"
+	"skerry/internal/machine/host"
 )
 
 // bridgeGrace is what a bridge gets to end by itself once its input has ended.
@@ -64,7 +63,7 @@ func bridgeHere(c command) (*bridge, error) {
 		return nil, fmt.Errorf("starting the bridge: %w", err)
 	}
 	cmd := exec.Command(c.java, c.args...)
-	last := &tail{}
+	last := tail.New(tailBytes)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.stdin, p.stdout, last
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the bridge: %w", err), p.started(), p.closeOwn())
@@ -138,25 +137,3 @@ const (
 	tailLines = 12
 	tailBytes = 4 << 10
 )
-
-// tail keeps the last of what is written to it.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, p...)
-	if n := len(t.b) - tailBytes; n > 0 {
-		t.b = bytes.Clone(t.b[n:])
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.b)
-}

@@ -7,7 +7,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // role is one kind of server of a cluster.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"skerry/internal/database/daemon"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // startFirst starts what the first node alone has.
@@ -29,7 +29,7 @@ func (c *cluster) startFirst(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := d.Await(ctx, readyTimeout, func(context.Context) error { return reach(h, portNameNode) }); err != nil {
+		if err := d.Await(ctx, readyTimeout, func(ctx context.Context) error { return reach(ctx, h, portNameNode) }); err != nil {
 			return err
 		}
 		close(c.stored)
@@ -83,23 +83,8 @@ func (c *cluster) startRole(ctx context.Context, h host.Host, r role, joining bo
 
 // zooKeeperAnswers asks ZooKeeper, from its own node, whether it runs without error.
 func (c *cluster) zooKeeperAnswers(ctx context.Context) error {
-	var answer []byte
-	err := c.first().Do(func() error {
-		conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp4", net.JoinHostPort(c.first().Addr(), strconv.Itoa(portZooKeeper)))
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		if err := conn.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
-			return err
-		}
-		if _, err := conn.Write([]byte("ruok")); err != nil {
-			return err
-		}
-		answer, err = io.ReadAll(conn)
-		return err
-	})
-	if err == nil && strings.TrimSpace(string(answer)) != "imok" {
+	answer, err := c.askZooKeeper(ctx, "ruok")
+	if err == nil && strings.TrimSpace(answer) != "imok" {
 		err = fmt.Errorf("it answers %q", answer)
 	}
 	if err != nil {
@@ -108,13 +93,26 @@ func (c *cluster) zooKeeperAnswers(ctx context.Context) error {
 	return nil
 }
 
-// reach returns nil when a server of a node takes connections, asked from there.
-func reach(h host.Host, port int) error {
-	return h.Do(func() error {
-		conn, err := net.DialTimeout("tcp4", net.JoinHostPort(h.Addr(), strconv.Itoa(port)), dialTimeout)
-		if err != nil {
-			return err
-		}
-		return conn.Close()
-	})
+// askZooKeeper sends it a word of four letters.
+func (c *cluster) askZooKeeper(ctx context.Context, word string) (string, error) {
+	conn, err := host.Dialer(c.first(), dialTimeout)(ctx, "tcp4", address(c.first(), portZooKeeper))
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
+		return "", err
+	}
+	if _, err := io.WriteString(conn, word); err != nil {
+		return "", err
+	}
+	answer, err := io.ReadAll(conn)
+	return string(answer), err
 }
+
+// reach returns nil when a server of a node takes connections, asked from there.
+func reach(ctx context.Context, h host.Host, port int) error {
+	return host.Accepts(ctx, h, address(h, port), dialTimeout)
+}
+
+func address(h host.Host, port int) string { return net.JoinHostPort(h.Addr(), strconv.Itoa(port)) }

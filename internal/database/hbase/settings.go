@@ -1,12 +1,14 @@
 package hbase
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"strings"
 	"time"
 
 	"skerry/internal/database/setting"
+	"skerry/internal/machine/files"
 )
 
 // ErrProperty marks a client property that cannot be used.
@@ -71,10 +73,10 @@ func (s settings) plain() bool {
 	return s.family == family && s.timeout == defaultTimeout && s.pause == defaultPause && s.retries == defaultRetries
 }
 
-// command runs a bridge for clients.
-func (s settings) command(more ...property) command {
+// command runs a bridge for clients, on a machine with those files.
+func (s settings) command(ctx context.Context, on files.System, more ...property) command {
 	jar, _, _ := strings.Cut(s.classpath, ":")
-	return bridgeCommand(s.java, s.classpath, s.hosts, int64(s.heap)*mib, mapping(jar, s.java), append(s.bridge(), more...))
+	return bridgeCommand(s.java, s.classpath, s.hosts, int64(s.heap)*mib, mapping(ctx, on, jar, s.java), append(s.bridge(), more...))
 }
 
 // bridge are the settings of a bridge for clients: HBase's library tries once and

@@ -1,17 +1,17 @@
 package hbase
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"skerry/internal/whole"
+	"skerry/internal/machine/files"
 )
 
 // A JVM spends most of its start on reading and verifying classes. An archive of them, as
@@ -34,29 +34,27 @@ var quiet = []string{"-XX:+IgnoreUnrecognizedVMOptions", "-Xlog:disable", "-Xlog
 
 // archive is where the archive for the classes in a jar and a Java is kept: one that
 // another Java wrote is of no use.
-func archive(jar, javaPath string) (string, error) {
-	path, err := filepath.EvalSymlinks(javaPath)
+func archive(ctx context.Context, on files.System, jar, javaPath string) (string, error) {
+	program, err := on.Stat(ctx, javaPath)
 	if err != nil {
 		return "", fmt.Errorf("looking for %s: %w", javaPath, err)
 	}
+	path := program.Path
 	sum := sha256.New()
 	// What changes with the Java that a path leads to; the program itself may not.
 	for _, part := range []string{path, filepath.Join(filepath.Dir(path), "..", "lib", "server", "libjvm.so")} {
-		if st, err := os.Stat(part); err == nil {
-			fmt.Fprintln(sum, part, st.Size(), st.ModTime().UnixNano())
+		if st, err := on.Stat(ctx, part); err == nil {
+			fmt.Fprintln(sum, part, st.Size, st.Modified.UnixNano())
 		}
 	}
 	return strings.TrimSuffix(jar, ".jar") + "-" + hex.EncodeToString(sum.Sum(nil))[:12] + ".jsa", nil
 }
 
 // mapping are the flags of a JVM that maps the archive; none where there is none.
-func mapping(jar, javaPath string) []string {
-	path, err := archive(jar, javaPath)
-	if err != nil {
+func mapping(ctx context.Context, on files.System, jar, javaPath string) []string {
+	path, err := archive(ctx, on, jar, javaPath)
+	if err != nil || !files.Exists(ctx, on, path) {
 		return nil // it starts without, or its own start tells
-	}
-	if _, err := os.Stat(path); err != nil {
-		return nil
 	}
 	return append([]string{"-XX:SharedArchiveFile=" + path}, quiet...)
 }
@@ -65,9 +63,10 @@ func mapping(jar, javaPath string) []string {
 // writes it, by way of a path of its own. It is kept only when the cluster was formed: a
 // bridge that ends before that has loaded few of the classes that a client needs. An archive
 // that cannot be kept is told to the log: all goes on without.
-func (c *cluster) sharing(own string) (flags []string, ends ending) {
+func (c *cluster) sharing(ctx context.Context, own string) (flags []string, ends ending) {
 	javaPath := c.env.Installation.Programs["java"]
-	if flags = mapping(c.jar, javaPath); flags != nil {
+	on := c.first().Files()
+	if flags = mapping(ctx, on, c.jar, javaPath); flags != nil {
 		return flags, ending{bridgeGrace, func() {}}
 	}
 	flags = append([]string{"-XX:ArchiveClassesAtExit=" + own}, quiet...)
@@ -75,28 +74,25 @@ func (c *cluster) sharing(own string) (flags []string, ends ending) {
 		if !c.formed {
 			return
 		}
-		if err := keep(own, c.jar, javaPath); err != nil {
+		if err := keep(context.WithoutCancel(ctx), on, own, c.jar, javaPath); err != nil {
 			c.log.Info("keeping the classes of HBase's client", "error", err)
 		}
 	}}
 }
 
 // keep keeps what a JVM wrote for those that follow; one that knows no archives wrote nothing.
-func keep(written, jar, javaPath string) error {
-	path, err := archive(jar, javaPath)
+func keep(ctx context.Context, on files.System, written, jar, javaPath string) error {
+	path, err := archive(ctx, on, jar, javaPath)
 	if err != nil {
 		return err
 	}
-	from, err := os.Open(written)
-	if errors.Is(err, os.ErrNotExist) {
+	from, err := on.Open(ctx, written, 0)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	return whole.File(path, func(w io.Writer) error {
-		_, err := io.Copy(w, from)
-		return err
-	})
+	return on.Write(ctx, path, 0o644, from)
 }

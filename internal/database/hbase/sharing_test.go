@@ -11,7 +11,8 @@ import (
 	"testing"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/loophost"
 )
@@ -19,7 +20,7 @@ import (
 // TestSharing lets a bridge write the archive of its classes; the next one maps it. None is
 // kept of a bridge that was killed, or whose cluster was not formed.
 func TestSharing(t *testing.T) {
-	testkit.Need(t, testkit.HBase)
+	testkit.Need(t, testkit.Installed(Recipe))
 	in, err := New().Find("")
 	if err != nil {
 		t.Fatal(err)
@@ -29,11 +30,11 @@ func TestSharing(t *testing.T) {
 		t.Fatal(err)
 	}
 	javaPath := in.Programs["java"]
-	jar, err := bridgeClasses(t.Context(), javaPath, root, "")
+	jar, err := here.bridgeClasses(t.Context(), javaPath, root, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, err := archive(jar, javaPath)
+	path, err := archive(t.Context(), files.Local{}, jar, javaPath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +42,8 @@ func TestSharing(t *testing.T) {
 	// begin starts a bridge as a cluster does and waits until it answers.
 	begin := func(formed bool) *bridge {
 		t.Helper()
-		c := &cluster{env: database.Env{Installation: in}, log: slog.New(slog.DiscardHandler), jar: jar, formed: formed}
-		flags, ends := c.sharing(filepath.Join(node.Dir(), sharedClasses))
+		c := &cluster{env: database.Env{Nodes: []host.Host{node}, Installation: in}, log: slog.New(slog.DiscardHandler), jar: jar, formed: formed}
+		flags, ends := c.sharing(t.Context(), filepath.Join(node.Dir(), sharedClasses))
 		run := bridgeCommand(javaPath, classpath(jar, root), "", 64*mib, flags, []property{{"hbase.rootdir", "file://" + root}})
 		b, err := bridgeOn(t.Context(), node, run, node.Dir(), filepath.Join(node.Dir(), "bridge.log"), ends)
 		if err != nil {

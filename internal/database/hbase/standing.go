@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // portBridge is where the standing bridge takes connections, on the client's node.
@@ -54,7 +54,7 @@ func (c *cluster) startStanding(ctx context.Context) (*standing, error) {
 	}
 	h := c.env.Control
 	addr := net.JoinHostPort(host.Listen(h), strconv.Itoa(portBridge))
-	run := s.command(property{"bridge.listen", addr})
+	run := s.command(ctx, h.Files(), property{"bridge.listen", addr})
 	b, err := bridgeOn(ctx, h, run, h.Dir(), filepath.Join(h.Dir(), "bridge.log"), ending{bridgeGrace, func() {}})
 	if err != nil {
 		return nil, err

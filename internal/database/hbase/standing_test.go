@@ -16,7 +16,7 @@ func TestStanding(t *testing.T) {
 	_, _, db := oneNode(t)
 	c := db.(*cluster)
 	ctx := t.Context()
-	clear := func() {
+	empty := func() {
 		t.Helper()
 		if err := c.Clear(ctx); err != nil {
 			t.Fatal(err)
@@ -47,7 +47,7 @@ func TestStanding(t *testing.T) {
 
 	own := opened(nil)
 	works("before there is one", own)
-	clear()
+	empty()
 	at := c.Properties()[PropBridge]
 	if !strings.HasSuffix(at, ":16040") {
 		t.Fatalf("after the table was emptied a bridge stands at %q", at)
@@ -61,7 +61,7 @@ func TestStanding(t *testing.T) {
 		t.Fatal(err)
 	}
 	works("b after a was closed", b)
-	clear()
+	empty()
 	again := opened(nil)
 	works("again", again)
 	if n := again.Retries(); n != 0 {
@@ -79,7 +79,7 @@ func TestStanding(t *testing.T) {
 	if at := c.Properties()[PropBridge]; at != "" {
 		t.Errorf("a bridge that has ended is told to stand at %s", at)
 	}
-	clear()
+	empty()
 	works("anew", opened(nil))
 	if at := c.Properties()[PropBridge]; at == "" {
 		t.Error("no bridge stands after the table was emptied again")

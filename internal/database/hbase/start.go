@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -13,7 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 const (
@@ -39,7 +39,7 @@ func start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	defer cancel()
 	if err := c.start(ctx); err != nil {
 		if ctx.Err() != nil && context.Cause(ctx) != context.Canceled { // whoever just cancels knows why
-			err = fmt.Errorf("%w%s", err, c.silent())
+			err = fmt.Errorf("%w%s", err, c.silent(context.WithoutCancel(ctx)))
 		}
 		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 	}
@@ -48,13 +48,13 @@ func start(ctx context.Context, env database.Env) (database.Cluster, error) {
 
 func (c *cluster) start(ctx context.Context) error {
 	for _, h := range c.env.Nodes {
-		if err := c.prepare(h); err != nil {
+		if err := c.prepare(ctx, h); err != nil {
 			return err
 		}
 	}
 	var err error
 	fallback := filepath.Join(c.first().Dir(), Name)
-	if c.jar, err = bridgeClasses(ctx, c.env.Installation.Programs["java"], c.env.Installation.Dir, fallback); err != nil {
+	if c.jar, err = at(c.first()).bridgeClasses(ctx, c.env.Installation.Programs["java"], c.env.Installation.Dir, fallback); err != nil {
 		return err
 	}
 	c.say("starting %d nodes of HBase", len(c.env.Nodes))
@@ -109,11 +109,11 @@ func (c *cluster) startAll(ctx context.Context) error {
 
 // silent names the servers that do not listen, with the last lines of their logs: what a
 // start that took too long was waiting for.
-func (c *cluster) silent() string {
+func (c *cluster) silent(ctx context.Context) string {
 	var text strings.Builder
 	for _, h := range c.env.Nodes {
 		for _, d := range c.servers.On(h.Name()) {
-			if reach(h, ports[d.Name()]) != nil {
+			if reach(ctx, h, ports[d.Name()]) != nil {
 				fmt.Fprintf(&text, "\n%s on %s does not listen%s", d.Name(), h.Name(), d.LastLines())
 			}
 		}
@@ -121,20 +121,25 @@ func (c *cluster) silent() string {
 	return text.String()
 }
 
+// hostnameFile is where a machine tells its name, which nodes may share.
+const hostnameFile = "/proc/sys/kernel/hostname"
+
 // prepare writes a node's files; what another run left is removed.
-func (c *cluster) prepare(h host.Host) error {
-	s := c.site(h)
-	if err := os.RemoveAll(s.dir); err != nil {
+func (c *cluster) prepare(ctx context.Context, h host.Host) error {
+	s, on := c.site(h), h.Files()
+	hostname, _ := files.Read(ctx, on, hostnameFile) // unknown, it is not listed
+	s.hosts = hostsOf(h, strings.TrimSpace(hostname), c.env.Nodes)
+	if err := on.Remove(ctx, s.dir); err != nil {
 		return fmt.Errorf("emptying the directory of hbase on %s: %w", h.Name(), err)
 	}
 	for _, d := range []string{"tmp", "zookeeper", "shared"} {
-		if err := os.MkdirAll(filepath.Join(s.dir, d), 0o755); err != nil {
+		if err := on.MakeDir(ctx, filepath.Join(s.dir, d)); err != nil {
 			return fmt.Errorf("making the directory of hbase on %s: %w", h.Name(), err)
 		}
 	}
-	err := s.write()
+	err := s.write(ctx, on)
 	if err == nil && h.Name() == c.first().Name() {
-		err = os.WriteFile(s.exclude, nil, 0o644)
+		err = files.WriteText(ctx, on, s.exclude, "")
 	}
 	if err != nil {
 		return fmt.Errorf("configuring hbase on %s: %w", h.Name(), err)
@@ -145,11 +150,9 @@ func (c *cluster) prepare(h host.Host) error {
 // site is what a node's files are generated from.
 func (c *cluster) site(h host.Host) site {
 	first := filepath.Join(c.first().Dir(), Name)
-	hostname, _ := os.Hostname() // where nodes share the machine's; unknown, it is not listed
 	return site{
 		options: c.options, jar: c.jar, master: c.first().Addr(), addr: h.Addr(), dir: filepath.Join(h.Dir(), Name),
 		shared: filepath.Join(first, "shared"), exclude: filepath.Join(first, "exclude"),
-		hosts: hostsOf(h, hostname, c.env.Nodes),
 	}
 }
 
@@ -158,7 +161,7 @@ func (c *cluster) startAdmin(ctx context.Context) error {
 	h := c.first()
 	s := c.site(h)
 	settings := append(append(s.core(), s.hdfs()...), s.hbase()...)
-	flags, ends := c.sharing(filepath.Join(s.dir, sharedClasses))
+	flags, ends := c.sharing(ctx, filepath.Join(s.dir, sharedClasses))
 	run := bridgeCommand(c.env.Installation.Programs["java"], classpath(c.jar, c.env.Installation.Dir), s.hostsFile(), c.options.client, flags, settings)
 	b, err := bridgeOn(ctx, h, run, s.dir, filepath.Join(s.dir, "bridge.log"), ends)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // Ready implements database.Cluster: ZooKeeper runs without error, the master is

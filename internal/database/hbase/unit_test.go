@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit/loophost"
 )
 

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"skerry/internal/database/wire"
-	"skerry/internal/hydra/api"
-	"skerry/internal/hydra/client"
+	"skerry/internal/database/failure"
 	"skerry/internal/load"
+	"skerry/internal/system/hydra/api"
+	"skerry/internal/system/hydra/hydraclient"
 )
 
 // defaultTable is YCSB's.
@@ -34,7 +34,7 @@ func (d *Hydra) arrange(ctx context.Context, s settings) []string {
 	}
 	key := strings.Join(s.endpoints, ",")
 	if d.order[key] == nil {
-		d.order[key] = wire.Nearest(ctx, nil, s.endpoints)
+		d.order[key] = failure.Nearest(ctx, nil, s.endpoints)
 	}
 	return d.order[key]
 }
@@ -47,11 +47,11 @@ type worker struct {
 	decode  decoder
 	buffer  []byte
 	retries atomic.Int64
-	count   client.Option // of retries
+	count   hydraclient.Option // of retries
 }
 
 // next gives the operation that begins its client.
-func (w *worker) next() *client.Client {
+func (w *worker) next() *hydraclient.Client {
 	c := w.all[w.turn%len(w.all)]
 	w.turn++
 	return c.Client
@@ -69,22 +69,22 @@ func openClient(ctx context.Context, s settings, clients *pool) (*worker, error)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.next().Tables(ctx, client.Read(api.Local), w.count); err != nil {
+	if _, err := w.next().Tables(ctx, hydraclient.Read(api.Local), w.count); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening a client of hydra: %w", err), w.Close())
 	}
 	return w, nil
 }
 
-func newWorker(s settings, dial wire.DialFunc, clients *pool) (*worker, error) {
+func newWorker(s settings, dial failure.DialFunc, clients *pool) (*worker, error) {
 	w := &worker{}
-	w.count = client.Retries(&w.retries)
+	w.count = hydraclient.Retries(&w.retries)
 	orders := 1
 	if s.route == routeRotate {
 		orders = len(s.endpoints)
 	}
 	for i := range orders {
 		order := slices.Concat(s.endpoints[i:], s.endpoints[:i])
-		c, err := clients.take(client.Config{Endpoints: order, Token: s.token, Timeout: s.timeout, Read: s.reads, Staleness: s.staleness, Ack: s.ack, Dial: dial}, s.share)
+		c, err := clients.take(hydraclient.Config{Endpoints: order, Token: s.token, Timeout: s.timeout, Read: s.reads, Staleness: s.staleness, Ack: s.ack, Dial: dial}, s.share)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("opening a client of hydra: %w", err), w.Close())
 		}
@@ -100,18 +100,18 @@ func outcome(err error) error {
 	if err == nil {
 		return nil
 	}
-	var e *client.Error
+	var e *hydraclient.Error
 	node, class := "", ""
 	if errors.As(err, &e) {
 		node, class = e.Endpoint, e.Code
 	}
 	switch {
-	case errors.Is(err, client.ErrNotFound):
+	case errors.Is(err, hydraclient.ErrNotFound):
 		return load.ErrNotFound
-	case errors.Is(err, client.ErrInDoubt), errors.Is(err, client.ErrNotReached):
-		return load.Unknown(cmp.Or(class, wire.Class(err)), node, err)
+	case errors.Is(err, hydraclient.ErrInDoubt), errors.Is(err, hydraclient.ErrNotReached):
+		return load.Unknown(cmp.Or(class, failure.Class(err)), node, err)
 	}
-	return load.Failed(cmp.Or(class, wire.DialClass(err)), node, err)
+	return load.Failed(cmp.Or(class, failure.DialClass(err)), node, err)
 }
 
 // Read implements load.Client.
@@ -125,7 +125,7 @@ func (w *worker) Read(ctx context.Context, table, key string, fields []string, d
 
 // Scan implements load.Client.
 func (w *worker) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (seen int, err error) {
-	page := client.Page{From: start, Limit: min(count, api.MaxScan)}
+	page := hydraclient.Page{From: start, Limit: min(count, api.MaxScan)}
 	var record []load.Field
 	for {
 		rows, err := w.next().Scan(ctx, tableOf(table), page, w.count)
@@ -144,7 +144,7 @@ func (w *worker) Scan(ctx context.Context, table, start string, count int, field
 		if rows.Next == "" || seen >= count {
 			return seen, nil
 		}
-		page = client.Page{After: rows.Next, Limit: min(count-seen, api.MaxScan)}
+		page = hydraclient.Page{After: rows.Next, Limit: min(count-seen, api.MaxScan)}
 	}
 }
 

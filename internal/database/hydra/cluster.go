@@ -16,11 +16,11 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/database/wire"
-	"skerry/internal/host"
-	"skerry/internal/hydra/api"
-	"skerry/internal/hydra/client"
 	"skerry/internal/load"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
+	"skerry/internal/system/hydra/api"
+	"skerry/internal/system/hydra/hydraclient"
 )
 
 // readyTimeout bounds how long a new cluster may take to agree on a leader.
@@ -94,7 +94,7 @@ func (c *cluster) start(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(m.admin.CreateTable(ctx, defaultTable, client.Ack(api.Applied)), c.Ready(ctx))
+		return errors.Join(m.admin.CreateTable(ctx, defaultTable, hydraclient.Ack(api.Applied)), c.Ready(ctx))
 	})
 }
 
@@ -142,7 +142,7 @@ func (c *cluster) OpenMember(_ context.Context, node string) (load.Client, error
 	if m == nil || m.witness {
 		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
 	}
-	return newWorker(settings{endpoints: []string{m.addr}, reads: api.Local, timeout: defaultTimeout}, wire.From(m.host, adminTimeout), nil)
+	return newWorker(settings{endpoints: []string{m.addr}, reads: api.Local, timeout: defaultTimeout}, host.Dialer(m.host, adminTimeout), nil)
 }
 
 // Failed implements database.Cluster.
@@ -152,7 +152,7 @@ func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
 func (c *cluster) Err() error { return c.servers.Err() }
 
 // Logs implements database.Cluster.
-func (c *cluster) Logs() map[string]string { return c.servers.Logs() }
+func (c *cluster) Logs() map[string]files.File { return c.servers.Logs() }
 
 // Stop implements database.Cluster. Members are killed, all at the same time: on SIGTERM
 // a leader would hand over to others that are ending too.

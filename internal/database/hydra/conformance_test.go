@@ -12,7 +12,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
 	"skerry/internal/database/hydra"
-	member "skerry/internal/hydra"
+	member "skerry/internal/system/hydra"
 )
 
 // TestMain lets the test's own program be a member, as skerry's is: `hydra node --config
@@ -44,8 +44,8 @@ func run(ctx context.Context, file string) error {
 
 func TestConformance(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
-		New:  func() database.Database { return hydra.New() },
-		Port: 7070, Survives: true, LeavesAbruptly: true, DiskFull: 8 << 20, DiskOptions: database.Options{"max_log": "2MiB"},
+		About: hydra.About,
+		Port:  7070, Survives: true, LeavesAbruptly: true, DiskFull: 8 << 20, DiskOptions: database.Options{"max_log": "2MiB"},
 		BadOptions: []database.Options{{"reads": "dirty"}, {"ack": "never"}, {"clouds": "region"}, {"peer_port": 7070}},
 	})
 }

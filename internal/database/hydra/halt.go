@@ -5,7 +5,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/quorum"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // Halt implements database.Cluster. SIGTERM has a leader hand over first.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"skerry/internal/database"
-	"skerry/internal/hydra/client"
+	"skerry/internal/system/hydra/hydraclient"
 )
 
 var _ database.Handwritten = (*Hydra)(nil)
@@ -18,7 +18,7 @@ func (*Hydra) Handwritten(_ context.Context, properties map[string]string) (func
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := client.New(client.Config{Endpoints: s.endpoints, Token: s.token, Streams: 1})
+	c, err := hydraclient.New(hydraclient.Config{Endpoints: s.endpoints, Token: s.token, Streams: 1})
 	if err != nil {
 		return nil, nil, fmt.Errorf("connecting to hydra: %w", err)
 	}

@@ -1,23 +1,23 @@
 package hydra
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/quorum"
-	"skerry/internal/database/wire"
-	"skerry/internal/host"
-	"skerry/internal/hydra/api"
-	"skerry/internal/hydra/client"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
+	"skerry/internal/system/hydra/api"
+	"skerry/internal/system/hydra/hydraclient"
 )
 
 const (
@@ -40,7 +40,7 @@ type member struct {
 	cloud   string
 	witness bool
 	// admin talks to it from its own node.
-	admin *client.Client
+	admin *hydraclient.Client
 
 	daemon.Seat
 }
@@ -60,7 +60,7 @@ func (c *cluster) newMember(h host.Host) (*member, error) {
 		m.cloud = h.Name()
 	}
 	var err error
-	m.admin, err = client.New(client.Config{Endpoints: []string{m.addr}, Timeout: adminTimeout, Dial: wire.From(h, adminTimeout)})
+	m.admin, err = hydraclient.New(hydraclient.Config{Endpoints: []string{m.addr}, Timeout: adminTimeout, Dial: host.Dialer(h, adminTimeout)})
 	return m, err
 }
 
@@ -102,11 +102,8 @@ type peerOf struct {
 
 // launch starts a member on an empty directory: one of a new cluster, or one that joins.
 func (c *cluster) launch(ctx context.Context, m *member, members []*member, join bool) error {
-	if err := os.RemoveAll(m.dir()); err != nil {
+	if err := files.Empty(ctx, m.host.Files(), m.dir()); err != nil {
 		return fmt.Errorf("emptying the directory of hydra on %s: %w", m.host.Name(), err)
-	}
-	if err := os.MkdirAll(m.dir(), 0o755); err != nil {
-		return fmt.Errorf("making the directory of hydra on %s: %w", m.host.Name(), err)
 	}
 	o := c.options
 	file := configuration{
@@ -115,7 +112,7 @@ func (c *cluster) launch(ctx context.Context, m *member, members []*member, join
 		FollowWrites: o.followWrites, MaxLog: strconv.FormatInt(o.maxLog, 10) + "B", MaxAge: o.maxAge.String(), Drain: "0s",
 	}
 	if !m.witness {
-		path, err := c.database(m)
+		path, err := c.database(ctx, m)
 		if err != nil {
 			return err
 		}
@@ -126,7 +123,7 @@ func (c *cluster) launch(ctx context.Context, m *member, members []*member, join
 	}
 	text, err := json.MarshalIndent(file, "", "  ")
 	if err == nil {
-		err = os.WriteFile(m.config(), text, 0o600)
+		err = m.host.Files().Write(ctx, m.config(), 0o600, bytes.NewReader(text))
 	}
 	if err != nil {
 		return fmt.Errorf("writing the configuration of hydra on %s: %w", m.host.Name(), err)
@@ -138,18 +135,18 @@ func (m *member) config() string { return filepath.Join(m.dir(), "node.yaml") }
 
 // database is where the SQLite file of a member's cloud is: with the node that had it
 // first.
-func (c *cluster) database(m *member) (string, error) {
+func (c *cluster) database(ctx context.Context, m *member) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	dir, ok := c.databases[m.cloud]
 	if !ok {
 		dir = filepath.Join(m.host.Dir(), "hydra-"+m.cloud)
 		c.databases[m.cloud] = dir
-		if err := os.RemoveAll(dir); err != nil {
+		if err := m.host.Files().Remove(ctx, dir); err != nil {
 			return "", fmt.Errorf("emptying the database of %s: %w", m.cloud, err)
 		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := m.host.Files().MakeDir(ctx, dir); err != nil {
 		return "", fmt.Errorf("making the directory of the database of %s: %w", m.cloud, err)
 	}
 	return filepath.Join(dir, "hydra.db"), nil

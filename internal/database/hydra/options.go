@@ -6,7 +6,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/setting"
-	"skerry/internal/hydra/api"
+	"skerry/internal/system/hydra/api"
 )
 
 // Errors of settings.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"skerry/internal/hydra/client"
+	"skerry/internal/system/hydra/hydraclient"
 )
 
 // pool has clients that several workers use, each with one connection to a member on which
@@ -17,7 +17,7 @@ type pool struct {
 
 // shared is a client and how many workers have it.
 type shared struct {
-	*client.Client
+	*hydraclient.Client
 	pool    *pool // nil: it is one worker's
 	key     string
 	workers int
@@ -25,9 +25,9 @@ type shared struct {
 
 // take returns a client for one more worker, of at most share; 0: one by itself, with HTTP.
 // Who takes it releases it.
-func (p *pool) take(c client.Config, share int) (*shared, error) {
+func (p *pool) take(c hydraclient.Config, share int) (*shared, error) {
 	if share == 0 || c.Dial != nil { // the latter has no name to be compared by
-		alone, err := client.New(c)
+		alone, err := hydraclient.New(c)
 		return &shared{Client: alone}, err
 	}
 	c.Streams = 1
@@ -40,7 +40,7 @@ func (p *pool) take(c client.Config, share int) (*shared, error) {
 			return s, nil
 		}
 	}
-	made, err := client.New(c)
+	made, err := hydraclient.New(c)
 	if err != nil {
 		return nil, err
 	}

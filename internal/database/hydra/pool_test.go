@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/hydra/client"
 	"skerry/internal/load"
+	"skerry/internal/system/hydra/hydraclient"
 )
 
 func TestPool(t *testing.T) {
 	var p pool
-	near, far := client.Config{Endpoints: []string{"127.0.0.1:1", "127.0.0.1:2"}}, client.Config{Endpoints: []string{"127.0.0.1:2", "127.0.0.1:1"}}
-	take := func(c client.Config, share int) *shared {
+	near, far := hydraclient.Config{Endpoints: []string{"127.0.0.1:1", "127.0.0.1:2"}}, hydraclient.Config{Endpoints: []string{"127.0.0.1:2", "127.0.0.1:1"}}
+	take := func(c hydraclient.Config, share int) *shared {
 		t.Helper()
 		s, err := p.take(c, share)
 		if err != nil {
@@ -42,7 +42,7 @@ func TestPool(t *testing.T) {
 	if len(p.clients) != 0 {
 		t.Errorf("%d clients are left that nobody has", len(p.clients))
 	}
-	if _, err := p.take(client.Config{}, 2); err == nil {
+	if _, err := p.take(hydraclient.Config{}, 2); err == nil {
 		t.Error("a client of nothing was made")
 	}
 }

@@ -8,14 +8,14 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/quorum"
-	"skerry/internal/host"
-	"skerry/internal/hydra/api"
-	"skerry/internal/hydra/client"
+	"skerry/internal/machine/host"
+	"skerry/internal/system/hydra/api"
+	"skerry/internal/system/hydra/hydraclient"
 )
 
 // refused tells answers that no repetition changes. Changes of membership are harmless to
 // repeat.
-func refused(err error) bool { return errors.Is(err, client.ErrBadRequest) }
+func refused(err error) bool { return errors.Is(err, hydraclient.ErrBadRequest) }
 
 // Join implements database.Cluster:
 //

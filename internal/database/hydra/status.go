@@ -9,8 +9,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/quorum"
-	"skerry/internal/hydra/api"
-	"skerry/internal/hydra/client"
+	"skerry/internal/system/hydra/api"
+	"skerry/internal/system/hydra/hydraclient"
 )
 
 // Ready implements database.Cluster: every member names the same leader and answers a
@@ -61,8 +61,8 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 				return nil
 			}
 			list[i].Share = 1
-			n, err := m.admin.Count(gctx, defaultTable, client.Read(api.Local))
-			if err != nil && !errors.Is(err, client.ErrUnknownTable) {
+			n, err := m.admin.Count(gctx, defaultTable, hydraclient.Read(api.Local))
+			if err != nil && !errors.Is(err, hydraclient.ErrUnknownTable) {
 				return fmt.Errorf("counting the rows of hydra on %s: %w", m.host.Name(), err)
 			}
 			list[i].Rows = n
@@ -116,7 +116,7 @@ func (c *cluster) Clear(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}
-	if err := m.admin.ClearTable(ctx, defaultTable, client.Ack(api.Applied)); err != nil {
+	if err := m.admin.ClearTable(ctx, defaultTable, hydraclient.Ack(api.Applied)); err != nil {
 		return fmt.Errorf("emptying the table: asking hydra on %s: %w", m.host.Name(), err)
 	}
 	return nil

@@ -8,11 +8,11 @@ import (
 	"path"
 	"strings"
 
-	protocol "skerry/internal/metadata"
+	vocab "skerry/internal/system/metadata"
 
-	"skerry/internal/database/wire"
+	"skerry/internal/database/failure"
 	"skerry/internal/load"
-	"skerry/internal/metadata/spread"
+	"skerry/internal/system/metadata/spread"
 )
 
 // defaultTable is YCSB's.
@@ -54,10 +54,10 @@ func (w *worker) Close() error {
 }
 
 // do runs commands, each with its defaults.
-func (w *worker) do(ctx context.Context, commands []protocol.Command) ([]protocol.Result, error) {
+func (w *worker) do(ctx context.Context, commands []vocab.Command) ([]vocab.Result, error) {
 	for i := range commands {
 		if err := commands[i].Check(); err != nil {
-			return nil, load.Failed(protocol.Code(err), "", err)
+			return nil, load.Failed(vocab.Code(err), "", err)
 		}
 	}
 	return w.tree.Do(ctx, commands), nil
@@ -72,30 +72,30 @@ func outcome(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, protocol.ErrNotFound):
+	case errors.Is(err, vocab.ErrNotFound):
 		return load.ErrNotFound
-	case !errors.Is(err, protocol.ErrUnavailable):
-		return load.Failed(protocol.Code(err), "", err)
+	case !errors.Is(err, vocab.ErrUnavailable):
+		return load.Failed(vocab.Code(err), "", err)
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return load.Failed(wire.DialClass(err), "", err)
+		return load.Failed(failure.DialClass(err), "", err)
 	case strings.Contains(err.Error(), unchanged):
-		return load.Failed(protocol.Code(err), "", err)
+		return load.Failed(vocab.Code(err), "", err)
 	}
-	class := wire.Class(err)
-	if class == wire.Other {
-		class = protocol.Code(err)
+	class := failure.Class(err)
+	if class == failure.Other {
+		class = vocab.Code(err)
 	}
 	return load.Unknown(class, "", err)
 }
 
-func fileOf(dir, field string) protocol.Command {
-	return protocol.Command{Op: protocol.Read, Path: path.Join(dir, field)}
+func fileOf(dir, field string) vocab.Command {
+	return vocab.Command{Op: vocab.Read, Path: path.Join(dir, field)}
 }
 
-func writes(dir string, values []load.Field) []protocol.Command {
-	var all []protocol.Command
+func writes(dir string, values []load.Field) []vocab.Command {
+	var all []vocab.Command
 	for _, f := range values {
-		all = append(all, protocol.Command{Op: protocol.Write, Path: path.Join(dir, f.Name), Data: f.Value})
+		all = append(all, vocab.Command{Op: vocab.Write, Path: path.Join(dir, f.Name), Data: f.Value})
 	}
 	return all
 }
@@ -103,12 +103,12 @@ func writes(dir string, values []load.Field) []protocol.Command {
 // Insert implements load.Client. It writes the whole record, whether there is one or not.
 func (w *worker) Insert(ctx context.Context, table, key string, values []load.Field) error {
 	dir := path.Join(tableDir(table), key)
-	results, err := w.do(ctx, append([]protocol.Command{{Op: protocol.Mkdir, Path: dir}}, writes(dir, values)...))
+	results, err := w.do(ctx, append([]vocab.Command{{Op: vocab.Mkdir, Path: dir}}, writes(dir, values)...))
 	if err != nil {
 		return err
 	}
 	for i, r := range results {
-		if i == 0 && errors.Is(r.Err, protocol.ErrExists) {
+		if i == 0 && errors.Is(r.Err, vocab.ErrExists) {
 			continue
 		}
 		if r.Err != nil {
@@ -129,7 +129,7 @@ func (w *worker) Update(ctx context.Context, table, key string, values []load.Fi
 
 // Delete implements load.Client.
 func (w *worker) Delete(ctx context.Context, table, key string) error {
-	results, err := w.do(ctx, []protocol.Command{{Op: protocol.Remove, Path: path.Join(tableDir(table), key), Recursive: true}})
+	results, err := w.do(ctx, []vocab.Command{{Op: vocab.Remove, Path: path.Join(tableDir(table), key), Recursive: true}})
 	if err != nil {
 		return err
 	}
@@ -138,11 +138,11 @@ func (w *worker) Delete(ctx context.Context, table, key string) error {
 
 // Count implements load.Counter.
 func (w *worker) Count(ctx context.Context, table string) (int64, error) {
-	results, err := w.do(ctx, []protocol.Command{{Op: protocol.Stat, Path: tableDir(table)}})
+	results, err := w.do(ctx, []vocab.Command{{Op: vocab.Stat, Path: tableDir(table)}})
 	switch {
 	case err != nil:
 		return 0, err
-	case errors.Is(results[0].Err, protocol.ErrNotFound):
+	case errors.Is(results[0].Err, vocab.ErrNotFound):
 		return 0, nil
 	case results[0].Err != nil:
 		return 0, outcome(results[0].Err)

@@ -13,11 +13,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	protocol "skerry/internal/metadata"
+	vocab "skerry/internal/system/metadata"
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 // readyTimeout bounds how long new servers may take to serve.
@@ -32,7 +33,7 @@ type cluster struct {
 	processes daemon.Set
 
 	// changing is held while membership changes or a node halts or is revived.
-	changing sync.Mutex
+	changing database.Changing
 
 	mu       sync.Mutex
 	replicas []*replica
@@ -111,21 +112,21 @@ func (c *cluster) furnish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := ask(ctx, by.admin, protocol.Command{Op: protocol.Mkdir, Path: tableDir(""), Parents: true}); err != nil {
+	if _, err := ask(ctx, by.admin, vocab.Command{Op: vocab.Mkdir, Path: tableDir(""), Parents: true}); err != nil {
 		return fmt.Errorf("making the table: %w", err)
 	}
 	for _, top := range []string{ownTop, sharedTop} {
 		for _, h := range c.env.Nodes {
 			area := path.Join(top, h.Name())
-			if _, err := ask(ctx, by.admin, protocol.Command{Op: protocol.Mkdir, Path: area, Parents: true}); err != nil {
+			if _, err := ask(ctx, by.admin, vocab.Command{Op: vocab.Mkdir, Path: area, Parents: true}); err != nil {
 				return fmt.Errorf("making the areas: %w", err)
 			}
 			s := serverOf(c.servers, h)
 			if s.name == c.servers[0].name {
 				continue
 			}
-			_, err := ask(ctx, by.admin, protocol.Command{Op: protocol.Delegate, Path: area, Owner: s.name})
-			if err != nil && !errors.Is(err, protocol.ErrElsewhere) { // it was delegated before
+			_, err := ask(ctx, by.admin, vocab.Command{Op: vocab.Delegate, Path: area, Owner: s.name})
+			if err != nil && !errors.Is(err, vocab.ErrElsewhere) { // it was delegated before
 				return fmt.Errorf("giving %s to %s: %w", area, s.name, err)
 			}
 		}
@@ -219,7 +220,7 @@ func (c *cluster) Failed() <-chan struct{} { return c.processes.Failed() }
 func (c *cluster) Err() error { return c.processes.Err() }
 
 // Logs implements database.Cluster.
-func (c *cluster) Logs() map[string]string { return c.processes.Logs() }
+func (c *cluster) Logs() map[string]files.File { return c.processes.Logs() }
 
 // Stop implements database.Cluster. Replicas are killed, all at the same time: what they
 // acknowledged is on disk.

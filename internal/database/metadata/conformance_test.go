@@ -14,7 +14,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
 	"skerry/internal/database/metadata"
-	"skerry/internal/metadata/daemon"
+	"skerry/internal/system/metadata/instance"
 )
 
 // TestMain lets the test's own program be a replica, as skerry's is: `metadata serve ...`.
@@ -32,9 +32,9 @@ func TestMain(m *testing.M) {
 }
 
 func serve(ctx context.Context, args []string) error {
-	o := daemon.Options{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
-	var group daemon.Group
-	var share daemon.Share
+	o := instance.Options{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	var group instance.Group
+	var share instance.Share
 	list := func(of *[]string) func(string) error {
 		return func(s string) error {
 			*of = append(*of, s)
@@ -49,6 +49,7 @@ func serve(ctx context.Context, args []string) error {
 	f.BoolVar(&group.Join, "join", false, "")
 	f.Func("member", "", list(&group.Members))
 	f.StringVar(&share.Root, "root", "", "")
+	f.BoolVar(&o.Security.Insecure, "insecure", false, "")
 	f.Func("server", "", list(&share.Servers))
 	if err := f.Parse(args); err != nil {
 		return err
@@ -60,13 +61,13 @@ func serve(ctx context.Context, args []string) error {
 		share.Name = group.Cluster
 		o.Share = &share
 	}
-	return daemon.Run(ctx, o)
+	return instance.Run(ctx, o)
 }
 
 func TestConformance(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
-		New:  func() database.Database { return metadata.New() },
-		Port: 8080, Survives: true, LeavesAbruptly: true, KillJoiner: time.Millisecond,
+		About: metadata.About,
+		Port:  8080, Survives: true, LeavesAbruptly: true, KillJoiner: time.Millisecond,
 		DiskFull:   144 << 20, // a file of the log takes 72 MB, a full one 64 MB
 		BadOptions: []database.Options{{"servers": "two"}, {"replicas": 4}, {"peer_port": 8090}},
 	})

@@ -9,7 +9,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/quorum"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // Halt implements database.Cluster, for all replicas of a node.
@@ -54,15 +54,15 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 
 // hold finds a node's replicas and keeps others from changing them.
 func (c *cluster) hold(node host.Host) ([]*replica, func(), error) {
-	if !c.changing.TryLock() {
-		return nil, nil, database.ErrBusy
+	if err := c.changing.Begin(); err != nil {
+		return nil, nil, err
 	}
 	replicas := c.on(node.Name())
 	if len(replicas) == 0 {
-		c.changing.Unlock()
+		c.changing.End()
 		return nil, nil, database.ErrNotMember
 	}
-	return replicas, c.changing.Unlock, nil
+	return replicas, c.changing.End, nil
 }
 
 // errFixed is why a member of this cluster cannot join or leave.

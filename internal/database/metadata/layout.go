@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // server is one server of the service: a process, or a group of replicas.

@@ -11,8 +11,8 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/metadata"
 	"skerry/internal/load"
-	"skerry/internal/mdtest"
-	"skerry/internal/ycsb"
+	"skerry/internal/load/mdtest"
+	"skerry/internal/load/ycsb"
 )
 
 // commands is how many commands a server has answered, whoever asked.

@@ -6,14 +6,14 @@ import (
 	"path"
 	"slices"
 
-	protocol "skerry/internal/metadata"
+	vocab "skerry/internal/system/metadata"
 
 	"skerry/internal/load"
 )
 
 const (
 	// fieldsAtMost are in a record.
-	fieldsAtMost = protocol.MaxLimit
+	fieldsAtMost = vocab.MaxLimit
 	// together is how many records a scan reads with one request.
 	together = 100
 )
@@ -37,10 +37,10 @@ func (w *worker) records(ctx context.Context, dir string, keys, fields []string)
 	if fields != nil {
 		return w.files(ctx, dir, keys, func(int) []string { return fields })
 	}
-	var commands []protocol.Command
+	var commands []vocab.Command
 	for _, key := range keys {
 		at := path.Join(dir, key)
-		commands = append(commands, protocol.Command{Op: protocol.List, Path: at, Limit: fieldsAtMost})
+		commands = append(commands, vocab.Command{Op: vocab.List, Path: at, Limit: fieldsAtMost})
 		for _, f := range w.fields {
 			commands = append(commands, fileOf(at, f))
 		}
@@ -53,7 +53,7 @@ func (w *worker) records(ctx context.Context, dir string, keys, fields []string)
 	found, names, asKnown := make([][]load.Field, len(keys)), make([][]string, len(keys)), true
 	for i := range keys {
 		list := results[i*each]
-		if errors.Is(list.Err, protocol.ErrNotFound) {
+		if errors.Is(list.Err, vocab.ErrNotFound) {
 			continue
 		}
 		if list.Err != nil {
@@ -80,7 +80,7 @@ func (w *worker) records(ctx context.Context, dir string, keys, fields []string)
 
 // files reads the fields of records that are known by name.
 func (w *worker) files(ctx context.Context, dir string, keys []string, fields func(i int) []string) ([][]load.Field, error) {
-	var commands []protocol.Command
+	var commands []vocab.Command
 	for i, key := range keys {
 		for _, f := range fields(i) {
 			commands = append(commands, fileOf(path.Join(dir, key), f))
@@ -102,12 +102,12 @@ func (w *worker) files(ctx context.Context, dir string, keys []string, fields fu
 }
 
 // fieldsOf are the fields that are there, nil where none is.
-func fieldsOf(names []string, results []protocol.Result) (fields []load.Field, err error) {
+func fieldsOf(names []string, results []vocab.Result) (fields []load.Field, err error) {
 	for i, r := range results {
 		switch {
 		case r.Err == nil:
 			fields = append(fields, load.Field{Name: names[i], Value: r.Data})
-		case !errors.Is(r.Err, protocol.ErrNotFound):
+		case !errors.Is(r.Err, vocab.ErrNotFound):
 			return nil, outcome(r.Err)
 		}
 	}
@@ -117,11 +117,11 @@ func fieldsOf(names []string, results []protocol.Result) (fields []load.Field, e
 // Scan implements load.Client.
 func (w *worker) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (seen int, err error) {
 	dir := tableDir(table)
-	first := protocol.Command{Op: protocol.Stat, Path: path.Join(dir, start)} // List begins behind it
-	list := protocol.Command{Op: protocol.List, Path: dir, After: start}
+	first := vocab.Command{Op: vocab.Stat, Path: path.Join(dir, start)} // List begins behind it
+	list := vocab.Command{Op: vocab.List, Path: dir, After: start}
 	for seen < count {
 		list.Limit = min(count-seen, together)
-		results, err := w.do(ctx, []protocol.Command{first, list})
+		results, err := w.do(ctx, []vocab.Command{first, list})
 		if err != nil {
 			return seen, err
 		}

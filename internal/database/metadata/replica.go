@@ -5,19 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 
-	protocol "skerry/internal/metadata"
+	vocab "skerry/internal/system/metadata"
 
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/quorum"
-	"skerry/internal/database/wire"
-	"skerry/internal/host"
-	"skerry/internal/metadata/client"
-	state "skerry/internal/metadata/server"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
+	state "skerry/internal/system/metadata/server"
+	"skerry/internal/system/metadata/treeclient"
 )
 
 const (
@@ -39,7 +38,7 @@ type replica struct {
 	addr   string
 	peer   string
 	// admin asks it for the whole tree, own for its server's, both from its own node.
-	admin, own *client.Client
+	admin, own *treeclient.Client
 
 	daemon.Seat
 }
@@ -58,12 +57,12 @@ func (c *cluster) newReplica(s server, h host.Host, slot int) *replica {
 		c.names++
 		r.name = h.Name() + "." + strconv.Itoa(c.names)
 	}
-	r.admin, r.own = client.New(r.addr), client.New(r.addr)
+	r.admin, r.own = treeclient.New(r.addr), treeclient.New(r.addr)
 	if len(c.servers) > 1 {
-		r.own = client.NewOwn(r.addr)
+		r.own = treeclient.NewOwn(r.addr)
 	}
-	for _, one := range []*client.Client{r.admin, r.own} {
-		one.Through(wire.From(h, adminTimeout))
+	for _, one := range []*treeclient.Client{r.admin, r.own} {
+		one.Through(host.Dialer(h, adminTimeout))
 	}
 	return r
 }
@@ -81,18 +80,15 @@ func (r *replica) log() string { return filepath.Join(r.host.Dir(), r.label()+".
 
 // launch starts a replica on an empty directory: one of a new group, or one that joins.
 func (c *cluster) launch(ctx context.Context, r *replica, join bool) error {
-	if err := os.RemoveAll(r.dir()); err != nil {
+	if err := files.Empty(ctx, r.host.Files(), r.dir()); err != nil {
 		return fmt.Errorf("emptying the directory of metadata on %s: %w", r.host.Name(), err)
-	}
-	if err := os.MkdirAll(r.dir(), 0o755); err != nil {
-		return fmt.Errorf("making the directory of metadata on %s: %w", r.host.Name(), err)
 	}
 	return c.run(ctx, r, join)
 }
 
 // run starts a replica's process. On a directory that holds its state it goes on with it.
 func (c *cluster) run(ctx context.Context, r *replica, join bool) error {
-	args := []string{"metadata", "serve", "--listen", r.addr, "--data", r.dir(), "--cluster", r.server}
+	args := []string{"metadata", "serve", "--listen", r.addr, "--data", r.dir(), "--cluster", r.server, "--insecure"}
 	ports := []int{c.options.port + r.slot}
 	if r.name != "" {
 		args = append(args, "--name", r.name)
@@ -150,14 +146,14 @@ func (r *replica) serves(ctx context.Context) error {
 	case s.Journal.Broken != "":
 		return fmt.Errorf("%w: %s: %s", ErrNotReady, r.host.Name(), s.Journal.Broken)
 	}
-	if _, err := ask(ctx, r.own, protocol.Command{Op: protocol.Stat, Path: "/"}); err != nil {
+	if _, err := ask(ctx, r.own, vocab.Command{Op: vocab.Stat, Path: "/"}); err != nil {
 		return fmt.Errorf("%w: metadata on %s: %w", ErrNotReady, r.host.Name(), err)
 	}
 	return nil
 }
 
 // ask has one command run.
-func ask(ctx context.Context, by *client.Client, c protocol.Command) (protocol.Result, error) {
+func ask(ctx context.Context, by *treeclient.Client, c vocab.Command) (vocab.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	r := by.One(ctx, c)

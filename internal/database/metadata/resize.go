@@ -8,14 +8,14 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/quorum"
-	"skerry/internal/host"
-	"skerry/internal/metadata/client"
+	"skerry/internal/machine/host"
+	"skerry/internal/system/metadata/treeclient"
 )
 
 // persist asks a replica that serves for a change until it is granted or refused. Changes of
 // membership are harmless to repeat.
-func (c *cluster) persist(ctx context.Context, without *replica, change func(context.Context, *client.Client) error) error {
-	refused := func(err error) bool { return errors.Is(err, client.ErrRefused) }
+func (c *cluster) persist(ctx context.Context, without *replica, change func(context.Context, *treeclient.Client) error) error {
+	refused := func(err error) bool { return errors.Is(err, treeclient.ErrRefused) }
 	return quorum.Persist(ctx, c.processes.Await, refused, func(ctx context.Context) error {
 		by, err := c.serving(ctx, without)
 		if err != nil {
@@ -32,10 +32,10 @@ func (c *cluster) persist(ctx context.Context, without *replica, change func(con
 //	promote   the leader's own doing, once it has caught up
 //	read      complete: one that has to be agreed on succeeds there
 func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Change, err error) {
-	if !c.changing.TryLock() {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrBusy)
+	if err := c.changing.Begin(); err != nil {
+		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	defer c.changing.Unlock()
+	defer c.changing.End()
 	if len(c.on(node.Name())) > 0 {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrMember)
 	}
@@ -48,7 +48,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 	r := c.add(c.servers[0], node)
 	c.env.Say(Name, "%s is joining", node.Name())
 	if err = c.launch(ctx, r, true); err == nil {
-		err = c.persist(ctx, r, func(ctx context.Context, by *client.Client) error { return by.AddMember(ctx, r.name, r.peer) })
+		err = c.persist(ctx, r, func(ctx context.Context, by *treeclient.Client) error { return by.AddMember(ctx, r.name, r.peer) })
 		change.Accepted = time.Since(began)
 	}
 	if err == nil {
@@ -92,8 +92,8 @@ func (c *cluster) undoJoin(ctx context.Context, r *replica) error {
 
 // unregister has the group agree that a replica is none any more.
 func (c *cluster) unregister(ctx context.Context, r *replica) error {
-	err := c.persist(ctx, r, func(ctx context.Context, by *client.Client) error { return by.RemoveMember(ctx, r.name) })
-	if errors.Is(err, client.ErrNoMember) {
+	err := c.persist(ctx, r, func(ctx context.Context, by *treeclient.Client) error { return by.RemoveMember(ctx, r.name) })
+	if errors.Is(err, treeclient.ErrNoMember) {
 		return nil
 	}
 	return err

@@ -10,11 +10,11 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/metadata"
-	"skerry/internal/host"
 	"skerry/internal/load"
-	"skerry/internal/mdtest"
+	"skerry/internal/load/mdtest"
+	"skerry/internal/load/ycsb"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit/loophost"
-	"skerry/internal/ycsb"
 )
 
 const patience = 60 * time.Second

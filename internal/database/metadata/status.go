@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	protocol "skerry/internal/metadata"
+	vocab "skerry/internal/system/metadata"
 
 	"skerry/internal/database"
 	"skerry/internal/database/quorum"
@@ -46,7 +46,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 		}
 	}
 	for _, area := range c.areas() {
-		if _, err := ask(ctx, all[0].admin, protocol.Command{Op: protocol.Stat, Path: area}); err != nil {
+		if _, err := ask(ctx, all[0].admin, vocab.Command{Op: vocab.Stat, Path: area}); err != nil {
 			return fmt.Errorf("%w: %w", ErrNotReady, err)
 		}
 	}
@@ -81,7 +81,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 				return nil
 			}
 			list[i].Rows, err = rows(gctx, r)
-			if err != nil && !errors.Is(err, protocol.ErrUnavailable) {
+			if err != nil && !errors.Is(err, vocab.ErrUnavailable) {
 				return fmt.Errorf("counting the rows on %s: %w", r.host.Name(), err)
 			}
 			return nil
@@ -92,8 +92,8 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 
 // rows are the table's.
 func rows(ctx context.Context, r *replica) (int64, error) {
-	result, err := ask(ctx, r.admin, protocol.Command{Op: protocol.Stat, Path: tableDir("")})
-	if errors.Is(err, protocol.ErrNotFound) {
+	result, err := ask(ctx, r.admin, vocab.Command{Op: vocab.Stat, Path: tableDir("")})
+	if errors.Is(err, vocab.ErrNotFound) {
 		return 0, nil
 	}
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
 	for _, area := range c.areas() {
-		files := protocol.Command{Op: protocol.Find, Path: area, Kind: protocol.File, MaxDepth: -1, Limit: protocol.MaxLimit}
+		files := vocab.Command{Op: vocab.Find, Path: area, Kind: vocab.File, MaxDepth: -1, Limit: vocab.MaxLimit}
 		for {
 			page, err := ask(ctx, r.admin, files)
 			if err != nil {
@@ -153,13 +153,13 @@ func (c *cluster) Clear(ctx context.Context) error {
 	}
 	err = remove(ctx, r, tableDir(""))
 	if err == nil {
-		_, err = ask(ctx, r.admin, protocol.Command{Op: protocol.Mkdir, Path: tableDir(""), Parents: true})
+		_, err = ask(ctx, r.admin, vocab.Command{Op: vocab.Mkdir, Path: tableDir(""), Parents: true})
 	}
 	if err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}
 	for _, area := range c.areas() {
-		list := protocol.Command{Op: protocol.List, Path: area, Limit: protocol.MaxLimit}
+		list := vocab.Command{Op: vocab.List, Path: area, Limit: vocab.MaxLimit}
 		for {
 			page, err := ask(ctx, r.admin, list)
 			for i := 0; i < len(page.Entries) && err == nil; i++ {
@@ -178,8 +178,8 @@ func (c *cluster) Clear(ctx context.Context) error {
 
 // remove removes a directory with all below it, or a file; what is not there is no error.
 func remove(ctx context.Context, r *replica, at string) error {
-	_, err := ask(ctx, r.admin, protocol.Command{Op: protocol.Remove, Path: at, Recursive: true})
-	if errors.Is(err, protocol.ErrNotFound) {
+	_, err := ask(ctx, r.admin, vocab.Command{Op: vocab.Remove, Path: at, Recursive: true})
+	if errors.Is(err, vocab.ErrNotFound) {
 		return nil
 	}
 	return err

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"path"
 
-	protocol "skerry/internal/metadata"
+	vocab "skerry/internal/system/metadata"
 
 	"skerry/internal/load"
-	"skerry/internal/mdtest"
+	"skerry/internal/load/mdtest"
 )
 
 // ErrAreas says that a client was not told of the tree's areas.
@@ -28,33 +28,33 @@ func (w *worker) Tree(ctx context.Context, op *mdtest.Op) error {
 		top = sharedTop
 	}
 	dir := path.Join(top, w.areas[op.Area%len(w.areas)], op.Dir)
-	c := protocol.Command{Path: path.Join(dir, op.Name)}
+	c := vocab.Command{Path: path.Join(dir, op.Name)}
 	switch op.Kind {
 	case mdtest.List:
-		c.Op, c.Limit = protocol.List, op.Page
+		c.Op, c.Limit = vocab.List, op.Page
 	case mdtest.Stat:
-		c.Op = protocol.Stat
+		c.Op = vocab.Stat
 	case mdtest.Create:
-		c.Op = protocol.Create
+		c.Op = vocab.Create
 	case mdtest.Mkdir:
-		c.Op, c.Parents = protocol.Mkdir, op.Parents
+		c.Op, c.Parents = vocab.Mkdir, op.Parents
 	case mdtest.Rename:
-		c.Op, c.To = protocol.Move, path.Join(dir, op.To)
+		c.Op, c.To = vocab.Move, path.Join(dir, op.To)
 	case mdtest.Remove:
-		c.Op = protocol.Remove
+		c.Op = vocab.Remove
 	case mdtest.Rmdir:
-		c.Op = protocol.Rmdir
+		c.Op = vocab.Rmdir
 	}
-	commands := []protocol.Command{c}
+	commands := []vocab.Command{c}
 	if op.Kind == mdtest.Create && op.Parents {
-		commands = []protocol.Command{{Op: protocol.Mkdir, Path: dir, Parents: true}, c}
+		commands = []vocab.Command{{Op: vocab.Mkdir, Path: dir, Parents: true}, c}
 	}
 	results, err := w.do(ctx, commands)
 	if err != nil {
 		return err
 	}
 	for _, r := range results {
-		if r.Err != nil && !(op.Parents && errors.Is(r.Err, protocol.ErrExists)) { // loaded before
+		if r.Err != nil && !(op.Parents && errors.Is(r.Err, vocab.ErrExists)) { // loaded before
 			return outcome(r.Err)
 		}
 	}

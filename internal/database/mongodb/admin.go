@@ -8,7 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // Admin asks one server, from its own node, what the management of a cluster asks. It

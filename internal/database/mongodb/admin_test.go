@@ -114,7 +114,7 @@ func TestInitiate(t *testing.T) {
 }
 
 func TestStatus(t *testing.T) {
-	c, seen := talk(t, documented(t, "replSetGetStatus"), failure(94, "NotYetInitialized", "no replset config has been received"))
+	c, seen := talk(t, documented(t, "replSetGetStatus"), serverError(94, "NotYetInitialized", "no replset config has been received"))
 	s, err := status(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -167,11 +167,11 @@ func TestReconfigure(t *testing.T) {
 		t.Errorf("%s", sent)
 	}
 
-	c, _ = talk(t, documented(t, "replSetGetConfig"), failure(308, "CurrentConfigNotCommittedYet", "Cannot run replSetReconfig because the current config is not yet committed"))
+	c, _ = talk(t, documented(t, "replSetGetConfig"), serverError(308, "CurrentConfigNotCommittedYet", "Cannot run replSetReconfig because the current config is not yet committed"))
 	if err := removeMember(t.Context(), c, "m2.example.net:27017"); !again(err) {
 		t.Errorf("it is not asked again after %v", err)
 	}
-	c, _ = talk(t, documented(t, "replSetGetConfig"), failure(13, "Unauthorized", "not authorized"))
+	c, _ = talk(t, documented(t, "replSetGetConfig"), serverError(13, "Unauthorized", "not authorized"))
 	if err := removeMember(t.Context(), c, "m2.example.net:27017"); err == nil || again(err) {
 		t.Errorf("it is asked again after %v", err)
 	}
@@ -218,7 +218,7 @@ func TestShards(t *testing.T) {
 
 func TestRemoveShard(t *testing.T) {
 	c, seen := talk(t, documented(t, "removeShard started"), documented(t, "removeShard ongoing"), done(),
-		documented(t, "removeShard completed"), failure(70, "ShardNotFound", "Shard bristol01 does not exist"))
+		documented(t, "removeShard completed"), serverError(70, "ShardNotFound", "Shard bristol01 does not exist"))
 	ctx := t.Context()
 	r, err := removeShard(ctx, c, "bristol01")
 	if err != nil || r.State != "started" || len(r.ToMove) != 2 {
@@ -238,15 +238,4 @@ func TestRemoveShard(t *testing.T) {
 	if got := seen(); got[0] != `admin {"removeShard":"bristol01"}` || got[2] != `admin {"movePrimary":"fizz","to":"shard0"}` {
 		t.Errorf("%q", got)
 	}
-}
-
-func TestBalanced(t *testing.T) {
-	c, seen := talk(t, documented(t, "balancerCollectionStatus"), documented(t, "balancerCollectionStatus compliant"))
-	if err := balanced(t.Context(), c); !errors.Is(err, ErrNotReady) || !strings.Contains(err.Error(), "chunksImbalance") {
-		t.Errorf("chunks that are to be moved: %v", err)
-	}
-	if err := balanced(t.Context(), c); err != nil {
-		t.Error(err)
-	}
-	expect(t, seen, `admin {"balancerCollectionStatus":"ycsb.usertable"}`, `admin {"balancerCollectionStatus":"ycsb.usertable"}`)
 }

@@ -8,16 +8,17 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
-	"skerry/internal/database/wire"
+	"skerry/internal/database/failure"
 	"skerry/internal/load"
 )
 
-// Classes of errors beside those of package wire and MongoDB's own names in lower case.
+// Classes of errors beside those of package failure and MongoDB's own names in lower case.
 const (
 	classNoServer  = "no_server"     // no server that may do it was found in time
 	classNotMaster = "not_primary"   // the server is no primary
 	classStepping  = "state_change"  // it stopped being primary, or is shutting down, meanwhile
 	classConcern   = "write_concern" // done, but not by as many members as was asked
+	classShard     = "shard_lost"    // a mongos has no answer of a shard
 )
 
 // Codes of errors.
@@ -29,7 +30,11 @@ const (
 	codeInterruptedAtShutdown  = 11600
 	codeShutdownInProgress     = 91
 	codeMaxTimeExpired         = 50
-	codeDuplicateKey           = 11000
+	codeFailedPreference       = 133 // FailedToSatisfyReadPreference: a mongos found no primary
+	codeHostUnreachable        = 6
+	codeNetworkTimeout         = 89
+	codeExceededTimeLimit      = 262
+	codeSocketException        = 9001
 )
 
 // classify turns an error of the driver into an outcome.
@@ -43,45 +48,55 @@ func classify(err error) error {
 	case errors.As(err, &selection):
 		return load.Failed(classNoServer, "", err)
 	case errors.As(err, &queue):
-		return load.Failed(wire.Connect, "", err)
+		return load.Failed(failure.Connect, "", err)
 	case errors.As(err, &write):
-		// Single writes: with an error of the write nothing was written.
+		// Single writes: with an error of the write nothing was written, unless it is a
+		// mongos that has lost the shard on the way.
 		if len(write.WriteErrors) > 0 {
-			return load.Failed("write_error", "", err)
+			return codeError(write.WriteErrors[0].Code, "write_error", err)
 		}
 		return load.Unknown(classConcern, "", err)
 	case errors.As(err, &command) && !command.HasErrorLabel("NetworkError"):
 		return commandError(command, err)
 	case errors.As(err, &broken) && strings.Contains(broken.Error(), "connection pool") || neverConnected(err):
-		return load.Failed(wire.DialClass(err), "", err)
+		return load.Failed(failure.DialClass(err), "", err)
 	case mongo.IsTimeout(err):
-		return load.Unknown(wire.Timeout, "", err)
+		return load.Unknown(failure.Timeout, "", err)
 	case errors.Is(err, context.Canceled):
-		return load.Unknown(wire.Canceled, "", err)
+		return load.Unknown(failure.Canceled, "", err)
 	}
-	return load.Unknown(wire.Class(err), "", err)
+	return load.Unknown(failure.Class(err), "", err)
 }
 
 // neverConnected tells whether a connection failed before there was one to send on.
 func neverConnected(err error) bool {
-	class := wire.Class(err)
-	return class == wire.Refused || class == wire.Unreachable
+	class := failure.Class(err)
+	return class == failure.Refused || class == failure.Unreachable
 }
 
-// commandError is what the server answered. What interrupted a command says nothing
-// of what it had done.
+// commandError is what the server answered.
 func commandError(e mongo.CommandError, err error) error {
-	switch e.Code {
-	case codeNotWritablePrimary, codeNotPrimaryNoSecondary:
-		return load.Failed(classNotMaster, "", err)
-	case codePrimarySteppedDown, codeInterruptedStateChange, codeInterruptedAtShutdown, codeShutdownInProgress:
-		return load.Unknown(classStepping, "", err)
-	case codeMaxTimeExpired:
-		return load.Unknown(wire.Timeout, "", err)
-	}
 	class := strings.ToLower(e.Name)
 	if class == "" {
-		class = wire.Other
+		class = failure.Other
 	}
-	return load.Failed(class, "", err)
+	return codeError(int(e.Code), class, err)
+}
+
+// codeError is an error with a code of the server's, of class other where it tells that
+// nothing was done. What interrupted a command says nothing of what it had done.
+func codeError(code int, other string, err error) error {
+	switch code {
+	case codeNotWritablePrimary, codeNotPrimaryNoSecondary:
+		return load.Failed(classNotMaster, "", err)
+	case codeFailedPreference:
+		return load.Failed(classNoServer, "", err)
+	case codePrimarySteppedDown, codeInterruptedStateChange, codeInterruptedAtShutdown, codeShutdownInProgress:
+		return load.Unknown(classStepping, "", err)
+	case codeHostUnreachable, codeSocketException:
+		return load.Unknown(classShard, "", err)
+	case codeMaxTimeExpired, codeNetworkTimeout, codeExceededTimeLimit:
+		return load.Unknown(failure.Timeout, "", err)
+	}
+	return load.Failed(other, "", err)
 }

@@ -16,7 +16,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 // formTimeout bounds the forming of a set: an election takes 10 s by default.
@@ -30,11 +31,15 @@ type cluster struct {
 	servers daemon.Set
 
 	// changing is held while membership changes or a node halts or is revived.
-	changing sync.Mutex
+	changing database.Changing
 
 	mu     sync.Mutex
 	all    []*server
 	shards int // that there ever were, for their names
+	// named are the names that shards of one member have or had, by address. One that comes
+	// back there has its old name: a MongoDB 4.2 that still knows the address as one of
+	// another set aborts ("Invariant failure !groupAndId.groupData").
+	named map[string]string
 }
 
 var (
@@ -55,7 +60,7 @@ func (d *MongoDB) Start(ctx context.Context, env database.Env) (database.Cluster
 	if err := o.checkNames(names); err != nil {
 		return nil, err
 	}
-	c := &cluster{env: env, options: o, log: env.Log, shards: o.shards}
+	c := &cluster{env: env, options: o, log: env.Log, shards: o.shards, named: make(map[string]string)}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -107,18 +112,25 @@ func (c *cluster) start(ctx context.Context, plan []process) error {
 	return c.servers.Await(ctx, c.Ready)
 }
 
-// launchAll starts servers with empty folders, all at the same time.
+// launchAll starts servers with empty folders, all at the same time. Where one fails the
+// others are given up, and it alone is to blame; where time is up, each says what it waited
+// for.
 func (c *cluster) launchAll(ctx context.Context, servers []*server) error {
+	errs := make([]error, len(servers))
 	g, gctx := errgroup.WithContext(ctx)
-	for _, s := range servers {
+	for i, s := range servers {
 		g.Go(func() error {
-			if err := s.prepare(); err != nil {
-				return err
+			if errs[i] = s.prepare(ctx); errs[i] == nil {
+				errs[i] = c.launch(gctx, s, false)
 			}
-			return c.launch(gctx, s, false)
+			return errs[i]
 		})
 	}
-	return g.Wait()
+	err := g.Wait()
+	if err != nil && ctx.Err() != nil {
+		return errors.Join(errs...)
+	}
+	return err
 }
 
 // form makes a replica set of its servers and waits until it serves.
@@ -202,7 +214,21 @@ func (c *cluster) add(h host.Host, p process) (*server, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all = append(c.all, s)
+	if s.role == roleShard {
+		c.named[s.addr] = s.set
+	}
 	return s, nil
+}
+
+// shardAt names the shard that a node is to become.
+func (c *cluster) shardAt(addr string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if set := c.named[addr]; set != "" {
+		return set
+	}
+	c.shards++
+	return shardName(c.shards - 1)
 }
 
 // drop forgets servers, whose processes have ended.
@@ -287,7 +313,7 @@ func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
 func (c *cluster) Err() error { return c.servers.Err() }
 
 // Logs implements database.Cluster.
-func (c *cluster) Logs() map[string]string { return c.servers.Logs() }
+func (c *cluster) Logs() map[string]files.File { return c.servers.Logs() }
 
 // Stop implements database.Cluster. Servers are killed: each would tell the others for
 // 15 s that it goes, and what it wrote goes with the lab.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // These tests run the whole management of a cluster against servers that only pretend:
@@ -164,6 +164,9 @@ func TestThreeNodeCluster(t *testing.T) {
 	}
 	if len(w.shards) != 3 || !slices.Contains(w.seen, "movePrimary") || w.drains["shard3"] != 3 {
 		t.Errorf("shards %+v, commands %q, drained %v", w.shards, w.seen, w.drains)
+	}
+	if _, err := c.Join(ctx, nodes[3]); err != nil || w.shards[3].ID != "shard3" {
+		t.Errorf("shards %+v after it came back: %v", w.shards, err)
 	}
 	if err := errors.Join(c.Ready(ctx), c.Err()); err != nil {
 		t.Error(err)

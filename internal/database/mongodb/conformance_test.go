@@ -11,17 +11,18 @@ import (
 // TestConformance runs wherever a mongod is found.
 func TestConformance(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
-		New:  func() database.Database { return mongodb.New() },
-		Port: 27017, Survives: true, LeavesAbruptly: true,
+		About: mongodb.About,
+		Port:  27017, Survives: true, LeavesAbruptly: true, DiskFull: 384 << 20,
 		Options:    database.Options{"write_concern": "majority", "election_timeout": "2s"},
 		BadOptions: []database.Options{{"shards": 3}, {"write_concern": "most"}},
 	})
 }
 
-// TestConformanceSharded runs wherever a mongod and a mongos are found.
+// TestConformanceSharded runs wherever a mongod and a mongos are found. A chunk goes back to a
+// shard that it has left only when that has deleted it, which by default it does 15 minutes later.
 func TestConformanceSharded(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
-		New: func() database.Database { return mongodb.New() }, Variant: "sharded",
-		Options: database.Options{"topology": "sharded", "config_servers": 1},
+		About: mongodb.About, Variant: "sharded",
+		Options: database.Options{"topology": "sharded", "config_servers": 1, "write_concern": "majority", "orphan_cleanup_delay": "1s"},
 	})
 }

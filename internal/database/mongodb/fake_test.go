@@ -8,12 +8,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit/loophost"
 )
 
@@ -25,12 +26,14 @@ type world struct {
 	running map[string]bool // by address
 	stepped map[string]bool // stepped down: not elected while another can be
 	shards  []shardState
-	drains  map[string]int // how often removeShard was asked
-	seen    []string       // commands of management, with their server's role
+	drains  map[string]int    // how often removeShard was asked
+	sharded map[string]string // the shard that an address is or was, which stays its name
+	seen    []string          // commands of management, with their server's role
 }
 
 func newWorld() *world {
-	return &world{sets: make(map[string]*setConfig), running: make(map[string]bool), stepped: make(map[string]bool), drains: make(map[string]int)}
+	return &world{sets: make(map[string]*setConfig), running: make(map[string]bool), stepped: make(map[string]bool), drains: make(map[string]int),
+		sharded: make(map[string]string)}
 }
 
 func (w *world) primary(set string) string {
@@ -94,7 +97,7 @@ func (f *fake) answer(command bson.D) bson.D {
 		return f.configure(value, 0)
 	case "replSetReconfig":
 		if f.primary(f.set) != f.addr {
-			return failure(codeNotWritablePrimary, "NotWritablePrimary", "not primary")
+			return serverError(codeNotWritablePrimary, "NotWritablePrimary", "not primary")
 		}
 		return f.configure(value, f.sets[f.set].Version)
 	case "replSetGetConfig":
@@ -114,20 +117,20 @@ func (f *fake) answer(command bson.D) bson.D {
 	if f.set == "" {
 		return f.route(name, fmt.Sprint(value))
 	}
-	return failure(59, "CommandNotFound", "no such command: "+name)
+	return serverError(59, "CommandNotFound", "no such command: "+name)
 }
 
 func (f *fake) configure(value any, version int) bson.D {
 	raw, err := bson.Marshal(value)
 	if err != nil {
-		return failure(2, "BadValue", err.Error())
+		return serverError(2, "BadValue", err.Error())
 	}
 	var config setConfig
 	if err := bson.Unmarshal(raw, &config); err != nil || config.Version != version+1 {
-		return failure(codeNewConfig, "NewReplicaSetConfigurationIncompatible", fmt.Sprint("version ", config.Version, " ", err))
+		return serverError(codeNewConfig, "NewReplicaSetConfigurationIncompatible", fmt.Sprint("version ", config.Version, " ", err))
 	}
 	if old := f.sets[f.set]; old != nil && max(len(config.Members), len(old.Members))-min(len(config.Members), len(old.Members)) > 1 {
-		return failure(codeNewConfig, "NewReplicaSetConfigurationIncompatible", "more than one member at a time")
+		return serverError(codeNewConfig, "NewReplicaSetConfigurationIncompatible", "more than one member at a time")
 	}
 	f.sets[f.set] = &config
 	return done()
@@ -136,7 +139,7 @@ func (f *fake) configure(value any, version int) bson.D {
 func (f *fake) status() bson.D {
 	config := f.sets[f.set]
 	if config == nil {
-		return failure(codeNotYetInitialized, "NotYetInitialized", "no replset config has been received")
+		return serverError(codeNotYetInitialized, "NotYetInitialized", "no replset config has been received")
 	}
 	var members bson.A
 	for i, m := range config.Members {
@@ -167,7 +170,11 @@ func (f *fake) aggregate() bson.D {
 func (f *fake) route(name, value string) bson.D {
 	switch name {
 	case "addShard":
-		set, _, _ := strings.Cut(value, "/")
+		set, hosts, _ := strings.Cut(value, "/")
+		if was := f.sharded[hosts]; was != "" && was != set {
+			return serverError(8, "UnknownError", "replset name mismatch: "+hosts+" was in "+was)
+		}
+		f.sharded[hosts] = set
 		f.shards = append(f.shards, shardState{ID: set, Host: value, State: 1})
 		return done(bson.E{Key: "shardAdded", Value: set})
 	case "listShards":
@@ -190,7 +197,7 @@ func (f *fake) route(name, value string) bson.D {
 		f.shards = slices.DeleteFunc(f.shards, func(s shardState) bool { return s.ID == value })
 		return done(bson.E{Key: "state", Value: completed})
 	}
-	return failure(59, "CommandNotFound", "no such command: "+name)
+	return serverError(59, "CommandNotFound", "no such command: "+name)
 }
 
 // fakeHost starts fake servers in place of mongod and mongos.
@@ -247,6 +254,9 @@ func (p *fakeProcess) PID() int              { return os.Getpid() }
 func (p *fakeProcess) Done() <-chan struct{} { return p.ended }
 func (p *fakeProcess) Err() error            { return nil }
 func (p *fakeProcess) Tail(int) string       { return "the log of a fake server" }
+
+func (p *fakeProcess) Signal(syscall.Signal) error { return p.Kill() }
+func (p *fakeProcess) KillFamily() error           { return p.Kill() }
 
 func (p *fakeProcess) Stop(context.Context, time.Duration) error { return p.Kill() }
 

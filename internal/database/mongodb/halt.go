@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // Halt implements database.Cluster: all servers of the node end, those that others need
@@ -74,13 +74,13 @@ func (c *cluster) back(ctx context.Context, s *server) error {
 
 // hold finds a node's servers and keeps others from changing them.
 func (c *cluster) hold(node host.Host) ([]*server, func(), error) {
-	if !c.changing.TryLock() {
-		return nil, nil, database.ErrBusy
+	if err := c.changing.Begin(); err != nil {
+		return nil, nil, err
 	}
 	servers := c.on(node.Name())
 	if len(servers) == 0 {
-		c.changing.Unlock()
+		c.changing.End()
 		return nil, nil, database.ErrNotMember
 	}
-	return servers, c.changing.Unlock, nil
+	return servers, c.changing.End, nil
 }

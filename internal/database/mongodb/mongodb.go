@@ -7,8 +7,9 @@
 //	                        └─────────► shard 27018 (a replica set; the next member of
 //	                                    another shard on the same node 27028, ...)
 //
-// It drives any mongod and mongos from 4.4 on that --from or PATH offers: MongoDB cannot be
-// fetched from Debian. Sets are formed, grown, shrunk and watched by the commands that
+// It drives any mongod and mongos from 4.2 on, the oldest that MongoDB's own driver speaks to
+// at the version that go.mod pins, that --from or PATH offers: MongoDB cannot be fetched from
+// Debian. Sets are formed, grown, shrunk and watched by the commands that
 // MongoDB documents (replSetInitiate, replSetReconfig, addShard, removeShard, ...), sent
 // by MongoDB's own driver.
 //
@@ -38,7 +39,7 @@ const memory = 400 << 20
 var Recipe = install.Recipe{
 	Name:    Name,
 	Summary: "MongoDB, replica sets and sharded clusters (your own mongod and mongos)",
-	Manual: "MongoDB Community Server 4.4 or newer (an archive mongodb-linux-*.tgz, which holds mongod and mongos) from " +
+	Manual: "MongoDB Community Server 4.2 or newer (an archive mongodb-linux-*.tgz, which holds mongod and mongos) from " +
 		"MongoDB's download center, and unpack it",
 	Programs:    []string{"mongod"},
 	Optional:    []string{"mongos"},
@@ -49,10 +50,14 @@ var Recipe = install.Recipe{
 		}
 		return ""
 	},
+	Try: try,
 }
 
 // versionPattern finds the version in "db version v7.0.14".
 var versionPattern = regexp.MustCompile(`db version v([0-9][^\s]*)`)
+
+// routerVersion finds it in "mongos version v7.0.14".
+var routerVersion = regexp.MustCompile(`mongos version v([0-9][^\s]*)`)
 
 // MongoDB is MongoDB as a database. Its clients are the Pool's.
 type MongoDB struct{ Pool }

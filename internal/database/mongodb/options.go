@@ -39,13 +39,14 @@ type options struct {
 	cache                   int64 // bytes
 	oplog                   int64 // bytes, 0: MongoDB's own
 	election, heartbeat     time.Duration
+	orphans                 time.Duration // how long a shard keeps what moved away, 0: MongoDB's own
 }
 
 // parseOptions understands the options of a cluster on so many nodes.
 func parseOptions(nodes int, given database.Options) (options, error) {
 	r := setting.Options(ErrOption, given, "topology", "shards", "replicas", "config_servers", "mongos", "port",
 		"priorities", "hidden", "non_voting", "write_concern", "read_concern", "read_preference",
-		"cache", "oplog", "election_timeout", "heartbeat_interval")
+		"cache", "oplog", "election_timeout", "heartbeat_interval", "orphan_cleanup_delay")
 	o := options{
 		sharded: r.Choice("topology", topologyReplicaSet, topologyReplicaSet, topologySharded) == topologySharded,
 		port:    r.Int("port", 1, 65535-1000, defaultPort), mongos: r.List("mongos"),
@@ -56,6 +57,7 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 			"secondaryPreferred", "nearest"),
 		cache: r.Bytes("cache", 256<<20), oplog: r.Bytes("oplog", 0),
 		election: r.Duration("election_timeout", 0), heartbeat: r.Duration("heartbeat_interval", 0),
+		orphans: r.Duration("orphan_cleanup_delay", 0),
 	}
 	o.replicas = r.Int("replicas", 1, maxMembers, 1)
 	o.shards = r.Int("shards", 1, 1000, max(1, nodes/o.replicas))
@@ -94,7 +96,7 @@ func parsePriorities(list []string) (map[string]float64, error) {
 
 // check refuses options that do not go together.
 func (o options) check(nodes int, r *setting.Reader) error {
-	onlySharded := []string{"shards", "replicas", "config_servers", "mongos"}
+	onlySharded := []string{"shards", "replicas", "config_servers", "mongos", "orphan_cleanup_delay"}
 	onlySet := []string{"priorities", "hidden", "non_voting"}
 	wrong, right := onlySharded, topologySharded
 	if o.sharded {

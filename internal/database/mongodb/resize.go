@@ -11,7 +11,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/quorum"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // changeTimeout bounds a change of membership: an initial copy crosses slow links, a shard
@@ -45,10 +45,10 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	if !c.changing.TryLock() {
-		return fail(database.ErrBusy)
+	if err := c.changing.Begin(); err != nil {
+		return fail(err)
 	}
-	defer c.changing.Unlock()
+	defer c.changing.End()
 	if len(c.on(node.Name())) > 0 {
 		return fail(database.ErrMember)
 	}
@@ -92,7 +92,7 @@ func (c *cluster) joinSet(ctx context.Context, node host.Host, accepted func()) 
 	if err != nil {
 		return err
 	}
-	if err := s.prepare(); err != nil {
+	if err := s.prepare(ctx); err != nil {
 		return err
 	}
 	if err := c.launch(ctx, s, true); err != nil {
@@ -113,15 +113,13 @@ func (c *cluster) joinSet(ctx context.Context, node host.Host, accepted func()) 
 
 // joinShard makes a node a shard, with a mongos where every node has one.
 func (c *cluster) joinShard(ctx context.Context, node host.Host, accepted func()) error {
-	c.mu.Lock()
-	set := shardName(c.shards)
-	c.shards++
-	c.mu.Unlock()
-	s, err := c.add(node, process{role: roleShard, set: set, port: c.options.port + shardOffset})
+	port := c.options.port + shardOffset
+	set := c.shardAt(database.Reach(node, port))
+	s, err := c.add(node, process{role: roleShard, set: set, port: port})
 	if err != nil {
 		return err
 	}
-	if err := s.prepare(); err != nil {
+	if err := s.prepare(ctx); err != nil {
 		return err
 	}
 	if err := c.launch(ctx, s, true); err != nil {
@@ -143,7 +141,7 @@ func (c *cluster) joinShard(ctx context.Context, node host.Host, accepted func()
 		if err != nil {
 			return err
 		}
-		if err := r.prepare(); err != nil {
+		if err := r.prepare(ctx); err != nil {
 			return err
 		}
 		if err := c.launch(ctx, r, true); err != nil {
@@ -167,10 +165,10 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
 	}
-	if !c.changing.TryLock() {
-		return fail(database.ErrBusy)
+	if err := c.changing.Begin(); err != nil {
+		return fail(err)
 	}
-	defer c.changing.Unlock()
+	defer c.changing.End()
 	servers := c.on(node.Name())
 	if len(servers) == 0 {
 		return fail(database.ErrNotMember)

@@ -3,8 +3,8 @@ package mongodb
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,11 +15,12 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	drv "go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/database/wire"
-	"skerry/internal/host"
+	"skerry/internal/database/failure"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 const (
@@ -45,8 +46,13 @@ type server struct {
 
 // adminClient makes a driver's client of one server, from a node.
 func adminClient(h host.Host, addr string) (*mongo.Client, error) {
+	return direct(fromNode{host.Dialer(h, adminTimeout)}, addr)
+}
+
+// direct makes a driver's client of one server.
+func direct(dialer drv.ContextDialer, addr string) (*mongo.Client, error) {
 	c, err := mongo.Connect(drv.Client().SetHosts([]string{addr}).SetDirect(true).SetAppName("skerry admin").
-		SetDialer(fromNode{wire.From(h, adminTimeout)}).SetMaxPoolSize(4).
+		SetDialer(dialer).SetMaxPoolSize(4).
 		SetServerSelectionTimeout(adminTimeout).SetConnectTimeout(adminTimeout).
 		SetRetryReads(false).SetRetryWrites(false))
 	if err != nil {
@@ -56,7 +62,7 @@ func adminClient(h host.Host, addr string) (*mongo.Client, error) {
 }
 
 // fromNode is a node's dialler as the driver wants it.
-type fromNode struct{ dial wire.DialFunc }
+type fromNode struct{ dial failure.DialFunc }
 
 // DialContext implements options.ContextDialer.
 func (d fromNode) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -80,18 +86,21 @@ func (s *server) name() string {
 
 func (s *server) dir() string { return filepath.Join(s.host.Dir(), Name, s.name()) }
 
-// args are the server's arguments.
-func (s *server) args(o options, configServers []string) []string {
-	common := []string{"--bind_ip", host.Listen(s.host), "--port", strconv.Itoa(s.port), "--nounixsocket"}
-	if s.role == roleRouter {
+// args are the arguments of a server that listens at bind and stores below data.
+func (p process) args(o options, bind, data string, configServers []string) []string {
+	common := []string{"--bind_ip", bind, "--port", strconv.Itoa(p.port), "--nounixsocket"}
+	if p.role == roleRouter {
 		return append(common, "--configdb", configName+"/"+strings.Join(configServers, ","))
 	}
-	args := append(common, "--dbpath", filepath.Join(s.dir(), "data"), "--replSet", s.set,
+	args := append(common, "--dbpath", data, "--replSet", p.set,
 		"--wiredTigerCacheSizeGB", strconv.FormatFloat(float64(o.cache)/(1<<30), 'f', -1, 64),
 		"--setParameter", "diagnosticDataCollectionEnabled=false")
-	switch s.role {
+	switch p.role {
 	case roleShard:
 		args = append(args, "--shardsvr")
+		if o.orphans > 0 {
+			args = append(args, "--setParameter", "orphanCleanupDelaySecs="+strconv.Itoa(int(o.orphans.Seconds())))
+		}
 	case roleConfig:
 		args = append(args, "--configsvr")
 	}
@@ -100,6 +109,9 @@ func (s *server) args(o options, configServers []string) []string {
 	}
 	return args
 }
+
+// dataDir is the folder that a mongod stores in.
+func (s *server) dataDir() string { return filepath.Join(s.dir(), "data") }
 
 // program is what the server's program is called.
 func (s *server) program() string {
@@ -110,11 +122,11 @@ func (s *server) program() string {
 }
 
 // prepare makes the server's empty folder.
-func (s *server) prepare() error {
-	if err := os.RemoveAll(s.dir()); err != nil {
+func (s *server) prepare(ctx context.Context) error {
+	if err := files.Empty(ctx, s.host.Files(), s.dir()); err != nil {
 		return fmt.Errorf("emptying the directory of %s on %s: %w", s.name(), s.host.Name(), err)
 	}
-	if err := os.MkdirAll(filepath.Join(s.dir(), "data"), 0o755); err != nil {
+	if err := s.host.Files().MakeDir(ctx, s.dataDir()); err != nil {
 		return fmt.Errorf("making the directory of %s on %s: %w", s.name(), s.host.Name(), err)
 	}
 	return nil
@@ -125,12 +137,12 @@ func (s *server) prepare() error {
 func (c *cluster) launch(ctx context.Context, s *server, trial bool) error {
 	path := c.env.Installation.Programs[s.program()]
 	if path == "" {
-		return advice.With(fmt.Errorf("starting %s on %s: the installation has no program %s: %w", s.name(), s.host.Name(), s.program(), os.ErrNotExist),
+		return advice.With(fmt.Errorf("starting %s on %s: the installation has no program %s: %w", s.name(), s.host.Name(), s.program(), fs.ErrNotExist),
 			"give a folder with mongod and mongos: skerry install mongodb --from PATH")
 	}
 	d, err := c.servers.Start(ctx, s.host, daemon.Spec{
 		Command: host.Command{
-			Name: s.name(), Path: path, Args: s.args(c.options, c.hosts(configName)),
+			Name: s.name(), Path: path, Args: s.args(c.options, host.Listen(s.host), s.dataDir(), c.hosts(configName)),
 			Env: c.env.Installation.Env, Dir: s.dir(), Log: filepath.Join(s.dir(), s.program()+".log"),
 		},
 		Ports: []int{s.port}, Grace: stopGrace,

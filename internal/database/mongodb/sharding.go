@@ -82,19 +82,6 @@ func movePrimary(ctx context.Context, c *mongo.Client, name, to string) error {
 	return command(ctx, c, bson.D{{Key: "movePrimary", Value: name}, {Key: "to", Value: to}}, nil)
 }
 
-// balanced returns nil when the balancer has nothing to move in the table (since 4.4).
-func balanced(ctx context.Context, c *mongo.Client) error {
-	var answer struct {
-		Compliant bool   `bson:"balancerCompliant"`
-		First     string `bson:"firstComplianceViolation"`
-	}
-	err := command(ctx, c, bson.D{{Key: "balancerCollectionStatus", Value: databaseName + "." + collectionName}}, &answer)
-	if err == nil && !answer.Compliant {
-		return fmt.Errorf("%w: the balancer is not done (%s)", ErrNotReady, answer.First)
-	}
-	return err
-}
-
 // rowsByShard counts the table's documents on each shard, orphans left by a migration
 // included; it is sent to a mongos.
 func rowsByShard(ctx context.Context, c *mongo.Client) (map[string]int64, error) {

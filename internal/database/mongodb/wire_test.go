@@ -136,8 +136,8 @@ func sized(b []byte, at int32) []byte {
 	return b
 }
 
-// failure is a server's answer of an error.
-func failure(code int, name, text string) bson.D {
+// serverError is a server's answer of an error.
+func serverError(code int, name, text string) bson.D {
 	return bson.D{{Key: "ok", Value: 0}, {Key: "code", Value: code}, {Key: "codeName", Value: name}, {Key: "errmsg", Value: text}}
 }
 

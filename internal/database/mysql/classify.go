@@ -9,7 +9,7 @@ import (
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 
-	"skerry/internal/database/wire"
+	"skerry/internal/database/failure"
 	"skerry/internal/load"
 )
 
@@ -108,12 +108,12 @@ func lost(addr string, err, cause error) error {
 	if cause == nil {
 		cause = err
 	}
-	class := wire.Class(cause)
+	class := failure.Class(cause)
 	switch {
 	case errors.Is(err, driver.ErrBadConn): // nothing was sent
 		return load.Failed(class, addr, cause)
 	case errors.Is(err, context.Canceled):
-		class = wire.Canceled
+		class = failure.Canceled
 	}
 	return load.Unknown(class, addr, cause)
 }

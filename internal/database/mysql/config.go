@@ -1,10 +1,12 @@
 package mysql
 
 import (
+	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"skerry/internal/machine/files"
 )
 
 // Settings are a server's variables in the order in which they are written.
@@ -34,8 +36,8 @@ func (s Settings) Text(section string) string {
 }
 
 // Write writes the settings as a file that servers of any user can read.
-func (s Settings) Write(path, section string) error {
-	if err := os.WriteFile(path, []byte(s.Text(section)), 0o644); err != nil {
+func (s Settings) Write(ctx context.Context, on files.System, path, section string) error {
+	if err := files.WriteText(ctx, on, path, s.Text(section)); err != nil {
 		return fmt.Errorf("writing %s: %w", filepath.Base(path), err)
 	}
 	return nil

@@ -1,6 +1,8 @@
 package mysql
 
-import "errors"
+import (
+	"errors"
+)
 
 // Sentinel errors.
 var (

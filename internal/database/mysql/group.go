@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // Equals are servers that form a group in which all are alike and a majority decides: what
@@ -18,7 +18,7 @@ type Equals interface {
 	// Counted is how many members the group has, to a server of it.
 	Counted(ctx context.Context, by *Server) (int, error)
 	// Make prepares a server that is to join, its directory filled; nothing of it runs.
-	Make(node host.Host) (*Server, error)
+	Make(ctx context.Context, node host.Host) (*Server, error)
 	// Enter starts a server and has it join those that were there before. It calls accepted
 	// when they count it, and returns when all agree.
 	Enter(ctx context.Context, s *Server, before []*Server, accepted func()) error
@@ -35,10 +35,10 @@ func (s *Servers) Admit(ctx context.Context, node host.Host, group Equals) (data
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	if !s.Changing.TryLock() {
-		return fail(database.ErrBusy)
+	if err := s.Changing.Begin(); err != nil {
+		return fail(err)
 	}
-	defer s.Changing.Unlock()
+	defer s.Changing.End()
 	if s.On(node.Name()) != nil {
 		return fail(database.ErrMember)
 	}
@@ -48,7 +48,7 @@ func (s *Servers) Admit(ctx context.Context, node host.Host, group Equals) (data
 	}
 	s.Say("%s is joining", node.Name())
 	began := time.Now()
-	server, err := group.Make(node)
+	server, err := group.Make(ctx, node)
 	if err != nil {
 		return fail(err)
 	}
@@ -76,10 +76,10 @@ func (s *Servers) Dismiss(ctx context.Context, node host.Host, manner database.M
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
 	}
-	if !s.Changing.TryLock() {
-		return fail(database.ErrBusy)
+	if err := s.Changing.Begin(); err != nil {
+		return fail(err)
 	}
-	defer s.Changing.Unlock()
+	defer s.Changing.End()
 	server, err := s.Member("removing", node)
 	if err != nil {
 		return change, err

@@ -29,8 +29,8 @@
 package mysql
 
 import (
+	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -39,6 +39,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"skerry/internal/database"
+	"skerry/internal/machine/files"
 )
 
 const (
@@ -73,11 +74,11 @@ func config(addr, user, password, schema string) *driver.Config {
 // quote makes a name of a table or column part of a statement.
 func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
-// Base is the folder that an installation's bin, lib and share folders lie in.
-func Base(in database.Installation, program string) string {
+// Base is the folder, on a machine, that an installation's bin, lib and share folders lie in.
+func Base(ctx context.Context, on files.System, in database.Installation, program string) string {
 	if in.Dir != "" {
 		for _, d := range []string{"usr", ""} {
-			if base := filepath.Join(in.Dir, d); exists(filepath.Join(base, "share")) {
+			if base := filepath.Join(in.Dir, d); files.Exists(ctx, on, filepath.Join(base, "share")) {
 				return base
 			}
 		}
@@ -86,19 +87,13 @@ func Base(in database.Installation, program string) string {
 }
 
 // Find returns the first of the paths below an installation's base that exists, or "".
-func Find(base string, below ...string) string {
+func Find(ctx context.Context, on files.System, base string, below ...string) string {
 	for _, b := range below {
-		matches, _ := filepath.Glob(filepath.Join(base, b)) // patterns are well-formed
-		if len(matches) > 0 {
+		if matches := files.Glob(ctx, on, filepath.Join(base, b)); len(matches) > 0 {
 			return matches[0]
 		}
 	}
 	return ""
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // Seconds is a time as a server's option in whole seconds has it; what is between is

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"skerry/internal/base/linger"
 	"skerry/internal/load"
 )
 
@@ -226,16 +227,8 @@ func (r *router) learn(addrs []string) {
 
 // rest waits, not beyond a deadline.
 func rest(ctx context.Context, d time.Duration, deadline time.Time) error {
-	d = min(d, time.Until(deadline))
-	if d <= 0 {
-		return nil
+	if err := linger.For(ctx, min(d, time.Until(deadline))); err != nil {
+		return load.Failed("canceled", "", err)
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return load.Failed("canceled", "", ctx.Err())
-	}
+	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -15,7 +14,8 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"skerry/internal/database/daemon"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 // Server is a server on a node: its files and, while it runs, its process.
@@ -37,25 +37,18 @@ type Server struct {
 }
 
 // NewServer is a server of a kind on a node that does not run.
-func NewServer(h host.Host, kind string, port int) *Server {
+func NewServer(h host.Host, kind string, port int) (*Server, error) {
 	s := &Server{Host: h, Dir: filepath.Join(h.Dir(), kind), Port: port}
 	c := config(s.Addr(), User, "", "")
-	c.DialFunc = func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
-		err = h.Do(func() error {
-			// An address without a name is dialled by the goroutine that asks.
-			conn, err = (&net.Dialer{Timeout: AdminTimeout}).DialContext(ctx, network, addr)
-			return err
-		})
-		return conn, err
-	}
+	c.DialFunc = host.Dialer(h, AdminTimeout)
 	connector, err := driver.NewConnector(c)
-	if err != nil { // of no configuration that config makes
-		return s
+	if err != nil {
+		return nil, fmt.Errorf("preparing questions to the server on %s: %w", h.Name(), err)
 	}
 	s.db = sql.OpenDB(connector)
 	s.db.SetMaxIdleConns(1)
 	s.db.SetMaxOpenConns(4)
-	return s
+	return s, nil
 }
 
 // Addr is where it takes clients: host:port.
@@ -67,23 +60,20 @@ func (s *Server) Data() string { return filepath.Join(s.Dir, "data") }
 // ConfigFile is its configuration file.
 func (s *Server) ConfigFile() string { return filepath.Join(s.Dir, "my.cnf") }
 
-// Fill gives it a data directory that is a copy of a template's, empty where that is "";
+// Fill gives it a data directory that is a copy of a template's, empty where that is nil;
 // what it had is gone. A server that listens on one of the ports may be using it: then
 // nothing is touched.
-func (s *Server) Fill(template string, ports ...int) error {
-	if err := daemon.PortsFree(s.Host, filepath.Base(s.Dir), append(ports, s.Port)...); err != nil {
+func (s *Server) Fill(ctx context.Context, from *Template, ports ...int) error {
+	if err := daemon.PortsFree(ctx, s.Host, filepath.Base(s.Dir), append(ports, s.Port)...); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(s.Dir); err != nil {
+	if err := files.Empty(ctx, s.Host.Files(), s.Dir); err != nil {
 		return fmt.Errorf("emptying the directory of %s: %w", s.Host.Name(), err)
 	}
-	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return fmt.Errorf("making the directory of %s: %w", s.Host.Name(), err)
+	if from != nil {
+		return files.Copy(ctx, s.Host.Files(), s.Data(), from.Host.Files(), from.Data)
 	}
-	if template != "" {
-		return CopyTree(s.Data(), template)
-	}
-	if err := os.Mkdir(s.Data(), 0o755); err != nil {
+	if err := s.Host.Files().MakeDir(ctx, s.Data()); err != nil {
 		return fmt.Errorf("making the directory of %s: %w", s.Host.Name(), err)
 	}
 	return nil
@@ -92,7 +82,7 @@ func (s *Server) Fill(template string, ports ...int) error {
 // Start starts its process, as a user without rights, and watches it; it does not wait
 // until it serves.
 func (s *Server) Start(ctx context.Context, set *daemon.Set, c host.Command, ports ...int) (*daemon.Daemon, error) {
-	if err := Own(s.Dir); err != nil {
+	if err := Own(ctx, s.Host, s.Dir); err != nil {
 		return nil, err
 	}
 	c.Dir, c.Log = s.Data(), filepath.Join(s.Dir, c.Name+".log")

@@ -11,7 +11,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 // Servers are the servers of a cluster, halted ones too, with what every cluster of the
@@ -23,7 +24,7 @@ type Servers struct {
 	// Set watches the processes.
 	Set daemon.Set
 	// Changing is held while a node joins or leaves.
-	Changing sync.Mutex
+	Changing database.Changing
 
 	mu  sync.Mutex
 	all []*Server
@@ -110,7 +111,7 @@ func (s *Servers) Failed() <-chan struct{} { return s.Set.Failed() }
 func (s *Servers) Err() error { return s.Set.Err() }
 
 // Logs implements database.Cluster.
-func (s *Servers) Logs() map[string]string { return s.Set.Logs() }
+func (s *Servers) Logs() map[string]files.File { return s.Set.Logs() }
 
 // Abandon ends what a start that failed left: servers that wait for each other would not
 // heed SIGTERM.

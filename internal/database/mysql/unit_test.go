@@ -4,10 +4,8 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -147,26 +145,6 @@ func TestConfigText(t *testing.T) {
 	want := "[mysqld]\nport = 3306\nwsrep-provider-options = \"gcache.size=1;gmcast.segment=0\"\n"
 	if d := cmp.Diff(want, s.Text("mysqld")); d != "" {
 		t.Error(d)
-	}
-}
-
-func TestCopyTree(t *testing.T) {
-	from, to := t.TempDir(), filepath.Join(t.TempDir(), "copy")
-	for i, name := range []string{"a", "sub/b"} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(from, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(from, name), fmt.Append(nil, i), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := CopyTree(to, from); err != nil {
-		t.Fatal(err)
-	}
-	for i, name := range []string{"a", "sub/b"} {
-		if text, err := os.ReadFile(filepath.Join(to, name)); err != nil || string(text) != fmt.Sprint(i) {
-			t.Errorf("%s: %q, %v", name, text, err)
-		}
 	}
 }
 

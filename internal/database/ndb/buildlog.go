@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"skerry/internal/base/tail"
 )
 
 // logged runs a program in a folder and adds what it prints to a log; lines go to watch,
@@ -21,10 +23,10 @@ func logged(ctx context.Context, log, dir string, watch io.Writer, name string, 
 	if err != nil {
 		return fmt.Errorf("writing the build's log: %w", err)
 	}
-	var last tail
+	last := tail.New(tailSize)
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "LC_ALL=C")
-	writers := []io.Writer{f, &last}
+	writers := []io.Writer{f, last}
 	if watch != nil {
 		writers = append(writers, watch)
 	}
@@ -35,31 +37,20 @@ func logged(ctx context.Context, log, dir string, watch io.Writer, name string, 
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%s: %w", name, context.Cause(ctx))
 	case err != nil:
-		err = fmt.Errorf("%s: %w; all of it is in %s, and here are lines that tell why:\n%s", name, err, log, last.why())
+		err = fmt.Errorf("%s: %w; all of it is in %s, and here are lines that tell why:\n%s", name, err, log, why(last.String()))
 	}
 	return errors.Join(err, f.Close())
 }
 
-// tail keeps the last of what is written to it.
-type tail struct{ text []byte }
-
 // tailSize is in bytes: a compiler's error is of some hundred, among those of others.
 const tailSize = 64 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.text = append(t.text, p...)
-	if n := len(t.text); n > 2*tailSize {
-		t.text = append(t.text[:0], t.text[n-tailSize:]...)
-	}
-	return len(p), nil
-}
 
 // trouble begins what compilers, make and CMake have to say of errors.
 var trouble = regexp.MustCompile(`(?i)\b(error|fatal|undefined reference|killed|no space left)\b`)
 
 // why is the last lines that tell of errors, or the last ones of all.
-func (t *tail) why() string {
-	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
+func why(text string) string {
+	lines := strings.Split(text, "\n")
 	quiet := func(l string) bool { return progressLine.MatchString(l) || !trouble.MatchString(l) } // a file may be called error.cpp
 	if told := slices.DeleteFunc(slices.Clone(lines), quiet); len(told) > 0 {
 		lines = told

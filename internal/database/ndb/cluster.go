@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -15,7 +14,8 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 const (
@@ -33,7 +33,7 @@ type cluster struct {
 	driver         *mysql.Driver
 	options        options
 	manager        host.Host // where the management node runs
-	template       string
+	template       *mysql.Template
 
 	mu         sync.Mutex
 	ids        map[*mysql.Server]int // of data nodes
@@ -61,18 +61,18 @@ func (n *NDB) Start(ctx context.Context, env database.Env) (database.Cluster, er
 
 func (c *cluster) start(ctx context.Context) error {
 	c.Say("preparing %d SQL nodes", len(c.Env.Nodes))
-	if err := daemon.PortsFree(c.manager, "ndb_mgmd", managePort); err != nil {
+	if err := daemon.PortsFree(ctx, c.manager, "ndb_mgmd", managePort); err != nil {
 		return err
 	}
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
 	for _, h := range c.Env.Nodes {
-		if _, err := c.enlist(h); err != nil {
+		if _, err := c.enlist(ctx, h); err != nil {
 			return err
 		}
 	}
-	if err := os.RemoveAll(manageDir(c.manager)); err != nil {
+	if err := c.manager.Files().Remove(ctx, manageDir(c.manager)); err != nil {
 		return fmt.Errorf("emptying the directory of the management node: %w", err)
 	}
 	c.Say("starting the management node and %d data nodes", len(c.Env.Nodes))
@@ -110,19 +110,20 @@ func each(ctx context.Context, members []member, do func(context.Context, member
 // prepare makes an empty data directory for SQL nodes, with the benchmark's user and schema.
 func (c *cluster) prepare(ctx context.Context) error {
 	dir := filepath.Join(c.manager.Dir(), Name+"-template")
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+	on := c.manager.Files()
+	if err := files.Empty(ctx, on, dir); err != nil {
 		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
 	}
 	grant, file := filepath.Join(dir, "grant.sql"), filepath.Join(dir, "my.cnf")
-	if err := os.WriteFile(grant, []byte(mysql.Grant), 0o644); err != nil {
+	if err := files.WriteText(ctx, on, grant, mysql.Grant); err != nil {
 		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
 	}
-	c.template = filepath.Join(dir, "data")
-	s := storage(c.Env.Installation)
-	s.Add("datadir", c.template)
+	c.template = &mysql.Template{Host: c.manager, Dir: dir, Data: filepath.Join(dir, "data")}
+	s := storage(ctx, on, c.Env.Installation)
+	s.Add("datadir", c.template.Data)
 	s.Add("init-file", grant)
 	s.Add("skip-log-bin", "ON")
-	if err := errors.Join(s.Write(file, "mysqld"), mysql.Own(dir)); err != nil {
+	if err := errors.Join(s.Write(ctx, on, file, "mysqld"), mysql.Own(ctx, c.manager, dir)); err != nil {
 		return err
 	}
 	if _, err := mysql.Run(ctx, c.manager, mysql.AsServer(host.Command{
@@ -131,16 +132,19 @@ func (c *cluster) prepare(ctx context.Context) error {
 	})); err != nil {
 		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
 	}
-	if err := os.Remove(filepath.Join(c.template, "auto.cnf")); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := on.Remove(ctx, filepath.Join(c.template.Data, "auto.cnf")); err != nil {
 		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
 	}
 	return nil
 }
 
 // enlist makes a node a member with an identifier of its own and empty directories.
-func (c *cluster) enlist(h host.Host) (member, error) {
-	s := mysql.NewServer(h, Name, c.options.port)
-	if err := s.Fill(c.template, dataPort); err != nil {
+func (c *cluster) enlist(ctx context.Context, h host.Host) (member, error) {
+	s, err := mysql.NewServer(h, Name, c.options.port)
+	if err != nil {
+		return member{}, err
+	}
+	if err := s.Fill(ctx, c.template, dataPort); err != nil {
 		return member{}, errors.Join(err, s.Close())
 	}
 	c.mu.Lock()
@@ -149,10 +153,11 @@ func (c *cluster) enlist(h host.Host) (member, error) {
 	c.ids[s] = m.id
 	c.mu.Unlock()
 	c.Add(s)
-	if err := os.MkdirAll(m.dataDir(), 0o755); err != nil {
+	if err := h.Files().MakeDir(ctx, m.dataDir()); err != nil {
 		return m, fmt.Errorf("making the directory of the data node on %s: %w", h.Name(), err)
 	}
-	return m, c.options.settings(m, storage(c.Env.Installation), c.connect()).Write(s.ConfigFile(), "mysqld")
+	settings := c.options.settings(m, storage(ctx, h.Files(), c.Env.Installation), c.connect())
+	return m, settings.Write(ctx, h.Files(), s.ConfigFile(), "mysqld")
 }
 
 // members are all members with their identifiers.

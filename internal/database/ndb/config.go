@@ -1,13 +1,15 @@
 package ndb
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 // member is a node of the lab in the cluster: a data node and a SQL node.
@@ -64,14 +66,14 @@ func (o options) config(manager host.Host, members []member, formed int) string 
 func manageDir(h host.Host) string { return filepath.Join(h.Dir(), Name+"-management") }
 
 // storage is the settings that a SQL node's data directory is made with as well.
-func storage(in database.Installation) mysql.Settings {
-	base := mysql.Base(in, "mysqld")
+func storage(ctx context.Context, on files.System, in database.Installation) mysql.Settings {
+	base := mysql.Base(ctx, on, in, "mysqld")
 	var s mysql.Settings
 	s.Add("basedir", base)
-	if d := mysql.Find(base, "share/mysql/english", "share/english"); d != "" {
+	if d := mysql.Find(ctx, on, base, "share/mysql/english", "share/english"); d != "" {
 		s.Add("lc-messages-dir", filepath.Dir(d))
 	}
-	if d := mysql.Find(base, "share/mysql/charsets", "share/charsets"); d != "" {
+	if d := mysql.Find(ctx, on, base, "share/mysql/charsets", "share/charsets"); d != "" {
 		s.Add("character-sets-dir", d)
 	}
 	s.Add("mysqlx", 0)

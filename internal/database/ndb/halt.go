@@ -8,7 +8,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // errRuns says that a member was not halted.

@@ -3,7 +3,6 @@ package ndb
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -11,7 +10,8 @@ import (
 
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 // peer is a node as the management node sees it.
@@ -107,14 +107,15 @@ func (c *cluster) connect() string { return fmt.Sprintf("%s:%d", c.manager.Addr(
 // be removed at this time") - and a node on the machine of such a one is never seen.
 func (c *cluster) manage(ctx context.Context, fresh bool) error {
 	dir := manageDir(c.manager)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := c.manager.Files().MakeDir(ctx, dir); err != nil {
 		return fmt.Errorf("making the directory of the management node: %w", err)
 	}
 	file := filepath.Join(dir, "config.ini")
-	if err := os.WriteFile(file, []byte(c.options.config(c.manager, c.members(), len(c.Env.Nodes))), 0o644); err != nil {
+	text := c.options.config(c.manager, c.members(), len(c.Env.Nodes))
+	if err := files.WriteText(ctx, c.manager.Files(), file, text); err != nil {
 		return fmt.Errorf("writing config.ini: %w", err)
 	}
-	if err := mysql.Own(dir); err != nil {
+	if err := mysql.Own(ctx, c.manager, dir); err != nil {
 		return err
 	}
 	args := []string{"--no-defaults", "--nodaemon", "--config-file=" + file, "--configdir=" + dir, fmt.Sprintf("--ndb-nodeid=%d", manageID)}

@@ -8,14 +8,14 @@ import (
 
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // launchData starts a data node; it does not wait until it serves. It runs without the
 // process that otherwise watches over it and would outlive it. The end of one that is on
 // trial is no failure of the cluster's until it stays.
 func (c *cluster) launchData(ctx context.Context, m member, trial bool, args ...string) (*daemon.Daemon, error) {
-	if err := mysql.Own(m.Dir); err != nil {
+	if err := mysql.Own(ctx, m.Host, m.Dir); err != nil {
 		return nil, err
 	}
 	d, err := c.Set.Start(ctx, m.Host, daemon.Spec{

@@ -11,7 +11,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // Join implements database.Cluster, by the manual's steps for adding data nodes online:
@@ -26,10 +26,10 @@ import (
 // no rows until others join.
 func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
 	var change database.Change
-	if !c.Changing.TryLock() {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrBusy)
+	if err := c.Changing.Begin(); err != nil {
+		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	defer c.Changing.Unlock()
+	defer c.Changing.End()
 	if c.On(node.Name()) != nil {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrMember)
 	}
@@ -47,7 +47,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	}
 	c.Say("%s is joining", node.Name())
 	began, before := time.Now(), c.members()
-	m, err := c.enlist(node)
+	m, err := c.enlist(ctx, node)
 	if err == nil {
 		err = c.roll(ctx, before)
 	}
@@ -192,10 +192,10 @@ func (c *cluster) group(ctx context.Context) error {
 // Leave implements database.Cluster: only a node in no node group may.
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
 	var change database.Change
-	if !c.Changing.TryLock() {
-		return change, fmt.Errorf("removing %s: %w", node.Name(), database.ErrBusy)
+	if err := c.Changing.Begin(); err != nil {
+		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
 	}
-	defer c.Changing.Unlock()
+	defer c.Changing.End()
 	m, err := c.memberOn("removing", node)
 	if err != nil {
 		return change, err

@@ -13,7 +13,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
 	"skerry/internal/database/mysql"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/loophost"
 	"skerry/internal/testkit/nethost"
@@ -54,7 +54,10 @@ func TestConfig(t *testing.T) {
 	hosts := loophost.New(t, 3)
 	var members []member
 	for i, h := range hosts {
-		s := mysql.NewServer(h, Name, o.port)
+		s, err := mysql.NewServer(h, Name, o.port)
+		if err != nil {
+			t.Fatal(err)
+		}
 		defer s.Close()
 		members = append(members, member{s, i + 1})
 	}
@@ -189,7 +192,10 @@ func TestKnows(t *testing.T) {
 	}
 	var members []member
 	for i, h := range loophost.New(t, 3) {
-		s := mysql.NewServer(h, Name, mysql.Port)
+		s, err := mysql.NewServer(h, Name, mysql.Port)
+		if err != nil {
+			t.Fatal(err)
+		}
 		defer s.Close()
 		members = append(members, member{s, i + 1})
 	}
@@ -236,17 +242,14 @@ func TestVersion(t *testing.T) {
 
 // TestConformance runs where NDB's programs are.
 func TestConformance(t *testing.T) {
-	testkit.Need(t, testkit.NDB, testkit.Root)
+	testkit.Need(t, testkit.Installed(Recipe), testkit.Root)
 	var client host.Host
 	dbtest.Run(t, dbtest.Config{
+		About: About,
 		New: func() database.Database {
 			n := New()
-			n.driver.Dial = func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
-				err = client.Do(func() error {
-					conn, err = new(net.Dialer).DialContext(ctx, network, addr)
-					return err
-				})
-				return conn, err
+			n.driver.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				return client.Dial(ctx, network, addr)
 			}
 			return n
 		},

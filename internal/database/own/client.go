@@ -33,7 +33,7 @@ func Open(ctx context.Context, builtin Builtin, properties map[string]string) (l
 		return openProgram(ctx, argv, rest)
 	}
 	switch protocol := properties[PropProtocol]; {
-	case protocol == httpProtocol:
+	case protocol == HTTPKV:
 		return openHTTP(rest)
 	case !speaks(builtin, protocol):
 		return nil, fmt.Errorf("%w: %s: there is no protocol %q; known: %s", ErrProperty, PropProtocol, protocol, strings.Join(protocols(builtin), ", "))
@@ -46,8 +46,8 @@ func Open(ctx context.Context, builtin Builtin, properties map[string]string) (l
 // speaks tells whether a client speaks a protocol.
 func speaks(builtin Builtin, protocol string) bool {
 	_, ok := builtin.Protocol(protocol)
-	return ok || protocol == httpProtocol
+	return ok || protocol == HTTPKV
 }
 
 // protocols are those that clients speak.
-func protocols(builtin Builtin) []string { return append(builtin.Protocols(), httpProtocol) }
+func protocols(builtin Builtin) []string { return append(builtin.Protocols(), HTTPKV) }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,7 +17,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 // cluster is a running database.
@@ -32,7 +31,7 @@ type cluster struct {
 	servers daemon.Set
 
 	// changing is held while the membership changes.
-	changing sync.Mutex
+	changing database.Changing
 
 	mu      sync.Mutex
 	members []host.Host
@@ -103,7 +102,7 @@ func (c *cluster) dir(h host.Host) string { return filepath.Join(h.Dir(), c.def.
 // empty directory; one that is joining is no member yet.
 func (c *cluster) startServer(ctx context.Context, h host.Host, members []host.Host, fresh, joining bool) error {
 	d := c.data(h, members)
-	uid, gid, err := c.def.Server.credential()
+	uid, gid, err := c.def.Server.credential(ctx, h.Files())
 	if err != nil {
 		return fmt.Errorf("starting %s on %s: %w", c.def.Name, h.Name(), err)
 	}
@@ -138,10 +137,8 @@ func (c *cluster) startServer(ctx context.Context, h host.Host, members []host.H
 
 // prepare empties the node's directory, writes the files and runs the command.
 func (c *cluster) prepare(ctx context.Context, h host.Host, d data, uid, gid uint32) error {
-	if err := os.RemoveAll(d.Dir); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(d.Dir, 0o755); err != nil {
+	on := h.Files()
+	if err := files.Empty(ctx, on, d.Dir); err != nil {
 		return err
 	}
 	for name, text := range c.def.Server.Files {
@@ -150,10 +147,10 @@ func (c *cluster) prepare(ctx context.Context, h host.Host, d data, uid, gid uin
 			return err
 		}
 		path := filepath.Join(d.Dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		if err := on.MakeDir(ctx, filepath.Dir(path)); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		if err := files.WriteText(ctx, on, path, content); err != nil {
 			return err
 		}
 	}
@@ -165,26 +162,7 @@ func (c *cluster) prepare(ctx context.Context, h host.Host, d data, uid, gid uin
 	if uid == 0 {
 		return nil
 	}
-	return filepath.WalkDir(d.Dir, func(path string, _ os.DirEntry, err error) error {
-		return errors.Join(err, os.Lchown(path, int(uid), int(gid)))
-	})
-}
-
-// credential is the user that the server runs as, 0 for this one.
-func (s Server) credential() (uid, gid uint32, err error) {
-	if s.User == "" || os.Geteuid() != 0 {
-		return 0, 0, nil
-	}
-	u, err := user.Lookup(s.User)
-	if err != nil {
-		return 0, 0, err
-	}
-	id, err := strconv.ParseUint(u.Uid, 10, 32)
-	if err != nil {
-		return 0, 0, err
-	}
-	group, err := strconv.ParseUint(u.Gid, 10, 32)
-	return uint32(id), uint32(group), err
+	return on.Own(ctx, d.Dir, uid, gid)
 }
 
 func (c *cluster) ports(d data) ([]int, error) {
@@ -304,7 +282,7 @@ func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
 func (c *cluster) Err() error { return c.servers.Err() }
 
 // Logs implements database.Cluster.
-func (c *cluster) Logs() map[string]string { return c.servers.Logs() }
+func (c *cluster) Logs() map[string]files.File { return c.servers.Logs() }
 
 // Stop implements database.Cluster.
 func (c *cluster) Stop(ctx context.Context) error { return c.servers.Stop(ctx) }

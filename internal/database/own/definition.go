@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"skerry/internal/strict"
-	"skerry/internal/unit"
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
 )
 
 // Definition is what a file says of a database. Texts are commands for /bin/sh or
@@ -149,16 +149,17 @@ func Load(path string) (Definition, error) {
 	if err != nil {
 		return Definition{}, fmt.Errorf("reading the definition of a database: %w", err)
 	}
-	dir, err := filepath.Abs(filepath.Dir(path))
-	if err != nil {
-		return Definition{}, fmt.Errorf("reading the definition of a database: %w", err)
-	}
-	return Parse(path, dir, text)
+	return Parse(path, text)
 }
 
-// Parse is Load for a text that is at hand; paths in it are relative to dir.
-func Parse(name, dir string, text []byte) (Definition, error) {
-	root, err := strict.Parse(name, text)
+// Parse is Load for the text of the file, which is at hand; paths in it are relative to the
+// file's folder.
+func Parse(path string, text []byte) (Definition, error) {
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return Definition{}, fmt.Errorf("placing the definition of a database: %w", err)
+	}
+	root, err := strict.Parse(path, text)
 	if err != nil {
 		return Definition{}, err
 	}
@@ -181,7 +182,11 @@ func (d Definition) check(root *strict.Node) (ps strict.Problems) {
 	}
 	for path, text := range d.templates() {
 		if err := d.try(text); err != nil {
+			err = told(err)
 			fail(path, "see docs/own-database.md for what a template may name", "%v", err)
+			if n := root.At(path); n != nil {
+				ps[len(ps)-1].Pos = place(n, err)
+			}
 		}
 	}
 	for name, steps := range d.phases() {

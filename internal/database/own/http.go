@@ -15,12 +15,12 @@ import (
 	"strings"
 	"time"
 
+	"skerry/internal/database/failure"
 	"skerry/internal/database/setting"
-	"skerry/internal/database/wire"
 	"skerry/internal/load"
 )
 
-// httpProtocol is records over HTTP: a record is {"FIELD": "BASE64", ...} at
+// HTTPKV is records over HTTP: a record is {"FIELD": "BASE64", ...} at
 // SERVER/TABLE/KEY.
 //
 //	GET    /usertable/user1?fields=field0,field1   200, 404
@@ -29,7 +29,7 @@ import (
 //	DELETE /usertable/user1                        2xx, 404
 //	GET    /usertable?start=user1&count=10         200: [{"key": ..., "values": {...}}, ...]
 //	                                               in order; 501 where it cannot scan
-const httpProtocol = "http-kv"
+const HTTPKV = "http-kv"
 
 // Properties of a client of http-kv.
 const (
@@ -80,27 +80,27 @@ func (c *httpClient) do(ctx context.Context, method, server, path string, body, 
 	if body != nil {
 		b, err := json.Marshal(body)
 		if err != nil {
-			return load.Failed(wire.Other, server, err)
+			return load.Failed(failure.Other, server, err)
 		}
 		text = bytes.NewReader(b)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+server+path, text)
 	if err != nil {
-		return load.Failed(wire.Other, server, err)
+		return load.Failed(failure.Other, server, err)
 	}
 	// Package http sends a request again only when nothing of it was sent, or it is a GET.
 	resp, err := c.client.Do(req)
 	if err != nil {
 		var op *net.OpError
 		if errors.As(err, &op) && op.Op == "dial" {
-			return load.Failed(wire.DialClass(err), server, err)
+			return load.Failed(failure.DialClass(err), server, err)
 		}
-		return load.Unknown(wire.Class(err), server, err)
+		return load.Unknown(failure.Class(err), server, err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxLine))
 	if err != nil {
-		return load.Unknown(wire.Class(err), server, err)
+		return load.Unknown(failure.Class(err), server, err)
 	}
 	switch code := resp.StatusCode; {
 	case code == http.StatusNotFound:

@@ -90,7 +90,7 @@ func httpServers(t *testing.T, n int, spread string) (load.Client, []*httpRecord
 		t.Cleanup(s.Close)
 		all, addrs = append(all, h), append(addrs, strings.TrimPrefix(s.URL, "http://"))
 	}
-	c, err := Open(t.Context(), builtins{}, map[string]string{PropProtocol: httpProtocol, PropServers: strings.Join(addrs, ","), PropSpread: spread})
+	c, err := Open(t.Context(), builtins{}, map[string]string{PropProtocol: HTTPKV, PropServers: strings.Join(addrs, ","), PropSpread: spread})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestHTTPErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %v %s", test.key, err, test.outcome, test.class)
 		}
 	}
-	gone, err := Open(t.Context(), builtins{}, map[string]string{PropProtocol: httpProtocol, PropServers: "127.0.0.1:1"})
+	gone, err := Open(t.Context(), builtins{}, map[string]string{PropProtocol: HTTPKV, PropServers: "127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestHTTPErrors(t *testing.T) {
 		t.Errorf("nobody there: %v", err)
 	}
 	for _, bad := range []map[string]string{{}, {PropServers: "a:b"}, {PropServers: "a:1", PropSpread: "wide"}, {"http.server": "a:1"}} {
-		bad[PropProtocol] = httpProtocol
+		bad[PropProtocol] = HTTPKV
 		if _, err := Open(t.Context(), builtins{}, bad); !errors.Is(err, ErrProperty) {
 			t.Errorf("%v: %v", bad, err)
 		}

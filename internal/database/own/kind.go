@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/load"
 )
@@ -52,8 +52,8 @@ func (k *Kind) Open(ctx context.Context, properties map[string]string) (load.Cli
 }
 
 // Describe implements database.Describer.
-func (k *Kind) Describe(path string) (database.Database, error) {
-	d, err := Load(path)
+func (k *Kind) Describe(path string, text []byte) (database.Database, error) {
+	d, err := Parse(path, text)
 	if err != nil {
 		return nil, err
 	}

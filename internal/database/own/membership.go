@@ -9,7 +9,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // undoTimeout bounds the repair after a join that failed.
@@ -35,10 +35,10 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	if len(c.def.Join) == 0 {
 		return fail(database.ErrUnsupported)
 	}
-	if !c.changing.TryLock() {
-		return fail(database.ErrBusy)
+	if err := c.changing.Begin(); err != nil {
+		return fail(err)
 	}
-	defer c.changing.Unlock()
+	defer c.changing.End()
 	if c.member(node) {
 		return fail(database.ErrMember)
 	}
@@ -119,10 +119,10 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	if len(steps) == 0 {
 		return fail(database.ErrUnsupported)
 	}
-	if !c.changing.TryLock() {
-		return fail(database.ErrBusy)
+	if err := c.changing.Begin(); err != nil {
+		return fail(err)
 	}
-	defer c.changing.Unlock()
+	defer c.changing.End()
 	members := c.current()
 	switch i := c.peerOf(node).Index; {
 	case !c.member(node):

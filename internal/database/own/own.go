@@ -23,7 +23,7 @@ import (
 	"slices"
 	"strings"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/database/setting"
 	"skerry/internal/load"
@@ -162,6 +162,9 @@ func (d *Database) Find(from string) (database.Installation, error) {
 		}
 		in.Programs[p] = path
 	}
+	if err := d.clientProgram(); err != nil {
+		return in, err
+	}
 	if d.def.Install.Version != "" {
 		var err error
 		if in.Version, err = d.version(in); err != nil {
@@ -172,6 +175,21 @@ func (d *Database) Find(from string) (database.Installation, error) {
 		in.Version = "unknown"
 	}
 	return in, nil
+}
+
+// clientProgram tells whether the program that speaks for the client is there.
+func (d *Database) clientProgram() error {
+	if len(d.def.Client.Program) == 0 || strings.Contains(d.def.Client.Program[0], "{{") {
+		return nil
+	}
+	program := d.def.Client.Program[0]
+	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
+		program = filepath.Join(d.def.dir, program)
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		return fmt.Errorf("finding the client's program of %s: %w", d.Name(), err)
+	}
+	return nil
 }
 
 // look finds a program in one of the folders, or in PATH where there are none.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
+	"skerry/internal/base/strict"
 	"skerry/internal/database"
 	"skerry/internal/database/redis"
-	"skerry/internal/strict"
 	"skerry/internal/testkit/loophost"
 )
 
@@ -28,8 +28,8 @@ func TestMistakes(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"nothing":           {"name: demo\n", "server is missing"},
 		"a key":             {least + "optoins: {}\n", `did you mean "options"?`},
-		"a template":        {strings.Replace(least, "echo 0", `echo {{.Adr}}`, 1), "can't evaluate field Adr"},
-		"an option":         {strings.Replace(least, "echo 0", `echo {{.Options.prot}}`, 1) + "options: {port: 1}\n", `no entry for key "prot"`},
+		"a template":        {strings.Replace(least, "echo 0", `echo {{.Adr}}`, 1), "there is no .Adr"},
+		"an option":         {strings.Replace(least, "echo 0", `echo {{.Options.prot}}`, 1) + "options: {port: 1}\n", `there is no "prot"`},
 		"a brace":           {strings.Replace(least, "echo 0", `"echo {{.Addr"`, 1), "unclosed action"},
 		"a step of nothing": {least + "form: [{on: first}]\n", "form[0]: a step is run, until or stop"},
 		"a step of two":     {least + "form: [{run: a, until: b}]\n", "exclude each other"},
@@ -43,13 +43,13 @@ func TestMistakes(t *testing.T) {
 		"a file elsewhere":  {strings.Replace(least, "{start", "{files: {../x: y}, start", 1), "not below the node's directory"},
 		"a name":            {strings.Replace(least, "demo", "De mo", 1), "does not match"},
 	} {
-		_, err := Parse("mydb.yaml", "/dir", []byte(test.text))
+		_, err := Parse("/dir/mydb.yaml", []byte(test.text))
 		var ps strict.Problems
 		if !errors.As(err, &ps) || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "mydb.yaml:") {
 			t.Errorf("%s: error %v, want one with a place that says %q", name, err, test.want)
 		}
 	}
-	if _, err := Parse("mydb.yaml", "/dir", []byte(least)); err != nil {
+	if _, err := Parse("/dir/mydb.yaml", []byte(least)); err != nil {
 		t.Error(err)
 	}
 }
@@ -58,7 +58,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(least))
 	f.Add([]byte(least + "form: [{run: 'a {{addrs .Members \",\"}}'}]\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		d, err := Parse("mydb.yaml", "/dir", text)
+		d, err := Parse("/dir/mydb.yaml", text)
 		if err == nil && (d.Name == "" || d.Server.Start == "" || d.Count == "") {
 			t.Fatalf("accepted %+v", d)
 		}
@@ -67,7 +67,7 @@ func FuzzParse(f *testing.F) {
 
 func parse(t *testing.T, text string) *Database {
 	t.Helper()
-	d, err := Parse("mydb.yaml", t.TempDir(), []byte(text))
+	d, err := Parse(filepath.Join(t.TempDir(), "mydb.yaml"), []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,15 +163,14 @@ func TestKind(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	path := filepath.Join(t.TempDir(), "mydb.yaml")
-	if err := os.WriteFile(path, []byte(least), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	all := map[string]database.Database{database.Exec: k}
-	if db, err := database.Choose(all, "", path); err != nil || db.Name() != "exec:demo" {
+	if db, err := database.Described(all, "mydb.yaml", []byte(least)); err != nil || db.Name() != "exec:demo" {
 		t.Errorf("described: %v, %v", db, err)
 	}
-	if _, err := database.Choose(all, "", filepath.Join(t.TempDir(), "none.yaml")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := database.Described(nil, "mydb.yaml", []byte(least)); !errors.Is(err, database.ErrUnknown) {
+		t.Errorf("error %v where nobody understands a description", err)
+	}
+	if _, err := Load(filepath.Join(t.TempDir(), "none.yaml")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v of a file that is not there", err)
 	}
 	if _, err := k.Open(t.Context(), map[string]string{PropProtocol: "gopher"}); !errors.Is(err, ErrProperty) {

@@ -9,10 +9,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"skerry/internal/base/tail"
 )
 
 const (
@@ -28,12 +29,12 @@ type program struct {
 	asked     int64
 	in        io.WriteCloser
 	lines     chan []byte // closed at its end
-	complaint *tail
+	complaint *tail.Tail
 	reading   sync.WaitGroup
 }
 
 func startProgram(argv []string) (*program, error) {
-	p := &program{cmd: exec.Command(argv[0], argv[1:]...), lines: make(chan []byte), complaint: &tail{}}
+	p := &program{cmd: exec.Command(argv[0], argv[1:]...), lines: make(chan []byte), complaint: tail.New(keptComplaint)}
 	p.cmd.Stderr = p.complaint
 	// A group of its own: what it started ends with it, and holds none of its pipes open.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -135,28 +136,9 @@ func (p *program) end() error {
 	return err
 }
 
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	if over := len(t.text) - keptComplaint; over > 0 {
-		t.text = append(t.text[:0], t.text[over:]...)
-	}
-	return len(p), nil
-}
-
-// String is that end, introduced, for the end of an error.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s := strings.TrimSpace(string(t.text)); s != "" {
+// complained is what it said on its standard error, introduced, for the end of an error.
+func (p *program) complained() string {
+	if s := p.complaint.String(); s != "" {
 		return "; it complained: " + s
 	}
 	return ""

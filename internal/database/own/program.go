@@ -54,7 +54,7 @@ func (c *programClient) ensure(ctx context.Context) error {
 	}
 	if err != nil {
 		ended := p.kill() // only then is its complaint whole
-		return errors.Join(fmt.Errorf("%s: open: %w%s", c.argv[0], err, p.complaint), ended)
+		return errors.Join(fmt.Errorf("%s: open: %w%s", c.argv[0], err, p.complained()), ended)
 	}
 	c.running = p
 	return nil
@@ -83,7 +83,7 @@ func (c *programClient) do(ctx context.Context, r request) (reply, error) {
 	case errors.Is(err, context.Canceled):
 		class = "canceled"
 	}
-	return reply{}, load.Unknown(class, "", errors.Join(fmt.Errorf("%s: %w%s", r.Op, err, p.complaint), ended))
+	return reply{}, load.Unknown(class, "", errors.Join(fmt.Errorf("%s: %w%s", r.Op, err, p.complained()), ended))
 }
 
 // Read implements load.Client.

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // outputLines are how many lines of a command's output an error shows.

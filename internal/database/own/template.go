@@ -6,7 +6,7 @@ import (
 	"strings"
 	"text/template"
 
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // peer is a node as templates see it.

@@ -6,11 +6,11 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"skerry/internal/database/wire"
+	"skerry/internal/database/failure"
 	"skerry/internal/load"
 )
 
-// Classes of errors beside those of package wire and PostgreSQL's own codes
+// Classes of errors beside those of package failure and PostgreSQL's own codes
 // ("sqlstate_53100").
 const (
 	classNoPrimary = "no_primary" // no server that was reached takes writes
@@ -47,15 +47,15 @@ func classify(addr string, err error) error {
 		return load.Unknown(class, addr, err)
 	}
 	if pgconn.SafeToRetry(err) {
-		return load.Failed(wire.Class(err), addr, err)
+		return load.Failed(failure.Class(err), addr, err)
 	}
-	return load.Unknown(wire.Class(err), addr, err)
+	return load.Unknown(failure.Class(err), addr, err)
 }
 
 // dialError turns a failure to connect into an outcome.
 func dialError(addr string, err error) error {
 	var e *pgconn.PgError
-	class := wire.DialClass(err)
+	class := failure.DialClass(err)
 	if errors.As(err, &e) && codes[e.Code] != "" {
 		class = codes[e.Code]
 	}

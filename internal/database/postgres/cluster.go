@@ -15,6 +15,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
+	"skerry/internal/machine/files"
 )
 
 // readyTimeout bounds how long the standbys of a new cluster may take to stream.
@@ -93,7 +94,7 @@ func (c *cluster) start(ctx context.Context) error {
 
 // initialise makes the data of the first primary and starts it.
 func (c *cluster) initialise(ctx context.Context, m *member) error {
-	if err := m.prepare(); err != nil {
+	if err := m.prepare(ctx); err != nil {
 		return err
 	}
 	// Scans follow the order of bytes: locale C. What is lost with the machine is lost
@@ -101,7 +102,7 @@ func (c *cluster) initialise(ctx context.Context, m *member) error {
 	if err := c.tool(ctx, m, "initdb", "-D", m.data(), "-U", user, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"); err != nil {
 		return err
 	}
-	if err := m.configure(c.options, nil); err != nil {
+	if err := m.configure(ctx, c.options, nil); err != nil {
 		return err
 	}
 	return c.run(ctx, m, false)
@@ -131,7 +132,7 @@ func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
 func (c *cluster) Err() error { return c.servers.Err() }
 
 // Logs implements database.Cluster.
-func (c *cluster) Logs() map[string]string { return c.servers.Logs() }
+func (c *cluster) Logs() map[string]files.File { return c.servers.Logs() }
 
 // Stop implements database.Cluster. What was written is not flushed: it goes with the lab.
 func (c *cluster) Stop(ctx context.Context) error {

@@ -9,8 +9,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
-	"skerry/internal/host"
 	"skerry/internal/load"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/loophost"
 )
@@ -18,7 +18,7 @@ import (
 // startCluster starts a cluster and stops it with the test.
 func startCluster(t testing.TB, d *Postgres, nodes []host.Host, o database.Options) *cluster {
 	t.Helper()
-	testkit.Need(t, testkit.Postgres)
+	testkit.Need(t, testkit.Installed(Recipe))
 	return dbtest.Start(t, d, database.Env{Nodes: nodes, Options: o}).(*cluster)
 }
 

@@ -12,8 +12,8 @@ import (
 // the primary is.
 func TestConformance(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
-		New:  func() database.Database { return postgres.New() },
-		Port: 5432, Survives: true, LeavesAbruptly: true, DiskFull: 128 << 20,
+		About: postgres.About,
+		Port:  5432, Survives: true, LeavesAbruptly: true, DiskFull: 128 << 20,
 		Options:    database.Options{"synchronous_standby_names": "ANY 1 (*)"},
 		BadOptions: []database.Options{{"synchronous_commit": "sometimes"}, {"shared_buffers": "lots"}},
 	})

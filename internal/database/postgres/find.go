@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"skerry/internal/base/linger"
 	"skerry/internal/load"
 )
 
@@ -31,14 +32,8 @@ type candidate struct {
 // to the primary, to the standby or the server that answered first. The others are
 // closed.
 func (c *client) seek(ctx context.Context, want string) (*lane, error) {
-	if wait := time.Until(c.sought.Add(seekPause)); wait > 0 {
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			return nil, load.Failed(classNoPrimary, "", ctx.Err())
-		}
+	if err := linger.For(ctx, time.Until(c.sought.Add(seekPause))); err != nil {
+		return nil, load.Failed(classNoPrimary, "", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

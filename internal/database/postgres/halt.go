@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // Halt implements database.Cluster. When it is the primary that halts, the standby with

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -18,9 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"skerry/internal/database/daemon"
-	"skerry/internal/database/wire"
-	"skerry/internal/host"
-	"skerry/internal/procfs"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 const (
@@ -31,7 +28,7 @@ const (
 	// stopTimeout bounds a fast shutdown, in which a primary waits until its standbys have
 	// all that it wrote.
 	stopTimeout = 20 * time.Second
-	// nobody is whom servers run as where skerry runs as root, which they refuse.
+	// nobody is whom servers run as, which refuse root.
 	nobody = 65534
 	// errorLines are how many lines of a tool's output an error shows.
 	errorLines = 5
@@ -63,24 +60,11 @@ func (m *member) access() string { return filepath.Join(m.dir(), "pg_hba.conf") 
 func (m *member) log() string    { return filepath.Join(m.dir(), "postgres.log") }
 
 // prepare makes the member's empty folder.
-func (m *member) prepare() error {
-	if err := os.RemoveAll(m.dir()); err != nil {
+func (m *member) prepare(ctx context.Context) error {
+	if err := files.Empty(ctx, m.host.Files(), m.dir()); err != nil {
 		return fmt.Errorf("emptying the directory of postgres on %s: %w", m.host.Name(), err)
 	}
-	if err := os.MkdirAll(m.dir(), 0o755); err != nil {
-		return fmt.Errorf("making the directory of postgres on %s: %w", m.host.Name(), err)
-	}
-	return m.own()
-}
-
-// own gives the folder to the server's user. Inside a user namespace that has no such
-// user, processes that run as it are given a namespace of their own, in which what is
-// ours is theirs: then there is nothing to give.
-func (m *member) own() error {
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	if err := os.Lchown(m.dir(), nobody, nobody); err != nil && !errors.Is(err, syscall.EINVAL) {
+	if err := m.host.Files().Own(ctx, m.dir(), nobody, nobody); err != nil {
 		return fmt.Errorf("giving the directory of postgres on %s to its user: %w", m.host.Name(), err)
 	}
 	return nil
@@ -90,7 +74,7 @@ func (m *member) own() error {
 const allowAll = "host all all all trust\nhost replication all all trust\n"
 
 // configure writes the member's settings; those of a standby when it follows a primary.
-func (m *member) configure(o options, primary *member) error {
+func (m *member) configure(ctx context.Context, o options, primary *member) error {
 	lines := append([]string{
 		"listen_addresses = '" + m.host.Addr() + "'",
 		"port = " + strconv.Itoa(o.port),
@@ -113,7 +97,7 @@ func (m *member) configure(o options, primary *member) error {
 			"primary_slot_name = '"+slotOf(m.addr)+"'")
 	}
 	for path, content := range map[string]string{m.config(): strings.Join(lines, "\n") + "\n", m.access(): allowAll} {
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		if err := files.WriteText(ctx, m.host.Files(), path, content); err != nil {
 			return fmt.Errorf("configuring postgres on %s: %w", m.host.Name(), err)
 		}
 	}
@@ -121,8 +105,8 @@ func (m *member) configure(o options, primary *member) error {
 }
 
 // becomeStandby has the server follow a primary when it starts.
-func (m *member) becomeStandby() error {
-	if err := os.WriteFile(filepath.Join(m.data(), "standby.signal"), nil, 0o644); err != nil {
+func (m *member) becomeStandby(ctx context.Context) error {
+	if err := files.WriteText(ctx, m.host.Files(), filepath.Join(m.data(), "standby.signal"), ""); err != nil {
 		return fmt.Errorf("making postgres on %s a standby: %w", m.host.Name(), err)
 	}
 	return nil
@@ -130,15 +114,12 @@ func (m *member) becomeStandby() error {
 
 // command is a program of PostgreSQL's on the member's node.
 func (c *cluster) command(m *member, program string, args ...string) host.Command {
-	cmd := host.Command{
+	return host.Command{
 		Name: program, Path: c.env.Installation.Programs[program], Args: args,
 		// Messages are looked at; and no setting of the person's own may count.
 		Env: append([]string{"LC_ALL=C", "HOME=" + m.dir()}, c.env.Installation.Env...), Dir: m.dir(),
+		UID: nobody, GID: nobody,
 	}
-	if os.Geteuid() == 0 {
-		cmd.UID, cmd.GID = nobody, nobody
-	}
-	return cmd
 }
 
 // tool runs a program to its end.
@@ -188,7 +169,7 @@ func (c *cluster) run(ctx context.Context, m *member, trial bool) error {
 func (m *member) ask(ctx context.Context, what func(context.Context, *pgconn.PgConn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
-	conn, err := connect(ctx, m.addr, settings{user: user, database: user}, wire.From(m.host, adminTimeout))
+	conn, err := connect(ctx, m.addr, settings{user: user, database: user}, host.Dialer(m.host, adminTimeout))
 	if err != nil {
 		return fmt.Errorf("asking postgres on %s: %w", m.host.Name(), err)
 	}
@@ -224,9 +205,8 @@ func (m *member) end(ctx context.Context, signal syscall.Signal) error {
 	if d == nil || !d.Running() {
 		return nil
 	}
-	d.Leaving()
-	if err := syscall.Kill(d.PID(), signal); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("stopping postgres on %s: %w", m.host.Name(), err)
+	if err := d.Signal(signal); err != nil {
+		return err
 	}
 	late := time.NewTimer(stopTimeout)
 	defer late.Stop()
@@ -247,22 +227,5 @@ func (m *member) kill() error {
 	if d == nil {
 		return nil
 	}
-	var children []procfs.Process
-	for _, pid := range procfs.Children(d.PID()) {
-		if p, err := procfs.Of(pid); err == nil { // else it has ended
-			children = append(children, p)
-		}
-	}
-	err := d.Kill()
-	for _, p := range children {
-		err = errors.Join(err, p.Kill())
-	}
-	for began := time.Now(); slices.ContainsFunc(children, procfs.Process.Alive) && time.Since(began) < stopTimeout; {
-		time.Sleep(childPoll)
-	}
-	return err
+	return d.KillFamily()
 }
-
-// childPoll is how often it is asked whether processes that were killed, and are nobody's
-// children here, have gone.
-const childPoll = 5 * time.Millisecond

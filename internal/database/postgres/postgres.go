@@ -36,6 +36,7 @@ const memory = 88 << 20
 var Recipe = install.Recipe{
 	Name:    Name,
 	Summary: "PostgreSQL, primary and streaming standbys",
+	Wanted:  install.ByConformance,
 	Packages: []string{"postgresql-15", "postgresql-client-15", "libpq5", "libicu72", "libxml2", "libxslt1.1",
 		"libldap-2.5-0", "libsasl2-2", "liblz4-1", "libzstd1", "libgssapi-krb5-2"},
 	Programs:    []string{"postgres", "initdb", "pg_basebackup", "pg_rewind"},

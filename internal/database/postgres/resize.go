@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 const (
@@ -46,7 +46,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 	if err := c.takeIn(ctx, m, primary); err != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminTimeout)
 		defer cancel()
-		return change, errors.Join(fmt.Errorf("joining %s: %w", node.Name(), err), m.kill(), c.release(ctx, primary, m), m.discard())
+		return change, errors.Join(fmt.Errorf("joining %s: %w", node.Name(), err), m.kill(), c.release(ctx, primary, m), m.discard(ctx))
 	}
 	c.members.Add(m)
 	change.Complete = time.Since(began)
@@ -117,7 +117,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 		return fail(err)
 	}
 	change.Complete = time.Since(began)
-	return change, m.discard()
+	return change, m.discard(ctx)
 }
 
 // mayGo refuses a leave after which nobody could be primary.

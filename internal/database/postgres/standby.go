@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 )
 
@@ -28,23 +27,23 @@ func (c *cluster) release(ctx context.Context, primary, m *member) error {
 
 // clone makes a standby's data a copy of the primary's, over the lab's links.
 func (c *cluster) clone(ctx context.Context, m, primary *member) error {
-	if err := m.prepare(); err != nil {
+	if err := m.prepare(ctx); err != nil {
 		return err
 	}
 	if err := c.tool(ctx, m, "pg_basebackup", "-h", primary.host.Addr(), "-p", strconv.Itoa(c.options.port), "-U", user, "-w",
 		"-D", m.data(), "-X", "stream", "-S", slotOf(m.addr), "-c", "fast", "--no-sync"); err != nil {
 		return err
 	}
-	if err := m.configure(c.options, primary); err != nil {
+	if err := m.configure(ctx, c.options, primary); err != nil {
 		return err
 	}
 	m.stale.Store(false)
-	return m.becomeStandby()
+	return m.becomeStandby(ctx)
 }
 
 // follow has a standby that runs take its WAL from another primary.
 func (c *cluster) follow(ctx context.Context, m, primary *member) error {
-	if err := m.configure(c.options, primary); err != nil {
+	if err := m.configure(ctx, c.options, primary); err != nil {
 		return err
 	}
 	_, err := m.query(ctx, "SELECT pg_reload_conf()")
@@ -54,18 +53,18 @@ func (c *cluster) follow(ctx context.Context, m, primary *member) error {
 // rewind makes the data of a member that was down while another became primary a part of
 // that one's history again: pg_rewind fetches the blocks that differ.
 func (c *cluster) rewind(ctx context.Context, m, primary *member) error {
-	if err := m.configure(c.options, nil); err != nil { // it may have to recover first
+	if err := m.configure(ctx, c.options, nil); err != nil { // it may have to recover first
 		return err
 	}
 	source := fmt.Sprintf("host=%s port=%d user=%s dbname=%s", primary.host.Addr(), c.options.port, user, user)
 	if err := c.tool(ctx, m, "pg_rewind", "-D", m.data(), "--config-file="+m.config(), "--source-server="+source, "--no-sync"); err != nil {
 		return err
 	}
-	if err := m.configure(c.options, primary); err != nil {
+	if err := m.configure(ctx, c.options, primary); err != nil {
 		return err
 	}
 	m.stale.Store(false)
-	return m.becomeStandby()
+	return m.becomeStandby(ctx)
 }
 
 // rejoin brings a member that was down back as a standby of the primary: as it is, rewound,
@@ -78,7 +77,7 @@ func (c *cluster) rejoin(ctx context.Context, m, primary *member) error {
 	if m.stale.Load() {
 		err = c.rewind(ctx, m, primary)
 	} else {
-		err = errors.Join(m.configure(c.options, primary), m.becomeStandby())
+		err = errors.Join(m.configure(ctx, c.options, primary), m.becomeStandby(ctx))
 	}
 	if err == nil {
 		err = c.admit(ctx, m, primary, rejoinTimeout)
@@ -94,8 +93,8 @@ func (c *cluster) rejoin(ctx context.Context, m, primary *member) error {
 }
 
 // discard removes a member's data.
-func (m *member) discard() error {
-	if err := os.RemoveAll(m.data()); err != nil {
+func (m *member) discard(ctx context.Context) error {
+	if err := m.host.Files().Remove(ctx, m.data()); err != nil {
 		return fmt.Errorf("removing the data of postgres on %s: %w", m.host.Name(), err)
 	}
 	return nil

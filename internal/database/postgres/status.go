@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/database"
-	"skerry/internal/database/wire"
 	"skerry/internal/load"
+	"skerry/internal/machine/host"
 )
 
 // ErrNotReady says that a member does not serve yet.
@@ -165,7 +165,7 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
 	}
 	s := settings{user: user, database: user, timeout: defaultTimeout, table: defaultTable}
-	conn, err := connect(ctx, m.addr, s, wire.From(m.host, adminTimeout))
+	conn, err := connect(ctx, m.addr, s, host.Dialer(m.host, adminTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("reading what %s holds: %w", node, dialError(m.addr, err))
 	}

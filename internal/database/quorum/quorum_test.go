@@ -12,7 +12,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/quorum"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit/loophost"
 )
 

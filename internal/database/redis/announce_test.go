@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // published is a host whose ports are others from outside.
@@ -49,15 +49,14 @@ func TestAnnouncedAddress(t *testing.T) {
 	}
 	c := &cluster{options: o}
 	h := published{ports: map[int]int{6379: 7000}}
-	if m := c.newMember(withDir{h}); m.addr != "10.77.0.1:7000" || m.local != "172.18.0.2:6379" {
+	if m := c.newMember(&withDir{h}); m.addr != "10.77.0.1:7000" || m.local != "172.18.0.2:6379" {
 		t.Errorf("reached at %s, listens at %s", m.addr, m.local)
 	}
 }
 
 type withDir struct{ published }
 
-func (withDir) Dir() string   { return "/data" }
-func (withDir) Netns() string { return "" }
+func (*withDir) Dir() string { return "/data" }
 
 func TestPorts(t *testing.T) {
 	got, err := New().Ports(3, database.Options{"port": 7000})

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"strings"
 
-	"skerry/internal/database/wire"
+	"skerry/internal/database/failure"
 	"skerry/internal/load"
 )
 
-// Classes of errors are those of package wire for connections. Those that Redis itself
+// Classes of errors are those of package failure for connections. Those that Redis itself
 // reports are its own words in lower case: "clusterdown", "loading", "readonly", "oom",
 // "wrongtype", ...
 const classMoved = "moved" // redirected more often than allowed
@@ -16,7 +16,7 @@ const classMoved = "moved" // redirected more often than allowed
 // replyError is an error that Redis reported. Redis did not carry the command out.
 func replyError(addr string, text []byte) error {
 	word, _, _ := strings.Cut(string(text), " ")
-	class := wire.Other
+	class := failure.Other
 	if word != "ERR" && word != "" && word == strings.ToUpper(word) {
 		class = strings.ToLower(word)
 	}

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // colour matches the terminal's colours, which redis-cli prints into pipes too.

@@ -21,8 +21,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"skerry/internal/database"
-	"skerry/internal/host"
 	"skerry/internal/load"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/loophost"
 )
@@ -30,7 +30,7 @@ import (
 // startPlain starts a server without a cluster.
 func startPlain(t *testing.T, d *Redis) map[string]string {
 	t.Helper()
-	testkit.Need(t, testkit.Redis)
+	testkit.Need(t, testkit.Installed(Recipe))
 	in, err := d.Find("")
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 // cluster is a running Redis Cluster.
@@ -123,7 +124,7 @@ func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
 func (c *cluster) Err() error { return c.servers.Err() }
 
 // Logs implements database.Cluster.
-func (c *cluster) Logs() map[string]string { return c.servers.Logs() }
+func (c *cluster) Logs() map[string]files.File { return c.servers.Logs() }
 
 // Stop implements database.Cluster.
 func (c *cluster) Stop(ctx context.Context) error {

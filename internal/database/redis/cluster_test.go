@@ -12,10 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/load"
+	"skerry/internal/machine/files"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/loophost"
 )
@@ -39,8 +40,8 @@ func TestClusterOfEight(t *testing.T) {
 	if len(members) != 8 || share != 1 {
 		t.Errorf("%d members own %v of the slots", len(members), share)
 	}
-	for name, path := range c.Logs() {
-		if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "Cluster state changed: ok") {
+	for name, log := range c.Logs() {
+		if text, err := files.Read(t.Context(), log.On, log.Path); err != nil || !strings.Contains(text, "Cluster state changed: ok") {
 			t.Errorf("log of %s: %v, %q", name, err, text)
 		}
 	}
@@ -194,7 +195,7 @@ func TestNoBinary(t *testing.T) {
 }
 
 func TestCancelledStart(t *testing.T) {
-	testkit.Need(t, testkit.Redis)
+	testkit.Need(t, testkit.Installed(Recipe))
 	nodes := loophost.New(t, 3)
 	d := New()
 	in, err := d.Find("")

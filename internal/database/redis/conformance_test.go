@@ -9,7 +9,7 @@ import (
 
 func TestConformance(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
-		New: func() database.Database { return New() }, Port: defaultPort, Upsert: true,
+		About: About, Port: defaultPort, Upsert: true,
 		Survives: true, DiskFull: 4 << 20,
 		BadOptions: []database.Options{{"masters": 2}, {"port": "x"}, {"appendfsync": "sometimes"}},
 	})

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"skerry/internal/database"
-	"skerry/internal/database/wire"
 	"skerry/internal/load"
+	"skerry/internal/machine/host"
 )
 
 // OpenMember implements database.Replicated. A master answers for its own slots, a
@@ -24,7 +24,7 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 	}
 	r := &router{
 		settings: settings{cluster: "false", timeout: defaultTimeout},
-		dial:     wire.From(m.host, adminTimeout), hello: []string{"READONLY"}, alone: true,
+		dial:     host.Dialer(m.host, adminTimeout), hello: []string{"READONLY"}, alone: true,
 	}
 	r.nodes.Store(&[]string{m.addr}) // every slot's owner is node 0
 	reader := &copyReader{client: &client{router: r}, member: m}

@@ -8,7 +8,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // readyTimeout bounds how long a new cluster may take to agree. Redis itself keeps a

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // Errors of members that were halted.
@@ -86,7 +85,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	m.halted.Store(false)
 	// What a snapshot says is old from now on: a server that is killed would come back
 	// with it.
-	if err := os.Remove(filepath.Join(m.dir, snapshot)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := node.Files().Remove(ctx, filepath.Join(m.dir, snapshot)); err != nil {
 		return fail(err)
 	}
 	if err := c.forgetStrangers(ctx, m); err != nil {

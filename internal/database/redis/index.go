@@ -1,6 +1,8 @@
 package redis
 
-import "strconv"
+import (
+	"strconv"
+)
 
 // groups is how many parts the index has. It is a layout of data: tables that were
 // loaded with another number cannot be scanned. 32 parts spread evenly over up to as

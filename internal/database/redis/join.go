@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // undoTimeout bounds the repair after a change that failed.

@@ -29,6 +29,7 @@ const (
 var Recipe = install.Recipe{
 	Name:        Name,
 	Summary:     "Redis Cluster (redis-server, redis-cli)",
+	Wanted:      install.ByTests,
 	Packages:    []string{"redis-server", "redis-tools", "libjemalloc2", "liblzf1"},
 	Programs:    []string{"redis-server", "redis-cli"},
 	VersionArgs: []string{"--version"},
@@ -39,6 +40,7 @@ var Recipe = install.Recipe{
 var ValkeyRecipe = install.Recipe{
 	Name:    Valkey,
 	Summary: "Valkey Cluster (valkey-server, valkey-cli)",
+	Wanted:  install.ByConformance,
 	Packages: []string{"valkey-server/bookworm-backports", "valkey-tools/bookworm-backports",
 		"libjemalloc2", "liblzf1"},
 	Programs:    []string{"valkey-server", "valkey-cli"},

@@ -1,6 +1,8 @@
 package redis
 
-import "skerry/internal/host"
+import (
+	"skerry/internal/machine/host"
+)
 
 // layout says which nodes are masters and whose replicas the others are:
 //

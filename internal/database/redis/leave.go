@@ -9,8 +9,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"skerry/internal/base/linger"
 	"skerry/internal/database"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // Leave implements database.Cluster. Gracefully, by the documented steps:
@@ -220,10 +221,8 @@ func (m *member) drain(ctx context.Context) error {
 		if moved := redirected(stats); moved != last {
 			last, quiet = moved, time.Now()
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(poll):
+		if err := linger.For(ctx, poll); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -13,8 +12,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/database/wire"
-	"skerry/internal/host"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 const (
@@ -54,11 +53,11 @@ func (c *cluster) newMember(h host.Host) *member {
 
 func (m *member) reach(from host.Host, timeout time.Duration) *goredis.Options {
 	addr := m.addr
-	if from.Netns() == m.host.Netns() {
+	if from == m.host {
 		addr = m.local
 	}
 	o := nodeOptions(addr, settings{timeout: timeout})
-	o.Dialer = wire.From(from, timeout)
+	o.Dialer = host.Dialer(from, timeout)
 	return o
 }
 
@@ -78,11 +77,8 @@ func (c *cluster) startNew(ctx context.Context, h host.Host, joining bool) (*mem
 	m := c.newMember(h)
 	// A node's identity is in its nodes.conf. Members that were told to forget one
 	// shut it out for a minute, so each membership has a new one.
-	if err := os.RemoveAll(m.dir); err != nil {
+	if err := files.Empty(ctx, h.Files(), m.dir); err != nil {
 		return nil, fmt.Errorf("emptying the directory of %s on %s: %w", c.kind.name, h.Name(), err)
-	}
-	if err := os.MkdirAll(m.dir, 0o755); err != nil {
-		return nil, fmt.Errorf("making the directory of %s on %s: %w", c.kind.name, h.Name(), err)
 	}
 	if err := c.launch(ctx, m, joining); err != nil {
 		return nil, errors.Join(err, m.admin.Close())

@@ -145,7 +145,7 @@ func TestMissedLeave(t *testing.T) {
 // TestReplicasComeAndGo halts and removes masters and replicas of three masters with a
 // replica each: no row is lost, however they go.
 func TestReplicasComeAndGo(t *testing.T) {
-	replicasComeAndGo(t, New(), testkit.Redis)
+	replicasComeAndGo(t, New(), testkit.Installed(Recipe))
 }
 
 func replicasComeAndGo(t *testing.T, d *Redis, need testkit.Feature) {
@@ -278,7 +278,7 @@ func TestWait(t *testing.T) {
 }
 
 // TestJoinAsMaster is a fourth master of three with replicas.
-func TestJoinAsMaster(t *testing.T) { joinAsMaster(t, New(), testkit.Redis) }
+func TestJoinAsMaster(t *testing.T) { joinAsMaster(t, New(), testkit.Installed(Recipe)) }
 
 func joinAsMaster(t *testing.T, d *Redis, need testkit.Feature) {
 	testkit.Need(t, need)

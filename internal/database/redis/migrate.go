@@ -9,6 +9,8 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"skerry/internal/base/linger"
 )
 
 const (
@@ -60,12 +62,7 @@ func (s *stream) stop(ctx context.Context, keys []string) error {
 	if err := migrateTo(ctx, s.Client, s.to.member, keys, "REPLACE"); err != nil {
 		return err
 	}
-	select {
-	case <-time.After(time.Since(began)):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return linger.For(ctx, time.Since(began))
 }
 
 // someKeys are keys of a slot for one MIGRATE, and their size in bytes.

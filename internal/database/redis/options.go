@@ -9,7 +9,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/setting"
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // ErrOption marks an option that cannot be used.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 )
 
 // TestPlan plans at random: afterwards everybody has a share that differs from the

@@ -12,7 +12,8 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"skerry/internal/database/wire"
+	"skerry/internal/base/linger"
+	"skerry/internal/database/failure"
 	"skerry/internal/load"
 )
 
@@ -32,7 +33,7 @@ type router struct {
 	client goredis.UniversalClient
 	// dial connects, where that is not from where this process is; hello is sent on
 	// every new connection.
-	dial  wire.DialFunc
+	dial  failure.DialFunc
 	hello []string
 	// alone stays with node 0 whatever that says of the others.
 	alone bool
@@ -131,10 +132,8 @@ func (r *router) run(ctx context.Context) {
 		// An error is no news: the operations that asked have told theirs, and the
 		// next one that fails asks again.
 		_ = r.refresh(ctx)
-		select {
-		case <-ctx.Done():
+		if linger.For(ctx, refreshPause) != nil {
 			return
-		case <-time.After(refreshPause):
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"skerry/internal/database"
-	"skerry/internal/database/wire"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit/loophost"
 )
 
@@ -108,7 +108,7 @@ func TestClaimOverSlowLink(t *testing.T) {
 // slowClient is a client of a member whose requests arrive bit by bit.
 func slowClient(v view) *goredis.Client {
 	o := v.reach(v.host, linkTimeout)
-	dial := wire.From(v.host, linkTimeout)
+	dial := host.Dialer(v.host, linkTimeout)
 	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		if err != nil {

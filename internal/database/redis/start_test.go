@@ -9,21 +9,21 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
-	"skerry/internal/host"
 	"skerry/internal/load"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
 )
 
 // startCluster starts a cluster and stops it with the test.
 func startCluster(t *testing.T, d *Redis, nodes []host.Host, o database.Options) *cluster {
 	t.Helper()
-	testkit.Need(t, testkit.Redis)
+	testkit.Need(t, testkit.Installed(Recipe))
 	return dbtest.Start(t, d, database.Env{Nodes: nodes, Options: o}).(*cluster)
 }
 
 func tryCluster(t *testing.T, d *Redis, nodes []host.Host, o database.Options) (database.Cluster, error) {
 	t.Helper()
-	testkit.Need(t, testkit.Redis)
+	testkit.Need(t, testkit.Installed(Recipe))
 	return dbtest.TryStart(t, d, database.Env{Nodes: nodes, Options: o})
 }
 

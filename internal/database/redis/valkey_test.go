@@ -9,16 +9,20 @@ import (
 )
 
 func TestConformanceOfValkey(t *testing.T) {
-	testkit.Need(t, testkit.Valkey)
+	testkit.Need(t, testkit.Installed(ValkeyRecipe))
 	dbtest.Run(t, dbtest.Config{
-		New: func() database.Database { return NewValkey() }, Port: defaultPort, Upsert: true,
+		About: ValkeyAbout, Port: defaultPort, Upsert: true,
 		Survives: true, DiskFull: 4 << 20,
 		BadOptions: []database.Options{{"masters": 2}, {"port": "x"}, {"appendfsync": "sometimes"}},
 	})
 }
 
-func TestValkeyReplicasComeAndGo(t *testing.T) { replicasComeAndGo(t, NewValkey(), testkit.Valkey) }
+func TestValkeyReplicasComeAndGo(t *testing.T) {
+	replicasComeAndGo(t, NewValkey(), testkit.Installed(ValkeyRecipe))
+}
 
 // TestValkeyReplicatedSlots moves slots of masters with replicas, which make every
 // change of a slot wait for them.
-func TestValkeyReplicatedSlots(t *testing.T) { joinAsMaster(t, NewValkey(), testkit.Valkey) }
+func TestValkeyReplicatedSlots(t *testing.T) {
+	joinAsMaster(t, NewValkey(), testkit.Installed(ValkeyRecipe))
+}

@@ -19,8 +19,8 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/spell"
-	"skerry/internal/unit"
+	"skerry/internal/base/spell"
+	"skerry/internal/base/unit"
 )
 
 // Reader reads settings and keeps the first error.

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
+	"skerry/internal/base/spell"
+	"skerry/internal/base/unit"
 	"skerry/internal/link"
-	"skerry/internal/spell"
-	"skerry/internal/unit"
 )
 
 // Errors that callers tell apart.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/lab"
 	"skerry/internal/link"
 )

@@ -2,13 +2,12 @@ package edit
 
 import (
 	"fmt"
-	"path"
 	"strings"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/lab"
 	"skerry/internal/link"
-	"skerry/internal/spell"
+	"skerry/internal/topology"
 )
 
 // Direction of a link as a pattern names it: from its left end to its right one, back,
@@ -24,8 +23,7 @@ const (
 
 // Request is an Edit of some links in some direction.
 type Request struct {
-	// Patterns name links. A pattern is the ID of a link, "X~Y" with either end first,
-	// where X and Y may hold * and ?, or a node, which means all its links, seen from it.
+	// Patterns name links as topology.Match has them.
 	Patterns  []string
 	Edit      Edit
 	Direction Direction
@@ -68,9 +66,9 @@ func (r Request) Changes(links []lab.Link) ([]link.Change, error) {
 	for _, pattern := range r.Patterns {
 		found := false
 		for i, l := range links {
-			forward, backward, err := match(pattern, l)
+			forward, backward, err := topology.Match(pattern, l.ID, l.A, l.B)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%w: %w", ErrPattern, err)
 			}
 			found = found || forward || backward
 			if forward && r.Direction != BA || backward && r.Direction != AB {
@@ -96,32 +94,13 @@ func (r Request) Changes(links []lab.Link) ([]link.Change, error) {
 	return made, nil
 }
 
-// match tells whether a pattern names a link, from A to B or from B to A.
-func match(pattern string, l lab.Link) (forward, backward bool, err error) {
-	if pattern == l.ID {
-		return true, false, nil
-	}
-	left, right, pair := strings.Cut(pattern, "~")
-	if !pair {
-		right = "*"
-	}
-	ends := [4]bool{}
-	for i, try := range [4][2]string{{left, l.A}, {right, l.B}, {left, l.B}, {right, l.A}} {
-		if ends[i], err = path.Match(try[0], try[1]); err != nil {
-			return false, false, fmt.Errorf("%w: pattern %q: %w", ErrPattern, pattern, err)
-		}
-	}
-	forward = ends[0] && ends[1]
-	return forward, !forward && ends[2] && ends[3], nil
-}
-
 func noMatch(pattern string, links []lab.Link) error {
 	err := fmt.Errorf("%w %s", ErrPattern, pattern)
-	var known []string
+	var known []topology.Link
 	for _, l := range links {
-		known = append(known, l.ID, l.B+"~"+l.A, l.A, l.B)
+		known = append(known, topology.Link{ID: l.ID, A: l.A, B: l.B})
 	}
-	if near := spell.Nearest(pattern, known); near != "" {
+	if near := topology.NearestLink(pattern, known); near != "" {
 		return advice.With(err, "did you mean %s?", near)
 	}
 	return advice.With(err, "see `skerry lab links`")

@@ -10,10 +10,10 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"skerry/internal/base/unit"
 	"skerry/internal/lab"
+	"skerry/internal/lab/service"
 	"skerry/internal/link"
-	"skerry/internal/service"
-	"skerry/internal/unit"
 )
 
 // Status prints labs, their nodes and what is the matter with them.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"skerry/internal/link"
-	"skerry/internal/probe"
+	"skerry/internal/link/probe"
 )
 
 // counters compares them with known UDP traffic, to the byte.

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/link"
-	"skerry/internal/probe"
+	"skerry/internal/link/probe"
 )
 
 func (s *suite) latency(t *testing.T) {
@@ -106,11 +106,11 @@ func (s *suite) reorder(t *testing.T) {
 	w := s.wire(t, link.Quality{Latency: latency, Reorder: p}, perfect)
 	train := s.flood(2000)
 	arrivals := w.send(train)
-	var early int
+	var ahead int
 	var late []probe.Arrival
 	for _, a := range arrivals {
-		if a.Delay() < latency {
-			early++
+		if a.Delay() < latency-early {
+			ahead++
 		} else {
 			late = append(late, a)
 		}
@@ -118,7 +118,7 @@ func (s *suite) reorder(t *testing.T) {
 	if len(arrivals) != train.Packets {
 		t.Errorf("%d packets of %d arrived", len(arrivals), train.Packets)
 	}
-	binomial(t, "packets sent at once", early, train.Packets, p)
+	binomial(t, "packets sent at once", ahead, train.Packets, p)
 	ordered(t, late)
 }
 
@@ -172,17 +172,17 @@ func (s *suite) setInFlight(t *testing.T) {
 			t.Fatal(err)
 		}
 		complete(t, arrivals, train.Packets)
-		var old, new []time.Duration
+		var old, fresh []time.Duration
 		for _, a := range arrivals {
 			sent := time.Unix(0, a.Sent)
 			switch {
 			case sent.Before(changed):
 				old = append(old, a.Delay())
 			case sent.After(changed.Add(before + s.Slack)): // the queue before the change is gone
-				new = append(new, a.Delay())
+				fresh = append(fresh, a.Delay())
 			}
 		}
 		s.delayed(t, "sent before the change", before, func() []time.Duration { return old })
-		s.delayed(t, "sent after it", after, func() []time.Duration { return new })
+		s.delayed(t, "sent after it", after, func() []time.Duration { return fresh })
 	})
 }

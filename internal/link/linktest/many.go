@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"skerry/internal/link"
-	"skerry/internal/probe"
+	"skerry/internal/link/probe"
 )
 
 // many makes, changes and measures twenty links, each in one call.

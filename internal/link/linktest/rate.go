@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"skerry/internal/link"
-	"skerry/internal/probe"
+	"skerry/internal/link/probe"
 )
 
 // bandwidth sends trains into a queue that holds them whole. Their packets are small, so

@@ -10,9 +10,9 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"skerry/internal/kernel/netns"
 	"skerry/internal/link"
 	"skerry/internal/link/netem"
-	"skerry/internal/netns"
 	"skerry/internal/testkit"
 )
 

@@ -7,9 +7,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
+	"skerry/internal/kernel/netns"
 	"skerry/internal/link"
-	"skerry/internal/netns"
 )
 
 // ErrUnavailable means that this kernel, or this user, cannot have netem qdiscs.

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"testing"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/link"
 	"skerry/internal/link/netem"
 	"skerry/internal/testkit"

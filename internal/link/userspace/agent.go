@@ -2,6 +2,7 @@ package userspace
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,9 +21,12 @@ import (
 )
 
 const (
+	// threads move packets: one for each of two processors, so that one of them may be taken
+	// away. More than the machine has processors would take them from each other.
+	threads = 2
 	// spareProcs is how many Go processors there are beyond the machine's cores: the
-	// data plane keeps one for itself even while it sleeps.
-	spareProcs = 2
+	// data plane keeps one for each thread even while it sleeps.
+	spareProcs = threads + 1
 	// memoryShare of the machine's memory may hold packets in flight: 4 is a quarter.
 	memoryShare = 4
 )
@@ -94,7 +98,7 @@ func newAgent(c config, stop context.CancelFunc, log *slog.Logger) (*agent, erro
 	}
 	raiseFileLimit()
 	a := &agent{log: log}
-	a.server, err = newServer(h)
+	a.server, err = newServer(h, cmp.Or(c.Threads, threads))
 	if err != nil {
 		return nil, err
 	}
@@ -105,16 +109,16 @@ func newAgent(c config, stop context.CancelFunc, log *slog.Logger) (*agent, erro
 	return a, nil
 }
 
-func newServer(h hello) (*server, error) {
+func newServer(h hello, threads int) (*server, error) {
 	maker, err := device.NewMaker(h.Kind)
 	if err != nil {
 		return nil, err
 	}
-	options := dataplane.Options{Memory: memory() / memoryShare, RealTime: h.RealTime}
+	options := dataplane.Options{Threads: min(threads, runtime.NumCPU()), Memory: memory() / memoryShare, RealTime: h.RealTime}
 	if h.RealTime {
-		options.Prepare = func() {
-			// Allowed: the process got the class a moment ago.
-			_ = realtime.Thread(0, realtime.Timing)
+		options.Prepare = func(thread int) {
+			// Where it is refused, the kernel chooses: two threads may meet on one processor.
+			_ = realtime.Pin(thread, options.Threads)
 		}
 	}
 	plane, err := dataplane.Start(options)

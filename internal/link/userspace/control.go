@@ -11,6 +11,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"skerry/internal/base/linger"
 )
 
 const (
@@ -51,10 +53,7 @@ func (a *agent) serve(ctx context.Context) {
 		}
 		if err != nil { // such as too many open files, which others may close
 			a.log.Warn("accept a connection", "error", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(respite):
-			}
+			_ = linger.For(ctx, respite) // the loop looks at the context
 			continue
 		}
 		all.Go(func() { a.converse(ctx, conn) })

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/link"
 	"skerry/internal/link/userspace"
 	"skerry/internal/testkit"

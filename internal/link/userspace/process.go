@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"skerry/internal/agentproc"
+	"skerry/internal/kernel/agentproc"
 	"skerry/internal/link/userspace/device"
 )
 
@@ -26,6 +26,9 @@ type Options struct {
 	ExitWithOwner bool
 	// Kind of devices to use; default what Available says.
 	Kind device.Kind
+	// Threads that move packets, each on a processor of its own; default two, or as many as
+	// there are processors.
+	Threads int
 }
 
 // longestSocket is what sockaddr_un holds.
@@ -53,7 +56,7 @@ func spawn(ctx context.Context, o Options) (*process, error) {
 		return nil, fmt.Errorf("socket path %s has %d bytes, at most %d are allowed", o.Socket, len(o.Socket), longestSocket)
 	}
 	p, said, err := agentproc.Start(ctx, agentproc.Options{Command: o.Command, LogFile: o.LogFile, Env: o.Env, Owned: o.ExitWithOwner},
-		config{Socket: o.Socket, ExitWithOwner: o.ExitWithOwner, Kind: o.Kind})
+		config{Socket: o.Socket, ExitWithOwner: o.ExitWithOwner, Kind: o.Kind, Threads: o.Threads})
 	if err != nil {
 		return nil, err
 	}

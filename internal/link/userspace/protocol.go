@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
+	"skerry/internal/base/retold"
 	"skerry/internal/link"
 	"skerry/internal/link/userspace/device"
 )
@@ -28,6 +29,7 @@ type config struct {
 	Socket        string      `json:"socket"`
 	ExitWithOwner bool        `json:"exit_with_owner,omitempty"`
 	Kind          device.Kind `json:"kind,omitempty"`
+	Threads       int         `json:"threads,omitempty"`
 }
 
 // ready is the one line that it writes: that it listens, or why not.
@@ -94,20 +96,11 @@ func fromWire(w *wireError) error {
 	if w == nil {
 		return nil
 	}
-	err := error(&remoteError{message: w.Message, kind: codes[w.Code]})
+	err := retold.As(w.Message, codes[w.Code])
 	if w.Advice != "" {
 		err = advice.With(err, "%s", w.Advice)
 	}
 	return err
 }
-
-// remoteError has the message it had over there, and is what it was.
-type remoteError struct {
-	message string
-	kind    error
-}
-
-func (e *remoteError) Error() string { return e.message }
-func (e *remoteError) Unwrap() error { return e.kind }
 
 var errTooLong = fmt.Errorf("message of more than %d bytes", maxLine)

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 	"skerry/internal/link/userspace/device"
 )
 

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"skerry/internal/base/linger"
 	"skerry/internal/load"
 )
 
@@ -65,12 +66,8 @@ func (d *Database) Open(_ context.Context, properties map[string]string) (load.C
 // answer waits and fails as the properties ask for.
 func (c *client) answer(ctx context.Context) error {
 	if c.delay > 0 {
-		t := time.NewTimer(c.delay)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			return load.Unknown("timeout", "", ctx.Err())
+		if err := linger.For(ctx, c.delay); err != nil {
+			return load.Unknown("timeout", "", err)
 		}
 	}
 	if c.every > 0 {

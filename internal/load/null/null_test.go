@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"skerry/internal/load"
-	"skerry/internal/ycsb"
+	"skerry/internal/load/ycsb"
 )
 
 func BenchmarkRun(b *testing.B) {

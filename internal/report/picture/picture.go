@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 )
 
 // Errors of PNG.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"skerry/internal/advice"
+	"skerry/internal/base/advice"
 )
 
 // browser puts a program of the name chromium, a shell script, on a PATH of its own.

@@ -1,9 +1,15 @@
 package webdata
 
 import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"skerry/internal/evidence/stats"
 	"skerry/internal/record"
 	"skerry/internal/report"
-	"skerry/internal/stats"
+	"skerry/internal/report/series"
 )
 
 // Of makes the document of a run.
@@ -11,9 +17,9 @@ func Of(d *record.Dir) Run {
 	f := report.FiguresOf(d)
 	r := d.Run
 	doc := Run{Schema: Schema, Name: r.Name, Description: r.Description, Directory: d.Summary.Run, State: f.State, Unfinished: f.Unfinished,
-		Running: d.Running, Tally: f.Tally, Started: r.Started, Finished: r.Finished, Command: r.Command, Again: f.Again, File: r.File,
-		Experiment: string(r.Experiment), Environment: f.Environment, Warnings: r.Warnings, Notes: f.Notes, Highlights: f.Highlights,
-		Findings: f.Findings, Vary: axes(f.Vary), Fixed: axes(f.Fixed), Metrics: metrics, Cells: []Cell{}, Trials: []Trial{}}
+		Running: d.Running, Tally: f.Tally, Started: r.Started, Finished: r.Finished, Command: list(r.Command), Again: f.Again, File: r.File,
+		Experiment: string(r.Experiment), Environment: list(f.Environment), Warnings: r.Warnings, Notes: f.Notes, Highlights: list(f.Highlights),
+		Findings: list(f.Findings), Vary: axes(f.Vary), Fixed: axes(f.Fixed), Metrics: metrics, Operations: list(operationsOf(f.Cells)), Cells: []Cell{}, Trials: []Trial{}}
 	for _, e := range f.Environment {
 		if e[0] == "Seed" {
 			doc.Seed = e[1]
@@ -38,6 +44,20 @@ func Of(d *record.Dir) Run {
 	return doc
 }
 
+// operationsOf are the kinds of operation of cells: those that most cells have come first.
+func operationsOf(cells []report.CellFigures) []string {
+	n := map[string]int{}
+	for _, c := range cells {
+		for _, l := range c.Latencies {
+			n[l.Operation]++
+		}
+	}
+	return slices.SortedFunc(maps.Keys(n), func(a, b string) int { return cmp.Or(cmp.Compare(n[b], n[a]), cmp.Compare(a, b)) })
+}
+
+// list is one that JSON writes as a list, also where there is none.
+func list[T any](l []T) []T { return append([]T{}, l...) }
+
 func axes(in []report.Axis) []Axis {
 	out := make([]Axis, 0, len(in))
 	for _, a := range in {
@@ -47,39 +67,45 @@ func axes(in []report.Axis) []Axis {
 }
 
 func cellOf(c report.CellFigures) Cell {
-	cell := Cell{Label: c.Label, Values: c.Values, Planned: c.Planned, Trials: []int{}, Weak: c.Weak, Operation: c.Operation, Verdict: c.Verdict,
-		Estimates: map[string]Estimate{}}
+	cell := Cell{Label: c.Label, Values: c.Values, Planned: c.Planned, Trials: []int{}, Weak: c.Weak, Operation: c.Operation, Verdict: c.Verdict, Bound: c.Bound,
+		Estimates: map[string]Estimate{}, Latencies: []Latencies{}}
 	if cell.Values == nil {
 		cell.Values = []int{}
 	}
 	for _, t := range c.Trials {
 		cell.Trials = append(cell.Trials, t.ID)
 	}
-	values := map[string][]float64{}
-	for _, t := range c.Used {
-		for id, v := range valuesOf(t, c.Operation) {
-			values[id] = append(values[id], float64(v))
+	for _, l := range c.Latencies {
+		of := Latencies{Operation: l.Operation, Estimates: map[string]Estimate{}}
+		for id, e := range l.Estimates {
+			of.Estimates[id] = estimateOf(e)
 		}
+		cell.Latencies = append(cell.Latencies, of)
 	}
-	for id, vs := range values {
-		e := stats.Of(vs)
-		x := Estimate{N: e.N, Mean: num(e.Mean), SD: num(e.SD), Half: num(e.HalfWidth)}
+	for id, e := range c.Estimates {
+		x := estimateOf(e)
 		if id == goodput && e.N == 1 && c.Used[0].Batches > 0 {
-			x.Half, x.Within = num(c.Used[0].Interval), true
+			x.Half, x.Within = series.Number(c.Used[0].Interval), true
 		}
 		cell.Estimates[id] = x
 	}
 	return cell
 }
 
+func estimateOf(e stats.Estimate) Estimate {
+	return Estimate{N: e.N, Mean: series.Number(e.Mean), SD: series.Number(e.SD), Half: series.Number(e.HalfWidth)}
+}
+
 func trialOf(c report.CellFigures, t record.Trial, cell int) Trial {
 	x := Trial{ID: t.ID, Cell: cell, Repetition: t.Repetition, Name: c.Called(t), State: t.State, Error: t.Error, Stopped: t.Stopped,
-		DurationS: num(t.DurationS), WarmupS: num(t.WarmupS), SetupS: num(t.SetupS), Verdict: t.Verdict, Outcomes: t.Outcomes, Retries: t.Retries,
-		Values: map[string]num{}, Half: num(t.Interval), Operations: t.Operations, Errors: t.Errors, Events: t.Events, Audit: t.Audit,
-		Assertions: t.Assertions, Fidelity: t.Fidelity, Detail: t.State == record.TrialOK}
-	x.Fidelity.Links = nil
+		DurationS: series.Number(t.DurationS), WarmupS: series.Number(t.WarmupS), SetupS: series.Number(t.SetupS), Verdict: t.Verdict, Bound: t.Bound, Outcomes: t.Outcomes, Retries: t.Retries,
+		Values: map[string]series.Number{}, Half: series.Number(t.Interval), Operations: t.Operations, Errors: t.Errors, Events: t.Events, Audit: t.Audit,
+		Assertions: t.Assertions, Fidelity: t.Fidelity, Replaced: t.Replaced, Detail: t.State == record.TrialOK}
+	x.Fidelity.Links = []record.LinkFidelity{}
 	if t.State == record.TrialOK {
-		x.Values = valuesOf(t, c.Operation)
+		for id, v := range report.ValuesOf(t, c.Operation) {
+			x.Values[id] = series.Number(v)
+		}
 	}
 	return x
 }
@@ -88,7 +114,7 @@ func trialOf(c report.CellFigures, t record.Trial, cell int) Trial {
 // not be read is left out and noted.
 func DetailOf(d *record.Dir, t record.Trial, trials int) Detail {
 	l := limitsFor(trials)
-	out := Detail{Schema: Schema, ID: t.ID, Links: t.Fidelity.Links, Probes: probesOf(t.Probes), Traffic: trafficOf(t.Traffic.Pairs, l.pairs)}
+	out := Detail{Schema: Schema, ID: t.ID, Links: t.Fidelity.Links, Probes: series.ProbesOf(t.Probes), Traffic: trafficOf(t.Traffic.Pairs, l.pairs)}
 	note := func(err error) {
 		if err != nil {
 			out.Notes = append(out.Notes, err.Error())
@@ -96,17 +122,17 @@ func DetailOf(d *record.Dir, t record.Trial, trials int) Detail {
 	}
 	seconds, err := d.Timeline(t.ID)
 	note(err)
-	out.Timeline = timelineOf(seconds, l.points)
+	out.Timeline = series.TimelineOf(seconds, l.points)
 	nodes, err := d.Nodes(t.ID)
 	note(err)
-	out.Nodes = nodesOf(nodes, l)
+	out.Nodes = series.NodesOf(nodes, l.nodes, math.MaxInt, l.nodeValues)
 	network, err := d.Network(t.ID)
 	note(err)
-	out.Network = networkOf(network, l.points)
+	out.Network = series.NetworkOf(network, l.points)
 	events, err := d.Events(t.ID)
 	note(err)
-	out.Bands = bandsOf(events)
-	out.Curves, out.Heat, out.Operations, err = latencies(d, t.ID, l)
+	out.Bands = append(series.BandsOf(events), series.StolenOf(seconds)...)
+	out.Curves, out.Heat, out.Operations, err = series.Latencies(d, t.ID, l.points, l.heat)
 	note(err)
 	cloud, err := d.Topology(t.ID)
 	note(err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"skerry/internal/record"
+	"skerry/internal/report/series"
 	"skerry/internal/topology"
 )
 
@@ -15,11 +16,11 @@ func cloudOf(t *topology.Topology, links []record.LinkFidelity, most int) *Cloud
 	if t == nil {
 		return nil
 	}
-	c := &Cloud{}
+	c := &Cloud{Sites: []Site{}, Nodes: []Node{}, Links: []CloudLink{}}
 	site, node, set := map[string]int{}, map[string]int{}, map[string]float64{}
 	for i, s := range t.Sites {
 		site[s.Name] = i
-		c.Sites = append(c.Sites, Site{s.Name, num(s.Lat), num(s.Lon), s.Located})
+		c.Sites = append(c.Sites, Site{s.Name, series.Number(s.Lat), series.Number(s.Lon), s.Located})
 	}
 	for i, n := range t.Nodes {
 		node[n.Name] = i
@@ -33,7 +34,7 @@ func cloudOf(t *topology.Topology, links []record.LinkFidelity, most int) *Cloud
 		if !ok {
 			rtt = float64(l.AB.Latency+l.BA.Latency) / float64(time.Millisecond)
 		}
-		c.Links = append(c.Links, CloudLink{l.ID, node[l.A], node[l.B], num(rtt), least(l.AB.Bandwidth, l.BA.Bandwidth)})
+		c.Links = append(c.Links, CloudLink{l.ID, node[l.A], node[l.B], series.Number(rtt), least(l.AB.Bandwidth, l.BA.Bandwidth)})
 	}
 	// Links within a site are not drawn; the nearest tell the most of the others.
 	if c.Left = len(c.Links) - most; c.Left > 0 {

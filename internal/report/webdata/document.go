@@ -1,6 +1,7 @@
 // Package webdata is a run as the pages of the front end read it: one document that tells of
-// the whole run, and one for each trial that is read when the trial is looked at. Long series
-// are thinned to what a screen can show; docs/report.md says how.
+// the whole run, and one for each trial that is read when the trial is looked at. What charts of
+// a trial draw is of package series. The front end's types are made from those here (make docs):
+// a list is never null.
 package webdata
 
 import (
@@ -8,6 +9,7 @@ import (
 
 	"skerry/internal/record"
 	"skerry/internal/report"
+	"skerry/internal/report/series"
 )
 
 // Schema versions the documents. Within a version fields are only added.
@@ -38,6 +40,7 @@ type Run struct {
 	Vary        []Axis             `json:"vary"`
 	Fixed       []Axis             `json:"fixed"`
 	Metrics     []Metric           `json:"metrics"`
+	Operations  []string           `json:"operations"` // kinds that some cell has, the most common first
 	Cells       []Cell             `json:"cells"`
 	Trials      []Trial            `json:"trials"`
 	Order       []int              `json:"order,omitempty"` // of the trials, as they were run
@@ -58,6 +61,8 @@ type Metric struct {
 	Unit string `json:"unit"`
 	// Better is "higher", "lower" or "".
 	Better string `json:"better,omitempty"`
+	// Latency says that it is of one kind of operation, which a reader picks.
+	Latency bool `json:"latency,omitempty"`
 }
 
 // Cell is one combination of parameters with all of its repetitions.
@@ -69,18 +74,27 @@ type Cell struct {
 	Weak      bool   `json:"weak,omitempty"`
 	Operation string `json:"operation,omitempty"` // whose latency it is
 	Verdict   string `json:"verdict"`
+	Bound     string `json:"bound,omitempty"` // what bound its throughput
 	// Estimates by metric, over repetitions.
+	Estimates map[string]Estimate `json:"estimates"`
+	// Latencies are the latency metrics of each kind of operation, the leading one first.
+	Latencies []Latencies `json:"latencies"`
+}
+
+// Latencies are those of one kind of operation, by metric.
+type Latencies struct {
+	Operation string              `json:"operation"`
 	Estimates map[string]Estimate `json:"estimates"`
 }
 
 // Estimate is a mean with the half-width of its 95 % confidence interval. Within says that
 // the interval is over the batches of the only repetition.
 type Estimate struct {
-	N      int  `json:"n"`
-	Mean   num  `json:"mean"`
-	SD     num  `json:"sd,omitempty"`
-	Half   num  `json:"half,omitempty"`
-	Within bool `json:"within,omitempty"`
+	N      int           `json:"n"`
+	Mean   series.Number `json:"mean"`
+	SD     series.Number `json:"sd,omitempty"`
+	Half   series.Number `json:"half,omitempty"`
+	Within bool          `json:"within,omitempty"`
 }
 
 // Trial is one trial in short.
@@ -92,21 +106,24 @@ type Trial struct {
 	State      string          `json:"state"`
 	Error      string          `json:"error,omitempty"`
 	Stopped    string          `json:"stopped,omitempty"`
-	DurationS  num             `json:"duration_s"`
-	WarmupS    num             `json:"warmup_s"`
-	SetupS     num             `json:"setup_s"`
+	DurationS  series.Number   `json:"duration_s"`
+	WarmupS    series.Number   `json:"warmup_s"`
+	SetupS     series.Number   `json:"setup_s"`
 	Verdict    record.Verdict  `json:"verdict"`
+	Bound      *record.Bound   `json:"bound,omitempty"`
 	Outcomes   record.Outcomes `json:"outcomes"`
 	Retries    int64           `json:"retries,omitempty"`
 	// Values by metric.
-	Values     map[string]num                     `json:"values"`
-	Half       num                                `json:"goodput_half,omitempty"`
+	Values     map[string]series.Number           `json:"values"`
+	Half       series.Number                      `json:"goodput_half,omitempty"`
 	Operations map[string]record.OperationSummary `json:"operations,omitempty"`
 	Errors     []record.ErrorCount                `json:"errors,omitempty"`
 	Events     []record.Happening                 `json:"events,omitempty"`
 	Audit      *record.Audit                      `json:"audit,omitempty"`
 	Assertions []record.Assertion                 `json:"assertions,omitempty"`
 	Fidelity   record.Fidelity                    `json:"fidelity"` // its links stand in the Detail
+	// Replaced are the attempts that this one stands in for.
+	Replaced []record.Replaced `json:"replaced,omitempty"`
 	// Detail says that the trial has a document of its own.
 	Detail bool `json:"detail"`
 }

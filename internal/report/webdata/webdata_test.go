@@ -11,13 +11,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"skerry/internal/record"
+	"skerry/internal/report/series"
+	"skerry/internal/testkit"
 )
 
 // stored is a real run: two scales, two repetitions, a link cut and a site paused.
@@ -56,7 +57,7 @@ func TestRunDocument(t *testing.T) {
 	for _, h := range doc.Highlights {
 		kinds = append(kinds, h.Kind)
 	}
-	if diff := cmp.Diff([]string{"effect", "recovery", "trust"}, kinds); diff != "" {
+	if diff := cmp.Diff([]string{"trust", "effect", "recovery"}, kinds); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -108,58 +109,26 @@ func TestTrialDocument(t *testing.T) {
 	}
 }
 
-func TestThinnedTimelineKeepsCountsAndWorst(t *testing.T) {
-	rows := make([]record.Second, 0, 3605)
-	for s := -5; s < 3600; s++ {
-		rows = append(rows, record.Second{T: int64(s), Length: 1, OK: int64(1000 + s%7), ServiceP99: float64(s)})
+// The types of the front end say that no list is null.
+func TestDocumentsHoldNoNull(t *testing.T) {
+	damaged := t.TempDir()
+	if err := os.CopyFS(damaged, os.DirFS(stored)); err != nil {
+		t.Fatal(err)
 	}
-	thin := timelineOf(rows, 600)
-	if len(thin.T) > 602 || thin.BinS != 7 {
-		t.Fatalf("%d bins of %d s", len(thin.T), thin.BinS)
+	if err := os.RemoveAll(filepath.Join(damaged, "trials")); err != nil {
+		t.Fatal(err)
 	}
-	sum, want := 0.0, int64(0)
-	for i, ok := range thin.OK {
-		end := 3600.0
-		if i+1 < len(thin.T) {
-			end = thin.T[i+1]
+	for _, dir := range []string{stored, damaged} {
+		d := open(t, dir)
+		for name, doc := range map[string]any{"run": Of(d), "trial": DetailOf(d, d.Summary.Trials[0], 4), "nothing": Of(&record.Dir{})} {
+			text, err := json.Marshal(doc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if places, err := testkit.Nulls(text); err != nil || len(places) > 0 {
+				t.Errorf("%s of %s: null at %v, %v", name, dir, places, err)
+			}
 		}
-		if thin.T[i] < 0 && end > 0 {
-			t.Errorf("a bin holds warm-up and measurement: from %g to %g", thin.T[i], end)
-		}
-		if thin.T[i] >= 0 && thin.ServiceP99[i] != end-1 {
-			t.Errorf("bin at %g has p99 %g", thin.T[i], thin.ServiceP99[i])
-		}
-		sum += ok * (end - thin.T[i])
-	}
-	for _, r := range rows {
-		want += r.OK
-	}
-	if math.Abs(sum-float64(want)) > 1 {
-		t.Errorf("%g operations of %d", sum, want)
-	}
-}
-
-func TestBusiestNodesAreShown(t *testing.T) {
-	rows := []record.NodeSecond{{T: 0, Node: "@host", CPU: 0.1}}
-	for i := range 100 {
-		rows = append(rows, record.NodeSecond{T: 0, Node: "n" + string(rune('A'+i%26)) + string(rune('a'+i/26)), CPU: float64(i), Memory: 7})
-	}
-	n := nodesOf(rows, limits{nodes: 5, nodeValues: 1000})
-	if diff := cmp.Diff([]string{"nSd", "nTd", "nUd", "nVd", "@host"}, n.Names); diff != "" || n.Hidden != 96 {
-		t.Errorf("%d hidden %s", n.Hidden, diff)
-	}
-}
-
-func TestNumbers(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 3: "3", -2: "-2", 0.123456: "0.12346", 1234.5678: "1234.6", 123456: "123460", 220890213: "220890000", 1e20: "1e+20",
-		math.NaN(): "null", math.Inf(1): "null"} {
-		if got := string(appendNumber(nil, v, digits)); got != want {
-			t.Errorf("%g is written %s, not %s", v, got, want)
-		}
-	}
-	b, err := json.Marshal(series(nil))
-	if err != nil || string(b) != "[]" {
-		t.Errorf("no series is %s, %v", b, err)
 	}
 }
 
@@ -262,7 +231,7 @@ func TestHundredTrialsStaySmall(t *testing.T) {
 				RxBytes: int64(noise(1e6)), TxBytes: int64(noise(1e6))})
 		}
 	}
-	heat := &Heat{}
+	heat := &series.Heat{}
 	for range l.heat {
 		column := make([]int64, 40)
 		for j := range column {
@@ -270,7 +239,7 @@ func TestHundredTrialsStaySmall(t *testing.T) {
 		}
 		heat.Counts = append(heat.Counts, column)
 	}
-	b, err := block("trial-1", Detail{Timeline: timelineOf(seconds, l.points), Nodes: nodesOf(nodes, l), Heat: heat})
+	b, err := block("trial-1", Detail{Timeline: series.TimelineOf(seconds, l.points), Nodes: series.NodesOf(nodes, l.nodes, math.MaxInt, l.nodeValues), Heat: heat})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,35 +248,19 @@ func TestHundredTrialsStaySmall(t *testing.T) {
 	}
 }
 
-func TestProbesAndOperations(t *testing.T) {
-	job := func(at float64, p95 map[string]float64) record.Probe {
-		p := record.Probe{T: at, Operations: map[string]record.OperationSummary{}}
-		for name, us := range p95 {
-			p.Operations[name] = record.OperationSummary{Count: 10, Service: record.Latency{P95: us}}
-		}
-		return p
-	}
-	got := probesOf([]record.Probe{job(5.5, map[string]float64{"READ": 700, "INSERT": 40}), job(0.25, map[string]float64{"READ": 600}), {T: 9, Error: "refused"}})
-	want := &Probes{T: series{0.25, 5.5, 9}, Names: []string{"INSERT", "READ"}, P95: []series{{0, 40, 0}, {600, 700, 0}}, Failed: 1}
-	if diff := cmp.Diff(want, got); diff != "" {
+// Cells are compared by any kind of operation that they have, not by the one there was most of.
+func TestLatenciesAreByOperation(t *testing.T) {
+	doc := Of(open(t, stored))
+	if diff := cmp.Diff([]string{"READ", "UPDATE"}, doc.Operations); diff != "" {
 		t.Error(diff)
 	}
-
-	d := open(t, stored)
-	all := DetailOf(d, d.Summary.Trials[0], 4).Operations
-	if diff := cmp.Diff([]string{"READ", "UPDATE"}, all.Names); diff != "" || all.BinS != 1 || len(all.T) < 10 {
-		t.Fatalf("%d bins of %d s: %s", len(all.T), all.BinS, diff)
-	}
-	_, _, few, err := latencies(d, d.Summary.Trials[0].ID, limits{points: 4, heat: 4})
-	if err != nil || len(few.T) > 4 {
-		t.Fatalf("%d bins, %v", len(few.T), err)
-	}
-	for i := range few.Names {
-		if len(all.P95[i]) != len(all.T) || len(few.P95[i]) != len(few.T) {
-			t.Fatalf("%s: %d and %d values", few.Names[i], len(all.P95[i]), len(few.P95[i]))
+	for _, c := range doc.Cells {
+		of := map[string]series.Number{}
+		for _, l := range c.Latencies {
+			of[l.Operation] = l.Estimates["p95"].Mean
 		}
-		if a, b := slices.Max(all.P95[i]), slices.Max(few.P95[i]); a != b || a <= 0 {
-			t.Errorf("%s: highest %g, thinned %g", few.Names[i], a, b)
+		if of["READ"] <= 0 || of["UPDATE"] <= 0 || of[c.Operation] != c.Estimates["p95"].Mean {
+			t.Errorf("%s: %v, the leading %s has %v", c.Label, of, c.Operation, c.Estimates["p95"].Mean)
 		}
 	}
 }

@@ -12,13 +12,13 @@ import (
 	"syscall"
 	"testing"
 
-	"skerry/internal/host"
-	"skerry/internal/host/loopback"
+	"skerry/internal/machine/host"
+	"skerry/internal/machine/loopback"
 )
 
 // node is a node whose processes end with the test.
 type node struct {
-	host.Host
+	host.Inside
 	t testing.TB
 }
 
@@ -52,7 +52,7 @@ func (h *node) Usage() (host.Usage, error) { return host.Usage{}, nil }
 
 // Start runs a program.
 func (h *node) Start(ctx context.Context, c host.Command) (host.Process, error) {
-	p, err := h.Host.Start(ctx, c)
+	p, err := h.Inside.Start(ctx, c)
 	if err != nil {
 		return nil, err
 	}

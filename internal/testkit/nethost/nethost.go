@@ -17,7 +17,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"skerry/internal/host"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
 )
 

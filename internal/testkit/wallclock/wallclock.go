@@ -56,7 +56,7 @@ type Clock struct {
 // that cannot be done.
 func Of(t testing.TB, pid int) *Clock {
 	t.Helper()
-	c, err := take(pid)
+	c, err := Take(pid)
 	if err != nil {
 		testkit.Lacks(t, ability, err)
 	}
@@ -67,9 +67,14 @@ func Of(t testing.TB, pid int) *Clock {
 // behind it.
 func (c *Clock) Set(t testing.TB, by time.Duration) {
 	t.Helper()
-	if err := write(c.pid, c.offset, binary.LittleEndian.AppendUint64(nil, uint64(by/time.Second))); err != nil {
+	if err := c.Jump(by); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Jump is Set for those who bear that the process may have ended.
+func (c *Clock) Jump(by time.Duration) error {
+	return write(c.pid, c.offset, binary.LittleEndian.AppendUint64(nil, uint64(by/time.Second)))
 }
 
 // stopped calls f while a process stands still: the instructions that are written over are
@@ -114,7 +119,9 @@ func stands(pid int) (bool, error) {
 	return true, nil
 }
 
-func take(pid int) (*Clock, error) {
+// Take is Of for those who bear that it cannot be done, or that the process may have ended. It
+// takes over a clock once.
+func Take(pid int) (*Clock, error) {
 	if runtime.GOARCH != "amd64" {
 		return nil, fmt.Errorf("%w on %s", errors.ErrUnsupported, runtime.GOARCH)
 	}

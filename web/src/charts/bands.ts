@@ -1,5 +1,5 @@
 // Events behind curves: bands where something was in force, lines where something happened.
-import type { Band } from '../data/document'
+import type { Band } from '../go/series'
 import { clock } from '../format/format'
 import type { Theme } from '../ui/theme'
 
@@ -10,7 +10,7 @@ export function inForce(b: Band, t: number): boolean {
 
 /** bandText is an event in a line: "lost: lab-1 killed, 5 s to 12.5 s". */
 export function bandText(b: Band): string {
-  const what = b.name === b.text || !b.text ? b.name : `${b.name}: ${b.text}`
+  const what = (b.name === b.text || !b.text ? b.name : `${b.name}: ${b.text}`) + (b.reverts ? ', reverted' : '')
   const till = b.to === b.from ? '' : b.to === undefined ? ' to the end' : ` to ${clock(b.to)}`
   const failure = b.state === 'failed' ? `, failed: ${(b.error ?? '').split('\n')[0]}` : ''
   return `${what}, ${b.state === 'skipped' ? 'skipped' : clock(b.from) + till}${failure}`
@@ -30,9 +30,13 @@ export function united(bands: Band[], last: number): [number, number][] {
   return out
 }
 
+/** stolen tells a band of processors that were taken from the driver from one of an event. */
+export const stolen = (b: Band): boolean => b.kind === 'stolen'
+
 /** markBands is the part of a series' option that shows events and the warm-up up to last. */
 export function markBands(bands: Band[], first: number, last: number, t: Theme, named: boolean): Record<string, unknown> {
-  const shown = bands.filter((b) => b.to !== b.from && b.state !== 'skipped' && b.from <= last)
+  const reached = bands.filter((b) => b.to !== b.from && b.state !== 'skipped' && b.from <= last)
+  const shown = reached.filter((b) => !stolen(b))
   const areas: unknown[] = shown.map((b, i) => [
     {
       xAxis: b.from,
@@ -45,6 +49,7 @@ export function markBands(bands: Band[], first: number, last: number, t: Theme, 
     { xAxis: Math.max(b.from, Math.min(b.to ?? last, last)) },
   ])
   areas.unshift(...united(shown, last).map(([from, to]) => [{ xAxis: from, itemStyle: { color: t.band }, label: { show: false } }, { xAxis: to }]))
+  areas.unshift(...united(reached.filter(stolen), last).map(([from, to]) => [{ xAxis: from, itemStyle: { color: t.stolen }, label: { show: false } }, { xAxis: to }]))
   if (first < 0) {
     areas.push([
       { xAxis: first, itemStyle: { color: t.faint }, label: { show: named, formatter: 'warm-up', position: 'insideBottomLeft', color: t.muted, fontSize: 11 } },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Run } from '../data/document'
+import type { Run } from '../go/webdata'
 import { chart, csv, tip, type Spec } from './chart'
 import { comparison, seriesOf, withInterval } from './comparison'
 import { quantileName } from './latency'
@@ -32,6 +32,21 @@ test('normalised, the base is 1 and what has no base is nothing', () => {
   expect(s[0]?.points.map((p) => p.estimate?.mean)).toEqual([1, 0.25])
   expect(s[1]?.points.map((p) => p.estimate)).toEqual([undefined, undefined])
   expect(comparison(run, { axis: 1, metric, base: 0 }).title).toBe('Goodput by scale, as a multiple of scale X')
+})
+
+test('latencies are compared by one kind of operation, and what a cell has none of stays empty', () => {
+  const p99 = { id: 'p99', label: 'Latency, p99', unit: 'us', latency: true }
+  const of = (operation: string, mean: number) => ({ operation, estimates: { p99: { n: 1, mean } } })
+  const mixed = {
+    ...run, vary: [run.vary[1]!],
+    cells: [
+      { values: [0], estimates: { p99: { n: 1, mean: 23.2 } }, latencies: [of('READ', 23.2), of('UPDATE', 40)] },
+      { values: [1], estimates: { p99: { n: 1, mean: 224 } }, latencies: [of('UPDATE', 224)] },
+    ],
+  } as unknown as Run
+  const means = (operation: string) => seriesOf(mixed, { axis: 0, metric: p99, operation })[0]!.points.map((p) => p.estimate?.mean)
+  expect([means('UPDATE'), means('READ')]).toEqual([[40, 224], [23.2, undefined]])
+  expect(comparison(mixed, { axis: 0, metric: p99, operation: 'UPDATE' }).title).toBe('UPDATE: latency, p99 by scale')
 })
 
 test('intervals are written with one unit', () => {

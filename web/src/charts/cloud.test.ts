@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
-import type { Band, Cloud } from '../data/document'
+import type { Effect } from '../go/record'
+import type { Band } from '../go/series'
+import type { Cloud } from '../go/webdata'
 import { bandText, inForce, united } from './bands'
 import { planOf, weather } from './cloud'
 import { projectionOf } from './projection'
@@ -9,7 +11,8 @@ const cloud: Cloud = {
   nodes: [{ name: 'd1', site: 0, role: 'data' }, { name: 'd2', site: 0, role: 'data' }, { name: 's', site: 1, role: 'data' }, { name: 'c', site: 2, role: 'client' }],
   links: [{ id: 'd1~s', a: 0, b: 2, rtt_ms: 250 }, { id: 'd2~s', a: 1, b: 2, rtt_ms: 240 }, { id: 'd1~d2', a: 0, b: 1, rtt_ms: 1 }, { id: 's~c', a: 2, b: 3, rtt_ms: 150 }],
 }
-const band = (b: Partial<Band>): Band => ({ name: 'x', kind: 'link_down', text: '', from: 5, to: 9, ...b })
+const cut: Effect = { on: 'links', makes: 'down' }
+const band = (b: Partial<Band>): Band => ({ name: 'x', kind: 'x', effect: cut, text: '', from: 5, to: 9, ...b })
 
 test('sites are places, and links within one are none', () => {
   const plan = planOf(cloud)
@@ -40,22 +43,38 @@ test('the map keeps both shores of the Pacific together', () => {
 test('weather follows events', () => {
   const plan = planOf(cloud)
   const at = (bands: Band[], t: number) => weather(cloud, plan, bands, t)
-  const cut = [band({ targets: ['d1~s'] })]
-  expect(at(cut, 4).pairs).toEqual(['up', 'up'])
-  expect(at(cut, 6).pairs).toEqual(['partly', 'up'])
+  const one = [band({ targets: ['d1~s'] })]
+  expect(at(one, 4).pairs).toEqual(['up', 'up'])
+  expect(at(one, 6).pairs).toEqual(['partly', 'up'])
   expect(at([band({ targets: ['d1~s', 'd2~s'] })], 6).pairs).toEqual(['down', 'up'])
-  expect(at(cut, 9).pairs).toEqual(['up', 'up'])
-  expect(at([band({ kind: 'latency', targets: ['s~c'] })], 6).pairs).toEqual(['up', 'changed'])
-  expect(at([band({ kind: 'kill', targets: ['s'] })], 6).places).toEqual(['up', 'down', 'up'])
-  const left = [band({ kind: 'leave', targets: ['s'], from: 2, to: 3 }), band({ kind: 'join', targets: ['s'], from: 7, to: 8 })]
-  expect(at(left, 5).places[1]).toBe('down')
-  expect(at(left, 8).places[1]).toBe('up')
+  expect(at(one, 9).pairs).toEqual(['up', 'up'])
+  expect(at([band({ effect: { on: 'links', makes: 'changed' }, targets: ['s~c'] })], 6).pairs).toEqual(['up', 'changed'])
+  expect(at([band({ effect: { on: 'nodes', makes: 'down' }, targets: ['s'] })], 6).places).toEqual(['up', 'down', 'up'])
+  expect(at([band({ effect: { on: 'streams', makes: 'changed' }, targets: ['s>c'] })], 6).places).toEqual(['up', 'changed', 'changed'])
+})
+
+test('what settles stays', () => {
+  const plan = planOf(cloud)
+  const at = (bands: Band[], t: number) => weather(cloud, plan, bands, t).places[1]
+  const leaves: Effect = { on: 'nodes', makes: 'down', settles: true, member: 'leave' }
+  const joins: Effect = { on: 'nodes', makes: 'up', settles: true, member: 'join' }
+  const left = band({ effect: leaves, targets: ['s'], from: 2, to: 3 })
+  for (const back of [band({ effect: joins, targets: ['s'], from: 7, to: 8 }), band({ effect: joins, reverts: true, targets: ['s'], from: 7, to: 8 })]) {
+    expect([5, 7.5, 8].map((t) => at([left, back], t))).toEqual(['down', 'down', 'up'])
+  }
+})
+
+test('links that are brought up stay so until they are cut again', () => {
+  const plan = planOf(cloud)
+  const bands = [band({ targets: ['s~c'], from: 1, to: 20 }), band({ effect: { on: 'links', makes: 'up' }, targets: ['s~c'], from: 5, to: 12 }), band({ targets: ['s~c'], from: 8, to: 10 })]
+  expect([4, 6, 9, 11, 13].map((t) => weather(cloud, plan, bands, t).pairs[1])).toEqual(['down', 'up', 'down', 'up', 'down'])
 })
 
 test('bands that overlap are one stretch', () => {
   expect(united([band({ from: 6, to: 8 }), band({ from: 1, to: 7 }), { ...band({ from: 20 }), to: undefined as unknown as number }], 15)).toEqual([[1, 8], [20, 20]])
   expect(inForce(band({}), 9)).toBe(false)
   expect(bandText(band({ text: 'link down' }))).toBe('x: link down, 5 s to 9 s')
+  expect(bandText(band({ text: 's leaves', reverts: true }))).toBe('x: s leaves, reverted, 5 s to 9 s')
 })
 
 test('a thousand sites have a map', () => {

@@ -1,6 +1,8 @@
 // A cloud as a map shows it: places, and what joins each two of them, as events leave it.
-import type { Band, Cloud } from '../data/document'
+import type { Band } from '../go/series'
+import type { Cloud } from '../go/webdata'
 import { inForce } from './bands'
+import { touched } from './effect'
 
 /** State of a place or a link: as set, changed by an event, partly down, down. */
 export type State = 'up' | 'changed' | 'partly' | 'down'
@@ -37,32 +39,23 @@ export function planOf(c: Cloud): Plan {
   return { places, pairs: [...pairs.values()], located: places.length > 0 && places.every((p) => p.lat !== undefined) }
 }
 
-const downLinks = new Set(['link_down', 'link_flap', 'partition'])
-const changedLinks = new Set(['latency', 'bandwidth', 'loss', 'jitter', 'network_load'])
-const downNodes = new Set(['kill', 'stop', 'pause', 'leave'])
-const changedNodes = new Set(['cpu', 'memory', 'disk_slow', 'disk_full', 'clock_skew', 'network_load', 'restart', 'join', 'start', 'resume'])
-
 export interface Weather { places: State[]; pairs: State[] }
 
 /** weather is the state of places and pairs at a moment. */
 export function weather(c: Cloud, plan: Plan, bands: Band[], t: number): Weather {
   const down = new Set<string>()
   const changed = new Set<string>()
-  const repaired = new Set<string>()
   for (const b of bands) {
-    // A member that left stays away although its band, the change itself, is over.
-    const left = b.kind === 'leave' && b.from <= t
-    const back = (b.kind === 'join' || b.kind === 'start' || b.kind === 'resume' || b.text.endsWith(', reverted')) && (b.to ?? Infinity) <= t
-    for (const x of b.targets ?? []) {
-      if (b.kind === 'link_up' && b.from <= t) repaired.add(x)
-      else if (back) down.delete(x)
-      else if (left || (inForce(b, t) && (downLinks.has(b.kind) || downNodes.has(b.kind)))) {
-        down.add(x)
-        repaired.delete(x)
-      } else if (inForce(b, t) && (changedLinks.has(b.kind) || changedNodes.has(b.kind))) changed.add(x)
+    if (!b.effect) continue
+    const { makes, settles } = b.effect
+    const force = inForce(b, t)
+    for (const x of touched(b)) {
+      // What has settled stays: a member that left is away although its band is over.
+      if (makes === 'down' && (force || (settles && b.from <= t))) down.add(x)
+      else if (makes === 'up' && (settles ? (b.to ?? Infinity) <= t : force)) down.delete(x)
+      else if (force) changed.add(x)
     }
   }
-  for (const x of repaired) down.delete(x)
   const nodes = c.nodes ?? []
   const links = c.links ?? []
   const sum = (names: string[]): State => {

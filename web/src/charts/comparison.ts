@@ -1,5 +1,5 @@
 // Cells of a matrix against each other: a metric over an axis, with confidence intervals.
-import type { Cell, Estimate, Metric, Run } from '../data/document'
+import type { Cell, Estimate, Metric, Run } from '../go/webdata'
 import { ratio } from '../data/estimate'
 import { units, type Unit } from '../format/format'
 import type { Theme } from '../ui/theme'
@@ -18,7 +18,18 @@ export interface Choice {
   metric: Metric
   /** base is the place of the value of the axis that is 1; undefined shows the values. */
   base?: number | undefined
+  /** operation is whose latency is shown, where the metric is one. */
+  operation?: string | undefined
 }
+
+/** valueOf is a cell's estimate: of a latency that of the operation chosen, and none where the cell has no such operation. */
+function valueOf(cell: Cell, c: Choice): Estimate | undefined {
+  if (!c.metric.latency || !c.operation) return cell.estimates[c.metric.id]
+  return cell.latencies.find((l) => l.operation === c.operation)?.estimates[c.metric.id]
+}
+
+/** nameOf is what a chart shows, in a few words. */
+const nameOf = (c: Choice): string => (c.metric.latency && c.operation ? `${c.operation}: ${c.metric.label.toLowerCase()}` : c.metric.label)
 
 /** Point is one cell of a series; without an estimate it was not measured. */
 export interface Point { cell: Cell | undefined; estimate: Estimate | undefined }
@@ -38,7 +49,7 @@ export function seriesOf(run: Run, c: Choice): Series[] {
       s = { name, points: axis.values.map(() => ({ cell: undefined, estimate: undefined })) }
       groups.set(name, s)
     }
-    s.points[cell.values[c.axis] ?? 0] = { cell, estimate: cell.estimates[c.metric.id] }
+    s.points[cell.values[c.axis] ?? 0] = { cell, estimate: valueOf(cell, c) }
   }
   const all = [...groups.values()]
   if (c.base === undefined) return all
@@ -55,14 +66,14 @@ export function comparison(run: Run, c: Choice): Spec {
   const unit = c.base === undefined ? unitOf(c.metric) : units.times
   const against = c.base === undefined ? '' : `, as a multiple of ${axis.label} ${axis.values[c.base]}`
   return {
-    title: `${c.metric.label} by ${axis.label}${against}`,
+    title: `${nameOf(c)} by ${axis.label}${against}`,
     unit: unit.name,
     describe: `${series.length} series over ${axis.values.length} values of ${axis.label}; whiskers are 95 % confidence intervals.`,
     height: 340,
     points: axis.values.length,
     option: (t) => option(axis.label, axis.values, series, unit, c, t),
     table: () => ({
-      columns: ['series', axis.label, `${c.metric.label}${against} (${c.base === undefined ? c.metric.unit : '×'})`, '95 % CI half-width', 'n'],
+      columns: ['series', axis.label, `${nameOf(c)}${against} (${c.base === undefined ? c.metric.unit : '×'})`, '95 % CI half-width', 'n'],
       rows: series.flatMap((s) => s.points.map((p, i) => [s.name || 'all', axis.values[i] ?? '', p.estimate?.mean ?? null, p.estimate?.half ?? null, p.estimate?.n ?? 0])),
     }),
   }

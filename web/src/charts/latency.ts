@@ -1,7 +1,8 @@
 // Latency: its distribution with the tail drawn out, and where it lay over time.
-import type { Band, Curve, Heat } from '../data/document'
+import type { Band, Curve, Heat } from '../go/series'
 import { clock, duration, percent, short, thousands, units } from '../format/format'
 import type { Theme } from '../ui/theme'
+import { stolen } from './bands'
 import { axisStyle, frame, tip, tooltipStyle, type Spec } from './chart'
 import type { Option } from './echarts'
 import { gridLeft, gridRight } from './timeseries'
@@ -86,7 +87,7 @@ export function heatmap(h: Heat, bands: Band[], last: number): Spec {
 function drawHeat(h: Heat, bands: Band[], last: number, most: number, t: Theme): Option {
   const axis = axisStyle(t)
   const cells = h.counts.flatMap((column, i) => column.flatMap((n, j) => (n > 0 ? [[i, j, Math.log10(n + 1), n]] : [])))
-  const starts = bands.filter((b) => b.to !== b.from && b.state !== 'skipped' && b.from >= 0 && b.from < last)
+  const starts = bands.filter((b) => !stolen(b) && b.to !== b.from && b.state !== 'skipped' && b.from >= 0 && b.from < last)
   const column = (time: number) => Math.max(0, h.t.findLastIndex((x) => x <= time))
   return {
     ...frame(t),

@@ -1,5 +1,6 @@
 // The map of the sites: where they are, what joins them, and its state at a moment.
-import type { Band, Cloud } from '../data/document'
+import type { Band } from '../go/series'
+import type { Cloud } from '../go/webdata'
 import { clock, figure, units } from '../format/format'
 import { h, replace, s } from '../ui/dom'
 import { onTheme, theme, type Theme } from '../ui/theme'

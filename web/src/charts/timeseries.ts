@@ -1,8 +1,8 @@
 // Curves over the seconds of a trial, with its events behind them.
-import type { Band } from '../data/document'
+import type { Band } from '../go/series'
 import { clock, type Unit } from '../format/format'
 import type { Theme } from '../ui/theme'
-import { bandText, inForce, markBands } from './bands'
+import { bandText, inForce, markBands, stolen } from './bands'
 import { axisStyle, frame, tip, tooltipStyle, type Spec } from './chart'
 import type { Option } from './echarts'
 
@@ -22,6 +22,8 @@ export interface Panel {
   title: string
   unit: Unit
   t: number[]
+  /** first is where the axis begins, without it at the first bin. */
+  first?: number | undefined
   /** bin is how long each bin is, in seconds, and last where the last one ends. */
   bin: number
   last: number
@@ -40,7 +42,7 @@ export const gridRight = 18
 
 /** panel is the spec of curves over time. */
 export function panel(p: Panel): Spec {
-  const first = p.t[0] ?? 0
+  const first = p.first ?? p.t[0] ?? 0
   return {
     title: p.title,
     unit: p.unit.name,
@@ -62,7 +64,7 @@ function describe(p: Panel): string {
     return values.length ? `${c.name} from ${unit.write(Math.min(...values))} to ${unit.write(Math.max(...values))}` : `${c.name} without values`
   })
   const more = p.curves.length > 4 ? ` and ${p.curves.length - 4} more curves` : ''
-  const events = p.bands.filter((b) => b.to !== b.from).length
+  const events = p.bands.filter((b) => b.to !== b.from && !stolen(b)).length
   return `Over ${clock(p.last)}: ${parts.join('; ')}${more}.${events ? ` ${events} events.` : ''}`
 }
 

@@ -1,5 +1,5 @@
 // Who sent how much to whom: as a graph and as a matrix.
-import type { Traffic } from '../data/document'
+import type { Traffic } from '../go/webdata'
 import { bytes, percent } from '../format/format'
 import type { Theme } from '../ui/theme'
 import { axisStyle, frame, tip, tooltipStyle, type Spec } from './chart'

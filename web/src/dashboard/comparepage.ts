@@ -2,7 +2,9 @@
 import { duration, figure, units } from '../format/format'
 import { h, replace, s } from '../ui/dom'
 import { theme } from '../ui/theme'
-import { compare, detail, reportOf, runs, type CellRow, type Comparison, type Figures, type Metric } from './api'
+import type { Report as Comparison, Figures, Metric } from '../go/compare'
+import type { Cell as CellRow } from '../go/serve'
+import { compare, detail, reportOf, runs } from './api'
 import { compareAddress, parameters, trouble, type Page } from './pages'
 
 /** write is a value in the unit that package metric names. */
@@ -83,8 +85,16 @@ export function comparePage(a: string, b: string): Page {
   return { title: 'Compare', element, close() { closed = true } }
 }
 
-/** few tells the leading metrics from the many. */
-const leading = /^(goodput|throughput|latency|outcome|errors?|cpu\.data|traffic)/
+/** operationOf is the kind of operation that a metric is of: that of read.p95 is read; '' for none. */
+export function operationOf(m: Metric): string {
+  const [head, ...rest] = m.name.split('.')
+  return /^(mean|p50|p95|p99|p999|max|count|failed)$/.test(rest.at(-1) ?? '') && head !== 'events' ? head! : ''
+}
+
+/** chosen are the metrics to show: the leading ones or all, none twice, latencies of one kind of operation or of each. */
+export function chosen(metrics: Metric[], all: boolean, operation: string): Metric[] {
+  return metrics.filter((m) => !m.same_as && (all || m.leading) && (!operation || !operationOf(m) || operationOf(m) === operation))
+}
 
 function result(c: Comparison): HTMLElement[] {
   return [
@@ -92,13 +102,15 @@ function result(c: Comparison): HTMLElement[] {
     ...(c.pairs ?? []).map((p) => {
       const box = h('input', { type: 'checkbox', onchange: () => fill() })
       const body = h('tbody')
-      const fill = () => replace(body, p.metrics.filter((m) => box.checked || leading.test(m.name)).map(row))
-      if (!p.metrics.some((m) => leading.test(m.name))) box.checked = true
+      const kinds = [...new Set(p.metrics.map(operationOf).filter(Boolean))]
+      const pick = h('select', { 'aria-label': 'Operation', onchange: () => fill() }, h('option', { value: '' }, 'every operation'), kinds.map((k) => h('option', { value: k }, k)))
+      const fill = () => replace(body, chosen(p.metrics, box.checked, pick.value).map(row))
       fill()
       const side = (name: string, x: typeof p.a) => h('div', {}, h('b', { class: `side ${name.toLowerCase()}` }, name), h('div', {}, h('a', { href: reportOf(x.run), target: '_blank', rel: 'noopener' }, x.run), h('p', { class: 'tiles' }, parameters(x.parameters)),
         h('p', { class: 'small muted' }, `${x.trials.length} repetition${x.trials.length === 1 ? '' : 's'}${x.suspect ? ', suspect: none was valid' : ''}`)))
       return h('section', { class: 'card' }, h('div', { class: 'sides' }, side('A', p.a), side('B', p.b)),
-        h('label', { class: 'field' }, box, 'every metric'),
+        h('div', { class: 'controls' }, kinds.length > 1 ? h('label', { class: 'field' }, 'Latency of', pick) : null, h('label', { class: 'field' }, box, 'every metric')),
+        (p.censored ?? []).map((x) => h('p', { class: 'note' }, x)),
         h('div', { class: 'wide' }, h('table', { class: 'metrics' }, h('caption', { class: 'visually-hidden' }, 'Metrics of both sides'), h('thead', {}, h('tr', {}, ['Metric', 'A', 'B', 'Change', 'Repetitions', 'g', 'p'].map((x, i) => h('th', { scope: 'col', class: i > 0 && i !== 4 ? 'num' : '' }, x)))), body)),
         h('p', { class: 'small muted' }, 'Mean ± half-width of its 95 % interval over repetitions; g: Hedges’ g, positive where B is higher; p: permutation test. Of twenty metrics that are alike one has p below 0.05 by chance.'))
     }),

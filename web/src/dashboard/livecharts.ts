@@ -2,10 +2,10 @@
 import { chart, type Chart, type Spec } from '../charts/chart'
 import type { Option } from '../charts/echarts'
 import { panel, type Panel } from '../charts/timeseries'
-import type { Band } from '../data/document'
+import type { Band } from '../go/series'
 import { units } from '../format/format'
 import { theme } from '../ui/theme'
-import type { LabEvent, NodeSecond, Second } from './api'
+import type { Event as LabEvent, Moment, NodeSecond, Second } from '../go/record'
 
 export interface LiveCharts {
   elements: HTMLElement[]
@@ -15,13 +15,28 @@ export interface LiveCharts {
   close(): void
 }
 
-/** bandsOf are events as stretches of time behind the curves. */
+/** bandsOf are events as stretches of time behind the curves: in force, or while they settle; as internal/report/series has them of a run that is over. */
 export function bandsOf(events: LabEvent[]): Band[] {
-  return events.filter((e) => e.id && e.apply?.began).map((e) => {
-    const from = e.apply!.began!.ns / 1e9
-    const to = e.state === 'reverted' ? e.revert?.completed?.ns : e.state === 'failed' ? e.apply!.began!.ns : undefined
-    return { name: e.name || e.kind, kind: e.kind, text: e.message, from, ...(to === undefined ? {} : { to: to / 1e9 }), targets: e.targets ?? [] }
-  })
+  const band = (e: LabEvent, from: Moment | undefined, to: Moment | undefined, reverts = false): Band[] => {
+    if (!from) return []
+    const till = to ?? (e.state === 'failed' ? from : undefined)
+    return [{ name: e.name || e.kind, kind: e.kind, text: e.message, from: from.ns / 1e9, ...(till ? { to: till.ns / 1e9 } : {}), targets: e.targets ?? [], ...(reverts ? { reverts } : {}) }]
+  }
+  return events.filter((e) => e.id).flatMap((e) => (e.effect?.settles
+    ? [...band(e, e.apply?.began, e.apply?.completed), ...band(e, e.revert?.began, e.revert?.completed, true)]
+    : band(e, e.apply?.began, e.revert?.completed)))
+}
+
+/** stolenOf are the seconds in which processors were taken from the driver, as internal/report/series has them of a run that is over. */
+export function stolenOf(seconds: Second[]): Band[] {
+  const out: Band[] = []
+  for (const x of seconds) {
+    if (!x.stolen_s) continue
+    const before = out.at(-1)
+    if (before?.to === x.t) before.to = x.t + 1
+    else out.push({ name: 'processors taken away', kind: 'stolen', text: 'the driver could not run', from: x.t, to: x.t + 1 })
+  }
+  return out
 }
 
 const shownNodes = 8
@@ -51,8 +66,10 @@ export function liveCharts(): LiveCharts {
     const last = seconds.at(-1)?.t ?? 0
     return reach ? seconds.filter((x) => x.t > last - reach) : seconds
   }
+  // One clock for all panels: that of the driver's seconds, whoever was sampled for longer.
+  const span = () => ({ first: shown()[0]?.t, last: (seconds.at(-1)?.t ?? 0) + 1 })
   const base = (title: string, curves: Panel['curves'], rows: Second[], unit: Panel['unit'], log = false): Panel => ({
-    title, unit, log, bin: 1, t: rows.map((x) => x.t), last: (rows.at(-1)?.t ?? 0) + 1, curves, bands: bandsOf(events), named: true, height: 230,
+    title, unit, log, bin: 1, t: rows.map((x) => x.t), ...span(), curves, bands: [...stolenOf(rows), ...bandsOf(events)], named: true, height: 230,
   })
   const rate = (n: number, x: Second) => n / Math.max(0.001, x.length_s)
 
@@ -78,7 +95,7 @@ export function liveCharts(): LiveCharts {
     const rows = names.map((n) => new Map((history.get(n) ?? []).map((x) => [x.t, x.cpu_cores])))
     const t = [...new Set(rows.flatMap((r) => [...r.keys()]))].sort((a, b) => a - b)
     return {
-      title: 'CPU', unit: units.cores, bin: 1, t, last: (t.at(-1) ?? 0) + 1, bands: bandsOf(events), height: 230,
+      title: 'CPU', unit: units.cores, bin: 1, t, ...span(), bands: bandsOf(events), height: 230,
       curves: names.map((name, i) => ({
         name: name === '@host' ? 'whole machine' : name, values: t.map((x) => rows[i]!.get(x) ?? null), dashed: name === '@host', hidden: name === '@host',
         colour: (c) => (name === '@host' ? c.muted : c.series[i % c.series.length]!),

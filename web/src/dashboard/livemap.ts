@@ -5,8 +5,9 @@ import { projectionOf, type Projection } from '../charts/projection'
 import { figure, units } from '../format/format'
 import { h, replace, s } from '../ui/dom'
 import { onTheme, theme, type Theme } from '../ui/theme'
-import type { Cloud, Link, NodeSecond } from './api'
-import { linkCondition, roundTrip, type Condition } from './model'
+import type { Cloud, Link } from '../go/live'
+import type { Condition, NodeSecond } from '../go/record'
+import { linkCondition, roundTrip } from './model'
 
 export interface LiveMap {
   element: HTMLElement
@@ -48,7 +49,8 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
   const dots: SVGElement[] = []
   const drawing = s('svg', { viewBox: `0 0 ${width} ${view.height}`, role: 'group', 'aria-label': `Map: ${plan.places.length} places, ${plan.pairs.length} connections` })
   const hint = h('p', { class: 'maphint muted' })
-  const element = h('div', { class: 'livemap' }, drawing, hint)
+  const key = h('p', { class: 'key' }, [['', 'as set'], ['changed', 'changed'], ['down', 'cut']].map(([kind, text]) => h('span', {}, h('i', { class: `mark ${kind}`.trim() }), text!)))
+  const element = h('div', { class: 'livemap' }, drawing, key, hint)
 
   const linksOf = (pair: number): Link[] => plan.pairs[pair]!.links.map((i) => links.get(all[i]!.id) ?? all[i]!)
   const nodesOf = (place: number): string[] => plan.places[place]!.nodes.map((i) => nodes[i]!.name)

@@ -1,13 +1,17 @@
 // The page that follows a run while it goes on.
 import { clock, duration, figure, units } from '../format/format'
 import { h, replace } from '../ui/dom'
-import { reportOf, runs, streamOf, type LabEvent, type NodeSecond } from './api'
+import type { Kind, Result } from '../go/live'
+import type { Event as LabEvent, NodeSecond } from '../go/record'
+import { reportOf, runs, streamOf } from './api'
 import { firing, type Firing } from './firing'
 import { liveCharts } from './livecharts'
 import { liveMap, noMap, type LiveMap } from './livemap'
-import { apply, empty, eventsOf, nodeConditions, type Kind, type Model } from './model'
+import { apply, empty, eventsOf, nodeConditions, type Model } from './model'
 import { nodeTable, type NodeTable } from './nodes'
 import { badge, parameters, runAddress, trouble, type Page } from './pages'
+import { tasksCard } from './tasks'
+import { outcome, told } from './verdict'
 import { follow, type Connection, type Stream } from './stream'
 
 const lookEvery = 2000
@@ -63,12 +67,14 @@ function liveRun(name: string): { element: HTMLElement; close(): void } {
   const nodeBox = h('div')
   const list = h('ol', { class: 'events', 'aria-label': 'Events, the newest first', tabindex: 0 })
   const results = h('div')
+  const doubts = h('div')
+  const taskBox = h('div')
   const reach = [[120, '2 min'], [300, '5 min'], [0, 'All']] as const
   const reachButtons = reach.map(([n, label]) => h('button', { type: 'button', 'aria-pressed': n === 300 ? 'true' : 'false', onclick: () => {
     reachButtons.forEach((b, i) => b.setAttribute('aria-pressed', String(reach[i]![0] === n)))
     charts.reach(n)
   } }, label))
-  const element = h('div', { class: 'live' }, head, figures,
+  const element = h('div', { class: 'live' }, head, doubts, taskBox, figures,
     h('div', { class: 'columns' },
       h('section', { class: 'card', 'aria-label': 'Map' }, mapBox, fireBox),
       h('section', { class: 'card', 'aria-label': 'Events' }, h('h2', {}, 'Events'), list)),
@@ -123,16 +129,18 @@ function liveRun(name: string): { element: HTMLElement; close(): void } {
     condition()
     fire?.ready(trial?.measuring ?? false)
     charts.update(seconds, events, model.history)
+    replace(doubts, told(model.state.doubts))
+    replace(taskBox, tasksCard(model.state.tasks))
     replace(head, h('div', {},
       h('h1', {}, run.experiment || name), run.description ? h('p', { class: 'muted' }, run.description) : null,
       h('p', { class: 'tiles' }, trial ? h('span', { class: 'parameter' }, `trial ${trial.number} of ${run.planned}`) : null, parameters(trial?.parameters))),
-    h('div', { class: 'stage' }, connection, h('p', {}, model.over ? 'The run has ended.' : trial?.stage ?? 'Between trials.'), progress(), 
+    h('div', { class: 'stage' }, connection, h('p', {}, model.over ? outcome(model.state) : trial?.stage ?? (model.state.tasks ? 'Trials run elsewhere.' : 'Between trials.')), progress(), 
       h('p', { class: 'small' }, h('a', { href: runAddress(name) }, 'Notes and trials'), ' · ', h('a', { href: reportOf(name), target: '_blank', rel: 'noopener' }, 'Report so far'))))
     replace(figures, tiles())
     replace(list, eventsOf(events).slice(0, 100).map(eventRow), eventsOf(events).length ? null : h('li', { class: 'muted' }, 'None yet.'))
     replace(results, model.state.results.length ? h('section', { class: 'card', 'aria-label': 'Ended trials' }, h('h2', {}, 'Ended trials'),
       h('ul', { class: 'results' }, model.state.results.map((r) => h('li', {}, `Trial ${r.id} `, badge(r.state === 'ok' ? r.verdict ?? 'ok' : r.state, r.state !== 'ok' ? 'bad' : r.verdict === 'valid' ? 'good' : 'warn'),
-        r.state === 'ok' ? ` ${units.opsPerSecond.write(r.goodput_ops_s)}` : ` ${r.error ?? ''}`)))) : null)
+        r.state === 'ok' ? ` ${units.opsPerSecond.write(r.goodput_ops_s)}` : ` ${r.error ?? ''}`, more(r))))) : null)
   }
 
   function progress(): HTMLElement | null {
@@ -154,6 +162,7 @@ function liveRun(name: string): { element: HTMLElement; close(): void } {
     return [
       tile('goodput, ops/s', figure(per(x?.ok))), tile('p50', x?.response_p50_us ? duration(x.response_p50_us) : '–'), tile('p99', x?.response_p99_us ? duration(x.response_p99_us) : '–'),
       tile('not ok, ops/s', figure(per(bad)), bad > 0 ? 'bad' : ''), tile('in flight', figure(x?.in_flight)), tile('machine, cores', figure(host?.cpu_cores)),
+      // The place of what comes late is the last, so that no tile moves.
       ...(net ? [tile(`routed round trip${net.unreachable ? `; ${net.unreachable} pairs unreachable` : ''}`, units.milliseconds.write(net.rtt_mean_ms), net.unreachable ? 'bad' : '')] : []),
     ]
   }
@@ -166,6 +175,12 @@ function liveRun(name: string): { element: HTMLElement; close(): void } {
   const stream: Stream = follow((after) => streamOf(name, after), { message: took, connection: said })
   draw()
   return { element, close() { stream.close(); charts.close(); map?.close() } }
+}
+
+/** more is what else there is to tell of a trial that has ended: why it is suspect, and its assertions. */
+function more(r: Result): HTMLElement | null {
+  const lines = [...(r.reasons ?? []), ...(r.assertions ?? []).map((a) => (a.held ? `${a.text} held (${a.value})` : `${a.text} did not hold: it is ${a.value || 'not measured'}`))]
+  return lines.length ? h('ul', { class: 'small muted' }, lines.map((x) => h('li', {}, x))) : null
 }
 
 /** eventRow is an event in the list. */

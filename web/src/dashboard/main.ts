@@ -3,10 +3,10 @@ import '../ui/base.css'
 import './dashboard.css'
 import { h, replace } from '../ui/dom'
 import { onTheme, startTheme, theme, toggleTheme } from '../ui/theme'
-import { begin } from './api'
+import { begin, runs } from './api'
 import { comparePage } from './comparepage'
 import { livePage } from './livepage'
-import { trouble, type Page } from './pages'
+import { liveAddress, trouble, type Page } from './pages'
 import { runPage } from './runpage'
 import { runsPage } from './runspage'
 
@@ -63,4 +63,11 @@ function mark(): SVGElement {
 }
 
 addEventListener('hashchange', show)
-begin().then(show, (e: unknown) => replace(main, trouble(e)))
+/** home leads to the run that goes on, where nothing else was asked for. */
+async function home(): Promise<void> {
+  if (location.hash.replace(/^#\/?/, '')) return
+  const running = (await runs().catch(() => [])).find((r) => r.state === 'running')
+  if (running) history.replaceState(null, '', liveAddress(running.name))
+}
+
+begin().then(home).then(show, (e: unknown) => replace(main, trouble(e)))

@@ -1,7 +1,7 @@
 // What is known of a running run: the server's state with every message since put on it.
-import type { Cloud, LabEvent, LabNode, Link, NodeSecond, State } from './api'
-
-export type Kind = 'state' | 'trial' | 'second' | 'nodes' | 'network' | 'links' | 'event' | 'result' | 'end'
+import { touched } from '../charts/effect'
+import type { Cloud, Kind, Link, Node as LabNode, State } from '../go/live'
+import type { Condition, Event as LabEvent, NodeSecond } from '../go/record'
 
 /** How much of the past is kept: an hour of seconds; of nodes what a small drawing needs. */
 const keepSeconds = 3600
@@ -16,7 +16,7 @@ export interface Model {
 }
 
 export function empty(): Model {
-  return { state: { run: { name: '', experiment: '', planned: 0 }, seconds: [], nodes: [], events: [], results: [] }, history: new Map(), links: new Map(), over: false }
+  return { state: { run: { name: '', experiment: '', planned: 0 }, seconds: [], nodes: [], events: [], results: [], doubts: [], totals: { ok: 0, failed: 0, unknown: 0, dropped: 0 } }, history: new Map(), links: new Map(), over: false }
 }
 
 /** apply puts a message on the model and returns the model to go on with. */
@@ -53,7 +53,13 @@ export function apply(m: Model, kind: Kind, data: unknown): Model {
       break
     }
     case 'result':
-      s.results.push(data as State['results'][number])
+      s.results = [...s.results.filter((r) => r.id !== (data as State['results'][number]).id), data as State['results'][number]]
+      break
+    case 'doubts':
+      s.doubts = data as State['doubts']
+      break
+    case 'tasks':
+      s.tasks = data as NonNullable<State['tasks']>
       break
     case 'end':
       m.over = true
@@ -68,8 +74,6 @@ function remember(history: Map<string, NodeSecond[]>, row: NodeSecond): void {
   history.set(row.node, rows)
 }
 
-export type Condition = 'up' | 'changed' | 'down'
-
 /** linkCondition is what a link is like for the packets on it. */
 export function linkCondition(l: Link): Condition {
   if (l.carrier_down || l.ab.down || l.ba.down) return 'down'
@@ -79,20 +83,17 @@ export function linkCondition(l: Link): Condition {
 /** roundTrip is what a link's two directions are set to together, in milliseconds. */
 export const roundTrip = (l: Link): number => l.ab.latency_ms + l.ba.latency_ms
 
-const ends = new Set(['kill', 'stop', 'pause', 'leave'])
-const brings = new Set(['start', 'resume', 'join'])
-const strains = new Set(['cpu', 'memory', 'disk_slow', 'disk_full', 'network_load', 'clock_skew', 'restart'])
-
 /** nodeConditions are what events have made of nodes so far, in the order in which they came. */
 export function nodeConditions(events: LabEvent[]): Map<string, Condition> {
   const out = new Map<string, Condition>()
   for (const e of events) {
+    if (!e.effect || e.effect.on === 'links') continue
+    const { makes, settles } = e.effect
     const force = e.state === 'begun' || e.state === 'active'
-    for (const n of e.targets ?? []) {
-      if (ends.has(e.kind) && force) out.set(n, 'down')
-      else if (ends.has(e.kind) && e.state === 'reverted') out.delete(n)
-      else if (brings.has(e.kind) && e.state === 'active') out.delete(n)
-      else if (strains.has(e.kind) && force && out.get(n) !== 'down') out.set(n, 'changed')
+    for (const n of touched(e)) {
+      if (makes === 'down' && force) out.set(n, 'down')
+      else if ((makes === 'down' && e.state === 'reverted') || (makes === 'up' && e.state === 'active')) out.delete(n)
+      else if (makes === 'changed' && (settles ? e.state === 'begun' : force) && out.get(n) !== 'down') out.set(n, 'changed')
     }
   }
   return out

@@ -1,8 +1,8 @@
 // The nodes of a running lab, a row each: where, how busy, what they send.
 import { figure, units, bytes } from '../format/format'
 import { h, replace, s } from '../ui/dom'
-import type { Cloud, LabNode, NodeSecond } from './api'
-import type { Condition } from './model'
+import type { Cloud, Node as LabNode } from '../go/live'
+import type { Condition, NodeSecond } from '../go/record'
 import { badge } from './pages'
 
 export interface NodeTable {

@@ -1,8 +1,12 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { Cloud, Entry, LabEvent, Metric, NodeSecond } from './api'
-import { strip, write } from './comparepage'
-import { eventOf, firing, kinds } from './firing'
-import { bandsOf, busiest } from './livecharts'
+import type { Metric } from '../go/compare'
+import type { Cloud } from '../go/live'
+import type { Event as LabEvent, NodeSecond, Second } from '../go/record'
+import type { Entry } from '../go/serve'
+import { chosen, strip, write } from './comparepage'
+import { offers } from '../go/offers'
+import { eventOf, firing, linkName } from './firing'
+import { bandsOf, busiest, stolenOf } from './livecharts'
 import { liveMap, room } from './livemap'
 import { eventRow } from './livepage'
 import { nodeTable } from './nodes'
@@ -16,7 +20,7 @@ const cloud = (sites: number): Cloud => ({
   nodes: Array.from({ length: sites }, (_, i) => ({ name: i ? `node ${i}` : hostile, site: i ? `site ${i}` : hostile, role: i === 1 ? 'client' : 'data' })),
   links: Array.from({ length: sites - 1 }, (_, i) => ({ id: `l${i}`, a: hostile, b: `node ${i + 1}`, ab: { latency_ms: i }, ba: { latency_ms: i } })),
 })
-const second = (node: string, t: number, cpu: number): NodeSecond => ({ t, node, cpu_cores: cpu, throttled_cores: 0, memory_bytes: 0, read_bytes: 0, wrote_bytes: 0, rx_bytes: 1000, tx_bytes: 10 })
+const second = (node: string, t: number, cpu: number): NodeSecond => ({ t, node, cpu_cores: cpu, user_cores: 0, system_cores: 0, steal_cores: 0, throttled_cores: 0, memory_bytes: 0, read_bytes: 0, wrote_bytes: 0, rx_bytes: 1000, tx_bytes: 10 })
 
 afterEach(() => vi.unstubAllGlobals())
 
@@ -40,10 +44,14 @@ describe('the list of runs', () => {
 
 describe('firing', () => {
   it('writes events as an experiment has them', () => {
-    const of = (id: string) => kinds.find((k) => k.id === id)!
+    const of = (id: string) => offers.find((o) => o.id === id)!
     expect(eventOf(of('cut'), ['a~b'], '', '10s')).toEqual({ link_down: { ids: ['a~b'] }, for: '10s' })
     expect(eventOf(of('slow'), ['a~b'], ' 3 ', '')).toEqual({ latency: { ids: ['a~b'], scale: 3 } })
+    expect(eventOf(of('lose'), ['a~b'], '5%', '')).toEqual({ loss: { ids: ['a~b'], add: '5%' } })
     expect(eventOf(of('kill'), ['a'], '', '')).toEqual({ kill: { nodes: ['a'] } })
+  })
+  it('tells the links of a pair apart', () => {
+    expect(['Pune~Seoul', 'Pune~Seoul#2', 'undersea'].map((id) => linkName(id, 'Pune', 'Seoul'))).toEqual(['Pune – Seoul', 'Pune – Seoul, link 2', 'Pune – Seoul, undersea'])
   })
   it('aims at what was pointed out, never kills the client, and waits for the measurement', () => {
     const f = firing('r', cloud(3), () => {})
@@ -53,7 +61,7 @@ describe('firing', () => {
     f.ready(true)
     expect(button.disabled).toBe(false)
     f.aim([], [hostile, 'node 1'], hostile)
-    expect(kinds.find((k) => k.id === what.value)!.aim).toBe('nodes')
+    expect(offers.find((o) => o.id === what.value)!.on).toBe('nodes')
     expect(whom.options[0]!.textContent).toBe(hostile)
     expect([...whom.options].map((o) => o.textContent)).not.toContain('node 1')
     expect(f.element.querySelector('img')).toBeNull()
@@ -91,6 +99,11 @@ describe('the picture', () => {
     const r = room()
     expect([r.take(0, 0, 10, 10), r.take(5, 5, 10, 10), r.copy().take(20, 0, 5, 5), r.take(20, 0, 5, 5)]).toEqual([true, false, true, true])
   })
+  it('shades seconds in which processors were taken away, those that follow each other in one band', () => {
+    const at = (t: number, stolen_s?: number) => ({ t, length_s: 1, ...(stolen_s ? { stolen_s } : {}) }) as Second
+    expect(stolenOf([at(1), at(2, 0.1), at(3, 0.2), at(4), at(5, 0.3)]).map((b) => [b.from, b.to])).toEqual([[2, 4], [5, 6]])
+  })
+
   it('shows events as text, and as bands while they are in force', () => {
     const e = { t: 3, id: 1, kind: 'kill', message: hostile, source: 'ui', state: 'active', targets: ['a'], apply: { due: { ns: 3e9, wall: '' }, began: { ns: 3e9, wall: '' } } } as LabEvent
     expect(eventRow(e).querySelector('img')).toBeNull()
@@ -99,6 +112,15 @@ describe('the picture', () => {
     expect(bandsOf([e])[0]!.to).toBeUndefined()
     expect(bandsOf([{ ...e, state: 'reverted', revert: { due: { ns: 5e9, wall: '' }, completed: { ns: 6e9, wall: '' } } }])[0]!.to).toBe(6)
   })
+  it('shows what settles while it does, on its way there and back', () => {
+    const at = (s: number) => ({ ns: s * 1e9, wall: '' })
+    const left: LabEvent = { t: 2, id: 1, kind: 'x', message: '', state: 'begun', effect: { on: 'nodes', makes: 'down', settles: true }, apply: { due: at(2), began: at(2) } }
+    const spans = (e: LabEvent) => bandsOf([e]).map((b) => [b.from, b.to, b.reverts])
+    expect(spans(left)).toEqual([[2, undefined, undefined]])
+    const settled: LabEvent = { ...left, state: 'active', apply: { ...left.apply!, completed: at(5) } }
+    expect(spans(settled)).toEqual([[2, 5, undefined]])
+    expect(spans({ ...settled, revert: { due: at(9), began: at(9), completed: at(11) } })).toEqual([[2, 5, undefined], [9, 11, true]])
+  })
   it('picks the busiest nodes', () => {
     const h = new Map(['a', 'b', '@host', '@emulator'].map((n, i) => [n, [second(n, 1, i)]]))
     expect(busiest(h)).toEqual(['b', 'a', '@host'])
@@ -106,6 +128,13 @@ describe('the picture', () => {
 })
 
 describe('figures', () => {
+  it('of one operation stand against those of the same, none of them twice', () => {
+    const m = (name: string, more: Partial<Metric> = {}) => ({ name, leading: true, ...more }) as Metric
+    const all = [m('goodput'), m('throughput', { same_as: 'goodput' }), m('read.p95'), m('update.p95'), m('read.max', { leading: false }), m('events.read.dip')]
+    const names = (every: boolean, operation: string) => chosen(all, every, operation).map((x) => x.name)
+    expect(names(false, '')).toEqual(['goodput', 'read.p95', 'update.p95', 'events.read.dip'])
+    expect(names(true, 'read')).toEqual(['goodput', 'read.p95', 'read.max', 'events.read.dip'])
+  })
   it('have units', () => {
     expect(write(0.0125, 's')).toBe('12.5 ms')
     expect(write(1043, '/s')).toContain('ops/s')
@@ -113,7 +142,7 @@ describe('figures', () => {
     expect(write(3, '')).toBe('3.00')
   })
   it('stay within the strip, of one repetition too', () => {
-    const f = { n: 1, mean: 5, sd: 0, values: [5] }
+    const f = { n: 1, mean: 5, values: [5] }
     const svg = strip({ name: 'x', unit: '', a: f, b: f, sentence: hostile } as Metric)
     expect([...svg.querySelectorAll('circle')].every((c) => Number.isFinite(Number(c.getAttribute('cx'))))).toBe(true)
   })

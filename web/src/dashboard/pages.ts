@@ -41,6 +41,14 @@ export function ago(time: string | undefined, now = Date.now()): HTMLElement {
   return h('time', { datetime: time ?? '', title: new Date(at).toLocaleString() }, text)
 }
 
+/** took writes a length of time, in seconds, as people say it. */
+export function took(s: number): string {
+  if (!Number.isFinite(s)) return '–'
+  const whole = Math.round(s)
+  if (whole < 60) return `${whole} s`
+  return whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
+}
+
 export const runAddress = (name: string) => `#/run/${encodeURIComponent(name)}`
 export const liveAddress = (name: string) => `#/live/${encodeURIComponent(name)}`
 export const compareAddress = (a: string, b: string) => `#/compare/${encodeURIComponent(a)}/${encodeURIComponent(b)}`

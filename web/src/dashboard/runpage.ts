@@ -1,9 +1,12 @@
 // One run: its notes and tags, its trials, and where to look closer.
 import { clock, duration, figure } from '../format/format'
 import { h, replace } from '../ui/dom'
-import { detail, reportOf, writeNotes, type Detail, type Notes, type TrialRow } from './api'
-import { ago, badge, compareAddress, liveAddress, parameters, trouble, type Page } from './pages'
-import { state, tally } from './runspage'
+import type { Notes } from '../go/record'
+import type { Detail, TrialRow } from '../go/serve'
+import { detail, reportOf, writeNotes } from './api'
+import { ago, badge, compareAddress, liveAddress, parameters, took, trouble, type Page } from './pages'
+import { tally } from './runspage'
+import { told, verdicts } from './verdict'
 
 /** runPage shows a run. */
 export function runPage(name: string): Page {
@@ -13,17 +16,18 @@ export function runPage(name: string): Page {
   return { title: name, element, close() { closed = true } }
 }
 
-function content(d: Detail): HTMLElement[] {
+function content(d: Detail): (HTMLElement | null)[] {
   const fact = (label: string, value: string | HTMLElement) => h('div', {}, h('dt', {}, label), h('dd', {}, value))
   return [
     h('div', { class: 'runhead' },
-      h('div', {}, h('h1', {}, d.experiment || d.name, ' ', state(d)), d.description ? h('p', { class: 'muted' }, d.description) : null, h('p', { class: 'directory muted' }, d.name)),
+      h('div', {}, h('h1', {}, d.experiment || d.name, ' ', verdicts(d)), d.description ? h('p', { class: 'muted' }, d.description) : null, h('p', { class: 'directory muted' }, d.name)),
       h('div', { class: 'actions' }, d.state === 'running' ? h('a', { class: 'button primary', href: liveAddress(d.name) }, 'Live') : null,
         h('a', { class: 'button primary', href: reportOf(d.name), target: '_blank', rel: 'noopener' }, 'Report'), h('a', { class: 'button', href: compareAddress(d.name, d.cells.length > 1 ? d.name : '') }, 'Compare'))),
+    told(d.doubts),
     ...[...(d.remarks ?? []), ...(d.warnings ?? [])].map((w) => h('p', { class: 'note' }, w)),
     h('div', { class: 'columns even' },
       h('section', { class: 'card', 'aria-label': 'Facts' }, h('dl', { class: 'facts' },
-        fact('Started', ago(d.started)), fact('Trials', tally(d)), fact('Databases', Object.entries(d.databases ?? {}).map(([k, v]) => `${k} ${v}`).join(', ') || '–'),
+        fact('Started', ago(d.started)), fact('Took', took((Date.parse(d.finished ?? '') - Date.parse(d.started ?? '')) / 1000)), fact('Trials', tally(d)), fact('Databases', Object.entries(d.databases ?? {}).map(([k, v]) => `${k} ${v}`).join(', ') || '–'),
         fact('Links', d.engine.name || '–'), fact('Machine', `${d.host.name}, ${d.host.cores} cores, ${d.host.cpu}`), fact('Seed', String(d.seed)),
         fact('Command', h('code', {}, (d.command ?? []).join(' ') || '–')))),
       notes(d.name, d.notes)),
@@ -62,14 +66,32 @@ function notes(run: string, first: Notes): HTMLElement {
     h('label', { for: 'note' }, 'Notes'), note, h('label', { for: 'tags' }, 'Tags, parted by commas'), tags, h('div', { class: 'controls' }, save, outcome)))
 }
 
+/** operationsOf are the kinds of operation of trials, the one that there is most of first. */
+export function operationsOf(list: TrialRow[]): string[] {
+  const counts = new Map<string, number>()
+  for (const t of list) for (const [name, o] of Object.entries(t.operations)) counts.set(name, (counts.get(name) ?? 0) + o.count)
+  return [...counts].sort(([a, x], [b, y]) => y - x || a.localeCompare(b)).map(([name]) => name)
+}
+
+/** trials is a table of trials, with the latencies of one kind of operation, which the reader picks. */
 function trials(list: TrialRow[]): HTMLElement {
+  const kinds = operationsOf(list)
+  const holder = h('div')
+  const show = (operation: string) => replace(holder, table(list, operation))
+  const pick = h('select', { 'aria-label': 'Operation whose latency is shown', onchange: () => show(pick.value) }, kinds.map((k) => h('option', { value: k }, k)))
+  show(kinds[0] ?? '')
+  return h('div', {}, kinds.length > 1 ? h('label', { class: 'field' }, 'Latency of', pick) : null, holder)
+}
+
+function table(list: TrialRow[], operation: string): HTMLElement {
+  const tail = (t: TrialRow, of: 'p95_us' | 'p99_us') => h('td', { class: 'num' }, t.operations[operation] ? duration(t.operations[operation][of]) : '–')
   const row = (t: TrialRow) => h('tr', { class: t.state === 'ok' ? '' : 'bad' },
     h('td', { class: 'num' }, t.id), h('td', {}, parameters(t.parameters)), h('td', { class: 'num' }, t.repetition),
     h('td', {}, badge(t.state === 'ok' ? t.verdict.state : t.state, t.state !== 'ok' ? 'bad' : t.verdict.state === 'valid' ? 'good' : 'warn'), t.fired_by_hand ? badge(`${t.fired_by_hand} by hand`) : null,
       t.error || t.verdict.reasons?.length ? h('p', { class: 'reasons' }, t.error ?? (t.verdict.reasons ?? []).join('; ')) : null),
     h('td', { class: 'num' }, t.state === 'ok' ? figure(t.goodput_ops_s) : '–', t.goodput_ci95_ops_s ? h('span', { class: 'muted' }, ` ± ${figure(t.goodput_ci95_ops_s)}`) : null),
-    h('td', { class: 'num' }, t.p99_us ? duration(t.p99_us) : '–'), h('td', { class: 'num' }, t.events), h('td', { class: 'num' }, t.duration_s ? clock(t.duration_s) : '–'))
+    tail(t, 'p95_us'), tail(t, 'p99_us'), h('td', { class: 'num' }, t.events), h('td', { class: 'num' }, t.duration_s ? clock(t.duration_s) : '–'))
   return h('div', { class: 'wide' }, h('table', {}, h('caption', { class: 'visually-hidden' }, 'Trials that have ended'),
-    h('thead', {}, h('tr', {}, ['Trial', 'Parameters', 'Repetition', 'Verdict', 'Goodput, ops/s', 'p99', 'Events', 'Measured'].map((c, i) => h('th', { scope: 'col', class: [0, 2, 4, 5, 6, 7].includes(i) ? 'num' : '' }, c)))),
+    h('thead', {}, h('tr', {}, ['Trial', 'Parameters', 'Repetition', 'Verdict', 'Goodput, ops/s', `${operation} p95`.trim(), `${operation} p99`.trim(), 'Events', 'Measured'].map((c, i) => h('th', { scope: 'col', class: [0, 2, 4, 5, 6, 7, 8].includes(i) ? 'num' : '' }, c)))),
     h('tbody', {}, list.map(row))))
 }

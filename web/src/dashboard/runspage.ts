@@ -1,8 +1,10 @@
-// The list of runs: searched, tagged, two of them chosen to be compared.
+// The list of runs: searched, sorted, tagged, two of them chosen to be compared.
 import { figure } from '../format/format'
 import { h, replace } from '../ui/dom'
-import { reportOf, runs, type Entry } from './api'
-import { ago, badge, compareAddress, liveAddress, runAddress, trouble, type Page } from './pages'
+import type { Entry } from '../go/serve'
+import { reportOf, runs } from './api'
+import { ago, compareAddress, liveAddress, runAddress, took, trouble, type Page } from './pages'
+import { ended, verdicts, weight } from './verdict'
 
 const lookEvery = 3000
 
@@ -14,16 +16,66 @@ export function matches(e: Entry, search: string): boolean {
     word.startsWith('tag:') ? (e.notes.tags ?? []).some((t) => t.toLowerCase() === word.slice(4)) : text.includes(word))
 }
 
-/** state is how a run stands, in a badge. */
-export function state(e: Entry): HTMLElement {
-  return badge(e.state, ({ running: 'good', finished: '', interrupted: 'warn', unreadable: 'bad' } as const)[e.state])
-}
-
 /** tally says how trials ended. */
 export function tally(e: Entry): HTMLElement {
-  const ended = Object.values(e.trials).reduce((a, b) => a + b, 0)
   const kinds = (['valid', 'suspect', 'failed', 'interrupted'] as const).filter((k) => e.trials[k])
-  return h('span', {}, `${ended}/${e.planned} `, kinds.map((k) => h('span', { class: `count ${k}` }, `${e.trials[k]} ${k} `)))
+  return h('span', {}, `${ended(e)}/${e.planned} `, kinds.map((k) => h('span', { class: `count ${k}` }, `${e.trials[k]} ${k} `)))
+}
+
+/** olderFirst puts two runs in the order of time: the older is A, the newer B. */
+export function olderFirst(a: Entry, b: Entry): [Entry, Entry] {
+  return Date.parse(a.started ?? '') > Date.parse(b.started ?? '') ? [b, a] : [a, b]
+}
+
+const seconds = (e: Entry): number => (e.finished && e.started ? (Date.parse(e.finished) - Date.parse(e.started)) / 1000 : NaN)
+
+/** databases are names with versions. */
+const databases = (e: Entry): string => Object.entries(e.databases ?? {}).map(([k, v]) => `${k} ${v}`).join(', ')
+
+/** varied are the axes of a run: one value says what it is, several how many there are. */
+function varied(e: Entry): HTMLElement[] {
+  return Object.entries(e.parameters ?? {}).filter(([k]) => k !== 'database').sort(([a], [b]) => a.localeCompare(b)).map(([k, v]) =>
+    h('span', { class: 'parameter', title: `${k}: ${v.join(', ')}` }, h('span', { class: 'muted' }, `${k} `), inOrder(v)))
+}
+
+/** inOrder writes values by their size; of many the first and the last. */
+function inOrder(values: string[]): string {
+  const all = [...values].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
+  return all.length > 4 ? `${all[0]} … ${all.at(-1)}` : all.join(', ')
+}
+
+interface Column {
+  head: string
+  cell(e: Entry): (Node | string | null)[] | Node | string
+  /** key is what is sorted by; without one the column does not sort. */
+  key?(e: Entry): number | string
+  numeric?: boolean
+}
+
+const columns: Column[] = [
+  { head: 'Verdict', key: (e) => -weight(e), cell: (e) => verdicts(e) },
+  { head: 'Database', key: databases, cell: (e) => databases(e) || '–' },
+  { head: 'Parameters', cell: (e) => h('div', { class: 'tiles' }, varied(e)) },
+  { head: 'Trials', key: (e) => e.planned, cell: (e) => (e.state === 'unreadable' ? '–' : tally(e)) },
+  { head: 'Goodput, ops/s', numeric: true, key: (e) => e.goodput_ops_s?.[1] ?? NaN, cell: (e) => {
+    const g = e.goodput_ops_s
+    return !g ? '–' : g[0] === g[1] ? figure(g[0]) : `${figure(g[0])} – ${figure(g[1])}`
+  } },
+  { head: 'Took', numeric: true, key: seconds, cell: (e) => took(seconds(e)) },
+  { head: 'Started', key: (e) => Date.parse(e.started ?? ''), cell: (e) => ago(e.started) },
+  { head: 'Notes', cell: (e) => [...(e.notes.tags ?? []).map((t) => h('span', { class: 'tag' }, t)), h('span', { class: 'excerpt' }, (e.notes.note ?? '').split('\n')[0] ?? '')] },
+]
+const name: Column = { head: 'Run', key: (e) => (e.experiment ?? e.name).toLowerCase(), cell: (e) => e.name }
+
+/** sorted orders runs by a column; what has no value comes last. */
+export function sorted(list: Entry[], by: Pick<Column, 'key'>, down: boolean): Entry[] {
+  const none = (k: number | string) => typeof k === 'number' && Number.isNaN(k)
+  return [...list].sort((x, y) => {
+    const [a, b] = [by.key!(x), by.key!(y)]
+    if (none(a) || none(b)) return Number(none(a)) - Number(none(b))
+    const order = typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b), 'en', { numeric: true })
+    return down ? -order : order
+  })
 }
 
 /** runsPage lists the runs of the folder, anew every few seconds. */
@@ -32,10 +84,16 @@ export function runsPage(): Page {
   let before = ''
   let timer: ReturnType<typeof setTimeout> | undefined
   let closed = false
+  let by = columns.find((c) => c.head === 'Started')!
+  let down = true
   const chosen: string[] = []
   const search = h('input', { type: 'search', placeholder: 'Search names, notes, parameters, tag:word', 'aria-label': 'Search runs', oninput: () => draw() })
   const tags = h('div', { class: 'tags', role: 'group', 'aria-label': 'Tags' })
-  const compare = h('button', { type: 'button', onclick: () => { location.hash = compareAddress(chosen[0] ?? '', chosen[1] ?? '') } }, 'Compare')
+  const compare = h('button', { type: 'button', onclick: () => {
+    const [a, b] = chosen.map((n) => list!.find((e) => e.name === n)!)
+    const [older, newer] = olderFirst(a!, b!)
+    location.hash = compareAddress(older.name, newer.name)
+  } }, 'Compare')
   const count = h('span', { class: 'muted', role: 'status' })
   const rows = h('div')
   const element = h('div', { class: 'page' }, h('h1', {}, 'Runs'), h('div', { class: 'controls' }, search, compare, count), tags, rows)
@@ -68,8 +126,21 @@ export function runsPage(): Page {
   function draw(): void {
     if (!list) return
     const focus = document.activeElement instanceof HTMLElement ? document.activeElement.dataset['key'] : undefined
-    const found = list.filter((e) => matches(e, search.value))
-    const known = [...new Set(list.flatMap((e) => e.notes.tags ?? []))].sort((a, b) => a.localeCompare(b))
+    const found = sorted(list.filter((e) => matches(e, search.value)), by, down)
+    drawTags()
+    compare.disabled = chosen.length !== 2
+    compare.title = chosen.length === 2 ? 'The older run is A, the newer B' : 'Choose two runs'
+    count.textContent = found.length === list.length ? `${list.length} runs` : `${found.length} of ${list.length} runs`
+    replace(rows, list.length === 0 ? h('section', { class: 'card waiting' }, h('h2', {}, 'No runs yet'), h('p', {}, 'The first one appears here by itself. Start it in a terminal:'), h('pre', {}, 'skerry run experiments/quickstart.yaml'))
+      : h('div', { class: 'card wide' }, h('table', { class: 'runs' },
+        h('caption', { class: 'visually-hidden' }, 'Runs'),
+        h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, h('span', { class: 'visually-hidden' }, 'Compare')), [name, ...columns].map(head), h('th', { scope: 'col' }, h('span', { class: 'visually-hidden' }, 'Open')))),
+        h('tbody', {}, found.map(row)))))
+    if (focus) for (const e of element.querySelectorAll<HTMLElement>('[data-key]')) if (e.dataset['key'] === focus) e.focus()
+  }
+
+  function drawTags(): void {
+    const known = [...new Set(list!.flatMap((e) => e.notes.tags ?? []))].sort((a, b) => a.localeCompare(b))
     replace(tags, known.map((t) => {
       const word = `tag:${t}`
       const on = search.value.split(/\s+/).includes(word)
@@ -78,27 +149,24 @@ export function runsPage(): Page {
         draw()
       } }, t)
     }))
-    compare.disabled = chosen.length !== 2
-    compare.title = chosen.length === 2 ? '' : 'Choose two runs'
-    count.textContent = found.length === list.length ? `${list.length} runs` : `${found.length} of ${list.length} runs`
-    replace(rows, list.length === 0 ? h('section', { class: 'card waiting' }, h('h2', {}, 'No runs yet'), h('p', {}, 'The first one appears here by itself. Start it in a terminal:'), h('pre', {}, 'skerry run experiments/quickstart.yaml'))
-      : h('div', { class: 'card wide' }, h('table', { class: 'runs' },
-        h('caption', { class: 'visually-hidden' }, 'Runs, the newest first'),
-        h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, h('span', { class: 'visually-hidden' }, 'Compare')), ['Run', 'State', 'Started', 'Trials', 'Goodput, ops/s', 'Notes', ''].map((c, i) => h('th', { scope: 'col', class: i === 4 ? 'num' : '' }, c || h('span', { class: 'visually-hidden' }, 'Open'))))),
-        h('tbody', {}, found.map(row)))))
-    if (focus) for (const e of element.querySelectorAll<HTMLElement>('[data-key]')) if (e.dataset['key'] === focus) e.focus()
+  }
+
+  function head(c: Column): HTMLElement {
+    const order = c === by ? (down ? 'descending' : 'ascending') : null
+    return h('th', { scope: 'col', class: c.numeric ? 'num' : '', 'aria-sort': order }, c.key ? h('button', { type: 'button', class: 'sort', 'data-key': `sort ${c.head}`, onclick: () => {
+      down = c === by ? !down : c.numeric === true || c.head === 'Started'
+      by = c
+      draw()
+    } }, c.head) : c.head)
   }
 
   function row(e: Entry): HTMLElement {
     const box = h('input', { type: 'checkbox', 'aria-label': `Choose ${e.name} to compare`, 'data-key': `choose ${e.name}`, onchange: () => choose(e.name, box.checked) })
     box.checked = chosen.includes(e.name)
     box.disabled = e.state === 'unreadable'
-    const g = e.goodput_ops_s
-    return h('tr', {}, h('td', {}, box),
+    return h('tr', {}, h('td', { class: 'choose' }, box),
       h('th', { scope: 'row' }, h('a', { href: runAddress(e.name), 'data-key': `run ${e.name}` }, e.experiment || e.name), h('span', { class: 'directory muted' }, e.experiment ? e.name : ''), e.problem ? h('span', { class: 'problem' }, e.problem) : null),
-      h('td', {}, state(e)), h('td', {}, ago(e.started)), h('td', {}, e.state === 'unreadable' ? '–' : tally(e)),
-      h('td', { class: 'num' }, !g ? '–' : g[0] === g[1] ? figure(g[0]) : `${figure(g[0])} – ${figure(g[1])}`),
-      h('td', {}, (e.notes.tags ?? []).map((t) => h('span', { class: 'tag' }, t)), h('span', { class: 'excerpt' }, (e.notes.note ?? '').split('\n')[0] ?? '')),
+      columns.map((c) => h('td', { class: c.numeric ? 'num' : '', 'data-label': c.head }, h('div', {}, c.cell(e)))),
       h('td', { class: 'open' }, e.state === 'running' ? h('a', { href: liveAddress(e.name) }, 'Live') : null, e.state === 'unreadable' ? null : h('a', { href: reportOf(e.name), target: '_blank', rel: 'noopener' }, 'Report')))
   }
 

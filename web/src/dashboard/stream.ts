@@ -1,7 +1,5 @@
 // The feed of a run. It comes back by itself: after a server's restart, a cable, a night's sleep.
-import type { Kind } from './model'
-
-const kinds: Kind[] = ['state', 'trial', 'second', 'nodes', 'network', 'links', 'event', 'result', 'end']
+import { everyKind, type Kind } from '../go/live'
 
 /** The server pings every 5 s: who hears nothing for so long is not connected any more. */
 export const silence = 12_000
@@ -44,7 +42,7 @@ export function follow(url: (after: string) => string, to: Hearing): Stream {
       to.connection('lost')
       timer = setTimeout(open, retry)
     }
-    for (const kind of kinds) {
+    for (const kind of everyKind) {
       s.addEventListener(kind, (e: MessageEvent<string>) => {
         if (s !== source || closed) return
         heard = Date.now()

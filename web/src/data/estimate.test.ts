@@ -8,7 +8,7 @@ test('the t quantile is that of tables', () => {
   expect(tQuantile(1.5)).toBeGreaterThan(tQuantile(2))
 })
 
-test('a ratio has the interval that internal/stats gives it', () => {
+test('a ratio has the interval that internal/evidence/stats gives it', () => {
   // stats.Ratio of {3, 200, 10} and {3, 100, 5}.
   const r = ratio({ n: 3, mean: 200, sd: 10, half: 24.8 }, { n: 3, mean: 100, sd: 5, half: 12.4 })
   expect(r?.mean).toBe(2)

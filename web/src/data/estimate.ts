@@ -1,5 +1,5 @@
-// Estimates as multiples of another: the same arithmetic as internal/stats has.
-import type { Estimate } from './document'
+// Estimates as multiples of another: the same arithmetic as internal/evidence/stats has.
+import type { Estimate } from '../go/webdata'
 
 /** ratio estimates a / b by the delta method; its interval needs one of a and of b. */
 export function ratio(a: Estimate, b: Estimate): Estimate | undefined {

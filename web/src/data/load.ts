@@ -1,5 +1,5 @@
 // Documents inside the page: JSON, compressed by gzip, in base 64.
-import { schema, type Detail, type Run } from './document'
+import { schema, type Detail, type Run } from '../go/webdata'
 
 /** unpack turns base 64 of gzip of JSON into its value. */
 export async function unpack(text: string): Promise<unknown> {

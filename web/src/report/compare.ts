@@ -1,5 +1,5 @@
 // Cells against each other, over any axis of the matrix.
-import type { Metric, Run } from '../data/document'
+import type { Metric, Run } from '../go/webdata'
 import { chart } from '../charts/chart'
 import { comparison, type Choice } from '../charts/comparison'
 import { h } from '../ui/dom'
@@ -19,7 +19,8 @@ export function compare(run: Run): HTMLElement | null {
   let axis = scale >= 0 ? scale : run.vary.reduce((best, a, i) => (a.values.length > run.vary[best]!.values.length ? i : best), 0)
   let base = ''
   const id = (wanted: string) => metrics.find((m) => m.id === wanted) ?? metrics[0]!
-  const choice = (m: Metric): Choice => ({ axis, metric: m, base: base === '' ? undefined : Number(base) })
+  let operation = run.operations[0]
+  const choice = (m: Metric): Choice => ({ axis, metric: m, base: base === '' ? undefined : Number(base), operation })
   let picked = id('goodput')
   const second = id('p99')
   const main = chart(comparison(run, choice(picked)))
@@ -45,13 +46,17 @@ export function compare(run: Run): HTMLElement | null {
     }, `${label} ${which}`)
   return h('section', { class: 'part', id: 'compare', 'aria-labelledby': 'h-compare' },
     h('h2', { id: 'h-compare' }, 'Comparison'),
-    h('p', { class: 'about' }, 'Means over repetitions; whiskers are 95 % confidence intervals of the mean. Of a single repetition the goodput’s interval is over the batches within it. Pale bars rest on suspect trials.'),
+    h('p', { class: 'about' }, 'Means over repetitions; whiskers are 95 % confidence intervals of the mean. Of a single repetition the goodput’s interval is over the batches within it. Pale bars rest on suspect trials. Latencies are of one kind of operation at a time; a cell that has none of it stays empty.'),
     h('div', { class: 'card' },
       h('div', { class: 'controls' },
         run.vary.length > 1 ? select('Over', run.vary.map((a, i): [string, string] => [String(i), a.label]), String(axis), (v) => {
           axis = Number(v)
           base = ''
           baseChoice()
+          draw()
+        }) : null,
+        run.operations.length > 1 ? select('Latency of', run.operations.map((o): [string, string] => [o, o]), operation ?? '', (v) => {
+          operation = v
           draw()
         }) : null,
         bases),

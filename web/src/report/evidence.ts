@@ -1,5 +1,6 @@
 // Recovery, audits and assertions; fidelity; and how to run it again.
-import type { Happening, LinkFidelity, Run, Trial } from '../data/document'
+import type { Happening, LinkFidelity } from '../go/record'
+import type { Run, Trial } from '../go/webdata'
 import { axisStyle, chart, frame, tip, tooltipStyle, type Chart } from '../charts/chart'
 import { readDetail } from '../data/load'
 import { bytes, duration, figure, percent, thousands, units } from '../format/format'
@@ -29,7 +30,7 @@ export function recovery(run: Run, open: (trial: number) => void): HTMLElement |
         { head: 'available', numeric: true, key: (r) => r.event.recovery.availability, cell: (r) => percent(r.event.recovery.availability) },
         { head: 'no answer', numeric: true, key: (r) => r.event.recovery.unresponsive_s, cell: (r) => s(r.event.recovery.unresponsive_s) },
         { head: 'takeover', numeric: true, key: (r) => r.event.recovery.takeover_s ?? NaN, cell: (r) => s(r.event.recovery.takeover_s) },
-        { head: 'recovered', numeric: true, key: (r) => r.event.recovery.recover_s, cell: (r) => (r.event.recovery.baseline_ops_s > 0 ? (r.event.recovery.censored ? '> ' : '') + s(r.event.recovery.recover_s) : '–') },
+        { head: 'recovered', numeric: true, key: (r) => r.event.recovery.recover_s + (r.event.recovery.censored ? 1e9 : 0), cell: (r) => (r.event.recovery.baseline_ops_s > 0 ? (r.event.recovery.censored ? '> ' : '') + s(r.event.recovery.recover_s) : '–') },
         { head: 'dip', numeric: true, key: (r) => r.event.recovery.dip_depth, cell: (r) => (r.event.recovery.baseline_ops_s > 0 ? percent(r.event.recovery.dip_depth) : '–') },
         { head: 'operations missing', numeric: true, key: (r) => r.event.recovery.dip_ops, cell: (r) => (r.event.recovery.baseline_ops_s > 0 ? thousands(r.event.recovery.dip_ops) : '–') },
       ], events, { label: 'Events and recovery', bad: (r) => r.event.recovery.censored === true })) : null,
@@ -130,7 +131,7 @@ function evidence(run: Run, open: (trial: number) => void): HTMLElement {
     { head: 'client late, p99', numeric: true, key: (t) => t.fidelity.client_late_p99_us, cell: (t) => duration(t.fidelity.client_late_p99_us) },
     { head: 'machine, cores', numeric: true, key: (t) => t.fidelity.host_cpu_cores, cell: (t) => `${figure(t.fidelity.host_cpu_cores)} of ${t.fidelity.host_cores}` },
     { head: 'stolen', numeric: true, key: (t) => t.fidelity.steal_share, cell: (t) => percent(t.fidelity.steal_share) },
-    { head: 'why', cell: (t) => (t.verdict.reasons ?? []).join('; ') || (t.error ?? '').split('\n')[0] || '' },
+    { head: 'why', cell: (t) => [...(t.verdict.reasons ?? [(t.error ?? '').split('\n')[0]!]), ...(t.verdict.notes ?? []), ...(t.replaced ?? []).map((r) => `run again: the attempt in ${r.dir} was ${r.verdict.state}: ${(r.verdict.reasons ?? []).join('; ')}`)].filter(Boolean).join('; ') },
   ], run.trials, { label: 'Evidence of every trial', bad: (t) => t.state !== 'ok' || t.verdict.state !== 'valid' })
 }
 

@@ -1,7 +1,7 @@
 import '../ui/base.css'
 import './report.css'
 import { drawAll } from '../charts/chart'
-import type { Run } from '../data/document'
+import type { Run } from '../go/webdata'
 import { readRun } from '../data/load'
 import { h, replace } from '../ui/dom'
 import { startTheme, toggleTheme } from '../ui/theme'

@@ -1,5 +1,5 @@
 // The first screen: what was run, whether it can be believed, and what matters.
-import type { Cell, Run, Trial } from '../data/document'
+import type { Cell, Latencies, Run, Trial } from '../go/webdata'
 import { withInterval } from '../charts/comparison'
 import { clock, duration, figure, percent, thousands } from '../format/format'
 import { h } from '../ui/dom'
@@ -35,7 +35,7 @@ function kpis(run: Run): HTMLElement {
   const kpi = (value: string, what: string, kind = '') => h('div', { class: `kpi ${kind}` }, h('b', {}, value), h('span', {}, what))
   const took = run.finished && !run.unfinished ? (Date.parse(run.finished) - Date.parse(run.started)) / 1000 : 0
   return h('div', { class: 'kpis' },
-    kpi(`${t.valid} of ${t.planned}`, 'trials valid', t.valid === t.planned && t.planned > 0 ? 'good' : 'bad'),
+    kpi(`${t.valid} of ${t.planned}`, 'trials valid', t.valid === t.planned && t.planned > 0 && !(run.highlights ?? []).some((x) => x.bad) ? 'good' : 'bad'),
     kpi(thousands(all), 'operations measured'),
     all > 0 ? kpi(ok === all ? 'none' : percent((all - ok) / all), 'of operations did not end ok', ok === all ? 'good' : 'bad') : null,
     run.trials.length ? kpi(`${figure(worst)} ms`, 'largest error of a link’s round trip') : null,
@@ -50,11 +50,17 @@ function highlights(run: Run, open: (trial: number) => void): HTMLElement | null
       h('span', {}, x.text, ' ', x.trial ? h('a', { href: '#trial', onclick: () => open(x.trial!) }, `See trial ${x.trial}`) : null)))))
 }
 
+/** lines are one for each kind of operation of a cell, below each other. */
+function lines(c: Cell, of: (l: Latencies) => string): HTMLElement | string {
+  return c.latencies.length ? h('span', { class: 'lines' }, c.latencies.map((l) => h('span', {}, of(l)))) : '–'
+}
+
 function results(run: Run, open: (trial: number) => void): HTMLElement {
   const most = Math.max(1, ...run.cells.map((c) => c.estimates['goodput']?.mean ?? 0))
   const estimate = (c: Cell, id: string) => c.estimates[id]?.mean ?? NaN
   const latency = (id: string): Column<Cell> => ({
-    head: id === 'p999' ? 'p99.9' : id, numeric: true, key: (c) => estimate(c, id), cell: (c) => (c.estimates[id] ? duration(estimate(c, id)) : '–'),
+    head: id === 'p999' ? 'p99.9' : id, numeric: true, key: (c) => estimate(c, id),
+    cell: (c) => lines(c, (l) => (l.estimates[id] ? duration(l.estimates[id].mean) : '–')),
   })
   const names: Column<Cell>[] = run.vary.length
     ? run.vary.map((a, i) => ({ head: a.label, key: (c) => c.values[i] ?? 0, cell: (c) => a.values[c.values[i] ?? -1] ?? '–' }))
@@ -71,11 +77,12 @@ function results(run: Run, open: (trial: number) => void): HTMLElement {
         return h('span', {}, withInterval(e, ops), bar)
       },
     },
-    { head: 'operation', cell: (c) => c.operation ?? '–' },
-    latency('p50'), latency('p99'), latency('p999'),
+    { head: 'operation', cell: (c) => lines(c, (l) => l.operation) },
+    latency('p50'), latency('p95'), latency('p99'), latency('p999'),
     { head: 'not ok', numeric: true, key: (c) => estimate(c, 'errors'), cell: (c) => (c.estimates['errors'] ? percent(estimate(c, 'errors')) : '–') },
     { head: 'bytes/op', numeric: true, key: (c) => estimate(c, 'traffic_op'), cell: (c) => (c.estimates['traffic_op'] ? figure(estimate(c, 'traffic_op')) : '–') },
     { head: 'n', numeric: true, key: (c) => c.estimates['goodput']?.n ?? 0, cell: (c) => c.estimates['goodput']?.n ?? 0 },
+    ...(run.cells.some((c) => c.bound) ? [{ head: 'bound by', cell: (c: Cell) => c.bound ?? '–' }] : []),
     { head: 'verdict', cell: (c) => badge(c.verdict) },
     { head: 'trials', cell: (c) => h('span', {}, c.trials.slice(0, 12).flatMap((id) => [h('a', { href: '#trial', 'aria-label': `Trial ${id}`, onclick: () => open(id) }, String(id)), ' '])) },
   ], run.cells, { label: 'Results' })

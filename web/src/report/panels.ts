@@ -1,5 +1,6 @@
 // What a trial's seconds are shown as: one panel a kind of figure, on one time axis.
-import type { Band, Detail, NodeUse } from '../data/document'
+import type { Band, NodeUse } from '../go/series'
+import type { Detail } from '../go/webdata'
 import type { Curve, Panel } from '../charts/timeseries'
 import { units, type Unit } from '../format/format'
 import type { Theme } from '../ui/theme'

@@ -1,5 +1,5 @@
 // One trial: second by second, its latencies, its traffic, its map.
-import type { Detail, Run, Trial } from '../data/document'
+import type { Detail, Run, Trial } from '../go/webdata'
 import { chart, type Chart } from '../charts/chart'
 import { distribution, heatmap } from '../charts/latency'
 import { siteMap, type SiteMap } from '../charts/map'
@@ -70,7 +70,9 @@ function summaryOf(t: Trial): HTMLElement {
   ]
   const operations = Object.entries(t.operations ?? {}).filter(([, s]) => s.count > 0)
   return h('div', { class: 'card stack' }, title,
+    t.bound ? h('p', {}, h('b', {}, 'Bound: '), t.bound.text, '.') : null,
     t.verdict.reasons?.length ? h('div', { class: 'note' }, h('b', {}, 'Suspect: '), t.verdict.reasons.join('; ')) : null,
+    t.verdict.notes?.length ? h('p', {}, h('b', {}, 'Disturbed: '), t.verdict.notes.join('; '), '.') : null,
     h('dl', { class: 'facts' }, facts.map(([k, v]) => [h('dt', {}, k), h('dd', {}, v)])),
     operations.length ? table([
       { head: 'operation', cell: ([name]) => name },

@@ -15,6 +15,8 @@ export interface Theme {
   /** Event bands behind curves. */
   band: string
   bandLine: string
+  /** Seconds in which processors were taken from the driver. */
+  stolen: string
   /** Series in order. */
   series: string[]
   /** Heat from little to much. */
@@ -25,7 +27,7 @@ const light: Theme = {
   dark: false,
   text: '#1c2530', muted: '#566373', line: '#d8dee6', faint: '#eef1f5', surface: '#ffffff',
   ok: '#1f6fb4', failed: '#c8480f', unknown: '#b3810a', dropped: '#7a8593',
-  band: 'rgba(179,129,10,0.11)', bandLine: 'rgba(140,98,0,0.55)',
+  band: 'rgba(179,129,10,0.11)', bandLine: 'rgba(140,98,0,0.55)', stolen: 'rgba(86,99,115,0.16)',
   series: ['#1f6fb4', '#c8480f', '#0b8a6b', '#9a4f96', '#b3810a', '#2a9bc7', '#6b5fc0', '#7a8593', '#a33a5b', '#5a7d1e'],
   heat: ['#f4f7fb', '#c6dcf0', '#8bbbe0', '#4a92cb', '#1f6fb4', '#0e4a80', '#072a4c'],
 }
@@ -34,7 +36,7 @@ const dark: Theme = {
   dark: true,
   text: '#e4e9ef', muted: '#9aa7b5', line: '#313b47', faint: '#212932', surface: '#171d24',
   ok: '#5aa9e6', failed: '#f08048', unknown: '#e0b84c', dropped: '#8b97a5',
-  band: 'rgba(224,184,76,0.13)', bandLine: 'rgba(224,184,76,0.6)',
+  band: 'rgba(224,184,76,0.13)', bandLine: 'rgba(224,184,76,0.6)', stolen: 'rgba(154,167,181,0.2)',
   series: ['#5aa9e6', '#f08048', '#3fc0a0', '#cc8ac8', '#e0b84c', '#7fd0ee', '#a79df0', '#8b97a5', '#e07d9c', '#a3c95e'],
   heat: ['#1b232c', '#173a5c', '#1f5a90', '#3b86c4', '#6fb0e4', '#a9d3f5', '#e6f3fd'],
 }

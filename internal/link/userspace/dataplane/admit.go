@@ -7,15 +7,15 @@ import (
 
 // admit takes a packet in. A super-packet stays whole as long as its segments share
 // one fate and pass the link in a moment; else it is cut.
-func (p *Plane) admit(d *direction, k *packet.Packet, now int64) {
+func (w *worker) admit(d *direction, k *packet.Packet, now int64) {
 	if k == nil {
-		d.droppedQueue.Add(uint64(p.landing.Segments()))
+		d.droppedQueue.Add(uint64(w.landing.Segments()))
 		return
 	}
 	segments := k.Segments()
 	if d.shaper.Down() {
 		d.droppedLoss.Add(uint64(segments))
-		p.pool.Put(k)
+		w.pool.put(k)
 		return
 	}
 	draws := d.shaper.Draws()
@@ -24,32 +24,32 @@ func (p *Plane) admit(d *direction, k *packet.Packet, now int64) {
 		if draws {
 			fate = d.shaper.Fate()
 		}
-		p.offer(d, k, now, fate)
+		w.offer(d, k, now, fate)
 		return
 	}
 	grain := d.shaper.Grain(k.WireOf(0, 1))
 	if !draws && segments <= grain {
-		p.offer(d, k, now, 0)
+		w.offer(d, k, now, 0)
 		return
 	}
-	p.admitCut(d, k, now, grain, draws)
-	p.pool.Put(k)
+	w.admitCut(d, k, now, grain, draws)
+	w.pool.put(k)
 }
 
 // admitCut takes in the segments of k in runs: ordinary ones together, at most grain of
 // them, each other one alone.
-func (p *Plane) admitCut(d *direction, k *packet.Packet, now int64, grain int, draws bool) {
+func (w *worker) admitCut(d *direction, k *packet.Packet, now int64, grain int, draws bool) {
 	run := 0 // first segment not yet offered
 	flush := func(end int, fate shape.Fate) {
 		if end == run {
 			return
 		}
-		piece := p.pool.Get(k.CutSize(run, end))
+		piece := w.pool.get(k.CutSize(run, end))
 		if piece == nil {
 			d.droppedQueue.Add(uint64(end - run))
 		} else {
 			k.Cut(piece, run, end)
-			p.offer(d, piece, now, fate)
+			w.offer(d, piece, now, fate)
 		}
 		run = end
 	}
@@ -69,37 +69,47 @@ func (p *Plane) admitCut(d *direction, k *packet.Packet, now int64, grain int, d
 }
 
 // offer takes in a packet of one fate, with the copy that may belong to it.
-func (p *Plane) offer(d *direction, k *packet.Packet, now int64, fate shape.Fate) {
+func (w *worker) offer(d *direction, k *packet.Packet, now int64, fate shape.Fate) {
 	if fate&shape.Lost != 0 {
 		d.droppedLoss.Add(uint64(k.Segments()))
-		p.pool.Put(k)
+		w.pool.put(k)
 		return
 	}
 	var twin *packet.Packet
 	if fate&shape.Twice != 0 {
-		if twin = p.pool.Get(k.Size()); twin != nil {
+		if twin = w.pool.get(k.Size()); twin != nil {
 			k.Copy(twin)
 		}
 	}
-	p.enqueue(d, k, now, fate)
+	w.enqueue(d, k, now, fate)
 	if twin != nil {
-		p.enqueue(d, twin, now, d.shaper.CopyFate())
+		w.enqueue(d, twin, now, d.shaper.CopyFate())
 	}
 }
 
-func (p *Plane) enqueue(d *direction, k *packet.Packet, now int64, fate shape.Fate) {
+func (w *worker) enqueue(d *direction, k *packet.Packet, now int64, fate shape.Fate) {
 	if fate&shape.Damaged != 0 {
 		k.Corrupt(d.shaper.Random())
 	}
-	switch d.shaper.Offer(now, k, fate) {
+	d.mu.lock()
+	verdict := d.shaper.Offer(now, k, fate, d.active)
+	first := !d.active && verdict != shape.Full
+	if first {
+		d.active = true
+		if verdict == shape.Queued {
+			due, _ := d.shaper.Waits()
+			w.queue.put(d, due)
+		}
+	}
+	d.mu.unlock()
+	switch verdict {
 	case shape.Full:
 		d.droppedQueue.Add(uint64(k.Segments()))
-		p.pool.Put(k)
+		w.pool.put(k)
 	case shape.Send:
-		p.send(d, k, 0)
-	case shape.Queued:
-		if d.place < 0 {
-			p.reschedule(d)
+		w.send(d, k, 0)
+		if first {
+			w.drain(d, now, sendBurst)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"skerry/internal/link"
 	"skerry/internal/link/userspace/device"
 	"skerry/internal/link/userspace/lateness"
-	"skerry/internal/link/userspace/packet"
 	"skerry/internal/link/userspace/shape"
 )
 
@@ -19,21 +18,28 @@ type Link struct {
 	pa, pb *port
 }
 
-// port is a device that the thread reads.
+// port is a device that the threads read, one at a time.
 type port struct {
+	reading    spin // held through a burst of packets, from read to queue
 	fd         int
 	linkHeader int
+	empty      int64      // when it was last found so; of who reads
 	number     int        // in epoll events
 	out        *direction // which packets read here take
 }
 
 // direction is one way of a link.
 type direction struct {
+	mu     spin // of shaper and active
 	shaper *shape.Shaper
-	fd     int // packets are written here
-	mac    [6]byte
-	place  int   // in the heap, -1 when not there
-	due    int64 // of the first packet waiting
+	// active says that it is in the queue, or that a thread is its sender. Who makes it true
+	// is that thread, and only the sender writes to fd, so that packets keep their order.
+	active bool
+
+	fd    int // packets are written here
+	mac   [6]byte
+	place int   // in the queue's heap, -1 when not there
+	due   int64 // in the queue
 
 	bytes, packets            atomic.Uint64
 	droppedQueue, droppedLoss atomic.Uint64
@@ -81,10 +87,11 @@ func (p *Plane) forget(links []*Link) {
 		p.ignore(l.pa)
 		p.ignore(l.pb)
 		for _, d := range []*direction{l.ab, l.ba} {
-			p.heap.remove(d)
+			p.queue.remove(d)
+			d.active = false
 			for _, ok := d.shaper.Waits(); ok; _, ok = d.shaper.Waits() {
 				k, _ := d.shaper.Next()
-				p.pool.Put(k)
+				p.pool.put(k)
 			}
 		}
 	}
@@ -121,18 +128,4 @@ func (d *direction) counters() link.Counters {
 		DroppedQueue: d.droppedQueue.Load(), DroppedLoss: d.droppedLoss.Load(),
 		Late: d.late.Summary(),
 	}
-}
-
-// send hands a packet over.
-func (p *Plane) send(d *direction, k *packet.Packet, late int64) {
-	d.late.Record(late)
-	p.total.Load().Record(late)
-	k.SetDestination(d.mac)
-	if errno := writeRaw(d.fd, k.Bytes()); errno != 0 {
-		d.droppedLoss.Add(uint64(k.Segments())) // the device is down
-	} else {
-		d.bytes.Add(uint64(k.Wire()))
-		d.packets.Add(uint64(k.Segments()))
-	}
-	p.pool.Put(k)
 }

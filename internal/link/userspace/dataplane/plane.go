@@ -1,24 +1,39 @@
-// Package dataplane moves the packets of all links on one thread.
+// Package dataplane moves the packets of all links, on a thread for each of two processors.
 //
 //	device A ─read─► direction A→B (package shape) ─due─► write ─► device B
 //	                  │                         ▲
-//	                  └ its FIFO ─► heap of the directions by their first due time
+//	                  └ its FIFO ─► queue of the directions by their first due time
 //
-// The thread sleeps in epoll until a device has packets or one is due. It keeps
-// its Go processor while it sleeps (RawSyscall), because after a blocking system call it
-// would have to be given one by a thread of lower priority. Nothing is allocated while
-// traffic is steady.
+// A thread sleeps in epoll until a device has packets or one is due. It keeps its Go processor
+// while it sleeps (RawSyscall), because after a blocking system call it would have to be given
+// one by another thread. Nothing is allocated while traffic is steady.
+//
+// # Why two threads
+//
+// A virtual processor runs only while its host lets it. When the host takes one away for 20 ms,
+// the thread on it stands still wherever it is, and the kernel below cannot move it. What the
+// other thread does then is argued in watch.go. What a thread holds while it stands still, the
+// others have to do without:
+//
+//  1. the port that it is reading, for a read and an offer: some 3 us a packet;
+//  2. the direction that it is sending for, for a write: some 10 us a packet;
+//  3. a spin lock, some 50 ns;
+//  4. everything, while it does a task: some 5 us a link that is added or changed.
+//
+// All other ports and directions go on. A direction has one sender at a time and a port one
+// reader, so that packets of a link keep their order whichever threads move them:
+//
+//	port ──reading──► shaper ──mu──► FIFO ──active──► device
+//	     one thread          short         one thread, or the queue
 package dataplane
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"skerry/internal/link/userspace/lateness"
 	"skerry/internal/link/userspace/packet"
@@ -29,40 +44,41 @@ var ErrStopped = errors.New("the data plane has stopped")
 
 // Options of a plane.
 type Options struct {
+	// Threads that move packets, 1 when not given. Each should run on a processor of its own.
+	Threads int
 	// Memory bounds the bytes of buffers of packets in flight on all links. What
 	// exceeds it is dropped and counted with the full queues.
 	Memory int64
-	// Prepare is called on the plane's thread before it begins, to give it priority.
-	Prepare func()
-	// RealTime says that the thread runs at a real-time priority and must rest to
+	// Prepare is called on each thread before it begins, with its number, to give it its
+	// priority and processor.
+	Prepare func(thread int)
+	// RealTime says that the threads run at a real-time priority and must rest to
 	// stay below the kernel's limit on that.
 	RealTime bool
 }
 
-// Plane is the thread and the links it serves.
+// Plane is the threads and the links they serve.
 type Plane struct {
 	options Options
-	poll    poller
 	begin   time.Time
+	workers []*worker
 	tasks   atomic.Pointer[task]
 	done    chan struct{}
-	total   atomic.Pointer[lateness.Histogram] // of all directions, since the last mark
 
-	// What follows belongs to the thread.
+	queue queue
+	pool  pool
+
+	closing spin        // held by the thread that does tasks
+	closed  atomic.Bool // threads stay outside
+
+	// What follows is changed by tasks alone, while every thread is outside.
 	stopping bool
 	ports    []*port // by their number in epoll events; 0 is the wake-up
 	free     []int   // unused numbers
-	pool     *packet.Pool
-	landing  *packet.Packet // devices are read into this
-	heap     heap
-	trimmed  int64 // when the pool was trimmed last
-	alarm    alarm
-	flow     flow
-	rest     rest
 }
 
-// task is work for the thread, in a stack that other goroutines push to without a lock:
-// the thread must not wait for one of lower priority.
+// task is work for a thread while all others are outside, in a stack that other goroutines
+// push to without a lock: a thread must not wait for one that has no processor.
 type task struct {
 	work func()
 	done chan struct{}
@@ -71,36 +87,51 @@ type task struct {
 
 // Start starts a plane without links.
 func Start(options Options) (*Plane, error) {
-	p := &Plane{options: options, begin: time.Now(), done: make(chan struct{}), pool: packet.NewPool(options.Memory)}
-	if p.landing = p.pool.Get(packet.Largest); p.landing == nil {
-		return nil, fmt.Errorf("start data plane: %d bytes of memory do not hold one packet", options.Memory)
-	}
-	if err := p.poll.open(); err != nil {
-		return nil, fmt.Errorf("start data plane: %w", err)
-	}
-	p.ports = []*port{nil}
-	p.total.Store(new(lateness.Histogram))
-	go func() {
-		defer close(p.done)
-		runtime.LockOSThread()
-		if options.Prepare != nil {
-			options.Prepare()
+	options.Threads = max(1, options.Threads)
+	p := &Plane{options: options, begin: time.Now(), done: make(chan struct{}), ports: []*port{nil}}
+	p.pool.packets = packet.NewPool(options.Memory)
+	p.queue.next.Store(never)
+	for i := range options.Threads {
+		w, err := newWorker(p, i)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("start data plane: %w", err), p.closePollers())
 		}
-		p.run()
+		p.workers = append(p.workers, w)
+	}
+	var running sync.WaitGroup
+	for _, w := range p.workers {
+		running.Go(w.run)
+	}
+	go func() {
+		running.Wait()
+		close(p.done)
 	}()
 	return p, nil
 }
 
-// Stop ends the thread. Devices stay open.
+// Stop ends the threads. Devices stay open.
 func (p *Plane) Stop() error {
 	// An error means that it has stopped already.
-	_ = p.do(context.Background(), func() { p.stopping = true })
+	_ = p.do(context.Background(), func() {
+		p.stopping = true
+		for _, w := range p.workers {
+			w.poll.wake()
+		}
+	})
 	<-p.done
-	return p.poll.close()
+	return p.closePollers()
 }
 
-// do has the thread call f between two packets and waits until it has. When ctx ends
-// before, f may still be called.
+func (p *Plane) closePollers() error {
+	var errs []error
+	for _, w := range p.workers {
+		errs = append(errs, w.poll.close())
+	}
+	return errors.Join(errs...)
+}
+
+// do has a thread call f between two packets, of all links, and waits until it has. When ctx
+// ends before, f may still be called.
 func (p *Plane) do(ctx context.Context, f func()) error {
 	t := &task{work: f, done: make(chan struct{})}
 	for {
@@ -109,7 +140,9 @@ func (p *Plane) do(ctx context.Context, f func()) error {
 			break
 		}
 	}
-	p.poll.wake()
+	for _, w := range p.workers {
+		w.poll.wake() // all: one of them may have no processor now
+	}
 	select {
 	case <-t.done:
 		return nil
@@ -120,32 +153,24 @@ func (p *Plane) do(ctx context.Context, f func()) error {
 	}
 }
 
-// work carries out what was pushed, oldest first.
-func (p *Plane) work() {
-	p.poll.awake()
-	var first *task
-	for t := p.tasks.Swap(nil); t != nil; {
-		t.next, first, t = first, t, t.next
-	}
-	for t := first; t != nil; t = t.next {
-		t.work()
-		close(t.done)
-	}
-}
-
 // now is nanoseconds since the plane began.
 func (p *Plane) now() int64 { return int64(time.Since(p.begin)) }
 
 // Lateness returns how late packets were on all links since the last mark, and marks
 // when asked to.
 func (p *Plane) Lateness(mark bool) *lateness.Histogram {
-	if mark {
-		return p.total.Swap(new(lateness.Histogram))
+	sum := new(lateness.Histogram)
+	for _, w := range p.workers {
+		if mark {
+			sum.Add(w.late.Swap(new(lateness.Histogram)))
+		} else {
+			sum.Add(w.late.Load())
+		}
 	}
-	return p.total.Load()
+	return sum
 }
 
-// listen makes the thread read a port.
+// listen makes the threads read a port. It is called by tasks.
 func (p *Plane) listen(t *port) error {
 	if last := len(p.free) - 1; last >= 0 {
 		t.number, p.free = p.free[last], p.free[:last]
@@ -154,19 +179,53 @@ func (p *Plane) listen(t *port) error {
 		t.number = len(p.ports)
 		p.ports = append(p.ports, t)
 	}
-	return p.poll.add(t.fd, t.number)
+	for _, w := range p.workers {
+		if err := w.poll.add(t.fd, t.number); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// ignore undoes listen.
+// ignore undoes listen. It is called by tasks.
 func (p *Plane) ignore(t *port) {
 	if p.ports[t.number] != t {
 		return
 	}
 	p.ports[t.number] = nil
 	p.free = append(p.free, t.number)
-	p.poll.remove(t.fd)
+	for _, w := range p.workers {
+		w.poll.remove(t.fd)
+	}
 }
 
-// setTimerSlack lets timers of the calling thread expire on time. By default the kernel
-// may group them within 50 us.
-func setTimerSlack() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) }
+// pool is the packets that all threads share.
+type pool struct {
+	mu      spin
+	packets *packet.Pool
+}
+
+func (p *pool) get(size int) *packet.Packet {
+	p.mu.lock()
+	defer p.mu.unlock()
+	return p.packets.Get(size)
+}
+
+func (p *pool) put(k *packet.Packet) {
+	p.mu.lock()
+	p.packets.Put(k)
+	p.mu.unlock()
+}
+
+func (p *pool) trim() {
+	p.mu.lock()
+	p.packets.Trim()
+	p.mu.unlock()
+}
+
+// idle is how many packets nobody uses.
+func (p *pool) idle() int {
+	p.mu.lock()
+	defer p.mu.unlock()
+	return p.packets.Idle()
+}

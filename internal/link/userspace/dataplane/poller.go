@@ -42,9 +42,9 @@ func (o *poller) close() error {
 	return errors.Join(unix.Close(o.event), unix.Close(o.epoll))
 }
 
-// add watches a descriptor; its events bear the number.
+// add watches a descriptor; its events bear the number, one for each arrival.
 func (o *poller) add(fd, number int) error {
-	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(number)}
+	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: int32(number)}
 	if err := unix.EpollCtl(o.epoll, unix.EPOLL_CTL_ADD, fd, &event); err != nil {
 		return fmt.Errorf("watch descriptor %d: %w", fd, err)
 	}

@@ -38,26 +38,3 @@ func TestRestKeepsBelowTheKernelsLimit(t *testing.T) {
 		t.Errorf("rested for %v, more than a tenth of the time", time.Duration(rested))
 	}
 }
-
-func TestAlarmLearnsTheLead(t *testing.T) {
-	const late = int64(20 * time.Microsecond)
-	var a alarm
-	now := int64(0)
-	for range 100 {
-		sleep := a.set(now, now+int64(time.Millisecond))
-		now += sleep + late
-		a.rang(now, true)
-	}
-	due := now + int64(time.Millisecond)
-	woke := now + a.set(now, due) + late
-	if off := due - woke; off < -int64(time.Microsecond) || off > int64(time.Microsecond) {
-		t.Errorf("woken %v before due, want within 1 us", time.Duration(off))
-	}
-	for range 100 {
-		now += a.set(now, now+int64(time.Second)) + int64(time.Second)
-		a.rang(now, true)
-	}
-	if a.lead > longestLead {
-		t.Errorf("lead grew to %v", time.Duration(a.lead))
-	}
-}

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"skerry/internal/kernel/netns"
 	"skerry/internal/link"
-	"skerry/internal/netns"
 )
 
 // Kind of device.

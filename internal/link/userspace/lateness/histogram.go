@@ -34,6 +34,14 @@ func (h *Histogram) Record(ns int64) {
 	}
 }
 
+// Add counts what other has counted. Nobody else records in h meanwhile.
+func (h *Histogram) Add(other *Histogram) {
+	for i := range other.counts {
+		h.counts[i].Add(other.counts[i].Load())
+	}
+	h.max.Store(max(h.max.Load(), other.max.Load()))
+}
+
 func bucket(us uint64) int {
 	if us < sub {
 		return int(us)

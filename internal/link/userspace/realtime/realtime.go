@@ -11,12 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Priorities within SCHED_FIFO. The threads of the Go runtime must not wait behind normal
-// processes either: the one that keeps time may need them to go on.
-const (
-	Others = 10
-	Timing = 20
-)
+// Priority within SCHED_FIFO, of every thread of the process: those that keep time and those of
+// the Go runtime, which must not wait behind normal processes either, since the ones that keep
+// time may need them to go on. It is one priority for all:
+//
+//  1. A thread of the runtime scans the stack of one that keeps time, and loses its processor.
+//  2. That one wants to park, and waits for the scan: the runtime yields (sched_yield) and looks
+//     again, which lets nobody run but threads of its own priority.
+//  3. The second thread that keeps time does the same on the other processor. With a priority
+//     above the scanning thread's, both processors are theirs for ever; the kernel's limit on
+//     real-time threads stops all three alike.
+//
+// With one priority, 2. lets the scanning thread run. A thread that keeps time may find its
+// processor taken by the runtime for a moment; the other stands in for it, as it does where a
+// host takes the processor.
+const Priority = 20
 
 // niceness is what threads get where the real-time class is refused.
 const niceness = -20
@@ -24,7 +33,7 @@ const niceness = -20
 // Process gives every thread of this process, and those they will start, the real-time
 // class. Where it is refused it returns why; the threads then are as nice as allowed.
 func Process() error {
-	raise := func(tid int) error { return Thread(tid, Others) }
+	raise := func(tid int) error { return Thread(tid, Priority) }
 	err := eachThread(raise)
 	if errors.Is(err, unix.EPERM) && leaveChildGroup() {
 		err = eachThread(raise)
@@ -59,6 +68,31 @@ func Thread(tid int, priority uint32) error {
 	return unix.SchedSetAttr(tid, &unix.SchedAttr{
 		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: priority,
 	}, 0)
+}
+
+// Pin keeps the calling thread, one of so many, on a processor of its own among those it may
+// run on, as far from the others as their numbers go. A thread that may move follows the
+// processes it serves, and two of them meet.
+func Pin(thread, of int) error {
+	var allowed, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		return fmt.Errorf("ask for processors: %w", err)
+	}
+	want := thread * allowed.Count() / of
+	for cpu := 0; ; cpu++ {
+		if !allowed.IsSet(cpu) {
+			continue
+		}
+		if want == 0 {
+			one.Set(cpu)
+			break
+		}
+		want--
+	}
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return fmt.Errorf("pin to a processor: %w", err)
+	}
+	return nil
 }
 
 // leaveChildGroup moves this process to the root of the version 1 cpu controller: with

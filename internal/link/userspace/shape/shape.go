@@ -27,7 +27,7 @@ const (
 	Ahead        // sent at once, past those that wait
 )
 
-// Shaper is one direction of a link. It belongs to one thread.
+// Shaper is one direction of a link. One thread at a time may use it.
 type Shaper struct {
 	*Params
 	random rand.PCG
@@ -116,12 +116,13 @@ type Verdict uint8
 // Verdicts.
 const (
 	Queued Verdict = iota // Next will give it back
-	Send                  // due at once, and nothing waits before it
+	Send                  // due at once, and nothing is before it
 	Full                  // dropped at the tail of the queue
 )
 
-// Offer takes a packet in at a time, as its fate says.
-func (s *Shaper) Offer(now int64, k *packet.Packet, f Fate) Verdict {
+// Offer takes a packet in at a time, as its fate says. Busy says that one given back by Next
+// is still being sent.
+func (s *Shaper) Offer(now int64, k *packet.Packet, f Fate, busy bool) Verdict {
 	size := int64(k.Wire())
 	departs := now
 	if s.rate > 0 {
@@ -135,7 +136,7 @@ func (s *Shaper) Offer(now int64, k *packet.Packet, f Fate) Verdict {
 		return Send
 	}
 	due := max(departs+s.delay(), s.last)
-	if due <= now && s.fifo.len() == 0 {
+	if due <= now && s.fifo.len() == 0 && !busy {
 		return Send
 	}
 	s.last = due

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"skerry/internal/install"
+	"skerry/internal/machine/doctor"
+	"skerry/internal/machine/local"
+	"skerry/internal/machine/responder"
+	"skerry/internal/machine/statedir"
+)
+
+// newAgentMachine is this machine as it is asked from another one.
+func newAgentMachine(a *app) *cobra.Command {
+	var look bool
+	c := &cobra.Command{
+		Use:   "machine",
+		Short: "Do what is asked over standard input, and end with it",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !look {
+				if err := a.prepare(cmd.Context()); err != nil {
+					return err
+				}
+			}
+			exe, err := executable()
+			if err != nil {
+				return err
+			}
+			m, err := local.New(local.Config{State: a.stateDir, Exe: exe, Log: a.log})
+			if err != nil {
+				return err
+			}
+			in, out, err := responder.Stdio()
+			if err != nil {
+				return err
+			}
+			return responder.Serve(cmd.Context(), in, out, responder.Config{Machine: m, Examine: examine, Log: a.log})
+		},
+	}
+	c.Flags().BoolVar(&look, "look", false, "make nothing: look at the machine as it is, and sweep it where that is asked")
+	return c
+}
+
+// examine is what this machine can do.
+func examine(ctx context.Context) (doctor.Report, error) {
+	dir, err := install.DefaultDir()
+	if err != nil {
+		return doctor.Report{}, err
+	}
+	return doctor.Examiner{Store: install.Store{Dir: dir}, Recipes: recipes(), Data: statedir.DefaultDataDir()}.Examine(ctx), nil
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"skerry/internal/run/parcel"
+	"skerry/internal/run/runner"
+)
+
+// newAgentTask measures trials of a plan that came along, and sends the results home.
+func newAgentTask(a *app) *cobra.Command {
+	var only, plan string
+	var suspect bool
+	c := &cobra.Command{
+		Use:   "task",
+		Short: "Measure trials of a plan and print their results, for skerry run --on",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ids, err := runner.ParseOnly(only)
+			if err != nil {
+				return err
+			}
+			if err := a.prepare(cmd.Context()); err != nil {
+				return err
+			}
+			return a.task(cmd.Context(), plan, ids, suspect)
+		},
+	}
+	c.Flags().StringVar(&only, "only", "", "the trials, as for skerry run")
+	c.Flags().StringVar(&plan, "plan", "", "the packed plan's `FILE`; without it standard input has it, behind its length, and the task ends when that does")
+	c.Flags().BoolVar(&suspect, "suspect", false, "also those with a suspect result")
+	return c
+}
+
+func (a *app) task(ctx context.Context, plan string, only []int, suspect bool) (err error) {
+	dir, err := os.MkdirTemp("", "skerry-task-")
+	if err != nil {
+		return fmt.Errorf("making room for the task: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	if plan != "" {
+		err = unpackFile(plan, dir)
+	} else {
+		err = unpackInput(a.in, dir, stop)
+	}
+	if err != nil {
+		return err
+	}
+	source, err := runner.ReadRun(dir, nil)
+	if err != nil {
+		return err
+	}
+	source.Path = filepath.Join(dir, source.Path)
+	c, err := a.configOf(runner.Config{StateDir: a.stateDir, Suspect: suspect, Version: version, Command: os.Args, Progress: a.progress(), Log: a.log}, source)
+	if err != nil {
+		return err
+	}
+	// What was measured before something went wrong counts.
+	return errors.Join(runner.Work(ctx, dir, c, only), parcel.Send(a.out, dir, only))
+}
+
+func unpackFile(plan, dir string) error {
+	f, err := os.Open(plan)
+	if err != nil {
+		return fmt.Errorf("reading the plan: %w", err)
+	}
+	defer f.Close()
+	return parcel.Unpack(f, dir)
+}
+
+// unpackInput reads the plan, and calls stop when the input ends after it: then nobody waits for
+// the results any more.
+func unpackInput(in io.Reader, dir string, stop context.CancelCauseFunc) error {
+	r := bufio.NewReader(in)
+	head, err := r.ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("reading the plan's length: %w", err)
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(head), 10, 64)
+	if err != nil {
+		return fmt.Errorf("reading the plan's length: %w", err)
+	}
+	if err := parcel.Unpack(io.LimitReader(r, n), dir); err != nil {
+		return err
+	}
+	go func() { // ends with the process, whose input it reads
+		_, _ = io.Copy(io.Discard, r)
+		stop(errors.New("nobody waits for the results any more"))
+	}()
+	return nil
+}

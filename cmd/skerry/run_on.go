@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"skerry/internal/run/engine/registry"
+	"skerry/internal/run/runner"
+	"skerry/internal/run/sweep"
+)
+
+// engineFlags are of runs whose trials an engine has measured.
+type engineFlags struct {
+	on      string
+	dryRun  bool
+	options registry.Options
+}
+
+func (e *engineFlags) flags(c *cobra.Command, follow *string) {
+	c.Flags().StringVar(&e.on, "on", "", "have the trials measured by an `ENGINE`: "+strings.Join(registry.Names(), ", "))
+	c.Flags().StringArrayVar(&e.options.Sbatch, "sbatch", nil, "with --on slurm, pass an `OPTION` to sbatch, such as --sbatch=--account=lab (repeatable)")
+	c.Flags().StringVar(&e.options.Image, "image", "", "with --on kubernetes, the `IMAGE` of the pods, with skerry and the databases")
+	c.Flags().BoolVar(&e.dryRun, "dry-run", false, "with --on, make the run directory, print what would be submitted, and leave it at that")
+	c.Flags().StringVar(follow, "follow", "", "show how the tasks of the run in `DIR` stand, until they are done")
+}
+
+func (e *engineFlags) given() bool {
+	return e.on != "" || e.dryRun || len(e.options.Sbatch) > 0 || e.options.Image != ""
+}
+
+func (e *engineFlags) check() error {
+	if e.given() && e.on == "" {
+		return fmt.Errorf("%w: --dry-run, --sbatch and --image go with --on ENGINE", errUsage)
+	}
+	return nil
+}
+
+// onEngine tells whether trials are measured by an engine: the one of --on, or of the run that is
+// resumed.
+func (f *runFlags) onEngine() (bool, error) {
+	if f.resume == "" {
+		return f.engine.on != "", nil
+	}
+	_, err := sweep.ReadState(f.resume)
+	if errors.Is(err, sweep.ErrNoEngine) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (a *app) sweepConfig(f runFlags, c runner.Config) sweep.Config {
+	return sweep.Config{Config: c, On: f.engine.on, Options: f.engine.options, Cancel: a.askCancel()}
+}
+
+// sweepRun runs or resumes a run on an engine, and returns its directory.
+func (a *app) sweepRun(ctx context.Context, f runFlags, c runner.Config) (string, error) {
+	if f.resume != "" {
+		return f.resume, sweep.Resume(ctx, f.resume, a.sweepConfig(f, c))
+	}
+	return sweep.Run(ctx, a.sweepConfig(f, c))
+}
+
+// printSweep prints what would be submitted.
+func (a *app) printSweep(ctx context.Context, f runFlags, c runner.Config) error {
+	dir, err := sweep.Print(ctx, a.sweepConfig(f, c), a.out)
+	if err == nil {
+		fmt.Fprintf(a.err, "the plan is in %s; submit this by hand, then: skerry run --follow %s\n", dir, dir)
+	}
+	return err
+}
+
+// askCancel asks on a terminal what becomes of tasks when the command is interrupted; elsewhere
+// nobody can be asked, and they are left.
+func (a *app) askCancel() func() bool {
+	in, is := a.in.(*os.File)
+	if !is || !term.IsTerminal(int(in.Fd())) {
+		return nil
+	}
+	return func() bool {
+		fmt.Fprint(a.err, "\nLeave the tasks to go on, or cancel them? [L/c] ")
+		line, err := bufio.NewReader(in).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false
+		}
+		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "c")
+	}
+}
+
+// followRun shows a run on an engine: one that another process takes care of is looked at, one that nobody does is
+// taken up.
+func (a *app) followRun(ctx context.Context, f runFlags) error {
+	if _, err := sweep.ReadState(f.follow); err != nil {
+		return err
+	}
+	running, err := sweep.Follow(ctx, f.follow, a.progress())
+	if err != nil || running {
+		return err
+	}
+	f.resume, f.follow = f.follow, ""
+	return a.run(ctx, f, "")
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestUsageErrorsExitWithTwo(t *testing.T) {
+	for _, line := range []string{"frobnicate", "show a b c", "compare", "lab down x y", "serve a b", "hydra frob", "bench nosuch", "doctor x", "lab exec", "schema nosuch", "run --nope", "install nosuch"} {
+		if code, out, errs := skerry(t, strings.Fields(line)...); code != exitUsage || !strings.Contains(errs, "usage") {
+			t.Errorf("skerry %s: exit code %d, %s%s", line, code, out, errs)
+		}
+	}
+	if _, _, errs := skerry(t, "lab", "stauts"); !strings.Contains(errs, "did you mean status?") {
+		t.Error(errs)
+	}
+	if code, out, _ := skerry(t, "hydra"); code != exitOK || !strings.Contains(out, "wallet") {
+		t.Errorf("a command of commands alone shows them: %d %s", code, out)
+	}
+}
+
+func TestWhatAShellIsOffered(t *testing.T) {
+	for line, want := range map[string]string{
+		"install red": "redis", "run --set workload.th": "workload.threads=", "run --set database=": "database=redis", "validate --set matr": "matrix=", "run --from ": "redis=",
+	} {
+		words := strings.SplitN(line, " ", -1)
+		_, out, errs := skerry(t, append([]string{"__complete"}, words...)...)
+		if !slices.Contains(strings.Split(out, "\n"), want) {
+			t.Errorf("%s: no %s among %.300s %s", line, want, out, errs)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package all
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"skerry/internal/database"
+	"skerry/internal/install"
+)
+
+// TestRegistry holds what databases say of themselves against their folders: whatever was
+// forgotten of one fails here, or in package docgen, whose files follow from the registry.
+func TestRegistry(t *testing.T) {
+	names, folders := make(map[string]bool), make(map[string]bool)
+	for _, a := range Registry() {
+		folder := path.Base(a.Package())
+		folders[folder] = true
+		if names[a.Name] || a.New().Name() != a.Name {
+			t.Errorf("%s: the name is another's, or the database calls itself %s", a.Name, a.New().Name())
+		}
+		names[a.Name] = true
+		for _, r := range a.Recipes {
+			if r.Name != a.Name || r.Summary == "" {
+				t.Errorf("%s: a recipe of %q, %q", a.Name, r.Key(), r.Summary)
+			}
+		}
+		if a.Suite.Alone && a.Suite.Waits {
+			t.Errorf("%s: its suite loads the machine, or it mostly waits", a.Name)
+		}
+		conformance(t, a, filepath.Join("..", folder))
+	}
+	described, err := filepath.Glob("../*/about.go")
+	if err != nil || len(described) == 0 {
+		t.Fatal(described, err)
+	}
+	for _, file := range described {
+		if folder := filepath.Base(filepath.Dir(file)); !folders[folder] {
+			t.Errorf("internal/database/%s is not registered", folder)
+		}
+	}
+}
+
+// conformance looks for the suite of a database in its folder: a function TestConformance
+// or one that begins so.
+func conformance(t *testing.T, a database.About, folder string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(parsed.Decls, func(d ast.Decl) bool {
+			f, ok := d.(*ast.FuncDecl)
+			return ok && strings.HasPrefix(f.Name.Name, "TestConformance")
+		}) {
+			return
+		}
+	}
+	t.Errorf("%s: no conformance test in %s", a.Name, folder)
+}
+
+// TestInstalled: what skerry install is told has a recipe each, and make test fetches some.
+func TestInstalled(t *testing.T) {
+	tested := install.Names(Recipes(), func(r install.Recipe) bool { return r.Wanted == install.ByTests })
+	if len(tested) == 0 {
+		t.Error("make test tests no database")
+	}
+	all := install.Names(Recipes(), func(install.Recipe) bool { return true })
+	if want := []string{"cassandra", "cassandra@4.1"}; !slices.Equal(all[len(all)-2:], want) {
+		t.Errorf("names %v, want them to end with %v", all, want)
+	}
+}
+
+// TestProtocols: databases of users' own find the client of each protocol.
+func TestProtocols(t *testing.T) {
+	known := make(builtin)
+	for _, a := range Registry() {
+		known[a.Name] = a.New()
+	}
+	protocols := known.Protocols()
+	if !slices.IsSorted(protocols) || len(slices.Compact(slices.Clone(protocols))) != len(protocols) {
+		t.Errorf("protocols %v: want them sorted, each once", protocols)
+	}
+	for _, p := range protocols {
+		if _, ok := known.Protocol(p); !ok {
+			t.Errorf("no client of %s", p)
+		}
+	}
+	if d, ok := known.Protocol(""); ok {
+		t.Errorf("the client of no protocol is %v", d.Name())
+	}
+}

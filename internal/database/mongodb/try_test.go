@@ -1,0 +1,97 @@
+package mongodb
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/install"
+	"skerry/internal/testkit"
+)
+
+// program writes a program that answers --version and else runs the script.
+func program(t *testing.T, dir, name, version, script string) {
+	t.Helper()
+	text := "#!/bin/sh\nif [ \"$1\" = --version ]; then echo '" + version + "'; exit; fi\n" + script + "\n"
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused registers programs that cannot be used, and checks what is said of them.
+func refused(t *testing.T, dir string, words ...string) {
+	t.Helper()
+	_, err := install.Store{Dir: t.TempDir()}.Register(t.Context(), Recipe, dir)
+	if err == nil {
+		t.Fatal("they are in use")
+	}
+	for _, w := range append(words, filepath.Join(dir, "mongod")) {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("the error does not say %q: %v", w, err)
+		}
+	}
+	if advice.Of(err) == "" {
+		t.Errorf("no advice with %v", err)
+	}
+}
+
+// TestUnfit offers what no cluster can be made of. The messages are those of MongoDB 4.2.
+func TestUnfit(t *testing.T) {
+	for _, test := range []struct {
+		name, version, script string
+		words                 []string
+	}{
+		{"too old", "db version v3.6.23", "exit 1", []string{"3.6.23", "too old", "4.2"}},
+		{"no replica sets", "db version v4.2.9", "echo \"Error parsing command line: unrecognised option '--replSet'\"; exit 2",
+			[]string{"4.2.9", "unrecognised option '--replSet'", "exit status 2"}},
+		{"unknown parameter", "db version v4.2.9", "echo \"Failed global initialization: BadValue: Unknown --setParameter 'x'\"; exit 1",
+			[]string{"4.2.9", "Unknown --setParameter"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			program(t, dir, "mongod", test.version, test.script)
+			refused(t, dir, test.words...)
+		})
+	}
+	t.Run("another architecture", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "mongod"), []byte("\x7fELF of no processor"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, dir, "exec format error")
+	})
+	t.Run("a mongos of another version", func(t *testing.T) {
+		dir := t.TempDir()
+		program(t, dir, "mongod", "db version v7.0.14", "exit 1")
+		program(t, dir, "mongos", "mongos version v6.0.1", "exit 1")
+		refused(t, dir, "7.0.14", "6.0.1")
+	})
+}
+
+// TestTry offers a real mongod, and the same with authentication on.
+func TestTry(t *testing.T) {
+	testkit.Need(t, testkit.Installed(Recipe))
+	in, err := New().Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := try(t.Context(), in.Version, in.Programs, in.Env); err != nil {
+		t.Error(err)
+	}
+	dir := t.TempDir()
+	program(t, dir, "mongod", "db version v"+in.Version, "exec "+in.Programs["mongod"]+" --auth \"$@\"")
+	refused(t, dir, in.Version, "authentication is on")
+}
+
+func TestOlder(t *testing.T) {
+	for _, test := range []struct {
+		version string
+		want    bool
+	}{{"4.2.9", false}, {"4.0.28", true}, {"3.6", true}, {"4.10.0", false}, {"8.0.1", false}, {"x", false}} {
+		if got := older(test.version, oldest); got != test.want {
+			t.Errorf("%s: %v, want %v", test.version, got, test.want)
+		}
+	}
+}

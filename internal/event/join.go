@@ -1,0 +1,60 @@
+package event
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+
+	"skerry/internal/database"
+	"skerry/internal/record"
+)
+
+var joinKind = Kind{
+	Name: "join", Says: "makes nodes members. Reverted, they leave.",
+	Effect: record.Effect{On: record.OnNodes, Makes: record.Up, Settles: true, Member: record.Joins},
+	Docs:   Docs{SectionMembership, []Row{{Examples: []string{`spare`}, Says: `taken back, the node leaves`}}},
+	Still:  "members",
+	spec:   func() spec { return new(join) },
+}
+
+// join makes nodes members, one after the other.
+type join struct {
+	Nodes `yaml:",inline"`
+}
+
+func (e *join) check(s Stage, fail failure) { e.members(s, fail, "added") }
+
+func (e *join) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
+	return newOnNodes(onNodes{
+		nodes: e.Nodes.draw(s, turn, busy, r), text: "%s joins", do: joining,
+		undo: func(ctx context.Context, w *World, node string, p *progress) error {
+			return w.leave(ctx, node, database.Graceful, p)
+		},
+	})
+}
+
+func joining(ctx context.Context, w *World, node string, p *progress) error {
+	return w.join(ctx, node, p)
+}
+
+func (e *join) joining(s Stage) []string {
+	nodes, _ := s.nodes(e.Nodes.Nodes)
+	return nodes
+}
+
+// need: the database takes members in while it serves, so many, and these are none yet.
+func (e *join) need(c databaseCheck, _ Event, fail failure) {
+	if !c.can.Resize {
+		fail("", "give the experiment more nodes from the start", "%s cannot take in members while it serves", c.name)
+		return
+	}
+	for _, n := range e.joining(c.stage) {
+		if slices.Contains(c.stage.Data, n) && !c.leaves(n) {
+			fail("nodes", "leave nodes of the topology out of database.nodes or database.count, and name those", "%s is a member from the start, and no event lets it leave", n)
+			return
+		}
+	}
+	if most := c.can.MaxNodes; most > 0 && len(c.stage.Data)+c.joined() > most {
+		fail("nodes", "", "%s forms clusters of %d nodes at most", c.name, most)
+	}
+}

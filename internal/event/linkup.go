@@ -1,0 +1,24 @@
+package event
+
+import (
+	"math/rand/v2"
+
+	"skerry/internal/record"
+)
+
+var linkUpKind = Kind{
+	Name: "link_up", Says: "lets packets pass again on links that are down, whatever brought them down.",
+	Effect: record.Effect{On: record.OnLinks, Makes: record.Up},
+	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{between: [Pune, Seoul]}`}, Says: `whatever brought it down before`}}},
+	spec:   func() spec { return new(linkUp) },
+}
+
+// linkUp lets packets pass, over what came before it; what comes after it may take the
+// link down again.
+type linkUp struct {
+	Links `yaml:",inline"`
+}
+
+func (l *linkUp) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
+	return newPulled(l.Links.draw(s, turn, busy, r), "%s up", setDown(false), false)
+}

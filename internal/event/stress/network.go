@@ -1,0 +1,127 @@
+package stress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"skerry/internal/base/linger"
+)
+
+const (
+	// message is what one write sends; datagrams fit the links' MTU of 1500.
+	message, datagram = 16 << 10, 1400
+	// again is how long a sender waits after its connection broke.
+	again = 200 * time.Millisecond
+	// behind is how much of what it could not send in time a sender makes up for.
+	behind = 100 * time.Millisecond
+)
+
+// Sink takes what senders send, on a port of its own of an address.
+func Sink(network, address string) Load {
+	return func(ctx context.Context, ready func(...any) error) error {
+		address := net.JoinHostPort(address, "0")
+		if network == "udp" {
+			conn, err := (&net.ListenConfig{}).ListenPacket(ctx, "udp", address)
+			if err != nil {
+				return err
+			}
+			context.AfterFunc(ctx, func() { conn.Close() })
+			if err := ready(conn.LocalAddr().(*net.UDPAddr).Port); err != nil {
+				return err
+			}
+			return swallow(ctx, conn.(io.Reader))
+		}
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+		if err != nil {
+			return err
+		}
+		context.AfterFunc(ctx, func() { l.Close() })
+		if err := ready(l.Addr().(*net.TCPAddr).Port); err != nil {
+			return err
+		}
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return unless(ctx, err)
+			}
+			go func() { // ends with its sender, or the process
+				defer conn.Close()
+				_, _ = io.Copy(io.Discard, conn) // a sender that goes is no error
+			}()
+		}
+	}
+}
+
+func swallow(ctx context.Context, from io.Reader) error {
+	buffer := make([]byte, 64<<10)
+	for {
+		if _, err := from.Read(buffer); err != nil {
+			return unless(ctx, err)
+		}
+	}
+}
+
+// unless is no error where ctx has ended.
+func unless(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// Send sends to a sink at a rate in bit/s of payload, 0 for as fast as it goes. It
+// connects again when the connection breaks.
+func Send(network, address string, bps int64) Load {
+	return func(ctx context.Context, ready func(...any) error) error {
+		if bps < 0 || network != "tcp" && network != "udp" {
+			return fmt.Errorf("%w: %s at %d bit/s", ErrInput, network, bps)
+		}
+		if err := ready(); err != nil {
+			return err
+		}
+		for ctx.Err() == nil {
+			conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, network, address)
+			if err == nil {
+				stop := context.AfterFunc(ctx, func() { conn.Close() })
+				err = send(conn, network, bps)
+				stop()
+				conn.Close()
+			}
+			if errors.Is(err, ErrInput) {
+				return err
+			}
+			_ = linger.For(ctx, again) // the loop looks at the context
+		}
+		return nil
+	}
+}
+
+// send writes at the rate until the connection breaks.
+func send(conn net.Conn, network string, bps int64) error {
+	data := make([]byte, message)
+	if network == "udp" {
+		data = data[:datagram]
+	}
+	var each time.Duration // one message takes
+	if bps > 0 {
+		each = time.Duration(float64(len(data)*8) / float64(bps) * float64(time.Second))
+	}
+	due := time.Now()
+	for {
+		if _, err := conn.Write(data); err != nil {
+			return err
+		}
+		due = due.Add(each)
+		wait := time.Until(due)
+		if wait < -behind {
+			due = time.Now().Add(-behind)
+		}
+		if wait > time.Millisecond {
+			time.Sleep(wait)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// made are values of a grid of cells on machines, with effects of these standard deviations.
+func made(cells, machines, repetitions int, ofCell, ofMachine, rest float64, seed uint64) []Placed {
+	r := rand.New(rand.NewPCG(seed, 1))
+	effect := func(n int, sd float64) []float64 {
+		all := make([]float64, n)
+		for i := range all {
+			all[i] = r.NormFloat64() * sd
+		}
+		return all
+	}
+	c, m := effect(cells, ofCell), effect(machines, ofMachine)
+	var values []Placed
+	for i := range cells {
+		for k := range repetitions {
+			on := (i + k) % machines
+			values = append(values, Placed{i, on, 5 + c[i] + m[on] + r.NormFloat64()*rest})
+		}
+	}
+	return values
+}
+
+// On made data the components are found: on average over many grids, since one has few machines.
+func TestMachineFactorFindsWhatWasPutIn(t *testing.T) {
+	const grids = 100
+	for _, c := range []struct{ cell, machine, rest float64 }{{0.5, 0.2, 0.05}, {0.1, 0.4, 0.1}, {0.3, 0, 0.1}} {
+		var cell, machine, rest float64
+		for seed := range uint64(grids) {
+			f, ok := machineFactor(made(12, 6, 6, c.cell, c.machine, c.rest, seed), seed, 0)
+			if !ok {
+				t.Fatal("machines cannot be told from cells")
+			}
+			cell, machine, rest = cell+f.Cells*f.Cells/grids, machine+f.Machines*f.Machines/grids, rest+f.Rest*f.Rest/grids
+		}
+		for name, v := range map[string][2]float64{"cells": {cell, c.cell}, "machines": {machine, c.machine}, "rest": {rest, c.rest}} {
+			if got, want := math.Sqrt(v[0]), v[1]; math.Abs(got-want) > 0.15*want+0.02 {
+				t.Errorf("%+v: %s %.3f, want %.3f", c, name, got, want)
+			}
+		}
+	}
+}
+
+// Machines that make no difference are said to make one in 5 % of grids, those that do in nearly all.
+func TestMachineFactorP(t *testing.T) {
+	const grids = 200
+	told := func(machine float64) (n int) {
+		for seed := range uint64(grids) {
+			if f, _ := machineFactor(made(4, 3, 6, 0.3, machine, 0.1, seed), seed, 99); f.P <= 0.05 {
+				n++
+			}
+		}
+		return n
+	}
+	if n := told(0); n > 20 {
+		t.Errorf("machines alike are told apart in %d of %d grids", n, grids)
+	}
+	if n := told(0.4); n < grids*9/10 {
+		t.Errorf("machines that differ are told apart in %d of %d grids", n, grids)
+	}
+}
+
+func TestMachinesThatCannotBeToldFromCells(t *testing.T) {
+	for name, values := range map[string][]Placed{
+		"nothing":               nil,
+		"one machine":           {{0, 0, 1}, {0, 0, 2}, {1, 0, 3}, {1, 0, 4}},
+		"a machine for a cell":  {{0, 0, 1}, {0, 0, 2}, {1, 1, 3}, {1, 1, 4}},
+		"nothing left for rest": {{0, 0, 1}, {0, 1, 2}},
+	} {
+		if f, ok := MachineFactor(values, 1); ok {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}

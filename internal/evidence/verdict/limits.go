@@ -1,0 +1,15 @@
+package verdict
+
+// Limits are what a trial may deviate from what was asked and still be valid; docs/fidelity.md
+// has those that hold where an experiment says nothing.
+type Limits struct {
+	RTTErrorMS     float64 // |median measured RTT - set RTT| of any link, beyond its own jitter
+	BandwidthError float64 // relative, of any link direction
+	EmulatorLateUS float64 // p99 over all packets of the measurement
+	EventLateUS    float64 // p99 of beginning after the time that was due
+	ClientLateUS   float64 // p99 of sending after the intended time
+	ClientCPUShare float64 // of the cores the driver may use
+	HostCPUShare   float64 // of the machine's cores, mean over the measurement
+	StealShare     float64 // of the machine's CPU time
+	Moved          float64 // relative, of a figure when what stolen processors could have changed is left out
+}

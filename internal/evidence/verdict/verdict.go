@@ -1,0 +1,78 @@
+// Package verdict judges whether a trial can be believed, from named pieces of evidence and
+// from nothing else. A piece is there with its figure, or it is missing with its reason; one
+// that was due and is missing makes a trial suspect, as one beyond its limit does. Nothing
+// here measures, reads or writes.
+package verdict
+
+import (
+	"fmt"
+
+	"skerry/internal/record"
+)
+
+// Evidence is all that a verdict is formed from.
+type Evidence struct {
+	Links        Piece[[]record.LinkFidelity] // all that were up, measured before the workload
+	EmulatorLate Piece[float64]               // us, p99 over the packets of the measurement
+	DriverLate   Piece[float64]               // us, p99 of sending after the intended time
+	DriverCPU    Piece[Use]
+	HostCPU      Piece[Use]     // mean over the measurement
+	Steal        Piece[float64] // share of the machine's CPU time
+	Stolen       Piece[record.Stolen]
+	Events       Piece[Events]  // of the experiment, and those fired by hand
+	Stuck        Piece[int64]   // operations that outlived their timeout
+	Samples      Piece[Samples] // of what nodes and machine used
+	Flavors      Piece[int]     // nodes that are held to the flavor that they have
+	Audit        Piece[record.Audit]
+}
+
+// Use is what was used of processors, in cores.
+type Use struct{ Cores, Of float64 }
+
+// Samples are the seconds of a measurement that were sampled.
+type Samples struct{ Taken, Due int }
+
+// reason is why a trial is suspect.
+type reason struct {
+	kind Kind
+	text string
+}
+
+func because(kind Kind, format string, args ...any) reason {
+	return reason{kind, fmt.Sprintf(format, args...)}
+}
+
+// Judge holds evidence against limits.
+func Judge(e Evidence, l Limits) record.Verdict {
+	var reasons []reason
+	look(&reasons, "the links' round trips and bandwidths", e.Links, l.links)
+	look(&reasons, "the emulator's lateness", e.EmulatorLate, l.emulator)
+	look(&reasons, "what stolen processors changed", e.Stolen, nil)
+	look(&reasons, "the driver's lateness", e.DriverLate, func(us float64) []reason { return l.driverLate(us, e.stolen()) })
+	look(&reasons, "the driver's use of processors", e.DriverCPU, l.driverCPU)
+	look(&reasons, "the machine's use of processors", e.HostCPU, l.hostCPU)
+	look(&reasons, "processors taken by the hypervisor", e.Steal, func(share float64) []reason { return l.steal(share, e.stolen()) })
+	look(&reasons, "the events", e.Events, l.events)
+	look(&reasons, "operations that were left behind", e.Stuck, stuck)
+	look(&reasons, "what nodes and machine used", e.Samples, samples)
+	look(&reasons, "nodes being held to their flavors", e.Flavors, nil)
+	look(&reasons, "acknowledged writes", e.Audit, auditFaults)
+	v := record.Verdict{State: record.Valid, Notes: l.notes(e)}
+	if len(reasons) > 0 {
+		v.State = record.Suspect
+	}
+	for _, r := range reasons {
+		v.Reasons, v.Kinds = append(v.Reasons, r.text), append(v.Kinds, string(r.kind))
+	}
+	return v
+}
+
+// look judges a piece that is there, and takes down that one is missing.
+func look[T any](reasons *[]reason, of string, p Piece[T], judge func(T) []reason) {
+	if why, lacks := p.lacks(); lacks {
+		*reasons = append(*reasons, because(NoEvidence, "no evidence of %s: %s", of, why))
+	}
+	if p.status == present && judge != nil {
+		*reasons = append(*reasons, judge(p.figure)...)
+	}
+}

@@ -1,0 +1,219 @@
+package verdict
+
+import (
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/record"
+)
+
+// limits are those of docs/fidelity.md.
+var limits = Limits{
+	RTTErrorMS: 0.5, BandwidthError: 0.05, EmulatorLateUS: 1000, EventLateUS: 20000, ClientLateUS: 5000,
+	ClientCPUShare: 0.9, HostCPUShare: 0.95, StealShare: 0.05, Moved: 0.05,
+}
+
+// unknown is why the driver was late where no processor was taken from it, nor had it used its own up.
+var unknown = record.Stolen{LateLeftP99US: 9000, LateNotFullP99US: 9000}
+
+// stolen is a tenth of a measurement whose end moved by so much, and which alone was late.
+func stolen(moved float64) record.Stolen {
+	return record.Stolen{Share: 0.1, Left: 5000, LateLeftP99US: 300, LateNotFullP99US: 9000, Moved: moved, MovedBy: "p99"}
+}
+
+// whole is the evidence of a trial that can be believed.
+func whole() Evidence {
+	return Evidence{
+		Links:        Of([]record.LinkFidelity{{ID: "a~b", SetRTTMS: 35, Answered: true, RTTMS: 35.2, RTTErrorMS: 0.2, SetABbps: 1000, ABbps: 1010}}),
+		EmulatorLate: Of(120.0),
+		DriverLate:   Of(90.0),
+		DriverCPU:    Of(Use{0.5, 2}),
+		HostCPU:      Of(Use{1.2, 2}),
+		Steal:        Of(0.01),
+		Stolen:       Of(unknown),
+		Events:       Of(Events{}),
+		Stuck:        Of(int64(0)),
+		Samples:      Of(Samples{9, 10}),
+		Flavors:      Of(3),
+		Audit:        Of(record.Audit{Acknowledged: 100, Keys: 100}),
+	}
+}
+
+func links(change func(*record.LinkFidelity)) func(*Evidence) {
+	return func(e *Evidence) {
+		l := whole().Links.figure[0]
+		change(&l)
+		e.Links = Of([]record.LinkFidelity{l})
+	}
+}
+
+func happened(events ...record.Event) func(*Evidence) {
+	return func(e *Evidence) { e.Events = Of(EventsOf(events)) }
+}
+
+func audited(a record.Audit) func(*Evidence) {
+	return func(e *Evidence) { e.Audit = Of(a) }
+}
+
+func TestJudge(t *testing.T) {
+	late := record.Moment{NS: int64(30 * time.Millisecond)}
+	tests := map[string]struct {
+		change func(*Evidence)
+		kind   Kind
+		reason string // part of the only one; "" for a valid trial
+	}{
+		"whole":                            {func(*Evidence) {}, "", ""},
+		"RTT":                              {links(func(l *record.LinkFidelity) { l.RTTErrorMS = -0.8 }), LinkRTT, "worst 0.80 ms"},
+		"jitter":                           {links(func(l *record.LinkFidelity) { l.SetJitterMS, l.RTTErrorMS = 4, 1.5 }), "", ""},
+		"lost train":                       {links(func(l *record.LinkFidelity) { l.TrainLost = true }), LinkTrain, "no bandwidth train arrived on 1 of 1 links"},
+		"disturbed trains":                 {links(func(l *record.LinkFidelity) { l.ABbps, l.TrainDisturbed = 0, true }), LinkTrain, "the bandwidth of 1 of 1 links could not be measured"},
+		"silent link":                      {links(func(l *record.LinkFidelity) { l.Answered = false }), LinkSilent, "1 of 1 links answered no probe"},
+		"bandwidth":                        {links(func(l *record.LinkFidelity) { l.ABbps = 1200 }), LinkBandwidth, "20.0 %"},
+		"no bandwidth":                     {links(func(l *record.LinkFidelity) { l.ABbps = 0 }), "", ""}, // the sender could not fill the link
+		"emulator":                         {func(e *Evidence) { e.EmulatorLate = Of(5000.0) }, EmulatorLate, "5.0 ms late"},
+		"driver late":                      {func(e *Evidence) { e.DriverLate = Of(9000.0) }, DriverLate, "9.0 ms late"},
+		"driver late, taken and no matter": {func(e *Evidence) { e.DriverLate, e.Stolen = Of(9000.0), Of(stolen(0.01)) }, "", ""},
+		"driver late, taken and changed":   {func(e *Evidence) { e.DriverLate, e.Stolen = Of(9000.0), Of(stolen(0.2)) }, DriverLate, "processors were taken from it (limit 5.0 ms): without the marked 10 % of the measurement p99 moves by 20.0 %"},
+		"driver late, taken and else": {func(e *Evidence) {
+			e.DriverLate = Of(9000.0)
+			s := stolen(0.01)
+			s.LateLeftP99US = 8000
+			e.Stolen = Of(s)
+		}, DriverLate, "the client's own delay"},
+		"driver late, full": {func(e *Evidence) {
+			e.DriverLate, e.Stolen = Of(9000.0), Of(record.Stolen{LateLeftP99US: 9000, LateNotFullP99US: 300})
+		}, DriverCPU, "its own cores were full"},
+		"steal, no matter": {func(e *Evidence) { e.Steal, e.Stolen = Of(0.3), Of(stolen(0.01)) }, "", ""},
+		"steal, too little left": {func(e *Evidence) {
+			s := stolen(0.01)
+			s.Share = 0.95
+			e.Steal, e.Stolen = Of(0.3), Of(s)
+		}, Steal, "95 % of the measurement is marked, and too little is left"},
+		"driver CPU":      {func(e *Evidence) { e.DriverCPU = Of(Use{1.95, 2}) }, DriverCPU, "used 1.95 of its 2 cores: the client, not the database"},
+		"host CPU":        {func(e *Evidence) { e.HostCPU = Of(Use{1.99, 2}) }, HostCPU, "1.99 of its 2 cores on average: CPU, not the network"},
+		"steal":           {func(e *Evidence) { e.Steal = Of(0.3) }, Steal, "30 %"},
+		"late event":      {happened(record.Event{Apply: &record.Step{Began: &late}}), EventLate, "more than 30.0 ms late"},
+		"failed event":    {happened(record.Event{ID: 2, Message: "kill Pune", State: record.EventFailed, Error: "no such\nlog"}), EventFailed, "event 2 (kill Pune) failed: no such"},
+		"skipped event":   {happened(record.Event{ID: 1, Message: "kill Pune", State: record.EventSkipped, Error: "the trial ended"}), EventSkipped, "did not happen: the trial ended"},
+		"event by hand":   {happened(record.Event{Source: record.SourceUI}), EventByHand, "an event was fired by hand"},
+		"events by hand":  {happened(record.Event{Source: record.SourceUI}, record.Event{Source: record.SourceUI}), EventByHand, "2 events were"},
+		"stuck":           {func(e *Evidence) { e.Stuck = Of(int64(3)) }, Stuck, "3 operations outlived"},
+		"few samples":     {func(e *Evidence) { e.Samples = Of(Samples{4, 10}) }, NoEvidence, "sampled in 4 of 10 seconds"},
+		"blink":           {func(e *Evidence) { e.Samples = Of(Samples{0, 0}) }, "", ""},
+		"lost write":      {audited(record.Audit{Lost: 2}), Audit, "audit: 2 acknowledged writes were lost"},
+		"stale copy":      {audited(record.Audit{Stale: 1}), Audit, "older than what was acknowledged"},
+		"unexpected":      {audited(record.Audit{Unexpected: 1}), Audit, "nobody wrote there"},
+		"unread record":   {audited(record.Audit{Unread: 1}), Audit, "could not be read back"},
+		"unread replica":  {audited(record.Audit{Replicas: []record.ReplicaAudit{{Node: "Pune", Error: "refused\nat ..."}}}), NoEvidence, "audit: the copy on Pune could not be read: refused"},
+		"violated":        {audited(record.Audit{History: &record.HistoryAudit{Result: record.Violated}}), "", ""},
+		"kernel's engine": {func(e *Evidence) { e.EmulatorLate = NotDue[float64]() }, "", ""},
+		"no audit":        {func(e *Evidence) { e.Audit = NotDue[record.Audit]() }, "", ""},
+		"no flavors":      {func(e *Evidence) { e.Flavors = NotDue[int]() }, "", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := whole()
+			tt.change(&e)
+			v := Judge(e, limits)
+			if tt.reason == "" {
+				if v.State != record.Valid || len(v.Reasons)+len(v.Kinds) > 0 {
+					t.Errorf("got %+v, want valid", v)
+				}
+				return
+			}
+			if v.State != record.Suspect || len(v.Reasons) != 1 || !strings.Contains(v.Reasons[0], tt.reason) ||
+				!slices.Equal(v.Kinds, []string{string(tt.kind)}) {
+				t.Errorf("got %+v, want one reason of kind %s with %q", v, tt.kind, tt.reason)
+			}
+		})
+	}
+}
+
+// TestEachPieceCounts: whichever piece of evidence is taken away, the trial is suspect, and the
+// reason says why there is none; one that was never handed over counts like one that is missing.
+func TestEachPieceCounts(t *testing.T) {
+	taken := map[string]func(*Evidence){
+		"Links":        func(e *Evidence) { e.Links = Missing[[]record.LinkFidelity]("gone") },
+		"EmulatorLate": func(e *Evidence) { e.EmulatorLate = Missing[float64]("gone") },
+		"DriverLate":   func(e *Evidence) { e.DriverLate = Missing[float64]("gone") },
+		"DriverCPU":    func(e *Evidence) { e.DriverCPU = Missing[Use]("gone") },
+		"HostCPU":      func(e *Evidence) { e.HostCPU = Missing[Use]("gone") },
+		"Steal":        func(e *Evidence) { e.Steal = Missing[float64]("gone") },
+		"Stolen":       func(e *Evidence) { e.Stolen = Missing[record.Stolen]("gone") },
+		"Events":       func(e *Evidence) { e.Events = Missing[Events]("gone") },
+		"Stuck":        func(e *Evidence) { e.Stuck = Missing[int64]("gone") },
+		"Samples":      func(e *Evidence) { e.Samples = Missing[Samples]("gone") },
+		"Flavors":      func(e *Evidence) { e.Flavors = Missing[int]("gone") },
+		"Audit":        func(e *Evidence) { e.Audit = Missing[record.Audit]("gone") },
+	}
+	suspect := func(t *testing.T, e Evidence, why string) {
+		v := Judge(e, limits)
+		if v.State != record.Suspect || len(v.Reasons) != 1 || !strings.HasSuffix(v.Reasons[0], ": "+why) || v.Kinds[0] != string(NoEvidence) {
+			t.Errorf("got %+v, want no evidence, since %s", v, why)
+		}
+	}
+	for i := range reflect.TypeFor[Evidence]().NumField() {
+		name := reflect.TypeFor[Evidence]().Field(i).Name
+		t.Run(name, func(t *testing.T) {
+			take, ok := taken[name]
+			if !ok {
+				t.Fatal("a piece that no test takes away")
+			}
+			e := whole()
+			take(&e)
+			suspect(t, e, "gone")
+			e = whole()
+			reflect.ValueOf(&e).Elem().Field(i).SetZero()
+			suspect(t, e, "nobody looked for it")
+		})
+	}
+}
+
+// What disturbed the machine and changed nothing is told of a valid trial.
+func TestNotes(t *testing.T) {
+	e := whole()
+	e.DriverLate, e.Stolen = Of(9000.0), Of(stolen(0.013))
+	want := []string{"processors were taken away, which changed nothing: without the marked 10 % of the measurement p99 moves by 1.3 %"}
+	if v := Judge(e, limits); !slices.Equal(v.Notes, want) || v.State != record.Valid {
+		t.Errorf("got %+v, want %q", v, want)
+	}
+	if v := Judge(whole(), limits); len(v.Notes) > 0 {
+		t.Errorf("where nothing was late: %q", v.Notes)
+	}
+}
+
+// What fills processors would come again, as would what events and audits found.
+func TestMayPass(t *testing.T) {
+	for kind, want := range map[Kind]bool{Steal: true, DriverLate: true, LinkRTT: true, HostCPU: false, DriverCPU: false, Audit: false, EventFailed: false, NoEvidence: false} {
+		if kind.MayPass() != want {
+			t.Errorf("%s may pass: %v", kind, kind.MayPass())
+		}
+	}
+}
+
+func TestKindsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/run-directory.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range Kinds() {
+		if !strings.Contains(string(page), "`"+string(k)+"`") {
+			t.Errorf("kind %s is not in docs/run-directory.md", k)
+		}
+	}
+}
+
+func TestLateIsOfBeginsAndReverts(t *testing.T) {
+	at := func(d time.Duration) *record.Moment { return &record.Moment{NS: int64(d)} }
+	e := EventsOf([]record.Event{
+		{Apply: &record.Step{Due: *at(time.Second), Began: at(1001 * time.Millisecond)}, Revert: &record.Step{Due: *at(2 * time.Second), Began: at(2250 * time.Millisecond)}},
+		{Apply: &record.Step{Due: *at(3 * time.Second)}},
+	})
+	if e.LateUS != 250_000 {
+		t.Errorf("late by %g us", e.LateUS)
+	}
+}

@@ -1,0 +1,124 @@
+// Package rootless runs skerry inside a user namespace, where a user who is not root
+// is root of namespaces of their own: enough to make network namespaces and devices, not
+// enough for control groups or real-time priority.
+//
+// A program of several threads cannot change its user namespace, so the program is
+// replaced by itself, through unshare and nsenter of util-linux:
+//
+//	skerry lab up ──exec──► unshare ──exec──► skerry lab up     (Enter)
+//	                                           └─► skerry agent hold   keeps the namespace
+//	skerry lab exec ──exec──► nsenter ──exec──► skerry lab exec (Join)
+package rootless
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/kernel/procfs"
+)
+
+// ErrUnavailable is returned where user namespaces cannot be had.
+var ErrUnavailable = errors.New("user namespaces are closed to this user")
+
+// variable tells a process that it is inside.
+const variable = "SKERRY_ROOTLESS"
+
+// Inside tells whether this process was started by Enter or Join.
+func Inside() bool { return os.Getenv(variable) != "" }
+
+// Needed tells whether this process lacks the rights to make labs where it is.
+func Needed() (bool, error) {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return false, fmt.Errorf("read capabilities: %w", err)
+	}
+	for _, bit := range []int{unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN} {
+		if data[bit/32].Effective&(1<<(bit%32)) == 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// unshare makes the namespaces. Mounts of the machine go on appearing inside.
+var unshare = []string{"--user", "--map-root-user", "--net", "--mount", "--propagation", "slave", "--"}
+
+// Available tries a user namespace and says why there is none, wrapping ErrUnavailable.
+func Available(ctx context.Context) error {
+	out, err := exec.CommandContext(ctx, "unshare", append(unshare, "true")...).CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("%w: %w: %s", ErrUnavailable, err, strings.TrimSpace(string(out)))
+	return advice.With(err, "run skerry as root, or open user namespaces: "+
+		"sysctl kernel.unprivileged_userns_clone=1 on Debian, kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu, user.max_user_namespaces above 0")
+}
+
+// Enter replaces this process by the program exe with args in a new user namespace. It
+// returns only when that fails.
+func Enter(ctx context.Context, exe string, args, env []string) error {
+	if err := Available(ctx); err != nil {
+		return err
+	}
+	return replace("unshare", append(append(unshare, exe), args...), env)
+}
+
+// Join replaces this process by the program exe with args in the namespaces that the
+// holder keeps, in this process's working directory. It returns only when that fails.
+func Join(holder procfs.Process, exe string, args, env []string) error {
+	command, err := joining(holder, exe, args)
+	if err != nil {
+		return err
+	}
+	return replace("nsenter", command, env)
+}
+
+// Command is Join as a process of its own. When ctx ends it is asked to end and not killed:
+// it is changing what only it can see.
+func Command(ctx context.Context, holder procfs.Process, exe string, args, env []string) (*exec.Cmd, error) {
+	command, err := joining(holder, exe, args)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, "nsenter", command...)
+	cmd.Env = environment(env)
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
+	return cmd, nil
+}
+
+func joining(holder procfs.Process, exe string, args []string) ([]string, error) {
+	if !holder.Alive() {
+		return nil, fmt.Errorf("enter user namespace: its holder: %w", procfs.ErrGone)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("enter user namespace: %w", err)
+	}
+	command := []string{
+		"--target", strconv.Itoa(holder.PID), "--user", "--preserve-credentials",
+		"--net", "--mount", "--wdns=" + dir, "--", exe,
+	}
+	return append(command, args...), nil
+}
+
+func replace(program string, args, env []string) error {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return advice.With(fmt.Errorf("enter user namespace: %w", err), "install util-linux, or run skerry as root")
+	}
+	err = unix.Exec(path, append([]string{program}, args...), environment(env))
+	return fmt.Errorf("enter user namespace: %w", err)
+}
+
+func environment(env []string) []string {
+	return append(append(os.Environ(), variable+"=1"), env...)
+}

@@ -1,0 +1,40 @@
+package overlay_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/lab/overlay"
+	"skerry/internal/machine/host"
+	"skerry/internal/testkit/loophost"
+)
+
+// A daemon that cannot run is started again and again, and what it said is kept.
+func TestKeeper(t *testing.T) {
+	h := loophost.New(t, 1)[0]
+	k := overlay.NewKeeper(nil)
+	err := k.Start(t.Context(), h, host.Command{
+		Name: "router", Path: "/bin/sh", Args: []string{"-c", "echo no such interface; exit 1"}, Log: filepath.Join(h.Dir(), "log"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err = overlay.Await(ctx, func(context.Context) error {
+		if k.Restarts() < 2 {
+			return errors.New("not started again twice")
+		}
+		return nil
+	})
+	if err = errors.Join(err, k.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got := k.LastWords(); !strings.Contains(got, "router on n1 ended") || !strings.Contains(got, "no such interface") {
+		t.Errorf("last words %q", got)
+	}
+}

@@ -1,0 +1,99 @@
+package overlay
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"skerry/internal/machine/host"
+)
+
+// Path is the way from one node to another: the links it takes.
+type Path struct {
+	Links []string `json:"links"` // IDs
+	// Latency is the sum of the links' latencies, one way.
+	Latency time.Duration `json:"latency_ns"`
+}
+
+// String joins the links: "c+d".
+func (p Path) String() string { return strings.Join(p.Links, "+") }
+
+// Tracer follows the kernel's routes from node to node.
+type Tracer struct {
+	net   Net
+	hosts map[string]host.Host
+	ends  map[end]hop
+}
+
+// end is a device of a node.
+type end struct{ node, device string }
+
+// hop is where a device leads.
+type hop struct{ link, node string }
+
+// NewTracer returns a Tracer of a lab's nodes and links.
+func NewTracer(n Net) *Tracer {
+	t := &Tracer{net: n, hosts: make(map[string]host.Host), ends: make(map[end]hop)}
+	for _, h := range n.Nodes {
+		t.hosts[h.Name()] = h
+	}
+	for _, l := range n.Links {
+		t.ends[end{l.A, l.Device}] = hop{l.ID, l.B}
+		t.ends[end{l.B, l.Device}] = hop{l.ID, l.A}
+	}
+	return t
+}
+
+// Trace returns the links that packets take from a node to another; ErrNoRoute when they
+// do not arrive.
+func (t *Tracer) Trace(ctx context.Context, from, to string) ([]string, error) {
+	target, err := netip.ParseAddr(t.hosts[to].Addr())
+	if err != nil {
+		return nil, fmt.Errorf("%s to %s: %w", from, to, err)
+	}
+	var links []string
+	for at := from; at != to; {
+		devices, err := t.net.On.Ways(ctx, at, []netip.Addr{target})
+		if err == nil && devices[0] == "" {
+			err = ErrNoRoute
+		}
+		if err != nil {
+			return links, fmt.Errorf("%s to %s, at %s: %w", from, to, at, err)
+		}
+		next, ok := t.ends[end{at, devices[0]}]
+		if !ok {
+			return links, fmt.Errorf("%s to %s: %s sends it to the device %q, which is no link: %w", from, to, at, devices[0], ErrNoRoute)
+		}
+		if links = append(links, next.link); len(links) > len(t.hosts) {
+			return links, fmt.Errorf("%s to %s: the way goes round in circles: %w", from, to, ErrNoRoute)
+		}
+		at = next.node
+	}
+	return links, nil
+}
+
+// Routed returns nil when every node's kernel has a route to every other node.
+func (n Net) Routed(ctx context.Context) error {
+	var to []netip.Addr
+	for _, h := range n.Nodes {
+		addr, err := netip.ParseAddr(h.Addr())
+		if err != nil {
+			return fmt.Errorf("address of %s: %w", h.Name(), err)
+		}
+		to = append(to, addr)
+	}
+	for _, from := range n.Nodes {
+		devices, err := n.On.Ways(ctx, from.Name(), to)
+		if err != nil {
+			return fmt.Errorf("routes of %s: %w", from.Name(), err)
+		}
+		for i, device := range devices {
+			if device == "" {
+				return fmt.Errorf("%w from %s to %s", ErrNoRoute, from.Name(), n.Nodes[i].Name())
+			}
+		}
+	}
+	return nil
+}

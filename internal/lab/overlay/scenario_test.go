@@ -1,0 +1,345 @@
+package overlay_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"skerry/internal/lab"
+	"skerry/internal/lab/overlay"
+	"skerry/internal/lab/overlay/babel"
+	"skerry/internal/lab/overlay/kinds"
+	"skerry/internal/lab/overlay/tinc"
+	"skerry/internal/link"
+	"skerry/internal/link/probe"
+	"skerry/internal/link/tunnel"
+	"skerry/internal/link/userspace"
+	"skerry/internal/testkit"
+	"skerry/internal/topology"
+)
+
+// TestMain lets the tests' labs start this program as their agents.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "agent" {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		work := userspace.Main
+		if os.Args[2] == "wireguard" {
+			work = tunnel.Main
+		}
+		if err := work(ctx, os.Stdin, os.Stdout, slog.New(slog.DiscardHandler)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// installed finds an overlay that is installed, tuned by settings.
+func installed(t *testing.T, a overlay.About, settings map[string]any) overlay.Overlay {
+	t.Helper()
+	testkit.Need(t, testkit.Root, testkit.TUN, testkit.Installed(a.Recipe))
+	o, err := kinds.For(t.Context(), topology.Overlay{Kind: a.Name, Settings: map[string]map[string]any{a.Name: settings}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func newBabel(t *testing.T) overlay.Overlay { return installed(t, babel.About, nil) }
+
+// newTinc answers to a dead link within seconds.
+func newTinc(t *testing.T) overlay.Overlay {
+	return installed(t, tinc.About, map[string]any{"ping_interval": "3s", "ping_timeout": "3s"})
+}
+
+// up brings a topology up under an overlay.
+func up(t *testing.T, o overlay.Overlay, encryption, nodes string, links ...topology.Link) *lab.Lab {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cloud := topology.Topology{Name: "t", Links: links, Encryption: encryption, Overlay: topology.Overlay{Kind: o.Name()}}
+	for _, n := range strings.Fields(nodes) {
+		cloud.Sites = append(cloud.Sites, topology.Site{Name: n})
+		cloud.Nodes = append(cloud.Nodes, topology.Node{Name: n, Site: n, Role: topology.Data})
+	}
+	l, err := lab.Up(t.Context(), lab.Config{
+		Name: "overlay", Topology: cloud, Scale: 1, Engine: "userspace", StateDir: t.TempDir(), DataDir: t.TempDir(),
+		Exe: exe, Overlay: o, Ephemeral: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Down(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+func wire(id, a, b string, rtt time.Duration) topology.Link {
+	q := link.Quality{Latency: rtt / 2}
+	return topology.Link{ID: id, A: a, B: b, AB: q, BA: q}
+}
+
+// fig2 is the worked example of "Fragmented Hybrid Clouds".
+func fig2(t *testing.T, o overlay.Overlay) *lab.Lab { return fig2Over(t, o, "") }
+
+func fig2Over(t *testing.T, o overlay.Overlay, encryption string) *lab.Lab {
+	const ms = time.Millisecond
+	return up(t, o, encryption, "vm0 vm1 vm2",
+		wire("a", "vm0", "vm2", 210*ms), wire("b", "vm0", "vm2", 140*ms),
+		wire("c", "vm0", "vm1", 40*ms), wire("d", "vm1", "vm2", 50*ms))
+}
+
+// cut takes links down or up again, silently.
+func cut(t *testing.T, l *lab.Lab, down bool, ids ...string) {
+	t.Helper()
+	var changes []link.Change
+	for _, id := range ids {
+		for _, k := range l.Links() {
+			if k.ID == id {
+				k.AB.Down, k.BA.Down = down, down
+				changes = append(changes, link.Change{ID: id, AB: &k.AB, BA: &k.BA})
+			}
+		}
+	}
+	if err := l.Set(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rtt is the round trip between two nodes, 0 when no answer comes.
+func rtt(t *testing.T, l *lab.Lab, from, to string) time.Duration {
+	t.Helper()
+	a, err := l.Node(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := l.Node(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := probe.RTT(t.Context(), []probe.Pair{{From: a, To: b}}, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got[0].Median
+}
+
+// within asks until the answer is nil.
+func within(t *testing.T, limit time.Duration, what string, ask func() error) {
+	t.Helper()
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	if err := overlay.Await(ctx, func(context.Context) error { return ask() }); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	t.Logf("%s: after %v", what, time.Since(began).Round(time.Millisecond))
+}
+
+// takes returns what is nil when packets take a path there and the same way back.
+func takes(l *lab.Lab, from, to, want string) func() error {
+	return func() error {
+		there, err := l.Trace(context.Background(), from, to)
+		if err != nil {
+			return err
+		}
+		back, err := l.Trace(context.Background(), to, from)
+		if err != nil {
+			return err
+		}
+		slices.Reverse(back.Links)
+		if there.String() != want || back.String() != want {
+			return fmt.Errorf("the way there is %s, back %s, want %s", there, back, want)
+		}
+		return nil
+	}
+}
+
+// far bounds waits of tests: what is reached in a second may take long beside other work.
+const far = time.Minute
+
+// TestEveryOverlayForwards: under whichever overlay of the registry, nodes that no link joins
+// reach each other through the one between them.
+func TestEveryOverlayForwards(t *testing.T) {
+	for _, a := range kinds.Registry() {
+		t.Run(a.Name, func(t *testing.T) {
+			l := up(t, installed(t, a, nil), "", "vm0 vm1 vm2", wire("c", "vm0", "vm1", 20*time.Millisecond), wire("d", "vm1", "vm2", 20*time.Millisecond))
+			within(t, far, "an answer from the other end", func() error {
+				if rtt(t, l, "vm0", "vm2") == 0 {
+					return overlay.ErrNoRoute
+				}
+				return nil
+			})
+		})
+	}
+}
+
+func TestBabelTakesTheShortestWay(t *testing.T) {
+	l := fig2(t, newBabel(t))
+	within(t, far, "at the start: c+d", takes(l, "vm0", "vm2", "c+d"))
+	// By c and d it is 90 ms; on a busy machine a packet may be late, or take another way.
+	within(t, far, "the round trip is that of c+d", func() error {
+		if got := rtt(t, l, "vm0", "vm2"); got < 90*time.Millisecond || got > 130*time.Millisecond {
+			return fmt.Errorf("it is %v", got)
+		}
+		return nil
+	})
+	cut(t, l, true, "c")
+	within(t, far, "without c: b", takes(l, "vm0", "vm2", "b"))
+	cut(t, l, true, "b")
+	within(t, far, "without b and c: a", takes(l, "vm0", "vm2", "a"))
+	cut(t, l, false, "b")
+	within(t, far, "b is back", takes(l, "vm0", "vm2", "b"))
+	cut(t, l, false, "c")
+	within(t, far, "c is back: c+d", takes(l, "vm0", "vm2", "c+d"))
+}
+
+func TestBabelFollowsLatency(t *testing.T) {
+	l := fig2(t, newBabel(t))
+	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
+	slow := link.Quality{Latency: 150 * time.Millisecond}
+	if err := l.Set(t.Context(), []link.Change{{ID: "d", AB: &slow, BA: &slow}}); err != nil {
+		t.Fatal(err)
+	}
+	within(t, far, "d is slow: b", takes(l, "vm0", "vm2", "b"))
+	fast := link.Quality{Latency: 25 * time.Millisecond}
+	if err := l.Set(t.Context(), []link.Change{{ID: "d", AB: &fast, BA: &fast}}); err != nil {
+		t.Fatal(err)
+	}
+	within(t, far, "d is fast: c+d", takes(l, "vm0", "vm2", "c+d"))
+}
+
+// TestBabelFollowsScale: what a link costs is worked out at the scale in force, so that a way
+// of two of the longest links counts as one at any scale: of a lab that came up without
+// distance, of one that is far apart, and of one that came back.
+func TestBabelFollowsScale(t *testing.T) {
+	l := up(t, newBabel(t), "", "vm0 vm1 vm2", wire("c", "vm0", "vm1", 60*time.Millisecond), wire("d", "vm1", "vm2", 60*time.Millisecond))
+	for _, scale := range []float64{0, 5, 1} {
+		if err := l.Scale(t.Context(), scale); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		within(t, far, fmt.Sprintf("at a scale of %g: c+d", scale), takes(l, "vm0", "vm2", "c+d"))
+	}
+	if n := l.OverlayRestarts(); n != 0 {
+		t.Errorf("%d daemons count as ended by themselves", n)
+	}
+}
+
+func TestBabelSeesTheCarrier(t *testing.T) {
+	l := fig2(t, newBabel(t))
+	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
+	if err := l.Carrier("c", false); err != nil {
+		t.Fatal(err)
+	}
+	within(t, far, "without c: b", takes(l, "vm0", "vm2", "b"))
+	if err := l.Carrier("c", true); err != nil {
+		t.Fatal(err)
+	}
+	within(t, far, "c is back: c+d", takes(l, "vm0", "vm2", "c+d"))
+}
+
+// One direction of a link fails, then, while that lasts, the other.
+func TestBabelOneDirection(t *testing.T) {
+	l := fig2(t, newBabel(t))
+	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
+	dead, alive := link.Quality{Latency: 20 * time.Millisecond, Down: true}, link.Quality{Latency: 20 * time.Millisecond}
+	for _, c := range []link.Change{{ID: "c", AB: &dead}, {ID: "c", BA: &dead}, {ID: "c", AB: &alive}} {
+		if err := l.Set(t.Context(), []link.Change{c}); err != nil {
+			t.Fatal(err)
+		}
+		within(t, far, "b", takes(l, "vm0", "vm2", "b"))
+	}
+	if err := l.Set(t.Context(), []link.Change{{ID: "c", BA: &alive}}); err != nil {
+		t.Fatal(err)
+	}
+	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
+}
+
+func TestDaemonIsStartedAgain(t *testing.T) {
+	l := fig2(t, newBabel(t))
+	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
+	kill(t, l, "vm1", "babeld")
+	within(t, far, "the daemon on vm1 runs again", func() error {
+		if n := l.OverlayRestarts(); n != 1 {
+			return fmt.Errorf("%d restarts", n)
+		}
+		return nil
+	})
+	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
+}
+
+// kill ends the processes of that name on a node with SIGKILL.
+func kill(t *testing.T, l *lab.Lab, node, name string) {
+	t.Helper()
+	h, err := l.Host(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exes, err := filepath.Glob("/proc/[0-9]*/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := 0
+	for _, exe := range exes {
+		dir := filepath.Dir(exe)
+		path, err := os.Readlink(exe)
+		if err != nil || filepath.Base(path) != name {
+			continue
+		}
+		if cwd, err := os.Readlink(filepath.Join(dir, "cwd")); err != nil || !strings.HasPrefix(cwd, h.Dir()) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil {
+			continue
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		killed++
+	}
+	if killed == 0 {
+		t.Fatalf("no %s runs on %s", name, node)
+	}
+}
+
+// What the paper says of tinc: it takes b; a when b is cut; c+d when both are cut; b
+// again when that returns.
+func TestTincTakesWhatAnswers(t *testing.T) {
+	l := fig2(t, newTinc(t))
+	round := func(want time.Duration) func() error {
+		return func() error {
+			if got := rtt(t, l, "vm0", "vm2"); got < want || got > want+15*time.Millisecond {
+				return fmt.Errorf("the round trip is %v, want %v", got, want)
+			}
+			return nil
+		}
+	}
+	const ms = time.Millisecond
+	within(t, far, "at the start: b", round(140*ms))
+	cut(t, l, true, "b")
+	within(t, far, "without b: a", round(210*ms))
+	cut(t, l, true, "a")
+	within(t, far, "without a and b: c+d", round(90*ms))
+	cut(t, l, false, "b")
+	within(t, far, "b is back", round(140*ms))
+}

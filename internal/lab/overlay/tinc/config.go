@@ -1,0 +1,90 @@
+package tinc
+
+import (
+	"cmp"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"skerry/internal/lab/overlay"
+)
+
+// peer is a node as tinc knows it.
+type peer struct {
+	name string // tinc allows letters, digits and underscores
+	node string
+	addr string // on the overlay
+	key  *rsa.PrivateKey
+}
+
+// mainConfig is tinc.conf of a node that calls the neighbours by name.
+func mainConfig(self peer, neighbours []string, o Options) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Name = %s\nMode = router\nDeviceType = tun\nDevice = /dev/net/tun\nInterface = %s\nAddressFamily = ipv4\n", self.name, device)
+	fmt.Fprintf(&b, "PingInterval = %d\nPingTimeout = %d\n", time.Duration(o.PingInterval)/time.Second, time.Duration(o.PingTimeout)/time.Second)
+	for _, n := range neighbours {
+		fmt.Fprintf(&b, "ConnectTo = %s\n", n)
+	}
+	return b.String()
+}
+
+// hostConfig is the file hosts/NAME of a peer: what a node knows of it. Addresses are
+// tried in this order.
+func hostConfig(p peer, addresses []string) string {
+	var b strings.Builder
+	for _, a := range addresses {
+		fmt.Fprintf(&b, "Address = %s\n", a)
+	}
+	fmt.Fprintf(&b, "Subnet = %s/32\nCipher = aes-256-cbc\nDigest = sha256\n", p.addr)
+	b.Write(pem.EncodeToMemory(&pem.Block{Type: "RSA PUBLIC KEY", Bytes: x509.MarshalPKCS1PublicKey(&p.key.PublicKey)}))
+	return b.String()
+}
+
+// addresses are those of a peer over the links that a node shares with it, the shortest
+// first: so a person would list them.
+func addresses(node, peer string, links []overlay.Link) []string {
+	links = slices.Clone(links)
+	slices.SortStableFunc(links, func(x, y overlay.Link) int { return cmp.Compare(x.Latency, y.Latency) })
+	var all []string
+	for _, l := range links {
+		switch {
+		case l.A == node && l.B == peer:
+			all = append(all, l.AddrB.String())
+		case l.B == node && l.A == peer:
+			all = append(all, l.AddrA.String())
+		}
+	}
+	return all
+}
+
+// write writes the configuration of the i-th node into dir. It calls the neighbours
+// before it, and those after it call it: two that called each other at the same time would
+// each close the other's connection, again and again.
+func write(dir string, i int, peers []peer, links []overlay.Link, o Options) error {
+	self := peers[i]
+	if err := os.MkdirAll(filepath.Join(dir, "hosts"), 0o755); err != nil {
+		return err
+	}
+	var neighbours []string
+	for j, p := range peers {
+		known := addresses(self.node, p.node, links)
+		if len(known) > 0 && j < i {
+			neighbours = append(neighbours, p.name)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "hosts", p.name), []byte(hostConfig(p, known)), 0o644); err != nil {
+			return err
+		}
+	}
+	slices.Sort(neighbours)
+	if err := os.WriteFile(filepath.Join(dir, "tinc.conf"), []byte(mainConfig(self, neighbours, o)), 0o644); err != nil {
+		return err
+	}
+	key := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(self.key)})
+	return os.WriteFile(filepath.Join(dir, "rsa_key.priv"), key, 0o600)
+}

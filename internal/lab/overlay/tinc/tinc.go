@@ -1,0 +1,171 @@
+// Package tinc routes with tinc 1.0, a mesh VPN: every node connects to every neighbour,
+// over the first of the neighbour's addresses that answers, and packets take the path of
+// the fewest connections. It does not look at latencies once connected, and finds out
+// that a link has died when a ping is not answered.
+package tinc
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/install"
+	"skerry/internal/lab/overlay"
+	"skerry/internal/link/probe"
+	"skerry/internal/machine/host"
+)
+
+// Name is how topologies call it.
+const Name = "tinc"
+
+// Recipe installs Debian's tinc.
+var Recipe = install.Recipe{
+	Name:        "tinc",
+	Summary:     "tinc 1.0, which routes for overlay: tinc",
+	Wanted:      install.ByTests,
+	Packages:    []string{"tinc", "liblzo2-2"},
+	Programs:    []string{"tincd"},
+	VersionArgs: []string{"--version"},
+	Version: func(output string) string {
+		if m := versionPattern.FindStringSubmatch(output); m != nil {
+			return m[1]
+		}
+		return ""
+	},
+}
+
+// versionPattern finds the version in "tinc version 1.0.36".
+var versionPattern = regexp.MustCompile(`tinc version ([0-9][^ \n]*)`)
+
+const (
+	keyBits = 2048
+	port    = 655
+	// listenTimeout bounds how long a daemon may take to listen.
+	listenTimeout = 10 * time.Second
+	// readyTimeout bounds how long the connections may take at the start.
+	readyTimeout = 60 * time.Second
+)
+
+// Tinc is the overlay.
+type Tinc struct {
+	program string
+	env     []string
+	options Options
+}
+
+var _ overlay.Overlay = (*Tinc)(nil)
+
+// Name implements overlay.Overlay.
+func (*Tinc) Name() string { return Name }
+
+// Needs implements overlay.Overlay.
+func (*Tinc) Needs() overlay.Needs { return overlay.Needs{} }
+
+// Start implements overlay.Overlay.
+func (t *Tinc) Start(ctx context.Context, n overlay.Net) (overlay.Running, error) {
+	r := &running{Keeper: overlay.NewKeeper(n.Log), nodes: n.Nodes}
+	err := t.start(ctx, r.Keeper, n)
+	if err == nil {
+		ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("not connected after %v", readyTimeout))
+		defer cancel()
+		err = overlay.Await(ctx, r.Ready)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("starting tinc: %w%s", err, r.LastWords()), r.Close())
+	}
+	return r, nil
+}
+
+func (t *Tinc) start(ctx context.Context, k *overlay.Keeper, n overlay.Net) error {
+	peers, err := newPeers(n.Nodes)
+	if err != nil {
+		return err
+	}
+	// One after the other: each calls those before it, and where one does not answer yet
+	// would take a longer link.
+	for i, h := range n.Nodes {
+		dir := filepath.Join(h.Dir(), "tinc")
+		if err := write(dir, i, peers, n.Links, t.options); err != nil {
+			return fmt.Errorf("configuring tinc on %s: %w", h.Name(), err)
+		}
+		if err := makeDevice(ctx, n, h.Name()); err != nil {
+			return err
+		}
+		err := k.Start(ctx, h, host.Command{
+			Name: "tincd", Path: t.program, Env: t.env, Dir: dir, Log: filepath.Join(dir, "tincd.log"),
+			Args: []string{"--config=" + dir, "--no-detach", "--pidfile=" + filepath.Join(dir, "pid"), "--debug=1"},
+		})
+		if err != nil {
+			return err
+		}
+		if err := listening(ctx, h); err != nil {
+			return fmt.Errorf("tincd on %s: %w", h.Name(), err)
+		}
+	}
+	return nil
+}
+
+// listening waits until tincd takes connections.
+func listening(ctx context.Context, h host.Host) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, listenTimeout, fmt.Errorf("it does not listen after %v", listenTimeout))
+	defer cancel()
+	return overlay.Await(ctx, func(ctx context.Context) error {
+		return host.Accepts(ctx, h, fmt.Sprintf("127.0.0.1:%d", port), listenTimeout)
+	})
+}
+
+// newPeers names the nodes for tinc and makes their keys.
+func newPeers(nodes []host.Inside) ([]peer, error) {
+	peers := make([]peer, len(nodes))
+	var g errgroup.Group
+	for i, h := range nodes {
+		g.Go(func() error {
+			key, err := rsa.GenerateKey(rand.Reader, keyBits)
+			peers[i] = peer{name: fmt.Sprintf("n%d", i), node: h.Name(), addr: h.Addr(), key: key}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, fmt.Errorf("making keys: %w", err)
+	}
+	return peers, nil
+}
+
+// Follow implements overlay.Running: tinc does not look at latencies once it is connected.
+func (*running) Follow(context.Context, []overlay.Link) error { return nil }
+
+type running struct {
+	*overlay.Keeper
+	nodes []host.Inside
+}
+
+// Ready implements overlay.Running: tinc's kernel routes say nothing, so packets are sent.
+func (r *running) Ready(ctx context.Context) error {
+	var pairs []probe.Pair
+	var names []string
+	for _, a := range r.nodes {
+		for _, b := range r.nodes {
+			if a != b {
+				pairs = append(pairs, probe.Pair{From: a, To: b})
+				names = append(names, fmt.Sprintf("from %s to %s", a.Name(), b.Name()))
+			}
+		}
+	}
+	results, err := probe.RTT(ctx, pairs, 1, 0)
+	if err != nil {
+		return err
+	}
+	for i, p := range results {
+		if p.Lost > 0 {
+			return fmt.Errorf("%w %s", overlay.ErrNoRoute, names[i])
+		}
+	}
+	return nil
+}

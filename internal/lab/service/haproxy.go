@@ -1,0 +1,127 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"skerry/internal/install"
+	"skerry/internal/machine/host"
+	"skerry/internal/topology"
+)
+
+// Recipe installs Debian's HAProxy.
+var Recipe = install.Recipe{
+	Name:    "haproxy",
+	Summary: "HAProxy, which balances for service: central",
+	Wanted:  install.ByTests,
+	Packages: []string{"haproxy", "liblua5.3-0", "libopentracing-c-wrapper0", "libopentracing1", "libpcre2-8-0",
+		"libssl3", "libsystemd0", "libcap2", "libgcrypt20", "libgpg-error0", "liblz4-1", "liblzma5", "libzstd1"},
+	Programs:    []string{"haproxy"},
+	VersionArgs: []string{"-v"},
+	Version: func(output string) string {
+		if m := versionPattern.FindStringSubmatch(output); m != nil {
+			return m[1]
+		}
+		return ""
+	},
+}
+
+// versionPattern finds the version in "HAProxy version 2.6.12-1+deb12u4 2024/...".
+var versionPattern = regexp.MustCompile(`HAProxy version ([0-9][^ \n]*)`)
+
+// Find locates the balancer that a service needs, if it needs one.
+func Find(ctx context.Context, s topology.Service) (install.Installation, error) {
+	if s.Kind != topology.Central {
+		return install.Installation{}, nil
+	}
+	dir, err := install.DefaultDir()
+	if err != nil {
+		return install.Installation{}, err
+	}
+	in, err := install.Store{Dir: dir}.Find(ctx, Recipe, "")
+	if err != nil {
+		return in, fmt.Errorf("the topology's service: %w", err)
+	}
+	return in, nil
+}
+
+const (
+	// balancerTimeout bounds how long HAProxy may take to listen.
+	balancerTimeout = 20 * time.Second
+	balancerPoll    = 20 * time.Millisecond
+)
+
+// balance starts HAProxy and waits until it listens.
+func (r *Running) balance(ctx context.Context) error {
+	on := r.Hosts[r.Plan.Balancer]
+	dir := filepath.Join(on.Dir(), "haproxy")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the balancer's directory: %w", err)
+	}
+	file := filepath.Join(dir, "haproxy.cfg")
+	if err := os.WriteFile(file, []byte(r.Plan.haproxy()), 0o644); err != nil {
+		return fmt.Errorf("configure the balancer: %w", err)
+	}
+	p, err := on.Start(ctx, host.Command{
+		Name: "haproxy", Path: r.Balancer.Programs["haproxy"], Env: r.Balancer.Env,
+		Args: []string{"-db", "-f", file}, Dir: dir, Log: filepath.Join(dir, "haproxy.log"),
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrBalancer, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, balancerTimeout)
+	defer cancel()
+	for {
+		err := host.Accepts(ctx, on, target(r.Plan.Front[0], r.Plan.Shared[r.Plan.Ports[0]]), checkTimeout)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.Done():
+			return fmt.Errorf("%w: %w\n%s", ErrBalancer, errors.Join(p.Err(), err), p.Tail(10))
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("%w: %w\n%s", ErrBalancer, err, p.Tail(10)), p.Kill())
+		case <-time.After(balancerPoll):
+		}
+	}
+}
+
+// haproxy is HAProxy's configuration. The service for all members leads to those that
+// accept connections; one of a single member has nobody else to lead to.
+func (p Plan) haproxy() string {
+	var b strings.Builder
+	b.WriteString("defaults\n  mode tcp\n  timeout connect 5s\n  timeout client 1h\n  timeout server 1h\n")
+	front, algorithm, check := p.Front[0], "random", ""
+	if p.Service.Balance == roundRobin {
+		algorithm = "roundrobin"
+	}
+	if p.Service.Check > 0 {
+		check = fmt.Sprintf(" check inter %d fall 1 rise 1", max(1, p.Service.Check.Milliseconds()))
+	}
+	for _, inside := range p.Ports {
+		fmt.Fprintf(&b, "\nlisten all-%d\n  bind %s\n  balance %s\n", inside, target(front, p.Shared[inside]), algorithm)
+		for _, n := range p.Nodes {
+			if n.Member != nil {
+				fmt.Fprintf(&b, "  server %s %s%s\n", n.Name, target(n.Member.Listen, inside), check)
+			}
+		}
+	}
+	for _, n := range p.Nodes {
+		if n.Member == nil {
+			continue
+		}
+		for _, inside := range slices.Sorted(maps.Keys(n.Member.Ports)) {
+			fmt.Fprintf(&b, "\nlisten %s-%d\n  bind %s\n  server %s %s\n", n.Name, inside,
+				target(front, n.Member.Ports[inside]), n.Name, target(n.Member.Listen, inside))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,137 @@
+package service
+
+import (
+	"fmt"
+	"slices"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/topology"
+)
+
+// allocator gives out ports.
+type allocator struct {
+	plan  *Plan
+	taken Taken
+	next  int // of the range
+}
+
+// hostPorts publishes every member's ports on its own node.
+func (a *allocator) hostPorts() error {
+	for _, n := range a.plan.Nodes {
+		if n.Member == nil {
+			continue
+		}
+		n.Member.Ports = map[int]int{}
+		a.next = a.plan.Service.Low
+		used := map[int]int{} // by the published port, that of the container
+		for _, inside := range a.plan.Ports {
+			outside, given := a.plan.Service.Publish[inside]
+			var err error
+			switch {
+			case given:
+			case a.plan.Service.Auto:
+				outside, err = a.free([]Node{n})
+			default:
+				outside = inside
+			}
+			if err == nil {
+				err = a.take([]Node{n}, outside, inside, used)
+			}
+			if err != nil {
+				return err
+			}
+			n.Member.Ports[inside] = outside
+		}
+	}
+	return nil
+}
+
+// fronts publishes the ports of the service for all members on nodes, and those of each
+// member where members are known by services of their own.
+func (a *allocator) fronts(on []Node) error {
+	p := a.plan
+	p.Shared = map[int]int{}
+	used := map[int]int{}
+	for _, inside := range p.Ports {
+		outside, given := p.Service.Publish[inside]
+		if given {
+			if err := a.take(on, outside, inside, used); err != nil {
+				return err
+			}
+			p.Shared[inside] = outside
+		}
+	}
+	next := func(inside int) (int, error) {
+		for {
+			outside, err := a.free(on)
+			if err != nil {
+				return 0, err
+			}
+			if _, twice := used[outside]; !twice {
+				used[outside] = inside
+				return outside, nil
+			}
+		}
+	}
+	var err error
+	for _, inside := range p.Ports {
+		if _, given := p.Shared[inside]; !given {
+			if p.Shared[inside], err = next(inside); err != nil {
+				return err
+			}
+		}
+	}
+	if p.Service.Members != topology.Own {
+		return nil
+	}
+	for _, n := range p.Nodes {
+		if n.Member == nil {
+			continue
+		}
+		n.Member.Addr, n.Member.Ports = n.Addr, map[int]int{}
+		if p.Service.Kind == topology.Central {
+			n.Member.Addr = on[0].Addr
+		}
+		for _, inside := range p.Ports {
+			if n.Member.Ports[inside], err = next(inside); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// take publishes a port of the containers as a certain one.
+func (a *allocator) take(on []Node, outside, inside int, used map[int]int) error {
+	if other, twice := used[outside]; twice {
+		return advice.With(fmt.Errorf("%w: %d is to lead to the containers' %d and to their %d", ErrPort, outside, other, inside),
+			"publish one of them as another port, or take ports: auto")
+	}
+	for _, n := range on {
+		if a.busy(n, outside) {
+			return advice.With(fmt.Errorf("%w: something listens on port %d of %s already", ErrPort, outside, n.Name),
+				"publish %d as another port, or take ports: auto", inside)
+		}
+	}
+	used[outside] = inside
+	return nil
+}
+
+// free is the next port of the range that nothing listens on.
+func (a *allocator) free(on []Node) (int, error) {
+	for ; a.next <= a.plan.Service.High; a.next++ {
+		if !slices.ContainsFunc(on, func(n Node) bool { return a.busy(n, a.next) }) {
+			a.next++
+			return a.next - 1, nil
+		}
+	}
+	s := a.plan.Service
+	return 0, advice.With(fmt.Errorf("%w: the range %d-%d has too few free ports", ErrPort, s.Low, s.High), "give a wider service.range")
+}
+
+// busy tells whether a port of a node's own address is in use: by a program, or by the
+// member there, where it is in no container.
+func (a *allocator) busy(n Node, port int) bool {
+	own := !a.plan.Contained() && n.Member != nil && slices.Contains(a.plan.Ports, port)
+	return own || a.taken(n.Name, port)
+}

@@ -1,0 +1,114 @@
+package service
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+
+	"skerry/internal/machine"
+	"skerry/internal/topology"
+)
+
+// serving tells which members the service for all may lead to.
+type serving map[string]bool
+
+// targets are the members that a shared service leads to: those that serve or, where none
+// does, all, so that clients hear from them that they do not.
+func (p Plan) targets(s serving) []netip.Addr {
+	var all, up []netip.Addr
+	for _, n := range p.Nodes {
+		if n.Member == nil {
+			continue
+		}
+		all = append(all, n.Member.Listen)
+		if s == nil || s[n.Name] {
+			up = append(up, n.Member.Listen)
+		}
+	}
+	if len(up) == 0 {
+		return all
+	}
+	return up
+}
+
+// nodeRules are those of a node's own namespace.
+func (p Plan) nodeRules(n Node, s serving) machine.Rules {
+	r := machine.Rules{Passing: true}
+	switch p.Service.Kind {
+	case topology.HostPort:
+		if n.Member == nil {
+			return machine.Rules{}
+		}
+		for _, inside := range p.Ports {
+			r.Forwards = append(r.Forwards, machine.Forward{To: n.Addr, Port: n.Member.Ports[inside], Members: []netip.Addr{n.Member.Listen}, Inside: inside})
+		}
+		r.Sources = []machine.Source{
+			{From: bridgeNet, As: n.Addr},
+			// A container that connects to its own published port.
+			{From: bridgeNet, Into: true, As: n.Gateway},
+		}
+	case topology.NodePort:
+		r.Forwards = p.shared([]netip.Addr{n.Addr}, s)
+		for _, m := range p.Nodes {
+			if m.Member != nil {
+				for _, inside := range slices.Sorted(maps.Keys(m.Member.Ports)) {
+					r.Forwards = append(r.Forwards, machine.Forward{To: n.Addr, Port: m.Member.Ports[inside], Members: []netip.Addr{m.Member.Listen}, Inside: inside})
+				}
+			}
+		}
+		r.Sources = []machine.Source{
+			{From: overlayNet, As: n.Addr},
+			// Whoever asks: the member must answer the node that knows of the connection.
+			{Into: true, As: n.Gateway},
+		}
+	case topology.ServiceIP:
+		r = p.insideRules(s)
+		r.Sources = []machine.Source{{From: overlayNet, As: n.Addr}}
+	}
+	return r
+}
+
+// insideRules are those of a container, or of any namespace on the network over all nodes.
+func (p Plan) insideRules(s serving) machine.Rules {
+	if p.Service.Kind != topology.ServiceIP {
+		return machine.Rules{}
+	}
+	r := machine.Rules{Forwards: p.shared(p.Front, s)}
+	for _, n := range p.Nodes {
+		if n.Member != nil {
+			for _, inside := range p.Ports {
+				r.Forwards = append(r.Forwards, machine.Forward{To: n.Member.VIP, Port: inside, Members: []netip.Addr{n.Member.Listen}, Inside: inside})
+			}
+		}
+	}
+	return r
+}
+
+// shared leads from addresses to all members.
+func (p Plan) shared(front []netip.Addr, s serving) (all []machine.Forward) {
+	for _, a := range front {
+		for _, inside := range p.Ports {
+			all = append(all, machine.Forward{To: a, Port: p.Shared[inside], Members: p.targets(s), Inside: inside})
+		}
+	}
+	return all
+}
+
+// rules are those of all namespaces that have any.
+func (p Plan) rules(s serving) []machine.Rules {
+	var all []machine.Rules
+	add := func(r machine.Rules, n Node, container bool) {
+		if len(r.Forwards) == 0 && len(r.Sources) == 0 {
+			return
+		}
+		r.Node, r.Container, r.RoundRobin = n.Name, container, p.Service.Balance == roundRobin
+		all = append(all, r)
+	}
+	for _, n := range p.Nodes {
+		add(p.nodeRules(n, s), n, false)
+		if n.Member != nil && p.Contained() {
+			add(p.insideRules(s), n, true)
+		}
+	}
+	return all
+}

@@ -1,0 +1,178 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"skerry/internal/install"
+	"skerry/internal/machine"
+	"skerry/internal/machine/host"
+	"skerry/internal/topology"
+)
+
+// Config is what a service is made on.
+type Config struct {
+	Plan Plan
+	// Hosts are the nodes, in the plan's order.
+	Hosts []host.Host
+	// On makes what the service is made of.
+	On machine.Services
+	// Balancer is an installation of Recipe, for central.
+	Balancer install.Installation
+	Log      *slog.Logger
+}
+
+// Running is a service at work.
+type Running struct {
+	Config
+	mtu     int // of the containers' network
+	cancel  context.CancelFunc
+	checker sync.WaitGroup
+
+	mu      sync.Mutex
+	serving serving
+	failed  error
+}
+
+// Start makes the service. What it makes are containers, devices and rules on the nodes, and
+// processes of the nodes: all go with the nodes.
+func Start(ctx context.Context, c Config) (*Running, error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	r := &Running{Config: c}
+	if err := r.make(ctx); err != nil {
+		return nil, fmt.Errorf("make the service %s (%s): %w", c.Plan.Service.Name, c.Plan.Service.Kind, err)
+	}
+	ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if r.watched() {
+		r.checker.Go(func() { r.check(ctx) })
+	}
+	return r, nil
+}
+
+func (r *Running) make(ctx context.Context) (err error) {
+	if r.mtu, err = r.On.MTU(ctx); err != nil {
+		return err
+	}
+	if r.Plan.Overlay() {
+		r.mtu -= machine.VXLANHeader
+	}
+	if err := r.On.Bridge(ctx, r.Plan.bridges(r.mtu)); err != nil {
+		return err
+	}
+	if err := r.On.Rule(ctx, r.Plan.rules(nil)); err != nil {
+		return err
+	}
+	if r.Plan.Service.Kind == topology.Central {
+		return r.balance(ctx)
+	}
+	return nil
+}
+
+const roundRobin = "round-robin"
+
+// MTU is that of the containers' network, in bytes; 0 where there is none.
+func (r *Running) MTU() int {
+	if !r.Plan.Contained() {
+		return 0
+	}
+	return r.mtu
+}
+
+// watched tells whether members are tried from here: HAProxy does so by itself.
+func (r *Running) watched() bool {
+	return r.Plan.Overlay() && r.Plan.Service.Check > 0 && len(r.Plan.Ports) > 0
+}
+
+// checkTimeout bounds how long a member may take to accept a connection.
+const checkTimeout = time.Second
+
+// check tries the members again and again, on their own nodes as Kubernetes' kubelet does,
+// and has the service for all members lead to those that answer.
+func (r *Running) check(ctx context.Context) {
+	tick := time.NewTicker(r.Plan.Service.Check)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := r.try(ctx)
+		if ctx.Err() != nil || r.known(now) {
+			continue
+		}
+		if err := r.On.Rule(ctx, r.Plan.rules(now)); err != nil {
+			r.fail(err)
+			return
+		}
+		r.mu.Lock()
+		r.serving = now
+		r.mu.Unlock()
+		r.Log.Debug("service", "name", r.Plan.Service.Name, "serving", len(now))
+	}
+}
+
+// try returns the members that accept connections.
+func (r *Running) try(ctx context.Context) serving {
+	s := serving{}
+	for i, n := range r.Plan.Nodes {
+		if n.Member == nil {
+			continue
+		}
+		if host.Accepts(ctx, r.Hosts[i], target(n.Member.Listen, r.Plan.Ports[0]), checkTimeout) == nil {
+			s[n.Name] = true
+		}
+	}
+	return s
+}
+
+func target(a netip.Addr, port int) string {
+	return net.JoinHostPort(a.String(), strconv.Itoa(port))
+}
+
+// known tells whether the rules lead to those members already.
+func (r *Running) known(now serving) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(now) != len(r.serving) {
+		return false
+	}
+	for n := range now {
+		if !r.serving[n] {
+			return false
+		}
+	}
+	return true
+}
+
+// Serving are the nodes whose members answered when they were tried last.
+func (r *Running) Serving() map[string]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.serving
+}
+
+func (r *Running) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = errors.Join(r.failed, err)
+}
+
+// Close stops looking after the members. What was made goes with the nodes. The error is
+// that of a check that could not change the rules.
+func (r *Running) Close() error {
+	r.cancel()
+	r.checker.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}

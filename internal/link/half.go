@@ -1,0 +1,78 @@
+package link
+
+import "fmt"
+
+// Half is one half of a link: an end, the quality of what it sends, and where the other half
+// is. It is all that the machine has to know that the end is on, since whoever sends shapes:
+//
+//	node A ──── Half{Sends: AB} ───► ◄─── Half{Sends: BA} ──── node B
+//
+// A link within one machine is told by two halves, too, which Join puts together.
+type Half struct {
+	Link string `json:"link"` // ID
+	// Place is where the end is.
+	Place
+	// Peer is where the other half's end is.
+	Peer Place `json:"peer"`
+	// Sends is what happens to packets from here to the peer.
+	Sends Quality `json:"sends"`
+	MTU   int     `json:"mtu,omitempty"`
+	Seed  uint64  `json:"seed,omitempty"` // of every random choice on this link
+}
+
+// Place is where an end of a link is.
+type Place struct {
+	// Machine is the name of its machine, "" for the one that is asked.
+	Machine string `json:"machine,omitempty"`
+	Node    string `json:"node"`
+	// Device is the name of the network device, at most 15 bytes.
+	Device string `json:"device"`
+}
+
+// Sending is a change of what an end sends.
+type Sending struct {
+	Link  string  `json:"link"`
+	Node  string  `json:"node"` // of the end
+	Sends Quality `json:"sends"`
+}
+
+// Sent is what became of the packets that an end sent.
+type Sent struct {
+	Link string `json:"link"`
+	Node string `json:"node"` // of the end
+	Counters
+}
+
+// Pair is both halves of a link; packets from A to B are what AB of a Spec is about.
+type Pair struct{ A, B Half }
+
+// Join puts together the halves whose other half is among them, in the order in which the
+// first of each comes; alone are those whose other half is elsewhere. ErrInvalid where two
+// halves of a link do not say the same of it.
+func Join(halves []Half) (pairs []Pair, alone []Half, err error) {
+	first := make(map[string]int, len(halves)/2)
+	joined := make([]*Half, len(halves)) // by the place of the first half, the second
+	for i, h := range halves {
+		at, seen := first[h.Link]
+		switch {
+		case !seen:
+			first[h.Link] = i
+			continue
+		case joined[at] != nil:
+			return nil, nil, fmt.Errorf("%w %s: it has more than two halves", ErrInvalid, h.Link)
+		case halves[at].Place != h.Peer || halves[at].Peer != h.Place || halves[at].Seed != h.Seed || halves[at].MTU != h.MTU:
+			return nil, nil, fmt.Errorf("%w %s: its halves do not fit each other", ErrInvalid, h.Link)
+		}
+		joined[at] = &halves[i]
+	}
+	for i, h := range halves {
+		switch {
+		case first[h.Link] != i:
+		case joined[i] != nil:
+			pairs = append(pairs, Pair{h, *joined[i]})
+		default:
+			alone = append(alone, h)
+		}
+	}
+	return pairs, alone, nil
+}

@@ -1,0 +1,305 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
+
+	"skerry/internal/testkit"
+)
+
+// pairOf returns two namespaces joined by a plain veth pair.
+func pairOf(t *testing.T) (a, b *testkit.NS) {
+	t.Helper()
+	testkit.Need(t, testkit.Root)
+	a, b = testkit.Namespace(t), testkit.Namespace(t)
+	testkit.VethPair(t, a, b)
+	return a, b
+}
+
+// place is an Inside with an address of its choice.
+type place struct {
+	*testkit.NS
+	addr string
+}
+
+func (p *place) Addr() string { return p.addr }
+
+func TestRTT(t *testing.T) {
+	a, b := pairOf(t)
+	got, err := RTT(t.Context(), []Pair{{a, b}, {b, a}, {a, a}}, 10, 5*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range got {
+		if r.Sent != 10 || r.Lost != 0 || len(r.Samples) != 10 || r.Err != nil {
+			t.Errorf("pair %d: sent %d, lost %d, %d samples, error %v; want 10, 0, 10, none",
+				i, r.Sent, r.Lost, len(r.Samples), r.Err)
+		}
+		if r.Min <= 0 || r.Median < r.Min || r.P99 < r.Median || r.Max < r.P99 {
+			t.Errorf("pair %d: min %v, median %v, p99 %v, max %v are out of order", i, r.Min, r.Median, r.P99, r.Max)
+		}
+	}
+}
+
+func TestRTTCountsLoss(t *testing.T) {
+	a, b := pairOf(t)
+	b.Assign(t, "vb", "10.255.1.2/24") // an address that nothing at a leads to
+	tests := []struct{ name, to string }{
+		{"broadcast refused", "10.255.0.3"},
+		{"no route", "10.255.1.2"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := RTT(t.Context(), []Pair{{a, &place{b, tt.to}}}, 3, time.Millisecond)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := got[0]; r.Sent != 3 || r.Lost != 3 || r.Loss() != 1 || r.Err == nil {
+				t.Errorf("sent %d, lost %d, error %v; want all of 3 lost and a sending error", r.Sent, r.Lost, r.Err)
+			}
+		})
+	}
+}
+
+func TestRTTStops(t *testing.T) {
+	a, b := pairOf(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	if _, err := RTT(ctx, []Pair{{a, b}}, 1000, time.Second); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("RTT under a deadline = %v, want DeadlineExceeded", err)
+	}
+	if _, err := RTT(t.Context(), []Pair{{a, &place{b, "nowhere"}}}, 1, time.Second); err == nil {
+		t.Error("RTT to a name that is no address succeeded")
+	}
+}
+
+func TestSend(t *testing.T) {
+	a, b := pairOf(t)
+	got, err := Send(t.Context(), a, b, Train{Packets: 100, Bytes: 200, Every: 100 * time.Microsecond, Burst: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 100 {
+		t.Fatalf("%d of 100 packets arrived", len(got))
+	}
+	for i, a := range got {
+		if a.Seq != i || a.Place != i || a.Delay() < 0 {
+			t.Errorf("arrival %d is %+v: out of order or before its time", i, a)
+		}
+	}
+	if _, err := Send(t.Context(), a, b, Train{Packets: 1, Bytes: LeastBytes - 1}); err == nil {
+		t.Error("a packet without room for its mark was sent")
+	}
+	if _, err := Send(t.Context(), a, &place{b, "10.255.0.9"}, Train{Packets: 1, Bytes: 100}); err == nil {
+		t.Error("a train to an address that is not there was sent")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := Send(ctx, a, b, Train{Packets: 10, Bytes: 100, Every: time.Minute}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Send under a deadline = %v, want DeadlineExceeded", err)
+	}
+}
+
+func TestBandwidth(t *testing.T) {
+	a, b := pairOf(t)
+	const set = 20_000_000
+	shape(t, a, "va", set)
+	// The token bucket counts the 14 bytes of Ethernet too.
+	const want = float64(set) * carBytes / (carBytes + 14)
+	for range 10 {
+		got, err := Bandwidth(t.Context(), a, b, set)
+		if errors.Is(err, ErrDisturbed) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ratio := float64(got) / want; ratio < 0.99 || ratio > 1.01 {
+			t.Errorf("Bandwidth() = %d bit/s, want %.0f within 1 %%", got, want)
+		}
+		return
+	}
+	testkit.Lacks(t, testkit.Quiet, ErrDisturbed)
+}
+
+func TestBandwidthOfUnlimitedLink(t *testing.T) {
+	a, b := pairOf(t)
+	const asked = 1_000_000_000_000
+	got, err := Bandwidth(t.Context(), a, b, asked)
+	if !errors.Is(err, ErrStarved) || got < 0 || got >= asked {
+		t.Errorf("Bandwidth() = %d, %v; want a lower bound and ErrStarved", got, err)
+	}
+}
+
+func TestBandwidths(t *testing.T) {
+	a, b := pairOf(t)
+	shape(t, a, "va", 20_000_000)
+	shape(t, b, "vb", 5_000_000)
+	got, err := Bandwidths(t.Context(), []Demand{{Pair{a, b}, 20_000_000}, {Pair{b, a}, 5_000_000}, {Pair{a, b}, 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got[0].Err != nil || got[1].Err != nil || got[0].BPS < 2*got[1].BPS {
+		t.Errorf("Bandwidths() = %+v, want about 20 and 5 Mbit/s in this order", got)
+	}
+	if got[2].Err == nil {
+		t.Error("a demand without a bandwidth was met")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Bandwidths(ctx, []Demand{{Pair{a, b}, 1}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Bandwidths of a cancelled context = %v, want Canceled", err)
+	}
+}
+
+// shape limits what leaves by a device, Ethernet headers counted.
+func shape(t *testing.T, ns *testkit.NS, device string, bps uint64) {
+	t.Helper()
+	err := ns.Do(func() error {
+		dev, err := netlink.LinkByName(device)
+		if err != nil {
+			return err
+		}
+		return netlink.QdiscAdd(&netlink.Tbf{
+			QdiscAttrs: netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
+			Rate:       bps / 8,
+			Limit:      1 << 20,
+			Buffer:     netlink.Xmittime(bps/8, 2000),
+		})
+	})
+	if err != nil {
+		t.Fatalf("shaping %s: %v", device, err)
+	}
+}
+
+// train is what arrives over a link of bps that packets enter as fast as every.
+func train(n int, bps float64, every time.Duration) []Arrival {
+	transmission := carBytes * 8 * 1e9 / bps
+	cars := make([]Arrival, n)
+	free := 0.0
+	for i := range cars {
+		sent := float64(i) * float64(every)
+		free = max(free, sent) + transmission
+		cars[i] = Arrival{Seq: i, Sent: int64(sent), At: int64(free + 1e7), Place: i}
+	}
+	return cars
+}
+
+func TestPace(t *testing.T) {
+	const faster = 3 * time.Microsecond // than the link's 10
+	tests := []struct {
+		name      string
+		arrivals  []Arrival
+		starved   bool
+		disturbed bool
+	}{
+		{"undisturbed", train(5000, 1e9, faster), false, false},
+		{"machine stalls 5 ms", stalled(train(5000, 1e9, faster)), false, false},
+		{"a third lost before the link", thinned(train(5000, 1e9, faster)), false, false},
+		{"sender stalls", paused(5000, 1e9, faster), false, false},
+		{"sender is slower than the link", train(5000, 1e9, 15*time.Microsecond), true, false},
+		{"one packet", train(1, 1e9, faster), true, false},
+		{"link loses 7 ms in the middle", lost(train(5000, 1e9, faster), 2500, 7e6), false, true},
+		{"link loses 7 ms after a third", lost(train(5000, 1e9, faster), 1700, 7e6), false, true},
+		{"link loses 1 ms in the middle", lost(train(5000, 1e9, faster), 2500, 1e6), false, true},
+		{"link loses 5 ms of a short train", lost(train(12, 1e6, faster), 6, 5e6), false, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			bps, share, even := pace(tt.arrivals, carBytes)
+			if got := share >= leastShare && even < leastEven; got != tt.disturbed {
+				t.Errorf("%.0f %% came evenly, want the train disturbed: %v", even*100, tt.disturbed)
+			}
+			if tt.disturbed {
+				return
+			}
+			if got := share < leastShare; got != tt.starved {
+				t.Errorf("the pace rests on %.0f %% of the packets, want the link starved: %v", share*100, tt.starved)
+			}
+			if !tt.starved && (bps < 0.998e9 || bps > 1.002e9) {
+				t.Errorf("Pace = %d, want 1e9 within 0.2 %%", bps)
+			}
+		})
+	}
+}
+
+// lost is a train that the link stood still under, and did not catch up.
+func lost(arrivals []Arrival, from int, ns int64) []Arrival {
+	for i := from; i < len(arrivals); i++ {
+		arrivals[i].At += ns
+	}
+	return arrivals
+}
+
+// TestPaceIsTrueOrDisturbed: wherever in a train a link stands still, and for however long, what
+// came evenly is within 1 % of the truth.
+func TestPaceIsTrueOrDisturbed(t *testing.T) {
+	for _, n := range []int{12, 100, 5000} {
+		bps := float64(n) * carBytes * 8 / 0.05
+		for tenth := 1; tenth < 10; tenth++ {
+			for ns := int64(10e3); ns < 50e6; ns = ns * 5 / 4 {
+				got, share, even := pace(lost(train(n, bps, time.Microsecond), n*tenth/10, ns), carBytes)
+				if share >= leastShare && even >= leastEven && (float64(got) < 0.99*bps || float64(got) > 1.01*bps) {
+					t.Errorf("%d packets, %v lost after %d tenths: off by %.2f %% and not told", n, time.Duration(ns), tenth, 100*(float64(got)/bps-1))
+				}
+			}
+		}
+	}
+}
+
+func TestCalm(t *testing.T) {
+	p := &pinger{flights: [][]flight{{{100, 200}, {300, 400}, {500, 600}, {700, 0}}}, stalls: []stall{{150, 160}, {580, 900}}}
+	if d := cmp.Diff([]time.Duration{100}, p.calm(0)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestUndisturbed(t *testing.T) {
+	a, b := pairOf(t)
+	got, err := Undisturbed(t.Context(), []Pair{{a, b}, {b, a}}, 8, time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range got {
+		if r.Sent%8 != 0 || r.Sent != r.Lost+r.Disturbed+len(r.Samples) || len(r.Samples) < 4 || r.Median <= 0 {
+			t.Errorf("pair %d: %+v", i, r)
+		}
+	}
+}
+
+// stalled delivers what is due within 5 ms at the end of them.
+func stalled(arrivals []Arrival) []Arrival {
+	for i := 100; i < 600; i++ {
+		arrivals[i].At = max(arrivals[i].At, arrivals[100].At+5e6)
+	}
+	return arrivals
+}
+
+// thinned leaves packets out that never reached the link: the others moved up.
+func thinned(arrivals []Arrival) []Arrival {
+	var kept []Arrival
+	for i, a := range arrivals {
+		if i%3 != 0 {
+			a.At, a.Place = arrivals[len(kept)].At, len(kept)
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}
+
+// paused is a train that its sender interrupted twice, until the link had long run empty.
+func paused(n int, bps float64, every time.Duration) []Arrival {
+	var arrivals []Arrival
+	for part := range 3 {
+		later := int64(part) * 100e6
+		for _, a := range train(n/3, bps, every) {
+			arrivals = append(arrivals, Arrival{Seq: len(arrivals), Place: len(arrivals), Sent: a.Sent + later, At: a.At + later})
+		}
+	}
+	return arrivals
+}

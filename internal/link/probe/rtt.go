@@ -1,0 +1,255 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/kernel/procfs"
+)
+
+const (
+	// patience is how long after its last probe a pair that never answered is
+	// waited for; others get leastPatience or three times their longest RTT.
+	patience      = 2 * time.Second
+	leastPatience = time.Second
+	// glance bounds how long the prober does not look at its context.
+	glance = 50 * time.Millisecond
+)
+
+// RTTResult is what RTT found out about one pair.
+type RTTResult struct {
+	Sent int
+	Lost int
+	// Disturbed probes were answered and are not among Samples; of Undisturbed alone.
+	Disturbed int
+	// Samples are the round trips of the answered probes in the order of sending.
+	Samples []time.Duration
+	// Min, Median, P99 (nearest rank) and Max are of Samples, 0 without any.
+	Min, Median, P99, Max time.Duration
+	// Err is the first error the kernel gave for sending to the pair, such as
+	// ENETUNREACH; the probe it concerned counts as lost.
+	Err error
+}
+
+// Loss is the share of probes without an answer, 0 to 1.
+func (r RTTResult) Loss() float64 {
+	if r.Sent == 0 {
+		return 0
+	}
+	return float64(r.Lost) / float64(r.Sent)
+}
+
+// RTT sends count ICMP echo requests, one an interval, along every pair at once and
+// returns the round trips, in the order of pairs. A round trip begins when the
+// request enters the queueing discipline of its device and ends when the reply
+// arrives in the sender's namespace, both by the kernel's clock (CLOCK_REALTIME, so
+// setting the machine's clock meanwhile spoils samples); the peer's kernel answers.
+// Packets are 84 bytes of IP: on a slow link that is 672 bits of transmission each way.
+//
+// The pairs' probes are spread evenly over the interval, so that they do not queue
+// behind each other. All goes on in the calling goroutine, with one socket for each
+// distinct From. RTT takes count*interval and, when
+// answers are missing then, a second or two more, or three times the longest round
+// trip. A lost probe is no
+// error; a done ctx or a socket that cannot be opened is.
+func RTT(ctx context.Context, pairs []Pair, count int, interval time.Duration) ([]RTTResult, error) {
+	p, err := ping(ctx, pairs, count, interval)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]RTTResult, len(pairs))
+	for i := range results {
+		results[i] = p.result(i)
+	}
+	return results, nil
+}
+
+// flight is one probe under way: when it left and when its answer came, in ns of
+// CLOCK_REALTIME, 0 for not yet.
+type flight struct{ left, back int64 }
+
+type pinger struct {
+	interval time.Duration
+	count    int
+	sockets  []*echoSocket // of the distinct Froms
+	polls    []unix.PollFd // one a socket
+	routes   []route       // one a pair
+	flights  [][]flight    // by pair, then sequence number
+	stolen   *procfs.Stolen
+	stalls   []stall
+}
+
+type route struct {
+	socket  *echoSocket
+	to      netip.Addr
+	lastOut time.Time     // when the pair's latest probe was sent
+	longest time.Duration // of its round trips
+	open    int           // probes sent and not answered
+	err     error
+}
+
+func (p *pinger) open(pairs []Pair) error {
+	nonce := rand.Uint64()
+	byFrom := map[Inside]*echoSocket{}
+	for _, pair := range pairs {
+		to, err := netip.ParseAddr(pair.To.Addr())
+		if err != nil || !to.Is4() {
+			return fmt.Errorf("probing %q: not an IPv4 address", pair.To.Addr())
+		}
+		s := byFrom[pair.From]
+		if s == nil {
+			if s, err = openEcho(pair.From, nonce); err != nil {
+				return err
+			}
+			byFrom[pair.From] = s
+			p.sockets = append(p.sockets, s)
+			p.polls = append(p.polls, unix.PollFd{Fd: int32(s.fd), Events: unix.POLLIN})
+		}
+		p.routes = append(p.routes, route{socket: s, to: to})
+	}
+	return nil
+}
+
+func (p *pinger) close() {
+	for _, s := range p.sockets {
+		s.close()
+	}
+}
+
+func (p *pinger) run(ctx context.Context) error {
+	start := time.Now().Add(settle)
+	total := p.count * len(p.routes)
+	for next := 0; ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		now := time.Now()
+		for next < total && !now.Before(p.due(start, next)) {
+			p.send(next%len(p.routes), next/len(p.routes), now)
+			next++
+		}
+		wait := glance
+		if next < total {
+			wait = min(wait, time.Until(p.due(start, next)))
+		} else if p.done(now) {
+			return nil
+		}
+		due := time.Now().Add(max(wait, 0))
+		if err := p.await(max(wait, 0)); err != nil {
+			return err
+		}
+		p.notice(due, time.Now())
+	}
+}
+
+// due is when the k-th probe of all is to be sent.
+func (p *pinger) due(start time.Time, k int) time.Time {
+	round, pair := k/len(p.routes), k%len(p.routes)
+	stagger := p.interval * time.Duration(pair) / time.Duration(len(p.routes))
+	return start.Add(time.Duration(round)*p.interval + stagger)
+}
+
+func (p *pinger) send(pair, seq int, now time.Time) {
+	r := &p.routes[pair]
+	left, err := r.socket.send(r.to, ticket{pair: uint32(pair), seq: uint32(seq)})
+	p.flights[pair] = append(p.flights[pair], flight{left: left})
+	if err != nil {
+		if r.err == nil {
+			r.err = fmt.Errorf("probing %s: %w", r.to, err)
+		}
+		return
+	}
+	r.lastOut = now
+	r.open++
+}
+
+// done tells whether there is nothing left to wait for.
+func (p *pinger) done(now time.Time) bool {
+	for _, r := range p.routes {
+		wait := patience
+		if r.longest > 0 {
+			wait = max(leastPatience, 3*r.longest)
+		}
+		if r.open > 0 && now.Sub(r.lastOut) < wait {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *pinger) await(wait time.Duration) error {
+	timeout := unix.NsecToTimespec(int64(wait))
+	n, err := unix.Ppoll(p.polls, &timeout, nil)
+	if err != nil && !errors.Is(err, unix.EINTR) {
+		return fmt.Errorf("waiting for answers: %w", err)
+	}
+	if n <= 0 {
+		return nil
+	}
+	for i, poll := range p.polls {
+		if poll.Revents&unix.POLLERR != 0 {
+			p.drain(p.sockets[i], unix.MSG_ERRQUEUE, func(f *flight, _ *route, at int64) { f.left = at })
+		}
+		if poll.Revents&unix.POLLIN != 0 {
+			p.drain(p.sockets[i], 0, answered)
+		}
+	}
+	return nil
+}
+
+func answered(f *flight, r *route, at int64) {
+	if f.back != 0 {
+		return // a duplicate
+	}
+	f.back = at
+	r.open--
+	r.longest = max(r.longest, time.Duration(f.back-f.left))
+}
+
+// drain hands every packet that waits at s to note.
+func (p *pinger) drain(s *echoSocket, flags int, note func(*flight, *route, int64)) {
+	for {
+		t, at, ok, err := s.receive(flags)
+		if err != nil {
+			return // EAGAIN, or an ICMP error of no concern
+		}
+		if ok && int(t.pair) < len(p.routes) && int(t.seq) < len(p.flights[t.pair]) {
+			note(&p.flights[t.pair][t.seq], &p.routes[t.pair], at)
+		}
+	}
+}
+
+func (p *pinger) result(pair int) RTTResult {
+	r := RTTResult{Sent: len(p.flights[pair]), Err: p.routes[pair].err}
+	for _, f := range p.flights[pair] {
+		if f.back != 0 {
+			r.Samples = append(r.Samples, time.Duration(f.back-f.left))
+		}
+	}
+	r.Lost = r.Sent - len(r.Samples)
+	r.sum(r.Samples)
+	return r
+}
+
+// sum takes samples as those of the result.
+func (r *RTTResult) sum(samples []time.Duration) {
+	if r.Samples = samples; len(samples) == 0 {
+		return
+	}
+	sorted := slices.Sorted(slices.Values(samples))
+	r.Min, r.Max = sorted[0], sorted[len(sorted)-1]
+	r.Median, r.P99 = rank(sorted, 0.5), rank(sorted, 0.99)
+}
+
+// rank is the nearest-rank quantile of sorted samples.
+func rank(sorted []time.Duration, q float64) time.Duration {
+	return sorted[max(int(math.Ceil(q*float64(len(sorted))))-1, 0)]
+}

@@ -1,0 +1,236 @@
+package probe
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"skerry/internal/base/linger"
+)
+
+// Train is a sequence of UDP packets to send in one direction.
+type Train struct {
+	Packets int
+	// Bytes is the size of each at layer 3, at least LeastBytes.
+	Bytes int
+	// Every is the least time from one packet to the next; 0 sends them back to back.
+	// A sender that was held up does not make up for it.
+	Every time.Duration
+	// Burst is how many are sent together, the bursts Burst*Every apart; 0 means 1.
+	Burst int
+	// Patience is how long after the last sending the first arrival is waited for,
+	// Quiet how long after the latest one more are. 0 means 2 s and 0.2 s.
+	Patience, Quiet time.Duration
+	// Linger waits for Quiet even when every packet has arrived, for duplicates.
+	Linger bool
+	// Enough, when set, is asked after the last sending, whenever no packet came for a
+	// moment, whether the number that arrived is all that will.
+	Enough func(arrived int) bool
+}
+
+// Arrival is one packet of a Train as it arrived.
+type Arrival struct {
+	Seq int // from 0, in the order of sending
+	// Sent is when the sender handed the packet to its kernel, At when it reached
+	// the receiver's, both in ns of CLOCK_REALTIME: one clock for both ends, so
+	// their difference is the one-way delay.
+	Sent, At int64
+	// Place counts the packets of the train that arrived before it, those included
+	// that found the receiver's socket full.
+	Place int
+}
+
+// Delay is the one-way delay of the packet.
+func (a Arrival) Delay() time.Duration { return time.Duration(a.At - a.Sent) }
+
+const (
+	// packetHeader is what IPv4 and UDP add to a packet's payload.
+	packetHeader = 28
+	// mark is what a packet carries: nonce, sequence number, time of sending.
+	mark = 8 + 8 + 8
+	// LeastBytes is the smallest packet of a Train.
+	LeastBytes = packetHeader + mark
+	// leastQuiet is Train.Quiet's default.
+	leastQuiet = 200 * time.Millisecond
+	// bookkeeping is what the kernel charges a socket's buffer for one packet,
+	// rounded up.
+	bookkeeping = 4096
+	// mostBuffer bounds the buffer of a long, slow train.
+	mostBuffer = 64 << 20
+)
+
+// Send sends a train from one place to the other and returns what arrived, in the
+// order of arrival. Packets that do not arrive are no error.
+func Send(ctx context.Context, from, to Inside, train Train) ([]Arrival, error) {
+	if train.Bytes < LeastBytes {
+		return nil, fmt.Errorf("a packet of %d bytes: want at least %d", train.Bytes, LeastBytes)
+	}
+	train.Burst = max(train.Burst, 1)
+	if train.Patience == 0 {
+		train.Patience = patience
+	}
+	if train.Quiet == 0 {
+		train.Quiet = leastQuiet
+	}
+	buffer := min(train.Packets*bookkeeping, mostBuffer)
+	receiver, err := listen(to, buffer)
+	if err != nil {
+		return nil, err
+	}
+	defer receiver.Close()
+	sender, err := dial(from, receiver.LocalAddr().(*net.UDPAddr), buffer)
+	if err != nil {
+		return nil, err
+	}
+	defer sender.Close()
+	r := run{train: train, nonce: rand.Uint64(), sender: sender, receiver: receiver, sent: make(chan error, 1)}
+	return r.run(ctx)
+}
+
+// run is one train under way.
+type run struct {
+	train            Train
+	nonce            uint64
+	sender, receiver *net.UDPConn
+	sent             chan error // one value, when the sender is done
+}
+
+func (r *run) run(ctx context.Context) ([]Arrival, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		past := time.Unix(1, 0)
+		r.receiver.SetReadDeadline(past)
+		r.sender.SetWriteDeadline(past)
+	})
+	defer stop()
+	pushed := make(chan struct{})
+	go func() {
+		defer close(pushed)
+		r.sent <- r.push(ctx)
+	}()
+	arrivals, err := r.pull(ctx)
+	cancel()
+	<-pushed
+	return arrivals, err
+}
+
+func (r *run) push(ctx context.Context) error {
+	p := make([]byte, r.train.Bytes-packetHeader)
+	binary.BigEndian.PutUint64(p, r.nonce)
+	interval := time.Duration(r.train.Burst) * r.train.Every
+	due := time.Now()
+	var failed error
+	for seq := range r.train.Packets {
+		if interval > 0 && seq > 0 && seq%r.train.Burst == 0 {
+			due = due.Add(interval)
+			if err := linger.For(ctx, time.Until(due)); err != nil {
+				return err
+			}
+			if late := time.Since(due); late > interval {
+				due = due.Add(late)
+			}
+		}
+		binary.BigEndian.PutUint64(p[8:], uint64(seq))
+		binary.BigEndian.PutUint64(p[16:], uint64(time.Now().UnixNano()))
+		_, err := r.sender.Write(p)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return failed
+		case err != nil && !errors.Is(err, syscall.ENOBUFS):
+			failed = fmt.Errorf("sending to %s: %w", r.sender.RemoteAddr(), err)
+		}
+	}
+	return failed
+}
+
+// look is the longest that the receiver waits in one piece. A machine that stood still
+// meanwhile finds one look passed, not the whole wait, with packets at its door.
+const look = 50 * time.Millisecond
+
+func (r *run) pull(ctx context.Context) ([]Arrival, error) {
+	c := collector{nonce: r.nonce, seen: make([]bool, r.train.Packets)}
+	sending, waited := true, time.Duration(0)
+	for !c.whole() || r.train.Linger {
+		limit := r.train.Quiet
+		if len(c.arrivals) == 0 {
+			limit = r.train.Patience
+		}
+		wait := min(look, limit/4)
+		if err := r.receiver.SetReadDeadline(time.Now().Add(wait)); err != nil {
+			return nil, err
+		}
+		if err := ctx.Err(); err != nil { // after the deadline, lest it undo AfterFunc's
+			return nil, err
+		}
+		err := c.read(r.receiver)
+		switch {
+		case err == nil:
+			waited = 0
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, fmt.Errorf("receiving a packet train: %w", err)
+		case sending:
+			select {
+			case failed := <-r.sent:
+				if failed != nil && len(c.arrivals) == 0 {
+					return nil, failed
+				}
+				sending = false
+			default:
+			}
+		default:
+			waited += wait
+			if waited >= limit || r.train.Enough != nil && r.train.Enough(len(c.arrivals)) {
+				return c.arrivals, nil
+			}
+		}
+	}
+	return c.arrivals, nil
+}
+
+// collector gathers the packets of a train.
+type collector struct {
+	nonce    uint64
+	arrivals []Arrival
+	seen     []bool // by sequence number
+	distinct int
+	drops    int // packets the full socket cost
+	buf      [64]byte
+	oob      [controlSize]byte
+}
+
+// whole tells whether there is no packet to wait for.
+func (c *collector) whole() bool { return c.distinct+c.drops >= len(c.seen) }
+
+// read takes one packet from the socket; those of others are left out.
+func (c *collector) read(conn *net.UDPConn) error {
+	n, oobn, _, _, err := conn.ReadMsgUDPAddrPort(c.buf[:], c.oob[:])
+	if err != nil {
+		return err
+	}
+	seq := binary.BigEndian.Uint64(c.buf[8:])
+	if n < mark || binary.BigEndian.Uint64(c.buf[:]) != c.nonce || seq >= uint64(len(c.seen)) {
+		return nil
+	}
+	about := parseControl(c.oob[:oobn])
+	c.drops = int(about.drops)
+	if !c.seen[seq] {
+		c.seen[seq] = true
+		c.distinct++
+	}
+	c.arrivals = append(c.arrivals, Arrival{
+		Seq:   int(seq),
+		Sent:  int64(binary.BigEndian.Uint64(c.buf[16:])),
+		At:    about.stamp,
+		Place: len(c.arrivals) + c.drops,
+	})
+	return nil
+}

@@ -1,0 +1,83 @@
+package tunnel
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"golang.org/x/sys/unix"
+	"golang.zx2c4.com/wireguard/conn"
+	"golang.zx2c4.com/wireguard/device"
+	"golang.zx2c4.com/wireguard/tun"
+
+	"skerry/internal/kernel/netns"
+)
+
+// endpoint is one end of a tunnel that this process moves the packets of.
+type endpoint struct {
+	*device.Device
+	name string
+	peer device.NoisePublicKey
+	// calls says that this end is the one that greets the other.
+	calls bool
+}
+
+// open makes the device of one end, in its namespace, and the socket beside it. The
+// device lasts as long as the endpoint.
+func open(own, peer End, log *slog.Logger) (endpoint, error) {
+	e := endpoint{name: own.Device, peer: device.NoisePublicKey(peer.Key.PublicKey())}
+	err := netns.Do(own.Netns, func() error {
+		t, err := openTUN(own.Device)
+		if err != nil {
+			return err
+		}
+		e.Device = device.NewDevice(t, conn.NewStdNetBind(), &device.Logger{
+			Verbosef: device.DiscardLogf,
+			Errorf:   func(format string, args ...any) { log.Debug(fmt.Sprintf(format, args...), "tunnel", own.Device) },
+		})
+		// Opens the socket, which belongs here, too.
+		if err := errors.Join(e.IpcSet(config(own, peer)), e.Up()); err != nil {
+			e.Close()
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return e, fmt.Errorf("make the tunnel %s at %s: %w", own.Device, own.Addr, err)
+	}
+	return e, nil
+}
+
+// openTUN makes a TUN device that takes super-packets. Nothing watches it: what could be
+// seen of it is in another namespace than the watcher.
+func openTUN(name string) (tun.Device, error) {
+	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open /dev/net/tun: %w", err)
+	}
+	request, err := unix.NewIfreq(name)
+	if err == nil {
+		request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
+		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
+	}
+	if err == nil {
+		err = unix.SetNonblock(fd, true)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make the device %s: %w", name, err), unix.Close(fd))
+	}
+	t, _, err := tun.CreateUnmonitoredTUNFromFD(fd)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make the device %s: %w", name, err), unix.Close(fd))
+	}
+	return t, nil
+}
+
+// config is one end in WireGuard's configuration protocol,
+// https://www.wireguard.com/xplatform/.
+func config(own, peer End) string {
+	public := peer.Key.PublicKey()
+	return fmt.Sprintf("private_key=%s\nlisten_port=%d\npublic_key=%s\nendpoint=%s:%d\nallowed_ip=0.0.0.0/0\nallowed_ip=::/0\n",
+		hex.EncodeToString(own.Key[:]), own.Port, hex.EncodeToString(public[:]), peer.Addr, peer.Port)
+}

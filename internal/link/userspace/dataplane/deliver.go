@@ -1,0 +1,62 @@
+package dataplane
+
+import "skerry/internal/link/userspace/packet"
+
+// deliver hands over what is due, at most about so many packets, and returns the time.
+func (w *worker) deliver(now int64, most int) int64 {
+	for most > 0 {
+		d := w.queue.take(now)
+		if d == nil {
+			if now = w.now(); w.queue.next.Load() > now {
+				return now
+			}
+			continue
+		}
+		var sent int
+		sent, now = w.drain(d, now, most)
+		most -= max(1, sent)
+	}
+	return now
+}
+
+// drain hands over what is due of a direction that this thread is the sender of, at most so
+// many packets, and then gives the direction back: to the queue, or to nobody where no packet
+// waits. It returns how many it sent, and the time.
+func (w *worker) drain(d *direction, now int64, most int) (sent int, _ int64) {
+	for {
+		d.mu.lock()
+		due, waits := d.shaper.Waits()
+		if waits && due > now {
+			now = w.now()
+		}
+		switch {
+		case !waits:
+			d.active = false
+			d.mu.unlock()
+			return sent, now
+		case due > now, sent == most:
+			w.queue.put(d, due)
+			d.mu.unlock()
+			return sent, now
+		}
+		k, _ := d.shaper.Next()
+		d.mu.unlock()
+		w.send(d, k, now-due)
+		sent++
+		now = w.now()
+	}
+}
+
+// send hands a packet over.
+func (w *worker) send(d *direction, k *packet.Packet, late int64) {
+	d.late.Record(late)
+	w.late.Load().Record(late)
+	k.SetDestination(d.mac)
+	if errno := writeRaw(d.fd, k.Bytes()); errno != 0 {
+		d.droppedLoss.Add(uint64(k.Segments())) // the device is down
+	} else {
+		d.bytes.Add(uint64(k.Wire()))
+		d.packets.Add(uint64(k.Segments()))
+	}
+	w.pool.put(k)
+}

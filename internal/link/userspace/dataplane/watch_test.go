@@ -1,0 +1,116 @@
+package dataplane
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"skerry/internal/link"
+)
+
+// A thread that has no processor, whichever it is, stops nothing: here it has not even begun.
+func TestOneThreadStandsInForTheOther(t *testing.T) {
+	for _, away := range []int{0, 1} {
+		back := make(chan struct{})
+		c := connectWith(t, Options{Threads: 2, Memory: 16 << 20, Prepare: func(thread int) {
+			if thread == away {
+				<-back
+			}
+		}}, link.Quality{Latency: time.Millisecond}, link.Quality{})
+		want := tcp(1000, 0)
+		for range 100 {
+			send(t, c.a, want)
+			if got := receive(t, c.b, soon); !bytes.Equal(got, want) {
+				t.Fatalf("without thread %d, %d bytes arrived", away, len(got))
+			}
+		}
+		close(back)
+	}
+}
+
+// Whichever threads read and send, a link keeps its order and loses nothing.
+func TestOrderIsKept(t *testing.T) {
+	const packets, window = 20_000, 100
+	for _, latency := range []time.Duration{0, 300 * time.Microsecond} {
+		c := connect(t, link.Quality{Latency: latency}, link.Quality{})
+		b := tcp(100, 0)
+		sent := uint32(0)
+		for want := range uint32(packets) {
+			for sent < min(want+window, packets) {
+				binary.BigEndian.PutUint32(b[len(b)-4:], sent)
+				send(t, c.a, b)
+				sent++
+			}
+			got := receive(t, c.b, soon)
+			if got == nil {
+				t.Fatalf("latency %v: packet %d is missing", latency, want)
+			}
+			if n := binary.BigEndian.Uint32(got[len(got)-4:]); n != want {
+				t.Fatalf("latency %v: packet %d came where %d should", latency, n, want)
+			}
+		}
+	}
+}
+
+func TestWhoIsTrusted(t *testing.T) {
+	const now, ms = int64(time.Second), int64(time.Millisecond)
+	for name, tt := range map[string]struct {
+		vouch int64
+		due   int64
+		want  int64 // when the thread looks
+	}{
+		"awake":                  {now - ms/100, now + ms, now + ms + grace},
+		"asleep until then":      {now + ms, now + ms, now + ms + grace},
+		"asleep beyond":          {never, now + ms, now + ms},
+		"should have looked":     {now - ms, now + ms, now + ms},
+		"due already":            {now + ms, now - ms, now - ms},
+		"nothing is on its way":  {now, never, never},
+		"has been away, is late": {now - ms, now - 2*ms, now - 2*ms},
+	} {
+		p := &Plane{}
+		first, second := &worker{Plane: p}, &worker{Plane: p, number: 1}
+		p.workers = []*worker{first, second}
+		p.queue.next.Store(tt.due)
+		first.vouch.Store(tt.vouch)
+		if got := second.look(now); got != tt.want {
+			t.Errorf("%s: looks %v from now, want %v", name, time.Duration(got-now), time.Duration(tt.want-now))
+		}
+		if got := first.look(now); got != tt.due {
+			t.Errorf("%s: the first thread trusts the second", name)
+		}
+	}
+}
+
+// Go's collector stops all threads before it goes on: one that waits for another, which waits
+// for the collector, must not keep it from that.
+func TestCollectorIsNotKeptWaiting(t *testing.T) {
+	c := connect(t, link.Quality{Latency: 50 * time.Microsecond}, link.Quality{})
+	var busy sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	busy.Go(func() {
+		for ctx.Err() == nil {
+			runtime.GC()
+		}
+	})
+	busy.Go(func() {
+		for ctx.Err() == nil {
+			if err := c.plane.Set(ctx, nil); err != nil && ctx.Err() == nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	want := tcp(30_000, 1000)
+	for range 3000 {
+		send(t, c.a, want)
+		if got := receive(t, c.b, time.Minute); len(got) != len(want) {
+			t.Fatalf("%d bytes arrived", len(got))
+		}
+	}
+	stop()
+	busy.Wait()
+}

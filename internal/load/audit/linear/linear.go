@@ -1,0 +1,199 @@
+// Package linear checks the history of records for linearizability: whether every operation can
+// have happened at one moment between its call and its return. Each field of each record is a
+// register of its own; Porcupine searches for the moments.
+package linear
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"skerry/internal/load/audit"
+)
+
+// Result of a check.
+type Result struct {
+	Keys       int // records
+	Operations int
+	// Violated are the registers that cannot be explained, Undecided those for which
+	// there was not enough time.
+	Violated, Undecided []Register
+	// Strange are reads of values that nobody wrote, which are left out of the check.
+	Strange int
+
+	shown []porcupine.Operation
+	model porcupine.Model
+}
+
+// Register is a field of a record.
+type Register struct {
+	Number int64
+	Field  int
+}
+
+// gone is the state of a field of a record that is not there.
+const gone = audit.Version(math.MaxUint64)
+
+// input is an operation on one register.
+type input struct {
+	register Register
+	read     bool
+	version  audit.Version // of a write
+}
+
+// maxShown bounds the operations that are drawn: a page of more is too large to open.
+const maxShown = 4000
+
+// Check checks a history. Of loaded records the load wrote every field, of others none.
+// describe names a register.
+func Check(history []audit.Operation, loaded func(number int64) bool, fields int, patience time.Duration, describe func(Register) string) Result {
+	by, r := registers(history, fields)
+	r.model = model(loaded, describe)
+	order := make([]Register, 0, len(by))
+	for reg := range by {
+		order = append(order, reg)
+	}
+	slices.SortFunc(order, func(a, b Register) int { // those first that say most
+		return cmp.Or(cmp.Compare(len(by[b]), len(by[a])), cmp.Compare(a.Number, b.Number), cmp.Compare(a.Field, b.Field))
+	})
+	deadline := time.Now().Add(patience)
+	for _, reg := range order {
+		left := time.Until(deadline)
+		if left <= 0 { // 0 would be for ever
+			r.Undecided = append(r.Undecided, reg)
+			continue
+		}
+		switch porcupine.CheckOperationsTimeout(r.model, by[reg], left) {
+		case porcupine.Illegal:
+			r.Violated = append(r.Violated, reg)
+		case porcupine.Unknown:
+			r.Undecided = append(r.Undecided, reg)
+		}
+	}
+	r.choose(order, by)
+	return r
+}
+
+// choose keeps the registers to be drawn: the violated ones, then those with most operations.
+func (r *Result) choose(order []Register, by map[Register][]porcupine.Operation) {
+	for _, reg := range append(slices.Clone(r.Violated), order...) {
+		if len(r.shown) > 0 && len(r.shown)+len(by[reg]) > maxShown {
+			continue
+		}
+		r.shown = append(r.shown, by[reg]...)
+		delete(by, reg)
+	}
+}
+
+// Draw writes Porcupine's page.
+func (r Result) Draw(w io.Writer) error {
+	_, info := porcupine.CheckOperationsVerbose(r.model, r.shown, 10*time.Second)
+	if err := porcupine.Visualize(r.model, info, w); err != nil {
+		return fmt.Errorf("drawing the history: %w", err)
+	}
+	return nil
+}
+
+// registers takes operations apart by field. What has no return ends after everything.
+func registers(history []audit.Operation, fields int) (map[Register][]porcupine.Operation, Result) {
+	by, r := map[Register][]porcupine.Operation{}, Result{Operations: len(history)}
+	keys := map[int64]bool{}
+	end := int64(0)
+	for _, o := range history {
+		end = max(end, o.Call, o.Return)
+	}
+	for _, o := range history {
+		keys[o.Number] = true
+		if o.Strange {
+			r.Strange++
+			continue
+		}
+		ret := o.Return
+		if o.Open {
+			ret = end + 1
+		}
+		add := func(field int, v audit.Version) {
+			reg := Register{o.Number, field}
+			by[reg] = append(by[reg], porcupine.Operation{ClientId: o.Worker, Call: o.Call, Return: ret, Input: input{reg, o.Read, v}, Output: v})
+		}
+		if o.Missing {
+			for f := range fields {
+				add(f, gone)
+			}
+			continue
+		}
+		for i, f := range o.Fields {
+			add(f, o.Versions[i])
+		}
+	}
+	r.Keys = len(keys)
+	return by, r
+}
+
+// model is a register per partition; its state is a version.
+func model(loaded func(int64) bool, describe func(Register) string) porcupine.Model {
+	type state struct {
+		version audit.Version
+		known   bool // a version of Init, which does not know whose it is
+	}
+	now := func(s state, r Register) audit.Version {
+		switch {
+		case s.known:
+			return s.version
+		case loaded(r.Number):
+			return 0
+		}
+		return gone
+	}
+	return porcupine.Model{
+		Partition: func(ops []porcupine.Operation) [][]porcupine.Operation {
+			by := map[Register][]porcupine.Operation{}
+			var order []Register
+			for _, o := range ops {
+				reg := o.Input.(input).register
+				if by[reg] == nil {
+					order = append(order, reg)
+				}
+				by[reg] = append(by[reg], o)
+			}
+			out := make([][]porcupine.Operation, len(order))
+			for i, reg := range order {
+				out[i] = by[reg]
+			}
+			return out
+		},
+		Init: func() any { return state{} },
+		Step: func(s, in, out any) (bool, any) {
+			i := in.(input)
+			if !i.read {
+				return true, state{i.version, true}
+			}
+			return out.(audit.Version) == now(s.(state), i.register), s
+		},
+		DescribeOperation: func(in, out any) string {
+			i := in.(input)
+			if i.read {
+				return fmt.Sprintf("read %s: %s", describe(i.register), say(out.(audit.Version)))
+			}
+			return fmt.Sprintf("write %s: %s", describe(i.register), say(i.version))
+		},
+		DescribeState: func(s any) string {
+			if v := s.(state); v.known {
+				return say(v.version)
+			}
+			return "as in the beginning"
+		},
+	}
+}
+
+func say(v audit.Version) string {
+	if v == gone {
+		return "missing"
+	}
+	return v.String()
+}

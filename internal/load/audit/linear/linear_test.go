@@ -1,0 +1,117 @@
+package linear
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/load/audit"
+	"skerry/internal/machine/files"
+)
+
+func write(worker int, call, ret int64, v audit.Version) audit.Operation {
+	return audit.Operation{Worker: worker, Call: call, Return: ret, Fields: []int{0}, Versions: []audit.Version{v}}
+}
+
+func read(worker int, call, ret int64, v audit.Version) audit.Operation {
+	o := write(worker, call, ret, v)
+	o.Read = true
+	return o
+}
+
+func check(h []audit.Operation, loaded bool) Result {
+	return Check(h, func(int64) bool { return loaded }, 2, time.Minute, func(r Register) string { return fmt.Sprintf("user%d.field%d", r.Number, r.Field) })
+}
+
+func TestHistories(t *testing.T) {
+	open := write(1, 10, 0, 7)
+	open.Open = true
+	missing := audit.Operation{Read: true, Call: 1, Return: 2, Missing: true}
+	strange := read(1, 30, 40, 0)
+	strange.Strange = true
+	for name, c := range map[string]struct {
+		h      []audit.Operation
+		loaded bool
+		bad    int
+	}{
+		"read what was written":             {[]audit.Operation{write(1, 1, 2, 7), read(2, 3, 4, 7)}, true, 0},
+		"a stale read":                      {[]audit.Operation{write(1, 1, 2, 7), read(2, 3, 4, 0)}, true, 1},
+		"either, while it is written":       {[]audit.Operation{write(1, 1, 10, 7), read(2, 2, 3, 0), read(2, 4, 5, 7)}, true, 0},
+		"not back again":                    {[]audit.Operation{write(1, 1, 10, 7), read(2, 2, 3, 7), read(2, 4, 5, 0)}, true, 1},
+		"in doubt, seen":                    {[]audit.Operation{open, read(2, 20, 30, 7)}, true, 0},
+		"in doubt, never seen":              {[]audit.Operation{open, read(2, 20, 30, 0)}, true, 0},
+		"in doubt, seen late":               {[]audit.Operation{open, read(2, 20, 30, 0), read(2, 31, 32, 7)}, true, 0},
+		"in doubt, seen and gone":           {[]audit.Operation{open, read(2, 20, 30, 7), read(2, 31, 32, 0)}, true, 1},
+		"not there yet":                     {[]audit.Operation{missing, write(1, 3, 4, 7), read(2, 5, 6, 7)}, false, 0},
+		"a loaded record is gone":           {[]audit.Operation{missing}, true, 2},
+		"a value that nobody wrote":         {[]audit.Operation{strange}, true, 0},
+		"of two at once one is last":        {[]audit.Operation{write(1, 1, 10, 7), write(2, 2, 9, 8), read(3, 11, 12, 7), read(3, 13, 14, 7)}, true, 0},
+		"of two at once not both are last":  {[]audit.Operation{write(1, 1, 10, 7), write(2, 2, 9, 8), read(3, 11, 12, 7), read(3, 13, 14, 8)}, true, 1},
+		"fields are registers of their own": {[]audit.Operation{{Worker: 1, Call: 1, Return: 2, Fields: []int{1}, Versions: []audit.Version{9}}, read(2, 3, 4, 0)}, true, 0},
+	} {
+		if r := check(c.h, c.loaded); len(r.Violated) != c.bad || len(r.Undecided) != 0 {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+func TestThePageShowsWhatIsViolated(t *testing.T) {
+	var h []audit.Operation
+	for i := range int64(100) {
+		h = append(h, write(1, 10*i+1, 10*i+2, audit.Version(i+1)), read(2, 10*i+3, 10*i+4, audit.Version(i+1)))
+	}
+	h = append(h, read(2, 2000, 2001, 3))
+	r := check(h, true)
+	if len(r.Violated) != 1 || r.Keys != 1 || r.Operations != 201 {
+		t.Fatalf("%+v", r.Violated)
+	}
+	var b bytes.Buffer
+	if err := r.Draw(&b); err != nil || !strings.Contains(b.String(), "user0.field0") {
+		t.Errorf("%v; %d bytes", err, b.Len())
+	}
+}
+
+// A record's history that grew too long ends at a moment; nothing that is cut off makes what is
+// left look wrong.
+func TestACutHistoryStaysSound(t *testing.T) {
+	h := audit.NewHistory([]int64{5})
+	clock := int64(0)
+	late := audit.Operation{Worker: 9, Number: 5, Call: 1, Fields: []int{0}, Versions: []audit.Version{99}}
+	for i := range int64(4000) {
+		clock += 10
+		o := write(1, clock, clock+2, audit.Version(100+i))
+		if i == 100 { // it takes effect here, and ends long after the record was closed
+			r := read(2, clock+3, clock+4, 99)
+			r.Number = 5
+			h.Add(r)
+			late.Return = clock + 100_000
+			continue
+		}
+		r := read(2, clock+3, clock+4, audit.Version(100+i))
+		o.Number, r.Number = 5, 5
+		h.Add(o)
+		h.Add(r)
+	}
+	h.Add(late)
+	path := filepath.Join(t.TempDir(), "history")
+	if err := h.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	// What is read in the end was written after the history was cut. Of a record that never
+	// was written the load's value is there.
+	last, quiet := read(-1, 0, 0, 123_456), read(-1, 0, 0, 0)
+	last.Number, quiet.Number = 5, 6
+	ops, err := audit.ReadHistory(t.Context(), files.File{On: files.Local{}, Path: path}, []audit.Operation{last, quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := ops[len(ops)-1]; o.Number != 6 || o.Call <= ops[len(ops)-2].Return || o.Return <= o.Call {
+		t.Errorf("the last operation is %+v", o)
+	}
+	if r := check(ops, true); len(r.Violated) != 0 || len(ops) < 2900 || len(ops) > 3100 {
+		t.Errorf("%d operations: %+v", len(ops), r.Violated)
+	}
+}

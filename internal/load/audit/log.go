@@ -1,0 +1,174 @@
+package audit
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"skerry/internal/load/ycsb"
+)
+
+// Log takes down the writes of a drive as they end, on the disk, in 32 bytes each: putting them
+// in order is left for when the drive is over, so that it costs nothing while it is measured.
+type Log struct {
+	fields map[string]int
+	count  int
+
+	mu      sync.Mutex
+	file    *os.File // guarded by mu
+	err     error    // guarded by mu: the first
+	writers []*Writer
+}
+
+// entry is the size of one write: number; version with field, outcome and gone; start; end.
+const (
+	entry    = 32
+	fieldAt  = 48 // bits of the second word
+	flagsAt  = 56
+	goneFlag = 1 << 7
+)
+
+// buffer is how much each worker collects before it writes: 512 writes.
+const buffer = 512 * entry
+
+// NewLog makes the file.
+func NewLog(path string, w ycsb.Workload) (*Log, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("making the log of writes: %w", err)
+	}
+	l := &Log{fields: map[string]int{}, file: f, count: w.Fields}
+	for i, n := range w.FieldNames() {
+		l.fields[n] = i
+	}
+	return l, nil
+}
+
+func (l *Log) write(b []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, err := l.file.Write(b); err != nil && l.err == nil {
+		l.err = fmt.Errorf("taking writes down: %w", err)
+	}
+}
+
+// Close completes the file. No writer may be in use any more.
+func (l *Log) Close() error {
+	for _, w := range l.writers {
+		l.write(w.buffer)
+		w.buffer = nil
+	}
+	return errors.Join(l.err, l.file.Close())
+}
+
+// Writer is one worker's part in a log: it names its writes and tells what became of them. It
+// is used from one goroutine.
+type Writer struct {
+	log      *Log
+	worker   Version
+	sequence Version
+	now      Write // under way
+	buffer   []byte
+}
+
+// Writer makes that of a worker, from 0.
+func (l *Log) Writer(worker int) *Writer {
+	w := &Writer{log: l, worker: Version(worker&maxWorker) << sequenceBits}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writers = append(l.writers, w)
+	return w
+}
+
+// Stamp begins a write: it puts a new version into every value.
+func (w *Writer) Stamp(number int64, values []ycsb.Field) {
+	w.next(number)
+	if len(values) == w.log.count {
+		stampAll(number, values, w.now.Version)
+		return
+	}
+	for i := range values {
+		w.now.Field = w.log.fields[values[i].Name]
+		stamp(values[i].Value, number, w.now.Field, w.now.Version)
+	}
+}
+
+// Delete begins a write that deletes a record.
+func (w *Writer) Delete(number int64) {
+	w.next(number)
+	w.now.Gone = true
+}
+
+func (w *Writer) next(number int64) {
+	w.sequence++
+	w.now.Number, w.now.Version, w.now.Field, w.now.Gone = number, w.worker|w.sequence&maxSequence, all, false
+}
+
+// StampLoaded marks the values of a record that the load inserts: all of its fields.
+func StampLoaded(number int64, values []ycsb.Field) { stampAll(number, values, 0) }
+
+func stampAll(number int64, values []ycsb.Field, v Version) {
+	for i := range values {
+		stamp(values[i].Value, number, i, v)
+	}
+}
+
+// Ended tells what became of the write that Stamp or Delete began; times are of one clock.
+func (w *Writer) Ended(start, end time.Duration, o Outcome) {
+	w.buffer = w.now.encode(w.buffer, start, end, o)
+	if len(w.buffer) >= buffer {
+		w.log.write(w.buffer)
+		w.buffer = w.buffer[:0]
+	}
+}
+
+// Abandoned takes the write under way down as one in doubt, for a worker that does not come
+// back; it is called from another goroutine than the worker's.
+func (w *Writer) Abandoned(start time.Duration) {
+	w.log.write(w.now.encode(nil, start, start, InDoubt))
+}
+
+// Now is the write that is under way, or ended last.
+func (w *Writer) Now() Write { return w.now }
+
+func (x *Write) encode(b []byte, start, end time.Duration, o Outcome) []byte {
+	flags := uint64(o)
+	if x.Gone {
+		flags |= goneFlag
+	}
+	b = binary.LittleEndian.AppendUint64(b, uint64(x.Number))
+	b = binary.LittleEndian.AppendUint64(b, uint64(x.Version)|uint64(x.Field)<<fieldAt|flags<<flagsAt)
+	b = binary.LittleEndian.AppendUint64(b, uint64(start))
+	return binary.LittleEndian.AppendUint64(b, uint64(end))
+}
+
+// Fold puts the writes of a log that was closed in order and removes it.
+func (l *Ledger) Fold(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("reading the log of writes: %w", err)
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, 1<<18)
+	var b [entry]byte
+	for {
+		_, err := io.ReadFull(r, b[:])
+		if errors.Is(err, io.EOF) {
+			return os.Remove(path)
+		}
+		if err != nil {
+			return fmt.Errorf("reading the log of writes: %w", err)
+		}
+		mark := binary.LittleEndian.Uint64(b[8:])
+		flags := byte(mark >> flagsAt)
+		l.add(int64(binary.LittleEndian.Uint64(b[:])), node{
+			version: Version(mark & (1<<fieldAt - 1)), field: uint8(mark >> fieldAt), outcome: Outcome(flags &^ goneFlag), gone: flags&goneFlag != 0,
+			start: int64(binary.LittleEndian.Uint64(b[16:])), end: int64(binary.LittleEndian.Uint64(b[24:])),
+		})
+	}
+}

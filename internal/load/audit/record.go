@@ -1,0 +1,182 @@
+package audit
+
+import (
+	"slices"
+
+	"skerry/internal/load/ycsb"
+)
+
+// Write is a write of a record.
+type Write struct {
+	Number  int64
+	Version Version
+	// Field is its number, All for every field.
+	Field int
+	// Start and End are nanoseconds of the driver's clock.
+	Start, End int64
+	Outcome    Outcome
+	Gone       bool // it deleted the record
+}
+
+// All is the Field of a write to every field.
+const All = all
+
+func (w Write) covers(field int) bool { return w.Field == all || w.Field == field }
+
+// Record is what is known about one record in the end: the writes that may be seen, and the
+// refused ones, which must not be.
+type Record struct {
+	Number int64
+	Loaded bool // the load left it
+	Writes []Write
+}
+
+// Kind is what is wrong with what was read.
+type Kind string
+
+// Kinds.
+const (
+	Lost       Kind = "lost"
+	Unexpected Kind = "unexpected"
+)
+
+// Fault is one thing that is wrong.
+type Fault struct {
+	Kind Kind
+	// Field is its number, All for the whole record.
+	Field int
+	// Expected is the write that should be there: the last acknowledged one, the zero Write
+	// where that is the load's, or where there is none.
+	Expected Write
+	// Saw is a version, "missing", or the begin of a value that is none.
+	Saw string
+}
+
+const missing = "missing"
+
+// last returns the acknowledged writes of a field of which none came after another, and
+// whether a version may be there for another reason: it is in doubt.
+func (r Record) last(field int) (acknowledged []Write) {
+	for _, w := range r.Writes {
+		if w.Outcome != Acknowledged || !w.covers(field) {
+			continue
+		}
+		if !slices.ContainsFunc(r.Writes, func(o Write) bool {
+			return o.Outcome == Acknowledged && o.covers(field) && o.Start > w.End
+		}) {
+			acknowledged = append(acknowledged, w)
+		}
+	}
+	return acknowledged
+}
+
+// JudgeMissing judges that the record is not there.
+func (r Record) JudgeMissing(fields int) []Fault {
+	var lost []Write
+	for f := range fields {
+		for _, w := range r.last(f) {
+			if w.Gone || slices.ContainsFunc(lost, func(o Write) bool { return o.Version == w.Version }) {
+				continue
+			}
+			lost = append(lost, w)
+		}
+	}
+	deleted := slices.ContainsFunc(r.Writes, func(w Write) bool { return w.Gone && w.Outcome != Refused })
+	if deleted || len(lost) == 0 && !r.Loaded {
+		return nil // it may have been deleted, or was never acknowledged to be there
+	}
+	if len(lost) == 0 {
+		return []Fault{{Kind: Lost, Field: all, Saw: missing}}
+	}
+	var out []Fault
+	for _, w := range lost {
+		out = append(out, Fault{Kind: Lost, Field: w.Field, Expected: w, Saw: missing})
+	}
+	return out
+}
+
+// Judge judges a record that was read whole: of names the fields, in their order. Each
+// acknowledged write that is not there is one fault.
+func (r Record) Judge(names []string, got []ycsb.Field) []Fault {
+	var out []Fault
+	for f, name := range names {
+		i := slices.IndexFunc(got, func(g ycsb.Field) bool { return g.Name == name })
+		var fault Fault
+		wrong := false
+		if i < 0 {
+			fault, wrong = r.judgeField(f, nil)
+		} else {
+			fault, wrong = r.judgeField(f, got[i].Value)
+		}
+		if !wrong || fault.Kind == Lost && slices.ContainsFunc(out, func(o Fault) bool { return o.Kind == Lost && o.Expected.Version == fault.Expected.Version }) {
+			continue
+		}
+		out = append(out, fault)
+	}
+	return out
+}
+
+// judgeField judges one value; nil is none.
+func (r Record) judgeField(field int, value []byte) (Fault, bool) {
+	last := r.last(field)
+	expected := Write{}
+	if len(last) > 0 {
+		expected = last[0]
+	}
+	fault := func(k Kind, saw string) (Fault, bool) {
+		return Fault{Kind: k, Field: field, Expected: expected, Saw: saw}, true
+	}
+	v, ok := Version(0), false
+	if value != nil {
+		v, ok = read(value, r.Number, field)
+	}
+	switch {
+	case value == nil && expected.Gone:
+		return Fault{}, false
+	case value == nil:
+		return fault(Lost, missing)
+	case !ok:
+		return fault(Unexpected, begin(value))
+	}
+	for _, w := range r.Writes {
+		if w.Version != v || w.Gone || !w.covers(field) {
+			continue
+		}
+		switch {
+		case w.Outcome == Refused:
+			return fault(Unexpected, v.String()+", which was refused")
+		case w.Outcome == InDoubt || slices.Contains(last, w):
+			return Fault{}, false
+		}
+	}
+	switch {
+	case len(last) == 0 && v == 0 && r.Loaded:
+		return Fault{}, false
+	case expected.Gone:
+		return fault(Unexpected, v.String()+", which was deleted")
+	case len(last) == 0 && v == 0:
+		return fault(Unexpected, "the load's version of a record that it did not load")
+	case len(last) == 0:
+		// A version that is not known here, of a record that no write was acknowledged of.
+		return fault(Unexpected, v.String())
+	}
+	return fault(Lost, v.String())
+}
+
+// begin is the first bytes of a value that has no version.
+func begin(value []byte) string { return string(value[:min(len(value), 24)]) }
+
+// Has tells whether what was read holds a write.
+func Has(got []ycsb.Field, names []string, number int64, w Write) bool {
+	for f, name := range names {
+		if !w.covers(f) {
+			continue
+		}
+		for _, g := range got {
+			if v, ok := read(g.Value, number, f); g.Name == name && ok && v == w.Version {
+				return true
+			}
+		}
+	}
+	return false
+}

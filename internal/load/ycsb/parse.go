@@ -1,0 +1,199 @@
+package ycsb
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"skerry/internal/base/spell"
+)
+
+// ErrWorkload marks properties that make no workload.
+var ErrWorkload = errors.New("bad workload")
+
+// maxCount bounds record and operation counts, so that sums of them stay exact.
+const maxCount = 1 << 53
+
+// reader takes properties apart and keeps the first error for each.
+type reader struct {
+	p    Properties
+	errs []error
+}
+
+func (r *reader) fail(name, format string, args ...any) {
+	r.errs = append(r.errs, fmt.Errorf("property %s: %s", name, fmt.Sprintf(format, args...)))
+}
+
+func (r *reader) text(name, def string) string {
+	if v, ok := r.p[name]; ok {
+		return strings.TrimSpace(v)
+	}
+	return def
+}
+
+func (r *reader) integer(name string, def, low, high int64) int64 {
+	text, ok := r.p[name]
+	if !ok {
+		return def
+	}
+	v, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange) || err == nil && (v < low || v > high):
+		r.fail(name, "%s is not between %d and %d", strings.TrimSpace(text), low, high)
+	case err != nil:
+		r.fail(name, "%q is not a whole number", text)
+	default:
+		return v
+	}
+	return def
+}
+
+func (r *reader) number(name string, def, low, high float64) float64 {
+	text, ok := r.p[name]
+	if !ok {
+		return def
+	}
+	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	switch {
+	case err != nil || math.IsNaN(v):
+		r.fail(name, "%q is not a number", text)
+	case v < low || v > high:
+		r.fail(name, "%s is not between %v and %v", strings.TrimSpace(text), low, high)
+	default:
+		return v
+	}
+	return def
+}
+
+func (r *reader) boolean(name string, def bool) bool {
+	switch v := strings.ToLower(r.text(name, strconv.FormatBool(def))); v {
+	case "true", "false":
+		return v == "true"
+	default:
+		r.fail(name, "%q is neither true nor false", v)
+	}
+	return def
+}
+
+func (r *reader) choice(name, def string, allowed ...string) string {
+	v := strings.ToLower(r.text(name, def))
+	if slices.Contains(allowed, v) {
+		return v
+	}
+	hint := "one of " + strings.Join(allowed, ", ")
+	if n := spell.Nearest(v, allowed); n != "" {
+		hint = "did you mean " + n + "? (" + hint + ")"
+	}
+	r.fail(name, "unknown %q: %s", v, hint)
+	return def
+}
+
+// Parse makes a workload of properties. All that is wrong is told at once: an error
+// that wraps ErrWorkload and names each property. Warnings are about properties that
+// are kept but mean nothing here. A field length histogram's file is read.
+func Parse(p Properties) (w Workload, warnings []string, err error) {
+	r := &reader{p: p}
+	w = Workload{
+		Table:          r.text("table", "usertable"),
+		RecordCount:    r.integer("recordcount", 0, 1, maxCount),
+		OperationCount: r.integer("operationcount", 0, 0, maxCount),
+		InsertStart:    r.integer("insertstart", 0, 0, maxCount),
+		Fields:         int(r.integer("fieldcount", 10, 1, 10_000)),
+		FieldPrefix:    r.text("fieldnameprefix", "field"),
+		ReadAllFields:  r.boolean("readallfields", true),
+		ReadByName:     r.boolean("readallfieldsbyname", false),
+		WriteAllFields: r.boolean("writeallfields", false),
+		DataIntegrity:  r.boolean("dataintegrity", false),
+		ZeroPadding:    int(r.integer("zeropadding", 1, 0, 100)),
+		OrderedKeys:    r.choice("insertorder", "hashed", "hashed", "ordered") == "ordered",
+	}
+	if _, ok := p["recordcount"]; !ok {
+		r.fail("recordcount", "missing: how many records the table holds")
+	}
+	w.InsertCount = r.integer("insertcount", max(0, w.RecordCount-w.InsertStart), 0, maxCount)
+	if len(r.errs) == 0 && (w.InsertStart+w.InsertCount > w.RecordCount || w.InsertCount == 0) {
+		r.fail("insertcount", "insertstart %d + insertcount %d must be at least 1 more than insertstart and at most recordcount %d",
+			w.InsertStart, w.InsertCount, w.RecordCount)
+	}
+	w.FieldLength = r.fieldLength()
+	if w.DataIntegrity && w.FieldLength.Distribution != Constant {
+		r.fail("dataintegrity", "needs fieldlengthdistribution=constant")
+	}
+	w.ScanLength = Length{
+		Distribution: r.choice("scanlengthdistribution", Uniform, Uniform, Zipfian),
+		Min:          r.integer("minscanlength", 1, 1, maxCount),
+		Max:          r.integer("maxscanlength", 1000, 1, maxCount),
+	}
+	if w.ScanLength.Min > w.ScanLength.Max {
+		r.fail("minscanlength", "%d is above maxscanlength %d", w.ScanLength.Min, w.ScanLength.Max)
+	}
+	w.Mix = r.mix()
+	w.Requests = r.requests()
+	if class := r.text("workload", "CoreWorkload"); !strings.HasSuffix(class, "CoreWorkload") {
+		r.fail("workload", "%s is not to be had: only site.ycsb.workloads.CoreWorkload is", class)
+	}
+	warnings = r.warnings(w)
+	if len(r.errs) > 0 {
+		return Workload{}, warnings, fmt.Errorf("%w: %w", ErrWorkload, errors.Join(r.errs...))
+	}
+	return w, warnings, nil
+}
+
+func (r *reader) mix() Mix {
+	m := Mix{
+		Read:            r.number("readproportion", 0.95, 0, 1),
+		Update:          r.number("updateproportion", 0.05, 0, 1),
+		Insert:          r.number("insertproportion", 0, 0, 1),
+		Scan:            r.number("scanproportion", 0, 0, 1),
+		ReadModifyWrite: r.number("readmodifywriteproportion", 0, 0, 1),
+	}
+	if m.Total() <= 0 {
+		r.fail("readproportion", "all proportions are 0: nothing to do")
+	}
+	return m
+}
+
+func (r *reader) requests() Request {
+	q := Request{Distribution: r.choice("requestdistribution", Uniform, Distributions()...)}
+	switch q.Distribution {
+	case Hotspot:
+		q.HotData = r.number("hotspotdatafraction", 0.2, 0, 1)
+		q.HotOperations = r.number("hotspotopnfraction", 0.8, 0, 1)
+	case Exponential:
+		q.Percentile = r.number("exponential.percentile", 95, 0, 100)
+		q.Fraction = r.number("exponential.frac", 0.8571428571, 0, math.MaxFloat64)
+		if q.Percentile == 0 || q.Percentile == 100 {
+			r.fail("exponential.percentile", "must be above 0 and below 100")
+		}
+		if q.Fraction == 0 {
+			r.fail("exponential.frac", "must be above 0")
+		}
+	}
+	return q
+}
+
+func (r *reader) fieldLength() Length {
+	l := Length{
+		Distribution: r.choice("fieldlengthdistribution", Constant, Constant, Uniform, Zipfian, Histogram),
+		Min:          r.integer("minfieldlength", 1, 0, 1<<30),
+		Max:          r.integer("fieldlength", 100, 0, 1<<30),
+	}
+	switch l.Distribution {
+	case Constant:
+		l.Min = l.Max
+	case Histogram:
+		file := r.text("fieldlengthhistogram", "hist.txt")
+		var err error
+		if l, err = readLengths(file); err != nil {
+			r.fail("fieldlengthhistogram", "%v", err)
+		}
+	default:
+		if l.Min > l.Max {
+			r.fail("minfieldlength", "%d is above fieldlength %d", l.Min, l.Max)
+		}
+	}
+	return l
+}

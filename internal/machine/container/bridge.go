@@ -1,0 +1,195 @@
+// Package container is the network of containers on this machine: a namespace beside that of
+// its node, a bridge that joins the two, VXLAN that joins the bridges of all nodes, and the
+// kernel's nftables, which translate addresses and choose members.
+package container
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/kernel/netns"
+	"skerry/internal/machine"
+	"skerry/internal/machine/network"
+)
+
+// Devices. All names are the same on every node.
+const (
+	bridgeDevice    = "svc0" // on the node: the containers' network
+	vxlanDevice     = "vx0"  // on the node: the bridge's way to the others
+	cableDevice     = "ct0"  // on the node: the container's cable, plugged into the bridge
+	containerDevice = "eth0" // in the container: its other end
+)
+
+const (
+	vxlanID   = 42
+	vxlanPort = 4789 // IANA's
+)
+
+// macOf is the hardware address of whoever has an address of the containers' network.
+func macOf(a netip.Addr) net.HardwareAddr {
+	b := a.As4()
+	return net.HardwareAddr{0x02, 0x42, b[0], b[1], b[2], b[3]} // 02: locally administered
+}
+
+// Node is a node with the path that the namespace of its container is to have.
+type Node struct {
+	network.Node
+	Space string
+}
+
+// Bridge makes the node's part of the containers' network, and its container.
+func (n Node) Bridge(b machine.Bridge) error {
+	if b.Container.IsValid() {
+		err := netns.Throwaway(func() error {
+			return network.Make(n.Space, netip.Addr{}, network.Settings(false, false))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return network.Inside(n.Netns, func(h *netlink.Handle) error {
+		if err := forwarding(); err != nil {
+			return err
+		}
+		bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridgeDevice, MTU: b.MTU, HardwareAddr: macOf(b.Gateway.Addr())}}
+		if err := h.LinkAdd(bridge); err != nil {
+			return missing("bridge", err)
+		}
+		if b.Container.IsValid() {
+			if err := n.plug(h, bridge, b); err != nil {
+				return err
+			}
+		}
+		if b.Over != nil {
+			if err := n.vxlan(h, bridge, b); err != nil {
+				return err
+			}
+		}
+		return errors.Join(
+			addressed(h, bridge, b.Gateway),
+			neighbours(h, bridge, b, b.Gateway.Addr()),
+		)
+	})
+}
+
+// missing is a device that could not be made.
+func missing(what string, err error) error {
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENODEV) {
+		err = fmt.Errorf("%w: %w", machine.ErrKernel, err)
+	}
+	return fmt.Errorf("make %s: %w", what, err)
+}
+
+// forwarding has the calling thread's namespace pass packets on, and not tell senders of
+// ways around it: those are where addresses are not translated.
+func forwarding() error {
+	for name, value := range map[string]string{
+		"ip_forward": "1", "conf/all/send_redirects": "0", "conf/default/send_redirects": "0",
+	} {
+		if err := os.WriteFile("/proc/sys/net/ipv4/"+name, []byte(value), 0); err != nil {
+			return fmt.Errorf("let the node pass packets on: %w", err)
+		}
+	}
+	return nil
+}
+
+// plug joins the container to the bridge.
+func (n Node) plug(h *netlink.Handle, bridge netlink.Link, b machine.Bridge) error {
+	space, err := os.Open(n.Space)
+	if err != nil {
+		return err
+	}
+	defer space.Close()
+	cable := &netlink.Veth{
+		LinkAttrs: netlink.LinkAttrs{Name: cableDevice, MTU: b.MTU, MasterIndex: bridge.Attrs().Index},
+		PeerName:  containerDevice, PeerHardwareAddr: macOf(b.Container), PeerNamespace: netlink.NsFd(int(space.Fd())),
+	}
+	if err := h.LinkAdd(cable); err != nil {
+		return missing("the container's cable", err)
+	}
+	// A member that reaches itself by its service's address: where bridges pass through the
+	// rules (br_netfilter), the packet leaves by the port that it came from.
+	if err := h.LinkSetHairpin(cable, true); err != nil {
+		return fmt.Errorf("let %s send packets back: %w", cableDevice, err)
+	}
+	if err := h.LinkSetUp(cable); err != nil {
+		return fmt.Errorf("set %s up: %w", cableDevice, err)
+	}
+	return network.Inside(n.Space, func(h *netlink.Handle) error {
+		eth0, err := h.LinkByName(containerDevice)
+		if err != nil {
+			return fmt.Errorf("find %s: %w", containerDevice, err)
+		}
+		own := netip.PrefixFrom(b.Container, b.Gateway.Bits())
+		if err := errors.Join(h.LinkSetMTU(eth0, b.MTU), addressed(h, eth0, own)); err != nil {
+			return err
+		}
+		if err := h.RouteAdd(&netlink.Route{LinkIndex: eth0.Attrs().Index, Gw: b.Gateway.Addr().AsSlice()}); err != nil {
+			return fmt.Errorf("add the container's default route: %w", err)
+		}
+		return neighbours(h, eth0, b, b.Container)
+	})
+}
+
+// addressed gives a device an address on the containers' network and sets it up.
+func addressed(h *netlink.Handle, d netlink.Link, p netip.Prefix) error {
+	addr := &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), 32)}}
+	if err := h.AddrAdd(d, addr); err != nil {
+		return fmt.Errorf("give %s the address %s: %w", d.Attrs().Name, p.Addr(), err)
+	}
+	if err := h.LinkSetUp(d); err != nil {
+		return fmt.Errorf("set %s up: %w", d.Attrs().Name, err)
+	}
+	return nil
+}
+
+// vxlan joins the bridge to those of the other nodes. Where each container is is told to
+// the device: nothing has to be learnt of packets, and none is sent to all.
+func (n Node) vxlan(h *netlink.Handle, bridge netlink.Link, b machine.Bridge) error {
+	device := &netlink.Vxlan{
+		LinkAttrs: netlink.LinkAttrs{Name: vxlanDevice, MTU: b.MTU, MasterIndex: bridge.Attrs().Index},
+		VxlanId:   vxlanID, SrcAddr: n.Addr.AsSlice(), Port: vxlanPort, Learning: false,
+	}
+	if err := h.LinkAdd(device); err != nil {
+		return missing("VXLAN", err)
+	}
+	for _, other := range b.Over {
+		if other.At == n.Addr {
+			continue
+		}
+		err := h.NeighAppend(&netlink.Neigh{
+			LinkIndex: device.Attrs().Index, Family: unix.AF_BRIDGE, State: netlink.NUD_PERMANENT, Flags: netlink.NTF_SELF,
+			IP: other.At.AsSlice(), HardwareAddr: macOf(other.Addr),
+		})
+		if err != nil {
+			return fmt.Errorf("tell VXLAN where %s is: %w", other.Addr, err)
+		}
+	}
+	if err := h.LinkSetUp(device); err != nil {
+		return fmt.Errorf("set %s up: %w", vxlanDevice, err)
+	}
+	return nil
+}
+
+// neighbours tells a device the hardware addresses of all others on the containers' network.
+func neighbours(h *netlink.Handle, d netlink.Link, b machine.Bridge, own netip.Addr) error {
+	for _, other := range b.Over {
+		if other.Addr == own {
+			continue
+		}
+		err := h.NeighSet(&netlink.Neigh{
+			LinkIndex: d.Attrs().Index, Family: unix.AF_INET, State: netlink.NUD_PERMANENT,
+			IP: other.Addr.AsSlice(), HardwareAddr: macOf(other.Addr),
+		})
+		if err != nil {
+			return fmt.Errorf("tell %s of %s: %w", d.Attrs().Name, other.Addr, err)
+		}
+	}
+	return nil
+}

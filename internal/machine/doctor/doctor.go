@@ -1,0 +1,85 @@
+// Package doctor tells what this machine can do for a laboratory, by trying it: what it
+// looks at is made in namespaces of its own, which go with the threads that made them.
+package doctor
+
+import (
+	"context"
+	"strings"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/install"
+)
+
+// State of a capability.
+type State string
+
+// States.
+const (
+	OK      State = "ok"
+	Limited State = "limited" // labs run, but something is less than it could be
+	Missing State = "missing"
+)
+
+// Finding is one capability.
+type Finding struct {
+	Name   string `json:"name"`
+	State  State  `json:"state"`
+	Detail string `json:"detail"`
+	// Mend is what to do about it, a command where there is one.
+	Mend string `json:"mend,omitempty"`
+}
+
+// Report is the whole examination.
+type Report struct {
+	// Runnable tells whether a lab can run here, Why on what, or what stops it.
+	Runnable bool   `json:"runnable"`
+	Why      string `json:"why"`
+	// Engine is the link engine that labs use by default, "" when none can run.
+	Engine   string    `json:"engine,omitempty"`
+	Findings []Finding `json:"findings"`
+}
+
+// Examiner is what an examination needs to know.
+type Examiner struct {
+	Store   install.Store
+	Recipes []install.Recipe
+	// Data is where the directories of nodes are.
+	Data string
+}
+
+// Examine looks at everything.
+func (e Examiner) Examine(ctx context.Context) Report {
+	rights := namespaces(ctx)
+	links := links(rights)
+	var r Report
+	r.conclude(rights, links)
+	r.Findings = append(r.Findings, rights.findings()...)
+	r.Findings = append(r.Findings, links.findings()...)
+	r.Findings = append(r.Findings, wireGuard(rights), ipvs(), controlGroups(), diskLimits(e.Data), realTime(), clock())
+	r.Findings = append(r.Findings, processors(), memory(), disk(e.Store.Dir), openFiles(), processes())
+	r.Findings = append(r.Findings, apt(ctx, e.Recipes), iproute2())
+	r.Findings = append(r.Findings, databases(ctx, e.Store, e.Recipes)...)
+	return r
+}
+
+// conclude says whether a lab can run, and on what.
+func (r *Report) conclude(rights rights, l linkers) {
+	switch {
+	case rights.network == nil && l.netem == nil:
+		r.Runnable, r.Engine, r.Why = true, "netem", "labs run here, with links by the kernel's netem"
+	case rights.network == nil && l.userspace == nil:
+		r.Runnable, r.Engine, r.Why = true, "userspace", "labs run here, with links by the userspace engine over "+string(l.kind)+" devices"
+	case rights.network == nil:
+		r.Why = "no lab can run here: no link engine works"
+	case rights.users == nil:
+		r.Runnable, r.Engine, r.Why = true, "userspace", "labs run here, each in a user namespace of its own, with links by the userspace engine"
+	default:
+		r.Why = "no lab can run here: network namespaces cannot be made"
+	}
+}
+
+// failed is the finding of a capability that is missing for a reason.
+func failed(name string, state State, err error) Finding {
+	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
+	return Finding{Name: name, State: state, Detail: text, Mend: advice.Of(err)}
+}

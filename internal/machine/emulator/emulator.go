@@ -1,0 +1,155 @@
+// Package emulator is the link engines that a machine has: which of them can run here, and how
+// one is started for a lab and found again by the process of a later command.
+package emulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/link"
+	"skerry/internal/link/netem"
+	"skerry/internal/link/userspace"
+	"skerry/internal/machine/host"
+)
+
+// Names of engines.
+const (
+	auto      = "auto"
+	Netem     = "netem"
+	Userspace = "userspace"
+)
+
+// Kind is a link engine as labs use it: one that can be found again by the process of a
+// later command.
+type Kind interface {
+	Name() string
+	// Available says why the engine cannot be used here, nil when it can.
+	Available() error
+	Start(ctx context.Context, e Env) (Running, error)
+	// Connect finds the engine that Start left, with the links that it has.
+	Connect(ctx context.Context, e Env, links []link.Spec) (Running, error)
+}
+
+// Env is what a lab gives its engine.
+type Env struct {
+	Socket, LogFile string // paths
+	// Tag marks the engine's process as the lab's.
+	Tag string
+	// Exe is the skerry program.
+	Exe string
+	// Owned ends the engine with the process that starts it.
+	Owned bool
+	Log   *slog.Logger
+}
+
+// Running is an engine at work.
+type Running struct {
+	link.Engine
+	// Detach lets go of the engine and leaves its links.
+	Detach func() error
+	// Ended is closed when the engine's process has ended; nil where it has none.
+	Ended <-chan struct{}
+	// PID is the engine's process, 0 where it has none.
+	PID int
+	// Lateness over all links; nil where the engine cannot know.
+	Lateness func(ctx context.Context, reset bool) (link.Lateness, error)
+	Warnings []string
+}
+
+// Kinds are all engines, in the order that auto prefers them.
+func Kinds() []Kind { return []Kind{netemKind{}, userspaceKind{}} }
+
+// Choose picks the engine asked for, and says why that one.
+func Choose(asked string, from []Kind) (k Kind, why string, err error) {
+	var reasons []error
+	for _, k := range from {
+		if asked != "" && asked != auto && asked != k.Name() {
+			continue
+		}
+		err := k.Available()
+		switch {
+		case err == nil && asked == k.Name():
+			return k, "it was asked for", nil
+		case err == nil && len(reasons) == 0:
+			return k, "the kernel has it", nil
+		case err == nil:
+			return k, errors.Join(reasons...).Error(), nil
+		}
+		reasons = append(reasons, err)
+	}
+	if len(reasons) == 0 {
+		return nil, "", advice.With(fmt.Errorf("unknown link engine %q", asked), "use %s, %s or %s", auto, Netem, Userspace)
+	}
+	err = fmt.Errorf("no link engine can run here: %w", errors.Join(reasons...))
+	return nil, "", advice.With(err, "%s", advice.Of(reasons[len(reasons)-1]))
+}
+
+// Find returns the engine that a lab was made with.
+func Find(name string, from []Kind) (Kind, error) {
+	for _, k := range from {
+		if k.Name() == name {
+			return k, nil
+		}
+	}
+	return nil, fmt.Errorf("unknown link engine %q", name)
+}
+
+type userspaceKind struct{}
+
+func (userspaceKind) Name() string { return Userspace }
+
+func (userspaceKind) Available() error {
+	_, err := userspace.Available()
+	return err
+}
+
+func (userspaceKind) Start(ctx context.Context, e Env) (Running, error) {
+	engine, err := userspace.Start(ctx, userspace.Options{
+		Command:       []string{e.Exe, "agent", "link"},
+		Socket:        e.Socket,
+		LogFile:       e.LogFile,
+		Env:           []string{host.LabVariable + "=" + e.Tag},
+		ExitWithOwner: e.Owned,
+	})
+	if err != nil {
+		return Running{}, err
+	}
+	r := userspaceRunning(engine)
+	if ok, reason := engine.RealTime(); !ok {
+		r.Warnings = append(r.Warnings, "the link emulator has no real-time priority, so busy processors make links late: "+reason)
+	}
+	return r, nil
+}
+
+func (userspaceKind) Connect(ctx context.Context, e Env, _ []link.Spec) (Running, error) {
+	engine, err := userspace.Connect(ctx, e.Socket)
+	if err != nil {
+		return Running{}, err
+	}
+	return userspaceRunning(engine), nil
+}
+
+func userspaceRunning(e *userspace.Engine) Running {
+	return Running{Engine: e, Detach: e.Detach, PID: e.PID(), Lateness: e.Lateness, Ended: e.Done()}
+}
+
+type netemKind struct{}
+
+func (netemKind) Name() string     { return Netem }
+func (netemKind) Available() error { return netem.Available() }
+
+func (netemKind) Start(_ context.Context, e Env) (Running, error) {
+	engine := netem.New(e.Log)
+	return Running{Engine: engine, Detach: engine.Detach}, nil
+}
+
+func (netemKind) Connect(ctx context.Context, e Env, links []link.Spec) (Running, error) {
+	engine := netem.New(e.Log)
+	if err := engine.Adopt(ctx, links); err != nil {
+		return Running{}, errors.Join(err, engine.Detach())
+	}
+	return Running{Engine: engine, Detach: engine.Detach}, nil
+}

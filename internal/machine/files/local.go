@@ -1,0 +1,165 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Local is the files of the machine that this process runs on.
+type Local struct{}
+
+var _ System = Local{}
+
+// ended refuses what a context that has ended asks.
+func ended(ctx context.Context, op, path string) error {
+	if err := ctx.Err(); err != nil {
+		return &fs.PathError{Op: op, Path: path, Err: err}
+	}
+	return nil
+}
+
+// Open implements System.
+func (Local) Open(ctx context.Context, path string, offset int64) (io.ReadCloser, error) {
+	if err := ended(ctx, "open", path); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &reading{f, ctx}, nil
+}
+
+// reading is a file whose reading ends with a context: it has none of its other ways to be read.
+type reading struct {
+	f   *os.File
+	ctx context.Context
+}
+
+func (r *reading) Read(b []byte) (int, error) {
+	if err := ended(r.ctx, "read", r.f.Name()); err != nil {
+		return 0, err
+	}
+	return r.f.Read(b)
+}
+
+func (r *reading) Close() error { return r.f.Close() }
+
+// Append implements System.
+func (Local) Append(ctx context.Context, path string, data []byte) error {
+	if err := ended(ctx, "append", path); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// MakeDir implements System.
+func (Local) MakeDir(ctx context.Context, path string) error {
+	if err := ended(ctx, "mkdir", path); err != nil {
+		return err
+	}
+	return os.MkdirAll(path, 0o755)
+}
+
+// Remove implements System.
+func (Local) Remove(ctx context.Context, path string) error {
+	if err := ended(ctx, "remove", path); err != nil {
+		return err
+	}
+	return os.RemoveAll(path)
+}
+
+// Rename implements System.
+func (Local) Rename(ctx context.Context, from, to string) error {
+	if err := ended(ctx, "rename", from); err != nil {
+		return err
+	}
+	return os.Rename(from, to)
+}
+
+// Own implements System. This process may give to others when it is root; when it is root of a
+// user namespace of its own only, which has no such user, processes that run as that one are
+// given a further namespace, in which what is ours is theirs.
+func (Local) Own(ctx context.Context, path string, uid, gid uint32) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	err := filepath.WalkDir(path, func(p string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, ended(ctx, "lchown", p), os.Lchown(p, int(uid), int(gid)))
+	})
+	if errors.Is(err, unix.EINVAL) {
+		return nil
+	}
+	return err
+}
+
+// Stat implements System.
+func (Local) Stat(ctx context.Context, path string) (Info, error) {
+	if err := ended(ctx, "stat", path); err != nil {
+		return Info{}, err
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		return Info{}, err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	return describe(real, st), err
+}
+
+func describe(path string, st fs.FileInfo) Info {
+	return Info{Path: path, Size: st.Size(), Mode: st.Mode(), Modified: st.ModTime()}
+}
+
+// List implements System.
+func (Local) List(ctx context.Context, dir string) ([]Info, error) {
+	if err := ended(ctx, "list", dir); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	var list []Info
+	for _, e := range entries {
+		switch st, e2 := e.Info(); {
+		case e2 == nil:
+			list = append(list, describe(filepath.Join(dir, e.Name()), st))
+		case !errors.Is(e2, fs.ErrNotExist): // else it has gone meanwhile
+			err = errors.Join(err, e2)
+		}
+	}
+	return list, err
+}
+
+// bootID is a file that tells what no other boot of any machine has.
+const bootID = "/proc/sys/kernel/random/boot_id"
+
+// Space implements System.
+func (Local) Space(ctx context.Context, path string) (Space, error) {
+	if err := ended(ctx, "statfs", path); err != nil {
+		return Space{}, err
+	}
+	var st unix.Stat_t
+	var disk unix.Statfs_t
+	if err := errors.Join(unix.Stat(path, &st), unix.Statfs(path, &disk)); err != nil {
+		return Space{}, &fs.PathError{Op: "statfs", Path: path, Err: err}
+	}
+	boot, err := os.ReadFile(bootID)
+	return Space{
+		Disk: fmt.Sprintf("%s/%d", bytes.TrimSpace(boot), st.Dev),
+		Free: int64(disk.Bavail) * disk.Bsize, Size: int64(disk.Blocks) * disk.Bsize,
+	}, err
+}

@@ -1,0 +1,99 @@
+// Package host runs the processes of a lab's nodes. A node on one machine is a
+// network namespace, a control group and a directory; to the software on it that
+// is a computer of its own.
+//
+// Host is what a node can be asked by who does not know where it is. Nothing in it is a
+// thread, a descriptor or a path of the asking side, so that an agent on another machine can
+// answer. Node is the one of this machine.
+package host
+
+import (
+	"context"
+	"io"
+	"net"
+	"syscall"
+	"time"
+
+	"skerry/internal/machine/files"
+)
+
+// Host is one node of a lab that is up. Paths are those of its machine. Two that are equal are
+// the same node: their dynamic type is comparable, as pointers are.
+type Host interface {
+	// Name is the node's name, unique in its lab.
+	Name() string
+	// Site is the name of the site it stands at.
+	Site() string
+	// Addr is the IPv4 address other nodes reach this one by.
+	Addr() string
+	// Dir is the node's own directory; it goes when the lab goes.
+	Dir() string
+	// Start runs a program on the node: in its namespace, its control group and,
+	// unless the command says otherwise, its directory. The process outlives ctx;
+	// ctx bounds the start alone.
+	Start(ctx context.Context, c Command) (Process, error)
+	// Dial connects from the node, as net.Dialer.DialContext does: to an IP address and port, or
+	// ("unix") to a socket's path. Names are not looked up: that is ErrName. ctx bounds the
+	// connecting alone. An error wraps what the system there said (syscall.ECONNREFUSED).
+	Dial(ctx context.Context, network, addr string) (net.Conn, error)
+	// Files are those of its machine; the node's own are below Dir.
+	Files() files.System
+	// Usage reads what the node's processes have used since it came up.
+	Usage() (Usage, error)
+}
+
+// Command is a program to run on a node.
+type Command struct {
+	// Name labels the process in journals, logs and messages ("redis", "load").
+	Name string
+	Path string
+	Args []string // without the program itself
+	Env  []string // added to a minimal environment: PATH, HOME, LANG
+	Dir  string   // default: the node's directory
+	// Log, when set, is a file of the node that stdout and stderr are appended to where
+	// Stdout and Stderr are nil.
+	Log    string
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	// UID and GID to run as when not 0 (some databases refuse root), where the node's machine
+	// has the right to run programs as others; else they run as who looks after it.
+	UID, GID uint32
+}
+
+// SearchPath is where programs on a node look for others when their command says nothing else.
+const SearchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// Process is a program running on a node.
+type Process interface {
+	// PID is its ID on the node's machine, for people to read.
+	PID() int
+	// Done is closed when the process has ended.
+	Done() <-chan struct{}
+	// Err is nil while it runs and when it ended with 0, else how it ended.
+	Err() error
+	// Stop sends SIGTERM, waits, and after grace sends SIGKILL. It returns when
+	// the process has ended.
+	Stop(ctx context.Context, grace time.Duration) error
+	// Kill sends SIGKILL and waits.
+	Kill() error
+	// KillFamily is Kill, and kills the processes that it has started and that still are its
+	// children, though each may lead a session of its own; it waits for their end too.
+	KillFamily() error
+	// Signal sends a signal and does not wait. That the process has ended is no error.
+	Signal(s syscall.Signal) error
+	// Tail returns the last n lines of its Log.
+	Tail(n int) string
+}
+
+// Usage is what a node has used since it came up.
+type Usage struct {
+	CPU time.Duration `json:"cpu_ns"`
+	// User and System are its parts, 0 where the machine does not tell them apart.
+	User       time.Duration `json:"user_ns"`
+	System     time.Duration `json:"system_ns"`
+	Throttled  time.Duration `json:"throttled_ns"` // time its quota held it back
+	Memory     int64         `json:"memory_bytes"` // resident now, page cache left out
+	ReadBytes  int64         `json:"read_bytes"`
+	WroteBytes int64         `json:"wrote_bytes"`
+}

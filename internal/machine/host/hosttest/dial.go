@@ -1,0 +1,125 @@
+package hosttest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"skerry/internal/machine/host"
+)
+
+// serveVariable has this program, started on a node, be a server.
+const serveVariable = "SKERRY_TEST_SERVE"
+
+// init makes a server of this process where it was started as one, before the flags of tests
+// are read: the contract asks nothing of those who run it but the host.
+func init() {
+	if network, addr, ok := strings.Cut(os.Getenv(serveVariable), " "); ok {
+		fmt.Fprintln(os.Stderr, echo(network, addr))
+		os.Exit(1)
+	}
+}
+
+// echo listens, tells where, and answers every connection with what it says.
+func echo(network, addr string) error {
+	l, err := net.Listen(network, addr)
+	if err != nil {
+		return err
+	}
+	fmt.Println(l.Addr())
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		go func() {
+			_, _ = io.Copy(conn, conn) // until the other side has told all
+			conn.Close()
+		}()
+	}
+}
+
+// serve starts a server on a node that says again what it is told.
+func serve(t *testing.T, h host.Host, network, addr string) (process host.Process, at string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return told(t, h, host.Command{Name: "server", Path: self, Env: []string{serveVariable + "=" + network + " " + addr}})
+}
+
+// testDial: what listens on the node is reached from there, both ways and to both ends.
+func testDial(t *testing.T, h host.Host) {
+	for network, addr := range map[string]string{"tcp4": "127.0.0.1:0", "tcp": "127.0.0.1:0", "unix": filepath.Join(folder(t, h), "socket")} {
+		p, at := serve(t, h, network, addr)
+		conn, err := h.Dial(t.Context(), network, at)
+		if err != nil {
+			t.Errorf("%s %s: %v", network, at, err)
+			continue
+		}
+		if _, err := io.WriteString(conn, "are you there?\n"); err != nil {
+			t.Error(err)
+		}
+		if said, err := bufio.NewReader(conn).ReadString('\n'); err != nil || said != "are you there?\n" {
+			t.Errorf("%s: it said %q, %v", network, said, err)
+		}
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+		conn, err = h.Dial(t.Context(), network, at)
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("%s to nobody: %v, want ECONNREFUSED", network, err)
+		}
+		if err == nil {
+			conn.Close()
+		}
+	}
+}
+
+// testNames: a name would be looked up where it means something else.
+func testNames(t *testing.T, h host.Host) {
+	for _, addr := range []string{"localhost:80", net.JoinHostPort(h.Name(), "80"), "127.0.0.1", "127.0.0.1:http"} {
+		if _, err := h.Dial(t.Context(), "tcp", addr); !errors.Is(err, host.ErrName) {
+			t.Errorf("connecting to %s: %v, want ErrName", addr, err)
+		}
+	}
+}
+
+// testPatience: connecting ends with its context, and a connection does not.
+func testPatience(t *testing.T, h host.Host) {
+	ended, cancel := context.WithCancel(t.Context())
+	_, at := serve(t, h, "tcp4", "127.0.0.1:0")
+	conn, err := h.Dial(ended, "tcp4", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	cancel()
+	if _, err := h.Dial(ended, "tcp4", at); !errors.Is(err, context.Canceled) {
+		t.Errorf("connecting too late: %v", err)
+	}
+	if _, err := io.WriteString(conn, "still?\n"); err != nil {
+		t.Error(err)
+	}
+	if said, err := bufio.NewReader(conn).ReadString('\n'); err != nil || said != "still?\n" {
+		t.Errorf("a connection after its context: %q, %v", said, err)
+	}
+	late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	if _, err := h.Dial(late, "tcp4", at); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("connecting after the deadline: %v", err)
+	}
+}

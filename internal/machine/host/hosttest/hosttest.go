@@ -1,0 +1,108 @@
+// Package hosttest is the contract that every host.Host keeps, wherever its node is: it is
+// asked by nothing but the interface.
+package hosttest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
+)
+
+// Run tests a host, whose directory others may enter.
+func Run(t *testing.T, h host.Host) {
+	for name, part := range map[string]func(t *testing.T, h host.Host){
+		"dial":                testDial,
+		"names":               testNames,
+		"dialling that waits": testPatience,
+		"whole files":         testWhole,
+		"missing files":       testMissing,
+		"folders":             testFolders,
+		"owners":              testOwners,
+		"large files":         testLarge,
+		"growing files":       testGrowing,
+		"space":               testSpace,
+		"files too late":      testTooLate,
+		"life":                testLife,
+		"families":            testFamily,
+		"logs":                testLog,
+		"users":               testUser,
+	} {
+		t.Run(name, func(t *testing.T) { part(t, h) })
+	}
+}
+
+// folder makes a folder of the node that goes with the test.
+func folder(t *testing.T, h host.Host) string {
+	t.Helper()
+	dir := filepath.Join(h.Dir(), "contract")
+	if err := files.Empty(t.Context(), h.Files(), dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Files().Remove(context.WithoutCancel(t.Context()), dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// script is a program of a shell.
+func script(text string) host.Command {
+	return host.Command{Name: "script", Path: "/bin/sh", Args: []string{"-c", text}}
+}
+
+// start runs a program that ends with the test.
+func start(t *testing.T, h host.Host, c host.Command) host.Process {
+	t.Helper()
+	p, err := h.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.KillFamily(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// output runs a program to its end and returns what it printed.
+func output(t *testing.T, h host.Host, c host.Command) string {
+	t.Helper()
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	p := start(t, h, c)
+	<-p.Done()
+	if err := p.Err(); err != nil {
+		t.Fatalf("%v: %s", err, &out)
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// told starts a program and returns once it has said its first line, and that.
+func told(t *testing.T, h host.Host, c host.Command) (host.Process, string) {
+	t.Helper()
+	out, in := io.Pipe()
+	var watcher sync.WaitGroup
+	t.Cleanup(watcher.Wait)
+	c.Stdout = in
+	p := start(t, h, c)
+	watcher.Go(func() {
+		<-p.Done()
+		in.Close() // it may have said nothing
+	})
+	t.Cleanup(func() { out.Close() }) // nobody listens to the rest
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("it said %q and ended: %v", line, p.Err())
+	}
+	return p, strings.TrimSpace(line)
+}

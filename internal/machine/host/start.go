@@ -1,0 +1,214 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/kernel/cgroup"
+	"skerry/internal/kernel/netns"
+	"skerry/internal/kernel/procfs"
+	"skerry/internal/machine/child"
+)
+
+const (
+	// descriptors a process may open where the machine allows it: what databases ask
+	// for (Cassandra 100,000), and not so many that programs that walk them all take long.
+	descriptors = 1 << 17
+	// leftover bounds how long pipes are read that a process's children keep open
+	// after its end.
+	leftover = time.Second
+)
+
+// Start runs a program on the node.
+func (n *Node) Start(ctx context.Context, c Command) (Process, error) {
+	return n.startIn(ctx, c, n.spec.Netns)
+}
+
+// startIn runs a program in a network namespace of the node.
+func (n *Node) startIn(ctx context.Context, c Command, netns string) (Process, error) {
+	p, err := n.start(ctx, c, netns)
+	if err != nil {
+		return nil, fmt.Errorf("start %s on %s: %w", c.Name, n.spec.Name, err)
+	}
+	return p, nil
+}
+
+func (n *Node) start(ctx context.Context, c Command, space string) (*child.Process, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	group, err := n.controlGroup()
+	if err != nil {
+		return nil, err
+	}
+	if err := n.admit(); err != nil {
+		return nil, err
+	}
+	p, err := n.launch(c, group, space)
+	if err != nil {
+		n.owned.Done()
+		return nil, err
+	}
+	go func() {
+		defer n.dismiss(p)
+		p.Reap(func() { n.retire(p.PID()) })
+	}()
+	return p, nil
+}
+
+// admit counts a process that is about to start among those that Close waits for.
+func (n *Node) admit() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return ErrClosed
+	}
+	n.owned.Add(1)
+	return nil
+}
+
+func (n *Node) dismiss(p *child.Process) {
+	n.mu.Lock()
+	delete(n.running, p)
+	n.mu.Unlock()
+	n.owned.Done()
+}
+
+func (n *Node) launch(c Command, group *cgroup.Group, space string) (*child.Process, error) {
+	cmd := exec.Command(c.Path, c.Args...)
+	cmd.Env, cmd.Dir, cmd.WaitDelay = n.environment(c), n.dir(c), leftover
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
+	log, err := openLog(c)
+	if err != nil {
+		return nil, err
+	}
+	if log != nil {
+		defer log.Close()
+		if cmd.Stdout == nil {
+			cmd.Stdout = log
+		}
+		if cmd.Stderr == nil {
+			cmd.Stderr = log
+		}
+	}
+	// Stopped at its first instruction, the process is moved to where it belongs.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Ptrace: true}
+	n.become(cmd.SysProcAttr, c)
+	if err := raiseDescriptors(); err != nil {
+		return nil, err
+	}
+	p := child.New(cmd, c.Name+" on "+n.spec.Name, c.Log)
+	err = netns.Throwaway(func() error {
+		if err := n.enter(space); err != nil {
+			return err
+		}
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		if err := n.settle(p, c.Name, group); err != nil {
+			return errors.Join(err, abandon(cmd))
+		}
+		return nil
+	})
+	return p, err
+}
+
+// become has the process run as the command's user.
+func (n *Node) become(attr *syscall.SysProcAttr, c Command) {
+	if c.UID == 0 && c.GID == 0 {
+		return
+	}
+	if !n.spec.Nested {
+		attr.Credential = &syscall.Credential{Uid: c.UID, Gid: c.GID}
+		return
+	}
+	attr.Cloneflags = syscall.CLONE_NEWUSER
+	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: int(c.UID), HostID: 0, Size: 1}}
+	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: int(c.GID), HostID: 0, Size: 1}}
+}
+
+// settle finishes the start of a process that is stopped at its first instruction, and
+// lets it go. The calling thread is the one that started it.
+func (n *Node) settle(p *child.Process, name string, group *cgroup.Group) error {
+	pid := p.PID()
+	if err := awaitStop(pid); err != nil {
+		return err
+	}
+	// Should this process be killed now, the one that nobody knows of goes too.
+	if err := unix.PtraceSetOptions(pid, unix.PTRACE_O_EXITKILL); err != nil {
+		return fmt.Errorf("hold the process: %w", err)
+	}
+	if group != nil {
+		if err := group.Join(pid); err != nil {
+			return err
+		}
+	}
+	self, err := procfs.Of(pid)
+	if err != nil {
+		return err
+	}
+	if n.spec.Began != nil {
+		if err := n.spec.Began(self, name); err != nil {
+			return err
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return ErrClosed
+	}
+	if err := unix.PtraceDetach(pid); err != nil {
+		return fmt.Errorf("let the process go: %w", err)
+	}
+	n.running[p] = struct{}{}
+	return nil
+}
+
+// awaitStop waits until a process that is traced has stopped.
+func awaitStop(pid int) error {
+	var status unix.WaitStatus
+	for {
+		_, err := unix.Wait4(pid, &status, unix.WALL, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return fmt.Errorf("wait for the process's first instruction: %w", err)
+		case status.Stopped():
+			return nil
+		default:
+			return fmt.Errorf("the process ended before its first instruction: %v", status)
+		}
+	}
+}
+
+// raiseDescriptors raises this process's limit of open files, for its children to
+// inherit. Go raises it as well but gives children the limit from before, unless the
+// program sets one itself.
+func raiseDescriptors() error {
+	var limit syscall.Rlimit
+	err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)
+	if err == nil {
+		limit.Cur = min(limit.Max, descriptors)
+		err = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)
+	}
+	if err != nil {
+		return fmt.Errorf("raise the limit of open files: %w", err)
+	}
+	return nil
+}
+
+// abandon ends a process whose start failed. It may have been waited for.
+func abandon(cmd *exec.Cmd) error {
+	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	_ = cmd.Wait() // killed: its error says no more than that
+	return nil
+}

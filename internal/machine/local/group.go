@@ -1,0 +1,93 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"skerry/internal/kernel/cgroup"
+	"skerry/internal/machine"
+	"skerry/internal/topology/flavor"
+)
+
+// controlGroup makes the control group of the whole part, nil with a warning where there
+// is none to be had. Those of the nodes follow when they start something.
+func (p *part) controlGroup() (*cgroup.Tree, error) {
+	tree, err := cgroup.Open()
+	if err == nil {
+		err = tree.Group(p.record.ID).Create()
+	}
+	if errors.Is(err, cgroup.ErrNone) {
+		p.warn("CPU and memory of nodes are not limited: %v", err)
+		for _, n := range p.record.Nodes {
+			p.record.Unheld = append(p.record.Unheld, machine.Lack{Node: n.Name, Why: err.Error()})
+		}
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.record.Groups = true
+	p.record.Unheld = p.unheld(tree)
+	p.warnUnheld()
+	return tree, nil
+}
+
+// warnUnheld warns of each kind of limit that nodes are not held to.
+func (p *part) warnUnheld() {
+	told := map[string]bool{}
+	for _, l := range p.record.Unheld {
+		switch {
+		case told[l.Limit]:
+		case l.Limit == disk:
+			p.warn("%s of nodes is not limited: %s", l.Limit, l.Why)
+		default:
+			p.warn("%s of nodes is not limited: this machine gives no such control group", l.Limit)
+		}
+		told[l.Limit] = true
+	}
+}
+
+// disk is the limit of what a node does on its disk.
+const disk = "disk throughput"
+
+func (p *part) warn(format string, args ...any) {
+	p.record.Warnings = append(p.record.Warnings, fmt.Sprintf(format, args...))
+}
+
+// boundsDisk says why disks of nodes cannot be bounded, nil where they can.
+func (p *part) boundsDisk(tree *cgroup.Tree) error {
+	_, err := cgroup.Disk(filepath.Dir(filepath.Dir(p.record.Data)))
+	if err == nil && !tree.Group(p.record.ID).LimitsDisk() {
+		err = cgroup.ErrNoController
+	}
+	return err
+}
+
+// unheld are the limits that nodes are not held to by the control groups of the tree.
+func (p *part) unheld(tree *cgroup.Tree) (lacks []machine.Lack) {
+	cpu, memory := tree.Group(p.record.ID).Limits()
+	for _, n := range p.record.Nodes {
+		lack := func(limit string, why error) {
+			lacks = append(lacks, machine.Lack{Node: n.Name, Limit: limit, Why: why.Error()})
+		}
+		if n.CPU > 0 && !cpu {
+			lack("CPU", cgroup.ErrNoController)
+		}
+		if n.Memory > 0 && !memory {
+			lack("memory", cgroup.ErrNoController)
+		}
+		if n.Disk == (flavor.Disk{}) {
+			continue
+		}
+		if why := p.boundsDisk(tree); why != nil {
+			lack(disk, why)
+		}
+	}
+	return lacks
+}
+
+// diskLimit is the bound of a node's disk as control groups have it.
+func diskLimit(d flavor.Disk) cgroup.DiskLimit {
+	return cgroup.DiskLimit{ReadBytes: d.ReadBytes, WriteBytes: d.WriteBytes, ReadOps: d.ReadOps, WriteOps: d.WriteOps}
+}

@@ -1,0 +1,188 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/base/linger"
+	"skerry/internal/kernel/cgroup"
+	"skerry/internal/kernel/netns"
+	"skerry/internal/kernel/procfs"
+	"skerry/internal/machine/host"
+	"skerry/internal/machine/network"
+	"skerry/internal/machine/undo"
+)
+
+const (
+	// asking is how long the emulator may take to end when asked to: it removes the
+	// devices of 1000 links in 4 s.
+	asking = 20 * time.Second
+	// dying is how long a killed process may take: the kernel closes the devices of an
+	// emulator with 1000 links, one after the other, in 35 s.
+	dying = time.Minute
+	// glance is how often processes are looked for that are ending.
+	glance = 2 * time.Millisecond
+	// listings is how often a control group is listed in which every process has ended by
+	// the next time.
+	listings = 100
+)
+
+// kill ends all processes of the lab.
+func (r remains) kill(ctx context.Context) error {
+	for _, p := range r.processes {
+		if p.Name == undo.Emulator && r.sameBoot && p.Alive() {
+			r.ask(ctx, p.Process)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, dying)
+	defer cancel()
+	for {
+		running, err := r.running()
+		if err != nil || len(running) == 0 {
+			return err
+		}
+		for _, p := range running {
+			if err := p.Kill(); err != nil {
+				return err
+			}
+		}
+		if err := linger.For(ctx, glance); err != nil {
+			return fmt.Errorf("process %d does not end: %w", running[0].PID, err)
+		}
+	}
+}
+
+// ask asks a process to end and waits for it.
+func (r remains) ask(ctx context.Context, p procfs.Process) {
+	if unix.Kill(p.PID, unix.SIGTERM) != nil {
+		return
+	}
+	late := time.After(asking)
+	for p.Alive() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-late:
+			return
+		case <-time.After(glance):
+		}
+	}
+}
+
+// running are the lab's processes: those in its control group, those that bear its tag,
+// those of the journal and, where there are no control groups, those in its namespaces:
+// a program may overwrite its environment, and its children are in no journal.
+func (r remains) running() ([]procfs.Process, error) {
+	found, err := r.grouped()
+	if err != nil {
+		return nil, err
+	}
+	if r.sameBoot {
+		for _, p := range r.processes {
+			found = append(found, p.Process)
+		}
+	}
+	var spaces map[uint64]string
+	if r.record == nil || !r.record.Groups {
+		spaces = r.spaces()
+	}
+	all, err := processes(func(pid int) bool {
+		if bearsTag(pid, r.id) {
+			return true
+		}
+		if len(spaces) == 0 {
+			return false
+		}
+		id, err := netns.ID(fmt.Sprintf("/proc/%d/ns/net", pid))
+		return err == nil && spaces[id] != ""
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(append(found, all...), func(p procfs.Process) bool {
+		return p.PID == os.Getpid() || !p.Alive()
+	}), nil
+}
+
+func bearsTag(pid int, lab string) bool { return procfs.Environ(pid, host.LabVariable) == lab }
+
+// tagged are the processes that bear a lab's tag.
+func tagged(lab string) ([]procfs.Process, error) {
+	return processes(func(pid int) bool { return bearsTag(pid, lab) })
+}
+
+// processes are those of the machine that a test holds for. Each is identified before the
+// test: should its ID be used again meanwhile, what is returned is a process that is gone.
+func processes(test func(pid int) bool) ([]procfs.Process, error) {
+	all, err := procfs.All()
+	if err != nil {
+		return nil, err
+	}
+	var found []procfs.Process
+	for _, pid := range all {
+		if p, err := procfs.Of(pid); err == nil && test(pid) {
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+// grouped are the processes in the lab's control group. They are listed twice, since only
+// those are safely identified that are in it before and after.
+func (r remains) grouped() ([]procfs.Process, error) {
+	tree, err := cgroup.Open()
+	if errors.Is(err, cgroup.ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	group := tree.Group(r.id)
+	known := map[int]procfs.Process{}
+	for range listings {
+		pids, err := group.Processes()
+		if err != nil {
+			return nil, err
+		}
+		var found []procfs.Process
+		for _, pid := range pids {
+			if p, ok := known[pid]; ok {
+				found = append(found, p)
+			}
+		}
+		if len(found) > 0 || len(pids) == 0 {
+			return found, nil
+		}
+		for _, pid := range pids {
+			if p, err := procfs.Of(pid); err == nil {
+				known[pid] = p
+			}
+		}
+	}
+	return nil, fmt.Errorf("identify processes of control group %s: %w", r.id, procfs.ErrGone)
+}
+
+// spaces are the lab's namespaces that exist, by their identity.
+func (r remains) spaces() map[uint64]string {
+	entries, err := os.ReadDir(r.place.Namespaces())
+	if err != nil {
+		return nil
+	}
+	if !network.Mounted(r.place.Namespaces()) {
+		return nil // the files are not namespaces
+	}
+	spaces := make(map[uint64]string, len(entries))
+	for _, e := range entries {
+		path := r.place.Namespace(e.Name())
+		if id, err := netns.ID(path); err == nil {
+			spaces[id] = path
+		}
+	}
+	return spaces
+}

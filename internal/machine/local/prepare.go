@@ -1,0 +1,110 @@
+package local
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/kernel/procfs"
+	"skerry/internal/machine"
+	"skerry/internal/machine/emulator"
+	"skerry/internal/machine/statedir"
+	"skerry/internal/machine/undo"
+)
+
+// Prepare implements machine.Machine.
+func (m *Machine) Prepare(ctx context.Context, a machine.Ask) (machine.Part, error) {
+	kind, why, err := emulator.Choose(a.Engine, m.Engines)
+	if err != nil {
+		return nil, err
+	}
+	p := &part{machine: m, place: m.store.Lab(a.Lab), ask: a}
+	p.record = record{Version: recordVersion, Name: a.Lab, Owned: a.Owned, Engine: kind.Name(), Why: why}
+	if err := p.claim(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// claim takes the lab's name and writes its journal. When it fails nothing is left.
+func (p *part) claim(ctx context.Context) error {
+	store := p.place.Store
+	lock, err := store.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer store.Release(lock)
+	if err := vacate(ctx, p.place); err != nil {
+		return err
+	}
+	if err := os.Mkdir(p.place.Dir(), 0o700); err != nil {
+		return fmt.Errorf("make directory of lab: %w", err)
+	}
+	err = p.found(ctx)
+	if err != nil {
+		err = errors.Join(err, p.place.RemoveFiles())
+		if p.owner != nil {
+			p.owner.Close()
+		}
+	}
+	return err
+}
+
+// vacate clears what is left of a lab of that name; ErrExists when it is up.
+func vacate(ctx context.Context, p statedir.Place) error {
+	lock, err := seize(ctx, p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, statedir.ErrLocked):
+		return advice.With(fmt.Errorf("%w: %s", machine.ErrExists, p.Name), "it belongs to a running command; choose another name")
+	case err != nil:
+		return err
+	}
+	defer lock.Close()
+	r := inspect(p)
+	if r.alive() {
+		return advice.With(fmt.Errorf("%w: %s", machine.ErrExists, p.Name), "take it down with `skerry lab down %s`, or choose another name", p.Name)
+	}
+	if err := r.doubt(); err != nil {
+		return err
+	}
+	return r.clear(ctx)
+}
+
+// found locks the lab's directory, gives the part its ID and plans it.
+func (p *part) found(ctx context.Context) (err error) {
+	if p.owner, err = statedir.LockDir(ctx, p.place.Dir(), true); err != nil {
+		return err
+	}
+	random := make([]byte, 4)
+	if _, err := rand.Read(random); err != nil {
+		return fmt.Errorf("make ID of lab: %w", err)
+	}
+	r := &p.record
+	r.ID = r.Name + "-" + hex.EncodeToString(random)
+	if err := os.Symlink(r.ID, p.place.File(statedir.ID)); err != nil {
+		return fmt.Errorf("keep ID of lab: %w", err)
+	}
+	if r.Boot, err = procfs.BootID(); err != nil {
+		return err
+	}
+	if r.Owner, err = procfs.Self(); err != nil {
+		return err
+	}
+	data, err := filepath.Abs(p.machine.Data)
+	if err != nil {
+		return err
+	}
+	r.Data = filepath.Join(data, r.ID)
+	p.journal, err = undo.Create(p.place.File(statedir.Journal), undo.Plan{
+		ID: r.ID, Boot: r.Boot, Owner: r.Owner, Data: r.Data, MadeNames: ownsShownDir(),
+	})
+	return err
+}

@@ -1,0 +1,79 @@
+package local
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"skerry/internal/kernel/procfs"
+	"skerry/internal/machine/host"
+	"skerry/internal/machine/statedir"
+	"skerry/internal/testkit"
+)
+
+// lostLab makes a directory of data whose lab's state is gone.
+func lostLab(t *testing.T, dataDir, id string) string {
+	t.Helper()
+	path := filepath.Join(dataDir, id)
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dataDir, "no", "lab"), filepath.Join(path, statedir.Mark)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestSweepLeavesDataUnderLiveProcesses(t *testing.T) {
+	dir := t.TempDir()
+	id := "lost-" + strconv.Itoa(os.Getpid())
+	path := lostLab(t, dir, id)
+	cmd := exec.Command("sleep", "1000")
+	cmd.Env = []string{host.LabVariable + "=" + id}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := cmd.Process.Pid
+	self, err := procfs.Of(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for self.Alive() && !bearsTag(pid, id) { // the kernel lays its environment out after Start
+	}
+	if swept := sweepData(dir); len(swept) > 0 {
+		t.Errorf("swept %v under process %d", swept, pid)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if swept := sweepData(dir); len(swept) != 1 || swept[0] != id {
+		t.Errorf("swept %v, want %s", swept, id)
+	}
+}
+
+// TestDirectoriesOfStrangers: in a directory like /tmp anyone may be there first.
+func TestDirectoriesOfStrangers(t *testing.T) {
+	testkit.Need(t, testkit.Root)
+	above := t.TempDir()
+	if err := os.Chmod(above, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	const stranger = 54321
+	dir := filepath.Join(above, "skerry")
+	path := lostLab(t, dir, "lost-1")
+	if err := os.Chown(dir, stranger, stranger); err != nil {
+		t.Fatal(err)
+	}
+	if swept := sweepData(dir); len(swept) > 0 {
+		t.Errorf("swept %v of a stranger", swept)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+}

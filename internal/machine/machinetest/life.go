@@ -1,0 +1,179 @@
+package machinetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/link"
+	"skerry/internal/machine"
+)
+
+func isRefused(err error) bool { return errors.Is(err, unix.ECONNREFUSED) }
+
+// found is the part of the test as List finds it; ok is false when it finds none.
+func (s Site) found(t *testing.T) (machine.Found, bool) {
+	t.Helper()
+	all, err := s.Other.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(f machine.Found) bool { return f.Name == s.Lab })
+	if i < 0 {
+		return machine.Found{}, false
+	}
+	return all[i], true
+}
+
+// A part without an owner outlives the process that made it: another one finds it, takes its
+// links in hand, changes it and ends it.
+func testAnother(t *testing.T, s Site) {
+	p := up(t, s, s.ask())
+	made := p.Facts()
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if swept, err := s.Other.Sweep(t.Context()); err != nil || len(swept) > 0 {
+		t.Errorf("Sweep cleared %v, %v; the part is to stay", swept, err)
+	}
+	f, ok := s.found(t)
+	if !ok || f.State != machine.Up || f.Facts.ID != made.ID || string(f.Facts.Lab) != `{"name":"contract"}` || string(f.Note) != `{"factor":1}` {
+		t.Errorf("found %+v (%t)", f, ok)
+	}
+	q, err := s.Other.Open(t.Context(), s.Lab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Adopt(t.Context(), Halves()); err != nil {
+		t.Fatal(err)
+	}
+	answered(t, q)
+	if err := q.Send(t.Context(), []link.Sending{{Link: linkID, Node: nodeA, Sends: link.Quality{Latency: 2 * latency}}}); err != nil {
+		t.Error(err)
+	}
+	if err := q.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Other.Remove(t.Context(), s.Lab); err != nil {
+		t.Error(err)
+	}
+	s.Left(t)
+}
+
+// Who changes a part that has no owner keeps others from it meanwhile.
+func testChanges(t *testing.T, s Site) {
+	p := up(t, s, s.ask())
+	q, err := s.Other.Open(t.Context(), s.Lab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Lock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), silence)
+	defer cancel()
+	if err := q.Lock(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a second lock: %v", err)
+	}
+	if err := errors.Join(p.SetNote(t.Context(), json.RawMessage(`{"factor":2}`)), p.Unlock()); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Lock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if note, err := q.Note(t.Context()); err != nil || string(note) != `{"factor":2}` {
+		t.Errorf("the note: %s, %v", note, err)
+	}
+	if err := errors.Join(q.Unlock(), q.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A part that ends with its owner is left alone by others while that lives.
+func testOwned(t *testing.T, s Site) {
+	p := up(t, s, s.owned())
+	if f, ok := s.found(t); !ok || f.State != machine.Owned || f.Owner == 0 {
+		t.Errorf("found %+v (%t)", f, ok)
+	}
+	if swept, err := s.Other.Sweep(t.Context()); err != nil || len(swept) > 0 {
+		t.Errorf("Sweep cleared %v, %v", swept, err)
+	}
+	if err := s.Other.Remove(t.Context(), s.Lab); !errors.Is(err, machine.ErrInUse) {
+		t.Errorf("Remove: %v, want ErrInUse", err)
+	}
+	q, err := s.Other.Open(t.Context(), s.Lab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Lock(t.Context()); !errors.Is(err, machine.ErrInUse) {
+		t.Errorf("Lock by another: %v, want ErrInUse", err)
+	}
+	if err := errors.Join(q.Close(), p.Lock(t.Context()), p.Unlock()); err != nil {
+		t.Error(err)
+	}
+	answered(t, p)
+}
+
+// Whatever of a part was made when its owner was killed: Sweep leaves nothing, nor does another
+// lab of that name that comes up.
+func testKilled(t *testing.T, s Site) {
+	for _, step := range []Step{Prepared, Made, Linked, Kept} {
+		s.Die(t, s.owned(), step)
+		if f, ok := s.found(t); !ok || f.State != machine.Dead {
+			t.Errorf("killed when %s: found %+v (%t), want it dead", step, f, ok)
+		}
+		for i := range 2 {
+			swept, err := s.Machine.Sweep(t.Context())
+			if want := i == 0; err != nil || slices.Contains(swept, s.Lab) != want {
+				t.Errorf("killed when %s, sweep %d: %v, %v", step, i, swept, err)
+			}
+		}
+		s.Left(t)
+		s.Die(t, s.owned(), step)
+		p, err := Bring(t.Context(), s.Machine, s.owned(), func(Step) {})
+		if err != nil {
+			t.Errorf("killed when %s, and brought up anew: %v", step, err)
+		}
+		if p != nil {
+			if err := p.Down(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		s.Left(t)
+	}
+}
+
+// A part whose emulator has ended is told to be damaged, cannot be taken in hand, and can be
+// ended.
+func testDamage(t *testing.T, s Site) {
+	p := up(t, s, s.ask())
+	pid, ended := p.Facts().Emulator, p.Ended()
+	if pid == 0 {
+		t.Skip("the kernel moves the packets")
+	}
+	s.Kill(t, pid)
+	<-ended
+	var f machine.Found
+	for deadline := time.Now().Add(time.Minute); f.State != machine.Damaged && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		f, _ = s.found(t)
+	}
+	if f.State != machine.Damaged || f.Problem == "" {
+		t.Errorf("found %+v; want it damaged", f)
+	}
+	q, err := s.Other.Open(t.Context(), s.Lab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Adopt(t.Context(), Halves()); !errors.Is(err, machine.ErrDamaged) {
+		t.Errorf("Adopt: %v, want ErrDamaged", err)
+	}
+	if err := errors.Join(q.Close(), s.Other.Remove(t.Context(), s.Lab)); err != nil {
+		t.Error(err)
+	}
+	s.Left(t)
+}

@@ -1,0 +1,106 @@
+// Package reach measures what lies between two machines as it is: round trips, loss, bandwidth. One
+// side listens for as long as it is measured, and answers nobody who does not know a token.
+package reach
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+)
+
+// tokenBytes begin every packet and connection.
+const tokenBytes = 16
+
+// maxPacket bounds a packet, in bytes.
+const maxPacket = 1500
+
+// Listener answers packets with themselves, and tells senders of streams how much has arrived.
+type Listener struct {
+	token [tokenBytes]byte
+	udp   net.PacketConn
+	tcp   net.Listener
+	work  sync.WaitGroup
+}
+
+// tries is how often a port is looked for that is free for both protocols.
+const tries = 20
+
+// Listen listens on a port of all addresses, the same for UDP and TCP.
+func Listen(token [tokenBytes]byte) (*Listener, error) {
+	var err error
+	for range tries {
+		var l net.Listener
+		if l, err = net.Listen("tcp", ":0"); err != nil {
+			break
+		}
+		var p net.PacketConn
+		if p, err = net.ListenPacket("udp", fmt.Sprintf(":%d", port(l))); err == nil {
+			s := &Listener{token: token, udp: p, tcp: l}
+			s.work.Go(s.echo)
+			s.work.Go(s.accept)
+			return s, nil
+		}
+		l.Close()
+	}
+	return nil, fmt.Errorf("listening for another machine: %w", err)
+}
+
+func port(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
+
+// Port is the one that it listens on.
+func (l *Listener) Port() int { return port(l.tcp) }
+
+// Close ends it, and waits for that.
+func (l *Listener) Close() error {
+	err := errors.Join(l.udp.Close(), l.tcp.Close())
+	l.work.Wait()
+	return err
+}
+
+func (l *Listener) echo() {
+	b := make([]byte, maxPacket)
+	for {
+		n, from, err := l.udp.ReadFrom(b)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err == nil && n >= tokenBytes && [tokenBytes]byte(b) == l.token {
+			_, _ = l.udp.WriteTo(b[:n], from) // one that is lost is measured as lost
+		}
+	}
+}
+
+func (l *Listener) accept() {
+	var conns sync.WaitGroup
+	defer conns.Wait()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for {
+		c, err := l.tcp.Accept()
+		if err != nil {
+			return
+		}
+		conns.Go(func() {
+			stop := context.AfterFunc(ctx, func() { c.Close() })
+			defer stop()
+			defer c.Close()
+			l.take(c)
+		})
+	}
+}
+
+// take reads a stream to its end, and answers with its length.
+func (l *Listener) take(c net.Conn) {
+	var first [tokenBytes]byte
+	if _, err := io.ReadFull(c, first[:]); err != nil || first != l.token {
+		return
+	}
+	n, err := io.Copy(io.Discard, c)
+	if err == nil {
+		_, _ = c.Write(binary.BigEndian.AppendUint64(nil, uint64(n))) // the sender misses it
+	}
+}

@@ -1,0 +1,153 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"sync"
+
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/wire"
+)
+
+// system is the files of a machine. It is comparable, and those of one part are equal.
+type system struct {
+	m  *Machine
+	of wire.Of
+}
+
+var _ files.System = system{}
+
+func (s system) tell(ctx context.Context, path string, q wire.File) error {
+	return tell(ctx, s.m, path, s.of, q)
+}
+
+// Open implements files.System.
+func (s system) Open(ctx context.Context, path string, offset int64) (io.ReadCloser, error) {
+	a, err := s.m.begin(ctx, "/files/open", s.of, wire.File{Path: path, Offset: offset}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.streamed(); err != nil {
+		a.Close()
+		return nil, s.m.failed(ctx, "reading "+path, err)
+	}
+	return &reading{answer: a, m: s.m, ctx: ctx, path: path}, nil
+}
+
+// reading is a file on its way.
+type reading struct {
+	*answer
+	m    *Machine
+	ctx  context.Context
+	path string
+}
+
+func (r *reading) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, &fs.PathError{Op: "read", Path: r.path, Err: err}
+	}
+	n, err := r.rest.Read(b)
+	if errors.Is(err, io.EOF) {
+		if broken := r.broken(); broken != nil {
+			err = broken
+		}
+	} else if err != nil {
+		err = r.m.failed(r.ctx, "reading "+r.path, err)
+	}
+	return n, err
+}
+
+// broken is why the file was not read to its end.
+func (r *reading) broken() error {
+	told, err := url.PathUnescape(r.response.Trailer.Get(wire.Broken))
+	if err != nil || told == "" {
+		return err
+	}
+	var f wire.Failure
+	if err := json.Unmarshal([]byte(told), &f); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", r.m.name, f.Err())
+}
+
+// Write implements files.System. A source that fails breaks the call off, and the agent, which has
+// seen no end, leaves the file as it was.
+func (s system) Write(ctx context.Context, path string, mode fs.FileMode, from io.Reader) error {
+	source := &noting{from: from}
+	a, err := s.m.begin(ctx, "/files/write", s.of, wire.File{Path: path, Mode: uint32(mode)}, source)
+	if failed := source.failed(); failed != nil {
+		err = fmt.Errorf("%s: write %s: %w", s.m.name, path, failed)
+	}
+	if a != nil {
+		a.Close()
+	}
+	return err
+}
+
+// noting remembers why a source failed.
+type noting struct {
+	from io.Reader
+	mu   sync.Mutex
+	err  error
+}
+
+func (n *noting) Read(b []byte) (int, error) {
+	k, err := n.from.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		n.mu.Lock()
+		n.err = err
+		n.mu.Unlock()
+	}
+	return k, err
+}
+
+func (n *noting) failed() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.err
+}
+
+// Append implements files.System.
+func (s system) Append(ctx context.Context, path string, data []byte) error {
+	return s.tell(ctx, "/files/append", wire.File{Path: path, Data: data})
+}
+
+// MakeDir implements files.System.
+func (s system) MakeDir(ctx context.Context, path string) error {
+	return s.tell(ctx, "/files/mkdir", wire.File{Path: path})
+}
+
+// Remove implements files.System.
+func (s system) Remove(ctx context.Context, path string) error {
+	return s.tell(ctx, "/files/remove", wire.File{Path: path})
+}
+
+// Rename implements files.System.
+func (s system) Rename(ctx context.Context, from, to string) error {
+	return s.tell(ctx, "/files/rename", wire.File{Path: from, To: to})
+}
+
+// Own implements files.System.
+func (s system) Own(ctx context.Context, path string, uid, gid uint32) error {
+	return s.tell(ctx, "/files/own", wire.File{Path: path, UID: uid, GID: gid})
+}
+
+// Stat implements files.System.
+func (s system) Stat(ctx context.Context, path string) (files.Info, error) {
+	return ask[files.Info](ctx, s.m, "/files/stat", s.of, wire.File{Path: path})
+}
+
+// List implements files.System.
+func (s system) List(ctx context.Context, dir string) ([]files.Info, error) {
+	return ask[[]files.Info](ctx, s.m, "/files/list", s.of, wire.File{Path: dir})
+}
+
+// Space implements files.System.
+func (s system) Space(ctx context.Context, path string) (files.Space, error) {
+	return ask[files.Space](ctx, s.m, "/files/space", s.of, wire.File{Path: path})
+}

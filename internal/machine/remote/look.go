@@ -1,0 +1,75 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"skerry/internal/machine/doctor"
+	"skerry/internal/machine/reach"
+	"skerry/internal/machine/wire"
+)
+
+// Hello is what the agent says of itself, with its program's checksum where that is asked for.
+func (m *Machine) Hello(ctx context.Context, program bool) (wire.Hello, error) {
+	return ask[wire.Hello](ctx, m, "/hello", wire.Of{}, program)
+}
+
+// Examine is what `skerry doctor` says there.
+func (m *Machine) Examine(ctx context.Context) (doctor.Report, error) {
+	return ask[doctor.Report](ctx, m, "/examine", wire.Of{}, wire.Nothing{})
+}
+
+// Clock is how far a machine's clock is ahead of this one's.
+type Clock struct {
+	Offset time.Duration `json:"offset_ns"`
+	// Uncertainty is the most that Offset may be wrong by, either way: half the round trip.
+	Uncertainty time.Duration `json:"uncertainty_ns"`
+}
+
+// Clock asks for the time so many times, and believes the answer that was back soonest.
+//
+//	here   sent ───────────── back      the answer was given between: were it given right
+//	                  now                after sending, or right before it was back, the
+//	there  ────────── ▲ ─────            offset would be half the round trip more or less
+//
+// (D. L. Mills, "Internet time synchronization: the Network Time Protocol", 1991, section 4.)
+func (m *Machine) Clock(ctx context.Context, times int) (Clock, error) {
+	best := Clock{Uncertainty: -1}
+	for range times {
+		sent := time.Now()
+		there, err := ask[wire.Moment](ctx, m, "/clock", wire.Of{}, wire.Nothing{})
+		if err != nil {
+			return best, err
+		}
+		trip := time.Since(sent) // by the clock that nobody sets
+		if best.Uncertainty < 0 || trip/2 < best.Uncertainty {
+			best = Clock{Offset: time.Unix(0, there.Now).Sub(sent.Add(trip / 2)), Uncertainty: trip / 2}
+		}
+	}
+	return best, nil
+}
+
+// Reachable has the machine answer measurements until stop is called.
+func (m *Machine) Reachable(ctx context.Context, token [16]byte) (port int, stop func(), err error) {
+	life, end := context.WithCancel(ctx)
+	a, err := m.begin(life, "/reach/listen", wire.Of{}, token, nil)
+	if err == nil {
+		err = json.Unmarshal(a.first, &port)
+	}
+	if err != nil {
+		end()
+		return 0, nil, err
+	}
+	return port, func() { end(); a.Close() }, nil
+}
+
+// Measure measures the way from the machine to where another is Reachable.
+func (m *Machine) Measure(ctx context.Context, o reach.Order) (reach.Result, error) {
+	r, err := ask[wire.Measured](ctx, m, "/reach/measure", wire.Of{}, o)
+	if err != nil {
+		return r.Result, err
+	}
+	return r.Result, errors.Join(r.Problem.Err())
+}

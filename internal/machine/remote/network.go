@@ -1,0 +1,57 @@
+package remote
+
+import (
+	"context"
+	"net/netip"
+
+	"skerry/internal/machine"
+	"skerry/internal/machine/wire"
+)
+
+// Tunnel implements machine.Network.
+func (p *part) Tunnel(ctx context.Context, ends []machine.TunnelEnd) error {
+	return p.tell(ctx, "/part/tunnel", ends)
+}
+
+// Address implements machine.Network.
+func (p *part) Address(ctx context.Context, devices []machine.Device) error {
+	return p.tell(ctx, "/part/address", devices)
+}
+
+// Route implements machine.Network.
+func (p *part) Route(ctx context.Context, routes []machine.Route) error {
+	return p.tell(ctx, "/part/route", routes)
+}
+
+// Carrier implements machine.Network.
+func (p *part) Carrier(ctx context.Context, c machine.Cable, up bool) error {
+	return p.tell(ctx, "/part/carrier", wire.Carrier{Cable: c, Up: up})
+}
+
+// Ways implements machine.Network.
+func (p *part) Ways(ctx context.Context, node string, to []netip.Addr) ([]string, error) {
+	return ask[[]string](ctx, p.m, "/part/ways", p.of, wire.Ways{Node: node, To: to})
+}
+
+// TUN implements machine.Network.
+func (p *part) TUN(ctx context.Context, t machine.TUN) error { return p.tell(ctx, "/part/tun", t) }
+
+// Listening implements machine.Network.
+func (p *part) Listening(ctx context.Context, node string, port int) (bool, error) {
+	return ask[bool](ctx, p.m, "/part/listening", p.of, wire.Listening{Node: node, Port: port})
+}
+
+// MTU implements machine.Services.
+func (p *part) MTU(ctx context.Context) (int, error) {
+	return ask[int](ctx, p.m, "/part/mtu", p.of, wire.Nothing{})
+}
+
+// Bridge implements machine.Services.
+func (p *part) Bridge(ctx context.Context, bridges []machine.Bridge) error {
+	return p.tell(ctx, "/part/bridge", bridges)
+}
+
+// Rule implements machine.Services.
+func (p *part) Rule(ctx context.Context, rules []machine.Rules) error {
+	return p.tell(ctx, "/part/rule", rules)
+}

@@ -1,0 +1,174 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"net/netip"
+	"sync"
+
+	"skerry/internal/link"
+	"skerry/internal/machine"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
+	"skerry/internal/machine/wire"
+)
+
+// part is a part of a lab on a machine.
+type part struct {
+	m  *Machine
+	of wire.Of
+
+	mu    sync.Mutex
+	facts machine.Facts
+	nodes map[string]*node
+	ended <-chan struct{}
+}
+
+var _ machine.Part = (*part)(nil)
+
+// Facts implements machine.Part: of a machine that is lost, the last that were told.
+func (p *part) Facts() machine.Facts {
+	f, err := ask[machine.Facts](context.Background(), p.m, "/part/facts", p.of, wire.Nothing{})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		p.facts = f
+	}
+	return p.facts
+}
+
+// Files implements machine.Part.
+func (p *part) Files() files.System { return system{p.m, p.of} }
+
+func (p *part) tell(ctx context.Context, path string, q any) error {
+	return tell(ctx, p.m, path, p.of, q)
+}
+
+// Make implements machine.Nodes.
+func (p *part) Make(ctx context.Context, nodes []machine.Node) error {
+	return p.tell(ctx, "/part/make", nodes)
+}
+
+// Host implements machine.Nodes.
+func (p *part) Host(name string) (host.Host, error) {
+	p.mu.Lock()
+	known := p.nodes[name]
+	p.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	of := wire.Of{Part: p.of.Part, Node: name}
+	is, err := ask[wire.Host](context.Background(), p.m, "/host", of, wire.Nothing{})
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.nodes[name] == nil { // the first one stays: it is the node
+		p.nodes[name] = &node{m: p.m, of: of, is: is}
+	}
+	return p.nodes[name], nil
+}
+
+// Contain implements machine.Nodes.
+func (p *part) Contain(c machine.Container) (host.Host, error) {
+	of := wire.Of{Part: p.of.Part, Node: c.Node, Container: &c}
+	is, err := ask[wire.Host](context.Background(), p.m, "/host", of, wire.Nothing{})
+	if err != nil {
+		return nil, err
+	}
+	return &container{node: &node{m: p.m, of: of, is: is}, as: c}, nil
+}
+
+// Name implements machine.Nodes.
+func (p *part) Name(ctx context.Context, names []machine.Named) error {
+	return p.tell(ctx, "/part/name", names)
+}
+
+// Resolve implements machine.Nodes.
+func (p *part) Resolve(ctx context.Context, server netip.Addr) error {
+	return p.tell(ctx, "/part/resolve", server)
+}
+
+// Link implements machine.Links.
+func (p *part) Link(ctx context.Context, halves []link.Half) error {
+	return p.tell(ctx, "/part/link", halves)
+}
+
+// Adopt implements machine.Links.
+func (p *part) Adopt(ctx context.Context, halves []link.Half) error {
+	return p.tell(ctx, "/part/adopt", halves)
+}
+
+// Send implements machine.Links.
+func (p *part) Send(ctx context.Context, changes []link.Sending) error {
+	return p.tell(ctx, "/part/send", changes)
+}
+
+// Sent implements machine.Links.
+func (p *part) Sent(ctx context.Context, links ...string) ([]link.Sent, error) {
+	return ask[[]link.Sent](ctx, p.m, "/part/sent", p.of, links)
+}
+
+// Lateness implements machine.Links.
+func (p *part) Lateness(ctx context.Context, reset bool) (link.Lateness, error) {
+	return ask[link.Lateness](ctx, p.m, "/part/lateness", p.of, reset)
+}
+
+// Keep implements machine.Part.
+func (p *part) Keep(ctx context.Context, lab json.RawMessage) error {
+	return p.tell(ctx, "/part/keep", lab)
+}
+
+// SetNote implements machine.Part.
+func (p *part) SetNote(ctx context.Context, note json.RawMessage) error {
+	return p.tell(ctx, "/part/note/set", note)
+}
+
+// Note implements machine.Part.
+func (p *part) Note(ctx context.Context) (json.RawMessage, error) {
+	return ask[json.RawMessage](ctx, p.m, "/part/note", p.of, wire.Nothing{})
+}
+
+// Lock implements machine.Part.
+func (p *part) Lock(ctx context.Context) error { return p.tell(ctx, "/part/lock", wire.Nothing{}) }
+
+// Unlock implements machine.Part.
+func (p *part) Unlock() error { return p.tell(context.Background(), "/part/unlock", wire.Nothing{}) }
+
+// Down implements machine.Part.
+func (p *part) Down(ctx context.Context) error { return p.tell(ctx, "/part/down", wire.Nothing{}) }
+
+// Close implements machine.Part.
+func (p *part) Close() error { return p.tell(context.Background(), "/part/close", wire.Nothing{}) }
+
+// Ended implements machine.Part. It is closed as well when the machine is lost.
+func (p *part) Ended() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended != nil {
+		return p.ended
+	}
+	a, err := p.m.begin(context.Background(), "/part/ended", p.of, wire.Nothing{}, nil)
+	gone := make(chan struct{})
+	if err != nil {
+		close(gone)
+		return gone
+	}
+	if string(a.first) == "false" {
+		a.Close()
+		return nil
+	}
+	p.ended = gone
+	p.m.streams.Go(func() {
+		defer close(gone)
+		defer a.Close()
+		_, _ = a.rest.WriteTo(nowhere{}) // its end is what is waited for
+	})
+	return gone
+}
+
+// nowhere takes what is of no use.
+type nowhere struct{}
+
+func (nowhere) Write(b []byte) (int, error) { return len(b), nil }

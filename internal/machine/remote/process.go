@@ -1,0 +1,186 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+	"time"
+
+	"skerry/internal/machine/host"
+	"skerry/internal/machine/wire"
+)
+
+// process is a program that runs on a machine.
+type process struct {
+	m    *Machine
+	of   wire.Of
+	name string
+	pid  int
+	done chan struct{}
+	err  error // how it ended; valid once done is closed
+}
+
+var _ host.Process = (*process)(nil)
+
+// Start implements host.Host. The stream of the call is the process's, to its end.
+func (n *node) Start(ctx context.Context, c host.Command) (host.Process, error) {
+	q := wire.Start{
+		Name: c.Name, Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, Log: c.Log, UID: c.UID, GID: c.GID,
+		In: c.Stdin != nil, Out: c.Stdout != nil, Err: c.Stderr != nil, Joined: c.Stdout != nil && same(c.Stdout, c.Stderr),
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	starting := context.AfterFunc(ctx, end)
+	a, err := n.m.begin(life, "/host/start", n.of, q, input(c.Stdin))
+	var begun wire.Started
+	if err == nil {
+		err = errors.Join(json.Unmarshal(a.first, &begun), a.streamed())
+	}
+	if err != nil {
+		end()
+		if ctx.Err() != nil {
+			err = fmt.Errorf("start %s on %s: %w", c.Name, n.is.Name, ctx.Err())
+		}
+		return nil, err
+	}
+	p := &process{
+		m: n.m, of: wire.Of{Process: begun.Process}, name: c.Name + " on " + n.is.Name, pid: begun.PID, done: make(chan struct{}),
+	}
+	n.m.streams.Go(func() {
+		defer end()
+		defer a.Close()
+		defer close(p.done)
+		p.err = p.follow(a, c.Stdout, c.Stderr)
+	})
+	if !starting() { // too late: nobody would look after it
+		return nil, errors.Join(fmt.Errorf("start %s on %s: %w", c.Name, n.is.Name, ctx.Err()), p.Kill())
+	}
+	return p, nil
+}
+
+// input is what a program is told, as a stream that can be closed while nothing comes; nil for nothing. As
+// with a program of this machine, who reads it may wait for longer than that runs.
+func input(from io.Reader) io.Reader {
+	if from == nil {
+		return nil
+	}
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, from)
+		w.CloseWithError(err)
+	}()
+	return r
+}
+
+// same tells whether two writers are one, so that what is written to both keeps its order.
+func same(a, b io.Writer) bool {
+	defer func() { _ = recover() }() // types that cannot be compared
+	return a == b
+}
+
+// follow hands on what the process says, and returns how it ended.
+func (p *process) follow(a *answer, out, err io.Writer) error {
+	for {
+		kind, data, broken := wire.ReadFrame(a.rest)
+		if broken != nil {
+			return p.m.lost(p.name, broken)
+		}
+		switch kind {
+		case wire.Out:
+			_, _ = out.Write(data) // who does not listen misses it, and the process goes on
+		case wire.Err:
+			_, _ = err.Write(data)
+		case wire.Ended:
+			return p.ended(data)
+		}
+	}
+}
+
+func (p *process) ended(told []byte) error {
+	if len(told) == 0 {
+		return nil
+	}
+	var f wire.Failure
+	if err := json.Unmarshal(told, &f); err != nil {
+		return fmt.Errorf("%s: understanding how %s ended: %w", p.m.name, p.name, err)
+	}
+	return fmt.Errorf("%s: %w", p.m.name, f.Err())
+}
+
+// PID implements host.Process.
+func (p *process) PID() int { return p.pid }
+
+// Done implements host.Process.
+func (p *process) Done() <-chan struct{} { return p.done }
+
+// Err implements host.Process.
+func (p *process) Err() error {
+	select {
+	case <-p.done:
+		return p.err
+	default:
+		return nil
+	}
+}
+
+// over tells whether it has ended.
+func (p *process) over() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Stop implements host.Process. The end of ctx has the agent kill it.
+func (p *process) Stop(ctx context.Context, grace time.Duration) error {
+	if p.over() {
+		return nil
+	}
+	err := tell(ctx, p.m, "/process/stop", p.of, wire.Stop{Grace: grace})
+	if err != nil && ctx.Err() != nil {
+		return p.Kill()
+	}
+	return p.waited(err)
+}
+
+// Kill implements host.Process.
+func (p *process) Kill() error { return p.kill(false) }
+
+// KillFamily implements host.Process.
+func (p *process) KillFamily() error { return p.kill(true) }
+
+func (p *process) kill(family bool) error {
+	if p.over() {
+		return nil
+	}
+	return p.waited(tell(context.Background(), p.m, "/process/kill", p.of, family))
+}
+
+// waited waits for the end that the agent has told, so that all that the process said is here.
+func (p *process) waited(err error) error {
+	if err == nil {
+		<-p.done
+	}
+	return err
+}
+
+// Signal implements host.Process.
+func (p *process) Signal(s syscall.Signal) error {
+	if p.over() {
+		return nil
+	}
+	return tell(context.Background(), p.m, "/process/signal", p.of, s)
+}
+
+// Tail implements host.Process: "" of a machine that is lost.
+func (p *process) Tail(n int) string {
+	text, err := ask[string](context.Background(), p.m, "/process/tail", p.of, n)
+	if err != nil {
+		return ""
+	}
+	return text
+}

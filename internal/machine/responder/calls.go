@@ -1,0 +1,144 @@
+package responder
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/netip"
+	"time"
+
+	"skerry/internal/link"
+	"skerry/internal/machine"
+	"skerry/internal/machine/doctor"
+	"skerry/internal/machine/host"
+	"skerry/internal/machine/wire"
+)
+
+// calls are all that an agent answers.
+var calls = merged(machineCalls, reachCalls, partCalls, hostCalls, processCalls, fileCalls)
+
+func merged(groups ...map[string]call) map[string]call {
+	all := map[string]call{}
+	for _, g := range groups {
+		maps.Copy(all, g)
+	}
+	return all
+}
+
+type nothing = wire.Nothing
+
+func itself(s *server, _ wire.Of) (*server, error)    { return s, nil }
+func ofPart(s *server, of wire.Of) (*part, error)     { return s.part(of) }
+func ofHost(s *server, of wire.Of) (host.Host, error) { return s.host(of) }
+
+var machineCalls = map[string]call{
+	"/hello": plain(itself, func(_ context.Context, _ *server, ask bool) (wire.Hello, error) { return hello(ask) }),
+	"/clock": plain(itself, func(context.Context, *server, nothing) (wire.Moment, error) {
+		return wire.Moment{Now: time.Now().UnixNano()}, nil
+	}),
+	"/examine": plain(itself, func(ctx context.Context, s *server, _ nothing) (doctor.Report, error) {
+		return s.Examine(ctx)
+	}),
+	"/prepare": plain(itself, func(ctx context.Context, s *server, a machine.Ask) (wire.Opened, error) {
+		p, err := s.Machine.Prepare(ctx, a)
+		if err != nil {
+			return wire.Opened{}, err
+		}
+		return s.add(&part{Part: p, ends: true, owned: a.Owned}), nil
+	}),
+	"/open": plain(itself, func(ctx context.Context, s *server, lab string) (wire.Opened, error) {
+		p, err := s.Machine.Open(ctx, lab)
+		if err != nil {
+			return wire.Opened{}, err
+		}
+		return s.add(&part{Part: p}), nil
+	}),
+	"/list":   plain(itself, func(ctx context.Context, s *server, _ nothing) ([]machine.Found, error) { return s.Machine.List(ctx) }),
+	"/sweep":  plain(itself, func(ctx context.Context, s *server, _ nothing) ([]string, error) { return s.Machine.Sweep(ctx) }),
+	"/remove": plain(itself, told(func(ctx context.Context, s *server, lab string) error { return s.Machine.Remove(ctx, lab) })),
+}
+
+var partCalls = map[string]call{
+	"/part/facts":    plain(ofPart, func(_ context.Context, p *part, _ nothing) (machine.Facts, error) { return p.Facts(), nil }),
+	"/part/make":     plain(ofPart, told(func(ctx context.Context, p *part, n []machine.Node) error { return p.Make(ctx, n) })),
+	"/part/name":     plain(ofPart, told(func(ctx context.Context, p *part, n []machine.Named) error { return p.Name(ctx, n) })),
+	"/part/resolve":  plain(ofPart, told(func(ctx context.Context, p *part, a netip.Addr) error { return p.Resolve(ctx, a) })),
+	"/part/link":     plain(ofPart, told(func(ctx context.Context, p *part, h []link.Half) error { return p.Link(ctx, h) })),
+	"/part/adopt":    plain(ofPart, told(func(ctx context.Context, p *part, h []link.Half) error { return p.Adopt(ctx, h) })),
+	"/part/send":     plain(ofPart, told(func(ctx context.Context, p *part, c []link.Sending) error { return p.Send(ctx, c) })),
+	"/part/sent":     plain(ofPart, func(ctx context.Context, p *part, of []string) ([]link.Sent, error) { return p.Sent(ctx, of...) }),
+	"/part/lateness": plain(ofPart, func(ctx context.Context, p *part, reset bool) (link.Lateness, error) { return p.Lateness(ctx, reset) }),
+	"/part/tunnel":   plain(ofPart, told(func(ctx context.Context, p *part, e []machine.TunnelEnd) error { return p.Tunnel(ctx, e) })),
+	"/part/address":  plain(ofPart, told(func(ctx context.Context, p *part, d []machine.Device) error { return p.Address(ctx, d) })),
+	"/part/route":    plain(ofPart, told(func(ctx context.Context, p *part, r []machine.Route) error { return p.Route(ctx, r) })),
+	"/part/carrier":  plain(ofPart, told(func(ctx context.Context, p *part, c wire.Carrier) error { return p.Carrier(ctx, c.Cable, c.Up) })),
+	"/part/ways":     plain(ofPart, func(ctx context.Context, p *part, w wire.Ways) ([]string, error) { return p.Ways(ctx, w.Node, w.To) }),
+	"/part/tun":      plain(ofPart, told(func(ctx context.Context, p *part, t machine.TUN) error { return p.TUN(ctx, t) })),
+	"/part/listening": plain(ofPart, func(ctx context.Context, p *part, l wire.Listening) (bool, error) {
+		return p.Listening(ctx, l.Node, l.Port)
+	}),
+	"/part/mtu":      plain(ofPart, func(ctx context.Context, p *part, _ nothing) (int, error) { return p.MTU(ctx) }),
+	"/part/bridge":   plain(ofPart, told(func(ctx context.Context, p *part, b []machine.Bridge) error { return p.Bridge(ctx, b) })),
+	"/part/rule":     plain(ofPart, told(func(ctx context.Context, p *part, r []machine.Rules) error { return p.Rule(ctx, r) })),
+	"/part/note/set": plain(ofPart, told(func(ctx context.Context, p *part, n json.RawMessage) error { return p.SetNote(ctx, n) })),
+	"/part/note":     plain(ofPart, func(ctx context.Context, p *part, _ nothing) (json.RawMessage, error) { return p.Note(ctx) }),
+	"/part/keep":     plain(ofPart, told(keep)),
+	"/part/lock":     plain(ofPart, told(lock)),
+	"/part/unlock":   plain(ofPart, told(func(_ context.Context, p *part, _ nothing) error { return p.Unlock() })),
+	"/part/down":     plain(ofPart, told(down)),
+	"/part/close":    plain(ofPart, told(letGo)),
+	"/part/ended":    ended,
+}
+
+// keep has a part without an owner stay when the agent ends.
+func keep(ctx context.Context, p *part, lab json.RawMessage) error {
+	err := p.Keep(ctx, lab)
+	if err == nil {
+		p.set(p.owned)
+	}
+	return err
+}
+
+// lock does not keep what nobody waits for any more.
+func lock(ctx context.Context, p *part, _ nothing) error {
+	err := p.Lock(ctx)
+	if err == nil && ctx.Err() != nil {
+		return p.Unlock()
+	}
+	return err
+}
+
+// down is finished once it is begun, whether or not who asked is still there.
+func down(ctx context.Context, p *part, _ nothing) error {
+	err := p.Down(context.WithoutCancel(ctx))
+	if err == nil {
+		p.set(false)
+	}
+	return err
+}
+
+// letGo lets go of a part without ending it. One that is owned is then nobody's, as if its owner had
+// died.
+func letGo(_ context.Context, p *part, _ nothing) error {
+	p.mu.Lock()
+	p.ends, p.closed = false, true
+	p.mu.Unlock()
+	return p.Close()
+}
+
+// ended answers at once whether a process moves packets, and then, by its end, that it has ended.
+func ended(ctx context.Context, s *server, x *exchange) {
+	p, err := s.part(x.of)
+	if err != nil {
+		x.answer(nil, err)
+		return
+	}
+	gone := p.Ended()
+	if !x.answer(gone != nil, nil) || gone == nil {
+		return
+	}
+	select {
+	case <-gone:
+	case <-ctx.Done():
+	}
+}

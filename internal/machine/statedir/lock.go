@@ -1,0 +1,102 @@
+package statedir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/base/linger"
+)
+
+// Tries is how often something is made that the last lab of another command may just be
+// taking away.
+const Tries = 100
+
+// Lock waits for the exclusive use of the store.
+func (s Store) Lock(ctx context.Context) (*os.File, error) {
+	var err error
+	for range Tries {
+		if err = Own(s.dir); err != nil {
+			return nil, fmt.Errorf("make state directory: %w", err)
+		}
+		if err = os.Mkdir(s.labs(), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
+			var lock *os.File
+			if lock, err = LockDir(ctx, s.labs(), true); err == nil {
+				return lock, nil
+			}
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return nil, fmt.Errorf("make state directory: %w", err)
+}
+
+// LockExisting is Lock for a store that may not be there: nil then.
+func (s Store) LockExisting(ctx context.Context) (*os.File, error) {
+	dir, err := LockDir(ctx, s.labs(), true)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return dir, err
+}
+
+// Release gives the lock of the store back and removes what is empty.
+func (s Store) Release(lock *os.File) {
+	if os.Remove(s.labs()) == nil {
+		Disown(s.dir)
+	}
+	lock.Close()
+}
+
+// ErrLocked is returned for a lock that somebody holds.
+var ErrLocked = errors.New("locked")
+
+// patience is how often a lock is tried that somebody holds.
+const patience = 10 * time.Millisecond
+
+// LockDir locks a directory for as long as the file returned is open. Without wait, a
+// lock that is taken gives ErrLocked.
+func LockDir(ctx context.Context, path string, wait bool) (*os.File, error) {
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			dir.Close()
+			return nil, &os.PathError{Op: "lock", Path: path, Err: err}
+		}
+		if !wait {
+			dir.Close()
+			return nil, fmt.Errorf("%s: %w", path, ErrLocked)
+		}
+		if err := linger.For(ctx, patience); err != nil {
+			dir.Close()
+			return nil, fmt.Errorf("wait for %s: %w", path, err)
+		}
+	}
+	// It may have been removed, and made anew, while the lock was waited for.
+	var have, there unix.Stat_t
+	err = unix.Fstat(int(dir.Fd()), &have)
+	if err == nil {
+		err = unix.Stat(path, &there)
+	}
+	if err == nil && have.Ino != there.Ino {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		dir.Close()
+		return nil, &os.PathError{Op: "lock", Path: path, Err: err}
+	}
+	return dir, nil
+}

@@ -1,0 +1,116 @@
+package metric
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"skerry/internal/base/spell"
+)
+
+// ErrUnknown says that there is no such metric.
+var ErrUnknown = errors.New("no such metric")
+
+// figure is what is known of a metric: its unit, and what the documentation says of it.
+type figure struct {
+	unit Unit
+	text string
+}
+
+// plain are the metrics that stand for themselves.
+var plain = map[string]figure{
+	"goodput":           {Rate, "operations that ended ok, a second"},
+	"throughput":        {Rate, "operations that ended, a second"},
+	"availability":      {Share, "ok / (ok + failed + unknown + dropped)"},
+	"ok":                {Number, "operations that the database did"},
+	"failed":            {Number, "operations that certainly did not happen"},
+	"unknown":           {Number, "operations without an answer, which may have happened"},
+	"dropped":           {Number, "operations that an open loop never sent, because too many were in flight"},
+	"retries":           {Number, "second tries by the driver or the database's client"},
+	"traffic.total":     {Bytes, "bytes of packets on all links"},
+	"traffic.data":      {Bytes, "bytes of packets on the links between data nodes"},
+	"lost_writes":       {Number, "acknowledged writes that are missing"},
+	"stale_copies":      {Number, "copies that are older than an acknowledged write"},
+	"unexpected_values": {Number, "values that nobody wrote there"},
+	"unread_keys":       {Number, "records that could not be read back"},
+	"host.cpu":          {Cores, "cores of the machine that were busy, on average"},
+	"client.cpu":        {Cores, "cores that the load driver used, on average"},
+}
+
+// ofEvents are the metrics of an event.
+var ofEvents = map[string]figure{
+	"accepted":             {Time, "until the database's command for a change of membership reported success"},
+	"complete":             {Time, "until the change of membership was really done"},
+	"availability":         {Share, "ok / (ok + failed + unknown + dropped), while the event is watched"},
+	"availability_time":    {Share, "share of the seconds whose goodput is near the baseline"},
+	"unresponsive":         {Time, "seconds without any ok operation"},
+	"unresponsive_periods": {Number, "in how many periods these seconds are"},
+	"longest_unresponsive": {Time, "the longest of these periods"},
+	"takeover":             {Time, "until the first write acknowledged after the event"},
+	"recover":              {Time, "until goodput and p99 are near the baseline again, for good"},
+	"dip":                  {Share, "share of the baseline that was missing in the worst second"},
+	"dip_ops":              {Number, "operations that were missing until recovery"},
+	"overshoot_ops":        {Number, "operations above the baseline"},
+	"sla_violation":        {Time, "seconds that violate the service level"},
+}
+
+// operations are those that have latencies.
+var operations = []string{"read", "update", "insert", "scan", "read_modify_write", "delete", "list", "stat", "create", "mkdir", "rename", "remove", "rmdir"}
+
+// Name is a metric's name taken apart.
+type Name struct {
+	Unit Unit
+	// Operation and Event are what it is of, "" for neither.
+	Operation, Event string
+	// Audit says that only an audit gives it.
+	Audit bool
+}
+
+// Parse tells what a name is of. The error wraps ErrUnknown and has the nearest spelling.
+func Parse(name string) (Name, error) {
+	if f, ok := plain[name]; ok {
+		return Name{Unit: f.unit, Audit: slices.Contains([]string{"lost_writes", "stale_copies", "unexpected_values", "unread_keys"}, name)}, nil
+	}
+	head, rest, _ := strings.Cut(name, ".")
+	if head == "events" {
+		if i := strings.LastIndexByte(rest, '.'); i > 0 {
+			f, ok := ofEvents[rest[i+1:]]
+			if !ok {
+				return Name{}, unknown(name, rest[i+1:], keys(ofEvents), func(s string) string { return "events." + rest[:i+1] + s })
+			}
+			return Name{Unit: f.unit, Event: rest[:i]}, nil
+		}
+		return Name{}, fmt.Errorf("%w %q: write events.NAME.recover, with the name or kind of an event", ErrUnknown, name)
+	}
+	if slices.Contains(operations, head) && rest != "" {
+		switch {
+		case slices.Contains(latencies, strings.TrimPrefix(rest, "service.")):
+			return Name{Unit: Time, Operation: head}, nil
+		case rest == "count" || rest == "failed":
+			return Name{Unit: Number, Operation: head}, nil
+		}
+		return Name{}, unknown(name, rest, append(slices.Clone(latencies), "count", "failed"), func(s string) string { return head + "." + s })
+	}
+	known := keys(plain)
+	for _, o := range operations {
+		known = append(known, o+".p95", o+".p99")
+	}
+	return Name{}, unknown(name, name, known, func(s string) string { return s })
+}
+
+func unknown(name, part string, known []string, whole func(string) string) error {
+	if near := spell.Nearest(part, known); near != "" {
+		return fmt.Errorf("%w %q: did you mean %q?", ErrUnknown, name, whole(near))
+	}
+	slices.Sort(known)
+	return fmt.Errorf("%w %q: there are %s", ErrUnknown, name, strings.Join(known, ", "))
+}
+
+func keys(m map[string]figure) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	return out
+}

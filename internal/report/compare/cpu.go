@@ -1,0 +1,159 @@
+package compare
+
+import (
+	"slices"
+
+	"skerry/internal/evidence/stats"
+	"skerry/internal/record"
+	"skerry/internal/record/metric"
+	"skerry/internal/topology"
+)
+
+// CPU is how busy the data nodes were, second by second. Where every node has a quota it is
+// in percent of that, as monitors of virtual machines tell it, else in cores.
+type CPU struct {
+	Unit string  `json:"unit"` // "%" or "cores"
+	A    CPUSide `json:"a"`
+	B    CPUSide `json:"b"`
+	// GOfSeconds is what the documents compute: the uncorrected effect size over seconds of
+	// nodes as if they were independent. They are not, so it has no interval and no test.
+	GOfSeconds *float64 `json:"g_of_seconds,omitempty"`
+}
+
+// CPUSide is one side's distribution.
+type CPUSide struct {
+	// Mean, SD and Variance are over all seconds of all data nodes.
+	Mean     float64 `json:"mean"`
+	SD       float64 `json:"sd"`
+	Variance float64 `json:"variance"`
+	// Curve is the mean over nodes and repetitions at each second, CDF the share of
+	// seconds (y) that were at most so busy (x).
+	Curve []Point `json:"curve"`
+	CDF   []Point `json:"cdf"`
+
+	seconds int
+}
+
+// Point of a curve.
+type Point struct {
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+}
+
+// quantiles is how many points a distribution has.
+const quantiles = 100
+
+// cpuOf compares both sides' nodes; nil where either recorded none.
+func cpuOf(a, b Side) *CPU {
+	c := CPU{Unit: string(metric.Cores)}
+	share := a.cpuUnit() == metric.Share && b.cpuUnit() == metric.Share
+	if share {
+		c.Unit = "%"
+	}
+	c.A, c.B = a.cpu(share), b.cpu(share)
+	if c.A.seconds == 0 || c.B.seconds == 0 {
+		return nil
+	}
+	e := stats.EffectOf(stats.Estimate{Mean: c.A.Mean, SD: c.A.SD}, stats.Estimate{Mean: c.B.Mean, SD: c.B.SD})
+	if e.OK {
+		c.GOfSeconds = pointer(e.Uncorrected)
+	}
+	return &c
+}
+
+// cpu reads the seconds of all repetitions' data nodes.
+func (s Side) cpu(share bool) CPUSide {
+	var all []float64
+	sums, counts := map[int64]float64{}, map[int64]float64{}
+	for _, t := range s.trials {
+		for _, row := range s.busy(t.ID, share) {
+			all = append(all, row.use)
+			sums[row.t] += row.use
+			counts[row.t]++
+		}
+	}
+	e := stats.Of(all)
+	out := CPUSide{Mean: e.Mean, SD: e.SD, Variance: e.SD * e.SD, seconds: len(all)}
+	for t, sum := range sums {
+		out.Curve = append(out.Curve, Point{float64(t), sum / counts[t]})
+	}
+	slices.SortFunc(out.Curve, func(a, b Point) int { return int(a.X - b.X) })
+	slices.Sort(all)
+	for i := range quantiles {
+		if len(all) > 0 {
+			q := float64(i+1) / quantiles
+			out.CDF = append(out.CDF, Point{all[min(len(all)-1, int(q*float64(len(all))))], q})
+		}
+	}
+	return out
+}
+
+// second of a data node.
+type second struct {
+	t   int64
+	use float64
+}
+
+func (s Side) busy(id int, share bool) (rows []second) {
+	recorded, err := s.dir.Nodes(id)
+	if err != nil {
+		return nil
+	}
+	quota := s.quotas(id)
+	for _, r := range recorded {
+		q, data := quota[r.Node]
+		if r.T < 0 || !data {
+			continue
+		}
+		use := r.CPU
+		if share {
+			use = 100 * use / q
+		}
+		rows = append(rows, second{r.T, use})
+	}
+	return rows
+}
+
+// quotas maps the data nodes of a trial to their cores, 0 where those are not limited.
+func (s Side) quotas(id int) map[string]float64 {
+	t, err := s.dir.Topology(id)
+	if err != nil || t == nil {
+		return nil
+	}
+	out := map[string]float64{}
+	for _, n := range t.Nodes {
+		if n.Role == topology.Data {
+			out[n.Name] = n.CPU
+		}
+	}
+	return out
+}
+
+// cpuUnit is Share where every data node has a quota.
+func (s Side) cpuUnit() metric.Unit {
+	for _, t := range s.trials {
+		for _, q := range s.quotas(t.ID) {
+			if q <= 0 {
+				return metric.Cores
+			}
+		}
+	}
+	return metric.Share
+}
+
+// meanCPU is the mean over a trial's data nodes and seconds; a share is from 0 to 1.
+func (s Side) meanCPU(t record.Trial) (float64, bool) {
+	share := s.cpuUnit() == metric.Share
+	rows := s.busy(t.ID, share)
+	if len(rows) == 0 {
+		return 0, false
+	}
+	sum := 0.0
+	for _, r := range rows {
+		sum += r.use
+	}
+	if share {
+		sum /= 100
+	}
+	return sum / float64(len(rows)), true
+}

@@ -1,0 +1,148 @@
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"skerry/internal/record"
+)
+
+// ErrCells says that what is to be compared cannot be told.
+var ErrCells = errors.New("which cells are to be compared is not clear")
+
+// Side is one cell of a run.
+type Side struct {
+	Run        string         `json:"run"`  // the directory's name
+	Cell       int            `json:"cell"` // from 1, as in the run's plan
+	Parameters map[string]any `json:"parameters"`
+	// Trials are the IDs of the repetitions that figures are made of.
+	Trials []int `json:"trials"`
+	// Suspect says that no repetition was valid and that these are the suspect ones.
+	Suspect bool `json:"suspect,omitempty"`
+
+	dir    *record.Dir
+	trials []record.Trial
+}
+
+// open finds the cells that an argument names.
+func open(arg string) ([]Side, error) {
+	path, which := arg, ""
+	d, err := record.Open(arg)
+	if i := strings.LastIndexByte(arg, ':'); err != nil && i > 0 {
+		path, which = arg[:i], arg[i+1:]
+		d, err = record.Open(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	sides := cells(d)
+	if which != "" {
+		sides, err = choose(sides, which)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	sides = slices.DeleteFunc(sides, func(s Side) bool { return len(s.trials) == 0 })
+	if len(sides) == 0 {
+		return nil, fmt.Errorf("%s: %w: no trial has ended ok", arg, ErrCells)
+	}
+	return sides, nil
+}
+
+// cells are those of a run's plan, in their order.
+func cells(d *record.Dir) []Side {
+	byCell := map[int]*Side{}
+	of := map[int]int{}
+	for _, p := range d.Run.Plan {
+		of[p.ID] = p.Cell
+		if byCell[p.Cell] == nil {
+			byCell[p.Cell] = &Side{Run: d.Summary.Run, Cell: p.Cell, Parameters: p.Parameters, dir: d}
+		}
+	}
+	ended := map[int][]record.Trial{}
+	for _, t := range d.Summary.Trials {
+		ended[of[t.ID]] = append(ended[of[t.ID]], t)
+	}
+	var out []Side
+	for _, c := range slices.Sorted(maps.Keys(byCell)) {
+		s := *byCell[c]
+		s.trials, s.Suspect = usable(ended[c])
+		for _, t := range s.trials {
+			s.Trials = append(s.Trials, t.ID)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// choose keeps the cells that "2" or "scale=1,workload=a" name.
+func choose(sides []Side, which string) ([]Side, error) {
+	if n, err := strconv.Atoi(which); err == nil {
+		for _, s := range sides {
+			if s.Cell == n {
+				return []Side{s}, nil
+			}
+		}
+		return nil, fmt.Errorf("%w: there is no cell %d, there are %d", ErrCells, n, len(sides))
+	}
+	kept := slices.Clone(sides)
+	for part := range strings.SplitSeq(which, ",") {
+		name, value, ok := strings.Cut(part, "=")
+		if !ok {
+			return nil, fmt.Errorf("%w: %q is neither the number of a cell nor NAME=VALUE", ErrCells, part)
+		}
+		kept = slices.DeleteFunc(kept, func(s Side) bool {
+			v, has := parameter(s.Parameters, strings.TrimSpace(name))
+			return !has || !strings.EqualFold(v, strings.TrimSpace(value))
+		})
+	}
+	if len(kept) == 0 {
+		return nil, fmt.Errorf("%w: no cell has %s; there are: %s", ErrCells, which, list(sides))
+	}
+	return kept, nil
+}
+
+// parameter finds a value by its path or the last part of it.
+func parameter(p map[string]any, name string) (string, bool) {
+	if v, ok := p[name]; ok {
+		return fmt.Sprint(v), true
+	}
+	for k, v := range p {
+		if k[strings.LastIndexByte(k, '.')+1:] == name {
+			return fmt.Sprint(v), true
+		}
+	}
+	return "", false
+}
+
+func list(sides []Side) string {
+	var all []string
+	for _, s := range sides {
+		all = append(all, fmt.Sprintf("%d (%s)", s.Cell, say(s.Parameters)))
+	}
+	return strings.Join(all, "; ")
+}
+
+// say names parameters: "database redis, scale 0.2, workload a".
+func say(p map[string]any) string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(p)) {
+		parts = append(parts, fmt.Sprintf("%s %v", k, p[k]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// machines are the names of those that the trials were measured on, where they tell.
+func (s Side) machines() map[string]bool {
+	names := map[string]bool{}
+	for _, t := range s.trials {
+		if t.Machine != nil {
+			names[t.Machine.Name] = true
+		}
+	}
+	return names
+}

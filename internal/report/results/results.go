@@ -1,0 +1,133 @@
+// Package results is how the pages of docs/results are made. A plan names the experiments
+// that each page rests on; what their runs measured is kept beside the page, a row a trial; the
+// page's tables, pictures and figures follow from those rows.
+//
+//	plan ──► runs ──► data/STEP.csv ──► page (package page)
+//	         a machine left alone       a test compares
+package results
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/base/spell"
+	"skerry/internal/base/strict"
+	"skerry/internal/experiment"
+)
+
+// Plan is what stands in an evaluation file.
+type Plan struct {
+	// Pages in the order in which they are made.
+	Pages []Page `yaml:"pages" jsonschema:"required"`
+}
+
+// Page is a page of results.
+type Page struct {
+	// Name of its file, without .md.
+	Name string `yaml:"page" jsonschema:"required"`
+	// Document that it repeats: fhc, faults, clouds, services, hydra, mds; "" for none.
+	Document string `yaml:"document"`
+	Steps    []Step `yaml:"steps" jsonschema:"required"`
+}
+
+// Step is one run.
+type Step struct {
+	// Name of its data file, without .csv.
+	Name string `yaml:"name" jsonschema:"required"`
+	// Run is an experiment file, relative to the repository, and Set what is set in it.
+	Run string   `yaml:"run" jsonschema:"required"`
+	Set []string `yaml:"set"`
+	// Keep are the figures that are kept of each trial, as assertions call them; a last * stands for any rest.
+	Keep []string `yaml:"keep" jsonschema:"required"`
+}
+
+// Load reads a plan.
+func Load(path string) (Plan, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Plan{}, fmt.Errorf("reading the evaluation's plan: %w", err)
+	}
+	root, err := strict.Parse(path, text)
+	if err != nil {
+		return Plan{}, err
+	}
+	var p Plan
+	if err := strict.Decode(root, &p, "").AsError(); err != nil {
+		return Plan{}, err
+	}
+	return p, p.check()
+}
+
+// check finds names that mean two things.
+func (p Plan) check() error {
+	pages, steps := map[string]bool{}, map[string]bool{}
+	for _, page := range p.Pages {
+		if pages[page.Name] {
+			return fmt.Errorf("the plan has two pages %s", page.Name)
+		}
+		pages[page.Name] = true
+		for _, s := range page.Steps {
+			if steps[s.Name] {
+				return fmt.Errorf("the plan has two steps %s: their data would be one file", s.Name)
+			}
+			steps[s.Name] = true
+		}
+	}
+	return nil
+}
+
+// Select returns the pages that names ask for, in the plan's order: a page's, a document's, or
+// all for every one, as no name does.
+func (p Plan) Select(names []string) ([]Page, error) {
+	known := []string{"all"}
+	for _, page := range p.Pages {
+		known = append(known, page.Name, page.Document)
+	}
+	for _, n := range names {
+		if n == "" || !slices.Contains(known, n) {
+			return nil, advice.With(fmt.Errorf("no page or document %q", n), "%s", hint(n, distinct(known)))
+		}
+	}
+	if len(names) == 0 || slices.Contains(names, "all") {
+		return p.Pages, nil
+	}
+	var out []Page
+	for _, page := range p.Pages {
+		if slices.Contains(names, page.Name) || slices.Contains(names, page.Document) {
+			out = append(out, page)
+		}
+	}
+	return out, nil
+}
+
+func hint(name string, known []string) string {
+	if near := spell.Nearest(name, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "there are " + strings.Join(known, ", ")
+}
+
+func distinct(names []string) (out []string) {
+	for _, n := range names {
+		if n != "" && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// Time is the longest that a step is likely to take, and whether that is known; root is the
+// repository. quick asks for the short form.
+func (s Step) Time(root string, quick bool) (time.Duration, bool, error) {
+	e, err := experiment.Load(filepath.Join(root, s.Run), s.Set, quick)
+	if err != nil {
+		return 0, false, fmt.Errorf("step %s: %w", s.Name, err)
+	}
+	takes, known := e.Estimate()
+	return takes, known, nil
+}

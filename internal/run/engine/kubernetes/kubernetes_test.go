@@ -1,0 +1,87 @@
+package kubernetes
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"skerry/internal/run/engine"
+)
+
+type home struct{}
+
+func (home) Plan([]int) ([]byte, error)        { return []byte("plan"), nil }
+func (home) Receive(io.Reader) (string, error) { return "", nil }
+
+// The manifests are YAML, and say what a trial needs.
+func TestManifests(t *testing.T) {
+	var w strings.Builder
+	b := engine.Batch{Run: "quick_start", Number: 3, Token: "ABCDEFGHIJKLMNOP", Tasks: []engine.Task{{ID: 5, Trials: []int{5}}, {ID: 6, Trials: []int{7, 8}}}, Takes: time.Minute, MemoryBytes: 3 << 20, Again: true}
+	if err := New("", "skerry:1", home{}).Print(&w, b); err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(w.String(), "---\n")
+	var all [2]map[string]any
+	for i, part := range parts {
+		if err := yaml.Unmarshal([]byte(part), &all[i]); err != nil {
+			t.Fatalf("%v\n%s", err, part)
+		}
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"name":"skerry-abcdefghij-3"`, `"completions":2`, `"activeDeadlineSeconds":780`, `"task-1":"7,8"`, `"--suspect"`, `"memory":"3Mi"`, `"plan":"cGxhbg=="`, `"run":"quick-start"`,
+		`"@/skerry/task-$(JOB_COMPLETION_INDEX)"`, `"topologyKey":"kubernetes.io/hostname"`,
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
+
+func TestStatesOfPods(t *testing.T) {
+	for text, want := range map[string]engine.State{
+		`{"status": {"phase": "Pending"}}`:                              engine.Waiting,
+		`{"status": {"phase": "Running"}}`:                              engine.Running,
+		`{"status": {"phase": "Succeeded"}}`:                            engine.Ended,
+		`{"status": {"phase": "Failed"}}`:                               engine.Failed,
+		`{"status": {"phase": "Failed", "reason": "DeadlineExceeded"}}`: engine.TimedOut,
+		`{"status": {"phase": "Failed", "reason": "Evicted"}}`:          engine.Lost,
+		`{"status": {"phase": "Failed", "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]}}`:                                           engine.Preempted,
+		`{"metadata": {"deletionTimestamp": "x"}, "status": {"phase": "Running", "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}]}}`: engine.Lost,
+		`{"metadata": {"deletionTimestamp": "x"}, "status": {"phase": "Running"}}`:                                                                                                     engine.Cancelled,
+	} {
+		var p pod
+		if err := json.Unmarshal([]byte(text), &p); err != nil {
+			t.Fatal(err)
+		}
+		if got := stateOf(p).State; got != want {
+			t.Errorf("%s is %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestImagesThatCannotBeHad(t *testing.T) {
+	var p pod
+	if err := json.Unmarshal([]byte(`{"status": {"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such host"}}}]}}`), &p); err != nil {
+		t.Fatal(err)
+	}
+	if got := image(p); got != "ImagePullBackOff: no such host" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestPodIndex(t *testing.T) {
+	if i, ok := podIndex("skerry-x-1-12-abcde", "skerry-x-1"); i != 12 || !ok {
+		t.Errorf("%d, %v", i, ok)
+	}
+	if _, ok := podIndex("skerry-x-11-2-abcde", "skerry-x-1"); ok {
+		t.Error("a pod of another Job")
+	}
+}

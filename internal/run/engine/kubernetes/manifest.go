@@ -1,0 +1,141 @@
+package kubernetes
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	"skerry/internal/run/engine"
+)
+
+// As with Slurm: other machines are slower, and the first trial on a node fetches what is cached later.
+const (
+	slackFactor = 3
+	slackTime   = 10 * time.Minute
+)
+
+// job is the manifest of a Job. An index that fails is not tried again by the cluster, since the sweep
+// counts; one whose pod is on a dead node, and never ends, counts as failed. Where pods must not be
+// privileged, these serve in place of that: capabilities SYS_ADMIN, NET_ADMIN, NET_RAW, SYS_PTRACE, SYS_NICE,
+// SETUID, SETGID and KILL, seccomp Unconfined.
+var job = template.Must(template.New("job").Funcs(template.FuncMap{"q": quote}).Parse(`apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{.Name}}
+  labels: {app: skerry, run: {{q .Run}}}
+spec:
+  completionMode: Indexed
+  completions: {{len .Tasks}}
+  parallelism: {{len .Tasks}}
+  backoffLimitPerIndex: 0
+  maxFailedIndexes: {{len .Tasks}}
+  podReplacementPolicy: TerminatingOrFailed
+  ttlSecondsAfterFinished: 86400
+  template:
+    metadata:
+      labels: {app: skerry, run: {{q .Run}}}
+    spec:
+      restartPolicy: Never
+{{- if .Seconds}}
+      activeDeadlineSeconds: {{.Seconds}}{{end}}
+      tolerations: # a node that does not answer is given up soon
+      - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 30}
+      - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 30}
+      affinity: # a node for each, since verdicts want quiet
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+          - {labelSelector: {matchLabels: {app: skerry}}, topologyKey: kubernetes.io/hostname}
+      containers:
+      - name: trial
+        image: {{q .Image}}
+        imagePullPolicy: IfNotPresent
+        args: [skerry, agent, task, --plan, /skerry/plan, --only, "@/skerry/task-$(JOB_COMPLETION_INDEX)"{{if .Again}}, --suspect{{end}}]
+        command: [/usr/bin/env]
+        env:
+        - {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}
+        - {name: {{.Variable}}, value: "kubernetes {{.Name}} on $(NODE)"}
+        - {name: HOME, value: /tmp}
+        securityContext: {privileged: true}
+{{- if .Memory}}
+        resources: {requests: {memory: {{.Memory}}Mi}}{{end}}
+        volumeMounts:
+        - {name: plan, mountPath: /skerry}
+        - {name: scratch, mountPath: /var/tmp}
+      volumes:
+      - {name: plan, configMap: {name: {{.Name}}}}
+      - {name: scratch, emptyDir: {}}
+`))
+
+func writeJob(w io.Writer, e *Engine, b engine.Batch) error {
+	err := job.Execute(w, map[string]any{
+		"Name": jobName(b), "Run": label(b.Run), "Tasks": b.Tasks, "Seconds": seconds(b.Takes), "Image": e.Image, "Again": b.Again,
+		"Variable": engine.TaskVariable, "Memory": int64(math.Ceil(float64(b.MemoryBytes) / (1 << 20))),
+	})
+	if err != nil {
+		return fmt.Errorf("writing the Job's manifest: %w", err)
+	}
+	return nil
+}
+
+// writeConfig writes the ConfigMap with the plan; owner is the Job's, "" for none.
+func writeConfig(w io.Writer, b engine.Batch, owner string, plan []byte) error {
+	meta := map[string]any{"name": jobName(b), "labels": map[string]string{"app": "skerry", "run": label(b.Run)}}
+	if owner != "" {
+		meta["ownerReferences"] = []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": jobName(b), "uid": owner}}
+	}
+	tasks := map[string]string{}
+	for i, t := range b.Tasks {
+		words := make([]string, len(t.Trials))
+		for k, id := range t.Trials {
+			words[k] = strconv.Itoa(id)
+		}
+		tasks["task-"+strconv.Itoa(i)] = strings.Join(words, ",")
+	}
+	text := json.NewEncoder(w)
+	text.SetIndent("", "  ") // JSON is YAML
+	err := text.Encode(map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": tasks,
+		"binaryData": map[string]string{"plan": base64.StdEncoding.EncodeToString(plan)},
+	})
+	if err != nil {
+		return fmt.Errorf("writing the ConfigMap's manifest: %w", err)
+	}
+	return nil
+}
+
+// jobName is unique for a run and a submission: the token is the run's.
+func jobName(b engine.Batch) string {
+	return fmt.Sprintf("skerry-%s-%d", strings.ToLower(b.Token[:min(len(b.Token), 10)]), b.Number)
+}
+
+// label is a text as labels may hold it.
+func label(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
+			return r
+		}
+		return '-'
+	}, text)
+	return strings.Trim(text[:min(len(text), 60)], "-.")
+}
+
+func quote(text string) string {
+	q, err := json.Marshal(text)
+	if err != nil { // a string can be written
+		return `""`
+	}
+	return string(q)
+}
+
+func seconds(takes time.Duration) int {
+	if takes == 0 {
+		return 0
+	}
+	return int((slackFactor*takes + slackTime).Seconds())
+}

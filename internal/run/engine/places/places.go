@@ -1,0 +1,176 @@
+// Package places has tasks done by the machines of a machines file, one at a time on each: for those who
+// have SSH and nothing else. No queue and no daemon: a task ends with the connection that began it.
+package places
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/machine/inventory"
+	"skerry/internal/run/engine"
+)
+
+// Engine is the machines of a file.
+type Engine struct {
+	file string
+	home engine.Home
+
+	ctx   context.Context // of what runs on machines; Close ends it
+	stop  context.CancelFunc
+	tasks sync.WaitGroup
+
+	mu     sync.Mutex
+	places []*place
+	status map[int]engine.Status
+	said   map[int]string
+}
+
+// place is a machine.
+type place struct {
+	inventory.Machine
+	busy   bool
+	failed int // tasks in a row that could not be begun
+}
+
+// failuresInARow take a machine out of use.
+const failuresInARow = 3
+
+// New returns the machines of a file.
+func New(file string, home engine.Home) *Engine {
+	e := &Engine{file: file, home: home, status: map[int]engine.Status{}, said: map[int]string{}}
+	e.ctx, e.stop = context.WithCancel(context.Background())
+	return e
+}
+
+// Check finds the machines, and gives each the skerry program where it has not got it yet.
+func (e *Engine) Check(ctx context.Context) (engine.Limits, error) {
+	file, err := inventory.Load(e.file)
+	if err != nil {
+		return engine.Limits{}, err
+	}
+	machines, err := file.Expand(ctx)
+	if err != nil {
+		return engine.Limits{}, err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return engine.Limits{}, fmt.Errorf("finding this program: %w", err)
+	}
+	errs := make([]error, len(machines))
+	var all sync.WaitGroup
+	for i, m := range machines {
+		all.Go(func() { errs[i] = furnish(ctx, m, exe) })
+	}
+	all.Wait()
+	for i, m := range machines {
+		if errs[i] == nil {
+			e.places = append(e.places, &place{Machine: m})
+		}
+	}
+	if len(e.places) == 0 {
+		return engine.Limits{}, advice.With(fmt.Errorf("%w: none of the machines of %s can be used: %w", engine.ErrNoEngine, e.file, errors.Join(errs...)),
+			"try the way there by hand, such as: ssh HOST true")
+	}
+	return engine.Limits{Batch: len(e.places), Total: len(e.places), Doubts: errors.Join(errs...)}, nil
+}
+
+// Submit begins tasks on machines that are free.
+func (e *Engine) Submit(_ context.Context, b engine.Batch) (engine.Submission, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var free []*place
+	for _, p := range e.places {
+		if !p.busy && p.failed < failuresInARow {
+			free = append(free, p)
+		}
+	}
+	if len(free) < len(b.Tasks) {
+		return engine.Submission{}, engine.ErrLater
+	}
+	s := engine.Submission{Number: b.Number, Ref: e.file, At: time.Now(), Again: b.Again}
+	for i, t := range b.Tasks {
+		p := free[i]
+		p.busy = true
+		e.status[t.ID] = engine.Status{State: engine.Running, Where: p.Name}
+		s.Tasks = append(s.Tasks, t.ID)
+		e.tasks.Go(func() { e.run(p, t, b.Again) })
+	}
+	return s, nil
+}
+
+// run has one task done, and takes in its results.
+func (e *Engine) run(p *place, t engine.Task, again bool) {
+	state, said, err := e.work(p, t, again)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p.busy = false
+	status := engine.Status{State: state, Where: p.Name, Why: "its program ended well"}
+	if err != nil {
+		status.Why = err.Error()
+	}
+	if state == engine.Lost {
+		p.failed++
+	} else {
+		p.failed = 0
+	}
+	e.status[t.ID], e.said[t.ID] = status, lastLine(said)
+}
+
+// Poll tells of the tasks of this process; those of an earlier one ended with it.
+func (e *Engine) Poll(_ context.Context, of []engine.Submission) (map[int]engine.Status, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	found := map[int]engine.Status{}
+	for _, s := range of {
+		for _, id := range s.Tasks {
+			if status, known := e.status[id]; known {
+				found[id] = status
+			}
+		}
+	}
+	for _, p := range e.places {
+		if p.busy || p.failed < failuresInARow {
+			return found, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: no machine of %s can be reached any more", engine.ErrHopeless, e.file)
+}
+
+// Cancel ends all tasks.
+func (e *Engine) Cancel(context.Context, []engine.Submission) error { return e.Close() }
+
+// Said is the last line of what a task's program said.
+func (e *Engine) Said(_ string, _ engine.Submission, task int) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.said[task]
+}
+
+// Print writes what would be run where.
+func (e *Engine) Print(w io.Writer, b engine.Batch) error {
+	for _, t := range b.Tasks {
+		if _, err := fmt.Fprintf(w, "%s\n", taskLine("skerry", false, t, b.Again)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close ends what runs on machines, and waits for it.
+func (e *Engine) Close() error {
+	e.stop()
+	e.tasks.Wait()
+	return nil
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}

@@ -1,0 +1,71 @@
+// Package registry is the registry of engines: what --on may name.
+package registry
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/run/engine"
+	"skerry/internal/run/engine/kubernetes"
+	"skerry/internal/run/engine/places"
+	"skerry/internal/run/engine/slurm"
+)
+
+// Options are what is said to an engine beside its name.
+type Options struct {
+	Sbatch []string `json:"sbatch,omitempty"` // for sbatch
+	Image  string   `json:"image,omitempty"`  // of pods
+}
+
+// Kind is a kind of engine.
+type Kind struct {
+	// Name is what --on calls it; what stands behind a colon is told to Open.
+	Name string
+	// About is a sentence about it, Where what stands behind the colon.
+	About, Where string
+	// Open makes one; home is for workers who do not see the run directory.
+	Open func(where string, o Options, home engine.Home) (engine.Engine, error)
+}
+
+// Kinds lists them.
+func Kinds() []Kind {
+	return []Kind{
+		{Name: "slurm", Where: "PARTITION", About: "a Slurm cluster, as job arrays",
+			Open: func(where string, o Options, _ engine.Home) (engine.Engine, error) {
+				return slurm.New(where, o.Sbatch), nil
+			}},
+		{Name: "kubernetes", Where: "NAMESPACE", About: "a Kubernetes cluster, as Indexed Jobs",
+			Open: func(where string, o Options, home engine.Home) (engine.Engine, error) {
+				return kubernetes.New(where, o.Image, home), nil
+			}},
+	}
+}
+
+// Open makes the engine that --on names: one of the kinds, or a machines file.
+func Open(on string, o Options, home engine.Home) (engine.Engine, error) {
+	name, where, _ := strings.Cut(on, ":")
+	for _, k := range Kinds() {
+		if k.Name == name {
+			return k.Open(where, o, home)
+		}
+	}
+	if ext := filepath.Ext(on); ext == ".yaml" || ext == ".yml" {
+		return places.New(on, home), nil
+	}
+	return nil, advice.With(fmt.Errorf("%w: --on %s", engine.ErrNoEngine, cmp.Or(on, `""`)), "there are: %s", strings.Join(Names(), ", "))
+}
+
+// Names are what --on takes.
+func Names() (all []string) {
+	for _, k := range Kinds() {
+		name := k.Name
+		if k.Where != "" {
+			name += "[:" + k.Where + "]"
+		}
+		all = append(all, name)
+	}
+	return append(all, "FILE.yaml (a machines file)")
+}

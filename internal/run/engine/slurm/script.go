@@ -1,0 +1,93 @@
+package slurm
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/template"
+	"time"
+
+	"skerry/internal/run/engine"
+)
+
+// slack is by how much a job may take longer than what is expected before Slurm ends it: other
+// machines are slower, and the first trial on a node fetches what is cached later.
+const (
+	slackFactor = 3
+	slackTime   = 10 * time.Minute
+)
+
+// script runs one line of the task file. exec lets Slurm's signals reach skerry, which takes its
+// lab down. The node must be the trial's alone, since verdicts want quiet; a job that was begun
+// twice has its result once.
+var script = template.Must(template.New("sbatch").Funcs(template.FuncMap{"q": quote}).Parse(`#!/bin/bash
+#SBATCH --job-name={{.Name}}
+#SBATCH --array=1-{{len .Tasks}}
+#SBATCH --output={{.Output}}
+#SBATCH --open-mode=append
+#SBATCH --chdir={{.Cwd}}
+#SBATCH --nodes=1
+#SBATCH --ntasks=1
+#SBATCH --exclusive
+#SBATCH --mem={{.Memory}}
+#SBATCH --requeue
+{{- if .Minutes}}
+#SBATCH --time={{.Minutes}}{{end}}
+{{- if .Partition}}
+#SBATCH --partition={{.Partition}}{{end}}
+{{- range .Options}}
+#SBATCH {{.}}{{end}}
+if [ "$(cat {{q .TokenFile}} 2>/dev/null)" != {{.Token}} ]; then
+	echo "skerry: $(hostname) does not see the run directory "{{q .Dir}} >&2
+	exit {{.NotShared}}
+fi
+export {{.Variable}}="slurm $SLURM_JOB_ID on $(hostname)"
+exec {{q .Exe}}{{if .StateDir}} --state-dir {{q .StateDir}}{{end}} run --resume {{q .Dir}}{{if .Again}} --suspect{{end}} --only "@"{{q .File}}":$SLURM_ARRAY_TASK_ID"
+`))
+
+func writeScript(w io.Writer, e *Engine, b engine.Batch) error {
+	for _, text := range []string{b.Dir, b.Cwd, e.Partition, strings.Join(e.Options, "")} {
+		if strings.ContainsAny(text, "\n\r") {
+			return fmt.Errorf("writing the job's script: %q has a line break", text)
+		}
+	}
+	err := script.Execute(w, map[string]any{
+		"Name": "skerry-" + b.Run, "Tasks": b.Tasks, "Output": option(b.Dir) + "/" + engine.Folder + "/slurm-%A_%a.out", "Cwd": option(b.Cwd),
+		"Memory": memory(b.MemoryBytes), "Minutes": minutes(b.Takes), "Partition": e.Partition, "Options": e.Options,
+		"TokenFile": b.Dir + "/" + engine.TokenFile, "Token": b.Token, "NotShared": engine.NotShared, "Variable": engine.TaskVariable,
+		"Exe": b.Exe, "StateDir": b.StateDir, "Dir": b.Dir, "Again": b.Again, "File": b.File,
+	})
+	if err != nil {
+		return fmt.Errorf("writing the job's script: %w", err)
+	}
+	return nil
+}
+
+// quote is a word of the shell.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// option is a value on a line of #SBATCH, which is cut at spaces and knows double quotes.
+func option(s string) string {
+	if strings.ContainsAny(s, " \t") {
+		return `"` + s + `"`
+	}
+	return s
+}
+
+// memory is what a job asks for: what its lab may use and a half more, or where its nodes have no limit all
+// that a machine has, which is the meaning of 0.
+func memory(bytes int64) string {
+	if bytes == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%dM", int64(math.Ceil(float64(bytes)*1.5/(1<<20)))+1024)
+}
+
+// minutes is a job's limit, 0 for the partition's.
+func minutes(takes time.Duration) int {
+	if takes == 0 {
+		return 0
+	}
+	return int(math.Ceil((slackFactor*takes + slackTime).Minutes()))
+}

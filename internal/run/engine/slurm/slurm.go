@@ -1,0 +1,135 @@
+// Package slurm has tasks done by a Slurm cluster, through the clients that its users have: a batch
+// is a job array, a task one element of it on a node of its own.
+package slurm
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/run/engine"
+)
+
+// Engine is a Slurm cluster.
+type Engine struct {
+	// Partition is where jobs go, "" for the cluster's own choice.
+	Partition string
+	// Options are passed on to sbatch ("--account=lab").
+	Options []string
+
+	client  engine.Client
+	checked map[string]bool // failed tasks that were asked for why
+}
+
+// New returns the cluster that this machine's sbatch speaks to.
+func New(partition string, options []string) *Engine {
+	return &Engine{Partition: partition, Options: options, checked: map[string]bool{},
+		// Without it squeue cuts the ranges of waiting tasks at 64 characters.
+		client: engine.Client{Env: []string{"SLURM_BITSTR_LEN=0"}, Mend: "run this where sbatch is, such as the cluster's login node; or print the script there: --dry-run"}}
+}
+
+// Limits where a cluster does not tell its own: Slurm's defaults.
+const (
+	defaultArray = 1001  // MaxArraySize: indexes are below it
+	defaultJobs  = 10000 // MaxJobCount
+)
+
+// Check asks the cluster for its limits. Half of the jobs that it holds at most are left to others.
+func (e *Engine) Check(ctx context.Context) (engine.Limits, error) {
+	out, err := e.client.Run(ctx, nil, "scontrol", "show", "config")
+	if err != nil {
+		return engine.Limits{}, fmt.Errorf("asking Slurm for its limits: %w", err)
+	}
+	array, jobs := setting(out, "MaxArraySize", defaultArray), setting(out, "MaxJobCount", defaultJobs)
+	if array < 2 {
+		return engine.Limits{}, advice.With(fmt.Errorf("this Slurm has no job arrays: MaxArraySize is %d", array), "ask who runs the cluster to raise it")
+	}
+	return engine.Limits{Batch: min(array-1, max(1, jobs/2)), Total: max(1, jobs/2)}, nil
+}
+
+// setting reads a number of what scontrol shows: "MaxArraySize            = 1001".
+func setting(config []byte, name string, otherwise int) int {
+	for line := range bytes.Lines(config) {
+		key, value, ok := strings.Cut(string(line), "=")
+		if n, err := strconv.Atoi(strings.TrimSpace(value)); ok && err == nil && strings.TrimSpace(key) == name {
+			return n
+		}
+	}
+	return otherwise
+}
+
+// Submit hands a batch over as an array of jobs.
+func (e *Engine) Submit(ctx context.Context, b engine.Batch) (engine.Submission, error) {
+	var script bytes.Buffer
+	if err := e.Print(&script, b); err != nil {
+		return engine.Submission{}, err
+	}
+	path := b.Path(".sbatch")
+	if err := os.WriteFile(path, script.Bytes(), 0o755); err != nil {
+		return engine.Submission{}, fmt.Errorf("writing the job's script: %w", err)
+	}
+	out, err := e.client.Run(ctx, nil, "sbatch", "--parsable", path)
+	if err != nil {
+		return engine.Submission{}, refused(err)
+	}
+	// "1234" or "1234;cluster"
+	ref, _, _ := strings.Cut(strings.TrimSpace(string(out)), ";")
+	if _, err := strconv.Atoi(ref); err != nil {
+		return engine.Submission{}, fmt.Errorf("sbatch printed %q in place of a job's number", out)
+	}
+	s := engine.Submission{Number: b.Number, Ref: ref, At: time.Now(), Again: b.Again}
+	for _, t := range b.Tasks {
+		s.Tasks = append(s.Tasks, t.ID)
+	}
+	return s, nil
+}
+
+// refused tells a refusal that passes when jobs have ended from one that stays.
+func refused(err error) error {
+	for _, text := range []string{"Limit", "temporarily", "too many", "Too many", "Socket timed out", "Unable to contact"} {
+		if strings.Contains(err.Error(), text) {
+			return fmt.Errorf("%w: %w", engine.ErrLater, err)
+		}
+	}
+	return advice.With(fmt.Errorf("submitting the job: %w", err), "give what the cluster asks for with --sbatch, such as --sbatch=--account=NAME")
+}
+
+// Cancel ends all jobs of the submissions.
+func (e *Engine) Cancel(ctx context.Context, of []engine.Submission) error {
+	if len(of) == 0 {
+		return nil
+	}
+	args := []string{"--quiet"}
+	for _, s := range of {
+		args = append(args, s.Ref)
+	}
+	if _, err := e.client.Run(ctx, nil, "scancel", args...); err != nil {
+		return fmt.Errorf("cancelling jobs: %w", err)
+	}
+	return nil
+}
+
+// Print writes the script of a batch.
+func (e *Engine) Print(w io.Writer, b engine.Batch) error { return writeScript(w, e, b) }
+
+// Said is the last line of a task's output.
+func (e *Engine) Said(dir string, of engine.Submission, task int) string {
+	name := fmt.Sprintf("slurm-%s_%d.out", of.Ref, slices.Index(of.Tasks, task)+1)
+	text, err := os.ReadFile(filepath.Join(dir, engine.Folder, name))
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[len(lines)-1]
+}
+
+// Close does nothing: the cluster goes on by itself.
+func (e *Engine) Close() error { return nil }

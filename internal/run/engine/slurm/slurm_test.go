@@ -1,0 +1,116 @@
+package slurm
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"skerry/internal/run/engine"
+)
+
+func batch(dir string) engine.Batch {
+	return engine.Batch{
+		Run: "quickstart", Dir: dir, Number: 1, File: dir + "/engine/1.tasks", Tasks: []engine.Task{{ID: 4, Trials: []int{9}}, {ID: 7, Trials: []int{1, 2}}},
+		Takes: 40 * time.Second, Token: "TOKEN", Exe: "/opt/skerry", Cwd: "/home/a b",
+	}
+}
+
+func printed(t *testing.T, e *Engine, b engine.Batch) string {
+	t.Helper()
+	var w strings.Builder
+	if err := e.Print(&w, b); err != nil {
+		t.Fatal(err)
+	}
+	return w.String()
+}
+
+func TestScript(t *testing.T) {
+	b := batch("/share/it's")
+	b.Again, b.StateDir, b.MemoryBytes = true, "/state", 4<<30
+	want := `#!/bin/bash
+#SBATCH --job-name=skerry-quickstart
+#SBATCH --array=1-2
+#SBATCH --output=/share/it's/engine/slurm-%A_%a.out
+#SBATCH --open-mode=append
+#SBATCH --chdir="/home/a b"
+#SBATCH --nodes=1
+#SBATCH --ntasks=1
+#SBATCH --exclusive
+#SBATCH --mem=7168M
+#SBATCH --requeue
+#SBATCH --time=12
+#SBATCH --partition=lab
+#SBATCH --account=x
+if [ "$(cat '/share/it'\''s/engine/token' 2>/dev/null)" != TOKEN ]; then
+	echo "skerry: $(hostname) does not see the run directory "'/share/it'\''s' >&2
+	exit 77
+fi
+export SKERRY_TASK="slurm $SLURM_JOB_ID on $(hostname)"
+exec '/opt/skerry' --state-dir '/state' run --resume '/share/it'\''s' --suspect --only "@"'/share/it'\''s/engine/1.tasks'":$SLURM_ARRAY_TASK_ID"
+`
+	if diff := cmp.Diff(want, printed(t, New("lab", []string{"--account=x"}), b)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if err := New("", []string{"--a\n--b"}).Print(&strings.Builder{}, b); err == nil {
+		t.Error("an option of two lines was written")
+	}
+}
+
+// The script runs its own line, and nothing where the directory is another one.
+func TestScriptRuns(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "it's $(shared)")
+	if err := os.MkdirAll(filepath.Join(dir, engine.Folder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b := batch(dir)
+	b.Exe = "/bin/echo"
+	run := func() (string, int) {
+		cmd := exec.Command("bash", "-c", printed(t, New("", nil), b))
+		cmd.Env = append(os.Environ(), "SLURM_ARRAY_TASK_ID=2")
+		out, _ := cmd.Output()
+		return strings.TrimSpace(string(out)), cmd.ProcessState.ExitCode()
+	}
+	if out, code := run(); code != engine.NotShared || out != "" {
+		t.Errorf("without a token: %q, exit %d", out, code)
+	}
+	if err := os.WriteFile(filepath.Join(dir, engine.TokenFile), []byte("TOKEN\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := run(); code != 0 || out != "run --resume "+dir+" --only @"+b.File+":2" {
+		t.Errorf("%q, exit %d", out, code)
+	}
+}
+
+func TestIndexes(t *testing.T) {
+	for text, want := range map[string]string{
+		"7": "[7]", "[3,9-11%3]": "[3 9 10 11]", "3,9-11": "[3 9 10 11]", "N/A": "[]", "1-x": "[]",
+	} {
+		if got := fmt.Sprint(indexes(text)); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestStates(t *testing.T) {
+	for slurm, want := range map[string]engine.State{
+		"PENDING": engine.Waiting, "RUNNING": engine.Running, "COMPLETING": engine.Running, "COMPLETED": engine.Ended, "FAILED": engine.Failed,
+		"OUT_OF_MEMORY": engine.Failed, "CANCELLED": engine.Cancelled, "PREEMPTED": engine.Preempted, "TIMEOUT": engine.TimedOut, "NODE_FAIL": engine.Lost,
+	} {
+		if got := state(slurm); got != want {
+			t.Errorf("%s is %s, want %s", slurm, got, want)
+		}
+	}
+}
+
+func TestSetting(t *testing.T) {
+	config := []byte("Configuration data as of 2026\nMaxArraySize            = 1001\nMaxJobCount             = 200\nSelectType = x\n")
+	if a, b, c := setting(config, "MaxArraySize", 1), setting(config, "MaxJobCount", 1), setting(config, "SelectType", 9); a != 1001 || b != 200 || c != 9 {
+		t.Errorf("%d, %d, %d", a, b, c)
+	}
+}

@@ -1,0 +1,148 @@
+package runner
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/experiment"
+	"skerry/internal/record"
+	"skerry/internal/run/trial"
+)
+
+// planned is an experiment's plan as run.json has it: in the order of running. Trials of one
+// repetition that share a cluster are one task, every other trial is one by itself.
+func planned(e experiment.Experiment) []record.Planned {
+	cells := e.Plan()
+	perRepetition := len(cells) / max(1, e.Repetitions)
+	out := make([]record.Planned, len(cells))
+	task, footing := 0, ""
+	for i, c := range cells {
+		now := c.Experiment.Footing()
+		if i == 0 || now == "" || now != footing || c.Repetition != cells[i-1].Repetition {
+			task++
+		}
+		footing = now
+		out[i] = record.Planned{
+			ID: c.ID, Cell: (c.ID-1)%perRepetition + 1, Repetition: c.Repetition, Task: task,
+			Seed: c.Seed, Parameters: c.Parameters,
+		}
+	}
+	return out
+}
+
+// sharing is, for each footing that trials share, what its cluster is told of them: the largest
+// of their scales, and one trial of each workload.
+func sharing(plan []experiment.Cell) map[string]trial.Sharing {
+	all := map[string]trial.Sharing{}
+	for _, c := range plan {
+		footing := c.Experiment.Footing()
+		if footing == "" {
+			continue
+		}
+		s := all[footing]
+		s.FarthestScale = max(s.FarthestScale, c.Experiment.Scale)
+		if !slices.ContainsFunc(s.Workloads, func(w experiment.Cell) bool {
+			return reflect.DeepEqual(w.Experiment.Workload, c.Experiment.Workload)
+		}) {
+			s.Workloads = append(s.Workloads, c)
+		}
+		all[footing] = s
+	}
+	return all
+}
+
+// samePlan tells whether a run can be resumed with a plan.
+func samePlan(recorded, now []record.Planned) error {
+	same := len(recorded) == len(now)
+	for i := 0; same && i < len(now); i++ {
+		a, b := recorded[i], now[i]
+		same = a.ID == b.ID && a.Seed == b.Seed && reflect.DeepEqual(normal(a.Parameters), normal(b.Parameters))
+	}
+	if !same {
+		return advice.With(fmt.Errorf("the experiment's plan is no longer the one that the run was started with"),
+			"start a new run; the old one stays as it is")
+	}
+	return nil
+}
+
+// sameFiles refuses to mix trials that were made with different contents of a file.
+func sameFiles(recorded, now map[string]string) error {
+	for _, path := range slices.Sorted(maps.Keys(recorded)) {
+		if now[path] != recorded[path] {
+			return advice.With(fmt.Errorf("%s, which the experiment names, has changed since the run was started", path),
+				"put it back as it was, or start a new run; the old one stays as it is")
+		}
+	}
+	return nil
+}
+
+// normal makes parameters comparable, before and after they went through run.json.
+func normal(p map[string]any) map[string]string {
+	out := make(map[string]string, len(p))
+	for k, v := range p {
+		text, err := json.Marshal(v)
+		if err != nil { // only scalars are parameters
+			text = fmt.Append(nil, v)
+		}
+		out[k] = string(text)
+	}
+	return out
+}
+
+// describe names a trial by its parameters, in the order of the matrix.
+func (r *run) describe(p record.Planned) string {
+	var parts []string
+	for _, axis := range r.cells[p.ID].Axes {
+		parts = append(parts, fmt.Sprintf("%s %v", axis, p.Parameters[axis]))
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// report prints the line that stays of a trial, the which-th one.
+func (r *run) report(which string, p record.Planned, t record.Trial) {
+	head := which + " " + r.describe(p)
+	switch t.State {
+	case record.TrialFailed:
+		r.Progress.Linef("%s  FAILED: %s", head, t.Error)
+	case record.TrialInterrupted:
+		r.Progress.Linef("%s  interrupted", head)
+	default:
+		r.Progress.Linef("%s  %.0f ops/s (%s, %.0f s)  %s", head, t.Goodput, t.Stopped, t.DurationS, t.Verdict.State)
+		for _, why := range t.Verdict.Reasons {
+			r.Progress.Linef("      suspect: %s", why)
+		}
+		for _, n := range t.Verdict.Notes {
+			r.Progress.Linef("      %s", n)
+		}
+		for _, a := range t.Assertions {
+			if !a.Held {
+				r.Progress.Linef("      did not hold: %s (it is %s)", a.Text, cmp.Or(a.Value, "not measured"))
+			}
+		}
+	}
+}
+
+// expected is how long so many trials more will take, by the median of those that have ended: the
+// few that form a cluster for the others take minutes longer.
+func expected(took []time.Duration, trials int) time.Duration {
+	sorted := slices.Sorted(slices.Values(took))
+	return sorted[(len(sorted)-1)/2] * time.Duration(trials)
+}
+
+// roughly rounds a time left to what is worth saying.
+func roughly(d time.Duration) string {
+	switch {
+	case d >= 2*time.Hour:
+		return fmt.Sprintf("%.1f h", d.Hours())
+	case d >= 2*time.Minute:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	}
+	return fmt.Sprintf("%.0f s", d.Seconds())
+}

@@ -1,0 +1,80 @@
+package runner
+
+import (
+	"runtime"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/experiment"
+	"skerry/internal/record"
+)
+
+const (
+	// fullShare of the machine's cores and memory may be used by trials at the same time: what
+	// they use is a mean over their measurement, and comes in bursts.
+	fullShare = 0.7
+	// mostLanes at auto: more labs than that the kernel's own work shows.
+	mostLanes = 8
+)
+
+// use is what a trial used of the machine: cores on average, and bytes of memory.
+type use struct {
+	cores  float64
+	memory int64
+}
+
+// room is how many trials this machine takes at the same time.
+type room struct {
+	machine use
+	most    int
+	cells   map[int]use // by cell, of trials that have ended
+	largest use
+}
+
+func roomFor(p experiment.Parallel) *room {
+	r := &room{machine: use{cores: float64(runtime.NumCPU())}, most: max(1, int(p)), cells: map[int]use{}}
+	if p == experiment.Auto {
+		r.most = mostLanes
+	}
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) == nil {
+		r.machine.memory = int64(info.Totalram) * int64(info.Unit)
+	}
+	return r
+}
+
+// admits tells whether a trial may run beside others. What a cell uses is known from one of its
+// trials; one that has none yet counts as the largest so far. As long as nothing is known, a trial
+// runs alone.
+func (r *room) admits(running []record.Planned, next record.Planned) bool {
+	if len(running) == 0 {
+		return true
+	}
+	if len(running) >= r.most || len(r.cells) == 0 {
+		return false
+	}
+	sum := r.expected(next)
+	for _, p := range running {
+		u := r.expected(p)
+		sum.cores, sum.memory = sum.cores+u.cores, sum.memory+u.memory
+	}
+	return sum.cores <= fullShare*r.machine.cores && float64(sum.memory) <= fullShare*float64(r.machine.memory)
+}
+
+func (r *room) expected(p record.Planned) use {
+	if u, ok := r.cells[p.Cell]; ok {
+		return u
+	}
+	return r.largest
+}
+
+// learn takes in what a trial that ended used.
+func (r *room) learn(p record.Planned, t record.Trial) {
+	u := use{t.Fidelity.OwnCPU, t.Fidelity.OwnMemory}
+	if t.State != record.TrialOK || u.cores <= 0 {
+		return
+	}
+	was := r.cells[p.Cell]
+	r.cells[p.Cell] = use{max(was.cores, u.cores), max(was.memory, u.memory)}
+	r.largest = use{max(r.largest.cores, u.cores), max(r.largest.memory, u.memory)}
+}

@@ -1,0 +1,309 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/base/progress"
+	"skerry/internal/database/all"
+	"skerry/internal/experiment"
+	"skerry/internal/record"
+	"skerry/internal/run/engine"
+	"skerry/internal/run/runner"
+)
+
+const grid = `
+name: grid
+topology: pair
+database: redis
+workload: a
+stop: {time: 10s}
+matrix: {workload: [a, c], scale: [0.2, 1]}
+`
+
+func config(t *testing.T, sets ...string) Config {
+	t.Helper()
+	e, err := experiment.Parse("grid.yaml", []byte(grid), sets, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Config{On: "slurm", pace: &pace{every: time.Millisecond, used: func() time.Duration { return 0 }}, Config: runner.Config{
+		Experiment: e, Source: record.File{Path: "grid.yaml", Text: grid, Set: sets}, Out: t.TempDir(), Databases: all.Databases(), Exe: "skerry",
+		Progress: progress.Discard(), Log: slog.New(slog.DiscardHandler),
+	}}
+}
+
+// check fails the test unless the run is complete, with each trial once, and nothing is left over.
+func check(t *testing.T, dir string, trials int) *record.Dir {
+	t.Helper()
+	d, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !d.Summary.Complete || len(d.Summary.Trials) != trials || d.Run.Finished.IsZero() {
+		t.Fatalf("complete %v, %d of %d trials, finished %v", d.Summary.Complete, len(d.Summary.Trials), trials, d.Run.Finished)
+	}
+	for _, x := range d.Summary.Trials {
+		if x.Goodput != float64(x.ID) {
+			t.Errorf("trial %d has another one's result: %+v", x.ID, x)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "attempts", "*")); err != nil || len(left) > 0 {
+		t.Errorf("left over: %q", left)
+	}
+	s, err := ReadState(dir)
+	if err != nil || len(s.Open) > 0 || s.Tasks.Running+s.Tasks.Waiting > 0 {
+		t.Errorf("the state is %+v (%v)", s, err)
+	}
+	return d
+}
+
+// Tasks that end without their results, each in its own way, are told apart and handed over again.
+func TestTasksAreHandedOverUntilTheirResultsAreIn(t *testing.T) {
+	c := newCluster(t, 3)
+	faults := []string{"NODE_FAIL", "CANCELLED", "PREEMPTED", "TIMEOUT", "FAILED", "COMPLETED"}
+	for i, state := range faults {
+		c.fault(t, state, 2*i+1)
+	}
+	c.fault(t, "NODE_FAIL", 3)
+	dir, err := Run(t.Context(), config(t, "repetitions=5"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, dir, 20)
+	s, err := ReadState(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var states []string
+	for _, trouble := range s.Tasks.Troubles {
+		states = append(states, trouble.State)
+	}
+	slices.Sort(states)
+	if got := strings.Join(states, ","); got != "cancelled,ended,failed,lost,lost,preempted,timed out" {
+		t.Errorf("troubles: %s", got)
+	}
+}
+
+func TestTasksAreGivenUp(t *testing.T) {
+	c := newCluster(t, 1)
+	for _, state := range []string{"NODE_FAIL", "CANCELLED", "TIMEOUT"} {
+		c.fault(t, state, 2)
+	}
+	cfg := config(t)
+	dir, err := Run(t.Context(), cfg)
+	if err == nil || !strings.Contains(err.Error(), "1 tasks ended 3 times without their results") {
+		t.Fatalf("%v", err)
+	}
+	if err := Resume(t.Context(), dir, cfg); err != nil {
+		t.Fatal(err)
+	}
+	check(t, dir, 4)
+}
+
+// Trials that share a cluster are handed over together.
+func TestSharedClustersAreOneTask(t *testing.T) {
+	c := newCluster(t, 1)
+	dir, err := Run(t.Context(), config(t, "reuse=true", "repetitions=3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, dir, 12)
+	jobs, err := c.jobs()
+	if err != nil || len(jobs) != 1 || len(jobs[0].Lines) != 3 || strings.Count(jobs[0].Lines[0], ",") != 3 {
+		t.Errorf("jobs %+v (%v)", jobs, err)
+	}
+}
+
+func TestSuspectTrialsAreRunAgain(t *testing.T) {
+	c := newCluster(t, 2)
+	c.fault(t, "suspect", 3)
+	dir, err := Run(t.Context(), config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := check(t, dir, 4)
+	if got := d.Summary.Trials[2]; got.Verdict.State != record.Valid || len(got.Replaced) != 1 {
+		t.Errorf("trial 3: %+v", got)
+	}
+}
+
+// A sweep that is interrupted leaves its tasks, and another one takes in what they measured without handing them over again.
+func TestInterruptedSweepsAreTakenUp(t *testing.T) {
+	c := newCluster(t, -1)
+	cfg := config(t, "repetitions=4")
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg.Progress = progress.New(said(func(line string) {
+		if strings.Contains(line, "16 waiting") {
+			cancel()
+		}
+	}), func() int { return 0 })
+	dir, err := Run(ctx, cfg)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "with 16 tasks at slurm") {
+		t.Fatalf("%v", err)
+	}
+	jobs, err := c.jobs()
+	if err != nil || len(jobs) != 1 {
+		t.Fatalf("%+v, %v", jobs, err)
+	}
+	for _, line := range jobs[0].Lines[:5] { // while nobody looks
+		if _, err := c.work(dir, line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv(clusterVariable+"_AT_ONCE", "4")
+	if err := Resume(t.Context(), dir, cfg); err != nil {
+		t.Fatal(err)
+	}
+	check(t, dir, 16)
+	if jobs, err := c.jobs(); err != nil || len(jobs) != 1 {
+		t.Errorf("%d jobs (%v): tasks were handed over twice", len(jobs), err)
+	}
+}
+
+func TestInterruptedSweepsAreCancelled(t *testing.T) {
+	c := newCluster(t, -1)
+	cfg := config(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg.Progress = progress.New(said(func(line string) {
+		if strings.Contains(line, "4 waiting") {
+			cancel()
+		}
+	}), func() int { return 0 })
+	cfg.Cancel = func() bool { return true }
+	dir, err := Run(ctx, cfg)
+	if err == nil || !strings.Contains(err.Error(), "cancelled after 0 of 4 trials") {
+		t.Fatalf("%v", err)
+	}
+	if jobs, err := c.jobs(); err != nil || jobs[0].States[0] != "CANCELLED" {
+		t.Errorf("%+v, %v", jobs, err)
+	}
+	t.Setenv(clusterVariable+"_AT_ONCE", "4")
+	if err := Resume(t.Context(), dir, cfg); err != nil {
+		t.Fatal(err)
+	}
+	check(t, dir, 4)
+}
+
+func TestARunDirectoryThatIsNotShared(t *testing.T) {
+	c := newCluster(t, 1)
+	c.fault(t, "FAILED", 1)
+	c.fault(t, "FAILED", 2)
+	if err := os.WriteFile(filepath.Join(c.dir, "unshared"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Run(t.Context(), config(t))
+	if !errors.Is(err, engine.ErrHopeless) || !strings.Contains(err.Error(), "not shared with node") {
+		t.Fatalf("%v", err)
+	}
+	jobs, err := c.jobs()
+	if err != nil || slices.Contains(jobs[0].States, "PENDING") {
+		t.Errorf("the other tasks were not cancelled: %+v (%v)", jobs, err)
+	}
+}
+
+func TestNoEngine(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	if _, err := Run(t.Context(), config(t)); !errors.Is(err, engine.ErrNoEngine) {
+		t.Errorf("without sbatch: %v", err)
+	}
+	c := config(t)
+	c.On = "slum"
+	if _, err := Run(t.Context(), c); !errors.Is(err, engine.ErrNoEngine) {
+		t.Errorf("another engine: %v", err)
+	}
+	if entries, err := os.ReadDir(c.Out); err != nil || len(entries) > 0 {
+		t.Errorf("a run directory was made: %v (%v)", entries, err)
+	}
+}
+
+// Two controllers do not take care of one run.
+func TestTwoControllers(t *testing.T) {
+	newCluster(t, -1)
+	cfg := config(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var second error
+	cfg.Progress = progress.New(said(func(line string) {
+		if strings.Contains(line, "4 waiting") && second == nil {
+			d := config(t)
+			d.Experiment = cfg.Experiment
+			second = Resume(ctx, filepath.Join(cfg.Out, "latest"), d)
+			cancel()
+		}
+	}), func() int { return 0 })
+	if _, err := Run(ctx, cfg); !errors.Is(err, context.Canceled) || !errors.Is(second, record.ErrBusy) {
+		t.Errorf("the first ended with %v, the second with %v", err, second)
+	}
+}
+
+// A plan of 100,000 trials is handed over in arrays of what the engine takes.
+func TestLargePlansAreHandedOverWithinLimits(t *testing.T) {
+	c := newCluster(t, -1)
+	cfg := config(t, "repetitions=1000", "matrix={scale: [0.1, 0.2], workload.threads: ["+numbers(50)+"]}")
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg.Progress = progress.New(said(func(line string) {
+		if strings.Contains(line, "100000 waiting") {
+			cancel()
+		}
+	}), func() int { return 0 })
+	dir, err := Run(ctx, cfg)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	jobs, err := c.jobs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks := 0
+	for _, j := range jobs {
+		tasks += len(j.Lines)
+		if len(j.Lines) > 1000 {
+			t.Errorf("an array of %d, and indexes are below 1001", len(j.Lines))
+		}
+	}
+	if tasks != 5000 {
+		t.Errorf("%d tasks were handed over, want half of the 10000 jobs that the engine holds", tasks)
+	}
+	if s, err := ReadState(dir); err != nil || len(s.Open) != len(jobs) {
+		t.Errorf("%d submissions are noted, %d were made (%v)", len(s.Open), len(jobs), err)
+	}
+}
+
+func numbers(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprint(i+1))
+	}
+	return strings.Join(all, ", ")
+}
+
+// said is a writer that hands on what is written.
+type said func(string)
+
+func (s said) Write(p []byte) (int, error) { s(string(p)); return len(p), nil }
+
+var _ io.Writer = said(nil)
+
+func TestPace(t *testing.T) {
+	used := time.Duration(0)
+	p := &pace{every: 2 * time.Second, used: func() time.Duration { return used }}
+	for _, step := range []struct{ cost, want time.Duration }{
+		{time.Millisecond, 2 * time.Second}, {100 * time.Millisecond, 10 * time.Second}, {time.Hour, pollAtMost},
+	} {
+		p.begin()
+		used += step.cost
+		if got := p.next(); got != step.want {
+			t.Errorf("after %v: %v, want %v", step.cost, got, step.want)
+		}
+	}
+}

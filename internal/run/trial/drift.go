@@ -1,0 +1,84 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"skerry/internal/event"
+	"skerry/internal/experiment"
+	"skerry/internal/lab"
+	"skerry/internal/link"
+)
+
+// drift is how the links change while a trial measures.
+type drift struct {
+	links []experiment.LinkProfile
+	every time.Duration
+}
+
+// driftOf returns an experiment's drift on a lab, nil when its links stay as they are.
+func driftOf(e experiment.Experiment, l *lab.Lab) (*drift, error) {
+	if e.Drift == nil {
+		return nil, nil
+	}
+	links, err := e.Profiles(l.Topology())
+	if err != nil {
+		return nil, err
+	}
+	return &drift{links: links, every: e.Drift.Every.Duration()}, nil
+}
+
+// beginDrift puts the links to where their drift begins, for the probes and the warm-up.
+func beginDrift(ctx context.Context, e experiment.Experiment, l *lab.Lab) error {
+	d, err := driftOf(e, l)
+	if d == nil || err != nil {
+		return err
+	}
+	if err := l.Set(ctx, d.changes(0, make([]directions, len(d.links)))); err != nil {
+		return fmt.Errorf("setting the links to the begin of their drift: %w", err)
+	}
+	return nil
+}
+
+// follow sets the links to what their profiles say, all at one moment, from zero until
+// ctx ends. Only a link that changes is touched.
+func (d *drift) follow(ctx context.Context, net *event.Net, tell teller, zero time.Time) error {
+	tick := time.NewTicker(d.every)
+	defer tick.Stop()
+	set := make([]directions, len(d.links))
+	for {
+		now := time.Since(zero)
+		if changes := d.changes(now, set); len(changes) > 0 {
+			if err := net.Set(ctx, changes); err != nil {
+				if ctx.Err() != nil {
+					return nil
+				}
+				return fmt.Errorf("letting the links drift: %w", err)
+			}
+			if err := tell.event(now.Seconds(), "drift", fmt.Sprintf("%d links changed", len(changes))); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+type directions struct{ ab, ba link.Quality }
+
+// changes compares the profiles at t with what was set last, and remembers.
+func (d *drift) changes(t time.Duration, set []directions) []link.Change {
+	var out []link.Change
+	for i, p := range d.links {
+		next := directions{p.AB.At(t), p.BA.At(t)}
+		if next != set[i] {
+			set[i] = next
+			out = append(out, link.Change{ID: p.ID, AB: &next.ab, BA: &next.ba})
+		}
+	}
+	return out
+}

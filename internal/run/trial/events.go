@@ -1,0 +1,106 @@
+package trial
+
+import (
+	"context"
+	"time"
+
+	"skerry/internal/base/linger"
+	"skerry/internal/database"
+	"skerry/internal/event"
+	"skerry/internal/kernel/urgent"
+	"skerry/internal/load"
+	"skerry/internal/record"
+	"skerry/internal/topology"
+)
+
+// StoppedEvents is why a trial ended whose events were over.
+const StoppedEvents = "events"
+
+// happenings are a trial's events, and those that an onlooker fires.
+type happenings struct {
+	*event.Runner
+	stage    event.Stage
+	database database.Database
+	urgent   *urgent.Process
+}
+
+// happenings returns the trial's events, on the links as they are, nil when it has none and
+// nobody can fire one.
+func (m measuring) happenings(ctx context.Context) (*happenings, error) {
+	var links []topology.Link
+	for _, l := range m.ground.lab.Links() {
+		links = append(links, topology.Link{ID: l.ID, A: l.A, B: l.B, AB: l.AB, BA: l.BA})
+	}
+	world := m.ground.world
+	world.Net, world.Cluster = event.NewNet(links, shownLinks{m.ground.lab, m.tell.live}), m.ground.cluster
+	e := m.cell.Experiment
+	if len(e.Events) == 0 && m.tell.live == nil {
+		return nil, nil
+	}
+	h := &happenings{stage: e.Stage(m.database), database: m.database, urgent: m.urgent}
+	var err error
+	h.Runner, err = event.NewRunner(event.Config{
+		Events: e.Events, Stage: h.stage, World: world, Seed: m.cell.Seed, Record: m.tell.happened,
+		Interrupted: func() bool { return ctx.Err() != nil },
+	})
+	return h, err
+}
+
+// fire makes an event happen that an onlooker asks for.
+func (h *happenings) fire(ctx context.Context, e event.Event) (record.Event, error) {
+	if err := event.CheckFired(e, h.stage, h.database.Name(), h.database.Capabilities()); err != nil {
+		return record.Event{}, err
+	}
+	return h.Fire(ctx, e, record.SourceUI)
+}
+
+// observe tells the events what clients saw in a second. The process may have new threads.
+func (h *happenings) observe(i load.Interval) {
+	h.urgent.Hurry()
+	h.Observe(i.T, float64(i.OK)/i.Length.Seconds())
+}
+
+// happen makes the events happen until the drive has ended, and takes back what is in force.
+func (w *watch) happen() {
+	w.events.urgent.Hurry()
+	defer w.events.urgent.Relax()
+	err := w.events.Run(w.ctx, w.began)
+	if err == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failed == nil { // also after the drive's end, unlike fail
+		w.failed = recordError{err}
+		w.session.Stop()
+	}
+}
+
+// stopAfterEvents ends the drive when the events are over and what was asked for has passed.
+func (w *watch) stopAfterEvents(settle time.Duration) {
+	select {
+	case <-w.events.Quiet():
+	case <-w.ctx.Done():
+		return
+	}
+	if linger.For(w.ctx, settle) != nil {
+		return
+	}
+	w.mu.Lock()
+	w.eventsOver = true
+	w.mu.Unlock()
+	w.session.Stop()
+}
+
+// quiet tells whether no event is to happen any more.
+func (w *watch) quiet() bool {
+	if w.events == nil {
+		return true
+	}
+	select {
+	case <-w.events.Quiet():
+		return true
+	default:
+		return false
+	}
+}

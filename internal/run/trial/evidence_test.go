@@ -1,0 +1,96 @@
+package trial
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/evidence/sample"
+	"skerry/internal/evidence/verdict"
+	"skerry/internal/experiment"
+	"skerry/internal/link"
+	"skerry/internal/load"
+	"skerry/internal/load/null"
+	"skerry/internal/load/ycsb"
+	"skerry/internal/machine/files"
+	"skerry/internal/record"
+)
+
+// wide are limits that nothing of a machine under load exceeds: what is tested here is whether
+// evidence is there.
+var wide = verdict.Limits{
+	RTTErrorMS: 0.5, BandwidthError: 0.05, EventLateUS: 1e12, EmulatorLateUS: 1e12, ClientLateUS: 1e12,
+	ClientCPUShare: 1e6, HostCPUShare: 1e6, StealShare: 1e6,
+}
+
+// foundIn is what the parts of a trial find when all goes well: the drive is a real one of a
+// second against a database that answers at once, the rest is what the lab's parts hand over.
+func foundIn(t *testing.T) found {
+	t.Helper()
+	p, _ := ycsb.Builtin("a")
+	w, _, err := ycsb.Parse(p.Merge(ycsb.Properties{"recordcount": "1000"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := new(null.Database)
+	d, err := load.Run(t.Context(), load.Spec{
+		Phase: load.PhaseRun, Workload: w, Arrival: load.Closed, Threads: 1, Duration: 1100 * time.Millisecond, Timeout: time.Minute, Seed: 1,
+	}, func(ctx context.Context) (load.Client, error) {
+		return db.Open(ctx, map[string]string{null.PropertyDelay: "1ms"})
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine, err := sample.ReadMachine(t.Context(), files.Local{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found{
+		links: []record.LinkFidelity{{ID: "a~b", Answered: true}}, moved: true, flavors: verdict.Of(2),
+		measurement: measurement{begun: true, drive: d, late: link.Lateness{Known: true}, machine: machine, sampled: 1},
+		audit:       &record.Audit{},
+	}
+}
+
+// TestEvidenceThatIsTakenAway: what a part could not find makes the trial suspect, and what the
+// trial cannot have does not.
+func TestEvidenceThatIsTakenAway(t *testing.T) {
+	whole := foundIn(t)
+	for name, tt := range map[string]struct {
+		take func(*found)
+		want []string // a part of each reason
+	}{
+		"nothing":           {func(*found) {}, nil},
+		"kernel's engine":   {func(f *found) { f.moved, f.late = false, link.Lateness{} }, nil},
+		"emulator's figure": {func(f *found) { f.late = link.Lateness{} }, []string{"the emulator's lateness: the emulator did not tell it"}},
+		"driver's lateness": {func(f *found) { f.drive.Late = load.Histogram{} }, []string{"the driver's lateness: the driver did not tell it"}},
+		"driver's CPU":      {func(f *found) { f.drive.CPU = 0 }, []string{"the driver's use of processors: the driver did not tell it"}},
+		"begin":             {func(f *found) { f.begun = false }, []string{"the emulator's lateness", "the machine's use", "taken by the hypervisor", "the events"}},
+		"samples":           {func(f *found) { f.drive.Duration, f.sampled = 10*time.Second, 3 }, []string{"sampled in 3 of 10 seconds"}},
+		"audit":             {func(f *found) { f.audit = nil }, []string{"acknowledged writes: they were not read back"}},
+		"a replica": {func(f *found) {
+			f.audit = &record.Audit{Replicas: []record.ReplicaAudit{{Node: "b", Error: "refused"}}}
+		}, []string{"the copy on b could not be read: refused"}},
+		"flavors":            {func(f *found) { f.flavors = verdict.Missing[int]("no control groups") }, []string{"held to their flavors: no control groups"}},
+		"flavors, unlooked":  {func(f *found) { f.flavors = verdict.Piece[int]{} }, []string{"held to their flavors: nobody looked for it"}},
+		"a link's answer":    {func(f *found) { f.links = []record.LinkFidelity{{ID: "a~b"}} }, []string{"1 of 1 links answered no probe"}},
+		"an event that fell": {func(f *found) { f.events = []record.Event{{ID: 1, State: record.EventSkipped, Error: "too late"}} }, []string{"did not happen: too late"}},
+		"operations":         {func(f *found) { f.drive.Stuck = 1 }, []string{"1 operations outlived their timeout"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := whole
+			tt.take(&f)
+			v := verdict.Judge(f.evidence(experiment.Experiment{Audit: experiment.Audit{Enabled: true}}), wide)
+			if len(v.Reasons) != len(tt.want) || (v.State == record.Valid) != (len(tt.want) == 0) {
+				t.Fatalf("verdict %+v, want %q", v, tt.want)
+			}
+			for _, want := range tt.want {
+				if !slices.ContainsFunc(v.Reasons, func(r string) bool { return strings.Contains(r, want) }) {
+					t.Errorf("no reason of %q has %q", v.Reasons, want)
+				}
+			}
+		})
+	}
+}

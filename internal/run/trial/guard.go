@@ -1,0 +1,91 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"skerry/internal/lab"
+	"skerry/internal/topology/flavor"
+)
+
+// errEmulator is why a trial ends whose emulator has died.
+var errEmulator = errors.New("the link emulator has ended")
+
+// errGovernor is why a trial ends whose nodes cannot be held to their flavors.
+var errGovernor = errors.New("the flavor of a node cannot be enforced")
+
+// answerTime bounds how long the emulator may take to say that it runs; it takes
+// milliseconds where the machine is not very busy.
+const answerTime = 5 * time.Second
+
+// guard ends the work of a trial when something fails that all of it stands on.
+type guard struct {
+	abort    context.CancelCauseFunc // of the trial's work, not of the run's
+	watchers sync.WaitGroup
+}
+
+func newGuard(ctx context.Context) (work context.Context, g *guard) {
+	work, abort := context.WithCancelCause(ctx)
+	return work, &guard{abort: abort}
+}
+
+// emulator ends the work when the process that moves the lab's packets ends.
+func (g *guard) emulator(work context.Context, l *lab.Lab) {
+	g.watchers.Go(func() {
+		select {
+		case <-l.Ended():
+			g.abort(errEmulator)
+		case <-work.Done():
+		}
+	})
+}
+
+// governor makes nodes obey their flavors until the work ends, and ends it when they cannot be
+// made to; nil governs none.
+func (g *guard) governor(work context.Context, governor *flavor.Governor) {
+	if governor == nil {
+		return
+	}
+	g.watchers.Go(func() {
+		if err := governor.Run(work); err != nil && work.Err() == nil {
+			g.abort(fmt.Errorf("%w: %w", errGovernor, err))
+		}
+	})
+}
+
+// end ends the work and waits for those who watch it. The error is the one given, after what it
+// follows from.
+func (g *guard) end(work context.Context, l *lab.Lab, err error) error {
+	cause := context.Cause(work)
+	if errors.Is(cause, errEmulator) || err != nil && emulatorEnded(l) {
+		err = errors.Join(errEmulator, err)
+	}
+	if errors.Is(cause, errGovernor) {
+		err = errors.Join(cause, err)
+	}
+	g.abort(nil)
+	g.watchers.Wait()
+	return err
+}
+
+// emulatorEnded asks the emulator whether it still runs. Without it the nodes lose their
+// devices, of which a client or a server may tell before the end of the process is known.
+func emulatorEnded(l *lab.Lab) bool {
+	if l == nil || l.Ended() == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+	defer cancel()
+	if _, err := l.Lateness(ctx, false); err == nil {
+		return false
+	}
+	select {
+	case <-l.Ended():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,134 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"skerry/internal/lab"
+	"skerry/internal/link"
+	"skerry/internal/link/probe"
+	"skerry/internal/record"
+)
+
+// How every link is measured before a trial's workload starts.
+const (
+	echoes       = 20
+	echoInterval = 20 * time.Millisecond
+	// bandwidthFloor and bandwidthCeiling bound what is checked, in bit/s: below, one
+	// packet train would hold the trial up; above, the sender and not the link would
+	// be measured.
+	bandwidthFloor   = 1_000_000
+	bandwidthCeiling = 1_500_000_000
+	// goodTrain is the relative error of a train that nothing disturbed.
+	goodTrain = 0.01
+)
+
+// probeLinks measures the round trip and the bandwidth of every link that is up.
+func probeLinks(ctx context.Context, l *lab.Lab) ([]record.LinkFidelity, error) {
+	var up []lab.Link
+	for _, k := range l.Links() {
+		if !k.AB.Down && !k.BA.Down {
+			up = append(up, k)
+		}
+	}
+	pairs := make([]probe.Pair, len(up))
+	for i, k := range up {
+		a, b, err := l.Ends(k.ID)
+		if err != nil {
+			return nil, err
+		}
+		pairs[i] = probe.Pair{From: a, To: b}
+	}
+	rtts, err := probe.Undisturbed(ctx, pairs, echoes, echoInterval)
+	if err != nil {
+		return nil, fmt.Errorf("measuring round trips: %w", err)
+	}
+	var links []record.LinkFidelity
+	for i, k := range up {
+		links = append(links, rttOf(k, rtts[i]))
+	}
+	return links, probeBandwidth(ctx, up, pairs, links)
+}
+
+func rttOf(l lab.Link, got probe.RTTResult) record.LinkFidelity {
+	set := l.AB.Latency + l.BA.Latency
+	x := record.LinkFidelity{
+		ID: l.ID, From: l.A, To: l.B, SetRTTMS: ms(set), SetJitterMS: ms(l.AB.Jitter + l.BA.Jitter),
+		SetABbps: l.AB.Bandwidth, SetBAbps: l.BA.Bandwidth,
+	}
+	if len(got.Samples) > 0 {
+		x.Answered = true
+		x.RTTMS, x.RTTP99MS, x.RTTErrorMS = ms(got.Median), ms(got.P99), ms(got.Median-set)
+	}
+	return x
+}
+
+// probeBandwidth fills in what packet trains measured, both directions of each link.
+func probeBandwidth(ctx context.Context, up []lab.Link, pairs []probe.Pair, out []record.LinkFidelity) error {
+	var demands []probe.Demand
+	var into []*int64
+	var of []*record.LinkFidelity
+	demand := func(from, to probe.Inside, q link.Quality, x *record.LinkFidelity, at *int64) {
+		if q.Bandwidth >= bandwidthFloor && q.Bandwidth <= bandwidthCeiling && q.Loss == 0 && q.Burst == nil {
+			demands = append(demands, probe.Demand{Pair: probe.Pair{From: from, To: to}, BPS: q.Bandwidth})
+			into, of = append(into, at), append(of, x)
+		}
+	}
+	for i, l := range up {
+		demand(pairs[i].From, pairs[i].To, l.AB, &out[i], &out[i].ABbps)
+		demand(pairs[i].To, pairs[i].From, l.BA, &out[i], &out[i].BAbps)
+	}
+	results, err := probe.Bandwidths(ctx, demands)
+	if err != nil {
+		return err
+	}
+	for i, got := range results {
+		*into[i], err = secondLook(ctx, demands[i], got)
+		switch {
+		case errors.Is(err, probe.ErrNoAnswer):
+			of[i].TrainLost = true
+		case errors.Is(err, probe.ErrDisturbed):
+			of[i].TrainDisturbed = true
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// secondLook is the bandwidth of one direction: what its train measured, or where that is off,
+// the median of three trains. Where all were disturbed, trains are sent again when no other is
+// under way. It is 0 where the sender could not keep the link busy, which says nothing about
+// the link.
+func secondLook(ctx context.Context, d probe.Demand, first probe.BandwidthResult) (int64, error) {
+	if errors.Is(first.Err, probe.ErrDisturbed) {
+		first.BPS, first.Err = probe.Bandwidth(ctx, d.From, d.To, d.BPS)
+	}
+	measured := []int64{first.BPS}
+	for err := first.Err; ; {
+		switch {
+		case errors.Is(err, probe.ErrDisturbed) && len(measured) > 1:
+			return first.BPS, nil // the first look was not disturbed
+		case errors.Is(err, probe.ErrStarved) && len(measured) == 1:
+			return 0, nil
+		case errors.Is(err, probe.ErrStarved):
+			return first.BPS, nil // the first look stands
+		case err != nil:
+			return 0, err
+		case len(measured) == 1 && math.Abs(float64(first.BPS)/float64(d.BPS)-1) <= goodTrain:
+			return first.BPS, nil
+		case len(measured) == 3:
+			slices.Sort(measured)
+			return measured[1], nil
+		}
+		var bps int64
+		bps, err = probe.Bandwidth(ctx, d.From, d.To, d.BPS)
+		measured = append(measured, bps)
+	}
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,124 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"skerry/internal/base/progress"
+	"skerry/internal/lab"
+	"skerry/internal/link"
+	"skerry/internal/record"
+	"skerry/internal/run/live"
+)
+
+// teller tells people, onlookers and the run directory how a trial gets on.
+type teller struct {
+	progress *progress.Reporter
+	label    string
+	live     *live.Feed
+	writer   *record.TrialWriter
+}
+
+// begin tells onlookers which trial this is.
+func (t teller) begin(c Config, started time.Time) {
+	t.live.Begin(live.Trial{
+		ID: c.Cell.ID, Number: c.Number, Repetition: c.Cell.Repetition, Parameters: c.Cell.Parameters,
+		Database: c.Database.Name(), Started: started, LimitS: time.Duration(c.Cell.Experiment.Stop.Time).Seconds(),
+	})
+}
+
+// end tells onlookers how the trial ended.
+func (t teller) end(id int, x record.Trial) {
+	x.ID = id // the record has it from its writer
+	t.live.End(x)
+}
+
+// stage tells a person what the trial is at.
+func (t teller) stage(what string) {
+	t.progress.Livef("%s: %s", t.label, what)
+	t.live.Stage(what)
+}
+
+func (t teller) stagef(format string, args ...any) { t.stage(fmt.Sprintf(format, args...)) }
+
+// event records something that happened, at a time in seconds of the measurement.
+func (t teller) event(at float64, kind, message string) error {
+	if err := t.writer.Event(record.Event{T: at, Kind: kind, Message: message}); err != nil {
+		return recordError{err}
+	}
+	return nil
+}
+
+// happened tells onlookers of a line of events.jsonl, and writes it.
+func (t teller) happened(e record.Event) error {
+	t.live.Event(e)
+	return t.writer.Event(e)
+}
+
+// cloud tells onlookers and the run directory what the lab is.
+func (t teller) cloud(l *lab.Lab) error {
+	topo := l.Topology()
+	c := live.Cloud{Name: topo.Name}
+	for _, s := range topo.Sites {
+		c.Sites = append(c.Sites, live.Site{Name: s.Name, Lat: s.Lat, Lon: s.Lon, Located: s.Located})
+	}
+	for _, n := range topo.Nodes {
+		c.Nodes = append(c.Nodes, live.Node{Name: n.Name, Site: n.Site, Role: string(n.Role), CPU: n.CPU, MemoryBytes: n.Memory})
+	}
+	for _, l := range l.Links() {
+		c.Links = append(c.Links, live.NewLink(l.ID, l.A, l.B, l.AB, l.BA))
+	}
+	t.live.Cloud(c)
+	if err := t.writer.Topology(topo); err != nil {
+		return recordError{err}
+	}
+	return nil
+}
+
+// links tells onlookers what all links are like.
+func (t teller) links(l *lab.Lab) {
+	if t.live == nil {
+		return
+	}
+	var all []link.Change
+	for _, l := range l.Links() {
+		all = append(all, link.Change{ID: l.ID, AB: &l.AB, BA: &l.BA})
+	}
+	t.live.Links(all)
+}
+
+// probed tells onlookers what links were measured with.
+func (t teller) probed(links []record.LinkFidelity) {
+	rtt := map[string]float64{}
+	for _, l := range links {
+		if l.Answered {
+			rtt[l.ID] = l.RTTMS
+		}
+	}
+	t.live.Measured(rtt)
+}
+
+// shownLinks are the lab's links, every change of which onlookers hear of.
+type shownLinks struct {
+	lab  *lab.Lab
+	live *live.Feed
+}
+
+// Set implements event.Setter.
+func (s shownLinks) Set(ctx context.Context, changes []link.Change) error {
+	if err := s.lab.Set(ctx, changes); err != nil {
+		return err
+	}
+	s.live.Links(changes)
+	return nil
+}
+
+// Carrier implements event.Setter.
+func (s shownLinks) Carrier(id string, up bool) error {
+	if err := s.lab.Carrier(id, up); err != nil {
+		return err
+	}
+	s.live.Carrier(id, up)
+	return nil
+}

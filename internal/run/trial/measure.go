@@ -1,0 +1,280 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/evidence/recovery"
+	"skerry/internal/evidence/sample"
+	"skerry/internal/evidence/stats"
+	"skerry/internal/experiment"
+	"skerry/internal/kernel/urgent"
+	"skerry/internal/link"
+	"skerry/internal/load"
+	"skerry/internal/record"
+	"skerry/internal/topology/flavor"
+)
+
+// StoppedConfidence is why a trial ended whose interval became narrow enough.
+const StoppedConfidence = "confidence"
+
+// measuring is what a measurement is made with.
+type measuring struct {
+	cell     experiment.Cell
+	database database.Database
+	ground   *ground
+	driver   driver
+	governor *flavor.Governor // nil where no flavor changes with time
+	tell     teller
+	urgent   *urgent.Process
+}
+
+func newMeasuring(c Config, tell teller, g *ground, d driver, governor *flavor.Governor) measuring {
+	return measuring{cell: c.Cell, database: c.Database, ground: g, driver: d, governor: governor, tell: tell, urgent: c.Urgent}
+}
+
+// measurement is what driving the workload gave.
+type measurement struct {
+	begun      bool // the driver said so, and what is measured beside it was
+	drive      load.Result
+	stopped    string
+	histograms histograms
+	goodput    stats.BatchInterval
+	bins       []recovery.Bin
+	traffic    []link.Stats // of the measurement alone
+	late       link.Lateness
+	machine    sample.Machine // used during the measurement
+	span       time.Duration  // of machine
+	sampled    int            // seconds
+	use        *nodeUse       // of nodes, over those seconds
+	hostCPUMax float64        // cores, in the busiest second
+	stolen     record.Stolen
+	events     []record.Event // of the experiment
+	probes     []record.Probe
+}
+
+// measure drives the workload until it is done or known well enough, while it samples the
+// machine and lets the links drift.
+func (m measuring) measure(ctx context.Context) (measurement, error) {
+	spec, err := m.driver.spec(m.cell, load.PhaseRun)
+	if err != nil {
+		return measurement{}, err
+	}
+	drift, err := driftOf(m.cell.Experiment, m.ground.lab)
+	if err != nil {
+		return measurement{}, err
+	}
+	events, err := m.happenings(ctx)
+	if err != nil {
+		return measurement{}, err
+	}
+	m.tell.stage("starting the load")
+	s, err := m.driver.start(ctx, m.cell, spec)
+	if err != nil {
+		return measurement{}, err
+	}
+	beside, cancel := context.WithCancel(ctx)
+	w := &watch{measuring: m, session: s, ctx: beside, drift: drift, events: events, batches: stats.NewBatchMeans(), held: newHeld(m.cell.Experiment)}
+	got, err := w.follow()
+	m.tell.live.Measuring(w.began, nil)
+	cancel()
+	if events != nil {
+		m.tell.stage("taking events back")
+	}
+	w.beside.Wait()
+	got.probes = w.probes
+	if events != nil {
+		got.events = events.Events()
+	}
+	return got, errors.Join(err, w.failure(), ctx.Err())
+}
+
+// watch follows one drive: its own loop takes what the driver tells; beside it run the
+// sampler, the drift and the events, from the begin of the measurement on.
+type watch struct {
+	measuring
+	session *load.Session
+	ctx     context.Context // of what runs beside
+	beside  sync.WaitGroup
+	drift   *drift
+	events  *happenings // nil without any, where none can be fired
+	batches *stats.BatchMeans
+	began   time.Time
+	before  snapshot
+	logs    histograms
+	bins    []recovery.Bin // of the measurement
+	probes  []record.Probe // filled beside the drive
+	stopped string         // why the drive was told to stop
+
+	use  nodeUse
+	held *held
+
+	mu         sync.Mutex
+	hostCPUMax float64
+	sampled    int
+	eventsOver bool  // the drive was told to stop for that
+	failed     error // the first failure beside the drive
+}
+
+// follow returns when the driver has ended.
+func (w *watch) follow() (measurement, error) {
+	var m measurement
+	began, clusterFailed, intervals := w.session.Began(), w.ground.cluster.Failed(), w.session.Intervals()
+	for intervals != nil {
+		select {
+		case w.began = <-began:
+			began = nil
+			w.begin()
+		case <-clusterFailed:
+			clusterFailed = nil
+			w.fail(w.ground.explain(w.ctx, fmt.Errorf("%s failed while it was measured: %w", w.ground.database, w.ground.cluster.Err())))
+		case i, ok := <-intervals:
+			if began != nil && (!ok || i.T >= 0) {
+				select { // it was sent before the first interval, if anything was measured
+				case w.began = <-began:
+					began = nil
+					w.begin()
+				default:
+				}
+			}
+			if !ok {
+				intervals = nil
+				break
+			}
+			w.fail(w.interval(i))
+		}
+	}
+	drive, err := w.session.Wait()
+	if err != nil {
+		return m, err
+	}
+	if drive.OK == 0 {
+		return m, fmt.Errorf("no operation succeeded%s", firstError(drive))
+	}
+	after, err := w.snapshot(false)
+	if err != nil {
+		return m, err
+	}
+	m = measurement{begun: began == nil, drive: drive, stopped: w.stopped, histograms: w.logs, bins: w.bins, goodput: w.batches.Interval(), late: after.late,
+		traffic: difference(w.before.links, after.links),
+		span:    after.at.Sub(w.before.at), machine: sample.Machine{Busy: after.machine.Busy - w.before.machine.Busy, Steal: after.machine.Steal - w.before.machine.Steal}}
+	if m.stopped == "" {
+		m.stopped = drive.Stopped
+	}
+	m.use, m.stolen = &w.use, w.held.found()
+	w.mu.Lock()
+	m.hostCPUMax, m.sampled = w.hostCPUMax, w.sampled
+	if w.eventsOver && w.stopped == "" {
+		m.stopped = StoppedEvents
+	}
+	w.mu.Unlock()
+	return m, nil
+}
+
+// begin marks the begin of the measurement: counters are read and lateness is reset, and
+// the events, the sampler and the drift start.
+func (w *watch) begin() {
+	if w.events != nil {
+		w.beside.Go(w.happen)
+		w.tell.live.Measuring(w.began, w.events.fire)
+	}
+	if settle := w.cell.Experiment.Stop.AfterEvents; w.events != nil && settle != nil {
+		w.beside.Go(func() { w.stopAfterEvents(settle.Duration()) })
+	}
+	var err error
+	if w.before, err = w.snapshot(true); err != nil {
+		w.fail(err)
+		return
+	}
+	w.beside.Go(func() { w.fail(w.sample(w.began)) })
+	w.beside.Go(func() { w.fail(w.network(w.began)) })
+	if p := w.cell.Experiment.Workload.Probes; p != nil {
+		w.beside.Go(func() { w.fail(w.probe(*p)) })
+	}
+	if w.drift != nil {
+		w.beside.Go(func() { w.fail(w.drift.follow(w.ctx, w.ground.world.Net, w.tell, w.began)) })
+	}
+}
+
+// interval takes what the driver counted in one second.
+func (w *watch) interval(i load.Interval) error {
+	row := second(i)
+	row.Stolen = w.held.interval(i)
+	w.tell.live.Second(row)
+	if err := w.tell.writer.Second(row); err != nil {
+		return recordError{err}
+	}
+	if i.T >= 0 {
+		if err := w.logs.add(w.began, i); err != nil {
+			return err
+		}
+		w.bins = append(w.bins, bin(w.began, i))
+		if w.events != nil && i.Length > 0 {
+			w.events.observe(i)
+		}
+	}
+	stop := w.cell.Experiment.Stop
+	// What drains after the end of sending is no rate, nor is a mere rest of a second.
+	drains := w.stopped != "" || stop.Time > 0 && i.Start.Sub(w.began) >= time.Duration(stop.Time)
+	if i.T >= 0 && !drains && i.Length >= time.Second/2 {
+		w.batches.Add(float64(i.OK) / i.Length.Seconds())
+	}
+	elapsed := time.Duration(i.T+1) * time.Second
+	if w.stopped == "" && stop.Confidence > 0 && w.quiet() && elapsed >= time.Duration(stop.MinTime) && w.batches.Reached(float64(stop.Confidence)) {
+		w.stopped = StoppedConfidence
+		w.session.Stop()
+	}
+	w.progress(i)
+	return nil
+}
+
+// firstError says what the first kind of failure was.
+func firstError(d load.Result) string {
+	if len(d.Errors) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": %s: %s", d.Errors[0].Class, d.Errors[0].Example)
+}
+
+func (w *watch) progress(i load.Interval) {
+	if i.T < 0 {
+		w.tell.stagef("warming up: %.0f ops/s", rate(i))
+		return
+	}
+	left := ""
+	if limit := time.Duration(w.cell.Experiment.Stop.Time); limit > 0 {
+		left = fmt.Sprintf(", %d s left at most", max(0, int64(limit/time.Second)-i.T-1))
+	}
+	w.tell.stagef("%.0f ops/s, p95 %.1f ms, %d failed%s", rate(i), ms(i.Latency.Response.Quantile(0.95)), i.Failed+i.Unknown, left)
+}
+
+func rate(i load.Interval) float64 {
+	if i.Length <= 0 {
+		return 0
+	}
+	return float64(i.Ended()) / i.Length.Seconds()
+}
+
+// fail ends the drive early because of an error beside it. What follows from the end of
+// the drive itself is no error.
+func (w *watch) fail(err error) {
+	if err == nil || w.ctx.Err() != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failed == nil {
+		w.failed = err
+		w.session.Stop()
+	}
+}
+
+func (w *watch) failure() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failed
+}

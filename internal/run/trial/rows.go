@@ -1,0 +1,31 @@
+package trial
+
+import (
+	"time"
+
+	"skerry/internal/evidence/recovery"
+	"skerry/internal/load"
+	"skerry/internal/record"
+)
+
+// second is a row of the timeline.
+func second(i load.Interval) record.Second {
+	s, r := i.Latency.Service, i.Latency.Response
+	return record.Second{
+		T: i.T, Length: i.Length.Seconds(), OK: i.OK, Failed: i.Failed, Unknown: i.Unknown, Dropped: i.Dropped,
+		ServiceP50: us(s.Quantile(0.5)), ServiceP95: us(s.Quantile(0.95)), ServiceP99: us(s.Quantile(0.99)),
+		ServiceP999: us(s.Quantile(0.999)), ServiceMax: us(s.Max()),
+		ResponseP50: us(r.Quantile(0.5)), ResponseP99: us(r.Quantile(0.99)), ResponseP999: us(r.Quantile(0.999)),
+		ClientCPU: i.Cores(), InFlight: i.InFlight,
+	}
+}
+
+// bin is what recovery is measured from.
+func bin(began time.Time, i load.Interval) recovery.Bin {
+	return recovery.Bin{
+		At: i.Start.Sub(began).Seconds(), Length: i.Length.Seconds(), OK: i.OK, Failed: i.Failed, Unknown: i.Unknown,
+		Dropped: i.Dropped, P99: us(i.Latency.Response.Quantile(0.99)), Writes: i.Writes,
+	}
+}
+
+func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

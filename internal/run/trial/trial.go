@@ -1,0 +1,171 @@
+// Package trial runs one trial: a lab and a cluster of its own, or those that the trial
+// before has kept, the table loaded, every link measured, the workload driven, and the
+// evidence judged.
+//
+//	lab up ─► cluster ─► load ─► scale ─► probe ─► warm-up ─► measurement ─► verdict ─► lab down
+//	                      ▲                                                     │
+//	                      └──────────── kept: the table is emptied ◄────────────┘
+//
+// Each step is a part of its own, which is given what it uses and hands on what it found:
+// setup the ground that the others stand on, probing and measuring what they saw, auditing
+// what is still there. The verdict is formed from all of that at the end, in one place.
+package trial
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"skerry/internal/base/progress"
+	"skerry/internal/database"
+	"skerry/internal/evidence/assert"
+	"skerry/internal/evidence/verdict"
+	"skerry/internal/experiment"
+	"skerry/internal/kernel/urgent"
+	"skerry/internal/lab"
+	"skerry/internal/record"
+	"skerry/internal/run/live"
+)
+
+// Config is what a trial is given.
+type Config struct {
+	Cell         experiment.Cell
+	Database     database.Database
+	Installation database.Installation
+	// Kept is where trials that reuse clusters leave theirs to each other; nil where none does.
+	Kept *Kept
+	// Turns keep this trial from disturbing others that run at the same time; nil where none does.
+	Turns *Turns
+	// Beside, when set, tells at the end how many others ran at the same time, at the most.
+	Beside func() int
+	// Sharing is of the trials that share the cluster; the zero one where it is this trial's
+	// alone.
+	Sharing Sharing
+	// Name of the lab.
+	Name string
+	// Exe is the skerry program that agents are started from.
+	Exe               string
+	StateDir, DataDir string
+	Writer            *record.TrialWriter
+	Progress          *progress.Reporter
+	// Label begins every line of progress ("trial 3 of 8").
+	Label string
+	Log   *slog.Logger
+	// Live hears of the trial as it goes on, nil where nobody can look; Number is how many of
+	// the run's trials have ended then, and this one.
+	Live   *live.Feed
+	Number int
+	// Urgent is the process that makes events happen, where it may take priority for that.
+	Urgent *urgent.Process
+	// Machine is what the trial's record says of where it was measured; nil says nothing.
+	Machine *record.TrialMachine
+	// Observe, when set, is told about the lab once it is up; what it says goes into
+	// the run's record.
+	Observe func(engine, why string, warnings []string) error
+}
+
+// Run runs a trial and records it. What went wrong in the trial itself is told by its
+// State and Error; an error means that it could not be recorded.
+func Run(ctx context.Context, c Config) (record.Trial, error) {
+	result := record.Trial{Started: time.Now(), State: record.TrialOK}
+	tell := teller{progress: c.Progress, label: c.Label, live: c.Live, writer: c.Writer}
+	tell.begin(c, result.Started)
+	err := run(ctx, c, tell, &result)
+	var failed recordError
+	switch {
+	case errors.As(err, &failed):
+		return result, errors.Join(err, c.Writer.Abandon())
+	case err == nil:
+		result.Assertions = assert.All(c.Cell.Experiment.Assert, result)
+	case ctx.Err() != nil:
+		result.State, result.Error = record.TrialInterrupted, "interrupted"
+	default:
+		result.State, result.Error = record.TrialFailed, err.Error()
+	}
+	if c.Beside != nil {
+		result.Beside = c.Beside()
+	}
+	if err := c.Writer.Finish(result); err != nil {
+		return result, errors.Join(err, c.Writer.Abandon())
+	}
+	tell.end(c.Cell.ID, result)
+	return result, nil
+}
+
+// placed is what a trial's record says of the machine with its lab.
+func placed(on *record.TrialMachine, l *lab.Lab) *record.TrialMachine {
+	if on == nil {
+		return nil
+	}
+	at := *on
+	at.Engine.Name, at.Engine.Why = l.Engine()
+	at.Warnings = l.Warnings()
+	return &at
+}
+
+// recordError is a failure to write to the run directory: it ends the run, not the trial.
+type recordError struct{ error }
+
+func (e recordError) Unwrap() error { return e.error }
+
+// run goes through the parts of a trial, in order, and ends what the first of them made.
+func run(ctx context.Context, c Config, tell teller, result *record.Trial) (err error) {
+	e := c.Cell.Experiment
+	work, guard := newGuard(ctx)
+	g := newGround(c.Database, e)
+	turn := &turn{of: c.Turns}
+	defer turn.leave()
+	if err := turn.setUp(work); err != nil {
+		return guard.end(work, nil, err)
+	}
+	defer func() {
+		err = guard.end(work, g.lab, err)
+		if err == nil && c.Kept.keep(c.Cell, g) {
+			err = g.keepLogs(ctx, c.Writer)
+			return
+		}
+		tell.stage("taking the lab down")
+		err = errors.Join(err, g.tearDown(ctx, c.Writer))
+	}()
+	drv, err := newSetup(c, tell, guard).prepare(work, g)
+	result.ClusterOf = g.madeBy
+	if err != nil {
+		return err
+	}
+	result.Machine = placed(c.Machine, g.lab)
+	if turn.of != nil {
+		tell.stage("waiting for others to set up")
+	}
+	if err := turn.measure(work); err != nil {
+		return err
+	}
+	tell.stage("probing the links")
+	links, err := probeLinks(work, g.lab)
+	if err != nil {
+		return err
+	}
+	tell.probed(links)
+	result.SetupS = (time.Since(result.Started) - turn.waited).Seconds()
+	governor, flavors := governorOf(g.lab, c.Cell.Seed)
+	guard.governor(work, governor)
+	m, err := newMeasuring(c, tell, g, drv, governor).measure(work)
+	err = errors.Join(err, turn.setUp(work)) // what follows is no measurement
+	if err != nil {
+		return err
+	}
+	summarise(result, e, g.lab, m, c.Writer.Events())
+	limit := limitOf(e, g.lab, m)
+	result.Bound, result.Fidelity = &limit, fidelityOf(g.lab, links, m)
+	if err := writeFiles(c.Writer, m); err != nil {
+		return err
+	}
+	audited, err := auditor{cell: c.Cell, ground: g, driver: drv, tell: tell}.audit(work)
+	if err != nil {
+		return err
+	}
+	result.Audit = audited
+	f := found{links: links, moved: g.lab.Ended() != nil, flavors: flavors, measurement: m, audit: audited}
+	result.Verdict = verdict.Judge(f.evidence(e), limitsOf(e))
+	return nil
+}

@@ -1,0 +1,248 @@
+package consensus
+
+import (
+	"slices"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// loop has the machine's time pass, and does what need not be done at once.
+func (n *Node) loop() {
+	defer n.end()
+	timer := time.NewTimer(n.tickTime())
+	defer timer.Stop()
+	for {
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-n.later:
+			n.tr.flushAll()
+		case <-timer.C:
+			// A tick comes after what arrived before it, and those that were missed, as by
+			// a suspended process, are not made up for: they would look like a lost leader.
+			if n.ticking.CompareAndSwap(false, true) {
+				n.post(n.tick)
+			}
+			timer.Reset(n.tickTime())
+		}
+	}
+}
+
+func (n *Node) tick() {
+	n.ticking.Store(false)
+	n.m.tick(time.Now())
+	n.adapt()
+}
+
+// drive has the machine take what came in, all at once, and carries out what it wants. Whoever
+// brings something drives, unless somebody does: that one looks again when it is done, so that
+// nothing is left. A proposal, a message and its answer each pass so without another
+// goroutine's waking up.
+func (n *Node) drive() {
+	for n.waiting() && n.driving.TryLock() {
+		n.driveOn()
+		n.driving.Unlock()
+	}
+}
+
+// waiting tells whether there is something for the machine.
+func (n *Node) waiting() bool {
+	n.inbox.Lock()
+	defer n.inbox.Unlock()
+	return len(n.inbox.events) > 0 && !n.inbox.closed
+}
+
+// driveOn takes what is there. It is called with driving held, as everything is that touches
+// the machine.
+func (n *Node) driveOn() {
+	defer func() {
+		if p := recover(); p != nil {
+			n.fail(brokenError(p))
+		}
+	}()
+	n.inbox.Lock()
+	events := n.inbox.events
+	n.inbox.events = nil
+	n.inbox.Unlock()
+	if n.ctx.Err() != nil {
+		return // end answers who waits
+	}
+	for _, do := range events {
+		do()
+	}
+	n.carryOut(n.m.settle())
+	if n.m.removed {
+		n.fail(ErrRemoved)
+	}
+}
+
+func (n *Node) tickTime() time.Duration {
+	return time.Duration(n.election.Load()) / electionTicks
+}
+
+// adapt sets the election timeout by the round trips that the leader measures, and tells
+// the others by its heartbeats. Changes of less than a tenth are not worth a message.
+func (n *Node) adapt() {
+	if n.cfg.Election != 0 || !n.m.isLeader() {
+		return
+	}
+	var slowest time.Duration
+	for _, id := range n.m.conf.State.Voters {
+		if p := n.tr.peer(id); p != nil {
+			most, known := p.roundTrip()
+			if !known {
+				return
+			}
+			slowest = max(slowest, most)
+		}
+	}
+	was, is := time.Duration(n.election.Load()), electionTimeout(slowest)
+	if diff := (is - was).Abs(); diff > was/10 || is == minElection || is == maxElection {
+		n.election.Store(int64(is))
+	}
+}
+
+func (n *Node) carryOut(out output) {
+	if len(out.store) > 0 {
+		n.store.Lock()
+		n.store.queue = append(n.store.queue, out.store...)
+		n.store.Unlock()
+		select {
+		case n.store.wake <- struct{}{}:
+		default:
+		}
+	}
+	n.transmit(out.messages)
+	n.look(out.changed)
+	if out.published {
+		n.published.Store(n.m.published.index)
+		n.mu.Lock()
+		close(n.more)
+		n.more = make(chan struct{})
+		n.mu.Unlock()
+	}
+	// Last, so that who waits goes on first.
+	for _, r := range out.resolved {
+		r.p.done(r.index, r.err)
+	}
+	for _, r := range out.read {
+		r.r.done(r.index, r.err)
+	}
+}
+
+// transmit queues messages, and has those go at once that somebody waits for; what tells of
+// commits alone is left to the loop, and goes with what follows where that comes first. It tells
+// raft when a message with entries was dropped.
+func (n *Node) transmit(messages []message) {
+	var at [maxTogether]uint64
+	urgent := at[:0]
+	left := false
+	for _, m := range messages {
+		switch {
+		case !n.tr.send(m):
+			if m.raft.GetType() == raftpb.MsgApp {
+				n.m.unreachable(m.to)
+			}
+		case m.raft.GetType() == raftpb.MsgApp && len(m.raft.GetEntries()) == 0:
+			left = true
+		case !slices.Contains(urgent, m.to):
+			urgent = append(urgent, m.to)
+		}
+	}
+	for _, id := range urgent {
+		n.tr.flush(id)
+	}
+	if left {
+		select {
+		case n.later <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// look brings what callers see up to date.
+func (n *Node) look(changed bool) {
+	leads := n.m.isLeader()
+	var members []Member
+	if changed {
+		members = n.members()
+	}
+	n.mu.Lock()
+	notify := changed || leads != n.view.leads
+	n.view.leads, n.view.term = leads, n.m.term
+	if changed {
+		n.view.lead = n.m.lead
+		n.view.members = members
+		n.view.identity = n.m.conf.identity()
+		n.view.self = n.cfg.Self
+		if self, ok := n.m.conf.member(n.cfg.Self.ID); ok {
+			n.view.self = self
+		}
+	}
+	if notify {
+		close(n.changed)
+		n.changed = make(chan struct{})
+	}
+	n.mu.Unlock()
+	if changed {
+		n.tr.name.Store(n.m.conf.Log)
+		n.tr.setMembers(members, n.m.conf.Removed)
+	}
+}
+
+// maxTogether is how many members are sent messages at once without an allocation.
+const maxTogether = 8
+
+// move is a member's address in the log when the node started, and in its configuration.
+type move struct{ from, to string }
+
+// findMoved notes which members are elsewhere than the log has them.
+func (n *Node) findMoved() {
+	n.moved = map[uint64]move{}
+	for _, c := range n.cfg.Members {
+		if m, ok := n.m.conf.member(c.ID); ok && c.Addr != "" && c.Addr != m.Addr {
+			n.moved[c.ID] = move{m.Addr, c.Addr}
+		}
+	}
+}
+
+// members are the members where they are.
+func (n *Node) members() []Member {
+	members := slices.Clone(n.m.conf.Members)
+	for i, m := range members {
+		if mv, ok := n.moved[m.ID]; ok && mv.from == m.Addr {
+			members[i].Addr = mv.to
+		}
+	}
+	return members
+}
+
+// end closes everything once the loop has ended.
+func (n *Node) end() {
+	n.cancel()
+	n.inbox.Lock()
+	n.inbox.closed = true
+	n.inbox.Unlock()
+	n.tr.close()
+	n.wg.Wait()
+	n.driving.Lock() // who drives has ended
+	defer n.driving.Unlock()
+	for _, p := range n.m.props.pending {
+		if p.term != 0 {
+			p.done(0, inDoubt(n.closed()))
+		} else {
+			p.done(0, notDone(n.closed()))
+		}
+	}
+	n.snap.close()
+	if late := n.m.commits.late; late != nil {
+		if err := (store{n.log}).write(request{write: late}); err != nil {
+			n.logger.Debug("the last commit is not in the log", "err", err)
+		}
+	}
+	if err := n.log.Close(); err != nil {
+		n.logger.Warn("closing the log failed", "err", err)
+	}
+	close(n.done)
+}

@@ -1,0 +1,311 @@
+package consensus
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"skerry/internal/base/linger"
+)
+
+const (
+	// A queue holds what a fast link carries during a slow one's round trip, no more:
+	// later messages of raft make earlier ones needless.
+	maxQueue      = 8192
+	maxQueueBytes = 64 << 20
+	// Retries of a connection are between these apart, doubling.
+	minRetry = 20 * time.Millisecond
+	maxRetry = time.Second
+	// writeTime is after how long a connection that takes nothing is given up.
+	writeTime = 10 * time.Second
+	// direct is how much is sent by who has it to send rather than by the peer's own goroutine,
+	// in bytes: what fits into a socket's buffer.
+	direct = 32 << 10
+	// pingEvery is how often round trips are measured and heartbeats told.
+	pingEvery = 50 * time.Millisecond
+)
+
+// peer is the way to one other member.
+type peer struct {
+	t    *transport
+	id   uint64
+	wake chan struct{}
+	stop context.CancelFunc
+	ctx  context.Context
+
+	mu        sync.Mutex
+	addr      string
+	queue     []message
+	controls  [][]byte
+	bytes     int
+	connected bool
+	socket    syscall.RawConn // takes what it can at once; nil: under TLS
+	writing   bool            // run is about to, or writes
+	frames    []byte          // encoded, rest what of it the socket did not take
+	rest      []byte
+	failed    error
+	conn      net.Conn
+	rtt       rtt
+	probe     int64         // when the ping that is being measured was sent; 0: none is
+	idle      chan struct{} // closed when the queue was written, for drain
+}
+
+func newPeer(t *transport, id uint64, addr string) *peer {
+	p := &peer{t: t, id: id, addr: addr, wake: make(chan struct{}, 1)}
+	p.ctx, p.stop = context.WithCancel(t.ctx)
+	return p
+}
+
+func sizeOf(m message) int {
+	n := 64
+	for _, e := range m.raft.GetEntries() {
+		n += len(e.GetData()) + 32
+	}
+	if m.forward != nil {
+		for _, it := range m.forward.items {
+			n += len(it.data) + 32
+		}
+	}
+	return n
+}
+
+func (p *peer) send(m message) bool {
+	size := sizeOf(m)
+	p.mu.Lock()
+	if !p.connected || len(p.queue) >= maxQueue || p.bytes+size > maxQueueBytes {
+		p.mu.Unlock()
+		return false
+	}
+	p.queue = append(p.queue, m)
+	p.bytes += size
+	p.mu.Unlock()
+	return true
+}
+
+// control queues a frame that is dropped only with the connection.
+func (p *peer) control(b []byte) {
+	p.mu.Lock()
+	if p.connected && len(p.controls) < maxQueue {
+		p.controls = append(p.controls, b)
+	}
+	p.mu.Unlock()
+	p.poke()
+}
+
+func (p *peer) poke() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (p *peer) move(addr string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if addr != p.addr {
+		p.addr = addr
+		if p.conn != nil {
+			p.conn.Close()
+		}
+	}
+}
+
+// leave ends the peer once what is queued was sent.
+func (p *peer) leave() {
+	p.t.wg.Go(func() {
+		p.drain(time.Now().Add(200 * time.Millisecond))
+		p.stop()
+	})
+}
+
+func (p *peer) drain(deadline time.Time) {
+	p.mu.Lock()
+	if !p.connected || len(p.queue) == 0 {
+		p.mu.Unlock()
+		return
+	}
+	if p.idle == nil {
+		p.idle = make(chan struct{})
+	}
+	idle := p.idle
+	p.mu.Unlock()
+	p.poke()
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	select {
+	case <-idle:
+	case <-timer.C:
+	case <-p.ctx.Done():
+	}
+}
+
+// run keeps a connection up.
+func (p *peer) run() {
+	retry := minRetry
+	for p.ctx.Err() == nil {
+		p.mu.Lock()
+		addr := p.addr
+		p.mu.Unlock()
+		conn, r, w, err := p.t.connect(p.ctx, addr, hello{To: p.id}, handshakeTime)
+		if err == nil {
+			retry = minRetry
+			err = p.use(conn, r, w.Log)
+		}
+		if p.ctx.Err() != nil {
+			return
+		}
+		p.disconnected(err)
+		if errors.Is(err, ErrRemoved) {
+			p.t.handler.expelled()
+		}
+		if errors.Is(err, syscall.ECONNREFUSED) && !p.t.heard(p.id) {
+			p.t.handler.ended(p.id)
+		}
+		_ = linger.For(p.ctx, retry/2+rand.N(retry)) // the loop looks at the context
+		retry = min(2*retry, maxRetry)
+	}
+}
+
+func (p *peer) disconnected(err error) {
+	p.mu.Lock()
+	was := p.failed
+	lost := len(p.queue) > 0 || p.connected
+	p.connected, p.failed, p.conn = false, err, nil
+	p.queue, p.controls, p.bytes, p.rest, p.socket, p.writing = nil, nil, 0, nil, nil, false
+	p.mu.Unlock()
+	if was == nil || was.Error() != err.Error() {
+		p.t.logger.Warn("member is out of reach", "member", p.id, "err", err)
+	}
+	if lost {
+		p.t.handler.lost(p.id)
+	}
+}
+
+// use sends what is queued until the connection fails, to a member of the log that is named.
+func (p *peer) use(conn net.Conn, r *bufio.Reader, log string) error {
+	p.mu.Lock()
+	p.conn, p.connected, p.failed, p.probe, p.writing = conn, true, nil, 0, true
+	p.socket = socketOf(conn)
+	p.mu.Unlock()
+	p.t.logger.Debug("connected", "member", p.id)
+	// Nothing is sent this way; its end tells that the other side is gone.
+	ended := make(chan struct{})
+	var end error // once ended is closed
+	p.t.wg.Go(func() {
+		defer close(ended)
+		if _, end = r.ReadByte(); end == nil {
+			end = errFrame
+		}
+		conn.Close()
+	})
+	stop := context.AfterFunc(p.ctx, func() { conn.Close() })
+	defer stop()
+	err := p.write(conn, log, ended)
+	conn.Close()
+	<-ended
+	if err == nil || errors.Is(err, net.ErrClosed) {
+		err = end
+	}
+	if errors.Is(err, net.ErrClosed) {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// write returns nil when ended is closed.
+func (p *peer) write(conn net.Conn, log string, ended <-chan struct{}) error {
+	w := bufio.NewWriterSize(conn, 256<<10)
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+	next := time.Time{}
+	for {
+		if p.t.foreign(log) {
+			return fmt.Errorf("%w: member %d has the log %s", ErrLog, p.id, log)
+		}
+		p.mu.Lock()
+		rest, queue, controls := p.rest, p.queue, p.controls
+		p.rest, p.queue, p.controls, p.bytes, p.writing = nil, nil, nil, 0, true
+		p.mu.Unlock()
+		now := time.Now()
+		if !now.Before(next) {
+			controls = append(controls, p.ping(now))
+			next = now.Add(pingEvery)
+		}
+		if len(rest)+len(queue)+len(controls) > 0 {
+			conn.SetWriteDeadline(now.Add(writeTime))
+			if _, err := w.Write(rest); err != nil {
+				return err
+			}
+			if err := p.put(w, controls, queue); err != nil {
+				return err
+			}
+			continue
+		}
+		if w.Buffered() > 0 {
+			if err := w.Flush(); err != nil {
+				return err
+			}
+			continue
+		}
+		conn.SetWriteDeadline(time.Time{}) // flush keeps none: it does not wait
+		if !p.rests() {
+			continue
+		}
+		select {
+		case <-p.ctx.Done():
+			return p.ctx.Err()
+		case <-ended:
+			return nil
+		case <-p.wake:
+		case <-tick.C:
+		}
+	}
+}
+
+// rests leaves the connection to flush; false: there is more to write.
+func (p *peer) rests() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.queue)+len(p.controls) > 0 {
+		return false
+	}
+	p.writing = false
+	if p.idle != nil {
+		close(p.idle)
+		p.idle = nil
+	}
+	return true
+}
+
+func (p *peer) put(w *bufio.Writer, controls [][]byte, queue []message) error {
+	for _, b := range controls {
+		if err := writeFrame(w, b); err != nil {
+			return err
+		}
+	}
+	for _, m := range queue {
+		b, err := encodeMessage(m)
+		if err != nil {
+			return err
+		}
+		if err := writeFrame(w, b); err != nil {
+			return err
+		}
+		// What others wait for before they can go on is not kept for company.
+		if m.raft.GetType() == raftpb.MsgAppResp || len(b) > 64<<10 {
+			if err := w.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package consensus
+
+import (
+	"time"
+
+	"skerry/internal/base/varint"
+)
+
+// ping is what members tell each other beside raft's messages.
+type ping struct {
+	sent    int64  // the sender's clock, in ns; the answer repeats it
+	applied uint64 // what the sender's consumer has applied
+	// election is the election timeout that the sender, as leader of term, asks for, in ns.
+	election int64
+	term     uint64
+}
+
+// started is what pings count time from: only their sender reads it, and its differences
+// are of the monotonic clock.
+var started = time.Now()
+
+func encodePing(p ping, now time.Time) []byte {
+	return varint.Append([]byte{byte(framePing)}, uint64(now.Sub(started)), p.applied, uint64(p.election), p.term)
+}
+
+func decodePing(b []byte) (ping, error) {
+	r := varint.NewReader(b[1:])
+	p := ping{sent: int64(r.Number()), applied: r.Number(), election: int64(r.Number()), term: r.Number()}
+	if r.Bad() {
+		return ping{}, errFrame
+	}
+	return p, nil
+}
+
+func encodePong(sent int64) []byte {
+	return varint.Append([]byte{byte(framePong)}, uint64(sent))
+}
+
+func decodePong(b []byte) (int64, error) {
+	r := varint.NewReader(b[1:])
+	sent := int64(r.Number())
+	if r.Bad() {
+		return 0, errFrame
+	}
+	return sent, nil
+}
+
+func (p *peer) pong(sent int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if sent != p.probe {
+		return
+	}
+	p.probe = 0
+	p.rtt.add(time.Since(started) - time.Duration(sent))
+}
+
+// ping makes a heartbeat. One at a time is measured: of those that a link held back while
+// it was lost, all of which come at once when it returns, only one counts. One whose answer
+// may have been dropped is given up.
+func (p *peer) ping(now time.Time) []byte {
+	at := now.Sub(started)
+	p.mu.Lock()
+	if p.probe == 0 || at-time.Duration(p.probe) > probeTime {
+		p.probe = int64(at)
+	}
+	p.mu.Unlock()
+	return encodePing(p.t.handler.beat(), now)
+}
+
+// roundTrip is how long a round trip takes at most, nearly always; 0: out of reach. It
+// is not known until the first ping was answered.
+func (p *peer) roundTrip() (_ time.Duration, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.connected {
+		return 0, true
+	}
+	most := p.rtt.most()
+	return most, most != 0
+}
+
+// describe tells how the peer is reached.
+func (p *peer) describe(s *MemberStatus) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.Connected, s.RTT = p.connected, p.rtt.smoothed
+	if p.failed != nil && !p.connected {
+		s.Error = p.failed.Error()
+	}
+}
+
+// rtt estimates round trips as RFC 6298 does for TCP, but for a single one that is much longer
+// than the others: what an outage held back is no round trip, and round trips that have
+// become longer are followed within a few.
+type rtt struct {
+	smoothed, deviation time.Duration
+}
+
+func (r *rtt) add(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	if r.smoothed == 0 {
+		r.smoothed, r.deviation = d, d/2
+		return
+	}
+	d = min(d, longer*r.most()+rttSlack)
+	diff := r.smoothed - d
+	if diff < 0 {
+		diff = -diff
+	}
+	r.deviation += (diff - r.deviation) / 4
+	r.smoothed += (d - r.smoothed) / 8
+}
+
+// most is how long a round trip takes at most, nearly always; 0: not measured.
+func (r rtt) most() time.Duration {
+	if r.smoothed == 0 {
+		return 0
+	}
+	return r.smoothed + 4*r.deviation
+}
+
+const (
+	// longer and rttSlack bound how much longer than expected a round trip counts as.
+	longer   = 2
+	rttSlack = time.Millisecond
+	// probeTime is how long the answer to a ping is waited for. An election timeout that
+	// follows from a longer round trip is beyond maxElection.
+	probeTime = time.Second
+
+	minElection     = 150 * time.Millisecond
+	maxElection     = 10 * time.Second
+	defaultElection = 500 * time.Millisecond
+)
+
+// electionTimeout is the rule of Config.Election for the slowest round trip.
+func electionTimeout(slowest time.Duration) time.Duration {
+	if slowest == 0 {
+		return defaultElection
+	}
+	return min(max(minElection, 10*slowest), maxElection)
+}

@@ -1,0 +1,330 @@
+package consensus
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"skerry/internal/base/linger"
+)
+
+// A state is asked for by the member that needs it, from any member that has one. The giver
+// writes it to a file first, so that its consumer is not held up by the receiver, and
+// sends it in chunks: length, CRC32C, data; after the last, a length of 0 and the sum of all
+// lengths.
+const (
+	stateChunk = 256 << 10
+	// saveTime is how long a receiver waits for the giver's state to be written to a file.
+	saveTime = 10 * time.Minute
+	// spoolAge is for how long one file serves several receivers.
+	spoolAge = 30 * time.Second
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+type snapshots struct {
+	path string // of the file that a state is given from
+	rate int64
+
+	use   sync.Mutex // of the Snapshotter, and of the next two
+	index uint64     // of the state in the file; 0: none
+	made  time.Time
+
+	mu      sync.Mutex
+	loading bool
+	offered *raftpb.Message // the snapshot that waits for its state
+}
+
+func (s *snapshots) init(cfg Config) {
+	s.path = filepath.Join(cfg.Dir, "state.spool")
+	s.rate = cfg.SnapshotRate
+	os.Remove(s.path)
+}
+
+func (s *snapshots) close() { os.Remove(s.path) }
+
+// spool opens a file with a state at least as late as least.
+func (n *Node) spool(ctx context.Context, least uint64) (*os.File, uint64, error) {
+	s := &n.snap
+	if n.cfg.Snapshotter == nil || n.Self().Role == Witness {
+		return nil, 0, ErrNoSnapshotter
+	}
+	// Before the lock: two members without state must not wait for each other.
+	if n.applied.Load() < least {
+		return nil, 0, fmt.Errorf("%w at %d yet: it has applied %d", ErrNoSnapshotter, least, n.applied.Load())
+	}
+	s.use.Lock()
+	defer s.use.Unlock()
+	if s.index >= least && time.Since(s.made) < spoolAge {
+		f, err := os.Open(s.path)
+		return f, s.index, err
+	}
+	os.Remove(s.path) // Who still reads it has it open.
+	s.index = 0
+	f, err := os.OpenFile(s.path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, 0, err
+	}
+	index, err := n.cfg.Snapshotter.Save(ctx, f)
+	if err == nil && index < least {
+		err = fmt.Errorf("the consumer saved its state at %d, it had reported %d as applied", index, n.applied.Load())
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		os.Remove(s.path)
+		return nil, 0, fmt.Errorf("saving the state: %w", err)
+	}
+	s.index, s.made = index, time.Now()
+	return f, index, nil
+}
+
+// giveState serves a member that needs a state.
+func (n *Node) giveState(ctx context.Context, conn net.Conn, from, least uint64) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f, index, err := n.spool(ctx, least)
+	if err != nil {
+		return writeJSON(conn, welcome{Refusal: refusedState, Detail: err.Error()})
+	}
+	defer f.Close()
+	n.logger.Info("gives its state", "to", from, "index", index)
+	if err := writeJSON(conn, welcome{Index: index}); err != nil {
+		return err
+	}
+	begun, total := time.Now(), int64(0)
+	b := make([]byte, 8+stateChunk)
+	for {
+		c, err := io.ReadFull(f, b[8:])
+		if c > 0 {
+			binary.LittleEndian.PutUint32(b, uint32(c))
+			binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(b[8:8+c], castagnoli))
+			conn.SetWriteDeadline(time.Now().Add(writeTime))
+			if _, err := conn.Write(b[:8+c]); err != nil {
+				return err
+			}
+			total += int64(c)
+		}
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("reading the saved state: %w", err)
+		}
+		due := begun.Add(time.Duration(float64(total) / float64(n.snap.rate) * float64(time.Second)))
+		if err := linger.For(ctx, time.Until(due)); err != nil {
+			return err
+		}
+	}
+	end := binary.LittleEndian.AppendUint64(make([]byte, 4), uint64(total))
+	_, err = conn.Write(end)
+	return err
+}
+
+// stateReader is a state on its way; only a whole one ends in io.EOF.
+type stateReader struct {
+	r     io.Reader
+	conn  net.Conn
+	chunk []byte
+	total uint64
+	err   error
+}
+
+func (s *stateReader) Read(p []byte) (int, error) {
+	for len(s.chunk) == 0 && s.err == nil {
+		s.chunk, s.err = s.next()
+	}
+	if s.err != nil {
+		return 0, s.err
+	}
+	c := copy(p, s.chunk)
+	s.chunk = s.chunk[c:]
+	return c, nil
+}
+
+func (s *stateReader) next() ([]byte, error) {
+	s.conn.SetReadDeadline(time.Now().Add(6 * writeTime))
+	size, err := s.number(4)
+	if err != nil {
+		return nil, err
+	}
+	if size == 0 {
+		total, err := s.number(8)
+		if err == nil && total != s.total {
+			err = fmt.Errorf("%w: state of %d bytes, %d came", errFrame, total, s.total)
+		}
+		if err == nil {
+			err = io.EOF
+		}
+		return nil, err
+	}
+	sum, err := s.number(4)
+	if err != nil || size > stateChunk {
+		return nil, errors.Join(errFrame, err)
+	}
+	b := make([]byte, size)
+	if _, err := io.ReadFull(s.r, b); err != nil {
+		return nil, whole(err)
+	}
+	if uint64(crc32.Checksum(b, castagnoli)) != sum {
+		return nil, fmt.Errorf("%w: checksum of a part of the state", errFrame)
+	}
+	s.total += size
+	return b, nil
+}
+
+func (s *stateReader) number(size int) (uint64, error) {
+	var b [8]byte
+	_, err := io.ReadFull(s.r, b[:size])
+	return binary.LittleEndian.Uint64(b[:]), whole(err)
+}
+
+// whole turns an end that came too early into an error.
+func whole(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// needsState tells whether a snapshot has to wait for its state, and sees to it.
+func (n *Node) needsState(msg *raftpb.Message) bool {
+	index := msg.GetSnapshot().GetMetadata().GetIndex()
+	if n.cfg.Snapshotter == nil || n.Self().Role == Witness || index <= 1 || n.applied.Load() >= index {
+		return false
+	}
+	n.snap.mu.Lock()
+	defer n.snap.mu.Unlock()
+	n.snap.offered = msg
+	n.post(func() { n.m.hold(snapshotTicks) })
+	if !n.snap.loading {
+		n.snap.loading = true
+		n.wg.Go(func() { n.loadOffered(msg.GetFrom(), index) })
+	}
+	return true
+}
+
+// loadOffered gets a state for the snapshot that was offered, and lets raft have the
+// latest one that the state is good for.
+func (n *Node) loadOffered(from, index uint64) {
+	_, err := n.load(n.ctx, from, index, true)
+	n.snap.mu.Lock()
+	msg := n.snap.offered
+	n.snap.loading, n.snap.offered = false, nil
+	n.snap.mu.Unlock()
+	if err != nil {
+		// The leader offers it again.
+		n.logger.Warn("no state to go on from", "index", index, "err", err)
+		n.post(func() { n.m.hold(0) })
+		return
+	}
+	n.post(func() { n.m.hold(2 * electionTicks) })
+	n.receive(msg.GetFrom(), message{raft: msg})
+	n.received()
+}
+
+// Fetch loads the state of member from (0: the nearest that has a later one) into this
+// node's Snapshotter and returns the state's index. It is for a consumer that lost its state
+// while its log is sound.
+func (n *Node) Fetch(ctx context.Context, from uint64) (index uint64, err error) {
+	if n.cfg.Snapshotter == nil {
+		return 0, ErrNoSnapshotter
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(n.ctx, cancel)()
+	first, err := n.log.FirstIndex()
+	if err != nil {
+		return 0, fmt.Errorf("reading the log: %w", err)
+	}
+	return n.load(ctx, from, max(first-1, 1), from == 0)
+}
+
+// load brings the consumer's state to one at or after index: from a member, or if need
+// be from any.
+func (n *Node) load(ctx context.Context, from, index uint64, whoever bool) (uint64, error) {
+	var failed error
+	for _, m := range n.givers(from, index, whoever) {
+		at, err := n.loadFrom(ctx, m, index)
+		if err == nil {
+			return at, nil
+		}
+		failed = errors.Join(failed, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if failed == nil {
+		failed = ErrNotMember
+	}
+	return 0, fmt.Errorf("loading a state at %d or later: %w", index, failed)
+}
+
+// givers are the members to ask: the one named, then those known to have a late enough
+// state, nearest first, then the others.
+func (n *Node) givers(from, index uint64, whoever bool) []Member {
+	var members []MemberStatus
+	n.ask(func() {
+		members = n.status().Members
+		if len(members) == 0 {
+			for _, m := range n.cfg.Members {
+				members = append(members, MemberStatus{Member: m})
+			}
+		}
+	})
+	members = slices.DeleteFunc(members, func(m MemberStatus) bool {
+		return m.ID == n.cfg.Self.ID || m.Role == Witness || m.ID != from && !whoever
+	})
+	rank := func(m MemberStatus) int {
+		switch {
+		case m.ID == from:
+			return 0
+		case m.Connected && m.Applied >= index:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(members, func(a, b MemberStatus) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.RTT, b.RTT))
+	})
+	var out []Member
+	for _, m := range members {
+		out = append(out, m.Member)
+	}
+	return out
+}
+
+func (n *Node) loadFrom(ctx context.Context, m Member, index uint64) (uint64, error) {
+	conn, r, w, err := n.tr.connect(ctx, m.Addr, hello{To: m.ID, Snapshot: index}, saveTime)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if w.Index < index {
+		return 0, fmt.Errorf("member %d gave a state at %d, asked for %d", m.ID, w.Index, index)
+	}
+	n.logger.Info("loads a state", "from", m.ID, "index", w.Index)
+	n.snap.use.Lock()
+	defer n.snap.use.Unlock()
+	if err := n.cfg.Snapshotter.Load(ctx, w.Index, &stateReader{r: r, conn: conn}); err != nil {
+		return 0, fmt.Errorf("loading the state of member %d: %w", m.ID, err)
+	}
+	n.snap.index = 0
+	n.Applied(w.Index)
+	return w.Index, nil
+}

@@ -1,0 +1,59 @@
+package consensus
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"go.etcd.io/raft/v3"
+)
+
+// TestWriteCosts shows what a write that comes alone costs: one sync of each member's log, though a
+// follower is told of the commit after the entry, and three messages for each follower: the entry,
+// its acknowledgement, the commit.
+func TestWriteCosts(t *testing.T) {
+	const members, writes = 3, 50
+	found, _, _ := play(1, simOptions{members: members}, slog.New(slog.DiscardHandler), func(s *sim) {
+		s.calm = true
+		var all []Member
+		for i := range uint64(members) {
+			all = append(all, Member{ID: i + 1, Site: fmt.Sprint(i), Role: Voter})
+		}
+		for _, m := range all {
+			s.boot(s.newNode(m.ID, false), all)
+		}
+		s.until(30 * simElection)
+		leader := s.leader()
+		syncs := func() (sum uint64) {
+			for _, n := range s.nodes {
+				sum += n.log.Usage().Syncs
+			}
+			return sum
+		}
+		s.until(s.now + simElection) // the log has its name
+		before, sent := syncs(), s.entries
+		for i := range writes {
+			acked := false
+			leader.m.propose(fmt.Append(nil, "write ", i), func(_ uint64, err error) { acked = err == nil })
+			s.settle(leader)
+			for limit := s.now + simElection; !acked && s.now < limit; {
+				s.until(s.now + time.Millisecond)
+			}
+			if !acked || leader.m.state != raft.StateLeader {
+				s.fail("write %d is not acknowledged", i)
+			}
+			s.until(s.now + 10*time.Millisecond)
+		}
+		// Segments of the log end with a sync, too, and heartbeats have entries repeated.
+		if got, want := syncs()-before, uint64(members*writes); got > want+want/10 {
+			t.Errorf("%d writes at %d members took %d syncs, more than %d", writes, members, got, want)
+		}
+		if got, want := s.entries-sent, 3*(members-1)*writes; got > want+want/5 {
+			t.Errorf("%d writes took %d messages about entries, more than %d", writes, got, want)
+		}
+	})
+	if found != "" {
+		t.Fatal(found)
+	}
+}

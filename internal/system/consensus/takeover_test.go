@@ -1,0 +1,169 @@
+package consensus
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"go.etcd.io/raft/v3"
+)
+
+// simElection is the election timeout of simulated members.
+const simElection = electionTicks * 10 * time.Millisecond
+
+// losing runs many seeds of five members without faults but one, and returns how long it
+// takes until a member that is left has a proposal of after it acknowledged.
+func losing(t *testing.T, prefer string, lose func(s *sim, leader *simNode)) []time.Duration {
+	t.Helper()
+	var took []time.Duration
+	for seed := range uint64(60) {
+		opt := simOptions{members: 5, delay: 5 * time.Millisecond, prefer: prefer}
+		found, _, _ := play(seed, opt, slog.New(slog.DiscardHandler), func(s *sim) {
+			s.calm = true
+			var members []Member
+			for i := range uint64(opt.members) {
+				members = append(members, Member{ID: i + 1, Site: fmt.Sprint(i % 2), Role: Voter})
+			}
+			members[4].Role = Witness
+			for _, m := range members {
+				s.boot(s.newNode(m.ID, false), members)
+			}
+			s.until(30 * simElection)
+			leader := s.leader()
+			if leader == nil || prefer != "" && members[leader.id-1].Site != prefer {
+				s.fail("after %v the leader is %+v", s.now, leader)
+			}
+			lose(s, leader)
+			lost := s.now
+			for _, n := range s.nodes {
+				if n.m == nil {
+					continue
+				}
+				var acked bool
+				n.m.propose([]byte("after"), func(_ uint64, err error) {
+					if acked = err == nil; !acked {
+						s.fail("after %v: %v", s.now-lost, err)
+					}
+				})
+				s.settle(n)
+				for !acked && s.now-lost < 30*simElection {
+					s.until(s.now + time.Millisecond)
+				}
+				took = append(took, s.now-lost)
+				break
+			}
+		})
+		if found != "" {
+			t.Fatalf("seed %d: %s", seed, found)
+		}
+	}
+	slices.Sort(took)
+	t.Logf("median %v, most %v; election timeout %v", took[len(took)/2], took[len(took)-1], simElection)
+	return took
+}
+
+func (s *sim) leader() *simNode {
+	for _, n := range s.nodes {
+		if n.m != nil && n.m.state == raft.StateLeader {
+			return n
+		}
+	}
+	return nil
+}
+
+// TestLeaderEnds has the leader's process end, which the others' connections tell.
+func TestLeaderEnds(t *testing.T) {
+	took := losing(t, "", func(s *sim, leader *simNode) {
+		s.stop(leader)
+		for _, n := range s.nodes {
+			if n.m != nil { // what it has sent comes before its connection's end
+				s.at(n, s.opt.delay, func() { s.suspect(n, leader.id) })
+			}
+		}
+	})
+	if most := took[len(took)-1]; most > simElection {
+		t.Errorf("it took %v at most, which is more than an election timeout", most)
+	}
+}
+
+// TestLeaderVanishes has the leader's machine vanish without a word.
+func TestLeaderVanishes(t *testing.T) {
+	took := losing(t, "", func(s *sim, leader *simNode) { s.stop(leader) })
+	if most := took[len(took)-1]; most > 3*simElection {
+		t.Errorf("it took %v at most, which is more than three election timeouts", most)
+	}
+}
+
+// TestPreferredSiteVanishes has the site vanish where the leader should be, while others
+// believe that it is there.
+func TestPreferredSiteVanishes(t *testing.T) {
+	took := losing(t, "1", func(s *sim, _ *simNode) {
+		s.stop(s.nodes[1])
+		s.stop(s.nodes[3])
+	})
+	if most := took[len(took)-1]; most > 5*simElection {
+		t.Errorf("it took %v at most, which is more than five election timeouts", most)
+	}
+}
+
+// TestHandOverToNobody has a leader pass its leadership to a member that has just vanished:
+// proposals must not wait for longer than the attempt, and attempts become rarer.
+func TestHandOverToNobody(t *testing.T) {
+	found, _, _ := play(2, simOptions{members: 3, delay: 2 * time.Millisecond}, slog.New(slog.DiscardHandler), func(s *sim) {
+		s.calm = true
+		var members []Member
+		for i := range uint64(3) {
+			members = append(members, Member{ID: i + 1, Site: fmt.Sprint(i), Role: Voter})
+		}
+		for _, m := range members {
+			s.boot(s.newNode(m.ID, false), members)
+		}
+		s.until(30 * simElection)
+		leader := s.leader()
+		gone := s.nodes[leader.id%3]
+		s.stop(gone)
+		leader.m.cfg.preferSite = members[gone.id-1].Site
+		attempts, last := 0, 0
+		for range 100 {
+			began := s.now
+			p := s.propose(leader)
+			s.settle(leader)
+			for p.state == "" {
+				s.until(s.now + time.Millisecond)
+			}
+			if took := s.now - began; p.state != "ok" || took > simElection*8/10 {
+				s.fail("%q is %q after %v", p.value, p.state, took)
+			}
+			if tried := leader.m.keep.tried; tried != last {
+				attempts, last = attempts+1, tried
+			}
+			s.until(s.now + simElection/10)
+		}
+		if attempts == 0 || attempts > 2 {
+			s.fail("there were %d attempts", attempts)
+		}
+	})
+	if found != "" {
+		t.Error(found)
+	}
+}
+
+// TestOutageIsNoRoundTrip has all pings of an outage answered at its end.
+func TestOutageIsNoRoundTrip(t *testing.T) {
+	var r rtt
+	for range 50 {
+		r.add(40 * time.Millisecond)
+	}
+	r.add(20 * time.Second)
+	if got := r.most(); got > 300*time.Millisecond {
+		t.Errorf("a round trip is expected to take %v after an outage, 40 ms before", got)
+	}
+	for range 50 {
+		r.add(400 * time.Millisecond)
+	}
+	if got := r.most(); got < 390*time.Millisecond {
+		t.Errorf("a round trip is expected to take %v where it takes 400 ms", got)
+	}
+}

@@ -1,0 +1,302 @@
+package consensus
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"skerry/internal/base/linger"
+)
+
+// transport moves frames between members: each dials each other one, sends on that
+// connection only, and reads from those that others made. What cannot be sent is dropped:
+// raft repeats itself.
+type transport struct {
+	cluster string
+	self    uint64
+	addr    string
+	tls     *tls.Config        // of what is listened on
+	secure  func() *tls.Config // of a connection to another member, nil for none
+	dial    func(ctx context.Context, addr string) (net.Conn, error)
+	logger  *slog.Logger
+	handler handler
+	name    atomic.Value // the log's, a string
+
+	ctx      context.Context
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup
+	listener net.Listener
+
+	mu      sync.Mutex
+	peers   map[uint64]*peer
+	removed map[uint64]bool
+	conns   map[net.Conn]bool
+	inbound map[uint64]int // connections that each member has made
+	telling map[uint64]bool
+}
+
+// handler is what a transport tells. Its methods do not block.
+type handler interface {
+	receive(from uint64, m message)
+	// received tells that no other message has come together with those before.
+	received()
+	lost(to uint64)
+	// ended tells that the process of a member has ended, as far as can be told: its machine
+	// refuses connections, and it has none to this member.
+	ended(id uint64)
+	// pinged hands over another member's heartbeat; beat makes this one's.
+	pinged(from uint64, p ping)
+	beat() ping
+	// introduced tells what another member that connects says of itself.
+	introduced(h hello)
+	// expelled tells that another member refused this one because it was removed.
+	expelled()
+	// giveState serves a state on a connection that asked for one.
+	giveState(ctx context.Context, conn net.Conn, from, least uint64) error
+}
+
+func (t *transport) start(l net.Listener) {
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.listener = l
+	t.peers, t.removed, t.conns, t.inbound = map[uint64]*peer{}, map[uint64]bool{}, map[net.Conn]bool{}, map[uint64]int{}
+	t.telling = map[uint64]bool{}
+	t.wg.Go(t.accept)
+}
+
+// close ends all connections, after what is queued was sent or a moment has passed.
+func (t *transport) close() {
+	t.listener.Close()
+	t.mu.Lock()
+	peers := slices.Collect(maps.Values(t.peers))
+	t.mu.Unlock()
+	deadline := time.Now().Add(200 * time.Millisecond)
+	for _, p := range peers {
+		p.drain(deadline)
+	}
+	t.cancel()
+	t.mu.Lock()
+	for c := range t.conns {
+		c.Close()
+	}
+	t.mu.Unlock()
+	t.wg.Wait()
+}
+
+// setMembers connects to members and lets go of those removed.
+func (t *transport) setMembers(members []Member, removed []uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range members {
+		t.reach(m.ID, m.Addr)
+	}
+	for _, id := range removed {
+		t.removed[id] = true
+		if p, ok := t.peers[id]; ok {
+			p.leave()
+			delete(t.peers, id)
+		}
+	}
+}
+
+// reach makes a peer, or moves it to another address. The caller holds mu.
+func (t *transport) reach(id uint64, addr string) {
+	if id == t.self || t.removed[id] || addr == "" || t.ctx.Err() != nil {
+		return
+	}
+	if p, ok := t.peers[id]; ok {
+		p.move(addr)
+		return
+	}
+	p := newPeer(t, id, addr)
+	t.peers[id] = p
+	t.wg.Go(p.run)
+}
+
+func (t *transport) peer(id uint64) *peer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.peers[id]
+}
+
+func (t *transport) isRemoved(id uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.removed[id]
+}
+
+// send queues a message, which goes with the next flush; false: it was dropped.
+func (t *transport) send(m message) bool {
+	p := t.peer(m.to)
+	return p != nil && p.send(m)
+}
+
+// flush has go what is queued for a member, flushAll for all.
+func (t *transport) flush(to uint64) {
+	if p := t.peer(to); p != nil {
+		p.flush()
+	}
+}
+
+func (t *transport) flushAll() {
+	t.mu.Lock()
+	peers := slices.AppendSeq(make([]*peer, 0, maxTogether), maps.Values(t.peers))
+	t.mu.Unlock()
+	for _, p := range peers {
+		p.flush()
+	}
+}
+
+func (t *transport) accept() {
+	pause := time.Millisecond
+	for {
+		conn, err := t.listener.Accept()
+		if errors.Is(err, net.ErrClosed) || t.ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			// Out of file descriptors, for instance: there may be some again.
+			t.logger.Warn("accepting a connection failed", "err", err)
+			if linger.For(t.ctx, pause) != nil {
+				return
+			}
+			pause = min(2*pause, time.Second)
+			continue
+		}
+		pause = time.Millisecond
+		if t.tls != nil {
+			conn = tls.Server(conn, t.tls)
+		}
+		t.mu.Lock()
+		t.conns[conn] = true
+		t.mu.Unlock()
+		t.wg.Go(func() {
+			if err := t.serve(conn); err != nil && t.ctx.Err() == nil {
+				t.logger.Debug("connection ended", "peer", conn.RemoteAddr(), "err", err)
+			}
+			conn.Close()
+			t.mu.Lock()
+			delete(t.conns, conn)
+			t.mu.Unlock()
+		})
+	}
+}
+
+// serve reads from a connection that another member made.
+func (t *transport) serve(conn net.Conn) error {
+	conn.SetDeadline(time.Now().Add(handshakeTime))
+	r := bufio.NewReaderSize(conn, 256<<10)
+	var h hello
+	if err := readJSON(r, &h); err != nil {
+		return err
+	}
+	w := t.judge(h)
+	if w.Refusal != "" {
+		t.logger.Warn("a connection was refused", "from", h.From, "cluster", h.Cluster, "peer", conn.RemoteAddr(), "reason", w.Refusal)
+		return writeJSON(conn, w)
+	}
+	if h.Snapshot != 0 {
+		conn.SetDeadline(time.Time{})
+		return t.handler.giveState(t.ctx, conn, h.From, h.Snapshot)
+	}
+	if err := writeJSON(conn, w); err != nil {
+		return err
+	}
+	t.handler.introduced(h)
+	conn.SetDeadline(time.Time{})
+	t.mu.Lock()
+	if _, ok := t.peers[h.From]; !ok {
+		t.reach(h.From, h.Addr)
+	}
+	t.inbound[h.From]++
+	t.telling[h.From] = h.Tells
+	t.mu.Unlock()
+	defer t.left(h.From)
+	for {
+		b, err := readFrame(r, maxFrame)
+		if err != nil {
+			return err
+		}
+		if t.foreign(h.Log) {
+			return ErrLog // it is told when it connects again
+		}
+		if err := t.take(h.From, b); err != nil {
+			return err
+		}
+		if !another(r) {
+			t.handler.received()
+		}
+	}
+}
+
+// another tells whether a whole frame is there already.
+func another(r *bufio.Reader) bool {
+	if r.Buffered() < 4 {
+		return false
+	}
+	n, err := r.Peek(4)
+	return err == nil && r.Buffered()-4 >= int(binary.LittleEndian.Uint32(n))
+}
+
+func (t *transport) left(id uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.inbound[id]--; t.inbound[id] == 0 {
+		delete(t.inbound, id)
+	}
+}
+
+// heard tells whether a member has a connection to this one.
+func (t *transport) heard(id uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.inbound[id] > 0
+}
+
+// take handles one frame.
+func (t *transport) take(from uint64, b []byte) error {
+	if len(b) == 0 {
+		return errFrame
+	}
+	switch frameKind(b[0]) {
+	case framePing:
+		p, err := decodePing(b)
+		if err != nil {
+			return err
+		}
+		if t.isRemoved(from) {
+			return ErrRemoved // it may not have learnt of it; it is told when it connects again
+		}
+		t.handler.pinged(from, p)
+		if to := t.peer(from); to != nil {
+			to.control(encodePong(p.sent))
+		}
+		return nil
+	case framePong:
+		sent, err := decodePong(b)
+		if err != nil {
+			return err
+		}
+		if to := t.peer(from); to != nil {
+			to.pong(sent)
+		}
+		return nil
+	}
+	m, err := decodeMessage(t.self, b)
+	if err != nil {
+		return err
+	}
+	if m.raft != nil && (m.raft.GetFrom() != from || m.raft.GetTo() != t.self) {
+		return errFrame
+	}
+	t.handler.receive(from, m)
+	return nil
+}

@@ -1,0 +1,176 @@
+package wal
+
+import (
+	"fmt"
+	"time"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// overhead is what an entry in memory takes beside its data, in bytes.
+const overhead = 128
+
+// truncate drops entries after index. The caller holds mu.
+func (l *Log) truncate(index uint64) {
+	for _, s := range l.segs {
+		s.cut(index)
+	}
+	if index < l.floor.index {
+		return
+	}
+	for n := len(l.cache); n > 0 && l.cache[n-1].GetIndex() > index; n = len(l.cache) {
+		l.cached -= overhead + int64(len(l.cache[n-1].GetData()))
+		l.cache = l.cache[: n-1 : n-1]
+	}
+	l.last = index
+}
+
+// remember adds entries to the tail in memory. The caller holds mu.
+func (l *Log) remember(entries []*raftpb.Entry) {
+	for _, e := range entries {
+		l.cached += overhead + int64(len(e.GetData()))
+		l.last = e.GetIndex()
+	}
+	l.cache = append(l.cache, entries...)
+	for l.cached > l.opt.Cache && len(l.cache) > 1 {
+		l.cached -= overhead + int64(len(l.cache[0].GetData()))
+		l.cache[0] = nil
+		l.cache = l.cache[1:]
+	}
+}
+
+// Entries returns entries from lo up to before hi: at least one, then as many as fit into
+// maxSize bytes.
+func (l *Log) Entries(lo, hi, maxSize uint64) ([]*raftpb.Entry, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if lo <= l.floor.index {
+		return nil, raft.ErrCompacted
+	}
+	if lo > l.last || hi > l.last+1 {
+		return nil, raft.ErrUnavailable
+	}
+	var out []*raftpb.Entry
+	size := uint64(0)
+	for i := lo; i < hi; i++ {
+		e, err := l.entry(i)
+		if err != nil {
+			return nil, err
+		}
+		size += uint64(len(e.GetData())) + 24
+		if len(out) > 0 && size > maxSize {
+			break
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+func (l *Log) entry(index uint64) (*raftpb.Entry, error) {
+	if n := uint64(len(l.cache)); n > 0 && index >= l.cache[0].GetIndex() {
+		return l.cache[index-l.cache[0].GetIndex()], nil
+	}
+	s := l.segmentOf(index)
+	if s == nil {
+		return nil, fmt.Errorf("%w: no segment has entry %d", ErrCorrupt, index)
+	}
+	return s.read(index)
+}
+
+func (l *Log) segmentOf(index uint64) *segment {
+	for i := len(l.segs) - 1; i >= 0; i-- {
+		if l.segs[i].holds(index) {
+			return l.segs[i]
+		}
+	}
+	return nil
+}
+
+// Term returns the term of an entry, or of the one before the first.
+func (l *Log) Term(index uint64) (uint64, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	switch {
+	case index == l.floor.index:
+		return l.floor.term, nil
+	case index < l.floor.index:
+		return 0, raft.ErrCompacted
+	case index > l.last:
+		return 0, raft.ErrUnavailable
+	}
+	if s := l.segmentOf(index); s != nil {
+		return s.term(index), nil
+	}
+	return 0, fmt.Errorf("%w: no segment has entry %d", ErrCorrupt, index)
+}
+
+// LastIndex returns the index of the last entry, or of the one before the first.
+func (l *Log) LastIndex() (uint64, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.last, nil
+}
+
+// FirstIndex returns the index of the first entry that the log has or will have.
+func (l *Log) FirstIndex() (uint64, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.floor.index + 1, nil
+}
+
+// HardState returns the last one written; nil: none.
+func (l *Log) HardState() *raftpb.HardState {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.hs == (hard{}) {
+		return nil
+	}
+	return &raftpb.HardState{Term: new(l.hs.Term), Vote: new(l.hs.Vote), Commit: new(l.hs.Commit)}
+}
+
+// Confs returns the membership at the log's beginning and all after it.
+func (l *Log) Confs() []Conf {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return append([]Conf(nil), l.confs...)
+}
+
+// Usage is what a log takes.
+type Usage struct {
+	// Bytes are written in all segments, without space reserved.
+	Bytes int64
+	// Syncs counts fsyncs, Synced the entries that they made durable.
+	Syncs, Synced uint64
+}
+
+// Usage tells what the log takes on disk.
+func (l *Log) Usage() Usage {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	u := Usage{Syncs: l.syncs, Synced: l.synced}
+	for _, s := range l.segs {
+		u.Bytes += s.size
+	}
+	return u
+}
+
+// Excess returns the index up to which the log must be compacted so that no more than so many
+// bytes stay, and nothing that was written before old. 0: nothing needs to go.
+func (l *Log) Excess(most int64, old time.Time) uint64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	total := int64(0)
+	for _, s := range l.segs {
+		total += s.size
+	}
+	index := uint64(0)
+	for i, s := range l.segs[:len(l.segs)-1] {
+		if total <= most && !s.newest.Before(old) {
+			break
+		}
+		total -= s.size
+		index = l.lastOf(i)
+	}
+	return index
+}

@@ -1,0 +1,114 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
+	status := s.Backend.Status(r.Context())
+	status.Draining = s.Draining()
+	return answer(w, status)
+}
+
+// healthy says that the process answers.
+func (s *Server) healthy(w http.ResponseWriter, _ *http.Request) error {
+	return answer(w, map[string]string{"member": s.Member})
+}
+
+// ready says that the member serves and is not about to go.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
+	if s.Draining() {
+		return Problemf(CodeDraining, "%s is going down", s.Member)
+	}
+	if err := s.Backend.Ready(r.Context()); err != nil {
+		return Problemf(CodeUnavailable, "%v", err)
+	}
+	return answer(w, map[string]string{"member": s.Member})
+}
+
+func (s *Server) openapi(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Content-Type", "application/yaml")
+	_, _ = w.Write(OpenAPI) // who does not read the answer has gone
+	return nil
+}
+
+func (s *Server) members(w http.ResponseWriter, r *http.Request) error {
+	return answer(w, Members{s.Backend.Status(r.Context()).Members})
+}
+
+func (s *Server) addMember(w http.ResponseWriter, r *http.Request) error {
+	var m Member
+	if err := decode(r, &m); err != nil {
+		return err
+	}
+	if m.Name == "" || m.Peer == "" || m.Cloud == "" {
+		return Problemf(CodeBadRequest, "a member has a name, a cloud and the address of its peer port")
+	}
+	added, err := s.Backend.AddMember(r.Context(), m)
+	if err != nil {
+		return err
+	}
+	return answer(w, added)
+}
+
+func (s *Server) removeMember(w http.ResponseWriter, r *http.Request) error {
+	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
+	if err != nil || id == 0 {
+		return Problemf(CodeBadRequest, "%.40q is no member's ID", r.PathValue("id"))
+	}
+	if err := s.Backend.RemoveMember(r.Context(), id); err != nil {
+		return err
+	}
+	return answer(w, struct{}{})
+}
+
+func (s *Server) transfer(w http.ResponseWriter, r *http.Request) error {
+	var c LeaderChange
+	if err := decode(r, &c); err != nil {
+		return err
+	}
+	if err := s.Backend.Transfer(r.Context(), c.To); err != nil {
+		return err
+	}
+	return answer(w, struct{}{})
+}
+
+// Progress is how far a member's database is.
+type Progress struct {
+	Cloud   string `json:"cloud"`
+	Applied uint64 `json:"applied"`
+}
+
+// maxProgress bounds how long a question for progress waits.
+const maxProgress = 5 * time.Second
+
+// progress waits until the database has applied an index, or a while.
+func (s *Server) progress(w http.ResponseWriter, r *http.Request) error {
+	q, err := query(r)
+	if err != nil {
+		return err
+	}
+	var index uint64
+	if text := q.Get("index"); text != "" {
+		if index, err = strconv.ParseUint(text, 10, 63); err != nil {
+			return Problemf(CodeBadRequest, "index=%.30s is no index", text)
+		}
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), maxProgress)
+	defer cancel()
+	applied := s.Backend.Progress(ctx, index)
+	return answer(w, Progress{Cloud: s.Backend.Status(ctx).Cloud, Applied: applied})
+}
+
+func (s *Server) snapshot(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if err := s.Backend.Snapshot(r.Context(), w); err != nil {
+		// The answer has begun: that it has no end is what tells its reader.
+		s.Log.Error("a snapshot was not sent whole", "error", err)
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package balancer
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+type metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	retries  *prometheus.CounterVec
+	shed     *prometheus.CounterVec
+}
+
+func newMetrics() *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	return &metrics{
+		requests: counter("hydra_lb_requests_total", "Requests answered, by kind of backend and status code.", "kind", "code"),
+		retries:  counter("hydra_lb_retries_total", "Attempts after which another backend was tried.", "kind"),
+		shed:     counter("hydra_lb_shed_total", "Requests turned away with 503 since too many were there.", "kind"),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "hydra_lb_request_seconds", Help: "Time from a request to its answer, queue and repetitions included.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 15),
+		}, []string{"kind", "method"}),
+	}
+}
+
+func (m *metrics) served(kind Kind, method string, code int, took time.Duration) {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete:
+	default:
+		method = "other" // a client cannot make labels up
+	}
+	m.requests.WithLabelValues(string(kind), strconv.Itoa(code)).Inc()
+	m.seconds.WithLabelValues(string(kind), method).Observe(took.Seconds())
+}
+
+// register adds all to a registry, nil for none.
+func (m *metrics) register(r prometheus.Registerer, pools []*pool) error {
+	if r == nil {
+		return nil
+	}
+	all := []prometheus.Collector{m.requests, m.seconds, m.retries, m.shed}
+	gauge := func(name, help string, labels prometheus.Labels, value func() float64) {
+		all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value))
+	}
+	for _, p := range pools {
+		kind := prometheus.Labels{"kind": string(p.kind)}
+		gauge("hydra_lb_queued", "Requests that wait for their turn.", kind, func() float64 { return float64(p.limit.waiting.Load()) })
+		gauge("hydra_lb_in_flight", "Requests that are with backends.", kind, func() float64 { return float64(len(p.limit.slots)) })
+		for _, b := range p.backends {
+			labels := prometheus.Labels{"kind": string(p.kind), "backend": b.url.Host, "cloud": b.cloud}
+			gauge("hydra_lb_backend_usable", "Whether requests go to a backend: 1 or 0.", labels, func() float64 {
+				if b.see().usable() {
+					return 1
+				}
+				return 0
+			})
+			gauge("hydra_lb_backend_distance_seconds", "Moving average of the time that a check takes.", labels, func() float64 { return b.see().distance.Seconds() })
+		}
+	}
+	for _, c := range all {
+		if err := r.Register(c); err != nil {
+			return fmt.Errorf("registering metrics: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package command
+
+import (
+	"fmt"
+
+	"skerry/internal/base/varint"
+)
+
+// format is the first byte of an encoded transaction.
+const format = 1
+
+// codes of checks and writes in the log, which must never change.
+var (
+	checkCodes = []Is{Exists, Absent, Version, Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual}
+	writeCodes = []Do{Put, Merge, Add, Delete, CreateTable, DropTable, ClearTable}
+)
+
+// Append appends a transaction in its binary form:
+//
+//	format
+//	request ID
+//	count { code table key version field value }      checks
+//	count { code table key value }                    writes
+//
+// Texts are preceded by their length; lengths, counts and versions are uvarints.
+func (t *Transaction) Append(dst []byte) []byte {
+	dst = append(dst, format)
+	dst = varint.AppendText(dst, t.RequestID)
+	dst = varint.Append(dst, uint64(len(t.Checks)))
+	for i := range t.Checks {
+		c := &t.Checks[i]
+		dst = append(dst, codeOf(checkCodes, c.Is))
+		dst = varint.AppendText(dst, c.Table)
+		dst = varint.AppendText(dst, c.Key)
+		dst = varint.Append(dst, c.Version)
+		dst = varint.AppendText(dst, c.Field)
+		dst = varint.AppendText(dst, c.Value)
+	}
+	dst = varint.Append(dst, uint64(len(t.Writes)))
+	for i := range t.Writes {
+		w := &t.Writes[i]
+		dst = append(dst, codeOf(writeCodes, w.Do))
+		dst = varint.AppendText(dst, w.Table)
+		dst = varint.AppendText(dst, w.Key)
+		dst = varint.AppendText(dst, w.Value)
+	}
+	return dst
+}
+
+// codeOf is a name's place in its list, 255 for none: Normalize refuses those.
+func codeOf[T comparable](list []T, name T) byte {
+	for i, n := range list {
+		if n == name {
+			return byte(i)
+		}
+	}
+	return 255
+}
+
+// Decode reads a transaction. Its values refer to data.
+func Decode(data []byte) (Transaction, error) {
+	r := varint.NewReader(data)
+	if f := r.Byte(); f != format && !r.Bad() {
+		return Transaction{}, fmt.Errorf("%w: format %d is not known: a newer version wrote it", ErrInvalid, f)
+	}
+	t := Transaction{RequestID: r.Text()}
+	t.Checks = make([]Check, 0, r.Count(part))
+	for range cap(t.Checks) {
+		c := Check{Is: nameOf(&r, checkCodes), Table: r.Text(), Key: r.Text()}
+		c.Version, c.Field, c.Value = r.Number(), r.Text(), value(&r)
+		t.Checks = append(t.Checks, c)
+	}
+	t.Writes = make([]Write, 0, r.Count(part))
+	for range cap(t.Writes) {
+		w := Write{Do: nameOf(&r, writeCodes), Table: r.Text(), Key: r.Text(), Value: value(&r)}
+		t.Writes = append(t.Writes, w)
+	}
+	if !r.Done() {
+		return Transaction{}, fmt.Errorf("%w: %d bytes that are no transaction", ErrInvalid, len(data))
+	}
+	return t, nil
+}
+
+// ChangesTables tells whether an encoded transaction makes or drops tables. It is asked of
+// every entry, and so decodes no more than it must; what is no transaction changes nothing.
+func ChangesTables(data []byte) bool {
+	if len(data) == 0 || data[0] != format {
+		return false
+	}
+	r := varint.NewReader(data[1:])
+	r.Bytes() // the request's ID
+	for range r.Count(part) {
+		r.Byte()
+		r.Bytes()
+		r.Bytes()
+		r.Number()
+		r.Bytes()
+		r.Bytes()
+	}
+	for range r.Count(part) {
+		switch do := nameOf(&r, writeCodes); do {
+		case CreateTable, DropTable:
+			return true
+		}
+		r.Bytes()
+		r.Bytes()
+		r.Bytes()
+	}
+	return false
+}
+
+// part is the least a check or a write takes, in bytes.
+const part = 3
+
+// value reads a value, nil where there is none.
+func value(r *varint.Reader) []byte {
+	if b := r.Bytes(); len(b) > 0 {
+		return b
+	}
+	return nil
+}
+
+func nameOf[T ~string](r *varint.Reader, list []T) T {
+	code := r.Byte()
+	if int(code) >= len(list) {
+		r.Fail()
+		return ""
+	}
+	return list[code]
+}

@@ -1,0 +1,247 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+)
+
+// Row is a row as a transaction finds it.
+type Row struct {
+	Version uint64
+	Value   []byte // compact JSON, nil for no row
+}
+
+// State is the tables that transactions are done on. Evaluate reads and changes it.
+type State interface {
+	HasTable(table string) bool
+	Row(table, key string) Row
+	// SetRow writes a row; a nil value removes it.
+	SetRow(table, key string, row Row)
+	CreateTable(table string)
+	// ClearTable removes a table's rows, DropTable the table too.
+	ClearTable(table string)
+	DropTable(table string)
+}
+
+// Evaluate does a transaction, which stands at an index of the log, on a state: all of
+// its writes or none. What it does depends on nothing but its arguments. most bounds the rows
+// that it touches, in bytes: MaxWeight, or 0 for none, as logs of earlier versions have it.
+// Idempotency keys are the caller's.
+func Evaluate(t *Transaction, index uint64, s State, most int) Outcome {
+	load := &weight{most: most}
+	for i := range t.Checks {
+		c := &t.Checks[i]
+		if !s.HasTable(c.Table) {
+			return Outcome{Code: UnknownTable, Failed: i}
+		}
+		row := s.Row(c.Table, c.Key)
+		if load.add(len(row.Value)) {
+			return Outcome{Code: TooLarge, Failed: i}
+		}
+		if !holds(c, row) {
+			return Outcome{Code: CheckFailed, Failed: i}
+		}
+	}
+	if code, failed, ok := rehearse(t, s, load); !ok {
+		return Outcome{Code: code, Failed: failed}
+	}
+	for i := range t.Writes {
+		perform(&t.Writes[i], index, s)
+	}
+	return Outcome{Code: OK, Version: index}
+}
+
+// weight is what the rows of a transaction weigh so far.
+type weight struct{ sum, most int }
+
+// add tells whether it is too much.
+func (w *weight) add(n int) bool {
+	w.sum += n
+	return w.most > 0 && w.sum > w.most
+}
+
+// place is a row's.
+type place struct{ table, key string }
+
+// rehearse finds the write that cannot be done, before any is. A single one is judged
+// where it stands; several on what those before them leave.
+func rehearse(t *Transaction, s State, load *weight) (code string, failed int, ok bool) {
+	var rows map[place][]byte // as the writes so far leave them
+	tables := make(map[string]bool, 1)
+	for i := range t.Writes {
+		w := &t.Writes[i]
+		has, known := tables[w.Table]
+		if !known {
+			has = s.HasTable(w.Table)
+		}
+		switch w.Do {
+		case CreateTable:
+			has = true
+		case DropTable:
+			has = false
+		default:
+			if !has {
+				return UnknownTable, i, false
+			}
+		}
+		tables[w.Table] = has
+		if w.Do == Merge || w.Do == Add || len(t.Writes) > 1 {
+			if rows == nil {
+				rows = make(map[place][]byte, len(t.Writes))
+			}
+			if code := rehearseRow(w, s, rows, load); code != "" {
+				return code, i, false
+			}
+		}
+	}
+	return "", 0, true
+}
+
+// rehearseRow is a write of a row on what those before it leave: "" when it can be done.
+func rehearseRow(w *Write, s State, rows map[place][]byte, load *weight) string {
+	switch w.Do {
+	case CreateTable:
+		return ""
+	case DropTable, ClearTable:
+		for p := range rows {
+			if p.table == w.Table {
+				delete(rows, p)
+			}
+		}
+		rows[place{w.Table, ""}] = []byte{} // no key is empty: every row of it is gone
+		return ""
+	}
+	at := place{w.Table, w.Key}
+	have, seen := rows[at]
+	if !seen && (w.Do == Merge || w.Do == Add) {
+		if _, cleared := rows[place{w.Table, ""}]; !cleared {
+			have = s.Row(w.Table, w.Key).Value
+		}
+	}
+	if (w.Do == Merge || w.Do == Add) && load.add(len(have)) {
+		return TooLarge
+	}
+	value, ok := after(w, have)
+	switch {
+	case !ok:
+		return BadField
+	case len(value) > MaxValue, load.add(len(value)):
+		return TooLarge
+	}
+	rows[at] = value
+	return ""
+}
+
+var emptyObject = []byte("{}")
+
+// after is what a write makes of a row's value, nil for none.
+func after(w *Write, have []byte) (value []byte, ok bool) {
+	switch w.Do {
+	case Put:
+		return w.Value, true
+	case Delete:
+		return nil, true
+	}
+	if have == nil {
+		have = emptyObject
+	}
+	if w.Do == Add {
+		return addToObject(have, w.Value)
+	}
+	return mergeObjects(have, w.Value), true
+}
+
+func perform(w *Write, index uint64, s State) {
+	switch w.Do {
+	case CreateTable:
+		s.CreateTable(w.Table)
+	case DropTable:
+		s.DropTable(w.Table)
+	case ClearTable:
+		s.ClearTable(w.Table)
+	case Put, Delete:
+		s.SetRow(w.Table, w.Key, Row{index, w.Value})
+	default:
+		value, _ := after(w, s.Row(w.Table, w.Key).Value) // rehearsed
+		s.SetRow(w.Table, w.Key, Row{index, value})
+	}
+}
+
+// holds tells whether a check is true of a row.
+func holds(c *Check, row Row) bool {
+	there := row.Value != nil
+	switch c.Is {
+	case Exists:
+		return there
+	case Absent:
+		return !there
+	case Version:
+		return there && row.Version == c.Version || !there && c.Version == 0
+	}
+	var have []byte
+	if there {
+		list := members(row.Value, make([]member, 0, 16))
+		if i := find(list, quote(c.Field)); i >= 0 {
+			have = list[i].value
+		}
+	}
+	order, alike := compare(have, c.Value)
+	switch c.Is {
+	case Equal:
+		return alike && order == 0
+	case NotEqual:
+		return !alike || order != 0
+	case Less:
+		return alike && ordered(have) && order < 0
+	case LessOrEqual:
+		return alike && ordered(have) && order <= 0
+	case Greater:
+		return alike && ordered(have) && order > 0
+	case GreaterOrEqual:
+		return alike && ordered(have) && order >= 0
+	}
+	return false
+}
+
+// ordered tells whether a value has a less and a greater: numbers and strings.
+func ordered(v []byte) bool {
+	return len(v) > 0 && (v[0] == '"' || v[0] == '-' || v[0] >= '0' && v[0] <= '9')
+}
+
+// compare orders two scalars of the same type; those of different types, arrays and
+// objects are not comparable. Numbers are compared exactly when both are whole numbers of
+// 64 bits, else as floating point; strings by their bytes.
+func compare(a, b []byte) (order int, alike bool) {
+	switch {
+	case len(a) == 0 || len(b) == 0:
+		return 0, false
+	case a[0] == '"' && b[0] == '"':
+		var x, y string
+		if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+			return 0, false
+		}
+		return bytes.Compare([]byte(x), []byte(y)), true
+	case a[0] == '"' || b[0] == '"' || !ordered(a) || !ordered(b):
+		same := bytes.Equal(a, b)
+		return 0, same && a[0] != '{' && a[0] != '['
+	}
+	x, errX := strconv.ParseInt(string(a), 10, 64)
+	y, errY := strconv.ParseInt(string(b), 10, 64)
+	if errX == nil && errY == nil {
+		return sign(x < y, x > y), true
+	}
+	f, errF := strconv.ParseFloat(string(a), 64)
+	g, errG := strconv.ParseFloat(string(b), 64)
+	return sign(f < g, f > g), errF == nil && errG == nil
+}
+
+func sign(less, greater bool) int {
+	switch {
+	case less:
+		return -1
+	case greater:
+		return 1
+	}
+	return 0
+}

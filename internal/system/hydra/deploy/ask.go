@@ -1,0 +1,78 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"skerry/internal/base/dialtls"
+	"skerry/internal/machine/host"
+	"skerry/internal/system/hydra/hydraclient"
+)
+
+// askTimeout bounds one question.
+const askTimeout = time.Second
+
+// ask asks a service whether it is ready.
+func (s *supervised) ask(ctx context.Context, reach hydraclient.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if s.Kind == Names {
+		at, err := url.Parse(s.Ready)
+		if err != nil {
+			return fmt.Errorf("where to ask the DNS server: %w", err)
+		}
+		_, err = Lookup(ctx, s.Host, at.Host, at.Path[1:])
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Ready, nil)
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{DisableKeepAlives: true, DialTLSContext: dialtls.Context(s.Host.Dial, reach.TLS), DialContext: s.Host.Dial}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	if err = errors.Join(err, resp.Body.Close()); err == nil && resp.StatusCode/100 != 2 {
+		err = fmt.Errorf("%s answered %s", s.Ready, resp.Status)
+	}
+	return err
+}
+
+// errNoAddress is the error of a name without an address.
+var errNoAddress = errors.New("no address is known")
+
+// Lookup asks a DNS server, from a host, for the addresses of a name, in its order.
+func Lookup(ctx context.Context, from host.Host, server, name string) ([]netip.Addr, error) {
+	conn, err := from.Dial(ctx, "tcp", server)
+	if err != nil {
+		return nil, fmt.Errorf("asking the DNS server: %w", err)
+	}
+	defer conn.Close()
+	question := new(dns.Msg).SetQuestion(dns.Fqdn(name), dns.TypeA)
+	answer, _, err := new(dns.Client).ExchangeWithConnContext(ctx, question, &dns.Conn{Conn: conn})
+	if err != nil {
+		return nil, fmt.Errorf("asking the DNS server at %s for %s: %w", server, name, err)
+	}
+	var all []netip.Addr
+	for _, r := range answer.Answer {
+		if a, ok := r.(*dns.A); ok {
+			if addr, ok := netip.AddrFromSlice(a.A.To4()); ok {
+				all = append(all, addr)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("asking the DNS server at %s for %s: %w (%s)", server, name, errNoAddress, dns.RcodeToString[answer.Rcode])
+	}
+	return all, nil
+}

@@ -1,0 +1,126 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"skerry/internal/machine/host"
+)
+
+// Door lets this machine's browser into a lab: it listens on this machine and passes on
+// each connection as a client on one of the lab's nodes would make it, who asks the
+// DNS server for the wallet's name and tries the answer's addresses in their order.
+type Door struct {
+	listener net.Listener
+	from     host.Host
+	server   string // of DNS, HOST:PORT
+	name     string
+	port     int
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+}
+
+const (
+	// lookupTimeout and doorTimeout bound the question for the name, and the wait for one
+	// of its addresses.
+	lookupTimeout = 2 * time.Second
+	doorTimeout   = time.Second
+)
+
+// OpenDoor listens at addr for connections to a port of what the DNS server at server says
+// that name is.
+func OpenDoor(ctx context.Context, addr string, from host.Host, server, name string, port int) (*Door, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listening for browsers: %w", err)
+	}
+	d := &Door{listener: l, from: from, server: server, name: name, port: port}
+	ctx, d.cancel = context.WithCancel(ctx)
+	d.running.Add(1)
+	go func() {
+		defer d.running.Done()
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return // closed
+			}
+			d.running.Add(1)
+			go func() {
+				defer d.running.Done()
+				d.pass(ctx, conn)
+			}()
+		}
+	}()
+	return d, nil
+}
+
+// URL is where a browser finds the wallet.
+func (d *Door) URL() string { return "http://" + d.listener.Addr().String() }
+
+// Close ends the connections that are open.
+func (d *Door) Close() error {
+	d.cancel()
+	err := d.listener.Close()
+	d.running.Wait()
+	return err
+}
+
+// pass serves one connection; a browser whose connection is closed tries again.
+func (d *Door) pass(ctx context.Context, in net.Conn) {
+	defer in.Close()
+	out, err := d.reach(ctx)
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	stop := context.AfterFunc(ctx, func() { in.Close(); out.Close() })
+	defer stop()
+	var both sync.WaitGroup
+	both.Go(func() { splice(out, in) })
+	both.Go(func() { splice(in, out) })
+	both.Wait()
+}
+
+// splice copies until either side ends, and tells the other.
+func splice(to, from net.Conn) {
+	_, err := io.Copy(to, from)
+	if half, ok := to.(interface{ CloseWrite() error }); ok && err == nil {
+		err = half.CloseWrite()
+	}
+	if err != nil {
+		to.Close()
+		from.Close()
+	}
+}
+
+// reach connects to the first address that answers.
+func (d *Door) reach(ctx context.Context) (net.Conn, error) {
+	asking, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	all, err := Lookup(asking, d.from, d.server, d.name)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, addr := range all {
+		conn, err := d.dial(ctx, addr)
+		if err == nil {
+			return conn, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+func (d *Door) dial(ctx context.Context, addr netip.Addr) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, doorTimeout)
+	defer cancel()
+	return d.from.Dial(ctx, "tcp", net.JoinHostPort(addr.String(), strconv.Itoa(d.port)))
+}

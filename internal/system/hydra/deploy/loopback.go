@@ -1,0 +1,73 @@
+package deploy
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/machine/host"
+	"skerry/internal/machine/loopback"
+)
+
+// Clouds of a deployment that nobody has named.
+const (
+	FirstCloud  = "aws"
+	SecondCloud = "gcp"
+)
+
+const (
+	// firstNet and nets are the second bytes of 127.x.0.0/16 that are looked at for one in
+	// which nothing listens.
+	firstNet = 77
+	nets     = 40
+	// third bytes of addresses: clouds count from 1.
+	thirdWitness = 100
+	thirdNames   = 200
+	edgeByte     = 100
+)
+
+// Loopback lays out two clouds of so many members, a witness and a DNS server on this
+// machine's loopback addresses, whose directories are below dir. Nothing listens yet on
+// the addresses that it takes.
+func Loopback(dir string, members int) (Layout, error) {
+	for n := firstNet; n < firstNet+nets; n++ {
+		if !free(n) {
+			continue
+		}
+		var l Layout
+		var errs []error
+		at := func(name, site string, third, fourth int) host.Host {
+			h, err := loopback.New(name, site, fmt.Sprintf("127.%d.%d.%d", n, third, fourth), filepath.Join(dir, name))
+			errs = append(errs, err)
+			return h
+		}
+		for i, name := range []string{FirstCloud, SecondCloud} {
+			c := Cloud{Name: name, Edge: at(name+"-edge", name, i+1, edgeByte)}
+			for k := range members {
+				c.Members = append(c.Members, at(fmt.Sprintf("%s-%d", name, k+1), name, i+1, k+1))
+			}
+			l.Clouds = append(l.Clouds, c)
+		}
+		l.Witness = at(witnessCloud, witnessCloud, thirdWitness, 1)
+		l.Names = at("names", "names", thirdNames, 1)
+		return l, errors.Join(errs...)
+	}
+	return Layout{}, advice.With(fmt.Errorf("%w: all of 127.%d to 127.%d are in use", ErrLayout, firstNet, firstNet+nets-1), "end other deployments")
+}
+
+// free tells whether the members' and the name server's ports of a net can be listened at.
+func free(n int) bool {
+	for _, port := range []int{PortAPI, PortPeer} {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.%d.1.1:%d", n, port))
+		if err != nil {
+			return false
+		}
+		if l.Close() != nil {
+			return false
+		}
+	}
+	p, err := net.ListenPacket("udp", fmt.Sprintf("127.%d.%d.1:%d", n, thirdNames, PortDNS))
+	return err == nil && p.Close() == nil
+}

@@ -1,0 +1,176 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/machine/host"
+)
+
+// Service is one process of a deployment.
+type Service struct {
+	Name  string
+	Kind  Kind
+	Cloud string
+	Host  host.Host
+	Args  []string // of skerry
+	// URL is where it serves; dns://HOST:PORT of the name server.
+	URL string
+	// Ready is asked until it answers 2xx, before what comes later is started, and
+	// dns://HOST:PORT/NAME until it has an address of the name.
+	Ready string
+}
+
+// Kind is what a service is.
+type Kind string
+
+// Kinds of services.
+const (
+	Member   Kind = "member"
+	Witness  Kind = "witness"
+	Balancer Kind = "lb"
+	Wallet   Kind = "wallet"
+	Names    Kind = "dns"
+)
+
+// grace is what a process gets between SIGTERM and SIGKILL.
+const grace = 10 * time.Second
+
+// supervised is a service with its process.
+type supervised struct {
+	Service
+	exe     string
+	restart time.Duration // pause before it is started again, 0 for never
+	log     *slog.Logger
+
+	mu      sync.Mutex
+	process host.Process
+	held    bool          // it was killed and is not to be started again
+	wake    chan struct{} // it is to be started again
+	ended   chan struct{}
+	stop    context.CancelFunc
+}
+
+// start starts the process and looks after it.
+func (s *supervised) start(ctx context.Context) error {
+	if err := s.launch(ctx); err != nil {
+		return err
+	}
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop, s.ended = stop, make(chan struct{})
+	go func() {
+		defer close(s.ended)
+		s.watch(watching)
+	}()
+	return nil
+}
+
+func (s *supervised) launch(ctx context.Context) error {
+	p, err := s.Host.Start(ctx, host.Command{Name: s.Name, Path: s.exe, Args: s.Args, Log: s.logFile()})
+	if err != nil {
+		return fmt.Errorf("starting %s on %s: %w", s.Name, s.Host.Name(), err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.process = p
+	return nil
+}
+
+func (s *supervised) logFile() string { return filepath.Join(s.Host.Dir(), s.Name+".log") }
+
+// watch starts the process again when it ends, until ctx does.
+func (s *supervised) watch(ctx context.Context) {
+	for {
+		p := s.current()
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.Done():
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		s.log.Warn("a process ended", "service", s.Name, "error", p.Err(), "log", s.logFile())
+		for again := false; !again; {
+			var pause <-chan time.Time // never, where it is not to be started by itself
+			if s.restart > 0 && !s.isHeld() {
+				pause = time.After(s.restart)
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-s.wake:
+			case <-pause:
+				if s.isHeld() {
+					continue
+				}
+			}
+			if err := s.launch(ctx); err != nil {
+				s.log.Warn("a process cannot be started again", "service", s.Name, "error", err)
+				continue
+			}
+			s.log.Info("a process was started again", "service", s.Name, "pid", s.current().PID())
+			again = true
+		}
+	}
+}
+
+func (s *supervised) isHeld() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held
+}
+
+// hold keeps the process from being started again, or has it started; it tells whether
+// that is a change.
+func (s *supervised) hold(held bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed := s.held != held
+	s.held = held
+	if changed && !held {
+		select {
+		case s.wake <- struct{}{}:
+		default:
+		}
+	}
+	return changed
+}
+
+func (s *supervised) current() host.Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process
+}
+
+// running tells whether its process has not ended.
+func (s *supervised) running() bool {
+	select {
+	case <-s.current().Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// died is the error of a process that ended while it was waited for.
+func (s *supervised) died() error {
+	p := s.current()
+	return advice.With(fmt.Errorf("%s on %s ended: %w\n%s", s.Name, s.Host.Name(), errors.Join(p.Err()), p.Tail(8)), "its log is %s", s.logFile())
+}
+
+// end ends it for good.
+func (s *supervised) end(ctx context.Context) error {
+	s.stop()
+	<-s.ended
+	if err := s.current().Stop(ctx, grace); err != nil {
+		return fmt.Errorf("ending %s: %w", s.Name, err)
+	}
+	return nil
+}

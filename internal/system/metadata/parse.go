@@ -1,0 +1,265 @@
+package metadata
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Usage is the protocol in short, a line each operation.
+const Usage = `ls [-l] [-n LIMIT] [-a NAME] PATH      entries of a directory, those behind NAME
+stat PATH                              what is known about an entry
+find [-name PATTERN] [-type d|f|v] [-maxdepth N] [-n LIMIT] [-a PATH] PATH
+read PATH                              the content of a file
+mkdir [-p] [-m MODE] PATH              -p: with its parents, and no error where it exists
+rmdir PATH                             an empty directory
+create [-m MODE] PATH                  an empty file
+write [-x] [-m MODE] PATH TEXT         a file's whole content; -x: an error where it exists
+rm [-r] PATH                           a file; -r: or a directory with all below it
+mv [-f] FROM TO                        -f: in place of a file or empty directory
+chmod MODE PATH                        MODE in octal digits
+touch [-t TIME] PATH                   TIME as 2006-01-02T15:04:05Z
+delegate PATH SERVER                   the directory, with all below it, is on that server
+adopt PATH                             a directory of another server is here, and empty
+`
+
+// Parse reads a command as the protocol has it: "mkdir -p /a/b". Names with spaces or
+// quotes are quoted as Quote does. What it returns was checked.
+func Parse(line string) (Command, error) { return ParseIn("", line) }
+
+// ParseIn is Parse where paths that do not begin with / are in the directory dir, as in a
+// shell: with . and .. in them, and none at all for dir itself.
+func ParseIn(dir, line string) (Command, error) {
+	c := Command{MaxDepth: -1}
+	name, rest, _, err := word(line)
+	if err != nil {
+		return c, err
+	}
+	for o := List; o <= last; o++ {
+		if opNames[o] == name && !o.Internal() {
+			c.Op = o
+		}
+	}
+	if c.Op == Invalid {
+		return c, fmt.Errorf("%w command %s: one of %s", ErrInvalid, Quote(shortened(name)), strings.Join(opNames[1:Adopt+1], ", "))
+	}
+	if rest, err = c.options(rest); err != nil {
+		return c, err
+	}
+	if err = c.operands(dir, rest); err != nil {
+		return c, err
+	}
+	return c, c.Check()
+}
+
+// options reads the words that begin with "-".
+func (c *Command) options(line string) (rest string, err error) {
+	for {
+		option, behind, found, err := word(line)
+		if err != nil || !found || option == "" || option[0] != '-' || line[strings.IndexAny(line, "-\"'\\")] != '-' {
+			return line, err
+		}
+		line = behind
+		if option == "--" {
+			return line, nil
+		}
+		if c.flag(option) {
+			continue
+		}
+		value, behind, found, err := word(line)
+		if err != nil {
+			return line, err
+		}
+		if known, err := c.valued(option, value); err != nil || !known {
+			if err == nil {
+				err = fmt.Errorf("%w option %s of %s", ErrInvalid, Quote(option), c.Op)
+			}
+			return line, err
+		}
+		if !found {
+			return line, fmt.Errorf("%w command: %s needs a value", ErrInvalid, option)
+		}
+		line = behind
+	}
+}
+
+// flag sets an option without a value, and tells whether it is one.
+func (c *Command) flag(option string) bool {
+	var at *bool
+	switch {
+	case c.Op == List && option == "-l":
+		at = &c.Long
+	case c.Op == Mkdir && option == "-p":
+		at = &c.Parents
+	case c.Op == Remove && option == "-r":
+		at = &c.Recursive
+	case c.Op == Move && option == "-f":
+		at = &c.Replace
+	case c.Op == Write && option == "-x":
+		at = &c.Exclusive
+	default:
+		return false
+	}
+	*at = true
+	return true
+}
+
+// valued sets an option that has a value.
+func (c *Command) valued(option, value string) (known bool, err error) {
+	page := c.Op == List || c.Op == Find
+	switch {
+	case page && option == "-n":
+		if c.Limit, err = strconv.Atoi(value); err != nil || c.Limit < 1 {
+			return true, fmt.Errorf("%w limit %s: 1 to %d", ErrInvalid, Quote(value), MaxLimit)
+		}
+	case page && option == "-a":
+		c.After = value
+	case (c.Op == Mkdir || c.Op == Create || c.Op == Write) && option == "-m":
+		c.Mode, err = parseMode(value)
+	case c.Op == Touch && option == "-t":
+		t, problem := time.Parse(time.RFC3339Nano, value)
+		if problem != nil {
+			return true, fmt.Errorf("%w time %s: write it as 2006-01-02T15:04:05Z", ErrInvalid, Quote(value))
+		}
+		c.Time = t.UnixNano()
+	case c.Op == Find && option == "-name":
+		c.Pattern = value
+	case c.Op == Find && option == "-type":
+		c.Kind, err = parseKind(value)
+	case c.Op == Find && option == "-maxdepth":
+		if c.MaxDepth, err = strconv.Atoi(value); err != nil || c.MaxDepth < 0 {
+			return true, fmt.Errorf("%w depth %s", ErrInvalid, Quote(value))
+		}
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// operands reads what stands behind the options.
+func (c *Command) operands(dir, line string) error {
+	var mode, text string
+	var into []*string
+	switch c.Op {
+	case Move:
+		into = []*string{&c.Path, &c.To}
+	case Chmod:
+		into = []*string{&mode, &c.Path}
+	case Write:
+		into = []*string{&c.Path, &text}
+	case Delegate:
+		into = []*string{&c.Path, &c.Owner}
+	default:
+		into = []*string{&c.Path}
+	}
+	for _, s := range into {
+		w, rest, found, err := word(line)
+		if err != nil {
+			return err
+		}
+		if !found && dir != "" && (c.Op == List || c.Op == Stat || c.Op == Find) {
+			w = dir
+		} else if !found {
+			return fmt.Errorf("%w command: %s needs %d operands", ErrInvalid, c.Op, len(into))
+		}
+		*s, line = w, rest
+	}
+	if strings.Trim(line, " \t") != "" {
+		return fmt.Errorf("%w command: too much behind %s; quote names that have spaces", ErrInvalid, Quote(shortened(*into[len(into)-1])))
+	}
+	c.Path = within(dir, c.Path)
+	if c.Op == Move {
+		c.To = within(dir, c.To)
+	}
+	if c.Op == Write {
+		c.Data = []byte(text)
+	}
+	if c.Op == Chmod {
+		var err error
+		c.Mode, err = parseMode(mode)
+		return err
+	}
+	return nil
+}
+
+// within is a path in the directory dir, or one of its own.
+func within(dir, p string) string {
+	if dir != "" && p != "" {
+		if p[0] != '/' {
+			p = Join(dir, p)
+		}
+		return path.Clean(p)
+	}
+	return trimmed(p)
+}
+
+// trimmed is a path without the slash at its end.
+func trimmed(name string) string {
+	if len(name) > 1 && name[len(name)-1] == '/' {
+		return name[:len(name)-1]
+	}
+	return name
+}
+
+func parseMode(s string) (uint16, error) {
+	m, err := strconv.ParseUint(s, 8, 16)
+	if err != nil || m > MaxMode {
+		return 0, fmt.Errorf("%w mode %s: octal digits up to %o", ErrInvalid, Quote(s), MaxMode)
+	}
+	return uint16(m), nil
+}
+
+func parseKind(s string) (Kind, error) {
+	switch s {
+	case "d":
+		return Directory, nil
+	case "f":
+		return File, nil
+	case "v":
+		return Virtual, nil
+	}
+	return 0, fmt.Errorf("%w type %s: d, f or v", ErrInvalid, Quote(s))
+}
+
+// shortened is a text that fits into an error.
+func shortened(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "..."
+	}
+	return s
+}
+
+// String is the command as Parse reads it.
+func (c Command) String() string {
+	var b strings.Builder
+	b.WriteString(c.Op.String())
+	option := func(set bool, words ...string) {
+		if set {
+			b.WriteByte(' ')
+			b.WriteString(strings.Join(words, " "))
+		}
+	}
+	option(c.Parents, "-p")
+	option(c.Recursive, "-r")
+	option(c.Replace, "-f")
+	option(c.Exclusive, "-x")
+	option(c.Long, "-l")
+	option(c.Limit > 0, "-n", strconv.Itoa(c.Limit))
+	option(c.After != "", "-a", Quote(c.After))
+	option(c.Pattern != "", "-name", Quote(c.Pattern))
+	if c.Kind != 0 {
+		option(true, "-type", c.Kind.String()[:1])
+	}
+	option(c.Op == Find && c.MaxDepth >= 0, "-maxdepth", strconv.Itoa(c.MaxDepth))
+	mode := strconv.FormatUint(uint64(c.Mode), 8)
+	option(c.Mode != 0 && c.Op != Chmod, "-m", mode)
+	option(c.Op == Touch && c.Time != 0, "-t", time.Unix(0, c.Time).UTC().Format(time.RFC3339Nano))
+	option(c.Op == Chmod, mode)
+	option(true, Quote(c.Path))
+	option(c.Op == Move, Quote(c.To))
+	option(c.Op == Delegate, Quote(c.Owner))
+	option(c.Op == Write, Quote(string(c.Data)))
+	return b.String()
+}

@@ -1,0 +1,25 @@
+package topology
+
+import "testing"
+
+func TestMatch(t *testing.T) {
+	for _, tt := range []struct {
+		pattern           string
+		forward, backward bool
+	}{
+		{"Pune~Sydney", true, false}, {"Sydney~Pune", false, true}, {"Pune~*", true, false}, {"*~Pune", false, true},
+		{"S?dney~*", false, true}, {"Pune", true, false}, {"Sydney", false, true}, {"Pune~Sydney#2", false, false}, {"Seoul~*", false, false}, {"link-7", true, false},
+	} {
+		forward, backward, err := Match(tt.pattern, "link-7", "Pune", "Sydney")
+		if err != nil || forward != tt.forward || backward != tt.backward {
+			t.Errorf("%s: %v, %v, %v", tt.pattern, forward, backward, err)
+		}
+	}
+	if _, _, err := Match("Pune~[", "", "Pune", "Sydney"); err == nil {
+		t.Error("a pattern that cannot be is an error")
+	}
+	links := []Link{{ID: "Pune~Sydney", A: "Pune", B: "Sydney"}}
+	if got := NearestLink("Sydnee~Pune", links); got != "Sydney~Pune" {
+		t.Errorf("nearest %q", got)
+	}
+}

@@ -1,0 +1,38 @@
+#!/bin/sh
+# package.sh DIR ARCH PACKAGER...: a static binary for ARCH (amd64, arm64) in DIR, and packages
+# of it (deb, rpm). The same commit and compiler give the same bytes. web/dist must be built.
+set -eu
+[ $# -ge 2 ] || {
+	echo "usage: $0 DIR ARCH PACKAGER..." >&2
+	exit 2
+}
+mkdir -p "$1"
+dir=$(cd "$1" && pwd)
+arch=$2
+shift 2
+cd "$(dirname "$0")/.."
+VERSION=${VERSION:-$(scripts/version.sh)}
+MAINTAINER=${MAINTAINER:-"The Skerry maintainers <maintainers@skerry.invalid>"}
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date +%s)
+STAGE=$(mktemp -d)
+trap 'rm -rf "$STAGE"' EXIT
+ARCH=$arch
+export VERSION MAINTAINER SOURCE_DATE_EPOCH STAGE ARCH
+
+build() { # GOARCH FILE, as make build does, without what debuggers need
+	GOARCH=$1 CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION" -o "$2" ./cmd/skerry
+}
+build "$arch" "$STAGE/skerry"
+cp "$STAGE/skerry" "$dir/skerry_${VERSION}_linux_$arch"
+[ $# -gt 0 ] || exit 0
+
+# Man pages and completion are the same for every processor. The program that runs here writes them.
+here=$STAGE/skerry
+if [ "$(go env GOHOSTARCH)" != "$arch" ]; then
+	here=$STAGE/here
+	build "$(go env GOHOSTARCH)" "$here"
+fi
+"$here" packaging man "$STAGE/man"
+gzip -9n "$STAGE"/man/*
+for shell in bash zsh fish; do "$here" completion "$shell" >"$STAGE/skerry.$shell"; done
+for packager; do go tool -modfile=tools.mod nfpm package -f packaging/nfpm.yaml -p "$packager" -t "$dir/"; done

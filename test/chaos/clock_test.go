@@ -1,0 +1,53 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"time"
+
+	"skerry/internal/system/hydra/deploy"
+	"skerry/internal/testkit/wallclock"
+)
+
+// jump sets the wall clocks of processes hours forward or back, and right again later.
+func (w *world) jump(r *rand.Rand, name string, of ...deploy.State) fault {
+	by := time.Duration(1+r.IntN(10)) * time.Hour
+	if r.IntN(2) == 0 {
+		by = -by
+	}
+	set := func(by time.Duration) func() error {
+		return func() error {
+			for _, s := range of {
+				if err := w.setClock(s, by); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	return fault{name: fmt.Sprintf("set the clock of %s by %s", name, by), apply: set(by), mend: set(0)}
+}
+
+// setClock sets a process' wall clock; one that has ended has none.
+func (w *world) setClock(s deploy.State, by time.Duration) error {
+	w.clocking.Lock()
+	defer w.clocking.Unlock()
+	c := w.clocks[s.PID]
+	err := error(nil)
+	if c == nil {
+		if by == 0 {
+			return nil
+		}
+		if c, err = wallclock.Take(s.PID); err == nil {
+			w.clocks[s.PID] = c
+		}
+	}
+	if err == nil {
+		err = c.Jump(by)
+	}
+	if syscall.Kill(s.PID, 0) != nil {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,46 @@
+package chaos
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"skerry/internal/system/hydra/deploy"
+)
+
+// lookEvery is between two looks into a cloud's database.
+const lookEvery = 300 * time.Millisecond
+
+// audit adds up the accounts in a cloud's database again and again, with SQL and past its
+// members: with the bank's they are 0 at any moment.
+func (k *work) audit(ctx context.Context, c deploy.Cloud) {
+	for ; ctx.Err() == nil; time.Sleep(lookEvery) {
+		sum, err := k.addUp(c)
+		if err != nil {
+			continue // it is away, or not made yet
+		}
+		if sum != 0 {
+			k.w.t.Errorf("the accounts in the database of %s add up to %d", c.Name, sum)
+		}
+		k.audits.Add(1)
+	}
+}
+
+func (k *work) addUp(c deploy.Cloud) (sum int64, err error) {
+	ctx, cancel := context.WithTimeout(k.w.t.Context(), 10*time.Second)
+	defer cancel()
+	err = k.w.operators[c.Name].try(func(db *sql.DB) error {
+		rows, err := texts(ctx, db, "SELECT value FROM wallet_accounts")
+		for _, text := range rows {
+			var v struct{ Balance int64 }
+			if err := json.Unmarshal([]byte(text), &v); err != nil {
+				return fmt.Errorf("an account is %q: %w", text, err)
+			}
+			sum += v.Balance
+		}
+		return err
+	})
+	return sum, err
+}

@@ -1,0 +1,128 @@
+package docs
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"skerry/internal/database/redis"
+	"skerry/internal/testkit"
+)
+
+// fast has every run of the tutorial shrunk as its experiments say, on a machine that may be busy.
+const fast = `set -euo pipefail
+skerry() {
+	if [ "$1" = run ]; then command skerry run "${@:2}" --fast; else command skerry "$@"; fi
+}
+`
+
+// shell finds the commands of the tutorial: what it shows as sh.
+var shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
+
+// The tutorial is followed by its own commands, in an empty folder, from the first to the last.
+func TestTutorial(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.TUN, testkit.Installed(redis.Recipe))
+	var script strings.Builder
+	script.WriteString(fast)
+	for _, m := range shell.FindAllStringSubmatch(read(t, filepath.Join(root, "docs", "tutorial.md")), -1) {
+		script.WriteString(m[1])
+	}
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", script.String())
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PATH="+program(t)+":"+os.Getenv("PATH"), "SKERRY_STATE="+filepath.Join(dir, "state"))
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, want := range []string{"offices.html", "goodput/s", "2 assertions held"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("nothing said %q:\n%s", want, &out)
+		}
+	}
+}
+
+// experiment finds the whole experiments of a page.
+var experiment = regexp.MustCompile("(?ms)^( *)```yaml\n( *name: .*?)^ *```")
+
+// The experiments that pages show are valid, down to the spelling of their assertions.
+func TestExperiments(t *testing.T) {
+	exe := filepath.Join(program(t), "skerry")
+	found := 0
+	for _, page := range pages(t) {
+		for _, m := range experiment.FindAllStringSubmatch(read(t, page), -1) {
+			if !strings.Contains(m[2], "database:") {
+				continue
+			}
+			found++
+			file := filepath.Join(t.TempDir(), "shown.yaml")
+			if err := os.WriteFile(file, []byte(regexp.MustCompile("(?m)^"+m[1]).ReplaceAllString(m[2], "")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := exec.Command(exe, "validate", file).CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s\n%s", page, err, out, m[2])
+			}
+		}
+	}
+	if found < 2 {
+		t.Errorf("only %d experiments were found", found)
+	}
+}
+
+// The notebook draws its figure from a recorded run.
+func TestNotebook(t *testing.T) {
+	testkit.Need(t, testkit.Jupyter)
+	run, err := filepath.Abs("testdata/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	figure := filepath.Join(t.TempDir(), "figure.svg")
+	cmd := exec.CommandContext(t.Context(), "jupyter", "nbconvert", "--to", "notebook", "--execute", "--output-dir", t.TempDir(),
+		filepath.Join(root, "examples", "notebook", "paper-figure.ipynb"))
+	cmd.Env = append(os.Environ(), "SKERRY_RUN="+run, "SKERRY_FIGURE="+figure, "MPLBACKEND=agg")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if !strings.Contains(read(t, figure), "<svg") {
+		t.Error("there is no figure")
+	}
+}
+
+// place is where skerry is built, once.
+var place string
+
+var build = sync.OnceValue(func() error {
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(place, "skerry"), "skerry/cmd/skerry")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building skerry: %w\n%s", err, out)
+	}
+	return nil
+})
+
+func TestMain(m *testing.M) {
+	var err error
+	if place, err = os.MkdirTemp("", "skerry-docs-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(place)
+	os.Exit(code)
+}
+
+// program is the folder of skerry, built as make build does.
+func program(t *testing.T) string {
+	t.Helper()
+	if err := build(); err != nil {
+		t.Fatal(err)
+	}
+	return place
+}

@@ -1,0 +1,204 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"skerry/internal/testkit"
+)
+
+// loopback are services as their users start them on this machine, without tokens.
+type loopback struct {
+	*bench
+	metadata, member, balancer, wallet, names string // HOST:PORT
+}
+
+// startLoopback starts one of each.
+func startLoopback(t *testing.T) *loopback {
+	exe, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &loopback{bench: &bench{t: t, dir: t.TempDir(), exe: exe}}
+	l.names = free(t)
+	l.metadata = l.serve(`serving .* on http://(\S+)/`, "metadata", "serve", "--listen", "127.0.0.1:0", "--data", l.path("tree"))
+	l.member = l.serve(`"serving":"(\S+)"`, "hydra", "node", "--cluster", "shop", "--name", "a1", "--cloud", "a", "--data", l.path("a1"), "--listen", "127.0.0.1:0", "--peer", free(t))
+	l.wallet = l.serve(`listens at (\S+)`, "hydra", "wallet", "--cloud", "a", "--listen", "127.0.0.1:0", "--data", l.member)
+	l.balancer = l.serve(`listens at (\S+)`, "hydra", "lb", "--cloud", "a", "--listen", "127.0.0.1:0", "--member", "a=http://"+l.member, "--app", "a=http://"+l.wallet)
+	l.serve(`served at (\S+)`, "hydra", "dns", "--zone", "hydra.test", "--target", "http://"+l.balancer+"/-/ready", "--listen", "127.0.0.1:0", "--metrics", l.names)
+	return l
+}
+
+// serve starts a command and returns where it says that it listens.
+func (l *loopback) serve(says string, args ...string) (addr string) {
+	l.t.Helper()
+	r, pattern := l.command(args...).start(), regexp.MustCompile(says)
+	l.await(strings.Join(args[:2], " "), func() bool {
+		select {
+		case <-r.done:
+			l.t.Fatalf("skerry %v ended:\n%s", args, r.stderr.String())
+		default:
+		}
+		found := pattern.FindStringSubmatch(r.stdout.String())
+		if found != nil {
+			addr = found[1]
+		}
+		return found != nil
+	})
+	return addr
+}
+
+// free is an address on which nothing listens.
+func free(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// ask is what a program asks, curl for one: it says neither Origin nor Sec-Fetch-Site.
+func (l *loopback) ask(method, url, body string) (status int, answer string) {
+	l.t.Helper()
+	req, err := http.NewRequestWithContext(l.t.Context(), method, "http://"+url, strings.NewReader(body))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return resp.StatusCode, string(text)
+}
+
+func (l *loopback) must(method, url, body string) string {
+	l.t.Helper()
+	var answer string
+	l.await(method+" "+url, func() bool {
+		status, text := l.ask(method, url, body)
+		answer = text
+		return status == http.StatusOK
+	})
+	return answer
+}
+
+// ways are how a page gets at a service; each has a directory and a table of its own to lose.
+var ways = []string{"fetch", "form", "beacon", "samesite", "rebound", "balancer"}
+
+const secret = "only-this-machine-knows"
+
+// fill gives every service something that a page could take away or read.
+func (l *loopback) fill() {
+	for _, way := range ways {
+		l.must(http.MethodPost, l.metadata+"/", "mkdir -p /"+way+"/"+secret)
+		l.must(http.MethodPut, l.member+"/v1/tables/"+way, "")
+		l.must(http.MethodPut, l.member+"/v1/tables/"+way+"/rows/a", `{"text": "`+secret+`"}`)
+	}
+	l.must(http.MethodGet, l.wallet+"/api/accounts", "")
+	l.must(http.MethodGet, l.balancer+"/status", "")
+}
+
+// intact fails the test for everything that a page has changed.
+func (l *loopback) intact() {
+	for _, way := range ways {
+		if _, listed := l.ask(http.MethodPost, l.metadata+"/", "ls /"+way); listed != secret+"\n" {
+			l.t.Errorf("the metadata server's /%s was removed: %s", way, listed)
+		}
+		if _, row := l.ask(http.MethodGet, l.member+"/v1/tables/"+way+"/rows/a", ""); !strings.Contains(row, secret) {
+			l.t.Errorf("the member's table %s was cleared: %s", way, row)
+		}
+	}
+	if members := l.must(http.MethodGet, l.member+"/v1/members", ""); strings.Count(members, `"name"`) != 1 {
+		l.t.Errorf("a member was added, which receives the log: %s", members)
+	}
+	if accounts := l.must(http.MethodGet, l.wallet+"/api/accounts", ""); strings.Contains(accounts, "mallory") {
+		l.t.Errorf("an account was opened in the wallet: %s", accounts)
+	}
+}
+
+func text(s string) *string { return &s }
+
+// foreign are jobs of a page of another site, or of another port of this machine.
+func (l *loopback) foreign() []job {
+	member, balancer, wallet, tree := "http://"+l.member, "http://"+l.balancer, "http://"+l.wallet, "http://"+l.metadata
+	return []job{
+		{How: "fetch", URL: tree + "/", Body: text("rm -r /fetch")},
+		{How: "form", URL: tree + "/", Field: "rm -r /form\nls /"},
+		{How: "beacon", URL: tree + "/", Body: text("rm -r /beacon")},
+		{How: "image", URL: tree + "/v1/status"},
+		{How: "fetch", URL: member + "/v1/tables/fetch/clear", Body: text("")},
+		{How: "form", URL: member + "/v1/tables/form/clear"},
+		{How: "beacon", URL: member + "/v1/tables/beacon/clear", Body: text("x")},
+		{How: "fetch", URL: member + "/v1/members", Body: text(`{"name": "mallory", "cloud": "a", "peer": "127.0.0.1:9"}`)},
+		{How: "image", URL: member + "/v1/snapshot"},
+		{How: "fetch", URL: balancer + "/v1/tables/balancer/clear", Body: text("")},
+		{How: "form", URL: balancer + "/v1/tables/balancer/clear"},
+		{How: "form", URL: wallet + "/api/accounts", Field: `{"name": "mallory"}`},
+		{How: "fetch", URL: wallet + "/api/accounts", Body: text(`{"name": "mallory"}`), Type: "text/plain"},
+	}
+}
+
+// sameSite are jobs of a page of another server of this machine, which is of the same site.
+func (l *loopback) sameSite() []job {
+	local := func(addr string) string { return "http://localhost:" + addr[strings.LastIndex(addr, ":")+1:] }
+	return []job{
+		{How: "fetch", URL: local(l.metadata) + "/", Body: text("rm -r /samesite")},
+		{How: "fetch", URL: local(l.member) + "/v1/tables/samesite/clear", Body: text("")},
+	}
+}
+
+// rebound are what a page of a name that was made to point here asks of each service, which the
+// browser takes for the page's own.
+func (l *loopback) rebound() map[string][]job {
+	order := map[string]string{"Content-Type": "application/json", "Idempotency-Key": "1"}
+	return map[string][]job{
+		l.metadata: {{How: "own", URL: "/", Method: "POST", Body: text("ls /rebound")}, {How: "own", URL: "/", Method: "POST", Body: text("rm -r /rebound")}},
+		l.member:   {{How: "own", URL: "/v1/tables/rebound/rows"}, {How: "own", URL: "/v1/tables/rebound/clear", Method: "POST"}},
+		l.balancer: {{How: "own", URL: "/v1/tables/fetch/rows"}, {How: "own", URL: "/-/backends"}},
+		l.wallet:   {{How: "own", URL: "/api/accounts", Method: "POST", Body: text(`{"name": "mallory"}`), Headers: order}},
+		l.names:    {{How: "own", URL: "/metrics"}},
+	}
+}
+
+// No page that a developer visits acts on a service of this machine, or reads from it: not by
+// forms, requests without preflight, beacons and images, not from another port of this machine,
+// and not by a name that was made to point here.
+func TestNoPageActs(t *testing.T) {
+	testkit.Need(t, testkit.Chromium)
+	l, a := startLoopback(t), newAttacker(t)
+	l.fill()
+	first := page{Name: "first", Jobs: l.foreign(), Frames: []string{a.at("localhost", "samesite")}}
+	a.add(page{Name: "samesite", Jobs: l.sameSite(), Frames: []string{}})
+	names := []string{"first", "samesite"}
+	for service, jobs := range l.rebound() {
+		p := page{Name: "rebound-" + filepath.Base(service), Jobs: jobs, Frames: []string{}}
+		a.add(p)
+		first.Frames, names = append(first.Frames, a.rebind(service, p.Name)), append(names, p.Name)
+	}
+	a.add(first)
+	a.visit(a.at(evilSite, "first"), names...)
+	l.intact()
+	for service, jobs := range l.rebound() {
+		came, _ := a.told("rebound-" + filepath.Base(service))
+		if len(came) != len(jobs) {
+			t.Fatalf("%s: %d of %d jobs were tried", service, len(came), len(jobs))
+		}
+		for i, answer := range came {
+			if want := fmt.Sprint(http.StatusMisdirectedRequest); !strings.HasPrefix(answer, want) {
+				t.Errorf("%s %s by another name: %.80s", service, jobs[i].URL, answer)
+			}
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package engines
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// Machines are reached by the system's ssh: each is given the program, an agent answers there, and ends.
+func TestMachinesAreReached(t *testing.T) {
+	r := newRoom(t)
+	r.reachable()
+	for _, given := range []string{"first", "again"} {
+		out, err := r.machines["h1"].command("bash", "-c", `cd "$0" && ./skerry machines sweep machines.yaml`, r.share).CombinedOutput()
+		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 1 {
+			t.Errorf("%s: %v, want that nobody is out of reach", given, err)
+		}
+		for _, want := range []string{"one: nothing was left", "two: nothing was left", "three: nothing was left", "nobody: it cannot be reached"} {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%s: no %q in\n%s", given, want, out)
+			}
+		}
+		for name, m := range r.machines {
+			left := `[ $(ls -d /var/cache/skerry/agent/*/* | wc -l) = 1 ] && ! pgrep -x skerry`
+			if err := r.sh(m.command("bash", "-c", left)); err != nil {
+				t.Errorf("%s: on %s there is not one program, or an agent runs: %v", given, name, err)
+			}
+		}
+	}
+}

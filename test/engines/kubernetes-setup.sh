@@ -1,0 +1,39 @@
+#!/bin/sh
+# kubernetes-setup.sh FOLDER: makes what TestKubernetes needs, outside the repository: FOLDER/hyperkube, Kubernetes'
+# programs in one, built from its module (some ten minutes), and FOLDER/tree, Debian's etcd and containerd.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$1"
+cd "$1"
+version=v1.34.3 staging=v0.34.3
+if [ ! -e hyperkube ]; then
+	mkdir -p build
+	cp "$here/hyperkube.go.txt" build/main.go
+	cd build
+	export GOFLAGS="-trimpath -buildvcs=false -mod=mod" CGO_ENABLED=0
+	[ -e go.mod ] || go mod init hyperkube
+	go mod edit -go=1.24.0 -require "k8s.io/kubernetes@$version"
+	# Its own go.mod has these modules in a folder beside it, as they were published.
+	mod=$(go mod download -json "k8s.io/kubernetes@$version" | sed -n 's/.*"GoMod": "\(.*\)".*/\1/p')
+	sed -n 's/^[[:space:]]*\(k8s.io\/[^ ]*\) => .*/\1/p' "$mod" | sort -u | while read -r path; do go mod edit -replace "$path=$path@$staging"; done
+	go mod tidy
+	stamps="" # without them a kubelet is refused
+	for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+		stamps="$stamps -X $package.gitVersion=$version -X $package.gitMajor=1 -X $package.gitMinor=34"
+	done
+	go build -ldflags "-s -w $stamps" -o hyperkube .
+	mv hyperkube ..
+	cd ..
+	rm -rf build
+fi
+if [ ! -e tree ]; then
+	mkdir -p part
+	packages=$(apt-get install -s -qq --no-install-recommends etcd-server containerd runc containernetworking-plugins | sed -n 's/^Inst \([^ ]*\).*/\1/p')
+	(cd part && apt-get -o APT::Sandbox::User=root download -qq $packages)
+	for deb in part/*.deb; do dpkg -x "$deb" part/tree; done
+	for dir in bin sbin lib; do
+		[ ! -d "part/tree/$dir" ] || { mkdir -p "part/tree/usr/$dir"; cp -a "part/tree/$dir/." "part/tree/usr/$dir"; rm -r "part/tree/${dir:?}"; }
+	done
+	mv part/tree tree
+	rm -rf part
+fi

@@ -1,0 +1,80 @@
+package engines
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"skerry/internal/record"
+)
+
+// Three machines with OpenSSH and nothing else: no folder that all see, and no skerry on two of them.
+func TestMachinesFile(t *testing.T) {
+	r := newRoom(t)
+	r.reachable()
+	r.write("grid.yaml", grid)
+	// The run directory is h1's own.
+	out, err := r.machines["h1"].command("bash", "-c", `cd "$0" && ./skerry run grid.yaml --on machines.yaml --out /root/runs && cp -rL /root/runs/latest "$0/run"`, r.share).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+	on := r.complete("run", 4)
+	if len(on) != 3 {
+		t.Errorf("trials ran on %v, want three machines", on)
+	}
+	if !strings.Contains(string(out), "nobody") {
+		t.Error("nobody said that one of the machines cannot be used")
+	}
+}
+
+// reachable starts three machines with OpenSSH's server, and writes a machines file of them and of one that is
+// out of reach.
+func (r *room) reachable() {
+	r.t.Helper()
+	image := r.image()
+	r.must(exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", r.path("key")))
+	r.write("machines.yaml", "machines:\n")
+	for n := 1; n <= 3; n++ {
+		m := r.machine(n, image)
+		r.must(m.command("bash", "-ec", `mkdir -p /run/sshd /root/.ssh /etc/ssh
+grep -q ^sshd: /etc/passwd || echo 'sshd:x:107:65534::/run/sshd:/usr/sbin/nologin' >>/etc/passwd
+cp "$0/key.pub" /root/.ssh/authorized_keys; chmod 700 /root /root/.ssh; chmod 600 /root/.ssh/authorized_keys
+ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/host <<<y >/dev/null
+printf 'HostKey /etc/ssh/host\nPidFile none\nUsePAM no\nPermitRootLogin yes\nStrictModes no\n' >/etc/ssh/test
+/usr/sbin/sshd -f /etc/ssh/test
+rm -rf /root/.cache/skerry/bin`, r.share))
+	}
+	r.write("machines.yaml", `machines:
+  - {name: one, ssh: {host: root@10.99.0.1, identity: key, options: [StrictHostKeyChecking=no, UserKnownHostsFile=/dev/null, LogLevel=ERROR]}}
+  - {name: two, ssh: {host: root@10.99.0.2, identity: key, options: [StrictHostKeyChecking=no, UserKnownHostsFile=/dev/null, LogLevel=ERROR]}}
+  - {name: three, ssh: {host: root@10.99.0.3, identity: key, options: [StrictHostKeyChecking=no, UserKnownHostsFile=/dev/null, LogLevel=ERROR]}}
+  - {name: nobody, command: [/bin/false]}
+`)
+}
+
+// complete fails the test unless each trial of a run has its result, and returns the machines that they
+// were measured on.
+func (r *room) complete(dir string, trials int) map[string]int {
+	r.t.Helper()
+	d, err := record.Open(r.path(dir))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if !d.Summary.Complete || len(d.Summary.Trials) != trials {
+		r.t.Fatalf("complete %v, %d of %d trials", d.Summary.Complete, len(d.Summary.Trials), trials)
+	}
+	on := map[string]int{}
+	for _, x := range d.Summary.Trials {
+		if x.State != record.TrialOK || x.Attempt == "" || x.Goodput == 0 || x.Machine == nil {
+			r.t.Errorf("trial %d: %s, attempt %q, %g ops/s: %s", x.ID, x.State, x.Attempt, x.Goodput, x.Error)
+			continue
+		}
+		on[x.Machine.Name]++
+	}
+	if left, err := filepath.Glob(r.path(dir + "/attempts/*")); err != nil || len(left) > 0 {
+		r.t.Errorf("left over: %q (%v)", left, err)
+	}
+	return on
+}

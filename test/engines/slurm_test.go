@@ -1,0 +1,96 @@
+package engines
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"skerry/internal/testkit"
+)
+
+func lockThread() { runtime.LockOSThread() }
+
+// debian is what setup.sh has fetched.
+const debian = "../../.cache/engines/tree"
+
+var fetched = testkit.Feature{Name: "slurm", Missing: func() string {
+	if _, err := os.Stat(debian + "/usr/sbin/slurmd"); err != nil {
+		return "test/engines/setup.sh has not fetched it"
+	}
+	return ""
+}}
+
+// image is the folder of it.
+func (r *room) image() string {
+	r.t.Helper()
+	path, err := filepath.Abs(debian)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return path
+}
+
+// grid asks for a rate that leaves room: three machines are two processors here.
+const grid = `
+name: grid
+topology:
+  sites: [Oslo, Bergen, Kirkenes]
+  defaults: {rtt: 20ms}
+client: Oslo
+database: redis
+workload: {name: a, records: 200, threads: 4, target: 100}
+stop: {time: 2s}
+warmup: 1s
+retries: 0
+matrix: {workload: [a, c], scale: [0.2, 1]}
+`
+
+// newSlurm is a cluster of three machines; its controller and its login are on h1.
+func newSlurm(t *testing.T) *room {
+	t.Helper()
+	r := newRoom(t)
+	image := r.image()
+	conf, err := os.ReadFile("slurm.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write("slurm.conf", string(conf))
+	r.write("munge.key", strings.Repeat("not a secret of anybody's ", 10))
+	r.write("grid.yaml", grid)
+	for n := 1; n <= 3; n++ {
+		r.join(n, image)
+	}
+	r.await("three nodes to be idle", func() bool {
+		out, err := r.machines["h1"].command("sinfo", "--noheader", "--format=%T %D").Output()
+		return err == nil && strings.TrimSpace(string(out)) == "idle 3"
+	})
+	return r
+}
+
+// join starts a machine and its part of Slurm.
+func (r *room) join(n int, image string) {
+	r.t.Helper()
+	m := r.machine(n, image)
+	r.must(m.command("bash", "-ec", `mkdir -p /run/munge /var/lib/munge /var/log/munge /etc/munge /etc/slurm /var/lib/slurm/ctld /var/lib/slurm/d /var/spool
+chmod 755 /run/munge; chmod 700 /var/lib/munge /var/log/munge /etc/munge
+cp "$0/munge.key" /etc/munge/munge.key; chmod 400 /etc/munge/munge.key; chown -R root:root /etc/munge /var/lib/munge /var/log/munge /run/munge
+cp "$0/slurm.conf" /etc/slurm/slurm.conf
+munged --force >/dev/null 2>&1 </dev/null
+if [ "$(hostname)" = h1 ]; then slurmctld; fi
+slurmd || { tail -n 5 /var/log/slurmd.log; exit 1; }`, r.share))
+}
+
+func TestSlurm(t *testing.T) {
+	r := newSlurm(t)
+	cmd := r.machines["h1"].command("bash", "-c", `cd "$0" && exec ./skerry run grid.yaml --on slurm:lab`, r.share)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+	if on := r.complete("runs/latest", 4); len(on) < 2 {
+		t.Errorf("trials ran on %v, want several machines", on)
+	}
+}

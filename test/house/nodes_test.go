@@ -1,0 +1,128 @@
+package house
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ownFiles are the files below internal/database that work with files of the machine that they
+// run on, and why these are no node's.
+var ownFiles = map[string]string{
+	"ferretdb/ferretdb.go": "builds the program for the cache of installations",
+	"hydra/hydra.go":       "finds the program that is installed",
+	"metadata/metadata.go": "finds the program that is installed",
+	"mongodb/try.go":       "tries programs that a person gave, before there is a node",
+	"ndb/build.go":         "builds the programs for the cache of installations",
+	"ndb/buildlog.go":      "builds the programs for the cache of installations",
+	"own/definition.go":    "reads the file that a person gave",
+	"own/own.go":           "finds the program that is installed",
+	"own/process.go":       "a client's program is a child of the driver",
+	"hbase/process.go":     "a client's bridge is a child of the driver",
+	"hbase/workshop.go":    "compiles a client's bridge where the driver is",
+}
+
+// local are the functions that work with files of the machine that calls them. What of these
+// packages is not named asks nothing of files: errors, the environment.
+var local = map[string][]string{
+	"os": {
+		"Chdir", "Chmod", "Chown", "Chtimes", "CopyFS", "Create", "CreateTemp", "DirFS", "Executable", "Geteuid", "Getuid", "Getwd", "Hostname", "Lchown",
+		"Link", "Lstat", "Mkdir", "MkdirAll", "MkdirTemp", "Open", "OpenFile", "OpenRoot", "Pipe", "ReadDir", "ReadFile", "Readlink", "Remove", "RemoveAll",
+		"Rename", "Stat", "StartProcess", "Symlink", "Truncate", "WriteFile",
+	},
+	"os/exec":                       {"Command", "CommandContext", "LookPath"},
+	"path/filepath":                 {"Abs", "EvalSymlinks", "Glob", "Walk", "WalkDir"},
+	"golang.org/x/sys/unix":         {"Kill", "Mount", "Open", "Stat", "Statfs", "Unmount"},
+	"syscall":                       {"Kill", "Mount", "Open", "Stat", "Statfs", "Unmount"},
+	"skerry/internal/base/whole":    {"File", "SyncDir"},
+	"skerry/internal/kernel/procfs": {"Children", "IO", "Of", "ReadStat"},
+	"skerry/internal/kernel/netns":  {"Do", "Enter", "ID", "Make", "Throwaway"},
+	"skerry/internal/machine/host":  {"Inside", "Node", "NewNode"},
+}
+
+// A database does not know where its nodes are: it asks them, by host.Host, for their files,
+// and dials from them. A call of this machine's own functions works as long as all nodes are
+// on it, and tests do not see it.
+func TestDatabasesAskTheirNodes(t *testing.T) {
+	root, unused := filepath.Join(internal, "database"), map[string]bool{}
+	for name := range ownFiles {
+		unused[name] = true
+	}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(root, path)
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == "dbtest" || name == "ferretdb/helper" || d.Name() == "testdata"):
+			return filepath.SkipDir // tests; a program that runs on the node
+		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		calls := localCalls(t, path)
+		if _, may := ownFiles[name]; may && len(calls) > 0 {
+			delete(unused, name)
+			return nil
+		}
+		for _, call := range calls {
+			t.Errorf("internal/database/%s calls %s: a node's files, processes and network are asked of its host.Host", name, call)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range unused {
+		t.Errorf("internal/database/%s calls nothing of this machine's and need not be excepted", name)
+	}
+}
+
+func TestLocalCallsAreSeen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.go")
+	const source = `package x
+import (
+	"os"
+	fp "path/filepath"
+	"skerry/internal/machine/host"
+)
+func f(h host.Host) { _, _ = os.ReadFile("a"); _, _ = fp.Glob("b"); _ = h.(host.Inside); _ = os.ErrNotExist; os.Getenv("c") }
+`
+	if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(localCalls(t, path), " "); got != "os.ReadFile path/filepath.Glob skerry/internal/machine/host.Inside" {
+		t.Errorf("seen were %s", got)
+	}
+}
+
+// localCalls are the functions of local that a file names.
+func localCalls(t *testing.T, path string) (calls []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	imported := map[string]string{}
+	for _, i := range file.Imports {
+		from := strings.Trim(i.Path.Value, `"`)
+		name := filepath.Base(from)
+		if i.Name != nil {
+			name = i.Name.Name
+		}
+		imported[name] = from
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := s.X.(*ast.Ident); ok && slices.Contains(local[imported[x.Name]], s.Sel.Name) {
+				calls = append(calls, imported[x.Name]+"."+s.Sel.Name)
+			}
+		}
+		return true
+	})
+	return calls
+}

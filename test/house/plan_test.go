@@ -1,0 +1,182 @@
+package house
+
+import (
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	internal = "../../internal"
+	page     = "../../docs/architecture.md"
+)
+
+// Limits of the house, as CONTRIBUTING.md has them.
+const (
+	mostRooms     = 20
+	mostOfAFile   = 400
+	mostOfAFunc   = 80
+	beginsWith    = "A room imports only rooms that stand below it in this list"
+	testsSupport  = "testkit"
+	registersName = "registers" // the workers of tests of Hydra
+)
+
+func TestEveryPackageIsInThePlan(t *testing.T) {
+	rows := planned(t)
+	named := map[string]bool{}
+	for _, p := range packages(t) {
+		row, ok := rowOf(p.Path, rows)
+		if !ok {
+			t.Errorf("docs/architecture.md has no row for internal/%s", p.Path)
+		}
+		named[row] = true
+	}
+	for _, row := range rows {
+		if !named[row] {
+			t.Errorf("docs/architecture.md has a row for %s, which no package needs", row)
+		}
+	}
+}
+
+// A room that imports one above it is an arrow back.
+func TestRoomsImportOnlyWhatStandsBelow(t *testing.T) {
+	order := order(t)
+	for _, p := range packages(t) {
+		at := slices.Index(order, p.Room())
+		if p.Room() == testsSupport {
+			continue
+		}
+		if at < 0 {
+			t.Errorf("docs/architecture.md does not say where %s stands", p.Room())
+			continue
+		}
+		for _, imported := range p.Imports {
+			room, _, _ := strings.Cut(imported, "/")
+			switch {
+			case room == testsSupport && !supportsTests(p.Path):
+				t.Errorf("internal/%s imports internal/%s, which is for tests", p.Path, imported)
+			case room != testsSupport && room != p.Room() && slices.Index(order, room) <= at:
+				t.Errorf("internal/%s imports internal/%s: an arrow back", p.Path, imported)
+			}
+		}
+	}
+}
+
+// A name that two packages have means two things. The adapters of Skerry's own systems are
+// called after the systems, as every database's is.
+func TestNamesMeanOneThing(t *testing.T) {
+	owner := map[string]string{}
+	for _, p := range packages(t) {
+		name := path.Base(p.Path)
+		if other, taken := owner[name]; taken && p.Path != "system/"+name {
+			t.Errorf("internal/%s and internal/%s have one name", other, p.Path)
+		}
+		owner[name] = p.Path
+	}
+}
+
+func TestSizes(t *testing.T) {
+	rooms, files, functions := map[string]*[2]int{}, []int{}, Length{}
+	for _, p := range packages(t) {
+		if rooms[p.Room()] == nil {
+			rooms[p.Room()] = new([2]int)
+		}
+		for _, f := range p.Files {
+			files = append(files, f.Lines)
+			rooms[p.Room()][0]++
+			rooms[p.Room()][1] += f.Lines
+			if f.Lines > mostOfAFile {
+				t.Errorf("internal/%s has %d lines, more than %d", f.Name, f.Lines, mostOfAFile)
+			}
+		}
+		for _, f := range p.Functions {
+			if f.Lines > mostOfAFunc {
+				t.Errorf("internal/%s has %d lines, more than %d", f.Name, f.Lines, mostOfAFunc)
+			}
+			if f.Lines > functions.Lines {
+				functions = f
+			}
+		}
+	}
+	if len(rooms) > mostRooms {
+		t.Errorf("internal has %d rooms, more than %d", len(rooms), mostRooms)
+	}
+	slices.Sort(files)
+	for _, room := range append(order(t), testsSupport) {
+		t.Logf("%-10s %3d files %6d lines", room, rooms[room][0], rooms[room][1])
+	}
+	t.Logf("%d rooms; %d files, median %d lines, p90 %d, longest %d; longest function %d (%s)", len(rooms), len(files),
+		files[len(files)/2], files[len(files)*9/10], files[len(files)-1], functions.Lines, functions.Name)
+}
+
+func packages(t *testing.T) []Package {
+	t.Helper()
+	all, err := Read(internal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// supportsTests tells whether a package is there for tests alone.
+func supportsTests(p string) bool {
+	return strings.HasSuffix(path.Base(p), "test") || path.Base(p) == registersName || strings.HasPrefix(p, "database/dbtest") || p == "database/churn"
+}
+
+var (
+	firstColumn = regexp.MustCompile("(?m)^\\| (`[^|]*`) \\|")
+	quoted      = regexp.MustCompile("`([^`]+)`")
+)
+
+// planned is what the tables of rooms name in their first column.
+func planned(t *testing.T) (names []string) {
+	t.Helper()
+	_, rooms, _ := strings.Cut(text(t), "\n## Rooms: ")
+	rooms, _, _ = strings.Cut(rooms, "\nOutside `internal`")
+	for _, row := range firstColumn.FindAllStringSubmatch(rooms, -1) {
+		for _, name := range quoted.FindAllStringSubmatch(row[1], -1) {
+			names = append(names, name[1])
+		}
+	}
+	if len(names) == 0 {
+		t.Fatal("docs/architecture.md has no table of rooms")
+	}
+	return names
+}
+
+// order is the rooms from the highest to the lowest.
+func order(t *testing.T) (rooms []string) {
+	t.Helper()
+	_, list, ok := strings.Cut(text(t), beginsWith)
+	list, _, _ = strings.Cut(list, "\n\n")
+	_, list, _ = strings.Cut(list, "figures of the house:")
+	for _, name := range quoted.FindAllStringSubmatch(list, -1) {
+		rooms = append(rooms, name[1])
+	}
+	if !ok || len(rooms) == 0 {
+		t.Fatal("docs/architecture.md does not say in which order rooms stand")
+	}
+	return rooms
+}
+
+// rowOf is the row for a package: its own, or one of all that stand in its folder.
+func rowOf(p string, rows []string) (string, bool) {
+	for _, row := range []string{p, path.Dir(p) + "/*"} {
+		if slices.Contains(rows, row) {
+			return row, true
+		}
+	}
+	return "", false
+}
+
+func text(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,105 @@
+// Package packages installs Skerry as people do, and runs the quickstart from there.
+package packages
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"skerry/internal/database/redis"
+	"skerry/internal/testkit"
+)
+
+const root = "../.."
+
+// inside is run in a mount namespace of its own, with a package as $1 and a directory as $2. It
+// lays an overlay over this machine's root file system, whose changes are in memory and vanish
+// with the namespace. So Debian's own dpkg, with the machine's own database of packages, can
+// install the package and take it away.
+const inside = `set -eu
+place=$2/place
+mkdir "$place"
+mount -t tmpfs skerry "$place"
+mkdir "$place/upper" "$place/work" "$place/root"
+mount -t overlay skerry -o "lowerdir=/,upperdir=$place/upper,workdir=$place/work" "$place/root"
+for dir in proc sys dev run tmp; do mount --rbind "/$dir" "$place/root/$dir"; done
+cd "$place/root"
+export SKERRY_CACHE SKERRY_STATE PATH=/usr/sbin:/usr/bin:/sbin:/bin
+cp "$1" "$2/skerry.deb"
+chroot . dpkg --install "$2/skerry.deb"
+chroot . skerry version
+test -s usr/share/man/man1/skerry-run.1.gz
+chroot . bash -c '. /usr/share/bash-completion/completions/skerry && complete -p skerry'
+chroot . skerry run /usr/share/skerry/experiments/quickstart.yaml --fast --set 'matrix={workload: [a], scale: [0.2]}' --out "$2/runs"
+test -s "$2/runs/latest/report.html"
+chroot . dpkg --remove skerry
+test ! -e usr/bin/skerry
+`
+
+// The .deb of this tree is installed, tells its version, has a manual and completion, runs the
+// quickstart, and leaves nothing when it is removed.
+func TestDeb(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.TUN, testkit.DpkgDeb, testkit.Installed(redis.Recipe))
+	dir := t.TempDir()
+	build := exec.Command(filepath.Join(root, "scripts", "package.sh"), dir, runtime.GOARCH, "deb")
+	build.Env = append(os.Environ(), "VERSION=0.1.0+gtest")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the package: %v\n%s", err, out)
+	}
+	debs, err := filepath.Glob(filepath.Join(dir, "*.deb"))
+	if err != nil || len(debs) != 1 {
+		t.Fatalf("packages: %v %v, want one", debs, err)
+	}
+	if out, err := exec.Command("unshare", "--mount", "true").CombinedOutput(); err != nil {
+		testkit.Lacks(t, testkit.Mounts, fmt.Errorf("unshare: %w: %s", err, out))
+	}
+	cmd := exec.CommandContext(t.Context(), "unshare", "--mount", "bash", "-c", inside, "bash", debs[0], dir)
+	cmd.Env = append(os.Environ(), "SKERRY_STATE="+filepath.Join(dir, "state"))
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = cmd.Run()
+	if strings.Contains(out.String(), "unknown filesystem type 'overlay'") {
+		testkit.Lacks(t, testkit.OverlayVolumes, err)
+	}
+	if err != nil {
+		t.Fatalf("installing and running: %v\n%s", err, &out)
+	}
+	for _, want := range []string{"skerry 0.1.0+gtest (", "complete -o default -F __start_skerry skerry"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it never said %q:\n%s", want, &out)
+		}
+	}
+}
+
+// The changelog, the citation and the version that builds tell are one.
+func TestRelease(t *testing.T) {
+	changelog := find(t, "CHANGELOG.md", `(?m)^## (\d+\.\d+\.\d+) - `)
+	citation := find(t, "CITATION.cff", `(?m)^version: (.*)$`)
+	if changelog != citation {
+		t.Errorf("CHANGELOG.md has %s, CITATION.cff %s", changelog, citation)
+	}
+	out, err := exec.Command(filepath.Join(root, "scripts", "version.sh")).Output()
+	if err != nil || !strings.HasPrefix(string(out), changelog) {
+		t.Errorf("scripts/version.sh says %q (%v), want one that begins with %s", out, err, changelog)
+	}
+}
+
+// find is the first group of a pattern's first match in a file of the repository.
+func find(t *testing.T, file, pattern string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(pattern).FindSubmatch(text)
+	if m == nil {
+		t.Fatalf("%s has nothing like %s", file, pattern)
+	}
+	return string(m[1])
+}

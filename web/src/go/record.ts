@@ -1,0 +1,528 @@
+// Made by "make docs" from the types of internal/record.
+
+/** Assertion is one line of an experiment's assert and whether it held. */
+export interface Assertion {
+  text: string
+  held: boolean
+  /** value is what the trial measured, as the line would write it; "" where it has none. */
+  value: string
+  /**
+   * measured is the same as a number: in seconds, bytes, operations a second or cores, or a share
+   * of 0 to 1, as Unit says; absent where the trial has none. AtLeast says that it is a lower bound.
+   */
+  measured?: number
+  /** unit is s, B, /s, cores, % for a share, or absent for a count. */
+  unit?: string
+  at_least?: boolean
+}
+
+/**
+ * Audit is what reading every acknowledged write back found. docs/audit.md says how each
+ * figure is counted.
+ */
+export interface Audit {
+  /**
+   * acknowledged_writes, InDoubt and Refused count the writes of the trial by outcome, the
+   * warm-up's too; Keys the records that were read back, those of the load among them.
+   */
+  acknowledged_writes: number
+  writes_in_doubt: number
+  writes_refused: number
+  audited_keys: number
+  /** lost_writes counts acknowledged writes that are nowhere any more. */
+  lost_writes: number
+  /**
+   * stale_copies counts copies that held an older value than was acknowledged, while another
+   * copy, or the same one later, held the newer.
+   */
+  stale_copies: number
+  /** unexpected_values counts values that nobody wrote there, or that were refused. */
+  unexpected_values: number
+  /** unread_keys counts records that could not be read. */
+  unread_keys: number
+  replicas?: ReplicaAudit[]
+  audit_s: number
+  history?: HistoryAudit
+}
+
+/** Bound says what limited a trial's throughput, with the evidence (evidence/bound has the rules). */
+export interface Bound {
+  /** by is target, client, machine, node, bandwidth, distance or database. */
+  by: string
+  /** the node, or FROM~TO of the link */
+  what?: string
+  text: string
+  /** waiting is how many operations were under way on average: throughput times latency. */
+  waiting: number
+  /** mean of all operations */
+  latency_ms: number
+  /** of the client, by what it sent where */
+  round_trip_ms: number
+  /**
+   * Shares of what there was: the machine's and the client's cores, those of the busiest node, and
+   * the fullest direction of a link.
+   */
+  machine_share: number
+  client_share: number
+  node_share: number
+  link_share: number
+}
+
+/** Condition is what a link or a node is like. */
+export type Condition = (typeof everyCondition)[number]
+export const everyCondition = ['up', 'changed', 'down'] as const
+
+/**
+ * Effect is what an event does to its targets. Reports, maps and the runner of events know
+ * this of an event and not its kind, so that a new kind is theirs from its first record on.
+ *
+ * 	            begun                complete                  taken back
+ * 	settles     │◄── in force ──────►│ its targets stay so
+ * 	otherwise   │◄── in force ────────────────────────────────►│ its targets are as before
+ *
+ * What takes a settling event back settles too, and makes of its targets the opposite.
+ */
+export interface Effect {
+  on: Scope
+  makes: Condition
+  /** settles says that the event is over when its change is complete. */
+  settles?: boolean
+  /**
+   * member is what becomes of the targets' membership of the database; the end of a trial
+   * does not take such a change back.
+   */
+  member?: Membership
+}
+
+/** Engine is the link engine that was chosen and the reason in a sentence. */
+export interface Engine {
+  name: string
+  why: string
+}
+
+/** ErrorCount counts operations that did not end ok, by class and node. */
+export interface ErrorCount {
+  operation: string
+  /** failed or unknown */
+  outcome: string
+  class: string
+  node?: string
+  count: number
+  example?: string
+}
+
+/**
+ * Event is one line of events.jsonl: something that happened in a trial. What the
+ * experiment's events make happen has an ID and is written anew each time it gets on;
+ * the last line of an ID tells all of it, and that alone is what Dir.Events returns.
+ */
+export interface Event {
+  /**
+   * t is seconds since the measurement began: of when it began, or was due where it
+   * never did.
+   */
+  t: number
+  /** "scale", "drift", or that of an experiment's event, by its key there */
+  kind: string
+  message: string
+  /** id counts what the experiment's events make happen, from 1; 0 is anything else. */
+  id?: number
+  /**
+   * entry is the place in the experiment's list of events, from 0, and Turn how often
+   * that entry has made something happen, from 1; Name is the entry's, "" where it has none.
+   * Entry is -1 where Source says who fired it in the experiment's stead.
+   */
+  entry?: number
+  turn?: number
+  name?: string
+  /** source is SourceUI for an event fired from the dashboard, "" for the experiment's own. */
+  source?: string
+  /** effect is what it does to its targets; nil for what is no event of an experiment. */
+  effect?: Effect
+  /** targets are the nodes, or the links, that it happens to. */
+  targets?: string[]
+  /** spec is the entry as the experiment has it. */
+  spec?: unknown
+  /** state is one of the EventX constants. */
+  state?: string
+  /**
+   * apply is the change itself, Revert the one that took it back; nil while that is not
+   * due and where it lasts to the trial's end by what it is (a member that left).
+   */
+  apply?: Step
+  revert?: Step
+  /** error says why it failed or was skipped. */
+  error?: string
+}
+
+/** Fidelity is the evidence that the emulation was true. */
+export interface Fidelity {
+  engine: string
+  links: LinkFidelity[]
+  /** worst_rtt_error_ms is the largest |measured - set| of a link's median RTT. */
+  worst_rtt_error_ms: number
+  /** worst_bandwidth_error is the largest relative error of a measured bandwidth. */
+  worst_bandwidth_error: number
+  /**
+   * emulator_late_p99_us: how late the emulator handed packets over while the trial
+   * measured; negative when the engine cannot know.
+   */
+  emulator_late_p99_us: number
+  emulator_drops: number
+  /** event_late_p99_us: how late the experiment's events began after they were due. */
+  event_late_p99_us?: number
+  /** CPU in cores: of the load driver, and of everything on the machine (out of HostCores). */
+  client_cpu_cores: number
+  /** client_late_p99_us: how late the driver sent operations after it meant to. */
+  client_late_p99_us: number
+  host_cpu_cores: number
+  host_cpu_cores_max_1s: number
+  host_cores: number
+  /** of the host's CPU time */
+  steal_share: number
+  /**
+   * own_cpu_cores is the cores that the trial's own processes used on average, OwnMemory the bytes of its
+   * nodes at the most.
+   */
+  own_cpu_cores?: number
+  own_memory_bytes?: number
+  /**
+   * stolen is what processors that were taken from the driver could have changed; nil in runs
+   * of older versions.
+   */
+  stolen?: Stolen
+}
+
+/** Figures are those that a verdict is about; response times in microseconds. */
+export interface Figures {
+  goodput_ops_s: number
+  p50_us: number
+  p95_us: number
+  p99_us: number
+}
+
+/** File is a text file that a run was given. */
+export interface File {
+  path?: string
+  text?: string
+  /** set and Fast are what was given beside it: --set and --fast. */
+  set?: string[]
+  fast?: boolean
+  /** from are the builds of databases that were asked for: --from. */
+  from?: string[]
+}
+
+/** Happening is one event of a trial and what became of the clients' operations around it. */
+export interface Happening {
+  /** name is what assertions call it: the name that the experiment gave, else its kind. */
+  name: string
+  kind: string
+  /** source is that of the Event. */
+  source?: string
+  /** effect is that of the Event. */
+  effect?: Effect
+  /**
+   * at_s is when it took effect, RevertedS when it was taken back, in seconds since the
+   * measurement began.
+   */
+  at_s: number
+  reverted_s?: number
+  /** accepted_s and CompleteS are of changes of membership, in seconds since the request. */
+  accepted_s?: number
+  complete_s?: number
+  recovery: Recovery
+}
+
+/** HistoryAudit is the check of a few records' whole history for linearizability. */
+export interface HistoryAudit {
+  history_keys: number
+  history_operations: number
+  /** result is linearizable, violated, or undecided when time ran out. */
+  result: string
+  /** violated lists the record and field of each violation. */
+  violated?: string[]
+}
+
+/** Latency of the operations that ended ok, in microseconds. */
+export interface Latency {
+  mean: number
+  p50: number
+  p95: number
+  p99: number
+  p999: number
+  max: number
+}
+
+/**
+ * LinkFidelity compares one link with what was asked of it. Measurement is made
+ * before the workload starts, so that it sees the emulator and not the queue.
+ */
+export interface LinkFidelity {
+  id: string
+  from: string
+  to: string
+  set_rtt_ms: number
+  /** set_jitter_ms is the jitter of both directions together: what the median may stray by. */
+  set_jitter_ms?: number
+  /** answered says whether any echo came back; without one the figures are 0. */
+  answered: boolean
+  /** median */
+  rtt_ms: number
+  rtt_p99_ms: number
+  /** median - set */
+  rtt_error_ms: number
+  /** Bits per second of layer 3, 0 where unlimited or not measured; AB is From to To. */
+  set_ab_bps?: number
+  ab_bps?: number
+  set_ba_bps?: number
+  ba_bps?: number
+  /** train_lost says that of a direction that loses nothing no packet train arrived. */
+  train_lost?: boolean
+  /** train_disturbed says that the machine held up every train, so that a bandwidth is not known. */
+  train_disturbed?: boolean
+}
+
+/** Machine is the host that the run was made on. */
+export interface Machine {
+  name: string
+  /** "Debian GNU/Linux 12 (bookworm)" */
+  os: string
+  /** release */
+  kernel: string
+  /** model */
+  cpu: string
+  cores: number
+  memory_bytes: number
+}
+
+/** Membership is a change of the members of a database. */
+export type Membership = (typeof everyMembership)[number]
+export const everyMembership = ['leave', 'join'] as const
+
+/** Moment is a time on both clocks. */
+export interface Moment {
+  /** since the measurement began */
+  ns: number
+  wall: string
+}
+
+/**
+ * NetworkSecond is one row of network.parquet: what packets met between the nodes in one
+ * second, where an overlay routes them.
+ */
+export interface NetworkSecond {
+  t: number
+  /** rtt_mean_ms and Worst round trip over all pairs of nodes that answered. */
+  rtt_mean_ms: number
+  rtt_worst_ms: number
+  /** pairs were asked once each, Unreachable of them did not answer. */
+  pairs: number
+  unreachable: number
+}
+
+/**
+ * NodeSecond is one row of nodes.parquet: one node in one second. The emulator
+ * and the host appear as the nodes "@emulator" and "@host", the process of encrypted links
+ * as "@wireguard".
+ */
+export interface NodeSecond {
+  t: number
+  node: string
+  cpu_cores: number
+  throttled_cores: number
+  memory_bytes: number
+  read_bytes: number
+  wrote_bytes: number
+  rx_bytes: number
+  tx_bytes: number
+  /**
+   * user_cores and System are parts of CPU; Steal is what neighbours of the node's flavor, or the
+   * machine's hypervisor, kept from it. Credits is the balance of a flavor that has some.
+   * Foreign is what of the machine's CPU processes used that are not of the trial.
+   */
+  user_cores: number
+  system_cores: number
+  steal_cores: number
+  credits?: number
+  foreign_cores?: number
+}
+
+/**
+ * Notes is notes.json: what people wrote down about a run. It may be changed at any time,
+ * while the run goes on too.
+ */
+export interface Notes {
+  schema: string
+  /** revision counts the changes; who changes notes names the one that they had read. */
+  revision: number
+  changed?: string
+  note?: string
+  tags?: string[]
+}
+
+/** OperationSummary is one kind of operation. */
+export interface OperationSummary {
+  /** that ended ok */
+  count: number
+  /** failed or unknown */
+  failed: number
+  /** sent to done */
+  service_us: Latency
+  /** intended to done */
+  response_us: Latency
+}
+
+/** Outcomes counts operations of the measurement. */
+export interface Outcomes {
+  ok: number
+  failed: number
+  unknown: number
+  dropped: number
+}
+
+/**
+ * Recovery compares the seconds from an event to the next one, or to the end of the
+ * measurement, with those before it. docs/recovery.md defines every figure.
+ */
+export interface Recovery {
+  /**
+   * baseline_s is how much time before the event was looked at; 0 when there was none, and
+   * then only what needs no baseline is told.
+   */
+  baseline_s: number
+  baseline_ops_s: number
+  baseline_p99_us: number
+  /** watched_s is how much time after the event was looked at. */
+  watched_s: number
+  /** availability by requests and by time: shares of 0 to 1. */
+  availability: number
+  availability_time: number
+  /** unresponsive_periods are runs of seconds without any ok operation. */
+  unresponsive_periods: number
+  unresponsive_s: number
+  longest_unresponsive_s: number
+  /** takeover_s is when the first write after the event was acknowledged; absent when none was. */
+  takeover_s?: number
+  /**
+   * recover_s is how long it took to be as before; when Censored, it was not while it was
+   * watched, and RecoverS is how long that was.
+   */
+  recover_s: number
+  censored?: boolean
+  /**
+   * dip_depth is the share of the baseline that was missing in the worst second, DipOps
+   * the operations that were missing until it recovered, OvershootOps those above the
+   * baseline, counted apart.
+   */
+  dip_depth: number
+  dip_ops: number
+  overshoot_ops: number
+  /** sla_violation_s counts the seconds that broke the service level. */
+  sla_violation_s: number
+}
+
+/**
+ * Replaced is an attempt at a trial that measured and was run again: its directory is kept,
+ * its figures count for nothing.
+ */
+export interface Replaced {
+  /** within the run directory */
+  dir: string
+  started: string
+  goodput_ops_s: number
+  verdict: Verdict
+}
+
+/** ReplicaAudit is what one member held of the audited records. */
+export interface ReplicaAudit {
+  node: string
+  /**
+   * held_keys counts records that the member holds, Stale those of them that were older
+   * than what was acknowledged to the end of the audit.
+   */
+  held_keys: number
+  stale_copies: number
+  unexpected_values: number
+  unread_keys: number
+  /** why it could not be asked */
+  error?: string
+}
+
+/** Scope is what an event happens to. */
+export type Scope = (typeof everyScope)[number]
+export const everyScope = ['links', 'nodes', 'streams'] as const
+
+/** Second is one row of timeline.parquet: what the driver saw in one second of a trial. */
+export interface Second {
+  /** seconds since the measurement began; negative in warm-up */
+  t: number
+  /** of the bin: the last one of a trial is shorter */
+  length_s: number
+  ok: number
+  failed: number
+  unknown: number
+  dropped: number
+  service_p50_us: number
+  service_p95_us: number
+  service_p99_us: number
+  service_p999_us: number
+  service_max_us: number
+  response_p50_us: number
+  response_p99_us: number
+  response_p999_us: number
+  client_cpu_cores: number
+  in_flight: number
+  /**
+   * stolen_s is for how long the driver could not have a processor that something else than the
+   * trial had.
+   */
+  stolen_s?: number
+}
+
+/**
+ * Step is one change that an event makes. A change is accepted when the command that asks
+ * for it reports success and complete when it is really done, as the database itself says
+ * of its members; for what takes effect at once the two are the same moment.
+ */
+export interface Step {
+  due: Moment
+  began?: Moment
+  accepted?: Moment
+  completed?: Moment
+  /** moved, where the database tells */
+  bytes?: number
+}
+
+/**
+ * Stolen compares a measurement with what is left of it without the stretches in which the
+ * driver could not have a processor that something else had (evidence/stolen has the rules).
+ */
+export interface Stolen {
+  /** of the measurement that is marked */
+  share: number
+  marked_s: number
+  /** operations that ended ok and neither began nor ended in a mark */
+  left: number
+  /**
+   * The driver's lateness, 99th percentile: outside of the marks, and in the seconds in which it
+   * had not used its cores up.
+   */
+  late_left_p99_us: number
+  late_not_full_p99_us: number
+  all: Figures
+  without: Figures
+  /** moved is the largest relative change of these figures, MovedBy which one it is. */
+  moved: number
+  moved_by?: string
+}
+
+/** Verdict says whether the trial can be believed. */
+export interface Verdict {
+  /** valid | suspect */
+  state: string
+  reasons?: string[]
+  /** kinds names the kind of each reason, in the same order (evidence/verdict has them). */
+  kinds?: string[]
+  /** notes are what disturbed the machine and changed nothing. */
+  notes?: string[]
+}
