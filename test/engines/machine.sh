@@ -35,6 +35,7 @@ mount -t cgroup -o none,name=systemd cgroup $r/sys/fs/cgroup/systemd || true
 mount --rbind /dev $r/dev
 mount -t tmpfs tmpfs $r/run
 mount -t tmpfs -o mode=1777 tmpfs $r/tmp
+mount -t tmpfs -o mode=1777 tmpfs $r/var/tmp # or labs of this machine are taken for labs whose owner died
 mkdir -p "$r$share"
 mount --move $dir/share "$r$share"
 hostname "$name"
