@@ -109,6 +109,10 @@ type whole struct {
 
 // arrive waits for a request's body, which holds so many bytes of the room from then on.
 func (s *Server) arrive(w http.ResponseWriter, r *http.Request) (held int64, err error) {
+	if r.ContentLength == 0 {
+		r.Body = http.NoBody
+		return 0, nil
+	}
 	most := int64(MaxBody)
 	if r.Header.Get(HeaderForwarded) != "" {
 		most += forwardedMore

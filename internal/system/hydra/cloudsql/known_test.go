@@ -82,6 +82,13 @@ func testBack(t *testing.T, url func(*testing.T) string) {
 			if _, err := other.Progress(ctx); err != nil || !other.Has("late") {
 				t.Fatalf("the other does not know of the table, %v", err)
 			}
+			for _, store := range []*Store{s, other} { // connections that have seen where it was
+				for range 2 {
+					if row, err := store.Get(ctx, "a", "k2", 4); err != nil || row.Version != 4 {
+						t.Fatalf("%+v, %v", row, err)
+					}
+				}
+			}
 			rewound(t, s, early)
 			if err := ask(ctx, s); !errors.Is(err, ErrBack) {
 				t.Errorf("a database that has gone back: %v", err)

@@ -25,7 +25,7 @@ func (s *Store) Get(ctx context.Context, table, key string, least uint64) (_ Row
 		if err := before.has(table, least); err != nil {
 			return Row{}, err
 		}
-		f, err := s.find(ctx, table, key, before.log)
+		f, err := s.find(ctx, table, key, before.log, max(least, before.applied))
 		if err != nil {
 			return Row{}, s.blame(ctx, before, fmt.Errorf("reading a row of %s: %w", table, err))
 		}
@@ -43,9 +43,9 @@ func (s *Store) Get(ctx context.Context, table, key string, least uint64) (_ Row
 }
 
 // find reads a row and the applied index beside it.
-func (s *Store) find(ctx context.Context, table, key, log string) (found, error) {
+func (s *Store) find(ctx context.Context, table, key, log string, known uint64) (found, error) {
 	if s.rows != nil {
-		return s.rows.get(ctx, s.dialect, table, key, log)
+		return s.rows.get(ctx, s.dialect, table, key, log, known)
 	}
 	return s.ask(ctx, table, key, log)
 }
@@ -91,6 +91,11 @@ func (s *Store) ask(ctx context.Context, table, key, log string) (f found, err e
 	}
 	f.there, f.version = version.Valid, uint64(version.Int64)
 	return f, nil
+}
+
+// row is the query for a row alone.
+func (d *dialect) row(table string) string {
+	return "SELECT " + d.name_("version") + ", " + d.name_("value") + " FROM " + d.name_(table) + " WHERE " + d.name_("key") + " = ?"
 }
 
 // get is the query for a row, with the applied index that it is of: no row says that the
