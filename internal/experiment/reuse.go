@@ -6,6 +6,12 @@ import (
 	"slices"
 )
 
+// What Experiment.Spread may be; the default is trial.
+const (
+	SpreadRepetition = "repetition"
+	SpreadCell       = "cell"
+)
+
 // Footing names the lab and the cluster that a trial runs on: trials with the same one can
 // run on the same, one after another. It is "" where every trial has its own.
 func (e Experiment) Footing() string {

@@ -57,6 +57,10 @@ type Experiment struct {
 	// auto for as many as the processors and the memory that they really used leave room for,
 	// which bounds a number too. What became suspect by that is run again by itself (retries).
 	Parallel Parallel `yaml:"parallel" json:"parallel" jsonschema:"default=1"`
+	// Spread is what an engine of several machines (--on) hands over as a whole: each trial by itself
+	// (trial), which ends soonest; all cells of a repetition (repetition), so that cells are compared on one machine and
+	// repetitions tell machines apart; or all repetitions of a cell (cell), so that machines add nothing to their spread.
+	Spread string `yaml:"spread" json:"spread" jsonschema:"default=trial,enum=trial,enum=repetition,enum=cell"`
 	// Reuse lets trials that ask for the same cloud and the same database run on one lab and
 	// one cluster, one after another: the table is emptied and loaded afresh before each.
 	// That is for databases that take minutes to form. Without it every trial has its own,

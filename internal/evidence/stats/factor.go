@@ -24,6 +24,8 @@ type Factor struct {
 	Machines, Cells, Rest float64 // standard deviations
 	// P is how often machines that are dealt anew within each cell explain as much.
 	P float64
+	// CellMeans are those of the cells as machines that are alike would have them, but for a constant.
+	CellMeans []float64
 }
 
 // factorDeals know a P of 0.05 to within 0.007.
@@ -52,7 +54,7 @@ func machineFactor(values []Placed, seed uint64, deals int) (Factor, bool) {
 	}
 	fit := fitFactors(values, cells, machines)
 	rest := fit.left / float64(free)
-	f := Factor{Rest: math.Sqrt(rest), Machines: fit.machines.deviation(rest), Cells: fit.cells.deviation(rest)}
+	f := Factor{Rest: math.Sqrt(rest), Machines: fit.machines.deviation(rest), Cells: fit.cells.deviation(rest), CellMeans: fit.cells.mean}
 
 	r := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
 	dealt, asGood := append([]Placed(nil), values...), 1 // the real deal among them

@@ -4,9 +4,7 @@ package compare
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"skerry/internal/evidence/stats"
 	"skerry/internal/record"
@@ -198,7 +196,7 @@ func (s Side) sameParameters(others []Side) (Side, bool) {
 // argument alone is a run of two cells.
 func Runs(args []string, seed uint64) (Report, error) {
 	r, err := runs(args, seed)
-	r.apart()
+	r.machines()
 	return r, err
 }
 
@@ -233,25 +231,6 @@ func runs(args []string, seed uint64) (Report, error) {
 		return r, fmt.Errorf("%w: no cell of %s has the parameters of one of %s; name two cells, such as %s:1 %s:1", ErrCells, args[0], args[1], args[0], args[1])
 	}
 	return r, nil
-}
-
-// apart is a note on every pair whose sides were measured on different machines: their difference may be
-// one of machines, which no figure here can tell.
-func (r *Report) apart() {
-	for _, p := range r.Pairs {
-		a, b := p.A.machines(), p.B.machines()
-		if len(a) == 0 || len(b) == 0 {
-			continue
-		}
-		shared := false
-		for name := range a {
-			shared = shared || b[name]
-		}
-		if !shared {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s and %s were measured on different machines (%s; %s): their difference may be one of machines", p.A, p.B,
-				strings.Join(slices.Sorted(maps.Keys(a)), ", "), strings.Join(slices.Sorted(maps.Keys(b)), ", ")))
-		}
-	}
 }
 
 // usable keeps the trials that figures are made of: the valid ones, or where none is, the

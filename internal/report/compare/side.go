@@ -135,14 +135,3 @@ func say(p map[string]any) string {
 	}
 	return strings.Join(parts, ", ")
 }
-
-// machines are the names of those that the trials were measured on, where they tell.
-func (s Side) machines() map[string]bool {
-	names := map[string]bool{}
-	for _, t := range s.trials {
-		if t.Machine != nil {
-			names[t.Machine.Name] = true
-		}
-	}
-	return names
-}

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+
+	"skerry/internal/record"
 )
 
 func TestParseOnly(t *testing.T) {
@@ -38,19 +41,29 @@ func TestParseOnly(t *testing.T) {
 	}
 }
 
-// Trials that share a cluster within a repetition are one task, others one each.
+// Trials that share a cluster within a repetition are one task, and others as the experiment spreads them.
 func TestTasksOfAPlan(t *testing.T) {
 	const clusters = "matrix={database: [redis, etcd], workload: [a, c]}"
-	count := func(sets ...string) (tasks int) {
-		for _, p := range planned(load(t, sets...)) {
-			tasks = max(tasks, p.Task)
+	for _, tt := range []struct {
+		sets []string
+		want string // trials of each task
+	}{
+		{nil, "[[1] [2] [3] [4] [5] [6] [7] [8]]"},
+		{[]string{"spread=repetition"}, "[[1 2 3 4] [5 6 7 8]]"},
+		{[]string{"spread=cell"}, "[[1 5] [2 6] [3 7] [4 8]]"},
+		{[]string{"reuse=true"}, "[[1 2] [3 4] [5 6] [7 8]]"},
+		{[]string{"reuse=true", "spread=repetition"}, "[[1 2 3 4] [5 6 7 8]]"},
+		{[]string{"reuse=true", "spread=cell"}, "[[1 2 5 6] [3 4 7 8]]"},
+	} {
+		var got [][]int
+		for _, task := range record.Tasks(planned(load(t, append(tt.sets, clusters)...))) {
+			ids := task.IDs()
+			slices.Sort(ids)
+			got = append(got, ids)
 		}
-		return tasks
-	}
-	if got := count(clusters); got != 8 {
-		t.Errorf("%d tasks without reuse, want 8", got)
-	}
-	if got := count(clusters, "reuse=true"); got != 4 {
-		t.Errorf("%d tasks of two clusters in two repetitions, want 4", got)
+		slices.SortFunc(got, func(a, b []int) int { return a[0] - b[0] })
+		if fmt.Sprint(got) != tt.want {
+			t.Errorf("%v: %v, want %s", tt.sets, got, tt.want)
+		}
 	}
 }

@@ -16,25 +16,41 @@ import (
 	"skerry/internal/run/trial"
 )
 
-// planned is an experiment's plan as run.json has it: in the order of running. Trials of one
-// repetition that share a cluster are one task, every other trial is one by itself.
+// planned is an experiment's plan as run.json has it: in the order of running.
 func planned(e experiment.Experiment) []record.Planned {
 	cells := e.Plan()
 	perRepetition := len(cells) / max(1, e.Repetitions)
 	out := make([]record.Planned, len(cells))
-	task, footing := 0, ""
+	number := map[string]int{}
 	for i, c := range cells {
-		now := c.Experiment.Footing()
-		if i == 0 || now == "" || now != footing || c.Repetition != cells[i-1].Repetition {
-			task++
+		cell := (c.ID-1)%perRepetition + 1
+		task := taskOf(e.Spread, c, cell)
+		if _, known := number[task]; !known {
+			number[task] = len(number) + 1
 		}
-		footing = now
 		out[i] = record.Planned{
-			ID: c.ID, Cell: (c.ID-1)%perRepetition + 1, Repetition: c.Repetition, Task: task,
+			ID: c.ID, Cell: cell, Repetition: c.Repetition, Task: number[task],
 			Seed: c.Seed, Parameters: c.Parameters,
 		}
 	}
 	return out
+}
+
+// taskOf tells which trials are one task, by a text that they have in common: those of one repetition that share
+// a cluster always are.
+func taskOf(spread string, c experiment.Cell, cell int) string {
+	footing := c.Experiment.Footing()
+	switch {
+	case spread == experiment.SpreadRepetition:
+		return fmt.Sprint(c.Repetition)
+	case spread == experiment.SpreadCell && footing != "":
+		return footing
+	case spread == experiment.SpreadCell:
+		return fmt.Sprint(cell)
+	case footing != "":
+		return fmt.Sprint(c.Repetition, footing)
+	}
+	return fmt.Sprint(c.Repetition, " ", cell)
 }
 
 // sharing is, for each footing that trials share, what its cluster is told of them: the largest

@@ -44,7 +44,7 @@ func (s *sweep) show() {
 		}
 	}
 	plan := s.writer.Run().Plan
-	now.Done = plan[len(plan)-1].Task - now.Waiting - now.Running - len(s.lost)
+	now.Done = s.tasks - now.Waiting - now.Running - len(s.lost)
 	if came := s.ok + s.bad; came > 0 && !s.again {
 		now.LeftS = (time.Since(s.begun) / time.Duration(came) * time.Duration(len(plan)-len(s.done))).Round(time.Second).Seconds()
 	}

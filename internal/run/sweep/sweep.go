@@ -56,6 +56,7 @@ type sweep struct {
 	again bool                // suspect trials are run again
 	lost  []int               // tasks that were given up
 	begun time.Time
+	tasks int          // of the whole plan
 	done  map[int]bool // trials that have a result
 	ok    int          // trials that measured, of those that came in to this process
 	bad   int          // and those that did not
@@ -169,6 +170,7 @@ func (s *sweep) begin() error {
 	left := s.writer.Remaining()
 	for _, p := range s.writer.Run().Plan {
 		s.done[p.ID] = true
+		s.tasks = max(s.tasks, p.Task)
 	}
 	for _, p := range left {
 		delete(s.done, p.ID)
