@@ -2,7 +2,10 @@ package record
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strconv"
@@ -44,6 +47,33 @@ type TrialMachine struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// Database is the version that ran.
 	Database string `json:"database,omitempty"`
+	// Program is the SHA-256 sum of the skerry program that measured, in hexadecimal.
+	Program string `json:"program,omitempty"`
+	// Calibration was measured before the task's first trial; nil where none was.
+	Calibration *Calibration `json:"calibration,omitempty"`
+}
+
+// Calibration is what a machine does of work that is the same everywhere (run/calibration).
+type Calibration struct {
+	// DriverOps is operations of the load driver against no database, per second of processor time.
+	DriverOps float64 `json:"driver_ops_per_cpu_s"`
+	// Round trips of a byte over loopback, in microseconds.
+	LoopbackP50US float64 `json:"loopback_p50_us"`
+	LoopbackP99US float64 `json:"loopback_p99_us"`
+}
+
+// ThisProgram is the SHA-256 sum of the program that runs, in hexadecimal.
+func ThisProgram() (string, error) {
+	f, err := os.Open("/proc/self/exe") // what runs, also after its file was replaced
+	if err != nil {
+		return "", fmt.Errorf("reading this program: %w", err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("reading this program: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // firstValue returns the value of the first of the keys that a file of "key SEP value"

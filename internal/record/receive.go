@@ -19,7 +19,10 @@ func (w *Writer) Receive(name string, fill func(dir string) error) error {
 		return nil
 	}
 	final := filepath.Join(w.dir, attemptsDir, name)
-	err := os.MkdirAll(final+partial, 0o755)
+	err := os.RemoveAll(final + partial) // half of it, from when this was killed
+	if err == nil {
+		err = os.MkdirAll(final+partial, 0o755)
+	}
 	if err == nil {
 		err = fill(final + partial)
 	}
@@ -31,9 +34,11 @@ func (w *Writer) Receive(name string, fill func(dir string) error) error {
 		err = fmt.Errorf("it holds attempt %q at trial %d", t.Attempt, t.ID)
 	}
 	if err == nil {
-		err = os.Rename(final+partial, final)
+		if err = os.Rename(final+partial, final); errors.Is(err, fs.ErrExist) {
+			return os.RemoveAll(final + partial) // it waits to be judged already
+		}
 	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
+	if err != nil {
 		return errors.Join(fmt.Errorf("receiving attempt %s: %w", name, full(err, w.dir)), os.RemoveAll(final+partial))
 	}
 	return nil

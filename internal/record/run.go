@@ -40,7 +40,9 @@ type Run struct {
 // Versions of the software that made the run.
 type Versions struct {
 	Skerry string `json:"skerry"`
-	Go     string `json:"go"`
+	// Program is the SHA-256 sum of the program, in hexadecimal; "" in runs of older versions.
+	Program string `json:"program,omitempty"`
+	Go      string `json:"go"`
 	// Databases maps a database's name to the version that ran.
 	Databases map[string]string `json:"databases,omitempty"`
 }

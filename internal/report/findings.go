@@ -19,6 +19,7 @@ const maxFindings = 6
 // them is computed here and nothing is said that the data do not show.
 func (m *model) findings() []string {
 	out := append(m.careFinding(), m.machinesFinding()...)
+	out = append(out, m.calibrationFinding()...)
 	out = append(out, m.throughputFindings()...)
 	out = append(out, m.boundFinding()...)
 	out = append(out, m.latencyFinding()...)

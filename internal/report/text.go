@@ -291,6 +291,9 @@ func (m *model) textNotes(p *printer) {
 	for _, f := range m.findings() {
 		p.linef("%s", plain(f))
 	}
+	for _, f := range m.machineFacts() {
+		p.linef("%s: %s", plain(f.Name), plain(f.Value))
+	}
 	for _, t := range m.dir.Summary.Trials {
 		switch {
 		case t.State == record.TrialFailed:

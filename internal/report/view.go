@@ -299,6 +299,7 @@ func (v *view) environment(m *model) {
 	if r.Host.MemoryBytes > 0 {
 		add("Memory", fmt.Sprintf("%.1f GiB", float64(r.Host.MemoryBytes)/(1<<30)))
 	}
+	v.Environment = append(v.Environment, m.machineFacts()...)
 	if r.Engine.Name != "" {
 		add("Link engine", strings.TrimSuffix(r.Engine.Name+": "+r.Engine.Why, ": "))
 	}

@@ -100,7 +100,7 @@ func (o *Outside) Place(t record.Trial) error {
 	}
 	return o.writer.Update(func(r *record.Run) {
 		if r.Engine.Name == "" {
-			r.Engine, r.Warnings = t.Machine.Engine, t.Machine.Warnings
+			r.Engine, r.Warnings = t.Machine.Engine, append(slices.Clone(r.Warnings), t.Machine.Warnings...)
 		}
 		versions := maps.Clone(r.Versions.Databases)
 		if versions == nil {

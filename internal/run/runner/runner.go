@@ -166,10 +166,14 @@ func (c Config) started() (record.Run, error) {
 	if err != nil {
 		return record.Run{}, err
 	}
+	program, err := record.ThisProgram()
+	if err != nil {
+		return record.Run{}, err
+	}
 	return record.Run{
 		Files: c.Experiment.Digests(),
 		Name:  c.Experiment.Name, Description: c.Experiment.Description, Command: c.Command,
-		Versions: record.Versions{Skerry: c.Version}, Seed: c.Experiment.Seed,
+		Versions: record.Versions{Skerry: c.Version, Program: program}, Seed: c.Experiment.Seed,
 		Experiment: expanded, File: c.Source, Plan: planned(c.Experiment),
 	}, nil
 }

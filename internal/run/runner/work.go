@@ -8,6 +8,7 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/record"
+	"skerry/internal/run/calibration"
 )
 
 // Work measures those trials of a run that it is told, wherever the run directory or a copy of its
@@ -31,12 +32,34 @@ func Work(ctx context.Context, dir string, c Config, only []int) error {
 	if err := r.prepare(); err != nil {
 		return err
 	}
-	if err := r.sameDatabases(work.Run().Versions.Databases); err != nil {
+	was := work.Run().Versions
+	if err := errors.Join(r.sameDatabases(was.Databases), r.sameProgram(was)); err != nil {
+		return err
+	}
+	if err := r.calibrate(ctx); err != nil {
 		return err
 	}
 	lane := &lane{progress: r.Progress}
 	err = errors.Join(r.each(ctx, lane, left), lane.kept.Close(context.WithoutCancel(ctx)))
 	r.Progress.Done()
+	return err
+}
+
+// sameProgram refuses to measure with another version than the run was made with. Another build of the same
+// one measures, and the trial's record has its sum.
+func (r *run) sameProgram(was record.Versions) (err error) {
+	if was.Skerry != r.Version {
+		return advice.With(fmt.Errorf("the run was made with skerry %s, this is %s", was.Skerry, r.Version), "install that version here")
+	}
+	r.place.Program, err = record.ThisProgram()
+	return err
+}
+
+// calibrate measures this machine, for the records of the trials that follow.
+func (r *run) calibrate(ctx context.Context) error {
+	r.Progress.Livef("calibrating this machine")
+	c, err := calibration.Run(ctx)
+	r.place.Calibration = &c
 	return err
 }
 

@@ -81,6 +81,9 @@ func (s *sweep) collect() error {
 			s.bad++
 		}
 		s.run.Tell(t, len(s.done))
+		if err := s.odd(t, time.Now()); err != nil {
+			return err
+		}
 		if err := s.run.Place(t); err != nil {
 			return err
 		}
@@ -170,6 +173,9 @@ func (s *sweep) hand(t record.Task, number int) {
 		s.of[p.ID] = h
 	}
 	s.tries[t.ID]++
+	if _, earlier := s.handed[t.ID]; !earlier {
+		s.handed[t.ID] = time.Now()
+	}
 }
 
 func (s *sweep) drop(h *handedOver) {

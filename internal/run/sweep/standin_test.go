@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"skerry/internal/record"
 	"skerry/internal/run/engine"
@@ -173,6 +174,10 @@ func (c cluster) work(dir, line string) (state string, err error) {
 		trial := record.Trial{State: record.TrialOK, Goodput: float64(id), Verdict: record.Verdict{State: record.Valid}}
 		if os.Remove(filepath.Join(c.dir, fmt.Sprintf("suspect-%d", id))) == nil {
 			trial.Verdict = record.Verdict{State: record.Suspect, Kinds: []string{"steal"}, Reasons: []string{"stolen"}}
+		}
+		if os.Remove(filepath.Join(c.dir, fmt.Sprintf("odd-%d", id))) == nil {
+			trial.Started = time.Now().Add(-time.Hour)
+			trial.Machine = &record.TrialMachine{Machine: record.Machine{Name: "node1"}, Engine: record.Engine{Name: "netem"}, Program: "another"}
 		}
 		tw, err := w.OpenTrial(id)
 		if err != nil {

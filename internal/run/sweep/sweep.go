@@ -6,6 +6,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -34,7 +35,8 @@ type Config struct {
 	// is left to go on else. nil leaves it.
 	Cancel func() bool
 
-	pace *pace // nil for the usual one
+	pace *pace         // nil for the usual one
+	beat time.Duration // of the claim, 0 for the usual one
 }
 
 // sweep is one under way.
@@ -53,13 +55,17 @@ type sweep struct {
 	open  map[int]*handedOver
 	of    map[int]*handedOver // those of open, by trial
 	tries map[int]int         // of tasks in this process
-	again bool                // suspect trials are run again
-	lost  []int               // tasks that were given up
-	begun time.Time
-	tasks int          // of the whole plan
-	done  map[int]bool // trials that have a result
-	ok    int          // trials that measured, of those that came in to this process
-	bad   int          // and those that did not
+	// handed is when tasks were handed over first, by this process; told are the oddities of
+	// machines that were told.
+	handed map[int]time.Time
+	told   map[string]bool
+	again  bool  // suspect trials are run again
+	lost   []int // tasks that were given up
+	begun  time.Time
+	tasks  int          // of the whole plan
+	done   map[int]bool // trials that have a result
+	ok     int          // trials that measured, of those that came in to this process
+	bad    int          // and those that did not
 }
 
 // handedOver is a task that is with the engine.
@@ -101,7 +107,13 @@ func Resume(ctx context.Context, dir string, c Config) error {
 		return err
 	}
 	s.state = was
-	if s.limits, err = s.engine.Check(ctx); err == nil {
+	s.limits, err = s.engine.Check(ctx)
+	if err == nil {
+		err = vacant(ctx, dir, s.beat, func(o owner) {
+			c.Progress.Linef("note: process %d on %s takes care of this run, or did: watching whether it still does", o.Process, o.Host)
+		})
+	}
+	if err == nil {
 		s.run, err = runner.TakeUp(dir, c.Config)
 	}
 	if err != nil {
@@ -114,9 +126,11 @@ func newSweep(c Config) (*sweep, error) {
 	if c.pace == nil {
 		c.pace = newPace()
 	}
+	c.beat = cmp.Or(c.beat, claimBeat)
 	s := &sweep{
 		Config: c, begun: time.Now(),
 		open: map[int]*handedOver{}, of: map[int]*handedOver{}, tries: map[int]int{}, done: map[int]bool{},
+		handed: map[int]time.Time{}, told: map[string]bool{},
 	}
 	var err error
 	s.engine, err = registry.Open(c.On, c.Options, s)
@@ -135,9 +149,18 @@ func (s *sweep) Receive(printed io.Reader) (string, error) {
 
 // whole is a sweep from its beginning to its end.
 func (s *sweep) whole(ctx context.Context) error {
+	ctx, gone := context.WithCancelCause(ctx)
+	defer gone(nil)
 	err := s.begin()
+	var c *claim
 	if err == nil {
-		err = s.all(ctx)
+		c, err = newClaim(s.dir, s.beat, gone)
+	}
+	if err == nil {
+		err = errors.Join(s.all(ctx), c.close())
+	}
+	if taken := context.Cause(ctx); errors.Is(taken, errTaken) {
+		return errors.Join(advice.With(taken, "follow it there; nothing is lost"), s.engine.Close(), s.writer.Close())
 	}
 	return errors.Join(err, s.engine.Close(), s.writer.Finish())
 }
@@ -214,6 +237,9 @@ func (s *sweep) all(ctx context.Context) error {
 		err = s.round(ctx)
 	}
 	s.Progress.Done()
+	if errors.Is(context.Cause(ctx), errTaken) {
+		return errors.Join(err, close())
+	}
 	switch {
 	case ctx.Err() != nil:
 		err = errors.Join(err, s.leave())
