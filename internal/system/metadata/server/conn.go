@@ -171,10 +171,11 @@ func (c *conn) body(h head) (string, error) {
 	return string(b), err
 }
 
-// refuse answers a request that there is no room for.
+// refuse answers a request that there is no room for. The connection ends behind it, and the answer
+// says so: a client that sent its next request there would find it reset.
 func (c *conn) refuse(why error) error {
 	text := why.Error() + ": nothing was changed\n"
-	c.out = c.s.appendHead(c.out[:0], &answer{status: http.StatusServiceUnavailable, body: []byte(text)})
+	c.out = c.s.appendHead(c.out[:0], &answer{status: http.StatusServiceUnavailable, body: []byte(text), last: true})
 	c.out = append(c.out, text...)
 	return c.flush()
 }
@@ -228,6 +229,9 @@ func (s *Server) appendHead(b []byte, a *answer) []byte {
 	if a.next != "" {
 		b = append(append(b, nextHeader+": "...), metadata.Quote(a.next)...)
 		b = append(b, "\r\n"...)
+	}
+	if a.last {
+		b = append(b, "Connection: close\r\n"...)
 	}
 	if a.rest != nil {
 		return append(b, "Transfer-Encoding: chunked\r\n\r\n"...)

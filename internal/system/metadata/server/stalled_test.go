@@ -1,10 +1,12 @@
 package server_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,30 +16,15 @@ import (
 
 // TestStalled has requests begin that announce much and stall: they hold what has come of them and
 // no more, whichever way of reading requests meets them; one too many at once is refused, what is
-// small is served, and what stalls leaves its room.
+// small is served, and who goes leaves its room.
 func TestStalled(t *testing.T) {
-	s, addr := begin(t, server.Options{MaxBodies: 4 << 20, Patience: 10 * time.Second})
-	const clients, sent = 64, 20 << 10
+	s, addr := begin(t, server.Options{MaxBodies: 4 << 20, Patience: 10 * time.Minute})
+	const clients = 64
+	var stalled []net.Conn
 	for i := range clients {
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		head := "POST / HTTP/1.1\r\nHost: m\r\n" + []string{"", "X-Unknown: 1\r\n"}[i%2]
-		if _, err := fmt.Fprintf(c, "%sContent-Length: %d\r\n\r\n%s", head, 8<<20, strings.Repeat("x", sent)); err != nil {
-			t.Fatal(err)
-		}
+		stalled = append(stalled, stall(t, addr, i))
 	}
-	until := func(what string, ok func(held int64) bool) {
-		t.Helper()
-		for deadline := time.Now().Add(time.Minute); !ok(s.Held()); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("waited in vain until %s: %d bytes are held", what, s.Held())
-			}
-		}
-	}
-	until("all have come", func(held int64) bool { return held >= clients*(16<<10) })
+	holds(t, s, "all have come", func(held int64) bool { return held >= clients*(16<<10) })
 	if s.Held() > 2*clients*sent {
 		t.Errorf("%d bytes are held, of %d that came", s.Held(), clients*sent)
 	}
@@ -50,10 +37,60 @@ func TestStalled(t *testing.T) {
 		if why, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("more than there is room for: %s %s", resp.Status, why)
 		}
+		if path == "/" && !resp.Close { // else a client sends its next request there
+			t.Error("the connection ends behind an answer that does not say so")
+		}
 		resp.Body.Close()
 	}
 	if _, status := ask(t, addr, "mkdir /a"); status != http.StatusOK {
 		t.Errorf("a small one: %d", status)
 	}
-	until("nothing is held", func(held int64) bool { return held == 0 })
+	for _, c := range stalled {
+		c.Close()
+	}
+	holds(t, s, "nothing is held", func(held int64) bool { return held == 0 })
+}
+
+// TestPatience has requests stall for longer than a server waits: they leave their room, and their
+// connections end.
+func TestPatience(t *testing.T) {
+	s, addr := begin(t, server.Options{Patience: 100 * time.Millisecond})
+	for i := range 2 {
+		c := stall(t, addr, i)
+		if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("the connection of a request that stalls goes on: %v", err)
+		}
+	}
+	holds(t, s, "nothing is held", func(held int64) bool { return held == 0 })
+}
+
+// sent is what comes of a request that stalls, in bytes.
+const sent = 20 << 10
+
+// stall begins a request, which one of the two ways of reading requests meets, and sends no more of it.
+func stall(t *testing.T, addr string, way int) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	head := "POST / HTTP/1.1\r\nHost: m\r\n" + []string{"", "X-Unknown: 1\r\n"}[way%2]
+	if _, err := fmt.Fprintf(c, "%sContent-Length: %d\r\n\r\n%s", head, 8<<20, strings.Repeat("x", sent)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// holds waits until what requests hold is as it is to be.
+func holds(t *testing.T, s *server.Server, what string, ok func(held int64) bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !ok(s.Held()); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain until %s: %d bytes are held", what, s.Held())
+		}
+	}
 }

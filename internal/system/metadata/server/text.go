@@ -88,6 +88,7 @@ type answer struct {
 	// rest, where it is set, goes on behind body: the pages of a listing that was asked
 	// for as a whole.
 	rest *metadata.Command
+	last bool // the connection ends behind it
 }
 
 // answers runs the bodies of requests, each one command, or several, one a line. Those of
