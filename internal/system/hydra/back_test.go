@@ -190,17 +190,22 @@ func TestBackIsNoticedOnce(t *testing.T) {
 		_, err := a.store.Get(ctx, cloudsql.MembersTable, strconv.FormatUint(MemberID("a"), 10), 0)
 		return err == nil
 	})
-	early := copyOf(t, a.path)
+	early, at := copyOf(t, a.path), a.log.Commit()
 	if err := a.client.CreateTable(ctx, "t", hydraclient.Ack(api.Applied)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.client.Put(ctx, "t", "k", map[string]int{"n": 1}, hydraclient.Ack(api.Applied)); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := a.store.Get(ctx, "t", "k", 0); err != nil {
+		t.Fatal(err)
+	}
+	a.log.holdFrom(at + 1) // else the member may notice, and apply it again, before somebody asks
 	putBack(t, a.path, early)
 	if _, err := a.store.Get(ctx, "t", "k", 0); err == nil {
 		t.Error("a row was read that is gone")
 	}
+	a.log.release()
 	again(t, a.path, "t")
 }
 

@@ -69,6 +69,13 @@ func (l *memLog) hold() {
 	l.held = uint64(len(l.entries)) + 1
 }
 
+// holdFrom keeps entries from one on back, which the database may have had before.
+func (l *memLog) holdFrom(index uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = index
+}
+
 func (l *memLog) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -65,7 +65,11 @@ func (s *Store) saw(before *known, now sight) error {
 }
 
 // blame finds out whether a statement failed since the database has gone back: a table may be
-// missing that was there.
+// missing that was there. Somebody may have found out already, and not which tables are left:
+//
+//  1. the database goes back to before table t was made;
+//  2. a read of another table sees the index, and what is known of tables is stale;
+//  3. a scan of t fails. The database is where it is known to be by now, and that is no answer.
 func (s *Store) blame(ctx context.Context, before *known, err error) error {
 	if ctx.Err() != nil || errors.Is(s.silence.explain(err), ErrSilent) {
 		return err
@@ -74,7 +78,7 @@ func (s *Store) blame(ctx context.Context, before *known, err error) error {
 	switch {
 	case failed != nil:
 		return err
-	case why == nil && s.known.Load().epoch != before.epoch:
+	case why == nil && (before.stale || s.known.Load().epoch != before.epoch):
 		return fmt.Errorf("%w, meanwhile: %w", ErrBack, err)
 	case why != nil:
 		return why

@@ -45,6 +45,12 @@ func testBack(t *testing.T, url func(*testing.T) string) {
 		},
 		"count": func(ctx context.Context, s *Store) error { _, err := s.Count(ctx, "a", 0); return err },
 		"sync":  func(ctx context.Context, s *Store) error { _, err := s.Sync(ctx); return err },
+		"scan_lost": func(ctx context.Context, s *Store) error {
+			if _, err := s.Get(ctx, "a", "k1", 0); !errors.Is(err, ErrBack) { // who finds out, and not which tables there are
+				return err
+			}
+			return s.Scan(ctx, "late", Range{Least: 4}, func(Row) error { return nil })
+		},
 		"least": func(ctx context.Context, s *Store) error {
 			_, err := s.Progress(ctx) // somebody else has found out
 			if err == nil {
