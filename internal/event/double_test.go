@@ -34,7 +34,7 @@ func stage() Stage {
 			t.Links = append(t.Links, topology.Link{ID: a.Name + "~" + b.Name, A: a.Name, B: b.Name, AB: q, BA: q})
 		}
 	}
-	return Stage{Topology: t, Data: names[:3], Client: "client"}
+	return Stage{Topology: t, Data: names[:3], Clients: []string{"client"}}
 }
 
 // engine is links that remember what they were set to.

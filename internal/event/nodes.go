@@ -44,7 +44,7 @@ func (n Nodes) members(s Stage, fail failure, doing string) {
 
 // database tells whether a node may carry the database at some time.
 func (s Stage) database(node string) bool {
-	return node != s.Client && slices.Contains(s.mayCarry(), node)
+	return !slices.Contains(s.Clients, node) && slices.Contains(s.mayCarry(), node)
 }
 
 func (s Stage) mayCarry() []string {

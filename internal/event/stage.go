@@ -16,8 +16,8 @@ type Stage struct {
 	Topology topology.Topology
 	// Data are the nodes that carry the database when it starts, in topology order.
 	Data []string
-	// Client is the node that the load driver runs on.
-	Client string
+	// Clients are the nodes that load drivers run on.
+	Clients []string
 	// Fixed maps data nodes that cannot leave to why; nil where nobody knows yet.
 	Fixed map[string]string
 	// Frail is why none can leave abruptly, "" where they can and where nobody knows yet.
@@ -81,7 +81,7 @@ func (s Stage) named(name string) (nodes []string, ok bool) {
 		}
 		return nodes, true
 	case groupClient:
-		return []string{s.Client}, true
+		return s.Clients, true
 	}
 	return nil, false
 }

@@ -46,11 +46,13 @@ func (e Experiment) checkDatabase(databases map[string]database.Database) (ps st
 		fail("database.count", "", "%s needs at least %d nodes, this is %d", name, can.MinNodes, nodes)
 		return ps
 	}
-	if e.Workload.onTree() && !can.Tree {
-		fail("workload.name", "use one of YCSB's workloads", "%s is no directory tree, which the workload %s is on", name, e.Workload.label())
-	}
-	if w, err := e.YCSB(); err == nil && w.Uses(ycsb.Scan) && !can.Scan {
-		fail("workload.name", "leave out workload e", "%s cannot scan, which the workload %s asks for", name, e.Workload.label())
+	for _, p := range e.Pools() {
+		if p.Workload.onTree() && !can.Tree {
+			fail(p.path+".name", "use one of YCSB's workloads", "%s is no directory tree, which the workload %s is on", name, p.Label())
+		}
+		if w, err := e.YCSB(p); err == nil && w.Uses(ycsb.Scan) && !can.Scan {
+			fail(p.path+".name", "leave out workload e", "%s cannot scan, which the workload %s asks for", name, p.Label())
+		}
 	}
 	if err := db.Check(nodes, e.Database.Options); err != nil {
 		path := "database.options"

@@ -17,7 +17,7 @@ func (e *Experiment) finish() strict.Problems {
 	c := &checker{e: e}
 	c.database()
 	c.stop()
-	c.workload()
+	c.workloads()
 	if len(c.problems) == 0 { // they ask for what the workload has
 		c.audit()
 		c.assertions()

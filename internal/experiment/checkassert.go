@@ -10,6 +10,7 @@ import (
 	"skerry/internal/base/strict"
 	"skerry/internal/evidence/assert"
 	"skerry/internal/load/ycsb"
+	"skerry/internal/record/metric"
 )
 
 // assertions checks that every line can be read and asks for what the experiment measures.
@@ -25,7 +26,15 @@ func (c *checker) assertions() {
 			c.problems = append(c.problems, p)
 		case l.Metric.Audit && !c.e.Audit.Enabled:
 			c.fail(path, "set audit: true", "%s is known only where acknowledged writes are audited", l.Name)
-		case l.Metric.Operation != "" && !c.asks(l.Metric.Operation):
+		case l.Metric.Pool != "" && len(c.e.Workloads) == 0:
+			p := c.e.problem(path, "", "%v", metric.Unknown(l.Name))
+			p.Pos = p.Pos.Into(strings.Index(text, l.Name))
+			c.problems = append(c.problems, p)
+		case l.Metric.Pool != "" && !c.has(l.Metric.Pool):
+			c.fail(path, meant(l.Metric.Pool, c.e.poolNames()), "no workload is called %q", l.Metric.Pool)
+		case l.Metric.Operation != "" && l.Metric.Pool == "" && len(c.e.Workloads) > 0:
+			c.fail(path, "write "+c.e.Workloads[0].Name+"."+l.Name, "%s is which workload's? There are several", l.Name)
+		case l.Metric.Operation != "" && !c.asks(l.Metric.Pool, l.Metric.Operation):
 			c.fail(path, "leave it out, or change the workload", "the workload does no %s, so there is no %s", l.Metric.Operation, l.Name)
 		case l.Metric.Event != "" && !c.happens(l.Metric.Event):
 			hint := "there are no events"
@@ -54,21 +63,30 @@ func (c *checker) eventNames() (names []string) {
 
 func (c *checker) happens(name string) bool { return slices.Contains(c.eventNames(), name) }
 
-// asks tells whether the workload has an operation.
-func (c *checker) asks(operation string) bool {
-	t, badTree := c.e.Tree()
-	w, err := c.e.YCSB()
+// has tells whether a pool has the name.
+func (c *checker) has(pool string) bool { return slices.Contains(c.e.poolNames(), pool) }
+
+// asks tells whether a pool's workload has an operation.
+func (c *checker) asks(pool, operation string) bool {
+	pools := c.e.Pools()
+	i := slices.IndexFunc(pools, func(p Pool) bool { return p.Name == pool })
+	if i < 0 {
+		return true // told elsewhere
+	}
+	t, badTree := pools[i].Workload.Tree()
+	w, err := c.e.YCSB(pools[i])
 	if err != nil || badTree != nil {
 		return true // told elsewhere
 	}
 	if t != nil {
 		return asksTree(t, operation)
 	}
-	m := w.Mix
-	return map[string]float64{
-		name(ycsb.Read): m.Read + m.ReadModifyWrite, name(ycsb.Update): m.Update + m.ReadModifyWrite, name(ycsb.Insert): m.Insert,
-		name(ycsb.Scan): m.Scan, name(ycsb.ReadModifyWrite): m.ReadModifyWrite,
-	}[operation] > 0
+	for k := range ycsb.Kinds {
+		if name(k) == operation {
+			return w.Uses(k)
+		}
+	}
+	return false
 }
 
 func name(k ycsb.Kind) string { return operationOf(k.String()) }
@@ -81,15 +99,26 @@ const leastAudited = 16
 
 // audit checks that values can carry versions.
 func (c *checker) audit() {
-	if !c.e.Audit.Enabled || c.e.Workload.onTree() {
+	if !c.e.Audit.Enabled {
 		return
 	}
-	w, err := c.e.YCSB()
-	if err != nil {
-		return // told elsewhere
+	for _, p := range c.e.Pools() {
+		if p.Workload.onTree() {
+			continue
+		}
+		if w, err := c.e.YCSB(p); err == nil { // else it is told elsewhere
+			c.versions(w)
+		}
 	}
+}
+
+// versions checks that the values of a workload have room for versions, which nothing else takes.
+func (c *checker) versions(w ycsb.Workload) {
 	if w.DataIntegrity {
 		c.fail("audit", "leave dataintegrity out", "dataintegrity fixes every value by its key, an audit puts versions into them")
+	}
+	if w.Mix.Delete > 0 {
+		c.fail("audit", "leave deleteproportion out", "an audit does not follow deletes")
 	}
 	least := w.FieldLength.Max
 	switch w.FieldLength.Distribution {

@@ -35,10 +35,11 @@ func (c *checker) cloud() {
 		c.fail("client.site", advice.Of(err), "%v", err)
 		return
 	}
-	for i, n := range e.origin.cloud.Nodes {
-		if n.Role == topology.Client && len(e.origin.cloud.Nodes) > len(t.Nodes) {
-			e.origin.cloud.Nodes[i].CPU, e.origin.cloud.Nodes[i].Memory = e.Client.CPU, int64(e.Client.Memory)
-		}
+	if added := len(e.origin.cloud.Nodes) > len(t.Nodes); added {
+		e.Client.bound(&e.origin.cloud.Nodes[len(t.Nodes)])
+	}
+	if !c.clients() {
+		return
 	}
 	for _, n := range e.origin.cloud.Nodes {
 		if n.Memory > 0 && n.Memory < minMemory {
@@ -49,6 +50,26 @@ func (c *checker) cloud() {
 	c.nodes(t)
 	c.connected()
 }
+
+// clients places the clients that pools have of their own.
+func (c *checker) clients() bool {
+	e := c.e
+	for i, p := range e.Workloads {
+		if p.Client == nil {
+			continue
+		}
+		var err error
+		if e.origin.cloud, err = topology.AddClient(e.origin.cloud, p.Node(*e), p.Client.Site); err != nil {
+			c.fail(fmt.Sprintf("workloads[%d].client.site", i), advice.Of(err), "%v", err)
+			return false
+		}
+		p.Client.bound(&e.origin.cloud.Nodes[len(e.origin.cloud.Nodes)-1])
+	}
+	return true
+}
+
+// bound gives a node what the client may use.
+func (c Client) bound(n *topology.Node) { n.CPU, n.Memory = c.CPU, int64(c.Memory) }
 
 // nodes chooses the nodes that carry the database.
 func (c *checker) nodes(t topology.Topology) {
@@ -88,14 +109,15 @@ func (c *checker) connected() {
 	for _, l := range c.e.origin.cloud.Links {
 		links[[2]string{l.A, l.B}], links[[2]string{l.B, l.A}] = true, true
 	}
-	all := slices.Concat(c.e.origin.nodes, event.Joining(c.e.Events, c.e.Stage(nil)), []string{c.e.ClientNode()})
+	members := slices.Concat(c.e.origin.nodes, event.Joining(c.e.Events, c.e.Stage(nil)))
+	all := slices.Concat(members, c.e.ClientNodes())
 	if c.e.origin.cloud.Overlay.Routed() {
 		if a, b, apart := c.e.origin.cloud.Apart(all); apart {
 			c.fail("topology", "link the parts", "there is no way between %s and %s over any links", a, b)
 		}
 		return
 	}
-	for i, a := range all {
+	for i, a := range members { // clients do not talk to each other
 		for _, b := range all[i+1:] {
 			if !links[[2]string{a, b}] {
 				c.fail("topology", "connect: full links every pair, overlay: babel lets nodes forward for others", "there is no link between %s and %s, and nodes do not forward for others", a, b)

@@ -12,40 +12,40 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-func (c *checker) workload() {
-	w := &c.e.Workload
+// workload checks one pool's workload, which the file has at path.
+func (c *checker) workload(path string, w *Workload) {
 	if w.Name == "" && w.File == "" {
-		c.fail("workload", "give name (a to f) or file", "no workload is given")
+		c.fail(path, "give name (a to f) or file", "no workload is given")
 		return
 	}
 	open := w.Arrival != "closed"
 	switch {
 	case open && w.Target == 0:
-		c.fail("workload.target", "give target, in operations per second", "arrival %s needs a target: an open loop sends at a rate", w.Arrival)
+		c.fail(path+".target", "give target, in operations per second", "arrival %s needs a target: an open loop sends at a rate", w.Arrival)
 	case !open && w.InFlight > 0:
-		c.fail("workload.in_flight", "leave it out, or set arrival to constant or poisson", "in a closed loop threads bounds the operations under way")
+		c.fail(path+".in_flight", "leave it out, or set arrival to constant or poisson", "in a closed loop threads bounds the operations under way")
 	}
-	if c.e.given("workload.stall") && w.Target == 0 {
-		c.fail("workload.stall", "give target, or leave stall out", "without a target no operation is ever due")
+	if c.e.given(path+".stall") && w.Target == 0 {
+		c.fail(path+".stall", "give target, or leave stall out", "without a target no operation is ever due")
 	}
 	if w.Timeout == 0 {
-		c.fail("workload.timeout", "write 10s", "an operation must have some time")
+		c.fail(path+".timeout", "write 10s", "an operation must have some time")
 	}
 	if w.Probes != nil {
-		c.probes(*w.Probes)
+		c.probes(path, *w.Probes)
 	}
-	c.properties()
+	c.properties(path, w)
 }
 
 // leastProbe is as often as jobs can be started beside a workload without being one.
 const leastProbe = time.Second
 
-func (c *checker) probes(p Probes) {
+func (c *checker) probes(path string, p Probes) {
 	if p.Every.Duration() < leastProbe {
-		c.fail("workload.probes.every", "", "%v is too often: the least is %v", p.Every, leastProbe)
+		c.fail(path+".probes.every", "", "%v is too often: the least is %v", p.Every, leastProbe)
 	}
 	if c.e.Audit.Enabled {
-		c.fail("workload.probes", "leave out audit or probes", "the audit would not know what the probes write")
+		c.fail(path+".probes", "leave out audit or probes", "the audit would not know what the probes write")
 	}
 }
 
@@ -55,69 +55,69 @@ var ours = map[string]string{
 	"target": "workload.target", "maxexecutiontime": "stop.time",
 }
 
-func (c *checker) properties() {
-	w := &c.e.Workload
+func (c *checker) properties(path string, w *Workload) {
 	for name := range w.Properties {
 		if key, ok := ours[name]; ok {
-			c.fail("workload.properties."+name, fmt.Sprintf("set %s in its place", key), "%s is not a property here", name)
+			key = strings.Replace(key, "workload", path, 1)
+			c.fail(path+".properties."+name, fmt.Sprintf("set %s in its place", key), "%s is not a property here", name)
 		}
 	}
 	if w.onTree() {
-		c.tree()
+		c.tree(path, w)
 		return
 	}
-	p, err := c.e.base()
+	p, err := c.e.base(*w)
 	if err != nil {
-		path, hint := "workload.name", "YCSB's workloads are "+strings.Join(ycsb.Names(), ", ")+"; those on directory trees "+strings.Join(mdtest.Names(), ", ")
+		at, hint := path+".name", "YCSB's workloads are "+strings.Join(ycsb.Names(), ", ")+"; those on directory trees "+strings.Join(mdtest.Names(), ", ")
 		if w.File != "" {
-			path, hint = "workload.file", "give the path of a YCSB property file, relative to this file"
+			at, hint = path+".file", "give the path of a YCSB property file, relative to this file"
 		}
-		c.fail(path, hint, "%v", err)
+		c.fail(at, hint, "%v", err)
 		return
 	}
-	if n, err := strconv.ParseInt(strings.TrimSpace(p["recordcount"]), 10, 64); err == nil && w.File != "" && !c.e.given("workload.records") {
+	if n, err := strconv.ParseInt(strings.TrimSpace(p["recordcount"]), 10, 64); err == nil && w.File != "" && !c.e.given(path+".records") {
 		w.Records = n
 	}
-	full, err := c.e.Properties()
+	full, err := c.e.Properties(Pool{Workload: *w})
 	if err != nil {
-		c.fail("workload", "", "%v", err)
+		c.fail(path, "", "%v", err)
 		return
 	}
 	y, warnings, err := ycsb.Parse(full)
-	c.unknownProperties(warnings)
+	c.unknownProperties(path, w, warnings)
 	if err != nil {
-		c.badProperties(err)
+		c.badProperties(path, w, err)
 		return
 	}
 	if sum := y.Mix.Total(); math.Abs(sum-1) > 0.001 {
-		c.fail("workload", "set the proportions of all operations so that their sum is 1", "the proportions of the operations sum to %.3g", sum)
+		c.fail(path, "set the proportions of all operations so that their sum is 1", "the proportions of the operations sum to %.3g", sum)
 	}
 }
 
 // unknownProperties makes mistakes of YCSB's warnings about properties given here. Those in
 // a property file stay warnings: it may be written for other programs too.
-func (c *checker) unknownProperties(warnings []string) {
-	for _, w := range warnings {
-		name, _, _ := strings.Cut(strings.TrimPrefix(w, "property "), " ")
-		if _, given := c.e.Workload.Properties[name]; given {
-			c.fail("workload.properties."+name, "", "%s", w)
+func (c *checker) unknownProperties(path string, w *Workload, warnings []string) {
+	for _, text := range warnings {
+		name, _, _ := strings.Cut(strings.TrimPrefix(text, "property "), " ")
+		if _, given := w.Properties[name]; given {
+			c.fail(path+".properties."+name, "", "%s", text)
 		}
 	}
 }
 
 // badProperties puts each of YCSB's complaints where its property was given.
-func (c *checker) badProperties(err error) {
+func (c *checker) badProperties(path string, w *Workload, err error) {
 	for err := range leaves(err) {
-		path, text := "workload", err.Error()
-		if c.e.Workload.File != "" {
-			path = "workload.file"
+		at, text := path, err.Error()
+		if w.File != "" {
+			at = path + ".file"
 		}
 		if rest, ok := strings.CutPrefix(text, "property "); ok {
-			if name, _, ok := strings.Cut(rest, ":"); ok && c.e.Workload.Properties[name] != "" {
-				path, text = "workload.properties."+name, strings.TrimSpace(strings.TrimPrefix(rest, name+":"))
+			if name, _, ok := strings.Cut(rest, ":"); ok && w.Properties[name] != "" {
+				at, text = path+".properties."+name, strings.TrimSpace(strings.TrimPrefix(rest, name+":"))
 			}
 		}
-		c.fail(path, "", "%s", text)
+		c.fail(at, "", "%s", text)
 	}
 }
 

@@ -113,8 +113,8 @@ events:
 	if got, want := e.happenings(), "latency (far), kill, partition, network_load"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if s := e.Stage(nil); !slices.Equal(s.Data, e.DataNodes()) || s.Client != "client" {
-		t.Errorf("stage: data %v, client %s", s.Data, s.Client)
+	if s := e.Stage(nil); !slices.Equal(s.Data, e.DataNodes()) || !slices.Equal(s.Clients, []string{"client"}) {
+		t.Errorf("stage: data %v, client %s", s.Data, s.Clients)
 	}
 }
 

@@ -42,7 +42,7 @@ func TestDigests(t *testing.T) {
 	}
 	write("two.properties", "recordcount=77\nreadproportion=0.5\nupdateproportion=0.5\n")
 	for _, c := range e.Plan() {
-		w, err := c.Experiment.YCSB()
+		w, err := c.Experiment.YCSB(c.Experiment.Pools()[0])
 		if err != nil || c.Experiment.Workload.File == "two.properties" && w.Uses(ycsb.Read) {
 			t.Errorf("%s is read again: %+v, %v", c.Experiment.Workload.File, w.Mix, err)
 		}

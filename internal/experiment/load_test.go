@@ -125,7 +125,7 @@ func TestDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	w, err := e.YCSB()
+	w, err := e.YCSB(e.Pools()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestWorkloadFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w, err := e.YCSB(); err != nil || w.RecordCount != tt.want || e.Workload.Records != tt.want {
+		if w, err := e.YCSB(e.Pools()[0]); err != nil || w.RecordCount != tt.want || e.Workload.Records != tt.want {
 			t.Errorf("%v: %d records, %v", tt.set, w.RecordCount, err)
 		}
 		if got := e.Plan()[0].Parameters["workload"]; got != "w" {

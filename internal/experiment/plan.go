@@ -114,7 +114,7 @@ func (l *loader) cell(root *strict.Node, axes Matrix, i int) (Cell, bool) {
 		return c, false
 	}
 	c.Parameters["database"] = c.Experiment.Database.Label()
-	c.Parameters["workload"] = c.Experiment.Workload.label()
+	c.Parameters["workload"] = c.Experiment.workloadLabel()
 	c.Parameters["scale"] = c.Experiment.Scale
 	for k, a := range axes {
 		if _, is := c.Parameters[a.Path]; !is || chosen[k].Kind == strict.Map {
@@ -127,8 +127,8 @@ func (l *loader) cell(root *strict.Node, axes Matrix, i int) (Cell, bool) {
 	return c, true
 }
 
-// label is how results call the workload.
-func (w Workload) label() string {
+// Label is how results call the workload.
+func (w Workload) Label() string {
 	if w.Name != "" {
 		return w.Name
 	}

@@ -56,53 +56,53 @@ func (e Experiment) Choose(databases map[string]database.Database) (database.Dat
 	return database.Described(databases, e.path(e.Database.Exec), text)
 }
 
-// YCSB is the workload as YCSB describes it: the built-in one or the file, under the
+// YCSB is a pool's workload as YCSB describes it: the built-in one or the file, under the
 // properties, with records and operations put in.
-func (e Experiment) YCSB() (ycsb.Workload, error) {
-	p, err := e.Properties()
+func (e Experiment) YCSB(of Pool) (ycsb.Workload, error) {
+	p, err := e.Properties(of)
 	if err != nil {
 		return ycsb.Workload{}, err
 	}
 	w, _, err := ycsb.Parse(p) // of a workload on a tree no more than the records count
 	if err != nil {
-		return w, fmt.Errorf("workload %s: %w", e.Workload.label(), err)
+		return w, fmt.Errorf("workload %s: %w", of.Label(), err)
 	}
 	return w, nil
 }
 
-// Properties are the workload's YCSB properties, complete.
-func (e Experiment) Properties() (ycsb.Properties, error) {
-	p, err := e.base()
+// Properties are the YCSB properties of a pool's workload, complete.
+func (e Experiment) Properties(of Pool) (ycsb.Properties, error) {
+	p, err := e.base(of.Workload)
 	if err != nil {
 		return nil, err
 	}
-	for k, v := range e.Workload.Properties {
+	for k, v := range of.Workload.Properties {
 		p[k] = v
 	}
-	p["recordcount"] = fmt.Sprint(e.Workload.Records)
+	p["recordcount"] = fmt.Sprint(of.Workload.Records)
 	p["operationcount"] = fmt.Sprint(e.Stop.Operations) // 0 is no limit
 	return p, nil
 }
 
-// base are the properties of the workload's name or file.
-func (e Experiment) base() (ycsb.Properties, error) {
-	if e.Workload.onTree() {
+// base are the properties of a workload's name or file.
+func (e Experiment) base(w Workload) (ycsb.Properties, error) {
+	if w.onTree() {
 		return ycsb.Properties{}, nil
 	}
-	if e.Workload.File == "" {
-		p, ok := ycsb.Builtin(e.Workload.Name)
+	if w.File == "" {
+		p, ok := ycsb.Builtin(w.Name)
 		if !ok {
-			return nil, fmt.Errorf("there is no workload %q", e.Workload.Name)
+			return nil, fmt.Errorf("there is no workload %q", w.Name)
 		}
 		return p, nil
 	}
-	data, err := e.readFile(e.Workload.File)
+	data, err := e.readFile(w.File)
 	if err != nil {
 		return nil, fmt.Errorf("reading the workload: %w", err)
 	}
 	p, err := ycsb.ReadProperties(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("reading the workload %s: %w", e.Workload.File, err)
+		return nil, fmt.Errorf("reading the workload %s: %w", w.File, err)
 	}
 	return p, nil
 }

@@ -10,20 +10,20 @@ import (
 func (w Workload) onTree() bool { return w.File == "" && slices.Contains(mdtest.Names(), w.Name) }
 
 // Tree is the workload on a directory tree, nil where it is one on records.
-func (e Experiment) Tree() (*mdtest.Workload, error) {
-	if !e.Workload.onTree() {
+func (w Workload) Tree() (*mdtest.Workload, error) {
+	if !w.onTree() {
 		return nil, nil
 	}
-	return mdtest.Parse(e.Workload.Name, e.Workload.Records, e.Workload.Properties)
+	return mdtest.Parse(w.Name, w.Records, w.Properties)
 }
 
 // tree checks a workload on a directory tree.
-func (c *checker) tree() {
-	if _, err := c.e.Tree(); err != nil {
-		c.badProperties(err)
+func (c *checker) tree(path string, w *Workload) {
+	if _, err := w.Tree(); err != nil {
+		c.badProperties(path, w, err)
 	}
-	if c.e.Workload.Probes != nil {
-		c.fail("workload.probes", "leave them out", "jobs on a directory tree would use the same names")
+	if w.Probes != nil {
+		c.fail(path+".probes", "leave them out", "jobs on a directory tree would use the same names")
 	}
 }
 

@@ -19,17 +19,17 @@ workload: {name: namespace, records: 500, properties: {shared: 0.5, files: 10, m
 
 func TestWorkloadOnATree(t *testing.T) {
 	e := parse(t, treeful, "assert=[list.p95 < 1s, rename.count > 0]")
-	w, err := e.Tree()
+	w, err := e.Workload.Tree()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if w.Records != 500 || w.Shared != 0.5 || w.Files != 10 || w.Uses(mdtest.Mkdir) || w.Home != mdtest.Near {
 		t.Errorf("the workload is %+v", w)
 	}
-	if y, err := e.YCSB(); err != nil || y.RecordCount != 500 || y.InsertCount != 500 {
+	if y, err := e.YCSB(e.Pools()[0]); err != nil || y.RecordCount != 500 || y.InsertCount != 500 {
 		t.Errorf("%d records to load, %v", y.InsertCount, err)
 	}
-	if w, err := parse(t, small).Tree(); w != nil || err != nil {
+	if w, err := parse(t, small).Workload.Tree(); w != nil || err != nil {
 		t.Errorf("workload a on a tree: %+v, %v", w, err)
 	}
 	for name, test := range map[string]struct{ set, want string }{

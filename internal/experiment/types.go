@@ -28,7 +28,10 @@ type Experiment struct {
 	// Database is what runs on the data nodes.
 	Database Database `yaml:"database" json:"database" jsonschema:"required"`
 	// Workload is what the client asks for.
-	Workload Workload `yaml:"workload" json:"workload" jsonschema:"required"`
+	Workload Workload `yaml:"workload" json:"workload,omitzero"`
+	// Workloads run side by side in each trial, in place of workload: each has clients and figures
+	// of its own. A trial ends when the first of them has ended.
+	Workloads []Pool `yaml:"workloads" json:"workloads,omitempty" jsonschema:"maxItems=16"`
 	// Scale is the latency scaling factor: every latency of the topology times this.
 	Scale float64 `yaml:"scale" json:"scale" jsonschema:"default=1,minimum=0,maximum=1000"`
 	// SetupScale is the scale while the cluster forms and the table is loaded. 0 is no
@@ -89,6 +92,9 @@ type Experiment struct {
 
 	origin *origin
 }
+
+// Alternatives: there is one workload, or there are several.
+func (Experiment) Alternatives() [][]string { return [][]string{{"workload", "workloads"}} }
 
 // Client is the node that the load driver runs on.
 type Client struct {

@@ -142,7 +142,10 @@ func (v Validation) Describe(w io.Writer, plan bool) error {
 		about = ": " + e.Description
 	}
 	fmt.Fprintf(w, "%s is valid%s\n", v.File, about)
-	fmt.Fprintf(w, "  %s on %d nodes, client %s\n", e.Database.Label(), len(e.DataNodes()), e.clientPlace())
+	fmt.Fprintf(w, "  %s on %d nodes, client %s\n", e.Database.Label(), len(e.DataNodes()), e.clientPlace(e.ClientNode()))
+	for _, p := range e.Workloads {
+		fmt.Fprintf(w, "  side by side: %s, %s, %s\n", p.Label(), p.Workload.pace(), e.clientPlace(p.Node(e)))
+	}
 	fmt.Fprintf(w, "  %s\n", trials(e))
 	if e.ReuseWarmup > 0 {
 		fmt.Fprintf(w, "  a new cluster: warmed up for %v\n", e.ReuseWarmup)
@@ -205,10 +208,22 @@ func trials(e Experiment) string {
 	return text
 }
 
-// clientPlace is where the client stands.
-func (e Experiment) clientPlace() string {
+// pace says how a workload is driven.
+func (w Workload) pace() string {
+	text := fmt.Sprintf("%d threads", w.Threads)
+	if w.Arrival != "closed" {
+		text = w.Arrival + " arrivals"
+	}
+	if w.Target > 0 {
+		text += fmt.Sprintf(" at %g a second", w.Target)
+	}
+	return text
+}
+
+// clientPlace is where a client stands.
+func (e Experiment) clientPlace(client string) string {
 	for _, n := range e.origin.cloud.Nodes {
-		if n.Name == e.ClientNode() {
+		if n.Name == client {
 			return "at " + n.Site
 		}
 	}

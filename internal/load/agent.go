@@ -36,12 +36,19 @@ func ServeAgent(ctx context.Context, in io.Reader, out io.Writer, open OpenDatab
 	if err != nil {
 		return enc.Encode(message{Error: &failure{Text: err.Error()}})
 	}
+	goOn := make(chan struct{}, gates)
 	go func() { // ends with the process at the latest: in cannot be interrupted
 		defer cancel()
 		for {
 			line, err := lines.ReadString('\n')
-			if strings.TrimSpace(line) == stopWord || err != nil {
+			switch word := strings.TrimSpace(line); {
+			case word == stopWord || err != nil:
 				return
+			case word == goWord:
+				select {
+				case goOn <- struct{}{}:
+				default: // more often than there are gates
+				}
 			}
 		}
 	}()
@@ -52,6 +59,15 @@ func ServeAgent(ctx context.Context, in io.Reader, out io.Writer, open OpenDatab
 		if err := enc.Encode(m); err != nil {
 			// Nobody listens any more: end, as when in ends.
 			once.Do(func() { broken = err; cancel() })
+		}
+	}
+	if spec.Together {
+		spec.Spec.Gate = func() {
+			tell(message{Ready: true})
+			select {
+			case <-goOn:
+			case <-ctx.Done():
+			}
 		}
 	}
 	spec.Spec.Began = func(at time.Time) { tell(message{Began: &at}) }

@@ -183,7 +183,7 @@ func (w *worker) late(sent, done time.Duration) bool {
 
 // abandoned enters the write of a worker that is left behind as one in doubt.
 func (w *worker) abandoned(doing series, sent time.Duration) {
-	if w.audit == nil || !doing.isWrite() {
+	if w.audit == nil || !doing.isWrite() || doing == series(ycsb.Delete) {
 		return
 	}
 	w.audit.Abandoned(sent)

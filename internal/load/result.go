@@ -87,6 +87,9 @@ type Interval struct {
 	// Held is what of the interval lies where the driver was held up; nil for nothing.
 	Held *Held `json:"held,omitempty"`
 	Totals
+	// Pools are the intervals that this one is of; a drive by itself has none. Where they are
+	// several, Held is each one's own.
+	Pools []PoolInterval `json:"-"`
 }
 
 // WriteSlot is how finely an Interval tells when writes were acknowledged.
@@ -116,6 +119,8 @@ type Result struct {
 	// Unacknowledged keys of a load phase; UnacknowledgedKeys lists the first.
 	Unacknowledged     int64    `json:"unacknowledged,omitempty"`
 	UnacknowledgedKeys []string `json:"unacknowledged_keys,omitempty"`
+	// Pools are the results that this one is of; a drive by itself has none.
+	Pools []PoolResult `json:"-"`
 	// Audited is of a run phase with an audit, Audit of an audit phase.
 	Audited *Audited   `json:"audited,omitempty"`
 	Audit   *AuditRead `json:"audit,omitempty"`

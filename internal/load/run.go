@@ -48,6 +48,7 @@ func Run(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (re
 	}()
 
 	result = Result{Spec: spec, Cores: usable()}
+	spec.gate()
 	if spec.Warmup > 0 {
 		before := d.now()
 		g := d.segment(warmupFirst, 0, spec.Warmup, mixSeed(spec.Seed, 1))
@@ -63,6 +64,7 @@ func Run(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (re
 			onSecond(i)
 		}
 	}
+	spec.gate()
 	if spec.Began != nil {
 		spec.Began(time.Now())
 	}

@@ -22,10 +22,13 @@ type AgentSpec struct {
 	Database   string            `json:"database"`
 	Properties map[string]string `json:"properties"` // for the database's client
 	Spec       Spec              `json:"spec"`
+	// Together makes it wait at its gates until it is told to go on.
+	Together bool `json:"together,omitempty"`
 }
 
 // message is one line of an agent's output: exactly one member is set.
 type message struct {
+	Ready    bool       `json:"ready,omitempty"`
 	Began    *time.Time `json:"began,omitempty"`
 	Interval *Interval  `json:"interval,omitempty"`
 	Result   *Result    `json:"result,omitempty"`
@@ -49,6 +52,9 @@ var ErrAgent = errors.New("the load driver died")
 
 const (
 	stopWord = "stop"
+	goWord   = "go"
+	// gates is how often a drive waits for those beside it: before the warm-up and after it.
+	gates = 2
 	// sessionBuffer is how many intervals (seconds) a session keeps for a reader
 	// that is late before the driver has to wait for it.
 	sessionBuffer = 1024
@@ -59,6 +65,7 @@ const (
 // Session is a driver at work in a process of its own.
 type Session struct {
 	process   host.Process
+	ready     chan struct{} // at a gate
 	began     chan time.Time
 	intervals chan Interval
 	timeout   time.Duration
@@ -104,7 +111,7 @@ func StartAgent(ctx context.Context, node host.Host, exe string, spec AgentSpec)
 	}
 	s := &Session{
 		process: process, stdin: in, timeout: spec.Spec.withDefaults().Timeout,
-		began: make(chan time.Time, 1), intervals: make(chan Interval, sessionBuffer), done: make(chan struct{}),
+		ready: make(chan struct{}, gates), began: make(chan time.Time, 1), intervals: make(chan Interval, sessionBuffer), done: make(chan struct{}),
 	}
 	if _, err := in.Write(append(line, '\n')); err != nil {
 		out.Close()
@@ -121,12 +128,14 @@ func (s *Session) Began() <-chan time.Time { return s.began }
 func (s *Session) Intervals() <-chan Interval { return s.intervals }
 
 // Stop tells the driver to end early. Wait has the result.
-func (s *Session) Stop() {
+func (s *Session) Stop() { s.say(stopWord) }
+
+func (s *Session) say(word string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stdin != nil {
 		// A driver that has ended already does not read this: no error of ours.
-		_, _ = io.WriteString(s.stdin, stopWord+"\n")
+		_, _ = io.WriteString(s.stdin, word+"\n")
 	}
 }
 
@@ -176,6 +185,8 @@ func (s *Session) consume(out io.Reader) (*message, error) {
 			return nil, err
 		}
 		switch {
+		case m.Ready:
+			s.ready <- struct{}{}
 		case m.Began != nil:
 			s.began <- *m.Began
 		case m.Interval != nil:

@@ -25,7 +25,7 @@ func (s series) isWrite() bool {
 	if s.isTree() {
 		return mdtest.Kind(s - treeSeries).Changes()
 	}
-	return s == series(ycsb.Update) || s == series(ycsb.Insert) || s == innerUpdate
+	return s == series(ycsb.Update) || s == series(ycsb.Insert) || s == series(ycsb.Delete) || s == innerUpdate
 }
 
 // since returns the bits from a time to another, the first one first, and clears all.

@@ -103,6 +103,9 @@ type Spec struct {
 	Seed uint64 `json:"seed"`
 	// Audit makes the writes known by version; it is what the audit phase reads back.
 	Audit *AuditSpec `json:"audit,omitempty"`
+	// Gate, when set, is called when all clients are open, and again when the warm-up has drained. The
+	// drive goes on when it returns: with the others that run beside it.
+	Gate func() `json:"-"`
 	// Began, when set, is called once as the measurement begins, before its first
 	// operation and after the warm-up has drained.
 	Began func(at time.Time) `json:"-"`
@@ -183,6 +186,13 @@ func (s Spec) Validate() error {
 		return bad("no workload")
 	}
 	return nil
+}
+
+// gate waits for the drives beside this one.
+func (s Spec) gate() {
+	if s.Gate != nil {
+		s.Gate()
+	}
 }
 
 // workers is how many clients are opened.

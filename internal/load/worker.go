@@ -160,20 +160,26 @@ func (w *worker) operate(op *ycsb.Op, intended time.Duration) time.Duration {
 	case ycsb.ReadModifyWrite:
 		return w.readModifyWrite(op, intended)
 	}
-	if op.Kind != ycsb.Scan {
+	if changes(op.Kind) {
 		w.stamp(op)
 	}
 	sent := w.begin(series(op.Kind))
 	err := w.write(op)
 	done := w.end()
-	if op.Kind != ycsb.Scan {
+	if changes(op.Kind) {
 		w.wrote(op.Number, sent, done, err)
 	}
 	if op.Kind == ycsb.Insert {
 		w.d.source.Inserts().Done(op.Number, err == nil)
 	}
+	if op.Kind == ycsb.Delete {
+		w.d.source.Inserts().Removed(op.Number, err == nil, err != nil && classify(err).Outcome != NotDone)
+	}
 	return w.count(series(op.Kind), intended, sent, done, err)
 }
+
+// changes tells whether an operation writes values. Deletes are not audited.
+func changes(k ycsb.Kind) bool { return k == ycsb.Update || k == ycsb.Insert }
 
 // readModifyWrite reads, then updates; when the read fails there is nothing to modify.
 func (w *worker) readModifyWrite(op *ycsb.Op, intended time.Duration) time.Duration {
@@ -252,6 +258,8 @@ func (w *worker) write(op *ycsb.Op) error {
 	case ycsb.Scan:
 		_, err := w.client.Scan(ctx, table, op.Key, op.Length, op.Fields, nil)
 		return err
+	case ycsb.Delete:
+		return w.client.Delete(ctx, table, op.Key)
 	}
 	return w.client.Update(ctx, table, op.Key, op.Values)
 }

@@ -160,6 +160,16 @@ func (d *Dir) Network(id int) ([]NetworkSecond, error) {
 	return optional(readTable[NetworkSecond](filepath.Join(d.trialDir(id), networkFile)))
 }
 
+// PoolSeconds reads the seconds of the workloads of a trial; a single one has no more than the timeline.
+func (d *Dir) PoolSeconds(id int) ([]PoolSecond, error) {
+	return optional(readTable[PoolSecond](filepath.Join(d.trialDir(id), poolsFile)))
+}
+
+// ErrorSeconds reads the errors of a trial second by second; one without errors has none.
+func (d *Dir) ErrorSeconds(id int) ([]ErrorSecond, error) {
+	return optional(readTable[ErrorSecond](filepath.Join(d.trialDir(id), errorsFile)))
+}
+
 // Topology reads the cloud that a trial ran on; nil when it was not recorded.
 func (d *Dir) Topology(id int) (*topology.Topology, error) {
 	var t topology.Topology

@@ -50,6 +50,11 @@ type Trial struct {
 	Errors     []ErrorCount                `json:"errors,omitempty"`
 	Operations map[string]OperationSummary `json:"operations"` // READ, UPDATE, ...
 	Traffic    Traffic                     `json:"traffic"`
+	// Pools are the workloads where several ran side by side. The figures above are of all of them
+	// together, and operations are called by the pool: readers.READ.
+	Pools []Pool `json:"pools,omitempty"`
+	// Load is how the table was loaded; nil in runs of older versions.
+	Load *Load `json:"load,omitempty"`
 	// Events are what happened during the measurement, each with its recovery.
 	Events []Happening `json:"events,omitempty"`
 	// Probes are the short jobs beside the workload, in order, where the experiment asked
@@ -69,6 +74,39 @@ type Trial struct {
 	// Replaced lists earlier attempts that measured and that this one stands in for, the first
 	// one first.
 	Replaced []Replaced `json:"replaced,omitempty"`
+}
+
+// Pool is one of several workloads that ran side by side.
+type Pool struct {
+	Name     string `json:"name"`
+	Workload string `json:"workload"` // its name or file
+	Client   string `json:"client"`   // the node that its load came from
+	Threads  int    `json:"threads"`
+	// Target in operations a second, 0 for none.
+	Target     float64  `json:"target_ops_s,omitempty"`
+	DurationS  float64  `json:"duration_s"`
+	Throughput float64  `json:"throughput_ops_s"`
+	Goodput    float64  `json:"goodput_ops_s"`
+	Interval   float64  `json:"goodput_ci95_ops_s"` // as the trial's
+	Batches    int      `json:"goodput_batches"`
+	Outcomes   Outcomes `json:"outcomes"`
+	// All is all operations of the pool as one kind; each kind is among the trial's operations.
+	All             OperationSummary `json:"all"`
+	ClientCPU       float64          `json:"client_cpu_cores"`
+	ClientLateP99US float64          `json:"client_late_p99_us"`
+	Bound           Bound            `json:"bound"`
+}
+
+// Load is how the table was loaded, at the experiment's setup_scale: it is no part of the measurement.
+type Load struct {
+	Records   int64            `json:"records"`
+	DurationS float64          `json:"duration_s"`
+	Rate      float64          `json:"records_s"`
+	Threads   int              `json:"threads"`
+	Batch     int              `json:"batch_records,omitempty"` // records a request at the most, where several may go in one
+	Insert    OperationSummary `json:"insert"`                  // each record has its request's latency
+	Retries   int64            `json:"retries,omitempty"`
+	Errors    []ErrorCount     `json:"errors,omitempty"`
 }
 
 // Bound says what limited a trial's throughput, with the evidence (evidence/bound has the rules).
@@ -133,7 +171,8 @@ func (s OperationSummary) Latency() Latency {
 
 // Probe is one short job.
 type Probe struct {
-	T          float64                     `json:"t"` // its first operation, seconds of the measurement
+	Pool       string                      `json:"pool,omitempty"` // the workload that it is of, where there are several
+	T          float64                     `json:"t"`              // its first operation, seconds of the measurement
 	DurationS  float64                     `json:"duration_s"`
 	Operations map[string]OperationSummary `json:"operations"` // READ, UPDATE, ...
 	Error      string                      `json:"error,omitempty"`

@@ -23,6 +23,24 @@ type Second struct {
 	Stolen float64 `parquet:"stolen_s" json:"stolen_s,omitempty"`
 }
 
+// PoolSecond is one row of pools.parquet, where several workloads run side by side: one of them in
+// one second.
+type PoolSecond struct {
+	Pool string `parquet:"pool,dict" json:"pool"`
+	Second
+}
+
+// ErrorSecond is one row of errors.parquet: operations of one kind that did not end ok in one second,
+// for one reason.
+type ErrorSecond struct {
+	T         int64  `parquet:"t" json:"t"`
+	Operation string `parquet:"operation,dict" json:"operation"`
+	Outcome   string `parquet:"outcome,dict" json:"outcome"` // failed or unknown
+	Class     string `parquet:"class,dict" json:"class"`
+	Node      string `parquet:"node,dict" json:"node,omitempty"`
+	Count     int64  `parquet:"count" json:"count"`
+}
+
 // NetworkSecond is one row of network.parquet: what packets met between the nodes in one
 // second, where an overlay routes them.
 type NetworkSecond struct {

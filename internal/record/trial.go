@@ -21,6 +21,8 @@ const (
 	timelineFile = "timeline.parquet"
 	nodesFile    = "nodes.parquet"
 	networkFile  = "network.parquet"
+	poolsFile    = "pools.parquet"
+	errorsFile   = "errors.parquet"
 	eventsFile   = "events.jsonl"
 	trafficFile  = "traffic.json"
 	topologyFile = "topology.json"
@@ -40,9 +42,12 @@ type TrialWriter struct {
 	mu       sync.Mutex
 	timeline *table[Second]
 	nodes    *table[NodeSecond]
-	network  *table[NetworkSecond] // nil until there is a row
-	events   *os.File
-	told     []Event
+	// Of these there is none until there is a row.
+	network *table[NetworkSecond]
+	pools   *table[PoolSecond]
+	errors  *table[ErrorSecond]
+	events  *os.File
+	told    []Event
 }
 
 // home is the run directory that a trial is for.
@@ -110,16 +115,34 @@ func (t *TrialWriter) NodeSeconds(rows ...NodeSecond) error {
 
 // NetworkSecond adds a row to network.parquet.
 func (t *TrialWriter) NetworkSecond(s NetworkSecond) error {
+	return addRows(t, "recording the network", &t.network, networkFile, s)
+}
+
+// PoolSeconds adds rows to pools.parquet.
+func (t *TrialWriter) PoolSeconds(rows ...PoolSecond) error {
+	return addRows(t, "recording workloads", &t.pools, poolsFile, rows...)
+}
+
+// ErrorSeconds adds rows to errors.parquet.
+func (t *TrialWriter) ErrorSeconds(rows ...ErrorSecond) error {
+	return addRows(t, "recording errors", &t.errors, errorsFile, rows...)
+}
+
+// addRows adds rows to a table that is made with its first one.
+func addRows[T any](t *TrialWriter, doing string, to **table[T], file string, rows ...T) error {
+	if len(rows) == 0 {
+		return nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var err error
-	if t.network == nil {
-		t.network, err = newTable[NetworkSecond](filepath.Join(t.dir, networkFile))
+	if *to == nil {
+		*to, err = newTable[T](filepath.Join(t.dir, file))
 	}
 	if err == nil {
-		err = t.network.add(s)
+		err = (*to).add(rows...)
 	}
-	return t.failed("recording the network", err)
+	return t.failed(doing, err)
 }
 
 // Event adds a line to events.jsonl, at once.
@@ -253,10 +276,16 @@ func (t *TrialWriter) closeFiles() error {
 	if t.network != nil {
 		errs = append(errs, t.network.close())
 	}
+	if t.pools != nil {
+		errs = append(errs, t.pools.close())
+	}
+	if t.errors != nil {
+		errs = append(errs, t.errors.close())
+	}
 	if t.events != nil {
 		errs = append(errs, t.events.Sync(), t.events.Close())
 	}
-	t.timeline, t.nodes, t.network, t.events = nil, nil, nil, nil
+	t.timeline, t.nodes, t.network, t.pools, t.errors, t.events = nil, nil, nil, nil, nil, nil
 	return errors.Join(errs...)
 }
 

@@ -24,6 +24,8 @@ func (m *model) findings() []string {
 	out = append(out, m.boundFinding()...)
 	out = append(out, m.latencyFinding()...)
 	out = append(out, m.trafficFinding()...)
+	out = append(out, m.dataFinding()...)
+	out = append(out, m.loadFindings()...)
 	out = append(out, m.errorFinding()...)
 	out = append(out, m.trustFinding()...)
 	return out

@@ -13,6 +13,8 @@ const (
 	metricThroughput   = "throughput"
 	metricTraffic      = "traffic"
 	metricPerOperation = "traffic_op"
+	metricData         = "data"
+	metricDataPer      = "data_op"
 )
 
 // ValuesOf are the metrics that a trial is compared with others by; latencies are response times
@@ -29,6 +31,12 @@ func ValuesOf(t record.Trial, operation string) map[string]float64 {
 		v[metricTraffic] = bytes
 		if o.OK > 0 {
 			v[metricPerOperation] = bytes / float64(o.OK)
+		}
+	}
+	if bytes := float64(t.Traffic.DataBytes); bytes > 0 {
+		v[metricData] = bytes
+		if o.OK > 0 {
+			v[metricDataPer] = bytes / float64(o.OK)
 		}
 	}
 	for _, h := range t.Events {

@@ -308,6 +308,7 @@ func (m *model) textNotes(p *printer) {
 			p.linef("trial %d was run again: %s", t.ID, plain(replaced(r)))
 		}
 	}
+	m.textSides(p)
 	m.textEvents(p)
 	m.textPhases(p)
 	m.textResizings(p)

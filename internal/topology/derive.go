@@ -47,9 +47,15 @@ func WithClient(t Topology, site string) (Topology, error) {
 		}
 		return t, nil
 	}
+	return AddClient(t, ClientName, site)
+}
+
+// AddClient adds a client node at a site, the first one where site is "". Its links are those of the
+// site's first data node.
+func AddClient(t Topology, name, site string) (Topology, error) {
 	var here *Node
 	for i, n := range t.Nodes {
-		if site == "" || n.Site == site {
+		if n.Role != Client && (site == "" || n.Site == site) {
 			here = &t.Nodes[i]
 			break
 		}
@@ -57,8 +63,8 @@ func WithClient(t Topology, site string) (Topology, error) {
 	if here == nil {
 		return t, unknownSite(t, site)
 	}
-	if len(t.find(ClientName)) > 0 {
-		return t, advice.With(fmt.Errorf("%w: a data node or site is called %q", ErrClient, ClientName), "call it otherwise")
+	if len(t.find(name)) > 0 {
+		return t, advice.With(fmt.Errorf("%w: a node or site is called %q", ErrClient, name), "call it otherwise")
 	}
 	s := t.Sites[slices.IndexFunc(t.Sites, func(s Site) bool { return s.Name == here.Site })]
 	neighbours := map[string][2]link.Quality{} // from here and back
@@ -75,11 +81,13 @@ func WithClient(t Topology, site string) (Topology, error) {
 			neighbours[to] = q
 		}
 	}
-	client := Node{Name: ClientName, Site: here.Site, Role: Client}
+	client := Node{Name: name, Site: here.Site, Role: Client}
 	links := slices.Clone(t.Links)
 	for _, n := range t.Nodes {
 		q, ok := neighbours[n.Name]
 		switch {
+		case n.Role == Client:
+			continue
 		case n.Site == client.Site:
 			q = [2]link.Quality{s.Local, s.Local}
 		case !ok || t.Overlay.Routed():

@@ -29,11 +29,11 @@ const (
 
 // spec is what the clients drive.
 func (w *world) spec(phase load.Phase) (load.AgentSpec, error) {
-	workload, err := w.experiment.YCSB()
+	workload, err := w.experiment.YCSB(w.experiment.Pools()[0])
 	if err != nil {
 		return load.AgentSpec{}, err
 	}
-	properties, err := w.experiment.Properties()
+	properties, err := w.experiment.Properties(w.experiment.Pools()[0])
 	if err != nil {
 		return load.AgentSpec{}, err
 	}

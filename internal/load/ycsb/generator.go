@@ -55,7 +55,7 @@ func (s *Source) NewGenerator() *Generator {
 	}
 	m := s.w.Mix
 	sum := 0.0
-	for k, weight := range [Kinds]float64{m.Read, m.Update, m.Insert, m.Scan, m.ReadModifyWrite} {
+	for k, weight := range [Kinds]float64{m.Read, m.Update, m.Insert, m.Scan, m.ReadModifyWrite, m.Delete} {
 		sum += weight / m.Total()
 		g.mix[k] = sum
 	}
@@ -67,6 +67,13 @@ func (s *Source) NewGenerator() *Generator {
 func (g *Generator) Next(n uint64) *Op {
 	r := NewRand(g.source.seed, n)
 	g.op = Op{Kind: g.kind(r.Float64())}
+	if g.op.Kind == Delete {
+		if number, ok := g.doomed(&r); ok {
+			g.op.Number, g.op.Key = number, g.arena.key(g.w, number)
+			return &g.op
+		}
+		g.op.Kind = Insert
+	}
 	if g.op.Kind == Insert {
 		g.write(&r, g.source.inserts.Next(), true)
 		return &g.op
@@ -86,6 +93,18 @@ func (g *Generator) Next(n uint64) *Op {
 		g.write(&r, g.op.Number, g.w.WriteAllFields)
 	}
 	return &g.op
+}
+
+// doomed chooses a record to delete and takes it from those that requests choose. There is none
+// while half of the records are gone: an insert then takes the delete's place, so that a table
+// never runs empty.
+func (g *Generator) doomed(r *Rand) (number int64, ok bool) {
+	for !g.source.inserts.scarce(g.w.RecordCount / 2) {
+		if number = g.keys.draw(r); g.source.inserts.Remove(number) {
+			return number, true
+		}
+	}
+	return 0, false
 }
 
 // Kind is that of the workload's n-th operation.

@@ -18,6 +18,7 @@ type Inserts struct {
 	mu      sync.Mutex
 	waiting map[int64]struct{} // came back while an earlier one had not
 	missing map[int64]struct{} // the holes
+	gone    []int64            // deleted, to be inserted again: the first one first
 }
 
 // NewInserts hands out numbers from first on; those below count as acknowledged.
@@ -28,8 +29,53 @@ func NewInserts(first int64) *Inserts {
 	return c
 }
 
-// Next hands out a number.
-func (c *Inserts) Next() int64 { return c.next.Add(1) - 1 }
+// Next hands out a number: of a record that was deleted, or a new one.
+func (c *Inserts) Next() int64 {
+	if c.holes.Load() > 0 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if len(c.gone) > 0 {
+			n := c.gone[0]
+			c.gone = c.gone[1:]
+			return n
+		}
+	}
+	return c.next.Add(1) - 1
+}
+
+// scarce tells whether so many records, at least, are holes.
+func (c *Inserts) scarce(holes int64) bool { return c.holes.Load() >= holes }
+
+// Remove makes a hole of a record that is to be deleted; false where it is one already.
+func (c *Inserts) Remove(n int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, hole := c.missing[n]; hole {
+		return false
+	}
+	c.missing[n] = struct{}{}
+	c.holes.Store(int64(len(c.missing)))
+	return true
+}
+
+// Removed tells what became of a delete. What is gone may be inserted again, what certainly is not
+// may be chosen again. What is in doubt stays a hole.
+func (c *Inserts) Removed(n int64, gone, doubt bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case gone:
+		c.gone = append(c.gone, n)
+	case !doubt:
+		c.there(n)
+	}
+}
+
+// there fills a hole. It is called with the lock held.
+func (c *Inserts) there(n int64) {
+	delete(c.missing, n)
+	c.holes.Store(int64(len(c.missing)))
+}
 
 // Last is the highest number that requests may choose.
 func (c *Inserts) Last() int64 { return c.last.Load() }
@@ -38,11 +84,17 @@ func (c *Inserts) Last() int64 { return c.last.Load() }
 func (c *Inserts) Done(n int64, there bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	last := c.last.Load()
+	if n <= last { // it had been deleted
+		if there {
+			c.there(n)
+		}
+		return
+	}
 	if !there {
 		c.missing[n] = struct{}{}
 		c.holes.Store(int64(len(c.missing)))
 	}
-	last := c.last.Load()
 	if n != last+1 {
 		c.waiting[n] = struct{}{}
 		return

@@ -16,7 +16,7 @@ func known() []string {
 		"table", "recordcount", "operationcount", "insertstart", "insertcount", "insertorder", "zeropadding",
 		"fieldcount", "fieldlength", "minfieldlength", "fieldlengthdistribution", "fieldlengthhistogram", "fieldnameprefix",
 		"readallfields", "readallfieldsbyname", "writeallfields", "dataintegrity",
-		"readproportion", "updateproportion", "insertproportion", "scanproportion", "readmodifywriteproportion",
+		"readproportion", "updateproportion", "insertproportion", "scanproportion", "readmodifywriteproportion", "deleteproportion",
 		"requestdistribution", "hotspotdatafraction", "hotspotopnfraction", "exponential.percentile", "exponential.frac",
 		"minscanlength", "maxscanlength", "scanlengthdistribution",
 		"core_workload_insertion_retry_limit", "core_workload_insertion_retry_interval",

@@ -149,6 +149,7 @@ func (r *reader) mix() Mix {
 		Insert:          r.number("insertproportion", 0, 0, 1),
 		Scan:            r.number("scanproportion", 0, 0, 1),
 		ReadModifyWrite: r.number("readmodifywriteproportion", 0, 0, 1),
+		Delete:          r.number("deleteproportion", 0, 0, 1),
 	}
 	if m.Total() <= 0 {
 		r.fail("readproportion", "all proportions are 0: nothing to do")

@@ -55,10 +55,14 @@ type Mix struct {
 	Insert          float64 `json:"insert"`
 	Scan            float64 `json:"scan"`
 	ReadModifyWrite float64 `json:"read_modify_write"`
+	// Delete is none of YCSB's own: a record goes, and the next insert puts it back.
+	Delete float64 `json:"delete,omitempty"`
 }
 
 // Total is the sum of the weights.
-func (m Mix) Total() float64 { return m.Read + m.Update + m.Insert + m.Scan + m.ReadModifyWrite }
+func (m Mix) Total() float64 {
+	return m.Read + m.Update + m.Insert + m.Scan + m.ReadModifyWrite + m.Delete
+}
 
 // Request says how a request chooses its key.
 type Request struct {
@@ -104,10 +108,11 @@ const (
 	Insert
 	Scan
 	ReadModifyWrite
+	Delete
 	Kinds // how many there are
 )
 
-var kindNames = [...]string{"READ", "UPDATE", "INSERT", "SCAN", "READ-MODIFY-WRITE"}
+var kindNames = [...]string{"READ", "UPDATE", "INSERT", "SCAN", "READ-MODIFY-WRITE", "DELETE"}
 
 // String is the operation's name in YCSB's output.
 func (k Kind) String() string {
@@ -132,6 +137,8 @@ func (w *Workload) Uses(k Kind) bool {
 		return m.Scan > 0
 	case ReadModifyWrite:
 		return m.ReadModifyWrite > 0
+	case Delete:
+		return m.Delete > 0
 	}
 	return false
 }

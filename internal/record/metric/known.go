@@ -3,6 +3,7 @@ package metric
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,6 +64,8 @@ type Name struct {
 	Unit Unit
 	// Operation and Event are what it is of, "" for neither.
 	Operation, Event string
+	// Pool is the workload that it is of, where several run side by side.
+	Pool string
 	// Audit says that only an audit gives it.
 	Audit bool
 }
@@ -84,19 +87,68 @@ func Parse(name string) (Name, error) {
 		return Name{}, fmt.Errorf("%w %q: write events.NAME.recover, with the name or kind of an event", ErrUnknown, name)
 	}
 	if slices.Contains(operations, head) && rest != "" {
-		switch {
-		case slices.Contains(latencies, strings.TrimPrefix(rest, "service.")):
-			return Name{Unit: Time, Operation: head}, nil
-		case rest == "count" || rest == "failed":
-			return Name{Unit: Number, Operation: head}, nil
-		}
-		return Name{}, unknown(name, rest, append(slices.Clone(latencies), "count", "failed"), func(s string) string { return head + "." + s })
+		return ofOperation(name, head, rest)
 	}
+	if rest != "" && !Reserved(head) {
+		if n, err := ofPool(rest); err == nil {
+			n.Pool = head
+			return n, nil
+		}
+	}
+	return Name{}, Unknown(name)
+}
+
+// Unknown says that a trial with a single workload has no such metric, with the nearest spelling.
+func Unknown(name string) error {
 	known := keys(plain)
 	for _, o := range operations {
 		known = append(known, o+".p95", o+".p99")
 	}
-	return Name{}, unknown(name, name, known, func(s string) string { return s })
+	return unknown(name, name, known, func(s string) string { return s })
+}
+
+// ofOperation tells what the figure of an operation is.
+func ofOperation(name, operation, figure string) (Name, error) {
+	switch {
+	case isLatency(figure):
+		return Name{Unit: Time, Operation: operation}, nil
+	case figure == "count" || figure == "failed":
+		return Name{Unit: Number, Operation: operation}, nil
+	}
+	return Name{}, unknown(name, figure, append(slices.Clone(latencies), "count", "failed"), func(s string) string { return operation + "." + s })
+}
+
+func isLatency(figure string) bool {
+	return slices.Contains(latencies, strings.TrimPrefix(figure, "service."))
+}
+
+// ofPool tells what the figure of one of several workloads is: one of the trial's own that each has,
+// a latency of all of its operations, or the figure of one of them.
+func ofPool(figure string) (Name, error) {
+	if f, ok := plain[figure]; ok && slices.Contains(ofPools, figure) {
+		return Name{Unit: f.unit}, nil
+	}
+	if isLatency(figure) {
+		return Name{Unit: Time}, nil
+	}
+	if operation, rest, _ := strings.Cut(figure, "."); slices.Contains(operations, operation) {
+		return ofOperation(figure, operation, rest)
+	}
+	return Name{}, ErrUnknown
+}
+
+// ofPools are the metrics of a trial that each of several workloads has too.
+var ofPools = []string{"goodput", "throughput", "availability", "ok", "failed", "unknown", "dropped", "client.cpu"}
+
+// Reserved tells whether no workload may be called so, because figures are.
+func Reserved(name string) bool {
+	if slices.Contains(operations, name) || name == "events" || name == "service" {
+		return true
+	}
+	return slices.ContainsFunc(slices.Collect(maps.Keys(plain)), func(figure string) bool {
+		head, _, _ := strings.Cut(figure, ".")
+		return head == name
+	})
 }
 
 func unknown(name, part string, known []string, whole func(string) string) error {

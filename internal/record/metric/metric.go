@@ -48,6 +48,9 @@ func Of(t record.Trial) []Value {
 	for _, name := range slices.Sorted(maps.Keys(t.Operations)) {
 		out.operation(operationName(name), t.Operations[name])
 	}
+	for _, p := range t.Pools {
+		out.pool(p)
+	}
 	out.add("traffic.total", Bytes, float64(t.Traffic.TotalBytes))
 	out.add("traffic.data", Bytes, float64(t.Traffic.DataBytes))
 	if a := t.Audit; a != nil {
@@ -82,9 +85,32 @@ func (vs *values) availability(o record.Outcomes) {
 func (vs *values) operation(name string, o record.OperationSummary) {
 	vs.add(name+".count", Number, float64(o.Count))
 	vs.add(name+".failed", Number, float64(o.Failed))
-	if o.Count == 0 {
-		return
+	if o.Count > 0 {
+		vs.latencies(name, o)
 	}
+}
+
+// pool adds the figures of one of several workloads. Those of its operations are among the trial's,
+// under its name.
+func (vs *values) pool(p record.Pool) {
+	vs.add(p.Name+".goodput", Rate, p.Goodput)
+	vs.add(p.Name+".throughput", Rate, p.Throughput)
+	var of values
+	of.availability(p.Outcomes)
+	for _, v := range of {
+		vs.add(p.Name+"."+v.Name, v.Unit, v.V)
+	}
+	vs.add(p.Name+".ok", Number, float64(p.Outcomes.OK))
+	vs.add(p.Name+".failed", Number, float64(p.Outcomes.Failed))
+	vs.add(p.Name+".unknown", Number, float64(p.Outcomes.Unknown))
+	vs.add(p.Name+".dropped", Number, float64(p.Outcomes.Dropped))
+	vs.add(p.Name+".client.cpu", Cores, p.ClientCPU)
+	if p.All.Count > 0 {
+		vs.latencies(p.Name, p.All)
+	}
+}
+
+func (vs *values) latencies(name string, o record.OperationSummary) {
 	for _, clock := range []struct {
 		prefix string
 		l      record.Latency

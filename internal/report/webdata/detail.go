@@ -10,9 +10,12 @@ type Detail struct {
 	Schema   string           `json:"schema"`
 	ID       int              `json:"id"`
 	Timeline *series.Timeline `json:"timeline,omitempty"`
-	Nodes    *series.Nodes    `json:"nodes,omitempty"`
-	Network  *series.Network  `json:"network,omitempty"`
-	Bands    []series.Band    `json:"bands,omitempty"`
+	// Pools are the goodputs of workloads side by side, Errors what did not end ok, by class.
+	Pools   *series.Rates   `json:"pools,omitempty"`
+	Errors  *series.Rates   `json:"errors,omitempty"`
+	Nodes   *series.Nodes   `json:"nodes,omitempty"`
+	Network *series.Network `json:"network,omitempty"`
+	Bands   []series.Band   `json:"bands,omitempty"`
 	// Operations and Probes tell the 95th percentile by kind of operation.
 	Operations *series.Operations `json:"operations,omitempty"`
 	Probes     *series.Probes     `json:"probes,omitempty"`

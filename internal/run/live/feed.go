@@ -141,6 +141,20 @@ func (f *Feed) Second(x record.Second) {
 	f.flushLinks()
 }
 
+// Pools tells a second of each workload, where there are several.
+func (f *Feed) Pools(rows []record.PoolSecond) {
+	if len(rows) > 0 {
+		f.tell(KindPools, func(s *State) { s.Pools = keep(append(s.Pools, rows...), keepSeconds) }, func(*State) any { return rows })
+	}
+}
+
+// Errors tells what did not end ok in a second.
+func (f *Feed) Errors(rows []record.ErrorSecond) {
+	if len(rows) > 0 {
+		f.tell(KindErrors, func(s *State) { s.Errors = keep(append(s.Errors, rows...), keepSeconds) }, func(*State) any { return rows })
+	}
+}
+
 // Nodes tells what nodes used in a second.
 func (f *Feed) Nodes(rows []record.NodeSecond) {
 	if len(rows) == 0 {

@@ -10,6 +10,8 @@ const (
 	KindState   Kind = "state"   // a State: forget all before it
 	KindTrial   Kind = "trial"   // a Trial: as it is at present
 	KindSecond  Kind = "second"  // a record.Second
+	KindPools   Kind = "pools"   // a list of record.PoolSecond, of one second
+	KindErrors  Kind = "errors"  // a list of record.ErrorSecond, of one second
 	KindNodes   Kind = "nodes"   // a list of record.NodeSecond, of one second
 	KindNetwork Kind = "network" // a record.NetworkSecond
 	KindLinks   Kind = "links"   // a list of Link: those that have changed

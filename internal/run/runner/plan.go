@@ -65,7 +65,7 @@ func sharing(plan []experiment.Cell) map[string]trial.Sharing {
 		s := all[footing]
 		s.FarthestScale = max(s.FarthestScale, c.Experiment.Scale)
 		if !slices.ContainsFunc(s.Workloads, func(w experiment.Cell) bool {
-			return reflect.DeepEqual(w.Experiment.Workload, c.Experiment.Workload)
+			return reflect.DeepEqual(w.Experiment.Pools(), c.Experiment.Pools())
 		}) {
 			s.Workloads = append(s.Workloads, c)
 		}

@@ -46,12 +46,16 @@ func (a auditor) audit(ctx context.Context) (*record.Audit, error) {
 	if err := a.ground.settled(ctx); err != nil {
 		return nil, fmt.Errorf("before the audit: %w", err)
 	}
-	spec, err := a.driver.spec(a.cell, load.PhaseAudit)
+	pool, ok := a.cell.Experiment.Audited()
+	if !ok {
+		return nil, fmt.Errorf("no workload writes: %w", errNoAudit)
+	}
+	spec, err := a.driver.spec(a.cell, pool, load.PhaseAudit)
 	if err != nil {
 		return nil, err
 	}
 	spec.Threads, spec.Arrival, spec.Target = auditThreads, load.Closed, 0
-	got, err := a.readBack(ctx, spec)
+	got, err := a.readBack(ctx, pool, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +80,9 @@ func (a auditor) audit(ctx context.Context) (*record.Audit, error) {
 }
 
 // readBack reads through clients that stand where those of the workload did.
-func (a auditor) readBack(ctx context.Context, spec load.Spec) (load.AuditRead, error) {
+func (a auditor) readBack(ctx context.Context, pool experiment.Pool, spec load.Spec) (load.AuditRead, error) {
 	done := int64(0)
-	result, err := a.driver.drive(ctx, a.cell, spec, func(i load.Interval) {
+	result, err := a.driver.drive(ctx, a.cell, pool, spec, func(i load.Interval) {
 		done += i.OK
 		a.tell.stagef("auditing: %d records read back", done)
 	})

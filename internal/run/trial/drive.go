@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"path/filepath"
 	"time"
@@ -12,33 +13,38 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// driver starts the processes that drive the clients of a trial, on the client's node.
+// driver starts the processes that drive the clients of a trial, each on its client's node.
 type driver struct {
 	exe    string
-	client host.Host
+	host   func(node string) (host.Host, error) // of the lab
 	ground *ground
 }
 
-// spec is the driver's job in a phase of a trial.
-func (d driver) spec(cell experiment.Cell, phase load.Phase) (load.Spec, error) {
+// spec is the driver's job for a pool in a phase of a trial.
+func (d driver) spec(cell experiment.Cell, pool experiment.Pool, phase load.Phase) (load.Spec, error) {
 	e := cell.Experiment
-	w, err := e.YCSB()
+	w, err := e.YCSB(pool)
 	if err != nil {
 		return load.Spec{}, err
 	}
-	tree, err := e.Tree()
+	tree, err := pool.Workload.Tree()
 	if err != nil {
 		return load.Spec{}, err
 	}
+	asked := pool.Workload
 	s := load.Spec{
 		Phase: phase, Workload: w, Tree: tree,
-		Arrival: load.Arrival(e.Workload.Arrival), Threads: e.Workload.Threads, Target: e.Workload.Target,
-		MaxInFlight: e.Workload.InFlight, AfterStall: load.AfterStall(e.Workload.Stall),
+		Arrival: load.Arrival(asked.Arrival), Threads: asked.Threads, Target: asked.Target,
+		MaxInFlight: asked.InFlight, AfterStall: load.AfterStall(asked.Stall),
 		Operations: e.Stop.Operations, Duration: time.Duration(e.Stop.Time), Warmup: time.Duration(e.Warmup),
-		Timeout: time.Duration(e.Workload.Timeout), Seed: cell.Seed,
+		Timeout: time.Duration(asked.Timeout), Seed: poolSeed(cell.Seed, pool.Name),
 	}
-	if a := e.Audit; a.Enabled {
-		s.Audit = &load.AuditSpec{File: filepath.Join(d.client.Dir(), "writes"), On: d.client.Files(), HistoryKeys: a.HistoryKeys, Settle: time.Duration(a.Settle)}
+	if a := e.Audit; a.Enabled && (phase == load.PhaseLoad || isAudited(e, pool)) {
+		client, err := d.host(pool.Node(e))
+		if err != nil {
+			return s, err
+		}
+		s.Audit = &load.AuditSpec{File: filepath.Join(client.Dir(), "writes"), On: client.Files(), HistoryKeys: a.HistoryKeys, Settle: time.Duration(a.Settle)}
 		if tree != nil {
 			s.Audit.HistoryKeys = 0 // a tree's changes have no versions that a history could be of
 		}
@@ -46,24 +52,69 @@ func (d driver) spec(cell experiment.Cell, phase load.Phase) (load.Spec, error) 
 	return s, nil
 }
 
-// start starts a process that does a job.
-func (d driver) start(ctx context.Context, cell experiment.Cell, spec load.Spec) (*load.Session, error) {
+func isAudited(e experiment.Experiment, pool experiment.Pool) bool {
+	p, ok := e.Audited()
+	return ok && p.Name == pool.Name
+}
+
+// poolSeed is the seed of a pool, so that each asks for records of its own. A single workload has its trial's.
+func poolSeed(seed uint64, pool string) uint64 {
+	if pool == "" {
+		return seed
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(pool)) // never fails
+	return seed ^ h.Sum64()
+}
+
+// job is what a process is to do for a pool.
+func (d driver) job(cell experiment.Cell, pool experiment.Pool, spec load.Spec) (load.Pool, error) {
+	client, err := d.host(pool.Node(cell.Experiment))
+	if err != nil {
+		return load.Pool{}, err
+	}
 	// Clients see the workload's properties too, as YCSB's bindings do: what the
 	// workload never asks for (scans) need not be prepared for.
-	properties, err := cell.Experiment.Properties()
+	properties, err := cell.Experiment.Properties(pool)
+	if err != nil {
+		return load.Pool{}, err
+	}
+	maps.Copy(properties, d.ground.cluster.Properties())
+	return load.Pool{Name: pool.Name, Node: client, Agent: load.AgentSpec{Database: d.ground.database, Properties: properties, Spec: spec}}, nil
+}
+
+// start starts a process that does a job for a pool.
+func (d driver) start(ctx context.Context, cell experiment.Cell, pool experiment.Pool, spec load.Spec) (*load.Session, error) {
+	j, err := d.job(cell, pool, spec)
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(properties, d.ground.cluster.Properties())
-	return load.StartAgent(ctx, d.client, d.exe, load.AgentSpec{Database: d.ground.database, Properties: properties, Spec: spec})
+	return load.StartAgent(ctx, j.Node, d.exe, j.Agent)
+}
+
+// startAll starts the workloads of a trial, side by side.
+func (d driver) startAll(ctx context.Context, cell experiment.Cell) (*load.Pools, error) {
+	var jobs []load.Pool
+	for _, p := range cell.Experiment.Pools() {
+		spec, err := d.spec(cell, p, load.PhaseRun)
+		if err != nil {
+			return nil, err
+		}
+		j, err := d.job(cell, p, spec)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, j)
+	}
+	return load.StartPools(ctx, d.exe, jobs)
 }
 
 // drive has a driver do its job before or after the measurement, and tells of every second of it. A
 // cluster that fails ends it, so that nobody waits until the driver gives up.
-func (d driver) drive(ctx context.Context, cell experiment.Cell, spec load.Spec, second func(load.Interval)) (load.Result, error) {
+func (d driver) drive(ctx context.Context, cell experiment.Cell, pool experiment.Pool, spec load.Spec, second func(load.Interval)) (load.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s, err := d.start(ctx, cell, spec)
+	s, err := d.start(ctx, cell, pool, spec)
 	if err != nil {
 		return load.Result{}, err
 	}

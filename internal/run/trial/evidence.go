@@ -30,7 +30,7 @@ func fidelityOf(l *lab.Lab, links []record.LinkFidelity, m measurement) record.F
 		f.EmulatorDrops += int64(s.AB.DroppedQueue + s.BA.DroppedQueue)
 	}
 	f.ClientCPU = m.drive.ClientCPU()
-	f.ClientLateP99US = us(m.drive.Late.Quantile(0.99))
+	f.ClientLateP99US = m.lateUS()
 	f.EventLateP99US = verdict.EventsOf(m.events).LateUS
 	f.HostCores = runtime.NumCPU()
 	f.HostCPUMax = m.hostCPUMax
@@ -67,7 +67,7 @@ func (f found) evidence(e experiment.Experiment) verdict.Evidence {
 		Links:        verdict.Of(f.links),
 		EmulatorLate: f.emulatorLate(),
 		DriverLate:   f.driverLate(),
-		DriverCPU:    f.driverCPU(clientCores(e)),
+		DriverCPU:    f.driverCPU(e),
 		HostCPU:      counted(f.begun, verdict.Use{Cores: cores, Of: float64(runtime.NumCPU())}),
 		Steal:        counted(f.begun, stolen),
 		Stolen:       verdict.Of(f.stolen),
@@ -101,14 +101,14 @@ func (f found) driverLate() verdict.Piece[float64] {
 	if f.drive.Late.Count() == 0 && f.drive.Duration >= shortestLate {
 		return verdict.Missing[float64]("the driver did not tell it")
 	}
-	return verdict.Of(us(f.drive.Late.Quantile(0.99)))
+	return verdict.Of(f.lateUS())
 }
 
-func (f found) driverCPU(of float64) verdict.Piece[verdict.Use] {
+func (f found) driverCPU(e experiment.Experiment) verdict.Piece[verdict.Use] {
 	if f.drive.CPU <= 0 {
 		return verdict.Missing[verdict.Use]("the driver did not tell it")
 	}
-	return verdict.Of(verdict.Use{Cores: f.drive.ClientCPU(), Of: of})
+	return verdict.Of(f.fullestClient(e))
 }
 
 func (f found) samples() verdict.Piece[verdict.Samples] {
@@ -126,15 +126,6 @@ func (f found) audited(due bool) verdict.Piece[record.Audit] {
 		return verdict.Missing[record.Audit]("they were not read back")
 	}
 	return verdict.NotDue[record.Audit]()
-}
-
-// clientCores is how many cores the driver may use.
-func clientCores(e experiment.Experiment) float64 {
-	cores := float64(runtime.NumCPU())
-	if quota := e.Client.CPU; quota > 0 {
-		cores = min(cores, quota)
-	}
-	return cores
 }
 
 // limitsOf are what an experiment's trials may deviate by.

@@ -10,6 +10,7 @@ import (
 	"skerry/internal/event"
 	"skerry/internal/experiment"
 	"skerry/internal/lab"
+	"skerry/internal/load"
 	"skerry/internal/machine/host"
 	"skerry/internal/record"
 )
@@ -26,6 +27,7 @@ type ground struct {
 	cluster  database.Cluster
 	world    *event.World // what events act on
 	madeBy   int          // the trial that made lab and cluster, 0 for this one
+	loaded   load.Result  // of the trial's table
 	// logged is how much of each of the cluster's logs is of earlier trials, in bytes.
 	logged map[string]int64
 }

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 
 	"skerry/internal/evidence/bound"
@@ -50,12 +51,12 @@ func (u *nodeUse) own() (cores float64, memory int64) {
 	return cores, u.memory
 }
 
-// nodes are the means of the lab's nodes but the client, of what each has.
-func (u *nodeUse) nodes(l *lab.Lab, client string) (out []bound.NodeUse) {
+// nodes are the means of the lab's nodes but the clients, of what each has.
+func (u *nodeUse) nodes(l *lab.Lab, clients []string) (out []bound.NodeUse) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, n := range l.Topology().Nodes {
-		if n.Name == client || u.n[n.Name] == 0 {
+		if slices.Contains(clients, n.Name) || u.n[n.Name] == 0 {
 			continue
 		}
 		of := float64(runtime.NumCPU())
@@ -68,20 +69,35 @@ func (u *nodeUse) nodes(l *lab.Lab, client string) (out []bound.NodeUse) {
 	return out
 }
 
-// limitOf says what bound the throughput of a measurement.
+// limitOf says what bound the throughput of a measurement. Several workloads are taken together;
+// each has a bound of its own as well.
 func limitOf(e experiment.Experiment, l *lab.Lab, m measurement) record.Bound {
-	d := m.drive
-	cores, _ := m.machineUse()
-	ev := bound.Evidence{
-		Threads: e.Workload.Threads, Target: e.Workload.Target, Throughput: d.Throughput(), LatencyS: d.Latency.Service.Mean().Seconds(),
-		Client:  bound.Use{Used: d.ClientCPU(), Of: clientCores(e)},
-		Machine: bound.Use{Used: min(cores, float64(runtime.NumCPU())), Of: float64(runtime.NumCPU())},
-		Nodes:   m.use.nodes(l, e.ClientNode()),
+	ev, d := surroundings(e, l, m), m.drive
+	targets := 0.0
+	for _, p := range e.Pools() {
+		ev.Threads += p.Workload.Threads
+		if targets >= 0 && p.Workload.Target > 0 {
+			targets += p.Workload.Target
+		} else {
+			targets = -1 // one is as fast as it can be
+		}
 	}
-	links := l.Links()
-	ev.Links = carried(links, m.traffic, d.Duration.Seconds())
-	ev.RoundTripS, ev.FarthestS = distances(links, ev.Links, e.ClientNode())
+	ev.Target = max(0, targets)
+	ev.Throughput, ev.LatencyS = d.Throughput(), d.Latency.Service.Mean().Seconds()
+	client := m.fullestClient(e)
+	ev.Client = bound.Use{Used: client.Cores, Of: client.Of}
+	ev.RoundTripS, ev.FarthestS = distances(l.Links(), ev.Links, e.ClientNodes(), e.ClientNodes()...)
 	return bound.Find(ev)
+}
+
+// surroundings is the evidence that all workloads of a trial share.
+func surroundings(e experiment.Experiment, l *lab.Lab, m measurement) bound.Evidence {
+	cores, _ := m.machineUse()
+	return bound.Evidence{
+		Machine: bound.Use{Used: min(cores, float64(runtime.NumCPU())), Of: float64(runtime.NumCPU())},
+		Nodes:   m.use.nodes(l, e.ClientNodes()),
+		Links:   carried(l.Links(), m.traffic, m.drive.Duration.Seconds()),
+	}
 }
 
 // carried is what each direction of the links carried a second.
@@ -104,10 +120,10 @@ func carried(links []lab.Link, stats []link.Stats, seconds float64) (out []bound
 // connections alive, and not what operations wait for.
 const keepAlive = 0.01
 
-// distances are, in seconds, the client's round trip over the links that it used, by what it sent
-// on each, and the longest of a link that nodes talked over. Of operations that go through
+// distances are, in seconds, the round trip of some of the clients over the links that they used, by what
+// they sent on each, and the longest of a link that nodes talked over. Of operations that go through
 // other nodes' links, the round trips add up.
-func distances(links []lab.Link, used []bound.LinkUse, client string) (mean, farthest float64) {
+func distances(links []lab.Link, used []bound.LinkUse, clients []string, of ...string) (mean, farthest float64) {
 	var sent, all float64
 	for _, u := range used {
 		all += u.Used
@@ -116,10 +132,11 @@ func distances(links []lab.Link, used []bound.LinkUse, client string) (mean, far
 		rtt := (l.AB.Latency + l.BA.Latency).Seconds()
 		there, back := used[2*i].Used, used[2*i+1].Used
 		switch {
-		case l.A == client:
+		case slices.Contains(of, l.A):
 			mean, sent = mean+rtt*there, sent+there
-		case l.B == client:
+		case slices.Contains(of, l.B):
 			mean, sent = mean+rtt*back, sent+back
+		case slices.Contains(clients, l.A) || slices.Contains(clients, l.B):
 		case there+back > keepAlive*all:
 			farthest = max(farthest, rtt)
 		}
@@ -133,7 +150,7 @@ func distances(links []lab.Link, used []bound.LinkUse, client string) (mean, far
 // used takes the seconds of every node in.
 func (w *watch) used(rows []record.NodeSecond) {
 	w.use.add(rows)
-	w.held.sampled(w.cell.Experiment.ClientNode(), rows)
+	w.pools.sampled(w.cell.Experiment, rows)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, row := range rows {

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -48,6 +49,11 @@ func (t teller) event(at float64, kind, message string) error {
 		return recordError{err}
 	}
 	return nil
+}
+
+// second records a second of the timeline, of each workload where there are several, and its errors.
+func (t teller) second(row record.Second, pools []record.PoolSecond, failed []record.ErrorSecond) error {
+	return errors.Join(t.writer.Second(row), t.writer.PoolSeconds(pools...), t.writer.ErrorSeconds(failed...))
 }
 
 // happened tells onlookers of a line of events.jsonl, and writes it.

@@ -44,6 +44,7 @@ type measurement struct {
 	stopped    string
 	histograms histograms
 	goodput    stats.BatchInterval
+	goodputs   map[string]stats.BatchInterval // by pool
 	bins       []recovery.Bin
 	traffic    []link.Stats // of the measurement alone
 	late       link.Lateness
@@ -60,10 +61,6 @@ type measurement struct {
 // measure drives the workload until it is done or known well enough, while it samples the
 // machine and lets the links drift.
 func (m measuring) measure(ctx context.Context) (measurement, error) {
-	spec, err := m.driver.spec(m.cell, load.PhaseRun)
-	if err != nil {
-		return measurement{}, err
-	}
 	drift, err := driftOf(m.cell.Experiment, m.ground.lab)
 	if err != nil {
 		return measurement{}, err
@@ -73,12 +70,12 @@ func (m measuring) measure(ctx context.Context) (measurement, error) {
 		return measurement{}, err
 	}
 	m.tell.stage("starting the load")
-	s, err := m.driver.start(ctx, m.cell, spec)
+	s, err := m.driver.startAll(ctx, m.cell)
 	if err != nil {
 		return measurement{}, err
 	}
 	beside, cancel := context.WithCancel(ctx)
-	w := &watch{measuring: m, session: s, ctx: beside, drift: drift, events: events, batches: stats.NewBatchMeans(), held: newHeld(m.cell.Experiment)}
+	w := &watch{measuring: m, session: s, ctx: beside, drift: drift, events: events, batches: stats.NewBatchMeans(), pools: newPools(m.cell.Experiment)}
 	got, err := w.follow()
 	m.tell.live.Measuring(w.began, nil)
 	cancel()
@@ -97,7 +94,7 @@ func (m measuring) measure(ctx context.Context) (measurement, error) {
 // sampler, the drift and the events, from the begin of the measurement on.
 type watch struct {
 	measuring
-	session *load.Session
+	session *load.Pools
 	ctx     context.Context // of what runs beside
 	beside  sync.WaitGroup
 	drift   *drift
@@ -110,8 +107,8 @@ type watch struct {
 	probes  []record.Probe // filled beside the drive
 	stopped string         // why the drive was told to stop
 
-	use  nodeUse
-	held *held
+	use   nodeUse
+	pools *pools
 
 	mu         sync.Mutex
 	hostCPUMax float64
@@ -152,8 +149,10 @@ func (w *watch) follow() (measurement, error) {
 	if err != nil {
 		return m, err
 	}
-	if drive.OK == 0 {
-		return m, fmt.Errorf("no operation succeeded%s", firstError(drive))
+	for _, p := range drive.Pools {
+		if p.OK == 0 {
+			return m, fmt.Errorf("no operation%s succeeded%s", ofPool(p.Name), firstError(p.Result))
+		}
 	}
 	after, err := w.snapshot(false)
 	if err != nil {
@@ -165,7 +164,7 @@ func (w *watch) follow() (measurement, error) {
 	if m.stopped == "" {
 		m.stopped = drive.Stopped
 	}
-	m.use, m.stolen = &w.use, w.held.found()
+	m.use, m.stolen, m.goodputs = &w.use, w.pools.found(), w.pools.intervals()
 	w.mu.Lock()
 	m.hostCPUMax, m.sampled = w.hostCPUMax, w.sampled
 	if w.eventsOver && w.stopped == "" {
@@ -192,8 +191,10 @@ func (w *watch) begin() {
 	}
 	w.beside.Go(func() { w.fail(w.sample(w.began)) })
 	w.beside.Go(func() { w.fail(w.network(w.began)) })
-	if p := w.cell.Experiment.Workload.Probes; p != nil {
-		w.beside.Go(func() { w.fail(w.probe(*p)) })
+	for _, p := range w.cell.Experiment.Pools() {
+		if p.Workload.Probes != nil {
+			w.beside.Go(func() { w.fail(w.probe(p)) })
+		}
 	}
 	if w.drift != nil {
 		w.beside.Go(func() { w.fail(w.drift.follow(w.ctx, w.ground.world.Net, w.tell, w.began)) })
@@ -203,9 +204,12 @@ func (w *watch) begin() {
 // interval takes what the driver counted in one second.
 func (w *watch) interval(i load.Interval) error {
 	row := second(i)
-	row.Stolen = w.held.interval(i)
+	row.Stolen = w.pools.interval(i)
+	each, errors := poolSeconds(i), errorSeconds(w.ground.lab, i)
 	w.tell.live.Second(row)
-	if err := w.tell.writer.Second(row); err != nil {
+	w.tell.live.Pools(each)
+	w.tell.live.Errors(errors)
+	if err := w.tell.second(row, each, errors); err != nil {
 		return recordError{err}
 	}
 	if i.T >= 0 {
@@ -222,14 +226,23 @@ func (w *watch) interval(i load.Interval) error {
 	drains := w.stopped != "" || stop.Time > 0 && i.Start.Sub(w.began) >= time.Duration(stop.Time)
 	if i.T >= 0 && !drains && i.Length >= time.Second/2 {
 		w.batches.Add(float64(i.OK) / i.Length.Seconds())
+		w.pools.add(i)
 	}
 	elapsed := time.Duration(i.T+1) * time.Second
-	if w.stopped == "" && stop.Confidence > 0 && w.quiet() && elapsed >= time.Duration(stop.MinTime) && w.batches.Reached(float64(stop.Confidence)) {
+	if w.stopped == "" && stop.Confidence > 0 && w.quiet() && elapsed >= time.Duration(stop.MinTime) && w.batches.Reached(float64(stop.Confidence)) && w.pools.reached(float64(stop.Confidence)) {
 		w.stopped = StoppedConfidence
 		w.session.Stop()
 	}
 	w.progress(i)
 	return nil
+}
+
+// ofPool names a workload where there are several.
+func ofPool(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " of " + name
 }
 
 // firstError says what the first kind of failure was.

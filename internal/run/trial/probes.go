@@ -12,8 +12,9 @@ import (
 // probe runs short jobs beside the drive until that ends; the one that is under way then is
 // cut off and left out. A job that cannot be driven is told of in its place: what a short job
 // finds is what is measured.
-func (w *watch) probe(p experiment.Probes) error {
-	spec, err := w.driver.spec(w.cell, load.PhaseRun)
+func (w *watch) probe(pool experiment.Pool) error {
+	p := *pool.Workload.Probes
+	spec, err := w.driver.spec(w.cell, pool, load.PhaseRun)
 	if err != nil {
 		return err
 	}
@@ -23,11 +24,13 @@ func (w *watch) probe(p experiment.Probes) error {
 	defer tick.Stop()
 	for {
 		spec.Seed++ // other keys each time
-		job := w.job(spec)
+		job := w.job(pool, spec)
 		if w.ctx.Err() != nil {
 			return nil
 		}
+		w.mu.Lock()
 		w.probes = append(w.probes, job)
+		w.mu.Unlock()
 		select {
 		case <-w.ctx.Done():
 			return nil
@@ -37,17 +40,17 @@ func (w *watch) probe(p experiment.Probes) error {
 }
 
 // job is one short job.
-func (w *watch) job(spec load.Spec) record.Probe {
+func (w *watch) job(pool experiment.Pool, spec load.Spec) record.Probe {
 	asked := time.Since(w.began).Seconds()
-	s, err := w.driver.start(w.ctx, w.cell, spec)
+	s, err := w.driver.start(w.ctx, w.cell, pool, spec)
 	if err != nil {
-		return record.Probe{T: asked, Error: fmt.Sprintf("starting a short job: %v", err)}
+		return record.Probe{Pool: pool.Name, T: asked, Error: fmt.Sprintf("starting a short job: %v", err)}
 	}
 	for range s.Intervals() {
 	}
 	d, err := s.Wait()
 	if err != nil {
-		return record.Probe{T: asked, Error: err.Error()}
+		return record.Probe{Pool: pool.Name, T: asked, Error: err.Error()}
 	}
-	return record.Probe{T: d.Started.Sub(w.began).Seconds(), DurationS: d.Duration.Seconds(), Operations: operations(d)}
+	return record.Probe{Pool: pool.Name, T: d.Started.Sub(w.began).Seconds(), DurationS: d.Duration.Seconds(), Operations: operations(d)}
 }

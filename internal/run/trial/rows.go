@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"skerry/internal/evidence/recovery"
+	"skerry/internal/lab"
 	"skerry/internal/load"
 	"skerry/internal/record"
 )
@@ -18,6 +19,24 @@ func second(i load.Interval) record.Second {
 		ResponseP50: us(r.Quantile(0.5)), ResponseP99: us(r.Quantile(0.99)), ResponseP999: us(r.Quantile(0.999)),
 		ClientCPU: i.Cores(), InFlight: i.InFlight,
 	}
+}
+
+// poolSeconds are the rows of pools.parquet, where there are several.
+func poolSeconds(i load.Interval) (rows []record.PoolSecond) {
+	for _, p := range i.Pools {
+		if p.Name != "" {
+			rows = append(rows, record.PoolSecond{Pool: p.Name, Second: second(p.Interval)})
+		}
+	}
+	return rows
+}
+
+// errorSeconds are the rows of errors.parquet.
+func errorSeconds(l *lab.Lab, i load.Interval) (rows []record.ErrorSecond) {
+	for _, e := range i.Errors {
+		rows = append(rows, record.ErrorSecond{T: i.T, Operation: e.Operation, Outcome: e.Outcome.String(), Class: e.Class, Node: nodeOf(l, e.Node), Count: e.Count})
+	}
+	return rows
 }
 
 // bin is what recovery is measured from.

@@ -61,14 +61,14 @@ func (s setup) prepare(ctx context.Context, g *ground) (driver, error) {
 	if err != nil {
 		return driver{}, err
 	}
-	t := table{driver: driver{exe: s.lab.Exe, client: client, ground: g}, ground: g, tell: s.tell}
+	t := table{driver: driver{exe: s.lab.Exe, host: g.lab.Host, ground: g}, ground: g, tell: s.tell}
 	if reused {
 		err = s.refresh(ctx, t)
 	} else {
 		err = s.form(ctx, client, t)
 	}
 	if err == nil {
-		err = t.load(ctx, s.cell)
+		g.loaded, err = t.load(ctx, s.cell)
 	}
 	if err == nil {
 		err = s.depart(ctx, g.lab)

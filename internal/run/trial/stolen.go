@@ -6,7 +6,6 @@ import (
 
 	"skerry/internal/evidence/sample"
 	"skerry/internal/evidence/stolen"
-	"skerry/internal/experiment"
 	"skerry/internal/load"
 	"skerry/internal/record"
 )
@@ -21,8 +20,8 @@ type held struct {
 	throttled float64 // cores, of the client's node
 }
 
-func newHeld(e experiment.Experiment) *held {
-	return &held{machine: stolen.Machine{Cores: float64(runtime.NumCPU()), DriverCores: clientCores(e)}}
+func newHeld(cores float64) *held {
+	return &held{machine: stolen.Machine{Cores: float64(runtime.NumCPU()), DriverCores: cores}}
 }
 
 // sampled takes in what nodes and machine used.

@@ -23,12 +23,30 @@ func summarise(t *record.Trial, e experiment.Experiment, l *lab.Lab, m measureme
 	t.Interval, t.Batches = m.goodput.HalfWidth, m.goodput.Batches
 	t.Retries = d.Retries
 	t.Outcomes = record.Outcomes{OK: d.OK, Failed: d.Failed, Unknown: d.Unknown, Dropped: d.Dropped}
-	for _, x := range d.Errors {
-		t.Errors = append(t.Errors, record.ErrorCount{Operation: x.Operation, Outcome: x.Outcome.String(), Class: x.Class, Node: nodeOf(l, x.Node), Count: x.Count, Example: x.Example})
-	}
+	t.Errors = errorCounts(l, d.Errors)
 	t.Operations, t.Probes = operations(d), m.probes
 	t.Events = recovery.Happenings(told, m.bins, d.Duration.Seconds(), rulesOf(e))
-	t.Traffic = trafficOf(l.Links(), m.traffic, e.ClientNode())
+	t.Traffic = trafficOf(l.Links(), m.traffic, e.ClientNodes())
+	t.Pools = summaries(e, l, m)
+}
+
+func errorCounts(l *lab.Lab, all []load.ErrorCount) (out []record.ErrorCount) {
+	for _, x := range all {
+		out = append(out, record.ErrorCount{Operation: x.Operation, Outcome: x.Outcome.String(), Class: x.Class, Node: nodeOf(l, x.Node), Count: x.Count, Example: x.Example})
+	}
+	return out
+}
+
+// loadOf is how a table was loaded.
+func loadOf(l *lab.Lab, d load.Result) *record.Load {
+	out := &record.Load{
+		Records: d.OK, DurationS: d.Duration.Seconds(), Rate: d.Goodput(), Threads: d.Spec.Threads, Batch: d.Spec.Batch,
+		Retries: d.Retries, Errors: errorCounts(l, d.Errors),
+	}
+	for _, o := range operations(d) { // inserts are all that there is
+		out.Insert = o
+	}
+	return out
 }
 
 // operations are those of a drive by their kind.
@@ -80,7 +98,7 @@ func latency(h load.Histogram) record.Latency {
 }
 
 // trafficOf sums the links between each two nodes.
-func trafficOf(links []lab.Link, stats []link.Stats, client string) record.Traffic {
+func trafficOf(links []lab.Link, stats []link.Stats, clients []string) record.Traffic {
 	bytes := map[[2]string]int64{}
 	counted := byID(stats)
 	for _, l := range links {
@@ -91,7 +109,7 @@ func trafficOf(links []lab.Link, stats []link.Stats, client string) record.Traff
 	for ends, n := range bytes {
 		t.Pairs = append(t.Pairs, record.PairTraffic{From: ends[0], To: ends[1], Bytes: n})
 		t.TotalBytes += n
-		if ends[0] != client && ends[1] != client {
+		if !slices.Contains(clients, ends[0]) && !slices.Contains(clients, ends[1]) {
 			t.DataBytes += n
 		}
 	}

@@ -23,68 +23,82 @@ type table struct {
 	tell   teller
 }
 
-// load inserts the records of a trial's workload, and believes it only when the database
+// load inserts the records that a trial's workloads work on, and believes it only when the database
 // counts them.
-func (t table) load(ctx context.Context, cell experiment.Cell) error {
-	spec, err := t.driver.spec(cell, load.PhaseLoad)
+func (t table) load(ctx context.Context, cell experiment.Cell) (load.Result, error) {
+	pool := cell.Experiment.Pools()[0] // the records of all are the same
+	spec, err := t.driver.spec(cell, pool, load.PhaseLoad)
 	if err != nil {
-		return err
+		return load.Result{}, err
 	}
 	spec.Threads, spec.Target, spec.Arrival, spec.Batch = loadThreads, 0, load.Closed, loadBatch
 	spec.Duration = 0 // until it is loaded
 	var done int64
-	_, err = t.driver.drive(ctx, cell, spec, func(i load.Interval) {
+	loaded, err := t.driver.drive(ctx, cell, pool, spec, func(i load.Interval) {
 		done += i.OK
 		t.tell.stagef("loading: %d of %d records", done, spec.Workload.InsertCount)
 	})
 	if err != nil {
-		return t.ground.explain(ctx, fmt.Errorf("loading %d records: %w", spec.Workload.InsertCount, err))
+		return loaded, t.ground.explain(ctx, fmt.Errorf("loading %d records: %w", spec.Workload.InsertCount, err))
 	}
 	count, err := t.ground.cluster.Count(ctx)
 	if err != nil {
-		return t.ground.explain(ctx, fmt.Errorf("counting the records after the load: %w", t.ground.because(err)))
+		return loaded, t.ground.explain(ctx, fmt.Errorf("counting the records after the load: %w", t.ground.because(err)))
 	}
 	if count != spec.Workload.InsertCount {
-		return fmt.Errorf("loading the table: %d inserts were acknowledged, %s counts %d records",
+		return loaded, fmt.Errorf("loading the table: %d inserts were acknowledged, %s counts %d records",
 			spec.Workload.InsertCount, t.ground.database, count)
 	}
-	return nil
+	return loaded, nil
 }
 
 // warm drives a new cluster that trials will share with each of their workloads, for so long
 // altogether, and leaves it empty.
 func (t table) warm(ctx context.Context, workloads []experiment.Cell, length time.Duration) error {
-	each := length / time.Duration(max(1, len(workloads)))
+	var all []exercise
+	for _, cell := range workloads {
+		for _, p := range cell.Experiment.Pools() {
+			all = append(all, exercise{cell, p})
+		}
+	}
+	each := length / time.Duration(max(1, len(all)))
 	if each == 0 {
 		return nil
 	}
 	var done int64
-	for i, cell := range workloads {
-		which := fmt.Sprintf("warming the new cluster up, workload %d of %d", i+1, len(workloads))
-		ok, err := t.exercise(ctx, cell, each, which)
+	for i, x := range all {
+		which := fmt.Sprintf("warming the new cluster up, workload %d of %d", i+1, len(all))
+		ok, err := t.exercise(ctx, x, each, which)
 		if err != nil {
 			return fmt.Errorf("%s: %w", which, err)
 		}
 		done += ok
 	}
-	return t.tell.event(0, "warm-up", fmt.Sprintf("the cluster, which is new, has done %d operations of %d workloads", done, len(workloads)))
+	return t.tell.event(0, "warm-up", fmt.Sprintf("the cluster, which is new, has done %d operations of %d workloads", done, len(all)))
 }
 
-// exercise loads the table of a trial's workload, drives that for so long, as fast as it goes, and
+// exercise is a workload that a new cluster is warmed up with.
+type exercise struct {
+	cell experiment.Cell
+	pool experiment.Pool
+}
+
+// exercise loads the table of a workload, drives that for so long, as fast as it goes, and
 // empties the table. It tells no more than how many operations succeeded.
-func (t table) exercise(ctx context.Context, cell experiment.Cell, length time.Duration, stage string) (int64, error) {
+func (t table) exercise(ctx context.Context, x exercise, length time.Duration, stage string) (int64, error) {
+	cell := x.cell
 	cell.Experiment.Audit.Enabled = false // nothing of it stays
-	if err := t.load(ctx, cell); err != nil {
+	if _, err := t.load(ctx, cell); err != nil {
 		return 0, err
 	}
 	t.tell.stage(stage)
-	spec, err := t.driver.spec(cell, load.PhaseRun)
+	spec, err := t.driver.spec(cell, x.pool, load.PhaseRun)
 	if err != nil {
 		return 0, err
 	}
 	spec.Threads, spec.Target, spec.Arrival, spec.AfterStall = loadThreads, 0, load.Closed, ""
 	spec.Operations, spec.Duration, spec.Warmup = 0, length, 0
-	result, err := t.driver.drive(ctx, cell, spec, func(load.Interval) {})
+	result, err := t.driver.drive(ctx, cell, x.pool, spec, func(load.Interval) {})
 	if err != nil {
 		return 0, t.ground.explain(ctx, err)
 	}

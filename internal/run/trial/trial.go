@@ -140,6 +140,7 @@ func run(ctx context.Context, c Config, tell teller, result *record.Trial) (err 
 	if err := turn.measure(work); err != nil {
 		return err
 	}
+	result.Load = loadOf(g.lab, g.loaded)
 	tell.stage("probing the links")
 	links, err := probeLinks(work, g.lab)
 	if err != nil {

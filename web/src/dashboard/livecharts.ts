@@ -5,11 +5,11 @@ import { panel, type Panel } from '../charts/timeseries'
 import type { Band } from '../go/series'
 import { units } from '../format/format'
 import { theme } from '../ui/theme'
-import type { Event as LabEvent, Moment, NodeSecond, Second } from '../go/record'
+import type { ErrorSecond, Event as LabEvent, Moment, NodeSecond, PoolSecond, Second } from '../go/record'
 
 export interface LiveCharts {
   elements: HTMLElement[]
-  update(seconds: Second[], events: LabEvent[], history: Map<string, NodeSecond[]>): void
+  update(seconds: Second[], events: LabEvent[], history: Map<string, NodeSecond[]>, pools?: PoolSecond[], errors?: ErrorSecond[]): void
   /** reach is how many seconds are shown; 0 for all. */
   reach(seconds: number): void
   close(): void
@@ -60,6 +60,8 @@ export function liveCharts(): LiveCharts {
   let seconds: Second[] = []
   let events: LabEvent[] = []
   let history = new Map<string, NodeSecond[]>()
+  let pools: PoolSecond[] = []
+  let errors: ErrorSecond[] = []
   let reach = 300
   let names: string[] = []
   const shown = () => {
@@ -73,12 +75,24 @@ export function liveCharts(): LiveCharts {
   })
   const rate = (n: number, x: Second) => n / Math.max(0.001, x.length_s)
 
+  /** named are operations a second by name, beside the driver's seconds. */
+  function named<T extends { t: number }>(all: T[], rows: Second[], name: (x: T) => string, count: (x: T) => number): Panel['curves'] {
+    const by = new Map<string, Map<number, number>>()
+    for (const x of all) {
+      const counts = by.get(name(x)) ?? new Map<number, number>()
+      counts.set(x.t, (counts.get(x.t) ?? 0) + count(x))
+      by.set(name(x), counts)
+    }
+    return [...by.keys()].sort().map((n, i) => ({ name: n, dashed: true, values: rows.map((x) => rate(by.get(n)!.get(x.t) ?? 0, x)), colour: (t) => t.series[i % t.series.length]! }))
+  }
+
   function goodput(): Panel {
     const rows = shown()
     const of = (k: 'ok' | 'failed' | 'unknown' | 'dropped') => rows.map((x) => rate(x[k], x))
     return base('Operations', [
       { name: 'ok', values: of('ok'), colour: (t) => t.ok }, { name: 'failed', values: of('failed'), colour: (t) => t.failed },
       { name: 'unknown', values: of('unknown'), colour: (t) => t.unknown }, { name: 'dropped', values: of('dropped'), colour: (t) => t.dropped },
+      ...named(pools, rows, (x) => x.pool, (x) => x.ok), ...named(errors, rows, (x) => `${x.outcome}: ${x.class}`, (x) => x.count),
     ], rows, units.opsPerSecond)
   }
 
@@ -113,14 +127,16 @@ export function liveCharts(): LiveCharts {
 
   return {
     elements: figures.map((f) => f.chart.element),
-    update(s, e, h) {
+    update(s, e, h, p = pools, bad = errors) {
       seconds = s
+      pools = p
+      errors = bad
       events = e
       history = h
       if (names.length < Math.min(shownNodes + 1, h.size) || (s.length % 20 === 0)) names = busiest(h)
       for (const f of figures) {
         // The reader's hover stays where it is, unless the curves are others.
-        const curves = f === figures[2] ? names.join('\n') : ''
+        const curves = f === figures[2] ? names.join('\n') : f === figures[0] ? [...new Set([...pools.map((x) => x.pool), ...errors.map((x) => x.outcome + x.class)])].sort().join('\n') : ''
         f.chart.instance()?.setOption(kept(f.chart, f.spec.option(theme())), curves !== f.curves)
         f.curves = curves
       }

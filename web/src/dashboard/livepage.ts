@@ -128,7 +128,7 @@ function liveRun(name: string): { element: HTMLElement; close(): void } {
     cloud()
     condition()
     fire?.ready(trial?.measuring ?? false)
-    charts.update(seconds, events, model.history)
+    charts.update(seconds, events, model.history, model.state.pools ?? [], model.state.errors ?? [])
     replace(doubts, told(model.state.doubts))
     replace(taskBox, tasksCard(model.state.tasks))
     replace(head, h('div', {},

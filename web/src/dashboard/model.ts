@@ -36,6 +36,12 @@ export function apply(m: Model, kind: Kind, data: unknown): Model {
       s.seconds.push(data as State['seconds'][number])
       if (s.seconds.length > 2 * keepSeconds) s.seconds.splice(0, s.seconds.length - keepSeconds)
       break
+    case 'pools':
+      s.pools = kept(s.pools, data as NonNullable<State['pools']>)
+      break
+    case 'errors':
+      s.errors = kept(s.errors, data as NonNullable<State['errors']>)
+      break
     case 'nodes':
       for (const row of data as NodeSecond[]) remember(m.history, row)
       break
@@ -65,6 +71,12 @@ export function apply(m: Model, kind: Kind, data: unknown): Model {
       m.over = true
   }
   return m
+}
+
+/** kept is a list with rows put at its end, of which the last are kept. */
+function kept<T>(old: T[] | undefined, rows: T[]): T[] {
+  const all = [...(old ?? []), ...rows]
+  return all.length > 2 * keepSeconds ? all.slice(-keepSeconds) : all
 }
 
 function remember(history: Map<string, NodeSecond[]>, row: NodeSecond): void {

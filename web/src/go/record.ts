@@ -112,6 +112,20 @@ export interface ErrorCount {
 }
 
 /**
+ * ErrorSecond is one row of errors.parquet: operations of one kind that did not end ok in one second,
+ * for one reason.
+ */
+export interface ErrorSecond {
+  t: number
+  operation: string
+  /** failed or unknown */
+  outcome: string
+  class: string
+  node?: string
+  count: number
+}
+
+/**
  * Event is one line of events.jsonl: something that happened in a trial. What the
  * experiment's events make happen has an ID and is written anew each time it gets on;
  * the last line of an ID tells all of it, and that alone is what Dir.Events returns.
@@ -378,6 +392,14 @@ export interface Outcomes {
   failed: number
   unknown: number
   dropped: number
+}
+
+/**
+ * PoolSecond is one row of pools.parquet, where several workloads run side by side: one of them in
+ * one second.
+ */
+export interface PoolSecond extends Second {
+  pool: string
 }
 
 /**

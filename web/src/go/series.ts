@@ -107,6 +107,15 @@ export interface Probes {
   failed?: number
 }
 
+/** Rates are several rates beside each other over time, operations a second. */
+export interface Rates {
+  bin_s: number
+  t: number[]
+  names: string[]
+  /** as Names */
+  rate: number[][]
+}
+
 /**
  * Timeline is what the driver saw. Rates are means over a bin, latencies the highest of a
  * bin's seconds, in microseconds: percentiles are never averaged.

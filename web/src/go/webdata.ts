@@ -1,7 +1,7 @@
 // Made by "make docs" from the types of internal/report/webdata.
 import type { Assertion, Audit, Bound, ErrorCount, Fidelity, File, Happening, LinkFidelity, OperationSummary, Outcomes, Replaced, Verdict } from './record'
 import type { Highlight, Tally } from './report'
-import type { Band, Curve, Heat, Network, Nodes, Operations, Probes, Timeline } from './series'
+import type { Band, Curve, Heat, Network, Nodes, Operations, Probes, Rates, Timeline } from './series'
 
 /** Axis is a parameter and its values in order. */
 export interface Axis {
@@ -56,6 +56,9 @@ export interface Detail {
   schema: string
   id: number
   timeline?: Timeline
+  /** pools are the goodputs of workloads side by side, Errors what did not end ok, by class. */
+  pools?: Rates
+  errors?: Rates
   nodes?: Nodes
   network?: Network
   bands?: Band[]

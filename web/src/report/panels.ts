@@ -1,5 +1,5 @@
 // What a trial's seconds are shown as: one panel a kind of figure, on one time axis.
-import type { Band, NodeUse } from '../go/series'
+import type { Band, NodeUse, Rates } from '../go/series'
 import type { Detail } from '../go/webdata'
 import type { Curve, Panel } from '../charts/timeseries'
 import { units, type Unit } from '../format/format'
@@ -15,7 +15,7 @@ export function lastOf(d: Detail): number {
 export function panelsOf(d: Detail): Panel[] {
   const bands = d.bands ?? []
   const last = lastOf(d)
-  const panels = [...drivers(d, bands, last), ...operations(d, bands, last), ...probes(d, bands, last), ...network(d, bands, last), ...nodes(d, bands, last)]
+  const panels = [...drivers(d, bands, last), ...rates('Goodput of each workload', d.pools, bands, last), ...rates('What did not end ok, by class', d.errors, bands, last), ...operations(d, bands, last), ...probes(d, bands, last), ...network(d, bands, last), ...nodes(d, bands, last)]
   // One axis for all: from the earliest to the end of the driver's.
   const first = Math.min(...panels.map((p) => p.t[0] ?? 0))
   return panels.map((p) => aligned(p, first))
@@ -26,6 +26,13 @@ function aligned(p: Panel, first: number): Panel {
   const from = p.t[0] ?? 0
   if (from === first) return p
   return { ...p, t: [first, ...p.t], curves: p.curves.map((c) => ({ ...c, values: [null, ...c.values] })) }
+}
+
+/** rates are operations a second by name. */
+function rates(title: string, r: Rates | undefined, bands: Band[], last: number): Panel[] {
+  if (!r) return []
+  return [{ title, unit: units.opsPerSecond, t: r.t, bin: r.bin_s, last, bands, named: true, height: 190,
+    curves: r.names.map((name, i) => ({ name, values: r.rate[i] ?? [], colour: (t) => t.series[i % t.series.length]! })) }]
 }
 
 function drivers(d: Detail, bands: Band[], last: number): Panel[] {

@@ -1,0 +1,112 @@
+package experiment
+
+import (
+	"strings"
+	"testing"
+
+	"skerry/internal/base/strict"
+)
+
+const beside = `
+name: beside
+topology: azure8
+client: Singapore
+database: redis
+workloads:
+  - {name: readers, workload: {name: c, threads: 30}}
+  - name: writers
+    client: {site: Sydney, cpu: 1}
+    workload: {name: a, threads: 4, properties: {readproportion: "0", updateproportion: "1"}}
+matrix:
+  workloads[0].workload.threads: [1, 30]
+assert: ["readers.p99 < 1s", "writers.update.p95 < 1s", "writers.goodput > 1/s", "goodput > 2/s"]
+`
+
+func TestPools(t *testing.T) {
+	e := parse(t, beside)
+	cells := e.Plan()
+	if len(cells) != 2 {
+		t.Fatalf("%d cells, want 2", len(cells))
+	}
+	for _, c := range cells {
+		if got := c.Parameters["workload"]; got != "readers+writers" {
+			t.Errorf("the workload is called %v, want readers+writers", got)
+		}
+	}
+	pools := e.Pools()
+	if got := e.ClientNodes(); strings.Join(got, " ") != "client client-writers" {
+		t.Errorf("load comes from %v, want client and client-writers", got)
+	}
+	if p, ok := e.Audited(); !ok || p.Name != "writers" {
+		t.Errorf("an audit is of %q, want writers, which alone write", p.Name)
+	}
+	cloud, err := e.Cloud()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range cloud.Nodes {
+		if n.Name == pools[1].Node(e) && (n.Site != "Sydney" || n.CPU != 1) {
+			t.Errorf("the writers' client is at %s with %g cores, want Sydney, 1", n.Site, n.CPU)
+		}
+	}
+	for _, l := range cloud.Links {
+		if l.A == "client" && l.B == "client-writers" || l.B == "client" && l.A == "client-writers" {
+			t.Errorf("link %s joins clients", l.ID)
+		}
+	}
+	text, err := e.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Parse("again.json", text, nil, false); err != nil {
+		t.Errorf("what is written of the experiment is none: %v", err)
+	}
+}
+
+// TestSinglePool: a single workload is one pool, without a name, at the experiment's client.
+func TestSinglePool(t *testing.T) {
+	e := parse(t, small)
+	if p := e.Pools(); len(p) != 1 || p[0].Name != "" || p[0].Node(e) != e.ClientNode() {
+		t.Errorf("pools %+v, want one without a name", p)
+	}
+}
+
+func TestPoolsRefused(t *testing.T) {
+	for name, tt := range map[string]struct{ from, to, want string }{
+		"name of figure": {"name: readers", "name: read", `"read" is the name of a figure`},
+		"same name":      {"name: readers", "name: writers", `two workloads are called "writers"`},
+		"records":        {"name: c,", "name: c, records: 50,", "share one table"},
+		"fields":         {"threads: 30}", `threads: 30, properties: {fieldcount: "3"}}`, "the records of this one are otherwise"},
+		"two insert":     {"name: c, threads: 30}}", "name: d}}\n  - {name: more, workload: d}", "insert the same keys"},
+		"two audited":    {"name: c, threads: 30}}\n", "name: a}}\n", "both write"},
+		"nowhere":        {"site: Sydney", "site: Atlantis", "cannot be placed"},
+		"unknown pool":   {"readers.p99", "reader.p99", `did you mean "readers"?`},
+		"whose":          {"readers.p99", "read.p99", "write readers.read.p99"},
+		"no such figure": {"readers.p99", "readers.update.p99", "the workload does no update"},
+		"none":           {beside[strings.Index(beside, "workloads:"):], "", "no workload is given"},
+		"tree":           {"name: c, threads: 30", "name: mdtest", "cannot stand beside others"},
+		"probes":         {"threads: 4,", "threads: 4, probes: {every: 1ms},", "too often"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(beside, tt.from, tt.to, 1)
+			if name == "two audited" {
+				text += "audit: true\n"
+			}
+			_, err := Parse("beside.yaml", []byte(text), nil, false)
+			if err == nil {
+				t.Fatalf("it was taken; want %q", tt.want)
+			}
+			ps, ok := err.(strict.Problems)
+			if !ok || !strings.Contains(ps.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestDeleteIsNotAudited(t *testing.T) {
+	text := strings.Replace(small, "fieldlength: 50", `readproportion: "0.2", deleteproportion: "0.3"`, 1) + "audit: true\n"
+	if _, err := Parse("x.yaml", []byte(text), nil, false); err == nil || !strings.Contains(err.Error(), "an audit does not follow deletes") {
+		t.Errorf("got %v", err)
+	}
+}

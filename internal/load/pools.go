@@ -1,0 +1,195 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"skerry/internal/machine/host"
+)
+
+// Pool is one of the drives that run side by side: a workload with clients of its own, driven by a
+// process of its own on a node.
+type Pool struct {
+	Name  string // before the names of its operations; "" for one alone
+	Node  host.Host
+	Agent AgentSpec
+}
+
+// Pools are drives that begin together and are told of together:
+//
+//	pool 1  │ opens clients ···· │ warm-up ·· │ measures ───┐ ended
+//	pool 2  │ opens clients      │ warm-up    │ measures ───┤ stopped: nobody drives alone
+//	                           gate         gate
+//
+// A dot is a wait for the others. The intervals of one second of all pools are one interval, in which
+// Interval.Pools has each of them. A pool alone waits at no gate, and its intervals are those of its session.
+type Pools struct {
+	names     []string
+	sessions  []*Session
+	began     chan time.Time
+	intervals chan Interval
+	done      chan struct{} // closed when result and err are final
+	result    Result
+	err       error
+}
+
+// PoolInterval is what a pool counted in an interval, PoolResult in its whole drive.
+type (
+	PoolInterval struct {
+		Name string
+		Interval
+	}
+	PoolResult struct {
+		Name string
+		Result
+	}
+)
+
+// StartPools starts exe ("agent load") for each pool. The end of ctx ends all as Stop does.
+func StartPools(ctx context.Context, exe string, pools []Pool) (*Pools, error) {
+	p := &Pools{began: make(chan time.Time, 1), intervals: make(chan Interval, sessionBuffer), done: make(chan struct{})}
+	for _, x := range pools {
+		x.Agent.Together = len(pools) > 1
+		s, err := StartAgent(ctx, x.Node, exe, x.Agent)
+		if err != nil {
+			p.Stop()
+			for _, s := range p.sessions {
+				_, _ = s.Wait() // the first failure is told
+			}
+			return nil, poolError(x.Name, err)
+		}
+		p.names, p.sessions = append(p.names, x.Name), append(p.sessions, s)
+	}
+	go p.follow()
+	return p, nil
+}
+
+// Began delivers the moment at which the measurement began, once every pool's has.
+func (p *Pools) Began() <-chan time.Time { return p.began }
+
+// Intervals delivers one interval a second and is closed at the end.
+func (p *Pools) Intervals() <-chan Interval { return p.intervals }
+
+// Stop tells all drivers to end early. Wait has the result.
+func (p *Pools) Stop() {
+	for _, s := range p.sessions {
+		s.Stop()
+	}
+}
+
+// Wait returns when all drivers have ended, with what they counted together: operations are called by
+// their pool, and Result.Pools has each. Errors are as those of Session.Wait.
+func (p *Pools) Wait() (Result, error) {
+	<-p.done
+	return p.result, p.err
+}
+
+// follow owns the sessions until they have ended.
+func (p *Pools) follow() {
+	defer close(p.done)
+	var beside sync.WaitGroup
+	beside.Go(p.start)
+	p.join()
+	beside.Wait()
+	var errs []error
+	var results []PoolResult
+	for i, s := range p.sessions {
+		r, err := s.Wait()
+		results = append(results, PoolResult{p.names[i], r})
+		errs = append(errs, poolError(p.names[i], err))
+	}
+	p.result, p.err = mergeResults(results), errors.Join(errs...)
+}
+
+// start leads the pools through their gates, and tells when the last of them began to measure. One
+// that ends before that ends all.
+func (p *Pools) start() {
+	for range gates {
+		if len(p.sessions) == 1 {
+			break
+		}
+		for _, s := range p.sessions {
+			select {
+			case <-s.ready:
+			case <-s.done:
+				p.Stop()
+				return
+			}
+		}
+		for _, s := range p.sessions {
+			s.say(goWord)
+		}
+	}
+	var last time.Time
+	for _, s := range p.sessions {
+		select {
+		case at := <-s.Began():
+			if at.After(last) {
+				last = at
+			}
+		case <-s.done:
+			select { // it was sent before the end, if anything was measured
+			case last = <-s.Began():
+			default:
+				p.Stop()
+				return
+			}
+		}
+	}
+	p.began <- last
+}
+
+// join makes one interval of those of one second, as soon as every pool that has not ended is past
+// that second. The end of one pool stops the others.
+func (p *Pools) join() {
+	defer close(p.intervals)
+	waiting := make([][]Interval, len(p.sessions))
+	ended := make([]bool, len(p.sessions))
+	for i := range p.sessions {
+		p.take(i, waiting, ended)
+	}
+	for {
+		t, any := int64(0), false
+		for i := range waiting {
+			if len(waiting[i]) > 0 && (!any || waiting[i][0].T < t) {
+				t, any = waiting[i][0].T, true
+			}
+		}
+		if !any {
+			return
+		}
+		var same []PoolInterval
+		for i := range waiting {
+			if len(waiting[i]) > 0 && waiting[i][0].T == t {
+				same = append(same, PoolInterval{p.names[i], waiting[i][0]})
+				waiting[i] = waiting[i][1:]
+				p.take(i, waiting, ended)
+			}
+		}
+		p.intervals <- mergeIntervals(same)
+	}
+}
+
+// take waits for a pool's next interval.
+func (p *Pools) take(i int, waiting [][]Interval, ended []bool) {
+	if ended[i] || len(waiting[i]) > 0 {
+		return
+	}
+	next, ok := <-p.sessions[i].Intervals()
+	if ok {
+		waiting[i] = append(waiting[i], next)
+		return
+	}
+	ended[i] = true
+	p.Stop()
+}
+
+func poolError(name string, err error) error {
+	if err == nil || name == "" {
+		return err
+	}
+	return fmt.Errorf("workload %s: %w", name, err)
+}

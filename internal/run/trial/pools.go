@@ -1,0 +1,167 @@
+package trial
+
+import (
+	"runtime"
+
+	"skerry/internal/evidence/bound"
+	"skerry/internal/evidence/stats"
+	"skerry/internal/evidence/verdict"
+	"skerry/internal/experiment"
+	"skerry/internal/lab"
+	"skerry/internal/load"
+	"skerry/internal/record"
+)
+
+// pools follows the workloads of a measurement, each by itself. A single one is followed alike.
+type pools struct {
+	all []*followed
+}
+
+type followed struct {
+	name    string
+	held    *held
+	batches *stats.BatchMeans
+}
+
+func newPools(e experiment.Experiment) *pools {
+	p := &pools{}
+	for _, x := range e.Pools() {
+		p.all = append(p.all, &followed{x.Name, newHeld(coresOf(x.Place(e))), stats.NewBatchMeans()})
+	}
+	return p
+}
+
+func (p *pools) of(name string) *followed {
+	for _, f := range p.all {
+		if f.name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// sampled takes in what nodes and machine used.
+func (p *pools) sampled(e experiment.Experiment, rows []record.NodeSecond) {
+	for i, x := range e.Pools() {
+		p.all[i].held.sampled(x.Node(e), rows)
+	}
+}
+
+// interval takes in a second, and returns for how long of it processors were taken from the driver
+// that it happened to most, in seconds.
+func (p *pools) interval(i load.Interval) (stolen float64) {
+	for _, x := range i.Pools {
+		stolen = max(stolen, p.of(x.Name).held.interval(x.Interval))
+	}
+	return stolen
+}
+
+// add takes in a second whose rates count.
+func (p *pools) add(i load.Interval) {
+	for _, x := range i.Pools {
+		if x.Length > 0 {
+			p.of(x.Name).batches.Add(float64(x.OK) / x.Length.Seconds())
+		}
+	}
+}
+
+// reached tells whether every workload's goodput is known to a share of its mean.
+func (p *pools) reached(share float64) bool {
+	for _, f := range p.all {
+		if !f.batches.Reached(share) {
+			return false
+		}
+	}
+	return true
+}
+
+// intervals are the goodputs of the workloads.
+func (p *pools) intervals() map[string]stats.BatchInterval {
+	all := map[string]stats.BatchInterval{}
+	for _, f := range p.all {
+		all[f.name] = f.batches.Interval()
+	}
+	return all
+}
+
+// found is what processors that were taken could have changed: of the workload that they would have
+// changed most.
+func (p *pools) found() (worst record.Stolen) {
+	for i, f := range p.all {
+		s := f.held.found()
+		if f.name != "" && s.MovedBy != "" {
+			s.MovedBy = f.name + "." + s.MovedBy
+		}
+		if i == 0 || s.Moved > worst.Moved {
+			worst = s
+		}
+	}
+	return worst
+}
+
+// summaries are the workloads of a trial, where there are several.
+func summaries(e experiment.Experiment, l *lab.Lab, m measurement) (out []record.Pool) {
+	for i, p := range e.Pools() {
+		if p.Name == "" || i >= len(m.drive.Pools) {
+			continue
+		}
+		d := m.drive.Pools[i].Result
+		g := m.goodputs[p.Name]
+		out = append(out, record.Pool{
+			Name: p.Name, Workload: p.Workload.Label(), Client: p.Node(e), Threads: p.Workload.Threads, Target: p.Workload.Target,
+			DurationS: d.Duration.Seconds(), Throughput: d.Throughput(), Goodput: d.Goodput(), Interval: g.HalfWidth, Batches: g.Batches,
+			Outcomes:  record.Outcomes{OK: d.OK, Failed: d.Failed, Unknown: d.Unknown, Dropped: d.Dropped},
+			All:       record.OperationSummary{Count: d.OK, Failed: d.Failed + d.Unknown, Service: latency(d.Latency.Service), Response: latency(d.Latency.Response)},
+			ClientCPU: d.ClientCPU(), ClientLateP99US: us(d.Late.Quantile(0.99)), Bound: poolLimit(e, p, d, l, m),
+		})
+	}
+	return out
+}
+
+// poolLimit says what bound the throughput of one workload.
+func poolLimit(e experiment.Experiment, p experiment.Pool, d load.Result, l *lab.Lab, m measurement) record.Bound {
+	ev := surroundings(e, l, m)
+	ev.Threads, ev.Target = p.Workload.Threads, p.Workload.Target
+	ev.Throughput, ev.LatencyS = d.Throughput(), d.Latency.Service.Mean().Seconds()
+	ev.Client = bound.Use{Used: m.clientUse(e, p.Node(e)), Of: coresOf(p.Place(e))}
+	ev.RoundTripS, ev.FarthestS = distances(l.Links(), ev.Links, e.ClientNodes(), p.Node(e))
+	return bound.Find(ev)
+}
+
+// clientUse is the cores that the drivers on a client node used.
+func (m measurement) clientUse(e experiment.Experiment, node string) (cores float64) {
+	for i, p := range e.Pools() {
+		if p.Node(e) == node && i < len(m.drive.Pools) {
+			cores += m.drive.Pools[i].ClientCPU()
+		}
+	}
+	return cores
+}
+
+// fullestClient is the use of the client node whose drivers used most of what it has.
+func (m measurement) fullestClient(e experiment.Experiment) (fullest verdict.Use) {
+	for _, p := range e.Pools() {
+		u := verdict.Use{Cores: m.clientUse(e, p.Node(e)), Of: coresOf(p.Place(e))}
+		if fullest.Of == 0 || u.Cores/u.Of > fullest.Cores/fullest.Of {
+			fullest = u
+		}
+	}
+	return fullest
+}
+
+// lateUS is how late the driver that was latest sent operations, 99th percentile, in microseconds.
+func (m measurement) lateUS() (late float64) {
+	for _, p := range m.drive.Pools {
+		late = max(late, us(p.Late.Quantile(0.99)))
+	}
+	return late
+}
+
+// coresOf is how many cores the drivers on a client's node may use.
+func coresOf(c experiment.Client) float64 {
+	cores := float64(runtime.NumCPU())
+	if c.CPU > 0 {
+		cores = min(cores, c.CPU)
+	}
+	return cores
+}

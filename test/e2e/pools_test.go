@@ -1,0 +1,77 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"skerry/internal/record"
+)
+
+const poolsFile = `
+name: beside
+topology: mesh:3,rtt=5ms
+database: redis
+client: {cpu: 1}
+workloads:
+  - {name: readers, workload: {name: c, threads: 4}}
+  - name: writers
+    client: {cpu: 1}
+    workload: {name: a, threads: 2, properties: {readproportion: "0.1", updateproportion: "0.4", insertproportion: "0.25", deleteproportion: "0.25"}}
+stop: {time: 4s}
+assert: ["readers.goodput > 1/s", "writers.delete.p95 < 60s", "readers.p99 < 60s"]
+`
+
+// Readers and writers drive one Redis at the same time, from nodes of their own.
+func TestWorkloadsRunSideBySide(t *testing.T) {
+	b := newBench(t)
+	r := b.command("run", b.write("beside.yaml", poolsFile)).start()
+	if code := r.wait(); code != 0 {
+		t.Fatalf("exit %d, want 0\n%s", code, r.stderr.String())
+	}
+	x := b.summary(b.path("runs/latest")).Trials[0]
+	if x.State != record.TrialOK || len(x.Pools) != 2 {
+		t.Fatalf("trial %s %s with %d workloads, want ok with 2", x.State, x.Error, len(x.Pools))
+	}
+	ok := int64(0)
+	for i, want := range []struct{ name, client string }{{"readers", "client"}, {"writers", "client-writers"}} {
+		p := x.Pools[i]
+		ok += p.Outcomes.OK
+		if p.Name != want.name || p.Client != want.client || p.Goodput <= 0 || p.All.Response.P99 <= 0 || p.Bound.By == "" {
+			t.Errorf("workload %+v, want %s at %s with figures", p, want.name, want.client)
+		}
+	}
+	if ok != x.Outcomes.OK {
+		t.Errorf("the workloads did %d operations, the trial %d", ok, x.Outcomes.OK)
+	}
+	for _, name := range []string{"readers.READ", "writers.UPDATE", "writers.INSERT", "writers.DELETE"} {
+		if x.Operations[name].Count == 0 {
+			t.Errorf("no %s among the trial's operations", name)
+		}
+	}
+	if x.Load == nil || x.Load.Records != 1000 || x.Load.Insert.Response.P95 <= 0 {
+		t.Errorf("the load is told as %+v", x.Load)
+	}
+	d, err := record.Open(b.path("runs/latest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := d.PoolSeconds(x.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := map[string]int64{}
+	for _, row := range rows {
+		if row.T >= 0 {
+			counted[row.Pool] += row.OK
+		}
+	}
+	for _, p := range x.Pools {
+		if counted[p.Name] != p.Outcomes.OK {
+			t.Errorf("the seconds of %s have %d operations, its summary %d", p.Name, counted[p.Name], p.Outcomes.OK)
+		}
+	}
+	show := b.command("show", b.path("runs/latest")).start()
+	if code := show.wait(); code != 0 || !strings.Contains(show.stdout.String(), "client-writers") {
+		t.Errorf("show: exit %d, without the workloads' table:\n%s", code, show.stdout.String())
+	}
+}
