@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"skerry/internal/base/bearer"
 	"skerry/internal/system/hydra"
@@ -19,6 +20,9 @@ import (
 )
 
 const admin = "0123456789abcdef0123456789abcdef"
+
+// patience is how long a busy machine may take for five rows of the largest size.
+const patience = 4 * time.Minute
 
 // serve is a database behind the interface, with a token for everything.
 func serve(t *testing.T, name string) (endpoint string, c *hydraclient.Client) {
@@ -31,9 +35,9 @@ func serve(t *testing.T, name string) (endpoint string, c *hydraclient.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(api.New(api.Config{Backend: &hydra.Direct{Cluster: name, Name: name, Cloud: name, Store: s}, Member: name, Tokens: tokens}))
+	server := httptest.NewServer(api.New(api.Config{Backend: &hydra.Direct{Cluster: name, Name: name, Cloud: name, Store: s}, Member: name, Tokens: tokens, Patience: patience}))
 	endpoint = server.Listener.Addr().String()
-	if c, err = hydraclient.New(hydraclient.Config{Endpoints: []string{endpoint}, Token: admin}); err != nil {
+	if c, err = hydraclient.New(hydraclient.Config{Endpoints: []string{endpoint}, Token: admin, Timeout: patience}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
