@@ -1,10 +1,14 @@
 package main
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"io"
+)
 
-// printJSON prints what --json asks for.
-func printJSON(a *app, v any) error {
-	e := json.NewEncoder(a.out)
+func printJSON(a *app, v any) error { return encodeJSON(a.out, v) }
+
+func encodeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }

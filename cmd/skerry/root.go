@@ -13,6 +13,7 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/base/progress"
 	"skerry/internal/report/compare"
+	"skerry/internal/run/choose"
 	"skerry/internal/run/runner"
 )
 
@@ -64,7 +65,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 		return exitInterrupted
 	case errors.Is(err, errUsage), errors.Is(err, runner.ErrSource), errors.Is(err, compare.ErrCells):
 		return exitUsage
-	case errors.Is(err, runner.ErrAssertions), errors.Is(err, runner.ErrSuspect):
+	case errors.Is(err, runner.ErrAssertions), errors.Is(err, runner.ErrSuspect), errors.Is(err, choose.ErrNone):
 		return exitAssert
 	}
 	return exitError

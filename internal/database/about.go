@@ -23,9 +23,12 @@ type About struct {
 	// Protocol is the name of the protocol that its client speaks, for databases that users
 	// describe; "" where those have no use for it.
 	Protocol string
-	Row      Row
-	Suite    Suite
-	Smoke    Smoke
+	// Choices are the ways to set it that matter to who must choose a database; nil for one that
+	// is not to be chosen among others.
+	Choices func(Place) []Choice
+	Row     Row
+	Suite   Suite
+	Smoke   Smoke
 }
 
 // Row is the database's row in the overview of docs/databases.md. What is left out follows

@@ -20,6 +20,7 @@ import (
 	"skerry/internal/event"
 	"skerry/internal/experiment"
 	"skerry/internal/machine/inventory"
+	"skerry/internal/run/choose"
 )
 
 // module is the import path of the repository's root.
@@ -57,6 +58,15 @@ func MachinesSchema(root string) ([]byte, error) {
 	return inJSON(s)
 }
 
+// NeedsSchema is that of needs files.
+func NeedsSchema(root string) ([]byte, error) {
+	s, err := withEvents[choose.Needs](root, "Skerry needs", "run/choose", "event", "topology", "lab/overlay")
+	if err != nil {
+		return nil, err
+	}
+	return inJSON(s)
+}
+
 func inJSON(s *jsonschema.Schema) ([]byte, error) {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -79,15 +89,26 @@ func reflector(root string, packages ...string) (*jsonschema.Reflector, error) {
 }
 
 func reflected(root string) (*jsonschema.Schema, error) {
-	r, err := reflector(root, "experiment", "event", "topology", "lab/overlay")
+	s, err := withEvents[experiment.Experiment](root, "Skerry experiment", "experiment", "event", "topology", "lab/overlay")
 	if err != nil {
 		return nil, err
 	}
-	s := r.Reflect(experiment.Experiment{})
-	s.Title = "Skerry experiment"
-	named(s)
+	return s, nil
+}
+
+// withEvents is the schema of a file that has a topology and events.
+func withEvents[T any](root, title string, packages ...string) (*jsonschema.Schema, error) {
+	r, err := reflector(root, packages...)
+	if err != nil {
+		return nil, err
+	}
+	t := reflect.TypeFor[T]()
+	s := r.ReflectFromType(t)
+	s.Title = title
+	if d := s.Definitions[reflect.TypeFor[experiment.Database]().Name()]; d != nil {
+		named(d)
+	}
 	addOverlays(s, r)
-	t := reflect.TypeFor[experiment.Experiment]()
 	types := structs(t, map[string]reflect.Type{})
 	for _, k := range event.Kinds() {
 		addKind(s, r, k)
@@ -134,8 +155,8 @@ func plain(t reflect.Type) reflect.Type {
 }
 
 // named gives the name of a database, which may also be a user's own, those that there are.
-func named(s *jsonschema.Schema) {
-	name, _ := s.Definitions[reflect.TypeFor[experiment.Database]().Name()].Properties.Get("name")
+func named(database *jsonschema.Schema) {
+	name, _ := database.Properties.Get("name")
 	for _, a := range all.Registry() {
 		name.Examples = append(name.Examples, a.Name)
 	}

@@ -57,6 +57,10 @@ func Files(dir, root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	needs, err := NeedsSchema(root)
+	if err != nil {
+		return nil, err
+	}
 	summary, err := SummarySchema(root)
 	if err != nil {
 		return nil, err
@@ -68,6 +72,7 @@ func Files(dir, root string) (map[string][]byte, error) {
 	files := map[string][]byte{
 		filepath.Join(dir, "experiment.schema.json"):  schema,
 		filepath.Join(dir, "machines.schema.json"):    machines,
+		filepath.Join(dir, "needs.schema.json"):       needs,
 		filepath.Join(dir, "summary.schema.json"):     summary,
 		filepath.Join(dir, "experiment-reference.md"): reference,
 	}

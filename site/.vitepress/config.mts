@@ -95,6 +95,7 @@ export default defineConfig({
         items: [
           { text: 'Experiment file', link: '/experiment-reference' },
           { text: 'Events', link: '/events' },
+          { text: 'Choosing', link: '/choosing' },
           { text: 'Assertions', link: '/assertions' },
           { text: 'Recovery', link: '/recovery' },
           { text: 'Audit', link: '/audit' },

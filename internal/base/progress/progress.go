@@ -28,6 +28,7 @@ type Reporter struct {
 	parts []string
 	whole *Reporter
 	part  int
+	live  bool // of a part: lines that stay are not shown
 }
 
 // New returns a reporter. On a terminal width tells its columns; elsewhere it is nil.
@@ -42,6 +43,13 @@ func (r *Reporter) Part() *Reporter {
 	defer r.mu.Unlock()
 	r.parts = append(r.parts, "")
 	return &Reporter{whole: r, part: len(r.parts) - 1}
+}
+
+// Live reports as a part whose lines that stay nobody needs: they are told by whoever began the work.
+func (r *Reporter) Live() *Reporter {
+	p := r.Part()
+	p.live = true
+	return p
 }
 
 // side shows the live line of a part; "" for none.
@@ -61,7 +69,9 @@ func Discard() *Reporter { return New(io.Discard, nil) }
 // Linef writes a line that stays.
 func (r *Reporter) Linef(format string, args ...any) {
 	if r.whole != nil {
-		r.whole.Linef(format, args...)
+		if !r.live {
+			r.whole.Linef(format, args...)
+		}
 		return
 	}
 	r.mu.Lock()

@@ -1,6 +1,7 @@
 package all
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -98,5 +99,34 @@ func TestProtocols(t *testing.T) {
 	}
 	if d, ok := known.Protocol(""); ok {
 		t.Errorf("the client of no protocol is %v", d.Name())
+	}
+}
+
+// Every way to set a database is one that the database takes.
+func TestChoices(t *testing.T) {
+	for _, a := range Registry() {
+		if a.Choices == nil {
+			continue
+		}
+		for _, n := range []int{1, 3, 5, 6, 8} {
+			place := database.Place{}
+			for i := range n {
+				place.Nodes = append(place.Nodes, fmt.Sprintf("n%d", i+1))
+			}
+			place.Near = place.Nodes[n-1]
+			if n < a.New().Capabilities().MinNodes {
+				continue
+			}
+			names := map[string]bool{}
+			for _, c := range a.Choices(place) {
+				if err := a.New().Check(n, c.Options); err != nil {
+					t.Errorf("%s, %s, on %d nodes: %v", a.Name, c.Name, n, err)
+				}
+				if names[c.Name] || c.Name == "" || c.GivesUp == "" {
+					t.Errorf("%s: the choice %+v", a.Name, c)
+				}
+				names[c.Name] = true
+			}
+		}
 	}
 }

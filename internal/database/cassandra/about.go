@@ -9,6 +9,7 @@ import (
 // About is what the laboratory and its documentation know of Cassandra.
 var About = database.About{
 	Name: Name, New: func() database.Database { return New() }, Recipes: Recipes(),
+	Choices:  choices,
 	Protocol: "cql",
 	Row:      database.Row{Scan: "yes, in the order of hashes", Replicas: "yes", Smallest: "1 node"},
 	Suite:    database.Suite{Takes: 150 * time.Second, Alone: true},

@@ -10,6 +10,7 @@ import (
 // About is what the laboratory and its documentation know of MariaDB with Galera.
 var About = database.About{
 	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
+	Choices:  choices,
 	Protocol: "mysql",
 	Row:      database.Row{Replicas: "every member has all data", Smallest: "1 node; 3 survive a loss"},
 	Suite:    database.Suite{Takes: time.Minute},

@@ -8,6 +8,7 @@ import (
 // About is what the laboratory and its documentation know of MongoDB.
 var About = database.About{
 	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
+	Choices:  choices,
 	Protocol: "mongodb",
 	Row:      database.Row{Replicas: "yes", Smallest: "1 node; 3 survive a loss"},
 	Smoke: database.Smoke{

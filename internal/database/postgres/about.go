@@ -8,6 +8,7 @@ import (
 // About is what the laboratory and its documentation know of PostgreSQL.
 var About = database.About{
 	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
+	Choices:  choices,
 	Protocol: "postgres",
 	Row:      database.Row{Replicas: "every member has all data", Smallest: "1 node; 2 survive a loss"},
 	Smoke: database.Smoke{

@@ -10,6 +10,7 @@ import (
 // About is what the laboratory and its documentation know of Redis Cluster.
 var About = database.About{
 	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
+	Choices:  choices,
 	Protocol: "redis",
 	Row:      database.Row{Replicas: "yes", Smallest: "3 masters"},
 	Suite:    database.Suite{Takes: 50 * time.Second},
@@ -21,7 +22,8 @@ var About = database.About{
 // ValkeyAbout is what the laboratory and its documentation know of Valkey.
 var ValkeyAbout = database.About{
 	Name: Valkey, New: func() database.Database { return NewValkey() }, Recipes: []install.Recipe{ValkeyRecipe},
-	Row: database.Row{Replicas: "yes", Smallest: "3 masters"},
+	Choices: choices,
+	Row:     database.Row{Replicas: "yes", Smallest: "3 masters"},
 	Smoke: database.Smoke{
 		Text: "Does Valkey work here? Three masters 5 ms apart, YCSB's workload A on 1,000 records.",
 	},

@@ -177,3 +177,13 @@ func All(lines []string, t record.Trial) []record.Assertion {
 	}
 	return out
 }
+
+// Value is what the figure is compared with, in the metric's unit.
+func (l Line) Value() float64 { return l.value }
+
+// Below tells whether the figure must be below the value, Equality whether it must be that, or
+// must not.
+func (l Line) Below() bool { return strings.HasPrefix(l.op, "<") }
+
+// Equality: see Below.
+func (l Line) Equality() bool { return l.op == "==" || l.op == "!=" }

@@ -37,6 +37,10 @@ var plain = map[string]figure{
 	"unread_keys":       {Number, "records that could not be read back"},
 	"host.cpu":          {Cores, "cores of the machine that were busy, on average"},
 	"client.cpu":        {Cores, "cores that the load driver used, on average"},
+	"cost.cpu":          {Cores, "cores that the trial's own processes used, on average"},
+	"cost.memory":       {Bytes, "memory of all nodes together, at the most"},
+	"cost.traffic":      {Bytes, "bytes of packets between data nodes for an operation that ended ok"},
+	"mean":              {Time, "mean of the response time of the slowest kind of operation; `p50`, `p95`, `p99`, `p999` and `max` likewise"},
 }
 
 // ofEvents are the metrics of an event.
@@ -74,6 +78,9 @@ type Name struct {
 func Parse(name string) (Name, error) {
 	if f, ok := plain[name]; ok {
 		return Name{Unit: f.unit, Audit: slices.Contains([]string{"lost_writes", "stale_copies", "unexpected_values", "unread_keys"}, name)}, nil
+	}
+	if slices.Contains(latencies, name) {
+		return Name{Unit: Time}, nil
 	}
 	head, rest, _ := strings.Cut(name, ".")
 	if head == "events" {

@@ -51,6 +51,7 @@ func Of(t record.Trial) []Value {
 	for _, p := range t.Pools {
 		out.pool(p)
 	}
+	out.slowest(t.Operations)
 	out.add("traffic.total", Bytes, float64(t.Traffic.TotalBytes))
 	out.add("traffic.data", Bytes, float64(t.Traffic.DataBytes))
 	if a := t.Audit; a != nil {
@@ -67,7 +68,35 @@ func Of(t record.Trial) []Value {
 	}
 	out.add("host.cpu", Cores, t.Fidelity.HostCPU)
 	out.add("client.cpu", Cores, t.Fidelity.ClientCPU)
+	out.add("cost.cpu", Cores, t.Fidelity.OwnCPU)
+	out.add("cost.memory", Bytes, float64(t.Fidelity.OwnMemory))
+	if t.Outcomes.OK > 0 {
+		out.add("cost.traffic", Bytes, float64(t.Traffic.DataBytes)/float64(t.Outcomes.OK))
+	}
 	return out
+}
+
+// slowest are the response times of whichever kind of operation is the slowest.
+func (vs *values) slowest(operations map[string]record.OperationSummary) {
+	worst := map[string]float64{}
+	for _, o := range operations {
+		if o.Count == 0 {
+			continue
+		}
+		for name, v := range named(o.Latency()) {
+			worst[name] = max(worst[name], v)
+		}
+	}
+	for _, name := range latencies {
+		if v, ok := worst[name]; ok {
+			vs.add(name, Time, v/1e6)
+		}
+	}
+}
+
+// named are the figures of a latency, in microseconds.
+func named(l record.Latency) map[string]float64 {
+	return map[string]float64{"mean": l.Mean, "p50": l.P50, "p95": l.P95, "p99": l.P99, "p999": l.P999, "max": l.Max}
 }
 
 type values []Value
@@ -115,8 +144,9 @@ func (vs *values) latencies(name string, o record.OperationSummary) {
 		prefix string
 		l      record.Latency
 	}{{name + ".", o.Response}, {name + ".service.", o.Service}} {
-		for i, v := range []float64{clock.l.Mean, clock.l.P50, clock.l.P95, clock.l.P99, clock.l.P999, clock.l.Max} {
-			vs.add(clock.prefix+latencies[i], Time, v/1e6)
+		figures := named(clock.l)
+		for _, l := range latencies {
+			vs.add(clock.prefix+l, Time, figures[l]/1e6)
 		}
 	}
 }

@@ -1,0 +1,207 @@
+package race
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+const (
+	// priorNoise is the relative deviation between repetitions as long as few were seen, and
+	// priorWeight how many degrees of freedom that opinion has.
+	priorNoise, priorWeight = 0.08, 3.0
+	// sure is the probability from which on two candidates count as told apart, and doubtless
+	// the one from which on a candidate goes for it.
+	sure, doubtless = 0.975, 0.999
+)
+
+// known is what all results together say.
+type known struct {
+	// deviation is that of the logarithm of a score between repetitions, pooled over all
+	// candidates, freedom how many degrees of freedom it has.
+	deviation, freedom float64
+	// sure and doubtless are how many standard errors are that probable.
+	sure, doubtless float64
+	alone           map[string]Standing
+}
+
+// knowing works out what the results say, once until another is told.
+func (r *Race) knowing() *known {
+	if r.known == nil {
+		r.known = &known{alone: map[string]Standing{}}
+		r.known.deviation, r.known.freedom = r.noise()
+		student := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: r.known.freedom}
+		r.known.sure, r.known.doubtless = student.Quantile(sure), student.Quantile(doubtless)
+		for _, c := range r.Candidates {
+			r.known.alone[c] = r.alone(c)
+		}
+	}
+	return r.known
+}
+
+// half is the half-width of the 95 % interval of a mean of n logarithms.
+func (k *known) half(n int) float64 { return k.sure * k.deviation / math.Sqrt(float64(n)) }
+
+// mean is the mean of the logarithms of a candidate's quiet scores.
+func (r *Race) mean(candidate string) float64 {
+	scores := r.cells[cell{candidate, Quiet}]
+	var sum float64
+	for _, x := range scores {
+		sum += math.Log(x.Score)
+	}
+	return sum / float64(len(scores))
+}
+
+// noise pools what repetitions differ by.
+func (r *Race) noise() (deviation, freedom float64) {
+	squares := priorNoise * priorNoise * priorWeight
+	freedom = priorWeight
+	for _, c := range r.Candidates {
+		scores := r.cells[cell{c, Quiet}]
+		if len(scores) < 2 {
+			continue
+		}
+		mean := r.mean(c)
+		for _, x := range scores {
+			d := math.Log(x.Score) - mean
+			squares += d * d
+		}
+		freedom += float64(len(scores) - 1)
+	}
+	return math.Sqrt(squares / freedom), freedom
+}
+
+// apart is by how many standard errors a's score is better than b's.
+func (r *Race) apart(a, b string) float64 {
+	na, nb := float64(len(r.cells[cell{a, Quiet}])), float64(len(r.cells[cell{b, Quiet}]))
+	return (r.mean(b) - r.mean(a)) / (r.knowing().deviation * math.Sqrt(1/na+1/nb))
+}
+
+// judge tells whether a candidate is still in the race, looking at it alone and at the best that is.
+func (r *Race) judge(candidate string) Standing {
+	alone := r.knowing().alone
+	s := alone[candidate]
+	if s.Out != "" || s.Quiet == 0 {
+		return s
+	}
+	for _, other := range r.Candidates {
+		if other == candidate {
+			continue
+		}
+		o := alone[other]
+		// Only one that has met its needs on every day makes another superfluous: a faster one may fail yet.
+		if o.Out == "" && o.Quiet > 0 && o.Tried && r.apart(other, candidate) >= r.known.doubtless {
+			s.Out, s.Need = Worse, other
+			break
+		}
+	}
+	return s
+}
+
+// alone is what a candidate's own results say of it.
+func (r *Race) alone(candidate string) Standing {
+	s := Standing{Candidate: candidate, Quiet: len(r.cells[cell{candidate, Quiet}]), Tried: true}
+	for _, day := range append([]string{Quiet}, r.Days...) {
+		at := cell{candidate, day}
+		if len(r.cells[at]) == 0 {
+			s.Tried = false
+			if void := r.void[at]; len(void) >= tries && s.Out == "" {
+				s.Out, s.Need, s.Day = Void, void[len(void)-1].Void, day
+			}
+			continue
+		}
+		if need := r.failed(at); need != "" && s.Out == "" {
+			s.Out, s.Need, s.Day = Failed, need, day
+		}
+	}
+	if s.Quiet > 0 {
+		mean := r.mean(candidate)
+		half := r.known.half(s.Quiet)
+		s.Score, s.Low, s.High = math.Exp(mean), math.Exp(mean-half), math.Exp(mean+half)
+	}
+	return s
+}
+
+// failed is the need that a candidate did not meet on a day beyond doubt: a count once, a figure
+// that is worse than the limit by more than the noise explains; "" where there is none.
+func (r *Race) failed(at cell) string {
+	sums := map[string]float64{}
+	var needs []string
+	for _, x := range r.cells[at] {
+		for need, margin := range x.Margins {
+			if _, known := sums[need]; !known {
+				needs = append(needs, need)
+			}
+			sums[need] += margin
+		}
+	}
+	slices.Sort(needs)
+	n := float64(len(r.cells[at]))
+	bound := r.known.half(len(r.cells[at]))
+	for _, need := range needs {
+		// One repetition more would not change what happens in half of them.
+		if sums[need]/n < -bound || n >= 3 && sums[need] < 0 {
+			return need
+		}
+	}
+	return ""
+}
+
+// Standings are all candidates: those in the race first, each group by score.
+func (r *Race) Standings() []Standing {
+	ranked := r.Ranking()
+	for _, c := range r.Candidates {
+		if !slices.Contains(ranked, c) {
+			ranked = append(ranked, c)
+		}
+	}
+	var in, out []Standing
+	for _, c := range ranked {
+		s := r.judge(c)
+		switch {
+		case s.Out == "" && s.Tried:
+			in = append(in, s)
+		case s.Out == "":
+			s.Out = Waiting
+			out = append(out, s)
+		default:
+			out = append(out, s)
+		}
+	}
+	return append(in, out...)
+}
+
+// Wins is how often each candidate that met its needs would be the best, were the trials repeated:
+// means drawn from what is known of them.
+func (r *Race) Wins(seed uint64) map[string]float64 {
+	const draws = 10_000
+	k := r.knowing()
+	deviation, freedom := k.deviation, k.freedom
+	random := rand.New(rand.NewPCG(seed, 1))
+	chi := distuv.ChiSquared{K: freedom, Src: random}
+	wins := map[string]float64{}
+	var in []Standing
+	for _, s := range r.Standings() {
+		if s.Out == "" {
+			in = append(in, s)
+		}
+	}
+	for range draws {
+		d := deviation * math.Sqrt(freedom/chi.Rand())
+		best, least := "", math.Inf(1)
+		for _, s := range in {
+			if m := math.Log(s.Score) + random.NormFloat64()*d/math.Sqrt(float64(s.Quiet)); m < least {
+				best, least = s.Candidate, m
+			}
+		}
+		if best != "" {
+			wins[best] += 1.0 / draws
+		}
+	}
+	return wins
+}
+
+// Doubt is how far the mean of n margins may be from the truth, with 95 % confidence.
+func (r *Race) Doubt(n int) float64 { return r.knowing().half(n) }

@@ -1,0 +1,112 @@
+// Package choice shows the answer of skerry choose: as text, and as one page with a table of
+// candidates by need, the trade-off between what is preferred, and what bad days did to the best.
+package choice
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"skerry/internal/run/choose"
+)
+
+// Text writes the answer for a terminal.
+func Text(w io.Writer, a choose.Answer) error {
+	var b strings.Builder
+	fmt.Fprintln(&b, a.Sentence)
+	fmt.Fprintln(&b)
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "candidate\treads\t%s\twins\tneeds\t\n", strings.Join(a.Prefer, "\t"))
+	for _, v := range a.Candidates {
+		fmt.Fprintf(t, "%s\t%s", v.Label, v.Reads)
+		for _, name := range a.Prefer {
+			fmt.Fprintf(t, "\t%s", value(v, name))
+		}
+		fmt.Fprintf(t, "\t%s\t%s\t\n", wins(v), state(v))
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("writing the answer: %w", err)
+	}
+	for _, l := range a.Left {
+		fmt.Fprintf(&b, "not tried: %s: %s\n", l.Who, l.Why)
+	}
+	for _, c := range a.Changes {
+		fmt.Fprintln(&b, c)
+	}
+	fmt.Fprintf(&b, "%s\n", Basis(a))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Explain writes all that is known of one candidate.
+func Explain(w io.Writer, v choose.Verdict) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s\n", v.Label, v.Version)
+	for _, name := range choose.OptionNames(v.Candidate) {
+		fmt.Fprintf(&b, "  %s: %v\n", name, v.Options[name])
+	}
+	fmt.Fprintf(&b, "reads: %s\ngives up: %s\n", v.Reads, v.GivesUp)
+	if v.Loses != "" {
+		fmt.Fprintf(&b, "acknowledged writes that can be lost: %s\n", v.Loses)
+	}
+	fmt.Fprintf(&b, "result: %s\n", state(v))
+	for _, f := range v.Figures {
+		fmt.Fprintf(&b, "  %s: %s (%d trials)\n", f.Name, f, f.N)
+	}
+	for _, n := range v.Needs {
+		fmt.Fprintf(&b, "  %s, %s: %s%s\n", n.Day, n.Text, n.State, seen(n))
+	}
+	for _, day := range sorted(v.Files) {
+		fmt.Fprintf(&b, "%s: skerry run %s; measured in %s\n", day, v.Files[day], strings.Join(v.Runs[day], ", "))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Basis says what an answer rests on.
+func Basis(a choose.Answer) string {
+	text := fmt.Sprintf("It rests on %d trials in %v of %v, on %d cores with %s.", a.Trials, seconds(a.SpentS), seconds(a.BudgetS), a.Machine.Cores,
+		gigabytes(a.Machine.MemoryBytes))
+	if a.Void > 0 {
+		text += fmt.Sprintf(" %d of them decided nothing.", a.Void)
+	}
+	return text
+}
+
+func gigabytes(n int64) string { return fmt.Sprintf("%.0f GB", float64(n)/1e9) }
+
+func seconds(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(time.Second)
+}
+
+func value(v choose.Verdict, name string) string {
+	for _, f := range v.Figures {
+		if f.Name == name {
+			return f.String()
+		}
+	}
+	return "-"
+}
+
+func wins(v choose.Verdict) string {
+	if v.Out != "" {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", 100*v.Wins)
+}
+
+func state(v choose.Verdict) string {
+	if v.Out == "" {
+		return "met"
+	}
+	return v.Why
+}
+
+func seen(n choose.Need) string {
+	if n.Value == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s in the worst of %d)", n.Value, n.N)
+}

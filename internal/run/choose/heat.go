@@ -1,0 +1,166 @@
+package choose
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+
+	"skerry/internal/base/whole"
+	"skerry/internal/evidence/assert"
+	"skerry/internal/evidence/race"
+	"skerry/internal/record"
+)
+
+// experiment is the file of a candidate on a day: what skerry run takes.
+func (n Needs) experiment(c Candidate, day string) ([]byte, error) {
+	workload := map[string]any{"name": n.Load.Workload, "records": n.Load.Records, "threads": n.Load.Threads}
+	if n.Load.Target > 0 {
+		workload["target"], workload["arrival"], workload["in_flight"] = n.Load.Target, "poisson", max(256, 4*n.Load.Threads)
+	}
+	if len(n.Load.Properties) > 0 {
+		workload["properties"] = n.Load.Properties
+	}
+	base := map[string]any{"name": c.Database}
+	if len(c.Options) > 0 {
+		base["options"] = c.Options
+	}
+	e := map[string]any{
+		"name": Slug(c.ID() + "-" + day), "description": c.Label() + ": " + day,
+		"topology": n.Cloud, "database": base, "workload": workload, "seed": n.Seed,
+	}
+	if n.Client != "" {
+		e["client"] = n.Client
+	}
+	d := n.day(day)
+	if d == nil {
+		e["stop"] = map[string]any{"time": n.lasts(nil).String()}
+	} else {
+		e["events"], e["audit"] = n.happens(*d), true
+		stop := map[string]any{"time": n.lasts(d).String()}
+		if len(d.Events) > 0 {
+			stop["after_events"] = n.Measure.String()
+		}
+		e["stop"] = stop
+	}
+	var lines []string
+	for _, l := range n.lines(day) {
+		lines = append(lines, l.Text)
+	}
+	if len(lines) > 0 {
+		e["assert"] = lines
+	}
+	text, err := json.Marshal(e)
+	if err == nil {
+		text, err = yaml.JSONToYAML(text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("writing the experiment of %s on the day %s: %w", c.Label(), day, err)
+	}
+	return text, nil
+}
+
+// day is the bad day of a label, nil for the quiet one.
+func (n Needs) day(label string) *BadDay {
+	if i := slices.IndexFunc(n.BadDays, func(d BadDay) bool { return d.Label() == label }); i >= 0 {
+		return &n.BadDays[i]
+	}
+	return nil
+}
+
+// lines are the needs that a day is held against: on the quiet day all but what only a bad day
+// has; on a bad one what happened to it, availability, and what was lost.
+func (n Needs) lines(day string) (lines []assert.Line) {
+	d := n.day(day)
+	for _, m := range n.Must {
+		l, err := assert.Parse(m.Line)
+		if err != nil { // a promise of reads; mistakes were refused
+			continue
+		}
+		name := l.Metric
+		switch {
+		case name.Event != "" && (d == nil || !d.has(name.Event)), name.Audit && d == nil:
+			continue
+		case d != nil && name.Event == "" && !name.Audit && l.Name != "availability" && l.Name != "failed" && l.Name != "unknown":
+			continue
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// folder is where the runs of a heat are.
+func (c *Contest) folder(h race.Heat) string {
+	return filepath.Join(c.Dir, "runs", h.Candidate, Slug(h.Day), fmt.Sprint(h.N))
+}
+
+// file is the experiment of a candidate on a day.
+func (c *Contest) file(candidate, day string) string {
+	return filepath.Join(c.Dir, "experiments", candidate+"-"+Slug(day)+".yaml")
+}
+
+// write puts the experiment of a heat into the choice's folder.
+func (c *Contest) write(h race.Heat) (path string, text []byte, err error) {
+	path = c.file(h.Candidate, h.Day)
+	if text, err = c.Needs.experiment(c.byID[h.Candidate], h.Day); err != nil {
+		return path, nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return path, nil, fmt.Errorf("making the folder of experiments: %w", err)
+	}
+	return path, text, whole.File(path, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// done finds the run of a heat that has ended, nil where there is none, and removes what
+// interrupted ones have left, which measured nothing. It must be of the same experiment: what was
+// measured under another load stays for who asks for that again.
+func (c *Contest) done(h race.Heat, text []byte) (found *record.Dir, err error) {
+	runs, err := os.ReadDir(c.folder(h))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for the run of %s: %w", h.Candidate, err)
+	}
+	for _, r := range runs {
+		if !r.IsDir() {
+			continue
+		}
+		path := filepath.Join(c.folder(h), r.Name())
+		d, err := record.Open(path)
+		switch {
+		case err == nil && d.Running:
+			return nil, fmt.Errorf("%s: %w: another command is choosing in this folder", path, ErrNeeds)
+		case err != nil || !d.Summary.Complete || len(d.Summary.Trials) == 0:
+			if err := os.RemoveAll(path); err != nil {
+				return nil, fmt.Errorf("clearing what was left of %s: %w", h.Candidate, err)
+			}
+		case same(d.Run.File.Text, text):
+			found = d
+		}
+	}
+	return found, nil
+}
+
+// same tells whether two experiments measure the same, whatever they then assert.
+func same(a string, b []byte) bool {
+	var left, right map[string]any
+	if yaml.Unmarshal([]byte(a), &left) != nil || yaml.Unmarshal(b, &right) != nil {
+		return false
+	}
+	for _, e := range []map[string]any{left, right} {
+		delete(e, "assert")
+	}
+	x, errX := json.Marshal(left)
+	y, errY := json.Marshal(right)
+	return errX == nil && errY == nil && string(x) == string(y)
+}

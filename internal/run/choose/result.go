@@ -1,0 +1,152 @@
+package choose
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"skerry/internal/evidence/assert"
+	"skerry/internal/evidence/bound"
+	"skerry/internal/evidence/race"
+	"skerry/internal/evidence/verdict"
+	"skerry/internal/record"
+	"skerry/internal/record/metric"
+)
+
+// least is what a figure counts as that is smaller, so that it has a logarithm: a millisecond of
+// outage, a millionth of the requests.
+const (
+	leastTime  = 1e-3
+	leastShare = 1e-6
+)
+
+// result is what a heat's trial says for the race.
+func (c *Contest) result(h race.Heat, d *record.Dir) race.Result {
+	r := race.Result{Heat: h, Margins: map[string]float64{}}
+	t, ok := trialOf(d)
+	if !ok {
+		r.Void = "the trial did not end"
+		return r
+	}
+	for _, x := range d.Summary.Trials {
+		r.Cost += x.SetupS + x.WarmupS + x.DurationS
+	}
+	switch {
+	case t.State != record.TrialOK:
+		r.Void = "it did not measure: " + t.Error
+		return r
+	case t.Bound != nil && (t.Bound.By == bound.Machine || t.Bound.By == bound.Client):
+		r.Void = "this machine was the limit: " + t.Bound.Text
+		return r
+	case t.Verdict.State == record.Suspect && len(t.Verdict.Reasons) > 0 && !databases(t):
+		r.Void = "the trial is suspect: " + t.Verdict.Reasons[0]
+		return r
+	}
+	if h.Day == race.Quiet {
+		if r.Score = score(t, c.Needs.Prefer[0]); r.Score <= 0 {
+			r.Void = "the trial has no " + c.Needs.Prefer[0]
+			return r
+		}
+	}
+	for _, l := range c.Needs.lines(h.Day) {
+		r.Margins[l.Text] = margin(l, t)
+	}
+	return r
+}
+
+// databases tells whether a trial is suspect for nothing but what the database did: losses that
+// the audit found, requests that never ended. Those are what is asked.
+func databases(t record.Trial) bool {
+	for _, k := range t.Verdict.Kinds {
+		if k != string(verdict.Audit) && k != string(verdict.Stuck) {
+			return false
+		}
+	}
+	return len(t.Verdict.Kinds) > 0
+}
+
+// trialOf is the trial of a heat's run.
+func trialOf(d *record.Dir) (record.Trial, bool) {
+	if d == nil || len(d.Summary.Trials) == 0 {
+		return record.Trial{}, false
+	}
+	return d.Summary.Trials[0], true
+}
+
+// figure is a metric of a trial: of several events of one name the worst.
+func figure(t record.Trial, name string) (worst metric.Value, found bool) {
+	for _, v := range metric.Of(t) {
+		if v.Name == name && (!found || v.V > worst.V) {
+			worst, found = v, true
+		}
+	}
+	return worst, found
+}
+
+// score of a trial by a metric: less is better. 0 where the trial does not have it.
+func score(t record.Trial, name string) float64 {
+	v, ok := figure(t, name)
+	if !ok {
+		return 0
+	}
+	switch v.Unit {
+	case metric.Rate:
+		return 1 / math.Max(v.V, leastShare)
+	case metric.Share:
+		return math.Max(1-v.V, leastShare)
+	}
+	return math.Max(v.V, leastShare)
+}
+
+// margin is by how much a need is met, as race.Result has it.
+func margin(l assert.Line, t record.Trial) float64 {
+	a := l.Check(t)
+	sign := math.Inf(-1)
+	if a.Held {
+		sign = math.Inf(1)
+	}
+	if a.Measured == nil || a.AtLeast || l.Equality() {
+		return sign
+	}
+	value, limit := *a.Measured, l.Value()
+	switch l.Metric.Unit {
+	case metric.Share: // 99.9 % and 99 % differ by ten times as many failures
+		value, limit = math.Max(1-limit, leastShare), math.Max(1-value, leastShare)
+	case metric.Time:
+		value, limit = math.Max(value, leastTime), math.Max(limit, leastTime)
+	default:
+		value, limit = math.Max(value, leastShare), math.Max(limit, leastShare)
+	}
+	if l.Below() {
+		return math.Log(limit / value)
+	}
+	return math.Log(value / limit)
+}
+
+// line tells what came of a heat.
+func (c *Contest) line(r race.Result) string {
+	spent := time.Duration(c.race.Spent() * float64(time.Second)).Round(time.Second)
+	text := r.Void
+	if t, ok := trialOf(c.runs[r.Heat]); text == "" && ok {
+		text = c.written(t)
+		for _, l := range c.Needs.lines(r.Day) {
+			if a := l.Check(t); !a.Held {
+				text += fmt.Sprintf("; not met: %s (it is %s)", a.Text, a.Value)
+			}
+		}
+	}
+	return fmt.Sprintf("%v of %v  %s, %s  %s", spent, c.Needs.Budget, c.byID[r.Candidate].Label(), r.Day, text)
+}
+
+// written are the preferred figures of a trial.
+func (c *Contest) written(t record.Trial) (text string) {
+	for _, name := range c.Needs.Prefer {
+		if v, ok := figure(t, name); ok {
+			if text != "" {
+				text += ", "
+			}
+			text += name + " " + v.Unit.Write(v.V)
+		}
+	}
+	return text
+}
