@@ -18,6 +18,8 @@ type Half struct {
 	Sends Quality `json:"sends"`
 	MTU   int     `json:"mtu,omitempty"`
 	Seed  uint64  `json:"seed,omitempty"` // of every random choice on this link
+	// Far is how the peer is reached that is on another machine.
+	Far *Far `json:"far,omitempty"`
 }
 
 // Place is where an end of a link is.
@@ -41,6 +43,8 @@ type Sent struct {
 	Link string `json:"link"`
 	Node string `json:"node"` // of the end
 	Counters
+	// Crossing is the way to the other half, where that is on another machine.
+	Crossing Crossing `json:"crossing,omitzero"`
 }
 
 // Pair is both halves of a link; packets from A to B are what AB of a Spec is about.

@@ -64,6 +64,7 @@ type Part interface {
 	Files() files.System
 
 	Nodes
+	Between
 	Links
 	Network
 	Services

@@ -88,6 +88,8 @@ type Facts struct {
 type NodeFacts struct {
 	Name string `json:"name"`
 	Addr string `json:"addr"`
+	// Machine is the name of its machine, "" where there is one alone.
+	Machine string `json:"machine,omitempty"`
 	// Dir is the node's directory on its machine.
 	Dir string `json:"dir"`
 	// Netns is the name that `ip netns` knows there, or the path of the namespace.

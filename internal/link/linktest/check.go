@@ -91,7 +91,7 @@ func (s *suite) delayed(t *testing.T, what string, want time.Duration, measure f
 			break
 		}
 	}
-	if quickest < want-early || quickest > want+s.Slack {
+	if quickest < want-early-s.Early || quickest > want+s.Slack {
 		t.Errorf("%s: the quickest packet took %v, want %v and at most %v more", what, quickest, want, s.Slack)
 	}
 }

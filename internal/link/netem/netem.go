@@ -93,7 +93,11 @@ func (e *Engine) Create(ctx context.Context, specs []link.Spec) error {
 func (e *Engine) check(specs []link.Spec) error {
 	asked := map[string]bool{}
 	for _, spec := range specs {
-		if err := spec.Validate(); err != nil {
+		err := spec.Validate()
+		if err == nil && spec.B.Far != nil {
+			err = fmt.Errorf("%w %s: netem shapes within one machine alone", link.ErrInvalid, spec.ID)
+		}
+		if err != nil {
 			return err
 		}
 		if asked[spec.ID] || e.links[spec.ID] != nil {

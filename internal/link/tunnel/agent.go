@@ -18,7 +18,8 @@ import (
 
 // job is the first line that the process reads.
 type job struct {
-	Specs []Spec `json:"specs"`
+	Specs []Spec `json:"specs,omitempty"`
+	Mesh  *Mesh  `json:"mesh,omitempty"`
 	// ExitWithOwner ends the process when its standard input ends.
 	ExitWithOwner bool `json:"exit_with_owner"`
 }
@@ -45,6 +46,12 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) er
 	}
 	raiseFileLimit()
 	ends, err := openAll(ctx, j.Specs, log)
+	if err == nil && j.Mesh != nil {
+		var e endpoint
+		if e, err = j.Mesh.open(log); err == nil {
+			ends = append(ends, e)
+		}
+	}
 	if err == nil {
 		callers := slices.Clone(ends)
 		err = shake(ctx, slices.DeleteFunc(callers, func(e endpoint) bool { return !e.calls }))

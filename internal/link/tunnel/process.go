@@ -37,17 +37,17 @@ func Start(ctx context.Context, specs []Spec, o Options) (*Tunnels, error) {
 	if KernelMissing() == nil {
 		return &Tunnels{}, inKernel(specs)
 	}
-	t, err := spawn(ctx, specs, o)
+	t, err := spawn(ctx, job{Specs: specs, ExitWithOwner: o.ExitWithOwner}, o)
 	if err != nil {
 		return nil, fmt.Errorf("start the tunnels' process: %w", err)
 	}
 	return t, nil
 }
 
-func spawn(ctx context.Context, specs []Spec, o Options) (*Tunnels, error) {
+func spawn(ctx context.Context, j job, o Options) (*Tunnels, error) {
 	p, said, err := agentproc.Start(ctx, agentproc.Options{
 		Command: o.Command, LogFile: o.LogFile, Env: o.Env, Owned: o.ExitWithOwner, Began: o.Began,
-	}, job{Specs: specs, ExitWithOwner: o.ExitWithOwner})
+	}, j)
 	if err != nil {
 		return nil, err
 	}

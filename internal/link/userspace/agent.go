@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -58,7 +59,12 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) er
 			stop()
 		}()
 	}
+	following, stopFollowing := context.WithCancel(ctx)
+	var follower sync.WaitGroup
+	follower.Go(func() { a.follow(following) })
 	a.serve(ctx)
+	stopFollowing()
+	follower.Wait()
 	return a.close()
 }
 

@@ -23,6 +23,8 @@ type server struct {
 
 	mu    sync.Mutex
 	links map[string]*dataplane.Link // nil while the link is being made
+
+	far far
 }
 
 func (s *server) handle(ctx context.Context, r request) response {
@@ -57,6 +59,9 @@ func (s *server) create(ctx context.Context, specs []link.Spec) error {
 		return err
 	}
 	links, err := s.make(ctx, specs)
+	if err == nil {
+		s.far.begin(specs)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, spec := range specs {
@@ -93,7 +98,8 @@ func (s *server) reserve(specs []link.Spec) error {
 func (s *server) make(ctx context.Context, specs []link.Spec) ([]*dataplane.Link, error) {
 	wants := make([]device.Want, 0, 2*len(specs))
 	for _, spec := range specs {
-		wants = append(wants, device.Want{End: spec.A, MTU: spec.MTU}, device.Want{End: spec.B, MTU: spec.MTU})
+		bare := spec.B.Far != nil
+		wants = append(wants, device.Want{End: spec.A, MTU: spec.MTU, Bare: bare}, device.Want{End: spec.B, MTU: spec.MTU})
 	}
 	ports, err := s.maker.Make(ctx, wants)
 	if err != nil {
@@ -123,10 +129,12 @@ func (s *server) set(ctx context.Context, changes []link.Change) error {
 	if err != nil {
 		return err
 	}
+	s.far.mu.Lock()
+	defer s.far.mu.Unlock()
 	settings := make([]dataplane.Setting, len(changes))
 	for i, c := range changes {
 		settings[i].Link = links[i]
-		if settings[i].AB, err = compile(c.ID, c.AB); err != nil {
+		if settings[i].AB, err = compile(c.ID, s.far.less(links[i], c.AB)); err != nil {
 			return err
 		}
 		if settings[i].BA, err = compile(c.ID, c.BA); err != nil {
@@ -183,6 +191,7 @@ func (s *server) remove(ctx context.Context, ids []string) error {
 	var links []*dataplane.Link
 	var ports []*device.Port
 	s.mu.Lock()
+	s.far.forget(ids)
 	for _, id := range ids {
 		if l := s.links[id]; l != nil {
 			delete(s.links, id)

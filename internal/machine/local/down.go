@@ -31,6 +31,7 @@ func (p *part) Down(ctx context.Context) error {
 	if p.tunnels != nil {
 		errs = append(errs, p.tunnels.Close())
 	}
+	errs = append(errs, p.between.close())
 	for _, n := range p.nodes {
 		errs = append(errs, n.Close())
 	}

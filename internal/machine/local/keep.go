@@ -96,6 +96,10 @@ func (p *part) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	errs := []error{p.journal.Close()}
+	if p.between != nil && p.between.held != nil {
+		errs = append(errs, p.between.held.Close())
+		p.between.held = nil
+	}
 	if p.engine.Detach != nil {
 		errs = append(errs, p.engine.Detach())
 	}

@@ -54,14 +54,17 @@ func (p *part) Adopt(ctx context.Context, halves []link.Half) error {
 	return p.openNodes()
 }
 
-// join puts halves of links together, for the engine. This machine reaches no other yet.
+// join puts halves of links together, for the engine. Those whose other half is on another machine
+// leave by the network between, and have half of a pair.
 func (p *part) join(halves []link.Half) ([]link.Pair, []link.Spec, error) {
 	pairs, alone, err := link.Join(halves)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, h := range alone {
-		return nil, nil, fmt.Errorf("link %s from %s to %s: %w", h.Link, h.Node, h.Peer.Node, machine.ErrElsewhere)
+		if h.Far == nil || p.record.Engine == emulator.Netem {
+			return nil, nil, fmt.Errorf("link %s from %s to %s: %w", h.Link, h.Node, h.Peer.Node, machine.ErrElsewhere)
+		}
 	}
 	specs := make([]link.Spec, len(pairs))
 	for i, pair := range pairs {
@@ -72,7 +75,24 @@ func (p *part) join(halves []link.Half) ([]link.Pair, []link.Spec, error) {
 			B: link.End{Netns: p.place.Namespace(b.Node), Device: b.Device},
 		}
 	}
+	for _, h := range alone {
+		pairs, specs = append(pairs, link.Pair{A: h}), append(specs, p.leaving(h))
+	}
 	return pairs, specs, nil
+}
+
+// leaving is a link whose other half is on another machine. The two halves' random choices are
+// not the same ones.
+func (p *part) leaving(h link.Half) link.Spec {
+	s := link.Spec{
+		ID: h.Link, AB: h.Sends, Seed: h.Seed, MTU: h.MTU,
+		A: link.End{Netns: p.place.Namespace(h.Node), Device: h.Device},
+		B: link.End{Netns: p.betweenSpace(), Far: h.Far},
+	}
+	if h.Node > h.Peer.Node {
+		s.Seed = ^s.Seed
+	}
+	return s
 }
 
 func (p *part) know(pairs []link.Pair) {
@@ -132,9 +152,10 @@ func (p *part) Sent(ctx context.Context, links ...string) ([]link.Sent, error) {
 	sent := make([]link.Sent, 0, 2*len(stats))
 	for _, s := range stats {
 		pair := p.pairs[s.ID]
-		sent = append(sent,
-			link.Sent{Link: s.ID, Node: pair.A.Node, Counters: s.AB},
-			link.Sent{Link: s.ID, Node: pair.B.Node, Counters: s.BA})
+		sent = append(sent, link.Sent{Link: s.ID, Node: pair.A.Node, Counters: s.AB, Crossing: s.Crossing})
+		if pair.B.Node != "" {
+			sent = append(sent, link.Sent{Link: s.ID, Node: pair.B.Node, Counters: s.BA})
+		}
 	}
 	return sent, nil
 }

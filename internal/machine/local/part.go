@@ -27,6 +27,7 @@ type part struct {
 	engine  emulator.Running
 	pairs   map[string]link.Pair // the links, by ID
 	nodes   map[string]*host.Node
+	between *between        // nil before Meet, and in processes that did not make it
 	tunnels *tunnel.Tunnels // nil without any, and in processes that did not lay them
 	// owner is the lock of the lab's directory, held by the process that made an owned part,
 	// and by every process while it brings one up; else nil.

@@ -4,13 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"skerry/internal/kernel/procfs"
 	"skerry/internal/link"
 	"skerry/internal/link/tunnel"
 	"skerry/internal/machine"
-	"skerry/internal/machine/host"
-	"skerry/internal/machine/statedir"
-	"skerry/internal/machine/undo"
 )
 
 // Tunnel implements machine.Network.
@@ -21,18 +17,7 @@ func (p *part) Tunnel(ctx context.Context, ends []machine.TunnelEnd) (err error)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tunnels, err = tunnel.Start(ctx, specs, tunnel.Options{
-		Command: []string{p.machine.Exe, "agent", "wireguard"},
-		LogFile: p.place.File(statedir.TunnelLog),
-		Env:     []string{host.LabVariable + "=" + p.record.ID}, ExitWithOwner: p.record.Owned,
-		Began: func(pid int) error {
-			process, err := procfs.Of(pid)
-			if err != nil {
-				return err
-			}
-			return p.journal.Began(process, undo.Tunneller)
-		},
-	})
+	p.tunnels, err = tunnel.Start(ctx, specs, p.tunnelOptions())
 	return err
 }
 

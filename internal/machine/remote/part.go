@@ -90,6 +90,16 @@ func (p *part) Resolve(ctx context.Context, server netip.Addr) error {
 	return p.tell(ctx, "/part/resolve", server)
 }
 
+// Meet implements machine.Between.
+func (p *part) Meet(ctx context.Context, m machine.Meeting) (machine.Met, error) {
+	return ask[machine.Met](ctx, p.m, "/part/meet", p.of, m)
+}
+
+// Cross implements machine.Between.
+func (p *part) Cross(ctx context.Context, c machine.Crossing) error {
+	return p.tell(ctx, "/part/cross", c)
+}
+
 // Link implements machine.Links.
 func (p *part) Link(ctx context.Context, halves []link.Half) error {
 	return p.tell(ctx, "/part/link", halves)

@@ -63,6 +63,8 @@ var partCalls = map[string]call{
 	"/part/make":     plain(ofPart, told(func(ctx context.Context, p *part, n []machine.Node) error { return p.Make(ctx, n) })),
 	"/part/name":     plain(ofPart, told(func(ctx context.Context, p *part, n []machine.Named) error { return p.Name(ctx, n) })),
 	"/part/resolve":  plain(ofPart, told(func(ctx context.Context, p *part, a netip.Addr) error { return p.Resolve(ctx, a) })),
+	"/part/meet":     plain(ofPart, func(ctx context.Context, p *part, m machine.Meeting) (machine.Met, error) { return p.Meet(ctx, m) }),
+	"/part/cross":    plain(ofPart, told(func(ctx context.Context, p *part, c machine.Crossing) error { return p.Cross(ctx, c) })),
 	"/part/link":     plain(ofPart, told(func(ctx context.Context, p *part, h []link.Half) error { return p.Link(ctx, h) })),
 	"/part/adopt":    plain(ofPart, told(func(ctx context.Context, p *part, h []link.Half) error { return p.Adopt(ctx, h) })),
 	"/part/send":     plain(ofPart, told(func(ctx context.Context, p *part, c []link.Sending) error { return p.Send(ctx, c) })),

@@ -16,6 +16,7 @@ type Link struct {
 	A, B   *device.Port
 	ab, ba *direction
 	pa, pb *port
+	far    *crossing // nil where B is on this machine
 }
 
 // port is a device that the threads read, one at a time.
@@ -26,6 +27,7 @@ type port struct {
 	empty      int64      // when it was last found so; of who reads
 	number     int        // in epoll events
 	out        *direction // which packets read here take
+	far        *crossing  // nil for a device
 }
 
 // direction is one way of a link.
@@ -36,7 +38,8 @@ type direction struct {
 	// is that thread, and only the sender writes to fd, so that packets keep their order.
 	active bool
 
-	fd    int // packets are written here
+	fd    int  // packets are written here
+	far   bool // as many as they stand for
 	mac   [6]byte
 	place int   // in the queue's heap, -1 when not there
 	due   int64 // in the queue
@@ -49,11 +52,15 @@ type direction struct {
 // NewLink prepares a link between two open devices; Add sets it going.
 func NewLink(spec link.Spec, a, b *device.Port) *Link {
 	direct := func(name string, q link.Quality, to *device.Port) *direction {
-		return &direction{shaper: shape.New(shape.Compile(q), spec.ID, name, spec.Seed), fd: to.FD, mac: to.MAC, place: -1}
+		return &direction{shaper: shape.New(shape.Compile(q), spec.ID, name, spec.Seed), fd: to.FD, far: to.Far, mac: to.MAC, place: -1}
 	}
 	l := &Link{ID: spec.ID, A: a, B: b, ab: direct("ab", spec.AB, b), ba: direct("ba", spec.BA, a)}
 	l.pa = &port{fd: a.FD, linkHeader: a.LinkHeader, out: l.ab}
 	l.pb = &port{fd: b.FD, linkHeader: b.LinkHeader, out: l.ba}
+	if b.Far {
+		l.far = newCrossing(spec)
+		l.pb.far = l.far
+	}
 	return l
 }
 
@@ -119,7 +126,11 @@ func (p *Plane) Set(ctx context.Context, settings []Setting) error {
 
 // Stats is what was counted so far.
 func (l *Link) Stats() link.Stats {
-	return link.Stats{ID: l.ID, AB: l.ab.counters(), BA: l.ba.counters()}
+	s := link.Stats{ID: l.ID, AB: l.ab.counters(), BA: l.ba.counters()}
+	if l.far != nil {
+		s.Crossing = l.far.state()
+	}
+	return s
 }
 
 func (d *direction) counters() link.Counters {

@@ -69,6 +69,11 @@ func (w *worker) read(t *port, came int64) {
 		case unix.EAGAIN:
 			t.empty = before
 			return
+		case unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.ENETUNREACH, unix.EMSGSIZE: // what a router said of an earlier packet
+			if t.far == nil {
+				return
+			}
+			continue
 		case unix.EINVAL: // a packet that no virtio_net_hdr describes: the kernel let go of it
 			t.out.droppedLoss.Add(1)
 			continue
@@ -76,6 +81,9 @@ func (w *worker) read(t *port, came int64) {
 			return
 		}
 		now := w.now()
+		if t.far != nil && t.far.takes(t.fd, w.landing.Room()[:n], now) {
+			continue
+		}
 		w.flow.add(now, n)
 		if w.landing.Parse(n, t.linkHeader) {
 			w.admit(t.out, w.land(n), came)

@@ -40,6 +40,8 @@ const (
 type Want struct {
 	link.End
 	MTU int // 0 for 1500
+	// Bare asks for packets without a link header, as those that leave the machine have none.
+	Bare bool
 }
 
 func (w Want) mtu() int {
@@ -57,7 +59,11 @@ type Port struct {
 	// MAC is the device's address; frames written to FD must bear it.
 	MAC [6]byte
 
-	index int // of the emulator's end of a veth pair
+	// Far says that it is a socket to another machine, whose packets are to be no longer than
+	// the link's MTU.
+	Far bool
+
+	index int // of the emulator's end of a veth pair, 0 without one
 }
 
 // Maker makes devices of one kind.
@@ -103,7 +109,10 @@ func (m *Maker) one(w Want) (*Port, error) {
 		return nil, err
 	}
 	defer unix.Close(ns)
-	if m.kind == Veth {
+	if w.Far != nil {
+		return far(w, ns)
+	}
+	if m.kind == Veth && !w.Bare {
 		return m.veth(w, ns)
 	}
 	return tun(w, ns)

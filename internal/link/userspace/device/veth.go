@@ -119,6 +119,9 @@ func (m *Maker) removeVeths(ports []*Port) error {
 		return err
 	}
 	for _, p := range ports {
+		if p.index == 0 {
+			continue
+		}
 		if err := setGroup(p.index, condemned); err != nil && !errors.Is(err, unix.ENODEV) {
 			return fmt.Errorf("mark veth pair for removal: %w", err)
 		}

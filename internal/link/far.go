@@ -1,0 +1,42 @@
+package link
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// Far is where a link leaves its machine, and where it goes on: two UDP sockets, of which each
+// takes packets from the other alone. Whoever sends shapes; what comes from there is handed
+// over at once. The address families are the same.
+type Far struct {
+	Local  netip.AddrPort `json:"local"`
+	Remote netip.AddrPort `json:"remote"`
+}
+
+// FarHeader is what the way to another machine adds to a packet of a link, in bytes: IPv4 and
+// UDP headers, and what the engine says about the packet.
+const FarHeader = 20 + 8 + 10
+
+// Crossing is what an engine knows of the way to another machine, by asking the engine there
+// and being answered.
+type Crossing struct {
+	// OneWay is half the median of the last round trips. It is taken off the latency that
+	// packets are to have, and followed as it drifts.
+	OneWay time.Duration `json:"one_way_ns"`
+	// Short is how much longer OneWay is than the latency that was asked for, 0 where it is not.
+	Short time.Duration `json:"short_ns,omitempty"`
+	// Asked and Answered count the questions.
+	Asked    uint64 `json:"asked"`
+	Answered uint64 `json:"answered"`
+	// Proved says that packets as long as the link's MTU have crossed there and back, which
+	// must not be cut on the way.
+	Proved bool `json:"proved"`
+}
+
+func (f Far) validate(id string) error {
+	if !f.Local.IsValid() || !f.Remote.IsValid() || f.Local.Addr().Is4() != f.Remote.Addr().Is4() {
+		return fmt.Errorf("%w %s: it leaves the machine at %v for %v", ErrInvalid, id, f.Local, f.Remote)
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package tunnel
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+	"golang.zx2c4.com/wireguard/conn"
+	"golang.zx2c4.com/wireguard/device"
+	"golang.zx2c4.com/wireguard/wgctrl"
+	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
+
+	"skerry/internal/kernel/netns"
+)
+
+// Mesh is one machine's end of a network between machines: a device in a namespace of its own,
+// whose encrypted packets leave by the machine's network.
+//
+//	namespace: mesh0 (10.79.0.1) ─► WireGuard ─► UDP port of the machine ══► other machines
+type Mesh struct {
+	// Netns is the path of the namespace, Device the name of the device made there.
+	Netns  string `json:"netns"`
+	Device string `json:"device"`
+	// Key is the machine's private key, Port its UDP port.
+	Key   wgtypes.Key `json:"key"`
+	Port  int         `json:"port"`
+	Peers []MeshPeer  `json:"peers"`
+}
+
+// MeshPeer is another machine of a Mesh.
+type MeshPeer struct {
+	Key  wgtypes.Key    `json:"key"`  // public
+	At   netip.AddrPort `json:"at"`   // where its encrypted packets go
+	Addr netip.Addr     `json:"addr"` // within the mesh
+}
+
+// meshHeader is what a mesh adds to a packet at most, in bytes: WireGuard's, below UDP and IPv6.
+// Packets are padded to a multiple of padding.
+const meshHeader, padding = 32 + 8 + 40, 16
+
+// MeshMTU is the MTU of a mesh whose encrypted packets are to be no longer than so many bytes.
+func MeshMTU(path int) int { return (path - meshHeader) &^ (padding - 1) }
+
+// StartMesh makes a machine's end of a network between machines: by the kernel where it can, else
+// by a process of its own. The device is there when it returns, without an address and down.
+func StartMesh(ctx context.Context, m Mesh, o Options) (*Tunnels, error) {
+	if KernelMissing() == nil {
+		return &Tunnels{}, m.inKernel()
+	}
+	t, err := spawn(ctx, job{Mesh: &m, ExitWithOwner: o.ExitWithOwner}, o)
+	if err != nil {
+		return nil, fmt.Errorf("start the process of the network between machines: %w", err)
+	}
+	return t, nil
+}
+
+// open makes the device in its namespace; the socket is the calling process's own.
+func (m Mesh) open(log *slog.Logger) (endpoint, error) {
+	e := endpoint{name: m.Device}
+	err := netns.Do(m.Netns, func() error {
+		t, err := openTUN(m.Device)
+		if err != nil {
+			return err
+		}
+		e.Device = device.NewDevice(t, conn.NewDefaultBind(), &device.Logger{
+			Verbosef: device.DiscardLogf,
+			Errorf:   func(format string, args ...any) { log.Debug(fmt.Sprintf(format, args...), "tunnel", m.Device) },
+		})
+		return nil
+	})
+	if err == nil {
+		if err = errors.Join(e.IpcSet(m.config()), e.Up()); err != nil {
+			e.Close()
+		}
+	}
+	if err != nil {
+		return e, fmt.Errorf("make the device %s of the network between machines: %w", m.Device, err)
+	}
+	return e, nil
+}
+
+// config is in WireGuard's configuration protocol.
+func (m Mesh) config() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "private_key=%s\nlisten_port=%d\n", hex.EncodeToString(m.Key[:]), m.Port)
+	for _, p := range m.Peers {
+		fmt.Fprintf(&b, "public_key=%s\nendpoint=%s\nallowed_ip=%s/%d\n", hex.EncodeToString(p.Key[:]), p.At, p.Addr, p.Addr.BitLen())
+	}
+	return b.String()
+}
+
+// inKernel makes the device from the machine's namespace, by which its packets then leave, in the
+// mesh's.
+func (m Mesh) inKernel() error {
+	space, err := unix.Open(m.Netns, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open namespace: %w", err)
+	}
+	defer unix.Close(space)
+	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return fmt.Errorf("open netlink: %w", err)
+	}
+	defer handle.Close()
+	if err := handle.LinkAdd(&netlink.Wireguard{
+		LinkAttrs: netlink.LinkAttrs{Name: m.Device, Namespace: netlink.NsFd(space)},
+	}); err != nil {
+		return fmt.Errorf("make the device %s of the network between machines: %w", m.Device, err)
+	}
+	return netns.Do(m.Netns, func() error {
+		client, err := wgctrl.New()
+		if err != nil {
+			return err
+		}
+		return errors.Join(client.ConfigureDevice(m.Device, m.kernelConfig()), client.Close())
+	})
+}
+
+func (m Mesh) kernelConfig() wgtypes.Config {
+	c := wgtypes.Config{PrivateKey: &m.Key, ListenPort: &m.Port}
+	for _, p := range m.Peers {
+		only := net.IPNet{IP: p.Addr.AsSlice(), Mask: net.CIDRMask(p.Addr.BitLen(), p.Addr.BitLen())}
+		c.Peers = append(c.Peers, wgtypes.PeerConfig{
+			PublicKey: p.Key, Endpoint: net.UDPAddrFromAddrPort(p.At), AllowedIPs: []net.IPNet{only},
+		})
+	}
+	return c
+}

@@ -1,0 +1,122 @@
+package userspace
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"skerry/internal/base/linger"
+	"skerry/internal/link"
+	"skerry/internal/link/userspace/dataplane"
+	"skerry/internal/link/userspace/shape"
+)
+
+const (
+	// asking is how often the way to another machine is measured, proving how often until
+	// packets of full length have crossed.
+	asking, proving = 250 * time.Millisecond, 25 * time.Millisecond
+	// drift is how far a way must have changed to be followed.
+	drift = 10 * time.Microsecond
+)
+
+// far is the links that go on to other machines: what was asked of them, and what of their
+// latency their way there takes by itself.
+//
+//	latency asked for = what the shaper waits + the way to the other machine
+type far struct {
+	mu    sync.Mutex // held while links are changed, so that the last that was asked holds
+	asked map[string]link.Quality
+}
+
+func (f *far) begin(specs []link.Spec) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range specs {
+		if s.B.Far == nil {
+			continue
+		}
+		if f.asked == nil {
+			f.asked = map[string]link.Quality{}
+		}
+		f.asked[s.ID] = s.AB
+	}
+}
+
+func (f *far) forget(ids []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, id := range ids {
+		delete(f.asked, id)
+	}
+}
+
+// less is a quality asked for, less the way to the other machine; nil for nil. The caller holds mu.
+func (f *far) less(l *dataplane.Link, q *link.Quality) *link.Quality {
+	if _, is := f.asked[l.ID]; !is || q == nil {
+		return q
+	}
+	f.asked[l.ID] = *q
+	oneWay, _ := l.Crossed()
+	rest := *q
+	rest.Latency = max(0, q.Latency-oneWay)
+	if q.Bandwidth > 0 {
+		rest.Queue = q.QueueBytes() // which goes by the latency that was asked for
+	}
+	l.Took(oneWay, max(0, oneWay-q.Latency))
+	return &rest
+}
+
+// follow measures the ways to other machines until ctx ends, and follows their drift.
+func (s *server) follow(ctx context.Context) {
+	for wait := asking; linger.For(ctx, wait) == nil; {
+		wait = asking
+		for _, l := range s.ask() {
+			if !l.Proved() {
+				wait = proving
+			}
+		}
+		// An error is the plane's end.
+		_ = s.take(ctx)
+	}
+}
+
+// ask asks over all ways to other machines. A link in the table has its socket.
+func (s *server) ask() []*dataplane.Link {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	links := s.crossing()
+	s.plane.Ask(links)
+	return links
+}
+
+// crossing are the links to other machines. The caller holds mu.
+func (s *server) crossing() (links []*dataplane.Link) {
+	for _, l := range s.links {
+		if l != nil && l.B.Far {
+			links = append(links, l)
+		}
+	}
+	return links
+}
+
+// take takes the ways that have changed off the latencies asked for.
+func (s *server) take(ctx context.Context) error {
+	s.mu.Lock()
+	links := s.crossing()
+	s.mu.Unlock()
+	s.far.mu.Lock()
+	defer s.far.mu.Unlock()
+	var settings []dataplane.Setting
+	for _, l := range links {
+		q, is := s.far.asked[l.ID]
+		now, known := l.Crossed()
+		if !is || !known || (now-l.Stats().Crossing.OneWay).Abs() < drift {
+			continue
+		}
+		settings = append(settings, dataplane.Setting{Link: l, AB: shape.Compile(*s.far.less(l, &q))})
+	}
+	if len(settings) == 0 {
+		return nil
+	}
+	return s.plane.Set(ctx, settings)
+}

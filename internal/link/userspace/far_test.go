@@ -1,0 +1,140 @@
+package userspace_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"skerry/internal/link"
+	"skerry/internal/link/linktest"
+	"skerry/internal/link/userspace"
+	"skerry/internal/testkit"
+)
+
+// split is links whose halves are on two emulators, as on two machines with a network between
+// them.
+type split struct {
+	a, b  *userspace.Engine
+	netns string // of the network between
+	mu    sync.Mutex
+	next  uint16
+}
+
+func newSplit(t *testing.T) *split {
+	between := testkit.Namespace(t)
+	return &split{a: start(t, options(t)), b: start(t, options(t)), netns: between.Path(), next: 10000}
+}
+
+func (s *split) Name() string { return "split" }
+
+func (s *split) Create(ctx context.Context, specs []link.Spec) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var near, far []link.Spec
+	for _, x := range specs {
+		if err := x.Validate(); err != nil {
+			return err
+		}
+		s.next += 2
+		here := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), s.next)
+		there := netip.AddrPortFrom(here.Addr(), s.next+1)
+		a, b := x, x
+		a.B = link.End{Netns: s.netns, Far: &link.Far{Local: here, Remote: there}}
+		b.A, b.AB, b.Seed = x.B, x.BA, x.Seed+1<<32
+		b.B = link.End{Netns: s.netns, Far: &link.Far{Local: there, Remote: here}}
+		a.BA, b.BA = link.Quality{}, link.Quality{}
+		near, far = append(near, a), append(far, b)
+	}
+	if err := s.a.Create(ctx, near); err != nil {
+		return err
+	}
+	if err := s.b.Create(ctx, far); err != nil {
+		return errors.Join(err, s.a.Remove(context.WithoutCancel(ctx), names(specs)...))
+	}
+	return nil
+}
+
+func names(specs []link.Spec) (ids []string) {
+	for _, x := range specs {
+		ids = append(ids, x.ID)
+	}
+	return ids
+}
+
+func (s *split) Set(ctx context.Context, changes []link.Change) error {
+	var near, far []link.Change
+	for _, c := range changes { // both know all links, and so refuse the same
+		near = append(near, link.Change{ID: c.ID, AB: c.AB})
+		far = append(far, link.Change{ID: c.ID, AB: c.BA})
+		for _, q := range []*link.Quality{c.AB, c.BA} {
+			if q != nil && q.Validate() != nil {
+				return q.Validate()
+			}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.a.Set(ctx, near), s.b.Set(ctx, far))
+}
+
+func (s *split) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	near, err := s.a.Stats(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	far, err := s.b.Stats(ctx, ids...)
+	for i := range far {
+		near[i].BA = far[i].AB
+		near[i].Crossing.Proved = near[i].Crossing.Proved && far[i].Crossing.Proved
+	}
+	return near, err
+}
+
+func (s *split) Remove(ctx context.Context, ids ...string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.a.Remove(ctx, ids...), s.b.Remove(ctx, ids...))
+}
+
+func (s *split) Close() error { return errors.Join(s.a.Close(), s.b.Close()) }
+
+// A link whose halves are on two machines keeps the contract of those within one.
+func TestContractBetweenMachines(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.TUN)
+	linktest.Run(t, func(t *testing.T) link.Engine { return newSplit(t) }, linktest.Limits{Early: 2 * time.Millisecond})
+}
+
+// Packets of the full length are proved to cross, and the way between is known on both sides.
+func TestCrossingIsMeasured(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.TUN)
+	a, b := testkit.Namespace(t), testkit.Namespace(t)
+	s := newSplit(t)
+	x := spec(a.Path(), b.Path())
+	x.AB.Latency, x.BA.Latency = time.Minute, 0
+	if err := s.Create(t.Context(), []link.Spec{x}); err != nil {
+		t.Fatal(err)
+	}
+	var got link.Crossing
+	for deadline := time.Now().Add(time.Minute); !got.Proved || got.OneWay == 0; {
+		stats, err := s.Stats(t.Context())
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("not proved: %+v, %v", stats, err)
+		}
+		got = stats[0].Crossing
+	}
+	if got.Answered == 0 || got.Asked < got.Answered || got.Short != 0 {
+		t.Errorf("the way there, on a link of a minute: %+v", got)
+	}
+	far, err := s.b.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := far[0].Crossing; c.OneWay != 0 && c.Short != c.OneWay {
+		t.Errorf("the way back, on a link that is to take no time: %+v; want all of it too much", c)
+	}
+}

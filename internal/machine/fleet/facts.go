@@ -1,0 +1,45 @@
+package fleet
+
+import (
+	"slices"
+
+	"skerry/internal/machine"
+)
+
+// Facts implements machine.Part: of all machines together. Processes and settings are of one
+// machine, and told where there is one.
+func (p *part) Facts() machine.Facts {
+	all := make([]machine.Facts, len(p.parts))
+	for i, x := range p.parts {
+		all[i] = p.fleet.of(i, x.Facts())
+	}
+	return merged(all)
+}
+
+// of is what a machine tells, with its name.
+func (f *Fleet) of(i int, told machine.Facts) machine.Facts {
+	name := f.members[i].Name
+	told.Warnings = slices.Clone(told.Warnings)
+	for k, w := range told.Warnings {
+		told.Warnings[k] = name + ": " + w
+	}
+	told.Nodes = slices.Clone(told.Nodes)
+	for k := range told.Nodes {
+		told.Nodes[k].Machine = name
+	}
+	return told
+}
+
+func merged(all []machine.Facts) machine.Facts {
+	f := all[0]
+	for _, x := range all[1:] {
+		f.Emulator, f.Tunneller, f.Holder = 0, 0, nil
+		f.Warnings = append(f.Warnings, x.Warnings...)
+		f.Unheld = append(f.Unheld, x.Unheld...)
+		f.Nodes = append(f.Nodes, x.Nodes...)
+		if len(f.Lab) == 0 {
+			f.Lab = x.Lab
+		}
+	}
+	return f
+}

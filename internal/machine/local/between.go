@@ -1,0 +1,182 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/kernel/netns"
+	"skerry/internal/kernel/procfs"
+	"skerry/internal/link/tunnel"
+	"skerry/internal/machine"
+	"skerry/internal/machine/host"
+	"skerry/internal/machine/network"
+	"skerry/internal/machine/statedir"
+	"skerry/internal/machine/undo"
+)
+
+const (
+	// firstPort and ports are the UDP ports that labs reach other machines by, one each.
+	firstPort, ports = 51820, 80
+	// betweenDevice is the device in the namespace between.
+	betweenDevice = "between"
+)
+
+// between is a part's end of the network between machines.
+type between struct {
+	held *net.UDPConn // keeps the port until it is used; nil from then on
+	port int
+	key  wgtypes.Key // private
+	addr netip.Prefix
+	mesh *tunnel.Tunnels // nil before Cross
+}
+
+// betweenSpace is the namespace of the network between machines. No node's name has a +.
+func (p *part) betweenSpace() string { return p.place.Namespace("+between") }
+
+// Meet implements machine.Between.
+func (p *part) Meet(_ context.Context, m machine.Meeting) (machine.Met, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.between != nil {
+		return machine.Met{}, fmt.Errorf("lab %s has met: %w", p.record.Name, machine.ErrExists)
+	}
+	if len(m.Others) == 0 {
+		return machine.Met{}, errors.New("there is no other machine to meet")
+	}
+	b := &between{addr: m.Addr}
+	path, err := pathMTU(m.Others)
+	if err == nil {
+		b.key, err = wgtypes.GeneratePrivateKey()
+	}
+	if err == nil {
+		err = netns.Throwaway(func() error { return network.Make(p.betweenSpace(), netip.Addr{}, nil) })
+	}
+	if err == nil {
+		b.held, b.port, err = freePort()
+	}
+	if err != nil {
+		return machine.Met{}, fmt.Errorf("meet the other machines: %w", err)
+	}
+	p.between = b
+	return machine.Met{Key: b.key.PublicKey().String(), Port: b.port, Path: path}, nil
+}
+
+// Cross implements machine.Between.
+func (p *part) Cross(ctx context.Context, c machine.Crossing) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.between
+	if b == nil || b.held == nil {
+		return fmt.Errorf("reach the other machines: %w", machine.ErrElsewhere)
+	}
+	mesh := tunnel.Mesh{Netns: p.betweenSpace(), Device: betweenDevice, Key: b.key, Port: b.port}
+	for _, o := range c.Others {
+		key, err := wgtypes.ParseKey(o.Key)
+		if err != nil {
+			return fmt.Errorf("the key of %s: %w", o.Machine, err)
+		}
+		mesh.Peers = append(mesh.Peers, tunnel.MeshPeer{Key: key, At: o.At, Addr: o.Addr})
+	}
+	err := b.held.Close()
+	if b.held = nil; err == nil {
+		b.mesh, err = tunnel.StartMesh(ctx, mesh, p.tunnelOptions())
+	}
+	if err != nil {
+		return fmt.Errorf("reach the other machines: %w", err)
+	}
+	at := network.Node{Netns: p.betweenSpace(), Addr: b.addr.Addr()}
+	device := machine.Device{Name: betweenDevice, Addrs: []netip.Prefix{b.addr}, MTU: tunnel.MeshMTU(c.Path), Up: true}
+	return netns.Throwaway(func() error { return at.Address([]machine.Device{device}) })
+}
+
+// tunnelOptions are how processes that encrypt are started.
+func (p *part) tunnelOptions() tunnel.Options {
+	return tunnel.Options{
+		Command: []string{p.machine.Exe, "agent", "wireguard"},
+		LogFile: p.place.File(statedir.TunnelLog),
+		Env:     []string{host.LabVariable + "=" + p.record.ID}, ExitWithOwner: p.record.Owned,
+		Began: func(pid int) error {
+			process, err := procfs.Of(pid)
+			if err != nil {
+				return err
+			}
+			return p.journal.Began(process, undo.Tunneller)
+		},
+	}
+}
+
+// close ends the network between machines; the kernel's goes with its namespace.
+func (b *between) close() error {
+	if b == nil {
+		return nil
+	}
+	var errs []error
+	if b.held != nil {
+		errs = append(errs, b.held.Close())
+		b.held = nil
+	}
+	if b.mesh != nil {
+		errs = append(errs, b.mesh.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// freePort takes a port that no other lab has.
+func freePort() (conn *net.UDPConn, port int, err error) {
+	for port = firstPort; port < firstPort+ports; port++ {
+		if conn, err = net.ListenUDP("udp", &net.UDPAddr{Port: port}); err == nil {
+			return conn, port, nil
+		}
+		if !errors.Is(err, unix.EADDRINUSE) {
+			break
+		}
+	}
+	err = fmt.Errorf("take a UDP port for packets between machines: %w", err)
+	return nil, 0, advice.With(err, "labs between machines take one of %d to %d each", firstPort, firstPort+ports-1)
+}
+
+// pathMTU is the longest packet, in bytes, that this machine's network takes to all of the
+// addresses, as far as its kernel knows.
+func pathMTU(others []netip.Addr) (least int, err error) {
+	for _, a := range others {
+		c, err := (&net.Dialer{Timeout: time.Second}).Dial("udp", netip.AddrPortFrom(a, firstPort).String()) // sends nothing
+		if err != nil {
+			return 0, fmt.Errorf("find the way to %s: %w", a, err)
+		}
+		mtu, err := mtuOf(c.(*net.UDPConn), a.Is4())
+		c.Close()
+		if err != nil {
+			return 0, fmt.Errorf("find the way to %s: %w", a, err)
+		}
+		if least == 0 || mtu < least {
+			least = mtu
+		}
+	}
+	return min(least, longestPath), nil
+}
+
+// longestPath is as long as packets of links may be, with all that goes before them.
+const longestPath = 9000
+
+func mtuOf(c *net.UDPConn, ip4 bool) (mtu int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	controlErr := raw.Control(func(fd uintptr) {
+		if ip4 {
+			mtu, err = unix.GetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU)
+		} else {
+			mtu, err = unix.GetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_MTU)
+		}
+	})
+	return mtu, errors.Join(controlErr, err)
+}
