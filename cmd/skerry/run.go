@@ -13,6 +13,7 @@ import (
 	"skerry/internal/kernel/urgent"
 	"skerry/internal/record"
 	"skerry/internal/report"
+	"skerry/internal/run/across"
 	"skerry/internal/run/runner"
 )
 
@@ -27,6 +28,7 @@ type runFlags struct {
 	strict      bool
 	retries     int
 	parallel    string
+	machines    string
 	ui          uiFlags
 }
 
@@ -56,6 +58,7 @@ func newRun(a *app) *cobra.Command {
   skerry run --resume runs/latest --suspect
   skerry run --resume runs/latest --only 17
   skerry run my.yaml --on slurm:debug --sbatch=--account=lab
+  skerry run experiments/quickstart.yaml --machines machines.yaml
   skerry run --follow runs/latest`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if f.follow != "" {
@@ -112,7 +115,10 @@ func newRun(a *app) *cobra.Command {
 	c.Flags().BoolVar(&f.ui.open, "open", false, "with the dashboard, open a browser")
 	c.Flags().BoolVar(&f.ui.keep, "ui-keep", false, "go on serving the dashboard after the run, until Ctrl-C")
 	c.Flags().StringVar(&f.ui.listen, "ui-listen", "127.0.0.1:0", "serve the dashboard on `HOST:PORT`; see skerry serve")
+	c.Flags().StringVar(&f.machines, "machines", "", "have each lab stand on the machines of a machines `FILE`, its nodes placed as the experiment's place says")
 	f.engine.flags(c, &f.follow)
+	c.MarkFlagsMutuallyExclusive("machines", "on")
+	c.MarkFlagsMutuallyExclusive("machines", "only")
 	for _, other := range []string{"out", "set", "fast", "retries", "parallel", "on", "sbatch", "image", "dry-run"} {
 		c.MarkFlagsMutuallyExclusive("resume", other)
 	}
@@ -148,6 +154,17 @@ func (a *app) run(ctx context.Context, f runFlags, file string) (err error) {
 		defer func() { err = errors.Join(err, ui.close()) }()
 		ui.start(context.WithoutCancel(ctx)) // to the run's end, which takes a while
 		a.announce(ctx, ui, "#/live", f.ui.open)
+	}
+	if f.machines != "" {
+		list, o, err := a.machines(ctx, f.machines)
+		if err != nil {
+			return err
+		}
+		c.Across = across.New(list, o, c.Experiment.Place)
+		if err := c.Across.Fits(c.Experiment); err != nil {
+			return fmt.Errorf("%w: %w", errUsage, err)
+		}
+		defer func() { err = errors.Join(err, c.Across.Close()) }()
 	}
 	dir := f.resume
 	switch {

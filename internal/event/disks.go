@@ -3,6 +3,8 @@ package event
 import (
 	"errors"
 	"fmt"
+
+	"skerry/internal/machine/host"
 )
 
 // Disks are the nodes that must be on a disk of their own before anything starts on them,
@@ -29,7 +31,7 @@ func (w *World) MountDisks(sizes map[string]int64) error {
 		if err != nil {
 			return err
 		}
-		m, ok := h.(interface{ MountDisk(bytes int64) error })
+		m, ok := h.(host.Controls)
 		if !ok {
 			return fmt.Errorf("a disk for %s: %w here", name, ErrUnavailable)
 		}

@@ -54,11 +54,15 @@ func (s *programs) start(ctx context.Context, w *World, node string, args ...str
 	if err != nil {
 		return "", err
 	}
+	exe, err := w.Exe(node)
+	if err != nil {
+		return "", err
+	}
 	in, input := io.Pipe()
 	output, out := io.Pipe()
 	x := &program{node: node, input: input, output: output, stderr: tail.New(keptComplaint)}
 	x.process, err = h.Start(ctx, host.Command{
-		Name: "stress", Path: w.Exe, Args: append([]string{"agent", "stress"}, args...),
+		Name: "stress", Path: exe, Args: append([]string{"agent", "stress"}, args...),
 		Log: filepath.Join(h.Dir(), "stress.log"), Stdin: in, Stdout: out, Stderr: x.stderr,
 	})
 	if err != nil {

@@ -20,8 +20,9 @@ type World struct {
 	// Member returns where the database runs on that node, when it is in a container there;
 	// nil for the node itself.
 	Member func(name string) (host.Host, error)
-	// Exe is the skerry program, which the programs that use up a node are part of.
-	Exe string
+	// Exe is the skerry program on a node's machine, which the programs that use up a node are
+	// part of.
+	Exe func(node string) (string, error)
 
 	// resizing is where changes of the membership wait for each other, as a person with a
 	// terminal does.

@@ -51,7 +51,8 @@ type Config struct {
 	// Progress, when set, is told how far Up is; called from one goroutine at a time.
 	Progress func(stage string, done, total int)
 
-	on machine.Machine // of tests, nil for this machine
+	// On is what the lab is made on; nil for this machine, as the directories say.
+	On machine.Machine
 }
 
 const maxName = 40 // bytes

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"skerry/internal/base/advice"
@@ -38,8 +39,8 @@ type Lab struct {
 	part    machine.Part
 	state   state
 	owned   bool // it ends with the process that made it
-	nodes   []machine.Inside
-	byName  map[string]machine.Inside
+	nodes   []host.Host
+	byName  map[string]host.Host
 	overlay overlay.Running  // nil without one, and in processes that did not start it
 	service *service.Running // likewise
 	// containers are the hosts of members that a service leads to, by node.
@@ -55,16 +56,6 @@ func (l *Lab) Name() string { return l.state.Name }
 
 // Host returns a node's host; ErrNoNode when there is none of that name.
 func (l *Lab) Host(name string) (host.Host, error) {
-	n, err := l.Node(name)
-	if err != nil {
-		return nil, err
-	}
-	return n, nil
-}
-
-// Node returns a node to work within the network of; ErrNoNode when there is none of that
-// name.
-func (l *Lab) Node(name string) (machine.Inside, error) {
 	if n := l.byName[name]; n != nil {
 		return n, nil
 	}
@@ -79,20 +70,26 @@ func (l *Lab) Node(name string) (machine.Inside, error) {
 	return nil, advice.With(err, "see `skerry lab status`")
 }
 
-// Hosts returns all nodes' hosts in the topology's order.
-func (l *Lab) Hosts() []host.Host {
-	hosts := make([]host.Host, len(l.nodes))
-	for i, n := range l.nodes {
-		hosts[i] = n
+// Node returns a node to work within the network of; ErrNoNode when there is none of that
+// name, machine.ErrOutside where it is on another machine.
+func (l *Lab) Node(name string) (machine.Inside, error) {
+	h, err := l.Host(name)
+	if err != nil {
+		return nil, err
 	}
-	return hosts
+	return machine.Enter(h)
 }
 
-// Inside returns the same nodes for who works on their networks.
+// Hosts returns all nodes' hosts in the topology's order.
+func (l *Lab) Hosts() []host.Host { return slices.Clone(l.nodes) }
+
+// Inside returns the nodes of this machine for who works on their networks.
 func (l *Lab) Inside() []host.Inside {
-	hosts := make([]host.Inside, len(l.nodes))
-	for i, n := range l.nodes {
-		hosts[i] = n
+	var hosts []host.Inside
+	for _, n := range l.nodes {
+		if in, ok := n.(host.Inside); ok {
+			hosts = append(hosts, in)
+		}
 	}
 	return hosts
 }
@@ -147,18 +144,14 @@ func (l *Lab) Down(ctx context.Context) error {
 
 // attachNodes finds the hosts of the lab's nodes.
 func (l *Lab) attachNodes() error {
-	l.nodes, l.byName = nil, make(map[string]machine.Inside, len(l.state.Topology.Nodes))
+	l.nodes, l.byName = nil, make(map[string]host.Host, len(l.state.Topology.Nodes))
 	for _, n := range l.state.Topology.Nodes {
 		h, err := l.part.Host(n.Name)
 		if err != nil {
 			return err
 		}
-		in, err := machine.Enter(h)
-		if err != nil {
-			return err
-		}
-		l.nodes = append(l.nodes, in)
-		l.byName[n.Name] = in
+		l.nodes = append(l.nodes, h)
+		l.byName[n.Name] = h
 	}
 	return l.contain()
 }

@@ -33,7 +33,7 @@ func TestLabByMessage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.on = machinetest.Sent(t, m)
+			c.On = machinetest.Sent(t, m)
 			l := mustUp(t, c)
 			a, errA := l.Member("n0")
 			b, errB := l.Member("n2")

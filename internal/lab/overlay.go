@@ -13,7 +13,7 @@ import (
 
 // overlayNet is the lab as its overlay sees it: tunnels in place of links that have one.
 func (l *Lab) overlayNet() overlay.Net {
-	n := overlay.Net{Nodes: l.Inside(), On: l.part, Log: l.log}
+	n := overlay.Net{Nodes: l.Hosts(), On: l.part, Measure: l.part, Log: l.log}
 	near := l.Factor() == 0
 	for i, k := range l.Links() {
 		latency := k.AB.Latency

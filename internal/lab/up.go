@@ -56,8 +56,8 @@ func up(ctx context.Context, c Config) (*Lab, error) {
 
 // machine is the one that the lab is made on.
 func (c *Config) machine() (machine.Machine, error) {
-	if c.on != nil {
-		return c.on, nil
+	if c.On != nil {
+		return c.On, nil
 	}
 	return local.New(local.Config{State: c.StateDir, Data: c.DataDir, Exe: c.Exe, Log: c.Log, Progress: c.Progress})
 }

@@ -102,13 +102,19 @@ func StartAgent(ctx context.Context, node host.Host, exe string, spec AgentSpec)
 		Name: "load", Path: exe, Args: []string{"agent", "load"},
 		Stdin: childIn, Stdout: childOut, Log: filepath.Join(node.Dir(), "load.log"),
 	})
-	childIn.Close()
-	childOut.Close()
 	if err != nil {
-		in.Close()
-		out.Close()
+		for _, f := range []*os.File{childIn, childOut, in, out} {
+			f.Close()
+		}
 		return nil, fmt.Errorf("starting the load driver on %s: %w", node.Name(), err)
 	}
+	// A driver of this machine has its ends by now; what carries those of another machine's needs
+	// them to its end.
+	go func() { // ends with the process, which the session ends
+		<-process.Done()
+		childIn.Close()
+		childOut.Close()
+	}()
 	s := &Session{
 		process: process, stdin: in, timeout: spec.Spec.withDefaults().Timeout,
 		ready: make(chan struct{}, gates), began: make(chan time.Time, 1), intervals: make(chan Interval, sessionBuffer), done: make(chan struct{}),

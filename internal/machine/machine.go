@@ -67,6 +67,7 @@ type Part interface {
 	Between
 	Links
 	Network
+	Measures
 	Services
 
 	// Keep says that the lab is up, and keeps what it is for Open and List. A lab without an

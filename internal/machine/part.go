@@ -90,6 +90,8 @@ type NodeFacts struct {
 	Addr string `json:"addr"`
 	// Machine is the name of its machine, "" where there is one alone.
 	Machine string `json:"machine,omitempty"`
+	// Exe is the skerry program on the node's machine, "" where it is not known.
+	Exe string `json:"exe,omitempty"`
 	// Dir is the node's directory on its machine.
 	Dir string `json:"dir"`
 	// Netns is the name that `ip netns` knows there, or the path of the namespace.

@@ -42,11 +42,13 @@ type Needs struct {
 
 // Net is what an overlay works on.
 type Net struct {
-	Nodes []host.Inside
+	Nodes []host.Host
 	Links []Link
 	// On is what the nodes' machine does for their network.
-	On  machine.Network
-	Log *slog.Logger
+	On machine.Network
+	// Measure is from within the nodes' networks.
+	Measure machine.Measures
+	Log     *slog.Logger
 }
 
 // Link is a link of the lab as an overlay sees it.

@@ -35,8 +35,8 @@ type RTTResult struct {
 	// Min, Median, P99 (nearest rank) and Max are of Samples, 0 without any.
 	Min, Median, P99, Max time.Duration
 	// Err is the first error the kernel gave for sending to the pair, such as
-	// ENETUNREACH; the probe it concerned counts as lost.
-	Err error
+	// ENETUNREACH; the probe it concerned counts as lost. It is not told to other processes.
+	Err error `json:"-"`
 }
 
 // Loss is the share of probes without an answer, 0 to 1.

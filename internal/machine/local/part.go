@@ -47,6 +47,9 @@ func (p *part) Facts() machine.Facts {
 	defer p.mu.Unlock()
 	f := p.record.facts()
 	f.Emulator = p.engine.PID
+	for i := range f.Nodes {
+		f.Nodes[i].Exe = p.machine.Exe
+	}
 	if p.tunnels != nil {
 		f.Tunneller = p.tunnels.PID()
 	}

@@ -70,7 +70,7 @@ const (
 	nodeA, nodeB = "a", "b"
 	deviceOf     = "lk0"
 	linkID       = "a~b"
-	latency      = time.Millisecond
+	latency      = 10 * time.Millisecond
 )
 
 // addrs of the nodes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 
+	"skerry/internal/link/probe"
 	"skerry/internal/machine"
 	"skerry/internal/machine/wire"
 )
@@ -39,6 +40,11 @@ func (p *part) TUN(ctx context.Context, t machine.TUN) error { return p.tell(ctx
 // Listening implements machine.Network.
 func (p *part) Listening(ctx context.Context, node string, port int) (bool, error) {
 	return ask[bool](ctx, p.m, "/part/listening", p.of, wire.Listening{Node: node, Port: port})
+}
+
+// Echo implements machine.Measures.
+func (p *part) Echo(ctx context.Context, e machine.Echoes) ([]probe.RTTResult, error) {
+	return ask[[]probe.RTTResult](ctx, p.m, "/part/echo", p.of, e)
 }
 
 // MTU implements machine.Services.

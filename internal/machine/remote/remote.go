@@ -51,6 +51,9 @@ func New(name string, conn *wire.Conn, why func() string) *Machine {
 // Name is the machine's.
 func (m *Machine) Name() string { return m.name }
 
+// Gone is closed when the agent is out of reach, or was let go.
+func (m *Machine) Gone() <-chan struct{} { return m.conn.Gone() }
+
 // Close lets go of the agent, which then ends what it owns, and waits for what carries streams.
 func (m *Machine) Close() error {
 	err := m.conn.Close()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"skerry/internal/link"
+	"skerry/internal/link/probe"
 	"skerry/internal/machine"
 	"skerry/internal/machine/doctor"
 	"skerry/internal/machine/host"
@@ -65,6 +66,7 @@ var partCalls = map[string]call{
 	"/part/resolve":  plain(ofPart, told(func(ctx context.Context, p *part, a netip.Addr) error { return p.Resolve(ctx, a) })),
 	"/part/meet":     plain(ofPart, func(ctx context.Context, p *part, m machine.Meeting) (machine.Met, error) { return p.Meet(ctx, m) }),
 	"/part/cross":    plain(ofPart, told(func(ctx context.Context, p *part, c machine.Crossing) error { return p.Cross(ctx, c) })),
+	"/part/echo":     plain(ofPart, func(ctx context.Context, p *part, e machine.Echoes) ([]probe.RTTResult, error) { return p.Echo(ctx, e) }),
 	"/part/link":     plain(ofPart, told(func(ctx context.Context, p *part, h []link.Half) error { return p.Link(ctx, h) })),
 	"/part/adopt":    plain(ofPart, told(func(ctx context.Context, p *part, h []link.Half) error { return p.Adopt(ctx, h) })),
 	"/part/send":     plain(ofPart, told(func(ctx context.Context, p *part, c []link.Sending) error { return p.Send(ctx, c) })),

@@ -14,9 +14,10 @@ var hostCalls = map[string]call{
 	"/host": plain(ofHost, func(_ context.Context, h host.Host, _ nothing) (wire.Host, error) {
 		return wire.Host{Name: h.Name(), Site: h.Site(), Addr: h.Addr(), Dir: h.Dir()}, nil
 	}),
-	"/host/usage": plain(ofHost, func(_ context.Context, h host.Host, _ nothing) (host.Usage, error) { return h.Usage() }),
-	"/host/start": start,
-	"/host/dial":  dial,
+	"/host/usage":   plain(ofHost, func(_ context.Context, h host.Host, _ nothing) (host.Usage, error) { return h.Usage() }),
+	"/host/control": plain(ofHost, told(control)),
+	"/host/start":   start,
+	"/host/dial":    dial,
 }
 
 var processCalls = map[string]call{

@@ -19,6 +19,7 @@ import (
 	"skerry/internal/experiment"
 	"skerry/internal/kernel/urgent"
 	"skerry/internal/record"
+	"skerry/internal/run/across"
 	"skerry/internal/run/engine"
 	"skerry/internal/run/live"
 	"skerry/internal/run/trial"
@@ -49,11 +50,12 @@ type Config struct {
 	From              map[string]string
 	Exe               string
 	StateDir, DataDir string
-	Urgent            *urgent.Process // takes priority while it makes events happen; nil: never
-	Suspect           bool            // Resume runs suspect trials again
-	Strict            bool            // a suspect trial is an error
-	Version           string          // of skerry
-	Command           []string        // the command line
+	Urgent            *urgent.Process  // takes priority while it makes events happen; nil: never
+	Across            *across.Machines // labs stand on its machines; nil: on this one
+	Suspect           bool             // Resume runs suspect trials again
+	Strict            bool             // a suspect trial is an error
+	Version           string           // of skerry
+	Command           []string         // the command line
 	Progress          *progress.Reporter
 	Log               *slog.Logger
 }
@@ -265,6 +267,7 @@ func (r *run) trial(ctx context.Context, a *attempt, label string) (record.Trial
 		Kept: &l.kept, Sharing: r.sharing[cell.Experiment.Footing()], Turns: l.turns, Beside: func() int { return int(a.beside.Load()) },
 		Name: fmt.Sprintf("run-%d-%d", os.Getpid(), p.ID), Exe: r.Exe, StateDir: r.StateDir, DataDir: r.DataDir,
 		Writer: w, Progress: l.progress, Label: label, Log: r.Log, Machine: &at, Observe: r.note, Live: l.live, Number: a.number, Urgent: r.Urgent,
+		Across: r.Across,
 	})
 }
 

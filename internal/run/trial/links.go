@@ -11,6 +11,7 @@ import (
 	"skerry/internal/lab"
 	"skerry/internal/link"
 	"skerry/internal/link/probe"
+	"skerry/internal/machine"
 	"skerry/internal/record"
 )
 
@@ -35,15 +36,7 @@ func probeLinks(ctx context.Context, l *lab.Lab) ([]record.LinkFidelity, error) 
 			up = append(up, k)
 		}
 	}
-	pairs := make([]probe.Pair, len(up))
-	for i, k := range up {
-		a, b, err := l.Ends(k.ID)
-		if err != nil {
-			return nil, err
-		}
-		pairs[i] = probe.Pair{From: a, To: b}
-	}
-	rtts, err := probe.Undisturbed(ctx, pairs, echoes, echoInterval)
+	rtts, err := l.Echo(ctx, up, echoes, echoInterval)
 	if err != nil {
 		return nil, fmt.Errorf("measuring round trips: %w", err)
 	}
@@ -51,7 +44,20 @@ func probeLinks(ctx context.Context, l *lab.Lab) ([]record.LinkFidelity, error) 
 	for i, k := range up {
 		links = append(links, rttOf(k, rtts[i]))
 	}
-	return links, probeBandwidth(ctx, up, pairs, links)
+	var here []lab.Link // with both ends on this machine, where a train can be sent and watched
+	var pairs []probe.Pair
+	var of []*record.LinkFidelity
+	for i, k := range up {
+		a, b, err := l.Ends(k.ID)
+		if errors.Is(err, machine.ErrOutside) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		here, pairs, of = append(here, k), append(pairs, probe.Pair{From: a, To: b}), append(of, &links[i])
+	}
+	return links, probeBandwidth(ctx, here, pairs, of)
 }
 
 func rttOf(l lab.Link, got probe.RTTResult) record.LinkFidelity {
@@ -68,7 +74,7 @@ func rttOf(l lab.Link, got probe.RTTResult) record.LinkFidelity {
 }
 
 // probeBandwidth fills in what packet trains measured, both directions of each link.
-func probeBandwidth(ctx context.Context, up []lab.Link, pairs []probe.Pair, out []record.LinkFidelity) error {
+func probeBandwidth(ctx context.Context, up []lab.Link, pairs []probe.Pair, out []*record.LinkFidelity) error {
 	var demands []probe.Demand
 	var into []*int64
 	var of []*record.LinkFidelity
@@ -79,8 +85,8 @@ func probeBandwidth(ctx context.Context, up []lab.Link, pairs []probe.Pair, out 
 		}
 	}
 	for i, l := range up {
-		demand(pairs[i].From, pairs[i].To, l.AB, &out[i], &out[i].ABbps)
-		demand(pairs[i].To, pairs[i].From, l.BA, &out[i], &out[i].BAbps)
+		demand(pairs[i].From, pairs[i].To, l.AB, out[i], &out[i].ABbps)
+		demand(pairs[i].To, pairs[i].From, l.BA, out[i], &out[i].BAbps)
 	}
 	results, err := probe.Bandwidths(ctx, demands)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"skerry/internal/link/probe"
+	"skerry/internal/lab"
 	"skerry/internal/record"
 )
 
@@ -17,13 +17,6 @@ func (w *watch) network(zero time.Time) error {
 	if !cloud.Overlay.Routed() {
 		return nil
 	}
-	hosts := w.ground.lab.Inside()
-	var pairs []probe.Pair
-	for i, a := range hosts {
-		for _, b := range hosts[i+1:] {
-			pairs = append(pairs, probe.Pair{From: a, To: b})
-		}
-	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -31,7 +24,7 @@ func (w *watch) network(zero time.Time) error {
 		case <-w.ctx.Done():
 			return nil
 		case now := <-tick.C:
-			row, err := networkSecond(w.ctx, pairs)
+			row, err := networkSecond(w.ctx, w.ground.lab)
 			if err != nil {
 				if w.ctx.Err() != nil {
 					return nil
@@ -47,9 +40,9 @@ func (w *watch) network(zero time.Time) error {
 	}
 }
 
-func networkSecond(ctx context.Context, pairs []probe.Pair) (record.NetworkSecond, error) {
-	row := record.NetworkSecond{Pairs: int64(len(pairs))}
-	got, err := probe.RTT(ctx, pairs, 1, 0)
+func networkSecond(ctx context.Context, l *lab.Lab) (record.NetworkSecond, error) {
+	got, err := l.EchoAll(ctx)
+	row := record.NetworkSecond{Pairs: int64(len(got))}
 	if err != nil {
 		return row, err
 	}

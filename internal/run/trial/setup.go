@@ -13,6 +13,7 @@ import (
 	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/lab/service"
 	"skerry/internal/machine/host"
+	"skerry/internal/run/across"
 )
 
 // setup makes the ground that a trial stands on, with the table loaded and the links at the
@@ -23,7 +24,8 @@ type setup struct {
 	installation database.Installation
 	kept         *Kept
 	sharing      Sharing
-	lab          lab.Config // its name, directories and programs; the rest is the cell's
+	lab          lab.Config       // its name, directories and programs; the rest is the cell's
+	across       *across.Machines // nil for this machine
 	observe      func(engine, why string, warnings []string) error
 	tell         teller
 	guard        *guard
@@ -32,8 +34,8 @@ type setup struct {
 func newSetup(c Config, tell teller, g *guard) setup {
 	return setup{
 		cell: c.Cell, database: c.Database, installation: c.Installation, kept: c.Kept, sharing: c.Sharing,
-		lab:     lab.Config{Name: c.Name, StateDir: c.StateDir, DataDir: c.DataDir, Exe: c.Exe, Ephemeral: true, Log: c.Log},
-		observe: c.Observe, tell: tell, guard: g,
+		lab:    lab.Config{Name: c.Name, StateDir: c.StateDir, DataDir: c.DataDir, Exe: c.Exe, Ephemeral: true, Log: c.Log},
+		across: c.Across, observe: c.Observe, tell: tell, guard: g,
 	}
 }
 
@@ -61,7 +63,11 @@ func (s setup) prepare(ctx context.Context, g *ground) (driver, error) {
 	if err != nil {
 		return driver{}, err
 	}
-	t := table{driver: driver{exe: s.lab.Exe, host: g.lab.Host, ground: g}, ground: g, tell: s.tell}
+	exe, err := g.lab.Exe(e.ClientNode())
+	if err != nil {
+		return driver{}, err
+	}
+	t := table{driver: driver{exe: exe, host: g.lab.Host, ground: g}, ground: g, tell: s.tell}
 	if reused {
 		err = s.refresh(ctx, t)
 	} else {
@@ -111,9 +117,20 @@ func (s setup) upLab(ctx context.Context, g *ground) error {
 	}
 	c.Scale, c.Engine, c.Seed = e.SetupScale, e.Engine, s.cell.Seed
 	c.Members, c.Ports = e.Members(s.database), ports.All
+	if s.across != nil {
+		s.tell.stage("reaching the machines")
+		if c.On, err = s.across.Fleet(ctx, c.Topology); err != nil {
+			return err
+		}
+	}
 	s.tell.stage("bringing the lab up")
 	if g.lab, err = lab.Up(ctx, c); err != nil {
 		return fmt.Errorf("bringing the lab up: %w", err)
+	}
+	if s.across != nil {
+		if err := s.across.Furnish(ctx, g.lab, s.installation, s.tell.stage); err != nil {
+			return err
+		}
 	}
 	if s.observe == nil {
 		return nil
@@ -129,7 +146,7 @@ func (s setup) upLab(ctx context.Context, g *ground) error {
 // before anything starts on them.
 func (s setup) world(l *lab.Lab) (*event.World, error) {
 	e := s.cell.Experiment
-	w := &event.World{Host: l.Host, Member: l.Member, Exe: s.lab.Exe}
+	w := &event.World{Host: l.Host, Member: l.Member, Exe: l.Exe}
 	if err := w.MountDisks(event.Disks(e.Events, e.Stage(s.database))); err != nil {
 		return nil, fmt.Errorf("preparing nodes for events: %w", err)
 	}

@@ -25,6 +25,7 @@ import (
 	"skerry/internal/kernel/urgent"
 	"skerry/internal/lab"
 	"skerry/internal/record"
+	"skerry/internal/run/across"
 	"skerry/internal/run/live"
 )
 
@@ -60,6 +61,8 @@ type Config struct {
 	Urgent *urgent.Process
 	// Machine is what the trial's record says of where it was measured; nil says nothing.
 	Machine *record.TrialMachine
+	// Across, when set, has the lab stand on machines of a machines file.
+	Across *across.Machines
 	// Observe, when set, is told about the lab once it is up; what it says goes into
 	// the run's record.
 	Observe func(engine, why string, warnings []string) error

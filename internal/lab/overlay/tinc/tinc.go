@@ -10,6 +10,7 @@ import (
 	"crypto/rsa"
 	"errors"
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"regexp"
 	"time"
@@ -18,7 +19,7 @@ import (
 
 	"skerry/internal/install"
 	"skerry/internal/lab/overlay"
-	"skerry/internal/link/probe"
+	"skerry/internal/machine"
 	"skerry/internal/machine/host"
 )
 
@@ -70,7 +71,7 @@ func (*Tinc) Needs() overlay.Needs { return overlay.Needs{} }
 
 // Start implements overlay.Overlay.
 func (t *Tinc) Start(ctx context.Context, n overlay.Net) (overlay.Running, error) {
-	r := &running{Keeper: overlay.NewKeeper(n.Log), nodes: n.Nodes}
+	r := &running{Keeper: overlay.NewKeeper(n.Log), nodes: n.Nodes, measure: n.Measure}
 	err := t.start(ctx, r.Keeper, n)
 	if err == nil {
 		ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("not connected after %v", readyTimeout))
@@ -122,7 +123,7 @@ func listening(ctx context.Context, h host.Host) error {
 }
 
 // newPeers names the nodes for tinc and makes their keys.
-func newPeers(nodes []host.Inside) ([]peer, error) {
+func newPeers(nodes []host.Host) ([]peer, error) {
 	peers := make([]peer, len(nodes))
 	var g errgroup.Group
 	for i, h := range nodes {
@@ -143,22 +144,28 @@ func (*running) Follow(context.Context, []overlay.Link) error { return nil }
 
 type running struct {
 	*overlay.Keeper
-	nodes []host.Inside
+	nodes   []host.Host
+	measure machine.Measures
 }
 
 // Ready implements overlay.Running: tinc's kernel routes say nothing, so packets are sent.
 func (r *running) Ready(ctx context.Context) error {
-	var pairs []probe.Pair
+	e := machine.Echoes{Count: 1}
 	var names []string
 	for _, a := range r.nodes {
 		for _, b := range r.nodes {
-			if a != b {
-				pairs = append(pairs, probe.Pair{From: a, To: b})
-				names = append(names, fmt.Sprintf("from %s to %s", a.Name(), b.Name()))
+			if a == b {
+				continue
 			}
+			to, err := netip.ParseAddr(b.Addr())
+			if err != nil {
+				return fmt.Errorf("address of %s: %w", b.Name(), err)
+			}
+			e.Ways = append(e.Ways, machine.Way{Node: a.Name(), To: to})
+			names = append(names, fmt.Sprintf("from %s to %s", a.Name(), b.Name()))
 		}
 	}
-	results, err := probe.RTT(ctx, pairs, 1, 0)
+	results, err := r.measure.Echo(ctx, e)
 	if err != nil {
 		return err
 	}

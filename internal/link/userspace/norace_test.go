@@ -1,0 +1,5 @@
+//go:build !race
+
+package userspace_test
+
+const raced = ""

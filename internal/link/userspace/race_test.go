@@ -1,0 +1,5 @@
+//go:build race
+
+package userspace_test
+
+const raced = "the race detector makes the way between two emulators longer than the links"

@@ -1,0 +1,115 @@
+package across
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/database"
+	"skerry/internal/lab"
+	"skerry/internal/machine/files"
+)
+
+// ErrMissing says that a machine lacks a program which cannot be brought there.
+var ErrMissing = errors.New("the machine lacks a program")
+
+// Furnish gives every machine of a lab the installation of a database that this machine has, where it
+// has not got it: at the same path, since programs know where their files are. Its programs come
+// last, so that one that is there tells that all is.
+func (m *Machines) Furnish(ctx context.Context, l *lab.Lab, in database.Installation, progress func(string)) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	places := l.Places()
+	done := map[string]bool{}
+	g, gctx := errgroup.WithContext(ctx)
+	for _, h := range l.Hosts() {
+		at := places[h.Name()]
+		key := at + "\x00" + in.Dir + "\x00" + in.Version + "\x00" + in.Database
+		if done[key] || m.given[key] {
+			continue
+		}
+		done[key] = true
+		g.Go(func() error {
+			if err := furnish(gctx, h.Files(), in, func() { progress("giving " + at + " " + in.Database) }); err != nil {
+				return fmt.Errorf("%s: giving it %s %s: %w", at, in.Database, in.Version, err)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	maps.Copy(m.given, done)
+	return nil
+}
+
+func furnish(ctx context.Context, on files.System, in database.Installation, begin func()) error {
+	var last []string // programs that are missing
+	for _, path := range slices.Sorted(maps.Values(in.Programs)) {
+		here, err := os.Stat(path)
+		if err != nil {
+			return fmt.Errorf("reading a program: %w", err)
+		}
+		there, err := on.Stat(ctx, path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && there.Size != here.Size() {
+			last = append(last, path)
+		} else if err != nil {
+			return err
+		}
+	}
+	if len(last) == 0 {
+		return nil
+	}
+	if in.Dir == "" {
+		return advice.With(fmt.Errorf("%w: %s", ErrMissing, last[0]), "install it there, or here with `skerry db install %s`, which is then brought there", in.Database)
+	}
+	begin()
+	if err := filepath.WalkDir(in.Dir, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir():
+			return on.MakeDir(ctx, path)
+		case slices.Contains(last, path):
+			return nil
+		}
+		return bring(ctx, on, path)
+	}); err != nil {
+		return err
+	}
+	for _, path := range last {
+		if err := on.MakeDir(ctx, filepath.Dir(path)); err != nil {
+			return err
+		}
+		if err := bring(ctx, on, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bring copies a file; what a link leads to takes the link's place, and one that leads to no file is
+// left out.
+func bring(ctx context.Context, on files.System, path string) error {
+	st, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !st.Mode().IsRegular() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return on.Write(ctx, path, st.Mode().Perm(), f)
+}
