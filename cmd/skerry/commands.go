@@ -5,7 +5,7 @@ import "github.com/spf13/cobra"
 // groups are the headings of the help, each with its subcommands.
 func groups(a *app) []group {
 	return []group{
-		{"Experiments:", []*cobra.Command{newChoose(a), newRun(a), newShow(a), newReport(a), newCompare(a), newReproduce(a), newServe(a), newValidate(a), newSchema(a)}},
+		{"Experiments:", []*cobra.Command{newInit(a), newChoose(a), newRun(a), newPlay(a), newFire(a), newShow(a), newReport(a), newCompare(a), newReproduce(a), newServe(a), newValidate(a), newSchema(a)}},
 		{"Hydra:", []*cobra.Command{newHydra(a)}},
 		{"A lab by hand:", []*cobra.Command{newLab(a), newYCSB(a)}},
 		{"Metadata:", []*cobra.Command{newMetadata(a)}},

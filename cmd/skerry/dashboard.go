@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"skerry/internal/database/all"
 	"skerry/internal/kernel/rootless"
 	"skerry/internal/record"
 	"skerry/internal/report/webdata"
@@ -33,7 +34,7 @@ type dashboard struct {
 }
 
 // openDashboard listens for browsers; nothing is served yet.
-func (a *app) openDashboard(runs, address string) (*dashboard, error) {
+func (a *app) openDashboard(runs, address string, launch serve.Launch) (*dashboard, error) {
 	token := strings.TrimSpace(os.Getenv(tokenVariable))
 	page, err := web.Dashboard()
 	if err != nil {
@@ -56,8 +57,12 @@ func (a *app) openDashboard(runs, address string) (*dashboard, error) {
 	if t, ok := d.listener.Addr().(*net.TCPAddr); ok {
 		port = t.Port
 	}
-	if runs, err = filepath.Abs(runs); err == nil {
-		d.server, err = serve.New(serve.Config{Runs: runs, Token: token, Port: port, Version: version, Page: page, Report: writeRunReport, Log: a.log})
+	c := serve.Config{Token: token, Port: port, Version: version, Page: page, Report: writeRunReport, Databases: all.Databases(), Launch: launch, Log: a.log}
+	if c.Runs, err = filepath.Abs(runs); err == nil {
+		c.Experiments, err = os.Getwd()
+	}
+	if err == nil {
+		d.server, err = serve.New(c)
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.listener.Close())

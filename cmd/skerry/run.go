@@ -236,7 +236,7 @@ func (a *app) openBeside(f runFlags) (*dashboard, error) {
 	if f.resume != "" {
 		folder, _ = folderOf(f.resume)
 	}
-	ui, err := a.openDashboard(folder, f.ui.listen)
+	ui, err := a.openDashboard(folder, f.ui.listen, nil)
 	if err != nil {
 		return nil, err
 	}

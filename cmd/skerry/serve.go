@@ -1,10 +1,17 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"skerry/internal/serve"
 )
 
 func newServe(a *app) *cobra.Command {
@@ -15,7 +22,9 @@ func newServe(a *app) *cobra.Command {
 		Short: "Show runs in a browser: live, past, side by side",
 		Long: "Serve the dashboard: a page that follows runs while they go on, fires events into them, and lists those\n" +
 			"of a folder with their reports, notes and tags. DIR is the folder that run directories are in, by default\n" +
-			"runs, or one run directory. Ctrl-C ends it; runs go on.\n\n" +
+			"runs, or one run directory. Ctrl-C ends it; runs of other terminals go on.\n\n" +
+			"On the page New an experiment is made by form, saved in the folder that skerry serve was called in, and started.\n" +
+			"A run that was started there ends with skerry serve, as if by Ctrl-C: skerry run --resume goes on with it.\n\n" +
 			"Only this machine can reach it, unless --listen gives another address. Then everyone must show the token\n" +
 			"in the environment variable SKERRY_TOKEN, of 16 characters at least. Prometheus finds the metrics of the\n" +
 			"trial at hand under /metrics. Events that are fired are recorded like those of the experiment, and make\n" +
@@ -30,7 +39,7 @@ func newServe(a *app) *cobra.Command {
 				dir = args[0]
 			}
 			folder, fragment := folderOf(dir)
-			d, err := a.openDashboard(folder, address)
+			d, err := a.openDashboard(folder, address, a.launch(folder))
 			if err != nil {
 				return err
 			}
@@ -58,4 +67,27 @@ func folderOf(path string) (folder, fragment string) {
 		return path, ""
 	}
 	return filepath.Dir(resolved), "#/run/" + filepath.Base(resolved)
+}
+
+// launch runs experiments into a folder, each as a process of its own like one from a terminal.
+func (a *app) launch(runs string) serve.Launch {
+	return func(ctx context.Context, file string, said io.Writer) error {
+		exe, err := executable()
+		if err != nil {
+			return err
+		}
+		args := []string{"run", file, "--out", runs}
+		if a.stateDir != "" {
+			args = append(args, "--state-dir", a.stateDir)
+		}
+		cmd := exec.CommandContext(ctx, exe, args...)
+		cmd.Stdout, cmd.Stderr = said, said
+		// A group of its own: Ctrl-C comes once, from here, and the run ends its trial in its own time.
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("skerry run %s: %w", file, err)
+		}
+		return nil
+	}
 }

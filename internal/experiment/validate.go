@@ -11,6 +11,7 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/base/strict"
 	"skerry/internal/database"
+	"skerry/internal/topology"
 	"skerry/internal/topology/flavor"
 )
 
@@ -44,8 +45,18 @@ type Mistake struct {
 
 // Validate loads a file and checks it against the databases.
 func Validate(path string, sets []string, fast bool, databases map[string]database.Database) Validation {
-	v := Validation{File: path}
-	v.experiment, v.err = Load(path, sets, fast)
+	e, err := Load(path, sets, fast)
+	return validate(path, e, err, databases)
+}
+
+// ValidateText is Validate for a text that is at hand already; path is where it is to lie.
+func ValidateText(path string, text []byte, databases map[string]database.Database) Validation {
+	e, err := Parse(path, text, nil, false)
+	return validate(path, e, err, databases)
+}
+
+func validate(path string, e Experiment, err error, databases map[string]database.Database) Validation {
+	v := Validation{File: path, experiment: e, err: err}
 	if v.err == nil {
 		v.err = Check(v.experiment, databases)
 	}
@@ -130,6 +141,9 @@ func (e Experiment) boundsDisks() (flavors bool, kinds []string) {
 	}
 	return flavors, kinds
 }
+
+// Cloud is the topology of a valid file.
+func (v Validation) Cloud() topology.Topology { return v.experiment.origin.cloud }
 
 // Err is what is wrong with the file, nil when it is valid.
 func (v Validation) Err() error { return v.err }

@@ -28,9 +28,9 @@ func fail(w http.ResponseWriter, err error) {
 	switch {
 	case errors.Is(err, errNoRun), errors.Is(err, fs.ErrNotExist), errors.Is(err, live.ErrNotLive):
 		status = http.StatusNotFound
-	case errors.Is(err, record.ErrNotes), errors.Is(err, compare.ErrCells):
+	case errors.Is(err, record.ErrNotes), errors.Is(err, compare.ErrCells), errors.Is(err, errExperiment):
 		status = http.StatusBadRequest
-	case errors.Is(err, record.ErrChanged):
+	case errors.Is(err, record.ErrChanged), errors.Is(err, errExists), errors.Is(err, errBusy), errors.Is(err, errNoLaunch):
 		status = http.StatusConflict
 	case errors.Is(err, record.ErrNotRun), errors.Is(err, record.ErrNewer), errors.Is(err, record.ErrDamaged):
 		status = http.StatusUnprocessableEntity

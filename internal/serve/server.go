@@ -1,6 +1,7 @@
 // Package serve is the dashboard's server: a web page on this machine that follows runs while
 // they go on, fires events into them, and lists those of a folder. It reads run directories and
-// the sockets of running ones; all that it writes is the notes of a run.
+// the sockets of running ones. It writes the notes of a run and, where that is asked for, an
+// experiment that a page made, which it can start.
 //
 //	browser ─► headers ─ token ─ host ─ same site? ─► page, runs, notes, compare, report, metrics
 //	                                                     │
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/database"
 	"skerry/internal/record"
 )
 
@@ -37,6 +39,12 @@ type Config struct {
 	Page fs.FS
 	// Report writes the report of a run.
 	Report func(io.Writer, *record.Dir) error
+	// Databases are those that experiments can name. Experiments is the folder where those are
+	// saved that a page makes, "" for nowhere.
+	Databases   map[string]database.Database
+	Experiments string
+	// Launch starts them; nil where nothing is to be started.
+	Launch Launch
 	Log    *slog.Logger
 }
 
@@ -45,6 +53,7 @@ type Server struct {
 	Config
 	runs    *runs
 	reports *reports
+	jobs    *jobs
 	// csrf is what a page must have read from this server before it changes anything, session
 	// what a browser holds that has shown the token.
 	csrf, session string
@@ -71,7 +80,7 @@ func New(c Config) (*Server, error) {
 			return nil, err
 		}
 	}
-	return &Server{Config: c, runs: newRuns(c.Runs), reports: &reports{write: c.Report}, csrf: rand.Text(), session: rand.Text()}, nil
+	return &Server{Config: c, runs: newRuns(c.Runs), reports: &reports{write: c.Report}, jobs: &jobs{wrote: map[string]string{}}, csrf: rand.Text(), session: rand.Text()}, nil
 }
 
 // Handler answers requests, all of them behind the guards.
@@ -91,6 +100,13 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/runs/{run}/live", s.follow)
 	mux.HandleFunc("POST /api/runs/{run}/events", s.fire)
 	mux.HandleFunc("GET /api/compare", s.compare)
+	mux.HandleFunc("GET /api/form", s.form)
+	mux.HandleFunc("POST /api/draft", s.draft)
+	mux.HandleFunc("POST /api/validate", s.validate)
+	mux.HandleFunc("PUT /api/experiment", s.save)
+	mux.HandleFunc("POST /api/job", s.start)
+	mux.HandleFunc("GET /api/job", s.job)
+	mux.HandleFunc("DELETE /api/job", s.stop)
 	return headers(s.tokenGuard(s.siteGuard(mux)))
 }
 
@@ -100,8 +116,9 @@ const (
 	shutdownTime = 2 * time.Second
 )
 
-// Serve answers on a listener until ctx ends.
+// Serve answers on a listener until ctx ends; a run that a page started ends with it.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	defer s.jobs.close()
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	server := &http.Server{

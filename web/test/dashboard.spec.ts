@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import AxeBuilder from '@axe-core/playwright'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFailed, test } from 'vitest'
-import { launch, scratch, skerry, watch } from './browser'
+import { launch, run, scratch, skerry, watch } from './browser'
 
 const token = 'a-token-of-a-test-0123'
 const hostile = '<img src=x onerror=alert(1)>'
@@ -68,6 +68,39 @@ async function serious(page: Page): Promise<string[]> {
   const found = await new AxeBuilder({ page }).analyze()
   return found.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => `${v.id}: ${v.nodes[0]?.html}`)
 }
+
+describe('an experiment', () => {
+  test('is made by form, checked as it is typed, and saved as a file that validate takes', async () => {
+    const cwd = process.cwd()
+    process.chdir(folder.path) // where it is saved
+    const p = await start(['serve', runs, '--listen', '127.0.0.1:0']).finally(() => process.chdir(cwd))
+    const { page, errors } = await watch(browser)
+    await page.goto(`${p.url}#/new`)
+    await page.waitForSelector('.note.fine >> text=1 trial')
+    await page.fill('#new-name', 'of-a-form')
+    await page.fill('#new-scales', '0.2, 1')
+    await page.click('text=Add an event')
+    await page.selectOption('select[aria-label="Event 1"]', { label: 'Kill the database' })
+    await page.selectOption('[aria-label="Target of event 1"]', 'Pune')
+    await page.waitForSelector('.note.fine >> text=2 trials')
+    expect(await page.inputValue('#yaml')).toContain('kill: {nodes: [Pune]}')
+    expect(await serious(page)).toEqual([])
+    const valid = await page.inputValue('#yaml')
+    await page.fill('#yaml', `${valid}scael: 2\n`)
+    await page.waitForSelector('.wrong >> text=scale')
+    expect(await page.isDisabled('text=Save')).toBe(true)
+    expect(await serious(page)).toEqual([])
+    await page.click('.wrong button')
+    expect(await page.evaluate(() => { const t = document.querySelector<HTMLTextAreaElement>('#yaml')!; return t.value.slice(t.selectionStart, t.selectionEnd) })).toContain('scael')
+    await page.click('text=Make it of the form again')
+    await page.waitForSelector('.note.fine >> text=2 trials')
+    await page.click('text=Save')
+    await page.waitForSelector('text=Saved. Run it')
+    expect(run('validate', join(folder.path, 'of-a-form.yaml'))).toContain('2 trials')
+    expect(errors).toEqual([])
+    await page.context().close()
+  })
+})
 
 describe('runs that have ended', () => {
   test('are listed, searched and noted; names are text', async () => {

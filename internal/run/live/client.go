@@ -1,6 +1,7 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,10 +12,16 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/record"
 )
 
 // ErrNotLive says that no run is telling of itself in a directory.
 var ErrNotLive = errors.New("the run is not under way")
+
+// ErrRefused says that a run does not fire an event.
+var ErrRefused = errors.New("the event is not fired")
 
 // Transport carries HTTP requests to the socket of a run directory, whatever their host.
 func Transport(dir string) *http.Transport {
@@ -55,4 +62,35 @@ func Read(ctx context.Context, dir string) (State, error) {
 		return s, fmt.Errorf("reading the live state of %s: %w", dir, err)
 	}
 	return s, nil
+}
+
+// Send fires an event, in YAML or JSON, in the run of a directory, and returns what became of
+// it. ErrNotLive when none goes on, ErrRefused when the run does not fire it.
+func Send(ctx context.Context, dir string, text []byte) (record.Event, error) {
+	var e record.Event
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://run/events", bytes.NewReader(text))
+	if err != nil {
+		return e, err
+	}
+	answer, err := (&http.Client{Transport: Transport(dir)}).Do(r)
+	if err != nil {
+		return e, fmt.Errorf("firing an event in %s: %w", dir, err)
+	}
+	defer answer.Body.Close()
+	decode := json.NewDecoder(answer.Body)
+	if answer.StatusCode != http.StatusOK {
+		var said Refusal
+		if err := decode.Decode(&said); err != nil {
+			return e, fmt.Errorf("firing an event in %s: %s", dir, answer.Status)
+		}
+		err := fmt.Errorf("%w: %s", ErrRefused, said.Error)
+		if said.Hint != "" {
+			err = advice.With(err, "%s", said.Hint)
+		}
+		return e, err
+	}
+	if err := decode.Decode(&e); err != nil {
+		return e, fmt.Errorf("firing an event in %s: %w", dir, err)
+	}
+	return e, nil
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"skerry/internal/base/advice"
 	"skerry/internal/event"
 	"skerry/internal/link"
 	"skerry/internal/record"
@@ -256,6 +257,15 @@ func TestFire(t *testing.T) {
 	})
 	if code, body := post(cut); code != http.StatusOK || !strings.Contains(body, `"id":4`) {
 		t.Errorf("%d %s", code, body)
+	}
+	if e, err := Send(t.Context(), dir, []byte("{link_down: {between: [a, b]}, for: 5s}")); err != nil || e.ID != 4 {
+		t.Errorf("sent: %+v, %v", e, err)
+	}
+	if _, err := Send(t.Context(), dir, []byte("{kil: a}")); !errors.Is(err, ErrRefused) || !strings.Contains(advice.Of(err), "kill") {
+		t.Errorf("a misspelt event: %v, %q", err, advice.Of(err))
+	}
+	if _, err := Send(t.Context(), t.TempDir(), []byte(cut)); !errors.Is(err, ErrNotLive) {
+		t.Errorf("no run: %v", err)
 	}
 	for _, bad := range []string{"", "{", `{"pause": "a"}`, `{"nothing": 1}`, strings.Repeat("x", eventLimit+1)} {
 		if code, body := post(bad); code != http.StatusBadRequest || !strings.Contains(body, `"error"`) {

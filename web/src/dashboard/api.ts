@@ -2,7 +2,8 @@
 import type { Report } from '../go/compare'
 import type { Refusal } from '../go/live'
 import type { Event, Notes } from '../go/record'
-import type { Detail, Entry, Session } from '../go/serve'
+import type { Draft } from '../go/draft'
+import type { Checked, Detail, Entry, Form, Job, Saved, Session } from '../go/serve'
 
 /** Refused is what the server says when it does not do what was asked. */
 export class Refused extends Error {
@@ -31,7 +32,7 @@ export async function begin(): Promise<Session> {
   return s
 }
 
-async function change<T>(method: string, path: string, body: unknown): Promise<T> {
+async function change<T>(method: string, path: string, body?: unknown): Promise<T> {
   const send = () => ask<T>(path, { method, body: JSON.stringify(body), headers: { 'Content-Type': 'application/json', 'X-Skerry-Csrf': csrf } })
   try {
     return await send()
@@ -58,3 +59,12 @@ export function compare(a: string, b: string, aCell: string, bCell: string): Pro
   if (bCell) q.set('b_cell', bCell)
   return ask<Report>(`api/compare?${q}`)
 }
+
+export const form = () => ask<Form>('api/form')
+/** draftOf makes the file of answers, validateText checks one; both say what is wrong. */
+export const draftOf = (d: Draft) => change<Checked>('POST', 'api/draft', d)
+export const validateText = (text: string) => change<Checked>('POST', 'api/validate', { text })
+export const save = (text: string) => change<Saved>('PUT', 'api/experiment', { text })
+export const startRun = (text: string) => change<Saved>('POST', 'api/job', { text })
+export const job = () => ask<Job>('api/job')
+export const interrupt = () => change<Job>('DELETE', 'api/job')

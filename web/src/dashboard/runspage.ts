@@ -131,7 +131,7 @@ export function runsPage(): Page {
     compare.disabled = chosen.length !== 2
     compare.title = chosen.length === 2 ? 'The older run is A, the newer B' : 'Choose two runs'
     count.textContent = found.length === list.length ? `${list.length} runs` : `${found.length} of ${list.length} runs`
-    replace(rows, list.length === 0 ? h('section', { class: 'card waiting' }, h('h2', {}, 'No runs yet'), h('p', {}, 'The first one appears here by itself. Start it in a terminal:'), h('pre', {}, 'skerry run experiments/quickstart.yaml'))
+    replace(rows, list.length === 0 ? h('section', { class: 'card waiting' }, h('h2', {}, 'No runs yet'), h('p', {}, 'The first one appears here by itself. Make it ', h('a', { href: '#/new' }, 'by form'), ', or start it in a terminal:'), h('pre', {}, 'skerry run experiments/quickstart.yaml'))
       : h('div', { class: 'card wide' }, h('table', { class: 'runs' },
         h('caption', { class: 'visually-hidden' }, 'Runs'),
         h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, h('span', { class: 'visually-hidden' }, 'Compare')), [name, ...columns].map(head), h('th', { scope: 'col' }, h('span', { class: 'visually-hidden' }, 'Open')))),

@@ -1,5 +1,8 @@
 // Made by "make docs" from the types of internal/serve.
 import type { Doubt } from './doubt'
+import type { Draft, Places } from './draft'
+import type { Offer } from './event'
+import type { Mistake } from './experiment'
 import type { Engine, Machine, Notes, Verdict } from './record'
 
 /** Cell is what can be compared: all repetitions of one combination of parameters. */
@@ -7,6 +10,21 @@ export interface Cell {
   number: number
   parameters: Record<string, unknown>
   ended_ok: number
+}
+
+/** Checked is what there is to say of an experiment that nobody has saved yet. */
+export interface Checked {
+  text: string
+  /** of a valid one */
+  name: string
+  valid: boolean
+  wrong: Mistake[]
+  notes: string[]
+  /** trials are as many as would be run, in at most about EstimateS seconds; 0 if that is not known. */
+  trials: number
+  estimate_s: number
+  /** places are those of its topology, where it is valid. */
+  places?: Places
 }
 
 /** Detail is a run with its trials. */
@@ -45,6 +63,33 @@ export interface Entry {
   /** doubts are what is wrong with its trials, the gravest first. */
   doubts?: Doubt[]
   notes: Notes
+}
+
+/** Form is what the page that makes experiments begins with. */
+export interface Form {
+  draft: Draft
+  databases: string[]
+  topologies: string[]
+  workloads: string[]
+  offers: Offer[]
+  /** starts says whether this server starts runs; Folder is where it saves their files. */
+  starts: boolean
+  folder: string
+}
+
+/** Job is the run that was started last from a page. */
+export interface Job {
+  /** "" where none was */
+  file: string
+  runs: boolean
+  /** error says how it failed, Said is the end of what it wrote then. */
+  error?: string
+  said?: string
+}
+
+/** Saved says where an experiment lies. */
+export interface Saved {
+  file: string
 }
 
 /** Session is what a page shows with every change: CSRF. */

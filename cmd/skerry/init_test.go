@@ -1,0 +1,43 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Without a terminal init asks nothing, and writes what validate takes.
+func TestInitWritesAnExperimentThatIsValid(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if code, out, errs := skerry(t, "init"); code != exitOK || !strings.Contains(out, "skerry run my-question.yaml") {
+		t.Fatalf("%d %s%s", code, out, errs)
+	}
+	before, err := os.ReadFile("my-question.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := skerry(t, "init", "--database", "etcd"); code != exitUsage || !strings.Contains(errs, "stays as it is") {
+		t.Errorf("a file that is there: %d %s", code, errs)
+	}
+	if after, err := os.ReadFile("my-question.yaml"); err != nil || string(after) != string(before) {
+		t.Errorf("the file was changed: %v\n%s", err, after)
+	}
+	all := []string{"init", filepath.Join("deep", "cut.yaml"), "--topology", "mesh:3", "--database", "etcd", "--scale", "0.2,1", "--repetitions", "2",
+		"--event", "cut=n1~n2,at=2s,for=3s", "--event", "kill", "--audit", "--assert", "lost_writes == 0"}
+	if err := os.Mkdir("deep", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := skerry(t, all...); code != exitOK || !strings.Contains(out, "4 trials: scale 0.2, 1 x 2 repetitions") {
+		t.Errorf("%d %s%s", code, out, errs)
+	}
+	if code, out, errs := skerry(t, "validate", filepath.Join("deep", "cut.yaml"), "my-question.yaml"); code != exitOK {
+		t.Errorf("%d %s%s", code, out, errs)
+	}
+	for want, args := range map[string][]string{`did you mean "redis"`: {"--database", "rediss"}, `did you mean "kill"`: {"--event", "kil"}, "at \"Atlantis\"": {"--client", "Atlantis"}} {
+		code, _, errs := skerry(t, append([]string{"init", "wrong.yaml"}, args...)...)
+		if _, err := os.Stat("wrong.yaml"); code != exitUsage || !strings.Contains(errs, want) || err == nil {
+			t.Errorf("%v: %d %s", args, code, errs)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/database/all"
+	"skerry/internal/event"
+	"skerry/internal/experiment/draft"
+	"skerry/internal/record"
+	"skerry/internal/run/runner"
+	"skerry/web"
+)
+
+// endless is more operations than anybody waits for: the load ends when it is told to.
+const endless = 1 << 50
+
+func newPlay(a *app) *cobra.Command {
+	d := draft.Default()
+	d.Name, d.Assert, d.Threads = "play", nil, 16
+	var scale float64
+	ui := uiFlags{on: true}
+	c := &cobra.Command{
+		Use:   "play DATABASE",
+		Short: "A cloud, a database and a load until Ctrl-C, to break by hand",
+		Long: "Bring up a cloud and a database on it, drive it with a workload until Ctrl-C, and show all of it on a live page.\n" +
+			"Click on a link or a node there to cut or kill it, or use skerry fire and skerry lab in another terminal: the\n" +
+			"commands are printed. Nothing is kept: the lab and what was measured are gone at the end. To keep\n" +
+			"results, write an experiment with skerry init.",
+		Example: `  skerry play redis
+  skerry play etcd --topology mesh:5,rtt=40ms
+  skerry play redis --workload c --scale 0.2 --open`,
+		Args: cobra.ExactArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return databaseNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d.Database, d.Scales = args[0], []float64{scale}
+			if cmd.Flags().Changed("topology") && !cmd.Flags().Changed("client") {
+				d.Client = ""
+			}
+			return a.play(cmd.Context(), d, ui)
+		},
+	}
+	c.Flags().StringVar(&d.Topology, "topology", d.Topology, "a preset or a topology `FILE`; skerry init --help lists the presets")
+	c.Flags().StringVar(&d.Client, "client", d.Client, "the `SITE` where the load comes from (default of another topology: its first)")
+	c.Flags().StringVar(&d.Workload, "workload", d.Workload, "as in an experiment: a to f, mdtest, namespace")
+	c.Flags().Int64Var(&d.Records, "records", d.Records, "in the table at the beginning")
+	c.Flags().IntVar(&d.Threads, "threads", d.Threads, "operations under way at once")
+	c.Flags().Float64Var(&scale, "scale", 1, "multiply every distance")
+	c.Flags().BoolVar(&ui.open, "open", false, "open a browser")
+	c.Flags().StringVar(&ui.listen, "ui-listen", "127.0.0.1:0", "serve the live page on `HOST:PORT`; see skerry serve")
+	return c
+}
+
+// play runs a draft without an end in a directory that is gone afterwards.
+func (a *app) play(ctx context.Context, d draft.Draft, ui uiFlags) (err error) {
+	text, v, err := draft.Check(d, "play.yaml", all.Databases())
+	if err != nil {
+		return advice.With(fmt.Errorf("%w: %w", errUsage, err), "see skerry play --help")
+	}
+	out := filepath.Join(os.TempDir(), "skerry-play-"+rand.Text())
+	page, err := a.openBeside(runFlags{out: out, ui: ui})
+	if errors.Is(err, web.ErrNotBuilt) {
+		fmt.Fprintf(a.err, "note: there is no live page: %v\n", err)
+	} else if err != nil {
+		return err
+	}
+	if err := a.prepare(ctx); err != nil {
+		return err
+	}
+	// Not before: without root, the command was begun anew just now.
+	if err := os.Mkdir(out, 0o700); err != nil {
+		return fmt.Errorf("making a directory for the run: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(out)) }()
+	if page != nil {
+		page.start(context.WithoutCancel(ctx))
+		defer func() { err = errors.Join(err, page.close()) }()
+	}
+	c := runner.Config{Out: out, StateDir: a.stateDir, Version: version, Command: os.Args, Progress: a.progress(), Log: a.log}
+	source := record.File{Path: "play.yaml", Text: text, Set: []string{fmt.Sprintf("stop={operations: %d}", endless)}}
+	if c, err = a.configOf(c, source); err != nil {
+		return err
+	}
+	if page != nil {
+		a.announce(ctx, page, "#/live", ui.open)
+	}
+	a.tellPlay(filepath.Join(out, "latest"), draft.PlacesOf(v.Cloud()))
+	_, err = runner.Run(ctx, c)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		fmt.Fprintln(a.err, "ended; nothing was kept")
+		return nil
+	}
+	return err
+}
+
+// tellPlay tells what can be done by hand, in commands that can be copied.
+func (a *app) tellPlay(run string, p draft.Places) {
+	fmt.Fprintf(a.err, "Ctrl-C ends it. In another terminal:\n")
+	for _, o := range event.Offers() {
+		switch {
+		case o.ID == "kill" && len(p.Nodes) > 0:
+			fmt.Fprintf(a.err, "  skerry fire --run %s 'kill: {nodes: %s}, for: 10s'\n", run, p.Nodes[0])
+		case o.ID == "cut" && len(p.Links) > 0:
+			fmt.Fprintf(a.err, "  skerry fire --run %s 'link_down: {ids: %s}, for: 10s'\n", run, p.Links[0])
+		}
+	}
+	fmt.Fprintf(a.err, "  skerry lab status\n")
+}

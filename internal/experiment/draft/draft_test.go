@@ -1,0 +1,72 @@
+package draft
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"skerry/internal/database/all"
+	"skerry/internal/event"
+	"skerry/internal/experiment"
+)
+
+// What a draft makes is an experiment that loads, with exactly what was answered.
+func TestEveryAnswerMakesAFileThatLoads(t *testing.T) {
+	drafts := map[string]Draft{"defaults": Default()}
+	d := Default()
+	d.Name, d.Topology, d.Client, d.Scales, d.Repetitions, d.Audit = "off", "mesh:5,rtt=40ms", "", []float64{0.2, 1}, 3, true
+	d.Assert = []string{"lost_writes == 0", "read.p95 < 300ms"}
+	drafts["a text that YAML has a meaning for, axes, a preset with commas"] = d
+	for _, o := range event.Offers() {
+		d := Default()
+		e := Event{Offer: o.ID}
+		if o.Targets == "of" {
+			e.Target = "Pune"
+		}
+		d.Events = []Event{e, {Offer: "cut", Target: "Melbourne~Sydney", At: "1s", For: "2s"}}
+		drafts["event "+o.ID] = d
+	}
+	for name, d := range drafts {
+		text, err := d.YAML()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		v := experiment.ValidateText(d.Name+".yaml", []byte(text), all.Databases())
+		if !v.Valid {
+			t.Errorf("%s: %v\n%s", name, v.Err(), text)
+			continue
+		}
+		if want := max(1, len(d.Scales)) * d.Repetitions; v.Name != d.Name || v.Trials != want {
+			t.Errorf("%s: %q with %d trials, want %q with %d", name, v.Name, v.Trials, d.Name, want)
+		}
+		if len(v.Notes) > 0 && strings.Contains(strings.Join(v.Notes, " "), "outlasts") {
+			t.Errorf("%s: %v", name, v.Notes)
+		}
+	}
+}
+
+func TestAnswersThatCannotBeWritten(t *testing.T) {
+	for want, e := range map[string]Event{`did you mean "kill"`: {Offer: "kil"}, "needs a node": {Offer: "isolate"}} {
+		d := Default()
+		d.Events = []Event{e}
+		if _, err := d.YAML(); !errors.Is(err, ErrAnswer) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v", e, err)
+		}
+	}
+	d := Default()
+	d.Time, d.Events = "soon", []Event{{Offer: "kill"}}
+	if _, err := d.YAML(); !errors.Is(err, ErrAnswer) {
+		t.Error(err)
+	}
+}
+
+func TestParseEvent(t *testing.T) {
+	got, err := ParseEvent("slow=Pune~Sydney,at=3s, for=2s,amount=4")
+	if want := (Event{Offer: "slow", Target: "Pune~Sydney", At: "3s", For: "2s", Amount: "4"}); err != nil || got != want {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := ParseEvent("kill,when=now"); !errors.Is(err, ErrAnswer) {
+		t.Error(err)
+	}
+}

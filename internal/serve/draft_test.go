@@ -1,0 +1,163 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"skerry/internal/database/all"
+	"skerry/internal/experiment"
+	"skerry/internal/experiment/draft"
+)
+
+// maker is a bench whose pages can save and start experiments.
+func maker(t *testing.T, launch Launch) *bench {
+	t.Helper()
+	b := newBench(t, "")
+	b.server.Databases, b.server.Experiments, b.server.Launch, b.server.Log = all.Databases(), t.TempDir(), launch, slog.New(slog.DiscardHandler)
+	t.Cleanup(b.server.jobs.close)
+	return b
+}
+
+// send sends JSON as a page of the server does.
+func (b *bench) send(method, path string, body any, into any) int {
+	b.t.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	code, _, answer := b.ask(method, path, string(text), b.own()...)
+	if into != nil {
+		if err := json.Unmarshal([]byte(answer), into); err != nil {
+			b.t.Fatalf("%s %s: %d %s", method, path, code, answer)
+		}
+	}
+	return code
+}
+
+func TestAnswersBecomeAFileThatRunTakes(t *testing.T) {
+	b := maker(t, nil)
+	var f Form
+	b.get("/api/form", &f)
+	if f.Starts || len(f.Databases) < 10 || f.Draft.Name == "" {
+		t.Errorf("the form: %+v", f)
+	}
+	var c Checked
+	if code := b.send(http.MethodPost, "/api/draft", f.Draft, &c); code != http.StatusOK || !c.Valid || c.Trials != 1 || c.Places == nil || len(c.Places.Sites) != 8 {
+		t.Fatalf("%d %+v", code, c)
+	}
+	var wrong Checked
+	b.send(http.MethodPost, "/api/validate", Text{c.Text + "scael: 2\n"}, &wrong)
+	if wrong.Valid || len(wrong.Wrong) != 1 || wrong.Wrong[0].Line != strings.Count(c.Text, "\n")+1 || !strings.Contains(wrong.Wrong[0].Hint, "scale") {
+		t.Errorf("a misspelt key: %+v", wrong)
+	}
+	if code := b.send(http.MethodPut, "/api/experiment", Text{wrong.Text}, nil); code != http.StatusBadRequest {
+		t.Errorf("what is not valid was saved: %d", code)
+	}
+	var s Saved
+	if code := b.send(http.MethodPut, "/api/experiment", Text{c.Text}, &s); code != http.StatusOK || filepath.Dir(s.File) != b.server.Experiments {
+		t.Fatalf("%d %+v", code, s)
+	}
+	if v := experiment.Validate(s.File, nil, false, all.Databases()); !v.Valid {
+		t.Error(v.Err())
+	}
+	if code := b.send(http.MethodPost, "/api/job", Text{c.Text}, nil); code != http.StatusConflict {
+		t.Errorf("a server without Launch starts a run: %d", code)
+	}
+	d := draft.Default()
+	d.Events = []draft.Event{{Offer: "isolate"}}
+	if b.send(http.MethodPost, "/api/draft", d, &c); c.Valid || !strings.Contains(c.Wrong[0].Message, "needs a node") {
+		t.Errorf("an event without a target: %+v", c)
+	}
+}
+
+// The server's own file follows the page; one that somebody else wrote or changed stays.
+func TestFilesOfOthersStay(t *testing.T) {
+	b := maker(t, nil)
+	text, err := draft.Default().YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(b.server.Experiments, "my-question.yaml")
+	put := func(text string) int { return b.send(http.MethodPut, "/api/experiment", Text{text}, nil) }
+	if put(text) != http.StatusOK || put(text+"# again\n") != http.StatusOK {
+		t.Error("its own file is not replaced")
+	}
+	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := put(text); code != http.StatusConflict {
+		t.Errorf("%d", code)
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != "mine" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// One run at a time is started, for pages of this server alone; it ends with the server.
+func TestStarting(t *testing.T) {
+	began, ended := make(chan string), make(chan struct{})
+	b := maker(t, func(ctx context.Context, file string, _ io.Writer) error {
+		began <- file
+		<-ctx.Done()
+		close(ended)
+		return ctx.Err()
+	})
+	text, err := draft.Default().YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(Text{text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/api/job", "/api/draft", "/api/validate"} {
+		if code, _, _ := b.ask(http.MethodPost, path, string(body), "Origin: "+b.http.URL); code != http.StatusForbidden {
+			t.Errorf("POST %s without the header of a page: %d", path, code)
+		}
+	}
+	if code, _, _ := b.ask(http.MethodDelete, "/api/job", "", "Origin: http://evil.example"); code != http.StatusForbidden {
+		t.Errorf("another site stops runs: %d", code)
+	}
+	if code := b.send(http.MethodPost, "/api/job", Text{text}, nil); code != http.StatusAccepted {
+		t.Fatalf("%d", code)
+	}
+	if file := <-began; filepath.Base(file) != "my-question.yaml" {
+		t.Error(file)
+	}
+	if code := b.send(http.MethodPost, "/api/job", Text{text}, nil); code != http.StatusConflict {
+		t.Errorf("a second run: %d", code)
+	}
+	b.server.jobs.close()
+	<-ended
+	var j Job
+	if b.get("/api/job", &j); j.Runs || j.Error != "" {
+		t.Errorf("%+v", j)
+	}
+}
+
+func TestARunThatFailsIsTold(t *testing.T) {
+	b := maker(t, func(_ context.Context, _ string, said io.Writer) error {
+		_, _ = io.WriteString(said, "no Redis here\n")
+		return errors.New("exit status 1")
+	})
+	text, err := draft.Default().YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := b.send(http.MethodPost, "/api/job", Text{text}, nil); code != http.StatusAccepted {
+		t.Fatalf("%d", code)
+	}
+	b.server.jobs.done.Wait()
+	var j Job
+	if b.get("/api/job", &j); j.Runs || j.Error != "exit status 1" || j.Said != "no Redis here" {
+		t.Errorf("%+v", j)
+	}
+}

@@ -1,0 +1,49 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"skerry/internal/run/live"
+)
+
+// TestPlayIsBrokenByHandAndLeavesNothing: the load goes on until Ctrl-C, a member is killed by the
+// command that play tells, and afterwards neither lab nor directory is there.
+func TestPlayIsBrokenByHandAndLeavesNothing(t *testing.T) {
+	b := newBench(t)
+	b.run(2, "play", "rediss")
+	r := b.command("play", "redis", "--topology", "mesh:3,rtt=1ms", "--records", "100")
+	temp := b.path("tmp")
+	if err := os.Mkdir(temp, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.cmd.Env = append(r.cmd.Env, "TMPDIR="+temp)
+	r.start()
+	var dir string
+	b.await("the load", func() bool {
+		found, _ := filepath.Glob(filepath.Join(temp, "skerry-play-*", "latest"))
+		if len(found) == 0 {
+			return false
+		}
+		dir = found[0]
+		s, err := live.Read(t.Context(), dir)
+		return err == nil && s.Trial != nil && s.Trial.Measuring && s.Totals.OK > 0
+	})
+	contains(t, r.stderr.String(), "skerry fire --run "+dir+" 'kill: {nodes: n1}, for: 10s'")
+	fired := b.run(0, "fire", "--run", dir, "kill: {nodes: n1}, for: 10s")
+	contains(t, fired.stdout.String(), "n1")
+	if wrong := b.run(1, "fire", "--run", dir, "kil: {nodes: n1}"); !strings.Contains(wrong.stderr.String(), "kill") {
+		t.Errorf("a misspelt event: %s", wrong.stderr.String())
+	}
+	r.signal(syscall.SIGINT)
+	if code := r.wait(); code != 0 {
+		t.Errorf("exit %d: %s", code, r.stderr.String())
+	}
+	contains(t, r.stderr.String(), "nothing was kept")
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
