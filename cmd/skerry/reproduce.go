@@ -67,6 +67,9 @@ func (a *app) showPlan(f reproduceFlags, pages []results.Page) error {
 	var sum time.Duration
 	for _, p := range pages {
 		for _, s := range p.Steps {
+			if f.quick && s.TriedBy != "" {
+				continue
+			}
 			takes, known, err := s.Time(".", f.quick)
 			if err != nil {
 				return err
@@ -91,6 +94,9 @@ func (a *app) reproduce(ctx context.Context, f reproduceFlags, pages []results.P
 	var failed error
 	for _, p := range pages {
 		for _, s := range p.Steps {
+			if f.quick && s.TriedBy != "" {
+				continue
+			}
 			dir, err := a.step(ctx, f, s)
 			if ctx.Err() != nil || dir == "" {
 				return fmt.Errorf("%s: %w", s.Name, err)

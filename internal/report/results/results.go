@@ -42,6 +42,8 @@ type Step struct {
 	// Run is an experiment file, relative to the repository, and Set what is set in it.
 	Run string   `yaml:"run" jsonschema:"required"`
 	Set []string `yaml:"set"`
+	// TriedBy is another step, whose short form shows that this one works too: --quick leaves this one out.
+	TriedBy string `yaml:"tried_by"`
 	// Keep are the figures that are kept of each trial, as assertions call them; a last * stands for any rest.
 	Keep []string `yaml:"keep" jsonschema:"required"`
 }
@@ -76,6 +78,13 @@ func (p Plan) check() error {
 				return fmt.Errorf("the plan has two steps %s: their data would be one file", s.Name)
 			}
 			steps[s.Name] = true
+		}
+	}
+	for _, page := range p.Pages {
+		for _, s := range page.Steps {
+			if s.TriedBy != "" && (s.TriedBy == s.Name || !steps[s.TriedBy]) {
+				return fmt.Errorf("step %s is tried by %q, which is no other step", s.Name, s.TriedBy)
+			}
 		}
 	}
 	return nil
