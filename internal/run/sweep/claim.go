@@ -110,23 +110,26 @@ func newClaim(dir string, beat time.Duration, gone func(error)) (*claim, error) 
 }
 
 // renew changes the claim while it is this process's. A file system that cannot be read or written for a
-// while is no reason to end.
+// while is no reason to end; nor is a claim that somebody is just writing, which the next beat sees whole.
 func (c *claim) renew() error {
-	if o, ok := c.other(); ok {
+	o, err := c.read()
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && o.Token == c.mine.Token:
+		c.mine.Beat++
+		_ = c.write()
+	case err == nil:
 		return fmt.Errorf("%w: process %d on %s", errTaken, o.Process, o.Host)
 	}
-	c.mine.Beat++
-	_ = c.write()
 	return nil
 }
 
-// other is who holds the claim in place of this process.
-func (c *claim) other() (o owner, is bool) {
+// read is who holds the claim.
+func (c *claim) read() (o owner, err error) {
 	text, err := os.ReadFile(c.path)
-	if err != nil || json.Unmarshal(text, &o) != nil {
-		return o, false
+	if err == nil {
+		err = json.Unmarshal(text, &o)
 	}
-	return o, o.Token != c.mine.Token
+	return o, err
 }
 
 func (c *claim) write() error {
@@ -144,8 +147,8 @@ func (c *claim) write() error {
 func (c *claim) close() error {
 	c.stop()
 	c.beats.Wait()
-	if _, is := c.other(); is {
-		return nil
+	if o, err := c.read(); err != nil || o.Token != c.mine.Token {
+		return nil // another's, or just being written by another
 	}
 	if err := os.Remove(c.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("giving the run up: %w", err)

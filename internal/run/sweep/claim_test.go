@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ func abroad(t *testing.T, dir string, beat int) {
 		err = os.WriteFile(claimPath(dir), text, 0o600)
 	}
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
 }
 
@@ -71,14 +72,27 @@ func TestAControllerElsewhere(t *testing.T) {
 func TestARunThatWasTakenOver(t *testing.T) {
 	newCluster(t, -1)
 	dir, cfg := interrupted(t)
-	taken := false
+	ended := make(chan struct{})
+	var other sync.WaitGroup
+	var takes sync.Once
 	cfg.Progress = progress.New(said(func(string) {
-		if !taken {
-			taken = true
-			abroad(t, dir, 0)
-		}
+		takes.Do(func() {
+			other.Go(func() { // again and again: the beat of the one that is to end may have just read its own claim
+				for beat := 0; ; beat++ {
+					select {
+					case <-ended:
+						return
+					case <-time.After(time.Millisecond):
+						abroad(t, dir, beat)
+					}
+				}
+			})
+		})
 	}), func() int { return 0 })
-	if err := Resume(t.Context(), dir, cfg); !errors.Is(err, errTaken) {
+	err := Resume(t.Context(), dir, cfg)
+	close(ended)
+	other.Wait()
+	if !errors.Is(err, errTaken) {
 		t.Fatalf("%v", err)
 	}
 	d, err := record.Open(dir)
