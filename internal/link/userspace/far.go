@@ -66,27 +66,42 @@ func (f *far) less(l *dataplane.Link, q *link.Quality) *link.Quality {
 	return &rest
 }
 
-// follow measures the ways to other machines until ctx ends, and follows their drift.
+// follow measures the ways to other machines until ctx ends, and follows their drift. Questions go
+// one at a time, spread over the time between two rounds: in a burst each would wait for those
+// before it, and what they wait would be taken off the links' latency.
 func (s *server) follow(ctx context.Context) {
-	for wait := asking; linger.For(ctx, wait) == nil; {
-		wait = asking
-		for _, l := range s.ask() {
+	for {
+		s.mu.Lock()
+		links := s.crossing()
+		s.mu.Unlock()
+		round := asking
+		for _, l := range links {
 			if !l.Proved() {
-				wait = proving
+				round = proving
 			}
+		}
+		pause := round / time.Duration(max(1, len(links)))
+		for _, l := range links {
+			s.ask(l)
+			if linger.For(ctx, pause) != nil {
+				return
+			}
+		}
+		if len(links) == 0 && linger.For(ctx, round) != nil {
+			return
 		}
 		// An error is the plane's end.
 		_ = s.take(ctx)
 	}
 }
 
-// ask asks over all ways to other machines. A link in the table has its socket.
-func (s *server) ask() []*dataplane.Link {
+// ask asks over the way of a link, unless that is gone: a link in the table has its socket.
+func (s *server) ask(l *dataplane.Link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	links := s.crossing()
-	s.plane.Ask(links)
-	return links
+	if s.links[l.ID] == l {
+		s.plane.Ask([]*dataplane.Link{l})
+	}
 }
 
 // crossing are the links to other machines. The caller holds mu.
