@@ -22,7 +22,7 @@ import (
 func (n Needs) experiment(c Candidate, day string) ([]byte, error) {
 	workload := map[string]any{"name": n.Load.Workload, "records": n.Load.Records, "threads": n.Load.Threads}
 	if n.Load.Target > 0 {
-		workload["target"], workload["arrival"], workload["in_flight"] = n.Load.Target, "poisson", max(256, 4*n.Load.Threads)
+		workload["target"], workload["arrival"], workload["in_flight"] = n.Load.Target, "constant", max(256, 4*n.Load.Threads)
 	}
 	if len(n.Load.Properties) > 0 {
 		workload["properties"] = n.Load.Properties

@@ -65,7 +65,7 @@ type Needs struct {
 type Load struct {
 	// Workload is one of YCSB's.
 	Workload string `yaml:"workload" json:"workload" jsonschema:"default=b,enum=a,enum=b,enum=c,enum=d,enum=e,enum=f"`
-	// Target is how many operations a second are asked for, at random moments; 0 is as many as
+	// Target is how many operations a second are asked for, evenly spaced; 0 is as many as
 	// threads can do.
 	Target float64 `yaml:"target" json:"target,omitempty" jsonschema:"minimum=0"`
 	// Records is how many there are.
