@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"go.etcd.io/raft/v3"
-	"go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 )
 
@@ -26,8 +25,6 @@ const (
 	followWindow = 5 * time.Second
 	followCount  = 50
 	followShare  = 2.0 / 3
-	// entryOverhead is how many bytes an entry takes in the log beside its data, at most.
-	entryOverhead = 64
 	// promoteLag is how many entries a learner may be behind to be promoted: few
 	// enough to catch up within a round trip or two.
 	promoteLag = 1000
@@ -36,6 +33,7 @@ const (
 // keeping is the upkeep of log, leadership and membership.
 type keeping struct {
 	applied  map[uint64]uint64 // by member, as each reported
+	dropped  uint64            // what some member's log does not have any more
 	asked    uint64            // what the operator wants compacted
 	compact  uint64            // what the store was told last
 	made     map[uint64]int    // proposals by origin since
@@ -56,6 +54,9 @@ func (k *keeping) init() {
 
 // report notes what a member's consumer has applied.
 func (m *machine) report(id, applied uint64) { m.keep.applied[id] = applied }
+
+// lacks notes up to which entry a member's log has gone: some database has applied that much.
+func (m *machine) lacks(dropped uint64) { m.keep.dropped = max(m.keep.dropped, dropped) }
 
 // count notes where proposals come from.
 func (k *keeping) count(origin uint64, n int) { k.made[origin] += n }
@@ -79,76 +80,40 @@ func (m *machine) housekeep() {
 	m.place()
 }
 
-// trim bounds the log: what all members have applied goes, and beyond the limits what any has.
+// trim bounds the log before the next tick.
 func (m *machine) trim() {
+	if m.cfg.maxAge > 0 {
+		m.out.store = append(m.out.store, request{rotate: m.now.Add(-m.cfg.maxAge / 4)})
+	}
+	m.drop()
+	m.measure()
+}
+
+// drop lets go of what all members have applied, and beyond the limits of what any has.
+func (m *machine) drop() {
 	if len(m.conf.Members) == 0 {
 		return
 	}
-	everywhere, anywhere := m.published.index, uint64(0)
+	everywhere, anywhere := m.published.index, m.keep.dropped
 	for _, o := range m.conf.Members {
 		if o.Role == Witness {
 			continue
 		}
-		a := min(m.keep.applied[o.ID], m.published.index)
+		a := m.keep.applied[o.ID]
 		everywhere, anywhere = min(everywhere, a), max(anywhere, a)
 	}
-	segment := segmentSize(m.cfg.maxLog)
 	old := time.Time{}
 	if m.cfg.maxAge > 0 {
 		old = m.now.Add(-m.cfg.maxAge)
-		m.out.store = append(m.out.store, request{rotate: m.now.Add(-m.cfg.maxAge / 4)})
 	}
-	forced := min(m.log.Excess(m.cfg.maxLog-3*segment, old), anywhere)
+	forced := min(m.log.Excess(m.cfg.maxLog-3*segmentSize(m.cfg.maxLog), old), anywhere, m.published.index)
 	asked := min(m.keep.asked, m.keep.applied[m.cfg.id], m.published.index)
 	target := max(everywhere, forced, asked)
 	if target > m.keep.compact {
 		m.keep.compact = target
 		m.out.store = append(m.out.store, request{compact: target})
 	}
-	m.measure()
 }
-
-// writing is entries that the store was given and has not confirmed.
-type writing struct {
-	last  uint64
-	bytes int64
-}
-
-// write notes that the store was given entries, written that those up to an index are on disk.
-func (m *machine) write(entries []*raftpb.Entry) {
-	if len(entries) == 0 {
-		return
-	}
-	w := writing{last: entries[len(entries)-1].GetIndex()}
-	for _, e := range entries {
-		w.bytes += int64(len(e.GetData())) + entryOverhead
-	}
-	m.writing = append(m.writing, w)
-}
-
-func (m *machine) written(index uint64) {
-	m.writing = slices.DeleteFunc(m.writing, func(w writing) bool { return w.last <= index })
-}
-
-// measure finds how much the log takes before the next tick. What the store has not confirmed
-// may not be on disk yet, and counts. A segment is left over: others' logs have other
-// boundaries between segments, and drop theirs a little later.
-func (m *machine) measure() {
-	m.room = m.cfg.maxLog - segmentSize(m.cfg.maxLog) - m.log.Usage().Bytes
-	for _, w := range m.writing {
-		m.room -= w.bytes
-	}
-	m.full = m.room <= 0
-}
-
-// occupy counts proposals that are put into the log.
-func (m *machine) occupy(size int64) {
-	m.room -= size
-	m.full = m.full || m.room <= 0
-}
-
-// segmentSize is a sixteenth of the log, within what is sensible for files.
-func segmentSize(maxLog int64) int64 { return min(max(maxLog/16, 64<<10), 64<<20) }
 
 // countSites finds the site that most proposals come from.
 func (m *machine) countSites() {

@@ -32,6 +32,7 @@ type machine struct {
 	full      bool     // no room in the log and nothing that may be dropped
 	room      int64    // bytes that proposals may take until the next tick
 	writing   []writing
+	left      int             // tick since which entries of a leader have no room; 0: they have
 	removed   bool            // from the cluster
 	naming    map[uint64]bool // members that know names of logs
 
@@ -183,6 +184,9 @@ func (m *machine) tick(now time.Time) {
 func (m *machine) step(msg *raftpb.Message) {
 	if msg.GetType() == raftpb.MsgReadIndex && len(m.conf.State.Voters) == 1 && !m.leadsSurely() {
 		return // the learner asks again
+	}
+	if !m.admit(msg) {
+		return // the leader sends it again
 	}
 	if err := m.rn.Step(msg); err != nil {
 		m.logger.Debug("message ignored", "type", msg.GetType(), "from", msg.GetFrom(), "err", err)

@@ -330,6 +330,7 @@ func (n *Node) expelled() { n.fail(ErrRemoved) }
 func (n *Node) pinged(from uint64, p ping) {
 	n.post(func() {
 		n.m.report(from, p.applied)
+		n.m.lacks(p.dropped)
 		if n.cfg.Election == 0 && p.election != 0 && n.m.lead == from && n.m.term == p.term {
 			n.election.Store(min(max(p.election, int64(minElection)), int64(maxElection)))
 		}
@@ -343,6 +344,9 @@ func (n *Node) beat() ping {
 	n.mu.Unlock()
 	// A state that was loaded may be ahead of the log, which still needs what is before it.
 	p := ping{applied: min(n.applied.Load(), n.published.Load())}
+	if first, err := n.log.FirstIndex(); err == nil {
+		p.dropped = first - 1
+	}
 	if v.self.Role == Witness {
 		p.applied = n.published.Load()
 	}

@@ -10,6 +10,7 @@ import (
 type ping struct {
 	sent    int64  // the sender's clock, in ns; the answer repeats it
 	applied uint64 // what the sender's consumer has applied
+	dropped uint64 // up to where the sender's log is gone; one of an earlier version does not say
 	// election is the election timeout that the sender, as leader of term, asks for, in ns.
 	election int64
 	term     uint64
@@ -20,12 +21,15 @@ type ping struct {
 var started = time.Now()
 
 func encodePing(p ping, now time.Time) []byte {
-	return varint.Append([]byte{byte(framePing)}, uint64(now.Sub(started)), p.applied, uint64(p.election), p.term)
+	return varint.Append([]byte{byte(framePing)}, uint64(now.Sub(started)), p.applied, uint64(p.election), p.term, p.dropped)
 }
 
 func decodePing(b []byte) (ping, error) {
 	r := varint.NewReader(b[1:])
 	p := ping{sent: int64(r.Number()), applied: r.Number(), election: int64(r.Number()), term: r.Number()}
+	if r.More() {
+		p.dropped = r.Number()
+	}
 	if r.Bad() {
 		return ping{}, errFrame
 	}

@@ -55,6 +55,7 @@ type simOptions struct {
 	full     bool          // disks are full at times
 	change   bool          // members come and go
 	prefer   string        // site that should lead
+	bound    int64         // of the log, in bytes; 0: none that matters
 }
 
 type simStats struct{ acked, notDone, inDoubt, reads, snapshots, crashes, leaders, changes int }
@@ -83,6 +84,7 @@ type simNode struct {
 	paused  time.Duration
 	join    bool
 	gone    bool
+	lost    bool // its consumer has lost its state, and applies nothing
 }
 
 type event struct {
@@ -215,13 +217,16 @@ func (s *sim) ms(most int) time.Duration {
 
 // boot starts a node on what its disk has.
 func (s *sim) boot(n *simNode, members []Member) {
-	log, err := wal.Open(n.fs, wal.Options{Cluster: "sim", ID: n.id, Segment: 3000, Cache: 2000, Now: func() time.Time { return time.Unix(0, int64(s.now)) }})
+	maxLog, segment := int64(1<<30), int64(3000)
+	switch {
+	case s.opt.compact:
+		maxLog = 1000
+	case s.opt.bound != 0:
+		maxLog, segment = s.opt.bound, segmentSize(s.opt.bound)
+	}
+	log, err := wal.Open(n.fs, wal.Options{Cluster: "sim", ID: n.id, Segment: segment, Cache: 2000, Now: func() time.Time { return time.Unix(0, int64(s.now)) }})
 	if err != nil {
 		s.fail("member %d does not open its log: %v", n.id, err)
-	}
-	maxLog := int64(1 << 30)
-	if s.opt.compact {
-		maxLog = 1000
 	}
 	cfg := machineConfig{id: n.id, epoch: n.rng.Uint64(), name: fmt.Sprint("log", n.rng.Uint64()), members: members, join: n.join, stateful: true, maxLog: maxLog, preferSite: s.opt.prefer}
 	if s.opt.compact {
@@ -240,6 +245,9 @@ func (s *sim) boot(n *simNode, members []Member) {
 		for _, o := range s.nodes {
 			if o != n && o.m != nil && !s.isCut(o.id, n.id) {
 				n.m.report(o.id, o.applied)
+				if first, err := o.log.FirstIndex(); err == nil {
+					n.m.lacks(first - 1)
+				}
 			}
 		}
 		if s.opt.compact {
@@ -287,7 +295,7 @@ func (s *sim) consume(n *simNode) {
 		n.m.report(n.id, n.applied)
 		return
 	}
-	if s.rng.IntN(4) == 0 {
+	if n.lost || s.rng.IntN(4) == 0 {
 		return
 	}
 	first, _ := n.log.FirstIndex()

@@ -174,3 +174,16 @@ func (l *Log) Excess(most int64, old time.Time) uint64 {
 	}
 	return index
 }
+
+// Without tells how many bytes stay once the log is compacted up to an index.
+func (l *Log) Without(index uint64) int64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	total := l.segs[len(l.segs)-1].size
+	for i, s := range l.segs[:len(l.segs)-1] {
+		if l.lastOf(i) > index {
+			total += s.size
+		}
+	}
+	return total
+}
