@@ -72,12 +72,12 @@ type Command struct {
 	Recursive bool // Remove: directories too, with all below them
 	Replace   bool // Move: a file, or an empty directory, at To is replaced
 	Exclusive bool // Write: an error where the file exists; Delegate: where the directory is not empty
-	Across    bool // Find: stop behind a virtual directory; Move, Remove: what is on other servers goes along
+	Across    bool // Find: stop behind a virtual directory; Move, Remove: what is on other servers goes along; List: with a stamp
 	Long      bool // List: print all that is known, not names alone
 
 	Mode  uint16 // Mkdir, Create, Write (of a new file), Chmod: permission bits
 	Data  []byte // Write: the content; Transact: a Step
-	Owner string // Delegate: the server that the directory is on; Rmdir: of a virtual one that goes if it has this owner
+	Owner string // Delegate: the server that the directory is on, or several, with commas between them, that have parts of it; Rmdir: of a virtual one that goes if it has this owner
 
 	Limit int    // List, Find: at most so many entries; 0 for DefaultLimit
 	After string // List: names behind this one; Find: paths behind this one
@@ -137,7 +137,9 @@ type Result struct {
 	Err     error // nil, or an error of a Kind below (errors.Is)
 	Entries []Entry
 	Next    string // List, Find: After of the next page; "" where this one is the last
-	Data    []byte // Read; Find with Across: the owner of the virtual directory that Next is
+	// Data is what Read reads; of Find with Across the owner of the virtual directory that Next is; of List with
+	// Across a stamp, which no other state of what was listed has. Where there is none, that cannot be told.
+	Data []byte
 }
 
 // Defaults and limits.

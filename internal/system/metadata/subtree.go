@@ -1,6 +1,8 @@
 package metadata
 
 import (
+	"hash/fnv"
+	"io"
 	"strconv"
 	"strings"
 )
@@ -15,6 +17,10 @@ const (
 
 // Subtree is where a subtree is: the directory Base of a server's own tree. Its text is
 // the owner of a virtual directory, "SERVER:/.subtrees/ID.EPOCH".
+//
+// The directory of a subtree may be parted: Server is several names then, in order and with
+// commas between them. Each of these servers has a directory Base with the entries whose names'
+// hash is its (PartOf), and all that is below those.
 type Subtree struct {
 	Server string
 	ID     string // random, of the subtree as long as it is
@@ -50,6 +56,27 @@ func ParseBase(path string) (s Subtree, ok bool) {
 	}
 	s.ID = id
 	return s, id != "" && !strings.Contains(id, "/")
+}
+
+// Servers are those that have it: one, or those of its parts.
+func (s Subtree) Servers() []string { return strings.Split(s.Server, ",") }
+
+// Each are the parts as subtrees of one server.
+func (s Subtree) Each() []Subtree {
+	parts := make([]Subtree, 0, 1)
+	for _, server := range s.Servers() {
+		s.Server = server
+		parts = append(parts, s)
+	}
+	return parts
+}
+
+// PartOf is which of so many parts of a directory has the entry of a name. What is in the parts
+// depends on it: it stays as it is.
+func PartOf(name string, parts int) int {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, name) // it never fails
+	return int(h.Sum64() % uint64(parts))
 }
 
 func (s Subtree) name() string {

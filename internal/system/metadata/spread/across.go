@@ -59,40 +59,51 @@ func (r *Router) lost(at place, whole string, err error) error {
 // place of.
 func (t *transaction) along(ctx context.Context, at place, virtual []metadata.Entry, command func(metadata.Subtree) metadata.Command) error {
 	for _, v := range virtual {
+		top := at.out(v.Name)
 		sub, ok := metadata.ParseSubtree(v.Owner)
-		if !ok || t.r.servers.Service[sub.Server] == nil {
-			return &metadata.Elsewhere{At: at.out(v.Name), Owner: v.Owner}
+		if _, known := t.r.areaOf(top, v.Owner); !ok || !known {
+			return &metadata.Elsewhere{At: top, Owner: v.Owner}
 		}
-		below := place{top: at.out(v.Name), server: sub.Server, base: sub.Base()}
-		c := command(sub)
-		var found metadata.Result
-		if sub.Server == t.coordinator {
-			found = t.prepare(ctx, sub.Server, c.Path, c.To)
-			if found.Err == nil && len(found.Entries) == 0 {
-				found.Err = metadata.ErrNotFound
-			} else if found.Err == nil && c.Op == metadata.Rmdir && found.Entries[0].Size > 0 {
-				found.Err = metadata.ErrNotEmpty
+		for _, part := range sub.Each() {
+			if err := t.alongPart(ctx, place{top: top, server: part.Server, base: part.Base()}, command(part), command); err != nil {
+				return err
 			}
-			t.run(c)
-		} else {
-			found = t.prepare(ctx, sub.Server, c.Path, c.To, c)
-		}
-		switch {
-		case errors.Is(found.Err, metadata.ErrNotFound):
-			return t.r.lost(below, below.top, found.Err)
-		case found.Err != nil:
-			return found.Err
-		}
-		if err := t.along(ctx, below, found.Entries[1:], command); err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
+// alongPart is along for a subtree, or a part of one, that c is the command for.
+func (t *transaction) alongPart(ctx context.Context, at place, c metadata.Command, command func(metadata.Subtree) metadata.Command) error {
+	var found metadata.Result
+	if at.server == t.coordinator {
+		found = t.prepare(ctx, at.server, c.Path, c.To)
+		if found.Err == nil && len(found.Entries) == 0 {
+			found.Err = metadata.ErrNotFound
+		} else if found.Err == nil && c.Op == metadata.Rmdir && found.Entries[0].Size > 0 {
+			found.Err = metadata.ErrNotEmpty
+		}
+		t.run(c)
+	} else {
+		found = t.prepare(ctx, at.server, c.Path, c.To, c)
+	}
+	switch {
+	case errors.Is(found.Err, metadata.ErrNotFound):
+		return t.r.lost(at, at.top, found.Err)
+	case found.Err != nil:
+		return found.Err
+	}
+	return t.along(ctx, at, found.Entries[1:], command)
+}
+
 // next is the command that gives a subtree its next epoch: its place in the whole changes.
 func next(s metadata.Subtree) metadata.Command {
 	return metadata.Command{Op: metadata.Move, Path: s.Base(), To: s.Next().Base(), Across: true, MaxDepth: -1}
+}
+
+// emptied is the command that removes a subtree that is empty.
+func emptied(s metadata.Subtree) metadata.Command {
+	return metadata.Command{Op: metadata.Rmdir, Path: s.Base(), MaxDepth: -1}
 }
 
 // removal is the command that removes a subtree.

@@ -36,15 +36,18 @@ func Claims(servers map[string]Holding) []Claim {
 			}
 		}
 		for path, to := range s.Subtrees {
-			if !metadata.Under(path, metadata.Incoming) {
-				named[to] = owner(name, path)
+			if sub, _ := metadata.ParseSubtree(to); !metadata.Under(path, metadata.Incoming) {
+				for _, part := range sub.Each() {
+					named[part.Owner()] = owner(name, path)
+				}
 			}
 		}
 	}
 	var claims []Claim
 	for _, id := range slices.Sorted(maps.Keys(holders)) {
-		if len(holders[id]) < 2 {
-			continue
+		by := func(h string) string { return named[h] }
+		if first := by(holders[id][0]); len(holders[id]) < 2 || first != "" && all(holders[id], func(h string) bool { return by(h) == first }) {
+			continue // one, or parts of one
 		}
 		c := Claim{Holders: holders[id]}
 		slices.SortFunc(c.Holders, func(a, b string) int { // the latest epoch first

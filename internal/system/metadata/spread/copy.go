@@ -34,7 +34,9 @@ type item struct {
 
 // copy makes what is below the directory anew on the target, aside.
 func (m *migration) copy(ctx context.Context, top metadata.Entry) error {
-	_, _ = m.r.sweepIncoming(ctx, m.target) // what cannot be told now can be later
+	for _, server := range m.target.parts {
+		_, _ = m.r.sweepIncoming(ctx, server) // what cannot be told now can be later
+	}
 	begin := making{Command: metadata.Command{Op: metadata.Mkdir, Path: metadata.Incoming, Parents: true, Mode: metadata.DefaultDirMode, MaxDepth: -1}}
 	if err := m.send(ctx, append([]making{begin}, m.made(item{from: m.source.base, entry: top}, nil)...)); err != nil {
 		return fmt.Errorf("copying the subtree: %w", err)
@@ -54,32 +56,68 @@ func (m *migration) below(ctx context.Context, open ...string) error {
 	for len(open) > 0 {
 		dir := open[len(open)-1]
 		open = open[:len(open)-1]
-		page := metadata.Command{Op: metadata.List, Path: dir, Long: true, Limit: together, MaxDepth: -1}
-		for more := true; more; more = page.After != "" {
-			if err := m.renew(ctx); err != nil {
+		servers := []string{m.from.of(dir).server}
+		if dir == m.source.base {
+			servers = m.from.parts
+		}
+		for _, server := range servers {
+			below, err := m.in(ctx, server, dir)
+			if err != nil {
 				return err
 			}
-			listed := m.r.askOne(ctx, m.source.server, page)
-			if m.moving(dir, listed.Err) {
-				break
-			}
-			if listed.Err != nil {
-				return listed.Err
-			}
-			items := make([]item, len(listed.Entries))
-			for i, e := range listed.Entries {
-				items[i] = item{from: metadata.Join(dir, e.Name), entry: e}
-				if e.Kind == metadata.Directory {
-					open = append(open, items[i].from)
-				}
-			}
-			if err := m.make(ctx, items); err != nil {
-				return err
-			}
-			page.After = listed.Next
+			open = append(open, below...)
 		}
 	}
 	return nil
+}
+
+// in copies the entries of a directory that a server has, and returns those that are directories.
+func (m *migration) in(ctx context.Context, server, dir string) (open []string, err error) {
+	page := metadata.Command{Op: metadata.List, Path: dir, Long: true, Limit: together, MaxDepth: -1}
+	for more := true; more; more = page.After != "" {
+		if err := m.renew(ctx); err != nil {
+			return nil, err
+		}
+		listed := m.r.askOne(ctx, server, page)
+		if m.moving(dir, listed.Err) {
+			break
+		}
+		if listed.Err != nil {
+			return nil, listed.Err
+		}
+		items := make([]item, len(listed.Entries))
+		for i, e := range listed.Entries {
+			items[i] = item{from: metadata.Join(dir, e.Name), entry: e}
+			if e.Kind == metadata.Directory {
+				open = append(open, items[i].from)
+			}
+		}
+		if err := m.make(ctx, items); err != nil {
+			return nil, err
+		}
+		page.After = listed.Next
+	}
+	return open, nil
+}
+
+// ask asks the source for paths of its own, each part for its.
+func (m *migration) ask(ctx context.Context, commands []metadata.Command) []metadata.Result {
+	results := make([]metadata.Result, len(commands))
+	for _, server := range m.from.parts {
+		var its []metadata.Command
+		var at []int
+		for i, c := range commands {
+			if m.from.of(c.Path).server == server {
+				its, at = append(its, c), append(at, i)
+			}
+		}
+		if len(its) > 0 {
+			for i, r := range m.r.ask(ctx, server, its) {
+				results[at[i]] = r
+			}
+		}
+	}
+	return results
 }
 
 // moving tells whether an error comes of a change meanwhile: what is at the path is copied
@@ -110,7 +148,7 @@ func (m *migration) make(ctx context.Context, items []item) error {
 		}
 		var contents []metadata.Result
 		if len(reads) > 0 {
-			contents = m.r.ask(ctx, m.source.server, reads)
+			contents = m.ask(ctx, reads)
 		}
 		var commands []making
 		for _, one := range items[:n] {
@@ -138,7 +176,7 @@ func (m *migration) make(ctx context.Context, items []item) error {
 
 // made are the commands that make an entry as it is.
 func (m *migration) made(one item, data []byte) []making {
-	e, path := one.entry, rebase(one.from, m.source.base, m.aside)
+	e, path := one.entry, rebase(one.from, m.source.base, m.target.base)
 	var commands []making
 	add := func(c metadata.Command, may error) {
 		c.Path, c.MaxDepth = path, -1
@@ -184,13 +222,40 @@ func (m *migration) send(ctx context.Context, commands []making) error {
 		for n, size := 0, 0; n < len(commands) && n < 4*together && size < sendBytes; n++ {
 			batch, size = append(batch, commands[n].Command), size+len(commands[n].Data)+len(commands[n].Path)
 		}
-		for i, r := range m.r.ask(ctx, m.target, batch) {
-			c := commands[i]
-			if r.Err != nil && (c.may == nil || !errors.Is(r.Err, c.may)) && !m.moving(c.from, r.Err) {
-				return r.Err
+		for _, server := range m.target.parts {
+			if err := m.sendTo(ctx, server, commands[:len(batch)], batch); err != nil {
+				return err
 			}
 		}
 		commands = commands[len(batch):]
+	}
+	return nil
+}
+
+// sendTo has a server of the target run those of the commands that are for it: about its entries, or
+// about the directory itself.
+func (m *migration) sendTo(ctx context.Context, server string, commands []making, batch []metadata.Command) error {
+	if len(m.target.parts) > 1 {
+		its := func(path string) bool {
+			return path == m.target.base || path == metadata.Incoming || m.target.of(path).server == server
+		}
+		var some []making
+		batch = nil
+		for _, c := range commands {
+			if its(c.Path) {
+				some, batch = append(some, c), append(batch, c.Command)
+			}
+		}
+		commands = some
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	for i, r := range m.r.ask(ctx, server, batch) {
+		c := commands[i]
+		if r.Err != nil && (c.may == nil || !errors.Is(r.Err, c.may)) && !m.moving(c.from, r.Err) {
+			return r.Err
+		}
 	}
 	return nil
 }
@@ -233,7 +298,7 @@ func (m *migration) chunk(ctx context.Context, paths []string, deep map[string]b
 			asked = append(asked, metadata.Command{Op: metadata.Stat, Path: dir, MaxDepth: -1})
 		}
 	}
-	found := m.r.ask(ctx, m.source.server, asked)
+	found := m.ask(ctx, asked)
 	var items []item
 	var gone []making
 	var open []string
@@ -245,7 +310,7 @@ func (m *migration) chunk(ctx context.Context, paths []string, deep map[string]b
 			virtual := metadata.Entry{Kind: metadata.Virtual, Mode: metadata.DefaultDirMode, Owner: e.Owner}
 			items = append(items, item{from: path, entry: virtual, anew: true})
 		case errors.Is(err, metadata.ErrNotFound), errors.Is(err, metadata.ErrNotDirectory):
-			gone = append(gone, making{removalOf(rebase(path, m.source.base, m.aside)), path, metadata.ErrNotFound})
+			gone = append(gone, making{removalOf(rebase(path, m.source.base, m.target.base)), path, metadata.ErrNotFound})
 		case m.moving(path, err):
 		case err != nil:
 			return err
@@ -265,7 +330,7 @@ func (m *migration) chunk(ctx context.Context, paths []string, deep map[string]b
 	}
 	for i, c := range asked[len(paths):] {
 		if r := found[len(paths)+i]; r.Err == nil {
-			touch := metadata.Command{Op: metadata.Touch, Path: rebase(c.Path, m.source.base, m.aside), Time: r.Entries[0].Modified, MaxDepth: -1}
+			touch := metadata.Command{Op: metadata.Touch, Path: rebase(c.Path, m.source.base, m.target.base), Time: r.Entries[0].Modified, MaxDepth: -1}
 			m.touches = append(m.touches, making{touch, c.Path, metadata.ErrNotFound})
 		}
 	}

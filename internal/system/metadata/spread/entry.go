@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"skerry/internal/system/metadata"
 )
@@ -17,14 +19,20 @@ func token() string {
 	return hex.EncodeToString(b[:])
 }
 
-// delegate gives an empty directory to another server: a directory is made there, and at
-// one moment, if it still is empty, the one here leads to it. What a crash between the two
-// leaves is a directory that nothing leads to.
+// delegate gives an empty directory to another server, or parts it between several: a directory is
+// made there, and at one moment, if it still is empty, the one here leads to it. What a crash between
+// the two leaves is a directory that nothing leads to.
 func (r *Router) delegate(ctx context.Context, c metadata.Command) metadata.Result {
-	target := c.Owner
-	if r.servers.Service[target] == nil {
-		return failed(c.Path, fmt.Errorf("%w owner: %w: %s", metadata.ErrInvalid, ErrServer, metadata.Quote(target)))
+	targets := slices.Sorted(strings.SplitSeq(c.Owner, ","))
+	for i, target := range targets {
+		if r.servers.Service[target] == nil {
+			return failed(c.Path, fmt.Errorf("%w owner: %w: %s", metadata.ErrInvalid, ErrServer, metadata.Quote(target)))
+		}
+		if i > 0 && target == targets[i-1] {
+			return failed(c.Path, fmt.Errorf("%w owner: %s is named twice, and a server has one part", metadata.ErrInvalid, target))
+		}
 	}
+	c.Owner = strings.Join(targets, ",")
 	found := r.Do(ctx, []metadata.Command{{Op: metadata.Stat, Path: c.Path}})[0]
 	switch {
 	case found.Err != nil:
@@ -34,10 +42,15 @@ func (r *Router) delegate(ctx context.Context, c metadata.Command) metadata.Resu
 	case found.Entries[0].Size > 0:
 		return r.migrate(ctx, c)
 	}
-	sub := metadata.Subtree{Server: target, ID: r.token()}
+	sub := metadata.Subtree{Server: c.Owner, ID: r.token()}
 	base := sub.Base()
-	if made := r.askOne(ctx, target, metadata.Command{Op: metadata.Mkdir, Path: base, Parents: true, Mode: found.Entries[0].Mode}); made.Err != nil {
-		return metadata.Result{Err: fmt.Errorf("making it on %s: %w", target, made.Err)}
+	if sub := sub.Next(); len(sub.Owner()) > metadata.MaxName {
+		return failed(c.Path, fmt.Errorf("%w owner: the names of %d servers are too long", metadata.ErrInvalid, len(targets)))
+	}
+	for _, target := range targets {
+		if made := r.askOne(ctx, target, metadata.Command{Op: metadata.Mkdir, Path: base, Parents: true, Mode: found.Entries[0].Mode}); made.Err != nil {
+			return metadata.Result{Err: fmt.Errorf("making it on %s: %w", target, made.Err)}
+		}
 	}
 	c.Owner, c.Exclusive = sub.Owner(), true
 	at := r.place(c)
@@ -45,12 +58,14 @@ func (r *Router) delegate(ctx context.Context, c metadata.Command) metadata.Resu
 	var e *metadata.Elsewhere
 	filled := errors.Is(result.Err, metadata.ErrNotEmpty) || errors.As(result.Err, &e) && e.At == c.Path
 	if filled {
-		c.Owner = target
+		c.Owner = sub.Server
 		result = r.migrate(ctx, c)
 	}
 	if filled || result.Err != nil && !errors.Is(result.Err, metadata.ErrUnavailable) {
 		// It certainly leads nowhere. Where it stays, nobody sees it.
-		_ = r.askOne(ctx, target, metadata.Command{Op: metadata.Rmdir, Path: base})
+		_ = r.all(targets, func(target string) error {
+			return r.askOne(ctx, target, metadata.Command{Op: metadata.Rmdir, Path: base}).Err
+		})
 	}
 	return result
 }

@@ -57,6 +57,8 @@ func (r *Router) find(ctx context.Context, c metadata.Command) metadata.Result {
 		case part.Next != "":
 			page.Next = at.out(part.Next)
 			return page
+		case r.another(c, &at):
+			seen = at.top // the part's own entry was seen, in the first one
 		case metadata.Under(c.Path, at.top):
 			return page
 		default: // the rest of the directory that the subtree is in
@@ -80,7 +82,7 @@ func partOf(c metadata.Command, at place, seen string, left int) metadata.Comman
 			local.MaxDepth -= levels(at.top) - levels(c.Path)
 		}
 	}
-	if seen != "" && seen != at.top && metadata.Under(seen, at.top) {
+	if seen != "" && metadata.Under(seen, at.top) {
 		local.After = at.in(seen)
 	}
 	return local

@@ -20,7 +20,7 @@ func (r *Router) follow(ctx context.Context, c metadata.Command, at place, resul
 				return at.global(c, result)
 			}
 		case e == nil && !at.gone(result.Err):
-			return at.global(c, result)
+			return r.whole(ctx, c, at, at.global(c, result))
 		case e == nil:
 			gone, err := r.buried(ctx, at)
 			if err != nil {
@@ -66,12 +66,11 @@ func met(local metadata.Command, r metadata.Result) *metadata.Elsewhere {
 
 // learn notes where a subtree is; it is false where that server is not known.
 func (r *Router) learn(top, text string) bool {
-	server, base, ok := parseOwner(text)
-	if !ok || r.servers.Service[server] == nil {
-		return false
+	a, ok := r.areaOf(top, text)
+	if ok {
+		r.known.add(a)
 	}
-	r.known.add(place{top: top, server: server, base: base})
-	return true
+	return ok
 }
 
 // atVirtual answers a command about the entry that a virtual directory is.
@@ -92,12 +91,15 @@ func (r *Router) atVirtual(ctx context.Context, c metadata.Command, at place, e 
 // that does not come about, the server died, say, whoever meets it next sees to it
 // (buried).
 func (r *Router) rmdir(ctx context.Context, c metadata.Command, at place, e *metadata.Elsewhere) metadata.Result {
-	server, base, ok := parseOwner(e.Owner)
-	if !ok || r.servers.Service[server] == nil {
+	a, ok := r.areaOf(c.Path, e.Owner)
+	switch {
+	case !ok:
 		return elsewhere(c.Path, e.Owner)
+	case len(a.parts) > 1:
+		return r.rmdirParts(ctx, c)
 	}
-	sub := place{top: c.Path, server: server, base: base}
-	removed := r.askOne(ctx, server, metadata.Command{Op: metadata.Rmdir, Path: base, Identity: c.Identity})
+	sub := a.place
+	removed := r.askOne(ctx, sub.server, metadata.Command{Op: metadata.Rmdir, Path: sub.base, Identity: c.Identity})
 	if removed.Err != nil && !errors.Is(removed.Err, metadata.ErrNotFound) {
 		return sub.global(c, removed)
 	}

@@ -104,13 +104,17 @@ func drawn(r *rand.Rand) (metadata.Command, error) {
 	case 5:
 		return metadata.Parse("ls " + path())
 	case 6:
-		return metadata.Parse(fmt.Sprintf("delegate %s g%d", path(), 1+r.IntN(3)))
+		to := []string{"g1", "g2", "g3", "g1,g2", "g2,g3", "g1,g2,g3"}[r.IntN(6)]
+		if r.IntN(4) == 0 {
+			return metadata.Parse("delegate /c " + to)
+		}
+		return metadata.Parse("delegate " + path() + " " + to)
 	}
 	return metadata.Parse("mv " + path() + " " + path())
 }
 
-// TestLinearizable has clients make, move, remove, list and give away directories of three
-// servers, of which one is killed and started meanwhile: the answers are those of one tree,
+// TestLinearizable has clients make, move, remove, list, give away, part and bring together directories
+// of three servers, of which one is killed and started meanwhile: the answers are those of one tree,
 // each at one moment. SKERRY_METADATA_HISTORIES is how many histories there are; 12.
 func TestLinearizable(t *testing.T) {
 	histories := 12
@@ -128,7 +132,7 @@ func TestLinearizable(t *testing.T) {
 func linearizable(t *testing.T, seed uint64) {
 	const lease, clients, commands = 50 * time.Millisecond, 4, 10
 	w := newWorld(t)
-	must(t, w.router(t, lease), "mkdir /a", "mkdir /b", "mkdir /c", "delegate /b g2", "delegate /c g3")
+	must(t, w.router(t, lease), "mkdir /a", "mkdir /b", "mkdir /c", "delegate /b g2", "delegate /c g1,g2,g3")
 	ctx, end := context.WithCancel(t.Context())
 	var keepers, running, restarts sync.WaitGroup
 	keeper := w.router(t, lease)

@@ -2,12 +2,15 @@ package spread
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"skerry/internal/system/metadata"
 )
 
-// migrate moves a directory with all below it to another server while it is used:
+// migrate moves a directory with all below it to another server while it is used, or parts it
+// between several, or brings its parts together:
 //
 //	watch    its server notes what is changed in it from then on
 //	copy     what is in it, aside on the new server
@@ -18,11 +21,12 @@ import (
 // Subtrees of other servers in it stay where they are. It is read all the while.
 func (r *Router) migrate(ctx context.Context, c metadata.Command) metadata.Result {
 	result := r.transact(ctx, c.Identity, func(ctx context.Context, t *transaction) metadata.Result {
-		m := migration{transaction: t, target: c.Owner, aside: metadata.Join(metadata.Incoming, t.name), pending: make(map[string]bool)}
+		aside, targets := metadata.Join(metadata.Incoming, t.name), strings.Split(c.Owner, ",")
+		m := migration{transaction: t, target: area{place{top: aside, server: targets[0], base: aside}, targets}, pending: make(map[string]bool)}
 		result := m.run(context.WithoutCancel(ctx), c)
 		if result.Err != nil && !t.undecided {
 			// Nothing leads there. Where it stays, nobody sees it.
-			_ = r.askOne(ctx, m.target, removalOf(m.aside))
+			_ = r.all(targets, func(server string) error { return r.askOne(ctx, server, removalOf(aside)).Err })
 		}
 		return result
 	})
@@ -33,10 +37,10 @@ func (r *Router) migrate(ctx context.Context, c metadata.Command) metadata.Resul
 // migration is a subtree on its way.
 type migration struct {
 	*transaction
-	target  string // the server that it moves to
-	aside   string // where it is made there
-	source  place  // the directory, and the server that has it, which is the coordinator
-	locked  bool   // the directory is: nothing in it changes
+	target  area  // the servers that it moves to, and where it is made there, aside: its top is its base
+	source  place // the directory, and the server that has it or its first part, which is the coordinator
+	from    area  // the servers that have it, by paths of theirs: its top is its base
+	locked  bool  // the directory is: nothing in it changes
 	renewed time.Time
 	pending map[string]bool // paths of the source that were changed since they were copied; those below too
 	touches []making        // of directories, whose times change while they are filled
@@ -46,34 +50,43 @@ func (m *migration) run(ctx context.Context, c metadata.Command) metadata.Result
 	above := m.r.parent(c.Path)
 	path := above.in(c.Path)
 	at := m.r.askOne(ctx, above.server, metadata.Command{Op: metadata.List, Path: path, Limit: 1, MaxDepth: -1})
-	sub := metadata.Subtree{Server: m.target, ID: m.r.token()}
+	sub := metadata.Subtree{Server: c.Owner, ID: m.r.token()}
 	m.source = place{top: c.Path, server: above.server, base: path}
+	servers := []string{above.server}
 	owner := "" // of the directory, where it is virtual
 	if e := met(metadata.Command{Op: metadata.List, Path: path}, at); e != nil && e.At == path {
 		old, ok := metadata.ParseSubtree(e.Owner)
 		if !ok {
 			return elsewhere(c.Path, e.Owner)
 		}
-		sub, owner = old.Next(), e.Owner
-		sub.Server = m.target
-		m.source = place{top: c.Path, server: old.Server, base: old.Base()}
+		sub, owner, servers = old.Next(), e.Owner, old.Servers()
+		sub.Server = c.Owner
+		m.source = place{top: c.Path, server: servers[0], base: old.Base()}
 	} else if at.Err != nil {
 		return metadata.Result{Err: m.r.lost(above, c.Path, at.Err)}
 	}
-	if m.source.server == m.target {
+	if slices.Equal(servers, m.target.parts) {
 		return metadata.Result{} // it is there already
 	}
+	m.from = area{place{top: m.source.base, server: servers[0], base: m.source.base}, servers}
 	top, err := m.bring(ctx)
 	if err != nil {
 		return metadata.Result{Err: err}
 	}
 	arrive := []metadata.Command{
 		{Op: metadata.Mkdir, Path: metadata.Subtrees, Parents: true, MaxDepth: -1},
-		{Op: metadata.Move, Path: m.aside, To: sub.Base(), Across: true, MaxDepth: -1},
+		{Op: metadata.Move, Path: m.target.base, To: sub.Base(), Across: true, MaxDepth: -1},
 	}
 	m.transaction.run(removalOf(m.source.base))
-	if made := m.prepare(ctx, m.target, m.aside, "", arrive...); made.Err != nil {
-		return made
+	for _, part := range m.from.parts[1:] {
+		if gone := m.prepare(ctx, part, m.source.base, "", removalOf(m.source.base)); gone.Err != nil {
+			return metadata.Result{Err: m.r.lost(m.source, c.Path, gone.Err)}
+		}
+	}
+	for _, part := range m.target.parts {
+		if made := m.prepare(ctx, part, m.target.base, "", arrive...); made.Err != nil {
+			return made
+		}
 	}
 	if owner == "" {
 		made := metadata.Command{Op: metadata.Mkdir, Path: path, Mode: top.Mode, MaxDepth: -1}
@@ -82,6 +95,16 @@ func (m *migration) run(ctx context.Context, c metadata.Command) metadata.Result
 		switched := metadata.Command{Op: metadata.Delegate, Path: path, To: owner, Owner: sub.Owner(), MaxDepth: -1}
 		if made := m.prepare(ctx, above.server, path, "", switched); made.Err != nil {
 			return metadata.Result{Err: m.r.lost(above, c.Path, made.Err)}
+		}
+	}
+	// The coordinator decides only while it has its lock. Another part's may have been lost for a
+	// while, before the promise.
+	if len(servers) > 1 {
+		if err := m.drain(ctx); err != nil {
+			return metadata.Result{Err: err}
+		}
+		if len(m.pending) > 0 {
+			return metadata.Result{Err: errAgain}
 		}
 	}
 	return m.commit(ctx)
@@ -116,14 +139,29 @@ func (m *migration) bring(ctx context.Context) (top metadata.Entry, err error) {
 // watch has the server note what is changed in the directory.
 func (m *migration) watch(ctx context.Context) (metadata.Entry, error) {
 	m.coordinator, m.renewed = m.source.server, time.Now()
+	m.others = append(m.others, m.from.parts[1:]...)
 	step := metadata.Step{Verb: metadata.Watch, Txn: m.name, Lease: int64(watchLeases * m.r.lease), First: true}
-	return m.directory(m.r.askOne(ctx, m.source.server, step.Command(m.source.base, "")))
+	return m.eachPart(func(server string) metadata.Result { return m.r.askOne(ctx, server, step.Command(m.source.base, "")) })
 }
 
 // lock locks the directory, or goes on to hold it.
 func (m *migration) lock(ctx context.Context) (metadata.Entry, error) {
 	m.renewed = time.Now()
-	return m.directory(m.prepare(ctx, m.source.server, m.source.base, ""))
+	return m.eachPart(func(server string) metadata.Result { return m.hold(ctx, server, m.source.base) })
+}
+
+// eachPart asks all servers of the source for its entry, and returns the first's.
+func (m *migration) eachPart(ask func(server string) metadata.Result) (top metadata.Entry, err error) {
+	for i, server := range m.from.parts {
+		e, err := m.directory(ask(server))
+		if err != nil {
+			return e, err
+		}
+		if i == 0 {
+			top = e
+		}
+	}
+	return top, nil
 }
 
 // directory is the source's entry, which must be a directory still.
@@ -158,15 +196,17 @@ func (m *migration) renew(ctx context.Context) error {
 // drain learns what was changed since the last time.
 func (m *migration) drain(ctx context.Context) error {
 	step := metadata.Step{Verb: metadata.Watch, Txn: m.name, Lease: int64(watchLeases * m.r.lease)}
-	noted := m.r.askOne(ctx, m.source.server, step.Command(m.source.base, ""))
-	if noted.Err != nil {
-		return noted.Err // where the answer was lost, what it told is
+	for _, server := range m.from.parts {
+		noted := m.r.askOne(ctx, server, step.Command(m.source.base, ""))
+		if noted.Err != nil {
+			return noted.Err // where the answer was lost, what it told is
+		}
+		for path, deep := range metadata.ParseChanges(noted.Data) {
+			m.pending[path] = m.pending[path] || deep
+		}
 	}
 	if !m.locked {
 		m.renewed = time.Now()
-	}
-	for path, deep := range metadata.ParseChanges(noted.Data) {
-		m.pending[path] = m.pending[path] || deep
 	}
 	return nil
 }

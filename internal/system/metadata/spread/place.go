@@ -17,16 +17,52 @@ type place struct {
 	top, server, base string
 }
 
+// area is what is below a directory of the whole tree: on a server, or in parts on several, in
+// each of which the directory has the same base.
+type area struct {
+	place          // of the first part
+	parts []string // servers, nil where it is not parted
+}
+
+// of is where a path is that is in the area: in the part of the name that follows its top.
+func (a area) of(whole string) place {
+	p := a.place
+	if name := strings.TrimPrefix(whole, strings.TrimSuffix(p.top, "/")); len(a.parts) > 1 && name != "" {
+		name, _, _ = strings.Cut(name[1:], "/")
+		p.server = a.parts[metadata.PartOf(name, len(a.parts))]
+	}
+	return p
+}
+
+// each are the places that have a part of the top.
+func (a area) each() []place {
+	if len(a.parts) < 2 {
+		return []place{a.place}
+	}
+	all := make([]place, len(a.parts))
+	for i, server := range a.parts {
+		all[i] = place{top: a.top, server: server, base: a.base}
+	}
+	return all
+}
+
 // owner is a place as the text of a virtual directory.
 func owner(server, base string) string { return server + ":" + base }
 
-// parseOwner reads the text of a virtual directory; a server's name alone is its root.
-func parseOwner(text string) (server, base string, ok bool) {
-	server, base, found := strings.Cut(text, ":")
+// areaOf is where the virtual directory top with an owner leads; a server's name alone is its root.
+// It is false where a server is not known.
+func (r *Router) areaOf(top, text string) (area, bool) {
+	names, base, found := strings.Cut(text, ":")
 	if !found {
 		base = "/"
 	}
-	return server, base, metadata.CheckPath(base) == nil && checkName(server) == nil
+	parts := strings.Split(names, ",")
+	known := func(name string) bool { return r.servers.Service[name] != nil }
+	return area{place{top, parts[0], base}, parts}, metadata.CheckPath(base) == nil && all(parts, known)
+}
+
+func all[T any](list []T, what func(T) bool) bool {
+	return !slices.ContainsFunc(list, func(t T) bool { return !what(t) })
 }
 
 // rebase is a path below one directory as the same below another.
@@ -89,19 +125,19 @@ func (p place) problem(c metadata.Command, err error) error {
 	return err
 }
 
-// places are those that a router knows, by top. There are as many as subtrees.
+// places are the areas that a router knows, by top. There are as many as subtrees.
 type places struct {
 	mu  sync.RWMutex
-	all map[string]place
+	all map[string]area
 }
 
-func (k *places) add(p place) {
+func (k *places) add(a area) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.all == nil {
-		k.all = make(map[string]place)
+		k.all = make(map[string]area)
 	}
-	k.all[p.top] = p
+	k.all[a.top] = a
 }
 
 // forget forgets a place, and what was learnt below it.
@@ -115,17 +151,17 @@ func (k *places) forget(p place) {
 	}
 }
 
-// nearest is the innermost place that a path is in, if any.
-func (k *places) nearest(whole string) (place, bool) {
+// nearest is the innermost area that a path is in, if any.
+func (k *places) nearest(whole string) (area, bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	for len(k.all) > 0 && whole != "/" {
-		if p, ok := k.all[whole]; ok {
-			return p, true
+		if a, ok := k.all[whole]; ok {
+			return a, true
 		}
 		whole, _ = metadata.Split(whole)
 	}
-	return place{}, false
+	return area{}, false
 }
 
 // ofEntry tells whether a command is about an entry of a directory rather than about what
@@ -151,12 +187,14 @@ func (r *Router) place(c metadata.Command) place {
 
 func (r *Router) parent(whole string) place {
 	dir, _ := metadata.Split(whole)
-	return r.placeOf(dir)
+	return r.area(dir).of(whole)
 }
 
-func (r *Router) placeOf(whole string) place {
-	if p, ok := r.known.nearest(whole); ok {
-		return p
+func (r *Router) placeOf(whole string) place { return r.area(whole).of(whole) }
+
+func (r *Router) area(whole string) area {
+	if a, ok := r.known.nearest(whole); ok {
+		return a
 	}
-	return place{top: "/", server: r.servers.Root, base: "/"}
+	return area{place: place{top: "/", server: r.servers.Root, base: "/"}}
 }

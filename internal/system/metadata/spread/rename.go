@@ -150,10 +150,7 @@ func (t *transaction) makeWay(ctx context.Context, c metadata.Command, s source,
 		return []metadata.Command{{Op: metadata.Rmdir, Path: path, MaxDepth: -1}}, nil
 	}
 	target.Name = path
-	empty := func(s metadata.Subtree) metadata.Command {
-		return metadata.Command{Op: metadata.Rmdir, Path: s.Base(), MaxDepth: -1}
-	}
-	err := t.along(ctx, to, []metadata.Entry{target}, empty)
+	err := t.along(ctx, to, []metadata.Entry{target}, emptied)
 	if errors.Is(err, metadata.ErrNotEmpty) {
 		err = about(metadata.ErrNotEmpty)
 	}

@@ -149,7 +149,10 @@ func (r *Router) owners(ctx context.Context, server string) (map[string]bool, er
 			return nil, found.Err
 		}
 		for _, e := range found.Entries {
-			all[e.Owner] = true
+			sub, _ := metadata.ParseSubtree(e.Owner)
+			for _, part := range sub.Each() {
+				all[part.Owner()] = true
+			}
 		}
 		if page.After = found.Next; page.After == "" {
 			return all, nil

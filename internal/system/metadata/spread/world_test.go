@@ -238,7 +238,10 @@ func (w world) orphans() []string {
 		tree := m.store().Tree()
 		for path, owner := range tree.Virtuals() {
 			if !metadata.Under(path, metadata.Incoming) { // what is copied just now leads nowhere yet
-				counts[owner]++
+				sub, _ := metadata.ParseSubtree(owner)
+				for _, part := range sub.Each() {
+					counts[part.Owner()]++
+				}
 			}
 		}
 		for _, e := range tree.Do(metadata.Command{Op: metadata.List, Path: metadata.Subtrees, Limit: metadata.MaxLimit}).Entries {

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"encoding/binary"
 	"errors"
 	"path"
 	"strings"
@@ -31,6 +32,11 @@ func (t *Tree) list(c metadata.Command) metadata.Result {
 		}
 		return true
 	})
+	if c.Across {
+		if stamp := kids.stampOf(c.After, c.After == "", r.Next); stamp != 0 {
+			r.Data = binary.LittleEndian.AppendUint64(nil, stamp)
+		}
+	}
 	return r
 }
 

@@ -1,6 +1,8 @@
 package tree
 
 import (
+	"math/bits"
+	"math/rand/v2"
 	"slices"
 	"strings"
 )
@@ -17,6 +19,7 @@ const sparse = width / 4
 // undisturbed. nil is the empty set.
 type set struct {
 	count    int
+	stamp    uint64   // of a leaf: random, so that no other ever has it
 	items    []item   // of a leaf
 	branches []branch // of an inner set, else nil
 }
@@ -84,7 +87,7 @@ func (s *set) branchOf(name string) int {
 	return lo - 1
 }
 
-func leaf(items []item) *set { return &set{count: len(items), items: items} }
+func leaf(items []item) *set { return &set{count: len(items), stamp: rand.Uint64(), items: items} }
 
 func inner(branches []branch) *set {
 	s := &set{branches: branches}
@@ -226,34 +229,57 @@ func joined[T any](a, b []T) []T {
 // each calls yield for the items with names behind after (of all, where all is set), in
 // order, until it returns false; each returns false then.
 func (s *set) each(after string, all bool, yield func(item) bool) bool {
-	if s == nil {
-		return true
-	}
-	if s.branches == nil {
+	return s.leaves(after, all, func(l *set, whole bool) bool {
 		i := 0
-		if !all {
+		if !whole {
 			found := false
-			if i, found = s.search(after); found {
+			if i, found = l.search(after); found {
 				i++
 			}
 		}
-		for _, it := range s.items[i:] {
+		for _, it := range l.items[i:] {
 			if !yield(it) {
 				return false
 			}
 		}
 		return true
+	})
+}
+
+// leaves calls yield for the leaves from that on where the name after is, or would be (for all,
+// where all is set), until it returns false; leaves returns false then. whole says that all of a
+// leaf is behind after.
+func (s *set) leaves(after string, all bool, yield func(l *set, whole bool) bool) bool {
+	if s == nil {
+		return true
+	}
+	if s.branches == nil {
+		return yield(s, all)
 	}
 	i := 0
 	if !all {
 		i = s.branchOf(after)
 	}
 	for k, b := range s.branches[i:] {
-		if !b.set.each(after, all || k > 0, yield) {
+		if !b.set.leaves(after, all || k > 0, yield) {
 			return false
 		}
 	}
 	return true
+}
+
+// stampOf tells apart what the names behind after (all, where all is set) up to last (to the end,
+// where it is empty) are: a set in which any of them was added or removed, or was and was put back,
+// has another stamp. 0: none, since there is no leaf to tell.
+func (s *set) stampOf(after string, all bool, last string) (stamp uint64) {
+	s.leaves(after, all, func(l *set, _ bool) bool {
+		if last != "" && l.items[0].name > last {
+			return false
+		}
+		stamp = bits.RotateLeft64(stamp, 1) ^ l.stamp
+		return true
+	})
+	return stamp
 }
 
 // build is the set of items that are in order of their names.
