@@ -102,7 +102,7 @@ func Find(e Evidence) record.Bound {
 	switch {
 	case e.Target > 0 && e.Throughput >= reached*e.Target:
 		return say(Target, "", "the target of %.4g operations a second was reached", e.Target)
-	case e.LatencyS > 0 && e.RoundTripS >= explained*e.LatencyS && b.Waiting >= waiting*float64(e.Threads):
+	case Explained(b) && b.Waiting >= waiting*float64(e.Threads):
 		return distance()
 	case b.ClientShare >= full:
 		return say(Client, "", "the client's processors are %s busy", percent(b.ClientShare))
@@ -120,6 +120,10 @@ func Find(e Evidence) record.Bound {
 	return say(Database, "", "%d threads wait %s ms each, round trips take %s of it, processors are %s busy",
 		e.Threads, figure(b.LatencyMS), figure(1e3*e.RoundTripS), percent(b.MachineShare))
 }
+
+// Explained tells whether the client's own round trips are nearly all that operations took, so that nothing
+// else made them much longer.
+func Explained(b record.Bound) bool { return b.LatencyMS > 0 && b.RoundTripMS >= explained*b.LatencyMS }
 
 func (e Evidence) busiestNode() NodeUse {
 	if len(e.Nodes) == 0 {

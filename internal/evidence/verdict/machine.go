@@ -1,5 +1,12 @@
 package verdict
 
+import (
+	"fmt"
+
+	"skerry/internal/evidence/bound"
+	"skerry/internal/record"
+)
+
 // one is a reason by itself where it holds.
 func one(holds bool, kind Kind, format string, args ...any) []reason {
 	if !holds {
@@ -16,8 +23,25 @@ func (l Limits) driverCPU(u Use) []reason {
 	return one(u.Cores > l.ClientCPUShare*u.Of, DriverCPU, "the driver used %.2f of its %.3g cores: the client, not the database, was the limit", u.Cores, u.Of)
 }
 
-func (l Limits) hostCPU(u Use) []reason {
-	return one(u.Cores > l.HostCPUShare*u.Of, HostCPU, "the machine was busy with %.2f of its %.0f cores on average: CPU, not the network, was the limit", u.Cores, u.Of)
+func (l Limits) busy(u Use) bool { return u.Cores > l.HostCPUShare*u.Of }
+
+// hostCPU lets a busy machine pass where round trips are what operations took: it made them no longer.
+func (l Limits) hostCPU(u Use, b record.Bound) []reason {
+	return one(l.busy(u) && !bound.Explained(b), HostCPU,
+		"bound by the machine, which was busy with %.2f of its %.0f cores on average: CPU, not the network, was the limit", u.Cores, u.Of)
+}
+
+// hostNotes tell of a machine that was busy and yet no reason to doubt, and of a trial that it bound
+// within its limit.
+func (l Limits) hostNotes(e Evidence) []string {
+	u, b := e.HostCPU.figure, e.Bound.figure
+	switch {
+	case l.busy(u) && bound.Explained(b):
+		return []string{fmt.Sprintf("the machine was busy with %.2f of its %.0f cores, which changed little: round trips are %.0f %% of what operations took", u.Cores, u.Of, 100*b.RoundTripMS/b.LatencyMS)}
+	case !l.busy(u) && b.By == bound.Machine:
+		return []string{"bound by the machine: " + b.Text}
+	}
+	return nil
 }
 
 func stuck(n int64) []reason {

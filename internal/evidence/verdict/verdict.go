@@ -16,7 +16,8 @@ type Evidence struct {
 	EmulatorLate Piece[float64]               // us, p99 over the packets of the measurement
 	DriverLate   Piece[float64]               // us, p99 of sending after the intended time
 	DriverCPU    Piece[Use]
-	HostCPU      Piece[Use]     // mean over the measurement
+	HostCPU      Piece[Use] // mean over the measurement
+	Bound        Piece[record.Bound]
 	Steal        Piece[float64] // share of the machine's CPU time
 	Stolen       Piece[record.Stolen]
 	Events       Piece[Events]  // of the experiment, and those fired by hand
@@ -50,14 +51,15 @@ func Judge(e Evidence, l Limits) record.Verdict {
 	look(&reasons, "what stolen processors changed", e.Stolen, nil)
 	look(&reasons, "the driver's lateness", e.DriverLate, func(us float64) []reason { return l.driverLate(us, e.stolen()) })
 	look(&reasons, "the driver's use of processors", e.DriverCPU, l.driverCPU)
-	look(&reasons, "the machine's use of processors", e.HostCPU, l.hostCPU)
+	look(&reasons, "the machine's use of processors", e.HostCPU, func(u Use) []reason { return l.hostCPU(u, e.Bound.figure) })
+	look(&reasons, "what bound the throughput", e.Bound, nil)
 	look(&reasons, "processors taken by the hypervisor", e.Steal, func(share float64) []reason { return l.steal(share, e.stolen()) })
 	look(&reasons, "the events", e.Events, l.events)
 	look(&reasons, "operations that were left behind", e.Stuck, stuck)
 	look(&reasons, "what nodes and machine used", e.Samples, samples)
 	look(&reasons, "nodes being held to their flavors", e.Flavors, nil)
 	look(&reasons, "acknowledged writes", e.Audit, auditFaults)
-	v := record.Verdict{State: record.Valid, Notes: l.notes(e)}
+	v := record.Verdict{State: record.Valid, Notes: append(l.notes(e), l.hostNotes(e)...)}
 	if len(reasons) > 0 {
 		v.State = record.Suspect
 	}

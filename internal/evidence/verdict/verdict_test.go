@@ -33,6 +33,7 @@ func whole() Evidence {
 		DriverLate:   Of(90.0),
 		DriverCPU:    Of(Use{0.5, 2}),
 		HostCPU:      Of(Use{1.2, 2}),
+		Bound:        Of(record.Bound{By: "database", LatencyMS: 100, RoundTripMS: 20}),
 		Steal:        Of(0.01),
 		Stolen:       Of(unknown),
 		Events:       Of(Events{}),
@@ -93,8 +94,14 @@ func TestJudge(t *testing.T) {
 			s.Share = 0.95
 			e.Steal, e.Stolen = Of(0.3), Of(s)
 		}, Steal, "95 % of the measurement is marked, and too little is left"},
-		"driver CPU":      {func(e *Evidence) { e.DriverCPU = Of(Use{1.95, 2}) }, DriverCPU, "used 1.95 of its 2 cores: the client, not the database"},
-		"host CPU":        {func(e *Evidence) { e.HostCPU = Of(Use{1.99, 2}) }, HostCPU, "1.99 of its 2 cores on average: CPU, not the network"},
+		"driver CPU": {func(e *Evidence) { e.DriverCPU = Of(Use{1.95, 2}) }, DriverCPU, "used 1.95 of its 2 cores: the client, not the database"},
+		"host CPU":   {func(e *Evidence) { e.HostCPU = Of(Use{1.99, 2}) }, HostCPU, "bound by the machine, which was busy with 1.99 of its 2 cores on average: CPU, not the network"},
+		"host CPU, where distance is the limit": {func(e *Evidence) {
+			e.HostCPU, e.Bound = Of(Use{1.99, 2}), Of(record.Bound{By: "distance", LatencyMS: 100, RoundTripMS: 95})
+		}, "", ""},
+		"host CPU, beside a target": {func(e *Evidence) {
+			e.HostCPU, e.Bound = Of(Use{1.99, 2}), Of(record.Bound{By: "target", LatencyMS: 100, RoundTripMS: 20})
+		}, HostCPU, "bound by the machine"},
 		"steal":           {func(e *Evidence) { e.Steal = Of(0.3) }, Steal, "30 %"},
 		"late event":      {happened(record.Event{Apply: &record.Step{Began: &late}}), EventLate, "more than 30.0 ms late"},
 		"failed event":    {happened(record.Event{ID: 2, Message: "kill Pune", State: record.EventFailed, Error: "no such\nlog"}), EventFailed, "event 2 (kill Pune) failed: no such"},
@@ -142,6 +149,7 @@ func TestEachPieceCounts(t *testing.T) {
 		"DriverLate":   func(e *Evidence) { e.DriverLate = Missing[float64]("gone") },
 		"DriverCPU":    func(e *Evidence) { e.DriverCPU = Missing[Use]("gone") },
 		"HostCPU":      func(e *Evidence) { e.HostCPU = Missing[Use]("gone") },
+		"Bound":        func(e *Evidence) { e.Bound = Missing[record.Bound]("gone") },
 		"Steal":        func(e *Evidence) { e.Steal = Missing[float64]("gone") },
 		"Stolen":       func(e *Evidence) { e.Stolen = Missing[record.Stolen]("gone") },
 		"Events":       func(e *Evidence) { e.Events = Missing[Events]("gone") },
@@ -180,6 +188,21 @@ func TestNotes(t *testing.T) {
 	want := []string{"processors were taken away, which changed nothing: without the marked 10 % of the measurement p99 moves by 1.3 %"}
 	if v := Judge(e, limits); !slices.Equal(v.Notes, want) || v.State != record.Valid {
 		t.Errorf("got %+v, want %q", v, want)
+	}
+	for note, change := range map[string]func(*Evidence){
+		"the machine was busy with 1.99 of its 2 cores, which changed little: round trips are 95 % of what operations took": func(e *Evidence) {
+			e.HostCPU, e.Bound = Of(Use{1.99, 2}), Of(record.Bound{By: "distance", LatencyMS: 100, RoundTripMS: 95})
+		},
+		// Within its limit, or where the limit was raised, what the machine bound is valid, and not silently.
+		"bound by the machine: its processors are 92 % busy": func(e *Evidence) {
+			e.HostCPU, e.Bound = Of(Use{1.84, 2}), Of(record.Bound{By: "machine", Text: "its processors are 92 % busy"})
+		},
+	} {
+		e := whole()
+		change(&e)
+		if v := Judge(e, limits); !slices.Equal(v.Notes, []string{note}) || v.State != record.Valid {
+			t.Errorf("got %+v, want %q", v, note)
+		}
 	}
 	if v := Judge(whole(), limits); len(v.Notes) > 0 {
 		t.Errorf("where nothing was late: %q", v.Notes)

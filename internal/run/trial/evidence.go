@@ -57,6 +57,7 @@ type found struct {
 	moved   bool // by a process, which knows how late packets were, and not by the kernel
 	flavors verdict.Piece[int]
 	measurement
+	bound record.Bound
 	audit *record.Audit // nil without one
 }
 
@@ -69,6 +70,7 @@ func (f found) evidence(e experiment.Experiment) verdict.Evidence {
 		DriverLate:   f.driverLate(),
 		DriverCPU:    f.driverCPU(e),
 		HostCPU:      counted(f.begun, verdict.Use{Cores: cores, Of: float64(runtime.NumCPU())}),
+		Bound:        verdict.Of(f.bound),
 		Steal:        counted(f.begun, stolen),
 		Stolen:       verdict.Of(f.stolen),
 		Events:       counted(f.begun, verdict.EventsOf(f.events)),

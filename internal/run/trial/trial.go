@@ -169,7 +169,7 @@ func run(ctx context.Context, c Config, tell teller, result *record.Trial) (err 
 		return err
 	}
 	result.Audit = audited
-	f := found{links: links, moved: g.lab.Ended() != nil, flavors: flavors, measurement: m, audit: audited}
+	f := found{links: links, moved: g.lab.Ended() != nil, flavors: flavors, measurement: m, bound: limit, audit: audited}
 	result.Verdict = verdict.Judge(f.evidence(e), limitsOf(e))
 	return nil
 }
