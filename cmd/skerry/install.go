@@ -18,7 +18,7 @@ import (
 
 func newInstall(a *app) *cobra.Command {
 	var list, asJSON, build bool
-	var from string
+	var from []string
 	c := &cobra.Command{
 		Use:   "install NAME[@SERIES]... | --list",
 		Short: "Fetch databases into a cache folder",
@@ -28,7 +28,7 @@ func newInstall(a *app) *cobra.Command {
 			"is; what was interrupted goes on. What no registry has as programs is compiled, with --build, from source\n" +
 			"in one of Debian's packages; without it the command says how long that takes. A mirror of Maven Central is\n" +
 			"taken from SKERRY_MAVEN or ~/.m2/settings.xml, one of Debian, where apt knows none, from SKERRY_DEBIAN.",
-		Example:           "  skerry install redis\n  skerry install cassandra cassandra@4.1\n  skerry install redis --from ~/src/redis/src\n  skerry install mysql-ndb --build\n  skerry install --list",
+		Example:           "  skerry install redis\n  skerry install cassandra cassandra@4.1\n  skerry install redis --from ~/src/redis/src\n  skerry install mongodb --from ./mongodb-org-server_7.0.14_amd64.deb --from ./mongodb-org-mongos_7.0.14_amd64.deb\n  skerry install mysql-ndb --build\n  skerry install --list",
 		ValidArgsFunction: completeRecipes,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			dir, err := install.DefaultDir()
@@ -37,15 +37,15 @@ func newInstall(a *app) *cobra.Command {
 			}
 			s := install.Store{Dir: dir, Build: build, Progress: func(step string) { fmt.Fprintln(a.err, step) }}
 			switch {
-			case list && (len(names) > 0 || from != "" || build):
+			case list && (len(names) > 0 || len(from) > 0 || build):
 				return fmt.Errorf("%w: --list takes neither names nor --from nor --build", errUsage)
-			case from != "" && build:
+			case len(from) > 0 && build:
 				return fmt.Errorf("%w: --from is a build already: leave --build out", errUsage)
 			case list:
 				return listInstalled(a, cmd, s, asJSON)
 			case len(names) == 0:
 				return advice.With(fmt.Errorf("%w: which database?", errUsage), "skerry install --list")
-			case from != "" && len(names) != 1:
+			case len(from) > 0 && len(names) != 1:
 				return fmt.Errorf("%w: --from is for one database", errUsage)
 			}
 			var done []install.Manifest
@@ -69,7 +69,7 @@ func newInstall(a *app) *cobra.Command {
 	c.Flags().BoolVar(&list, "list", false, "list the databases and what is installed of them")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	c.Flags().BoolVar(&build, "build", false, "compile what no registry has as programs: "+strings.Join(compiled(), ", "))
-	c.Flags().StringVar(&from, "from", "", "use the build at `PATH`, a folder or one of its programs, in place of one that is fetched")
+	c.Flags().StringArrayVar(&from, "from", nil, "use what you have at `PATH` in place of what is fetched: a folder of programs, an unpacked\narchive, a program, or Debian packages (.deb files or a folder of them), which are unpacked into the\ncache; may be given again for further packages")
 	return c
 }
 

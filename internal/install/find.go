@@ -17,7 +17,7 @@ import (
 type Installation struct {
 	Database string
 	Version  string
-	Source   string // FromDebian, FromMaven, FromBuild, FromPath or FromSystem
+	Source   string // FromDebian, FromMaven, FromBuild, FromPath, FromPackages or FromSystem
 	// Dir is the root of an unpacked one, "" for the system's own. Jars are in its
 	// folder lib.
 	Dir      string
@@ -100,6 +100,9 @@ func (r Recipe) at(ctx context.Context, path string) (Installation, error) {
 	if !info.IsDir() {
 		root = filepath.Dir(path)
 		if known := append(slices.Clone(r.Programs), r.Optional...); !slices.Contains(known, filepath.Base(path)) {
+			if filepath.Ext(path) == debSuffix {
+				return Installation{}, packageGiven(r, path)
+			}
 			return Installation{}, fmt.Errorf("finding %s: %s is none of its programs: %v", r.Name, path, known)
 		}
 	}

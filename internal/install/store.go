@@ -25,6 +25,8 @@ const (
 	FromBuild  = "build"  // built here
 	FromPath   = "path"   // a build of the user's own
 	FromSystem = "system" // found in PATH
+	// FromPackages are Debian packages of the user's own, unpacked into the cache.
+	FromPackages = "packages"
 )
 
 // Manifest is install.json: what an installation consists of. It pins the versions;
@@ -109,14 +111,6 @@ func (s Store) Current(name string) (Manifest, string, error) {
 		return m, m.Path, nil
 	}
 	return m, filepath.Join(dir, rootName), nil
-}
-
-// Put installs a database: by its recipe, or the build at from when that is given.
-func (s Store) Put(ctx context.Context, r Recipe, from string) (Manifest, error) {
-	if from != "" {
-		return s.Register(ctx, r, from)
-	}
-	return s.Install(ctx, r)
 }
 
 // Register takes a build of the user's own into use: path is its server program or a

@@ -39,7 +39,7 @@ func (s Store) Install(ctx context.Context, r Recipe) (Manifest, error) {
 		return Manifest{}, err
 	}
 	defer unlock()
-	if m, root, err := s.Current(r.Key()); err == nil && m.Source != FromPath {
+	if m, root, err := s.Current(r.Key()); err == nil && m.Source != FromPath && m.Source != FromPackages {
 		_, err := r.check(ctx, root)
 		switch {
 		case err == nil && m.holds(jars):
@@ -79,7 +79,7 @@ func (s Store) Install(ctx context.Context, r Recipe) (Manifest, error) {
 			return Manifest{}, err
 		}
 	}
-	m, err := s.unpack(ctx, r, downloads, packages, jars)
+	m, err := s.unpack(ctx, r, downloads, packages, jars, r.source())
 	if err != nil {
 		return Manifest{}, err
 	}
@@ -103,7 +103,9 @@ func (m Manifest) holds(jars []Jar) bool {
 	return true
 }
 
-func (s Store) unpack(ctx context.Context, r Recipe, downloads string, packages []Package, jars []Jar) (Manifest, error) {
+// unpack makes an installation of packages and jars in the folder downloads, or wherever a
+// package's File says, and takes it into use.
+func (s Store) unpack(ctx context.Context, r Recipe, downloads string, packages []Package, jars []Jar, source string) (Manifest, error) {
 	tmp, err := os.MkdirTemp(filepath.Join(s.Dir, r.Key()), ".new-")
 	if err != nil {
 		return Manifest{}, fmt.Errorf("unpacking %s: %w", r.Key(), err)
@@ -134,12 +136,12 @@ func (s Store) unpack(ctx context.Context, r Recipe, downloads string, packages 
 		sums.WriteString(j.SHA256)
 	}
 	if r.Build != nil {
-		source, err := s.compile(ctx, r, downloads, root)
+		compiled, err := s.compile(ctx, r, downloads, root)
 		if err != nil {
 			return Manifest{}, err
 		}
-		packages = append(packages, source)
-		sums.WriteString(source.SHA256)
+		packages = append(packages, compiled)
+		sums.WriteString(compiled.SHA256)
 	}
 	if r.Prepare != nil {
 		s.say("%s: preparing it", r.Key())
@@ -156,7 +158,7 @@ func (s Store) unpack(ctx context.Context, r Recipe, downloads string, packages 
 	if err != nil {
 		return Manifest{}, err
 	}
-	m := Manifest{Schema: ManifestSchema, Database: r.Name, Series: r.Series, Version: version, Source: r.source(),
+	m := Manifest{Schema: ManifestSchema, Database: r.Name, Series: r.Series, Version: version, Source: source,
 		Installed: time.Now().UTC().Truncate(time.Second), Packages: packages}
 	if err := s.publish(m, tmp, version+"-"+digest(sums.Bytes())); err != nil {
 		return Manifest{}, err

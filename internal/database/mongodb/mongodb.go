@@ -39,8 +39,8 @@ const memory = 400 << 20
 var Recipe = install.Recipe{
 	Name:    Name,
 	Summary: "MongoDB, replica sets and sharded clusters (your own mongod and mongos)",
-	Manual: "MongoDB Community Server 4.2 or newer (an archive mongodb-linux-*.tgz, which holds mongod and mongos) from " +
-		"MongoDB's download center, and unpack it",
+	Manual: "MongoDB Community Server 4.2 or newer from MongoDB's download center: an archive mongodb-linux-*.tgz, and unpack it, " +
+		"or the packages mongodb-org-server and mongodb-org-mongos (.deb)",
 	Programs:    []string{"mongod"},
 	Optional:    []string{"mongos"},
 	VersionArgs: []string{"--version"},
