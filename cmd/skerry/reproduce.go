@@ -1,20 +1,26 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"skerry/internal/install"
 	"skerry/internal/machine/files"
 	"skerry/internal/record"
+	"skerry/internal/report"
 	"skerry/internal/report/results"
 	"skerry/internal/report/results/data"
 	"skerry/internal/run/runner"
@@ -28,15 +34,17 @@ type reproduceFlags struct {
 func newReproduce(a *app) *cobra.Command {
 	var f reproduceFlags
 	c := &cobra.Command{
-		Use:   "reproduce [PAGE|DOCUMENT|all]...",
+		Use:   "reproduce [PAGE|DOCUMENT|STEP|all]...",
 		Short: "Run what the pages of results rest on, and make the pages of it",
 		Long: "Run the experiments behind the pages of docs/results, one after another on a machine that does nothing\n" +
 			"else, keep a row for each trial beside the pages, and fill in the pages' tables, pictures and figures. It\n" +
 			"waits while others use the machine. What was run before is not run again: an interrupted run goes on, and\n" +
-			"Ctrl-C ends the trial at hand. --quick runs each experiment in its short form, to see that all of it works:\n" +
-			"its figures are shown and kept nowhere.",
+			"Ctrl-C ends the trial at hand and keeps those before it. A step's name stands for that step alone. What\n" +
+			"needs a database that is not installed is left out, and named. --quick runs each experiment in its short form,\n" +
+			"to see that all of it works: its figures are shown and kept nowhere.",
 		Example: `  skerry reproduce --plan
   skerry reproduce fhc
+  skerry reproduce hydra-mixed-30 faults-cpu-hog
   skerry reproduce all --quick`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			plan, err := results.Load(f.file)
@@ -79,7 +87,11 @@ func (a *app) showPlan(f reproduceFlags, pages []results.Page) error {
 			if known {
 				text = takes.Round(time.Minute / 2).String()
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Name, s.Name, s.Run, text)
+			what := s.Run
+			if s.Bench != "" {
+				what = "skerry bench " + s.Bench
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Name, s.Name, what, text)
 		}
 	}
 	fmt.Fprintf(t, "all\t\t\t%v\n", sum.Round(time.Minute))
@@ -90,35 +102,100 @@ func (a *app) reproduce(ctx context.Context, f reproduceFlags, pages []results.P
 	if err := a.prepare(ctx); err != nil {
 		return err
 	}
-	folder := results.Folder(f.results)
+	begun := time.Now()
+	if f.quick { // short forms prove that all of it works, and wait once
+		if err := a.quiet(ctx); err != nil {
+			return err
+		}
+	}
 	var failed error
 	for _, p := range pages {
 		for _, s := range p.Steps {
 			if f.quick && s.TriedBy != "" {
 				continue
 			}
-			dir, err := a.step(ctx, f, s)
-			if ctx.Err() != nil || dir == "" {
-				return fmt.Errorf("%s: %w", s.Name, err)
-			}
-			failed = errors.Join(failed, err) // trials that failed are rows, too
-			d, err := record.Open(dir)
-			if err != nil {
-				return err
-			}
-			if f.quick {
-				fmt.Fprintf(a.out, "%s: %d trials in %s\n", s.Name, len(d.Summary.Trials), dir)
+			err := a.bring(ctx, f, s)
+			if errors.Is(err, install.ErrNotInstalled) {
+				fmt.Fprintf(a.err, "%s: left out: %v\n", s.Name, err)
 				continue
 			}
-			if err := folder.Keep(s.Name, data.Of(d, s.Keep)); err != nil {
-				return err
+			if err != nil && (ctx.Err() != nil || !measured(err)) {
+				return fmt.Errorf("%s: %w", s.Name, err)
 			}
-			if err := folder.Fill(); err != nil {
-				return err
-			}
+			failed = errors.Join(failed, err)
 		}
 	}
+	fmt.Fprintf(a.err, "done in %v\n", time.Since(begun).Round(time.Second))
 	return failed
+}
+
+// measured tells errors of trials, which are rows too, from those that end the whole.
+func measured(err error) bool {
+	return errors.Is(err, runner.ErrTrials) || errors.Is(err, runner.ErrAssertions) || errors.Is(err, runner.ErrSuspect)
+}
+
+// bring brings a step to its end, and keeps what it measured: of an interrupted one the trials that ended.
+func (a *app) bring(ctx context.Context, f reproduceFlags, s results.Step) error {
+	if s.Bench != "" {
+		return a.benchStep(ctx, f, s)
+	}
+	dir, err := a.step(ctx, f, s)
+	if dir == "" {
+		return err
+	}
+	d, wrong := record.Open(dir)
+	if wrong != nil {
+		return errors.Join(err, wrong)
+	}
+	if f.quick {
+		fmt.Fprintf(a.out, "\n%s: %s\n", s.Name, dir)
+		return errors.Join(err, report.Text(a.out, d, report.TextOptions{Width: a.width()}))
+	}
+	over, wrong := data.Over(d, s.Over)
+	if wrong == nil {
+		wrong = results.Folder(f.results).Keep(s.Name, data.Of(d, s.Keep), over)
+	}
+	if wrong == nil {
+		wrong = results.Folder(f.results).Fill()
+	}
+	return errors.Join(err, wrong)
+}
+
+// benchStep runs skerry bench as a process of its own, and keeps what it prints with what it was run on.
+func (a *app) benchStep(ctx context.Context, f reproduceFlags, s results.Step) error {
+	words, done := s.Bench, filepath.Join(f.out, s.Name+".txt")
+	if f.quick {
+		words, done = s.Quick, filepath.Join(f.out, s.Name+"-quick.txt")
+	}
+	if _, err := os.Stat(done); err == nil {
+		return nil
+	}
+	if err := a.figures(ctx, f); err != nil {
+		return err
+	}
+	exe, err := executable()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.err, "%s: skerry bench %s\n", s.Name, words)
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "$ skerry bench %s\n%s, skerry %s\n\n", words, time.Now().UTC().Format("2 January 2006, 15:04 UTC"), version)
+	c := exec.CommandContext(ctx, exe, append([]string{"--state-dir", a.stateDir, "bench"}, strings.Fields(words)...)...)
+	c.Stdout, c.Stderr = io.MultiWriter(&out, a.out), a.err
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+	c.WaitDelay = time.Minute
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("skerry bench %s: %w", words, err)
+	}
+	if !f.quick {
+		if err := results.Folder(f.results).KeepOutput(s.Name, out.String()); err != nil {
+			return err
+		}
+		if err := results.Folder(f.results).Fill(); err != nil {
+			return err
+		}
+	}
+	return errors.Join(os.MkdirAll(f.out, 0o755), os.WriteFile(done, out.Bytes(), 0o644))
 }
 
 // step brings a step's run to its end, and returns its directory.
@@ -136,16 +213,16 @@ func (a *app) step(ctx context.Context, f reproduceFlags, s results.Step) (dir s
 	switch {
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return "", err
-	case err == nil && before.Run.File.Text != c.Source.Text, !slices.Equal(before.Run.File.Set, c.Source.Set): // another experiment now
+	case err == nil && (before.Run.File.Text != c.Source.Text || !slices.Equal(before.Run.File.Set, c.Source.Set)): // another experiment now
 	case err == nil && before.Summary.Complete:
 		return dir, nil
 	case err == nil:
-		if err := a.quiet(ctx); err != nil {
+		if err := a.figures(ctx, f); err != nil {
 			return "", err
 		}
 		return dir, runner.Resume(ctx, dir, c)
 	}
-	if err := a.quiet(ctx); err != nil {
+	if err := a.figures(ctx, f); err != nil {
 		return "", err
 	}
 	fmt.Fprintf(a.err, "%s: %s\n", s.Name, s.Run)
@@ -154,6 +231,14 @@ func (a *app) step(ctx context.Context, f reproduceFlags, s results.Step) (dir s
 
 // latestName is the link to the newest run in a folder of runs.
 const latestName = "latest"
+
+// figures waits until nothing else uses the machine, where figures are to be kept.
+func (a *app) figures(ctx context.Context, f reproduceFlags) error {
+	if f.quick {
+		return nil
+	}
+	return a.quiet(ctx)
+}
 
 func (a *app) quiet(ctx context.Context) error {
 	last := time.Time{}

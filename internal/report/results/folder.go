@@ -2,8 +2,10 @@ package results
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,10 +16,13 @@ import (
 )
 
 const (
-	dataDir = "data"
-	dataExt = ".csv"
-	pageExt = ".md"
-	papers  = "papers" + dataExt
+	dataDir   = "data"
+	dataExt   = ".csv"
+	overExt   = ".over.csv"
+	outputExt = ".txt"
+	pageExt   = ".md"
+	papers    = "papers" + dataExt
+	planFile  = "plan.yaml"
 )
 
 // Folder is a folder of pages with their data beside them: docs/results.
@@ -25,11 +30,53 @@ type Folder string
 
 var _ page.Source = Folder("")
 
+// read reads what a step's data file holds. The error is page.NotYet for a step of the plan that has none.
+func (f Folder) read(step, ext string) ([]byte, error) {
+	b, err := os.ReadFile(f.data(step + ext))
+	if errors.Is(err, fs.ErrNotExist) {
+		plan, wrong := Load(filepath.Join(string(f), planFile))
+		if wrong != nil {
+			return nil, wrong
+		}
+		if of := plan.page(step); of != "" {
+			return nil, page.NotYet{Page: of}
+		}
+		return nil, fmt.Errorf("the plan has no step %s", step)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading what is kept of %s: %w", step, err)
+	}
+	return b, nil
+}
+
+// Output implements page.Source.
+func (f Folder) Output(step string) (string, error) {
+	b, err := f.read(step, outputExt)
+	return string(b), err
+}
+
+// Points implements page.Source.
+func (f Folder) Points(step string) ([]data.Point, error) {
+	b, err := f.read(step, overExt)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := f.Rows(step)
+	if err != nil {
+		return nil, err
+	}
+	points, err := data.ReadPoints(bytes.NewReader(b), rows)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.data(step+overExt), err)
+	}
+	return points, nil
+}
+
 // Rows implements page.Source.
 func (f Folder) Rows(step string) ([]data.Row, error) {
-	b, err := os.ReadFile(f.data(step + dataExt))
+	b, err := f.read(step, dataExt)
 	if err != nil {
-		return nil, fmt.Errorf("reading the trials of %s: %w", step, err)
+		return nil, err
 	}
 	rows, err := data.Read(bytes.NewReader(b))
 	if err != nil {
@@ -38,7 +85,7 @@ func (f Folder) Rows(step string) ([]data.Row, error) {
 	return rows, nil
 }
 
-// Papers implements page.Source.
+// Papers implements page.Source; no item asks for all.
 func (f Folder) Papers(item string) (out []page.Value, err error) {
 	b, err := os.ReadFile(f.data(papers))
 	if err != nil {
@@ -46,7 +93,7 @@ func (f Folder) Papers(item string) (out []page.Value, err error) {
 	}
 	all, err := page.ReadPapers(bytes.NewReader(b))
 	for _, v := range all {
-		if v.Item == item {
+		if item == "" || v.Item == item {
 			out = append(out, v)
 		}
 	}
@@ -58,13 +105,25 @@ func (f Folder) Papers(item string) (out []page.Value, err error) {
 
 func (f Folder) data(name string) string { return filepath.Join(string(f), dataDir, name) }
 
-// Keep writes the trials of a step beside the pages.
-func (f Folder) Keep(step string, rows []data.Row) error {
+// Keep writes the trials of a step beside the pages, and what they did over time where there is any.
+func (f Folder) Keep(step string, rows []data.Row, over []data.Point) error {
 	var b bytes.Buffer
 	if err := data.Write(&b, rows); err != nil {
 		return err
 	}
-	return f.write(f.data(step+dataExt), b.Bytes())
+	if err := f.write(f.data(step+dataExt), b.Bytes()); err != nil || len(over) == 0 {
+		return err
+	}
+	b.Reset()
+	if err := data.WritePoints(&b, over); err != nil {
+		return err
+	}
+	return f.write(f.data(step+overExt), b.Bytes())
+}
+
+// KeepOutput writes what a step's bench printed beside the pages.
+func (f Folder) KeepOutput(step, text string) error {
+	return f.write(f.data(step+outputExt), []byte(text))
 }
 
 // Files are the folder's pages as they follow from its data, with their pictures, by path.

@@ -17,7 +17,9 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/base/spell"
 	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
 	"skerry/internal/experiment"
+	"skerry/internal/report/results/data"
 )
 
 // Plan is what stands in an evaluation file.
@@ -35,17 +37,26 @@ type Page struct {
 	Steps    []Step `yaml:"steps" jsonschema:"required"`
 }
 
-// Step is one run.
+// Step is one run: of an experiment, or of skerry bench.
 type Step struct {
-	// Name of its data file, without .csv.
+	// Name of its data file, without .csv or .txt.
 	Name string `yaml:"name" jsonschema:"required"`
 	// Run is an experiment file, relative to the repository, and Set what is set in it.
-	Run string   `yaml:"run" jsonschema:"required"`
+	Run string   `yaml:"run"`
 	Set []string `yaml:"set"`
+	// Bench are the words after skerry bench, Quick those of the short form; Takes is how long the
+	// first is likely to take. What it prints is kept as it is.
+	Bench string        `yaml:"bench"`
+	Quick string        `yaml:"quick"`
+	Takes unit.Duration `yaml:"takes"`
 	// TriedBy is another step, whose short form shows that this one works too: --quick leaves this one out.
 	TriedBy string `yaml:"tried_by"`
 	// Keep are the figures that are kept of each trial, as assertions call them; a last * stands for any rest.
-	Keep []string `yaml:"keep" jsonschema:"required"`
+	// With pair.* the bytes that each two data nodes exchanged for an operation are kept as well, with
+	// probes.read.highest the highest 95th percentile of reads of any short job.
+	Keep []string `yaml:"keep"`
+	// Over are the figures that are kept over time, of the first repetition of each cell (data.OverTime).
+	Over []string `yaml:"over"`
 }
 
 // Load reads a plan.
@@ -78,6 +89,9 @@ func (p Plan) check() error {
 				return fmt.Errorf("the plan has two steps %s: their data would be one file", s.Name)
 			}
 			steps[s.Name] = true
+			if err := s.check(); err != nil {
+				return fmt.Errorf("step %s: %w", s.Name, err)
+			}
 		}
 	}
 	for _, page := range p.Pages {
@@ -90,16 +104,46 @@ func (p Plan) check() error {
 	return nil
 }
 
-// Select returns the pages that names ask for, in the plan's order: a page's, a document's, or
-// all for every one, as no name does.
+func (s Step) check() error {
+	for _, name := range s.Over {
+		if !slices.Contains(data.OverTime, name) {
+			return fmt.Errorf("over time there are %s, and no %q", strings.Join(data.OverTime, ", "), name)
+		}
+	}
+	switch {
+	case (s.Run == "") == (s.Bench == ""):
+		return fmt.Errorf("it has one of run and bench")
+	case s.Run != "" && len(s.Keep) == 0:
+		return fmt.Errorf("it keeps nothing")
+	case s.Bench != "" && (s.Takes == 0 || s.Quick == "" && s.TriedBy == ""):
+		return fmt.Errorf("a bench needs takes, and quick or tried_by")
+	}
+	return nil
+}
+
+// page is the page that a step is of, "" for no such step.
+func (p Plan) page(step string) string {
+	for _, page := range p.Pages {
+		if slices.ContainsFunc(page.Steps, func(s Step) bool { return s.Name == step }) {
+			return page.Name
+		}
+	}
+	return ""
+}
+
+// Select returns the pages that names ask for, in the plan's order: a page's, a document's, a step's
+// for that step alone, or all for every one, as no name does.
 func (p Plan) Select(names []string) ([]Page, error) {
 	known := []string{"all"}
 	for _, page := range p.Pages {
 		known = append(known, page.Name, page.Document)
+		for _, s := range page.Steps {
+			known = append(known, s.Name)
+		}
 	}
 	for _, n := range names {
 		if n == "" || !slices.Contains(known, n) {
-			return nil, advice.With(fmt.Errorf("no page or document %q", n), "%s", hint(n, distinct(known)))
+			return nil, advice.With(fmt.Errorf("no page, document or step %q", n), "%s", hint(n, distinct(known)))
 		}
 	}
 	if len(names) == 0 || slices.Contains(names, "all") {
@@ -108,6 +152,11 @@ func (p Plan) Select(names []string) ([]Page, error) {
 	var out []Page
 	for _, page := range p.Pages {
 		if slices.Contains(names, page.Name) || slices.Contains(names, page.Document) {
+			out = append(out, page)
+			continue
+		}
+		page.Steps = slices.DeleteFunc(slices.Clone(page.Steps), func(s Step) bool { return !slices.Contains(names, s.Name) })
+		if len(page.Steps) > 0 {
 			out = append(out, page)
 		}
 	}
@@ -130,9 +179,18 @@ func distinct(names []string) (out []string) {
 	return out
 }
 
+// quickBench is about what a bench's short form takes.
+const quickBench = 30 * time.Second
+
 // Time is the longest that a step is likely to take, and whether that is known; root is the
 // repository. quick asks for the short form.
 func (s Step) Time(root string, quick bool) (time.Duration, bool, error) {
+	if s.Bench != "" {
+		if quick {
+			return quickBench, true, nil
+		}
+		return s.Takes.Duration(), true, nil
+	}
 	e, err := experiment.Load(filepath.Join(root, s.Run), s.Set, quick)
 	if err != nil {
 		return 0, false, fmt.Errorf("step %s: %w", s.Name, err)

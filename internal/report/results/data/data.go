@@ -42,6 +42,9 @@ func (r Row) Valid() bool { return r.State == record.TrialOK && r.Verdict == rec
 func Of(d *record.Dir, keep []string) []Row {
 	var rows []Row
 	for _, t := range d.Summary.Trials {
+		if t.State == record.TrialInterrupted {
+			continue // it is measured when the run goes on
+		}
 		r := Row{
 			Run: d.Summary.Run, Version: d.Run.Versions.Skerry, Machine: machine(d.Run.Host), Started: t.Started.UTC().Truncate(time.Second),
 			Trial: t.ID, Repetition: t.Repetition, State: t.State, Verdict: t.Verdict.State,
@@ -59,21 +62,91 @@ func Of(d *record.Dir, keep []string) []Row {
 				r.Figures[v.Name] = v.V
 			}
 		}
+		if slices.Contains(keep, Pair+"*") {
+			r.pairs(t)
+		}
+		r.probes(t.Probes, keep)
+		r.load(t.Load, keep)
 		rows = append(rows, r)
 	}
 	slices.SortFunc(rows, func(a, b Row) int { return cmp.Compare(a.Trial, b.Trial) })
 	return rows
 }
 
+// Pair begins the figures of two data nodes: "pair.A~B" are the bytes that they exchanged for an operation.
+const Pair = "pair."
+
+// pairs adds who talked to whom, the client left out.
+func (r Row) pairs(t record.Trial) {
+	if t.Outcomes.OK == 0 {
+		return
+	}
+	for _, p := range t.Traffic.Pairs {
+		if isClient(p.From) || isClient(p.To) {
+			continue
+		}
+		r.Figures[Pair+min(p.From, p.To)+"~"+max(p.From, p.To)] += float64(p.Bytes) / float64(t.Outcomes.OK)
+	}
+}
+
+// probes adds the highest 95th percentile of any short job, by operation: "probes.read.highest".
+func (r Row) probes(all []record.Probe, keep []string) {
+	for _, p := range all {
+		for operation, o := range p.Operations {
+			name := "probes." + strings.ReplaceAll(strings.ToLower(operation), "-", "_") + ".highest"
+			if wanted(name, keep) {
+				r.Figures[name] = max(r.Figures[name], o.Latency().P95/1e6)
+			}
+		}
+	}
+}
+
+// load adds how the table was loaded: "load.rate", in records a second, and latencies of its inserts.
+func (r Row) load(l *record.Load, keep []string) {
+	if l == nil {
+		return
+	}
+	insert := l.Insert.Latency()
+	for name, v := range map[string]float64{"load.rate": l.Rate, "load.mean": insert.Mean / 1e6, "load.p95": insert.P95 / 1e6} {
+		if wanted(name, keep) {
+			r.Figures[name] = v
+		}
+	}
+}
+
 func machine(m record.Machine) string {
 	return fmt.Sprintf("%s, %d cores, %d GiB, Linux %s", m.CPU, m.Cores, (m.MemoryBytes+1<<29)>>30, m.Kernel)
 }
 
-// text is a parameter as a person writes it: of a mapping, its name.
+// text is a parameter as a person writes it, without spaces where there are several: of a mapping its name
+// or kind and what sets it apart (cassandra/read_consistency:one), of a list its elements (hog+flood).
 func text(v any) string {
-	if m, ok := v.(map[string]any); ok {
-		if name, ok := m["name"].(string); ok {
-			return name
+	switch v := v.(type) {
+	case []any:
+		if len(v) == 0 {
+			return "none"
+		}
+		var all []string
+		for _, element := range v {
+			all = append(all, text(element))
+		}
+		return strings.Join(all, "+")
+	case map[string]any:
+		for _, key := range []string{"name", "kind", "from"} {
+			head, ok := v[key].(string)
+			if !ok {
+				continue
+			}
+			apart := v
+			if key == "name" { // a workload's patience and an event's times do not
+				apart, _ = v["options"].(map[string]any)
+			}
+			for _, k := range slices.Sorted(maps.Keys(apart)) {
+				if k != key {
+					head += "/" + k + ":" + text(apart[k])
+				}
+			}
+			return head
 		}
 	}
 	return fmt.Sprint(v)

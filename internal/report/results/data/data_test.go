@@ -65,6 +65,65 @@ func TestWriteAndRead(t *testing.T) {
 	}
 }
 
+func TestParametersAreNamed(t *testing.T) {
+	for want, v := range map[string]any{
+		"e":           map[string]any{"name": "e", "timeout": "30s"},
+		"none":        []any{},
+		"shrink+grow": []any{map[string]any{"name": "shrink", "at": "2m"}, map[string]any{"name": "grow"}},
+		"cassandra/read_consistency:one/write_consistency:all": map[string]any{"name": "cassandra", "options": map[string]any{"write_consistency": "all", "read_consistency": "one"}},
+		"service-ip/members:shared":                            map[string]any{"kind": "service-ip", "members": "shared"},
+		"0.2":                                                  0.2,
+	} {
+		if got := text(v); got != want {
+			t.Errorf("%v is %q, want %q", v, got, want)
+		}
+	}
+}
+
+// Beside the figures of assertions, those of loads, of short jobs and of pairs of data nodes are kept.
+func TestOfLoadsProbesAndPairs(t *testing.T) {
+	d := &record.Dir{Summary: record.Summary{Trials: []record.Trial{
+		{ID: 1, State: record.TrialInterrupted},
+		{
+			ID: 2, State: record.TrialOK, Outcomes: record.Outcomes{OK: 10},
+			Load:    &record.Load{Rate: 500, Insert: record.OperationSummary{Service: record.Latency{P95: 1500, Max: 2000}}},
+			Probes:  []record.Probe{{Operations: map[string]record.OperationSummary{"READ-MODIFY-WRITE": {Service: record.Latency{P95: 3000, Max: 1}}}}, {}},
+			Traffic: record.Traffic{Pairs: []record.PairTraffic{{From: "Rome", To: "Oslo", Bytes: 40}, {From: "Oslo", To: "Rome", Bytes: 60}, {From: "client", To: "Oslo", Bytes: 7}}},
+		},
+	}}}
+	rows := Of(d, []string{"load.p95", "probes.*", "pair.*"})
+	want := map[string]float64{"load.p95": 0.0015, "probes.read_modify_write.highest": 0.003, "pair.Oslo~Rome": 10}
+	if len(rows) != 1 {
+		t.Fatalf("%d rows, the interrupted trial among them", len(rows))
+	}
+	if diff := cmp.Diff(want, rows[0].Figures); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What trials did over time is read again, with the parameters of their rows.
+func TestWriteAndReadPoints(t *testing.T) {
+	rows := []Row{{Trial: 3, Parameters: map[string]string{"scale": "1"}}}
+	points := []Point{{Trial: 3, T: 10, Parameters: rows[0].Parameters, Figures: map[string]float64{"goodput": 12.5}}, {Trial: 3, T: 20, Parameters: rows[0].Parameters, Figures: map[string]float64{"rtt": 0.05}}}
+	var b bytes.Buffer
+	if err := WritePoints(&b, points); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	got, err := ReadPoints(&b, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(points, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, wrong := range []string{"", "a,b\n", strings.Replace(text, "3,10", "4,10", 1), strings.Replace(text, "12.5", "much", 1)} {
+		if got, err := ReadPoints(strings.NewReader(wrong), rows); err == nil {
+			t.Errorf("%q is read as %v", wrong, got)
+		}
+	}
+}
+
 func TestReadRefuses(t *testing.T) {
 	head := strings.Join(fixed, ",")
 	for name, text := range map[string]string{

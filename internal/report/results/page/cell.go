@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"skerry/internal/evidence/stats"
-	"skerry/internal/report"
 	"skerry/internal/report/results/data"
 )
 
@@ -59,7 +58,7 @@ type column struct {
 }
 
 // units are what figures are divided by.
-var units = map[string]float64{"": 1, "ms": 1e-3, "s": 1, "MB": 1e6, "kB": 1e3, "%": 1e-2}
+var units = map[string]float64{"": 1, "ms": 1e-3, "s": 1, "MB": 1e6, "kB": 1e3, "us": 1e-6, "%": 1e-2}
 
 // parseColumn reads METRIC[:UNIT] or METRIC/PARAMETER=VALUE.
 func parseColumn(text string) (column, error) {
@@ -121,17 +120,4 @@ func (c column) mean(of cell) stats.Estimate {
 		}
 	}
 	return stats.Of(values)
-}
-
-// figure is one figure for a sentence.
-func figure(rows []data.Row, w words) (string, error) {
-	c, err := parseColumn(w.options["of"])
-	if err != nil {
-		return "", err
-	}
-	e := c.mean(cell{rows: rows})
-	if e.N == 0 || c.parameter != "" {
-		return "", fmt.Errorf("no valid trial has the figure %q", w.options["of"])
-	}
-	return report.Interval(e), w.only("of")
 }

@@ -4,13 +4,20 @@
 //	...whatever stands here is replaced...
 //	<!-- end -->
 //
-// Likewise a picture (picture STEP x=scale y=goodput by=workload paper=fhc-5), a figure within
-// a sentence (figure STEP of=goodput where=workload=a,scale=1) and how many trials there
-// were (trials STEP). Means are over the valid trials of a cell.
+// Each marker names a step of the plan or an item of the documents' values first:
+//
+//	table, picture, graph, over   of a step's trials, a block of their own
+//	figure, claim, trials         of a step's trials, within a sentence
+//	output                        what a bench command printed
+//	paper, effects                a document's table as it is, and its effect sizes recomputed
+//	printed, fact                 a document's value, and what follows from its values, within a sentence
+//
+// Means are over the valid trials of a cell. What was not measured yet is said in its place.
 package page
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -19,12 +26,25 @@ import (
 	"skerry/internal/report/results/data"
 )
 
+// NotYet is the error of a step that is in the plan and was not measured yet.
+type NotYet struct {
+	// Page of the step, as skerry reproduce takes it.
+	Page string
+}
+
+func (n NotYet) Error() string { return "not measured yet" }
+
 // Source reads what pages follow from.
 type Source interface {
-	// Rows are the trials of a step.
+	// Rows are the trials of a step, Points what they did over time. The error may be NotYet.
 	Rows(step string) ([]data.Row, error)
+	Points(step string) ([]data.Point, error)
+	// Output is what the bench command of a step printed. The error may be NotYet.
+	Output(step string) (string, error)
 	// Papers are the values of a figure or table of a document.
 	Papers(item string) ([]Value, error)
+	// Fact follows from the documents' values.
+	Fact(name string) (string, error)
 }
 
 // Page is a page filled in.
@@ -34,26 +54,66 @@ type Page struct {
 	Pictures map[string]string
 }
 
+const kinds = `table|picture|graph|over|figure|claim|trials|output|paper|effects|printed|fact`
+
 var (
-	block = regexp.MustCompile(`(?s)<!-- (table|picture|figure|trials) ([^>]*?) -->(.*?)<!-- end -->`)
-	begin = regexp.MustCompile(`<!-- (?:table|picture|figure|trials) `)
+	block = regexp.MustCompile(`(?s)<!-- (` + kinds + `) ([^>]*?) -->(.*?)<!-- end -->`)
+	begin = regexp.MustCompile(`<!-- (?:` + kinds + `) `)
 )
 
 // fence begins and ends what a page quotes: markers in there are examples.
-var fence = []byte("```")
+var fence = []byte("\n```")
 
 // Fill fills in a page. name begins the names of its pictures.
 func Fill(name string, text []byte, from Source) (Page, error) {
 	p := Page{Pictures: map[string]string{}}
-	parts := bytes.Split(text, fence)
-	for i := 0; i < len(parts); i += 2 { // the others are quoted
-		var err error
-		if parts[i], err = p.fill(name, parts[i], from); err != nil {
-			return p, fmt.Errorf("page %s: %w", name, err)
-		}
+	var err error
+	p.Text, err = Prose(text, func(part []byte) ([]byte, error) { return p.fill(name, part, from) })
+	if err != nil {
+		return p, fmt.Errorf("page %s: %w", name, err)
 	}
-	p.Text = bytes.Join(parts, fence)
 	return p, nil
+}
+
+// Prose changes all of a page but what it quotes. What a marker has filled in is the marker's, with
+// the fences in it.
+func Prose(text []byte, change func([]byte) ([]byte, error)) ([]byte, error) {
+	var out []byte
+	for len(text) > 0 {
+		quoted := next(text)
+		part, err := change(text[:quoted])
+		if err != nil {
+			return nil, err
+		}
+		out, text = append(out, part...), text[quoted:]
+		if len(text) == 0 {
+			break
+		}
+		end := bytes.Index(text[len(fence):], fence)
+		if end < 0 {
+			return append(out, text...), nil
+		}
+		end += 2 * len(fence)
+		out, text = append(out, text[:end]...), text[end:]
+	}
+	return out, nil
+}
+
+// next is where the first fence outside of markers begins, or the text's end.
+func next(text []byte) int {
+	blocks := block.FindAllIndex(text, -1)
+	for from := 0; ; {
+		i := bytes.Index(text[from:], fence)
+		if i < 0 {
+			return len(text)
+		}
+		at := from + i
+		inside := slices.IndexFunc(blocks, func(b []int) bool { return b[0] < at && at < b[1] })
+		if inside < 0 {
+			return at
+		}
+		from = blocks[inside][1]
+	}
 }
 
 func (p *Page) fill(name string, text []byte, from Source) (filled []byte, err error) {
@@ -76,87 +136,94 @@ func (p *Page) fill(name string, text []byte, from Source) (filled []byte, err e
 	return filled, err
 }
 
+// content is what stands in a marker's place.
 func (p *Page) content(kind, name string, w words, from Source) (string, error) {
-	rows, err := from.Rows(w.step)
-	if err != nil {
-		return "", err
+	switch kind {
+	case "printed":
+		return printed(w, from)
+	case "fact":
+		text, err := from.Fact(w.step)
+		return text, errors.Join(err, w.only())
+	case "paper", "effects":
+		text, err := document(kind, w, from)
+		return "\n\n" + text + "\n", err
+	case "output":
+		text, err := from.Output(w.step)
+		if yet := (NotYet{}); errors.As(err, &yet) {
+			return yet.block(), w.only()
+		}
+		return "\n\n```\n" + strings.TrimRight(text, "\n") + "\n```\n\n", errors.Join(err, w.only())
 	}
-	if rows, err = w.filter(rows); err != nil {
+	text, err := p.measured(kind, name, w, from)
+	if yet := (NotYet{}); errors.As(err, &yet) {
+		if slices.Contains([]string{"figure", "claim", "trials"}, kind) {
+			return yet.Error(), nil
+		}
+		return yet.block(), nil
+	}
+	return text, err
+}
+
+func (n NotYet) block() string {
+	return fmt.Sprintf("\n\nNot measured yet: `skerry reproduce %s` fills it in.\n\n", n.Page)
+}
+
+// measured is what follows from a step's trials.
+func (p *Page) measured(kind, name string, w words, from Source) (string, error) {
+	if kind == "over" {
+		points, err := from.Points(w.step)
+		if err != nil {
+			return "", err
+		}
+		svg, about, err := over(points, w)
+		return p.add(name, svg, about), err
+	}
+	rows, missing := from.Rows(w.step)
+	var values []Value
+	if item := w.options["paper"]; item != "" {
+		var err error
+		if values, err = from.Papers(item); err != nil {
+			return "", err
+		}
+		values = w.series(values)
+	}
+	if missing != nil && !(errors.As(missing, new(NotYet)) && len(values) > 0) {
+		return "", missing
+	}
+	if kind == "figure" || kind == "claim" {
+		return sentence(kind, rows, w)
+	}
+	rows, err := w.filter(rows)
+	if err != nil && missing == nil {
 		return "", err
 	}
 	switch kind {
 	case "trials":
 		return counts(rows), w.only()
-	case "figure":
-		return figure(rows, w)
 	case "table":
-		text, err := table(rows, w)
-		return "\n\n" + text + "\n", err
-	}
-	var values []Value
-	if item := w.options["paper"]; item != "" {
-		if values, err = from.Papers(item); err != nil {
-			return "", err
-		}
+		text, err := table(rows, values, w)
+		return "\n\n" + text + "\n" + beside(missing), err
+	case "graph":
+		svg, about, err := graph(rows, w)
+		return p.add(name, svg, about), err
 	}
 	svg, about, err := picture(rows, values, w)
+	return p.add(name, svg, about) + beside(missing), err
+}
+
+// beside says below a document's values that there are none of ours yet.
+func beside(missing error) string {
+	if yet := (NotYet{}); errors.As(missing, &yet) {
+		return strings.TrimLeft(yet.block(), "\n")
+	}
+	return ""
+}
+
+// add keeps a picture, and returns what shows it.
+func (p *Page) add(name, svg, about string) string {
 	file := fmt.Sprintf("%s-%d.svg", name, len(p.Pictures)+1)
 	p.Pictures[file] = svg
-	return fmt.Sprintf("\n\n![%s](data/%s)\n\n", about, file), err
-}
-
-// words are what a marker says: the step, then NAME=VALUE.
-type words struct {
-	step    string
-	options map[string]string
-}
-
-func parse(text string) (words, error) {
-	fields := strings.Fields(text)
-	if len(fields) == 0 || strings.Contains(fields[0], "=") {
-		return words{}, fmt.Errorf("the name of a step comes first")
-	}
-	w := words{step: fields[0], options: map[string]string{}}
-	for _, f := range fields[1:] {
-		name, value, ok := strings.Cut(f, "=")
-		if !ok || value == "" || w.options[name] != "" {
-			return words{}, fmt.Errorf("%q: write NAME=VALUE, each name once", f)
-		}
-		w.options[name] = value
-	}
-	return w, nil
-}
-
-// only is an error where there are options but those (and where).
-func (w words) only(names ...string) error {
-	for name := range w.options {
-		if name != "where" && !slices.Contains(names, name) {
-			return fmt.Errorf("no option %q here: there are where, %s", name, strings.Join(names, ", "))
-		}
-	}
-	return nil
-}
-
-func (w words) list(name string) []string {
-	if w.options[name] == "" {
-		return nil
-	}
-	return strings.Split(w.options[name], ",")
-}
-
-// filter keeps the rows whose parameters are as where says.
-func (w words) filter(rows []data.Row) ([]data.Row, error) {
-	for _, want := range w.list("where") {
-		name, value, ok := strings.Cut(want, "=")
-		if !ok {
-			return nil, fmt.Errorf("where: %q is no PARAMETER=VALUE", want)
-		}
-		rows = slices.DeleteFunc(slices.Clone(rows), func(r data.Row) bool { return r.Parameters[name] != value })
-	}
-	if len(rows) == 0 {
-		return nil, fmt.Errorf("there is no such trial")
-	}
-	return rows, nil
+	return fmt.Sprintf("\n\n![%s](data/%s)\n\n", about, file)
 }
 
 // counts says how many trials there were, and what they were worth.

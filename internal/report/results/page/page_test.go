@@ -12,7 +12,11 @@ import (
 type made struct{}
 
 func (made) Rows(step string) (rows []data.Row, err error) {
-	if step != "made" {
+	switch step {
+	case "made":
+	case "later":
+		return nil, NotYet{Page: "x"}
+	default:
 		return nil, errors.New("no such step")
 	}
 	for i, at := range []struct {
@@ -22,7 +26,7 @@ func (made) Rows(step string) (rows []data.Row, err error) {
 		for n := range 3 {
 			r := data.Row{
 				Trial: 3*i + n, State: "ok", Verdict: "valid", Attempts: 1, Parameters: map[string]string{"workload": at.workload, "scale": at.scale},
-				Figures: map[string]float64{"goodput": at.goodput + float64(n-1), "read.p99": 0.0123},
+				Figures: map[string]float64{"goodput": at.goodput + float64(n-1), "read.p99": 0.0123, "pair.Oslo~Rome": 100, "pair.Oslo~Bonn": 50},
 			}
 			if i == 1 && n == 2 {
 				r.Verdict, r.Bound, r.Figures["goodput"] = "suspect", "machine", 1
@@ -33,7 +37,33 @@ func (made) Rows(step string) (rows []data.Row, err error) {
 	return rows, nil
 }
 
+func (made) Points(step string) ([]data.Point, error) {
+	if step == "later" {
+		return nil, NotYet{Page: "x"}
+	}
+	var out []data.Point
+	for i := range 6 {
+		out = append(out, data.Point{Trial: i / 3, T: float64(10 * (i % 3)), Parameters: map[string]string{"scale": []string{"0.2", "1"}[i/3]}, Figures: map[string]float64{"goodput": float64(i)}})
+	}
+	return out, nil
+}
+
+func (made) Output(step string) (string, error) {
+	if step == "later" {
+		return "", NotYet{Page: "x"}
+	}
+	return "12 failures\n", nil
+}
+
+func (made) Fact(name string) (string, error) { return "fact " + name, nil }
+
 func (made) Papers(item string) ([]Value, error) {
+	if item == "named" {
+		return []Value{{Item: item, Series: "a b", X: "A", Y: 7}, {Item: item, Series: "a b", X: "B", Y: 8.5}}, nil
+	}
+	if item == "clouds" {
+		return []Value{{Series: "AWS", X: "B", Y: 58.13}, {Series: "AWS SD", X: "B", Y: 5.89}, {Series: "OpenStack", X: "B", Y: 71.83}, {Series: "OpenStack SD", X: "B", Y: 7.08}, {Series: "g", X: "B", Y: 0.57}}, nil
+	}
 	return []Value{{Item: item, Series: "a", X: "1", Y: 1}, {Item: item, Series: "a", X: "0.2", Y: 4.5}}, nil
 }
 
@@ -93,17 +123,91 @@ func TestFillRefuses(t *testing.T) {
 		"no step":              "<!-- trials where=a=1 --><!-- end -->",
 		"an unknown step":      "<!-- trials other --><!-- end -->",
 		"an unknown option":    "<!-- trials made what=1 --><!-- end -->",
-		"no such trial":        "<!-- trials made where=workload=z --><!-- end -->",
+		"no bounds":            "<!-- claim made of=goodput least=1 --><!-- end -->",
+		"an unknown parameter": "<!-- trials made where=colour=z --><!-- end -->",
+		"no such value":        "<!-- printed named series=a x=A --><!-- end -->",
+		"a page's own fence":   "<!-- output other=1 --><!-- end -->",
 		"no such figure":       "<!-- figure made of=speed --><!-- end -->",
 		"no such parameter":    "<!-- table made rows=colour columns=goodput --><!-- end -->",
 		"a table of nothing":   "<!-- table made rows=scale --><!-- end -->",
 		"no such unit":         "<!-- table made rows=scale columns=goodput:mph --><!-- end -->",
 		"no such cell":         "<!-- table made rows=scale columns=goodput/scale=7 --><!-- end -->",
-		"a picture over names": "<!-- picture made x=workload y=goodput --><!-- end -->",
 	} {
 		if _, err := Fill("x", []byte(marker), made{}); err == nil {
 			t.Errorf("%s: filled in", name)
 		}
+	}
+}
+
+// filled is what stands in a marker's place.
+func filled(t *testing.T, marker string) (text string, pictures map[string]string) {
+	t.Helper()
+	p, err := Fill("x", []byte("<!-- "+marker+" --><!-- end -->"), made{})
+	if err != nil {
+		t.Fatalf("%s: %v", marker, err)
+	}
+	text = strings.TrimPrefix(string(p.Text), "<!-- "+marker+" -->")
+	return strings.TrimSuffix(text, "<!-- end -->"), p.Pictures
+}
+
+func TestWithinASentence(t *testing.T) {
+	for marker, want := range map[string]string{
+		"figure made of=goodput/scale=1 where=workload=b,scale=0.2":               "4.50 ± 0.053",
+		"figure made of=goodput where=workload=z":                                 "not measured yet",
+		"figure later of=goodput":                                                 "not measured yet",
+		"trials later":                                                            "not measured yet",
+		"claim made of=goodput where=workload=b,scale=1 least=190 most=210":       "**confirmed**: 200 ± 2",
+		"claim made of=goodput where=workload=b,scale=1 least=100 most=110":       "**refuted**: 200 ± 2",
+		"claim made of=goodput where=workload=b,scale=1 least=199 most=210":       "not decided: 200 ± 2",
+		"claim made of=goodput/scale=1 where=workload=b,scale=0.2 least=4 most=5": "**confirmed**: 4.50 ± 0.053",
+		"claim later of=goodput least=1 most=2":                                   "not measured yet",
+		"printed named series=a_b x=B":                                            "8.5",
+		"fact threads":                                                            "fact threads",
+	} {
+		if got, _ := filled(t, marker); got != want {
+			t.Errorf("%s: %q, want %q", marker, got, want)
+		}
+	}
+}
+
+func TestBlocks(t *testing.T) {
+	for marker, want := range map[string]string{
+		"table later rows=scale columns=goodput":                               "Not measured yet: `skerry reproduce x` fills it in.",
+		"table later rows=scale columns=goodput paper=fhc":                     "| 0.2 | – | 4.5 | 0 |  |",
+		"table made rows=workload columns=goodput where=scale=1 paper=named":   "| a | 100 ± 2 | 7 | 3 |  |",
+		"table made rows=workload columns=goodput where=scale=1 sort=read.p99": "| a | 100 ± 2 | 3 |  |\n| b |",
+		"output made":                  "```\n12 failures\n```",
+		"output later":                 "Not measured yet",
+		"paper named":                  "| A | 7 |\n| B | 8.5 |",
+		"effects clouds":               "| B | 58.13 ± 5.89 | 71.83 ± 7.08 | 0.57 | **2.10** | 1.90 |",
+		"graph made":                   "![who talks to whom: 50 to 100 B an operation",
+		"over made y=goodput by=scale": "](data/x-1.svg)",
+		"picture made x=workload y=goodput where=scale=1 paper=named": "pale bars",
+		"picture later x=scale y=goodput paper=fhc":                   "in the document",
+	} {
+		got, pictures := filled(t, marker)
+		if !strings.Contains(got, want) {
+			t.Errorf("%s:\n%s\nhas no %q", marker, got, want)
+		}
+		if strings.Contains(got, "![") != (len(pictures) == 1) {
+			t.Errorf("%s: %d pictures", marker, len(pictures))
+		}
+	}
+}
+
+// What a bench command printed may look like a page's own: filled in twice, the page is the same.
+func TestFencesOfMarkers(t *testing.T) {
+	text := "a\n<!-- output made --><!-- end -->\nb <!-- trials made --><!-- end -->\n```\n<!-- trials other -->\n```\nc <!-- trials made --><!-- end -->\n"
+	once, err := Fill("x", []byte(text), made{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice, err := Fill("x", once.Text, made{})
+	if err != nil || string(once.Text) != string(twice.Text) {
+		t.Errorf("filled in twice (%v):\n%s\nonce:\n%s", err, twice.Text, once.Text)
+	}
+	if n := strings.Count(string(once.Text), "11 of 12"); n != 2 {
+		t.Errorf("%d of 2 sentences filled in:\n%s", n, once.Text)
 	}
 }
 

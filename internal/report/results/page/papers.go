@@ -4,9 +4,12 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"skerry/internal/evidence/stats"
 )
 
 // Value is one value of a figure or table of a document.
@@ -40,4 +43,118 @@ func ReadPapers(r io.Reader) ([]Value, error) {
 		out = append(out, v)
 	}
 	return out, nil
+}
+
+// By is a document's values by series, then by what they are at, with the order of both.
+func By(values []Value) (by map[string]map[string]float64, series, at []string) {
+	by = map[string]map[string]float64{}
+	for _, v := range values {
+		if by[v.Series] == nil {
+			by[v.Series] = map[string]float64{}
+			series = append(series, v.Series)
+		}
+		if !slices.Contains(at, v.X) {
+			at = append(at, v.X)
+		}
+		by[v.Series][v.X] = v.Y
+	}
+	return by, series, at
+}
+
+// Number writes a document's value as it stands there.
+func Number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// printed is one value of a document: printed ITEM series=NAME x=AT.
+func printed(w words, from Source) (string, error) {
+	values, err := from.Papers(w.step)
+	if err != nil {
+		return "", err
+	}
+	by, _, _ := By(values)
+	v, ok := by[plain(w.options["series"])][plain(w.options["x"])]
+	if !ok {
+		return "", fmt.Errorf("the document has no such value")
+	}
+	return Number(v), w.only("series", "x")
+}
+
+// document is a document's table as it is, or its effect sizes recomputed.
+func document(kind string, w words, from Source) (string, error) {
+	values, err := from.Papers(w.step)
+	if err != nil {
+		return "", err
+	}
+	if kind == "effects" {
+		return effects(values), w.only()
+	}
+	by, series, at := By(w.series(values))
+	var t lines
+	t.head(append([]string{"document"}, series...)...)
+	for _, x := range at {
+		fields := []string{x}
+		for _, s := range series {
+			fields = append(fields, cellOf(by[s], x))
+		}
+		t.line(fields...)
+	}
+	return t.String(), w.only("series")
+}
+
+// cellOf is a document's value at x, which may be written in another case.
+func cellOf(of map[string]float64, x string) string {
+	for at, v := range of {
+		if strings.EqualFold(at, x) {
+			return Number(v)
+		}
+	}
+	return ""
+}
+
+// wrongBy is by how much an effect size may differ from what its means and deviations give: they were
+// rounded before it.
+const wrongBy = 0.08
+
+// Effect is an effect size as a document prints it, and as its own means and deviations give it.
+type Effect struct {
+	A, B stats.Estimate
+	// Printed is NaN where the document gives none.
+	Printed float64
+	stats.Effect
+}
+
+// Wrong says that the printed effect size does not follow from what stands beside it.
+func (e Effect) Wrong() bool { return math.Abs(e.Printed-e.Uncorrected) > wrongBy }
+
+// EffectAt recomputes the effect size of CLOUDS' tables 6-1 to 6-6, of repetitions runs each.
+func EffectAt(by map[string]map[string]float64, x string) Effect {
+	const repetitions = 5
+	e := Effect{
+		A:       stats.Estimate{N: repetitions, Mean: by["AWS"][x], SD: by["AWS SD"][x]},
+		B:       stats.Estimate{N: repetitions, Mean: by["OpenStack"][x], SD: by["OpenStack SD"][x]},
+		Printed: math.NaN(),
+	}
+	if g, ok := by["g"][x]; ok {
+		e.Printed = g
+	}
+	e.Effect = stats.EffectOf(e.A, e.B)
+	return e
+}
+
+// effects is the table of a document's effect sizes beside what its own figures give.
+func effects(values []Value) string {
+	by, _, at := By(values)
+	var t lines
+	t.head("", "AWS: mean ± SD", "OpenStack: mean ± SD", "g, printed", "g, recomputed", "corrected for five repetitions")
+	for _, x := range at {
+		e := EffectAt(by, x)
+		given, recomputed := "", fmt.Sprintf("%.2f", e.Uncorrected)
+		if !math.IsNaN(e.Printed) {
+			given = Number(e.Printed)
+		}
+		if e.Wrong() {
+			recomputed = "**" + recomputed + "**"
+		}
+		t.line(x, Number(e.A.Mean)+" ± "+Number(e.A.SD), Number(e.B.Mean)+" ± "+Number(e.B.SD), given, recomputed, fmt.Sprintf("%.2f", e.Hedges))
+	}
+	return t.String()
 }

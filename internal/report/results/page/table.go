@@ -1,21 +1,30 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
+	"skerry/internal/evidence/stats"
 	"skerry/internal/report"
 	"skerry/internal/report/results/data"
 )
 
-// table is a row for each cell of rows=, with columns=, how many valid trials it has, and what
-// of it is left out.
-func table(rows []data.Row, w words) (string, error) {
+// lines are the lines of a table.
+type lines struct{ strings.Builder }
+
+func (l *lines) line(fields ...string) { l.WriteString("| " + strings.Join(fields, " | ") + " |\n") }
+
+func (l *lines) head(fields ...string) {
+	l.line(fields...)
+	l.line(strings.Split(strings.Repeat("--- ", len(fields)), " ")[:len(fields)]...)
+}
+
+// table is a row for each cell of rows=, with columns=, what a document has there (paper=), how
+// many valid trials it has, and what of it is left out. sort= orders rows by a column.
+func table(rows []data.Row, papers []Value, w words) (string, error) {
 	by := w.list("rows")
-	all, err := cells(rows, by)
-	if err != nil {
-		return "", err
-	}
 	var columns []column
 	head := append([]string{}, by...)
 	for _, text := range w.list("columns") {
@@ -28,23 +37,53 @@ func table(rows []data.Row, w words) (string, error) {
 	if len(by) == 0 || len(columns) == 0 {
 		return "", fmt.Errorf("a table needs rows=PARAMETER,PARAMETER and columns=METRIC,METRIC")
 	}
-	var b strings.Builder
-	line := func(fields ...string) { b.WriteString("| " + strings.Join(fields, " | ") + " |\n") }
-	line(append(head, "n", "notes")...)
-	line(strings.Split(strings.Repeat("--- ", len(head)+2), " ")[:len(head)+2]...)
+	all, err := cells(rows, by)
+	if err != nil {
+		return "", err
+	}
+	if err := w.sort(all); err != nil {
+		return "", err
+	}
+	values, series, at := By(papers)
+	if len(rows) == 0 { // a document's alone
+		for _, x := range at {
+			all = append(all, cell{key: append(make([]string, len(by)-1), x)})
+		}
+	}
+	for _, s := range series {
+		head = append(head, "document: "+s)
+	}
+	var t lines
+	t.head(append(head, "n", "notes")...)
 	for _, c := range all {
 		fields := append([]string{}, c.key...)
 		for _, col := range columns {
-			e, err := col.of(c, all, by)
-			if err != nil {
-				return "", err
+			e := stats.Estimate{}
+			if len(rows) > 0 {
+				if e, err = col.of(c, all, by); err != nil {
+					return "", err
+				}
 			}
 			fields = append(fields, report.Interval(e))
 		}
+		for _, s := range series {
+			fields = append(fields, cellOf(values[s], c.key[len(c.key)-1]))
+		}
 		valid, notes := c.notes()
-		line(append(fields, fmt.Sprint(valid), notes)...)
+		t.line(append(fields, fmt.Sprint(valid), notes)...)
 	}
-	return b.String(), w.only("rows", "columns")
+	return t.String(), w.only("rows", "columns", "paper", "series", "sort")
+}
+
+// sort orders cells by the figure that sort= names, the least first.
+func (w words) sort(all []cell) error {
+	text := w.options["sort"]
+	if text == "" {
+		return nil
+	}
+	c, err := parseColumn(text)
+	slices.SortStableFunc(all, func(a, b cell) int { return cmp.Compare(c.mean(a).Mean, c.mean(b).Mean) })
+	return err
 }
 
 // notes tells how many trials of a cell are valid, and what is to be known of it.

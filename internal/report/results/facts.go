@@ -1,0 +1,165 @@
+package results
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"skerry/internal/report/results/page"
+)
+
+// Fact implements page.Source: what follows from the documents' own values.
+func (f Folder) Fact(name string) (string, error) {
+	fact, ok := facts[name]
+	if !ok {
+		return "", fmt.Errorf("there is no fact %q", name)
+	}
+	var failed error
+	text := fact(func(item string) map[string]map[string]float64 {
+		values, err := f.Papers(item)
+		if err != nil && failed == nil {
+			failed = err
+		}
+		by, _, _ := page.By(values)
+		return by
+	})
+	return text, failed
+}
+
+// reader returns the values of an item, by series, then by what they are at.
+type reader func(item string) map[string]map[string]float64
+
+// facts are what documents.md finds in the documents. By Little's law the requests under way are
+// those that end in a second times the seconds that each takes.
+var facts = map[string]func(reader) string{
+	"clouds-threads-aws-3":           threads("clouds-5-1", "clouds-5-2", "AWS"),
+	"clouds-threads-aws-5":           threads("clouds-5-3", "clouds-5-4", "AWS"),
+	"clouds-threads-aws-production":  threads("clouds-5-5", "clouds-5-6", "AWS"),
+	"clouds-threads-open-3":          threads("clouds-5-1", "clouds-5-2", "OpenStack"),
+	"clouds-threads-open-5":          threads("clouds-5-3", "clouds-5-4", "OpenStack"),
+	"clouds-threads-open-production": threads("clouds-5-5", "clouds-5-6", "OpenStack"),
+	"clouds-effects-wrong":           wrongEffects,
+	"clouds-variances-wrong":         wrongVariances,
+	"clouds-differences-wrong":       wrongDifferences,
+	"hydra-readers":                  pool("reads"),
+	"hydra-writers":                  pool("writes"),
+	"faults-cassandra-us": func(of reader) string {
+		return fmt.Sprintf("%.0f", 1e6/of("faults-raw")["Cassandra 3 nodes ops/s"]["A"])
+	},
+	"faults-hbase-seconds": func(of reader) string {
+		return fmt.Sprintf("%.3f", 1000/of("faults-raw")["HBase 3 nodes ops/s"]["A"])
+	},
+	"faults-two-before-three": twoBeforeThree,
+	"services-swarm": func(of reader) string {
+		reads := of("services-p95")["update-heavy reads ms"]
+		next, least := 0.0, math.Inf(1)
+		for name, v := range reads {
+			if name != "SwarmServiceIP" {
+				next, least = max(next, v), min(least, v)
+			}
+		}
+		return fmt.Sprintf("%.1f times the next, of six that differ by %.1f ms", reads["SwarmServiceIP"]/next, next-least)
+	},
+	"fhc-cassandra-to-5x":   straight("Cassandra"),
+	"fhc-redis-to-5x":       straight("Redis"),
+	"fhc-cassandra-doubled": doubled,
+}
+
+// threads are those of a closed loop, by throughput in operations a second and latency in us.
+func threads(throughput, latency, cloud string) func(reader) string {
+	return func(of reader) string {
+		least, most := math.Inf(1), math.Inf(-1)
+		us := of(latency)[cloud]
+		for x, perSecond := range of(throughput)[cloud] {
+			waiting := perSecond * us[x] / 1e6
+			least, most = min(least, waiting), max(most, waiting)
+		}
+		return fmt.Sprintf("%.0f to %.0f", least, most)
+	}
+}
+
+// pool is how many clients of a kind the mixed load's first and last row had.
+func pool(kind string) func(reader) string {
+	return func(of reader) string {
+		rate, ms := of("hydra-mixed")[kind], of("hydra-mixed")[kind+" ms"]
+		return fmt.Sprintf("%.0f and %.0f", rate["30"]*ms["30"]/1e3, rate["120"]*ms["120"]/1e3)
+	}
+}
+
+func twoBeforeThree(of reader) string {
+	raw := of("faults-raw")
+	var fewer []string
+	for w, two := range raw["Cassandra 2 nodes ops/s"] {
+		if two > raw["Cassandra 3 nodes ops/s"][w] {
+			fewer = append(fewer, w)
+		}
+	}
+	slices.Sort(fewer)
+	return strings.Join(fewer, ", ")
+}
+
+// straight is by how much throughput falls from X to 5X where an operation's time is a part that does not
+// depend on distance and one in proportion to it, and it falls from X to 2X as the document says:
+// (a + 2b) / (a + b) = r makes b / (a + b) = r - 1, and (a + 5b) / (a + b) = 1 + 4 (r - 1).
+func straight(database string) func(reader) string {
+	return func(of reader) string {
+		return fmt.Sprintf("%.2f", 1+4*(of("fhc-4.2.1")[database]["X to 2X"]-1))
+	}
+}
+
+// doubled is the same the other way round: from X to 2X, by what section 4.2.3 says of X to 5X.
+func doubled(of reader) string {
+	falls := of("fhc-4.2.3")
+	back := func(series string) float64 { return 1 + (falls[series]["all"]-1)/4 }
+	return fmt.Sprintf("%.2f to %.2f", back("Cassandra 5X to X least"), back("Cassandra 5X to X most"))
+}
+
+// effectTables are CLOUDS' tables of means and deviations of the processors' use.
+var effectTables = []string{"clouds-6-1", "clouds-6-2", "clouds-6-3"}
+
+func wrongEffects(of reader) string {
+	var wrong []string
+	all := 0
+	for _, table := range effectTables {
+		by := of(table)
+		for _, x := range []string{"A", "B", "C", "D", "E", "F"} {
+			all++
+			if page.EffectAt(by, x).Wrong() {
+				wrong = append(wrong, strings.TrimPrefix(table, "clouds-")+" "+x)
+			}
+		}
+	}
+	return fmt.Sprintf("%d of %d: %s", len(wrong), all, strings.Join(wrong, ", "))
+}
+
+// wrongVariances are those that are not the squares of the deviations beside them, by more than half a per cent.
+func wrongVariances(of reader) string {
+	var wrong []string
+	for _, table := range []string{"clouds-6-4", "clouds-6-5", "clouds-6-6"} {
+		by := of(table)
+		for _, cloud := range []string{"AWS", "OpenStack"} {
+			for _, x := range []string{"A", "B", "C", "D", "E", "F"} {
+				sd := by[cloud+" SD"][x]
+				if math.Abs(sd*sd/by[cloud+" variance"][x]-1) >= 0.005 {
+					wrong = append(wrong, fmt.Sprintf("%s %s %s", strings.TrimPrefix(table, "clouds-"), cloud, x))
+				}
+			}
+		}
+	}
+	return fmt.Sprintf("%d: %s", len(wrong), strings.Join(wrong, ", "))
+}
+
+// wrongDifferences are those of table 6-7 that the means of tables 6-1 to 6-3 do not give.
+func wrongDifferences(of reader) string {
+	var wrong []string
+	for _, table := range effectTables {
+		by := of(table)
+		for _, x := range []string{"A", "B", "C", "D", "E", "F"} {
+			if d := by["OpenStack"][x] - by["AWS"][x]; math.Abs(d-by["difference"][x]) > 0.005 {
+				wrong = append(wrong, fmt.Sprintf("%s %s is %.2f and not %s", strings.TrimPrefix(table, "clouds-"), x, d, page.Number(by["difference"][x])))
+			}
+		}
+	}
+	return strings.Join(wrong, ", ")
+}

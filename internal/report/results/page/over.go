@@ -1,0 +1,72 @@
+package page
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"skerry/internal/report/results/data"
+	"skerry/internal/report/svg"
+)
+
+// over draws y= over time, a line for each value of by=, of the first trial of each.
+func over(points []data.Point, w words) (picture, about string, err error) {
+	kept, err := whereOf(points, w)
+	if err != nil {
+		return "", "", err
+	}
+	y, err := parseColumn(w.options["y"])
+	if err != nil {
+		return "", "", err
+	}
+	trials := map[string]int{} // by name
+	series := map[string]*svg.Series{}
+	for _, p := range kept {
+		var names []string
+		for _, by := range w.list("by") {
+			v, ok := p.Parameters[by]
+			if !ok {
+				return "", "", fmt.Errorf("trials have no parameter %q", by)
+			}
+			names = append(names, v)
+		}
+		name := strings.Join(names, " ")
+		if first, ok := trials[name]; ok && first != p.Trial {
+			continue
+		}
+		trials[name] = p.Trial
+		v, ok := p.Figures[y.metric]
+		if !ok {
+			continue
+		}
+		if series[name] == nil {
+			series[name] = &svg.Series{Name: name}
+		}
+		series[name].Points = append(series[name].Points, svg.Point{X: p.T, Y: v / units[y.unit]})
+	}
+	if len(series) == 0 {
+		return "", "", fmt.Errorf("no trial has %q over time", y.metric)
+	}
+	panel := svg.Panel{Y: svg.Axis{Label: y.head()}}
+	for i, name := range slices.Sorted(maps.Keys(series)) {
+		series[name].Class = svg.Color(i)
+		panel.Series = append(panel.Series, *series[name])
+	}
+	about = y.head() + " over time"
+	return alone(svg.Plot{Label: about, X: svg.Axis{Label: "s"}, Panels: []svg.Panel{panel}}.SVG()), about, w.only("y", "by")
+}
+
+// whereOf keeps the points of trials that are as where= says.
+func whereOf(points []data.Point, w words) ([]data.Point, error) {
+	rows := make([]data.Row, len(points))
+	for i, p := range points {
+		rows[i] = data.Row{Trial: i, Parameters: p.Parameters}
+	}
+	kept, err := w.filter(rows)
+	out := make([]data.Point, len(kept))
+	for i, r := range kept {
+		out[i] = points[r.Trial]
+	}
+	return out, err
+}

@@ -1,0 +1,89 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"skerry/internal/report/results/data"
+)
+
+// words are what a marker says: the step or item, then NAME=VALUE.
+type words struct {
+	step    string
+	options map[string]string
+}
+
+func parse(text string) (words, error) {
+	fields := strings.Fields(text)
+	if len(fields) == 0 || strings.Contains(fields[0], "=") {
+		return words{}, fmt.Errorf("the name of a step comes first")
+	}
+	w := words{step: fields[0], options: map[string]string{}}
+	for _, f := range fields[1:] {
+		name, value, ok := strings.Cut(f, "=")
+		if !ok || value == "" || w.options[name] != "" {
+			return words{}, fmt.Errorf("%q: write NAME=VALUE, each name once", f)
+		}
+		w.options[name] = value
+	}
+	return w, nil
+}
+
+// only is an error where there are options but those (and where).
+func (w words) only(names ...string) error {
+	for name := range w.options {
+		if name != "where" && !slices.Contains(names, name) {
+			return fmt.Errorf("no option %q here: there are where, %s", name, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+func (w words) list(name string) []string {
+	if w.options[name] == "" {
+		return nil
+	}
+	return strings.Split(w.options[name], ",")
+}
+
+// plain is a name in which _ stands for a space.
+func plain(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+// series keeps the values of the series= asked for; all where none is.
+func (w words) series(values []Value) []Value {
+	wanted := w.list("series")
+	if wanted == nil {
+		return values
+	}
+	return slices.DeleteFunc(slices.Clone(values), func(v Value) bool {
+		return !slices.ContainsFunc(wanted, func(s string) bool { return plain(s) == v.Series })
+	})
+}
+
+// filter keeps the rows whose parameters are as where says. Of what is not there yet the error is NotYet.
+func (w words) filter(rows []data.Row) ([]data.Row, error) {
+	kept := slices.Clone(rows)
+	for _, want := range w.list("where") {
+		name, value, ok := strings.Cut(want, "=")
+		if !ok {
+			return nil, fmt.Errorf("where: %q is no PARAMETER=VALUE", want)
+		}
+		if len(rows) > 0 {
+			if _, known := rows[0].Parameters[name]; !known {
+				return nil, fmt.Errorf("where: trials have no parameter %q", name)
+			}
+		}
+		kept = slices.DeleteFunc(kept, func(r data.Row) bool { return r.Parameters[name] != value })
+	}
+	if len(kept) == 0 {
+		return nil, NotYet{Page: w.step}
+	}
+	return kept, nil
+}
+
+// with is the marker with another value of a parameter in where.
+func (w words) with(parameter, value string) words {
+	where := slices.DeleteFunc(w.list("where"), func(s string) bool { return strings.HasPrefix(s, parameter+"=") })
+	return words{step: w.step, options: map[string]string{"where": strings.Join(append(where, parameter+"="+value), ",")}}
+}
