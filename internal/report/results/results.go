@@ -55,7 +55,7 @@ type Step struct {
 	// With pair.* the bytes that each two data nodes exchanged for an operation are kept as well, with
 	// probes.read.highest the highest 95th percentile of reads of any short job.
 	Keep []string `yaml:"keep"`
-	// Over are the figures that are kept over time, of the first repetition of each cell (data.OverTime).
+	// Over are the figures that are kept over time, of the first valid trial of each cell (data.OverTime).
 	Over []string `yaml:"over"`
 }
 

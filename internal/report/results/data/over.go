@@ -32,13 +32,16 @@ var OverTime = []string{"goodput", "p95", "failed", "rtt", "cpu", "credits"}
 // points is how many of them a trial has at most, so that what is kept stays small.
 const points = 100
 
-// Over is what the first repetition of each cell did over time.
+// Over is what the first valid trial of each cell did over time.
 func Over(d *record.Dir, keep []string) ([]Point, error) {
 	var out []Point
+	drawn := map[string]bool{}
 	for _, t := range d.Summary.Trials {
-		if t.Repetition != 1 || t.State != record.TrialOK {
+		cell := fmt.Sprint(t.Parameters)
+		if drawn[cell] || t.State != record.TrialOK || t.Verdict.State != record.Valid {
 			continue
 		}
+		drawn[cell] = true
 		of := &stretches{width: max(1, int64(t.DurationS)/points+1), at: map[int64]map[string]*mean{}}
 		if err := errors.Join(of.timeline(d, t.ID), of.network(d, t.ID), of.nodes(d, t.ID)); err != nil {
 			return nil, fmt.Errorf("trial %d over time: %w", t.ID, err)

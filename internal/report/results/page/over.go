@@ -10,7 +10,7 @@ import (
 	"skerry/internal/report/svg"
 )
 
-// over draws y= over time, a line for each value of by=, of the first trial of each.
+// over draws y= over time, a line for each value of by=, of the first trial of each that is kept.
 func over(points []data.Point, w words) (picture, about string, err error) {
 	kept, err := whereOf(points, w)
 	if err != nil {

@@ -176,7 +176,7 @@ func (p *Page) measured(kind, name string, w words, from Source) (string, error)
 			return "", err
 		}
 		svg, about, err := over(points, w)
-		return p.add(name, svg, about), err
+		return p.add(name, svg, about, err)
 	}
 	rows, missing := from.Rows(w.step)
 	var values []Value
@@ -205,10 +205,11 @@ func (p *Page) measured(kind, name string, w words, from Source) (string, error)
 		return "\n\n" + text + "\n" + beside(missing), err
 	case "graph":
 		svg, about, err := graph(rows, w)
-		return p.add(name, svg, about), err
+		return p.add(name, svg, about, err)
 	}
 	svg, about, err := picture(rows, values, w)
-	return p.add(name, svg, about) + beside(missing), err
+	text, err := p.add(name, svg, about, err)
+	return text + beside(missing), err
 }
 
 // beside says below a document's values that there are none of ours yet.
@@ -219,11 +220,14 @@ func beside(missing error) string {
 	return ""
 }
 
-// add keeps a picture, and returns what shows it.
-func (p *Page) add(name, svg, about string) string {
+// add keeps a picture that could be drawn, and returns what shows it.
+func (p *Page) add(name, svg, about string, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
 	file := fmt.Sprintf("%s-%d.svg", name, len(p.Pictures)+1)
 	p.Pictures[file] = svg
-	return fmt.Sprintf("\n\n![%s](data/%s)\n\n", about, file)
+	return fmt.Sprintf("\n\n![%s](data/%s)\n\n", about, file), nil
 }
 
 // counts says how many trials there were, and what they were worth.
