@@ -35,7 +35,8 @@ func newYCSBPhase(a *app, phase load.Phase, short string) *cobra.Command {
 		Short: short,
 		Example: fmt.Sprintf(`  skerry ycsb %[1]s redis -P workloada -p redis.host=127.0.0.1 -threads 16 -s
   skerry ycsb %[1]s null -P my.properties -p recordcount=100000 --json`, phase),
-		Args: cobra.ExactArgs(1),
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: cobra.FixedCompletions(databaseNames(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Database = args[0]
 			err := standalone.Run(cmd.Context(), o, openDatabase, a.out, a.err)

@@ -2,6 +2,7 @@ package docgen
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/invopop/jsonschema"
@@ -190,12 +191,15 @@ func anchor(path string) string {
 	return strings.ToLower(strings.NewReplacer(".", "", "[", "", "]", "").Replace(path))
 }
 
-// called is how the text calls a type: DefaultsSpec is "defaults".
+// words finds where a word of a Go name ends.
+var words = regexp.MustCompile("([a-z])([A-Z])")
+
+// called is how the text calls a type: DefaultsSpec is "defaults", LinkDown "link_down", as its key.
 func called(name string) string {
 	if name == "Spec" {
 		return "topology"
 	}
-	return strings.ToLower(strings.TrimSuffix(name, "Spec"))
+	return strings.ToLower(words.ReplaceAllString(strings.TrimSuffix(name, "Spec"), "${1}_$2"))
 }
 
 func bounds(s *jsonschema.Schema) string {

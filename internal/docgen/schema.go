@@ -212,7 +212,10 @@ func structs(t reflect.Type, seen map[string]reflect.Type) map[string]reflect.Ty
 // becomes "site_rtt is".
 func rename(s *jsonschema.Schema, t reflect.Type) {
 	name := called(t.Name())
-	s.Description = replaceWord(s.Description, t.Name(), strings.ToUpper(name[:1])+name[1:])
+	if !strings.Contains(name, "_") { // a key stays as it is written
+		name = strings.ToUpper(name[:1]) + name[1:]
+	}
+	s.Description = replaceWord(s.Description, t.Name(), name)
 	for _, f := range reflect.VisibleFields(t) {
 		key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if p, ok := s.Properties.Get(key); ok && key != "" {
