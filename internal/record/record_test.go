@@ -120,11 +120,11 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	check(t, "events", events, gotEvents, err)
 	gotTopo, err := d.Topology(1)
 	check(t, "topology", &topo, gotTopo, err)
-	hists, err := d.Histograms(1)
+	sum, err := d.Histogram(1, "READ.service")
 	noError(t, err)
-	if h := hists["READ.service"]; h == nil || h.TotalCount() != 2000 {
-		t.Errorf("histograms: %v, want READ.service with both intervals' 2000 values", hists)
-	} else if p := h.ValueAtPercentile(50); p < 49900 || p > 50100 {
+	if sum == nil || sum.TotalCount() != 2000 {
+		t.Errorf("histogram: %v, want both intervals' 2000 values", sum)
+	} else if p := sum.ValueAtPercentile(50); p < 49900 || p > 50100 {
 		t.Errorf("median %d us, want 50000", p)
 	}
 	b, err := os.ReadFile(filepath.Join(w.Dir(), "trials/1/logs/redis-pune.log"))
@@ -353,11 +353,11 @@ func TestDamagedFilesOfATrialAreToldNotFatal(t *testing.T) {
 	}
 	d := open(t, w.Dir())
 	for name, read := range map[string]func() error{
-		"timeline":   func() error { _, err := d.Timeline(1); return err },
-		"nodes":      func() error { _, err := d.Nodes(1); return err },
-		"histograms": func() error { _, err := d.Histograms(1); return err },
-		"events":     func() error { _, err := d.Events(1); return err },
-		"topology":   func() error { _, err := d.Topology(1); return err },
+		"timeline":  func() error { _, err := d.Timeline(1); return err },
+		"nodes":     func() error { _, err := d.Nodes(1); return err },
+		"histogram": func() error { _, err := d.Histogram(1, "READ.service"); return err },
+		"events":    func() error { _, err := d.Events(1); return err },
+		"topology":  func() error { _, err := d.Topology(1); return err },
 	} {
 		if err := read(); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v, want ErrDamaged", name, err)

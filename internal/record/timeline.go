@@ -14,6 +14,7 @@ type Second struct {
 	ServiceP999  float64 `parquet:"service_p999_us" json:"service_p999_us"`
 	ServiceMax   float64 `parquet:"service_max_us" json:"service_max_us"`
 	ResponseP50  float64 `parquet:"response_p50_us" json:"response_p50_us"`
+	ResponseP95  float64 `parquet:"response_p95_us" json:"response_p95_us"` // 0 in runs of 0.1
 	ResponseP99  float64 `parquet:"response_p99_us" json:"response_p99_us"`
 	ResponseP999 float64 `parquet:"response_p999_us" json:"response_p999_us"`
 	ClientCPU    float64 `parquet:"client_cpu_cores" json:"client_cpu_cores"`
@@ -39,6 +40,17 @@ type ErrorSecond struct {
 	Class     string `parquet:"class,dict" json:"class"`
 	Node      string `parquet:"node,dict" json:"node,omitempty"`
 	Count     int64  `parquet:"count" json:"count"`
+}
+
+// OperationSecond is one kind of operation in one second: those that ended ok, and their response
+// times. Onlookers are told of it; of a trial that is over its histograms tell.
+type OperationSecond struct {
+	T         int64   `json:"t"`
+	Operation string  `json:"operation"`
+	OK        int64   `json:"ok"`
+	P50       float64 `json:"p50_us"`
+	P95       float64 `json:"p95_us"`
+	P99       float64 `json:"p99_us"`
 }
 
 // NetworkSecond is one row of network.parquet: what packets met between the nodes in one

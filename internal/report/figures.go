@@ -10,6 +10,8 @@ import (
 // Figures are a run as presentations outside this package take it: its matrix, which trials
 // make each cell, and what there is to say in words.
 type Figures struct {
+	model *model
+
 	// State says how many trials ended how; Unfinished is a sentence when not every one did.
 	State, Unfinished string
 	Tally             Tally
@@ -75,7 +77,7 @@ func FiguresOf(d *record.Dir) Figures {
 	m := newModel(d)
 	n := m.tally()
 	v := newHead(m)
-	f := Figures{State: m.state(), Unfinished: v.Unfinished, Again: v.Again, Findings: m.findings(), Highlights: m.highlights(),
+	f := Figures{model: m, State: m.state(), Unfinished: v.Unfinished, Again: v.Again, Findings: m.findings(), Highlights: m.highlights(),
 		Tally: Tally{n.planned, n.valid, n.suspect, n.failed, n.interrupted, n.missing()}}
 	for _, fact := range v.Environment {
 		f.Environment = append(f.Environment, [2]string{fact.Name, fact.Value})

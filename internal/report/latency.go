@@ -2,9 +2,13 @@ package report
 
 import (
 	"cmp"
+	"errors"
+	"maps"
+	"runtime"
 	"slices"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/record"
 )
@@ -25,10 +29,10 @@ func (m *model) operationsOf(trials []record.Trial) []operation {
 	byName := map[string]*operation{}
 	merged := map[string]int{} // how many trials' histograms are in
 	trialsWith := map[string]int{}
-	for _, t := range trials {
-		hists, err := m.dir.Histograms(t.ID)
-		if err != nil {
-			m.notes = append(m.notes, err.Error())
+	for i, read := range m.histograms(trials) {
+		t := trials[i]
+		if read.err != nil {
+			m.notes = append(m.notes, read.err.Error())
 		}
 		for name, s := range t.Operations {
 			o := byName[name]
@@ -43,7 +47,7 @@ func (m *model) operationsOf(trials []record.Trial) []operation {
 			}
 			trialsWith[name]++
 			addLatency(&o.latency, s.Latency())
-			if h := responseHistogram(hists, name); h != nil {
+			if h := read.response[name]; h != nil {
 				o.merge(h)
 				merged[name]++
 			}
@@ -139,13 +143,36 @@ func (o *operation) merge(h *hdrhistogram.Histogram) {
 	o.hist.Merge(h)
 }
 
-func responseHistogram(hists map[string]*hdrhistogram.Histogram, name string) *hdrhistogram.Histogram {
-	for _, clock := range []string{"response", "service"} {
-		if h := hists[name+"."+clock]; h != nil && h.TotalCount() > 0 {
-			return h
-		}
+// histograms are a trial's, by operation: of response times, else of service times.
+type histograms struct {
+	response map[string]*hdrhistogram.Histogram
+	err      error
+}
+
+// histograms reads those of trials, as many at a time as the machine has cores.
+func (m *model) histograms(trials []record.Trial) []histograms {
+	out := make([]histograms, len(trials))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, t := range trials {
+		g.Go(func() error {
+			read := histograms{response: map[string]*hdrhistogram.Histogram{}}
+			for _, name := range slices.Sorted(maps.Keys(t.Operations)) {
+				for _, clock := range []string{".response", ".service"} {
+					h, err := m.dir.Histogram(t.ID, name+clock)
+					read.err = errors.Join(read.err, err)
+					if h != nil && h.TotalCount() > 0 {
+						read.response[name] = h
+						break
+					}
+				}
+			}
+			out[i] = read
+			return nil
+		})
 	}
-	return nil
+	_ = g.Wait() // what could not be read is told beside what was
+	return out
 }
 
 func latencyOf(h *hdrhistogram.Histogram) record.Latency {

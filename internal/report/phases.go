@@ -81,7 +81,7 @@ func (m *model) phaseRows() (rows []phaseRow) {
 			merged[i] = map[string]*[phases]*hdrhistogram.Histogram{}
 		}
 		// What cannot be read the table of latencies tells of.
-		_ = m.dir.Intervals(t.ID, func(log string, at float64, h *hdrhistogram.Histogram) {
+		_ = m.dir.Intervals(t.ID, func(log string, at float64, h *hdrhistogram.PackedHistogram) {
 			name, ok := strings.CutSuffix(log, ".response")
 			if !ok || h.TotalCount() == 0 {
 				return
@@ -108,14 +108,11 @@ func (m *model) phaseRows() (rows []phaseRow) {
 	return rows
 }
 
-func mergeInto(all map[string]*[phases]*hdrhistogram.Histogram, name string, phase int, h *hdrhistogram.Histogram) {
+func mergeInto(all map[string]*[phases]*hdrhistogram.Histogram, name string, phase int, h *hdrhistogram.PackedHistogram) {
 	if all[name] == nil {
 		all[name] = new([phases]*hdrhistogram.Histogram)
 	}
-	if all[name][phase] == nil { // a copy: h may be of two events' phases
-		all[name][phase] = hdrhistogram.New(h.LowestTrackableValue(), h.HighestTrackableValue(), int(h.SignificantFigures()))
-	}
-	all[name][phase].Merge(h)
+	all[name][phase] = record.Merge(all[name][phase], h)
 }
 
 // textPhases prints the table of operations around events, where there were any.

@@ -20,8 +20,13 @@ type TextOptions struct {
 }
 
 // Text prints a run's results as a table with what is to be known about them.
-func Text(w io.Writer, d *record.Dir, o TextOptions) error {
-	m := newModel(d)
+func Text(w io.Writer, d *record.Dir, o TextOptions) error { return newModel(d).text(w, o) }
+
+// Text prints what they are of, as the function Text does, without reading it again.
+func (f Figures) Text(w io.Writer, o TextOptions) error { return f.model.text(w, o) }
+
+func (m *model) text(w io.Writer, o TextOptions) error {
+	d := m.dir
 	p := &printer{w: w}
 	p.linef("%s  %s", plain(d.Run.Name), plain(d.Path))
 	p.linef("%s", m.textHead())

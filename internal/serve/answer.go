@@ -26,7 +26,7 @@ func refuse(w http.ResponseWriter, status int, message, hint string) {
 func fail(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	switch {
-	case errors.Is(err, errNoRun), errors.Is(err, fs.ErrNotExist), errors.Is(err, live.ErrNotLive):
+	case errors.Is(err, errNoRun), errors.Is(err, record.ErrNoTrial), errors.Is(err, fs.ErrNotExist), errors.Is(err, live.ErrNotLive):
 		status = http.StatusNotFound
 	case errors.Is(err, record.ErrNotes), errors.Is(err, compare.ErrCells), errors.Is(err, errExperiment):
 		status = http.StatusBadRequest

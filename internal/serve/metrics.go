@@ -178,7 +178,7 @@ func (g gauge) load() {
 	for quantile, us := range map[string]float64{"0.5": x.ServiceP50, "0.95": x.ServiceP95, "0.99": x.ServiceP99, "0.999": x.ServiceP999} {
 		g.put(latency, us/1e6, "service", quantile)
 	}
-	for quantile, us := range map[string]float64{"0.5": x.ResponseP50, "0.99": x.ResponseP99, "0.999": x.ResponseP999} {
+	for quantile, us := range map[string]float64{"0.5": x.ResponseP50, "0.95": x.ResponseP95, "0.99": x.ResponseP99, "0.999": x.ResponseP999} {
 		g.put(latency, us/1e6, "response", quantile)
 	}
 	g.put(inFlight, float64(x.InFlight))

@@ -2,9 +2,13 @@ package serve
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
 
 	"skerry/internal/record"
+	"skerry/internal/report/webdata"
 )
 
 // Detail is a run with its trials.
@@ -140,4 +144,28 @@ func (s *Server) writeNotes(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writeJSON(w, http.StatusOK, written)
+}
+
+// trialsBeside thins a trial's series as a report of so many trials does: a comparison lays several over each other.
+const trialsBeside = 20
+
+// trial tells what a report has of one trial: its series.
+func (s *Server) trial(w http.ResponseWriter, r *http.Request) {
+	path, err := s.runs.path(r.PathValue("run"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	d, err := record.Open(path)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	id, _ := strconv.Atoi(r.PathValue("trial")) // what is no number is no trial
+	at := slices.IndexFunc(d.Summary.Trials, func(t record.Trial) bool { return t.ID == id && t.State == record.TrialOK })
+	if at < 0 {
+		fail(w, fmt.Errorf("%w: %s has no trial %s that measured", record.ErrNoTrial, d.Run.Name, r.PathValue("trial")))
+		return
+	}
+	writeJSON(w, http.StatusOK, webdata.DetailOf(d, d.Summary.Trials[at], trialsBeside))
 }

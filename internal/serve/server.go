@@ -95,6 +95,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/session", s.sessionInfo)
 	mux.HandleFunc("GET /api/runs", s.list)
 	mux.HandleFunc("GET /api/runs/{run}", s.detail)
+	mux.HandleFunc("GET /api/runs/{run}/trials/{trial}", s.trial)
 	mux.HandleFunc("GET /api/runs/{run}/notes", s.notes)
 	mux.HandleFunc("PUT /api/runs/{run}/notes", s.writeNotes)
 	mux.HandleFunc("GET /api/runs/{run}/live", s.follow)

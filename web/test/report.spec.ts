@@ -44,7 +44,7 @@ describe('the report of a stored run', () => {
     expect(await page.title()).toBe('two-distances – Skerry report')
     for (const m of await marks(page)) expect(m.drawn, m.title).toBeGreaterThan(3)
     const titles = (await marks(page)).map((m) => m.title)
-    for (const t of ['Goodput by scale', 'Goodput and errors', 'Latency', '95th percentile by operation', 'CPU of the nodes', 'Memory of the nodes', 'Network of the nodes, received and sent', 'Map of the sites',
+    for (const t of ['Goodput by scale', 'Goodput and errors', 'Latency', '95th and 99th percentile by operation', 'CPU of the nodes', 'Memory of the nodes', 'Network of the nodes, received and sent', 'Map of the sites',
       'Latency distribution', 'Latency over time', 'Traffic between nodes', 'Traffic matrix', 'Error of the round trip, link by link']) expect(titles).toContain(t)
     // The data behind each chart: all have rows with numbers.
     for (const button of await page.$$('figure.chart .tools button[aria-label^="Data of"]')) {

@@ -37,16 +37,12 @@ func Latencies(d *record.Dir, id, points, columns int) (curves []Curve, heat *He
 	merged := map[string]*hdrhistogram.Histogram{}
 	var cells cells
 	var operations byOperation
-	err = d.Intervals(id, func(name string, at float64, h *hdrhistogram.Histogram) {
+	err = d.Intervals(id, func(name string, at float64, h *hdrhistogram.PackedHistogram) {
 		if strings.HasSuffix(name, ".response") {
 			cells.add(at, h)
 		}
 		operations.add(name, at, h)
-		if merged[name] == nil {
-			merged[name] = h
-			return
-		}
-		merged[name].Merge(h)
+		merged[name] = record.Merge(merged[name], h)
 	})
 	for name, h := range merged {
 		operation, clock, ok := strings.Cut(name, ".")
@@ -101,7 +97,7 @@ type cells struct {
 	index  map[float64]int
 }
 
-func (c *cells) add(at float64, h *hdrhistogram.Histogram) {
+func (c *cells) add(at float64, h *hdrhistogram.PackedHistogram) {
 	if c.index == nil {
 		c.index = map[float64]int{}
 	}
@@ -113,10 +109,8 @@ func (c *cells) add(at float64, h *hdrhistogram.Histogram) {
 		c.at = append(c.at, at)
 		c.counts = append(c.counts, make([]int64, perDecade*decades))
 	}
-	for _, b := range h.Distribution() {
-		if b.Count > 0 {
-			c.counts[i][rowOf(b.From)] += b.Count
-		}
+	for us, n := range h.ForEachBucket {
+		c.counts[i][rowOf(us)] += n
 	}
 }
 

@@ -11,13 +11,14 @@ import (
 	"skerry/internal/record"
 )
 
-// Operations has the 95th percentile of the response time of each kind of operation over
-// time, in microseconds: the highest of a bin's seconds, 0 where none ended ok.
+// Operations has percentiles of the response time of each kind of operation over time, in
+// microseconds: the highest of a bin's seconds, 0 where none ended ok.
 type Operations struct {
 	BinS  int      `json:"bin_s"`
 	T     Moments  `json:"t"`
 	Names []string `json:"names"`
 	P95   []Values `json:"p95"` // as Names
+	P99   []Values `json:"p99"`
 }
 
 // Probes are the short jobs beside the workload: when each began, and the 95th percentile of
@@ -29,34 +30,36 @@ type Probes struct {
 	Failed int      `json:"failed,omitempty"` // jobs that could not be driven
 }
 
-// percentile is the one that is told by operation: users' times, but for the few that
-// nothing but their number sets apart.
-const percentile = 95
+// tail is the slow end of one second of an operation: its 95th and its 99th percentile.
+type tail [2]float64
 
-// byOperation gathers a percentile of each operation, second by second.
+// byOperation gathers the tail of each operation, second by second.
 type byOperation struct {
 	names []string
-	at    map[int]map[string]float64
+	at    map[int]map[string]tail
 }
 
 // add takes an interval of a log in. Logs are of one trial and begin with its measurement.
-func (o *byOperation) add(log string, at float64, h *hdrhistogram.Histogram) {
+func (o *byOperation) add(log string, at float64, h *hdrhistogram.PackedHistogram) {
 	name, ok := strings.CutSuffix(log, ".response")
 	if !ok || h.TotalCount() == 0 {
 		return
 	}
 	if o.at == nil {
-		o.at = map[int]map[string]float64{}
+		o.at = map[int]map[string]tail{}
 	}
 	if !slices.Contains(o.names, name) {
 		o.names = append(o.names, name)
 	}
 	second := int(at + 0.5) // operations end their seconds within milliseconds of each other
 	if o.at[second] == nil {
-		o.at[second] = map[string]float64{}
+		o.at[second] = map[string]tail{}
 	}
-	o.at[second][name] = max(o.at[second][name], float64(h.ValueAtQuantile(percentile)))
+	q := h.ValueAtPercentilesSlice([]float64{95, 99})
+	o.at[second][name] = o.at[second][name].highest(tail{float64(q[0]), float64(q[1])})
 }
+
+func (t tail) highest(u tail) tail { return tail{max(t[0], u[0]), max(t[1], u[1])} }
 
 // thinned is at most so many bins, each with the highest of its seconds.
 func (o *byOperation) thinned(most int) *Operations {
@@ -65,15 +68,15 @@ func (o *byOperation) thinned(most int) *Operations {
 	}
 	slices.Sort(o.names)
 	seconds := slices.Sorted(maps.Keys(o.at))
-	out := &Operations{BinS: binOf(len(seconds), most), Names: o.names, P95: make([]Values, len(o.names))}
+	out := &Operations{BinS: binOf(len(seconds), most), Names: o.names, P95: make([]Values, len(o.names)), P99: make([]Values, len(o.names))}
 	bins(len(seconds), 0, out.BinS, func(a, b int) {
 		out.T = append(out.T, float64(seconds[a]))
 		for i, name := range o.names {
-			highest := 0.0
+			var highest tail
 			for _, s := range seconds[a:b] {
-				highest = max(highest, o.at[s][name])
+				highest = highest.highest(o.at[s][name])
 			}
-			out.P95[i] = append(out.P95[i], highest)
+			out.P95[i], out.P99[i] = append(out.P95[i], highest[0]), append(out.P99[i], highest[1])
 		}
 	})
 	return out

@@ -13,8 +13,9 @@ import (
 )
 
 // Of makes the document of a run.
-func Of(d *record.Dir) Run {
-	f := report.FiguresOf(d)
+func Of(d *record.Dir) Run { return of(d, report.FiguresOf(d)) }
+
+func of(d *record.Dir, f report.Figures) Run {
 	r := d.Run
 	doc := Run{Schema: Schema, Name: r.Name, Description: r.Description, Directory: d.Summary.Run, State: f.State, Unfinished: f.Unfinished,
 		Running: d.Running, Tally: f.Tally, Started: r.Started, Finished: r.Finished, Command: list(r.Command), Again: f.Again, File: r.File,

@@ -40,10 +40,11 @@ func Write(w io.Writer, page []byte, d *record.Dir) error {
 	named := "<title>" + html.EscapeString(report.Plain(d.Run.Name)) + " – Skerry report</title>"
 	b := bufio.NewWriter(w)
 	b.Write(bytes.Replace(before, []byte(title), []byte(named), 1))
-	if err := writeData(b, d); err != nil {
+	figures := report.FiguresOf(d)
+	if err := writeData(b, d, of(d, figures)); err != nil {
 		return err
 	}
-	if err := withoutScripts(b, d); err != nil {
+	if err := withoutScripts(b, figures); err != nil {
 		return err
 	}
 	b.Write(after)
@@ -55,8 +56,7 @@ func Write(w io.Writer, page []byte, d *record.Dir) error {
 
 // writeData writes the document of the run and those of its trials; as many trials at a time
 // are read as the machine has cores.
-func writeData(w io.Writer, d *record.Dir) error {
-	run := Of(d)
+func writeData(w io.Writer, d *record.Dir, run Run) error {
 	blocks := make([]string, len(run.Trials))
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
@@ -104,9 +104,9 @@ func block(name string, v any) (string, error) {
 	return b.String(), nil
 }
 
-func withoutScripts(w io.Writer, d *record.Dir) error {
+func withoutScripts(w io.Writer, f report.Figures) error {
 	var text bytes.Buffer
-	if err := report.Text(&text, d, report.TextOptions{}); err != nil {
+	if err := f.Text(&text, report.TextOptions{}); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "<noscript><p>This report draws its charts with JavaScript. Without it, its figures are:</p><pre>%s</pre></noscript>\n", html.EscapeString(text.String()))

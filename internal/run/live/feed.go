@@ -141,6 +141,13 @@ func (f *Feed) Second(x record.Second) {
 	f.flushLinks()
 }
 
+// Operations tells a second of each kind of operation.
+func (f *Feed) Operations(rows []record.OperationSecond) {
+	if len(rows) > 0 {
+		f.tell(KindOperations, func(s *State) { s.Operations = keep(append(s.Operations, rows...), keepSeconds) }, func(*State) any { return rows })
+	}
+}
+
 // Pools tells a second of each workload, where there are several.
 func (f *Feed) Pools(rows []record.PoolSecond) {
 	if len(rows) > 0 {

@@ -7,19 +7,20 @@ type Kind string
 
 // The kinds.
 const (
-	KindState   Kind = "state"   // a State: forget all before it
-	KindTrial   Kind = "trial"   // a Trial: as it is at present
-	KindSecond  Kind = "second"  // a record.Second
-	KindPools   Kind = "pools"   // a list of record.PoolSecond, of one second
-	KindErrors  Kind = "errors"  // a list of record.ErrorSecond, of one second
-	KindNodes   Kind = "nodes"   // a list of record.NodeSecond, of one second
-	KindNetwork Kind = "network" // a record.NetworkSecond
-	KindLinks   Kind = "links"   // a list of Link: those that have changed
-	KindEvent   Kind = "event"   // a record.Event
-	KindResult  Kind = "result"  // a Result
-	KindDoubts  Kind = "doubts"  // a list of doubt.Doubt: all of the run's
-	KindTasks   Kind = "tasks"   // a Tasks: as they are at present
-	KindEnd     Kind = "end"     // nothing comes any more: the run is over
+	KindState      Kind = "state"      // a State: forget all before it
+	KindTrial      Kind = "trial"      // a Trial: as it is at present
+	KindSecond     Kind = "second"     // a record.Second
+	KindOperations Kind = "operations" // a list of record.OperationSecond, of one second
+	KindPools      Kind = "pools"      // a list of record.PoolSecond, of one second
+	KindErrors     Kind = "errors"     // a list of record.ErrorSecond, of one second
+	KindNodes      Kind = "nodes"      // a list of record.NodeSecond, of one second
+	KindNetwork    Kind = "network"    // a record.NetworkSecond
+	KindLinks      Kind = "links"      // a list of Link: those that have changed
+	KindEvent      Kind = "event"      // a record.Event
+	KindResult     Kind = "result"     // a Result
+	KindDoubts     Kind = "doubts"     // a list of doubt.Doubt: all of the run's
+	KindTasks      Kind = "tasks"      // a Tasks: as they are at present
+	KindEnd        Kind = "end"        // nothing comes any more: the run is over
 )
 
 // message is one thing told, with its number from 1.

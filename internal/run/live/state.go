@@ -27,10 +27,12 @@ type State struct {
 	Cloud *Cloud `json:"cloud,omitempty"`
 	// Seconds are those of the trial so far, warm-up included, the last keepSeconds at most.
 	Seconds []record.Second `json:"seconds"`
-	// Pools are the seconds of each workload where several run side by side, and Errors what did not end
-	// ok, by second, operation and class; the last keepSeconds rows at most.
-	Pools  []record.PoolSecond  `json:"pools,omitempty"`
-	Errors []record.ErrorSecond `json:"errors,omitempty"`
+	// Operations are the seconds of each kind of operation; Pools are those of each workload where several
+	// run side by side, and Errors what did not end ok, by second, operation and class; the last
+	// keepSeconds rows at most.
+	Operations []record.OperationSecond `json:"operations,omitempty"`
+	Pools      []record.PoolSecond      `json:"pools,omitempty"`
+	Errors     []record.ErrorSecond     `json:"errors,omitempty"`
 	// Totals are the operations of the measurement so far.
 	Totals record.Outcomes `json:"totals"`
 	// Nodes are what nodes used, by second and node, the last keepNodes at most.

@@ -206,6 +206,7 @@ func (w *watch) interval(i load.Interval) error {
 	row := second(i)
 	row.Stolen = w.pools.interval(i)
 	each, errors := poolSeconds(i), errorSeconds(w.ground.lab, i)
+	w.tell.live.Operations(operationSeconds(i)) // before the second that they belong to
 	w.tell.live.Second(row)
 	w.tell.live.Pools(each)
 	w.tell.live.Errors(errors)

@@ -1,6 +1,8 @@
 package trial
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"skerry/internal/evidence/recovery"
@@ -16,9 +18,19 @@ func second(i load.Interval) record.Second {
 		T: i.T, Length: i.Length.Seconds(), OK: i.OK, Failed: i.Failed, Unknown: i.Unknown, Dropped: i.Dropped,
 		ServiceP50: us(s.Quantile(0.5)), ServiceP95: us(s.Quantile(0.95)), ServiceP99: us(s.Quantile(0.99)),
 		ServiceP999: us(s.Quantile(0.999)), ServiceMax: us(s.Max()),
-		ResponseP50: us(r.Quantile(0.5)), ResponseP99: us(r.Quantile(0.99)), ResponseP999: us(r.Quantile(0.999)),
+		ResponseP50: us(r.Quantile(0.5)), ResponseP95: us(r.Quantile(0.95)), ResponseP99: us(r.Quantile(0.99)), ResponseP999: us(r.Quantile(0.999)),
 		ClientCPU: i.Cores(), InFlight: i.InFlight,
 	}
+}
+
+// operationSeconds are what onlookers are told of each kind of operation.
+func operationSeconds(i load.Interval) (rows []record.OperationSecond) {
+	for _, name := range slices.Sorted(maps.Keys(i.Operations)) {
+		o := i.Operations[name]
+		r := o.Latency.Response
+		rows = append(rows, record.OperationSecond{T: i.T, Operation: name, OK: o.OK, P50: us(r.Quantile(0.5)), P95: us(r.Quantile(0.95)), P99: us(r.Quantile(0.99))})
+	}
+	return rows
 }
 
 // poolSeconds are the rows of pools.parquet, where there are several.

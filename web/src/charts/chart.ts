@@ -33,6 +33,8 @@ export interface Chart {
   update(spec: Spec): void
   /** draw draws without waiting until the figure is seen. */
   draw(): void
+  /** label writes the caption anew after the spec's own words changed. */
+  label(): void
   instance(): ECharts | undefined
   dispose(): void
 }
@@ -178,6 +180,7 @@ export function chart(first: Spec): Chart {
   return {
     element,
     draw,
+    label,
     instance: () => drawing,
     update(next) {
       spec = next
@@ -210,7 +213,8 @@ export function tip(head: string, lines: { colour?: string; name: string; value:
     foot ? h('span', {}, foot) : null)
 }
 
-function swatch(colour: string): HTMLElement {
+/** swatch is a spot of a colour, before what has it. */
+export function swatch(colour: string): HTMLElement {
   const e = h('span', { class: 'swatch' })
   e.style.background = colour
   return e

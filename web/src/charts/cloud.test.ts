@@ -3,7 +3,7 @@ import type { Effect } from '../go/record'
 import type { Band } from '../go/series'
 import type { Cloud } from '../go/webdata'
 import { bandText, inForce, united } from './bands'
-import { planOf, weather } from './cloud'
+import { lineOf, nameOf, planOf, weather } from './cloud'
 import { projectionOf } from './projection'
 
 const cloud: Cloud = {
@@ -17,8 +17,19 @@ const band = (b: Partial<Band>): Band => ({ name: 'x', kind: 'x', effect: cut, t
 test('sites are places, and links within one are none', () => {
   const plan = planOf(cloud)
   expect(plan.places.map((p) => p.name)).toEqual(['Dublin', 'Sydney', 'Seattle'])
-  expect(plan.pairs.map((p) => [p.a, p.b, p.links.length, p.rtt])).toEqual([[0, 1, 2, 240], [1, 2, 1, 150]])
+  expect(plan.pairs.map((p) => [p.a, p.b, p.links.length, p.rtt])).toEqual([[0, 1, 1, 250], [0, 1, 1, 240], [1, 2, 1, 150]])
   expect(plan.places[2]?.client).toBe(true)
+})
+
+test('two links of a pair are two lines, and many are one', () => {
+  const plan = planOf(cloud)
+  const [one, two] = plan.pairs.map((p) => lineOf(p, [[0, 0], [100, 0], [0, 100]]))
+  expect(one!.y1).toBe(one!.y2)
+  expect(Math.abs(one!.y1 - two!.y1)).toBeGreaterThan(5)
+  expect(plan.pairs.map((p) => nameOf(plan, p, p.links.map((l) => cloud.links![l]!.id)))).toEqual(['Dublin – Sydney, d1~s', 'Dublin – Sydney, d2~s', 'Sydney – Seattle'])
+  const many = planOf({ ...cloud, links: Array.from({ length: 9 }, (_, i) => ({ id: `${i}`, a: 0, b: 2, rtt_ms: 9 - i })) })
+  expect(many.pairs).toMatchObject([{ a: 0, b: 1, rtt: 1, across: 0 }])
+  expect(weather({ ...cloud, links: many.pairs[0]!.links.map((i) => ({ id: `${i}`, a: 0, b: 2, rtt_ms: 1 })) }, many, [band({ targets: ['3'] })], 6).pairs).toEqual(['partly'])
 })
 
 test('the nodes of one site are places', () => {
@@ -44,11 +55,11 @@ test('weather follows events', () => {
   const plan = planOf(cloud)
   const at = (bands: Band[], t: number) => weather(cloud, plan, bands, t)
   const one = [band({ targets: ['d1~s'] })]
-  expect(at(one, 4).pairs).toEqual(['up', 'up'])
-  expect(at(one, 6).pairs).toEqual(['partly', 'up'])
-  expect(at([band({ targets: ['d1~s', 'd2~s'] })], 6).pairs).toEqual(['down', 'up'])
-  expect(at(one, 9).pairs).toEqual(['up', 'up'])
-  expect(at([band({ effect: { on: 'links', makes: 'changed' }, targets: ['s~c'] })], 6).pairs).toEqual(['up', 'changed'])
+  expect(at(one, 4).pairs).toEqual(['up', 'up', 'up'])
+  expect(at(one, 6).pairs).toEqual(['down', 'up', 'up'])
+  expect(at([band({ targets: ['d1~s', 'd2~s'] })], 6).pairs).toEqual(['down', 'down', 'up'])
+  expect(at(one, 9).pairs).toEqual(['up', 'up', 'up'])
+  expect(at([band({ effect: { on: 'links', makes: 'changed' }, targets: ['s~c'] })], 6).pairs).toEqual(['up', 'up', 'changed'])
   expect(at([band({ effect: { on: 'nodes', makes: 'down' }, targets: ['s'] })], 6).places).toEqual(['up', 'down', 'up'])
   expect(at([band({ effect: { on: 'streams', makes: 'changed' }, targets: ['s>c'] })], 6).places).toEqual(['up', 'changed', 'changed'])
 })
@@ -67,7 +78,7 @@ test('what settles stays', () => {
 test('links that are brought up stay so until they are cut again', () => {
   const plan = planOf(cloud)
   const bands = [band({ targets: ['s~c'], from: 1, to: 20 }), band({ effect: { on: 'links', makes: 'up' }, targets: ['s~c'], from: 5, to: 12 }), band({ targets: ['s~c'], from: 8, to: 10 })]
-  expect([4, 6, 9, 11, 13].map((t) => weather(cloud, plan, bands, t).pairs[1])).toEqual(['down', 'up', 'down', 'up', 'down'])
+  expect([4, 6, 9, 11, 13].map((t) => weather(cloud, plan, bands, t).pairs[2])).toEqual(['down', 'up', 'down', 'up', 'down'])
 })
 
 test('bands that overlap are one stretch', () => {

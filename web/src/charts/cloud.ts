@@ -8,9 +8,13 @@ import { touched } from './effect'
 export type State = 'up' | 'changed' | 'partly' | 'down'
 
 export interface Place { name: string; nodes: number[]; lat?: number; lon?: number; client: boolean }
-/** Pair is all links between two places. */
-export interface Pair { a: number; b: number; links: number[]; rtt: number }
+/** Pair is what one line shows between two places: a link, or all of them where they are too many to be told apart. It is drawn so far across the middle. */
+export interface Pair { a: number; b: number; links: number[]; rtt: number; across: number }
 export interface Plan { places: Place[]; pairs: Pair[]; located: boolean }
+
+/** Links between two places that have a line each, and how far apart those are. */
+const mostStrands = 3
+const strandGap = 7
 
 /** planOf takes sites as places; of one site its nodes. */
 export function planOf(c: Cloud): Plan {
@@ -34,9 +38,32 @@ export function planOf(c: Cloud): Plan {
     if (p) {
       p.links.push(i)
       p.rtt = Math.min(p.rtt, l.rtt_ms)
-    } else pairs.set(`${a}/${b}`, { a, b, links: [i], rtt: l.rtt_ms })
+    } else pairs.set(`${a}/${b}`, { a, b, links: [i], rtt: l.rtt_ms, across: 0 })
   })
-  return { places, pairs: [...pairs.values()], located: places.length > 0 && places.every((p) => p.lat !== undefined) }
+  const strands = [...pairs.values()].flatMap((p) => (p.links.length > mostStrands ? [p]
+    : p.links.map((l, i) => ({ ...p, links: [l], rtt: c.links![l]!.rtt_ms, across: strandGap * (i - (p.links.length - 1) / 2) }))))
+  return { places, pairs: strands, located: places.length > 0 && places.every((p) => p.lat !== undefined) }
+}
+
+/** lineOf is where the line of a pair begins and ends. */
+export function lineOf(p: Pair, at: [number, number][]): { x1: number; y1: number; x2: number; y2: number } {
+  const [x1, y1] = at[p.a]!
+  const [x2, y2] = at[p.b]!
+  const long = Math.hypot(x2 - x1, y2 - y1) || 1
+  const [dx, dy] = [(-(y2 - y1) / long) * p.across, ((x2 - x1) / long) * p.across]
+  return { x1: x1 + dx, y1: y1 + dy, x2: x2 + dx, y2: y2 + dy }
+}
+
+/** nameOf is what a line is called: that of a link beside others tells which it is. */
+export function nameOf(plan: Plan, p: Pair, ids: string[]): string {
+  const [a, b] = [plan.places[p.a]!.name, plan.places[p.b]!.name]
+  return p.across ? linkName(ids[0] ?? '', a, b) : `${a} – ${b}`
+}
+
+/** linkName tells the second link of a pair from the first: "A – B, link 2" of A~B#2. */
+export function linkName(id: string, a: string, b: string): string {
+  const own = id === `${a}~${b}` || id === `${b}~${a}` ? '' : /#(\d+)$/.test(id) ? `, link ${/#(\d+)$/.exec(id)![1]}` : `, ${id}`
+  return `${a} – ${b}${own}`
 }
 
 export interface Weather { places: State[]; pairs: State[] }

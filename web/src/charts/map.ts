@@ -6,7 +6,8 @@ import { h, replace, s } from '../ui/dom'
 import { onTheme, theme, type Theme } from '../ui/theme'
 import { bandText, inForce } from './bands'
 import { figureOf, tip, type Table } from './chart'
-import { planOf, stateText, weather, type State } from './cloud'
+import { nodeColours } from './colour'
+import { lineOf, nameOf, planOf, stateText, weather, type Pair, type State } from './cloud'
 import { land } from './land'
 import { projectionOf } from './projection'
 
@@ -51,11 +52,14 @@ export function siteMap(cloud: Cloud, first: Band[], note = ''): SiteMap {
   let lines = new Map<number, SVGElement>()
   let dots: SVGElement[] = []
 
+  const nodeColour = nodeColours((cloud.nodes ?? []).map((n) => n.name))
+  const idsOf = (p: Pair) => p.links.map((l) => cloud.links?.[l]?.id ?? '')
+
   function table(): Table {
     const w = weather(cloud, plan, bands, moment)
     return {
-      columns: ['from', 'to', 'round trip set (ms)', 'links', `state at ${clock(moment)}`],
-      rows: plan.pairs.map((p, i) => [plan.places[p.a]?.name ?? '', plan.places[p.b]?.name ?? '', Number(figure(p.rtt).replace(/[^\d.]/g, '')), p.links.length, stateText(w.pairs[i] ?? 'up')]),
+      columns: ['from', 'to', 'link', 'round trip set (ms)', 'links', `state at ${clock(moment)}`],
+      rows: plan.pairs.map((p, i) => [plan.places[p.a]?.name ?? '', plan.places[p.b]?.name ?? '', p.links.length === 1 ? idsOf(p)[0]! : null, Number(figure(p.rtt).replace(/[^\d.]/g, '')), p.links.length, stateText(w.pairs[i] ?? 'up')]),
     }
   }
 
@@ -64,14 +68,12 @@ export function siteMap(cloud: Cloud, first: Band[], note = ''): SiteMap {
     const longest = Math.max(1, ...plan.pairs.map((p) => p.rtt))
     lines = new Map()
     const joined = drawn.map(({ p, i }) => {
-      const [x1, y1] = view.at[p.a]!
-      const [x2, y2] = view.at[p.b]!
-      const e = s('line', { x1, y1, x2, y2, 'data-pair': i, 'stroke-width': line(p.rtt, longest, drawn.length) })
+      const e = s('line', { ...lineOf(p, view.at), 'data-pair': i, 'stroke-width': line(p.rtt, longest, drawn.length) })
       lines.set(i, e)
       return e
     })
     const radius = plan.places.length > 200 ? 2.5 : plan.places.length > 60 ? 4 : 6
-    dots = plan.places.map((p, i) => s('circle', { cx: view.at[i]![0], cy: view.at[i]![1], r: p.client ? radius + 1.5 : radius, 'data-place': i, stroke: t.surface, 'stroke-width': 1.5 }))
+    dots = plan.places.map((p, i) => s('circle', { cx: view.at[i]![0], cy: view.at[i]![1], r: p.client ? radius + 3 : radius, 'data-place': i, stroke: t.surface, 'stroke-width': 1.5 }))
     drawing = s('svg', { xmlns: 'http://www.w3.org/2000/svg', viewBox: `0 0 ${width} ${view.height}`, 'font-family': 'system-ui, sans-serif', 'font-size': 13 },
       s('rect', { width, height: view.height, fill: t.surface }), coast(t), joined, dots, names(t))
     replace(plot, drawing, hint)
@@ -118,8 +120,7 @@ export function siteMap(cloud: Cloud, first: Band[], note = ''): SiteMap {
     }
     dots.forEach((e, i) => {
       const state = w.places[i] ?? 'up'
-      const base = plan.places[i]?.client ? t.unknown : t.ok
-      e.setAttribute('fill', state === 'up' ? base : state === 'down' ? t.surface : paint[state])
+      e.setAttribute('fill', state === 'down' ? t.surface : nodeColour(cloud.nodes?.[plan.places[i]?.nodes[0] ?? -1]?.name ?? '', t))
       e.setAttribute('stroke', state === 'up' ? t.surface : paint[state])
       e.setAttribute('stroke-width', state === 'up' ? '1.5' : '3')
     })
@@ -136,7 +137,7 @@ export function siteMap(cloud: Cloud, first: Band[], note = ''): SiteMap {
     const w = weather(cloud, plan, bands, moment)
     if (pair) {
       const bps = pair.links.map((l) => cloud.links?.[l]?.bps ?? 0).filter((b) => b > 0)
-      replace(hint, tip(`${plan.places[pair.a]?.name} – ${plan.places[pair.b]?.name}`, [
+      replace(hint, tip(nameOf(plan, pair, idsOf(pair)), [
         { name: 'round trip set', value: units.milliseconds.write(pair.rtt) },
         ...(bps.length ? [{ name: 'bandwidth set', value: units.bitsPerSecond.write(Math.max(...bps)) }] : []),
         ...(pair.links.length > 1 ? [{ name: 'links', value: String(pair.links.length) }] : []),
@@ -181,5 +182,5 @@ function range(values: number[]): string {
 
 function key(): HTMLElement {
   const mark = (kind: string, text: string) => h('span', {}, h('i', { class: `mark ${kind}`, 'aria-hidden': 'true' }), text)
-  return h('p', { class: 'key' }, mark('up', 'as set'), mark('changed', 'changed by an event'), mark('down', 'down'), mark('client', 'has the client'))
+  return h('p', { class: 'key' }, mark('up', 'as set'), mark('changed', 'changed by an event'), mark('down', 'down'), h('span', {}, 'circles have the colours of their nodes; the largest has the client'))
 }

@@ -2,6 +2,7 @@
 import type { Traffic } from '../go/webdata'
 import { bytes, percent } from '../format/format'
 import type { Theme } from '../ui/theme'
+import type { NodeColour } from './colour'
 import { axisStyle, frame, tip, tooltipStyle, type Spec } from './chart'
 import type { Option } from './echarts'
 
@@ -25,7 +26,7 @@ export function edgesOf(t: Traffic): Edge[] {
 const mostEdges = 400
 
 /** trafficGraph draws nodes in a circle, lines as thick as what was sent. */
-export function trafficGraph(tr: Traffic, clients: Set<string>): Spec {
+export function trafficGraph(tr: Traffic, colour: NodeColour): Spec {
   const edges = edgesOf(tr)
   const total = edges.reduce((sum, e) => sum + e.forth + e.back, 0)
   const top = edges[0]
@@ -36,12 +37,12 @@ export function trafficGraph(tr: Traffic, clients: Set<string>): Spec {
     unit: `bytes of IP packets, ${bytes(total)} together${left ? `; ${left} smaller pairs are not drawn` : ''}`,
     describe: top ? `${tr.nodes.length} nodes. Most between ${name(top.a)} and ${name(top.b)}: ${bytes(top.forth + top.back)}.` : 'Nothing was sent.',
     height: 420,
-    option: (t) => drawGraph(tr, edges.slice(0, mostEdges), total, clients, t),
+    option: (t) => drawGraph(tr, edges.slice(0, mostEdges), total, colour, t),
     table: () => ({ columns: ['from', 'to', 'bytes'], rows: tr.from.map((from, i) => [name(from), name(tr.to[i] ?? 0), tr.bytes[i] ?? 0]) }),
   }
 }
 
-function drawGraph(tr: Traffic, edges: Edge[], total: number, clients: Set<string>, t: Theme): Option {
+function drawGraph(tr: Traffic, edges: Edge[], total: number, colour: NodeColour, t: Theme): Option {
   const full = edges[0] ? edges[0].forth + edges[0].back : 1
   const weight = tr.nodes.map(() => 0)
   for (const e of edges) {
@@ -66,12 +67,12 @@ function drawGraph(tr: Traffic, edges: Edge[], total: number, clients: Set<strin
       type: 'graph', layout: 'circular', circular: { rotateLabel: tr.nodes.length > 14 }, roam: false, top: 46, bottom: 46, left: 90, right: 90,
       data: tr.nodes.map((n, i) => ({
         name: String(i), symbolSize: 8 + 16 * Math.sqrt((weight[i] ?? 0) / Math.max(1, ...weight)),
-        itemStyle: { color: clients.has(n) ? t.unknown : t.ok },
+        itemStyle: { color: colour(n, t) },
         label: { show: tr.nodes.length <= 60, formatter: () => n.slice(0, 28), color: t.text, fontSize: 12, position: 'right', distance: 6 },
       })),
       edges: edges.map((e) => {
         const share = (e.forth + e.back) / full
-        return { source: String(e.a), target: String(e.b), lineStyle: { width: 0.7 + 9 * share, opacity: 0.25 + 0.5 * share, color: t.series[0], curveness: 0.12 } }
+        return { source: String(e.a), target: String(e.b), lineStyle: { width: 0.7 + 9 * share, opacity: 0.25 + 0.5 * share, color: t.muted, curveness: 0.12 } }
       }),
       emphasis: { focus: 'adjacency', lineStyle: { opacity: 0.9 } },
     }],
@@ -79,6 +80,8 @@ function drawGraph(tr: Traffic, edges: Edge[], total: number, clients: Set<strin
 }
 
 const mostInMatrix = 40
+/** Nodes of a matrix whose values fit into its squares. */
+const mostWithValues = 14
 
 /** trafficMatrix is a square of senders and receivers. */
 export function trafficMatrix(tr: Traffic): Spec {
@@ -100,7 +103,7 @@ export function trafficMatrix(tr: Traffic): Spec {
     title: 'Traffic matrix',
     unit: `bytes, a row a sender${shown.length < tr.nodes.length ? `; the ${shown.length} nodes with the most traffic` : ''}`,
     describe: `${names.length} senders by ${names.length} receivers.`,
-    height: Math.min(640, 130 + 24 * names.length),
+    height: Math.min(640, 170 + 24 * names.length),
     option: (t) => drawMatrix(names, cells, t),
     table: () => ({
       columns: ['from \\ to', ...names],
@@ -113,17 +116,29 @@ function drawMatrix(names: string[], cells: number[][], t: Theme): Option {
   const axis = axisStyle(t)
   const label = { ...(axis['axisLabel'] as object), interval: 0, formatter: (s: string) => (s.length > 14 ? s.slice(0, 13) + '…' : s) }
   const most = Math.max(1, ...cells.map((c) => c[2] ?? 0))
+  const least = Math.floor(Math.log10(Math.max(1, Math.min(most, ...cells.map((c) => c[2] ?? 0)))))
   return {
     ...frame(t),
     legend: { show: false },
-    grid: { left: 108, right: 14, top: 92, bottom: 8 },
+    grid: { left: 108, right: 14, top: 92, bottom: 48 },
     tooltip: {
       ...tooltipStyle(t), trigger: 'item',
       formatter: (p: { value: number[] }) => tip(`${names[p.value[1] ?? 0]} → ${names[p.value[0] ?? 0]}`, [{ name: 'sent', value: bytes(p.value[3] ?? 0) }]),
     },
     xAxis: { ...axis, type: 'category', data: names, position: 'top', axisLabel: { ...label, rotate: names.length > 6 ? 50 : 0 }, axisLine: { show: false }, axisTick: { show: false } },
     yAxis: { ...axis, type: 'category', data: names, inverse: true, axisLabel: label, axisLine: { show: false }, axisTick: { show: false } },
-    visualMap: { show: false, dimension: 2, min: 0, max: Math.log10(most), inRange: { color: t.heat } },
-    series: [{ type: 'heatmap', progressive: 0, emphasis: { disabled: true }, itemStyle: { borderColor: t.surface, borderWidth: 1.5 }, data: cells.map(([x, y, n]) => [x, y, Math.log10(Math.max(1, n ?? 1)), n]) }],
+    visualMap: {
+      dimension: 2, min: least, max: Math.log10(most), inRange: { color: t.heat }, orient: 'horizontal', left: 'center', bottom: 0, itemHeight: 120, itemWidth: 10, calculable: false, hoverLink: false,
+      text: [bytes(most), `${bytes(Math.pow(10, least))} `], textStyle: { color: t.muted, fontSize: 11 },
+    },
+    series: [{
+      type: 'heatmap', progressive: 0, emphasis: { disabled: true }, itemStyle: { borderColor: t.surface, borderWidth: 1.5 },
+      label: { show: names.length <= mostWithValues, fontSize: 10, formatter: (p: { value: number[] }) => bytes(p.value[3] ?? 0, (v) => v.toPrecision(2).replace(/e.*/, '')).replace(' ', '') },
+      data: cells.map(([x, y, n]) => {
+        const v = Math.log10(Math.max(1, n ?? 1))
+        // Dark squares of a light page, and light ones of a dark page, have text of the page's own colour.
+        return { value: [x, y, v, n], label: { color: (v - least) / Math.max(1e-9, Math.log10(most) - least) > 0.5 ? t.surface : t.text } }
+      }),
+    }],
   }
 }

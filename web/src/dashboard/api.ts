@@ -3,6 +3,7 @@ import type { Report } from '../go/compare'
 import type { Refusal } from '../go/live'
 import type { Event, Notes } from '../go/record'
 import type { Draft } from '../go/draft'
+import type { Detail as TrialDetail } from '../go/webdata'
 import type { Checked, Detail, Entry, Form, Job, Saved, Session } from '../go/serve'
 
 /** Refused is what the server says when it does not do what was asked. */
@@ -47,6 +48,8 @@ const of = (run: string) => `api/runs/${encodeURIComponent(run)}`
 
 export const runs = () => ask<Entry[]>('api/runs')
 export const detail = (run: string) => ask<Detail>(of(run))
+/** trialOf are the series of a trial that measured. */
+export const trialOf = (run: string, trial: number) => ask<TrialDetail>(`${of(run)}/trials/${trial}`)
 export const writeNotes = (run: string, n: Notes) => change<Notes>('PUT', `${of(run)}/notes`, n)
 export const fire = (run: string, event: object) => change<Event>('POST', `${of(run)}/events`, event)
 export const streamOf = (run: string, after: string) => `${of(run)}/live${after ? `?after=${encodeURIComponent(after)}` : ''}`

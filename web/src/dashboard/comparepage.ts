@@ -5,6 +5,7 @@ import { theme } from '../ui/theme'
 import type { Report as Comparison, Figures, Metric } from '../go/compare'
 import type { Cell as CellRow } from '../go/serve'
 import { compare, detail, reportOf, runs } from './api'
+import { courses } from './courses'
 import { compareAddress, parameters, trouble, type Page } from './pages'
 
 /** write is a value in the unit that package metric names. */
@@ -38,6 +39,8 @@ export function comparePage(a: string, b: string): Page {
   const form = h('form', { class: 'card compare' })
   const element = h('div', { class: 'page' }, h('h1', {}, 'Compare'), form, out)
   let closed = false
+  const drawn: (() => void)[] = []
+  const clear = () => drawn.splice(0).forEach((close) => close())
 
   const all = '' // every cell that both runs have
   async function build(): Promise<void> {
@@ -69,7 +72,9 @@ export function comparePage(a: string, b: string): Page {
       replace(out, h('p', { class: 'muted' }, 'Comparing.'))
       try {
         const c = await compare(runA.value, runB.value, cellA.value, cellB.value)
-        if (!closed) replace(out, result(c))
+        if (closed) return
+        clear()
+        replace(out, result(c, drawn))
       } catch (e) {
         if (!closed) replace(out, trouble(e))
       }
@@ -82,8 +87,11 @@ export function comparePage(a: string, b: string): Page {
   }
 
   build().catch((e: unknown) => { if (!closed) replace(out, trouble(e)) })
-  return { title: 'Compare', element, close() { closed = true } }
+  return { title: 'Compare', element, close() { closed = true; clear() } }
 }
+
+/** mostCourses pairs have their time courses shown: each is read and drawn. */
+const mostCourses = 6
 
 /** operationOf is the kind of operation that a metric is of: that of read.p95 is read; '' for none. */
 export function operationOf(m: Metric): string {
@@ -96,10 +104,12 @@ export function chosen(metrics: Metric[], all: boolean, operation: string): Metr
   return metrics.filter((m) => !m.same_as && (all || m.leading) && (!operation || !operationOf(m) || operationOf(m) === operation))
 }
 
-function result(c: Comparison): HTMLElement[] {
+function result(c: Comparison, drawn: (() => void)[]): HTMLElement[] {
   return [
     ...(c.notes ?? []).map((n) => h('p', { class: 'note' }, n)),
-    ...(c.pairs ?? []).map((p) => {
+    ...(c.pairs ?? []).map((p, i) => {
+      const over = i < mostCourses ? courses(p) : undefined
+      if (over) drawn.push(over.close)
       const box = h('input', { type: 'checkbox', onchange: () => fill() })
       const body = h('tbody')
       const kinds = [...new Set(p.metrics.map(operationOf).filter(Boolean))]
@@ -112,7 +122,8 @@ function result(c: Comparison): HTMLElement[] {
         h('div', { class: 'controls' }, kinds.length > 1 ? h('label', { class: 'field' }, 'Latency of', pick) : null, h('label', { class: 'field' }, box, 'every metric')),
         (p.censored ?? []).map((x) => h('p', { class: 'note' }, x)),
         h('div', { class: 'wide' }, h('table', { class: 'metrics' }, h('caption', { class: 'visually-hidden' }, 'Metrics of both sides'), h('thead', {}, h('tr', {}, ['Metric', 'A', 'B', 'Change', 'Repetitions', 'g', 'p'].map((x, i) => h('th', { scope: 'col', class: i > 0 && i !== 4 ? 'num' : '' }, x)))), body)),
-        h('p', { class: 'small muted' }, 'Mean ± half-width of its 95 % interval over repetitions; g: Hedges’ g, positive where B is higher; p: permutation test. Of twenty metrics that are alike one has p below 0.05 by chance.'))
+        h('p', { class: 'small muted' }, 'Mean ± half-width of its 95 % interval over repetitions; g: Hedges’ g, positive where B is higher; p: permutation test. Of twenty metrics that are alike one has p below 0.05 by chance.'),
+        over?.element ?? null)
     }),
   ]
 }

@@ -1,4 +1,5 @@
 // Firing an event into the lab at hand: what, at whom, for how long.
+import { linkName } from '../charts/cloud'
 import type { Offer } from '../go/event'
 import type { Cloud } from '../go/live'
 import { offers } from '../go/offers'
@@ -25,12 +26,6 @@ export interface Firing {
 }
 
 const mostChoices = 400
-
-/** linkName tells the second link of a pair from the first: "A – B, link 2" of A~B#2. */
-export function linkName(id: string, a: string, b: string): string {
-  const own = id === `${a}~${b}` || id === `${b}~${a}` ? '' : /#(\d+)$/.test(id) ? `, link ${/#(\d+)$/.exec(id)![1]}` : `, ${id}`
-  return `${a} – ${b}${own}`
-}
 
 /** firing makes the form; told hears of what was fired. */
 export function firing(run: string, cloud: Cloud, told: (e: LabEvent) => void): Firing {

@@ -1,15 +1,23 @@
 // The curves of a running trial: goodput, latency, CPU, each second.
 import { chart, type Chart, type Spec } from '../charts/chart'
 import type { Option } from '../charts/echarts'
+import { nodeColours } from '../charts/colour'
 import { panel, type Panel } from '../charts/timeseries'
 import type { Band } from '../go/series'
 import { units } from '../format/format'
+import type { Cloud } from '../go/live'
+import { h, replace } from '../ui/dom'
 import { theme } from '../ui/theme'
-import type { ErrorSecond, Event as LabEvent, Moment, NodeSecond, PoolSecond, Second } from '../go/record'
+import type { Event as LabEvent, Moment, NodeSecond, Second } from '../go/record'
+import { empty, type Model } from './model'
 
 export interface LiveCharts {
   elements: HTMLElement[]
-  update(seconds: Second[], events: LabEvent[], history: Map<string, NodeSecond[]>, pools?: PoolSecond[], errors?: ErrorSecond[]): void
+  /** picker chooses the kind of operation whose latency is shown. */
+  picker: HTMLElement
+  update(m: Model): void
+  /** cloud says whose nodes have which colours. */
+  cloud(c: Cloud | undefined): void
   /** reach is how many seconds are shown; 0 for all. */
   reach(seconds: number): void
   close(): void
@@ -57,21 +65,22 @@ function kept(c: Chart, option: Option): Option {
 
 /** liveCharts makes the figures; they are empty until the first second. */
 export function liveCharts(): LiveCharts {
-  let seconds: Second[] = []
-  let events: LabEvent[] = []
-  let history = new Map<string, NodeSecond[]>()
-  let pools: PoolSecond[] = []
-  let errors: ErrorSecond[] = []
+  let model = empty()
+  let colour = nodeColours([])
   let reach = 300
   let names: string[] = []
+  const every = 'all operations'
+  const pick = h('select', { 'aria-label': 'Operation whose latency is shown', onchange: () => api.update(model) }, h('option', { value: every }, every))
+  const picker = h('label', { class: 'field', hidden: true }, 'Latency of', pick)
   const shown = () => {
+    const { seconds } = model.state
     const last = seconds.at(-1)?.t ?? 0
     return reach ? seconds.filter((x) => x.t > last - reach) : seconds
   }
   // One clock for all panels: that of the driver's seconds, whoever was sampled for longer.
-  const span = () => ({ first: shown()[0]?.t, last: (seconds.at(-1)?.t ?? 0) + 1 })
+  const span = () => ({ first: shown()[0]?.t, last: (model.state.seconds.at(-1)?.t ?? 0) + 1 })
   const base = (title: string, curves: Panel['curves'], rows: Second[], unit: Panel['unit'], log = false): Panel => ({
-    title, unit, log, bin: 1, t: rows.map((x) => x.t), ...span(), curves, bands: [...stolenOf(rows), ...bandsOf(events)], named: true, height: 230,
+    title, unit, log, bin: 1, t: rows.map((x) => x.t), ...span(), curves, bands: [...stolenOf(rows), ...bandsOf(model.state.events)], named: true, height: 230,
   })
   const rate = (n: number, x: Second) => n / Math.max(0.001, x.length_s)
 
@@ -92,27 +101,32 @@ export function liveCharts(): LiveCharts {
     return base('Operations', [
       { name: 'ok', values: of('ok'), colour: (t) => t.ok }, { name: 'failed', values: of('failed'), colour: (t) => t.failed },
       { name: 'unknown', values: of('unknown'), colour: (t) => t.unknown }, { name: 'dropped', values: of('dropped'), colour: (t) => t.dropped },
-      ...named(pools, rows, (x) => x.pool, (x) => x.ok), ...named(errors, rows, (x) => `${x.outcome}: ${x.class}`, (x) => x.count),
+      ...named(model.state.pools ?? [], rows, (x) => x.pool, (x) => x.ok), ...named(model.state.errors ?? [], rows, (x) => `${x.outcome}: ${x.class}`, (x) => x.count),
     ], rows, units.opsPerSecond)
   }
 
   function latency(): Panel {
     const rows = shown()
-    return base('Latency', [
-      { name: 'p50', values: rows.map((x) => x.response_p50_us || null), colour: (t) => t.series[0]! },
-      { name: 'p99', values: rows.map((x) => x.response_p99_us || null), colour: (t) => t.series[1]! },
-      { name: 'p99.9', values: rows.map((x) => x.response_p999_us || null), colour: (t) => t.series[3]!, dashed: true },
+    const of = pick.value
+    const each = new Map((model.state.operations ?? []).filter((x) => x.operation === of).map((x) => [x.t, x]))
+    const curve = (name: string, i: number, all: (x: Second) => number, one?: 'p50_us' | 'p95_us' | 'p99_us') => ({
+      name, dashed: !one, colour: (t: ReturnType<typeof theme>) => t.series[i]!,
+      values: rows.map((x) => (of === every ? all(x) : one ? each.get(x.t)?.[one] ?? 0 : 0) || null),
+    })
+    return base(of === every ? 'Latency' : `Latency of ${of}`, [
+      curve('p50', 0, (x) => x.response_p50_us, 'p50_us'), curve('p95', 2, (x) => x.response_p95_us, 'p95_us'), curve('p99', 1, (x) => x.response_p99_us, 'p99_us'),
+      ...(of === every ? [curve('p99.9', 3, (x) => x.response_p999_us)] : []),
     ], rows, units.latency, true)
   }
 
   function cpu(): Panel {
-    const rows = names.map((n) => new Map((history.get(n) ?? []).map((x) => [x.t, x.cpu_cores])))
+    const rows = names.map((n) => new Map((model.history.get(n) ?? []).map((x) => [x.t, x.cpu_cores])))
     const t = [...new Set(rows.flatMap((r) => [...r.keys()]))].sort((a, b) => a - b)
     return {
-      title: 'CPU', unit: units.cores, bin: 1, t, ...span(), bands: bandsOf(events), height: 230,
+      title: 'CPU', unit: units.cores, bin: 1, t, ...span(), bands: bandsOf(model.state.events), height: 230,
       curves: names.map((name, i) => ({
         name: name === '@host' ? 'whole machine' : name, values: t.map((x) => rows[i]!.get(x) ?? null), dashed: name === '@host', hidden: name === '@host',
-        colour: (c) => (name === '@host' ? c.muted : c.series[i % c.series.length]!),
+        colour: (c) => colour(name, c),
       })),
     }
   }
@@ -120,33 +134,45 @@ export function liveCharts(): LiveCharts {
   const figures = [goodput, latency, cpu].map((of): { chart: Chart; spec: Spec; curves: string } => {
     const spec: Spec = {
       ...panel(of()), option: (t) => panel(of()).option(t), table: () => panel(of()).table(),
-      get points() { return of().t.length }, get describe() { return panel(of()).describe },
+      get title() { return of().title }, get points() { return of().t.length }, get describe() { return panel(of()).describe },
     } as Spec
     return { chart: chart(spec), spec, curves: '' }
   })
 
-  return {
+  /** offer puts the kinds of operation that there are into the picker. */
+  function offer(): void {
+    const kinds = [every, ...[...new Set((model.state.operations ?? []).map((x) => x.operation))].sort()]
+    picker.hidden = kinds.length < 3
+    if (kinds.length === pick.options.length) return
+    const before = pick.value
+    replace(pick, kinds.map((k) => h('option', { value: k }, k)))
+    pick.value = kinds.includes(before) ? before : every
+  }
+
+  const api: LiveCharts = {
     elements: figures.map((f) => f.chart.element),
-    update(s, e, h, p = pools, bad = errors) {
-      seconds = s
-      pools = p
-      errors = bad
-      events = e
-      history = h
-      if (names.length < Math.min(shownNodes + 1, h.size) || (s.length % 20 === 0)) names = busiest(h)
+    picker,
+    update(m) {
+      model = m
+      offer()
+      const { seconds, pools, errors } = m.state
+      if (names.length < Math.min(shownNodes + 1, m.history.size) || seconds.length % 20 === 0) names = busiest(m.history)
       for (const f of figures) {
         // The reader's hover stays where it is, unless the curves are others.
-        const curves = f === figures[2] ? names.join('\n') : f === figures[0] ? [...new Set([...pools.map((x) => x.pool), ...errors.map((x) => x.outcome + x.class)])].sort().join('\n') : ''
+        const curves = f === figures[2] ? names.join('\n') : f === figures[0] ? [...new Set([...(pools ?? []).map((x) => x.pool), ...(errors ?? []).map((x) => x.outcome + x.class)])].sort().join('\n') : pick.value
+        if (curves !== f.curves) f.chart.label()
         f.chart.instance()?.setOption(kept(f.chart, f.spec.option(theme())), curves !== f.curves)
         f.curves = curves
       }
     },
+    cloud(c) { colour = nodeColours((c?.nodes ?? []).map((n) => n.name)) },
     reach(n) {
       reach = n
-      this.update(seconds, events, history)
+      api.update(model)
     },
     close() {
       for (const f of figures) f.chart.dispose()
     },
   }
+  return api
 }

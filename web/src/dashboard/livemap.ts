@@ -1,6 +1,7 @@
 // The map of a running lab: sites that swell with their traffic, lines that show their links.
+import { nodeColours } from '../charts/colour'
 import { land } from '../charts/land'
-import { planOf, type Plan } from '../charts/cloud'
+import { lineOf, nameOf, planOf, type Plan } from '../charts/cloud'
 import { projectionOf, type Projection } from '../charts/projection'
 import { figure, units } from '../format/format'
 import { h, replace, s } from '../ui/dom'
@@ -36,6 +37,7 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
     nodes: nodes.map((n) => ({ name: n.name, site: siteAt.get(n.site) ?? 0, role: n.role })),
     links: all.map((l) => ({ id: l.id, a: nodeAt.get(l.a) ?? 0, b: nodeAt.get(l.b) ?? 0, rtt_ms: roundTrip(l) })),
   })
+  const nodeColour = nodeColours(nodes.map((n) => n.name))
   const view: Projection = projectionOf(plan, width)
   let links = new Map(all.map((l) => [l.id, l]))
   let conditions = new Map<string, Condition>()
@@ -49,12 +51,12 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
   const dots: SVGElement[] = []
   const drawing = s('svg', { viewBox: `0 0 ${width} ${view.height}`, role: 'group', 'aria-label': `Map: ${plan.places.length} places, ${plan.pairs.length} connections` })
   const hint = h('p', { class: 'maphint muted' })
-  const key = h('p', { class: 'key' }, [['', 'as set'], ['changed', 'changed'], ['down', 'cut']].map(([kind, text]) => h('span', {}, h('i', { class: `mark ${kind}`.trim() }), text!)))
+  const key = h('p', { class: 'key' }, [['', 'link as set'], ['changed', 'changed'], ['down', 'cut']].map(([kind, text]) => h('span', {}, h('i', { class: `mark ${kind}`.trim() }), text!)), h('span', {}, 'circles have the colours of their nodes; the largest has the client'))
   const element = h('div', { class: 'livemap' }, drawing, key, hint)
 
   const linksOf = (pair: number): Link[] => plan.pairs[pair]!.links.map((i) => links.get(all[i]!.id) ?? all[i]!)
   const nodesOf = (place: number): string[] => plan.places[place]!.nodes.map((i) => nodes[i]!.name)
-  const pairName = (pair: number) => `${plan.places[plan.pairs[pair]!.a]!.name} – ${plan.places[plan.pairs[pair]!.b]!.name}`
+  const pairName = (pair: number) => nameOf(plan, plan.pairs[pair]!, linksOf(pair).map((l) => l.id))
 
   function conditionOf(pair: number): Condition {
     const c = linksOf(pair).map(linkCondition)
@@ -86,15 +88,14 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
     const ranked = plan.pairs.map((p, i) => ({ p, i })).sort((x, y) => x.p.rtt - y.p.rtt).slice(0, mostLines)
     const few = ranked.length <= 200
     const joined = ranked.map(({ p, i }) => {
-      const [x1, y1] = view.at[p.a]!
-      const [x2, y2] = view.at[p.b]!
-      const line = s('line', { x1, y1, x2, y2 })
+      const ends = lineOf(p, view.at)
+      const line = s('line', { ...ends })
       const back = s('rect', { rx: 4, height: 18, fill: t.surface, 'fill-opacity': 0.9, visibility: 'hidden' })
       const label = s('text', { 'text-anchor': 'middle', 'dominant-baseline': 'central', class: 'rtt', visibility: 'hidden' })
       lines.push({ pair: i, line, back, label })
       const name = pairName(i)
       return few ? s('g', { class: 'link', tabindex: 0, role: 'button', 'aria-label': `Link ${name}`, ...press(() => picked({ links: linksOf(i), nodes: [], name })) },
-        s('line', { x1, y1, x2, y2, class: 'hit' }), line) : line
+        s('line', { ...ends, class: 'hit' }), s('title', {}, name), line) : line
     })
     const big = plan.places.length > 200 ? 2.5 : plan.places.length > 60 ? 4 : 7
     names = room()
@@ -102,7 +103,7 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
     const places = plan.places.map((p, i) => {
       const [cx, cy] = view.at[i]!
       const halo = s('circle', { cx, cy, r: big, class: 'halo' })
-      const dot = s('circle', { cx, cy, r: p.client ? big + 2 : big, class: 'site', stroke: t.surface, 'stroke-width': 2 })
+      const dot = s('circle', { cx, cy, r: p.client ? big + 3 : big, class: 'site', stroke: t.surface, 'stroke-width': 2 })
       halos.push(halo)
       dots.push(dot)
       const choose = () => { chosen = chosen === i ? -1 : i; paint(); picked({ links: [], nodes: nodesOf(i), name: p.name }) }
@@ -160,7 +161,8 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
       const content = (c !== 'up' || mine) && labels < mostLabels ? text(pair) : ''
       const w = content.length * 7.4 + 10
       // Nearer to the end that was not chosen, where lines are apart.
-      const [from, to] = p.b === chosen ? [view.at[p.b]!, view.at[p.a]!] : [view.at[p.a]!, view.at[p.b]!]
+      const { x1, y1, x2, y2 } = lineOf(p, view.at)
+      const [from, to] = p.b === chosen ? [[x2, y2] as const, [x1, y1] as const] : [[x1, y1] as const, [x2, y2] as const]
       const spot = content ? (mine ? [0.6, 0.75, 0.45, 0.85, 0.3] : [0.5, 0.38, 0.62, 0.26, 0.74]).map((k): [number, number] => [from[0] + k * (to[0] - from[0]), from[1] + k * (to[1] - from[1])])
         .find(([x, y]) => taken.take(x - w / 2, y - 9, w, 18)) : undefined
       for (const e of [label, back]) e.setAttribute('visibility', spot ? 'visible' : 'hidden')
@@ -174,14 +176,15 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
       back.setAttribute('x', (spot[0] - w / 2).toFixed(1))
       back.setAttribute('y', (spot[1] - 9).toFixed(1))
     }
-    plan.places.forEach((p, i) => {
+    plan.places.forEach((_, i) => {
       const c = placeCondition(i)
       const traffic = nodesOf(i).reduce((n, x) => n + (last.get(x)?.rx_bytes ?? 0) + (last.get(x)?.tx_bytes ?? 0), 0)
       const r = Number(dots[i]!.getAttribute('r'))
       halos[i]!.setAttribute('r', (r + (c === 'down' ? 0 : 22 * Math.sqrt(traffic / busiest) * (plan.places.length > 60 ? 0.4 : 1))).toFixed(1))
-      halos[i]!.setAttribute('fill', stroke[c])
-      dots[i]!.setAttribute('fill', c === 'down' ? t.surface : c === 'changed' ? t.unknown : p.client ? t.series[2]! : t.ok)
-      dots[i]!.setAttribute('stroke', c === 'down' ? t.failed : i === chosen ? t.text : t.surface)
+      const colour = nodeColour(nodesOf(i)[0] ?? '', t)
+      halos[i]!.setAttribute('fill', c === 'up' ? colour : stroke[c])
+      dots[i]!.setAttribute('fill', c === 'down' ? t.surface : colour)
+      dots[i]!.setAttribute('stroke', c !== 'up' ? stroke[c] : i === chosen ? t.text : t.surface)
     })
     say()
   }

@@ -78,7 +78,7 @@ function liveRun(name: string): { element: HTMLElement; close(): void } {
     h('div', { class: 'columns' },
       h('section', { class: 'card', 'aria-label': 'Map' }, mapBox, fireBox),
       h('section', { class: 'card', 'aria-label': 'Events' }, h('h2', {}, 'Events'), list)),
-    h('section', { class: 'card curves', 'aria-label': 'Curves' }, h('div', { class: 'segmented reach', role: 'group', 'aria-label': 'Time shown' }, reachButtons), charts.elements),
+    h('section', { class: 'card curves', 'aria-label': 'Curves' }, h('div', { class: 'controls reach' }, charts.picker, h('div', { class: 'segmented', role: 'group', 'aria-label': 'Time shown' }, reachButtons)), charts.elements),
     h('section', { class: 'card', 'aria-label': 'Nodes' }, h('h2', {}, 'Nodes'), nodeBox), results)
 
   function took(kind: Kind, data: unknown): void {
@@ -108,6 +108,7 @@ function liveRun(name: string): { element: HTMLElement; close(): void } {
     drawn = c
     map?.close()
     map = table = fire = undefined
+    charts.cloud(c)
     if (!c) {
       replace(mapBox, noMap('The lab is coming up.'))
       replace(fireBox)
@@ -124,11 +125,11 @@ function liveRun(name: string): { element: HTMLElement; close(): void } {
   }
 
   function draw(): void {
-    const { run, trial, seconds, events } = model.state
+    const { run, trial, events } = model.state
     cloud()
     condition()
     fire?.ready(trial?.measuring ?? false)
-    charts.update(seconds, events, model.history, model.state.pools ?? [], model.state.errors ?? [])
+    charts.update(model)
     replace(doubts, told(model.state.doubts))
     replace(taskBox, tasksCard(model.state.tasks))
     replace(head, h('div', {},
@@ -160,7 +161,7 @@ function liveRun(name: string): { element: HTMLElement; close(): void } {
     const bad = (x?.failed ?? 0) + (x?.unknown ?? 0)
     const net = model.state.network
     return [
-      tile('goodput, ops/s', figure(per(x?.ok))), tile('p50', x?.response_p50_us ? duration(x.response_p50_us) : '–'), tile('p99', x?.response_p99_us ? duration(x.response_p99_us) : '–'),
+      tile('goodput, ops/s', figure(per(x?.ok))), tile('p50', x?.response_p50_us ? duration(x.response_p50_us) : '–'), tile('p95', x?.response_p95_us ? duration(x.response_p95_us) : '–'), tile('p99', x?.response_p99_us ? duration(x.response_p99_us) : '–'),
       tile('not ok, ops/s', figure(per(bad)), bad > 0 ? 'bad' : ''), tile('in flight', figure(x?.in_flight)), tile('machine, cores', figure(host?.cpu_cores)),
       // The place of what comes late is the last, so that no tile moves.
       ...(net ? [tile(`routed round trip${net.unreachable ? `; ${net.unreachable} pairs unreachable` : ''}`, units.milliseconds.write(net.rtt_mean_ms), net.unreachable ? 'bad' : '')] : []),

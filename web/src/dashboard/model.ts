@@ -36,6 +36,9 @@ export function apply(m: Model, kind: Kind, data: unknown): Model {
       s.seconds.push(data as State['seconds'][number])
       if (s.seconds.length > 2 * keepSeconds) s.seconds.splice(0, s.seconds.length - keepSeconds)
       break
+    case 'operations':
+      s.operations = kept(s.operations, data as NonNullable<State['operations']>)
+      break
     case 'pools':
       s.pools = kept(s.pools, data as NonNullable<State['pools']>)
       break

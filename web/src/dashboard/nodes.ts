@@ -3,6 +3,9 @@ import { figure, units, bytes } from '../format/format'
 import { h, replace, s } from '../ui/dom'
 import type { Cloud, Node as LabNode } from '../go/live'
 import type { Condition, NodeSecond } from '../go/record'
+import { nodeColours } from '../charts/colour'
+import { swatch } from '../charts/chart'
+import { theme } from '../ui/theme'
 import { badge } from './pages'
 
 export interface NodeTable {
@@ -28,6 +31,7 @@ export function spark(values: number[], most: number): SVGElement {
 /** nodeTable lists nodes; of a large cloud those that are down, and the busiest. */
 export function nodeTable(cloud: Cloud): NodeTable {
   const nodes = cloud.nodes ?? []
+  const colour = nodeColours(nodes.map((n) => n.name))
   const body = h('tbody')
   const left = h('p', { class: 'muted small', hidden: true })
   const element = h('div', { class: 'wide' },
@@ -40,7 +44,7 @@ export function nodeTable(cloud: Cloud): NodeTable {
     const x = rows.at(-1)
     const mark = condition === 'down' ? badge('down', 'bad') : condition === 'changed' ? badge('strained', 'warn') : badge(n.role === 'client' ? 'client' : 'up', n.role === 'client' ? '' : 'good')
     return h('tr', { class: condition === 'down' ? 'bad' : '' },
-      h('th', { scope: 'row' }, n.name, n.site !== n.name ? h('span', { class: 'muted' }, ` ${n.site}`) : null), h('td', {}, mark),
+      h('th', { scope: 'row' }, swatch(colour(n.name, theme())), n.name, n.site !== n.name ? h('span', { class: 'muted' }, ` ${n.site}`) : null), h('td', {}, mark),
       h('td', { class: 'num' }, x ? figure(x.cpu_cores) : '–', n.cpu_cores ? h('span', { class: 'muted' }, ` of ${figure(n.cpu_cores)}`) : null),
       h('td', {}, spark(rows.map((r) => r.cpu_cores), n.cpu_cores ?? most)), h('td', { class: 'num' }, x ? bytes(x.memory_bytes) : '–'),
       h('td', { class: 'num' }, x ? units.bytesPerSecond.write(x.rx_bytes) : '–'), h('td', { class: 'num' }, x ? units.bytesPerSecond.write(x.tx_bytes) : '–'))

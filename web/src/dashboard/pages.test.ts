@@ -1,11 +1,14 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { linkName } from '../charts/cloud'
 import type { Metric } from '../go/compare'
 import type { Cloud } from '../go/live'
 import type { Event as LabEvent, NodeSecond, Second } from '../go/record'
 import type { Entry } from '../go/serve'
+import type { Detail } from '../go/webdata'
 import { chosen, strip, write } from './comparepage'
+import { figuresOf, held, overlaid } from './courses'
 import { offers } from '../go/offers'
-import { eventOf, firing, linkName } from './firing'
+import { eventOf, firing } from './firing'
 import { bandsOf, busiest, stolenOf } from './livecharts'
 import { liveMap, room } from './livemap'
 import { eventRow } from './livepage'
@@ -124,6 +127,19 @@ describe('the picture', () => {
   it('picks the busiest nodes', () => {
     const h = new Map(['a', 'b', '@host', '@emulator'].map((n, i) => [n, [second(n, 1, i)]]))
     expect(busiest(h)).toEqual(['b', 'a', '@host'])
+  })
+})
+
+describe('time courses', () => {
+  const detail = (t: number[], bin_s: number, names: string[]) => ({ timeline: { t, bin_s, ok: t.map((x) => 10 * x) }, operations: { t, bin_s, names, p95: names.map(() => t), p99: names.map(() => t) } }) as unknown as Detail
+  it('of one operation are laid over those of the same', () => {
+    const [a, b] = [detail([0, 1, 2, 3], 1, ['READ', 'UPDATE']), detail([0, 2], 2, ['READ', 'SCAN'])]
+    const all = figuresOf(a, b)
+    expect(all.map((f) => f.name)).toEqual(['Goodput', 'READ p95', 'READ p99'])
+    expect(overlaid(all[0]!, a, b).curves.map((c) => [c.name, c.values])).toEqual([['A', [0, 10, 20, 30]], ['B', [0, 0, 20, 20]]])
+  })
+  it('have no values where nothing was measured', () => {
+    expect(held({ t: [1, 2], bin: 1, values: [5, 6] }, [0, 1, 2, 3])).toEqual([null, 5, 6, null])
   })
 })
 

@@ -1,6 +1,6 @@
 // Made by "make docs" from the types of internal/run/live.
 import type { Doubt } from './doubt'
-import type { Assertion, ErrorSecond, Event, NetworkSecond, NodeSecond, Outcomes, PoolSecond, Second } from './record'
+import type { Assertion, ErrorSecond, Event, NetworkSecond, NodeSecond, OperationSecond, Outcomes, PoolSecond, Second } from './record'
 
 /** Cloud is a lab as it is. */
 export interface Cloud {
@@ -12,7 +12,7 @@ export interface Cloud {
 
 /** Kind is a kind of message: the name of the server-sent event. */
 export type Kind = (typeof everyKind)[number]
-export const everyKind = ['state', 'trial', 'second', 'pools', 'errors', 'nodes', 'network', 'links', 'event', 'result', 'doubts', 'tasks', 'end'] as const
+export const everyKind = ['state', 'trial', 'second', 'operations', 'pools', 'errors', 'nodes', 'network', 'links', 'event', 'result', 'doubts', 'tasks', 'end'] as const
 
 /**
  * Link is a link as it is set at present, and the median round trip that it was measured
@@ -90,9 +90,11 @@ export interface State {
   /** seconds are those of the trial so far, warm-up included, the last keepSeconds at most. */
   seconds: Second[]
   /**
-   * pools are the seconds of each workload where several run side by side, and Errors what did not end
-   * ok, by second, operation and class; the last keepSeconds rows at most.
+   * operations are the seconds of each kind of operation; Pools are those of each workload where several
+   * run side by side, and Errors what did not end ok, by second, operation and class; the last
+   * keepSeconds rows at most.
    */
+  operations?: OperationSecond[]
   pools?: PoolSecond[]
   errors?: ErrorSecond[]
   /** totals are the operations of the measurement so far. */

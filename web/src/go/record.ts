@@ -374,6 +374,19 @@ export interface Notes {
   tags?: string[]
 }
 
+/**
+ * OperationSecond is one kind of operation in one second: those that ended ok, and their response
+ * times. Onlookers are told of it; of a trial that is over its histograms tell.
+ */
+export interface OperationSecond {
+  t: number
+  operation: string
+  ok: number
+  p50_us: number
+  p95_us: number
+  p99_us: number
+}
+
 /** OperationSummary is one kind of operation. */
 export interface OperationSummary {
   /** that ended ok */
@@ -490,6 +503,8 @@ export interface Second {
   service_p999_us: number
   service_max_us: number
   response_p50_us: number
+  /** 0 in runs of 0.1 */
+  response_p95_us: number
   response_p99_us: number
   response_p999_us: number
   client_cpu_cores: number

@@ -83,8 +83,8 @@ export interface Nodes {
 }
 
 /**
- * Operations has the 95th percentile of the response time of each kind of operation over
- * time, in microseconds: the highest of a bin's seconds, 0 where none ended ok.
+ * Operations has percentiles of the response time of each kind of operation over time, in
+ * microseconds: the highest of a bin's seconds, 0 where none ended ok.
  */
 export interface Operations {
   bin_s: number
@@ -92,6 +92,7 @@ export interface Operations {
   names: string[]
   /** as Names */
   p95: number[][]
+  p99: number[][]
 }
 
 /**

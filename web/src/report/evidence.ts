@@ -2,6 +2,7 @@
 import type { Happening, LinkFidelity } from '../go/record'
 import type { Run, Trial } from '../go/webdata'
 import { axisStyle, chart, frame, tip, tooltipStyle, type Chart } from '../charts/chart'
+import { linkName } from '../charts/cloud'
 import { readDetail } from '../data/load'
 import { bytes, duration, figure, percent, thousands, units } from '../format/format'
 import { h, replace } from '../ui/dom'
@@ -92,7 +93,7 @@ function accuracy(rows: LinkFidelity[]) {
         tooltip: {
           ...tooltipStyle(t), trigger: 'item', formatter: (p: { dataIndex: number }) => {
             const l = answered[p.dataIndex]
-            return l ? tip(`${l.from} – ${l.to}`, [{ name: 'set', value: units.milliseconds.write(l.set_rtt_ms) }, { name: 'median measured', value: units.milliseconds.write(l.rtt_ms) },
+            return l ? tip(linkName(l.id, l.from, l.to), [{ name: 'set', value: units.milliseconds.write(l.set_rtt_ms) }, { name: 'median measured', value: units.milliseconds.write(l.rtt_ms) },
               { name: 'error', value: units.milliseconds.write(l.rtt_error_ms) }]) : ''
           },
         },
@@ -110,7 +111,7 @@ function accuracy(rows: LinkFidelity[]) {
 function linkTable(rows: LinkFidelity[]): HTMLElement {
   const speed = (set?: number, got?: number) => (set ? `${units.bitsPerSecond.write(set)}${got ? ` → ${units.bitsPerSecond.write(got)}` : ', not measured'}` : 'no limit')
   return table<LinkFidelity>([
-    { head: 'link', cell: (l) => `${l.from} – ${l.to}` },
+    { head: 'link', cell: (l) => linkName(l.id, l.from, l.to) },
     { head: 'round trip set', numeric: true, key: (l) => l.set_rtt_ms, cell: (l) => units.milliseconds.write(l.set_rtt_ms) },
     { head: 'median', numeric: true, key: (l) => l.rtt_ms, cell: (l) => (l.answered ? units.milliseconds.write(l.rtt_ms) : 'no answer') },
     { head: 'p99', numeric: true, key: (l) => l.rtt_p99_ms, cell: (l) => (l.answered ? units.milliseconds.write(l.rtt_p99_ms) : '–') },

@@ -1,6 +1,7 @@
 // What a trial's seconds are shown as: one panel a kind of figure, on one time axis.
 import type { Band, NodeUse, Rates } from '../go/series'
 import type { Detail } from '../go/webdata'
+import { nodeColours, type NodeColour } from '../charts/colour'
 import type { Curve, Panel } from '../charts/timeseries'
 import { units, type Unit } from '../format/format'
 import type { Theme } from '../ui/theme'
@@ -15,7 +16,7 @@ export function lastOf(d: Detail): number {
 export function panelsOf(d: Detail): Panel[] {
   const bands = d.bands ?? []
   const last = lastOf(d)
-  const panels = [...drivers(d, bands, last), ...rates('Goodput of each workload', d.pools, bands, last), ...rates('What did not end ok, by class', d.errors, bands, last), ...operations(d, bands, last), ...probes(d, bands, last), ...network(d, bands, last), ...nodes(d, bands, last)]
+  const panels = [...drivers(d, bands, last), ...rates('Goodput of each workload', d.pools, bands, last), ...rates('What did not end ok, by class', d.errors, bands, last), ...operations(d, bands, last), ...probes(d, bands, last), ...network(d, bands, last), ...nodes(d, bands, last, coloursOf(d))]
   // One axis for all: from the earliest to the end of the driver's.
   const first = Math.min(...panels.map((p) => p.t[0] ?? 0))
   return panels.map((p) => aligned(p, first))
@@ -71,8 +72,8 @@ function operations(d: Detail, bands: Band[], last: number): Panel[] {
   const o = d.operations
   if (!o) return []
   const bin = o.bin_s > 1 ? `, highest of each ${o.bin_s} s` : ''
-  return [{ title: `95th percentile by operation${bin}`, unit: { ...units.latency, name: 'logarithmic' }, t: o.t, bin: o.bin_s, last, bands, log: true, height: 190,
-    curves: each(o.names, o.p95) }]
+  return [{ title: `95th and 99th percentile by operation${bin}`, unit: { ...units.latency, name: 'logarithmic' }, t: o.t, bin: o.bin_s, last, bands, log: true, height: 190,
+    curves: [...each(o.names.map((n) => `${n} p95`), o.p95), ...each(o.names.map((n) => `${n} p99`), o.p99).map((c) => ({ ...c, dashed: true }))] }]
 }
 
 /** probes stand where they began. */
@@ -99,7 +100,10 @@ function network(d: Detail, bands: Band[], last: number): Panel[] {
 /** own are names of what is no node: the machine, the emulator, tunnels. */
 const own = (name: string) => name.startsWith('@')
 
-function nodes(d: Detail, bands: Band[], last: number): Panel[] {
+/** coloursOf are the colours of a trial's nodes. */
+export const coloursOf = (d: Detail): NodeColour => nodeColours(d.cloud?.nodes?.map((n) => n.name) ?? d.nodes?.names ?? [])
+
+function nodes(d: Detail, bands: Band[], last: number, colour: NodeColour): Panel[] {
   const n = d.nodes
   if (!n) return []
   const more = n.hidden ? `; ${n.hidden} nodes that used less are not shown` : ''
@@ -109,7 +113,7 @@ function nodes(d: Detail, bands: Band[], last: number): Panel[] {
       if (!use || (own(name) && !machine)) return []
       const values = of(use)
       if (!machine && !values.some((v) => v > 0)) return []
-      return [{ name, values, colour: (t) => (name === '@host' ? t.muted : t.series[i % t.series.length]!), dashed: own(name) || i >= 10, hidden: name === '@host' }]
+      return [{ name, values, colour: (t) => colour(name, t), dashed: own(name), hidden: name === '@host' }]
     })
     if (!curves.length) return []
     return [{ title: title + more, unit, t: n.t, bin: n.bin_s, last, bands, curves, height: 190 }]

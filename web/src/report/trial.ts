@@ -10,7 +10,7 @@ import { duration, figure, percent, thousands } from '../format/format'
 import { h, replace } from '../ui/dom'
 import { table } from '../ui/table'
 import { badge } from './overview'
-import { lastOf, panelsOf } from './panels'
+import { coloursOf, lastOf, panelsOf } from './panels'
 import { select } from './compare'
 
 /** Shown is the section, and how to show another trial in it. */
@@ -110,8 +110,7 @@ function detailParts(trial: Trial, d: Detail): { elements: HTMLElement[]; live: 
   if (latencies.length) elements.push(h('div', { class: 'card pair' }, latencies))
   if (trial.errors?.length) elements.push(errors(trial))
   if (d.traffic) {
-    const clients = new Set((d.cloud?.nodes ?? []).filter((n) => n.role === 'client').map((n) => n.name))
-    elements.push(h('div', { class: 'card pair' }, keep(chart(trafficGraph(d.traffic, clients))), keep(chart(trafficMatrix(d.traffic)))))
+    elements.push(h('div', { class: 'card pair' }, keep(chart(trafficGraph(d.traffic, coloursOf(d)))), keep(chart(trafficMatrix(d.traffic)))))
   }
   if (!elements.length) elements.push(h('p', { class: 'card empty' }, 'Nothing else of this trial was recorded.'))
   return { elements, live }
