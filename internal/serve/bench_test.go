@@ -165,3 +165,27 @@ func (b *bench) file(path, text string) {
 		b.t.Fatal(err)
 	}
 }
+
+// measured makes a run of one trial that measured these seconds.
+func (b *bench) measured(name string, seconds ...record.Second) string {
+	b.t.Helper()
+	w, err := record.Create(b.dir, record.Run{Name: name, Plan: []record.Planned{{ID: 1, Cell: 1, Repetition: 1}}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	t, err := w.OpenTrial(1)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, x := range seconds {
+		if err := t.Second(x); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	for _, end := range []func() error{func() error { return t.Finish(record.Trial{State: record.TrialOK}) }, w.Finish} {
+		if err := end(); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	return filepath.Base(w.Dir())
+}

@@ -19,6 +19,7 @@ import (
 	"skerry/internal/link"
 	"skerry/internal/record"
 	"skerry/internal/report/compare"
+	"skerry/internal/report/webdata"
 	"skerry/internal/run/live"
 )
 
@@ -87,6 +88,26 @@ func TestDetail(t *testing.T) {
 	want := []Cell{{1, map[string]any{"scale": 1.0, "workload": "a"}, 2}, {2, map[string]any{"scale": 2.0, "workload": "a"}, 0}}
 	if diff := cmp.Diff(want, d.Cells); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The series of a trial are those of a report; one that measured nothing, or is none, is not found.
+func TestTrial(t *testing.T) {
+	b := newBench(t, "")
+	name := b.measured("measured", record.Second{T: 0, OK: 700, ResponseP99: 2000}, record.Second{T: 1, OK: 900, ResponseP99: 8000})
+	var d webdata.Detail
+	b.get("/api/runs/"+name+"/trials/1", &d)
+	if d.Timeline == nil {
+		t.Fatal("a trial that measured has no timeline")
+	}
+	if diff := cmp.Diff([]float64{700, 900}, []float64(d.Timeline.OK)); diff != "" {
+		t.Error(diff)
+	}
+	failed := b.run("failed", true, record.TrialFailed)
+	for _, path := range []string{name + "/trials/2", name + "/trials/0", name + "/trials/-1", name + "/trials/x", failed + "/trials/1", "nothing/trials/1"} {
+		if code, _, body := b.ask(http.MethodGet, "/api/runs/"+path, ""); code != http.StatusNotFound {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
 	}
 }
 

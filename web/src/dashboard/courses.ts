@@ -52,7 +52,7 @@ export function courses(p: Pair): { element: HTMLElement; close(): void } {
     const charts = [all[0]!, all[1] ?? all[0]!].map((f) => chart(panel(overlaid(f, a, b)))).slice(0, all.length > 1 ? 2 : 1)
     const pick = h('select', { 'aria-label': 'Figure over time', onchange: () => charts[1]?.update(panel(overlaid(all[Number(pick.value)]!, a, b))) }, all.slice(1).map((f, i) => h('option', { value: i + 1 }, f.name)))
     close = () => charts.forEach((c) => c.dispose())
-    replace(box, h('div', { class: 'controls' }, h('span', { class: 'muted small' }, `Over time: trial ${p.a.trials[0]} of A (solid) and trial ${p.b.trials[0]} of B (dashed); the bands are A’s events.`),
+    replace(box, h('div', { class: 'controls' }, h('span', { class: 'muted small' }, `Over time: trial ${p.a.trials[0]} of A (solid) and trial ${p.b.trials[0]} of B (dashed); bands are A’s events, in grey what was taken from A’s driver.`),
       all.length > 2 ? h('label', { class: 'field' }, 'Latency', pick) : null), h('div', { class: 'columns even' }, charts.map((c) => c.element)))
   }
   show().catch((e: unknown) => { if (!closed) replace(box, trouble(e)) })
