@@ -5,6 +5,10 @@ import (
 	"net/netip"
 )
 
+// FirstPort and Ports are the UDP ports that labs reach other machines by, one each: firewalls between
+// machines have to let them through.
+const FirstPort, Ports = 51820, 80
+
 // Between is how a part reaches the parts of its lab on other machines, for links that lead
 // there: a network of the parts' own, which no node sees, through the machines' networks. Every
 // part is asked to Meet first, and then told of the others by Cross.

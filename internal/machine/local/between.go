@@ -22,12 +22,8 @@ import (
 	"skerry/internal/machine/undo"
 )
 
-const (
-	// firstPort and ports are the UDP ports that labs reach other machines by, one each.
-	firstPort, ports = 51820, 80
-	// betweenDevice is the device in the namespace between.
-	betweenDevice = "between"
-)
+// betweenDevice is the device in the namespace between.
+const betweenDevice = "between"
 
 // between is a part's end of the network between machines.
 type between struct {
@@ -131,7 +127,7 @@ func (b *between) close() error {
 
 // freePort takes a port that no other lab has.
 func freePort() (conn *net.UDPConn, port int, err error) {
-	for port = firstPort; port < firstPort+ports; port++ {
+	for port = machine.FirstPort; port < machine.FirstPort+machine.Ports; port++ {
 		if conn, err = net.ListenUDP("udp", &net.UDPAddr{Port: port}); err == nil {
 			return conn, port, nil
 		}
@@ -140,14 +136,14 @@ func freePort() (conn *net.UDPConn, port int, err error) {
 		}
 	}
 	err = fmt.Errorf("take a UDP port for packets between machines: %w", err)
-	return nil, 0, advice.With(err, "labs between machines take one of %d to %d each", firstPort, firstPort+ports-1)
+	return nil, 0, advice.With(err, "labs between machines take one of %d to %d each", machine.FirstPort, machine.FirstPort+machine.Ports-1)
 }
 
 // pathMTU is the longest packet, in bytes, that this machine's network takes to all of the
 // addresses, as far as its kernel knows.
 func pathMTU(others []netip.Addr) (least int, err error) {
 	for _, a := range others {
-		c, err := (&net.Dialer{Timeout: time.Second}).Dial("udp", netip.AddrPortFrom(a, firstPort).String()) // sends nothing
+		c, err := (&net.Dialer{Timeout: time.Second}).Dial("udp", netip.AddrPortFrom(a, machine.FirstPort).String()) // sends nothing
 		if err != nil {
 			return 0, fmt.Errorf("find the way to %s: %w", a, err)
 		}

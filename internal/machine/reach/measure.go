@@ -34,7 +34,7 @@ type Result struct {
 	Bandwidth int64 `json:"bandwidth_bps"`
 }
 
-// late is how long the last probe is waited for.
+// late is how long the last probe, or a connection, is waited for: a firewall may drop either.
 const late = 2 * time.Second
 
 // ErrNoAnswer says that not one packet came back.
@@ -118,7 +118,7 @@ func isTimeout(err error) bool {
 
 // stream sends for a time and divides what arrived by how long that took.
 func stream(ctx context.Context, o Order) (int64, error) {
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", o.Addr)
+	c, err := (&net.Dialer{Timeout: late}).DialContext(ctx, "tcp", o.Addr)
 	if err != nil {
 		return 0, err
 	}

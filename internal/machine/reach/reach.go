@@ -10,6 +10,8 @@ import (
 	"io"
 	"net"
 	"sync"
+
+	"skerry/internal/machine"
 )
 
 // tokenBytes begin every packet and connection.
@@ -26,27 +28,34 @@ type Listener struct {
 	work  sync.WaitGroup
 }
 
-// tries is how often a port is looked for that is free for both protocols.
-const tries = 20
-
-// Listen listens on a port of all addresses, the same for UDP and TCP.
+// Listen listens on a port of all addresses, the same for UDP and TCP: one of those that firewalls between
+// machines let labs' packets through by, where one is free.
 func Listen(token [tokenBytes]byte) (*Listener, error) {
-	var err error
-	for range tries {
-		var l net.Listener
-		if l, err = net.Listen("tcp", ":0"); err != nil {
-			break
+	for at := machine.FirstPort; at < machine.FirstPort+machine.Ports; at++ {
+		if l, err := listenAt(at, token); err == nil {
+			return l, nil
 		}
-		var p net.PacketConn
-		if p, err = net.ListenPacket("udp", fmt.Sprintf(":%d", port(l))); err == nil {
-			s := &Listener{token: token, udp: p, tcp: l}
-			s.work.Go(s.echo)
-			s.work.Go(s.accept)
-			return s, nil
-		}
-		l.Close()
 	}
-	return nil, fmt.Errorf("listening for another machine: %w", err)
+	l, err := listenAt(0, token)
+	if err != nil {
+		return nil, fmt.Errorf("listening for another machine: %w", err)
+	}
+	return l, nil
+}
+
+func listenAt(at int, token [tokenBytes]byte) (*Listener, error) {
+	l, err := net.Listen("tcp", fmt.Sprintf(":%d", at))
+	if err != nil {
+		return nil, err
+	}
+	p, err := net.ListenPacket("udp", fmt.Sprintf(":%d", port(l)))
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	s := &Listener{token: token, udp: p, tcp: l}
+	s.work.Go(s.echo)
+	s.work.Go(s.accept)
+	return s, nil
 }
 
 func port(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
