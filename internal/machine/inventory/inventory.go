@@ -95,6 +95,20 @@ func Load(path string) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
+	f, err := decode(root)
+	if err != nil {
+		return File{}, err
+	}
+	for _, m := range f.Machines {
+		if m.SSH != nil {
+			m.SSH.Identity, m.SSH.Config = beside(path, m.SSH.Identity), beside(path, m.SSH.Config)
+		}
+	}
+	return f, nil
+}
+
+// decode reads a machines file's text. The error is strict.Problems.
+func decode(root *strict.Node) (File, error) {
 	var f File
 	ps := strict.Decode(root, &f, "")
 	if len(ps) == 0 {
@@ -102,11 +116,6 @@ func Load(path string) (File, error) {
 	}
 	if len(ps) > 0 {
 		return File{}, ps.Locate(root, "")
-	}
-	for _, m := range f.Machines {
-		if m.SSH != nil {
-			m.SSH.Identity, m.SSH.Config = beside(path, m.SSH.Identity), beside(path, m.SSH.Config)
-		}
 	}
 	return f, nil
 }

@@ -1,0 +1,124 @@
+package inventory
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/base/strict"
+)
+
+// Output is what the output of a configuration is called that holds entries of a machines file.
+const Output = "machines"
+
+// ErrOutputs says that a folder's outputs hold no machines.
+var ErrOutputs = errors.New("there are no machines in its outputs")
+
+// makers are the programs that read a folder's outputs; the first that is there does.
+var makers = []string{"tofu", "terraform"}
+
+// FromTofu is a machines file of what OpenTofu or Terraform has made in folders: their outputs called Output, one
+// after the other. Nothing is made and nothing changed. ErrOutputs where there are none, strict.Problems where
+// they are not what a machines file holds.
+func FromTofu(ctx context.Context, dirs []string) (File, error) {
+	var f File
+	for _, dir := range dirs {
+		m, err := made(ctx, dir)
+		if err != nil {
+			return File{}, fmt.Errorf("reading the outputs of %s: %w", dir, err)
+		}
+		f.Machines = append(f.Machines, m...)
+	}
+	if ps := f.check(); len(ps) > 0 {
+		return File{}, advice.With(fmt.Errorf("the machines of %s together: %w", strings.Join(dirs, ", "), ps), "modules have a variable called name, which names of machines begin with")
+	}
+	return f, nil
+}
+
+// made are the machines of one folder.
+func made(ctx context.Context, dir string) ([]Machine, error) {
+	said, maker, err := outputs(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	var all map[string]struct{ Value any }
+	if err := json.Unmarshal(said, &all); err != nil {
+		return nil, fmt.Errorf("what %s output says is no JSON: %w", maker, err)
+	}
+	out, ok := all[Output]
+	switch list, isList := out.Value.([]any); {
+	case len(all) == 0:
+		return nil, advice.With(fmt.Errorf("%w: it has no outputs, so nothing is applied there, or all is destroyed", ErrOutputs), "make the machines: %s -chdir=%s apply", maker, dir)
+	case !ok:
+		return nil, advice.With(fmt.Errorf("%w: it has %s, but none called %s", ErrOutputs, strings.Join(slices.Sorted(maps.Keys(all)), ", "), Output),
+			"add: output %q { value = module.NAME.machines }, and apply again", Output)
+	case isList && len(list) == 0:
+		return nil, fmt.Errorf("%w: %s is empty", ErrOutputs, Output)
+	}
+	text, err := json.Marshal(map[string]any{"machines": given(out.Value)})
+	if err != nil {
+		return nil, err
+	}
+	root, err := strict.ParseValue(fmt.Sprintf("output %q", Output), string(text))
+	if err != nil {
+		return nil, err
+	}
+	f, err := decode(root)
+	if err != nil {
+		return nil, advice.With(err, "modules whose output is right are in deploy/tofu (docs/howto/real-clouds.md)")
+	}
+	return f.Machines, nil
+}
+
+// outputs is what the program says that is there.
+func outputs(ctx context.Context, dir string) (said []byte, maker string, err error) {
+	if st, err := os.Stat(dir); err != nil {
+		return nil, "", err
+	} else if !st.IsDir() {
+		return nil, "", errors.New("it is no folder")
+	}
+	for _, maker := range makers {
+		path, err := exec.LookPath(maker)
+		if errors.Is(err, exec.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		cmd := exec.CommandContext(ctx, path, "output", "-json", "-no-color")
+		cmd.Dir = dir
+		var complained bytes.Buffer
+		cmd.Stderr = &complained
+		said, err := cmd.Output()
+		if err != nil {
+			return nil, "", advice.With(fmt.Errorf("%s: %w: %s", maker, err, strings.TrimSpace(complained.String())), "try: %s -chdir=%s output", maker, dir)
+		}
+		return said, maker, nil
+	}
+	return nil, "", advice.With(fmt.Errorf("neither %s is in PATH", strings.Join(makers, " nor ")), "install OpenTofu (https://opentofu.org/docs/intro/install) where the machines were made with it")
+}
+
+// given is a value without the attributes that nobody gave: all objects of a list have the same ones, null where
+// there is nothing to say.
+func given(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		maps.DeleteFunc(v, func(_ string, x any) bool { return x == nil })
+		for k, x := range v {
+			v[k] = given(x)
+		}
+	case []any:
+		for i, x := range v {
+			v[i] = given(x)
+		}
+	}
+	return v
+}
