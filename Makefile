@@ -74,6 +74,7 @@ lint:
 	@test -z "$$(gofmt -l cmd internal test)" || { gofmt -d cmd internal test; echo "run make fmt" >&2; exit 1; }
 	@go vet ./...
 	@$(TOOL) staticcheck ./...
+	@$(TOOL) hclfmt -check -require-no-change $$(find deploy -type f -name '*.tf' -o -type f -name '*.hcl') >/dev/null
 	@$(MAKE) --no-print-directory -s prose
 
 # The pages that people write; those made from the code take their words from there. Vale's
@@ -129,6 +130,7 @@ image: package
 
 fmt:
 	@gofmt -w cmd internal test
+	@$(TOOL) hclfmt -w $$(find deploy -type f -name '*.tf' -o -type f -name '*.hcl')
 
 clean:
 	rm -rf bin dist .cache

@@ -5,7 +5,7 @@ import { defineConfig } from 'vitepress'
 // The pages are docs/, as they are read in the repository. What they name outside of docs/ is
 // copied beside them, below files/.
 const root = resolve(__dirname, '../..')
-const folders = ['examples', 'experiments']
+const folders = ['deploy', 'examples', 'experiments']
 
 // GitHub's names of headings, which links in the pages are written for.
 function slug(heading: string): string {
@@ -55,7 +55,7 @@ export default defineConfig({
   },
   ignoreDeadLinks: [/^\/files\//],
   buildEnd(site) {
-    for (const folder of folders) cpSync(resolve(root, folder), resolve(site.outDir, 'files', folder), { recursive: true })
+    for (const folder of folders) cpSync(resolve(root, folder), resolve(site.outDir, 'files', folder), { recursive: true, dereference: true })
   },
   themeConfig: {
     search: { provider: 'local' },
@@ -86,6 +86,7 @@ export default defineConfig({
           { text: 'run on a rented machine', link: '/howto/cloud-machine' },
           { text: 'use many machines', link: '/engines' },
           { text: 'reach machines', link: '/machines' },
+          { text: 'make machines in clouds', link: '/howto/real-clouds' },
           { text: 'reproduce a paper', link: '/howto/reproduce-a-paper' },
           { text: 'analyse the data', link: '/data' },
         ],
