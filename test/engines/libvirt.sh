@@ -5,6 +5,8 @@ set -eu
 mkdir -p /run/dbus /run/libvirt /etc/libvirt /var/lib/libvirt/{images,qemu,dnsmasq,boot,network} /var/cache/libvirt/qemu /var/log/libvirt/qemu /var/log/swtpm "$1"
 printf 'user = "root"\ngroup = "root"\nsecurity_driver = "none"\nremember_owner = 0\ndynamic_ownership = 0\ncgroup_controllers = [ ]\nnamespaces = []\n' >/etc/libvirt/qemu.conf
 printf 'auth_unix_rw = "none"\nauth_unix_ro = "none"\nunix_sock_group = "root"\n' >/etc/libvirt/libvirtd.conf
+printf 'libvirt-qemu:x:64055:64055::/var/lib/libvirt:/usr/sbin/nologin\n' >>/etc/passwd # which libvirtd looks for all the same
+printf 'libvirt-qemu:x:64055:\nlibvirt:x:64056:\n' >>/etc/group
 dbus-daemon --system --fork
 virtlogd -d
 libvirtd -d

@@ -45,11 +45,11 @@ func (c configuration) settle() {
 	}
 }
 
-// write writes the configuration and the key that it wants.
-func (c configuration) write(module, arguments string) {
+// write writes the configuration, whose provider begins it where it has to be told anything, and the key that it wants.
+func (c configuration) write(provider, module, arguments string) {
 	c.t.Helper()
 	c.settle()
-	text := fmt.Sprintf("module \"lab\" {\n  source  = %q\n  ssh_key = %q\n%s\n}\noutput \"machines\" {\n  value = module.lab.machines\n}\n", module, filepath.Join(c.dir, "key.pub"), arguments)
+	text := provider + fmt.Sprintf("module \"lab\" {\n  source  = %q\n  ssh_key = %q\n%s\n}\noutput \"machines\" {\n  value = module.lab.machines\n}\n", module, filepath.Join(c.dir, "key.pub"), arguments)
 	if err := os.WriteFile(filepath.Join(c.dir, "main.tf"), []byte(text), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestTofuOpenStack(t *testing.T) {
 	for _, s := range slices.Compact(slices.Clone(sites)) {
 		given += fmt.Sprintf("    %s = { machines = %d }\n", s, strings.Count(strings.Join(sites, " "), s))
 	}
-	c.write(module+"//openstack", "  external = \"public\"\n  place    = \"nova\"\n  sites = {\n"+given+"  }")
+	c.write("", module+"//openstack", "  external = \"public\"\n  place    = \"nova\"\n  sites = {\n"+given+"  }")
 	for name, value := range map[string]string{"OS_AUTH_URL": cloud.url + "/identity/v3", "OS_USERNAME": "lab", "OS_PASSWORD": "stand-in", "OS_PROJECT_NAME": "lab", "OS_DOMAIN_NAME": "Default", "OS_REGION_NAME": "one"} {
 		t.Setenv(name, value)
 	}
@@ -200,7 +200,8 @@ func TestTofuLibvirt(t *testing.T) {
 	r.must(exec.Command("cp", "libvirt.sh", r.share))
 	r.must(host.command(r.path("libvirt.sh"), "/root/pool"))
 	// Without KVM: a host's processor is emulated.
-	c.write(filepath.Join(c.folder, "tofu")+"//libvirt", fmt.Sprintf(`  image       = %q
+	c.write("terraform {\n  required_providers {\n    libvirt = { source = \"dmacvicar/libvirt\" }\n  }\n}\nprovider \"libvirt\" {\n  uri = \"qemu:///system\"\n}\n",
+		filepath.Join(c.folder, "tofu")+"//libvirt", fmt.Sprintf(`  image       = %q
   mode        = "none"
   accelerator = "qemu"
   flavor      = "1x1024"

@@ -1,5 +1,5 @@
 # Machines on one host with libvirt: a private cloud of one's own. A place has no meaning here, all are on the provider's
-# host (LIBVIRT_DEFAULT_URI, "qemu:///system" on this machine).
+# host, its uri ("qemu:///system" for this machine).
 
 terraform {
   required_version = ">= 1.5"
@@ -12,9 +12,9 @@ terraform {
 }
 
 variable "image" {
-  description = "The file, or the address, of a disk image with cloud-init, as qcow2."
+  description = "The file, or the address, of a disk image with cloud-init, as qcow2. Debian's genericcloud does not see the disk that cloud-init reads."
   type        = string
-  default     = "https://cloud.debian.org/images/cloud/bookworm/latest/debian-12-genericcloud-amd64.qcow2"
+  default     = "https://cloud.debian.org/images/cloud/bookworm/latest/debian-12-generic-amd64.qcow2"
 }
 
 variable "pool" {
