@@ -20,7 +20,7 @@ type Engine interface {
 	// Check tells before anything is handed over why the engine cannot take work, and how much
 	// it takes.
 	Check(ctx context.Context) (Limits, error)
-	// Submit hands a batch over. ErrLater says that the engine takes no more at present.
+	// Submit hands a batch over, or its first tasks. ErrLater says that the engine takes no more at present.
 	Submit(ctx context.Context, b Batch) (Submission, error)
 	// Poll tells of those tasks of the submissions that the engine still knows, by their ID.
 	Poll(ctx context.Context, of []Submission) (map[int]Status, error)
@@ -99,6 +99,23 @@ type Submission struct {
 	At     time.Time `json:"at"`
 	Again  bool      `json:"again,omitempty"`
 	Tasks  []int     `json:"tasks"` // IDs, in the order of the batch
+}
+
+// As is the submission of the batch's first n tasks, which the engine calls ref.
+func (b Batch) As(ref string, n int) Submission {
+	s := Submission{Number: b.Number, Ref: ref, At: time.Now(), Again: b.Again}
+	for _, t := range b.Tasks[:n] {
+		s.Tasks = append(s.Tasks, t.ID)
+	}
+	return s
+}
+
+// Trials are those of all its tasks.
+func (b Batch) Trials() (all []int) {
+	for _, t := range b.Tasks {
+		all = append(all, t.Trials...)
+	}
+	return all
 }
 
 // State is how a task stands with its engine.

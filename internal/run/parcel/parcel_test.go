@@ -2,6 +2,7 @@ package parcel
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,11 +54,11 @@ func TestThereAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	receive := func(text string, want int) string {
+	receive := func(text string, want int, is error) string {
 		t.Helper()
 		said, err := Receive(strings.NewReader(text), w)
-		if err != nil {
-			t.Fatal(err)
+		if !errors.Is(err, is) {
+			t.Fatalf("%v, want %v", err, is)
 		}
 		got, err := w.Collect()
 		if err != nil || len(got) != want {
@@ -69,12 +70,12 @@ func TestThereAndBack(t *testing.T) {
 	// Half of one stands from when the writer was killed while it took it in.
 	name := strings.TrimSpace(strings.TrimPrefix(lines[0], markBegin))
 	write(t, filepath.Join(w.Dir(), "attempts", name+".partial", "trial.json"), "{")
-	receive(strings.Join(lines[:len(lines)/4], ""), 0)                                    // cut in the first one
-	receive(strings.Join(append(append([]string{}, lines[:1]...), lines[2:4]...), ""), 0) // a line is missing
-	if said := receive("note: hello\n"+strings.Join(lines, "trial 2 goes on\n"), 2); !strings.Contains(said, "trial 2 goes on") || strings.Contains(said, "@skerry") {
+	receive(strings.Join(lines[:len(lines)/4], ""), 0, ErrCut)                                    // cut in the first one
+	receive(strings.Join(append(append([]string{}, lines[:1]...), lines[2:4]...), ""), 0, ErrCut) // a line is missing
+	if said := receive("note: hello\n"+strings.Join(lines, "trial 2 goes on\n"), 2, nil); !strings.Contains(said, "trial 2 goes on") || strings.Contains(said, "@skerry") {
 		t.Errorf("the rest was %q", said)
 	}
-	receive(sent.String(), 0)
+	receive(sent.String(), 0, nil)
 	for _, x := range w.Summary().Trials {
 		log, err := os.ReadFile(filepath.Join(w.Dir(), "trials", map[int]string{1: "1", 2: "2"}[x.ID], "logs", "node.log"))
 		if err != nil || len(log) != 110_000 || x.Goodput != 7 {

@@ -89,8 +89,11 @@ func send(w io.Writer, name, from string) error {
 // said bounds what is kept of other lines.
 const said = 2000
 
+// ErrCut says that a stream ended within a result, or lost part of it.
+var ErrCut = errors.New("a result was cut")
+
 // Receive takes in the results of a stream that a worker has written, each whole or not at all, and returns the end
-// of what else it said.
+// of what else it said. ErrCut says that one of them was not whole.
 func Receive(r io.Reader, into *record.Writer) (string, error) {
 	rest := tail.New(said)
 	var name string
@@ -102,28 +105,40 @@ func Receive(r io.Reader, into *record.Writer) (string, error) {
 		text := strings.TrimRight(line, "\r\n")
 		switch {
 		case strings.HasPrefix(text, markBegin):
+			errs = append(errs, cut(name))
 			name = strings.TrimPrefix(text, markBegin)
 			packed.Reset()
 		case strings.HasPrefix(text, markData) && name != "":
 			data, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(text, markData))
 			if err != nil {
-				name = "" // it was cut
+				errs = append(errs, cut(name))
+				name = ""
 			}
 			packed.Write(data)
 		case strings.HasPrefix(text, markEnd) && name != "":
 			sum := sha256.Sum256(packed.Bytes())
 			if hex.EncodeToString(sum[:]) == strings.TrimPrefix(text, markEnd) {
 				errs = append(errs, into.Receive(name, func(dir string) error { return Unpack(bytes.NewReader(packed.Bytes()), dir) }))
+			} else {
+				errs = append(errs, cut(name))
 			}
 			name = ""
 		case text != "":
 			_, _ = io.WriteString(rest, line) // a Tail never fails
 		}
 		if errors.Is(err, io.EOF) {
-			return rest.String(), errors.Join(errs...)
+			return rest.String(), errors.Join(append(errs, cut(name))...)
 		}
 		if err != nil {
 			return rest.String(), errors.Join(append(errs, fmt.Errorf("reading what a worker sends: %w", err))...)
 		}
 	}
+}
+
+// cut is an error where the result of a name has begun and not ended.
+func cut(name string) error {
+	if name == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: that of attempt %s", ErrCut, name)
 }

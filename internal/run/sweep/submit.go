@@ -33,6 +33,7 @@ func (s *sweep) submit(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		n = len(sub.Tasks)
 		for _, t := range s.queue[:n] {
 			s.hand(t, sub.Number)
 		}

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"time"
 
 	"skerry/internal/base/advice"
 	"skerry/internal/run/engine"
@@ -108,20 +107,12 @@ func (e *Engine) Submit(ctx context.Context, b engine.Batch) (engine.Submission,
 		_, undone := e.kubectl(ctx, nil, "delete", "job", jobName(b), "--wait=false")
 		return engine.Submission{}, errors.Join(fmt.Errorf("making the Job's ConfigMap: %w", err), undone)
 	}
-	s := engine.Submission{Number: b.Number, Ref: jobName(b), At: time.Now(), Again: b.Again}
-	for _, t := range b.Tasks {
-		s.Tasks = append(s.Tasks, t.ID)
-	}
-	return s, nil
+	return b.As(jobName(b), len(b.Tasks)), nil
 }
 
 // plan packs the plan of a batch.
 func (e *Engine) plan(b engine.Batch) ([]byte, error) {
-	var trials []int
-	for _, t := range b.Tasks {
-		trials = append(trials, t.Trials...)
-	}
-	plan, err := e.home.Plan(trials)
+	plan, err := e.home.Plan(b.Trials())
 	if err == nil && len(plan)*4/3 > mostPlan*9/10 {
 		err = advice.With(fmt.Errorf("the plan and the files of the experiment are %d KiB, and a ConfigMap holds 1 MiB", len(plan)>>10), "split the experiment")
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"skerry/internal/base/advice"
 	"skerry/internal/machine/inventory"
@@ -81,7 +80,7 @@ func (e *Engine) Check(ctx context.Context) (engine.Limits, error) {
 	return engine.Limits{Batch: len(e.places), Total: len(e.places), Doubts: errors.Join(errs...)}, nil
 }
 
-// Submit begins tasks on machines that are free.
+// Submit begins tasks on machines that are free: the first ones of the batch where those are fewer.
 func (e *Engine) Submit(_ context.Context, b engine.Batch) (engine.Submission, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -91,18 +90,17 @@ func (e *Engine) Submit(_ context.Context, b engine.Batch) (engine.Submission, e
 			free = append(free, p)
 		}
 	}
-	if len(free) < len(b.Tasks) {
+	if len(free) == 0 {
 		return engine.Submission{}, engine.ErrLater
 	}
-	s := engine.Submission{Number: b.Number, Ref: e.file, At: time.Now(), Again: b.Again}
-	for i, t := range b.Tasks {
+	n := min(len(free), len(b.Tasks))
+	for i, t := range b.Tasks[:n] {
 		p := free[i]
 		p.busy = true
 		e.status[t.ID] = engine.Status{State: engine.Running, Where: p.Name}
-		s.Tasks = append(s.Tasks, t.ID)
 		e.tasks.Go(func() { e.run(p, t, b.Again) })
 	}
-	return s, nil
+	return b.As(e.file, n), nil
 }
 
 // run has one task done, and takes in its results.
