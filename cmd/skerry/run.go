@@ -119,7 +119,7 @@ func newRun(a *app) *cobra.Command {
 	f.engine.flags(c, &f.follow)
 	c.MarkFlagsMutuallyExclusive("machines", "on")
 	c.MarkFlagsMutuallyExclusive("machines", "only")
-	for _, other := range []string{"out", "set", "fast", "retries", "parallel", "on", "sbatch", "image", "dry-run"} {
+	for _, other := range []string{"out", "set", "fast", "retries", "parallel", "on", "sbatch", "image", "results", "dry-run"} {
 		c.MarkFlagsMutuallyExclusive("resume", other)
 	}
 	return c

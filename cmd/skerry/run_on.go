@@ -28,17 +28,18 @@ func (e *engineFlags) flags(c *cobra.Command, follow *string) {
 	c.Flags().StringVar(&e.on, "on", "", "have the trials measured by an `ENGINE`: "+strings.Join(registry.Names(), ", "))
 	c.Flags().StringArrayVar(&e.options.Sbatch, "sbatch", nil, "with --on slurm, pass an `OPTION` to sbatch, such as --sbatch=--account=lab (repeatable)")
 	c.Flags().StringVar(&e.options.Image, "image", "", "with --on kubernetes, the `IMAGE` of the pods, with skerry and the databases")
+	c.Flags().StringVar(&e.options.Results, "results", "", "the `WAY` that results take home: "+registry.Ways())
 	c.Flags().BoolVar(&e.dryRun, "dry-run", false, "with --on, make the run directory, print what would be submitted, and leave it at that")
 	c.Flags().StringVar(follow, "follow", "", "show how the tasks of the run in `DIR` stand, until they are done")
 }
 
 func (e *engineFlags) given() bool {
-	return e.on != "" || e.dryRun || len(e.options.Sbatch) > 0 || e.options.Image != ""
+	return e.on != "" || e.dryRun || len(e.options.Sbatch) > 0 || e.options.Image != "" || e.options.Results != ""
 }
 
 func (e *engineFlags) check() error {
 	if e.given() && e.on == "" {
-		return fmt.Errorf("%w: --dry-run, --sbatch and --image go with --on ENGINE", errUsage)
+		return fmt.Errorf("%w: --dry-run, --sbatch, --image and --results go with --on ENGINE", errUsage)
 	}
 	return nil
 }

@@ -84,6 +84,8 @@ export default defineConfig({
           { text: 'use measured distances', link: '/howto/own-matrix' },
           { text: 'bring your own database', link: '/own-database' },
           { text: 'run on a rented machine', link: '/howto/cloud-machine' },
+          { text: 'run a grid on Slurm', link: '/howto/slurm' },
+          { text: 'run a grid on Kubernetes', link: '/howto/kubernetes' },
           { text: 'use many machines', link: '/engines' },
           { text: 'reach machines', link: '/machines' },
           { text: 'make machines in clouds', link: '/howto/real-clouds' },

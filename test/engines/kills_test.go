@@ -1,8 +1,9 @@
 package engines
 
 import (
+	"fmt"
 	"math/rand/v2"
-	"os/exec"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -10,54 +11,82 @@ import (
 	"skerry/internal/testkit"
 )
 
-// Workers and the controller are killed at random while a grid is measured; in the end every trial has
-// its result once, and nothing is left over.
-func TestSlurmKills(t *testing.T) {
-	kills, err := strconv.Atoi(testkit.Asked(t, "SKERRY_KILLS", "how many processes are killed while Slurm runs a grid; minutes"))
+// kill is a way to do harm to machine n.
+type kill struct {
+	name string
+	do   func(n int)
+}
+
+// kills do harm to a run of 48 trials at random, as often as is asked for, and have the run taken up whenever its
+// controller ends. Then every trial has its result once, and nothing is left over.
+func (r *room) kills(flags string, all ...kill) {
+	times, err := strconv.Atoi(testkit.Asked(r.t, "SKERRY_KILLS", "how often harm is done while an engine runs a grid; minutes"))
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	r := newSlurm(t)
-	chance := rand.New(rand.NewPCG(uint64(kills), 21))
+	seed := uint64(time.Now().UnixNano())
+	chance := rand.New(rand.NewPCG(seed, 21))
 	begin := func(args string) (ended chan error) {
 		ended = make(chan error, 1)
-		cmd := r.machines["h1"].command("bash", "-c", `cd "$0" && exec ./skerry run `+args+` >>log 2>&1`, r.share)
+		cmd := r.shell("exec ./skerry run " + args + " >>log 2>&1")
 		go func() { ended <- cmd.Run() }()
 		return ended
 	}
-	ended := begin("grid.yaml --set repetitions=3 --on slurm:lab")
-	r.await("a run directory", func() bool { return exec.Command("test", "-e", r.path("runs/latest/engine/state.json")).Run() == nil })
-	workers, controllers := 0, 0
-	for range 30 {
+	all = append(all, kill{"controller", func(int) { _ = r.sh(r.machines["h1"].command("pkill", "-9", "-f", "^./skerry run")) }})
+	ended := begin("grid.yaml --set repetitions=12 " + flags)
+	r.await("a run directory", func() bool { return r.sh(r.shell("[ -e runs/latest/engine/state.json ]")) == nil })
+	did := map[string]int{}
+	for done := 0; done < times; {
 		select {
 		case err := <-ended:
 			if err == nil {
-				t.Logf("%d workers and %d controllers were killed", workers, controllers)
-				r.complete("runs/latest", 12)
-				return
+				r.t.Fatalf("seed %d: the run was complete after %d kills", seed, done)
 			}
 			ended = begin("--resume runs/latest")
-		case <-time.After(time.Duration(1000+chance.IntN(8000)) * time.Millisecond): // kills come at any moment
-			if workers+controllers == kills {
-				if err := <-ended; err != nil {
-					t.Logf("the controller ended with %v", err)
-				} else {
-					ended <- nil
-					continue
-				}
-				ended = begin("--resume runs/latest")
-				continue
-			}
-			if chance.IntN(4) == 0 {
-				controllers++
-				_ = r.sh(r.machines["h1"].command("pkill", "-9", "-f", "^./skerry run"))
-				continue
-			}
-			name := "h" + strconv.Itoa(1+chance.IntN(3))
-			if r.sh(r.machines[name].command("pkill", "-9", "-f", "skerry run --resume .* --only @")) == nil {
-				workers++
-			}
+		case <-time.After(time.Duration(500+chance.IntN(4000)) * time.Millisecond): // harm comes at any moment
+			k := all[chance.IntN(len(all))]
+			k.do(1 + chance.IntN(3))
+			did[k.name]++
+			done++
 		}
 	}
-	t.Fatal("the run was taken up 30 times and is not complete")
+	taken := 0
+	for err := <-ended; err != nil; err = <-ended {
+		if taken++; taken == 10 {
+			r.t.Fatalf("seed %d: the run was taken up ten times and is not complete: %v", seed, err)
+		}
+		ended = begin("--resume runs/latest")
+	}
+	on := r.complete("runs/latest", 48)
+	r.t.Logf("seed %d: %v; after the last of %d the run was taken up %d times; trials by machine: %v", seed, did, times, taken, on)
+}
+
+// cut takes a machine's network away for a while: one that engines bear, or one after which they give the machine up.
+func (r *room) cut() kill {
+	return kill{"network", func(n int) {
+		port, long := fmt.Sprintf("p%d", max(n, 2)), time.Duration(3+25*(n%2))*time.Second // h1 has the engine's own controller
+		r.must(r.onSwitch("ip", "link", "set", port, "down"))
+		time.Sleep(long) // what is tested is an outage of that length
+		r.must(r.onSwitch("ip", "link", "set", port, "up"))
+	}}
+}
+
+// task kills a trial's process where one runs.
+func (r *room) task(pattern string) kill {
+	return kill{"task", func(n int) {
+		for _, i := range slices.Compact([]int{n, 1, 2, 3}) {
+			if r.sh(r.machines[fmt.Sprintf("h%d", i)].command("pkill", "-9", "-f", pattern)) == nil {
+				return
+			}
+		}
+	}}
+}
+
+func TestSlurmKills(t *testing.T) {
+	testkit.Asked(t, "SKERRY_KILLS", "how often harm is done while an engine runs a grid; minutes")
+	r := newSlurm(t)
+	r.kills("--on slurm:lab", r.task("skerry run --resume .* --only @"), r.cut(), kill{"slurmd", func(n int) {
+		m := r.machines[fmt.Sprintf("h%d", n)]
+		r.must(m.command("bash", "-c", "pkill -9 -x slurmd; sleep 1; slurmd"))
+	}})
 }

@@ -59,6 +59,7 @@ type room struct {
 	group    string
 	exchange int // a process in the network namespace that the switch is in
 	machines map[string]*machine
+	setting  string // what a shell on h1 does first
 }
 
 func newRoom(t *testing.T) *room {
@@ -71,7 +72,7 @@ func newRoom(t *testing.T) *room {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &room{t: t, share: t.TempDir(), group: "skerry-test-" + strconv.Itoa(os.Getpid()), machines: map[string]*machine{}}
+	r := &room{t: t, share: t.TempDir(), group: "skerry-test-" + strconv.Itoa(os.Getpid()), machines: map[string]*machine{}, setting: ":"}
 	binary, err := os.ReadFile(exe)
 	if err != nil {
 		t.Fatal(err)
@@ -186,6 +187,28 @@ func (r *room) write(name, text string) {
 	if err := os.WriteFile(r.path(name), []byte(text), 0o755); err != nil {
 		r.t.Fatal(err)
 	}
+}
+
+// run is a subtest.
+func (r *room) run(name string, test func(t *testing.T)) {
+	was := r.t
+	was.Run(name, func(t *testing.T) {
+		r.t = t
+		defer func() { r.t = was }()
+		test(t)
+	})
+}
+
+// shell runs a line on h1, in the folder that all see.
+func (r *room) shell(line string) *exec.Cmd {
+	return r.machines["h1"].command("bash", "-c", "cd \"$0\" && "+r.setting+" && "+line, r.share)
+}
+
+// skerry runs skerry there, and returns what it said and how it ended.
+func (r *room) skerry(line string) (string, error) {
+	out, err := r.shell("./skerry " + line).CombinedOutput()
+	r.t.Logf("skerry %s\n%s", line, out)
+	return string(out), err
 }
 
 func (r *room) sh(cmd *exec.Cmd) error {

@@ -82,15 +82,45 @@ if [ "$(hostname)" = h1 ]; then slurmctld; fi
 slurmd || { tail -n 5 /var/log/slurmd.log; exit 1; }`, r.share))
 }
 
+// half is the grid's nearer half.
+const half = "grid.yaml --set 'matrix.scale=[0.2]' "
+
 func TestSlurm(t *testing.T) {
 	r := newSlurm(t)
-	cmd := r.machines["h1"].command("bash", "-c", `cd "$0" && exec ./skerry run grid.yaml --on slurm:lab`, r.share)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	t.Logf("%s", out)
-	if on := r.complete("runs/latest", 4); len(on) < 2 {
-		t.Errorf("trials ran on %v, want several machines", on)
+	r.run("shared", func(t *testing.T) {
+		if _, err := r.skerry("run grid.yaml --on slurm:lab"); err != nil {
+			t.Fatal(err)
+		}
+		if on := r.complete("runs/latest", 4); len(on) < 2 {
+			t.Errorf("trials ran on %v, want several machines", on)
+		}
+	})
+	// The run directory is h1's own, and h3 has no room for what a task keeps while it goes on.
+	r.run("output", func(t *testing.T) {
+		r.must(r.machines["h3"].command("bash", "-c", "mount -o remount,size=8k /tmp; cat /dev/zero >/tmp/full 2>/dev/null; true"))
+		out, err := r.skerry("run " + half + "--on slurm:lab --results output --sbatch=--nodelist=h3 --out /root/full")
+		if err == nil || !strings.Contains(out, "h3 has no room for the task in /tmp") {
+			t.Errorf("a node's disk is full, and it ended with %v", err)
+		}
+		out, err = r.skerry("run " + half + "--on slurm:lab --results output --out /root/runs && cp -rL /root/runs/latest runs/output")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.complete("runs/output", 2)
+		r.must(r.machines["h3"].command("rm", "/tmp/full"))
+		for name, m := range r.machines {
+			if err := r.sh(m.command("bash", "-c", `[ -z "$(ls -d /tmp/skerry* 2>/dev/null)" ]`)); err != nil {
+				t.Errorf("on %s something was left: %v", name, err)
+			}
+		}
+	})
+	r.run("refused", func(t *testing.T) {
+		out, err := r.skerry("run grid.yaml --on slurm:nowhere")
+		if err == nil || !strings.Contains(out, "invalid partition") || !strings.Contains(out, "--sbatch") {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+	if out, err := r.machines["h1"].command("squeue", "--noheader").Output(); err != nil || len(out) > 0 {
+		t.Errorf("jobs were left (%v):\n%s", err, out)
 	}
 }

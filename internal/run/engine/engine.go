@@ -82,6 +82,9 @@ type Batch struct {
 	Token string
 	// Exe is the skerry program, Cwd where the run was started.
 	Exe, Cwd string
+	// Avoid are machines on which tasks end without results, by the names of Status.Where.
+	// Kubernetes does not heed them.
+	Avoid []string
 	// StateDir is asked for by --state-dir, "" for the default.
 	StateDir string
 }

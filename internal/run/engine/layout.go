@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
+	"strings"
 )
 
 // Folder is where in a run directory an engine's files are: scripts, task files, what tasks said.
@@ -20,4 +22,27 @@ const TaskVariable = "SKERRY_TASK"
 // Path is a file of the batch below Folder.
 func (b Batch) Path(suffix string) string {
 	return filepath.Join(b.Dir, Folder, fmt.Sprintf("%d%s", b.Number, suffix))
+}
+
+// Indexes are the elements of an array that an engine names: "7", or "3,9-120", also as Slurm has those that wait: "[3,9-120%3]".
+func Indexes(text string) []int {
+	text, _, _ = strings.Cut(strings.Trim(text, "[]"), "%")
+	var all []int
+	for part := range strings.SplitSeq(text, ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		first, err := strconv.Atoi(from)
+		if err != nil {
+			continue
+		}
+		last := first
+		if isRange {
+			if last, err = strconv.Atoi(to); err != nil {
+				continue
+			}
+		}
+		for i := first; i <= last; i++ {
+			all = append(all, i)
+		}
+	}
+	return all
 }

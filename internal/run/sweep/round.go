@@ -111,6 +111,7 @@ func (s *sweep) judge(found map[int]engine.Status) {
 		h.status = status
 		switch {
 		case len(h.got) == len(h.task.Trials):
+			s.barren.ended(h.status.Where, true)
 			s.drop(h)
 		case !status.State.Over():
 			h.over = 0
@@ -133,6 +134,7 @@ func (s *sweep) missed(h *handedOver) {
 	trouble := live.Trouble{Task: h.task.ID, State: string(h.status.State), Where: h.status.Where, Why: h.status.Why, At: time.Now(), Again: s.tries[h.task.ID] < maxTries}
 	if byItself {
 		trouble.Why = s.said(h)
+		s.barren.ended(h.status.Where, false)
 	}
 	left := record.Task{ID: h.task.ID, Trials: slices.DeleteFunc(slices.Clone(h.task.Trials), func(p record.Planned) bool { return h.got[p.ID] })}
 	what := "it is given up"

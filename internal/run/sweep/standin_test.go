@@ -40,6 +40,16 @@ type job struct {
 	Run    string   // the run directory
 	Lines  []string // trials of each element
 	States []string
+	Avoid  string // the machine that it may not use
+}
+
+// node is where an element runs: one of three machines, in turn, but for the one to avoid.
+func (j job) node(i int) string {
+	node := fmt.Sprintf("node%d", i%3)
+	if node == j.Avoid {
+		return fmt.Sprintf("node%d", (i+1)%3)
+	}
+	return node
 }
 
 // newCluster puts the stand-in into PATH. A negative at once has tasks wait for ever.
@@ -93,7 +103,10 @@ func (c cluster) save(j job) error {
 	return os.WriteFile(filepath.Join(c.dir, fmt.Sprintf("job-%06d", j.Ref)), text, 0o600)
 }
 
-var taskFile = regexp.MustCompile(`--resume '(.*?)'.* "@"'(.*)'`)
+var (
+	taskFile = regexp.MustCompile(`--resume '(.*?)'.* "@"'(.*)'`)
+	exclude  = regexp.MustCompile(`(?m)^#SBATCH --exclude=(.*)$`)
+)
 
 func (c cluster) sbatch() error {
 	script, err := os.ReadFile(os.Args[len(os.Args)-1])
@@ -110,6 +123,9 @@ func (c cluster) sbatch() error {
 		return err
 	}
 	j := job{Ref: 100 + len(jobs), Run: string(m[1]), Lines: strings.Fields(string(tasks))}
+	if avoid := exclude.FindSubmatch(script); avoid != nil {
+		j.Avoid = string(avoid[1])
+	}
 	for range j.Lines {
 		j.States = append(j.States, "PENDING")
 	}
@@ -131,22 +147,22 @@ func (c cluster) squeue() error {
 		waiting := 0
 		for i, state := range j.States {
 			if state != "PENDING" {
-				fmt.Printf("%d|%d|%s|node%d|None\n", j.Ref, i+1, state, i%3)
+				fmt.Printf("%d|%d|%s|%s|None|%d|(null)\n", j.Ref, i+1, state, j.node(i), j.Ref)
 				continue
 			}
 			if atOnce > 0 {
 				atOnce--
-				if j.States[i], err = c.work(j.Run, j.Lines[i]); err != nil {
+				if j.States[i], err = c.work(j.Run, j.node(i), j.Lines[i]); err != nil {
 					return err
 				}
-				fmt.Printf("%d|%d|%s|node%d|None\n", j.Ref, i+1, j.States[i], i%3)
+				fmt.Printf("%d|%d|%s|%s|None|%d|(null)\n", j.Ref, i+1, j.States[i], j.node(i), j.Ref)
 				continue
 			}
 			waiting = i + 1
 			break
 		}
 		if waiting > 0 {
-			fmt.Printf("%d|[%d-%d]|PENDING||Resources\n", j.Ref, waiting, len(j.Lines))
+			fmt.Printf("%d|[%d-%d]|PENDING||Resources|%d|(null)\n", j.Ref, waiting, len(j.Lines), j.Ref)
 		}
 		if err := c.save(j); err != nil {
 			return err
@@ -155,8 +171,11 @@ func (c cluster) squeue() error {
 	return nil
 }
 
-// work measures the trials of a line, or comes to grief.
-func (c cluster) work(dir, line string) (state string, err error) {
+// work measures the trials of a line, or comes to grief. On a machine with a file barren-MACHINE every task does.
+func (c cluster) work(dir, node, line string) (state string, err error) {
+	if _, err := os.Stat(filepath.Join(c.dir, "barren-"+node)); err == nil {
+		return "FAILED", nil
+	}
 	ids, err := runner.ParseOnly(line)
 	if err != nil {
 		return "", err

@@ -53,7 +53,7 @@ func (s *sweep) submit(ctx context.Context) error {
 func (s *sweep) batch(tasks []record.Task) (engine.Batch, error) {
 	b := engine.Batch{
 		Run: s.writer.Run().Name, Dir: s.dir, Number: s.state.Next, Again: s.again || s.Suspect, Token: s.state.Token,
-		Exe: s.Exe, Cwd: s.cwd, StateDir: s.StateDir,
+		Exe: s.Exe, Cwd: s.cwd, StateDir: s.StateDir, Avoid: s.barren.nodes(),
 	}
 	b.File = b.Path(".tasks")
 	var lines bytes.Buffer

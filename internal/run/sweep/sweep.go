@@ -59,6 +59,7 @@ type sweep struct {
 	// machines that were told.
 	handed map[int]time.Time
 	told   map[string]bool
+	barren barren
 	again  bool  // suspect trials are run again
 	lost   []int // tasks that were given up
 	begun  time.Time

@@ -110,6 +110,23 @@ func TestTasksAreGivenUp(t *testing.T) {
 	check(t, dir, 4)
 }
 
+// A machine that ends its tasks at once without results gets no more of them, where others measure.
+func TestBarrenMachinesAreAvoided(t *testing.T) {
+	c := newCluster(t, 4)
+	if err := os.WriteFile(filepath.Join(c.dir, "barren-node0"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := Run(t.Context(), config(t, "repetitions=3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, dir, 12)
+	script, err := os.ReadFile(filepath.Join(dir, "engine", "2.sbatch"))
+	if err != nil || !strings.Contains(string(script), "#SBATCH --exclude=node0\n") {
+		t.Errorf("node0 was not avoided (%v):\n%s", err, script)
+	}
+}
+
 // Trials that share a cluster are handed over together.
 func TestSharedClustersAreOneTask(t *testing.T) {
 	c := newCluster(t, 1)
@@ -156,7 +173,7 @@ func TestInterruptedSweepsAreTakenUp(t *testing.T) {
 		t.Fatalf("%+v, %v", jobs, err)
 	}
 	for _, line := range jobs[0].Lines[:5] { // while nobody looks
-		if _, err := c.work(dir, line); err != nil {
+		if _, err := c.work(dir, "node0", line); err != nil {
 			t.Fatal(err)
 		}
 	}

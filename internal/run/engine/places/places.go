@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -84,11 +85,9 @@ func (e *Engine) Check(ctx context.Context) (engine.Limits, error) {
 func (e *Engine) Submit(_ context.Context, b engine.Batch) (engine.Submission, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var free []*place
-	for _, p := range e.places {
-		if !p.busy && p.failed < failuresInARow {
-			free = append(free, p)
-		}
+	free := e.free(b.Avoid)
+	if len(free) == 0 && !slices.ContainsFunc(e.places, func(p *place) bool { return p.busy }) {
+		free = e.free(nil) // a machine to avoid is better than to wait for ever
 	}
 	if len(free) == 0 {
 		return engine.Submission{}, engine.ErrLater
@@ -101,6 +100,15 @@ func (e *Engine) Submit(_ context.Context, b engine.Batch) (engine.Submission, e
 		e.tasks.Go(func() { e.run(p, t, b.Again) })
 	}
 	return b.As(e.file, n), nil
+}
+
+func (e *Engine) free(avoid []string) (free []*place) {
+	for _, p := range e.places {
+		if !p.busy && p.failed < failuresInARow && !slices.Contains(avoid, p.Name) {
+			free = append(free, p)
+		}
+	}
+	return free
 }
 
 // run has one task done, and takes in its results.

@@ -43,6 +43,10 @@ func TestAMachineThatIsOutHoldsNothingUp(t *testing.T) {
 	}
 	close(h)
 	e.tasks.Wait()
+	b.Avoid = []string{"c"}
+	submit(7)
+	e.tasks.Wait()
+	b.Avoid = []string{"a", "c"} // there are no others
 	submit(7, 8)
 	if err := e.Close(); err != nil {
 		t.Error(err)

@@ -18,6 +18,8 @@ import (
 type Options struct {
 	Sbatch []string `json:"sbatch,omitempty"` // for sbatch
 	Image  string   `json:"image,omitempty"`  // of pods
+	// Results are the way that results take home, "" for the engine's usual one.
+	Results string `json:"results,omitempty"`
 }
 
 // Kind is a kind of engine.
@@ -26,6 +28,8 @@ type Kind struct {
 	Name string
 	// About is a sentence about it, Where what stands behind the colon.
 	About, Where string
+	// Results are the ways that results may take.
+	Results string
 	// Open makes one; home is for workers who do not see the run directory.
 	Open func(where string, o Options, home engine.Home) (engine.Engine, error)
 }
@@ -34,11 +38,16 @@ type Kind struct {
 func Kinds() []Kind {
 	return []Kind{
 		{Name: "slurm", Where: "PARTITION", About: "a Slurm cluster, as job arrays",
-			Open: func(where string, o Options, _ engine.Home) (engine.Engine, error) {
-				return slurm.New(where, o.Sbatch), nil
+			Results: "shared (the default) or output",
+			Open: func(where string, o Options, home engine.Home) (engine.Engine, error) {
+				return slurm.New(where, o.Sbatch, o.Results, home)
 			}},
 		{Name: "kubernetes", Where: "NAMESPACE", About: "a Kubernetes cluster, as Indexed Jobs",
+			Results: "logs",
 			Open: func(where string, o Options, home engine.Home) (engine.Engine, error) {
+				if o.Results != "" && o.Results != "logs" {
+					return nil, fmt.Errorf("results come from Kubernetes by the pods' logs, and not by %q", o.Results)
+				}
 				return kubernetes.New(where, o.Image, home), nil
 			}},
 	}
@@ -53,6 +62,9 @@ func Open(on string, o Options, home engine.Home) (engine.Engine, error) {
 		}
 	}
 	if ext := filepath.Ext(on); ext == ".yaml" || ext == ".yml" {
+		if o.Results != "" {
+			return nil, fmt.Errorf("results come from machines with SSH by their connections, and not by %q", o.Results)
+		}
 		return places.New(on, home), nil
 	}
 	return nil, advice.With(fmt.Errorf("%w: --on %s", engine.ErrNoEngine, cmp.Or(on, `""`)), "there are: %s", strings.Join(Names(), ", "))
@@ -68,4 +80,13 @@ func Names() (all []string) {
 		all = append(all, name)
 	}
 	return append(all, "FILE.yaml (a machines file)")
+}
+
+// Ways are the ways that results may take, by engine.
+func Ways() string {
+	var all []string
+	for _, k := range Kinds() {
+		all = append(all, "with --on "+k.Name+" "+k.Results)
+	}
+	return strings.Join(all, "; ")
 }

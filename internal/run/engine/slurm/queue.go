@@ -24,13 +24,13 @@ func (e *Engine) Poll(ctx context.Context, of []engine.Submission) (map[int]engi
 		refs = append(refs, s.Ref)
 	}
 	// Waiting elements of an array are one line, which names them by ranges.
-	out, err := e.client.Run(ctx, nil, "squeue", "--noheader", "--states=all", "--format=%F|%K|%T|%N|%r", "--jobs="+strings.Join(refs, ","))
+	out, err := e.client.Run(ctx, nil, "squeue", "--noheader", "--states=all", "--format=%F|%K|%T|%N|%r|%A|%k", "--jobs="+strings.Join(refs, ","))
 	if err != nil && !strings.Contains(err.Error(), "Invalid job id") {
 		return nil, fmt.Errorf("asking for jobs: %w", err)
 	}
 	for line := range bytes.Lines(out) {
-		f := strings.Split(strings.TrimRight(string(line), "\n"), "|")
-		if len(f) != 5 {
+		f := strings.SplitN(strings.TrimRight(string(line), "\n"), "|", 7)
+		if len(f) != 7 {
 			continue
 		}
 		s, ours := byRef[f[0]]
@@ -38,12 +38,15 @@ func (e *Engine) Poll(ctx context.Context, of []engine.Submission) (map[int]engi
 			continue
 		}
 		status := engine.Status{State: state(f[2]), Where: node(f[3]), Why: reason(f[2], f[4])}
-		for _, i := range indexes(f[1]) {
+		for _, i := range engine.Indexes(f[1]) {
 			if i < 1 || i > len(s.Tasks) {
 				continue
 			}
+			if e.output {
+				status = e.heard(s.Ref+"_"+strconv.Itoa(i), f[5], f[6], status)
+			}
 			found[s.Tasks[i-1]] = status
-			if status.State == engine.Failed {
+			if status.State == engine.Failed && !e.output {
 				if err := e.notShared(ctx, s.Ref, i, status.Where); err != nil {
 					return nil, err
 				}
@@ -86,29 +89,6 @@ func node(list string) string {
 		return ""
 	}
 	return list
-}
-
-// indexes are the elements that %K of squeue names: "7", or of those that wait "3,9-120%3".
-func indexes(text string) []int {
-	text, _, _ = strings.Cut(strings.Trim(text, "[]"), "%")
-	var all []int
-	for part := range strings.SplitSeq(text, ",") {
-		from, to, isRange := strings.Cut(part, "-")
-		first, err := strconv.Atoi(from)
-		if err != nil {
-			continue
-		}
-		last := first
-		if isRange {
-			if last, err = strconv.Atoi(to); err != nil {
-				continue
-			}
-		}
-		for i := first; i <= last; i++ {
-			all = append(all, i)
-		}
-	}
-	return all
 }
 
 // notShared asks why a task's program failed: one that did not see the run directory ends as none else does.

@@ -34,17 +34,48 @@ var script = template.Must(template.New("sbatch").Funcs(template.FuncMap{"q": qu
 #SBATCH --requeue
 {{- if .Minutes}}
 #SBATCH --time={{.Minutes}}{{end}}
+{{- if .Avoid}}
+#SBATCH --exclude={{.Avoid}}{{end}}
 {{- if .Partition}}
 #SBATCH --partition={{.Partition}}{{end}}
 {{- range .Options}}
 #SBATCH {{.}}{{end}}
-if [ "$(cat {{q .TokenFile}} 2>/dev/null)" != {{.Token}} ]; then
+export {{.Variable}}="slurm $SLURM_JOB_ID on $(hostname)"
+{{if .Plan}}{{template "output" .}}{{else}}{{template "shared" .}}{{end}}
+{{- define "shared"}}if [ "$(cat {{q .TokenFile}} 2>/dev/null)" != {{.Token}} ]; then
 	echo "skerry: $(hostname) does not see the run directory "{{q .Dir}} >&2
 	exit {{.NotShared}}
 fi
-export {{.Variable}}="slurm $SLURM_JOB_ID on $(hostname)"
 exec {{q .Exe}}{{if .StateDir}} --state-dir {{q .StateDir}}{{end}} run --resume {{q .Dir}}{{if .Again}} --suspect{{end}} --only "@"{{q .File}}":$SLURM_ARRAY_TASK_ID"
-`))
+{{end}}
+{{- define "output"}}# By the job's number alone all jobs of an array would be told, where it is that of the array.
+told() { scontrol update JobId="${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID" Comment="$1"; }
+full() { told "{{.Trouble}}$(hostname) has no room for the task in ${TMPDIR:-/tmp}"; exit 1; }
+told "{{.Measuring}}"
+work=$(mktemp -d -t skerry.XXXXXX) || full
+trap 'rm -rf "$work"' EXIT
+trap 'ended=1; kill -TERM "$task"' TERM
+only=$(sed -n "${SLURM_ARRAY_TASK_ID}p" <<'TASKS'
+{{range .Tasks}}{{range $i, $id := .Trials}}{{if $i}},{{end}}{{$id}}{{end}}
+{{end}}TASKS
+)
+base64 --decode >"$work/plan" <<'PLAN' || full
+{{.Plan}}
+PLAN
+{{q .Exe}}{{if .StateDir}} --state-dir {{q .StateDir}}{{end}} agent task --plan "$work/plan"{{if .Again}} --suspect{{end}} --only "$only" >"$work/out" 2>&1 &
+task=$!
+wait "$task"
+code=$?
+while kill -0 "$task" 2>/dev/null; do wait "$task"; done # a signal ends a wait, and not the task
+[ -z "$ended" ] || exit $code
+# What was printed waits for the run's controller, which removes it when it has it.
+told "{{.Ready}}$work/out" || exit $code
+for ((i = 0; i < {{.Hold}}; i++)); do
+	[ -e "$work/out" ] || exit $code
+	sleep 1
+done
+exit $code
+{{end}}`))
 
 func writeScript(w io.Writer, e *Engine, b engine.Batch) error {
 	for _, text := range []string{b.Dir, b.Cwd, e.Partition, strings.Join(e.Options, "")} {
@@ -52,11 +83,20 @@ func writeScript(w io.Writer, e *Engine, b engine.Batch) error {
 			return fmt.Errorf("writing the job's script: %q has a line break", text)
 		}
 	}
+	output, cwd, plan := option(b.Dir)+"/"+engine.Folder+"/slurm-%A_%a.out", option(b.Cwd), ""
+	if e.output {
+		var err error
+		if plan, err = e.plan(b); err != nil {
+			return err
+		}
+		output, cwd = "/dev/null", "/" // those that every node has
+	}
 	err := script.Execute(w, map[string]any{
-		"Name": "skerry-" + b.Run, "Tasks": b.Tasks, "Output": option(b.Dir) + "/" + engine.Folder + "/slurm-%A_%a.out", "Cwd": option(b.Cwd),
-		"Memory": memory(b.MemoryBytes), "Minutes": minutes(b.Takes), "Partition": e.Partition, "Options": e.Options,
+		"Name": "skerry-" + b.Run, "Tasks": b.Tasks, "Output": output, "Cwd": cwd,
+		"Memory": memory(b.MemoryBytes), "Minutes": minutes(b.Takes), "Partition": e.Partition, "Options": e.Options, "Avoid": strings.Join(b.Avoid, ","),
 		"TokenFile": b.Dir + "/" + engine.TokenFile, "Token": b.Token, "NotShared": engine.NotShared, "Variable": engine.TaskVariable,
 		"Exe": b.Exe, "StateDir": b.StateDir, "Dir": b.Dir, "Again": b.Again, "File": b.File,
+		"Plan": plan, "Ready": ready, "Measuring": measuring, "Trouble": trouble, "Hold": int(holdTime.Seconds()),
 	})
 	if err != nil {
 		return fmt.Errorf("writing the job's script: %w", err)

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
+	"sync"
 
 	"skerry/internal/base/advice"
 	"skerry/internal/run/engine"
@@ -25,15 +25,30 @@ type Engine struct {
 	// Options are passed on to sbatch ("--account=lab").
 	Options []string
 
-	client  engine.Client
+	home   engine.Home
+	output bool // results come by what jobs print; else nodes see the run directory
+	client engine.Client
+
+	ctx      context.Context // of what is fetched; Close ends it
+	stop     context.CancelFunc
+	fetching sync.WaitGroup
+
 	checked map[string]bool // failed tasks that were asked for why
+	mu      sync.Mutex
+	fetched map[string]*fetched // by element of an array, "JOB_INDEX"
 }
 
-// New returns the cluster that this machine's sbatch speaks to.
-func New(partition string, options []string) *Engine {
-	return &Engine{Partition: partition, Options: options, checked: map[string]bool{},
+// New returns the cluster that this machine's sbatch speaks to. Results are the way that results take: "" or "shared" for
+// a run directory that nodes see, "output" for what jobs print.
+func New(partition string, options []string, results string, home engine.Home) (*Engine, error) {
+	if results != "" && results != "shared" && results != "output" {
+		return nil, advice.With(fmt.Errorf("results do not come from Slurm by %q", results), "there are: shared, output")
+	}
+	e := &Engine{Partition: partition, Options: options, home: home, output: results == "output", checked: map[string]bool{}, fetched: map[string]*fetched{},
 		// Without it squeue cuts the ranges of waiting tasks at 64 characters.
 		client: engine.Client{Env: []string{"SLURM_BITSTR_LEN=0"}, Mend: "run this where sbatch is, such as the cluster's login node; or print the script there: --dry-run"}}
+	e.ctx, e.stop = context.WithCancel(context.Background())
+	return e, nil
 }
 
 // Limits where a cluster does not tell its own: Slurm's defaults.
@@ -85,11 +100,7 @@ func (e *Engine) Submit(ctx context.Context, b engine.Batch) (engine.Submission,
 	if _, err := strconv.Atoi(ref); err != nil {
 		return engine.Submission{}, fmt.Errorf("sbatch printed %q in place of a job's number", out)
 	}
-	s := engine.Submission{Number: b.Number, Ref: ref, At: time.Now(), Again: b.Again}
-	for _, t := range b.Tasks {
-		s.Tasks = append(s.Tasks, t.ID)
-	}
-	return s, nil
+	return b.As(ref, len(b.Tasks)), nil
 }
 
 // refused tells a refusal that passes when jobs have ended from one that stays.
@@ -122,14 +133,24 @@ func (e *Engine) Print(w io.Writer, b engine.Batch) error { return writeScript(w
 
 // Said is the last line of a task's output.
 func (e *Engine) Said(dir string, of engine.Submission, task int) string {
-	name := fmt.Sprintf("slurm-%s_%d.out", of.Ref, slices.Index(of.Tasks, task)+1)
-	text, err := os.ReadFile(filepath.Join(dir, engine.Folder, name))
-	if err != nil {
-		return ""
+	element := of.Ref + "_" + strconv.Itoa(slices.Index(of.Tasks, task)+1)
+	var text string
+	if e.output {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if f := e.fetched[element]; f != nil {
+			text = f.said
+		}
+	} else if read, err := os.ReadFile(filepath.Join(dir, engine.Folder, "slurm-"+element+".out")); err == nil {
+		text = string(read)
 	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return lines[len(lines)-1]
 }
 
-// Close does nothing: the cluster goes on by itself.
-func (e *Engine) Close() error { return nil }
+// Close ends what is being fetched, and waits for it: the cluster goes on by itself.
+func (e *Engine) Close() error {
+	e.stop()
+	e.fetching.Wait()
+	return nil
+}

@@ -1,7 +1,7 @@
 package slurm
 
 import (
-	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,9 +30,24 @@ func printed(t *testing.T, e *Engine, b engine.Batch) string {
 	return w.String()
 }
 
+func cluster(t *testing.T, results, partition string, options ...string) *Engine {
+	t.Helper()
+	e, err := New(partition, options, results, home{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+type home struct{}
+
+func (home) Plan([]int) ([]byte, error)        { return []byte("plan"), nil }
+func (home) Receive(io.Reader) (string, error) { return "", nil }
+
 func TestScript(t *testing.T) {
 	b := batch("/share/it's")
 	b.Again, b.StateDir, b.MemoryBytes = true, "/state", 4<<30
+	b.Avoid = []string{"node3", "node7"}
 	want := `#!/bin/bash
 #SBATCH --job-name=skerry-quickstart
 #SBATCH --array=1-2
@@ -45,19 +60,20 @@ func TestScript(t *testing.T) {
 #SBATCH --mem=7168M
 #SBATCH --requeue
 #SBATCH --time=12
+#SBATCH --exclude=node3,node7
 #SBATCH --partition=lab
 #SBATCH --account=x
+export SKERRY_TASK="slurm $SLURM_JOB_ID on $(hostname)"
 if [ "$(cat '/share/it'\''s/engine/token' 2>/dev/null)" != TOKEN ]; then
 	echo "skerry: $(hostname) does not see the run directory "'/share/it'\''s' >&2
 	exit 77
 fi
-export SKERRY_TASK="slurm $SLURM_JOB_ID on $(hostname)"
 exec '/opt/skerry' --state-dir '/state' run --resume '/share/it'\''s' --suspect --only "@"'/share/it'\''s/engine/1.tasks'":$SLURM_ARRAY_TASK_ID"
 `
-	if diff := cmp.Diff(want, printed(t, New("lab", []string{"--account=x"}), b)); diff != "" {
+	if diff := cmp.Diff(want, printed(t, cluster(t, "", "lab", "--account=x"), b)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if err := New("", []string{"--a\n--b"}).Print(&strings.Builder{}, b); err == nil {
+	if err := cluster(t, "", "", "--a\n--b").Print(&strings.Builder{}, b); err == nil {
 		t.Error("an option of two lines was written")
 	}
 }
@@ -71,7 +87,7 @@ func TestScriptRuns(t *testing.T) {
 	b := batch(dir)
 	b.Exe = "/bin/echo"
 	run := func() (string, int) {
-		cmd := exec.Command("bash", "-c", printed(t, New("", nil), b))
+		cmd := exec.Command("bash", "-c", printed(t, cluster(t, "", ""), b))
 		cmd.Env = append(os.Environ(), "SLURM_ARRAY_TASK_ID=2")
 		out, _ := cmd.Output()
 		return strings.TrimSpace(string(out)), cmd.ProcessState.ExitCode()
@@ -87,13 +103,42 @@ func TestScriptRuns(t *testing.T) {
 	}
 }
 
-func TestIndexes(t *testing.T) {
-	for text, want := range map[string]string{
-		"7": "[7]", "[3,9-11%3]": "[3 9 10 11]", "3,9-11": "[3 9 10 11]", "N/A": "[]", "1-x": "[]",
+// Without a shared directory the script has the plan, and holds what its task printed until it was fetched.
+func TestScriptWithoutASharedDirectory(t *testing.T) {
+	bin, b := t.TempDir(), batch("/nowhere")
+	for name, text := range map[string]string{
+		"scontrol": "[ \"$3\" = 'Comment=skerry measures' ] || echo \"${3#Comment=skerry ready }\" >$0.ready",
+		"skerry":   "cat \"$4\"; echo \" $*\"; exit 3",
 	} {
-		if got := fmt.Sprint(indexes(text)); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
 		}
+	}
+	b.Exe = filepath.Join(bin, "skerry")
+	cmd := exec.Command("bash", "-c", printed(t, cluster(t, "output", ""), b))
+	cmd.Env = append(os.Environ(), "SLURM_ARRAY_TASK_ID=2", "SLURM_JOB_ID=9", "PATH="+bin+":"+os.Getenv("PATH"), "TMPDIR="+bin)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var file []byte
+	for len(file) == 0 {
+		file, _ = os.ReadFile(filepath.Join(bin, "scontrol.ready")) // not there yet
+		time.Sleep(10 * time.Millisecond)
+	}
+	out := strings.TrimSpace(string(file))
+	said, err := os.ReadFile(out)
+	if err != nil || !strings.HasPrefix(string(said), "plan agent task --plan ") || !strings.HasSuffix(string(said), " --only 1,2\n") {
+		t.Errorf("%q (%v)", said, err)
+	}
+	if err := os.Remove(out); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 3 {
+		t.Errorf("the script ended with %v, want its task's code", err)
+	}
+	if _, err := os.Stat(filepath.Dir(out)); err == nil {
+		t.Error("the script left its folder")
 	}
 }
 
