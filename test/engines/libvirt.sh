@@ -7,6 +7,7 @@ printf 'user = "root"\ngroup = "root"\nsecurity_driver = "none"\nremember_owner 
 printf 'auth_unix_rw = "none"\nauth_unix_ro = "none"\nunix_sock_group = "root"\n' >/etc/libvirt/libvirtd.conf
 printf 'libvirt-qemu:x:64055:64055::/var/lib/libvirt:/usr/sbin/nologin\n' >>/etc/passwd # which libvirtd looks for all the same
 printf 'libvirt-qemu:x:64055:\nlibvirt:x:64056:\n' >>/etc/group
+for name in iptables ip6tables; do [ -e "/usr/sbin/$name" ] || ln -s "$name-nft" "/usr/sbin/$name"; done # as Debian's alternatives do
 dbus-daemon --system --fork
 virtlogd -d
 libvirtd -d

@@ -37,6 +37,11 @@ func newOpenStack(t *testing.T) *openstack {
 	mux.HandleFunc("GET /identity/{$}", o.versions)
 	mux.HandleFunc("POST /identity/v3/auth/tokens", o.token)
 	mux.HandleFunc("GET /image/v2/images", o.list("images", "images"))
+	mux.HandleFunc("GET /image/v2/images/{id}", func(w http.ResponseWriter, r *http.Request) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		tell(w, http.StatusOK, o.made["images"][r.PathValue("id")])
+	})
 	mux.HandleFunc("GET /compute/flavors/detail", o.list("flavors", "flavors"))
 	mux.HandleFunc("GET /compute/flavors/{id}", o.get("flavors", "flavor"))
 	mux.HandleFunc("GET /compute/flavors/{id}/os-extra_specs", answer(object{"extra_specs": object{}}))
