@@ -1,11 +1,13 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"skerry/internal/lab"
+	"skerry/internal/run/across"
 )
 
 // newLab groups what brings topologies to life apart from experiments.
@@ -35,6 +37,12 @@ func (a *app) labNames(cmd *cobra.Command) []string {
 	names := make([]string, len(labs))
 	for i, l := range labs {
 		names[i] = l.Name
+	}
+	others, _ := across.MemoryIn(a.stateDir).All()
+	for _, s := range others {
+		if !slices.Contains(names, s.Name) {
+			names = append(names, s.Name)
+		}
 	}
 	return names
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -8,6 +9,7 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/lab"
+	"skerry/internal/run/across"
 )
 
 func newLabDown(a *app) *cobra.Command {
@@ -15,7 +17,8 @@ func newLabDown(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "down [NAME]",
 		Short: "End a lab with everything in it",
-		Long: "End a lab: its processes, links, namespaces, control groups and directories. Nothing is left. A lab\n" +
+		Long: "End a lab: its processes, links, namespaces, control groups and directories, on all machines that it\n" +
+			"stands on. Nothing is left. A lab\n" +
 			"that a running command made ends with that command and not by this one.",
 		Example: `  skerry lab down
   skerry lab down azure8
@@ -27,13 +30,22 @@ func newLabDown(a *app) *cobra.Command {
 				return advice.With(fmt.Errorf("%w: --all and %s", errUsage, args[0]), "give one of them")
 			}
 			if !all {
-				found, err := lab.Find(cmd.Context(), a.stateDir, first(args))
+				found, err := a.findLab(cmd.Context(), first(args))
 				if err != nil {
 					return err
 				}
-				return a.remove(cmd.Context(), found)
+				return a.down(cmd.Context(), found)
 			}
-			labs, err := lab.List(cmd.Context(), a.stateDir)
+			standing, err := across.MemoryIn(a.stateDir).All()
+			for _, s := range standing {
+				f, failed := a.reachLab(cmd.Context(), s)
+				if failed == nil {
+					failed = a.down(cmd.Context(), f)
+				}
+				err = errors.Join(err, failed)
+			}
+			labs, failed := lab.List(cmd.Context(), a.stateDir)
+			err = errors.Join(err, failed)
 			for _, l := range labs {
 				if l.State != lab.StateOwned {
 					err = errors.Join(err, a.remove(cmd.Context(), l))
@@ -44,4 +56,19 @@ func newLabDown(a *app) *cobra.Command {
 	}
 	c.Flags().BoolVar(&all, "all", false, "end every lab that no running command owns")
 	return c
+}
+
+// down ends a lab, wherever it is. One on other machines is remembered until all of them have ended theirs.
+func (a *app) down(ctx context.Context, f found) error {
+	if f.standing == nil {
+		return a.remove(ctx, f.Info)
+	}
+	err := f.on.Remove(ctx, f.Name)
+	if errors.Is(err, lab.ErrNotFound) {
+		err = nil // it was never whole
+	}
+	if err = errors.Join(err, f.close()); err != nil {
+		return err
+	}
+	return across.MemoryIn(a.stateDir).Forget(f.Name)
 }

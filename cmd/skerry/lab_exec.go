@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -19,7 +20,7 @@ func newLabExec(a *app) *cobra.Command {
 		Short: "Run a command on a node",
 		Long: "Run a command on a node: in its network namespace and control group, with the names of the lab's\n" +
 			"nodes in /etc/hosts. Terminal, working directory and environment are the caller's; the exit code is\n" +
-			"the command's.",
+			"the command's. On a node of another machine directory and environment are that machine's.",
 		Example: `  skerry lab exec Pune -- ping -c 3 Sydney
   skerry lab exec Pune -- bash
   skerry lab exec --lab far Sydney -- redis-cli -h Pune info
@@ -44,11 +45,14 @@ func newLabExec(a *app) *cobra.Command {
 			if len(command) == 0 {
 				return advice.With(fmt.Errorf("%w: no command given", errUsage), "for a shell: skerry lab exec %s -- bash", args[0])
 			}
-			l, err := lab.Find(cmd.Context(), a.stateDir, name)
+			l, err := a.findLab(cmd.Context(), name)
 			if err != nil {
 				return err
 			}
-			if err := a.join(l); err != nil {
+			if l.standing != nil {
+				return errors.Join(a.execElsewhere(cmd.Context(), l, args[0], container, command), l.close())
+			}
+			if err := a.join(l.Info); err != nil {
 				return err
 			}
 			ask := host.Command{Path: command[0], Args: command[1:], Env: os.Environ()}

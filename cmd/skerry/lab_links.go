@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"skerry/internal/lab"
 	"skerry/internal/lab/view"
 )
 
@@ -19,16 +18,20 @@ func newLabLinks(a *app) *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.completeLab,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := lab.Find(cmd.Context(), a.stateDir, first(args))
-			switch {
-			case err != nil:
+			l, err := a.findLab(cmd.Context(), first(args))
+			if err != nil {
 				return err
+			}
+			if err := l.close(); err != nil {
+				return err
+			}
+			switch {
 			case asJSON:
 				return printJSON(a, l.Links)
 			case dot:
-				return view.DOT(a.out, l)
+				return view.DOT(a.out, l.Info)
 			}
-			return view.Links(a.out, l)
+			return view.Links(a.out, l.Info)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -38,7 +38,7 @@ func newLabSet(a *app) *cobra.Command {
 			}
 			return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			request, err := edit.Read(args, edit.Direction(direction))
 			if err == nil && request.Empty() != cmd.Flags().Changed("scale") {
 				err = errors.New("give links and settings, or --scale FACTOR")
@@ -46,14 +46,15 @@ func newLabSet(a *app) *cobra.Command {
 			if err != nil {
 				return advice.With(fmt.Errorf("%w: %w", errUsage, err), "%s", adviceOr(err, "see skerry lab set --help"))
 			}
-			found, err := lab.Find(cmd.Context(), a.stateDir, name)
+			found, err := a.findLab(cmd.Context(), name)
 			if err != nil {
 				return err
 			}
-			if err := a.join(found); err != nil {
+			defer func() { err = errors.Join(err, found.close()) }()
+			if err := a.join(found.Info); err != nil {
 				return err
 			}
-			l, err := lab.Attach(cmd.Context(), a.stateDir, found.Name)
+			l, err := lab.AttachOn(cmd.Context(), found.on, found.Name)
 			if err != nil {
 				return err
 			}

@@ -15,8 +15,8 @@ func newLabStatus(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status [NAME]",
 		Short: "Show the labs that are up",
-		Long: "Show the labs that are up, their nodes, which engine makes their links and why, and what this machine\n" +
-			"could not give them. A state of `damaged` means that the emulator or the namespaces are gone; `dead`\n" +
+		Long: "Show the labs that are up, here and on other machines, their nodes, which engine makes their links and\n" +
+			"why, and what their machine could not give them. A state of `damaged` means that the emulator or the namespaces are gone; `dead`\n" +
 			"that a command was killed: the next one that makes a lab clears it, or `skerry lab sweep`.",
 		Example: `  skerry lab status
   skerry lab status --json | jq '.[].nodes[].addr'`,
@@ -44,8 +44,19 @@ func newLabStatus(a *app) *cobra.Command {
 // labs are the one of that name, or all.
 func (a *app) labs(cmd *cobra.Command, name string) ([]lab.Info, error) {
 	if name == "" {
-		return lab.List(cmd.Context(), a.stateDir)
+		labs, err := lab.List(cmd.Context(), a.stateDir)
+		if err != nil {
+			return nil, err
+		}
+		others, err := a.standingLabs(cmd.Context())
+		for _, o := range others {
+			labs = append(without(labs, o.Name), o)
+		}
+		return labs, err
 	}
-	l, err := lab.Find(cmd.Context(), a.stateDir, name)
-	return []lab.Info{l}, err
+	l, err := a.findLab(cmd.Context(), name)
+	if err != nil {
+		return nil, err
+	}
+	return []lab.Info{l.Info}, l.close()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -16,15 +17,19 @@ const long = 128
 
 func newLabUp(a *app) *cobra.Command {
 	var o lab.Config
+	var machines string
+	var places []string
 	c := &cobra.Command{
 		Use:   "up FILE|PRESET",
 		Short: "Bring a topology to life",
 		Long: "Bring a topology to life: that of a YAML file (an experiment's will do) or a preset. When it fails, or\n" +
-			"is interrupted, nothing is left of it.",
+			"is interrupted, nothing is left of it. With --machines its nodes stand on several machines; commands on it\n" +
+			"reach those as this one did.",
 		Example: `  skerry lab up azure8
   skerry lab up azure8 --scale 5 --name far
   skerry lab up ring:16,rtt=40ms,bandwidth=100mbit
-  skerry lab up my-cloud.yaml --engine userspace`,
+  skerry lab up my-cloud.yaml --engine userspace
+  skerry lab up azure8 --machines machines.yaml --place Pune=rack-1`,
 		Args: cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return topology.Presets(), cobra.ShellCompDirectiveDefault
@@ -34,8 +39,13 @@ func newLabUp(a *app) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%w: %w", errUsage, err)
 			}
-			if err := a.prepare(cmd.Context()); err != nil {
-				return err
+			if len(places) > 0 && machines == "" {
+				return fmt.Errorf("%w: --place goes with --machines", errUsage)
+			}
+			if machines == "" {
+				if err := a.prepare(cmd.Context()); err != nil {
+					return err
+				}
 			}
 			if o.Exe, err = executable(); err != nil {
 				return err
@@ -54,7 +64,13 @@ func newLabUp(a *app) *cobra.Command {
 			if len(cloud.Nodes) >= long {
 				o.Progress = func(stage string, done, total int) { progress.Livef("%s: %d of %d", stage, done, total) }
 			}
-			l, err := lab.Up(cmd.Context(), o)
+			done := func() error { return nil }
+			var l *lab.Lab
+			if machines != "" {
+				l, done, err = a.upElsewhere(cmd.Context(), o, machines, places)
+			} else {
+				l, err = lab.Up(cmd.Context(), o)
+			}
 			progress.Done()
 			if err != nil {
 				return err
@@ -64,10 +80,12 @@ func newLabUp(a *app) *cobra.Command {
 			}
 			engine, _ := l.Engine()
 			fmt.Fprintf(a.out, "%s is up: %d nodes, %d links by %s\n", l.Name(), len(l.Hosts()), len(l.Links()), engine)
-			return l.Close()
+			return errors.Join(l.Close(), done())
 		},
 	}
 	c.Flags().StringVar(&o.Name, "name", "", "the lab's name (default the topology's)")
+	c.Flags().StringVar(&machines, "machines", "", "have its nodes stand on the machines of a machines `FILE`")
+	c.Flags().StringArrayVar(&places, "place", nil, "with --machines, on which nodes stand: `NODE=MACHINE`, SITE=MACHINE or *=MACHINE (repeatable); else by processors and memory")
 	c.Flags().StringVar(&o.Engine, "engine", "auto", "what makes the links: auto, netem or userspace")
 	c.Flags().Float64Var(&o.Scale, "scale", 1, "multiply every latency")
 	c.Flags().Uint64Var(&o.Seed, "seed", 0, "of every random choice of the links")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -117,4 +119,13 @@ func newMachinesSweep(a *app) *cobra.Command {
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print what was cleared as JSON")
 	return c
+}
+
+// onMachines is the setting of an experiment that has its labs stand on the machines of a file.
+func onMachines(file string) (string, error) {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return "", fmt.Errorf("finding the machines file %s: %w", file, err)
+	}
+	return "machines=" + strconv.Quote(path), nil
 }

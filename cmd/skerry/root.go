@@ -53,8 +53,12 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 	root.SetOut(out)
 	root.SetErr(errw)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
+	var status exitStatus
+	switch {
+	case err == nil:
 		return exitOK
+	case errors.As(err, &status): // of a command on a node, which has said what there is to say
+		return int(status)
 	}
 	fmt.Fprintln(errw, "skerry:", err)
 	if next := advice.Of(err); next != "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +14,6 @@ import (
 	"skerry/internal/kernel/urgent"
 	"skerry/internal/record"
 	"skerry/internal/report"
-	"skerry/internal/run/across"
 	"skerry/internal/run/runner"
 )
 
@@ -115,7 +115,7 @@ func newRun(a *app) *cobra.Command {
 	c.Flags().BoolVar(&f.ui.open, "open", false, "with the dashboard, open a browser")
 	c.Flags().BoolVar(&f.ui.keep, "ui-keep", false, "go on serving the dashboard after the run, until Ctrl-C")
 	c.Flags().StringVar(&f.ui.listen, "ui-listen", "127.0.0.1:0", "serve the dashboard on `HOST:PORT`; see skerry serve")
-	c.Flags().StringVar(&f.machines, "machines", "", "have each lab stand on the machines of a machines `FILE`, its nodes placed as the experiment's place says")
+	c.Flags().StringVar(&f.machines, "machines", "", "have each lab stand on the machines of a machines `FILE`, its nodes placed as the experiment's place says; the experiment's machines otherwise")
 	f.engine.flags(c, &f.follow)
 	c.MarkFlagsMutuallyExclusive("machines", "on")
 	c.MarkFlagsMutuallyExclusive("machines", "only")
@@ -138,6 +138,9 @@ func (a *app) run(ctx context.Context, f runFlags, file string) (err error) {
 	if err != nil {
 		return err
 	}
+	if onEngine && c.Experiment.Machines.Any() {
+		return advice.With(fmt.Errorf("%w: an engine's tasks are each measured on one machine, and the experiment has machines", errUsage), "leave machines: or --on out")
+	}
 	if f.engine.dryRun {
 		return a.printSweep(ctx, f, c)
 	}
@@ -154,17 +157,6 @@ func (a *app) run(ctx context.Context, f runFlags, file string) (err error) {
 		defer func() { err = errors.Join(err, ui.close()) }()
 		ui.start(context.WithoutCancel(ctx)) // to the run's end, which takes a while
 		a.announce(ctx, ui, "#/live", f.ui.open)
-	}
-	if f.machines != "" {
-		list, o, err := a.machines(ctx, f.machines)
-		if err != nil {
-			return err
-		}
-		c.Across = across.New(list, o, c.Experiment.Place)
-		if err := c.Across.Fits(c.Experiment); err != nil {
-			return fmt.Errorf("%w: %w", errUsage, err)
-		}
-		defer func() { err = errors.Join(err, c.Across.Close()) }()
 	}
 	dir := f.resume
 	switch {
@@ -209,6 +201,13 @@ func (a *app) runConfig(f runFlags, file string) (runner.Config, error) {
 	}
 	if err != nil {
 		return c, err
+	}
+	if f.machines != "" {
+		set, err := onMachines(f.machines)
+		if err != nil {
+			return c, err
+		}
+		source.Set = append(slices.Clone(source.Set), set)
 	}
 	return a.configOf(c, source)
 }

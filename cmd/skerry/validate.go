@@ -13,22 +13,31 @@ import (
 
 func newValidate(a *app) *cobra.Command {
 	var sets []string
+	var machines string
 	var fast, plan, links, asJSON bool
 	c := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check experiment files and say what they would run",
 		Long: "Check experiment files without starting anything: every mistake is told with its line and column, what\n" +
 			"was expected and the nearest right spelling. A valid file is described: its trials, in what order they\n" +
-			"run, how long that takes, its links, routes and assertions. Notes tell what this machine lacks for it, such\n" +
+			"run, how long that takes, its links, routes and assertions, and on which of several machines nodes stand. Notes tell what this machine lacks for it, such\n" +
 			"as a database, and which event outlasts its trial. The exit code is 2 when a file is wrong.",
 		Example: `  skerry validate experiments/quickstart.yaml
   skerry validate experiments/fhc/*.yaml --fast
   skerry validate my.yaml --set repetitions=5 --plan
-  skerry validate my.yaml --links`,
+  skerry validate my.yaml --links
+  skerry validate my.yaml --machines machines.yaml`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, files []string) error {
 			var results []experiment.Validation
 			wrong := 0
+			if machines != "" {
+				set, err := onMachines(machines)
+				if err != nil {
+					return err
+				}
+				sets = append(sets, set)
+			}
 			for _, file := range files {
 				v := experiment.Validate(file, sets, fast, all.Databases())
 				v.Examine(func() error { return cgroup.BoundsDisk(statedir.DefaultDataDir()) })
@@ -64,6 +73,7 @@ func newValidate(a *app) *cobra.Command {
 	c.Flags().BoolVar(&fast, "fast", false, "check the smoke run that the file describes under fast:")
 	c.Flags().BoolVar(&plan, "plan", false, "list every trial in the order of running")
 	c.Flags().BoolVar(&links, "links", false, "list every link with its round trip and bandwidth")
+	c.Flags().StringVar(&machines, "machines", "", "tell where nodes stand on the machines of a machines `FILE`; the experiment's machines otherwise")
 	_ = c.RegisterFlagCompletionFunc("set", completeSets) // fails only where there is no such flag
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c

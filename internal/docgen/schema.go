@@ -180,6 +180,9 @@ func mapper(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[event.Names]():
 		list := &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "string"}}
 		return &jsonschema.Schema{Format: "name or list of names", AnyOf: []*jsonschema.Schema{{Type: "string"}, list}}
+	case reflect.TypeFor[inventory.Given]():
+		list := &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "object", Description: "A machine, as in a machines file (skerry schema machines)."}}
+		return &jsonschema.Schema{Format: "path or list of machines", AnyOf: []*jsonschema.Schema{{Type: "string"}, list}}
 	case reflect.TypeFor[experiment.Matrix]():
 		one := uint64(1)
 		return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "array", MinItems: &one}}

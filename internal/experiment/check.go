@@ -23,6 +23,7 @@ func (e *Experiment) finish() strict.Problems {
 		c.assertions()
 	}
 	if c.cloud(); len(c.problems) == 0 {
+		c.machines()
 		c.drift()
 		c.events()
 		c.reuse()

@@ -27,6 +27,7 @@ func (e Experiment) outline(w io.Writer) {
 	} else {
 		fmt.Fprintf(w, "  routes: each packet takes the one link between its two nodes\n")
 	}
+	e.places(w)
 	for _, a := range e.Assert {
 		fmt.Fprintf(w, "  asserts %s\n", a)
 	}

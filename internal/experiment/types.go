@@ -10,6 +10,7 @@ package experiment
 import (
 	"skerry/internal/base/unit"
 	"skerry/internal/event"
+	"skerry/internal/machine/inventory"
 	"skerry/internal/topology"
 )
 
@@ -34,9 +35,12 @@ type Experiment struct {
 	Workloads []Pool `yaml:"workloads" json:"workloads,omitempty" jsonschema:"maxItems=16"`
 	// Scale is the latency scaling factor: every latency of the topology times this.
 	Scale float64 `yaml:"scale" json:"scale" jsonschema:"default=1,minimum=0,maximum=1000"`
-	// Place says on which machine of a machines file (--machines) nodes stand: the machine's name by
-	// a node's, a site's, or "*" for all others; spread has them placed by processors and memory,
-	// sites kept together where they fit. Without --machines it has no effect.
+	// Machines are what labs stand on in place of this machine: the path of a machines file (relative to
+	// this file), or a list of machines as such a file has (see machines.md). --machines wins over it.
+	Machines inventory.Given `yaml:"machines" json:"machines,omitzero"`
+	// Place says on which of the machines nodes stand: the machine's name by a node's, a site's, or
+	// "*" for all others; spread has them placed by processors and memory, sites kept together where
+	// they fit. Without machines it has no effect.
 	Place map[string]string `yaml:"place" json:"place,omitempty"`
 	// SetupScale is the scale while the cluster forms and the table is loaded. 0 is no
 	// distance at all, so that setting up is quick; the measurement is always at scale.

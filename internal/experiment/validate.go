@@ -11,6 +11,7 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/base/strict"
 	"skerry/internal/database"
+	"skerry/internal/lab/place"
 	"skerry/internal/topology"
 	"skerry/internal/topology/flavor"
 )
@@ -26,6 +27,8 @@ type Validation struct {
 	Trials    int     `json:"trials,omitempty"`
 	EstimateS float64 `json:"estimate_s,omitempty"`
 	Plan      []Cell  `json:"plan,omitempty"` // in the order of running
+	// Places are where nodes stand, as far as the machines file tells; nil on this machine.
+	Places *place.Plan `json:"places,omitempty"`
 	// Notes say what this machine will not do of it.
 	Notes []string `json:"notes,omitempty"`
 
@@ -76,6 +79,7 @@ func validate(path string, e Experiment, err error, databases map[string]databas
 		v.Valid, v.Name, v.Plan = true, v.experiment.Name, v.experiment.Plan()
 		v.Trials = len(v.Plan)
 		v.Notes = v.experiment.outlasting()
+		v.Places, v.err = v.experiment.Places() // which was checked
 		if d, known := v.experiment.Estimate(); known {
 			v.EstimateS = d.Seconds()
 		}

@@ -13,7 +13,21 @@ import (
 // Attach opens a lab that another process made. A rootless lab is opened from within
 // its user namespace.
 func Attach(ctx context.Context, stateDir, name string) (*Lab, error) {
-	l, err := load(ctx, stateDir, name)
+	m, err := here(stateDir)
+	if err != nil {
+		return nil, err
+	}
+	return AttachOn(ctx, m, name)
+}
+
+// here is this machine, as its state directory tells.
+func here(stateDir string) (machine.Machine, error) {
+	return local.New(local.Config{State: stateDir})
+}
+
+// AttachOn is Attach of a lab on any machine.
+func AttachOn(ctx context.Context, m machine.Machine, name string) (*Lab, error) {
+	l, err := load(ctx, m, name)
 	if err != nil {
 		return nil, err
 	}
@@ -27,12 +41,8 @@ func Attach(ctx context.Context, stateDir, name string) (*Lab, error) {
 }
 
 // load reads what is said about a lab that is up.
-func load(ctx context.Context, stateDir, name string) (*Lab, error) {
-	m, err := local.New(local.Config{State: stateDir})
-	if err != nil {
-		return nil, err
-	}
-	l := &Lab{log: slog.New(slog.DiscardHandler)}
+func load(ctx context.Context, m machine.Machine, name string) (l *Lab, err error) {
+	l = &Lab{log: slog.New(slog.DiscardHandler)}
 	if l.part, err = m.Open(ctx, name); err != nil {
 		return nil, advise(ctx, m, err)
 	}
@@ -80,7 +90,11 @@ func OpenMember(ctx context.Context, stateDir, name, node string) (machine.Insid
 }
 
 func loadNodes(ctx context.Context, stateDir, name string) (*Lab, error) {
-	l, err := load(ctx, stateDir, name)
+	m, err := here(stateDir)
+	if err != nil {
+		return nil, err
+	}
+	l, err := load(ctx, m, name)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +103,7 @@ func loadNodes(ctx context.Context, stateDir, name string) (*Lab, error) {
 
 // Remove ends a lab that another process made, damaged ones included.
 func Remove(ctx context.Context, stateDir, name string) error {
-	m, err := local.New(local.Config{State: stateDir})
+	m, err := here(stateDir)
 	if err != nil {
 		return err
 	}
@@ -102,7 +116,7 @@ func Remove(ctx context.Context, stateDir, name string) error {
 // Sweep clears the labs whose owner died, and returns their names. It needs no
 // room on the disk and touches nothing that no lab made.
 func Sweep(ctx context.Context, stateDir string) ([]string, error) {
-	m, err := local.New(local.Config{State: stateDir})
+	m, err := here(stateDir)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -53,6 +54,8 @@ type Config struct {
 
 	// On is what the lab is made on; nil for this machine, as the directories say.
 	On machine.Machine
+	// Furnish, when set, gives nodes the programs that they will run; it is called before any does.
+	Furnish func(ctx context.Context, l *Lab) error
 }
 
 const maxName = 40 // bytes

@@ -39,6 +39,8 @@ type NodeInfo struct {
 	Role topology.Role `json:"role,omitempty"`
 	Addr string        `json:"addr"`
 	Dir  string        `json:"dir"`
+	// Machine is the name of its machine, "" where the lab is on this one alone.
+	Machine string `json:"machine,omitempty"`
 	// Netns is the name that `ip netns` knows, or the path of the namespace.
 	Netns string `json:"netns"`
 }

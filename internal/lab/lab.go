@@ -106,6 +106,9 @@ func (l *Lab) Engine() (name, why string) {
 	return f.Engine, f.Why
 }
 
+// Machines are the parts of the lab on each machine that it stands on.
+func (l *Lab) Machines() []machine.Member { return machine.Members(l.part) }
+
 // EmulatorPID is the process that moves packets, 0 where the kernel does.
 func (l *Lab) EmulatorPID() int { return l.part.Facts().Emulator }
 

@@ -1,25 +1,28 @@
 package lab
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"skerry/internal/base/advice"
 	"skerry/internal/machine"
-	"skerry/internal/machine/local"
 )
 
 // List describes the labs of a state directory.
 func List(ctx context.Context, stateDir string) ([]Info, error) {
-	m, err := local.New(local.Config{State: stateDir})
+	m, err := here(stateDir)
 	if err != nil {
 		return nil, err
 	}
-	return list(ctx, m)
+	return ListOn(ctx, m)
 }
 
-func list(ctx context.Context, m machine.Machine) ([]Info, error) {
+// ListOn is List of the labs on any machine.
+func ListOn(ctx context.Context, m machine.Machine) ([]Info, error) {
 	found, err := m.List(ctx)
 	if err != nil {
 		return nil, err
@@ -33,14 +36,24 @@ func list(ctx context.Context, m machine.Machine) ([]Info, error) {
 
 // Find describes a lab by its name; with "" the one that is there, when there is one only.
 func Find(ctx context.Context, stateDir, name string) (Info, error) {
-	m, err := local.New(local.Config{State: stateDir})
+	m, err := here(stateDir)
 	if err != nil {
 		return Info{}, err
 	}
-	infos, err := list(ctx, m)
+	infos, err := ListOn(ctx, m)
 	if err != nil {
 		return Info{}, err
 	}
+	found, err := Choose(infos, name)
+	if errors.Is(err, ErrNotFound) {
+		err = advise(ctx, m, err)
+	}
+	return found, err
+}
+
+// Choose is the lab of a name among labs, or with "" the one that is there; ErrNotFound when there is
+// none.
+func Choose(infos []Info, name string) (Info, error) {
 	var found []Info
 	for _, i := range infos {
 		if i.Name == name || name == "" && i.State != StateDead {
@@ -51,11 +64,11 @@ func Find(ctx context.Context, stateDir, name string) (Info, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) == 0 && name == "":
-		return Info{}, advise(ctx, m, ErrNotFound)
+		return Info{}, ErrNotFound
 	case len(found) == 0:
-		return Info{}, advise(ctx, m, fmt.Errorf("%w: %s", ErrNotFound, name))
+		return Info{}, fmt.Errorf("%w: %s", ErrNotFound, name)
 	}
-	err = fmt.Errorf("%d labs are there", len(found))
+	err := fmt.Errorf("%d labs are there", len(found))
 	names := make([]string, len(found))
 	for i, f := range found {
 		names[i] = f.Name
@@ -74,13 +87,18 @@ func infoOf(f machine.Found) Info {
 	if parse(f.Facts.Lab, &s) == nil {
 		i.Created, i.Topology, i.Service = s.Created, s.Topology.Name, s.Service
 	}
-	for k, n := range f.Facts.Nodes {
-		node := NodeInfo{Name: n.Name, Addr: n.Addr, Dir: n.Dir, Netns: n.Netns}
-		if k < len(s.Topology.Nodes) {
+	order := map[string]int{}
+	for k, n := range s.Topology.Nodes {
+		order[n.Name] = k
+	}
+	for _, n := range f.Facts.Nodes {
+		node := NodeInfo{Name: n.Name, Addr: n.Addr, Dir: n.Dir, Netns: n.Netns, Machine: n.Machine}
+		if k, known := order[n.Name]; known {
 			node.Site, node.Role = s.Topology.Nodes[k].Site, s.Topology.Nodes[k].Role
 		}
 		i.Nodes = append(i.Nodes, node)
 	}
+	slices.SortStableFunc(i.Nodes, func(a, b NodeInfo) int { return cmp.Compare(order[a.Name], order[b.Name]) })
 	var links linksState
 	if parse(f.Note, &links) == nil {
 		i.Factor, i.Links = links.Factor, links.Links

@@ -73,6 +73,11 @@ func (l *Lab) build(ctx context.Context, c Config) error {
 	if err := l.attachNodes(); err != nil {
 		return err
 	}
+	if c.Furnish != nil {
+		if err := c.Furnish(ctx, l); err != nil {
+			return err
+		}
+	}
 	c.Progress("links", 0, len(l.links.Links))
 	if err := l.part.Link(ctx, l.halves()); err != nil {
 		return err

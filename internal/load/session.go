@@ -69,6 +69,7 @@ type Session struct {
 	began     chan time.Time
 	intervals chan Interval
 	timeout   time.Duration
+	node      host.Host
 
 	mu    sync.Mutex
 	stdin *os.File // nil when closed
@@ -116,7 +117,7 @@ func StartAgent(ctx context.Context, node host.Host, exe string, spec AgentSpec)
 		childOut.Close()
 	}()
 	s := &Session{
-		process: process, stdin: in, timeout: spec.Spec.withDefaults().Timeout,
+		process: process, node: node, stdin: in, timeout: spec.Spec.withDefaults().Timeout,
 		ready: make(chan struct{}, gates), began: make(chan time.Time, 1), intervals: make(chan Interval, sessionBuffer), done: make(chan struct{}),
 	}
 	if _, err := in.Write(append(line, '\n')); err != nil {
@@ -190,6 +191,7 @@ func (s *Session) consume(out io.Reader) (*message, error) {
 		if err := d.Decode(&m); err != nil {
 			return nil, err
 		}
+		m.here(host.Ahead(s.node))
 		switch {
 		case m.Ready:
 			s.ready <- struct{}{}
@@ -200,6 +202,19 @@ func (s *Session) consume(out io.Reader) (*message, error) {
 		default:
 			return &m, nil
 		}
+	}
+}
+
+// here has what a driver says by a clock that is ahead be by this process's.
+func (m *message) here(ahead time.Duration) {
+	if m.Began != nil {
+		*m.Began = m.Began.Add(-ahead)
+	}
+	if m.Interval != nil {
+		m.Interval.Start = m.Interval.Start.Add(-ahead)
+	}
+	if m.Result != nil {
+		m.Result.Started = m.Result.Started.Add(-ahead)
 	}
 }
 

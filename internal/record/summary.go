@@ -225,6 +225,9 @@ type Fidelity struct {
 	HostCPUMax      float64 `json:"host_cpu_cores_max_1s"`
 	HostCores       int     `json:"host_cores"`
 	StealShare      float64 `json:"steal_share"` // of the host's CPU time
+	// Machines are those that the lab stood on, where it stood on machines of a machines file; the
+	// figures of host are of them together then, and lateness of the worst.
+	Machines []MachineFidelity `json:"machines,omitempty"`
 	// OwnCPU is the cores that the trial's own processes used on average, OwnMemory the bytes of its
 	// nodes at the most.
 	OwnCPU    float64 `json:"own_cpu_cores,omitempty"`
@@ -232,6 +235,24 @@ type Fidelity struct {
 	// Stolen is what processors that were taken from the driver could have changed; nil in runs
 	// of older versions.
 	Stolen *Stolen `json:"stolen,omitempty"`
+}
+
+// MachineFidelity is what one of several machines had to do with a trial.
+type MachineFidelity struct {
+	Name   string   `json:"name"`
+	Kernel string   `json:"kernel"`
+	Nodes  []string `json:"nodes"`
+	// CPU in cores of everything there, on average, out of Cores; StealShare of its CPU time.
+	CPU        float64 `json:"cpu_cores"`
+	Cores      int     `json:"cores"`
+	StealShare float64 `json:"steal_share"`
+	// EmulatorLateP99US: how late its emulator handed packets over; negative where it cannot know.
+	EmulatorLateP99US float64 `json:"emulator_late_p99_us"`
+	// Its clock was so far ahead of the controller's when the measurement began, within the
+	// uncertainty either way, and moved by so much until its end.
+	ClockAheadUS     float64 `json:"clock_ahead_us"`
+	ClockUncertainUS float64 `json:"clock_uncertain_us"`
+	ClockMovedUS     float64 `json:"clock_moved_us"`
 }
 
 // Stolen compares a measurement with what is left of it without the stretches in which the

@@ -26,6 +26,8 @@ type Machine struct {
 	// Processes is of Busy what is counted for processes: without interrupts, which serve the
 	// packets of all.
 	Processes time.Duration
+	// Cores are the processors that are online.
+	Cores int
 }
 
 // ReadMachine reads a machine's /proc/stat.
@@ -39,8 +41,12 @@ func ReadMachine(ctx context.Context, on files.System) (Machine, error) {
 
 func parseMachine(stat string) (Machine, error) {
 	sc := bufio.NewScanner(strings.NewReader(stat))
+	var m *Machine
 	for sc.Scan() {
 		f := strings.Fields(sc.Text())
+		if m != nil && len(f) > 0 && strings.HasPrefix(f[0], "cpu") {
+			m.Cores++
+		}
 		if len(f) < 9 || f[0] != "cpu" {
 			continue
 		}
@@ -54,10 +60,13 @@ func parseMachine(stat string) (Machine, error) {
 			ticks[i] = n
 		}
 		user, system := ticks[0]+ticks[1], ticks[2]+ticks[5]+ticks[6]
-		return Machine{
+		m = &Machine{
 			Busy: time.Duration(user+system) * clockTick, User: time.Duration(user) * clockTick, System: time.Duration(system) * clockTick,
 			Steal: time.Duration(ticks[7]) * clockTick, Processes: time.Duration(user+ticks[2]) * clockTick,
-		}, nil
+		}
+	}
+	if m != nil {
+		return *m, nil
 	}
 	return Machine{}, fmt.Errorf("read CPU times of the machine: /proc/stat has no line for all CPUs")
 }

@@ -14,7 +14,7 @@ func TestParseMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Machine{Busy: 1630 * time.Millisecond, User: 1200 * time.Millisecond, System: 430 * time.Millisecond, Steal: 800 * time.Millisecond, Processes: 1500 * time.Millisecond}
+	want := Machine{Busy: 1630 * time.Millisecond, User: 1200 * time.Millisecond, System: 430 * time.Millisecond, Steal: 800 * time.Millisecond, Processes: 1500 * time.Millisecond, Cores: 1}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
@@ -28,12 +31,8 @@ type Traffic struct {
 // Sampler takes samples of a lab; Run takes one a second.
 type Sampler struct {
 	Hosts []host.Host
-	// Machine is the one that the emulator and the tunnels run on, and that is sampled.
-	Machine files.System
-	// EmulatorPID is the process that moves packets, 0 where the kernel does.
-	EmulatorPID int
-	// TunnelPID is the process that encrypts what goes over links, 0 where there is none.
-	TunnelPID int
+	// Machines are those that the hosts are on. They are told of together.
+	Machines []Machinery
 	// Traffic reads what the links have carried; nil for no traffic.
 	Traffic func(ctx context.Context) (Traffic, error)
 	// Governed tells what a node whose flavor changes its quota is at; nil for none.
@@ -41,6 +40,15 @@ type Sampler struct {
 
 	last  map[string]reading
 	since time.Time
+}
+
+// Machinery is a machine, and what works there for the lab.
+type Machinery struct {
+	Files files.System
+	// Emulator is the process that moves packets, 0 where the kernel does.
+	Emulator int
+	// Tunneller is the process that encrypts what goes over links, 0 where there is none.
+	Tunneller int
 }
 
 type reading struct {
@@ -140,17 +148,23 @@ func (s *Sampler) Take(ctx context.Context, t int64) ([]record.NodeSecond, error
 	return rows, nil
 }
 
+// processes are those that work for a lab on each machine, by the names that they appear under.
+var processes = map[string]func(Machinery) int{
+	EmulatorNode: func(m Machinery) int { return m.Emulator },
+	TunnelNode:   func(m Machinery) int { return m.Tunneller },
+}
+
 func (s *Sampler) names() []string {
 	names := make([]string, 0, len(s.Hosts)+2)
 	for _, h := range s.Hosts {
 		names = append(names, h.Name())
 	}
-	if s.EmulatorPID != 0 {
-		names = append(names, EmulatorNode)
+	for name, pid := range processes {
+		if slices.ContainsFunc(s.Machines, func(m Machinery) bool { return pid(m) != 0 }) {
+			names = append(names, name)
+		}
 	}
-	if s.TunnelPID != 0 {
-		names = append(names, TunnelNode)
-	}
+	slices.Sort(names[len(s.Hosts):])
 	return append(names, HostNode)
 }
 
@@ -163,12 +177,27 @@ func (s *Sampler) read(ctx context.Context) (map[string]reading, error) {
 			return nil, fmt.Errorf("sample the traffic of links: %w", err)
 		}
 	}
-	for _, h := range s.Hosts {
-		u, err := h.Usage()
-		if err != nil {
-			return nil, fmt.Errorf("sample node %s: %w", h.Name(), err)
-		}
-		r := reading{usage: u, rx: traffic.Rx[h.Name()], tx: traffic.Tx[h.Name()]}
+	usage, machines := make([]host.Usage, len(s.Hosts)), make([]map[string]reading, len(s.Machines))
+	var all errgroup.Group // other machines are asked at the same time
+	for i, h := range s.Hosts {
+		all.Go(func() (err error) {
+			if usage[i], err = h.Usage(); err != nil {
+				return fmt.Errorf("sample node %s: %w", h.Name(), err)
+			}
+			return nil
+		})
+	}
+	for i, m := range s.Machines {
+		all.Go(func() (err error) {
+			machines[i], err = m.read(ctx)
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return nil, err
+	}
+	for i, h := range s.Hosts {
+		r := reading{usage: usage[i], rx: traffic.Rx[h.Name()], tx: traffic.Tx[h.Name()]}
 		if s.Governed != nil {
 			if g, ok := s.Governed(h.Name()); ok {
 				r.steal = g.Stolen
@@ -179,24 +208,44 @@ func (s *Sampler) read(ctx context.Context) (map[string]reading, error) {
 		}
 		out[h.Name()] = r
 	}
-	for name, pid := range map[string]int{EmulatorNode: s.EmulatorPID, TunnelNode: s.TunnelPID} {
-		if pid == 0 {
+	for _, m := range machines {
+		for name, r := range m {
+			out[name] = out[name].and(r)
+		}
+	}
+	return out, nil
+}
+
+// read is what a machine, and what works there for the lab, have used.
+func (m Machinery) read(ctx context.Context) (map[string]reading, error) {
+	out := map[string]reading{}
+	for name, pid := range processes {
+		if pid(m) == 0 {
 			continue
 		}
-		cpu, err := ProcessCPU(ctx, s.Machine, pid)
+		cpu, err := ProcessCPU(ctx, m.Files, pid(m))
 		if err != nil {
 			return nil, fmt.Errorf("sample %s: %w", name, err)
 		}
 		out[name] = reading{usage: host.Usage{CPU: cpu}}
 	}
-	m, err := ReadMachine(ctx, s.Machine)
+	used, err := ReadMachine(ctx, m.Files)
 	if err != nil {
 		return nil, err
 	}
-	self, err := ProcessCPU(ctx, files.Local{}, os.Getpid())
-	if err != nil {
-		return nil, fmt.Errorf("sample this process: %w", err)
+	r := reading{usage: host.Usage{CPU: used.Busy, User: used.User, System: used.System}, steal: used.Steal, processes: used.Processes}
+	if _, here := m.Files.(files.Local); here {
+		if r.self, err = ProcessCPU(ctx, m.Files, os.Getpid()); err != nil {
+			return nil, fmt.Errorf("sample this process: %w", err)
+		}
 	}
-	out[HostNode] = reading{usage: host.Usage{CPU: m.Busy, User: m.User, System: m.System}, steal: m.Steal, processes: m.Processes, self: self}
+	out[HostNode] = r
 	return out, nil
+}
+
+// and is what two machines used together.
+func (r reading) and(x reading) reading {
+	r.usage.CPU, r.usage.User, r.usage.System = r.usage.CPU+x.usage.CPU, r.usage.User+x.usage.User, r.usage.System+x.usage.System
+	r.steal, r.processes, r.self = r.steal+x.steal, r.processes+x.processes, r.self+x.self
+	return r
 }

@@ -25,9 +25,8 @@ func TestTakeReportsDifferences(t *testing.T) {
 	n := &node{name: "Pune"}
 	var sent uint64
 	s := &Sampler{
-		Hosts:       []host.Host{n},
-		Machine:     files.Local{},
-		EmulatorPID: os.Getpid(),
+		Hosts:    []host.Host{n},
+		Machines: []Machinery{{Files: files.Local{}, Emulator: os.Getpid()}},
 		Traffic: func(context.Context) (Traffic, error) {
 			return Traffic{Tx: map[string]uint64{"Pune": sent}}, nil
 		},

@@ -14,9 +14,10 @@ const (
 	LinkBandwidth Kind = "link-bandwidth" // a link's bandwidth is off
 	EmulatorLate  Kind = "emulator-late"
 	DriverLate    Kind = "driver-late"
-	DriverCPU     Kind = "driver-cpu" // the driver used its cores
-	HostCPU       Kind = "host-cpu"   // the machine used its cores
-	Steal         Kind = "steal"      // the hypervisor took processors for others
+	DriverCPU     Kind = "driver-cpu"    // the driver used its cores
+	HostCPU       Kind = "host-cpu"      // the machine used its cores
+	Steal         Kind = "steal"         // the hypervisor took processors for others
+	MachineClock  Kind = "machine-clock" // another machine's clock is not known well enough
 	EventLate     Kind = "event-late"
 	EventFailed   Kind = "event-failed"
 	EventSkipped  Kind = "event-skipped" // it did not happen
@@ -29,7 +30,7 @@ const (
 // Kinds lists all of them.
 func Kinds() []Kind {
 	return []Kind{
-		LinkSilent, LinkTrain, LinkRTT, LinkBandwidth, EmulatorLate, DriverLate, DriverCPU, HostCPU, Steal,
+		LinkSilent, LinkTrain, LinkRTT, LinkBandwidth, EmulatorLate, DriverLate, DriverCPU, HostCPU, Steal, MachineClock,
 		EventLate, EventFailed, EventSkipped, EventByHand, Stuck, Audit, NoEvidence,
 	}
 }
@@ -51,5 +52,5 @@ func (k Kind) Remedy() string {
 // measured wrong. Cores that were full would be full again, and what events or an audit found
 // is not the machine's.
 func (k Kind) MayPass() bool {
-	return slices.Contains([]Kind{LinkTrain, LinkRTT, LinkBandwidth, EmulatorLate, DriverLate, Steal, EventLate}, k)
+	return slices.Contains([]Kind{LinkTrain, LinkRTT, LinkBandwidth, EmulatorLate, DriverLate, Steal, MachineClock, EventLate}, k)
 }

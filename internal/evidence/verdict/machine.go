@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 
 	"skerry/internal/evidence/bound"
@@ -15,8 +16,26 @@ func one(holds bool, kind Kind, format string, args ...any) []reason {
 	return []reason{because(kind, format, args...)}
 }
 
-func (l Limits) emulator(late float64) []reason {
-	return one(late > l.EmulatorLateUS, EmulatorLate, "the emulator handed 1 %% of the packets over more than %.1f ms late (limit %.1f ms)", late/1000, l.EmulatorLateUS/1000)
+// of names a machine in a sentence, "" where there is one alone.
+func of(machine string) string {
+	if machine == "" {
+		return ""
+	}
+	return " of " + machine
+}
+
+// machineOf is the subject of a sentence.
+func machineOf(name string) string { return cmp.Or(name, "the machine") }
+
+func (l Limits) emulator(late Late) []reason {
+	return one(late.US > l.EmulatorLateUS, EmulatorLate, "the emulator%s handed 1 %% of the packets over more than %.1f ms late (limit %.1f ms)", of(late.Machine), late.US/1000, l.EmulatorLateUS/1000)
+}
+
+// clock judges by the limit of events: moments of other machines are looked at beside them.
+func (l Limits) clock(c Clock) []reason {
+	wrong := c.UncertainUS + c.MovedUS
+	return one(wrong > l.EventLateUS, MachineClock, "the clock%s is known to %.1f ms, and moved by %.1f ms while the trial ran (limit %.1f ms together): what its client saw may have been at another time",
+		of(c.Machine), c.UncertainUS/1000, c.MovedUS/1000, l.EventLateUS/1000)
 }
 
 func (l Limits) driverCPU(u Use) []reason {
@@ -28,7 +47,7 @@ func (l Limits) busy(u Use) bool { return u.Cores > l.HostCPUShare*u.Of }
 // hostCPU lets a busy machine pass where round trips are what operations took: it made them no longer.
 func (l Limits) hostCPU(u Use, b record.Bound) []reason {
 	return one(l.busy(u) && !bound.Explained(b), HostCPU,
-		"bound by the machine, which was busy with %.2f of its %.0f cores on average: CPU, not the network, was the limit", u.Cores, u.Of)
+		"bound by %s, which was busy with %.2f of its %.0f cores on average: CPU, not the network, was the limit", machineOf(u.Machine), u.Cores, u.Of)
 }
 
 // hostNotes tell of a machine that was busy and yet no reason to doubt, and of a trial that it bound
@@ -37,7 +56,7 @@ func (l Limits) hostNotes(e Evidence) []string {
 	u, b := e.HostCPU.figure, e.Bound.figure
 	switch {
 	case l.busy(u) && bound.Explained(b):
-		return []string{fmt.Sprintf("the machine was busy with %.2f of its %.0f cores, which changed little: round trips are %.0f %% of what operations took", u.Cores, u.Of, 100*b.RoundTripMS/b.LatencyMS)}
+		return []string{fmt.Sprintf("%s was busy with %.2f of its %.0f cores, which changed little: round trips are %.0f %% of what operations took", machineOf(u.Machine), u.Cores, u.Of, 100*b.RoundTripMS/b.LatencyMS)}
 	case !l.busy(u) && b.By == bound.Machine:
 		return []string{"bound by the machine: " + b.Text}
 	}

@@ -48,8 +48,8 @@ func (e Evidence) stolen() record.Stolen {
 }
 
 // steal judges processor time that the hypervisor took by what it changed.
-func (l Limits) steal(share float64, s record.Stolen) []reason {
-	return one(share > l.StealShare && !l.harmless(s), Steal, "the hypervisor took %.0f %% of the machine's CPU time for others: %s", 100*share, moved(s))
+func (l Limits) steal(share Share, s record.Stolen) []reason {
+	return one(share.Of > l.StealShare && !l.harmless(s), Steal, "the hypervisor took %.0f %% of the CPU time of %s for others: %s", 100*share.Of, machineOf(share.Machine), moved(s))
 }
 
 // moved says what processors that were taken changed.
@@ -67,7 +67,7 @@ func moved(s record.Stolen) string {
 func (l Limits) notes(e Evidence) []string {
 	s := e.stolen()
 	late := e.DriverLate.figure > l.ClientLateUS && l.driverLate(e.DriverLate.figure, s) == nil
-	stolen := e.Steal.figure > l.StealShare && l.steal(e.Steal.figure, s) == nil
+	stolen := e.Steal.figure.Of > l.StealShare && l.steal(e.Steal.figure, s) == nil
 	if !late && !stolen {
 		return nil
 	}

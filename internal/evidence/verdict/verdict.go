@@ -13,12 +13,13 @@ import (
 // Evidence is all that a verdict is formed from.
 type Evidence struct {
 	Links        Piece[[]record.LinkFidelity] // all that were up, measured before the workload
-	EmulatorLate Piece[float64]               // us, p99 over the packets of the measurement
+	EmulatorLate Piece[Late]                  // p99 over the packets of the measurement
 	DriverLate   Piece[float64]               // us, p99 of sending after the intended time
 	DriverCPU    Piece[Use]
 	HostCPU      Piece[Use] // mean over the measurement
 	Bound        Piece[record.Bound]
-	Steal        Piece[float64] // share of the machine's CPU time
+	Steal        Piece[Share] // of the machine's CPU time
+	Clocks       Piece[Clock] // of other machines, where the lab is on some
 	Stolen       Piece[record.Stolen]
 	Events       Piece[Events]  // of the experiment, and those fired by hand
 	Stuck        Piece[int64]   // operations that outlived their timeout
@@ -27,8 +28,31 @@ type Evidence struct {
 	Audit        Piece[record.Audit]
 }
 
-// Use is what was used of processors, in cores.
-type Use struct{ Cores, Of float64 }
+// Use is what was used of processors, in cores. Of several machines evidence is of the worst, with its
+// name; that is "" where there is one alone.
+type Use struct {
+	Cores, Of float64
+	Machine   string
+}
+
+// Late is how late something was, in microseconds.
+type Late struct {
+	US      float64
+	Machine string
+}
+
+// Share is a part of a whole.
+type Share struct {
+	Of      float64
+	Machine string
+}
+
+// Clock is how far the place of a moment of another machine among those of this one may be wrong, in
+// microseconds: what its offset is uncertain by, and what it moved by over the trial.
+type Clock struct {
+	UncertainUS, MovedUS float64
+	Machine              string
+}
 
 // Samples are the seconds of a measurement that were sampled.
 type Samples struct{ Taken, Due int }
@@ -53,7 +77,8 @@ func Judge(e Evidence, l Limits) record.Verdict {
 	look(&reasons, "the driver's use of processors", e.DriverCPU, l.driverCPU)
 	look(&reasons, "the machine's use of processors", e.HostCPU, func(u Use) []reason { return l.hostCPU(u, e.Bound.figure) })
 	look(&reasons, "what bound the throughput", e.Bound, nil)
-	look(&reasons, "processors taken by the hypervisor", e.Steal, func(share float64) []reason { return l.steal(share, e.stolen()) })
+	look(&reasons, "processors taken by the hypervisor", e.Steal, func(s Share) []reason { return l.steal(s, e.stolen()) })
+	look(&reasons, "the machines' clocks", e.Clocks, l.clock)
 	look(&reasons, "the events", e.Events, l.events)
 	look(&reasons, "operations that were left behind", e.Stuck, stuck)
 	look(&reasons, "what nodes and machine used", e.Samples, samples)

@@ -29,12 +29,13 @@ func stolen(moved float64) record.Stolen {
 func whole() Evidence {
 	return Evidence{
 		Links:        Of([]record.LinkFidelity{{ID: "a~b", SetRTTMS: 35, Answered: true, RTTMS: 35.2, RTTErrorMS: 0.2, SetABbps: 1000, ABbps: 1010}}),
-		EmulatorLate: Of(120.0),
+		EmulatorLate: Of(Late{US: 120}),
 		DriverLate:   Of(90.0),
-		DriverCPU:    Of(Use{0.5, 2}),
-		HostCPU:      Of(Use{1.2, 2}),
+		DriverCPU:    Of(Use{Cores: 0.5, Of: 2}),
+		HostCPU:      Of(Use{Cores: 1.2, Of: 2}),
 		Bound:        Of(record.Bound{By: "database", LatencyMS: 100, RoundTripMS: 20}),
-		Steal:        Of(0.01),
+		Steal:        Of(Share{Of: 0.01}),
+		Clocks:       NotDue[Clock](),
 		Stolen:       Of(unknown),
 		Events:       Of(Events{}),
 		Stuck:        Of(int64(0)),
@@ -75,7 +76,7 @@ func TestJudge(t *testing.T) {
 		"silent link":                      {links(func(l *record.LinkFidelity) { l.Answered = false }), LinkSilent, "1 of 1 links answered no probe"},
 		"bandwidth":                        {links(func(l *record.LinkFidelity) { l.ABbps = 1200 }), LinkBandwidth, "20.0 %"},
 		"no bandwidth":                     {links(func(l *record.LinkFidelity) { l.ABbps = 0 }), "", ""}, // the sender could not fill the link
-		"emulator":                         {func(e *Evidence) { e.EmulatorLate = Of(5000.0) }, EmulatorLate, "5.0 ms late"},
+		"emulator":                         {func(e *Evidence) { e.EmulatorLate = Of(Late{US: 5000, Machine: "rack-1"}) }, EmulatorLate, "the emulator of rack-1 handed 1 % of the packets over more than 5.0 ms late"},
 		"driver late":                      {func(e *Evidence) { e.DriverLate = Of(9000.0) }, DriverLate, "9.0 ms late"},
 		"driver late, taken and no matter": {func(e *Evidence) { e.DriverLate, e.Stolen = Of(9000.0), Of(stolen(0.01)) }, "", ""},
 		"driver late, taken and changed":   {func(e *Evidence) { e.DriverLate, e.Stolen = Of(9000.0), Of(stolen(0.2)) }, DriverLate, "processors were taken from it (limit 5.0 ms): without the marked 10 % of the measurement p99 moves by 20.0 %"},
@@ -88,38 +89,40 @@ func TestJudge(t *testing.T) {
 		"driver late, full": {func(e *Evidence) {
 			e.DriverLate, e.Stolen = Of(9000.0), Of(record.Stolen{LateLeftP99US: 9000, LateNotFullP99US: 300})
 		}, DriverCPU, "its own cores were full"},
-		"steal, no matter": {func(e *Evidence) { e.Steal, e.Stolen = Of(0.3), Of(stolen(0.01)) }, "", ""},
+		"steal, no matter": {func(e *Evidence) { e.Steal, e.Stolen = Of(Share{Of: 0.3}), Of(stolen(0.01)) }, "", ""},
 		"steal, too little left": {func(e *Evidence) {
 			s := stolen(0.01)
 			s.Share = 0.95
-			e.Steal, e.Stolen = Of(0.3), Of(s)
+			e.Steal, e.Stolen = Of(Share{Of: 0.3}), Of(s)
 		}, Steal, "95 % of the measurement is marked, and too little is left"},
-		"driver CPU": {func(e *Evidence) { e.DriverCPU = Of(Use{1.95, 2}) }, DriverCPU, "used 1.95 of its 2 cores: the client, not the database"},
-		"host CPU":   {func(e *Evidence) { e.HostCPU = Of(Use{1.99, 2}) }, HostCPU, "bound by the machine, which was busy with 1.99 of its 2 cores on average: CPU, not the network"},
+		"driver CPU": {func(e *Evidence) { e.DriverCPU = Of(Use{Cores: 1.95, Of: 2}) }, DriverCPU, "used 1.95 of its 2 cores: the client, not the database"},
+		"host CPU":   {func(e *Evidence) { e.HostCPU = Of(Use{1.99, 2, "rack-2"}) }, HostCPU, "bound by rack-2, which was busy with 1.99 of its 2 cores on average: CPU, not the network"},
 		"host CPU, where distance is the limit": {func(e *Evidence) {
-			e.HostCPU, e.Bound = Of(Use{1.99, 2}), Of(record.Bound{By: "distance", LatencyMS: 100, RoundTripMS: 95})
+			e.HostCPU, e.Bound = Of(Use{Cores: 1.99, Of: 2}), Of(record.Bound{By: "distance", LatencyMS: 100, RoundTripMS: 95})
 		}, "", ""},
 		"host CPU, beside a target": {func(e *Evidence) {
-			e.HostCPU, e.Bound = Of(Use{1.99, 2}), Of(record.Bound{By: "target", LatencyMS: 100, RoundTripMS: 20})
+			e.HostCPU, e.Bound = Of(Use{Cores: 1.99, Of: 2}), Of(record.Bound{By: "target", LatencyMS: 100, RoundTripMS: 20})
 		}, HostCPU, "bound by the machine"},
-		"steal":           {func(e *Evidence) { e.Steal = Of(0.3) }, Steal, "30 %"},
-		"late event":      {happened(record.Event{Apply: &record.Step{Began: &late}}), EventLate, "more than 30.0 ms late"},
-		"failed event":    {happened(record.Event{ID: 2, Message: "kill Pune", State: record.EventFailed, Error: "no such\nlog"}), EventFailed, "event 2 (kill Pune) failed: no such"},
-		"skipped event":   {happened(record.Event{ID: 1, Message: "kill Pune", State: record.EventSkipped, Error: "the trial ended"}), EventSkipped, "did not happen: the trial ended"},
-		"event by hand":   {happened(record.Event{Source: record.SourceUI}), EventByHand, "an event was fired by hand"},
-		"events by hand":  {happened(record.Event{Source: record.SourceUI}, record.Event{Source: record.SourceUI}), EventByHand, "2 events were"},
-		"stuck":           {func(e *Evidence) { e.Stuck = Of(int64(3)) }, Stuck, "3 operations outlived"},
-		"few samples":     {func(e *Evidence) { e.Samples = Of(Samples{4, 10}) }, NoEvidence, "sampled in 4 of 10 seconds"},
-		"blink":           {func(e *Evidence) { e.Samples = Of(Samples{0, 0}) }, "", ""},
-		"lost write":      {audited(record.Audit{Lost: 2}), Audit, "audit: 2 acknowledged writes were lost"},
-		"stale copy":      {audited(record.Audit{Stale: 1}), Audit, "older than what was acknowledged"},
-		"unexpected":      {audited(record.Audit{Unexpected: 1}), Audit, "nobody wrote there"},
-		"unread record":   {audited(record.Audit{Unread: 1}), Audit, "could not be read back"},
-		"unread replica":  {audited(record.Audit{Replicas: []record.ReplicaAudit{{Node: "Pune", Error: "refused\nat ..."}}}), NoEvidence, "audit: the copy on Pune could not be read: refused"},
-		"violated":        {audited(record.Audit{History: &record.HistoryAudit{Result: record.Violated}}), "", ""},
-		"kernel's engine": {func(e *Evidence) { e.EmulatorLate = NotDue[float64]() }, "", ""},
-		"no audit":        {func(e *Evidence) { e.Audit = NotDue[record.Audit]() }, "", ""},
-		"no flavors":      {func(e *Evidence) { e.Flavors = NotDue[int]() }, "", ""},
+		"steal":                 {func(e *Evidence) { e.Steal = Of(Share{0.3, "rack-2"}) }, Steal, "30 % of the CPU time of rack-2"},
+		"a clock that is known": {func(e *Evidence) { e.Clocks = Of(Clock{9000, 9000, "rack-2"}) }, "", ""},
+		"a clock that moves":    {func(e *Evidence) { e.Clocks = Of(Clock{9000, 12000, "rack-2"}) }, MachineClock, "the clock of rack-2 is known to 9.0 ms, and moved by 12.0 ms"},
+		"late event":            {happened(record.Event{Apply: &record.Step{Began: &late}}), EventLate, "more than 30.0 ms late"},
+		"failed event":          {happened(record.Event{ID: 2, Message: "kill Pune", State: record.EventFailed, Error: "no such\nlog"}), EventFailed, "event 2 (kill Pune) failed: no such"},
+		"skipped event":         {happened(record.Event{ID: 1, Message: "kill Pune", State: record.EventSkipped, Error: "the trial ended"}), EventSkipped, "did not happen: the trial ended"},
+		"event by hand":         {happened(record.Event{Source: record.SourceUI}), EventByHand, "an event was fired by hand"},
+		"events by hand":        {happened(record.Event{Source: record.SourceUI}, record.Event{Source: record.SourceUI}), EventByHand, "2 events were"},
+		"stuck":                 {func(e *Evidence) { e.Stuck = Of(int64(3)) }, Stuck, "3 operations outlived"},
+		"few samples":           {func(e *Evidence) { e.Samples = Of(Samples{4, 10}) }, NoEvidence, "sampled in 4 of 10 seconds"},
+		"blink":                 {func(e *Evidence) { e.Samples = Of(Samples{0, 0}) }, "", ""},
+		"lost write":            {audited(record.Audit{Lost: 2}), Audit, "audit: 2 acknowledged writes were lost"},
+		"stale copy":            {audited(record.Audit{Stale: 1}), Audit, "older than what was acknowledged"},
+		"unexpected":            {audited(record.Audit{Unexpected: 1}), Audit, "nobody wrote there"},
+		"unread record":         {audited(record.Audit{Unread: 1}), Audit, "could not be read back"},
+		"unread replica":        {audited(record.Audit{Replicas: []record.ReplicaAudit{{Node: "Pune", Error: "refused\nat ..."}}}), NoEvidence, "audit: the copy on Pune could not be read: refused"},
+		"violated":              {audited(record.Audit{History: &record.HistoryAudit{Result: record.Violated}}), "", ""},
+		"kernel's engine":       {func(e *Evidence) { e.EmulatorLate = NotDue[Late]() }, "", ""},
+		"no audit":              {func(e *Evidence) { e.Audit = NotDue[record.Audit]() }, "", ""},
+		"no flavors":            {func(e *Evidence) { e.Flavors = NotDue[int]() }, "", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -145,12 +148,13 @@ func TestJudge(t *testing.T) {
 func TestEachPieceCounts(t *testing.T) {
 	taken := map[string]func(*Evidence){
 		"Links":        func(e *Evidence) { e.Links = Missing[[]record.LinkFidelity]("gone") },
-		"EmulatorLate": func(e *Evidence) { e.EmulatorLate = Missing[float64]("gone") },
+		"EmulatorLate": func(e *Evidence) { e.EmulatorLate = Missing[Late]("gone") },
 		"DriverLate":   func(e *Evidence) { e.DriverLate = Missing[float64]("gone") },
 		"DriverCPU":    func(e *Evidence) { e.DriverCPU = Missing[Use]("gone") },
 		"HostCPU":      func(e *Evidence) { e.HostCPU = Missing[Use]("gone") },
 		"Bound":        func(e *Evidence) { e.Bound = Missing[record.Bound]("gone") },
-		"Steal":        func(e *Evidence) { e.Steal = Missing[float64]("gone") },
+		"Steal":        func(e *Evidence) { e.Steal = Missing[Share]("gone") },
+		"Clocks":       func(e *Evidence) { e.Clocks = Missing[Clock]("gone") },
 		"Stolen":       func(e *Evidence) { e.Stolen = Missing[record.Stolen]("gone") },
 		"Events":       func(e *Evidence) { e.Events = Missing[Events]("gone") },
 		"Stuck":        func(e *Evidence) { e.Stuck = Missing[int64]("gone") },
@@ -191,11 +195,11 @@ func TestNotes(t *testing.T) {
 	}
 	for note, change := range map[string]func(*Evidence){
 		"the machine was busy with 1.99 of its 2 cores, which changed little: round trips are 95 % of what operations took": func(e *Evidence) {
-			e.HostCPU, e.Bound = Of(Use{1.99, 2}), Of(record.Bound{By: "distance", LatencyMS: 100, RoundTripMS: 95})
+			e.HostCPU, e.Bound = Of(Use{Cores: 1.99, Of: 2}), Of(record.Bound{By: "distance", LatencyMS: 100, RoundTripMS: 95})
 		},
 		// Within its limit, or where the limit was raised, what the machine bound is valid, and not silently.
 		"bound by the machine: its processors are 92 % busy": func(e *Evidence) {
-			e.HostCPU, e.Bound = Of(Use{1.84, 2}), Of(record.Bound{By: "machine", Text: "its processors are 92 % busy"})
+			e.HostCPU, e.Bound = Of(Use{Cores: 1.84, Of: 2}), Of(record.Bound{By: "machine", Text: "its processors are 92 % busy"})
 		},
 	} {
 		e := whole()

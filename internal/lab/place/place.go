@@ -13,6 +13,7 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/base/spell"
 	"skerry/internal/base/unit"
+	"skerry/internal/machine/inventory"
 	"skerry/internal/topology"
 )
 
@@ -36,12 +37,23 @@ type Machine struct {
 	Memory int64
 }
 
+// Known is what a machines file says of what its machines have.
+func Known(list []inventory.Machine) []Machine {
+	machines := make([]Machine, len(list))
+	for i, m := range list {
+		machines[i] = Machine{Name: m.Name, Site: m.Site, Cores: m.Cores, Memory: int64(m.Memory)}
+	}
+	return machines
+}
+
 // Plan is where nodes are.
 type Plan struct {
 	// At are the machines' names, by node.
 	At map[string]string `json:"at"`
 	// Used is what is asked of each machine that has nodes, in the order of the machines.
 	Used []Used `json:"used"`
+	// Guessed says that nodes were spread over machines of which not all is known.
+	Guessed bool `json:"guessed,omitempty"`
 }
 
 // Used is what nodes ask of a machine.
@@ -84,6 +96,7 @@ type planner struct {
 	machines []Machine
 	used     []Used
 	at       map[string]string
+	guessed  bool
 }
 
 // check refuses rules about what is not there.
@@ -162,6 +175,7 @@ func (p *planner) spread(nodes []topology.Node) error {
 func (p *planner) emptiest(nodes []topology.Node) int {
 	best, least := -1, 0.0
 	for i, m := range p.machines {
+		p.guessed = p.guessed || m.Cores == 0 || m.Memory == 0
 		if m.Memory > 0 && p.used[i].Memory+memory(nodes) > m.Memory {
 			continue
 		}
@@ -185,7 +199,7 @@ func (p *planner) put(n topology.Node, i int) {
 
 // plan is what was placed; ErrPlace where a machine was given more memory's worth than it has.
 func (p *planner) plan() (Plan, error) {
-	plan := Plan{At: p.at}
+	plan := Plan{At: p.at, Guessed: p.guessed}
 	for i, u := range p.used {
 		if len(u.Nodes) == 0 {
 			continue

@@ -56,7 +56,11 @@ func notes(w io.Writer, l lab.Info) error {
 	}
 	t := table(&b)
 	for _, n := range l.Nodes {
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", n.Name, n.Addr, n.Netns)
+		where := n.Netns
+		if n.Machine != "" {
+			where = n.Machine + "\t" + where
+		}
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", n.Name, n.Addr, where)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -75,6 +75,15 @@ func New(members []Member, places map[string]string) (*Fleet, error) {
 	return f, nil
 }
 
+// Places are the machines of the nodes, by names.
+func (f *Fleet) Places() map[string]string {
+	places := make(map[string]string, len(f.at))
+	for node, i := range f.at {
+		places[node] = f.members[i].Name
+	}
+	return places
+}
+
 // one tells whether all nodes are on one machine.
 func (f *Fleet) one() bool { return len(f.members) == 1 }
 

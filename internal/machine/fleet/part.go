@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -22,9 +21,21 @@ type part struct {
 	ended chan struct{} // nil before Ended
 }
 
-var _ machine.Part = (*part)(nil)
+var (
+	_ machine.Part    = (*part)(nil)
+	_ machine.Several = (*part)(nil)
+)
 
 func (p *part) lead() machine.Part { return p.parts[0] }
+
+// Members implements machine.Several.
+func (p *part) Members() []machine.Member {
+	members := make([]machine.Member, len(p.parts))
+	for i, x := range p.parts {
+		members[i] = machine.Member{Name: p.fleet.members[i].Name, Part: x}
+	}
+	return members
+}
 
 // each asks all parts at the same time.
 func (p *part) each(do func(i int, x machine.Part) error) error {
@@ -136,16 +147,4 @@ func (p *part) Ended() <-chan struct{} {
 		}()
 	}
 	return ended
-}
-
-// Lost tells which machines do not answer, or have no emulator any more, by an error with their
-// names; nil when all are well.
-func (p *part) Lost(ctx context.Context) error {
-	return p.each(func(_ int, x machine.Part) error {
-		_, err := x.Lateness(ctx, false)
-		if err != nil && !errors.Is(err, context.Canceled) {
-			return err
-		}
-		return nil
-	})
 }

@@ -99,11 +99,7 @@ func Load(path string) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	for _, m := range f.Machines {
-		if m.SSH != nil {
-			m.SSH.Identity, m.SSH.Config = beside(path, m.SSH.Identity), beside(path, m.SSH.Config)
-		}
-	}
+	f.anchor(path)
 	return f, nil
 }
 
@@ -112,12 +108,21 @@ func decode(root *strict.Node) (File, error) {
 	var f File
 	ps := strict.Decode(root, &f, "")
 	if len(ps) == 0 {
-		ps = f.check()
+		ps = f.check("machines")
 	}
 	if len(ps) > 0 {
 		return File{}, ps.Locate(root, "")
 	}
 	return f, nil
+}
+
+// anchor has the paths of a file no longer depend on where that lies.
+func (f File) anchor(path string) {
+	for _, m := range f.Machines {
+		if m.SSH != nil {
+			m.SSH.Identity, m.SSH.Config = beside(path, m.SSH.Identity), beside(path, m.SSH.Config)
+		}
+	}
 }
 
 // beside is the path of a file that another one names.
@@ -128,11 +133,11 @@ func beside(file, path string) string {
 	return filepath.Join(filepath.Dir(file), path)
 }
 
-// check finds what the types cannot tell.
-func (f File) check() (ps strict.Problems) {
+// check finds what the types cannot tell, of machines at a path of a file.
+func (f File) check(path string) (ps strict.Problems) {
 	named := map[string]int{}
 	for i, m := range f.Machines {
-		at := fmt.Sprintf("machines[%d]", i)
+		at := fmt.Sprintf("%s[%d]", path, i)
 		report := func(key, hint, format string, args ...any) {
 			ps = append(ps, strict.Problem{Path: strict.Join(at, key), Message: fmt.Sprintf(format, args...), Hint: hint})
 		}
@@ -143,7 +148,7 @@ func (f File) check() (ps strict.Problems) {
 			ps = append(ps, strict.Problem{Path: at, Message: "name is missing"})
 		}
 		if first, taken := named[m.Name]; taken && m.Name != "" {
-			report("name", "give it another name", "the name %q is that of machines[%d], too", m.Name, first)
+			report("name", "give it another name", "the name %q is that of %s[%d], too", m.Name, path, first)
 		}
 		named[m.Name] = i
 		if m.Addr != "" {

@@ -3,11 +3,14 @@ package inventory
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"skerry/internal/base/strict"
 )
 
 func load(t *testing.T, text string) (File, error) {
@@ -111,5 +114,57 @@ func TestPodsAreMachines(t *testing.T) {
 	f.Machines[0].Kubernetes.Selector = "app=y"
 	if _, err := f.Expand(t.Context()); err == nil || !strings.Contains(err.Error(), "no such pods") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Machines may be given in another file, by a path or as a list.
+func TestGiven(t *testing.T) {
+	type other struct {
+		Machines Given `yaml:"machines"`
+	}
+	for text, want := range map[string]Given{
+		"machines: m.yaml": {File: "m.yaml"},
+		"machines: [{name: a, ssh: {host: h, identity: k}}]": {List: []Machine{{Name: "a", SSH: &SSH{Host: "h", Identity: "k"}}}},
+	} {
+		root, err := strict.Parse("e.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got other
+		if ps := strict.Decode(root, &got, ""); len(ps) > 0 {
+			t.Fatalf("%s: %v", text, ps)
+		}
+		if diff := cmp.Diff(want, got.Machines, cmpopts.IgnoreUnexported(Machine{})); diff != "" {
+			t.Error(diff)
+		}
+		if got.Machines.List == nil {
+			continue
+		}
+		if f, err := got.Machines.Read("dir/e.yaml"); err != nil || f.Machines[0].SSH.Identity != "dir/k" {
+			t.Errorf("%+v, %v: want paths relative to the file", f, err)
+		}
+	}
+	root, err := strict.Parse("e.yaml", []byte("machines: {a: b}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bad other
+	if ps := strict.Decode(root, &bad, ""); len(ps) != 1 || !strings.Contains(ps[0].Message, "want the path of a machines file or a list") {
+		t.Errorf("%v", ps)
+	}
+	if ps := (Given{List: []Machine{{Name: "a"}}}).Check("machines"); len(ps) != 1 || ps[0].Path != "machines[0]" {
+		t.Errorf("%+v", ps)
+	}
+}
+
+// A terminal is asked for where ssh or kubectl has one.
+func TestTerminal(t *testing.T) {
+	got, err := Machine{Name: "a", SSH: &SSH{Host: "h"}}.Terminal("x")
+	if err != nil || !slices.Equal(got[:3], []string{"ssh", "-T", "-t"}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	got, err = Machine{Name: "a", Kubernetes: &Kubernetes{Selector: "s"}, pod: "p"}.Terminal("x")
+	if err != nil || !slices.Equal(got[:4], []string{"kubectl", "exec", "-t", "-i"}) {
+		t.Errorf("%v, %v", got, err)
 	}
 }

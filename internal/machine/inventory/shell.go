@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,6 +18,18 @@ func (m Machine) Shell(line string) ([]string, error) {
 		return append(m.Kubernetes.exec(m.pod), "/bin/sh", "-c", line), nil
 	}
 	return nil, fmt.Errorf("running a command on %s: %w", m.Name, ErrNoShell)
+}
+
+// Terminal is Shell with a terminal on the machine, like the one that it is run in.
+func (m Machine) Terminal(line string) ([]string, error) {
+	argv, err := m.Shell(line)
+	switch {
+	case err != nil:
+		return nil, err
+	case m.SSH != nil: // the last of -T and -t holds
+		return slices.Insert(argv, slices.Index(argv, "-T")+1, "-t"), nil
+	}
+	return slices.Insert(argv, slices.Index(argv, "exec")+1, "-t"), nil
 }
 
 // Quote makes a text one word of a shell.

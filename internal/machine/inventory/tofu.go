@@ -37,7 +37,7 @@ func FromTofu(ctx context.Context, dirs []string) (File, error) {
 		}
 		f.Machines = append(f.Machines, m...)
 	}
-	if ps := f.check(); len(ps) > 0 {
+	if ps := f.check("machines"); len(ps) > 0 {
 		return File{}, advice.With(fmt.Errorf("the machines of %s together: %w", strings.Join(dirs, ", "), ps), "modules have a variable called name, which names of machines begin with")
 	}
 	return f, nil

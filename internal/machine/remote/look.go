@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"skerry/internal/machine"
 	"skerry/internal/machine/doctor"
 	"skerry/internal/machine/reach"
 	"skerry/internal/machine/wire"
@@ -13,7 +14,11 @@ import (
 
 // Hello is what the agent says of itself, with its program's checksum where that is asked for.
 func (m *Machine) Hello(ctx context.Context, program bool) (wire.Hello, error) {
-	return ask[wire.Hello](ctx, m, "/hello", wire.Of{}, program)
+	h, err := ask[wire.Hello](ctx, m, "/hello", wire.Of{}, program)
+	if err == nil {
+		m.kernel = h.Kernel
+	}
+	return h, err
 }
 
 // Examine is what `skerry doctor` says there.
@@ -21,22 +26,16 @@ func (m *Machine) Examine(ctx context.Context) (doctor.Report, error) {
 	return ask[doctor.Report](ctx, m, "/examine", wire.Of{}, wire.Nothing{})
 }
 
-// Clock is how far a machine's clock is ahead of this one's.
-type Clock struct {
-	Offset time.Duration `json:"offset_ns"`
-	// Uncertainty is the most that Offset may be wrong by, either way: half the round trip.
-	Uncertainty time.Duration `json:"uncertainty_ns"`
-}
-
-// Clock asks for the time so many times, and believes the answer that was back soonest.
+// Clock asks for the time so many times, and believes the answer that was back soonest: its offset may
+// be wrong by half the round trip. What the machine's nodes are asked for afterwards goes by it.
 //
 //	here   sent ───────────── back      the answer was given between: were it given right
 //	                  now                after sending, or right before it was back, the
 //	there  ────────── ▲ ─────            offset would be half the round trip more or less
 //
 // (D. L. Mills, "Internet time synchronization: the Network Time Protocol", 1991, section 4.)
-func (m *Machine) Clock(ctx context.Context, times int) (Clock, error) {
-	best := Clock{Uncertainty: -1}
+func (m *Machine) Clock(ctx context.Context, times int) (machine.Clock, error) {
+	best := machine.Clock{Uncertainty: -1}
 	for range times {
 		sent := time.Now()
 		there, err := ask[wire.Moment](ctx, m, "/clock", wire.Of{}, wire.Nothing{})
@@ -45,9 +44,10 @@ func (m *Machine) Clock(ctx context.Context, times int) (Clock, error) {
 		}
 		trip := time.Since(sent) // by the clock that nobody sets
 		if best.Uncertainty < 0 || trip/2 < best.Uncertainty {
-			best = Clock{Offset: time.Unix(0, there.Now).Sub(sent.Add(trip / 2)), Uncertainty: trip / 2}
+			best = machine.Clock{Offset: time.Unix(0, there.Now).Sub(sent.Add(trip / 2)), Uncertainty: trip / 2}
 		}
 	}
+	m.ahead.Store(int64(best.Offset))
 	return best, nil
 }
 

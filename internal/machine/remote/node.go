@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"time"
 
 	"skerry/internal/machine"
 	"skerry/internal/machine/files"
@@ -19,6 +20,7 @@ type node struct {
 var (
 	_ host.Host      = (*node)(nil)
 	_ host.Published = (*container)(nil)
+	_ host.Elsewhere = (*node)(nil)
 )
 
 func (n *node) Name() string        { return n.is.Name }
@@ -26,6 +28,9 @@ func (n *node) Site() string        { return n.is.Site }
 func (n *node) Addr() string        { return n.is.Addr }
 func (n *node) Dir() string         { return n.is.Dir }
 func (n *node) Files() files.System { return system{n.m, n.of} }
+
+// Ahead implements host.Elsewhere.
+func (n *node) Ahead() time.Duration { return time.Duration(n.m.ahead.Load()) }
 
 // Usage implements host.Host.
 func (n *node) Usage() (host.Usage, error) {

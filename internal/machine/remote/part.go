@@ -24,7 +24,19 @@ type part struct {
 	ended <-chan struct{}
 }
 
-var _ machine.Part = (*part)(nil)
+var (
+	_ machine.Part  = (*part)(nil)
+	_ machine.Timed = (*part)(nil)
+)
+
+// clockProbes is how often a machine is asked for its time, for the best of the answers.
+const clockProbes = 20
+
+// Clock implements machine.Timed.
+func (p *part) Clock(ctx context.Context) (machine.Clock, error) { return p.m.Clock(ctx, clockProbes) }
+
+// Kernel implements machine.Timed.
+func (p *part) Kernel() string { return p.m.kernel }
 
 // Facts implements machine.Part: of a machine that is lost, the last that were told.
 func (p *part) Facts() machine.Facts {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"skerry/internal/machine"
 	"skerry/internal/machine/wire"
@@ -25,6 +26,8 @@ type Machine struct {
 	conn      *wire.Conn
 	transport *http.Transport
 	streams   sync.WaitGroup // of goroutines that carry what processes and connections say
+	ahead     atomic.Int64   // ns, by which the machine's clock is, as last asked
+	kernel    string         // its release, of Hello
 }
 
 var _ machine.Machine = (*Machine)(nil)

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/machine"
 	"skerry/internal/machine/carrier"
 	"skerry/internal/machine/doctor"
 	"skerry/internal/machine/inventory"
 	"skerry/internal/machine/reach"
-	"skerry/internal/machine/remote"
 	"skerry/internal/machine/wire"
 )
 
@@ -38,7 +38,7 @@ type Machine struct {
 	Mend    string `json:"mend,omitempty"`
 
 	Agent  wire.Hello    `json:"agent,omitzero"`
-	Clock  remote.Clock  `json:"clock,omitzero"`
+	Clock  machine.Clock `json:"clock,omitzero"`
 	Doctor doctor.Report `json:"doctor,omitzero"`
 }
 

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"skerry/internal/machine"
 	"skerry/internal/machine/carrier"
 	"skerry/internal/machine/doctor"
 	"skerry/internal/machine/inventory"
 	"skerry/internal/machine/reach"
-	"skerry/internal/machine/remote"
 	"skerry/internal/machine/wire"
 )
 
@@ -17,7 +17,7 @@ func TestWrite(t *testing.T) {
 	r := Report{
 		Machines: []Machine{
 			{Name: "one", Addr: "10.0.0.1", Agent: wire.Hello{Version: 1, Cores: 2, Memory: 3 << 30, Kernel: "6.1", Arch: "amd64"},
-				Clock:  remote.Clock{Offset: time.Hour, Uncertainty: time.Millisecond},
+				Clock:  machine.Clock{Offset: time.Hour, Uncertainty: time.Millisecond},
 				Doctor: doctor.Report{Runnable: true, Engine: "netem", Findings: []doctor.Finding{{Name: "clock", State: doctor.Limited, Detail: "slow", Mend: "hurry"}}}},
 			{Name: "far", Site: "Oslo", Problem: "far: it cannot be reached", Mend: "walk"},
 		},

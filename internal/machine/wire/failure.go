@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os/exec"
 	"syscall"
 
 	"skerry/internal/base/advice"
@@ -23,6 +24,8 @@ type Failure struct {
 	Is []string `json:"is,omitempty"`
 	// Errno is what the system said, 0 where it did not.
 	Errno syscall.Errno `json:"errno,omitempty"`
+	// Exit is the code that a program ended with, 0 where it is about none.
+	Exit host.ExitCode `json:"exit,omitempty"`
 }
 
 // known are the errors that callers tell apart.
@@ -63,6 +66,10 @@ func Tell(err error) *Failure {
 		}
 	}
 	errors.As(err, &f.Errno)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		f.Exit = host.ExitCode(exit.ExitCode())
+	}
 	return f
 }
 
@@ -77,6 +84,9 @@ func (f *Failure) Err() error {
 	}
 	if f.Errno != 0 {
 		is = append(is, f.Errno)
+	}
+	if f.Exit != 0 {
+		is = append(is, f.Exit)
 	}
 	err := retold.As(f.Text, errors.Join(is...))
 	if f.Next != "" {

@@ -13,13 +13,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/base/advice"
-	"skerry/internal/experiment"
-	"skerry/internal/lab"
+	"skerry/internal/base/unit"
 	"skerry/internal/lab/place"
 	"skerry/internal/machine/carrier"
 	"skerry/internal/machine/fleet"
 	"skerry/internal/machine/inventory"
-	"skerry/internal/machine/remote"
 	"skerry/internal/topology"
 )
 
@@ -27,135 +25,149 @@ import (
 type Machines struct {
 	list    []inventory.Machine
 	options carrier.Options
-	rules   map[string]string
 
 	mu    sync.Mutex
-	open  map[string]*reached
+	open  map[string]*carrier.Connection
+	met   map[string]bool // machines that have been reached once
 	given map[string]bool // what Furnish has found or brought, by machine and folder
-}
-
-// reached is a machine with an agent.
-type reached struct {
-	*carrier.Connection
-	clock remote.Clock
 }
 
 // clockProbes is how often a machine is asked for its time.
 const clockProbes = 20
 
-// New returns the machines of a file, that rules of package place are about.
-func New(list []inventory.Machine, o carrier.Options, rules map[string]string) *Machines {
-	return &Machines{list: list, options: o, rules: rules, open: map[string]*reached{}, given: map[string]bool{}}
+// New returns the machines of a file.
+func New(list []inventory.Machine, o carrier.Options) *Machines {
+	return &Machines{list: list, options: o, open: map[string]*carrier.Connection{}, met: map[string]bool{}, given: map[string]bool{}}
 }
 
-// Known is what a machines file says of what its machines have.
-func Known(list []inventory.Machine) []place.Machine {
-	machines := make([]place.Machine, len(list))
-	for i, m := range list {
-		machines[i] = place.Machine{Name: m.Name, Site: m.Site, Cores: m.Cores, Memory: int64(m.Memory)}
-	}
-	return machines
-}
-
-// Fleet reaches the machines and places a topology's nodes on them.
-func (m *Machines) Fleet(ctx context.Context, t topology.Topology) (*fleet.Fleet, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.reach(ctx); err != nil {
-		return nil, err
-	}
-	known := Known(m.list)
-	for i, x := range known {
-		hello := m.open[x.Name].Hello
-		known[i].Cores, known[i].Memory = cmp.Or(x.Cores, float64(hello.Cores)), cmp.Or(x.Memory, hello.Memory)
-	}
-	plan, err := place.New(t, known, m.rules)
+// Of are the machines that are listed, or those of the clusters that are.
+func Of(ctx context.Context, f inventory.File, o carrier.Options) (*Machines, error) {
+	list, err := f.Expand(ctx)
 	if err != nil {
 		return nil, err
 	}
-	members := make([]fleet.Member, len(m.list))
-	for i, x := range m.list {
-		c := m.open[x.Name]
-		members[i] = fleet.Member{Machine: c, Name: x.Name}
-		// One that is not known is missed where nodes are on several machines.
-		members[i].Addr, _ = netip.ParseAddr(cmp.Or(x.Address(), c.Hello.Addr))
-	}
-	return fleet.New(members, plan.At)
+	return New(list, o), nil
 }
 
-// Fits says, before anything is started, which of an experiment's labs cannot stand on the machines,
-// as far as the machines file tells; nil where all can.
-func (m *Machines) Fits(e experiment.Experiment) error {
-	for _, cell := range e.Plan() {
-		t, err := cell.Experiment.Cloud()
-		if err != nil {
-			return err
-		}
-		if err := lab.Apart(t, cell.Experiment.Engine); err != nil {
-			return err
-		}
-		if _, err := place.New(t, Known(m.list), m.rules); err != nil {
-			return err
-		}
+// Fleet reaches the machines and places a topology's nodes on them, as rules of package place say. A
+// machine that was reached before and is lost now is left out, unless rules are about it or it stands
+// for a site; lost tells why.
+func (m *Machines) Fleet(ctx context.Context, t topology.Topology, rules map[string]string) (f *fleet.Fleet, lost, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if lost, err = m.reach(ctx, rules); err != nil {
+		return nil, nil, err
 	}
-	return nil
-}
-
-// reach reaches all machines that are not, or are no more. The caller holds mu.
-func (m *Machines) reach(ctx context.Context) error {
-	var mu sync.Mutex
-	g, ctx := errgroup.WithContext(ctx)
+	var there []inventory.Machine
 	for _, x := range m.list {
 		if c := m.open[x.Name]; c != nil {
-			select {
-			case <-c.Gone():
-				_ = c.Close() // what was lost was told when it was
-				delete(m.open, x.Name)
-				m.given = map[string]bool{}
-			default:
-				continue
-			}
+			x.Cores, x.Memory = cmp.Or(x.Cores, float64(c.Hello.Cores)), cmp.Or(x.Memory, unit.Bytes(c.Hello.Memory))
+			there = append(there, x)
 		}
-		g.Go(func() error {
-			c, err := carrier.Open(ctx, x, m.options)
-			if err != nil {
-				return err
-			}
-			clock, err := c.Clock(ctx, clockProbes)
-			if err != nil {
-				return errors.Join(err, c.Close())
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			m.open[x.Name] = &reached{c, clock}
+	}
+	plan, err := place.New(t, place.Known(there), rules)
+	if err != nil {
+		return nil, nil, errors.Join(err, lost)
+	}
+	f, err = fleet.New(m.members(), plan.At)
+	return f, lost, err
+}
+
+// at is the fleet of a lab that stands already on all of the machines: the machine of each node, by
+// names.
+func (m *Machines) at(ctx context.Context, at map[string]string) (*fleet.Fleet, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, err := m.reach(ctx, nil); err != nil {
+		return nil, err
+	}
+	return fleet.New(m.members(), at)
+}
+
+// members are the machines that are reached. The caller holds mu.
+func (m *Machines) members() (members []fleet.Member) {
+	for _, x := range m.list {
+		if c := m.open[x.Name]; c != nil {
+			// An address that is not known is missed where nodes are on several machines.
+			addr, _ := netip.ParseAddr(cmp.Or(x.Address(), c.Hello.Addr))
+			members = append(members, fleet.Member{Machine: c, Name: x.Name, Addr: addr})
+		}
+	}
+	return members
+}
+
+// reach reaches all machines that are not, or are no more. Those that have been before and may be left
+// out are lost, not an error. The caller holds mu.
+func (m *Machines) reach(ctx context.Context, rules map[string]string) (lost, err error) {
+	var missing []inventory.Machine
+	for _, x := range m.list {
+		if c := m.open[x.Name]; c != nil && !gone(c) {
+			continue
+		} else if c != nil {
+			_ = c.Close() // what was lost was told when it was
+			delete(m.open, x.Name)
+			m.given = map[string]bool{}
+		}
+		missing = append(missing, x)
+	}
+	opened, errs := make([]*carrier.Connection, len(missing)), make([]error, len(missing))
+	var all errgroup.Group
+	for i, x := range missing {
+		all.Go(func() error {
+			opened[i], errs[i] = m.open1(ctx, x)
 			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
+	_ = all.Wait() // each has an error of its own
+	for i, x := range missing {
+		switch {
+		case errs[i] == nil:
+			m.open[x.Name], m.met[x.Name] = opened[i], true
+		case m.met[x.Name] && ctx.Err() == nil && dispensable(x, rules):
+			lost = errors.Join(lost, errs[i])
+		default:
+			err = errors.Join(err, errs[i])
+		}
+	}
+	if err == nil && len(m.open) == 0 {
+		err, lost = lost, nil
+	}
+	if err != nil {
 		err = fmt.Errorf("reaching the machines: %w", err)
-		return advice.With(err, "%s", cmp.Or(advice.Of(err), "look at them with: skerry machines check FILE"))
+		return nil, advice.With(err, "%s", cmp.Or(advice.Of(err), "look at them with: skerry machines check FILE"))
 	}
-	return nil
+	return lost, nil
 }
 
-// Clock is how far a machine's clock was ahead of this one's when it was reached.
-func (m *Machines) Clock(machine string) (remote.Clock, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if c := m.open[machine]; c != nil {
-		return c.clock, true
+// open1 reaches a machine and asks for its time.
+func (m *Machines) open1(ctx context.Context, x inventory.Machine) (*carrier.Connection, error) {
+	c, err := carrier.Open(ctx, x, m.options)
+	if err != nil {
+		return nil, err
 	}
-	return remote.Clock{}, false
+	if _, err := c.Clock(ctx, clockProbes); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
 }
 
-// Hello is what a machine's agent said of itself.
-func (m *Machines) Hello(machine string) (kernel string, cores int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if c := m.open[machine]; c != nil {
-		return c.Hello.Kernel, c.Hello.Cores
+func gone(c *carrier.Connection) bool {
+	select {
+	case <-c.Gone():
+		return true
+	default:
+		return false
 	}
-	return "", 0
+}
+
+// dispensable tells whether labs may stand without a machine: nothing says what is to be on it.
+func dispensable(x inventory.Machine, rules map[string]string) bool {
+	for _, name := range rules {
+		if name == x.Name {
+			return false
+		}
+	}
+	return x.Site == ""
 }
 
 // Close lets go of all machines, which then end what is owned there.
@@ -175,6 +187,6 @@ func (m *Machines) Close() error {
 		})
 	}
 	all.Wait()
-	m.open = map[string]*reached{}
+	m.open = map[string]*carrier.Connection{}
 	return errors.Join(errs...)
 }

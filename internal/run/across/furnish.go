@@ -14,17 +14,50 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/database"
+	"skerry/internal/install"
 	"skerry/internal/lab"
+	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/machine/files"
 )
 
 // ErrMissing says that a machine lacks a program which cannot be brought there.
 var ErrMissing = errors.New("the machine lacks a program")
 
-// Furnish gives every machine of a lab the installation of a database that this machine has, where it
-// has not got it: at the same path, since programs know where their files are. Its programs come
-// last, so that one that is there tells that all is.
-func (m *Machines) Furnish(ctx context.Context, l *lab.Lab, in database.Installation, progress func(string)) error {
+// Onto has a lab stand on the machines, its nodes placed as rules of package place say, and gives nodes
+// what runs on them: the programs of overlay and service, and others. Lost is why it stands on what is
+// left of the machines; nil where all are there.
+func (m *Machines) Onto(ctx context.Context, c *lab.Config, rules map[string]string, progress func(string), others ...database.Installation) (lost, err error) {
+	if err := lab.Apart(c.Topology, c.Engine); err != nil {
+		return nil, err
+	}
+	on, lost, err := m.Fleet(ctx, c.Topology, rules)
+	if err != nil {
+		return nil, err
+	}
+	routes, err := kinds.Program(ctx, c.Topology.Overlay)
+	if err != nil {
+		return nil, err
+	}
+	c.On = on
+	c.Furnish = func(ctx context.Context, l *lab.Lab) error {
+		for _, in := range append(others, program(routes), program(c.Balancer)) {
+			if err := m.furnish(ctx, l, in, progress); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return lost, nil
+}
+
+func program(in install.Installation) database.Installation {
+	return database.Installation{Database: in.Database, Version: in.Version, Dir: in.Dir, Programs: in.Programs}
+}
+
+// furnish gives every machine of a lab an installation that this machine has, where it has not got
+// it: at the same path, since programs know where their files are. Its programs come last, so that
+// one that is there tells that all is.
+func (m *Machines) furnish(ctx context.Context, l *lab.Lab, in database.Installation, progress func(string)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	places := l.Places()
@@ -33,12 +66,12 @@ func (m *Machines) Furnish(ctx context.Context, l *lab.Lab, in database.Installa
 	for _, h := range l.Hosts() {
 		at := places[h.Name()]
 		key := at + "\x00" + in.Dir + "\x00" + in.Version + "\x00" + in.Database
-		if done[key] || m.given[key] {
+		if len(in.Programs) == 0 || done[key] || m.given[key] {
 			continue
 		}
 		done[key] = true
 		g.Go(func() error {
-			if err := furnish(gctx, h.Files(), in, func() { progress("giving " + at + " " + in.Database) }); err != nil {
+			if err := give(gctx, h.Files(), in, func() { progress("giving " + at + " " + in.Database) }); err != nil {
 				return fmt.Errorf("%s: giving it %s %s: %w", at, in.Database, in.Version, err)
 			}
 			return nil
@@ -51,7 +84,7 @@ func (m *Machines) Furnish(ctx context.Context, l *lab.Lab, in database.Installa
 	return nil
 }
 
-func furnish(ctx context.Context, on files.System, in database.Installation, begin func()) error {
+func give(ctx context.Context, on files.System, in database.Installation, begin func()) error {
 	var last []string // programs that are missing
 	for _, path := range slices.Sorted(maps.Values(in.Programs)) {
 		here, err := os.Stat(path)

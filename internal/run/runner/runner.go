@@ -18,6 +18,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/experiment"
 	"skerry/internal/kernel/urgent"
+	"skerry/internal/machine/carrier"
 	"skerry/internal/record"
 	"skerry/internal/run/across"
 	"skerry/internal/run/engine"
@@ -50,12 +51,11 @@ type Config struct {
 	From              map[string]string
 	Exe               string
 	StateDir, DataDir string
-	Urgent            *urgent.Process  // takes priority while it makes events happen; nil: never
-	Across            *across.Machines // labs stand on its machines; nil: on this one
-	Suspect           bool             // Resume runs suspect trials again
-	Strict            bool             // a suspect trial is an error
-	Version           string           // of skerry
-	Command           []string         // the command line
+	Urgent            *urgent.Process // takes priority while it makes events happen; nil: never
+	Suspect           bool            // Resume runs suspect trials again
+	Strict            bool            // a suspect trial is an error
+	Version           string          // of skerry
+	Command           []string        // the command line
 	Progress          *progress.Reporter
 	Log               *slog.Logger
 }
@@ -64,9 +64,10 @@ type Config struct {
 // also beside an error when there is one by then.
 func Run(ctx context.Context, c Config) (dir string, err error) {
 	r := &run{Config: c}
-	if err := r.prepare(); err != nil {
+	if err := r.prepare(ctx); err != nil {
 		return "", err
 	}
+	defer func() { err = errors.Join(err, r.leave()) }()
 	started, err := c.started()
 	if err != nil {
 		return "", err
@@ -81,12 +82,12 @@ func Run(ctx context.Context, c Config) (dir string, err error) {
 // Resume goes on with a run that was interrupted: with the trials that have not ended ok,
 // and where Config.Suspect is set with those that ended suspect.
 // The experiment must be the one that the run was started with.
-func Resume(ctx context.Context, dir string, c Config) error {
+func Resume(ctx context.Context, dir string, c Config) (err error) {
 	r := &run{Config: c}
-	if err := r.prepare(); err != nil {
+	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	var err error
+	defer func() { err = errors.Join(err, r.leave()) }()
 	if r.writer, err = record.Resume(dir, c.Suspect); err != nil {
 		return err
 	}
@@ -126,6 +127,7 @@ type run struct {
 	cells     map[int]experiment.Cell
 	sharing   map[string]trial.Sharing // by footing
 	home      home
+	across    *across.Machines    // labs stand on its machines; nil: on this one
 	place     record.TrialMachine // this machine
 	writer    *record.Writer      // nil where another process writes the run
 	note      func(engine, why string, warnings []string) error
@@ -133,7 +135,7 @@ type run struct {
 }
 
 // prepare finds what the trials need, so that what is missing is told before the first.
-func (r *run) prepare() error {
+func (r *run) prepare(ctx context.Context) error {
 	r.installed, r.databases = map[string]database.Installation{}, map[string]database.Database{}
 	r.cells = map[int]experiment.Cell{}
 	var err error
@@ -159,7 +161,22 @@ func (r *run) prepare() error {
 		}
 		r.installed[d.Key()], r.databases[d.Key()] = found, db
 	}
-	return nil
+	if !r.Experiment.Machines.Any() {
+		return nil
+	}
+	file, err := r.Experiment.ReadMachines()
+	if err == nil {
+		r.across, err = across.Of(ctx, file, carrier.Options{Exe: r.Exe, Log: r.Log})
+	}
+	return err
+}
+
+// leave lets go of other machines, where labs stand there.
+func (r *run) leave() error {
+	if r.across == nil {
+		return nil
+	}
+	return r.across.Close()
 }
 
 // started is run.json as a run begins with it.
@@ -267,7 +284,7 @@ func (r *run) trial(ctx context.Context, a *attempt, label string) (record.Trial
 		Kept: &l.kept, Sharing: r.sharing[cell.Experiment.Footing()], Turns: l.turns, Beside: func() int { return int(a.beside.Load()) },
 		Name: fmt.Sprintf("run-%d-%d", os.Getpid(), p.ID), Exe: r.Exe, StateDir: r.StateDir, DataDir: r.DataDir,
 		Writer: w, Progress: l.progress, Label: label, Log: r.Log, Machine: &at, Observe: r.note, Live: l.live, Number: a.number, Urgent: r.Urgent,
-		Across: r.Across,
+		Across: r.across,
 	})
 }
 

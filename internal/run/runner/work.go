@@ -14,7 +14,7 @@ import (
 // Work measures those trials of a run that it is told, wherever the run directory or a copy of its
 // plan can be seen, beside others who do the same: each trial has one result, whoever was first.
 // Those that have one already are left as they are; where Config.Suspect is set, only if it is valid.
-func Work(ctx context.Context, dir string, c Config, only []int) error {
+func Work(ctx context.Context, dir string, c Config, only []int) (err error) {
 	r := &run{Config: c}
 	work, err := record.OpenWork(dir)
 	if err != nil {
@@ -29,9 +29,10 @@ func Work(ctx context.Context, dir string, c Config, only []int) error {
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	if err := r.prepare(); err != nil {
+	if err := r.prepare(ctx); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, r.leave()) }()
 	was := work.Run().Versions
 	if err := errors.Join(r.sameDatabases(was.Databases), r.sameProgram(was)); err != nil {
 		return err

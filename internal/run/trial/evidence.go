@@ -1,12 +1,12 @@
 package trial
 
 import (
-	"runtime"
 	"time"
 
 	"skerry/internal/evidence/verdict"
 	"skerry/internal/experiment"
 	"skerry/internal/lab"
+	"skerry/internal/machine"
 	"skerry/internal/record"
 )
 
@@ -23,8 +23,8 @@ func fidelityOf(l *lab.Lab, links []record.LinkFidelity, m measurement) record.F
 	f := record.Fidelity{Links: links, EmulatorLateP99US: -1}
 	f.Engine, _ = l.Engine()
 	f.WorstRTTErrorMS, f.WorstBandwidthError = verdict.Worst(links)
-	if m.late.Known {
-		f.EmulatorLateP99US = us(m.late.P99)
+	if late, known := m.emulator(); known {
+		f.EmulatorLateP99US = late.US
 	}
 	for _, s := range m.traffic {
 		f.EmulatorDrops += int64(s.AB.DroppedQueue + s.BA.DroppedQueue)
@@ -32,23 +32,92 @@ func fidelityOf(l *lab.Lab, links []record.LinkFidelity, m measurement) record.F
 	f.ClientCPU = m.drive.ClientCPU()
 	f.ClientLateP99US = m.lateUS()
 	f.EventLateP99US = verdict.EventsOf(m.events).LateUS
-	f.HostCores = runtime.NumCPU()
 	f.HostCPUMax = m.hostCPUMax
-	f.HostCPU, f.StealShare = m.machineUse()
+	f.HostCPU, f.HostCores, f.StealShare = m.together()
+	f.Machines = m.apart()
 	f.Stolen = &m.stolen
 	f.OwnCPU, f.OwnMemory = m.use.own()
 	return f
 }
 
-// machineUse is the cores that everything on the machine used, and the share of its processor
-// time that its hypervisor took; 0 of a measurement that took no time. The counters go by hundredths of
-// a second, by which use may seem more than there is.
-func (m measurement) machineUse() (cores, stolen float64) {
-	if m.span <= 0 {
-		return 0, 0
+// together is the cores that everything on all machines used, of how many, and the share of their
+// processor time that hypervisors took.
+func (m measurement) together() (cores float64, of int, stolen float64) {
+	for _, s := range m.machines {
+		cores, of, stolen = cores+s.use.Cores, of+int(s.use.Of), stolen+s.steal.Of*s.use.Of
 	}
-	s, all := m.span.Seconds(), float64(runtime.NumCPU())
-	return min(all, m.machine.Busy.Seconds()/s), min(1, m.machine.Steal.Seconds()/s/all)
+	return cores, of, stolen / float64(max(1, of))
+}
+
+// busiest is the machine that was the busiest of its cores.
+func (m measurement) busiest() (worst verdict.Use) {
+	for i, s := range m.machines {
+		if i == 0 || s.use.Cores*worst.Of > worst.Cores*s.use.Of {
+			worst = s.use
+		}
+	}
+	return worst
+}
+
+// robbed is the machine that lost the most to its hypervisor.
+func (m measurement) robbed() (worst verdict.Share) {
+	for i, s := range m.machines {
+		if i == 0 || s.steal.Of > worst.Of {
+			worst = s.steal
+		}
+	}
+	return worst
+}
+
+// emulator is the lateness of the emulator that was the latest; not known where one cannot know.
+func (m measurement) emulator() (worst verdict.Late, known bool) {
+	for i, s := range m.machines {
+		if !s.late.Known {
+			return verdict.Late{}, false
+		}
+		if late := us(s.late.P99); i == 0 || late > worst.US {
+			worst = verdict.Late{US: late, Machine: s.Name}
+		}
+	}
+	return worst, len(m.machines) > 0
+}
+
+// clock is the clock that is known the least; there is none where the lab is on this machine alone.
+func (m measurement) clock() (worst verdict.Clock, others bool) {
+	for _, s := range m.machines {
+		if _, is := s.Part.(machine.Timed); !is {
+			continue
+		}
+		c := verdict.Clock{UncertainUS: us(s.clock.Uncertainty), MovedUS: us(s.moved), Machine: s.Name}
+		if !others || c.UncertainUS+c.MovedUS > worst.UncertainUS+worst.MovedUS {
+			worst, others = c, true
+		}
+	}
+	return worst, others
+}
+
+// apart is what each machine had to do with the trial; nil where the lab is on this one alone.
+func (m measurement) apart() (all []record.MachineFidelity) {
+	for _, s := range m.machines {
+		if s.Name == "" {
+			continue
+		}
+		x := record.MachineFidelity{
+			Name: s.Name, CPU: s.use.Cores, Cores: int(s.use.Of), StealShare: s.steal.Of, EmulatorLateP99US: -1,
+			ClockAheadUS: us(s.clock.Offset), ClockUncertainUS: us(s.clock.Uncertainty), ClockMovedUS: us(s.moved),
+		}
+		if s.late.Known {
+			x.EmulatorLateP99US = us(s.late.P99)
+		}
+		if t, is := s.Part.(machine.Timed); is {
+			x.Kernel = t.Kernel()
+		}
+		for _, n := range s.Facts().Nodes {
+			x.Nodes = append(x.Nodes, n.Name)
+		}
+		all = append(all, x)
+	}
+	return all
 }
 
 // found is what the parts of a trial found, of which its verdict is formed.
@@ -63,17 +132,17 @@ type found struct {
 
 // evidence hands each piece over with its figure, or with the reason why there is none.
 func (f found) evidence(e experiment.Experiment) verdict.Evidence {
-	cores, stolen := f.machineUse()
 	return verdict.Evidence{
 		Links:        verdict.Of(f.links),
 		EmulatorLate: f.emulatorLate(),
 		DriverLate:   f.driverLate(),
 		DriverCPU:    f.driverCPU(e),
-		HostCPU:      counted(f.begun, verdict.Use{Cores: cores, Of: float64(runtime.NumCPU())}),
+		HostCPU:      begun(f.begun, f.busiest()),
 		Bound:        verdict.Of(f.bound),
-		Steal:        counted(f.begun, stolen),
+		Steal:        begun(f.begun, f.robbed()),
+		Clocks:       f.clocks(),
 		Stolen:       verdict.Of(f.stolen),
-		Events:       counted(f.begun, verdict.EventsOf(f.events)),
+		Events:       begun(f.begun, verdict.EventsOf(f.events)),
 		Stuck:        verdict.Of(f.drive.Stuck),
 		Samples:      f.samples(),
 		Flavors:      f.flavors,
@@ -81,22 +150,31 @@ func (f found) evidence(e experiment.Experiment) verdict.Evidence {
 	}
 }
 
-// counted is a piece that was counted from the begin of the measurement on, where that was told.
-func counted[T any](begun bool, figure T) verdict.Piece[T] {
-	if !begun {
+// begun is a piece that was counted from the begin of the measurement on, where that was told.
+func begun[T any](told bool, figure T) verdict.Piece[T] {
+	if !told {
 		return verdict.Missing[T]("the driver did not tell when the measurement began")
 	}
 	return verdict.Of(figure)
 }
 
-func (f found) emulatorLate() verdict.Piece[float64] {
-	switch {
-	case !f.moved:
-		return verdict.NotDue[float64]()
-	case !f.late.Known:
-		return verdict.Missing[float64]("the emulator did not tell it")
+func (f found) emulatorLate() verdict.Piece[verdict.Late] {
+	if !f.moved {
+		return verdict.NotDue[verdict.Late]()
 	}
-	return counted(f.begun, us(f.late.P99))
+	late, known := f.emulator()
+	if f.begun && !known {
+		return verdict.Missing[verdict.Late]("the emulator did not tell it")
+	}
+	return begun(f.begun, late)
+}
+
+func (f found) clocks() verdict.Piece[verdict.Clock] {
+	worst, others := f.clock()
+	if !others {
+		return verdict.NotDue[verdict.Clock]()
+	}
+	return begun(f.begun, worst)
 }
 
 func (f found) driverLate() verdict.Piece[float64] {

@@ -49,9 +49,16 @@ func foundIn(t *testing.T) found {
 	}
 	return found{
 		links: []record.LinkFidelity{{ID: "a~b", Answered: true}}, moved: true, flavors: verdict.Of(2),
-		measurement: measurement{begun: true, drive: d, late: link.Lateness{Known: true}, machine: machine, sampled: 1},
-		audit:       &record.Audit{},
+		measurement: measurement{begun: true, drive: d, sampled: 1,
+			machines: []machineSpan{{use: verdict.Use{Of: float64(machine.Cores)}, late: link.Lateness{Known: true}}}},
+		audit: &record.Audit{},
 	}
+}
+
+// untold has the emulator not tell how late it was.
+func untold(f *found) {
+	f.machines = slices.Clone(f.machines)
+	f.machines[0].late = link.Lateness{}
 }
 
 // TestEvidenceThatIsTakenAway: what a part could not find makes the trial suspect, and what the
@@ -63,8 +70,8 @@ func TestEvidenceThatIsTakenAway(t *testing.T) {
 		want []string // a part of each reason
 	}{
 		"nothing":           {func(*found) {}, nil},
-		"kernel's engine":   {func(f *found) { f.moved, f.late = false, link.Lateness{} }, nil},
-		"emulator's figure": {func(f *found) { f.late = link.Lateness{} }, []string{"the emulator's lateness: the emulator did not tell it"}},
+		"kernel's engine":   {func(f *found) { f.moved = false; untold(f) }, nil},
+		"emulator's figure": {untold, []string{"the emulator's lateness: the emulator did not tell it"}},
 		"driver's lateness": {func(f *found) { f.drive.Late = load.Histogram{} }, []string{"the driver's lateness: the driver did not tell it"}},
 		"driver's CPU":      {func(f *found) { f.drive.CPU = 0 }, []string{"the driver's use of processors: the driver did not tell it"}},
 		"begin":             {func(f *found) { f.begun = false }, []string{"the emulator's lateness", "the machine's use", "taken by the hypervisor", "the events"}},

@@ -61,7 +61,7 @@ func (g *guard) governor(work context.Context, governor *flavor.Governor) {
 func (g *guard) end(work context.Context, l *lab.Lab, err error) error {
 	cause := context.Cause(work)
 	if errors.Is(cause, errEmulator) || err != nil && emulatorEnded(l) {
-		err = errors.Join(errEmulator, err)
+		err = errors.Join(errEmulator, lost(l), err)
 	}
 	if errors.Is(cause, errGovernor) {
 		err = errors.Join(cause, err)
@@ -69,6 +69,31 @@ func (g *guard) end(work context.Context, l *lab.Lab, err error) error {
 	g.abort(nil)
 	g.watchers.Wait()
 	return err
+}
+
+// lost tells which of several machines do not answer any more, or have no emulator: all else follows
+// from that. It is nil where all answer, and where there is one machine alone.
+func lost(l *lab.Lab) error {
+	if l == nil {
+		return nil
+	}
+	members := l.Machines()
+	if len(members) == 1 && members[0].Name == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+	defer cancel()
+	errs := make([]error, len(members))
+	var all sync.WaitGroup
+	for i, m := range members {
+		all.Go(func() {
+			if _, err := m.Lateness(ctx, false); err != nil {
+				errs[i] = fmt.Errorf("%s is lost: %w", m.Name, err)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // emulatorEnded asks the emulator whether it still runs. Without it the nodes lose their

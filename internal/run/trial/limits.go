@@ -92,9 +92,9 @@ func limitOf(e experiment.Experiment, l *lab.Lab, m measurement) record.Bound {
 
 // surroundings is the evidence that all workloads of a trial share.
 func surroundings(e experiment.Experiment, l *lab.Lab, m measurement) bound.Evidence {
-	cores, _ := m.machineUse()
+	machine := m.busiest()
 	return bound.Evidence{
-		Machine: bound.Use{Used: min(cores, float64(runtime.NumCPU())), Of: float64(runtime.NumCPU())},
+		Machine: bound.Use{Used: machine.Cores, Of: machine.Of},
 		Nodes:   m.use.nodes(l, e.ClientNodes()),
 		Links:   carried(l.Links(), m.traffic, m.drive.Duration.Seconds()),
 	}

@@ -9,7 +9,6 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/evidence/recovery"
-	"skerry/internal/evidence/sample"
 	"skerry/internal/evidence/stats"
 	"skerry/internal/experiment"
 	"skerry/internal/kernel/urgent"
@@ -47,12 +46,10 @@ type measurement struct {
 	goodputs   map[string]stats.BatchInterval // by pool
 	bins       []recovery.Bin
 	traffic    []link.Stats // of the measurement alone
-	late       link.Lateness
-	machine    sample.Machine // used during the measurement
-	span       time.Duration  // of machine
-	sampled    int            // seconds
-	use        *nodeUse       // of nodes, over those seconds
-	hostCPUMax float64        // cores, in the busiest second
+	machines   []machineSpan
+	sampled    int      // seconds
+	use        *nodeUse // of nodes, over those seconds
+	hostCPUMax float64  // cores, in the busiest second
 	stolen     record.Stolen
 	events     []record.Event // of the experiment
 	probes     []record.Probe
@@ -158,9 +155,11 @@ func (w *watch) follow() (measurement, error) {
 	if err != nil {
 		return m, err
 	}
-	m = measurement{begun: began == nil, drive: drive, stopped: w.stopped, histograms: w.logs, bins: w.bins, goodput: w.batches.Interval(), late: after.late,
-		traffic: difference(w.before.links, after.links),
-		span:    after.at.Sub(w.before.at), machine: sample.Machine{Busy: after.machine.Busy - w.before.machine.Busy, Steal: after.machine.Steal - w.before.machine.Steal}}
+	m = measurement{begun: began == nil, drive: drive, stopped: w.stopped, histograms: w.logs, bins: w.bins, goodput: w.batches.Interval(),
+		traffic: difference(w.before.links, after.links)}
+	if m.begun {
+		m.machines = spans(w.before, after)
+	}
 	if m.stopped == "" {
 		m.stopped = drive.Stopped
 	}

@@ -119,18 +119,19 @@ func (s setup) upLab(ctx context.Context, g *ground) error {
 	c.Members, c.Ports = e.Members(s.database), ports.All
 	if s.across != nil {
 		s.tell.stage("reaching the machines")
-		if c.On, err = s.across.Fleet(ctx, c.Topology); err != nil {
+		lost, err := s.across.Onto(ctx, &c, e.Place, s.tell.stage, s.installation)
+		if err != nil {
 			return err
+		}
+		if lost != nil {
+			if err := s.tell.event(0, "machines", fmt.Sprintf("the lab stands on what is left: %v", lost)); err != nil {
+				return err
+			}
 		}
 	}
 	s.tell.stage("bringing the lab up")
 	if g.lab, err = lab.Up(ctx, c); err != nil {
 		return fmt.Errorf("bringing the lab up: %w", err)
-	}
-	if s.across != nil {
-		if err := s.across.Furnish(ctx, g.lab, s.installation, s.tell.stage); err != nil {
-			return err
-		}
 	}
 	if s.observe == nil {
 		return nil

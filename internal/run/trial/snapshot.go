@@ -5,31 +5,96 @@ import (
 	"errors"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"skerry/internal/evidence/sample"
+	"skerry/internal/evidence/verdict"
 	"skerry/internal/link"
+	"skerry/internal/machine"
 	"skerry/internal/record"
 )
 
-// snapshot is what the links and the machine have counted so far.
+// snapshot is what the links and the machines have counted so far.
 type snapshot struct {
-	at      time.Time // the machine's
-	links   []link.Stats
-	late    link.Lateness // since the last reset
-	machine sample.Machine
+	links    []link.Stats
+	machines []counted
+}
+
+// counted is what a machine has counted so far.
+type counted struct {
+	machine.Member
+	at    time.Time
+	used  sample.Machine
+	late  link.Lateness // since the last reset
+	clock machine.Clock // the zero value on the machine of this process
 }
 
 // snapshot reads all counters; reset begins a new count of lateness.
-func (w *watch) snapshot(reset bool) (snapshot, error) {
-	links, errLinks := w.ground.lab.Stats(w.ctx)
-	late, errLate := w.ground.lab.Lateness(w.ctx, reset)
-	machine, errMachine := sample.ReadMachine(w.ctx, w.ground.lab.Files())
-	return snapshot{time.Now(), links, late, machine}, errors.Join(errLinks, errLate, errMachine)
+func (w *watch) snapshot(reset bool) (s snapshot, err error) {
+	s.links, err = w.ground.lab.Stats(w.ctx)
+	members := w.ground.lab.Machines()
+	s.machines = make([]counted, len(members))
+	var all errgroup.Group
+	for i, m := range members {
+		all.Go(func() (err error) {
+			s.machines[i], err = count(w.ctx, m, reset)
+			return err
+		})
+	}
+	return s, errors.Join(err, all.Wait())
+}
+
+func count(ctx context.Context, m machine.Member, reset bool) (counted, error) {
+	c := counted{Member: m}
+	var errs [3]error
+	c.late, errs[0] = m.Lateness(ctx, reset)
+	c.used, errs[1] = sample.ReadMachine(ctx, m.Files())
+	c.at = time.Now()
+	if t, is := m.Part.(machine.Timed); is {
+		c.clock, errs[2] = t.Clock(ctx)
+	}
+	return c, errors.Join(errs[:]...)
+}
+
+// machineSpan is what a machine did from one count to another.
+type machineSpan struct {
+	machine.Member
+	use   verdict.Use   // cores, on average
+	steal verdict.Share // of its CPU time
+	late  link.Lateness
+	clock machine.Clock // at the begin
+	moved time.Duration // the clock, either way
+}
+
+// spans are what machines did between two snapshots.
+func spans(before, after snapshot) []machineSpan {
+	all := make([]machineSpan, len(after.machines))
+	for i, a := range after.machines {
+		all[i] = span(before.machines[i], a)
+	}
+	return all
+}
+
+// span is of no use of processors where it took no time. The counters go by hundredths of a second,
+// by which use may seem more than there is.
+func span(b, a counted) machineSpan {
+	s := machineSpan{Member: a.Member, late: a.late, clock: b.clock, moved: (a.clock.Offset - b.clock.Offset).Abs()}
+	s.use, s.steal = verdict.Use{Of: float64(a.used.Cores), Machine: a.Name}, verdict.Share{Machine: a.Name}
+	if took := a.at.Sub(b.at).Seconds(); took > 0 && s.use.Of > 0 {
+		s.use.Cores = min(s.use.Of, (a.used.Busy-b.used.Busy).Seconds()/took)
+		s.steal.Of = min(1, (a.used.Steal-b.used.Steal).Seconds()/took/s.use.Of)
+	}
+	return s
 }
 
 // sample records what nodes, emulator and machine use, each second from zero on.
 func (w *watch) sample(zero time.Time) error {
 	l := w.ground.lab
-	s := &sample.Sampler{Hosts: l.Hosts(), Machine: l.Files(), EmulatorPID: l.EmulatorPID(), TunnelPID: l.TunnelPID(), Traffic: w.nodeTraffic}
+	s := &sample.Sampler{Hosts: l.Hosts(), Traffic: w.nodeTraffic}
+	for _, m := range l.Machines() {
+		f := m.Facts()
+		s.Machines = append(s.Machines, sample.Machinery{Files: m.Files(), Emulator: f.Emulator, Tunneller: f.Tunneller})
+	}
 	if w.governor != nil {
 		s.Governed = w.governor.State
 	}

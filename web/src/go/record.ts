@@ -195,6 +195,11 @@ export interface Fidelity {
   /** of the host's CPU time */
   steal_share: number
   /**
+   * machines are those that the lab stood on, where it stood on machines of a machines file; the
+   * figures of host are of them together then, and lateness of the worst.
+   */
+  machines?: MachineFidelity[]
+  /**
    * own_cpu_cores is the cores that the trial's own processes used on average, OwnMemory the bytes of its
    * nodes at the most.
    */
@@ -307,6 +312,26 @@ export interface Machine {
   cpu: string
   cores: number
   memory_bytes: number
+}
+
+/** MachineFidelity is what one of several machines had to do with a trial. */
+export interface MachineFidelity {
+  name: string
+  kernel: string
+  nodes: string[]
+  /** cpu_cores in cores of everything there, on average, out of Cores; StealShare of its CPU time. */
+  cpu_cores: number
+  cores: number
+  steal_share: number
+  /** emulator_late_p99_us: how late its emulator handed packets over; negative where it cannot know. */
+  emulator_late_p99_us: number
+  /**
+   * Its clock was so far ahead of the controller's when the measurement began, within the
+   * uncertainty either way, and moved by so much until its end.
+   */
+  clock_ahead_us: number
+  clock_uncertain_us: number
+  clock_moved_us: number
 }
 
 /** Membership is a change of the members of a database. */

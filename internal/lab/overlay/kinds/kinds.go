@@ -60,13 +60,27 @@ func For(ctx context.Context, o topology.Overlay) (overlay.Overlay, error) {
 		return nil, nil
 	}
 	options, _ := read(a, o.Settings[a.Name]) // that Check found nothing in
-	dir, err := install.DefaultDir()
+	in, err := Program(ctx, o)
 	if err != nil {
 		return nil, err
 	}
+	return options.New(in), nil
+}
+
+// Program is what the overlay that a topology asks for runs on nodes, the zero value where it runs
+// nothing.
+func Program(ctx context.Context, o topology.Overlay) (install.Installation, error) {
+	a, ok := find(o.Kind)
+	if !ok {
+		return install.Installation{}, nil
+	}
+	dir, err := install.DefaultDir()
+	if err != nil {
+		return install.Installation{}, err
+	}
 	in, err := install.Store{Dir: dir}.Find(ctx, a.Recipe, "")
 	if err != nil {
-		return nil, fmt.Errorf("the topology's overlay: %w", err)
+		return in, fmt.Errorf("the topology's overlay: %w", err)
 	}
-	return options.New(in), nil
+	return in, nil
 }

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"golang.org/x/term"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/lab"
+	"skerry/internal/machine"
+	"skerry/internal/machine/carrier"
+	"skerry/internal/machine/fleet"
+	"skerry/internal/machine/host"
+	"skerry/internal/machine/inventory"
+	"skerry/internal/machine/local"
+	"skerry/internal/run/across"
+)
+
+// found is a lab that is up, and the machine that it is asked of: this one, or those that it stands on.
+type found struct {
+	lab.Info
+	on       machine.Machine
+	standing *across.Standing // nil for a lab of this machine
+	close    func() error
+}
+
+// findLab finds a lab of this machine or of others by its name; with "" the one that is there.
+func (a *app) findLab(ctx context.Context, name string) (found, error) {
+	infos, err := lab.List(ctx, a.stateDir)
+	if err != nil {
+		return found{}, err
+	}
+	standing, err := across.MemoryIn(a.stateDir).All()
+	if err != nil {
+		return found{}, err
+	}
+	for _, s := range standing {
+		infos = append(without(infos, s.Name), lab.Info{Name: s.Name})
+	}
+	chosen, err := lab.Choose(infos, name)
+	if errors.Is(err, lab.ErrNotFound) {
+		_, err = lab.Find(ctx, a.stateDir, name) // which says what to do about it
+	}
+	if err != nil {
+		return found{}, err
+	}
+	if i := slices.IndexFunc(standing, func(s across.Standing) bool { return s.Name == chosen.Name }); i >= 0 {
+		return a.reachLab(ctx, standing[i])
+	}
+	m, err := local.New(local.Config{State: a.stateDir})
+	return found{Info: chosen, on: m, close: func() error { return nil }}, err
+}
+
+// without leaves out the part that this machine has of a lab on several.
+func without(infos []lab.Info, name string) []lab.Info {
+	return slices.DeleteFunc(infos, func(i lab.Info) bool { return i.Name == name })
+}
+
+// reachLab finds a lab on the machines that it stands on.
+func (a *app) reachLab(ctx context.Context, s across.Standing) (found, error) {
+	exe, err := executable()
+	if err != nil {
+		return found{}, err
+	}
+	on, done, err := s.Reach(ctx, carrier.Options{Exe: exe, Log: a.log})
+	if err != nil {
+		return found{}, fmt.Errorf("lab %s: %w", s.Name, err)
+	}
+	f := found{Info: lab.Info{Name: s.Name, State: lab.StateDead, Problem: "its machines have nothing of it"}, on: on, standing: &s, close: done}
+	infos, err := lab.ListOn(ctx, on)
+	if err != nil {
+		return found{}, errors.Join(err, done())
+	}
+	for _, i := range infos {
+		if i.Name == s.Name {
+			i.Holder = nil // which is another machine's
+			f.Info = i
+		}
+	}
+	return f, nil
+}
+
+// standingLabs are those of other machines; one that cannot be asked is told as damaged.
+func (a *app) standingLabs(ctx context.Context) ([]lab.Info, error) {
+	standing, err := across.MemoryIn(a.stateDir).All()
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]lab.Info, len(standing))
+	for i, s := range standing {
+		f, err := a.reachLab(ctx, s)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			infos[i] = lab.Info{Name: s.Name, State: lab.StateDamaged, Problem: err.Error()}
+			continue
+		}
+		if infos[i] = f.Info; f.close() != nil {
+			infos[i].Problem = "its machines cannot be left in peace"
+		}
+	}
+	return infos, nil
+}
+
+// upElsewhere brings a lab up on the machines of a file.
+func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places []string) (l *lab.Lab, done func() error, err error) {
+	rules := map[string]string{}
+	for _, p := range places {
+		key, on, ok := strings.Cut(p, "=")
+		if !ok {
+			return nil, nil, fmt.Errorf("%w: --place %s is not NODE=MACHINE, SITE=MACHINE or *=MACHINE", errUsage, p)
+		}
+		rules[key] = on
+	}
+	f, err := inventory.Load(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errUsage, err)
+	}
+	m, err := across.Of(ctx, f, carrier.Options{Exe: c.Exe, Log: a.log})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, m.Close())
+		}
+	}()
+	if _, err := m.Onto(ctx, &c, rules, func(stage string) { a.progress().Livef("%s", stage) }); err != nil {
+		return nil, nil, err
+	}
+	memory := across.MemoryIn(a.stateDir)
+	known, err := memory.All()
+	if err != nil {
+		return nil, nil, err
+	}
+	if slices.ContainsFunc(known, func(s across.Standing) bool { return s.Name == c.Name }) {
+		return nil, nil, advice.With(fmt.Errorf("%w: %s", lab.ErrExists, c.Name), "end it with `skerry lab down %s`, or give this one another --name", c.Name)
+	}
+	if err := memory.Keep(across.Standing{Name: c.Name, Machines: f, At: c.On.(*fleet.Fleet).Places()}); err != nil {
+		return nil, nil, err
+	}
+	if l, err = lab.Up(ctx, c); err != nil {
+		return nil, nil, errors.Join(err, memory.Forget(c.Name))
+	}
+	return l, m.Close, nil
+}
+
+// exitStatus is how a command on a node ended.
+type exitStatus int
+
+func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// execElsewhere runs a command on a node of another machine, and returns when it has ended. On a terminal
+// it has one of its own, where the machine is reached by a shell.
+func (a *app) execElsewhere(ctx context.Context, f found, node string, container bool, command []string) error {
+	l, err := lab.AttachOn(ctx, f.on, f.Name)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	h, err := l.Host(node)
+	if container && err == nil {
+		h, err = l.Member(node)
+	}
+	if err != nil {
+		return err
+	}
+	if in, is := a.in.(*os.File); is && term.IsTerminal(int(in.Fd())) {
+		if argv, err := a.terminalOn(ctx, f, l, node, container, command); !errors.Is(err, inventory.ErrNoShell) {
+			return errors.Join(err, a.handTerminal(argv))
+		}
+	}
+	p, err := h.Start(ctx, host.Command{Name: command[0], Path: command[0], Args: command[1:], Stdin: a.in, Stdout: a.out, Stderr: a.err})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.Done():
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), p.Kill())
+	}
+	var code host.ExitCode
+	if errors.As(p.Err(), &code) {
+		return exitStatus(code)
+	}
+	return p.Err()
+}
+
+// terminalOn is the command line that runs a command on a node's machine in a terminal.
+func (a *app) terminalOn(ctx context.Context, f found, l *lab.Lab, node string, container bool, command []string) ([]string, error) {
+	list, err := f.standing.Machines.Expand(ctx)
+	if err != nil {
+		return nil, err
+	}
+	exe, err := l.Exe(node)
+	if err != nil {
+		return nil, err
+	}
+	words := []string{exe, "lab", "exec", "--lab", f.Name}
+	if container {
+		words = append(words, "--container")
+	}
+	words = append(append(words, node, "--"), command...)
+	for i, w := range words {
+		words[i] = inventory.Quote(w)
+	}
+	i := slices.IndexFunc(list, func(m inventory.Machine) bool { return m.Name == l.Places()[node] })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: of the machine of %s", inventory.ErrNoShell, node)
+	}
+	line := strings.Join(words, " ")
+	if list[i].Sudo {
+		line = "sudo -n " + line
+	}
+	return list[i].Terminal("exec " + line)
+}
+
+func (a *app) handTerminal(argv []string) error {
+	if len(argv) == 0 {
+		return nil
+	}
+	err := a.hand(exec.Command(argv[0], argv[1:]...))
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exitStatus(exit.ExitCode())
+	}
+	return err
+}

@@ -1,0 +1,84 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
+	"skerry/internal/lab"
+	"skerry/internal/lab/place"
+	"skerry/internal/machine/inventory"
+)
+
+// ReadMachines are the machines that labs stand on, as their file has them.
+func (e Experiment) ReadMachines() (inventory.File, error) {
+	return e.Machines.Read(e.path("experiment"))
+}
+
+// Places are where the nodes of the lab stand on machines of which no more is known than their file
+// tells; nil where the experiment is about this machine, or a cluster has to be asked for machines.
+func (e Experiment) Places() (*place.Plan, error) {
+	if !e.Machines.Any() {
+		return nil, nil
+	}
+	f, err := e.ReadMachines()
+	if err != nil || slices.ContainsFunc(f.Machines, func(m inventory.Machine) bool { return m.Kubernetes != nil }) {
+		return nil, err
+	}
+	cloud, err := e.Cloud()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := place.New(cloud, place.Known(f.Machines), e.Place)
+	return &plan, err
+}
+
+// machines checks that labs can stand on the machines that are given.
+func (c *checker) machines() {
+	e := c.e
+	if !e.Machines.Any() {
+		return
+	}
+	if ps := e.Machines.Check("machines"); len(ps) > 0 {
+		c.problems = append(c.problems, ps.Locate(e.origin.root, "")...)
+		return
+	}
+	var ps strict.Problems
+	if _, err := e.ReadMachines(); errors.As(err, &ps) {
+		c.problems = append(c.problems, ps...)
+		return
+	} else if err != nil {
+		c.fail("machines", "give a machines file, see machines.md", "%v", err)
+		return
+	}
+	if err := lab.Apart(e.origin.cloud, e.Engine); err != nil {
+		c.fail("machines", advice.Of(err), "%v", err)
+	}
+	if _, err := e.Places(); err != nil {
+		c.fail("place", advice.Of(err), "%v", err)
+	}
+}
+
+// places writes where the nodes of an experiment's lab stand, as far as that can be told before the
+// machines are reached.
+func (e Experiment) places(w io.Writer) {
+	plan, err := e.Places()
+	if plan == nil || err != nil { // it was checked
+		return
+	}
+	for _, u := range plan.Used {
+		asks := fmt.Sprintf("%.4g cores", u.Cores)
+		if u.Memory > 0 {
+			asks += ", " + unit.Bytes(u.Memory).String()
+		}
+		fmt.Fprintf(w, "  on %s: %s (%s)\n", u.Machine, strings.Join(u.Nodes, ", "), asks)
+	}
+	if plan.Guessed {
+		fmt.Fprintf(w, "  machines whose file tells no cores or memory are asked when the run begins: nodes that are spread may stand elsewhere then\n")
+	}
+}

@@ -1,0 +1,70 @@
+package engines
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"skerry/internal/record"
+)
+
+// One lab stands on three machines that OpenSSH reaches: by hand it comes up, is worked with and goes;
+// in a trial each machine's part is told.
+func TestLabOnMachines(t *testing.T) {
+	r := newRoom(t)
+	r.reachable()
+	list, err := os.ReadFile(r.path("machines.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, _, _ := strings.Cut(string(list), "  - {name: nobody")
+	r.write("three.yaml", there)
+	h1 := r.machines["h1"]
+	lines := func(script string) string {
+		t.Helper()
+		out, err := h1.command("bash", "-ec", `cd "$0"; `+script, r.share).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", script, err, out)
+		}
+		return string(out)
+	}
+	lines(`./skerry lab up ring:3,rtt=10ms --name hand --machines three.yaml --place '*=three'`)
+	if out := lines(`./skerry lab status hand --json; ./skerry lab down`); !strings.Contains(out, `"state": "up"`) || !strings.Contains(out, `"machine": "three"`) {
+		t.Errorf("all on one machine:\n%s", out)
+	}
+	lines(`./skerry lab up ring:3,rtt=10ms --name hand --machines three.yaml`)
+	out := lines(`./skerry lab status hand --json
+./skerry lab set --scale 2
+./skerry lab exec $(./skerry lab status hand --json | grep -o '"name": "n[0-9]*"' | head -1 | cut -d'"' -f4) -- sh -c 'exit 7' || echo "code $?"
+./skerry lab links`)
+	for _, want := range []string{`"machine": "one"`, `"machine": "two"`, `"machine": "three"`, "code 7", "20ms"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %s in\n%s", want, out)
+		}
+	}
+	lines(`./skerry lab down hand`)
+
+	r.write("grid.yaml", strings.Replace(grid, "name: ", "machines: three.yaml\nname: ", 1))
+	lines(`./skerry run grid.yaml --set repetitions=1 --out /root/runs && cp -rL /root/runs/latest "$0/run"`)
+	d, err := record.Open(r.path("run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range d.Summary.Trials {
+		told, _ := json.Marshal(x.Fidelity.Machines)
+		if x.State != record.TrialOK || len(x.Fidelity.Machines) == 0 {
+			t.Errorf("trial %d: %s %s, machines %s", x.ID, x.State, x.Error, told)
+		}
+		for _, m := range x.Fidelity.Machines {
+			if m.Kernel == "" || m.Cores == 0 || len(m.Nodes) == 0 || m.ClockUncertainUS <= 0 {
+				t.Errorf("trial %d: of %s is told %s", x.ID, m.Name, told)
+			}
+		}
+	}
+	for name, m := range r.machines {
+		if err := r.sh(m.command("bash", "-c", `! pgrep -x skerry && ! ls /run/skerry/labs/* 2>/dev/null`)); err != nil {
+			t.Errorf("something is left on %s: %v", name, err)
+		}
+	}
+}
