@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -46,7 +47,10 @@ var (
 	_ encoding.TextUnmarshaler = (*Fraction)(nil)
 )
 
-// ParseDuration reads a time span with a unit: ns, us, ms, s, m, h.
+// minutes are those that are written out.
+var minutes = regexp.MustCompile(`min(\d|$)`)
+
+// ParseDuration reads a time span with a unit: ns, us, ms, s, m or min, h.
 func ParseDuration(s string) (time.Duration, error) {
 	const example = "40ms, 2s or 1m30s"
 	s = strings.TrimSpace(s)
@@ -56,7 +60,7 @@ func ParseDuration(s string) (time.Duration, error) {
 		}
 		return 0, fmt.Errorf("%w: %q has no unit (write %sms or %ss)", ErrUnit, s, s, s)
 	}
-	d, err := time.ParseDuration(strings.ReplaceAll(s, " ", ""))
+	d, err := time.ParseDuration(minutes.ReplaceAllString(strings.ReplaceAll(s, " ", ""), "m$1"))
 	if err != nil {
 		return 0, fmt.Errorf("%w: %q is no duration (write %s)", ErrSyntax, s, example)
 	}
