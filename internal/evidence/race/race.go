@@ -54,6 +54,9 @@ type Config struct {
 	Guess float64
 	// Repetitions of the winner, at least, on each day.
 	Repetitions int
+	// Exhaustive has all days of all candidates repeated, whatever they say and cost: what a race is
+	// compared with.
+	Exhaustive bool
 }
 
 // Outs are the ways in which a candidate leaves the race.
@@ -124,6 +127,9 @@ func (r *Race) Spent() (sum float64) {
 // Next are the heats that are worth their time now, most urgent first; none when the race is over.
 // They may run in any order, or side by side.
 func (r *Race) Next() []Heat {
+	if r.Exhaustive {
+		return r.grid()
+	}
 	heats := r.wanted()
 	left, cost := r.Budget-r.Spent(), r.cost()
 	afford := int((left + 1e-9) / cost)
@@ -131,6 +137,19 @@ func (r *Race) Next() []Heat {
 		heats = heats[:max(0, afford)]
 	}
 	return heats
+}
+
+// grid are the heats that are left of all of them.
+func (r *Race) grid() []Heat {
+	for n := 1; n <= r.Repetitions; n++ {
+		for _, day := range append([]string{Quiet}, r.Days...) {
+			heats := slices.DeleteFunc(r.missing(r.Candidates, day, n), func(h Heat) bool { return len(r.void[cell{h.Candidate, h.Day}]) >= tries })
+			if len(heats) > 0 {
+				return heats
+			}
+		}
+	}
+	return nil
 }
 
 // wanted are the heats of the earliest stage that is not finished.
