@@ -56,7 +56,7 @@ type lanes struct {
 func (r *run) newLanes(left []record.Planned, total int) *lanes {
 	l := &lanes{run: r, room: roomFor(r.Experiment.Parallel), left: left, total: total, done: total - len(left), ended: make(chan *attempt)}
 	if l.room.most == 1 {
-		l.all = []*lane{{live: r.live, progress: r.Progress}}
+		l.all = []*lane{{live: r.live, turns: r.Turns, progress: r.Progress}}
 		return l
 	}
 	turns := trial.NewTurns()
@@ -222,6 +222,6 @@ func (l *lanes) leave(ctx context.Context, some []*lane) error {
 
 // alone is the first lane, when nothing runs beside it any more.
 func (l *lanes) alone() *lane {
-	l.all[0].turns = nil
+	l.all[0].turns = l.Turns
 	return l.all[0]
 }

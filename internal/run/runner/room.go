@@ -78,3 +78,17 @@ func (r *room) learn(p record.Planned, t record.Trial) {
 	r.cells[p.Cell] = use{max(was.cores, u.cores), max(was.memory, u.memory)}
 	r.largest = use{max(r.largest.cores, u.cores), max(r.largest.memory, u.memory)}
 }
+
+// Beside is how many trials may run at the same time on this machine, each as large as the largest of
+// those that have ended; 1 as long as none has.
+func Beside(p experiment.Parallel, ended []record.Trial) int {
+	r := roomFor(p)
+	for i, t := range ended {
+		r.learn(record.Planned{Cell: i + 1}, t)
+	}
+	var running []record.Planned
+	for len(running) < r.most && r.admits(running, record.Planned{}) {
+		running = append(running, record.Planned{})
+	}
+	return len(running)
+}

@@ -52,12 +52,16 @@ type Config struct {
 	Exe               string
 	StateDir, DataDir string
 	Urgent            *urgent.Process // takes priority while it makes events happen; nil: never
-	Suspect           bool            // Resume runs suspect trials again
-	Strict            bool            // a suspect trial is an error
-	Version           string          // of skerry
-	Command           []string        // the command line
-	Progress          *progress.Reporter
-	Log               *slog.Logger
+	// Lane tells runs of this process that go on side by side apart, and Turns keep their trials from
+	// disturbing each other; nil for a run alone.
+	Lane     int
+	Turns    *trial.Turns
+	Suspect  bool     // Resume runs suspect trials again
+	Strict   bool     // a suspect trial is an error
+	Version  string   // of skerry
+	Command  []string // the command line
+	Progress *progress.Reporter
+	Log      *slog.Logger
 }
 
 // Run runs an experiment from its first trial on. It returns the run directory's path,
@@ -282,10 +286,19 @@ func (r *run) trial(ctx context.Context, a *attempt, label string) (record.Trial
 	return trial.Run(ctx, trial.Config{
 		Cell: cell, Database: r.databases[key], Installation: r.installed[key],
 		Kept: &l.kept, Sharing: r.sharing[cell.Experiment.Footing()], Turns: l.turns, Beside: func() int { return int(a.beside.Load()) },
-		Name: fmt.Sprintf("run-%d-%d", os.Getpid(), p.ID), Exe: r.Exe, StateDir: r.StateDir, DataDir: r.DataDir,
+		Name: r.labName(p.ID), Exe: r.Exe, StateDir: r.StateDir, DataDir: r.DataDir,
 		Writer: w, Progress: l.progress, Label: label, Log: r.Log, Machine: &at, Observe: r.note, Live: l.live, Number: a.number, Urgent: r.Urgent,
 		Across: r.across,
 	})
+}
+
+// labName is what the lab of a trial is called: no other of this machine is.
+func (r *run) labName(id int) string {
+	name := fmt.Sprintf("run-%d-%d", os.Getpid(), id)
+	if r.Lane > 0 {
+		name += fmt.Sprintf("-%d", r.Lane)
+	}
+	return name
 }
 
 // observe keeps which engine made the links and what the machine could not give.
