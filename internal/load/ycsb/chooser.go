@@ -9,8 +9,11 @@ import (
 type chooser struct {
 	kind       string
 	low, count int64 // the records chosen from, without those that the run inserts
-	inserts    *Inserts
-	sequence   *atomic.Int64 // shared by all workers
+	// end is where a part of the table ends, 0 for all of it: YCSB's zipfian draws one record more, which
+	// is another part's.
+	end      int64
+	inserts  *Inserts
+	sequence *atomic.Int64 // shared by all workers
 
 	scrambled Scrambled
 	zipf      Zipf
@@ -24,6 +27,9 @@ func newChooser(w *Workload, inserts *Inserts, sequence *atomic.Int64) chooser {
 	switch c.kind {
 	case Zipfian:
 		c.scrambled = NewScrambled(w.scrambledItems())
+		if end := w.InsertStart + w.InsertCount; end < w.RecordCount {
+			c.end = end
+		}
 	case ZipfianTrue:
 		c.zipf = NewZipf(c.count)
 	case Latest:
@@ -54,7 +60,7 @@ func (w *Workload) scrambledItems() int64 {
 // draw chooses a record that is there.
 func (c *chooser) draw(r *Rand) int64 {
 	for {
-		if n := c.once(r); n >= 0 && c.inserts.Readable(n) {
+		if n := c.once(r); n >= 0 && (c.end == 0 || n < c.end) && c.inserts.Readable(n) {
 			return n
 		}
 	}

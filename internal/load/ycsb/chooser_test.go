@@ -205,3 +205,19 @@ func TestZipfianTrueIsReallyTrue(t *testing.T) {
 		t.Errorf("a rank's probability is off by %v", worst)
 	}
 }
+
+// A workload on a part of the table draws no record of another part: an audit would take what that one's
+// workload wrote for lost.
+func TestPartsOfATable(t *testing.T) {
+	for _, d := range []string{"zipfian", "zipfian-true", "uniform", "hotspot", "sequential"} {
+		for start, count := range map[int64]int64{0: 50, 50: 50} {
+			w := parse(t, Properties{"recordcount": "100", "insertstart": fmt.Sprint(start), "insertcount": fmt.Sprint(count), "requestdistribution": d})
+			g := NewSource(w, 1).NewGenerator()
+			for i := range uint64(20_000) {
+				if n := g.Next(i).Number; n < start || n >= start+count {
+					t.Fatalf("%s: record %d of a part from %d to %d", d, n, start, start+count-1)
+				}
+			}
+		}
+	}
+}
