@@ -55,7 +55,8 @@ func (c *checker) together(pools []Pool) {
 	if err != nil {
 		return // told elsewhere
 	}
-	inserts, writers := "", ""
+	inserts := ""
+	var writers []span
 	for _, p := range pools {
 		w, err := c.e.YCSB(p)
 		if err != nil {
@@ -76,18 +77,35 @@ func (c *checker) together(pools []Pool) {
 		}
 		if w.Mix.Insert > 0 {
 			inserts = p.Name
+			if end := w.InsertStart + w.InsertCount; end < w.RecordCount {
+				c.fail(p.path, "leave insertcount out", "it would insert records that are there: those from %d on", end)
+			}
 		}
-		if c.e.writes(p) && writers != "" && c.e.Audit.Enabled {
-			c.fail("audit", "let one workload do all writes, or leave audit out", "%s and %s both write: whose version a record has would not be known", writers, p.Name)
+		if !c.e.writes(p) {
+			continue
 		}
-		if c.e.writes(p) {
-			writers = p.Name
+		mine := span{p.Name, w.InsertStart, w.InsertStart + w.InsertCount}
+		if d := w.Requests.Distribution; d == ycsb.Latest || d == ycsb.Exponential {
+			mine.from, mine.to = 0, w.RecordCount // they count from the newest record of the whole table
 		}
+		if i := slices.IndexFunc(writers, mine.overlaps); i >= 0 && c.e.Audit.Enabled {
+			c.fail("audit", "give each records of its own (properties insertstart and insertcount), let one workload do all writes, or leave audit out",
+				"%s and %s both write the same records: whose version one has would not be known", writers[i].pool, p.Name)
+		}
+		writers = append(writers, mine)
 	}
-	if c.e.Audit.Enabled && writers == "" {
+	if c.e.Audit.Enabled && len(writers) == 0 {
 		c.fail("audit", "leave audit out", "no workload writes")
 	}
 }
+
+// span are the records that a pool works on, the last one not among them.
+type span struct {
+	pool     string
+	from, to int64
+}
+
+func (s span) overlaps(o span) bool { return s.from < o.to && o.from < s.to }
 
 // sameTable tells whether two workloads describe the same records.
 func sameTable(a, b ycsb.Workload) bool {

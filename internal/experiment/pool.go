@@ -81,15 +81,15 @@ func (p Pool) Label() string {
 	return p.Name + " (" + p.Workload.Label() + ")"
 }
 
-// Audited is the pool whose writes an audit reads back, the only one that writes.
-func (e Experiment) Audited() (Pool, bool) {
+// Audited are the pools whose writes an audit reads back: those that write.
+func (e Experiment) Audited() (audited []Pool) {
 	pools := e.Pools()
 	for _, p := range pools {
 		if len(pools) == 1 || e.writes(p) {
-			return p, true
+			audited = append(audited, p)
 		}
 	}
-	return Pool{}, false
+	return audited
 }
 
 // writes tells whether a pool changes records.

@@ -37,8 +37,8 @@ func TestPools(t *testing.T) {
 	if got := e.ClientNodes(); strings.Join(got, " ") != "client client-writers" {
 		t.Errorf("load comes from %v, want client and client-writers", got)
 	}
-	if p, ok := e.Audited(); !ok || p.Name != "writers" {
-		t.Errorf("an audit is of %q, want writers, which alone write", p.Name)
+	if p := e.Audited(); len(p) != 1 || p[0].Name != "writers" {
+		t.Errorf("an audit is of %+v, want writers, which alone write", p)
 	}
 	cloud, err := e.Cloud()
 	if err != nil {
@@ -101,6 +101,30 @@ func TestPoolsRefused(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// Workloads that write may be audited together where each has records of its own.
+func TestWritersWithRecordsOfTheirOwn(t *testing.T) {
+	two := func(second string) string {
+		return `name: two
+topology: {sites: [a, b, c], defaults: {rtt: 10ms}}
+database: redis
+client: a
+audit: true
+workloads:
+  - {name: here, workload: {name: a, records: 100, properties: {insertcount: "50"}}}
+  - {name: there, client: b, workload: {name: a, records: 100, properties: {` + second + `}}}
+`
+	}
+	if got := parse(t, two(`insertstart: "50"`)).Audited(); len(got) != 2 {
+		t.Errorf("an audit is of %+v, want both", got)
+	}
+	if _, err := Parse("x.yaml", []byte(two(`insertstart: "49"`)), nil, false); err == nil || !strings.Contains(err.Error(), "here and there both write the same records") {
+		t.Errorf("of one record in common: %v", err)
+	}
+	if _, err := Parse("x.yaml", []byte(strings.Replace(two(`insertstart: "50"`), "name: a, records: 100, properties: {insertc", "name: d, records: 100, properties: {insertc", 1)), nil, false); err == nil || !strings.Contains(err.Error(), "those from 50 on") {
+		t.Errorf("of inserts into the other's records: %v", err)
 	}
 }
 

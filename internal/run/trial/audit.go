@@ -46,25 +46,14 @@ func (a auditor) audit(ctx context.Context) (*record.Audit, error) {
 	if err := a.ground.settled(ctx); err != nil {
 		return nil, fmt.Errorf("before the audit: %w", err)
 	}
-	pool, ok := a.cell.Experiment.Audited()
-	if !ok {
+	r := &reading{auditor: a}
+	for _, pool := range a.cell.Experiment.Audited() {
+		if err := r.part(ctx, pool); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.parts) == 0 {
 		return nil, fmt.Errorf("no workload writes: %w", errNoAudit)
-	}
-	spec, err := a.driver.spec(a.cell, pool, load.PhaseAudit)
-	if err != nil {
-		return nil, err
-	}
-	spec.Threads, spec.Arrival, spec.Target = auditThreads, load.Closed, 0
-	got, err := a.readBack(ctx, pool, spec)
-	if err != nil {
-		return nil, err
-	}
-	r := &reading{auditor: a, spec: spec, read: got, out: record.Audit{
-		Acknowledged: got.Acknowledged, InDoubt: got.InDoubt, Refused: got.Refused, Keys: got.Keys,
-		Lost: got.Lost, Stale: got.Stale, Unexpected: got.Unexpected, Unread: got.Unread,
-	}}
-	for _, f := range got.Findings {
-		r.findings = append(r.findings, r.finding(f, ""))
 	}
 	if err := r.replicas(ctx); err != nil {
 		return nil, err
@@ -95,23 +84,56 @@ func (a auditor) readBack(ctx context.Context, pool experiment.Pool, spec load.S
 	return *result.Audit, nil
 }
 
-// reading is an audit being put together.
+// reading is an audit being put together. Workloads that write have records of their own, so that
+// each is a part of it and no record is in two.
 type reading struct {
 	auditor
-	spec     load.Spec
-	read     load.AuditRead
+	parts    []part
 	out      record.Audit
 	findings []record.AuditFinding
 }
 
-func (r *reading) finding(f load.Finding, node string) record.AuditFinding {
+// part is what one workload wrote, and what clients read of it.
+type part struct {
+	spec load.Spec
+	read load.AuditRead
+}
+
+// part reads back what a workload wrote.
+func (r *reading) part(ctx context.Context, pool experiment.Pool) error {
+	spec, err := r.driver.spec(r.cell, pool, load.PhaseAudit)
+	if err != nil {
+		return err
+	}
+	spec.Threads, spec.Arrival, spec.Target = auditThreads, load.Closed, 0
+	got, err := r.readBack(ctx, pool, spec)
+	if err != nil {
+		return err
+	}
+	p := part{spec, got}
+	r.parts = append(r.parts, p)
+	r.out.Acknowledged += got.Acknowledged
+	r.out.InDoubt += got.InDoubt
+	r.out.Refused += got.Refused
+	r.out.Keys += got.Keys
+	r.out.Lost += got.Lost
+	r.out.Stale += got.Stale
+	r.out.Unexpected += got.Unexpected
+	r.out.Unread += got.Unread
+	for _, f := range got.Findings {
+		r.findings = append(r.findings, p.finding(f, ""))
+	}
+	return nil
+}
+
+func (p part) finding(f load.Finding, node string) record.AuditFinding {
 	out := record.AuditFinding{Kind: f.Kind, Key: f.Key, Field: f.Field, Node: node, Saw: f.Saw}
 	if f.Kind == "unread" {
 		return out
 	}
 	out.Expected = f.Expected.Version.String()
 	if f.Expected.Version != 0 {
-		at := time.Duration(f.Expected.End - r.read.Began).Seconds()
+		at := time.Duration(f.Expected.End - p.read.Began).Seconds()
 		out.AcknowledgedS = &at
 	}
 	return out
@@ -123,81 +145,102 @@ func (r *reading) replicas(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	spec := r.spec
-	replica := *spec.Audit
-	replica.Replica, replica.HistoryKeys = true, 0
-	spec.Threads, spec.Audit = replicaThreads, &replica
 	list, err := r.ground.cluster.Members(ctx)
 	if err != nil {
 		return fmt.Errorf("asking for the members to audit: %w", err)
 	}
 	wrong := map[string]bool{} // what clients found wrong is no matter of single copies
-	for _, f := range r.read.Findings {
-		wrong[f.Key+"."+f.Field] = f.Kind == string(audit.Lost) || f.Kind == string(audit.Unexpected)
+	for _, p := range r.parts {
+		for _, f := range p.read.Findings {
+			wrong[f.Key+"."+f.Field] = f.Kind == string(audit.Lost) || f.Kind == string(audit.Unexpected)
+		}
 	}
 	for i, m := range list {
 		r.tell.stagef("auditing: replica %d of %d, %s", i+1, len(list), m.Node)
-		got, err := load.Run(ctx, spec, func(ctx context.Context) (load.Client, error) { return members.OpenMember(ctx, m.Node) }, nil)
-		if ctx.Err() != nil {
-			return ctx.Err()
+		x := record.ReplicaAudit{Node: m.Node}
+		for _, p := range r.parts {
+			got, err := p.ofMember(ctx, members, m.Node)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				x.Error = err.Error()
+				break
+			}
+			r.replica(&x, p, got, wrong)
 		}
-		if err == nil && got.Audit == nil {
-			err = errNoAudit
-		}
-		if err != nil {
-			r.out.Replicas = append(r.out.Replicas, record.ReplicaAudit{Node: m.Node, Error: err.Error()})
-			continue
-		}
-		r.replica(m.Node, *got.Audit, wrong)
+		r.out.Replicas = append(r.out.Replicas, x)
 	}
 	return nil
 }
 
-// replica takes in what one member holds.
-func (r *reading) replica(node string, got load.AuditRead, wrong map[string]bool) {
-	x := record.ReplicaAudit{Node: node, Held: got.Held, Unread: got.Unread}
+// ofMember reads one member's own copy.
+func (p part) ofMember(ctx context.Context, members database.Replicated, node string) (load.AuditRead, error) {
+	spec, replica := p.spec, *p.spec.Audit
+	replica.Replica, replica.HistoryKeys = true, 0
+	spec.Threads, spec.Audit = replicaThreads, &replica
+	got, err := load.Run(ctx, spec, func(ctx context.Context) (load.Client, error) { return members.OpenMember(ctx, node) }, nil)
+	if err == nil && got.Audit == nil {
+		err = errNoAudit
+	}
+	if err != nil {
+		return load.AuditRead{}, err
+	}
+	return *got.Audit, nil
+}
+
+// replica adds what one member holds of a part to what is known of it.
+func (r *reading) replica(x *record.ReplicaAudit, p part, got load.AuditRead, wrong map[string]bool) {
 	known := int64(0)
 	for _, f := range got.Findings {
 		if wrong[f.Key+"."+f.Field] {
 			known++
 			continue
 		}
-		r.findings = append(r.findings, r.finding(f, node))
+		r.findings = append(r.findings, p.finding(f, x.Node))
 	}
-	listed := int64(len(got.Findings))
-	x.Unexpected = got.Unexpected
-	x.Stale = max(0, got.Stale-known)
-	if listed == got.Stale+got.Unexpected+got.Unread { // all are listed, so that they can be counted apart
-		x.Stale, x.Unexpected = 0, 0
+	stale, unexpected := max(0, got.Stale-known), got.Unexpected
+	if listed := int64(len(got.Findings)); listed == got.Stale+got.Unexpected+got.Unread { // all are listed, so that they can be counted apart
+		stale, unexpected = 0, 0
 		for _, f := range got.Findings {
 			switch {
 			case wrong[f.Key+"."+f.Field]:
 			case f.Kind == string(audit.Unexpected):
-				x.Unexpected++
+				unexpected++
 			case f.Kind == "stale":
-				x.Stale++
+				stale++
 			}
 		}
 	}
-	r.out.Stale += x.Stale
-	r.out.Unexpected += x.Unexpected
-	r.out.Unread += x.Unread
-	r.out.Replicas = append(r.out.Replicas, x)
+	x.Held += got.Held
+	x.Stale += stale
+	x.Unexpected += unexpected
+	x.Unread += got.Unread
+	r.out.Stale += stale
+	r.out.Unexpected += unexpected
+	r.out.Unread += got.Unread
 }
 
 // history checks the operations on some records, with what was read in the end.
 func (r *reading) history(ctx context.Context) error {
-	if r.spec.Audit.HistoryKeys == 0 {
+	first := r.parts[0]
+	if first.spec.Audit.HistoryKeys == 0 {
 		return nil
 	}
 	r.tell.stage("auditing: checking histories for linearizability")
-	ops, err := audit.ReadHistory(ctx, r.spec.Audit.History(), r.read.Reads)
-	if err != nil {
-		return err
+	var ops []audit.Operation
+	for _, p := range r.parts {
+		some, err := audit.ReadHistory(ctx, p.spec.Audit.History(), p.read.Reads)
+		if err != nil {
+			return err
+		}
+		ops = append(ops, some...) // each on records of its own, and so are their clocks
 	}
-	names := r.read.Names
-	describe := func(x linear.Register) string { return r.spec.Workload.Key(x.Number) + "." + names[x.Field] }
-	loaded := func(n int64) bool { return n >= r.read.First && n < r.read.First+r.read.Loaded }
+	names := first.read.Names
+	describe := func(x linear.Register) string { return first.spec.Workload.Key(x.Number) + "." + names[x.Field] }
+	loaded := func(n int64) bool {
+		return slices.ContainsFunc(r.parts, func(p part) bool { return n >= p.read.First && n < p.read.First+p.read.Loaded })
+	}
 	got := linear.Check(ops, loaded, len(names), historyPatience, describe)
 	h := &record.HistoryAudit{Keys: got.Keys, Operations: got.Operations, Result: record.Linearizable}
 	for _, x := range got.Violated {

@@ -6,6 +6,8 @@ import (
 	"hash/fnv"
 	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"skerry/internal/experiment"
@@ -44,7 +46,7 @@ func (d driver) spec(cell experiment.Cell, pool experiment.Pool, phase load.Phas
 		if err != nil {
 			return s, err
 		}
-		s.Audit = &load.AuditSpec{File: filepath.Join(client.Dir(), "writes"), On: client.Files(), HistoryKeys: a.HistoryKeys, Settle: time.Duration(a.Settle)}
+		s.Audit = &load.AuditSpec{File: filepath.Join(client.Dir(), strings.TrimSuffix("writes-"+pool.Name, "-")), On: client.Files(), HistoryKeys: a.HistoryKeys, Settle: time.Duration(a.Settle)}
 		if tree != nil {
 			s.Audit.HistoryKeys = 0 // a tree's changes have no versions that a history could be of
 		}
@@ -53,8 +55,7 @@ func (d driver) spec(cell experiment.Cell, pool experiment.Pool, phase load.Phas
 }
 
 func isAudited(e experiment.Experiment, pool experiment.Pool) bool {
-	p, ok := e.Audited()
-	return ok && p.Name == pool.Name
+	return slices.ContainsFunc(e.Audited(), func(p experiment.Pool) bool { return p.Name == pool.Name })
 }
 
 // poolSeed is the seed of a pool, so that each asks for records of its own. A single workload has its trial's.

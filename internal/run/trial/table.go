@@ -33,6 +33,9 @@ func (t table) load(ctx context.Context, cell experiment.Cell) (load.Result, err
 	}
 	spec.Threads, spec.Target, spec.Arrival, spec.Batch = loadThreads, 0, load.Closed, loadBatch
 	spec.Duration = 0 // until it is loaded
+	if len(cell.Experiment.Pools()) > 1 {
+		spec.Workload.InsertStart, spec.Workload.InsertCount = 0, spec.Workload.RecordCount // whichever of them the pool is for
+	}
 	var done int64
 	loaded, err := t.driver.drive(ctx, cell, pool, spec, func(i load.Interval) {
 		done += i.OK
