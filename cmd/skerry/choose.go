@@ -15,121 +15,225 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/base/strict"
+	"skerry/internal/base/whole"
 	"skerry/internal/database/all"
 	"skerry/internal/kernel/urgent"
 	"skerry/internal/record"
 	"skerry/internal/report/choice"
+	"skerry/internal/run/across"
 	"skerry/internal/run/choose"
 	"skerry/internal/run/runner"
+	"skerry/internal/run/sweep"
 )
 
 type chooseFlags struct {
-	out, resume, explain string
-	add, from            []string
-	plan, asJSON         bool
+	out, resume, needs, explain string
+	add, from                   []string
+	plan, asJSON                bool
+	measured, exhaustive        bool
+	parallel                    string
+	engine                      engineFlags
+	machines                    string
 }
 
 func newChoose(a *app) *cobra.Command {
 	var f chooseFlags
 	c := &cobra.Command{
-		Use:   "choose NEEDS",
+		Use:   "choose [NEEDS]",
 		Short: "Find the database, and its settings, that does what a cloud needs",
 		Long: "Race databases, each in the settings that matter, over the cloud, load and bad days of a needs file\n" +
 			"(docs/choosing.md): what cannot do by design is left out with the reason, what is worse or fails beyond doubt goes\n" +
 			"early, and the budget is spent on those that are close. The answer, its experiments and runs are in one folder.\n" +
-			"--resume goes on with a folder; other needs are answered from what it has measured where that is enough.\n\n" +
+			"--resume goes on with a folder; other needs (--needs) are answered from what it has measured where that is enough.\n" +
 			"The exit code is 0 when a candidate meets all needs, 1 when trials could not be run, 2 when the needs cannot be\n" +
 			"answered (nothing was started then), 3 when no candidate meets them, and 130 when it was interrupted.",
 		Example: `  skerry choose needs.yaml --plan
   skerry choose needs.yaml
-  skerry choose needs.yaml --resume choices/20261124-101500
-  skerry choose needs.yaml --resume choices/20261124-101500 --add etcd
-  skerry choose needs.yaml --resume choices/20261124-101500 --explain redis-one-copy`,
-		Args: cobra.ExactArgs(1),
+  skerry choose needs.yaml --parallel auto
+  skerry choose --resume choices/20261124-101500
+  skerry choose --resume choices/20261124-101500 --needs other.yaml --measured
+  skerry choose --resume choices/20261124-101500 --add etcd
+  skerry choose --resume choices/20261124-101500 --explain redis-one-copy
+  skerry choose --resume choices/20261124-101500 --exhaustive`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.explain != "" && f.resume == "" {
-				return fmt.Errorf("%w: --explain goes with --resume DIR", errUsage)
+			if len(args) == 1 && f.needs != "" {
+				return fmt.Errorf("%w: give the needs once, as an argument or with --needs", errUsage)
 			}
-			return a.choose(cmd.Context(), f, args[0])
+			if len(args) == 1 {
+				f.needs = args[0]
+			}
+			switch {
+			case f.needs == "" && f.resume == "":
+				return advice.With(fmt.Errorf("%w: give a needs file, or --resume DIR", errUsage), "see skerry choose --help; docs/choosing.md shows one")
+			case (f.explain != "" || f.measured) && f.resume == "":
+				return fmt.Errorf("%w: --explain and --measured go with --resume DIR", errUsage)
+			}
+			if err := f.engine.check(); err != nil {
+				return err
+			}
+			return a.choose(cmd.Context(), f)
 		},
 	}
 	c.Flags().StringVar(&f.out, "out", "choices", "make the choice's folder in `DIR`")
-	c.Flags().StringVar(&f.resume, "resume", "", "go on with the choice in `DIR`, also with other needs")
+	c.Flags().StringVar(&f.resume, "resume", "", "go on with the choice in `DIR`")
+	c.Flags().StringVar(&f.needs, "needs", "", "with --resume, answer the needs in `FILE` in place of those that the choice began with")
+	c.Flags().BoolVar(&f.measured, "measured", false, "with --resume, measure nothing: answer from what there is")
+	c.Flags().BoolVar(&f.exhaustive, "exhaustive", false, "measure every candidate on every day, repeated, whatever the budget: what a race is compared with")
+	c.Flags().StringVar(&f.parallel, "parallel", "1", "run up to `N` trials at the same time, or auto: as long as this machine has room; the needs' parallel otherwise")
 	c.Flags().StringArrayVar(&f.add, "add", nil, "also consider the database `NAME` (repeatable)")
 	c.Flags().StringArrayVar(&f.from, "from", nil, "use another build of a database: `NAME=PATH` (repeatable)")
 	c.Flags().StringVar(&f.explain, "explain", "", "measure nothing, and tell all of `CANDIDATE`, as redis-one-copy")
 	c.Flags().BoolVar(&f.plan, "plan", false, "only tell the candidates, and who is left out")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print the answer as JSON")
+	c.Flags().StringVar(&f.machines, "machines", "", "have each lab stand on the machines of a machines `FILE`")
+	f.engine.where(c)
+	c.MarkFlagsMutuallyExclusive("machines", "on")
+	c.MarkFlagsMutuallyExclusive("resume", "out")
 	_ = c.RegisterFlagCompletionFunc("from", completeFrom) // fails only where there is no such flag
 	return c
 }
 
 // choose answers a needs file.
-func (a *app) choose(ctx context.Context, f chooseFlags, path string) error {
-	contest, err := openContest(f, path)
+func (a *app) choose(ctx context.Context, f chooseFlags) error {
+	contest, err := openContest(f)
 	var mistakes strict.Problems
-	if errors.As(err, &mistakes) || errors.Is(err, choose.ErrNeeds) {
+	if errors.As(err, &mistakes) || errors.Is(err, choose.ErrNeeds) || errors.Is(err, choose.ErrFolder) {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	if err != nil {
 		return err
 	}
-	if f.plan {
+	switch {
+	case f.plan:
 		return a.showContest(contest, f.asJSON)
-	}
-	if f.explain != "" {
+	case f.explain != "":
 		return a.explain(contest, f)
+	case f.measured:
+		if err := contest.Replay(); err != nil {
+			return err
+		}
+		return a.showAnswer(contest.Answer(), "", f.asJSON)
 	}
+	release, err := contest.Hold()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = release() }() // a lock that goes with the process
 	if err := a.race(ctx, f, contest); err != nil {
-		return advice.With(err, "go on with: skerry choose %s --resume %s", path, contest.Dir)
+		return advice.With(err, "go on with: skerry choose --resume %s", contest.Dir)
 	}
-	return a.answer(contest, f.asJSON)
+	answer, page, err := keepAnswer(contest, false)
+	if err == nil {
+		err = contest.Tell("", answer, true)
+	}
+	if err != nil {
+		return err
+	}
+	return a.showAnswer(answer, page, f.asJSON)
 }
 
 // openContest reads the needs and says who could do.
-func openContest(f chooseFlags, path string) (*choose.Contest, error) {
-	needs, err := choose.Read(path)
+func openContest(f chooseFlags) (*choose.Contest, error) {
+	dir := f.resume
+	var needs choose.Needs
+	var err error
+	switch {
+	case dir == "":
+		dir = filepath.Join(f.out, time.Now().Format("20060102-150405"))
+		needs, err = choose.Read(f.needs)
+	case f.needs == "":
+		needs, err = choose.ReadKept(dir)
+	default:
+		if _, err := choose.ReadState(dir); err != nil {
+			return nil, fmt.Errorf("%w: %w", choose.ErrFolder, err)
+		}
+		needs, err = choose.Read(f.needs)
+	}
 	if err != nil {
 		return nil, err
 	}
-	registry := all.Registry()
-	for _, name := range f.add {
-		if len(needs.Consider) > 0 && !slices.Contains(needs.Consider, name) {
-			needs.Consider = append(needs.Consider, name)
+	if f.parallel != "1" {
+		if err := needs.Parallel.UnmarshalText([]byte(f.parallel)); err != nil {
+			return nil, fmt.Errorf("%w: --parallel: %w", choose.ErrNeeds, err)
 		}
 	}
-	dir := f.resume
-	if dir == "" {
-		dir = filepath.Join(f.out, time.Now().Format("20060102-150405"))
-	} else if _, err := os.Stat(dir); err != nil {
-		return nil, fmt.Errorf("%w: looking for the choice: %w", errUsage, err)
+	for _, name := range f.add {
+		if len(needs.Consider) > 0 && !slices.Contains(needs.Consider, name) {
+			needs.Consider = slices.Insert(needs.Consider, 0, name)
+		}
 	}
-	return choose.Plan(needs, dir, registry)
+	how := choose.How{Exhaustive: f.exhaustive}
+	elsewhere := f.engine.on != "" || f.machines != ""
+	if !elsewhere {
+		machine, err := record.ThisMachine()
+		if err != nil {
+			return nil, err
+		}
+		how.Memory = machine.MemoryBytes
+	}
+	contest, err := choose.Plan(needs, dir, all.Registry(), how)
+	if err == nil {
+		contest.Elsewhere = elsewhere
+	}
+	return contest, err
 }
 
 // race measures what is worth it.
-func (a *app) race(ctx context.Context, f chooseFlags, contest *choose.Contest) error {
-	if err := a.prepare(ctx); err != nil {
-		return err
-	}
+func (a *app) race(ctx context.Context, f chooseFlags, contest *choose.Contest) (err error) {
 	config := runner.Config{StateDir: a.stateDir, Version: version, Command: os.Args, Progress: a.progress(), Log: a.log, Urgent: urgent.This(), Source: record.File{From: f.from}}
-	var err error
 	if config.Exe, err = executable(); err != nil {
 		return err
 	}
-	defer config.Progress.Done()
-	config.Progress.Linef("%d candidates, %d bad days, %v: %s", len(contest.Candidates), len(contest.Needs.BadDays), contest.Needs.Budget, contest.Dir)
-	return contest.Run(ctx, choose.By(config, all.Databases()), func(line string) { config.Progress.Linef("%s", line) })
-}
-
-// answer shows what came of a choice, and keeps it in the choice's folder.
-func (a *app) answer(contest *choose.Contest, asJSON bool) error {
-	answer := contest.Answer()
-	page := filepath.Join(contest.Dir, "answer.html")
-	if err := errors.Join(writeTo(page, func(w io.Writer) error { return choice.HTML(w, answer, contest.Dir) }),
-		writeTo(filepath.Join(contest.Dir, "answer.json"), func(w io.Writer) error { return encodeJSON(w, answer) })); err != nil {
+	launch := runner.Run
+	if f.engine.on != "" {
+		launch = func(ctx context.Context, c runner.Config) (string, error) {
+			return sweep.Run(ctx, sweep.Config{Config: c, On: f.engine.on, Options: f.engine.options, Cancel: func() bool { return true }})
+		}
+	} else if err := a.prepare(ctx); err != nil {
 		return err
 	}
+	if f.machines != "" {
+		list, o, err := a.machines(ctx, f.machines)
+		if err != nil {
+			return err
+		}
+		config.Across = across.New(list, o, nil)
+		defer func() { err = errors.Join(err, config.Across.Close()) }()
+	}
+	defer config.Progress.Done()
+	for _, note := range contest.Notes {
+		config.Progress.Linef("note: %s", note)
+	}
+	budget := contest.Needs.Budget.String()
+	if f.exhaustive {
+		budget = "all trials"
+	}
+	config.Progress.Linef("%d candidates, %d bad days, %s: %s", len(contest.Candidates), len(contest.Needs.BadDays), budget, contest.Dir)
+	return contest.Run(ctx, choose.By(config, all.Databases(), launch), func(line string) error {
+		config.Progress.Linef("%s", line)
+		answer, _, err := keepAnswer(contest, true)
+		return errors.Join(err, contest.Tell(line, answer, false))
+	})
+}
+
+// keepAnswer puts what came of a choice so far into its folder, and returns the page's path.
+func keepAnswer(contest *choose.Contest, running bool) (answer choose.Answer, page string, err error) {
+	answer = contest.Answer()
+	answer.Running = running
+	file, page := filepath.Join(contest.Dir, choose.AnswerFile), filepath.Join(contest.Dir, choose.PageFile)
+	if answer.Exhaustive {
+		if raced, err := choose.ReadAnswer(file); err == nil {
+			answer.Compared = answer.Compare(raced)
+		}
+		file, page = filepath.Join(contest.Dir, choose.GridFile), filepath.Join(contest.Dir, choose.GridPage)
+	}
+	return answer, page, errors.Join(whole.File(page, func(w io.Writer) error { return choice.HTML(w, answer, contest.Dir) }),
+		whole.File(file, func(w io.Writer) error { return encodeJSON(w, answer) }))
+}
+
+// showAnswer prints an answer, and says where its page is.
+func (a *app) showAnswer(answer choose.Answer, page string, asJSON bool) error {
 	if asJSON {
 		if err := printJSON(a, answer); err != nil {
 			return err
@@ -137,7 +241,9 @@ func (a *app) answer(contest *choose.Contest, asJSON bool) error {
 	} else if err := choice.Text(a.out, answer); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.err, "answer:", page)
+	if page != "" {
+		fmt.Fprintln(a.err, "answer:", page)
+	}
 	if !slices.ContainsFunc(answer.Candidates, func(v choose.Verdict) bool { return v.Out == "" }) {
 		return choose.ErrNone
 	}
@@ -172,10 +278,16 @@ func (a *app) explain(contest *choose.Contest, f chooseFlags) error {
 // showContest says who would be raced.
 func (a *app) showContest(contest *choose.Contest, asJSON bool) error {
 	if asJSON {
-		return printJSON(a, map[string]any{"candidates": contest.Candidates, "left": contest.Left})
+		return printJSON(a, map[string]any{"candidates": contest.Candidates, "left": contest.Left, "notes": contest.Notes})
 	}
 	for _, c := range contest.Candidates {
 		fmt.Fprintf(a.out, "%s (reads %s)\n    gives up: %s\n", c.Label(), c.Reads, c.GivesUp)
+		if c.Reduced != "" {
+			fmt.Fprintf(a.out, "    on %s: %s\n", strings.Join(c.Members, ", "), c.Reduced)
+		}
+	}
+	for _, n := range contest.Notes {
+		fmt.Fprintln(a.out, "note:", n)
 	}
 	for _, l := range contest.Left {
 		fmt.Fprintf(a.out, "not tried: %s: %s\n", l.Who, l.Why)

@@ -24,10 +24,15 @@ type engineFlags struct {
 	options registry.Options
 }
 
-func (e *engineFlags) flags(c *cobra.Command, follow *string) {
+// where are the flags that say which engine measures.
+func (e *engineFlags) where(c *cobra.Command) {
 	c.Flags().StringVar(&e.on, "on", "", "have the trials measured by an `ENGINE`: "+strings.Join(registry.Names(), ", "))
 	c.Flags().StringArrayVar(&e.options.Sbatch, "sbatch", nil, "with --on slurm, pass an `OPTION` to sbatch, such as --sbatch=--account=lab (repeatable)")
 	c.Flags().StringVar(&e.options.Image, "image", "", "with --on kubernetes, the `IMAGE` of the pods, with skerry and the databases")
+}
+
+func (e *engineFlags) flags(c *cobra.Command, follow *string) {
+	e.where(c)
 	c.Flags().StringVar(&e.options.Results, "results", "", "the `WAY` that results take home: "+registry.Ways())
 	c.Flags().BoolVar(&e.dryRun, "dry-run", false, "with --on, make the run directory, print what would be submitted, and leave it at that")
 	c.Flags().StringVar(follow, "follow", "", "show how the tasks of the run in `DIR` stand, until they are done")

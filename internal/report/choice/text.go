@@ -16,6 +16,9 @@ import (
 func Text(w io.Writer, a choose.Answer) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, a.Sentence)
+	if a.Compared != "" {
+		fmt.Fprintln(&b, a.Compared)
+	}
 	fmt.Fprintln(&b)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "candidate\treads\t%s\twins\tneeds\t\n", strings.Join(a.Prefer, "\t"))
@@ -29,8 +32,16 @@ func Text(w io.Writer, a choose.Answer) error {
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("writing the answer: %w", err)
 	}
+	for _, v := range a.Candidates {
+		if len(v.Places) > 0 && v.Out == "" {
+			fmt.Fprintf(&b, "%s, each place: %s\n", v.Label, places(v))
+		}
+	}
 	for _, l := range a.Left {
 		fmt.Fprintf(&b, "not tried: %s: %s\n", l.Who, l.Why)
+	}
+	for _, n := range a.Notes {
+		fmt.Fprintln(&b, "note:", n)
 	}
 	for _, c := range a.Changes {
 		fmt.Fprintln(&b, c)
@@ -55,6 +66,12 @@ func Explain(w io.Writer, v choose.Verdict) error {
 	for _, f := range v.Figures {
 		fmt.Fprintf(&b, "  %s: %s (%d trials)\n", f.Name, f, f.N)
 	}
+	if len(v.Places) > 0 {
+		fmt.Fprintf(&b, "  each place: %s\n", places(v))
+	}
+	if v.Reduced != "" {
+		fmt.Fprintf(&b, "measured on %s: %s\n", strings.Join(v.Members, ", "), v.Reduced)
+	}
 	for _, n := range v.Needs {
 		fmt.Fprintf(&b, "  %s, %s: %s%s\n", n.Day, n.Text, n.State, seen(n))
 	}
@@ -69,10 +86,27 @@ func Explain(w io.Writer, v choose.Verdict) error {
 func Basis(a choose.Answer) string {
 	text := fmt.Sprintf("It rests on %d trials in %v of %v, on %d cores with %s.", a.Trials, seconds(a.SpentS), seconds(a.BudgetS), a.Machine.Cores,
 		gigabytes(a.Machine.MemoryBytes))
+	if a.Exhaustive {
+		text = fmt.Sprintf("It rests on all %d trials, in %v, on %d cores with %s.", a.Trials, seconds(a.SpentS), a.Machine.Cores, gigabytes(a.Machine.MemoryBytes))
+	}
+	asked := a.Load
+	if len(a.Clients) > 0 {
+		asked += " from " + strings.Join(a.Clients, " and ")
+	}
+	text = "Asked for: " + asked + ". " + text
 	if a.Void > 0 {
 		text += fmt.Sprintf(" %d of them decided nothing.", a.Void)
 	}
 	return text
+}
+
+// places are the figures of each client: "singapore.p99 210 ms ± 3 ms, dubai.p99 180 ms".
+func places(v choose.Verdict) string {
+	var parts []string
+	for _, f := range v.Places {
+		parts = append(parts, f.Name+" "+f.String())
+	}
+	return strings.Join(parts, ", ")
 }
 
 func gigabytes(n int64) string { return fmt.Sprintf("%.0f GB", float64(n)/1e9) }

@@ -1,12 +1,15 @@
 package choose
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"skerry/internal/evidence/race"
 	"skerry/internal/evidence/stats"
@@ -37,6 +40,15 @@ type Answer struct {
 	// Cores and Memory are the machine's that measured.
 	Machine record.Machine `json:"machine"`
 	Changes []string       `json:"changes,omitempty"`
+	// Clients are the sites that requests come from, Load what they ask for, in words.
+	Clients []string `json:"clients,omitempty"`
+	Load    string   `json:"load"`
+	Notes   []string `json:"notes,omitempty"`
+	// Exhaustive says that all was measured, Running that the race goes on, and Compared what a race
+	// in the same folder had said.
+	Exhaustive bool   `json:"exhaustive,omitempty"`
+	Running    bool   `json:"running,omitempty"`
+	Compared   string `json:"compared,omitempty"`
 }
 
 // Verdict is what is known of a candidate.
@@ -50,9 +62,13 @@ type Verdict struct {
 	Why string `json:"why,omitempty"`
 	// Wins is how often it would be the best among those that meet the needs, were the trials repeated.
 	Wins float64 `json:"wins"`
-	// Figures are the preferred metrics on the quiet day.
+	// Figures are the preferred metrics on the quiet day, and Places the first of them for each client.
 	Figures []Figure `json:"figures,omitempty"`
-	Needs   []Need   `json:"needs,omitempty"`
+	Places  []Figure `json:"places,omitempty"`
+	// Audited are trials whose acknowledged writes were read back, LostWrites what was missing then.
+	Audited    int    `json:"audited,omitempty"`
+	LostWrites int64  `json:"lost_writes,omitempty"`
+	Needs      []Need `json:"needs,omitempty"`
 	// Runs are the run directories by day, relative to the choice's folder, and Files the experiments.
 	Runs  map[string][]string `json:"runs,omitempty"`
 	Files map[string]string   `json:"files,omitempty"`
@@ -91,12 +107,20 @@ type Need struct {
 	// Value is the worst figure that was seen, N in how many trials.
 	Value string `json:"value,omitempty"`
 	N     int    `json:"n"`
+
+	margin float64 // of the worst
 }
 
 // Answer says what the race has come to so far.
 func (c *Contest) Answer() Answer {
 	a := Answer{Schema: AnswerSchema, Left: c.Left, Days: append([]string{race.Quiet}, c.race.Days...), Prefer: c.Needs.Prefer,
-		SpentS: c.race.Spent(), BudgetS: c.race.Budget, Trials: len(c.race.Results())}
+		SpentS: c.race.Spent(), BudgetS: c.race.Budget, Trials: len(c.race.Results()),
+		Clients: c.Needs.Client, Load: c.Needs.Load.words(), Notes: slices.Clone(c.Notes), Exhaustive: c.race.Exhaustive}
+	for _, x := range c.Candidates {
+		if x.Reduced != "" {
+			a.Notes = append(a.Notes, fmt.Sprintf("%s: %s. Measured with %d: %s.", x.Database+", "+x.Choice.Name, x.Reduced, len(x.Members), strings.Join(x.Members, ", ")))
+		}
+	}
 	for _, r := range c.race.Results() {
 		if r.Void != "" {
 			a.Void++
@@ -112,6 +136,21 @@ func (c *Contest) Answer() Answer {
 	a.Sentence = a.sentence()
 	a.Changes = a.changes()
 	return a
+}
+
+// ReadAnswer reads what answer.json has.
+func ReadAnswer(path string) (a Answer, err error) {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &a)
+	}
+	if err == nil && a.Schema != AnswerSchema {
+		err = fmt.Errorf("%w: it is %q, not %s", ErrFolder, a.Schema, AnswerSchema)
+	}
+	if err != nil {
+		return a, fmt.Errorf("reading the answer %s: %w", path, err)
+	}
+	return a, nil
 }
 
 // verdict is what is known of a candidate that stands so.
@@ -138,6 +177,17 @@ func (c *Contest) verdict(s race.Standing, wins map[string]float64) Verdict {
 				if f, ok := figureOf(trials, name); ok {
 					v.Figures = append(v.Figures, f)
 				}
+			}
+			for _, pool := range c.Needs.pools() {
+				if f, ok := figureOf(trials, pool+"."+c.Needs.Prefer[0]); ok {
+					v.Places = append(v.Places, f)
+				}
+			}
+		}
+		for _, t := range trials {
+			if t.Audit != nil {
+				v.Audited++
+				v.LostWrites += t.Audit.Lost
 			}
 		}
 		v.Needs = append(v.Needs, c.needs(trials, day)...)
@@ -205,6 +255,7 @@ func (c *Contest) needs(trials []record.Trial, day string) (needs []Need) {
 		default:
 			n.State = Undecided
 		}
+		n.margin = worst
 		needs = append(needs, n)
 	}
 	return needs
@@ -214,16 +265,15 @@ func (c *Contest) needs(trials []record.Trial, day string) (needs []Need) {
 func (a Answer) sentence() string {
 	in := slices.DeleteFunc(slices.Clone(a.Candidates), func(v Verdict) bool { return v.Out != "" })
 	if len(in) == 0 {
-		near := a.nearest()
-		if near == nil {
-			return "No candidate could be measured to the end."
-		}
-		return fmt.Sprintf("None meets all needs. The nearest is %s: %s.", near.Label, near.Why)
+		return a.none()
 	}
 	first := in[0]
 	text := fmt.Sprintf("%s: %s", first.Label, first.figures())
+	if first.Audited > 0 && first.LostWrites == 0 {
+		text += fmt.Sprintf(", nothing lost in %s", count(first.Audited, "trial with a bad day", "trials with bad days"))
+	}
 	if bad := len(a.Days) - 1; bad > 0 {
-		text += fmt.Sprintf(", all needs met on a quiet and %d bad days", bad)
+		text += fmt.Sprintf(", all needs met on a quiet and %s", count(bad, "bad day", "bad days"))
 	}
 	if len(in) > 1 {
 		text += fmt.Sprintf("; second: %s, %s", in[1].Label, in[1].figures())
@@ -234,10 +284,66 @@ func (a Answer) sentence() string {
 	return text + "."
 }
 
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// none says which needs nobody meets, and who comes nearest.
+func (a Answer) none() string {
+	near := a.nearest()
+	if near == nil {
+		return "No candidate could be measured to the end."
+	}
+	text := "None meets all needs."
+	var said []string
+	for _, v := range a.Candidates {
+		for _, n := range v.Needs {
+			key := n.Text + n.Day
+			if n.N == 0 || slices.Contains(said, key) {
+				continue
+			}
+			said = append(said, key)
+			if best, who, all := a.nearestTo(n); all {
+				text += fmt.Sprintf(" On the day %q none meets %s: the nearest is %s with %s.", n.Day, n.Text, who, best.Value)
+			}
+		}
+	}
+	return text + fmt.Sprintf(" Closest to all needs is %s: %s.", near.Label, near.Why)
+}
+
+// nearestTo is whose figure for a need on its day is the best, and whether all that were measured then failed it.
+func (a Answer) nearestTo(need Need) (best Need, who string, all bool) {
+	best.margin = math.Inf(-1)
+	for _, v := range a.Candidates {
+		for _, n := range v.Needs {
+			if n.Text != need.Text || n.Day != need.Day || n.N == 0 {
+				continue
+			}
+			if n.State != NotMet {
+				return n, v.Label, false
+			}
+			if who == "" || n.margin > best.margin {
+				best, who = n, v.Label
+			}
+		}
+	}
+	return best, who, true
+}
+
+// spoken are figures that have no name in a sentence but their meaning.
+var spoken = map[string]string{"cost.memory": "%s of memory", "cost.traffic": "%s between nodes for a request", "cost.cpu": "%s", "goodput": "%s", "throughput": "%s"}
+
 func (v Verdict) figures() string {
 	var parts []string
 	for _, f := range v.Figures {
-		parts = append(parts, f.Name+" "+f.String())
+		form, ok := spoken[f.Name]
+		if !ok {
+			form = f.Name + " %s"
+		}
+		parts = append(parts, fmt.Sprintf(form, f))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -262,7 +368,8 @@ func (a Answer) nearest() *Verdict {
 	return &a.Candidates[best]
 }
 
-// changes say what would change the answer: who was faster and failed a need.
+// changes say what would change the answer: who was faster and failed a need, which of the winner's needs
+// is met by the least, who might come first, and who was not tried to the end.
 func (a Answer) changes() (changes []string) {
 	winner := slices.IndexFunc(a.Candidates, func(v Verdict) bool { return v.Out == "" })
 	for _, v := range a.Candidates {
@@ -271,7 +378,76 @@ func (a Answer) changes() (changes []string) {
 		}
 		changes = append(changes, fmt.Sprintf("Without the need that it fails, %s would come first with %s: %s.", v.Label, v.figures(), v.Why))
 	}
+	if winner < 0 {
+		return changes
+	}
+	first := a.Candidates[winner]
+	tight := Need{margin: math.Inf(1)}
+	for _, n := range first.Needs {
+		if n.N > 0 && n.margin < tight.margin {
+			tight = n
+		}
+	}
+	if !math.IsInf(tight.margin, 1) {
+		changes = append(changes, fmt.Sprintf("Of its needs %s meets %q by the least: it has %s on the day %q.", first.Label, tight.Text, tight.Value, tight.Day))
+	}
+	var untried []string
+	for _, v := range a.Candidates {
+		switch {
+		case v.Out == "" && v.ID != first.ID && v.Wins > 0.05:
+			changes = append(changes, fmt.Sprintf("More repetitions could put %s first: it would win %.0f in 100 times.", v.Label, 100*v.Wins))
+		case v.Out == race.Waiting && v.before(first):
+			untried = append(untried, v.Label)
+		}
+	}
+	if len(untried) > 0 {
+		changes = append(changes, fmt.Sprintf("Faster on the quiet day, and not tried on all bad ones: %s. A larger budget would tell.", strings.Join(untried, "; ")))
+	}
 	return changes
+}
+
+// Compare says how the race's answer stands to that of everything measured: the same winner, or one that
+// is within the winner's interval.
+func (a Answer) Compare(raced Answer) string {
+	best, won := a.winner(), raced.winner()
+	if best == nil || won == nil {
+		return fmt.Sprintf("The race had ended with: %s", raced.Sentence)
+	}
+	text := fmt.Sprintf("The race took %d trials and %s, everything %d and %s. ", raced.Trials, spelled(raced.SpentS), a.Trials, spelled(a.SpentS))
+	i := slices.IndexFunc(a.Candidates, func(v Verdict) bool { return v.ID == won.ID })
+	switch {
+	case won.ID == best.ID:
+		return text + fmt.Sprintf("Both end with %s.", best.Label)
+	case i < 0 || a.Candidates[i].Out != "":
+		return text + fmt.Sprintf("The race ended with %s, which does not meet the needs when all is measured; %s does.", won.Label, best.Label)
+	}
+	x, y := a.Candidates[i].Figures[0], best.Figures[0]
+	within := "outside"
+	if math.Abs(x.Mean-y.Mean) <= x.Half+y.Half {
+		within = "within"
+	}
+	return text + fmt.Sprintf("The race ended with %s, all trials with %s: %s %s against %s, %s the intervals.", won.Label, best.Label, x.Name, x, y, within)
+}
+
+// winner is the best that meets the needs, nil where none does.
+func (a Answer) winner() *Verdict {
+	if len(a.Candidates) == 0 || a.Candidates[0].Out != "" || len(a.Candidates[0].Figures) == 0 {
+		return nil
+	}
+	return &a.Candidates[0]
+}
+
+func spelled(seconds float64) string {
+	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
+}
+
+// words say what a load is.
+func (l Load) words() string {
+	text := fmt.Sprintf("workload %s on %d records", l.Workload, l.Records)
+	if l.Target > 0 {
+		return text + fmt.Sprintf(", %.4g requests a second", l.Target)
+	}
+	return text + fmt.Sprintf(", as many requests as %d connections can do", l.Threads)
 }
 
 // before tells whether a candidate's first figure is the better one.

@@ -1,15 +1,16 @@
 package choose
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"skerry/internal/base/spell"
 	"skerry/internal/database"
-	"skerry/internal/link"
 	"skerry/internal/topology"
 )
 
@@ -18,6 +19,10 @@ type Candidate struct {
 	Database string `json:"database"`
 	database.Choice
 	Version string `json:"version,omitempty"`
+	// Members are the nodes that carry it, where this machine cannot carry it on all of them; Reduced
+	// says why.
+	Members []string `json:"members,omitempty"`
+	Reduced string   `json:"reduced,omitempty"`
 }
 
 // ID names the candidate in commands and in the choice's folder: "redis-one-copy".
@@ -33,7 +38,12 @@ func Slug(text string) string {
 var unsafe = regexp.MustCompile(`[^a-z0-9]+`)
 
 // Label is what people read.
-func (c Candidate) Label() string { return fmt.Sprintf("%s, %s", c.Database, c.Choice.Name) }
+func (c Candidate) Label() string {
+	if len(c.Members) > 0 {
+		return fmt.Sprintf("%s, %s (on %d nodes)", c.Database, c.Choice.Name, len(c.Members))
+	}
+	return fmt.Sprintf("%s, %s", c.Database, c.Choice.Name)
+}
 
 // Left is a candidate, or a database, that is not tried.
 type Left struct {
@@ -42,7 +52,7 @@ type Left struct {
 }
 
 // candidates are those that could do, and what was left out with the reason.
-func candidates(n Needs, registry []database.About, cloud topology.Topology) (in []Candidate, out []Left, err error) {
+func candidates(n Needs, registry []database.About, cloud topology.Topology, memory int64) (in []Candidate, out []Left, err error) {
 	place := placeOf(cloud)
 	known := map[string]database.About{}
 	for _, a := range registry {
@@ -50,9 +60,13 @@ func candidates(n Needs, registry []database.About, cloud topology.Topology) (in
 			known[a.Name] = a
 		}
 	}
-	names := n.Consider
-	if len(names) == 0 {
-		names = slices.Sorted(maps.Keys(known))
+	names := slices.DeleteFunc(slices.Clone(n.Consider), func(name string) bool { return name == others })
+	if len(names) == 0 || slices.Contains(n.Consider, others) {
+		for _, name := range slices.Sorted(maps.Keys(known)) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
 	}
 	for i, name := range names {
 		a, ok := known[name]
@@ -67,8 +81,12 @@ func candidates(n Needs, registry []database.About, cloud topology.Topology) (in
 			out = append(out, Left{name, fmt.Sprintf("it is not installed: skerry install %s", name)})
 			continue
 		}
+		place, reduced := n.carried(db, place, cloud, memory)
 		for _, choice := range a.Choices(place) {
-			c := Candidate{Database: name, Choice: choice, Version: installed.Version}
+			c := Candidate{Database: name, Choice: choice, Version: installed.Version, Reduced: reduced}
+			if reduced != "" {
+				c.Members = place.Nodes
+			}
 			if why := n.refuses(c, db, len(place.Nodes)); why != "" {
 				out = append(out, Left{c.Label(), why})
 				continue
@@ -108,31 +126,49 @@ func (n Needs) refuses(c Candidate, db database.Database, nodes int) string {
 	return ""
 }
 
-// placeOf is the cloud as choices see it.
+// placeOf is the cloud as choices see it: near is the node that all clients together reach soonest.
 func placeOf(t topology.Topology) database.Place {
 	var p database.Place
-	client := topology.ClientName
 	for _, n := range t.Nodes {
-		if n.Role == topology.Client {
-			client = n.Name
-			continue
-		}
-		p.Nodes = append(p.Nodes, n.Name)
-	}
-	nearest := map[string]link.Quality{}
-	for _, l := range t.Links {
-		switch client {
-		case l.A:
-			nearest[l.B] = l.AB
-		case l.B:
-			nearest[l.A] = l.AB
+		if n.Role != topology.Client {
+			p.Nodes = append(p.Nodes, n.Name)
 		}
 	}
-	for _, n := range p.Nodes {
-		q, linked := nearest[n]
-		if best, some := nearest[p.Near]; p.Near == "" || linked && (!some || q.Latency < best.Latency) {
-			p.Near = n
-		}
+	if near := nearest(t, p.Nodes); len(near) > 0 {
+		p.Near = near[0]
 	}
 	return p
+}
+
+// nearest are nodes in the order of their distance from all clients together. To a client without a link
+// it counts as far as the longest link.
+func nearest(t topology.Topology, nodes []string) []string {
+	var clients []string
+	for _, n := range t.Nodes {
+		if n.Role == topology.Client {
+			clients = append(clients, n.Name)
+		}
+	}
+	longest, shortest := time.Duration(0), map[[2]string]time.Duration{}
+	for _, l := range t.Links {
+		longest = max(longest, l.AB.Latency)
+		for _, ends := range [][2]string{{l.A, l.B}, {l.B, l.A}} {
+			if d, known := shortest[ends]; !known || l.AB.Latency < d {
+				shortest[ends] = l.AB.Latency
+			}
+		}
+	}
+	away := map[string]time.Duration{}
+	for _, n := range nodes {
+		for _, c := range clients {
+			if d, linked := shortest[[2]string{c, n}]; linked {
+				away[n] += d
+			} else {
+				away[n] += longest
+			}
+		}
+	}
+	sorted := slices.Clone(nodes)
+	slices.SortStableFunc(sorted, func(a, b string) int { return cmp.Compare(away[a], away[b]) })
+	return sorted
 }

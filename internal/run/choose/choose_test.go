@@ -2,15 +2,19 @@ package choose
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"skerry/internal/base/strict"
 	"skerry/internal/database"
 	"skerry/internal/database/redis"
+	"skerry/internal/experiment"
 	"skerry/internal/record"
 )
 
@@ -54,7 +58,10 @@ budget: 30m
 
 // measure makes trials up: their p99 by database, and what is lost where a site is.
 func measure(t *testing.T, count *int) Measure {
-	return func(_ context.Context, source record.File, out string) (string, error) {
+	var lock sync.Mutex // heats may run side by side
+	return func(_ context.Context, source record.File, out string, _ int) (string, error) {
+		lock.Lock()
+		defer lock.Unlock()
 		*count++
 		base := filepath.Base(source.Path)
 		p99 := map[string]float64{"slow": 300e3, "midd": 100e3, "fast": 10e3}[base[:4]]
@@ -80,6 +87,8 @@ func measure(t *testing.T, count *int) Measure {
 	}
 }
 
+func silent(string) error { return nil }
+
 func plan(t *testing.T, dir, text string) *Contest {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "needs.yaml")
@@ -90,7 +99,7 @@ func plan(t *testing.T, dir, text string) *Contest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Plan(n, dir, registry())
+	c, err := Plan(n, dir, registry(), How{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +111,7 @@ func plan(t *testing.T, dir, text string) *Contest {
 func TestAnswer(t *testing.T) {
 	count := 0
 	c := plan(t, t.TempDir(), needsText)
-	if err := c.Run(t.Context(), measure(t, &count), func(string) {}); err != nil {
+	if err := c.Run(t.Context(), measure(t, &count), silent); err != nil {
 		t.Fatal(err)
 	}
 	a := c.Answer()
@@ -112,7 +121,7 @@ func TestAnswer(t *testing.T) {
 	if v := a.Candidates[1]; v.Label != "middle, safe" || v.Out != "failed" || !strings.Contains(v.Why, "lost_writes") || !strings.Contains(v.Why, "site_lost") {
 		t.Errorf("the second: %+v", v)
 	}
-	if len(a.Changes) != 1 || !strings.Contains(a.Changes[0], "middle") {
+	if len(a.Changes) != 2 || !strings.Contains(a.Changes[0], "middle") || !strings.Contains(a.Changes[1], "p99 < 400ms") {
 		t.Errorf("what would change it: %q", a.Changes)
 	}
 	left := map[string]string{}
@@ -134,22 +143,22 @@ func TestAnswer(t *testing.T) {
 func TestWhatWasMeasuredIsNotMeasuredAgain(t *testing.T) {
 	dir, all := t.TempDir(), 0
 	whole := plan(t, t.TempDir(), needsText)
-	if err := whole.Run(t.Context(), measure(t, &all), func(string) {}); err != nil {
+	if err := whole.Run(t.Context(), measure(t, &all), silent); err != nil {
 		t.Fatal(err)
 	}
 	count, stop := 0, errors.New("cut off")
 	by := measure(t, &count)
-	cut := func(ctx context.Context, f record.File, out string) (string, error) {
+	cut := func(ctx context.Context, f record.File, out string, lane int) (string, error) {
 		if count == 3 {
 			return "", stop
 		}
-		return by(ctx, f, out)
+		return by(ctx, f, out, lane)
 	}
-	if err := plan(t, dir, needsText).Run(t.Context(), cut, func(string) {}); !errors.Is(err, stop) {
+	if err := plan(t, dir, needsText).Run(t.Context(), cut, silent); !errors.Is(err, stop) {
 		t.Fatal(err)
 	}
 	c := plan(t, dir, needsText)
-	if err := c.Run(t.Context(), by, func(string) {}); err != nil {
+	if err := c.Run(t.Context(), by, silent); err != nil {
 		t.Fatal(err)
 	}
 	if count != all {
@@ -160,7 +169,7 @@ func TestWhatWasMeasuredIsNotMeasuredAgain(t *testing.T) {
 		strings.Replace(needsText, "target: 50", "target: 60", 1):   true,
 	} {
 		before := count
-		if err := plan(t, dir, text).Run(t.Context(), by, func(string) {}); err != nil {
+		if err := plan(t, dir, text).Run(t.Context(), by, silent); err != nil {
 			t.Fatal(err)
 		}
 		if (count > before) != more {
@@ -179,24 +188,28 @@ func TestWhatWasMeasuredIsNotMeasuredAgain(t *testing.T) {
 func TestNoneMeetsTheNeeds(t *testing.T) {
 	count := 0
 	c := plan(t, t.TempDir(), strings.Replace(needsText, "p99 < 400ms", "p99 < 50ms", 1))
-	if err := c.Run(t.Context(), measure(t, &count), func(string) {}); err != nil {
+	if err := c.Run(t.Context(), measure(t, &count), silent); err != nil {
 		t.Fatal(err)
 	}
-	if a := c.Answer(); !strings.HasPrefix(a.Sentence, "None meets all needs. The nearest is ") {
+	if a := c.Answer(); !strings.HasPrefix(a.Sentence, "None meets all needs.") || !strings.Contains(a.Sentence, "none meets p99 < 50ms: the nearest is middle, safe with 101 ms") {
 		t.Errorf("the sentence is %q", a.Sentence)
 	}
 }
 
 func TestMistakesInNeeds(t *testing.T) {
 	for change, want := range map[string]string{
-		"prefer: [p99, cost.memory]|prefer: [p98]": "prefer[0]",
-		"events.site_lost|events.site_gone":        "no bad day has an event",
-		"link_cut: any|site_lost: b":               "is bad_days[0], too",
-		"budget: 30m|budget: 30m\nbudgets: 1m":     "budgets",
-		"link_cut: any|{}":                         "nothing says what happens",
-		"p99 < 400ms|p99 below 400ms":              "must[0]",
-		"lost_writes == 0|read: {}":                "must[1]",
-		"target: 50|target: 1000000000":            "connections cannot send",
+		"prefer: [p99, cost.memory]|prefer: [p98]":                         "prefer[0]",
+		"events.site_lost|events.site_gone":                                "no bad day has an event",
+		"link_cut: any|site_lost: b":                                       "is bad_days[0], too",
+		"budget: 30m|budget: 30m\nbudgets: 1m":                             "budgets",
+		"link_cut: any|{}":                                                 "nothing says what happens",
+		"p99 < 400ms|p99 below 400ms":                                      "must[0]",
+		"lost_writes == 0|read: {}":                                        "must[1]",
+		"target: 50|target: 1000000000":                                    "client's machine cannot send",
+		"client: a|client: [a, a]":                                         "two clients are called",
+		"client: a\nload: {workload: b|client: [a, b]\nload: {workload: d": "under the same keys",
+		"p99 < 400ms|c.p99 < 400ms":                                        "no client is called",
+		"prefer: [p99, cost.memory]|consider: [..., slow]":                 "put it last",
 	} {
 		old, with, _ := strings.Cut(change, "|")
 		path := filepath.Join(t.TempDir(), "needs.yaml")
@@ -228,8 +241,173 @@ func TestWhatCannotBeAnswered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Plan(n, t.TempDir(), registry()); !errors.Is(err, ErrNeeds) || !strings.Contains(err.Error(), want) {
+		if _, err := Plan(n, t.TempDir(), registry(), How{}); !errors.Is(err, ErrNeeds) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", with, err, want)
 		}
+	}
+}
+
+// issue is a needs file with everything in it: it is taken as it stands, and means what it says.
+const issue = `cloud: {from: azure8, mesh: {links: 24}}
+client: [Singapore, Dubai]
+load: {workload: b, target: 400, records: 100000}
+must:
+  - p99 < 400ms
+  - lost_writes == 0
+  - events.site_lost.unresponsive < 30s
+  - availability > 99.9%
+  - read: linearizable
+bad_days: [site_lost: Pune, link_cut: any, far: {of: Virginia, scale: 3}, flap: any]
+prefer: [p99, cost.memory, cost.traffic]
+consider: [slow, ...]
+budget: 40min
+`
+
+func TestEveryLineOfNeeds(t *testing.T) {
+	c := plan(t, t.TempDir(), issue)
+	n := c.Needs
+	if got := n.Budget.Duration(); got != 40*time.Minute {
+		t.Errorf("the budget is %v", got)
+	}
+	if len(c.topology.Links) < 24 || !c.topology.Overlay.Routed() || len(c.Notes) != 1 {
+		t.Errorf("%d links, overlay %+v, notes %q", len(c.topology.Links), c.topology.Overlay, c.Notes)
+	}
+	if x := c.Candidates[0].Database; x != "slow" || len(c.Candidates) != 2 { // slow first, then middle; fast loses writes
+		t.Errorf("the candidates are %+v", c.Candidates)
+	}
+	text, err := n.experiment(c.Candidates[0], "site_lost Pune")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := experiment.Parse("x.yaml", text, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pools := e.Pools()
+	if len(pools) != 2 || pools[0].Name != "singapore" || pools[1].Place(e).Site != "Dubai" || pools[0].Workload.Target+pools[1].Workload.Target != 400 {
+		t.Errorf("the load comes from %+v", pools)
+	}
+	if got := e.Audited(); len(got) != 2 {
+		t.Errorf("the writes of %d clients are read back, want those of both", len(got))
+	}
+	for day, want := range map[string]int{"quiet": 2, "site_lost Pune": 3, "link_cut any": 2, "far Virginia": 2, "flap any": 2} {
+		if got := n.lines(day); len(got) != want {
+			t.Errorf("on the day %q %d needs are looked at, want %d: %+v", day, len(got), want, got)
+		}
+	}
+}
+
+// Trials side by side come to the same answer as one after the other, and the budget is what a clock shows.
+func TestSideBySide(t *testing.T) {
+	one, many := 0, 0
+	a, b := plan(t, t.TempDir(), needsText), plan(t, t.TempDir(), needsText+"parallel: 3\n")
+	b.Elsewhere = true // this machine's room is no bound for what is made up
+	if err := errors.Join(a.Run(t.Context(), measure(t, &one), silent), b.Run(t.Context(), measure(t, &many), silent)); err != nil {
+		t.Fatal(err)
+	}
+	if x, y := a.Answer(), b.Answer(); x.Candidates[0].ID != y.Candidates[0].ID || one != many {
+		t.Errorf("%s after %d trials, side by side %s after %d", x.Candidates[0].ID, one, y.Candidates[0].ID, many)
+	}
+}
+
+func TestWhatTrialsCostIsWhatAClockShows(t *testing.T) {
+	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
+	run := func(from, to int) *record.Dir {
+		return &record.Dir{Run: record.Run{Started: at(from), Finished: at(to)}}
+	}
+	var c Contest
+	for _, x := range []struct {
+		from, to int
+		want     float64
+	}{{0, 14, 14}, {5, 19, 5}, {6, 12, 0}, {30, 40, 10}, {-5, 50, 5 + 11 + 10}} {
+		if got := c.spend(run(x.from, x.to)); got != x.want {
+			t.Errorf("from %d to %d: %v s more, want %v", x.from, x.to, got, x.want)
+		}
+	}
+}
+
+// A cell that was bound by the machine decides nothing: the candidate is measured on fewer nodes, and the
+// answer says so.
+func TestWhatThisMachineCannotCarry(t *testing.T) {
+	text := strings.Replace(needsText, "[a, b, c]", "[a, b, c, d, e]", 1)
+	count := 0
+	by := measure(t, &count)
+	bind := func(ctx context.Context, f record.File, out string, lane int) (string, error) {
+		dir, err := by(ctx, f, out, lane)
+		if err == nil && strings.HasPrefix(filepath.Base(f.Path), "slow") && !strings.Contains(f.Text, "nodes:") {
+			err = rewrite(dir, func(t *record.Trial) { t.Bound = &record.Bound{By: "machine", Text: "1.9 of 2 cores"} })
+		}
+		return dir, err
+	}
+	dir := t.TempDir()
+	c := plan(t, dir, text)
+	if err := c.Run(t.Context(), bind, silent); err != nil {
+		t.Fatal(err)
+	}
+	a := c.Answer()
+	v := a.Candidates[0]
+	if v.Database != "slow" || len(v.Members) != 3 || v.Members[1] != "b" || !strings.Contains(v.Reduced, "1.9 of 2 cores") || a.Void != 1 {
+		t.Errorf("%+v, %d decided nothing", v, a.Void)
+	}
+	again := plan(t, dir, text)
+	if err := again.Replay(); err != nil {
+		t.Fatal(err)
+	}
+	if got := again.Answer().Sentence; got != a.Sentence {
+		t.Errorf("replayed: %q, was %q", got, a.Sentence)
+	}
+	small, err := Plan(c.Needs, dir, registry(), How{Memory: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := small.Candidates[0]; len(x.Members) != 3 || !strings.Contains(x.Reduced, "GB") {
+		t.Errorf("where there is no memory for five members: %+v", x)
+	}
+}
+
+// rewrite changes what a run's trial says.
+func rewrite(dir string, change func(*record.Trial)) error {
+	path := filepath.Join(dir, "summary.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var s record.Summary
+	if err := json.Unmarshal(text, &s); err != nil {
+		return err
+	}
+	change(&s.Trials[0])
+	if text, err = json.Marshal(s); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o644)
+}
+
+// A folder is one command's at a time, and keeps the needs that it was made with.
+func TestFolder(t *testing.T) {
+	dir := t.TempDir()
+	c := plan(t, dir, needsText)
+	release, err := c.Hold()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := ReadState(dir); err != nil || !s.Running {
+		t.Errorf("%+v, %v: want it to run", s, err)
+	}
+	if _, err := plan(t, dir, needsText).Hold(); !errors.Is(err, ErrFolder) {
+		t.Errorf("held twice: %v", err)
+	}
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := ReadKept(dir)
+	if err != nil || len(n.BadDays) != 2 {
+		t.Errorf("kept needs: %+v, %v", n, err)
+	}
+	if s, err := ReadState(dir); err != nil || s.Running {
+		t.Errorf("%+v, %v: want it to have ended", s, err)
+	}
+	if _, err := ReadKept(t.TempDir()); !errors.Is(err, ErrFolder) {
+		t.Errorf("of a folder without a choice: %v", err)
 	}
 }

@@ -4,15 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/evidence/race"
 	"skerry/internal/experiment"
+	"skerry/internal/lab/overlay/babel"
 	"skerry/internal/record"
 	"skerry/internal/run/runner"
+	"skerry/internal/run/trial"
 	"skerry/internal/topology"
 )
 
@@ -30,23 +35,39 @@ type Contest struct {
 	Dir        string
 	Candidates []Candidate
 	Left       []Left
+	// Notes are what was decided for whoever wrote the needs.
+	Notes []string
+	// Elsewhere says that trials are measured by an engine, for which this machine's room is no bound.
+	Elsewhere bool
 
-	byID map[string]Candidate
-	runs map[race.Heat]*record.Dir
-	race *race.Race
+	registry []database.About
+	topology topology.Topology
+	byID     map[string]Candidate
+	runs     map[race.Heat]*record.Dir
+	busy     []period
+	race     *race.Race
+	state    State
+}
+
+// How says how a contest is held, beside the needs.
+type How struct {
+	// Exhaustive has everything measured, whatever the budget: what a race is compared with.
+	Exhaustive bool
+	// Memory is this machine's in bytes, 0 where it is not known or other machines measure.
+	Memory int64
 }
 
 // Plan reads what could do and refuses what cannot be answered, before anything starts.
-func Plan(n Needs, dir string, registry []database.About) (*Contest, error) {
-	c := &Contest{Needs: n, Dir: dir, byID: map[string]Candidate{}, runs: map[race.Heat]*record.Dir{}}
-	cloud, err := c.cloud(registry)
-	if err != nil {
+func Plan(n Needs, dir string, registry []database.About, how How) (*Contest, error) {
+	c := &Contest{Needs: n, Dir: dir, registry: registry, byID: map[string]Candidate{}, runs: map[race.Heat]*record.Dir{}}
+	if err := c.cloud(); err != nil {
 		return nil, err
 	}
-	if c.Candidates, c.Left, err = candidates(n, registry, cloud); err != nil {
+	var err error
+	if c.Candidates, c.Left, err = candidates(c.Needs, registry, c.topology, how.Memory); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNeeds, err)
 	}
-	config := race.Config{Budget: n.Budget.Duration().Seconds(), Repetitions: n.Repetitions}
+	config := race.Config{Budget: n.Budget.Duration().Seconds(), Repetitions: n.Repetitions, Exhaustive: how.Exhaustive}
 	for _, x := range c.Candidates {
 		c.byID[x.ID()] = x
 		config.Candidates = append(config.Candidates, x.ID())
@@ -62,7 +83,7 @@ func Plan(n Needs, dir string, registry []database.About) (*Contest, error) {
 		}
 		return nil, advice.With(fmt.Errorf("%w: no candidate is left:%s", ErrNeeds, why), "install one, or ask for less under must")
 	}
-	if least := config.Guess * float64(len(c.Candidates)); config.Budget < least {
+	if least := config.Guess * float64(len(c.Candidates)); config.Budget < least && !how.Exhaustive {
 		return nil, advice.With(fmt.Errorf("%w: one quiet trial of each of %d candidates takes about %v, and the budget is %v",
 			ErrNeeds, len(c.Candidates), time.Duration(least*float64(time.Second)).Round(time.Second), n.Budget),
 			"raise the budget, shorten measure, or name fewer databases under consider")
@@ -71,18 +92,32 @@ func Plan(n Needs, dir string, registry []database.About) (*Contest, error) {
 	return c, c.check(registry)
 }
 
-// cloud is the topology with the client in it.
-func (c *Contest) cloud(registry []database.About) (t topology.Topology, err error) {
-	probe := Candidate{Database: registry[0].Name}
-	text, err := c.Needs.experiment(probe, race.Quiet)
-	if err != nil {
-		return t, err
+// cloud builds the topology with the clients in it. Where links do not join all sites and nobody said
+// how packets go then, they are routed.
+func (c *Contest) cloud() error {
+	e, err := c.probe()
+	if err != nil && c.Needs.Cloud.Overlay.Kind == "" && c.Needs.Cloud.Mesh.Links > 0 {
+		c.Needs.Cloud.Overlay.Kind = babel.Name
+		routed, routedErr := c.probe()
+		if routedErr == nil {
+			e, err = routed, nil
+			c.Notes = append(c.Notes, fmt.Sprintf("%d links do not join every two sites, so that %s leads packets over several; overlay: under cloud says otherwise", c.Needs.Cloud.Mesh.Links, babel.Name))
+		}
 	}
-	e, err := experiment.Parse(filepath.Join(c.Needs.dir, "cloud.yaml"), text, nil, false)
 	if err != nil {
-		return t, fmt.Errorf("%w: %w", ErrNeeds, err)
+		return fmt.Errorf("%w: %w", ErrNeeds, err)
 	}
-	return e.Cloud()
+	c.topology, err = e.Cloud()
+	return err
+}
+
+// probe is a quiet experiment of any database that forms a cluster there: it tells whether cloud, clients and load are right.
+func (c *Contest) probe() (experiment.Experiment, error) {
+	text, err := c.Needs.experiment(Candidate{Database: c.registry[0].Name}, race.Quiet)
+	if err != nil {
+		return experiment.Experiment{}, err
+	}
+	return experiment.Parse(filepath.Join(c.Needs.dir, "cloud.yaml"), text, nil, false)
 }
 
 // check refuses a day that cannot happen to a candidate, as validate refuses an experiment.
@@ -115,21 +150,23 @@ func (c *Contest) check(registry []database.About) error {
 }
 
 // Measure runs an experiment, with its run directory below out, and returns the directory's path,
-// beside an error that ends the contest.
-type Measure func(ctx context.Context, source record.File, out string) (dir string, err error)
+// beside an error that ends the contest. Several may go on at once, each in a lane, from 0.
+type Measure func(ctx context.Context, source record.File, out string, lane int) (dir string, err error)
 
 // By measures as skerry run does. Config tells how; its experiment is replaced. Lines that stay are
-// the contest's own.
-func By(config runner.Config, databases map[string]database.Database) Measure {
-	return func(ctx context.Context, source record.File, out string) (string, error) {
+// the contest's own. Launch runs what is configured: on this machine, or elsewhere.
+func By(config runner.Config, databases map[string]database.Database, launch func(context.Context, runner.Config) (string, error)) Measure {
+	turns := trial.NewTurns()
+	return func(ctx context.Context, source record.File, out string, lane int) (string, error) {
 		config, from := config, config.Source.From
 		config.Out, source.From = out, from
 		if err := config.SetSource(source, databases); err != nil {
 			return "", err
 		}
+		config.Turns, config.Lane = turns, lane
 		config.Progress = config.Progress.Live()
 		defer config.Progress.Done()
-		dir, err := runner.Run(ctx, config)
+		dir, err := launch(ctx, config)
 		if errors.Is(err, runner.ErrTrials) || errors.Is(err, runner.ErrAssertions) || errors.Is(err, runner.ErrSuspect) {
 			err = ctx.Err() // what became of the trial is in its run
 		}
@@ -139,44 +176,87 @@ func By(config runner.Config, databases map[string]database.Database) Measure {
 
 // Run holds the race: it measures what is not there yet, tells each heat, and ends when nothing
 // more is worth its time or the budget is spent.
-func (c *Contest) Run(ctx context.Context, measure Measure, tell func(line string)) error {
-	for {
-		heats := c.race.Next()
-		if len(heats) == 0 {
-			return nil
-		}
-		for _, h := range heats {
-			d, err := c.heat(ctx, h, measure)
-			if err != nil {
+func (c *Contest) Run(ctx context.Context, measure Measure, tell func(line string) error) error {
+	for heats := c.race.Next(); len(heats) > 0; heats = c.race.Next() {
+		for len(heats) > 0 {
+			n := min(c.lanes(), len(heats))
+			if err := c.wave(ctx, heats[:n], measure, tell); err != nil {
 				return err
 			}
-			c.runs[h] = d
-			result := c.result(h, d)
-			c.race.Tell(result)
-			tell(c.line(result))
+			heats = heats[n:]
 		}
 	}
+	return nil
 }
 
-// Replay holds the race over what was measured, and measures nothing.
+// lanes is how many heats may run at the same time, by what those so far have used.
+func (c *Contest) lanes() int {
+	if c.Elsewhere {
+		if c.Needs.Parallel == experiment.Auto {
+			return autoElsewhere
+		}
+		return max(1, int(c.Needs.Parallel))
+	}
+	var ended []record.Trial
+	for _, d := range c.runs {
+		if t, ok := trialOf(d); ok {
+			ended = append(ended, t)
+		}
+	}
+	return runner.Beside(c.Needs.Parallel, ended)
+}
+
+// autoElsewhere is how many trials an engine is given at once where nobody says.
+const autoElsewhere = 8
+
+// wave measures heats side by side and takes their results in their order, so that the same runs lead
+// to the same race again.
+func (c *Contest) wave(ctx context.Context, heats []race.Heat, measure Measure, tell func(line string) error) error {
+	found := make([]*record.Dir, len(heats))
+	group, inside := errgroup.WithContext(ctx)
+	for i, h := range heats {
+		group.Go(func() (err error) {
+			found[i], err = c.heat(inside, h, measure, i)
+			return err
+		})
+	}
+	err := group.Wait()
+	for i, h := range heats {
+		if found[i] == nil {
+			continue
+		}
+		if tellErr := tell(c.take(h, found[i])); err == nil {
+			err = tellErr
+		}
+	}
+	return err
+}
+
+// take takes the run of a heat into the race, and says what came of it.
+func (c *Contest) take(h race.Heat, d *record.Dir) string {
+	c.runs[h] = d
+	result := c.result(h, d)
+	c.race.Tell(result)
+	return c.line(result)
+}
+
+// Replay holds the race over what was measured. It measures nothing and leaves the folder as it is.
 func (c *Contest) Replay() error {
 	for {
 		told := 0
 		for _, h := range c.race.Next() {
-			_, text, err := c.write(h)
+			text, err := c.Needs.experiment(c.byID[h.Candidate], h.Day)
 			if err != nil {
 				return err
 			}
-			d, err := c.done(h, text)
+			d, _, err := c.done(h, text)
 			if err != nil {
 				return err
 			}
-			if d == nil {
-				continue
+			if d != nil {
+				c.take(h, d)
+				told++
 			}
-			c.runs[h] = d
-			c.race.Tell(c.result(h, d))
-			told++
 		}
 		if told == 0 {
 			return nil
@@ -185,16 +265,22 @@ func (c *Contest) Replay() error {
 }
 
 // heat measures one heat, unless that was done.
-func (c *Contest) heat(ctx context.Context, h race.Heat, measure Measure) (*record.Dir, error) {
+func (c *Contest) heat(ctx context.Context, h race.Heat, measure Measure, lane int) (*record.Dir, error) {
 	path, text, err := c.write(h)
 	if err != nil {
 		return nil, err
 	}
-	if d, err := c.done(h, text); err != nil || d != nil {
+	d, left, err := c.done(h, text)
+	if err != nil || d != nil {
 		return d, err
 	}
+	for _, path := range left {
+		if err := os.RemoveAll(path); err != nil {
+			return nil, fmt.Errorf("clearing what was left of %s: %w", h.Candidate, err)
+		}
+	}
 	seed := fmt.Sprintf("seed=%d", c.Needs.Seed+uint64(h.N)-1)
-	dir, err := measure(ctx, record.File{Path: path, Text: string(text), Set: []string{seed}}, c.folder(h))
+	dir, err := measure(ctx, record.File{Path: path, Text: string(text), Set: []string{seed}}, c.folder(h), lane)
 	if err != nil {
 		return nil, fmt.Errorf("measuring %s on the day %q: %w", c.byID[h.Candidate].Label(), h.Day, err)
 	}

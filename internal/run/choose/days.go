@@ -31,6 +31,14 @@ func (d BadDay) Label() string {
 	return ""
 }
 
+// farSite is the site whose links get longer, "" for none.
+func (d BadDay) farSite() string {
+	if d.Far == nil {
+		return ""
+	}
+	return d.Far.Of
+}
+
 // event is the name that metrics know what happens by.
 func (d BadDay) event() string {
 	if kind, _, _ := strings.Cut(d.Label(), " "); d.Name == "" {

@@ -20,23 +20,24 @@ import (
 
 // experiment is the file of a candidate on a day: what skerry run takes.
 func (n Needs) experiment(c Candidate, day string) ([]byte, error) {
-	workload := map[string]any{"name": n.Load.Workload, "records": n.Load.Records, "threads": n.Load.Threads}
-	if n.Load.Target > 0 {
-		workload["target"], workload["arrival"], workload["in_flight"] = n.Load.Target, "constant", max(256, 4*n.Load.Threads)
-	}
-	if len(n.Load.Properties) > 0 {
-		workload["properties"] = n.Load.Properties
-	}
 	base := map[string]any{"name": c.Database}
 	if len(c.Options) > 0 {
 		base["options"] = c.Options
 	}
+	if len(c.Members) > 0 {
+		base["nodes"] = c.Members
+	}
 	e := map[string]any{
 		"name": Slug(c.ID() + "-" + day), "description": c.Label() + ": " + day,
-		"topology": n.Cloud, "database": base, "workload": workload, "seed": n.Seed,
+		"topology": n.Cloud, "database": base, "seed": n.Seed,
 	}
-	if n.Client != "" {
-		e["client"] = n.Client
+	if len(n.Client) > 0 {
+		e["client"] = n.Client[0]
+	}
+	if len(n.Client) > 1 {
+		e["workloads"] = n.workloads()
+	} else {
+		e["workload"] = n.workload(n.Load.Threads, n.Load.Target)
 	}
 	d := n.day(day)
 	if d == nil {
@@ -120,16 +121,16 @@ func (c *Contest) write(h race.Heat) (path string, text []byte, err error) {
 	})
 }
 
-// done finds the run of a heat that has ended, nil where there is none, and removes what
-// interrupted ones have left, which measured nothing. It must be of the same experiment: what was
+// done finds the run of a heat that has ended, nil where there is none, and the directories of
+// interrupted ones, which measured nothing. It must be of the same experiment: what was
 // measured under another load stays for who asks for that again.
-func (c *Contest) done(h race.Heat, text []byte) (found *record.Dir, err error) {
+func (c *Contest) done(h race.Heat, text []byte) (found *record.Dir, left []string, err error) {
 	runs, err := os.ReadDir(c.folder(h))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking for the run of %s: %w", h.Candidate, err)
+		return nil, nil, fmt.Errorf("looking for the run of %s: %w", h.Candidate, err)
 	}
 	for _, r := range runs {
 		if !r.IsDir() {
@@ -138,17 +139,14 @@ func (c *Contest) done(h race.Heat, text []byte) (found *record.Dir, err error) 
 		path := filepath.Join(c.folder(h), r.Name())
 		d, err := record.Open(path)
 		switch {
-		case err == nil && d.Running:
-			return nil, fmt.Errorf("%s: %w: another command is choosing in this folder", path, ErrNeeds)
+		case err == nil && d.Running: // somebody is choosing in this folder, and not done with it
 		case err != nil || !d.Summary.Complete || len(d.Summary.Trials) == 0:
-			if err := os.RemoveAll(path); err != nil {
-				return nil, fmt.Errorf("clearing what was left of %s: %w", h.Candidate, err)
-			}
+			left = append(left, path)
 		case same(d.Run.File.Text, text):
 			found = d
 		}
 	}
-	return found, nil
+	return found, left, nil
 }
 
 // same tells whether two experiments measure the same, whatever they then assert.

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/event"
 	"skerry/internal/evidence/assert"
+	"skerry/internal/experiment"
 	"skerry/internal/record/metric"
 	"skerry/internal/topology"
 )
@@ -32,9 +34,10 @@ import (
 type Needs struct {
 	// Cloud is where the database will run, as an experiment's topology.
 	Cloud topology.Spec `yaml:"cloud" json:"cloud" jsonschema:"required"`
-	// Client is the site that requests come from.
-	Client string `yaml:"client" json:"client,omitempty"`
-	// Load is what will be asked, and how often.
+	// Client is the site that requests come from, or several: each sends an equal part of the load
+	// and works on an equal part of the records, as users do who have accounts of their own.
+	Client event.Names `yaml:"client" json:"client,omitempty"`
+	// Load is what will be asked, and how often, of all clients together.
 	Load Load `yaml:"load" json:"load"`
 	// Must lists what a database has to do: lines as an experiment's assert has them ("p99 < 400ms",
 	// "lost_writes == 0"), and what reads promise ("read: linearizable"). Response times and rates
@@ -45,9 +48,10 @@ type Needs struct {
 	// Prefer lists what to choose by among those that do: metrics, the most important first. The
 	// first ranks, the others are shown beside it.
 	Prefer []string `yaml:"prefer" json:"prefer,omitempty"`
-	// Consider names the databases; all that are installed, where it is left out.
+	// Consider names the databases; all that are installed, where it is left out. A last "..." stands
+	// for all others that are installed.
 	Consider []string `yaml:"consider" json:"consider,omitempty"`
-	// Budget is how long it may take.
+	// Budget is how long it may take: trials that are run again count, too.
 	Budget unit.Duration `yaml:"budget" json:"budget" jsonschema:"default=40m"`
 	// Measure is how long a quiet day is measured, and how long a bad one before and after.
 	Measure unit.Duration `yaml:"measure" json:"measure" jsonschema:"default=10s"`
@@ -55,10 +59,14 @@ type Needs struct {
 	Lasts unit.Duration `yaml:"lasts" json:"lasts" jsonschema:"default=10s"`
 	// Repetitions of the winner on each day, where the budget allows.
 	Repetitions int `yaml:"repetitions" json:"repetitions" jsonschema:"default=3,minimum=1,maximum=20"`
+	// Parallel is how many trials may run at the same time, or auto: as long as this machine has room.
+	Parallel experiment.Parallel `yaml:"parallel" json:"parallel" jsonschema:"default=1"`
 	// Seed of every random choice.
 	Seed uint64 `yaml:"seed" json:"seed" jsonschema:"default=1"`
 
-	dir string // that files are relative to
+	path string // of the file
+	dir  string // that files are relative to
+	text []byte
 }
 
 // Load is what users will ask of the database.
@@ -134,18 +142,26 @@ func Read(path string) (Needs, error) {
 	if err != nil {
 		return Needs{}, fmt.Errorf("reading the needs: %w", err)
 	}
+	return Parse(path, data)
+}
+
+// Parse is Read for a text that is at hand already; path is where it came from.
+func Parse(path string, data []byte) (Needs, error) {
 	root, err := strict.Parse(path, data)
 	if err != nil {
 		return Needs{}, err
 	}
 	n := Needs{Budget: unit.Duration(40 * time.Minute), Measure: unit.Duration(10 * time.Second), Lasts: unit.Duration(10 * time.Second),
-		Repetitions: 3, Seed: 1, dir: filepath.Dir(path), Load: Load{Workload: "b", Records: 1000, Threads: 32}}
+		Repetitions: 3, Parallel: 1, Seed: 1, path: path, dir: filepath.Dir(path), text: data, Load: Load{Workload: "b", Records: 1000, Threads: 32}}
+	if root.Kind != strict.Map {
+		return n, strict.Problems{{Pos: root.Pos, Message: fmt.Sprintf("needs are a mapping, not %v", root.Kind), Hint: "begin with cloud: ..."}}
+	}
 	ps := strict.Decode(root, &n, "")
 	if len(ps) == 0 {
 		ps = n.check()
 	}
 	if len(ps) > 0 {
-		return Needs{}, ps.Locate(root, "")
+		return n, ps.Locate(root, "")
 	}
 	if len(n.Prefer) == 0 {
 		n.Prefer = []string{"p99", "cost.memory"}
@@ -153,7 +169,7 @@ func Read(path string) (Needs, error) {
 	if from := filepath.Join(n.dir, n.Cloud.From); n.Cloud.From != "" && !filepath.IsAbs(n.Cloud.From) {
 		if _, err := os.Stat(from); err == nil { // else it is a preset
 			if n.Cloud.From, err = filepath.Abs(from); err != nil {
-				return Needs{}, fmt.Errorf("finding %s: %w", from, err)
+				return n, fmt.Errorf("finding %s: %w", from, err)
 			}
 		}
 	}
@@ -189,6 +205,9 @@ func (n Needs) check() (ps strict.Problems) {
 		if name := l.Metric.Event; name != "" && !slices.ContainsFunc(n.BadDays, func(d BadDay) bool { return d.has(name) }) {
 			report(at, "name one of the bad days, or leave it out", "no bad day has an event %q", name)
 		}
+		if pool := l.Metric.Pool; pool != "" && !slices.Contains(n.pools(), pool) {
+			report(at, "name a client's site as "+strings.Join(n.pools(), ", ")+"; a single client has no figures of its own", "no client is called %q", pool)
+		}
 	}
 	for i, name := range n.Prefer {
 		if m, err := metric.Parse(name); err != nil {
@@ -197,14 +216,24 @@ func (n Needs) check() (ps strict.Problems) {
 			report(fmt.Sprintf("prefer[%d]", i), "put it under must", "%s is no figure of a quiet day", name)
 		}
 	}
-	if n.Load.Target > 0 && n.Load.Target*minLatency > float64(n.Load.Threads)*100 {
-		report("load.threads", "", "%d connections cannot send %.0f operations a second", n.Load.Threads, n.Load.Target)
+	for i, name := range n.Consider {
+		if name == others && i < len(n.Consider)-1 {
+			report(fmt.Sprintf("consider[%d]", i), "put it last", "%s stands for all other databases", others)
+		}
 	}
-	return ps
+	if most := float64(runtime.NumCPU()) * sends; n.Load.Target > most {
+		report("load.target", "ask for less, or choose on a machine with more cores", "the client's machine cannot send %.0f operations a second: %d cores send about %.0f (fidelity.md)",
+			n.Load.Target, runtime.NumCPU(), most)
+	}
+	return append(ps, n.checkClients()...)
 }
 
-// minLatency is a response time in seconds that no database over a network is below of.
-const minLatency = 20e-6
+// sends is how many operations a second the driver sends with one core, to a database that costs the
+// client as little as Redis does (docs/fidelity.md).
+const sends = 300_000
+
+// others stands for the databases that are not named.
+const others = "..."
 
 // reads is what reads must promise.
 func (n Needs) reads() database.Reads {

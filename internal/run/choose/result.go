@@ -22,14 +22,11 @@ const (
 
 // result is what a heat's trial says for the race.
 func (c *Contest) result(h race.Heat, d *record.Dir) race.Result {
-	r := race.Result{Heat: h, Margins: map[string]float64{}}
+	r := race.Result{Heat: h, Margins: map[string]float64{}, Cost: c.spend(d)}
 	t, ok := trialOf(d)
 	if !ok {
 		r.Void = "the trial did not end"
 		return r
-	}
-	for _, x := range d.Summary.Trials {
-		r.Cost += x.SetupS + x.WarmupS + x.DurationS
 	}
 	switch {
 	case t.State != record.TrialOK:
@@ -37,6 +34,9 @@ func (c *Contest) result(h race.Heat, d *record.Dir) race.Result {
 		return r
 	case t.Bound != nil && (t.Bound.By == bound.Machine || t.Bound.By == bound.Client):
 		r.Void = "this machine was the limit: " + t.Bound.Text
+		if h.Day == race.Quiet && t.Bound.By == bound.Machine {
+			c.reduce(h.Candidate, "this machine's processors were the limit: "+t.Bound.Text)
+		}
 		return r
 	case t.Verdict.State == record.Suspect && len(t.Verdict.Reasons) > 0 && !databases(t):
 		r.Void = "the trial is suspect: " + t.Verdict.Reasons[0]
