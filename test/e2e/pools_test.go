@@ -75,3 +75,33 @@ func TestWorkloadsRunSideBySide(t *testing.T) {
 		t.Errorf("show: exit %d, without the workloads' table:\n%s", code, show.stdout.String())
 	}
 }
+
+const partsFile = `
+name: parts
+topology: {sites: [a, b, c], defaults: {rtt: 10ms}}
+database: redis
+client: a
+audit: true
+stop: {time: 4s}
+workloads:
+  - {name: here, workload: {name: a, records: 100, threads: 4, properties: {insertcount: "50"}}}
+  - {name: there, client: b, workload: {name: a, records: 100, threads: 4, properties: {insertstart: "50"}}}
+`
+
+// Two clients write, each on half of the table, and the audit reads all of it back.
+func TestTwoWritersAreAudited(t *testing.T) {
+	b := newBench(t)
+	b.run(0, "run", b.write("parts.yaml", partsFile))
+	x := b.summary(b.path("runs/latest")).Trials[0]
+	if x.Load == nil || x.Load.Records != 100 {
+		t.Errorf("the load is told as %+v, want 100 records", x.Load)
+	}
+	updates := x.Operations["here.UPDATE"].Count + x.Operations["there.UPDATE"].Count
+	a := x.Audit
+	if a == nil || a.Keys != 100 || a.Acknowledged < updates || a.Lost+a.Stale+a.Unexpected+a.Unread != 0 || len(a.Replicas) != 3 {
+		t.Fatalf("audit: %+v, of %d updates", a, updates)
+	}
+	if h := a.History; h == nil || h.Result != record.Linearizable {
+		t.Errorf("history: %+v", h)
+	}
+}
