@@ -20,7 +20,6 @@ import (
 	"skerry/internal/kernel/urgent"
 	"skerry/internal/record"
 	"skerry/internal/report/choice"
-	"skerry/internal/run/across"
 	"skerry/internal/run/choose"
 	"skerry/internal/run/runner"
 	"skerry/internal/run/sweep"
@@ -194,12 +193,11 @@ func (a *app) race(ctx context.Context, f chooseFlags, contest *choose.Contest) 
 		return err
 	}
 	if f.machines != "" {
-		list, o, err := a.machines(ctx, f.machines)
+		set, err := onMachines(f.machines)
 		if err != nil {
 			return err
 		}
-		config.Across = across.New(list, o, nil)
-		defer func() { err = errors.Join(err, config.Across.Close()) }()
+		config.Source.Set = []string{set}
 	}
 	defer config.Progress.Done()
 	for _, note := range contest.Notes {

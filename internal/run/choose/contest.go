@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -153,13 +154,13 @@ func (c *Contest) check(registry []database.About) error {
 // beside an error that ends the contest. Several may go on at once, each in a lane, from 0.
 type Measure func(ctx context.Context, source record.File, out string, lane int) (dir string, err error)
 
-// By measures as skerry run does. Config tells how; its experiment is replaced. Lines that stay are
+// By measures as skerry run does. Config tells how; its experiment is replaced, and what its source sets is set in each. Lines that stay are
 // the contest's own. Launch runs what is configured: on this machine, or elsewhere.
 func By(config runner.Config, databases map[string]database.Database, launch func(context.Context, runner.Config) (string, error)) Measure {
 	turns := trial.NewTurns()
 	return func(ctx context.Context, source record.File, out string, lane int) (string, error) {
-		config, from := config, config.Source.From
-		config.Out, source.From = out, from
+		config, own := config, config.Source
+		config.Out, source.From, source.Set = out, own.From, slices.Concat(source.Set, own.Set)
 		if err := config.SetSource(source, databases); err != nil {
 			return "", err
 		}
