@@ -50,7 +50,10 @@ func serveLines() {
 			fmt.Fprintln(os.Stderr, "dying")
 			os.Exit(3)
 		case r.Key == "hang":
-			select {}
+			// The runtime ends a program that waits for nothing at all as deadlocked.
+			for {
+				time.Sleep(time.Hour)
+			}
 		case r.Key == "babble":
 			fmt.Println("hello")
 			continue
