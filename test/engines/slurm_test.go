@@ -102,7 +102,7 @@ func TestSlurm(t *testing.T) {
 		if err == nil || !strings.Contains(out, "h3 has no room for the task in /tmp") {
 			t.Errorf("a node's disk is full, and it ended with %v", err)
 		}
-		out, err = r.skerry("run " + half + "--on slurm:lab --results output --out /root/runs && cp -rL /root/runs/latest runs/output")
+		_, err = r.skerry("run " + half + "--on slurm:lab --results output --out /root/runs && cp -rL /root/runs/latest runs/output")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ var machine = testkit.Feature{Name: "qemu", Missing: func() string {
 }}
 
 // bootTime bounds a machine's life.
-const bootTime = 5 * time.Minute
+const bootTime = 12 * time.Minute
 
 // TestNetemInVM runs the tests of package netem where the kernel has netem.
 func TestNetemInVM(t *testing.T) {
