@@ -66,13 +66,17 @@ func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, all)
 }
 
-func (s *Server) detail(w http.ResponseWriter, r *http.Request) {
-	path, err := s.runs.path(r.PathValue("run"))
-	if err != nil {
-		fail(w, err)
-		return
+// opened is the run that a request is about, and its directory's path.
+func (s *Server) opened(r *http.Request) (path string, d *record.Dir, err error) {
+	if path, err = s.runs.path(r.PathValue("run")); err != nil {
+		return "", nil, err
 	}
-	d, err := record.Open(path)
+	d, err = record.Open(path)
+	return path, d, err
+}
+
+func (s *Server) detail(w http.ResponseWriter, r *http.Request) {
+	path, d, err := s.opened(r)
 	if err != nil {
 		fail(w, err)
 		return
@@ -151,12 +155,7 @@ const trialsBeside = 20
 
 // trial tells what a report has of one trial: its series.
 func (s *Server) trial(w http.ResponseWriter, r *http.Request) {
-	path, err := s.runs.path(r.PathValue("run"))
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	d, err := record.Open(path)
+	_, d, err := s.opened(r)
 	if err != nil {
 		fail(w, err)
 		return

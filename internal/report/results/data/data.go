@@ -193,19 +193,23 @@ func Write(w io.Writer, rows []Row) error {
 		for _, p := range ps {
 			line = append(line, r.Parameters[p])
 		}
-		for _, f := range fs {
-			s := ""
-			if v, ok := r.Figures[f]; ok {
-				s = strconv.FormatFloat(v, 'g', 6, 64)
-			}
-			line = append(line, s)
-		}
-		if err := out.Write(line); err != nil {
+		if err := out.Write(append(line, written(r.Figures, fs, 6)...)); err != nil {
 			return fmt.Errorf("writing trials: %w", err)
 		}
 	}
 	out.Flush()
 	return out.Error()
+}
+
+// written are figures in the order of names, with so many digits; "" where there is none.
+func written(figures map[string]float64, names []string, digits int) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		if v, ok := figures[n]; ok {
+			out[i] = strconv.FormatFloat(v, 'g', digits, 64)
+		}
+	}
+	return out
 }
 
 // Read reads what Write has written.

@@ -129,14 +129,7 @@ func WritePoints(w io.Writer, ps []Point) error {
 	}
 	for _, p := range ps {
 		line := []string{strconv.Itoa(p.Trial), strconv.FormatFloat(p.T, 'g', -1, 64)}
-		for _, name := range OverTime {
-			s := ""
-			if v, ok := p.Figures[name]; ok {
-				s = strconv.FormatFloat(v, 'g', 5, 64)
-			}
-			line = append(line, s)
-		}
-		if err := out.Write(line); err != nil {
+		if err := out.Write(append(line, written(p.Figures, OverTime, 5)...)); err != nil {
 			return fmt.Errorf("writing trials over time: %w", err)
 		}
 	}
