@@ -149,7 +149,6 @@ func ReadPoints(r io.Reader, rows []Row) ([]Point, error) {
 	var out []Point
 	for n, l := range lines[1:] {
 		p := Point{Figures: map[string]float64{}}
-		var wrong error
 		if p.Trial, err = strconv.Atoi(l[0]); err == nil {
 			p.T, err = strconv.ParseFloat(l[1], 64)
 		}
@@ -157,14 +156,16 @@ func ReadPoints(r io.Reader, rows []Row) ([]Point, error) {
 			if l[2+i] == "" {
 				continue
 			}
-			var v float64
-			v, wrong = strconv.ParseFloat(l[2+i], 64)
+			v, wrong := strconv.ParseFloat(l[2+i], 64)
 			err = errors.Join(err, wrong)
 			p.Figures[name] = v
 		}
+		if err != nil {
+			return nil, fmt.Errorf("reading trials over time: line %d: %w", n+2, err)
+		}
 		i := slices.IndexFunc(rows, func(r Row) bool { return r.Trial == p.Trial })
-		if err != nil || i < 0 {
-			return nil, fmt.Errorf("reading trials over time: line %d is of no trial, or holds no number (%w)", n+2, err)
+		if i < 0 {
+			return nil, fmt.Errorf("reading trials over time: line %d: %w: %d", n+2, record.ErrNoTrial, p.Trial)
 		}
 		p.Parameters = rows[i].Parameters
 		out = append(out, p)
