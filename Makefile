@@ -88,18 +88,16 @@ prose:
 # root, tests that need root skip and the summary lists them.
 REQUIRE = $(if $(filter 0,$(shell id -u)),root$(comma)tun$(comma))$(subst $(space),$(comma),$(call wanted,tests)),qemu,slurm,git,chromium
 # The emulator's contract measures rates to half a percent: it runs before the others, whose emulators
-# would take the processors from it. So does cmd/skerry: beside test/e2e, labs without root have lost the
-# process that keeps their namespace, and what ends it is not found yet. Tests of databases and labs
-# mostly wait: four packages at a time keep two cores busy. The longest ones come first, so that none is
-# left over at the end.
-ALONE := skerry/internal/link/userspace skerry/cmd/skerry
+# would take the processors from it. Tests of databases and labs mostly wait: four packages at a time
+# keep two cores busy. The longest ones come first, so that none is left over at the end.
+ALONE := skerry/internal/link/userspace
 LONG = $(call wanted,suites) ./test/e2e ./internal/lab/overlay ./internal/system/consensus ./test/vm
-unit: GOTEST = $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg -- -race -timeout 25m
+unit: GOTEST = $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg -- -race -p 4 -timeout 15m
 unit: export CGO_ENABLED := 1
 unit:
 	@export SKERRY_REQUIRE=$(REQUIRE); \
-	$(GOTEST) -p 1 $(ALONE) && \
-	$(GOTEST) -p 4 $(LONG) $$(go list ./... | grep -vxE '$(subst $(space),|,$(ALONE))')
+	$(GOTEST) $(ALONE) && \
+	$(GOTEST) $(LONG) $$(go list ./... | grep -vx $(ALONE))
 
 # The front end: components in Vitest, pages in Chromium.
 webtest: build
