@@ -34,7 +34,7 @@ func modules(ctx context.Context, root string) ([]Part, error) {
 		}
 		for line := range strings.Lines(string(out)) {
 			f := strings.Split(strings.TrimSpace(line), "\t")
-			if len(f) != 3 {
+			if len(f) != 3 || f[1] == "" {
 				continue // Skerry itself, which has no version
 			}
 			if p := (Part{f[0], f[1], f[2]}); !slices.Contains(parts, p) {
