@@ -17,32 +17,37 @@ import (
 	"skerry/internal/run/runner"
 )
 
+type taskFlags struct {
+	only, plan, to string
+	suspect        bool
+}
+
 // newAgentTask measures trials of a plan that came along, and sends the results home.
 func newAgentTask(a *app) *cobra.Command {
-	var only, plan string
-	var suspect bool
+	var f taskFlags
 	c := &cobra.Command{
 		Use:   "task",
 		Short: "Measure trials of a plan and print their results, for skerry run --on",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ids, err := runner.ParseOnly(only)
+			ids, err := runner.ParseOnly(f.only)
 			if err != nil {
 				return err
 			}
 			if err := a.prepare(cmd.Context()); err != nil {
 				return err
 			}
-			return a.task(cmd.Context(), plan, ids, suspect)
+			return a.task(cmd.Context(), f, ids)
 		},
 	}
-	c.Flags().StringVar(&only, "only", "", "the trials, as for skerry run")
-	c.Flags().StringVar(&plan, "plan", "", "the packed plan's `FILE`; without it standard input has it, behind its length, and the task ends when that does")
-	c.Flags().BoolVar(&suspect, "suspect", false, "also those with a suspect result")
+	c.Flags().StringVar(&f.only, "only", "", "the trials, as for skerry run")
+	c.Flags().StringVar(&f.plan, "plan", "", "the packed plan's `FILE`; without it standard input has it, behind its length, and the task ends when that does")
+	c.Flags().StringVar(&f.to, "to", "", "put the results into `FILE`, by the link that stands in @FILE, or by a link, in place of printing them")
+	c.Flags().BoolVar(&f.suspect, "suspect", false, "also those with a suspect result")
 	return c
 }
 
-func (a *app) task(ctx context.Context, plan string, only []int, suspect bool) (err error) {
+func (a *app) task(ctx context.Context, f taskFlags, only []int) (err error) {
 	dir, err := os.MkdirTemp("", "skerry-task-")
 	if err != nil {
 		return fmt.Errorf("making room for the task: %w", err)
@@ -50,8 +55,8 @@ func (a *app) task(ctx context.Context, plan string, only []int, suspect bool) (
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	if plan != "" {
-		err = unpackFile(plan, dir)
+	if f.plan != "" {
+		err = unpackFile(f.plan, dir)
 	} else {
 		err = unpackInput(a.in, dir, stop)
 	}
@@ -63,12 +68,27 @@ func (a *app) task(ctx context.Context, plan string, only []int, suspect bool) (
 		return err
 	}
 	source.Path = filepath.Join(dir, source.Path)
-	c, err := a.configOf(runner.Config{StateDir: a.stateDir, Suspect: suspect, Version: version, Command: os.Args, Progress: a.progress(), Log: a.log}, source)
+	c, err := a.configOf(runner.Config{StateDir: a.stateDir, Suspect: f.suspect, Version: version, Command: os.Args, Progress: a.progress(), Log: a.log}, source)
 	if err != nil {
 		return err
 	}
 	// What was measured before something went wrong counts.
-	return errors.Join(runner.Work(ctx, dir, c, only), parcel.Send(a.out, dir, only))
+	return errors.Join(runner.Work(ctx, dir, c, only), a.deliver(ctx, f.to, func(w io.Writer) error { return parcel.Send(w, dir, only) }))
+}
+
+// deliver sends results to where they are waited for, "" for standard output.
+func (a *app) deliver(ctx context.Context, to string, send func(io.Writer) error) error {
+	if to == "" {
+		return send(a.out)
+	}
+	if file, is := strings.CutPrefix(to, "@"); is {
+		link, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("reading where the results go: %w", err)
+		}
+		to = strings.TrimSpace(string(link))
+	}
+	return parcel.Deliver(ctx, to, send)
 }
 
 func unpackFile(plan, dir string) error {

@@ -90,3 +90,12 @@ func TestSlurmKills(t *testing.T) {
 		r.must(m.command("bash", "-c", "pkill -9 -x slurmd; sleep 1; slurmd"))
 	}})
 }
+
+func TestKubernetesKills(t *testing.T) {
+	testkit.Asked(t, "SKERRY_KILLS", "how often harm is done while an engine runs a grid; minutes")
+	r := newKubernetes(t)
+	r.kills(onKubernetes, r.task("skerry agent task --plan"), r.cut(), kill{"kubelet", func(n int) {
+		m := r.machines[fmt.Sprintf("h%d", n)]
+		r.must(m.command("bash", "-c", `pkill -9 -f "^$0/hyperkube kubelet"; sleep 1; $0/kubelet.sh $0 >>$0/$(hostname).log 2>&1 </dev/null`, r.share))
+	}})
+}

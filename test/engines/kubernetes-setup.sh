@@ -1,6 +1,7 @@
 #!/bin/sh
 # kubernetes-setup.sh FOLDER: makes what TestKubernetes needs, outside the repository: FOLDER/hyperkube, Kubernetes'
-# programs in one, built from its module (some ten minutes), and FOLDER/tree, Debian's etcd and containerd.
+# programs in one, built from its module (some ten minutes), FOLDER/tree, Debian's etcd and containerd, and FOLDER/versitygw,
+# a server that speaks S3.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
@@ -26,6 +27,7 @@ if [ ! -e hyperkube ]; then
 	cd ..
 	rm -rf build
 fi
+[ -e versitygw ] || (cd / && GOFLAGS=-mod=mod CGO_ENABLED=0 GOBIN="$OLDPWD" go install -trimpath -ldflags '-s -w' github.com/versity/versitygw/cmd/versitygw@v1.8.0)
 if [ ! -e tree ]; then
 	mkdir -p part
 	packages=$(apt-get install -s -qq --no-install-recommends etcd-server containerd runc containernetworking-plugins | sed -n 's/^Inst \([^ ]*\).*/\1/p')

@@ -26,6 +26,7 @@ T
 	$h kube-scheduler --kubeconfig=$k/kubeconfig.part --leader-elect=false --bind-address=127.0.0.1 >$k/scheduler.log 2>&1 &
 	cp $k/kubeconfig.part $k/kubeconfig.new && mv $k/kubeconfig.new $k/kubeconfig
 fi
+for m in 1 2 3; do [ $m = $n ] || ip route add 10.97.$m.0/24 via 10.99.0.$m; done # of other nodes' pods
 mount --make-rshared /
 mount -t tmpfs tmpfs $mine/kubelet # a shared mount of its own
 mount --make-rshared $mine/kubelet
@@ -70,4 +71,4 @@ containerd --config /etc/containerd.toml >$k/containerd-$n.log 2>&1 &
 until ctr version >/dev/null 2>&1; do sleep 0.2; done
 for i in pause skerry; do ctr -n k8s.io images import $share/$i.tar >/dev/null; done
 until [ -e $k/kubeconfig ]; do sleep 0.2; done
-$h kubelet --config=/etc/kubelet.yaml --kubeconfig=$k/kubeconfig --hostname-override=h$n --node-ip=10.99.0.$n --root-dir=$mine/kubelet --cert-dir=$mine/pki >$k/kubelet-$n.log 2>&1 &
+"$share/kubelet.sh" "$share"

@@ -26,8 +26,9 @@ type Engine interface {
 	Poll(ctx context.Context, of []Submission) (map[int]Status, error)
 	// Cancel ends what has not ended.
 	Cancel(ctx context.Context, of []Submission) error
-	// Print writes what Submit would hand over, for a person to read, edit and submit.
-	Print(w io.Writer, b Batch) error
+	// Print writes what Submit would hand over, for a person to read, edit and submit, and returns what the
+	// engine will call that, "" where nobody knows before.
+	Print(w io.Writer, b Batch) (ref string, err error)
 	// Close ends what the engine does in this process, and waits for it.
 	Close() error
 }
@@ -82,8 +83,7 @@ type Batch struct {
 	Token string
 	// Exe is the skerry program, Cwd where the run was started.
 	Exe, Cwd string
-	// Avoid are machines on which tasks end without results, by the names of Status.Where.
-	// Kubernetes does not heed them.
+	// Avoid are machines on which tasks end without results.
 	Avoid []string
 	// StateDir is asked for by --state-dir, "" for the default.
 	StateDir string

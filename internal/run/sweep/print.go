@@ -10,8 +10,8 @@ import (
 )
 
 // Print writes what would be handed over to the engine for a new run. The run's directory is made, so
-// that a person can submit that; what is measured is then taken in by Resume, which would also
-// hand over what is not.
+// that a person can submit that; what is measured is then taken in by Resume, which also
+// hands over what the engine does not know.
 func Print(ctx context.Context, c Config, to io.Writer) (dir string, err error) {
 	s, err := newSweep(c)
 	if err != nil {
@@ -31,11 +31,15 @@ func Print(ctx context.Context, c Config, to io.Writer) (dir string, err error) 
 	for len(s.queue) > 0 {
 		n := min(len(s.queue), s.limits.Batch)
 		b, err := s.batch(s.queue[:n])
+		ref := ""
 		if err == nil {
-			err = s.engine.Print(to, b)
+			ref, err = s.engine.Print(to, b)
 		}
 		if err != nil {
 			return s.dir, err
+		}
+		if ref != "" { // Resume will look for that
+			s.state.Open = append(s.state.Open, b.As(ref, n))
 		}
 		s.queue = s.queue[n:]
 		s.state.Next++

@@ -1,6 +1,6 @@
 // Package kubernetes has tasks done by a Kubernetes cluster, through kubectl: a batch is an Indexed
 // Job, a task one index of it in a pod that has a node for itself. The plan goes in as a ConfigMap, and
-// results come out of the pods' logs, so that no storage is shared.
+// results come out of the pods' logs, so that no storage is shared; or by a claim or a bucket, where logs are not kept well.
 package kubernetes
 
 import (
@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"strings"
 	"sync"
 
@@ -25,35 +24,33 @@ type Engine struct {
 	Image string
 
 	home   engine.Home
+	store  store // of results, nil where they come in the pods' logs
 	client engine.Client
 
-	ctx     context.Context // of the logs that are read; Close ends it
-	stop    context.CancelFunc
-	reading sync.WaitGroup
+	ctx    context.Context // of what is read of pods; Close ends it
+	stop   context.CancelFunc
+	taking sync.WaitGroup
 
 	mu   sync.Mutex
-	logs map[string]*log // by pod
+	pods map[string]*taken
 }
 
-// log is what is read of a pod's log.
-type log struct {
-	over bool // it was read to its end
-	said string
-	err  error
-}
-
-// New returns the cluster that this machine's kubectl speaks to.
-func New(namespace, image string, home engine.Home) *Engine {
-	e := &Engine{Namespace: namespace, Image: image, home: home, logs: map[string]*log{},
+// New returns the cluster that this machine's kubectl speaks to. Results are the way that results take: "" or "logs",
+// "claim:NAME", or "s3://BUCKET/PREFIX".
+func New(namespace, image, results string, home engine.Home) (*Engine, error) {
+	e := &Engine{Namespace: namespace, Image: image, home: home, pods: map[string]*taken{},
 		client: engine.Client{Mend: "install kubectl, and give it a context that reaches the cluster"}}
+	var err error
+	if e.store, err = e.storeOf(results); err != nil {
+		return nil, err
+	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
-	return e
+	return e, nil
 }
 
-// Limits of a Job: its ConfigMap has a key for each task and may not be larger than 1 MiB.
+// Limits of a Job: its ConfigMap has two keys for each task.
 const (
 	mostTasks = 500
-	mostPlan  = 1 << 20
 	mostTotal = 5000
 )
 
@@ -71,7 +68,14 @@ func (e *Engine) Check(ctx context.Context) (engine.Limits, error) {
 			return engine.Limits{}, fmt.Errorf("asking the cluster: %w", err)
 		}
 	}
-	return engine.Limits{Batch: mostTasks, Total: mostTotal}, nil
+	limits := engine.Limits{Batch: mostTasks, Total: mostTotal}
+	if e.store != nil {
+		var err error
+		if limits.Doubts, err = e.store.check(ctx); err != nil {
+			return engine.Limits{}, err
+		}
+	}
+	return limits, nil
 }
 
 func (e *Engine) kubectl(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
@@ -87,7 +91,7 @@ func (e *Engine) flags(args ...string) []string {
 
 // Submit makes a Job, and then the ConfigMap that its pods wait for: it belongs to the Job, and goes with it.
 func (e *Engine) Submit(ctx context.Context, b engine.Batch) (engine.Submission, error) {
-	plan, err := e.plan(b)
+	plan, err := e.home.Plan(b.Trials())
 	if err != nil {
 		return engine.Submission{}, err
 	}
@@ -100,23 +104,15 @@ func (e *Engine) Submit(ctx context.Context, b engine.Batch) (engine.Submission,
 		return engine.Submission{}, fmt.Errorf("making the Job: %w", err)
 	}
 	var config bytes.Buffer
-	if err := writeConfig(&config, b, strings.TrimSpace(string(uid)), plan); err != nil {
-		return engine.Submission{}, err
+	err = e.writeConfig(ctx, &config, b, strings.TrimSpace(string(uid)), plan)
+	if err == nil {
+		_, err = e.kubectl(ctx, &config, "create", "-f", "-")
 	}
-	if _, err := e.kubectl(ctx, &config, "create", "-f", "-"); err != nil {
+	if err != nil {
 		_, undone := e.kubectl(ctx, nil, "delete", "job", jobName(b), "--wait=false")
 		return engine.Submission{}, errors.Join(fmt.Errorf("making the Job's ConfigMap: %w", err), undone)
 	}
 	return b.As(jobName(b), len(b.Tasks)), nil
-}
-
-// plan packs the plan of a batch.
-func (e *Engine) plan(b engine.Batch) ([]byte, error) {
-	plan, err := e.home.Plan(b.Trials())
-	if err == nil && len(plan)*4/3 > mostPlan*9/10 {
-		err = advice.With(fmt.Errorf("the plan and the files of the experiment are %d KiB, and a ConfigMap holds 1 MiB", len(plan)>>10), "split the experiment")
-	}
-	return plan, err
 }
 
 // Cancel removes the Jobs with their pods.
@@ -134,9 +130,9 @@ func (e *Engine) Cancel(ctx context.Context, of []engine.Submission) error {
 	return nil
 }
 
-// Print writes both manifests.
-func (e *Engine) Print(w io.Writer, b engine.Batch) error {
-	plan, err := e.plan(b)
+// Print writes both manifests: the Job's name is known before.
+func (e *Engine) Print(w io.Writer, b engine.Batch) (string, error) {
+	plan, err := e.home.Plan(b.Trials())
 	if err == nil {
 		err = writeJob(w, e, b)
 	}
@@ -144,9 +140,9 @@ func (e *Engine) Print(w io.Writer, b engine.Batch) error {
 		_, err = io.WriteString(w, "---\n")
 	}
 	if err == nil {
-		err = writeConfig(w, b, "", plan)
+		err = e.writeConfig(context.Background(), w, b, "", plan)
 	}
-	return err
+	return jobName(b), err
 }
 
 // Said is the end of a task's log.
@@ -154,12 +150,12 @@ func (e *Engine) Said(_ string, of engine.Submission, task int) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	last := ""
-	for pod, l := range e.logs {
+	for pod, t := range e.pods {
 		if index, is := podIndex(pod, of.Ref); is && index < len(of.Tasks) && of.Tasks[index] == task {
-			lines := strings.Split(l.said, "\n")
+			lines := strings.Split(strings.TrimSpace(t.said), "\n")
 			last = lines[len(lines)-1]
-			if l.err != nil {
-				last = l.err.Error()
+			if t.err != nil {
+				last = t.err.Error()
 			}
 		}
 	}
@@ -169,31 +165,9 @@ func (e *Engine) Said(_ string, of engine.Submission, task int) string {
 // Close ends the reading of logs, and waits for it. The cluster goes on by itself.
 func (e *Engine) Close() error {
 	e.stop()
-	e.reading.Wait()
-	return nil
-}
-
-// read takes results out of a pod's log as they come, until it ends; it is begun once a pod, and again where
-// the connection broke.
-func (e *Engine) read(pod string) {
-	if e.logs[pod] != nil {
-		return
+	e.taking.Wait()
+	if e.store == nil {
+		return nil
 	}
-	l := &log{}
-	e.logs[pod] = l
-	e.reading.Go(func() {
-		cmd := exec.CommandContext(e.ctx, "kubectl", e.flags("logs", "--follow", pod)...)
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		var said string
-		if err == nil {
-			said, err = e.home.Receive(out)
-			err = errors.Join(err, cmd.Wait())
-		}
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		l.over, l.said, l.err = true, said, err
-	})
+	return e.store.close()
 }

@@ -20,8 +20,12 @@ func (home) Receive(io.Reader) (string, error) { return "", nil }
 // The manifests are YAML, and say what a trial needs.
 func TestManifests(t *testing.T) {
 	var w strings.Builder
-	b := engine.Batch{Run: "quick_start", Number: 3, Token: "ABCDEFGHIJKLMNOP", Tasks: []engine.Task{{ID: 5, Trials: []int{5}}, {ID: 6, Trials: []int{7, 8}}}, Takes: time.Minute, MemoryBytes: 3 << 20, Again: true}
-	if err := New("", "skerry:1", home{}).Print(&w, b); err != nil {
+	b := engine.Batch{Run: "quick_start", Number: 3, Token: "ABCDEFGHIJKLMNOP", Tasks: []engine.Task{{ID: 5, Trials: []int{5}}, {ID: 6, Trials: []int{7, 8}}}, Takes: time.Minute, MemoryBytes: 3 << 20, Again: true, Avoid: []string{"n1", "n2"}}
+	e, err := New("", "skerry:1", "", home{})
+	if err == nil {
+		_, err = e.Print(&w, b)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	parts := strings.Split(w.String(), "---\n")
@@ -38,6 +42,7 @@ func TestManifests(t *testing.T) {
 	for _, want := range []string{
 		`"name":"skerry-abcdefghij-3"`, `"completions":2`, `"activeDeadlineSeconds":780`, `"task-1":"7,8"`, `"--suspect"`, `"memory":"3Mi"`, `"plan":"cGxhbg=="`, `"run":"quick-start"`,
 		`"@/skerry/task-$(JOB_COMPLETION_INDEX)"`, `"topologyKey":"kubernetes.io/hostname"`,
+		`"matchFields":[{"key":"metadata.name","operator":"NotIn","values":["n1"]},{"key":"metadata.name","operator":"NotIn","values":["n2"]}]`,
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in\n%s", want, text)

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"text/template"
 	"time"
 
+	"skerry/internal/base/advice"
 	"skerry/internal/run/engine"
 )
 
@@ -48,6 +50,12 @@ spec:
       - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 30}
       - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 30}
       affinity: # a node for each, since verdicts want quiet
+{{- if .Avoid}}
+        nodeAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            nodeSelectorTerms:
+            - matchFields:{{range .Avoid}}
+              - {key: metadata.name, operator: NotIn, values: [{{q .}}]}{{end}}{{end}}
         podAntiAffinity:
           requiredDuringSchedulingIgnoredDuringExecution:
           - {labelSelector: {matchLabels: {app: skerry}}, topologyKey: kubernetes.io/hostname}
@@ -55,7 +63,7 @@ spec:
       - name: trial
         image: {{q .Image}}
         imagePullPolicy: IfNotPresent
-        args: [skerry, agent, task, --plan, /skerry/plan, --only, "@/skerry/task-$(JOB_COMPLETION_INDEX)"{{if .Again}}, --suspect{{end}}]
+        args: [skerry, agent, task, --plan, /skerry/plan, --only, "@/skerry/task-$(JOB_COMPLETION_INDEX)"{{if .To}}, --to, {{q .To}}{{end}}{{if .Again}}, --suspect{{end}}]
         command: [/usr/bin/env]
         env:
         - {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}
@@ -67,15 +75,24 @@ spec:
         volumeMounts:
         - {name: plan, mountPath: /skerry}
         - {name: scratch, mountPath: /var/tmp}
+{{- if .Claim}}
+        - {name: results, mountPath: /results}{{end}}
       volumes:
       - {name: plan, configMap: {name: {{.Name}}}}
       - {name: scratch, emptyDir: {}}
+{{- if .Claim}}
+      - {name: results, persistentVolumeClaim: {claimName: {{q .Claim}}}}{{end}}
 `))
 
 func writeJob(w io.Writer, e *Engine, b engine.Batch) error {
+	var to, claim string
+	if e.store != nil {
+		to, claim = e.store.to(jobName(b))
+	}
 	err := job.Execute(w, map[string]any{
 		"Name": jobName(b), "Run": label(b.Run), "Tasks": b.Tasks, "Seconds": seconds(b.Takes), "Image": e.Image, "Again": b.Again,
 		"Variable": engine.TaskVariable, "Memory": int64(math.Ceil(float64(b.MemoryBytes) / (1 << 20))),
+		"To": to, "Claim": claim, "Avoid": b.Avoid,
 	})
 	if err != nil {
 		return fmt.Errorf("writing the Job's manifest: %w", err)
@@ -83,8 +100,11 @@ func writeJob(w io.Writer, e *Engine, b engine.Batch) error {
 	return nil
 }
 
+// mostConfig is what a ConfigMap may hold.
+const mostConfig = 1 << 20
+
 // writeConfig writes the ConfigMap with the plan; owner is the Job's, "" for none.
-func writeConfig(w io.Writer, b engine.Batch, owner string, plan []byte) error {
+func (e *Engine) writeConfig(ctx context.Context, w io.Writer, b engine.Batch, owner string, plan []byte) error {
 	meta := map[string]any{"name": jobName(b), "labels": map[string]string{"app": "skerry", "run": label(b.Run)}}
 	if owner != "" {
 		meta["ownerReferences"] = []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": jobName(b), "uid": owner}}
@@ -96,13 +116,24 @@ func writeConfig(w io.Writer, b engine.Batch, owner string, plan []byte) error {
 			words[k] = strconv.Itoa(id)
 		}
 		tasks["task-"+strconv.Itoa(i)] = strings.Join(words, ",")
+		if bucket, is := e.store.(*bucketStore); is {
+			link, err := bucket.Link(ctx, key(jobName(b), i))
+			if err != nil {
+				return err
+			}
+			tasks["to-"+strconv.Itoa(i)] = link
+		}
 	}
-	text := json.NewEncoder(w)
-	text.SetIndent("", "  ") // JSON is YAML
-	err := text.Encode(map[string]any{
+	text, err := json.MarshalIndent(map[string]any{ // JSON is YAML
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": tasks,
 		"binaryData": map[string]string{"plan": base64.StdEncoding.EncodeToString(plan)},
-	})
+	}, "", "  ")
+	if err == nil && len(text) > mostConfig {
+		return advice.With(fmt.Errorf("the plan and the files of the experiment are %d KiB, and a ConfigMap holds %d", len(text)>>10, mostConfig>>10), "split the experiment")
+	}
+	if err == nil {
+		_, err = w.Write(append(text, '\n'))
+	}
 	if err != nil {
 		return fmt.Errorf("writing the ConfigMap's manifest: %w", err)
 	}

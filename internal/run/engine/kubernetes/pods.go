@@ -44,8 +44,8 @@ type pod struct {
 	} `json:"status"`
 }
 
-// Poll asks for the pods of the Jobs, and reads the logs of those that run or have ended. A task is over when its
-// log was read.
+// Poll asks for the pods of the Jobs, and takes in what those leave that run or have ended. A task is over when
+// that was taken in.
 func (e *Engine) Poll(ctx context.Context, of []engine.Submission) (map[int]engine.Status, error) {
 	found := map[int]engine.Status{}
 	if len(of) == 0 {
@@ -57,16 +57,9 @@ func (e *Engine) Poll(ctx context.Context, of []engine.Submission) (map[int]engi
 		refs = append(refs, s.Ref)
 	}
 	slices.Sort(refs)
-	there, err := e.jobs(ctx, refs)
+	ended, err := e.jobs(ctx, refs)
 	if err != nil {
 		return nil, err
-	}
-	for _, s := range of {
-		if there[s.Ref] {
-			for _, id := range s.Tasks {
-				found[id] = engine.Status{State: engine.Waiting}
-			}
-		}
 	}
 	var list struct {
 		Items []pod `json:"items"`
@@ -80,6 +73,7 @@ func (e *Engine) Poll(ctx context.Context, of []engine.Submission) (map[int]engi
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	seen := map[int]bool{}
 	for _, p := range list.Items {
 		s := byRef[p.Metadata.Labels["batch.kubernetes.io/job-name"]]
 		i, err := strconv.Atoi(p.Metadata.Annotations["batch.kubernetes.io/job-completion-index"])
@@ -90,38 +84,56 @@ func (e *Engine) Poll(ctx context.Context, of []engine.Submission) (map[int]engi
 		if why := image(p); why != "" {
 			return nil, advice.With(fmt.Errorf("%w: the image %s cannot be had on %s: %s", engine.ErrHopeless, e.Image, p.Spec.Node, why), "give one that the nodes can pull: --image")
 		}
-		found[s.Tasks[i]] = e.heard(p, status)
+		found[s.Tasks[i]] = e.heard(p.Metadata.Name, s.Ref, i, status)
+		seen[s.Tasks[i]] = true
+	}
+	for _, s := range of {
+		over, there := ended[s.Ref]
+		for i, id := range s.Tasks {
+			switch {
+			case seen[id]:
+			case there && !over[i]:
+				found[id] = engine.Status{State: engine.Waiting}
+			case there || e.store != nil: // what it left may be in the store
+				found[id] = e.heard(s.Ref+"-"+strconv.Itoa(i)+"-gone", s.Ref, i, engine.Status{State: engine.Lost, Why: "its pod was removed"})
+			}
+		}
 	}
 	return found, nil
 }
 
-// jobs are which of the Jobs there are: one that was removed is done by nobody.
-func (e *Engine) jobs(ctx context.Context, refs []string) (map[string]bool, error) {
-	out, err := e.kubectl(ctx, nil, append([]string{"get", "job", "--ignore-not-found", "--output", "name"}, refs...)...)
+// jobs are those of the Jobs that there are, each with the indexes that have ended: one that was removed is done by nobody.
+func (e *Engine) jobs(ctx context.Context, refs []string) (map[string]map[int]bool, error) {
+	var list struct {
+		Items []struct {
+			Metadata struct {
+				Name string `json:"name"`
+			} `json:"metadata"`
+			Status struct {
+				Completed string `json:"completedIndexes"`
+				Failed    string `json:"failedIndexes"`
+			} `json:"status"`
+		} `json:"items"`
+	}
+	out, err := e.kubectl(ctx, nil, "get", "jobs", "--selector", "app=skerry", "--output", "json")
+	if err == nil {
+		err = json.Unmarshal(out, &list)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("asking for Jobs: %w", err)
 	}
-	there := map[string]bool{}
-	for _, name := range strings.Fields(string(out)) {
-		there[name[strings.LastIndex(name, "/")+1:]] = true
+	ended := map[string]map[int]bool{}
+	for _, job := range list.Items {
+		if !slices.Contains(refs, job.Metadata.Name) {
+			continue
+		}
+		over := map[int]bool{}
+		for _, i := range engine.Indexes(job.Status.Completed + "," + job.Status.Failed) {
+			over[i] = true
+		}
+		ended[job.Metadata.Name] = over
 	}
-	return there, nil
-}
-
-// heard is how a task stands that has a pod: what has ended still runs until its log was read.
-func (e *Engine) heard(p pod, status engine.Status) engine.Status {
-	if status.State == engine.Waiting || status.State == engine.Lost {
-		return status
-	}
-	e.read(p.Metadata.Name)
-	l := e.logs[p.Metadata.Name]
-	switch {
-	case !status.State.Over() && l.over: // the connection broke
-		delete(e.logs, p.Metadata.Name)
-	case status.State.Over() && !l.over:
-		status.State = engine.Running
-	}
-	return status
+	return ended, nil
 }
 
 // stateOf is how a task stands by its pod.

@@ -160,13 +160,13 @@ func (e *Engine) Said(_ string, _ engine.Submission, task int) string {
 }
 
 // Print writes what would be run where.
-func (e *Engine) Print(w io.Writer, b engine.Batch) error {
+func (e *Engine) Print(w io.Writer, b engine.Batch) (string, error) {
 	for _, t := range b.Tasks {
 		if _, err := fmt.Fprintf(w, "%s\n", taskLine("skerry", false, t, b.Again)); err != nil {
-			return err
+			return "", err
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // Close ends what runs on machines, and waits for it.

@@ -43,12 +43,9 @@ func Kinds() []Kind {
 				return slurm.New(where, o.Sbatch, o.Results, home)
 			}},
 		{Name: "kubernetes", Where: "NAMESPACE", About: "a Kubernetes cluster, as Indexed Jobs",
-			Results: "logs",
+			Results: "logs (the default), claim:NAME or s3://BUCKET/PREFIX",
 			Open: func(where string, o Options, home engine.Home) (engine.Engine, error) {
-				if o.Results != "" && o.Results != "logs" {
-					return nil, fmt.Errorf("results come from Kubernetes by the pods' logs, and not by %q", o.Results)
-				}
-				return kubernetes.New(where, o.Image, home), nil
+				return kubernetes.New(where, o.Image, o.Results, home)
 			}},
 	}
 }

@@ -84,7 +84,7 @@ func setting(config []byte, name string, otherwise int) int {
 // Submit hands a batch over as an array of jobs.
 func (e *Engine) Submit(ctx context.Context, b engine.Batch) (engine.Submission, error) {
 	var script bytes.Buffer
-	if err := e.Print(&script, b); err != nil {
+	if err := writeScript(&script, e, b); err != nil {
 		return engine.Submission{}, err
 	}
 	path := b.Path(".sbatch")
@@ -128,8 +128,8 @@ func (e *Engine) Cancel(ctx context.Context, of []engine.Submission) error {
 	return nil
 }
 
-// Print writes the script of a batch.
-func (e *Engine) Print(w io.Writer, b engine.Batch) error { return writeScript(w, e, b) }
+// Print writes the script of a batch, whose job has no number yet.
+func (e *Engine) Print(w io.Writer, b engine.Batch) (string, error) { return "", writeScript(w, e, b) }
 
 // Said is the last line of a task's output.
 func (e *Engine) Said(dir string, of engine.Submission, task int) string {

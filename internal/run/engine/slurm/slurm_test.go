@@ -24,7 +24,7 @@ func batch(dir string) engine.Batch {
 func printed(t *testing.T, e *Engine, b engine.Batch) string {
 	t.Helper()
 	var w strings.Builder
-	if err := e.Print(&w, b); err != nil {
+	if _, err := e.Print(&w, b); err != nil {
 		t.Fatal(err)
 	}
 	return w.String()
@@ -73,7 +73,7 @@ exec '/opt/skerry' --state-dir '/state' run --resume '/share/it'\''s' --suspect 
 	if diff := cmp.Diff(want, printed(t, cluster(t, "", "lab", "--account=x"), b)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if err := cluster(t, "", "", "--a\n--b").Print(&strings.Builder{}, b); err == nil {
+	if _, err := cluster(t, "", "", "--a\n--b").Print(&strings.Builder{}, b); err == nil {
 		t.Error("an option of two lines was written")
 	}
 }
