@@ -60,11 +60,14 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) er
 		}()
 	}
 	following, stopFollowing := context.WithCancel(ctx)
-	var follower sync.WaitGroup
-	follower.Go(func() { a.follow(following) })
+	var followers sync.WaitGroup
+	followers.Go(func() { a.follow(following) })
+	if !c.ExitWithOwner {
+		followers.Go(func() { a.awaitDesertion(following) })
+	}
 	a.serve(ctx)
 	stopFollowing()
-	follower.Wait()
+	followers.Wait()
 	return a.close()
 }
 

@@ -24,7 +24,8 @@ type server struct {
 	mu    sync.Mutex
 	links map[string]*dataplane.Link // nil while the link is being made
 
-	far far
+	far    far
+	spaces spaces
 }
 
 func (s *server) handle(ctx context.Context, r request) response {
@@ -61,6 +62,7 @@ func (s *server) create(ctx context.Context, specs []link.Spec) error {
 	links, err := s.make(ctx, specs)
 	if err == nil {
 		s.far.begin(specs)
+		s.spaces.know(specs)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,0 +1,65 @@
+package userspace_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/link"
+	"skerry/internal/testkit"
+)
+
+// An emulator that nobody owns ends by itself once its namespaces are out of reach, and says why.
+func TestEmulatorEndsWithItsNamespaces(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.TUN)
+	o := options(t)
+	o.ExitWithOwner = false
+	e := start(t, o)
+	a, b, c := mounted(t, "a"), mounted(t, "b"), mounted(t, "c")
+	first, second := spec(a, b), spec(b, c)
+	second.ID, second.A.Device, second.B.Device = "b~c", "bc", "bc"
+	if err := e.Create(t.Context(), []link.Spec{first, second}); err != nil {
+		t.Fatal(err)
+	}
+	// Of one the mount goes, of another the file below it, too.
+	unmount(t, a)
+	unmount(t, b)
+	if err := os.Remove(b); err != nil {
+		t.Fatal(err)
+	}
+	unmount(t, c)
+	select {
+	case <-e.Done():
+	case <-time.After(time.Minute):
+		t.Fatal("the emulator goes on without a namespace")
+	}
+	await(t, "its socket to go", func() bool { _, err := os.Stat(o.Socket); return os.IsNotExist(err) })
+	if log, err := os.ReadFile(o.LogFile); err != nil || !bytes.Contains(log, []byte("none of its links' network namespaces")) {
+		t.Errorf("it said %q, %v", log, err)
+	}
+}
+
+// mounted is the path that a new namespace is mounted at, as those of a lab are.
+func mounted(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount(testkit.Namespace(t).Path(), path, "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(path, unix.MNT_DETACH) }) // which the test may have done
+	return path
+}
+
+func unmount(t *testing.T, path string) {
+	t.Helper()
+	if err := unix.Unmount(path, unix.MNT_DETACH); err != nil {
+		t.Fatal(err)
+	}
+}

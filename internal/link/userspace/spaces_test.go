@@ -1,0 +1,36 @@
+package userspace
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"skerry/internal/link"
+)
+
+// A namespace counts as gone when its path is missing or leads to another; deserted is who has none left.
+func TestDeserted(t *testing.T) {
+	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
+	for _, path := range []string{a, b, b + "2"} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var s spaces
+	if s.deserted() {
+		t.Error("deserted before there was a link")
+	}
+	s.know([]link.Spec{{A: link.End{Netns: a}, B: link.End{Netns: b}}})
+	if err := os.Remove(a); err != nil {
+		t.Fatal(err)
+	}
+	if s.deserted() {
+		t.Error("deserted with one that is left")
+	}
+	if err := os.Rename(b+"2", b); err != nil {
+		t.Fatal(err)
+	}
+	if !s.deserted() {
+		t.Error("not deserted where paths lead to nothing and to another")
+	}
+}
