@@ -22,13 +22,15 @@ type Options struct {
 	Duration time.Duration // of each measurement
 	Dirs     int           // that recovery reads
 	Memory   int           // directories whose memory is measured
+	Entries  int           // of the directory in parts that is filled; 0: none is
+	Share    float64       // of a processor that a server of such a directory has, beside as many as there are; 0: only those
 	Dir      string        // scratch; "" for the system's
 	Only     []string      // parts; none for all
 	Progress func(string)
 }
 
 // Parts are what Only can name.
-var Parts = []string{"http", "local", "memory", "locks", "recovery", "takeover", "hdfs"}
+var Parts = []string{"http", "local", "memory", "locks", "recovery", "takeover", "hot", "hdfs"}
 
 // ErrPart marks an unknown part.
 var ErrPart = errors.New("no such part of the benchmark")
@@ -63,6 +65,7 @@ type Result struct {
 		Resident int64   `json:"resident_bytes"`
 	} `json:"recovery"`
 	Takeover Takeover `json:"takeover"`
+	Hot      Hot      `json:"hot"`
 	HDFS     *HDFS    `json:"hdfs,omitempty"`
 }
 
@@ -89,7 +92,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return r, err
 	}
 	b := &bench{Options: o, scratch: dir, r: &r}
-	for i, part := range []func(context.Context) error{b.http, b.local, b.memory, b.locks, b.recovery, b.takeover, b.hdfs} {
+	for i, part := range []func(context.Context) error{b.http, b.local, b.memory, b.locks, b.recovery, b.takeover, b.hot, b.hdfs} {
 		if len(o.Only) > 0 && !slices.Contains(o.Only, Parts[i]) {
 			continue
 		}

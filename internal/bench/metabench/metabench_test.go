@@ -26,11 +26,19 @@ func TestRun(t *testing.T) {
 	}
 	r.HDFS = &HDFS{LocalMkdirs: r.Local.Mkdir, LocalStatus: r.Local.Stat / 4}
 	r.Takeover = Takeover{Seconds: []float64{0.4, 3.5, 0.2}, Acknowledged: 1000, Lost: 1}
+	r.Cores = 2
+	r.Hot = Hot{
+		Creations: []Creations{
+			{Servers: 1, Creates: 1000, ServersBusy: 1.5, ClientsBusy: 0.45}, {Servers: 1, Share: 0.2, Creates: 500, ServersBusy: 0.2},
+			{Servers: 3, Share: 0.2, Creates: 1400, ServersBusy: 0.59, ClientsBusy: 0.2}, {Servers: 3, Creates: 1, ServersBusy: 0.4},
+		},
+		Filled: &Filled{Servers: 3, Entries: 1_500_000, Steps: []Step{{1_000_000, 4, 300_000_000}, {1_500_000, 2, 450_000_000}}, Pages: 150, ListSeconds: 9, LongestPage: 0.25},
+	}
 	var b strings.Builder
 	if err := r.Text(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"1.0 x", "missed", "4.0 x", "reached", "threads", "3.50 s, the longest of 3", "1 of 1000"} {
+	for _, want := range []string{"1.0 x", "missed", "4.0 x", "reached", "threads", "3.50 s, the longest of 3", "1 of 1000", "the machine's 2 processors", "2.80 x", "the servers' processors", "waiting", "250000", "300 bytes", "250 ms"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)
 		}

@@ -9,9 +9,10 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
+
+	"skerry/internal/kernel/procfs"
 )
 
 // served is a server as a process of its own.
@@ -56,21 +57,6 @@ func ignoreExit(err error) error {
 		return nil
 	}
 	return err
-}
-
-// resident is the memory that the server's process takes.
-func (s *served) resident() (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmRSS:" {
-			kib, err := strconv.ParseInt(f[1], 10, 64)
-			return kib << 10, err
-		}
-	}
-	return 0, errors.New("no VmRSS")
 }
 
 // http measures the server over HTTP.
@@ -146,7 +132,7 @@ func (b *bench) recovery(ctx context.Context) error {
 		err = errors.Join(t.do([]byte("stat /d/0")), t.conn.Close())
 	}
 	b.r.Recovery.Seconds, b.r.Recovery.Dirs = time.Since(start).Seconds(), b.Dirs
-	resident, problem := s.resident()
-	b.r.Recovery.Resident = resident
+	stat, problem := procfs.ReadStat(s.cmd.Process.Pid)
+	b.r.Recovery.Resident = stat.Resident
 	return errors.Join(err, problem, s.stop(syscall.SIGKILL), os.RemoveAll(dir))
 }

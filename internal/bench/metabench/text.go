@@ -1,6 +1,7 @@
 package metabench
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -55,7 +56,7 @@ func (r Result) Text(out io.Writer) error {
 		fmt.Fprintf(w, "first write after the leader of three was killed\tbelow %.0f s, none lost\t%.2f s, the longest of %d\t%d of %d acknowledged lost\t%s\n",
 			reachAgain, worst, len(v.Seconds), v.Lost, v.Acknowledged, verdict(worst < reachAgain && v.Lost == 0))
 	}
-	if err := w.Flush(); err != nil || len(r.Locks) == 0 {
+	if err := errors.Join(w.Flush(), r.hot(out)); err != nil || len(r.Locks) == 0 {
 		return err
 	}
 	fmt.Fprintln(out, "\nreads per second below one root, without and with a thread that makes directories there")
@@ -64,6 +65,49 @@ func (r Result) Text(out io.Writer) error {
 		fmt.Fprintf(w, "%d\t%.0f\t%.0f\t%.0f\t%.0f\t\n", s.Threads, s.Tree, s.Chain, s.TreeBeside, s.ChainBeside)
 	}
 	return w.Flush()
+}
+
+// hot writes what one directory takes.
+func (r Result) hot(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var alone float64 // one server's rate, with the same processors
+	for i, c := range r.Hot.Creations {
+		if i == 0 {
+			fmt.Fprintf(out, "\ndurable creations in one directory, in parts on servers that are processes of this machine, %d clients\n", r.Clients)
+			fmt.Fprintln(w, "servers\tprocessors\tcreations/s\tof one server's\tbusy: servers\tclients\tbound by\t")
+		}
+		if c.Servers == 1 {
+			alone = c.Creates
+		}
+		fmt.Fprintf(w, "%d\t%s\t%.0f\t%.2f x\t%.2f\t%.2f\t%s\t\n", c.Servers, coresEach(c.Share), c.Creates, c.Creates/alone, c.ServersBusy, c.ClientsBusy, c.boundBy(r.Cores))
+	}
+	if err := w.Flush(); err != nil || r.Hot.Filled == nil {
+		return err
+	}
+	f := *r.Hot.Filled
+	fmt.Fprintf(out, "\na directory in parts on %d servers, filled by %d clients with %d creations a request\n", f.Servers, fillClients, fillBatch)
+	fmt.Fprintln(w, "entries\tseconds\tcreations/s\tresident\tan entry\t")
+	before := 0
+	for _, s := range f.Steps {
+		fmt.Fprintf(w, "%d\t%.1f\t%.0f\t%d MB\t%d bytes\t\n", s.Entries, s.Seconds, float64(s.Entries-before)/s.Seconds, s.Resident>>20, s.Resident/int64(s.Entries))
+		before = s.Entries
+	}
+	fmt.Fprintf(w, "ls: %d entries in %d pages\t%.1f\t\t\tlongest page %.0f ms\t\n", f.Entries, f.Pages, f.ListSeconds, 1000*f.LongestPage)
+	return w.Flush()
+}
+
+// allBusy is the part of the processors above which they bound what was measured.
+const allBusy = 0.9
+
+// boundBy is what the rate was bound by.
+func (c Creations) boundBy(cores int) string {
+	switch {
+	case c.ServersBusy+c.ClientsBusy >= allBusy*float64(cores):
+		return fmt.Sprintf("the machine's %d processors", cores)
+	case c.Share > 0 && c.ServersBusy >= allBusy*c.Share*float64(c.Servers):
+		return "the servers' processors"
+	}
+	return "waiting: disk and turns"
 }
 
 func verdict(reached bool) string {

@@ -9,7 +9,7 @@ import (
 	"io"
 	"net"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -73,33 +73,43 @@ func (t *thin) do(command []byte) error {
 // closedLoop has clients send commands one after the other for a time, and returns how
 // many were answered per second. next fills in the i-th command of a client.
 func closedLoop(ctx context.Context, addr string, clients int, d time.Duration, next func(b []byte, client, i int) []byte) (float64, error) {
+	return loops(ctx, clients, d, func(ctx context.Context, client int) (func(i int) error, func() error, error) {
+		t, err := dialThin(ctx, addr)
+		if err != nil {
+			return nil, nil, err
+		}
+		var b []byte
+		return func(i int) error {
+			b = next(b[:0], client, i)
+			return t.do(b)
+		}, t.conn.Close, nil
+	})
+}
+
+// loops has clients do one thing after the other for a time, and returns how many were done
+// per second. begin returns what does a client's i-th, and what ends the client.
+func loops(ctx context.Context, clients int, d time.Duration, begin func(ctx context.Context, client int) (do func(i int) error, end func() error, err error)) (float64, error) {
 	g, gctx := errgroup.WithContext(ctx)
-	var mu sync.Mutex
-	total := 0
+	var total atomic.Int64
 	start := time.Now()
 	for client := range clients {
 		g.Go(func() error {
-			t, err := dialThin(gctx, addr)
+			do, end, err := begin(gctx, client)
 			if err != nil {
 				return err
 			}
-			defer t.conn.Close()
 			n := 0
-			var b []byte
 			for ; time.Since(start) < d && gctx.Err() == nil; n++ {
-				b = next(b[:0], client, n)
-				if err := t.do(b); err != nil {
-					return err
+				if err := do(n); err != nil {
+					return errors.Join(err, end())
 				}
 			}
-			mu.Lock()
-			total += n
-			mu.Unlock()
-			return nil
+			total.Add(int64(n))
+			return end()
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return 0, err
 	}
-	return float64(total) / time.Since(start).Seconds(), ctx.Err()
+	return float64(total.Load()) / time.Since(start).Seconds(), ctx.Err()
 }
