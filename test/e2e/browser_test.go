@@ -5,9 +5,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"skerry/internal/testkit"
@@ -172,14 +174,59 @@ func (l *loopback) rebound() map[string][]job {
 	}
 }
 
+// careless is a service of this machine that looks at nothing but what it is sent.
+type careless struct {
+	at    string
+	mu    sync.Mutex
+	heard map[string]string // bodies by path
+}
+
+func newCareless(t *testing.T) *careless {
+	c := &careless{heard: map[string]string{}}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.heard[r.URL.Path] = string(body)
+	}))
+	t.Cleanup(server.Close)
+	c.at = server.URL
+	return c
+}
+
+// jobs are what a page does to it, in every way that the others are tried by.
+func (c *careless) jobs() []job {
+	return []job{
+		{How: "fetch", URL: c.at + "/fetch", Body: text("rm -r /")},
+		{How: "form", URL: c.at + "/form", Field: "rm -r /\nls /"},
+		{How: "beacon", URL: c.at + "/beacon", Body: text("rm -r /")},
+		{How: "image", URL: c.at + "/image"},
+	}
+}
+
+// acted checks that every job came there: what the services refused, the browser had let pages do.
+func (c *careless) acted(t *testing.T) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, way := range []string{"fetch", "form", "beacon", "image"} {
+		if body, came := c.heard["/"+way]; !came || way != "image" && !strings.HasPrefix(body, "rm -r /") {
+			t.Errorf("a page does not act on a service without a guard by %s, so that this test shows nothing: %q", way, body)
+		}
+	}
+}
+
 // No page that a developer visits acts on a service of this machine, or reads from it: not by
 // forms, requests without preflight, beacons and images, not from another port of this machine,
-// and not by a name that was made to point here.
+// and not by a name that was made to point here. On a service without a guard the same pages act.
 func TestNoPageActs(t *testing.T) {
 	testkit.Need(t, testkit.Chromium)
-	l, a := startLoopback(t), newAttacker(t)
+	l, a, bare := startLoopback(t), newAttacker(t), newCareless(t)
 	l.fill()
-	first := page{Name: "first", Jobs: l.foreign(), Frames: []string{a.at("localhost", "samesite")}}
+	first := page{Name: "first", Jobs: append(bare.jobs(), l.foreign()...), Frames: []string{a.at("localhost", "samesite")}}
 	a.add(page{Name: "samesite", Jobs: l.sameSite(), Frames: []string{}})
 	names := []string{"first", "samesite"}
 	for service, jobs := range l.rebound() {
@@ -189,6 +236,7 @@ func TestNoPageActs(t *testing.T) {
 	}
 	a.add(first)
 	a.visit(a.at(evilSite, "first"), names...)
+	bare.acted(t)
 	l.intact()
 	for service, jobs := range l.rebound() {
 		came, _ := a.told("rebound-" + filepath.Base(service))
