@@ -1,5 +1,6 @@
 # make demo   build and run the quickstart experiment
-# make test   everything CI checks: formatting, lint, unit and end-to-end tests, the front end in a browser
+# make test   formatting, lint, unit and end-to-end tests, the front end in a browser
+# make slow   what takes longer: the race detector, databases in Java, another kernel, the pages' English; CI runs both
 # make conformance   the conformance suite on every database that can be had (some 15 minutes)
 # make build  bin/skerry, with the front end where npm is there
 # make web    the front end alone
@@ -15,17 +16,18 @@ TOOL  := go tool -modfile=tools.mod
 VERSION := $(shell scripts/version.sh)
 
 # The version is told by the line above. Go's own stamp fails the build where git refuses a
-# checkout that belongs to another user.
-export GOFLAGS += -buildvcs=false
+# checkout that belongs to another user. Without the checkout's path in it, what was compiled in one
+# checkout is used in another.
+export GOFLAGS += -buildvcs=false -trimpath
 
 # The program is static: it runs on any Linux, and in an empty container. Only the race
-# detector needs C.
+# detector needs C. Tests are compiled as the program is, so that both are compiled once.
 export CGO_ENABLED := 0
 
 .PHONY: notice package image
-.PHONY: build web webtest demo test conformance lint unit docs fmt clean
+.PHONY: build web webtest demo docs fmt clean
 build: web
-	@go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/skerry ./cmd/skerry
+	@go build -ldflags '-X main.version=$(VERSION)' -o bin/skerry ./cmd/skerry
 
 demo: build
 	@scripts/setup.sh demo
@@ -48,60 +50,96 @@ web/node_modules/.package-lock.json: web/package-lock.json
 	@touch $@
 
 comma := ,
-empty :=
-space := $(empty) $(empty)
-# What databases and programs say of themselves: who wants them installed and tested.
-wanted = $(shell go run -trimpath ./cmd/skerry wanted $(1))
 
-test: setup-test lint unit webtest
+# What databases and programs say of themselves: who wants them installed and tested. Make's own shell
+# function would not do: it does not know CGO_ENABLED, and go run would compile all of it again.
+wanted = $$(bin/skerry wanted $(1))
+# The same in one line, with commas.
+listed = $$(bin/skerry wanted $(1) | paste -sd,)
 
-conformance: build
-	@scripts/setup.sh test
-	@bin/skerry install $$(bin/skerry wanted conformance)
+# What a step took, and the processor time of it and of all that it started.
+TIMED = @TIMEFORMAT='$@: %lR, %lU + %lS of processor time'; time
+
+# Two steps at a time: one waits for the network while the other computes. No two of them compile the same
+# packages at once, since each would do so by itself.
+BESIDE := --no-print-directory -s -j2
+
+.PHONY: test slow conformance fetched contract unit
+test: format
+	@$(MAKE) $(BESIDE) setup vet
+	@$(MAKE) $(BESIDE) fetched lint
+	@$(MAKE) --no-print-directory -s contract
+	@$(MAKE) $(BESIDE) unit webtest
+
+# Packages of the system.
+.PHONY: setup setup-slow
+setup:
+	$(TIMED) scripts/setup.sh test
+setup-slow:
+	$(TIMED) scripts/setup.sh slow
+
+# What the tests use and do not build themselves: with it and setup, one package can be tested as make test does.
+fetched: build
+	$(TIMED) { bin/skerry install $(call wanted,tests) && test/engines/setup.sh; }
+
+conformance: setup build
+	@bin/skerry install $(call wanted,conformance)
 	@scripts/conformance.sh
 
-.PHONY: setup-test
-setup-test:
-	@scripts/setup.sh test
-	@$(MAKE) --no-print-directory -s build
-	@bin/skerry install $$(bin/skerry wanted tests)
-	@test/vm/setup.sh
-	@test/engines/setup.sh
-
-# Compiled as build does, once for both.
-lint: export GOFLAGS += -trimpath
-lint:
+.PHONY: lint format vet staticcheck hclfmt prose
+lint: format vet staticcheck hclfmt
+format:
 	@test -z "$$(gofmt -l cmd internal test)" || { gofmt -d cmd internal test; echo "run make fmt" >&2; exit 1; }
-	@go vet ./...
-	@$(TOOL) staticcheck ./...
+vet:
+	$(TIMED) go vet ./...
+staticcheck: vet
+	$(TIMED) $(TOOL) staticcheck ./...
+hclfmt: staticcheck
 	@$(TOOL) hclfmt -check -require-no-change $$(find deploy -type f -name '*.tf' -o -type f -name '*.hcl') >/dev/null
-	@$(MAKE) --no-print-directory -s prose
 
 # The pages that people write; those made from the code take their words from there. Vale's
-# parsers are in C.
-.PHONY: prose
+# parsers are in C, which takes longer to compile than all of the program: make slow does it, not make test.
 prose: export CGO_ENABLED := 1
 prose:
-	@$(TOOL) vale --output=line --glob='!docs/{experiment-reference.md,commands/*}' *.md docs
+	$(TIMED) $(TOOL) vale --output=line --glob='!docs/{experiment-reference.md,commands/*}' *.md docs
 
 # What setup installed must be there: a test that skips for lack of it fails. Without
 # root, tests that need root skip and the summary lists them.
-REQUIRE = $(if $(filter 0,$(shell id -u)),root$(comma)tun$(comma))$(subst $(space),$(comma),$(call wanted,tests)),qemu,slurm,git,chromium
+ROOT := $(if $(filter 0,$(shell id -u)),root$(comma)tun$(comma))
+REQUIRE = SKERRY_REQUIRE=$(ROOT)$(call listed,$(1)),slurm,git,chromium
+
+# Vet has run before. Nobody debugs what is linked here: without tables for debuggers that takes half as long.
+GOTEST = $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg
+FLAGS := -vet=off -ldflags='-s -w' -timeout 30m
 # The emulator's contract measures rates to half a percent: it runs before the others, whose emulators
-# would take the processors from it. Tests of databases and labs mostly wait: four packages at a time
-# keep two cores busy. The longest ones come first, so that none is left over at the end.
+# would take the processors from it.
 ALONE := skerry/internal/link/userspace
-LONG = $(call wanted,suites) ./test/e2e ./internal/lab/overlay ./internal/system/consensus ./test/vm
-unit: GOTEST = $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg -- -race -p 4 -timeout 15m
-unit: export CGO_ENABLED := 1
-unit:
-	@export SKERRY_REQUIRE=$(REQUIRE); \
-	$(GOTEST) $(ALONE) && \
-	$(GOTEST) $(LONG) $$(go list ./... | grep -vx $(ALONE))
+contract:
+	$(TIMED) $(call REQUIRE,tests) $(GOTEST) -- $(FLAGS) $(ALONE)
+
+# Tests of databases and labs mostly wait: four packages at a time keep two cores busy. The longest ones come
+# first, so that none is left over at the end.
+LONG := ./internal/system/consensus ./internal/lab/overlay ./internal/lab
+unit: build
+	$(TIMED) $(call REQUIRE,tests) $(GOTEST) -- $(FLAGS) -p 4 ./test/e2e $(call wanted,suites) $(LONG) ./test/... $$(go list ./... | grep -vx $(ALONE))
+
+# All packages of the program with the race detector, which compiles everything anew and runs it at half the
+# speed, together with the databases and the kernel that take minutes of processors. The tests below test start
+# the program as a process, whose races they would not see.
+.PHONY: fetched-slow raced
+slow:
+	@$(MAKE) $(BESIDE) setup-slow build
+	@$(MAKE) $(BESIDE) fetched-slow prose
+	@$(MAKE) --no-print-directory -s raced
+fetched-slow: build
+	$(TIMED) { bin/skerry install $(call wanted,slow) && test/vm/setup.sh; }
+RACE = $(call REQUIRE,slow),qemu $(GOTEST) --raw-command -- env CGO_ENABLED=1 go test -json -race $(FLAGS)
+raced: build
+	$(TIMED) { $(RACE) $(ALONE) && $(RACE) -p 4 $(call wanted,suites-slow) ./test/vm $(LONG) $$(go list ./cmd/... ./internal/... | grep -vx $(ALONE)); }
 
 # The front end: components in Vitest, pages in Chromium.
 webtest: build
-	@cd web && npm run --silent test
+	$(TIMED) npm --prefix web run --silent test
 
 docs:
 	@go run ./cmd/skerry docs docs

@@ -1,5 +1,5 @@
 #!/bin/sh
-# setup.sh build|demo|test: install the system packages that a target needs and that are
+# setup.sh build|demo|test|slow: install the system packages that a target needs and that are
 # missing. Quiet when there is nothing to do. Without root it only says what to install.
 set -eu
 
@@ -7,9 +7,10 @@ case "${1:-}" in
 # program:package, one each
 build) wanted='node:nodejs npm:npm' ;;
 demo) wanted='' ;;
-test) wanted='node:nodejs npm:npm chromium:chromium gcc:gcc ld:binutils qemu-system-x86_64:qemu-system-x86 dig:bind9-dnsutils' ;;
+test) wanted='node:nodejs npm:npm chromium:chromium dig:bind9-dnsutils' ;;
+slow) wanted='node:nodejs npm:npm chromium:chromium dig:bind9-dnsutils gcc:gcc ld:binutils qemu-system-x86_64:qemu-system-x86' ;;
 *)
-	echo "usage: $0 build|demo|test" >&2
+	echo "usage: $0 build|demo|test|slow" >&2
 	exit 2
 	;;
 esac
@@ -20,7 +21,7 @@ for pair in $wanted; do
 	command -v "${pair%%:*}" >/dev/null 2>&1 || missing="$missing ${pair#*:}"
 done
 # The race detector links with the C library.
-if [ "$1" = test ] && [ ! -e /usr/include/stdlib.h ]; then missing="$missing libc6-dev"; fi
+if [ "$1" = slow ] && [ ! -e /usr/include/stdlib.h ]; then missing="$missing libc6-dev"; fi
 for program in go git; do
 	command -v "$program" >/dev/null 2>&1 || {
 		echo "setup: $program is not on PATH; install it first (Go 1.26 or newer, see go.mod)" >&2

@@ -16,12 +16,12 @@ import (
 // name.
 func newWanted(a *app) *cobra.Command {
 	lists := map[string]func() []string{
-		"tests":       func() []string { return install.Names(recipes(), wantedBy(install.ByTests)) },
-		"conformance": func() []string { return install.Names(all.Recipes(), wantedBy(install.ByConformance)) },
-		"request":     func() []string { return install.Names(all.Recipes(), onRequest) },
-		"suites": func() []string {
-			return suites(func(d database.About) bool { return slices.ContainsFunc(d.Recipes, wantedBy(install.ByTests)) })
-		},
+		"tests":          func() []string { return install.Names(recipes(), wantedBy(install.ByTests)) },
+		"slow":           func() []string { return install.Names(recipes(), wantedBy(install.BySlow)) },
+		"conformance":    func() []string { return install.Names(all.Recipes(), wantedBy(install.ByConformance)) },
+		"request":        func() []string { return install.Names(all.Recipes(), onRequest) },
+		"suites":         suitesOf(install.ByTests),
+		"suites-slow":    suitesOf(install.BySlow),
 		"suites-alone":   func() []string { return suites(func(d database.About) bool { return d.Suite.Alone }) },
 		"suites-waiting": func() []string { return suites(func(d database.About) bool { return d.Suite.Waits }) },
 	}
@@ -30,9 +30,11 @@ func newWanted(a *app) *cobra.Command {
 		Short: "List what targets of the Makefile install and run",
 		Long: "List what targets of the Makefile install and run, a word a line:\n\n" +
 			"  tests           what make test installs and requires\n" +
+			"  slow            what make slow does\n" +
 			"  conformance     what make conformance does, besides what is there\n" +
 			"  request         databases that it tests where they are there\n" +
 			"  suites          packages of databases that make test requires, the longest first\n" +
+			"  suites-slow     those that make slow requires\n" +
 			"  suites-alone    packages whose conformance suites run one at a time\n" +
 			"  suites-waiting  packages whose conformance suites run beside all others",
 		Hidden: true,
@@ -56,6 +58,12 @@ func wantedBy(target install.Wanted) func(install.Recipe) bool {
 }
 
 func onRequest(r install.Recipe) bool { return r.Wanted == install.OnRequest }
+
+func suitesOf(target install.Wanted) func() []string {
+	return func() []string {
+		return suites(func(d database.About) bool { return slices.ContainsFunc(d.Recipes, wantedBy(target)) })
+	}
+}
 
 // suites are packages of databases, those whose suite takes longest first.
 func suites(of func(database.About) bool) []string {

@@ -11,7 +11,9 @@ const (
 	OnRequest Wanted = iota
 	// ByConformance is fetched by make conformance.
 	ByConformance
-	// ByTests is fetched by make test, and by make conformance.
+	// BySlow is fetched by make slow, and by make conformance.
+	BySlow
+	// ByTests is fetched by make test, and by all others.
 	ByTests
 )
 

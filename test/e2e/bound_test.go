@@ -22,8 +22,9 @@ database: redis
 workload: {%s}
 stop: {time: 4s}
 warmup: 1s
+retries: 0
 `
-	b := newBench(t)
+	b := benchAlone(t)
 	for _, tt := range []struct{ links, client, workload, by string }{
 		{"rtt: 100ms", "Oslo", "name: c, records: 100, threads: 4", "distance"},
 		{"rtt: 5ms", "Oslo", "name: c, records: 100, threads: 4, target: 20", "target"},

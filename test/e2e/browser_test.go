@@ -23,6 +23,7 @@ type loopback struct {
 
 // startLoopback starts one of each.
 func startLoopback(t *testing.T) *loopback {
+	t.Parallel()
 	exe, err := binary()
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ database: {name: redis, count: 4}
 workload: {name: a, records: 300, threads: 4, timeout: 2s}
 warmup: 500ms
 stop: {time: 80s, after_events: 1s}
+retries: 0
 `
 
 // events are what a run's first trial recorded, by kind.

@@ -21,6 +21,7 @@ database: redis
 workload: {name: a, records: 300, threads: 4}
 warmup: 500ms
 stop: {time: 5s}
+retries: 0
 recovery: {baseline: 2s, hold: 2s}
 events:
   - {name: frozen, at: 2s, for: 500ms, pause: Bergen}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"skerry/internal/run/live"
 )
 
 // process is one that runs with this bench's state: skerry, its agents, the databases.
@@ -53,6 +55,15 @@ func (b *bench) kill(part string) {
 	b.await(part+" to run", func() bool {
 		pids := b.find(part)
 		return len(pids) > 0 && syscall.Kill(pids[0], syscall.SIGKILL) == nil
+	})
+}
+
+// measuring waits until a run tells that a trial of it is measured, of which operations have come back.
+func (b *bench) measuring(dir string) {
+	b.t.Helper()
+	b.await("a measurement", func() bool {
+		s, err := live.Read(b.t.Context(), dir)
+		return err == nil && s.Trial != nil && s.Trial.Measuring && s.Totals.OK > 0
 	})
 }
 

@@ -55,7 +55,15 @@ type bench struct {
 	exe string
 }
 
+// newBench has the test run beside others, each with labs of its own: most of what tests do is to wait.
 func newBench(t *testing.T) *bench {
+	t.Helper()
+	t.Parallel()
+	return benchAlone(t)
+}
+
+// benchAlone is for tests that need the whole machine, or take it.
+func benchAlone(t *testing.T) *bench {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.TUN, testkit.Installed(redis.Recipe))
 	exe, err := binary()

@@ -18,6 +18,7 @@ workloads:
     client: {cpu: 1}
     workload: {name: a, threads: 2, properties: {readproportion: "0.1", updateproportion: "0.4", insertproportion: "0.25", deleteproportion: "0.25"}}
 stop: {time: 4s}
+retries: 0
 assert: ["readers.goodput > 1/s", "writers.delete.p95 < 60s", "readers.p99 < 60s"]
 `
 
@@ -83,6 +84,7 @@ database: redis
 client: a
 audit: true
 stop: {time: 4s}
+retries: 0
 workloads:
   - {name: here, workload: {name: a, records: 100, threads: 4, properties: {insertcount: "50"}}}
   - {name: there, client: b, workload: {name: a, records: 100, threads: 4, properties: {insertstart: "50"}}}

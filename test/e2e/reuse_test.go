@@ -11,8 +11,8 @@ import (
 // both workloads, emptied, and used by all that follow.
 func TestTrialsReuseOneCluster(t *testing.T) {
 	b := newBench(t)
-	r := b.command("run", b.write("small.yaml", small), "--set", "reuse=true", "--set", "reuse_warmup=2s", "--set", "stop.time=3s").start()
-	b.await("the driver", func() bool { return len(b.find("agent load")) > 0 })
+	r := b.command("run", b.write("small.yaml", small), "--set", "reuse=true", "--set", "reuse_warmup=2s", "--set", "stop.time=5s").start()
+	b.measuring(b.path("runs/latest"))
 	b.kill("redis-server")
 	if code := r.wait(); code != 1 {
 		t.Fatalf("exit %d, want 1\n%s", code, r.stderr.String())
@@ -26,7 +26,7 @@ func TestTrialsReuseOneCluster(t *testing.T) {
 			}
 		}
 	}
-	if len(order) != 4 || order[0].State != record.TrialFailed || !strings.Contains(order[0].Error, "redis failed: ") {
+	if len(order) != 4 || order[0].State != record.TrialFailed || !strings.Contains(order[0].Error, "redis failed while it was measured: ") {
 		t.Fatalf("%d trials, the first %+v\n%s", len(order), order[0], r.stderr.String())
 	}
 	for i, x := range order[1:] {

@@ -117,7 +117,7 @@ func TestReadyExperiments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := b.run(0, "run", file, "--fast")
+			r := b.run(0, "run", file, "--fast", "--retries", "0")
 			s := b.summary(b.path("runs/latest"))
 			for _, x := range s.Trials {
 				if x.State != record.TrialOK || x.Outcomes.OK == 0 {

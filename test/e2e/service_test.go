@@ -24,6 +24,7 @@ events:
   - {name: joined, at: 2100ms, join: s-4} # waits until it has left
 stop: {time: 60s, after_events: 500ms}
 warmup: 500ms
+retries: 0
 matrix:
   topology.service: [service-ip, {kind: host-port, ports: auto}]
 `

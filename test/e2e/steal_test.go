@@ -27,7 +27,7 @@ fidelity: {client_late: 1us, host_cpu: 100%, client_cpu: 100%, steal: 100%, emul
 // Where a program of the highest priority takes processors away, the seconds are marked and the
 // verdict says what that changed.
 func TestStolenProcessorsAreMarked(t *testing.T) {
-	b := newBench(t)
+	b := benchAlone(t)
 	thief := b.command("agent", "stress", "steal", "0.3")
 	hold, err := thief.cmd.StdinPipe()
 	if err != nil {

@@ -26,7 +26,7 @@ var java = install.Java{Min: 17, Max: 17}
 // Recipes say how Cassandra is installed; the first is the default version.
 func Recipes() []install.Recipe {
 	return []install.Recipe{
-		{Name: Name, Series: "5.0", Summary: "Apache Cassandra 5.0", Wanted: install.ByTests, Jars: jars50, Java: java},
+		{Name: Name, Series: "5.0", Summary: "Apache Cassandra 5.0", Wanted: install.BySlow, Jars: jars50, Java: java},
 		{Name: Name, Series: "4.1", Summary: "Apache Cassandra 4.1", Wanted: install.ByConformance, Jars: jars41, Java: java},
 	}
 }

@@ -3,6 +3,7 @@ package linktest
 import (
 	"fmt"
 	"math"
+	"sync"
 	"testing"
 	"time"
 
@@ -159,12 +160,15 @@ func (s *suite) down(t *testing.T) {
 
 	t.Run("packets in flight arrive", func(t *testing.T) {
 		sent := s.flood(20)
-		timer := time.AfterFunc(latency/2, func() {
-			if err := w.change(&gone, nil); err != nil {
-				t.Error(err)
-			}
-		})
-		defer timer.Stop()
+		var once sync.Once
+		sent.Enough = func(int) bool { // asked after the last of them was sent
+			once.Do(func() {
+				if err := w.change(&gone, nil); err != nil {
+					t.Error(err)
+				}
+			})
+			return false
+		}
 		complete(t, w.send(sent), sent.Packets)
 	})
 }

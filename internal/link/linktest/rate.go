@@ -2,12 +2,12 @@ package linktest
 
 import (
 	"fmt"
-	"math"
 	"testing"
 	"time"
 
 	"skerry/internal/link"
 	"skerry/internal/link/probe"
+	"skerry/internal/testkit"
 )
 
 // bandwidth sends trains into a queue that holds them whole. Their packets are small, so
@@ -24,16 +24,11 @@ func (s *suite) bandwidth(t *testing.T) {
 	w := s.wire(t, *quality(ab), *quality(ba))
 	check := func(t *testing.T, from, to *end, want int64) {
 		t.Helper()
-		var got []int64
-		for range attempts {
+		s.rate(t, "from "+from.addr, want, func() (bps int64) {
 			train := probe.Train{Packets: packets(want), Bytes: size, Quiet: time.Second}
-			bps, _ := probe.Pace(w.sendTo(from, to, train), size)
-			if math.Abs(float64(bps)/float64(want)-1) <= s.Rate {
-				return
-			}
-			got = append(got, bps)
-		}
-		t.Errorf("%d bit/s from %s in %d attempts, want %d within %.1f %%", got, from.addr, attempts, want, s.Rate*100)
+			bps, _ = probe.Pace(w.sendTo(from, to, train), size)
+			return bps
+		})
 	}
 	check(t, w.near, w.far, ab)
 	check(t, w.far, w.near, ba)
@@ -43,6 +38,23 @@ func (s *suite) bandwidth(t *testing.T) {
 			check(t, w.near, w.far, next)
 			check(t, w.far, w.near, ba)
 		})
+	}
+}
+
+// rate measures until a rate is as wanted, and says where the machine never let it.
+func (s *suite) rate(t *testing.T, what string, want int64, measure func() (bps int64)) {
+	t.Helper()
+	switch found, tries := judge(s.Rate, func() (off float64, gone float64) {
+		var bps int64
+		began := time.Now()
+		held := away(func() { bps = measure() })
+		return float64(bps)/float64(want) - 1, held.Seconds() / time.Since(began).Seconds()
+	}); found {
+	case wrong:
+		t.Errorf("%s: %d bit/s were wanted within %.1f %%, and the machine was quiet: %s", what, want, s.Rate*100, tries)
+	case noisy:
+		testkit.Lacks(t, testkit.Quiet, fmt.Errorf("the machine was never quiet for as long as a rate is measured: %s: %d bit/s were wanted within %.1f %%: %s",
+			what, want, s.Rate*100, tries))
 	}
 }
 

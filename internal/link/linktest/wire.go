@@ -143,7 +143,7 @@ func (w *wire) send(train probe.Train) []probe.Arrival {
 
 func (w *wire) sendTo(from, to *end, train probe.Train) []probe.Arrival {
 	w.t.Helper()
-	if !train.Linger {
+	if !train.Linger && train.Enough == nil {
 		train.Enough = w.accounted(from, train.Packets)
 	}
 	arrivals, err := probe.Send(w.t.Context(), from, to, train)

@@ -1,0 +1,42 @@
+package linktest
+
+import (
+	"strings"
+	"testing"
+)
+
+// try is a measurement: by what share it was off, and for what share of it a processor was away.
+type try struct{ off, gone float64 }
+
+// TestJudge: what a busy machine may have done is not held against an engine, and nothing else is excused.
+func TestJudge(t *testing.T) {
+	const limit = 0.005
+	for _, tt := range []struct {
+		name  string
+		tries []try // the last one again and again
+		want  finding
+		took  int
+	}{
+		{"right at once", []try{{0.004, 0}}, right, 1},
+		{"right on a busy machine", []try{{-0.004, 0.3}}, right, 1},
+		{"right when the machine got quiet", []try{{-0.28, 0.1}, {-0.02, 0.1}, {0.001, 0}}, right, 3},
+		{"wrong by little on a quiet machine", []try{{-0.006, 0}}, wrong, quietTries},
+		{"wrong by much, now and then quiet", []try{{0.5, 0.1}, {0.5, 0}, {0.5, 0.1}, {0.5, 0}, {0.5, 0.002}}, wrong, 5},
+		{"wrong, and never quiet", []try{{-0.02, 0.01}}, noisy, mostTries},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n := 0
+			got, tries := judge(limit, func() (off, gone float64) {
+				x := tt.tries[min(n, len(tt.tries)-1)]
+				n++
+				return x.off, x.gone
+			})
+			if got != tt.want || n != tt.took {
+				t.Errorf("finding %d after %d tries, want %d after %d", got, n, tt.want, tt.took)
+			}
+			if told := strings.Count(tries, "off by"); got != right && told != n {
+				t.Errorf("%d of %d tries are told: %s", told, n, tries)
+			}
+		})
+	}
+}
