@@ -119,9 +119,10 @@ contract:
 
 # Tests of databases and labs mostly wait: four packages at a time keep two cores busy. The longest ones come
 # first, so that none is left over at the end.
+GUEST := skerry/test/vm
 LONG := ./internal/system/consensus ./internal/lab/overlay ./internal/lab
 unit: build
-	$(TIMED) $(call REQUIRE,tests) $(GOTEST) -- $(FLAGS) -p 4 ./test/e2e $(call wanted,suites) $(LONG) ./test/... $$(go list ./... | grep -vx $(ALONE))
+	$(TIMED) $(call REQUIRE,tests) $(GOTEST) -- $(FLAGS) -p 4 ./test/e2e $(call wanted,suites) $(LONG) ./test/engines ./test/docs ./test/packages $$(go list ./... | grep -vx -e $(ALONE) -e $(GUEST))
 
 # All packages of the program with the race detector, which compiles everything anew and runs it at half the
 # speed, together with the databases and the kernel that take minutes of processors. The tests below test start
@@ -135,7 +136,7 @@ fetched-slow: build
 	$(TIMED) { bin/skerry install $(call wanted,slow) && test/vm/setup.sh; }
 RACE = $(call REQUIRE,slow),qemu $(GOTEST) --raw-command -- env CGO_ENABLED=1 go test -json -race $(FLAGS)
 raced: build
-	$(TIMED) { $(RACE) $(ALONE) && $(RACE) -p 4 $(call wanted,suites-slow) ./test/vm $(LONG) $$(go list ./cmd/... ./internal/... | grep -vx $(ALONE)); }
+	$(TIMED) { $(RACE) $(ALONE) && $(RACE) -p 4 $(call wanted,suites-slow) $(GUEST) $(LONG) $$(go list ./cmd/... ./internal/... | grep -vx $(ALONE)); }
 
 # The front end: components in Vitest, pages in Chromium.
 webtest: build
