@@ -20,8 +20,9 @@ const (
 // Operations.
 const (
 	opWrite = "write"
-	opRead  = "read" // of this cloud's database
-	opMix   = "mix"  // half the workers read, half write
+	opRead  = "read"  // of this cloud's database
+	opMix   = "mix"   // half the workers read, half write
+	opApply = "apply" // writes that are answered when this cloud's database has them
 	opWatch = "watch"
 	opFill  = "fill"
 )
@@ -36,6 +37,7 @@ type job struct {
 	Seconds   float64  `json:"seconds"`
 	Keys      int      `json:"keys"`
 	Payload   int      `json:"payload"` // bytes of a value
+	At        string   `json:"at,omitempty"`
 	// DNS and Zone, when set, are how the load balancers are found.
 	DNS  string `json:"dns,omitempty"`
 	Zone string `json:"zone,omitempty"`

@@ -56,8 +56,25 @@ func (w *world) throughRaft(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return w.series(ctx, job{System: systemHydra, Endpoints: at}, opWrite, opRead, opMix)
+		if err := w.series(ctx, job{System: systemHydra, Endpoints: at}, opWrite, opRead, opMix); err != nil || w.scale != 0 || !slices.Contains(w.Workers, 1) {
+			return err
+		}
+		return w.applied(ctx)
 	})
+}
+
+// applied asks each member that has a database for writes, one after the other, that are answered
+// when they are in it: members that lead or do not, and apply or follow.
+func (w *world) applied(ctx context.Context) error {
+	for _, c := range w.layout.Clouds {
+		for _, h := range c.Members {
+			j := job{System: systemHydra, Op: opApply, Endpoints: []string{deploy.Join(h, deploy.PortAPI)}, At: h.Name(), Workers: 1, Keys: keys, Payload: payload, Seconds: w.Time.Seconds()}
+			if err := w.run(ctx, w.near(), j); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // pastRaft measures one cloud's database behind the same interface, and nothing else.

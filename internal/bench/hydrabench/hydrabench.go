@@ -94,8 +94,9 @@ type Scene struct {
 
 // Load is one measurement of closed-loop workers.
 type Load struct {
-	System  string  `json:"system"` // hydra, direct or etcd
-	Op      string  `json:"op"`     // write, read or mix
+	System  string  `json:"system"`       // hydra, direct or etcd
+	Op      string  `json:"op"`           // write, read, mix or apply
+	At      string  `json:"at,omitempty"` // the member that alone was asked
 	Workers int     `json:"workers"`
 	Seconds float64 `json:"seconds"`
 	OK      int64   `json:"ok"`

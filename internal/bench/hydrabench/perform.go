@@ -61,6 +61,9 @@ func openHydra(_ context.Context, j job) (operations, error) {
 	return operations{
 		write: func(ctx context.Context, key string, value []byte) error {
 			options := []hydraclient.Option{}
+			if j.Op == opApply {
+				options = append(options, hydraclient.Ack(api.Applied))
+			}
 			if j.Op == opWatch { // it goes on whatever is lost
 				options = append(options, hydraclient.RequestID(hydraclient.NewRequestID()))
 			}
@@ -128,7 +131,7 @@ func drive(ctx context.Context, j job, o operations) answer {
 		})
 	}
 	all.Wait()
-	l := Load{System: j.System, Op: j.Op, Workers: j.Workers, Seconds: time.Since(began).Seconds()}
+	l := Load{System: j.System, Op: j.Op, At: j.At, Workers: j.Workers, Seconds: time.Since(began).Seconds()}
 	var took []time.Duration
 	a := answer{}
 	for _, t := range tallies {
