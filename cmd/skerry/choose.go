@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,7 +98,7 @@ func newChoose(a *app) *cobra.Command {
 func (a *app) choose(ctx context.Context, f chooseFlags) error {
 	contest, err := openContest(f)
 	var mistakes strict.Problems
-	if errors.As(err, &mistakes) || errors.Is(err, choose.ErrNeeds) || errors.Is(err, choose.ErrFolder) {
+	if errors.As(err, &mistakes) || errors.Is(err, choose.ErrNeeds) || errors.Is(err, choose.ErrFolder) || errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	if err != nil {

@@ -19,7 +19,8 @@ func newFire(a *app) *cobra.Command {
 		Short: "Make an event happen in a run that goes on",
 		Long: "Make an event happen, at once, in the trial that measures: written as in an experiment file, where for: says how long\n" +
 			"it lasts. Without for: it lasts until the trial ends. It is recorded like the experiment's own events, and makes its\n" +
-			"trial suspect. docs/events.md lists the kinds. The exit code is 1 when the run does not take it.",
+			"trial suspect. docs/events.md lists the kinds. The exit code is 2 when the run knows no such event, and 1 when\n" +
+			"no trial measures.",
 		Example: `  skerry fire 'kill: {nodes: Pune}, for: 10s'
   skerry fire 'link_down: {between: [Pune, Seoul]}, for: 5s'
   skerry fire 'latency: {of: Melbourne, scale: 3}' --run runs/latest`,

@@ -12,8 +12,10 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/base/progress"
+	"skerry/internal/record"
 	"skerry/internal/report/compare"
 	"skerry/internal/run/choose"
+	"skerry/internal/run/live"
 	"skerry/internal/run/runner"
 )
 
@@ -67,7 +69,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return exitInterrupted
-	case errors.Is(err, errUsage), errors.Is(err, runner.ErrSource), errors.Is(err, compare.ErrCells):
+	case errors.Is(err, errUsage), errors.Is(err, runner.ErrSource), errors.Is(err, compare.ErrCells), errors.Is(err, record.ErrNotRun), errors.Is(err, live.ErrWrong):
 		return exitUsage
 	case errors.Is(err, runner.ErrAssertions), errors.Is(err, runner.ErrSuspect), errors.Is(err, choose.ErrNone):
 		return exitAssert
@@ -95,6 +97,7 @@ func newRoot(a *app) *cobra.Command {
 		return advice.With(fmt.Errorf("%w: %w", errUsage, err), "see %s --help", cmd.CommandPath())
 	})
 	addCommands(root, a)
+	root.InitDefaultCompletionCmd()
 	tellUsage(root)
 	return root
 }

@@ -7,12 +7,20 @@ import (
 )
 
 func TestUsageErrorsExitWithTwo(t *testing.T) {
-	for _, line := range []string{"frobnicate", "show a b c", "compare", "lab down x y", "serve a b", "hydra frob", "bench nosuch", "doctor x", "lab exec", "schema nosuch", "run --nope", "install nosuch"} {
+	for _, line := range []string{"frobnicate", "show a b c", "compare", "lab down x y", "serve a b", "hydra frob", "bench nosuch", "doctor x", "lab exec", "schema nosuch", "run --nope", "install nosuch", "completion nosuch", "choose /nosuch", "validate", "fire"} {
 		if code, out, errs := skerry(t, strings.Fields(line)...); code != exitUsage || !strings.Contains(errs, "usage") {
 			t.Errorf("skerry %s: exit code %d, %s%s", line, code, out, errs)
 		}
 	}
+	for _, line := range []string{"show /nosuch", "report /nosuch", "compare /nosuch"} {
+		if code, out, errs := skerry(t, strings.Fields(line)...); code != exitUsage || !strings.Contains(errs, "runs are below runs/") {
+			t.Errorf("skerry %s: exit code %d, %s%s", line, code, out, errs)
+		}
+	}
 	if _, _, errs := skerry(t, "lab", "stauts"); !strings.Contains(errs, "did you mean status?") {
+		t.Error(errs)
+	}
+	if _, _, errs := skerry(t, "compare"); !strings.Contains(errs, "it is written skerry compare RUN[:CELL] [RUN[:CELL]]") {
 		t.Error(errs)
 	}
 	if code, out, _ := skerry(t, "hydra"); code != exitOK || !strings.Contains(out, "wallet") {

@@ -36,11 +36,12 @@ func TestValidateCommand(t *testing.T) {
 		{"links", []string{quickstart, "--links"}, exitOK, []string{"36 links, round trips of", "Melbourne~Sydney", "routes: each packet"}, nil},
 		{"an event that outlasts", []string{quickstart, "--set", "events=[{at: 1s, for: 20s, kill: Pune}]", "--set", "assert=[goodput > 1/s]"}, exitOK, []string{"event kill, at 1s for 20s, outlasts the trial of 12s", "asserts goodput > 1/s"}, nil},
 		{"a link by its ends", []string{quickstart, "--set", "events=[{at: 1s, link_down: {of: [Sydnee~Pune]}}]"}, exitUsage, nil, []string{`no link matches "Sydnee~Pune"`, `did you mean "Sydney~Pune"?`}},
+		{"a link with a dash", []string{quickstart, "--set", "events=[{at: 1s, link_down: {of: [Sydney-Pune]}}]"}, exitUsage, nil, []string{`there is no node or site "Sydney-Pune"`, `did you mean "Sydney~Pune"?`}},
 		{"plan", []string{quickstart, "--plan", "--set", "repetitions=2"}, exitOK, []string{"ORDER  TRIAL  REPETITION  WORKLOAD  SCALE"}, nil},
 		{"fast", []string{quickstart, "--fast"}, exitOK, []string{"then 2s"}, nil},
 		{"wrong", []string{quickstart, bad}, exitUsage, []string{"is valid"}, []string{"2 problems", bad + `:4:21: workload: unknown key "threds"; did you mean "threads"?`, bad + ":5:8: scale: -1 is too little", "1 of 2 files"}},
 		{"set", []string{quickstart, "--set", "database.options.mastrs=3"}, exitUsage, nil, []string{"--set database.options.mastrs=3: ", "masters"}},
-		{"no file", nil, exitUsage, nil, []string{"at least 1 arg"}},
+		{"no file", nil, exitUsage, nil, []string{"it is written skerry validate FILE..."}},
 		{"missing file", []string{"nothing.yaml"}, exitUsage, nil, []string{"nothing.yaml: no such file"}},
 	}
 	for _, tt := range tests {

@@ -1,9 +1,11 @@
 package event
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"skerry/internal/topology"
 )
@@ -102,7 +104,7 @@ func (l Links) check(s Stage, fail failure) {
 				return
 			}
 		} else if _, known := s.named(name); !known {
-			fail("of", s.meant(name), "there is no node or site %q", name)
+			fail("of", cmp.Or(meantPair(s, name), s.meant(name)), "there is no node or site %q", name)
 			return
 		}
 	}
@@ -133,6 +135,16 @@ func meantLink(s Stage, name string) string {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "skerry validate --links lists them"
+}
+
+// meantPair is the hint for two names with a dash between them, "" where they are none.
+func meantPair(s Stage, name string) string {
+	a, b, _ := strings.Cut(name, "-")
+	_, first := s.named(a)
+	if _, second := s.named(b); first && second {
+		return fmt.Sprintf("did you mean %q?", a+"~"+b)
+	}
+	return ""
 }
 
 // draw takes the links of one occurrence.

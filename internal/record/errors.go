@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"syscall"
 
 	"skerry/internal/base/advice"
@@ -32,3 +33,11 @@ func full(err error, dir string) error {
 	}
 	return err
 }
+
+// absent is ErrNotRun of a directory that is not there.
+type absent struct{}
+
+func (absent) Error() string { return "there is no such directory" }
+
+// Is implements what package errors asks for.
+func (absent) Is(target error) bool { return target == ErrNotRun || target == fs.ErrNotExist }

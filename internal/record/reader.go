@@ -40,7 +40,7 @@ type Dir struct {
 func Open(dir string) (*Dir, error) {
 	path, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, advice.With(fmt.Errorf("opening run %s: %w", dir, err), "skerry run makes one; runs are below runs/ unless --out said otherwise")
+		return nil, advice.With(fmt.Errorf("opening run %s: %w", dir, absent{}), "skerry run makes one; runs are below runs/ unless --out said otherwise")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening run %s: %w", dir, err)

@@ -182,7 +182,7 @@ func (d Definition) check(root *strict.Node) (ps strict.Problems) {
 	}
 	for path, text := range d.templates() {
 		if err := d.try(text); err != nil {
-			err = told(err)
+			err = told(text, err)
 			fail(path, "see docs/own-database.md for what a template may name", "%v", err)
 			if n := root.At(path); n != nil {
 				ps[len(ps)-1].Pos = place(n, err)

@@ -7,7 +7,9 @@
 package results
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,6 +64,9 @@ type Step struct {
 // Load reads a plan.
 func Load(path string) (Plan, error) {
 	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Plan{}, advice.With(fmt.Errorf("there is no plan of the evaluation at %s", path), "call it in the root of a clone of the repository, or give the plan with --file")
+	}
 	if err != nil {
 		return Plan{}, fmt.Errorf("reading the evaluation's plan: %w", err)
 	}

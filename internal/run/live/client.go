@@ -23,6 +23,9 @@ var ErrNotLive = errors.New("the run is not under way")
 // ErrRefused says that a run does not fire an event.
 var ErrRefused = errors.New("the event is not fired")
 
+// ErrWrong is ErrRefused where the event is no event of that run, whenever it came.
+var ErrWrong = fmt.Errorf("%w", ErrRefused)
+
 // Transport carries HTTP requests to the socket of a run directory, whatever their host.
 func Transport(dir string) *http.Transport {
 	return &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -83,7 +86,11 @@ func Send(ctx context.Context, dir string, text []byte) (record.Event, error) {
 		if err := decode.Decode(&said); err != nil {
 			return e, fmt.Errorf("firing an event in %s: %s", dir, answer.Status)
 		}
-		err := fmt.Errorf("%w: %s", ErrRefused, said.Error)
+		reason := ErrRefused
+		if answer.StatusCode == http.StatusBadRequest {
+			reason = ErrWrong
+		}
+		err := fmt.Errorf("%w: %s", reason, said.Error)
 		if said.Hint != "" {
 			err = advice.With(err, "%s", said.Hint)
 		}
