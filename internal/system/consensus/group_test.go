@@ -33,6 +33,7 @@ type member struct {
 	applied uint64
 	list    []string
 	loads   int
+	lags    bool // what is saved is of long ago, as of a database that went back
 	grown   chan struct{}
 }
 
@@ -44,6 +45,9 @@ type state struct {
 func (m *member) Save(_ context.Context, w io.Writer) (uint64, error) {
 	m.mu.Lock()
 	s := state{m.applied, slices.Clone(m.list)}
+	if m.lags {
+		s = state{Applied: 1}
+	}
 	m.mu.Unlock()
 	return s.Applied, json.NewEncoder(w).Encode(s)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -154,6 +155,40 @@ func TestSnapshot(t *testing.T) {
 	g.awaitStatus(away, "level with the others", func(s consensus.Status) bool { return s.Commit >= index })
 	g.propose(away, 150, 10)
 	g.same(160)
+}
+
+// TestSourceThatLags has a member whose consumer went back give its state: what the log no longer
+// reaches from there is not taken, but another member's.
+func TestSourceThatLags(t *testing.T) {
+	g := newGroup(t, three, func(cfg *consensus.Config) { cfg.MaxLog = 1 << 20 })
+	big := strings.Repeat("x", 20000)
+	for i := range 150 {
+		for {
+			_, err := g.leader().node.Propose(soon(t), fmt.Appendf(nil, "%d %s", i, big))
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, consensus.ErrLogFull) {
+				t.Fatal(err)
+			}
+		}
+	}
+	g.same(150)
+	lost, source := g.members[0], g.members[1]
+	g.awaitStatus(lost, "compacted", func(s consensus.Status) bool { return s.First > 40 })
+	source.mu.Lock()
+	source.lags = true
+	source.mu.Unlock()
+	lost.mu.Lock()
+	lost.list, lost.applied = nil, 0
+	lost.mu.Unlock()
+	if index, err := lost.node.Fetch(soon(t), source.cfg.Self.ID); err == nil || !strings.Contains(err.Error(), "saved its state at 1") {
+		t.Errorf("a state at %d of one that lags: %v", index, err)
+	}
+	if index, err := lost.node.Fetch(soon(t), 0); err != nil || index <= 40 {
+		t.Errorf("a state at %d of whoever has one: %v", index, err)
+	}
+	g.same(150)
 }
 
 func TestTransfer(t *testing.T) {
