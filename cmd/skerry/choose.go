@@ -26,6 +26,9 @@ import (
 	"skerry/internal/run/sweep"
 )
 
+// choicesFolder is where choices are made if nobody says otherwise.
+const choicesFolder = "choices"
+
 type chooseFlags struct {
 	out, resume, needs, explain string
 	add, from                   []string
@@ -75,7 +78,7 @@ func newChoose(a *app) *cobra.Command {
 			return a.choose(cmd.Context(), f)
 		},
 	}
-	c.Flags().StringVar(&f.out, "out", "choices", "make the choice's folder in `DIR`")
+	c.Flags().StringVar(&f.out, "out", choicesFolder, "make the choice's folder in `DIR`")
 	c.Flags().StringVar(&f.resume, "resume", "", "go on with the choice in `DIR`")
 	c.Flags().StringVar(&f.needs, "needs", "", "with --resume, answer the needs in `FILE` in place of those that the choice began with")
 	c.Flags().BoolVar(&f.measured, "measured", false, "with --resume, measure nothing: answer from what there is")

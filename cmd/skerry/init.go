@@ -32,11 +32,13 @@ func newInit(a *app) *cobra.Command {
 			"the default, and the defaults alone are an experiment that works. FILE is NAME.yaml if it is left out; a file\n" +
 			"that is there already stays as it is. An event is one of: " + offerNames() + ".\n" +
 			"It happens to one node or link at random unless =TARGET says to which, in a stretch of the measurement of its own\n" +
-			"unless at= and for= say when. docs/events.md has many more kinds, for the file itself.",
+			"unless at= and for= say when. docs/events.md has many more kinds, for the file itself.\n\n" +
+			"skerry init needs asks for what a cloud needs of a database, and writes the needs file that skerry choose takes.",
 		Example: `  skerry init
   skerry init --database etcd --topology mesh:3 --yes
   skerry init cut.yaml --event cut=Pune~Sydney,at=10s,for=5s --event kill --audit --assert 'lost_writes == 0' --yes
-  skerry init near-and-far.yaml --scale 0.2,1 --repetitions 3 --yes`,
+  skerry init near-and-far.yaml --scale 0.2,1 --repetitions 3 --yes
+  skerry init needs`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("topology") && !cmd.Flags().Changed("client") {
@@ -54,8 +56,7 @@ func newInit(a *app) *cobra.Command {
 				file = args[0]
 				d.Name = nameOf(file, d.Name, cmd.Flags().Changed("name"))
 			}
-			in, terminal := a.in.(*os.File)
-			if !ready && terminal && term.IsTerminal(int(in.Fd())) {
+			if !ready && a.asks() {
 				var err error
 				if d, err = a.askDraft(cmd.Context(), d); err != nil {
 					return err
@@ -78,6 +79,7 @@ func newInit(a *app) *cobra.Command {
 	c.Flags().BoolVar(&d.Audit, "audit", false, "read every acknowledged write back at the end")
 	c.Flags().StringArrayVar(&d.Assert, "assert", d.Assert, "what every trial must reach (repeatable)")
 	c.Flags().BoolVarP(&ready, "yes", "y", false, "ask nothing")
+	c.AddCommand(newInitNeeds(a))
 	// These fail only where there are no such flags.
 	_ = c.RegisterFlagCompletionFunc("database", cobra.FixedCompletions(databaseNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("topology", cobra.FixedCompletions(topology.Presets(), cobra.ShellCompDirectiveDefault))
@@ -103,30 +105,42 @@ func nameOf(file, name string, given bool) string {
 	return base
 }
 
-// askDraft asks in the terminal that standard input is.
-func (a *app) askDraft(ctx context.Context, d draft.Draft) (draft.Draft, error) {
+// questions are asked in the terminal that standard input is, until done.
+func (a *app) questions(ctx context.Context) (q draft.Questions, done func()) {
 	line := liner.NewLiner()
-	defer line.Close()
 	line.SetCtrlCAborts(true)
 	line.SetTabCompletionStyle(liner.TabPrints)
+	q = draft.Questions{Out: a.out, Line: func(question string, choices []string) (string, error) {
+		line.SetCompleter(func(begun string) (fit []string) {
+			for _, c := range choices {
+				if strings.HasPrefix(c, begun) {
+					fit = append(fit, c)
+				}
+			}
+			return fit
+		})
+		text, err := line.Prompt(question)
+		if err != nil {
+			return "", errors.Join(fmt.Errorf("nothing was written: %w", err), ctx.Err())
+		}
+		return text, nil
+	}}
+	return q, func() { _ = line.Close() } // of a terminal that stays open
+}
+
+// asks tells whether somebody is there to be asked.
+func (a *app) asks() bool {
+	in, terminal := a.in.(*os.File)
+	return terminal && term.IsTerminal(int(in.Fd()))
+}
+
+// askDraft asks for an experiment.
+func (a *app) askDraft(ctx context.Context, d draft.Draft) (draft.Draft, error) {
+	questions, done := a.questions(ctx)
+	defer done()
 	databases := all.Databases()
 	asker := draft.Asker{
-		Line: func(question string, choices []string) (string, error) {
-			line.SetCompleter(func(begun string) (fit []string) {
-				for _, c := range choices {
-					if strings.HasPrefix(c, begun) {
-						fit = append(fit, c)
-					}
-				}
-				return fit
-			})
-			text, err := line.Prompt(question)
-			if err != nil {
-				return "", errors.Join(fmt.Errorf("nothing was written: %w", err), ctx.Err())
-			}
-			return text, nil
-		},
-		Out: a.out, Databases: databaseNames(),
+		Questions: questions, Databases: databaseNames(),
 		Check: func(d draft.Draft) (draft.Places, error) {
 			_, v, err := draft.Check(d, d.Name+".yaml", databases)
 			if err != nil {
@@ -148,19 +162,27 @@ func (a *app) writeDraft(d draft.Draft, file string) error {
 		return advice.With(fmt.Errorf("%w: %w", errUsage, err), "see skerry init --help")
 	}
 	v.Locate(all.Databases())
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrExist) {
-		return advice.With(fmt.Errorf("%w: %s is there already, and stays as it is", errUsage, file), "give another name: skerry init other.yaml")
-	} else if err != nil {
-		return fmt.Errorf("writing the experiment: %w", err)
-	}
-	_, err = f.WriteString(text)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("writing the experiment: %w", err)
+	if err := writeNew(file, text); err != nil {
+		return err
 	}
 	if err := v.Describe(a.out, false); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(a.out, "\nrun it with: skerry run %s\n", file)
 	return err
+}
+
+// writeNew writes a file that is not there yet.
+func writeNew(file, text string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return advice.With(fmt.Errorf("%w: %s is there already, and stays as it is", errUsage, file), "give the name of a new file")
+	} else if err != nil {
+		return fmt.Errorf("writing %s: %w", file, err)
+	}
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("writing %s: %w", file, err)
+	}
+	return nil
 }

@@ -24,6 +24,7 @@ func newServe(a *app) *cobra.Command {
 			"of a folder with their reports, notes and tags. DIR is the folder that run directories are in, by default\n" +
 			"runs, or one run directory. Ctrl-C ends it; runs of other terminals go on.\n\n" +
 			"On the page New an experiment is made by form, saved in the folder that skerry serve was called in, and started.\n" +
+			"The page Choose does the same for the needs of skerry choose, and follows choices.\n" +
 			"A run that was started there ends with skerry serve, as if by Ctrl-C: skerry run --resume goes on with it.\n\n" +
 			"Only this machine can reach it, unless --listen gives another address. Then everyone must show the token\n" +
 			"in the environment variable SKERRY_TOKEN, of 16 characters at least. Prometheus finds the metrics of the\n" +
@@ -69,14 +70,17 @@ func folderOf(path string) (folder, fragment string) {
 	return filepath.Dir(resolved), "#/run/" + filepath.Base(resolved)
 }
 
-// launch runs experiments into a folder, each as a process of its own like one from a terminal.
+// launch runs experiments into a folder, or chooses into another one, each as a process of its own like one from a terminal.
 func (a *app) launch(runs string) serve.Launch {
-	return func(ctx context.Context, file string, said io.Writer) error {
+	return func(ctx context.Context, file string, needs bool, said io.Writer) error {
 		exe, err := executable()
 		if err != nil {
 			return err
 		}
 		args := []string{"run", file, "--out", runs}
+		if needs {
+			args = []string{"choose", file, "--out", choicesFolder}
+		}
 		if a.stateDir != "" {
 			args = append(args, "--state-dir", a.stateDir)
 		}
@@ -85,8 +89,12 @@ func (a *app) launch(runs string) serve.Launch {
 		// A group of its own: Ctrl-C comes once, from here, and the run ends its trial in its own time.
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("skerry run %s: %w", file, err)
+		err = cmd.Run()
+		if needs && cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == exitAssert {
+			return nil // the answer is that no candidate meets the needs
+		}
+		if err != nil {
+			return fmt.Errorf("skerry %s %s: %w", args[0], file, err)
 		}
 		return nil
 	}

@@ -25,7 +25,7 @@ var told = []reflect.Type{
 	reflect.TypeFor[webdata.Run](), reflect.TypeFor[webdata.Detail](),
 	reflect.TypeFor[live.State](), reflect.TypeFor[live.Kind](), reflect.TypeFor[live.Refusal](),
 	reflect.TypeFor[serve.Session](), reflect.TypeFor[serve.Entry](), reflect.TypeFor[serve.Detail](), reflect.TypeFor[compare.Report](),
-	reflect.TypeFor[serve.Form](), reflect.TypeFor[serve.Checked](), reflect.TypeFor[serve.Saved](), reflect.TypeFor[serve.Job](),
+	reflect.TypeFor[serve.Form](), reflect.TypeFor[serve.Checked](), reflect.TypeFor[serve.Saved](), reflect.TypeFor[serve.Job](), reflect.TypeFor[serve.Choice](), reflect.TypeFor[serve.Text](),
 	reflect.TypeFor[event.Offer](),
 }
 

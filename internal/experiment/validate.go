@@ -46,6 +46,22 @@ type Mistake struct {
 	Hint    string `json:"hint,omitempty"`
 }
 
+// Mistakes are those that an error of a file at path tells: one each of strict.Problems, else the error itself.
+func Mistakes(err error, path string) (list []Mistake) {
+	var ps strict.Problems
+	if !errors.As(err, &ps) {
+		return []Mistake{{File: path, Message: err.Error()}}
+	}
+	for _, p := range ps {
+		m := Mistake{Line: p.Pos.Line, Column: p.Pos.Column, Path: p.Path, Message: p.Message, Hint: p.Hint}
+		if p.Pos.Source != nil {
+			m.File = p.Pos.Source.Name
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
 // Validate loads a file and checks it against the databases.
 func Validate(path string, sets []string, fast bool, databases map[string]database.Database) Validation {
 	e, err := Load(path, sets, fast)
@@ -63,18 +79,9 @@ func validate(path string, e Experiment, err error, databases map[string]databas
 	if v.err == nil {
 		v.err = Check(v.experiment, databases)
 	}
-	var ps strict.Problems
 	switch {
-	case errors.As(v.err, &ps):
-		for _, p := range ps {
-			m := Mistake{Line: p.Pos.Line, Column: p.Pos.Column, Path: p.Path, Message: p.Message, Hint: p.Hint}
-			if p.Pos.Source != nil {
-				m.File = p.Pos.Source.Name
-			}
-			v.Problems = append(v.Problems, m)
-		}
 	case v.err != nil:
-		v.Problems = []Mistake{{File: path, Message: v.err.Error()}}
+		v.Problems = Mistakes(v.err, path)
 	default:
 		v.Valid, v.Name, v.Plan = true, v.experiment.Name, v.experiment.Plan()
 		v.Trials = len(v.Plan)

@@ -15,27 +15,32 @@ import (
 	"skerry/internal/experiment"
 	"skerry/internal/experiment/draft"
 	"skerry/internal/load/ycsb"
+	"skerry/internal/run/choose/sketch"
 	"skerry/internal/topology"
 )
 
-// Form is what the page that makes experiments begins with.
+// Form is what the pages that make experiments and needs begin with.
 type Form struct {
 	Draft      draft.Draft   `json:"draft"`
+	Sketch     sketch.Sketch `json:"sketch"`
 	Databases  []string      `json:"databases"`
 	Topologies []string      `json:"topologies"`
 	Workloads  []string      `json:"workloads"`
 	Offers     []event.Offer `json:"offers"`
+	BadDays    []sketch.Day  `json:"bad_days"`
 	// Starts says whether this server starts runs; Folder is where it saves their files.
 	Starts bool   `json:"starts"`
 	Folder string `json:"folder"`
 }
 
-// Text is an experiment file as a page has it.
+// Text is a file as a page has it: an experiment, or the needs of a choice.
 type Text struct {
 	Text string `json:"text"`
+	// Needs is the name of a needs file; "" is an experiment, which has its name in the text.
+	Needs string `json:"needs"`
 }
 
-// Checked is what there is to say of an experiment that nobody has saved yet.
+// Checked is what there is to say of a file that nobody has saved yet.
 type Checked struct {
 	Text  string               `json:"text"`
 	Name  string               `json:"name"` // of a valid one
@@ -45,6 +50,9 @@ type Checked struct {
 	// Trials are as many as would be run, in at most about EstimateS seconds; 0 if that is not known.
 	Trials    int     `json:"trials"`
 	EstimateS float64 `json:"estimate_s"`
+	// Candidates are those that a choice would be between, Left those that it leaves out, with the reason.
+	Candidates []string `json:"candidates,omitempty"`
+	Left       []string `json:"left,omitempty"`
 	// Places are those of its topology, where it is valid.
 	Places *draft.Places `json:"places,omitempty"`
 }
@@ -57,13 +65,13 @@ type Saved struct {
 // errExists says that a file of a name is there that this server did not write.
 var errExists = errors.New("a file of that name is there already")
 
-// errExperiment says that an experiment is not valid.
-var errExperiment = errors.New("the experiment is not valid")
+// errExperiment says that an experiment, or needs, are not valid.
+var errExperiment = errors.New("the file is not valid")
 
 func (s *Server) form(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, Form{
-		Draft: draft.Default(), Databases: slices.Sorted(maps.Keys(s.Databases)), Topologies: topology.Presets(), Workloads: ycsb.Names(),
-		Offers: event.Offers(), Starts: s.Launch != nil, Folder: s.Experiments,
+		Draft: draft.Default(), Sketch: sketch.Default(), Databases: slices.Sorted(maps.Keys(s.Databases)), Topologies: topology.Presets(), Workloads: ycsb.Names(),
+		Offers: event.Offers(), BadDays: sketch.Days(), Starts: s.Launch != nil, Folder: s.Experiments,
 	})
 }
 
@@ -90,21 +98,32 @@ func (s *Server) draft(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, Checked{Wrong: []experiment.Mistake{{Message: err.Error()}}, Notes: []string{}})
 		return
 	}
-	writeJSON(w, http.StatusOK, s.examine(text))
+	writeJSON(w, http.StatusOK, s.examine(Text{Text: text}))
+}
+
+// sketch makes the text of the answers that needs are made of.
+func (s *Server) sketch(w http.ResponseWriter, r *http.Request) {
+	var k sketch.Sketch
+	if receive(w, r, &k) {
+		writeJSON(w, http.StatusOK, s.examine(Text{Text: k.YAML(), Needs: k.Name}))
+	}
 }
 
 func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 	var t Text
 	if receive(w, r, &t) {
-		writeJSON(w, http.StatusOK, s.examine(t.Text))
+		writeJSON(w, http.StatusOK, s.examine(t))
 	}
 }
 
 // examine checks a text as if it lay where it would be saved.
-func (s *Server) examine(text string) Checked {
-	v := experiment.ValidateText(filepath.Join(s.Experiments, "experiment.yaml"), []byte(text), s.Databases)
+func (s *Server) examine(t Text) Checked {
+	if t.Needs != "" {
+		return s.examineNeeds(t)
+	}
+	v := experiment.ValidateText(filepath.Join(s.Experiments, "experiment.yaml"), []byte(t.Text), s.Databases)
 	v.Locate(s.Databases)
-	c := Checked{Text: text, Name: v.Name, Valid: v.Valid, Wrong: append([]experiment.Mistake{}, v.Problems...), Notes: append([]string{}, v.Notes...), Trials: v.Trials, EstimateS: v.EstimateS}
+	c := Checked{Text: t.Text, Name: v.Name, Valid: v.Valid, Wrong: append([]experiment.Mistake{}, v.Problems...), Notes: append([]string{}, v.Notes...), Trials: v.Trials, EstimateS: v.EstimateS}
 	if v.Valid {
 		p := draft.PlacesOf(v.Cloud())
 		c.Places = &p
@@ -117,7 +136,7 @@ func (s *Server) save(w http.ResponseWriter, r *http.Request) {
 	if !receive(w, r, &t) {
 		return
 	}
-	file, err := s.keep(t.Text)
+	file, err := s.keep(t)
 	if err != nil {
 		fail(w, err)
 		return
@@ -125,13 +144,13 @@ func (s *Server) save(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, Saved{File: file})
 }
 
-// keep writes a valid experiment to NAME.yaml. A file that is there is replaced only where this
+// keep writes a valid file to NAME.yaml. A file that is there is replaced only where this
 // server wrote it and nobody changed it since.
-func (s *Server) keep(text string) (file string, err error) {
+func (s *Server) keep(t Text) (file string, err error) {
 	if s.Experiments == "" {
 		return "", fmt.Errorf("%w: this server saves no files", errExists)
 	}
-	c := s.examine(text)
+	c, text := s.examine(t), t.Text
 	if !c.Valid {
 		return "", fmt.Errorf("%w: %s", errExperiment, c.Wrong[0].Message)
 	}
@@ -145,7 +164,7 @@ func (s *Server) keep(text string) (file string, err error) {
 	case err == nil && s.jobs.wrote[file] != string(before):
 		return "", fmt.Errorf("%w: %s", errExists, file)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("saving the experiment: %w", err)
+		return "", fmt.Errorf("saving the file: %w", err)
 	}
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if err == nil {
@@ -153,11 +172,11 @@ func (s *Server) keep(text string) (file string, err error) {
 	}
 	f, err := os.OpenFile(file, flags, 0o666)
 	if err != nil {
-		return "", fmt.Errorf("saving the experiment: %w", err)
+		return "", fmt.Errorf("saving the file: %w", err)
 	}
 	_, err = f.WriteString(text)
 	if err := errors.Join(err, f.Close()); err != nil {
-		return "", fmt.Errorf("saving the experiment: %w", err)
+		return "", fmt.Errorf("saving the file: %w", err)
 	}
 	s.jobs.wrote[file] = text
 	return file, nil

@@ -54,21 +54,21 @@ func TestAnswersBecomeAFileThatRunTakes(t *testing.T) {
 		t.Fatalf("%d %+v", code, c)
 	}
 	var wrong Checked
-	b.send(http.MethodPost, "/api/validate", Text{c.Text + "scael: 2\n"}, &wrong)
+	b.send(http.MethodPost, "/api/validate", Text{Text: c.Text + "scael: 2\n"}, &wrong)
 	if wrong.Valid || len(wrong.Wrong) != 1 || wrong.Wrong[0].Line != strings.Count(c.Text, "\n")+1 || !strings.Contains(wrong.Wrong[0].Hint, "scale") {
 		t.Errorf("a misspelt key: %+v", wrong)
 	}
-	if code := b.send(http.MethodPut, "/api/experiment", Text{wrong.Text}, nil); code != http.StatusBadRequest {
+	if code := b.send(http.MethodPut, "/api/experiment", Text{Text: wrong.Text}, nil); code != http.StatusBadRequest {
 		t.Errorf("what is not valid was saved: %d", code)
 	}
 	var s Saved
-	if code := b.send(http.MethodPut, "/api/experiment", Text{c.Text}, &s); code != http.StatusOK || filepath.Dir(s.File) != b.server.Experiments {
+	if code := b.send(http.MethodPut, "/api/experiment", Text{Text: c.Text}, &s); code != http.StatusOK || filepath.Dir(s.File) != b.server.Experiments {
 		t.Fatalf("%d %+v", code, s)
 	}
 	if v := experiment.Validate(s.File, nil, false, all.Databases()); !v.Valid {
 		t.Error(v.Err())
 	}
-	if code := b.send(http.MethodPost, "/api/job", Text{c.Text}, nil); code != http.StatusConflict {
+	if code := b.send(http.MethodPost, "/api/job", Text{Text: c.Text}, nil); code != http.StatusConflict {
 		t.Errorf("a server without Launch starts a run: %d", code)
 	}
 	d := draft.Default()
@@ -86,7 +86,7 @@ func TestFilesOfOthersStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(b.server.Experiments, "my-question.yaml")
-	put := func(text string) int { return b.send(http.MethodPut, "/api/experiment", Text{text}, nil) }
+	put := func(text string) int { return b.send(http.MethodPut, "/api/experiment", Text{Text: text}, nil) }
 	if put(text) != http.StatusOK || put(text+"# again\n") != http.StatusOK {
 		t.Error("its own file is not replaced")
 	}
@@ -104,7 +104,7 @@ func TestFilesOfOthersStay(t *testing.T) {
 // One run at a time is started, for pages of this server alone; it ends with the server.
 func TestStarting(t *testing.T) {
 	began, ended := make(chan string), make(chan struct{})
-	b := maker(t, func(ctx context.Context, file string, _ io.Writer) error {
+	b := maker(t, func(ctx context.Context, file string, _ bool, _ io.Writer) error {
 		began <- file
 		<-ctx.Done()
 		close(ended)
@@ -114,7 +114,7 @@ func TestStarting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := json.Marshal(Text{text})
+	body, err := json.Marshal(Text{Text: text})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,13 +126,13 @@ func TestStarting(t *testing.T) {
 	if code, _, _ := b.ask(http.MethodDelete, "/api/job", "", "Origin: http://evil.example"); code != http.StatusForbidden {
 		t.Errorf("another site stops runs: %d", code)
 	}
-	if code := b.send(http.MethodPost, "/api/job", Text{text}, nil); code != http.StatusAccepted {
+	if code := b.send(http.MethodPost, "/api/job", Text{Text: text}, nil); code != http.StatusAccepted {
 		t.Fatalf("%d", code)
 	}
 	if file := <-began; filepath.Base(file) != "my-question.yaml" {
 		t.Error(file)
 	}
-	if code := b.send(http.MethodPost, "/api/job", Text{text}, nil); code != http.StatusConflict {
+	if code := b.send(http.MethodPost, "/api/job", Text{Text: text}, nil); code != http.StatusConflict {
 		t.Errorf("a second run: %d", code)
 	}
 	b.server.jobs.close()
@@ -144,7 +144,7 @@ func TestStarting(t *testing.T) {
 }
 
 func TestARunThatFailsIsTold(t *testing.T) {
-	b := maker(t, func(_ context.Context, _ string, said io.Writer) error {
+	b := maker(t, func(_ context.Context, _ string, _ bool, said io.Writer) error {
 		_, _ = io.WriteString(said, "no Redis here\n")
 		return errors.New("exit status 1")
 	})
@@ -152,7 +152,7 @@ func TestARunThatFailsIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code := b.send(http.MethodPost, "/api/job", Text{text}, nil); code != http.StatusAccepted {
+	if code := b.send(http.MethodPost, "/api/job", Text{Text: text}, nil); code != http.StatusAccepted {
 		t.Fatalf("%d", code)
 	}
 	b.server.jobs.done.Wait()

@@ -1,7 +1,7 @@
 // Package serve is the dashboard's server: a web page on this machine that follows runs while
 // they go on, fires events into them, and lists those of a folder. It reads run directories and
 // the sockets of running ones. It writes the notes of a run and, where that is asked for, an
-// experiment that a page made, which it can start.
+// experiment, or the needs of a choice, that a page made, which it can start.
 //
 //	browser ─► headers ─ token ─ host ─ same site? ─► page, runs, notes, compare, report, metrics
 //	                                                     │
@@ -39,9 +39,12 @@ type Config struct {
 	Page fs.FS
 	// Report writes the report of a run.
 	Report func(io.Writer, *record.Dir) error
-	// Databases are those that experiments can name. Experiments is the folder where those are
+	// Choices is the folder of choices, "" for none; it need not exist.
+	Choices string
+	// Databases are those that experiments can name, Registry those that can be chosen. Experiments is the folder where those are
 	// saved that a page makes, "" for nowhere.
 	Databases   map[string]database.Database
+	Registry    []database.About
 	Experiments string
 	// Launch starts them; nil where nothing is to be started.
 	Launch Launch
@@ -101,8 +104,11 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/runs/{run}/live", s.follow)
 	mux.HandleFunc("POST /api/runs/{run}/events", s.fire)
 	mux.HandleFunc("GET /api/compare", s.compare)
+	mux.HandleFunc("GET /api/choices", s.choices)
+	mux.HandleFunc("GET /choices/{choice}/{page}", s.choice)
 	mux.HandleFunc("GET /api/form", s.form)
 	mux.HandleFunc("POST /api/draft", s.draft)
+	mux.HandleFunc("POST /api/sketch", s.sketch)
 	mux.HandleFunc("POST /api/validate", s.validate)
 	mux.HandleFunc("PUT /api/experiment", s.save)
 	mux.HandleFunc("POST /api/job", s.start)

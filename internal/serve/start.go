@@ -5,19 +5,21 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 
 	"skerry/internal/base/tail"
 )
 
-// Launch runs the experiment in a file to its end, and writes what it says; when ctx ends it
-// interrupts the run and waits for it.
-type Launch func(ctx context.Context, file string, said io.Writer) error
+// Launch runs the experiment in a file to its end, or chooses for the needs in it, and writes what it says; when ctx ends it
+// interrupts that and waits for it.
+type Launch func(ctx context.Context, file string, needs bool, said io.Writer) error
 
-// Job is the run that was started last from a page.
+// Job is the run, or the choice, that was started last from a page.
 type Job struct {
-	File string `json:"file"` // "" where none was
-	Runs bool   `json:"runs"`
+	File  string `json:"file"` // "" where none was
+	Needs bool   `json:"needs"`
+	Runs  bool   `json:"runs"`
 	// Error says how it failed, Said is the end of what it wrote then.
 	Error string `json:"error,omitempty"`
 	Said  string `json:"said,omitempty"`
@@ -43,18 +45,18 @@ type jobs struct {
 const lastSaid = 4 << 10
 
 // begin starts a run.
-func (j *jobs) begin(launch Launch, file string) error {
+func (j *jobs) begin(launch Launch, file string, needs bool) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.last.Runs || j.closed {
 		return errBusy
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	j.last, j.stop = Job{File: file, Runs: true}, cancel
+	j.last, j.stop = Job{File: file, Needs: needs, Runs: true}, cancel
 	j.done.Go(func() {
 		defer cancel()
 		said := tail.New(lastSaid)
-		err := launch(ctx, file, said)
+		err := launch(ctx, file, needs, said)
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.last.Runs = false
@@ -89,6 +91,17 @@ func (j *jobs) now() Job {
 	return j.last
 }
 
+// busy tells whether a run or a choice of the folders goes on.
+func (s *Server) busy() (bool, error) {
+	all, err := s.runs.list()
+	if err != nil {
+		return false, err
+	}
+	choices, err := s.listChoices()
+	return slices.ContainsFunc(all, func(e Entry) bool { return e.State == StateRunning }) ||
+		slices.ContainsFunc(choices, func(c Choice) bool { return c.Running }), err
+}
+
 // start saves an experiment and runs it, where no other run of the folder goes on.
 func (s *Server) start(w http.ResponseWriter, r *http.Request) {
 	var t Text
@@ -99,20 +112,17 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) {
 		fail(w, errNoLaunch)
 		return
 	}
-	all, err := s.runs.list()
+	busy, err := s.busy()
+	if err == nil && busy {
+		err = errBusy
+	}
 	if err != nil {
 		fail(w, err)
 		return
 	}
-	for _, e := range all {
-		if e.State == StateRunning {
-			fail(w, errBusy)
-			return
-		}
-	}
-	file, err := s.keep(t.Text)
+	file, err := s.keep(t)
 	if err == nil {
-		err = s.jobs.begin(s.Launch, file)
+		err = s.jobs.begin(s.Launch, file, t.Needs != "")
 	}
 	if err != nil {
 		fail(w, err)

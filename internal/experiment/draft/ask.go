@@ -12,11 +12,39 @@ import (
 	"skerry/internal/topology"
 )
 
-// Asker puts questions to a person.
-type Asker struct {
+// Questions are put to a person, one line each.
+type Questions struct {
 	// Line reads an answer of one line, with what can be completed to. An error ends the asking.
 	Line func(question string, choices []string) (string, error)
 	Out  io.Writer
+}
+
+// Begin says how to answer.
+func (q Questions) Begin() {
+	fmt.Fprintln(q.Out, "Return takes what stands in brackets; Tab shows what there is; Ctrl-C writes nothing.")
+}
+
+// One asks until try takes the answer; what try says against it is told. Return, or the preset itself, changes nothing.
+func (q Questions) One(question, preset string, choices []string, try func(answer string) error) error {
+	for {
+		text, err := q.Line(fmt.Sprintf("%s [%s]: ", question, preset), choices)
+		if err != nil {
+			return err
+		}
+		text = strings.TrimSpace(text)
+		if text == "" || text == preset {
+			return nil
+		}
+		if err = try(text); err == nil {
+			return nil
+		}
+		fmt.Fprintln(q.Out, "  "+err.Error())
+	}
+}
+
+// Asker asks for an experiment.
+type Asker struct {
+	Questions
 	// Databases can be chosen.
 	Databases []string
 	// Check tells what is wrong with a draft so far, with its cloud where nothing is.
@@ -31,7 +59,7 @@ func (a Asker) Ask(d Draft) (Draft, error) {
 	if i.places, err = a.Check(d); err != nil {
 		return d, err
 	}
-	fmt.Fprintln(a.Out, "Return takes what stands in brackets; Tab shows what there is; Ctrl-C writes nothing.")
+	a.Begin()
 	for _, step := range i.steps() {
 		if err := step(); err != nil {
 			return i.d, err
@@ -49,25 +77,17 @@ type inquiry struct {
 
 // one asks until the answer, put into the draft, makes a valid one.
 func (i *inquiry) one(question, preset string, choices []string, put func(*Draft, string) error) error {
-	for {
-		text, err := i.Line(fmt.Sprintf("%s [%s]: ", question, preset), choices)
-		if err != nil {
+	return i.One(question, preset, choices, func(text string) error {
+		next := i.d
+		if err := put(&next, text); err != nil {
 			return err
 		}
-		text = strings.TrimSpace(text)
-		if text == "" || text == preset {
-			return nil
+		found, err := i.Check(next)
+		if err == nil {
+			i.d, i.places = next, found
 		}
-		next := i.d
-		if err = put(&next, text); err == nil {
-			var found Places
-			if found, err = i.Check(next); err == nil {
-				i.d, i.places = next, found
-				return nil
-			}
-		}
-		fmt.Fprintln(i.Out, "  "+err.Error())
-	}
+		return err
+	})
 }
 
 // steps are the questions in their order.
@@ -175,7 +195,7 @@ func parseNumbers(text string) (list []float64, err error) {
 func numbers(list []float64) string {
 	parts := make([]string, len(list))
 	for i, f := range list {
-		parts[i] = number(f)
+		parts[i] = Number(f)
 	}
 	return strings.Join(parts, ", ")
 }

@@ -30,7 +30,7 @@ func (i *interview) line(question string, _ []string) (string, error) {
 func (i *interview) hold(t *testing.T, out io.Writer) (Draft, error) {
 	t.Helper()
 	databases := all.Databases()
-	a := Asker{Line: i.line, Out: out, Check: func(d Draft) (Places, error) {
+	a := Asker{Questions: Questions{Line: i.line, Out: out}, Check: func(d Draft) (Places, error) {
 		_, v, err := Check(d, "x.yaml", databases)
 		if err != nil {
 			return Places{}, err
@@ -82,7 +82,7 @@ func TestAnswersAreCheckedAtOnce(t *testing.T) {
 
 func TestAnInterviewThatIsBrokenOff(t *testing.T) {
 	broken := errors.New("Ctrl-C")
-	a := Asker{Line: func(string, []string) (string, error) { return "", broken }, Out: io.Discard, Check: func(Draft) (Places, error) { return Places{}, nil }}
+	a := Asker{Questions: Questions{Line: func(string, []string) (string, error) { return "", broken }, Out: io.Discard}, Check: func(Draft) (Places, error) { return Places{}, nil }}
 	if _, err := a.Ask(Default()); !errors.Is(err, broken) {
 		t.Error(err)
 	}

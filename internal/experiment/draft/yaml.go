@@ -17,22 +17,22 @@ func (d Draft) YAML() (string, error) {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("# Run it with: skerry run %s.yaml", d.Name)
-	line("name: %s", word(d.Name))
-	line("topology: %s", word(d.Topology))
+	line("name: %s", Word(d.Name))
+	line("topology: %s", Word(d.Topology))
 	if d.Client != "" {
-		line("client: %s # where the load comes from", word(d.Client))
+		line("client: %s # where the load comes from", Word(d.Client))
 	}
-	line("database: %s", word(d.Database))
-	line("workload: {name: %s, records: %d, threads: %d}", word(d.Workload), d.Records, d.Threads)
-	line("stop: {time: %s}", word(d.Time))
+	line("database: %s", Word(d.Database))
+	line("workload: {name: %s, records: %d, threads: %d}", Word(d.Workload), d.Records, d.Threads)
+	line("stop: {time: %s}", Word(d.Time))
 	switch len(d.Scales) {
 	case 0:
 	case 1:
-		line("scale: %s # times every distance", number(d.Scales[0]))
+		line("scale: %s # times every distance", Number(d.Scales[0]))
 	default:
 		scales := make([]string, len(d.Scales))
 		for i, s := range d.Scales {
-			scales[i] = number(s)
+			scales[i] = Number(s)
 		}
 		line("matrix:\n  scale: [%s] # times every distance", strings.Join(scales, ", "))
 	}
@@ -54,7 +54,7 @@ func (d Draft) YAML() (string, error) {
 		line("assert:")
 	}
 	for _, a := range d.Assert {
-		line("  - %s", word(a))
+		line("  - %s", Word(a))
 	}
 	return b.String(), nil
 }
@@ -80,16 +80,16 @@ func (d Draft) event(i int, e Event) (string, error) {
 		if amount == "" {
 			amount = o.Amount.Value
 		}
-		what += fmt.Sprintf(", %s: %s", o.Amount.Key, word(amount))
+		what += fmt.Sprintf(", %s: %s", o.Amount.Key, Word(amount))
 	}
-	return fmt.Sprintf("{name: %s-%d, at: %s, for: %s, %s: {%s}}", o.ID, i+1, word(or(e.At, begins.String())), word(or(e.For, lasts.String())), o.Kind, what), nil
+	return fmt.Sprintf("{name: %s-%d, at: %s, for: %s, %s: {%s}}", o.ID, i+1, Word(or(e.At, begins.String())), Word(or(e.For, lasts.String())), o.Kind, what), nil
 }
 
 // target is whom an event is aimed at.
 func target(o event.Offer, name string) (string, error) {
 	switch {
 	case name != "":
-		return fmt.Sprintf("%s: [%s]", o.Targets, word(name)), nil
+		return fmt.Sprintf("%s: [%s]", o.Targets, Word(name)), nil
 	case o.On == record.OnLinks:
 		return "choose: random", nil
 	case o.Targets == "nodes":
@@ -122,12 +122,13 @@ var plain = regexp.MustCompile(`^[A-Za-z0-9/.][A-Za-z0-9~/._+%:=-]*( [A-Za-z0-9<
 // special are words that YAML takes for something other than a text, and pairs in the making.
 var special = regexp.MustCompile(`(?i)^(true|false|null|yes|no|on|off|~)$|:$|: `)
 
-// word writes a text of one line so that YAML reads the same text, or, where it is one, a number.
-func word(text string) string {
+// Word writes a text of one line so that YAML reads the same text, or, where it is one, a number.
+func Word(text string) string {
 	if plain.MatchString(text) && !special.MatchString(text) {
 		return text
 	}
 	return "'" + strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "'", "''") + "'"
 }
 
-func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+// Number writes a number as YAML reads it.
+func Number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }

@@ -47,8 +47,11 @@ type Contest struct {
 	runs     map[race.Heat]*record.Dir
 	busy     []period
 	race     *race.Race
-	state    State
+	state    Standing
 }
+
+// Cloud is where it is held, with the clients in it.
+func (c *Contest) Cloud() topology.Topology { return c.topology }
 
 // How says how a contest is held, beside the needs.
 type How struct {

@@ -33,8 +33,8 @@ const (
 // ErrFolder says that a folder is not one of a choice, or is in use.
 var ErrFolder = errors.New("no folder to choose in")
 
-// State is how a choice stands, for who follows it.
-type State struct {
+// Standing is how a choice stands, for who follows it.
+type Standing struct {
 	Schema string `json:"schema"`
 	// Needs is where the needs file was: what it names is relative to that.
 	Needs    string    `json:"needs"`
@@ -72,7 +72,7 @@ func (c *Contest) Hold() (release func() error, err error) {
 		err = keep(filepath.Join(c.Dir, needsFile), c.Needs.text)
 	}
 	if err == nil {
-		c.state = State{Schema: StateSchema, Needs: path, Started: time.Now(), BudgetS: c.Needs.Budget.Duration().Seconds()}
+		c.state = Standing{Schema: StateSchema, Needs: path, Started: time.Now(), BudgetS: c.Needs.Budget.Duration().Seconds()}
 		if was, ok := ReadState(c.Dir); ok == nil {
 			c.state.Started = was.Started
 		}
@@ -109,7 +109,7 @@ func keep(path string, text []byte) error {
 }
 
 // ReadState reads how the choice in a folder stands. The error wraps fs.ErrNotExist where it is none.
-func ReadState(dir string) (s State, err error) {
+func ReadState(dir string) (s Standing, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, stateFile))
 	if err == nil {
 		err = json.Unmarshal(text, &s)

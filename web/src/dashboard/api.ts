@@ -3,8 +3,9 @@ import type { Report } from '../go/compare'
 import type { Refusal } from '../go/live'
 import type { Event, Notes } from '../go/record'
 import type { Draft } from '../go/draft'
+import type { Sketch } from '../go/sketch'
 import type { Detail as TrialDetail } from '../go/webdata'
-import type { Checked, Detail, Entry, Form, Job, Saved, Session } from '../go/serve'
+import type { Checked, Choice, Detail, Entry, Form, Job, Saved, Session, Text as Made } from '../go/serve'
 
 /** Refused is what the server says when it does not do what was asked. */
 export class Refused extends Error {
@@ -64,10 +65,15 @@ export function compare(a: string, b: string, aCell: string, bCell: string): Pro
 }
 
 export const form = () => ask<Form>('api/form')
-/** draftOf makes the file of answers, validateText checks one; both say what is wrong. */
+
+export type { Made }
+/** draftOf and sketchOf make the file of answers, validateText checks one; all say what is wrong. */
 export const draftOf = (d: Draft) => change<Checked>('POST', 'api/draft', d)
-export const validateText = (text: string) => change<Checked>('POST', 'api/validate', { text })
-export const save = (text: string) => change<Saved>('PUT', 'api/experiment', { text })
-export const startRun = (text: string) => change<Saved>('POST', 'api/job', { text })
+export const sketchOf = (k: Sketch) => change<Checked>('POST', 'api/sketch', k)
+export const validateText = (t: Made) => change<Checked>('POST', 'api/validate', t)
+export const save = (t: Made) => change<Saved>('PUT', 'api/experiment', t)
+export const startRun = (t: Made) => change<Saved>('POST', 'api/job', t)
+export const choices = () => ask<Choice[]>('api/choices')
+export const answerOf = (choice: string, page: string) => `choices/${encodeURIComponent(choice)}/${page}`
 export const job = () => ask<Job>('api/job')
 export const interrupt = () => change<Job>('DELETE', 'api/job')

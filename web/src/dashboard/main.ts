@@ -4,6 +4,7 @@ import './dashboard.css'
 import { h, replace } from '../ui/dom'
 import { onTheme, startTheme, theme, toggleTheme } from '../ui/theme'
 import { begin, runs } from './api'
+import { choosePage } from './choosepage'
 import { comparePage } from './comparepage'
 import { livePage } from './livepage'
 import { newPage } from './newpage'
@@ -13,7 +14,7 @@ import { runsPage } from './runspage'
 
 startTheme()
 const main = h('main', { id: 'main', tabindex: -1 })
-const where = [['#/live', 'Live'], ['#/runs', 'Runs'], ['#/new', 'New']] as const
+const where = [['#/live', 'Live'], ['#/runs', 'Runs'], ['#/new', 'New'], ['#/choose', 'Choose']] as const
 const links = where.map(([to, name]) => h('a', { href: to }, name))
 const dark = h('button', { type: 'button', class: 'quiet', onclick: toggleTheme })
 const label = () => { dark.textContent = theme().dark ? 'Light' : 'Dark' }
@@ -28,6 +29,7 @@ let page: Page | undefined
 function pageOf(address: string): Page {
   const [kind, ...rest] = address.replace(/^#\/?/, '').split('/').map(decode)
   if (kind === 'new') return newPage()
+  if (kind === 'choose') return choosePage()
   if (kind === 'live') return livePage(rest[0] ?? '')
   if (kind === 'run' && rest[0]) return runPage(rest[0])
   if (kind === 'compare') return comparePage(rest[0] ?? '', rest[1] ?? '')
@@ -49,7 +51,7 @@ function show(): void {
   replace(main, page.element)
   scrollTo(0, 0)
   where.forEach(([to], i) => {
-    if (location.hash.startsWith(to) || (to === '#/runs' && !/^#\/(live|new)/.test(location.hash))) links[i]!.setAttribute('aria-current', 'page')
+    if (location.hash.startsWith(to) || (to === '#/runs' && !/^#\/(live|new|choose)/.test(location.hash))) links[i]!.setAttribute('aria-current', 'page')
     else links[i]!.removeAttribute('aria-current')
   })
 }

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { offers } from '../go/offers'
 import { eventRows, targetsOf } from './newevents'
-import { linesOf, numbersOf, offsetOf } from './newpage'
+import { linesOf, offsetOf } from './maker'
+import { numbersOf } from './newpage'
 
 const places = { sites: ['A', 'B'], nodes: ['a', 'b'], links: ['a~b'] }
 const offer = (id: string) => offers.find((o) => o.id === id)!

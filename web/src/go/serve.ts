@@ -1,9 +1,11 @@
 // Made by "make docs" from the types of internal/serve.
+import type { Standing } from './choose'
 import type { Doubt } from './doubt'
 import type { Draft, Places } from './draft'
 import type { Offer } from './event'
 import type { Mistake } from './experiment'
 import type { Engine, Machine, Notes, Verdict } from './record'
+import type { Day, Sketch } from './sketch'
 
 /** Cell is what can be compared: all repetitions of one combination of parameters. */
 export interface Cell {
@@ -12,7 +14,7 @@ export interface Cell {
   ended_ok: number
 }
 
-/** Checked is what there is to say of an experiment that nobody has saved yet. */
+/** Checked is what there is to say of a file that nobody has saved yet. */
 export interface Checked {
   text: string
   /** of a valid one */
@@ -23,8 +25,22 @@ export interface Checked {
   /** trials are as many as would be run, in at most about EstimateS seconds; 0 if that is not known. */
   trials: number
   estimate_s: number
+  /** candidates are those that a choice would be between, Left those that it leaves out, with the reason. */
+  candidates?: string[]
+  left?: string[]
   /** places are those of its topology, where it is valid. */
   places?: Places
+}
+
+/** Choice is one as the list shows it. */
+export interface Choice extends Standing {
+  /** of its folder */
+  name: string
+  /** page is the answer so far, "" where there is none yet; Grid that of an exhaustive choice. */
+  page?: string
+  grid?: string
+  /** problem says why the choice cannot be read. */
+  problem?: string
 }
 
 /** Detail is a run with its trials. */
@@ -65,22 +81,25 @@ export interface Entry {
   notes: Notes
 }
 
-/** Form is what the page that makes experiments begins with. */
+/** Form is what the pages that make experiments and needs begin with. */
 export interface Form {
   draft: Draft
+  sketch: Sketch
   databases: string[]
   topologies: string[]
   workloads: string[]
   offers: Offer[]
+  bad_days: Day[]
   /** starts says whether this server starts runs; Folder is where it saves their files. */
   starts: boolean
   folder: string
 }
 
-/** Job is the run that was started last from a page. */
+/** Job is the run, or the choice, that was started last from a page. */
 export interface Job {
   /** "" where none was */
   file: string
+  needs: boolean
   runs: boolean
   /** error says how it failed, Said is the end of what it wrote then. */
   error?: string
@@ -109,6 +128,13 @@ export interface Tail {
   count: number
   p95_us: number
   p99_us: number
+}
+
+/** Text is a file as a page has it: an experiment, or the needs of a choice. */
+export interface Text {
+  text: string
+  /** needs is the name of a needs file; "" is an experiment, which has its name in the text. */
+  needs: string
 }
 
 /** TrialRow is a trial that has ended. */

@@ -1,0 +1,131 @@
+package serve
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"skerry/internal/experiment"
+	"skerry/internal/experiment/draft"
+	"skerry/internal/record"
+	"skerry/internal/run/choose"
+	"skerry/internal/run/choose/sketch"
+)
+
+// Choice is one as the list shows it.
+type Choice struct {
+	Name string `json:"name"` // of its folder
+	choose.Standing
+	// Page is the answer so far, "" where there is none yet; Grid that of an exhaustive choice.
+	Page string `json:"page,omitempty"`
+	Grid string `json:"grid,omitempty"`
+	// Problem says why the choice cannot be read.
+	Problem string `json:"problem,omitempty"`
+}
+
+// choicePolicy shuts an answer into an origin of its own, as reportPolicy does a report. Without allow-scripts it would not
+// follow a choice that goes on; no script is let in.
+const choicePolicy = "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// listChoices returns the choices, the newest first. What is no choice's folder is left out.
+func (s *Server) listChoices() ([]Choice, error) {
+	out := []Choice{}
+	if s.Choices == "" {
+		return out, nil
+	}
+	found, err := os.ReadDir(s.Choices)
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing choices: %w", err)
+	}
+	for _, f := range found {
+		dir := filepath.Join(s.Choices, f.Name())
+		state, err := choose.ReadState(dir)
+		if !f.IsDir() || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		c := Choice{Name: f.Name(), Standing: state}
+		if err != nil {
+			c.Problem = err.Error()
+		}
+		for file, page := range map[string]*string{choose.PageFile: &c.Page, choose.GridPage: &c.Grid} {
+			if _, err := os.Stat(filepath.Join(dir, file)); err == nil {
+				*page = file
+			}
+		}
+		out = append(out, c)
+	}
+	slices.SortStableFunc(out, func(a, b Choice) int { return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(b.Name, a.Name)) })
+	return out, nil
+}
+
+func (s *Server) choices(w http.ResponseWriter, _ *http.Request) {
+	list, err := s.listChoices()
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, list)
+}
+
+// choice shows the page of an answer. The choice is one of the list, and the page one of the two that a choice has.
+func (s *Server) choice(w http.ResponseWriter, r *http.Request) {
+	list, err := s.listChoices()
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	at := slices.IndexFunc(list, func(c Choice) bool { return c.Name == r.PathValue("choice") })
+	page := r.PathValue("page")
+	if at < 0 || page == "" || page != list[at].Page && page != list[at].Grid {
+		fail(w, errNoRun)
+		return
+	}
+	text, err := os.ReadFile(filepath.Join(s.Choices, list[at].Name, page))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", choicePolicy)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(text) // the peer went
+}
+
+// examineNeeds checks needs as if they lay where they would be saved, and says who would be raced.
+func (s *Server) examineNeeds(t Text) Checked {
+	c := Checked{Text: t.Text, Name: t.Needs, Wrong: []experiment.Mistake{}, Notes: []string{}}
+	wrong := func(err error) Checked {
+		c.Wrong = experiment.Mistakes(err, t.Needs+".yaml")
+		return c
+	}
+	if choose.Slug(t.Needs) != strings.ToLower(t.Needs) {
+		return wrong(errors.New("the name of a needs file has letters, digits and single hyphens"))
+	}
+	machine, err := record.ThisMachine()
+	if err != nil {
+		return wrong(err)
+	}
+	contest, err := sketch.Plan(filepath.Join(s.Experiments, t.Needs+".yaml"), t.Text, s.Registry, machine.MemoryBytes)
+	if err != nil {
+		return wrong(err)
+	}
+	c.Valid, c.EstimateS = true, contest.Needs.Budget.Duration().Seconds()
+	for _, x := range contest.Candidates {
+		c.Candidates = append(c.Candidates, x.Label())
+	}
+	c.Notes = append(c.Notes, contest.Notes...)
+	for _, l := range contest.Left {
+		c.Left = append(c.Left, l.Who+": "+l.Why)
+	}
+	p := draft.PlacesOf(contest.Cloud())
+	c.Places = &p
+	return c
+}
