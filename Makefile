@@ -98,7 +98,7 @@ hclfmt: staticcheck
 	@$(TOOL) hclfmt -check -require-no-change $$(find deploy -type f -name '*.tf' -o -type f -name '*.hcl') >/dev/null
 
 # The pages that people write; those made from the code take their words from there. Vale's
-# parsers are in C, which takes longer to compile than all of the program: make slow does it, not make test.
+# parsers are in C, which takes minutes of a processor to compile: make slow does it, not make test.
 prose: export CGO_ENABLED := 1
 prose:
 	$(TIMED) $(TOOL) vale --output=line --glob='!docs/{experiment-reference.md,commands/*}' *.md docs
@@ -124,12 +124,12 @@ LONG := ./internal/system/consensus ./internal/lab/overlay ./internal/lab
 unit: build
 	$(TIMED) $(call REQUIRE,tests) $(GOTEST) -- $(FLAGS) -p 4 ./test/e2e $(call wanted,suites) $(LONG) ./test/engines ./test/docs ./test/packages $$(go list ./... | grep -vx -e $(ALONE) -e $(GUEST))
 
-# All packages of the program with the race detector, which compiles everything anew and runs it at half the
-# speed, together with the databases and the kernel that take minutes of processors. The tests below test start
+# All packages of the program with the race detector, which compiles everything anew and slows it
+# down, together with the databases and the kernel that take minutes of processors. The tests below test start
 # the program as a process, whose races they would not see.
 .PHONY: fetched-slow raced
 slow:
-	@$(MAKE) $(BESIDE) setup-slow build
+	@$(MAKE) --no-print-directory -s setup-slow
 	@$(MAKE) $(BESIDE) fetched-slow prose
 	@$(MAKE) --no-print-directory -s raced
 fetched-slow: build

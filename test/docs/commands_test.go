@@ -18,7 +18,7 @@ import (
 // fast has every run of the tutorial shrunk as its experiments say, on a machine that may be busy.
 const fast = `set -euo pipefail
 skerry() {
-	if [ "$1" = run ]; then command skerry run "${@:2}" --fast; else command skerry "$@"; fi
+	if [ "$1" = run ]; then command skerry run "${@:2}" --fast --retries 0; else command skerry "$@"; fi
 }
 `
 
