@@ -18,7 +18,7 @@ type finding int
 
 const (
 	right finding = iota
-	wrong         // also while the machine was quiet
+	wrong         // also while the machine was quiet, or always by the same
 	noisy         // it never was for long enough
 )
 
@@ -26,22 +26,35 @@ const (
 const mostTries, quietTries = 20, 3
 
 // judge tries until a figure is off by no more than limit, a share of it. One that never is counts against who
-// is tested only where little of a try's time was gone, by a processor that was away: no more than half of what
-// is allowed. It tells the tries, too.
+// is tested where little of a try's time was gone, by a processor that was away: no more than half of what is
+// allowed. It does so too where most tries agree: what a busy machine does to a figure differs from try to try.
+// It tells the tries.
 func judge(limit float64, try func() (off, gone float64)) (finding, string) {
 	var tries strings.Builder
+	var all []float64
 	for n, quiet := 0, 0; n < mostTries; n++ {
 		off, gone := try()
 		if math.Abs(off) <= limit {
 			return right, ""
 		}
 		fmt.Fprintf(&tries, "off by %+.2f %% with a processor away for %.2f %% of the time; ", 100*off, 100*gone)
+		all = append(all, off)
 		if gone <= limit/2 {
 			quiet++
 		}
 		if quiet == quietTries {
 			return wrong, tries.String()
 		}
+	}
+	slices.Sort(all)
+	agree := 0
+	for _, off := range all {
+		if math.Abs(off-all[len(all)/2]) <= limit/5 {
+			agree++
+		}
+	}
+	if agree > len(all)/2 {
+		return wrong, tries.String()
 	}
 	return noisy, tries.String()
 }

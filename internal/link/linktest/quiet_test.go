@@ -13,7 +13,7 @@ func TestJudge(t *testing.T) {
 	const limit = 0.005
 	for _, tt := range []struct {
 		name  string
-		tries []try // the last one again and again
+		tries []try // in turns
 		want  finding
 		took  int
 	}{
@@ -22,12 +22,13 @@ func TestJudge(t *testing.T) {
 		{"right when the machine got quiet", []try{{-0.28, 0.1}, {-0.02, 0.1}, {0.001, 0}}, right, 3},
 		{"wrong by little on a quiet machine", []try{{-0.006, 0}}, wrong, quietTries},
 		{"wrong by much, now and then quiet", []try{{0.5, 0.1}, {0.5, 0}, {0.5, 0.1}, {0.5, 0}, {0.5, 0.002}}, wrong, 5},
-		{"wrong, and never quiet", []try{{-0.02, 0.01}}, noisy, mostTries},
+		{"always wrong by the same, and never quiet", []try{{-0.01, 0.04}, {-0.0102, 0.3}, {-0.03, 0.3}}, wrong, mostTries},
+		{"wrong by this and that, and never quiet", []try{{-0.02, 0.01}, {-0.28, 0.3}, {-0.007, 0.02}, {0.01, 0.1}}, noisy, mostTries},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			n := 0
 			got, tries := judge(limit, func() (off, gone float64) {
-				x := tt.tries[min(n, len(tt.tries)-1)]
+				x := tt.tries[n%len(tt.tries)]
 				n++
 				return x.off, x.gone
 			})

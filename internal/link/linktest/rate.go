@@ -51,7 +51,7 @@ func (s *suite) rate(t *testing.T, what string, want int64, measure func() (bps 
 		return float64(bps)/float64(want) - 1, held.Seconds() / time.Since(began).Seconds()
 	}); found {
 	case wrong:
-		t.Errorf("%s: %d bit/s were wanted within %.1f %%, and the machine was quiet: %s", what, want, s.Rate*100, tries)
+		t.Errorf("%s: %d bit/s were wanted within %.1f %%, and the machine does not explain it: %s", what, want, s.Rate*100, tries)
 	case noisy:
 		testkit.Lacks(t, testkit.Quiet, fmt.Errorf("the machine was never quiet for as long as a rate is measured: %s: %d bit/s were wanted within %.1f %%: %s",
 			what, want, s.Rate*100, tries))
