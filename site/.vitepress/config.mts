@@ -82,7 +82,7 @@ export default defineConfig({
         items: [
           { text: 'hold a promise in CI', link: '/howto/ci' },
           { text: 'use measured distances', link: '/howto/own-matrix' },
-          { text: 'bring your own database', link: '/own-database' },
+          { text: 'bring your own database', link: '/howto/own-database' },
           { text: 'run on a rented machine', link: '/howto/cloud-machine' },
           { text: 'run a grid on Slurm', link: '/howto/slurm' },
           { text: 'run a grid on Kubernetes', link: '/howto/kubernetes' },
@@ -103,6 +103,7 @@ export default defineConfig({
           { text: 'Recovery', link: '/recovery' },
           { text: 'Audit', link: '/audit' },
           { text: 'Databases', link: '/databases' },
+          { text: 'Your own database', link: '/own-database' },
           { text: 'Links and routing', link: '/routing' },
           { text: 'Services and volumes', link: '/services' },
           { text: 'Report', link: '/report' },

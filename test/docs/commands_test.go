@@ -22,15 +22,27 @@ skerry() {
 }
 `
 
-// shell finds the commands of the tutorial: what it shows as sh.
+// shell finds the commands of a page: what it shows as sh.
 var shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
 
-// The tutorial is followed by its own commands, in an empty folder, from the first to the last.
+// The tutorial is followed by its own commands.
 func TestTutorial(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN, testkit.Installed(redis.Recipe))
+	follow(t, "tutorial.md", "offices.html", "goodput/s", "2 assertions held")
+}
+
+// So is the way to a database that nobody has described yet.
+func TestOwnDatabaseStepByStep(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.TUN)
+	follow(t, "howto/own-database.md", "distance.yaml is valid", "distance.html", "goodput/s", "exec:./shop.yaml")
+}
+
+// follow runs what a page shows as sh, in an empty folder, from the first command to the last.
+func follow(t *testing.T, page string, wanted ...string) {
+	t.Helper()
 	var script strings.Builder
 	script.WriteString(fast)
-	for _, m := range shell.FindAllStringSubmatch(read(t, filepath.Join(root, "docs", "tutorial.md")), -1) {
+	for _, m := range shell.FindAllStringSubmatch(read(t, filepath.Join(root, "docs", filepath.FromSlash(page))), -1) {
 		script.WriteString(m[1])
 	}
 	dir := t.TempDir()
@@ -42,7 +54,7 @@ func TestTutorial(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	for _, want := range []string{"offices.html", "goodput/s", "2 assertions held"} {
+	for _, want := range wanted {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("nothing said %q:\n%s", want, &out)
 		}
