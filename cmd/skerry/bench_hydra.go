@@ -21,9 +21,9 @@ func newBenchHydra(a *app) *cobra.Command {
 		Short: "Measure Hydra: through Raft, past it, and etcd",
 		Long: "Measure Hydra on a lab of two clouds 40 ms apart with a witness 20 ms from both, and at no distance: reads, writes and\n" +
 			"mixes with 1 to 240 workers through Raft and past it, writes that each member answers when its database has them,\n" +
-			"etcd's writes with three members at the same places, the loss of the leader and of a cloud, a database rebuilt from\n" +
-			"nothing, and the log's size on disk. Workers share connections, ten to one, with Hydra as with etcd. On a quiet\n" +
-			"machine of two cores all of it takes about a quarter of an hour.",
+			"etcd's writes with three members at the same places and with five, the loss of the leader and of a cloud, a database\n" +
+			"rebuilt from nothing, and the log's size on disk. Workers share connections, ten to one, with Hydra as with etcd. On a\n" +
+			"quiet machine of two cores all of it takes about a quarter of an hour.",
 		Example: "  skerry bench hydra\n  skerry bench hydra --quick\n  skerry bench hydra --only rebuild --rows 1000000 --scales 0",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {

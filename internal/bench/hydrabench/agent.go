@@ -15,6 +15,7 @@ const (
 	systemHydra  = "hydra"
 	systemDirect = "direct"
 	systemEtcd   = "etcd"
+	systemEtcd5  = "etcd-5" // with as many members as Hydra
 )
 
 // Operations.

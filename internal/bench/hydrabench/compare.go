@@ -19,7 +19,7 @@ import (
 func (w *world) series(ctx context.Context, j job, ops ...string) error {
 	fill := j
 	fill.Op, fill.Workers, fill.Keys, fill.Payload = opFill, loadWorkers, keys, payload
-	if j.System != systemEtcd {
+	if j.System == systemHydra || j.System == systemDirect {
 		if err := w.run(ctx, w.near(), fill); err != nil {
 			return err
 		}
@@ -107,12 +107,26 @@ func (w *world) pastRaft(ctx context.Context) (err error) {
 	return w.series(ctx, job{System: systemDirect, Endpoints: at}, opWrite, opRead, opMix)
 }
 
-// etcd measures writes to etcd with a member in each place, from the cloud of its leader.
-func (w *world) etcd(ctx context.Context) (err error) {
+// etcd measures writes to etcd with a member in each place, from the cloud of its leader; and, of one
+// worker without distance, where the processors bound what members share, with a member wherever
+// Hydra has one.
+func (w *world) etcd(ctx context.Context) error {
 	if w.Etcd == nil {
 		return errors.New("etcd is not installed")
 	}
-	nodes := []host.Host{w.layout.Clouds[0].Members[0], w.layout.Clouds[1].Members[0], w.layout.Witness}
+	a, b := w.layout.Clouds[0].Members, w.layout.Clouds[1].Members
+	err := w.etcdOn(ctx, systemEtcd, a[0], b[0], w.layout.Witness)
+	if err != nil || w.scale != 0 || !slices.Contains(w.Workers, 1) {
+		return err
+	}
+	alone := *w
+	alone.Workers = []int{1}
+	err = alone.etcdOn(ctx, systemEtcd5, append(slices.Concat(a, b), w.layout.Witness)...)
+	w.scene = alone.scene
+	return err
+}
+
+func (w *world) etcdOn(ctx context.Context, system string, nodes ...host.Host) (err error) {
 	cluster, err := w.Etcd.Start(ctx, database.Env{Nodes: nodes, Control: w.near(), Installation: w.EtcdInstallation, RTT: rttOf(w.scene.RTT), Progress: w.Progress})
 	if err != nil {
 		return err
@@ -131,5 +145,5 @@ func (w *world) etcd(ctx context.Context) (err error) {
 	if len(at) != len(nodes) {
 		return fmt.Errorf("etcd has %d members of %d", len(at), len(nodes))
 	}
-	return w.series(ctx, job{System: systemEtcd, Endpoints: at}, opWrite)
+	return w.series(ctx, job{System: system, Endpoints: at}, opWrite)
 }

@@ -39,7 +39,7 @@ func perform(ctx context.Context, j job) (answer, error) {
 	}
 	open := openHydra
 	switch {
-	case j.System == systemEtcd:
+	case j.System == systemEtcd, j.System == systemEtcd5:
 		open = openEtcd
 	case j.DNS != "":
 		open = openNamed

@@ -154,6 +154,9 @@ func (t *tabler) writes() {
 		if e := t.find(systemEtcd, opWrite, 1); e != nil {
 			t.add("write latency against etcd, 1 process", "<= 1.0x", l.p50() <= e.p50(), "%.2fx (etcd: median %.2f ms%s)", l.p50()/e.p50(), e.p50(), spread(e, p50Of, "%.2f"))
 		}
+		if e := t.find(systemEtcd5, opWrite, 1); e != nil {
+			t.add("write latency against etcd with as many members, 1 process", "<= 1.0x", l.p50() <= e.p50(), "%.2fx (etcd: median %.2f ms%s)", l.p50()/e.p50(), e.p50(), spread(e, p50Of, "%.2f"))
+		}
 	}
 }
 
