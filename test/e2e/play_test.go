@@ -30,7 +30,7 @@ func TestPlayIsBrokenByHandAndLeavesNothing(t *testing.T) {
 	contains(t, r.stderr.String(), "skerry fire --run "+dir+" 'kill: {nodes: n1}, for: 10s'")
 	fired := b.run(0, "fire", "--run", dir, "kill: {nodes: n1}, for: 10s")
 	contains(t, fired.stdout.String(), "n1")
-	if wrong := b.run(1, "fire", "--run", dir, "kil: {nodes: n1}"); !strings.Contains(wrong.stderr.String(), "kill") {
+	if wrong := b.run(2, "fire", "--run", dir, "kil: {nodes: n1}"); !strings.Contains(wrong.stderr.String(), "kill") {
 		t.Errorf("a misspelt event: %s", wrong.stderr.String())
 	}
 	r.signal(syscall.SIGINT)
