@@ -6,6 +6,7 @@
 # make web    the front end alone
 # make docs   regenerate what in docs/ and web/src/go comes from the code
 # make site   the documentation as a web site, in site/dist
+# make pictures  the pictures of the documentation, and every page at two sizes, light and dark, in dist/screens
 # make prose  hold the pages to the project's English (.vale.ini)
 # make notice   regenerate NOTICE, the licences of what the program holds
 # make package  static binaries, .deb and .rpm for amd64 and arm64 in dist/
@@ -149,6 +150,11 @@ docs:
 .PHONY: site
 site: site/node_modules/.package-lock.json
 	@cd site && npm run --silent build
+
+# Runs what the pictures show, some four minutes: on a machine left alone.
+.PHONY: pictures
+pictures: build site
+	@scripts/pictures.sh
 
 site/node_modules/.package-lock.json: site/package-lock.json
 	@cd site && npm ci --loglevel=error --ignore-scripts --no-audit --no-fund

@@ -1,9 +1,10 @@
 // Chromium for tests: the system's own, as root too, with nothing that calls home.
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import AxeBuilder from '@axe-core/playwright'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 
 /** skerry is the binary under test. */
@@ -54,5 +55,53 @@ export function scratch(): { path: string; remove(): void } {
 
 /** run runs skerry and returns what it printed. */
 export function run(...args: string[]): string {
-  return execFileSync(skerry, args, { encoding: 'utf8', timeout: 110_000 })
+  return execFileSync(skerry, args, { encoding: 'utf8', timeout: 600_000, stdio: ['ignore', 'pipe', 'pipe'] })
+}
+
+/** serious are axe's findings that keep somebody from using the page. */
+export async function serious(page: Page): Promise<string[]> {
+  const found = await new AxeBuilder({ page }).analyze()
+  return found.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(' | ')}`)
+}
+
+/** Process is a skerry that prints where its dashboard is. */
+export interface Process { child: ChildProcess; url: string; said(): string; ended: Promise<number | null> }
+
+const started: Process[] = []
+
+/** start runs skerry, which keeps its things in a folder, until its dashboard answers. */
+export async function start(home: string, args: string[], env: Record<string, string> = {}): Promise<Process> {
+  const child = spawn(skerry, ['--state-dir', join(home, 'state'), ...args], { env: { ...process.env, SKERRY_DATA: join(home, 'data'), ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  let said = ''
+  const ended = new Promise<number | null>((resolve) => child.on('close', (code) => resolve(code)))
+  const url = await new Promise<string>((resolve, reject) => {
+    const hear = (b: Buffer) => {
+      said += b.toString()
+      const found = /dashboard: (http:[^#\s]+)/.exec(said)
+      if (found) resolve(found[1]!)
+    }
+    child.stdout.on('data', hear)
+    child.stderr.on('data', hear)
+    void ended.then((code) => reject(new Error(`skerry ended with ${code}: ${said}`)))
+  })
+  const p = { child, url, said: () => said, ended }
+  started.push(p)
+  return p
+}
+
+export async function stop(p: Process): Promise<void> {
+  if (p.child.exitCode === null) p.child.kill('SIGINT')
+  await p.ended
+}
+
+/** stopAll ends what was started. */
+export async function stopAll(): Promise<void> {
+  for (const p of started.splice(0)) await stop(p)
+}
+
+/** needs says why labs cannot be tested here, as testkit does. */
+export function needs(): string {
+  const missing = process.getuid?.() !== 0 ? 'root' : !existsSync('/dev/net/tun') ? 'tun' : ''
+  if (missing && (process.env['SKERRY_REQUIRE'] ?? '').split(',').includes(missing)) throw new Error(`needs ${missing}, which SKERRY_REQUIRE says is here`)
+  return missing && `needs ${missing}`
 }

@@ -1,14 +1,12 @@
 // The dashboard in a real browser: a run that goes on, an event fired into it, who may look.
-import { spawn, type ChildProcess } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import AxeBuilder from '@axe-core/playwright'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFailed, test } from 'vitest'
-import { launch, run, scratch, skerry, watch } from './browser'
+import { launch, needs, run, scratch, serious, start, stop, stopAll, watch } from './browser'
 
 const token = 'a-token-of-a-test-0123'
 const hostile = '<img src=x onerror=alert(1)>'
@@ -16,36 +14,6 @@ const quickstart = fileURLToPath(new URL('../../experiments/quickstart.yaml', im
 const folder = scratch()
 const runs = join(folder.path, 'runs')
 let browser: Browser
-const started: Process[] = []
-
-/** Process is a skerry that prints where its dashboard is. */
-interface Process { child: ChildProcess; url: string; said(): string; ended: Promise<number | null> }
-
-/** start runs skerry until its dashboard answers. */
-async function start(args: string[], env: Record<string, string> = {}): Promise<Process> {
-  const child = spawn(skerry, ['--state-dir', join(folder.path, 'state'), ...args], { env: { ...process.env, SKERRY_DATA: join(folder.path, 'data'), ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
-  let said = ''
-  const ended = new Promise<number | null>((resolve) => child.on('close', (code) => resolve(code)))
-  const url = await new Promise<string>((resolve, reject) => {
-    const hear = (b: Buffer) => {
-      said += b.toString()
-      const found = /dashboard: (http:[^#\s]+)/.exec(said)
-      if (found) resolve(found[1]!)
-    }
-    child.stdout.on('data', hear)
-    child.stderr.on('data', hear)
-    void ended.then((code) => reject(new Error(`skerry ended with ${code}: ${said}`)))
-  })
-  const p = { child, url, said: () => said, ended }
-  started.push(p)
-  return p
-}
-
-async function stop(p: Process): Promise<void> {
-  if (p.child.exitCode === null) p.child.kill('SIGINT')
-  await p.ended
-}
-
 beforeAll(async () => {
   mkdirSync(join(runs, 'damaged'), { recursive: true })
   writeFileSync(join(runs, 'damaged', 'run.json'), '{"schema": "skerry/run/v1", "na')
@@ -54,26 +22,18 @@ beforeAll(async () => {
   browser = await launch()
 })
 
-afterEach(async () => {
-  for (const p of started.splice(0)) await stop(p)
-})
+afterEach(stopAll)
 
 afterAll(async () => {
   await browser?.close()
   folder.remove()
 })
 
-/** serious are axe's findings that keep somebody from using the page. */
-async function serious(page: Page): Promise<string[]> {
-  const found = await new AxeBuilder({ page }).analyze()
-  return found.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => `${v.id}: ${v.nodes[0]?.html}`)
-}
-
 describe('an experiment', () => {
   test('is made by form, checked as it is typed, and saved as a file that validate takes', async () => {
     const cwd = process.cwd()
     process.chdir(folder.path) // where it is saved
-    const p = await start(['serve', runs, '--listen', '127.0.0.1:0']).finally(() => process.chdir(cwd))
+    const p = await start(folder.path, ['serve', runs, '--listen', '127.0.0.1:0']).finally(() => process.chdir(cwd))
     const { page, errors } = await watch(browser)
     await page.goto(`${p.url}#/new`)
     await page.waitForSelector('.note.fine >> text=1 trial')
@@ -129,7 +89,7 @@ describe('needs', () => {
 
 describe('runs that have ended', () => {
   test('are listed, searched and noted; names are text', async () => {
-    const p = await start(['serve', runs, '--listen', '127.0.0.1:0'])
+    const p = await start(folder.path, ['serve', runs, '--listen', '127.0.0.1:0'])
     const { page, errors } = await watch(browser)
     await page.goto(p.url)
     await page.waitForSelector('table.runs tbody tr')
@@ -156,9 +116,9 @@ describe('runs that have ended', () => {
   })
 
   test('of a public address are shown to those with the token', async () => {
-    const refused = await start(['serve', runs, '--listen', '0.0.0.0:0'], { SKERRY_TOKEN: '' }).catch((e: Error) => e.message)
+    const refused = await start(folder.path, ['serve', runs, '--listen', '0.0.0.0:0'], { SKERRY_TOKEN: '' }).catch((e: Error) => e.message)
     expect(refused).toContain('SKERRY_TOKEN')
-    const p = await start(['serve', runs, '--listen', '0.0.0.0:0'], { SKERRY_TOKEN: token })
+    const p = await start(folder.path, ['serve', runs, '--listen', '0.0.0.0:0'], { SKERRY_TOKEN: token })
     const { page } = await watch(browser)
     await page.goto(p.url)
     expect(page.url()).toContain('/login')
@@ -176,17 +136,10 @@ describe('runs that have ended', () => {
   })
 })
 
-/** needs says why a live run cannot be tested here, as testkit does. */
-function needs(): string {
-  const missing = process.getuid?.() !== 0 ? 'root' : !existsSync('/dev/net/tun') ? 'tun' : ''
-  if (missing && (process.env['SKERRY_REQUIRE'] ?? '').split(',').includes(missing)) throw new Error(`needs ${missing}, which SKERRY_REQUIRE says is here`)
-  return missing && `needs ${missing}`
-}
-
 describe('a run that goes on', () => {
   const why = needs()
   test.skipIf(why !== '')(`is followed, a link of it is cut, and its goodput dips${why && ` (${why})`}`, async () => {
-    const p = await start(['run', quickstart, '--ui', '--out', runs, '--set', 'matrix.workload=[a]', '--set', 'matrix.scale=[0.2]',
+    const p = await start(folder.path, ['run', quickstart, '--ui', '--out', runs, '--set', 'matrix.workload=[a]', '--set', 'matrix.scale=[0.2]',
       '--set', 'workload.records=200', '--set', 'warmup=0s', '--set', 'stop.time=10m']) // until it is stopped
     onTestFailed(() => console.log(p.said()))
     const { page, errors } = await watch(browser)

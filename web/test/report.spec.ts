@@ -2,10 +2,9 @@
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import AxeBuilder from '@axe-core/playwright'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { launch, run, scratch, watch, type Watched } from './browser'
+import { launch, run, scratch, serious, watch, type Watched } from './browser'
 
 const stored = fileURLToPath(new URL('../../internal/report/webdata/testdata/two-distances', import.meta.url))
 const folder = scratch()
@@ -94,9 +93,7 @@ describe('the report of a stored run', () => {
 
   test.each(['light', 'dark'] as const)('axe finds no serious violation in %s', async (colorScheme) => {
     const { page } = await open(file, { colorScheme })
-    const found = await new AxeBuilder({ page }).analyze()
-    const serious = found.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical')
-    expect(serious.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 120)).join(' | ')}`)).toEqual([])
+    expect(await serious(page)).toEqual([])
     await page.context().close()
   })
 

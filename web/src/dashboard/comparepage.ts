@@ -1,6 +1,7 @@
 // Two runs side by side: every figure of both, and whether they differ by more than noise.
 import { duration, figure, units } from '../format/format'
 import { h, replace, s } from '../ui/dom'
+import { wide } from '../ui/table'
 import { theme } from '../ui/theme'
 import type { Report as Comparison, Figures, Metric } from '../go/compare'
 import type { Cell as CellRow } from '../go/serve'
@@ -121,7 +122,7 @@ function result(c: Comparison, drawn: (() => void)[]): HTMLElement[] {
       return h('section', { class: 'card' }, h('div', { class: 'sides' }, side('A', p.a), side('B', p.b)),
         h('div', { class: 'controls' }, kinds.length > 1 ? h('label', { class: 'field' }, 'Latency of', pick) : null, h('label', { class: 'field' }, box, 'every metric')),
         (p.censored ?? []).map((x) => h('p', { class: 'note' }, x)),
-        h('div', { class: 'wide' }, h('table', { class: 'metrics' }, h('caption', { class: 'visually-hidden' }, 'Metrics of both sides'), h('thead', {}, h('tr', {}, ['Metric', 'A', 'B', 'Change', 'Repetitions', 'g', 'p'].map((x, i) => h('th', { scope: 'col', class: i > 0 && i !== 4 ? 'num' : '' }, x)))), body)),
+        wide('Metrics of both sides', h('table', { class: 'metrics' }, h('caption', { class: 'visually-hidden' }, 'Metrics of both sides'), h('thead', {}, h('tr', {}, ['Metric', 'A', 'B', 'Change', 'Repetitions', 'g', 'p'].map((x, i) => h('th', { scope: 'col', class: i > 0 && i !== 4 ? 'num' : '' }, x)))), body)),
         h('p', { class: 'small muted' }, 'Mean ± half-width of its 95 % interval over repetitions; g: Hedges’ g, positive where B is higher; p: permutation test. Of twenty metrics that are alike one has p below 0.05 by chance.'),
         over?.element ?? null)
     }),

@@ -1,6 +1,7 @@
 // The nodes of a running lab, a row each: where, how busy, what they send.
 import { figure, units, bytes } from '../format/format'
 import { h, replace, s } from '../ui/dom'
+import { wide } from '../ui/table'
 import type { Cloud, Node as LabNode } from '../go/live'
 import type { Condition, NodeSecond } from '../go/record'
 import { nodeColours } from '../charts/colour'
@@ -34,11 +35,11 @@ export function nodeTable(cloud: Cloud): NodeTable {
   const colour = nodeColours(nodes.map((n) => n.name))
   const body = h('tbody')
   const left = h('p', { class: 'muted small', hidden: true })
-  const element = h('div', { class: 'wide' },
+  const element = h('div', {}, wide('Nodes, each second',
     h('table', { class: 'nodes' },
       h('caption', { class: 'visually-hidden' }, 'Nodes, each second'),
       h('thead', {}, h('tr', {}, ['Node', 'State', 'CPU', '', 'Memory', 'In', 'Out'].map((c, i) => h('th', { scope: 'col', class: i === 2 || i > 3 ? 'num' : '' }, c || h('span', { class: 'visually-hidden' }, 'CPU of the last minute'))))),
-      body), left)
+      body)), left)
 
   function row(n: LabNode, rows: NodeSecond[], condition: Condition, most: number): HTMLElement {
     const x = rows.at(-1)

@@ -1,6 +1,7 @@
 // One run: its notes and tags, its trials, and where to look closer.
 import { clock, duration, figure } from '../format/format'
 import { h, replace } from '../ui/dom'
+import { wide } from '../ui/table'
 import type { Notes } from '../go/record'
 import type { Detail, TrialRow } from '../go/serve'
 import { detail, reportOf, writeNotes } from './api'
@@ -91,7 +92,7 @@ function table(list: TrialRow[], operation: string): HTMLElement {
       t.error || t.verdict.reasons?.length ? h('p', { class: 'reasons' }, t.error ?? (t.verdict.reasons ?? []).join('; ')) : null),
     h('td', { class: 'num' }, t.state === 'ok' ? figure(t.goodput_ops_s) : '–', t.goodput_ci95_ops_s ? h('span', { class: 'muted' }, ` ± ${figure(t.goodput_ci95_ops_s)}`) : null),
     tail(t, 'p95_us'), tail(t, 'p99_us'), h('td', { class: 'num' }, t.events), h('td', { class: 'num' }, t.duration_s ? clock(t.duration_s) : '–'))
-  return h('div', { class: 'wide' }, h('table', {}, h('caption', { class: 'visually-hidden' }, 'Trials that have ended'),
+  return wide('Trials that have ended', h('table', {}, h('caption', { class: 'visually-hidden' }, 'Trials that have ended'),
     h('thead', {}, h('tr', {}, ['Trial', 'Parameters', 'Repetition', 'Verdict', 'Goodput, ops/s', `${operation} p95`.trim(), `${operation} p99`.trim(), 'Events', 'Measured'].map((c, i) => h('th', { scope: 'col', class: [0, 2, 4, 5, 6, 7, 8].includes(i) ? 'num' : '' }, c)))),
     h('tbody', {}, list.map(row))))
 }

@@ -132,7 +132,7 @@ function evidence(run: Run, open: (trial: number) => void): HTMLElement {
     { head: 'client late, p99', numeric: true, key: (t) => t.fidelity.client_late_p99_us, cell: (t) => duration(t.fidelity.client_late_p99_us) },
     { head: 'machine, cores', numeric: true, key: (t) => t.fidelity.host_cpu_cores, cell: (t) => `${figure(t.fidelity.host_cpu_cores)} of ${t.fidelity.host_cores}` },
     { head: 'stolen', numeric: true, key: (t) => t.fidelity.steal_share, cell: (t) => percent(t.fidelity.steal_share) },
-    { head: 'why', cell: (t) => [...(t.verdict.reasons ?? [(t.error ?? '').split('\n')[0]!]), ...(t.verdict.notes ?? []), ...(t.replaced ?? []).map((r) => `run again: the attempt in ${r.dir} was ${r.verdict.state}: ${(r.verdict.reasons ?? []).join('; ')}`)].filter(Boolean).join('; ') },
+    { head: 'why', class: 'why', cell: (t) => [...(t.verdict.reasons ?? [(t.error ?? '').split('\n')[0]!]), ...(t.verdict.notes ?? []), ...(t.replaced ?? []).map((r) => `run again: the attempt in ${r.dir} was ${r.verdict.state}: ${(r.verdict.reasons ?? []).join('; ')}`)].filter(Boolean).join('; ') },
   ], run.trials, { label: 'Evidence of every trial', bad: (t) => t.state !== 'ok' || t.verdict.state !== 'valid' })
 }
 

@@ -68,7 +68,12 @@ export function table<T>(columns: Column<T>[], rows: T[], o: TableOptions<T>): H
         query = (e.target as HTMLInputElement).value.toLowerCase()
         fill()
       } }))) : null,
-    h('div', { class: 'wide', tabindex: 0, role: 'region', 'aria-label': o.label }, h('table', {}, h('thead', {}, h('tr', {}, heads)), body)), rest)
+    wide(o.label, h('table', {}, h('thead', {}, h('tr', {}, heads)), body)), rest)
+}
+
+/** wide holds a table that may be wider than the screen: the keyboard scrolls it. */
+export function wide(label: string, content: HTMLElement): HTMLElement {
+  return h('div', { class: 'wide', tabindex: 0, role: 'region', 'aria-label': label }, content)
 }
 
 function plainText(v: Node | string | number | null): string {
