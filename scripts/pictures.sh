@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 out=$PWD/dist/screens
 rm -rf "$out"
 mkdir -p "$out/runs"
-bin/skerry install redis etcd
+bin/skerry install redis
 for name in offices cut; do
 	sed -n "/^cat > $name.yaml/,/^YAML$/p" docs/tutorial.md | sed '1d;$d' >"$out/$name.yaml"
 done

@@ -66,7 +66,7 @@ describe('needs', () => {
   test('are made by form, with who would be raced, and saved as a file that choose takes', async () => {
     const cwd = process.cwd()
     process.chdir(folder.path)
-    const p = await start(['serve', runs, '--listen', '127.0.0.1:0'], { SKERRY_DATA: '' }).finally(() => process.chdir(cwd))
+    const p = await start(folder.path, ['serve', runs, '--listen', '127.0.0.1:0'], { SKERRY_DATA: '' }).finally(() => process.chdir(cwd))
     const { page, errors } = await watch(browser)
     await page.goto(`${p.url}#/choose`)
     await page.waitForSelector('#need-clients option >> nth=7', { state: 'attached' })

@@ -139,33 +139,6 @@ describe('with a lab', () => {
     expect(errors).toEqual([])
     await page.context().close()
   })
-
-  test.skipIf(why !== '')(`the answer of a choice${why && ` (${why})`}`, async () => {
-    const file = join(folder.path, 'needs.yaml')
-    const [days, database, time] = given ? ['[{site_lost: Porto}]', 'redis, etcd', '10s'] : ['[]', 'redis', '1s']
-    writeFileSync(file, `cloud: {sites: [Bremen, Cork, Porto], defaults: {rtt: 20ms, bandwidth: 100mbit}}
-client: Bremen
-load: {workload: a, target: 200, records: 500}
-must: [p99 < 400ms, read: linearizable]
-bad_days: ${days}
-prefer: [p99, cost.memory]
-consider: [${database}]
-measure: ${time}
-lasts: ${time}
-budget: ${given ? '3min' : '60s'}
-`)
-    const out = join(folder.path, 'choices')
-    try {
-      run('choose', file, '--out', out)
-    } catch (e) {
-      if ((e as { status?: number }).status !== 3) throw e // 3: none does what is needed
-    }
-    const { page, errors } = await watch(browser)
-    await page.goto(pathToFileURL(join(out, readdirSync(out).find((n) => /^\d/.test(n))!, 'answer.html')).href)
-    await look(page, 'choice', 'h1')
-    expect(errors).toEqual([])
-    await page.context().close()
-  }, 900_000)
 })
 
 const site = join(root, 'site/dist')

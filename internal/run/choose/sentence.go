@@ -201,9 +201,9 @@ func (l Load) words() string {
 	return text + fmt.Sprintf(", as many requests as %d connections can do", l.Threads)
 }
 
-// before tells whether a candidate's first figure is the better one.
+// before tells whether a candidate's first figure is the better one; one that was not measured yet has none.
 func (v Verdict) before(o Verdict) bool {
-	if len(o.Figures) == 0 || v.Figures[0].Name != o.Figures[0].Name {
+	if len(v.Figures) == 0 || len(o.Figures) == 0 || v.Figures[0].Name != o.Figures[0].Name {
 		return false
 	}
 	if u := v.Figures[0].Unit; u == metric.Rate || u == metric.Share {
