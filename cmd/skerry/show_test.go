@@ -60,15 +60,19 @@ func TestShowTellsWhatIsNoRun(t *testing.T) {
 	if err := os.Mkdir("foreign", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ args, want, advice string }{
-		{"show", "runs/latest", "skerry run makes one"},
-		{"report foreign", "not a run directory", "runs/latest"},
-		{"show .", "written by a newer skerry", "the skerry that wrote it"},
-		{"show run.json", "not a run directory", "directory"},
+	for _, c := range []struct {
+		args         string
+		code         int
+		want, advice string
+	}{
+		{"show", exitUsage, "runs/latest", "skerry run makes one"},
+		{"report foreign", exitUsage, "not a run directory", "runs/latest"},
+		{"show .", exitError, "written by a newer skerry", "the skerry that wrote it"},
+		{"show run.json", exitUsage, "not a run directory", "directory"},
 	} {
 		code, _, errs := skerry(t, strings.Fields(c.args)...)
-		if code != exitError || !strings.Contains(errs, c.want) || !strings.Contains(errs, c.advice) {
-			t.Errorf("skerry %s: exit %d, want %q and %q in\n%s", c.args, code, c.want, c.advice, errs)
+		if code != c.code || !strings.Contains(errs, c.want) || !strings.Contains(errs, c.advice) {
+			t.Errorf("skerry %s: exit %d, want %d, and %q and %q in\n%s", c.args, code, c.code, c.want, c.advice, errs)
 		}
 	}
 }
