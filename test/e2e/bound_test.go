@@ -3,8 +3,10 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 
+	"skerry/internal/evidence/bound"
 	"skerry/internal/record"
 	"skerry/internal/testkit"
 )
@@ -20,34 +22,46 @@ topology:
 client: %s
 database: redis
 workload: {%s}
-stop: {time: 4s}
+stop: {time: 6s}
 warmup: 1s
+events: [%s]
 retries: 0
 `
-	b := benchAlone(t)
-	for _, tt := range []struct{ links, client, workload, by string }{
-		{"rtt: 100ms", "Oslo", "name: c, records: 100, threads: 4", "distance"},
-		{"rtt: 5ms", "Oslo", "name: c, records: 100, threads: 4, target: 20", "target"},
-		{"rtt: 1ms, cpu: 0.03", "{site: Oslo, cpu: 2}", "name: a, records: 100, threads: 16", "node"},
-		{"rtt: 1ms", "{site: Oslo, cpu: 0.03}", "name: c, records: 100, threads: 16", "client"},
-		{"rtt: 1ms, bandwidth: 500kbit", "Oslo", "name: c, records: 100, threads: 16", "bandwidth"},
+	// Programs on every node that want all processors: no node has most of them, and none is left.
+	crowd := fmt.Sprintf("{at: 0s, for: 30s, cpu: {nodes: data, cores: %d}}", runtime.NumCPU())
+	for _, tt := range []struct{ links, client, workload, events, by string }{
+		{"rtt: 100ms", "Oslo", "name: c, records: 100, threads: 4", "", bound.Distance},
+		{"rtt: 5ms", "Oslo", "name: c, records: 100, threads: 4, target: 20", "", bound.Target},
+		{"rtt: 1ms, cpu: 0.03", "{site: Oslo, cpu: 2}", "name: a, records: 100, threads: 16", "", bound.Node},
+		{"rtt: 1ms", "{site: Oslo, cpu: 0.03}", "name: c, records: 100, threads: 16", "", bound.Client},
+		{"rtt: 1ms, bandwidth: 500kbit", "Oslo", "name: c, records: 100, threads: 16", "", bound.Bandwidth},
+		{"rtt: 0.1ms", "Oslo", "name: c, records: 100, threads: 4", crowd, bound.Machine},
+		// Servers that stand still for most of the time: nothing else is used up meanwhile.
+		{"rtt: 0.1ms", "Oslo", "name: c, records: 100, threads: 4", "{at: 1s, for: 5s, pause: data}", bound.Database},
 	} {
-		var got record.Bound
-		for range 3 { // what the machine does beside it may fill the processors
-			b.run(0, "run", b.write("bound.yaml", fmt.Sprintf(experiment, tt.links, tt.client, tt.workload)))
-			trials := b.summary(b.path("runs/latest")).Trials
-			if len(trials) != 1 || trials[0].Bound == nil {
-				t.Fatalf("%s: no trial with a bound: %+v", tt.by, trials)
+		t.Run(tt.by, func(t *testing.T) {
+			b := benchAlone(t)
+			var got record.Bound
+			for range 3 { // what the machine does beside it may fill the processors
+				b.run(0, "run", b.write("bound.yaml", fmt.Sprintf(experiment, tt.links, tt.client, tt.workload, tt.events)))
+				trials := b.summary(b.path("runs/latest")).Trials
+				if len(trials) != 1 || trials[0].Bound == nil {
+					t.Fatalf("%s: no trial with a bound: %+v", tt.by, trials)
+				}
+				got = *trials[0].Bound
+				if v := trials[0].Verdict; got.By == bound.Machine && v.State == record.Valid && len(v.Notes) == 0 {
+					t.Errorf("%s: bound by the machine, and silently valid", tt.by)
+				}
+				if got.By != bound.Machine || tt.by == bound.Machine {
+					break
+				}
 			}
-			if got = *trials[0].Bound; got.By != "machine" {
-				break
+			if got.By == bound.Machine && tt.by != bound.Machine {
+				testkit.Lacks(t, testkit.Quiet, errors.New(got.Text))
 			}
-		}
-		if got.By == "machine" {
-			testkit.Lacks(t, testkit.Quiet, errors.New(got.Text))
-		}
-		if got.By != tt.by {
-			t.Errorf("bound by %s (%s), want %s: %+v", got.By, got.Text, tt.by, got)
-		}
+			if got.By != tt.by {
+				t.Errorf("bound by %s (%s), want %s: %+v", got.By, got.Text, tt.by, got)
+			}
+		})
 	}
 }

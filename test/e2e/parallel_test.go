@@ -1,11 +1,15 @@
 package e2e
 
 import (
+	"encoding/json"
+	"errors"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 
 	"skerry/internal/record"
+	"skerry/internal/testkit"
 )
 
 // sided uses little of the machine, so that there is room beside it.
@@ -21,25 +25,37 @@ repetitions: 4
 retries: 0
 `
 
-// The first trial runs alone, which tells what one uses; then others run beside each other, and all
-// have their results.
+// The first trial runs alone, which tells what one uses; then others run beside each other. Each is judged
+// by itself, and one that is suspect for what may pass is run again with nothing beside it.
 func TestTrialsSideBySide(t *testing.T) {
 	b := newBench(t)
-	r := b.run(0, "run", "--parallel", "3", b.write("sided.yaml", sided))
-	contains(t, r.stderr.String(), "1/4", "4/4")
+	r := b.run(0, "run", "--parallel", "3", "--retries", "1", "--set", "repetitions=3",
+		"--set", "fidelity={client_late: 1ns, host_cpu: 100%, client_cpu: 100%}", b.write("sided.yaml", sided))
+	contains(t, r.stderr.String(), "1/3", "3/3", "trial 3 again")
 	s := b.summary(b.path("runs/latest"))
-	if !s.Complete || len(s.Trials) != 4 {
+	if !s.Complete || len(s.Trials) != 3 {
 		t.Fatalf("%d trials, complete %v", len(s.Trials), s.Complete)
 	}
 	beside := 0
 	for _, x := range s.Trials {
-		if x.State != record.TrialOK || x.Fidelity.OwnCPU <= 0 || x.Fidelity.OwnMemory <= 0 {
-			t.Errorf("trial %d: %s, %g cores, %d bytes", x.ID, x.State, x.Fidelity.OwnCPU, x.Fidelity.OwnMemory)
+		if x.State != record.TrialOK || x.Fidelity.OwnCPU <= 0 || x.Fidelity.OwnMemory <= 0 || len(x.Fidelity.Links) == 0 {
+			t.Errorf("trial %d: %s, %g cores, %d bytes, %d links", x.ID, x.State, x.Fidelity.OwnCPU, x.Fidelity.OwnMemory, len(x.Fidelity.Links))
 		}
-		beside = max(beside, x.Beside)
+		if len(x.Replaced) != 1 || x.Beside != 0 {
+			t.Fatalf("trial %d was run again %d times, with %d beside it", x.ID, len(x.Replaced), x.Beside)
+		}
+		var first record.Trial
+		text, err := os.ReadFile(filepath.Join(b.path("runs/latest"), x.Replaced[0].Dir, "trial.json"))
+		if err == nil {
+			err = json.Unmarshal(text, &first)
+		}
+		if err != nil || first.Verdict.State != record.Suspect || len(first.Fidelity.Links) != len(x.Fidelity.Links) {
+			t.Errorf("the first attempt of trial %d: %v, %+v", x.ID, err, first.Verdict)
+		}
+		beside = max(beside, first.Beside)
 	}
 	if beside == 0 {
-		t.Error("no trial ran beside another")
+		testkit.Lacks(t, testkit.Quiet, errors.New("no trial found room beside another"))
 	}
 }
 
@@ -47,9 +63,10 @@ func TestTrialsSideBySide(t *testing.T) {
 func TestSideBySideInterrupted(t *testing.T) {
 	b := newBench(t)
 	r := b.command("run", "--parallel", "2", b.write("sided.yaml", sided)).start()
-	b.await("two trials at the same time", func() bool {
+	b.await("two trials at the same time, each on a lab of its own", func() bool {
 		under, err := filepath.Glob(b.path("runs/latest/trials/*.partial"))
-		return err == nil && len(under) == 2
+		labs, wrong := filepath.Glob(b.path("state/labs/*"))
+		return err == nil && wrong == nil && len(under) == 2 && len(labs) == 2
 	})
 	r.signal(syscall.SIGINT)
 	if got := r.wait(); got != 130 {
