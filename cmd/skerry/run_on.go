@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"skerry/internal/run/engine"
 	"skerry/internal/run/engine/registry"
 	"skerry/internal/run/runner"
 	"skerry/internal/run/sweep"
@@ -78,7 +80,8 @@ func (a *app) sweepRun(ctx context.Context, f runFlags, c runner.Config) (string
 func (a *app) printSweep(ctx context.Context, f runFlags, c runner.Config) error {
 	dir, err := sweep.Print(ctx, a.sweepConfig(f, c), a.out)
 	if err == nil {
-		fmt.Fprintf(a.err, "the plan is in %s; submit this by hand, then: skerry run --follow %s\n", dir, dir)
+		fmt.Fprintf(a.err, "the plan is in %s, and this in %s; edit and submit it by hand under the name that it has, then: skerry run --follow %s\n",
+			dir, filepath.Join(dir, engine.Folder, "*"+engine.Printed), dir)
 	}
 	return err
 }

@@ -17,7 +17,7 @@ type kill struct {
 	do   func(n int)
 }
 
-// kills do harm to a run of 48 trials at random, as often as is asked for, and have the run taken up whenever its
+// kills do harm to a run at random, as often as is asked for, and have the run taken up whenever its
 // controller ends. Then every trial has its result once, and nothing is left over.
 func (r *room) kills(flags string, all ...kill) {
 	times, err := strconv.Atoi(testkit.Asked(r.t, "SKERRY_KILLS", "how often harm is done while an engine runs a grid; minutes"))
@@ -33,7 +33,8 @@ func (r *room) kills(flags string, all ...kill) {
 		return ended
 	}
 	all = append(all, kill{"controller", func(int) { _ = r.sh(r.machines["h1"].command("pkill", "-9", "-f", "^./skerry run")) }})
-	ended := begin("grid.yaml --set repetitions=12 " + flags)
+	repetitions := 6 + times // enough for the run to go on until the last harm
+	ended := begin(fmt.Sprintf("grid.yaml --set repetitions=%d %s", repetitions, flags))
 	r.await("a run directory", func() bool { return r.sh(r.shell("[ -e runs/latest/engine/state.json ]")) == nil })
 	did := map[string]int{}
 	for done := 0; done < times; {
@@ -57,7 +58,7 @@ func (r *room) kills(flags string, all ...kill) {
 		}
 		ended = begin("--resume runs/latest")
 	}
-	on := r.complete("runs/latest", 48)
+	on := r.complete("runs/latest", 4*repetitions)
 	r.t.Logf("seed %d: %v; after the last of %d the run was taken up %d times; trials by machine: %v", seed, did, times, taken, on)
 }
 

@@ -26,9 +26,11 @@ type Engine interface {
 	Poll(ctx context.Context, of []Submission) (map[int]Status, error)
 	// Cancel ends what has not ended.
 	Cancel(ctx context.Context, of []Submission) error
-	// Print writes what Submit would hand over, for a person to read, edit and submit, and returns what the
-	// engine will call that, "" where nobody knows before.
-	Print(w io.Writer, b Batch) (ref string, err error)
+	// Print writes what Submit would hand over, for a person to read, edit and submit, and returns the name by which
+	// Find finds that, "" where it cannot be found.
+	Print(w io.Writer, b Batch) (name string, err error)
+	// Find is what the engine calls a printed batch of that name that a person has submitted, "" where none is there.
+	Find(ctx context.Context, name string) (ref string, err error)
 	// Close ends what the engine does in this process, and waits for it.
 	Close() error
 }
@@ -101,7 +103,9 @@ type Submission struct {
 	Ref    string    `json:"ref"` // what the engine calls it: the number of a job, the name of a Job
 	At     time.Time `json:"at"`
 	Again  bool      `json:"again,omitempty"`
-	Tasks  []int     `json:"tasks"` // IDs, in the order of the batch
+	// Printed says that a person submits it, or nobody; Ref is then the name by which it is found.
+	Printed bool  `json:"printed,omitempty"`
+	Tasks   []int `json:"tasks"` // IDs, in the order of the batch
 }
 
 // As is the submission of the batch's first n tasks, which the engine calls ref.

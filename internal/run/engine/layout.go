@@ -19,9 +19,17 @@ const NotShared = 77
 // TaskVariable is the environment variable that tells a worker what its engine calls its task.
 const TaskVariable = "SKERRY_TASK"
 
+// Printed ends the name of a file that holds a batch as it was printed.
+const Printed = ".printed"
+
 // Path is a file of the batch below Folder.
 func (b Batch) Path(suffix string) string {
 	return filepath.Join(b.Dir, Folder, fmt.Sprintf("%d%s", b.Number, suffix))
+}
+
+// Name is the batch's own among all batches of all runs, of letters, digits and "-".
+func (b Batch) Name() string {
+	return fmt.Sprintf("skerry-%s-%d", strings.ToLower(b.Token[:min(len(b.Token), 10)]), b.Number)
 }
 
 // Indexes are the elements of an array that an engine names: "7", or "3,9-120", also as Slurm has those that wait: "[3,9-120%3]".

@@ -37,6 +37,7 @@ type cluster struct{ dir string }
 // job is an array of jobs.
 type job struct {
 	Ref    int
+	Name   string
 	Run    string   // the run directory
 	Lines  []string // trials of each element
 	States []string
@@ -106,6 +107,7 @@ func (c cluster) save(j job) error {
 var (
 	taskFile = regexp.MustCompile(`--resume '(.*?)'.* "@"'(.*)'`)
 	exclude  = regexp.MustCompile(`(?m)^#SBATCH --exclude=(.*)$`)
+	jobName  = regexp.MustCompile(`(?m)^#SBATCH --job-name=(.*)$`)
 )
 
 func (c cluster) sbatch() error {
@@ -122,7 +124,7 @@ func (c cluster) sbatch() error {
 	if err != nil {
 		return err
 	}
-	j := job{Ref: 100 + len(jobs), Run: string(m[1]), Lines: strings.Fields(string(tasks))}
+	j := job{Ref: 100 + len(jobs), Name: string(jobName.FindSubmatch(script)[1]), Run: string(m[1]), Lines: strings.Fields(string(tasks))}
 	if avoid := exclude.FindSubmatch(script); avoid != nil {
 		j.Avoid = string(avoid[1])
 	}
@@ -133,11 +135,19 @@ func (c cluster) sbatch() error {
 	return c.save(j)
 }
 
-// squeue lets some tasks end, and tells of all.
+// squeue lets some tasks end, and tells of all; or it finds jobs by their name.
 func (c cluster) squeue() error {
 	jobs, err := c.jobs()
 	if err != nil {
 		return err
+	}
+	if name, named := strings.CutPrefix(os.Args[len(os.Args)-1], "--name="); named {
+		for _, j := range jobs {
+			if j.Name == name {
+				fmt.Println(j.Ref)
+			}
+		}
+		return nil
 	}
 	var atOnce int
 	if _, err := fmt.Sscan(os.Getenv(clusterVariable+"_AT_ONCE"), &atOnce); err != nil {

@@ -110,6 +110,9 @@ func Resume(ctx context.Context, dir string, c Config) error {
 	s.state = was
 	s.limits, err = s.engine.Check(ctx)
 	if err == nil {
+		err = s.find(ctx)
+	}
+	if err == nil {
 		err = vacant(ctx, dir, s.beat, func(o owner) {
 			c.Progress.Linef("note: process %d on %s takes care of this run, or did: watching whether it still does", o.Process, o.Host)
 		})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -184,6 +185,43 @@ func TestInterruptedSweepsAreTakenUp(t *testing.T) {
 	check(t, dir, 16)
 	if jobs, err := c.jobs(); err != nil || len(jobs) != 1 {
 		t.Errorf("%d jobs (%v): tasks were handed over twice", len(jobs), err)
+	}
+}
+
+// What was printed, and a person has edited and submitted, is found and followed; what nobody has submitted is handed over.
+func TestPrintedBatchesAreFound(t *testing.T) {
+	c := newCluster(t, 2)
+	for _, submitted := range []bool{true, false} {
+		cfg := config(t)
+		var printed strings.Builder
+		dir, err := Print(t.Context(), cfg, &printed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, err := c.jobs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, "engine", "1.printed")
+		if text, err := os.ReadFile(file); err != nil || string(text) != printed.String() {
+			t.Fatalf("the file holds something else (%v)", err)
+		}
+		if submitted {
+			edited := strings.Replace(printed.String(), "#SBATCH", "#SBATCH --account=lab\n#SBATCH", 1)
+			if err := os.WriteFile(file, []byte(edited), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := exec.Command("sbatch", file).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+		}
+		if err := Resume(t.Context(), dir, cfg); err != nil {
+			t.Fatal(err)
+		}
+		check(t, dir, 4)
+		if jobs, err := c.jobs(); err != nil || len(jobs) != len(before)+1 {
+			t.Errorf("submitted by hand %v: %d jobs more (%v), want one", submitted, len(jobs)-len(before), err)
+		}
 	}
 }
 

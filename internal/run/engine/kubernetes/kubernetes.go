@@ -6,6 +6,7 @@ package kubernetes
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -109,10 +110,10 @@ func (e *Engine) Submit(ctx context.Context, b engine.Batch) (engine.Submission,
 		_, err = e.kubectl(ctx, &config, "create", "-f", "-")
 	}
 	if err != nil {
-		_, undone := e.kubectl(ctx, nil, "delete", "job", jobName(b), "--wait=false")
+		_, undone := e.kubectl(ctx, nil, "delete", "job", b.Name(), "--wait=false")
 		return engine.Submission{}, errors.Join(fmt.Errorf("making the Job's ConfigMap: %w", err), undone)
 	}
-	return b.As(jobName(b), len(b.Tasks)), nil
+	return b.As(b.Name(), len(b.Tasks)), nil
 }
 
 // Cancel removes the Jobs with their pods.
@@ -133,16 +134,37 @@ func (e *Engine) Cancel(ctx context.Context, of []engine.Submission) error {
 // Print writes both manifests: the Job's name is known before.
 func (e *Engine) Print(w io.Writer, b engine.Batch) (string, error) {
 	plan, err := e.home.Plan(b.Trials())
+	var text bytes.Buffer
 	if err == nil {
-		err = writeJob(w, e, b)
+		text.WriteString("---\n")
+		err = writeJob(&text, e, b)
 	}
 	if err == nil {
-		_, err = io.WriteString(w, "---\n")
+		text.WriteString("---\n")
+		err = e.writeConfig(context.Background(), &text, b, "", plan)
 	}
 	if err == nil {
-		err = e.writeConfig(context.Background(), w, b, "", plan)
+		_, err = text.WriteTo(w)
 	}
-	return jobName(b), err
+	return b.Name(), err
+}
+
+// Find looks for the Job, and gives it its ConfigMap, so that this goes with it: who has printed it could not know the Job's UID. A
+// user who may not change ConfigMaps removes it by hand.
+func (e *Engine) Find(ctx context.Context, name string) (string, error) {
+	uid, err := e.kubectl(ctx, nil, "get", "job", name, "--ignore-not-found", "--output", "jsonpath={.metadata.uid}")
+	if err != nil {
+		return "", fmt.Errorf("asking for the Job %s: %w", name, err)
+	}
+	if len(uid) == 0 {
+		return "", nil
+	}
+	owner, err := json.Marshal(map[string]any{"metadata": map[string]any{"ownerReferences": owners(name, string(uid))}})
+	if err != nil {
+		return "", fmt.Errorf("naming the owner of a ConfigMap: %w", err)
+	}
+	_, _ = e.kubectl(ctx, nil, "patch", "configmap", name, "--type", "merge", "--patch", string(owner))
+	return name, nil
 }
 
 // Said is the end of a task's log.

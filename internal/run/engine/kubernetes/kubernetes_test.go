@@ -28,7 +28,7 @@ func TestManifests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := strings.Split(w.String(), "---\n")
+	parts := strings.Split(w.String(), "---\n")[1:]
 	var all [2]map[string]any
 	for i, part := range parts {
 		if err := yaml.Unmarshal([]byte(part), &all[i]); err != nil {

@@ -87,10 +87,10 @@ spec:
 func writeJob(w io.Writer, e *Engine, b engine.Batch) error {
 	var to, claim string
 	if e.store != nil {
-		to, claim = e.store.to(jobName(b))
+		to, claim = e.store.to(b.Name())
 	}
 	err := job.Execute(w, map[string]any{
-		"Name": jobName(b), "Run": label(b.Run), "Tasks": b.Tasks, "Seconds": seconds(b.Takes), "Image": e.Image, "Again": b.Again,
+		"Name": b.Name(), "Run": label(b.Run), "Tasks": b.Tasks, "Seconds": seconds(b.Takes), "Image": e.Image, "Again": b.Again,
 		"Variable": engine.TaskVariable, "Memory": int64(math.Ceil(float64(b.MemoryBytes) / (1 << 20))),
 		"To": to, "Claim": claim, "Avoid": b.Avoid,
 	})
@@ -105,9 +105,9 @@ const mostConfig = 1 << 20
 
 // writeConfig writes the ConfigMap with the plan; owner is the Job's, "" for none.
 func (e *Engine) writeConfig(ctx context.Context, w io.Writer, b engine.Batch, owner string, plan []byte) error {
-	meta := map[string]any{"name": jobName(b), "labels": map[string]string{"app": "skerry", "run": label(b.Run)}}
+	meta := map[string]any{"name": b.Name(), "labels": map[string]string{"app": "skerry", "run": label(b.Run)}}
 	if owner != "" {
-		meta["ownerReferences"] = []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": jobName(b), "uid": owner}}
+		meta["ownerReferences"] = owners(b.Name(), owner)
 	}
 	tasks := map[string]string{}
 	for i, t := range b.Tasks {
@@ -117,7 +117,7 @@ func (e *Engine) writeConfig(ctx context.Context, w io.Writer, b engine.Batch, o
 		}
 		tasks["task-"+strconv.Itoa(i)] = strings.Join(words, ",")
 		if bucket, is := e.store.(*bucketStore); is {
-			link, err := bucket.Link(ctx, key(jobName(b), i))
+			link, err := bucket.Link(ctx, key(b.Name(), i))
 			if err != nil {
 				return err
 			}
@@ -140,9 +140,9 @@ func (e *Engine) writeConfig(ctx context.Context, w io.Writer, b engine.Batch, o
 	return nil
 }
 
-// jobName is unique for a run and a submission: the token is the run's.
-func jobName(b engine.Batch) string {
-	return fmt.Sprintf("skerry-%s-%d", strings.ToLower(b.Token[:min(len(b.Token), 10)]), b.Number)
+// owners say that something belongs to a Job, and goes with it.
+func owners(job, uid string) []any {
+	return []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": uid}}
 }
 
 // label is a text as labels may hold it.

@@ -169,6 +169,9 @@ func (e *Engine) Print(w io.Writer, b engine.Batch) (string, error) {
 	return "", nil
 }
 
+// Find implements engine.Engine: what was printed is run by hand, and this engine does not see that.
+func (e *Engine) Find(context.Context, string) (string, error) { return "", nil }
+
 // Close ends what runs on machines, and waits for it.
 func (e *Engine) Close() error {
 	e.stop()

@@ -92,7 +92,7 @@ func writeScript(w io.Writer, e *Engine, b engine.Batch) error {
 		output, cwd = "/dev/null", "/" // those that every node has
 	}
 	err := script.Execute(w, map[string]any{
-		"Name": "skerry-" + b.Run, "Tasks": b.Tasks, "Output": output, "Cwd": cwd,
+		"Name": name(b), "Tasks": b.Tasks, "Output": output, "Cwd": cwd,
 		"Memory": memory(b.MemoryBytes), "Minutes": minutes(b.Takes), "Partition": e.Partition, "Options": e.Options, "Avoid": strings.Join(b.Avoid, ","),
 		"TokenFile": b.Dir + "/" + engine.TokenFile, "Token": b.Token, "NotShared": engine.NotShared, "Variable": engine.TaskVariable,
 		"Exe": b.Exe, "StateDir": b.StateDir, "Dir": b.Dir, "Again": b.Again, "File": b.File,
@@ -102,6 +102,17 @@ func writeScript(w io.Writer, e *Engine, b engine.Batch) error {
 		return fmt.Errorf("writing the job's script: %w", err)
 	}
 	return nil
+}
+
+// name is a job's: squeue shows the experiment, and no other batch has it.
+func name(b engine.Batch) string {
+	run := strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return '-'
+	}, b.Run)
+	return "skerry-" + run + strings.TrimPrefix(b.Name(), "skerry")
 }
 
 // quote is a word of the shell.

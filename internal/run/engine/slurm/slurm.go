@@ -128,8 +128,28 @@ func (e *Engine) Cancel(ctx context.Context, of []engine.Submission) error {
 	return nil
 }
 
-// Print writes the script of a batch, whose job has no number yet.
-func (e *Engine) Print(w io.Writer, b engine.Batch) (string, error) { return "", writeScript(w, e, b) }
+// Print writes the script of a batch; it is found by the job's name.
+func (e *Engine) Print(w io.Writer, b engine.Batch) (string, error) {
+	return name(b), writeScript(w, e, b)
+}
+
+// Find looks for a job of that name; of several the last one counts, which was submitted in place of the others.
+func (e *Engine) Find(ctx context.Context, name string) (string, error) {
+	out, err := e.client.Run(ctx, nil, "squeue", "--noheader", "--states=all", "--format=%F", "--name="+name)
+	if err != nil {
+		return "", fmt.Errorf("asking for the job %s: %w", name, err)
+	}
+	last := 0
+	for _, word := range strings.Fields(string(out)) {
+		if n, err := strconv.Atoi(word); err == nil {
+			last = max(last, n)
+		}
+	}
+	if last == 0 {
+		return "", nil
+	}
+	return strconv.Itoa(last), nil
+}
 
 // Said is the last line of a task's output.
 func (e *Engine) Said(dir string, of engine.Submission, task int) string {

@@ -49,7 +49,7 @@ func TestScript(t *testing.T) {
 	b.Again, b.StateDir, b.MemoryBytes = true, "/state", 4<<30
 	b.Avoid = []string{"node3", "node7"}
 	want := `#!/bin/bash
-#SBATCH --job-name=skerry-quickstart
+#SBATCH --job-name=skerry-quickstart-token-1
 #SBATCH --array=1-2
 #SBATCH --output=/share/it's/engine/slurm-%A_%a.out
 #SBATCH --open-mode=append

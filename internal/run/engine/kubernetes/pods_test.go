@@ -1,0 +1,89 @@
+package kubernetes
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"skerry/internal/run/engine"
+)
+
+// cluster puts a stand-in for kubectl into PATH, which answers with what its files say: jobs, pods. Logs are empty.
+type cluster struct{ dir string }
+
+func newCluster(t *testing.T) cluster {
+	t.Helper()
+	c := cluster{t.TempDir()}
+	c.write(t, "kubectl", `#!/bin/sh
+case "$1 $2" in
+"get jobs") cat "${0%/*}/jobs";;
+"get pods") cat "${0%/*}/pods";;
+esac
+`)
+	t.Setenv("PATH", c.dir+":"+os.Getenv("PATH"))
+	return c
+}
+
+func (c cluster) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const onePod = `{"items": [{"metadata": {"name": "j-0-x", "labels": {"batch.kubernetes.io/job-name": "j"}, "annotations": {"batch.kubernetes.io/job-completion-index": "0"}%s},
+ "spec": {"nodeName": "n1"}, "status": {"phase": %q%s}}]}`
+
+// A pod that somebody removes, or that a drain does, is not waited for: the Job counts its index as failed, and makes no other.
+func TestRemovedPods(t *testing.T) {
+	const none = `{"items": []}`
+	for name, tt := range map[string]struct {
+		job, pods string
+		want      engine.State
+	}{
+		"not yet made":          {"{}", none, engine.Waiting},
+		"running":               {"{}", fmt.Sprintf(onePod, "", "Running", ""), engine.Running},
+		"being removed":         {"{}", fmt.Sprintf(onePod, `, "deletionTimestamp": "2026-11-24T08:00:00Z"`, "Running", ""), engine.Cancelled},
+		"removed":               {`{"failedIndexes": "0"}`, none, engine.Lost},
+		"removed when it ended": {`{"completedIndexes": "0"}`, none, engine.Lost},
+		"another one removed":   {`{"failedIndexes": "1,3-4"}`, none, engine.Waiting},
+		"drained": {"{}", fmt.Sprintf(onePod, `, "deletionTimestamp": "2026-11-24T08:00:00Z"`, "Running",
+			`, "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}]`), engine.Lost},
+		"preempted": {"{}", fmt.Sprintf(onePod, "", "Failed", `, "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]`), engine.Preempted},
+		"evicted":   {"{}", fmt.Sprintf(onePod, "", "Failed", `, "reason": "Evicted"`), engine.Lost},
+		"too long":  {"{}", fmt.Sprintf(onePod, "", "Failed", `, "reason": "DeadlineExceeded"`), engine.TimedOut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.write(t, "jobs", `{"items": [{"metadata": {"name": "j"}, "status": `+tt.job+`}]}`)
+			c.write(t, "pods", tt.pods)
+			e, err := New("", "skerry:1", "", reads{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			poll := func() engine.Status {
+				found, err := e.Poll(t.Context(), []engine.Submission{{Ref: "j", Tasks: []int{7}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return found[7]
+			}
+			poll() // begins to read its log, where it has one
+			e.taking.Wait()
+			if got := poll(); got.State != tt.want {
+				t.Errorf("%+v, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// reads reads what workers print, and takes nothing in.
+type reads struct{ home }
+
+func (reads) Receive(printed io.Reader) (string, error) {
+	_, err := io.Copy(io.Discard, printed)
+	return "", err
+}
