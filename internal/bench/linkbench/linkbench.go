@@ -30,6 +30,9 @@ type Options struct {
 	Command []string
 	// Thief starts the process that takes processors away, with the share of time behind it.
 	Thief []string
+	// Against starts the emulator of another program that part cost holds this one against, as
+	// Command; none when empty.
+	Against []string
 	// Steal is that share, 0 to 0.9 of all time; 0 leaves that part out.
 	Steal float64
 	// Only names the parts to run; all when empty.
@@ -57,6 +60,7 @@ type Result struct {
 	Bandwidth []Bandwidth `json:"bandwidth,omitempty"`
 	Stream    *Stream     `json:"stream,omitempty"`
 	Grow      []Grow      `json:"grow,omitempty"`
+	Cost      []Cost      `json:"cost,omitempty"`
 	Long      *Long       `json:"long,omitempty"`
 	Change    *Change     `json:"change,omitempty"`
 }
@@ -84,6 +88,7 @@ var parts = []struct {
 	{"bandwidth", (*bench).bandwidth},
 	{"stream", (*bench).stream},
 	{"grow", (*bench).grow},
+	{"cost", (*bench).cost},
 	{"long", (*bench).long},
 	{"change", (*bench).change},
 }

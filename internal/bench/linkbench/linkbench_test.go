@@ -115,6 +115,26 @@ func TestSummarise(t *testing.T) {
 	}
 }
 
+// Two emulators take turns, and the text tells the ratios.
+func TestCost(t *testing.T) {
+	testkit.Need(t, testkit.Root)
+	o := options(t, "cost")
+	o.Against = o.Command
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range r.Cost {
+		if want := []string{costAgainst, costThis}[i%2]; c.Emulator != want || c.Packets <= 0 || c.Microseconds <= 0 || c.BPS <= 0 {
+			t.Errorf("turn %d of %s, want %s: %+v", i, c.Emulator, want, c)
+		}
+	}
+	var text bytes.Buffer
+	if err := r.Text(&text); err != nil || !strings.Contains(text.String(), "this over the other") {
+		t.Errorf("Text writes %q, %v", &text, err)
+	}
+}
+
 // What is carried is counted with one thread and, where there is a processor for it, with two.
 func TestGrow(t *testing.T) {
 	testkit.Need(t, testkit.Root)

@@ -18,6 +18,8 @@ const (
 	targetRatio        = 0.70
 	targetLong         = 950e6 // bit/s
 	targetChange       = 10.0  // ms
+	targetIdle         = 2.0   // times what the emulator held against takes
+	targetPacket       = 1.1   // times
 )
 
 // Text writes r as a table, each figure with what is to be reached.
@@ -54,6 +56,17 @@ func (r Result) Text(w io.Writer) error {
 	for _, x := range r.Grow {
 		fmt.Fprintf(t, "%d disjoint links, %d threads\tTCP %.1f Gbit/s, %.0f packets/s; %.1f us of processor a packet\t\t\n",
 			x.Links, x.Threads, x.BPS/1e9, x.Packets, x.Microseconds)
+	}
+	this, _ := costs(r.Cost, costThis)
+	other, compared := costs(r.Cost, costAgainst)
+	for _, x := range r.Cost {
+		fmt.Fprintf(t, "cost of the emulator, %s\tidle %.2f %% of a processor, %.2f us a packet, %.0f packets/s, TCP %.1f Gbit/s\t\t\n",
+			x.Emulator, x.Idle, x.Microseconds, x.Packets, x.BPS/1e9)
+	}
+	if compared {
+		idle, packet := this.Idle/other.Idle, this.Microseconds/other.Microseconds
+		fmt.Fprintf(t, "cost, this over the other, medians\tidle %.2f, a packet %.2f, packets/s %.2f, TCP %.2f\tidle %.0f, a packet %.1f\t%s\n",
+			idle, packet, this.Packets/other.Packets, this.BPS/other.BPS, targetIdle, targetPacket, verdict(idle <= targetIdle && packet <= targetPacket))
 	}
 	if x := r.Long; x != nil {
 		fmt.Fprintf(t, "TCP at %g ms, %g Gbit/s\t%.0f Mbit/s\t%.0f\t%s\n", x.RTT, float64(x.Bandwidth)/1e9,
