@@ -19,7 +19,7 @@ const (
 // serve does what the events of the last wait ask for, and what earlier ones left.
 func (w *worker) serve(events int) {
 	again := w.again
-	w.again = w.again[:0]
+	w.again, w.held, w.served = w.again[:0], false, false
 	for _, t := range again {
 		if w.ports[t.number] == t {
 			w.read(t, w.now()-handling)
@@ -55,9 +55,11 @@ func (w *worker) read(t *port, came int64) {
 	if !t.reading.try() {
 		for until := w.now() + handover; t.reading.held.Load() && w.now() < until; {
 		}
+		w.held = t.reading.held.Load()
 		return
 	}
 	defer t.reading.unlock()
+	w.served = true
 	came = max(came, t.empty)
 	before := w.now()
 	for range readBurst {

@@ -44,6 +44,11 @@ func (s *standby) relies(sleeps int64) bool {
 	return s.naps
 }
 
+// crowded tells whether all that this thread found in its last look was being read by another, for
+// longer than one packet takes: each arrival of a flood would wake it to wait for the other in vain, on the
+// processor of who sends. It glances then, as on stand-by.
+func (w *worker) crowded() bool { return w.held && !w.served }
+
 // firstSlept is how often the first thread has slept, 0 for the first thread itself, which is on
 // stand-by for nobody.
 func (w *worker) firstSlept() int64 {

@@ -84,6 +84,13 @@ func (w *worker) sleep(now int64) int {
 		n := w.poll.wait(0)
 		w.flow.gap = n == 0
 		return n
+	case w.crowded():
+		nap := glance
+		if look < now+glance+mostLead {
+			nap = w.alarm.set(now, look)
+		}
+		sleepRaw(nap)
+		return w.poll.wait(0)
 	case w.standby.naps && look > now+grace:
 		nap := min(glance, look-now)
 		w.vouch.Store(now + nap)

@@ -43,6 +43,8 @@ type worker struct {
 	flow    flow
 	rest    rest
 	standby standby
+	held    bool  // the last ports that had something were being read by another for long
+	served  bool  // the last look found something to read
 	first   int64 // when the packet that ended the last wait had come, as far as can be told
 	came    int64 // when others had that it told of, at the latest
 }
