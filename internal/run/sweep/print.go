@@ -53,7 +53,7 @@ func (s *sweep) print(to io.Writer, b engine.Batch) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(b.Path(engine.Printed), text.Bytes(), 0o755); err != nil {
+	if err := os.WriteFile(b.Path(engine.Printed), text.Bytes(), 0o600); err != nil {
 		return fmt.Errorf("leaving what was printed in the run directory: %w", err)
 	}
 	if _, err := text.WriteTo(to); err != nil {
