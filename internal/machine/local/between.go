@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
 
-	"skerry/internal/base/advice"
 	"skerry/internal/kernel/netns"
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/link/tunnel"
@@ -27,7 +26,7 @@ const betweenDevice = "between"
 
 // between is a part's end of the network between machines.
 type between struct {
-	held *net.UDPConn // keeps the port until it is used; nil from then on
+	held *claim // of the port, until something listens there; nil from then on
 	port int
 	key  wgtypes.Key // private
 	addr netip.Prefix
@@ -56,11 +55,12 @@ func (p *part) Meet(_ context.Context, m machine.Meeting) (machine.Met, error) {
 		err = netns.Throwaway(func() error { return network.Make(p.betweenSpace(), netip.Addr{}, nil) })
 	}
 	if err == nil {
-		b.held, b.port, err = freePort()
+		b.held, err = claimPort()
 	}
 	if err != nil {
 		return machine.Met{}, fmt.Errorf("meet the other machines: %w", err)
 	}
+	b.port = b.held.port
 	p.between = b
 	return machine.Met{Key: b.key.PublicKey().String(), Port: b.port, Path: path}, nil
 }
@@ -81,10 +81,12 @@ func (p *part) Cross(ctx context.Context, c machine.Crossing) error {
 		}
 		mesh.Peers = append(mesh.Peers, tunnel.MeshPeer{Key: key, At: o.At, Addr: o.Addr})
 	}
-	err := b.held.Close()
-	if b.held = nil; err == nil {
+	err := b.held.open()
+	if err == nil {
 		b.mesh, err = tunnel.StartMesh(ctx, mesh, p.tunnelOptions())
 	}
+	err = errors.Join(err, b.held.close())
+	b.held = nil
 	if err != nil {
 		return fmt.Errorf("reach the other machines: %w", err)
 	}
@@ -116,27 +118,13 @@ func (b *between) close() error {
 	}
 	var errs []error
 	if b.held != nil {
-		errs = append(errs, b.held.Close())
+		errs = append(errs, b.held.close())
 		b.held = nil
 	}
 	if b.mesh != nil {
 		errs = append(errs, b.mesh.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// freePort takes a port that no other lab has.
-func freePort() (conn *net.UDPConn, port int, err error) {
-	for port = machine.FirstPort; port < machine.FirstPort+machine.Ports; port++ {
-		if conn, err = net.ListenUDP("udp", &net.UDPAddr{Port: port}); err == nil {
-			return conn, port, nil
-		}
-		if !errors.Is(err, unix.EADDRINUSE) {
-			break
-		}
-	}
-	err = fmt.Errorf("take a UDP port for packets between machines: %w", err)
-	return nil, 0, advice.With(err, "labs between machines take one of %d to %d each", machine.FirstPort, machine.FirstPort+machine.Ports-1)
 }
 
 // pathMTU is the longest packet, in bytes, that this machine's network takes to all of the

@@ -97,7 +97,7 @@ func (p *part) Close() error {
 	defer p.mu.Unlock()
 	errs := []error{p.journal.Close()}
 	if p.between != nil && p.between.held != nil {
-		errs = append(errs, p.between.held.Close())
+		errs = append(errs, p.between.held.close())
 		p.between.held = nil
 	}
 	if p.engine.Detach != nil {

@@ -1,0 +1,26 @@
+package local
+
+import "testing"
+
+// A port that was opened for who is to listen on it is nobody else's until the claim is given up.
+func TestClaimedPortsAreKept(t *testing.T) {
+	first, err := claimPort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.open(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := claimPort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.port == first.port {
+		t.Errorf("two labs have port %d", first.port)
+	}
+	for _, c := range []*claim{first, second} {
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
