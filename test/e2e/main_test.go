@@ -114,10 +114,25 @@ func (r *running) start() *running {
 		_ = r.cmd.Wait() // its state tells
 	}()
 	r.t.Cleanup(func() {
+		select {
+		case <-r.done:
+			return
+		default:
+		}
 		_ = r.cmd.Process.Kill()
 		<-r.done
+		r.clear()
 	})
 	return r
+}
+
+// clear takes away what a command has left that the test's end killed.
+func (r *running) clear() {
+	sweep := exec.Command(r.cmd.Path, "lab", "sweep")
+	sweep.Dir, sweep.Env = r.cmd.Dir, r.cmd.Env
+	if said, err := sweep.CombinedOutput(); err != nil {
+		r.t.Errorf("skerry lab sweep: %v: %s", err, said)
+	}
 }
 
 func (r *running) signal(s syscall.Signal) {
@@ -208,4 +223,11 @@ func contains(t *testing.T, text string, parts ...string) {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, os.ErrNotExist)
+}
+
+// A test that ends while its run goes on leaves nothing on the machine: checkClean looks.
+func TestEndedTestsLeaveNothing(t *testing.T) {
+	b := newBench(t)
+	b.command("run", b.write("small.yaml", sided)).start()
+	b.measuring(b.path("runs/latest"))
 }
