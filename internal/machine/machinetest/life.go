@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"skerry/internal/base/linger"
 	"skerry/internal/link"
 	"skerry/internal/machine"
 )
@@ -89,8 +90,55 @@ func testChanges(t *testing.T, s Site) {
 	if note, err := q.Note(t.Context()); err != nil || string(note) != `{"factor":2}` {
 		t.Errorf("the note: %s, %v", note, err)
 	}
-	if err := errors.Join(q.Unlock(), q.Close()); err != nil {
+	if err := q.Unlock(); err != nil {
 		t.Error(err)
+	}
+	for i := range 40 {
+		abandoned(t, p, q, time.Duration(i)*patience/40)
+	}
+	if err := q.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// patience is longer than a machine takes to see that a lock was given back.
+const patience = 20 * time.Millisecond
+
+// abandoned has a lock given back, and who waits for it give up so long afterwards: it is then held by
+// who was told so, or by nobody.
+func abandoned(t *testing.T, p, q machine.Part, after time.Duration) {
+	t.Helper()
+	if err := p.Lock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	waited := make(chan error, 1)
+	go func() { waited <- q.Lock(ctx) }()
+	if err := linger.For(t.Context(), patience); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := linger.For(t.Context(), after); err != nil {
+		t.Fatal(err)
+	}
+	giveUp()
+	if err := <-waited; err == nil {
+		if err := q.Unlock(); err != nil {
+			t.Fatal(err)
+		}
+	} else if !errors.Is(err, context.Canceled) {
+		t.Fatalf("a lock that was given up: %v", err)
+	}
+	again, end := context.WithTimeout(t.Context(), 10*time.Second)
+	defer end()
+	if err := p.Lock(again); err != nil {
+		t.Fatalf("after a lock that was given up: %v", err)
+	}
+	if err := p.Unlock(); err != nil {
+		t.Fatal(err)
 	}
 }
 

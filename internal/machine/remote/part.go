@@ -22,6 +22,8 @@ type part struct {
 	facts machine.Facts
 	nodes map[string]*node
 	ended <-chan struct{}
+	// unlock ends the answer for whose length the part is locked; nil while it is not.
+	unlock func() error
 }
 
 var (
@@ -152,11 +154,47 @@ func (p *part) Note(ctx context.Context) (json.RawMessage, error) {
 	return ask[json.RawMessage](ctx, p.m, "/part/note", p.of, wire.Nothing{})
 }
 
-// Lock implements machine.Part.
-func (p *part) Lock(ctx context.Context) error { return p.tell(ctx, "/part/lock", wire.Nothing{}) }
+// Lock implements machine.Part. The machine holds the lock for as long as the answer lasts:
+//
+//  1. Who waits for a lock gives up, and the message that says so is under way.
+//  2. The holder gives the lock back. The machine, which has not read that message, takes the lock for
+//     who waited, and answers nobody.
+//  3. Were a lock held until it is given back by a second call, it would now be held for ever: nobody
+//     knows of it. The answer that nobody reads ends with the message of step 1, and the lock with it.
+func (p *part) Lock(ctx context.Context) error {
+	lasts, end := context.WithCancel(context.WithoutCancel(ctx)) // the lock outlives the wait for it
+	wanted := context.AfterFunc(ctx, end)
+	a, err := p.m.begin(lasts, "/part/lock", p.of, wire.Nothing{}, nil)
+	if !wanted() {
+		if err == nil {
+			a.Close()
+		}
+		return p.m.failed(ctx, "part lock", ctx.Err())
+	}
+	if err != nil {
+		end()
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unlock = func() error {
+		defer end()
+		return a.Close()
+	}
+	return nil
+}
 
 // Unlock implements machine.Part.
-func (p *part) Unlock() error { return p.tell(context.Background(), "/part/unlock", wire.Nothing{}) }
+func (p *part) Unlock() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.unlock == nil {
+		return nil
+	}
+	unlock := p.unlock
+	p.unlock = nil
+	return unlock()
+}
 
 // Down implements machine.Part.
 func (p *part) Down(ctx context.Context) error { return p.tell(ctx, "/part/down", wire.Nothing{}) }

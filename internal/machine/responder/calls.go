@@ -87,8 +87,7 @@ var partCalls = map[string]call{
 	"/part/note/set": plain(ofPart, told(func(ctx context.Context, p *part, n json.RawMessage) error { return p.SetNote(ctx, n) })),
 	"/part/note":     plain(ofPart, func(ctx context.Context, p *part, _ nothing) (json.RawMessage, error) { return p.Note(ctx) }),
 	"/part/keep":     plain(ofPart, told(keep)),
-	"/part/lock":     plain(ofPart, told(lock)),
-	"/part/unlock":   plain(ofPart, told(func(_ context.Context, p *part, _ nothing) error { return p.Unlock() })),
+	"/part/lock":     lock,
 	"/part/down":     plain(ofPart, told(down)),
 	"/part/close":    plain(ofPart, told(letGo)),
 	"/part/ended":    ended,
@@ -103,13 +102,20 @@ func keep(ctx context.Context, p *part, lab json.RawMessage) error {
 	return err
 }
 
-// lock does not keep what nobody waits for any more.
-func lock(ctx context.Context, p *part, _ nothing) error {
-	err := p.Lock(ctx)
-	if err == nil && ctx.Err() != nil {
-		return p.Unlock()
+// lock holds the lock for as long as its answer lasts.
+func lock(ctx context.Context, s *server, x *exchange) {
+	p, err := s.part(x.of)
+	if err == nil {
+		err = p.Lock(ctx)
 	}
-	return err
+	if err != nil {
+		x.answer(nil, err)
+		return
+	}
+	if x.answer(wire.Nothing{}, nil) {
+		<-ctx.Done()
+	}
+	_ = p.Unlock() // closing what it locked: nobody is left to be told
 }
 
 // down is finished once it is begun, whether or not who asked is still there.
