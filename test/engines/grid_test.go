@@ -1,8 +1,8 @@
 package engines
 
 import (
+	"fmt"
 	"math"
-	"os/exec"
 	"slices"
 	"testing"
 	"time"
@@ -12,26 +12,32 @@ import (
 	"skerry/internal/testkit"
 )
 
-// tenTimes are the settings of the quickstart's grid for engines' figures: a rate that leaves room for three trials on two
-// processors. The serial run is made with the same ones, by hand: docs/engines.md tells how.
-const tenTimes = "quickstart.yaml --fast --set repetitions=10 --set workload.target=100 --set retries=0 "
+const serialRun = "the directory of a serial run of the quickstart's grid; docs/engines.md tells how it is made; minutes"
 
-// gridOn has an engine measure the quickstart's grid ten times, and compares that with a serial run of it.
+// gridOn has an engine measure what a serial run of the quickstart's grid has measured, with the same settings, and
+// compares both.
 func (r *room) gridOn(flags string) {
-	serial, err := record.Open(testkit.Asked(r.t, "SKERRY_GRID", "the directory of a serial run of the quickstart's grid; docs/engines.md tells how it is made; minutes"))
+	serial, err := record.Open(testkit.Asked(r.t, "SKERRY_GRID", serialRun))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.must(exec.Command("cp", "../../experiments/quickstart.yaml", r.share))
-	if _, err := r.skerry("run " + tenTimes + flags); err != nil {
+	r.write("quickstart.yaml", serial.Run.File.Text)
+	line := "run quickstart.yaml "
+	if serial.Run.File.Fast {
+		line += "--fast "
+	}
+	for _, set := range serial.Run.File.Set {
+		line += "--set '" + set + "' "
+	}
+	if _, err := r.skerry(line + flags); err != nil {
 		r.t.Fatal(err)
 	}
-	on := r.complete("runs/latest", 40)
+	on := r.complete("runs/latest", len(serial.Run.Plan))
 	got, err := record.Open(r.path("runs/latest"))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.t.Logf("trials by machine: %v; in all %s, one after another %s", on,
+	r.t.Logf("trials by machine: %v; suspect: serial %d, engine %d; in all %s, one after another %s", on, suspects(serial), suspects(got),
 		got.Run.Finished.Sub(got.Run.Started).Round(time.Second), serial.Run.Finished.Sub(serial.Run.Started).Round(time.Second))
 	within, figures := 0, 0
 	for cell := 1; cell <= 4; cell++ {
@@ -49,9 +55,26 @@ func (r *room) gridOn(flags string) {
 		}
 	}
 	r.t.Logf("%d of %d means are within the serial run's intervals", within, figures)
-	s, e := gaps(serial), gaps(got)
-	r.t.Logf("from the end of a trial to the beginning of the machine's next one: serial %.2f s, engine %.2f s (medians; engine %.2f to %.2f, n=%d)",
-		s[len(s)/2], e[len(e)/2], e[0], e[len(e)-1], len(e))
+	alone, pause := gaps(serial), gaps(got)
+	if len(alone) == 0 || len(pause) == 0 {
+		r.t.Fatal("no machine has measured two trials")
+	}
+	r.t.Logf("from the end of a trial to the beginning of the machine's next one: serial %s; engine %s: %.2f s more",
+		spread(alone), spread(pause), pause[len(pause)/2]-alone[len(alone)/2])
+}
+
+// spread tells of sorted figures in seconds.
+func spread(all []float64) string {
+	return fmt.Sprintf("%.2f s (median of %d, %.2f to %.2f, half of them %.2f to %.2f)", all[len(all)/2], len(all), all[0], all[len(all)-1], all[len(all)/4], all[len(all)*3/4])
+}
+
+func suspects(d *record.Dir) (n int) {
+	for _, t := range d.Summary.Trials {
+		if t.Verdict.State == record.Suspect {
+			n++
+		}
+	}
+	return n
 }
 
 func estimate(d *record.Dir, cell int, figure func(record.Trial) float64) stats.Estimate {
@@ -82,11 +105,11 @@ func gaps(d *record.Dir) (all []float64) {
 }
 
 func TestSlurmGrid(t *testing.T) {
-	testkit.Asked(t, "SKERRY_GRID", "the directory of a serial run of the quickstart's grid; docs/engines.md tells how it is made; minutes")
+	testkit.Asked(t, "SKERRY_GRID", serialRun)
 	newSlurm(t).gridOn("--on slurm:lab")
 }
 
 func TestKubernetesGrid(t *testing.T) {
-	testkit.Asked(t, "SKERRY_GRID", "the directory of a serial run of the quickstart's grid; docs/engines.md tells how it is made; minutes")
+	testkit.Asked(t, "SKERRY_GRID", serialRun)
 	newKubernetes(t).gridOn(onKubernetes)
 }

@@ -55,7 +55,11 @@ func TestKubernetes(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s\n%s", err, out, r.kubectl("get", "pods", "-o", "wide"))
 			}
-			r.complete("runs/latest", trials)
+			for node := range r.complete("runs/latest", trials) {
+				if r.machines[node] == nil {
+					t.Errorf("a trial says that it ran on %s, which is no node", node)
+				}
+			}
 		})
 	}
 	measures("logs", "grid.yaml ", 4)

@@ -19,6 +19,10 @@ const NotShared = 77
 // TaskVariable is the environment variable that tells a worker what its engine calls its task.
 const TaskVariable = "SKERRY_TASK"
 
+// MachineVariable is the environment variable that tells a worker the name of its machine, where the worker sees another
+// one: a pod's own in place of its node's.
+const MachineVariable = "SKERRY_MACHINE"
+
 // Printed ends the name of a file that holds a batch as it was printed.
 const Printed = ".printed"
 

@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,6 +148,7 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	r.place.Task = os.Getenv(engine.TaskVariable)
+	r.place.Name = cmp.Or(os.Getenv(engine.MachineVariable), r.place.Name)
 	plan := r.Experiment.Plan()
 	r.sharing = sharing(plan)
 	for _, cell := range plan {

@@ -41,7 +41,7 @@ func TestManifests(t *testing.T) {
 	}
 	for _, want := range []string{
 		`"name":"skerry-abcdefghij-3"`, `"completions":2`, `"activeDeadlineSeconds":780`, `"task-1":"7,8"`, `"--suspect"`, `"memory":"3Mi"`, `"plan":"cGxhbg=="`, `"run":"quick-start"`,
-		`"@/skerry/task-$(JOB_COMPLETION_INDEX)"`, `"topologyKey":"kubernetes.io/hostname"`,
+		`"@/skerry/task-$(JOB_COMPLETION_INDEX)"`, `"topologyKey":"kubernetes.io/hostname"`, `"name":"SKERRY_MACHINE"`,
 		`"matchFields":[{"key":"metadata.name","operator":"NotIn","values":["n1"]},{"key":"metadata.name","operator":"NotIn","values":["n2"]}]`,
 	} {
 		if !strings.Contains(string(text), want) {

@@ -66,8 +66,8 @@ spec:
         args: [skerry, agent, task, --plan, /skerry/plan, --only, "@/skerry/task-$(JOB_COMPLETION_INDEX)"{{if .To}}, --to, {{q .To}}{{end}}{{if .Again}}, --suspect{{end}}]
         command: [/usr/bin/env]
         env:
-        - {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}
-        - {name: {{.Variable}}, value: "kubernetes {{.Name}} on $(NODE)"}
+        - {name: {{.Machine}}, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}
+        - {name: {{.Variable}}, value: "kubernetes {{.Name}} on $({{.Machine}})"}
         - {name: HOME, value: /tmp}
         securityContext: {privileged: true}
 {{- if .Memory}}
@@ -91,7 +91,7 @@ func writeJob(w io.Writer, e *Engine, b engine.Batch) error {
 	}
 	err := job.Execute(w, map[string]any{
 		"Name": b.Name(), "Run": label(b.Run), "Tasks": b.Tasks, "Seconds": seconds(b.Takes), "Image": e.Image, "Again": b.Again,
-		"Variable": engine.TaskVariable, "Memory": int64(math.Ceil(float64(b.MemoryBytes) / (1 << 20))),
+		"Machine": engine.MachineVariable, "Variable": engine.TaskVariable, "Memory": int64(math.Ceil(float64(b.MemoryBytes) / (1 << 20))),
 		"To": to, "Claim": claim, "Avoid": b.Avoid,
 	})
 	if err != nil {

@@ -94,12 +94,20 @@ func (e *Engine) Poll(ctx context.Context, of []engine.Submission) (map[int]engi
 			case seen[id]:
 			case there && !over[i]:
 				found[id] = engine.Status{State: engine.Waiting}
-			case there || e.store != nil: // what it left may be in the store
-				found[id] = e.heard(s.Ref+"-"+strconv.Itoa(i)+"-gone", s.Ref, i, engine.Status{State: engine.Lost, Why: "its pod was removed"})
+			default: // what it left may be in the store
+				found[id] = e.heard(s.Ref+"-"+strconv.Itoa(i)+"-gone", s.Ref, i, gone(s.Ref, there))
 			}
 		}
 	}
 	return found, nil
+}
+
+// gone is how a task stands that has no pod and gets none: somebody has removed the pod, or the whole Job.
+func gone(job string, there bool) engine.Status {
+	if there {
+		return engine.Status{State: engine.Lost, Why: "its pod was removed"}
+	}
+	return engine.Status{State: engine.Lost, Why: "the Job " + job + " was removed with all its pods"}
 }
 
 // jobs are those of the Jobs that there are, each with the indexes that have ended: one that was removed is done by nobody.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"skerry/internal/run/engine"
@@ -77,6 +78,46 @@ func TestRemovedPods(t *testing.T) {
 				t.Errorf("%+v, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// A Job that somebody removes whole is told so, and not as a pod that was removed.
+func TestRemovedJobs(t *testing.T) {
+	c := newCluster(t)
+	c.write(t, "jobs", `{"items": []}`)
+	c.write(t, "pods", `{"items": []}`)
+	e, err := New("", "skerry:1", "", reads{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	found, err := e.Poll(t.Context(), []engine.Submission{{Ref: "j", Tasks: []int{7}}})
+	if err != nil || found[7] != (engine.Status{State: engine.Lost, Why: "the Job j was removed with all its pods"}) {
+		t.Errorf("%+v (%v)", found, err)
+	}
+}
+
+// Who may not make what a task needs is told before anything is handed over.
+func TestNoPermission(t *testing.T) {
+	c := newCluster(t)
+	for _, tt := range []struct{ denied, results, says string }{
+		{"jobs.batch", "", "does not let this user create jobs.batch"},
+		{"configmaps", "", "does not let this user create configmaps"},
+		{"pods/exec", "claim:results", "does not let this user create pods/exec, by which a claim is read"},
+	} {
+		// As kubectl does: the answer on its output, and an exit code that says no.
+		c.write(t, "kubectl", "#!/bin/sh\nif [ \"$4\" = "+tt.denied+" ]; then echo no; exit 1; fi\necho yes\n")
+		e, err := New("", "skerry:1", tt.results, reads{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = e.Check(t.Context())
+		if err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v, want %q", tt.denied, err, tt.says)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
