@@ -48,10 +48,7 @@ func newBenchLink(a *app) *cobra.Command {
 			if errors.Is(err, linkbench.ErrPart) {
 				return advice.With(fmt.Errorf("%w: %w", errUsage, err), "see %s --help", cmd.CommandPath())
 			}
-			if err != nil {
-				return err
-			}
-			return printBench(a, cmd, r)
+			return errors.Join(err, printBench(a, cmd, r)) // what was measured before an error is told, too
 		},
 	}
 	c.Flags().StringSliceVar(&o.Only, "only", nil, "parts to measure: "+strings.Join(linkbench.Parts(), ", "))

@@ -102,6 +102,20 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+func TestSparseIsHeldAgainstThePlainPair(t *testing.T) {
+	const ms = time.Millisecond
+	wires := []*wire{{ab: link.Quality{Latency: 10 * ms}, ba: link.Quality{Latency: 10 * ms}}}
+	var s Sparse
+	s.judge(wires, []time.Duration{1 * ms, 3 * ms}, [][]time.Duration{{22 * ms, 26 * ms}})
+	want := Sparse{
+		Samples: 2, VethMean: 2, VethMax: 3, ExtraMean: 2, WorstPair: 2, ExtraP99: 4, ExtraMax: 4,
+		WorstAbove: 3, // 6 ms above what was set, where the plain pair's worst took 3
+	}
+	if s != want {
+		t.Errorf("%+v, want %+v", s, want)
+	}
+}
+
 func TestSummarise(t *testing.T) {
 	var samples []time.Duration
 	for i := range 200 {
