@@ -224,6 +224,19 @@ func TestMistakesInNeeds(t *testing.T) {
 	}
 }
 
+// The needs that newcomers begin with are right.
+func TestExamples(t *testing.T) {
+	paths, err := filepath.Glob("../../../examples/needs/*.yaml")
+	if err != nil || len(paths) < 3 {
+		t.Fatalf("examples: %v, %v", paths, err)
+	}
+	for _, path := range paths {
+		if _, err := Read(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestWhatCannotBeAnswered(t *testing.T) {
 	for change, want := range map[string]string{
 		"budget: 30m|budget: 20s":                     "and the budget is 20s",
