@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"skerry/internal/base/whole"
 )
@@ -34,28 +33,17 @@ func (w *Writer) Collect() ([]Trial, error) {
 			landed = append(landed, *t)
 		}
 	}
-	if len(landed) == 0 {
-		return nil, nil
-	}
-	return landed, full(w.add(landed...), w.dir)
+	return landed, full(w.take(landed), w.dir)
 }
 
 // landed are the trials that have got a result which summary.json does not know.
 func (w *Writer) landed() ([]Trial, error) {
-	known := map[int]bool{}
-	for _, t := range w.Summary().Trials {
-		known[t.ID] = true
-	}
-	entries, err := os.ReadDir(filepath.Join(w.dir, trialsDir))
+	ids, err := w.unknown()
 	if err != nil {
 		return nil, err
 	}
 	var all []Trial
-	for _, e := range entries {
-		id, err := strconv.Atoi(e.Name())
-		if err != nil || known[id] {
-			continue
-		}
+	for _, id := range ids {
 		t, err := standing(w.dir, id)
 		if err != nil { // half of it is there: it is measured again
 			err = discard(w.dir, w.trialDir(id))

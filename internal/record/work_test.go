@@ -196,6 +196,63 @@ func TestCollectAfterACrash(t *testing.T) {
 	}
 }
 
+// Where writing summary.json takes long it is written seldom: readers find what it lacks, a kill loses nothing, and a result in
+// place of one that it has is written at once.
+func TestSummaryMayBeBehind(t *testing.T) {
+	w := create(t, 4)
+	lands := func(id int, goodput float64) {
+		t.Helper()
+		if err := attemptAt(t, work(t, w.Dir()), id)(Trial{State: TrialOK, Goodput: goodput}); err != nil {
+			t.Fatal(err)
+		}
+		if got := collect(t, w); len(got) != 1 || got[0].ID != id {
+			t.Fatalf("collected %+v", got)
+		}
+	}
+	file := func(want ...float64) {
+		t.Helper()
+		var s Summary
+		if err := readJSON(filepath.Join(w.Dir(), summaryFile), SummarySchema, &s); err != nil {
+			t.Fatal(err)
+		}
+		var has []float64
+		for _, x := range s.Trials {
+			has = append(has, x.Goodput)
+		}
+		if fmt.Sprint(has) != fmt.Sprint(want) {
+			t.Errorf("summary.json has %v, want %v", has, want)
+		}
+	}
+	lands(3, 30)
+	file(30)
+	w.lag.took = time.Hour // as that of a large run
+	lands(1, 10)
+	file(30)
+	if got := open(t, w.Dir()).Summary.Trials; len(got) != 2 || got[0].Goodput != 10 {
+		t.Errorf("readers see %+v", got)
+	}
+	lands(3, 31)
+	file(10, 31)
+	w.lag.took = time.Hour
+	lands(2, 20)
+	if err := w.Close(); err != nil { // as a kill does
+		t.Fatal(err)
+	}
+	file(10, 31)
+	w, err := Resume(w.Dir(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file(10, 20, 31)
+	w.lag.took = time.Hour
+	lands(4, 40)
+	file(10, 20, 31)
+	if err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	file(10, 20, 31, 40)
+}
+
 func TestTasks(t *testing.T) {
 	plan := []Planned{{ID: 3, Task: 1}, {ID: 1, Task: 1}, {ID: 2, Task: 2}, {ID: 9}}
 	var got []string

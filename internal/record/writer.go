@@ -37,6 +37,7 @@ type Writer struct {
 	mu      sync.Mutex
 	run     Run
 	summary Summary
+	lag     lag // of summary.json behind what others have measured
 }
 
 // Create makes a new run directory below parent, named after the start and the
@@ -157,7 +158,20 @@ func (w *Writer) Summary() Summary {
 	defer w.mu.Unlock()
 	s := w.summary
 	s.Trials = slices.Clone(s.Trials)
+	slices.SortFunc(s.Trials, byID)
 	return s
+}
+
+// Trials goes through those of summary.json in any order, without a copy of a large run's: they may be looked at
+// meanwhile, and not kept, and no other method be called.
+func (w *Writer) Trials(yield func(*Trial) bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.summary.Trials {
+		if !yield(&w.summary.Trials[i]) {
+			return
+		}
+	}
 }
 
 // Remaining returns, in the order of the plan, the trials that have not ended ok: those
@@ -187,7 +201,7 @@ func (w *Writer) Update(change func(*Run)) error {
 
 // Finish records that the run has ended, whether or not every trial did, and closes it.
 func (w *Writer) Finish() error {
-	return errors.Join(w.Update(func(r *Run) { r.Finished = time.Now() }), w.tidy(), w.Close())
+	return errors.Join(w.catchUp(), w.Update(func(r *Run) { r.Finished = time.Now() }), w.tidy(), w.Close())
 }
 
 // Close gives up the directory and leaves its files as they are.
@@ -222,8 +236,10 @@ func withTrials(trials, with []Trial) []Trial {
 			all[t.ID] = t
 		}
 	}
-	return slices.SortedFunc(maps.Values(all), func(a, b Trial) int { return a.ID - b.ID })
+	return slices.SortedFunc(maps.Values(all), byID)
 }
+
+func byID(a, b Trial) int { return a.ID - b.ID }
 
 // covers tells whether every planned trial ended by itself.
 func (s Summary) covers(plan []Planned) bool {
@@ -235,9 +251,6 @@ func (s Summary) covers(plan []Planned) bool {
 }
 
 func (w *Writer) writeRun() error { return writeJSON(filepath.Join(w.dir, runFile), w.run) }
-func (w *Writer) writeSummary() error {
-	return writeJSON(filepath.Join(w.dir, summaryFile), w.summary)
-}
 
 func checkPlan(plan []Planned) error {
 	seen := map[int]bool{}

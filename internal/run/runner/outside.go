@@ -17,8 +17,9 @@ import (
 // need not be installed here.
 type Outside struct {
 	run
-	total int
-	at    map[int]int // places in the plan, by trial
+	total   int
+	at      map[int]int // places in the plan, by trial
+	slowest time.Duration
 }
 
 // Begin makes the directory of a run whose trials are measured elsewhere.
@@ -46,6 +47,9 @@ func TakeUp(dir string, c Config) (*Outside, error) {
 	}
 	run := o.writer.Run()
 	o.index(run.Plan)
+	for t := range o.writer.Trials {
+		o.slowest = max(o.slowest, lasted(*t))
+	}
 	if err := errors.Join(samePlan(run.Plan, planned(c.Experiment)), sameFiles(run.Files, c.Experiment.Digests())); err != nil {
 		return nil, errors.Join(err, o.writer.Close())
 	}
@@ -82,8 +86,14 @@ func (o *Outside) Show() (feed *live.Feed, close func() error) {
 	return o.live, close
 }
 
+// lasted is how long a trial took, but for what it took to leave no trace.
+func lasted(t record.Trial) time.Duration {
+	return time.Duration((t.SetupS + t.WarmupS + t.DurationS) * float64(time.Second))
+}
+
 // Tell prints and shows a trial that has come in, the done-th one.
 func (o *Outside) Tell(t record.Trial, done int) {
+	o.slowest = max(o.slowest, lasted(t))
 	o.report(fmt.Sprintf("%*d/%d", len(fmt.Sprint(o.total)), done, o.total), o.writer.Run().Plan[o.at[t.ID]], t)
 	o.live.End(t)
 }
@@ -139,12 +149,8 @@ func (o *Outside) Outcome() error {
 // Takes is how long trials that follow each other on one lab may be expected to take: as long as
 // the slowest has taken, or by the experiment's times; 0 where nobody knows.
 func (o *Outside) Takes(trials []record.Planned) time.Duration {
-	longest := time.Duration(0)
-	for _, t := range o.writer.Summary().Trials {
-		longest = max(longest, time.Duration((t.SetupS+t.WarmupS+t.DurationS)*float64(time.Second)))
-	}
-	if longest > 0 {
-		return longest * time.Duration(len(trials))
+	if o.slowest > 0 {
+		return o.slowest * time.Duration(len(trials))
 	}
 	var sum time.Duration
 	for i, p := range trials {

@@ -35,7 +35,7 @@ func (s *sweep) show() {
 	if now.Troubles == nil {
 		now.Troubles = []live.Trouble{}
 	}
-	for _, t := range s.writer.Summary().Trials {
+	for t := range s.writer.Trials {
 		switch {
 		case t.State == record.TrialFailed:
 			now.Failed++

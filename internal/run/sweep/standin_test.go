@@ -54,7 +54,7 @@ func (j job) node(i int) string {
 }
 
 // newCluster puts the stand-in into PATH. A negative at once has tasks wait for ever.
-func newCluster(t *testing.T, atOnce int) cluster {
+func newCluster(t testing.TB, atOnce int) cluster {
 	t.Helper()
 	c := cluster{t.TempDir()}
 	bin := t.TempDir()

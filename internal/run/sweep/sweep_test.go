@@ -3,7 +3,6 @@ package sweep
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -31,7 +30,7 @@ stop: {time: 10s}
 matrix: {workload: [a, c], scale: [0.2, 1]}
 `
 
-func config(t *testing.T, sets ...string) Config {
+func config(t testing.TB, sets ...string) Config {
 	t.Helper()
 	e, err := experiment.Parse("grid.yaml", []byte(grid), sets, false)
 	if err != nil {
@@ -301,47 +300,6 @@ func TestTwoControllers(t *testing.T) {
 	}
 }
 
-// A plan of 100,000 trials is handed over in arrays of what the engine takes.
-func TestLargePlansAreHandedOverWithinLimits(t *testing.T) {
-	c := newCluster(t, -1)
-	cfg := config(t, "repetitions=1000", "matrix={scale: [0.1, 0.2], workload.threads: ["+numbers(50)+"]}")
-	ctx, cancel := context.WithCancel(t.Context())
-	cfg.Progress = progress.New(said(func(line string) {
-		if strings.Contains(line, "100000 waiting") {
-			cancel()
-		}
-	}), func() int { return 0 })
-	dir, err := Run(ctx, cfg)
-	if !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	jobs, err := c.jobs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tasks := 0
-	for _, j := range jobs {
-		tasks += len(j.Lines)
-		if len(j.Lines) > 1000 {
-			t.Errorf("an array of %d, and indexes are below 1001", len(j.Lines))
-		}
-	}
-	if tasks != 5000 {
-		t.Errorf("%d tasks were handed over, want half of the 10000 jobs that the engine holds", tasks)
-	}
-	if s, err := ReadState(dir); err != nil || len(s.Open) != len(jobs) {
-		t.Errorf("%d submissions are noted, %d were made (%v)", len(s.Open), len(jobs), err)
-	}
-}
-
-func numbers(n int) string {
-	var all []string
-	for i := range n {
-		all = append(all, fmt.Sprint(i+1))
-	}
-	return strings.Join(all, ", ")
-}
-
 // said is a writer that hands on what is written.
 type said func(string)
 
@@ -353,7 +311,8 @@ func TestPace(t *testing.T) {
 	used := time.Duration(0)
 	p := &pace{every: 2 * time.Second, used: func() time.Duration { return used }}
 	for _, step := range []struct{ cost, want time.Duration }{
-		{time.Millisecond, 2 * time.Second}, {100 * time.Millisecond, 10 * time.Second}, {time.Hour, pollAtMost},
+		{time.Millisecond, 2 * time.Second}, {80 * time.Millisecond, 10 * time.Second}, {0, 2 * time.Second},
+		{4 * time.Second, pollAtMost}, {0, 200 * time.Second}, {0, 2 * time.Second},
 	} {
 		p.begin()
 		used += step.cost
