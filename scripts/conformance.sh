@@ -34,4 +34,11 @@ status=0
 	suites -p 2 $light || status=$?
 }
 wait "$beside" || status=$?
+
+# A real Kubernetes on pretended machines. Its programs are built once, in some ten minutes.
+kubernetes=${SKERRY_KUBERNETES:-$PWD/.cache/kubernetes}
+{
+	test/engines/setup.sh && test/engines/kubernetes-setup.sh "$kubernetes" &&
+		SKERRY_KUBERNETES=$kubernetes SKERRY_REQUIRE=$required,slurm go tool -modfile=tools.mod gotestsum --format testname -- -count=1 -timeout 30m -run 'TestKubernetes$' ./test/engines
+} || status=$?
 exit $status
