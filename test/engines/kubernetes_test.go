@@ -63,6 +63,9 @@ func TestKubernetes(t *testing.T) {
 		})
 	}
 	measures("logs", "grid.yaml ", 4)
+	r.byHand("printed")
+	r.byHand("capabilities", "{privileged: true}",
+		"{capabilities: {add: [SYS_ADMIN, NET_ADMIN, NET_RAW, SYS_PTRACE, SYS_NICE, SETUID, SETGID, KILL]}, seccompProfile: {type: Unconfined}}")
 
 	r.must(exec.Command("mkdir", r.path("claim"))) // seen by all nodes, as a network file system is
 	r.write("claim.yaml", `apiVersion: v1
@@ -105,6 +108,33 @@ spec: {accessModes: [ReadWriteMany], storageClassName: "", volumeName: shared, r
 	}
 	r.await("the claim's readers to be gone", func() bool {
 		return r.kubectl("get", "pods", "--selector", "app=skerry-results", "--output", "name") == "" && r.kubectl("get", "pods", "--output", "name") != ""
+	})
+}
+
+// byHand has the manifests printed, replaces words of them, creates them as a person does, and has the run taken up, which
+// finds its Job.
+func (r *room) byHand(name string, replace ...string) {
+	r.run(name, func(t *testing.T) {
+		if _, err := r.skerry("run " + half + onKubernetes + "--dry-run"); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(r.path("runs/latest/engine/1.printed"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		edited := strings.NewReplacer(replace...).Replace(string(text))
+		if (edited == string(text)) != (len(replace) == 0) {
+			t.Fatalf("there is no %q in\n%s", replace, text)
+		}
+		r.write("job.yaml", edited)
+		if made := r.kubectl("create", "-f", r.path("job.yaml")); strings.Count(made, "created") != 2 {
+			t.Fatalf("it was not created: %s", made)
+		}
+		out, err := r.skerry("run --resume runs/latest")
+		if err != nil || !strings.Contains(out, "is found at kubernetes and followed") || strings.Contains(out, "handed over again") {
+			t.Errorf("%v\n%s", err, r.kubectl("get", "pods", "-o", "wide"))
+		}
+		r.complete("runs/latest", 2)
 	})
 }
 
