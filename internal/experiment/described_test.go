@@ -66,6 +66,17 @@ func TestDescribedDatabase(t *testing.T) {
 	if want := filepath.Join(dir, "own/mydb.yaml") + ": the text"; asked[0] != want {
 		t.Errorf("asked for %q, want %q: the file is relative to the experiment", asked[0], want)
 	}
+	if name := e.Plan()[0].Parameters["database"]; name != "exec:mydb" {
+		t.Errorf("results call it %v, want exec:mydb", name)
+	}
+	varied := described("matrix={database: [redis, {exec: own/mydb.yaml}, {exec: bad.yaml, count: 3}]}")
+	for i, want := range []string{"redis", "exec:mydb", "exec:bad"} {
+		for _, c := range varied.Plan() {
+			if got := c.Parameters["database"]; c.ID == i+1 && got != want {
+				t.Errorf("in a matrix: trial %d is of %v, want %s", c.ID, got, want)
+			}
+		}
+	}
 	// What is described is what was digested, whatever becomes of the file.
 	if _, err := e.Choose(all); err != nil {
 		t.Fatal(err)

@@ -160,9 +160,11 @@ func (a Axis) labels() []any {
 
 // named is how one value is shown by the names in it.
 func named(n *strict.Node) any {
-	switch name := n.Get("name"); {
+	switch name, own := n.Get("name"), n.Get("exec"); {
 	case n.Kind == strict.Map && name != nil:
 		return label(name)
+	case n.Kind == strict.Map && own != nil:
+		return Short("exec:" + fmt.Sprint(label(own)))
 	case n.Kind == strict.List && len(n.Items) == 0:
 		return "none"
 	case n.Kind == strict.List:

@@ -8,6 +8,9 @@
 package experiment
 
 import (
+	"path/filepath"
+	"strings"
+
 	"skerry/internal/base/unit"
 	"skerry/internal/event"
 	"skerry/internal/machine/inventory"
@@ -158,6 +161,21 @@ func (d Database) Key() string {
 		return d.Label() + "@" + d.Version
 	}
 	return d.Label()
+}
+
+// Short is what results call a database by its label or key: one of one's own by its file's name, without folder
+// and ending.
+func Short(label string) string {
+	file, own := strings.CutPrefix(label, "exec:")
+	if !own {
+		return label
+	}
+	file, version, asked := strings.Cut(file, "@")
+	short := "exec:" + strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	if asked {
+		short += "@" + version
+	}
+	return short
 }
 
 // Workload is what is asked of the database and how fast.

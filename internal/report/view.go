@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"skerry/internal/experiment"
 	"skerry/internal/record"
 )
 
@@ -306,7 +307,7 @@ func (v *view) environment(m *model) {
 	add("Skerry", r.Versions.Skerry)
 	add("Go", r.Versions.Go)
 	for _, name := range sortedKeys(r.Versions.Databases) {
-		add(name, r.Versions.Databases[name])
+		add(experiment.Short(name), r.Versions.Databases[name])
 	}
 	add("Seed", v.Seed)
 	add("Started", r.Started.Format(time.RFC1123Z))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"skerry/internal/evidence/doubt"
+	"skerry/internal/experiment"
 	"skerry/internal/record"
 	"skerry/internal/run/live"
 )
@@ -145,7 +146,10 @@ func read(path string) Entry {
 		return e
 	}
 	e.Experiment, e.Description, e.Started, e.Finished = d.Run.Name, d.Run.Description, d.Run.Started, d.Run.Finished
-	e.Planned, e.Versions = len(d.Run.Plan), d.Run.Versions.Databases
+	e.Planned, e.Versions = len(d.Run.Plan), map[string]string{}
+	for label, version := range d.Run.Versions.Databases {
+		e.Versions[experiment.Short(label)] = version
+	}
 	e.State = StateFinished
 	switch {
 	case d.Running:

@@ -202,6 +202,18 @@ func TestCompare(t *testing.T) {
 	if code, _, body := b.ask(http.MethodGet, "/api/compare?a="+one+"&b="+two+"&a_cell=7&b_cell=1", ""); code != http.StatusBadRequest {
 		t.Errorf("a cell that is not there: %d %s", code, body)
 	}
+	renamed := one + "-kept" // by hand: the record has the old name
+	if err := os.Rename(filepath.Join(b.dir, one), filepath.Join(b.dir, renamed)); err != nil {
+		t.Fatal(err)
+	}
+	b.get("/api/compare?a="+renamed+"&b="+two, &r)
+	if len(r.Pairs) != 2 || r.Pairs[0].A.Run != renamed {
+		t.Errorf("a run that was renamed: %+v", r)
+	}
+	if code, _, body := b.ask(http.MethodGet, "/api/runs/"+r.Pairs[0].A.Run+"/trials/1", ""); code != http.StatusOK {
+		t.Errorf("its series: %d %s", code, body)
+	}
+	one = renamed
 	empty := b.run("empty", false)
 	if code, _, body := b.ask(http.MethodGet, "/api/compare?a="+one+"&b="+empty, ""); code != http.StatusBadRequest || !strings.Contains(body, "no trial has ended") {
 		t.Errorf("a run without trials: %d %s", code, body)

@@ -34,7 +34,7 @@ func TestTutorial(t *testing.T) {
 // So is the way to a database that nobody has described yet.
 func TestOwnDatabaseStepByStep(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
-	follow(t, "howto/own-database.md", "distance.yaml is valid", "distance.html", "goodput/s", "exec:./shop.yaml")
+	follow(t, "howto/own-database.md", "distance.yaml is valid", "distance.html", "goodput/s", "exec:shop")
 }
 
 // follow runs what a page shows as sh, in an empty folder, from the first command to the last.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,7 +61,7 @@ func cells(d *record.Dir) []Side {
 	for _, p := range d.Run.Plan {
 		of[p.ID] = p.Cell
 		if byCell[p.Cell] == nil {
-			byCell[p.Cell] = &Side{Run: d.Summary.Run, Cell: p.Cell, Parameters: p.Parameters, dir: d}
+			byCell[p.Cell] = &Side{Run: filepath.Base(d.Path), Cell: p.Cell, Parameters: p.Parameters, dir: d}
 		}
 	}
 	ended := map[int][]record.Trial{}

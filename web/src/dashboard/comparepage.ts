@@ -8,6 +8,7 @@ import type { Cell as CellRow } from '../go/serve'
 import { compare, detail, reportOf, runs } from './api'
 import { courses } from './courses'
 import { compareAddress, parameters, trouble, type Page } from './pages'
+import { olderFirst } from './runspage'
 
 /** write is a value in the unit that package metric names. */
 export function write(v: number, unit: string): string {
@@ -65,6 +66,8 @@ export function comparePage(a: string, b: string): Page {
       cell.value = runA.value === runB.value && usable.length > 1 ? String(usable[Math.min(first, usable.length - 1)]!.number) : all
     }
     const refresh = async () => {
+      const [x, y] = [runA, runB].map((e) => list.find((r) => r.name === e.value))
+      if (x && y) [runA.value, runB.value] = olderFirst(x, y).map((r) => r.name) as [string, string]
       history.replaceState(null, '', compareAddress(runA.value, runB.value))
       await Promise.all([cells(runA, cellA, 0), cells(runB, cellB, 1)])
       await show()
@@ -83,7 +86,7 @@ export function comparePage(a: string, b: string): Page {
     for (const e of [runA, runB]) e.addEventListener('change', () => void refresh())
     for (const e of [cellA, cellB]) e.addEventListener('change', () => void show())
     form.addEventListener('submit', (e) => e.preventDefault())
-    replace(form, [['A', runA, cellA], ['B', runB, cellB]].map(([name, run, cell]) => h('div', { class: 'controls' }, h('b', { class: `side ${String(name).toLowerCase()}` }, String(name)), run as Node, cell as Node)))
+    replace(form, [['A', runA, cellA], ['B', runB, cellB]].map(([name, run, cell]) => h('div', { class: 'controls' }, h('b', { class: `side ${String(name).toLowerCase()}` }, String(name)), run as Node, cell as Node)), h('p', { class: 'small muted' }, 'The older run is A, the newer B.'))
     await refresh()
   }
 
