@@ -30,6 +30,8 @@ function material(): void {
     cpSync(stored, join(runs, name), { recursive: true })
     const summary = join(runs, name, 'summary.json') // names its run
     writeFileSync(summary, readFileSync(summary, 'utf8').replaceAll('20261122-035523-two-distances', name))
+    const record = join(runs, name, 'run.json')
+    writeFileSync(record, readFileSync(record, 'utf8').replace(/"started": *"[^"]*"/, `"started": "2026-11-${day}T12:00:00Z"`))
   }
 }
 
@@ -83,6 +85,11 @@ test.each(shown)('the report of %s', async (name) => {
   await page.goto(`${pathToFileURL(file).href}#picture`)
   await page.waitForSelector('html[data-ready]')
   await look(page, `report-${name}`, 'html[data-ready]')
+  await page.setViewportSize(sizes[0]!)
+  const cut = await page.$$eval('#overview .wide, #fidelity .wide', (all) => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.getAttribute('aria-label')))
+  expect(cut, 'tables that are wider than a desk has room for').toEqual([])
+  await page.setViewportSize({ width: 700, height: 900 }) // a window that is made smaller
+  await page.waitForFunction(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth)
   await look(page, `trial-${name}`, 'html[data-ready]', 'figure.chart:has-text("Goodput and errors") .plot')
   expect(errors).toEqual([])
   await page.context().close()
@@ -95,7 +102,7 @@ describe('the dashboard', () => {
     ['new', () => '#/new', '.note.fine >> text=1 trial'],
     ['waiting', () => '#/live', 'text=No run is under way'],
     ['compare', () => {
-      const [a, b] = given ? shown.map(named) : readdirSync(runs).sort()
+      const [a, b] = given ? [named('quickstart'), named('quickstart')] : readdirSync(runs).sort() // of one run, two cells
       return `#/compare/${a}/${b}`
     }, 'main table tbody tr'],
   ]
@@ -106,6 +113,17 @@ describe('the dashboard', () => {
     await page.waitForSelector(there)
     await look(page, name, there)
     expect(errors).toEqual([])
+    await page.context().close()
+  })
+
+  test('comparing takes the older run for A, whichever way it was asked', async () => {
+    const p = await start(folder.path, ['serve', runs, '--listen', '127.0.0.1:0'])
+    const { page } = await watch(browser)
+    const [older, newer] = readdirSync(runs).filter((n) => n !== 'latest').sort()
+    await page.goto(`${p.url}#/compare/${newer}/${older}`)
+    await page.waitForSelector('main table tbody tr')
+    expect(await page.inputValue('select[aria-label="Run A"]')).toBe(older)
+    expect(await page.textContent('.sides > div:first-child a')).toBe(older)
     await page.context().close()
   })
 
@@ -129,7 +147,7 @@ describe('with a lab', () => {
     await page.goto(`${p.url}#/live`)
     await page.waitForFunction(() => !document.querySelector<HTMLButtonElement>('.firing button')?.disabled)
     await page.waitForFunction(() => document.querySelectorAll('table.nodes tbody tr').length > 8 && document.querySelectorAll('figure.chart svg path').length > 10)
-    if (given) await expect.poll(() => page.textContent('main'), { timeout: 120_000 }).toMatch(/0:[23]\d/)
+    if (given) await expect.poll(() => page.textContent('main'), { timeout: 120_000 }).toMatch(/([2-9]\d|1\d\d) s of|\d:\d\d of 10:00/)
     await page.selectOption('#fire-what', { label: 'Cut links' })
     await page.selectOption('#fire-whom', { label: 'Pune – Seoul' })
     await page.fill('#fire-for', '')
@@ -144,13 +162,19 @@ describe('with a lab', () => {
 const site = join(root, 'site/dist')
 test.skipIf(!existsSync(site))('the site of the documentation, where make site has built it', async () => {
   const server = await serveFiles(site)
-  const { page, errors } = await watch(browser)
+  const { page, errors, requests } = await watch(browser)
   for (const [name, path] of [['site', ''], ['site-tutorial', 'tutorial.html'], ['site-results', 'results/index.html'], ['site-events', 'events.html']] as const) {
     await page.goto(`http://localhost:${(server.address() as AddressInfo).port}/${path}`)
     await page.waitForSelector('h1')
     await look(page, name, 'h1')
   }
+  await page.setViewportSize(sizes[0]!)
+  await page.click('button:has-text("Search")')
+  await page.fill('#localsearch-input', 'censored')
+  await page.waitForSelector('.results a[href*="recovery"]')
+  if (screens) await page.screenshot({ path: join(screens, 'site-search-1400.png') })
   expect(errors).toEqual([])
+  expect(requests.filter((r) => !r.startsWith('http://localhost:') && !r.startsWith('data:')), 'asked of other machines').toEqual([])
   await page.context().close()
   server.close()
 })

@@ -37,7 +37,7 @@ function kpis(run: Run): HTMLElement {
   return h('div', { class: 'kpis' },
     kpi(`${t.valid} of ${t.planned}`, 'trials valid', t.valid === t.planned && t.planned > 0 && !(run.highlights ?? []).some((x) => x.bad) ? 'good' : 'bad'),
     kpi(thousands(all), 'operations measured'),
-    all > 0 ? kpi(ok === all ? 'none' : percent((all - ok) / all), 'of operations did not end ok', ok === all ? 'good' : 'bad') : null,
+    all > 0 ? kpi(ok === all ? 'none' : percent((all - ok) / all), 'of operations went wrong', ok === all ? 'good' : 'bad') : null,
     run.trials.length ? kpi(`${figure(worst)} ms`, 'largest error of a link’s round trip') : null,
     took > 0 ? kpi(clock(took), took >= 120 ? 'minutes from first to last trial' : 'from first to last trial') : null)
 }
