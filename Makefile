@@ -151,7 +151,8 @@ docs:
 site: site/node_modules/.package-lock.json
 	@cd site && npm run --silent build
 
-# Runs what the pictures show, some four minutes: on a machine left alone.
+# Runs what the pictures show, some four minutes on a machine left alone, and looks at all pages, as long again. RUNS=FOLDER
+# shows what ONLY=runs left in dist/runs.
 .PHONY: pictures
 pictures: build site
 	@scripts/pictures.sh
