@@ -39,22 +39,32 @@ func (r *room) gridOn(flags string) {
 	}
 	r.t.Logf("trials by machine: %v; suspect: serial %d, engine %d; in all %s, one after another %s", on, suspects(serial), suspects(got),
 		got.Run.Finished.Sub(got.Run.Started).Round(time.Second), serial.Run.Finished.Sub(serial.Run.Started).Round(time.Second))
-	within, figures := 0, 0
+	var within, figures [2]int
 	for cell := 1; cell <= 4; cell++ {
 		for name, figure := range map[string]func(record.Trial) float64{
 			"goodput in ops/s":      func(t record.Trial) float64 { return t.Goodput },
 			"median of reads in ms": func(t record.Trial) float64 { return t.Operations["READ"].Latency().P50 / 1000 },
 			"p95 of reads in ms":    func(t record.Trial) float64 { return t.Operations["READ"].Latency().P95 / 1000 },
 		} {
-			a, b := estimate(serial, cell, figure), estimate(got, cell, figure)
-			figures++
-			if math.Abs(a.Mean-b.Mean) <= a.HalfWidth {
-				within++
+			a := stats.Of(values(serial, cell, false, figure))
+			said := fmt.Sprintf("cell %d, %s: serial %.3f ± %.3f", cell, name, a.Mean, a.HalfWidth)
+			for i, valid := range []bool{false, true} { // the report takes valid ones, where there are any
+				v := values(got, cell, valid, figure)
+				if len(v) == 0 {
+					said += "; no valid one"
+					continue
+				}
+				b := stats.Of(v)
+				figures[i]++
+				if math.Abs(a.Mean-b.Mean) <= a.HalfWidth {
+					within[i]++
+				}
+				said += fmt.Sprintf("; engine %.3f ± %.3f (%d trials)", b.Mean, b.HalfWidth, len(v))
 			}
-			r.t.Logf("cell %d, %s: serial %.3f ± %.3f, engine %.3f ± %.3f", cell, name, a.Mean, a.HalfWidth, b.Mean, b.HalfWidth)
+			r.t.Log(said)
 		}
 	}
-	r.t.Logf("%d of %d means are within the serial run's intervals", within, figures)
+	r.t.Logf("within the serial run's intervals: %d of %d means of all trials, %d of %d of valid ones", within[0], figures[0], within[1], figures[1])
 	alone, pause := gaps(serial), gaps(got)
 	if len(alone) == 0 || len(pause) == 0 {
 		r.t.Fatal("no machine has measured two trials")
@@ -77,16 +87,16 @@ func suspects(d *record.Dir) (n int) {
 	return n
 }
 
-func estimate(d *record.Dir, cell int, figure func(record.Trial) float64) stats.Estimate {
-	var values []float64
+// values are a cell's of all trials, or of valid ones alone.
+func values(d *record.Dir, cell int, valid bool, figure func(record.Trial) float64) (all []float64) {
 	for _, p := range d.Run.Plan {
 		for _, t := range d.Summary.Trials {
-			if t.ID == p.ID && p.Cell == cell {
-				values = append(values, figure(t))
+			if t.ID == p.ID && p.Cell == cell && (!valid || t.Verdict.State == record.Valid) {
+				all = append(all, figure(t))
 			}
 		}
 	}
-	return stats.Of(values)
+	return all
 }
 
 // gaps are the times between trials of one machine, in seconds, sorted.

@@ -67,3 +67,14 @@ func TestTasksOfAPlan(t *testing.T) {
 		}
 	}
 }
+
+// Trials of one run are measured by one version of skerry; the sum of the program is on record.
+func TestAnotherVersionMeasuresNothing(t *testing.T) {
+	r := &run{Config: Config{Version: "1.1"}}
+	if err := r.sameProgram(record.Versions{Skerry: "1.0"}); err == nil || err.Error() != "the run was made with skerry 1.0, this is 1.1" {
+		t.Errorf("%v", err)
+	}
+	if err := r.sameProgram(record.Versions{Skerry: "1.1", Program: "another build"}); err != nil || r.place.Program == "" {
+		t.Errorf("%v, the sum is %q", err, r.place.Program)
+	}
+}
