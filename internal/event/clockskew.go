@@ -11,8 +11,8 @@ var clockSkewKind = Kind{
 	Name: "clock_skew", Says: "sets the clocks of nodes wrong.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Changed},
 	Docs: Docs{SectionResources, []Row{{
-		Says: `unavailable: Linux gives the processes of a node no time of day of their own (time namespaces shift the monotonic clocks alone), and the ` +
-			`machine's clock is not touched`}}},
+		Says: `unavailable. Linux gives the processes of a node no time of day of their own: time namespaces shift the monotonic clocks alone. Skerry does ` +
+			`not touch the machine's clock`}}},
 	spec: func() spec { return new(ClockSkew) },
 }
 

@@ -10,7 +10,7 @@ import (
 var cpuKind = Kind{
 	Name: "cpu", Says: "keeps cores of nodes busy, as \"yes > /dev/null\" does.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Changed},
-	Docs:   Docs{SectionResources, []Row{{Examples: []string{`{nodes: Seoul, cores: 2}`}, Says: "processes of the node, within its quota, as `yes > /dev/null` is"}}},
+	Docs:   Docs{SectionResources, []Row{{Examples: []string{`{nodes: Seoul, cores: 2}`}, Says: "processes on the node keep the cores busy, within its quota, as `yes > /dev/null` does"}}},
 	Offers: []Offer{
 		{ID: "cpu", Title: "Use up CPU", On: record.OnNodes, Targets: "nodes", Amount: &Amount{Key: "cores", Label: "cores", Value: "1", Number: true}},
 	},

@@ -13,8 +13,8 @@ var diskFullKind = Kind{
 	Name: "disk_full", Says: "leaves no space on the disk of nodes.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Changed},
 	Docs: Docs{SectionResources, []Row{{Examples: []string{`{nodes: Seoul, size: 1GiB}`},
-		Says: `writing fails with ENOSPC. So that the machine's own disk is not harmed, the node's directory is on a disk of that size in memory from the ` +
-			`begin of the trial; what is there counts as the node's memory`}}},
+		Says: `writing fails with ENOSPC. The node's directory is on a disk of that size in memory from the beginning of the trial, so that the machine's ` +
+			`own disk is not harmed. What is on that disk counts as the node's memory`}}},
 	Prepares: "disks that are made before the database starts",
 	spec:     func() spec { return new(DiskFull) },
 }

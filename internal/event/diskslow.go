@@ -18,8 +18,8 @@ var diskSlowKind = Kind{
 	Name: "disk_slow", Says: "bounds what nodes read from and write to their disk.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Changed},
 	Docs: Docs{SectionResources, []Row{{Examples: []string{`{nodes: Seoul, write: 1MiB, read_ops: 50}`},
-		Says: `bytes and operations a second on the disk of the node's directory. Control groups of version 1 do not hold back what goes through the page ` +
-			`cache, only direct and synchronous writing, as of databases' logs`}}},
+		Says: `the disk of the node's directory gives no more bytes and operations a second. Control groups of version 1 hold back only direct and ` +
+			`synchronous writing, as of databases' logs, and nothing that goes through the page cache`}}},
 	NeedsDisks: true,
 	spec:       func() spec { return new(DiskSlow) },
 }

@@ -12,7 +12,7 @@ import (
 var joinKind = Kind{
 	Name: "join", Says: "makes nodes members. Reverted, they leave.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Up, Settles: true, Member: record.Joins},
-	Docs:   Docs{SectionMembership, []Row{{Examples: []string{`spare`}, Says: `taken back, the node leaves`}}},
+	Docs:   Docs{SectionMembership, []Row{{Examples: []string{`spare`}, Says: `the node joins. Taken back, it leaves`}}},
 	Still:  "members",
 	spec:   func() spec { return new(join) },
 }

@@ -10,7 +10,7 @@ var killKind = Kind{
 	Name: "kill", Says: "ends the database's processes on nodes with SIGKILL; they stay members. Reverted, they are started again on the same data.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Down},
 	Docs: Docs{SectionNodes, []Row{{Examples: []string{`Seoul`, `{nodes: data, choose: random}`},
-		Says: `the database's processes, with SIGKILL; taken back they are started on the same data`}}},
+		Says: `the database's processes end with SIGKILL. Taken back, they start again on the same data`}}},
 	Offers: []Offer{
 		{ID: "kill", Title: "Kill the database", On: record.OnNodes, Targets: "nodes"},
 	},

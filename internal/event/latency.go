@@ -13,7 +13,7 @@ import (
 var latencyKind = Kind{
 	Name: "latency", Says: "changes how long packets take.",
 	Effect: record.Effect{On: record.OnLinks, Makes: record.Changed},
-	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, scale: 3}`, `{between: [Pune, Seoul], add: 20ms}`, `{set: 5ms}`}, Says: `one way`}}},
+	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, scale: 3}`, `{between: [Pune, Seoul], add: 20ms}`, `{set: 5ms}`}, Says: `the value is of one way: a round trip changes by twice as much`}}},
 	Offers: []Offer{
 		{ID: "slow", Title: "Multiply latency", On: record.OnLinks, Targets: "ids", Amount: &Amount{Key: "scale", Label: "times", Value: "3", Number: true}},
 		{ID: "add", Title: "Add latency", On: record.OnLinks, Targets: "ids", Amount: &Amount{Key: "add", Label: "one way", Value: "50ms"}},

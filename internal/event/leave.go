@@ -12,7 +12,7 @@ var leaveKind = Kind{
 	Name: "leave", Says: "ends the membership of nodes by the database's own procedure. Reverted, they join.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Down, Settles: true, Member: record.Leaves},
 	Docs: Docs{SectionMembership, []Row{{Examples: []string{`Seoul`, `{nodes: removable, choose: next}`, `{nodes: Seoul, manner: abrupt}`},
-		Says: `by the database's own procedure; taken back, the node joins`}}},
+		Says: `the node leaves by the database's own procedure. Taken back, it joins`}}},
 	Still: "away",
 	spec:  func() spec { return new(Leave) },
 }

@@ -15,7 +15,7 @@ import (
 var linkFlapKind = Kind{
 	Name: "link_flap", Says: "takes links down and up again and again.",
 	Effect: record.Effect{On: record.OnLinks, Makes: record.Down},
-	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, down: 1s, up: 4s}`}, Says: `down first`}}},
+	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, down: 1s, up: 4s}`}, Says: `the links go down first`}}},
 	spec:   func() spec { return new(Flap) },
 }
 

@@ -11,7 +11,7 @@ import (
 var lossKind = Kind{
 	Name: "loss", Says: "makes links lose packets.",
 	Effect: record.Effect{On: record.OnLinks, Makes: record.Changed},
-	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, add: 5%}`, `{set: 1%}`}, Says: `10 % and 10 % lose 19 %`}}},
+	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, add: 5%}`, `{set: 1%}`}, Says: `losses combine: 10 % and 10 % lose 19 %`}}},
 	Offers: []Offer{
 		{ID: "lose", Title: "Lose packets", On: record.OnLinks, Targets: "ids", Amount: &Amount{Key: "add", Label: "share", Value: "5%"}},
 	},

@@ -12,7 +12,7 @@ var memoryKind = Kind{
 	Name: "memory", Says: "takes memory of nodes.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Changed},
 	Docs: Docs{SectionResources, []Row{{Examples: []string{`{nodes: Seoul, size: 1GiB}`},
-		Says: `taken and kept; where the node has not got it, the kernel ends this process first and the event has failed. The machine keeps 512 MiB`}}},
+		Says: `a process takes the memory and keeps it. If the node has less, the kernel ends this process first, and the event has failed. The machine keeps 512 MiB`}}},
 	spec: func() spec { return new(Memory) },
 }
 

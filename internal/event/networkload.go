@@ -15,7 +15,7 @@ var networkLoadKind = Kind{
 	Name: "network_load", Says: "sends data between nodes, as iperf3 does.",
 	Effect: record.Effect{On: record.OnStreams, Makes: record.Changed},
 	Docs: Docs{SectionResources, []Row{{Examples: []string{`{from: Seoul, to: [Pune, Dubai], rate: 100mbit, protocol: tcp}`},
-		Says: `streams over the links that the database uses; the rate is of payload`}}},
+		Says: `streams go over the links that the database uses. The rate is of payload`}}},
 	spec: func() spec { return new(NetworkLoad) },
 }
 

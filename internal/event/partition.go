@@ -13,7 +13,7 @@ var partitionKind = Kind{
 	Name: "partition", Says: "cuts every link between groups of nodes.",
 	Effect: record.Effect{On: record.OnLinks, Makes: record.Down},
 	Docs: Docs{SectionLinks, []Row{{Examples: []string{`{groups: [[Pune], [Seoul, Dubai]]}`, `{split: 2}`},
-		Says: "every link between groups; who is in no group reaches everybody. `split` draws groups of the database's nodes. `one_way`: only what the " +
+		Says: "every link between two groups is cut. A node in no group reaches everybody. `split` draws groups of the database's nodes. With `one_way`, only what the " +
 			"first group sends is lost"}}},
 	spec: func() spec { return new(Partition) },
 }

@@ -10,7 +10,7 @@ import (
 var pauseKind = Kind{
 	Name: "pause", Says: "stops every process of nodes where it is (SIGSTOP), its connections open.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Down},
-	Docs:   Docs{SectionNodes, []Row{{Examples: []string{`Seoul`}, Says: `every process of the node (SIGSTOP): it goes silent with its connections open`}}},
+	Docs:   Docs{SectionNodes, []Row{{Examples: []string{`Seoul`}, Says: `every process of the node stops where it is (SIGSTOP). The node goes silent with its connections open`}}},
 	Offers: []Offer{
 		{ID: "pause", Title: "Pause all processes", On: record.OnNodes, Targets: "nodes"},
 	},

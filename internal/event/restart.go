@@ -10,7 +10,7 @@ import (
 var restartKind = Kind{
 	Name: "restart", Says: "stops and starts nodes, one after the other.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Changed, Settles: true},
-	Docs:   Docs{SectionNodes, []Row{{Examples: []string{`{nodes: data, manner: graceful}`}, Says: `one after the other, the next when the one before serves`}}},
+	Docs:   Docs{SectionNodes, []Row{{Examples: []string{`{nodes: data, manner: graceful}`}, Says: `the nodes restart one after the other. Each waits until the one before serves`}}},
 	spec:   func() spec { return new(Restart) },
 }
 

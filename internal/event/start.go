@@ -9,7 +9,7 @@ import (
 var startKind = Kind{
 	Name: "start", Says: "starts what kill and stop have ended.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Up, Settles: true},
-	Docs:   Docs{SectionNodes, []Row{{Examples: []string{`Seoul`}, Says: `what kill or stop has ended`}}},
+	Docs:   Docs{SectionNodes, []Row{{Examples: []string{`Seoul`}, Says: `the processes that kill or stop has ended start again`}}},
 	spec:   func() spec { return new(start) },
 }
 

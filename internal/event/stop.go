@@ -9,7 +9,7 @@ import (
 var stopKind = Kind{
 	Name: "stop", Says: "ends the database's processes on nodes in its own way; reverted as kill is.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Down},
-	Docs:   Docs{SectionNodes, []Row{{Examples: []string{`Seoul`}, Says: `in the database's own way: drained, flushed, SIGTERM`}}},
+	Docs:   Docs{SectionNodes, []Row{{Examples: []string{`Seoul`}, Says: `the database's processes end in the database's own way: drained, flushed, SIGTERM`}}},
 	Still:  "down",
 	spec:   func() spec { return new(stop) },
 }

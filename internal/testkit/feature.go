@@ -37,6 +37,8 @@ var (
 	Chromium = Feature{"chromium", program("chromium")}
 	// Jupyter executes notebooks. It comes with pandas and matplotlib where a test needs it.
 	Jupyter = Feature{"jupyter", jupyter}
+	// Analysis are the Python packages that read a run directory's files.
+	Analysis = Feature{"pandas-duckdb", analysis}
 )
 
 // Abilities that tests find out about.
@@ -68,6 +70,13 @@ func jupyter() string {
 	}
 	if out, err := exec.Command("jupyter", "nbconvert", "--version").CombinedOutput(); err != nil {
 		return "jupyter nbconvert: " + string(out)
+	}
+	return ""
+}
+
+func analysis() string {
+	if out, err := exec.Command("python3", "-c", "import duckdb, pandas, pyarrow").CombinedOutput(); err != nil {
+		return "python3: " + string(out)
 	}
 	return ""
 }

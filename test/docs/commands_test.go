@@ -2,6 +2,7 @@ package docs
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -104,6 +105,40 @@ func TestNotebook(t *testing.T) {
 	}
 	if !strings.Contains(read(t, figure), "<svg") {
 		t.Error("there is no figure")
+	}
+}
+
+// The lines that open a run in pandas and in DuckDB do so.
+func TestLinesForAnalysts(t *testing.T) {
+	testkit.Need(t, testkit.Analysis)
+	page := read(t, filepath.Join(root, "docs", "data.md"))
+	dir := t.TempDir()
+	stored, err := filepath.Abs(filepath.Join(root, "internal", "report", "webdata", "testdata", "two-distances"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "runs"), 0o755), os.Symlink(stored, filepath.Join(dir, "runs", "latest"))); err != nil {
+		t.Fatal(err)
+	}
+	found := func(language string) string {
+		m := regexp.MustCompile("(?ms)^```" + language + "\n(.*?)^```").FindStringSubmatch(page)
+		if m == nil {
+			t.Fatalf("docs/data.md has no %s", language)
+		}
+		return m[1]
+	}
+	script := found("python") + `
+goodput = trials.groupby("parameters.scale")["goodput_ops_s"].agg(["mean", "std", "count"])
+assert list(goodput["count"]) == [2, 2] and (goodput["mean"] > 0).all(), goodput
+assert (seconds["t"] >= 0).any() and seconds["ok"].sum() > 0, seconds
+import duckdb
+for line in '''` + found("sql") + `'''.strip().splitlines():
+    assert duckdb.sql(line).fetchall(), line
+`
+	cmd := exec.CommandContext(t.Context(), "python3", "-c", script)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 }
 

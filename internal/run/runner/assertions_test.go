@@ -62,7 +62,7 @@ func TestStrictRunsEndWithSuspectTrials(t *testing.T) {
 		t.Errorf("a run that is not strict ends with %v", err)
 	}
 	r.Strict = true
-	if err := r.doubts(); !errors.Is(err, ErrSuspect) || !strings.Contains(err.Error(), "1 trials are suspect: 2") {
+	if err := r.doubts(); !errors.Is(err, ErrSuspect) || !strings.Contains(err.Error(), "trials are suspect: 2") {
 		t.Errorf("a strict run ends with %v", err)
 	}
 	if err := w.Close(); err != nil {

@@ -3,34 +3,36 @@ package runner
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"skerry/internal/base/advice"
 	"skerry/internal/record"
 )
 
-// failure is that of a run of which some trials failed. Those that fail again for the same reason
-// are not worth another try.
+// failure is that of a run of which some trials failed.
 func (r *run) failure(failed, of int) error {
-	err := fmt.Errorf("%d of %d %w", failed, of, ErrTrials)
-	if r.alike() {
-		return advice.With(err, "all trials fail alike: mend the cause first; logs of the database are below %s/trials", r.writer.Dir())
-	}
-	return advice.With(err, "try them again with: skerry run --resume %s", r.writer.Dir())
+	return advice.With(fmt.Errorf("%d of %d %w", failed, of, ErrTrials), "%s", again(r.writer.Summary().Trials, r.writer.Dir()))
 }
 
 // givenUp is the end of a run of which so many trials failed in a row.
 func (r *run) givenUp(inARow int, last record.Trial) error {
-	err := fmt.Errorf("%d %w in a row, the last one: %s", inARow, ErrTrials, last.Error)
-	if r.alike() {
-		return advice.With(err, "all trials fail alike: mend the cause first; logs of the database are below %s/trials", r.writer.Dir())
-	}
-	return advice.With(err, "mend the cause, then go on with: skerry run --resume %s", r.writer.Dir())
+	return advice.With(fmt.Errorf("%d %w in a row, the last one: %s", inARow, ErrTrials, last.Error), "%s", again(r.writer.Summary().Trials, r.writer.Dir()))
 }
 
-// alike tells whether no trial measured, and several failed with one message.
-func (r *run) alike() bool { return allAlike(r.writer.Summary().Trials) }
+// again says what to do about trials that failed. Those that fail again for the same reason are not worth another try.
+func again(trials []record.Trial, dir string) string {
+	measured := func(t record.Trial) bool { return t.State == record.TrialOK }
+	switch {
+	case allAlike(trials):
+		return fmt.Sprintf("all trials fail alike: mend the cause first; logs of the database are below %s/trials", dir)
+	case !slices.ContainsFunc(trials, measured): // it may be what the experiment says, which --resume runs as it was
+		return fmt.Sprintf("logs of the database are below %s/trials; mend the cause, and where it was outside the experiment go on with: skerry run --resume %s", dir, dir)
+	}
+	return "try them again with: skerry run --resume " + dir
+}
 
+// allAlike tells whether no trial measured, and several failed with one message.
 func allAlike(trials []record.Trial) bool {
 	for _, t := range trials {
 		if t.State != record.TrialFailed || cause(t.Error) != cause(trials[0].Error) {

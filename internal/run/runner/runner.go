@@ -251,7 +251,7 @@ func (r *run) doubts() error {
 	if len(suspect) == 0 {
 		return nil
 	}
-	return advice.With(fmt.Errorf("%d %w: %s", len(suspect), ErrSuspect, strings.Join(suspect, ", ")),
+	return advice.With(fmt.Errorf("%w: %s", ErrSuspect, strings.Join(suspect, ", ")),
 		"run them again with: skerry run --resume %s --suspect --strict", r.writer.Dir())
 }
 
