@@ -41,7 +41,9 @@ func TestSuspectTrialsAreRunAgain(t *testing.T) {
 	}
 	contains(t, r.stdout.String(), "No trial is valid, because of this machine: its processors were taken away")
 
-	b.run(0, "run", "--retries", "0", file)
+	// For a CI, a trial that cannot be believed is no result.
+	strict := b.run(3, "run", "--strict", "--retries", "0", file)
+	contains(t, strict.stderr.String(), "trials are suspect: 1")
 	if x := b.summary(b.path("runs/latest")).Trials[0]; len(x.Replaced) != 0 {
 		t.Errorf("with --retries 0: replaced %+v", x.Replaced)
 	}
