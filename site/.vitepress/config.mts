@@ -22,7 +22,7 @@ export default defineConfig({
   rewrites: { ':folder/README.md': ':folder/index.md' },
   markdown: {
     anchor: { slugify: slug },
-    theme: { light: 'github-light', dark: 'github-dark' },
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark' },
     config(md) {
       // Two braces in the pages are Go's templates, and not Vue's.
       const shown = (text: string) => md.utils.escapeHtml(text).replace(/\{\{/g, '&#123;&#123;')

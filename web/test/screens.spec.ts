@@ -100,6 +100,7 @@ describe('the dashboard', () => {
     ['runs', () => '#/runs', 'table.runs tbody tr'],
     ['run', () => `#/run/${named(shown.at(-1)!)}`, '#note'],
     ['new', () => '#/new', '.note.fine >> text=1 trial'],
+    ['choose', () => '#/choose', '.listed'],
     ['waiting', () => '#/live', 'text=No run is under way'],
     ['compare', () => {
       const [a, b] = given ? [named('quickstart'), named('quickstart')] : readdirSync(runs).sort() // of one run, two cells
