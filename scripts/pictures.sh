@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$PWD/dist/screens
-runs=${RUNS:-$PWD/dist/runs}
+runs=$(realpath "${RUNS:-dist/runs}")
 if [ -z "${RUNS:-}" ]; then
 	rm -rf "$runs"
 	mkdir -p "$runs"
@@ -21,5 +21,5 @@ fi
 [ "${ONLY:-}" != runs ] || exit 0
 rm -rf "$out"
 mkdir -p "$out"
-(cd web && SKERRY_RUNS=$(realpath "$runs") SKERRY_SCREENS=$out npx --no-install vitest run --config vitest.browser.ts test/screens.spec.ts)
+(cd web && SKERRY_RUNS=$runs SKERRY_SCREENS=$out npx --no-install vitest run --config vitest.browser.ts test/screens.spec.ts)
 cp "$out/report-quickstart-1400-light.png" docs/images/report.png
