@@ -39,7 +39,7 @@ func (p Pool) Node(e Experiment) string {
 	if p.Client == nil {
 		return e.ClientNode()
 	}
-	return topology.ClientName + "-" + p.Name
+	return topology.PoolClient(p.Name)
 }
 
 // Place is the client that a pool's load comes from.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"skerry/internal/base/advice"
@@ -17,6 +18,14 @@ var ErrClient = errors.New("client cannot be placed")
 
 // ClientName is the node that WithClient adds.
 const ClientName = "client"
+
+// PoolClient is the client node of one of several workloads that come from nodes of their own.
+func PoolClient(pool string) string { return ClientName + "-" + pool }
+
+// IsClient tells by its name the load driver's node, or one of several, from those of the database.
+func IsClient(node string) bool {
+	return node == ClientName || strings.HasPrefix(node, PoolClient(""))
+}
 
 // Scale returns the topology with every latency times factor.
 func Scale(t Topology, factor float64) Topology {
