@@ -6,10 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
+	"skerry/internal/base/linger"
 	"skerry/internal/system/hydra/command"
 )
 
@@ -124,19 +128,38 @@ func (s *Store) makeTables(ctx context.Context, before *known, batch []decoded) 
 	return nil
 }
 
-// defineTries is how often a definition is tried that another member may be making too.
-const defineTries = 3
+// defineTries is how often a definition is tried that another member may be making too, definePause the
+// wait before the next try where SQLite had no time for it.
+const (
+	defineTries = 3
+	definePause = 10 * time.Millisecond
+)
 
 // define runs a CREATE ... IF NOT EXISTS. Of two at the same time PostgreSQL fails one with
-// a duplicate in its catalogue: at the next try the other's work is there.
+// a duplicate in its catalogue: at the next try the other's work is there. Of two connections that turn a new
+// file to write-ahead logging SQLite fails one at once, whatever its busy_timeout says: the other may need
+// as long as a disk does.
 func (s *Store) define(ctx context.Context, query string) error {
-	var err error
-	for range defineTries {
-		if _, err = s.write.ExecContext(ctx, query); err == nil || ctx.Err() != nil {
-			break
+	begun := time.Now()
+	for try := 1; ; try++ {
+		_, err := s.write.ExecContext(ctx, query)
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return err
+		case isBusy(err) && time.Since(begun) < busyTimeout:
+			if linger.For(ctx, definePause) != nil {
+				return err
+			}
+		case try >= defineTries:
+			return err
 		}
 	}
-	return err
+}
+
+// isBusy tells whether another connection to a file was in the way.
+func isBusy(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
 // applyIn applies a batch within a transaction to a database of which is known what stood

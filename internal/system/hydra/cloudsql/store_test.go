@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/system/hydra/command"
 )
@@ -337,4 +338,27 @@ func FuzzReadSnapshot(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, _ = ReadSnapshot(bytes.NewReader(data), Visitor{}) // it must end, whatever it is given
 	})
+}
+
+// Members of a cloud that start together open its new file together.
+func TestOpenedTogether(t *testing.T) {
+	for range 20 {
+		path := filepath.Join(t.TempDir(), "new.db")
+		var g errgroup.Group
+		for range 6 {
+			s, err := New(Config{URL: "sqlite:" + path, Cluster: "test"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			g.Go(func() error { return s.Prepare(t.Context()) })
+		}
+		if err := g.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
