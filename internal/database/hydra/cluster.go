@@ -17,7 +17,6 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/load"
-	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 	"skerry/internal/system/hydra/api"
 	"skerry/internal/system/hydra/hydraclient"
@@ -35,8 +34,8 @@ type cluster struct {
 	servers daemon.Set
 	members daemon.Members[*member]
 
-	mu        sync.Mutex
-	databases map[string]string // a cloud's to the directory of its database
+	mu     sync.Mutex
+	stores map[string]*store // by cloud
 }
 
 var (
@@ -54,7 +53,7 @@ func (d *Hydra) Start(ctx context.Context, env database.Env) (database.Cluster, 
 		return nil, fmt.Errorf("%w: witness %s is no data node", ErrOption, o.witness)
 	}
 	c := &cluster{
-		name: "lab-" + strconv.FormatUint(rand.Uint64(), 36), env: env, options: o, log: env.Log, databases: make(map[string]string),
+		name: "lab-" + strconv.FormatUint(rand.Uint64(), 36), env: env, options: o, log: env.Log, stores: make(map[string]*store),
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
@@ -151,15 +150,12 @@ func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
 // Err implements database.Cluster.
 func (c *cluster) Err() error { return c.servers.Err() }
 
-// Logs implements database.Cluster.
-func (c *cluster) Logs() map[string]files.File { return c.servers.Logs() }
-
 // Stop implements database.Cluster. Members are killed, all at the same time: on SIGTERM
 // a leader would hand over to others that are ending too.
-func (c *cluster) Stop(context.Context) error {
+func (c *cluster) Stop(ctx context.Context) error {
 	errs := []error{c.servers.Kill()}
 	for _, m := range c.members.All() {
 		errs = append(errs, c.drop(m))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.stopStores(ctx))...)
 }

@@ -2,9 +2,9 @@
 // members are processes of this very program (`skerry hydra node`).
 //
 // Every node carries a member. A site is a cloud, unless option clouds says that each node
-// is one: its members share one SQLite file, which the first of them has in its directory,
-// so that a cloud's database outlives its members as a managed one would. One node may be
-// a witness. Members join as learners and are given their vote once they have caught up.
+// is one: its members share one SQLite file, or a PostgreSQL or MariaDB of one member, on the
+// node of the first of them, so that a cloud's database outlives its members as a managed one would.
+// One node may be a witness. Members join as learners and are given their vote once they have caught up.
 //
 // # Records
 //

@@ -112,11 +112,10 @@ func (c *cluster) launch(ctx context.Context, m *member, members []*member, join
 		FollowWrites: o.followWrites, MaxLog: strconv.FormatInt(o.maxLog, 10) + "B", MaxAge: o.maxAge.String(), Drain: "0s",
 	}
 	if !m.witness {
-		path, err := c.database(ctx, m)
-		if err != nil {
+		var err error
+		if file.Database, err = c.database(ctx, m); err != nil {
 			return err
 		}
-		file.Database = "sqlite:" + path
 	}
 	for _, other := range members {
 		file.Members = append(file.Members, peerOf{ID: other.id, Name: other.host.Name(), Cloud: other.cloud, Peer: other.peer, API: other.addr, Witness: other.witness})
@@ -132,25 +131,6 @@ func (c *cluster) launch(ctx context.Context, m *member, members []*member, join
 }
 
 func (m *member) config() string { return filepath.Join(m.dir(), "node.yaml") }
-
-// database is where the SQLite file of a member's cloud is: with the node that had it
-// first.
-func (c *cluster) database(ctx context.Context, m *member) (string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	dir, ok := c.databases[m.cloud]
-	if !ok {
-		dir = filepath.Join(m.host.Dir(), "hydra-"+m.cloud)
-		c.databases[m.cloud] = dir
-		if err := m.host.Files().Remove(ctx, dir); err != nil {
-			return "", fmt.Errorf("emptying the database of %s: %w", m.cloud, err)
-		}
-	}
-	if err := m.host.Files().MakeDir(ctx, dir); err != nil {
-		return "", fmt.Errorf("making the directory of the database of %s: %w", m.cloud, err)
-	}
-	return filepath.Join(dir, "hydra.db"), nil
-}
 
 // run starts a member's process. On a directory that holds its log it goes on with it.
 func (c *cluster) run(ctx context.Context, m *member, joining bool) error {

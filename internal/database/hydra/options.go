@@ -37,6 +37,7 @@ const (
 type options struct {
 	port, peerPort int
 	clouds         string
+	backend        string // of backends
 	witness        string // a node's name
 	election       time.Duration
 	preferCloud    string
@@ -51,12 +52,13 @@ type options struct {
 }
 
 func parseOptions(given database.Options) (options, error) {
-	r := setting.Options(ErrOption, given, "port", "peer_port", "clouds", "witness", "election", "prefer_cloud",
+	r := setting.Options(ErrOption, given, "port", "peer_port", "backend", "clouds", "witness", "election", "prefer_cloud",
 		"follow_writes", "max_log", "max_age", "direct", "reads", "staleness", "ack", "route", "share")
 	o := options{
 		port:         r.Int("port", 1, 65535, defaultPort),
 		peerPort:     r.Int("peer_port", 1, 65535, defaultPeerPort),
 		clouds:       r.Choice("clouds", cloudSite, cloudSite, cloudNode),
+		backend:      r.Choice("backend", backendSQLite, backends()...),
 		witness:      r.Text("witness", ""),
 		election:     r.Duration("election", 0),
 		preferCloud:  r.Text("prefer_cloud", ""),

@@ -1,0 +1,144 @@
+package hydra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"sync"
+
+	"skerry/internal/database"
+	"skerry/internal/database/galera"
+	"skerry/internal/database/mysql"
+	"skerry/internal/database/postgres"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
+)
+
+// Backends: what a cloud keeps its rows in.
+const (
+	backendSQLite   = "sqlite"
+	backendPostgres = "postgres"
+	backendMariaDB  = "mariadb"
+)
+
+// server is a database of the laboratory that a cloud may have in SQLite's place.
+type server struct {
+	new     func() database.Database
+	options database.Options
+	// url is how a member calls it, from what it tells clients.
+	url func(properties map[string]string) string
+}
+
+var servers = map[string]server{
+	backendPostgres: {
+		new: func() database.Database { return postgres.New() },
+		url: func(p map[string]string) string {
+			return "postgres://postgres@" + p[postgres.PropHosts] + "/postgres?sslmode=disable"
+		},
+	},
+	backendMariaDB: { // one that is no cluster writes each commit to its disk, as PostgreSQL and SQLite do
+		new: func() database.Database { return galera.New() }, options: database.Options{"innodb_flush_log_at_trx_commit": 1},
+		url: func(p map[string]string) string {
+			return "mysql://" + mysql.User + "@" + p[mysql.PropHosts] + "/" + mysql.Schema
+		},
+	},
+}
+
+// store is what a cloud keeps its rows in: on the node of its first member, and outliving it, as
+// a managed database would.
+type store struct {
+	mu  sync.Mutex
+	url string // "" until there is one
+	// running is the server behind it, nil with SQLite.
+	running database.Cluster
+}
+
+// store is that of a cloud.
+func (c *cluster) store(cloud string) *store {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stores[cloud] == nil {
+		c.stores[cloud] = &store{}
+	}
+	return c.stores[cloud]
+}
+
+// database returns the URL of the database of a member's cloud, which is made where there is none yet.
+func (c *cluster) database(ctx context.Context, m *member) (string, error) {
+	s := c.store(m.cloud)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.url != "" {
+		return s.url, nil
+	}
+	var err error
+	if of, ok := servers[c.options.backend]; ok {
+		err = s.start(ctx, c.env, m.host, of)
+	} else {
+		err = s.file(ctx, m.host, m.cloud)
+	}
+	if err != nil {
+		return "", fmt.Errorf("the database of cloud %s: %w", m.cloud, err)
+	}
+	return s.url, nil
+}
+
+// file makes room for an SQLite file.
+func (s *store) file(ctx context.Context, on host.Host, cloud string) error {
+	dir := filepath.Join(on.Dir(), "hydra-"+cloud)
+	if err := files.Empty(ctx, on.Files(), dir); err != nil {
+		return fmt.Errorf("emptying its directory: %w", err)
+	}
+	s.url = "sqlite:" + filepath.Join(dir, "hydra.db")
+	return nil
+}
+
+// start starts a server of one member on a node.
+func (s *store) start(ctx context.Context, env database.Env, on host.Host, of server) error {
+	db := of.new()
+	in, err := db.Find("")
+	if err != nil {
+		return err
+	}
+	env.Nodes, env.Installation, env.Options, env.Contact = []host.Host{on}, in, of.options, nil
+	if s.running, err = db.Start(ctx, env); err != nil {
+		return err
+	}
+	s.url = of.url(s.running.Properties())
+	return nil
+}
+
+// running are the clouds' servers.
+func (c *cluster) running() (all []database.Cluster) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.stores {
+		if s.running != nil {
+			all = append(all, s.running)
+		}
+	}
+	return all
+}
+
+// stopStores ends the clouds' servers.
+func (c *cluster) stopStores(ctx context.Context) error {
+	var errs []error
+	for _, r := range c.running() {
+		errs = append(errs, r.Stop(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Logs implements database.Cluster: those of members, and of the clouds' servers.
+func (c *cluster) Logs() map[string]files.File {
+	logs := c.servers.Logs()
+	for _, r := range c.running() {
+		maps.Copy(logs, r.Logs())
+	}
+	return logs
+}
+
+// backends are the names of what a cloud may keep its rows in.
+func backends() []string { return []string{backendSQLite, backendPostgres, backendMariaDB} }
