@@ -28,7 +28,7 @@ import (
 
 type reproduceFlags struct {
 	file, out, results string
-	quick, plan        bool
+	quick, plan, now   bool
 }
 
 func newReproduce(a *app) *cobra.Command {
@@ -41,19 +41,23 @@ func newReproduce(a *app) *cobra.Command {
 			"waits while others use the machine. What was run before is not run again: an interrupted run goes on, and\n" +
 			"Ctrl-C ends the trial at hand and keeps those before it. A step's name stands for that step alone. What\n" +
 			"needs a database that is not installed is left out, and named. --quick runs each experiment in its short form,\n" +
-			"to see that all of it works: its figures are shown and kept nowhere.",
+			"to see that all of it works: its figures are shown, and stand on copies of the pages below --out alone.",
 		Example: `  skerry reproduce --plan
   skerry reproduce fhc
   skerry reproduce hydra-mixed-30 faults-cpu-hog
-  skerry reproduce all --quick`,
+  skerry reproduce all --quick
+  skerry reproduce faults --quick --now    # while others use the machine: does it work?`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			plan, err := results.Load(f.file)
 			if err != nil {
 				return fmt.Errorf("%w: %w", errUsage, err)
 			}
-			pages, err := plan.Select(names)
+			pages, err := plan.Select(names, f.quick)
 			if err != nil {
 				return fmt.Errorf("%w: %w", errUsage, err)
+			}
+			if f.now && !f.quick {
+				return fmt.Errorf("%w: --now goes with --quick alone: what is measured beside other work is no result", errUsage)
 			}
 			if f.plan {
 				return a.showPlan(f, pages)
@@ -64,7 +68,8 @@ func newReproduce(a *app) *cobra.Command {
 	c.Flags().StringVar(&f.file, "file", "docs/results/plan.yaml", "take pages and their experiments from `FILE`, in the repository's root")
 	c.Flags().StringVar(&f.out, "out", "runs/reproduce", "make run directories below `DIR`")
 	c.Flags().StringVar(&f.results, "results", "docs/results", "the pages are in `DIR`, and what is kept of runs in its data")
-	c.Flags().BoolVar(&f.quick, "quick", false, "run short forms, whose figures are not kept")
+	c.Flags().BoolVar(&f.quick, "quick", false, "run short forms, whose figures are no results")
+	c.Flags().BoolVar(&f.now, "now", false, "with --quick, do not wait until nothing else uses the machine")
 	c.Flags().BoolVar(&f.plan, "plan", false, "only say what would be run, and how long it takes")
 	return c
 }
@@ -75,9 +80,6 @@ func (a *app) showPlan(f reproduceFlags, pages []results.Page) error {
 	var sum time.Duration
 	for _, p := range pages {
 		for _, s := range p.Steps {
-			if f.quick && s.TriedBy != "" {
-				continue
-			}
 			takes, known, err := s.Time(".", f.quick)
 			if err != nil {
 				return err
@@ -104,34 +106,44 @@ func (a *app) reproduce(ctx context.Context, f reproduceFlags, pages []results.P
 	}
 	begun := time.Now()
 	if f.quick { // short forms prove that all of it works, and wait once
-		if err := a.quiet(ctx); err != nil {
+		if err := a.tryPages(ctx, &f); err != nil {
 			return err
 		}
 	}
 	var failed error
 	for _, p := range pages {
 		for _, s := range p.Steps {
-			if f.quick && s.TriedBy != "" {
-				continue
-			}
 			err := a.bring(ctx, f, s)
 			if errors.Is(err, install.ErrNotInstalled) {
 				fmt.Fprintf(a.err, "%s: left out: %v\n", s.Name, err)
 				continue
 			}
-			if err != nil && (ctx.Err() != nil || !measured(err)) {
-				return fmt.Errorf("%s: %w", s.Name, err)
+			if err == nil {
+				continue
 			}
+			err = fmt.Errorf("%s: %w", s.Name, err)
+			if ctx.Err() != nil {
+				return err
+			}
+			fmt.Fprintf(a.err, "%v\n", err) // the steps after it have a night of their own
 			failed = errors.Join(failed, err)
 		}
 	}
-	fmt.Fprintf(a.err, "done in %v\n", time.Since(begun).Round(time.Second))
+	fmt.Fprintf(a.err, "done in %v; the pages are in %s\n", time.Since(begun).Round(time.Second), f.results)
 	return failed
 }
 
-// measured tells errors of trials, which are rows too, from those that end the whole.
-func measured(err error) bool {
-	return errors.Is(err, runner.ErrTrials) || errors.Is(err, runner.ErrAssertions) || errors.Is(err, runner.ErrSuspect)
+// tryPages makes copies of the pages for the figures of short forms, and waits until nothing else uses the machine.
+func (a *app) tryPages(ctx context.Context, f *reproduceFlags) error {
+	tried := filepath.Join(f.out, "quick-pages")
+	if err := results.Folder(f.results).Copy(results.Folder(tried)); err != nil {
+		return err
+	}
+	f.results = tried
+	if f.now {
+		return nil
+	}
+	return a.quiet(ctx)
 }
 
 // bring brings a step to its end, and keeps what it measured: of an interrupted one the trials that ended.
@@ -149,11 +161,12 @@ func (a *app) bring(ctx context.Context, f reproduceFlags, s results.Step) error
 	}
 	if f.quick {
 		fmt.Fprintf(a.out, "\n%s: %s\n", s.Name, dir)
-		return errors.Join(err, report.Text(a.out, d, report.TextOptions{Width: a.width()}))
+		err = errors.Join(err, report.Text(a.out, d, report.TextOptions{Width: a.width()}))
 	}
-	over, wrong := data.Over(d, s.Over)
-	if wrong == nil {
-		wrong = results.Folder(f.results).Keep(s.Name, data.Of(d, s.Keep), over)
+	rows, wrong := data.Of(d, s.Keep)
+	over, missing := data.Over(d, s.Over)
+	if wrong = errors.Join(wrong, missing); wrong == nil {
+		wrong = results.Folder(f.results).Keep(s.Name, rows, over)
 	}
 	if wrong == nil {
 		wrong = results.Folder(f.results).Fill()
@@ -187,13 +200,11 @@ func (a *app) benchStep(ctx context.Context, f reproduceFlags, s results.Step) e
 	if err := c.Run(); err != nil {
 		return fmt.Errorf("skerry bench %s: %w", words, err)
 	}
-	if !f.quick {
-		if err := results.Folder(f.results).KeepOutput(s.Name, out.String()); err != nil {
-			return err
-		}
-		if err := results.Folder(f.results).Fill(); err != nil {
-			return err
-		}
+	if err := results.Folder(f.results).KeepOutput(s.Name, out.String()); err != nil {
+		return err
+	}
+	if err := results.Folder(f.results).Fill(); err != nil {
+		return err
 	}
 	return errors.Join(os.MkdirAll(f.out, 0o755), os.WriteFile(done, out.Bytes(), 0o644))
 }

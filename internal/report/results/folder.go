@@ -105,14 +105,43 @@ func (f Folder) Papers(item string) (out []page.Value, err error) {
 
 func (f Folder) data(name string) string { return filepath.Join(string(f), dataDir, name) }
 
+// Copy puts the pages, their plan and the documents' values into another folder, without what was measured: pages
+// to try. What was measured into that folder before stays.
+func (f Folder) Copy(to Folder) error {
+	names, err := filepath.Glob(filepath.Join(string(f), "*"+pageExt))
+	if err != nil {
+		return fmt.Errorf("listing pages: %w", err)
+	}
+	for _, path := range append(names, filepath.Join(string(f), planFile), f.data(papers)) {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("copying pages: %w", err)
+		}
+		inside, err := filepath.Rel(string(f), path)
+		if err != nil {
+			return fmt.Errorf("copying pages: %w", err)
+		}
+		if err := to.write(filepath.Join(string(to), inside), b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Keep writes the trials of a step beside the pages, and what they did over time where there is any.
 func (f Folder) Keep(step string, rows []data.Row, over []data.Point) error {
 	var b bytes.Buffer
 	if err := data.Write(&b, rows); err != nil {
 		return err
 	}
-	if err := f.write(f.data(step+dataExt), b.Bytes()); err != nil || len(over) == 0 {
+	if err := f.write(f.data(step+dataExt), b.Bytes()); err != nil {
 		return err
+	}
+	if len(over) == 0 { // what an earlier run did over time is not this one's
+		if err := os.Remove(f.data(step + overExt)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing an earlier run's data: %w", err)
+		}
+		return nil
 	}
 	b.Reset()
 	if err := data.WritePoints(&b, over); err != nil {
@@ -133,6 +162,7 @@ func (f Folder) Files() (map[string][]byte, error) {
 		return nil, fmt.Errorf("listing pages: %w", err)
 	}
 	files := map[string][]byte{}
+	var failed error
 	for _, path := range names {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -140,14 +170,15 @@ func (f Folder) Files() (map[string][]byte, error) {
 		}
 		filled, err := page.Fill(strings.TrimSuffix(filepath.Base(path), pageExt), text, f)
 		if err != nil {
-			return nil, err
+			failed = errors.Join(failed, err)
+			continue
 		}
 		files[path] = filled.Text
 		for name, picture := range filled.Pictures {
 			files[f.data(name)] = []byte(picture)
 		}
 	}
-	return files, nil
+	return files, failed
 }
 
 // Fill writes the pages as they follow from the data.

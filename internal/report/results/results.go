@@ -54,7 +54,9 @@ type Step struct {
 	// TriedBy is another step, whose short form shows that this one works too: --quick leaves this one out.
 	TriedBy string `yaml:"tried_by"`
 	// Keep are the figures that are kept of each trial, as assertions call them; a last * stands for any rest.
-	// With pair.* the bytes that each two data nodes exchanged for an operation are kept as well, with
+	// Of events that happened several times they are means, with .most the most of any, with .times how often that was,
+	// with .stalled after how many nothing answered for a while. With pair.* the bytes that each two data nodes exchanged
+	// for an operation are kept as well, with change.* each node's changes of membership, with
 	// probes.read.highest the highest 95th percentile of reads of any short job.
 	Keep []string `yaml:"keep"`
 	// Over are the figures that are kept over time, of the first valid trial of each cell (data.OverTime).
@@ -137,8 +139,9 @@ func (p Plan) page(step string) string {
 }
 
 // Select returns the pages that names ask for, in the plan's order: a page's, a document's, a step's
-// for that step alone, or all for every one, as no name does.
-func (p Plan) Select(names []string) ([]Page, error) {
+// for that step alone, or all for every one, as no name does. Of quick forms those are left out that
+// another step tries, unless they are named themselves.
+func (p Plan) Select(names []string, quick bool) (out []Page, err error) {
 	known := []string{"all"}
 	for _, page := range p.Pages {
 		known = append(known, page.Name, page.Document)
@@ -151,21 +154,21 @@ func (p Plan) Select(names []string) ([]Page, error) {
 			return nil, advice.With(fmt.Errorf("no page, document or step %q", n), "%s", hint(n, distinct(known)))
 		}
 	}
-	if len(names) == 0 || slices.Contains(names, "all") {
-		return p.Pages, nil
-	}
-	var out []Page
+	all := len(names) == 0 || slices.Contains(names, "all")
 	for _, page := range p.Pages {
-		if slices.Contains(names, page.Name) || slices.Contains(names, page.Document) {
-			out = append(out, page)
-			continue
-		}
-		page.Steps = slices.DeleteFunc(slices.Clone(page.Steps), func(s Step) bool { return !slices.Contains(names, s.Name) })
+		whole := all || slices.Contains(names, page.Name) || slices.Contains(names, page.Document)
+		page.Steps = slices.DeleteFunc(slices.Clone(page.Steps), func(s Step) bool {
+			named := slices.Contains(names, s.Name)
+			if named && quick && s.Bench != "" && s.Quick == "" {
+				err = fmt.Errorf("step %s has no short form: that of %s tries it", s.Name, s.TriedBy)
+			}
+			return !named && (!whole || quick && s.TriedBy != "")
+		})
 		if len(page.Steps) > 0 {
 			out = append(out, page)
 		}
 	}
-	return out, nil
+	return out, err
 }
 
 func hint(name string, known []string) string {

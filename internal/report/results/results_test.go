@@ -49,15 +49,34 @@ func TestSelect(t *testing.T) {
 		names []string
 		want  int
 	}{{nil, len(p.Pages)}, {[]string{"all"}, len(p.Pages)}, {[]string{"clouds"}, 1}, {[]string{"mds"}, 1}, {[]string{"routing", "fhc-resize"}, 2}, {[]string{"hydra-mixed-30", "metadata-lost"}, 2}} {
-		if got, err := p.Select(tt.names); err != nil || len(got) != tt.want {
+		if got, err := p.Select(tt.names, false); err != nil || len(got) != tt.want {
 			t.Errorf("%v selects %d pages, %v, want %d", tt.names, len(got), err, tt.want)
 		}
 	}
-	if got, err := p.Select([]string{"hydra-mixed-30"}); err != nil || len(got) != 1 || len(got[0].Steps) != 1 {
+	if got, err := p.Select([]string{"hydra-mixed-30"}, false); err != nil || len(got) != 1 || len(got[0].Steps) != 1 {
 		t.Errorf("a step selects %v, %v", got, err)
 	}
-	if _, err := p.Select([]string{"cloud"}); err == nil {
+	if _, err := p.Select([]string{"cloud"}, false); err == nil {
 		t.Error("a name that means nothing selects something")
+	}
+	steps := func(names ...string) (n int) {
+		pages, err := p.Select(names, true)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, page := range pages {
+			n += len(page.Steps)
+		}
+		return n
+	}
+	if got := steps("audit-redis", "fhc-options"); got != 1 { // a page and a step are both called audit-redis
+		t.Errorf("%d short forms of what others try, want that which is named", got)
+	}
+	if got := steps("metadata-layout-rate"); got != 1 {
+		t.Errorf("%d short forms of a step that is named, want it", got)
+	}
+	if _, err := p.Select([]string{"routing-carrier"}, true); err == nil {
+		t.Error("a bench without a short form has one")
 	}
 }
 

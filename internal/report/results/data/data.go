@@ -15,6 +15,7 @@ import (
 
 	"skerry/internal/record"
 	"skerry/internal/record/metric"
+	"skerry/internal/topology"
 )
 
 // Row is one trial.
@@ -39,8 +40,7 @@ type Row struct {
 func (r Row) Valid() bool { return r.State == record.TrialOK && r.Verdict == record.Valid }
 
 // Of reads a run's trials. keep names figures, a last * stands for any rest.
-func Of(d *record.Dir, keep []string) []Row {
-	var rows []Row
+func Of(d *record.Dir, keep []string) (rows []Row, err error) {
 	for _, t := range d.Summary.Trials {
 		if t.State == record.TrialInterrupted {
 			continue // it is measured when the run goes on
@@ -57,9 +57,11 @@ func Of(d *record.Dir, keep []string) []Row {
 		for name, v := range t.Parameters {
 			r.Parameters[name] = text(v)
 		}
-		for _, v := range metric.Of(t) {
-			if wanted(v.Name, keep) && !v.Beyond {
-				r.Figures[v.Name] = v.V
+		r.figures(metric.Of(t), keep)
+		r.times(t.Events, keep)
+		if slices.Contains(keep, Change+"*") {
+			if err := r.changes(d); err != nil {
+				return nil, err
 			}
 		}
 		if slices.Contains(keep, Pair+"*") {
@@ -70,7 +72,7 @@ func Of(d *record.Dir, keep []string) []Row {
 		rows = append(rows, r)
 	}
 	slices.SortFunc(rows, func(a, b Row) int { return cmp.Compare(a.Trial, b.Trial) })
-	return rows
+	return rows, nil
 }
 
 // Pair begins the figures of two data nodes: "pair.A~B" are the bytes that they exchanged for an operation.
@@ -82,7 +84,7 @@ func (r Row) pairs(t record.Trial) {
 		return
 	}
 	for _, p := range t.Traffic.Pairs {
-		if isClient(p.From) || isClient(p.To) {
+		if topology.IsClient(p.From) || topology.IsClient(p.To) {
 			continue
 		}
 		r.Figures[Pair+min(p.From, p.To)+"~"+max(p.From, p.To)] += float64(p.Bytes) / float64(t.Outcomes.OK)

@@ -2,6 +2,9 @@ package data
 
 import (
 	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -25,8 +28,17 @@ var run = &record.Dir{
 	}},
 }
 
+func of(t *testing.T, d *record.Dir, keep ...string) []Row {
+	t.Helper()
+	rows, err := Of(d, keep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
 func TestOf(t *testing.T) {
-	rows := Of(run, []string{"goodput", "read.p*"})
+	rows := of(t, run, "goodput", "read.p*")
 	want := []Row{
 		{
 			Run: "20261123-x", Version: "v1", Machine: "Z, 2 cores, 24 GiB, Linux 6.18", Trial: 1, Repetition: 1, State: "ok", Verdict: "valid", Attempts: 1,
@@ -48,7 +60,7 @@ func TestOf(t *testing.T) {
 
 // What is written is read again, to six digits.
 func TestWriteAndRead(t *testing.T) {
-	rows := Of(run, []string{"goodput"})
+	rows := of(t, run, "goodput")
 	rows[0].Started = time.Date(2026, 11, 23, 15, 0, 0, 0, time.UTC)
 	var b bytes.Buffer
 	if err := Write(&b, rows); err != nil {
@@ -91,12 +103,52 @@ func TestOfLoadsProbesAndPairs(t *testing.T) {
 			Traffic: record.Traffic{Pairs: []record.PairTraffic{{From: "Rome", To: "Oslo", Bytes: 40}, {From: "Oslo", To: "Rome", Bytes: 60}, {From: "client", To: "Oslo", Bytes: 7}}},
 		},
 	}}}
-	rows := Of(d, []string{"load.p95", "probes.*", "pair.*"})
+	rows := of(t, d, "load.p95", "probes.*", "pair.*")
 	want := map[string]float64{"load.p95": 0.0015, "probes.read_modify_write.highest": 0.003, "pair.Oslo~Rome": 10}
 	if len(rows) != 1 {
 		t.Fatalf("%d rows, the interrupted trial among them", len(rows))
 	}
 	if diff := cmp.Diff(want, rows[0].Figures); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Of events that happen several times the mean is kept, the most, and how often that was.
+func TestOfEvents(t *testing.T) {
+	cut := func(unresponsive float64, periods int) record.Happening {
+		return record.Happening{Name: "cut", Kind: "link_down", Recovery: record.Recovery{UnresponsiveS: unresponsive, UnresponsivePeriods: periods}}
+	}
+	d := &record.Dir{Summary: record.Summary{Trials: []record.Trial{{ID: 1, State: record.TrialOK, Events: []record.Happening{cut(0, 0), cut(9, 2), cut(3, 1)}}}}}
+	rows := of(t, d, "events.cut.unresponsive*", "events.cut.times", "events.cut.stalled")
+	want := map[string]float64{
+		"events.cut.unresponsive": 4, "events.cut.unresponsive.most": 9, "events.cut.unresponsive_periods": 1, "events.cut.unresponsive_periods.most": 2,
+		"events.cut.times": 3, "events.cut.stalled": 2,
+	}
+	if diff := cmp.Diff(want, rows[0].Figures); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Each node's changes of membership are kept apart.
+func TestOfChanges(t *testing.T) {
+	at := func(second int64) *record.Moment { return &record.Moment{NS: second * 1e9} }
+	line, err := json.Marshal(record.Event{
+		Kind: "leave", Targets: []string{"Pune"}, Effect: &record.Effect{On: record.OnNodes, Makes: record.Down, Member: record.Leaves},
+		Apply: &record.Step{Began: at(1), Accepted: at(2), Completed: at(4)}, Revert: &record.Step{Began: at(5), Completed: at(9)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &record.Dir{Path: t.TempDir(), Summary: record.Summary{Trials: []record.Trial{{ID: 1, State: record.TrialOK}}}}
+	dir := filepath.Join(d.Path, "trials", "1")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "events.jsonl"), append(line, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{"change.Pune.leave.accepted": 1, "change.Pune.leave.complete": 3, "change.Pune.join.complete": 4}
+	if diff := cmp.Diff(want, of(t, d, "change.*")[0].Figures); diff != "" {
 		t.Error(diff)
 	}
 }

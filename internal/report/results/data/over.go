@@ -105,7 +105,7 @@ func (s *stretches) network(d *record.Dir, trial int) error {
 func (s *stretches) nodes(d *record.Dir, trial int) error {
 	seconds, err := d.Nodes(trial)
 	for _, r := range seconds {
-		if strings.HasPrefix(r.Node, "@") || isClient(r.Node) {
+		if strings.HasPrefix(r.Node, "@") || topology.IsClient(r.Node) {
 			continue
 		}
 		s.add(r.T, "cpu", r.CPU, 1)
@@ -114,11 +114,6 @@ func (s *stretches) nodes(d *record.Dir, trial int) error {
 		}
 	}
 	return err
-}
-
-// isClient tells the load driver's nodes from those of the database.
-func isClient(node string) bool {
-	return node == topology.ClientName || strings.HasPrefix(node, topology.ClientName+"-")
 }
 
 // WritePoints writes points as CSV: trial, t, then figures.

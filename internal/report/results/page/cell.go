@@ -103,8 +103,8 @@ func (c column) of(of cell, all []cell, by []string) (stats.Estimate, error) {
 	key := slices.Clone(of.key)
 	key[i] = c.value
 	j := slices.IndexFunc(all, func(o cell) bool { return slices.Equal(o.key, key) })
-	if j < 0 {
-		return e, fmt.Errorf("column %s: no cell with %s=%s", c.metric, c.parameter, c.value)
+	if j < 0 { // not measured yet, of a run that was interrupted
+		return stats.Estimate{}, nil
 	}
 	if slices.Equal(key, of.key) {
 		return stats.Of([]float64{1}), nil

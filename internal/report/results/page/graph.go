@@ -1,6 +1,7 @@
 package page
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,31 @@ import (
 	"skerry/internal/report/results/data"
 	"skerry/internal/report/svg"
 )
+
+// graphs draws who talks to whom, side by side for each value of by= where that is asked for.
+func (p *Page) graphs(name string, rows []data.Row, w words) (string, error) {
+	by := w.list("by")
+	all, err := cells(rows, by)
+	if err != nil {
+		return "", err
+	}
+	var names, pictures []string
+	for _, c := range all {
+		svg, about, err := graph(c.rows, w)
+		text, err := p.add(name, svg, about, err)
+		if errors.As(err, new(NotYet)) && len(by) > 0 {
+			text, err = "–", nil
+		}
+		if err != nil || len(by) == 0 {
+			return text, err
+		}
+		names, pictures = append(names, strings.Join(c.key, " ")), append(pictures, strings.TrimSpace(text))
+	}
+	var t lines
+	t.head(names...)
+	t.line(pictures...)
+	return "\n\n" + t.String() + "\n", nil
+}
 
 // graph draws who talks to whom: the bytes that pairs of data nodes exchanged for an operation, the
 // mean over the valid trials that where= keeps.
@@ -51,5 +77,5 @@ func graph(rows []data.Row, w words) (picture, about string, err error) {
 	slices.SortFunc(g.Edges, func(a, b svg.Edge) int { return strings.Compare(a.Tip, b.Tip) })
 	about = fmt.Sprintf("who talks to whom: %.0f to %.0f B an operation between two data nodes", least, most)
 	g.Label = about
-	return alone(g.SVG()), about, w.only()
+	return alone(g.SVG()), about, w.only("by")
 }

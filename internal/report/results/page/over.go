@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,7 +11,8 @@ import (
 	"skerry/internal/report/svg"
 )
 
-// over draws y= over time, a line for each value of by=, of the first trial of each that is kept.
+// over draws y= over time, a line for each value of by=, of the first trial of each that is kept; with
+// as=distribution how much of the time it was at most so large.
 func over(points []data.Point, w words) (picture, about string, err error) {
 	kept, err := whereOf(points, w)
 	if err != nil {
@@ -53,8 +55,26 @@ func over(points []data.Point, w words) (picture, about string, err error) {
 		series[name].Class = svg.Color(i)
 		panel.Series = append(panel.Series, *series[name])
 	}
-	about = y.head() + " over time"
-	return alone(svg.Plot{Label: about, X: svg.Axis{Label: "s"}, Panels: []svg.Panel{panel}}.SVG()), about, w.only("y", "by")
+	about, x := y.head()+" over time", "s"
+	switch as := w.options["as"]; as {
+	case "":
+	case "distribution":
+		about, x = y.head()+", how much of the time at most", "% of the time"
+		for _, s := range panel.Series {
+			distribute(s.Points)
+		}
+	default:
+		return "", "", fmt.Errorf("as=%s: there is as=distribution", as)
+	}
+	return alone(svg.Plot{Label: about, X: svg.Axis{Label: x}, Panels: []svg.Panel{panel}}.SVG()), about, w.only("y", "by", "as")
+}
+
+// distribute puts the least value first, each at the per cent of points that are no larger.
+func distribute(points []svg.Point) {
+	slices.SortFunc(points, func(a, b svg.Point) int { return cmp.Compare(a.Y, b.Y) })
+	for i := range points {
+		points[i].X = 100 * float64(i+1) / float64(len(points))
+	}
 }
 
 // whereOf keeps the points of trials that are as where= says.

@@ -6,7 +6,9 @@
 //
 // Each marker names a step of the plan or an item of the documents' values first:
 //
-//	table, picture, graph, over   of a step's trials, a block of their own
+//	table, picture, graph, over,
+//	ranks                         of a step's trials, a block of their own; with each=PREFIX a row for
+//	                              each NAME of their figures PREFIX.NAME.FIGURE
 //	figure, claim, trials         of a step's trials, within a sentence
 //	output                        what a bench command printed
 //	paper, effects                a document's table as it is, and its effect sizes recomputed
@@ -54,7 +56,7 @@ type Page struct {
 	Pictures map[string]string
 }
 
-const kinds = `table|picture|graph|over|figure|claim|trials|output|paper|effects|printed|fact`
+const kinds = `table|ranks|picture|graph|over|figure|claim|trials|output|paper|effects|printed|fact`
 
 var (
 	block = regexp.MustCompile(`(?s)<!-- (` + kinds + `) ([^>]*?) -->(.*?)<!-- end -->`)
@@ -190,6 +192,14 @@ func (p *Page) measured(kind, name string, w words, from Source) (string, error)
 	if missing != nil && !(errors.As(missing, new(NotYet)) && len(values) > 0) {
 		return "", missing
 	}
+	if kind == "ranks" {
+		as, err := from.Papers(w.options["as"])
+		if err != nil {
+			return "", err
+		}
+		text, err := ranks(rows, values, as, w)
+		return "\n\n" + text + "\n" + beside(missing), err
+	}
 	if kind == "figure" || kind == "claim" {
 		return sentence(kind, rows, w)
 	}
@@ -197,6 +207,7 @@ func (p *Page) measured(kind, name string, w words, from Source) (string, error)
 	if err != nil && missing == nil {
 		return "", err
 	}
+	rows = each(rows, w.options["each"])
 	switch kind {
 	case "trials":
 		return counts(rows), w.only()
@@ -204,8 +215,7 @@ func (p *Page) measured(kind, name string, w words, from Source) (string, error)
 		text, err := table(rows, values, w)
 		return "\n\n" + text + "\n" + beside(missing), err
 	case "graph":
-		svg, about, err := graph(rows, w)
-		return p.add(name, svg, about, err)
+		return p.graphs(name, rows, w)
 	}
 	svg, about, err := picture(rows, values, w)
 	text, err := p.add(name, svg, about, err)

@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"skerry/internal/report/results/data"
+	"skerry/internal/report/svg"
 )
 
 // made is a step's trials: two workloads at two scales, three times each.
@@ -28,7 +31,7 @@ func (made) Rows(step string) (rows []data.Row, err error) {
 		for n := range 3 {
 			r := data.Row{
 				Trial: 3*i + n, State: "ok", Verdict: "valid", Attempts: 1, Parameters: map[string]string{"workload": at.workload, "scale": at.scale},
-				Figures: map[string]float64{"goodput": at.goodput + float64(n-1), "read.p99": 0.0123, "pair.Oslo~Rome": 100, "pair.Oslo~Bonn": 50},
+				Figures: map[string]float64{"goodput": at.goodput + float64(n-1), "read.p99": 0.0123, "pair.Oslo~Rome": 100, "pair.Oslo~Bonn": 50, "change.Oslo.leave.complete": 3, "change.Rome.leave.complete": 4},
 			}
 			if i == 1 && n == 2 {
 				r.Verdict, r.Bound, r.Figures["goodput"] = "suspect", "machine", 1
@@ -60,6 +63,12 @@ func (made) Output(step string) (string, error) {
 func (made) Fact(name string) (string, error) { return "fact " + name, nil }
 
 func (made) Papers(item string) ([]Value, error) {
+	switch item {
+	case "labels":
+		return []Value{{Series: "a b", X: "L", Y: 3}, {Series: "a b", X: "M", Y: 7}, {Series: "a b", X: "N", Y: 9}}, nil
+	case "kinds":
+		return []Value{{Series: "L", X: "b"}, {Series: "M", X: "a"}, {Series: "N", X: "b"}}, nil
+	}
 	if item == "named" {
 		return []Value{{Item: item, Series: "a b", X: "A", Y: 7}, {Item: item, Series: "a b", X: "B", Y: 8.5}}, nil
 	}
@@ -129,11 +138,9 @@ func TestFillRefuses(t *testing.T) {
 		"an unknown parameter": "<!-- trials made where=colour=z --><!-- end -->",
 		"no such value":        "<!-- printed named series=a x=A --><!-- end -->",
 		"a page's own fence":   "<!-- output other=1 --><!-- end -->",
-		"no such figure":       "<!-- figure made of=speed --><!-- end -->",
 		"no such parameter":    "<!-- table made rows=colour columns=goodput --><!-- end -->",
 		"a table of nothing":   "<!-- table made rows=scale --><!-- end -->",
 		"no such unit":         "<!-- table made rows=scale columns=goodput:mph --><!-- end -->",
-		"no such cell":         "<!-- table made rows=scale columns=goodput/scale=7 --><!-- end -->",
 	} {
 		if _, err := Fill("x", []byte(marker), made{}); err == nil {
 			t.Errorf("%s: filled in", name)
@@ -221,5 +228,72 @@ func TestReadPapers(t *testing.T) {
 		if got, err := ReadPapers(strings.NewReader(text)); err == nil {
 			t.Errorf("%q is read as %v", text, got)
 		}
+	}
+}
+
+// What no trial has yet, or ever - the one end of a ratio, a recovery that was not seen - is told as missing, and ends nothing.
+func TestFillWithWhatIsThere(t *testing.T) {
+	for marker, want := range map[string]string{
+		"<!-- figure made of=events.lost.recover --><!-- end -->":              "no valid trial",
+		"<!-- table made rows=scale columns=goodput/scale=7 -->\n<!-- end -->": "| 0.2 | – | 5 |",
+	} {
+		if p, err := Fill("x", []byte(marker), made{}); err != nil || !strings.Contains(string(p.Text), want) {
+			t.Errorf("%s is %s, %v, want %s", marker, p.Text, err, want)
+		}
+	}
+}
+
+// A document's values stand beside ours by rank, and how well the ranks agree.
+func TestRanks(t *testing.T) {
+	text := "<!-- ranks made of=goodput by=workload pairs=scale=1~a_b paper=labels as=kinds -->\n<!-- end -->"
+	p, err := Fill("x", []byte(text), made{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `| document | here | a b | rank | scale=1 goodput/s | rank |
+| --- | --- | --- | --- | --- | --- |
+| L | b | 3 | 1 | 200 ± 2 | 2.5 |
+| M | a | 7 | 2 | 100 ± 2 | 1 |
+| N | b | 9 | 3 | 200 ± 2 | 2.5 |
+| rank correlation |  |  |  |  | 0.00 |
+`
+	if !strings.Contains(string(p.Text), want) {
+		t.Errorf("got\n%s\nwant\n%s", p.Text, want)
+	}
+	if p, err = Fill("x", []byte(strings.Replace(text, "made", "later", 1)), made{}); err != nil || !strings.Contains(string(p.Text), "| L | b | 3 | 1 | – | – |") {
+		t.Errorf("what is not measured yet: %v\n%s", err, p.Text)
+	}
+}
+
+// Graphs stand side by side.
+func TestGraphs(t *testing.T) {
+	p, err := Fill("x", []byte("<!-- graph made by=workload where=scale=1 -->\n<!-- end -->"), made{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(p.Text); len(p.Pictures) != 2 || !strings.Contains(text, "| a | b |") || !strings.Contains(text, "](data/x-2.svg) |") {
+		t.Errorf("%d pictures in\n%s", len(p.Pictures), text)
+	}
+}
+
+// Figures of nodes are rows of their own.
+func TestEach(t *testing.T) {
+	p, err := Fill("x", []byte("<!-- table made each=change rows=change,scale columns=leave.complete:s where=workload=a -->\n<!-- end -->"), made{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"| Oslo | 0.2 | 3.00 ± 0 | 2 |", "| Rome | 1 | 4.00 ± 0 | 3 |  |"} {
+		if !strings.Contains(string(p.Text), want) {
+			t.Errorf("no %q in\n%s", want, p.Text)
+		}
+	}
+}
+
+func TestDistribution(t *testing.T) {
+	points := []svg.Point{{X: 0, Y: 5}, {X: 1, Y: 2}, {X: 2, Y: 9}, {X: 3, Y: 2}}
+	distribute(points)
+	want := []svg.Point{{X: 25, Y: 2}, {X: 50, Y: 2}, {X: 75, Y: 5}, {X: 100, Y: 9}}
+	if diff := cmp.Diff(want, points); diff != "" {
+		t.Error(diff)
 	}
 }

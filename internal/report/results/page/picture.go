@@ -53,7 +53,7 @@ func picture(rows []data.Row, papers []Value, w words) (picture, about string, e
 	case len(papers) > 0:
 		about += ", measured and in the document (broken lines, pale bars)"
 	}
-	return alone(draw(drawn, y.head(), x, about)), about, w.only("x", "y", "by", "paper", "series")
+	return alone(draw(drawn, y.head(), x, about)), about, w.only("x", "y", "by", "paper", "series", "each")
 }
 
 // ours are the lines of trials.

@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"skerry/internal/evidence/stats"
@@ -25,7 +24,8 @@ func sentence(kind string, rows []data.Row, w words) (string, error) {
 	return claim(e, w)
 }
 
-// estimate is the figure of= over the valid trials that where= keeps.
+// estimate is the figure of= over the valid trials that where= keeps. Where none has it - a recovery that was
+// not seen - there is none; that the step keeps it at all is what TestPagesAskForWhatIsKept looks at.
 func estimate(rows []data.Row, w words) (e stats.Estimate, err error) {
 	c, err := parseColumn(w.options["of"])
 	if err != nil {
@@ -34,9 +34,6 @@ func estimate(rows []data.Row, w words) (e stats.Estimate, err error) {
 	here, err := w.filter(rows)
 	if err != nil {
 		return e, err
-	}
-	if !slices.ContainsFunc(rows, func(r data.Row) bool { _, ok := r.Figures[c.metric]; return ok }) {
-		return e, fmt.Errorf("no trial has the figure %q", c.metric)
 	}
 	e = c.mean(cell{rows: here})
 	if c.parameter == "" {

@@ -72,7 +72,7 @@ func table(rows []data.Row, papers []Value, w words) (string, error) {
 		valid, notes := c.notes()
 		t.line(append(fields, fmt.Sprint(valid), notes)...)
 	}
-	return t.String(), w.only("rows", "columns", "paper", "series", "sort")
+	return t.String(), w.only("rows", "columns", "paper", "series", "sort", "each")
 }
 
 // sort orders cells by the figure that sort= names, the least first.

@@ -1,0 +1,179 @@
+package results
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"skerry/internal/experiment"
+	"skerry/internal/record"
+	"skerry/internal/record/metric"
+	"skerry/internal/report/results/data"
+	"skerry/internal/report/results/page"
+)
+
+// pretended are the pages as if every step had been measured: each trial of its experiment is valid and has every
+// figure that its step keeps.
+type pretended struct {
+	Folder
+	plan Plan
+	made map[string][]data.Row // by step
+}
+
+func (p pretended) step(name string) (Step, error) {
+	for _, page := range p.plan.Pages {
+		if i := slices.IndexFunc(page.Steps, func(s Step) bool { return s.Name == name }); i >= 0 {
+			return page.Steps[i], nil
+		}
+	}
+	return Step{}, fmt.Errorf("the plan has no step %s", name)
+}
+
+func (p pretended) Rows(name string) ([]data.Row, error) {
+	if rows, ok := p.made[name]; ok {
+		return rows, nil
+	}
+	s, err := p.step(name)
+	if err != nil {
+		return nil, err
+	}
+	if s.Run == "" {
+		return nil, fmt.Errorf("step %s is a bench: it has output and no trials", name)
+	}
+	e, err := experiment.Load(filepath.Join(root, s.Run), s.Set, false)
+	if err != nil {
+		return nil, err
+	}
+	d := &record.Dir{}
+	for _, c := range e.Plan() {
+		d.Summary.Trials = append(d.Summary.Trials, trialOf(c))
+	}
+	rows, err := data.Of(d, s.Keep)
+	if slices.Contains(s.Keep, data.Change+"*") { // they are in the events' file
+		for _, r := range rows {
+			for _, figure := range []string{"leave.accepted", "leave.complete", "join.accepted", "join.complete"} {
+				r.Figures[data.Change+"Rome."+figure] = 1
+			}
+		}
+	}
+	p.made[name] = rows
+	return rows, err
+}
+
+func trialOf(c experiment.Cell) record.Trial {
+	one, some := 1.0, record.OperationSummary{Count: 1}
+	t := record.Trial{
+		ID: c.ID, Repetition: c.Repetition, State: record.TrialOK, Verdict: record.Verdict{State: record.Valid}, Parameters: c.Parameters,
+		Goodput: 1, Outcomes: record.Outcomes{OK: 1}, Operations: map[string]record.OperationSummary{}, Load: &record.Load{Rate: 1, Insert: some},
+		Traffic: record.Traffic{Pairs: []record.PairTraffic{{From: "Rome", To: "Oslo", Bytes: 1}}},
+	}
+	if c.Experiment.Audit.Enabled {
+		t.Audit = &record.Audit{}
+	}
+	for _, o := range metric.Operations() {
+		t.Operations[strings.ReplaceAll(strings.ToUpper(o), "_", "-")] = some
+	}
+	for _, w := range c.Experiment.Workloads {
+		t.Pools = append(t.Pools, record.Pool{Name: w.Name, Goodput: 1, All: some})
+	}
+	for _, e := range c.Experiment.Events {
+		t.Events = append(t.Events, record.Happening{Name: e.Name, AcceptedS: &one, CompleteS: &one, Recovery: record.Recovery{BaselineOps: 1, RecoverS: 1, TakeoverS: &one}})
+	}
+	if c.Experiment.Workload.Probes != nil {
+		t.Probes = []record.Probe{{Operations: t.Operations}}
+	}
+	return t
+}
+
+func (p pretended) Points(name string) (points []data.Point, err error) {
+	s, err := p.step(name)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := p.Rows(name)
+	for _, r := range rows {
+		at := data.Point{Trial: r.Trial, Parameters: r.Parameters, Figures: map[string]float64{}}
+		for _, name := range s.Over {
+			at.Figures[name] = 1
+		}
+		points = append(points, at)
+	}
+	return points, err
+}
+
+func (p pretended) Output(name string) (string, error) {
+	s, err := p.step(name)
+	if err == nil && s.Bench == "" {
+		err = fmt.Errorf("step %s has trials and no output", name)
+	}
+	return "what it printed", err
+}
+
+// What pages ask of their steps is what these measure and keep: a night's run is not the time to find that a figure has
+// another name.
+func TestPagesAskForWhatIsKept(t *testing.T) {
+	names, err := filepath.Glob(pages + "/*.md")
+	if err != nil || len(names) == 0 {
+		t.Fatal(err)
+	}
+	as := pretended{Folder(pages), load(t), map[string][]data.Row{}}
+	for _, path := range names {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := page.Fill("x", text, as)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		_, err = page.Prose(p.Text, func(part []byte) ([]byte, error) {
+			for _, m := range filled.FindAllString(string(part), -1) {
+				head, content, _ := strings.Cut(m, "-->")
+				for _, lack := range lacking(head, content) {
+					t.Errorf("%s: %s-->: no trial of the experiment has %s", filepath.Base(path), head, lack)
+				}
+			}
+			return part, nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+var missing = regexp.MustCompile(`(?i)not measured yet|no valid trial`)
+
+// lacking is what a marker asked for and did not find.
+func lacking(head, content string) []string {
+	switch {
+	case missing.MatchString(content):
+		return []string{"such parameters, or such a figure"}
+	case strings.HasPrefix(head, "<!-- table"):
+		return emptyColumns(content)
+	}
+	return nil
+}
+
+// emptyColumns are the columns of a table that have no value in any row.
+func emptyColumns(table string) (empty []string) {
+	var rows [][]string
+	for line := range strings.Lines(table) {
+		if strings.HasPrefix(line, "|") {
+			rows = append(rows, strings.Split(strings.TrimSpace(line), " | "))
+		}
+	}
+	if len(rows) < 3 {
+		return []string{"a row"}
+	}
+	for i, name := range rows[0] {
+		if !slices.ContainsFunc(rows[2:], func(r []string) bool { return r[i] != "–" }) {
+			empty = append(empty, name)
+		}
+	}
+	return empty
+}

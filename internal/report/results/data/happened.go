@@ -1,0 +1,83 @@
+package data
+
+import (
+	"fmt"
+	"strings"
+
+	"skerry/internal/record"
+	"skerry/internal/record/metric"
+)
+
+const (
+	// Change begins the figures of one node's changes of membership: "change.Pune.leave.complete".
+	Change = "change."
+	// Most ends the figure of the event that had the most, where one of a name happened several times.
+	Most = ".most"
+	// Times ends the figure of how often that was.
+	Times = ".times"
+
+	events = "events."
+)
+
+// figures are a trial's, as assertions call them. Of events of one name, which give a name several times, they are
+// the mean over those that have it, with the most of any beside it, and how often they happened.
+func (r Row) figures(values []metric.Value, keep []string) {
+	n := map[string]float64{}
+	for _, v := range values {
+		if !wanted(v.Name, keep) || v.Beyond {
+			continue
+		}
+		n[v.Name]++
+		r.Figures[v.Name] += (v.V - r.Figures[v.Name]) / n[v.Name]
+		if strings.HasPrefix(v.Name, events) && wanted(v.Name+Most, keep) {
+			r.Figures[v.Name+Most] = max(r.Figures[v.Name+Most], v.V)
+		}
+	}
+}
+
+// times adds how often events of a name, or a kind, happened, and after how many nothing answered for a while.
+func (r Row) times(all []record.Happening, keep []string) {
+	for _, h := range all {
+		names := []string{h.Name}
+		if h.Kind != h.Name {
+			names = append(names, h.Kind)
+		}
+		for _, name := range names {
+			if name := events + name + Times; wanted(name, keep) {
+				r.Figures[name]++
+			}
+			if name := events + name + ".stalled"; wanted(name, keep) {
+				r.Figures[name] += min(1, float64(h.Recovery.UnresponsivePeriods))
+			}
+		}
+	}
+}
+
+// changes adds how long each node's changes of membership took until they were accepted, and complete, in seconds.
+func (r Row) changes(d *record.Dir) error {
+	happened, err := d.Events(r.Trial)
+	if err != nil {
+		return fmt.Errorf("trial %d: %w", r.Trial, err)
+	}
+	for _, e := range happened {
+		if e.Effect == nil || e.Effect.Member == "" {
+			continue
+		}
+		node := Change + strings.Join(e.Targets, "+") + "."
+		r.step(node+string(e.Effect.Member), e.Apply)
+		r.step(node+string(e.Effect.Member.Opposite()), e.Revert)
+	}
+	return nil
+}
+
+func (r Row) step(name string, s *record.Step) {
+	if s == nil || s.Began == nil {
+		return
+	}
+	if s.Accepted != nil {
+		r.Figures[name+".accepted"] = s.Accepted.Seconds() - s.Began.Seconds()
+	}
+	if s.Completed != nil {
+		r.Figures[name+".complete"] = s.Completed.Seconds() - s.Began.Seconds()
+	}
+}
