@@ -207,7 +207,9 @@ func (p *Page) measured(kind, name string, w words, from Source) (string, error)
 	if err != nil && missing == nil {
 		return "", err
 	}
-	rows = each(rows, w.options["each"])
+	if rows = each(rows, w.options["each"]); len(rows) == 0 && missing == nil {
+		return "", NotYet{Page: w.step} // no trial has come so far
+	}
 	switch kind {
 	case "trials":
 		return counts(rows), w.only()

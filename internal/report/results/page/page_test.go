@@ -235,6 +235,7 @@ func TestReadPapers(t *testing.T) {
 func TestFillWithWhatIsThere(t *testing.T) {
 	for marker, want := range map[string]string{
 		"<!-- figure made of=events.lost.recover --><!-- end -->":              "no valid trial",
+		"<!-- table made each=never rows=never columns=x -->\n<!-- end -->":    "Not measured yet",
 		"<!-- table made rows=scale columns=goodput/scale=7 -->\n<!-- end -->": "| 0.2 | – | 5 |",
 	} {
 		if p, err := Fill("x", []byte(marker), made{}); err != nil || !strings.Contains(string(p.Text), want) {
