@@ -23,3 +23,5 @@ rm -rf "$out"
 mkdir -p "$out"
 (cd web && SKERRY_RUNS=$runs SKERRY_SCREENS=$out npx --no-install vitest run --config vitest.browser.ts test/screens.spec.ts)
 cp "$out/report-quickstart-1400-light.png" docs/images/report.png
+cp "$out/report-offices-1400-light.png" docs/images/offices.png
+cp "$out/trial-cut-1400-light.png" docs/images/cut.png
