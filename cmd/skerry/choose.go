@@ -48,7 +48,7 @@ func newChoose(a *app) *cobra.Command {
 			"(docs/choosing.md): what cannot do by design is left out with the reason, what is worse or fails beyond doubt goes\n" +
 			"early, and the budget is spent on those that are close. The answer, its experiments and runs are in one folder.\n" +
 			"--resume goes on with a folder; other needs (--needs) are answered from what it has measured where that is enough.\n" +
-			"The exit code is 0 when a candidate meets all needs, 1 when trials could not be run, 2 when the needs cannot be\n" +
+			"The exit code is 0 when a candidate meets all needs, 1 when no trial could be run or none was valid, 2 when the needs cannot be\n" +
 			"answered (nothing was started then), 3 when no candidate meets them, and 130 when it was interrupted.",
 		Example: `  skerry choose needs.yaml --plan
   skerry choose needs.yaml
@@ -246,10 +246,7 @@ func (a *app) showAnswer(answer choose.Answer, page string, asJSON bool) error {
 	if page != "" {
 		fmt.Fprintln(a.err, "answer:", page)
 	}
-	if !slices.ContainsFunc(answer.Candidates, func(v choose.Verdict) bool { return v.Out == "" }) {
-		return choose.ErrNone
-	}
-	return nil
+	return answer.Err()
 }
 
 // explain tells all of one candidate.

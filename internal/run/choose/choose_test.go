@@ -194,6 +194,29 @@ func TestNoneMeetsTheNeeds(t *testing.T) {
 	if a := c.Answer(); !strings.HasPrefix(a.Sentence, "None meets all needs.") || !strings.Contains(a.Sentence, "none meets p99 < 50ms: the nearest is middle, safe with 101 ms") {
 		t.Errorf("the sentence is %q", a.Sentence)
 	}
+	if err := c.Answer().Err(); !errors.Is(err, ErrNone) {
+		t.Errorf("%v, want ErrNone", err)
+	}
+}
+
+// Where every trial was suspect it is not known that none meets the needs.
+func TestNothingIsKnown(t *testing.T) {
+	count := 0
+	by := measure(t, &count)
+	suspect := func(ctx context.Context, f record.File, out string, lane int) (string, error) {
+		dir, err := by(ctx, f, out, lane)
+		if err == nil {
+			err = rewrite(dir, func(t *record.Trial) { t.Verdict = record.Verdict{State: record.Suspect, Reasons: []string{"late packets"}} })
+		}
+		return dir, err
+	}
+	c := plan(t, t.TempDir(), needsText)
+	if err := c.Run(t.Context(), suspect, silent); err != nil {
+		t.Fatal(err)
+	}
+	if a := c.Answer(); !errors.Is(a.Err(), ErrNothing) || !strings.Contains(a.Sentence, "is not known") {
+		t.Errorf("%v, want ErrNothing: %s", a.Err(), a.Sentence)
+	}
 }
 
 func TestMistakesInNeeds(t *testing.T) {

@@ -28,6 +28,8 @@ var (
 	ErrNeeds = errors.New("the needs cannot be answered")
 	// ErrNone says that no candidate meets the needs.
 	ErrNone = errors.New("no candidate meets the needs")
+	// ErrNothing says that of no candidate is known whether it does.
+	ErrNothing = errors.New("no candidate could be measured to the end")
 )
 
 // Contest is a choice between candidates, with its folder.

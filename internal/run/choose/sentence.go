@@ -46,7 +46,7 @@ func count(n int, one, many string) string {
 func (a Answer) none() string {
 	near := a.nearest()
 	if near == nil {
-		return "No candidate could be measured to the end."
+		return "No candidate could be measured to the end: whether one meets the needs is not known."
 	}
 	text := "None meets all needs."
 	var said []string
@@ -178,6 +178,18 @@ func (a Answer) Compare(raced Answer) string {
 		within = "within"
 	}
 	return text + fmt.Sprintf("The race ended with %s, all trials with %s: %s %s against %s, %s the intervals.", won.Label, best.Label, x.Name, x, y, within)
+}
+
+// Err is nil where a candidate meets all needs, and otherwise ErrNone, or ErrNothing where of none is known
+// whether it does.
+func (a Answer) Err() error {
+	switch {
+	case a.winner() != nil:
+		return nil
+	case a.nearest() == nil:
+		return ErrNothing
+	}
+	return ErrNone
 }
 
 // winner is the best that meets the needs, nil where none does.
