@@ -95,14 +95,14 @@ func realTime() Finding {
 	const name = "real-time priority"
 	err := netns.Throwaway(func() error { return realtime.Thread(0, realtime.Priority) })
 	if err == nil {
-		return Finding{Name: name, State: OK, Detail: "SCHED_FIFO is given"}
+		return Finding{Name: name, State: OK, Detail: "SCHED_RR is given"}
 	}
-	f := Finding{Name: name, State: Limited, Detail: fmt.Sprintf("SCHED_FIFO is refused (%v): links get late when the processors are busy", err)}
+	f := Finding{Name: name, State: Limited, Detail: fmt.Sprintf("SCHED_RR is refused (%v): links get late when the processors are busy", err)}
 	if os.Geteuid() != 0 {
 		f.Mend = "run skerry as root, or allow it: setcap cap_sys_nice+ep SKERRY"
 		return f
 	}
-	f.Detail = fmt.Sprintf("SCHED_FIFO is refused in this control group (%v): the link emulator tries to leave it", err)
+	f.Detail = fmt.Sprintf("SCHED_RR is refused in this control group (%v): the link emulator tries to leave it", err)
 	f.Mend = "start skerry from the root of the cpu controller: echo $$ > /sys/fs/cgroup/cpu/cgroup.procs"
 	return f
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Priority within SCHED_FIFO, of every thread of the process: those that keep time and those of
+// Priority within SCHED_RR, of every thread of the process: those that keep time and those of
 // the Go runtime, which must not wait behind normal processes either, since the ones that keep
 // time may need them to go on. It is one priority for all:
 //
@@ -25,6 +25,16 @@ import (
 // With one priority, 2. lets the scanning thread run. A thread that keeps time may find its
 // processor taken by the runtime for a moment; the other stands in for it, as it does where a
 // host takes the processor.
+//
+// And the class is SCHED_RR, whose threads take turns, rather than SCHED_FIFO, whose threads run until
+// they sleep:
+//
+//  1. A thread sweeps memory, and loses its processor to one of another emulator.
+//  2. The runtime's background sweeper, on a second thread, waits for the first by looking again and
+//     again, without a system call. On the first thread's processor it would do so for ever: this was
+//     seen with two emulators on two processors, and nothing else ran.
+//
+// With turns, which are 100 ms long by default (sched_rr_timeslice_ms), the first thread sweeps on.
 const Priority = 20
 
 // niceness is what threads get where the real-time class is refused.
@@ -63,10 +73,10 @@ func eachThread(f func(tid int) error) error {
 	return nil
 }
 
-// Thread gives a thread, 0 for the calling one, a priority within SCHED_FIFO.
+// Thread gives a thread, 0 for the calling one, a priority within SCHED_RR.
 func Thread(tid int, priority uint32) error {
 	return unix.SchedSetAttr(tid, &unix.SchedAttr{
-		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: priority,
+		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: priority,
 	}, 0)
 }
 
