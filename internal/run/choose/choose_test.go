@@ -206,7 +206,9 @@ func TestNothingIsKnown(t *testing.T) {
 	suspect := func(ctx context.Context, f record.File, out string, lane int) (string, error) {
 		dir, err := by(ctx, f, out, lane)
 		if err == nil {
-			err = rewrite(dir, func(t *record.Trial) { t.Verdict = record.Verdict{State: record.Suspect, Reasons: []string{"late packets"}} })
+			err = rewrite(dir, func(t *record.Trial) {
+				t.Verdict = record.Verdict{State: record.Suspect, Reasons: []string{"late packets"}}
+			})
 		}
 		return dir, err
 	}

@@ -1,66 +1,61 @@
 package realtime
 
 import (
-	"os"
-	"runtime"
-	"sync/atomic"
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"skerry/internal/testkit"
 )
 
-// A thread that looks again and again for what another one does lets that one run, where both have
-// one processor.
+// What looks again and again whether another thread has done something lets that one run, where both
+// have one processor.
 func TestThreadsTakeTurns(t *testing.T) {
 	testkit.Need(t, testkit.Root)
-	wake, waker, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer wake.Close()
-	defer waker.Close()
-	var spins, done atomic.Bool
-	ready, results := make(chan error), make(chan error, 2)
-	prepare := func() error {
-		runtime.LockOSThread() // the thread ends with its goroutine
-		if err := Pin(0, 1); err != nil {
-			return err
+	done := filepath.Join(t.TempDir(), "done")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	start := func(script string) (c *exec.Cmd, in io.WriteCloser, out *bufio.Reader) {
+		c = exec.CommandContext(ctx, "sh", "-c", script, "sh", done)
+		in, err := c.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
 		}
-		return Thread(0, Priority)
-	}
-	go func() {
-		err := prepare()
-		ready <- err
+		said, err := c.StdoutPipe()
 		if err == nil {
-			_, err = wake.Read(make([]byte, 1))
-			done.Store(true)
+			err = c.Start()
 		}
-		results <- err
-	}()
-	if err := <-ready; err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		err := prepare()
-		spins.Store(true)
-		for bound := time.Now().Add(20 * time.Second); err == nil && !done.Load() && time.Now().Before(bound); {
+		if err != nil {
+			t.Fatal(err)
 		}
-		results <- err
-	}()
-	for !spins.Load() {
-		runtime.Gosched()
+		var one unix.CPUSet
+		one.Set(0)
+		if err := errors.Join(unix.SchedSetaffinity(c.Process.Pid, &one), Thread(c.Process.Pid, Priority)); err != nil {
+			cancel()
+			t.Fatal(errors.Join(err, c.Wait()))
+		}
+		return c, in, bufio.NewReader(said)
 	}
-	if _, err := waker.Write([]byte{1}); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := <-results; err != nil {
+	does, begin, _ := start(`read go; : > "$1"`)
+	looks, look, looking := start(`read go; echo; until [ -e "$1" ]; do :; done`)
+	for _, step := range []func() error{
+		func() error { _, err := io.WriteString(look, "go\n"); return err },
+		func() error { _, err := looking.ReadString('\n'); return err },
+		func() error { _, err := io.WriteString(begin, "go\n"); return err },
+	} {
+		if err := step(); err != nil {
 			t.Error(err)
 		}
 	}
-	if !done.Load() {
-		t.Error("a thread that only looks kept the other from its processor")
+	if err := errors.Join(does.Wait(), looks.Wait()); err != nil {
+		t.Errorf("what only looks kept the other from its processor: %v", err)
 	}
 }
 
