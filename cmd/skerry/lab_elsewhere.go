@@ -110,7 +110,7 @@ func (a *app) standingLabs(ctx context.Context) ([]lab.Info, error) {
 }
 
 // upElsewhere brings a lab up on the machines of a file.
-func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places []string) (l *lab.Lab, done func() error, err error) {
+func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places []string, between string) (l *lab.Lab, done func() error, err error) {
 	rules := map[string]string{}
 	for _, p := range places {
 		key, on, ok := strings.Cut(p, "=")
@@ -132,7 +132,7 @@ func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places
 			err = errors.Join(err, m.Close())
 		}
 	}()
-	if _, err := m.Onto(ctx, &c, rules, func(stage string) { a.progress().Livef("%s", stage) }); err != nil {
+	if _, err := m.Onto(ctx, &c, across.Terms{Place: rules, Between: between}, func(stage string) { a.progress().Livef("%s", stage) }); err != nil {
 		return nil, nil, err
 	}
 	memory := across.MemoryIn(a.stateDir)

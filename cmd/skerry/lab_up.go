@@ -9,6 +9,7 @@ import (
 	"skerry/internal/lab"
 	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/lab/service"
+	"skerry/internal/run/across"
 	"skerry/internal/topology"
 )
 
@@ -19,6 +20,7 @@ func newLabUp(a *app) *cobra.Command {
 	var o lab.Config
 	var machines string
 	var places []string
+	var between string
 	c := &cobra.Command{
 		Use:   "up FILE|PRESET",
 		Short: "Bring a topology to life",
@@ -39,8 +41,11 @@ func newLabUp(a *app) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%w: %w", errUsage, err)
 			}
-			if len(places) > 0 && machines == "" {
-				return fmt.Errorf("%w: --place goes with --machines", errUsage)
+			if machines == "" && (len(places) > 0 || cmd.Flags().Changed("between")) {
+				return fmt.Errorf("%w: --place and --between go with --machines", errUsage)
+			}
+			if between != across.Encrypted && between != across.Plain {
+				return fmt.Errorf("%w: --between is %s or %s", errUsage, across.Encrypted, across.Plain)
 			}
 			if machines == "" {
 				if err := a.prepare(cmd.Context()); err != nil {
@@ -67,7 +72,7 @@ func newLabUp(a *app) *cobra.Command {
 			done := func() error { return nil }
 			var l *lab.Lab
 			if machines != "" {
-				l, done, err = a.upElsewhere(cmd.Context(), o, machines, places)
+				l, done, err = a.upElsewhere(cmd.Context(), o, machines, places, between)
 			} else {
 				l, err = lab.Up(cmd.Context(), o)
 			}
@@ -86,6 +91,7 @@ func newLabUp(a *app) *cobra.Command {
 	c.Flags().StringVar(&o.Name, "name", "", "the lab's name (default the topology's)")
 	c.Flags().StringVar(&machines, "machines", "", "have its nodes stand on the machines of a machines `FILE`")
 	c.Flags().StringArrayVar(&places, "place", nil, "with --machines, on which nodes stand: `NODE=MACHINE`, SITE=MACHINE or *=MACHINE (repeatable); else by processors and memory")
+	c.Flags().StringVar(&between, "between", across.Encrypted, "with --machines, how packets cross between them: encrypted, or plain between private addresses")
 	c.Flags().StringVar(&o.Engine, "engine", "auto", "what makes the links: auto, netem or userspace")
 	c.Flags().Float64Var(&o.Scale, "scale", 1, "multiply every latency")
 	c.Flags().Uint64Var(&o.Seed, "seed", 0, "of every random choice of the links")

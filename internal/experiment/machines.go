@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"skerry/internal/base/unit"
 	"skerry/internal/lab"
 	"skerry/internal/lab/place"
+	"skerry/internal/machine"
 	"skerry/internal/machine/inventory"
 )
 
@@ -49,12 +51,19 @@ func (c *checker) machines() {
 		return
 	}
 	var ps strict.Problems
-	if _, err := e.ReadMachines(); errors.As(err, &ps) {
+	file, err := e.ReadMachines()
+	if errors.As(err, &ps) {
 		c.problems = append(c.problems, ps...)
 		return
-	} else if err != nil {
+	}
+	if err != nil {
 		c.fail("machines", "give a machines file, see machines.md", "%v", err)
 		return
+	}
+	for _, m := range file.Machines {
+		if addr, err := netip.ParseAddr(m.Address()); err == nil && e.Between == "plain" && !machine.Private(addr) {
+			c.fail("between", "leave it out, and packets are encrypted", "%s is reached by %s, which is not a private address: packets cannot be plain", m.Name, addr)
+		}
 	}
 	if err := lab.Apart(e.origin.cloud, e.Engine); err != nil {
 		c.fail("machines", advice.Of(err), "%v", err)

@@ -45,6 +45,9 @@ type Experiment struct {
 	// "*" for all others; spread has them placed by processors and memory, sites kept together where
 	// they fit. Without machines it has no effect.
 	Place map[string]string `yaml:"place" json:"place,omitempty"`
+	// Between is how packets cross between machines: encrypted, or plain, which is for machines that reach each
+	// other by private addresses. Without machines it has no effect.
+	Between string `yaml:"between" json:"between,omitempty" jsonschema:"default=encrypted,enum=encrypted,enum=plain"`
 	// SetupScale is the scale while the cluster forms and the table is loaded. 0 is no
 	// distance at all, so that setting up is quick; the measurement is always at scale.
 	SetupScale float64 `yaml:"setup_scale" json:"setup_scale" jsonschema:"default=0,minimum=0,maximum=1000"`

@@ -113,7 +113,7 @@ func (o Options) measure(ctx context.Context, dir string, cloud topology.Topolog
 	var memory []int64
 	for i := range o.Runs {
 		o.Progress(fmt.Sprintf("%s, run %d of %d", m.Topology, i+1, o.Runs))
-		before, err := settled(ctx)
+		before, err := Settled(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -125,23 +125,25 @@ func (o Options) measure(ctx context.Context, dir string, cloud topology.Topolog
 		if err != nil {
 			return "", err
 		}
-		up = append(up, milliseconds(time.Since(begin)))
+		up = append(up, Milliseconds(time.Since(begin)))
 		engine, _ = l.Engine()
-		after, memoryErr := settled(ctx)
+		after, memoryErr := Settled(ctx)
 		begin = time.Now()
 		if err := errors.Join(memoryErr, l.Down(ctx)); err != nil {
 			return engine, err
 		}
-		down = append(down, milliseconds(time.Since(begin)))
+		down = append(down, Milliseconds(time.Since(begin)))
 		memory = append(memory, (before-after)/int64(m.Nodes))
 	}
-	m.UpMS, m.DownMS, m.NodeBytes = median(up), median(down), median(memory)
+	m.UpMS, m.DownMS, m.NodeBytes = Median(up), Median(down), Median(memory)
 	return engine, nil
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+// Milliseconds are those of a time, to the microsecond.
+func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func median[T float64 | int64](all []T) T {
+// Median sorts figures and returns the middle one.
+func Median[T float64 | int64](all []T) T {
 	slices.Sort(all)
 	return all[len(all)/2]
 }
@@ -156,8 +158,8 @@ const (
 	patience = 40
 )
 
-// settled returns the machine's available memory in bytes once it has stopped changing.
-func settled(ctx context.Context) (int64, error) {
+// Settled returns the machine's available memory in bytes once it has stopped changing.
+func Settled(ctx context.Context) (int64, error) {
 	last, err := available()
 	for range patience {
 		if err != nil {

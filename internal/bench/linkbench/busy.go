@@ -13,8 +13,8 @@ import (
 	"skerry/internal/event/stress"
 )
 
-// occupy keeps every core busy with a process of its own until stop is called.
-func occupy() (stop func(), err error) {
+// Occupy keeps every core busy with a process of its own until stop is called.
+func Occupy() (stop func(), err error) {
 	var loops []*exec.Cmd
 	stop = func() {
 		for _, c := range loops {

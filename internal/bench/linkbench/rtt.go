@@ -99,7 +99,7 @@ func (b *bench) rttBeside(ctx context.Context, scale float64, beside string) (r 
 	r = RTT{Scale: scale, Beside: beside}
 	switch beside {
 	case "busy":
-		stop, err := occupy()
+		stop, err := Occupy()
 		if err != nil {
 			return r, err
 		}
@@ -144,7 +144,7 @@ func (r *RTT) judge(wires []*wire, results []probe.RTTResult) {
 	var all []time.Duration
 	for i, got := range results {
 		w := wires[i/2]
-		want := w.ab.Latency + w.ba.Latency + transmission(w.ab) + transmission(w.ba)
+		want := w.ab.Latency + w.ba.Latency + Transmission(w.ab) + Transmission(w.ba)
 		var errs []time.Duration
 		for _, s := range got.Samples {
 			errs = append(errs, (s - want).Abs())
@@ -161,7 +161,8 @@ func (r *RTT) judge(wires []*wire, results []probe.RTTResult) {
 	r.ErrorMean, r.ErrorP99, r.ErrorMax = milliseconds(s.mean), milliseconds(s.p99), milliseconds(s.max)
 }
 
-func transmission(q link.Quality) time.Duration {
+// Transmission is what a probe's packet takes on a link of limited bandwidth.
+func Transmission(q link.Quality) time.Duration {
 	if q.Bandwidth == 0 {
 		return 0
 	}

@@ -74,7 +74,7 @@ func (b *bench) sparseAt(ctx context.Context, s *Sparse, count int) (err error) 
 		return err
 	}
 	if s.Beside == "busy" {
-		stop, err := occupy()
+		stop, err := Occupy()
 		if err != nil {
 			return err
 		}

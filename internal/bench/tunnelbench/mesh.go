@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"skerry/internal/bench/labbench"
 	"skerry/internal/lab"
 	"skerry/internal/link/probe"
 	"skerry/internal/topology"
@@ -37,7 +38,7 @@ func (o Options) mesh(ctx context.Context) (*Mesh, error) {
 				if err := answered(ctx, l, ends); err != nil {
 					return err
 				}
-				*times = append(*times, milliseconds(time.Since(began)))
+				*times = append(*times, labbench.Milliseconds(time.Since(began)))
 				if encryption == "" || l.TunnelPID() == 0 {
 					return nil
 				}
@@ -50,9 +51,9 @@ func (o Options) mesh(ctx context.Context) (*Mesh, error) {
 			}
 		}
 	}
-	r.UpMS, r.PlainMS = median(up), median(plain)
+	r.UpMS, r.PlainMS = labbench.Median(up), labbench.Median(plain)
 	if len(memory) > 0 {
-		r.ProcessBytes = median(memory)
+		r.ProcessBytes = labbench.Median(memory)
 	}
 	return r, nil
 }

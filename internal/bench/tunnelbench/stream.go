@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"skerry/internal/bench/labbench"
 	"skerry/internal/bench/tcpstream"
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/lab"
@@ -15,8 +16,8 @@ import (
 // slowStart is how long a stream runs before it is measured.
 const slowStart = 3 * time.Second
 
-// pair is two nodes and an encrypted link.
-func pair(latency time.Duration) topology.Topology {
+// Pair is two nodes and an encrypted link.
+func Pair(latency time.Duration) topology.Topology {
 	q := link.Quality{Latency: latency}
 	return topology.Topology{
 		Name: "pair", Encryption: topology.WireGuard,
@@ -27,8 +28,8 @@ func pair(latency time.Duration) topology.Topology {
 }
 
 func (o Options) stream(ctx context.Context) (*Stream, error) {
-	r := &Stream{LatencyMS: milliseconds(o.Latency), Rounds: o.Rounds}
-	err := o.within(ctx, pair(o.Latency), func(l *lab.Lab, _ time.Time) error {
+	r := &Stream{LatencyMS: labbench.Milliseconds(o.Latency), Rounds: o.Rounds}
+	err := o.within(ctx, Pair(o.Latency), func(l *lab.Lab, _ time.Time) error {
 		var through, past, cpu, emulator []float64
 		for i := range o.Rounds {
 			o.Progress(fmt.Sprintf("one stream through a tunnel and past it, %d of %d", i+1, o.Rounds))
@@ -51,7 +52,7 @@ func (o Options) stream(ctx context.Context) (*Stream, error) {
 			}
 			past = append(past, bps)
 		}
-		r.BPS, r.LinkBPS, r.CPU, r.EmulatorCPU = median(through), median(past), median(cpu), median(emulator)
+		r.BPS, r.LinkBPS, r.CPU, r.EmulatorCPU = labbench.Median(through), labbench.Median(past), labbench.Median(cpu), labbench.Median(emulator)
 		return nil
 	})
 	return r, err

@@ -136,13 +136,6 @@ func (o Options) within(ctx context.Context, cloud topology.Topology, f func(l *
 	return f(l, began)
 }
 
-func median[T float64 | int64](all []T) T {
-	sorted := slices.Sorted(slices.Values(all))
-	return sorted[len(sorted)/2]
-}
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
 func kernel() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {

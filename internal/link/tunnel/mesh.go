@@ -76,7 +76,7 @@ func (m Mesh) open(log *slog.Logger) (endpoint, error) {
 		return nil
 	})
 	if err == nil {
-		if err = errors.Join(e.IpcSet(m.config()), e.Up()); err != nil {
+		if err = errors.Join(e.IpcSet(m.config()), bound(e.Up)); err != nil {
 			e.Close()
 		}
 	}

@@ -22,8 +22,12 @@ const insideBits = 16
 func (p *part) meet(ctx context.Context) error {
 	members := p.fleet.members
 	met := make([]machine.Met, len(members))
+	network := 0
+	if p.fleet.plain {
+		network = tunnel.NewPlainNetwork()
+	}
 	if err := p.each(func(i int, x machine.Part) (err error) {
-		m := machine.Meeting{Addr: netip.PrefixFrom(inside(i), insideBits)}
+		m := machine.Meeting{Addr: netip.PrefixFrom(inside(i), insideBits), Plain: network}
 		for k, other := range members {
 			if k != i {
 				m.Others = append(m.Others, other.Addr)
@@ -39,6 +43,9 @@ func (p *part) meet(ctx context.Context) error {
 		path = min(path, m.Path)
 	}
 	p.mtu = tunnel.MeshMTU(path) - link.FarHeader
+	if p.fleet.plain {
+		p.mtu = tunnel.PlainMTU(path) - link.FarHeader
+	}
 	return p.each(func(i int, x machine.Part) error {
 		c := machine.Crossing{Path: path}
 		for k, other := range members {

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -62,6 +63,7 @@ func agent(ctx context.Context, name string) error {
 // order is what an owner is told to do.
 type order struct {
 	State, Data string
+	Plain       bool
 	Ask         machine.Ask
 	After       machinetest.Step
 }
@@ -106,6 +108,35 @@ func die() {
 
 // sites counts those of this process.
 var sites atomic.Int32
+
+// Packets are not plain where strangers may come by.
+func TestPlainIsPrivate(t *testing.T) {
+	for addr, private := range map[string]bool{"10.0.0.1": true, "192.168.3.4": true, "fd00::1": true, "127.0.0.1": true, "203.0.113.7": false, "2001:db8::1": false} {
+		members := []Member{{Name: "a", Addr: netip.MustParseAddr("10.9.9.9")}, {Name: "b", Addr: netip.MustParseAddr(addr)}}
+		f, err := New(members, map[string]string{"x": "a", "y": "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Plain(); (err == nil) != private {
+			t.Errorf("%s: %v", addr, err)
+		}
+	}
+}
+
+// Packets of the full length cross between machines without encryption, too, and nothing is left.
+func TestPlain(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.TUN)
+	dir, name := t.TempDir(), fmt.Sprintf("plain-%d", os.Getpid())
+	f := here(t, order{State: filepath.Join(dir, "state"), Data: filepath.Join(dir, "data"), Plain: true})
+	p, err := machinetest.Bring(t.Context(), f, machine.Ask{Lab: name, Owned: true}, func(machinetest.Step) {})
+	if p != nil {
+		err = errors.Join(err, p.Down(t.Context()))
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	traces.None(t, name, dir)
+}
 
 // A lab whose nodes are on two machines keeps the contract of one machine.
 func TestContract(t *testing.T) {
@@ -157,7 +188,11 @@ func two(o order) (*Fleet, error) {
 		}
 		members = append(members, Member{Machine: m, Name: name, Addr: netip.MustParseAddr("127.0.0.1")})
 	}
-	return New(members, map[string]string{"a": "rack-1", "b": "rack-2"})
+	f, err := New(members, map[string]string{"a": "rack-1", "b": "rack-2"})
+	if err == nil && o.Plain {
+		err = f.Plain()
+	}
+	return f, err
 }
 
 // runOwner runs an owner until it is dead.

@@ -36,6 +36,7 @@ type Member struct {
 type Fleet struct {
 	members []Member // those that have nodes
 	at      map[string]int
+	plain   bool
 }
 
 var _ machine.Machine = (*Fleet)(nil)
@@ -73,6 +74,21 @@ func New(members []Member, places map[string]string) (*Fleet, error) {
 		}
 	}
 	return f, nil
+}
+
+// errPublic says that machines are reached by an address that is not private.
+var errPublic = errors.New("packets between machines are encrypted where an address is not private")
+
+// Plain has packets cross between machines without being encrypted. Their addresses have to be private
+// ones.
+func (f *Fleet) Plain() error {
+	for _, m := range f.members {
+		if !f.one() && !machine.Private(m.Addr) {
+			return advice.With(fmt.Errorf("%w: %s is reached by %s", errPublic, m.Name, m.Addr), "leave between: plain out, or give the machine a private addr")
+		}
+	}
+	f.plain = true
+	return nil
 }
 
 // Places are the machines of the nodes, by names.

@@ -30,7 +30,9 @@ type between struct {
 	port int
 	key  wgtypes.Key // private
 	addr netip.Prefix
-	mesh *tunnel.Tunnels // nil before Cross
+	// plain is the end of a network whose packets are not encrypted; nil of one whose are.
+	plain *tunnel.Plain
+	mesh  *tunnel.Tunnels // nil before Cross
 }
 
 // betweenSpace is the namespace of the network between machines. No node's name has a +.
@@ -48,7 +50,7 @@ func (p *part) Meet(_ context.Context, m machine.Meeting) (machine.Met, error) {
 	}
 	b := &between{addr: m.Addr}
 	path, err := pathMTU(m.Others)
-	if err == nil {
+	if err == nil && m.Plain == 0 {
 		b.key, err = wgtypes.GeneratePrivateKey()
 	}
 	if err == nil {
@@ -62,7 +64,12 @@ func (p *part) Meet(_ context.Context, m machine.Meeting) (machine.Met, error) {
 	}
 	b.port = b.held.port
 	p.between = b
-	return machine.Met{Key: b.key.PublicKey().String(), Port: b.port, Path: path}, nil
+	met := machine.Met{Key: b.key.PublicKey().String(), Port: b.port, Path: path}
+	if m.Plain != 0 {
+		b.plain = &tunnel.Plain{Netns: p.betweenSpace(), Device: betweenDevice, Network: m.Plain, Port: b.port, HardwareAddr: tunnel.NewHardwareAddr()}
+		met.Key = b.plain.HardwareAddr.String()
+	}
+	return met, nil
 }
 
 // Cross implements machine.Between.
@@ -73,17 +80,9 @@ func (p *part) Cross(ctx context.Context, c machine.Crossing) error {
 	if b == nil || b.held == nil {
 		return fmt.Errorf("reach the other machines: %w", machine.ErrElsewhere)
 	}
-	mesh := tunnel.Mesh{Netns: p.betweenSpace(), Device: betweenDevice, Key: b.key, Port: b.port}
-	for _, o := range c.Others {
-		key, err := wgtypes.ParseKey(o.Key)
-		if err != nil {
-			return fmt.Errorf("the key of %s: %w", o.Machine, err)
-		}
-		mesh.Peers = append(mesh.Peers, tunnel.MeshPeer{Key: key, At: o.At, Addr: o.Addr})
-	}
 	err := b.held.open()
 	if err == nil {
-		b.mesh, err = tunnel.StartMesh(ctx, mesh, p.tunnelOptions())
+		err = p.cross(ctx, b, c.Others)
 	}
 	err = errors.Join(err, b.held.close())
 	b.held = nil
@@ -91,8 +90,41 @@ func (p *part) Cross(ctx context.Context, c machine.Crossing) error {
 		return fmt.Errorf("reach the other machines: %w", err)
 	}
 	at := network.Node{Netns: p.betweenSpace(), Addr: b.addr.Addr()}
-	device := machine.Device{Name: betweenDevice, Addrs: []netip.Prefix{b.addr}, MTU: tunnel.MeshMTU(c.Path), Up: true}
+	device := machine.Device{Name: betweenDevice, Addrs: []netip.Prefix{b.addr}, MTU: b.mtu(c.Path), Up: true}
 	return netns.Throwaway(func() error { return at.Address([]machine.Device{device}) })
+}
+
+// cross makes the device by which packets leave for other machines. The caller holds mu.
+func (p *part) cross(ctx context.Context, b *between, others []machine.Other) error {
+	if b.plain != nil {
+		for _, o := range others {
+			addr, err := net.ParseMAC(o.Key)
+			if err != nil {
+				return fmt.Errorf("the key of %s: %w", o.Machine, err)
+			}
+			b.plain.Peers = append(b.plain.Peers, tunnel.PlainPeer{HardwareAddr: addr, At: o.At, Addr: o.Addr})
+		}
+		return b.plain.Start()
+	}
+	mesh := tunnel.Mesh{Netns: p.betweenSpace(), Device: betweenDevice, Key: b.key, Port: b.port}
+	for _, o := range others {
+		key, err := wgtypes.ParseKey(o.Key)
+		if err != nil {
+			return fmt.Errorf("the key of %s: %w", o.Machine, err)
+		}
+		mesh.Peers = append(mesh.Peers, tunnel.MeshPeer{Key: key, At: o.At, Addr: o.Addr})
+	}
+	var err error
+	b.mesh, err = tunnel.StartMesh(ctx, mesh, p.tunnelOptions())
+	return err
+}
+
+// mtu is that of the device, where packets between machines are to be no longer than path.
+func (b *between) mtu(path int) int {
+	if b.plain != nil {
+		return tunnel.PlainMTU(path)
+	}
+	return tunnel.MeshMTU(path)
 }
 
 // tunnelOptions are how processes that encrypt are started.

@@ -32,6 +32,20 @@ type Machines struct {
 	given map[string]bool // what Furnish has found or brought, by machine and folder
 }
 
+// Terms are how a lab stands on machines.
+type Terms struct {
+	// Place says which nodes are on which machine, as rules of package place.
+	Place map[string]string
+	// Between is how packets cross between machines: Encrypted, also "", or Plain.
+	Between string
+}
+
+// The ways in which packets cross between machines.
+const (
+	Encrypted = "encrypted"
+	Plain     = "plain"
+)
+
 // clockProbes is how often a machine is asked for its time.
 const clockProbes = 20
 

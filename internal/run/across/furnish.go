@@ -23,14 +23,17 @@ import (
 // ErrMissing says that a machine lacks a program which cannot be brought there.
 var ErrMissing = errors.New("the machine lacks a program")
 
-// Onto has a lab stand on the machines, its nodes placed as rules of package place say, and gives nodes
-// what runs on them: the programs of overlay and service, and others. Lost is why it stands on what is
-// left of the machines; nil where all are there.
-func (m *Machines) Onto(ctx context.Context, c *lab.Config, rules map[string]string, progress func(string), others ...database.Installation) (lost, err error) {
+// Onto has a lab stand on the machines as terms say, and gives nodes what runs on them: the programs of
+// overlay and service, and others. Lost is why it stands on what is left of the machines; nil where all
+// are there.
+func (m *Machines) Onto(ctx context.Context, c *lab.Config, terms Terms, progress func(string), others ...database.Installation) (lost, err error) {
 	if err := lab.Apart(c.Topology, c.Engine); err != nil {
 		return nil, err
 	}
-	on, lost, err := m.Fleet(ctx, c.Topology, rules)
+	on, lost, err := m.Fleet(ctx, c.Topology, terms.Place)
+	if err == nil && terms.Between == Plain {
+		err = on.Plain()
+	}
 	if err != nil {
 		return nil, err
 	}

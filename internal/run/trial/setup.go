@@ -119,7 +119,7 @@ func (s setup) upLab(ctx context.Context, g *ground) error {
 	c.Members, c.Ports = e.Members(s.database), ports.All
 	if s.across != nil {
 		s.tell.stage("reaching the machines")
-		lost, err := s.across.Onto(ctx, &c, e.Place, s.tell.stage, s.installation)
+		lost, err := s.across.Onto(ctx, &c, across.Terms{Place: e.Place, Between: e.Between}, s.tell.stage, s.installation)
 		if err != nil {
 			return err
 		}
