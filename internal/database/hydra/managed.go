@@ -32,10 +32,10 @@ type server struct {
 }
 
 var servers = map[string]server{
-	backendPostgres: {
+	backendPostgres: { // its database postgres has the laboratory's own usertable, whose columns are not Hydra's
 		new: func() database.Database { return postgres.New() },
 		url: func(p map[string]string) string {
-			return "postgres://postgres@" + p[postgres.PropHosts] + "/postgres?sslmode=disable"
+			return "postgres://postgres@" + p[postgres.PropHosts] + "/template1?sslmode=disable"
 		},
 	},
 	backendMariaDB: { // one that is no cluster writes each commit to its disk, as PostgreSQL and SQLite do
