@@ -121,9 +121,10 @@ func (c *cluster) prepare(ctx context.Context) (*mysql.Template, error) {
 		return nil, fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
 	}
 	data := filepath.Join(dir, "data")
+	// A server removes what others have left in its folder for temporary tables, also while they are at it.
 	_, err := mysql.Run(ctx, h, host.Command{
 		Name: "mariadb-install-db", Path: c.Env.Installation.Programs["mariadb-install-db"], Env: c.programsEnv(),
-		Args: []string{"--no-defaults", "--basedir=" + c.parts.base, "--datadir=" + data, "--user=root", "--auth-root-authentication-method=normal",
+		Args: []string{"--no-defaults", "--basedir=" + c.parts.base, "--datadir=" + data, "--tmpdir=" + dir, "--user=root", "--auth-root-authentication-method=normal",
 			"--skip-test-db", fmt.Sprintf("--innodb-log-file-size=%d", c.options.log), "--extra-file=" + grant},
 	})
 	if err != nil {
