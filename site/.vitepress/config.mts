@@ -16,6 +16,7 @@ export default defineConfig({
   title: 'Skerry',
   description: 'A laboratory for distributed databases on fragmented clouds',
   lang: 'en-GB',
+  head: [['link', { rel: 'icon', href: 'data:,' }]], // as report and dashboard: no browser asks for one
   base: process.env.SITE_BASE ?? '/',
   srcDir: resolve(root, 'docs'),
   outDir: resolve(root, 'site/dist'),
