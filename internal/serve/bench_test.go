@@ -134,24 +134,35 @@ func (b *bench) run(name string, finish bool, states ...string) string {
 // live makes a run that tells of itself.
 func (b *bench) live(name string) (*live.Feed, string) {
 	b.t.Helper()
+	name, tell := b.begun(name)
+	return tell(), name
+}
+
+// begun makes a run that has a directory, and tells of itself once it is told to.
+func (b *bench) begun(name string) (run string, tell func() *live.Feed) {
+	b.t.Helper()
 	w, err := record.Create(b.dir, record.Run{Name: name, Plan: []record.Planned{{ID: 1, Cell: 1, Repetition: 1}}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	f := live.New(live.Run{Name: filepath.Base(w.Dir()), Experiment: name, Planned: 1})
-	s, err := live.Listen(w.Dir(), f, slog.New(slog.DiscardHandler))
-	if err != nil {
-		b.t.Fatal(err)
-	}
 	b.t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			b.t.Error(err)
-		}
 		if err := w.Close(); err != nil {
 			b.t.Error(err)
 		}
 	})
-	return f, filepath.Base(w.Dir())
+	return filepath.Base(w.Dir()), func() *live.Feed {
+		f := live.New(live.Run{Name: filepath.Base(w.Dir()), Experiment: name, Planned: 1})
+		s, err := live.Listen(w.Dir(), f, slog.New(slog.DiscardHandler))
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		b.t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				b.t.Error(err)
+			}
+		})
+		return f
+	}
 }
 
 // file puts a file into the folder of runs.

@@ -1,14 +1,21 @@
 package serve
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/http/httputil"
+	"time"
 
+	"skerry/internal/base/linger"
 	"skerry/internal/run/live"
 )
 
 // eventLimit bounds the text of an event to be fired.
 const eventLimit = 64 << 10
+
+// beginning is how long a run may take from its directory to its feed, and beginningPause how long it is let be.
+const beginning, beginningPause = 10 * time.Second, 50 * time.Millisecond
 
 // follow hands on the feed of a running run as server-sent events. A browser that comes back
 // says what it heard last, in the header that EventSource sends or as ?after=.
@@ -17,7 +24,22 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	if q := r.URL.Query().Get("after"); after == "" {
 		after = q
 	}
+	if dir, err := s.runs.path(r.PathValue("run")); err == nil {
+		awaitFeed(r.Context(), dir)
+	}
 	s.ask(w, r, "/stream", http.Header{"Last-Event-Id": {after}})
+}
+
+// awaitFeed waits until a run that was just made tells of itself: its directory is there a moment before.
+// Where it does not, the asking tells why.
+func awaitFeed(ctx context.Context, dir string) {
+	ctx, cancel := context.WithTimeout(ctx, beginning)
+	defer cancel()
+	for errors.Is(live.Tells(ctx, dir), live.ErrNotLive) && read(dir).State == StateRunning {
+		if linger.For(ctx, beginningPause) != nil {
+			return
+		}
+	}
 }
 
 // fire hands an event to the run, which answers with what became of it.

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +24,36 @@ import (
 	"skerry/internal/report/webdata"
 	"skerry/internal/run/live"
 )
+
+// A browser may hear of a run's directory before the run tells of itself.
+func TestFollowFromTheBeginning(t *testing.T) {
+	b := newBench(t, "")
+	name, tell := b.begun("new")
+	asked, answered := make(chan struct{}), make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { close(asked) }})
+	go func() {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.http.URL+"/api/runs/"+name+"/live", nil)
+		if err != nil {
+			answered <- err
+			return
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err == nil {
+			defer answer.Body.Close()
+			if answer.StatusCode != http.StatusOK {
+				err = errors.New(answer.Status)
+			}
+		}
+		answered <- err
+	}()
+	<-asked
+	tell()
+	if err := <-answered; err != nil {
+		t.Error(err)
+	}
+}
 
 func TestList(t *testing.T) {
 	b := newBench(t, "")

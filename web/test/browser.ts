@@ -40,7 +40,7 @@ export async function watch(browser: Browser, options: BrowserContextOptions = {
   const page = await context.newPage()
   const w: Watched = { page, errors: [], requests: [] }
   page.on('console', (m) => {
-    if (m.type() === 'error' || m.type() === 'warning') w.errors.push(m.text())
+    if (m.type() === 'error' || m.type() === 'warning') w.errors.push(`${m.text()} (${m.location().url})`)
   })
   page.on('pageerror', (e) => w.errors.push(e.message))
   page.on('request', (r) => w.requests.push(r.url()))

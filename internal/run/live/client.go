@@ -46,6 +46,15 @@ func dial(ctx context.Context, dir string) (net.Conn, error) {
 	return conn, err
 }
 
+// Tells is nil where a run tells of itself in a directory, and ErrNotLive where none does.
+func Tells(ctx context.Context, dir string) error {
+	conn, err := dial(ctx, dir)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
 // Read returns the present state of the run in a directory; ErrNotLive when none goes on.
 func Read(ctx context.Context, dir string) (State, error) {
 	var s State
