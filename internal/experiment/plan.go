@@ -33,12 +33,13 @@ type Cell struct {
 // Plan returns the trials in the order of running: repetition by repetition, each with
 // all cells in an order of its own that the seed decides, so that whatever changes slowly
 // on the machine falls on all cells alike. Where trials reuse clusters, those of one cluster
-// follow each other. It is the same for the same file and seed.
+// follow each other. It is the same for the same file and seed, and not the caller's to change: a copy of 100,000
+// trials takes a good part of a second.
 func (e Experiment) Plan() []Cell {
 	if e.origin == nil {
 		return nil
 	}
-	return slices.Clone(e.origin.cells)
+	return e.origin.cells
 }
 
 // TrialSeed derives a trial's seed from the experiment's and the trial's ID: the ID-th

@@ -19,6 +19,15 @@ import (
 // have one processor.
 func TestThreadsTakeTurns(t *testing.T) {
 	testkit.Need(t, testkit.Root)
+	var allowed, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		t.Fatal(err)
+	}
+	for cpu := 0; one.Count() == 0; cpu++ {
+		if allowed.IsSet(cpu) {
+			one.Set(cpu)
+		}
+	}
 	done := filepath.Join(t.TempDir(), "done")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -35,13 +44,16 @@ func TestThreadsTakeTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var one unix.CPUSet
-		one.Set(0)
-		if err := errors.Join(unix.SchedSetaffinity(c.Process.Pid, &one), Thread(c.Process.Pid, Priority)); err != nil {
-			cancel()
-			t.Fatal(errors.Join(err, c.Wait()))
+		err = errors.Join(unix.SchedSetaffinity(c.Process.Pid, &one), Thread(c.Process.Pid, Priority))
+		if err == nil {
+			return c, in, bufio.NewReader(said)
 		}
-		return c, in, bufio.NewReader(said)
+		cancel()
+		if ended := c.Wait(); !errors.Is(err, unix.EPERM) {
+			t.Fatal(errors.Join(err, ended))
+		}
+		testkit.Lacks(t, testkit.RealTime, err)
+		return nil, nil, nil
 	}
 	does, begin, _ := start(`read go; : > "$1"`)
 	looks, look, looking := start(`read go; echo; until [ -e "$1" ]; do :; done`)
