@@ -34,15 +34,14 @@ func (s *Set) Start(ctx context.Context, h host.Host, spec Spec) (*Daemon, error
 	if err != nil {
 		return nil, err
 	}
-	failed := s.Failed()
-	if !s.add(d, failed) {
+	if !s.add(d) {
 		return nil, errors.Join(fmt.Errorf("starting %s on %s: %w", d.Name(), h.Name(), ErrStopped), d.Kill())
 	}
 	return d, nil
 }
 
 // add takes a server in and watches it, unless the set was stopped.
-func (s *Set) add(d *Daemon, failed chan struct{}) bool {
+func (s *Set) add(d *Daemon) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped {
@@ -56,14 +55,24 @@ func (s *Set) add(d *Daemon, failed chan struct{}) bool {
 	s.watchers.Go(func() {
 		<-d.Done()
 		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.daemons = slices.DeleteFunc(s.daemons, func(o *Daemon) bool { return o == d })
-		if d.judge() && s.err == nil {
-			s.err = d.death()
-			close(failed)
+		s.mu.Unlock()
+		if d.judge() {
+			s.Fail(d.death())
 		}
 	})
 	return true
+}
+
+// Fail has the set fail, unless it has before, for the end of something that it does not watch.
+func (s *Set) Fail(err error) {
+	failed := s.Failed()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = err
+		close(failed)
+	}
 }
 
 // Failed is closed when a server has ended that was not asked to.

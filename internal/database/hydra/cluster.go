@@ -36,6 +36,11 @@ type cluster struct {
 
 	mu     sync.Mutex
 	stores map[string]*store // by cloud
+
+	// stop closes stopping, and so ends the watchers of stores.
+	stopping chan struct{}
+	stop     func()
+	watchers sync.WaitGroup
 }
 
 var (
@@ -54,7 +59,9 @@ func (d *Hydra) Start(ctx context.Context, env database.Env) (database.Cluster, 
 	}
 	c := &cluster{
 		name: "lab-" + strconv.FormatUint(rand.Uint64(), 36), env: env, options: o, log: env.Log, stores: make(map[string]*store),
+		stopping: make(chan struct{}),
 	}
+	c.stop = sync.OnceFunc(func() { close(c.stopping) })
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"skerry/internal/database"
@@ -75,7 +76,9 @@ func (c *cluster) database(ctx context.Context, m *member) (string, error) {
 	}
 	var err error
 	if of, ok := servers[c.options.backend]; ok {
-		err = s.start(ctx, c.env, m.host, of)
+		if err = s.start(ctx, c.env, m.host, of); err == nil {
+			c.watch(m.cloud, s.running)
+		}
 	} else {
 		err = s.file(ctx, m.host, m.cloud)
 	}
@@ -110,20 +113,36 @@ func (s *store) start(ctx context.Context, env database.Env, on host.Host, of se
 	return nil
 }
 
-// running are the clouds' servers.
+// watch has the cluster fail when a cloud's server ends by itself, until the cluster is stopped.
+func (c *cluster) watch(cloud string, running database.Cluster) {
+	c.watchers.Go(func() {
+		select {
+		case <-running.Failed():
+			c.servers.Fail(fmt.Errorf("the database of cloud %s: %w", cloud, running.Err()))
+		case <-c.stopping:
+		}
+	})
+}
+
+// running are the clouds' servers. One that is being started is waited for.
 func (c *cluster) running() (all []database.Cluster) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, s := range c.stores {
+	stores := slices.Collect(maps.Values(c.stores))
+	c.mu.Unlock()
+	for _, s := range stores {
+		s.mu.Lock()
 		if s.running != nil {
 			all = append(all, s.running)
 		}
+		s.mu.Unlock()
 	}
 	return all
 }
 
 // stopStores ends the clouds' servers.
 func (c *cluster) stopStores(ctx context.Context) error {
+	c.stop()
+	c.watchers.Wait()
 	var errs []error
 	for _, r := range c.running() {
 		errs = append(errs, r.Stop(ctx))

@@ -1,11 +1,18 @@
 package hydra_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/database/dbtest"
 	"skerry/internal/database/galera"
 	"skerry/internal/database/hydra"
@@ -60,6 +67,41 @@ func TestServersOfClouds(t *testing.T) {
 			if all := strings.Join(logs, " "); len(logs) < 6 {
 				t.Errorf("the logs are %s: of three members and three servers", all)
 			}
+			killServer(t, nodes[1].Dir())
+			select {
+			case <-c.Failed():
+			case <-time.After(time.Minute):
+				t.Fatal("nobody noticed that a cloud's server has ended")
+			}
+			if err := c.Err(); !errors.Is(err, daemon.ErrEnded) || !strings.Contains(err.Error(), "the database of cloud n2") {
+				t.Errorf("error %v does not name the cloud", err)
+			}
 		})
 	}
+}
+
+// killServer ends the process that has its data below a node's directory, as postgres and mariadbd name it
+// in their arguments.
+func killServer(t *testing.T, dir string) {
+	t.Helper()
+	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range commands {
+		text, err := os.ReadFile(path)
+		name := filepath.Base(strings.Split(string(text), "\x00")[0])
+		if err != nil || !strings.Contains(string(text), dir+"/") || name != "postgres" && name != "mariadbd" {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err == nil {
+			err = unix.Kill(pid, unix.SIGKILL)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Fatalf("no server has its data below %s", dir)
 }
