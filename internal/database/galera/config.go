@@ -42,6 +42,7 @@ func (o options) settings(h host.Host, f parts, group []string, segment int) mys
 	var s mysql.Settings
 	s.Add("basedir", f.base)
 	s.Add("datadir", filepath.Join(h.Dir(), Name, "data"))
+	s.Add("tmpdir", filepath.Join(h.Dir(), Name)) // a server removes what others have left in it, also while they are at it
 	s.Add("plugin-dir", f.plugins)
 	s.Add("lc-messages-dir", f.messages)
 	s.Add("character-sets-dir", f.charsets)
