@@ -59,7 +59,7 @@ func (d *Dir) read() error {
 	if err := d.readSummary(); err != nil {
 		return err
 	}
-	d.Running = locked(d.Path)
+	d.Running = Running(d.Path)
 	return d.readTrials()
 }
 
@@ -283,8 +283,8 @@ func cutVersion(schema string) (kind string, version int) {
 	return schema[:at], version
 }
 
-// locked tells whether a Writer holds the directory.
-func locked(dir string) bool {
+// Running tells whether a Writer holds a run's directory.
+func Running(dir string) bool {
 	f, err := os.Open(dir)
 	if err != nil {
 		return false

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"skerry/internal/base/linger"
+	"skerry/internal/record"
 	"skerry/internal/run/live"
 )
 
@@ -35,7 +36,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 func awaitFeed(ctx context.Context, dir string) {
 	ctx, cancel := context.WithTimeout(ctx, beginning)
 	defer cancel()
-	for errors.Is(live.Tells(ctx, dir), live.ErrNotLive) && read(dir).State == StateRunning {
+	for errors.Is(live.Tells(ctx, dir), live.ErrNotLive) && record.Running(dir) {
 		if linger.For(ctx, beginningPause) != nil {
 			return
 		}
