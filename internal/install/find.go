@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"skerry/internal/base/advice"
 )
@@ -27,7 +30,7 @@ type Installation struct {
 
 // Find locates an installation: at from when that is given, else in the cache, else
 // in PATH. Each is asked to run before it is believed, except for the cache, whose
-// manifest says what it is.
+// manifest says what it is; of a user's own build that as long as nobody changed it.
 func (s Store) Find(ctx context.Context, r Recipe, from string) (Installation, error) {
 	if from != "" {
 		return r.at(ctx, from)
@@ -41,6 +44,9 @@ func (s Store) Find(ctx context.Context, r Recipe, from string) (Installation, e
 		if err == nil && r.Jars != "" {
 			_, err = r.jarVersion(root)
 		}
+		if err == nil && m.Source == FromPath && changed(in.Programs, m.Installed) {
+			in.Version, err = r.inspect(ctx, root, in.Programs)
+		}
 		if err != nil && !errors.Is(err, ErrNoJava) {
 			err = advice.With(fmt.Errorf("the installation of %s in the cache is damaged: %w", r.Key(), err), "install it again: %s", r.command())
 		}
@@ -53,6 +59,19 @@ func (s Store) Find(ctx context.Context, r Recipe, from string) (Installation, e
 		return Installation{}, err
 	}
 	return s.system(ctx, r)
+}
+
+// changed tells whether any of a user's programs is another file than the one that was taken into use then.
+// A copy may keep the time of what it was copied from: what counts is when the file here got its content or
+// its name. Manifests tell whole seconds.
+func changed(programs map[string]string, since time.Time) bool {
+	for _, path := range programs {
+		var st unix.Stat_t
+		if err := unix.Stat(path, &st); err == nil && time.Unix(st.Ctim.Unix()).After(since.Add(time.Second)) {
+			return true
+		}
+	}
+	return false
 }
 
 // system looks for the system's own.

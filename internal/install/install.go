@@ -157,7 +157,8 @@ func (r Recipe) probe(ctx context.Context, programs map[string]string, env []str
 	}
 	version := r.Version(text)
 	if version == "" {
-		return "", fmt.Errorf("%s %w: no version in what %s printed: %q", r.Name, ErrNotRunning, cmd.Path, text)
+		return "", advice.With(fmt.Errorf("%s %w: no version in what %s %s printed: %q", r.Name, ErrNotRunning, cmd.Path, strings.Join(r.VersionArgs, " "), text),
+			"that is another program: %s", r.command())
 	}
 	if r.Try != nil {
 		if err := r.Try(ctx, version, programs, env); err != nil {

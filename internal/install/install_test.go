@@ -7,8 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"skerry/internal/base/advice"
 )
 
 // demo is a database that is one shell script.
@@ -113,6 +116,31 @@ func TestRegisterAndFind(t *testing.T) {
 	}
 	if in, err := s.Find(ctx, demo, ""); err != nil || in.Version != "2" {
 		t.Errorf("a build that was refused is in use: %+v, %v", in, err)
+	}
+}
+
+// A user's program that is replaced after it was taken into use is asked again what it is.
+func TestProgramReplaced(t *testing.T) {
+	s, ctx, dir := Store{Dir: t.TempDir()}, t.Context(), build(t, "demo 1")
+	m, err := s.Register(ctx, demo, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := filepath.Join(dir, "demo-server")
+	for since := m.Installed.Add(time.Second); !changed(map[string]string{"": server}, m.Installed); {
+		time.Sleep(time.Until(since)) // files and manifests are dated by the clock
+		if err := os.Rename(filepath.Join(build(t, "demo 2"), "demo-server"), server); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if in, err := s.Find(ctx, demo, ""); err != nil || in.Version != "2" {
+		t.Errorf("found %+v, %v; want version 2", in, err)
+	}
+	if err := os.Rename(filepath.Join(build(t, "hello"), "demo-server"), server); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Find(ctx, demo, ""); !errors.Is(err, ErrNotRunning) || advice.Of(err) == "" {
+		t.Errorf("another program is in use: %v", err)
 	}
 }
 

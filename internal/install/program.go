@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"skerry/internal/base/advice"
 )
 
 // binDirs are where an installation may keep its programs, below its root. A build
@@ -33,7 +35,7 @@ func (r Recipe) programs(root string) (map[string]string, error) {
 				return path, nil
 			}
 		}
-		return "", fmt.Errorf("no program %s in %s or its bin, sbin, usr/bin, usr/sbin or src folder: %w", p, root, os.ErrNotExist)
+		return "", advice.With(fmt.Errorf("no program %s in %s or its bin, sbin, usr/bin, usr/sbin or src folder: %w", p, root, os.ErrNotExist), "%s", r.command())
 	})
 }
 

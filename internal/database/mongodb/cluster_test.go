@@ -12,9 +12,16 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// These tests run the whole management of a cluster against servers that only pretend:
+// TestAgainstAStandIn runs the whole management of a cluster against servers that only pretend:
 // they speak MongoDB's protocol to the real driver and answer as its documentation says.
 // What a real mongod does is tested by TestConformance, where there is one.
+func TestAgainstAStandIn(t *testing.T) {
+	t.Run("a replica set", testReplicaSet)
+	t.Run("halts and revivals", testHaltAndRevive)
+	t.Run("shards on three nodes", testThreeNodeCluster)
+	t.Run("shards of three members", testProductionCluster)
+	t.Run("an unknown node", testUnknownNode)
+}
 
 func startFake(t *testing.T, w *world, nodes []host.Host, o database.Options) *cluster {
 	t.Helper()
@@ -51,7 +58,7 @@ func expectStates(t *testing.T, c *cluster, want string) {
 	}
 }
 
-func TestReplicaSet(t *testing.T) {
+func testReplicaSet(t *testing.T) {
 	w := newWorld()
 	nodes := fakeHosts(t, w, 4)
 	c := startFake(t, w, nodes[:3], database.Options{"priorities": "n2=5", "write_concern": "majority", "election_timeout": "2s"})
@@ -98,7 +105,7 @@ func TestReplicaSet(t *testing.T) {
 	}
 }
 
-func TestHaltAndRevive(t *testing.T) {
+func testHaltAndRevive(t *testing.T) {
 	w := newWorld()
 	nodes := fakeHosts(t, w, 3)
 	c := startFake(t, w, nodes, nil)
@@ -119,9 +126,9 @@ func TestHaltAndRevive(t *testing.T) {
 	}
 }
 
-// TestThreeNodeCluster is CLOUDS' smaller design: a shard, a config server and a mongos
+// testThreeNodeCluster is CLOUDS' smaller design: a shard, a config server and a mongos
 // on each of three nodes.
-func TestThreeNodeCluster(t *testing.T) {
+func testThreeNodeCluster(t *testing.T) {
 	w := newWorld()
 	nodes := fakeHosts(t, w, 4)
 	c := startFake(t, w, nodes[:3], database.Options{"topology": "sharded"})
@@ -173,8 +180,8 @@ func TestThreeNodeCluster(t *testing.T) {
 	}
 }
 
-// TestProductionCluster is CLOUDS' replicated design on three nodes and on nine.
-func TestProductionCluster(t *testing.T) {
+// testProductionCluster is CLOUDS' replicated design on three nodes and on nine.
+func testProductionCluster(t *testing.T) {
 	for _, n := range []int{3, 9} {
 		w := newWorld()
 		nodes := fakeHosts(t, w, n)
@@ -207,7 +214,7 @@ func TestProductionCluster(t *testing.T) {
 	}
 }
 
-func TestUnknownNode(t *testing.T) {
+func testUnknownNode(t *testing.T) {
 	nodes := fakeHosts(t, newWorld(), 2)
 	_, err := New().Start(t.Context(), database.Env{Nodes: nodes, Control: nodes[0], Options: database.Options{"hidden": "n7"}})
 	if !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "no data node n7") {

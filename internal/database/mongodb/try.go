@@ -46,7 +46,7 @@ func try(ctx context.Context, version string, programs map[string]string, env []
 		return err
 	}
 	return advice.With(fmt.Errorf("%s %w: %w", programs["mongod"], ErrUnfit, err),
-		"give mongod and mongos of one version, %s or newer, as MongoDB builds them: skerry install %s --from PATH", oldest, Name)
+		"give mongod and mongos of one version, %s or newer, as MongoDB builds them, with no options added: skerry install %s --from PATH", oldest, Name)
 }
 
 // fitting compares versions.

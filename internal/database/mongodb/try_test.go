@@ -70,7 +70,7 @@ func TestUnfit(t *testing.T) {
 	})
 }
 
-// TestTry offers a real mongod, and the same with authentication on.
+// TestTry offers a real mongod, and the same with options that no cluster can be made with.
 func TestTry(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe))
 	in, err := New().Find("")
@@ -80,9 +80,18 @@ func TestTry(t *testing.T) {
 	if err := try(t.Context(), in.Version, in.Programs, in.Env); err != nil {
 		t.Error(err)
 	}
-	dir := t.TempDir()
-	program(t, dir, "mongod", "db version v"+in.Version, "exec "+in.Programs["mongod"]+" --auth \"$@\"")
-	refused(t, dir, in.Version, "authentication is on")
+	for _, test := range []struct{ name, script, word string }{
+		{"authentication", `exec MONGOD --auth "$@"`, "authentication is on"},
+		{"unknown parameter", `exec MONGOD --setParameter noSuchParameter=1 "$@"`, "noSuchParameter"},
+		{"no replica sets", `for a; do shift; case "$a" in --replSet | "$set") ;; *) set -- "$@" "$a" ;; esac; set=; [ "$a" != --replSet ] || set=rs0; done
+exec MONGOD "$@"`, "replSet option"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			program(t, dir, "mongod", "db version v"+in.Version, strings.ReplaceAll(test.script, "MONGOD", in.Programs["mongod"]))
+			refused(t, dir, in.Version, test.word)
+		})
+	}
 }
 
 func TestOlder(t *testing.T) {
