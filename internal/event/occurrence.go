@@ -39,6 +39,9 @@ func (o *occurrence) begin() {
 	o.event.State = record.EventBegun
 	o.event.Apply = &record.Step{Due: o.moment(o.due), Began: o.at(now)}
 	o.event.Targets, o.event.Message = o.action.targets(), o.action.what()
+	if carried := o.r.World.Carried; carried != nil && o.event.Effect.On == record.OnLinks {
+		o.event.Carried = carried(o.event.Targets)
+	}
 	o.r.log.begin(&o.event)
 }
 

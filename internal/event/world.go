@@ -9,6 +9,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/machine/host"
+	"skerry/internal/record"
 )
 
 // World is what events act on: a lab, and the cluster on it.
@@ -20,6 +21,8 @@ type World struct {
 	// Member returns where the database runs on that node, when it is in a container there;
 	// nil for the node itself.
 	Member func(name string) (host.Host, error)
+	// Carried tells what links have carried lately; nil where nobody counts.
+	Carried func(ids []string) *record.Carried
 	// Exe is the skerry program on a node's machine, which the programs that use up a node are
 	// part of.
 	Exe func(node string) (string, error)

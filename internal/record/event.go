@@ -29,6 +29,8 @@ type Event struct {
 	Effect *Effect `json:"effect,omitempty"`
 	// Targets are the nodes, or the links, that it happens to.
 	Targets []string `json:"targets,omitempty"`
+	// Carried is what the links among its targets carried just before; nil where that is not known.
+	Carried *Carried `json:"carried,omitempty"`
 	// Spec is the entry as the experiment has it.
 	Spec json.RawMessage `json:"spec,omitempty"`
 	// State is one of the EventX constants.
@@ -40,6 +42,20 @@ type Event struct {
 	// Error says why it failed or was skipped.
 	Error string `json:"error,omitempty"`
 }
+
+// Carried is what links carried together in the seconds before something happened to them.
+type Carried struct {
+	// Rate is in bytes a second, both directions together; Share is their part of what all links carried.
+	Rate  float64 `json:"bytes_s"`
+	Share float64 `json:"share"`
+}
+
+// KeepAlive is the share of all that was carried below which a link has what keeps connections and routes
+// alive, and not what operations wait for.
+const KeepAlive = 0.01
+
+// InUse tells whether operations went over the links.
+func (c Carried) InUse() bool { return c.Share > KeepAlive }
 
 // SourceUI is an event that a person fired from the dashboard.
 const SourceUI = "ui"

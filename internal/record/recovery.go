@@ -16,6 +16,7 @@ type Happening struct {
 	// AcceptedS and CompleteS are of changes of membership, in seconds since the request.
 	AcceptedS *float64 `json:"accepted_s,omitempty"`
 	CompleteS *float64 `json:"complete_s,omitempty"`
+	Carried   *Carried `json:"carried,omitempty"` // that of the Event
 	Recovery  Recovery `json:"recovery"`
 }
 

@@ -27,7 +27,7 @@ func Happenings(events []record.Event, bins []Bin, end float64, rules Rules) []r
 				break
 			}
 		}
-		h := record.Happening{Name: cmp.Or(e.Name, e.Kind), Kind: e.Kind, Source: e.Source, Effect: e.Effect, AtS: at, Recovery: Of(bins, at, until, rules)}
+		h := record.Happening{Name: cmp.Or(e.Name, e.Kind), Kind: e.Kind, Source: e.Source, Effect: e.Effect, AtS: at, Carried: e.Carried, Recovery: Of(bins, at, until, rules)}
 		if e.Revert != nil && e.Revert.Completed != nil {
 			h.RevertedS = new(float64)
 			*h.RevertedS = e.Revert.Completed.Seconds()

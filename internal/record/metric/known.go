@@ -57,6 +57,8 @@ var ofEvents = map[string]figure{
 	"dip":                  {Share, "share of the baseline that was missing in the worst second"},
 	"dip_ops":              {Number, "operations that were missing until recovery"},
 	"overshoot_ops":        {Number, "operations above the baseline"},
+	"carried":              {Bytes, "bytes a second that the event's links carried just before, both ways"},
+	"share":                {Share, "share of what all links carried that was"},
 	"sla_violation":        {Time, "seconds that violate the service level"},
 }
 

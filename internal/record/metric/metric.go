@@ -163,6 +163,10 @@ func (vs *values) happening(prefix string, h record.Happening) {
 	}
 	optional("accepted", h.AcceptedS)
 	optional("complete", h.CompleteS)
+	if h.Carried != nil {
+		vs.add(prefix+"carried", Bytes, h.Carried.Rate)
+		vs.add(prefix+"share", Share, h.Carried.Share)
+	}
 	vs.add(prefix+"availability", Share, r.Availability)
 	vs.add(prefix+"unresponsive", Time, r.UnresponsiveS)
 	vs.add(prefix+"unresponsive_periods", Number, float64(r.UnresponsivePeriods))

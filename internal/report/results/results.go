@@ -55,7 +55,8 @@ type Step struct {
 	TriedBy string `yaml:"tried_by"`
 	// Keep are the figures that are kept of each trial, as assertions call them; a last * stands for any rest.
 	// Of events that happened several times they are means, with .most the most of any, with .times how often that was,
-	// with .stalled after how many nothing answered for a while. With pair.* the bytes that each two data nodes exchanged
+	// with .stalled after how many nothing answered for a while, with .used how many hit links in use (of these .used_stalled and
+	// .used_unresponsive). With turn.NAME each time of an event is kept by itself, as NAME.01.unresponsive. With pair.* the bytes that each two data nodes exchanged
 	// for an operation are kept as well, with change.* each node's changes of membership, with
 	// probes.read.highest the highest 95th percentile of reads of any short job.
 	Keep []string `yaml:"keep"`

@@ -22,6 +22,7 @@ type happenings struct {
 	stage    event.Stage
 	database database.Database
 	urgent   *urgent.Process
+	carried  carriage
 }
 
 // happenings returns the trial's events, on the links as they are, nil when it has none and
@@ -38,6 +39,7 @@ func (m measuring) happenings(ctx context.Context) (*happenings, error) {
 		return nil, nil
 	}
 	h := &happenings{stage: e.Stage(m.database), database: m.database, urgent: m.urgent}
+	world.Carried = h.carried.of
 	var err error
 	h.Runner, err = event.NewRunner(event.Config{
 		Events: e.Events, Stage: h.stage, World: world, Seed: m.cell.Seed, Record: m.tell.happened,

@@ -116,10 +116,6 @@ func carried(links []lab.Link, stats []link.Stats, seconds float64) (out []bound
 	return out
 }
 
-// keepAlive is the share of all that was carried below which a link has what keeps
-// connections alive, and not what operations wait for.
-const keepAlive = 0.01
-
 // distances are, in seconds, the round trip of some of the clients over the links that they used, by what
 // they sent on each, and the longest of a link that nodes talked over. Of operations that go through
 // other nodes' links, the round trips add up.
@@ -137,7 +133,7 @@ func distances(links []lab.Link, used []bound.LinkUse, clients []string, of ...s
 		case slices.Contains(of, l.B):
 			mean, sent = mean+rtt*back, sent+back
 		case slices.Contains(clients, l.A) || slices.Contains(clients, l.B):
-		case there+back > keepAlive*all:
+		case there+back > record.KeepAlive*all:
 			farthest = max(farthest, rtt)
 		}
 	}

@@ -116,6 +116,9 @@ func (w *watch) nodeTraffic(ctx context.Context) (sample.Traffic, error) {
 		return t, err
 	}
 	counted := byID(links)
+	if w.events != nil {
+		w.events.carried.add(time.Now(), links)
+	}
 	for _, l := range w.ground.lab.Links() {
 		s := counted[l.ID]
 		t.Tx[l.A] += s.AB.Bytes

@@ -68,6 +68,13 @@ export interface Bound {
   link_share: number
 }
 
+/** Carried is what links carried together in the seconds before something happened to them. */
+export interface Carried {
+  /** bytes_s is in bytes a second, both directions together; Share is their part of what all links carried. */
+  bytes_s: number
+  share: number
+}
+
 /** Condition is what a link or a node is like. */
 export type Condition = (typeof everyCondition)[number]
 export const everyCondition = ['up', 'changed', 'down'] as const
@@ -155,6 +162,8 @@ export interface Event {
   effect?: Effect
   /** targets are the nodes, or the links, that it happens to. */
   targets?: string[]
+  /** carried is what the links among its targets carried just before; nil where that is not known. */
+  carried?: Carried
   /** spec is the entry as the experiment has it. */
   spec?: unknown
   /** state is one of the EventX constants. */
@@ -249,6 +258,8 @@ export interface Happening {
   /** accepted_s and CompleteS are of changes of membership, in seconds since the request. */
   accepted_s?: number
   complete_s?: number
+  /** that of the Event */
+  carried?: Carried
   recovery: Recovery
 }
 

@@ -59,6 +59,7 @@ func Of(d *record.Dir, keep []string) (rows []Row, err error) {
 		}
 		r.figures(metric.Of(t), keep)
 		r.times(t.Events, keep)
+		r.turns(t.Events, keep)
 		if slices.Contains(keep, Change+"*") {
 			if err := r.changes(d); err != nil {
 				return nil, err

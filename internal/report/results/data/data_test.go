@@ -3,6 +3,7 @@ package data
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -189,5 +190,27 @@ func TestReadRefuses(t *testing.T) {
 		if rows, err := Read(strings.NewReader(text)); err == nil {
 			t.Errorf("%s: read as %v", name, rows)
 		}
+	}
+}
+
+// Of cuts it is told apart which hit links in use, and what each did.
+func TestCutsInUse(t *testing.T) {
+	cut := func(share, unresponsive float64) record.Happening {
+		h := record.Happening{Name: "cut", Kind: "link_down", Carried: &record.Carried{Rate: share * 1e6, Share: share}}
+		h.Recovery.UnresponsiveS, h.Recovery.LongestUnresponsiveS = unresponsive, unresponsive
+		h.Recovery.UnresponsivePeriods = int(min(1, unresponsive))
+		return h
+	}
+	d := &record.Dir{}
+	d.Summary.Trials = []record.Trial{{ID: 1, State: record.TrialOK, Events: []record.Happening{cut(0.2, 30), cut(0.001, 2), cut(0.1, 0)}}}
+	got := of(t, d, "events.cut.used*", "turn.cut")[0].Figures
+	want := map[string]float64{"events.cut.used": 2, "events.cut.used_stalled": 1, "events.cut.used_unresponsive": 15}
+	for i, c := range d.Summary.Trials[0].Events {
+		of := fmt.Sprintf("cut.%02d.", i+1)
+		want[of+"at"], want[of+"carried"], want[of+"share"] = 0, c.Carried.Rate, c.Carried.Share
+		want[of+"unresponsive"], want[of+"longest_unresponsive"] = c.Recovery.UnresponsiveS, c.Recovery.UnresponsiveS
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"skerry/internal/record"
@@ -15,6 +16,8 @@ const (
 	Most = ".most"
 	// Times ends the figure of how often that was.
 	Times = ".times"
+	// Turn begins what asks for every time of an event by itself: "turn.cut" gives cut.01.share, cut.01.unresponsive.
+	Turn = "turn."
 
 	events = "events."
 )
@@ -35,7 +38,8 @@ func (r Row) figures(values []metric.Value, keep []string) {
 	}
 }
 
-// times adds how often events of a name, or a kind, happened, and after how many nothing answered for a while.
+// times adds how often events of a name, or a kind, happened, and after how many nothing answered for a while; the
+// same of those whose links were in use, with the seconds without an answer, the mean over them.
 func (r Row) times(all []record.Happening, keep []string) {
 	for _, h := range all {
 		names := []string{h.Name}
@@ -46,9 +50,44 @@ func (r Row) times(all []record.Happening, keep []string) {
 			if name := events + name + Times; wanted(name, keep) {
 				r.Figures[name]++
 			}
+			stalled := min(1, float64(h.Recovery.UnresponsivePeriods))
 			if name := events + name + ".stalled"; wanted(name, keep) {
-				r.Figures[name] += min(1, float64(h.Recovery.UnresponsivePeriods))
+				r.Figures[name] += stalled
 			}
+			if used := events + name + ".used"; h.Carried != nil && wanted(used, keep) {
+				r.used(used, stalled, h)
+			}
+		}
+	}
+}
+
+func (r Row) used(name string, stalled float64, h record.Happening) {
+	count, without := r.Figures[name], r.Figures[name+"_unresponsive"]
+	if h.Carried.InUse() {
+		count++
+		without += (h.Recovery.UnresponsiveS - without) / count
+	} else {
+		stalled = 0
+	}
+	r.Figures[name] = count
+	r.Figures[name+"_stalled"] += stalled
+	r.Figures[name+"_unresponsive"] = without
+}
+
+// turns adds each time that an event happened which keep asks for.
+func (r Row) turns(all []record.Happening, keep []string) {
+	count := map[string]int{}
+	for _, h := range all {
+		if !slices.Contains(keep, Turn+h.Name) {
+			continue
+		}
+		count[h.Name]++
+		of := fmt.Sprintf("%s.%02d.", h.Name, count[h.Name])
+		r.Figures[of+"at"] = h.AtS
+		r.Figures[of+"unresponsive"] = h.Recovery.UnresponsiveS
+		r.Figures[of+"longest_unresponsive"] = h.Recovery.LongestUnresponsiveS
+		if h.Carried != nil {
+			r.Figures[of+"carried"], r.Figures[of+"share"] = h.Carried.Rate, h.Carried.Share
 		}
 	}
 }
