@@ -35,6 +35,8 @@ type Options struct {
 	// Databases by name, and the names of those to measure.
 	Databases map[string]database.Database
 	Names     []string
+	// Settings are the options of the databases' clusters.
+	Settings database.Options
 	// Nodes of the cluster whose start is timed; a database that cannot have so many has
 	// as many as it can.
 	Nodes int

@@ -69,12 +69,12 @@ func (b *bench) measure(ctx context.Context) error {
 	return nil
 }
 
-// fewest is the smallest cluster of n nodes or more that the database forms with its default
+// fewest is the smallest cluster of n nodes or more that the database forms with its
 // options: node groups of two, for example, are of no odd number.
 func (b *bench) fewest(n int) int {
 	n = max(n, b.db.Capabilities().MinNodes)
 	for more := range 8 {
-		if b.db.Check(n+more, nil) == nil {
+		if b.db.Check(n+more, b.Settings) == nil {
 			return n + more
 		}
 	}
@@ -134,7 +134,7 @@ func (b *bench) on(ctx context.Context, nodes, spare int, measure func(context.C
 		}
 	}
 	began := time.Now()
-	s.cluster, err = b.db.Start(ctx, database.Env{Nodes: s.nodes, Control: s.client, Installation: b.in, Progress: b.Progress})
+	s.cluster, err = b.db.Start(ctx, database.Env{Nodes: s.nodes, Control: s.client, Installation: b.in, Options: b.Settings, Progress: b.Progress})
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (b *bench) churn(ctx context.Context, s site) error {
 		names = append(names, n.Name())
 	}
 	if anchored, ok := b.db.(database.Anchored); ok {
-		fixed = anchored.Fixed(names, nil)
+		fixed = anchored.Fixed(names, b.Settings)
 	}
 	plan := churn.Plan{
 		Changes: b.Changes, Seed: b.Seed, Nodes: append(s.nodes, s.spare...), Members: names,

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"skerry/internal/database"
-	"skerry/internal/load"
 )
 
 // ErrNotReady says that a server does not serve yet.
@@ -190,27 +189,4 @@ func (c *cluster) Clear(ctx context.Context) error {
 		return fmt.Errorf("emptying the table: %w", err)
 	}
 	return clearRows(ctx, s.admin)
-}
-
-// OpenMember implements database.Replicated, for members of the replica set: which shard
-// holds a record only the config servers know.
-func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
-	fail := func(err error) (load.Client, error) {
-		return nil, fmt.Errorf("reading what %s holds: %w", node, err)
-	}
-	servers := c.on(node)
-	switch {
-	case len(servers) == 0:
-		return fail(database.ErrNotMember)
-	case c.options.sharded:
-		return fail(database.ErrUnsupported)
-	}
-	direct, err := adminClient(servers[0].host, servers[0].local)
-	if err != nil {
-		return fail(err)
-	}
-	return &client{
-		settings: settings{database: databaseName, timeout: defaultTimeout},
-		shared:   &shared{client: direct, users: 1}, release: func() error { return disconnect(direct) },
-	}, nil
 }
