@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$PWD/dist/screens
-runs=$(realpath "${RUNS:-dist/runs}")
+runs=$(realpath --canonicalize-missing "${RUNS:-dist/runs}")
 if [ -z "${RUNS:-}" ]; then
 	rm -rf "$runs"
 	mkdir -p "$runs"
