@@ -36,9 +36,11 @@ var (
 	Setpriv  = Feature{"setpriv", program("setpriv")}
 	Chromium = Feature{"chromium", program("chromium")}
 	// Jupyter executes notebooks. It comes with pandas and matplotlib where a test needs it.
-	Jupyter = Feature{"jupyter", jupyter}
+	Jupyter = Feature{"jupyter", ends("jupyter", "nbconvert", "--version")}
 	// Analysis are the Python packages that read a run directory's files.
-	Analysis = Feature{"pandas-duckdb", analysis}
+	Analysis = Feature{"pandas-duckdb", ends("python3", "-c", "import duckdb, pandas, pyarrow")}
+	// R is R with the packages that read them.
+	R = Feature{"r-analysis", ends("Rscript", "-e", "library(jsonlite); library(nanoparquet)")}
 )
 
 // Abilities that tests find out about.
@@ -64,21 +66,17 @@ const (
 	RealTime Ability = "real-time"
 )
 
-func jupyter() string {
-	if why := program("jupyter")(); why != "" {
-		return why
+// ends is a feature that is there when a command ends well.
+func ends(name string, args ...string) func() string {
+	return func() string {
+		if why := program(name)(); why != "" {
+			return why
+		}
+		if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+			return name + ": " + string(out)
+		}
+		return ""
 	}
-	if out, err := exec.Command("jupyter", "nbconvert", "--version").CombinedOutput(); err != nil {
-		return "jupyter nbconvert: " + string(out)
-	}
-	return ""
-}
-
-func analysis() string {
-	if out, err := exec.Command("python3", "-c", "import duckdb, pandas, pyarrow").CombinedOutput(); err != nil {
-		return "python3: " + string(out)
-	}
-	return ""
 }
 
 func program(name string) func() string {

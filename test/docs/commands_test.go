@@ -111,7 +111,39 @@ func TestNotebook(t *testing.T) {
 // The lines that open a run in pandas and in DuckDB do so.
 func TestLinesForAnalysts(t *testing.T) {
 	testkit.Need(t, testkit.Analysis)
-	page := read(t, filepath.Join(root, "docs", "data.md"))
+	script := shown(t, "python") + `
+goodput = trials.groupby("parameters.scale")["goodput_ops_s"].agg(["mean", "std", "count"])
+assert list(goodput["count"]) == [2, 2] and (goodput["mean"] > 0).all(), goodput
+assert (seconds["t"] >= 0).any() and seconds["ok"].sum() > 0, seconds
+import duckdb
+for line in '''` + shown(t, "sql") + `'''.strip().splitlines():
+    assert duckdb.sql(line).fetchall(), line
+`
+	analyse(t, "python3", "-c", script)
+}
+
+// So do those of R.
+func TestLinesForR(t *testing.T) {
+	testkit.Need(t, testkit.R)
+	analyse(t, "Rscript", "-e", shown(t, "r")+`
+goodput <- aggregate(goodput_ops_s ~ parameters.scale, trials, length)
+stopifnot(goodput$goodput_ops_s == c(2, 2), trials$goodput_ops_s > 0, any(seconds$t >= 0), sum(seconds$ok) > 0)
+`)
+}
+
+// shown is what docs/data.md shows in a language.
+func shown(t *testing.T, language string) string {
+	t.Helper()
+	m := regexp.MustCompile("(?ms)^```" + language + "\n(.*?)^```").FindStringSubmatch(read(t, filepath.Join(root, "docs", "data.md")))
+	if m == nil {
+		t.Fatalf("docs/data.md has no %s", language)
+	}
+	return m[1]
+}
+
+// analyse runs a command in a folder whose newest run is a recorded one.
+func analyse(t *testing.T, name string, args ...string) {
+	t.Helper()
 	dir := t.TempDir()
 	stored, err := filepath.Abs(filepath.Join(root, "internal", "report", "webdata", "testdata", "two-distances"))
 	if err != nil {
@@ -120,22 +152,7 @@ func TestLinesForAnalysts(t *testing.T) {
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, "runs"), 0o755), os.Symlink(stored, filepath.Join(dir, "runs", "latest"))); err != nil {
 		t.Fatal(err)
 	}
-	found := func(language string) string {
-		m := regexp.MustCompile("(?ms)^```" + language + "\n(.*?)^```").FindStringSubmatch(page)
-		if m == nil {
-			t.Fatalf("docs/data.md has no %s", language)
-		}
-		return m[1]
-	}
-	script := found("python") + `
-goodput = trials.groupby("parameters.scale")["goodput_ops_s"].agg(["mean", "std", "count"])
-assert list(goodput["count"]) == [2, 2] and (goodput["mean"] > 0).all(), goodput
-assert (seconds["t"] >= 0).any() and seconds["ok"].sum() > 0, seconds
-import duckdb
-for line in '''` + found("sql") + `'''.strip().splitlines():
-    assert duckdb.sql(line).fetchall(), line
-`
-	cmd := exec.CommandContext(t.Context(), "python3", "-c", script)
+	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
