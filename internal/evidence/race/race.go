@@ -50,8 +50,8 @@ type Config struct {
 	// Days are the bad ones, in the order in which they are tried.
 	Days   []string
 	Budget float64
-	// Guess is what a heat costs as long as none has been told.
-	Guess float64
+	// Guess is what a quiet heat costs as long as none has been told, BadGuess what one of a bad day does.
+	Guess, BadGuess float64
 	// Repetitions of the winner, at least, on each day.
 	Repetitions int
 	// Exhaustive has all days of all candidates repeated, whatever they say and cost: what a race is
@@ -130,14 +130,20 @@ func (r *Race) Next() []Heat {
 	if r.Exhaustive {
 		return r.grid()
 	}
-	heats := r.wanted()
-	left, cost := r.Budget-r.Spent(), r.cost()
-	afford := int((left + 1e-9) / cost)
-	if afford < len(heats) {
-		heats = heats[:max(0, afford)]
+	heats, left := r.wanted(), r.left()
+	for i, h := range heats {
+		if left -= r.cost(h.Day); left < -1e-9 {
+			return heats[:i]
+		}
 	}
 	return heats
 }
+
+// Short tells whether the race ended because its budget did not suffice for what was worth its time.
+func (r *Race) Short() bool { return !r.Exhaustive && len(r.Next()) < len(r.wanted()) }
+
+// left is what is left of the budget.
+func (r *Race) left() float64 { return r.Budget - r.Spent() }
 
 // grid are the heats that are left of all of them.
 func (r *Race) grid() []Heat {
@@ -158,9 +164,11 @@ func (r *Race) wanted() []Heat {
 		return heats
 	}
 	ranked := r.in(r.Ranking())
-	// The noise is learnt from those who most likely need a second quiet day anyway.
-	if heats := r.missing(ranked[:min(finalists, len(ranked))], Quiet, 2); len(heats) > 0 {
-		return heats
+	// The noise is learnt from those who most likely need a second quiet day anyway, where that leaves enough for
+	// the bad days of the best.
+	again := r.missing(ranked[:min(finalists, len(ranked))], Quiet, 2)
+	if len(again) > 0 && r.owed(ranked[:1])+r.cost(Quiet)*float64(len(again)) <= r.left() {
+		return again
 	}
 	trying := r.trying(ranked)
 	for _, day := range r.Days {
@@ -185,8 +193,23 @@ func (r *Race) in(candidates []string) (in []string) {
 }
 
 // trying are the candidates that the bad days are for: the best few, so that where one of them
-// fails the next best comes in its place.
-func (r *Race) trying(ranked []string) []string { return ranked[:min(finalists, len(ranked))] }
+// fails the next best comes in its place. They are as few as the budget carries through all days: one that met its
+// needs on every day is an answer, and three that were left half-way are none.
+func (r *Race) trying(ranked []string) []string {
+	few := ranked[:min(finalists, len(ranked))]
+	for len(few) > 1 && r.owed(few) > r.left() {
+		few = few[:len(few)-1]
+	}
+	return few
+}
+
+// owed is what it costs to take candidates through the bad days that they have not had.
+func (r *Race) owed(candidates []string) (sum float64) {
+	for _, day := range r.Days {
+		sum += r.cost(day) * float64(len(r.missing(candidates, day, 1)))
+	}
+	return sum
+}
 
 // missing are the heats that candidates lack to have had a day so often.
 func (r *Race) missing(candidates []string, day string, often int) (heats []Heat) {
@@ -222,7 +245,11 @@ func (r *Race) close(trying []string) []Heat {
 
 // reserved tells whether what is left of the budget is needed to confirm the winner.
 func (r *Race) reserved() bool {
-	return r.Budget-r.Spent() < r.cost()*float64((r.Repetitions-1)*len(r.Days)+2)
+	bad := 0.0
+	for _, day := range r.Days {
+		bad += r.cost(day)
+	}
+	return r.left() < float64(r.Repetitions-1)*bad+2*r.cost(Quiet)
 }
 
 // confirm repeats the winner's days.
@@ -242,12 +269,29 @@ func (r *Race) confirm(trying []string) []Heat {
 	return nil
 }
 
-// cost is what a heat takes, by those so far.
-func (r *Race) cost() float64 {
-	if len(r.told) == 0 {
-		return r.Guess
+// cost is what a heat of a day takes: by those of its kind so far, quiet or bad, else by the guess, as far as
+// guesses were right.
+func (r *Race) cost(day string) float64 {
+	guess := func(day string) float64 {
+		if day == Quiet {
+			return r.Guess
+		}
+		return cmp.Or(r.BadGuess, r.Guess)
 	}
-	return math.Max(r.Spent()/float64(len(r.told)), 1e-9)
+	var alike, kind, guessed float64
+	for _, x := range r.told {
+		guessed += guess(x.Day)
+		if (x.Day == Quiet) == (day == Quiet) {
+			alike, kind = alike+x.Cost, kind+1
+		}
+	}
+	switch {
+	case kind > 0:
+		return math.Max(alike/kind, 1e-9)
+	case guessed > 0:
+		return math.Max(guess(day)*r.Spent()/guessed, 1e-9)
+	}
+	return guess(day)
 }
 
 // Ranking is all candidates with a score, the best first.

@@ -141,3 +141,32 @@ func TestExhaustive(t *testing.T) {
 		t.Errorf("the best is %s, want c%d", got, best)
 	}
 }
+
+// A budget that does not carry three candidates through the bad days carries the best one, so that there is an
+// answer; what a bad day costs is told by the guess before one was seen.
+func TestSmallBudget(t *testing.T) {
+	for _, budget := range []float64{16, 22, 30, 100} {
+		w := &world{means: []float64{2, 1, 3}, fails: []string{"", "", ""}, random: rand.New(rand.NewPCG(1, 7))}
+		r := New(Config{Candidates: []string{"c0", "c1", "c2"}, Days: days, Budget: budget, Guess: 2, BadGuess: 6, Repetitions: 3})
+		for heats := r.Next(); len(heats) > 0; heats = r.Next() {
+			for _, h := range heats {
+				x := w.heat(h)
+				x.Void, x.Score = "", w.means[h.Candidate[1]-'0']
+				if h.Day != Quiet {
+					x.Cost = 3
+				}
+				r.Tell(x)
+			}
+		}
+		first := r.Standings()[0]
+		if first.Candidate != "c1" || first.Out != "" || !first.Tried {
+			t.Errorf("with %.0f the first is %+v, want c1 on all days", budget, first)
+		}
+		if r.Spent() > budget {
+			t.Errorf("%.0f of %.0f were spent", r.Spent(), budget)
+		}
+		if short := budget < 100; r.Short() != short {
+			t.Errorf("with %.0f the budget was short: %v", budget, !short)
+		}
+	}
+}

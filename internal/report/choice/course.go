@@ -2,10 +2,14 @@ package choice
 
 import (
 	"fmt"
+	"html/template"
 	"math"
+	"path/filepath"
+	"strconv"
 
 	"skerry/internal/record"
 	"skerry/internal/report/svg"
+	"skerry/internal/run/choose"
 )
 
 // nan leaves a gap in a line.
@@ -33,4 +37,37 @@ func course(d *record.Dir, label string, i int) (line svg.Series, spans []svg.Sp
 		}
 	}
 	return line, spans, nil
+}
+
+// shown is how many candidates are drawn on a bad day.
+const shown = 3
+
+// badDays draw the best candidates' goodput over each bad day.
+func badDays(a choose.Answer, dir string) (days []dayView, err error) {
+	for _, day := range a.Days[1:] {
+		panel := svg.Panel{Y: svg.Axis{Label: "ops/s", Format: func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }}}
+		var spans []svg.Span
+		for _, v := range a.Candidates {
+			if len(v.Runs[day]) == 0 || len(panel.Series) == shown {
+				continue
+			}
+			d, err := record.Open(filepath.Join(dir, v.Runs[day][0]))
+			if err != nil {
+				return nil, fmt.Errorf("reading a bad day of %s: %w", v.Label, err)
+			}
+			line, happened, err := course(d, v.Label, len(panel.Series))
+			if err != nil {
+				return nil, err
+			}
+			panel.Series = append(panel.Series, line)
+			if spans == nil {
+				spans = happened
+			}
+		}
+		if len(panel.Series) > 0 {
+			days = append(days, dayView{day, template.HTML(svg.Plot{Label: "Goodput on the day " + day + ".", X: svg.Axis{Label: "seconds of the measurement",
+				Format: func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }}, Panels: []svg.Panel{panel}, Spans: spans}.SVG())})
+		}
+	}
+	return days, nil
 }

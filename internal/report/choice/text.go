@@ -5,10 +5,12 @@ package choice
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"skerry/internal/evidence/race"
 	"skerry/internal/run/choose"
 )
 
@@ -21,21 +23,23 @@ func Text(w io.Writer, a choose.Answer) error {
 	}
 	fmt.Fprintln(&b)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "candidate\treads\t%s\twins\tneeds\t\n", strings.Join(a.Prefer, "\t"))
+	fmt.Fprintf(t, "candidate\treads\t%s\tfirst in\tneeds\t\n", strings.Join(a.Prefer, "\t"))
 	for _, v := range a.Candidates {
 		fmt.Fprintf(t, "%s\t%s", v.Label, v.Reads)
 		for _, name := range a.Prefer {
 			fmt.Fprintf(t, "\t%s", value(v, name))
 		}
-		fmt.Fprintf(t, "\t%s\t%s\t\n", wins(v), state(v))
+		fmt.Fprintf(t, "\t%s\t%s\t\n", wins(v), outcome(v))
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("writing the answer: %w", err)
 	}
+	fmt.Fprintln(&b)
 	for _, v := range a.Candidates {
-		if len(v.Places) > 0 && v.Out == "" {
-			fmt.Fprintf(&b, "%s, each place: %s\n", v.Label, places(v))
-		}
+		candidate(&b, v, needsOf(a))
+	}
+	if a.Sure != "" {
+		fmt.Fprintf(&b, "%s\n", a.Sure)
 	}
 	for _, l := range a.Left {
 		fmt.Fprintf(&b, "not tried: %s: %s\n", l.Who, l.Why)
@@ -49,6 +53,39 @@ func Text(w io.Writer, a choose.Answer) error {
 	fmt.Fprintf(&b, "%s\n", Basis(a))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// candidate tells how one stands by need. Of one that is out only what put it out is told.
+func candidate(b *strings.Builder, v choose.Verdict, needs []string) {
+	if v.Out != "" {
+		fmt.Fprintf(b, "%s: %s\n", v.Label, v.Why)
+		return
+	}
+	fmt.Fprintf(b, "%s: it gives up: %s\n", v.Label, v.GivesUp)
+	for _, need := range needs {
+		fmt.Fprintf(b, "  %s\n", strings.Join(slices.DeleteFunc(over(v, need), func(s string) bool { return s == "" }), ": "))
+	}
+	if len(v.Places) > 0 {
+		fmt.Fprintf(b, "  each place: %s\n", places(v))
+	}
+}
+
+// over is a need, what became of it, and by what evidence, over all days.
+func over(v choose.Verdict, need string) []string {
+	n, days, tried := v.Over(need)
+	evidence := n.Evidence()
+	if evidence != "" && days > 1 {
+		evidence += ", " + n.Day
+	}
+	if tried < days {
+		evidence = strings.TrimPrefix(evidence+fmt.Sprintf("; tried on %d of %d days", tried, days), "; ")
+	}
+	return []string{need, n.State, evidence}
+}
+
+// outcome is a candidate's place in a word.
+func outcome(v choose.Verdict) string {
+	return map[string]string{"": "met", race.Failed: "not met", race.Worse: "worse", race.Void: "not known", race.Waiting: "not tried"}[v.Out]
 }
 
 // Explain writes all that is known of one candidate.
@@ -128,7 +165,7 @@ func wins(v choose.Verdict) string {
 	if v.Out != "" {
 		return "-"
 	}
-	return fmt.Sprintf("%.0f %%", 100*v.Wins)
+	return fmt.Sprintf("%.0f of 100", 100*v.Wins)
 }
 
 func state(v choose.Verdict) string {
@@ -139,8 +176,8 @@ func state(v choose.Verdict) string {
 }
 
 func seen(n choose.Need) string {
-	if n.Value == "" {
+	if n.N == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s in the worst of %d)", n.Value, n.N)
+	return " (" + n.Evidence() + ")"
 }

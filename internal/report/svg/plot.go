@@ -38,10 +38,10 @@ type Series struct {
 }
 
 // Point of a series. Half is the half-width of a whisker, 0 for none. A Y that is
-// no number leaves a gap.
+// no number leaves a gap. Name stands beside the point, Tip shows when the pointer rests on it.
 type Point struct {
 	X, Y, Half float64
-	Tip        string
+	Name, Tip  string
 }
 
 // Span shades from From to To.
@@ -124,6 +124,7 @@ func (p Plot) panel(c *canvas, panel Panel, x ruler, top, bottom float64, last b
 	for _, s := range panel.Series {
 		drawSeries(c, s, x, y)
 	}
+	drawNames(c, panel.Series, x, y)
 	for _, e := range p.Events {
 		at := x.at(e.X)
 		if at < x.from-0.5 || at > x.to+0.5 {
@@ -185,7 +186,11 @@ func drawX(c *canvas, x ruler, bottom, top float64, last bool) {
 			c.line("grid", at, bottom, at, top)
 		}
 		if last {
-			c.text("tick", "middle", at, bottom+fontSize+6, x.write(t))
+			said, anchor := x.write(t), "middle"
+			if at+textWidth(said)/2 > x.to+marginRight { // a tick at the edge would be cut
+				at, anchor = x.to+marginRight, "end"
+			}
+			c.text("tick", anchor, at, bottom+fontSize+6, said)
 		}
 	}
 	if last && x.Label != "" {

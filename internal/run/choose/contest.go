@@ -81,6 +81,7 @@ func Plan(n Needs, dir string, registry []database.About, how How) (*Contest, er
 	config.Guess = (setup + n.lasts(nil).Duration()).Seconds()
 	for i := range n.BadDays {
 		config.Days = append(config.Days, n.BadDays[i].Label())
+		config.BadGuess = max(config.BadGuess, (setup + n.lasts(&n.BadDays[i]).Duration()).Seconds())
 	}
 	if len(c.Candidates) == 0 {
 		why := ""
@@ -93,6 +94,10 @@ func Plan(n Needs, dir string, registry []database.About, how How) (*Contest, er
 		return nil, advice.With(fmt.Errorf("%w: one quiet trial of each of %d candidates takes about %v, and the budget is %v",
 			ErrNeeds, len(c.Candidates), time.Duration(least*float64(time.Second)).Round(time.Second), n.Budget),
 			"raise the budget, shorten measure, or name fewer databases under consider")
+	}
+	if whole := config.Guess*float64(len(c.Candidates)) + config.BadGuess*float64(len(config.Days)); config.Budget < whole && !how.Exhaustive {
+		c.Notes = append(c.Notes, fmt.Sprintf("to take one candidate through all bad days takes about %v, and the budget is %v: the answer may be open",
+			time.Duration(whole*float64(time.Second)).Round(time.Second), n.Budget))
 	}
 	c.race = race.New(config)
 	return c, c.check(registry)

@@ -6,10 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"skerry/internal/evidence/race"
-	"skerry/internal/record/metric"
 )
 
 // sentence answers first.
@@ -50,6 +48,7 @@ func (a Answer) none() string {
 	}
 	text := "None meets all needs."
 	var said []string
+	alone := near.fails() == 1
 	for _, v := range a.Candidates {
 		for _, n := range v.Needs {
 			key := n.Text + n.Day
@@ -58,11 +57,61 @@ func (a Answer) none() string {
 			}
 			said = append(said, key)
 			if best, who, all := a.nearestTo(n); all {
-				text += fmt.Sprintf(" On the day %q none meets %s: the nearest is %s with %s.", n.Day, n.Text, who, best.Value)
+				text += fmt.Sprintf(" None meets %s %s: the nearest is %s with %s.", n.Text, on(n.Day), who, best.Value)
+				alone = alone && who == near.Label
 			}
 		}
 	}
+	if alone {
+		return text
+	}
 	return text + fmt.Sprintf(" Closest to all needs is %s: %s.", near.Label, near.Why)
+}
+
+// on is a day as a sentence has it.
+func on(day string) string {
+	if day == race.Quiet {
+		return "on a quiet day"
+	}
+	return fmt.Sprintf("on the day %q", day)
+}
+
+// sure says how often others would come first, were the trials repeated; "" where none meets the needs.
+func (a Answer) sure() string {
+	var in []Verdict
+	for _, v := range a.Candidates {
+		if v.Out == "" && len(v.Figures) > 0 {
+			in = append(in, v)
+		}
+	}
+	if len(in) == 0 {
+		return ""
+	}
+	first := in[0]
+	rests := fmt.Sprintf("%s of %s rests on %s", first.Figures[0].Name, first.Label, count(first.Figures[0].N, "quiet day", "quiet days"))
+	if len(in) == 1 {
+		return fmt.Sprintf("%s is the only candidate that met all needs on all days, so that there is no order to be unsure of. The %s.", first.Label, rests)
+	}
+	text := fmt.Sprintf("If these trials were repeated 100 times, %s would come first %s", first.Label, times(first.Wins))
+	for _, v := range in[1:] {
+		text += fmt.Sprintf(", %s %s", v.Label, times(v.Wins))
+		rests += fmt.Sprintf(", that of %s on %d", v.Label, v.Figures[0].N)
+	}
+	return text + ". The " + rests + "."
+}
+
+// times is a share in words of 100.
+func times(share float64) string {
+	switch n := math.Round(100 * share); {
+	case n >= 100 && share < 1:
+		return "more than 99 times"
+	case n == 0:
+		return "less than once"
+	case n == 1:
+		return "once"
+	default:
+		return fmt.Sprintf("%.0f times", n)
+	}
 }
 
 // nearestTo is whose figure for a need on its day is the best, and whether all that were measured then failed it.
@@ -103,13 +152,7 @@ func (v Verdict) figures() string {
 func (a Answer) nearest() *Verdict {
 	best, fails := -1, math.MaxInt
 	for i, v := range a.Candidates {
-		n := 0
-		for _, need := range v.Needs {
-			if need.State == NotMet {
-				n++
-			}
-		}
-		if len(v.Figures) > 0 && v.Out == race.Failed && n < fails {
+		if n := v.fails(); len(v.Figures) > 0 && v.Out == race.Failed && n < fails {
 			best, fails = i, n
 		}
 	}
@@ -117,67 +160,6 @@ func (a Answer) nearest() *Verdict {
 		return nil
 	}
 	return &a.Candidates[best]
-}
-
-// changes say what would change the answer: who was faster and failed a need, which of the winner's needs
-// is met by the least, who might come first, and who was not tried to the end.
-func (a Answer) changes() (changes []string) {
-	winner := slices.IndexFunc(a.Candidates, func(v Verdict) bool { return v.Out == "" })
-	for _, v := range a.Candidates {
-		if v.Out != race.Failed || len(v.Figures) == 0 || winner >= 0 && !v.before(a.Candidates[winner]) {
-			continue
-		}
-		changes = append(changes, fmt.Sprintf("Without the need that it fails, %s would come first with %s: %s.", v.Label, v.figures(), v.Why))
-	}
-	if winner < 0 {
-		return changes
-	}
-	first := a.Candidates[winner]
-	tight := Need{margin: math.Inf(1)}
-	for _, n := range first.Needs {
-		if n.N > 0 && n.margin < tight.margin {
-			tight = n
-		}
-	}
-	if !math.IsInf(tight.margin, 1) {
-		changes = append(changes, fmt.Sprintf("Of its needs %s meets %q by the least: it has %s on the day %q.", first.Label, tight.Text, tight.Value, tight.Day))
-	}
-	var untried []string
-	for _, v := range a.Candidates {
-		switch {
-		case v.Out == "" && v.ID != first.ID && v.Wins > 0.05:
-			changes = append(changes, fmt.Sprintf("More repetitions could put %s first: it would win %.0f in 100 times.", v.Label, 100*v.Wins))
-		case v.Out == race.Waiting && v.before(first):
-			untried = append(untried, v.Label)
-		}
-	}
-	if len(untried) > 0 {
-		changes = append(changes, fmt.Sprintf("Faster on the quiet day, and not tried on all bad ones: %s. A larger budget would tell.", strings.Join(untried, "; ")))
-	}
-	return changes
-}
-
-// Compare says how the race's answer stands to that of everything measured: the same winner, or one that
-// is within the winner's interval.
-func (a Answer) Compare(raced Answer) string {
-	best, won := a.winner(), raced.winner()
-	if best == nil || won == nil {
-		return fmt.Sprintf("The race had ended with: %s", raced.Sentence)
-	}
-	text := fmt.Sprintf("The race took %d trials and %s, everything %d and %s. ", raced.Trials, spelled(raced.SpentS), a.Trials, spelled(a.SpentS))
-	i := slices.IndexFunc(a.Candidates, func(v Verdict) bool { return v.ID == won.ID })
-	switch {
-	case won.ID == best.ID:
-		return text + fmt.Sprintf("Both end with %s.", best.Label)
-	case i < 0 || a.Candidates[i].Out != "":
-		return text + fmt.Sprintf("The race ended with %s, which does not meet the needs when all is measured; %s does.", won.Label, best.Label)
-	}
-	x, y := a.Candidates[i].Figures[0], best.Figures[0]
-	within := "outside"
-	if math.Abs(x.Mean-y.Mean) <= x.Half+y.Half {
-		within = "within"
-	}
-	return text + fmt.Sprintf("The race ended with %s, all trials with %s: %s %s against %s, %s the intervals.", won.Label, best.Label, x.Name, x, y, within)
 }
 
 // Err is nil where a candidate meets all needs, and otherwise ErrNone, or ErrNothing where of none is known
@@ -200,10 +182,6 @@ func (a Answer) winner() *Verdict {
 	return &a.Candidates[0]
 }
 
-func spelled(seconds float64) string {
-	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
-}
-
 // words say what a load is.
 func (l Load) words() string {
 	text := fmt.Sprintf("workload %s on %d records", l.Workload, l.Records)
@@ -211,17 +189,6 @@ func (l Load) words() string {
 		return text + fmt.Sprintf(", %.4g requests a second", l.Target)
 	}
 	return text + fmt.Sprintf(", as many requests as %d connections can do", l.Threads)
-}
-
-// before tells whether a candidate's first figure is the better one; one that was not measured yet has none.
-func (v Verdict) before(o Verdict) bool {
-	if len(v.Figures) == 0 || len(o.Figures) == 0 || v.Figures[0].Name != o.Figures[0].Name {
-		return false
-	}
-	if u := v.Figures[0].Unit; u == metric.Rate || u == metric.Share {
-		return v.Figures[0].Mean > o.Figures[0].Mean
-	}
-	return v.Figures[0].Mean < o.Figures[0].Mean
 }
 
 // OptionNames are the options of a candidate, in order.

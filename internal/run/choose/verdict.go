@@ -1,0 +1,219 @@
+package choose
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"skerry/internal/evidence/race"
+	"skerry/internal/evidence/stats"
+	"skerry/internal/record"
+	"skerry/internal/record/metric"
+)
+
+// Verdict is what is known of a candidate.
+type Verdict struct {
+	Candidate
+	ID    string `json:"id"`
+	Label string `json:"label"`
+	// Out is "" for a candidate that is in the race; else how it left (failed, worse, void,
+	// waiting), and Why in words.
+	Out string `json:"out,omitempty"`
+	Why string `json:"why,omitempty"`
+	// Wins is how often it would be the best among those that meet the needs, were the trials repeated.
+	Wins float64 `json:"wins"`
+	// Figures are the preferred metrics on the quiet day, and Places the first of them for each client.
+	Figures []Figure `json:"figures,omitempty"`
+	Places  []Figure `json:"places,omitempty"`
+	// Audited are trials whose acknowledged writes were read back, LostWrites what was missing then.
+	Audited    int    `json:"audited,omitempty"`
+	LostWrites int64  `json:"lost_writes,omitempty"`
+	Needs      []Need `json:"needs,omitempty"`
+	// Runs are the run directories by day, relative to the choice's folder, and Files the experiments.
+	Runs  map[string][]string `json:"runs,omitempty"`
+	Files map[string]string   `json:"files,omitempty"`
+}
+
+// Figure is a metric of a candidate over its quiet trials.
+type Figure struct {
+	Name string      `json:"name"`
+	Unit metric.Unit `json:"unit,omitempty"`
+	Mean float64     `json:"mean"`
+	// Half is the half-width of the 95 % interval; 0 for one trial, whose noise is not known.
+	Half float64 `json:"half"`
+	N    int     `json:"n"`
+}
+
+// String is the figure with its interval.
+func (f Figure) String() string {
+	if f.Half == 0 {
+		return f.Unit.Write(f.Mean)
+	}
+	return f.Unit.Write(f.Mean) + " ± " + f.Unit.Write(f.Half)
+}
+
+// What became of a need.
+const (
+	Met       = "met"
+	NotMet    = "not met"
+	Undecided = "not decided"
+)
+
+// Need is one need on one day.
+type Need struct {
+	Text  string `json:"text"`
+	Day   string `json:"day"`
+	State string `json:"state"`
+	// Value is the worst figure that was seen, N in how many trials, and Figure the mean of them with its interval.
+	Value  string `json:"value,omitempty"`
+	N      int    `json:"n"`
+	Figure Figure `json:"figure,omitzero"`
+
+	margin float64 // of the worst
+}
+
+// Evidence is what a need's state rests on: "212 ms ± 9 ms in 3 trials, the worst 219 ms"; "" without a trial.
+func (n Need) Evidence() string {
+	switch {
+	case n.N == 0:
+		return ""
+	case n.Value == "":
+		return "it was not measured"
+	case n.N == 1:
+		return n.Value
+	case n.Figure.Half == 0 || n.Figure.N < n.N:
+		return fmt.Sprintf("%s in the worst of %d trials", n.Value, n.N)
+	}
+	return fmt.Sprintf("%s in %d trials, the worst %s", n.Figure, n.N, n.Value)
+}
+
+// Over sums a need up over its days: the worst counts. Tried is on how many of the days there was a trial that
+// decides something.
+func (v Verdict) Over(text string) (worst Need, days, tried int) {
+	order := map[string]int{Met: 1, Undecided: 2, NotMet: 3}
+	for _, n := range v.Needs {
+		if n.Text != text {
+			continue
+		}
+		days++
+		if n.N > 0 {
+			tried++
+		}
+		// Of two days alike, the one that was measured tells more.
+		if a, b := order[n.State], order[worst.State]; a > b || a == b && (worst.N == 0 || n.N > 0 && n.margin < worst.margin) {
+			worst = n
+		}
+	}
+	return worst, days, tried
+}
+
+// verdict is what is known of a candidate that stands so.
+func (c *Contest) verdict(s race.Standing, wins map[string]float64) Verdict {
+	x := c.byID[s.Candidate]
+	v := Verdict{Candidate: x, ID: x.ID(), Label: x.Label(), Out: s.Out, Wins: wins[s.Candidate], Runs: map[string][]string{}, Files: map[string]string{}}
+	switch s.Out {
+	case race.Failed:
+		v.Why = fmt.Sprintf("%s is not met %s", s.Need, on(s.Day))
+	case race.Worse:
+		v.Why = fmt.Sprintf("%s is better beyond doubt", c.byID[s.Need].Label())
+	case race.Void:
+		v.Why = fmt.Sprintf("nothing was learnt %s: %s", on(s.Day), s.Need)
+	case race.Waiting:
+		v.Why = "better ones were tried on the bad days first, and sufficed"
+		if c.race.Short() {
+			v.Why = "the budget was spent before it had had all bad days"
+		} else if len(c.race.Next()) > 0 {
+			v.Why = "it has not had all bad days yet"
+		}
+	}
+	for _, day := range append([]string{race.Quiet}, c.race.Days...) {
+		trials := c.trials(s.Candidate, day, &v)
+		if day == race.Quiet {
+			for _, name := range c.Needs.Prefer {
+				if f, ok := figureOf(trials, name); ok {
+					v.Figures = append(v.Figures, f)
+				}
+			}
+			for _, pool := range c.Needs.pools() {
+				if f, ok := figureOf(trials, pool+"."+c.Needs.Prefer[0]); ok {
+					v.Places = append(v.Places, f)
+				}
+			}
+		}
+		for _, t := range trials {
+			if t.Audit != nil {
+				v.Audited++
+				v.LostWrites += t.Audit.Lost
+			}
+		}
+		v.Needs = append(v.Needs, c.needs(trials, day)...)
+	}
+	return v
+}
+
+// trials are those of a candidate on a day that decide something; their runs are noted in v.
+func (c *Contest) trials(candidate, day string, v *Verdict) (trials []record.Trial) {
+	for _, r := range c.race.Results() {
+		if r.Candidate != candidate || r.Day != day || c.runs[r.Heat] == nil {
+			continue
+		}
+		if path, err := filepath.Rel(c.Dir, c.runs[r.Heat].Path); err == nil {
+			v.Runs[day] = append(v.Runs[day], path)
+		}
+		if path, err := filepath.Rel(c.Dir, c.file(candidate, day)); err == nil {
+			v.Files[day] = path
+		}
+		if t, ok := trialOf(c.runs[r.Heat]); ok && r.Void == "" {
+			trials = append(trials, t)
+		}
+	}
+	return trials
+}
+
+func figureOf(trials []record.Trial, name string) (Figure, bool) {
+	var values []float64
+	f := Figure{Name: name}
+	for _, t := range trials {
+		if v, ok := figure(t, name); ok {
+			values, f.Unit = append(values, v.V), v.Unit
+		}
+	}
+	if len(values) == 0 {
+		return f, false
+	}
+	e := stats.Of(values)
+	f.Mean, f.N = e.Mean, e.N
+	if e.HasInterval() {
+		f.Half = e.HalfWidth
+	}
+	return f, true
+}
+
+// needs are what became of a day's needs.
+func (c *Contest) needs(trials []record.Trial, day string) (needs []Need) {
+	for _, l := range c.Needs.lines(day) {
+		n := Need{Text: l.Text, Day: day, N: len(trials)}
+		n.Figure, _ = figureOf(trials, l.Name)
+		sum, worst := 0.0, math.Inf(1)
+		for _, t := range trials {
+			m := margin(l, t)
+			sum += m
+			if m <= worst {
+				worst, n.Value = m, l.Check(t).Value
+			}
+		}
+		switch {
+		case len(trials) == 0:
+			n.State = Undecided
+		case worst >= 0:
+			n.State = Met
+		case sum < 0 && (math.IsInf(worst, -1) || worst < -c.race.Doubt(len(trials))):
+			n.State = NotMet
+		default:
+			n.State = Undecided
+		}
+		n.margin = worst
+		needs = append(needs, n)
+	}
+	return needs
+}
