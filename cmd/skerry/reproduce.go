@@ -211,7 +211,7 @@ func (a *app) benchStep(ctx context.Context, f reproduceFlags, s results.Step) e
 
 // step brings a step's run to its end, and returns its directory.
 func (a *app) step(ctx context.Context, f reproduceFlags, s results.Step) (dir string, err error) {
-	run := runFlags{out: filepath.Join(f.out, s.Name), sets: s.Set, fast: f.quick, retries: 1}
+	run := runFlags{out: filepath.Join(f.out, s.Name), sets: s.Settings(f.quick), fast: f.quick, retries: 1}
 	if f.quick {
 		run.out += "-quick"
 	}

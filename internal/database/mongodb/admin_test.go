@@ -43,7 +43,7 @@ func talk(t *testing.T, answers ...bson.D) (*mongo.Client, func() []string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if isHello(command) || command[0].Key == "endSessions" || next >= len(answers) {
-			return hello("127.0.0.1:1", bson.E{Key: "isWritablePrimary", Value: true}, bson.E{Key: "ismaster", Value: true})
+			return hello(bson.E{Key: "ismaster", Value: true})
 		}
 		next++
 		return answers[next-1]

@@ -169,7 +169,9 @@ func testThreeNodeCluster(t *testing.T) {
 	if _, err := c.Leave(ctx, nodes[3], database.Graceful); err != nil {
 		t.Fatal(err)
 	}
-	if len(w.shards) != 3 || !slices.Contains(w.seen, "movePrimary") || w.drains["shard3"] != 3 {
+	// The database is moved once no chunk is left, which the first answer does not tell.
+	moves := slices.DeleteFunc(slices.Clone(w.seen), func(name string) bool { return name != "movePrimary" })
+	if len(w.shards) != 3 || len(moves) != 1 || w.drains["shard3"] != 3 {
 		t.Errorf("shards %+v, commands %q, drained %v", w.shards, w.seen, w.drains)
 	}
 	if _, err := c.Join(ctx, nodes[3]); err != nil || w.shards[3].ID != "shard3" {

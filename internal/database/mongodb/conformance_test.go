@@ -23,6 +23,7 @@ func TestConformance(t *testing.T) {
 func TestConformanceSharded(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
 		About: mongodb.About, Variant: "sharded",
+		Port: 27017, Survives: true, DiskFull: 768 << 20,
 		Options: database.Options{"topology": "sharded", "config_servers": 1, "write_concern": "majority", "orphan_cleanup_delay": "1s"},
 	})
 }

@@ -25,6 +25,7 @@ type world struct {
 	sets    map[string]*setConfig
 	running map[string]bool // by address
 	stepped map[string]bool // stepped down: not elected while another can be
+	elected map[string]bool // sets that have elected, which they do once they were asked how they are
 	shards  []shardState
 	drains  map[string]int    // how often removeShard was asked
 	sharded map[string]string // the shard that an address is or was, which stays its name
@@ -32,13 +33,13 @@ type world struct {
 }
 
 func newWorld() *world {
-	return &world{sets: make(map[string]*setConfig), running: make(map[string]bool), stepped: make(map[string]bool), drains: make(map[string]int),
-		sharded: make(map[string]string)}
+	return &world{sets: make(map[string]*setConfig), running: make(map[string]bool), stepped: make(map[string]bool), elected: make(map[string]bool),
+		drains: make(map[string]int), sharded: make(map[string]string)}
 }
 
 func (w *world) primary(set string) string {
 	config := w.sets[set]
-	if config == nil {
+	if config == nil || !w.elected[set] {
 		return ""
 	}
 	votes, up := 0, 0
@@ -79,13 +80,13 @@ func (f *fake) answer(command bson.D) bson.D {
 	name, value := command[0].Key, command[0].Value
 	if isHello(command) {
 		primary := f.set == "" || f.primary(f.set) == f.addr
-		more := []bson.E{{Key: "isWritablePrimary", Value: primary}, {Key: "ismaster", Value: primary}}
+		more := []bson.E{{Key: "ismaster", Value: primary}}
 		if f.set == "" {
 			more = append(more, bson.E{Key: "msg", Value: "isdbgrid"})
 		} else {
-			more = append(more, bson.E{Key: "secondary", Value: !primary})
+			more = append(more, bson.E{Key: "secondary", Value: !primary}, bson.E{Key: "me", Value: f.addr})
 		}
-		return hello(f.addr, more...)
+		return hello(more...)
 	}
 	if strings.HasPrefix(name, "replSet") && name != "replSetGetStatus" && name != "replSetGetConfig" || strings.HasSuffix(name, "hard") {
 		f.seen = append(f.seen, name)
@@ -110,7 +111,7 @@ func (f *fake) answer(command bson.D) bson.D {
 	case "count":
 		return done(bson.E{Key: "n", Value: 7})
 	case "aggregate":
-		return f.aggregate()
+		return f.aggregate(command)
 	case "delete":
 		return done(bson.E{Key: "n", Value: 7})
 	}
@@ -126,7 +127,9 @@ func (f *fake) configure(value any, version int) bson.D {
 		return serverError(2, "BadValue", err.Error())
 	}
 	var config setConfig
-	if err := bson.Unmarshal(raw, &config); err != nil || config.Version != version+1 {
+	if err := bson.Unmarshal(raw, &config); err == nil && len(config.Members) == 0 {
+		return serverError(93, "InvalidReplicaSetConfig", "no members")
+	} else if err != nil || config.Version != version+1 {
 		return serverError(codeNewConfig, "NewReplicaSetConfigurationIncompatible", fmt.Sprint("version ", config.Version, " ", err))
 	}
 	if old := f.sets[f.set]; old != nil && max(len(config.Members), len(old.Members))-min(len(config.Members), len(old.Members)) > 1 {
@@ -153,15 +156,25 @@ func (f *fake) status() bson.D {
 		members = append(members, bson.D{{Key: "_id", Value: i}, {Key: "name", Value: m.Host}, {Key: "health", Value: float64(health)},
 			{Key: "state", Value: state}, {Key: "stateStr", Value: text}, {Key: "configVersion", Value: config.Version}})
 	}
+	f.elected[f.set] = true
 	return done(bson.E{Key: "set", Value: f.set}, bson.E{Key: "myState", Value: 1}, bson.E{Key: "members", Value: members})
 }
 
-// aggregate answers both pipelines that are sent: a count of documents and the statistics
-// of shards.
-func (f *fake) aggregate() bson.D {
-	rows := bson.A{bson.D{{Key: "n", Value: int32(7)}, {Key: "shard", Value: ""}, {Key: "count", Value: 0}}}
-	for i, s := range f.shards {
-		rows = append(rows, bson.D{{Key: "shard", Value: s.ID}, {Key: "count", Value: i + 1}})
+// aggregate answers the pipelines that are sent: the statistics of shards, a count of each one's chunks, and a count of
+// documents.
+func (f *fake) aggregate(command bson.D) bson.D {
+	rows := bson.A{bson.D{{Key: "_id", Value: int32(1)}, {Key: "n", Value: int32(7)}}}
+	switch text := fmt.Sprint(command); {
+	case strings.Contains(text, "$collStats"):
+		rows = nil
+		for i, s := range f.shards {
+			rows = append(rows, bson.D{{Key: "shard", Value: s.ID}, {Key: "count", Value: i + 1}})
+		}
+	case command[0].Value == "chunks":
+		rows = nil
+		for _, s := range f.shards {
+			rows = append(rows, bson.D{{Key: "_id", Value: s.ID}, {Key: "n", Value: 2}})
+		}
 	}
 	return done(bson.E{Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)}, {Key: "ns", Value: "ycsb.usertable"}, {Key: "firstBatch", Value: rows}}})
 }
@@ -182,14 +195,14 @@ func (f *fake) route(name, value string) bson.D {
 	case "enableSharding", "shardCollection", "movePrimary":
 		f.seen = append(f.seen, name)
 		return done()
-	case "balancerCollectionStatus":
-		return done(bson.E{Key: "balancerCompliant", Value: true})
 	case "removeShard":
+		if !slices.ContainsFunc(f.shards, func(s shardState) bool { return s.ID == value }) {
+			return serverError(codeShardNotFound, "ShardNotFound", "Shard "+value+" does not exist")
+		}
 		f.drains[value]++
 		switch f.drains[value] {
 		case 1:
-			return done(bson.E{Key: "state", Value: "started"}, bson.E{Key: "dbsToMove", Value: bson.A{"ycsb"}},
-				bson.E{Key: "remaining", Value: bson.D{{Key: "chunks", Value: int64(2)}, {Key: "dbs", Value: int64(1)}}})
+			return done(bson.E{Key: "state", Value: "started"}, bson.E{Key: "dbsToMove", Value: bson.A{"ycsb"}})
 		case 2:
 			return done(bson.E{Key: "state", Value: "ongoing"}, bson.E{Key: "dbsToMove", Value: bson.A{"ycsb"}},
 				bson.E{Key: "remaining", Value: bson.D{{Key: "chunks", Value: int64(0)}, {Key: "dbs", Value: int64(1)}}})

@@ -368,7 +368,7 @@ func (c *cluster) drained(ctx context.Context, router *server, set string, r rem
 	if r.State == completed {
 		return nil
 	}
-	if r.Remaining.Chunks == 0 {
+	if r.State == ongoing && r.Remaining.Chunks == 0 {
 		for _, name := range r.ToMove {
 			to := slices.DeleteFunc(c.sets(), func(s string) bool { return s == set || s == configName })[0]
 			if err := movePrimary(ctx, router.admin, name, to); err != nil {

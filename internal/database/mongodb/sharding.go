@@ -60,8 +60,12 @@ type removal struct {
 	} `bson:"remaining"`
 }
 
-// completed is MongoDB's word for a shard that is none any more.
-const completed = "completed"
+// MongoDB's words for a shard whose chunks move, of which the first answer ("started") does not tell how many are left, and
+// for one that is none any more.
+const (
+	ongoing   = "ongoing"
+	completed = "completed"
+)
 
 // removeShard starts to drain a shard and, asked again, says how far that is. A second
 // answer of "no such shard" means that it is gone.

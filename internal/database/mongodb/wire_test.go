@@ -138,18 +138,17 @@ func sized(b []byte, at int32) []byte {
 
 // serverError is a server's answer of an error.
 func serverError(code int, name, text string) bson.D {
-	return bson.D{{Key: "ok", Value: 0}, {Key: "code", Value: code}, {Key: "codeName", Value: name}, {Key: "errmsg", Value: text}}
+	return bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: code}, {Key: "codeName", Value: name}, {Key: "errmsg", Value: text}}
 }
 
 // done is a server's plain yes.
-func done(more ...bson.E) bson.D { return append(bson.D(more), bson.E{Key: "ok", Value: 1}) }
+func done(more ...bson.E) bson.D { return append(bson.D(more), bson.E{Key: "ok", Value: 1.0}) }
 
-// hello is what every server says of itself to the driver.
-func hello(addr string, more ...bson.E) bson.D {
+// hello is what every server says of itself to the driver, as MongoDB 4.2 does.
+func hello(more ...bson.E) bson.D {
 	return done(append([]bson.E{
-		{Key: "helloOk", Value: true}, {Key: "maxBsonObjectSize", Value: 16777216}, {Key: "maxMessageSizeBytes", Value: 48000000},
-		{Key: "maxWriteBatchSize", Value: 100000}, {Key: "minWireVersion", Value: 0}, {Key: "maxWireVersion", Value: 21},
-		{Key: "me", Value: addr},
+		{Key: "maxBsonObjectSize", Value: 16777216}, {Key: "maxMessageSizeBytes", Value: 48000000},
+		{Key: "maxWriteBatchSize", Value: 100000}, {Key: "minWireVersion", Value: 0}, {Key: "maxWireVersion", Value: 8},
 	}, more...)...)
 }
 

@@ -188,6 +188,20 @@ func distinct(names []string) (out []string) {
 	return out
 }
 
+// sizes begin what a step sets of how much a trial does.
+var sizes = []string{"workload.records=", "stop=", "stop.", "repetitions="}
+
+// Settings are what the step sets of its experiment. The short form, whose sizes the experiment says itself under
+// fast, has all others.
+func (s Step) Settings(quick bool) []string {
+	if !quick {
+		return s.Set
+	}
+	return slices.DeleteFunc(slices.Clone(s.Set), func(set string) bool {
+		return slices.ContainsFunc(sizes, func(size string) bool { return strings.HasPrefix(set, size) })
+	})
+}
+
 // quickBench is about what a bench's short form takes.
 const quickBench = 30 * time.Second
 
@@ -200,7 +214,7 @@ func (s Step) Time(root string, quick bool) (time.Duration, bool, error) {
 		}
 		return s.Takes.Duration(), true, nil
 	}
-	e, err := experiment.Load(filepath.Join(root, s.Run), s.Set, quick)
+	e, err := experiment.Load(filepath.Join(root, s.Run), s.Settings(quick), quick)
 	if err != nil {
 		return 0, false, fmt.Errorf("step %s: %w", s.Name, err)
 	}

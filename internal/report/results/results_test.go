@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +93,17 @@ var (
 )
 
 // Prose holds no figure that the data does not have.
+// The short form of a step is as short as its experiment says, on the database that the step sets.
+func TestSettings(t *testing.T) {
+	s := Step{Set: []string{"database=mongodb", "workload.records=100000", "stop.time=120s", "stop={time: 1h}", "repetitions=9", "workload.threads=1"}}
+	if got := s.Settings(false); !slices.Equal(got, s.Set) {
+		t.Errorf("in full %q", got)
+	}
+	if got, want := s.Settings(true), []string{"database=mongodb", "workload.threads=1"}; !slices.Equal(got, want) {
+		t.Errorf("in short %q, want %q", got, want)
+	}
+}
+
 func TestProseHoldsNoFigures(t *testing.T) {
 	names, err := filepath.Glob(pages + "/*.md")
 	if err != nil || len(names) == 0 {
