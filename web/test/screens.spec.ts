@@ -95,6 +95,26 @@ test.each(shown)('the report of %s', async (name) => {
   await page.context().close()
 })
 
+// SKERRY_CHOICES are folders of choices whose answers are looked at, as NAME=FOLDER with commas between; without them it is
+// the page that the tests of internal/report/choice keep.
+const answers = (process.env['SKERRY_CHOICES'] ?? '').split(',').filter(Boolean).map((c) => c.split('=') as [string, string])
+test.each(answers.length ? answers : [['made', join(root, 'internal/report/choice/testdata')]] as [string, string][])('the answer %s', async (name, from) => {
+  const { page, errors, requests } = await watch(browser)
+  await page.goto(pathToFileURL(join(from, 'answer.html')).href)
+  await look(page, `answer-${name}`, 'h1.answer')
+  await page.setViewportSize(sizes[0]!)
+  const cut = await page.$$eval('.wide', (all) => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.getAttribute('aria-label')))
+  expect(cut, 'tables that are wider than a desk has room for').toEqual([])
+  const words = await page.$$eval('svg text', (all) => all.filter((e) => {
+    const [text, chart] = [e.getBoundingClientRect(), e.closest('svg')!.getBoundingClientRect()]
+    return text.left < chart.left - 1 || text.right > chart.right + 1
+  }).map((e) => e.textContent))
+  expect(words, 'words that the edge of a picture cuts').toEqual([])
+  expect(errors).toEqual([])
+  expect(requests.filter((r) => !r.startsWith('file:') && !r.startsWith('data:')), 'asked of other machines').toEqual([])
+  await page.context().close()
+})
+
 describe('the dashboard', () => {
   const pages: [string, () => string, string][] = [
     ['runs', () => '#/runs', 'table.runs tbody tr'],

@@ -21,7 +21,10 @@ func tradeOff(a choose.Answer, other int) template.HTML {
 		if !hasX || !hasY {
 			continue
 		}
-		p := svg.Point{X: x.Mean, Y: y.Mean, Half: y.Half, Name: v.Label, Tip: v.Label + ": " + y.String() + ", " + x.String()}
+		p := svg.Point{X: x.Mean, Y: y.Mean, Name: v.Label, Tip: v.Label + ": " + y.String() + ", " + x.String()}
+		if y.HasInterval() {
+			p.Half, p.Up = y.Mean-y.Low, y.High-y.Mean
+		}
 		if v.Out == race.Failed {
 			out.Points = append(out.Points, svg.Point{X: p.X, Y: nan}, p, svg.Point{X: p.X, Y: nan})
 		} else {

@@ -37,11 +37,11 @@ type Series struct {
 	Dots, Quiet bool
 }
 
-// Point of a series. Half is the half-width of a whisker, 0 for none. A Y that is
-// no number leaves a gap. Name stands beside the point, Tip shows when the pointer rests on it.
+// Point of a series. Half is the half-width of a whisker, 0 for none, and Up how far it reaches upwards where
+// that is not as far. A Y that is no number leaves a gap. Name stands beside the point, Tip shows when the pointer rests on it.
 type Point struct {
-	X, Y, Half float64
-	Name, Tip  string
+	X, Y, Half, Up float64
+	Name, Tip      string
 }
 
 // Span shades from From to To.
@@ -140,7 +140,7 @@ func (p Plot) panel(c *canvas, panel Panel, x ruler, top, bottom float64, last b
 func ys(series, stacked []Series) (ys []float64) {
 	for _, s := range append(series[:len(series):len(series)], stacked...) {
 		for _, p := range s.Points {
-			ys = append(ys, p.Y, p.Y+p.Half, p.Y-p.Half)
+			ys = append(ys, p.Y, p.Y+cmp.Or(p.Up, p.Half), p.Y-p.Half)
 		}
 	}
 	return ys
@@ -206,7 +206,7 @@ func drawSeries(c *canvas, s Series, x, y ruler) {
 		}
 		px, py := x.at(p.X), y.at(p.Y)
 		if p.Half > 0 {
-			c.path("whisker "+s.Class, whisker(px, y.at(p.Y-p.Half), y.at(p.Y+p.Half), 4), "")
+			c.path("whisker "+s.Class, whisker(px, y.at(p.Y-p.Half), y.at(p.Y+cmp.Or(p.Up, p.Half)), 4), "")
 		}
 		if s.Dots {
 			c.circle("dot "+s.Class, px, py, 3.5, p.Tip)

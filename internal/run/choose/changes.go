@@ -96,7 +96,7 @@ func (a Answer) Compare(raced Answer) string {
 	}
 	x, y := a.Candidates[i].Figures[0], best.Figures[0]
 	within := "outside"
-	if math.Abs(x.Mean-y.Mean) <= x.Half+y.Half {
+	if x.Low <= y.High && y.Low <= x.High {
 		within = "within"
 	}
 	return text + fmt.Sprintf("The race ended with %s, all trials with %s: %s %s against %s, %s the intervals.", won.Label, best.Label, x.Name, x, y, within)

@@ -6,9 +6,7 @@ import (
 	"path/filepath"
 
 	"skerry/internal/evidence/race"
-	"skerry/internal/evidence/stats"
 	"skerry/internal/record"
-	"skerry/internal/record/metric"
 )
 
 // Verdict is what is known of a candidate.
@@ -32,24 +30,6 @@ type Verdict struct {
 	// Runs are the run directories by day, relative to the choice's folder, and Files the experiments.
 	Runs  map[string][]string `json:"runs,omitempty"`
 	Files map[string]string   `json:"files,omitempty"`
-}
-
-// Figure is a metric of a candidate over its quiet trials.
-type Figure struct {
-	Name string      `json:"name"`
-	Unit metric.Unit `json:"unit,omitempty"`
-	Mean float64     `json:"mean"`
-	// Half is the half-width of the 95 % interval; 0 for one trial, whose noise is not known.
-	Half float64 `json:"half"`
-	N    int     `json:"n"`
-}
-
-// String is the figure with its interval.
-func (f Figure) String() string {
-	if f.Half == 0 {
-		return f.Unit.Write(f.Mean)
-	}
-	return f.Unit.Write(f.Mean) + " ± " + f.Unit.Write(f.Half)
 }
 
 // What became of a need.
@@ -81,7 +61,7 @@ func (n Need) Evidence() string {
 		return "it was not measured"
 	case n.N == 1:
 		return n.Value
-	case n.Figure.Half == 0 || n.Figure.N < n.N:
+	case !n.Figure.HasInterval() || n.Figure.N < n.N:
 		return fmt.Sprintf("%s in the worst of %d trials", n.Value, n.N)
 	}
 	return fmt.Sprintf("%s in %d trials, the worst %s", n.Figure, n.N, n.Value)
@@ -99,8 +79,8 @@ func (v Verdict) Over(text string) (worst Need, days, tried int) {
 		if n.N > 0 {
 			tried++
 		}
-		// Of two days alike, the one that was measured tells more.
-		if a, b := order[n.State], order[worst.State]; a > b || a == b && (worst.N == 0 || n.N > 0 && n.margin < worst.margin) {
+		// Of days alike the one that was measured tells more, and a later one, which is bad, than the quiet one.
+		if a, b := order[n.State], order[worst.State]; a > b || a == b && (worst.N == 0 || n.N > 0 && n.margin <= worst.margin) {
 			worst = n
 		}
 	}
@@ -129,8 +109,12 @@ func (c *Contest) verdict(s race.Standing, wins map[string]float64) Verdict {
 	for _, day := range append([]string{race.Quiet}, c.race.Days...) {
 		trials := c.trials(s.Candidate, day, &v)
 		if day == race.Quiet {
-			for _, name := range c.Needs.Prefer {
-				if f, ok := figureOf(trials, name); ok {
+			for i, name := range c.Needs.Prefer {
+				f, ok := figureOf(trials, name)
+				if i == 0 {
+					f = f.ranked(s)
+				}
+				if ok {
 					v.Figures = append(v.Figures, f)
 				}
 			}
@@ -168,25 +152,6 @@ func (c *Contest) trials(candidate, day string, v *Verdict) (trials []record.Tri
 		}
 	}
 	return trials
-}
-
-func figureOf(trials []record.Trial, name string) (Figure, bool) {
-	var values []float64
-	f := Figure{Name: name}
-	for _, t := range trials {
-		if v, ok := figure(t, name); ok {
-			values, f.Unit = append(values, v.V), v.Unit
-		}
-	}
-	if len(values) == 0 {
-		return f, false
-	}
-	e := stats.Of(values)
-	f.Mean, f.N = e.Mean, e.N
-	if e.HasInterval() {
-		f.Half = e.HalfWidth
-	}
-	return f, true
 }
 
 // needs are what became of a day's needs.

@@ -1,0 +1,87 @@
+package choose
+
+import (
+	"math"
+
+	"skerry/internal/evidence/race"
+	"skerry/internal/evidence/stats"
+	"skerry/internal/record"
+	"skerry/internal/record/metric"
+)
+
+// Figure is a metric of a candidate over its trials on a day.
+type Figure struct {
+	Name string      `json:"name"`
+	Unit metric.Unit `json:"unit,omitempty"`
+	Mean float64     `json:"mean"`
+	// Low and High are the ends of the 95 % interval, both 0 where there is none.
+	Low  float64 `json:"low,omitempty"`
+	High float64 `json:"high,omitempty"`
+	N    int     `json:"n"`
+}
+
+// HasInterval tells whether Low and High mean anything.
+func (f Figure) HasInterval() bool { return f.Low < f.High }
+
+// wide is the share of the figure from which on an interval is told by its ends: it is lopsided then.
+const wide = 0.25
+
+// String is the figure with its interval: "212 ms ± 9 ms", "212 ms (110 ms to 420 ms)".
+func (f Figure) String() string {
+	text := f.Unit.Write(f.Mean)
+	if !f.HasInterval() {
+		return text
+	}
+	if half := max(f.High-f.Mean, f.Mean-f.Low); half <= wide*math.Abs(f.Mean) {
+		return text + " ± " + f.Unit.Write(half)
+	}
+	return text + " (" + f.Unit.Write(f.Low) + " to " + f.Unit.Write(f.High) + ")"
+}
+
+// told is how many trials a figure needs before their own scatter makes an interval: that of two is
+// many times as wide as what they differ by, and tells nothing.
+const told = 3
+
+func figureOf(trials []record.Trial, name string) (Figure, bool) {
+	var values []float64
+	f := Figure{Name: name}
+	for _, t := range trials {
+		if v, ok := figure(t, name); ok {
+			values, f.Unit = append(values, v.V), v.Unit
+		}
+	}
+	if len(values) == 0 {
+		return f, false
+	}
+	e := stats.Of(values)
+	f.Mean, f.N = e.Mean, e.N
+	if e.N >= told {
+		f.Low, f.High = e.Mean-e.HalfWidth, e.Mean+e.HalfWidth
+	}
+	return f, true
+}
+
+// ranked is a figure as the race ranks by it: the geometric mean, with an interval by what repetitions of all
+// candidates differ by. So the table is in the order of what it shows.
+func (f Figure) ranked(s race.Standing) Figure {
+	if s.Quiet == 0 {
+		return f
+	}
+	f.Mean, f.N = unscored(f.Unit, s.Score), s.Quiet
+	if s.Quiet > 1 {
+		a, b := unscored(f.Unit, s.Low), unscored(f.Unit, s.High)
+		f.Low, f.High = min(a, b), max(a, b)
+	}
+	return f
+}
+
+// unscored is the value that has a score.
+func unscored(u metric.Unit, score float64) float64 {
+	switch u {
+	case metric.Rate:
+		return 1 / score
+	case metric.Share:
+		return 1 - score
+	}
+	return score
+}
