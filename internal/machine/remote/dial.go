@@ -17,7 +17,16 @@ import (
 // Dial implements host.Host. What is returned is one end of a pair of sockets, so that deadlines
 // and half-closing are the kernel's:
 //
-//	caller ── pair ── stream of the call ── agent ── connection
+//	caller ── near, far ── stream of the call ── agent ── connection
+//
+// What a server says last must not be lost. It would be if the call closed far:
+//
+//  1. The server says its last words and closes the connection. The answer to the call ends with those words.
+//  2. HTTP lets go of the request's body, far, as nobody is there to read it any more.
+//  3. The words are to be copied to far, which is closed.
+//
+// So the call only stops reading far. And as on TCP, who writes to a server that has gone is not told at once:
+// what comes then is thrown away until the caller has closed its end.
 func (n *node) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	near, far, err := pair()
 	if err != nil {
@@ -25,7 +34,7 @@ func (n *node) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	connecting := context.AfterFunc(ctx, end)
-	a, err := n.m.begin(life, "/host/dial", n.of, wire.Address{Network: network, Addr: addr}, far)
+	a, err := n.m.begin(life, "/host/dial", n.of, wire.Address{Network: network, Addr: addr}, unread{far})
 	if err == nil {
 		err = a.streamed()
 	}
@@ -44,12 +53,35 @@ func (n *node) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 	}
 	n.m.streams.Go(func() {
 		_, _ = io.Copy(far, a.rest) // its end is what the caller sees
-		far.Close()
 		a.Close()
+		n.m.outlive(far)
 		end()
 	})
 	return &conn{UnixConn: near, from: address(network, n.is.Addr+":0"), to: address(network, addr), end: end}, nil
 }
+
+// outlive keeps the far end of a connection whose server has gone until its caller has gone, too, or the agent has.
+func (m *Machine) outlive(far *net.UnixConn) {
+	_ = far.CloseWrite()                 // the caller may have closed its end
+	_ = far.SetReadDeadline(time.Time{}) // that of unread
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		_, _ = io.Copy(io.Discard, far)
+	}()
+	select {
+	case <-left:
+	case <-m.Gone():
+	}
+	far.Close()
+	<-left
+}
+
+// unread is a socket that a call reads, and is not closed by it.
+type unread struct{ *net.UnixConn }
+
+// Close ends a Read that waits.
+func (u unread) Close() error { return u.SetReadDeadline(time.Now()) }
 
 // pair are two connected sockets.
 func pair() (near, far *net.UnixConn, err error) {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,7 +30,8 @@ func init() {
 	}
 }
 
-// echo listens, tells where, and answers every connection with what it says.
+// echo listens, tells where, and answers every connection with what it says, or with as many bytes as the first line
+// says, after which it leaves.
 func echo(network, addr string) error {
 	l, err := net.Listen(network, addr)
 	if err != nil {
@@ -42,8 +44,16 @@ func echo(network, addr string) error {
 			return err
 		}
 		go func() {
-			_, _ = io.Copy(conn, conn) // until the other side has told all
-			conn.Close()
+			defer conn.Close()
+			in := bufio.NewReader(conn)
+			line, err := in.ReadString('\n')
+			if n, is := strings.CutPrefix(strings.TrimSpace(line), "leave after "); is && err == nil {
+				if bytes, err := strconv.Atoi(n); err == nil {
+					_, _ = conn.Write(make([]byte, bytes))
+				}
+				return
+			}
+			_, _ = io.Copy(conn, io.MultiReader(strings.NewReader(line), in)) // until the other side has told all
 		}()
 	}
 }
@@ -85,6 +95,31 @@ func testDial(t *testing.T, h host.Host) {
 		}
 		if err == nil {
 			conn.Close()
+		}
+	}
+}
+
+// testLastWords: what a server says before it closes a connection arrives, and who writes to it then without having
+// looked is not told of it at once.
+func testLastWords(t *testing.T, h host.Host) {
+	_, at := serve(t, h, "tcp4", "127.0.0.1:0")
+	const words = 300_000
+	for range 50 {
+		conn, err := h.Dial(t.Context(), "tcp4", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fprintf(conn, "leave after %d\n", words); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := io.Copy(io.Discard, conn); err != nil || n != words {
+			t.Fatalf("of its last %d bytes %d have come: %v", words, n, err)
+		}
+		if _, err := io.WriteString(conn, "farewell\n"); err != nil {
+			t.Errorf("a farewell to who has gone: %v", err)
+		}
+		if err := conn.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

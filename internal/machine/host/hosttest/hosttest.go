@@ -20,6 +20,7 @@ import (
 func Run(t *testing.T, h host.Host) {
 	for name, part := range map[string]func(t *testing.T, h host.Host){
 		"dial":                testDial,
+		"last words":          testLastWords,
 		"names":               testNames,
 		"dialling that waits": testPatience,
 		"whole files":         testWhole,
