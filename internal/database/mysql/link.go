@@ -50,12 +50,12 @@ func (r *router) dial(ctx context.Context, addr string, deadline time.Time) (*li
 		if err != nil {
 			return nil, err
 		}
-		tcp, ok := conn.(*net.TCPConn)
+		s, ok := conn.(socket)
 		if !ok {
-			return nil, errors.Join(fmt.Errorf("%s is no TCP address", addr), conn.Close())
+			return nil, errors.Join(fmt.Errorf("%s is reached by no socket", addr), conn.Close())
 		}
-		l.stream = &stream{TCPConn: tcp}
-		return l.stream, tcp.SetDeadline(deadline)
+		l.stream = &stream{socket: s}
+		return l.stream, s.SetDeadline(deadline)
 	}
 	connector, err := mysqldriver.NewConnector(c)
 	if err != nil {

@@ -8,14 +8,19 @@ import (
 // stream is the connection below the driver's. It remembers what ended it, which the
 // driver reports as "invalid connection", and has deadlines set on it for an operation.
 type stream struct {
-	*net.TCPConn
+	socket
 	err error
 }
 
-var _ syscall.Conn = (*stream)(nil) // the driver looks whether the connection is alive by it
+// socket is a connection by which the driver looks whether it is alive: TCP, or what stands for it where the node is
+// on another machine.
+type socket interface {
+	net.Conn
+	syscall.Conn
+}
 
 func (s *stream) Read(b []byte) (int, error) {
-	n, err := s.TCPConn.Read(b)
+	n, err := s.socket.Read(b)
 	if err != nil {
 		s.err = err
 	}
@@ -23,7 +28,7 @@ func (s *stream) Read(b []byte) (int, error) {
 }
 
 func (s *stream) Write(b []byte) (int, error) {
-	n, err := s.TCPConn.Write(b)
+	n, err := s.socket.Write(b)
 	if err != nil {
 		s.err = err
 	}
