@@ -28,9 +28,6 @@ func (w *worker) admit(d *direction, k *packet.Packet, now int64) {
 		return
 	}
 	grain := d.shaper.Grain(k.WireOf(0, 1))
-	if d.far {
-		grain = 1
-	}
 	if !draws && segments <= grain {
 		w.offer(d, k, now, 0)
 		return

@@ -52,11 +52,18 @@ func (w *worker) send(d *direction, k *packet.Packet, late int64) {
 	d.late.Record(late)
 	w.late.Load().Record(late)
 	k.SetDestination(d.mac)
-	if errno := writeRaw(d.fd, k.Bytes()); errno != 0 {
-		d.droppedLoss.Add(uint64(k.Segments())) // the device is down
-	} else {
-		d.bytes.Add(uint64(k.Wire()))
-		d.packets.Add(uint64(k.Segments()))
+	sent := 0
+	if d.far && k.Segments() > 1 {
+		sent = w.depart(d, k)
+	} else if writeRaw(d.fd, k.Bytes()) == 0 {
+		sent = k.Segments()
+	}
+	if sent > 0 {
+		d.bytes.Add(uint64(k.WireOf(0, sent)))
+		d.packets.Add(uint64(sent))
+	}
+	if lost := k.Segments() - sent; lost > 0 {
+		d.droppedLoss.Add(uint64(lost)) // the device is down
 	}
 	w.pool.put(k)
 }

@@ -39,7 +39,7 @@ type direction struct {
 	active bool
 
 	fd    int  // packets are written here
-	far   bool // as many as they stand for
+	far   bool // to another machine, as a train of as many as they stand for
 	mac   [6]byte
 	place int   // in the queue's heap, -1 when not there
 	due   int64 // in the queue

@@ -63,7 +63,13 @@ func (w *worker) read(t *port, came int64) {
 	came = max(came, t.empty)
 	before := w.now()
 	for range readBurst {
-		n, errno := readRaw(t.fd, w.landing.Room())
+		var n, size int
+		var errno unix.Errno
+		if t.far != nil {
+			n, size, errno = w.inbound.receive(t.fd)
+		} else {
+			n, errno = readRaw(t.fd, w.landing.Room())
+		}
 		switch errno {
 		case 0:
 		case unix.EINTR, unix.ENETDOWN: // a packet socket says so once when its device goes down
@@ -83,11 +89,10 @@ func (w *worker) read(t *port, came int64) {
 			return
 		}
 		now := w.now()
-		if t.far != nil && t.far.takes(t.fd, w.landing.Room()[:n], now) {
-			continue
-		}
 		w.flow.add(now, n)
-		if w.landing.Parse(n, t.linkHeader) {
+		if t.far != nil {
+			w.arrive(t, w.inbound.buf[:n], size, came, now)
+		} else if w.landing.Parse(n, t.linkHeader) {
 			w.admit(t.out, w.land(n), came)
 		}
 		before, came = now, now-handling

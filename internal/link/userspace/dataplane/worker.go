@@ -36,21 +36,23 @@ type worker struct {
 	sleeps atomic.Int64                       // see standby.go
 
 	// What follows is the thread's own.
-	landing *packet.Packet // devices are read into this
-	again   []*port        // that had more than a burst
-	trimmed int64          // when the pool was trimmed last
-	alarm   alarm
-	flow    flow
-	rest    rest
-	standby standby
-	held    bool  // the last ports that had something were being read by another for long
-	served  bool  // the last look found something to read
-	first   int64 // when the packet that ended the last wait had come, as far as can be told
-	came    int64 // when others had that it told of, at the latest
+	landing  *packet.Packet // devices are read into this
+	inbound  *train         // other machines' packets are read into this
+	outbound *train         // and those for them are laid out in this
+	again    []*port        // that had more than a burst
+	trimmed  int64          // when the pool was trimmed last
+	alarm    alarm
+	flow     flow
+	rest     rest
+	standby  standby
+	held     bool  // the last ports that had something were being read by another for long
+	served   bool  // the last look found something to read
+	first    int64 // when the packet that ended the last wait had come, as far as can be told
+	came     int64 // when others had that it told of, at the latest
 }
 
 func newWorker(p *Plane, number int) (*worker, error) {
-	w := &worker{Plane: p, number: number}
+	w := &worker{Plane: p, number: number, inbound: newTrain(), outbound: newTrain()}
 	w.late.Store(new(lateness.Histogram))
 	if w.landing = p.pool.get(packet.Largest); w.landing == nil {
 		return nil, fmt.Errorf("%d bytes of memory do not hold one packet", p.options.Memory)

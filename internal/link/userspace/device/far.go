@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// farBuffer is what a socket to another machine may keep until the emulator reads it, in
+// farBuffer is what a socket to another machine may keep each way, until the emulator reads it or it has left, in
 // bytes: 30 ms of a gigabit.
 const farBuffer = 4 << 20
 
@@ -31,9 +31,11 @@ func far(w Want, ns int) (*Port, error) {
 		err = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO)
 	}
 	if err == nil {
-		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, farBuffer) != nil {
-			err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, farBuffer) // up to rmem_max
-		}
+		err = errors.Join(buffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF), buffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF))
+	}
+	if err == nil {
+		// What came together is read together, since Linux 5.0; an older system hands over packet by packet.
+		_ = unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1)
 	}
 	if err = errors.Join(err, unix.Bind(fd, local)); err == nil {
 		err = unix.Connect(fd, remote)
@@ -42,6 +44,14 @@ func far(w Want, ns int) (*Port, error) {
 		return nil, errors.Join(fmt.Errorf("socket from %v to %v on another machine: %w", w.Far.Local, w.Far.Remote, err), unix.Close(fd))
 	}
 	return &Port{FD: fd, Far: true}, nil
+}
+
+// buffer gives a socket room: as much as it is to have, or up to the system's bound where more takes rights.
+func buffer(fd, forced, asked int) error {
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, forced, farBuffer) == nil {
+		return nil
+	}
+	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, asked, farBuffer)
 }
 
 func address(a netip.AddrPort) (unix.Sockaddr, int) {

@@ -12,7 +12,7 @@ const (
 	tcpSequence, tcpFlags, tcpChecksum = 4, 13, 16
 	udpLength, udpChecksum             = 4, 6
 
-	flagFIN, flagPSH, flagCWR = 0x01, 0x08, 0x80
+	flagFIN, flagSYN, flagRST, flagPSH, flagURG, flagCWR = 0x01, 0x02, 0x04, 0x08, 0x20, 0x80
 
 	protoTCP, protoUDP = 6, 17
 )
