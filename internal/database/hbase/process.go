@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 
 	"skerry/internal/base/tail"
@@ -98,10 +99,14 @@ func bridgeOn(ctx context.Context, h host.Host, c command, dir, log string, ends
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the bridge on %s: %w", h.Name(), err), p.started(), p.closeOwn())
 	}
-	if err := p.started(); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting the bridge on %s: %w", h.Name(), err), process.Kill(), p.closeOwn())
-	}
+	// Its ends stay open until it has ended: of one on another machine they are read and written here.
+	ended := make(chan error, 1)
+	go func() {
+		<-process.Done()
+		ended <- p.started()
+	}()
 	replies := told{p.replies, func() string { return process.Tail(tailLines) }}
+	deaf := sync.OnceValue(p.replies.Close)
 	return newBridge(replies, p.requests, func() error {
 		closing := p.requests.Close()
 		var err error
@@ -111,9 +116,10 @@ func bridgeOn(ctx context.Context, h host.Host, c command, dir, log string, ends
 				ends.then()
 			}
 		case <-time.After(ends.grace):
+			_ = deaf() // told below; who has stopped reading would keep the end from being noticed
 			err = process.Kill()
 		}
-		return errors.Join(closing, err, p.replies.Close())
+		return errors.Join(closing, err, <-ended, deaf())
 	}), nil
 }
 
