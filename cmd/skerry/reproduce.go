@@ -211,8 +211,9 @@ func (a *app) benchStep(ctx context.Context, f reproduceFlags, s results.Step) e
 
 // step brings a step's run to its end, and returns its directory.
 func (a *app) step(ctx context.Context, f reproduceFlags, s results.Step) (dir string, err error) {
-	run := runFlags{out: filepath.Join(f.out, s.Name), sets: s.Settings(f.quick), fast: f.quick, retries: 1}
-	if f.quick {
+	run := runFlags{out: filepath.Join(f.out, s.Name), sets: s.Settings(f.quick), fast: f.quick}
+	if f.quick { // its figures are no results: what is suspect is not measured again
+		run.sets = append(slices.Clone(run.sets), "retries=0")
 		run.out += "-quick"
 	}
 	c, err := a.runConfig(run, s.Run)

@@ -110,14 +110,16 @@ func TestRunMeasuresEveryCell(t *testing.T) {
 
 // What stands in experiments/ is what newcomers begin with.
 func TestReadyExperiments(t *testing.T) {
-	for _, name := range []string{"quickstart.yaml", "examples/drift.yaml"} {
+	for name, sets := range map[string][]string{
+		"quickstart.yaml": nil, "examples/drift.yaml": nil, "hydra/wallet.yaml": {"--set", "database.options.backend=sqlite"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			file, err := filepath.Abs("../../experiments/" + name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := b.run(0, "run", file, "--fast", "--retries", "0")
+			r := b.run(0, append([]string{"run", file, "--fast", "--retries", "0"}, sets...)...)
 			s := b.summary(b.path("runs/latest"))
 			for _, x := range s.Trials {
 				if x.State != record.TrialOK || x.Outcomes.OK == 0 {

@@ -34,6 +34,9 @@ type cluster struct {
 	servers daemon.Set
 	members daemon.Members[*member]
 
+	// names is the DNS server that names the wallet, "" where operations ask members.
+	names string
+
 	mu     sync.Mutex
 	stores map[string]*store // by cloud
 
@@ -95,13 +98,20 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("hydra is not ready after %v", readyTimeout))
 	defer cancel()
-	return c.servers.Await(ctx, func(ctx context.Context) error {
+	err := c.servers.Await(ctx, func(ctx context.Context) error {
 		m, err := c.serving(ctx, nil)
 		if err != nil {
 			return err
 		}
-		return errors.Join(m.admin.CreateTable(ctx, defaultTable, hydraclient.Ack(api.Applied)), c.Ready(ctx))
+		for _, table := range c.tables() {
+			err = errors.Join(err, m.admin.CreateTable(ctx, table, hydraclient.Ack(api.Applied)))
+		}
+		return errors.Join(err, c.Ready(ctx))
 	})
+	if err != nil {
+		return err
+	}
+	return c.fronts(ctx)
 }
 
 func (c *cluster) say(format string, args ...any) {
@@ -136,10 +146,14 @@ func (c *cluster) Properties() map[string]string {
 			endpoints = append(endpoints, m.addr)
 		}
 	}
-	return map[string]string{
+	p := map[string]string{
 		PropEndpoints: strings.Join(endpoints, ","), PropReads: c.options.reads, PropAck: c.options.ack, PropRoute: c.options.route,
 		PropStaleness: strconv.FormatInt(c.options.staleness.Milliseconds(), 10), PropShare: strconv.Itoa(c.options.share),
 	}
+	if c.names != "" {
+		p[PropWallet] = c.names
+	}
+	return p
 }
 
 // OpenMember implements database.Replicated: reads are of its cloud's database.

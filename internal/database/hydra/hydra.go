@@ -92,6 +92,9 @@ func (d *Hydra) Open(ctx context.Context, properties map[string]string) (load.Cl
 	if err != nil {
 		return nil, err
 	}
+	if s.names != "" {
+		return openApplication(s), nil
+	}
 	s.endpoints = d.arrange(ctx, s)
 	return openClient(ctx, s, &d.clients)
 }

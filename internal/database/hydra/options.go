@@ -7,6 +7,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/setting"
 	"skerry/internal/system/hydra/api"
+	"skerry/internal/system/hydra/deploy"
 )
 
 // Errors of settings.
@@ -31,6 +32,9 @@ const (
 	routeListed  = "listed"
 	routeSpread  = "spread"
 	routeRotate  = "rotate"
+
+	throughMembers = "members"
+	throughWallet  = "wallet"
 )
 
 // options are a cluster's settings.
@@ -49,11 +53,12 @@ type options struct {
 	staleness      time.Duration
 	route          string
 	share          int
+	through        string
 }
 
 func parseOptions(given database.Options) (options, error) {
 	r := setting.Options(ErrOption, given, "port", "peer_port", "backend", "clouds", "witness", "election", "prefer_cloud",
-		"follow_writes", "max_log", "max_age", "direct", "reads", "staleness", "ack", "route", "share")
+		"follow_writes", "max_log", "max_age", "direct", "reads", "staleness", "ack", "route", "share", "through")
 	o := options{
 		port:         r.Int("port", 1, 65535, defaultPort),
 		peerPort:     r.Int("peer_port", 1, 65535, defaultPeerPort),
@@ -71,6 +76,10 @@ func parseOptions(given database.Options) (options, error) {
 		ack:          acks(r, "ack"),
 		route:        r.Choice("route", routeNearest, routeNearest, routeListed, routeSpread, routeRotate),
 		share:        r.Int("share", 0, maxShare, defaultShare),
+		through:      r.Choice("through", throughMembers, throughMembers, throughWallet),
+	}
+	if r.Err() == nil && o.through == throughWallet && (o.port != deploy.PortAPI || o.direct) {
+		r.Refuse("through", "members: the wallet's balancers ask members of a whole cluster at port 7070")
 	}
 	if r.Err() == nil && o.port == o.peerPort {
 		r.Refuse("peer_port", "another port than port")
@@ -95,12 +104,13 @@ const (
 	PropRoute     = "hydra.route"     // which endpoint first: nearest (default), listed, spread or rotate
 	PropShare     = "hydra.share"     // workers on one connection; default 10. 0: HTTP, each with a connection to itself
 	PropTimeout   = "hydra.timeout"   // milliseconds for an operation that has no other bound; default 10000
+	PropWallet    = "hydra.wallet"    // host:port of the DNS server that names the wallet; operations go through it then
 	PropToken     = "hydra.token"     // bearer token, for clusters beside the laboratory's
 )
 
 // Properties lists the client's properties.
 func Properties() []string {
-	return []string{PropEndpoints, PropReads, PropStaleness, PropAck, PropRoute, PropShare, PropTimeout, PropToken}
+	return []string{PropEndpoints, PropReads, PropStaleness, PropAck, PropRoute, PropShare, PropTimeout, PropWallet, PropToken}
 }
 
 // settings are the client's properties, understood.
@@ -113,6 +123,7 @@ type settings struct {
 	share     int
 	timeout   time.Duration
 	token     string
+	names     string // the DNS server that names the wallet, "" to ask members
 }
 
 func parseSettings(p map[string]string) (settings, error) {
@@ -126,6 +137,7 @@ func parseSettings(p map[string]string) (settings, error) {
 		share:     r.Int(PropShare, 0, maxShare, defaultShare),
 		timeout:   r.Milliseconds(PropTimeout, defaultTimeout),
 		token:     r.Text(PropToken, ""),
+		names:     r.Text(PropWallet, ""),
 	}
 	return s, r.Err()
 }

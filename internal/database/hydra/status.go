@@ -61,7 +61,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 				return nil
 			}
 			list[i].Share = 1
-			n, err := m.admin.Count(gctx, defaultTable, hydraclient.Read(api.Local))
+			n, err := m.admin.Count(gctx, c.tables()[0], hydraclient.Read(api.Local))
 			if err != nil && !errors.Is(err, hydraclient.ErrUnknownTable) {
 				return fmt.Errorf("counting the rows of hydra on %s: %w", m.host.Name(), err)
 			}
@@ -103,7 +103,7 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
-	n, err := m.admin.Count(ctx, defaultTable)
+	n, err := c.rows(ctx, m)
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: asking hydra on %s: %w", m.host.Name(), err)
 	}
@@ -116,8 +116,10 @@ func (c *cluster) Clear(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}
-	if err := m.admin.ClearTable(ctx, defaultTable, hydraclient.Ack(api.Applied)); err != nil {
-		return fmt.Errorf("emptying the table: asking hydra on %s: %w", m.host.Name(), err)
+	for _, table := range c.tables() {
+		if err := m.admin.ClearTable(ctx, table, hydraclient.Ack(api.Applied)); err != nil {
+			return fmt.Errorf("emptying the table: asking hydra on %s: %w", m.host.Name(), err)
+		}
 	}
 	return nil
 }

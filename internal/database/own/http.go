@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -40,11 +39,8 @@ const (
 	PropSpread = "http.spread"
 )
 
-const (
-	httpTimeout = 10 * time.Second // of an operation that nothing else bounds
-	// maxHTTPError is how much of an error's text is kept.
-	maxHTTPError = 500
-)
+// httpTimeout is of an operation that nothing else bounds.
+const httpTimeout = 10 * time.Second
 
 // httpClient is one worker's.
 type httpClient struct {
@@ -88,29 +84,9 @@ func (c *httpClient) do(ctx context.Context, method, server, path string, body, 
 	if err != nil {
 		return load.Failed(failure.Other, server, err)
 	}
-	// Package http sends a request again only when nothing of it was sent, or it is a GET.
-	resp, err := c.client.Do(req)
+	answer, err := failure.Exchange(c.client, req, server)
 	if err != nil {
-		var op *net.OpError
-		if errors.As(err, &op) && op.Op == "dial" {
-			return load.Failed(failure.DialClass(err), server, err)
-		}
-		return load.Unknown(failure.Class(err), server, err)
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxLine))
-	if err != nil {
-		return load.Unknown(failure.Class(err), server, err)
-	}
-	switch code := resp.StatusCode; {
-	case code == http.StatusNotFound:
-		return load.ErrNotFound
-	case code == http.StatusNotImplemented:
-		return load.ErrUnsupported
-	case code >= 500:
-		return load.Unknown("http_"+strconv.Itoa(code), server, errors.New(shortened(answer)))
-	case code < 200 || code > 299:
-		return load.Failed("http_"+strconv.Itoa(code), server, errors.New(shortened(answer)))
+		return err
 	}
 	if into == nil {
 		return nil
@@ -119,10 +95,6 @@ func (c *httpClient) do(ctx context.Context, method, server, path string, body, 
 		return load.Failed("protocol", server, fmt.Errorf("%w: %w", errLine, err))
 	}
 	return nil
-}
-
-func shortened(text []byte) string {
-	return strings.TrimSpace(string(text[:min(len(text), maxHTTPError)]))
 }
 
 func recordPath(table, key string) string {

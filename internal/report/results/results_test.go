@@ -70,8 +70,8 @@ func TestSelect(t *testing.T) {
 		}
 		return n
 	}
-	if got := steps("audit-redis", "fhc-options"); got != 1 { // a page and a step are both called audit-redis
-		t.Errorf("%d short forms of what others try, want that which is named", got)
+	if got := steps("audit-redis", "fhc-options"); got != 2 { // a page and a step are both called audit-redis
+		t.Errorf("%d short forms, want that which is named and the one that no other tries", got)
 	}
 	if got := steps("metadata-layout-rate"); got != 1 {
 		t.Errorf("%d short forms of a step that is named, want it", got)
@@ -140,6 +140,20 @@ func TestPagesFollowFromData(t *testing.T) {
 	for path, want := range files {
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is not what its data says (%v): run make docs", path, err)
+		}
+	}
+}
+
+// The short forms of all steps together show something of every page.
+func TestEveryPageIsTried(t *testing.T) {
+	plan := load(t)
+	quick, err := plan.Select([]string{"all"}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range plan.Pages {
+		if !slices.ContainsFunc(quick, func(q Page) bool { return q.Name == p.Name }) {
+			t.Errorf("reproduce %s --quick would run nothing", p.Name)
 		}
 	}
 }

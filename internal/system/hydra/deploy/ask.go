@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -13,15 +14,14 @@ import (
 	"github.com/miekg/dns"
 
 	"skerry/internal/base/dialtls"
-	"skerry/internal/machine/host"
 	"skerry/internal/system/hydra/hydraclient"
 )
 
 // askTimeout bounds one question.
 const askTimeout = time.Second
 
-// ask asks a service whether it is ready.
-func (s *supervised) ask(ctx context.Context, reach hydraclient.Config) error {
+// Ask asks a service whether it is ready; reach is how members are talked to.
+func (s Service) Ask(ctx context.Context, reach hydraclient.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	if s.Kind == Names {
@@ -29,7 +29,7 @@ func (s *supervised) ask(ctx context.Context, reach hydraclient.Config) error {
 		if err != nil {
 			return fmt.Errorf("where to ask the DNS server: %w", err)
 		}
-		_, err = Lookup(ctx, s.Host, at.Host, at.Path[1:])
+		_, err = Lookup(ctx, s.Host.Dial, at.Host, at.Path[1:])
 		return err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Ready, nil)
@@ -51,9 +51,9 @@ func (s *supervised) ask(ctx context.Context, reach hydraclient.Config) error {
 // errNoAddress is the error of a name without an address.
 var errNoAddress = errors.New("no address is known")
 
-// Lookup asks a DNS server, from a host, for the addresses of a name, in its order.
-func Lookup(ctx context.Context, from host.Host, server, name string) ([]netip.Addr, error) {
-	conn, err := from.Dial(ctx, "tcp", server)
+// Lookup asks a DNS server, over a connection that dial makes, for the addresses of a name, in its order.
+func Lookup(ctx context.Context, dial func(ctx context.Context, network, addr string) (net.Conn, error), server, name string) ([]netip.Addr, error) {
+	conn, err := dial(ctx, "tcp", server)
 	if err != nil {
 		return nil, fmt.Errorf("asking the DNS server: %w", err)
 	}

@@ -104,7 +104,7 @@ func splice(to, from net.Conn) {
 func (d *Door) reach(ctx context.Context) (net.Conn, error) {
 	asking, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	all, err := Lookup(asking, d.from, d.server, d.name)
+	all, err := Lookup(asking, d.from.Dial, d.server, d.name)
 	if err != nil {
 		return nil, err
 	}

@@ -143,9 +143,22 @@ func Services(ctx context.Context, l Layout, o Options) ([]Service, error) {
 	if err := p.members(ctx); err != nil {
 		return nil, err
 	}
+	err := p.fronts(ctx)
+	return p.services, err
+}
+
+// Fronts plans what stands before members that are there: balancers, wallets where they are asked for, and the DNS
+// server, in the order to start them in. The zone is written into its host's directory.
+func Fronts(ctx context.Context, l Layout, o Options) ([]Service, error) {
+	p := planner{Layout: l, Options: o}
+	err := p.fronts(ctx)
+	return p.services, err
+}
+
+func (p *planner) fronts(ctx context.Context) error {
 	p.balancers()
 	p.wallets()
-	return p.services, p.names(ctx)
+	return p.names(ctx)
 }
 
 type planner struct {

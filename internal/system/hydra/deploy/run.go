@@ -95,7 +95,7 @@ func (d *Deployment) await(ctx context.Context, services []*supervised) error {
 	for _, s := range services {
 		members = members || s.Kind == Member
 		g.Go(func() error {
-			return d.awaitOne(asking, s, func(ctx context.Context) error { return s.ask(ctx, d.config) })
+			return d.awaitOne(asking, s, func(ctx context.Context) error { return s.Ask(ctx, d.config) })
 		})
 	}
 	if err := g.Wait(); err != nil || !members {
@@ -192,7 +192,7 @@ func (d *Deployment) Revive(ctx context.Context, which func(Service) bool) error
 			if !s.running() {
 				return errStarting
 			}
-			return s.ask(ctx, d.config)
+			return s.Ask(ctx, d.config)
 		})
 		if err != nil {
 			return err

@@ -50,6 +50,7 @@ func NewServer(w *Wallet, cloud string, log *slog.Logger) *Server {
 	s.mux.Handle("/", http.FileServerFS(files))
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	s.mux.HandleFunc("GET /api/accounts", s.list)
+	s.mux.HandleFunc("GET /api/accounts/{name}", s.one)
 	s.mux.HandleFunc("GET /api/accounts/{name}/history", s.history)
 	s.mux.HandleFunc("GET /api/sum", s.sum)
 	s.mux.HandleFunc("POST /api/accounts", s.write(func(ctx context.Context, id string, o order) (Answered, error) {
@@ -96,6 +97,11 @@ type by struct {
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	accounts, a, err := s.wallet.List(r.Context())
 	s.answer(w, map[string]any{"accounts": accounts}, a, err)
+}
+
+func (s *Server) one(w http.ResponseWriter, r *http.Request) {
+	account, a, err := s.wallet.One(r.Context(), r.PathValue("name"))
+	s.answer(w, map[string]any{"account": account}, a, err)
 }
 
 func (s *Server) history(w http.ResponseWriter, r *http.Request) {

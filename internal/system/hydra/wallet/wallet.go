@@ -251,6 +251,22 @@ func (w *Wallet) List(ctx context.Context) ([]Account, Answered, error) {
 	return all, a, nil
 }
 
+// One returns an account; ErrNoAccount where there is none.
+func (w *Wallet) One(ctx context.Context, name string) (Account, Answered, error) {
+	if err := checkName(name); err != nil {
+		return Account{}, Answered{}, err
+	}
+	rows, a, err := w.scan(ctx, Accounts, hydraclient.Page{From: name, Limit: 1})
+	if err == nil && (len(rows.Rows) == 0 || rows.Rows[0].Key != name) {
+		err = ErrNoAccount
+	}
+	if err != nil {
+		return Account{}, a, fmt.Errorf("reading the account %s: %w", name, err)
+	}
+	balance, err := balanceOf(rows.Rows[0])
+	return Account{Name: name, Balance: balance}, a, err
+}
+
 func balanceOf(r api.Row) (int64, error) {
 	var row struct {
 		Balance int64 `json:"balance"`

@@ -1,0 +1,53 @@
+package failure
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"skerry/internal/load"
+)
+
+const (
+	// maxAnswer bounds an answer over HTTP, in bytes.
+	maxAnswer = 64 << 20
+	// maxText is how much of an error's text is kept.
+	maxText = 500
+)
+
+// Exchange sends a request over HTTP to a server and returns the answer's body. The error is one of
+// the load driver's: 404 is load.ErrNotFound, 501 load.ErrUnsupported, another 4xx certainly was not done, a 5xx or no
+// answer may have been. Package http sends a request again only when nothing of it was sent, or it is a GET.
+func Exchange(client *http.Client, req *http.Request, server string) ([]byte, error) {
+	resp, err := client.Do(req)
+	if err != nil {
+		var op *net.OpError
+		if errors.As(err, &op) && op.Op == "dial" {
+			return nil, load.Failed(DialClass(err), server, err)
+		}
+		return nil, load.Unknown(Class(err), server, err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, load.Unknown(Class(err), server, err)
+	}
+	switch code := resp.StatusCode; {
+	case code == http.StatusNotFound:
+		return nil, load.ErrNotFound
+	case code == http.StatusNotImplemented:
+		return nil, load.ErrUnsupported
+	case code >= 500:
+		return nil, load.Unknown("http_"+strconv.Itoa(code), server, told(answer))
+	case code < 200 || code > 299:
+		return nil, load.Failed("http_"+strconv.Itoa(code), server, told(answer))
+	}
+	return answer, nil
+}
+
+func told(answer []byte) error {
+	return errors.New(strings.TrimSpace(string(answer[:min(len(answer), maxText)])))
+}

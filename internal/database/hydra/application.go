@@ -1,0 +1,124 @@
+package hydra
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"skerry/internal/database/failure"
+	"skerry/internal/load"
+	"skerry/internal/system/hydra/api"
+	"skerry/internal/system/hydra/deploy"
+)
+
+// application is one worker's client of the wallet: the document's way, in which a record is an account.
+//
+//	insert  POST /api/accounts   an account is opened, with nothing in it
+//	update  POST /api/deposits   a cent is paid in: a transaction over account, bank and history
+//	read    GET /api/accounts/…  its balance
+//
+// Each worker has one connection, made to the first address of the DNS server's answer that can be reached,
+// and made anew, with a new answer, when it has ended.
+type application struct {
+	client *http.Client
+	server string // what errors call it
+	id     string // of this worker, before each request's number
+	sent   int64
+}
+
+var _ load.Client = (*application)(nil)
+
+func openApplication(s settings) *application {
+	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
+		all, err := lookup(ctx, s.names)
+		if err != nil {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+		}
+		var failed error
+		for _, addr := range all {
+			d := net.Dialer{Timeout: time.Second}
+			conn, err := d.DialContext(ctx, network, addr)
+			if err == nil {
+				return conn, nil
+			}
+			failed = errors.Join(failed, err)
+		}
+		return nil, failed
+	}
+	return &application{
+		client: &http.Client{Transport: &http.Transport{DisableCompression: true, DialContext: dial, MaxConnsPerHost: 1}, Timeout: s.timeout},
+		server: net.JoinHostPort(zone, strconv.Itoa(deploy.PortLB)),
+		id:     strconv.FormatUint(rand.Uint64(), 36) + "-",
+	}
+}
+
+// ask sends a request, with a body where there is one.
+func (a *application) ask(ctx context.Context, method, path string, body any) ([]byte, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, load.Failed(failure.Other, a.server, err)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+a.server+path, bytes.NewReader(text))
+	if err != nil {
+		return nil, load.Failed(failure.Other, a.server, err)
+	}
+	if body == nil {
+		req.Body, req.ContentLength = http.NoBody, 0
+	} else {
+		a.sent++
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set(api.HeaderRequestID, a.id+strconv.FormatInt(a.sent, 10))
+	}
+	return failure.Exchange(a.client, req, a.server)
+}
+
+// Read implements load.Client.
+func (a *application) Read(ctx context.Context, _, key string, _ []string, dst []load.Field) ([]load.Field, error) {
+	answer, err := a.ask(ctx, http.MethodGet, "/api/accounts/"+url.PathEscape(key), nil)
+	if err != nil {
+		return dst, err
+	}
+	var found struct {
+		Account *struct {
+			Balance json.Number `json:"balance_cents"`
+		} `json:"account"`
+	}
+	if err := json.Unmarshal(answer, &found); err != nil || found.Account == nil {
+		return dst, load.Failed("protocol", a.server, fmt.Errorf("the wallet answered %.100q: %w", answer, err))
+	}
+	return append(dst, load.Field{Name: "balance", Value: []byte(found.Account.Balance)}), nil
+}
+
+// Insert implements load.Client.
+func (a *application) Insert(ctx context.Context, _, key string, _ []load.Field) error {
+	_, err := a.ask(ctx, http.MethodPost, "/api/accounts", map[string]any{"name": key})
+	return err
+}
+
+// Update implements load.Client.
+func (a *application) Update(ctx context.Context, _, key string, _ []load.Field) error {
+	_, err := a.ask(ctx, http.MethodPost, "/api/deposits", map[string]any{"to": key, "amount_cents": 1})
+	return err
+}
+
+// Scan implements load.Client: the wallet has no such request.
+func (*application) Scan(context.Context, string, string, int, []string, func(string, []load.Field)) (int, error) {
+	return 0, load.ErrUnsupported
+}
+
+// Delete implements load.Client: accounts stay.
+func (*application) Delete(context.Context, string, string) error { return load.ErrUnsupported }
+
+// Close implements load.Client.
+func (a *application) Close() error {
+	a.client.CloseIdleConnections()
+	return nil
+}
