@@ -35,6 +35,7 @@ type chooseFlags struct {
 	plan, asJSON                bool
 	measured, exhaustive        bool
 	parallel                    string
+	repetitions                 int
 	engine                      engineFlags
 	machines                    string
 }
@@ -57,7 +58,7 @@ func newChoose(a *app) *cobra.Command {
   skerry choose --resume choices/20261124-101500 --needs other.yaml --measured
   skerry choose --resume choices/20261124-101500 --add etcd
   skerry choose --resume choices/20261124-101500 --explain redis-one-copy
-  skerry choose --resume choices/20261124-101500 --exhaustive`,
+  skerry choose --resume choices/20261124-101500 --exhaustive --repetitions 1`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && f.needs != "" {
@@ -69,6 +70,8 @@ func newChoose(a *app) *cobra.Command {
 			switch {
 			case f.needs == "" && f.resume == "":
 				return advice.With(fmt.Errorf("%w: give a needs file, or --resume DIR", errUsage), "see skerry choose --help; docs/choosing.md shows one")
+			case f.repetitions < 0 || f.repetitions > 20:
+				return fmt.Errorf("%w: --repetitions is 1 to 20", errUsage)
 			case (f.explain != "" || f.measured) && f.resume == "":
 				return fmt.Errorf("%w: --explain and --measured go with --resume DIR", errUsage)
 			}
@@ -83,6 +86,7 @@ func newChoose(a *app) *cobra.Command {
 	c.Flags().StringVar(&f.needs, "needs", "", "with --resume, answer the needs in `FILE` in place of those that the choice began with")
 	c.Flags().BoolVar(&f.measured, "measured", false, "with --resume, measure nothing: answer from what there is")
 	c.Flags().BoolVar(&f.exhaustive, "exhaustive", false, "measure every candidate on every day, repeated, whatever the budget: what a race is compared with")
+	c.Flags().IntVar(&f.repetitions, "repetitions", 0, "repeat the winner's days, or with --exhaustive all, `N` times; as often as the needs say otherwise")
 	c.Flags().StringVar(&f.parallel, "parallel", "1", "run up to `N` trials at the same time, or auto: as long as this machine has room; the needs' parallel otherwise")
 	c.Flags().StringArrayVar(&f.add, "add", nil, "also consider the database `NAME` (repeatable)")
 	c.Flags().StringArrayVar(&f.from, "from", nil, "use another build of a database: `NAME=PATH` (repeatable)")
@@ -160,6 +164,9 @@ func openContest(f chooseFlags) (*choose.Contest, error) {
 		if err := needs.Parallel.UnmarshalText([]byte(f.parallel)); err != nil {
 			return nil, fmt.Errorf("%w: --parallel: %w", choose.ErrNeeds, err)
 		}
+	}
+	if f.repetitions > 0 {
+		needs.Repetitions = f.repetitions
 	}
 	for _, name := range f.add {
 		if len(needs.Consider) > 0 && !slices.Contains(needs.Consider, name) {

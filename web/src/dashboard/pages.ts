@@ -46,7 +46,7 @@ export function took(s: number): string {
   if (!Number.isFinite(s)) return '–'
   const whole = Math.round(s)
   if (whole < 60) return `${whole} s`
-  return whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
+  return whole < 3600 ? `${Math.floor(whole / 60)} min${whole % 60 ? ` ${whole % 60} s` : ''}` : `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
 }
 
 export const runAddress = (name: string) => `#/run/${encodeURIComponent(name)}`
