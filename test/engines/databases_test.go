@@ -1,0 +1,63 @@
+package engines
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"skerry/internal/record"
+	"skerry/internal/testkit"
+)
+
+const acrossMachines = `name: across
+machines: three.yaml
+topology: {sites: [Oslo, Bergen, Narvik], defaults: {rtt: 10ms, bandwidth: 200mbit}}
+client: Oslo
+database: etcd
+workload: {name: a, records: 200, threads: 8}
+warmup: 500ms
+stop: {time: 3s}
+audit: true
+`
+
+// Databases have a node on each of three machines: they start, serve, lose nothing that was acknowledged, and end, and nothing is
+// left.
+func TestDatabasesOnMachines(t *testing.T) {
+	asked := testkit.Asked(t, "SKERRY_ACROSS", "which databases run with nodes on three machines, as etcd,galera,hbase; half a minute to two minutes each")
+	r := newRoom(t)
+	r.reachable()
+	list, err := os.ReadFile(r.path("machines.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, _, _ := strings.Cut(string(list), "  - {name: nobody")
+	r.write("three.yaml", there)
+	r.write("across.yaml", acrossMachines)
+	for name := range strings.SplitSeq(asked, ",") {
+		r.run(name, func(t *testing.T) {
+			dir := "run-" + name
+			out, err := r.machines["h1"].command("bash", "-c", `cd "$0" && ./skerry run across.yaml --set database="$1" --out /root/runs
+code=$?; cp -rL /root/runs/latest "$0/$2"; exit $code`, r.share, name, dir).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			d, err := record.Open(r.path(dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range d.Summary.Trials {
+				if x.State != record.TrialOK || x.Goodput == 0 || len(x.Fidelity.Machines) != 3 {
+					t.Errorf("trial %d: %s, %g ops/s on %d machines: %s", x.ID, x.State, x.Goodput, len(x.Fidelity.Machines), x.Error)
+				}
+				if x.Audit == nil || x.Audit.Acknowledged == 0 || x.Audit.Lost != 0 || x.Audit.Unread != 0 {
+					t.Errorf("trial %d: the audit found %+v", x.ID, x.Audit)
+				}
+			}
+			for name, m := range r.machines {
+				if err := r.sh(m.command("bash", "-c", `! pgrep -x skerry && ! ls /run/skerry/labs/* 2>/dev/null`)); err != nil {
+					t.Errorf("something is left on %s: %v", name, err)
+				}
+			}
+		})
+	}
+}
