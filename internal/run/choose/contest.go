@@ -188,13 +188,10 @@ func By(config runner.Config, databases map[string]database.Database, launch fun
 // Run holds the race: it measures what is not there yet, tells each heat, and ends when nothing
 // more is worth its time or the budget is spent.
 func (c *Contest) Run(ctx context.Context, measure Measure, tell func(line string) error) error {
+	// What a heat has cost or shown may make the next ones of its stage not worth their time: they are asked for anew.
 	for heats := c.race.Next(); len(heats) > 0; heats = c.race.Next() {
-		for len(heats) > 0 {
-			n := min(c.lanes(), len(heats))
-			if err := c.wave(ctx, heats[:n], measure, tell); err != nil {
-				return err
-			}
-			heats = heats[n:]
+		if err := c.wave(ctx, heats[:min(c.lanes(), len(heats))], measure, tell); err != nil {
+			return err
 		}
 	}
 	return nil
