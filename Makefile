@@ -110,8 +110,9 @@ ROOT := $(if $(filter 0,$(shell id -u)),root$(comma)tun$(comma))
 REQUIRE = SKERRY_REQUIRE=$(ROOT)$(call listed,$(1)),slurm,git,chromium
 
 # Vet has run before. Nobody debugs what is linked here: without tables for debuggers that takes half as long.
+# Tests that run beside each other mostly wait: four of them where Go would run one a processor.
 GOTEST = $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg
-FLAGS := -vet=off -ldflags='-s -w' -timeout 30m
+FLAGS := -vet=off -ldflags='-s -w' -timeout 30m -parallel 4
 # The emulator's contract measures rates to half a percent: it runs before the others, whose emulators
 # would take the processors from it.
 ALONE := skerry/internal/link/userspace

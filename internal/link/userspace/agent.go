@@ -107,7 +107,7 @@ func newAgent(c config, stop context.CancelFunc, log *slog.Logger) (*agent, erro
 	}
 	raiseFileLimit()
 	a := &agent{log: log}
-	a.server, err = newServer(h, cmp.Or(c.Threads, threads))
+	a.server, err = newServer(h, c.Threads)
 	if err != nil {
 		return nil, err
 	}
@@ -118,12 +118,18 @@ func newAgent(c config, stop context.CancelFunc, log *slog.Logger) (*agent, erro
 	return a, nil
 }
 
-func newServer(h hello, threads int) (*server, error) {
+// newServer starts a data plane of as many threads as were asked for, 0 for the usual.
+func newServer(h hello, asked int) (*server, error) {
 	maker, err := device.NewMaker(h.Kind)
 	if err != nil {
 		return nil, err
 	}
-	options := dataplane.Options{Threads: min(threads, runtime.NumCPU()), Memory: memory() / memoryShare, RealTime: h.RealTime}
+	processors := runtime.NumCPU()
+	options := dataplane.Options{
+		Threads: min(cmp.Or(asked, threads), processors),
+		Helps:   asked > 0 || processors > threads,
+		Memory:  memory() / memoryShare, RealTime: h.RealTime,
+	}
 	if h.RealTime {
 		options.Prepare = func(thread int) {
 			// Where it is refused, the kernel chooses: two threads may meet on one processor.

@@ -26,8 +26,9 @@ type Options struct {
 	ExitWithOwner bool
 	// Kind of devices to use; default what Available says.
 	Kind device.Kind
-	// Threads that move packets, each on a processor of its own; default two, or as many as
-	// there are processors.
+	// Threads that move packets, each on a processor of its own, as many as there are processors at
+	// most. By default there are two, of which the second takes a part where a third processor is there
+	// for who sends and receives, and else only stands in for the first. Asked for, all take part.
 	Threads int
 }
 

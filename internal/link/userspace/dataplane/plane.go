@@ -46,6 +46,9 @@ var ErrStopped = errors.New("the data plane has stopped")
 type Options struct {
 	// Threads that move packets, 1 when not given. Each should run on a processor of its own.
 	Threads int
+	// Helps says that there are processors that nobody needs: a second thread carries a part of what
+	// the first cannot. Without it the others only stand in for a thread whose processor is away.
+	Helps bool
 	// Memory bounds the bytes of buffers of packets in flight on all links. What
 	// exceeds it is dropped and counted with the full queues.
 	Memory int64

@@ -95,6 +95,7 @@ func (w *worker) read(t *port, came int64) {
 		} else if w.landing.Parse(n, t.linkHeader) {
 			w.admit(t.out, w.land(n), came)
 		}
+		w.took(now)
 		before, came = now, now-handling
 		if w.queue.next.Load() <= now {
 			w.deliver(now, 1)

@@ -3,45 +3,57 @@ package dataplane
 import "time"
 
 // Each arrival wakes every thread, though one is enough: a wake-up in vain costs as much as the
-// other's work. While the first thread is seen to keep up with many, the others glance at the
-// first thread now and then in place of being woken.
+// other's work. While the first thread is seen to go on, the others glance at it now and then in
+// place of being woken. What counts as a sign of it depends on whether the others may help:
 //
-//	the first thread sleeps often   it has processor and time: nothing is left for the others
-//	it has not slept for a glance   its processor is away, or it has more than it can do:
-//	                                the others watch the devices again
+//	the first thread sleeps often     it has processor and time: nothing is left for the others
+//	it takes packets in, and never    more flows than it can do. Where processors are to spare the
+//	sleeps                            others help. Where there are none, the next thread has only
+//	                                  what the senders and receivers of these packets need, and two
+//	                                  threads carry less than one: taking packets in is a sign, too
+//	no sign for a glance              its processor is away: the others watch the devices again
 const (
-	// glance is how often a thread on stand-by looks whether the first has slept since: the
-	// longest that packets wait when the first thread's processor is taken away.
+	// glance is how often a thread on stand-by looks for a sign of the first: the longest that
+	// packets wait when the first thread's processor is taken away.
 	glance = int64(400 * time.Microsecond)
-	// standbySpan is how long is counted before a thread goes on stand-by.
+	// standbySpan is how long signs are counted before a thread goes on stand-by.
 	standbySpan = int64(5 * time.Millisecond)
-	// standbyFrom is how often the first thread sleeps in that time: glances are fewer.
+	// standbyFrom is how many signs there are in that time: glances are fewer.
 	standbyFrom = int64(30)
 )
 
-// standby tells a thread whether another's sleeps let it glance.
+// standby tells a thread whether another's signs let it glance.
 type standby struct {
-	naps   bool
-	since  int64
-	sleeps int64 // the other's, at since
-	last   int64 // the other's, at the last glance
+	naps  bool
+	since int64
+	signs int64 // the other's, at since
+	last  int64 // the other's, at the last glance
 }
 
-// watch looks at a time at how often the other thread has slept.
-func (s *standby) watch(now, sleeps int64) {
+// watch looks at a time at how many signs the other thread has given.
+func (s *standby) watch(now, signs int64) {
 	if now-s.since < standbySpan {
 		return
 	}
-	s.naps = (sleeps-s.sleeps)*standbySpan >= standbyFrom*(now-s.since)
-	s.since, s.sleeps, s.last = now, sleeps, sleeps
+	s.naps = (signs-s.signs)*standbySpan >= standbyFrom*(now-s.since)
+	s.since, s.signs, s.last = now, signs, signs
 }
 
-// relies tells whether the other thread has slept since the last glance, and ends the stand-by
-// where it has not.
-func (s *standby) relies(sleeps int64) bool {
-	s.naps = s.naps && sleeps != s.last
-	s.last = sleeps
+// relies tells whether the other thread has given a sign since the last glance, and ends the
+// stand-by where it has not.
+func (s *standby) relies(signs int64) bool {
+	s.naps = s.naps && signs != s.last
+	s.last = signs
 	return s.naps
+}
+
+// took has the thread go on, at a time, after a packet that it took in.
+func (w *worker) took(now int64) {
+	if w.options.Helps {
+		return
+	}
+	w.signs.Add(1)
+	w.vouch.Store(now) // it looks at the queue after each packet
 }
 
 // crowded tells whether all that this thread found in its last look was being read by another, for
@@ -49,11 +61,11 @@ func (s *standby) relies(sleeps int64) bool {
 // processor of who sends. It glances then, as on stand-by.
 func (w *worker) crowded() bool { return w.held && !w.served }
 
-// firstSlept is how often the first thread has slept, 0 for the first thread itself, which is on
-// stand-by for nobody.
-func (w *worker) firstSlept() int64 {
+// firstSigns are those of the first thread, 0 for the first thread itself, which is on stand-by
+// for nobody.
+func (w *worker) firstSigns() int64 {
 	if w.number == 0 {
 		return 0
 	}
-	return w.workers[0].sleeps.Load()
+	return w.workers[0].signs.Load()
 }

@@ -60,11 +60,11 @@ func (w *worker) trusts(now, due int64) bool {
 // ended it.
 func (w *worker) wait(now int64) int {
 	n := w.sleep(now)
-	w.sleeps.Add(1)
+	w.signs.Add(1)
 	woke := w.now()
 	w.alarm.rang(woke, n == 0)
 	w.rest.slept(now, woke)
-	w.standby.watch(woke, w.firstSlept())
+	w.standby.watch(woke, w.firstSigns())
 	w.came = woke - handling
 	w.first = w.came
 	if n > 0 {
@@ -91,11 +91,14 @@ func (w *worker) sleep(now int64) int {
 		}
 		sleepRaw(nap)
 		return w.poll.wait(0)
-	case w.standby.naps && look > now+grace:
-		nap := min(glance, look-now)
+	case w.standby.naps && (look > now+grace || !w.options.Helps):
+		nap := glance
+		if look > now {
+			nap = min(nap, look-now)
+		}
 		w.vouch.Store(now + nap)
 		sleepRaw(nap)
-		if w.standby.relies(w.firstSlept()) {
+		if w.standby.relies(w.firstSigns()) {
 			return 0
 		}
 		return w.poll.wait(0)

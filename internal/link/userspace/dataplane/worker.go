@@ -33,7 +33,7 @@ type worker struct {
 	late   atomic.Pointer[lateness.Histogram] // of what it handed over, since the last mark
 	inside atomic.Bool                        // it may touch ports, directions, pool
 	vouch  atomic.Int64                       // see watch.go
-	sleeps atomic.Int64                       // see standby.go
+	signs  atomic.Int64                       // that it goes on, see standby.go
 
 	// What follows is the thread's own.
 	landing  *packet.Packet // devices are read into this
