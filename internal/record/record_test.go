@@ -403,3 +403,18 @@ func TestFileNames(t *testing.T) {
 		}
 	}
 }
+
+// A trial's own batches say how sure its mean is while nothing happens to it, and nothing once something did.
+func TestSteady(t *testing.T) {
+	quiet := Trial{Interval: 3, Batches: 10}
+	if half, ok := quiet.Steady(); half != 3 || !ok {
+		t.Errorf("nothing happened: %v, %t", half, ok)
+	}
+	cut := quiet
+	cut.Events = []Happening{{Kind: "link_down"}}
+	for name, x := range map[string]Trial{"a cut": cut, "no batches": {}} {
+		if _, ok := x.Steady(); ok {
+			t.Errorf("%s: steady", name)
+		}
+	}
+}

@@ -76,6 +76,12 @@ type Trial struct {
 	Replaced []Replaced `json:"replaced,omitempty"`
 }
 
+// Steady is the half-width of the goodput's interval over the trial's own batches, and whether it means anything: batches
+// tell how sure a mean is only while nothing happens that changes it.
+func (t Trial) Steady() (half float64, ok bool) {
+	return t.Interval, t.Batches > 0 && len(t.Events) == 0
+}
+
 // Pool is one of several workloads that ran side by side.
 type Pool struct {
 	Name     string `json:"name"`

@@ -271,12 +271,12 @@ func (m *model) trialRow(t record.Trial) []string {
 	return row
 }
 
-// trialGoodput is with the interval over the trial's own batches.
+// trialGoodput is with the interval over the trial's own batches, where that means something.
 func trialGoodput(t record.Trial) string {
-	if t.Batches == 0 {
-		return figure(t.Goodput)
+	if half, steady := t.Steady(); steady {
+		return plusMinus(t.Goodput, half)
 	}
-	return plusMinus(t.Goodput, t.Interval)
+	return figure(t.Goodput)
 }
 
 // mainOf names the operation that stands for a trial: that of its cell.

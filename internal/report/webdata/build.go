@@ -85,8 +85,10 @@ func cellOf(c report.CellFigures) Cell {
 	}
 	for id, e := range c.Estimates {
 		x := estimateOf(e)
-		if id == goodput && e.N == 1 && c.Used[0].Batches > 0 {
-			x.Half, x.Within = series.Number(c.Used[0].Interval), true
+		if id == goodput && e.N == 1 {
+			if half, steady := c.Used[0].Steady(); steady {
+				x.Half, x.Within = series.Number(half), true
+			}
 		}
 		cell.Estimates[id] = x
 	}
@@ -98,9 +100,10 @@ func estimateOf(e stats.Estimate) Estimate {
 }
 
 func trialOf(c report.CellFigures, t record.Trial, cell int) Trial {
+	half, _ := t.Steady()
 	x := Trial{ID: t.ID, Cell: cell, Repetition: t.Repetition, Name: c.Called(t), State: t.State, Error: t.Error, Stopped: t.Stopped,
 		DurationS: series.Number(t.DurationS), WarmupS: series.Number(t.WarmupS), SetupS: series.Number(t.SetupS), Verdict: t.Verdict, Bound: t.Bound, Outcomes: t.Outcomes, Retries: t.Retries,
-		Values: map[string]series.Number{}, Half: series.Number(t.Interval), Operations: t.Operations, Errors: t.Errors, Events: t.Events, Audit: t.Audit,
+		Values: map[string]series.Number{}, Half: series.Number(half), Operations: t.Operations, Errors: t.Errors, Events: t.Events, Audit: t.Audit,
 		Assertions: t.Assertions, Fidelity: t.Fidelity, Replaced: t.Replaced, Detail: t.State == record.TrialOK}
 	x.Fidelity.Links = []record.LinkFidelity{}
 	if t.State == record.TrialOK {

@@ -64,7 +64,7 @@ function summaryOf(t: Trial): HTMLElement {
   }
   const o = t.outcomes
   const facts: [string, string][] = [
-    ['Goodput', `${figure(t.values['goodput'])}${t.goodput_half ? ` ± ${figure(t.goodput_half)}` : ''} operations/s`],
+    ['Goodput', `${figure(t.values['goodput'])}${t.goodput_half ? ` ± ${figure(t.goodput_half)}` : ''} operations/s${t.goodput_half ? ', by its own batches' : ''}`],
     ['Operations', `${thousands(o.ok)} ok, ${thousands(o.failed)} failed, ${thousands(o.unknown)} unknown, ${thousands(o.dropped)} dropped`],
     ['Measured', `${figure(t.duration_s)} s after ${figure(t.warmup_s)} s of warm-up and ${figure(t.setup_s)} s of setting up${t.stopped ? `; stopped by ${t.stopped}` : ''}`],
   ]
