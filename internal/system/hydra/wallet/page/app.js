@@ -129,13 +129,8 @@ async function refresh() {
         }));
       }
     }
-    if ($("by").dataset.lost) {
-      delete $("by").dataset.lost;
-      if (kept().length === 0) say("good", "A cloud answers again.");
-    }
   } catch {
     $("by").textContent = "no cloud answers; trying again";
-    $("by").dataset.lost = "yes";
   }
 }
 
