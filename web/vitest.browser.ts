@@ -7,6 +7,7 @@ export default defineConfig({
     include: ['test/**/*.spec.ts'],
     testTimeout: 300_000, // of a machine that does much else
     hookTimeout: 300_000,
-    fileParallelism: false,
+    maxWorkers: 2, // files wait for runs and pages most of the time; each has a state and a browser of its own
+    minWorkers: 1,
   },
 })
