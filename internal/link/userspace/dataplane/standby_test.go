@@ -25,7 +25,14 @@ func TestStandby(t *testing.T) {
 	if s.relies(signs) || s.naps {
 		t.Error("the first thread gave no sign for a glance, and is relied on")
 	}
+	pass(standbySpan, 2*floodFrom)
+	if s.glance() != rareGlance {
+		t.Error("a flood's glances are not rare")
+	}
 	pass(standbySpan, 10*standbyFrom)
+	if s.glance() != glance {
+		t.Error("glances are rare without a flood")
+	}
 	pass(20*standbySpan, 10*standbyFrom)
 	if s.naps {
 		t.Error("it is on stand-by though signs have become few")

@@ -92,7 +92,7 @@ func (w *worker) sleep(now int64) int {
 		sleepRaw(nap)
 		return w.poll.wait(0)
 	case w.standby.naps && (look > now+grace || !w.options.Helps):
-		nap := glance
+		nap := w.standby.glance()
 		if look > now {
 			nap = min(nap, look-now)
 		}
