@@ -38,6 +38,14 @@ func (p *Process) Hurry() {
 	}
 }
 
+// Forever gives the priority to this process, and to every thread that it starts from now on: to one that
+// does nothing else than what must be done on time. It is below that of emulators.
+func Forever() {
+	lasting := priority
+	lasting.Flags &^= unix.SCHED_FLAG_RESET_ON_FORK
+	eachThread(lasting)
+}
+
 // Relax gives the threads their ordinary priority again.
 func (p *Process) Relax() {
 	if p != nil {
