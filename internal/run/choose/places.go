@@ -2,6 +2,7 @@ package choose
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -73,11 +74,18 @@ func (n Needs) workloads() (pools []map[string]any) {
 	return pools
 }
 
+// inFlight is how many requests may be under way at a client that sends so many a second: those of half a second, which
+// is longer than a quiet day's slowest take. Each is a connection, which databases bound (PostgreSQL at 400 here) and
+// which a driver pays for when none is needed.
+func inFlight(threads int, target float64) int {
+	return max(4*threads, min(256, int(math.Ceil(target/2))))
+}
+
 // workload is what a client asks for.
 func (n Needs) workload(threads int, target float64) map[string]any {
 	w := map[string]any{"name": n.Load.Workload, "records": n.Load.Records, "threads": threads}
 	if target > 0 {
-		w["target"], w["arrival"], w["in_flight"] = target, "constant", max(256, 4*threads)
+		w["target"], w["arrival"], w["in_flight"] = target, "constant", inFlight(threads, target)
 	}
 	if len(n.Load.Properties) > 0 {
 		w["properties"] = n.Load.Properties
