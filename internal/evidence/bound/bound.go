@@ -6,6 +6,7 @@
 //
 //	target reached ─► nearly all of the wait is the client's own round trips: distance
 //	  ─► the client's cores are full ─► a link's bandwidth ─► a node's cores ─► the machine's
+//	  ─► a target that was missed while threads waited for the next to be due: the database
 //	  ─► threads that do not wait: the client ─► round trips between nodes explain the wait: distance
 //	  ─► else the database itself
 //
@@ -112,6 +113,10 @@ func Find(e Evidence) record.Bound {
 		return say(Node, node.Name, "the processors of %s are %s busy, and held back %s of the time", node.Name, percent(b.NodeShare), percent(node.Throttled))
 	case b.MachineShare >= full:
 		return say(Machine, "", "the machine's processors are %s busy", percent(b.MachineShare))
+	case e.Target > 0 && b.Waiting < waiting*float64(e.Threads):
+		// Threads that wait until the next operation is due are not short of anything: what is missing did not end.
+		return say(Database, "", "%.4g of the %.4g operations a second that were asked for ended, and the others were not answered; processors are %s busy",
+			e.Throughput, e.Target, percent(b.MachineShare))
 	case b.Waiting < waiting*float64(e.Threads):
 		return say(Client, "", "of %d threads %.3g wait for an answer at a time", e.Threads, b.Waiting)
 	case e.LatencyS <= e.RoundTripS+hops*e.FarthestS:

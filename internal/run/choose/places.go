@@ -2,7 +2,6 @@ package choose
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -74,18 +73,20 @@ func (n Needs) workloads() (pools []map[string]any) {
 	return pools
 }
 
-// inFlight is how many requests may be under way at a client that sends so many a second: those of half a second, which
-// is longer than a quiet day's slowest take. Each is a connection, which databases bound (PostgreSQL at 400 here) and
-// which a driver pays for when none is needed.
-func inFlight(threads int, target float64) int {
-	return max(4*threads, min(256, int(math.Ceil(target/2))))
+// connections bound the requests under way at all clients together. On a bad day those to what is lost wait for their timeout,
+// and the others must not wait behind them; PostgreSQL takes 400 connections here.
+const connections = 256
+
+// inFlight is how many requests may be under way at one of the clients, which has so many threads.
+func (n Needs) inFlight(threads int) int {
+	return max(4*threads, connections/max(1, len(n.Client)))
 }
 
 // workload is what a client asks for.
 func (n Needs) workload(threads int, target float64) map[string]any {
 	w := map[string]any{"name": n.Load.Workload, "records": n.Load.Records, "threads": threads}
 	if target > 0 {
-		w["target"], w["arrival"], w["in_flight"] = target, "constant", inFlight(threads, target)
+		w["target"], w["arrival"], w["in_flight"] = target, "constant", n.inFlight(threads)
 	}
 	if len(n.Load.Properties) > 0 {
 		w["properties"] = n.Load.Properties
