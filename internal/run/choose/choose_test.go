@@ -367,13 +367,25 @@ func TestWhatTrialsCostIsWhatAClockShows(t *testing.T) {
 // A cell that was bound by the machine decides nothing: the candidate is measured on fewer nodes, and the
 // answer says so.
 func TestWhatThisMachineCannotCarry(t *testing.T) {
+	for name, limit := range map[string]func(*record.Trial){
+		"bound by it": func(t *record.Trial) { t.Bound = &record.Bound{By: "machine", Text: "1.9 of 2 cores"} },
+		"crowded": func(t *record.Trial) {
+			t.Bound = &record.Bound{By: "target", MachineShare: 0.89}
+			t.Verdict = record.Verdict{State: record.Suspect, Kinds: []string{"driver late"}, Reasons: []string{"late where 1.9 of 2 cores were busy"}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { cannotCarry(t, limit) })
+	}
+}
+
+func cannotCarry(t *testing.T, limit func(*record.Trial)) {
 	text := strings.Replace(needsText, "[a, b, c]", "[a, b, c, d, e]", 1)
 	count := 0
 	by := measure(t, &count)
 	bind := func(ctx context.Context, f record.File, out string, lane int) (string, error) {
 		dir, err := by(ctx, f, out, lane)
 		if err == nil && strings.HasPrefix(filepath.Base(f.Path), "slow") && !strings.Contains(f.Text, "nodes:") {
-			err = rewrite(dir, func(t *record.Trial) { t.Bound = &record.Bound{By: "machine", Text: "1.9 of 2 cores"} })
+			err = rewrite(dir, limit)
 		}
 		return dir, err
 	}

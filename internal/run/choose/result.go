@@ -20,6 +20,9 @@ const (
 	leastShare = 1e-6
 )
 
+// crowded is the share of this machine's processors from which on a suspect trial would be suspect again, with as many nodes.
+const crowded = 0.8
+
 // result is what a heat's trial says for the race.
 func (c *Contest) result(h race.Heat, d *record.Dir) race.Result {
 	r := race.Result{Heat: h, Margins: map[string]float64{}, Cost: c.spend(d)}
@@ -40,6 +43,9 @@ func (c *Contest) result(h race.Heat, d *record.Dir) race.Result {
 		return r
 	case t.Verdict.State == record.Suspect && len(t.Verdict.Reasons) > 0 && !databases(t):
 		r.Void = "the trial is suspect: " + t.Verdict.Reasons[0]
+		if h.Day == race.Quiet && t.Bound != nil && t.Bound.MachineShare >= crowded {
+			c.reduce(h.Candidate, fmt.Sprintf("this machine's processors were %.0f %% busy: %s", 100*t.Bound.MachineShare, t.Verdict.Reasons[0]))
+		}
 		return r
 	}
 	if h.Day == race.Quiet {
