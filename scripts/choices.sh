@@ -13,18 +13,20 @@ for c in "${given[@]}"; do
 	name=${c%%=*}
 	cp "$out/answer-$name-1400-light.png" "docs/images/choice-$name.png"
 	NAME=$name python3 - "${c#*=}/answer.json" <<'PYTHON'
-import json, os, re, sys
+import datetime, json, os, re, sys
 name, answer = os.environ["NAME"], json.load(open(sys.argv[1]))
 place = re.compile(rf"(<!-- answer {re.escape(name)} -->\n).*?(<!-- end -->)", re.S)
 page = open("docs/choosing.md").read()
 if not place.search(page):
     sys.exit(f"choices.sh: docs/choosing.md has no place for the answer {name}")
 minutes = answer["spent_s"] / 60
-lines = [f"> {answer['sentence']}", "", f"{answer['trials']} trials in {minutes:.0f} minutes, {answer['void']} of which decided nothing."]
+day = datetime.date.fromtimestamp(os.path.getmtime(sys.argv[1]))
+lines = [f"> {answer['sentence']}", "", f"{answer['trials']} trials in {minutes:.0f} minutes, {answer['void']} of which decided nothing ({day:%-d %B %Y}, {answer['machine']['cores']} cores)."]
 if answer.get("compared"):
     lines.append(answer["compared"])
 lines += [""] + [f"- {text}" for text in [answer.get("sure")] + answer.get("changes", []) if text]
-lines += [f"- {v['label']} is out: {v['why']}." for v in answer["candidates"] if v.get("out") == "failed"]
+told = answer.get("changes", [])
+lines += [f"- {v['label']} is out: {v['why']}." for v in answer["candidates"] if v.get("out") == "failed" and not any(t.startswith(v["label"] + " would") for t in told)]
 lines += ["", f"![The answer for {name}](images/choice-{name}.png)", ""]
 open("docs/choosing.md", "w").write(place.sub(lambda m: m[1] + "\n".join(lines) + m[2], page))
 PYTHON
