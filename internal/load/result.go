@@ -144,6 +144,11 @@ func (r Result) Throughput() float64 {
 	return ratio(float64(r.Ended()), r.Duration.Seconds())
 }
 
+// DroppedRate is operations that were due and never sent, a second.
+func (r Result) DroppedRate() float64 {
+	return ratio(float64(r.Dropped), r.Duration.Seconds())
+}
+
 // Goodput is operations that ended ok, a second.
 func (r Result) Goodput() float64 {
 	return ratio(float64(r.OK), r.Duration.Seconds())

@@ -6,7 +6,7 @@
 //
 //	target reached ─► nearly all of the wait is the client's own round trips: distance
 //	  ─► the client's cores are full ─► a link's bandwidth ─► a node's cores ─► the machine's
-//	  ─► a target that was missed while threads waited for the next to be due: the database
+//	  ─► a target that was missed by operations that found no room behind those without an answer: the database
 //	  ─► threads that do not wait: the client ─► round trips between nodes explain the wait: distance
 //	  ─► else the database itself
 //
@@ -76,6 +76,7 @@ type Evidence struct {
 	Threads    int     // of a closed loop
 	Target     float64 // operations a second that were asked for, 0 for as many as it can
 	Throughput float64 // operations a second
+	Dropped    float64 // operations a second that were due and not sent, as those under way were not answered
 	LatencyS   float64 // seconds that an operation took
 	// RoundTripS is the round trip from the client to the nodes that it talked with, weighted by
 	// what was sent, and FarthestS the longest between nodes that talked with each other.
@@ -113,10 +114,9 @@ func Find(e Evidence) record.Bound {
 		return say(Node, node.Name, "the processors of %s are %s busy, and held back %s of the time", node.Name, percent(b.NodeShare), percent(node.Throttled))
 	case b.MachineShare >= full:
 		return say(Machine, "", "the machine's processors are %s busy", percent(b.MachineShare))
-	case e.Target > 0 && b.Waiting < waiting*float64(e.Threads):
-		// Threads that wait until the next operation is due are not short of anything: what is missing did not end.
-		return say(Database, "", "%.4g of the %.4g operations a second that were asked for ended, and the others were not answered; processors are %s busy",
-			e.Throughput, e.Target, percent(b.MachineShare))
+	case e.Dropped > 0 && e.Throughput+e.Dropped >= reached*e.Target:
+		return say(Database, "", "%.4g of the %.4g operations a second that were asked for were not sent, as those under way were not answered; processors are %s busy",
+			e.Dropped, e.Target, percent(b.MachineShare))
 	case b.Waiting < waiting*float64(e.Threads):
 		return say(Client, "", "of %d threads %.3g wait for an answer at a time", e.Threads, b.Waiting)
 	case e.LatencyS <= e.RoundTripS+hops*e.FarthestS:

@@ -83,7 +83,7 @@ func limitOf(e experiment.Experiment, l *lab.Lab, m measurement) record.Bound {
 		}
 	}
 	ev.Target = max(0, targets)
-	ev.Throughput, ev.LatencyS = d.Throughput(), d.Latency.Service.Mean().Seconds()
+	ev.Throughput, ev.Dropped, ev.LatencyS = d.Throughput(), d.DroppedRate(), d.Latency.Service.Mean().Seconds()
 	client := m.fullestClient(e)
 	ev.Client = bound.Use{Used: client.Cores, Of: client.Of}
 	ev.RoundTripS, ev.FarthestS = distances(l.Links(), ev.Links, e.ClientNodes(), e.ClientNodes()...)

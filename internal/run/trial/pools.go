@@ -122,7 +122,7 @@ func summaries(e experiment.Experiment, l *lab.Lab, m measurement) (out []record
 func poolLimit(e experiment.Experiment, p experiment.Pool, d load.Result, l *lab.Lab, m measurement) record.Bound {
 	ev := surroundings(e, l, m)
 	ev.Threads, ev.Target = p.Workload.Threads, p.Workload.Target
-	ev.Throughput, ev.LatencyS = d.Throughput(), d.Latency.Service.Mean().Seconds()
+	ev.Throughput, ev.Dropped, ev.LatencyS = d.Throughput(), d.DroppedRate(), d.Latency.Service.Mean().Seconds()
 	ev.Client = bound.Use{Used: m.clientUse(e, p.Node(e)), Of: coresOf(p.Place(e))}
 	ev.RoundTripS, ev.FarthestS = distances(l.Links(), ev.Links, e.ClientNodes(), p.Node(e))
 	return bound.Find(ev)
