@@ -91,8 +91,11 @@ func (a *application) Read(ctx context.Context, _, key string, _ []string, dst [
 			Balance json.Number `json:"balance_cents"`
 		} `json:"account"`
 	}
-	if err := json.Unmarshal(answer, &found); err != nil || found.Account == nil {
+	if err := json.Unmarshal(answer, &found); err != nil {
 		return dst, load.Failed("protocol", a.server, fmt.Errorf("the wallet answered %.100q: %w", answer, err))
+	}
+	if found.Account == nil {
+		return dst, load.Failed("protocol", a.server, fmt.Errorf("the wallet answered without an account: %.100q", answer))
 	}
 	return append(dst, load.Field{Name: "balance", Value: []byte(found.Account.Balance)}), nil
 }
