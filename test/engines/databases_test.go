@@ -2,6 +2,7 @@ package engines
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,8 @@ code=$?; cp -rL /root/runs/latest "$0/$2"; exit $code`, r.share, name, dir).Comb
 				}
 				if x.Audit == nil || x.Audit.Acknowledged == 0 || x.Audit.Lost != 0 || x.Audit.Unread != 0 {
 					t.Errorf("trial %d: the audit found %+v", x.ID, x.Audit)
+				} else if i := slices.IndexFunc(x.Audit.Replicas, func(a record.ReplicaAudit) bool { return a.Error != "" }); i >= 0 {
+					t.Errorf("trial %d: the copy on %s was not read: %s", x.ID, x.Audit.Replicas[i].Node, x.Audit.Replicas[i].Error)
 				}
 			}
 			for name, m := range r.machines {

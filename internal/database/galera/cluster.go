@@ -193,7 +193,7 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 	if s == nil {
 		return nil, fmt.Errorf("reading the copy of %s: %w", node, database.ErrNotMember)
 	}
-	return c.driver.OpenMember(ctx, s.Addr(), "wsrep_sync_wait=0;wsrep_dirty_reads=ON")
+	return c.driver.OpenMember(ctx, s, "wsrep_sync_wait=0;wsrep_dirty_reads=ON")
 }
 
 // lastLines are the ends of the members' logs, for the end of an error.

@@ -216,5 +216,5 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 	if s == nil {
 		return nil, fmt.Errorf("reading the copy of %s: %w", node, database.ErrNotMember)
 	}
-	return c.driver.OpenMember(ctx, s.Addr(), "group_replication_consistency='EVENTUAL'")
+	return c.driver.OpenMember(ctx, s, "group_replication_consistency='EVENTUAL'")
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"skerry/internal/load"
+	"skerry/internal/machine/host"
 )
 
 // Dial makes a TCP connection.
@@ -83,16 +84,16 @@ func (d *Driver) Open(ctx context.Context, properties map[string]string) (*Clien
 	return c, nil
 }
 
-// OpenMember returns a client that reads one member's own copy. Session is the variables
-// that keep it from waiting for other members.
-func (d *Driver) OpenMember(ctx context.Context, addr, session string) (load.Client, error) {
-	s, err := parseSettings(map[string]string{PropHosts: addr, PropMember: First, PropSession: session})
+// OpenMember returns a client that reads one member's own copy, asked from its own host: who audits has no way to a
+// lab's addresses. Session is the variables that keep it from waiting for other members.
+func (d *Driver) OpenMember(ctx context.Context, of *Server, session string) (load.Client, error) {
+	s, err := parseSettings(map[string]string{PropHosts: of.Addr(), PropMember: First, PropSession: session})
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRouter(ctx, s, nil, d.Dial)
+	r, err := newRouter(ctx, s, nil, host.Dialer(of.Host, AdminTimeout))
 	if err != nil {
-		return nil, fmt.Errorf("opening a client of %s at %s: %w", d.Kind, addr, err)
+		return nil, fmt.Errorf("opening a client of %s on %s: %w", d.Kind, of.Host.Name(), err)
 	}
 	return &Client{router: r, alone: true, known: make(map[string]*table)}, nil
 }

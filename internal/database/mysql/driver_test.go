@@ -1,0 +1,42 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+
+	"skerry/internal/machine/host"
+)
+
+// node is a host that nobody reaches.
+type node struct {
+	host.Host
+	asked string
+}
+
+var errUnreached = errors.New("nobody reaches it")
+
+func (*node) Name() string  { return "Oslo" }
+func (*node) Addr() string  { return "10.77.0.1" }
+func (n *node) Dir() string { return "" }
+func (n *node) Dial(_ context.Context, _, addr string) (net.Conn, error) {
+	n.asked = addr
+	return nil, errUnreached
+}
+
+// A member's copy is asked from the member's own host: who audits a lab has no way to its addresses.
+func TestCopiesAreAskedFromTheirHost(t *testing.T) {
+	n := new(node)
+	s, err := NewServer(n, "galera", Port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Driver{Kind: "galera", Dial: func(context.Context, string, string) (net.Conn, error) {
+		t.Error("it was asked from where clients are")
+		return nil, errUnreached
+	}}
+	if _, err := d.OpenMember(t.Context(), s, ""); err == nil || n.asked != "10.77.0.1:3306" {
+		t.Errorf("%q was asked, and the end was %v", n.asked, err)
+	}
+}
