@@ -74,6 +74,9 @@ func newReproduce(a *app) *cobra.Command {
 	return c
 }
 
+// folder are the pages. Experiments are looked for where the command is called.
+func (f reproduceFlags) folder() results.Folder { return results.Folder{Dir: f.results, Root: "."} }
+
 func (a *app) showPlan(f reproduceFlags, pages []results.Page) error {
 	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "PAGE\tSTEP\tEXPERIMENT\tAT MOST ABOUT")
@@ -136,7 +139,7 @@ func (a *app) reproduce(ctx context.Context, f reproduceFlags, pages []results.P
 // tryPages makes copies of the pages for the figures of short forms, and waits until nothing else uses the machine.
 func (a *app) tryPages(ctx context.Context, f *reproduceFlags) error {
 	tried := filepath.Join(f.out, "quick-pages")
-	if err := results.Folder(f.results).Copy(results.Folder(tried)); err != nil {
+	if err := f.folder().Copy(results.Folder{Dir: tried, Root: "."}); err != nil {
 		return err
 	}
 	f.results = tried
@@ -166,10 +169,10 @@ func (a *app) bring(ctx context.Context, f reproduceFlags, s results.Step) error
 	rows, wrong := data.Of(d, s.Keep)
 	over, missing := data.Over(d, s.Over)
 	if wrong = errors.Join(wrong, missing); wrong == nil {
-		wrong = results.Folder(f.results).Keep(s.Name, rows, over)
+		wrong = f.folder().Keep(s.Name, rows, over)
 	}
 	if wrong == nil {
-		wrong = results.Folder(f.results).Fill()
+		wrong = f.folder().Fill()
 	}
 	return errors.Join(err, wrong)
 }
@@ -200,10 +203,10 @@ func (a *app) benchStep(ctx context.Context, f reproduceFlags, s results.Step) e
 	if err := c.Run(); err != nil {
 		return fmt.Errorf("skerry bench %s: %w", words, err)
 	}
-	if err := results.Folder(f.results).KeepOutput(s.Name, out.String()); err != nil {
+	if err := f.folder().KeepOutput(s.Name, out.String()); err != nil {
 		return err
 	}
-	if err := results.Folder(f.results).Fill(); err != nil {
+	if err := f.folder().Fill(); err != nil {
 		return err
 	}
 	return errors.Join(os.MkdirAll(f.out, 0o755), os.WriteFile(done, out.Bytes(), 0o644))

@@ -43,7 +43,12 @@ func Write(dir, root string, commands *cobra.Command) error {
 			return fmt.Errorf("writing the documentation: %w", err)
 		}
 	}
-	return nil
+	return measured(dir, root).Tidy(files)
+}
+
+// measured are the pages of results.
+func measured(dir, root string) results.Folder {
+	return results.Folder{Dir: filepath.Join(dir, "results"), Root: root}
 }
 
 // Files are what follows from the code, the commands' pages apart, by path: whole files, and
@@ -81,11 +86,11 @@ func Files(dir, root string) (map[string][]byte, error) {
 		return nil, err
 	}
 	maps.Copy(files, tables)
-	measured, err := results.Folder(filepath.Join(dir, "results")).Files()
+	found, err := measured(dir, root).Files()
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(files, measured)
+	maps.Copy(files, found)
 	for _, a := range all.Registry() {
 		files[filepath.Join(root, smokeDir, a.Name+".yaml")] = smokeExperiment(a)
 	}

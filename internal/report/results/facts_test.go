@@ -1,28 +1,25 @@
 package results
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
+
+	"skerry/internal/report/results/page"
 )
 
 // Every fault that is found in the documents stands on the page, which fills in what their own values give.
 func TestFaultsOfTheDocuments(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(pages, "documents.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	markers := page.Markers(templates(t)["documents"+tmplExt])
 	for name := range facts {
-		value, err := Folder(pages).Fact(name)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
+		value, err := folder.Fact(name)
+		if err != nil || value == "" {
+			t.Errorf("%s: %q, %v", name, value, err)
 		}
-		if !strings.Contains(string(text), "<!-- fact "+name+" -->"+value+"<!-- end -->") {
+		if !slices.Contains(markers, "<!-- fact "+name+" -->") {
 			t.Errorf("documents.md does not say that %s is %q", name, value)
 		}
 	}
-	if _, err := Folder(pages).Fact("threads"); err == nil {
+	if _, err := folder.Fact("threads"); err == nil {
 		t.Error("there is a fact that nobody found")
 	}
 }

@@ -21,25 +21,31 @@ const (
 	overExt   = ".over.csv"
 	outputExt = ".txt"
 	pageExt   = ".md"
+	tmplExt   = ".md.tmpl"
+	svgExt    = ".svg"
 	papers    = "papers" + dataExt
 	planFile  = "plan.yaml"
 )
 
-// Folder is a folder of pages with their data beside them: docs/results.
-type Folder string
+// Folder is a folder of pages with their templates and data beside them: docs/results.
+type Folder struct {
+	Dir string
+	// Root is the repository, to which the plan's experiments are relative.
+	Root string
+}
 
-var _ page.Source = Folder("")
+var _ page.Source = Folder{}
 
 // read reads what a step's data file holds. The error is page.NotYet for a step of the plan that has none.
 func (f Folder) read(step, ext string) ([]byte, error) {
 	b, err := os.ReadFile(f.data(step + ext))
 	if errors.Is(err, fs.ErrNotExist) {
-		plan, wrong := Load(filepath.Join(string(f), planFile))
+		plan, wrong := f.plan()
 		if wrong != nil {
 			return nil, wrong
 		}
-		if of := plan.page(step); of != "" {
-			return nil, page.NotYet{Page: of}
+		if plan.has(step) {
+			return nil, page.NotYet{Step: step}
 		}
 		return nil, fmt.Errorf("the plan has no step %s", step)
 	}
@@ -103,25 +109,27 @@ func (f Folder) Papers(item string) (out []page.Value, err error) {
 	return out, err
 }
 
-func (f Folder) data(name string) string { return filepath.Join(string(f), dataDir, name) }
+func (f Folder) data(name string) string { return filepath.Join(f.Dir, dataDir, name) }
 
-// Copy puts the pages, their plan and the documents' values into another folder, without what was measured: pages
+func (f Folder) plan() (Plan, error) { return Load(filepath.Join(f.Dir, planFile)) }
+
+// Copy puts the pages' templates, their plan and the documents' values into another folder, without what was measured: pages
 // to try. What was measured into that folder before stays.
 func (f Folder) Copy(to Folder) error {
-	names, err := filepath.Glob(filepath.Join(string(f), "*"+pageExt))
+	names, err := f.templates()
 	if err != nil {
-		return fmt.Errorf("listing pages: %w", err)
+		return err
 	}
-	for _, path := range append(names, filepath.Join(string(f), planFile), f.data(papers)) {
+	for _, path := range append(names, filepath.Join(f.Dir, planFile), f.data(papers)) {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			return fmt.Errorf("copying pages: %w", err)
 		}
-		inside, err := filepath.Rel(string(f), path)
+		inside, err := filepath.Rel(f.Dir, path)
 		if err != nil {
 			return fmt.Errorf("copying pages: %w", err)
 		}
-		if err := to.write(filepath.Join(string(to), inside), b); err != nil {
+		if err := to.write(filepath.Join(to.Dir, inside), b); err != nil {
 			return err
 		}
 	}
@@ -155,25 +163,35 @@ func (f Folder) KeepOutput(step, text string) error {
 	return f.write(f.data(step+outputExt), []byte(text))
 }
 
+func (f Folder) templates() ([]string, error) {
+	names, err := filepath.Glob(filepath.Join(f.Dir, "*"+tmplExt))
+	if err != nil {
+		return nil, fmt.Errorf("listing the templates of pages: %w", err)
+	}
+	return names, nil
+}
+
 // Files are the folder's pages as they follow from its data, with their pictures, by path.
 func (f Folder) Files() (map[string][]byte, error) {
-	names, err := filepath.Glob(filepath.Join(string(f), "*"+pageExt))
+	names, err := f.templates()
 	if err != nil {
-		return nil, fmt.Errorf("listing pages: %w", err)
+		return nil, err
 	}
 	files := map[string][]byte{}
 	var failed error
 	for _, path := range names {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return nil, fmt.Errorf("reading a page: %w", err)
+			return nil, fmt.Errorf("reading the template of a page: %w", err)
 		}
-		filled, err := page.Fill(strings.TrimSuffix(filepath.Base(path), pageExt), text, f)
+		name := strings.TrimSuffix(filepath.Base(path), tmplExt)
+		filled, err := page.Fill(name, text, f)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
-		files[path] = filled.Text
+		origin := fmt.Sprintf("<!-- Made from %s and data/ by make docs: change those. -->\n\n", filepath.Base(path))
+		files[filepath.Join(f.Dir, name+pageExt)] = append([]byte(origin), filled.Text...)
 		for name, picture := range filled.Pictures {
 			files[f.data(name)] = []byte(picture)
 		}
@@ -190,6 +208,23 @@ func (f Folder) Fill() error {
 	for path, b := range files {
 		if err := f.write(path, b); err != nil {
 			return err
+		}
+	}
+	return f.Tidy(files)
+}
+
+// Tidy removes pictures that are on none of the pages, whose files it is given.
+func (f Folder) Tidy(files map[string][]byte) error {
+	pictures, err := filepath.Glob(f.data("*" + svgExt))
+	if err != nil {
+		return fmt.Errorf("listing pictures: %w", err)
+	}
+	for _, path := range pictures {
+		if files[path] != nil {
+			continue
+		}
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("removing a picture that is on no page: %w", err)
 		}
 	}
 	return nil

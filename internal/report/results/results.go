@@ -1,9 +1,10 @@
 // Package results is how the pages of docs/results are made. A plan names the experiments
 // that each page rests on; what their runs measured is kept beside the page, a row a trial; the
-// page's tables, pictures and figures follow from those rows.
+// page follows from those rows and from its template.
 //
-//	plan ──► runs ──► data/STEP.csv ──► page (package page)
-//	         a machine left alone       a test compares
+//	plan ──► runs ──► data/STEP.csv ──┬──► PAGE.md (package page)
+//	         a machine left alone     │    a test compares
+//	                  PAGE.md.tmpl ───┘
 package results
 
 import (
@@ -129,14 +130,11 @@ func (s Step) check() error {
 	return nil
 }
 
-// page is the page that a step is of, "" for no such step.
-func (p Plan) page(step string) string {
-	for _, page := range p.Pages {
-		if slices.ContainsFunc(page.Steps, func(s Step) bool { return s.Name == step }) {
-			return page.Name
-		}
-	}
-	return ""
+// has tells whether the plan has a step.
+func (p Plan) has(step string) bool {
+	return slices.ContainsFunc(p.Pages, func(page Page) bool {
+		return slices.ContainsFunc(page.Steps, func(s Step) bool { return s.Name == step })
+	})
 }
 
 // Select returns the pages that names ask for, in the plan's order: a page's, a document's, a step's

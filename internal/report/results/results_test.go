@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"skerry/internal/database/all"
 	"skerry/internal/experiment"
@@ -18,6 +21,24 @@ const (
 	root  = "../../.."
 	pages = root + "/docs/results"
 )
+
+var folder = Folder{Dir: pages, Root: root}
+
+// templates are those of all pages, by their file's name.
+func templates(t *testing.T) map[string][]byte {
+	t.Helper()
+	names, err := folder.templates()
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%d templates of pages: %v", len(names), err)
+	}
+	out := map[string][]byte{}
+	for _, path := range names {
+		if out[filepath.Base(path)], err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
 
 func load(t *testing.T) Plan {
 	t.Helper()
@@ -86,13 +107,10 @@ func TestSelect(t *testing.T) {
 var notFigures = regexp.MustCompile(`(Fig\.|[Ff]igures?|[Tt]ables?|[Ss]ections?|[Ee]xperiments?|[Hh]ypothes[ie]s) [0-9.-]+((, | to | and )[0-9.-]+)*|\b[2-5]X\b|95th percentile|95 % confidence|t2\.small|m1\.small`)
 
 var (
-	marked = regexp.MustCompile(`(?s)<!--.*?-->`)
-	filled = regexp.MustCompile(`(?s)<!-- (?:[a-z]+) [^>]*? -->.*?<!-- end -->`)
 	code   = regexp.MustCompile("`[^`]*`")
 	linked = regexp.MustCompile(`\]\([^)]*\)`)
 )
 
-// Prose holds no figure that the data does not have.
 // The short form of a step is as short as its experiment says, on the database that the step sets.
 func TestSettings(t *testing.T) {
 	s := Step{Set: []string{"database=mongodb", "workload.records=100000", "stop.time=120s", "stop={time: 1h}", "repetitions=9", "workload.threads=1"}}
@@ -104,36 +122,24 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// Prose holds no figure that the data does not have.
 func TestProseHoldsNoFigures(t *testing.T) {
-	names, err := filepath.Glob(pages + "/*.md")
-	if err != nil || len(names) == 0 {
-		t.Fatal(err)
-	}
-	for _, path := range names {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
+	for name, template := range templates(t) {
+		prose := page.Prose(template)
+		for _, hide := range []*regexp.Regexp{code, linked, notFigures} {
+			prose = hide.ReplaceAllString(prose, "")
 		}
-		_, err = page.Prose(text, func(part []byte) ([]byte, error) {
-			for _, hide := range []*regexp.Regexp{filled, marked, code, linked, notFigures} {
-				part = hide.ReplaceAll(part, nil)
+		for line := range strings.Lines(prose) {
+			if strings.ContainsAny(line, "0123456789") {
+				t.Errorf("%s: a figure that no data has: %s", name, strings.TrimSpace(line))
 			}
-			for line := range strings.Lines(string(part)) {
-				if strings.ContainsAny(line, "0123456789") {
-					t.Errorf("%s: a figure that no data has: %s", filepath.Base(path), strings.TrimSpace(line))
-				}
-			}
-			return part, nil
-		})
-		if err != nil {
-			t.Error(err)
 		}
 	}
 }
 
 // What stands on the pages is what follows from their data.
 func TestPagesFollowFromData(t *testing.T) {
-	files, err := Folder(pages).Files()
+	files, err := folder.Files()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,6 +147,66 @@ func TestPagesFollowFromData(t *testing.T) {
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is not what its data says (%v): run make docs", path, err)
 		}
+	}
+	there, err := filepath.Glob(pages + "/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pictures, err := filepath.Glob(folder.data("*" + svgExt))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(there, pictures...) {
+		if files[path] == nil {
+			t.Errorf("%s follows from no template: run make docs, or remove it", path)
+		}
+	}
+}
+
+// A page of which most is missing stands for its steps; of another one its steps do.
+func TestMissing(t *testing.T) {
+	some := Folder{Dir: t.TempDir(), Root: root}
+	if err := folder.Copy(some); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []string{"routing-babel", "redis-rebalance", "redis-rebalance-cli"} {
+		if err := some.KeepOutput(step, "printed"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := some.Missing([]string{"routing-wireguard", "redis-rebalance-million", "audit-redis"})
+	if want := []string{"redis-rebalance-million", "routing", "audit-redis"}; err != nil || !cmp.Equal(got.Names, want) {
+		t.Errorf("missing are %v, %v, want %v", got.Names, err, want)
+	}
+	if got, err = some.Missing([]string{"redis-rebalance-million"}); err != nil || got.Takes != 15*time.Minute {
+		t.Errorf("what is missing takes %v, %v, want what its step does", got.Takes, err)
+	}
+	if measured, all, err := some.Progress("routing"); err != nil || measured != 1 || all < 5 {
+		t.Errorf("%d of %d steps are measured, %v", measured, all, err)
+	}
+	if _, _, err := some.Progress("rooting"); err == nil {
+		t.Error("a page that is none has a progress")
+	}
+}
+
+// A picture that is on no page any more goes with the next pages.
+func TestPicturesGo(t *testing.T) {
+	some := Folder{Dir: t.TempDir(), Root: root}
+	if err := folder.Copy(some); err != nil {
+		t.Fatal(err)
+	}
+	old := some.data("clouds-99" + svgExt)
+	if err := os.WriteFile(old, []byte("<svg/>"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := some.Fill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(old); err == nil {
+		t.Error("a picture of an older page is still there")
+	}
+	if _, err := os.Stat(filepath.Join(some.Dir, "clouds"+pageExt)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // graphs draws who talks to whom, side by side for each value of by= where that is asked for.
-func (p *Page) graphs(name string, rows []data.Row, w words) (string, error) {
+func (f *filler) graphs(rows []data.Row, w words) (string, error) {
 	by := w.list("by")
 	all, err := cells(rows, by)
 	if err != nil {
@@ -21,7 +21,7 @@ func (p *Page) graphs(name string, rows []data.Row, w words) (string, error) {
 	var names, pictures []string
 	for _, c := range all {
 		svg, about, err := graph(c.rows, w)
-		text, err := p.add(name, svg, about, err)
+		text, err := f.add(svg, about, err)
 		if errors.As(err, new(NotYet)) && len(by) > 0 {
 			text, err = "–", nil
 		}
@@ -33,7 +33,7 @@ func (p *Page) graphs(name string, rows []data.Row, w words) (string, error) {
 	var t lines
 	t.head(names...)
 	t.line(pictures...)
-	return "\n\n" + t.String() + "\n", nil
+	return t.String(), nil
 }
 
 // graph draws who talks to whom: the bytes that pairs of data nodes exchanged for an operation, the
@@ -53,7 +53,7 @@ func graph(rows []data.Row, w words) (picture, about string, err error) {
 		}
 	}
 	if valid == 0 || len(sums) == 0 {
-		return "", "", NotYet{Page: w.step}
+		return "", "", NotYet{w.step}
 	}
 	g := svg.Graph{}
 	at := func(name string) int {

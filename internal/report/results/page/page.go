@@ -1,8 +1,6 @@
-// Package page fills in what of a page of results follows from data:
+// Package page makes a page of results from its template, which is a page of Markdown with markers:
 //
 //	<!-- table STEP rows=workload,scale columns=goodput,goodput/scale=1,read.p99:ms where=workload=a -->
-//	...whatever stands here is replaced...
-//	<!-- end -->
 //
 // Each marker names a step of the plan or an item of the documents' values first:
 //
@@ -13,26 +11,28 @@
 //	output                        what a bench command printed
 //	paper, effects                a document's table as it is, and its effect sizes recomputed
 //	printed, fact                 a document's value, and what follows from its values, within a sentence
+//	progress                      how many steps of a page of the plan are measured, within a sentence
+//	waiting                       which command measures what the section around it lacks: <!-- waiting findings -->
 //
-// Means are over the valid trials of a cell. What was not measured yet is said in its place.
+// Means are over the valid trials of a cell. What was not measured yet is left out (absent.go):
+//
+//	a row, an item, a paragraph   where none of its figures is there; where some are, the others say so
+//	a whole table, a lead-in      where nothing of it, or of what it leads to, is left
+//	a section with its heading    where it asks for figures and has none, unless it says so itself (waiting)
+//	<!-- if measured -->, text    to <!-- end -->: words of a sentence that is worth reading without them
 package page
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"skerry/internal/report/results/data"
 )
 
 // NotYet is the error of a step that is in the plan and was not measured yet.
-type NotYet struct {
-	// Page of the step, as skerry reproduce takes it.
-	Page string
-}
+type NotYet struct{ Step string }
 
 func (n NotYet) Error() string { return "not measured yet" }
 
@@ -47,6 +47,10 @@ type Source interface {
 	Papers(item string) ([]Value, error)
 	// Fact follows from the documents' values.
 	Fact(name string) (string, error)
+	// Missing tells how steps are measured that were not yet.
+	Missing(steps []string) (Missing, error)
+	// Progress is how many of the steps of a page of the plan are measured.
+	Progress(page string) (measured, all int, err error)
 }
 
 // Page is a page filled in.
@@ -56,190 +60,192 @@ type Page struct {
 	Pictures map[string]string
 }
 
-const kinds = `table|ranks|picture|graph|over|figure|claim|trials|output|paper|effects|printed|fact`
-
-var (
-	block = regexp.MustCompile(`(?s)<!-- (` + kinds + `) ([^>]*?) -->(.*?)<!-- end -->`)
-	begin = regexp.MustCompile(`<!-- (?:` + kinds + `) `)
+const (
+	within = `figure|claim|trials|printed|fact|progress`
+	blocks = `table|ranks|picture|graph|over|output|paper|effects|waiting`
 )
 
-// fence begins and ends what a page quotes: markers in there are examples.
-var fence = []byte("\n```")
+var (
+	marker  = regexp.MustCompile(`<!-- (` + within + `|` + blocks + `) ([^>]*?) -->`)
+	figures = regexp.MustCompile(`^(table|ranks|picture|graph|over|figure|claim|trials|output)$`)
+	comment = regexp.MustCompile(`(?s)<!--.*?-->`)
+	perhaps = regexp.MustCompile(`(?s)<!-- if measured -->(.*?)<!-- end -->`)
+)
 
-// Fill fills in a page. name begins the names of its pictures.
-func Fill(name string, text []byte, from Source) (Page, error) {
-	p := Page{Pictures: map[string]string{}}
-	var err error
-	p.Text, err = Prose(text, func(part []byte) ([]byte, error) { return p.fill(name, part, from) })
-	if err != nil {
-		return p, fmt.Errorf("page %s: %w", name, err)
+// Fill makes a page from its template. name begins the names of its pictures.
+func Fill(name string, template []byte, from Source) (Page, error) {
+	f := filler{name: name, from: from, page: Page{Pictures: map[string]string{}}}
+	all := split(string(template))
+	for i := range all {
+		if err := f.fill(&all[i]); err != nil {
+			return f.page, fmt.Errorf("page %s: %w", name, err)
+		}
 	}
-	return p, nil
+	leaveOut(all)
+	if err := f.notes(all); err != nil {
+		return f.page, fmt.Errorf("page %s: %w", name, err)
+	}
+	f.page.Text = join(all)
+	return f.page, nil
 }
 
-// Prose changes all of a page but what it quotes. What a marker has filled in is the marker's, with
-// the fences in it.
-func Prose(text []byte, change func([]byte) ([]byte, error)) ([]byte, error) {
-	var out []byte
-	for len(text) > 0 {
-		quoted := next(text)
-		part, err := change(text[:quoted])
-		if err != nil {
-			return nil, err
+// Markers are the markers of a template, those apart that it quotes.
+func Markers(template []byte) (out []string) {
+	for _, p := range split(string(template)) {
+		if p.kind != quoted {
+			out = append(out, marker.FindAllString(p.text, -1)...)
 		}
-		out, text = append(out, part...), text[quoted:]
-		if len(text) == 0 {
-			break
-		}
-		end := bytes.Index(text[len(fence):], fence)
-		if end < 0 {
-			return append(out, text...), nil
-		}
-		end += 2 * len(fence)
-		out, text = append(out, text[:end]...), text[end:]
 	}
-	return out, nil
+	return out
 }
 
-// next is where the first fence outside of markers begins, or the text's end.
-func next(text []byte) int {
-	blocks := block.FindAllIndex(text, -1)
-	for from := 0; ; {
-		i := bytes.Index(text[from:], fence)
-		if i < 0 {
-			return len(text)
+// Prose is a template without its markers and without what it quotes.
+func Prose(template []byte) string {
+	var b strings.Builder
+	for _, p := range split(string(template)) {
+		if p.kind != quoted {
+			b.WriteString(comment.ReplaceAllString(p.text, ""))
 		}
-		at := from + i
-		inside := slices.IndexFunc(blocks, func(b []int) bool { return b[0] < at && at < b[1] })
-		if inside < 0 {
-			return at
-		}
-		from = blocks[inside][1]
 	}
+	return b.String()
 }
 
-func (p *Page) fill(name string, text []byte, from Source) (filled []byte, err error) {
-	if begun, whole := len(begin.FindAll(text, -1)), len(block.FindAll(text, -1)); begun != whole {
-		return nil, fmt.Errorf("%d parts begin, and %d of them end with <!-- end -->", begun, whole)
+// filler fills in one page.
+type filler struct {
+	name string
+	from Source
+	page Page
+}
+
+// fill puts into a part what its markers ask for.
+func (f *filler) fill(p *part) (err error) {
+	if p.kind == quoted {
+		return nil
 	}
-	filled = block.ReplaceAllFunc(text, func(found []byte) []byte {
-		m := block.FindSubmatch(found)
-		w, wrong := parse(string(m[2]))
+	text := perhaps.ReplaceAllStringFunc(p.text, func(found string) string {
+		words := part{text: perhaps.FindStringSubmatch(found)[1]}
+		if err == nil {
+			err = f.markers(&words)
+		}
+		p.missing = append(p.missing, words.missing...)
+		if words.absent() {
+			return ""
+		}
+		p.asks, p.has = p.asks+words.asks, p.has+words.has
+		return words.text
+	})
+	p.text = text
+	return errors.Join(err, f.markers(p))
+}
+
+func (f *filler) markers(p *part) (err error) {
+	p.text = marker.ReplaceAllStringFunc(p.text, func(found string) string {
+		m := marker.FindStringSubmatch(found)
+		if m[1] == "waiting" { // what is missing is known at the end
+			return found
+		}
+		w, wrong := parse(m[2])
 		var content string
 		if wrong == nil {
-			content, wrong = p.content(string(m[1]), name, w, from)
+			content, wrong = f.content(m[1], w)
 		}
-		if wrong != nil && err == nil {
-			err = fmt.Errorf("<!-- %s %s -->: %w", m[1], m[2], wrong)
+		yet := NotYet{}
+		switch {
+		case errors.As(wrong, &yet):
+			p.asks++
+			p.missing = append(p.missing, yet.Step)
+			if content = yet.Error(); p.kind == row {
+				content = "–" // as tables have it that are made
+			}
+		case wrong != nil && err == nil:
+			err = fmt.Errorf("%s: %w", found, wrong)
+		case figures.MatchString(m[1]):
+			p.asks, p.has = p.asks+1, p.has+1
 		}
-		head, _, _ := bytes.Cut(found, []byte("-->"))
-		return fmt.Appendf(nil, "%s-->%s<!-- end -->", head, content)
+		return content
 	})
-	return filled, err
+	if left := comment.FindString(marker.ReplaceAllString(p.text, "")); left != "" && err == nil {
+		err = fmt.Errorf("%s is no marker: there are %s", left, strings.ReplaceAll(within+"|"+blocks, "|", ", "))
+	}
+	return err
 }
 
 // content is what stands in a marker's place.
-func (p *Page) content(kind, name string, w words, from Source) (string, error) {
+func (f *filler) content(kind string, w words) (string, error) {
 	switch kind {
 	case "printed":
-		return printed(w, from)
+		return printed(w, f.from)
 	case "fact":
-		text, err := from.Fact(w.step)
+		text, err := f.from.Fact(w.step)
 		return text, errors.Join(err, w.only())
+	case "progress":
+		measured, all, err := f.from.Progress(w.step)
+		return progress(measured, all), errors.Join(err, w.only())
 	case "paper", "effects":
-		text, err := document(kind, w, from)
-		return "\n\n" + text + "\n", err
+		return document(kind, w, f.from)
 	case "output":
-		text, err := from.Output(w.step)
-		if yet := (NotYet{}); errors.As(err, &yet) {
-			return yet.block(), w.only()
-		}
-		return "\n\n```\n" + strings.TrimRight(text, "\n") + "\n```\n\n", errors.Join(err, w.only())
+		text, err := f.from.Output(w.step)
+		return "```\n" + strings.TrimRight(text, "\n") + "\n```\n", errors.Join(err, w.only())
 	}
-	text, err := p.measured(kind, name, w, from)
-	if yet := (NotYet{}); errors.As(err, &yet) {
-		if slices.Contains([]string{"figure", "claim", "trials"}, kind) {
-			return yet.Error(), nil
-		}
-		return yet.block(), nil
-	}
-	return text, err
-}
-
-func (n NotYet) block() string {
-	return fmt.Sprintf("\n\nNot measured yet: `skerry reproduce %s` fills it in.\n\n", n.Page)
+	return f.measured(kind, w)
 }
 
 // measured is what follows from a step's trials.
-func (p *Page) measured(kind, name string, w words, from Source) (string, error) {
+func (f *filler) measured(kind string, w words) (string, error) {
 	if kind == "over" {
-		points, err := from.Points(w.step)
+		points, err := f.from.Points(w.step)
 		if err != nil {
 			return "", err
 		}
 		svg, about, err := over(points, w)
-		return p.add(name, svg, about, err)
+		return f.add(svg, about, err)
 	}
-	rows, missing := from.Rows(w.step)
+	rows, err := f.from.Rows(w.step)
+	if err != nil {
+		return "", err
+	}
 	var values []Value
 	if item := w.options["paper"]; item != "" {
-		var err error
-		if values, err = from.Papers(item); err != nil {
+		if values, err = f.from.Papers(item); err != nil {
 			return "", err
 		}
 		values = w.series(values)
 	}
-	if missing != nil && !(errors.As(missing, new(NotYet)) && len(values) > 0) {
-		return "", missing
-	}
-	if kind == "ranks" {
-		as, err := from.Papers(w.options["as"])
+	switch kind {
+	case "ranks":
+		as, err := f.from.Papers(w.options["as"])
 		if err != nil {
 			return "", err
 		}
-		text, err := ranks(rows, values, as, w)
-		return "\n\n" + text + "\n" + beside(missing), err
-	}
-	if kind == "figure" || kind == "claim" {
+		return ranks(rows, values, as, w)
+	case "figure", "claim":
 		return sentence(kind, rows, w)
 	}
-	rows, err := w.filter(rows)
-	if err != nil && missing == nil {
+	if rows, err = w.filter(rows); err != nil {
 		return "", err
 	}
-	if rows = each(rows, w.options["each"]); len(rows) == 0 && missing == nil {
-		return "", NotYet{Page: w.step} // no trial has come so far
+	if rows = each(rows, w.options["each"]); len(rows) == 0 {
+		return "", NotYet{w.step} // no trial has come so far
 	}
 	switch kind {
 	case "trials":
 		return counts(rows), w.only()
 	case "table":
-		text, err := table(rows, values, w)
-		return "\n\n" + text + "\n" + beside(missing), err
+		return table(rows, values, w)
 	case "graph":
-		return p.graphs(name, rows, w)
+		return f.graphs(rows, w)
 	}
-	svg, about, err := picture(rows, values, w)
-	text, err := p.add(name, svg, about, err)
-	return text + beside(missing), err
-}
-
-// beside says below a document's values that there are none of ours yet.
-func beside(missing error) string {
-	if yet := (NotYet{}); errors.As(missing, &yet) {
-		return strings.TrimLeft(yet.block(), "\n")
-	}
-	return ""
+	return f.add(picture(rows, values, w))
 }
 
 // add keeps a picture that could be drawn, and returns what shows it.
-func (p *Page) add(name, svg, about string, err error) (string, error) {
+func (f *filler) add(svg, about string, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	file := fmt.Sprintf("%s-%d.svg", name, len(p.Pictures)+1)
-	p.Pictures[file] = svg
-	return fmt.Sprintf("\n\n![%s](data/%s)\n\n", about, file), nil
+	file := fmt.Sprintf("%s-%d.svg", f.name, len(f.page.Pictures)+1)
+	f.page.Pictures[file] = svg
+	return fmt.Sprintf("![%s](data/%s)", about, file), nil
 }
 
 // counts says how many trials there were, and what they were worth.

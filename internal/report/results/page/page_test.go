@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -20,7 +21,7 @@ func (made) Rows(step string) (rows []data.Row, err error) {
 	case "bare": // no valid trial
 		return []data.Row{{Trial: 1, State: "ok", Verdict: "suspect"}}, nil
 	case "later":
-		return nil, NotYet{Page: "x"}
+		return nil, NotYet{Step: "later"}
 	default:
 		return nil, errors.New("no such step")
 	}
@@ -44,7 +45,7 @@ func (made) Rows(step string) (rows []data.Row, err error) {
 
 func (made) Points(step string) ([]data.Point, error) {
 	if step == "later" {
-		return nil, NotYet{Page: "x"}
+		return nil, NotYet{Step: "later"}
 	}
 	var out []data.Point
 	for i := range 6 {
@@ -55,12 +56,18 @@ func (made) Points(step string) ([]data.Point, error) {
 
 func (made) Output(step string) (string, error) {
 	if step == "later" {
-		return "", NotYet{Page: "x"}
+		return "", NotYet{Step: "later"}
 	}
 	return "12 failures\n", nil
 }
 
 func (made) Fact(name string) (string, error) { return "fact " + name, nil }
+
+func (made) Missing(steps []string) (Missing, error) {
+	return Missing{Names: steps, Takes: 90 * time.Minute}, nil
+}
+
+func (made) Progress(string) (int, int, error) { return 2, 3, nil }
 
 func (made) Papers(item string) ([]Value, error) {
 	switch item {
@@ -79,20 +86,15 @@ func (made) Papers(item string) ([]Value, error) {
 }
 
 func TestFill(t *testing.T) {
-	text := `# A page
-Of it <!-- trials made -->?<!-- end -->; A at X had <!-- figure made of=goodput where=workload=a,scale=1 --><!-- end --> a second.
-<!-- table made rows=workload,scale columns=goodput,goodput/scale=1,read.p99:ms -->
-old
-<!-- end -->
-` + "```\n<!-- trials other -->\n```\n" + `
-`
+	text := "# A page\nOf it <!-- trials made -->; A at X had <!-- figure made of=goodput where=workload=a,scale=1 --> a second.\n" +
+		"<!-- table made rows=workload,scale columns=goodput,goodput/scale=1,read.p99:ms -->\n" +
+		"```\n<!-- trials other -->\n\n\n```\n"
 	p, err := Fill("x", []byte(text), made{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `# A page
-Of it <!-- trials made -->11 of 12 trials are valid, 1 suspect<!-- end -->; A at X had <!-- figure made of=goodput where=workload=a,scale=1 -->100 ± 2<!-- end --> a second.
-<!-- table made rows=workload,scale columns=goodput,goodput/scale=1,read.p99:ms -->
+Of it 11 of 12 trials are valid, 1 suspect; A at X had 100 ± 2 a second.
 
 | workload | scale | goodput/s | goodput, multiple of scale 1 | read.p99 ms | n | notes |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -101,19 +103,14 @@ Of it <!-- trials made -->11 of 12 trials are valid, 1 suspect<!-- end -->; A at
 | b | 0.2 | 900 ± 2 | 4.50 ± 0.053 | 12.3 ± 0 | 3 |  |
 | b | 1 | 200 ± 2 | 1.00 | 12.3 ± 0 | 3 |  |
 
-<!-- end -->
-` + "```\n<!-- trials other -->\n```\n" + `
-`
-	if string(p.Text) != want {
-		t.Errorf("filled in:\n%s\nwant:\n%s", p.Text, want)
-	}
-	if again, err := Fill("x", p.Text, made{}); err != nil || string(again.Text) != want {
-		t.Errorf("filled in twice it is another page (%v)", err)
+` + "```\n<!-- trials other -->\n\n\n```\n"
+	if diff := cmp.Diff(want, string(p.Text)); diff != "" {
+		t.Error(diff)
 	}
 }
 
 func TestPicture(t *testing.T) {
-	p, err := Fill("x", []byte("<!-- picture made x=scale y=goodput/scale=1 by=workload paper=fhc-5 -->\n<!-- end -->"), made{})
+	p, err := Fill("x", []byte("<!-- picture made x=scale y=goodput/scale=1 by=workload paper=fhc-5 -->"), made{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,17 +127,18 @@ func TestPicture(t *testing.T) {
 
 func TestFillRefuses(t *testing.T) {
 	for name, marker := range map[string]string{
-		"no end":               "<!-- trials made -->",
-		"no step":              "<!-- trials where=a=1 --><!-- end -->",
-		"an unknown step":      "<!-- trials other --><!-- end -->",
-		"an unknown option":    "<!-- trials made what=1 --><!-- end -->",
-		"no bounds":            "<!-- claim made of=goodput least=1 --><!-- end -->",
-		"an unknown parameter": "<!-- trials made where=colour=z --><!-- end -->",
-		"no such value":        "<!-- printed named series=a x=A --><!-- end -->",
-		"a page's own fence":   "<!-- output other=1 --><!-- end -->",
-		"no such parameter":    "<!-- table made rows=colour columns=goodput --><!-- end -->",
-		"a table of nothing":   "<!-- table made rows=scale --><!-- end -->",
-		"no such unit":         "<!-- table made rows=scale columns=goodput:mph --><!-- end -->",
+		"no marker":            "<!-- trails made -->",
+		"half of one":          "<!-- if measured --><!-- trials made -->",
+		"no step":              "<!-- trials where=a=1 -->",
+		"an unknown step":      "<!-- trials other -->",
+		"an unknown option":    "<!-- trials made what=1 -->",
+		"no bounds":            "<!-- claim made of=goodput least=1 -->",
+		"an unknown parameter": "<!-- trials made where=colour=z -->",
+		"no such value":        "<!-- printed named series=a x=A -->",
+		"a page's own fence":   "<!-- output other=1 -->",
+		"no such parameter":    "<!-- table made rows=colour columns=goodput -->",
+		"a table of nothing":   "<!-- table made rows=scale -->",
+		"no such unit":         "<!-- table made rows=scale columns=goodput:mph -->",
 	} {
 		if _, err := Fill("x", []byte(marker), made{}); err == nil {
 			t.Errorf("%s: filled in", name)
@@ -148,28 +146,28 @@ func TestFillRefuses(t *testing.T) {
 	}
 }
 
-// filled is what stands in a marker's place.
+// filled is a page of a marker alone.
 func filled(t *testing.T, marker string) (text string, pictures map[string]string) {
 	t.Helper()
-	p, err := Fill("x", []byte("<!-- "+marker+" --><!-- end -->"), made{})
+	p, err := Fill("x", []byte("<!-- "+marker+" -->"), made{})
 	if err != nil {
 		t.Fatalf("%s: %v", marker, err)
 	}
-	text = strings.TrimPrefix(string(p.Text), "<!-- "+marker+" -->")
-	return strings.TrimSuffix(text, "<!-- end -->"), p.Pictures
+	return strings.TrimSpace(string(p.Text)), p.Pictures
 }
 
 func TestWithinASentence(t *testing.T) {
 	for marker, want := range map[string]string{
 		"figure made of=goodput/scale=1 where=workload=b,scale=0.2":               "4.50 ± 0.053",
-		"figure made of=goodput where=workload=z":                                 "not measured yet",
-		"figure later of=goodput":                                                 "not measured yet",
-		"trials later":                                                            "not measured yet",
+		"figure made of=goodput where=workload=z":                                 "",
+		"figure later of=goodput":                                                 "",
+		"trials later":                                                            "",
 		"claim made of=goodput where=workload=b,scale=1 least=190 most=210":       "**confirmed**: 200 ± 2",
 		"claim made of=goodput where=workload=b,scale=1 least=100 most=110":       "**refuted**: 200 ± 2",
 		"claim made of=goodput where=workload=b,scale=1 least=199 most=210":       "not decided: 200 ± 2",
 		"claim made of=goodput/scale=1 where=workload=b,scale=0.2 least=4 most=5": "**confirmed**: 4.50 ± 0.053",
-		"claim later of=goodput least=1 most=2":                                   "not measured yet",
+		"claim later of=goodput least=1 most=2":                                   "",
+		"progress a-page":                                                         "2 of 3",
 		"printed named series=a_b x=B":                                            "8.5",
 		"fact threads":                                                            "fact threads",
 	} {
@@ -181,18 +179,14 @@ func TestWithinASentence(t *testing.T) {
 
 func TestBlocks(t *testing.T) {
 	for marker, want := range map[string]string{
-		"table later rows=scale columns=goodput":                               "Not measured yet: `skerry reproduce x` fills it in.",
-		"table later rows=scale columns=goodput paper=fhc":                     "| 0.2 | – | 4.5 | 0 |  |",
 		"table made rows=workload columns=goodput where=scale=1 paper=named":   "| a | 100 ± 2 | 7 | 3 |  |",
 		"table made rows=workload columns=goodput where=scale=1 sort=read.p99": "| a | 100 ± 2 | 3 |  |\n| b |",
 		"output made":                  "```\n12 failures\n```",
-		"output later":                 "Not measured yet",
 		"paper named":                  "| A | 7 |\n| B | 8.5 |",
 		"effects clouds":               "| B | 58.13 ± 5.89 | 71.83 ± 7.08 | 0.57 | **2.10** | 1.90 |",
 		"graph made":                   "![who talks to whom: 50 to 100 B an operation",
 		"over made y=goodput by=scale": "](data/x-1.svg)",
 		"picture made x=workload y=goodput where=scale=1 paper=named": "pale bars",
-		"picture later x=scale y=goodput paper=fhc":                   "in the document",
 	} {
 		got, pictures := filled(t, marker)
 		if !strings.Contains(got, want) {
@@ -204,19 +198,14 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// What a bench command printed may look like a page's own: filled in twice, the page is the same.
-func TestFencesOfMarkers(t *testing.T) {
-	text := "a\n<!-- output made --><!-- end -->\nb <!-- trials made --><!-- end -->\n```\n<!-- trials other -->\n```\nc <!-- trials made --><!-- end -->\n"
-	once, err := Fill("x", []byte(text), made{})
-	if err != nil {
-		t.Fatal(err)
+// What a template quotes is no marker, and no prose.
+func TestQuoted(t *testing.T) {
+	text := []byte("a <!-- trials made --> 7\n```\n<!-- trials other --> 8\n```\n<!-- output made -->\n```\n9\n```\n")
+	if diff := cmp.Diff([]string{"<!-- trials made -->", "<!-- output made -->"}, Markers(text)); diff != "" {
+		t.Error(diff)
 	}
-	twice, err := Fill("x", once.Text, made{})
-	if err != nil || string(once.Text) != string(twice.Text) {
-		t.Errorf("filled in twice (%v):\n%s\nonce:\n%s", err, twice.Text, once.Text)
-	}
-	if n := strings.Count(string(once.Text), "11 of 12"); n != 2 {
-		t.Errorf("%d of 2 sentences filled in:\n%s", n, once.Text)
+	if diff := cmp.Diff("a  7\n\n", Prose(text)); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -231,12 +220,12 @@ func TestReadPapers(t *testing.T) {
 	}
 }
 
-// What no trial has yet, or ever - the one end of a ratio, a recovery that was not seen - is told as missing, and ends nothing.
+// What no trial has, or not yet - a recovery that was not seen, the one end of a ratio - is told as missing, and ends nothing.
 func TestFillWithWhatIsThere(t *testing.T) {
 	for marker, want := range map[string]string{
-		"<!-- figure made of=events.lost.recover --><!-- end -->":              "no valid trial",
-		"<!-- table made each=never rows=never columns=x -->\n<!-- end -->":    "Not measured yet",
-		"<!-- table made rows=scale columns=goodput/scale=7 -->\n<!-- end -->": "| 0.2 | – | 5 |",
+		"<!-- figure made of=events.lost.recover -->":            "no valid trial",
+		"<!-- table made each=never rows=never columns=x -->":    "",
+		"<!-- table made rows=scale columns=goodput/scale=7 -->": "| 0.2 | – | 5 |",
 	} {
 		if p, err := Fill("x", []byte(marker), made{}); err != nil || !strings.Contains(string(p.Text), want) {
 			t.Errorf("%s is %s, %v, want %s", marker, p.Text, err, want)
@@ -246,7 +235,7 @@ func TestFillWithWhatIsThere(t *testing.T) {
 
 // A document's values stand beside ours by rank, and how well the ranks agree.
 func TestRanks(t *testing.T) {
-	text := "<!-- ranks made of=goodput by=workload pairs=scale=1~a_b paper=labels as=kinds -->\n<!-- end -->"
+	text := "<!-- ranks made of=goodput by=workload pairs=scale=1~a_b paper=labels as=kinds -->"
 	p, err := Fill("x", []byte(text), made{})
 	if err != nil {
 		t.Fatal(err)
@@ -261,14 +250,11 @@ func TestRanks(t *testing.T) {
 	if !strings.Contains(string(p.Text), want) {
 		t.Errorf("got\n%s\nwant\n%s", p.Text, want)
 	}
-	if p, err = Fill("x", []byte(strings.Replace(text, "made", "later", 1)), made{}); err != nil || !strings.Contains(string(p.Text), "| L | b | 3 | 1 | – | – |") {
-		t.Errorf("what is not measured yet: %v\n%s", err, p.Text)
-	}
 }
 
 // Graphs stand side by side.
 func TestGraphs(t *testing.T) {
-	p, err := Fill("x", []byte("<!-- graph made by=workload where=scale=1 -->\n<!-- end -->"), made{})
+	p, err := Fill("x", []byte("<!-- graph made by=workload where=scale=1 -->"), made{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +265,7 @@ func TestGraphs(t *testing.T) {
 
 // Figures of nodes are rows of their own.
 func TestEach(t *testing.T) {
-	p, err := Fill("x", []byte("<!-- table made each=change rows=change,scale columns=leave.complete:s where=workload=a -->\n<!-- end -->"), made{})
+	p, err := Fill("x", []byte("<!-- table made each=change rows=change,scale columns=leave.complete:s where=workload=a -->"), made{})
 	if err != nil {
 		t.Fatal(err)
 	}

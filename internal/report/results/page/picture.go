@@ -47,10 +47,7 @@ func picture(rows []data.Row, papers []Value, w words) (picture, about string, e
 	}
 	x := w.options["x"]
 	about = fmt.Sprintf("%s against %s", y.head(), x)
-	switch {
-	case len(rows) == 0:
-		about += ", in the document"
-	case len(papers) > 0:
+	if len(papers) > 0 {
 		about += ", measured and in the document (broken lines, pale bars)"
 	}
 	return alone(draw(drawn, y.head(), x, about)), about, w.only("x", "y", "by", "paper", "series", "each")

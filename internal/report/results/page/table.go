@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"skerry/internal/evidence/stats"
 	"skerry/internal/report"
 	"skerry/internal/report/results/data"
 )
@@ -44,12 +43,7 @@ func table(rows []data.Row, papers []Value, w words) (string, error) {
 	if err := w.sort(all); err != nil {
 		return "", err
 	}
-	values, series, at := By(papers)
-	if len(rows) == 0 { // a document's alone
-		for _, x := range at {
-			all = append(all, cell{key: append(make([]string, len(by)-1), x)})
-		}
-	}
+	values, series, _ := By(papers)
 	for _, s := range series {
 		head = append(head, "document: "+s)
 	}
@@ -58,11 +52,9 @@ func table(rows []data.Row, papers []Value, w words) (string, error) {
 	for _, c := range all {
 		fields := append([]string{}, c.key...)
 		for _, col := range columns {
-			e := stats.Estimate{}
-			if len(rows) > 0 {
-				if e, err = col.of(c, all, by); err != nil {
-					return "", err
-				}
+			e, err := col.of(c, all, by)
+			if err != nil {
+				return "", err
 			}
 			fields = append(fields, report.Interval(e))
 		}

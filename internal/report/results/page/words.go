@@ -77,7 +77,7 @@ func (w words) filter(rows []data.Row) ([]data.Row, error) {
 		kept = slices.DeleteFunc(kept, func(r data.Row) bool { return r.Parameters[name] != value })
 	}
 	if len(kept) == 0 {
-		return nil, NotYet{Page: w.step}
+		return nil, NotYet{w.step}
 	}
 	return kept, nil
 }
