@@ -46,11 +46,13 @@ func newChoose(a *app) *cobra.Command {
 		Use:   "choose [NEEDS]",
 		Short: "Find the database, and its settings, that does what a cloud needs",
 		Long: "Race databases, each in the settings that matter, over the cloud, load and bad days of a needs file\n" +
-			"(docs/choosing.md): what cannot do by design is left out with the reason, what is worse or fails beyond doubt goes\n" +
-			"early, and the budget is spent on those that are close. The answer, its experiments and runs are in one folder.\n" +
-			"--resume goes on with a folder; other needs (--needs) are answered from what it has measured where that is enough.\n" +
-			"The exit code is 0 when a candidate meets all needs, 1 when no trial could be run or none was valid, 2 when the needs cannot be\n" +
-			"answered (nothing was started then), 3 when no candidate meets them, and 130 when it was interrupted.",
+			"(docs/choosing.md). A candidate whose design cannot meet a need is left out with the reason. A candidate that\n" +
+			"is worse, or fails a need, beyond doubt leaves the race early. The budget is spent on those that are close.\n" +
+			"The answer, its experiments and its runs are in one folder. --resume goes on with a folder. --needs answers\n" +
+			"other needs from what the folder has measured, where that is enough.\n\n" +
+			"The exit code is 0 when a candidate meets all needs, 1 when no trial could be run or none was valid, 2 when\n" +
+			"the needs cannot be answered (nothing was started then), 3 when no candidate meets them, and 130 when the race\n" +
+			"was interrupted.",
 		Example: `  skerry choose needs.yaml --plan
   skerry choose needs.yaml
   skerry choose needs.yaml --parallel auto

@@ -18,12 +18,12 @@ func newCompare(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare RUN[:CELL] [RUN[:CELL]]",
 		Short: "Tell whether two runs, or two cells of one, differ by more than noise",
-		Long: "Compare two cells: of every metric the mean, standard deviation, variance and 95 % confidence interval over\n" +
+		Long: "Compare two cells. Every metric has its mean, standard deviation, variance and 95 % confidence interval over\n" +
 			"independent repetitions, Hedges' g with the small-sample correction and without, a permutation test, and a\n" +
-			"sentence; of the data nodes' CPU the distribution over seconds.\n\n" +
-			"CELL is the number of a cell, or what tells it from others: scale=1,workload=a. Of two runs without CELL those\n" +
-			"cells are compared that have the same parameters; one run alone must have two cells. Figures are of the valid\n" +
-			"repetitions, and where a cell has none, of its suspect ones, which is told.",
+			"sentence. The data nodes' CPU has its distribution over seconds.\n\n" +
+			"CELL is the number of a cell, or what tells it from others: scale=1,workload=a. Of two runs without CELL the\n" +
+			"cells with the same parameters are compared; one run alone must have two cells. Figures are of the valid\n" +
+			"repetitions. A cell without valid repetitions has the figures of its suspect ones, and says so.",
 		Example: `  skerry compare runs/latest:1 runs/latest:2
   skerry compare runs/20261121-183000-aws runs/20261121-213000-openstack --html comparison.html
   skerry compare runs/latest:scale=0.2 runs/latest:scale=1 --all`,

@@ -17,10 +17,10 @@ func newFire(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fire EVENT",
 		Short: "Make an event happen in a run that goes on",
-		Long: "Make an event happen, at once, in the trial that measures: written as in an experiment file, where for: says how long\n" +
-			"it lasts. Without for: it lasts until the trial ends. It is recorded like the experiment's own events, and makes its\n" +
-			"trial suspect. docs/events.md lists the kinds. The exit code is 2 when the run knows no such event, and 1 when\n" +
-			"no trial measures.",
+		Long: "Make an event happen at once in the trial that measures. The event is written as in an experiment file. for:\n" +
+			"says how long it lasts; without for: it lasts until the trial ends. It is recorded like the experiment's own\n" +
+			"events, and makes its trial suspect. docs/events.md lists the kinds.\n\n" +
+			"The exit code is 2 when the run knows no such event, and 1 when no trial measures.",
 		Example: `  skerry fire 'kill: {nodes: Pune}, for: 10s'
   skerry fire 'link_down: {between: [Pune, Seoul]}, for: 5s'
   skerry fire 'latency: {of: Melbourne, scale: 3}' --run runs/latest`,

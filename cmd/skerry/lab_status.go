@@ -15,9 +15,10 @@ func newLabStatus(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status [NAME]",
 		Short: "Show the labs that are up",
-		Long: "Show the labs that are up, here and on other machines, their nodes, which engine makes their links and\n" +
-			"why, and what their machine could not give them. A state of `damaged` means that the emulator or the namespaces are gone; `dead`\n" +
-			"that a command was killed: the next one that makes a lab clears it, or `skerry lab sweep`.",
+		Long: "Show the labs that are up, here and on other machines: their nodes, which engine makes their links and why,\n" +
+			"and what their machine could not give them. A lab is `damaged` when its emulator or its namespaces are gone. A\n" +
+			"lab is `dead` when its command was killed: the next command that makes a lab clears it, and so does `skerry\n" +
+			"lab sweep`.",
 		Example: `  skerry lab status
   skerry lab status --json | jq '.[].nodes[].addr'`,
 		Args:              cobra.MaximumNArgs(1),

@@ -55,11 +55,12 @@ func newMachinesCheck(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Tell what machines can do, how their clocks go, and what lies between them",
-		Long: "Tell what each machine of a file can do (as skerry doctor), how far its clock is from this one's, and\n" +
-			"between each two the round trip, loss, and what one TCP stream gets. Ways are measured one after the\n" +
-			"other, for two seconds each; for as long, the second machine answers on a UDP and a TCP port, nobody but\n" +
-			"the first. Pairs without an answer are told and are no failure. The exit code is 0 when labs can run on\n" +
-			"every machine, 1 when one is out of reach or of no use, 2 when the file is wrong.",
+		Long: "Tell what each machine of a file can do (as skerry doctor), how far its clock is from this one's, and for each\n" +
+			"two machines the round trip, the loss, and the rate of one TCP stream. The ways between machines are measured\n" +
+			"one after the other, for two seconds each. For that time the second machine answers the first one, and nobody\n" +
+			"else, on a UDP and a TCP port. A pair without an answer is told and is no failure.\n\n" +
+			"The exit code is 0 when labs can run on every machine, 1 when a machine is out of reach or of no use, 2 when\n" +
+			"the file is wrong.",
 		Example: "  skerry machines check machines.yaml\n  skerry machines check machines.yaml --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

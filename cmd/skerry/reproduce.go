@@ -36,12 +36,13 @@ func newReproduce(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reproduce [PAGE|DOCUMENT|STEP|all]...",
 		Short: "Run what the pages of results rest on, and make the pages of it",
-		Long: "Run the experiments behind the pages of docs/results, one after another on a machine that does nothing\n" +
-			"else, keep a row for each trial beside the pages, and fill in the pages' tables, pictures and figures. It\n" +
-			"waits while others use the machine. What was run before is not run again: an interrupted run goes on, and\n" +
-			"Ctrl-C ends the trial at hand and keeps those before it. A step's name stands for that step alone. What\n" +
-			"needs a database that is not installed is left out, and named. --quick runs each experiment in its short form,\n" +
-			"to see that all of it works: its figures are shown, and stand on copies of the pages below --out alone.",
+		Long: "Run the experiments behind the pages of docs/results, one after another, and make the pages from what was\n" +
+			"measured. A row for each trial is kept beside the pages. The command waits while others use the machine.\n\n" +
+			"An experiment that was run before is not run again, and an interrupted one goes on. Ctrl-C ends the trial at\n" +
+			"hand and keeps those before it. The name of a step stands for that step alone. A step whose database is not\n" +
+			"installed is left out, and named.\n\n" +
+			"--quick runs each experiment in its short form, to see that all of it works. Figures of short forms are no\n" +
+			"results: they stand on copies of the pages below --out.",
 		Example: `  skerry reproduce --plan
   skerry reproduce fhc
   skerry reproduce hydra-mixed-30 faults-cpu-hog

@@ -43,12 +43,12 @@ func newRun(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Run an experiment and report what happened",
-		Long: "Run every trial of an experiment: each on a lab and a cluster of its own, which are gone when it\n" +
-			"ends. Finished trials are kept whatever happens; Ctrl-C ends the trial at hand, and --resume goes on.\n" +
-			"Trials that are suspect since this machine was disturbed are run again once, after all others.\n\n" +
-			"The exit code is 0 when every trial measured, 1 when one failed, 2 when the file is wrong (nothing\n" +
-			"was started then), 3 when all measured and an assertion of the file did not hold or, with --strict, a trial\n" +
-			"is suspect, and 130 when the run was interrupted.",
+		Long: "Run every trial of an experiment, each on a lab and a cluster of its own, which are gone when the trial ends.\n" +
+			"Finished trials are kept whatever happens. Ctrl-C ends the trial at hand, and --resume goes on. A trial that\n" +
+			"is suspect because this machine was disturbed is run again once, after all others.\n\n" +
+			"The exit code is 0 when every trial measured, 1 when one failed, and 2 when the file is wrong; nothing was\n" +
+			"started then. It is 3 when all measured and an assertion of the file did not hold, or when a trial is suspect\n" +
+			"and --strict is given. It is 130 when the run was interrupted.",
 		Example: `  skerry run experiments/quickstart.yaml
   skerry run experiments/fhc/latency.yaml --fast
   skerry run experiments/fhc/latency.yaml --parallel auto

@@ -18,10 +18,11 @@ func newValidate(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check experiment files and say what they would run",
-		Long: "Check experiment files without starting anything: every mistake is told with its line and column, what\n" +
-			"was expected and the nearest right spelling. A valid file is described: its trials, in what order they\n" +
-			"run, how long that takes, its links, routes and assertions, and on which of several machines nodes stand. Notes tell what this machine lacks for it, such\n" +
-			"as a database, and which event outlasts its trial. The exit code is 2 when a file is wrong.",
+		Long: "Check experiment files without starting anything. Every mistake is told with its line and column, the value\n" +
+			"that was expected, and the nearest right spelling. A valid file is described: its trials and their order, how\n" +
+			"long they take, links, routes and assertions, and which nodes stand on which of several machines. Notes tell\n" +
+			"what this machine lacks, such as a database, and which event outlasts its trial. The exit code is 2 when a\n" +
+			"file is wrong.",
 		Example: `  skerry validate experiments/quickstart.yaml
   skerry validate experiments/fhc/*.yaml --fast
   skerry validate my.yaml --set repetitions=5 --plan

@@ -73,6 +73,24 @@ func TestValidateCommand(t *testing.T) {
 	}
 }
 
+// A valid file that cannot be run here says what is missing: the database's program, or the client's.
+func TestValidateTellsWhatIsMissingHere(t *testing.T) {
+	for name, tt := range map[string]struct{ ends, want string }{
+		"the database": {"client: {protocol: redis}\ninstall: {programs: [nosuch-database], advice: build it}\n", "nosuch-database"},
+		"the client":   {"client: {program: [nosuch-client]}\n", "the client's program of exec:made"},
+	} {
+		file := filepath.Join(t.TempDir(), "made.yaml")
+		text := "name: made\nserver: {start: exec made, up: \"true\"}\ncount: echo 0\nclear: \"true\"\n" + tt.ends
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		code, out, errs := skerry(t, "validate", "../../experiments/quickstart.yaml", "--set", "database={exec: "+file+"}")
+		if code != exitOK || !strings.Contains(out, "note: the run would not start here") || !strings.Contains(out, tt.want) {
+			t.Errorf("%s: exit code %d\n%s%s", name, code, out, errs)
+		}
+	}
+}
+
 func TestSchemaCommand(t *testing.T) {
 	code, stdout, _ := skerry(t, "schema")
 	if code != exitOK || !json.Valid([]byte(stdout)) || !strings.Contains(stdout, "Skerry experiment") {
