@@ -3,6 +3,7 @@ package runner
 import (
 	"testing"
 
+	"skerry/internal/evidence/verdict"
 	"skerry/internal/experiment"
 	"skerry/internal/record"
 )
@@ -36,11 +37,46 @@ func TestRoom(t *testing.T) {
 	} {
 		r := roomFor(tt.most)
 		r.machine = use{2, 1000}
+		r.tried = 0 // TestTogether
 		for cell, x := range tt.learnt {
 			r.learn(record.Planned{Cell: cell}, x)
 		}
 		if got := r.admits(planned(tt.running...), record.Planned{ID: 100, Cell: 9}); got != tt.want {
 			t.Errorf("%s: admits %v", name, got)
+		}
+	}
+}
+
+// TestTogether has trials that use little end well or disturb each other.
+func TestTogether(t *testing.T) {
+	ended := func(together int, kinds ...string) record.Trial {
+		x := record.Trial{State: record.TrialOK, Beside: together - 1, Fidelity: record.Fidelity{OwnCPU: 0.01, OwnMemory: 1}}
+		x.Verdict.State = record.Valid
+		if len(kinds) > 0 {
+			x.Verdict.State, x.Verdict.Kinds = record.Suspect, kinds
+		}
+		return x
+	}
+	late, lost := string(verdict.DriverLate), string(verdict.Audit)
+	for name, tt := range map[string]struct {
+		parallel experiment.Parallel
+		ended    []record.Trial
+		want     int
+	}{
+		"nothing known":                        {experiment.Auto, nil, 1},
+		"one more":                             {experiment.Auto, []record.Trial{ended(1)}, 2},
+		"as many as went well, and one more":   {experiment.Auto, []record.Trial{ended(1), ended(2), ended(2)}, 3},
+		"one that was begun before":            {experiment.Auto, []record.Trial{ended(1), ended(2), ended(1)}, 3},
+		"too many":                             {experiment.Auto, []record.Trial{ended(1), ended(2), ended(3, late)}, 2},
+		"too many, and never again":            {experiment.Auto, []record.Trial{ended(1), ended(2), ended(3, late), ended(2)}, 2},
+		"fewer were too many":                  {experiment.Auto, []record.Trial{ended(1), ended(2), ended(3, late), ended(2, late), ended(1)}, 1},
+		"a doubt that is not the machine's":    {experiment.Auto, []record.Trial{ended(1), ended(2, lost)}, 2},
+		"a processor was taken from one alone": {experiment.Auto, []record.Trial{ended(1), ended(1, late)}, 2},
+		"a number is what was asked":           {4, []record.Trial{ended(1)}, 4},
+		"at most":                              {experiment.Auto, []record.Trial{ended(1), ended(mostLanes)}, mostLanes},
+	} {
+		if got := Beside(tt.parallel, tt.ended); got != tt.want {
+			t.Errorf("%s: %d, want %d", name, got, tt.want)
 		}
 	}
 }
