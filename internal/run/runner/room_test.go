@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"math"
 	"testing"
 
 	"skerry/internal/evidence/verdict"
@@ -29,8 +30,9 @@ func TestRoom(t *testing.T) {
 		"room":                       {experiment.Auto, map[int]record.Trial{9: measured(0.4, 1)}, []int{9, 9}, true},
 		"no cores":                   {experiment.Auto, map[int]record.Trial{9: measured(0.5, 1)}, []int{9, 9}, false},
 		"no memory":                  {experiment.Auto, map[int]record.Trial{9: measured(0.1, 400)}, []int{9}, false},
-		"unknown as largest":         {experiment.Auto, map[int]record.Trial{1: measured(1, 1), 9: measured(0.1, 1)}, []int{2}, true},
-		"unknown, too large":         {experiment.Auto, map[int]record.Trial{1: measured(1.4, 1), 9: measured(0.1, 1)}, []int{2}, false},
+		"unknown as the mean":        {experiment.Auto, map[int]record.Trial{1: measured(1.4, 1), 9: measured(0.1, 1)}, []int{2}, true},
+		"unknown, too large":         {experiment.Auto, map[int]record.Trial{1: measured(2.6, 1), 9: measured(0.1, 1)}, []int{2}, false},
+		"unknown takes memory":       {experiment.Auto, map[int]record.Trial{1: measured(0.1, 699), 9: measured(0.1, 2)}, []int{2}, false},
 		"as many as are asked":       {2, map[int]record.Trial{9: measured(0.1, 1)}, []int{9, 9}, false},
 		"one at a time":              {1, map[int]record.Trial{9: measured(0.1, 1)}, []int{9}, false},
 		"a failed one tells nothing": {experiment.Auto, map[int]record.Trial{9: {State: record.TrialFailed, Fidelity: record.Fidelity{OwnCPU: 0.1}}}, []int{9}, false},
@@ -43,6 +45,34 @@ func TestRoom(t *testing.T) {
 		}
 		if got := r.admits(planned(tt.running...), record.Planned{ID: 100, Cell: 9}); got != tt.want {
 			t.Errorf("%s: admits %v", name, got)
+		}
+	}
+}
+
+// TestAlike has cells that were not measured count as those that are most like them.
+func TestAlike(t *testing.T) {
+	r := roomFor(experiment.Auto)
+	for i, x := range []struct {
+		workload string
+		scale    float64
+		cores    float64
+	}{{"a", 0.2, 0.4}, {"a", 1, 0.2}, {"e", 0.2, 1.2}, {"e", 0.4, 0.8}} {
+		r.learn(record.Planned{Cell: i + 1, Parameters: map[string]any{"workload": x.workload, "scale": x.scale, "database": "redis"}},
+			record.Trial{State: record.TrialOK, Fidelity: record.Fidelity{OwnCPU: x.cores}})
+	}
+	for name, tt := range map[string]struct {
+		cell       int
+		parameters map[string]any
+		want       float64
+	}{
+		"measured":                {1, nil, 0.4},
+		"the same workload":       {9, map[string]any{"workload": "e", "scale": 0.6, "database": "redis"}, 1},
+		"the same scale":          {9, map[string]any{"workload": "b", "scale": 0.4, "database": "redis"}, 0.8},
+		"the one or the other":    {9, map[string]any{"workload": "e", "scale": 1.0, "database": "redis"}, 2.2 / 3},
+		"nothing but what all do": {9, map[string]any{"workload": "b", "scale": 0.8, "database": "redis"}, 2.6 / 4},
+	} {
+		if got := r.expected(record.Planned{Cell: tt.cell, Parameters: tt.parameters}).cores; math.Abs(got-tt.want) > 1e-9 {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
 }
