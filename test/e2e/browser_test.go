@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -29,9 +28,9 @@ func startLoopback(t *testing.T) *loopback {
 		t.Fatal(err)
 	}
 	l := &loopback{bench: &bench{t: t, dir: t.TempDir(), exe: exe}}
-	l.names = free(t)
+	l.names = testkit.Address(t)
 	l.metadata = l.serve(`serving .* on http://(\S+)/`, "metadata", "serve", "--listen", "127.0.0.1:0", "--data", l.path("tree"))
-	l.member = l.serve(`"serving":"(\S+)"`, "hydra", "node", "--cluster", "shop", "--name", "a1", "--cloud", "a", "--data", l.path("a1"), "--listen", "127.0.0.1:0", "--peer", free(t))
+	l.member = l.serve(`"serving":"(\S+)"`, "hydra", "node", "--cluster", "shop", "--name", "a1", "--cloud", "a", "--data", l.path("a1"), "--listen", "127.0.0.1:0", "--peer", testkit.Address(t))
 	l.wallet = l.serve(`listens at (\S+)`, "hydra", "wallet", "--cloud", "a", "--listen", "127.0.0.1:0", "--data", l.member)
 	l.balancer = l.serve(`listens at (\S+)`, "hydra", "lb", "--cloud", "a", "--listen", "127.0.0.1:0", "--member", "a=http://"+l.member, "--app", "a=http://"+l.wallet)
 	l.serve(`served at (\S+)`, "hydra", "dns", "--zone", "hydra.test", "--target", "http://"+l.balancer+"/-/ready", "--listen", "127.0.0.1:0", "--metrics", l.names)
@@ -55,16 +54,6 @@ func (l *loopback) serve(says string, args ...string) (addr string) {
 		return found != nil
 	})
 	return addr
-}
-
-// free is an address on which nothing listens.
-func free(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // ask is what a program asks, curl for one: it says neither Origin nor Sec-Fetch-Site.

@@ -59,7 +59,7 @@ budget: 30m
 // measure makes trials up: their p99 by database, and what is lost where a site is.
 func measure(t *testing.T, count *int) Measure {
 	var lock sync.Mutex // heats may run side by side
-	return func(_ context.Context, source record.File, out string, _ int) (string, error) {
+	return func(_ context.Context, source record.File, out string, _ Lane) (string, error) {
 		lock.Lock()
 		defer lock.Unlock()
 		*count++
@@ -148,7 +148,7 @@ func TestWhatWasMeasuredIsNotMeasuredAgain(t *testing.T) {
 	}
 	count, stop := 0, errors.New("cut off")
 	by := measure(t, &count)
-	cut := func(ctx context.Context, f record.File, out string, lane int) (string, error) {
+	cut := func(ctx context.Context, f record.File, out string, lane Lane) (string, error) {
 		if count == 3 {
 			return "", stop
 		}
@@ -203,7 +203,7 @@ func TestNoneMeetsTheNeeds(t *testing.T) {
 func TestNothingIsKnown(t *testing.T) {
 	count := 0
 	by := measure(t, &count)
-	suspect := func(ctx context.Context, f record.File, out string, lane int) (string, error) {
+	suspect := func(ctx context.Context, f record.File, out string, lane Lane) (string, error) {
 		dir, err := by(ctx, f, out, lane)
 		if err == nil {
 			err = rewrite(dir, func(t *record.Trial) {
@@ -382,7 +382,7 @@ func cannotCarry(t *testing.T, limit func(*record.Trial)) {
 	text := strings.Replace(needsText, "[a, b, c]", "[a, b, c, d, e]", 1)
 	count := 0
 	by := measure(t, &count)
-	bind := func(ctx context.Context, f record.File, out string, lane int) (string, error) {
+	bind := func(ctx context.Context, f record.File, out string, lane Lane) (string, error) {
 		dir, err := by(ctx, f, out, lane)
 		if err == nil && strings.HasPrefix(filepath.Base(f.Path), "slow") && !strings.Contains(f.Text, "nodes:") {
 			err = rewrite(dir, limit)

@@ -161,20 +161,23 @@ func (c *Contest) check(registry []database.About) error {
 }
 
 // Measure runs an experiment, with its run directory below out, and returns the directory's path,
-// beside an error that ends the contest. Several may go on at once, each in a lane, from 0.
-type Measure func(ctx context.Context, source record.File, out string, lane int) (dir string, err error)
+// beside an error that ends the contest. Several may go on at once.
+type Measure func(ctx context.Context, source record.File, out string, at Lane) (dir string, err error)
+
+// Lane is where one of several runs goes on: its number, from 0, and how many go on beside it.
+type Lane struct{ Number, Beside int }
 
 // By measures as skerry run does. Config tells how; its experiment is replaced, and what its source sets is set in each. Lines that stay are
 // the contest's own. Launch runs what is configured: on this machine, or elsewhere.
 func By(config runner.Config, databases map[string]database.Database, launch func(context.Context, runner.Config) (string, error)) Measure {
 	turns := trial.NewTurns()
-	return func(ctx context.Context, source record.File, out string, lane int) (string, error) {
+	return func(ctx context.Context, source record.File, out string, at Lane) (string, error) {
 		config, own := config, config.Source
 		config.Out, source.From, source.Set = out, own.From, slices.Concat(source.Set, own.Set)
 		if err := config.SetSource(source, databases); err != nil {
 			return "", err
 		}
-		config.Turns, config.Lane = turns, lane
+		config.Turns, config.Lane, config.Beside = turns, at.Number, at.Beside
 		config.Progress = config.Progress.Live()
 		defer config.Progress.Done()
 		dir, err := launch(ctx, config)
@@ -224,7 +227,7 @@ func (c *Contest) wave(ctx context.Context, heats []race.Heat, measure Measure, 
 	group, inside := errgroup.WithContext(ctx)
 	for i, h := range heats {
 		group.Go(func() (err error) {
-			found[i], err = c.heat(inside, h, measure, i)
+			found[i], err = c.heat(inside, h, measure, Lane{i, len(heats) - 1})
 			return err
 		})
 	}
@@ -273,7 +276,7 @@ func (c *Contest) Replay() error {
 }
 
 // heat measures one heat, unless that was done.
-func (c *Contest) heat(ctx context.Context, h race.Heat, measure Measure, lane int) (*record.Dir, error) {
+func (c *Contest) heat(ctx context.Context, h race.Heat, measure Measure, at Lane) (*record.Dir, error) {
 	path, text, err := c.write(h)
 	if err != nil {
 		return nil, err
@@ -288,7 +291,7 @@ func (c *Contest) heat(ctx context.Context, h race.Heat, measure Measure, lane i
 		}
 	}
 	seed := fmt.Sprintf("seed=%d", c.Needs.Seed+uint64(h.N)-1)
-	dir, err := measure(ctx, record.File{Path: path, Text: string(text), Set: []string{seed}}, c.folder(h), lane)
+	dir, err := measure(ctx, record.File{Path: path, Text: string(text), Set: []string{seed}}, c.folder(h), at)
 	if err != nil {
 		return nil, fmt.Errorf("measuring %s on the day %q: %w", c.byID[h.Candidate].Label(), h.Day, err)
 	}

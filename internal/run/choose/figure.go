@@ -26,16 +26,24 @@ func (f Figure) HasInterval() bool { return f.Low < f.High }
 // wide is the share of the figure from which on an interval is told by its ends: it is lopsided then.
 const wide = 0.25
 
-// String is the figure with its interval: "212 ms ± 9 ms", "212 ms (110 ms to 420 ms)".
+// String is the figure with its interval: "212 ms ± 9 ms", "212 ms (110 ms to 420 ms)". It has the digits
+// that the interval leaves sure: two of the interval's own.
 func (f Figure) String() string {
-	text := f.Unit.Write(f.Mean)
 	if !f.HasInterval() {
-		return text
+		return f.Unit.Write(f.Mean)
 	}
-	if half := max(f.High-f.Mean, f.Mean-f.Low); half <= wide*math.Abs(f.Mean) {
-		return text + " ± " + f.Unit.Write(half)
+	half := max(f.High-f.Mean, f.Mean-f.Low)
+	write := func(v float64) string { return f.Unit.Write(roundTo(v, half)) }
+	if half <= wide*math.Abs(f.Mean) {
+		return write(f.Mean) + " ± " + write(half)
 	}
-	return text + " (" + f.Unit.Write(f.Low) + " to " + f.Unit.Write(f.High) + ")"
+	return write(f.Mean) + " (" + write(f.Low) + " to " + write(f.High) + ")"
+}
+
+// roundTo rounds to the place of the second digit of how far off a figure may be.
+func roundTo(v, off float64) float64 {
+	place := math.Pow(10, math.Floor(math.Log10(off))-1)
+	return math.Round(v/place) * place
 }
 
 // told is how many trials a figure needs before their own scatter makes an interval: that of two is

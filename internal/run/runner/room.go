@@ -1,10 +1,12 @@
 package runner
 
 import (
+	"reflect"
 	"runtime"
 
 	"golang.org/x/sys/unix"
 
+	"skerry/internal/evidence/stats"
 	"skerry/internal/experiment"
 	"skerry/internal/record"
 )
@@ -23,18 +25,35 @@ type use struct {
 	memory int64
 }
 
-// room is how many trials this machine takes at the same time.
+// room is how many trials this machine takes at the same time. What trials use is one bound. At auto
+// how well they did is another, since a sum of means does not tell what trials cost each other:
+//
+//  1. A trial at a long distance, which uses little, is the first that ends. All others count as
+//     that, as long as nothing else is known: eight begin at once.
+//  2. They need the machine's processors together. All eight are suspect and are run again, one
+//     by one.
+//
+// So one more trial at a time is tried, and only after as many went well. A number of trials of which
+// one became suspect is never tried again.
 type room struct {
 	machine use
 	most    int
-	cells   map[int]use // by cell, of trials that have ended
-	largest use
+	cells   map[int]known // of trials that have ended
+	largest int64         // memory of any
+	tried   int           // how many may run at the same time by how well those that ended did; 0: not asked
+	refused int           // how many were too many; 0: none yet
+}
+
+// known is what trials of a cell have used at the most.
+type known struct {
+	use
+	parameters map[string]any
 }
 
 func roomFor(p experiment.Parallel) *room {
-	r := &room{machine: use{cores: float64(runtime.NumCPU())}, most: max(1, int(p)), cells: map[int]use{}}
+	r := &room{machine: use{cores: float64(runtime.NumCPU())}, most: max(1, int(p)), cells: map[int]known{}}
 	if p == experiment.Auto {
-		r.most = mostLanes
+		r.most, r.tried = mostLanes, 1
 	}
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {
@@ -43,14 +62,12 @@ func roomFor(p experiment.Parallel) *room {
 	return r
 }
 
-// admits tells whether a trial may run beside others. What a cell uses is known from one of its
-// trials; one that has none yet counts as the largest so far. As long as nothing is known, a trial
-// runs alone.
+// admits tells whether a trial may run beside others. As long as nothing is known, a trial runs alone.
 func (r *room) admits(running []record.Planned, next record.Planned) bool {
 	if len(running) == 0 {
 		return true
 	}
-	if len(running) >= r.most || len(r.cells) == 0 {
+	if len(running) >= r.most || len(r.cells) == 0 || r.tried > 0 && len(running) >= r.tried {
 		return false
 	}
 	sum := r.expected(next)
@@ -61,11 +78,28 @@ func (r *room) admits(running []record.Planned, next record.Planned) bool {
 	return sum.cores <= fullShare*r.machine.cores && float64(sum.memory) <= fullShare*float64(r.machine.memory)
 }
 
+// expected is what trials of the cell have used. One that has none yet counts as the mean of those cells
+// that have the most parameters in common with it, and takes as much memory as any has.
 func (r *room) expected(p record.Planned) use {
 	if u, ok := r.cells[p.Cell]; ok {
-		return u
+		return u.use
 	}
-	return r.largest
+	most, cores := -1, []float64(nil)
+	for _, u := range r.cells {
+		common := 0
+		for name, value := range u.parameters {
+			if reflect.DeepEqual(value, p.Parameters[name]) {
+				common++
+			}
+		}
+		if common > most {
+			most, cores = common, nil
+		}
+		if common == most {
+			cores = append(cores, u.cores)
+		}
+	}
+	return use{cores: stats.Of(cores).Mean, memory: r.largest}
 }
 
 // learn takes in what a trial that ended used.
@@ -75,16 +109,29 @@ func (r *room) learn(p record.Planned, t record.Trial) {
 		return
 	}
 	was := r.cells[p.Cell]
-	r.cells[p.Cell] = use{max(was.cores, u.cores), max(was.memory, u.memory)}
-	r.largest = use{max(r.largest.cores, u.cores), max(r.largest.memory, u.memory)}
+	r.cells[p.Cell] = known{use{max(was.cores, u.cores), max(was.memory, u.memory)}, p.Parameters}
+	r.largest = max(r.largest, u.memory)
+	if r.tried > 0 {
+		r.judge(t.Beside+1, t)
+	}
+}
+
+// judge takes in how well a trial did that ran as one of so many at the same time.
+func (r *room) judge(together int, t record.Trial) {
+	switch {
+	case t.Verdict.State != record.Suspect && together >= r.tried && (r.refused == 0 || together+1 < r.refused):
+		r.tried = together + 1
+	case together > 1 && mayPass(t) && (r.refused == 0 || together < r.refused):
+		r.refused, r.tried = together, min(r.tried, together-1)
+	}
 }
 
 // Beside is how many trials may run at the same time on this machine, each as large as the largest of
-// those that have ended; 1 as long as none has.
+// those that have ended, by how well these did; 1 as long as none has ended.
 func Beside(p experiment.Parallel, ended []record.Trial) int {
 	r := roomFor(p)
-	for i, t := range ended {
-		r.learn(record.Planned{Cell: i + 1}, t)
+	for _, t := range ended {
+		r.learn(record.Planned{}, t) // of one cell, which is as large as the largest
 	}
 	var running []record.Planned
 	for len(running) < r.most && r.admits(running, record.Planned{}) {

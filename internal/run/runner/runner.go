@@ -53,9 +53,10 @@ type Config struct {
 	Exe               string
 	StateDir, DataDir string
 	Urgent            *urgent.Process // takes priority while it makes events happen; nil: never
-	// Lane tells runs of this process that go on side by side apart, and Turns keep their trials from
-	// disturbing each other; nil for a run alone.
+	// Lane tells runs of this process that go on side by side apart, Beside is how many others those are,
+	// and Turns keep their trials from disturbing each other; nil for a run alone.
 	Lane     int
+	Beside   int
 	Turns    *trial.Turns
 	Suspect  bool     // Resume runs suspect trials again
 	Strict   bool     // a suspect trial is an error
@@ -287,7 +288,7 @@ func (r *run) trial(ctx context.Context, a *attempt, label string) (record.Trial
 	at.Database = r.installed[key].Version
 	return trial.Run(ctx, trial.Config{
 		Cell: cell, Database: r.databases[key], Installation: r.installed[key],
-		Kept: &l.kept, Sharing: r.sharing[cell.Experiment.Footing()], Turns: l.turns, Beside: func() int { return int(a.beside.Load()) },
+		Kept: &l.kept, Sharing: r.sharing[cell.Experiment.Footing()], Turns: l.turns, Beside: func() int { return r.Beside + int(a.beside.Load()) },
 		Name: r.labName(p.ID), Exe: r.Exe, StateDir: r.StateDir, DataDir: r.DataDir,
 		Writer: w, Progress: l.progress, Label: label, Log: r.Log, Machine: &at, Observe: r.note, Live: l.live, Number: a.number, Urgent: r.Urgent,
 		Across: r.across,

@@ -140,7 +140,7 @@ func run(ctx context.Context, c Config, tell teller, result *record.Trial) (err 
 	if turn.of != nil {
 		tell.stage("waiting for others to set up")
 	}
-	if err := turn.measure(work); err != nil {
+	if err := turn.probe(work); err != nil {
 		return err
 	}
 	result.Load = loadOf(g.lab, g.loaded)
@@ -150,6 +150,12 @@ func run(ctx context.Context, c Config, tell teller, result *record.Trial) (err 
 		return err
 	}
 	tell.probed(links)
+	if turn.of != nil {
+		tell.stage("waiting for others to probe their links")
+	}
+	if err := turn.measure(work); err != nil {
+		return err
+	}
 	result.SetupS = (time.Since(result.Started) - turn.waited).Seconds()
 	governor, flavors := governorOf(g.lab, c.Cell.Seed)
 	guard.governor(work, governor)

@@ -2,16 +2,17 @@ package trial
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 )
 
-// TestTurns has many trials go through many rounds: whenever one measures none sets up, and all
-// come to their end.
+// TestTurns has many trials go through many rounds: whenever one measures none sets up or probes, whoever
+// probes is alone, and all come to their end.
 func TestTurns(t *testing.T) {
 	turns := NewTurns()
-	var setting, measuring atomic.Int64
+	var setting, probing, measuring atomic.Int64
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -21,16 +22,23 @@ func TestTurns(t *testing.T) {
 					t.Error(err)
 				}
 				setting.Add(1)
-				if measuring.Load() > 0 {
-					t.Error("set up beside a measurement")
+				if probing.Load()+measuring.Load() > 0 {
+					t.Error("set up beside a probe or a measurement")
 				}
 				setting.Add(-1)
+				if err := x.probe(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if probing.Add(1) > 1 || setting.Load()+measuring.Load() > 0 {
+					t.Error("probed beside others")
+				}
+				probing.Add(-1)
 				if err := x.measure(t.Context()); err != nil {
 					t.Error(err)
 				}
 				measuring.Add(1)
-				if setting.Load() > 0 {
-					t.Error("measured beside a setup")
+				if setting.Load()+probing.Load() > 0 {
+					t.Error("measured beside a setup or a probe")
 				}
 				measuring.Add(-1)
 				if err := x.setUp(t.Context()); err != nil {
@@ -41,6 +49,48 @@ func TestTurns(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestTurnsTogether has trials that set up together measure together, and probe before that: the first one
+// to probe does not measure while another one wants to.
+func TestTurnsTogether(t *testing.T) {
+	turns := NewTurns()
+	a, b := turn{of: turns}, turn{of: turns}
+	for _, x := range []*turn{&a, &b} {
+		if err := x.setUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	probed, measured := make(chan bool, 1), make(chan bool)
+	go func() {
+		if err := b.probe(t.Context()); err != nil {
+			t.Error(err)
+		}
+		probed <- true
+		if err := b.measure(t.Context()); err != nil {
+			t.Error(err)
+		}
+		close(measured)
+	}()
+	for waiting := func() bool {
+		turns.mu.Lock()
+		defer turns.mu.Unlock()
+		return turns.wanting == 1
+	}; !waiting(); {
+		runtime.Gosched()
+	}
+	if err := a.probe(t.Context()); err != nil { // before the other one, or after it
+		t.Fatal(err)
+	}
+	if err := a.measure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(probed) == 0 {
+		t.Error("one measures before the other has probed")
+	}
+	<-measured // beside the first one, which has not left
+	a.leave()
+	b.leave()
 }
 
 // A trial that fails or is interrupted holds nobody up.

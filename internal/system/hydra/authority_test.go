@@ -12,6 +12,7 @@ import (
 	"skerry/internal/system/consensus/ca"
 	"skerry/internal/system/hydra/api"
 	"skerry/internal/system/hydra/hydraclient"
+	"skerry/internal/testkit"
 )
 
 // keys are an authority's.
@@ -180,7 +181,7 @@ func joining(t *testing.T, all []*process) *process {
 	t.Helper()
 	c := Defaults()
 	c.Cluster, c.Name, c.Cloud, c.ID, c.Join = "test", "late", "south", 9, true
-	c.Listen, c.Peer, c.Data, c.Drain = freeAddress(t), freeAddress(t), filepath.Join(t.TempDir(), "data"), 0
+	c.Listen, c.Peer, c.Data, c.Drain = testkit.Address(t), testkit.Address(t), filepath.Join(t.TempDir(), "data"), 0
 	c.Members = append(all[0].config.Members[:len(all):len(all)], MemberConfig{ID: c.ID, Name: c.Name, Cloud: c.Cloud, Peer: c.Peer, API: c.Listen})
 	p := &process{t: t, config: c}
 	t.Cleanup(p.kill)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -24,6 +23,7 @@ import (
 	"skerry/internal/system/hydra/command"
 	"skerry/internal/system/hydra/hydraclient"
 	"skerry/internal/system/hydra/registers"
+	"skerry/internal/testkit"
 )
 
 // TestMain lets the test's program be a member: its argument is a configuration.
@@ -118,7 +118,7 @@ func planProcesses(t *testing.T) []*process {
 	for i, cloud := range clouds {
 		c := Defaults()
 		c.Cluster, c.Name, c.Cloud, c.ID = "test", "m"+strconv.Itoa(i), cloud, uint64(i+1)
-		c.Listen, c.Peer, c.Data, c.Drain = freeAddress(t), freeAddress(t), filepath.Join(dir, cloud, "data"), 0
+		c.Listen, c.Peer, c.Data, c.Drain = testkit.Address(t), testkit.Address(t), filepath.Join(dir, cloud, "data"), 0
 		c.Witness = i == 2
 		members = append(members, MemberConfig{ID: c.ID, Name: c.Name, Cloud: cloud, Peer: c.Peer, API: c.Listen, Witness: c.Witness})
 		all = append(all, &process{t: t, config: c})
@@ -135,28 +135,6 @@ func planProcesses(t *testing.T) []*process {
 		t.Cleanup(func() { p.kill(); p.client.Close() })
 	}
 	return all
-}
-
-// loopbacks counts the addresses that were given out.
-var loopbacks struct {
-	sync.Mutex
-	n int
-}
-
-// freeAddress is an address of loopback that nothing else of this machine uses: one of
-// this process' own, with a port that was free there.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	loopbacks.Lock()
-	loopbacks.n++
-	n, pid := loopbacks.n, os.Getpid()
-	loopbacks.Unlock()
-	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", 128+(pid>>8)&63, pid&255, 1+n%250))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // TestKills transfers money between accounts and writes registers while members, the

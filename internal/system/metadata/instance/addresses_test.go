@@ -11,6 +11,7 @@ import (
 	"skerry/internal/system/metadata"
 	"skerry/internal/system/metadata/instance"
 	"skerry/internal/system/metadata/treeclient"
+	"skerry/internal/testkit"
 )
 
 // TestServerMoves has one of two servers come back at another address, which the file says: the
@@ -18,7 +19,7 @@ import (
 func TestServerMoves(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "servers")
-	first, before, after := address(t), address(t), address(t)
+	first, before, after := testkit.Address(t), testkit.Address(t), testkit.Address(t)
 	write := func(second string) {
 		t.Helper()
 		if err := os.WriteFile(file, fmt.Appendf(nil, "# of the tree\ng1=%s\ng2=%s\n", first, second), 0o600); err != nil {

@@ -17,12 +17,13 @@ import (
 	"skerry/internal/system/metadata/rebalance"
 	"skerry/internal/system/metadata/shell"
 	"skerry/internal/system/metadata/treeclient"
+	"skerry/internal/testkit"
 )
 
 // TestBalance has a server give one of two hot directories to the other server while a
 // client lists them, and tell of it.
 func TestBalance(t *testing.T) {
-	addrs := []string{address(t), address(t)}
+	addrs := []string{testkit.Address(t), testkit.Address(t)}
 	servers := []string{"g1=" + addrs[0], "g2=" + addrs[1]}
 	policy := &rebalance.Policy{Interval: 20 * time.Millisecond, Floor: 1, Rounds: 1, Rest: 100 * time.Millisecond}
 	for i := range servers {

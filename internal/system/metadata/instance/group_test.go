@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"strings"
@@ -18,24 +17,10 @@ import (
 	"skerry/internal/system/metadata/server"
 	"skerry/internal/system/metadata/spread"
 	"skerry/internal/system/metadata/treeclient"
+	"skerry/internal/testkit"
 )
 
 const patience = 60 * time.Second
-
-// address is one for a listener that is opened later, on a loopback address that nobody
-// else uses.
-func address(t *testing.T) string {
-	t.Helper()
-	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.N(250), 1+rand.N(250), 1+rand.N(250))
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return l.Addr().String()
-}
 
 // run serves until the returned function is called, and is there when it returns.
 func run(t *testing.T, o instance.Options) (addr string, stop func()) {
@@ -92,7 +77,7 @@ func one(t *testing.T, c *treeclient.Client, line string) metadata.Result {
 func TestGroup(t *testing.T) {
 	var members []string
 	for i := range 3 {
-		members = append(members, fmt.Sprintf("m%d=%s", i+1, address(t)))
+		members = append(members, fmt.Sprintf("m%d=%s", i+1, testkit.Address(t)))
 	}
 	var addrs []string
 	var stops []func()
@@ -130,7 +115,7 @@ func TestGroup(t *testing.T) {
 
 func TestLayouts(t *testing.T) {
 	alone, replica := filepath.Join(t.TempDir(), "alone"), filepath.Join(t.TempDir(), "replica")
-	group := &instance.Group{Cluster: "tree", Name: "a", Members: []string{"a=" + address(t)}}
+	group := &instance.Group{Cluster: "tree", Name: "a", Members: []string{"a=" + testkit.Address(t)}}
 	_, stop := run(t, instance.Options{Dir: alone})
 	stop()
 	_, stop = run(t, instance.Options{Dir: replica, Group: group})
@@ -151,7 +136,7 @@ func TestLayouts(t *testing.T) {
 
 // TestShare asks either of two servers for a tree that both have.
 func TestShare(t *testing.T) {
-	addrs := []string{address(t), address(t)}
+	addrs := []string{testkit.Address(t), testkit.Address(t)}
 	servers := []string{"g1=" + addrs[0], "g2=" + addrs[1]}
 	for i := range servers {
 		run(t, instance.Options{Listen: addrs[i], Dir: filepath.Join(t.TempDir(), "data"), Share: &instance.Share{Name: fmt.Sprintf("g%d", i+1), Root: "g1", Servers: servers}})

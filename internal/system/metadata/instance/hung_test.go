@@ -13,6 +13,7 @@ import (
 	"skerry/internal/system/metadata"
 	"skerry/internal/system/metadata/instance"
 	"skerry/internal/system/metadata/treeclient"
+	"skerry/internal/testkit"
 	"skerry/internal/testkit/relay"
 )
 
@@ -108,7 +109,7 @@ func TestHungLeader(t *testing.T) {
 func TestHungServer(t *testing.T) {
 	t.Parallel()
 	silent := relay.Silent(t)
-	addr := address(t)
+	addr := testkit.Address(t)
 	run(t, instance.Options{Listen: addr, Dir: filepath.Join(t.TempDir(), "data"), Share: &instance.Share{
 		Name: "g1", Root: "g1", Servers: []string{"g1=" + addr, "g2=" + silent},
 	}})

@@ -27,6 +27,7 @@ import (
 	"skerry/internal/system/metadata/instance"
 	"skerry/internal/system/metadata/journal"
 	"skerry/internal/system/metadata/treeclient"
+	"skerry/internal/testkit"
 )
 
 // TestMain lets the test's own program be a replica: `replica ADDR DIR NAME NAME=PEER...`.
@@ -83,12 +84,12 @@ func processes(t *testing.T, n int) []*process {
 	t.Helper()
 	var members []string
 	for i := range n {
-		members = append(members, fmt.Sprintf("m%d=%s", i+1, address(t)))
+		members = append(members, fmt.Sprintf("m%d=%s", i+1, testkit.Address(t)))
 	}
 	var all []*process
 	for i := range n {
 		name := fmt.Sprintf("m%d", i+1)
-		p := &process{addr: address(t)}
+		p := &process{addr: testkit.Address(t)}
 		p.args = append([]string{"replica", p.addr, filepath.Join(t.TempDir(), name), name}, members...)
 		p.start(t)
 		t.Cleanup(func() {

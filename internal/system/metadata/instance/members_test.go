@@ -14,6 +14,7 @@ import (
 	"skerry/internal/system/metadata/instance"
 	"skerry/internal/system/metadata/journal"
 	"skerry/internal/system/metadata/treeclient"
+	"skerry/internal/testkit"
 )
 
 // begin serves, and tells how it ended.
@@ -47,7 +48,7 @@ func begin(t *testing.T, o instance.Options) (addr string, ended <-chan error) {
 // TestMembers has a group of two take in a third that started empty, and lets go of the one
 // that leads, whose process ends by itself.
 func TestMembers(t *testing.T) {
-	dir, peers := t.TempDir(), []string{address(t), address(t), address(t)}
+	dir, peers := t.TempDir(), []string{testkit.Address(t), testkit.Address(t), testkit.Address(t)}
 	member := func(i int) string { return fmt.Sprintf("m%d=%s", i+1, peers[i]) }
 	clients, ends := make([]*treeclient.Client, 3), make([]<-chan error, 3)
 	for i := range 3 {
@@ -120,7 +121,7 @@ func TestMembers(t *testing.T) {
 
 // TestKnown asks another server of those that share a tree when the first is lost.
 func TestKnown(t *testing.T) {
-	addrs := []string{address(t), address(t)}
+	addrs := []string{testkit.Address(t), testkit.Address(t)}
 	servers := []string{"g1=" + addrs[0], "g2=" + addrs[1]}
 	stops := make([]func(), 2)
 	for i := range servers {

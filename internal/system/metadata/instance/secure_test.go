@@ -17,6 +17,7 @@ import (
 	"skerry/internal/system/metadata/instance"
 	"skerry/internal/system/metadata/journal"
 	"skerry/internal/system/metadata/treeclient"
+	"skerry/internal/testkit"
 )
 
 // authority makes one of the cluster "tree" with tokens and certificates of members, who are at
@@ -82,7 +83,7 @@ func TestExposed(t *testing.T) {
 // TestAddedByAdministrators takes a replica into a group whose clients come by https: at the word of
 // an administrator alone, and if it shows the cluster's certificate for its name and address.
 func TestAddedByAdministrators(t *testing.T) {
-	peers := []string{address(t), address(t), address(t)}
+	peers := []string{testkit.Address(t), testkit.Address(t), testkit.Address(t)}
 	pki, other := authority(t, map[string]string{"m1": peers[0], "m2": peers[1], "m3": peers[2]}), authority(t, map[string]string{"m2": peers[1]})
 	start := func(pki, name, peer string, join bool) string {
 		addr, _ := begin(t, instance.Options{
@@ -124,7 +125,7 @@ func TestAddedByAdministrators(t *testing.T) {
 		}
 	}
 	admin := as("admin")
-	for why, at := range map[string]string{"another authority's": peers[1], "one by another name": peers[0], "nobody": address(t)} {
+	for why, at := range map[string]string{"another authority's": peers[1], "one by another name": peers[0], "nobody": testkit.Address(t)} {
 		if err := admin.AddMember(ctx, "m2", at); !errors.Is(err, treeclient.ErrRefused) {
 			t.Errorf("%s: %v", why, err)
 		}

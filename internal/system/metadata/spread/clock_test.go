@@ -9,6 +9,7 @@ import (
 
 	"skerry/internal/system/metadata"
 	"skerry/internal/system/metadata/treeclient"
+	"skerry/internal/testkit"
 	"skerry/internal/testkit/wallclock"
 )
 
@@ -88,7 +89,7 @@ func processes(t *testing.T, n int) (addrs []string, all []*process) {
 	t.Helper()
 	var named []string
 	for i := range n {
-		addrs = append(addrs, freeAddress(t))
+		addrs = append(addrs, testkit.Address(t))
 		named = append(named, fmt.Sprintf("g%d=%s", i+1, addrs[i]))
 	}
 	for i := range n {

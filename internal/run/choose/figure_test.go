@@ -1,0 +1,26 @@
+package choose
+
+import (
+	"testing"
+
+	"skerry/internal/record/metric"
+)
+
+// TestDigits has figures told with no more digits than their intervals leave sure.
+func TestDigits(t *testing.T) {
+	for want, f := range map[string]Figure{
+		"28.13 ms":                 {Unit: metric.Time, Mean: 0.02813},
+		"28.1 ms ± 6.5 ms":         {Unit: metric.Time, Mean: 0.02813, Low: 0.02163, High: 0.03463},
+		"591 MB ± 23 MB":           {Unit: metric.Bytes, Mean: 590.7e6, Low: 567.8e6, High: 613.6e6},
+		"29 ms (11 ms to 47 ms)":   {Unit: metric.Time, Mean: 0.02873, Low: 0.01093, High: 0.04653},
+		"98.61 % ± 0.25 %":         {Unit: metric.Share, Mean: 0.98612, Low: 0.98362, High: 0.98862},
+		"1200 ops/s ± 120 ops/s":   {Unit: metric.Rate, Mean: 1203, Low: 1083, High: 1323},
+		"0.5 cores ± 0.1 cores":    {Unit: metric.Cores, Mean: 0.5, Low: 0.4, High: 0.6},
+		"3.2 s (100 ms to 12.3 s)": {Unit: metric.Time, Mean: 3.2, Low: 0.1, High: 12.3},
+		"99.9967 % ± 0.0015 %":     {Unit: metric.Share, Mean: 0.999967, Low: 0.999952, High: 0.999982},
+	} {
+		if got := f.String(); got != want {
+			t.Errorf("%v: %q, want %q", f, got, want)
+		}
+	}
+}
