@@ -152,6 +152,12 @@ describe('a run that goes on', () => {
     const before = await goodput()
     expect(await serious(page)).toEqual([])
 
+    // The address alone leads to the run that goes on.
+    const home = await watch(browser)
+    await home.page.goto(p.url)
+    await home.page.waitForSelector('.livemap .place')
+    await home.page.context().close()
+
     // Another site's page asks the browser to do the same, and is refused.
     const name = readdirSync(runs).find((n) => n.endsWith('-quickstart'))!
     const other = await stranger(p.url, name)

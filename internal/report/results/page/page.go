@@ -122,6 +122,9 @@ func (f *filler) fill(p *part) (err error) {
 	if p.kind == quoted {
 		return nil
 	}
+	if left := comment.FindString(marker.ReplaceAllString(perhaps.ReplaceAllString(p.text, "$1"), "")); left != "" {
+		return fmt.Errorf("%s is no marker: there are %s", left, strings.ReplaceAll(within+"|"+blocks, "|", ", "))
+	}
 	text := perhaps.ReplaceAllStringFunc(p.text, func(found string) string {
 		words := part{text: perhaps.FindStringSubmatch(found)[1]}
 		if err == nil {
@@ -145,6 +148,9 @@ func (f *filler) markers(p *part) (err error) {
 			return found
 		}
 		w, wrong := parse(m[2])
+		if wrong == nil && p.kind != block && blockOf.MatchString(found) {
+			wrong = errors.New("it stands on a line of its own")
+		}
 		var content string
 		if wrong == nil {
 			content, wrong = f.content(m[1], w)
@@ -164,9 +170,6 @@ func (f *filler) markers(p *part) (err error) {
 		}
 		return content
 	})
-	if left := comment.FindString(marker.ReplaceAllString(p.text, "")); left != "" && err == nil {
-		err = fmt.Errorf("%s is no marker: there are %s", left, strings.ReplaceAll(within+"|"+blocks, "|", ", "))
-	}
 	return err
 }
 

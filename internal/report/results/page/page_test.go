@@ -58,7 +58,7 @@ func (made) Output(step string) (string, error) {
 	if step == "later" {
 		return "", NotYet{Step: "later"}
 	}
-	return "12 failures\n", nil
+	return "12 failures <!-- so far -->\n", nil
 }
 
 func (made) Fact(name string) (string, error) { return "fact " + name, nil }
@@ -128,6 +128,7 @@ func TestPicture(t *testing.T) {
 func TestFillRefuses(t *testing.T) {
 	for name, marker := range map[string]string{
 		"no marker":            "<!-- trails made -->",
+		"within words":         "- one <!-- table made rows=scale columns=goodput -->",
 		"half of one":          "<!-- if measured --><!-- trials made -->",
 		"no step":              "<!-- trials where=a=1 -->",
 		"an unknown step":      "<!-- trials other -->",
@@ -181,7 +182,7 @@ func TestBlocks(t *testing.T) {
 	for marker, want := range map[string]string{
 		"table made rows=workload columns=goodput where=scale=1 paper=named":   "| a | 100 ± 2 | 7 | 3 |  |",
 		"table made rows=workload columns=goodput where=scale=1 sort=read.p99": "| a | 100 ± 2 | 3 |  |\n| b |",
-		"output made":                  "```\n12 failures\n```",
+		"output made":                  "```\n12 failures <!-- so far -->\n```",
 		"paper named":                  "| A | 7 |\n| B | 8.5 |",
 		"effects clouds":               "| B | 58.13 ± 5.89 | 71.83 ± 7.08 | 0.57 | **2.10** | 1.90 |",
 		"graph made":                   "![who talks to whom: 50 to 100 B an operation",
