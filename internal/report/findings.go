@@ -293,6 +293,6 @@ func (m *model) realFinding() []string {
 	if len(links) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s between machines were left as they are: median round trips of %s ms while trials measured, %s of echoes lost.",
-		plural(len(links), "link"), span(least, most, exact), percent(float64(lost)/float64(sent)))}
+	return []string{fmt.Sprintf("Links between machines were left as they are, %d of them: median round trips of %s ms while trials measured, %s of echoes lost.",
+		len(links), span(least, most, exact), percent(float64(lost)/float64(sent)))}
 }
