@@ -110,14 +110,14 @@ func (a *app) standingLabs(ctx context.Context) ([]lab.Info, error) {
 }
 
 // upElsewhere brings a lab up on the machines of a file.
-func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places []string, between string) (l *lab.Lab, done func() error, err error) {
-	rules := map[string]string{}
+func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places []string, terms across.Terms) (l *lab.Lab, done func() error, err error) {
+	terms.Place = map[string]string{}
 	for _, p := range places {
 		key, on, ok := strings.Cut(p, "=")
 		if !ok {
 			return nil, nil, fmt.Errorf("%w: --place %s is not NODE=MACHINE, SITE=MACHINE or *=MACHINE", errUsage, p)
 		}
-		rules[key] = on
+		terms.Place[key] = on
 	}
 	f, err := inventory.Load(file)
 	if err != nil {
@@ -132,7 +132,7 @@ func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places
 			err = errors.Join(err, m.Close())
 		}
 	}()
-	if _, err := m.Onto(ctx, &c, across.Terms{Place: rules, Between: between}, func(stage string) { a.progress().Livef("%s", stage) }); err != nil {
+	if _, err := m.Onto(ctx, &c, terms, func(stage string) { a.progress().Livef("%s", stage) }); err != nil {
 		return nil, nil, err
 	}
 	memory := across.MemoryIn(a.stateDir)

@@ -20,7 +20,7 @@ func newLabUp(a *app) *cobra.Command {
 	var o lab.Config
 	var machines string
 	var places []string
-	var between string
+	var between, links string
 	c := &cobra.Command{
 		Use:   "up FILE|PRESET",
 		Short: "Bring a topology to life",
@@ -31,7 +31,8 @@ func newLabUp(a *app) *cobra.Command {
   skerry lab up azure8 --scale 5 --name far
   skerry lab up ring:16,rtt=40ms,bandwidth=100mbit
   skerry lab up my-cloud.yaml --engine userspace
-  skerry lab up azure8 --machines machines.yaml --place Pune=rack-1`,
+  skerry lab up azure8 --machines machines.yaml --place Pune=rack-1
+  skerry lab up azure8 --machines machines.yaml --links real`,
 		Args: cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return topology.Presets(), cobra.ShellCompDirectiveDefault
@@ -41,8 +42,11 @@ func newLabUp(a *app) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%w: %w", errUsage, err)
 			}
-			if machines == "" && (len(places) > 0 || cmd.Flags().Changed("between")) {
-				return fmt.Errorf("%w: --place and --between go with --machines", errUsage)
+			if machines == "" && (len(places) > 0 || cmd.Flags().Changed("between") || links == across.Real) {
+				return fmt.Errorf("%w: --place, --between and --links real go with --machines", errUsage)
+			}
+			if links != across.Emulated && links != across.Real {
+				return fmt.Errorf("%w: --links is %s or %s", errUsage, across.Emulated, across.Real)
 			}
 			if between != across.Encrypted && between != across.Plain {
 				return fmt.Errorf("%w: --between is %s or %s", errUsage, across.Encrypted, across.Plain)
@@ -72,7 +76,7 @@ func newLabUp(a *app) *cobra.Command {
 			done := func() error { return nil }
 			var l *lab.Lab
 			if machines != "" {
-				l, done, err = a.upElsewhere(cmd.Context(), o, machines, places, between)
+				l, done, err = a.upElsewhere(cmd.Context(), o, machines, places, across.Terms{Between: between, Links: links})
 			} else {
 				l, err = lab.Up(cmd.Context(), o)
 			}
@@ -92,6 +96,8 @@ func newLabUp(a *app) *cobra.Command {
 	c.Flags().StringVar(&machines, "machines", "", "have its nodes stand on the machines of a machines `FILE`")
 	c.Flags().StringArrayVar(&places, "place", nil, "with --machines, on which nodes stand: `NODE=MACHINE`, SITE=MACHINE or *=MACHINE (repeatable); else by processors and memory")
 	c.Flags().StringVar(&between, "between", across.Encrypted, "with --machines, how packets cross between them: encrypted, or plain between private addresses")
+	c.Flags().StringVar(&links, "links", across.Emulated, "with --machines, what links between them are: emulated, or real, which leaves them as they are")
+	_ = c.RegisterFlagCompletionFunc("links", cobra.FixedCompletions([]string{across.Emulated, across.Real}, cobra.ShellCompDirectiveNoFileComp)) // fails only where there is no such flag
 	c.Flags().StringVar(&o.Engine, "engine", "auto", "what makes the links: auto, netem or userspace")
 	c.Flags().Float64Var(&o.Scale, "scale", 1, "multiply every latency")
 	c.Flags().Uint64Var(&o.Seed, "seed", 0, "of every random choice of the links")

@@ -28,7 +28,7 @@ func newMachines(a *app) *cobra.Command {
 			"kubectl or by a command; the skerry program is put there where it is missing or another one, into a cache\n" +
 			"folder. Nothing listens there, and nothing runs there when the command has ended.",
 	}
-	c.AddCommand(newMachinesCheck(a), newMachinesFromTofu(a), newMachinesSweep(a))
+	c.AddCommand(newMachinesCheck(a), newMachinesFromTofu(a), newMachinesMeasure(a), newMachinesSweep(a))
 	return c
 }
 

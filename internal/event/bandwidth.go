@@ -37,6 +37,9 @@ func (b *BandwidthSpec) check(s Stage, fail failure) {
 	if b.Set == nil && b.Scale == nil {
 		fail("", "give set: 10mbit or scale: 0.5", "nothing says what the bandwidth becomes")
 	}
+	if b.Scale != nil { // set bounds a real link, too
+		b.Links.add(s, "scale", "write set: 10mbit", fail)
+	}
 }
 
 func (b *BandwidthSpec) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {

@@ -35,6 +35,9 @@ func (j *Jitter) check(s Stage, fail failure) {
 	if j.Set == nil && j.Add == nil {
 		fail("", "give set: 2ms or add: 2ms", "nothing says what the jitter becomes")
 	}
+	if j.Set != nil {
+		j.Links.add(s, "set", "write add: 2ms", fail)
+	}
 }
 
 func (j *Jitter) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {

@@ -13,7 +13,7 @@ import (
 var latencyKind = Kind{
 	Name: "latency", Says: "changes how long packets take.",
 	Effect: record.Effect{On: record.OnLinks, Makes: record.Changed},
-	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, scale: 3}`, `{between: [Pune, Seoul], add: 20ms}`, `{set: 5ms}`}, Says: `the value is of one way: a round trip changes by twice as much`}}},
+	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, scale: 3}`, `{between: [Pune, Seoul], add: 20ms}`, `{set: 5ms}`}, Says: `the value is of one way: a round trip changes by twice as much. Of [real links](machines.md#real-links-and-their-copy) events only add`}}},
 	Offers: []Offer{
 		{ID: "slow", Title: "Multiply latency", On: record.OnLinks, Targets: "ids", Amount: &Amount{Key: "scale", Label: "times", Value: "3", Number: true}},
 		{ID: "add", Title: "Add latency", On: record.OnLinks, Targets: "ids", Amount: &Amount{Key: "add", Label: "one way", Value: "50ms"}},
@@ -43,6 +43,12 @@ func (l *Latency) check(s Stage, fail failure) {
 	l.Links.check(s, fail)
 	if l.Set == nil && l.Add == nil && l.Scale == nil {
 		fail("", "give set: 40ms, add: 20ms or scale: 3", "nothing says what the latency becomes")
+	}
+	if l.Set != nil {
+		l.Links.add(s, "set", "write add: 20ms", fail)
+	}
+	if l.Scale != nil {
+		l.Links.add(s, "scale", "write add: 20ms", fail)
 	}
 }
 

@@ -129,6 +129,16 @@ func (l Links) check(s Stage, fail failure) {
 	}
 }
 
+// add refuses to say what links become that are left as they are: an event can add to those.
+func (l Links) add(s Stage, key, hint string, fail failure) {
+	for _, x := range l.match(s) {
+		if s.Real[x.id] {
+			fail(key, hint, "%s is real: nobody asks it to be anything, so that no event can say what it becomes", x.id)
+			return
+		}
+	}
+}
+
 // meantLink is the hint for a name of links that is not known.
 func meantLink(s Stage, name string) string {
 	if near := topology.NearestLink(name, s.Topology.Links); near != "" {

@@ -36,6 +36,9 @@ func (l *Loss) check(s Stage, fail failure) {
 	if l.Set == nil && l.Add == nil {
 		fail("", "give set: 5% or add: 5%", "nothing says what share is lost")
 	}
+	if l.Set != nil {
+		l.Links.add(s, "set", "write add: 5%", fail)
+	}
 }
 
 func (l *Loss) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {

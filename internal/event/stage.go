@@ -20,6 +20,8 @@ type Stage struct {
 	Clients []string
 	// Fixed maps data nodes that cannot leave to why; nil where nobody knows yet.
 	Fixed map[string]string
+	// Real are the links that are left as they are: events may add to those.
+	Real map[string]bool
 	// Frail is why none can leave abruptly, "" where they can and where nobody knows yet.
 	Frail string
 }

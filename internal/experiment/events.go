@@ -14,7 +14,7 @@ func (e Experiment) Stage(db database.Database) event.Stage {
 	if e.origin == nil {
 		return event.Stage{}
 	}
-	s := event.Stage{Topology: e.origin.cloud, Data: e.DataNodes(), Clients: e.ClientNodes()}
+	s := event.Stage{Topology: e.origin.cloud, Data: e.DataNodes(), Clients: e.ClientNodes(), Real: e.origin.real}
 	if a, ok := db.(database.Anchored); ok {
 		s.Fixed = a.Fixed(s.Data, e.Database.Options)
 	}

@@ -25,7 +25,8 @@ type origin struct {
 	files files
 	cells []Cell // in the order of running
 	cloud topology.Topology
-	nodes []string // that carry the database
+	nodes []string        // that carry the database
+	real  map[string]bool // links that are left as they are, or may be where places are not known
 }
 
 // Load reads an experiment file. sets are "path=value" as --set gives them and win over

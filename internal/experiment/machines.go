@@ -44,6 +44,9 @@ func (e Experiment) Places() (*place.Plan, error) {
 func (c *checker) machines() {
 	e := c.e
 	if !e.Machines.Any() {
+		if e.Links == realLinks {
+			c.fail("links", "give machines: FILE, or --machines FILE (docs/machines.md)", "links between machines are to be left as they are, and the lab stands on this machine alone")
+		}
 		return
 	}
 	if ps := e.Machines.Check("machines"); len(ps) > 0 {
@@ -68,14 +71,20 @@ func (c *checker) machines() {
 	if err := lab.Apart(e.origin.cloud, e.Engine); err != nil {
 		c.fail("machines", advice.Of(err), "%v", err)
 	}
-	if _, err := e.Places(); err != nil {
+	plan, err := e.Places()
+	if err != nil {
 		c.fail("place", advice.Of(err), "%v", err)
+		return
+	}
+	if e.Links == realLinks {
+		c.real(plan)
 	}
 }
 
 // places writes where the nodes of an experiment's lab stand, as far as that can be told before the
 // machines are reached.
 func (e Experiment) places(w io.Writer) {
+	e.real(w)
 	plan, err := e.Places()
 	if plan == nil || err != nil { // it was checked
 		return

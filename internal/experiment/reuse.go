@@ -18,7 +18,7 @@ func (e Experiment) Footing() string {
 	if !e.Reuse || e.origin == nil {
 		return ""
 	}
-	text, err := json.Marshal([]any{e.origin.cloud, e.Database, e.Engine, e.SetupScale, e.ReuseWarmup})
+	text, err := json.Marshal([]any{e.origin.cloud, e.Database, e.Engine, e.SetupScale, e.ReuseWarmup, e.Links})
 	if err != nil { // a resolved experiment is plain data
 		return ""
 	}

@@ -48,6 +48,10 @@ type Experiment struct {
 	// Between is how packets cross between machines: encrypted, or plain, which is for machines that reach each
 	// other by private addresses. Without machines it has no effect.
 	Between string `yaml:"between" json:"between,omitempty" jsonschema:"default=encrypted,enum=encrypted,enum=plain"`
+	// Links are what links between machines are: emulated, as the topology says; or real, which adds nothing
+	// to what lies between the machines, and measures that while trials go on. Links between nodes on one
+	// machine are emulated either way. Real links want machines, and take neither scale nor drift.
+	Links string `yaml:"links" json:"links,omitempty" jsonschema:"default=emulated,enum=emulated,enum=real"`
 	// SetupScale is the scale while the cluster forms and the table is loaded. 0 is no
 	// distance at all, so that setting up is quick; the measurement is always at scale.
 	SetupScale float64 `yaml:"setup_scale" json:"setup_scale" jsonschema:"default=0,minimum=0,maximum=1000"`

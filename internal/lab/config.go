@@ -44,6 +44,9 @@ type Config struct {
 	Scale float64
 	// Seed of every random choice of the links.
 	Seed uint64
+	// Real leaves links between machines as they are: nothing that the topology says of them is added to
+	// what lies between the machines. ErrInvalid where all nodes are on one.
+	Real bool
 	// Ephemeral labs end with the process that made them: when it dies without
 	// Down, the next Sweep clears them.
 	Ephemeral bool

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"skerry/internal/link"
 )
@@ -18,11 +19,19 @@ type Link struct {
 	// BaseAB and BaseBA are what Scale multiplies the latency of.
 	BaseAB link.Quality `json:"base_ab"`
 	BaseBA link.Quality `json:"base_ba"`
+	// Real says that the link is left as it is: what lies between two machines, with AB and BA on top of
+	// that. Way is how long packets took there, one way, when the lab came up.
+	Real bool          `json:"real,omitempty"`
+	Way  time.Duration `json:"way_ns,omitempty"`
 	// Device is the name of the network device at both ends, Tunnel that of the device
 	// that encrypts what goes over it, "" where nothing does.
 	Device string `json:"device"`
 	Tunnel string `json:"tunnel,omitempty"`
 }
+
+// RTT is the round trip as it is to be at present; of a real link what was measured when the lab came
+// up, and what is added to it.
+func (k Link) RTT() time.Duration { return k.AB.Latency + k.BA.Latency + 2*k.Way }
 
 // halves are the links as machines are told of them: what each end sends, and to whom.
 func (l *Lab) halves() []link.Half {
@@ -31,8 +40,8 @@ func (l *Lab) halves() []link.Half {
 		a, b := link.Place{Node: k.A, Device: k.Device}, link.Place{Node: k.B, Device: k.Device}
 		seed := seedOf(l.state.Seed, k.ID)
 		halves = append(halves,
-			link.Half{Link: k.ID, Place: a, Peer: b, Sends: k.AB, Seed: seed},
-			link.Half{Link: k.ID, Place: b, Peer: a, Sends: k.BA, Seed: seed})
+			link.Half{Link: k.ID, Place: a, Peer: b, Sends: k.AB, Seed: seed, Real: k.Real},
+			link.Half{Link: k.ID, Place: b, Peer: a, Sends: k.BA, Seed: seed, Real: k.Real})
 	}
 	return halves
 }

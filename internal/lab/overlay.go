@@ -16,8 +16,8 @@ func (l *Lab) overlayNet() overlay.Net {
 	n := overlay.Net{Nodes: l.Hosts(), On: l.part, Measure: l.part, Log: l.log}
 	near := l.Factor() == 0
 	for i, k := range l.Links() {
-		latency := k.AB.Latency
-		if near {
+		latency := k.AB.Latency + k.Way
+		if near && !k.Real {
 			latency = k.BaseAB.Latency
 		}
 		device := k.Device
@@ -59,9 +59,9 @@ func (l *Lab) Trace(ctx context.Context, from, to string) (overlay.Path, error) 
 		for _, k := range l.Links() {
 			switch {
 			case k.ID == id && k.A == at:
-				p.Latency, at = p.Latency+k.AB.Latency, k.B
+				p.Latency, at = p.Latency+k.AB.Latency+k.Way, k.B
 			case k.ID == id && k.B == at:
-				p.Latency, at = p.Latency+k.BA.Latency, k.A
+				p.Latency, at = p.Latency+k.BA.Latency+k.Way, k.A
 			default:
 				continue
 			}

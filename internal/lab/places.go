@@ -39,7 +39,16 @@ func (l *Lab) Exe(node string) (string, error) {
 
 // Echo measures round trips over links, so many times each, from the one end; Measures say how.
 func (l *Lab) Echo(ctx context.Context, links []Link, count int, interval time.Duration) ([]probe.RTTResult, error) {
-	e := machine.Echoes{Count: count, Interval: interval, Undisturbed: true}
+	return l.echo(ctx, links, machine.Echoes{Count: count, Interval: interval, Undisturbed: true})
+}
+
+// Watch is Echo that takes no longer than the echoes do, and leaves none out: what the machine held up
+// is among the round trips.
+func (l *Lab) Watch(ctx context.Context, links []Link, count int, interval time.Duration) ([]probe.RTTResult, error) {
+	return l.echo(ctx, links, machine.Echoes{Count: count, Interval: interval})
+}
+
+func (l *Lab) echo(ctx context.Context, links []Link, e machine.Echoes) ([]probe.RTTResult, error) {
 	at := linksState{Links: l.Links()}.byID()
 	for _, k := range links {
 		to, err := l.address(k.B)

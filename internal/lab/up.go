@@ -78,9 +78,19 @@ func (l *Lab) build(ctx context.Context, c Config) error {
 			return err
 		}
 	}
+	if c.Real {
+		if err := l.leave(); err != nil {
+			return err
+		}
+	}
 	c.Progress("links", 0, len(l.links.Links))
 	if err := l.part.Link(ctx, l.halves()); err != nil {
 		return err
+	}
+	if c.Real {
+		if err := l.learn(ctx); err != nil {
+			return err
+		}
 	}
 	c.Progress("links", len(l.links.Links), len(l.links.Links))
 	if err := l.lead(ctx, c); err != nil {

@@ -12,6 +12,8 @@ import (
 type Far struct {
 	Local  netip.AddrPort `json:"local"`
 	Remote netip.AddrPort `json:"remote"`
+	// Real leaves the way as it is: nothing of it is taken off a latency, which comes on top of it.
+	Real bool `json:"real,omitempty"`
 }
 
 // FarHeader is what the way to another machine adds to a packet of a link, in bytes: IPv4 and
@@ -21,8 +23,10 @@ const FarHeader = 20 + 8 + 10
 // Crossing is what an engine knows of the way to another machine, by asking the engine there
 // and being answered.
 type Crossing struct {
+	// Way is half of what the last round trips took at least, nearly always; 0 where none came back.
+	Way time.Duration `json:"way_ns"`
 	// OneWay is half the median of the last round trips. It is taken off the latency that
-	// packets are to have, and followed as it drifts.
+	// packets are to have, and followed as it drifts; of a Real way it is 0.
 	OneWay time.Duration `json:"one_way_ns"`
 	// Short is how much longer OneWay is than the latency that was asked for, 0 where it is not.
 	Short time.Duration `json:"short_ns,omitempty"`

@@ -18,6 +18,8 @@ type Half struct {
 	Sends Quality `json:"sends"`
 	MTU   int     `json:"mtu,omitempty"`
 	Seed  uint64  `json:"seed,omitempty"` // of every random choice on this link
+	// Real leaves the way to the peer's machine as it is: Sends comes on top of it.
+	Real bool `json:"real,omitempty"`
 	// Far is how the peer is reached that is on another machine.
 	Far *Far `json:"far,omitempty"`
 }

@@ -155,9 +155,14 @@ func (d *Dir) Nodes(id int) ([]NodeSecond, error) {
 	return optional(readTable[NodeSecond](filepath.Join(d.trialDir(id), nodesFile)))
 }
 
-// Network reads the network's seconds of a trial; one without an overlay has none.
+// Network reads the network's seconds of a trial; one without an overlay and real links has none.
 func (d *Dir) Network(id int) ([]NetworkSecond, error) {
 	return optional(readTable[NetworkSecond](filepath.Join(d.trialDir(id), networkFile)))
+}
+
+// Links reads the seconds of a trial's real links; one without such has none.
+func (d *Dir) Links(id int) ([]LinkSecond, error) {
+	return optional(readTable[LinkSecond](filepath.Join(d.trialDir(id), linksFile)))
 }
 
 // PoolSeconds reads the seconds of the workloads of a trial; a single one has no more than the timeline.

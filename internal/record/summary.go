@@ -293,6 +293,10 @@ type LinkFidelity struct {
 	From     string  `json:"from"`
 	To       string  `json:"to"`
 	SetRTTMS float64 `json:"set_rtt_ms"`
+	// Real says that the link was left as it is: nothing was asked of it, so that what is set is 0 and there is no
+	// error. Seen is what it was while the trial measured.
+	Real bool      `json:"real,omitempty"`
+	Seen *LinkSeen `json:"seen,omitempty"`
 	// SetJitterMS is the jitter of both directions together: what the median may stray by.
 	SetJitterMS float64 `json:"set_jitter_ms,omitempty"`
 	// Answered says whether any echo came back; without one the figures are 0.
@@ -309,6 +313,26 @@ type LinkFidelity struct {
 	TrainLost bool `json:"train_lost,omitempty"`
 	// TrainDisturbed says that the machine held up every train, so that a bandwidth is not known.
 	TrainDisturbed bool `json:"train_disturbed,omitempty"`
+}
+
+// LinkSeen is what a real link was while the trial measured, over all echoes.
+type LinkSeen struct {
+	Sent  int64   `json:"sent"`
+	Lost  int64   `json:"lost"`
+	MinMS float64 `json:"rtt_min_ms"`
+	// Median, 99th percentile and maximum of the round trips; JitterMS is their standard deviation.
+	MedianMS float64 `json:"rtt_median_ms"`
+	P99MS    float64 `json:"rtt_p99_ms"`
+	MaxMS    float64 `json:"rtt_max_ms"`
+	JitterMS float64 `json:"jitter_ms"`
+}
+
+// Loss is the share of echoes that were lost, 0 to 1.
+func (s LinkSeen) Loss() float64 {
+	if s.Sent == 0 {
+		return 0
+	}
+	return float64(s.Lost) / float64(s.Sent)
 }
 
 // Verdict says whether the trial can be believed.

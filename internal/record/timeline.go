@@ -54,15 +54,28 @@ type OperationSecond struct {
 }
 
 // NetworkSecond is one row of network.parquet: what packets met between the nodes in one
-// second, where an overlay routes them.
+// second, where an overlay routes them; else over links that are real, of those alone.
 type NetworkSecond struct {
 	T int64 `parquet:"t" json:"t"`
-	// Mean and Worst round trip over all pairs of nodes that answered.
+	// Mean and Worst round trip over all pairs of nodes, or real links, that answered.
 	Mean  float64 `parquet:"rtt_mean_ms" json:"rtt_mean_ms"`
 	Worst float64 `parquet:"rtt_worst_ms" json:"rtt_worst_ms"`
-	// Pairs were asked once each, Unreachable of them did not answer.
+	// Pairs were asked, Unreachable of them did not answer.
 	Pairs       int64 `parquet:"pairs" json:"pairs"`
 	Unreachable int64 `parquet:"unreachable" json:"unreachable"`
+}
+
+// LinkSecond is one row of links.parquet: what was measured in one second of a link that is left as it
+// is.
+type LinkSecond struct {
+	T    int64  `parquet:"t" json:"t"`
+	Link string `parquet:"link,dict" json:"link"`
+	// Sent echoes and Lost ones, and the round trips of the others, 0 where there are none.
+	Sent   int64   `parquet:"sent" json:"sent"`
+	Lost   int64   `parquet:"lost" json:"lost"`
+	Min    float64 `parquet:"rtt_min_ms" json:"rtt_min_ms"`
+	Median float64 `parquet:"rtt_median_ms" json:"rtt_median_ms"`
+	Max    float64 `parquet:"rtt_max_ms" json:"rtt_max_ms"`
 }
 
 // NodeSecond is one row of nodes.parquet: one node in one second. The emulator

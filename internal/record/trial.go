@@ -21,6 +21,7 @@ const (
 	timelineFile = "timeline.parquet"
 	nodesFile    = "nodes.parquet"
 	networkFile  = "network.parquet"
+	linksFile    = "links.parquet"
 	poolsFile    = "pools.parquet"
 	errorsFile   = "errors.parquet"
 	eventsFile   = "events.jsonl"
@@ -44,6 +45,7 @@ type TrialWriter struct {
 	nodes    *table[NodeSecond]
 	// Of these there is none until there is a row.
 	network *table[NetworkSecond]
+	links   *table[LinkSecond]
 	pools   *table[PoolSecond]
 	errors  *table[ErrorSecond]
 	events  *os.File
@@ -116,6 +118,11 @@ func (t *TrialWriter) NodeSeconds(rows ...NodeSecond) error {
 // NetworkSecond adds a row to network.parquet.
 func (t *TrialWriter) NetworkSecond(s NetworkSecond) error {
 	return addRows(t, "recording the network", &t.network, networkFile, s)
+}
+
+// LinkSeconds adds rows to links.parquet.
+func (t *TrialWriter) LinkSeconds(rows ...LinkSecond) error {
+	return addRows(t, "recording links", &t.links, linksFile, rows...)
 }
 
 // PoolSeconds adds rows to pools.parquet.
@@ -276,6 +283,9 @@ func (t *TrialWriter) closeFiles() error {
 	if t.network != nil {
 		errs = append(errs, t.network.close())
 	}
+	if t.links != nil {
+		errs = append(errs, t.links.close())
+	}
 	if t.pools != nil {
 		errs = append(errs, t.pools.close())
 	}
@@ -285,7 +295,7 @@ func (t *TrialWriter) closeFiles() error {
 	if t.events != nil {
 		errs = append(errs, t.events.Sync(), t.events.Close())
 	}
-	t.timeline, t.nodes, t.network, t.pools, t.errors, t.events = nil, nil, nil, nil, nil, nil
+	t.timeline, t.nodes, t.network, t.links, t.pools, t.errors, t.events = nil, nil, nil, nil, nil, nil, nil
 	return errors.Join(errs...)
 }
 

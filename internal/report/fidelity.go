@@ -53,6 +53,7 @@ type linkKey struct {
 	from, to string
 	rtt      float64
 	ab, ba   int64
+	real     bool
 }
 
 func linkRows(trials []record.Trial) (rows []linkRow) {
@@ -60,7 +61,7 @@ func linkRows(trials []record.Trial) (rows []linkRow) {
 	seen := map[linkKey][]record.LinkFidelity{}
 	for _, t := range trials {
 		for _, l := range t.Fidelity.Links {
-			k := linkKey{l.From, l.To, l.SetRTTMS, l.SetABbps, l.SetBAbps}
+			k := linkKey{l.From, l.To, l.SetRTTMS, l.SetABbps, l.SetBAbps, l.Real}
 			if seen[k] == nil {
 				keys = append(keys, k)
 			}
@@ -99,6 +100,10 @@ func (k linkKey) row(links []record.LinkFidelity) linkRow {
 	if !math.IsInf(lo, 1) {
 		r.Measured, r.Worst = span(lo, hi, exact)+" ms", signed(worst)+" ms"
 	}
+	if k.real {
+		r.Set, r.Worst, r.Bandwidth, r.Measured = "as it is", none, "as it is", r.Measured+meanwhile(links)
+		return r
+	}
 	if k.ab > 0 || k.ba > 0 {
 		r.Bandwidth = both(float64(k.ab), float64(k.ba))
 	}
@@ -106,6 +111,22 @@ func (k linkKey) row(links []record.LinkFidelity) linkRow {
 		r.Got, r.Off = both(finite(ab), finite(ba)), signed(100*off)+" %"
 	}
 	return r
+}
+
+// meanwhile is what a real link was while trials measured: the largest figures of all of them.
+func meanwhile(links []record.LinkFidelity) string {
+	var worst record.LinkSeen
+	for _, l := range links {
+		if l.Seen == nil {
+			continue
+		}
+		worst.MedianMS, worst.P99MS = max(worst.MedianMS, l.Seen.MedianMS), max(worst.P99MS, l.Seen.P99MS)
+		worst.Sent, worst.Lost = worst.Sent+l.Seen.Sent, worst.Lost+l.Seen.Lost
+	}
+	if worst.Sent == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; meanwhile %s ms, p99 %s ms, %s lost", exact(worst.MedianMS), exact(worst.P99MS), percent(worst.Loss()))
 }
 
 // largest returns the one of two errors that is farther from 0.

@@ -19,7 +19,7 @@ func (l Limits) links(all []record.LinkFidelity) (out []reason) {
 		switch {
 		case !x.Answered:
 			silent++
-		case math.Abs(x.RTTErrorMS) > l.RTTErrorMS+x.SetJitterMS:
+		case !x.Real && math.Abs(x.RTTErrorMS) > l.RTTErrorMS+x.SetJitterMS:
 			slow++
 		}
 	}

@@ -25,6 +25,7 @@ type Evidence struct {
 	Stuck        Piece[int64]   // operations that outlived their timeout
 	Samples      Piece[Samples] // of what nodes and machine used
 	Flavors      Piece[int]     // nodes that are held to the flavor that they have
+	Real         Piece[int]     // links that are left as they are, and were measured meanwhile
 	Audit        Piece[record.Audit]
 }
 
@@ -82,6 +83,7 @@ func Judge(e Evidence, l Limits) record.Verdict {
 	look(&reasons, "the events", e.Events, l.events)
 	look(&reasons, "operations that were left behind", e.Stuck, stuck)
 	look(&reasons, "what nodes and machine used", e.Samples, samples)
+	look(&reasons, "how real links were", e.Real, nil)
 	look(&reasons, "nodes being held to their flavors", e.Flavors, nil)
 	look(&reasons, "acknowledged writes", e.Audit, auditFaults)
 	v := record.Verdict{State: record.Valid, Notes: append(l.notes(e), l.hostNotes(e)...)}

@@ -41,6 +41,7 @@ func whole() Evidence {
 		Stuck:        Of(int64(0)),
 		Samples:      Of(Samples{9, 10}),
 		Flavors:      Of(3),
+		Real:         Of(2),
 		Audit:        Of(record.Audit{Acknowledged: 100, Keys: 100}),
 	}
 }
@@ -70,6 +71,8 @@ func TestJudge(t *testing.T) {
 	}{
 		"whole":                            {func(*Evidence) {}, "", ""},
 		"RTT":                              {links(func(l *record.LinkFidelity) { l.RTTErrorMS = -0.8 }), LinkRTT, "worst 0.80 ms"},
+		"a real link":                      {links(func(l *record.LinkFidelity) { l.Real, l.SetRTTMS, l.RTTErrorMS, l.SetABbps, l.ABbps = true, 0, 0, 0, 0 }), "", ""},
+		"a silent real link":               {links(func(l *record.LinkFidelity) { l.Real, l.Answered = true, false }), LinkSilent, "1 of 1 links answered no probe"},
 		"jitter":                           {links(func(l *record.LinkFidelity) { l.SetJitterMS, l.RTTErrorMS = 4, 1.5 }), "", ""},
 		"lost train":                       {links(func(l *record.LinkFidelity) { l.TrainLost = true }), LinkTrain, "no bandwidth train arrived on 1 of 1 links"},
 		"disturbed trains":                 {links(func(l *record.LinkFidelity) { l.ABbps, l.TrainDisturbed = 0, true }), LinkTrain, "the bandwidth of 1 of 1 links could not be measured"},
@@ -160,6 +163,7 @@ func TestEachPieceCounts(t *testing.T) {
 		"Stuck":        func(e *Evidence) { e.Stuck = Missing[int64]("gone") },
 		"Samples":      func(e *Evidence) { e.Samples = Missing[Samples]("gone") },
 		"Flavors":      func(e *Evidence) { e.Flavors = Missing[int]("gone") },
+		"Real":         func(e *Evidence) { e.Real = Missing[int]("gone") },
 		"Audit":        func(e *Evidence) { e.Audit = Missing[record.Audit]("gone") },
 	}
 	suspect := func(t *testing.T, e Evidence, why string) {

@@ -80,13 +80,13 @@ func Links(w io.Writer, l lab.Info) error {
 	t := table(w)
 	fmt.Fprintln(t, "LINK\tDEVICE\tONE WAY\tRTT\tBANDWIDTH\tLOSS\tOTHER")
 	for _, k := range l.Links {
-		rtt := unit.Duration((k.AB.Latency + k.BA.Latency).Round(time.Microsecond)).String()
+		rtt := unit.Duration(k.RTT().Round(time.Microsecond)).String()
 		if sameQuality(k.AB, k.BA) {
-			fmt.Fprintf(t, "%s\t%s\t%s\n", k.ID, k.Device, row(k.AB, rtt))
+			fmt.Fprintf(t, "%s\t%s\t%s\n", k.ID, k.Device, row(k, k.AB, rtt))
 			continue
 		}
-		fmt.Fprintf(t, "%s > %s\t%s\t%s\n", k.A, k.B, k.Device, row(k.AB, rtt))
-		fmt.Fprintf(t, "%s > %s\t%s\t%s\n", k.B, k.A, k.Device, row(k.BA, rtt))
+		fmt.Fprintf(t, "%s > %s\t%s\t%s\n", k.A, k.B, k.Device, row(k, k.AB, rtt))
+		fmt.Fprintf(t, "%s > %s\t%s\t%s\n", k.B, k.A, k.Device, row(k, k.BA, rtt))
 	}
 	return t.Flush()
 }
@@ -99,21 +99,22 @@ func sameQuality(a, b link.Quality) bool {
 	return a == b
 }
 
-func row(q link.Quality, rtt string) string {
+func row(k lab.Link, q link.Quality, rtt string) string {
 	return strings.Join([]string{
-		unit.Duration(q.Latency.Round(time.Microsecond)).String(), rtt,
-		unit.Bandwidth(q.Bandwidth).String(), unit.Fraction(q.Loss).String(), other(q),
+		unit.Duration((q.Latency + k.Way).Round(time.Microsecond)).String(), rtt,
+		unit.Bandwidth(q.Bandwidth).String(), unit.Fraction(q.Loss).String(), other(k, q),
 	}, "\t")
 }
 
 // other tells the qualities that few links have.
-func other(q link.Quality) string {
+func other(k lab.Link, q link.Quality) string {
 	var all []string
 	add := func(given bool, format string, args ...any) {
 		if given {
 			all = append(all, fmt.Sprintf(format, args...))
 		}
 	}
+	add(k.Real, "real")
 	add(q.Down, "down")
 	add(q.Jitter > 0, "jitter=%s", unit.Duration(q.Jitter))
 	add(q.Distribution != "", "distribution=%s", q.Distribution)
@@ -137,7 +138,7 @@ func DOT(w io.Writer, l lab.Info) error {
 		fmt.Fprintf(&b, "  %s [tooltip=%s];\n", strconv.Quote(n.Name), strconv.Quote(n.Addr))
 	}
 	for _, k := range l.Links {
-		rtt := k.AB.Latency + k.BA.Latency
+		rtt := k.RTT()
 		label := unit.Duration(rtt.Round(100 * time.Microsecond)).String()
 		if k.AB.Bandwidth > 0 {
 			label += `\n` + unit.Bandwidth(k.AB.Bandwidth).String()

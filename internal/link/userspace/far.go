@@ -23,9 +23,17 @@ const (
 // latency their way there takes by itself.
 //
 //	latency asked for = what the shaper waits + the way to the other machine
+//
+// Where the way is Real, what is asked for comes on top of it.
 type far struct {
 	mu    sync.Mutex // held while links are changed, so that the last that was asked holds
-	asked map[string]link.Quality
+	asked map[string]asked
+}
+
+// asked is what was asked of a link.
+type asked struct {
+	link.Quality
+	real bool
 }
 
 func (f *far) begin(specs []link.Spec) {
@@ -36,9 +44,9 @@ func (f *far) begin(specs []link.Spec) {
 			continue
 		}
 		if f.asked == nil {
-			f.asked = map[string]link.Quality{}
+			f.asked = map[string]asked{}
 		}
-		f.asked[s.ID] = s.AB
+		f.asked[s.ID] = asked{s.AB, s.B.Far.Real}
 	}
 }
 
@@ -52,12 +60,20 @@ func (f *far) forget(ids []string) {
 
 // less is a quality asked for, less the way to the other machine; nil for nil. The caller holds mu.
 func (f *far) less(l *dataplane.Link, q *link.Quality) *link.Quality {
-	if _, is := f.asked[l.ID]; !is || q == nil {
+	was, is := f.asked[l.ID]
+	if !is || q == nil {
 		return q
 	}
-	f.asked[l.ID] = *q
+	f.asked[l.ID] = asked{*q, was.real}
 	oneWay, _ := l.Crossed()
 	rest := *q
+	if was.real {
+		if q.Bandwidth > 0 { // a bound that an event sets: its queue goes by the whole way
+			rest.Latency += oneWay
+			rest.Queue, rest.Latency = rest.QueueBytes(), q.Latency
+		}
+		return &rest
+	}
 	rest.Latency = max(0, q.Latency-oneWay)
 	if q.Bandwidth > 0 {
 		rest.Queue = q.QueueBytes() // which goes by the latency that was asked for
@@ -125,10 +141,10 @@ func (s *server) take(ctx context.Context) error {
 	for _, l := range links {
 		q, is := s.far.asked[l.ID]
 		now, known := l.Crossed()
-		if !is || !known || (now-l.Stats().Crossing.OneWay).Abs() < drift {
+		if !is || q.real || !known || (now-l.Stats().Crossing.OneWay).Abs() < drift {
 			continue
 		}
-		settings = append(settings, dataplane.Setting{Link: l, AB: shape.Compile(*s.far.less(l, &q))})
+		settings = append(settings, dataplane.Setting{Link: l, AB: shape.Compile(*s.far.less(l, &q.Quality))})
 	}
 	if len(settings) == 0 {
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	"skerry/internal/link"
 	"skerry/internal/link/linktest"
+	"skerry/internal/link/probe"
 	"skerry/internal/link/userspace"
 	"skerry/internal/testkit"
 )
@@ -136,5 +137,79 @@ func TestCrossingIsMeasured(t *testing.T) {
 	}
 	if c := far[0].Crossing; c.OneWay != 0 && c.Short != c.OneWay {
 		t.Errorf("the way back, on a link that is to take no time: %+v; want all of it too much", c)
+	}
+}
+
+// away is a way of 5 ms between two networks, in which halves of links stand.
+func away(t *testing.T) (near, far *testkit.NS) {
+	near, far = testkit.Namespace(t), testkit.Namespace(t)
+	way := link.Quality{Latency: 5 * time.Millisecond}
+	if err := start(t, options(t)).Create(t.Context(), []link.Spec{{
+		ID: "way", A: link.End{Netns: near.Path(), Device: "way"}, B: link.End{Netns: far.Path(), Device: "way"}, AB: way, BA: way,
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	near.Assign(t, "way", "10.9.0.1/24")
+	far.Assign(t, "way", "10.9.0.2/24")
+	return near, far
+}
+
+// The way to the other machine is taken off what is asked for, and of a real way nothing is: what is asked
+// for comes on top.
+func TestRealWay(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.TUN)
+	for name, tt := range map[string]struct {
+		real       bool
+		first, set time.Duration // one way
+		want       [2]time.Duration
+	}{
+		"emulated": {false, 20 * time.Millisecond, 30 * time.Millisecond, [2]time.Duration{40 * time.Millisecond, 60 * time.Millisecond}},
+		"real":     {true, 0, 10 * time.Millisecond, [2]time.Duration{10 * time.Millisecond, 30 * time.Millisecond}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			near, far := away(t)
+			engines := [2]*userspace.Engine{start(t, options(t)), start(t, options(t))}
+			spaces := [2]*testkit.NS{testkit.Namespace(t), testkit.Namespace(t)}
+			at := [2]netip.AddrPort{netip.MustParseAddrPort("10.9.0.1:2000"), netip.MustParseAddrPort("10.9.0.2:2000")}
+			for i, between := range []*testkit.NS{near, far} {
+				if err := engines[i].Create(t.Context(), []link.Spec{{
+					ID: "x", MTU: 1400, A: link.End{Netns: spaces[i].Path(), Device: "x"}, AB: link.Quality{Latency: tt.first},
+					B: link.End{Netns: between.Path(), Far: &link.Far{Local: at[i], Remote: at[1-i], Real: tt.real}},
+				}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			spaces[0].Assign(t, "x", "10.8.0.1/24")
+			spaces[1].Assign(t, "x", "10.8.0.2/24")
+			about := func(want time.Duration) {
+				t.Helper()
+				var got time.Duration
+				for began := time.Now(); time.Since(began) < time.Minute; {
+					r, err := probe.RTT(t.Context(), []probe.Pair{{From: spaces[0], To: spaces[1]}}, 10, 10*time.Millisecond)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got = r[0].Median; len(r[0].Samples) > 0 && (got-want).Abs() < 4*time.Millisecond {
+						return
+					}
+				}
+				t.Fatalf("round trips take %v, want %v", got, want)
+			}
+			about(tt.want[0])
+			for _, e := range engines {
+				if err := e.Set(t.Context(), []link.Change{{ID: "x", AB: &link.Quality{Latency: tt.set}}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			about(tt.want[1])
+			stats, err := engines[0].Stats(t.Context(), "x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := stats[0].Crossing
+			if (c.Way-5*time.Millisecond).Abs() > 2*time.Millisecond || tt.real != (c.OneWay == 0) {
+				t.Errorf("%+v", c)
+			}
+		})
 	}
 }

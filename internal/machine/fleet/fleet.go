@@ -83,7 +83,7 @@ var errPublic = errors.New("packets between machines are encrypted where an addr
 // ones.
 func (f *Fleet) Plain() error {
 	for _, m := range f.members {
-		if !f.one() && !machine.Private(m.Addr) {
+		if !f.One() && !machine.Private(m.Addr) {
 			return advice.With(fmt.Errorf("%w: %s is reached by %s", errPublic, m.Name, m.Addr), "leave between: plain out, or give the machine a private addr")
 		}
 	}
@@ -100,8 +100,8 @@ func (f *Fleet) Places() map[string]string {
 	return places
 }
 
-// one tells whether all nodes are on one machine.
-func (f *Fleet) one() bool { return len(f.members) == 1 }
+// One tells whether all nodes are on one machine.
+func (f *Fleet) One() bool { return len(f.members) == 1 }
 
 // named is an error with the machine's name before it, once.
 func (f *Fleet) named(i int, err error) error {
@@ -125,7 +125,7 @@ func (f *Fleet) each(do func(i int) error) error {
 
 // Prepare implements machine.Machine.
 func (f *Fleet) Prepare(ctx context.Context, a machine.Ask) (machine.Part, error) {
-	if !f.one() {
+	if !f.One() {
 		if a.Engine == emulator.Netem {
 			err := fmt.Errorf("no link engine can run here: %s shapes links within one machine alone", emulator.Netem)
 			return nil, advice.With(err, "use engine: %s", emulator.Userspace)

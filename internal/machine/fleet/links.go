@@ -71,7 +71,7 @@ func (p *part) placed(halves []link.Half) ([]link.Half, error) {
 			}
 			port := ports[h.Link]
 			h.Peer.Machine = p.fleet.members[there].Name
-			h.Far = &link.Far{Local: netip.AddrPortFrom(inside(here), port), Remote: netip.AddrPortFrom(inside(there), port)}
+			h.Far = &link.Far{Local: netip.AddrPortFrom(inside(here), port), Remote: netip.AddrPortFrom(inside(there), port), Real: h.Real}
 			h.MTU = p.mtu
 		}
 		placed = append(placed, h)
@@ -140,7 +140,7 @@ func (p *part) Send(ctx context.Context, changes []link.Sending) error {
 // Sent implements machine.Links: of each link the ends one after the other, in the order in which the
 // machines tell of them.
 func (p *part) Sent(ctx context.Context, links ...string) ([]link.Sent, error) {
-	if p.fleet.one() {
+	if p.fleet.One() {
 		return p.lead().Sent(ctx, links...)
 	}
 	lists := make([][]link.Sent, len(p.parts))

@@ -13,7 +13,7 @@ func (p *part) Make(ctx context.Context, nodes []machine.Node) error {
 	err := shared(p, nodes, func(n machine.Node) string { return n.Name }, func(x machine.Part, these []machine.Node) error {
 		return x.Make(ctx, these)
 	})
-	if err != nil || p.fleet.one() {
+	if err != nil || p.fleet.One() {
 		return err
 	}
 	return p.meet(ctx)

@@ -126,7 +126,7 @@ func (p *part) Close() error {
 
 // Ended implements machine.Part: the process of any machine.
 func (p *part) Ended() <-chan struct{} {
-	if p.fleet.one() {
+	if p.fleet.One() {
 		return p.lead().Ended()
 	}
 	p.mu.Lock()

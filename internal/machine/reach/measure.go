@@ -20,6 +20,8 @@ type Order struct {
 	Every  time.Duration `json:"every_ns"`
 	// Stream is for how long a TCP stream sends, 0 for none.
 	Stream time.Duration `json:"stream_ns"`
+	// Course asks for each round trip.
+	Course bool `json:"course,omitempty"`
 }
 
 // Result is what was found.
@@ -32,6 +34,9 @@ type Result struct {
 	Max    time.Duration `json:"rtt_max_ns"`
 	// Bandwidth is what one TCP stream got, in bit/s, 0 where none was.
 	Bandwidth int64 `json:"bandwidth_bps"`
+	// Course is each probe's round trip, in the order of sending, 0 of those that were lost; where it was asked
+	// for.
+	Course []time.Duration `json:"course_ns,omitempty"`
 }
 
 // late is how long the last probe, or a connection, is waited for: a firewall may drop either.
@@ -61,7 +66,7 @@ func probe(ctx context.Context, o Order) (Result, error) {
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
-	heard := make(chan []time.Duration)
+	heard, left := make(chan map[uint64]time.Duration), make([]uint64, 0, o.Probes)
 	began := time.Now()
 	over := began.Add(time.Duration(o.Probes)*o.Every + late)
 	if err := c.SetReadDeadline(over); err != nil {
@@ -73,13 +78,24 @@ func probe(ctx context.Context, o Order) (Result, error) {
 		case <-time.After(time.Until(began.Add(time.Duration(i) * o.Every))):
 		case <-ctx.Done():
 		}
-		packet := binary.BigEndian.AppendUint64(slices.Clone(o.Token[:]), uint64(time.Since(began)))
+		left = append(left, uint64(time.Since(began)))
+		packet := binary.BigEndian.AppendUint64(slices.Clone(o.Token[:]), left[i])
 		_, _ = c.Write(packet) // one that cannot leave is lost
 		r.Sent++
 	}
-	trips := <-heard
+	came := <-heard
 	if err := ctx.Err(); err != nil {
 		return r, err
+	}
+	var trips []time.Duration
+	for _, at := range left {
+		trip, back := came[at]
+		if back {
+			trips = append(trips, trip)
+		}
+		if o.Course {
+			r.Course = append(r.Course, trip)
+		}
 	}
 	r.Lost = r.Sent - len(trips)
 	if len(trips) == 0 {
@@ -90,11 +106,12 @@ func probe(ctx context.Context, o Order) (Result, error) {
 	return r, nil
 }
 
-// listen takes answers, each of which tells when it was sent, until all have come or the deadline.
-func listen(c net.Conn, began time.Time, all int) (trips []time.Duration) {
-	seen := map[uint64]bool{}
+// listen takes answers, each of which tells when it was sent, until all have come or the deadline. What it
+// returns are round trips by that.
+func listen(c net.Conn, began time.Time, all int) map[uint64]time.Duration {
+	trips := make(map[uint64]time.Duration, all)
 	b := make([]byte, maxPacket)
-	for len(seen) < all {
+	for len(trips) < all {
 		n, err := c.Read(b)
 		switch {
 		case errors.Is(err, net.ErrClosed), isTimeout(err):
@@ -103,9 +120,8 @@ func listen(c net.Conn, began time.Time, all int) (trips []time.Duration) {
 			continue
 		}
 		sent := binary.BigEndian.Uint64(b[tokenBytes:])
-		if !seen[sent] { // the network may double it
-			seen[sent] = true
-			trips = append(trips, time.Since(began)-time.Duration(sent))
+		if _, seen := trips[sent]; !seen { // the network may double it
+			trips[sent] = time.Since(began) - time.Duration(sent)
 		}
 	}
 	return trips

@@ -3,6 +3,7 @@ package reach
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -17,6 +18,10 @@ func TestMeasure(t *testing.T) {
 	r, err := Measure(t.Context(), o)
 	if err != nil || r.Sent != 5 || r.Lost != 0 || r.Min <= 0 || r.Min > r.Median || r.Median > r.Max || r.Bandwidth <= 0 {
 		t.Errorf("%+v, %v", r, err)
+	}
+	o.Course = true
+	if r, err := Measure(t.Context(), o); err != nil || len(r.Course) != 5 || slices.Contains(r.Course, 0) || slices.Max(r.Course) != r.Max {
+		t.Errorf("with each round trip: %+v, %v", r, err)
 	}
 	o.Token = [tokenBytes]byte{9}
 	if r, err := Measure(t.Context(), o); !errors.Is(err, ErrNoAnswer) || r.Lost != 5 {

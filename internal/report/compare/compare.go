@@ -31,6 +31,8 @@ type Pair struct {
 	Metrics []Metric `json:"metrics"`
 	// Censored tells of figures that some repetitions know to be at least so much, and no more.
 	Censored []string `json:"censored,omitempty"`
+	// Links are those of both sides, where some are real on either.
+	Links []LinkPair `json:"links,omitempty"`
 	// CPU of the data nodes; nil where either side recorded none.
 	CPU *CPU `json:"cpu,omitempty"`
 }
@@ -87,6 +89,7 @@ func pairUp(a, b Side, seed uint64) Pair {
 	}
 	p.same()
 	p.censored(va.beyond, vb.beyond)
+	p.Links = linksOf(a, b)
 	p.CPU = cpuOf(a, b)
 	return p
 }

@@ -22,6 +22,9 @@ const page = `<!DOCTYPE html>
 <tbody>{{range .Rows}}<tr>{{range $i, $c := .}}<td{{if not $i}} class="text"{{end}}>{{$c}}</td>{{end}}</tr>
 {{end}}</tbody></table></div>
 <ul class="findings">{{range .Sentences}}<li>{{.}}</li>{{end}}</ul>
+{{with .Links}}<h3>Round trips of links</h3><div class="wide"><table><thead><tr><th class="text">link</th><th>A</th><th>B</th><th>B/A</th></tr></thead>
+<tbody>{{range .}}<tr>{{range $i, $c := .}}<td{{if not $i}} class="text"{{end}}>{{$c}}</td>{{end}}</tr>
+{{end}}</tbody></table></div>{{end}}
 {{with .Charts}}<h3>CPU of the data nodes</h3><div class="pair">{{range .}}<figure>{{.}}</figure>{{end}}</div>{{end}}
 {{with .Caution}}<p class="note">{{.}}</p>{{end}}</section>{{end}}
 <p class="note">±: half-width of the 95 % confidence interval of the mean over repetitions. g: Hedges' g with the small-sample correction, positive where B is higher; uncorrected: (B − A) / √((SD²+SD²)/2). p: permutation test of the means. Of twenty metrics that are alike one has p below 0.05 by chance.</p>
@@ -32,6 +35,7 @@ type pairView struct {
 	A, B      string
 	Rows      [][]string
 	Sentences []string
+	Links     [][]string
 	Charts    []template.HTML
 	Caution   string
 }
@@ -54,7 +58,7 @@ func (r Report) HTML(w io.Writer) error {
 }
 
 func (p Pair) view() pairView {
-	v := pairView{A: p.A.String(), B: p.B.String()}
+	v := pairView{A: p.A.String(), B: p.B.String(), Links: p.linkRows()}
 	for _, m := range p.shown(true) {
 		u := m.Unit.Write
 		v.Rows = append(v.Rows, []string{m.Name, u(m.A.Mean), optional(m.A.CI95, u), optional(m.A.SD, u), u(m.B.Mean), optional(m.B.CI95, u), optional(m.B.SD, u),

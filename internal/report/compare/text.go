@@ -99,6 +99,9 @@ func (r Report) Text(w io.Writer, all bool) error {
 		for _, c := range pair.Censored {
 			p.linef("%s", c)
 		}
+		if len(pair.Links) > 0 {
+			p.links(pair)
+		}
 		if pair.CPU != nil {
 			p.cpu(*pair.CPU)
 		}

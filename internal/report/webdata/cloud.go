@@ -11,7 +11,7 @@ import (
 )
 
 // cloudOf is the map of a trial. Round trips are what was set in the trial where its links were
-// probed, else those of the topology.
+// probed, of real links what was measured; else those of the topology.
 func cloudOf(t *topology.Topology, links []record.LinkFidelity, most int) *Cloud {
 	if t == nil {
 		return nil
@@ -28,6 +28,9 @@ func cloudOf(t *topology.Topology, links []record.LinkFidelity, most int) *Cloud
 	}
 	for _, l := range links {
 		set[l.ID] = l.SetRTTMS
+		if l.Real {
+			set[l.ID] = l.RTTMS
+		}
 	}
 	for _, l := range t.Links {
 		rtt, ok := set[l.ID]

@@ -38,12 +38,20 @@ type Terms struct {
 	Place map[string]string
 	// Between is how packets cross between machines: Encrypted, also "", or Plain.
 	Between string
+	// Links are what links between machines are: Emulated, also "", or Real.
+	Links string
 }
 
 // The ways in which packets cross between machines.
 const (
 	Encrypted = "encrypted"
 	Plain     = "plain"
+)
+
+// What links between machines are: what the topology says, or as they are.
+const (
+	Emulated = "emulated"
+	Real     = "real"
 )
 
 // clockProbes is how often a machine is asked for its time.

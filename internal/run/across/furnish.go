@@ -37,6 +37,9 @@ func (m *Machines) Onto(ctx context.Context, c *lab.Config, terms Terms, progres
 	if err != nil {
 		return nil, err
 	}
+	if c.Real = terms.Links == Real; c.Real && on.One() {
+		return nil, lab.ErrOneMachine
+	}
 	routes, err := kinds.Program(ctx, c.Topology.Overlay)
 	if err != nil {
 		return nil, err

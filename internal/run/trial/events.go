@@ -2,12 +2,15 @@ package trial
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"skerry/internal/base/advice"
 	"skerry/internal/base/linger"
 	"skerry/internal/database"
 	"skerry/internal/event"
 	"skerry/internal/kernel/urgent"
+	"skerry/internal/lab"
 	"skerry/internal/load"
 	"skerry/internal/record"
 	"skerry/internal/topology"
@@ -38,7 +41,11 @@ func (m measuring) happenings(ctx context.Context) (*happenings, error) {
 	if len(e.Events) == 0 && m.tell.live == nil {
 		return nil, nil
 	}
-	h := &happenings{stage: e.Stage(m.database), database: m.database, urgent: m.urgent}
+	stage := e.Stage(m.database)
+	if err := onReal(&stage, e.Events, m.ground.lab.Real()); err != nil {
+		return nil, err
+	}
+	h := &happenings{stage: stage, database: m.database, urgent: m.urgent}
 	world.Carried = h.carried.of
 	var err error
 	h.Runner, err = event.NewRunner(event.Config{
@@ -46,6 +53,24 @@ func (m measuring) happenings(ctx context.Context) (*happenings, error) {
 		Interrupted: func() bool { return ctx.Err() != nil },
 	})
 	return h, err
+}
+
+// onReal has a stage know which links are real, and refuses events that say what one of them becomes: what
+// was checked before the start went by the places that nodes were to have.
+func onReal(stage *event.Stage, events []event.Event, links []lab.Link) (err error) {
+	stage.Real = map[string]bool{}
+	for _, k := range links {
+		stage.Real[k.ID] = true
+	}
+	if len(links) == 0 {
+		return nil
+	}
+	event.Check(events, *stage, 0, func(path, hint, format string, args ...any) {
+		if err == nil {
+			err = advice.With(fmt.Errorf("events%s: %w", path, fmt.Errorf(format, args...)), "%s", hint)
+		}
+	})
+	return err
 }
 
 // fire makes an event happen that an onlooker asks for.

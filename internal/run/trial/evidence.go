@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"slices"
 	"time"
 
 	"skerry/internal/evidence/verdict"
@@ -11,16 +12,17 @@ import (
 )
 
 // What a measurement must last before it is asked for figures that are taken now and then: how
-// late the driver wakes up, and once a second what nodes and machine use.
+// late the driver wakes up, and once a second what nodes and machine use and how real links are.
 const (
 	shortestLate   = time.Second
 	shortestSample = 2 * time.Second
+	shortestReal   = 3 * time.Second
 )
 
 // fidelityOf is what the run directory keeps of what was probed before and seen while the
 // workload ran.
 func fidelityOf(l *lab.Lab, links []record.LinkFidelity, m measurement) record.Fidelity {
-	f := record.Fidelity{Links: links, EmulatorLateP99US: -1}
+	f := record.Fidelity{Links: withSeen(links, m.real), EmulatorLateP99US: -1}
 	f.Engine, _ = l.Engine()
 	f.WorstRTTErrorMS, f.WorstBandwidthError = verdict.Worst(links)
 	if late, known := m.emulator(); known {
@@ -146,6 +148,7 @@ func (f found) evidence(e experiment.Experiment) verdict.Evidence {
 		Stuck:        verdict.Of(f.drive.Stuck),
 		Samples:      f.samples(),
 		Flavors:      f.flavors,
+		Real:         f.realSeen(),
 		Audit:        f.audited(e.Audit.Enabled),
 	}
 }
@@ -196,6 +199,28 @@ func (f found) samples() verdict.Piece[verdict.Samples] {
 		return verdict.NotDue[verdict.Samples]()
 	}
 	return verdict.Of(verdict.Samples{Taken: f.sampled, Due: int(f.drive.Duration / time.Second)})
+}
+
+// withSeen adds to the links what those were that are left as they are.
+func withSeen(links []record.LinkFidelity, seen map[string]record.LinkSeen) []record.LinkFidelity {
+	for i := range links {
+		if s, ok := seen[links[i].ID]; ok {
+			links[i].Seen = &s
+		}
+	}
+	return links
+}
+
+// realSeen counts the real links that were measured while the trial went on.
+func (f found) realSeen() verdict.Piece[int] {
+	real := slices.ContainsFunc(f.links, func(l record.LinkFidelity) bool { return l.Real })
+	switch {
+	case !real || f.drive.Duration < shortestReal:
+		return verdict.NotDue[int]()
+	case len(f.real) == 0:
+		return verdict.Missing[int]("no echo was sent over them")
+	}
+	return verdict.Of(len(f.real))
 }
 
 func (f found) audited(due bool) verdict.Piece[record.Audit] {

@@ -125,7 +125,7 @@ func distances(links []lab.Link, used []bound.LinkUse, clients []string, of ...s
 		all += u.Used
 	}
 	for i, l := range links {
-		rtt := (l.AB.Latency + l.BA.Latency).Seconds()
+		rtt := l.RTT().Seconds()
 		there, back := used[2*i].Used, used[2*i+1].Used
 		switch {
 		case slices.Contains(of, l.A):

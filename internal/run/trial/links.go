@@ -24,6 +24,8 @@ const (
 	// be measured.
 	bandwidthFloor   = 1_000_000
 	bandwidthCeiling = 1_500_000_000
+	// trainJitter is the most that packets of a train may stray by: with more they never come evenly.
+	trainJitter = 50 * time.Microsecond
 	// goodTrain is the relative error of a train that nothing disturbed.
 	goodTrain = 0.01
 )
@@ -64,11 +66,14 @@ func rttOf(l lab.Link, got probe.RTTResult) record.LinkFidelity {
 	set := l.AB.Latency + l.BA.Latency
 	x := record.LinkFidelity{
 		ID: l.ID, From: l.A, To: l.B, SetRTTMS: ms(set), SetJitterMS: ms(l.AB.Jitter + l.BA.Jitter),
-		SetABbps: l.AB.Bandwidth, SetBAbps: l.BA.Bandwidth,
+		SetABbps: l.AB.Bandwidth, SetBAbps: l.BA.Bandwidth, Real: l.Real,
 	}
 	if len(got.Samples) > 0 {
 		x.Answered = true
-		x.RTTMS, x.RTTP99MS, x.RTTErrorMS = ms(got.Median), ms(got.P99), ms(got.Median-set)
+		x.RTTMS, x.RTTP99MS = ms(got.Median), ms(got.P99)
+		if !l.Real {
+			x.RTTErrorMS = ms(got.Median - set)
+		}
 	}
 	return x
 }
@@ -79,7 +84,7 @@ func probeBandwidth(ctx context.Context, up []lab.Link, pairs []probe.Pair, out 
 	var into []*int64
 	var of []*record.LinkFidelity
 	demand := func(from, to probe.Inside, q link.Quality, x *record.LinkFidelity, at *int64) {
-		if q.Bandwidth >= bandwidthFloor && q.Bandwidth <= bandwidthCeiling && q.Loss == 0 && q.Burst == nil {
+		if q.Bandwidth >= bandwidthFloor && q.Bandwidth <= bandwidthCeiling && q.Loss == 0 && q.Burst == nil && q.Jitter <= trainJitter {
 			demands = append(demands, probe.Demand{Pair: probe.Pair{From: from, To: to}, BPS: q.Bandwidth})
 			into, of = append(into, at), append(of, x)
 		}

@@ -73,7 +73,7 @@ func (t teller) cloud(l *lab.Lab) error {
 		c.Nodes = append(c.Nodes, live.Node{Name: n.Name, Site: n.Site, Role: string(n.Role), CPU: n.CPU, MemoryBytes: n.Memory})
 	}
 	for _, l := range l.Links() {
-		c.Links = append(c.Links, live.NewLink(l.ID, l.A, l.B, l.AB, l.BA))
+		c.Links = append(c.Links, live.NewLink(l.ID, l.A, l.B, whole(l, l.AB), whole(l, l.BA)))
 	}
 	t.live.Cloud(c)
 	if err := t.writer.Topology(topo); err != nil {
@@ -89,9 +89,16 @@ func (t teller) links(l *lab.Lab) {
 	}
 	var all []link.Change
 	for _, l := range l.Links() {
-		all = append(all, link.Change{ID: l.ID, AB: &l.AB, BA: &l.BA})
+		ab, ba := whole(l, l.AB), whole(l, l.BA)
+		all = append(all, link.Change{ID: l.ID, AB: &ab, BA: &ba})
 	}
 	t.live.Links(all)
+}
+
+// whole is what packets meet in one direction: what is set, on top of what lies between machines.
+func whole(k lab.Link, q link.Quality) link.Quality {
+	q.Latency += k.Way
+	return q
 }
 
 // probed tells onlookers what links were measured with.
@@ -116,8 +123,27 @@ func (s shownLinks) Set(ctx context.Context, changes []link.Change) error {
 	if err := s.lab.Set(ctx, changes); err != nil {
 		return err
 	}
-	s.live.Links(changes)
+	s.live.Links(s.onTop(changes))
 	return nil
+}
+
+// onTop is what onlookers hear of changes: those of real links come on top of what these are.
+func (s shownLinks) onTop(changes []link.Change) []link.Change {
+	for _, k := range s.lab.Real() {
+		for i, c := range changes {
+			if c.ID != k.ID {
+				continue
+			}
+			for _, q := range []**link.Quality{&c.AB, &c.BA} {
+				if *q != nil {
+					sum := whole(k, **q)
+					*q = &sum
+				}
+			}
+			changes[i] = c
+		}
+	}
+	return changes
 }
 
 // Carrier implements event.Setter.

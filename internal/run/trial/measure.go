@@ -53,6 +53,7 @@ type measurement struct {
 	stolen     record.Stolen
 	events     []record.Event // of the experiment
 	probes     []record.Probe
+	real       map[string]record.LinkSeen // by link, of those that are left as they are
 }
 
 // measure drives the workload until it is done or known well enough, while it samples the
@@ -81,6 +82,9 @@ func (m measuring) measure(ctx context.Context) (measurement, error) {
 	}
 	w.beside.Wait()
 	got.probes = w.probes
+	if w.real != nil {
+		got.real = w.real.seen()
+	}
 	if events != nil {
 		got.events = events.Events()
 	}
@@ -106,6 +110,7 @@ type watch struct {
 
 	use   nodeUse
 	pools *pools
+	real  *realLinks // nil where no link is left as it is
 
 	mu         sync.Mutex
 	hostCPUMax float64
@@ -190,6 +195,10 @@ func (w *watch) begin() {
 	}
 	w.beside.Go(func() { w.fail(w.sample(w.began)) })
 	w.beside.Go(func() { w.fail(w.network(w.began)) })
+	if links := w.ground.lab.Real(); len(links) > 0 {
+		w.real = newReal(links)
+		w.beside.Go(func() { w.fail(w.measureReal(w.began)) })
+	}
 	for _, p := range w.cell.Experiment.Pools() {
 		if p.Workload.Probes != nil {
 			w.beside.Go(func() { w.fail(w.probe(p)) })

@@ -119,7 +119,7 @@ func (s setup) upLab(ctx context.Context, g *ground) error {
 	c.Members, c.Ports = e.Members(s.database), ports.All
 	if s.across != nil {
 		s.tell.stage("reaching the machines")
-		lost, err := s.across.Onto(ctx, &c, across.Terms{Place: e.Place, Between: e.Between}, s.tell.stage, s.installation)
+		lost, err := s.across.Onto(ctx, &c, across.Terms{Place: e.Place, Between: e.Between, Links: e.Links}, s.tell.stage, s.installation)
 		if err != nil {
 			return err
 		}
@@ -199,10 +199,16 @@ func (s setup) longestRTT(l *lab.Lab) time.Duration {
 	e := s.cell.Experiment
 	var longest time.Duration
 	nodes := e.DataNodes()
-	for _, k := range l.Topology().Links {
+	scale := max(e.Scale, e.SetupScale, s.sharing.FarthestScale)
+	for i, k := range l.Links() {
 		if slices.Contains(nodes, k.A) && slices.Contains(nodes, k.B) {
-			longest = max(longest, k.AB.Latency+k.BA.Latency)
+			set := l.Topology().Links[i]
+			rtt := time.Duration(float64(set.AB.Latency+set.BA.Latency) * scale)
+			if k.Real {
+				rtt = k.RTT()
+			}
+			longest = max(longest, rtt)
 		}
 	}
-	return time.Duration(float64(longest) * max(e.Scale, e.SetupScale, s.sharing.FarthestScale))
+	return longest
 }

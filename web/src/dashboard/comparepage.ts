@@ -1,9 +1,9 @@
 // Two runs side by side: every figure of both, and whether they differ by more than noise.
-import { duration, figure, units } from '../format/format'
+import { duration, figure, percent, units } from '../format/format'
 import { h, replace, s } from '../ui/dom'
 import { wide } from '../ui/table'
 import { theme } from '../ui/theme'
-import type { Report as Comparison, Figures, Metric } from '../go/compare'
+import type { Report as Comparison, Figures, LinkFigure, Metric } from '../go/compare'
 import type { Cell as CellRow } from '../go/serve'
 import { compare, detail, reportOf, runs } from './api'
 import { courses } from './courses'
@@ -127,9 +127,19 @@ function result(c: Comparison, drawn: (() => void)[]): HTMLElement[] {
         (p.censored ?? []).map((x) => h('p', { class: 'note' }, x)),
         wide('Metrics of both sides', h('table', { class: 'metrics' }, h('caption', { class: 'visually-hidden' }, 'Metrics of both sides'), h('thead', {}, h('tr', {}, ['Metric', 'A', 'B', 'Change', 'Repetitions', 'g', 'p'].map((x, i) => h('th', { scope: 'col', class: i > 0 && i !== 4 ? 'num' : '' }, x)))), body)),
         h('p', { class: 'small muted' }, 'Mean ± half-width of its 95 % interval over repetitions; g: Hedges’ g, positive where B is higher; p: permutation test. Of twenty metrics that are alike one has p below 0.05 by chance.'),
+        p.links?.length ? wide('Round trips of links', h('table', { class: 'metrics' }, h('caption', {}, 'Round trips of links, some of which were left as they are'),
+          h('thead', {}, h('tr', {}, ['Link', 'A', 'B', 'B/A'].map((x, i) => h('th', { scope: 'col', class: i > 0 ? 'num' : '' }, x)))),
+          h('tbody', {}, p.links.map((l) => h('tr', {}, h('th', { scope: 'row' }, `${l.from} – ${l.to}`), h('td', { class: 'num' }, linkFigure(l.a)), h('td', { class: 'num' }, linkFigure(l.b)), h('td', { class: 'num' }, l.ratio ? figure(l.ratio) : '–')))))) : null,
         over?.element ?? null)
     }),
   ]
+}
+
+/** linkFigure says what one side's trials have measured of a link. */
+export function linkFigure(f: LinkFigure): string {
+  if (!f.rtt_ms) return 'no answer'
+  const ms = units.milliseconds.write
+  return `${ms(f.rtt_ms)}, p99 ${ms(f.rtt_p99_ms)}, ${f.real ? `${percent(f.loss ?? 0)} lost, real` : `set to ${ms(f.set_rtt_ms ?? 0)}`}`
 }
 
 function row(m: Metric): HTMLElement {

@@ -5,7 +5,7 @@ import type { Cloud } from '../go/live'
 import type { Event as LabEvent, NodeSecond, Second } from '../go/record'
 import type { Entry } from '../go/serve'
 import type { Detail } from '../go/webdata'
-import { chosen, strip, write } from './comparepage'
+import { chosen, linkFigure, strip, write } from './comparepage'
 import { figuresOf, held, overlaid } from './courses'
 import { offers } from '../go/offers'
 import { eventOf, firing } from './firing'
@@ -167,4 +167,10 @@ describe('figures', () => {
     expect(ago('2026-01-02T11:00:00Z', now).textContent).toBe('60 min ago')
     expect(ago(undefined).textContent).toBe('–')
   })
+})
+
+it('a link that was left as it is is told with its losses, another with what it was set to', () => {
+  expect(linkFigure({ real: true, rtt_ms: 20, rtt_p99_ms: 24, loss: 0.02 })).toMatch(/^20\.0\sms, p99 24\.0\sms, 2\.00\s% lost, real$/)
+  expect(linkFigure({ set_rtt_ms: 20, rtt_ms: 20.1, rtt_p99_ms: 20.4 })).toMatch(/^20\.1\sms, p99 20\.4\sms, set to 20\.0\sms$/)
+  expect(linkFigure({ rtt_ms: 0, rtt_p99_ms: 0 })).toBe('no answer')
 })

@@ -43,6 +43,28 @@ export interface Figures {
   values: number[]
 }
 
+/** LinkFigure is what one side's trials have measured of a link, on average. */
+export interface LinkFigure {
+  /** real says that the link was left as it is; else SetMS is the round trip that was asked for. */
+  real?: boolean
+  set_rtt_ms?: number
+  /** rtt_ms is the median round trip: of a real link while trials measured, else of the echoes before. */
+  rtt_ms: number
+  /** rtt_p99_ms is of the same echoes; Loss, of real links alone, the share that was lost. */
+  rtt_p99_ms: number
+  loss?: number
+}
+
+/** LinkPair is a link of both sides. */
+export interface LinkPair {
+  from: string
+  to: string
+  a: LinkFigure
+  b: LinkFigure
+  /** ratio is B's round trip over A's, 0 where either is not known. */
+  ratio?: number
+}
+
 /** Metric is one figure of both sides. */
 export interface Metric {
   name: string
@@ -85,6 +107,8 @@ export interface Pair {
   metrics: Metric[]
   /** censored tells of figures that some repetitions know to be at least so much, and no more. */
   censored?: string[]
+  /** links are those of both sides, where some are real on either. */
+  links?: LinkPair[]
   /** cpu of the data nodes; nil where either side recorded none. */
   cpu?: CPU
 }

@@ -292,6 +292,12 @@ export interface LinkFidelity {
   from: string
   to: string
   set_rtt_ms: number
+  /**
+   * real says that the link was left as it is: nothing was asked of it, so that what is set is 0 and there is no
+   * error. Seen is what it was while the trial measured.
+   */
+  real?: boolean
+  seen?: LinkSeen
   /** set_jitter_ms is the jitter of both directions together: what the median may stray by. */
   set_jitter_ms?: number
   /** answered says whether any echo came back; without one the figures are 0. */
@@ -310,6 +316,18 @@ export interface LinkFidelity {
   train_lost?: boolean
   /** train_disturbed says that the machine held up every train, so that a bandwidth is not known. */
   train_disturbed?: boolean
+}
+
+/** LinkSeen is what a real link was while the trial measured, over all echoes. */
+export interface LinkSeen {
+  sent: number
+  lost: number
+  rtt_min_ms: number
+  /** Median, 99th percentile and maximum of the round trips; JitterMS is their standard deviation. */
+  rtt_median_ms: number
+  rtt_p99_ms: number
+  rtt_max_ms: number
+  jitter_ms: number
 }
 
 /** Machine is the host that the run was made on. */
@@ -358,14 +376,14 @@ export interface Moment {
 
 /**
  * NetworkSecond is one row of network.parquet: what packets met between the nodes in one
- * second, where an overlay routes them.
+ * second, where an overlay routes them; else over links that are real, of those alone.
  */
 export interface NetworkSecond {
   t: number
-  /** rtt_mean_ms and Worst round trip over all pairs of nodes that answered. */
+  /** rtt_mean_ms and Worst round trip over all pairs of nodes, or real links, that answered. */
   rtt_mean_ms: number
   rtt_worst_ms: number
-  /** pairs were asked once each, Unreachable of them did not answer. */
+  /** pairs were asked, Unreachable of them did not answer. */
   pairs: number
   unreachable: number
 }

@@ -76,15 +76,15 @@ export function fidelity(run: Run, open: (trial: number) => void): HTMLElement |
 }
 
 function accuracy(rows: LinkFidelity[]) {
-  const answered = rows.filter((l) => l.answered)
+  const answered = rows.filter((l) => l.answered && !l.real)
   const worst = Math.max(0, ...answered.map((l) => Math.abs(l.rtt_error_ms)))
   return {
     title: 'Error of the round trip, link by link', unit: 'milliseconds: median measured less set, over the round trip set',
-    describe: `${rows.length} links, ${rows.length - answered.length} without an answer; the largest error is ${units.milliseconds.write(worst)}.`,
+    describe: `${rows.length} links, ${rows.filter((l) => !l.answered).length} without an answer${rows.some((l) => l.real) ? `, ${rows.filter((l) => l.real).length} left as they are` : ''}; the largest error is ${units.milliseconds.write(worst)}.`,
     height: 260, points: answered.length,
     table: () => ({
       columns: ['link', 'from', 'to', 'set (ms)', 'median (ms)', 'p99 (ms)', 'error (ms)', 'set from-to (bit/s)', 'measured from-to (bit/s)', 'set to-from (bit/s)', 'measured to-from (bit/s)'],
-      rows: rows.map((l) => [l.id, l.from, l.to, l.set_rtt_ms, l.answered ? l.rtt_ms : null, l.answered ? l.rtt_p99_ms : null, l.answered ? l.rtt_error_ms : null, l.set_ab_bps ?? null, l.ab_bps ?? null, l.set_ba_bps ?? null, l.ba_bps ?? null]),
+      rows: rows.map((l) => [l.id, l.from, l.to, l.real ? null : l.set_rtt_ms, l.answered ? l.rtt_ms : null, l.answered ? l.rtt_p99_ms : null, l.answered && !l.real ? l.rtt_error_ms : null, l.set_ab_bps ?? null, l.ab_bps ?? null, l.set_ba_bps ?? null, l.ba_bps ?? null]),
     }),
     option: (t: Parameters<typeof frame>[0]) => {
       const axis = axisStyle(t)
@@ -109,15 +109,21 @@ function accuracy(rows: LinkFidelity[]) {
 }
 
 function linkTable(rows: LinkFidelity[]): HTMLElement {
+  const real = rows.some((l) => l.real)
   const speed = (set?: number, got?: number) => (set ? `${units.bitsPerSecond.write(set)}${got ? ` → ${units.bitsPerSecond.write(got)}` : ', not measured'}` : 'no limit')
   return table<LinkFidelity>([
     { head: 'link', cell: (l) => linkName(l.id, l.from, l.to) },
-    { head: 'round trip set', numeric: true, key: (l) => l.set_rtt_ms, cell: (l) => units.milliseconds.write(l.set_rtt_ms) },
+    { head: 'round trip set', numeric: true, key: (l) => l.set_rtt_ms, cell: (l) => (l.real ? 'as it is' : units.milliseconds.write(l.set_rtt_ms)) },
     { head: 'median', numeric: true, key: (l) => l.rtt_ms, cell: (l) => (l.answered ? units.milliseconds.write(l.rtt_ms) : 'no answer') },
     { head: 'p99', numeric: true, key: (l) => l.rtt_p99_ms, cell: (l) => (l.answered ? units.milliseconds.write(l.rtt_p99_ms) : '–') },
-    { head: 'error', numeric: true, key: (l) => Math.abs(l.rtt_error_ms), cell: (l) => (l.answered ? `${l.rtt_error_ms < 0 ? '−' : '+'}${units.milliseconds.write(Math.abs(l.rtt_error_ms))}` : '–') },
-    { head: 'bandwidth there: set → measured', numeric: true, key: (l) => l.set_ab_bps ?? 0, cell: (l) => speed(l.set_ab_bps, l.ab_bps) },
-    { head: 'back', numeric: true, key: (l) => l.set_ba_bps ?? 0, cell: (l) => speed(l.set_ba_bps, l.ba_bps) },
+    { head: 'error', numeric: true, key: (l) => Math.abs(l.rtt_error_ms), cell: (l) => (l.answered && !l.real ? `${l.rtt_error_ms < 0 ? '−' : '+'}${units.milliseconds.write(Math.abs(l.rtt_error_ms))}` : '–') },
+    ...(real ? [
+      { head: 'median in the trial', numeric: true, key: (l: LinkFidelity) => l.seen?.rtt_median_ms ?? NaN, cell: (l: LinkFidelity) => (l.seen ? units.milliseconds.write(l.seen.rtt_median_ms) : '–') },
+      { head: 'p99', numeric: true, key: (l: LinkFidelity) => l.seen?.rtt_p99_ms ?? NaN, cell: (l: LinkFidelity) => (l.seen ? units.milliseconds.write(l.seen.rtt_p99_ms) : '–') },
+      { head: 'lost', numeric: true, key: (l: LinkFidelity) => l.seen?.lost ?? NaN, cell: (l: LinkFidelity) => (l.seen ? `${l.seen.lost} of ${l.seen.sent}` : '–') },
+    ] : []),
+    { head: 'bandwidth there: set → measured', numeric: true, key: (l) => l.set_ab_bps ?? 0, cell: (l) => (l.real ? 'as it is' : speed(l.set_ab_bps, l.ab_bps)) },
+    { head: 'back', numeric: true, key: (l) => l.set_ba_bps ?? 0, cell: (l) => (l.real ? 'as it is' : speed(l.set_ba_bps, l.ba_bps)) },
   ], rows, { label: 'Links: set against measured', bad: (l) => !l.answered, most: 60 })
 }
 

@@ -119,9 +119,11 @@ func (l *Link) Took(oneWay, short time.Duration) {
 	l.far.short.Store(int64(short))
 }
 
-func (c *crossing) state() link.Crossing {
+func (l *Link) crossing() link.Crossing {
+	c := l.far
+	way, _ := l.Crossed()
 	return link.Crossing{
-		OneWay: time.Duration(c.oneWay.Load()), Short: time.Duration(c.short.Load()),
+		Way: way, OneWay: time.Duration(c.oneWay.Load()), Short: time.Duration(c.short.Load()),
 		Asked: c.asked.Load(), Answered: c.answered.Load(), Proved: c.proved.Load(),
 	}
 }

@@ -128,7 +128,7 @@ func (p *Plane) Set(ctx context.Context, settings []Setting) error {
 func (l *Link) Stats() link.Stats {
 	s := link.Stats{ID: l.ID, AB: l.ab.counters(), BA: l.ba.counters()}
 	if l.far != nil {
-		s.Crossing = l.far.state()
+		s.Crossing = l.crossing()
 	}
 	return s
 }

@@ -1,0 +1,122 @@
+package trial
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/stat"
+
+	"skerry/internal/lab"
+	"skerry/internal/link/probe"
+	"skerry/internal/record"
+)
+
+// How links that are left as they are are measured while a trial goes on: so many echoes a second each,
+// spread over most of the second; one alone where there are many links.
+const (
+	realEchoes   = 5
+	realInterval = 150 * time.Millisecond
+	manyReal     = 256
+)
+
+// realLinks is what is measured of them. One second's echoes may still be under way when the next one's
+// leave, where some get no answer; rows are written in order all the same.
+type realLinks struct {
+	links []lab.Link
+	trips map[string][]float64 // ms, by link
+	sums  map[string]record.LinkSeen
+}
+
+func newReal(links []lab.Link) *realLinks {
+	return &realLinks{links: links, trips: map[string][]float64{}, sums: map[string]record.LinkSeen{}}
+}
+
+// measureReal measures each second from zero on, until the drive ends.
+func (w *watch) measureReal(zero time.Time) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	work, ctx := errgroup.WithContext(w.ctx)
+	written := make(chan struct{})
+	close(written)
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case now := <-tick.C:
+			before, mine := written, make(chan struct{})
+			written = mine
+			work.Go(func() error {
+				defer close(mine)
+				count := realEchoes
+				if len(w.real.links) > manyReal {
+					count = 1
+				}
+				got, err := w.ground.lab.Watch(ctx, w.real.links, count, realInterval)
+				<-before // its goroutine ends with the same context
+				if err != nil {
+					return err
+				}
+				return w.realSecond(int64(now.Sub(zero)/time.Second), got)
+			})
+		}
+	}
+	if err := work.Wait(); err != nil && w.ctx.Err() == nil {
+		return fmt.Errorf("measuring real links: %w", err)
+	}
+	return nil
+}
+
+// realSecond records what one second's echoes have found.
+func (w *watch) realSecond(t int64, got []probe.RTTResult) error {
+	var rows []record.LinkSecond
+	all := record.NetworkSecond{T: t, Pairs: int64(len(got))}
+	for i, r := range got {
+		id := w.real.links[i].ID
+		w.real.add(id, r)
+		rows = append(rows, record.LinkSecond{
+			T: t, Link: id, Sent: int64(r.Sent), Lost: int64(r.Lost), Min: ms(r.Min), Median: ms(r.Median), Max: ms(r.Max),
+		})
+		if len(r.Samples) == 0 {
+			all.Unreachable++
+			continue
+		}
+		all.Mean, all.Worst = all.Mean+ms(r.Median), max(all.Worst, ms(r.Max))
+	}
+	if answered := all.Pairs - all.Unreachable; answered > 0 {
+		all.Mean /= float64(answered)
+	}
+	err := w.tell.writer.LinkSeconds(rows...)
+	if err == nil && !w.ground.lab.Topology().Overlay.Routed() { // else what packets meet is measured by itself
+		w.tell.live.Network(all)
+		err = w.tell.writer.NetworkSecond(all)
+	}
+	if err != nil {
+		return recordError{err}
+	}
+	return nil
+}
+
+func (r *realLinks) add(id string, got probe.RTTResult) {
+	s := r.sums[id]
+	s.Sent, s.Lost = s.Sent+int64(got.Sent), s.Lost+int64(got.Lost)
+	r.sums[id] = s
+	for _, x := range got.Samples {
+		r.trips[id] = append(r.trips[id], ms(x))
+	}
+}
+
+// seen is what the links were, by link.
+func (r *realLinks) seen() map[string]record.LinkSeen {
+	for id, s := range r.sums {
+		trips := r.trips[id]
+		slices.Sort(trips)
+		if n := len(trips); n > 0 {
+			s.MinMS, s.MaxMS = trips[0], trips[n-1]
+			s.MedianMS, s.P99MS = stat.Quantile(0.5, stat.Empirical, trips, nil), stat.Quantile(0.99, stat.Empirical, trips, nil)
+			s.JitterMS = stat.PopStdDev(trips, nil)
+		}
+		r.sums[id] = s
+	}
+	return r.sums
+}
