@@ -412,9 +412,9 @@ func TestSteady(t *testing.T) {
 	}
 	cut := quiet
 	cut.Events = []Happening{{Kind: "link_down"}}
-	for name, x := range map[string]Trial{"a cut": cut, "no batches": {}} {
-		if _, ok := x.Steady(); ok {
-			t.Errorf("%s: steady", name)
+	for name, x := range map[string]Trial{"a cut": cut, "no batches": {Interval: 3}} {
+		if half, ok := x.Steady(); half != 0 || ok {
+			t.Errorf("%s: steady, %v", name, half)
 		}
 	}
 }

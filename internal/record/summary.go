@@ -76,10 +76,13 @@ type Trial struct {
 	Replaced []Replaced `json:"replaced,omitempty"`
 }
 
-// Steady is the half-width of the goodput's interval over the trial's own batches, and whether it means anything: batches
+// Steady is the half-width of the goodput's interval over the trial's own batches, and whether it means anything, else 0: batches
 // tell how sure a mean is only while nothing happens that changes it.
 func (t Trial) Steady() (half float64, ok bool) {
-	return t.Interval, t.Batches > 0 && len(t.Events) == 0
+	if t.Batches == 0 || len(t.Events) > 0 {
+		return 0, false
+	}
+	return t.Interval, true
 }
 
 // Pool is one of several workloads that ran side by side.

@@ -175,6 +175,10 @@ describe('with a lab', () => {
     await page.click('.firing button')
     await page.waitForSelector('.events >> text=by hand')
     await look(page, 'live', '.events >> text=by hand')
+    await page.setViewportSize(sizes[0]!)
+    await page.evaluate(() => scrollTo(0, 0))
+    // The map leaves the curves room on a desk's screen.
+    await page.waitForFunction(() => document.querySelector('.curves figure.chart svg')!.getBoundingClientRect().bottom <= innerHeight)
     expect(errors).toEqual([])
     await page.context().close()
   })

@@ -51,7 +51,7 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
   const dots: SVGElement[] = []
   const drawing = s('svg', { viewBox: `0 0 ${width} ${view.height}`, role: 'group', 'aria-label': `Map: ${plan.places.length} places, ${plan.pairs.length} connections` })
   const hint = h('p', { class: 'maphint muted' })
-  const key = h('p', { class: 'key' }, [['', 'link as set'], ['changed', 'changed'], ['down', 'cut']].map(([kind, text]) => h('span', {}, h('i', { class: `mark ${kind}`.trim() }), text!)), h('span', {}, 'circles have the colours of their nodes; the largest has the client'))
+  const key = h('p', { class: 'key' }, [['', 'link as set'], ['changed', 'changed'], ['down', 'cut']].map(([kind, text]) => h('span', {}, h('i', { class: `mark ${kind}`.trim() }), text!)), h('span', {}, 'lines tell round trips that changed; circles have the colours of their nodes'))
   const element = h('div', { class: 'livemap' }, drawing, key, hint)
 
   const linksOf = (pair: number): Link[] => plan.pairs[pair]!.links.map((i) => links.get(all[i]!.id) ?? all[i]!)
@@ -76,7 +76,7 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
 
   function say(): void {
     if (chosen < 0) {
-      hint.textContent = 'Lines are links, labelled with their round trip where it changed; circles swell with the traffic of a site. Choose a site to see its latencies, or a site or line to fire an event.'
+      hint.textContent = 'A circle swells with the traffic of its site. Choose a site to see its latencies, a site or a line to fire an event.'
       return
     }
     const of = nodesOf(chosen).map((n) => `${n}: ${figure(last.get(n)?.cpu_cores ?? 0)} cores, ${units.bytesPerSecond.write((last.get(n)?.rx_bytes ?? 0) + (last.get(n)?.tx_bytes ?? 0))}`)

@@ -90,7 +90,7 @@ function table(list: TrialRow[], operation: string): HTMLElement {
     h('td', { class: 'num' }, t.id), h('td', {}, parameters(t.parameters)), h('td', { class: 'num' }, t.repetition),
     h('td', {}, badge(t.state === 'ok' ? t.verdict.state : t.state, t.state !== 'ok' ? 'bad' : t.verdict.state === 'valid' ? 'good' : 'warn'), t.fired_by_hand ? badge(`${t.fired_by_hand} by hand`) : null,
       t.error || t.verdict.reasons?.length ? h('p', { class: 'reasons' }, t.error ?? (t.verdict.reasons ?? []).join('; ')) : null),
-    h('td', { class: 'num' }, t.state === 'ok' ? figure(t.goodput_ops_s) : '–', t.goodput_ci95_ops_s ? h('span', { class: 'muted' }, ` ± ${figure(t.goodput_ci95_ops_s)}`) : null),
+    h('td', { class: 'num' }, t.state === 'ok' ? figure(t.goodput_ops_s) : '–', t.goodput_ci95_ops_s && !t.events ? h('span', { class: 'muted' }, ` ± ${figure(t.goodput_ci95_ops_s)}`) : null),
     tail(t, 'p95_us'), tail(t, 'p99_us'), h('td', { class: 'num' }, t.events), h('td', { class: 'num' }, t.duration_s ? clock(t.duration_s) : '–'))
   return wide('Trials that have ended', h('table', {}, h('caption', { class: 'visually-hidden' }, 'Trials that have ended'),
     h('thead', {}, h('tr', {}, ['Trial', 'Parameters', 'Repetition', 'Verdict', 'Goodput, ops/s', `${operation} p95`.trim(), `${operation} p99`.trim(), 'Events', 'Measured'].map((c, i) => h('th', { scope: 'col', class: [0, 2, 4, 5, 6, 7, 8].includes(i) ? 'num' : '' }, c)))),
