@@ -11,6 +11,7 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/base/strict"
 	"skerry/internal/base/unit"
+	"skerry/internal/event"
 	"skerry/internal/lab"
 	"skerry/internal/lab/place"
 	"skerry/internal/machine"
@@ -68,8 +69,21 @@ func (c *checker) machines() {
 	if err := lab.Apart(e.origin.cloud, e.Engine); err != nil {
 		c.fail("machines", advice.Of(err), "%v", err)
 	}
-	if _, err := e.Places(); err != nil {
+	plan, err := e.Places()
+	if err != nil {
 		c.fail("place", advice.Of(err), "%v", err)
+	}
+	if plan == nil {
+		return
+	}
+	whole := plan.Whole()
+	if err := lab.Wholly(e.origin.cloud, whole); err != nil {
+		c.fail("machines", advice.Of(err), "%v", err)
+	}
+	for node := range event.Disks(e.Events, e.Stage(nil)) {
+		if slices.Contains(whole, node) {
+			c.fail("events", "use disk_slow, or leave out whole: true", "disk_full cannot happen to %s, whose disk is a whole machine's own", node)
+		}
 	}
 }
 
@@ -84,6 +98,9 @@ func (e Experiment) places(w io.Writer) {
 		asks := fmt.Sprintf("%.4g cores", u.Cores)
 		if u.Memory > 0 {
 			asks += ", " + unit.Bytes(u.Memory).String()
+		}
+		if u.Whole {
+			asks = "the whole machine"
 		}
 		fmt.Fprintf(w, "  on %s: %s (%s)\n", u.Machine, strings.Join(u.Nodes, ", "), asks)
 	}
