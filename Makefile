@@ -1,7 +1,7 @@
 # make demo   build and run the quickstart experiment
 # make test   formatting, lint, unit and end-to-end tests, the front end in a browser
 # make slow   what takes longer: the race detector, databases in Java, another kernel, the pages' English; CI runs both
-# make conformance   the conformance suite on every database that can be had, and a real Kubernetes (some 20 minutes; the first time 30)
+# make conformance   the conformance suite on every database that can be had, a real Kubernetes, and OpenTofu's modules (some 25 minutes; the first time 50)
 # make build  bin/skerry, with the front end where npm is there
 # make web    the front end alone
 # make docs   regenerate what in docs/ and web/src/go comes from the code

@@ -1,6 +1,6 @@
 #!/bin/bash
 # conformance.sh runs the conformance suites of what make conformance installed, and of what
-# is there though it is installed on request alone. All are in skerry's cache, or in PATH.
+# is there though it is installed on request alone. All are in skerry's cache, or in PATH. Then a real Kubernetes and OpenTofu.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -40,5 +40,12 @@ kubernetes=${SKERRY_KUBERNETES:-$PWD/.cache/kubernetes}
 {
 	test/engines/setup.sh && test/engines/kubernetes-setup.sh "$kubernetes" &&
 		SKERRY_KUBERNETES=$kubernetes SKERRY_REQUIRE=$required,slurm go tool -modfile=tools.mod gotestsum --format testname -- -count=1 -timeout 30m -run 'TestKubernetes$' ./test/engines
+} || status=$?
+
+# OpenTofu with the modules of deploy/tofu, as far as it goes without anybody's cloud. Its programs are built once, in a quarter of an hour.
+tofu=${SKERRY_TOFU:-$PWD/.cache/tofu}
+{
+	test/engines/setup.sh && test/engines/tofu-setup.sh "$tofu" &&
+		SKERRY_TOFU=$tofu SKERRY_REQUIRE=$required,slurm go tool -modfile=tools.mod gotestsum --format testname -- -count=1 -timeout 30m -run '^TestTofu' ./test/engines
 } || status=$?
 exit $status

@@ -11,6 +11,7 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/base/strict"
 	"skerry/internal/base/unit"
+	"skerry/internal/event"
 	"skerry/internal/lab"
 	"skerry/internal/lab/place"
 	"skerry/internal/machine"
@@ -79,6 +80,18 @@ func (c *checker) machines() {
 	if e.Links == realLinks {
 		c.real(plan)
 	}
+	if plan == nil {
+		return
+	}
+	whole := plan.Whole()
+	if err := lab.Wholly(e.origin.cloud, whole); err != nil {
+		c.fail("machines", advice.Of(err), "%v", err)
+	}
+	for node := range event.Disks(e.Events, e.Stage(nil)) {
+		if slices.Contains(whole, node) {
+			c.fail("events", "use disk_slow, or leave out whole: true", "disk_full cannot happen to %s, whose disk is a whole machine's own", node)
+		}
+	}
 }
 
 // places writes where the nodes of an experiment's lab stand, as far as that can be told before the
@@ -93,6 +106,9 @@ func (e Experiment) places(w io.Writer) {
 		asks := fmt.Sprintf("%.4g cores", u.Cores)
 		if u.Memory > 0 {
 			asks += ", " + unit.Bytes(u.Memory).String()
+		}
+		if u.Whole {
+			asks = "the whole machine"
 		}
 		fmt.Fprintf(w, "  on %s: %s (%s)\n", u.Machine, strings.Join(u.Nodes, ", "), asks)
 	}

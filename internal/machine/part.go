@@ -22,6 +22,9 @@ type Ask struct {
 	// addresses.
 	Forward bool `json:"forward,omitempty"`
 	IPv6    bool `json:"ipv6,omitempty"`
+	// Whole says that the part's one node is the machine itself: in its own network and on its own disk,
+	// without limits. One part of a machine can be that at a time.
+	Whole bool `json:"whole,omitempty"`
 }
 
 // Node asks for a node.
@@ -94,7 +97,8 @@ type NodeFacts struct {
 	Exe string `json:"exe,omitempty"`
 	// Dir is the node's directory on its machine.
 	Dir string `json:"dir"`
-	// Netns is the name that `ip netns` knows there, or the path of the namespace.
+	// Netns is the name that `ip netns` knows there, or the path of the namespace; for a node that is
+	// the machine itself, the path by which any process finds its own.
 	Netns string `json:"netns"`
 }
 

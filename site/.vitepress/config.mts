@@ -127,6 +127,7 @@ export default defineConfig({
         text: 'Evidence',
         items: [
           { text: 'Fidelity', link: '/fidelity' },
+          { text: 'Scale', link: '/scale' },
           { text: 'Results', link: '/results/' },
           { text: 'Architecture', link: '/architecture' },
           { text: 'How to cite', link: '/cite' },

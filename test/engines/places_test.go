@@ -37,14 +37,7 @@ func (r *room) reachable() {
 	r.must(exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", r.path("key")))
 	r.write("machines.yaml", "machines:\n")
 	for n := 1; n <= 3; n++ {
-		m := r.machine(n, image)
-		r.must(m.command("bash", "-ec", `mkdir -p /run/sshd /root/.ssh /etc/ssh
-grep -q ^sshd: /etc/passwd || echo 'sshd:x:107:65534::/run/sshd:/usr/sbin/nologin' >>/etc/passwd
-cp "$0/key.pub" /root/.ssh/authorized_keys; chmod 700 /root /root/.ssh; chmod 600 /root/.ssh/authorized_keys
-ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/host <<<y >/dev/null
-printf 'HostKey /etc/ssh/host\nPidFile none\nUsePAM no\nPermitRootLogin yes\nStrictModes no\n' >/etc/ssh/test
-/usr/sbin/sshd -f /etc/ssh/test
-rm -rf /root/.cache/skerry/bin`, r.share))
+		r.answering(n, image)
 	}
 	r.write("machines.yaml", `machines:
   - {name: one, ssh: {host: root@10.99.0.1, identity: key, options: [StrictHostKeyChecking=no, UserKnownHostsFile=/dev/null, LogLevel=ERROR]}}
@@ -52,6 +45,20 @@ rm -rf /root/.cache/skerry/bin`, r.share))
   - {name: three, ssh: {host: root@10.99.0.3, identity: key, options: [StrictHostKeyChecking=no, UserKnownHostsFile=/dev/null, LogLevel=ERROR]}}
   - {name: nobody, command: [/bin/false]}
 `)
+}
+
+// answering starts a machine with OpenSSH's server, which takes the room's key and has no skerry.
+func (r *room) answering(n int, image string) *machine {
+	r.t.Helper()
+	m := r.machine(n, image)
+	r.must(m.command("bash", "-ec", `mkdir -p /run/sshd /root/.ssh /etc/ssh
+grep -q ^sshd: /etc/passwd || echo 'sshd:x:107:65534::/run/sshd:/usr/sbin/nologin' >>/etc/passwd
+cp "$0/key.pub" /root/.ssh/authorized_keys; chmod 700 /root /root/.ssh; chmod 600 /root/.ssh/authorized_keys
+ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/host <<<y >/dev/null
+printf 'HostKey /etc/ssh/host\nPidFile none\nUsePAM no\nPermitRootLogin yes\nStrictModes no\n' >/etc/ssh/test
+/usr/sbin/sshd -f /etc/ssh/test
+rm -rf /root/.cache/skerry/bin`, r.share))
+	return m
 }
 
 // complete fails the test unless each trial of a run has its result, and returns the machines that they

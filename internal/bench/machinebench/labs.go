@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"skerry/internal/bench/labbench"
 	"skerry/internal/lab"
 	"skerry/internal/machine/carrier"
+	"skerry/internal/machine/inventory"
 	"skerry/internal/run/across"
 	"skerry/internal/topology"
 )
@@ -30,6 +34,10 @@ type Lab struct {
 	Silent int `json:"silent"`
 	// MachineBytes is by how much this machine's available memory shrank, divided by the machines.
 	MachineBytes int64 `json:"machine_bytes"`
+	// ControllerMS is the processor time that the asking side takes for all of that.
+	ControllerMS float64 `json:"controller_cpu_ms"`
+	// CarriedBytes went to and from all agents together, of a round of its own, which no time is taken of.
+	CarriedBytes int64 `json:"carried_bytes"`
 	// GoalMS is what up and down are to take at most, 0 for no goal.
 	GoalMS float64 `json:"goal_ms,omitempty"`
 }
@@ -51,6 +59,7 @@ func (o Options) lab(ctx context.Context, to *Result, name string, machines int,
 	}
 	x := Lab{Topology: name, Nodes: len(cloud.Nodes), Links: len(cloud.Links), Machines: machines, Rounds: o.Rounds, GoalMS: goal}
 	var took [4][]float64
+	var used []float64
 	var memory []int64
 	for i := range o.Rounds {
 		o.Progress(fmt.Sprintf("%s on %d machines, %d of %d", name, machines, i+1, o.Rounds))
@@ -58,29 +67,49 @@ func (o Options) lab(ctx context.Context, to *Result, name string, machines int,
 		if err != nil {
 			return err
 		}
-		times, silent, bytes, err := o.once(ctx, r, lab.Config{Topology: cloud}, place, before)
+		was := own()
+		times, silent, bytes, err := o.once(ctx, r.machines.Machines, lab.Config{Topology: cloud}, place, before)
 		if err != nil {
 			return err
 		}
+		used = append(used, labbench.Milliseconds(own()-was))
 		for k, t := range times {
 			took[k] = append(took[k], labbench.Milliseconds(t))
 		}
 		x.Silent, memory = max(x.Silent, silent), append(memory, bytes/int64(machines))
 	}
 	x.ReachMS, x.UpMS, x.EchoMS, x.DownMS = labbench.Median(took[0]), labbench.Median(took[1]), labbench.Median(took[2]), labbench.Median(took[3])
-	x.MachineBytes = labbench.Median(memory)
+	x.MachineBytes, x.ControllerMS = labbench.Median(memory), labbench.Median(used)
+	counted, err := r.counted(filepath.Join(r.dir, "counted"))
+	if err == nil {
+		_, _, _, err = o.once(ctx, counted, lab.Config{Topology: cloud}, place, 0)
+	}
+	if err == nil {
+		var to, from int64
+		to, from, err = carried(filepath.Join(r.dir, "counted"))
+		x.CarriedBytes = to + from
+	}
 	to.Labs = append(to.Labs, x)
-	return nil
+	return err
+}
+
+// own is the processor time of this process, which asks the machines.
+func own() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0 // it cannot fail for the process itself
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // once is a lab's life: how long machines, lab, round trips and end took.
-func (o Options) once(ctx context.Context, r *room, c lab.Config, place map[string]string, before int64) (took [4]time.Duration, silent int, bytes int64, err error) {
+func (o Options) once(ctx context.Context, machines []inventory.Machine, c lab.Config, place map[string]string, before int64) (took [4]time.Duration, silent int, bytes int64, err error) {
 	began := time.Now()
 	lap := func(i int) {
 		took[i] = time.Since(began)
 		began = time.Now()
 	}
-	m := across.New(r.machines.Machines, carrier.Options{Exe: o.Exe})
+	m := across.New(machines, carrier.Options{Exe: o.Exe})
 	defer func() { err = errors.Join(err, m.Close()) }()
 	c.Name, c.Scale, c.Exe, c.Ephemeral = "bench-machines", 1, o.Exe, true
 	if _, err = m.Onto(ctx, &c, across.Terms{Place: place}, func(string) {}); err != nil {

@@ -1,5 +1,5 @@
 // Package machinebench measures labs on several machines: how true links between machines are, what one
-// stream gets over one, and how soon labs come and go. The machines are pretended, and share this one's
+// stream gets over one, how soon labs come and go, and what the controller costs. The machines are pretended, and share this one's
 // processors.
 package machinebench
 
@@ -38,12 +38,14 @@ type Result struct {
 	RTT    []RTT    `json:"rtt,omitempty"`
 	Stream []Stream `json:"stream,omitempty"`
 	Labs   []Lab    `json:"labs,omitempty"`
+	// Traffic is nil where it was not measured.
+	Traffic *Traffic `json:"traffic,omitempty"`
 }
 
 const schema = "skerry/bench-machines/v1"
 
 // Parts are the names that Options.Only may have.
-func Parts() []string { return []string{"rtt", "stream", "lab", "ring"} }
+func Parts() []string { return []string{"rtt", "stream", "lab", "ring", "dense", "traffic"} }
 
 // Run measures. When it fails, what was measured before comes with the error.
 func Run(ctx context.Context, o Options) (r Result, err error) {
@@ -61,6 +63,14 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 		{"stream", func() error { r.Stream, err = o.streams(ctx); return err }},
 		{"lab", func() error { return o.lab(ctx, &r, "azure8", 8, 3000) }},
 		{"ring", func() error { return o.lab(ctx, &r, "ring:256", 32, 0) }},
+		{"dense", func() error { return o.lab(ctx, &r, "ring:800", 8, 0) }},
+		{"traffic", func() error {
+			x, err := o.traffic(ctx)
+			if err == nil {
+				r.Traffic = &x
+			}
+			return err
+		}},
 	} {
 		if len(o.Only) > 0 && !slices.Contains(o.Only, part.name) {
 			continue

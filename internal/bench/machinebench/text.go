@@ -32,8 +32,13 @@ func (r Result) Text(out io.Writer) error {
 		if x.GoalMS > 0 {
 			reach, said = fmt.Sprintf("up, down %.0f ms", x.GoalMS), verdict(x.UpMS <= x.GoalMS && x.DownMS <= x.GoalMS)
 		}
-		fmt.Fprintf(w, "%s (%d nodes, %d links) on %d machines\treached in %.0f ms, up %.0f, every link %.0f (%d silent), down %.0f; %.1f MB a machine\t%s\t%s\n",
-			x.Topology, x.Nodes, x.Links, x.Machines, x.ReachMS, x.UpMS, x.EchoMS, x.Silent, x.DownMS, float64(x.MachineBytes)/1e6, reach, said)
+		fmt.Fprintf(w, "%s (%d nodes, %d links) on %d machines\treached in %.0f ms, up %.0f, every link %.0f (%d silent), down %.0f; %.1f MB a machine; the controller's processor %.0f ms, %.2f MB carried\t%s\t%s\n",
+			x.Topology, x.Nodes, x.Links, x.Machines, x.ReachMS, x.UpMS, x.EchoMS, x.Silent, x.DownMS, float64(x.MachineBytes)/1e6, x.ControllerMS, float64(x.CarriedBytes)/1e6, reach, said)
+	}
+	if x := r.Traffic; x != nil {
+		fmt.Fprintf(w, "controller while %s on %s and %d machines does %.0f operations/s, %.0f s\t%.2f %% of a core; %.1f kB/s to the agents, %.1f from them\t%.0f %%, %.0f kB/s\t%s\n",
+			x.Database, x.Topology, x.Machines, x.OPS, x.Seconds, x.Core, x.ToBPS/1e3, x.FromBPS/1e3, x.ReachCore, x.ReachBPS/1e3,
+			verdict(x.Core < x.ReachCore && x.ToBPS+x.FromBPS < x.ReachBPS))
 	}
 	return w.Flush()
 }

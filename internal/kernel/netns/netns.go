@@ -32,10 +32,23 @@ func Throwaway(f func() error) error {
 	return <-done
 }
 
-// Do calls f with the calling thread inside the network namespace at path, and brings
-// the thread back. Goroutines that f starts do not run there.
+// Own leads every process to its own network namespace: the one that its first thread is in, which
+// nothing here moves.
+const Own = "/proc/self/ns/net"
+
+// Do calls f with a thread inside the network namespace at path: the calling one, which is brought
+// back, or another where that is the process's first. Goroutines that f starts do not run there.
 func Do(path string, f func() error) (err error) {
 	runtime.LockOSThread()
+	if unix.Gettid() == unix.Getpid() {
+		runtime.UnlockOSThread()
+		return Throwaway(func() error {
+			if err := Enter(path); err != nil {
+				return err
+			}
+			return f()
+		})
+	}
 	home, err := os.Open(current)
 	if err != nil {
 		runtime.UnlockOSThread()

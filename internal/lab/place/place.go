@@ -35,13 +35,15 @@ type Machine struct {
 	// Cores and Memory, in bytes, are what may be used; 0 where it is not known.
 	Cores  float64
 	Memory int64
+	// Whole machines have one node at most, which is the machine.
+	Whole bool
 }
 
 // Known is what a machines file says of what its machines have.
 func Known(list []inventory.Machine) []Machine {
 	machines := make([]Machine, len(list))
 	for i, m := range list {
-		machines[i] = Machine{Name: m.Name, Site: m.Site, Cores: m.Cores, Memory: int64(m.Memory)}
+		machines[i] = Machine{Name: m.Name, Site: m.Site, Cores: m.Cores, Memory: int64(m.Memory), Whole: m.Whole}
 	}
 	return machines
 }
@@ -64,6 +66,18 @@ type Used struct {
 	// processors count as one core.
 	Cores  float64 `json:"cores"`
 	Memory int64   `json:"memory_bytes,omitempty"`
+	// Whole says that its one node is the machine.
+	Whole bool `json:"whole,omitempty"`
+}
+
+// Whole are the nodes that are a machine each.
+func (p Plan) Whole() (nodes []string) {
+	for _, u := range p.Used {
+		if u.Whole {
+			nodes = append(nodes, u.Nodes...)
+		}
+	}
+	return nodes
 }
 
 // New places a topology's nodes. Rules say where a node, the nodes of a site or all Others are:
@@ -162,12 +176,23 @@ func (p *planner) spread(nodes []topology.Node) error {
 	for _, n := range nodes {
 		i := p.emptiest([]topology.Node{n})
 		if i < 0 {
-			err := fmt.Errorf("%w: %s, with %s of memory, fits on no machine any more", ErrPlace, n.Name, unit.Bytes(n.Memory))
-			return advice.With(err, "give more machines, or the nodes less memory")
+			what := n.Name
+			if n.Memory > 0 {
+				what = fmt.Sprintf("%s, with %s of memory,", n.Name, unit.Bytes(n.Memory))
+			}
+			return advice.With(fmt.Errorf("%w: %s fits on no machine any more", ErrPlace, what), "%s", p.more())
 		}
 		p.put(n, i)
 	}
 	return nil
+}
+
+// more says what to do where nodes do not fit.
+func (p *planner) more() string {
+	if slices.ContainsFunc(p.machines, func(m Machine) bool { return m.Whole }) {
+		return "give more machines, or the nodes less memory; a machine with whole: true has one node, without limits"
+	}
+	return "give more machines, or the nodes less memory"
 }
 
 // emptiest is the machine that is the least full with some more nodes, -1 where they fit nowhere. A
@@ -175,6 +200,9 @@ func (p *planner) spread(nodes []topology.Node) error {
 func (p *planner) emptiest(nodes []topology.Node) int {
 	best, least := -1, 0.0
 	for i, m := range p.machines {
+		if m.Whole && (len(nodes) > 1 || len(p.used[i].Nodes) > 0 || limited(nodes[0])) {
+			continue
+		}
 		p.guessed = p.guessed || m.Cores == 0 || m.Memory == 0
 		if m.Memory > 0 && p.used[i].Memory+memory(nodes) > m.Memory {
 			continue
@@ -192,7 +220,7 @@ func (p *planner) emptiest(nodes []topology.Node) int {
 
 func (p *planner) put(n topology.Node, i int) {
 	u := &p.used[i]
-	u.Machine, u.Nodes = p.machines[i].Name, append(u.Nodes, n.Name)
+	u.Machine, u.Whole, u.Nodes = p.machines[i].Name, p.machines[i].Whole, append(u.Nodes, n.Name)
 	u.Cores, u.Memory = u.Cores+cores([]topology.Node{n}), u.Memory+n.Memory
 	p.at[n.Name] = u.Machine
 }
@@ -207,10 +235,17 @@ func (p *planner) plan() (Plan, error) {
 		if m := p.machines[i]; m.Memory > 0 && u.Memory > m.Memory {
 			return Plan{}, fmt.Errorf("%w: %s of %s is to hold %s (%s)", ErrPlace, unit.Bytes(m.Memory), m.Name, unit.Bytes(u.Memory), strings.Join(u.Nodes, ", "))
 		}
+		if u.Whole && len(u.Nodes) > 1 {
+			err := fmt.Errorf("%w: %s is to be %s at once", ErrPlace, u.Machine, strings.Join(u.Nodes, " and "))
+			return Plan{}, advice.With(err, "a machine with whole: true has one node: place the others elsewhere, or leave whole out")
+		}
 		plan.Used = append(plan.Used, u)
 	}
 	return plan, nil
 }
+
+// limited tells whether a node has less than its machine.
+func limited(n topology.Node) bool { return n.CPU > 0 || n.Memory > 0 || n.Flavor != nil }
 
 func cores(nodes []topology.Node) (sum float64) {
 	for _, n := range nodes {

@@ -51,6 +51,26 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// A machine that is a node itself has one, which has no limits.
+func TestNewWhole(t *testing.T) {
+	cloud := topology.Topology{Nodes: []topology.Node{node("client", "home", 0, 0), node("p1", "Pune", 0, 0), node("p2", "Pune", 0, 0), node("s1", "Sydney", 1, 0)}}
+	got, err := New(cloud, []Machine{{Name: "a", Whole: true}, {Name: "b", Whole: true}, {Name: "rest"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole := got.Whole(); len(whole) != 1 || whole[0] != "client" && whole[0] != "p1" {
+		t.Errorf("whole machines are %v of %v", whole, got.At)
+	}
+	if got.At["s1"] != "rest" || got.At["p1"] != "rest" || got.At["p2"] != "rest" {
+		t.Errorf("nodes are at %v", got.At)
+	}
+	all := []Machine{{Name: "a", Whole: true}, {Name: "b", Whole: true}, {Name: "c", Whole: true}}
+	cloud.Nodes = cloud.Nodes[:3]
+	if got, err = New(cloud, all, nil); err != nil || len(got.Whole()) != 3 {
+		t.Errorf("three nodes on three machines: %v, %v", got.At, err)
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	cloud := topology.Topology{Nodes: []topology.Node{node("a", "Pune", 1, 2*gib), node("b", "Pune", 1, 2*gib)}}
 	one := []Machine{{Name: "rack-1", Memory: 3 * gib}}
@@ -59,11 +79,13 @@ func TestNewRefuses(t *testing.T) {
 		rules    map[string]string
 		advised  bool
 	}{
-		"no machines":        {},
-		"too little memory":  {machines: one, advised: true},
-		"too much on one":    {machines: one, rules: map[string]string{"*": "rack-1"}},
-		"an unknown machine": {machines: one, rules: map[string]string{"*": "rack-2"}, advised: true},
-		"an unknown site":    {machines: one, rules: map[string]string{"Puna": "rack-1"}, advised: true},
+		"no machines":          {},
+		"too little memory":    {machines: one, advised: true},
+		"too much on one":      {machines: one, rules: map[string]string{"*": "rack-1"}},
+		"an unknown machine":   {machines: one, rules: map[string]string{"*": "rack-2"}, advised: true},
+		"an unknown site":      {machines: one, rules: map[string]string{"Puna": "rack-1"}, advised: true},
+		"two on a whole one":   {machines: []Machine{{Name: "rack-1", Whole: true}}, rules: map[string]string{"*": "rack-1"}, advised: true},
+		"limits on whole ones": {machines: []Machine{{Name: "rack-1", Whole: true}, {Name: "rack-2", Whole: true}}, advised: true},
 	} {
 		_, err := New(cloud, tt.machines, tt.rules)
 		if !errors.Is(err, ErrPlace) || (advice.Of(err) != "") != tt.advised {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"skerry/internal/base/linger"
+	"skerry/internal/kernel/netns"
 	"skerry/internal/link"
 )
 
@@ -32,7 +33,7 @@ func (s *spaces) know(specs []link.Spec) {
 	}
 	for _, spec := range specs {
 		for _, path := range []string{spec.A.Netns, spec.B.Netns} {
-			if _, known := s.at[path]; known {
+			if _, known := s.at[path]; known || path == netns.Own { // which is always there
 				continue
 			}
 			if info, err := os.Stat(path); err == nil { // else it has gone already, as the others may

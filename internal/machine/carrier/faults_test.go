@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,6 +20,7 @@ import (
 	"skerry/internal/machine/remote"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/traces"
+	"skerry/internal/testkit/wallclock"
 )
 
 // ssh stands in PATH for the real one, which the tests on pretended machines have: it runs what it is told
@@ -189,5 +191,11 @@ func TestClock(t *testing.T) {
 	got, err := c.Clock(t.Context(), 5)
 	if err != nil || got.Uncertainty <= 0 || got.Offset.Abs() > got.Uncertainty {
 		t.Errorf("this machine's own clock: %+v, %v", got, err)
+	}
+	// It moves while the agent runs.
+	wallclock.Of(t, c.Hello.PID).Set(t, time.Hour)
+	got, err = c.Clock(t.Context(), 5)
+	if err != nil || (got.Offset-time.Hour).Abs() > got.Uncertainty+time.Millisecond {
+		t.Errorf("a clock an hour ahead: %+v, %v", got, err)
 	}
 }

@@ -30,6 +30,8 @@ type Member struct {
 	Name string
 	// Addr is what other members reach it by.
 	Addr netip.Addr
+	// Whole says that the machine itself is the node that is placed on it.
+	Whole bool
 }
 
 // Fleet is several machines.
@@ -45,13 +47,17 @@ var _ machine.Machine = (*Fleet)(nil)
 func New(members []Member, places map[string]string) (*Fleet, error) {
 	f := &Fleet{at: make(map[string]int, len(places))}
 	for _, m := range members {
-		used := false
+		used := 0
 		for node, name := range places {
 			if name == m.Name {
-				f.at[node], used = len(f.members), true
+				f.at[node] = len(f.members)
+				used++
 			}
 		}
-		if used {
+		if m.Whole && used > 1 {
+			return nil, fmt.Errorf("%w: %s is one node, and is to have %d", ErrPlace, m.Name, used)
+		}
+		if used > 0 {
 			f.members = append(f.members, m)
 		}
 	}
@@ -125,7 +131,7 @@ func (f *Fleet) each(do func(i int) error) error {
 
 // Prepare implements machine.Machine.
 func (f *Fleet) Prepare(ctx context.Context, a machine.Ask) (machine.Part, error) {
-	if !f.One() {
+	if !f.One() || f.members[0].Whole {
 		if a.Engine == emulator.Netem {
 			err := fmt.Errorf("no link engine can run here: %s shapes links within one machine alone", emulator.Netem)
 			return nil, advice.With(err, "use engine: %s", emulator.Userspace)
@@ -134,6 +140,8 @@ func (f *Fleet) Prepare(ctx context.Context, a machine.Ask) (machine.Part, error
 	}
 	p := &part{fleet: f, parts: make([]machine.Part, len(f.members))}
 	err := f.each(func(i int) (err error) {
+		a := a
+		a.Whole = f.members[i].Whole
 		p.parts[i], err = f.members[i].Prepare(ctx, a)
 		return err
 	})

@@ -13,6 +13,9 @@ import (
 // ErrNoGroup is returned by what needs a control group where the node has none.
 var ErrNoGroup = errors.New("no control group")
 
+// ErrWhole is returned by what would be done to the machine where the node is that.
+var ErrWhole = errors.New("the node is a whole machine")
+
 // LimitDisk bounds what the node's processes do on the disk that its directory is on, in place
 // of an earlier bound; what the node is made of bounds it too.
 func (n *Node) LimitDisk(l cgroup.DiskLimit) error {
@@ -38,6 +41,9 @@ func (n *Node) LimitDisk(l cgroup.DiskLimit) error {
 // bytes in memory, since that can be full without harm to the machine's. Whoever removes the
 // lab's directories unmounts it.
 func (n *Node) MountDisk(bytes int64) error {
+	if n.spec.Whole {
+		return fmt.Errorf("mount a disk for %s: %w", n.spec.Name, ErrWhole)
+	}
 	err := unix.Mount("skerry", n.spec.Dir, "tmpfs", unix.MS_NODEV, fmt.Sprintf("mode=0755,size=%d", bytes))
 	if err != nil {
 		return fmt.Errorf("mount a disk for %s: %w", n.spec.Name, err)

@@ -50,6 +50,8 @@ type Spec struct {
 	// Nested says that this process is root of a user namespace of its own only, so
 	// that other users have to be made up in further ones.
 	Nested bool
+	// Whole says that the node is the machine itself: Netns is the machine's own, and so is its disk.
+	Whole bool
 	// Began, when set, is told of every process before its first instruction. When
 	// it fails the process is killed.
 	Began func(p procfs.Process, name string) error

@@ -45,6 +45,9 @@ type Machine struct {
 	Cores float64 `yaml:"cores" json:"cores,omitempty" jsonschema:"minimum=0"`
 	// Memory is how much may be used; all, where it is left out.
 	Memory unit.Bytes `yaml:"memory" json:"memory,omitempty"`
+	// Whole has the machine itself be a node of a lab, of one at a time: with its own network, disk and kernel,
+	// and no limits.
+	Whole bool `yaml:"whole" json:"whole,omitempty"`
 
 	pod string // of an expanded one
 }

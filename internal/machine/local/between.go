@@ -11,8 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
 
+	"skerry/internal/base/advice"
 	"skerry/internal/kernel/netns"
 	"skerry/internal/kernel/procfs"
+	"skerry/internal/kernel/rootless"
 	"skerry/internal/link/tunnel"
 	"skerry/internal/machine"
 	"skerry/internal/machine/host"
@@ -47,6 +49,10 @@ func (p *part) Meet(_ context.Context, m machine.Meeting) (machine.Met, error) {
 	}
 	if len(m.Others) == 0 {
 		return machine.Met{}, errors.New("there is no other machine to meet")
+	}
+	if rootless.Inside() { // in a network of its own, out of which nothing leads
+		err := errors.New("meet the other machines: skerry does not run as root here, and cannot leave by the machine's network")
+		return machine.Met{}, advice.With(err, "let it, by sudo: true for example, or place all nodes on this machine")
 	}
 	b := &between{addr: m.Addr}
 	path, err := pathMTU(m.Others)

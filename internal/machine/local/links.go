@@ -21,11 +21,14 @@ func (p *part) Link(ctx context.Context, halves []link.Half) error {
 	if err != nil {
 		return err
 	}
+	if err := p.vacant(halves); err != nil {
+		return err
+	}
 	if err := p.engine.Create(ctx, specs); err != nil {
 		return fmt.Errorf("make links: %w", err)
 	}
 	p.know(pairs)
-	return nil
+	return p.own(halves)
 }
 
 // Adopt implements machine.Links. Processes of nodes can be started from then on.
@@ -71,8 +74,8 @@ func (p *part) join(halves []link.Half) ([]link.Pair, []link.Spec, error) {
 		a, b := pair.A, pair.B
 		specs[i] = link.Spec{
 			ID: a.Link, AB: a.Sends, BA: b.Sends, Seed: a.Seed, MTU: a.MTU,
-			A: link.End{Netns: p.place.Namespace(a.Node), Device: a.Device},
-			B: link.End{Netns: p.place.Namespace(b.Node), Device: b.Device},
+			A: link.End{Netns: p.netns(a.Node), Device: a.Device},
+			B: link.End{Netns: p.netns(b.Node), Device: b.Device},
 		}
 	}
 	for _, h := range alone {
@@ -86,13 +89,23 @@ func (p *part) join(halves []link.Half) ([]link.Pair, []link.Spec, error) {
 func (p *part) leaving(h link.Half) link.Spec {
 	s := link.Spec{
 		ID: h.Link, AB: h.Sends, Seed: h.Seed, MTU: h.MTU,
-		A: link.End{Netns: p.place.Namespace(h.Node), Device: h.Device},
+		A: link.End{Netns: p.netns(h.Node), Device: h.Device},
 		B: link.End{Netns: p.betweenSpace(), Far: h.Far},
 	}
 	if h.Node > h.Peer.Node {
 		s.Seed = ^s.Seed
 	}
 	return s
+}
+
+// netns is the path of a node's namespace. The caller holds mu.
+func (p *part) netns(node string) string {
+	for _, n := range p.record.Nodes {
+		if n.Name == node {
+			return n.Netns
+		}
+	}
+	return p.place.Namespace(node) // which is not there
 }
 
 func (p *part) know(pairs []link.Pair) {

@@ -4,7 +4,8 @@
 //
 // Whatever a part of a lab makes is written to a journal before it is made, so that Sweep can
 // clear what a killed process, a crash or a full disk left, and nothing else. The machine's
-// own network namespace gets no device, address, route or rule.
+// own network namespace gets no device, address, route or rule, but for a node that is the machine
+// itself (whole.go), whose end with the lab the kernel sees to.
 package local
 
 import (

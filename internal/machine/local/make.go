@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"skerry/internal/kernel/netns"
 	"skerry/internal/machine"
 	"skerry/internal/machine/network"
 	"skerry/internal/machine/statedir"
@@ -19,9 +20,14 @@ func (p *part) Make(ctx context.Context, nodes []machine.Node) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, n := range nodes {
-		p.record.Nodes = append(p.record.Nodes, node{
-			Node: n, Dir: filepath.Join(p.record.Data, n.Name), Netns: p.place.Namespace(n.Name),
-		})
+		made := node{Node: n, Dir: filepath.Join(p.record.Data, n.Name), Netns: p.place.Namespace(n.Name)}
+		if p.ask.Whole {
+			made.Netns = netns.Own
+		}
+		p.record.Nodes = append(p.record.Nodes, made)
+	}
+	if err := p.wholly(); err != nil {
+		return err
 	}
 	group, err := p.controlGroup()
 	if err != nil {

@@ -18,7 +18,7 @@ func (p *part) attachNodes(tree *cgroup.Tree) {
 			Name: n.Name, Site: n.Site, Addr: n.Addr, Dir: n.Dir, Netns: n.Netns,
 			Hosts: p.place.File(statedir.Hosts), Resolver: p.place.File(statedir.Resolver), Hide: p.place.Namespaces(), Tag: p.record.ID,
 			CPU: n.CPU, Memory: n.Memory, Weight: n.Weight, Disk: diskLimit(n.Disk),
-			Nested: rootless.Inside(), Began: p.journal.Began,
+			Nested: rootless.Inside(), Whole: n.whole(), Began: p.journal.Began,
 		}
 		if tree != nil {
 			s.Group = tree.Group(p.record.ID + "/" + n.Name)

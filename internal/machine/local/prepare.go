@@ -20,6 +20,11 @@ import (
 
 // Prepare implements machine.Machine.
 func (m *Machine) Prepare(ctx context.Context, a machine.Ask) (machine.Part, error) {
+	if a.Whole {
+		if err := canBeWhole(); err != nil {
+			return nil, err
+		}
+	}
 	kind, why, err := emulator.Choose(a.Engine, m.Engines)
 	if err != nil {
 		return nil, err
@@ -42,6 +47,11 @@ func (p *part) claim(ctx context.Context) error {
 	defer store.Release(lock)
 	if err := vacate(ctx, p.place); err != nil {
 		return err
+	}
+	if p.ask.Whole {
+		if err := p.alone(ctx); err != nil {
+			return err
+		}
 	}
 	if err := os.Mkdir(p.place.Dir(), 0o700); err != nil {
 		return fmt.Errorf("make directory of lab: %w", err)
@@ -104,7 +114,7 @@ func (p *part) found(ctx context.Context) (err error) {
 	}
 	r.Data = filepath.Join(data, r.ID)
 	p.journal, err = undo.Create(p.place.File(statedir.Journal), undo.Plan{
-		ID: r.ID, Boot: r.Boot, Owner: r.Owner, Data: r.Data, MadeNames: ownsShownDir(),
+		ID: r.ID, Boot: r.Boot, Owner: r.Owner, Data: r.Data, MadeNames: ownsShownDir(), Whole: p.ask.Whole,
 	})
 	return err
 }

@@ -3,6 +3,7 @@ package local
 import (
 	"encoding/json"
 
+	"skerry/internal/kernel/netns"
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/machine"
 	"skerry/internal/machine/statedir"
@@ -44,6 +45,9 @@ type node struct {
 	Netns string `json:"netns"`
 	Shown string `json:"shown,omitempty"`
 }
+
+// whole tells whether the node is the machine itself.
+func (n node) whole() bool { return n.Netns == netns.Own }
 
 func readRecord(p statedir.Place) (record, error) {
 	var r record

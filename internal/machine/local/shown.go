@@ -20,6 +20,9 @@ const shownDir = "/run/netns"
 func (p *part) show() error {
 	nodes := p.record.Nodes
 	for i, n := range nodes {
+		if n.whole() {
+			continue
+		}
 		name := "skerry-" + p.record.Name + "-" + n.Name
 		err := showAs(name, n.Netns)
 		if errors.Is(err, fs.ErrExist) { // a lab of this name in another state directory

@@ -34,6 +34,9 @@ func (p *part) space(ctx context.Context) error {
 	settings := network.Settings(p.ask.Forward, p.ask.IPv6)
 	group.Go(func() error {
 		return p.each(gctx, "namespaces", func(n node) error {
+			if n.whole() {
+				return nil
+			}
 			addr, err := netip.ParseAddr(n.Addr)
 			if err != nil {
 				return err
@@ -46,7 +49,9 @@ func (p *part) space(ctx context.Context) error {
 	}
 	got, warnings, err := network.ReadSettings(p.record.Nodes[0].Netns, settings)
 	p.record.Settings = got
-	p.record.Warnings = append(p.record.Warnings, warnings...)
+	if !p.ask.Whole { // whose settings are the machine's
+		p.record.Warnings = append(p.record.Warnings, warnings...)
+	}
 	return err
 }
 

@@ -19,6 +19,9 @@ func (p *part) Address(ctx context.Context, devices []machine.Device) error {
 	defer p.mu.Unlock()
 	return p.each(ctx, "addresses", func(n node) error {
 		at, err := n.network()
+		if err == nil && n.whole() {
+			err = at.Vacant(others(at.Addr, byNode[n.Name])...)
+		}
 		if err != nil {
 			return err
 		}
@@ -36,6 +39,9 @@ func (p *part) Route(ctx context.Context, routes []machine.Route) error {
 	defer p.mu.Unlock()
 	return p.each(ctx, "routes", func(n node) error {
 		at, err := n.network()
+		if err == nil && n.whole() {
+			err = at.Vacant(ends(byNode[n.Name])...)
+		}
 		if err != nil {
 			return err
 		}

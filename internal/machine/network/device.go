@@ -44,7 +44,8 @@ func (n Node) stand(h *netlink.Handle, d machine.Device) error {
 		return fmt.Errorf("find %s: %w", d.Name, err)
 	}
 	for _, a := range d.Addrs {
-		if err := h.AddrAdd(device, &netlink.Addr{IPNet: ipNet(a)}); err != nil {
+		// A node that is the machine itself has its address on its devices already.
+		if err := h.AddrReplace(device, &netlink.Addr{IPNet: ipNet(a)}); err != nil {
 			return fmt.Errorf("give %s the address %s: %w", d.Name, a, err)
 		}
 	}

@@ -3,10 +3,13 @@ package responder
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/netip"
 	"time"
 
+	"skerry/internal/base/advice"
+	"skerry/internal/kernel/rootless"
 	"skerry/internal/link"
 	"skerry/internal/link/probe"
 	"skerry/internal/machine"
@@ -14,6 +17,9 @@ import (
 	"skerry/internal/machine/host"
 	"skerry/internal/machine/wire"
 )
+
+// errStays refuses a lab that outlives its agent, where that made its own user namespace.
+var errStays = errors.New("skerry does not run as root there, where no lab can stay up")
 
 // calls are all that an agent answers.
 var calls = merged(machineCalls, reachCalls, partCalls, hostCalls, processCalls, fileCalls)
@@ -41,6 +47,10 @@ var machineCalls = map[string]call{
 		return s.Examine(ctx)
 	}),
 	"/prepare": plain(itself, func(ctx context.Context, s *server, a machine.Ask) (wire.Opened, error) {
+		if rootless.Inside() && !a.Owned {
+			// Its namespaces would be those of a user namespace that the next agent is not in.
+			return wire.Opened{}, advice.With(errStays, "let it, by sudo: true for example; trials work without")
+		}
 		p, err := s.Machine.Prepare(ctx, a)
 		if err != nil {
 			return wire.Opened{}, err

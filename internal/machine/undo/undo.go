@@ -39,6 +39,8 @@ type Plan struct {
 	Data string `json:"data"`
 	// MadeNames says that /run/netns was not there.
 	MadeNames bool `json:"made_names,omitempty"`
+	// Whole says that the lab's node is the machine itself, which it is of one lab at a time.
+	Whole bool `json:"whole,omitempty"`
 }
 
 // Process is a process that the lab started.

@@ -14,6 +14,7 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/base/unit"
+	"skerry/internal/lab"
 	"skerry/internal/lab/place"
 	"skerry/internal/machine/carrier"
 	"skerry/internal/machine/fleet"
@@ -91,6 +92,9 @@ func (m *Machines) Fleet(ctx context.Context, t topology.Topology, rules map[str
 	if err != nil {
 		return nil, nil, errors.Join(err, lost)
 	}
+	if err := lab.Wholly(t, plan.Whole()); err != nil {
+		return nil, nil, errors.Join(err, lost)
+	}
 	f, err = fleet.New(m.members(), plan.At)
 	return f, lost, err
 }
@@ -112,7 +116,7 @@ func (m *Machines) members() (members []fleet.Member) {
 		if c := m.open[x.Name]; c != nil {
 			// An address that is not known is missed where nodes are on several machines.
 			addr, _ := netip.ParseAddr(cmp.Or(x.Address(), c.Hello.Addr))
-			members = append(members, fleet.Member{Machine: c, Name: x.Name, Addr: addr})
+			members = append(members, fleet.Member{Machine: c, Name: x.Name, Addr: addr, Whole: x.Whole})
 		}
 	}
 	return members
