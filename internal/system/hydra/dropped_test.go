@@ -21,7 +21,7 @@ func TestDroppedTable(t *testing.T) {
 		if err := a.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)); err != nil {
 			t.Fatal(err)
 		}
-		b.log.hold()
+		hold(t, b)
 		if err := a.client.DropTable(ctx, "t", hydraclient.Ack(api.Applied)); err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ func TestEntryThatADatabaseDoesNotTake(t *testing.T) {
 	if _, err := operator.ExecContext(ctx, "CREATE TRIGGER refuse BEFORE INSERT ON t WHEN NEW.key = 'bad' BEGIN SELECT RAISE(ABORT, 'not in this database'); END"); err != nil {
 		t.Fatal(err)
 	}
-	b.log.hold() // so that all of it is one batch
+	hold(t, b) // so that all of it is one batch
 	var bad api.Written
 	for i := range 20 {
 		key := fmt.Sprint("k", i)
