@@ -34,7 +34,7 @@ type Edge struct {
 const (
 	graphWidth = 344.0
 	graphRing  = 96.0
-	thickest   = 13.0
+	thickest   = 9.0
 	// manyNodes is how many names fit round the circle.
 	manyNodes = 40
 )
