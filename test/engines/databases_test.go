@@ -1,7 +1,6 @@
 package engines
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -27,12 +26,7 @@ func TestDatabasesOnMachines(t *testing.T) {
 	asked := testkit.Asked(t, "SKERRY_ACROSS", "which databases run with nodes on three machines, as etcd,galera,hbase; half a minute to two minutes each")
 	r := newRoom(t)
 	r.reachable()
-	list, err := os.ReadFile(r.path("machines.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	there, _, _ := strings.Cut(string(list), "  - {name: nobody")
-	r.write("three.yaml", there)
+	r.write("three.yaml", threeMachines)
 	r.write("across.yaml", acrossMachines)
 	for name := range strings.SplitSeq(asked, ",") {
 		r.run(name, func(t *testing.T) {

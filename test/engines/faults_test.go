@@ -97,12 +97,7 @@ func TestMachinesFaults(t *testing.T) {
 func withoutRoot(t *testing.T) {
 	r := newRoom(t)
 	r.reachable()
-	list, err := os.ReadFile(r.path("machines.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	there, _, _ := strings.Cut(string(list), "  - {name: nobody")
-	there = strings.Replace(there, "root@10.99.0.2", "guest@10.99.0.2", 1)
+	there := strings.Replace(threeMachines, "root@10.99.0.2", "guest@10.99.0.2", 1)
 	r.write("three.yaml", there)
 	r.write("grid.yaml", strings.Replace(grid, "name: ", "machines: three.yaml\nname: ", 1))
 	r.h2(`echo 'guest:x:1000:1000::/home/guest:/bin/bash' >>/etc/passwd; echo 'guest:x:1000:' >>/etc/group
@@ -124,14 +119,9 @@ mkdir -p /home/guest/.ssh; cp /root/.ssh/authorized_keys /home/guest/.ssh; chown
 func (f fault) on(t *testing.T) {
 	r := newRoom(t)
 	r.reachable()
-	list, err := os.ReadFile(r.path("machines.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	there, _, _ := strings.Cut(string(list), "  - {name: nobody")
-	first, rest, _ := strings.Cut(there, "  - {name: two")
+	first, rest, _ := strings.Cut(threeMachines, "  - {name: two")
 	_, third, _ := strings.Cut(rest, "\n")
-	r.write("three.yaml", there)
+	r.write("three.yaml", threeMachines)
 	r.write("left.yaml", first+third)
 	r.write("grid.yaml", strings.Replace(grid, "name: ", "machines: three.yaml\nname: ", 1))
 	cmd := r.shell("exec ./skerry run grid.yaml --set repetitions=2 --out runs >log 2>&1")
@@ -142,6 +132,7 @@ func (f fault) on(t *testing.T) {
 	go func() { ended <- cmd.Wait() }()
 	r.await("the second trial", func() bool { return exec.Command("test", "-e", r.path("runs/latest/trials/2.partial")).Run() == nil })
 	f.do(r)
+	var err error
 	select {
 	case err = <-ended:
 	case <-time.After(4 * patience):

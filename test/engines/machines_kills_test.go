@@ -133,12 +133,7 @@ func TestMachinesKills(t *testing.T) {
 	}
 	r := newRoom(t)
 	r.reachable()
-	list, err := os.ReadFile(r.path("machines.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	there, _, _ := strings.Cut(string(list), "  - {name: nobody")
-	r.write("three.yaml", there)
+	r.write("three.yaml", threeMachines)
 	r.write("grid.yaml", strings.Replace(grid, "name: ", "machines: three.yaml\nname: ", 1))
 	seed := uint64(time.Now().UnixNano())
 	a := &attack{room: r, chance: rand.New(rand.NewPCG(seed, 22)), did: map[string]int{}}

@@ -29,6 +29,13 @@ func TestMachinesFile(t *testing.T) {
 	}
 }
 
+// threeMachines is a machines file of those that OpenSSH reaches.
+const threeMachines = `machines:
+  - {name: one, ssh: {host: root@10.99.0.1, identity: key, options: [StrictHostKeyChecking=no, UserKnownHostsFile=/dev/null, LogLevel=ERROR]}}
+  - {name: two, ssh: {host: root@10.99.0.2, identity: key, options: [StrictHostKeyChecking=no, UserKnownHostsFile=/dev/null, LogLevel=ERROR]}}
+  - {name: three, ssh: {host: root@10.99.0.3, identity: key, options: [StrictHostKeyChecking=no, UserKnownHostsFile=/dev/null, LogLevel=ERROR]}}
+`
+
 // reachable starts three machines with OpenSSH's server, and writes a machines file of them and of one that is
 // out of reach.
 func (r *room) reachable() {
@@ -39,12 +46,7 @@ func (r *room) reachable() {
 	for n := 1; n <= 3; n++ {
 		r.answering(n, image)
 	}
-	r.write("machines.yaml", `machines:
-  - {name: one, ssh: {host: root@10.99.0.1, identity: key, options: [StrictHostKeyChecking=no, UserKnownHostsFile=/dev/null, LogLevel=ERROR]}}
-  - {name: two, ssh: {host: root@10.99.0.2, identity: key, options: [StrictHostKeyChecking=no, UserKnownHostsFile=/dev/null, LogLevel=ERROR]}}
-  - {name: three, ssh: {host: root@10.99.0.3, identity: key, options: [StrictHostKeyChecking=no, UserKnownHostsFile=/dev/null, LogLevel=ERROR]}}
-  - {name: nobody, command: [/bin/false]}
-`)
+	r.write("machines.yaml", threeMachines+"  - {name: nobody, command: [/bin/false]}\n")
 }
 
 // answering starts a machine with OpenSSH's server, which takes the room's key and has no skerry.

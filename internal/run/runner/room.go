@@ -40,8 +40,8 @@ type room struct {
 	most    int
 	cells   map[int]known // of trials that have ended
 	largest int64         // memory of any
-	tried   int           // how many may run at the same time by how well those that ended did; 0: not asked
-	refused int           // how many were too many; 0: none yet
+	allowed int           // how many may run at the same time by how well those that ended did; 0: not asked
+	tooMany int           // how many were too many; 0: none yet
 }
 
 // known is what trials of a cell have used at the most.
@@ -53,7 +53,7 @@ type known struct {
 func roomFor(p experiment.Parallel) *room {
 	r := &room{machine: use{cores: float64(runtime.NumCPU())}, most: max(1, int(p)), cells: map[int]known{}}
 	if p == experiment.Auto {
-		r.most, r.tried = mostLanes, 1
+		r.most, r.allowed = mostLanes, 1
 	}
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {
@@ -67,7 +67,7 @@ func (r *room) admits(running []record.Planned, next record.Planned) bool {
 	if len(running) == 0 {
 		return true
 	}
-	if len(running) >= r.most || len(r.cells) == 0 || r.tried > 0 && len(running) >= r.tried {
+	if len(running) >= r.most || len(r.cells) == 0 || r.allowed > 0 && len(running) >= r.allowed {
 		return false
 	}
 	sum := r.expected(next)
@@ -111,7 +111,7 @@ func (r *room) learn(p record.Planned, t record.Trial) {
 	was := r.cells[p.Cell]
 	r.cells[p.Cell] = known{use{max(was.cores, u.cores), max(was.memory, u.memory)}, p.Parameters}
 	r.largest = max(r.largest, u.memory)
-	if r.tried > 0 {
+	if r.allowed > 0 {
 		r.judge(t.Beside+1, t)
 	}
 }
@@ -119,10 +119,10 @@ func (r *room) learn(p record.Planned, t record.Trial) {
 // judge takes in how well a trial did that ran as one of so many at the same time.
 func (r *room) judge(together int, t record.Trial) {
 	switch {
-	case t.Verdict.State != record.Suspect && together >= r.tried && (r.refused == 0 || together+1 < r.refused):
-		r.tried = together + 1
-	case together > 1 && mayPass(t) && (r.refused == 0 || together < r.refused):
-		r.refused, r.tried = together, min(r.tried, together-1)
+	case t.Verdict.State != record.Suspect && together >= r.allowed && (r.tooMany == 0 || together+1 < r.tooMany):
+		r.allowed = together + 1
+	case together > 1 && mayPass(t) && (r.tooMany == 0 || together < r.tooMany):
+		r.tooMany, r.allowed = together, min(r.allowed, together-1)
 	}
 }
 

@@ -39,7 +39,7 @@ func TestRoom(t *testing.T) {
 	} {
 		r := roomFor(tt.most)
 		r.machine = use{2, 1000}
-		r.tried = 0 // TestTogether
+		r.allowed = 0 // TestTogether
 		for cell, x := range tt.learnt {
 			r.learn(record.Planned{Cell: cell}, x)
 		}
