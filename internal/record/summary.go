@@ -181,7 +181,7 @@ func (s OperationSummary) Latency() Latency {
 // Probe is one short job.
 type Probe struct {
 	Pool       string                      `json:"pool,omitempty"` // the workload that it is of, where there are several
-	T          float64                     `json:"t"`              // its first operation, seconds of the measurement
+	StartS     float64                     `json:"start_s"`        // its first operation, seconds of the measurement
 	DurationS  float64                     `json:"duration_s"`
 	Operations map[string]OperationSummary `json:"operations"` // READ, UPDATE, ...
 	Error      string                      `json:"error,omitempty"`

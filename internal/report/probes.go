@@ -37,7 +37,7 @@ func probesOf(t record.Trial) (rows []probeRow) {
 			names[name] = true
 		}
 	}
-	jobs := slices.SortedFunc(slices.Values(t.Probes), func(a, b record.Probe) int { return cmp.Compare(a.T, b.T) })
+	jobs := slices.SortedFunc(slices.Values(t.Probes), func(a, b record.Probe) int { return cmp.Compare(a.StartS, b.StartS) })
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		row := probeRow{Trial: strconv.Itoa(t.ID), Jobs: strconv.Itoa(len(jobs)), Operation: name, Before: none, Median: none, Highest: none, At: none}
 		var before, rest, all []float64
@@ -48,13 +48,13 @@ func probesOf(t record.Trial) (rows []probeRow) {
 			if o.Count == 0 {
 				continue
 			}
-			if events && p.T+p.DurationS <= first {
+			if events && p.StartS+p.DurationS <= first {
 				before = append(before, o.Service.P95)
 			} else {
 				rest = append(rest, o.Service.P95)
 			}
 			if o.Service.P95 > highest {
-				highest, row.Highest, row.At = o.Service.P95, millis(o.Service.P95), figure(p.T)
+				highest, row.Highest, row.At = o.Service.P95, millis(o.Service.P95), figure(p.StartS)
 			}
 		}
 		if len(before) > 0 {

@@ -11,11 +11,11 @@ import (
 // TestProbesOf parts the jobs before an event from those after its begin.
 func TestProbesOf(t *testing.T) {
 	job := func(at, read float64) record.Probe {
-		return record.Probe{T: at, DurationS: 0.5, Operations: map[string]record.OperationSummary{
+		return record.Probe{StartS: at, DurationS: 0.5, Operations: map[string]record.OperationSummary{
 			"READ": {Count: 100, Service: record.Latency{P95: 1000 * read}}}}
 	}
 	trial := record.Trial{ID: 3, Events: []record.Happening{{Name: "added", AtS: 10}},
-		Probes: []record.Probe{job(5, 2), job(0, 1), job(9.8, 30), job(15, 8), job(20, 4), {T: 25, Error: "refused"}}}
+		Probes: []record.Probe{job(5, 2), job(0, 1), job(9.8, 30), job(15, 8), job(20, 4), {StartS: 25, Error: "refused"}}}
 	want := []probeRow{{Trial: "3", Jobs: "6", Operation: "READ", Before: "2.00", Median: "8.00", Highest: "30.0", At: "9.80", OverTime: "▁▁█▃▂·"}}
 	if diff := cmp.Diff(want, probesOf(trial)); diff != "" {
 		t.Error(diff)

@@ -88,7 +88,7 @@ func ProbesOf(all []record.Probe) *Probes {
 	if len(all) == 0 {
 		return nil
 	}
-	all = slices.SortedFunc(slices.Values(all), func(a, b record.Probe) int { return cmp.Compare(a.T, b.T) })
+	all = slices.SortedFunc(slices.Values(all), func(a, b record.Probe) int { return cmp.Compare(a.StartS, b.StartS) })
 	names := map[string]bool{}
 	for _, p := range all {
 		for name := range p.Operations {
@@ -98,7 +98,7 @@ func ProbesOf(all []record.Probe) *Probes {
 	out := &Probes{Names: slices.Sorted(maps.Keys(names))}
 	out.P95 = make([]Values, len(out.Names))
 	for _, p := range all {
-		out.T = append(out.T, p.T)
+		out.T = append(out.T, p.StartS)
 		if p.Error != "" {
 			out.Failed++
 		}

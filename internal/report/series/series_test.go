@@ -71,13 +71,13 @@ func TestNumbers(t *testing.T) {
 
 func TestProbesAndOperations(t *testing.T) {
 	job := func(at float64, p95 map[string]float64) record.Probe {
-		p := record.Probe{T: at, Operations: map[string]record.OperationSummary{}}
+		p := record.Probe{StartS: at, Operations: map[string]record.OperationSummary{}}
 		for name, us := range p95 {
 			p.Operations[name] = record.OperationSummary{Count: 10, Service: record.Latency{P95: us}}
 		}
 		return p
 	}
-	got := ProbesOf([]record.Probe{job(5.5, map[string]float64{"READ": 700, "INSERT": 40}), job(0.25, map[string]float64{"READ": 600}), {T: 9, Error: "refused"}})
+	got := ProbesOf([]record.Probe{job(5.5, map[string]float64{"READ": 700, "INSERT": 40}), job(0.25, map[string]float64{"READ": 600}), {StartS: 9, Error: "refused"}})
 	want := &Probes{T: Values{0.25, 5.5, 9}, Names: []string{"INSERT", "READ"}, P95: []Values{{0, 40, 0}, {600, 700, 0}}, Failed: 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -44,13 +44,13 @@ func (w *watch) job(pool experiment.Pool, spec load.Spec) record.Probe {
 	asked := time.Since(w.began).Seconds()
 	s, err := w.driver.start(w.ctx, w.cell, pool, spec)
 	if err != nil {
-		return record.Probe{Pool: pool.Name, T: asked, Error: fmt.Sprintf("starting a short job: %v", err)}
+		return record.Probe{Pool: pool.Name, StartS: asked, Error: fmt.Sprintf("starting a short job: %v", err)}
 	}
 	for range s.Intervals() {
 	}
 	d, err := s.Wait()
 	if err != nil {
-		return record.Probe{Pool: pool.Name, T: asked, Error: err.Error()}
+		return record.Probe{Pool: pool.Name, StartS: asked, Error: err.Error()}
 	}
-	return record.Probe{Pool: pool.Name, T: d.Started.Sub(w.began).Seconds(), DurationS: d.Duration.Seconds(), Operations: operations(d)}
+	return record.Probe{Pool: pool.Name, StartS: d.Started.Sub(w.began).Seconds(), DurationS: d.Duration.Seconds(), Operations: operations(d)}
 }
