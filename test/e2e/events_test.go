@@ -145,7 +145,7 @@ events:
 			n += o.Count + o.Failed
 		}
 		if n != 20 && p.Error == "" {
-			t.Errorf("the short job at %.1f s did %d operations of 20", p.T, n)
+			t.Errorf("the short job at %.1f s did %d operations of 20", p.StartS, n)
 		}
 	}
 	for kind, e := range b.events() {
