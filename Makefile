@@ -1,6 +1,6 @@
 # make demo   build and run the quickstart experiment
-# make test   formatting, lint, unit and end-to-end tests, the front end in a browser
-# make slow   what takes longer: the race detector, databases in Java, another kernel, the pages' English; CI runs both
+# make test   formatting, lint, the pages' English, unit and end-to-end tests, the front end in a browser
+# make slow   what takes longer: the race detector, databases in Java, another kernel; CI runs both
 # make conformance   the conformance suite on every database that can be had, a real Kubernetes, and OpenTofu's modules (some 25 minutes; the first time 50)
 # make build  bin/skerry, with the front end where npm is there
 # make web    the front end alone
@@ -88,7 +88,7 @@ conformance: setup build
 	@scripts/conformance.sh
 
 .PHONY: lint format vet staticcheck hclfmt prose
-lint: format vet staticcheck hclfmt
+lint: format vet staticcheck hclfmt prose
 format:
 	@test -z "$$(gofmt -l cmd internal test)" || { gofmt -d cmd internal test; echo "run make fmt" >&2; exit 1; }
 vet:
@@ -99,9 +99,9 @@ hclfmt: staticcheck
 	@$(TOOL) hclfmt -check -require-no-change $$(find deploy -type f -name '*.tf' -o -type f -name '*.hcl') >/dev/null
 
 # The pages that people write; those made from the code take their words from there. Vale's
-# parsers are in C, which takes minutes of a processor to compile: make slow does it, not make test.
+# parsers are in C.
 prose: export CGO_ENABLED := 1
-prose:
+prose: hclfmt
 	$(TIMED) $(TOOL) vale --output=line --glob='!docs/{experiment-reference.md,commands/*}' *.md docs
 
 # What setup installed must be there: a test that skips for lack of it fails. Without
@@ -132,7 +132,7 @@ unit: build
 .PHONY: fetched-slow raced
 slow:
 	@$(MAKE) --no-print-directory -s setup-slow
-	@$(MAKE) $(BESIDE) fetched-slow prose
+	@$(MAKE) --no-print-directory -s fetched-slow
 	@$(MAKE) --no-print-directory -s raced
 fetched-slow: build
 	$(TIMED) { bin/skerry install $(call wanted,slow) && test/vm/setup.sh; }

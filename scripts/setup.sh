@@ -7,7 +7,7 @@ case "${1:-}" in
 # program:package, one each
 build) wanted='node:nodejs npm:npm' ;;
 demo) wanted='' ;;
-test) wanted='node:nodejs npm:npm chromium:chromium dig:bind9-dnsutils' ;;
+test) wanted='node:nodejs npm:npm chromium:chromium dig:bind9-dnsutils gcc:gcc ld:binutils' ;;
 slow) wanted='node:nodejs npm:npm chromium:chromium dig:bind9-dnsutils gcc:gcc ld:binutils qemu-system-x86_64:qemu-system-x86' ;;
 *)
 	echo "usage: $0 build|demo|test|slow" >&2
@@ -20,8 +20,8 @@ missing=''
 for pair in $wanted; do
 	command -v "${pair%%:*}" >/dev/null 2>&1 || missing="$missing ${pair#*:}"
 done
-# The race detector links with the C library.
-if [ "$1" = slow ] && [ ! -e /usr/include/stdlib.h ]; then missing="$missing libc6-dev"; fi
+# The race detector and the linter of prose link with the C library.
+if { [ "$1" = test ] || [ "$1" = slow ]; } && [ ! -e /usr/include/stdlib.h ]; then missing="$missing libc6-dev"; fi
 for program in go git; do
 	command -v "$program" >/dev/null 2>&1 || {
 		echo "setup: $program is not on PATH; install it first (Go 1.26 or newer, see go.mod)" >&2
