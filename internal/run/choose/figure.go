@@ -23,7 +23,8 @@ type Figure struct {
 // HasInterval tells whether Low and High mean anything.
 func (f Figure) HasInterval() bool { return f.Low < f.High }
 
-// wide is the share of the figure from which on an interval is told by its ends: it is lopsided then.
+// wide is the share of the figure from which on an interval is told by its ends: it is lopsided then, as one is
+// that ends at the whole.
 const wide = 0.25
 
 // String is the figure with its interval: "212 ms ± 9 ms", "212 ms (110 ms to 420 ms)". It has the digits
@@ -34,7 +35,7 @@ func (f Figure) String() string {
 	}
 	half := max(f.High-f.Mean, f.Mean-f.Low)
 	write := func(v float64) string { return f.Unit.Write(roundTo(v, half)) }
-	if half <= wide*math.Abs(f.Mean) {
+	if half <= wide*math.Abs(f.Mean) && (f.Unit != metric.Share || f.High < 1) {
 		return write(f.Mean) + " ± " + write(half)
 	}
 	return write(f.Mean) + " (" + write(f.Low) + " to " + write(f.High) + ")"
@@ -50,6 +51,8 @@ func roundTo(v, off float64) float64 {
 // many times as wide as what they differ by, and tells nothing.
 const told = 3
 
+// figureOf is the mean over trials, with the interval of Student's t where there are enough of them. No figure is
+// negative, and no share more than the whole.
 func figureOf(trials []record.Trial, name string) (Figure, bool) {
 	var values []float64
 	f := Figure{Name: name}
@@ -64,7 +67,10 @@ func figureOf(trials []record.Trial, name string) (Figure, bool) {
 	e := stats.Of(values)
 	f.Mean, f.N = e.Mean, e.N
 	if e.N >= told {
-		f.Low, f.High = e.Mean-e.HalfWidth, e.Mean+e.HalfWidth
+		f.Low, f.High = max(e.Mean-e.HalfWidth, 0), e.Mean+e.HalfWidth
+		if f.Unit == metric.Share {
+			f.High = min(f.High, 1)
+		}
 	}
 	return f, true
 }

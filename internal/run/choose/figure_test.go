@@ -3,6 +3,7 @@ package choose
 import (
 	"testing"
 
+	"skerry/internal/record"
 	"skerry/internal/record/metric"
 )
 
@@ -17,10 +18,24 @@ func TestDigits(t *testing.T) {
 		"1200 ops/s ± 120 ops/s":   {Unit: metric.Rate, Mean: 1203, Low: 1083, High: 1323},
 		"0.5 cores ± 0.1 cores":    {Unit: metric.Cores, Mean: 0.5, Low: 0.4, High: 0.6},
 		"3.2 s (100 ms to 12.3 s)": {Unit: metric.Time, Mean: 3.2, Low: 0.1, High: 12.3},
+		"99 % (98.1 % to 100 %)":   {Unit: metric.Share, Mean: 0.99, Low: 0.981, High: 1},
 		"99.9967 % ± 0.0015 %":     {Unit: metric.Share, Mean: 0.999967, Low: 0.999952, High: 0.999982},
 	} {
 		if got := f.String(); got != want {
 			t.Errorf("%v: %q, want %q", f, got, want)
 		}
+	}
+}
+
+// TestAvailabilityEndsAtTheWhole has the interval of a share that scatters end at 100 %.
+func TestAvailabilityEndsAtTheWhole(t *testing.T) {
+	trials := []record.Trial{
+		{Outcomes: record.Outcomes{OK: 83, Failed: 17}},
+		{Outcomes: record.Outcomes{OK: 99, Failed: 1}},
+		{Outcomes: record.Outcomes{OK: 100}},
+	}
+	f, ok := figureOf(trials, "availability")
+	if want := "94 % (70 % to 100 %)"; !ok || f.String() != want {
+		t.Errorf("%v, want %s", f, want)
 	}
 }
