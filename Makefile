@@ -166,9 +166,9 @@ notice: web/node_modules/.package-lock.json
 	@go run ./cmd/skerry packaging notice . >NOTICE.new && mv NOTICE.new NOTICE
 
 package: web
-	@rm -rf dist
+	@rm -f dist/skerry* dist/SHA256SUMS
 	@for arch in amd64 arm64; do scripts/package.sh dist $$arch deb rpm || exit; done
-	@cd dist && sha256sum * >SHA256SUMS && ls -l
+	@cd dist && sha256sum skerry* >SHA256SUMS && ls -l
 
 # Podman and Docker read the same recipe. BASE=IMAGE is for who has no access to Docker's registry.
 image: package
