@@ -101,7 +101,7 @@ hclfmt: staticcheck
 # The pages that people write; those made from the code take their words from there. Vale's
 # parsers are in C.
 prose: export CGO_ENABLED := 1
-prose: hclfmt
+prose:
 	$(TIMED) $(TOOL) vale --output=line --glob='!docs/{experiment-reference.md,commands/*}' *.md docs
 
 # What setup installed must be there: a test that skips for lack of it fails. Without

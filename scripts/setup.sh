@@ -3,12 +3,13 @@
 # missing. Quiet when there is nothing to do. Without root it only says what to install.
 set -eu
 
-case "${1:-}" in
 # program:package, one each
+tests='node:nodejs npm:npm chromium:chromium dig:bind9-dnsutils gcc:gcc ld:binutils'
+case "${1:-}" in
 build) wanted='node:nodejs npm:npm' ;;
 demo) wanted='' ;;
-test) wanted='node:nodejs npm:npm chromium:chromium dig:bind9-dnsutils gcc:gcc ld:binutils' ;;
-slow) wanted='node:nodejs npm:npm chromium:chromium dig:bind9-dnsutils gcc:gcc ld:binutils qemu-system-x86_64:qemu-system-x86' ;;
+test) wanted=$tests ;;
+slow) wanted="$tests qemu-system-x86_64:qemu-system-x86" ;;
 *)
 	echo "usage: $0 build|demo|test|slow" >&2
 	exit 2
@@ -21,7 +22,9 @@ for pair in $wanted; do
 	command -v "${pair%%:*}" >/dev/null 2>&1 || missing="$missing ${pair#*:}"
 done
 # The race detector and the linter of prose link with the C library.
-if { [ "$1" = test ] || [ "$1" = slow ]; } && [ ! -e /usr/include/stdlib.h ]; then missing="$missing libc6-dev"; fi
+case "$wanted" in
+*gcc:gcc*) [ -e /usr/include/stdlib.h ] || missing="$missing libc6-dev" ;;
+esac
 for program in go git; do
 	command -v "$program" >/dev/null 2>&1 || {
 		echo "setup: $program is not on PATH; install it first (Go 1.26 or newer, see go.mod)" >&2
