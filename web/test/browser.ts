@@ -64,6 +64,14 @@ export async function serious(page: Page): Promise<string[]> {
   return found.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(' | ')}`)
 }
 
+/**
+ * written waits until the file that a form makes says so. The form asks the server for it, so that what stands
+ * there beside a verdict may still be the answer to the field before.
+ */
+export async function written(page: Page, says: RegExp): Promise<void> {
+  await page.waitForFunction((says) => says.test(document.querySelector<HTMLTextAreaElement>('#yaml')!.value), says)
+}
+
 /** Process is a skerry that prints where its dashboard is. */
 export interface Process { child: ChildProcess; url: string; said(): string; ended: Promise<number | null> }
 

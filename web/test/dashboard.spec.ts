@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFailed, test } from 'vitest'
-import { launch, needs, run, scratch, serious, start, stop, stopAll, watch } from './browser'
+import { launch, needs, run, scratch, serious, start, stop, stopAll, watch, written } from './browser'
 
 const token = 'a-token-of-a-test-0123'
 const hostile = '<img src=x onerror=alert(1)>'
@@ -42,9 +42,16 @@ describe('an experiment', () => {
     await page.click('text=Add an event')
     await page.selectOption('select[aria-label="Event 1"]', { label: 'Kill the database' })
     await page.selectOption('[aria-label="Target of event 1"]', 'Pune')
+    await written(page, /kill: \{nodes: \[Pune\]\}/)
     await page.waitForSelector('.note.fine >> text=2 trials')
-    expect(await page.inputValue('#yaml')).toContain('kill: {nodes: [Pune]}')
     expect(await serious(page)).toEqual([])
+    expect(await page.evaluate(() => { // what is clicked in the same moment must not save the file of the answers before
+      const save = [...document.querySelectorAll<HTMLButtonElement>('button')].find((b) => b.textContent === 'Save')!
+      const was = save.disabled
+      document.querySelector('#new-name')!.dispatchEvent(new Event('input'))
+      return [was, save.disabled]
+    })).toEqual([false, true])
+    await page.waitForSelector('button:enabled >> text=Save')
     const valid = await page.inputValue('#yaml')
     await page.fill('#yaml', `${valid}scael: 2\n`)
     await page.waitForSelector('.wrong >> text=scale')
@@ -74,7 +81,7 @@ describe('needs', () => {
     await page.selectOption('#day-kind', { label: 'A site that nobody reaches' })
     await page.selectOption('#day-whom', 'Pune')
     await page.click('text=Add')
-    await page.waitForFunction(() => /- site_lost: Pune\n[^]*consider: \[redis\]/.test(document.querySelector<HTMLTextAreaElement>('#yaml')!.value))
+    await written(page, /- site_lost: Pune\n[^]*consider: \[redis\]/)
     await page.waitForSelector('.note.fine')
     expect(await page.textContent('.listed')).toContain('redis, one copy')
     expect(await page.textContent('.choices')).toContain('None yet')

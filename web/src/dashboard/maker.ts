@@ -87,7 +87,7 @@ function maker(f: Form, m: Maker): { element: HTMLElement; close(): void } {
   let byHand = false
   let closed = false
 
-  const text = h('textarea', { id: 'yaml', class: 'code', spellcheck: 'false', autocomplete: 'off', rows: m.rows, 'aria-describedby': 'new-verdict', oninput: () => { byHand = true; later(); enable() } })
+  const text = h('textarea', { id: 'yaml', class: 'code', spellcheck: 'false', autocomplete: 'off', rows: m.rows, 'aria-describedby': 'new-verdict', oninput: () => { byHand = true; later() } })
   const verdict = h('div', { id: 'new-verdict', 'aria-live': 'polite' })
   const hand = h('p', { class: 'note', hidden: true }, 'The file was changed by hand. ', h('button', { type: 'button', onclick: () => { byHand = false; later() } }, 'Make it of the form again'))
   const outcome = h('div', { 'aria-live': 'polite' })
@@ -110,7 +110,10 @@ function maker(f: Form, m: Maker): { element: HTMLElement; close(): void } {
     }
   }
 
+  /** later checks once nobody has typed for a while. Until then the text is not of these answers: it cannot be saved. */
   function later(): void {
+    last = undefined
+    enable()
     clearTimeout(timer)
     timer = setTimeout(() => void check(), typing)
   }
