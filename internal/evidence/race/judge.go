@@ -203,5 +203,8 @@ func (r *Race) Wins(seed uint64) map[string]float64 {
 	return wins
 }
 
+// Noise is the deviation of the logarithm of a score between repetitions, pooled over all candidates: 0.1 is some 10 %.
+func (r *Race) Noise() float64 { return r.knowing().deviation }
+
 // Doubt is how far the mean of n margins may be from the truth, with 95 % confidence.
 func (r *Race) Doubt(n int) float64 { return r.knowing().half(n) }

@@ -24,10 +24,12 @@ var style string
 
 type view struct {
 	Answer choose.Answer
-	Basis  string
-	Needs  []string
-	Rows   []row
-	Take   *take
+	// First is the answer's first sentence, Then what follows it.
+	First, Then string
+	Basis       string
+	Needs       []string
+	Rows        []row
+	Take        *take
 	// TradeOffs are pictures of the first preferred figure against each of the others.
 	TradeOffs []template.HTML
 	Days      []dayView
@@ -69,6 +71,10 @@ func HTML(w io.Writer, a choose.Answer, dir string) error {
 		return fmt.Errorf("reading the answer's page: %w", err)
 	}
 	v := view{Answer: a, Basis: Basis(a), Needs: needsOf(a)}
+	v.First = a.Sentence
+	if first, then, more := strings.Cut(a.Sentence, ". "); more {
+		v.First, v.Then = first+".", then
+	}
 	for _, x := range a.Candidates {
 		r := row{Verdict: x, Chance: wins(x)}
 		for i, name := range a.Prefer {

@@ -33,6 +33,8 @@ type Answer struct {
 	Void int `json:"void"`
 	// Cores and Memory are the machine's that measured.
 	Machine record.Machine `json:"machine"`
+	// Noise is the relative deviation of what ranks between repetitions, pooled over all candidates.
+	Noise float64 `json:"noise"`
 	// Sure says how sure the ranking is, in words, Changes what would change it.
 	Sure    string   `json:"sure,omitempty"`
 	Changes []string `json:"changes,omitempty"`
@@ -65,6 +67,7 @@ func (c *Contest) Answer() Answer {
 			a.Machine = d.Run.Host
 		}
 	}
+	a.Noise = c.race.Noise()
 	wins := c.race.Wins(c.Needs.Seed)
 	for _, s := range c.race.Standings() {
 		a.Candidates = append(a.Candidates, c.verdict(s, wins))

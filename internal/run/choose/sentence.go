@@ -10,27 +10,28 @@ import (
 	"skerry/internal/evidence/race"
 )
 
-// sentence answers first.
+// sentence answers first: its first sentence alone is an answer, too.
 func (a Answer) sentence() string {
 	in := slices.DeleteFunc(slices.Clone(a.Candidates), func(v Verdict) bool { return v.Out != "" })
 	if len(in) == 0 {
 		return a.none()
 	}
 	first := in[0]
-	text := fmt.Sprintf("%s: %s", first.Label, first.figures())
-	if first.Audited > 0 && first.LostWrites == 0 {
-		text += fmt.Sprintf(", nothing lost in %s", count(first.Audited, "trial with a bad day", "trials with bad days"))
-	}
+	text := fmt.Sprintf("%s: %s.", first.Label, first.figures())
 	if bad := len(a.Days) - 1; bad > 0 {
-		text += fmt.Sprintf(", all needs met on a quiet and %s", count(bad, "bad day", "bad days"))
+		text += fmt.Sprintf(" All needs were met on a quiet and %s", count(bad, "bad day", "bad days"))
+		if first.Audited > 0 && first.LostWrites == 0 {
+			text += fmt.Sprintf(", and nothing was lost in %s", count(first.Audited, "trial with a bad day", "trials with bad days"))
+		}
+		text += "."
 	}
 	if len(in) > 1 {
-		text += fmt.Sprintf("; second: %s, %s", in[1].Label, in[1].figures())
+		text += fmt.Sprintf(" Second: %s, %s.", in[1].Label, in[1].figures())
 		if first.Wins < 0.95 {
-			text += fmt.Sprintf(" (the order is not sure: %.0f in 100 repetitions would end so)", 100*first.Wins)
+			text += fmt.Sprintf(" The order is not sure: %.0f in 100 repetitions would end so.", 100*first.Wins)
 		}
 	}
-	return text + "."
+	return text
 }
 
 func count(n int, one, many string) string {
@@ -89,15 +90,16 @@ func (a Answer) sure() string {
 	}
 	first := in[0]
 	rests := fmt.Sprintf("%s of %s rests on %s", first.Figures[0].Name, first.Label, count(first.Figures[0].N, "quiet day", "quiet days"))
+	noise := fmt.Sprintf(" Between repetitions it differed by %.2g %%, over all candidates.", 100*a.Noise)
 	if len(in) == 1 {
-		return fmt.Sprintf("%s is the only candidate that met all needs on all days, so that there is no order to be unsure of. The %s.", first.Label, rests)
+		return fmt.Sprintf("%s is the only candidate that met all needs on all days, so that there is no order to be unsure of. The %s.", first.Label, rests) + noise
 	}
 	text := fmt.Sprintf("If these trials were repeated 100 times, %s would come first %s", first.Label, times(first.Wins))
 	for _, v := range in[1:] {
 		text += fmt.Sprintf(", %s %s", v.Label, times(v.Wins))
 		rests += fmt.Sprintf(", that of %s on %d", v.Label, v.Figures[0].N)
 	}
-	return text + ". The " + rests + "."
+	return text + ". The " + rests + "." + noise
 }
 
 // times is a share in words of 100.
