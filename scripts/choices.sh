@@ -1,6 +1,7 @@
 #!/bin/bash
 # choices.sh NAME=FOLDER...: puts the answers of choices into docs/choosing.md, each in place of what stands between
-# <!-- answer NAME --> and <!-- end -->: its sentence, what it rests on, what would change it, and a picture of its page.
+# <!-- answer NAME --> and <!-- end -->: what it says, what it rests on, what all trials
+# say where they were measured, what would change it, and a picture of its page.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(mktemp -d)
@@ -22,8 +23,9 @@ if not place.search(page):
 minutes = answer["spent_s"] / 60
 day = datetime.date.fromtimestamp(os.path.getmtime(sys.argv[1]))
 lines = [f"> {answer['sentence']}", "", f"{answer['trials']} trials in {minutes:.0f} minutes, {answer['void']} of which decided nothing ({day:%-d %B %Y}, {answer['machine']['cores']} cores)."]
-if answer.get("compared"):
-    lines.append(answer["compared"])
+grid = os.path.join(os.path.dirname(sys.argv[1]), "exhaustive.json")
+if os.path.exists(grid):
+    lines += ["", json.load(open(grid))["compared"]]
 lines += [""] + [f"- {text}" for text in [answer.get("sure")] + answer.get("changes", []) if text]
 told = answer.get("changes", [])
 lines += [f"- {v['label']} is out: {v['why']}." for v in answer["candidates"] if v.get("out") == "failed" and not any(t.startswith(v["label"] + " would") for t in told)]

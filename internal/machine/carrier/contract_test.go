@@ -89,7 +89,7 @@ func dying(m inventory.Machine, kill func(t *testing.T, pid int)) func(t *testin
 		die := func() {
 			if !dead {
 				kill(t, c.Hello.PID)
-				<-c.process.ended
+				<-c.process.Done()
 				dead = true
 			}
 		}

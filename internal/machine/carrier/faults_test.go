@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/kernel/procfs"
 	"skerry/internal/machine"
 	"skerry/internal/machine/host"
 	"skerry/internal/machine/inventory"
@@ -108,10 +110,45 @@ func TestMachinesThatCannotBeReached(t *testing.T) {
 			t.Errorf("%s: %v, want %v with %q", name, err, c.is, c.want)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 1)
+}
+
+// One that does not answer is given up when nobody waits for it any longer, and nothing of the carrier is left here.
+func TestMachineThatDoesNotAnswer(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, err := Open(ctx, inventory.Machine{Name: "far", Command: said("sleep 1000")}, options(t)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("one that is not answered: %v", err)
+	file := filepath.Join(t.TempDir(), "child")
+	gone := make(chan error)
+	go func() {
+		carrier := []string{"/bin/sh", "-c", `sleep 1000 & echo $! >"$0.new"; mv "$0.new" "$0"; wait`, file}
+		_, err := Open(ctx, inventory.Machine{Name: "far", Command: carrier}, options(t))
+		gone <- err
+	}()
+	var text []byte
+	until(t, "the carrier has started a program", func() (err error) { text, err = os.ReadFile(file); return err })
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	until(t, "the program ends", func() error {
+		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if p, e := procfs.Of(pid); err == nil && e == nil && p.Alive() {
+			err = fmt.Errorf("kill %d", pid)
+		}
+		return err
+	})
+}
+
+// until waits for what comes by itself.
+func until(t *testing.T, what string, happened func() error) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		err := happened()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within a minute: %v", what, err)
+		}
 	}
 }
 
@@ -173,7 +210,7 @@ func TestFaultsLeaveNothing(t *testing.T) {
 			if _, err := p.Sent(t.Context()); !errors.Is(err, remote.ErrLost) || !strings.HasPrefix(err.Error(), "here: ") {
 				t.Errorf("asked afterwards: %v", err)
 			}
-			<-c.process.ended
+			<-c.process.Done()
 			if err := c.Close(); (err != nil) != fault.next {
 				t.Errorf("closing: %v", err)
 			}

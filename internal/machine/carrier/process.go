@@ -1,15 +1,16 @@
 package carrier
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"skerry/internal/base/tail"
+	"skerry/internal/machine/child"
 	"skerry/internal/machine/wire"
 )
 
@@ -24,11 +25,10 @@ const (
 
 // process is the carrier's, here.
 type process struct {
-	cmd   *exec.Cmd
-	conn  *wire.Conn
-	said  *tail.Tail
-	ended chan struct{}
-	err   error // how it ended; valid once ended is closed
+	*child.Process
+	name string
+	conn *wire.Conn
+	said *tail.Tail
 }
 
 func launch(argv []string) (*process, error) {
@@ -43,22 +43,18 @@ func launch(argv []string) (*process, error) {
 		return nil, err
 	}
 	defer ours.Close()
-	p := &process{cmd: exec.Command(argv[0], argv[1:]...), said: tail.New(complaints), ended: make(chan struct{})}
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs, ours, p.said
-	p.cmd.WaitDelay = time.Second // a master connection of ssh keeps its standard error
-	p.cmd.SysProcAttr = apart()
-	if err := p.cmd.Start(); err != nil {
+	cmd, said := exec.Command(argv[0], argv[1:]...), tail.New(complaints)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, ours, said
+	cmd.WaitDelay = time.Second // a master connection of ssh keeps its standard error
+	// A terminal's Ctrl-C is for this process, which then has the agents end what they own.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
 		in.Close()
 		out.Close()
 		return nil, fmt.Errorf("%w: %w", ErrReach, err)
 	}
-	p.conn = wire.NewConn(out, in)
-	go func() {
-		defer close(p.ended)
-		if err := p.cmd.Wait(); !errors.Is(err, exec.ErrWaitDelay) {
-			p.err = err
-		}
-	}()
+	p := &process{Process: child.New(cmd, argv[0], ""), name: argv[0], conn: wire.NewConn(out, in), said: said}
+	go p.Reap(nil)
 	return p, nil
 }
 
@@ -66,7 +62,7 @@ func launch(argv []string) (*process, error) {
 // connection has ended: the carrier ends, and what it complained of is then whole.
 func (p *process) complaint() string {
 	select {
-	case <-p.ended:
+	case <-p.Done():
 	case <-time.After(time.Second):
 	}
 	lines := strings.FieldsFunc(p.said.String(), func(r rune) bool { return r == '\n' || r == '\r' })
@@ -91,28 +87,28 @@ func (p *process) await(word string) (string, error) {
 // unanswered is the error of a carrier that ended before the agent was there.
 func (p *process) unanswered(err error) error {
 	if c := p.complaint(); c != "" {
-		return fmt.Errorf("%w: %s (%s: %w)", ErrReach, c, p.cmd.Args[0], err)
+		return fmt.Errorf("%w: %s (%s: %w)", ErrReach, c, p.name, err)
 	}
-	return fmt.Errorf("%w: %s said nothing: %w", ErrReach, p.cmd.Args[0], err)
+	return fmt.Errorf("%w: %s said nothing: %w", ErrReach, p.name, err)
 }
 
-// close ends the carrier's input, and the carrier itself where it takes longer than grace.
+// close ends the carrier's input. A carrier that takes longer than grace is killed, with what it has started:
+// a shell's ssh is no child of ours.
 func (p *process) close(grace time.Duration) error {
 	err := p.conn.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
+	late := time.NewTimer(grace)
+	defer late.Stop()
 	select {
-	case <-p.ended:
-	case <-ctx.Done():
-		_ = p.cmd.Process.Kill() // it may just have ended
-		<-p.ended
+	case <-p.Done():
+	case <-late.C:
+		err = errors.Join(err, p.Kill())
 		if grace > 0 {
 			err = errors.Join(err, fmt.Errorf("the agent has not ended within %v", grace))
 		}
 		return err
 	}
-	if p.err != nil {
-		err = errors.Join(err, fmt.Errorf("%s: %w: %s", p.cmd.Args[0], p.err, p.complaint()))
+	if e := p.Err(); e != nil {
+		err = errors.Join(err, fmt.Errorf("%w: %s", e, p.complaint()))
 	}
 	return err
 }

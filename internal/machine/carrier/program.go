@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 
 	"skerry/internal/base/advice"
 	"skerry/internal/machine/responder"
@@ -89,7 +88,3 @@ func (p *process) send(b program) error {
 	_, err = io.Copy(p.conn, f)
 	return err
 }
-
-// apart is how carriers are started: a terminal's Ctrl-C is for this process, which then has the
-// agents end what they own.
-func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -175,7 +175,7 @@ func TestWholeKilled(t *testing.T) {
 			if err := unix.Kill(first.Hello.PID, unix.SIGKILL); err != nil {
 				t.Error(err)
 			}
-			<-first.process.ended
+			<-first.process.Done()
 		}
 		p, err := r.bring(first, second, func(s machinetest.Step) {
 			if s == step && s != machinetest.Kept {

@@ -1,0 +1,65 @@
+package engines
+
+import (
+	"math"
+	"os"
+	"testing"
+
+	"skerry/internal/record"
+	"skerry/internal/report/compare"
+	"skerry/internal/testkit"
+)
+
+// tolerated is by how much a figure may differ where its interval says that it does: what encrypting costs a round
+// trip, a fifth of a millisecond of ten.
+const tolerated = 0.02
+
+// The quickstart says on three machines what it says on one: all of its trials are valid, and throughput and latency
+// are within the intervals of each other.
+func TestQuickstartOnMachines(t *testing.T) {
+	testkit.Asked(t, "SKERRY_QUICKSTART", "1 for the quickstart on one machine and on three; twelve minutes")
+	file, err := os.ReadFile("../../experiments/quickstart.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRoom(t)
+	r.reachable()
+	r.write("three.yaml", threeMachines)
+	r.write("quickstart.yaml", string(file))
+	for dir, more := range map[string]string{"one": "", "three": "--machines three.yaml"} {
+		out, err := r.machines["h1"].command("bash", "-ec", `cd "$0"; ./skerry run quickstart.yaml --set repetitions=3 --out /root/runs `+more+` && cp -rL /root/runs/latest "$0/`+dir+`"`, r.share).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", dir, err, out)
+		}
+		d, err := record.Open(r.path(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !d.Summary.Complete || len(d.Summary.Trials) != 12 {
+			t.Fatalf("%s: complete %v, %d of 12 trials", dir, d.Summary.Complete, len(d.Summary.Trials))
+		}
+		for _, x := range d.Summary.Trials {
+			if x.Verdict.State != record.Valid {
+				t.Errorf("%s: trial %d is %s: %v", dir, x.ID, x.Verdict.State, x.Verdict.Reasons)
+			}
+		}
+	}
+	both, err := compare.Runs([]string{r.path("one"), r.path("three")}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(both.Pairs) != 4 {
+		t.Fatalf("%d pairs of cells, want 4", len(both.Pairs))
+	}
+	for _, p := range both.Pairs {
+		for _, m := range p.Metrics {
+			if m.Name != "goodput" && m.Name != "read.mean" {
+				continue
+			}
+			t.Logf("%v: %s", p.A, m.Sentence)
+			if m.DifferenceCI95 == nil || m.Change == nil || math.Abs(m.Difference) > *m.DifferenceCI95 && math.Abs(*m.Change) > tolerated {
+				t.Errorf("%s differs: %s", m.Name, m.Sentence)
+			}
+		}
+	}
+}
