@@ -13,7 +13,7 @@ import (
 )
 
 // client is one worker's: a connection to the primary and, where reads go elsewhere,
-// one for them. Nothing is tried again; a connection that broke, or whose server is no
+// one for them; both are the same where the nearest server is the primary. Nothing is tried again; a connection that broke, or whose server is no
 // primary any more, is replaced for the next operation.
 type client struct {
 	settings
@@ -65,7 +65,7 @@ func (d *Postgres) openClient(ctx context.Context, s settings) (*client, error) 
 		return fail(err)
 	}
 	if s.read != readPrimary {
-		if c.read, err = c.seek(ctx, s.read); err != nil {
+		if c.read, err = c.lane(ctx, s.read); err != nil {
 			return fail(err)
 		}
 	}
@@ -118,13 +118,23 @@ func (c *client) reconnect(ctx context.Context, slot **lane, want string) error 
 		ctx, cancel = context.WithTimeout(ctx, c.timeout)
 		defer cancel()
 	}
+	l, err := c.lane(ctx, want)
+	*slot = l
+	return err
+}
+
+// lane is a connection to the server that is wanted: for reads that of the writes where both go to one server,
+// which has a process for each connection, and so many and no more. The error comes with nil.
+func (c *client) lane(ctx context.Context, want string) (*lane, error) {
 	l, err := c.seek(ctx, want)
 	if err != nil {
-		*slot = nil
-		return err
+		return nil, err
 	}
-	*slot = l
-	return nil
+	if want != readPrimary && c.write != nil && c.write.addr == l.addr && !c.write.conn.IsClosed() {
+		abandon(l.conn)
+		return c.write, nil
+	}
+	return l, nil
 }
 
 // end ends an operation. A server that is no primary any more is left.

@@ -170,6 +170,9 @@ func TestReadsElsewhere(t *testing.T) {
 			t.Fatalf("without a standby reads do not go to the primary: %v", err)
 		}
 	}
+	if client.read != client.write {
+		t.Error("reads of the primary have a connection of their own, where the server has only so many")
+	}
 	// No standby is left to confirm a write: it is in doubt.
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
