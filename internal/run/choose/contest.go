@@ -17,6 +17,7 @@ import (
 	"skerry/internal/experiment"
 	"skerry/internal/lab/overlay/babel"
 	"skerry/internal/record"
+	"skerry/internal/record/metric"
 	"skerry/internal/run/runner"
 	"skerry/internal/run/trial"
 	"skerry/internal/topology"
@@ -98,6 +99,9 @@ func Plan(n Needs, dir string, registry []database.About, how How) (*Contest, er
 	if whole := config.Guess*float64(len(c.Candidates)) + config.BadGuess*float64(len(config.Days)); config.Budget < whole && !how.Exhaustive {
 		c.Notes = append(c.Notes, fmt.Sprintf("to take one candidate through all bad days takes about %v, and the budget is %v: the answer may be open",
 			time.Duration(whole*float64(time.Second)).Round(time.Second), n.Budget))
+	}
+	if m, err := metric.Parse(n.Prefer[0]); err == nil && m.Unit == metric.Share {
+		c.Notes = append(c.Notes, fmt.Sprintf("candidates are ranked by %s on a quiet day, when most have all of it: bound it under must, for the bad days too, and prefer a latency, a rate or a cost", n.Prefer[0]))
 	}
 	c.race = race.New(config)
 	return c, c.check(registry)

@@ -76,9 +76,9 @@ func figureOf(trials []record.Trial, name string) (Figure, bool) {
 }
 
 // ranked is a figure as the race ranks by it: the geometric mean, with an interval by what repetitions of all
-// candidates differ by. So the table is in the order of what it shows.
+// candidates differ by. So the table is in the order of what it shows. A share that all trials had in full stays so.
 func (f Figure) ranked(s race.Standing) Figure {
-	if s.Quiet == 0 {
+	if s.Quiet == 0 || f.Unit == metric.Share && f.Mean == 1 {
 		return f
 	}
 	f.Mean, f.N = unscored(f.Unit, s.Score), s.Quiet

@@ -3,6 +3,7 @@ package choose
 import (
 	"testing"
 
+	"skerry/internal/evidence/race"
 	"skerry/internal/record"
 	"skerry/internal/record/metric"
 )
@@ -37,5 +38,13 @@ func TestAvailabilityEndsAtTheWhole(t *testing.T) {
 	f, ok := figureOf(trials, "availability")
 	if want := "94 % (70 % to 100 %)"; !ok || f.String() != want {
 		t.Errorf("%v, want %s", f, want)
+	}
+}
+
+// TestRankedWhole has what all trials had in full told as that: the race counts it as a little less, to take its logarithm.
+func TestRankedWhole(t *testing.T) {
+	f, _ := figureOf([]record.Trial{{Outcomes: record.Outcomes{OK: 9}}, {Outcomes: record.Outcomes{OK: 7}}}, "availability")
+	if got := f.ranked(race.Standing{Quiet: 2, Score: leastShare, Low: leastShare / 2, High: 2 * leastShare}); got.String() != "100 %" {
+		t.Errorf("%v, want 100 %%", got)
 	}
 }
