@@ -52,8 +52,8 @@ type Left struct {
 }
 
 // candidates are those that could do, and what was left out with the reason.
-func candidates(n Needs, registry []database.About, cloud topology.Topology, memory int64) (in []Candidate, out []Left, err error) {
-	place := placeOf(cloud)
+func candidates(n Needs, registry []database.About, memory int64) (in []Candidate, out []Left, err error) {
+	place := placeOf(n.built)
 	known := map[string]database.About{}
 	for _, a := range registry {
 		if a.Choices != nil {
@@ -81,7 +81,7 @@ func candidates(n Needs, registry []database.About, cloud topology.Topology, mem
 			out = append(out, Left{name, fmt.Sprintf("it is not installed: skerry install %s", name)})
 			continue
 		}
-		place, reduced := n.carried(db, place, cloud, memory)
+		place, reduced := n.carried(db, place, memory)
 		for _, choice := range a.Choices(place) {
 			c := Candidate{Database: name, Choice: choice, Version: installed.Version, Reduced: reduced}
 			if reduced != "" {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -301,14 +303,34 @@ consider: [slow, ...]
 budget: 40min
 `
 
+// TestThoseAboard has a client go on reaching the nodes of its own site while no other site does: what is cut off is
+// the site, not who is there.
+func TestThoseAboard(t *testing.T) {
+	c := plan(t, t.TempDir(), strings.Replace(needsText, "bad_days: [site_lost: b, link_cut: any]", "bad_days: [site_lost: a, flap: a, site_lost: b]", 1))
+	for day, want := range map[string]string{"site_lost a": "a~b a~c client~b client~c", "flap a": "a~b a~c client~b client~c", "site_lost b": "of b"} {
+		e := c.Needs.happens(*c.Needs.day(day))[0].(map[string]any)
+		cut, _ := e["link_down"].(map[string]any)
+		if e["link_flap"] != nil {
+			cut = e["link_flap"].(map[string]any)
+		}
+		got := fmt.Sprint("of ", cut["of"])
+		if ids, ok := cut["ids"].([]string); ok {
+			got = strings.Join(slices.Sorted(slices.Values(ids)), " ")
+		}
+		if got != want {
+			t.Errorf("on the day %q links are cut: %s, want %s", day, got, want)
+		}
+	}
+}
+
 func TestEveryLineOfNeeds(t *testing.T) {
 	c := plan(t, t.TempDir(), issue)
 	n := c.Needs
 	if got := n.Budget.Duration(); got != 40*time.Minute {
 		t.Errorf("the budget is %v", got)
 	}
-	if len(c.topology.Links) < 24 || !c.topology.Overlay.Routed() || len(c.Notes) != 1 {
-		t.Errorf("%d links, overlay %+v, notes %q", len(c.topology.Links), c.topology.Overlay, c.Notes)
+	if len(c.Needs.built.Links) < 24 || !c.Needs.built.Overlay.Routed() || len(c.Notes) != 1 {
+		t.Errorf("%d links, overlay %+v, notes %q", len(c.Needs.built.Links), c.Needs.built.Overlay, c.Notes)
 	}
 	if x := c.Candidates[0].Database; x != "slow" || len(c.Candidates) != 2 { // slow first, then middle; fast loses writes
 		t.Errorf("the candidates are %+v", c.Candidates)

@@ -45,7 +45,6 @@ type Contest struct {
 	Elsewhere bool
 
 	registry []database.About
-	topology topology.Topology
 	byID     map[string]Candidate
 	runs     map[race.Heat]*record.Dir
 	busy     []period
@@ -54,7 +53,7 @@ type Contest struct {
 }
 
 // Cloud is where it is held, with the clients in it.
-func (c *Contest) Cloud() topology.Topology { return c.topology }
+func (c *Contest) Cloud() topology.Topology { return c.Needs.built }
 
 // How says how a contest is held, beside the needs.
 type How struct {
@@ -71,7 +70,7 @@ func Plan(n Needs, dir string, registry []database.About, how How) (*Contest, er
 		return nil, err
 	}
 	var err error
-	if c.Candidates, c.Left, err = candidates(c.Needs, registry, c.topology, how.Memory); err != nil {
+	if c.Candidates, c.Left, err = candidates(c.Needs, registry, how.Memory); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNeeds, err)
 	}
 	config := race.Config{Budget: n.Budget.Duration().Seconds(), Repetitions: n.Repetitions, Exhaustive: how.Exhaustive}
@@ -122,7 +121,7 @@ func (c *Contest) cloud() error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNeeds, err)
 	}
-	c.topology, err = e.Cloud()
+	c.Needs.built, err = e.Cloud()
 	return err
 }
 

@@ -1,6 +1,7 @@
 package choose
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -69,13 +70,13 @@ func (n Needs) happens(d BadDay) []any {
 	e := map[string]any{"name": d.event(), "at": n.Measure.String(), "for": n.Lasts.String()}
 	switch {
 	case d.SiteLost != "":
-		e["link_down"] = map[string]any{"of": d.SiteLost}
+		e["link_down"] = n.reaching(d.SiteLost)
 	case d.LinkCut != "":
-		e["link_down"] = links(d.LinkCut)
+		e["link_down"] = n.links(d.LinkCut)
 	case d.Far != nil:
 		e["latency"] = map[string]any{"of": d.Far.Of, "scale": d.Far.Scale}
 	case d.Flap != "":
-		flap := links(d.Flap)
+		flap := n.links(d.Flap)
 		flap["down"], flap["up"] = "1s", "2s"
 		e["link_flap"] = flap
 	case d.Killed == anyOf:
@@ -87,14 +88,33 @@ func (n Needs) happens(d BadDay) []any {
 }
 
 // links are those that a link's ends, a site or "any" stand for.
-func links(text string) map[string]any {
+func (n Needs) links(text string) map[string]any {
 	if text == anyOf {
 		return map[string]any{"choose": "random"}
 	}
 	if a, b, pair := strings.Cut(text, "~"); pair {
 		return map[string]any{"between": []string{a, b}}
 	}
-	return map[string]any{"of": text}
+	return n.reaching(text)
+}
+
+// reaching are a site's links. A client that is at the site goes on reaching the nodes there, as those aboard a ship do:
+// then they are the links to other sites.
+func (n Needs) reaching(site string) map[string]any {
+	if !slices.Contains(n.Client, site) {
+		return map[string]any{"of": site}
+	}
+	at := map[string]string{}
+	for _, x := range n.built.Nodes {
+		at[x.Name] = x.Site
+	}
+	var ids []string
+	for _, l := range n.built.Links {
+		if (at[l.A] == site) != (at[l.B] == site) {
+			ids = append(ids, l.ID)
+		}
+	}
+	return map[string]any{"ids": ids}
 }
 
 // lasts is how long a day is measured; 0 where its events say it.

@@ -64,6 +64,9 @@ type Needs struct {
 	// Seed of every random choice.
 	Seed uint64 `yaml:"seed" json:"seed" jsonschema:"default=1"`
 
+	// built is the cloud, with the clients in it; Plan builds it.
+	built topology.Topology
+
 	path string // of the file
 	dir  string // that files are relative to
 	text []byte
@@ -105,13 +108,13 @@ func (Must) Alternatives() [][]string { return [][]string{{"line", "read"}} }
 type BadDay struct {
 	// Name is how results call the day; what happens, where it is left out.
 	Name string `yaml:"name" json:"name,omitempty"`
-	// SiteLost is a site that nobody reaches.
+	// SiteLost is a site that no other reaches. A client there goes on reaching the nodes of its own site.
 	SiteLost string `yaml:"site_lost" json:"site_lost,omitempty"`
 	// LinkCut is a link, as "Pune~Seoul", or any.
 	LinkCut string `yaml:"link_cut" json:"link_cut,omitempty"`
 	// Far is a site whose links get longer.
 	Far *Far `yaml:"far" json:"far,omitempty"`
-	// Flap is a link or a site whose links come and go every few seconds, or any link.
+	// Flap is a link or a site whose links to others come and go every few seconds, or any link.
 	Flap string `yaml:"flap" json:"flap,omitempty"`
 	// Killed is a node whose database is killed and started again, or any.
 	Killed string `yaml:"killed" json:"killed,omitempty"`
