@@ -3,8 +3,6 @@ package etcd
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"skerry/internal/database"
 	"skerry/internal/machine/host"
@@ -12,14 +10,13 @@ import (
 
 // place refuses a leader that is none of the nodes.
 func (o options) place(nodes []host.Host) error {
-	if o.leader == "" || slices.ContainsFunc(nodes, func(h host.Host) bool { return h.Name() == o.leader }) {
+	if o.leader == "" {
 		return nil
 	}
-	var names []string
-	for _, h := range nodes {
-		names = append(names, h.Name())
+	if _, err := database.NodeNamed(nodes, "leader", o.leader); err != nil {
+		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	return fmt.Errorf("%w: leader: no data node is called %q; they are %s", ErrOption, o.leader, strings.Join(names, ", "))
+	return nil
 }
 
 // lead has the member lead that was asked for, and returns when all members agree that it

@@ -43,6 +43,9 @@ func (d *Postgres) Start(ctx context.Context, env database.Env) (database.Cluste
 	if err != nil {
 		return nil, err
 	}
+	if env.Nodes, err = o.order(env.Nodes); err != nil {
+		return nil, err
+	}
 	c := &cluster{env: env, options: o, log: env.Log}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,6 +142,17 @@ func TestCloneThatCannotBeRewound(t *testing.T) {
 	}
 	if err := c.Ready(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestPrimaryIsPlaced(t *testing.T) {
+	nodes := loophost.New(t, 2)
+	c := startCluster(t, New(), nodes, database.Options{"primary": "n2"})
+	if got := c.primary.Load().host.Name(); got != "n2" {
+		t.Errorf("%s is the primary", got)
+	}
+	if _, err := New().Start(t.Context(), database.Env{Nodes: nodes, Options: database.Options{"primary": "n9"}}); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "n1, n2") {
+		t.Errorf("a primary that is no node: %v", err)
 	}
 }
 

@@ -3,11 +3,13 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"skerry/internal/database"
 	"skerry/internal/database/setting"
+	"skerry/internal/machine/host"
 )
 
 // ErrOption marks an option that cannot be used.
@@ -24,17 +26,19 @@ const (
 // options are a cluster's settings. What is not named keeps PostgreSQL's own default but
 // for memory, which is kept small.
 type options struct {
-	port   int
-	read   string
-	config []string // lines of postgresql.conf
+	port    int
+	primary string // the node of the first primary, "" for the first node
+	read    string
+	config  []string // lines of postgresql.conf
 }
 
 func parseOptions(given database.Options) (options, error) {
-	r := setting.Options(ErrOption, given, "port", "synchronous_commit", "synchronous_standby_names", "fsync",
+	r := setting.Options(ErrOption, given, "port", "primary", "synchronous_commit", "synchronous_standby_names", "fsync",
 		"shared_buffers", "max_connections", "hot_standby_feedback", "wal_keep_size", "checkpoint_timeout", "read")
 	o := options{
-		port: r.Int("port", 1, 65535, defaultPort),
-		read: r.Choice("read", readPrimary, readPrimary, readStandby, readNearest),
+		port:    r.Int("port", 1, 65535, defaultPort),
+		primary: r.Text("primary", ""),
+		read:    r.Choice("read", readPrimary, readPrimary, readStandby, readNearest),
 	}
 	set := func(name, value string) {
 		o.config = append(o.config, name+" = '"+strings.ReplaceAll(value, "'", "''")+"'")
@@ -53,6 +57,18 @@ func parseOptions(given database.Options) (options, error) {
 		return o, fmt.Errorf("%w: synchronous_standby_names may not hold a backslash or a line's end", ErrOption)
 	}
 	return o, r.Err()
+}
+
+// order are the nodes with the first primary's before all others.
+func (o options) order(nodes []host.Host) ([]host.Host, error) {
+	if o.primary == "" {
+		return nodes, nil
+	}
+	i, err := database.NodeNamed(nodes, "primary", o.primary)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	return slices.Concat(nodes[i:i+1], nodes[:i], nodes[i+1:]), nil
 }
 
 func onOff(b bool) string {

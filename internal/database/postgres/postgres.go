@@ -1,5 +1,5 @@
 // Package postgres is PostgreSQL with streaming replication: a primary on the first
-// node and a hot standby on each other, every one with all of the data.
+// node, or another one, and a hot standby on each other, every one with all of the data.
 //
 //	primary ──WAL──► standby   through a replication slot for each
 //	   │                       cloned by pg_basebackup
