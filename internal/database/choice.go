@@ -40,8 +40,8 @@ type Choice struct {
 type Place struct {
 	// Nodes are the data nodes, in topology order.
 	Nodes []string
-	// Near is the data node that is nearest the client.
-	Near string
+	// Near is the data node that is nearest the client, and Site where it stands.
+	Near, Site string
 }
 
 // Copies is how many copies of three can be had.

@@ -8,14 +8,18 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// NodeNamed is the place among a database's nodes of the one that an option names. The error tells who they are.
-func NodeNamed(nodes []host.Host, option, name string) (int, error) {
+// First are a database's nodes with the one that an option names before all others; as they are where it names none. The
+// error tells who they are.
+func First(nodes []host.Host, option, name string) ([]host.Host, error) {
+	if name == "" {
+		return nodes, nil
+	}
 	if i := slices.IndexFunc(nodes, func(h host.Host) bool { return h.Name() == name }); i >= 0 {
-		return i, nil
+		return slices.Concat(nodes[i:i+1], nodes[:i], nodes[i+1:]), nil
 	}
 	var names []string
 	for _, h := range nodes {
 		names = append(names, h.Name())
 	}
-	return -1, fmt.Errorf("%s: no data node is called %q; they are %s", option, name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("%s: no data node is called %q; they are %s", option, name, strings.Join(names, ", "))
 }

@@ -113,7 +113,7 @@ func TestChoices(t *testing.T) {
 			for i := range n {
 				place.Nodes = append(place.Nodes, fmt.Sprintf("n%d", i+1))
 			}
-			place.Near = place.Nodes[n-1]
+			place.Near, place.Site = place.Nodes[n-1], "S"
 			if n < a.New().Capabilities().MinNodes {
 				continue
 			}

@@ -38,11 +38,11 @@ var (
 // list of all.
 func (d *Etcd) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(env.Options, env.RTT)
-	if err == nil {
-		err = o.place(env.Nodes)
-	}
 	if err != nil {
 		return nil, err
+	}
+	if _, err := database.First(env.Nodes, "leader", o.leader); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	c := &cluster{env: env, options: o, log: env.Log}
 	if c.log == nil {

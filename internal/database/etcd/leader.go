@@ -5,19 +5,7 @@ import (
 	"fmt"
 
 	"skerry/internal/database"
-	"skerry/internal/machine/host"
 )
-
-// place refuses a leader that is none of the nodes.
-func (o options) place(nodes []host.Host) error {
-	if o.leader == "" {
-		return nil
-	}
-	if _, err := database.NodeNamed(nodes, "leader", o.leader); err != nil {
-		return fmt.Errorf("%w: %w", ErrOption, err)
-	}
-	return nil
-}
 
 // lead has the member lead that was asked for, and returns when all members agree that it
 // does. An election may give the cluster another leader later.

@@ -52,6 +52,9 @@ func (d *GroupReplication) Start(ctx context.Context, env database.Env) (databas
 	if err != nil {
 		return nil, err
 	}
+	if env.Nodes, err = database.First(env.Nodes, "primary", o.primary); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOption, err)
+	}
 	f, err := locate(ctx, env.Nodes[0].Files(), env.Installation)
 	if err != nil {
 		return nil, err

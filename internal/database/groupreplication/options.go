@@ -30,6 +30,7 @@ type options struct {
 	port, flush, sync, connections int
 	buffer, cache                  int64 // bytes
 	single                         bool
+	primary                        string // the node of the first primary, "" for the first node
 	member, reads                  string
 	group                          mysql.Settings // variables of the plugin
 }
@@ -39,7 +40,7 @@ var optionNames = []string{
 	"group_replication_flow_control_certifier_threshold", "group_replication_flow_control_mode",
 	"group_replication_member_expel_timeout", "group_replication_message_cache_size",
 	"group_replication_paxos_single_leader", "group_replication_unreachable_majority_timeout",
-	"innodb_buffer_pool_size", "innodb_flush_log_at_trx_commit", "max_connections", "member", "port", "reads",
+	"innodb_buffer_pool_size", "innodb_flush_log_at_trx_commit", "max_connections", "member", "port", "primary", "reads",
 	"single_primary", "sync_binlog",
 }
 
@@ -54,6 +55,7 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 		buffer:      r.Bytes("innodb_buffer_pool_size", 64<<20),
 		cache:       r.Bytes("group_replication_message_cache_size", 128<<20),
 		single:      r.Bool("single_primary", true),
+		primary:     r.Text("primary", ""),
 		member:      r.Choice("member", mysql.Nearest, mysql.Members()...),
 		reads:       r.Choice("reads", mysql.ReadsPrimary, mysql.ReadsPrimary, mysql.ReadsMember),
 	}

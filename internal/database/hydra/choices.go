@@ -2,14 +2,14 @@ package hydra
 
 import "skerry/internal/database"
 
-// choices: what a read asks, and when a write counts as done.
-func choices(database.Place) []database.Choice {
+// choices: what a read asks. The leader stands at the client.
+func choices(p database.Place) []database.Choice {
 	return []database.Choice{{
-		Name: "linearizable", Reads: database.ReadsLinearizable,
+		Name: "linearizable", Options: database.Options{"prefer_cloud": p.Site}, Reads: database.ReadsLinearizable,
 		GivesUp: "a read asks the leader for the newest place in the log",
 	}, {
-		Name: "local reads", Options: database.Options{"reads": "local"}, GivesUp: "a read may return what was",
+		Name: "local reads", Options: database.Options{"prefer_cloud": p.Site, "reads": "local"}, GivesUp: "a read may return what was",
 	}, {
-		Name: "bounded reads", Options: database.Options{"reads": "bounded", "staleness": "1s"}, GivesUp: "a read may return what was a second ago",
+		Name: "bounded reads", Options: database.Options{"prefer_cloud": p.Site, "reads": "bounded", "staleness": "1s"}, GivesUp: "a read may return what was a second ago",
 	}}
 }

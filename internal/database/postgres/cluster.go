@@ -43,8 +43,8 @@ func (d *Postgres) Start(ctx context.Context, env database.Env) (database.Cluste
 	if err != nil {
 		return nil, err
 	}
-	if env.Nodes, err = o.order(env.Nodes); err != nil {
-		return nil, err
+	if env.Nodes, err = database.First(env.Nodes, "primary", o.primary); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	c := &cluster{env: env, options: o, log: env.Log}
 	if c.log == nil {

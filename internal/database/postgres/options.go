@@ -3,13 +3,11 @@ package postgres
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"skerry/internal/database"
 	"skerry/internal/database/setting"
-	"skerry/internal/machine/host"
 )
 
 // ErrOption marks an option that cannot be used.
@@ -57,18 +55,6 @@ func parseOptions(given database.Options) (options, error) {
 		return o, fmt.Errorf("%w: synchronous_standby_names may not hold a backslash or a line's end", ErrOption)
 	}
 	return o, r.Err()
-}
-
-// order are the nodes with the first primary's before all others.
-func (o options) order(nodes []host.Host) ([]host.Host, error) {
-	if o.primary == "" {
-		return nodes, nil
-	}
-	i, err := database.NodeNamed(nodes, "primary", o.primary)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrOption, err)
-	}
-	return slices.Concat(nodes[i:i+1], nodes[:i], nodes[i+1:]), nil
 }
 
 func onOff(b bool) string {

@@ -126,16 +126,23 @@ func (n Needs) refuses(c Candidate, db database.Database, nodes int) string {
 	return ""
 }
 
-// placeOf is the cloud as choices see it: near is the node that all clients together reach soonest.
+// placeOf is the cloud as choices see it.
 func placeOf(t topology.Topology) database.Place {
-	var p database.Place
+	var nodes []string
 	for _, n := range t.Nodes {
 		if n.Role != topology.Client {
-			p.Nodes = append(p.Nodes, n.Name)
+			nodes = append(nodes, n.Name)
 		}
 	}
-	if near := nearest(t, p.Nodes); len(near) > 0 {
-		p.Near = near[0]
+	return placeOn(t, nodes)
+}
+
+// placeOn is the part of the cloud that is these nodes: near is the one that all clients together reach soonest.
+func placeOn(t topology.Topology, nodes []string) database.Place {
+	p := database.Place{Nodes: nodes}
+	if near := nearest(t, nodes); len(near) > 0 {
+		i := slices.IndexFunc(t.Nodes, func(n topology.Node) bool { return n.Name == near[0] })
+		p.Near, p.Site = near[0], t.Nodes[i].Site
 	}
 	return p
 }

@@ -43,9 +43,7 @@ func (n Needs) fewer(whole database.Place) database.Place {
 			named = append(named, x)
 		}
 	}
-	place := database.Place{Nodes: slices.DeleteFunc(slices.Clone(whole.Nodes), func(x string) bool { return !slices.Contains(named, x) })}
-	place.Near = nearest(n.built, place.Nodes)[0]
-	return place
+	return placeOn(n.built, slices.DeleteFunc(slices.Clone(whole.Nodes), func(x string) bool { return !slices.Contains(named, x) }))
 }
 
 // reduce has a candidate that this machine's processors could not carry on all nodes be measured on fewer

@@ -90,7 +90,7 @@ func (a Answer) sure() string {
 	}
 	first := in[0]
 	rests := fmt.Sprintf("%s of %s rests on %s", first.Figures[0].Name, first.Label, count(first.Figures[0].N, "quiet day", "quiet days"))
-	noise := fmt.Sprintf(" Between repetitions it differed by %.2g %%, over all candidates.", 100*a.Noise)
+	noise := fmt.Sprintf(" Between repetitions %s differed by %.2g %%, over all candidates.", first.Figures[0].Name, 100*a.Noise)
 	if len(in) == 1 {
 		return fmt.Sprintf("%s is the only candidate that met all needs on all days, so that there is no order to be unsure of. The %s.", first.Label, rests) + noise
 	}
