@@ -64,7 +64,11 @@ func (g *segment) past(now time.Duration) bool { return g.end > 0 && now >= g.en
 func (g *segment) outcome(now time.Duration) (why string, took time.Duration) {
 	select {
 	case <-g.stopped:
-		return g.reason, g.at - g.start
+		// Of drives side by side the first that ends stops the others, which may only wait for answers by then: their
+		// time had run out before, and what they sent is a rate over that time.
+		if !g.past(g.at) {
+			return g.reason, g.at - g.start
+		}
 	default:
 	}
 	// The pace may have handed out more than was due: it cannot tell.
