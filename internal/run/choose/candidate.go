@@ -53,7 +53,7 @@ type Left struct {
 
 // candidates are those that could do, and what was left out with the reason.
 func candidates(n Needs, registry []database.About, memory int64) (in []Candidate, out []Left, err error) {
-	place := placeOf(n.built)
+	place := n.place()
 	known := map[string]database.About{}
 	for _, a := range registry {
 		if a.Choices != nil {
@@ -126,23 +126,31 @@ func (n Needs) refuses(c Candidate, db database.Database, nodes int) string {
 	return ""
 }
 
-// placeOf is the cloud as choices see it.
-func placeOf(t topology.Topology) database.Place {
+// place is the cloud as choices see it.
+func (n Needs) place() database.Place {
 	var nodes []string
-	for _, n := range t.Nodes {
-		if n.Role != topology.Client {
-			nodes = append(nodes, n.Name)
+	for _, x := range n.built.Nodes {
+		if x.Role != topology.Client {
+			nodes = append(nodes, x.Name)
 		}
 	}
-	return placeOn(t, nodes)
+	return n.placeOn(nodes)
 }
 
-// placeOn is the part of the cloud that is these nodes: near is the one that all clients together reach soonest.
-func placeOn(t topology.Topology, nodes []string) database.Place {
+// placeOn is the part of the cloud that is these nodes. Near is the one that all clients together reach soonest, of those that no
+// bad day cuts off from them: nobody has a leader stand where that is to be expected.
+func (n Needs) placeOn(nodes []string) database.Place {
 	p := database.Place{Nodes: nodes}
-	if near := nearest(t, nodes); len(near) > 0 {
-		i := slices.IndexFunc(t.Nodes, func(n topology.Node) bool { return n.Name == near[0] })
-		p.Near, p.Site = near[0], t.Nodes[i].Site
+	site := map[string]string{}
+	for _, x := range n.built.Nodes {
+		site[x.Name] = x.Site
+	}
+	lost := func(node string) bool {
+		return !slices.Contains(n.Client, site[node]) && slices.ContainsFunc(n.BadDays, func(d BadDay) bool { return d.SiteLost == site[node] })
+	}
+	if near := nearest(n.built, nodes); len(near) > 0 {
+		p.Near = near[max(0, slices.IndexFunc(near, func(node string) bool { return !lost(node) }))]
+		p.Site = site[p.Near]
 	}
 	return p
 }

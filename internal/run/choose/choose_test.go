@@ -303,6 +303,19 @@ consider: [slow, ...]
 budget: 40min
 `
 
+// TestLeadersStandNear has leaders stand at the nearest site that no bad day cuts off from the clients.
+func TestLeadersStandNear(t *testing.T) {
+	for lost, want := range map[string]string{"c": "b", "b": "c", "a": "b"} {
+		text := strings.Replace(needsText, "defaults: {rtt: 10ms}}", "defaults: {rtt: 10ms}, links: [{between: [a, b], rtt: 2ms}, {between: [a, c], rtt: 4ms}]}", 1)
+		text = strings.Replace(text, "bad_days: [site_lost: b,", "bad_days: [site_lost: "+lost+",", 1)
+		text = strings.Replace(text, "site_lost.unresponsive", "link_cut.unresponsive", 1)
+		n := plan(t, t.TempDir(), text).Needs
+		if p := n.placeOn([]string{"b", "c"}); p.Near != want || p.Site != want {
+			t.Errorf("where %s may be lost, leaders stand at %s of %s, want %s", lost, p.Near, p.Site, want)
+		}
+	}
+}
+
 // TestThoseAboard has a client go on reaching the nodes of its own site while no other site does: what is cut off is
 // the site, not who is there.
 func TestThoseAboard(t *testing.T) {

@@ -43,14 +43,14 @@ func (n Needs) fewer(whole database.Place) database.Place {
 			named = append(named, x)
 		}
 	}
-	return placeOn(n.built, slices.DeleteFunc(slices.Clone(whole.Nodes), func(x string) bool { return !slices.Contains(named, x) }))
+	return n.placeOn(slices.DeleteFunc(slices.Clone(whole.Nodes), func(x string) bool { return !slices.Contains(named, x) }))
 }
 
 // reduce has a candidate that this machine's processors could not carry on all nodes be measured on fewer
 // from now on. The cell that was bound by the machine has decided nothing.
 func (c *Contest) reduce(id, why string) {
 	x := c.byID[id]
-	place := placeOf(c.Needs.built)
+	place := c.Needs.place()
 	known := slices.ContainsFunc(c.race.Results(), func(r race.Result) bool { return r.Candidate == id && r.Void == "" })
 	if known || len(x.Members) > 0 || len(place.Nodes) <= fewer {
 		return
@@ -61,7 +61,7 @@ func (c *Contest) reduce(id, why string) {
 		if choice.Name != x.Choice.Name || c.registry[i].New().Check(len(place.Nodes), choice.Options) != nil {
 			continue
 		}
-		x.Choice, x.Members, x.Reduced = choice, place.Nodes, fmt.Sprintf("on all %d nodes %s", len(placeOf(c.Needs.built).Nodes), why)
+		x.Choice, x.Members, x.Reduced = choice, place.Nodes, fmt.Sprintf("on all %d nodes %s", len(c.Needs.place().Nodes), why)
 		c.byID[id] = x
 		c.Candidates[slices.IndexFunc(c.Candidates, func(o Candidate) bool { return o.ID() == id })] = x
 	}
