@@ -42,18 +42,19 @@ type Answer struct {
 	Clients []string `json:"clients,omitempty"`
 	Load    string   `json:"load"`
 	Notes   []string `json:"notes,omitempty"`
-	// Exhaustive says that all was measured, Running that the race goes on, and Compared what a race
-	// in the same folder had said.
-	Exhaustive bool   `json:"exhaustive,omitempty"`
-	Running    bool   `json:"running,omitempty"`
-	Compared   string `json:"compared,omitempty"`
+	// Exhaustive says that all was measured, Running that the race goes on, and Compared what a race in the same
+	// folder had said. Repetitions is how often days were to be measured: all of them, or those of the winner.
+	Exhaustive  bool   `json:"exhaustive,omitempty"`
+	Repetitions int    `json:"repetitions"`
+	Running     bool   `json:"running,omitempty"`
+	Compared    string `json:"compared,omitempty"`
 }
 
 // Answer says what the race has come to so far.
 func (c *Contest) Answer() Answer {
 	a := Answer{Schema: AnswerSchema, Left: c.Left, Days: append([]string{race.Quiet}, c.race.Days...), Prefer: c.Needs.Prefer,
 		SpentS: c.race.Spent(), BudgetS: c.race.Budget, Trials: len(c.race.Results()),
-		Clients: c.Needs.Client, Load: c.Needs.Load.words(), Notes: slices.Clone(c.Notes), Exhaustive: c.race.Exhaustive}
+		Clients: c.Needs.Client, Load: c.Needs.Load.words(), Notes: slices.Clone(c.Notes), Exhaustive: c.race.Exhaustive, Repetitions: c.Needs.Repetitions}
 	for _, x := range c.Candidates {
 		if x.Reduced != "" {
 			a.Notes = append(a.Notes, fmt.Sprintf("%s: %s. Measured with %d: %s.", x.Database+", "+x.Choice.Name, x.Reduced, len(x.Members), strings.Join(x.Members, ", ")))

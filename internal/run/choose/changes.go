@@ -86,7 +86,7 @@ func (a Answer) Compare(raced Answer) string {
 	if best == nil || won == nil {
 		return fmt.Sprintf("The race had ended with: %s", raced.Sentence)
 	}
-	text := fmt.Sprintf("The race took %d trials and %s, everything %d and %s. ", raced.Trials, spelled(raced.SpentS), a.Trials, spelled(a.SpentS))
+	text := fmt.Sprintf("The race took %d trials and %s, every candidate on every day, %s, %d and %s. ", raced.Trials, spelled(raced.SpentS), a.often(), a.Trials, spelled(a.SpentS))
 	i := slices.IndexFunc(a.Candidates, func(v Verdict) bool { return v.ID == won.ID })
 	switch {
 	case won.ID == best.ID:
@@ -100,6 +100,14 @@ func (a Answer) Compare(raced Answer) string {
 		within = "within"
 	}
 	return text + fmt.Sprintf("The race ended with %s, all trials with %s: %s %s against %s, %s the intervals.", won.Label, best.Label, x.Name, x, y, within)
+}
+
+// often is how many times everything was measured.
+func (a Answer) often() string {
+	if a.Repetitions == 1 {
+		return "once each"
+	}
+	return fmt.Sprintf("%d times each", a.Repetitions)
 }
 
 // before tells whether a candidate's first figure is the better one; one that was not measured yet has none.
