@@ -86,7 +86,7 @@ func (a Answer) Compare(raced Answer) string {
 	if best == nil || won == nil {
 		return fmt.Sprintf("The race had ended with: %s", raced.Sentence)
 	}
-	text := fmt.Sprintf("The race took %d trials and %s, every candidate on every day, %s, %d and %s. ", raced.Trials, spelled(raced.SpentS), a.often(), a.Trials, spelled(a.SpentS))
+	text := fmt.Sprintf("The race took %d trials and %s. All candidates on all days, %s, took %d and %s. ", raced.Trials, spelled(raced.SpentS), a.often(), a.Trials, spelled(a.SpentS))
 	i := slices.IndexFunc(a.Candidates, func(v Verdict) bool { return v.ID == won.ID })
 	switch {
 	case won.ID == best.ID:
