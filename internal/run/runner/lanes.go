@@ -53,8 +53,10 @@ type lanes struct {
 	stopped        error // why no more trials are begun
 }
 
-func (r *run) newLanes(left []record.Planned, total int) *lanes {
-	l := &lanes{run: r, room: roomFor(r.Experiment.Parallel), left: left, total: total, done: total - len(left), ended: make(chan *attempt)}
+func (r *run) newLanes(left []record.Planned) *lanes {
+	plan := r.writer.Run().Plan
+	l := &lanes{run: r, room: roomFor(r.Experiment.Parallel), left: left, total: len(plan), done: len(plan) - len(left), ended: make(chan *attempt)}
+	l.room.recall(plan, r.writer.Summary().Trials)
 	if l.room.most == 1 {
 		l.all = []*lane{{live: r.live, turns: r.Turns, progress: r.Progress}}
 		return l

@@ -3,6 +3,7 @@ package runner
 import (
 	"reflect"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -113,6 +114,18 @@ func (r *room) learn(p record.Planned, t record.Trial) {
 	r.largest = max(r.largest, u.memory)
 	if r.allowed > 0 {
 		r.judge(t.Beside+1, t)
+	}
+}
+
+// recall takes in what trials of earlier attempts at the run used, in the order in which they began.
+func (r *room) recall(plan []record.Planned, ended []record.Trial) {
+	planned := map[int]record.Planned{}
+	for _, p := range plan {
+		planned[p.ID] = p
+	}
+	slices.SortStableFunc(ended, func(a, b record.Trial) int { return a.Started.Compare(b.Started) })
+	for _, t := range ended {
+		r.learn(planned[t.ID], t)
 	}
 }
 

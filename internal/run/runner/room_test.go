@@ -3,6 +3,7 @@ package runner
 import (
 	"math"
 	"testing"
+	"time"
 
 	"skerry/internal/evidence/verdict"
 	"skerry/internal/experiment"
@@ -108,5 +109,30 @@ func TestTogether(t *testing.T) {
 		if got := Beside(tt.parallel, tt.ended); got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
 		}
+	}
+}
+
+// TestRecalled has a run that goes on know what its earlier attempts learnt, in the order of their
+// beginnings, which is not that of the plan: the last that began was one too many.
+func TestRecalled(t *testing.T) {
+	begun := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	ended := func(id, after, together int, kinds ...string) record.Trial {
+		v := record.Verdict{State: record.Valid, Kinds: kinds}
+		if len(kinds) > 0 {
+			v.State = record.Suspect
+		}
+		return record.Trial{
+			ID: id, Started: begun.Add(time.Duration(after) * time.Minute), State: record.TrialOK, Beside: together - 1,
+			Verdict: v, Fidelity: record.Fidelity{OwnCPU: 0.1 * float64(id), OwnMemory: 1},
+		}
+	}
+	plan := []record.Planned{{ID: 1, Cell: 1}, {ID: 2, Cell: 2}, {ID: 3, Cell: 1}, {ID: 4, Cell: 2}}
+	r := roomFor(experiment.Auto)
+	r.recall(plan, []record.Trial{ended(1, 2, 5, string(verdict.DriverLate)), ended(2, 1, 4), ended(3, 0, 1)})
+	if r.allowed != 4 {
+		t.Errorf("%d trials may run at the same time, want 4", r.allowed)
+	}
+	if got := r.expected(plan[3]).cores; math.Abs(got-0.2) > 1e-9 {
+		t.Errorf("a trial of the second cell is expected to use %v cores, want 0.2", got)
 	}
 }

@@ -224,7 +224,7 @@ func (r *run) all(ctx context.Context) error {
 
 func (r *run) trials(ctx context.Context) error {
 	left := r.writer.Remaining()
-	l := r.newLanes(left, len(r.writer.Run().Plan))
+	l := r.newLanes(left)
 	err := errors.Join(l.drive(ctx), l.leave(ctx, l.all[1:]))
 	if err == nil {
 		err = r.retry(ctx, l.alone())
