@@ -25,7 +25,9 @@ var (
 	ErrStale        = errors.New("whether it was done before is no longer known")
 )
 
-// classes are the errors with their codes of the JSON form and statuses of HTTP.
+// classes are the errors with their codes of the JSON form and statuses of HTTP. The first that an error
+// is counts: who waited for a transaction for too long is told that nothing can be done now, as a client
+// understands it, and not what servers tell each other.
 var classes = []struct {
 	err    error
 	code   string
@@ -40,10 +42,10 @@ var classes = []struct {
 	{ErrInvalid, "invalid", http.StatusBadRequest},
 	{ErrElsewhere, "elsewhere", http.StatusMisdirectedRequest},
 	{ErrForbidden, "forbidden", http.StatusForbidden},
-	{ErrLocked, "locked", http.StatusServiceUnavailable},
-	{ErrAborted, "aborted", http.StatusServiceUnavailable},
 	{ErrStale, "stale", http.StatusServiceUnavailable},
 	{ErrUnavailable, "unavailable", http.StatusServiceUnavailable},
+	{ErrLocked, "locked", http.StatusServiceUnavailable},
+	{ErrAborted, "aborted", http.StatusServiceUnavailable},
 }
 
 // Error is an error with the path that it is about: "/a/b: no such file or directory".

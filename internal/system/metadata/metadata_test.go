@@ -2,6 +2,7 @@ package metadata_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -129,5 +130,20 @@ func TestStatus(t *testing.T) {
 		if back := metadata.Decoded(metadata.Code(err), err.Error()); metadata.Status(back) != want || back.Error() != err.Error() {
 			t.Errorf("%v comes back as %v", err, back)
 		}
+	}
+}
+
+// TestCodeOfWaiting has a client who waited for a transaction for too long, or whose own was given up, be
+// told that he may ask again, also over the network.
+func TestCodeOfWaiting(t *testing.T) {
+	held := &metadata.Held{Path: "/a", Txn: "1", Coordinator: "g1"}
+	for _, why := range []error{held, metadata.ErrAborted} {
+		err := fmt.Errorf("%w: nothing was changed: %w", metadata.ErrUnavailable, why)
+		if got := metadata.Decoded(metadata.Code(err), err.Error()); !errors.Is(got, metadata.ErrUnavailable) || got.Error() != err.Error() {
+			t.Errorf("%v: sent as %q, read as %v", err, metadata.Code(err), got)
+		}
+	}
+	if code := metadata.Code(held); code != "locked" {
+		t.Errorf("servers are told %q of what is held", code)
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
+	"skerry/internal/base/linger"
 	"skerry/internal/system/metadata"
 )
 
@@ -23,39 +25,65 @@ const again = time.Minute
 // Keep ends the transactions that routers have left on the server of a name, and removes
 // what they have left there, once it has started and then every hour, until the context
 // ends. It may run on each of its replicas.
+//
+// Nothing that a transaction may hold up keeps it from ending others:
+//
+//  1. g2 has promised a transaction of g1, and starts again. g1 does not answer, or says that it is under way.
+//  2. g2 sweeps: to list its subtrees waits for the transaction, which only the keeper ends, and for 10 s.
+//  3. Another transaction, of g3, has no router any more. All that it holds would wait, too.
 func (r *Router) Keep(ctx context.Context, name string, own Own, log *slog.Logger) {
-	sweep, left := time.Now().Add(r.lease), sightings{}
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() { r.clean(ctx, name, log) })
 	// What is there at the start has been there: whether for long, no clock can tell. It gets half
 	// a lease, since a router whose requests have died with the process before begins again anyway.
 	list, _ := own.Transactions()
 	leases := seen(nil, list, time.Now().Add(-r.lease/2))
-	for ctx.Err() == nil {
-		if time.Until(sweep) <= 0 {
-			sweep = time.Now().Add(r.clean(ctx, name, left, log))
-		}
+	ending, ended := make(map[string]bool), make(chan string)
+	for {
 		list, changed := own.Transactions()
-		wait := time.Until(sweep)
 		leases = seen(leases, list, time.Now())
+		wait := Leftover
 		for _, t := range list {
 			rest := r.leaseOf(t) - time.Since(leases[t.Name].at)
-			if rest <= 0 {
-				if err := r.Settle(ctx, name, t); err == nil {
-					continue
-				} else if ctx.Err() == nil {
-					log.Warn("a transaction is in doubt: what it holds stays locked", "transaction", t.Name, "coordinator", t.Coordinator, "locks", t.Locks, "error", err)
-				}
-				rest = r.lease / 2
+			switch {
+			case ending[t.Name]:
+			case rest > 0:
+				wait = min(wait, rest)
+			default:
+				ending[t.Name] = true
+				beside.Go(func() {
+					r.end(ctx, name, t, log)
+					select {
+					case ended <- t.Name:
+					case <-ctx.Done():
+					}
+				})
 			}
-			wait = min(wait, rest)
 		}
-		again := time.NewTimer(max(wait, time.Millisecond))
+		due := time.NewTimer(wait)
 		select {
 		case <-changed:
-		case <-again.C:
+		case <-due.C:
+		case one := <-ended:
+			delete(ending, one)
 		case <-ctx.Done():
+			due.Stop()
+			return
 		}
-		again.Stop()
+		due.Stop()
 	}
+}
+
+// end tries to end a transaction whose lease is over. Where it cannot, it returns when that may be
+// tried again.
+func (r *Router) end(ctx context.Context, name string, t metadata.Txn, log *slog.Logger) {
+	err := r.Settle(ctx, name, t)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	log.Warn("a transaction is in doubt: what it holds stays locked", "transaction", t.Name, "coordinator", t.Coordinator, "locks", t.Locks, "error", err)
+	_ = linger.For(ctx, r.lease/2) // what ends it ends the keeper
 }
 
 // begun is the last step of a transaction, and when this process saw it first: time.Now has the
@@ -86,19 +114,22 @@ func (r *Router) leaseOf(t metadata.Txn) time.Duration {
 	return time.Duration(t.Lease)
 }
 
-// clean sweeps, and returns the time until the next.
-func (r *Router) clean(ctx context.Context, name string, left sightings, log *slog.Logger) time.Duration {
-	ctx, cancel := context.WithTimeout(ctx, r.patience)
-	defer cancel()
-	removed, err := r.sweep(ctx, name, left.old)
-	if len(removed) > 0 {
-		log.Info("what routers that died had left was removed", "paths", removed)
+// clean sweeps until the context ends: first when routers of before have given up.
+func (r *Router) clean(ctx context.Context, name string, log *slog.Logger) {
+	left := sightings{}
+	for pause := r.lease; linger.For(ctx, pause) == nil; {
+		sweeping, cancel := context.WithTimeout(ctx, r.patience)
+		removed, err := r.sweep(sweeping, name, left.old)
+		cancel()
+		if len(removed) > 0 {
+			log.Info("what routers that died had left was removed", "paths", removed)
+		}
+		pause = Leftover
+		if err != nil {
+			log.Debug("what routers that died have left cannot be told", "error", err)
+			pause = again
+		}
 	}
-	if err != nil {
-		log.Debug("what routers that died have left cannot be told", "error", err)
-		return again
-	}
-	return Leftover
 }
 
 // ErrInDoubt means that a server that was to decide on a transaction has not, or cannot be

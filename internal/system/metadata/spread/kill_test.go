@@ -121,20 +121,26 @@ func TestKill(t *testing.T) {
 // insist asks until a server is there to answer.
 func insist(t *testing.T, c *treeclient.Client, line string) metadata.Result {
 	t.Helper()
-	command, err := metadata.Parse(line)
+	r, err := insisted(t.Context(), c, line)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r
+}
+
+// insisted is insist for goroutines beside the test's own.
+func insisted(ctx context.Context, c *treeclient.Client, line string) (metadata.Result, error) {
+	command, err := metadata.Parse(line)
+	if err != nil {
+		return metadata.Result{}, err
+	}
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		r := c.One(t.Context(), command)
-		if r.Err == nil {
-			return r
-		}
-		if !errors.Is(r.Err, metadata.ErrUnavailable) && !errors.Is(r.Err, metadata.ErrExists) || time.Now().After(deadline) {
-			t.Fatalf("%s: %v", line, r.Err)
-		}
-		if errors.Is(r.Err, metadata.ErrExists) {
-			return r
+		r := c.One(ctx, command)
+		switch {
+		case r.Err == nil || errors.Is(r.Err, metadata.ErrExists):
+			return r, nil
+		case !errors.Is(r.Err, metadata.ErrUnavailable) || time.Now().After(deadline):
+			return r, fmt.Errorf("%s: %w", line, r.Err)
 		}
 	}
 }

@@ -54,18 +54,23 @@ func TestPartsKilled(t *testing.T) {
 	interrupted := map[string]int{}
 	for owner, n := "g1,g2,g3", 0; interrupted["g1,g2,g3"] < kills || interrupted["g1"] < kills; n++ {
 		began := time.Now()
-		over := make(chan time.Duration)
+		over := make(chan error)
 		go func() {
-			insist(t, c, "delegate /hot "+owner)
-			over <- time.Since(began)
+			_, err := insisted(t.Context(), c, "delegate /hot "+owner)
+			over <- err
 		}()
+		var failed error
 		select { // kills come at any moment
 		case <-time.After(rand.N(200 * time.Millisecond)):
 			interrupted[owner]++
 			all[n%3].kill()
 			all[n%3].start()
-			<-over
-		case <-over:
+			failed = <-over
+		case failed = <-over:
+		}
+		if failed != nil {
+			t.Errorf("%v, after %v", failed, time.Since(began))
+			break
 		}
 		if owner = "g1"; n%2 == 1 {
 			owner = "g1,g2,g3"
