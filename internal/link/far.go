@@ -23,10 +23,10 @@ const FarHeader = 20 + 8 + 10
 // Crossing is what an engine knows of the way to another machine, by asking the engine there
 // and being answered.
 type Crossing struct {
-	// Way is half of what the last round trips took at least, nearly always; 0 where none came back.
+	// Way is half the median of the last round trips; 0 where none came back.
 	Way time.Duration `json:"way_ns"`
-	// OneWay is half the median of the last round trips. It is taken off the latency that
-	// packets are to have, and followed as it drifts; of a Real way it is 0.
+	// OneWay is the Way as it is taken off the latency that packets are to have, and followed as it
+	// drifts; of a Real way it is 0.
 	OneWay time.Duration `json:"one_way_ns"`
 	// Short is how much longer OneWay is than the latency that was asked for, 0 where it is not.
 	Short time.Duration `json:"short_ns,omitempty"`

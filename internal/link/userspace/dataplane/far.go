@@ -89,9 +89,8 @@ func (p *Plane) Ask(links []*Link) {
 	}
 }
 
-// Crossed is half of what the last round trips to the other machine took at least, nearly always:
-// their tenth percentile. What one waited longer for a processor, or behind others, is no distance,
-// and taking it off would make packets early that do not wait. ok is false where there are none.
+// Crossed is half the median of the last round trips to the other machine: what packets nearly all wait there
+// for processors, and to be encrypted, is a part of the way. ok is false where there are none.
 func (l *Link) Crossed() (oneWay time.Duration, ok bool) {
 	if l.far == nil {
 		return 0, false
@@ -107,7 +106,7 @@ func (l *Link) Crossed() (oneWay time.Duration, ok bool) {
 		return 0, false
 	}
 	slices.Sort(trips)
-	return time.Duration(trips[len(trips)/10] / 2), true
+	return time.Duration(trips[len(trips)/2] / 2), true
 }
 
 // Proved tells whether packets of the full length have crossed to the other machine and back.
