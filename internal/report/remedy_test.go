@@ -13,7 +13,7 @@ func TestRemedy(t *testing.T) {
 		kinds [][]string // of the trials
 		want  string     // the beginning
 	}{
-		"late twice, full once": {[][]string{{"driver-late", "emulator-late"}, {"steal"}, {"host-cpu"}}, "its processors were taken away"},
+		"late twice, full once": {[][]string{{"driver-late", "emulator-late"}, {"steal"}, {"host-cpu"}}, "its processors came too late"},
 		"full":                  {[][]string{{"host-cpu"}, {"driver-cpu", "driver-late"}}, "its processors were full"},
 		"the database's":        {[][]string{{"event-failed"}, {"audit"}}, ""},
 		"not told":              {[][]string{{}}, ""},

@@ -42,7 +42,7 @@ func (k Kind) Remedy() string {
 	case k == DriverCPU || k == HostCPU:
 		return "its processors were full: take fewer threads (--set workload.threads=N), fewer nodes, or a bigger machine"
 	case k.MayPass():
-		return "its processors were taken away: end other work on it, or take one whose processors are its own"
+		return "its processors came too late: end other work on it, take one whose processors are its own, or ask for less (--set workload.target=N)"
 	}
 	return ""
 }
