@@ -48,6 +48,16 @@ func TestLabInVM(t *testing.T) {
 	runTests(t, "lab", "skerry/internal/lab", "^(TestLastingLab|TestLinksAreSilent|TestTunnelsEncryptLinks)$")
 }
 
+// TestFleetInVM has machines meet by the kernel's WireGuard: elsewhere a program of its own encrypts.
+func TestFleetInVM(t *testing.T) {
+	runTests(t, "fleet", "skerry/internal/machine/fleet", "^TestContract$/^(links|ways)$")
+}
+
+// TestPlainInVM has machines meet by the VXLAN of a kernel that is older than those of today.
+func TestPlainInVM(t *testing.T) {
+	runTests(t, "tunnel", "skerry/internal/link/tunnel", "^TestPlain")
+}
+
 // TestHostInVM runs what of nodes depends on control groups of version 2.
 func TestHostInVM(t *testing.T) {
 	runTests(t, "host", "skerry/internal/machine/host", "^TestVersion2$")
@@ -57,7 +67,7 @@ func TestHostInVM(t *testing.T) {
 // a subtest.
 func runTests(t *testing.T, name, pkg, match string) {
 	testkit.Need(t, machine)
-	m := vm.Machine{Kernel: kernel, Modules: []string{"veth", "tun", "sch_netem", "wireguard"}, Init: build(t, "init", "build", "skerry/test/vm/init")}
+	m := vm.Machine{Kernel: kernel, Modules: []string{"veth", "tun", "sch_netem", "wireguard", "vxlan"}, Init: build(t, "init", "build", "skerry/test/vm/init")}
 	tests := vm.Program{
 		Name: name, File: build(t, name+".test", "test", "-c", pkg),
 		Args: []string{"-test.v=test2json", "-test.timeout=4m", "-test.run=" + match},

@@ -91,29 +91,36 @@ func (p *part) prove(ctx context.Context, halves []link.Half) error {
 	defer cancel()
 	for len(far) > 0 {
 		sent, err := p.Sent(ctx)
-		if err != nil {
-			return err
-		}
-		proved := map[link.Sending]bool{}
-		for _, s := range sent {
-			proved[link.Sending{Link: s.Link, Node: s.Node}] = s.Crossing.Proved
-		}
-		var rest []link.Half
-		for _, h := range far {
-			if !proved[link.Sending{Link: h.Link, Node: h.Node}] {
-				rest = append(rest, h)
+		if err == nil {
+			if far = unproved(far, sent); len(far) > 0 {
+				err = linger.For(ctx, look)
 			}
 		}
-		if far = rest; len(far) == 0 {
-			break
+		if err != nil && ctx.Err() == nil {
+			return err
 		}
-		if linger.For(ctx, look) != nil {
+		if err != nil {
 			h := far[0]
 			return fmt.Errorf("link %s: packets of %d bytes do not cross from %s to %s: %w", h.Link, h.MTU,
 				p.fleet.members[p.fleet.at[h.Node]].Name, h.Peer.Machine, context.Cause(ctx))
 		}
 	}
 	return nil
+}
+
+// unproved are the halves over which no packet of the full length has crossed yet.
+func unproved(halves []link.Half, sent []link.Sent) []link.Half {
+	proved := map[link.Sending]bool{}
+	for _, s := range sent {
+		proved[link.Sending{Link: s.Link, Node: s.Node}] = s.Crossing.Proved
+	}
+	var rest []link.Half
+	for _, h := range halves {
+		if !proved[link.Sending{Link: h.Link, Node: h.Node}] {
+			rest = append(rest, h)
+		}
+	}
+	return rest
 }
 
 var errSilent = errors.New("no answer; is a firewall between them?")

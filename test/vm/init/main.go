@@ -1,5 +1,5 @@
 // Command init is process 1 of package vm's machine: it mounts what programs expect,
-// carries out the plan and switches the machine off.
+// sets the loopback up, carries out the plan and switches the machine off.
 package main
 
 import (
@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"skerry/test/vm/plan"
@@ -40,6 +41,9 @@ func run() error {
 			return fmt.Errorf("loading %s: %w", module, err)
 		}
 	}
+	if err := loopback(); err != nil {
+		return fmt.Errorf("setting lo up: %w", err)
+	}
 	for _, program := range p.Programs {
 		cmd := exec.Command(program.Path, program.Args...)
 		cmd.Env = append(os.Environ(), program.Env...)
@@ -53,6 +57,15 @@ func run() error {
 		fmt.Printf("\n%s%s: %s\n", program.EndMark, program.Name, status)
 	}
 	return nil
+}
+
+// loopback sets the machine's own network up.
+func loopback() error {
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return err
+	}
+	return netlink.LinkSetUp(lo)
 }
 
 func load(module string) error {
