@@ -63,6 +63,23 @@ func (l *Lab) echo(ctx context.Context, links []Link, e machine.Echoes) ([]probe
 	return l.part.Echo(ctx, e)
 }
 
+// Way is one direction of a link, to send trains of packets in: from its A, or back.
+func (l *Lab) Way(k Link, back bool) (probe.Way, error) {
+	from, to := machine.End{Node: k.A}, machine.End{Node: k.B}
+	var err error
+	if l.state.Numbered {
+		from.Addr, to.Addr = endAddresses(linkNet, linksState{Links: l.Links()}.byID()[k.ID])
+	} else if from.Addr, err = l.address(k.A); err == nil {
+		to.Addr, err = l.address(k.B)
+	}
+	if back {
+		from, to = to, from
+	}
+	return probe.Way{Link: k.ID, From: from.Node, To: to.Node, Send: func(ctx context.Context, t probe.Train) (probe.Came, error) {
+		return l.part.Train(ctx, machine.Train{From: from, To: to, Packets: t})
+	}}, err
+}
+
 // EchoAll measures one round trip between every two nodes.
 func (l *Lab) EchoAll(ctx context.Context) ([]probe.RTTResult, error) {
 	e := machine.Echoes{Count: 1}

@@ -14,6 +14,9 @@ type Measures interface {
 	// the order asked for: package probe says how. Results that have lost everything are no
 	// error.
 	Echo(ctx context.Context, e Echoes) ([]probe.RTTResult, error)
+	// Train sends a train of packets from one end to another, and tells how it came. Of a train
+	// between two machines each is asked for its end, and the receiver's tells.
+	Train(ctx context.Context, t Train) (probe.Came, error)
 }
 
 // Echoes asks for round trips.
@@ -29,4 +32,19 @@ type Echoes struct {
 type Way struct {
 	Node string     `json:"node"`
 	To   netip.Addr `json:"to"`
+}
+
+// Train asks for a train of packets.
+type Train struct {
+	From    End         `json:"from"`
+	To      End         `json:"to"`
+	Packets probe.Train `json:"packets"`
+	// Meeting is how the two ends find each other, where only one of them is asked for.
+	Meeting *probe.Meeting `json:"meeting,omitempty"`
+}
+
+// End is a node, and the address that it has on the way; Node is "" where another machine is asked for this end.
+type End struct {
+	Node string     `json:"node,omitempty"`
+	Addr netip.Addr `json:"addr"`
 }

@@ -40,7 +40,7 @@ func TestLabOnMachines(t *testing.T) {
 	lines(`./skerry lab down hand`)
 
 	r.write("grid.yaml", strings.Replace(grid, "name: ", "machines: three.yaml\nname: ", 1))
-	lines(`./skerry run grid.yaml --set repetitions=1 --out /root/runs && cp -rL /root/runs/latest "$0/run"`)
+	lines(`./skerry run grid.yaml --set repetitions=1 --set topology.defaults.bandwidth=50mbit --out /root/runs && cp -rL /root/runs/latest "$0/run"`)
 	d, err := record.Open(r.path("run"))
 	if err != nil {
 		t.Fatal(err)
@@ -49,6 +49,11 @@ func TestLabOnMachines(t *testing.T) {
 		told, _ := json.Marshal(x.Fidelity.Machines)
 		if x.State != record.TrialOK || len(x.Fidelity.Machines) == 0 {
 			t.Errorf("trial %d: %s %s, machines %s", x.ID, x.State, x.Error, told)
+		}
+		for _, k := range x.Fidelity.Links {
+			if k.SetABbps > 0 && (k.ABbps == 0 || k.BAbps == 0) && !k.TrainDisturbed {
+				t.Errorf("trial %d: the bandwidth of %s was not measured: %+v", x.ID, k.ID, k)
+			}
 		}
 		for _, m := range x.Fidelity.Machines {
 			if m.Kernel == "" || m.Cores == 0 || len(m.Nodes) == 0 || m.ClockUncertainUS <= 0 {

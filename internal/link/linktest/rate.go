@@ -26,7 +26,7 @@ func (s *suite) bandwidth(t *testing.T) {
 		t.Helper()
 		s.rate(t, "from "+from.addr, want, func() (bps int64) {
 			train := probe.Train{Packets: packets(want), Bytes: size, Quiet: time.Second}
-			bps, _ = probe.Pace(w.sendTo(from, to, train), size)
+			bps = probe.Pace(w.sendTo(from, to, train), size).BPS
 			return bps
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"skerry/internal/link"
@@ -42,16 +43,16 @@ const (
 // ErrStarved comes with the highest figure seen when the sender could not keep the
 // link busy, as on a link without limit, 0 where it never was; ErrNoAnswer when nothing
 // arrived.
-func Bandwidth(ctx context.Context, from, to Inside, setBPS int64) (int64, error) {
+func Bandwidth(ctx context.Context, w Way, setBPS int64) (int64, error) {
 	off, err := holdStamps()
 	if err != nil {
 		return 0, fmt.Errorf("measuring bandwidth: %w", err)
 	}
 	defer off()
-	return bandwidth(ctx, from, to, setBPS)
+	return bandwidth(ctx, w, setBPS)
 }
 
-func bandwidth(ctx context.Context, from, to Inside, setBPS int64) (int64, error) {
+func bandwidth(ctx context.Context, w Way, setBPS int64) (int64, error) {
 	if setBPS <= 0 {
 		return 0, fmt.Errorf("measuring bandwidth: %d bit/s: want the bandwidth that was set", setBPS)
 	}
@@ -60,27 +61,25 @@ func bandwidth(ctx context.Context, from, to Inside, setBPS int64) (int64, error
 	var best int64
 	failed := ErrStarved
 	for range tries {
-		cars, err := Send(ctx, from, to, Train{Packets: n, Bytes: carBytes, Quiet: gap})
+		came, err := w.Send(ctx, Train{Packets: n, Bytes: carBytes, Quiet: gap})
 		if err != nil {
-			return 0, fmt.Errorf("measuring the bandwidth from %s to %s: %w", from.Addr(), to.Addr(), err)
+			return 0, fmt.Errorf("measuring the bandwidth from %s to %s: %w", w.From, w.To, err)
 		}
-		if len(cars) < 2 {
-			return 0, fmt.Errorf("measuring the bandwidth from %s to %s: %w", from.Addr(), to.Addr(), ErrNoAnswer)
-		}
-		bps, share, even := pace(cars, carBytes)
 		switch {
-		case share < leastShare:
-			best = max(best, bps)
-		case even < leastEven:
+		case came.Packets < 2:
+			return 0, fmt.Errorf("measuring the bandwidth from %s to %s: %w", w.From, w.To, ErrNoAnswer)
+		case came.Share < leastShare:
+			best = max(best, came.BPS)
+		case came.Even < leastEven:
 			failed = ErrDisturbed
 		default:
-			return bps, nil
+			return came.BPS, nil
 		}
 	}
 	if failed == ErrDisturbed {
 		best = 0
 	}
-	return best, fmt.Errorf("measuring the bandwidth from %s to %s: %w", from.Addr(), to.Addr(), failed)
+	return best, fmt.Errorf("measuring the bandwidth from %s to %s: %w", w.From, w.To, failed)
 }
 
 func trainLength(bps int64) int {
@@ -88,19 +87,23 @@ func trainLength(bps int64) int {
 	return max(int(bytes/carBytes), leastCars)
 }
 
-// Pace is the rate, in bit/s, at which a link without pause hands over the packets of a
-// train, of so many bytes each, and the share of the packets that it rests on: those
-// that waited for others before them. The rest found the link idle, and the time
-// before them is left out. Both are 0 when there is no such packet.
-func Pace(arrivals []Arrival, bytes int) (bps int64, share float64) {
-	bps, share, _ = pace(arrivals, bytes)
-	return bps, share
+// Came is how a train came to its receiver.
+type Came struct {
+	Packets int `json:"packets"` // that arrived
+	// BPS is the rate, in bit/s, at which the link without pause hands over the train's packets, and
+	// Share the share of the packets that it rests on: those that waited for others before them. The
+	// rest found the link idle, and the time before them is left out. Both are 0 where there is no
+	// such packet. Even is the share of these packets that came evenly.
+	BPS   int64   `json:"bps"`
+	Share float64 `json:"share"`
+	Even  float64 `json:"even"`
 }
 
-// pace tells also the share of these packets that came evenly.
-func pace(arrivals []Arrival, bytes int) (bps int64, share, even float64) {
+// Pace is how packets of so many bytes each came.
+func Pace(arrivals []Arrival, bytes int) Came {
+	came := Came{Packets: len(arrivals)}
 	if len(arrivals) < 2 {
-		return 0, 0, 0
+		return came
 	}
 	all := make([]point, len(arrivals))
 	quickest := arrivals[0].Delay()
@@ -110,7 +113,7 @@ func pace(arrivals []Arrival, bytes int) (bps int64, share, even float64) {
 	}
 	rough := slope(all)
 	if rough == 0 {
-		return 0, 0, 0
+		return came
 	}
 	waited := quickest + max(leastWait, time.Duration(2/rough))
 	busy := []point{{}}
@@ -124,7 +127,8 @@ func pace(arrivals []Arrival, bytes int) (bps int64, share, even float64) {
 		}
 	}
 	rate := slope(busy)
-	return int64(rate * float64(bytes) * 8e9), float64(len(busy)-1) / float64(len(arrivals)), evenly(busy, rate)
+	came.BPS, came.Share, came.Even = int64(rate*float64(bytes)*8e9), float64(len(busy)-1)/float64(len(arrivals)), evenly(busy, rate)
+	return came
 }
 
 // evenly is the share of points near a line of that slope, through the middle of them:
@@ -193,9 +197,26 @@ func slope(points []point) float64 {
 	return slopes[len(slopes)/2]
 }
 
+// Way is one direction of a link.
+type Way struct {
+	Link     string // its two directions are measured one after the other
+	From, To string // in messages
+	Send     func(ctx context.Context, t Train) (Came, error)
+}
+
+// Between is the way between two places of this machine.
+func Between(from, to Inside) Way {
+	ends := []string{from.Addr(), to.Addr()}
+	slices.Sort(ends)
+	return Way{Link: strings.Join(ends, "~"), From: from.Addr(), To: to.Addr(), Send: func(ctx context.Context, t Train) (Came, error) {
+		arrivals, err := Send(ctx, from, to, t)
+		return Pace(arrivals, t.Bytes), err
+	}}
+}
+
 // Demand asks Bandwidths for one direction.
 type Demand struct {
-	Pair
+	Way
 	BPS int64 // the bandwidth that was set
 }
 
@@ -209,9 +230,9 @@ type BandwidthResult struct {
 // cores can send and receive the trains.
 const mostAtOnce = 1_000_000_000
 
-// Bandwidths measures many directions, those that share no place at the same time,
-// and returns the results in the order of demands. A hundred directions among eight
-// places take about 2 s. The error is that of ctx.
+// Bandwidths measures many directions, those of different links at the same time, and returns
+// the results in the order of demands. A hundred directions among eight places of one machine take
+// about 2 s. The error is that of ctx.
 func Bandwidths(ctx context.Context, demands []Demand) ([]BandwidthResult, error) {
 	off, err := holdStamps()
 	if err != nil {
@@ -223,7 +244,7 @@ func Bandwidths(ctx context.Context, demands []Demand) ([]BandwidthResult, error
 	for i := range waiting {
 		waiting[i] = i
 	}
-	busy := map[Inside]bool{}
+	busy := map[string]bool{}
 	var load int64
 	finished := make(chan int)
 	running := 0
@@ -231,15 +252,15 @@ func Bandwidths(ctx context.Context, demands []Demand) ([]BandwidthResult, error
 		waiting = slices.DeleteFunc(waiting, func(i int) bool {
 			d := demands[i]
 			full := running > 0 && load+d.BPS > mostAtOnce
-			if busy[d.From] || busy[d.To] || full || ctx.Err() != nil {
+			if busy[d.Link] || full || ctx.Err() != nil {
 				return false
 			}
-			busy[d.From], busy[d.To] = true, true
+			busy[d.Link] = true
 			load += d.BPS
 			running++
 			go func() {
 				r := &results[i]
-				r.BPS, r.Err = bandwidth(ctx, d.From, d.To, d.BPS)
+				r.BPS, r.Err = bandwidth(ctx, d.Way, d.BPS)
 				finished <- i
 			}()
 			return true
@@ -248,7 +269,7 @@ func Bandwidths(ctx context.Context, demands []Demand) ([]BandwidthResult, error
 			break // ctx is done: nothing was started
 		}
 		d := demands[<-finished]
-		busy[d.From], busy[d.To] = false, false
+		busy[d.Link] = false
 		load -= d.BPS
 		running--
 	}

@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -105,6 +106,38 @@ func TestSend(t *testing.T) {
 	}
 }
 
+// TestApart: a sender that is asked before its receiver listens calls it until it does.
+func TestApart(t *testing.T) {
+	a, b := pairOf(t)
+	to := netip.MustParseAddr(b.Addr())
+	m, train := Meeting{Port: 20000, Nonce: 7}, Train{Packets: 100, Bytes: 200}
+	sent := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { sent <- Dispatch(ctx, a, to, m, train) }()
+	// A packet of another train goes to where nobody listens yet, and to where somebody does.
+	stranger := Meeting{Port: m.Port, Nonce: 8}
+	strange := make(chan error, 1)
+	go func() { strange <- Dispatch(ctx, a, to, stranger, train) }()
+	got, err := Receive(ctx, b, m, train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-sent; err != nil || len(got) != train.Packets {
+		t.Errorf("%d of %d packets arrived, %v", len(got), train.Packets, err)
+	}
+	cancel()
+	if err := <-strange; !errors.Is(err, context.Canceled) {
+		t.Errorf("a sender whose receiver does not come, when its context ends: %v", err)
+	}
+	if _, err := Receive(ctx, b, m, train); !errors.Is(err, context.Canceled) {
+		t.Errorf("a receiver whose sender does not come, when its context ends: %v", err)
+	}
+	if _, err := Receive(t.Context(), b, m, Train{Packets: 1}); err == nil {
+		t.Error("a packet without room for its mark was waited for")
+	}
+}
+
 func TestBandwidth(t *testing.T) {
 	a, b := pairOf(t)
 	const set = 20_000_000
@@ -112,7 +145,7 @@ func TestBandwidth(t *testing.T) {
 	// The token bucket counts the 14 bytes of Ethernet too.
 	const want = float64(set) * carBytes / (carBytes + 14)
 	for range 10 {
-		got, err := Bandwidth(t.Context(), a, b, set)
+		got, err := Bandwidth(t.Context(), Between(a, b), set)
 		if errors.Is(err, ErrDisturbed) {
 			continue
 		}
@@ -130,7 +163,7 @@ func TestBandwidth(t *testing.T) {
 func TestBandwidthOfUnlimitedLink(t *testing.T) {
 	a, b := pairOf(t)
 	const asked = 1_000_000_000_000
-	got, err := Bandwidth(t.Context(), a, b, asked)
+	got, err := Bandwidth(t.Context(), Between(a, b), asked)
 	if !errors.Is(err, ErrStarved) || got < 0 || got >= asked {
 		t.Errorf("Bandwidth() = %d, %v; want a lower bound and ErrStarved", got, err)
 	}
@@ -140,7 +173,7 @@ func TestBandwidths(t *testing.T) {
 	a, b := pairOf(t)
 	shape(t, a, "va", 20_000_000)
 	shape(t, b, "vb", 5_000_000)
-	got, err := Bandwidths(t.Context(), []Demand{{Pair{a, b}, 20_000_000}, {Pair{b, a}, 5_000_000}, {Pair{a, b}, 0}})
+	got, err := Bandwidths(t.Context(), []Demand{{Between(a, b), 20_000_000}, {Between(b, a), 5_000_000}, {Between(a, b), 0}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +185,7 @@ func TestBandwidths(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Bandwidths(ctx, []Demand{{Pair{a, b}, 1}}); !errors.Is(err, context.Canceled) {
+	if _, err := Bandwidths(ctx, []Demand{{Between(a, b), 1}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Bandwidths of a cancelled context = %v, want Canceled", err)
 	}
 }
@@ -211,7 +244,8 @@ func TestPace(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			bps, share, even := pace(tt.arrivals, carBytes)
+			came := Pace(tt.arrivals, carBytes)
+			bps, share, even := came.BPS, came.Share, came.Even
 			if got := share >= leastShare && even < leastEven; got != tt.disturbed {
 				t.Errorf("%.0f %% came evenly, want the train disturbed: %v", even*100, tt.disturbed)
 			}
@@ -243,9 +277,9 @@ func TestPaceIsTrueOrDisturbed(t *testing.T) {
 		bps := float64(n) * carBytes * 8 / 0.05
 		for tenth := 1; tenth < 10; tenth++ {
 			for ns := int64(10e3); ns < 50e6; ns = ns * 5 / 4 {
-				got, share, even := pace(lost(train(n, bps, time.Microsecond), n*tenth/10, ns), carBytes)
-				if share >= leastShare && even >= leastEven && (float64(got) < 0.99*bps || float64(got) > 1.01*bps) {
-					t.Errorf("%d packets, %v lost after %d tenths: off by %.2f %% and not told", n, time.Duration(ns), tenth, 100*(float64(got)/bps-1))
+				got := Pace(lost(train(n, bps, time.Microsecond), n*tenth/10, ns), carBytes)
+				if got.Share >= leastShare && got.Even >= leastEven && (float64(got.BPS) < 0.99*bps || float64(got.BPS) > 1.01*bps) {
+					t.Errorf("%d packets, %v lost after %d tenths: off by %.2f %% and not told", n, time.Duration(ns), tenth, 100*(float64(got.BPS)/bps-1))
 				}
 			}
 		}

@@ -9,13 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func listen(at Inside, buffer int) (conn *net.UDPConn, err error) {
+// listen opens a socket at a place, at any port where that is 0.
+func listen(at Inside, port uint16, buffer int) (conn *net.UDPConn, err error) {
 	addr, err := netip.ParseAddr(at.Addr())
 	if err != nil {
 		return nil, fmt.Errorf("address %q: %w", at.Addr(), err)
 	}
 	err = at.Do(func() (err error) {
-		conn, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, 0)))
+		conn, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, port)))
 		return err
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -31,8 +32,22 @@ type Train struct {
 	Linger bool
 	// Enough, when set, is asked after the last sending, whenever no packet came for a
 	// moment, whether the number that arrived is all that will.
-	Enough func(arrived int) bool
+	Enough func(arrived int) bool `json:"-"`
 }
+
+// filled is the train with its defaults.
+func (t Train) filled() (Train, error) {
+	if t.Bytes < LeastBytes {
+		return t, fmt.Errorf("a packet of %d bytes: want at least %d", t.Bytes, LeastBytes)
+	}
+	t.Burst = max(t.Burst, 1)
+	t.Patience = cmp.Or(t.Patience, patience)
+	t.Quiet = cmp.Or(t.Quiet, leastQuiet)
+	return t, nil
+}
+
+// buffer is what the sockets have to hold, in bytes.
+func (t Train) buffer() int { return min(t.Packets*bookkeeping, mostBuffer) }
 
 // Arrival is one packet of a Train as it arrived.
 type Arrival struct {
@@ -68,23 +83,16 @@ const (
 // Send sends a train from one place to the other and returns what arrived, in the
 // order of arrival. Packets that do not arrive are no error.
 func Send(ctx context.Context, from, to Inside, train Train) ([]Arrival, error) {
-	if train.Bytes < LeastBytes {
-		return nil, fmt.Errorf("a packet of %d bytes: want at least %d", train.Bytes, LeastBytes)
+	train, err := train.filled()
+	if err != nil {
+		return nil, err
 	}
-	train.Burst = max(train.Burst, 1)
-	if train.Patience == 0 {
-		train.Patience = patience
-	}
-	if train.Quiet == 0 {
-		train.Quiet = leastQuiet
-	}
-	buffer := min(train.Packets*bookkeeping, mostBuffer)
-	receiver, err := listen(to, buffer)
+	receiver, err := listen(to, 0, train.buffer())
 	if err != nil {
 		return nil, err
 	}
 	defer receiver.Close()
-	sender, err := dial(from, receiver.LocalAddr().(*net.UDPAddr), buffer)
+	sender, err := dial(from, receiver.LocalAddr().(*net.UDPAddr), train.buffer())
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +114,8 @@ func (r *run) run(ctx context.Context) ([]Arrival, error) {
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
 		past := time.Unix(1, 0)
-		r.receiver.SetReadDeadline(past)
-		r.sender.SetWriteDeadline(past)
+		_ = r.receiver.SetReadDeadline(past) // of a socket that is closed by nobody else
+		_ = r.sender.SetWriteDeadline(past)
 	})
 	defer stop()
 	pushed := make(chan struct{})
@@ -212,12 +220,18 @@ func (c *collector) whole() bool { return c.distinct+c.drops >= len(c.seen) }
 
 // read takes one packet from the socket; those of others are left out.
 func (c *collector) read(conn *net.UDPConn) error {
-	n, oobn, _, _, err := conn.ReadMsgUDPAddrPort(c.buf[:], c.oob[:])
+	n, oobn, _, from, err := conn.ReadMsgUDPAddrPort(c.buf[:], c.oob[:])
 	if err != nil {
 		return err
 	}
 	seq := binary.BigEndian.Uint64(c.buf[8:])
-	if n < mark || binary.BigEndian.Uint64(c.buf[:]) != c.nonce || seq >= uint64(len(c.seen)) {
+	switch {
+	case n < mark || binary.BigEndian.Uint64(c.buf[:]) != c.nonce:
+		return nil
+	case seq == called:
+		_, _ = conn.WriteToUDPAddrPort(c.buf[:mark], from) // the sender calls again where it hears nothing
+		return nil
+	case seq >= uint64(len(c.seen)):
 		return nil
 	}
 	about := parseControl(c.oob[:oobn])

@@ -2,6 +2,11 @@ package fleet
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
+	"syscall"
+
+	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/link/probe"
 	"skerry/internal/machine"
@@ -31,4 +36,51 @@ func (p *part) Echo(ctx context.Context, e machine.Echoes) ([]probe.RTTResult, e
 		return err
 	})
 	return results, err
+}
+
+// ports of nodes that trains come to, below those that kernels give away.
+const (
+	trainPort  = 20000
+	trainPorts = 10000
+	// tries is how many of them are tried before it is given up: a node may listen on one.
+	tries = 5
+)
+
+// Train implements machine.Measures: of a train between two machines each has its end.
+func (p *part) Train(ctx context.Context, t machine.Train) (came probe.Came, err error) {
+	i, err := p.index(t.From.Node)
+	if err != nil {
+		return came, err
+	}
+	j, err := p.index(t.To.Node)
+	if err != nil {
+		return came, err
+	}
+	if i == j {
+		came, err = p.parts[i].Train(ctx, t)
+		return came, p.fleet.named(i, err)
+	}
+	for range tries {
+		t.Meeting = &probe.Meeting{Port: uint16(trainPort + rand.IntN(trainPorts)), Nonce: rand.Uint64()}
+		if came, err = p.across(ctx, i, j, t); !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
+	return came, err
+}
+
+// across has a train go from one machine to another. Where one of them fails the other one is not waited for.
+func (p *part) across(ctx context.Context, from, to int, t machine.Train) (came probe.Came, err error) {
+	send, receive := t, t
+	send.To.Node, receive.From.Node = "", ""
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error {
+		_, err := p.parts[from].Train(ctx, send)
+		return p.fleet.named(from, err)
+	})
+	both.Go(func() (err error) {
+		came, err = p.parts[to].Train(ctx, receive)
+		return p.fleet.named(to, err)
+	})
+	return came, both.Wait()
 }

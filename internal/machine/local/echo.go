@@ -34,3 +34,38 @@ func (p *part) Echo(ctx context.Context, e machine.Echoes) ([]probe.RTTResult, e
 	}
 	return probe.RTT(ctx, pairs, e.Count, e.Interval)
 }
+
+// place is a node as it is reached on a link.
+type place struct {
+	*host.Node
+	at netip.Addr
+}
+
+func (p place) Addr() string { return p.at.String() }
+
+// Train implements machine.Measures.
+func (p *part) Train(ctx context.Context, t machine.Train) (probe.Came, error) {
+	var ends [2]place
+	for i, e := range []machine.End{t.From, t.To} {
+		if e.Node == "" && t.Meeting != nil {
+			continue
+		}
+		n, err := p.node(e.Node)
+		if err != nil {
+			return probe.Came{}, err
+		}
+		ends[i] = place{n, e.Addr}
+	}
+	from, to := ends[0], ends[1]
+	var arrivals []probe.Arrival
+	var err error
+	switch {
+	case t.Meeting == nil:
+		arrivals, err = probe.Send(ctx, from, to, t.Packets)
+	case to.Node != nil:
+		arrivals, err = probe.Receive(ctx, to, *t.Meeting, t.Packets)
+	default:
+		err = probe.Dispatch(ctx, from, t.To.Addr, *t.Meeting, t.Packets)
+	}
+	return probe.Pace(arrivals, t.Packets.Bytes), err
+}

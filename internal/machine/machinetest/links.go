@@ -11,8 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"skerry/internal/link"
+	"skerry/internal/link/probe"
 	"skerry/internal/machine"
 	"skerry/internal/machine/host"
+	"skerry/internal/testkit"
 )
 
 // connect connects from a node to the other, where nothing listens: to be refused is to
@@ -80,6 +82,42 @@ func testLinks(t *testing.T, s Site) {
 	answered(t, p)
 	if late, err := p.Lateness(t.Context(), true); err != nil || late.Known && late.Max == 0 {
 		t.Errorf("lateness %+v, %v", late, err)
+	}
+}
+
+// A train that is shaped where it is sent comes at the pace of its link, both ways, whatever machines its ends are on.
+func testTrains(t *testing.T, s Site) {
+	p := up(t, s, s.owned())
+	answered(t, p)
+	const bps = 20_000_000
+	q := link.Quality{Latency: latency, Bandwidth: bps}
+	a, b := machine.End{Node: nodeA, Addr: addrA}, machine.End{Node: nodeB, Addr: addrB}
+	if err := p.Send(t.Context(), []link.Sending{{Link: linkID, Node: nodeA, Sends: q}, {Link: linkID, Node: nodeB, Sends: q}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []machine.Train{{From: a, To: b}, {From: b, To: a}} {
+		w := probe.Way{Link: linkID, From: x.From.Node, To: x.To.Node, Send: func(ctx context.Context, t probe.Train) (probe.Came, error) {
+			x.Packets = t
+			return p.Train(ctx, x)
+		}}
+		got, err := probe.Bandwidth(t.Context(), w, bps)
+		for range 10 {
+			if errors.Is(err, probe.ErrDisturbed) {
+				got, err = probe.Bandwidth(t.Context(), w, bps)
+			}
+		}
+		switch {
+		case errors.Is(err, probe.ErrDisturbed):
+			testkit.Lacks(t, testkit.Quiet, err)
+		case err != nil:
+			t.Fatal(err)
+		case got < 0.98*bps || got > 1.02*bps:
+			t.Errorf("from %s to %s: %d bit/s, want %d within 2 %%", w.From, w.To, got, bps)
+		}
+	}
+	lost := machine.Train{From: machine.End{Node: "c", Addr: addrA}, To: b, Packets: probe.Train{Packets: 2, Bytes: probe.LeastBytes}}
+	if _, err := p.Train(t.Context(), lost); !errors.Is(err, machine.ErrNoNode) {
+		t.Errorf("a train from no node: %v", err)
 	}
 }
 

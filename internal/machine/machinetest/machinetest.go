@@ -45,6 +45,7 @@ func Run(t *testing.T, site func(t *testing.T) Site) {
 	for name, test := range map[string]func(t *testing.T, s Site){
 		"nodes":          testNodes,
 		"links":          testLinks,
+		"trains":         testTrains,
 		"carrier":        testCarrier,
 		"ways":           testWays,
 		"refusals":       testRefusals,

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"skerry/internal/link"
+	"skerry/internal/link/probe"
 	"skerry/internal/machine"
 	"skerry/internal/machine/host"
 )
@@ -122,6 +123,11 @@ func (p *sentPart) Carrier(ctx context.Context, c machine.Cable, up bool) error 
 
 func (p *sentPart) Ways(ctx context.Context, node string, to []netip.Addr) ([]string, error) {
 	got, err := p.Part.Ways(ctx, node, through(p.t, to))
+	return through(p.t, got), err
+}
+
+func (p *sentPart) Train(ctx context.Context, x machine.Train) (probe.Came, error) {
+	got, err := p.Part.Train(ctx, through(p.t, x))
 	return through(p.t, got), err
 }
 

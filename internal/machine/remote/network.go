@@ -47,6 +47,11 @@ func (p *part) Echo(ctx context.Context, e machine.Echoes) ([]probe.RTTResult, e
 	return ask[[]probe.RTTResult](ctx, p.m, "/part/echo", p.of, e)
 }
 
+// Train implements machine.Measures.
+func (p *part) Train(ctx context.Context, t machine.Train) (probe.Came, error) {
+	return ask[probe.Came](ctx, p.m, "/part/train", p.of, t)
+}
+
 // MTU implements machine.Services.
 func (p *part) MTU(ctx context.Context) (int, error) {
 	return ask[int](ctx, p.m, "/part/mtu", p.of, wire.Nothing{})

@@ -11,6 +11,7 @@ import (
 	"skerry/internal/base/retold"
 	"skerry/internal/kernel/cgroup"
 	"skerry/internal/link"
+	"skerry/internal/link/probe"
 	"skerry/internal/machine"
 	"skerry/internal/machine/host"
 )
@@ -40,6 +41,7 @@ var known = map[string]error{
 	"link.exists":          link.ErrExists,
 	"link.unknown":         link.ErrUnknown,
 	"link.invalid":         link.ErrInvalid,
+	"probe.no-answer":      probe.ErrNoAnswer,
 	"host.closed":          host.ErrClosed,
 	"host.name":            host.ErrName,
 	"host.no-group":        host.ErrNoGroup,

@@ -11,7 +11,6 @@ import (
 	"skerry/internal/lab"
 	"skerry/internal/link"
 	"skerry/internal/link/probe"
-	"skerry/internal/machine"
 	"skerry/internal/record"
 )
 
@@ -46,20 +45,7 @@ func probeLinks(ctx context.Context, l *lab.Lab) ([]record.LinkFidelity, error) 
 	for i, k := range up {
 		links = append(links, rttOf(k, rtts[i]))
 	}
-	var here []lab.Link // with both ends on this machine, where a train can be sent and watched
-	var pairs []probe.Pair
-	var of []*record.LinkFidelity
-	for i, k := range up {
-		a, b, err := l.Ends(k.ID)
-		if errors.Is(err, machine.ErrOutside) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		here, pairs, of = append(here, k), append(pairs, probe.Pair{From: a, To: b}), append(of, &links[i])
-	}
-	return links, probeBandwidth(ctx, here, pairs, of)
+	return links, probeBandwidth(ctx, l, up, links)
 }
 
 func rttOf(l lab.Link, got probe.RTTResult) record.LinkFidelity {
@@ -78,20 +64,25 @@ func rttOf(l lab.Link, got probe.RTTResult) record.LinkFidelity {
 	return x
 }
 
-// probeBandwidth fills in what packet trains measured, both directions of each link.
-func probeBandwidth(ctx context.Context, up []lab.Link, pairs []probe.Pair, out []*record.LinkFidelity) error {
+// probeBandwidth fills in what packet trains measured, both directions of each link that is not left as it is.
+func probeBandwidth(ctx context.Context, l *lab.Lab, up []lab.Link, out []record.LinkFidelity) error {
 	var demands []probe.Demand
 	var into []*int64
 	var of []*record.LinkFidelity
-	demand := func(from, to probe.Inside, q link.Quality, x *record.LinkFidelity, at *int64) {
-		if q.Bandwidth >= bandwidthFloor && q.Bandwidth <= bandwidthCeiling && q.Loss == 0 && q.Burst == nil && q.Jitter <= trainJitter {
-			demands = append(demands, probe.Demand{Pair: probe.Pair{From: from, To: to}, BPS: q.Bandwidth})
-			into, of = append(into, at), append(of, x)
+	demand := func(x *record.LinkFidelity, k lab.Link, back bool, q link.Quality, at *int64) error {
+		if k.Real || !trains(q) {
+			return nil
 		}
+		way, err := l.Way(k, back)
+		demands = append(demands, probe.Demand{Way: way, BPS: q.Bandwidth})
+		into, of = append(into, at), append(of, x)
+		return err
 	}
-	for i, l := range up {
-		demand(pairs[i].From, pairs[i].To, l.AB, out[i], &out[i].ABbps)
-		demand(pairs[i].To, pairs[i].From, l.BA, out[i], &out[i].BAbps)
+	for i, k := range up {
+		x := &out[i]
+		if err := errors.Join(demand(x, k, false, k.AB, &x.ABbps), demand(x, k, true, k.BA, &x.BAbps)); err != nil {
+			return err
+		}
 	}
 	results, err := probe.Bandwidths(ctx, demands)
 	if err != nil {
@@ -111,13 +102,18 @@ func probeBandwidth(ctx context.Context, up []lab.Link, pairs []probe.Pair, out 
 	return nil
 }
 
+// trains tells whether packet trains can measure what is sent so: packets that are lost, or that stray, never come evenly.
+func trains(q link.Quality) bool {
+	return q.Bandwidth >= bandwidthFloor && q.Bandwidth <= bandwidthCeiling && q.Loss == 0 && q.Burst == nil && q.Jitter <= trainJitter
+}
+
 // secondLook is the bandwidth of one direction: what its train measured, or where that is off,
 // the median of three trains. Where all were disturbed, trains are sent again when no other is
 // under way. It is 0 where the sender could not keep the link busy, which says nothing about
 // the link.
 func secondLook(ctx context.Context, d probe.Demand, first probe.BandwidthResult) (int64, error) {
 	if errors.Is(first.Err, probe.ErrDisturbed) {
-		first.BPS, first.Err = probe.Bandwidth(ctx, d.From, d.To, d.BPS)
+		first.BPS, first.Err = probe.Bandwidth(ctx, d.Way, d.BPS)
 	}
 	measured := []int64{first.BPS}
 	for err := first.Err; ; {
@@ -137,7 +133,7 @@ func secondLook(ctx context.Context, d probe.Demand, first probe.BandwidthResult
 			return measured[1], nil
 		}
 		var bps int64
-		bps, err = probe.Bandwidth(ctx, d.From, d.To, d.BPS)
+		bps, err = probe.Bandwidth(ctx, d.Way, d.BPS)
 		measured = append(measured, bps)
 	}
 }
