@@ -7,12 +7,12 @@ import (
 )
 
 // Far is where a link leaves its machine, and where it goes on: two UDP sockets, of which each
-// takes packets from the other alone. Whoever sends shapes; what comes from there is handed
-// over at once. The address families are the same.
+// takes packets from the other alone. Whoever sends shapes, and says when a packet is due; who receives
+// hands it over then. The address families are the same.
 type Far struct {
 	Local  netip.AddrPort `json:"local"`
 	Remote netip.AddrPort `json:"remote"`
-	// Real leaves the way as it is: nothing of it is taken off a latency, which comes on top of it.
+	// Real leaves the way as it is: it is no part of a latency, which comes on top of it.
 	Real bool `json:"real,omitempty"`
 }
 
@@ -25,16 +25,11 @@ const FarHeader = 20 + 8 + 10
 type Crossing struct {
 	// Way is half the median of the last round trips; 0 where none came back.
 	Way time.Duration `json:"way_ns"`
-	// OneWay is the Way as it is taken off the latency that packets are to have, and followed as it
-	// drifts; of a Real way it is 0.
-	OneWay time.Duration `json:"one_way_ns"`
-	// Short is how much longer OneWay is than the latency that was asked for, 0 where it is not.
-	Short time.Duration `json:"short_ns,omitempty"`
 	// Asked and Answered count the questions.
 	Asked    uint64 `json:"asked"`
 	Answered uint64 `json:"answered"`
 	// Proved says that packets as long as the link's MTU have crossed there and back, which
-	// must not be cut on the way.
+	// must not be cut on the way, and that the two engines know each other's clock.
 	Proved bool `json:"proved"`
 }
 

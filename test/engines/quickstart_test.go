@@ -1,8 +1,10 @@
 package engines
 
 import (
+	"fmt"
 	"math"
 	"os"
+	"strings"
 	"testing"
 
 	"skerry/internal/record"
@@ -60,6 +62,41 @@ func TestQuickstartOnMachines(t *testing.T) {
 			if m.DifferenceCI95 == nil || m.Change == nil || math.Abs(m.Difference) > *m.DifferenceCI95 && math.Abs(*m.Change) > tolerated {
 				t.Errorf("%s differs: %s", m.Name, m.Sentence)
 			}
+		}
+	}
+}
+
+// The grid of the lead document stands on eight machines, a datacentre on each, by one more flag.
+func TestFHCOnMachines(t *testing.T) {
+	testkit.Asked(t, "SKERRY_FHC", "1 for the short form of FHC's grid on eight machines; five minutes")
+	file, err := os.ReadFile("../../experiments/fhc/latency.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRoom(t)
+	r.reachable()
+	eight, third := threeMachines, strings.Split(strings.TrimSpace(threeMachines), "\n")[3]
+	for n := 4; n <= 8; n++ {
+		r.answering(n, r.image())
+		eight += strings.NewReplacer("three", fmt.Sprint("m", n), "10.99.0.3", fmt.Sprint("10.99.0.", n)).Replace(third) + "\n"
+	}
+	r.write("eight.yaml", eight)
+	r.write("latency.yaml", string(file))
+	out, err := r.machines["h1"].command("bash", "-ec", `cd "$0"; ./skerry run latency.yaml --fast --machines eight.yaml --out /root/runs && cp -rL /root/runs/latest "$0/run"`, r.share).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	d, err := record.Open(r.path("run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !d.Summary.Complete || len(d.Summary.Trials) != 4 {
+		t.Fatalf("complete %v, %d of 4 trials", d.Summary.Complete, len(d.Summary.Trials))
+	}
+	for _, x := range d.Summary.Trials {
+		t.Logf("trial %d: %v, %.4g operations a second, %s %v", x.ID, x.Parameters, x.Goodput, x.Verdict.State, x.Verdict.Reasons)
+		if x.State != record.TrialOK || len(x.Fidelity.Machines) != 8 {
+			t.Errorf("trial %d: %s %s, on %d machines of 8", x.ID, x.State, x.Error, len(x.Fidelity.Machines))
 		}
 	}
 }

@@ -32,8 +32,8 @@ type Limits struct {
 	HeaderCorruption string
 	// Slack is how late the quickest of many packets may be; 0 means 25 ms.
 	Slack time.Duration
-	// Early is how much too early the quickest of many packets may be: of an engine that takes
-	// a way off the latency which it has measured, and which differs from packet to packet.
+	// Early is how much too early the quickest of many packets may be: of an engine on two machines, which
+	// learns how far their clocks are apart.
 	Early time.Duration
 	// Rate is the relative error allowed for bandwidth; 0 means 0.5 %.
 	Rate float64

@@ -116,27 +116,19 @@ func TestCrossingIsMeasured(t *testing.T) {
 	a, b := testkit.Namespace(t), testkit.Namespace(t)
 	s := newSplit(t)
 	x := spec(a.Path(), b.Path())
-	x.AB.Latency, x.BA.Latency = time.Minute, 0
 	if err := s.Create(t.Context(), []link.Spec{x}); err != nil {
 		t.Fatal(err)
 	}
 	var got link.Crossing
-	for deadline := time.Now().Add(time.Minute); !got.Proved || got.OneWay == 0; {
+	for deadline := time.Now().Add(time.Minute); !got.Proved; {
 		stats, err := s.Stats(t.Context())
 		if err != nil || time.Now().After(deadline) {
 			t.Fatalf("not proved: %+v, %v", stats, err)
 		}
 		got = stats[0].Crossing
 	}
-	if got.Answered == 0 || got.Asked < got.Answered || got.Short != 0 {
-		t.Errorf("the way there, on a link of a minute: %+v", got)
-	}
-	far, err := s.b.Stats(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c := far[0].Crossing; c.OneWay != 0 && c.Short != c.OneWay {
-		t.Errorf("the way back, on a link that is to take no time: %+v; want all of it too much", c)
+	if got.Way == 0 || got.Answered == 0 || got.Asked < got.Answered {
+		t.Errorf("the way there: %+v", got)
 	}
 }
 
@@ -207,7 +199,7 @@ func TestRealWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := stats[0].Crossing
-			if (c.Way-5*time.Millisecond).Abs() > 2*time.Millisecond || tt.real != (c.OneWay == 0) {
+			if (c.Way - 5*time.Millisecond).Abs() > 2*time.Millisecond {
 				t.Errorf("%+v", c)
 			}
 		})

@@ -24,7 +24,6 @@ type server struct {
 	mu    sync.Mutex
 	links map[string]*dataplane.Link // nil while the link is being made
 
-	far    far
 	spaces spaces
 }
 
@@ -61,7 +60,6 @@ func (s *server) create(ctx context.Context, specs []link.Spec) error {
 	}
 	links, err := s.make(ctx, specs)
 	if err == nil {
-		s.far.begin(specs)
 		s.spaces.know(specs)
 	}
 	s.mu.Lock()
@@ -131,12 +129,10 @@ func (s *server) set(ctx context.Context, changes []link.Change) error {
 	if err != nil {
 		return err
 	}
-	s.far.mu.Lock()
-	defer s.far.mu.Unlock()
 	settings := make([]dataplane.Setting, len(changes))
 	for i, c := range changes {
 		settings[i].Link = links[i]
-		if settings[i].AB, err = compile(c.ID, s.far.less(links[i], c.AB)); err != nil {
+		if settings[i].AB, err = compile(c.ID, onTop(links[i], c.AB)); err != nil {
 			return err
 		}
 		if settings[i].BA, err = compile(c.ID, c.BA); err != nil {
@@ -193,7 +189,6 @@ func (s *server) remove(ctx context.Context, ids []string) error {
 	var links []*dataplane.Link
 	var ports []*device.Port
 	s.mu.Lock()
-	s.far.forget(ids)
 	for _, id := range ids {
 		if l := s.links[id]; l != nil {
 			delete(s.links, id)

@@ -5,9 +5,9 @@ import (
 	"skerry/internal/link/userspace/shape"
 )
 
-// admit takes a packet in. A super-packet stays whole as long as its segments share
+// admit takes a packet in, which is not due before until. A super-packet stays whole as long as its segments share
 // one fate and pass the link in a moment; else it is cut.
-func (w *worker) admit(d *direction, k *packet.Packet, now int64) {
+func (w *worker) admit(d *direction, k *packet.Packet, now, until int64) {
 	if k == nil {
 		d.droppedQueue.Add(uint64(w.landing.Segments()))
 		return
@@ -24,21 +24,21 @@ func (w *worker) admit(d *direction, k *packet.Packet, now int64) {
 		if draws {
 			fate = d.shaper.Fate()
 		}
-		w.offer(d, k, now, fate)
+		w.offer(d, k, now, until, fate)
 		return
 	}
 	grain := d.shaper.Grain(k.WireOf(0, 1))
 	if !draws && segments <= grain {
-		w.offer(d, k, now, 0)
+		w.offer(d, k, now, until, 0)
 		return
 	}
-	w.admitCut(d, k, now, grain, draws)
+	w.admitCut(d, k, now, until, grain, draws)
 	w.pool.put(k)
 }
 
 // admitCut takes in the segments of k in runs: ordinary ones together, at most grain of
 // them, each other one alone.
-func (w *worker) admitCut(d *direction, k *packet.Packet, now int64, grain int, draws bool) {
+func (w *worker) admitCut(d *direction, k *packet.Packet, now, until int64, grain int, draws bool) {
 	run := 0 // first segment not yet offered
 	flush := func(end int, fate shape.Fate) {
 		if end == run {
@@ -49,7 +49,7 @@ func (w *worker) admitCut(d *direction, k *packet.Packet, now int64, grain int, 
 			d.droppedQueue.Add(uint64(end - run))
 		} else {
 			k.Cut(piece, run, end)
-			w.offer(d, piece, now, fate)
+			w.offer(d, piece, now, until, fate)
 		}
 		run = end
 	}
@@ -69,7 +69,7 @@ func (w *worker) admitCut(d *direction, k *packet.Packet, now int64, grain int, 
 }
 
 // offer takes in a packet of one fate, with the copy that may belong to it.
-func (w *worker) offer(d *direction, k *packet.Packet, now int64, fate shape.Fate) {
+func (w *worker) offer(d *direction, k *packet.Packet, now, until int64, fate shape.Fate) {
 	if fate&shape.Lost != 0 {
 		d.droppedLoss.Add(uint64(k.Segments()))
 		w.pool.put(k)
@@ -81,24 +81,24 @@ func (w *worker) offer(d *direction, k *packet.Packet, now int64, fate shape.Fat
 			k.Copy(twin)
 		}
 	}
-	w.enqueue(d, k, now, fate)
+	w.enqueue(d, k, now, until, fate)
 	if twin != nil {
-		w.enqueue(d, twin, now, d.shaper.CopyFate())
+		w.enqueue(d, twin, now, until, d.shaper.CopyFate())
 	}
 }
 
-func (w *worker) enqueue(d *direction, k *packet.Packet, now int64, fate shape.Fate) {
+func (w *worker) enqueue(d *direction, k *packet.Packet, now, until int64, fate shape.Fate) {
 	if fate&shape.Damaged != 0 {
 		k.Corrupt(d.shaper.Random())
 	}
 	d.mu.lock()
-	verdict := d.shaper.Offer(now, k, fate, d.active)
+	verdict := d.shaper.Offer(now, until, k, fate, d.active)
 	first := !d.active && verdict != shape.Full
 	if first {
 		d.active = true
 		if verdict == shape.Queued {
-			due, _ := d.shaper.Waits()
-			w.queue.put(d, due)
+			due, departs, _ := d.shaper.Waits()
+			w.queue.put(d, d.leaves(due, departs))
 		}
 	}
 	d.mu.unlock()
@@ -107,7 +107,14 @@ func (w *worker) enqueue(d *direction, k *packet.Packet, now int64, fate shape.F
 		d.droppedQueue.Add(uint64(k.Segments()))
 		w.pool.put(k)
 	case shape.Send:
-		w.send(d, k, 0)
+		due := now
+		if until > 0 {
+			due = min(now, until)
+		}
+		if fate&shape.Ahead != 0 {
+			due = pastOthers
+		}
+		w.send(d, k, due, max(0, now-due))
 		if first {
 			w.drain(d, now, sendBurst)
 		}

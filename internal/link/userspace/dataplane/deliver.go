@@ -25,8 +25,9 @@ func (w *worker) deliver(now int64, most int) int64 {
 func (w *worker) drain(d *direction, now int64, most int) (sent int, _ int64) {
 	for {
 		d.mu.lock()
-		due, waits := d.shaper.Waits()
-		if waits && due > now {
+		due, departs, waits := d.shaper.Waits()
+		leaves := d.leaves(due, departs)
+		if waits && leaves > now {
 			now = w.now()
 		}
 		switch {
@@ -34,29 +35,35 @@ func (w *worker) drain(d *direction, now int64, most int) (sent int, _ int64) {
 			d.active = false
 			d.mu.unlock()
 			return sent, now
-		case due > now, sent == most:
-			w.queue.put(d, due)
+		case leaves > now, sent == most:
+			w.queue.put(d, leaves)
 			d.mu.unlock()
 			return sent, now
 		}
 		k, _ := d.shaper.Next()
 		d.mu.unlock()
-		w.send(d, k, now-due)
+		w.send(d, k, due, now-leaves)
 		sent++
 		now = w.now()
 	}
 }
 
-// send hands a packet over.
-func (w *worker) send(d *direction, k *packet.Packet, late int64) {
+// send hands over a packet that was due at a time, and is as late as is said.
+func (w *worker) send(d *direction, k *packet.Packet, due, late int64) {
 	d.late.Record(late)
 	w.late.Load().Record(late)
 	k.SetDestination(d.mac)
 	sent := 0
-	if d.far && k.Segments() > 1 {
-		sent = w.depart(d, k)
-	} else if writeRaw(d.fd, k.Bytes()) == 0 {
-		sent = k.Segments()
+	stamp := d.far.stamp(due)
+	if d.far != nil && k.Segments() > 1 {
+		sent = w.depart(d, k, stamp)
+	} else {
+		if d.far != nil {
+			packet.Stamp(k.Bytes(), stamp)
+		}
+		if writeRaw(d.fd, k.Bytes()) == 0 {
+			sent = k.Segments()
+		}
 	}
 	if sent > 0 {
 		d.bytes.Add(uint64(k.WireOf(0, sent)))

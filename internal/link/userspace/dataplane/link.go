@@ -38,8 +38,8 @@ type direction struct {
 	// is that thread, and only the sender writes to fd, so that packets keep their order.
 	active bool
 
-	fd    int  // packets are written here
-	far   bool // to another machine, as a train of as many as they stand for
+	fd    int       // packets are written here
+	far   *crossing // of one to another machine, where packets go as a train of as many as they stand for
 	mac   [6]byte
 	place int   // in the queue's heap, -1 when not there
 	due   int64 // in the queue
@@ -52,14 +52,14 @@ type direction struct {
 // NewLink prepares a link between two open devices; Add sets it going.
 func NewLink(spec link.Spec, a, b *device.Port) *Link {
 	direct := func(name string, q link.Quality, to *device.Port) *direction {
-		return &direction{shaper: shape.New(shape.Compile(q), spec.ID, name, spec.Seed), fd: to.FD, far: to.Far, mac: to.MAC, place: -1}
+		return &direction{shaper: shape.New(shape.Compile(q), spec.ID, name, spec.Seed), fd: to.FD, mac: to.MAC, place: -1}
 	}
 	l := &Link{ID: spec.ID, A: a, B: b, ab: direct("ab", spec.AB, b), ba: direct("ba", spec.BA, a)}
 	l.pa = &port{fd: a.FD, linkHeader: a.LinkHeader, out: l.ab}
 	l.pb = &port{fd: b.FD, linkHeader: b.LinkHeader, out: l.ba}
 	if b.Far {
 		l.far = newCrossing(spec)
-		l.pb.far = l.far
+		l.pb.far, l.ab.far = l.far, l.far
 	}
 	return l
 }
@@ -96,7 +96,7 @@ func (p *Plane) forget(links []*Link) {
 		for _, d := range []*direction{l.ab, l.ba} {
 			p.queue.remove(d)
 			d.active = false
-			for _, ok := d.shaper.Waits(); ok; _, ok = d.shaper.Waits() {
+			for d.shaper.Len() > 0 {
 				k, _ := d.shaper.Next()
 				p.pool.put(k)
 			}
@@ -128,7 +128,7 @@ func (p *Plane) Set(ctx context.Context, settings []Setting) error {
 func (l *Link) Stats() link.Stats {
 	s := link.Stats{ID: l.ID, AB: l.ab.counters(), BA: l.ba.counters()}
 	if l.far != nil {
-		s.Crossing = l.crossing()
+		s.Crossing = l.far.tell()
 	}
 	return s
 }

@@ -93,7 +93,7 @@ func (w *worker) read(t *port, came int64) {
 		if t.far != nil {
 			w.arrive(t, w.inbound.buf[:n], size, came, now)
 		} else if w.landing.Parse(n, t.linkHeader) {
-			w.admit(t.out, w.land(n), came)
+			w.admit(t.out, w.land(n), came, 0)
 		}
 		w.took(now)
 		before, came = now, now-handling

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/link/userspace/packet"
+	"skerry/internal/link/userspace/shape"
 )
 
 const (
@@ -61,9 +62,12 @@ func (t *train) receive(fd int) (bytes, size int, errno unix.Errno) {
 }
 
 // depart sends the segments of a super-packet to another machine, and returns how many have left.
-func (w *worker) depart(d *direction, k *packet.Packet) (sent int) {
+func (w *worker) depart(d *direction, k *packet.Packet, stamp uint32) (sent int) {
 	for i := 0; i < k.Segments(); {
 		size, next, all := k.Train(w.outbound.buf[:trainBytes], i, trainPackets)
+		for at := 0; at < all; at += size {
+			packet.Stamp(w.outbound.buf[at:all], stamp)
+		}
 		if next-i > 1 && w.outbound.send(d.fd, all, size) == 0 {
 			i, sent = next, sent+next-i
 			continue
@@ -88,12 +92,17 @@ func (w *worker) arrive(t *port, b []byte, size int, came, now int64) {
 			continue
 		}
 		n := packet.Coupled(b, size)
+		stamp := packet.Unstamp(b)
 		k := w.pool.get(n)
 		switch {
 		case k == nil:
 			t.out.droppedQueue.Add(uint64((n + size - 1) / size))
 		case k.Join(b[:n], size):
-			w.admit(t.out, k, came)
+			if until := t.far.until(stamp, now); until == pastOthers {
+				w.enqueue(t.out, k, came, 0, shape.Ahead)
+			} else {
+				w.admit(t.out, k, came, until)
+			}
 		default:
 			w.pool.put(k)
 		}

@@ -120,9 +120,9 @@ const (
 	Full                  // dropped at the tail of the queue
 )
 
-// Offer takes a packet in at a time, as its fate says. Busy says that one given back by Next
-// is still being sent.
-func (s *Shaper) Offer(now int64, k *packet.Packet, f Fate, busy bool) Verdict {
+// Offer takes a packet in at a time, as its fate says, which is not due before until. Busy says that one
+// given back by Next is still being sent.
+func (s *Shaper) Offer(now, until int64, k *packet.Packet, f Fate, busy bool) Verdict {
 	size := int64(k.Wire())
 	departs := now
 	if s.rate > 0 {
@@ -135,7 +135,7 @@ func (s *Shaper) Offer(now int64, k *packet.Packet, f Fate, busy bool) Verdict {
 	if f&Ahead != 0 {
 		return Send
 	}
-	due := max(departs+s.delay(), s.last)
+	due := max(departs+s.delay(), until, s.last)
 	if due <= now && s.fifo.len() == 0 && !busy {
 		return Send
 	}
@@ -167,12 +167,13 @@ func (s *Shaper) delay() int64 {
 	return max(0, s.latency+int64(x*s.jitter))
 }
 
-// Waits tells whether a packet is queued, and when the next one is due.
-func (s *Shaper) Waits() (due int64, ok bool) {
+// Waits tells whether a packet is queued, when the next one is due, and when its last bit leaves the wire's
+// beginning.
+func (s *Shaper) Waits() (due, departs int64, ok bool) {
 	if s.fifo.len() == 0 {
-		return 0, false
+		return 0, 0, false
 	}
-	return s.fifo.head().due, true
+	return s.fifo.head().due, s.fifo.head().departs, true
 }
 
 // Len is how many packets are queued.

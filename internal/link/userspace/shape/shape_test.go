@@ -28,12 +28,12 @@ const ms = int64(time.Millisecond)
 func dues(t testing.TB, s *Shaper, at ...int64) []int64 {
 	t.Helper()
 	for _, now := range at {
-		if v := s.Offer(now, single(t, 1000), 0, false); v != Queued {
+		if v := s.Offer(now, 0, single(t, 1000), 0, false); v != Queued {
 			t.Fatalf("packet offered at %d: verdict %d", now, v)
 		}
 	}
 	var got []int64
-	for _, ok := s.Waits(); ok; _, ok = s.Waits() {
+	for s.Len() > 0 {
 		_, due := s.Next()
 		got = append(got, due)
 	}
@@ -52,7 +52,7 @@ func TestLatency(t *testing.T) {
 
 func TestPerfectLinkSendsAtOnce(t *testing.T) {
 	s := direction(link.Quality{})
-	if v := s.Offer(5, single(t, 1000), 0, false); v != Send {
+	if v := s.Offer(5, 0, single(t, 1000), 0, false); v != Send {
 		t.Errorf("verdict %d, want Send", v)
 	}
 }
@@ -64,7 +64,7 @@ func TestBandwidthIsExact(t *testing.T) {
 	k := single(t, size)
 	var last int64
 	for range packets {
-		s.Offer(0, k, 0, false)
+		s.Offer(0, 0, k, 0, false)
 		last = s.last
 	}
 	want := float64(packets) * size * 8 / rate * 1e9
@@ -77,17 +77,17 @@ func TestQueueDropsAtTheTail(t *testing.T) {
 	s := direction(link.Quality{Bandwidth: 8_000_000, Queue: 3000}) // 1 ms for 1000 bytes
 	var verdicts []Verdict
 	for range 5 {
-		verdicts = append(verdicts, s.Offer(0, single(t, 1000), 0, false))
+		verdicts = append(verdicts, s.Offer(0, 0, single(t, 1000), 0, false))
 	}
 	for i, want := range []Verdict{Queued, Queued, Queued, Full, Full} {
 		if verdicts[i] != want {
 			t.Errorf("packet %d: verdict %d, want %d", i, verdicts[i], want)
 		}
 	}
-	if v := s.Offer(ms, single(t, 1000), 0, false); v != Queued {
+	if v := s.Offer(ms, 0, single(t, 1000), 0, false); v != Queued {
 		t.Error("no room after the first packet left")
 	}
-	if v := direction(link.Quality{Bandwidth: 1, Queue: 1}).Offer(0, single(t, 1000), 0, false); v != Queued {
+	if v := direction(link.Quality{Bandwidth: 1, Queue: 1}).Offer(0, 0, single(t, 1000), 0, false); v != Queued {
 		t.Error("an idle link drops a packet larger than its queue")
 	}
 }
@@ -95,7 +95,7 @@ func TestQueueDropsAtTheTail(t *testing.T) {
 func TestLatencyDoesNotFillTheQueue(t *testing.T) {
 	s := direction(link.Quality{Latency: time.Second, Bandwidth: 8_000_000, Queue: 2000})
 	for i := range int64(500) {
-		if v := s.Offer(i*ms, single(t, 1000), 0, false); v != Queued {
+		if v := s.Offer(i*ms, 0, single(t, 1000), 0, false); v != Queued {
 			t.Fatalf("packet %d: verdict %d", i, v)
 		}
 	}
@@ -103,7 +103,7 @@ func TestLatencyDoesNotFillTheQueue(t *testing.T) {
 
 func TestSetKeepsTimesAndOrder(t *testing.T) {
 	s := direction(link.Quality{Latency: 100 * time.Millisecond})
-	s.Offer(0, single(t, 1000), 0, false)
+	s.Offer(0, 0, single(t, 1000), 0, false)
 	s.Set(Compile(link.Quality{Latency: 10 * time.Millisecond}))
 	got := dues(t, s, 1, 95*ms)
 	for i, want := range []int64{100 * ms, 100 * ms, 105 * ms} {
@@ -116,18 +116,18 @@ func TestSetKeepsTimesAndOrder(t *testing.T) {
 func TestFasterBandwidthDoesNotOverstateTheQueue(t *testing.T) {
 	s := direction(link.Quality{Bandwidth: 8_000, Queue: 5000}) // 1 s for 1000 bytes
 	for range 4 {
-		s.Offer(0, single(t, 1000), 0, false)
+		s.Offer(0, 0, single(t, 1000), 0, false)
 	}
 	s.Set(Compile(link.Quality{Bandwidth: 1e9, Queue: 6000}))
-	if v := s.Offer(1, single(t, 1000), 0, false); v != Queued {
+	if v := s.Offer(1, 0, single(t, 1000), 0, false); v != Queued {
 		t.Error("4000 bytes waiting count for more once the bandwidth has risen")
 	}
 }
 
 func TestAheadOvertakes(t *testing.T) {
 	s := direction(link.Quality{Latency: time.Second})
-	s.Offer(0, single(t, 1000), 0, false)
-	if v := s.Offer(1, single(t, 1000), Ahead, false); v != Send {
+	s.Offer(0, 0, single(t, 1000), 0, false)
+	if v := s.Offer(1, 0, single(t, 1000), Ahead, false); v != Send {
 		t.Errorf("verdict %d, want Send", v)
 	}
 }
@@ -208,7 +208,7 @@ func TestJitterSpreadsAndKeepsOrder(t *testing.T) {
 		var sum, squares float64
 		for i := range int64(n) {
 			now := i * 1000 * ms // so far apart that order does not bind
-			s.Offer(now, single(t, 100), 0, false)
+			s.Offer(now, 0, single(t, 100), 0, false)
 			_, due := s.Next()
 			x := float64(due-now) / float64(ms)
 			sum, squares = sum+x, squares+x*x
@@ -263,9 +263,9 @@ func FuzzOffer(f *testing.F) {
 					Bandwidth: x % 7 * 100_000, Queue: 1 + x*100,
 				}))
 			case 2:
-				s.Offer(now, k, 0, false)
+				s.Offer(now, 0, k, 0, false)
 			case 3:
-				if due, ok := s.Waits(); ok && due <= now {
+				if due, _, ok := s.Waits(); ok && due <= now {
 					_, got := s.Next()
 					if got != due || due < lastDue {
 						t.Fatalf("due %d after %d, announced %d", got, lastDue, due)
