@@ -23,6 +23,9 @@ const (
 	// be measured.
 	bandwidthFloor   = 1_000_000
 	bandwidthCeiling = 1_500_000_000
+	// farCeiling is that of links between two machines, whose packets are encrypted one by one: above, the programs
+	// that do so would be measured where they share two processors.
+	farCeiling = 100_000_000
 	// trainJitter is the most that packets of a train may stray by: with more they never come evenly.
 	trainJitter = 50 * time.Microsecond
 	// goodTrain is the relative error of a train that nothing disturbed.
@@ -69,8 +72,9 @@ func probeBandwidth(ctx context.Context, l *lab.Lab, up []lab.Link, out []record
 	var demands []probe.Demand
 	var into []*int64
 	var of []*record.LinkFidelity
+	places := l.Places()
 	demand := func(x *record.LinkFidelity, k lab.Link, back bool, q link.Quality, at *int64) error {
-		if k.Real || !trains(q) {
+		if k.Real || !trains(q) || places[k.A] != places[k.B] && q.Bandwidth > farCeiling {
 			return nil
 		}
 		way, err := l.Way(k, back)

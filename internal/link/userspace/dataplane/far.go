@@ -40,11 +40,13 @@ const (
 //     early. So a machine says in its questions that it does; until then nothing is sent ahead, and packets are late
 //     by the way, as on a link that is shorter than that.
 //  2. A packet that overtakes others, as reordering asks for, would be kept behind them. It is marked.
-//  3. A machine that stood still, or a clock that jumped, says that a packet is due in an hour. None is kept for longer
-//     than it could have been sent ahead.
+//  3. A machine slept, and its clock with it, so that a packet seems due in an hour. Answers whose offsets differ by more
+//     than halves of their round trips were given by clocks of which one has moved: older ones are forgotten. And no
+//     packet is kept for longer than it could have been sent ahead.
 const (
-	// margin is what packets may be slower than half of the round trips: nine of ten are by a tenth of it.
-	margin = int64(2 * time.Millisecond)
+	// margin is what packets may be slower than half of the slowest of the last round trips, and mostAhead what that
+	// may be above half of their median. A packet is kept for longest at most, as it may be quicker than these.
+	margin, mostAhead, longest = int64(2 * time.Millisecond), int64(50 * time.Millisecond), int64(100 * time.Millisecond)
 	// recent is how many round trips are looked at, first how many before the other's clock counts as known: one may
 	// have been held up on one of its ways alone.
 	recent, first = 16, 4
@@ -71,7 +73,8 @@ type crossing struct {
 	// trips are the last round trips in ns, a ring, times when they ended, and offsets by how much the other
 	// clock was ahead then; of who reads the port.
 	trips, times, offsets [recent]int64
-	way                   atomic.Int64 // half the median of the trips
+	kept                  uint64       // how many of them came since a clock moved
+	way, slow             atomic.Int64 // half the median of the trips; of the longest, bounded
 	offset                atomic.Int64 // the best of the offsets
 	knows, known          atomic.Bool  // the other's clock; by the other
 }
@@ -111,30 +114,39 @@ func (c *crossing) takes(fd int, b []byte, now int64) bool {
 
 // learn takes in an answer that came now to what was asked then.
 func (c *crossing) learn(asked, there, now int64) {
-	i := c.answered.Load() % recent
-	c.trips[i], c.times[i], c.offsets[i] = max(1, now-asked), now, there-(asked+now)/2
-	n := c.answered.Add(1)
+	c.answered.Add(1)
+	trip, offset := max(1, now-asked), there-(asked+now)/2
+	if c.kept > 0 {
+		last := (c.kept - 1) % recent
+		if apart := offset - c.offsets[last]; max(apart, -apart) > (trip+c.trips[last])/2+margin {
+			c.kept = 0
+		}
+	}
+	i := c.kept % recent
+	c.trips[i], c.times[i], c.offsets[i] = trip, now, offset
+	c.kept++
 	var sorted [recent]int64
-	trips := sorted[:min(n, recent)]
+	trips := sorted[:min(c.kept, recent)]
 	best, least := int64(0), int64(never)
 	for j := range trips {
-		trip := c.trips[j]
-		trips[j] = trip
-		if doubt := trip/2 + int64(wander*float64(now-c.times[j])); doubt < least {
+		trips[j] = c.trips[j]
+		if doubt := trips[j]/2 + int64(wander*float64(now-c.times[j])); doubt < least {
 			best, least = c.offsets[j], doubt
 		}
 	}
 	slices.Sort(trips)
-	c.way.Store(trips[len(trips)/2] / 2)
+	way := trips[len(trips)/2] / 2
+	c.way.Store(way)
+	c.slow.Store(min(trips[len(trips)-1]/2, way+mostAhead))
 	c.offset.Store(best)
-	c.knows.Store(n >= first)
+	c.knows.Store(c.kept >= first)
 }
 
 // leaves is when a packet is handed over that is due at a time, and whose last bit departs at another: to another
 // machine ahead of when it is due, but not before it departs.
 func (d *direction) leaves(due, departs int64) int64 {
 	if c := d.far; c != nil && !c.real && c.known.Load() {
-		return max(departs, due-c.way.Load()-margin)
+		return max(departs, due-c.slow.Load()-margin)
 	}
 	return due
 }
@@ -163,7 +175,7 @@ func (c *crossing) until(stamp uint32, now int64) int64 {
 	offset := c.offset.Load()
 	there := (now + offset) / stampUnit
 	due := (there+int64(int32(stamp-uint32(there))))*stampUnit - offset
-	return min(due, now+c.way.Load()+2*margin)
+	return min(due, now+longest)
 }
 
 // Ask sends a question over the links' ways to other machines: one as long as the longest packet
