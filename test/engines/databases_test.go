@@ -23,7 +23,7 @@ audit: true
 // Databases have a node on each of three machines: they start, serve, lose nothing that was acknowledged, and end, and nothing is
 // left.
 func TestDatabasesOnMachines(t *testing.T) {
-	asked := testkit.Asked(t, "SKERRY_ACROSS", "which databases run with nodes on three machines, as etcd,galera,redis+babel, that over an overlay; half a minute to two minutes each")
+	asked := testkit.Asked(t, "SKERRY_ACROSS", "which databases run with nodes on three machines, as etcd,galera,redis+overlay=babel,redis+service=central, these two with more of a topology; half a minute to two minutes each")
 	r := newRoom(t)
 	r.reachable()
 	r.write("three.yaml", threeMachines)
@@ -31,9 +31,9 @@ func TestDatabasesOnMachines(t *testing.T) {
 	for name := range strings.SplitSeq(asked, ",") {
 		r.run(name, func(t *testing.T) {
 			dir := "run-" + name
-			database, overlay, _ := strings.Cut(name, "+")
-			out, err := r.machines["h1"].command("bash", "-c", `cd "$0" && ./skerry run across.yaml --set database="$1" ${3:+--set topology.overlay=$3} --out /root/runs
-code=$?; cp -rL /root/runs/latest "$0/$2"; exit $code`, r.share, database, dir, overlay).CombinedOutput()
+			database, more, _ := strings.Cut(name, "+")
+			out, err := r.machines["h1"].command("bash", "-c", `cd "$0" && ./skerry run across.yaml --set database="$1" ${3:+--set topology.$3} --out /root/runs
+code=$?; cp -rL /root/runs/latest "$0/$2"; exit $code`, r.share, database, dir, more).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}

@@ -12,20 +12,23 @@ import (
 	"testing"
 )
 
-// ownFiles are the files below internal/database that work with files of the machine that they
-// run on, and why these are no node's.
+// ownFiles are the files of rooms that work with nodes which work with files of the machine that they run on, and why
+// these are no node's.
 var ownFiles = map[string]string{
-	"ferretdb/ferretdb.go": "builds the program for the cache of installations",
-	"hydra/hydra.go":       "finds the program that is installed",
-	"metadata/metadata.go": "finds the program that is installed",
-	"mongodb/try.go":       "tries programs that a person gave, before there is a node",
-	"ndb/build.go":         "builds the programs for the cache of installations",
-	"ndb/buildlog.go":      "builds the programs for the cache of installations",
-	"own/definition.go":    "reads the file that a person gave",
-	"own/own.go":           "finds the program that is installed",
-	"own/process.go":       "a client's program is a child of the driver",
-	"hbase/process.go":     "a client's bridge is a child of the driver",
-	"hbase/workshop.go":    "compiles a client's bridge where the driver is",
+	"database/ferretdb/ferretdb.go": "builds the program for the cache of installations",
+	"database/hydra/hydra.go":       "finds the program that is installed",
+	"database/metadata/metadata.go": "finds the program that is installed",
+	"database/mongodb/try.go":       "tries programs that a person gave, before there is a node",
+	"database/ndb/build.go":         "builds the programs for the cache of installations",
+	"database/ndb/buildlog.go":      "builds the programs for the cache of installations",
+	"database/own/definition.go":    "reads the file that a person gave",
+	"database/own/own.go":           "finds the program that is installed",
+	"database/own/process.go":       "a client's program is a child of the driver",
+	"database/hbase/process.go":     "a client's bridge is a child of the driver",
+	"database/hbase/workshop.go":    "compiles a client's bridge where the driver is",
+	"lab/config.go":                 "finds its own program",
+	"lab/lab.go":                    "gives the nodes of this machine to who measures in their networks",
+	"event/stress/memory.go":        "runs on the node, as a program",
 }
 
 // local are the functions that work with files of the machine that calls them. What of these
@@ -46,39 +49,41 @@ var local = map[string][]string{
 	"skerry/internal/machine/host":  {"Inside", "Node", "NewNode"},
 }
 
-// A database does not know where its nodes are: it asks them, by host.Host, for their files,
-// and dials from them. A call of this machine's own functions works as long as all nodes are
-// on it, and tests do not see it.
-func TestDatabasesAskTheirNodes(t *testing.T) {
-	root, unused := filepath.Join(internal, "database"), map[string]bool{}
+// Databases, labs with their overlays, and events do not know where nodes are: they ask them, by host.Host, for their
+// files, and dial from them. A call of this machine's own functions works as long as all nodes are on it, and tests
+// do not see it.
+func TestNodesAreAsked(t *testing.T) {
+	unused := map[string]bool{}
 	for name := range ownFiles {
 		unused[name] = true
 	}
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		name, _ := filepath.Rel(root, path)
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (name == "dbtest" || name == "ferretdb/helper" || d.Name() == "testdata"):
-			return filepath.SkipDir // tests; a program that runs on the node
-		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+	for _, room := range []string{"database", "lab", "event"} {
+		err := filepath.WalkDir(filepath.Join(internal, room), func(path string, d fs.DirEntry, err error) error {
+			name, _ := filepath.Rel(internal, path)
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && (name == "database/dbtest" || name == "database/ferretdb/helper" || d.Name() == "testdata"):
+				return filepath.SkipDir // tests; a program that runs on the node
+			case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+				return nil
+			}
+			calls := localCalls(t, path)
+			if _, may := ownFiles[name]; may && len(calls) > 0 {
+				delete(unused, name)
+				return nil
+			}
+			for _, call := range calls {
+				t.Errorf("internal/%s calls %s: a node's files, processes and network are asked of its host.Host", name, call)
+			}
 			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		calls := localCalls(t, path)
-		if _, may := ownFiles[name]; may && len(calls) > 0 {
-			delete(unused, name)
-			return nil
-		}
-		for _, call := range calls {
-			t.Errorf("internal/database/%s calls %s: a node's files, processes and network are asked of its host.Host", name, call)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	for name := range unused {
-		t.Errorf("internal/database/%s calls nothing of this machine's and need not be excepted", name)
+		t.Errorf("internal/%s calls nothing of this machine's and need not be excepted", name)
 	}
 }
 

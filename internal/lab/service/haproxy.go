@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"skerry/internal/install"
+	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 	"skerry/internal/topology"
 )
@@ -63,11 +63,11 @@ const (
 func (r *Running) balance(ctx context.Context) error {
 	on := r.Hosts[r.Plan.Balancer]
 	dir := filepath.Join(on.Dir(), "haproxy")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := on.Files().MakeDir(ctx, dir); err != nil {
 		return fmt.Errorf("make the balancer's directory: %w", err)
 	}
 	file := filepath.Join(dir, "haproxy.cfg")
-	if err := os.WriteFile(file, []byte(r.Plan.haproxy()), 0o644); err != nil {
+	if err := files.WriteText(ctx, on.Files(), file, r.Plan.haproxy()); err != nil {
 		return fmt.Errorf("configure the balancer: %w", err)
 	}
 	p, err := on.Start(ctx, host.Command{

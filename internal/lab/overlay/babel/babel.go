@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"sync"
@@ -17,6 +16,7 @@ import (
 
 	"skerry/internal/install"
 	"skerry/internal/lab/overlay"
+	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
 
@@ -69,7 +69,7 @@ func (b *Babel) Start(ctx context.Context, n overlay.Net) (overlay.Running, erro
 	var g errgroup.Group
 	for _, h := range n.Nodes {
 		g.Go(func() error {
-			c, err := b.configure(h, n.Links, r.span)
+			c, err := b.configure(ctx, h, n.Links, r.span)
 			if err != nil {
 				return err
 			}
@@ -87,7 +87,7 @@ func (b *Babel) Start(ctx context.Context, n overlay.Net) (overlay.Running, erro
 }
 
 // configure writes the configuration of a node, and returns what to start there.
-func (b *Babel) configure(h host.Host, all []overlay.Link, span time.Duration) (host.Command, error) {
+func (b *Babel) configure(ctx context.Context, h host.Host, all []overlay.Link, span time.Duration) (host.Command, error) {
 	var links []overlay.Link
 	for _, l := range all {
 		if l.A == h.Name() || l.B == h.Name() {
@@ -95,11 +95,11 @@ func (b *Babel) configure(h host.Host, all []overlay.Link, span time.Duration) (
 		}
 	}
 	dir := filepath.Join(h.Dir(), "babel")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := h.Files().MakeDir(ctx, dir); err != nil {
 		return host.Command{}, fmt.Errorf("making the directory of babeld on %s: %w", h.Name(), err)
 	}
 	file := filepath.Join(dir, "babeld.conf")
-	if err := os.WriteFile(file, []byte(config(h.Addr(), links, span, b.options)), 0o644); err != nil {
+	if err := files.WriteText(ctx, h.Files(), file, config(h.Addr(), links, span, b.options)); err != nil {
 		return host.Command{}, fmt.Errorf("configuring babeld on %s: %w", h.Name(), err)
 	}
 	return host.Command{
@@ -128,7 +128,7 @@ func (r *running) Follow(ctx context.Context, links []overlay.Link) error {
 		return nil
 	}
 	for _, h := range r.net.Nodes {
-		if _, err := r.babel.configure(h, links, now); err != nil {
+		if _, err := r.babel.configure(ctx, h, links, now); err != nil {
 			return err
 		}
 	}

@@ -1,18 +1,20 @@
 package tinc
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"skerry/internal/lab/overlay"
+	"skerry/internal/machine/files"
 )
 
 // peer is a node as tinc knows it.
@@ -63,12 +65,12 @@ func addresses(node, peer string, links []overlay.Link) []string {
 	return all
 }
 
-// write writes the configuration of the i-th node into dir. It calls the neighbours
+// write writes the configuration of the i-th node into dir, on its machine. It calls the neighbours
 // before it, and those after it call it: two that called each other at the same time would
 // each close the other's connection, again and again.
-func write(dir string, i int, peers []peer, links []overlay.Link, o Options) error {
+func write(ctx context.Context, on files.System, dir string, i int, peers []peer, links []overlay.Link, o Options) error {
 	self := peers[i]
-	if err := os.MkdirAll(filepath.Join(dir, "hosts"), 0o755); err != nil {
+	if err := on.MakeDir(ctx, filepath.Join(dir, "hosts")); err != nil {
 		return err
 	}
 	var neighbours []string
@@ -77,14 +79,14 @@ func write(dir string, i int, peers []peer, links []overlay.Link, o Options) err
 		if len(known) > 0 && j < i {
 			neighbours = append(neighbours, p.name)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "hosts", p.name), []byte(hostConfig(p, known)), 0o644); err != nil {
+		if err := files.WriteText(ctx, on, filepath.Join(dir, "hosts", p.name), hostConfig(p, known)); err != nil {
 			return err
 		}
 	}
 	slices.Sort(neighbours)
-	if err := os.WriteFile(filepath.Join(dir, "tinc.conf"), []byte(mainConfig(self, neighbours, o)), 0o644); err != nil {
+	if err := files.WriteText(ctx, on, filepath.Join(dir, "tinc.conf"), mainConfig(self, neighbours, o)); err != nil {
 		return err
 	}
 	key := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(self.key)})
-	return os.WriteFile(filepath.Join(dir, "rsa_key.priv"), key, 0o600)
+	return on.Write(ctx, filepath.Join(dir, "rsa_key.priv"), 0o600, bytes.NewReader(key))
 }

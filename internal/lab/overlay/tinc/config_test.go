@@ -14,6 +14,7 @@ import (
 
 	"skerry/internal/base/unit"
 	"skerry/internal/lab/overlay"
+	"skerry/internal/machine/files"
 )
 
 // three nodes: two links between the first and the last, one between the others.
@@ -54,7 +55,7 @@ func TestWrite(t *testing.T) {
 	}
 	dir := t.TempDir()
 	o := Options{PingInterval: unit.Duration(5 * time.Second), PingTimeout: unit.Duration(2 * time.Second)}
-	if err := write(dir, 2, peers, three(), o); err != nil {
+	if err := write(t.Context(), files.Local{}, dir, 2, peers, three(), o); err != nil {
 		t.Fatal(err)
 	}
 	read := func(name string) string {
@@ -78,7 +79,7 @@ func TestWrite(t *testing.T) {
 	}
 	// The one before calls nobody: two that call each other close each other's calls.
 	first := t.TempDir()
-	if err := write(first, 0, peers, three(), o); err != nil {
+	if err := write(t.Context(), files.Local{}, first, 0, peers, three(), o); err != nil {
 		t.Fatal(err)
 	}
 	if data, err := os.ReadFile(filepath.Join(first, "tinc.conf")); err != nil || strings.Contains(string(data), "ConnectTo") {

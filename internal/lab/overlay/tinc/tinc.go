@@ -93,7 +93,7 @@ func (t *Tinc) start(ctx context.Context, k *overlay.Keeper, n overlay.Net) erro
 	// would take a longer link.
 	for i, h := range n.Nodes {
 		dir := filepath.Join(h.Dir(), "tinc")
-		if err := write(dir, i, peers, n.Links, t.options); err != nil {
+		if err := write(ctx, h.Files(), dir, i, peers, n.Links, t.options); err != nil {
 			return fmt.Errorf("configuring tinc on %s: %w", h.Name(), err)
 		}
 		if err := makeDevice(ctx, n, h.Name()); err != nil {
