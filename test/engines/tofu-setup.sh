@@ -37,30 +37,6 @@ build openstack github.com/terraform-provider-openstack/terraform-provider-opens
 build libvirt github.com/dmacvicar/terraform-provider-libvirt v0.7.6 github.com/dmacvicar/terraform-provider-libvirt \
 	"$(mirror dmacvicar libvirt 0.7.6)" "-X main.version=0.7.6"
 
-# Providers that cannot be built have a stand-in each, which knows what they are given and tell (tofu-standin.go.txt).
-if [ ! -e bin/standin ]; then
-	mkdir -p build/standin
-	cp "$here/tofu-standin.go.txt" build/standin/main.go
-	(cd build/standin && { [ -e go.mod ] || go mod init standin 2>/dev/null; } && go get github.com/hashicorp/terraform-plugin-go@v0.31.0 && go build -o "$folder/bin/standin" .)
-	rm -rf build/standin
-fi
-standin() { # standin TYPE VERSION PACKAGE RESOURCE...: from the real provider's bindings in an npm package
-	place=$(mirror hashicorp "$1" "$2") package=$3
-	[ ! -e "$place" ] || return 0
-	rm -rf build/schema
-	mkdir -p build/schema/package "$(dirname "$place")/schema"
-	(cd build/schema && npm pack --silent "$package" >/dev/null && tar -xzf ./*.tgz)
-	shift 3
-	for resource in provider "$@"; do cp -R "build/schema/package/lib/$resource" "$(dirname "$place")/schema"; done
-	cp bin/standin "$place"
-	rm -rf build/schema
-}
-standin aws 6.69.1 @cdktn/provider-aws@25.8.1 data-aws-ami default-route-table instance internet-gateway key-pair security-group subnet vpc \
-	vpc-security-group-egress-rule vpc-security-group-ingress-rule
-standin azurerm 5.10.0 @cdktn/provider-azurerm@18.9.0 linux-virtual-machine network-interface network-security-group public-ip resource-group subnet \
-	subnet-network-security-group-association virtual-network
-standin google 8.7.0 @cdktn/provider-google@21.1.0 compute-firewall compute-instance compute-network
-
 if [ ! -e tree ]; then
 	rm -rf part
 	mkdir -p part
@@ -98,3 +74,27 @@ if [ ! -e image.qcow2 ]; then
 	mv image/disk.qcow2 image.qcow2
 	rm -rf image
 fi
+
+# Last, as registries may lack one of the packages that these are made of: providers that cannot be built have a stand-in each, which knows what they are given and tell (tofu-standin.go.txt).
+if [ ! -e bin/standin ]; then
+	mkdir -p build/standin
+	cp "$here/tofu-standin.go.txt" build/standin/main.go
+	(cd build/standin && { [ -e go.mod ] || go mod init standin 2>/dev/null; } && go get github.com/hashicorp/terraform-plugin-go@v0.31.0 && go build -o "$folder/bin/standin" .)
+	rm -rf build/standin
+fi
+standin() { # standin TYPE VERSION PACKAGE RESOURCE...: from the real provider's bindings in an npm package
+	place=$(mirror hashicorp "$1" "$2") package=$3
+	[ ! -e "$place" ] || return 0
+	rm -rf build/schema
+	mkdir -p build/schema/package "$(dirname "$place")/schema"
+	(cd build/schema && npm pack --loglevel=error "$package" >/dev/null && tar -xzf ./*.tgz)
+	shift 3
+	for resource in provider "$@"; do cp -R "build/schema/package/lib/$resource" "$(dirname "$place")/schema"; done
+	cp bin/standin "$place"
+	rm -rf build/schema
+}
+standin aws 6.69.1 @cdktn/provider-aws@25.8.1 data-aws-ami default-route-table instance internet-gateway key-pair security-group subnet vpc \
+	vpc-security-group-egress-rule vpc-security-group-ingress-rule
+standin azurerm 5.10.0 @cdktn/provider-azurerm@18.9.0 linux-virtual-machine network-interface network-security-group public-ip resource-group subnet \
+	subnet-network-security-group-association virtual-network
+standin google 8.7.0 @cdktn/provider-google@21.1.0 compute-firewall compute-instance compute-network

@@ -225,7 +225,7 @@ func TestTofuLibvirt(t *testing.T) {
 	r.write("two.yaml", `
 name: two
 topology:
-  sites: [Melbourne, Pune]
+  sites: [Melbourne, Pune, Singapore] # Redis Cluster takes three
   defaults: {rtt: 60ms}
 client: Melbourne
 database: redis

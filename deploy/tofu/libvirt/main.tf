@@ -93,7 +93,7 @@ resource "libvirt_domain" "machine" {
   cloudinit = libvirt_cloudinit_disk.machine[each.key].id
 
   cpu {
-    mode = var.accelerator == "kvm" ? "host-passthrough" : "host-model"
+    mode = var.accelerator == "kvm" ? "host-passthrough" : "maximum"
   }
 
   disk {
