@@ -42,7 +42,7 @@ const (
 //  2. A packet that overtakes others, as reordering asks for, would be kept behind them. It is marked.
 //  3. A machine slept, and its clock with it, so that a packet seems due in an hour. Answers whose offsets differ by more
 //     than halves of their round trips were given by clocks of which one has moved: older ones are forgotten. And no
-//     packet is kept for longer than it could have been sent ahead.
+//     packet is kept for longer than a tenth of a second.
 const (
 	// margin is what packets may be slower than half of the slowest of the last round trips, and mostAhead what that
 	// may be above half of their median. A packet is kept for longest at most, as it may be quicker than these.
