@@ -151,6 +151,24 @@ func TestOpenLoopIsBounded(t *testing.T) {
 	}
 }
 
+// What a worker that was free takes late is sent, and the lateness is the driver's own.
+func TestLateForWantOfAProcessor(t *testing.T) {
+	t.Parallel()
+	d := &driver{base: time.Now().Add(-time.Second)}
+	w := &worker{d: d, shard: newShard()}
+	for _, c := range []struct {
+		free time.Duration
+		want turn
+	}{{0, due}, {500 * time.Millisecond, due}, {600 * time.Millisecond, missed}} {
+		if got := w.await(&segment{skip: true}, c.free, 500*time.Millisecond); got != c.want {
+			t.Errorf("free since %v: %v, want %v", c.free, got, c.want)
+		}
+	}
+	if held := w.shard.take(nil); len(held) != 2 || !held[0].late {
+		t.Errorf("the driver was late: %+v, want twice", held)
+	}
+}
+
 func TestOpenLoopDropsNothingWhileItCanSend(t *testing.T) {
 	t.Parallel()
 	w := workload(t, "a", nil)
