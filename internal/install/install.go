@@ -81,9 +81,9 @@ type Recipe struct {
 	Summary string // one line for a list
 	Wanted  Wanted
 
-	// Packages are Debian's packages that hold it and those libraries which a
-	// plain Debian system lacks: NAME, or NAME/SUITE for one that only another suite
-	// of Debian has.
+	// Packages are Debian's packages that hold it and those libraries which the smallest
+	// Debian system with apt lacks, as programs are handed over to machines made a minute
+	// ago: NAME, or NAME/SUITE for one that only another suite of Debian has.
 	Packages []string
 	// Closure adds all that the packages depend on, the C library included; all are
 	// of the suite that the packages name. The programs are run by that C library's

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"skerry/internal/base/advice"
@@ -42,11 +43,11 @@ func (s Store) Install(ctx context.Context, r Recipe) (Manifest, error) {
 	if m, root, err := s.Current(r.Key()); err == nil && m.Source != FromPath && m.Source != FromPackages {
 		_, err := r.check(ctx, root)
 		switch {
-		case err == nil && m.holds(jars):
+		case err == nil && m.holds(r.Packages, jars):
 			s.say("%s %s is installed", r.Key(), m.Version)
 			return m, nil
 		case err == nil:
-			s.say("%s: the installation in the cache is of other versions, installing it again", r.Key())
+			s.say("%s: the installation in the cache is of other packages or jars, installing it again", r.Key())
 		default:
 			s.say("%s: the installation in the cache does not run, installing it again", r.Key())
 		}
@@ -89,11 +90,17 @@ func (s Store) Install(ctx context.Context, r Recipe) (Manifest, error) {
 	return m, nil
 }
 
-// holds tells whether an installation consists of these jars, at least.
-func (m Manifest) holds(jars []Jar) bool {
-	there := make(map[string]bool, len(m.Packages))
+// holds tells whether an installation consists of these packages (NAME or NAME/SUITE) and jars, at least. An older recipe
+// may have named fewer libraries: this machine has them, and another one, which is handed the installation, may not.
+func (m Manifest) holds(packages []string, jars []Jar) bool {
+	there := make(map[string]bool, 2*len(m.Packages))
 	for _, p := range m.Packages {
-		there[p.SHA256] = true
+		there[p.SHA256], there[p.Name] = true, true
+	}
+	for _, p := range packages {
+		if name, _, _ := strings.Cut(p, "/"); !there[name] {
+			return false
+		}
 	}
 	for _, j := range jars {
 		if !there[j.SHA256] {

@@ -42,7 +42,7 @@ var Recipe = install.Recipe{
 	Wanted:  install.ByTests,
 	Packages: []string{
 		"mariadb-server-core", "mariadb-server", "mariadb-backup", "mariadb-client-core", "galera-4", "rsync", "socat",
-		"libaio1", "liburing2", "libnuma1", "libpopt0", "libwrap0", "libxxhash0",
+		"libaio1", "libbsd0", "libedit2", "libncurses6", "libnuma1", "libpopt0", "libssl3", "liburing2", "libwrap0", "libxxhash0",
 	},
 	Programs:    []string{"mariadbd", "mariadb-install-db"},
 	Optional:    []string{"rsync", "mariabackup"},

@@ -30,7 +30,7 @@ var Recipe = install.Recipe{
 	Name:        Name,
 	Summary:     "Redis Cluster (redis-server, redis-cli)",
 	Wanted:      install.ByTests,
-	Packages:    []string{"redis-server", "redis-tools", "libjemalloc2", "liblzf1"},
+	Packages:    []string{"redis-server", "redis-tools", "libatomic1", "libjemalloc2", "liblzf1", "libssl3"},
 	Programs:    []string{"redis-server", "redis-cli"},
 	VersionArgs: []string{"--version"},
 	Version:     versionIn(`server v=([0-9][^ ]*)`), // "Redis server v=7.0.15 sha=00000000:0 malloc=..."
@@ -42,7 +42,7 @@ var ValkeyRecipe = install.Recipe{
 	Summary: "Valkey Cluster (valkey-server, valkey-cli)",
 	Wanted:  install.ByConformance,
 	Packages: []string{"valkey-server/bookworm-backports", "valkey-tools/bookworm-backports",
-		"libjemalloc2", "liblzf1"},
+		"libatomic1", "libjemalloc2", "liblzf1", "libssl3"},
 	Programs:    []string{"valkey-server", "valkey-cli"},
 	VersionArgs: []string{"--version"},
 	Version:     versionIn(`(?:Valkey )?server v=([0-9][^ ]*)`),

@@ -31,7 +31,7 @@ var Recipe = install.Recipe{
 	Name:        "tinc",
 	Summary:     "tinc 1.0, which routes for overlay: tinc",
 	Wanted:      install.ByTests,
-	Packages:    []string{"tinc", "liblzo2-2"},
+	Packages:    []string{"tinc", "liblzo2-2", "libssl3"},
 	Programs:    []string{"tincd"},
 	VersionArgs: []string{"--version"},
 	Version: func(output string) string {
