@@ -28,11 +28,15 @@ func TestMembership(t *testing.T) {
 	g, c := startCluster(t, nodes[:3], database.Options{"evs_suspect_timeout": "2s", "evs_inactive_timeout": "4s"})
 	client := dbtest.Open(t, g, c.Properties())
 	rows := int64(0)
-	write := func() {
+	write := func() { // as a load does, which tries again where a member's going ended a connection
 		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
 		for range 100 {
 			rows++
-			if err := client.Insert(t.Context(), "", fmt.Sprint("user", rows), fields("v")); err != nil {
+			if err := c.Set.Await(ctx, func(ctx context.Context) error {
+				return client.Insert(ctx, "", fmt.Sprint("user", rows), fields("v"))
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
