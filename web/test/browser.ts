@@ -69,7 +69,7 @@ export async function serious(page: Page): Promise<string[]> {
  * there beside a verdict may still be the answer to the field before.
  */
 export async function written(page: Page, says: RegExp): Promise<void> {
-  await page.waitForFunction((says) => says.test(document.querySelector<HTMLTextAreaElement>('#yaml')!.value), says)
+  await page.waitForFunction((says) => says.test(document.querySelector<HTMLTextAreaElement>('#yaml')?.value ?? ''), says)
 }
 
 /** Process is a skerry that prints where its dashboard is. */

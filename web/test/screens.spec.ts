@@ -178,7 +178,10 @@ describe('with a lab', () => {
     await page.setViewportSize(sizes[0]!)
     await page.evaluate(() => scrollTo(0, 0))
     // The map leaves the curves room on a desk's screen.
-    await page.waitForFunction(() => document.querySelector('.curves figure.chart svg')!.getBoundingClientRect().bottom <= innerHeight)
+    await page.waitForFunction(() => { // a chart that is drawn anew is not there for a moment
+      const curves = document.querySelector('.curves figure.chart svg')
+      return curves !== null && curves.getBoundingClientRect().bottom <= innerHeight
+    })
     expect(errors).toEqual([])
     await page.context().close()
   })
