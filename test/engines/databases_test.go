@@ -37,11 +37,7 @@ code=$?; cp -rL /root/runs/latest "$0/$2"; exit $code`, r.share, database, dir, 
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			d, err := record.Open(r.path(dir))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, x := range d.Summary.Trials {
+			for _, x := range r.trials(dir, 1) {
 				if x.State != record.TrialOK || x.Goodput == 0 || len(x.Fidelity.Machines) != 3 {
 					t.Errorf("trial %d: %s, %g ops/s on %d machines: %s", x.ID, x.State, x.Goodput, len(x.Fidelity.Machines), x.Error)
 				}

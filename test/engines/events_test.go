@@ -57,11 +57,7 @@ func TestEventsOnMachines(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	d, err := record.Open(r.path("run"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range d.Summary.Trials {
+	for _, x := range r.trials("run", 1) {
 		happened := map[string]bool{}
 		for _, e := range x.Events {
 			happened[e.Kind] = true

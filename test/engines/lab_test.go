@@ -41,11 +41,7 @@ func TestLabOnMachines(t *testing.T) {
 
 	r.write("grid.yaml", strings.Replace(grid, "name: ", "machines: three.yaml\nname: ", 1))
 	lines(`./skerry run grid.yaml --set repetitions=1 --set topology.defaults.bandwidth=50mbit --out /root/runs && cp -rL /root/runs/latest "$0/run"`)
-	d, err := record.Open(r.path("run"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range d.Summary.Trials {
+	for _, x := range r.trials("run", 4) {
 		told, _ := json.Marshal(x.Fidelity.Machines)
 		if x.State != record.TrialOK || len(x.Fidelity.Machines) == 0 {
 			t.Errorf("trial %d: %s %s, machines %s", x.ID, x.State, x.Error, told)

@@ -173,14 +173,7 @@ func TestMachinesKills(t *testing.T) {
 		}
 		args = "run --resume runs/latest"
 	}
-	d, err := record.Open(r.path("runs/latest"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !d.Summary.Complete || len(d.Summary.Trials) != 4*repetitions {
-		t.Errorf("complete %v, %d of %d trials", d.Summary.Complete, len(d.Summary.Trials), 4*repetitions)
-	}
-	for _, x := range d.Summary.Trials {
+	for _, x := range r.trials("runs/latest", 4*repetitions) {
 		if x.State != record.TrialOK || x.Goodput == 0 {
 			t.Errorf("trial %d: %s, %g ops/s: %s", x.ID, x.State, x.Goodput, x.Error)
 		}

@@ -63,19 +63,25 @@ rm -rf /root/.cache/skerry/bin`, r.share))
 	return m
 }
 
-// complete fails the test unless each trial of a run has its result, and returns the machines that they
-// were measured on.
-func (r *room) complete(dir string, trials int) map[string]int {
+// trials are those of a run that is complete and has as many.
+func (r *room) trials(dir string, want int) []record.Trial {
 	r.t.Helper()
 	d, err := record.Open(r.path(dir))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if !d.Summary.Complete || len(d.Summary.Trials) != trials {
-		r.t.Fatalf("complete %v, %d of %d trials", d.Summary.Complete, len(d.Summary.Trials), trials)
+	if !d.Summary.Complete || len(d.Summary.Trials) != want {
+		r.t.Fatalf("%s: complete %v, %d of %d trials", dir, d.Summary.Complete, len(d.Summary.Trials), want)
 	}
+	return d.Summary.Trials
+}
+
+// complete fails the test unless each trial of a run has its result, and returns the machines that they
+// were measured on.
+func (r *room) complete(dir string, trials int) map[string]int {
+	r.t.Helper()
 	on := map[string]int{}
-	for _, x := range d.Summary.Trials {
+	for _, x := range r.trials(dir, trials) {
 		if x.State != record.TrialOK || x.Attempt == "" || x.Goodput == 0 || x.Machine == nil {
 			r.t.Errorf("trial %d: %s, attempt %q, %g ops/s: %s", x.ID, x.State, x.Attempt, x.Goodput, x.Error)
 			continue

@@ -33,14 +33,7 @@ func TestQuickstartOnMachines(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", dir, err, out)
 		}
-		d, err := record.Open(r.path(dir))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !d.Summary.Complete || len(d.Summary.Trials) != 12 {
-			t.Fatalf("%s: complete %v, %d of 12 trials", dir, d.Summary.Complete, len(d.Summary.Trials))
-		}
-		for _, x := range d.Summary.Trials {
+		for _, x := range r.trials(dir, 12) {
 			if x.Verdict.State != record.Valid {
 				t.Errorf("%s: trial %d is %s: %v", dir, x.ID, x.Verdict.State, x.Verdict.Reasons)
 			}
@@ -86,14 +79,7 @@ func TestFHCOnMachines(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	d, err := record.Open(r.path("run"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !d.Summary.Complete || len(d.Summary.Trials) != 4 {
-		t.Fatalf("complete %v, %d of 4 trials", d.Summary.Complete, len(d.Summary.Trials))
-	}
-	for _, x := range d.Summary.Trials {
+	for _, x := range r.trials("run", 4) {
 		t.Logf("trial %d: %v, %.4g operations a second, %s %v", x.ID, x.Parameters, x.Goodput, x.Verdict.State, x.Verdict.Reasons)
 		if x.State != record.TrialOK || len(x.Fidelity.Machines) != 8 {
 			t.Errorf("trial %d: %s %s, on %d machines of 8", x.ID, x.State, x.Error, len(x.Fidelity.Machines))

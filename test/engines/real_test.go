@@ -177,14 +177,11 @@ func (r *room) between(a, b string) float64 {
 // trialOf is the one trial of a run, which has ended ok.
 func (r *room) trialOf(dir string) record.Trial {
 	r.t.Helper()
-	d, err := record.Open(r.path(dir))
-	if err != nil {
-		r.t.Fatal(err)
+	x := r.trials(dir, 1)[0]
+	if x.State != record.TrialOK || x.Goodput == 0 {
+		r.t.Fatalf("%s: %+v", dir, x)
 	}
-	if len(d.Summary.Trials) != 1 || d.Summary.Trials[0].State != record.TrialOK || d.Summary.Trials[0].Goodput == 0 {
-		r.t.Fatalf("%s: %+v", dir, d.Summary.Trials)
-	}
-	return d.Summary.Trials[0]
+	return x
 }
 
 // rowsOf counts the seconds in which each real link of a run was measured.
