@@ -9,8 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"skerry/internal/base/flock"
 	"skerry/internal/base/linger"
 	"skerry/internal/base/whole"
 )
@@ -179,13 +178,12 @@ func (s Store) lock(ctx context.Context, name string) (func(), error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking the cache: %w", err)
 	}
-	waiting := false
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
+	var lock *flock.Lock
+	for waiting := false; ; {
+		if lock, err = flock.Take(f); err == nil {
 			break
 		}
-		if !errors.Is(err, unix.EWOULDBLOCK) {
+		if !errors.Is(err, flock.ErrHeld) {
 			f.Close()
 			return nil, fmt.Errorf("locking the cache: %w", err)
 		}
@@ -201,11 +199,11 @@ func (s Store) lock(ctx context.Context, name string) (func(), error) {
 	stale, _ := filepath.Glob(filepath.Join(base, ".new-*")) // the pattern is well-formed
 	for _, d := range stale {
 		if err := os.RemoveAll(d); err != nil {
-			f.Close()
+			lock.Close()
 			return nil, fmt.Errorf("removing what an interrupted install left: %w", err)
 		}
 	}
-	return func() { f.Close() }, nil // closing gives the lock back
+	return func() { lock.Close() }, nil
 }
 
 func (s Store) say(format string, args ...any) {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/base/flock"
 	"skerry/internal/topology"
 )
 
@@ -290,10 +291,6 @@ func cutVersion(schema string) (kind string, version int) {
 
 // Running tells whether a Writer holds a run's directory.
 func Running(dir string) bool {
-	f, err := os.Open(dir)
-	if err != nil {
-		return false
-	}
-	defer f.Close() // and with it the lock, if it was free
-	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+	held, err := flock.Held(dir)
+	return err == nil && held
 }

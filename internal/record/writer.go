@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"skerry/internal/base/flock"
 )
 
 // Names within a run directory.
@@ -31,7 +31,7 @@ const (
 // goroutines.
 type Writer struct {
 	dir     string
-	lock    *os.File
+	lock    *flock.Lock
 	suspect bool // suspect trials are run again
 
 	mu      sync.Mutex
@@ -132,13 +132,13 @@ func (w *Writer) takeLock() error {
 	if err != nil {
 		return err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = ErrBusy
-		}
+	w.lock, err = flock.Take(f)
+	if errors.Is(err, flock.ErrHeld) {
+		err = ErrBusy
+	}
+	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	w.lock = f
 	return nil
 }
 

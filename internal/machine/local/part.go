@@ -2,9 +2,9 @@ package local
 
 import (
 	"fmt"
-	"os"
 	"sync"
 
+	"skerry/internal/base/flock"
 	"skerry/internal/link"
 	"skerry/internal/link/tunnel"
 	"skerry/internal/machine"
@@ -31,9 +31,9 @@ type part struct {
 	tunnels *tunnel.Tunnels // nil without any, and in processes that did not lay them
 	// owner is the lock of the lab's directory, held by the process that made an owned part,
 	// and by every process while it brings one up; else nil.
-	owner *os.File
+	owner *flock.Lock
 	// borrowed is that lock while others change the part.
-	borrowed *os.File
+	borrowed *flock.Lock
 
 	ending sync.Mutex // of Down, one at a time, and of what follows
 	gone   bool       // it is down

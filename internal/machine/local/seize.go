@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
+	"skerry/internal/base/flock"
 	"skerry/internal/machine/statedir"
 )
 
@@ -16,7 +16,7 @@ import (
 const moment = 2 * time.Second
 
 // seize locks a lab's directory, for ending the lab; ErrLocked when its owner lives.
-func seize(ctx context.Context, p statedir.Place) (*os.File, error) {
+func seize(ctx context.Context, p statedir.Place) (*flock.Lock, error) {
 	lock, err := statedir.LockDir(ctx, p.Dir(), false)
 	if !errors.Is(err, statedir.ErrLocked) {
 		return lock, err

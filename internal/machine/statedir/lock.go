@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"skerry/internal/base/flock"
 	"skerry/internal/base/linger"
 )
 
@@ -18,14 +19,14 @@ import (
 const Tries = 100
 
 // Lock waits for the exclusive use of the store.
-func (s Store) Lock(ctx context.Context) (*os.File, error) {
+func (s Store) Lock(ctx context.Context) (*flock.Lock, error) {
 	var err error
 	for range Tries {
 		if err = Own(s.dir); err != nil {
 			return nil, fmt.Errorf("make state directory: %w", err)
 		}
 		if err = os.Mkdir(s.labs(), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
-			var lock *os.File
+			var lock *flock.Lock
 			if lock, err = LockDir(ctx, s.labs(), true); err == nil {
 				return lock, nil
 			}
@@ -38,7 +39,7 @@ func (s Store) Lock(ctx context.Context) (*os.File, error) {
 }
 
 // LockExisting is Lock for a store that may not be there: nil then.
-func (s Store) LockExisting(ctx context.Context) (*os.File, error) {
+func (s Store) LockExisting(ctx context.Context) (*flock.Lock, error) {
 	dir, err := LockDir(ctx, s.labs(), true)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -47,7 +48,7 @@ func (s Store) LockExisting(ctx context.Context) (*os.File, error) {
 }
 
 // Release gives the lock of the store back and removes what is empty.
-func (s Store) Release(lock *os.File) {
+func (s Store) Release(lock *flock.Lock) {
 	if os.Remove(s.labs()) == nil {
 		Disown(s.dir)
 	}
@@ -55,24 +56,24 @@ func (s Store) Release(lock *os.File) {
 }
 
 // ErrLocked is returned for a lock that somebody holds.
-var ErrLocked = errors.New("locked")
+var ErrLocked = flock.ErrHeld
 
 // patience is how often a lock is tried that somebody holds.
 const patience = 10 * time.Millisecond
 
-// LockDir locks a directory for as long as the file returned is open. Without wait, a
-// lock that is taken gives ErrLocked.
-func LockDir(ctx context.Context, path string, wait bool) (*os.File, error) {
+// LockDir locks a directory until the lock is closed. Without wait, a lock that is taken
+// gives ErrLocked.
+func LockDir(ctx context.Context, path string, wait bool) (*flock.Lock, error) {
 	dir, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
+	var lock *flock.Lock
 	for {
-		err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
+		if lock, err = flock.Take(dir); err == nil {
 			break
 		}
-		if !errors.Is(err, unix.EWOULDBLOCK) {
+		if !errors.Is(err, ErrLocked) {
 			dir.Close()
 			return nil, &os.PathError{Op: "lock", Path: path, Err: err}
 		}
@@ -95,8 +96,8 @@ func LockDir(ctx context.Context, path string, wait bool) (*os.File, error) {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
-		dir.Close()
+		lock.Close()
 		return nil, &os.PathError{Op: "lock", Path: path, Err: err}
 	}
-	return dir, nil
+	return lock, nil
 }

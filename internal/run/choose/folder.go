@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"skerry/internal/base/advice"
+	"skerry/internal/base/flock"
 	"skerry/internal/base/whole"
 )
 
@@ -64,7 +63,8 @@ func (c *Contest) Hold() (release func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the choice's folder: %w", err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	lock, err := flock.Take(f)
+	if err != nil {
 		return nil, errors.Join(advice.With(fmt.Errorf("%w: another command is choosing in %s", ErrFolder, c.Dir), "wait for it, or choose in another folder"), f.Close())
 	}
 	path, err := filepath.Abs(c.Needs.path)
@@ -79,9 +79,9 @@ func (c *Contest) Hold() (release func() error, err error) {
 		err = c.Tell("", Answer{}, false)
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, lock.Close())
 	}
-	return f.Close, nil
+	return lock.Close, nil
 }
 
 // Tell keeps how the choice stands: the line that was told last, and the answer so far.
@@ -120,12 +120,9 @@ func ReadState(dir string) (s Standing, err error) {
 	if err != nil {
 		return s, fmt.Errorf("reading the choice in %s: %w", dir, err)
 	}
-	f, err := os.Open(dir)
-	if err != nil {
+	if s.Running, err = flock.Held(dir); err != nil {
 		return s, fmt.Errorf("reading the choice in %s: %w", dir, err)
 	}
-	defer f.Close()
-	s.Running = errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 	return s, nil
 }
 

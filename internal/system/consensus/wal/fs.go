@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"skerry/internal/base/flock"
 )
 
 // FS is the directory of a log: what the operating system does for it, or a double that
@@ -41,7 +43,7 @@ type File interface {
 // directory is a real one.
 type directory struct {
 	path string
-	lock *os.File
+	lock *flock.Lock
 }
 
 // Directory makes the directory if need be and locks it against other processes until Close.
@@ -49,16 +51,16 @@ func Directory(path string) (FS, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("making the log's directory: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(path, "LOCK"), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(filepath.Join(path, "LOCK"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking %s: %w", path, err)
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		lock.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = ErrLocked
-		}
-		return nil, fmt.Errorf("locking %s: %w", path, err)
+	lock, err := flock.Take(f)
+	if errors.Is(err, flock.ErrHeld) {
+		err = ErrLocked
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("locking %s: %w", path, err), f.Close())
 	}
 	return &directory{path: path, lock: lock}, nil
 }

@@ -10,9 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"skerry/internal/base/advice"
+	"skerry/internal/base/flock"
 	"skerry/internal/base/whole"
 )
 
@@ -61,27 +60,28 @@ func list(dir, prefix string) ([]indexed, error) {
 
 // claim makes the directory where it is missing, locks it for this process, and checks
 // its version. Snapshots that were not finished are removed.
-func claim(dir string) (*os.File, error) {
+func claim(dir string) (*flock.Lock, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	if err := prepare(dir, lock); err != nil {
+	lock, err := flock.Take(f)
+	if errors.Is(err, flock.ErrHeld) {
+		err = advice.With(fmt.Errorf("%s: %w", dir, ErrInUse), "another server serves this directory: stop it, or give this one a directory of its own")
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if err := prepare(dir); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return lock, nil
 }
 
-func prepare(dir string, lock *os.File) error {
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return advice.With(fmt.Errorf("%s: %w", dir, ErrInUse), "another server serves this directory: stop it, or give this one a directory of its own")
-		}
-		return fmt.Errorf("locking %s: %w", dir, err)
-	}
+func prepare(dir string) error {
 	if err := checkVersion(dir); err != nil {
 		return err
 	}

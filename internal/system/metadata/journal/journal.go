@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
+
+	"skerry/internal/base/flock"
 )
 
 // Options are how a journal is kept. Zero fields mean the defaults.
@@ -29,7 +30,7 @@ type Journal struct {
 	o       Options
 	machine Machine
 	wrap    func(file) file
-	lock    *os.File
+	lock    *flock.Lock
 
 	mu      sync.Mutex
 	waiting []*entry

@@ -1,0 +1,60 @@
+package flock_test
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/base/flock"
+)
+
+func open(t *testing.T, path string) *os.File {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func held(t *testing.T, path string) bool {
+	t.Helper()
+	yes, err := flock.Held(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return yes
+}
+
+// TestCopies has a copy of a locked descriptor outlive the lock, as a child has one that has not executed its program.
+func TestCopies(t *testing.T) {
+	dir := t.TempDir()
+	f := open(t, dir)
+	l, err := flock.Take(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := unix.Dup(int(f.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(child)
+	if _, err := flock.Take(open(t, dir)); !errors.Is(err, flock.ErrHeld) || !held(t, dir) {
+		t.Errorf("a lock that is held: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if held(t, dir) {
+		t.Error("the copy holds the lock")
+	}
+	if l, err = flock.Take(open(t, dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
