@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"skerry/internal/base/flock"
 	"skerry/internal/machine"
 	"skerry/internal/machine/statedir"
 	"skerry/internal/machine/undo"
@@ -35,7 +36,7 @@ func (m *Machine) List(ctx context.Context) ([]machine.Found, error) {
 }
 
 func find(p statedir.Place) (machine.Found, error) {
-	locked, err := isLocked(p.Dir())
+	locked, err := flock.Held(p.Dir())
 	if err != nil {
 		return machine.Found{}, err
 	}
@@ -75,16 +76,4 @@ func (r remains) tell(f *machine.Found) {
 			f.Processes++
 		}
 	}
-}
-
-// isLocked tells whether somebody holds a directory's lock.
-func isLocked(dir string) (bool, error) {
-	lock, err := statedir.LockDir(context.Background(), dir, false)
-	if errors.Is(err, statedir.ErrLocked) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return false, lock.Close()
 }

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/base/flock"
 	"skerry/internal/machine"
-	"skerry/internal/machine/statedir"
 	"skerry/internal/machine/undo"
 )
 
@@ -44,7 +44,7 @@ func (m *Machine) Remove(ctx context.Context, lab string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return notFound(lab)
-	case errors.Is(err, statedir.ErrLocked):
+	case errors.Is(err, flock.ErrHeld):
 		return r.inUse()
 	case err != nil:
 		return err

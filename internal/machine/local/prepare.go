@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/base/flock"
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/machine"
 	"skerry/internal/machine/emulator"
@@ -72,7 +73,7 @@ func vacate(ctx context.Context, p statedir.Place) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	case errors.Is(err, statedir.ErrLocked):
+	case errors.Is(err, flock.ErrHeld):
 		return advice.With(fmt.Errorf("%w: %s", machine.ErrExists, p.Name), "it belongs to a running command; choose another name")
 	case err != nil:
 		return err

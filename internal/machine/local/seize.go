@@ -15,10 +15,10 @@ import (
 // that still has all its files.
 const moment = 2 * time.Second
 
-// seize locks a lab's directory, for ending the lab; ErrLocked when its owner lives.
+// seize locks a lab's directory, for ending the lab; flock.ErrHeld when its owner lives.
 func seize(ctx context.Context, p statedir.Place) (*flock.Lock, error) {
 	lock, err := statedir.LockDir(ctx, p.Dir(), false)
-	if !errors.Is(err, statedir.ErrLocked) {
+	if !errors.Is(err, flock.ErrHeld) {
 		return lock, err
 	}
 	if r := inspect(p); r.plan == nil || r.plan.Owner.Alive() {
@@ -28,7 +28,7 @@ func seize(ctx context.Context, p statedir.Place) (*flock.Lock, error) {
 	defer cancel()
 	lock, err = statedir.LockDir(within, p.Dir(), true)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil, fmt.Errorf("%s: %w", p.Dir(), statedir.ErrLocked)
+		return nil, fmt.Errorf("%s: %w", p.Dir(), flock.ErrHeld)
 	}
 	return lock, err
 }

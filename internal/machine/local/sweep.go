@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"skerry/internal/base/flock"
 	"skerry/internal/machine/statedir"
 )
 
@@ -31,7 +32,7 @@ func (m *Machine) sweep(ctx context.Context) (swept []string, err error) {
 	for _, name := range names {
 		p := m.store.Lab(name)
 		owner, err := seize(ctx, p)
-		if errors.Is(err, statedir.ErrLocked) || errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, flock.ErrHeld) || errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {

@@ -55,14 +55,11 @@ func (s Store) Release(lock *flock.Lock) {
 	lock.Close()
 }
 
-// ErrLocked is returned for a lock that somebody holds.
-var ErrLocked = flock.ErrHeld
-
 // patience is how often a lock is tried that somebody holds.
 const patience = 10 * time.Millisecond
 
 // LockDir locks a directory until the lock is closed. Without wait, a lock that is taken
-// gives ErrLocked.
+// gives flock.ErrHeld.
 func LockDir(ctx context.Context, path string, wait bool) (*flock.Lock, error) {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -73,13 +70,13 @@ func LockDir(ctx context.Context, path string, wait bool) (*flock.Lock, error) {
 		if lock, err = flock.Take(dir); err == nil {
 			break
 		}
-		if !errors.Is(err, ErrLocked) {
+		if !errors.Is(err, flock.ErrHeld) {
 			dir.Close()
 			return nil, &os.PathError{Op: "lock", Path: path, Err: err}
 		}
 		if !wait {
 			dir.Close()
-			return nil, fmt.Errorf("%s: %w", path, ErrLocked)
+			return nil, fmt.Errorf("%s: %w", path, flock.ErrHeld)
 		}
 		if err := linger.For(ctx, patience); err != nil {
 			dir.Close()
