@@ -12,7 +12,6 @@ package flock
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -57,14 +56,14 @@ func try(f *os.File, how int) error {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return ErrHeld
 	case err != nil:
-		return fmt.Errorf("locking %s: %w", f.Name(), err)
+		return &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 	}
 	return nil
 }
 
 func unlock(f *os.File) error {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_UN); err != nil {
-		return fmt.Errorf("unlocking %s: %w", f.Name(), err)
+		return &os.PathError{Op: "unlock", Path: f.Name(), Err: err}
 	}
 	return nil
 }

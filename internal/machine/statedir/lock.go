@@ -72,7 +72,7 @@ func LockDir(ctx context.Context, path string, wait bool) (*flock.Lock, error) {
 		}
 		if !errors.Is(err, flock.ErrHeld) {
 			dir.Close()
-			return nil, &os.PathError{Op: "lock", Path: path, Err: err}
+			return nil, err
 		}
 		if !wait {
 			dir.Close()
