@@ -128,15 +128,15 @@ events:
   - {at: 1s, for: 1s, pause: Bergen}
   - {at: 1s, restart: Narvik}
   - {name: other, at: 1s, leave: Vardo}
-`), "--set", "workload.probes={operations: 2, every: 1s}", "--set", "stop.after_events=10s")
+`), "--set", "workload.probes={operations: 20, every: 1s}", "--set", "workload.timeout=500ms", "--set", "stop.after_events=15s")
 	// Which of them the cluster lets through while its members come and go is its own
 	// affair: nothing hangs, everything is told, and the trial measured.
 	x := b.summary(b.path("runs/latest")).Trials[0]
 	if x.State != record.TrialOK {
 		t.Errorf("%s: %s", x.State, x.Error)
 	}
-	// Short jobs beside it: one of two operations that wait for their timeouts is over in four seconds, and the
-	// measurement goes on for ten once the events are over.
+	// Short jobs beside it: one whose operations all wait for their timeouts is over in ten seconds, and the
+	// measurement goes on for longer once the events are over.
 	if len(x.Probes) == 0 {
 		t.Error("no short job")
 	}
@@ -145,8 +145,8 @@ events:
 		for _, o := range p.Operations {
 			n += o.Count + o.Failed
 		}
-		if n != 2 && p.Error == "" {
-			t.Errorf("the short job at %.1f s did %d operations of 2", p.StartS, n)
+		if n != 20 && p.Error == "" {
+			t.Errorf("the short job at %.1f s did %d operations of 20", p.StartS, n)
 		}
 	}
 	for kind, e := range b.events() {
