@@ -60,7 +60,7 @@ func (w *worker) insertMany(g *segment, n int64) time.Duration {
 		if len(b.numbers) == w.d.spec.Batch || len(b.bytes) >= maxBatch {
 			break
 		}
-		if n, _ = g.pace.next(); n >= g.operations {
+		if n = g.pace.next().n; n >= g.operations {
 			break
 		}
 	}

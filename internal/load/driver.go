@@ -176,8 +176,11 @@ func (d *driver) run(ctx context.Context, g *segment, t, last int64) (time.Durat
 	away := make(map[*worker]bool, len(d.workers))
 	for _, w := range d.workers {
 		away[w] = true
+		// Each has an operation before any runs. 1. A busy machine lets one of two workers begin. 2. It sends the
+		// first operation, takes the second and finds it overdue: dropped, as if both had been at work.
+		first := g.pace.next()
 		go func() { // returned is how it is waited for
-			w.work(g)
+			w.work(g, first)
 			returned <- w
 		}()
 	}

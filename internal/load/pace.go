@@ -12,11 +12,16 @@ import (
 // pace hands out operations and when each is meant to be sent. One counter serves all
 // workers, so that none runs dry before the others.
 type pace interface {
-	// next is the number of an operation and its time since the start; negative
-	// means as soon as a worker is free.
-	next() (n int64, due time.Duration)
+	next() slot
 	// issued is how many numbers were handed out.
 	issued() int64
+}
+
+// slot is the number of an operation and when it is due, since the start; negative means as
+// soon as a worker is free.
+type slot struct {
+	n   int64
+	due time.Duration
 }
 
 // newPace begins a pace. seed is that of the arrivals.
@@ -32,8 +37,8 @@ func newPace(s Spec, seed uint64) pace {
 
 type unpaced struct{ n atomic.Int64 }
 
-func (p *unpaced) next() (int64, time.Duration) { return p.n.Add(1) - 1, -1 }
-func (p *unpaced) issued() int64                { return p.n.Load() }
+func (p *unpaced) next() slot    { return slot{p.n.Add(1) - 1, -1} }
+func (p *unpaced) issued() int64 { return p.n.Load() }
 
 // constant spaces operations evenly:
 //
@@ -43,9 +48,9 @@ type constant struct {
 	gap float64 // ns
 }
 
-func (p *constant) next() (int64, time.Duration) {
+func (p *constant) next() slot {
 	n := p.n.Add(1) - 1
-	return n, time.Duration(float64(n) * p.gap)
+	return slot{n, time.Duration(float64(n) * p.gap)}
 }
 func (p *constant) issued() int64 { return p.n.Load() }
 
@@ -61,14 +66,14 @@ type poisson struct {
 	due float64
 }
 
-func (p *poisson) next() (int64, time.Duration) {
+func (p *poisson) next() slot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := p.n
 	p.n++
 	r := ycsb.NewRand(p.seed, uint64(n))
 	p.due -= p.mean * math.Log(1-r.Float64())
-	return n, time.Duration(p.due)
+	return slot{n, time.Duration(p.due)}
 }
 
 func (p *poisson) issued() int64 {

@@ -13,9 +13,8 @@ import (
 func TestConstantArrivals(t *testing.T) {
 	p := newPace(Spec{Target: 4000, Arrival: Constant}, 0)
 	for want := range int64(10) {
-		n, due := p.next()
-		if n != want || due != time.Duration(want)*250*time.Microsecond {
-			t.Errorf("operation %d is due at %v", n, due)
+		if got := p.next(); got != (slot{want, time.Duration(want) * 250 * time.Microsecond}) {
+			t.Errorf("operation %d is due at %v", got.n, got.due)
 		}
 	}
 }
@@ -29,7 +28,7 @@ func TestPoissonArrivals(t *testing.T) {
 		out := make([]float64, n)
 		last := time.Duration(0)
 		for i := range out {
-			_, due := p.next()
+			due := p.next().due
 			out[i] = (due - last).Seconds() * rate
 			last = due
 		}

@@ -36,9 +36,9 @@ type worker struct {
 	ctx atomic.Pointer[opContext]
 }
 
-// work drives a segment. A worker that was left behind ends its own client.
-func (w *worker) work(g *segment) {
-	w.drive(g)
+// work drives a segment from its first operation on. A worker that was left behind ends its own client.
+func (w *worker) work(g *segment, first slot) {
+	w.drive(g, first)
 	w.shard.mu.Lock()
 	left := w.left
 	w.shard.mu.Unlock()
@@ -58,41 +58,35 @@ func (w *worker) close() error {
 	return errors.Join(errs...)
 }
 
-// drive sends a segment's operations until it ends.
-func (w *worker) drive(g *segment) {
+// drive sends a segment's operations, beginning with one that is the worker's own, until it ends.
+func (w *worker) drive(g *segment, at slot) {
 	var free time.Duration // since when the worker has nothing to do
-	for now := w.d.now(); !g.over(now); free = now {
-		n, due := g.pace.next()
-		if g.operations > 0 && n >= g.operations {
-			return
-		}
-		intended := time.Duration(-1)
-		if due >= 0 {
-			intended = g.start + due
-			switch w.await(g, free, intended) {
-			case ended:
-				if g.load {
-					g.unacknowledged(w.d.spec.Workload.Key(w.d.spec.Workload.InsertStart + n))
-				}
-				return
-			case missed:
-				if w.tree != nil {
-					w.skip()
-					continue
-				}
-				w.drop(w.gen.Kind(g.first + uint64(n)))
-				continue
-			}
+	for now := w.d.now(); g.operations == 0 || at.n < g.operations; free, at = now, g.pace.next() {
+		what, intended := due, time.Duration(-1)
+		if g.over(now) {
+			what = ended
+		} else if at.due >= 0 {
+			intended = g.start + at.due
+			what = w.await(g, free, intended)
 		}
 		switch {
+		case what == ended:
+			if g.load {
+				g.unacknowledged(w.d.spec.Workload.Key(w.d.spec.Workload.InsertStart + at.n))
+			}
+			return
+		case what == missed && w.tree != nil:
+			w.skip()
+		case what == missed:
+			w.drop(w.gen.Kind(g.first + uint64(at.n)))
 		case g.load && w.bulk != nil:
-			now = w.insertMany(g, n)
+			now = w.insertMany(g, at.n)
 		case g.load:
-			now = w.insert(g, n, intended)
+			now = w.insert(g, at.n, intended)
 		case w.tree != nil:
 			now = w.walk(intended)
 		default:
-			now = w.operate(w.gen.Next(g.first+uint64(n)), intended)
+			now = w.operate(w.gen.Next(g.first+uint64(at.n)), intended)
 		}
 	}
 }
