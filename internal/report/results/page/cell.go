@@ -39,6 +39,12 @@ func cells(rows []data.Row, by []string) ([]cell, error) {
 	return out, nil
 }
 
+// where is the part of a cell in which a parameter has a value.
+func (c cell) where(parameter, value string) cell {
+	rows := slices.DeleteFunc(slices.Clone(c.rows), func(r data.Row) bool { return r.Parameters[parameter] != value })
+	return cell{key: c.key, rows: rows}
+}
+
 // compare orders numbers by size, and all else as text.
 func compare(a, b string) int {
 	x, errX := strconv.ParseFloat(a, 64)
@@ -112,12 +118,14 @@ func (c column) of(of cell, all []cell, by []string) (stats.Estimate, error) {
 	return stats.Ratio(e, c.mean(all[j])), nil
 }
 
-func (c column) mean(of cell) stats.Estimate {
-	var values []float64
+func (c column) mean(of cell) stats.Estimate { return stats.Of(c.values(of)) }
+
+// values are those of a cell's valid trials that have the figure.
+func (c column) values(of cell) (values []float64) {
 	for _, r := range of.rows {
 		if v, ok := r.Figures[c.metric]; ok && r.Valid() {
 			values = append(values, v/units[c.unit])
 		}
 	}
-	return stats.Of(values)
+	return values
 }

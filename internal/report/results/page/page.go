@@ -5,7 +5,7 @@
 // Each marker names a step of the plan or an item of the documents' values first:
 //
 //	table, picture, graph, over,
-//	ranks                         of a step's trials, a block of their own; with each=PREFIX a row for
+//	ranks, versus                 of a step's trials, a block of their own; with each=PREFIX a row for
 //	                              each NAME of their figures PREFIX.NAME.FIGURE
 //	figure, claim, trials         of a step's trials, within a sentence
 //	output                        what a bench command printed
@@ -62,12 +62,12 @@ type Page struct {
 
 const (
 	within = `figure|claim|trials|printed|fact|progress`
-	blocks = `table|ranks|picture|graph|over|output|paper|effects|waiting`
+	blocks = `table|ranks|versus|picture|graph|over|output|paper|effects|waiting`
 )
 
 var (
 	marker  = regexp.MustCompile(`<!-- (` + within + `|` + blocks + `) ([^>]*?) -->`)
-	figures = regexp.MustCompile(`^(table|ranks|picture|graph|over|figure|claim|trials|output)$`)
+	figures = regexp.MustCompile(`^(table|ranks|versus|picture|graph|over|figure|claim|trials|output)$`)
 	comment = regexp.MustCompile(`(?s)<!--.*?-->`)
 	perhaps = regexp.MustCompile(`(?s)<!-- if measured -->(.*?)<!-- end -->`)
 )
@@ -235,6 +235,8 @@ func (f *filler) measured(kind string, w words) (string, error) {
 		return counts(rows), w.only()
 	case "table":
 		return table(rows, values, w)
+	case "versus":
+		return versus(rows, values, w)
 	case "graph":
 		return f.graphs(rows, w)
 	}

@@ -109,6 +109,31 @@ Of it 11 of 12 trials are valid, 1 suspect; A at X had 100 ± 2 a second.
 	}
 }
 
+// By hand: 499.5 and 100 with SDs of 0.707 and 1, of two and three values: g = -399.5/0.866; pooled 0.913 and J(3) = 0.7236. One deal of ten sets
+// them so far apart. 900 and 200 with SDs of 1, of three: J(4) = 0.7979, two deals of twenty.
+func TestVersus(t *testing.T) {
+	for marker, want := range map[string]string{
+		"<!-- versus made of=goodput rows=workload by=scale between=0.2,1 -->\n": `| workload | goodput/s, 0.2 | goodput/s, 1 | g | g, corrected | p |
+| --- | --- | --- | --- | --- | --- |
+| a | 500 ± 6 | 100 ± 2 | -461.30 | -316.67 | 0.100 |
+| b | 900 ± 2 | 200 ± 2 | -700.00 | -558.52 | 0.100 |
+`,
+		"<!-- versus made of=goodput rows=workload by=scale between=1,none paper=clouds -->\n": `| workload | goodput/s, 1 | goodput/s, none | g | g, corrected | p | document's g, recomputed |
+| --- | --- | --- | --- | --- | --- | --- |
+| a | 100 ± 2 | – | – | – | – | – |
+| b | 200 ± 2 | – | – | – | – | 2.10 |
+`,
+	} {
+		p, err := Fill("x", []byte(marker), made{})
+		if err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(want, string(p.Text)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 func TestPicture(t *testing.T) {
 	p, err := Fill("x", []byte("<!-- picture made x=scale y=goodput/scale=1 by=workload paper=fhc-5 -->"), made{})
 	if err != nil {
@@ -137,6 +162,7 @@ func TestFillRefuses(t *testing.T) {
 		"an unknown parameter": "<!-- trials made where=colour=z -->",
 		"no such value":        "<!-- printed named series=a x=A -->",
 		"a page's own fence":   "<!-- output other=1 -->",
+		"one side":             "<!-- versus made of=goodput rows=workload by=scale between=1 -->",
 		"no such parameter":    "<!-- table made rows=colour columns=goodput -->",
 		"a table of nothing":   "<!-- table made rows=scale -->",
 		"no such unit":         "<!-- table made rows=scale columns=goodput:mph -->",
