@@ -81,7 +81,7 @@ func datagram(t *testing.T, from, to host.Inside, size int) error {
 	return err
 }
 
-// stream sends 4 MiB over one connection, the first half over c+d, which loses c then.
+// stream sends 512 KiB over one connection, the first half over c+d, which loses c then.
 func stream(t *testing.T, l *lab.Lab, from, to host.Inside) {
 	t.Helper()
 	listener, err := inside(to, func() (net.Listener, error) { return net.Listen("tcp4", net.JoinHostPort(to.Addr(), "0")) })
@@ -89,7 +89,7 @@ func stream(t *testing.T, l *lab.Lab, from, to host.Inside) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	half := make([]byte, 2<<20)
+	half := make([]byte, 256<<10)
 	rand.Read(half)
 	halves := make(chan []byte, 2)
 	go func() {
@@ -112,11 +112,11 @@ func stream(t *testing.T, l *lab.Lab, from, to host.Inside) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(far)); err != nil {
-		t.Fatal(err)
-	}
 	for i := range 2 {
 		began := time.Now()
+		if err := c.SetDeadline(began.Add(far)); err != nil {
+			t.Fatal(err)
+		}
 		if i == 1 {
 			if err := l.Carrier("c", false); err != nil {
 				t.Fatal(err)
