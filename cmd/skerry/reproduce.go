@@ -82,6 +82,10 @@ func (a *app) showPlan(f reproduceFlags, pages []results.Page) error {
 	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "PAGE\tSTEP\tEXPERIMENT\tAT MOST ABOUT")
 	var sum time.Duration
+	exact := time.Minute / 2
+	if f.quick {
+		exact = time.Second
+	}
 	for _, p := range pages {
 		for _, s := range p.Steps {
 			takes, known, err := s.Time(".", f.quick)
@@ -91,7 +95,7 @@ func (a *app) showPlan(f reproduceFlags, pages []results.Page) error {
 			sum += takes
 			text := "not known"
 			if known {
-				text = takes.Round(time.Minute / 2).String()
+				text = takes.Round(exact).String()
 			}
 			what := s.Run
 			if s.Bench != "" {
