@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"skerry/internal/evidence/verdict"
 	"skerry/internal/record"
 	"skerry/internal/record/metric"
 	"skerry/internal/topology"
@@ -36,8 +37,14 @@ type Row struct {
 	Figures map[string]float64
 }
 
-// Valid says that the trial measured, and can be believed.
-func (r Row) Valid() bool { return r.State == record.TrialOK && r.Verdict == record.Valid }
+// Counts says that the trial measured, and its figures can be believed. What its audit found makes a trial suspect for
+// who chooses a database; it is a figure of the database itself, and no doubt about the emulation.
+func (r Row) Counts() bool {
+	return r.State == record.TrialOK && (r.Verdict == record.Valid || r.Reasons == string(verdict.Audit))
+}
+
+// Audited says that its audit found writes lost, or data that are wrong.
+func (r Row) Audited() bool { return slices.Contains(strings.Fields(r.Reasons), string(verdict.Audit)) }
 
 // Of reads a run's trials. keep names figures, a last * stands for any rest.
 func Of(d *record.Dir, keep []string) (rows []Row, err error) {

@@ -54,8 +54,24 @@ func TestOf(t *testing.T) {
 	if diff := cmp.Diff(want, rows); diff != "" {
 		t.Error(diff)
 	}
-	if rows[1].Valid() || !rows[0].Valid() {
+	if rows[1].Counts() || !rows[0].Counts() {
 		t.Error("the suspect trial counts, or the valid one does not")
+	}
+}
+
+// Writes that were lost are what a trial was for; that it came late as well is a doubt about all of it.
+func TestWhatCounts(t *testing.T) {
+	for reasons, want := range map[string]bool{"audit": true, "audit driver-late": false, "driver-late": false} {
+		r := Row{State: record.TrialOK, Verdict: record.Suspect, Reasons: reasons}
+		if r.Counts() != want {
+			t.Errorf("suspect for %s: counts %v", reasons, !want)
+		}
+		if audited := strings.HasPrefix(reasons, "audit"); r.Audited() != audited {
+			t.Errorf("suspect for %s: audited %v", reasons, !audited)
+		}
+	}
+	if (Row{State: record.TrialFailed, Verdict: record.Suspect, Reasons: "audit"}).Counts() {
+		t.Error("a trial that failed counts")
 	}
 }
 

@@ -120,10 +120,10 @@ func (c column) of(of cell, all []cell, by []string) (stats.Estimate, error) {
 
 func (c column) mean(of cell) stats.Estimate { return stats.Of(c.values(of)) }
 
-// values are those of a cell's valid trials that have the figure.
+// values are those of a cell's trials that count and have the figure.
 func (c column) values(of cell) (values []float64) {
 	for _, r := range of.rows {
-		if v, ok := r.Figures[c.metric]; ok && r.Valid() {
+		if v, ok := r.Figures[c.metric]; ok && r.Counts() {
 			values = append(values, v/units[c.unit])
 		}
 	}

@@ -37,12 +37,12 @@ func (f *filler) graphs(rows []data.Row, w words) (string, error) {
 }
 
 // graph draws who talks to whom: the bytes that pairs of data nodes exchanged for an operation, the
-// mean over the valid trials that where= keeps.
+// mean over the trials that count and that where= keeps.
 func graph(rows []data.Row, w words) (picture, about string, err error) {
 	sums := map[string]float64{}
 	valid := 0
 	for _, r := range rows {
-		if !r.Valid() {
+		if !r.Counts() {
 			continue
 		}
 		valid++

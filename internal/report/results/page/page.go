@@ -14,7 +14,7 @@
 //	progress                      how many steps of a page of the plan are measured, within a sentence
 //	waiting                       which command measures what the section around it lacks: <!-- waiting findings -->
 //
-// Means are over the valid trials of a cell. What was not measured yet is left out (absent.go):
+// Means are over the trials of a cell that count (data.Row.Counts). What was not measured yet is left out (absent.go):
 //
 //	a row, an item, a paragraph   where none of its figures is there; where some are, the others say so
 //	a whole table, a lead-in      where nothing of it, or of what it leads to, is left
@@ -258,7 +258,7 @@ func counts(rows []data.Row) string {
 	valid, suspect, failed := 0, 0, 0
 	for _, r := range rows {
 		switch {
-		case r.Valid():
+		case r.Counts():
 			valid++
 		case r.State == "ok":
 			suspect++

@@ -21,7 +21,7 @@ func (l *lines) head(fields ...string) {
 }
 
 // table is a row for each cell of rows=, with columns=, what a document has there (paper=), how
-// many valid trials it has, and what of it is left out. sort= orders rows by a column.
+// many trials count, and what of it is left out. sort= orders rows by a column.
 func table(rows []data.Row, papers []Value, w words) (string, error) {
 	by := w.list("rows")
 	var columns []column
@@ -81,9 +81,12 @@ func (w words) sort(all []cell) error {
 // notes tells how many trials of a cell are valid, and what is to be known of it.
 func (c cell) notes() (valid int, text string) {
 	var notes []string
-	left, machine, again := 0, false, 0
+	left, machine, again, audited := 0, false, 0, 0
 	for _, r := range c.rows {
-		if r.Valid() {
+		if r.Audited() {
+			audited++
+		}
+		if r.Counts() {
 			valid++
 		} else {
 			left++
@@ -93,6 +96,9 @@ func (c cell) notes() (valid int, text string) {
 	}
 	if left > 0 {
 		notes = append(notes, fmt.Sprintf("%d left out", left))
+	}
+	if audited > 0 {
+		notes = append(notes, fmt.Sprintf("audit: data lost or wrong in %d", audited))
 	}
 	if machine {
 		notes = append(notes, "bound by the machine")
