@@ -14,10 +14,12 @@ func auditFaults(a record.Audit) (out []reason) {
 		what string
 	}{
 		{a.Lost, "acknowledged writes were lost"}, {a.Stale, "copies were older than what was acknowledged"},
-		{a.Unexpected, "values were found that nobody wrote there"}, {a.Unread, "records could not be read back"},
+		{a.Unexpected, "values were found that nobody wrote there"},
 	} {
 		out = append(out, one(f.n > 0, Audit, "audit: %d %s", f.n, f.what)...)
 	}
+	// What it could not read may be lost as well: its counts are too low.
+	out = append(out, one(a.Unread > 0, NoEvidence, "audit: %d records could not be read back", a.Unread)...)
 	for _, r := range a.Replicas {
 		why, _, _ := strings.Cut(r.Error, "\n")
 		out = append(out, one(why != "", NoEvidence, "audit: the copy on %s could not be read: %s", r.Node, why)...)

@@ -120,7 +120,7 @@ func TestJudge(t *testing.T) {
 		"lost write":            {audited(record.Audit{Lost: 2}), Audit, "audit: 2 acknowledged writes were lost"},
 		"stale copy":            {audited(record.Audit{Stale: 1}), Audit, "older than what was acknowledged"},
 		"unexpected":            {audited(record.Audit{Unexpected: 1}), Audit, "nobody wrote there"},
-		"unread record":         {audited(record.Audit{Unread: 1}), Audit, "could not be read back"},
+		"unread record":         {audited(record.Audit{Unread: 1}), NoEvidence, "could not be read back"},
 		"unread replica":        {audited(record.Audit{Replicas: []record.ReplicaAudit{{Node: "Pune", Error: "refused\nat ..."}}}), NoEvidence, "audit: the copy on Pune could not be read: refused"},
 		"violated":              {audited(record.Audit{History: &record.HistoryAudit{Result: record.Violated}}), "", ""},
 		"kernel's engine":       {func(e *Evidence) { e.EmulatorLate = NotDue[Late]() }, "", ""},

@@ -37,14 +37,19 @@ type Row struct {
 	Figures map[string]float64
 }
 
-// Counts says that the trial measured, and its figures can be believed. What its audit found makes a trial suspect for
-// who chooses a database; it is a figure of the database itself, and no doubt about the emulation.
+// Valid is the verdict.
+func (r Row) Valid() bool { return r.State == record.TrialOK && r.Verdict == record.Valid }
+
+// Counts says that the figures of the trial can be believed. Writes that were lost and values that are wrong make a trial
+// suspect for who chooses a database; they are figures of the database itself, and no doubt about the emulation.
 func (r Row) Counts() bool {
-	return r.State == record.TrialOK && (r.Verdict == record.Valid || r.Reasons == string(verdict.Audit))
+	return r.Valid() || r.State == record.TrialOK && r.Reasons == string(verdict.Audit)
 }
 
-// Audited says that its audit found writes lost, or data that are wrong.
-func (r Row) Audited() bool { return slices.Contains(strings.Fields(r.Reasons), string(verdict.Audit)) }
+// HasFaults says that its audit found writes lost or values wrong.
+func (r Row) HasFaults() bool {
+	return slices.Contains(strings.Fields(r.Reasons), string(verdict.Audit))
+}
 
 // Of reads a run's trials. keep names figures, a last * stands for any rest.
 func Of(d *record.Dir, keep []string) (rows []Row, err error) {

@@ -54,8 +54,8 @@ func TestOf(t *testing.T) {
 	if diff := cmp.Diff(want, rows); diff != "" {
 		t.Error(diff)
 	}
-	if rows[1].Counts() || !rows[0].Counts() {
-		t.Error("the suspect trial counts, or the valid one does not")
+	if rows[1].Valid() || !rows[0].Valid() {
+		t.Error("the suspect trial is valid, or the valid one is not")
 	}
 }
 
@@ -66,8 +66,11 @@ func TestWhatCounts(t *testing.T) {
 		if r.Counts() != want {
 			t.Errorf("suspect for %s: counts %v", reasons, !want)
 		}
-		if audited := strings.HasPrefix(reasons, "audit"); r.Audited() != audited {
-			t.Errorf("suspect for %s: audited %v", reasons, !audited)
+		if r.Valid() {
+			t.Errorf("suspect for %s: valid", reasons)
+		}
+		if audited := strings.HasPrefix(reasons, "audit"); r.HasFaults() != audited {
+			t.Errorf("suspect for %s: has faults: %v", reasons, !audited)
 		}
 	}
 	if (Row{State: record.TrialFailed, Verdict: record.Suspect, Reasons: "audit"}).Counts() {

@@ -39,12 +39,6 @@ func cells(rows []data.Row, by []string) ([]cell, error) {
 	return out, nil
 }
 
-// where is the part of a cell in which a parameter has a value.
-func (c cell) where(parameter, value string) cell {
-	rows := slices.DeleteFunc(slices.Clone(c.rows), func(r data.Row) bool { return r.Parameters[parameter] != value })
-	return cell{key: c.key, rows: rows}
-}
-
 // compare orders numbers by size, and all else as text.
 func compare(a, b string) int {
 	x, errX := strconv.ParseFloat(a, 64)

@@ -258,7 +258,7 @@ func counts(rows []data.Row) string {
 	valid, suspect, failed := 0, 0, 0
 	for _, r := range rows {
 		switch {
-		case r.Counts():
+		case r.Valid():
 			valid++
 		case r.State == "ok":
 			suspect++

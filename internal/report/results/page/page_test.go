@@ -162,6 +162,7 @@ func TestFillRefuses(t *testing.T) {
 		"an unknown parameter": "<!-- trials made where=colour=z -->",
 		"no such value":        "<!-- printed named series=a x=A -->",
 		"a page's own fence":   "<!-- output other=1 -->",
+		"sides of nothing":     "<!-- versus made of=goodput rows=workload by=colour between=1,2 -->",
 		"one side":             "<!-- versus made of=goodput rows=workload by=scale between=1 -->",
 		"no such parameter":    "<!-- table made rows=colour columns=goodput -->",
 		"a table of nothing":   "<!-- table made rows=scale -->",

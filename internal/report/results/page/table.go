@@ -61,8 +61,8 @@ func table(rows []data.Row, papers []Value, w words) (string, error) {
 		for _, s := range series {
 			fields = append(fields, cellOf(values[s], c.key[len(c.key)-1]))
 		}
-		valid, notes := c.notes()
-		t.line(append(fields, fmt.Sprint(valid), notes)...)
+		counting, notes := c.notes()
+		t.line(append(fields, fmt.Sprint(counting), notes)...)
 	}
 	return t.String(), w.only("rows", "columns", "paper", "series", "sort", "each")
 }
@@ -78,16 +78,16 @@ func (w words) sort(all []cell) error {
 	return err
 }
 
-// notes tells how many trials of a cell are valid, and what is to be known of it.
-func (c cell) notes() (valid int, text string) {
+// notes tells how many trials of a cell count, and what is to be known of it.
+func (c cell) notes() (counting int, text string) {
 	var notes []string
-	left, machine, again, audited := 0, false, 0, 0
+	left, machine, again, faults := 0, false, 0, 0
 	for _, r := range c.rows {
-		if r.Audited() {
-			audited++
+		if r.HasFaults() {
+			faults++
 		}
 		if r.Counts() {
-			valid++
+			counting++
 		} else {
 			left++
 		}
@@ -97,8 +97,8 @@ func (c cell) notes() (valid int, text string) {
 	if left > 0 {
 		notes = append(notes, fmt.Sprintf("%d left out", left))
 	}
-	if audited > 0 {
-		notes = append(notes, fmt.Sprintf("audit: data lost or wrong in %d", audited))
+	if faults > 0 {
+		notes = append(notes, fmt.Sprintf("audit: data lost or wrong in %d", faults))
 	}
 	if machine {
 		notes = append(notes, "bound by the machine")
@@ -106,5 +106,5 @@ func (c cell) notes() (valid int, text string) {
 	if again > 0 {
 		notes = append(notes, fmt.Sprintf("%d measured again", again))
 	}
-	return valid, strings.Join(notes, ", ")
+	return counting, strings.Join(notes, ", ")
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,7 +12,7 @@ import (
 	"skerry/internal/report/results/data"
 )
 
-// dealt is the seed of permutation tests: a page follows from its data.
+// dealt is the seed of permutation tests, as skerry compare has it by default.
 const dealt = 1
 
 // versus sets two values of the parameter by= (between=A,B) side by side in each cell of rows=: the figure of=, Hedges' g as the
@@ -38,9 +39,17 @@ func versus(rows []data.Row, papers []Value, w words) (string, error) {
 	var t lines
 	t.head(head...)
 	for _, c := range all {
-		a, b := of.values(c.where(w.options["by"], sides[0])), of.values(c.where(w.options["by"], sides[1]))
-		means := [2]stats.Estimate{stats.Of(a), stats.Of(b)}
-		e, p := stats.EffectOf(means[0], means[1]), stats.PermutationTest(a, b, dealt)
+		var values [2][]float64
+		var means [2]stats.Estimate
+		for i, side := range sides {
+			here, err := w.with(w.options["by"], side).filter(c.rows)
+			if err != nil && !errors.As(err, new(NotYet)) {
+				return "", err
+			}
+			values[i] = of.values(cell{rows: here})
+			means[i] = stats.Of(values[i])
+		}
+		e, p := stats.EffectOf(means[0], means[1]), stats.PermutationTest(values[0], values[1], dealt)
 		fields := append(c.key[:len(c.key):len(c.key)], report.Interval(means[0]), report.Interval(means[1]),
 			decimals(2, e.Uncorrected, e.HasHedges), decimals(2, e.Hedges, e.HasHedges), decimals(3, p.P, p.OK))
 		if len(papers) > 0 {
