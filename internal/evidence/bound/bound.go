@@ -61,7 +61,8 @@ func (u Use) share() float64 {
 type NodeUse struct {
 	Name string
 	Use
-	// Throttled is the share of time that its quota held it back.
+	// Throttled is for how much of the time its quota held it back, as the kernel adds it up over processors: it can be
+	// more than 1.
 	Throttled float64
 }
 
@@ -111,7 +112,7 @@ func Find(e Evidence) record.Bound {
 	case b.LinkShare >= full:
 		return say(Bandwidth, link.From+"~"+link.To, "the link from %s to %s is %s full", link.From, link.To, percent(b.LinkShare))
 	case b.NodeShare >= full || node.Throttled >= 1-full:
-		return say(Node, node.Name, "the processors of %s are %s busy, and held back %s of the time", node.Name, percent(b.NodeShare), percent(node.Throttled))
+		return say(Node, node.Name, "the processors of %s are %s busy, and held back %s of the time", node.Name, percent(b.NodeShare), percent(min(1, node.Throttled)))
 	case b.MachineShare >= full:
 		return say(Machine, "", "the machine's processors are %s busy", percent(b.MachineShare))
 	case e.Dropped > 0 && e.Throughput+e.Dropped >= reached*e.Target:

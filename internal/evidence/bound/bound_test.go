@@ -31,6 +31,7 @@ func TestFind(t *testing.T) {
 		"machine":          {func(e *Evidence) { near(e); e.Machine.Used = 1.96 }, Machine, "", "the machine's processors are 98 % busy"},
 		"node":             {func(e *Evidence) { near(e); e.Nodes[1].Used = 0.97 }, Node, "Seoul", "the processors of Seoul are 97 % busy, and held back 0 % of the time"},
 		"node held back":   {func(e *Evidence) { near(e); e.Nodes[1].Used, e.Nodes[1].Throttled = 0.8, 0.4 }, Node, "Seoul", "the processors of Seoul are 80 % busy, and held back 40 % of the time"},
+		"node held on two": {func(e *Evidence) { near(e); e.Nodes[1].Used, e.Nodes[1].Throttled = 0.97, 1.9 }, Node, "Seoul", "the processors of Seoul are 97 % busy, and held back 100 % of the time"},
 		"bandwidth":        {func(e *Evidence) { near(e); e.Links[0].Used = 0.95e9 }, Bandwidth, "Pune~Seoul", "the link from Pune to Seoul is 95 % full"},
 		"not answered":     {func(e *Evidence) { near(e); e.Target, e.Throughput, e.Dropped, e.LatencyS = 200, 162, 37.5, 0.046 }, Database, "", "37.5 of the 200 operations a second that were asked for were not sent, as those under way were not answered; processors are 12 % busy"},
 		"a slow client":    {func(e *Evidence) { near(e); e.Target, e.Throughput, e.LatencyS = 200, 162, 0.046 }, Client, "", "of 32 threads 7.45 wait for an answer at a time"},
