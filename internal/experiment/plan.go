@@ -160,9 +160,12 @@ func schedule(e Experiment, cells []Cell) []Cell {
 	return plan
 }
 
-// setupTime is about what bringing up eight nodes, forming a cluster, loading 10,000
-// records and probing the links takes before a trial measures.
-const setupTime = 8 * time.Second
+// Before a trial measures, bringing up eight nodes, forming a cluster and probing the links takes about setupTime, and
+// its records are loaded, loadRate of them a second by the slower databases.
+const (
+	setupTime = 8 * time.Second
+	loadRate  = 2000
+)
 
 // Lasts is the longest that one trial is likely to take, and whether that is known: where only
 // the number of operations ends it it depends on the database.
@@ -170,7 +173,8 @@ func (e Experiment) Lasts() (time.Duration, bool) {
 	if e.Stop.Time == 0 {
 		return 0, false
 	}
-	return setupTime + e.Warmup.Duration() + e.Stop.Time.Duration(), true
+	load := time.Duration(e.Workload.Records) * time.Second / loadRate
+	return setupTime + load + e.Warmup.Duration() + e.Stop.Time.Duration(), true
 }
 
 // Estimate is the longest that the plan is likely to take, one trial after another, and whether that is known.

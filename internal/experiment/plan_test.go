@@ -108,8 +108,8 @@ func TestParameters(t *testing.T) {
 }
 
 func TestEstimate(t *testing.T) {
-	if d, known := parse(t, small, "stop.time=20s", "warmup=2s", "repetitions=3").Estimate(); !known || d != 3*(setupTime+22e9) {
-		t.Errorf("three trials of 22 s take %v (known: %v)", d, known)
+	if d, known := parse(t, small, "stop.time=20s", "warmup=2s", "repetitions=3", "workload.records=10000").Estimate(); !known || d != 3*(setupTime+27e9) {
+		t.Errorf("three trials of 22 s that load for 5 s take %v (known: %v)", d, known)
 	}
 	if _, known := parse(t, small, "stop.operations=1000").Estimate(); known {
 		t.Error("nobody knows how long 1000 operations take")
