@@ -2,6 +2,7 @@ package page
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -222,6 +223,22 @@ func TestBlocks(t *testing.T) {
 		}
 		if n := strings.Count(got, "!["); n != len(pictures) {
 			t.Errorf("%s: %d pictures", marker, len(pictures))
+		}
+	}
+}
+
+// A picture that stands alone says how its shapes are filled: else they are black, on any ground.
+func TestShapesAreFilled(t *testing.T) {
+	_, pictures := filled(t, "picture made x=workload y=goodput by=scale paper=named")
+	for _, drawn := range pictures {
+		shapes := regexp.MustCompile(`<rect class="(\w+)`).FindAllStringSubmatch(drawn, -1)
+		if len(shapes) == 0 {
+			t.Error("no bar is drawn")
+		}
+		for _, shape := range shapes {
+			if !regexp.MustCompile(`\.` + shape[1] + `[,.\w]*\{fill:`).MatchString(style) {
+				t.Errorf("nothing fills .%s", shape[1])
+			}
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 const style = `<style>text{font:11px system-ui,sans-serif;fill:#555}.grid{stroke:#8884}.axis{stroke:#888}` +
 	`.line{fill:none;stroke-width:2}.whisker{stroke-width:1}.c0{stroke:#1b6ca8;--c:#1b6ca8}.c1{stroke:#c2571a;--c:#c2571a}.c2{stroke:#2a8a57;--c:#2a8a57}` +
 	`.c3{stroke:#8a4fbf;--c:#8a4fbf}.c4{stroke:#b3872b;--c:#b3872b}.c5{stroke:#b0305a;--c:#b0305a}.c6{stroke:#3b8f9c;--c:#3b8f9c}.c7{stroke:#777;--c:#777}` +
-	`.dot,.key,.bar{fill:var(--c)}.bar.paper{fill-opacity:.3}.paper{stroke-dasharray:5 4}.over{stroke:#444}.edge{stroke:#1b6ca8;stroke-opacity:.3}.node{fill:#1b6ca8}` +
+	`.dot,.area,.bar{fill:var(--c)}.area.paper,.bar.paper{fill-opacity:.3}.paper{stroke-dasharray:5 4}.over{stroke:#444}.edge{stroke:#1b6ca8;stroke-opacity:.3}.node{fill:#1b6ca8}` +
 	`@media(prefers-color-scheme:dark){text{fill:#bbb}.over{stroke:#ccc}}</style>`
 
 func alone(svg string) string {
