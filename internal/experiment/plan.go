@@ -173,7 +173,7 @@ func (e Experiment) Lasts() (time.Duration, bool) {
 	if e.Stop.Time == 0 {
 		return 0, false
 	}
-	load := time.Duration(e.Workload.Records) * time.Second / loadRate
+	load := time.Duration(e.Pools()[0].Workload.Records) * time.Second / loadRate // all pools have one table
 	return setupTime + load + e.Warmup.Duration() + e.Stop.Time.Duration(), true
 }
 

@@ -111,6 +111,11 @@ func TestEstimate(t *testing.T) {
 	if d, known := parse(t, small, "stop.time=20s", "warmup=2s", "repetitions=3", "workload.records=10000").Estimate(); !known || d != 3*(setupTime+27e9) {
 		t.Errorf("three trials of 22 s that load for 5 s take %v (known: %v)", d, known)
 	}
+	pools := strings.Replace(small, "workload: {name: a, properties: {fieldlength: 50}}",
+		"workloads: [{name: readers, workload: {name: c, records: 10000}}, {name: writers, workload: {name: a, records: 10000}}]", 1)
+	if d, known := parse(t, pools, "stop.time=20s", "warmup=2s").Estimate(); !known || d != setupTime+27e9 {
+		t.Errorf("a trial of two pools that share 10,000 records takes %v (known: %v)", d, known)
+	}
 	if _, known := parse(t, small, "stop.operations=1000").Estimate(); known {
 		t.Error("nobody knows how long 1000 operations take")
 	}
