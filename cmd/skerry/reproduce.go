@@ -45,7 +45,7 @@ func newReproduce(a *app) *cobra.Command {
 			"results: they stand on copies of the pages below --out.",
 		Example: `  skerry reproduce --plan
   skerry reproduce fhc
-  skerry reproduce hydra-mixed-30 faults-cpu-hog
+  skerry reproduce hydra-mixed-30 faults-redis
   skerry reproduce all --quick
   skerry reproduce faults --quick --now    # while others use the machine: does it work?`,
 		RunE: func(cmd *cobra.Command, names []string) error {

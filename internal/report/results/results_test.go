@@ -2,6 +2,7 @@ package results
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -220,6 +221,27 @@ func TestEveryPageIsTried(t *testing.T) {
 	for _, p := range plan.Pages {
 		if !slices.ContainsFunc(quick, func(q Page) bool { return q.Name == p.Name }) {
 			t.Errorf("reproduce %s --quick would run nothing", p.Name)
+		}
+	}
+}
+
+// What trials did over time is kept for the steps that ask for it, and holds something at every point.
+func TestOverTimeHoldsWhatIsKept(t *testing.T) {
+	for _, p := range load(t).Pages {
+		for _, s := range p.Steps {
+			points, err := folder.Points(s.Name)
+			if errors.As(err, &page.NotYet{}) {
+				continue
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			for _, at := range points {
+				if len(at.Figures) == 0 {
+					t.Errorf("%s: trial %d at %g s: a point without figures", s.Name, at.Trial, at.T)
+					break
+				}
+			}
 		}
 	}
 }

@@ -32,7 +32,7 @@ var OverTime = []string{"goodput", "p95", "failed", "rtt", "cpu", "credits"}
 // points is how many of them a trial has at most, so that what is kept stays small.
 const points = 100
 
-// Over is what the first valid trial of each cell did over time.
+// Over is what the first valid trial of each cell did over time, of the figures in keep: nothing where keep is empty.
 func Over(d *record.Dir, keep []string) ([]Point, error) {
 	var out []Point
 	drawn := map[string]bool{}
@@ -53,7 +53,9 @@ func Over(d *record.Dir, keep []string) ([]Point, error) {
 					p.Figures[name] = m.sum / m.weight
 				}
 			}
-			out = append(out, p)
+			if len(p.Figures) > 0 {
+				out = append(out, p)
+			}
 		}
 	}
 	return out, nil
