@@ -99,7 +99,7 @@ const schema = "skerry/bench-route/v2"
 // cpuTime is how long the daemons' use of the CPU is looked at.
 const cpuTime = 10 * time.Second
 
-// Run measures.
+// Run measures. With an error comes what was measured before it.
 func Run(ctx context.Context, o Options) (Result, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
