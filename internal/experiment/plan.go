@@ -186,9 +186,9 @@ func (e Experiment) Estimate() (time.Duration, bool) {
 		if !known {
 			return 0, false
 		}
-		if footing := c.Experiment.Footing(); footing != on {
+		if footing := c.Experiment.Footing(); footing == "" || footing != on {
 			on = footing
-			sum += c.Experiment.ReuseWarmup.Duration()
+			sum += c.Experiment.ClusterWarmup.Duration()
 		}
 		sum += lasts
 	}

@@ -18,7 +18,7 @@ func (e Experiment) Footing() string {
 	if !e.Reuse || e.origin == nil {
 		return ""
 	}
-	text, err := json.Marshal([]any{e.origin.cloud, e.Database, e.Engine, e.SetupScale, e.ReuseWarmup, e.Links})
+	text, err := json.Marshal([]any{e.origin.cloud, e.Database, e.Engine, e.SetupScale, e.ClusterWarmup, e.Links})
 	if err != nil { // a resolved experiment is plain data
 		return ""
 	}
@@ -42,9 +42,6 @@ func gather(cells []Cell) {
 // reuse refuses what would be handed on from one trial to the next.
 func (c *checker) reuse() {
 	if !c.e.Reuse {
-		if c.e.ReuseWarmup > 0 {
-			c.fail("reuse_warmup", "set reuse: true, or use warmup", "no cluster is shared that it would be for")
-		}
 		return
 	}
 	if len(c.e.Events) > 0 {

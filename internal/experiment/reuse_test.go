@@ -73,23 +73,14 @@ func TestReuseIsRefusedWhereSomethingIsHandedOn(t *testing.T) {
 	}
 }
 
-func TestReuseWarmupIsRefusedWithoutReuse(t *testing.T) {
-	_, err := Parse("x.yaml", []byte(shared), []string{"reuse=false", "reuse_warmup=1m"}, false)
-	if err == nil || !strings.Contains(err.Error(), "no cluster is shared") {
-		t.Error(err)
-	}
-}
-
 func TestEstimateCountsTheWarmupOfEveryCluster(t *testing.T) {
 	for clusters, sets := range map[int][]string{
-		0: {"reuse=false"},
-		1: {"matrix={scale: [0.5, 1, 2]}"}, // goes on through all repetitions
-		2: {"repetitions=1"},
+		24: {"reuse=false"},
+		1:  {"matrix={scale: [0.5, 1, 2]}"}, // goes on through all repetitions
+		2:  {"repetitions=1"},
 	} {
 		without, _ := parse(t, shared, sets...).Estimate()
-		if clusters > 0 {
-			sets = append(sets, "reuse_warmup=1m")
-		}
+		sets = append(sets, "cluster_warmup=1m")
 		with, known := parse(t, shared, sets...).Estimate()
 		if got, want := with-without, time.Duration(clusters)*time.Minute; !known || got != want {
 			t.Errorf("%v: %v more, want %v", sets, got, want)

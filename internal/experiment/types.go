@@ -87,11 +87,11 @@ type Experiment struct {
 	// That is for databases that take minutes to form. Without it every trial has its own,
 	// and none finds what another one left.
 	Reuse bool `yaml:"reuse" json:"reuse,omitempty"`
-	// ReuseWarmup drives a new cluster that trials share for so long before its first trial,
-	// with each of their workloads for an equal part, at setup_scale; it is not
-	// counted, and events.jsonl tells of it. The first trials on a database that runs on Java are slower without it, since
+	// ClusterWarmup drives a new cluster for so long before its first trial, as fast as it goes, at setup_scale, and with
+	// each workload of the trials that will share it for an equal part. Then the table is emptied. It is not
+	// counted, and events.jsonl tells of it. The first minutes of a database that runs on Java are slower without it, since
 	// its code is compiled as it is used.
-	ReuseWarmup unit.Duration `yaml:"reuse_warmup" json:"reuse_warmup,omitempty"`
+	ClusterWarmup unit.Duration `yaml:"cluster_warmup" json:"cluster_warmup,omitempty"`
 	// Seed fixes every random choice, the order of the trials among them.
 	Seed uint64 `yaml:"seed" json:"seed" jsonschema:"default=1"`
 	// Audit reads every acknowledged write back when all events have been reverted.

@@ -172,8 +172,8 @@ func (v Validation) Describe(w io.Writer, plan bool) error {
 		fmt.Fprintf(w, "  side by side: %s, %s, %s\n", p.Label(), p.Workload.pace(), e.clientPlace(p.Node(e)))
 	}
 	fmt.Fprintf(w, "  %s\n", trials(e))
-	if e.ReuseWarmup > 0 {
-		fmt.Fprintf(w, "  a new cluster: warmed up for %v\n", e.ReuseWarmup)
+	if e.ClusterWarmup > 0 {
+		fmt.Fprintf(w, "  a new cluster: warmed up for %v\n", e.ClusterWarmup)
 	}
 	fmt.Fprintf(w, "  each: warm-up %v, then %s\n", e.Warmup, e.Stop)
 	if len(e.Events) > 0 {

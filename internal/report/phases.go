@@ -15,8 +15,7 @@ import (
 // mostPhased is of how many events a trial's phases are told: of more the timeline tells more.
 const mostPhased = 10
 
-// Phases of an event. A change of membership ends when it is complete, a fault when it has
-// been taken back, or with what comes next.
+// Phases of an event, which ends as record.Happening.OverS says, or with what comes next.
 //
 //	other event ── before ──┤ begun ── during ── over ├── after ── next event, or the end
 const (
@@ -40,17 +39,11 @@ func windowsOf(events []record.Happening) []window {
 	out := make([]window, len(events))
 	from := 0.0
 	for i, h := range events {
-		w := window{from: from, begin: h.AtS, over: math.Inf(1), until: math.Inf(1)}
+		w := window{from: from, begin: h.AtS, until: math.Inf(1)}
 		if i+1 < len(events) {
 			w.until = events[i+1].AtS
 		}
-		switch {
-		case h.RevertedS != nil:
-			w.over = *h.RevertedS
-		case h.CompleteS != nil && h.Effect != nil && h.Effect.Member != "":
-			w.over = h.AtS + *h.CompleteS
-		}
-		w.over = min(w.over, w.until)
+		w.over = min(h.OverS(), w.until)
 		out[i], from = w, w.over
 	}
 	return out

@@ -11,7 +11,7 @@ import (
 // both workloads, emptied, and used by all that follow.
 func TestTrialsReuseOneCluster(t *testing.T) {
 	b := newBench(t)
-	r := b.command("run", b.write("small.yaml", small), "--set", "reuse=true", "--set", "reuse_warmup=2s", "--set", "stop.time=5s").start()
+	r := b.command("run", b.write("small.yaml", small), "--set", "reuse=true", "--set", "cluster_warmup=2s", "--set", "stop.time=5s").start()
 	b.measuring(b.path("runs/latest"))
 	b.kill("redis-server")
 	if code := r.wait(); code != 1 {
@@ -45,5 +45,23 @@ func TestTrialsReuseOneCluster(t *testing.T) {
 	}
 	for _, l := range leftoversOf(r.cmd.Process.Pid) {
 		t.Errorf("left behind: %s", l)
+	}
+}
+
+// Clusters that trials do not share are warmed up too, each with its trial's own workload, and emptied, also where events are to come.
+func TestAClusterOfItsOwnIsWarmedUp(t *testing.T) {
+	b := newBench(t)
+	b.run(0, "run", b.write("small.yaml", small), "--set", "matrix={workload: [a, e]}", "--set", "cluster_warmup=1s", "--set", "events=[{at: 1s, for: 500ms, pause: Bergen}]")
+	s := b.summary(b.path("runs/latest"))
+	if len(s.Trials) != 2 {
+		t.Fatalf("%d trials, want 2", len(s.Trials))
+	}
+	for _, x := range s.Trials {
+		if x.State != record.TrialOK || x.Outcomes.OK == 0 || x.Load.Records != 300 {
+			t.Errorf("trial %d: %s %s, %d ok, loaded %+v", x.ID, x.State, x.Error, x.Outcomes.OK, x.Load)
+		}
+		if warmed := b.eventsOf(x.ID)["warm-up"].Message; !strings.HasSuffix(warmed, " operations of its workload") || strings.Contains(warmed, " 0 operations") {
+			t.Errorf("trial %d: warmed up %q", x.ID, warmed)
+		}
 	}
 }

@@ -59,7 +59,8 @@ type Step struct {
 	// with .stalled after how many nothing answered for a while, with .used how many hit links in use (of these .used_stalled and
 	// .used_unresponsive). With turn.NAME each time of an event is kept by itself, as NAME.01.unresponsive. With pair.* the bytes that each two data nodes exchanged
 	// for an operation are kept as well, with change.* each node's changes of membership, with
-	// probes.read.highest the highest 95th percentile of reads of any short job.
+	// probes.read.highest the highest 95th percentile of reads of any short job, with .before and .during the medians before and
+	// while events were in force, with .growth how many times the former the latter is.
 	Keep []string `yaml:"keep"`
 	// Over are the figures that are kept over time, of the first valid trial of each cell (data.OverTime).
 	Over []string `yaml:"over"`

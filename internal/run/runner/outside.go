@@ -155,8 +155,8 @@ func (o *Outside) Takes(trials []record.Planned) time.Duration {
 	var sum time.Duration
 	for i, p := range trials {
 		e := o.cells[p.ID].Experiment
-		if i == 0 {
-			sum += e.ReuseWarmup.Duration()
+		if i == 0 || !e.Reuse {
+			sum += e.ClusterWarmup.Duration()
 		}
 		d, known := e.Lasts()
 		if !known {

@@ -154,7 +154,7 @@ func (s setup) world(l *lab.Lab) (*event.World, error) {
 	return w, nil
 }
 
-// form starts a cluster, and warms up one that trials will share.
+// form starts a cluster, and warms it up.
 func (s setup) form(ctx context.Context, control host.Host, t table) error {
 	e, g := s.cell.Experiment, t.ground
 	var nodes []host.Host
@@ -178,7 +178,11 @@ func (s setup) form(ctx context.Context, control host.Host, t table) error {
 	if err != nil {
 		return g.explain(ctx, fmt.Errorf("starting %s on %d nodes: %w", g.database, len(nodes), err))
 	}
-	return t.warm(ctx, s.sharing.Workloads, time.Duration(e.ReuseWarmup))
+	workloads := s.sharing.Workloads
+	if len(workloads) == 0 { // it is this trial's alone
+		workloads = []experiment.Cell{s.cell}
+	}
+	return t.warm(ctx, workloads, e.ClusterWarmup.Duration())
 }
 
 // refresh makes a cluster that another trial has worked on empty again.

@@ -77,7 +77,11 @@ func (t table) warm(ctx context.Context, workloads []experiment.Cell, length tim
 		}
 		done += ok
 	}
-	return t.tell.event(0, "warm-up", fmt.Sprintf("the cluster, which is new, has done %d operations of %d workloads", done, len(all)))
+	of := "its workload"
+	if len(all) > 1 {
+		of = fmt.Sprintf("%d workloads", len(all))
+	}
+	return t.tell.event(0, "warm-up", fmt.Sprintf("the cluster, which is new, has done %d operations of %s", done, of))
 }
 
 // exercise is a workload that a new cluster is warmed up with.

@@ -80,7 +80,7 @@ func Of(d *record.Dir, keep []string) (rows []Row, err error) {
 		if slices.Contains(keep, Pair+"*") {
 			r.pairs(t)
 		}
-		r.probes(t.Probes, keep)
+		r.probes(t.Probed(), keep)
 		r.load(t.Load, keep)
 		rows = append(rows, r)
 	}
@@ -104,13 +104,19 @@ func (r Row) pairs(t record.Trial) {
 	}
 }
 
-// probes adds the highest 95th percentile of any short job, by operation: "probes.read.highest".
-func (r Row) probes(all []record.Probe, keep []string) {
+// probes adds the 95th percentile of short jobs, by operation: "probes.read.highest" that of the worst job,
+// "probes.read.before" and "probes.read.during" the medians before and while events were in force, and
+// "probes.read.growth" how many times the former the latter is.
+func (r Row) probes(all []record.Probed, keep []string) {
 	for _, p := range all {
-		for operation, o := range p.Operations {
-			name := "probes." + strings.ReplaceAll(strings.ToLower(operation), "-", "_") + ".highest"
-			if wanted(name, keep) {
-				r.Figures[name] = max(r.Figures[name], o.Latency().P95/1e6)
+		name := "probes." + strings.ReplaceAll(strings.ToLower(p.Operation), "-", "_")
+		figures := map[string]float64{".highest": p.HighestUS / 1e6, ".before": p.BeforeUS / 1e6, ".during": p.DuringUS / 1e6}
+		if p.BeforeUS > 0 {
+			figures[".growth"] = p.DuringUS / p.BeforeUS
+		}
+		for of, v := range figures {
+			if v > 0 && wanted(name+of, keep) {
+				r.Figures[name+of] = v
 			}
 		}
 	}

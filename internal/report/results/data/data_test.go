@@ -118,13 +118,18 @@ func TestOfLoadsProbesAndPairs(t *testing.T) {
 		{ID: 1, State: record.TrialInterrupted},
 		{
 			ID: 2, State: record.TrialOK, Outcomes: record.Outcomes{OK: 10},
-			Load:    &record.Load{Rate: 500, Insert: record.OperationSummary{Service: record.Latency{P95: 1500, Max: 2000}}},
-			Probes:  []record.Probe{{Operations: map[string]record.OperationSummary{"READ-MODIFY-WRITE": {Service: record.Latency{P95: 3000, Max: 1}}}}, {}},
+			Load:   &record.Load{Rate: 500, Insert: record.OperationSummary{Service: record.Latency{P95: 1500, Max: 2000}}},
+			Events: []record.Happening{{Name: "hog", AtS: 5}},
+			Probes: []record.Probe{
+				{StartS: 1, Operations: map[string]record.OperationSummary{"READ-MODIFY-WRITE": {Count: 9, Service: record.Latency{P95: 2000, Max: 1}}}},
+				{StartS: 6, Operations: map[string]record.OperationSummary{"READ-MODIFY-WRITE": {Count: 9, Service: record.Latency{P95: 3000, Max: 1}}}}, {},
+			},
 			Traffic: record.Traffic{Pairs: []record.PairTraffic{{From: "Rome", To: "Oslo", Bytes: 40}, {From: "Oslo", To: "Rome", Bytes: 60}, {From: "client", To: "Oslo", Bytes: 7}}},
 		},
 	}}}
 	rows := of(t, d, "load.p95", "probes.*", "pair.*")
-	want := map[string]float64{"load.p95": 0.0015, "probes.read_modify_write.highest": 0.003, "pair.Oslo~Rome": 10}
+	want := map[string]float64{"load.p95": 0.0015, "pair.Oslo~Rome": 10,
+		"probes.read_modify_write.highest": 0.003, "probes.read_modify_write.before": 0.002, "probes.read_modify_write.during": 0.003, "probes.read_modify_write.growth": 1.5}
 	if len(rows) != 1 {
 		t.Fatalf("%d rows, the interrupted trial among them", len(rows))
 	}
