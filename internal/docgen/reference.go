@@ -73,7 +73,7 @@ Every trial has a lab and a cluster of its own, unless ` + "`reuse: true`" + ` i
 database follow each other within a repetition, on one cluster whose table is emptied and loaded afresh for each. Their
 database is warm, and its timeouts are those for the largest scale among them; a trial that fails takes its cluster along.
 A database that runs on Java gets warm in its first minutes: ` + "`cluster_warmup`" + ` drives a new cluster before its first trial.
-Events and processor credits are refused beside it, since the next trial would find what they have left.
+Events and processor credits are refused beside ` + "`reuse`" + `, since the next trial would find what they have left.
 
 `
 

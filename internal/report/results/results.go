@@ -60,7 +60,7 @@ type Step struct {
 	// .used_unresponsive). With turn.NAME each time of an event is kept by itself, as NAME.01.unresponsive. With pair.* the bytes that each two data nodes exchanged
 	// for an operation are kept as well, with change.* each node's changes of membership, with
 	// probes.read.highest the highest 95th percentile of reads of any short job, with .before and .during the medians before and
-	// while events were in force, with .growth how many times the former the latter is.
+	// while events were in force, with .growth the latter divided by the former.
 	Keep []string `yaml:"keep"`
 	// Over are the figures that are kept over time, of the first valid trial of each cell (data.OverTime).
 	Over []string `yaml:"over"`

@@ -106,7 +106,7 @@ func (r Row) pairs(t record.Trial) {
 
 // probes adds the 95th percentile of short jobs, by operation: "probes.read.highest" that of the worst job,
 // "probes.read.before" and "probes.read.during" the medians before and while events were in force, and
-// "probes.read.growth" how many times the former the latter is.
+// "probes.read.growth" the latter divided by the former.
 func (r Row) probes(all []record.Probed, keep []string) {
 	for _, p := range all {
 		name := "probes." + strings.ReplaceAll(strings.ToLower(p.Operation), "-", "_")
