@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -11,8 +12,8 @@ import (
 	"skerry/internal/report/svg"
 )
 
-// over draws y= over time, a line for each value of by=, of the first trial of each that is kept; with
-// as=distribution how much of the time it was at most so large.
+// over draws y= over time, a line for each value of by=, of the first trial of each that is kept, with a gap where it
+// has none; with axis=log by its magnitude, and with as=distribution how much of the time it was at most so large.
 func over(points []data.Point, w words) (picture, about string, err error) {
 	kept, err := whereOf(points, w)
 	if err != nil {
@@ -40,7 +41,10 @@ func over(points []data.Point, w words) (picture, about string, err error) {
 		trials[name] = p.Trial
 		v, ok := p.Figures[y.metric]
 		if !ok {
-			continue
+			if series[name] == nil {
+				continue
+			}
+			v = math.NaN()
 		}
 		if series[name] == nil {
 			series[name] = &svg.Series{Name: name}
@@ -51,6 +55,13 @@ func over(points []data.Point, w words) (picture, about string, err error) {
 		return "", "", fmt.Errorf("no trial has %q over time", y.metric)
 	}
 	panel := svg.Panel{Y: svg.Axis{Label: y.head()}}
+	switch axis := w.options["axis"]; axis {
+	case "":
+	case "log":
+		panel.Y.Scale = svg.Log
+	default:
+		return "", "", fmt.Errorf("axis=%s: there is axis=log", axis)
+	}
 	for i, name := range slices.Sorted(maps.Keys(series)) {
 		series[name].Class = svg.Color(i)
 		panel.Series = append(panel.Series, *series[name])
@@ -60,21 +71,23 @@ func over(points []data.Point, w words) (picture, about string, err error) {
 	case "":
 	case "distribution":
 		about, x = y.head()+", how much of the time at most", "% of the time"
-		for _, s := range panel.Series {
-			distribute(s.Points)
+		for i, s := range panel.Series {
+			panel.Series[i].Points = distribute(s.Points)
 		}
 	default:
 		return "", "", fmt.Errorf("as=%s: there is as=distribution", as)
 	}
-	return alone(svg.Plot{Label: about, X: svg.Axis{Label: x}, Panels: []svg.Panel{panel}}.SVG()), about, w.only("y", "by", "as")
+	return alone(svg.Plot{Label: about, X: svg.Axis{Label: x}, Panels: []svg.Panel{panel}}.SVG()), about, w.only("y", "by", "as", "axis")
 }
 
 // distribute puts the least value first, each at the per cent of points that are no larger.
-func distribute(points []svg.Point) {
+func distribute(points []svg.Point) []svg.Point {
+	points = slices.DeleteFunc(points, func(p svg.Point) bool { return math.IsNaN(p.Y) })
 	slices.SortFunc(points, func(a, b svg.Point) int { return cmp.Compare(a.Y, b.Y) })
 	for i := range points {
 		points[i].X = 100 * float64(i+1) / float64(len(points))
 	}
+	return points
 }
 
 // whereOf keeps the points of trials that are as where= says.

@@ -2,6 +2,7 @@ package page
 
 import (
 	"errors"
+	"math"
 	"regexp"
 	"strings"
 	"testing"
@@ -49,8 +50,12 @@ func (made) Points(step string) ([]data.Point, error) {
 		return nil, NotYet{Step: "later"}
 	}
 	var out []data.Point
-	for i := range 6 {
-		out = append(out, data.Point{Trial: i / 3, T: float64(10 * (i % 3)), Parameters: map[string]string{"scale": []string{"0.2", "1"}[i/3]}, Figures: map[string]float64{"goodput": float64(i)}})
+	for i := range 10 {
+		p := data.Point{Trial: i / 5, T: float64(10 * (i % 5)), Parameters: map[string]string{"scale": []string{"0.2", "1"}[i/5]}, Figures: map[string]float64{"goodput": float64(i)}}
+		if p.T == 20 {
+			p.Figures = nil
+		}
+		out = append(out, p)
 	}
 	return out, nil
 }
@@ -215,6 +220,7 @@ func TestBlocks(t *testing.T) {
 		"effects clouds":               "| B | 58.13 ± 5.89 | 71.83 ± 7.08 | 0.57 | **2.10** | 1.90 |",
 		"graph made":                   "![who talks to whom: 50 to 100 B an operation",
 		"over made y=goodput by=scale": "](data/x-1.svg)",
+		"over made y=goodput axis=log": "](data/x-1.svg)",
 		"picture made x=workload y=goodput where=scale=1 paper=named": "pale bars",
 	} {
 		got, pictures := filled(t, marker)
@@ -321,9 +327,24 @@ func TestEach(t *testing.T) {
 	}
 }
 
+// A line from before an outage to after it would say that there was none.
+func TestNoLineWhereNothingWasMeasured(t *testing.T) {
+	_, pictures := filled(t, "over made y=goodput by=scale")
+	for _, drawn := range pictures {
+		lines := regexp.MustCompile(`<path class="line [^"]*" d="([^"]*)"`).FindAllStringSubmatch(drawn, -1)
+		if len(lines) != 2 {
+			t.Errorf("%d lines", len(lines))
+		}
+		for _, line := range lines {
+			if n := strings.Count(line[1], "M"); n != 2 {
+				t.Errorf("%d parts: %s", n, line[1])
+			}
+		}
+	}
+}
+
 func TestDistribution(t *testing.T) {
-	points := []svg.Point{{X: 0, Y: 5}, {X: 1, Y: 2}, {X: 2, Y: 9}, {X: 3, Y: 2}}
-	distribute(points)
+	points := distribute([]svg.Point{{X: 0, Y: 5}, {X: 1, Y: 2}, {X: 1.5, Y: math.NaN()}, {X: 2, Y: 9}, {X: 3, Y: 2}})
 	want := []svg.Point{{X: 25, Y: 2}, {X: 50, Y: 2}, {X: 75, Y: 5}, {X: 100, Y: 9}}
 	if diff := cmp.Diff(want, points); diff != "" {
 		t.Error(diff)
