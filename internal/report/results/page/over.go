@@ -40,14 +40,14 @@ func over(points []data.Point, w words) (picture, about string, err error) {
 		}
 		trials[name] = p.Trial
 		v, ok := p.Figures[y.metric]
-		if !ok {
-			if series[name] == nil {
+		if series[name] == nil {
+			if !ok { // a line begins with a value
 				continue
 			}
-			v = math.NaN()
-		}
-		if series[name] == nil {
 			series[name] = &svg.Series{Name: name}
+		}
+		if !ok {
+			v = math.NaN()
 		}
 		series[name].Points = append(series[name].Points, svg.Point{X: p.T, Y: v / units[y.unit]})
 	}
@@ -80,7 +80,7 @@ func over(points []data.Point, w words) (picture, about string, err error) {
 	return alone(svg.Plot{Label: about, X: svg.Axis{Label: x}, Panels: []svg.Panel{panel}}.SVG()), about, w.only("y", "by", "as", "axis")
 }
 
-// distribute puts the least value first, each at the per cent of points that are no larger.
+// distribute puts the least value first, each at the per cent of points that are no larger, and leaves gaps out.
 func distribute(points []svg.Point) []svg.Point {
 	points = slices.DeleteFunc(points, func(p svg.Point) bool { return math.IsNaN(p.Y) })
 	slices.SortFunc(points, func(a, b svg.Point) int { return cmp.Compare(a.Y, b.Y) })
