@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"skerry/internal/evidence/stats"
 	"skerry/internal/record"
 )
 
@@ -47,15 +48,7 @@ func calibrated(at []record.TrialMachine, of func(record.Calibration) float64) f
 			values = append(values, of(*x.Calibration))
 		}
 	}
-	return median(values)
-}
-
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	slices.Sort(values)
-	return values[(len(values)-1)/2]
+	return stats.Median(values)
 }
 
 // machineFacts name the machines of a run that was measured on several, with what they are and do.
@@ -87,7 +80,7 @@ func (m *model) calibrationFinding() (told []string) {
 	if len(all) < 2 {
 		return nil
 	}
-	driver, loopback := median(drivers), median(loopbacks)
+	driver, loopback := stats.Median(drivers), stats.Median(loopbacks)
 	for _, p := range all {
 		var off []string
 		if share := p.driver/driver - 1; math.Abs(share) >= apartBy {

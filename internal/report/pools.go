@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"skerry/internal/evidence/stats"
 	"skerry/internal/record"
 )
 
@@ -110,7 +111,7 @@ func (m *model) loadFindings() (out []string) {
 	for _, name := range names {
 		l := all[name]
 		out = append(out, fmt.Sprintf("The table of %s was loaded at %s records a second, %s of them, at the setup's distance: a request took %s ms, %s ms at the 95th percentile (medians over %s).",
-			plain(name), figure(median(l.rate)), figure(median(l.records)), millis(median(l.p50)), millis(median(l.p95)), plural(len(l.rate), "trial")))
+			plain(name), figure(stats.Median(l.rate)), figure(stats.Median(l.records)), millis(stats.Median(l.p50)), millis(stats.Median(l.p95)), plural(len(l.rate), "trial")))
 	}
 	return out
 }

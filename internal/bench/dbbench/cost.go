@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/database"
+	"skerry/internal/evidence/stats"
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/load"
 	"skerry/internal/load/ycsb"
@@ -75,9 +75,9 @@ func measureCost(ctx context.Context, db database.Database, properties map[strin
 		}
 		byHand = append(byHand, rate)
 	}
-	c.Client = median(client)
+	c.Client = stats.Median(client)
 	if hand != nil {
-		c.Handwritten = median(byHand)
+		c.Handwritten = stats.Median(byHand)
 	}
 	return c, nil
 }
@@ -125,9 +125,4 @@ func loop(ctx context.Context, hand database.Handwritten, properties map[string]
 		})
 	}
 	return g.Wait()
-}
-
-func median(all []float64) float64 {
-	slices.Sort(all)
-	return all[len(all)/2]
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"skerry/internal/evidence/stats"
 )
 
 // Figure is a line of the table: what was asked for and what was measured.
@@ -79,15 +81,7 @@ func median[T any](all []T, of func(T) float64) float64 {
 	for _, one := range all {
 		values = append(values, of(one))
 	}
-	slices.Sort(values)
-	switch n := len(values); {
-	case n == 0:
-		return 0
-	case n%2 == 0:
-		return (values[n/2-1] + values[n/2]) / 2
-	default:
-		return values[n/2]
-	}
+	return stats.Median(values)
 }
 
 func rateOf(l Load) float64    { return l.Rate }

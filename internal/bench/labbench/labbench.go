@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/base/linger"
+	"skerry/internal/evidence/stats"
 	"skerry/internal/lab"
 	"skerry/internal/topology"
 )
@@ -135,18 +136,12 @@ func (o Options) measure(ctx context.Context, dir string, cloud topology.Topolog
 		down = append(down, Milliseconds(time.Since(begin)))
 		memory = append(memory, (before-after)/int64(m.Nodes))
 	}
-	m.UpMS, m.DownMS, m.NodeBytes = Median(up), Median(down), Median(memory)
+	m.UpMS, m.DownMS, m.NodeBytes = stats.Median(up), stats.Median(down), stats.Median(memory)
 	return engine, nil
 }
 
 // Milliseconds are those of a time, to the microsecond.
 func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// Median sorts figures and returns the middle one.
-func Median[T float64 | int64](all []T) T {
-	slices.Sort(all)
-	return all[len(all)/2]
-}
 
 const (
 	// look is how often memory is looked at while it settles: the kernel frees

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"skerry/internal/evidence/stats"
 	"skerry/internal/link"
 	"skerry/internal/link/probe"
 	"skerry/internal/topology"
@@ -64,7 +65,7 @@ func (b *bench) change(ctx context.Context) (err error) {
 	for _, d := range took {
 		ms = append(ms, milliseconds(d))
 	}
-	r.Median = median(ms)
+	r.Median = stats.Median(ms)
 	for _, p := range got.results {
 		r.Sent += p.Sent
 		r.Lost += p.Lost

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"skerry/internal/base/linger"
+	"skerry/internal/evidence/stats"
 	"skerry/internal/link"
 )
 
@@ -100,5 +101,5 @@ func costs(all []Cost, emulator string) (m Cost, ok bool) {
 	if len(idle) == 0 {
 		return m, false
 	}
-	return Cost{emulator, median(idle), median(us), median(packets), median(bps)}, true
+	return Cost{emulator, stats.Median(idle), stats.Median(us), stats.Median(packets), stats.Median(bps)}, true
 }

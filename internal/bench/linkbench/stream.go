@@ -3,12 +3,12 @@ package linkbench
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/vishvananda/netlink"
 
 	"skerry/internal/bench/tcpstream"
+	"skerry/internal/evidence/stats"
 	"skerry/internal/link"
 )
 
@@ -51,7 +51,7 @@ func (b *bench) stream(ctx context.Context) (err error) {
 		}
 		veth, emulated = append(veth, v), append(emulated, e)
 	}
-	r := &Stream{VethBPS: median(veth), LinkBPS: median(emulated)}
+	r := &Stream{VethBPS: stats.Median(veth), LinkBPS: stats.Median(emulated)}
 	r.Ratio = r.LinkBPS / r.VethBPS
 	b.result.Stream = r
 	return nil
@@ -84,9 +84,4 @@ func (b *bench) long(ctx context.Context) (err error) {
 	}
 	b.result.Long = &Long{RTT: milliseconds(rtt), Bandwidth: bandwidth, SteadyBPS: bps, Seconds: steady.Seconds()}
 	return nil
-}
-
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[len(sorted)/2]
 }

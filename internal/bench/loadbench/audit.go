@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"skerry/internal/evidence/stats"
 	"skerry/internal/load"
 	"skerry/internal/load/null"
 	"skerry/internal/load/ycsb"
@@ -105,7 +106,7 @@ func overhead(ctx context.Context, o Options, name string, threads int, change y
 			rates[with] = append(rates[with], float64(got.OK)/got.CPU.Seconds())
 		}
 	}
-	x.Without, x.With = median(rates[0]), median(rates[1])
+	x.Without, x.With = stats.Median(rates[0]), stats.Median(rates[1])
 	x.Share = 1 - x.With/x.Without
 	return x, nil
 }

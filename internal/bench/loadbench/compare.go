@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/evidence/stats"
 )
 
 // Comparison is workload C against one Redis on loopback: the driver and, where it is
@@ -172,7 +173,7 @@ func (c *Client) summarise() {
 	for _, r := range c.Runs {
 		throughput = append(throughput, r.Throughput)
 	}
-	c.PerCPUSecond, c.Throughput = c.perCPU(0), median(throughput)
+	c.PerCPUSecond, c.Throughput = c.perCPU(0), stats.Median(throughput)
 }
 
 // perCPU is the median of operations per CPU-second, without so much CPU time a run.
@@ -181,7 +182,7 @@ func (c *Client) perCPU(without float64) float64 {
 	for _, r := range c.Runs {
 		v = append(v, float64(r.OK)/(r.CPU-without))
 	}
-	return median(v)
+	return stats.Median(v)
 }
 
 var (

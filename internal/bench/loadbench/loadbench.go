@@ -82,12 +82,3 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	return r, nil
 }
-
-// median of an odd number of values, or the lower of the two in the middle.
-func median(v []float64) float64 {
-	if len(v) == 0 {
-		return 0
-	}
-	s := slices.Sorted(slices.Values(v))
-	return s[(len(s)-1)/2]
-}

@@ -30,17 +30,6 @@ func TestUnknownPart(t *testing.T) {
 	}
 }
 
-func TestMedian(t *testing.T) {
-	for _, c := range []struct {
-		v    []float64
-		want float64
-	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1, 5}, 5}, {[]float64{4, 1, 3, 2}, 2}} {
-		if got := median(c.v); got != c.want {
-			t.Errorf("median of %v: %v, want %v", c.v, got, c.want)
-		}
-	}
-}
-
 func TestOutputsOfBothAreRead(t *testing.T) {
 	for name, text := range map[string]string{
 		"skerry": "[OVERALL], Throughput(ops/sec), 95481.8\n[READ], Operations, 1000\n[READ], Return=OK, 1000\n",

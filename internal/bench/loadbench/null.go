@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"skerry/internal/evidence/stats"
 	"skerry/internal/load"
 	"skerry/internal/load/null"
 	"skerry/internal/load/ycsb"
@@ -71,7 +72,7 @@ func measureNull(ctx context.Context, o Options) ([]Null, error) {
 			r.Operations += got.OK
 			r.Runs = append(r.Runs, float64(got.OK)/got.CPU.Seconds())
 		}
-		r.PerCPUSecond = median(r.Runs)
+		r.PerCPUSecond = stats.Median(r.Runs)
 		out = append(out, r)
 	}
 	return out, nil

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/bench/labbench"
+	"skerry/internal/evidence/stats"
 	"skerry/internal/lab"
 	"skerry/internal/machine/carrier"
 	"skerry/internal/machine/inventory"
@@ -78,8 +79,8 @@ func (o Options) lab(ctx context.Context, to *Result, name string, machines int,
 		}
 		x.Silent, memory = max(x.Silent, silent), append(memory, bytes/int64(machines))
 	}
-	x.ReachMS, x.UpMS, x.EchoMS, x.DownMS = labbench.Median(took[0]), labbench.Median(took[1]), labbench.Median(took[2]), labbench.Median(took[3])
-	x.MachineBytes, x.ControllerMS = labbench.Median(memory), labbench.Median(used)
+	x.ReachMS, x.UpMS, x.EchoMS, x.DownMS = stats.Median(took[0]), stats.Median(took[1]), stats.Median(took[2]), stats.Median(took[3])
+	x.MachineBytes, x.ControllerMS = stats.Median(memory), stats.Median(used)
 	counted, err := r.counted(filepath.Join(r.dir, "counted"))
 	if err == nil {
 		_, _, _, err = o.once(ctx, counted, lab.Config{Topology: cloud}, place, 0)

@@ -9,6 +9,7 @@ import (
 
 	"skerry/internal/bench/labbench"
 	"skerry/internal/bench/linkbench"
+	"skerry/internal/evidence/stats"
 	"skerry/internal/lab"
 	"skerry/internal/run/across"
 	"skerry/internal/topology"
@@ -129,7 +130,7 @@ func middle(all []Errors) Errors {
 		for _, e := range all {
 			list = append(list, of(e))
 		}
-		return labbench.Median(list)
+		return stats.Median(list)
 	}
 	return Errors{
 		Mean: pick(func(e Errors) float64 { return e.Mean }), P99: pick(func(e Errors) float64 { return e.P99 }),

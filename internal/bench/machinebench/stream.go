@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"skerry/internal/bench/labbench"
 	"skerry/internal/bench/tcpstream"
 	"skerry/internal/bench/tunnelbench"
+	"skerry/internal/evidence/stats"
 	"skerry/internal/kernel/netns"
 	"skerry/internal/lab"
 	"skerry/internal/run/across"
@@ -63,8 +65,8 @@ func (o Options) streams(ctx context.Context) (all []Stream, err error) {
 				return all, err
 			}
 		}
-		x.BPS = labbench.Median(bps) // which sorts them
-		x.Least, x.Most = bps[0], bps[len(bps)-1]
+		x.BPS = stats.Median(bps)
+		x.Least, x.Most = slices.Min(bps), slices.Max(bps)
 		all = append(all, x)
 	}
 	return all, nil

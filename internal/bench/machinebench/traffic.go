@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"skerry/internal/base/tail"
-	"skerry/internal/bench/labbench"
+	"skerry/internal/evidence/stats"
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/machine/inventory"
 	"skerry/internal/record"
@@ -87,7 +87,7 @@ func (o Options) traffic(ctx context.Context) (x Traffic, err error) {
 		to, from = append(to, float64(b.to-a.to)/took), append(from, float64(b.from-a.from)/took)
 		ops = append(ops, trial.Goodput)
 	}
-	x.Core, x.ToBPS, x.FromBPS, x.OPS = labbench.Median(core), labbench.Median(to), labbench.Median(from), labbench.Median(ops)
+	x.Core, x.ToBPS, x.FromBPS, x.OPS = stats.Median(core), stats.Median(to), stats.Median(from), stats.Median(ops)
 	return x, nil
 }
 

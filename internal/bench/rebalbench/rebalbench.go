@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/database"
+	"skerry/internal/evidence/stats"
 	"skerry/internal/experiment"
 	"skerry/internal/lab"
 )
@@ -164,7 +165,7 @@ func (s *Scale) conclude(masters int) {
 		before := max(few.Seconds-slot*float64(few.Slots), 0)
 		s.CLISeconds = before + slot*float64(allSlots/masters)
 	}
-	if m := median(s.leaves()); m > 0 {
+	if m := stats.Median(s.leaves()); m > 0 {
 		s.Faster = s.CLISeconds / m
 	}
 }

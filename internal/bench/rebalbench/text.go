@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"skerry/internal/evidence/stats"
 )
 
 // What is to be reached.
@@ -35,7 +37,7 @@ func (r Result) Text(out io.Writer) error {
 			fmt.Fprintf(w, "redis-cli\tall of a node's slots, extrapolated\t\t%.0f s\n", s.CLISeconds)
 		}
 		fmt.Fprintf(w, "\t\tmeasured\treach\n")
-		fmt.Fprintf(w, "leave, median\t\t%.2f s\tbelow %d s\n", median(s.leaves()), reachSeconds)
+		fmt.Fprintf(w, "leave, median\t\t%.2f s\tbelow %d s\n", stats.Median(s.leaves()), reachSeconds)
 		fmt.Fprintf(w, "than redis-cli\t\t%.0f x faster\t%d x\n", s.Faster, reachFaster)
 		fmt.Fprintf(w, "clients' p99 while slots move\t\t%.2f x that at rest\tbelow %d x\n", s.P99Ratio, reachRatio)
 	}

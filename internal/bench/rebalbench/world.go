@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -177,12 +176,4 @@ func (w *world) cli(ctx context.Context, args ...string) (string, error) {
 		return "", fmt.Errorf("redis-cli %s: %w: %s", strings.Join(args, " "), p.Err(), strings.TrimSpace(out.String()))
 	}
 	return strings.TrimSpace(out.String()), nil
-}
-
-func median(all []float64) float64 {
-	if len(all) == 0 {
-		return 0
-	}
-	all = slices.Sorted(slices.Values(all))
-	return all[len(all)/2]
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"skerry/internal/evidence/stats"
 	"skerry/internal/lab"
 	"skerry/internal/link"
 	"skerry/internal/machine/host"
@@ -188,6 +189,5 @@ func moved(all []Move) (median, most float64, never int) {
 	if len(ms) == 0 {
 		return 0, 0, never
 	}
-	slices.Sort(ms)
-	return ms[len(ms)/2], ms[len(ms)-1], never
+	return stats.Median(ms), slices.Max(ms), never
 }

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"skerry/internal/evidence/stats"
 	"skerry/internal/lab"
 	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/topology"
@@ -209,7 +210,7 @@ func (r *Overlay) summarise() {
 	}
 	if len(healed) > 0 {
 		slices.Sort(healed)
-		r.MedianMS = healed[len(healed)/2]
+		r.MedianMS = stats.Median(healed)
 		r.P95MS = healed[min(len(healed)-1, len(healed)*95/100)]
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"skerry/internal/bench/labbench"
+	"skerry/internal/evidence/stats"
 	"skerry/internal/lab"
 	"skerry/internal/link/probe"
 	"skerry/internal/topology"
@@ -51,9 +52,9 @@ func (o Options) mesh(ctx context.Context) (*Mesh, error) {
 			}
 		}
 	}
-	r.UpMS, r.PlainMS = labbench.Median(up), labbench.Median(plain)
+	r.UpMS, r.PlainMS = stats.Median(up), stats.Median(plain)
 	if len(memory) > 0 {
-		r.ProcessBytes = labbench.Median(memory)
+		r.ProcessBytes = stats.Median(memory)
 	}
 	return r, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"skerry/internal/bench/labbench"
 	"skerry/internal/bench/tcpstream"
+	"skerry/internal/evidence/stats"
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/lab"
 	"skerry/internal/link"
@@ -52,7 +53,7 @@ func (o Options) stream(ctx context.Context) (*Stream, error) {
 			}
 			past = append(past, bps)
 		}
-		r.BPS, r.LinkBPS, r.CPU, r.EmulatorCPU = labbench.Median(through), labbench.Median(past), labbench.Median(cpu), labbench.Median(emulator)
+		r.BPS, r.LinkBPS, r.CPU, r.EmulatorCPU = stats.Median(through), stats.Median(past), stats.Median(cpu), stats.Median(emulator)
 		return nil
 	})
 	return r, err
