@@ -51,6 +51,10 @@ func calibrated(at []record.TrialMachine, of func(record.Calibration) float64) f
 	return stats.Median(values)
 }
 
+// middle is the median, of an even number the lower of the two in the middle: a machine's own value, so that of two machines
+// one is told against the other and not both against what lies between them.
+func middle(values []float64) float64 { return slices.Sorted(slices.Values(values))[(len(values)-1)/2] }
+
 // machineFacts name the machines of a run that was measured on several, with what they are and do.
 func (m *model) machineFacts() (facts []fact) {
 	all := m.places()
@@ -80,7 +84,7 @@ func (m *model) calibrationFinding() (told []string) {
 	if len(all) < 2 {
 		return nil
 	}
-	driver, loopback := stats.Median(drivers), stats.Median(loopbacks)
+	driver, loopback := middle(drivers), middle(loopbacks)
 	for _, p := range all {
 		var off []string
 		if share := p.driver/driver - 1; math.Abs(share) >= apartBy {

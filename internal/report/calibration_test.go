@@ -23,6 +23,9 @@ func TestCalibrations(t *testing.T) {
 	if m := run(1000); m.calibrationFinding() != nil || m.machineFacts() != nil {
 		t.Error("one machine is compared with others")
 	}
+	if got := strings.Join(run(1000, 1150).calibrationFinding(), ""); !strings.Contains(got, "h2 (+15 % operations") || strings.Contains(got, "h1") {
+		t.Errorf("of two machines: %q", got)
+	}
 	if got := run(1000, 1020, 1010).calibrationFinding(); got != nil {
 		t.Errorf("machines that are alike: %v", got)
 	}
