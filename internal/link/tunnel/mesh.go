@@ -76,7 +76,7 @@ func (m Mesh) open(log *slog.Logger) (endpoint, error) {
 		return nil
 	})
 	if err == nil {
-		if err = errors.Join(e.IpcSet(m.config()), bound(e.Up)); err != nil {
+		if err = errors.Join(e.IpcSet(m.config()), bound(func() error { return m.up(e) })); err != nil {
 			e.Close()
 		}
 	}
@@ -86,10 +86,19 @@ func (m Mesh) open(log *slog.Logger) (endpoint, error) {
 	return e, nil
 }
 
+// up has the device listen. Its port is told to it each time: a device that found it in use forgets which it was, and
+// takes any at the next try, to which no other machine sends.
+func (m Mesh) up(e endpoint) error {
+	if err := e.IpcSet(fmt.Sprintf("listen_port=%d\n", m.Port)); err != nil {
+		return err
+	}
+	return e.Up()
+}
+
 // config is in WireGuard's configuration protocol.
 func (m Mesh) config() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "private_key=%s\nlisten_port=%d\n", hex.EncodeToString(m.Key[:]), m.Port)
+	fmt.Fprintf(&b, "private_key=%s\n", hex.EncodeToString(m.Key[:]))
 	for _, p := range m.Peers {
 		fmt.Fprintf(&b, "public_key=%s\nendpoint=%s\nallowed_ip=%s/%d\n", hex.EncodeToString(p.Key[:]), p.At, p.Addr, p.Addr.BitLen())
 	}
