@@ -20,6 +20,8 @@
 //	a whole table, a lead-in      where nothing of it, or of what it leads to, is left
 //	a section with its heading    where it asks for figures and has none, unless it says so itself (waiting)
 //	<!-- if measured -->, text    to <!-- end -->: words of a sentence that is worth reading without them
+//
+// What several steps have alike stands once (repeat.go).
 package page
 
 import (

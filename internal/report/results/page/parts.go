@@ -42,10 +42,10 @@ var (
 
 const fence = "```"
 
-// split splits a page into its parts, line by line.
-func split(text string) (out []part) {
+// split splits a template into its parts, line by line.
+func split(template string) (out []part) {
 	last := &part{kind: blank}
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(repeated(template)) {
 		if last.goesOn(line) {
 			last.text += line
 			continue
