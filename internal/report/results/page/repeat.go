@@ -21,8 +21,8 @@ func repeated(template string) string {
 		m := repeats.FindStringSubmatch(found)
 		names := strings.Split(m[1], " | ")
 		var b strings.Builder
-		for line := range strings.Lines(m[2] + "\n") {
-			words := strings.Split(strings.TrimSuffix(line, "\n"), " | ")
+		for line := range strings.SplitSeq(m[2], "\n") {
+			words := strings.Split(line, " | ")
 			if len(words) != len(names) {
 				return found
 			}
