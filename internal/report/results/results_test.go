@@ -50,6 +50,24 @@ func load(t *testing.T) Plan {
 	return p
 }
 
+// A name of a plan means one thing.
+func TestNamesOfAPlan(t *testing.T) {
+	step := func(name string) Step { return Step{Name: name, Run: "e.yaml", Keep: []string{"goodput"}} }
+	for what, pages := range map[string][]Page{
+		"two pages":                        {{Name: "a", Steps: []Step{step("b")}}, {Name: "a", Steps: []Step{step("c")}}},
+		"two steps":                        {{Name: "a", Steps: []Step{step("b")}}, {Name: "c", Steps: []Step{step("b")}}},
+		"a page and one of its steps":      {{Name: "a", Steps: []Step{step("a"), step("b")}}},
+		"a page and a step of another one": {{Name: "a", Steps: []Step{step("b")}}, {Name: "b", Steps: []Step{step("c")}}},
+	} {
+		if err := (Plan{Pages: pages}).check(); err == nil {
+			t.Errorf("%s of one name are taken", what)
+		}
+	}
+	if err := (Plan{Pages: []Page{{Name: "a", Steps: []Step{step("a")}}}}).check(); err != nil {
+		t.Errorf("a page that is its only step: %v", err)
+	}
+}
+
 // Every experiment of the plan can be run, in full and in its short form.
 func TestPlanCanBeRun(t *testing.T) {
 	for _, page := range load(t).Pages {
@@ -92,7 +110,7 @@ func TestSelect(t *testing.T) {
 		}
 		return n
 	}
-	if got := steps("audit-redis", "fhc-options"); got != 2 { // a page and a step are both called audit-redis
+	if got := steps("audits", "fhc-options"); got != 2 {
 		t.Errorf("%d short forms, want that which is named and the one that no other tries", got)
 	}
 	if got := steps("metadata-layout-rate"); got != 1 {
@@ -176,7 +194,7 @@ func TestMissing(t *testing.T) {
 		}
 	}
 	got, err := some.Missing([]string{"routing-wireguard", "redis-rebalance-million", "audit-redis"})
-	if want := []string{"redis-rebalance-million", "routing", "audit-redis"}; err != nil || !cmp.Equal(got.Names, want) {
+	if want := []string{"redis-rebalance-million", "routing", "audits"}; err != nil || !cmp.Equal(got.Names, want) {
 		t.Errorf("missing are %v, %v, want %v", got.Names, err, want)
 	}
 	million, err := pretended{plan: load(t)}.step("redis-rebalance-million")
