@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"skerry/internal/load/ycsb"
 )
@@ -147,6 +148,32 @@ func drive(t testing.TB, m *memory, s Spec) (Result, []Interval) {
 		t.Errorf("%d clients opened, %d closed", m.opened, m.closed)
 	}
 	return r, intervals
+}
+
+// steady is a drive during which the machine did not stand still. Where it does, what was due meanwhile
+// is dropped and seconds pass without an interval of their own, as they should: such a drive is done
+// again. It fits specs with a target that leaves much less than StallAfter between two operations.
+func steady(t testing.TB, s Spec) (*memory, Result, []Interval) {
+	t.Helper()
+	for attempt := 1; ; attempt++ {
+		m := loaded(t, s.Workload)
+		var mu sync.Mutex
+		last, longest := time.Now(), time.Duration(0)
+		seen := func() {
+			mu.Lock()
+			defer mu.Unlock()
+			now := time.Now()
+			last, longest = now, max(longest, now.Sub(last))
+		}
+		m.before = func(context.Context, int, ycsb.Kind, string) error {
+			seen()
+			return nil
+		}
+		r, intervals := drive(t, m, s)
+		if seen(); longest < StallAfter || attempt == 10 {
+			return m, r, intervals
+		}
+	}
 }
 
 func check(t testing.TB, r Result, intervals []Interval) {
