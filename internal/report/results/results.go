@@ -106,7 +106,7 @@ func (p Plan) check() error {
 	}
 	for _, page := range p.Pages {
 		for _, s := range page.Steps {
-			if pages[s.Name] && (s.Name != page.Name || len(page.Steps) > 1) {
+			if pages[s.Name] {
 				return fmt.Errorf("the plan has a page and a step %s: the step could not be asked for alone", s.Name)
 			}
 			if s.TriedBy != "" && (s.TriedBy == s.Name || !steps[s.TriedBy]) {
