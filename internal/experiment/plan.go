@@ -161,20 +161,30 @@ func schedule(e Experiment, cells []Cell) []Cell {
 }
 
 // Before a trial measures, bringing up eight nodes, forming a cluster and probing the links takes about setupTime, and
-// its records are loaded, loadRate of them a second by the slower databases.
+// its records are loaded, loadRate of them a second by the slower databases. Databases whose clusters are worth
+// sharing or warming up are slow to start: each member takes memberTime more, as Cassandra's do on two processors.
 const (
-	setupTime = 8 * time.Second
-	loadRate  = 2000
+	setupTime  = 8 * time.Second
+	memberTime = 8 * time.Second
+	loadRate   = 2000
 )
 
-// Lasts is the longest that one trial is likely to take, and whether that is known: where only
-// the number of operations ends it it depends on the database.
+// Lasts is the longest that one trial is likely to take, without what Forming says, and whether that is known: where
+// only the number of operations ends it it depends on the database.
 func (e Experiment) Lasts() (time.Duration, bool) {
 	if e.Stop.Time == 0 {
 		return 0, false
 	}
 	load := time.Duration(e.Pools()[0].Workload.Records) * time.Second / loadRate // all pools have one table
 	return setupTime + load + e.Warmup.Duration() + e.Stop.Time.Duration(), true
+}
+
+// Forming is how much longer a trial is likely to take that forms a cluster, and does not reuse an earlier trial's.
+func (e Experiment) Forming() time.Duration {
+	if !e.Reuse && e.ClusterWarmup == 0 {
+		return 0
+	}
+	return memberTime*time.Duration(len(e.DataNodes())) + e.ClusterWarmup.Duration()
 }
 
 // Estimate is the longest that the plan is likely to take, one trial after another, and whether that is known.
@@ -188,7 +198,7 @@ func (e Experiment) Estimate() (time.Duration, bool) {
 		}
 		if footing := c.Experiment.Footing(); footing == "" || footing != on {
 			on = footing
-			sum += c.Experiment.ClusterWarmup.Duration()
+			sum += c.Experiment.Forming()
 		}
 		sum += lasts
 	}

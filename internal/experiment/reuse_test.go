@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,16 +74,15 @@ func TestReuseIsRefusedWhereSomethingIsHandedOn(t *testing.T) {
 	}
 }
 
-func TestEstimateCountsTheWarmupOfEveryCluster(t *testing.T) {
+func TestEstimateCountsTheFormingOfEveryCluster(t *testing.T) {
 	for clusters, sets := range map[int][]string{
 		24: {"reuse=false"},
 		1:  {"matrix={scale: [0.5, 1, 2]}"}, // goes on through all repetitions
 		2:  {"repetitions=1"},
 	} {
-		without, _ := parse(t, shared, sets...).Estimate()
-		sets = append(sets, "cluster_warmup=1m")
-		with, known := parse(t, shared, sets...).Estimate()
-		if got, want := with-without, time.Duration(clusters)*time.Minute; !known || got != want {
+		without, _ := parse(t, shared, slices.Concat(sets, []string{"reuse=false"})...).Estimate()
+		with, known := parse(t, shared, slices.Concat(sets, []string{"cluster_warmup=1m"})...).Estimate()
+		if got, want := with-without, time.Duration(clusters)*(time.Minute+3*memberTime); !known || got != want {
 			t.Errorf("%v: %v more, want %v", sets, got, want)
 		}
 	}

@@ -33,6 +33,7 @@ type attempt struct {
 	planned record.Planned
 	lane    *lane
 	number  int
+	forms   bool // a cluster, and does not reuse an earlier trial's
 	begun   time.Time
 	beside  atomic.Int64 // how many others ran at the same time, at the most
 	result  record.Trial
@@ -48,7 +49,7 @@ type lanes struct {
 	total, done int              // of the plan; ended, also in earlier attempts at the run
 	ended       chan *attempt
 
-	took           []time.Duration // each trial
+	took           took
 	failed, inARow int
 	stopped        error // why no more trials are begun
 }
@@ -103,6 +104,8 @@ func (l *lanes) begin(ctx context.Context) bool {
 	}
 	a := &attempt{planned: l.left[next], lane: to, number: l.done + len(l.running()) + 1, begun: time.Now()}
 	l.left = slices.Delete(slices.Clone(l.left), next, next+1)
+	footing := l.cells[a.planned.ID].Experiment.Footing()
+	a.forms = footing == "" || footing != to.kept.Footing()
 	to.at = a
 	label := l.label(a)
 	for _, x := range l.all {
@@ -152,15 +155,16 @@ func (l *lanes) label(a *attempt) string {
 		return fmt.Sprintf("trial %d", a.planned.ID)
 	}
 	label := fmt.Sprintf("trial %d of %d %s", a.number, l.total, l.describe(a.planned))
-	if len(l.took) > 0 {
-		label += fmt.Sprintf(" (%s left)", roughly(expected(l.took, len(l.left)+1)))
+	if l.took.known() {
+		on := a.lane.kept.Footing()
+		label += fmt.Sprintf(" (%s left)", roughly(l.took.left(l.ahead(on, slices.Concat([]record.Planned{a.planned}, l.left)))))
 	}
 	return label
 }
 
 // take takes in a trial that has ended.
 func (l *lanes) take(ctx context.Context, a *attempt) {
-	l.took = append(l.took, time.Since(a.begun))
+	l.took.add(a.forms, time.Since(a.begun))
 	if len(l.all) > 1 {
 		a.lane.progress.Done()
 	}
@@ -207,8 +211,8 @@ func (l *lanes) tell() {
 			t.Suspect++
 		}
 	}
-	if len(l.took) > 0 {
-		t.LeftS = expected(l.took, len(l.left)).Seconds() / float64(max(1, t.Running))
+	if l.took.known() {
+		t.LeftS = l.took.left(l.ahead("", l.left)).Seconds() / float64(max(1, t.Running))
 	}
 	l.live.Tasks(t)
 }

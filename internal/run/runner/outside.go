@@ -156,7 +156,7 @@ func (o *Outside) Takes(trials []record.Planned) time.Duration {
 	for i, p := range trials {
 		e := o.cells[p.ID].Experiment
 		if i == 0 || !e.Reuse {
-			sum += e.ClusterWarmup.Duration()
+			sum += e.Forming()
 		}
 		d, known := e.Lasts()
 		if !known {

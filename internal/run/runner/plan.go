@@ -145,13 +145,6 @@ func (r *run) report(which string, p record.Planned, t record.Trial) {
 	}
 }
 
-// expected is how long so many trials more will take, by the median of those that have ended: the
-// few that form a cluster for the others take minutes longer.
-func expected(took []time.Duration, trials int) time.Duration {
-	sorted := slices.Sorted(slices.Values(took))
-	return sorted[(len(sorted)-1)/2] * time.Duration(trials)
-}
-
 // roughly rounds a time left to what is worth saying.
 func roughly(d time.Duration) string {
 	switch {

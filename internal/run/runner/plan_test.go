@@ -123,22 +123,6 @@ func throughJSON(t *testing.T, plan []record.Planned) (out []record.Planned) {
 	return out
 }
 
-// The first trial on a cluster that is shared forms it.
-func TestExpected(t *testing.T) {
-	for _, test := range []struct {
-		took []time.Duration
-		want time.Duration
-	}{
-		{[]time.Duration{40 * time.Second}, 400 * time.Second},
-		{[]time.Duration{4 * time.Minute, 40 * time.Second}, 400 * time.Second},
-		{[]time.Duration{4 * time.Minute, 30 * time.Second, 50 * time.Second}, 500 * time.Second},
-	} {
-		if got := expected(test.took, 10); got != test.want {
-			t.Errorf("after %v: %v for ten more, want %v", test.took, got, test.want)
-		}
-	}
-}
-
 func TestRoughly(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		42 * time.Second: "42 s", 10 * time.Minute: "10 min", 3 * time.Hour: "3.0 h",

@@ -1,0 +1,48 @@
+package runner
+
+import (
+	"testing"
+	"time"
+
+	"skerry/internal/experiment"
+)
+
+func TestTrialsThatFormAClusterAreExpectedToTakeLonger(t *testing.T) {
+	const minute, second = time.Minute, time.Second
+	for _, test := range []struct {
+		name string
+		took took
+		want time.Duration // for one that forms a cluster, and nine that reuse it
+	}{
+		{"one", took{forming: []time.Duration{40 * second}}, 400 * second},
+		{"after the first", took{forming: []time.Duration{4 * minute}, reusing: []time.Duration{40 * second}}, 600 * second},
+		{"lower medians", took{forming: []time.Duration{5 * minute, 4 * minute}, reusing: []time.Duration{50 * second, 70 * second, 30 * second}}, 690 * second},
+		{"a run that goes on", took{reusing: []time.Duration{40 * second}}, 400 * second},
+	} {
+		if got := test.took.left(1, 9); got != test.want {
+			t.Errorf("%s: %v left, want %v", test.name, got, test.want)
+		}
+	}
+}
+
+func TestTrialsAheadReuseTheClusterOfTheOneBefore(t *testing.T) {
+	const clusters = "matrix={database: [redis, etcd], scale: [0.5, 2, 1]}"
+	for _, test := range []struct {
+		set              string
+		forming, reusing int // of two clusters in each of two repetitions
+	}{{"reuse=false", 12, 0}, {"reuse=true", 4, 8}} {
+		e := load(t, clusters, "seed=2", test.set)
+		r := &run{cells: map[int]experiment.Cell{}}
+		for _, c := range e.Plan() {
+			r.cells[c.ID] = c
+		}
+		plan := planned(e)
+		if forming, reusing := r.ahead("", plan); forming != test.forming || reusing != test.reusing {
+			t.Errorf("%s: %d form a cluster and %d reuse one, want %d and %d", test.set, forming, reusing, test.forming, test.reusing)
+		}
+		on := r.cells[plan[0].ID].Experiment.Footing()
+		if forming, _ := r.ahead(on, plan[1:]); forming != test.forming-1 {
+			t.Errorf("%s: %d form a cluster after the first, want %d", test.set, forming, test.forming-1)
+		}
+	}
+}
