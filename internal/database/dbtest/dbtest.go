@@ -70,8 +70,8 @@ type Config struct {
 	DiskFull int64
 	// DiskOptions are added to Options for it.
 	DiskOptions database.Options
-	// KillJoiner is how long after its start a node that joins is killed; 50 ms when 0. A
-	// join must not be over by then.
+	// KillJoiner is how long after its start a node that joins is killed; 50 ms when 0. Where
+	// the join is over by then, another one's is killed as it starts.
 	KillJoiner time.Duration
 	// Rows are loaded for the load test; 500 when 0.
 	Rows int64

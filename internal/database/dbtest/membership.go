@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -275,19 +276,13 @@ func (s *suite) testLostJoiner(t *testing.T, cluster database.Cluster) {
 		t.Fatal(err)
 	}
 	s.awaitRows(ctx, t, ledger, 50)
-	var kills sync.WaitGroup
-	joiner.set("", func(p host.Process) {
-		kills.Go(func() {
-			select {
-			case <-p.Done():
-			case <-time.After(s.KillJoiner): // somewhere in its start
-				_ = p.Signal(syscall.SIGKILL) // the join tells
-			}
-		})
-	})
-	_, err = cluster.Join(ctx, joiner)
-	kills.Wait()
-	joiner.set("", nil)
+	killed, err := joinKilled(ctx, cluster, joiner, s.KillJoiner)
+	if err == nil && !killed { // the join was over by then
+		if _, err := cluster.Leave(ctx, joiner, database.Graceful); err != nil {
+			t.Fatalf("making room for another join: %v", err)
+		}
+		_, err = joinKilled(ctx, cluster, joiner, 0)
+	}
 	if err == nil {
 		t.Error("a join whose node was killed succeeded")
 	}
@@ -303,6 +298,35 @@ func (s *suite) testLostJoiner(t *testing.T, cluster database.Cluster) {
 	if err := errors.Join(err, account.Err()); err != nil {
 		t.Error(err)
 	}
+}
+
+// joinKilled has a node join whose processes are killed so long after their start, which is somewhere in the join, unless
+// the join is over by then.
+func joinKilled(ctx context.Context, cluster database.Cluster, joiner *hostRecorder, after time.Duration) (killed bool, err error) {
+	var kill atomic.Bool
+	var kills sync.WaitGroup
+	over := make(chan struct{})
+	joiner.set("", func(p host.Process) {
+		if after == 0 {
+			kill.Store(true)
+			_ = p.Signal(syscall.SIGKILL) // the join tells
+			return
+		}
+		kills.Go(func() {
+			select {
+			case <-p.Done():
+			case <-over:
+			case <-time.After(after):
+				kill.Store(true)
+				_ = p.Signal(syscall.SIGKILL)
+			}
+		})
+	})
+	_, err = cluster.Join(ctx, joiner)
+	close(over)
+	kills.Wait()
+	joiner.set("", nil)
+	return kill.Load(), err
 }
 
 // outsider is a node that is no member, nil when all are.
