@@ -104,8 +104,7 @@ func (l *lanes) begin(ctx context.Context) bool {
 	}
 	a := &attempt{planned: l.left[next], lane: to, number: l.done + len(l.running()) + 1, begun: time.Now()}
 	l.left = slices.Delete(slices.Clone(l.left), next, next+1)
-	footing := l.cells[a.planned.ID].Experiment.Footing()
-	a.forms = footing == "" || footing != to.kept.Footing()
+	a.forms = !l.reuses(a.planned.ID, to.kept.Footing())
 	to.at = a
 	label := l.label(a)
 	for _, x := range l.all {
@@ -131,7 +130,7 @@ func (l *lanes) match() (to *lane, next int) {
 			to = x
 		}
 		if kept := x.kept.Footing(); kept != "" && len(l.all) > 1 {
-			at := slices.IndexFunc(l.left, func(p record.Planned) bool { return l.cells[p.ID].Experiment.Footing() == kept })
+			at := slices.IndexFunc(l.left, func(p record.Planned) bool { return l.reuses(p.ID, kept) })
 			if at >= 0 {
 				return x, at
 			}

@@ -131,6 +131,7 @@ type run struct {
 	installed map[string]database.Installation // by the key of the experiment's database
 	databases map[string]database.Database     // by the same
 	cells     map[int]experiment.Cell
+	footings  map[int]string           // by the trial's ID
 	sharing   map[string]trial.Sharing // by footing
 	home      home
 	across    *across.Machines    // labs stand on its machines; nil: on this one
@@ -143,7 +144,7 @@ type run struct {
 // prepare finds what the trials need, so that what is missing is told before the first.
 func (r *run) prepare(ctx context.Context) error {
 	r.installed, r.databases = map[string]database.Installation{}, map[string]database.Database{}
-	r.cells = map[int]experiment.Cell{}
+	r.cells, r.footings = map[int]experiment.Cell{}, map[int]string{}
 	var err error
 	if r.place.Machine, err = record.ThisMachine(); err != nil {
 		return err
@@ -153,7 +154,7 @@ func (r *run) prepare(ctx context.Context) error {
 	plan := r.Experiment.Plan()
 	r.sharing = sharing(plan)
 	for _, cell := range plan {
-		r.cells[cell.ID] = cell
+		r.cells[cell.ID], r.footings[cell.ID] = cell, cell.Experiment.Footing()
 		d := cell.Experiment.Database
 		if _, ok := r.installed[d.Key()]; ok {
 			continue
@@ -288,7 +289,7 @@ func (r *run) trial(ctx context.Context, a *attempt, label string) (record.Trial
 	at.Database = r.installed[key].Version
 	return trial.Run(ctx, trial.Config{
 		Cell: cell, Database: r.databases[key], Installation: r.installed[key],
-		Kept: &l.kept, Sharing: r.sharing[cell.Experiment.Footing()], Turns: l.turns, Beside: func() int { return r.Beside + int(a.beside.Load()) },
+		Kept: &l.kept, Sharing: r.sharing[r.footings[cell.ID]], Turns: l.turns, Beside: func() int { return r.Beside + int(a.beside.Load()) },
 		Name: r.labName(p.ID), Exe: r.Exe, StateDir: r.StateDir, DataDir: r.DataDir,
 		Writer: w, Progress: l.progress, Label: label, Log: r.Log, Machine: &at, Observe: r.note, Live: l.live, Number: a.number, Urgent: r.Urgent,
 		Across: r.across,

@@ -37,17 +37,21 @@ func median(times, instead []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(times))[(len(times)-1)/2]
 }
 
+// reuses tells whether a trial can run on what one with that footing has left.
+func (r *run) reuses(id int, footing string) bool {
+	return footing != "" && r.footings[id] == footing
+}
+
 // ahead counts those trials that will form a cluster, and those that will reuse one, where they run in this order
 // after one with that footing.
 func (r *run) ahead(on string, trials []record.Planned) (forming, reusing int) {
 	for _, p := range trials {
-		footing := r.cells[p.ID].Experiment.Footing()
-		if footing != "" && footing == on {
+		if r.reuses(p.ID, on) {
 			reusing++
 		} else {
 			forming++
 		}
-		on = footing
+		on = r.footings[p.ID]
 	}
 	return forming, reusing
 }

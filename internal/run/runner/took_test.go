@@ -3,8 +3,6 @@ package runner
 import (
 	"testing"
 	"time"
-
-	"skerry/internal/experiment"
 )
 
 func TestTrialsThatFormAClusterAreExpectedToTakeLonger(t *testing.T) {
@@ -32,16 +30,15 @@ func TestTrialsAheadReuseTheClusterOfTheOneBefore(t *testing.T) {
 		forming, reusing int // of two clusters in each of two repetitions
 	}{{"reuse=false", 12, 0}, {"reuse=true", 4, 8}} {
 		e := load(t, clusters, "seed=2", test.set)
-		r := &run{cells: map[int]experiment.Cell{}}
+		r := &run{footings: map[int]string{}}
 		for _, c := range e.Plan() {
-			r.cells[c.ID] = c
+			r.footings[c.ID] = c.Experiment.Footing()
 		}
 		plan := planned(e)
 		if forming, reusing := r.ahead("", plan); forming != test.forming || reusing != test.reusing {
 			t.Errorf("%s: %d form a cluster and %d reuse one, want %d and %d", test.set, forming, reusing, test.forming, test.reusing)
 		}
-		on := r.cells[plan[0].ID].Experiment.Footing()
-		if forming, _ := r.ahead(on, plan[1:]); forming != test.forming-1 {
+		if forming, _ := r.ahead(r.footings[plan[0].ID], plan[1:]); forming != test.forming-1 {
 			t.Errorf("%s: %d form a cluster after the first, want %d", test.set, forming, test.forming-1)
 		}
 	}
