@@ -8,7 +8,6 @@ import (
 	"os/signal"
 	"syscall"
 	"testing"
-	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
@@ -46,7 +45,7 @@ func run(ctx context.Context, file string) error {
 func TestConformance(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
 		About: hydra.About,
-		Port:  7070, Survives: true, LeavesAbruptly: true, KillJoiner: time.Millisecond, DiskFull: 8 << 20, DiskOptions: database.Options{"max_log": "2MiB"},
+		Port:  7070, Survives: true, LeavesAbruptly: true, DiskFull: 8 << 20, DiskOptions: database.Options{"max_log": "2MiB"},
 		BadOptions: []database.Options{{"reads": "dirty"}, {"ack": "never"}, {"clouds": "region"}, {"backend": "oracle"}, {"peer_port": 7070}, {"through": "door"}, {"through": "wallet", "port": 7000}},
 	})
 }
