@@ -141,10 +141,13 @@ func TestOpenLoopIsBounded(t *testing.T) {
 			if r.Dropped < arrivals/2 || most.Load() > 4 {
 				t.Errorf("%d dropped, up to %d in flight", r.Dropped, most.Load())
 			}
-			// The alternative, no bound on waiting: all are sent, late.
+			// The alternative, no bound on waiting: all are sent, late. The longest of each
+			// would not tell: one pause of the machine is in both.
 			s.AfterStall, s.Operations = Catchup, 100
-			if r, _ := drive(t, m, s); r.OK != 100 || r.Latency.Response.Max() < 2*r.Latency.Service.Max() {
-				t.Errorf("catching up: %+v, response up to %v, service up to %v", r.Counts, r.Latency.Response.Max(), r.Latency.Service.Max())
+			r, _ = drive(t, m, s)
+			response, service := r.Latency.Response.Quantile(0.5), r.Latency.Service.Quantile(0.5)
+			if r.OK != 100 || response < 2*service {
+				t.Errorf("catching up: %+v, median response %v, service %v", r.Counts, response, service)
 			}
 		})
 	}
