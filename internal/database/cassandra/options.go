@@ -63,23 +63,22 @@ var optionNames = []string{
 func parseOptions(nodes int, given database.Options) (options, error) {
 	r := setting.Options(ErrOption, given, optionNames...)
 	o := options{
-		version:         r.Text("version", ""),
-		strategy:        r.Choice("strategy", strategySimple, strategySimple, strategyNetwork),
-		seeds:           r.Int("seeds", 1, 1000, 1),
-		tokens:          r.Int("num_tokens", 1, 1024, defaultTokens),
-		heap:            r.Bytes("heap", defaultHeap),
-		nativePort:      r.Int("port", 1, 65535, defaultPort),
-		storagePort:     r.Int("storage_port", 1, 65535, 7000),
-		adminPort:       r.Int("admin_port", 1, 65535, 7199),
-		ringDelay:       r.Duration("ring_delay", 0),
-		start:           r.Duration("start_timeout", defaultStart),
-		commitlogSync:   r.Choice("commitlog_sync", "periodic", "batch", "group", "periodic"),
-		commitlogPeriod: r.Duration("commitlog_sync_period", 10*time.Second),
-		diskFailure:     r.Choice("disk_failure_policy", "stop", "best_effort", "die", "ignore", "stop", "stop_paranoid"),
-		phi:             r.Int("phi_convict_threshold", 5, 16, 8),
-		hints:           r.Bool("hinted_handoff", true),
-		readLevel:       r.Choice("read_consistency", defaultLevel, readLevels...),
-		writeLevel:      r.Choice("write_consistency", defaultLevel, writeLevels...),
+		version:       r.Text("version", ""),
+		strategy:      r.Choice("strategy", strategySimple, strategySimple, strategyNetwork),
+		seeds:         r.Int("seeds", 1, 1000, 1),
+		tokens:        r.Int("num_tokens", 1, 1024, defaultTokens),
+		heap:          r.Bytes("heap", defaultHeap),
+		nativePort:    r.Int("port", 1, 65535, defaultPort),
+		storagePort:   r.Int("storage_port", 1, 65535, 7000),
+		adminPort:     r.Int("admin_port", 1, 65535, 7199),
+		ringDelay:     r.Duration("ring_delay", 0),
+		start:         r.Duration("start_timeout", defaultStart),
+		commitlogSync: r.Choice("commitlog_sync", "periodic", "batch", "group", "periodic"),
+		diskFailure:   r.Choice("disk_failure_policy", "stop", "best_effort", "die", "ignore", "stop", "stop_paranoid"),
+		phi:           r.Int("phi_convict_threshold", 5, 16, 8),
+		hints:         r.Bool("hinted_handoff", true),
+		readLevel:     r.Choice("read_consistency", defaultLevel, readLevels...),
+		writeLevel:    r.Choice("write_consistency", defaultLevel, writeLevels...),
 	}
 	missing := min(defaultReplication, nodes)
 	if o.strategy == strategyNetwork {
@@ -87,6 +86,11 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 	}
 	o.replication = r.Int("replication_factor", 1, 1000, missing)
 	o.memtable = r.Bytes("memtable_space", o.heap/4)
+	period := 10 * time.Second
+	if o.commitlogSync == "group" { // a write waits for the end of its window, those of a server that starts as well
+		period = 15 * time.Millisecond
+	}
+	o.commitlogPeriod = r.Duration("commitlog_sync_period", period)
 	if r.Err() != nil {
 		return o, r.Err()
 	}

@@ -221,6 +221,22 @@ func TestHolds(t *testing.T) {
 	}
 }
 
+// A server writes while it starts: by a window of ten seconds it is not ready in minutes.
+func TestWindowOfGroup(t *testing.T) {
+	for _, test := range []struct {
+		given database.Options
+		want  time.Duration
+	}{
+		{nil, 10 * time.Second},
+		{database.Options{"commitlog_sync": "group"}, 15 * time.Millisecond},
+		{database.Options{"commitlog_sync": "group", "commitlog_sync_period": "1s"}, time.Second},
+	} {
+		if o, err := parseOptions(3, test.given); err != nil || o.commitlogPeriod != test.want {
+			t.Errorf("%v: %v, %v; want %v", test.given, o.commitlogPeriod, err, test.want)
+		}
+	}
+}
+
 func TestConfiguration(t *testing.T) {
 	o, err := parseOptions(3, database.Options{"commitlog_sync": "group", "commitlog_sync_period": "5ms", "disk_failure_policy": "die", "port": 9142})
 	if err != nil {
