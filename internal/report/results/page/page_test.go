@@ -190,6 +190,16 @@ func filled(t *testing.T, marker string) (text string, pictures map[string]strin
 	return strings.TrimSpace(string(p.Text)), p.Pictures
 }
 
+func TestWhere(t *testing.T) {
+	rows := []data.Row{{Trial: 1, Parameters: map[string]string{"volumes": "none"}}, {Trial: 2, Parameters: map[string]string{"volumes": "kind=loop size=8GiB"}}, {Trial: 3, Parameters: map[string]string{"volumes": "local_one"}}}
+	for value, want := range map[string]int{"none": 1, "kind=loop_size=8GiB": 2, "local_one": 3} {
+		w := words{options: map[string]string{"where": "volumes=" + value}}
+		if got, err := w.filter(rows); err != nil || len(got) != 1 || got[0].Trial != want {
+			t.Errorf("%s: %+v, %v", value, got, err)
+		}
+	}
+}
+
 func TestWithinASentence(t *testing.T) {
 	for marker, want := range map[string]string{
 		"figure made of=goodput/scale=1 where=workload=b,scale=0.2":               "4.50 ± 0.053",

@@ -61,7 +61,8 @@ func (w words) series(values []Value) []Value {
 	})
 }
 
-// filter keeps the rows whose parameters are as where says. Of what is not there yet the error is NotYet.
+// filter keeps the rows whose parameters are as where says, where _ may stand for a space. Of what is not there yet
+// the error is NotYet.
 func (w words) filter(rows []data.Row) ([]data.Row, error) {
 	kept := slices.Clone(rows)
 	for _, want := range w.list("where") {
@@ -74,7 +75,7 @@ func (w words) filter(rows []data.Row) ([]data.Row, error) {
 				return nil, fmt.Errorf("where: trials have no parameter %q", name)
 			}
 		}
-		kept = slices.DeleteFunc(kept, func(r data.Row) bool { return r.Parameters[name] != value })
+		kept = slices.DeleteFunc(kept, func(r data.Row) bool { return r.Parameters[name] != value && r.Parameters[name] != plain(value) })
 	}
 	if len(kept) == 0 {
 		return nil, NotYet{w.step}
