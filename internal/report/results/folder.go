@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"skerry/internal/base/whole"
+	"skerry/internal/record"
 	"skerry/internal/report/results/data"
 	"skerry/internal/report/results/page"
 )
@@ -136,8 +138,12 @@ func (f Folder) Copy(to Folder) error {
 	return nil
 }
 
-// Keep writes the trials of a step beside the pages, and what they did over time where there is any.
+// Keep writes the trials of a step beside the pages, and what they did over time where there is any. Of a run that
+// measured nothing it writes nothing: what an earlier one measured stays.
 func (f Folder) Keep(step string, rows []data.Row, over []data.Point) error {
+	if !slices.ContainsFunc(rows, func(r data.Row) bool { return r.State == record.TrialOK }) {
+		return nil
+	}
 	var b bytes.Buffer
 	if err := data.Write(&b, rows); err != nil {
 		return err

@@ -3,6 +3,7 @@ package results
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,8 @@ import (
 
 	"skerry/internal/database/all"
 	"skerry/internal/experiment"
+	"skerry/internal/record"
+	"skerry/internal/report/results/data"
 	"skerry/internal/report/results/page"
 )
 
@@ -261,6 +264,36 @@ func TestOverTimeHoldsWhatIsKept(t *testing.T) {
 					break
 				}
 			}
+		}
+	}
+}
+
+// A run that ends before its first trial does takes nothing of what an earlier one measured, and leaves no file of its own.
+func TestKeepsWhatWasMeasured(t *testing.T) {
+	f := Folder{Dir: t.TempDir()}
+	measured := []data.Row{{Trial: 1, State: record.TrialOK, Figures: map[string]float64{"goodput": 7}}}
+	none := [][]data.Row{nil, {{Trial: 1, State: record.TrialFailed}}}
+	for _, rows := range none {
+		if err := f.Keep("step", rows, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(f.data("step" + dataExt)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%d rows, nothing measured: %v", len(rows), err)
+		}
+	}
+	if err := f.Keep("step", measured, nil); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(f.data("step" + dataExt))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rows := range none {
+		if err := f.Keep("step", rows, nil); err != nil {
+			t.Fatal(err)
+		}
+		if after, err := os.ReadFile(f.data("step" + dataExt)); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("%d rows, nothing measured: %q, %v", len(rows), after, err)
 		}
 	}
 }
