@@ -234,5 +234,9 @@ func TestMajorityLost(t *testing.T) {
 	}
 	if n, err := c.Count(t.Context()); err != nil || n != 1 {
 		t.Errorf("count %d, %v; want 1", n, err)
+		for _, s := range c.Running() { // is the row lost, or not seen yet?
+			n, err := s.Count(t.Context(), "")
+			t.Logf("%s by itself: %d, %v", s.Host.Name(), n, err)
+		}
 	}
 }
