@@ -22,21 +22,36 @@ var errRuns = errors.New("it runs")
 // Revive implements database.Cluster. The member names its position, and is sent what
 // came after it where a donor still has that, else everything. When no member runs, the
 // cluster begins anew from this one, which is refused if another was ahead of it.
+//
+// Those that run may be no majority, and lack what was acknowledged without them:
+//
+//  1. n1 is cut off. n2 and n3 go on, commit a write at 5 and are killed. n1, back, is at 3.
+//  2. n2 is revived. Were n1 told to go on alone (pc.bootstrap), its next transactions would be
+//     4 and 5 too: n2 would be sent what comes after 5, and nobody would see that the write is
+//     in two members and not in the third, or in none.
+//
+// So n1 is told that only if nobody who is halted is ahead of it. Else it is stopped, for it serves nothing,
+// the cluster begins from n2, and n1 is revived as n2 was.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	s, err := c.Member("reviving", node)
 	if err != nil {
 		return err
 	}
-	if err := c.revive(ctx, s); err != nil {
+	if s.Running() {
+		return fmt.Errorf("reviving %s: %w", node.Name(), errRuns)
+	}
+	running := c.Running()
+	err = c.revive(ctx, s)
+	if len(running) > 0 && errors.Is(err, ErrBehind) {
+		err = c.overtake(ctx, s, running)
+	}
+	if err != nil {
 		return fmt.Errorf("reviving %s: %w", node.Name(), err)
 	}
 	return nil
 }
 
 func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
-	if s.Running() {
-		return errRuns
-	}
 	c.Say("reviving %s", s.Host.Name())
 	p, err := c.position(ctx, s)
 	if err != nil {
@@ -62,22 +77,35 @@ func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
 	return nil
 }
 
+// overtake begins the cluster anew from a halted member, and revives those that ran behind it.
+func (c *cluster) overtake(ctx context.Context, s *mysql.Server, running []*mysql.Server) error {
+	p, err := c.position(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := c.unsurpassed(ctx, s.Host.Name(), p); err != nil {
+		return err
+	}
+	c.Say("%s is ahead of those that run, which are no majority: beginning the cluster from it", s.Host.Name())
+	for _, o := range running {
+		if err := o.Halt(ctx, false); err != nil {
+			return fmt.Errorf("stopping %s, which is behind: %w", o.Host.Name(), err)
+		}
+	}
+	for _, o := range append([]*mysql.Server{s}, running...) {
+		if err := c.revive(ctx, o); err != nil {
+			return fmt.Errorf("starting %s after those that ran were stopped: %w", o.Host.Name(), err)
+		}
+	}
+	return nil
+}
+
 // bootstrap lets a cluster begin from a member: it was the last to leave, or none of the
 // others, which do not run either, is ahead.
 func (c *cluster) bootstrap(ctx context.Context, s *mysql.Server, p position) error {
 	if !p.safe {
-		for _, o := range c.All() {
-			if o == s {
-				continue
-			}
-			q, err := c.position(ctx, o)
-			if err != nil {
-				return err
-			}
-			if q.history == p.history && q.seqno > p.seqno {
-				err := fmt.Errorf("%w: %s has transaction %d, %s only %d", ErrBehind, o.Host.Name(), q.seqno, s.Host.Name(), p.seqno)
-				return advice.With(err, "revive %s first", o.Host.Name())
-			}
+		if err := c.unsurpassed(ctx, s.Host.Name(), p); err != nil {
+			return err
 		}
 	}
 	p.safe = true
@@ -85,6 +113,24 @@ func (c *cluster) bootstrap(ctx context.Context, s *mysql.Server, p position) er
 		return fmt.Errorf("marking it as the first: %w", err)
 	}
 	return forget(ctx, s)
+}
+
+// unsurpassed returns nil when no halted member is ahead of a position, that of the member named.
+func (c *cluster) unsurpassed(ctx context.Context, name string, p position) error {
+	for _, o := range c.All() {
+		if o.Running() || o.Host.Name() == name {
+			continue
+		}
+		q, err := c.position(ctx, o)
+		if err != nil {
+			return err
+		}
+		if q.history == p.history && q.seqno > p.seqno {
+			err := fmt.Errorf("%w: %s has transaction %d, %s only %d", ErrBehind, o.Host.Name(), q.seqno, name, p.seqno)
+			return advice.With(err, "revive %s first", o.Host.Name())
+		}
+	}
+	return nil
 }
 
 // rejoin prepares a member's return to those that run. These first have to give up the
@@ -98,10 +144,13 @@ func (c *cluster) rejoin(ctx context.Context, s *mysql.Server) error {
 
 // Settle implements mysql.Equals: servers serve, and count nobody else. Once they are no primary
 // component they wait for all that were in the last one, those that were lost too: when
-// they have found each other they are told to go on alone, as an operator would tell them.
+// they have found each other they are told to go on alone, as an operator would tell them,
+// unless one that is halted is ahead of them all (ErrBehind).
 func (c *cluster) Settle(ctx context.Context, servers []*mysql.Server) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, evictTimeout, fmt.Errorf("the others still count it after %v", evictTimeout))
 	defer cancel()
+	ctx, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
 	var since time.Time // when they were first seen to wait
 	return c.Set.Await(ctx, func(ctx context.Context) error {
 		err := agree(ctx, servers)
@@ -114,13 +163,33 @@ func (c *cluster) Settle(ctx context.Context, servers []*mysql.Server) error {
 			since = time.Now()
 		case time.Since(since) > stuckAfter:
 			since = time.Time{}
-			c.Say("the members that run are no majority: making them the cluster (pc.bootstrap)")
-			if e := servers[0].Exec(ctx, "SET GLOBAL wsrep_provider_options = 'pc.bootstrap=YES'"); e != nil {
+			if e := c.goOn(ctx, servers); errors.Is(e, ErrBehind) {
+				refuse(e)
+			} else if e != nil {
 				return errors.Join(err, e)
 			}
 		}
 		return err
 	})
+}
+
+// goOn makes servers, which are no primary component, one.
+func (c *cluster) goOn(ctx context.Context, servers []*mysql.Server) error {
+	first, most := servers[0], status{Last: -1}
+	for _, s := range servers {
+		st, err := ask(ctx, s)
+		if err != nil {
+			return err
+		}
+		if st.Last > most.Last {
+			first, most = s, st
+		}
+	}
+	if err := c.unsurpassed(ctx, first.Host.Name(), position{history: most.History, seqno: most.Last}); err != nil {
+		return err
+	}
+	c.Say("the members that run are no majority: making them the cluster (pc.bootstrap)")
+	return first.Exec(ctx, "SET GLOBAL wsrep_provider_options = 'pc.bootstrap=YES'")
 }
 
 // stuckAfter is how long members get to become a primary component by themselves.

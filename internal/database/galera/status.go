@@ -26,10 +26,11 @@ type status struct {
 	Ready   bool   // wsrep_ready
 	Size    int    // wsrep_cluster_size
 	History string // wsrep_cluster_state_uuid
+	Last    int64  // wsrep_last_committed: its position in the history
 }
 
 const statusQuery = "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_local_state_comment', 'wsrep_cluster_status', " +
-	"'wsrep_ready', 'wsrep_cluster_size', 'wsrep_cluster_state_uuid')"
+	"'wsrep_ready', 'wsrep_cluster_size', 'wsrep_cluster_state_uuid', 'wsrep_last_committed')"
 
 // parseStatus understands the variables.
 func parseStatus(v map[string]string) (status, error) {
@@ -43,6 +44,9 @@ func parseStatus(v map[string]string) (status, error) {
 	var err error
 	if st.Size, err = strconv.Atoi(v["wsrep_cluster_size"]); err != nil {
 		return st, fmt.Errorf("wsrep_cluster_size: %w", err)
+	}
+	if st.Last, err = strconv.ParseInt(v["wsrep_last_committed"], 10, 64); err != nil {
+		return st, fmt.Errorf("wsrep_last_committed: %w", err)
 	}
 	return st, nil
 }
@@ -160,8 +164,11 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
-	return s.Count(ctx, "SET STATEMENT wsrep_sync_wait = 1 FOR ")
+	return s.Count(ctx, waits)
 }
+
+// waits begins a statement that sees all that was committed anywhere before.
+const waits = "SET STATEMENT wsrep_sync_wait = 1 FOR "
 
 // Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error {

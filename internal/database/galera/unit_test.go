@@ -104,7 +104,7 @@ func FuzzPosition(f *testing.F) {
 
 func TestStatus(t *testing.T) {
 	well := map[string]string{"wsrep_local_state_comment": "Synced", "wsrep_cluster_status": "Primary", "wsrep_ready": "ON",
-		"wsrep_cluster_size": "3", "wsrep_cluster_state_uuid": history}
+		"wsrep_cluster_size": "3", "wsrep_cluster_state_uuid": history, "wsrep_last_committed": "7"}
 	for _, test := range []struct {
 		name, value, want string
 	}{
@@ -132,7 +132,8 @@ func TestStatus(t *testing.T) {
 			t.Error(d)
 		}
 	}
-	for _, v := range []map[string]string{{}, {"wsrep_local_state_comment": "Synced", "wsrep_cluster_size": ""}} {
+	for _, v := range []map[string]string{{}, {"wsrep_local_state_comment": "Synced", "wsrep_cluster_size": ""},
+		{"wsrep_local_state_comment": "Synced", "wsrep_cluster_size": "3"}} {
 		if st, err := parseStatus(v); err == nil {
 			t.Errorf("%v read as %+v", v, st)
 		}
