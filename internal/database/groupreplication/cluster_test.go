@@ -95,6 +95,54 @@ func TestFailover(t *testing.T) {
 	}
 }
 
+// TestMinorityIsBehind has two of three members write while the third is frozen, and kills
+// them: the one that is left lacks what was acknowledged, and is not to lead.
+func TestMinorityIsBehind(t *testing.T) {
+	d, c, nodes := startCluster(t, 3, database.Options{"group_replication_member_expel_timeout": 0})
+	client := dbtest.Open(t, d, c.Properties())
+	record := []load.Field{{Name: "field0", Value: []byte("v")}}
+	if err := client.Insert(t.Context(), "", "user1", record); err != nil {
+		t.Fatal(err)
+	}
+	frozen := nodes[2].(*host.Node)
+	if err := frozen.Freeze(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Set.Await(t.Context(), func(ctx context.Context) error { return agree(ctx, c.All()[:2]) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Insert(t.Context(), "", "user2", record); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes[:2] {
+		if err := c.Halt(t.Context(), n, database.Abrupt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := frozen.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes[:2] {
+		if err := c.Revive(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, s := range c.Running() {
+		if err := c.Set.Await(t.Context(), func(ctx context.Context) error {
+			n, err := s.Count(ctx, "")
+			if err == nil && n != 2 {
+				err = fmt.Errorf("%s has %d rows; want 2", s.Host.Name(), n)
+			}
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestPrimaryIsPlaced has the member that was asked for lead the group, and refuses one that is no node.
 func TestPrimaryIsPlaced(t *testing.T) {
 	_, c, nodes := startCluster(t, 2, database.Options{"primary": "n2"})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"skerry/internal/base/advice"
@@ -14,12 +15,20 @@ import (
 // ErrBehind says that a group is not to be begun from a member: another one has more.
 var ErrBehind = errors.New("another member has transactions that it lacks")
 
+// errNoGroup says that the members that run have none.
+var errNoGroup = errors.New("the members that run are in no group")
+
 // errRuns says that a member was not halted.
 var errRuns = errors.New("it runs")
 
 // Revive implements database.Cluster. A member that comes back is a new one to the group:
 // the others must have given up the old one first. When no member runs, the group begins
 // anew from this one, which is refused if another has more.
+//
+// Those that run may be no majority and lack what was acknowledged without them, or be out of the group that
+// gave them up before it ended. They serve nothing then, and the group begins anew from the one that has most,
+// them and this one. Were they told to go on alone, the write would be gone, and whoever has it would never
+// be let in again.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	s, err := c.Member("reviving", node)
 	if err != nil {
@@ -29,7 +38,12 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 		return fmt.Errorf("reviving %s: %w", node.Name(), errRuns)
 	}
 	c.Say("reviving %s", node.Name())
-	if err := c.revive(ctx, s); err != nil {
+	running := c.Running()
+	err = c.revive(ctx, s)
+	if len(running) > 0 && (errors.Is(err, ErrBehind) || errors.Is(err, errNoGroup)) {
+		err = c.anew(ctx, append(running, s))
+	}
+	if err != nil {
 		return errors.Join(fmt.Errorf("reviving %s: %w", node.Name(), err), s.Halt(context.WithoutCancel(ctx), true))
 	}
 	return nil
@@ -41,7 +55,7 @@ func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
 		if err := c.launchOnTrial(ctx, s); err != nil {
 			return err
 		}
-		if err := c.ahead(ctx, s); err != nil {
+		if err := c.unsurpassed(ctx, s); err != nil {
 			return err
 		}
 	} else if err := c.without(ctx, others); err != nil {
@@ -50,31 +64,86 @@ func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
 	return c.admit(ctx, s, append(others, s), len(others) == 0, func() {})
 }
 
+// anew begins the group again with members of whom none serves, from one that has all that any
+// member has.
+func (c *cluster) anew(ctx context.Context, members []*mysql.Server) error {
+	var behind error
+	for i, first := range members {
+		if !first.Running() {
+			if err := c.launchOnTrial(ctx, first); err != nil {
+				return err
+			}
+		}
+		if behind = c.unsurpassed(ctx, first); behind == nil {
+			members[0], members[i] = first, members[0]
+			break
+		}
+		if !errors.Is(behind, ErrBehind) {
+			return behind
+		}
+	}
+	if behind != nil {
+		return behind
+	}
+	c.Say("the members that run are no majority: beginning the group from %s, which has most", members[0].Host.Name())
+	for _, s := range members { // SIGTERM would wait for a group that does not answer
+		if err := s.Halt(ctx, true); err != nil {
+			return fmt.Errorf("stopping %s: %w", s.Host.Name(), err)
+		}
+	}
+	for i, s := range members {
+		if err := c.admit(ctx, s, members[:i+1], i == 0, func() {}); err != nil {
+			return errors.Join(fmt.Errorf("starting %s again: %w", s.Host.Name(), err), s.Halt(context.WithoutCancel(ctx), true))
+		}
+	}
+	return nil
+}
+
 // without waits until members that run have given up those that do not. Members that are
-// no majority cannot do so: they are told to go on alone, as an operator would tell them.
+// no majority cannot do so: they are told to go on alone, as an operator would tell them,
+// unless one that is halted has more than they (ErrBehind). Those that the group gave up
+// have none (errNoGroup).
 func (c *cluster) without(ctx context.Context, running []*mysql.Server) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, expelTimeout, fmt.Errorf("the others still count it after %v", expelTimeout))
 	defer cancel()
+	ctx, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
 	return c.Set.Await(ctx, func(ctx context.Context) error {
 		v, err := view(ctx, running[0])
 		if err != nil {
 			return err
 		}
-		if !stuck(v) {
-			return agree(ctx, running)
+		if stuck(v) {
+			err = c.goOn(ctx, running)
+		} else {
+			err = inGroup(ctx, running)
 		}
-		var members []string
-		for _, s := range running {
-			members = append(members, local(s))
+		if errors.Is(err, ErrBehind) || errors.Is(err, errNoGroup) {
+			refuse(err)
 		}
-		c.Say("the members that run are no majority: making them the group (group_replication_force_members)")
-		for _, list := range []string{strings.Join(members, ","), ""} {
-			if err := running[0].Exec(ctx, "SET GLOBAL group_replication_force_members = '"+list+"'"); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 		return agree(ctx, running)
 	})
+}
+
+// goOn makes servers, which are no majority, the group.
+func (c *cluster) goOn(ctx context.Context, servers []*mysql.Server) error {
+	if err := c.unsurpassed(ctx, servers...); err != nil {
+		return err
+	}
+	var members []string
+	for _, s := range servers {
+		members = append(members, local(s))
+	}
+	c.Say("the members that run are no majority: making them the group (group_replication_force_members)")
+	for _, list := range []string{strings.Join(members, ","), ""} {
+		if err := servers[0].Exec(ctx, "SET GLOBAL group_replication_force_members = '"+list+"'"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stuck tells whether half of a view's members or more cannot be reached.
@@ -88,27 +157,65 @@ func stuck(view []member) bool {
 	return lost > 0 && 2*lost >= len(view)
 }
 
-// ahead returns nil when no other member, none of which runs, has transactions that this
-// one lacks. Each is started for a moment, in no group, to be asked.
-func (c *cluster) ahead(ctx context.Context, s *mysql.Server) error {
+// inGroup returns errNoGroup when each server sees itself alone, and does not serve.
+func inGroup(ctx context.Context, servers []*mysql.Server) error {
+	for _, s := range servers {
+		v, err := view(ctx, s)
+		if err != nil {
+			return err
+		}
+		if len(v) != 1 || v[0].state != "ERROR" && v[0].state != "OFFLINE" {
+			return nil
+		}
+	}
+	return errNoGroup
+}
+
+// unsurpassed returns nil when no member has a transaction that none of the servers has, which run. One
+// that does not run is started for a moment, in no group, to be asked.
+func (c *cluster) unsurpassed(ctx context.Context, servers ...*mysql.Server) error {
+	var sets []string
+	for _, s := range servers {
+		rows, err := s.Ask(ctx, hasQuery)
+		if err != nil {
+			return err
+		}
+		sets = append(sets, rows[0][0])
+	}
 	for _, o := range c.All() {
-		if o == s {
+		if slices.Contains(servers, o) {
 			continue
 		}
-		if err := c.launchOnTrial(ctx, o); err != nil {
+		set, err := c.executed(ctx, o)
+		if err != nil {
 			return err
 		}
-		rows, err := o.Ask(ctx, "SELECT @@GLOBAL.gtid_executed")
-		if err := errors.Join(err, o.Halt(ctx, false)); err != nil {
-			return err
-		}
-		has, err := s.Ask(ctx, "SELECT GTID_SUBSET(?, @@GLOBAL.gtid_executed)", rows[0][0])
+		has, err := servers[0].Ask(ctx, "SELECT GTID_SUBSET(?, ?)", set, strings.Join(sets, ","))
 		if err != nil {
 			return err
 		}
 		if has[0][0] != "1" {
-			return advice.With(fmt.Errorf("%w: %s has %s", ErrBehind, o.Host.Name(), rows[0][0]), "revive %s first", o.Host.Name())
+			return advice.With(fmt.Errorf("%w: %s has %s", ErrBehind, o.Host.Name(), set), "revive %s first", o.Host.Name())
 		}
 	}
 	return nil
+}
+
+// hasQuery asks a member for the transactions that it has, those too that it has yet to apply.
+const hasQuery = "SELECT CONCAT_WS(',', @@GLOBAL.gtid_executed, (SELECT NULLIF(RECEIVED_TRANSACTION_SET, '') " +
+	"FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = 'group_replication_applier'))"
+
+// executed are the transactions that a member has done.
+func (c *cluster) executed(ctx context.Context, s *mysql.Server) (set string, err error) {
+	if !s.Running() {
+		if err := c.launchOnTrial(ctx, s); err != nil {
+			return "", err
+		}
+		defer func() { err = errors.Join(err, s.Halt(ctx, false)) }()
+	}
+	rows, err := s.Ask(ctx, "SELECT @@GLOBAL.gtid_executed")
+	if err != nil {
+		return "", err
+	}
+	return rows[0][0], nil
 }
