@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,9 @@ ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/host <<<y >/dev/null
 printf 'HostKey /etc/ssh/host\nPidFile none\nUsePAM no\nPermitRootLogin yes\nStrictModes no\n' >/etc/ssh/test
 /usr/sbin/sshd -f /etc/ssh/test
 rm -rf /root/.cache/skerry/bin`, r.share))
+	r.await("sshd listens", func() bool { // which becomes a daemon before it does
+		return m.command("bash", "-c", fmt.Sprintf(": </dev/tcp/10.99.0.%d/22", n)).Run() == nil
+	})
 	return m
 }
 
