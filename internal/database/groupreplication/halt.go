@@ -171,16 +171,16 @@ func inGroup(ctx context.Context, servers []*mysql.Server) error {
 	return errNoGroup
 }
 
-// unsurpassed returns nil when no member has a transaction that none of the servers has, which run. One
-// that does not run is started for a moment, in no group, to be asked.
+// unsurpassed returns nil when no member has a transaction that none of the servers, which run, has. What they
+// were sent and have yet to apply does not count: a server that is started again may have lost it.
 func (c *cluster) unsurpassed(ctx context.Context, servers ...*mysql.Server) error {
 	var sets []string
 	for _, s := range servers {
-		rows, err := s.Ask(ctx, hasQuery)
+		set, err := c.executed(ctx, s)
 		if err != nil {
 			return err
 		}
-		sets = append(sets, rows[0][0])
+		sets = append(sets, set)
 	}
 	for _, o := range c.All() {
 		if slices.Contains(servers, o) {
@@ -201,11 +201,8 @@ func (c *cluster) unsurpassed(ctx context.Context, servers ...*mysql.Server) err
 	return nil
 }
 
-// hasQuery asks a member for the transactions that it has, those too that it has yet to apply.
-const hasQuery = "SELECT CONCAT_WS(',', @@GLOBAL.gtid_executed, (SELECT NULLIF(RECEIVED_TRANSACTION_SET, '') " +
-	"FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = 'group_replication_applier'))"
-
-// executed are the transactions that a member has done.
+// executed are the transactions that a member has done. One that does not run is started for a
+// moment, in no group, to be asked.
 func (c *cluster) executed(ctx context.Context, s *mysql.Server) (set string, err error) {
 	if !s.Running() {
 		if err := c.launchOnTrial(ctx, s); err != nil {
