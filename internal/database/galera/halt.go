@@ -30,8 +30,8 @@ var errRuns = errors.New("it runs")
 //     4 and 5 too: n2 would be sent what comes after 5, and nobody would see that the write is
 //     in two members and not in the third, or in none.
 //
-// So n1 is told that only if nobody who is halted is ahead of it. Else it is stopped, for it serves nothing,
-// the cluster begins from n2, and n1 is revived as n2 was.
+// So n1 is told that only if nobody who is halted is ahead of it. Else it is stopped, for it
+// serves nothing, the cluster begins from n2, and n1 is revived behind it.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	s, err := c.Member("reviving", node)
 	if err != nil {

@@ -25,10 +25,10 @@ var errRuns = errors.New("it runs")
 // the others must have given up the old one first. When no member runs, the group begins
 // anew from this one, which is refused if another has more.
 //
-// Those that run may be no majority and lack what was acknowledged without them, or be out of the group that
-// gave them up before it ended. They serve nothing then, and the group begins anew from the one that has most,
-// them and this one. Were they told to go on alone, the write would be gone, and whoever has it would never
-// be let in again.
+// Those that run may be no majority and lack what was acknowledged without them, or be out of
+// the group, which gave them up before it ended. They serve nothing then, and the group begins
+// anew from whichever of them and this one has most. Were they told to go on alone, the write
+// would be gone, and whoever has it would never be let in again.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	s, err := c.Member("reviving", node)
 	if err != nil {
