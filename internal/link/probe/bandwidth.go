@@ -66,8 +66,10 @@ func bandwidth(ctx context.Context, w Way, setBPS int64) (int64, error) {
 			return 0, fmt.Errorf("measuring the bandwidth from %s to %s: %w", w.From, w.To, err)
 		}
 		switch {
-		case came.Packets < 2:
+		case came.Packets == 0:
 			return 0, fmt.Errorf("measuring the bandwidth from %s to %s: %w", w.From, w.To, ErrNoAnswer)
+		case came.Packets == 1: // of a dozen at least: the train was cut off
+			failed = ErrDisturbed
 		case came.Share < leastShare:
 			best = max(best, came.BPS)
 		case came.Even < leastEven:

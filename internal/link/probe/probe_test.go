@@ -169,6 +169,31 @@ func TestBandwidthOfUnlimitedLink(t *testing.T) {
 	}
 }
 
+// A train of which the machine let one packet through is sent again; a link that lets nothing through is not tried again.
+func TestBandwidthOfATrainCutOff(t *testing.T) {
+	const set = 948_000_000
+	whole := Pace(train(trainLength(set), set, time.Microsecond), carBytes)
+	for name, tt := range map[string]struct {
+		came []Came
+		bps  int64
+		err  error
+	}{
+		"once":         {[]Came{{Packets: 1}, whole}, whole.BPS, nil},
+		"every time":   {[]Came{{Packets: 1}, {Packets: 1}, {Packets: 1}, {Packets: 1}, {Packets: 1}}, 0, ErrDisturbed},
+		"nothing":      {[]Came{{}}, 0, ErrNoAnswer},
+		"then nothing": {[]Came{{Packets: 1}, {}}, 0, ErrNoAnswer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sent := 0
+			w := Way{Send: func(context.Context, Train) (Came, error) { sent++; return tt.came[sent-1], nil }}
+			got, err := Bandwidth(t.Context(), w, set)
+			if got != tt.bps || !errors.Is(err, tt.err) || sent != len(tt.came) {
+				t.Errorf("Bandwidth() = %d, %v after %d trains; want %d, %v after %d", got, err, sent, tt.bps, tt.err, len(tt.came))
+			}
+		})
+	}
+}
+
 func TestBandwidths(t *testing.T) {
 	a, b := pairOf(t)
 	shape(t, a, "va", 20_000_000)
