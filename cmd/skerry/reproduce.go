@@ -137,6 +137,9 @@ func (a *app) reproduce(ctx context.Context, f reproduceFlags, pages []results.P
 			failed = errors.Join(failed, err)
 		}
 	}
+	if f.quick {
+		failed = errors.Join(failed, f.folder().Fill())
+	}
 	fmt.Fprintf(a.err, "done in %v; the pages are in %s\n", time.Since(begun).Round(time.Second), f.results)
 	return failed
 }
@@ -177,9 +180,18 @@ func (a *app) bring(ctx context.Context, f reproduceFlags, s results.Step) error
 		wrong = f.folder().Keep(s.Name, rows, over)
 	}
 	if wrong == nil {
-		wrong = f.folder().Fill()
+		wrong = f.fillAfterStep()
 	}
 	return errors.Join(err, wrong)
+}
+
+// fillAfterStep makes the pages after a step whose figures are kept: a night's work is shown before the next one ends. Those of
+// short forms, which take about as long as the making, are made once, after the last.
+func (f reproduceFlags) fillAfterStep() error {
+	if f.quick {
+		return nil
+	}
+	return f.folder().Fill()
 }
 
 // benchStep runs skerry bench as a process of its own, and keeps what it prints with what it was run on.
@@ -211,7 +223,7 @@ func (a *app) benchStep(ctx context.Context, f reproduceFlags, s results.Step) e
 	if err := f.folder().KeepOutput(s.Name, out.String()); err != nil {
 		return err
 	}
-	if err := f.folder().Fill(); err != nil {
+	if err := f.fillAfterStep(); err != nil {
 		return err
 	}
 	return errors.Join(os.MkdirAll(f.out, 0o755), os.WriteFile(done, out.Bytes(), 0o644))
