@@ -77,7 +77,9 @@ func Dispatch(ctx context.Context, from Inside, to netip.Addr, m Meeting, train 
 	if err := r.call(ctx); err != nil {
 		return fmt.Errorf("meeting %s: %w", sender.RemoteAddr(), err)
 	}
-	if err := r.push(ctx); err != nil {
+	// A receiver that is gone, though it had listened, took the train for over: on a busy machine, in a pause of
+	// it. What it makes of what arrived is its own.
+	if err := r.push(ctx); err != nil && !errors.Is(err, syscall.ECONNREFUSED) {
 		return err
 	}
 	return ctx.Err()

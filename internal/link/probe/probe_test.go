@@ -138,6 +138,23 @@ func TestApart(t *testing.T) {
 	}
 }
 
+// A receiver on a busy machine may take a train for over that is still being sent.
+func TestApartFromAReceiverThatGaveUp(t *testing.T) {
+	a, b := pairOf(t)
+	m := Meeting{Port: 20000, Nonce: 7}
+	sent := make(chan error, 1)
+	go func() {
+		sent <- Dispatch(t.Context(), a, netip.MustParseAddr(b.Addr()), m, Train{Packets: 20, Bytes: 200, Every: 50 * time.Millisecond})
+	}()
+	got, err := Receive(t.Context(), b, m, Train{Packets: 20, Bytes: 200, Quiet: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-sent; err != nil {
+		t.Errorf("%d packets arrived, and then %v", len(got), err)
+	}
+}
+
 func TestBandwidth(t *testing.T) {
 	a, b := pairOf(t)
 	const set = 20_000_000
