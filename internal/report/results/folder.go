@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"skerry/internal/base/whole"
 	"skerry/internal/record"
@@ -34,6 +36,20 @@ type Folder struct {
 	Dir string
 	// Root is the repository, to which the plan's experiments are relative.
 	Root string
+
+	filling *filling // nil where no pages are being filled
+}
+
+// filling is what every marker of every page asks for anew, read once.
+type filling struct {
+	plan  func() (Plan, error)
+	takes map[string]estimate // by step
+}
+
+// estimate is how long a step is likely to take at most, and whether that is known.
+type estimate struct {
+	takes time.Duration
+	known bool
 }
 
 var _ page.Source = Folder{}
@@ -113,7 +129,26 @@ func (f Folder) Papers(item string) (out []page.Value, err error) {
 
 func (f Folder) data(name string) string { return filepath.Join(f.Dir, dataDir, name) }
 
-func (f Folder) plan() (Plan, error) { return Load(filepath.Join(f.Dir, planFile)) }
+func (f Folder) plan() (Plan, error) {
+	if f.filling != nil {
+		return f.filling.plan()
+	}
+	return Load(filepath.Join(f.Dir, planFile))
+}
+
+func (f Folder) estimate(s Step) (e estimate, err error) {
+	if f.filling == nil {
+		e.takes, e.known, err = s.Time(f.Root, false)
+		return e, err
+	}
+	e, there := f.filling.takes[s.Name]
+	if !there {
+		if e.takes, e.known, err = s.Time(f.Root, false); err == nil {
+			f.filling.takes[s.Name] = e
+		}
+	}
+	return e, err
+}
 
 // Copy puts the pages' templates, their plan and the documents' values into another folder, without what was measured: pages
 // to try. What was measured into that folder before stays.
@@ -183,6 +218,7 @@ func (f Folder) Files() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.filling = &filling{sync.OnceValues(f.plan), map[string]estimate{}}
 	files := map[string][]byte{}
 	var failed error
 	for _, path := range names {

@@ -73,12 +73,12 @@ func (f Folder) Missing(steps []string) (out page.Missing, err error) {
 			if !whole {
 				out.Names = append(out.Names, s.Name)
 			}
-			takes, told, err := s.Time(f.Root, false)
+			e, err := f.estimate(s)
 			if err != nil {
 				return out, err
 			}
-			known = known && told
-			out.Takes += takes
+			known = known && e.known
+			out.Takes += e.takes
 		}
 	}
 	if !known {
