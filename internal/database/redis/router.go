@@ -39,6 +39,9 @@ type router struct {
 	alone bool
 	// owner is a node's number by slot, -1 while unknown.
 	owner [slots]atomic.Int32
+	// moved is which question for the slots was the latest when a redirect last told of one.
+	moved    [slots]atomic.Uint32
+	question atomic.Uint32
 	// nodes are the addresses by number. It only grows: a number stays valid.
 	nodes atomic.Pointer[[]string]
 	mu    sync.Mutex // held while nodes grows
@@ -102,23 +105,32 @@ func noCluster(err error) bool {
 func (r *router) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
+	asked := r.question.Add(1)
 	ranges, err := r.client.ClusterSlots(ctx).Result()
 	if err != nil {
 		return err
 	}
+	r.learn(ranges, asked)
+	if len(*r.nodes.Load()) == 0 {
+		return load.Failed("clusterdown", r.seeds, errors.New("no node serves any slot"))
+	}
+	return nil
+}
+
+// learn takes in the answer to a question. A redirect that came after the question is the newer news: on a busy
+// machine an answer may wait until the node that it names for a slot has left.
+func (r *router) learn(ranges []goredis.ClusterSlot, asked uint32) {
 	for _, s := range ranges {
 		if len(s.Nodes) == 0 || s.Start < 0 || s.End >= slots {
 			continue
 		}
 		n := r.number(s.Nodes[0].Addr) // the master
 		for i := s.Start; i <= s.End; i++ {
-			r.owner[i].Store(n)
+			if r.moved[i].Load() < asked {
+				r.owner[i].Store(n)
+			}
 		}
 	}
-	if len(*r.nodes.Load()) == 0 {
-		return load.Failed("clusterdown", r.seeds, errors.New("no node serves any slot"))
-	}
-	return nil
 }
 
 // run refreshes when asked to.
@@ -203,6 +215,7 @@ func (r *router) redirect(text []byte, from string) (node int32, ask, ok bool) {
 		return node, true, true
 	}
 	if !r.alone {
+		r.moved[slot].Store(r.question.Load())
 		r.owner[slot].Store(node)
 		r.suspect()
 	}

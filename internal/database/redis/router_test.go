@@ -1,0 +1,30 @@
+package redis
+
+import (
+	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// An answer that was asked for before a redirect does not undo it; one that was asked for after it does.
+func TestRedirectOutlivesAnOlderAnswer(t *testing.T) {
+	const left, heir = "10.0.0.1:6379", "10.0.0.2:6379"
+	r := &router{stale: make(chan struct{}, 1)}
+	r.nodes.Store(new([]string))
+	owner := func(slot int) string { return (*r.nodes.Load())[r.owner[slot].Load()] }
+	all := func(addr string) []goredis.ClusterSlot {
+		return []goredis.ClusterSlot{{Start: 0, End: slots - 1, Nodes: []goredis.ClusterNode{{Addr: addr}}}}
+	}
+	asked := r.question.Add(1)
+	if _, _, ok := r.redirect([]byte("MOVED 7 "+heir), left); !ok {
+		t.Fatal("the redirect was not understood")
+	}
+	r.learn(all(left), asked)
+	if owner(7) != heir || owner(8) != left {
+		t.Errorf("after the older answer slot 7 is with %s, want %s; slot 8 with %s, want %s", owner(7), heir, owner(8), left)
+	}
+	r.learn(all(left), r.question.Add(1))
+	if owner(7) != left {
+		t.Errorf("after a newer answer slot 7 is with %s, want %s", owner(7), left)
+	}
+}
