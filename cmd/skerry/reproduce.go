@@ -186,7 +186,7 @@ func (a *app) bring(ctx context.Context, f reproduceFlags, s results.Step) error
 }
 
 // fillAfterStep makes the pages after a step whose figures are kept: a night's work is shown before the next one ends. Those of
-// short forms, which take about as long as the making, are made once, after the last.
+// short forms are made once, after the last: a short form takes seconds, as the making does.
 func (f reproduceFlags) fillAfterStep() error {
 	if f.quick {
 		return nil

@@ -126,8 +126,9 @@ func (r *router) learn(ranges []goredis.ClusterSlot, asked uint32) {
 		}
 		n := r.number(s.Nodes[0].Addr) // the master
 		for i := s.Start; i <= s.End; i++ {
+			was := r.owner[i].Load() // before the look at moved: a redirect that comes after that look wins, too
 			if r.moved[i].Load() < asked {
-				r.owner[i].Store(n)
+				r.owner[i].CompareAndSwap(was, n)
 			}
 		}
 	}
