@@ -112,11 +112,11 @@ func trains(q link.Quality) bool {
 }
 
 // secondLook is the bandwidth of one direction: what its train measured, or where that is off,
-// the median of three trains. Where all were disturbed, trains are sent again when no other is
-// under way. It is 0 where the sender could not keep the link busy, which says nothing about
-// the link.
+// the median of three trains. Where all were disturbed, or none kept the link busy, trains are sent again
+// when no other is under way. It is 0 where the sender could not keep the link busy then either, which says
+// nothing about the link.
 func secondLook(ctx context.Context, d probe.Demand, first probe.BandwidthResult) (int64, error) {
-	if errors.Is(first.Err, probe.ErrDisturbed) {
+	if errors.Is(first.Err, probe.ErrDisturbed) || errors.Is(first.Err, probe.ErrStarved) {
 		first.BPS, first.Err = probe.Bandwidth(ctx, d.Way, d.BPS)
 	}
 	measured := []int64{first.BPS}
