@@ -54,7 +54,7 @@ type Definition struct {
 	Clear string `yaml:"clear" jsonschema:"required"`
 	// Client is how the load driver talks to it.
 	Client Client `yaml:"client" jsonschema:"required"`
-	// Timeout bounds a start, and a change of membership.
+	// Timeout bounds a start, a change of membership, and the repair after a join that failed.
 	Timeout unit.Duration `yaml:"timeout" jsonschema:"default=2m"`
 
 	dir string // that paths are relative to

@@ -12,9 +12,6 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// undoTimeout bounds the repair after a join that failed.
-const undoTimeout = 60 * time.Second
-
 // member tells whether a node is one.
 func (c *cluster) member(h host.Host) bool {
 	return slices.ContainsFunc(c.current(), func(m host.Host) bool { return m.Name() == h.Name() })
@@ -83,7 +80,7 @@ func (c *cluster) stay(node host.Host) error {
 
 // undoJoin ends the server of a node that could not join and repairs the cluster.
 func (c *cluster) undoJoin(ctx context.Context, node host.Host) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	ctx, cancel := c.bounded(context.WithoutCancel(ctx))
 	defer cancel()
 	err := c.end(ctx, node, database.Abrupt)
 	if len(c.def.UndoJoin) == 0 {
