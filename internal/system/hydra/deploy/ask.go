@@ -17,8 +17,13 @@ import (
 	"skerry/internal/system/hydra/hydraclient"
 )
 
-// askTimeout bounds one question.
-const askTimeout = time.Second
+const (
+	// askTimeout bounds one question of a service.
+	askTimeout = time.Second
+	// nameTimeout bounds a question of a DNS server where the asker's own deadline is later. The library's
+	// 2 s would give up questions that a starved machine answers within the asker's time.
+	nameTimeout = 10 * time.Second
+)
 
 // Ask asks a service whether it is ready; reach is how members are talked to.
 func (s Service) Ask(ctx context.Context, reach hydraclient.Config) error {
@@ -51,7 +56,8 @@ func (s Service) Ask(ctx context.Context, reach hydraclient.Config) error {
 // errNoAddress is the error of a name without an address.
 var errNoAddress = errors.New("no address is known")
 
-// Lookup asks a DNS server, over a connection that dial makes, for the addresses of a name, in its order.
+// Lookup asks a DNS server, over a connection that dial makes, for the addresses of a name, in its order. It waits
+// until ctx's deadline, ten seconds at most.
 func Lookup(ctx context.Context, dial func(ctx context.Context, network, addr string) (net.Conn, error), server, name string) ([]netip.Addr, error) {
 	conn, err := dial(ctx, "tcp", server)
 	if err != nil {
@@ -59,7 +65,7 @@ func Lookup(ctx context.Context, dial func(ctx context.Context, network, addr st
 	}
 	defer conn.Close()
 	question := new(dns.Msg).SetQuestion(dns.Fqdn(name), dns.TypeA)
-	answer, _, err := new(dns.Client).ExchangeWithConnContext(ctx, question, &dns.Conn{Conn: conn})
+	answer, _, err := (&dns.Client{Timeout: nameTimeout}).ExchangeWithConnContext(ctx, question, &dns.Conn{Conn: conn})
 	if err != nil {
 		return nil, fmt.Errorf("asking the DNS server at %s for %s: %w", server, name, err)
 	}
