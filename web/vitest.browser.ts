@@ -5,8 +5,8 @@ export default defineConfig({
   test: {
     environment: 'node',
     include: ['test/**/*.spec.ts'],
-    testTimeout: 300_000, // of a machine that does much else
-    hookTimeout: 300_000,
+    testTimeout: 900_000, // a machine whose host starves it takes ten times as long as a quiet one
+    hookTimeout: 900_000,
     maxWorkers: 2, // files wait for runs and pages most of the time; each has a state and a browser of its own
     minWorkers: 1,
   },

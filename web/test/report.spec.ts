@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { launch, run, scratch, serious, watch, type Watched } from './browser'
+import { launch, run, scratch, watch, type Watched } from './browser'
 
 const stored = fileURLToPath(new URL('../../internal/report/webdata/testdata/two-distances', import.meta.url))
 const folder = scratch()
@@ -21,8 +21,8 @@ afterAll(async () => {
   folder.remove()
 })
 
-async function open(path = file, options = {}): Promise<Watched> {
-  const w = await watch(browser, options)
+async function open(path = file): Promise<Watched> {
+  const w = await watch(browser)
   await w.page.goto(pathToFileURL(path).href + '#picture')
   await w.page.waitForSelector('html[data-ready]')
   return w
@@ -88,12 +88,6 @@ describe('the report of a stored run', () => {
     await sort.focus()
     await page.keyboard.press('Enter')
     expect(await page.locator('#overview th').first().getAttribute('aria-sort')).toMatch(/ending/)
-    await page.context().close()
-  })
-
-  test.each(['light', 'dark'] as const)('axe finds no serious violation in %s', async (colorScheme) => {
-    const { page } = await open(file, { colorScheme })
-    expect(await serious(page)).toEqual([])
     await page.context().close()
   })
 
