@@ -62,7 +62,8 @@ listed = $$(bin/skerry wanted $(1) | paste -sd,)
 TIMED = @TIMEFORMAT='$@: %lR, %lU + %lS of processor time'; time
 
 # Two steps at a time: one waits for the network while the other computes. No two of them compile the same
-# packages at once, since each would do so by itself.
+# packages at once, since each would do so by itself. Tests of labs and of pages both compute: together they
+# would keep each other waiting past their limits where something else has half of the machine.
 BESIDE := --no-print-directory -s -j2
 
 .PHONY: test slow conformance fetched contract unit
@@ -70,7 +71,8 @@ test: format
 	@$(MAKE) $(BESIDE) setup vet
 	@$(MAKE) $(BESIDE) fetched lint
 	@$(MAKE) --no-print-directory -s contract
-	@$(MAKE) $(BESIDE) unit webtest
+	@$(MAKE) --no-print-directory -s unit
+	@$(MAKE) --no-print-directory -s webtest
 
 # Packages of the system.
 .PHONY: setup setup-slow
