@@ -105,7 +105,7 @@ func (t table) exercise(ctx context.Context, x exercise, length time.Duration, s
 	}
 	spec.Threads, spec.Target, spec.Arrival, spec.AfterStall = loadThreads, 0, load.Closed, ""
 	spec.Operations, spec.Duration, spec.Warmup = 0, length, 0
-	result, err := t.driver.drive(ctx, cell, x.pool, spec, func(load.Interval) {})
+	result, err := t.driver.drive(ctx, cell, x.pool, spec, func(i load.Interval) { t.tell.stagef("%s: %.0f ops/s", stage, rate(i)) })
 	if err != nil {
 		return 0, t.ground.explain(ctx, err)
 	}
