@@ -316,6 +316,8 @@ type LinkFidelity struct {
 	TrainLost bool `json:"train_lost,omitempty"`
 	// TrainDisturbed says that the machine held up every train, so that a bandwidth is not known.
 	TrainDisturbed bool `json:"train_disturbed,omitempty"`
+	// TrainStarved says that the sender of a direction could not keep it busy, so that a bandwidth is not known.
+	TrainStarved bool `json:"train_starved,omitempty"`
 }
 
 // LinkSeen is what a real link was while the trial measured, over all echoes.

@@ -41,15 +41,14 @@ func TestLabOnMachines(t *testing.T) {
 
 	r.write("grid.yaml", strings.Replace(grid, "name: ", "machines: three.yaml\nname: ", 1))
 	lines(`./skerry run grid.yaml --set repetitions=1 --set topology.defaults.bandwidth=50mbit --out /root/runs && cp -rL /root/runs/latest "$0/run"`)
-	measured := map[string]bool{} // links with a limit, by id: whether any trial measured them, as a starved one may not
 	for _, x := range r.trials("run", 4) {
 		told, _ := json.Marshal(x.Fidelity.Machines)
 		if x.State != record.TrialOK || len(x.Fidelity.Machines) == 0 {
 			t.Errorf("trial %d: %s %s, machines %s", x.ID, x.State, x.Error, told)
 		}
 		for _, k := range x.Fidelity.Links {
-			if k.SetABbps > 0 {
-				measured[k.ID] = measured[k.ID] || k.ABbps > 0 && k.BAbps > 0 || k.TrainDisturbed
+			if k.SetABbps > 0 && (k.ABbps == 0 || k.BAbps == 0) && !k.TrainDisturbed && !k.TrainStarved {
+				t.Errorf("trial %d: the bandwidth of %s was not measured, without a reason: %+v", x.ID, k.ID, k)
 			}
 		}
 		for _, m := range x.Fidelity.Machines {
@@ -57,14 +56,6 @@ func TestLabOnMachines(t *testing.T) {
 				t.Errorf("trial %d: of %s is told %s", x.ID, m.Name, told)
 			}
 		}
-	}
-	for id, once := range measured {
-		if !once {
-			t.Errorf("the bandwidth of %s was not measured in any trial", id)
-		}
-	}
-	if len(measured) == 0 {
-		t.Error("no link of any trial has a limit")
 	}
 	for name, m := range r.machines {
 		if err := r.sh(m.command("bash", "-c", `! pgrep -x skerry && ! ls /run/skerry/labs/* 2>/dev/null`)); err != nil {

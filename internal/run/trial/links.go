@@ -99,6 +99,8 @@ func probeBandwidth(ctx context.Context, l *lab.Lab, up []lab.Link, out []record
 			of[i].TrainLost = true
 		case errors.Is(err, probe.ErrDisturbed):
 			of[i].TrainDisturbed = true
+		case errors.Is(err, probe.ErrStarved):
+			of[i].TrainStarved = true
 		case err != nil:
 			return err
 		}
@@ -113,8 +115,8 @@ func trains(q link.Quality) bool {
 
 // secondLook is the bandwidth of one direction: what its train measured, or where that is off,
 // the median of three trains. Where all were disturbed, or none kept the link busy, trains are sent again
-// when no other is under way. It is 0 where the sender could not keep the link busy then either, which says
-// nothing about the link.
+// when no other is under way. ErrStarved, with 0, says that the sender could not keep the link busy then either,
+// which says nothing about the link.
 func secondLook(ctx context.Context, d probe.Demand, first probe.BandwidthResult) (int64, error) {
 	if errors.Is(first.Err, probe.ErrDisturbed) || errors.Is(first.Err, probe.ErrStarved) {
 		first.BPS, first.Err = probe.Bandwidth(ctx, d.Way, d.BPS)
@@ -122,11 +124,7 @@ func secondLook(ctx context.Context, d probe.Demand, first probe.BandwidthResult
 	measured := []int64{first.BPS}
 	for err := first.Err; ; {
 		switch {
-		case errors.Is(err, probe.ErrDisturbed) && len(measured) > 1:
-			return first.BPS, nil // the first look was not disturbed
-		case errors.Is(err, probe.ErrStarved) && len(measured) == 1:
-			return 0, nil
-		case errors.Is(err, probe.ErrStarved):
+		case (errors.Is(err, probe.ErrDisturbed) || errors.Is(err, probe.ErrStarved)) && len(measured) > 1:
 			return first.BPS, nil // the first look stands
 		case err != nil:
 			return 0, err

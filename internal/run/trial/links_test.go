@@ -24,7 +24,7 @@ func TestSecondLook(t *testing.T) {
 		"off":               {probe.BandwidthResult{BPS: set / 2}, good, set, nil, 2},
 		"disturbed":         {probe.BandwidthResult{Err: probe.ErrDisturbed}, good, set, nil, 1},
 		"starved":           {probe.BandwidthResult{BPS: set / 2, Err: probe.ErrStarved}, good, set, nil, 1},
-		"starved each time": {probe.BandwidthResult{Err: probe.ErrStarved}, starved, 0, nil, 5},
+		"starved each time": {probe.BandwidthResult{Err: probe.ErrStarved}, starved, 0, probe.ErrStarved, 5},
 		"lost":              {probe.BandwidthResult{Err: probe.ErrNoAnswer}, good, 0, probe.ErrNoAnswer, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -316,6 +316,8 @@ export interface LinkFidelity {
   train_lost?: boolean
   /** train_disturbed says that the machine held up every train, so that a bandwidth is not known. */
   train_disturbed?: boolean
+  /** train_starved says that the sender of a direction could not keep it busy, so that a bandwidth is not known. */
+  train_starved?: boolean
 }
 
 /** LinkSeen is what a real link was while the trial measured, over all echoes. */
