@@ -111,7 +111,7 @@ func TestRunMeasuresEveryCell(t *testing.T) {
 // What stands in experiments/ is what newcomers begin with.
 func TestReadyExperiments(t *testing.T) {
 	for name, sets := range map[string][]string{
-		"quickstart.yaml": nil, "examples/drift.yaml": nil, "hydra/wallet.yaml": {"--set", "database.options.backend=sqlite", "--set", "matrix.workload.threads=[4]"},
+		"quickstart.yaml": nil, "examples/drift.yaml": nil, "hydra/wallet.yaml": {"--set", "database.options.backend=sqlite"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -119,7 +119,7 @@ func TestReadyExperiments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := b.run(0, append([]string{"run", file, "--fast", "--retries", "1"}, sets...)...)
+			r := b.run(0, append([]string{"run", file, "--fast", "--retries", "0"}, sets...)...)
 			s := b.summary(b.path("runs/latest"))
 			for _, x := range s.Trials {
 				if x.State != record.TrialOK || x.Outcomes.OK == 0 {
@@ -136,7 +136,7 @@ func TestReadyExperiments(t *testing.T) {
 func TestEarlyStoppingAndOpenLoop(t *testing.T) {
 	b := newBench(t)
 	r := b.run(0, "run", b.write("one.yaml", one),
-		"--set", "stop.time=10m", "--set", "stop.confidence=50%", "--set", "stop.min_time=4s",
+		"--set", "stop.time=10m", "--set", "stop.confidence=20%", "--set", "stop.min_time=4s",
 		"--set", "workload.arrival=poisson", "--set", "workload.target=50")
 	s := b.summary(b.path("runs/latest"))
 	if x := s.Trials[0]; x.Stopped != "confidence" {
