@@ -129,18 +129,22 @@ unit: build
 	$(TIMED) $(call REQUIRE,tests) $(GOTEST) -- $(FLAGS) -p 4 ./test/e2e $(call wanted,suites) $(LONG) ./test/engines ./test/docs ./test/packages $$(go list ./... | grep -vx -e $(ALONE) -e $(GUEST))
 
 # All packages of the program with the race detector, which compiles everything anew and slows it
-# down, together with the databases and the kernel that take minutes of processors. The tests below test start
-# the program as a process, whose races they would not see.
-.PHONY: fetched-slow raced
+# down, together with the databases that take minutes of processors. The tests below test start
+# the program as a process, whose races they would not see. The emulated machines come after them: they compute
+# all the time, and beside others they had a twentieth of a processor.
+.PHONY: fetched-slow raced guest
 slow:
 	@$(MAKE) --no-print-directory -s setup-slow
 	@$(MAKE) --no-print-directory -s fetched-slow
 	@$(MAKE) --no-print-directory -s raced
+	@$(MAKE) --no-print-directory -s guest
 fetched-slow: build
 	$(TIMED) { bin/skerry install $(call wanted,slow) && test/vm/setup.sh; }
-RACE = $(call REQUIRE,slow),qemu $(GOTEST) --raw-command -- env CGO_ENABLED=1 go test -json -race $(FLAGS)
+RACE = $(call REQUIRE,slow) $(GOTEST) --raw-command -- env CGO_ENABLED=1 go test -json -race $(FLAGS)
 raced: build
-	$(TIMED) { $(RACE) $(ALONE) && $(RACE) -p 4 $(call wanted,suites-slow) $(GUEST) $(LONG) $$(go list ./cmd/... ./internal/... | grep -vx $(ALONE)); }
+	$(TIMED) { $(RACE) $(ALONE) && $(RACE) -p 4 $(call wanted,suites-slow) $(LONG) $$(go list ./cmd/... ./internal/... | grep -vx $(ALONE)); }
+guest: build
+	$(TIMED) $(call REQUIRE,slow),qemu $(GOTEST) -- $(FLAGS) $(GUEST)
 
 # The front end: components in Vitest, pages in Chromium.
 webtest: build
