@@ -30,8 +30,12 @@ const (
 
 // Halt implements database.Cluster. Gracefully, nothing is lost: the append-only file
 // is flushed, or a snapshot taken where there is none. With SIGKILL a server keeps what
-// is in its append-only file: every write that it acknowledged, since it writes to the
-// file before it answers. Without one it comes back empty.
+// is in its append-only file; without one it comes back empty. What is in it depends on
+// appendfsync (flushAppendOnlyFile in Redis' aof.c):
+//
+//	no, always   every write that was acknowledged: it is written before the answer
+//	everysec     not what was acknowledged while the file's last fsync was under way: the
+//	             write waits for its end, for 2 s at most, and the answer does not
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	fail := func(err error) error { return fmt.Errorf("halting %s on %s: %w", c.kind.name, node.Name(), err) }
 	m := c.member(node)

@@ -12,7 +12,7 @@ func TestConformanceOfValkey(t *testing.T) {
 	testkit.Need(t, testkit.Installed(ValkeyRecipe))
 	dbtest.Run(t, dbtest.Config{
 		About: ValkeyAbout, Port: defaultPort, Upsert: true,
-		Survives: true, DiskFull: 4 << 20,
+		Options: keeps, Survives: true, DiskFull: 4 << 20,
 		BadOptions: []database.Options{{"masters": 2}, {"port": "x"}, {"appendfsync": "sometimes"}},
 	})
 }
