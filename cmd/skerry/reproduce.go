@@ -39,8 +39,8 @@ func newReproduce(a *app) *cobra.Command {
 		Long: "Run the experiments behind the pages of docs/results, one after another, and make the pages from what was\n" +
 			"measured. A row for each trial is kept beside the pages. The command waits while others use the machine.\n\n" +
 			"An experiment that was run before is not run again, and an interrupted one goes on. Ctrl-C ends the trial at\n" +
-			"hand and keeps those before it. The name of a step stands for that step alone. A step whose database is not\n" +
-			"installed is left out, and named.\n\n" +
+			"hand and keeps those before it: on the page too, unless an earlier run measured more. The name of a step\n" +
+			"stands for that step alone. A step whose database is not installed is left out, and named.\n\n" +
 			"--quick runs each experiment in its short form, to see that all of it works. Figures of short forms are no\n" +
 			"results: they stand on copies of the pages below --out.",
 		Example: `  skerry reproduce --plan
@@ -157,7 +157,8 @@ func (a *app) tryPages(ctx context.Context, f *reproduceFlags) error {
 	return a.quiet(ctx)
 }
 
-// bring brings a step to its end, and keeps what it measured: of an interrupted one the trials that ended.
+// bring brings a step to its end, and keeps what it measured: of an interrupted one the trials that ended, where no
+// earlier run measured more.
 func (a *app) bring(ctx context.Context, f reproduceFlags, s results.Step) error {
 	if s.Bench != "" {
 		return a.benchStep(ctx, f, s)
@@ -177,7 +178,7 @@ func (a *app) bring(ctx context.Context, f reproduceFlags, s results.Step) error
 	rows, wrong := data.Of(d, s.Keep)
 	over, missing := data.Over(d, s.Over)
 	if wrong = errors.Join(wrong, missing); wrong == nil {
-		wrong = f.folder().Keep(s.Name, rows, over)
+		wrong = f.folder().Keep(s.Name, rows, over, d.Summary.Complete)
 	}
 	if wrong == nil {
 		wrong = f.fillAfterStep()

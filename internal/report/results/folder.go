@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -173,11 +172,25 @@ func (f Folder) Copy(to Folder) error {
 	return nil
 }
 
+// ErrFewer means that a run did not end, and measured fewer trials than stand beside the pages already.
+var ErrFewer = errors.New("the page keeps what an earlier run measured")
+
 // Keep writes the trials of a step beside the pages, and what they did over time where there is any. Of a run that
-// measured nothing it writes nothing: what an earlier one measured stays.
-func (f Folder) Keep(step string, rows []data.Row, over []data.Point) error {
-	if !slices.ContainsFunc(rows, func(r data.Row) bool { return r.State == record.TrialOK }) {
+// measured nothing it writes nothing: what an earlier one measured stays. It stays too where a run that was not brought
+// to its end measured fewer trials: the error is ErrFewer.
+func (f Folder) Keep(step string, rows []data.Row, over []data.Point, whole bool) error {
+	n := measured(rows)
+	if n == 0 {
 		return nil
+	}
+	if !whole {
+		earlier, err := f.Rows(step)
+		if err != nil && !errors.As(err, &page.NotYet{}) {
+			return err
+		}
+		if had := measured(earlier); had > n {
+			return fmt.Errorf("%w: %d trials are there, and this run measured %d; the same command goes on with it", ErrFewer, had, n)
+		}
 	}
 	var b bytes.Buffer
 	if err := data.Write(&b, rows); err != nil {
@@ -197,6 +210,16 @@ func (f Folder) Keep(step string, rows []data.Row, over []data.Point) error {
 		return err
 	}
 	return f.write(f.data(step+overExt), b.Bytes())
+}
+
+// measured counts the trials that measured something.
+func measured(rows []data.Row) (n int) {
+	for _, r := range rows {
+		if r.State == record.TrialOK {
+			n++
+		}
+	}
+	return n
 }
 
 // KeepOutput writes what a step's bench printed beside the pages.

@@ -274,14 +274,14 @@ func TestKeepsWhatWasMeasured(t *testing.T) {
 	measured := []data.Row{{Trial: 1, State: record.TrialOK, Figures: map[string]float64{"goodput": 7}}}
 	none := [][]data.Row{nil, {{Trial: 1, State: record.TrialFailed}}}
 	for _, rows := range none {
-		if err := f.Keep("step", rows, nil); err != nil {
+		if err := f.Keep("step", rows, nil, true); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(f.data("step" + dataExt)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%d rows, nothing measured: %v", len(rows), err)
 		}
 	}
-	if err := f.Keep("step", measured, nil); err != nil {
+	if err := f.Keep("step", measured, nil, true); err != nil {
 		t.Fatal(err)
 	}
 	before, err := os.ReadFile(f.data("step" + dataExt))
@@ -289,11 +289,42 @@ func TestKeepsWhatWasMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rows := range none {
-		if err := f.Keep("step", rows, nil); err != nil {
+		if err := f.Keep("step", rows, nil, true); err != nil {
 			t.Fatal(err)
 		}
 		if after, err := os.ReadFile(f.data("step" + dataExt)); err != nil || !bytes.Equal(before, after) {
 			t.Errorf("%d rows, nothing measured: %q, %v", len(rows), after, err)
+		}
+	}
+}
+
+// A run that was interrupted replaces no more than it measured; one that ended does, however small it is.
+func TestKeepsMoreThanAnUnfinishedRun(t *testing.T) {
+	f := Folder{Dir: t.TempDir()}
+	trials := func(n int) (rows []data.Row) {
+		for i := range n {
+			rows = append(rows, data.Row{Trial: i + 1, State: record.TrialOK, Figures: map[string]float64{"goodput": 7}})
+		}
+		return append(rows, data.Row{Trial: n + 1, State: record.TrialFailed})
+	}
+	for _, tt := range []struct {
+		n     int
+		whole bool
+		want  error
+		stay  int
+	}{
+		{3, true, nil, 3},
+		{2, false, ErrFewer, 3},
+		{3, false, nil, 3},
+		{4, false, nil, 4},
+		{1, true, nil, 1},
+	} {
+		if err := f.Keep("step", trials(tt.n), nil, tt.whole); !errors.Is(err, tt.want) {
+			t.Errorf("%d trials, whole %v: %v, want %v", tt.n, tt.whole, err, tt.want)
+		}
+		rows, err := f.Rows("step")
+		if got := measured(rows); err != nil || got != tt.stay {
+			t.Errorf("%d trials, whole %v: %d are kept, %v; want %d", tt.n, tt.whole, got, err, tt.stay)
 		}
 	}
 }
