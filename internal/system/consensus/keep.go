@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// placementTicks is how long a leader waits between attempts to pass its leadership on.
+	// placementTicks is how long a leader waits between attempts to pass its leadership on. One that cannot write its
+	// log waits for an election timeout.
 	placementTicks = 5 * electionTicks
 	// placementMost bounds the doubling of that after attempts that failed.
 	placementMost = 32 * electionTicks
@@ -41,6 +42,7 @@ type keeping struct {
 	snapping map[uint64]int // members that were sent a snapshot: tick
 	led      int            // tick since which this member leads
 	tried    int            // tick of the last transfer
+	waits    int            // tick until which a leader that cannot write has proposals wait for another leader
 	to       uint64         // member that the leadership is being passed to; 0: none
 	pause    int            // ticks between transfers; 0: placementTicks
 	busiest  string         // the site that most proposals came from, in the last window
@@ -205,7 +207,7 @@ func (m *machine) stepAside() {
 func (m *machine) transferTo(will func(Member) bool) bool {
 	pause := max(m.keep.pause, placementTicks)
 	if m.storage != nil {
-		pause = placementTicks
+		pause = electionTicks
 	}
 	if m.keep.tried != 0 && m.ticks-m.keep.tried < pause {
 		return true
@@ -222,6 +224,7 @@ func (m *machine) transferTo(will func(Member) bool) bool {
 		return false
 	}
 	m.keep.tried, m.keep.to = m.ticks, to
+	m.keep.waits = m.ticks + 2*electionTicks // the next attempt is due in the middle, perhaps as the quorum is checked: see stored
 	m.logger.Info("passes the leadership on", "to", to)
 	m.rn.TransferLeader(to)
 	return true

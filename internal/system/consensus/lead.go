@@ -144,7 +144,7 @@ func (m *machine) accept(from uint64, f *forward) *refusal {
 // about to lead.
 func (m *machine) closed() (reason string, closed bool) {
 	switch {
-	case m.storage != nil && m.keep.tried != 0 && m.ticks-m.keep.tried < placementTicks:
+	case m.storage != nil && m.ticks < m.keep.waits:
 		return "", true
 	case m.storage != nil:
 		return ErrStorage.Error(), true

@@ -209,8 +209,13 @@ func (m *machine) unreachable(id uint64) {
 	}
 }
 
-// stored tells how the store fares: nil when it writes again.
+// stored tells how the store fares: nil when it writes again. From the first error on proposals wait for another member to
+// lead, where there is one: to be refused at once, 1. raft checks its quorum, and forgets until the next heartbeats' answers
+// that any member is there; 2. a write fails; 3. nobody is found who could lead; 4. a proposal arrives.
 func (m *machine) stored(err error) {
+	if err != nil && m.storage == nil && len(m.conf.State.Voters) > 1 {
+		m.keep.waits = max(m.keep.waits, m.ticks+electionTicks)
+	}
 	if m.storage = err; err == nil {
 		return
 	}

@@ -167,3 +167,49 @@ func TestOutageIsNoRoundTrip(t *testing.T) {
 		t.Errorf("a round trip is expected to take %v where it takes 400 ms", got)
 	}
 }
+
+// TestFullDiskRefusesNothing has a leader's disk fill up at any moment between two checks of its quorum, and the member that it
+// passes its leadership to out of its reach for that moment: no proposal is refused, since another can lead.
+func TestFullDiskRefusesNothing(t *testing.T) {
+	opt := simOptions{members: 3, delay: 5 * time.Millisecond}
+	for seed := range uint64(2 * electionTicks) {
+		found, _, _ := play(seed, opt, slog.New(slog.DiscardHandler), func(s *sim) {
+			s.calm = true
+			var members []Member
+			for i := range uint64(opt.members) {
+				members = append(members, Member{ID: i + 1, Role: Voter})
+			}
+			for _, m := range members {
+				s.boot(s.newNode(m.ID, false), members)
+			}
+			s.until(30*simElection + time.Duration(seed)*simElection/electionTicks)
+			leader := s.leader()
+			other := s.nodes[leader.id%3]
+			leader.fs.Capacity = leader.fs.Bytes()
+			open, missed := 0, seed%2 == 0
+			for i := range 6 * simElection / time.Millisecond {
+				open++
+				other.m.propose(fmt.Appendf(nil, "value %d", i), func(_ uint64, err error) {
+					if open--; err != nil {
+						s.fail("%v", err)
+					}
+				})
+				s.settle(other)
+				s.until(s.now + time.Millisecond)
+				if to := leader.m.keep.to; to != 0 && !missed {
+					missed = true
+					cut := [2]uint64{leader.id, to}
+					s.cut[cut] = true
+					s.after(opt.delay, func() { delete(s.cut, cut) })
+				}
+			}
+			s.until(s.now + 5*simElection)
+			if next := s.leader(); open > 0 || next == leader {
+				s.fail("%d proposals are open, and member %d leads after %d", open, next.id, leader.id)
+			}
+		})
+		if found != "" {
+			t.Errorf("seed %d: %s", seed, found)
+		}
+	}
+}
