@@ -41,6 +41,7 @@ func TestLabOnMachines(t *testing.T) {
 
 	r.write("grid.yaml", strings.Replace(grid, "name: ", "machines: three.yaml\nname: ", 1))
 	lines(`./skerry run grid.yaml --set repetitions=1 --set topology.defaults.bandwidth=50mbit --out /root/runs && cp -rL /root/runs/latest "$0/run"`)
+	measured := 0 // links with a limit, over all trials
 	for _, x := range r.trials("run", 4) {
 		told, _ := json.Marshal(x.Fidelity.Machines)
 		if x.State != record.TrialOK || len(x.Fidelity.Machines) == 0 {
@@ -50,12 +51,18 @@ func TestLabOnMachines(t *testing.T) {
 			if k.SetABbps > 0 && (k.ABbps == 0 || k.BAbps == 0) && !k.TrainDisturbed && !k.TrainStarved {
 				t.Errorf("trial %d: the bandwidth of %s was not measured, without a reason: %+v", x.ID, k.ID, k)
 			}
+			if k.SetABbps > 0 && k.ABbps > 0 {
+				measured++
+			}
 		}
 		for _, m := range x.Fidelity.Machines {
 			if m.Kernel == "" || m.Cores == 0 || len(m.Nodes) == 0 || m.ClockUncertainUS <= 0 {
 				t.Errorf("trial %d: of %s is told %s", x.ID, m.Name, told)
 			}
 		}
+	}
+	if measured == 0 {
+		t.Error("no trial measured the bandwidth of any link")
 	}
 	for name, m := range r.machines {
 		if err := r.sh(m.command("bash", "-c", `! pgrep -x skerry && ! ls /run/skerry/labs/* 2>/dev/null`)); err != nil {

@@ -29,7 +29,7 @@ var machine = testkit.Feature{Name: "qemu", Missing: func() string {
 }}
 
 // bootTime bounds a machine's life. Without hardware its tests take a minute alone, and minutes beside others.
-const bootTime = 15 * time.Minute
+const bootTime = 12 * time.Minute
 
 // TestNetemInVM runs the tests of package netem where the kernel has netem.
 func TestNetemInVM(t *testing.T) {
@@ -70,7 +70,7 @@ func runTests(t *testing.T, name, pkg, match string) {
 	m := vm.Machine{Kernel: kernel, Modules: []string{"veth", "tun", "sch_netem", "wireguard", "vxlan"}, Init: build(t, "init", "build", "skerry/test/vm/init")}
 	tests := vm.Program{
 		Name: name, File: build(t, name+".test", "test", "-c", pkg),
-		Args: []string{"-test.v=test2json", "-test.timeout=14m", "-test.run=" + match},
+		Args: []string{"-test.v=test2json", "-test.timeout=10m", "-test.run=" + match},
 		Env:  []string{"SKERRY_REQUIRE=root,tun,netem,cgroup2", "SKERRY_TEST_SLOW=3"},
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), bootTime)

@@ -122,7 +122,7 @@ func (w *wire) stats() link.Stats {
 // statsWhen waits until the counters, which may trail the packets, fulfil done.
 func (w *wire) statsWhen(what string, done func(link.Stats) bool) link.Stats {
 	w.t.Helper()
-	deadline := time.Now().Add(standstill)
+	deadline := time.Now().Add(5 * time.Second)
 	for {
 		got := w.stats()
 		if done(got) {

@@ -179,7 +179,7 @@ var ErrFewer = errors.New("the page keeps what an earlier run measured")
 // measured nothing it writes nothing: what an earlier one measured stays. It stays too where a run that was not brought
 // to its end measured fewer trials: the error is ErrFewer.
 func (f Folder) Keep(step string, rows []data.Row, over []data.Point, whole bool) error {
-	n := measured(rows)
+	n := measuredTrials(rows)
 	if n == 0 {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (f Folder) Keep(step string, rows []data.Row, over []data.Point, whole bool
 		if err != nil && !errors.As(err, &page.NotYet{}) {
 			return err
 		}
-		if had := measured(earlier); had > n {
+		if had := measuredTrials(earlier); had > n {
 			return fmt.Errorf("%w: %d trials are there, and this run measured %d; the same command goes on with it", ErrFewer, had, n)
 		}
 	}
@@ -212,8 +212,8 @@ func (f Folder) Keep(step string, rows []data.Row, over []data.Point, whole bool
 	return f.write(f.data(step+overExt), b.Bytes())
 }
 
-// measured counts the trials that measured something.
-func measured(rows []data.Row) (n int) {
+// measuredTrials counts the trials that measured something.
+func measuredTrials(rows []data.Row) (n int) {
 	for _, r := range rows {
 		if r.State == record.TrialOK {
 			n++

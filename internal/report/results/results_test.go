@@ -323,7 +323,7 @@ func TestKeepsMoreThanAnUnfinishedRun(t *testing.T) {
 			t.Errorf("%d trials, whole %v: %v, want %v", tt.n, tt.whole, err, tt.want)
 		}
 		rows, err := f.Rows("step")
-		if got := measured(rows); err != nil || got != tt.stay {
+		if got := measuredTrials(rows); err != nil || got != tt.stay {
 			t.Errorf("%d trials, whole %v: %d are kept, %v; want %d", tt.n, tt.whole, got, err, tt.stay)
 		}
 	}

@@ -15,16 +15,7 @@ import (
 func TestWriteCosts(t *testing.T) {
 	const members, writes = 3, 50
 	found, _, _ := play(1, simOptions{members: members}, slog.New(slog.DiscardHandler), func(s *sim) {
-		s.calm = true
-		var all []Member
-		for i := range uint64(members) {
-			all = append(all, Member{ID: i + 1, Site: fmt.Sprint(i), Role: Voter})
-		}
-		for _, m := range all {
-			s.boot(s.newNode(m.ID, false), all)
-		}
-		s.until(30 * simElection)
-		leader := s.leader()
+		leader, _, _ := s.three()
 		syncs := func() (sum uint64) {
 			for _, n := range s.nodes {
 				sum += n.log.Usage().Syncs

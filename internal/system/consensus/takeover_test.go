@@ -112,19 +112,10 @@ func TestPreferredSiteVanishes(t *testing.T) {
 // proposals must not wait for longer than the attempt, and attempts become rarer.
 func TestHandOverToNobody(t *testing.T) {
 	found, _, _ := play(2, simOptions{members: 3, delay: 2 * time.Millisecond}, slog.New(slog.DiscardHandler), func(s *sim) {
-		s.calm = true
-		var members []Member
-		for i := range uint64(3) {
-			members = append(members, Member{ID: i + 1, Site: fmt.Sprint(i), Role: Voter})
-		}
-		for _, m := range members {
-			s.boot(s.newNode(m.ID, false), members)
-		}
-		s.until(30 * simElection)
-		leader := s.leader()
-		gone := s.nodes[leader.id%3]
+		leader, gone, _ := s.three()
+		there, _ := leader.m.conf.member(gone.id)
 		s.stop(gone)
-		leader.m.cfg.preferSite = members[gone.id-1].Site
+		leader.m.cfg.preferSite = there.Site
 		attempts, last := 0, 0
 		for range 100 {
 			began := s.now
@@ -174,17 +165,8 @@ func TestFullDiskRefusesNothing(t *testing.T) {
 	opt := simOptions{members: 3, delay: 5 * time.Millisecond}
 	for seed := range uint64(2 * electionTicks) {
 		found, _, _ := play(seed, opt, slog.New(slog.DiscardHandler), func(s *sim) {
-			s.calm = true
-			var members []Member
-			for i := range uint64(opt.members) {
-				members = append(members, Member{ID: i + 1, Role: Voter})
-			}
-			for _, m := range members {
-				s.boot(s.newNode(m.ID, false), members)
-			}
-			s.until(30*simElection + time.Duration(seed)*simElection/electionTicks)
-			leader := s.leader()
-			other := s.nodes[leader.id%3]
+			leader, other, _ := s.three()
+			s.until(s.now + time.Duration(seed)*simElection/electionTicks)
 			leader.fs.Capacity = leader.fs.Bytes()
 			open, missed := 0, seed%2 == 0
 			for i := range 6 * simElection / time.Millisecond {
