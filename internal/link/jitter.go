@@ -2,6 +2,7 @@ package link
 
 import (
 	"math"
+	"time"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -12,6 +13,16 @@ const JitterReach = 32767.0 / 8192
 
 // paretoShape is the shape of iproute2's pareto tables.
 const paretoShape = 3.0
+
+// lowest is how far below the mean delays reach, in units of the jitter. The normal
+// distribution is cut there, which moves its mean by 0.8 % of the jitter.
+var lowest = map[Distribution]float64{"": 2, Normal: 2, Uniform: 1, Pareto: 0.83, ParetoNormal: 1.8}
+
+// MaxJitter is the largest jitter that is possible on a latency: with more, some delays would have
+// to be negative, and cutting these off would raise the mean.
+func (d Distribution) MaxJitter(latency time.Duration) time.Duration {
+	return time.Duration(float64(latency) / lowest[d])
+}
 
 // Table tabulates d for drawing jitter: n values at the middles of n equal steps of
 // cumulative probability, to be picked uniformly and multiplied by Quality.Jitter.

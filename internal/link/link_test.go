@@ -50,6 +50,9 @@ func TestValidate(t *testing.T) {
 		{"negative jitter", func(s *link.Spec) { s.BA.Jitter = -1 }},
 		{"negative bandwidth", func(s *link.Spec) { s.AB.Bandwidth = -1 }},
 		{"negative queue", func(s *link.Spec) { s.AB.Queue = -1 }},
+		{"jitter larger than the latency", func(s *link.Spec) {
+			s.AB = link.Quality{Latency: 5 * time.Millisecond, Jitter: 20 * time.Millisecond, Distribution: link.Uniform}
+		}},
 		{"strange distribution", func(s *link.Spec) { s.AB.Distribution = "gauss" }},
 	}
 	if err := good.Validate(); err != nil {
@@ -94,5 +97,21 @@ func TestJitterTable(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The largest jitter of a latency moves the mean of the delays by at most 1 % of the jitter.
+func TestMaxJitterKeepsTheMean(t *testing.T) {
+	const latency = time.Second
+	for _, d := range []link.Distribution{"", link.Uniform, link.Normal, link.Pareto, link.ParetoNormal} {
+		jitter := d.MaxJitter(latency).Seconds()
+		var sum float64
+		table := d.Table(4096)
+		for _, x := range table {
+			sum += max(0, 1+x*jitter)
+		}
+		if moved := sum/float64(len(table)) - 1; moved > 0.01*jitter {
+			t.Errorf("%q: cutting off negative delays raises the mean by %.4f of the jitter", d, moved/jitter)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -72,6 +73,9 @@ func (q Quality) Validate() error {
 		return fmt.Errorf("%w: queue of %d bytes is negative", ErrInvalid, q.Queue)
 	case !slices.Contains(known, q.Distribution):
 		return fmt.Errorf("%w: distribution %q: want one of %q", ErrInvalid, q.Distribution, known[1:])
+	case q.Jitter > q.Distribution.MaxJitter(q.Latency):
+		return fmt.Errorf("%w: jitter %v is too large for a latency of %v: at most %v with the %s distribution", ErrInvalid,
+			q.Jitter, q.Latency, q.Distribution.MaxJitter(q.Latency), cmp.Or(q.Distribution, Normal))
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func (w *worker) enqueue(d *direction, k *packet.Packet, now, until int64, fate 
 	if first {
 		d.active = true
 		if verdict == shape.Queued {
-			due, departs, _ := d.shaper.Waits()
+			due, departs, _ := d.shaper.Waits(now)
 			w.queue.put(d, d.leaves(due, departs))
 		}
 	}

@@ -25,7 +25,7 @@ func (w *worker) deliver(now int64, most int) int64 {
 func (w *worker) drain(d *direction, now int64, most int) (sent int, _ int64) {
 	for {
 		d.mu.lock()
-		due, departs, waits := d.shaper.Waits()
+		due, departs, waits := d.shaper.Waits(now)
 		leaves := d.leaves(due, departs)
 		if waits && leaves > now {
 			now = w.now()
@@ -40,9 +40,12 @@ func (w *worker) drain(d *direction, now int64, most int) (sent int, _ int64) {
 			d.mu.unlock()
 			return sent, now
 		}
-		k, _ := d.shaper.Next()
+		next := d.shaper.Next(now)
 		d.mu.unlock()
-		w.send(d, k, due, now-leaves)
+		if next.Packet == nil {
+			continue
+		}
+		w.send(d, next.Packet, due, now-leaves)
 		sent++
 		now = w.now()
 	}

@@ -96,10 +96,7 @@ func (p *Plane) forget(links []*Link) {
 		for _, d := range []*direction{l.ab, l.ba} {
 			p.queue.remove(d)
 			d.active = false
-			for d.shaper.Len() > 0 {
-				k, _ := d.shaper.Next()
-				p.pool.put(k)
-			}
+			d.shaper.Drop(p.pool.put)
 		}
 	}
 }
@@ -110,18 +107,27 @@ type Setting struct {
 	AB, BA *shape.Params
 }
 
-// Set applies settings between two packets.
+// Set applies settings between two packets. What waits for a bandwidth goes on at the new one.
 func (p *Plane) Set(ctx context.Context, settings []Setting) error {
 	return p.do(ctx, func() {
+		now := p.now()
 		for _, s := range settings {
-			if s.AB != nil {
-				s.Link.ab.shaper.Set(s.AB)
-			}
-			if s.BA != nil {
-				s.Link.ba.shaper.Set(s.BA)
-			}
+			p.set(s.Link.ab, now, s.AB)
+			p.set(s.Link.ba, now, s.BA)
 		}
 	})
+}
+
+// set is called by tasks: no thread is the sender of a direction then, so that one on which
+// packets wait is in the queue, by a due time that may have changed.
+func (p *Plane) set(d *direction, now int64, params *shape.Params) {
+	if params == nil {
+		return
+	}
+	d.shaper.Set(now, params)
+	if due, departs, waits := d.shaper.Waits(now); waits && d.active {
+		p.queue.put(d, d.leaves(due, departs))
+	}
 }
 
 // Stats is what was counted so far.

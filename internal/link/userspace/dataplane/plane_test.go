@@ -16,6 +16,7 @@ import (
 	"skerry/internal/link"
 	"skerry/internal/link/userspace/device"
 	"skerry/internal/link/userspace/packet"
+	"skerry/internal/link/userspace/shape"
 )
 
 // cable is a link between two pairs of sockets, which keep packets apart as devices do.
@@ -135,19 +136,24 @@ func TestSuperPacketPassesWhole(t *testing.T) {
 	}
 }
 
-func TestSuperPacketIsCutForJitter(t *testing.T) {
-	c := connect(t, link.Quality{Jitter: 10 * time.Microsecond}, link.Quality{})
-	send(t, c.a, tcp(10_000, 1000))
-	var got []byte
-	for range 10 {
-		piece := receive(t, c.b, soon)
-		if len(piece) != packet.VnetHeader+40+1000 || piece[1] != 0 {
-			t.Fatalf("a piece of %d bytes, type %d", len(piece), piece[1])
-		}
-		got = append(got, piece[packet.VnetHeader+40:]...)
+// A rate that rises lets what waits for it go at once, not at the rate at which it came.
+func TestRateRiseDrainsTheQueue(t *testing.T) {
+	slow := link.Quality{Bandwidth: 8000, Queue: 1 << 20} // 1 s for 1000 bytes
+	c := connect(t, slow, link.Quality{})
+	const packets = 20
+	for range packets {
+		send(t, c.a, tcp(960, 0))
 	}
-	if !bytes.Equal(got, tcp(10_000, 0)[packet.VnetHeader+40:]) {
-		t.Error("the pieces do not make up the whole in order")
+	for c.taken() < packets {
+		runtime.Gosched()
+	}
+	if err := c.plane.Set(t.Context(), []Setting{{Link: c.link, AB: shape.Compile(link.Quality{})}}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range packets {
+		if got := receive(t, c.b, soon); got == nil {
+			t.Fatalf("packet %d has not come %v after the limit was lifted", i, soon)
+		}
 	}
 }
 

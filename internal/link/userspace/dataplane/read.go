@@ -14,6 +14,10 @@ const (
 	// handling is the way of a packet that no clock here sees: a read, and the call that hands
 	// it over until its receiver's stack has it.
 	handling = int64(5 * time.Microsecond)
+	// maxBackdate bounds how long before the end of its read a packet may count as arrived, where
+	// the time is a guess. A thread that was held up between two reads finds packets that came at any
+	// time since. They must not be handed over early by more than 50 us.
+	maxBackdate = int64(40 * time.Microsecond)
 )
 
 // serve does what the events of the last wait ask for, and what earlier ones left.
@@ -50,7 +54,10 @@ func (w *worker) serve(events int) {
 //  1. the one that woke the thread, the first that epoll tells of, came before that by what
 //     waking up usually takes (alarm), the others at some time until then;
 //  2. it came after the port was last found empty, which holds where the thread that woke up
-//     stood still since, and finds a packet that came meanwhile.
+//     stood still since, and finds a packet that came meanwhile;
+//  3. a further packet of a burst came before its own read ended, most likely before the read of
+//     the packet before it. Where the thread was held up between these two reads, the packet
+//     counts from maxBackdate before the end of its own, and the time held up counts as lateness.
 func (w *worker) read(t *port, came int64) {
 	if !t.reading.try() {
 		for until := w.now() + handover; t.reading.held.Load() && w.now() < until; {
@@ -62,7 +69,7 @@ func (w *worker) read(t *port, came int64) {
 	w.served = true
 	came = max(came, t.empty)
 	before := w.now()
-	for range readBurst {
+	for i := range readBurst {
 		var n, size int
 		var errno unix.Errno
 		if t.far != nil {
@@ -89,6 +96,10 @@ func (w *worker) read(t *port, came int64) {
 			return
 		}
 		now := w.now()
+		if held := now - maxBackdate - came; i > 0 && held > 0 {
+			w.late.Load().Record(held)
+			came += held
+		}
 		w.flow.add(now, n)
 		if t.far != nil {
 			w.arrive(t, w.inbound.buf[:n], size, came, now)

@@ -2,26 +2,23 @@ package shape
 
 import "skerry/internal/link/userspace/packet"
 
-// item is a packet in flight.
+// item is a packet on the link. A packet that overtakes occupies the wire without being
+// delivered from the queue: its packet is nil.
 type item struct {
 	packet  *packet.Packet
-	due     int64 // when it arrives
-	departs int64 // when its last bit is on the wire
 	size    int64 // layer-3 bytes
+	until   int64 // earliest due time, by another machine's clock; 0 if there is none
+	arrived int64 // when it was offered
+	departs int64 // when its last bit leaves the wire; set in flight
+	due     int64 // when it arrives at the far end; set in flight
 }
 
-// fifo holds the packets in flight, in the order of their due times, and knows which of
-// them still wait for the bandwidth.
-//
-//	first          departed            added
-//	  │ on their way  │ waiting for the wire │
-//	  ▼               ▼                      ▼
+// fifo is a ring buffer of items.
 type fifo struct {
-	ring     []item // length is a power of two
-	first    uint64 // counts of items since the beginning
-	departed uint64
-	added    uint64
-	bytes    int64 // of those that wait
+	ring  []item // length is a power of two
+	first uint64 // counts of items since the beginning
+	added uint64
+	bytes int64 // of all items
 }
 
 const firstRing = 16
@@ -42,30 +39,18 @@ func (q *fifo) push(i item) {
 }
 
 func (q *fifo) grow() {
-	bigger := fifo{ring: make([]item, max(firstRing, 2*len(q.ring)))}
+	ring := make([]item, max(firstRing, 2*len(q.ring)))
 	for i := q.first; i < q.added; i++ {
-		*bigger.at(i) = *q.at(i)
+		ring[i&uint64(len(ring)-1)] = *q.at(i)
 	}
-	q.ring = bigger.ring
+	q.ring = ring
 }
 
 func (q *fifo) pop() item {
 	head := q.head()
 	got := *head
 	*head = item{}
-	if q.departed == q.first {
-		q.departed++
-		q.bytes -= got.size
-	}
 	q.first++
+	q.bytes -= got.size
 	return got
-}
-
-// waiting is the bytes that have not left for the wire at a time.
-func (q *fifo) waiting(now int64) int64 {
-	for q.departed < q.added && q.at(q.departed).departs <= now {
-		q.bytes -= q.at(q.departed).size
-		q.departed++
-	}
-	return q.bytes
 }

@@ -1,16 +1,18 @@
 // Package shape decides what one direction of a link does to each packet, and when.
 //
-//	packet ─► fate ─► bounded queue, bandwidth ─► latency, jitter ─► due
-//	          │lost, twice, damaged, ahead        never before the packet before it
+//	packet ─► fate ─► bounded queue, wire ─► latency, jitter ─► due
+//	          │lost, duplicated,             never before the packet before it
+//	          │damaged, reordered
 //
-// Bandwidth is a virtual clock: the time at which the wire is free again. A packet is
-// due once its last bit has left and the latency has passed. Times are nanoseconds on
-// the caller's clock, so that the package neither waits nor reads a clock itself.
+// Only the packet at the head of the queue has a departure time: the others depart when the
+// wire has carried those before them at whatever bandwidth holds by then. A packet whose last
+// bit has left the wire is in flight and keeps its due time.
+//
+// Times are nanoseconds on the caller's clock. The package neither waits nor reads a clock.
 package shape
 
 import (
 	"hash/fnv"
-	"math/bits"
 	"math/rand/v2"
 
 	"skerry/internal/link/userspace/packet"
@@ -32,11 +34,17 @@ type Shaper struct {
 	*Params
 	random rand.PCG
 	bad    bool // state of the Gilbert-Elliott model
+	noise  noise
 
-	freeAt   int64 // when the wire is free
-	fraction int64 // of freeAt, in units of 1 ns / rate
-	last     int64 // when the packet last queued is due
-	fifo     fifo
+	wire    fifo  // the head is being transmitted, the others wait for it
+	departs int64 // when the last bit of the head leaves the wire
+	due     int64 // when the head is due, as long as the settings stay
+	freeAt  int64 // when the wire became or becomes free
+	// fraction is how much later than freeAt the wire really is free, in units of 1 ns / rate.
+	fraction uint64
+
+	flight fifo
+	last   int64 // due time of the packet that departed last
 }
 
 // New makes a direction. Packets meet the same fates whenever link, direction and seed
@@ -46,20 +54,41 @@ func New(p *Params, link, direction string, seed uint64) *Shaper {
 	h.Write([]byte(link))
 	h.Write([]byte{0})
 	h.Write([]byte(direction))
-	s := &Shaper{Params: p}
+	s := &Shaper{Params: p, noise: noise{seed: seed ^ h.Sum64()}}
 	s.random.Seed(seed, h.Sum64())
 	return s
 }
 
-// Set changes the direction for packets to come. Those in flight keep their times.
-func (s *Shaper) Set(p *Params) {
+// Set changes the direction at a time. Packets in flight keep their due times; those in the
+// queue depart at the new bandwidth and travel with the new latency.
+func (s *Shaper) Set(now int64, p *Params) {
+	s.advance(now)
 	if p.rate != s.rate {
-		s.fraction = 0
+		s.changeRate(now, p.rate)
 	}
 	if p.burst == nil {
 		s.bad = false
 	}
 	s.Params = p
+	s.planHead()
+	s.advance(now)
+}
+
+// changeRate recomputes when the wire is free: what of the head has not been transmitted by
+// now is transmitted at the new rate.
+func (s *Shaper) changeRate(now, rate int64) {
+	if s.freeAt < now || s.rate == 0 {
+		s.fraction = 0
+		return
+	}
+	left := uint64(s.freeAt-now)*uint64(s.rate) + s.fraction // bits * 1e9
+	if rate == 0 {
+		s.freeAt, s.fraction = now, 0
+	} else {
+		s.freeAt = now + int64(left/uint64(rate))
+		s.fraction = left % uint64(rate)
+	}
+	s.departs = s.freeAt
 }
 
 // chance is true with probability p. It takes nothing from the generator when p is 0, so
@@ -115,72 +144,146 @@ type Verdict uint8
 
 // Verdicts.
 const (
-	Queued Verdict = iota // Next will give it back
+	Queued Verdict = iota // Next will return it
 	Send                  // due at once, and nothing is before it
 	Full                  // dropped at the tail of the queue
 )
 
-// Offer takes a packet in at a time, as its fate says, which is not due before until. Busy says that one
-// given back by Next is still being sent.
+// Offer accepts a packet at a time, as its fate says, which is not due before until. Busy says
+// that one returned by Next is still being sent.
 func (s *Shaper) Offer(now, until int64, k *packet.Packet, f Fate, busy bool) Verdict {
-	size := int64(k.Wire())
-	departs := now
+	s.advance(now)
+	i := item{packet: k, size: int64(k.Wire()), until: until, arrived: now}
 	if s.rate > 0 {
-		waiting := s.fifo.waiting(now)
-		if waiting > 0 && waiting+size > s.queue {
+		if s.wire.len() > 0 && s.wire.bytes+i.size > s.queue {
 			return Full
 		}
-		departs = s.transmit(now, size)
+		if f&Ahead != 0 {
+			i.packet = nil
+		}
+		s.wire.push(i)
+		if s.wire.len() == 1 {
+			s.transmitHead(now)
+		}
+		if f&Ahead != 0 {
+			return Send
+		}
+		return Queued
 	}
 	if f&Ahead != 0 {
 		return Send
 	}
-	due := max(departs+s.delay(), until, s.last)
-	if due <= now && s.fifo.len() == 0 && !busy {
+	due := s.dueTime(&i, now)
+	if due <= now && s.flight.len() == 0 && !busy {
 		return Send
 	}
-	s.last = due
-	s.fifo.push(item{packet: k, due: due, departs: max(departs, s.freeAt), size: size})
+	s.launch(i, now, due)
 	return Queued
 }
 
-// transmit charges bytes to the wire and returns when the last bit has left it.
-func (s *Shaper) transmit(now, size int64) int64 {
+// advance moves the packets whose last bit has left the wire by a time into flight.
+func (s *Shaper) advance(now int64) {
+	for s.wire.len() > 0 && s.departs <= now {
+		s.departHead()
+	}
+}
+
+// departHead puts the head of the queue into flight, and begins to transmit the next packet at
+// that moment.
+func (s *Shaper) departHead() {
+	departs, due := s.departs, s.due
+	if i := s.wire.pop(); i.packet != nil {
+		s.launch(i, departs, due)
+	}
+	if s.wire.len() > 0 {
+		s.transmitHead(departs)
+	}
+}
+
+func (s *Shaper) launch(i item, departs, due int64) {
+	i.departs, i.due = departs, due
+	s.last = due
+	s.flight.push(i)
+}
+
+// transmitHead begins to transmit the head of the queue, at a time or when the wire is free.
+func (s *Shaper) transmitHead(now int64) {
 	if now > s.freeAt {
 		s.freeAt, s.fraction = now, 0
 	}
-	const bitsTimesNs = 8 * 1e9
-	hi, lo := bits.Mul64(uint64(size), bitsTimesNs)
-	lo, carry := bits.Add64(lo, uint64(s.fraction), 0)
-	ns, rest := bits.Div64(hi+carry, lo, uint64(s.rate))
-	s.freeAt += int64(ns)
-	s.fraction = int64(rest)
-	return s.freeAt
+	if s.rate > 0 {
+		const bitNanoseconds = 8 * 1e9
+		left := uint64(s.wire.head().size)*bitNanoseconds + s.fraction
+		s.freeAt += int64(left / uint64(s.rate))
+		s.fraction = left % uint64(s.rate)
+	}
+	s.departs = s.freeAt
+	s.planHead()
 }
 
-// delay is the latency with jitter.
-func (s *Shaper) delay() int64 {
+// planHead computes when the head of the queue is due if the settings stay as they are.
+func (s *Shaper) planHead() {
+	if s.wire.len() > 0 {
+		s.due = s.dueTime(s.wire.head(), s.departs)
+	}
+}
+
+// dueTime is when a packet that departs at a time arrives.
+func (s *Shaper) dueTime(i *item, departs int64) int64 {
+	return max(departs+s.delay(departs), i.until, s.last)
+}
+
+// delay is the latency with the jitter of a moment.
+func (s *Shaper) delay(at int64) int64 {
 	if s.jitter == 0 {
 		return s.latency
 	}
-	x := s.table[s.random.Uint64()%jitterValues]
-	return max(0, s.latency+int64(x*s.jitter))
+	return max(0, s.latency+int64(s.jitter*s.spread(s.noise.at(at, s.period))))
 }
 
-// Waits tells whether a packet is queued, when the next one is due, and when its last bit leaves the wire's
-// beginning.
-func (s *Shaper) Waits() (due, departs int64, ok bool) {
-	if s.fifo.len() == 0 {
+// Waits reports whether a packet is queued or in flight, when the next one is due, and when its
+// last bit leaves the wire, as long as the settings stay as they are.
+func (s *Shaper) Waits(now int64) (due, departs int64, ok bool) {
+	s.advance(now)
+	switch {
+	case s.flight.len() > 0:
+		return s.flight.head().due, s.flight.head().departs, true
+	case s.wire.len() == 0:
 		return 0, 0, false
+	case s.wire.head().packet == nil: // nothing is due before the packet behind it departs
+		return s.departs, s.departs, true
+	default:
+		return s.due, s.departs, true
 	}
-	return s.fifo.head().due, s.fifo.head().departs, true
 }
 
-// Len is how many packets are queued.
-func (s *Shaper) Len() int { return s.fifo.len() }
+// Len is how many packets are queued or in flight.
+func (s *Shaper) Len() int { return s.wire.len() + s.flight.len() }
 
-// Next takes out the packet that is due first.
-func (s *Shaper) Next() (k *packet.Packet, due int64) {
-	i := s.fifo.pop()
-	return i.packet, i.due
+// Sent is a packet that Next removed, with the times of its way over the link.
+type Sent struct {
+	Packet                *packet.Packet
+	Arrived, Departs, Due int64
+}
+
+// Next removes the packet that is due first, of those whose last bit has left the wire by a
+// time. Its Packet is nil if there is none.
+func (s *Shaper) Next(now int64) Sent {
+	s.advance(now)
+	if s.flight.len() == 0 {
+		return Sent{}
+	}
+	i := s.flight.pop()
+	return Sent{i.packet, i.arrived, i.departs, i.due}
+}
+
+// Drop removes every packet and passes it to release.
+func (s *Shaper) Drop(release func(*packet.Packet)) {
+	for _, q := range []*fifo{&s.flight, &s.wire} {
+		for q.len() > 0 {
+			if k := q.pop().packet; k != nil {
+				release(k)
+			}
+		}
+	}
 }
