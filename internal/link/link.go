@@ -110,7 +110,8 @@ type Counters struct {
 	DroppedLoss  uint64 `json:"dropped_loss"`  // lost as Quality asked, or the link was down
 	// Late is how long after its due time the engine handed a packet over. An
 	// engine that cannot know (netem) leaves Known false.
-	Late Lateness `json:"late"`
+	Late    Lateness `json:"late"`
+	Account Account  `json:"account,omitzero"`
 }
 
 // Lateness summarises a histogram of microseconds.
