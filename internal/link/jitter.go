@@ -24,6 +24,19 @@ func (d Distribution) MaxJitter(latency time.Duration) time.Duration {
 	return time.Duration(float64(latency) / lowest[d])
 }
 
+// Range returns the lowest and the highest value of the jitter and its standard deviation, in
+// units of Quality.Jitter.
+func (d Distribution) Range() (low, high, deviation float64) {
+	switch d {
+	case Uniform:
+		return -1, 1, 1 / math.Sqrt(3)
+	case Pareto, ParetoNormal:
+		return -lowest[d], JitterReach, 1
+	default:
+		return -JitterReach, JitterReach, 1
+	}
+}
+
 // Table tabulates d for drawing jitter: n values at the middles of n equal steps of
 // cumulative probability, to be picked uniformly and multiplied by Quality.Jitter.
 // They have mean 0 and standard deviation 1 (Uniform: half-width 1) and stay within

@@ -38,7 +38,7 @@ func (s *server) handle(ctx context.Context, r request) response {
 	case opSet:
 		err = s.set(ctx, r.Changes)
 	case opStats:
-		answer.Stats, err = s.stats(r.IDs)
+		answer.Stats, err = s.stats(ctx, r.IDs)
 	case opLateness:
 		late := s.plane.Lateness(r.Reset).Summary()
 		answer.Lateness = &late
@@ -152,16 +152,12 @@ func compile(id string, q *link.Quality) (*shape.Params, error) {
 	return shape.Compile(*q), nil
 }
 
-func (s *server) stats(ids []string) ([]link.Stats, error) {
+func (s *server) stats(ctx context.Context, ids []string) ([]link.Stats, error) {
 	links, err := s.choose(ids)
 	if err != nil {
 		return nil, err
 	}
-	stats := make([]link.Stats, len(links))
-	for i, l := range links {
-		stats[i] = l.Stats()
-	}
-	return stats, nil
+	return s.plane.Stats(ctx, links)
 }
 
 // choose finds the links named, in that order, or all, sorted by ID.

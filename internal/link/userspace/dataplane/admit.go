@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"skerry/internal/link/userspace/account"
 	"skerry/internal/link/userspace/packet"
 	"skerry/internal/link/userspace/shape"
 )
@@ -14,6 +15,9 @@ func (w *worker) admit(d *direction, k *packet.Packet, now, until int64) {
 	}
 	segments := k.Segments()
 	if d.shaper.Down() {
+		d.mu.lock()
+		d.account.Drop()
+		d.mu.unlock()
 		d.droppedLoss.Add(uint64(segments))
 		w.pool.put(k)
 		return
@@ -100,6 +104,11 @@ func (w *worker) enqueue(d *direction, k *packet.Packet, now, until int64, fate 
 			due, departs, _ := d.shaper.Waits(now)
 			w.queue.put(d, d.leaves(due, departs))
 		}
+	}
+	if verdict == shape.Send && fate&shape.Ahead == 0 {
+		d.account.Deliver(account.Way{
+			Arrived: now, Departed: now, Due: now, HandedOver: now, Bytes: int64(k.Wire()), Foreign: until > 0,
+		})
 	}
 	d.mu.unlock()
 	switch verdict {

@@ -1,6 +1,9 @@
 package dataplane
 
-import "skerry/internal/link/userspace/packet"
+import (
+	"skerry/internal/link/userspace/account"
+	"skerry/internal/link/userspace/packet"
+)
 
 // deliver hands over what is due, at most about so many packets, and returns the time.
 func (w *worker) deliver(now int64, most int) int64 {
@@ -41,6 +44,12 @@ func (w *worker) drain(d *direction, now int64, most int) (sent int, _ int64) {
 			return sent, now
 		}
 		next := d.shaper.Next(now)
+		if next.Packet != nil {
+			d.account.Deliver(account.Way{
+				Arrived: next.Arrived, Departed: next.Departs, Due: next.Due, HandedOver: next.Due + now - leaves,
+				Bytes: next.Bytes, Foreign: next.Foreign,
+			})
+		}
 		d.mu.unlock()
 		if next.Packet == nil {
 			continue

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"skerry/internal/link"
+	"skerry/internal/link/userspace/planted"
 )
 
 // jitterValues is how finely the quantiles of jitter are tabulated.
@@ -41,7 +42,8 @@ const forever = 1 << 60
 
 // Params is a link.Quality made ready for the data plane. It is never changed.
 type Params struct {
-	latency   int64 // ns
+	Quality   link.Quality // that it was made of
+	latency   int64        // ns
 	jitter    float64
 	period    int64     // of the noise that jitter is made of
 	table     []float64 // quantiles of the jitter's distribution; nil for the normal one
@@ -59,6 +61,7 @@ type Params struct {
 // Compile makes a valid q ready.
 func Compile(q link.Quality) *Params {
 	p := &Params{
+		Quality: q,
 		latency: min(int64(q.Latency), forever), jitter: min(float64(q.Jitter), forever/link.JitterReach),
 		rate: q.Bandwidth, queue: q.QueueBytes(),
 		loss: q.Loss, duplicate: q.Duplicate, reorder: q.Reorder, corrupt: q.Corrupt,
@@ -66,10 +69,13 @@ func Compile(q link.Quality) *Params {
 	}
 	if q.Burst != nil {
 		b := *q.Burst
-		p.burst = &b
+		p.burst, p.Quality.Burst = &b, &b
 	}
 	if q.Jitter > 0 {
 		p.period = jitterPeriod * int64(min(q.Jitter, forever/jitterPeriod))
+		if planted.Jitter {
+			p.period = 1
+		}
 		if table := tables[q.Distribution]; table != nil {
 			p.table = table()
 		}

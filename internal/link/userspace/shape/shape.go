@@ -16,6 +16,7 @@ import (
 	"math/rand/v2"
 
 	"skerry/internal/link/userspace/packet"
+	"skerry/internal/link/userspace/planted"
 )
 
 // Fate is what is drawn for one packet.
@@ -63,6 +64,14 @@ func New(p *Params, link, direction string, seed uint64) *Shaper {
 // queue depart at the new bandwidth and travel with the new latency.
 func (s *Shaper) Set(now int64, p *Params) {
 	s.advance(now)
+	if planted.Changes {
+		return
+	}
+	if planted.Departures && s.wire.len() > 0 {
+		old := *p
+		old.rate = s.rate
+		p = &old
+	}
 	if p.rate != s.rate {
 		s.changeRate(now, p.rate)
 	}
@@ -235,6 +244,9 @@ func (s *Shaper) dueTime(i *item, departs int64) int64 {
 
 // delay is the latency with the jitter of a moment.
 func (s *Shaper) delay(at int64) int64 {
+	if planted.Latency {
+		return s.latency / 2
+	}
 	if s.jitter == 0 {
 		return s.latency
 	}
@@ -260,10 +272,18 @@ func (s *Shaper) Waits(now int64) (due, departs int64, ok bool) {
 // Len is how many packets are queued or in flight.
 func (s *Shaper) Len() int { return s.wire.len() + s.flight.len() }
 
+// Holds is how many bytes have not left the wire at a time, and how many packets are in flight.
+func (s *Shaper) Holds(now int64) (waiting int64, flying int) {
+	s.advance(now)
+	return s.wire.bytes, s.flight.len()
+}
+
 // Sent is a packet that Next removed, with the times of its way over the link.
 type Sent struct {
 	Packet                *packet.Packet
 	Arrived, Departs, Due int64
+	Bytes                 int64
+	Foreign               bool // another machine decided when it is due
 }
 
 // Next removes the packet that is due first, of those whose last bit has left the wire by a
@@ -274,7 +294,7 @@ func (s *Shaper) Next(now int64) Sent {
 		return Sent{}
 	}
 	i := s.flight.pop()
-	return Sent{i.packet, i.arrived, i.departs, i.due}
+	return Sent{i.packet, i.arrived, i.departs, i.due, i.size, i.until > 0}
 }
 
 // Drop removes every packet and passes it to release.

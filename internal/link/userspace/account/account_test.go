@@ -1,0 +1,149 @@
+package account_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"skerry/internal/link"
+	"skerry/internal/link/userspace/account"
+	"skerry/internal/link/userspace/packet"
+	"skerry/internal/link/userspace/shape"
+)
+
+// drive sends packets of 1000 bytes over a direction in virtual time, with gaps drawn from a
+// list, and changes its quality on the way. Fault changes the times of a packet before they are
+// judged.
+func drive(t *testing.T, qualities []link.Quality, gaps []time.Duration, fault func(*account.Way)) link.Account {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	s := shape.New(shape.Compile(qualities[0]), "a~b", "ab", 1)
+	a := account.New(0, qualities[0])
+	k := packet.NewPool(1 << 20).Get(1000 + packet.VnetHeader)
+	k.Room()[packet.VnetHeader] = 0x45
+	if !k.Parse(1000+packet.VnetHeader, 0) {
+		t.Fatal("packet does not parse")
+	}
+	deliver := func(until int64) {
+		for due, _, ok := s.Waits(until); ok && due <= until; due, _, ok = s.Waits(until) {
+			n := s.Next(until)
+			w := account.Way{Arrived: n.Arrived, Departed: n.Departs, Due: n.Due, HandedOver: n.Due + r.Int64N(30_000), Bytes: n.Bytes}
+			if fault != nil {
+				fault(&w)
+			}
+			a.Deliver(w)
+		}
+	}
+	var now int64
+	for i, q := range qualities {
+		if i > 0 {
+			now++ // else a packet of this moment could be of either quality
+			s.Set(now, shape.Compile(q))
+			a.Set(now, q)
+		}
+		for range 300 {
+			now += int64(gaps[r.IntN(len(gaps))])
+			deliver(now)
+			if s.Offer(now, 0, k, 0, false) == shape.Send {
+				a.Deliver(account.Way{Arrived: now, Departed: now, Due: now, HandedOver: now, Bytes: 1000})
+			}
+		}
+	}
+	deliver(now + int64(time.Hour))
+	var snapshot account.Snapshot
+	a.Copy(&snapshot, 0, 0)
+	return snapshot.Account()
+}
+
+var gaps = []time.Duration{0, time.Microsecond, 100 * time.Microsecond, time.Millisecond, 20 * time.Millisecond}
+
+// drift is qualities that change at random, as those of moving sites do.
+func drift(jitter bool) (all []link.Quality) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		q := link.Quality{Latency: time.Duration(10+r.IntN(100)) * time.Millisecond, Queue: 20_000}
+		if r.IntN(4) > 0 {
+			q.Bandwidth = 100_000 + r.Int64N(20_000_000)
+		}
+		if jitter {
+			q.Jitter = q.Latency / 5
+			q.Distribution = []link.Distribution{link.Normal, link.Uniform, link.Pareto, link.ParetoNormal}[r.IntN(4)]
+		}
+		all = append(all, q)
+	}
+	return all
+}
+
+func breaches(a link.Account) uint64 {
+	return a.Early.Packets + a.Late.Packets + a.Fast.Packets + a.Slow.Packets
+}
+
+func TestObedientLinkBreaksNoLaw(t *testing.T) {
+	for _, jitter := range []bool{false, true} {
+		got := drive(t, drift(jitter), gaps, nil)
+		if breaches(got) > 0 {
+			t.Errorf("jitter %v: %d of %d packets: %+v", jitter, breaches(got), got.Packets, got)
+		}
+		if got.Changes != 199 || got.Confirmed != got.Changes {
+			t.Errorf("jitter %v: change %d of %d was confirmed", jitter, got.Confirmed, got.Changes)
+		}
+	}
+}
+
+func TestFaultsAreFound(t *testing.T) {
+	steady := []link.Quality{{Latency: 20 * time.Millisecond, Bandwidth: 5_000_000}}
+	rising := []link.Quality{{Latency: 2 * time.Millisecond, Bandwidth: 100_000, Queue: 1 << 20}, {Latency: 2 * time.Millisecond, Bandwidth: 10_000_000, Queue: 1 << 20}}
+	falling := []link.Quality{rising[1], rising[0]}
+	tests := []struct {
+		name      string
+		qualities []link.Quality
+		fault     func(*account.Way)
+		found     func(link.Account) link.Breach
+	}{
+		{"no latency", steady, func(w *account.Way) { w.Due, w.HandedOver = w.Departed, w.Departed }, func(a link.Account) link.Breach { return a.Early }},
+		{"twice the latency", steady, func(w *account.Way) { w.Due += 20e6; w.HandedOver += 20e6 }, func(a link.Account) link.Breach { return a.Late }},
+		{"no limit", steady, func(w *account.Way) { w.Departed = w.Arrived }, func(a link.Account) link.Breach { return a.Fast }},
+		{"a rise of the rate that comes late", rising, late(100_000), func(a link.Account) link.Breach { return a.Slow }},
+		{"a fall of the rate that comes late", falling, late(10_000_000), func(a link.Account) link.Breach { return a.Fast }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := drive(t, tt.qualities, []time.Duration{time.Millisecond}, tt.fault); tt.found(got).Packets < 30 {
+				t.Errorf("the fault was not found: %+v", got)
+			}
+		})
+	}
+}
+
+// late is a wire that keeps the rate which it had first.
+func late(rate float64) func(*account.Way) {
+	free := int64(0)
+	return func(w *account.Way) {
+		travel := w.Due - w.Departed
+		free = max(free, w.Arrived) + int64(8000/rate*1e9)
+		w.Departed = free
+		w.Due, w.HandedOver = free+travel, free+travel
+	}
+}
+
+// The sums of an account give the mean and the standard deviation of the jitter.
+func TestSpreadIsTheJitter(t *testing.T) {
+	const jitter = 5 * time.Millisecond
+	got := drive(t, slices.Repeat([]link.Quality{{Latency: 50 * time.Millisecond, Jitter: jitter}}, 300), []time.Duration{jitter * 8}, nil)
+	n := float64(got.Packets)
+	mean := got.Spread.Seconds() * 1e3 / n
+	deviation := math.Sqrt(got.Squares/n) / 1e3
+	if math.Abs(mean) > 0.1 || math.Abs(deviation-5) > 0.1 || math.Abs(math.Sqrt(got.SetSquares/n)-5000) > 1 {
+		t.Errorf("mean %.3f ms, standard deviation %.3f ms, set %.3f us", mean, deviation, math.Sqrt(got.SetSquares/n))
+	}
+}
+
+func BenchmarkDeliver(b *testing.B) {
+	a := account.New(0, link.Quality{Latency: 20 * time.Millisecond, Bandwidth: 1e9})
+	for i := range int64(b.N) {
+		at := i * 20_000
+		a.Deliver(account.Way{Arrived: at, Departed: at + 8000, Due: at + 20_008_000, HandedOver: at + 20_010_000, Bytes: 1000})
+	}
+}
