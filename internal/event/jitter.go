@@ -38,6 +38,7 @@ func (j *Jitter) check(s Stage, fail failure) {
 	if j.Set != nil {
 		j.Links.add(s, "set", "write add: 2ms", fail)
 	}
+	j.Links.checkPossible(s, j.change, fail)
 }
 
 func (j *Jitter) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
@@ -47,15 +48,18 @@ func (j *Jitter) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) act
 	} else {
 		text += " + " + j.Add.String()
 	}
-	return newOnLinks(j.Links.draw(s, turn, busy, r), text, func(q link.Quality) link.Quality {
-		if j.Set != nil {
-			q.Jitter = j.Set.Duration()
-		} else {
-			q.Jitter += j.Add.Duration()
-		}
-		if j.Distribution != "" {
-			q.Distribution = j.Distribution
-		}
-		return q
-	})
+	return newOnLinks(j.Links.draw(s, turn, busy, r), text, j.change)
+}
+
+func (j *Jitter) change(q link.Quality) link.Quality {
+	switch {
+	case j.Set != nil:
+		q.Jitter = j.Set.Duration()
+	case j.Add != nil:
+		q.Jitter += j.Add.Duration()
+	}
+	if j.Distribution != "" {
+		q.Distribution = j.Distribution
+	}
+	return q
 }

@@ -50,6 +50,10 @@ func (l *Latency) check(s Stage, fail failure) {
 	if l.Scale != nil {
 		l.Links.add(s, "scale", "write add: 20ms", fail)
 	}
+	if l.Set != nil || l.Add != nil || l.Scale != nil {
+		_, change := l.change()
+		l.Links.checkPossible(s, change, fail)
+	}
 }
 
 func (l *Latency) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {

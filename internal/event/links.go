@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"skerry/internal/link"
 	"skerry/internal/topology"
 )
 
@@ -135,6 +136,27 @@ func (l Links) add(s Stage, key, hint string, fail failure) {
 		if s.Real[x.id] {
 			fail(key, hint, "%s is real: nobody asks it to be anything, so that no event can say what it becomes", x.id)
 			return
+		}
+	}
+}
+
+// checkPossible refuses a change that would give a link, as the topology has it, a quality which is
+// not possible: a jitter that the latency cannot hold.
+func (l Links) checkPossible(s Stage, change func(link.Quality) link.Quality, fail failure) {
+	links := map[string]topology.Link{}
+	for _, x := range s.Topology.Links {
+		links[x.ID] = x
+	}
+	for _, x := range l.match(s) {
+		for _, way := range x.ways {
+			q := links[x.id].AB
+			if way.back {
+				q = links[x.id].BA
+			}
+			if err := change(q).Validate(); err != nil {
+				fail("", "leave out such links, or change latency and jitter together", "%s: %v", x.id, err)
+				return
+			}
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -38,6 +40,9 @@ func (e Experiment) Profiles(t topology.Topology) ([]LinkProfile, error) {
 	default:
 		profiles, ps = stepped(d.Steps, t, e.Scale)
 	}
+	if len(ps) == 0 {
+		ps = e.checkDrift(t, profiles)
+	}
 	if len(ps) > 0 {
 		if e.origin == nil {
 			return nil, ps
@@ -51,6 +56,27 @@ func (e Experiment) Profiles(t topology.Topology) ([]LinkProfile, error) {
 		}
 	}
 	return list, nil
+}
+
+// checkedDrift is how long a drift is followed for mistakes, of an experiment without stop.time.
+const checkedDrift = time.Hour
+
+// checkDrift refuses a drift that gives a link a quality which is not possible, such as a latency that
+// becomes too small for the jitter.
+func (e Experiment) checkDrift(t topology.Topology, profiles map[string]LinkProfile) strict.Problems {
+	end := cmp.Or(time.Duration(e.Stop.Time), checkedDrift)
+	for _, l := range t.Links {
+		p, ok := profiles[l.ID]
+		if !ok || e.Drift.Mobility != nil && l.AB.Jitter == 0 { // a journey does not change it
+			continue
+		}
+		for at := time.Duration(0); at <= end; at += e.Drift.Every.Duration() {
+			if err := errors.Join(p.AB.At(at).Validate(), p.BA.At(at).Validate()); err != nil {
+				return strict.Problems{{Message: fmt.Sprintf("%s after %v: %v", l.ID, at, err), Err: err}}
+			}
+		}
+	}
+	return nil
 }
 
 func mobile(m topology.Mobility, t topology.Topology, scale float64) map[string]LinkProfile {

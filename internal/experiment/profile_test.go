@@ -3,6 +3,7 @@ package experiment
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,5 +95,21 @@ drift: {mobility: {sites: [{site: Ship, waypoints: [{at: 0s, lat: 0, lon: 0.5}, 
 	}
 	if still := at(t, e, "A~B", 0); still != nil {
 		t.Errorf("A and B drift apart: %v", still)
+	}
+}
+
+// A drift that brings a link nearer than its jitter allows is refused, with link and time.
+func TestDriftThatJitterForbids(t *testing.T) {
+	const text = `
+name: x
+topology: {sites: [A, B], defaults: {rtt: 40ms, jitter: 5ms}}
+database: redis
+workload: {name: a}
+stop: {time: 10s}
+drift: {steps: [{at: 2s, links: [{between: [A, B], rtt: 4ms}]}]}
+`
+	_, err := Parse("x.yaml", []byte(text), nil, false)
+	if err == nil || !strings.Contains(err.Error(), "A~B after 2s") || !strings.Contains(err.Error(), "at most 1ms") {
+		t.Errorf("error %v", err)
 	}
 }

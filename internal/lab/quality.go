@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"skerry/internal/link"
+	"skerry/internal/topology"
 )
 
 // Links returns the links with their present qualities, in the topology's order.
@@ -26,7 +26,7 @@ func (l *Lab) Factor() float64 {
 }
 
 // Set replaces the quality of links, all at one moment. The latency given is what the
-// link has then; its base becomes that latency divided by the factor in force.
+// link has then; its base becomes that latency and jitter divided by the factor in force.
 func (l *Lab) Set(ctx context.Context, changes []link.Change) error {
 	return l.change(ctx, func(s *linksState) ([]link.Change, error) {
 		for _, c := range changes {
@@ -51,11 +51,11 @@ func replace(present, base, given *link.Quality, factor float64) {
 	}
 	*present, *base = *given, *given
 	if factor > 0 {
-		base.Latency = scaled(given.Latency, 1/factor)
+		*base = topology.ScaleQuality(*given, 1/factor)
 	}
 }
 
-// Scale makes every link's latency its base times factor, 0 or more, and the overlay that this
+// Scale makes every link's latency and jitter its base times factor, 0 or more, and the overlay that this
 // process has started go by that.
 func (l *Lab) Scale(ctx context.Context, factor float64) error {
 	if err := l.scale(ctx, factor); err != nil || l.overlay == nil {
@@ -84,14 +84,12 @@ func (s *linksState) scale(factor float64) error {
 	s.Factor = factor
 	for i := range s.Links {
 		k := &s.Links[i]
-		k.AB.Latency = scaled(k.BaseAB.Latency, factor)
-		k.BA.Latency = scaled(k.BaseBA.Latency, factor)
+		for _, way := range []struct{ present, base *link.Quality }{{&k.AB, &k.BaseAB}, {&k.BA, &k.BaseBA}} {
+			scaled := topology.ScaleQuality(*way.base, factor)
+			way.present.Latency, way.present.Jitter = scaled.Latency, scaled.Jitter
+		}
 	}
 	return nil
-}
-
-func scaled(d time.Duration, factor float64) time.Duration {
-	return time.Duration(math.Round(float64(d) * factor))
 }
 
 // change works out changes of links from a copy of the state, notes them and makes them.

@@ -18,10 +18,10 @@ const paretoShape = 3.0
 // distribution is cut there, which moves its mean by 0.8 % of the jitter.
 var lowest = map[Distribution]float64{"": 2, Normal: 2, Uniform: 1, Pareto: 0.83, ParetoNormal: 1.8}
 
-// MaxJitter is the largest jitter that is possible on a latency: with more, some delays would have
-// to be negative, and cutting these off would raise the mean.
-func (d Distribution) MaxJitter(latency time.Duration) time.Duration {
-	return time.Duration(float64(latency) / lowest[d])
+// MaxJitter is the largest jitter that the latency can hold: with more, some delays would have to be
+// negative, and cutting these off would raise the mean.
+func (q Quality) MaxJitter() time.Duration {
+	return time.Duration(float64(q.Latency) / lowest[q.Distribution])
 }
 
 // Range returns the lowest and the highest value of the jitter and its standard deviation, in

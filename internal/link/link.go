@@ -18,8 +18,8 @@ type Quality struct {
 	// Latency is the one-way delay.
 	Latency time.Duration `json:"latency_ns"`
 	// Jitter spreads the delay: the standard deviation of a normal, pareto or
-	// paretonormal distribution, the half-width of a uniform one. Packets are
-	// not reordered by jitter: a packet never overtakes the one before it.
+	// paretonormal distribution, the half-width of a uniform one. It is at most MaxJitter.
+	// Packets are not reordered by jitter: a packet never overtakes the one before it.
 	Jitter       time.Duration `json:"jitter_ns,omitempty"`
 	Distribution Distribution  `json:"distribution,omitempty"`
 	// Loss, Duplicate, Reorder and Corrupt are probabilities (0..1) drawn for

@@ -104,7 +104,7 @@ func TestJitterTable(t *testing.T) {
 func TestMaxJitterKeepsTheMean(t *testing.T) {
 	const latency = time.Second
 	for _, d := range []link.Distribution{"", link.Uniform, link.Normal, link.Pareto, link.ParetoNormal} {
-		jitter := d.MaxJitter(latency).Seconds()
+		jitter := link.Quality{Latency: latency, Distribution: d}.MaxJitter().Seconds()
 		var sum float64
 		table := d.Table(4096)
 		for _, x := range table {

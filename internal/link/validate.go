@@ -73,9 +73,9 @@ func (q Quality) Validate() error {
 		return fmt.Errorf("%w: queue of %d bytes is negative", ErrInvalid, q.Queue)
 	case !slices.Contains(known, q.Distribution):
 		return fmt.Errorf("%w: distribution %q: want one of %q", ErrInvalid, q.Distribution, known[1:])
-	case q.Jitter > q.Distribution.MaxJitter(q.Latency):
-		return fmt.Errorf("%w: jitter %v is too large for a latency of %v: at most %v with the %s distribution", ErrInvalid,
-			q.Jitter, q.Latency, q.Distribution.MaxJitter(q.Latency), cmp.Or(q.Distribution, Normal))
+	case q.Jitter > q.MaxJitter():
+		return fmt.Errorf("%w: jitter %v is too large for a latency of %v: at most %v with the distribution %s", ErrInvalid,
+			q.Jitter, q.Latency, q.MaxJitter(), cmp.Or(q.Distribution, Normal))
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func IsClient(node string) bool {
 	return node == ClientName || strings.HasPrefix(node, PoolClient(""))
 }
 
-// Scale returns the topology with every latency times factor.
+// Scale returns the topology with every latency and jitter times factor.
 func Scale(t Topology, factor float64) Topology {
 	t.Links = slices.Clone(t.Links)
 	for i := range t.Links {
@@ -37,9 +37,11 @@ func Scale(t Topology, factor float64) Topology {
 	return t
 }
 
-// ScaleQuality returns a quality with its latency times factor.
+// ScaleQuality returns a quality with its latency and jitter times factor: their ratio stays, so
+// that a jitter which is possible remains so.
 func ScaleQuality(q link.Quality, factor float64) link.Quality {
 	q.Latency = time.Duration(math.Round(float64(q.Latency) * factor))
+	q.Jitter = time.Duration(math.Floor(float64(q.Jitter) * factor))
 	return q
 }
 

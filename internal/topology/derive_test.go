@@ -17,7 +17,7 @@ func TestScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	near := Scale(base, 0.2)
-	if got := quality(near, "A-1~B")[0]; got != (link.Quality{Latency: time.Millisecond, Jitter: time.Millisecond}) {
+	if got := quality(near, "A-1~B")[0]; got != (link.Quality{Latency: time.Millisecond, Jitter: 200 * time.Microsecond}) {
 		t.Errorf("between sites: %+v", got)
 	}
 	if got := quality(near, "A-1~A-2")[0].Latency; got != defaultSiteRTT/10 {

@@ -1,11 +1,13 @@
 package topology
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
 
+	"skerry/internal/base/unit"
 	"skerry/internal/link"
 )
 
@@ -49,6 +51,11 @@ func (b *builder) addLinks() {
 	}
 	for i, l := range b.spec.Links {
 		b.override(fmt.Sprintf("links[%d]", i), l, index)
+	}
+	for _, l := range b.t.Links {
+		if len(b.problems) > 0 || !b.checkJitter("defaults.jitter", l) {
+			return
+		}
 	}
 }
 
@@ -172,6 +179,19 @@ func (b *builder) overridePair(path string, l LinkSpec, i, j int, index map[pair
 	}
 	li := &b.t.Links[k]
 	li.AB, li.BA = l.Apply(li.AB, li.BA, i != p.a)
+	b.checkJitter(path+".jitter", *li)
+}
+
+// checkJitter refuses a jitter that the latency of a link cannot hold.
+func (b *builder) checkJitter(path string, l Link) (ok bool) {
+	for _, q := range []link.Quality{l.AB, l.BA} {
+		if most := q.MaxJitter(); q.Jitter > most {
+			b.fail(path, fmt.Sprintf("a jitter of %v is too large for the %v of %s", unit.Duration(q.Jitter), unit.Duration(q.Latency), l.ID),
+				fmt.Sprintf("give at most %v with the distribution %s", unit.Duration(most), cmp.Or(q.Distribution, link.Normal)))
+			return false
+		}
+	}
+	return true
 }
 
 // linkName is the ID of a link that has a name; between sites of several nodes there are

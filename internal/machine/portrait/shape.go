@@ -3,6 +3,7 @@ package portrait
 import (
 	"math"
 	"slices"
+	"time"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -40,10 +41,20 @@ func fit(trips []float64) Shape {
 			left += off * off
 		}
 		if left < least && jitter >= leastJitter {
-			best, least = Shape{RTTMS: median(trips) - jitter*sums[points/2], JitterMS: jitter, Distribution: d}, left
+			shape := Shape{RTTMS: median(trips) - jitter*sums[points/2], JitterMS: jitter, Distribution: d}
+			if shape.JitterMS = min(jitter, shape.maxJitterMS()); shape.JitterMS < leastJitter {
+				continue
+			}
+			best, least = shape, left
 		}
 	}
 	return best
+}
+
+// maxJitterMS is the largest jitter of each way that a link of the shape can have, to the microsecond.
+func (s Shape) maxJitterMS() float64 {
+	way := link.Quality{Latency: time.Duration(s.RTTMS / 2 * float64(time.Millisecond)), Distribution: s.Distribution}
+	return math.Floor(way.MaxJitter().Seconds()*1e6) / 1e3
 }
 
 // twice are the quantiles of the sum of two draws.
