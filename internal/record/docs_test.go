@@ -13,14 +13,14 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 	b, err := os.ReadFile("../../docs/run-directory.md")
 	noError(t, err)
 	page := string(b)
-	for _, v := range []any{Run{}, Summary{}, Second{}, NodeSecond{}, Event{}, Notes{}} {
+	for _, v := range []any{Run{}, Summary{}, Second{}, NodeSecond{}, DirectionSecond{}, Event{}, Notes{}} {
 		for name := range fields(reflect.TypeOf(v)) {
 			if !strings.Contains(page, "`"+name+"`") {
 				t.Errorf("%T: field %s is not in docs/run-directory.md", v, name)
 			}
 		}
 	}
-	for _, name := range []string{runFile, summaryFile, trialFile, timelineFile, nodesFile, eventsFile, trafficFile, topologyFile, ycsbFile, logsDir, partial, notesFile, RunSchema, SummarySchema, NotesSchema} {
+	for _, name := range []string{runFile, summaryFile, trialFile, timelineFile, nodesFile, directionsFile, eventsFile, trafficFile, topologyFile, ycsbFile, logsDir, partial, notesFile, RunSchema, SummarySchema, NotesSchema} {
 		if !strings.Contains(page, name) {
 			t.Errorf("%s is not in docs/run-directory.md", name)
 		}

@@ -39,6 +39,8 @@ type Event struct {
 	// due and where it lasts to the trial's end by what it is (a member that left).
 	Apply  *Step `json:"apply,omitempty"`
 	Revert *Step `json:"revert,omitempty"`
+	// Observed is what the emulator observed after a step of the drift; nil where that was not checked.
+	Observed *Observed `json:"observed,omitempty"`
 	// Error says why it failed or was skipped.
 	Error string `json:"error,omitempty"`
 }
@@ -78,6 +80,8 @@ type Step struct {
 	Accepted  *Moment `json:"accepted,omitempty"`
 	Completed *Moment `json:"completed,omitempty"`
 	Bytes     int64   `json:"bytes,omitempty"` // moved, where the database tells
+	// Observed is what the emulator observed after a change of links; nil where nothing was.
+	Observed *Observed `json:"observed,omitempty"`
 }
 
 // Moment is a time on both clocks.

@@ -166,6 +166,11 @@ func (d *Dir) Links(id int) ([]LinkSecond, error) {
 	return optional(readTable[LinkSecond](filepath.Join(d.trialDir(id), linksFile)))
 }
 
+// Directions reads the seconds of the directions of a trial's links; an older run has none.
+func (d *Dir) Directions(id int) ([]DirectionSecond, error) {
+	return optional(readTable[DirectionSecond](filepath.Join(d.trialDir(id), directionsFile)))
+}
+
 // PoolSeconds reads the seconds of the workloads of a trial; a single one has no more than the timeline.
 func (d *Dir) PoolSeconds(id int) ([]PoolSecond, error) {
 	return optional(readTable[PoolSecond](filepath.Join(d.trialDir(id), poolsFile)))

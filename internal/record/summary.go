@@ -241,6 +241,9 @@ type Fidelity struct {
 	// nodes at the most.
 	OwnCPU    float64 `json:"own_cpu_cores,omitempty"`
 	OwnMemory int64   `json:"own_memory_bytes,omitempty"`
+	// Account is what the emulator observed on links while the trial measured; nil in runs of older
+	// versions.
+	Account *Account `json:"account,omitempty"`
 	// Stolen is what processors that were taken from the driver could have changed; nil in runs
 	// of older versions.
 	Stolen *Stolen `json:"stolen,omitempty"`

@@ -17,19 +17,20 @@ import (
 
 // Names within the directory of a trial.
 const (
-	trialFile    = "trial.json"
-	timelineFile = "timeline.parquet"
-	nodesFile    = "nodes.parquet"
-	networkFile  = "network.parquet"
-	linksFile    = "links.parquet"
-	poolsFile    = "pools.parquet"
-	errorsFile   = "errors.parquet"
-	eventsFile   = "events.jsonl"
-	trafficFile  = "traffic.json"
-	topologyFile = "topology.json"
-	ycsbFile     = "ycsb.txt"
-	logsDir      = "logs"
-	histogramExt = ".hdr"
+	trialFile      = "trial.json"
+	timelineFile   = "timeline.parquet"
+	nodesFile      = "nodes.parquet"
+	networkFile    = "network.parquet"
+	linksFile      = "links.parquet"
+	directionsFile = "directions.parquet"
+	poolsFile      = "pools.parquet"
+	errorsFile     = "errors.parquet"
+	eventsFile     = "events.jsonl"
+	trafficFile    = "traffic.json"
+	topologyFile   = "topology.json"
+	ycsbFile       = "ycsb.txt"
+	logsDir        = "logs"
+	histogramExt   = ".hdr"
 )
 
 // TrialWriter writes one trial. Its directory carries the suffix .partial until Finish,
@@ -44,12 +45,13 @@ type TrialWriter struct {
 	timeline *table[Second]
 	nodes    *table[NodeSecond]
 	// Of these there is none until there is a row.
-	network *table[NetworkSecond]
-	links   *table[LinkSecond]
-	pools   *table[PoolSecond]
-	errors  *table[ErrorSecond]
-	events  *os.File
-	told    []Event
+	network    *table[NetworkSecond]
+	links      *table[LinkSecond]
+	directions *table[DirectionSecond]
+	pools      *table[PoolSecond]
+	errors     *table[ErrorSecond]
+	events     *os.File
+	told       []Event
 }
 
 // home is the run directory that a trial is for.
@@ -123,6 +125,11 @@ func (t *TrialWriter) NetworkSecond(s NetworkSecond) error {
 // LinkSeconds adds rows to links.parquet.
 func (t *TrialWriter) LinkSeconds(rows ...LinkSecond) error {
 	return addRows(t, "recording links", &t.links, linksFile, rows...)
+}
+
+// DirectionSeconds adds rows to directions.parquet.
+func (t *TrialWriter) DirectionSeconds(rows ...DirectionSecond) error {
+	return addRows(t, "recording directions of links", &t.directions, directionsFile, rows...)
 }
 
 // PoolSeconds adds rows to pools.parquet.
@@ -286,6 +293,9 @@ func (t *TrialWriter) closeFiles() error {
 	if t.links != nil {
 		errs = append(errs, t.links.close())
 	}
+	if t.directions != nil {
+		errs = append(errs, t.directions.close())
+	}
 	if t.pools != nil {
 		errs = append(errs, t.pools.close())
 	}
@@ -295,7 +305,7 @@ func (t *TrialWriter) closeFiles() error {
 	if t.events != nil {
 		errs = append(errs, t.events.Sync(), t.events.Close())
 	}
-	t.timeline, t.nodes, t.network, t.links, t.pools, t.errors, t.events = nil, nil, nil, nil, nil, nil, nil
+	t.timeline, t.nodes, t.network, t.links, t.directions, t.pools, t.errors, t.events = nil, nil, nil, nil, nil, nil, nil, nil
 	return errors.Join(errs...)
 }
 

@@ -12,6 +12,9 @@ const (
 	LinkTrain     Kind = "link-train"     // no bandwidth train arrived on a link
 	LinkRTT       Kind = "link-rtt"       // a link's round trip is off
 	LinkBandwidth Kind = "link-bandwidth" // a link's bandwidth is off
+	LinkLaw       Kind = "link-law"       // packets of a link did not do what was set while the trial ran
+	LinkJitter    Kind = "link-jitter"    // a link's jitter is not the one that was set
+	LinkChange    Kind = "link-change"    // packets of a link did not obey a change of it
 	EmulatorLate  Kind = "emulator-late"
 	DriverLate    Kind = "driver-late"
 	DriverCPU     Kind = "driver-cpu"    // the driver used its cores
@@ -30,7 +33,7 @@ const (
 // Kinds lists all of them.
 func Kinds() []Kind {
 	return []Kind{
-		LinkSilent, LinkTrain, LinkRTT, LinkBandwidth, EmulatorLate, DriverLate, DriverCPU, HostCPU, Steal, MachineClock,
+		LinkSilent, LinkTrain, LinkRTT, LinkBandwidth, LinkLaw, LinkJitter, LinkChange, EmulatorLate, DriverLate, DriverCPU, HostCPU, Steal, MachineClock,
 		EventLate, EventFailed, EventSkipped, EventByHand, Stuck, Audit, NoEvidence,
 	}
 }

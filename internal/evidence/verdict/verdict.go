@@ -13,6 +13,7 @@ import (
 // Evidence is all that a verdict is formed from.
 type Evidence struct {
 	Links        Piece[[]record.LinkFidelity] // all that were up, measured before the workload
+	Account      Piece[record.Account]        // of the packets of the measurement
 	EmulatorLate Piece[Late]                  // p99 over the packets of the measurement
 	DriverLate   Piece[float64]               // us, p99 of sending after the intended time
 	DriverCPU    Piece[Use]
@@ -72,6 +73,7 @@ func because(kind Kind, format string, args ...any) reason {
 func Judge(e Evidence, l Limits) record.Verdict {
 	var reasons []reason
 	look(&reasons, "the links' round trips and bandwidths", e.Links, l.links)
+	look(&reasons, "what links did to packets", e.Account, accountFaults)
 	look(&reasons, "the emulator's lateness", e.EmulatorLate, l.emulator)
 	look(&reasons, "what stolen processors changed", e.Stolen, nil)
 	look(&reasons, "the driver's lateness", e.DriverLate, func(us float64) []reason { return l.driverLate(us, e.stolen()) })

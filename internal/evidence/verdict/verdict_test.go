@@ -29,6 +29,7 @@ func stolen(moved float64) record.Stolen {
 func whole() Evidence {
 	return Evidence{
 		Links:        Of([]record.LinkFidelity{{ID: "a~b", SetRTTMS: 35, Answered: true, RTTMS: 35.2, RTTErrorMS: 0.2, SetABbps: 1000, ABbps: 1010}}),
+		Account:      Of(record.Account{Directions: 2, Packets: 40_000}),
 		EmulatorLate: Of(Late{US: 120}),
 		DriverLate:   Of(90.0),
 		DriverCPU:    Of(Use{Cores: 0.5, Of: 2}),
@@ -58,6 +59,37 @@ func happened(events ...record.Event) func(*Evidence) {
 	return func(e *Evidence) { e.Events = Of(EventsOf(events)) }
 }
 
+// observed is the evidence of an account with this in it.
+func observed(change func(*record.Account)) func(*Evidence) {
+	return func(e *Evidence) {
+		a := e.Account.figure
+		change(&a)
+		e.Account = Of(a)
+	}
+}
+
+// broken is a law that 86 of 120 packets broke in one second.
+func broken(law string, worstMS float64, times int64) func(*Evidence) {
+	return observed(func(a *record.Account) {
+		a.Broken = []record.Broken{{Law: law, Link: "Pune~Seoul", From: "Pune", To: "Seoul", T: 12, Packets: 86, Of: 120, WorstMS: worstMS, Beyond: times > 0, Times: times, Total: 86}}
+	})
+}
+
+// jittered is a jitter of 5 ms of which so much was observed.
+func jittered(mean, sd float64) func(*Evidence) {
+	return observed(func(a *record.Account) {
+		a.Jitter = &record.Jitter{Link: "a~b", To: "b", MeanMS: mean, MeanLimitMS: 0.6, SDMS: sd, SetSDMS: 5, LeastSDMS: 4.2, MostSDMS: 5.8}
+	})
+}
+
+// unconfirmed is a change of a link that so many packets did not obey.
+func unconfirmed(packets int64) func(*Evidence) {
+	return observed(func(a *record.Account) {
+		a.Changes = &record.Changes{}
+		a.Changes.Add(record.Observed{Directions: 2, Confirmed: 1, Unconfirmed: []record.Unconfirmed{{Link: "a~b", AtS: 12.25, Packets: packets}}})
+	})
+}
+
 func audited(a record.Audit) func(*Evidence) {
 	return func(e *Evidence) { e.Audit = Of(a) }
 }
@@ -80,6 +112,17 @@ func TestJudge(t *testing.T) {
 		"bandwidth":                        {links(func(l *record.LinkFidelity) { l.ABbps = 1200 }), LinkBandwidth, "20.0 %"},
 		"no bandwidth":                     {links(func(l *record.LinkFidelity) { l.ABbps = 0 }), "", ""}, // the sender could not fill the link
 		"emulator":                         {func(e *Evidence) { e.EmulatorLate = Of(Late{US: 5000, Machine: "rack-1"}) }, EmulatorLate, "the emulator of rack-1 handed 1 % of the packets over more than 5.0 ms late"},
+		"a rate that comes late":           {broken(record.LawSlow, 6900, 1), LinkLaw, "link Pune~Seoul to Seoul, 12 s: 86 of 120 packets left the queue up to 6.9 s later than its rate allows"},
+		"a rate that is exceeded":          {broken(record.LawFast, 4, 1), LinkLaw, "left the queue up to 4.00 ms sooner than its rate allows"},
+		"a latency that is too short":      {broken(record.LawEarly, 4, 1), LinkLaw, "arrived up to 4.00 ms sooner than its latency and jitter allow"},
+		"a latency that is too long":       {broken(record.LawLate, 4, 3), LinkLaw, "later than its latency, its jitter and the emulator's lateness explain; so in 2 other seconds of links"},
+		"a law within its tolerance":       {broken(record.LawSlow, 6900, 0), "", ""},
+		"a jitter that moves the mean":     {jittered(4.6, 5), LinkJitter, "link a~b to b: jitter moves the mean delay by 4.60 ms (limit 0.60 ms)"},
+		"a jitter that is too small":       {jittered(0.1, 3.2), LinkJitter, "the standard deviation of the delay is 3.20 ms, set were 5.00 ms (limits 4.20 and 5.80 ms)"},
+		"jitter as set":                    {jittered(-0.5, 5.5), "", ""},
+		"a change that did not happen":     {unconfirmed(40), LinkChange, "link a~b, 12.2 s: 40 packets crossed after a change of it, and none obeyed the change within 200 ms"},
+		"a change that few packets met":    {unconfirmed(9), "", ""},
+		"an engine that sees no packets":   {func(e *Evidence) { e.Account = Of(record.Account{NotMeasured: "netem"}) }, "", ""},
 		"driver late":                      {func(e *Evidence) { e.DriverLate = Of(9000.0) }, DriverLate, "9.0 ms late"},
 		"driver late, taken and no matter": {func(e *Evidence) { e.DriverLate, e.Stolen = Of(9000.0), Of(stolen(0.01)) }, "", ""},
 		"driver late, taken and changed":   {func(e *Evidence) { e.DriverLate, e.Stolen = Of(9000.0), Of(stolen(0.2)) }, DriverLate, "processors were taken from it (limit 5.0 ms): without the marked 10 % of the measurement p99 moves by 20.0 %"},
@@ -151,6 +194,7 @@ func TestJudge(t *testing.T) {
 func TestEachPieceCounts(t *testing.T) {
 	taken := map[string]func(*Evidence){
 		"Links":        func(e *Evidence) { e.Links = Missing[[]record.LinkFidelity]("gone") },
+		"Account":      func(e *Evidence) { e.Account = Missing[record.Account]("gone") },
 		"EmulatorLate": func(e *Evidence) { e.EmulatorLate = Missing[Late]("gone") },
 		"DriverLate":   func(e *Evidence) { e.DriverLate = Missing[float64]("gone") },
 		"DriverCPU":    func(e *Evidence) { e.DriverCPU = Missing[Use]("gone") },

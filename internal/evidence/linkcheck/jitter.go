@@ -1,0 +1,155 @@
+package linkcheck
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"skerry/internal/link"
+	"skerry/internal/record"
+)
+
+// How the distribution of jitter is judged.
+const (
+	// standardErrors is how many standard errors mean and variance may be off by: with five, one of a million
+	// correct directions would be off.
+	standardErrors = 5
+	// meanShare and varianceShare are what else they may be off by, relative to the jitter that was
+	// set: the emulator keeps packets in order and delays above 0, which moves the mean by up to 2 %
+	// of the jitter and its variance by up to 10 %.
+	meanShare     = 0.02
+	varianceShare = 0.1
+	// independent is the time after which two values of the emulator's jitter are independent, in
+	// units of the jitter.
+	independent = 16
+	// leastBlocks and leastValues are what a judgement needs.
+	leastBlocks = 10
+	leastValues = 20
+)
+
+// jitter sums the spread of the delays of one direction, in blocks that are long enough to be
+// independent of each other: where packets come in bursts, the blocks show how few independent values
+// there are. Seconds with a change, and those after, are left out: packets in flight have been given
+// their time, and the ones behind wait for them.
+type jitter struct {
+	block  sums
+	length time.Duration // of block
+	quiet  bool          // the second before had no change
+
+	all      sums
+	spread   scatter // of the mean
+	excess   scatter // of the squares less those that were set
+	blocks   float64
+	kurtosis float64
+	late     time.Duration
+}
+
+// sums are of packets, in ms and ms², and how many independent values these can have by their time.
+type sums struct{ packets, spread, squares, set, values float64 }
+
+// scatter sums a quantity y over blocks of p packets, for the standard error of its mean over packets.
+type scatter struct{ yy, yp, pp float64 }
+
+func (c *scatter) add(y, p float64) {
+	c.yy += y * y
+	c.yp += y * p
+	c.pp += p * p
+}
+
+// err is the standard error of the mean over all packets, by the scatter of the blocks around it.
+func (c scatter) err(mean, packets, blocks float64) float64 {
+	squares := c.yy - 2*mean*c.yp + mean*mean*c.pp
+	return math.Sqrt(max(0, squares)*blocks/(blocks-1)) / packets
+}
+
+func (j *jitter) add(s Second) {
+	a := s.Counters.Account
+	quiet := a.Changes == 0
+	usable := quiet && j.quiet && a.SetSquares > 0 && s.Set.Jitter > 0
+	j.quiet = quiet
+	if !usable {
+		if !quiet {
+			j.block, j.length = sums{}, 0
+		}
+		return
+	}
+	b := &j.block
+	b.packets += float64(a.Packets)
+	b.spread += ms(a.Spread)
+	b.squares += a.Squares / 1e6
+	b.set += a.SetSquares / 1e6
+	j.length += s.Length
+	j.kurtosis = max(j.kurtosis, kurtosis(s.Set.Distribution))
+	j.late = max(j.late, s.Counters.Late.P99)
+	alike := independent * s.Set.Jitter
+	b.values += min(float64(a.Packets), s.Length.Seconds()/alike.Seconds())
+	if j.length+time.Second/2 < max(time.Second, alike) {
+		return
+	}
+	j.spread.add(b.spread, b.packets)
+	j.excess.add(b.squares-b.set, b.packets)
+	j.all.packets += b.packets
+	j.all.spread += b.spread
+	j.all.squares += b.squares
+	j.all.set += b.set
+	j.all.values += b.values
+	j.blocks++
+	j.block, j.length = sums{}, 0
+}
+
+// result compares mean and standard deviation with what was set; nil where too little was observed.
+func (j *jitter) result(w Way) *record.Jitter {
+	if j.blocks < leastBlocks || j.all.values < leastValues {
+		return nil
+	}
+	n := j.all.packets
+	mean, set, excess := j.all.spread/n, j.all.set/n, (j.all.squares-j.all.set)/n
+	late := ms(j.late)
+	// Blocks may hide rare large values, which the distribution has; the distribution cannot know bursts.
+	meanError := max(j.spread.err(mean, n, j.blocks), math.Sqrt(set/j.all.values))
+	varianceError := max(j.excess.err(excess, n, j.blocks), set*math.Sqrt((j.kurtosis-1)/j.all.values))
+	slack := standardErrors*varianceError + varianceShare*set + late*late
+	return &record.Jitter{
+		Link: w.Link, From: w.From, To: w.To,
+		MeanMS: mean, MeanLimitMS: standardErrors*meanError + meanShare*math.Sqrt(set) + late,
+		SDMS: math.Sqrt(max(0, excess+set-mean*mean)), SetSDMS: math.Sqrt(set),
+		LeastSDMS: math.Sqrt(max(0, set-slack)), MostSDMS: math.Sqrt(set + slack),
+	}
+}
+
+// off is how far mean or standard deviation are from what was set, in units of their limits.
+func off(j record.Jitter) float64 {
+	far := math.Abs(j.MeanMS) / j.MeanLimitMS
+	if j.SDMS < j.SetSDMS {
+		return max(far, (j.SetSDMS-j.SDMS)/(j.SetSDMS-j.LeastSDMS))
+	}
+	return max(far, (j.SDMS-j.SetSDMS)/(j.MostSDMS-j.SetSDMS))
+}
+
+// OffJitter reports whether mean or standard deviation are beyond their limits.
+func OffJitter(j record.Jitter) bool { return off(j) > 1 }
+
+// kurtosis of the values of a distribution: the mean of x⁴ by the square of the mean of x².
+func kurtosis(d link.Distribution) float64 {
+	if k := kurtoses[d]; k != nil {
+		return k()
+	}
+	return kurtoses[link.Normal]()
+}
+
+var kurtoses = map[link.Distribution]func() float64{
+	link.Normal: kurtosisOf(link.Normal), link.Uniform: kurtosisOf(link.Uniform),
+	link.Pareto: kurtosisOf(link.Pareto), link.ParetoNormal: kurtosisOf(link.ParetoNormal),
+}
+
+func kurtosisOf(d link.Distribution) func() float64 {
+	return sync.OnceValue(func() float64 {
+		const values = 1024
+		var squares, fourths float64
+		for _, x := range d.Table(values) {
+			squares += x * x
+			fourths += x * x * x * x
+		}
+		return fourths * values / (squares * squares)
+	})
+}

@@ -1,0 +1,243 @@
+// Package linkcheck checks that links did to packets what was set while a trial measured, from the
+// emulator's account of every direction in every second.
+//
+//	link.Stats, a second ─► Second ─┬─► Row: directions.parquet
+//	                                └─► Check.Add ─► Check.Result: fidelity.account
+//
+// The emulator holds each packet against the settings in force (link.Account). This package decides how
+// many of them may break a law, and compares the distribution of jitter with its setting. It is pure.
+package linkcheck
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"skerry/internal/link"
+	"skerry/internal/record"
+)
+
+// Way is one direction of a link.
+type Way struct{ Link, From, To string }
+
+// Second is what one direction did in one second.
+type Second struct {
+	Way
+	T      int64         // seconds since the measurement began
+	Length time.Duration // the time that the counters are of
+	Set    link.Quality  // at its end
+	// Counters are of this second alone. Account.Changes is the number of changes in it, Late that
+	// since the link was made.
+	Counters link.Counters
+}
+
+// Between is the second between two readings of a direction.
+func Between(before, after link.Counters) link.Counters {
+	after.Bytes -= before.Bytes
+	after.Packets -= before.Packets
+	after.DroppedQueue -= before.DroppedQueue
+	after.DroppedLoss -= before.DroppedLoss
+	changes := after.Account.Changes - before.Account.Changes
+	after.Account = after.Account.Minus(before.Account)
+	after.Account.Changes = changes
+	return after
+}
+
+// Idle reports whether nothing was carried, dropped or waiting.
+func (s Second) Idle() bool {
+	c := s.Counters
+	return c.Packets+c.DroppedQueue+c.DroppedLoss == 0 && c.Account.Packets == 0 && c.Account.Waiting == 0
+}
+
+// Row is the second as directions.parquet has it.
+func (s Second) Row() record.DirectionSecond {
+	c, a := s.Counters, s.Counters.Account
+	r := record.DirectionSecond{
+		T: s.T, Link: s.Link, From: s.From, To: s.To,
+		Packets: int64(c.Packets), Bytes: int64(c.Bytes), DroppedQueue: int64(c.DroppedQueue), DroppedLoss: int64(c.DroppedLoss),
+		SetLatency: ms(s.Set.Latency), SetJitter: ms(s.Set.Jitter), SetBPS: s.Set.Bandwidth, SetDown: s.Set.Down,
+		Observed: a.Known, Waiting: a.Waiting, Flying: a.Flying, Changes: int64(a.Changes),
+		Early: int64(a.Early.Packets), Late: int64(a.Late.Packets), Fast: int64(a.Fast.Packets), Slow: int64(a.Slow.Packets),
+	}
+	if a.Packets == 0 {
+		return r
+	}
+	n := float64(a.Packets)
+	r.DelayMean, r.Queued, r.SpreadMean = ms(a.Delay)/n, ms(a.Queued)/n, ms(a.Spread)/n
+	r.DelayP50, r.DelayP99 = ms(a.DelayQuantile(0.5)), ms(a.DelayQuantile(0.99))
+	r.SpreadSD = math.Sqrt(max(0, a.Squares/1e6/n-r.SpreadMean*r.SpreadMean))
+	return r
+}
+
+// Check collects the seconds of a measurement. The zero value is ready.
+type Check struct {
+	packets    uint64
+	unobserved bool
+	ways       map[Way]*way
+	changes    record.Changes
+}
+
+// way is what one direction did so far.
+type way struct {
+	packets uint64
+	laws    [4]tally
+	jitter  jitter
+}
+
+// tally is how often one direction broke one law.
+type tally struct {
+	packets uint64
+	worst   record.Broken // second
+	times   int64         // seconds beyond the tolerance
+}
+
+// Add adds a second of a direction.
+func (c *Check) Add(s Second) {
+	a := s.Counters.Account
+	switch {
+	case s.Idle() && a.Changes == 0:
+		return
+	case !a.Known:
+		c.unobserved = true
+		return
+	}
+	if c.ways == nil {
+		c.ways = map[Way]*way{}
+	}
+	w := c.ways[s.Way]
+	if w == nil {
+		w = &way{}
+		c.ways[s.Way] = w
+	}
+	c.packets += a.Packets
+	w.packets += a.Packets
+	for i, law := range laws(a) {
+		w.laws[i].add(s, law)
+	}
+	w.jitter.add(s)
+}
+
+// AddChange adds what was observed after a change of links.
+func (c *Check) AddChange(o record.Observed) { c.changes.Add(o) }
+
+type law struct {
+	name string
+	link.Breach
+}
+
+func laws(a link.Account) [4]law {
+	return [4]law{{record.LawEarly, a.Early}, {record.LawLate, a.Late}, {record.LawFast, a.Fast}, {record.LawSlow, a.Slow}}
+}
+
+// Tolerances. A thread of the emulator that the machine holds up between two readings of its clock
+// misdates the packets of that moment (3 of 160,000 were seen), so a few packets that break a law show
+// nothing about the link. A wrong setting concerns nearly every packet while it lasts: ten in a second
+// are a change that came late. Links with few packets a second are judged over the whole
+// measurement, where moments of the machine add up, so more of their packets may break a law.
+const (
+	leastPackets = 10
+	secondShare  = 0.001
+	wholeShare   = 0.01
+)
+
+// Beyond reports whether so many of a direction's packets in one second are more than the tolerance.
+func Beyond(broke, of uint64) bool { return beyond(broke, of, secondShare) }
+
+func beyond(broke, of uint64, share float64) bool {
+	return broke >= leastPackets && float64(broke) > share*float64(of)
+}
+
+func (y *tally) add(s Second, l law) {
+	if l.Packets == 0 {
+		return
+	}
+	y.packets += l.Packets
+	of := s.Counters.Account.Packets
+	b := record.Broken{
+		Law: l.name, Link: s.Link, From: s.From, To: s.To, T: s.T,
+		Packets: int64(l.Packets), Of: int64(of), WorstMS: ms(l.Worst), Beyond: Beyond(l.Packets, of),
+	}
+	if b.Beyond {
+		y.times++
+	}
+	if y.worst.Law == "" || worse(b, y.worst) > 0 {
+		y.worst = b
+	}
+}
+
+// worse compares two cases of a broken law: what is beyond the tolerance, then what delayed or hurried
+// packets the most.
+func worse(a, b record.Broken) int {
+	switch {
+	case a.Beyond != b.Beyond && a.Beyond:
+		return 1
+	case a.Beyond != b.Beyond:
+		return -1
+	}
+	return cmp.Compare(float64(a.Packets)*a.WorstMS, float64(b.Packets)*b.WorstMS)
+}
+
+// Result sums the measurement up.
+func (c *Check) Result() record.Account {
+	if len(c.ways) == 0 && c.unobserved {
+		return record.Account{NotMeasured: "the links' engine does not see packets"}
+	}
+	r := record.Account{Packets: int64(c.packets)}
+	ways := slices.SortedFunc(maps.Keys(c.ways), func(a, b Way) int {
+		return cmp.Or(cmp.Compare(a.Link, b.Link), cmp.Compare(a.From, b.From))
+	})
+	for _, w := range c.ways {
+		if w.packets > 0 {
+			r.Directions++
+		}
+	}
+	for i := range 4 {
+		var all *record.Broken
+		for _, k := range ways {
+			all = c.ways[k].laws[i].fold(all, c.ways[k].packets)
+		}
+		if all != nil {
+			r.Broken = append(r.Broken, *all)
+		}
+	}
+	farthest := 0.0
+	for _, k := range ways {
+		if j := c.ways[k].jitter.result(k); j != nil && (r.Jitter == nil || off(*j) > farthest) {
+			r.Jitter, farthest = j, off(*j)
+		}
+	}
+	if c.changes.Directions > 0 {
+		changes := c.changes
+		r.Changes = &changes
+	}
+	return r
+}
+
+// fold adds one direction's packets to those of all; of is how many it carried.
+func (y tally) fold(all *record.Broken, of uint64) *record.Broken {
+	if y.packets == 0 {
+		return all
+	}
+	b := y.worst
+	if !b.Beyond && beyond(y.packets, of, wholeShare) {
+		b.T, b.Packets, b.Of, b.Beyond = -1, int64(y.packets), int64(of), true
+	}
+	b.Times, b.Total = y.times, int64(y.packets)
+	if all == nil {
+		return &b
+	}
+	b.Times += all.Times
+	b.Total += all.Total
+	if worse(b, *all) > 0 {
+		return &b
+	}
+	all.Times, all.Total = b.Times, b.Total
+	return all
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// Ignored reports whether a change did not take effect: as many packets crossed as a broken law needs.
+func Ignored(u record.Unconfirmed) bool { return u.Packets >= leastPackets }
