@@ -13,12 +13,14 @@ type eventLog struct {
 	mu     sync.Mutex
 	events []record.Event // that of ID n at n-1
 	lines  []record.Event // to be written
-	closed bool
-	more   *sync.Cond // there are lines, or closed
+	// observed is what the emulator observed after the steps of each event, by its ID.
+	observed map[int]*[2]*record.Observed // apply, revert
+	closed   bool
+	more     *sync.Cond // there are lines, or closed
 }
 
 func newEventLog() *eventLog {
-	l := new(eventLog)
+	l := &eventLog{observed: map[int]*[2]*record.Observed{}}
 	l.more = sync.NewCond(&l.mu)
 	return l
 }
@@ -37,9 +39,38 @@ func (l *eventLog) save(e record.Event) {
 	e.Apply, e.Revert = copied(e.Apply), copied(e.Revert)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.put(e)
+}
+
+// put replaces an event and hands it on; its steps are copies, and the caller holds the lock.
+func (l *eventLog) put(e record.Event) {
+	if seen := l.observed[e.ID]; seen != nil {
+		for i, s := range []*record.Step{e.Apply, e.Revert} {
+			if s != nil {
+				s.Observed = seen[i]
+			}
+		}
+	}
 	l.events[e.ID-1] = e
 	l.lines = append(l.lines, e)
 	l.more.Signal()
+}
+
+// observe adds what the emulator observed after a step of an event.
+func (l *eventLog) observe(id int, reverts bool, seen *record.Observed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.observed[id] == nil {
+		l.observed[id] = new([2]*record.Observed)
+	}
+	step := 0
+	if reverts {
+		step = 1
+	}
+	l.observed[id][step] = seen
+	e := l.events[id-1]
+	e.Apply, e.Revert = copied(e.Apply), copied(e.Revert)
+	l.put(e)
 }
 
 func copied(s *record.Step) *record.Step {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"skerry/internal/link"
 	"skerry/internal/topology"
@@ -33,6 +34,10 @@ type Net struct {
 	set    map[direction]link.Quality // what the links have
 	pulled map[string]bool            // links whose devices are down
 	layers []*layer
+	// changes counts how often each direction was set since it was made, as the emulator does; nil
+	// without Observe.
+	changes map[direction]uint64
+	stats   func(context.Context, ...string) ([]link.Stats, error)
 }
 
 // layer is one event's changes.
@@ -56,7 +61,7 @@ func NewNet(links []topology.Link, s Setter) *Net {
 }
 
 // Set changes the base, as drift does: events in force stay on top of it.
-func (n *Net) Set(ctx context.Context, changes []link.Change) error {
+func (n *Net) Set(ctx context.Context, changes []link.Change) (Update, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	before := map[direction]link.Quality{}
@@ -74,38 +79,39 @@ func (n *Net) Set(ctx context.Context, changes []link.Change) error {
 	for d := range before {
 		touched = append(touched, d)
 	}
-	if err := n.update(ctx, touched); err != nil {
+	u, err := n.update(ctx, touched)
+	if err != nil {
 		for d, q := range before {
 			n.base[d] = q
 		}
-		return err
 	}
-	return nil
+	return u, err
 }
 
 // add puts a layer on top.
-func (n *Net) add(ctx context.Context, l *layer) error {
+func (n *Net) add(ctx context.Context, l *layer) (Update, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.layers = append(n.layers, l)
-	if err := n.update(ctx, l.directions()); err != nil {
+	u, err := n.update(ctx, l.directions())
+	if err != nil {
 		n.layers = n.layers[:len(n.layers)-1]
 		if len(l.pull) > 0 { // one link after the other: some may be as they were to be
-			err = errors.Join(err, n.update(ctx, l.directions()))
+			_, again := n.update(ctx, l.directions())
+			err = errors.Join(err, again)
 		}
-		return err
 	}
-	return nil
+	return u, err
 }
 
 // remove takes a layer away; one that is not there is no error. A layer whose links could
 // not be changed is gone all the same: the next change of them tries again.
-func (n *Net) remove(ctx context.Context, l *layer) error {
+func (n *Net) remove(ctx context.Context, l *layer) (Update, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	i := slices.Index(n.layers, l)
 	if i < 0 {
-		return nil
+		return Update{}, nil
 	}
 	n.layers = slices.Delete(n.layers, i, i+1)
 	return n.update(ctx, l.directions())
@@ -120,13 +126,13 @@ func (l *layer) directions() []direction {
 }
 
 // update sets those of the directions that are not as they should be.
-func (n *Net) update(ctx context.Context, touched []direction) error {
+func (n *Net) update(ctx context.Context, touched []direction) (u Update, err error) {
 	next := map[direction]link.Quality{}
 	changes := map[string]*link.Change{}
 	for _, d := range touched {
 		q, ok := n.base[d]
 		if !ok {
-			return fmt.Errorf("link %s: %w", d.id, link.ErrUnknown)
+			return u, fmt.Errorf("link %s: %w", d.id, link.ErrUnknown)
 		}
 		for _, l := range n.layers {
 			if f := l.on[d]; f != nil {
@@ -154,11 +160,15 @@ func (n *Net) update(ctx context.Context, touched []direction) error {
 			list = append(list, *c)
 		}
 		if err := n.setter.Set(ctx, list); err != nil {
-			return err
+			return u, err
 		}
+		u.at = time.Now()
 		for d, q := range next {
+			if number, seen := n.number(d); seen {
+				u.made = append(u.made, made{d, number, n.set[d], q})
+			}
 			n.set[d] = q
 		}
 	}
-	return n.carry(touched)
+	return u, n.carry(touched)
 }

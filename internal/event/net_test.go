@@ -55,7 +55,7 @@ func TestWhatLinksBecome(t *testing.T) {
 			for _, e := range tt.events {
 				l := change(t, b.stage, e)
 				layers = append(layers, l)
-				if err := b.world.Net.add(t.Context(), l); err != nil {
+				if _, err := b.world.Net.add(t.Context(), l); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -64,7 +64,7 @@ func TestWhatLinksBecome(t *testing.T) {
 				t.Error(diff)
 			}
 			for _, l := range layers {
-				if err := b.world.Net.remove(t.Context(), l); err != nil {
+				if _, err := b.world.Net.remove(t.Context(), l); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -85,7 +85,7 @@ func TestChangesGoInAnyOrder(t *testing.T) {
 		var in, rest []*layer
 		for _, i := range r.Perm(len(events)) {
 			l := change(t, b.stage, events[i])
-			if err := b.world.Net.add(t.Context(), l); err != nil {
+			if _, err := b.world.Net.add(t.Context(), l); err != nil {
 				t.Fatal(err)
 			}
 			in = append(in, l)
@@ -95,7 +95,7 @@ func TestChangesGoInAnyOrder(t *testing.T) {
 				rest = append(rest, in[i])
 				continue
 			}
-			if err := b.world.Net.remove(t.Context(), in[i]); err != nil {
+			if _, err := b.world.Net.remove(t.Context(), in[i]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -103,7 +103,7 @@ func TestChangesGoInAnyOrder(t *testing.T) {
 		for _, l := range in { // those that stay, in the order in which they came
 			for _, stays := range rest {
 				if l == stays {
-					if err := fresh.world.Net.add(t.Context(), l); err != nil {
+					if _, err := fresh.world.Net.add(t.Context(), l); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -113,7 +113,7 @@ func TestChangesGoInAnyOrder(t *testing.T) {
 			t.Fatal(diff)
 		}
 		for _, l := range rest {
-			if err := b.world.Net.remove(t.Context(), l); err != nil {
+			if _, err := b.world.Net.remove(t.Context(), l); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -127,11 +127,11 @@ func TestChangesGoInAnyOrder(t *testing.T) {
 func TestDriftBelowEvents(t *testing.T) {
 	b := newBench(t)
 	l := change(t, b.stage, "latency: {scale: 2}")
-	if err := b.world.Net.add(t.Context(), l); err != nil {
+	if _, err := b.world.Net.add(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
 	far := link.Quality{Latency: time.Second}
-	if err := b.world.Net.Set(t.Context(), []link.Change{{ID: "bergen~narvik", AB: &far}}); err != nil {
+	if _, err := b.world.Net.Set(t.Context(), []link.Change{{ID: "bergen~narvik", AB: &far}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.engine.at("bergen~narvik", false).Latency; got != 2*time.Second {
@@ -140,7 +140,7 @@ func TestDriftBelowEvents(t *testing.T) {
 	if got := b.engine.at("bergen~narvik", true).Latency; got != 80*time.Millisecond {
 		t.Errorf("the way back has %v, want 80ms", got)
 	}
-	if err := b.world.Net.remove(t.Context(), l); err != nil {
+	if _, err := b.world.Net.remove(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.engine.at("bergen~narvik", false); got != far {
@@ -153,11 +153,11 @@ func TestLinksThatCannotBeSet(t *testing.T) {
 	b := newBench(t)
 	l := change(t, b.stage, "link_down: {of: oslo}")
 	b.engine.fail = errors.New("the emulator is gone")
-	if err := b.world.Net.add(t.Context(), l); !errors.Is(err, b.engine.fail) {
+	if _, err := b.world.Net.add(t.Context(), l); !errors.Is(err, b.engine.fail) {
 		t.Errorf("error %v, want %v", err, b.engine.fail)
 	}
 	b.engine.fail = nil
-	if err := b.world.Net.add(t.Context(), change(t, b.stage, "latency: {add: 1ms}")); err != nil {
+	if _, err := b.world.Net.add(t.Context(), change(t, b.stage, "latency: {add: 1ms}")); err != nil {
 		t.Fatal(err)
 	}
 	if q := b.engine.at("oslo~bergen", false); q.Down || q.Latency != 41*time.Millisecond {

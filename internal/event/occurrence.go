@@ -70,7 +70,7 @@ func (o *occurrence) run(ctx context.Context) {
 		work, cancel = context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
 		defer cancel()
 	}
-	err := o.step(work, o.event.Apply, o.action.apply)
+	err := o.step(work, ctx, o.event.Apply, o.action.apply)
 	if err != nil {
 		if !(o.entry.What.kind.lasts() && ctx.Err() != nil) { // what the trial's end interrupts goes with the trial
 			err = errors.Join(err, o.takeBack(ctx, o.r.now()))
@@ -140,7 +140,8 @@ func (o *occurrence) await(ctx context.Context, over time.Duration) error {
 
 // takeBack reverts it, even when ctx has ended. A change of membership is not finished
 // then: it would hold up the end of the trial for as long as the database likes.
-func (o *occurrence) takeBack(ctx context.Context, due time.Duration) error {
+func (o *occurrence) takeBack(trial context.Context, due time.Duration) error {
+	ctx := trial
 	if !o.entry.What.kind.lasts() {
 		timeout := revertTimeout
 		if f := o.r.Interrupted; f != nil && f() {
@@ -152,14 +153,15 @@ func (o *occurrence) takeBack(ctx context.Context, due time.Duration) error {
 	}
 	o.event.Revert = &record.Step{Due: o.moment(due), Began: o.at(o.r.now())}
 	o.save()
-	if err := o.step(ctx, o.event.Revert, o.action.revert); err != nil {
+	if err := o.step(ctx, trial, o.event.Revert, o.action.revert); err != nil {
 		return fmt.Errorf("reverting it: %w", err)
 	}
 	return nil
 }
 
-// step makes one change and notes its times.
-func (o *occurrence) step(ctx context.Context, s *record.Step, change func(context.Context, *World, *progress) error) error {
+// step makes one change and notes its times. Beside what follows, a change of links is confirmed as long as
+// the trial measures.
+func (o *occurrence) step(ctx, trial context.Context, s *record.Step, change func(context.Context, *World, *progress) error) error {
 	var p progress
 	err := change(ctx, o.r.World, &p)
 	now := o.r.now()
@@ -177,6 +179,14 @@ func (o *occurrence) step(ctx context.Context, s *record.Step, change func(conte
 	s.Completed = o.at(now)
 	if s.Accepted == nil {
 		s.Accepted = o.at(now)
+	}
+	if u := p.links(); len(u.made) > 0 && trial.Err() == nil {
+		id, reverts := o.event.ID, s == o.event.Revert
+		o.r.running.Go(func() {
+			if seen := o.r.World.Net.Confirm(trial, o.r.zero, u); seen != nil {
+				o.r.log.observe(id, reverts, seen)
+			}
+		})
 	}
 	return nil
 }

@@ -45,10 +45,14 @@ func (a *onLinks) what() string {
 	return fmt.Sprintf(a.text, names)
 }
 
-func (a *onLinks) apply(ctx context.Context, w *World, _ *progress) error {
-	return w.Net.add(ctx, &a.layer)
+func (a *onLinks) apply(ctx context.Context, w *World, p *progress) error {
+	u, err := w.Net.add(ctx, &a.layer)
+	p.changed(u)
+	return err
 }
 
-func (a *onLinks) revert(ctx context.Context, w *World, _ *progress) error {
-	return w.Net.remove(ctx, &a.layer)
+func (a *onLinks) revert(ctx context.Context, w *World, p *progress) error {
+	u, err := w.Net.remove(ctx, &a.layer)
+	p.changed(u)
+	return err
 }

@@ -10,6 +10,7 @@ type progress struct {
 	mu       sync.Mutex
 	accepted time.Time
 	bytes    int64
+	update   Update
 }
 
 // accept says when the request was accepted; of several requests the last one counts.
@@ -26,6 +27,19 @@ func (p *progress) moved(bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.bytes += bytes
+}
+
+// changed notes a change of links.
+func (p *progress) changed(u Update) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.update = u
+}
+
+func (p *progress) links() Update {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.update
 }
 
 func (p *progress) told() (accepted time.Time, bytes int64) {

@@ -2,13 +2,17 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/event"
 	"skerry/internal/experiment"
 	"skerry/internal/lab"
 	"skerry/internal/link"
+	"skerry/internal/record"
 )
 
 // drift is how the links change while a trial measures.
@@ -42,27 +46,39 @@ func beginDrift(ctx context.Context, e experiment.Experiment, l *lab.Lab) error 
 }
 
 // follow sets the links to what their profiles say, all at one moment, from zero until
-// ctx ends. Only a link that changes is touched.
-func (d *drift) follow(ctx context.Context, net *event.Net, tell teller, zero time.Time) error {
+// ctx ends. Only a link that changes is touched. Each step is confirmed beside the next ones, unless the
+// confirmation of an earlier one is under way; observed gets what was found.
+func (d *drift) follow(ctx context.Context, net *event.Net, tell teller, zero time.Time, observed func(*record.Observed)) error {
 	tick := time.NewTicker(d.every)
 	defer tick.Stop()
 	set := make([]directions, len(d.links))
+	var confirming errgroup.Group
+	confirming.SetLimit(1)
 	for {
 		now := time.Since(zero)
 		if changes := d.changes(now, set); len(changes) > 0 {
-			if err := net.Set(ctx, changes); err != nil {
+			update, err := net.Set(ctx, changes)
+			if err != nil {
 				if ctx.Err() != nil {
-					return nil
+					return confirming.Wait()
 				}
-				return fmt.Errorf("letting the links drift: %w", err)
+				return errors.Join(fmt.Errorf("letting the links drift: %w", err), confirming.Wait())
 			}
-			if err := tell.event(now.Seconds(), "drift", fmt.Sprintf("%d links changed", len(changes))); err != nil {
-				return err
+			step := record.Event{T: now.Seconds(), Kind: "drift", Message: fmt.Sprintf("%d links changed", len(changes))}
+			begun := confirming.TryGo(func() error {
+				step.Observed = net.Confirm(ctx, zero, update)
+				observed(step.Observed)
+				return tell.line(step)
+			})
+			if !begun {
+				if err := tell.line(step); err != nil {
+					return errors.Join(err, confirming.Wait())
+				}
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return confirming.Wait()
 		case <-tick.C:
 		}
 	}

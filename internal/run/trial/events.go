@@ -37,6 +37,9 @@ func (m measuring) happenings(ctx context.Context) (*happenings, error) {
 	}
 	world := m.ground.world
 	world.Net, world.Cluster = event.NewNet(links, shownLinks{m.ground.lab, m.tell.live}), m.ground.cluster
+	if err := world.Net.Observe(ctx, m.ground.lab.Stats); err != nil {
+		return nil, fmt.Errorf("reading the account of the links: %w", err)
+	}
 	e := m.cell.Experiment
 	if len(e.Events) == 0 && m.tell.live == nil {
 		return nil, nil

@@ -37,7 +37,7 @@ func fidelityOf(l *lab.Lab, links []record.LinkFidelity, m measurement) record.F
 	f.HostCPUMax = m.hostCPUMax
 	f.HostCPU, f.HostCores, f.StealShare = m.together()
 	f.Machines = m.apart()
-	f.Stolen = &m.stolen
+	f.Stolen, f.Account = &m.stolen, &m.account
 	f.OwnCPU, f.OwnMemory = m.use.own()
 	return f
 }
@@ -136,6 +136,7 @@ type found struct {
 func (f found) evidence(e experiment.Experiment) verdict.Evidence {
 	return verdict.Evidence{
 		Links:        verdict.Of(f.links),
+		Account:      begun(f.begun, f.account),
 		EmulatorLate: f.emulatorLate(),
 		DriverLate:   f.driverLate(),
 		DriverCPU:    f.driverCPU(e),

@@ -45,7 +45,12 @@ func (t teller) stagef(format string, args ...any) { t.stage(fmt.Sprintf(format,
 
 // event records something that happened, at a time in seconds of the measurement.
 func (t teller) event(at float64, kind, message string) error {
-	if err := t.writer.Event(record.Event{T: at, Kind: kind, Message: message}); err != nil {
+	return t.line(record.Event{T: at, Kind: kind, Message: message})
+}
+
+// line records a line of events.jsonl.
+func (t teller) line(e record.Event) error {
+	if err := t.writer.Event(e); err != nil {
 		return recordError{err}
 	}
 	return nil

@@ -52,6 +52,7 @@ type measurement struct {
 	hostCPUMax float64  // cores, in the busiest second
 	stolen     record.Stolen
 	events     []record.Event // of the experiment
+	account    record.Account // of what links did to packets
 	probes     []record.Probe
 	real       map[string]record.LinkSeen // by link, of those that are left as they are
 }
@@ -88,6 +89,7 @@ func (m measuring) measure(ctx context.Context) (measurement, error) {
 	if events != nil {
 		got.events = events.Events()
 	}
+	got.account = w.ledger.result(got.events)
 	return got, errors.Join(err, w.failure(), ctx.Err())
 }
 
@@ -108,9 +110,10 @@ type watch struct {
 	probes  []record.Probe // filled beside the drive
 	stopped string         // why the drive was told to stop
 
-	use   nodeUse
-	pools *pools
-	real  *realLinks // nil where no link is left as it is
+	use    nodeUse
+	ledger ledger
+	pools  *pools
+	real   *realLinks // nil where no link is left as it is
 
 	mu         sync.Mutex
 	hostCPUMax float64
@@ -160,6 +163,9 @@ func (w *watch) follow() (measurement, error) {
 	if err != nil {
 		return m, err
 	}
+	if err := w.tell.writer.DirectionSeconds(w.ledger.close(time.Now(), byID(after.links), w.ground.lab.Links())...); err != nil {
+		return m, recordError{err}
+	}
 	m = measurement{begun: began == nil, drive: drive, stopped: w.stopped, histograms: w.logs, bins: w.bins, goodput: w.batches.Interval(),
 		traffic: difference(w.before.links, after.links)}
 	if m.begun {
@@ -193,6 +199,7 @@ func (w *watch) begin() {
 		w.fail(err)
 		return
 	}
+	w.ledger.open(w.began, time.Now(), w.before.links)
 	w.beside.Go(func() { w.fail(w.sample(w.began)) })
 	w.beside.Go(func() { w.fail(w.network(w.began)) })
 	if links := w.ground.lab.Real(); len(links) > 0 {
@@ -205,7 +212,7 @@ func (w *watch) begin() {
 		}
 	}
 	if w.drift != nil {
-		w.beside.Go(func() { w.fail(w.drift.follow(w.ctx, w.ground.world.Net, w.tell, w.began)) })
+		w.beside.Go(func() { w.fail(w.drift.follow(w.ctx, w.ground.world.Net, w.tell, w.began, w.ledger.changed)) })
 	}
 }
 

@@ -108,16 +108,19 @@ func (w *watch) sample(zero time.Time) error {
 	})
 }
 
-// nodeTraffic sums the links' bytes by node.
+// nodeTraffic sums the links' bytes by node, and records what the links did in the second that ends.
 func (w *watch) nodeTraffic(ctx context.Context) (sample.Traffic, error) {
 	t := sample.Traffic{Tx: map[string]uint64{}, Rx: map[string]uint64{}}
 	links, err := w.ground.lab.Stats(ctx)
 	if err != nil {
 		return t, err
 	}
-	counted := byID(links)
+	at, counted := time.Now(), byID(links)
 	if w.events != nil {
-		w.events.carried.add(time.Now(), links)
+		w.events.carried.add(at, links)
+	}
+	if err := w.tell.writer.DirectionSeconds(w.ledger.add(at, counted, w.ground.lab.Links())...); err != nil {
+		return t, recordError{err}
 	}
 	for _, l := range w.ground.lab.Links() {
 		s := counted[l.ID]
@@ -152,5 +155,6 @@ func minus(a, b link.Counters) link.Counters {
 	return link.Counters{
 		Bytes: a.Bytes - b.Bytes, Packets: a.Packets - b.Packets,
 		DroppedQueue: a.DroppedQueue - b.DroppedQueue, DroppedLoss: a.DroppedLoss - b.DroppedLoss,
+		Account: a.Account.Minus(b.Account),
 	}
 }

@@ -1,0 +1,137 @@
+package event
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"skerry/internal/base/linger"
+	"skerry/internal/link"
+	"skerry/internal/record"
+)
+
+// settles is when the emulator's account is read after a change of links, once packets under the new
+// settings can have arrived.
+var settles = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond}
+
+// Update is a change of links that was made.
+type Update struct {
+	at   time.Time // the emulator had all of it
+	made []made
+}
+
+// made is a direction that was changed.
+type made struct {
+	direction
+	number uint64 // of this change among all changes of the direction
+	before link.Quality
+	after  link.Quality
+}
+
+// Observe lets Confirm read the emulator's account by stats. It is called before the first change. An
+// emulator that does not see packets confirms nothing.
+func (n *Net) Observe(ctx context.Context, stats func(context.Context, ...string) ([]link.Stats, error)) error {
+	all, err := stats(ctx)
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.changes = map[direction]uint64{}
+	for _, s := range all {
+		if s.AB.Account.Known {
+			n.changes[direction{s.ID, false}] = s.AB.Account.Changes
+		}
+		if s.BA.Account.Known {
+			n.changes[direction{s.ID, true}] = s.BA.Account.Changes
+		}
+	}
+	n.stats = stats
+	return nil
+}
+
+// number counts a change that was made, and returns its number; the caller holds the lock. False where
+// the emulator does not see packets.
+func (n *Net) number(d direction) (uint64, bool) {
+	number, ok := n.changes[d]
+	if ok {
+		number++
+		n.changes[d] = number
+	}
+	return number, ok
+}
+
+// Confirm waits until the emulator has observed packets that obey an update, at most 200 ms after the
+// first ones can have arrived. Nil is not known: there was no update, the emulator does not see
+// packets, or ctx ended first. Zero is when the measurement began.
+func (n *Net) Confirm(ctx context.Context, zero time.Time, u Update) *record.Observed {
+	if len(u.made) == 0 {
+		return nil
+	}
+	open := slices.Clone(u.made)
+	seen := &record.Observed{Set: moment(zero, u.at), Directions: int64(len(open))}
+	// Packets in flight at the change arrive within this time and show nothing of it.
+	var flight time.Duration
+	var ids []string
+	for _, m := range open {
+		flight = max(flight, reach(m.before), reach(m.after))
+		ids = append(ids, m.id)
+	}
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	var first map[direction]link.Account // the first reading
+	for i, after := range settles {
+		if linger.For(ctx, time.Until(u.at.Add(flight+after))) != nil {
+			return nil
+		}
+		stats, err := n.stats(ctx, ids...)
+		if err != nil {
+			return nil // the same error ends the sampling of every second, and the trial
+		}
+		now := accounts(stats)
+		if first == nil {
+			first = now
+		}
+		read := moment(zero, time.Now())
+		last := i == len(settles)-1
+		open = slices.DeleteFunc(open, func(m made) bool {
+			a := now[m.direction]
+			crossed := a.Packets - first[m.direction].Packets
+			switch {
+			case a.Confirmed == m.number:
+				seen.Confirmed++
+				seen.InEffect = &read
+			case a.Changes > m.number:
+				seen.Superseded++
+			case last && crossed == 0:
+				seen.NoPacket++
+			case last:
+				seen.Unconfirmed = append(seen.Unconfirmed,
+					record.Unconfirmed{Link: m.id, Back: m.back, AtS: u.at.Sub(zero).Seconds(), Packets: int64(crossed)})
+			default:
+				return false
+			}
+			return true
+		})
+		if len(open) == 0 {
+			break
+		}
+	}
+	return seen
+}
+
+// reach is the longest time that a packet is in flight.
+func reach(q link.Quality) time.Duration {
+	return q.Latency + time.Duration(link.JitterReach*float64(q.Jitter))
+}
+
+func accounts(stats []link.Stats) map[direction]link.Account {
+	all := make(map[direction]link.Account, 2*len(stats))
+	for _, s := range stats {
+		all[direction{s.ID, false}], all[direction{s.ID, true}] = s.AB.Account, s.BA.Account
+	}
+	return all
+}
+
+func moment(zero, at time.Time) record.Moment {
+	return record.Moment{NS: int64(at.Sub(zero)), Wall: at}
+}
