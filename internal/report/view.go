@@ -48,6 +48,8 @@ type view struct {
 	Replaced        int // trials that were run again
 	Disturbed       int // trials that stolen processors changed nothing of
 	Links           []linkTable
+	Laws            []lawRow
+	Packets         string // about all packets that were observed
 	Environment     []fact
 	Warnings        []string
 	Notes           []string
@@ -256,6 +258,7 @@ func (v *view) charts(m *model) {
 		v.Disturbed += min(1, len(e.Disturbed))
 	}
 	v.Links = m.linkTables()
+	v.Laws, v.Packets = m.laws()
 }
 
 // fewTrials is how many timelines are shown without being asked for.

@@ -74,7 +74,7 @@ func TestEvidenceThatIsTakenAway(t *testing.T) {
 		"emulator's figure": {untold, []string{"the emulator's lateness: the emulator did not tell it"}},
 		"driver's lateness": {func(f *found) { f.drive.Late = load.Histogram{} }, []string{"the driver's lateness: the driver did not tell it"}},
 		"driver's CPU":      {func(f *found) { f.drive.CPU = 0 }, []string{"the driver's use of processors: the driver did not tell it"}},
-		"begin":             {func(f *found) { f.begun = false }, []string{"the emulator's lateness", "the machine's use", "taken by the hypervisor", "the events"}},
+		"begin":             {func(f *found) { f.begun = false }, []string{"what links did to packets", "the emulator's lateness", "the machine's use", "taken by the hypervisor", "the events"}},
 		"samples":           {func(f *found) { f.drive.Duration, f.sampled = 10*time.Second, 3 }, []string{"sampled in 3 of 10 seconds"}},
 		"audit":             {func(f *found) { f.audit = nil }, []string{"acknowledged writes: they were not read back"}},
 		"a replica": {func(f *found) {

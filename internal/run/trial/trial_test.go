@@ -38,8 +38,15 @@ fidelity: {host_cpu: 100%, client_late: 1s, emulator_late: 1s, event_late: 1s, s
 // are in dataDir.
 func runSmall(t *testing.T, dataDir string, sets ...string) record.Trial {
 	t.Helper()
+	x, _ := runIn(t, small, dataDir, sets...)
+	return x
+}
+
+// runIn runs the first trial of an experiment, and returns it with its run directory.
+func runIn(t *testing.T, text, dataDir string, sets ...string) (record.Trial, *record.Dir) {
+	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.TUN, testkit.Installed(redis.Recipe))
-	e, err := experiment.Parse("small.yaml", []byte(small), sets, false)
+	e, err := experiment.Parse("small.yaml", []byte(text), sets, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +60,7 @@ func runSmall(t *testing.T, dataDir string, sets ...string) record.Trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer out.Close()
+	defer out.Close() // also after Fatal
 	w, err := out.OpenTrial(cell.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +79,14 @@ func runSmall(t *testing.T, dataDir string, sets ...string) record.Trial {
 	if x.State != record.TrialOK {
 		t.Fatalf("%s: %s", x.State, x.Error)
 	}
-	return x
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := record.Open(out.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x, dir
 }
 
 // A trial on a real lab and a real database hands every piece of its evidence over.

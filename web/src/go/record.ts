@@ -1,5 +1,20 @@
 // Made by "make docs" from the types of internal/record.
 
+/** Account sums up what the emulator observed on links while a trial measured. */
+export interface Account {
+  /** not_measured is why there is none: nothing else is set then. */
+  not_measured?: string
+  /** directions of links that carried packets, and these packets; a super-packet counts as one. */
+  directions?: number
+  packets?: number
+  /** broken are the laws that packets broke, each with the worst case. */
+  broken?: Broken[]
+  /** jitter is that of the direction that is farthest from its setting; nil if none could be judged. */
+  jitter?: Jitter
+  /** changes of directions by events and drift. */
+  changes?: Changes
+}
+
 /** Assertion is one line of an experiment's assert and whether it held. */
 export interface Assertion {
   text: string
@@ -68,11 +83,44 @@ export interface Bound {
   link_share: number
 }
 
+/**
+ * Broken is a law that packets broke. The packets are those of one direction in the second T, or in
+ * the whole measurement where T is -1.
+ */
+export interface Broken {
+  law: string
+  link: string
+  from: string
+  to: string
+  t: number
+  /** that broke it */
+  packets: number
+  /** delivered */
+  of: number
+  worst_ms: number
+  /** beyond says that these are more than the tolerance, and Times how many seconds of directions had that. */
+  beyond?: boolean
+  times?: number
+  /** total is how many packets of all directions broke it in the measurement. */
+  total: number
+}
+
 /** Carried is what links carried together in the seconds before something happened to them. */
 export interface Carried {
   /** bytes_s is in bytes a second, both directions together; Share is their part of what all links carried. */
   bytes_s: number
   share: number
+}
+
+/** Changes counts directions of links that events and drift changed, by what was observed. */
+export interface Changes {
+  directions: number
+  in_effect: number
+  no_packet: number
+  superseded: number
+  unconfirmed: number
+  /** worst is the unconfirmed one that most packets crossed. */
+  worst?: Unconfirmed
 }
 
 /** Condition is what a link or a node is like. */
@@ -174,6 +222,8 @@ export interface Event {
    */
   apply?: Step
   revert?: Step
+  /** observed is what the emulator observed after a step of the drift; nil where that was not checked. */
+  observed?: Observed
   /** error says why it failed or was skipped. */
   error?: string
 }
@@ -214,6 +264,11 @@ export interface Fidelity {
    */
   own_cpu_cores?: number
   own_memory_bytes?: number
+  /**
+   * account is what the emulator observed on links while the trial measured; nil in runs of older
+   * versions.
+   */
+  account?: Account
   /**
    * stolen is what processors that were taken from the driver could have changed; nil in runs
    * of older versions.
@@ -271,6 +326,21 @@ export interface HistoryAudit {
   result: string
   /** violated lists the record and field of each violation. */
   violated?: string[]
+}
+
+/** Jitter compares the spread of the delays of one direction with the jitter that was set. */
+export interface Jitter {
+  link: string
+  from: string
+  to: string
+  /** mean delay less queue and latency; 0 is right */
+  mean_ms: number
+  /** mean_limit_ms is what the mean may be off by. */
+  mean_limit_ms: number
+  sd_ms: number
+  set_sd_ms: number
+  least_sd_ms: number
+  most_sd_ms: number
 }
 
 /** Latency of the operations that ended ok, in microseconds. */
@@ -430,6 +500,24 @@ export interface Notes {
   tags?: string[]
 }
 
+/** Observed is what the emulator observed after one change of links. */
+export interface Observed {
+  /** set is when the emulator had all changes. */
+  set: Moment
+  /** in_effect is by when a packet had obeyed the last of the changes that were confirmed; nil without any. */
+  in_effect?: Moment
+  /**
+   * directions that were changed. Of these a packet was observed to obey the change on Confirmed ones,
+   * no packet crossed NoPacket ones, and Superseded ones were changed again before a packet did. The
+   * others are Unconfirmed: packets crossed, and none obeyed.
+   */
+  directions: number
+  confirmed: number
+  no_packet?: number
+  superseded?: number
+  unconfirmed?: Unconfirmed[]
+}
+
 /**
  * OperationSecond is one kind of operation in one second: those that ended ok, and their response
  * times. Onlookers are told of it; of a trial that is over its histograms tell.
@@ -584,6 +672,8 @@ export interface Step {
   completed?: Moment
   /** moved, where the database tells */
   bytes?: number
+  /** observed is what the emulator observed after a change of links; nil where nothing was. */
+  observed?: Observed
 }
 
 /**
@@ -607,6 +697,17 @@ export interface Stolen {
   /** moved is the largest relative change of these figures, MovedBy which one it is. */
   moved: number
   moved_by?: string
+}
+
+/** Unconfirmed is a direction that was changed, and whose packets did not obey the change. */
+export interface Unconfirmed {
+  link: string
+  /** from its end B to A */
+  back?: boolean
+  /** when it was set */
+  at_s: number
+  /** that crossed */
+  packets: number
 }
 
 /** Verdict says whether the trial can be believed. */

@@ -1,5 +1,5 @@
 // Recovery, audits and assertions; fidelity; and how to run it again.
-import type { Happening, LinkFidelity } from '../go/record'
+import type { Broken, Happening, LinkFidelity } from '../go/record'
 import type { Run, Trial } from '../go/webdata'
 import { axisStyle, chart, frame, tip, tooltipStyle, type Chart } from '../charts/chart'
 import { linkName } from '../charts/cloud'
@@ -72,7 +72,42 @@ export function fidelity(run: Run, open: (trial: number) => void): HTMLElement |
   if (start) void show(start.id)
   return h('section', { class: 'part', id: 'fidelity', 'aria-labelledby': 'h-fidelity' }, h('h2', { id: 'h-fidelity' }, 'Fidelity'),
     h('p', { class: 'about' }, 'The evidence that the emulation was true and that neither the client nor the machine was the limit. Links were measured before the workload started.'),
-    h('div', { class: 'stack' }, start ? card : null, h('div', { class: 'card' }, h('h3', {}, 'Every trial'), evidence(run, open))))
+    h('div', { class: 'stack' }, start ? card : null, packets(run, open), h('div', { class: 'card' }, h('h3', {}, 'Every trial'), evidence(run, open))))
+}
+
+const lawNames: Record<string, string> = {
+  early: 'arrived before its latency and jitter allow', late: 'arrived after its latency and jitter explain',
+  fast: 'left the queue before its rate allows', slow: 'left the queue after its rate allows',
+}
+
+/** packets is what the emulator observed on links while trials measured: the worst case of each broken law. */
+function packets(run: Run, open: (trial: number) => void): HTMLElement | null {
+  const accounts = run.trials.flatMap((t) => (t.fidelity.account ? [{ t, a: t.fidelity.account }] : []))
+  const seen = accounts.reduce((sum, { a }) => sum + (a.packets ?? 0), 0)
+  const why = accounts.find(({ a }) => a.not_measured)?.a.not_measured
+  if (!seen && !why) return null
+  const worst = new Map<string, { t: Trial, b: Broken, total: number }>()
+  for (const { t, a } of accounts) {
+    for (const b of a.broken ?? []) {
+      const before = worst.get(b.law)
+      const total = b.total + (before?.total ?? 0)
+      const worse = before ? Number(b.beyond ?? false) - Number(before.b.beyond ?? false) || b.worst_ms - before.b.worst_ms : 1
+      worst.set(b.law, before && worse <= 0 ? { ...before, total } : { t, b, total })
+    }
+  }
+  const rows = Object.keys(lawNames).flatMap((law) => worst.get(law) ?? [])
+  const about = !seen ? `Packets were not observed: ${why}.`
+    : rows.length ? `${thousands(seen)} packets were held against the settings that were in force when each was on its way. A few may break a law while the machine holds the emulator up.`
+      : `Each of ${thousands(seen)} packets obeyed the latency, the jitter and the rate that were set when it was on its way.`
+  return h('div', { class: 'card' }, h('h3', {}, 'Every packet against what was set'), h('p', { class: 'muted' }, about), rows.length ? table<(typeof rows)[number]>([
+    { head: 'packets that', cell: (r) => lawNames[r.b.law] ?? r.b.law },
+    { head: 'worst on link', cell: (r) => `${r.b.link} to ${r.b.to}` },
+    { head: 'trial', key: (r) => r.t.id, cell: (r) => h('a', { href: '#trial', onclick: () => open(r.t.id) }, `${r.t.id}`) },
+    { head: 'second', numeric: true, key: (r) => r.b.t, cell: (r) => (r.b.t < 0 ? 'all' : `${r.b.t}`) },
+    { head: 'packets', numeric: true, key: (r) => r.b.packets, cell: (r) => `${thousands(r.b.packets)} of ${thousands(r.b.of)}` },
+    { head: 'by up to', numeric: true, key: (r) => r.b.worst_ms, cell: (r) => units.milliseconds.write(r.b.worst_ms) },
+    { head: 'in all trials', numeric: true, key: (r) => r.total, cell: (r) => thousands(r.total) },
+  ], rows, { label: 'Packets against what was set', bad: (r) => !!r.b.beyond }) : null)
 }
 
 function accuracy(rows: LinkFidelity[]) {
