@@ -5,15 +5,16 @@ import (
 	"sync"
 	"time"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"skerry/internal/link"
 	"skerry/internal/record"
 )
 
 // How the distribution of jitter is judged.
 const (
-	// standardErrors is how many standard errors mean and variance may be off by: with five, one of a million
-	// correct directions would be off.
-	standardErrors = 5
+	// wrongly is the probability that a correct direction is off. A lab has up to some thousands.
+	wrongly = 1e-6
 	// meanShare and varianceShare are what else they may be off by, relative to the jitter that was
 	// set: the emulator keeps packets in order and delays above 0, which moves the mean by up to 2 %
 	// of the jitter and its variance by up to 10 %.
@@ -62,6 +63,9 @@ func (c scatter) err(mean, packets, blocks float64) float64 {
 	return math.Sqrt(max(0, squares)*blocks/(blocks-1)) / packets
 }
 
+// effective is how many blocks of equal size would scatter as much (Kish, "Survey Sampling", 1965).
+func (c scatter) effective(packets float64) float64 { return packets * packets / c.pp }
+
 func (j *jitter) add(s Second) {
 	a := s.Counters.Account
 	quiet := a.Changes == 0
@@ -105,13 +109,16 @@ func (j *jitter) result(w Way) *record.Jitter {
 	n := j.all.packets
 	mean, set, excess := j.all.spread/n, j.all.set/n, (j.all.squares-j.all.set)/n
 	late := ms(j.late)
-	// Blocks may hide rare large values, which the distribution has; the distribution cannot know bursts.
+	// Blocks may hide rare large values, which the distribution has; the distribution does not know bursts,
+	// which leave fewer independent values than the time could have.
 	meanError := max(j.spread.err(mean, n, j.blocks), math.Sqrt(set/j.all.values))
-	varianceError := max(j.excess.err(excess, n, j.blocks), set*math.Sqrt((j.kurtosis-1)/j.all.values))
-	slack := standardErrors*varianceError + varianceShare*set + late*late
+	values := min(j.all.values, set/(meanError*meanError))
+	varianceError := max(j.excess.err(excess, n, j.blocks), set*math.Sqrt((j.kurtosis-1)/values))
+	errors := distuv.StudentsT{Sigma: 1, Nu: max(1, j.spread.effective(n)-1)}.Quantile(1 - wrongly/2)
+	slack := errors*varianceError + varianceShare*set + late*late
 	return &record.Jitter{
 		Link: w.Link, From: w.From, To: w.To,
-		MeanMS: mean, MeanLimitMS: standardErrors*meanError + meanShare*math.Sqrt(set) + late,
+		MeanMS: mean, MeanLimitMS: errors*meanError + meanShare*math.Sqrt(set) + late,
 		SDMS: math.Sqrt(max(0, excess+set-mean*mean)), SetSDMS: math.Sqrt(set),
 		LeastSDMS: math.Sqrt(max(0, set-slack)), MostSDMS: math.Sqrt(set + slack),
 	}

@@ -11,9 +11,9 @@ import (
 
 // simulate is a measurement of so many seconds in which a direction gave its packets the spread that
 // draw returns, in ms, for a value of the jitter that changes every 80 ms.
-func simulate(seconds int, q link.Quality, packets func(window int) int, draw func(x float64) float64) *record.Jitter {
-	r := rand.New(rand.NewPCG(4, 7))
-	table := q.Distribution.Table(4096)
+func simulate(seed uint64, seconds int, q link.Quality, packets func(window int) int, draw func(x float64) float64) *record.Jitter {
+	r := rand.New(rand.NewPCG(4, seed))
+	table := q.Distribution.Table(512)
 	deviation := 1.0
 	if q.Distribution == link.Uniform {
 		deviation = 0.5773502691896258
@@ -73,7 +73,7 @@ func TestJitter(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := simulate(tt.seconds, tt.q, tt.packets, tt.draw)
+			got := simulate(1, tt.seconds, tt.q, tt.packets, tt.draw)
 			switch {
 			case got == nil && tt.want == "":
 			case got == nil || tt.want == "":
@@ -97,5 +97,28 @@ func TestJitterAcrossChanges(t *testing.T) {
 	}
 	if j := c.Result().Jitter; j != nil {
 		t.Errorf("judged %+v", *j)
+	}
+}
+
+// Correct jitter passes also where packets come in rare bursts of very different size.
+func TestCorrectJitterIsNotOff(t *testing.T) {
+	for _, d := range []link.Distribution{link.Normal, link.Uniform, link.Pareto, link.ParetoNormal} {
+		q := link.Quality{Latency: 50 * time.Millisecond, Jitter: 5 * time.Millisecond, Distribution: d}
+		off := 0
+		for seed := range uint64(200) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			got := simulate(seed, 60, q, func(int) int {
+				if r.IntN(10) > 0 {
+					return 0
+				}
+				return 1 + int(400*r.ExpFloat64())
+			}, func(x float64) float64 { return x })
+			if got != nil && OffJitter(*got) {
+				off++
+			}
+		}
+		if off > 1 {
+			t.Errorf("%s: %d of 200 are off", d, off)
+		}
 	}
 }
