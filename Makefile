@@ -132,17 +132,21 @@ unit: build
 # down, together with the databases that take minutes of processors. The tests below test start
 # the program as a process, whose races they would not see. The emulated machines come after them: they compute
 # all the time, and beside others they had a twentieth of a processor.
-.PHONY: fetched-slow raced guest
+.PHONY: fetched-slow raced planted guest
 slow:
 	@$(MAKE) --no-print-directory -s setup-slow
 	@$(MAKE) --no-print-directory -s fetched-slow
 	@$(MAKE) --no-print-directory -s raced
+	@$(MAKE) --no-print-directory -s planted
 	@$(MAKE) --no-print-directory -s guest
 fetched-slow: build
 	$(TIMED) { bin/skerry install $(call wanted,slow) && test/vm/setup.sh; }
 RACE = $(call REQUIRE,slow) $(GOTEST) --raw-command -- env CGO_ENABLED=1 go test -json -race $(FLAGS)
 raced: build
 	$(TIMED) { $(RACE) $(ALONE) && $(RACE) -p 4 $(call wanted,suites-slow) $(LONG) $$(go list ./cmd/... ./internal/... | grep -vx $(ALONE)); }
+# Trials on an emulator with a fault that was built in, each of which must be suspect.
+planted: build
+	$(TIMED) $(call REQUIRE,slow) $(GOTEST) -- $(FLAGS) -tags planted -run TestPlantedFaults ./internal/run/trial
 guest: build
 	$(TIMED) $(call REQUIRE,slow),qemu $(GOTEST) -- $(FLAGS) $(GUEST)
 
