@@ -16,9 +16,9 @@ func (l *Lab) overlayNet() overlay.Net {
 	n := overlay.Net{Nodes: l.Hosts(), On: l.part, Measure: l.part, Log: l.log}
 	near := l.Factor() == 0
 	for i, k := range l.Links() {
-		latency := k.AB.Latency + k.Way
+		latency := k.RTT() / 2
 		if near && !k.Real {
-			latency = k.BaseAB.Latency
+			latency = (k.BaseAB.Latency + k.BaseBA.Latency) / 2
 		}
 		device := k.Device
 		a, b := endAddresses(linkNet, i)

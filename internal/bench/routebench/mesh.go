@@ -3,12 +3,12 @@ package routebench
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"time"
 
 	"skerry/internal/base/linger"
 	"skerry/internal/lab"
+	"skerry/internal/lab/overlay"
 	"skerry/internal/link"
 	"skerry/internal/link/probe"
 	"skerry/internal/machine/host"
@@ -120,17 +120,19 @@ func (m *mesh) stretch(rtts []time.Duration, without string) float64 {
 	for _, h := range m.lab.Hosts() {
 		names = append(names, h.Name())
 	}
-	links := m.lab.Links()
-	for i := range links {
-		links[i].AB.Down = links[i].AB.Down || links[i].ID == without
+	var up []overlay.Link
+	for _, l := range m.lab.Links() {
+		if l.ID != without && !l.AB.Down && !l.BA.Down {
+			up = append(up, overlay.Link{A: l.A, B: l.B, Latency: (l.AB.Latency + l.BA.Latency) / 2})
+		}
 	}
-	ideal := best(names, links)
+	ideal := overlay.ShortestRTTs(up)
 	var sum float64
 	n, k := 0, 0
 	for i := range names {
 		for j := i + 1; j < len(names); j++ {
-			if rtts[k] > 0 && ideal[i][j] > 0 && ideal[i][j] != math.MaxInt64 {
-				sum += float64(rtts[k]) / float64(ideal[i][j])
+			if best := ideal[names[i]][names[j]]; rtts[k] > 0 && best > 0 {
+				sum += float64(rtts[k]) / float64(best)
 				n++
 			}
 			k++

@@ -56,8 +56,8 @@ type Link struct {
 	ID     string
 	A, B   string // nodes
 	Device string // at both ends
-	// Latency is what it is at the lab's scale, one way from A to B; in a lab without distance
-	// it is the topology's own, which still tells short links from long ones.
+	// Latency is half the round trip at the lab's scale; in a lab without distance it is that
+	// of the topology, which still distinguishes short links from long ones.
 	Latency time.Duration
 	// AddrA and AddrB are the ends' own, in a network of two. A device has its node's
 	// address, too, and that first: so packets leave with it whatever link they take.
