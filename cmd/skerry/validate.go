@@ -8,6 +8,7 @@ import (
 	"skerry/internal/database/all"
 	"skerry/internal/experiment"
 	"skerry/internal/kernel/cgroup"
+	"skerry/internal/lab/view"
 	"skerry/internal/machine/statedir"
 )
 
@@ -55,7 +56,9 @@ func newValidate(a *app) *cobra.Command {
 						return err
 					}
 					if links {
-						v.Links(a.out)
+						if err := view.Planned(a.out, v.Links()); err != nil {
+							return err
+						}
 					}
 				}
 			}
@@ -73,7 +76,7 @@ func newValidate(a *app) *cobra.Command {
 	c.Flags().StringArrayVar(&sets, "set", nil, "set a value of the experiment: `PATH=VALUE` (repeatable)")
 	c.Flags().BoolVar(&fast, "fast", false, "check the smoke run that the file describes under fast:")
 	c.Flags().BoolVar(&plan, "plan", false, "list every trial in the order of running")
-	c.Flags().BoolVar(&links, "links", false, "list every link with its round trip and bandwidth")
+	c.Flags().BoolVar(&links, "links", false, "list every link with its latency, bandwidth and loss, both directions where they differ")
 	c.Flags().StringVar(&machines, "machines", "", "tell where nodes stand on the machines of a machines `FILE`; the experiment's machines otherwise")
 	_ = c.RegisterFlagCompletionFunc("set", completeSets) // fails only where there is no such flag
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")

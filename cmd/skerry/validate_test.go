@@ -34,6 +34,7 @@ func TestValidateCommand(t *testing.T) {
 	}{
 		{"valid", []string{quickstart}, exitOK, []string{"quickstart.yaml is valid", "4 trials: workload a, c x scale 0.2, 1"}, nil},
 		{"links", []string{quickstart, "--links"}, exitOK, []string{"36 links, round trips of", "Melbourne~Sydney", "routes: each packet"}, nil},
+		{"links that differ by direction", []string{quickstart, "--links", "--set", "topology={nodes: [n1, n2], links: [{between: [n1, n2], rtt: 10ms, back: {bandwidth: 5mbit}}]}", "--set", "client=n1", "--set", "database=etcd"}, exitOK, []string{"n1 > n2       5ms      10ms   unlimited", "n2 > n1       5ms      10ms   5mbit"}, nil},
 		{"an event that outlasts", []string{quickstart, "--set", "events=[{at: 1s, for: 20s, kill: Pune}]", "--set", "assert=[goodput > 1/s]"}, exitOK, []string{"event kill, at 1s for 20s, outlasts the trial of 12s", "asserts goodput > 1/s"}, nil},
 		{"a link by its ends", []string{quickstart, "--set", "events=[{at: 1s, link_down: {of: [Sydnee~Pune]}}]"}, exitUsage, nil, []string{`no link matches "Sydnee~Pune"`, `did you mean "Sydney~Pune"?`}},
 		{"a link with a dash", []string{quickstart, "--set", "events=[{at: 1s, link_down: {of: [Sydney-Pune]}}]"}, exitUsage, nil, []string{`there is no node or site "Sydney-Pune"`, `did you mean "Sydney~Pune"?`}},

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/base/unit"
 	"skerry/internal/topology"
 )
 
@@ -37,17 +36,8 @@ func roundTripMS(l topology.Link) float64 {
 	return float64(l.AB.Latency+l.BA.Latency) / float64(time.Millisecond)
 }
 
-// Links writes a line for each link of the experiment's cloud, as it is before any scale.
-func (v Validation) Links(w io.Writer) {
-	fmt.Fprintf(w, "  %-28s %14s %14s\n", "LINK", "ROUND TRIP, MS", "BANDWIDTH")
-	for _, l := range v.experiment.origin.cloud.Links {
-		bandwidth := "unlimited"
-		if b := min(l.AB.Bandwidth, l.BA.Bandwidth); b > 0 {
-			bandwidth = unit.Bandwidth(b).String()
-		}
-		fmt.Fprintf(w, "  %-28s %14.4g %14s\n", l.ID, roundTripMS(l), bandwidth)
-	}
-}
+// Links returns the links of the experiment's cloud, as they are before any scale.
+func (v Validation) Links() []topology.Link { return v.experiment.origin.cloud.Links }
 
 // outlasting are notes about events that the end of the trial cuts short.
 func (e Experiment) outlasting() (notes []string) {

@@ -14,6 +14,7 @@ import (
 	"skerry/internal/lab"
 	"skerry/internal/lab/service"
 	"skerry/internal/link"
+	"skerry/internal/topology"
 )
 
 // Status prints labs, their nodes and what is the matter with them.
@@ -75,18 +76,36 @@ func notes(w io.Writer, l lab.Info) error {
 	return err
 }
 
-// Links prints the links of a lab, one direction a line where the two differ.
-func Links(w io.Writer, l lab.Info) error {
+// Links prints the links of a lab: a line each, or one a direction where the two differ.
+func Links(w io.Writer, l lab.Info) error { return printLinks(w, l.Links, "DEVICE\t") }
+
+// Planned prints the links of a topology in the same form, as they are before any scale.
+func Planned(w io.Writer, t []topology.Link) error {
+	links := make([]lab.Link, len(t))
+	for i, k := range t {
+		links[i] = lab.Link{ID: k.ID, A: k.A, B: k.B, AB: k.AB, BA: k.BA}
+	}
+	return printLinks(w, links, "")
+}
+
+// printLinks leaves out devices if their column has no title.
+func printLinks(w io.Writer, links []lab.Link, device string) error {
 	t := table(w)
-	fmt.Fprintln(t, "LINK\tDEVICE\tONE WAY\tRTT\tBANDWIDTH\tLOSS\tOTHER")
-	for _, k := range l.Links {
-		rtt := unit.Duration(k.RTT().Round(time.Microsecond)).String()
+	fmt.Fprintf(t, "LINK\tENDS\t%sONE WAY\tRTT\tBANDWIDTH\tLOSS\tOTHER\n", device)
+	for _, k := range links {
+		row := func(ends string, q link.Quality) {
+			fmt.Fprintf(t, "%s\t%s\t", k.ID, ends)
+			if device != "" {
+				fmt.Fprintf(t, "%s\t", k.Device)
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", short(q.Latency+k.Way), short(k.RTT()), unit.Bandwidth(q.Bandwidth), unit.Fraction(q.Loss), other(k, q))
+		}
 		if sameQuality(k.AB, k.BA) {
-			fmt.Fprintf(t, "%s\t%s\t%s\n", k.ID, k.Device, row(k, k.AB, rtt))
+			row(k.A+" <> "+k.B, k.AB)
 			continue
 		}
-		fmt.Fprintf(t, "%s > %s\t%s\t%s\n", k.A, k.B, k.Device, row(k, k.AB, rtt))
-		fmt.Fprintf(t, "%s > %s\t%s\t%s\n", k.B, k.A, k.Device, row(k, k.BA, rtt))
+		row(k.A+" > "+k.B, k.AB)
+		row(k.B+" > "+k.A, k.BA)
 	}
 	return t.Flush()
 }
@@ -99,12 +118,7 @@ func sameQuality(a, b link.Quality) bool {
 	return a == b
 }
 
-func row(k lab.Link, q link.Quality, rtt string) string {
-	return strings.Join([]string{
-		unit.Duration((q.Latency + k.Way).Round(time.Microsecond)).String(), rtt,
-		unit.Bandwidth(q.Bandwidth).String(), unit.Fraction(q.Loss).String(), other(k, q),
-	}, "\t")
-}
+func short(d time.Duration) string { return unit.Duration(d.Round(time.Microsecond)).String() }
 
 // other tells the qualities that few links have.
 func other(k lab.Link, q link.Quality) string {
@@ -129,8 +143,8 @@ func other(k lab.Link, q link.Quality) string {
 	return strings.Join(all, " ")
 }
 
-// DOT prints a lab as an undirected graph for Graphviz, its links
-// labelled with round trips and bandwidths; `neato` lays it out by them.
+// DOT prints a lab as an undirected graph for Graphviz. Links are labelled with round trips,
+// bandwidths, and their ID where it is more than their ends; `neato` lays the graph out by them.
 func DOT(w io.Writer, l lab.Info) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "graph %s {\n  node [shape=box];\n", strconv.Quote(l.Name))
@@ -140,8 +154,13 @@ func DOT(w io.Writer, l lab.Info) error {
 	for _, k := range l.Links {
 		rtt := k.RTT()
 		label := unit.Duration(rtt.Round(100 * time.Microsecond)).String()
-		if k.AB.Bandwidth > 0 {
-			label += `\n` + unit.Bandwidth(k.AB.Bandwidth).String()
+		if k.ID != topology.ID(k.A, k.B) {
+			label = k.ID + `\n` + label
+		}
+		if there, back := unit.Bandwidth(k.AB.Bandwidth), unit.Bandwidth(k.BA.Bandwidth); there != back {
+			label += `\n` + there.String() + " > " + `\n` + "< " + back.String()
+		} else if there > 0 {
+			label += `\n` + there.String()
 		}
 		style := ""
 		if k.AB.Down && k.BA.Down {

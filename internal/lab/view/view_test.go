@@ -9,6 +9,7 @@ import (
 
 	"skerry/internal/lab"
 	"skerry/internal/link"
+	"skerry/internal/topology"
 )
 
 var now = time.Date(2026, 11, 21, 18, 30, 0, 0, time.UTC)
@@ -16,14 +17,14 @@ var now = time.Date(2026, 11, 21, 18, 30, 0, 0, time.UTC)
 func example() lab.Info {
 	q := link.Quality{Latency: 40 * time.Millisecond, Bandwidth: 1e8, Loss: 0.01}
 	slow := q
-	slow.Latency, slow.Jitter = 60*time.Millisecond, time.Millisecond
+	slow.Latency, slow.Jitter, slow.Bandwidth = 60*time.Millisecond, time.Millisecond, 0
 	return lab.Info{
 		Name: "two", State: lab.StateUp, Created: now.Add(-90 * time.Second), Engine: "userspace",
 		Why: "the kernel has no sch_netem", Factor: 2, Topology: "pair", Warnings: []string{"no real time"},
 		Nodes: []lab.NodeInfo{{Name: "Pune", Addr: "10.77.0.1", Netns: "skerry-two-Pune"}, {Name: "Sydney", Addr: "10.77.0.2", Netns: "skerry-two-Sydney"}},
 		Links: []lab.Link{
 			{ID: "Pune~Sydney", A: "Pune", B: "Sydney", Device: "lk0", AB: q, BA: q},
-			{ID: "Sydney~Pune", A: "Sydney", B: "Pune", Device: "lk1", AB: q, BA: slow},
+			{ID: "spare", A: "Sydney", B: "Pune", Device: "lk1", AB: q, BA: slow},
 		},
 	}
 }
@@ -55,10 +56,27 @@ func TestLinks(t *testing.T) {
 	if err := Links(&b, example()); err != nil {
 		t.Fatal(err)
 	}
-	want := `LINK           DEVICE  ONE WAY  RTT    BANDWIDTH  LOSS  OTHER
-Pune~Sydney    lk0     40ms     80ms   100mbit    1%    -
-Sydney > Pune  lk1     40ms     100ms  100mbit    1%    -
-Pune > Sydney  lk1     60ms     100ms  100mbit    1%    jitter=1ms
+	want := `LINK         ENDS            DEVICE  ONE WAY  RTT    BANDWIDTH  LOSS  OTHER
+Pune~Sydney  Pune <> Sydney  lk0     40ms     80ms   100mbit    1%    -
+spare        Sydney > Pune   lk1     40ms     100ms  100mbit    1%    -
+spare        Pune > Sydney   lk1     60ms     100ms  unlimited  1%    jitter=1ms
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A planned link shows both directions where they differ, and what is not limited.
+func TestPlanned(t *testing.T) {
+	slow := link.Quality{Latency: 5 * time.Millisecond, Bandwidth: 5e6}
+	var b strings.Builder
+	err := Planned(&b, []topology.Link{{ID: "a~b", A: "a", B: "b", AB: link.Quality{Latency: 5 * time.Millisecond}, BA: slow}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `LINK  ENDS   ONE WAY  RTT   BANDWIDTH  LOSS  OTHER
+a~b   a > b  5ms      10ms  unlimited  0%    -
+a~b   b > a  5ms      10ms  5mbit      0%    -
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Error(diff)
@@ -75,7 +93,7 @@ func TestDOT(t *testing.T) {
   "Pune" [tooltip="10.77.0.1"];
   "Sydney" [tooltip="10.77.0.2"];
   "Pune" -- "Sydney" [label="80ms\n100mbit", len=1.60];
-  "Sydney" -- "Pune" [label="100ms\n100mbit", len=2.00];
+  "Sydney" -- "Pune" [label="spare\n100ms\n100mbit > \n< unlimited", len=2.00];
 }
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
