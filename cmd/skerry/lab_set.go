@@ -19,13 +19,15 @@ func newLabSet(a *app) *cobra.Command {
 		Short: "Change links while packets fly",
 		Long: "Change links while packets fly; those in flight keep the time they were given. A link is named by its\n" +
 			"ends, either first, and * and ? stand for any: Pune~Sydney, 'Pune~*'. A node means all its links.\n" +
-			"What is not given stays as it is. Settings, of each direction unless --direction says otherwise:\n\n" +
+			"If two nodes have several links, name one by its ID as skerry lab links shows it, Pune~Sydney#1 or\n" +
+			"spare, or all of them as 'Pune~Sydney#*'. What is not given stays as it is. Settings, of each direction unless --direction says otherwise:\n\n" +
 			edit.Help() + "\n" +
 			"--scale sets every latency to its base times a factor. A latency set here becomes the base at the\n" +
 			"factor in force.",
 		Example: `  skerry lab set Sydney~Pune latency=40ms bandwidth=100mbit loss=1%
   skerry lab set 'Pune~*' rtt=300ms
   skerry lab set Sydney~Pune --direction ab down=true
+  skerry lab set Sydney~Pune#1 down=true
   skerry lab set --scale 2.5`,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			l, _ := lab.Find(cmd.Context(), a.stateDir, name) // nothing is completed where it fails

@@ -13,13 +13,13 @@ import (
 
 // Links chooses links, and a direction of them.
 type Links struct {
-	// Between are two nodes or sites: all links from the one to the other.
+	// Between are two nodes or sites: all links from the first to the second.
 	Between []string `yaml:"between" json:"between,omitempty" jsonschema:"minItems=2,maxItems=2"`
 	// Of are nodes or sites: all links that end there; or links as "Pune~Sydney", either end
 	// first, where * and ? stand for any: "Pune~*". Without between and of it is all links.
 	Of Names `yaml:"of" json:"of,omitempty"`
-	// IDs are links by their own names: "A~B" for the first of a pair, "A~B#2" for the second
-	// of a mesh, or the name that the topology gives.
+	// IDs are links by their own names, as skerry lab links and skerry validate --links show
+	// them: "A~B", or "A~B#1", "A~B#2" where a pair has several, or the name that the topology gives.
 	IDs Names `yaml:"ids" json:"ids,omitempty"`
 	// Connected keeps all nodes joined by the links that are left: a random choice passes over a
 	// link if its loss, together with this event's earlier ones that still hold, would part them.
@@ -111,7 +111,11 @@ func (l Links) check(s Stage, fail failure) {
 	}
 	for i, id := range l.IDs {
 		if !slices.ContainsFunc(s.Topology.Links, func(x topology.Link) bool { return x.ID == id }) {
-			fail(fmt.Sprintf("ids[%d]", i), meantLink(s, id), "there is no link %q", id)
+			hint := meantLink(s, id)
+			if pair := (Links{Of: Names{id}}).match(s); topology.IsPattern(id) && len(pair) > 0 {
+				hint = "links between the two are " + few(ids(pair), "links") + "; of: " + id + " means all of them"
+			}
+			fail(fmt.Sprintf("ids[%d]", i), hint, "there is no link %q", id)
 			return
 		}
 	}

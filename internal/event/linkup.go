@@ -9,7 +9,7 @@ import (
 var linkUpKind = Kind{
 	Name: "link_up", Says: "lets packets pass again on links that are down, whatever brought them down.",
 	Effect: record.Effect{On: record.OnLinks, Makes: record.Up},
-	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{between: [Pune, Seoul]}`}, Says: `the link passes packets again, whatever brought it down`}}},
+	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{between: [Pune, Seoul]}`}, Says: `all links between the two pass packets again, whatever brought them down; with ids: [NAME] only one of them`}}},
 	spec:   func() spec { return new(linkUp) },
 }
 

@@ -28,9 +28,11 @@ func newOnLinks(links []chosen, text string, f func(link.Quality) link.Quality) 
 	return a
 }
 
-func (a *onLinks) targets() []string {
-	ids := make([]string, len(a.links))
-	for i, l := range a.links {
+func (a *onLinks) targets() []string { return ids(a.links) }
+
+func ids(links []chosen) []string {
+	ids := make([]string, len(links))
+	for i, l := range links {
 		ids[i] = l.id
 	}
 	return ids

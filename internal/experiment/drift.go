@@ -31,6 +31,7 @@ type Step struct {
 	At unit.Duration `yaml:"at" json:"at" jsonschema:"required"`
 	// Scale replaces the experiment's scale from here on.
 	Scale *float64 `yaml:"scale" json:"scale,omitempty" jsonschema:"minimum=0,maximum=1000"`
-	// Links are what changes on single links; it is not multiplied by the scale.
+	// Links are what changes on single links; it is not multiplied by the scale. With a name it
+	// is one of a pair's links, "A~B#1" for one that the topology gives no name; without, all of them.
 	Links []topology.LinkSpec `yaml:"links" json:"links,omitempty"`
 }

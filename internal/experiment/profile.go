@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"skerry/internal/base/strict"
@@ -158,14 +159,14 @@ func stepped(steps []Step, t topology.Topology, scale float64) (map[string]LinkP
 		}
 		for k, single := range s.Links {
 			if !l.joins(single) {
-				ps = append(ps, strict.Problem{Path: fmt.Sprintf("%s.links[%d].between", path, k), Message: fmt.Sprintf("there is no link between %v", single.Between)})
+				ps = append(ps, l.missing(fmt.Sprintf("%s.links[%d]", path, k), single))
 			}
 		}
 		singles = append(singles, s.Links...)
 		for k, x := range topology.Scale(t, scale).Links {
 			ab, ba := x.AB, x.BA
 			for _, single := range singles {
-				if forward, back := l.ends(single, x.A, x.B); forward || back {
+				if forward, back := l.ends(single, x.ID, x.A, x.B); forward || back {
 					ab, ba = single.Apply(ab, ba, !forward)
 				}
 			}
@@ -178,14 +179,25 @@ func stepped(steps []Step, t topology.Topology, scale float64) (map[string]LinkP
 // joins says whether any link is between the two ends.
 func (l *timeline) joins(s topology.LinkSpec) bool {
 	return slices.ContainsFunc(l.links, func(d *drifting) bool {
-		forward, back := l.ends(s, d.a, d.b)
+		forward, back := l.ends(s, d.ID, d.a, d.b)
 		return forward || back
 	})
 }
 
-// ends says whether a link from a to b is the one meant, in which direction.
-func (l *timeline) ends(s topology.LinkSpec, a, b string) (forward, back bool) {
-	if len(s.Between) != 2 {
+// missing is the problem of a step's link that the topology does not have.
+func (l *timeline) missing(path string, s topology.LinkSpec) strict.Problem {
+	unnamed := s
+	unnamed.Name = ""
+	if s.Name == "" || !l.joins(unnamed) {
+		return strict.Problem{Path: path + ".between", Message: fmt.Sprintf("there is no link between %v", s.Between)}
+	}
+	return strict.Problem{Path: path + ".name", Message: fmt.Sprintf("no link between %v is called %q", s.Between, s.Name),
+		Hint: "skerry validate --links lists their names; without a name all of them change"}
+}
+
+// ends says whether a link from a to b is among those meant, in which direction.
+func (l *timeline) ends(s topology.LinkSpec, id, a, b string) (forward, back bool) {
+	if len(s.Between) != 2 || s.Name != "" && s.Name != id && !strings.HasPrefix(id, s.Name+":") {
 		return false, false
 	}
 	x, y := s.Between[0], s.Between[1]

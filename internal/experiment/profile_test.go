@@ -58,6 +58,33 @@ drift:
 	}
 }
 
+// A step changes one of several links between two nodes by its name, or all of them.
+func TestStepsOfParallelLinks(t *testing.T) {
+	const cloud = `
+name: x
+topology: {nodes: [a, b, c], overlay: babel, links: [{between: [a, b], latency: 1ms}, {name: spare, between: [a, b], latency: 2ms}, {between: [b, c], latency: 1ms}]}
+database: etcd
+workload: a
+stop: {time: 10s}
+`
+	for name, want := range map[string][2]time.Duration{"a~b#1": {9 * ms, 2 * ms}, "spare": {1 * ms, 9 * ms}, "": {9 * ms, 9 * ms}} {
+		e := parse(t, cloud+"drift: {steps: [{at: 1s, scale: 1}, {at: 1s, links: [{name: '"+name+"', between: [a, b], latency: 9ms}]}]}\n")
+		for i, id := range []string{"a~b#1", "spare"} {
+			got := []time.Duration{1 * ms, 2 * ms}[i]
+			if qs := at(t, e, id, 2*time.Second); qs != nil {
+				got = qs[0][0].Latency
+			}
+			if got != want[i] {
+				t.Errorf("a step for %q makes the latency of %s %v, want %v", name, id, got, want[i])
+			}
+		}
+	}
+	_, err := Parse("x.yaml", []byte(cloud+"drift: {steps: [{at: 1s, links: [{name: spar, between: [a, b], latency: 9ms}]}]}\n"), nil, false)
+	if err == nil || !strings.Contains(err.Error(), `no link between [a b] is called "spar"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestTrace(t *testing.T) {
 	dir := t.TempDir()
 	csv := "time_s, from, to, latency, bandwidth_mbit, loss\n0.5,n1,n2,7ms,5,\n1,n2,,,,2%\n2,n1,n2,,1,\n"

@@ -11,7 +11,7 @@ import (
 	"skerry/internal/link"
 )
 
-// ID is the name of the first link between two nodes.
+// ID is the name of the only link between two nodes, if the topology gives it no other.
 func ID(a, b string) string { return a + "~" + b }
 
 // pair is two nodes by index, the smaller first.
@@ -52,9 +52,24 @@ func (b *builder) addLinks() {
 	for i, l := range b.spec.Links {
 		b.override(fmt.Sprintf("links[%d]", i), l, index)
 	}
+	b.numberFirst()
 	for _, l := range b.t.Links {
 		if len(b.problems) > 0 || !b.checkJitter("defaults.jitter", l) {
 			return
+		}
+	}
+}
+
+// numberFirst turns the name of a pair's first link into "A~B#1" where the pair has several:
+// "A~B" then means all of them.
+func (b *builder) numberFirst() {
+	several := map[string]int{}
+	for _, l := range b.t.Links {
+		several[ID(min(l.A, l.B), max(l.A, l.B))]++
+	}
+	for i, l := range b.t.Links {
+		if l.ID == ID(l.A, l.B) && several[ID(min(l.A, l.B), max(l.A, l.B))] > 1 {
+			b.t.Links[i].ID = NthID(l.A, l.B, 1)
 		}
 	}
 }
@@ -172,7 +187,7 @@ func (b *builder) overridePair(path string, l LinkSpec, i, j int, index map[pair
 			return
 		}
 		k = len(b.t.Links)
-		if _, first := index[p]; !first {
+		if l.Name == "" {
 			index[p] = k
 		}
 		b.t.Links = append(b.t.Links, Link{ID: id, A: x.Name, B: y.Name, AB: ab, BA: ba})

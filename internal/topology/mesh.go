@@ -80,13 +80,8 @@ func (m *mesh) redundant(first []Link) []Link {
 	return extra
 }
 
-// NthID is the name of the n-th link between two nodes, counted from 1.
-func NthID(a, b string, n int) string {
-	if n <= 1 {
-		return ID(a, b)
-	}
-	return fmt.Sprintf("%s#%d", ID(a, b), n)
-}
+// NthID is the name of the n-th of several links between two nodes, counted from 1.
+func NthID(a, b string, n int) string { return fmt.Sprintf("%s#%d", ID(a, b), n) }
 
 // span is a range of values, both ends included.
 type span struct{ min, max int64 }

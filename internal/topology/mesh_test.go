@@ -32,7 +32,10 @@ func TestMesh(t *testing.T) {
 			for i, n := range got.Nodes {
 				index[n.Name] = i
 			}
-			seen := map[string]bool{}
+			seen, several := map[string]bool{}, map[string]int{}
+			for _, l := range got.Links {
+				several[ID(l.A, l.B)]++
+			}
 			for _, l := range got.Links {
 				if seen[l.ID] {
 					t.Errorf("two links are called %s", l.ID)
@@ -42,12 +45,15 @@ func TestMesh(t *testing.T) {
 					parts--
 				}
 				first := ID(l.A, l.B)
+				if several[first] > 1 {
+					first = NthID(l.A, l.B, 1)
+				}
 				switch {
 				case l.ID == first:
-					if diff := cmp.Diff(quality(full, first), quality(got, first)); diff != "" {
+					if diff := cmp.Diff(quality(full, ID(l.A, l.B)), quality(got, first)); diff != "" {
 						t.Errorf("first link %s differs from the matrix:\n%s", first, diff)
 					}
-				case !strings.HasPrefix(l.ID, first+"#"):
+				case !strings.HasPrefix(l.ID, ID(l.A, l.B)+"#"):
 					t.Errorf("a redundant link of %s is called %s", first, l.ID)
 				case !seen[first]:
 					t.Errorf("%s is redundant to none", l.ID)
@@ -98,6 +104,27 @@ links:
 	want := []string{"a vm0-vm2 210ms", "b vm0-vm2 140ms", "c vm0-vm1 40ms", "d vm1-vm2 50ms"}
 	if diff := cmp.Diff(want, text); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The unnamed link of a pair is one of its own next to named ones, whichever comes first, and
+// its ID differs from the name of the pair.
+func TestUnnamedTwin(t *testing.T) {
+	for _, text := range []string{
+		"- {name: spare, between: [a, b], rtt: 30ms}\n- {between: [a, b], rtt: 10ms}\n- {between: [b, a], loss: 1%}",
+		"- {between: [a, b], rtt: 10ms}\n- {name: spare, between: [a, b], rtt: 30ms}\n- {between: [b, a], loss: 1%}",
+	} {
+		got, err := build(t, "nodes: [a, b]\nlinks:\n"+text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		round := map[string]string{}
+		for _, l := range got.Links {
+			round[l.ID] = fmt.Sprintf("%v %g", l.AB.Latency+l.BA.Latency, l.AB.Loss)
+		}
+		if diff := cmp.Diff(map[string]string{"spare": "30ms 0", "a~b#1": "10ms 0.01"}, round); diff != "" {
+			t.Errorf("%s\n%s", text, diff)
+		}
 	}
 }
 

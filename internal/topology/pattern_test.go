@@ -15,6 +15,18 @@ func TestMatch(t *testing.T) {
 			t.Errorf("%s: %v, %v, %v", tt.pattern, forward, backward, err)
 		}
 	}
+	for _, tt := range []struct {
+		pattern, id       string
+		forward, backward bool
+	}{
+		{"Pune~Sydney", "Pune~Sydney#1", true, false}, {"Pune~Sydney#1", "Pune~Sydney#1", true, false}, {"Sydney~Pune#1", "Pune~Sydney#1", false, true},
+		{"Pune~Sydney#1", "Pune~Sydney#2", false, false}, {"Pune~Sydney#1", "Pune~Sydney", true, false}, {"Pune~Sydney#1", "spare", false, false},
+		{"Sydney~Pune#spare", "spare", false, true}, {"Pune~Sydney#*", "spare", true, false}, {"Pune~*#2", "Pune~Sydney#2", true, false},
+	} {
+		if forward, backward, err := Match(tt.pattern, tt.id, "Pune", "Sydney"); err != nil || forward != tt.forward || backward != tt.backward {
+			t.Errorf("%s of %s: %v, %v, %v", tt.pattern, tt.id, forward, backward, err)
+		}
+	}
 	if _, _, err := Match("Pune~[", "", "Pune", "Sydney"); err == nil {
 		t.Error("a pattern that cannot be is an error")
 	}

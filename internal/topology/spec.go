@@ -82,8 +82,9 @@ func (NodeSpec) Shorthand() string { return "name" }
 
 // LinkSpec is one link, or all links between two sites.
 type LinkSpec struct {
-	// Name makes it a link of its own, beside those that the pair has; pairs may have
-	// several. Without a name it says what the pair's first link is like.
+	// Name makes it a link of its own, next to those that the pair has; pairs may have
+	// several. Without a name it says what the pair's unnamed link is like. Its ID is A~B, or
+	// A~B#1 where the pair has several links.
 	Name string `yaml:"name" json:"name,omitempty"`
 	// Between names the two ends: nodes, or sites for every pair of their nodes.
 	Between []string `yaml:"between" json:"between" jsonschema:"required,minItems=2,maxItems=2"`

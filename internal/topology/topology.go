@@ -60,7 +60,7 @@ type Node struct {
 
 // Link is one connection between two nodes.
 type Link struct {
-	ID string       `json:"id"` // unique; "A~B" for the first link of a pair
+	ID string       `json:"id"` // unique: "A~B", "A~B#1" where the pair has several, or a name of its own
 	A  string       `json:"a"`  // node
 	B  string       `json:"b"`  // node
 	AB link.Quality `json:"ab"`

@@ -2,6 +2,7 @@
 //
 //	Sydney~Pune latency=40ms bandwidth=100mbit loss=1%
 //	'Sydney~*' rtt=300ms
+//	Sydney~Pune#1 down=true
 package edit
 
 import (
@@ -22,6 +23,7 @@ import (
 var (
 	ErrSetting = errors.New("wrong setting")
 	ErrPattern = errors.New("no link matches")
+	ErrSeveral = errors.New("several links match")
 )
 
 // Edit changes some of the qualities of a link and leaves the others.

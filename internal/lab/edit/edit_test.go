@@ -117,6 +117,45 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// Each of several links between two nodes can be changed alone, and all of them only if the
+// pattern says so: the name of the pair would undo what was set on one of them.
+func TestParallelLinks(t *testing.T) {
+	down := link.Quality{Down: true}
+	links := []lab.Link{
+		{ID: "Pune~Sydney#1", A: "Pune", B: "Sydney"},
+		{ID: "spare", A: "Pune", B: "Sydney", AB: down, BA: down},
+		{ID: "Pune", A: "Sydney", B: "Tokyo"}, // a link may be called like a node
+	}
+	for pattern, want := range map[string][]string{
+		"Pune~Sydney#1": {"Pune~Sydney#1"}, "Sydney~Pune#1": {"Pune~Sydney#1"}, "spare": {"spare"}, "Sydney~Pune#spare": {"spare"},
+		"Pune~Sydney#*": {"Pune~Sydney#1", "spare"}, "Pune~*": {"Pune~Sydney#1", "spare"}, "Pune": {"Pune"}, "Sydney~Tokyo": {"Pune"},
+	} {
+		r, err := Read([]string{pattern, "down=false"}, Both)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes, err := r.Changes(links)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range changes {
+			got = append(got, c.ID)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", pattern, diff)
+		}
+	}
+	r, err := Read([]string{"Sydney~Pune", "down=false"}, Both)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Changes(links)
+	if want := "name one of them, or write 'Sydney~Pune#*' for all"; !errors.Is(err, ErrSeveral) || advice.Of(err) != want {
+		t.Errorf("error %v (%s), want ErrSeveral (%s)", err, advice.Of(err), want)
+	}
+}
+
 func TestChangesRefuses(t *testing.T) {
 	links := []lab.Link{{ID: "Pune~Sydney", A: "Pune", B: "Sydney"}}
 	tests := map[string]struct {

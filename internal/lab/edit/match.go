@@ -2,6 +2,7 @@ package edit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"skerry/internal/base/advice"
@@ -60,17 +61,23 @@ func Read(words []string, d Direction) (Request, error) {
 // Empty tells that nothing is asked for.
 func (r Request) Empty() bool { return len(r.Patterns) == 0 }
 
-// Changes are what r makes of links; a pattern that none of them matches is an error.
+// Changes are what r makes of links. A pattern that matches none is an error, and so is a pair
+// that has several links: what one of them was set to by its ID is overwritten only if the
+// pattern includes it explicitly.
 func (r Request) Changes(links []lab.Link) ([]link.Change, error) {
 	changes := make([]link.Change, len(links))
 	for _, pattern := range r.Patterns {
-		found := false
+		var found []string
+		exact := slices.ContainsFunc(links, func(l lab.Link) bool { return l.ID == pattern })
 		for i, l := range links {
 			forward, backward, err := topology.Match(pattern, l.ID, l.A, l.B)
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", ErrPattern, err)
 			}
-			found = found || forward || backward
+			if !forward && !backward || exact && l.ID != pattern {
+				continue
+			}
+			found = append(found, l.ID)
 			if forward && r.Direction != BA || backward && r.Direction != AB {
 				q := r.Edit.Apply(l.AB)
 				changes[i].AB = &q
@@ -80,8 +87,12 @@ func (r Request) Changes(links []lab.Link) ([]link.Change, error) {
 				changes[i].BA = &q
 			}
 		}
-		if !found {
+		switch {
+		case len(found) == 0:
 			return nil, noMatch(pattern, links)
+		case len(found) > 1 && strings.Contains(pattern, "~") && !strings.ContainsAny(pattern, "*?[#"):
+			return nil, advice.With(fmt.Errorf("%w %s: %s", ErrSeveral, pattern, strings.Join(found, ", ")),
+				"name one of them, or write '%s#*' for all", pattern)
 		}
 	}
 	var made []link.Change

@@ -60,7 +60,7 @@ export function nameOf(plan: Plan, p: Pair, ids: string[]): string {
   return p.across ? linkName(ids[0] ?? '', a, b) : `${a} – ${b}`
 }
 
-/** linkName tells the second link of a pair from the first: "A – B, link 2" of A~B#2. */
+/** linkName distinguishes the links of a pair: "A – B, link 2" for A~B#2. */
 export function linkName(id: string, a: string, b: string): string {
   const own = id === `${a}~${b}` || id === `${b}~${a}` ? '' : /#(\d+)$/.test(id) ? `, link ${/#(\d+)$/.exec(id)![1]}` : `, ${id}`
   return `${a} – ${b}${own}`
