@@ -2,16 +2,21 @@ package event
 
 import (
 	"math/rand/v2"
+	"strings"
 
 	"skerry/internal/base/unit"
 	"skerry/internal/link"
 	"skerry/internal/record"
+	"skerry/internal/topology"
 )
 
 var lossKind = Kind{
 	Name: "loss", Says: "makes links lose packets.",
 	Effect: record.Effect{On: record.OnLinks, Makes: record.Changed},
-	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, add: 5%}`, `{set: 1%}`}, Says: `losses combine: 10 % and 10 % lose 19 %`}}},
+	Docs: Docs{SectionLinks, []Row{
+		{Examples: []string{`{of: Pune, add: 5%}`, `{set: 1%}`}, Says: `losses combine: 10 % and 10 % lose 19 %`},
+		{Examples: []string{`{of: Pune, set: {burst: {mean: 2%, length: 8}}}`}, Says: `losses come in [bursts](#loss-in-bursts) of eight packets on average`},
+	}},
 	Offers: []Offer{
 		{ID: "lose", Title: "Lose packets", On: record.OnLinks, Targets: "ids", Amount: &Amount{Key: "add", Label: "share", Value: "5%"}},
 	},
@@ -22,8 +27,8 @@ var lossKind = Kind{
 // that are added are independent of each other: 10 % and 10 % lose 19 %.
 type Loss struct {
 	Links `yaml:",inline"`
-	// Set is the share that they lose then.
-	Set *unit.Fraction `yaml:"set" json:"set,omitempty"`
+	// Set is what they lose then: a share of packets, each drawn on its own, or bursts.
+	Set *topology.LossSpec `yaml:"set" json:"set,omitempty"`
 	// Add is lost of what would have arrived.
 	Add *unit.Fraction `yaml:"add" json:"add,omitempty"`
 }
@@ -44,10 +49,7 @@ func (l *Loss) check(s Stage, fail failure) {
 func (l *Loss) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
 	links := l.Links.draw(s, turn, busy, r)
 	if l.Set != nil {
-		return newOnLinks(links, "loss of %s set to "+percent(*l.Set), func(q link.Quality) link.Quality {
-			q.Loss = float64(*l.Set)
-			return q
-		})
+		return newOnLinks(links, "loss of %s set to "+strings.ReplaceAll(l.Set.String(), "%", " %%"), l.Set.Apply)
 	}
 	return newOnLinks(links, "loss of %s + "+percent(*l.Add), func(q link.Quality) link.Quality {
 		q.Loss = 1 - (1-q.Loss)*(1-float64(*l.Add))

@@ -139,7 +139,7 @@ func (n *Net) update(ctx context.Context, touched []direction) (u Update, err er
 				q = f(q)
 			}
 		}
-		if q == n.set[d] {
+		if q.Same(n.set[d]) {
 			continue
 		}
 		next[d] = q

@@ -37,6 +37,8 @@ func TestWhatLinksBecome(t *testing.T) {
 		"in the order they came":  {[]string{"latency: {scale: 2}", "latency: {add: 1ms}", "latency: {scale: 2}"}, link.Quality{Latency: 162 * ms, Bandwidth: 100e6}},
 		"bandwidth":               {[]string{"bandwidth: {set: 10mbit}", "bandwidth: {scale: 0.5}"}, link.Quality{Latency: 40 * ms, Bandwidth: 5e6}},
 		"independent losses":      {[]string{"loss: {set: 10%}", "loss: {add: 10%}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Loss: 0.19}},
+		"losses in bursts":        {[]string{"loss: {set: {burst: {mean: 20%, length: 4}}}", "loss: {add: 10%}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Loss: 0.1, Burst: &link.GilbertElliott{P: 0.0625, R: 0.25, K: 1}}},
+		"bursts replaced":         {[]string{"loss: {set: {burst: {p: 1%, r: 10%}}}", "loss: {set: 1%}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Loss: 0.01}},
 		"jitter":                  {[]string{"jitter: {set: 2ms, distribution: uniform}", "jitter: {add: 1ms}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Jitter: 3 * ms, Distribution: link.Uniform}},
 		"down":                    {[]string{"link_down: {of: bergen}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Down: true}},
 		"up again":                {[]string{"link_down: {of: bergen}", "link_up: {}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6}},

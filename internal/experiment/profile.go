@@ -121,10 +121,10 @@ func (l *timeline) is(node, name string) bool {
 
 // change notes the state of a link at a time.
 func (d *drifting) change(at time.Duration, ab, ba link.Quality) {
-	if ab != *d.AB {
+	if !ab.Same(*d.AB) {
 		d.ab = append(d.ab, link.Step{At: at, Quality: ab})
 	}
-	if ba != *d.BA {
+	if !ba.Same(*d.BA) {
 		d.ba = append(d.ba, link.Step{At: at, Quality: ba})
 	}
 	*d.AB, *d.BA = ab, ba

@@ -178,7 +178,7 @@ func (r *traceReader) row(record []string) traceRow {
 	if s := r.cell(record, "loss"); s != "" {
 		v, err := unit.ParseFraction(s)
 		check("loss", err)
-		loss = func(q *link.Quality) { q.Loss = v }
+		loss = func(q *link.Quality) { q.Loss, q.Burst = v, nil }
 	}
 	row.spec = func(q link.Quality) link.Quality {
 		for _, set := range []func(*link.Quality){latency, bandwidth, loss} {

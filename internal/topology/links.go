@@ -294,7 +294,7 @@ func (s QualitySpec) apply(q link.Quality) link.Quality {
 		q.Distribution = s.Distribution
 	}
 	if s.Loss != nil {
-		q.Loss = float64(*s.Loss)
+		q = s.Loss.Apply(q)
 	}
 	if s.Duplicate != nil {
 		q.Duplicate = float64(*s.Duplicate)

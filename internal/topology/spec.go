@@ -110,8 +110,8 @@ type QualitySpec struct {
 	Jitter *unit.Duration `yaml:"jitter" json:"jitter,omitempty"`
 	// Distribution is the shape of the jitter.
 	Distribution link.Distribution `yaml:"distribution" json:"distribution,omitempty" jsonschema:"enum=normal,enum=uniform,enum=pareto,enum=paretonormal"`
-	// Loss is the share of packets that are lost, each drawn on its own.
-	Loss *unit.Fraction `yaml:"loss" json:"loss,omitempty"`
+	// Loss is the share of packets that are lost, each drawn on its own, or losses in bursts.
+	Loss *LossSpec `yaml:"loss" json:"loss,omitempty"`
 	// Duplicate is the share of packets that arrive twice.
 	Duplicate *unit.Fraction `yaml:"duplicate" json:"duplicate,omitempty"`
 	// Reorder is the share of packets that overtake those waiting.

@@ -6,6 +6,7 @@
 package edit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,8 +16,10 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/base/spell"
+	"skerry/internal/base/strict"
 	"skerry/internal/base/unit"
 	"skerry/internal/link"
+	"skerry/internal/topology"
 )
 
 // Errors that callers tell apart.
@@ -46,7 +49,7 @@ var settings = []setting{
 	{"distribution", "of the jitter: uniform, normal, pareto or paretonormal", distribution},
 	{"bandwidth", "such as 100mbit, or unlimited; counts the bytes of IP packets", parsed(unit.ParseBandwidth, func(q *link.Quality) *int64 { return &q.Bandwidth })},
 	{"queue", "bytes that wait for the bandwidth, such as 256KiB; 0B is a default", parsed(unit.ParseBytes, func(q *link.Quality) *int64 { return &q.Queue })},
-	{"loss", "share of packets lost, such as 1%", parsed(unit.ParseFraction, func(q *link.Quality) *float64 { return &q.Loss })},
+	{"loss", "share of packets lost, such as 1%, or '{burst: {mean: 1%, length: 5}}'", loss},
 	{"duplicate", "share of packets that arrive twice", parsed(unit.ParseFraction, func(q *link.Quality) *float64 { return &q.Duplicate })},
 	{"reorder", "share of packets sent past those that are delayed", parsed(unit.ParseFraction, func(q *link.Quality) *float64 { return &q.Reorder })},
 	{"corrupt", "share of packets with a flipped bit", parsed(unit.ParseFraction, func(q *link.Quality) *float64 { return &q.Corrupt })},
@@ -131,6 +134,19 @@ func parsed[T any](parse func(string) (T, error), field func(*link.Quality) *T) 
 func rtt(value string) (func(*link.Quality), error) {
 	v, err := unit.ParseDuration(value)
 	return func(q *link.Quality) { q.Latency = v / 2 }, err
+}
+
+// loss reads what a topology has under the same key.
+func loss(value string) (func(*link.Quality), error) {
+	var s topology.LossSpec
+	root, err := strict.Parse("loss", []byte(value))
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", value, err)
+	}
+	if ps := strict.Decode(root, &s, ""); len(ps) > 0 {
+		return nil, advice.With(errors.New(ps[0].Message), "%s", cmp.Or(ps[0].Hint, "write 1%, or {burst: {mean: 1%, length: 5}}"))
+	}
+	return func(q *link.Quality) { *q = s.Apply(*q) }, nil
 }
 
 func distribution(value string) (func(*link.Quality), error) {

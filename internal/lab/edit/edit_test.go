@@ -23,6 +23,7 @@ func TestParse(t *testing.T) {
 		"no limit":    {[]string{"bandwidth=unlimited", "loss=0%"}, link.Quality{Latency: time.Second}},
 		"cut":         {[]string{"down=true"}, link.Quality{Latency: time.Second, Loss: 0.5, Bandwidth: 1000, Down: true}},
 		"all at once": {[]string{"latency=1ms", "jitter=2ms", "distribution=pareto", "bandwidth=1mbit", "queue=4KiB", "loss=1%", "duplicate=2%", "reorder=3%", "corrupt=4%"}, link.Quality{Latency: time.Millisecond, Jitter: 2 * time.Millisecond, Distribution: link.Pareto, Bandwidth: 1e6, Queue: 4096, Loss: 0.01, Duplicate: 0.02, Reorder: 0.03, Corrupt: 0.04}},
+		"bursts":      {[]string{"loss={burst: {mean: 20%, length: 4}}"}, link.Quality{Latency: time.Second, Bandwidth: 1000, Burst: &link.GilbertElliott{P: 0.0625, R: 0.25, K: 1}}},
 		"nothing":     {nil, was},
 	}
 	for name, tt := range tests {
@@ -41,7 +42,7 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for _, words := range [][]string{
 		{"latency"}, {"latency=40"}, {"latency=-4ms"}, {"latncy=4ms"}, {"loss=2"}, {"bandwidth=0mbit"},
-		{"down=perhaps"}, {"distribution=flat"}, {"loss=1%", "loss=2%"}, {"rtt=4ms", "latency=2ms"},
+		{"down=perhaps"}, {"distribution=flat"}, {"loss=1%", "loss=2%"}, {"loss={burst: {mean: 1%}}"}, {"loss={burst: {mean: 90%, length: 2}}"}, {"loss={brust: {}}"}, {"loss="}, {"rtt=4ms", "latency=2ms"},
 	} {
 		if _, err := parse(words); !errors.Is(err, ErrSetting) {
 			t.Errorf("%v: error %v, want ErrSetting", words, err)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -98,9 +99,9 @@ func printLinks(w io.Writer, links []lab.Link, device string) error {
 			if device != "" {
 				fmt.Fprintf(t, "%s\t", k.Device)
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", short(q.Latency+k.Way), short(k.RTT()), unit.Bandwidth(q.Bandwidth), unit.Fraction(q.Loss), other(k, q))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", short(q.Latency+k.Way), short(k.RTT()), unit.Bandwidth(q.Bandwidth), unit.Fraction(math.Round(1e6*q.LossShare())/1e6), other(k, q))
 		}
-		if sameQuality(k.AB, k.BA) {
+		if k.AB.Same(k.BA) {
 			row(k.A+" <> "+k.B, k.AB)
 			continue
 		}
@@ -108,14 +109,6 @@ func printLinks(w io.Writer, links []lab.Link, device string) error {
 		row(k.B+" > "+k.A, k.BA)
 	}
 	return t.Flush()
-}
-
-func sameQuality(a, b link.Quality) bool {
-	if (a.Burst == nil) != (b.Burst == nil) || a.Burst != nil && *a.Burst != *b.Burst {
-		return false
-	}
-	a.Burst, b.Burst = nil, nil
-	return a == b
 }
 
 func short(d time.Duration) string { return unit.Duration(d.Round(time.Microsecond)).String() }
@@ -136,7 +129,9 @@ func other(k lab.Link, q link.Quality) string {
 	add(q.Duplicate > 0, "duplicate=%s", unit.Fraction(q.Duplicate))
 	add(q.Reorder > 0, "reorder=%s", unit.Fraction(q.Reorder))
 	add(q.Corrupt > 0, "corrupt=%s", unit.Fraction(q.Corrupt))
-	add(q.Burst != nil, "burst losses")
+	if b := q.Burst; b != nil {
+		add(true, "burst={p: %s, r: %s, h: %s, k: %s}", unit.Fraction(b.P), unit.Fraction(b.R), unit.Fraction(b.H), unit.Fraction(b.K))
+	}
 	if len(all) == 0 {
 		return "-"
 	}

@@ -101,7 +101,7 @@ func TestTopology(t *testing.T) {
 			}
 		}
 	}
-	half, some := unit.Fraction(0.5), unit.Duration(9*time.Millisecond)
+	half, some := topology.LossSpec{Random: 0.5}, unit.Duration(9*time.Millisecond)
 	s.Defaults.Loss, s.Defaults.Jitter = &half, &some
 	if cloud, err = s.Build(".", nil); err != nil || cloud.Links[0].AB.Loss != 0 || cloud.Links[0].AB.Jitter != 0 {
 		t.Errorf("defaults are about measured links: %+v, %v", cloud.Links, err)

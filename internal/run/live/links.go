@@ -15,7 +15,7 @@ func NewLink(id, a, b string, ab, ba link.Quality) Link {
 
 func way(q link.Quality) Way {
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-	return Way{LatencyMS: ms(q.Latency), JitterMS: ms(q.Jitter), Loss: q.Loss, Bandwidth: q.Bandwidth, Down: q.Down}
+	return Way{LatencyMS: ms(q.Latency), JitterMS: ms(q.Jitter), Loss: q.LossShare(), Bandwidth: q.Bandwidth, Down: q.Down}
 }
 
 // Links tells that links were changed.
