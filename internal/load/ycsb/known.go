@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"skerry/internal/base/spell"
 )
 
 // known are the properties of YCSB's core, client and measurements that either mean
@@ -37,7 +35,7 @@ func (r *reader) warnings(w Workload) []string {
 		if slices.Contains(names, name) {
 			continue
 		}
-		near := spell.Nearest(name, names)
+		near := suggest(name, names)
 		switch {
 		case near != "":
 			out = append(out, fmt.Sprintf("property %s is not known: did you mean %s?", name, near))

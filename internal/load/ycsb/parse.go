@@ -115,8 +115,14 @@ func Parse(p Properties) (w Workload, warnings []string, err error) {
 	}
 	w.InsertCount = r.integer("insertcount", max(0, w.RecordCount-w.InsertStart), 0, maxCount)
 	if len(r.errs) == 0 && (w.InsertStart+w.InsertCount > w.RecordCount || w.InsertCount == 0) {
-		r.fail("insertcount", "insertstart %d + insertcount %d must be at least 1 more than insertstart and at most recordcount %d",
-			w.InsertStart, w.InsertCount, w.RecordCount)
+		switch _, given := p["insertcount"]; {
+		case !given:
+			r.fail("insertstart", "%d leaves no records to load: it must be below recordcount %d", w.InsertStart, w.RecordCount)
+		case w.InsertCount == 0:
+			r.fail("insertcount", "it must be at least 1")
+		default:
+			r.fail("insertcount", "insertstart %d + insertcount %d is above recordcount %d", w.InsertStart, w.InsertCount, w.RecordCount)
+		}
 	}
 	w.FieldLength = r.fieldLength()
 	if w.DataIntegrity && w.FieldLength.Distribution != Constant {

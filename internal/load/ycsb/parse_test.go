@@ -62,7 +62,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		{Properties{"recordcount": "1e6"}, `property recordcount: "1e6" is not a whole number`},
 		{Properties{"recordcount": "99999999999999999999"}, "property recordcount: 99999999999999999999 is not between"},
 		{Properties{"insertstart": "990", "insertcount": "20"}, "property insertcount: insertstart 990 + insertcount 20"},
-		{Properties{"insertstart": "1000"}, "property insertcount"},
+		{Properties{"insertstart": "1000"}, "property insertstart: 1000 leaves no records to load"},
 		{Properties{"fieldcount": "0"}, "property fieldcount"},
 		{Properties{"fieldlengthdistribution": "uniform", "minfieldlength": "200"}, "property minfieldlength: 200 is above fieldlength 100"},
 		{Properties{"fieldlengthdistribution": "gauss"}, "property fieldlengthdistribution"},

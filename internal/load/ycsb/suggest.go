@@ -1,0 +1,31 @@
+package ycsb
+
+import (
+	"slices"
+	"strings"
+
+	"skerry/internal/base/spell"
+)
+
+// leastStem is the shortest word that suggest completes.
+const leastStem = 4
+
+// suggest returns what an unknown property may have been meant to be: the nearest spelling, or
+// the known names that begin with it, as operationcount does with operations. "" if there is none.
+func suggest(name string, known []string) string {
+	if near := spell.Nearest(name, known); near != "" {
+		return near
+	}
+	stem := strings.TrimSuffix(strings.ToLower(name), "s")
+	if len(stem) < leastStem {
+		return ""
+	}
+	var begin []string
+	for _, k := range known {
+		if strings.HasPrefix(k, stem) {
+			begin = append(begin, k)
+		}
+	}
+	slices.Sort(begin)
+	return strings.Join(begin, ", ")
+}
