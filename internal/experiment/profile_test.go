@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"skerry/internal/base/strict"
 	"skerry/internal/link"
 )
 
@@ -82,6 +84,22 @@ stop: {time: 10s}
 	_, err := Parse("x.yaml", []byte(cloud+"drift: {steps: [{at: 1s, links: [{name: spar, between: [a, b], latency: 9ms}]}]}\n"), nil, false)
 	if err == nil || !strings.Contains(err.Error(), `no link between [a b] is called "spar"`) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A trace with outages written as a bandwidth of 0 is refused once, with the way to write them.
+func TestOutageInTrace(t *testing.T) {
+	trace, err := filepath.Abs("../../test/corpus/traces/lte-tunnel.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Parse("x.yaml", []byte(small+"stop: {time: 10s}\ndrift: {trace: "+trace+"}\n"), nil, false)
+	var ps strict.Problems
+	if !errors.As(err, &ps) || len(ps) != 1 {
+		t.Fatalf("%d problems, want 1: %v", len(ps), err)
+	}
+	if p := ps[0]; p.Pos.Line != 5 || p.Message != "bandwidth: a bandwidth of 0 carries nothing (and so do 2 more rows)" || !strings.Contains(p.Hint, "write 100% in the column loss") {
+		t.Errorf("line %d: %s (%s)", p.Pos.Line, p.Message, p.Hint)
 	}
 }
 

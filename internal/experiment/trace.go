@@ -69,6 +69,7 @@ type traceReader struct {
 	columns  map[string]column
 	lines    []int // of the rows
 	problems strict.Problems
+	outages  strict.Problems // rows with a bandwidth of 0
 }
 
 type column struct {
@@ -115,6 +116,14 @@ func (r *traceReader) read() []traceRow {
 		if len(r.problems) == before {
 			rows, r.lines = append(rows, row), append(r.lines, line)
 		}
+	}
+	if n := len(r.outages); n > 0 {
+		p := r.outages[0]
+		if n > 1 {
+			p.Message += fmt.Sprintf(" (and so do %d more rows)", n-1)
+		}
+		p.Hint = "for an outage leave the cell empty and write 100% in the column loss, and 0% in the row that ends the outage"
+		r.problems = append(r.problems, p)
 	}
 	if len(rows) == 0 && len(r.problems) == 0 {
 		r.fail(1, 1, "the trace is empty: the first line names the columns, each further one is a change")
@@ -172,7 +181,12 @@ func (r *traceReader) row(record []string) traceRow {
 	}
 	if s := r.cell(record, "bandwidth"); s != "" {
 		v, err := unit.ParseBandwidth(s)
-		check("bandwidth", err)
+		if errors.Is(err, unit.ErrNoBandwidth) {
+			line, col := r.csv.FieldPos(r.columns["bandwidth"].index)
+			r.outages = append(r.outages, strict.Problem{Pos: strict.Pos{Source: r.src, Line: line, Column: col}, Message: "bandwidth: a bandwidth of 0 carries nothing"})
+		} else {
+			check("bandwidth", err)
+		}
 		bandwidth = func(q *link.Quality) { q.Bandwidth = v }
 	}
 	if s := r.cell(record, "loss"); s != "" {

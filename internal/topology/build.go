@@ -73,7 +73,7 @@ func (b *builder) fail(path, message, hint string) {
 
 func (b *builder) readMatrices(read ReadFile) {
 	m := b.spec.Matrix
-	b.latency = readMatrix(b, read, m.Latency, tableFormat[time.Duration]{path: "matrix.latency", unit: "ms", parse: unit.ParseDuration, mirrored: true})
+	b.latency = readMatrix(b, read, m.Latency, tableFormat[time.Duration]{path: "matrix.latency", unit: "ms", parse: unit.ParseDuration, mirrored: true, average: m.Average})
 	b.bandwidth = readMatrix(b, read, m.Bandwidth, tableFormat[int64]{path: "matrix.bandwidth", unit: "mbit", parse: unit.ParseBandwidth})
 }
 
@@ -174,7 +174,9 @@ func (b *builder) addNodes() {
 }
 
 func (b *builder) addNode(path string, n NodeSpec) {
-	b.checkName(path, "node", n.Name)
+	if len(b.spec.Nodes) > 0 || n.Name != n.Site && validName.MatchString(n.Site) { // the site's name has been checked
+		b.checkName(path, "node", n.Name)
+	}
 	if _, twice := b.nodes[n.Name]; twice {
 		b.fail(path, fmt.Sprintf("two nodes would be called %q", n.Name), "give the sites other names, or list the nodes")
 		return

@@ -41,8 +41,8 @@ type tableFormat[T ~int64] struct {
 	// unit is that of cells without one, where the corner names none.
 	unit  string
 	parse func(string) (T, error)
-	// mirrored refuses halves that differ.
-	mirrored bool
+	// mirrored refuses halves that differ, or averages them.
+	mirrored, average bool
 }
 
 // read reads a table in CSV. Cells of the diagonal are 0 or empty.
@@ -86,6 +86,14 @@ func (f tableFormat[T]) read(text string) (*table[T], strict.Problems) {
 	case r.rows <= len(r.sites) && len(r.problems) == 0:
 		r.failAt(1, 1, "the matrix is not square: %d columns, %d rows", len(r.sites), r.rows-1)
 	}
+	if n := len(r.differing); n > 0 {
+		p := r.differing[0]
+		if n > 1 {
+			p.Message += fmt.Sprintf(" (%d more pairs differ)", n-1)
+		}
+		p.Hint = "correct one of the two, leave one half empty, or write average: true next to latency for the mean of both"
+		r.problems = append(r.problems, p)
+	}
 	r.mirror()
 	return &r.table, r.problems
 }
@@ -98,6 +106,10 @@ type tableReader[T ~int64] struct {
 	rows     int               // read, the header among them
 	rowOf    map[[2]string]int // where a cell was
 	problems strict.Problems
+	// corner is the problem of a corner that holds no unit, until a cell needs one.
+	corner *strict.Problem
+	// differing are cells that contradict the way back.
+	differing strict.Problems
 }
 
 func (r *tableReader[T]) failAt(line, column int, format string, args ...any) {
@@ -105,13 +117,21 @@ func (r *tableReader[T]) failAt(line, column int, format string, args ...any) {
 }
 
 func (r *tableReader[T]) fail(field int, format string, args ...any) {
+	r.problems = append(r.problems, r.problem(field, format, args...))
+}
+
+func (r *tableReader[T]) problem(field int, format string, args ...any) strict.Problem {
 	line, column := r.csv.FieldPos(field)
-	r.failAt(line, column, format, args...)
+	return strict.Problem{Path: r.path, Pos: strict.Pos{Source: r.src, Line: line, Column: column}, Message: fmt.Sprintf(format, args...)}
 }
 
 func (r *tableReader[T]) header(record []string) {
-	if record[0] != "" {
+	if _, err := r.parse("1" + record[0]); err == nil {
 		r.unit = record[0]
+	} else if record[0] != "" {
+		p := r.problem(0, "the corner has %q, which is no unit of the cells", record[0])
+		p.Hint = fmt.Sprintf("write %s there, or leave it empty: cells without a unit then count in %s", r.unit, r.unit)
+		r.corner = &p
 	}
 	r.sites = record[1:]
 	seen := map[string]bool{}
@@ -151,6 +171,12 @@ func (r *tableReader[T]) cell(field int, from, to, text string) {
 	case from == to:
 		r.fail(field, "the cell from %s to itself is %q, want 0 or nothing", from, text)
 		return
+	case bare && r.corner != nil:
+		r.problems = append(r.problems, *r.corner)
+		r.corner, r.unit = nil, "" // once
+		return
+	case bare && r.unit == "":
+		return
 	case bare:
 		text += r.unit
 	}
@@ -160,7 +186,13 @@ func (r *tableReader[T]) cell(field int, from, to, text string) {
 		return
 	}
 	if back := [2]string{to, from}; r.mirrored && r.rowOf[back] > 0 && r.cells[back] != v {
-		r.fail(field, "from %s to %s is %s, but the way back (row %d) says otherwise: a round trip is the same from both ends", from, to, text, r.rowOf[back])
+		if r.average {
+			v = (v + r.cells[back]) / 2
+			r.cells[back] = v
+		} else {
+			r.differing = append(r.differing, r.problem(field, "from %s to %s is %s, but the way back (row %d) is %v: a round trip is the same from both ends",
+				from, to, text, r.rowOf[back], r.cells[back]))
+		}
 	}
 	r.cells[[2]string{from, to}], r.rowOf[[2]string{from, to}] = v, r.rows-1
 }

@@ -20,6 +20,7 @@ func (s Spec) merge(over Spec) Spec {
 		s.Service = over.Service
 	}
 	pick(&s.Matrix.Latency, over.Matrix.Latency)
+	pick(&s.Matrix.Average, over.Matrix.Average)
 	pick(&s.Matrix.Bandwidth, over.Matrix.Bandwidth)
 	pick(&s.Distance.Detour, over.Distance.Detour)
 	s.Links = append(slices.Clone(s.Links), over.Links...)

@@ -131,8 +131,11 @@ func (QualitySpec) Alternatives() [][]string { return [][]string{{"latency", "rt
 // without a unit of their own count in it. One half may be empty: it is the mirror of the other.
 type MatrixSpec struct {
 	// Latency holds round trips as ping shows them: half of a cell goes to each
-	// direction. Both halves must agree. The unit is ms where none is given.
+	// direction. Both halves must agree, or average must be true. The unit is ms where none is given.
 	Latency string `yaml:"latency" json:"latency,omitempty" jsonschema:"example=latency.csv"`
+	// Average takes the mean of the two halves of latency where they differ, as those of measured
+	// round trips do.
+	Average bool `yaml:"average" json:"average,omitempty"`
 	// Bandwidth is from the row's site to the column's. The unit is mbit where none is given.
 	Bandwidth string `yaml:"bandwidth" json:"bandwidth,omitempty" jsonschema:"example=bandwidth.csv"`
 }

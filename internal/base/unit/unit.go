@@ -40,6 +40,9 @@ type Bytes int64
 // Fraction is from 0 to 1: "1%" or "0.01".
 type Fraction float64
 
+// ErrNoBandwidth is a bandwidth of 0.
+var ErrNoBandwidth = fmt.Errorf("%w: a bandwidth of 0 carries nothing (write unlimited for no limit, or a loss of 100%% for a link that carries nothing)", ErrRange)
+
 var (
 	_ encoding.TextUnmarshaler = (*Duration)(nil)
 	_ encoding.TextUnmarshaler = (*Bandwidth)(nil)
@@ -89,7 +92,7 @@ func ParseBandwidth(s string) (int64, error) {
 	case !ok:
 		return 0, unknownUnit(s, u, "bandwidth", example)
 	case n == 0:
-		return 0, fmt.Errorf("%w: a bandwidth of 0 carries nothing (write unlimited for no limit; a link is cut by taking it down)", ErrRange)
+		return 0, ErrNoBandwidth
 	}
 	v, err := whole(n*scale, s)
 	if err == nil && v == 0 {

@@ -1,0 +1,63 @@
+package topology
+
+import (
+	"errors"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/base/strict"
+)
+
+const corpus = "../../test/corpus/"
+
+func readMatrixFile(file, more string) (Topology, error) {
+	return Spec{Matrix: MatrixSpec{Latency: corpus + "matrices/" + file, Average: more == "average"}}.Build(".", os.ReadFile)
+}
+
+// Matrices as other programs write them are read, or refused with one message for each cause.
+func TestCorpusMatrices(t *testing.T) {
+	for file, want := range map[string][]string{
+		"regions-labelled.csv": {`the corner has "from/to", which is no unit of the cells`},
+		"regions-measured.csv": {"from eu-west to eu-north is 41.4ms, but the way back (row 1) is 41.2ms: a round trip is the same from both ends (27 more pairs differ)"},
+		"cities.csv":           {`"New York" cannot be the name of a site`, `"Hong Kong" cannot be the name of a site`},
+	} {
+		_, err := readMatrixFile(file, "")
+		var ps strict.Problems
+		if !errors.As(err, &ps) || len(ps) != len(want) {
+			t.Errorf("%s: %d problems, want %d: %v", file, len(ps), len(want), err)
+			continue
+		}
+		for i, p := range ps {
+			if !strings.Contains(p.Message, want[i]) || p.Hint == "" {
+				t.Errorf("%s: %q (%s), want %q with a hint", file, p.Message, p.Hint, want[i])
+			}
+		}
+	}
+	got, err := readMatrixFile("regions-measured.csv", "average")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rtt := got.Links[0].AB.Latency + got.Links[0].BA.Latency; len(got.Links) != 28 || rtt != 41300*time.Microsecond {
+		t.Errorf("%d links, %s of %v, want 28 and 41.3ms", len(got.Links), got.Links[0].ID, rtt)
+	}
+}
+
+func TestCorpusTopologies(t *testing.T) {
+	got, err := Load(corpus + "topologies/two-carriers.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Links) != 2 || got.Links[0].ID != "radio" || got.Links[1].ID != "branch~datacentre#1" {
+		t.Fatalf("links: %+v", got.Links)
+	}
+	radio, fibre := got.Links[0], got.Links[1]
+	if math.Abs(radio.AB.LossShare()-0.5/13) > 1e-9 || radio.AB.Burst.R != 1.0/8 {
+		t.Errorf("the radio link: %+v", radio.AB)
+	}
+	if fibre.AB.Bandwidth != 0 || fibre.BA.Bandwidth != 5e6 || fibre.AB.Burst != nil {
+		t.Errorf("the fibre: %+v", fibre)
+	}
+}
