@@ -1,6 +1,6 @@
 // Curves over the seconds of a trial, with its events behind them.
 import type { Band } from '../go/series'
-import { clock, type Unit } from '../format/format'
+import { clock, plural, type Unit } from '../format/format'
 import type { Theme } from '../ui/theme'
 import { bandText, inForce, markBands, stolen } from './bands'
 import { axisStyle, frame, tip, tooltipStyle, type Spec } from './chart'
@@ -65,7 +65,7 @@ function describe(p: Panel): string {
   })
   const more = p.curves.length > 4 ? ` and ${p.curves.length - 4} more curves` : ''
   const events = p.bands.filter((b) => b.to !== b.from && !stolen(b)).length
-  return `Over ${clock(p.last)}: ${parts.join('; ')}${more}.${events ? ` ${events} events.` : ''}`
+  return `Over ${clock(p.last)}: ${parts.join('; ')}${more}.${events ? ` ${plural(events, 'event')}.` : ''}`
 }
 
 function option(p: Panel, first: number, t: Theme): Option {

@@ -35,7 +35,7 @@ export function trafficGraph(tr: Traffic, colour: NodeColour): Spec {
   return {
     title: 'Traffic between nodes',
     unit: `bytes of IP packets, ${bytes(total)} together${left ? `; ${left} smaller pairs are not drawn` : ''}`,
-    describe: top ? `${tr.nodes.length} nodes. Most between ${name(top.a)} and ${name(top.b)}: ${bytes(top.forth + top.back)}.` : 'Nothing was sent.',
+    describe: top ? `${tr.nodes.length} nodes. Most between ${name(top.a)} and ${name(top.b)}: ${bytes(top.forth + top.back)}.` : 'No operations.',
     height: 420,
     option: (t) => drawGraph(tr, edges.slice(0, mostEdges), total, colour, t),
     table: () => ({ columns: ['from', 'to', 'bytes'], rows: tr.from.map((from, i) => [name(from), name(tr.to[i] ?? 0), tr.bytes[i] ?? 0]) }),

@@ -1,6 +1,7 @@
 // Choices: those that there are, followed while they go on, and a new one's needs by form.
 import type { Choice, Form } from '../go/serve'
 import type { Sketch } from '../go/sketch'
+import { plural } from '../format/format'
 import { h, replace } from '../ui/dom'
 import { answerOf, choices, sketchOf } from './api'
 import { makerPage, type Maker } from './maker'
@@ -37,8 +38,8 @@ export function choosePage(): Page {
 
 /** standing is how far a choice is. */
 export function standing(c: Choice): string {
-  const spent = `${c.trials} trials, ${took(c.spent_s)} of ${took(c.budget_s)}`
-  if (c.running) return `goes on: ${spent}`
+  const spent = `${plural(c.trials, 'trial')}, ${took(c.spent_s)} of ${took(c.budget_s)}`
+  if (c.running) return `running: ${spent}`
   return c.finished ? `answered: ${spent}` : `interrupted: ${spent}`
 }
 
@@ -49,8 +50,8 @@ function listOf(found: Choice[]): HTMLElement {
         h('h3', {}, c.page ? h('a', { href: answerOf(c.name, c.page), target: '_blank', rel: 'noopener' }, c.name) : c.name, ' ', h('span', { class: c.running ? 'count running' : 'muted' }, standing(c)), ' ', h('span', { class: 'muted' }, ago(c.started))),
         c.problem ? h('p', { class: 'problem' }, c.problem) : h('p', {}, c.sentence || 'No answer yet.'),
         c.grid ? h('p', {}, h('a', { href: answerOf(c.name, c.grid), target: '_blank', rel: 'noopener' }, 'All candidates on all days')) : null,
-        c.running && c.said?.length ? h('pre', { class: 'said', tabindex: 0, 'aria-label': `What ${c.name} told last` }, c.said.join('\n')) : null,
-        c.running || c.finished ? null : h('p', { class: 'muted' }, 'Go on with ', h('code', {}, `skerry choose --resume choices/${c.name}`)))))
+        c.running && c.said?.length ? h('pre', { class: 'said', tabindex: 0, 'aria-label': `Last output of ${c.name}` }, c.said.join('\n')) : null,
+        c.running || c.finished ? null : h('p', { class: 'muted' }, 'Continue with ', h('code', {}, `skerry choose --resume choices/${c.name}`)))))
 }
 
 const listed = (title: string, items: string[], open: boolean): HTMLElement => h('details', { class: 'listed', open }, h('summary', {}, `${title} (${items.length})`), h('ul', {}, items.map((i) => h('li', {}, i))))
@@ -62,7 +63,7 @@ function needs(f: Form): Maker {
   let sites: string[] = []
   let links: string[] = []
   const kind = h('select', { id: 'day-kind', 'aria-label': 'Kind of bad day', onchange: () => targets() }, f.bad_days.map((d) => h('option', { value: d.key }, d.title)))
-  const whom = h('select', { id: 'day-whom', 'aria-label': 'What it happens to' })
+  const whom = h('select', { id: 'day-whom', 'aria-label': 'Target' })
   const clients = h('select', { id: 'need-clients', multiple: true, size: 4 })
   function targets(): void {
     const d = f.bad_days.find((x) => x.key === kind.value)!
@@ -97,14 +98,14 @@ function needs(f: Form): Maker {
         h('datalist', { id: 'need-clouds' }, f.topologies.map((t) => h('option', { value: t }))),
         field('Requests come from', 'need-clients', clients),
         field('Workload', 'need-workload', pick('need-workload', k.workload, f.workloads.filter((w) => /^[a-f]$/.test(w)), (s) => { k.workload = s })),
-        field('Operations a second', 'need-target', amount('need-target', k.target, (n) => { k.target = n }, 0)),
+        field('Target rate (ops/s)', 'need-target', amount('need-target', k.target, (n) => { k.target = n }, 0)),
         field('Records', 'need-records', amount('need-records', k.records, (n) => { k.records = n })),
-        field('It must, a line each', 'need-must', lines('need-must', k.must, (l) => { k.must = l })),
-        field('Bad days, a line each', 'need-days', days),
-        h('div', { class: 'answer' }, h('span', { class: 'muted small' }, 'One more bad day'), h('span', { class: 'eventrow' }, kind, whom, add)),
-        field('Prefer, the first ranks', 'need-prefer', words('need-prefer', k.prefer.join(', '), (s) => { k.prefer = apart(s) })),
-        field('Databases; none is all', 'need-consider', words('need-consider', k.consider.join(', '), (s) => { k.consider = apart(s) })),
-        field('It may take', 'need-budget', words('need-budget', k.budget, (s) => { k.budget = s })),
+        field('Requirements (one per line)', 'need-must', lines('need-must', k.must, (l) => { k.must = l })),
+        field('Bad days (one per line)', 'need-days', days),
+        h('div', { class: 'answer' }, h('span', { class: 'muted small' }, 'Add a bad day'), h('span', { class: 'eventrow' }, kind, whom, add)),
+        field('Preferences (the first decides)', 'need-prefer', words('need-prefer', k.prefer.join(', '), (s) => { k.prefer = apart(s) })),
+        field('Databases (empty for all)', 'need-consider', words('need-consider', k.consider.join(', '), (s) => { k.consider = apart(s) })),
+        field('Time budget', 'need-budget', words('need-budget', k.budget, (s) => { k.budget = s })),
       ]
     },
   }

@@ -92,7 +92,7 @@ export function firing(run: string, cloud: Cloud, told: (e: LabEvent) => void): 
     h('div', { class: 'controls' },
       h('label', { class: 'field', for: 'fire-what' }, 'Event', what), h('label', { class: 'field', for: 'fire-whom' }, 'at', whom),
       amountField, h('label', { class: 'field', for: 'fire-for' }, 'for', lasting), button),
-    h('p', { class: 'muted small' }, 'The event is taken back when its time is over. It makes this trial suspect, because no other trial has it.'),
+    h('p', { class: 'muted small' }, 'The event is reverted when its time is over. It makes this trial suspect, because no other trial has it.'),
     outcome)
   show()
   enable()

@@ -42,7 +42,7 @@ export function stolenOf(seconds: Second[]): Band[] {
     if (!x.stolen_s) continue
     const before = out.at(-1)
     if (before?.to === x.t) before.to = x.t + 1
-    else out.push({ name: 'processors taken away', kind: 'stolen', text: 'the driver could not run', from: x.t, to: x.t + 1 })
+    else out.push({ name: 'CPU taken from the driver', kind: 'stolen', text: 'the driver could not run', from: x.t, to: x.t + 1 })
   }
   return out
 }

@@ -51,7 +51,7 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
   const dots: SVGElement[] = []
   const drawing = s('svg', { viewBox: `0 0 ${width} ${view.height}`, role: 'group', 'aria-label': `Map: ${plan.places.length} places, ${plan.pairs.length} connections` })
   const hint = h('p', { class: 'maphint muted' })
-  const key = h('p', { class: 'key' }, [['', 'link as set'], ['changed', 'changed'], ['down', 'cut']].map(([kind, text]) => h('span', {}, h('i', { class: `mark ${kind}`.trim() }), text!)), h('span', {}, 'lines tell round trips that changed; circles have the colours of their nodes'))
+  const key = h('p', { class: 'key' }, [['', 'link as set'], ['changed', 'changed'], ['down', 'cut']].map(([kind, text]) => h('span', {}, h('i', { class: `mark ${kind}`.trim() }), text!)), h('span', {}, 'labels on changed links: round trip'))
   const element = h('div', { class: 'livemap' }, drawing, key, hint)
 
   const linksOf = (pair: number): Link[] => plan.pairs[pair]!.links.map((i) => links.get(all[i]!.id) ?? all[i]!)
@@ -76,7 +76,7 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
 
   function say(): void {
     if (chosen < 0) {
-      hint.textContent = 'A circle swells with the traffic of its site. Choose a site to see its latencies, a site or a line to fire an event.'
+      hint.textContent = 'Circle size: traffic of the site. Select a site to see its latencies; select a site or a link to fire an event.'
       return
     }
     const of = nodesOf(chosen).map((n) => `${n}: ${figure(last.get(n)?.cpu_cores ?? 0)} cores, ${units.bytesPerSecond.write((last.get(n)?.rx_bytes ?? 0) + (last.get(n)?.tx_bytes ?? 0))}`)
@@ -90,7 +90,7 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
     const joined = ranked.map(({ p, i }) => {
       const ends = lineOf(p, view.at)
       const line = s('line', { ...ends })
-      const back = s('rect', { rx: 4, height: 18, fill: t.surface, 'fill-opacity': 0.9, visibility: 'hidden' })
+      const back = s('rect', { rx: 4, height: 20, fill: t.surface, 'fill-opacity': 0.9, visibility: 'hidden' })
       const label = s('text', { 'text-anchor': 'middle', 'dominant-baseline': 'central', class: 'rtt', visibility: 'hidden' })
       lines.push({ pair: i, line, back, label })
       const name = pairName(i)
@@ -118,11 +118,11 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
   /** called writes a name beside a place, where there is room for it. */
   function called(name: string, cx: number, cy: number, r: number): SVGElement | null {
     const text = name.length > 26 ? `${name.slice(0, 25)}…` : name
-    const w = text.length * 7.3
-    for (const [dx, dy, anchor] of [[-w / 2, -r - 19, 'middle'], [r + 6, -8, 'start'], [-w - r - 6, -8, 'end'], [-w / 2, r + 4, 'middle'], [r + 2, r, 'start'], [r + 2, -r - 18, 'start'], [-w - r, r, 'end']] as const) {
+    const w = text.length * 8.2
+    for (const [dx, dy, anchor] of [[-w / 2, -r - 21, 'middle'], [r + 6, -9, 'start'], [-w - r - 6, -9, 'end'], [-w / 2, r + 4, 'middle'], [r + 2, r, 'start'], [r + 2, -r - 20, 'start'], [-w - r, r, 'end']] as const) {
       const [x, y] = [cx + dx, cy + dy]
-      if (x < 0 || x + w > width || y < 0 || y + 16 > view.height || !names.take(x, y, w, 16)) continue
-      return s('text', { x: anchor === 'middle' ? cx : anchor === 'start' ? x : x + w, y: y + 13, 'text-anchor': anchor, class: 'name' }, text)
+      if (x < 0 || x + w > width || y < 0 || y + 18 > view.height || !names.take(x, y, w, 18)) continue
+      return s('text', { x: anchor === 'middle' ? cx : anchor === 'start' ? x : x + w, y: y + 14, 'text-anchor': anchor, class: 'name' }, text)
     }
     return null
   }
@@ -159,12 +159,12 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
       line.setAttribute('stroke-opacity', c !== 'up' ? '0.95' : mine ? '0.9' : chosen >= 0 ? '0.12' : lines.length > 300 ? '0.12' : '0.32')
       line.setAttribute('stroke-dasharray', c === 'down' ? '3 6' : c === 'changed' ? '10 4' : 'none')
       const content = (c !== 'up' || mine) && labels < mostLabels ? text(pair) : ''
-      const w = content.length * 7.4 + 10
+      const w = content.length * 8 + 10
       // Nearer to the end that was not chosen, where lines are apart.
       const { x1, y1, x2, y2 } = lineOf(p, view.at)
       const [from, to] = p.b === chosen ? [[x2, y2] as const, [x1, y1] as const] : [[x1, y1] as const, [x2, y2] as const]
       const spot = content ? (mine ? [0.6, 0.75, 0.45, 0.85, 0.3] : [0.5, 0.38, 0.62, 0.26, 0.74]).map((k): [number, number] => [from[0] + k * (to[0] - from[0]), from[1] + k * (to[1] - from[1])])
-        .find(([x, y]) => taken.take(x - w / 2, y - 9, w, 18)) : undefined
+        .find(([x, y]) => taken.take(x - w / 2, y - 10, w, 20)) : undefined
       for (const e of [label, back]) e.setAttribute('visibility', spot ? 'visible' : 'hidden')
       if (!spot) continue
       labels++
@@ -174,7 +174,7 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
       label.setAttribute('y', spot[1].toFixed(1))
       back.setAttribute('width', String(w))
       back.setAttribute('x', (spot[0] - w / 2).toFixed(1))
-      back.setAttribute('y', (spot[1] - 9).toFixed(1))
+      back.setAttribute('y', (spot[1] - 10).toFixed(1))
     }
     plan.places.forEach((_, i) => {
       const c = placeCondition(i)

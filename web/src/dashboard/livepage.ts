@@ -31,9 +31,9 @@ export function livePage(name: string): Page {
         show(running.name)
         return
       }
-      replace(element, h('section', { class: 'card waiting' }, h('h1', {}, 'No run is under way'),
-        h('p', {}, 'The next one appears here by itself. Start it in a terminal:'), h('pre', {}, 'skerry run experiments/quickstart.yaml'),
-        h('p', { class: 'muted' }, 'Runs that have ended are under ', h('a', { href: '#/runs' }, 'Runs'), '.')))
+      replace(element, h('section', { class: 'card waiting' }, h('h1', {}, 'No experiment is running'),
+        h('p', {}, 'The next one appears here when it starts. Start one in a terminal:'), h('pre', {}, 'skerry run experiments/quickstart.yaml'),
+        h('p', { class: 'muted' }, 'Finished runs are listed under ', h('a', { href: '#/runs' }, 'Runs'), '.')))
     } catch (e) {
       if (!closed) replace(element, trouble(e))
     }
@@ -65,7 +65,7 @@ function liveRun(name: string): { element: HTMLElement; close(): void } {
   const mapBox = h('div')
   const fireBox = h('div')
   const nodeBox = h('div')
-  const list = h('ol', { class: 'events', 'aria-label': 'Events, the newest first', tabindex: 0 })
+  const list = h('ol', { class: 'events', 'aria-label': 'Events, newest first', tabindex: 0 })
   const results = h('div')
   const doubts = h('div')
   const taskBox = h('div')
@@ -110,7 +110,7 @@ function liveRun(name: string): { element: HTMLElement; close(): void } {
     map = table = fire = undefined
     charts.cloud(c)
     if (!c) {
-      replace(mapBox, noMap('The lab is coming up.'))
+      replace(mapBox, noMap('Starting the lab.'))
       replace(fireBox)
       replace(nodeBox)
       return

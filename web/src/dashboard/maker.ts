@@ -89,7 +89,7 @@ function maker(f: Form, m: Maker): { element: HTMLElement; close(): void } {
 
   const text = h('textarea', { id: 'yaml', class: 'code', spellcheck: 'false', autocomplete: 'off', rows: m.rows, 'aria-describedby': 'new-verdict', oninput: () => { byHand = true; later() } })
   const verdict = h('div', { id: 'new-verdict', 'aria-live': 'polite' })
-  const hand = h('p', { class: 'note', hidden: true }, 'The file was changed by hand. ', h('button', { type: 'button', onclick: () => { byHand = false; later() } }, 'Make it of the form again'))
+  const hand = h('p', { class: 'note', hidden: true }, 'The file was edited manually. ', h('button', { type: 'button', onclick: () => { byHand = false; later() } }, 'Discard manual changes'))
   const outcome = h('div', { 'aria-live': 'polite' })
   const button = (label: string, primary: boolean, go: () => Promise<void> | void) => h('button', { type: 'button', class: primary ? 'primary' : '', onclick: () => void go() }, label)
   const start = button('Start', true, async () => attempt(async () => {
@@ -98,7 +98,7 @@ function maker(f: Form, m: Maker): { element: HTMLElement; close(): void } {
   }))
   const keep = button('Save', false, () => attempt(async () => {
     const { file } = await save(m.made(text.value))
-    replace(outcome, h('p', { class: 'muted' }, 'Saved. Go on with ', h('code', {}, `${m.taker} ${file}`)))
+    replace(outcome, h('p', { class: 'muted' }, 'Saved. Continue with ', h('code', {}, `${m.taker} ${file}`)))
   }))
   const get = button('Download', false, () => download(`${last?.name || 'file'}.yaml`, 'application/yaml', text.value))
 
@@ -159,10 +159,10 @@ function maker(f: Form, m: Maker): { element: HTMLElement; close(): void } {
     const j = await job()
     if (closed || !j.file) return
     if (j.runs) {
-      replace(outcome, h('p', { class: 'note' }, `${j.file} runs. `, h('a', { href: m.watch }, 'Watch it'), ' ', h('button', { type: 'button', onclick: () => void attempt(async () => { await interrupt() }) }, 'Stop it')))
+      replace(outcome, h('p', { class: 'note' }, `${j.file} is running. `, h('a', { href: m.watch }, 'Watch it'), ' ', h('button', { type: 'button', onclick: () => void attempt(async () => { await interrupt() }) }, 'Stop it')))
       looking = setTimeout(() => void attempt(look), lookEvery)
     } else {
-      replace(outcome, j.error ? [h('p', { class: 'note bad', role: 'alert' }, `${j.file}: ${j.error}`), h('pre', { class: 'said', tabindex: 0 }, j.said ?? '')] : h('p', { class: 'note fine' }, `${j.file} has ended. `, h('a', { href: m.ended }, 'Its results')))
+      replace(outcome, j.error ? [h('p', { class: 'note bad', role: 'alert' }, `${j.file}: ${j.error}`), h('pre', { class: 'said', tabindex: 0 }, j.said ?? '')] : h('p', { class: 'note fine' }, `${j.file} has finished. `, h('a', { href: m.ended }, 'Its results')))
     }
   }
 

@@ -1,6 +1,7 @@
 // An experiment by form.
 import type { Draft, Event as DraftEvent } from '../go/draft'
 import type { Form } from '../go/serve'
+import { plural } from '../format/format'
 import { h, replace } from '../ui/dom'
 import { draftOf } from './api'
 import { makerPage, type Maker } from './maker'
@@ -25,7 +26,7 @@ function experiment(f: Form): Maker {
     rows: 26, taker: 'skerry run', watch: '#/live', ended: '#/runs',
     draft: () => draftOf(d),
     made: (text) => ({ text, needs: '' }),
-    reach: (c) => `${c.trials} ${c.trials === 1 ? 'trial' : 'trials'}`,
+    reach: (c) => plural(c.trials, 'trial'),
     places(p) {
       const now = d.client || p.sites[0] || ''
       replace(client, p.sites.map((s) => h('option', { value: s }, s)))
@@ -37,18 +38,18 @@ function experiment(f: Form): Maker {
       return [
         field('Name', 'new-name', words('new-name', d.name, (s) => { d.name = s })),
         field('Database', 'new-database', pick('new-database', d.database, f.databases, (s) => { d.database = s })),
-        field('Topology: a preset or a file', 'new-topology', words('new-topology', d.topology, (s) => { d.topology = s; d.client = '' }, 'new-topologies')),
+        field('Topology (preset or file)', 'new-topology', words('new-topology', d.topology, (s) => { d.topology = s; d.client = '' }, 'new-topologies')),
         h('datalist', { id: 'new-topologies' }, f.topologies.map((t) => h('option', { value: t }))),
-        field('The load comes from', 'new-client', client),
+        field('Client site', 'new-client', client),
         field('Workload', 'new-workload', pick('new-workload', d.workload, f.workloads, (s) => { d.workload = s })),
         field('Records', 'new-records', amount('new-records', d.records, (n) => { d.records = n })),
-        field('Operations at once', 'new-threads', amount('new-threads', d.threads, (n) => { d.threads = n })),
-        field('Times every distance', 'new-scales', words('new-scales', d.scales.join(', '), (s) => { d.scales = numbersOf(s) })),
+        field('Threads', 'new-threads', amount('new-threads', d.threads, (n) => { d.threads = n })),
+        field('Distance scale', 'new-scales', words('new-scales', d.scales.join(', '), (s) => { d.scales = numbersOf(s) })),
         field('Repetitions', 'new-repetitions', amount('new-repetitions', d.repetitions, (n) => { d.repetitions = n })),
-        field('Each trial measures', 'new-time', words('new-time', d.time, (s) => { d.time = s })),
+        field('Duration per trial', 'new-time', words('new-time', d.time, (s) => { d.time = s })),
         rows.element,
-        field('Assertions, a line each', 'new-assert', lines('new-assert', d.assert, (l) => { d.assert = l })),
-        h('div', { class: 'answer' }, h('label', { for: 'new-audit' }, 'Read every acknowledged write back'), audit),
+        field('Assertions (one per line)', 'new-assert', lines('new-assert', d.assert, (l) => { d.assert = l })),
+        h('div', { class: 'answer' }, h('label', { for: 'new-audit' }, 'Audit acknowledged writes'), audit),
       ]
     },
   }

@@ -35,10 +35,10 @@ export function nodeTable(cloud: Cloud): NodeTable {
   const colour = nodeColours(nodes.map((n) => n.name))
   const body = h('tbody')
   const left = h('p', { class: 'muted small', hidden: true })
-  const element = h('div', {}, wide('Nodes, each second',
+  const element = h('div', {}, wide('Nodes, per second',
     h('table', { class: 'nodes' },
-      h('caption', { class: 'visually-hidden' }, 'Nodes, each second'),
-      h('thead', {}, h('tr', {}, ['Node', 'State', 'CPU', '', 'Memory', 'In', 'Out'].map((c, i) => h('th', { scope: 'col', class: i === 2 || i > 3 ? 'num' : '' }, c || h('span', { class: 'visually-hidden' }, 'CPU of the last minute'))))),
+      h('caption', { class: 'visually-hidden' }, 'Nodes, per second'),
+      h('thead', {}, h('tr', {}, ['Node', 'State', 'CPU', '', 'Memory', 'In', 'Out'].map((c, i) => h('th', { scope: 'col', class: i === 2 || i > 3 ? 'num' : '' }, c || h('span', { class: 'visually-hidden' }, 'CPU, last minute'))))),
       body)), left)
 
   function row(n: LabNode, rows: NodeSecond[], condition: Condition, most: number): HTMLElement {

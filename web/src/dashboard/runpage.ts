@@ -32,14 +32,14 @@ function content(d: Detail): (HTMLElement | null)[] {
         fact('Links', d.engine.name || '–'), fact('Machine', `${d.host.name}, ${d.host.cores} cores, ${d.host.cpu}`), fact('Seed', String(d.seed)),
         fact('Command', h('code', {}, (d.command ?? []).join(' ') || '–')))),
       notes(d.name, d.notes)),
-    h('section', { class: 'card', 'aria-label': 'Trials' }, h('h2', {}, 'Trials'), d.ended.length ? trials(d.ended) : h('p', { class: 'muted' }, 'None has ended yet.')),
+    h('section', { class: 'card', 'aria-label': 'Trials' }, h('h2', {}, 'Trials'), d.ended.length ? trials(d.ended) : h('p', { class: 'muted' }, 'No run has finished yet.')),
   ]
 }
 
 /** notes is the form in which a run's notes are changed. */
 function notes(run: string, first: Notes): HTMLElement {
   let now = first
-  const note = h('textarea', { id: 'note', rows: 5, placeholder: 'What is worth knowing about this run' })
+  const note = h('textarea', { id: 'note', rows: 5, placeholder: 'Findings of this run' })
   const tags = h('input', { id: 'tags', type: 'text', placeholder: 'baseline, slow disk', autocomplete: 'off' })
   const save = h('button', { type: 'submit', disabled: true }, 'Save')
   const outcome = h('div', { 'aria-live': 'polite' })
@@ -64,7 +64,7 @@ function notes(run: string, first: Notes): HTMLElement {
     changed()
   }
   return h('section', { class: 'card', 'aria-label': 'Notes' }, h('form', { class: 'notes', onsubmit: (e: Event) => void send(e) },
-    h('label', { for: 'note' }, 'Notes'), note, h('label', { for: 'tags' }, 'Tags, parted by commas'), tags, h('div', { class: 'controls' }, save, outcome)))
+    h('label', { for: 'note' }, 'Notes'), note, h('label', { for: 'tags' }, 'Tags, separated by commas'), tags, h('div', { class: 'controls' }, save, outcome)))
 }
 
 /** operationsOf are the kinds of operation of trials, the one that there is most of first. */

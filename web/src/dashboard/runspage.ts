@@ -1,5 +1,5 @@
 // The list of runs: searched, sorted, tagged, two of them chosen to be compared.
-import { figure } from '../format/format'
+import { figure, plural } from '../format/format'
 import { h, replace } from '../ui/dom'
 import type { Entry } from '../go/serve'
 import { reportOf, runs } from './api'
@@ -130,7 +130,7 @@ export function runsPage(): Page {
     drawTags()
     compare.disabled = chosen.length !== 2
     compare.title = chosen.length === 2 ? 'The older run is A, the newer B' : 'Choose two runs'
-    count.textContent = found.length === list.length ? `${list.length} runs` : `${found.length} of ${list.length} runs`
+    count.textContent = found.length === list.length ? plural(list.length, 'run') : `${found.length} of ${plural(list.length, 'run')}`
     replace(rows, list.length === 0 ? h('section', { class: 'card waiting' }, h('h2', {}, 'No runs yet'), h('p', {}, 'The first one appears here by itself. Make it ', h('a', { href: '#/new' }, 'by form'), ', or start it in a terminal:'), h('pre', {}, 'skerry run experiments/quickstart.yaml'))
       : h('div', { class: 'card wide' }, h('table', { class: 'runs' },
         h('caption', { class: 'visually-hidden' }, 'Runs'),

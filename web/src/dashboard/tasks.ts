@@ -1,12 +1,13 @@
 // How the tasks of a run on an engine stand.
+import { plural } from '../format/format'
 import { h } from '../ui/dom'
 import type { Tasks } from '../go/live'
 
 /** summary is how many tasks are where, in a line. */
 export function summary(t: Tasks): string {
   const parts = [`${t.running} running`, `${t.waiting} waiting`, `${t.done} done`]
-  if (t.suspect) parts.push(`${t.suspect} trials suspect`)
-  if (t.failed) parts.push(`${t.failed} trials failed`)
+  if (t.suspect) parts.push(`${plural(t.suspect, 'trial')} suspect`)
+  if (t.failed) parts.push(`${plural(t.failed, 'trial')} failed`)
   if (t.lost) parts.push(`${t.lost} lost on the way`)
   if (t.left_s) parts.push(`about ${Math.max(1, Math.round(t.left_s / 60))} min left`)
   return `Tasks at ${t.on}: ${parts.join(', ')}.`

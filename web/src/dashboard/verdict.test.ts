@@ -45,7 +45,7 @@ test('what is wrong is text', () => {
 test('the end of a run tells its verdict and its assertions', () => {
   const s = (more: Partial<State>): State => ({ run: { name: '', experiment: '', planned: 1 }, seconds: [], nodes: [], events: [], totals: { ok: 0, failed: 0, unknown: 0, dropped: 0 }, doubts: [], results: [], ...more })
   const ended = { id: 1, state: 'ok', goodput_ops_s: 1, verdict: 'valid' }
-  expect(outcome(s({ results: [ended] }))).toBe('The run has ended: all of it is valid.')
-  expect(outcome(s({ results: [{ ...ended, assertions: [{ text: 'x', held: false, value: '1' }] }], doubts: [doubt('assertion', 1)] }))).toBe('The run has ended. 0 of 1 assertions held.')
-  expect(outcome(s({}))).toBe('The run has ended; 0 of 1 trials ended in it.')
+  expect(outcome(s({ results: [ended] }))).toBe('Finished: 1 valid trial.')
+  expect(outcome(s({ results: [{ ...ended, assertions: [{ text: 'x', held: false, value: '1' }] }], doubts: [doubt('assertion', 1)] }))).toBe('Finished. 0 of 1 assertions held.')
+  expect(outcome(s({}))).toBe('Finished: 0 of 1 trial.')
 })

@@ -2,6 +2,7 @@
 import type { Doubt, Kind } from '../go/doubt'
 import type { State } from '../go/live'
 import type { Entry } from '../go/serve'
+import { plural } from '../format/format'
 import { h } from '../ui/dom'
 import { badge } from './pages'
 
@@ -34,14 +35,14 @@ export function verdicts(e: Entry): HTMLElement[] {
 /** told says what is wrong in sentences; null where nothing is. */
 export function told(list: Doubt[] | undefined): HTMLElement | null {
   if (!list?.length) return null
-  return h('ul', { class: 'doubts', 'aria-label': 'What is wrong, the gravest first' }, list.map((d) => h('li', { class: `note ${d.kind === 'trust' ? '' : 'bad'}`.trim() }, d.text)))
+  return h('ul', { class: 'doubts', 'aria-label': 'Warnings, most serious first' }, list.map((d) => h('li', { class: `note ${d.kind === 'trust' ? '' : 'bad'}`.trim() }, d.text)))
 }
 
 /** outcome is how a run ended, in a sentence. */
 export function outcome(s: State): string {
   const assertions = s.results.flatMap((r) => r.assertions ?? [])
   const held = assertions.filter((a) => a.held).length
-  const trials = s.results.length < s.run.planned ? `The run has ended; ${s.results.length} of ${s.run.planned} trials ended in it.`
-    : s.doubts.length ? 'The run has ended.' : `The run has ended: all ${s.run.planned === 1 ? 'of it is' : `${s.run.planned} trials are`} valid.`
+  const trials = s.results.length < s.run.planned ? `Finished: ${s.results.length} of ${plural(s.run.planned, 'trial')}.`
+    : s.doubts.length ? 'Finished.' : `Finished: ${plural(s.run.planned, 'valid trial')}.`
   return assertions.length ? `${trials} ${held} of ${assertions.length} assertions held.` : trials
 }

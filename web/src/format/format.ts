@@ -14,6 +14,9 @@ export function figure(v: number | null | undefined): string {
   return String(Number(v.toPrecision(2)))
 }
 
+/** plural writes a count with its noun: "1 run", "3 runs". */
+export const plural = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`
+
 /** thousands groups the digits of a whole number. */
 export function thousands(v: number): string {
   const s = String(Math.abs(Math.round(v))).replace(/\B(?=(\d{3})+(?!\d))/g, thin)

@@ -21,7 +21,7 @@ export function recovery(run: Run, open: (trial: number) => void): HTMLElement |
   const link = (t: Trial) => h('a', { href: '#trial', onclick: () => open(t.id) }, `${t.id}`)
   const s = (v: number | undefined) => (v === undefined ? '–' : `${figure(v)} s`)
   return h('section', { class: 'part', id: 'recovery', 'aria-labelledby': 'h-recovery' }, h('h2', { id: 'h-recovery' }, 'Recovery'),
-    h('p', { class: 'about' }, 'What each event did to the clients, against the time before it. “> 10 s” is a lower bound: clients were not served as before while it was watched.'),
+    h('p', { class: 'about' }, 'Effect of each event on the clients, compared with the time before it. “> 10 s” is a lower bound: service had not recovered when observation ended.'),
     h('div', { class: 'stack' },
       events.length ? h('div', { class: 'card' }, table<Told>([
         { head: 'trial', key: (r) => r.trial.id, cell: (r) => link(r.trial) },
@@ -39,7 +39,7 @@ export function recovery(run: Run, open: (trial: number) => void): HTMLElement |
         { head: 'trial', key: (r) => r.t.id, cell: (r) => link(r.t) }, { head: 'assertion', cell: (r) => h('code', {}, r.a.text) },
         { head: 'measured', cell: (r) => r.a.value || '–' }, { head: 'result', cell: (r) => h('span', { class: `badge ${r.a.held ? 'good' : 'bad'}` }, r.a.held ? 'held' : 'did not hold') },
       ], asserted, { label: 'Assertions', bad: (r) => !r.a.held })) : null,
-      audits.length ? h('div', { class: 'card' }, h('h3', {}, 'Acknowledged writes, read back'), table([
+      audits.length ? h('div', { class: 'card' }, h('h3', {}, 'Audit of acknowledged writes'), table([
         { head: 'trial', key: (r) => r.t.id, cell: (r) => link(r.t) },
         ...([['acknowledged', 'acknowledged_writes'], ['in doubt', 'writes_in_doubt'], ['records read', 'audited_keys'], ['lost', 'lost_writes'], ['stale copies', 'stale_copies'], ['unexpected', 'unexpected_values'], ['unread', 'unread_keys']] as const)
           .map(([head, field]) => ({ head, numeric: true, key: (r: (typeof audits)[number]) => r.a[field], cell: (r: (typeof audits)[number]) => thousands(r.a[field]) })),
@@ -67,11 +67,11 @@ export function fidelity(run: Run, open: (trial: number) => void): HTMLElement |
     }
   }
   const start = measured[0]
-  const card = h('div', { class: 'card' }, h('h3', {}, 'Every link: set against measured'),
+  const card = h('div', { class: 'card' }, h('h3', {}, 'All links: set and measured'),
     measured.length > 1 ? h('div', { class: 'controls' }, select('Trial', measured.map((t): [string, string] => [String(t.id), `${t.id} · ${t.name}`]), String(start?.id), (v) => void show(Number(v)), 'Trial whose links are shown')) : null, links)
   if (start) void show(start.id)
   return h('section', { class: 'part', id: 'fidelity', 'aria-labelledby': 'h-fidelity' }, h('h2', { id: 'h-fidelity' }, 'Fidelity'),
-    h('p', { class: 'about' }, 'The evidence that the emulation was true and that neither the client nor the machine was the limit. Links were measured before the workload started.'),
+    h('p', { class: 'about' }, 'Evidence that the emulation was accurate and that neither the client nor the machine was the bottleneck. Links were measured before the workload started.'),
     h('div', { class: 'stack' }, start ? card : null, packets(run, open), h('div', { class: 'card' }, h('h3', {}, 'Every trial'), evidence(run, open))))
 }
 
@@ -159,7 +159,7 @@ function linkTable(rows: LinkFidelity[]): HTMLElement {
     ] : []),
     { head: 'bandwidth there: set → measured', numeric: true, key: (l) => l.set_ab_bps ?? 0, cell: (l) => (l.real ? 'as it is' : speed(l.set_ab_bps, l.ab_bps)) },
     { head: 'back', numeric: true, key: (l) => l.set_ba_bps ?? 0, cell: (l) => (l.real ? 'as it is' : speed(l.set_ba_bps, l.ba_bps)) },
-  ], rows, { label: 'Links: set against measured', bad: (l) => !l.answered, most: 60 })
+  ], rows, { label: 'Links: set and measured', bad: (l) => !l.answered, most: 60 })
 }
 
 function evidence(run: Run, open: (trial: number) => void): HTMLElement {
@@ -185,15 +185,15 @@ export function reproduce(run: Run): HTMLElement {
   }
   const text = run.file.text ?? ''
   return h('section', { class: 'part', id: 'reproduce', 'aria-labelledby': 'h-reproduce' }, h('h2', { id: 'h-reproduce' }, 'Reproduce this'),
-    h('p', { class: 'about' }, 'The command below runs the experiment again, from the file as it was; all random choices follow from the seed.'),
+    h('p', { class: 'about' }, 'This command runs the experiment again from the recorded file. The seed fixes all random choices.'),
     h('div', { class: 'stack' },
-      h('div', { class: 'card stack' }, h('h3', {}, 'Run it again'), block(run.again, 'Command'), run.command?.length ? h('p', { class: 'muted' }, 'It was started as ', h('code', {}, run.command.join(' '))) : null),
+      h('div', { class: 'card stack' }, h('h3', {}, 'Run it again'), block(run.again, 'Command'), run.command?.length ? h('p', { class: 'muted' }, 'Started as ', h('code', {}, run.command.join(' '))) : null),
       h('div', { class: 'pair' },
         h('div', { class: 'card' }, h('h3', {}, 'Environment'), h('dl', { class: 'facts' }, run.environment.map(([k, v]) => [h('dt', {}, k), h('dd', {}, v)]),
           run.order && run.order.length > 1 ? [h('dt', {}, 'Order of trials'), h('dd', {}, run.order.join(' '))] : null)),
         h('div', { class: 'card stack' },
           text ? [h('h3', {}, `Experiment file, ${bytes(text.length)}`), block(text, 'Experiment file')] : null,
-          run.experiment ? h('details', {}, h('summary', {}, 'As expanded, with all defaults'), h('pre', { class: 'tall', tabindex: 0, role: 'region', 'aria-label': 'Experiment as expanded' }, pretty(run.experiment))) : null))))
+          run.experiment ? h('details', {}, h('summary', {}, 'Expanded, with all defaults'), h('pre', { class: 'tall', tabindex: 0, role: 'region', 'aria-label': 'Experiment as expanded' }, pretty(run.experiment))) : null))))
 }
 
 function pretty(json: string): string {

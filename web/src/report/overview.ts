@@ -23,7 +23,7 @@ export function overview(run: Run, open: (trial: number) => void): HTMLElement {
       findings.length ? h('details', {}, h('summary', {}, `All findings (${findings.length})`), h('ul', { class: 'plain' }, findings.map((f) => h('li', {}, f)))) : null,
       run.cells.length ? h('div', { class: 'card' }, h('h3', {}, 'Results'), results(run, open)) : null,
       [...(run.warnings ?? []), ...(run.notes ?? [])].length
-        ? h('details', {}, h('summary', {}, 'To be known about this run'), h('ul', { class: 'plain' }, [...(run.warnings ?? []), ...(run.notes ?? [])].map((w) => h('li', {}, w)))) : null))
+        ? h('details', {}, h('summary', {}, 'Findings of this run'), h('ul', { class: 'plain' }, [...(run.warnings ?? []), ...(run.notes ?? [])].map((w) => h('li', {}, w)))) : null))
 }
 
 function kpis(run: Run): HTMLElement {
@@ -45,7 +45,7 @@ function kpis(run: Run): HTMLElement {
 function highlights(run: Run, open: (trial: number) => void): HTMLElement | null {
   const list = run.highlights ?? []
   if (list.length === 0) return h('p', { class: 'card empty' }, run.trials.length ? 'No trial has measured anything.' : 'No trial has ended, so there is nothing to show yet.')
-  return h('div', { class: 'card' }, h('h3', { class: 'visually-hidden' }, 'What matters most'),
+  return h('div', { class: 'card' }, h('h3', { class: 'visually-hidden' }, 'Highlights'),
     h('ol', { class: 'highlights' }, list.map((x) => h('li', { class: x.bad ? 'bad' : '' },
       h('span', {}, x.text, ' ', x.trial ? h('a', { href: '#trial', onclick: () => open(x.trial!) }, `See trial ${x.trial}`) : null)))))
 }

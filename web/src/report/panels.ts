@@ -16,7 +16,7 @@ export function lastOf(d: Detail): number {
 export function panelsOf(d: Detail): Panel[] {
   const bands = d.bands ?? []
   const last = lastOf(d)
-  const panels = [...drivers(d, bands, last), ...rates('Goodput of each workload', d.pools, bands, last), ...rates('What did not end ok, by class', d.errors, bands, last), ...operations(d, bands, last), ...probes(d, bands, last), ...network(d, bands, last), ...nodes(d, bands, last, coloursOf(d))]
+  const panels = [...drivers(d, bands, last), ...rates('Goodput of each workload', d.pools, bands, last), ...rates('Failed operations by error class', d.errors, bands, last), ...operations(d, bands, last), ...probes(d, bands, last), ...network(d, bands, last), ...nodes(d, bands, last, coloursOf(d))]
   // One axis for all: from the earliest to the end of the driver's.
   const first = Math.min(...panels.map((p) => p.t[0] ?? 0))
   return panels.map((p) => aligned(p, first))

@@ -112,13 +112,13 @@ function detailParts(trial: Trial, d: Detail): { elements: HTMLElement[]; live: 
   if (d.traffic) {
     elements.push(h('div', { class: 'card pair' }, keep(chart(trafficGraph(d.traffic, coloursOf(d)))), keep(chart(trafficMatrix(d.traffic)))))
   }
-  if (!elements.length) elements.push(h('p', { class: 'card empty' }, 'Nothing else of this trial was recorded.'))
+  if (!elements.length) elements.push(h('p', { class: 'card empty' }, 'No other data of this trial was recorded.'))
   return { elements, live }
 }
 
 function errors(t: Trial): HTMLElement {
   const all = t.outcomes.ok + t.outcomes.failed + t.outcomes.unknown + t.outcomes.dropped
-  return h('div', { class: 'card' }, h('h3', {}, 'Operations that did not end ok'), table([
+  return h('div', { class: 'card' }, h('h3', {}, 'Failed operations'), table([
     { head: 'operation', cell: (e) => e.operation }, { head: 'outcome', cell: (e) => e.outcome }, { head: 'class', cell: (e) => e.class },
     { head: 'node', cell: (e) => e.node ?? '' }, { head: 'count', numeric: true, key: (e) => e.count, cell: (e) => thousands(e.count) },
     { head: 'of all', numeric: true, key: (e) => e.count, cell: (e) => percent(e.count / Math.max(1, all)) }, { head: 'for example', cell: (e) => e.example ?? '' },
