@@ -10,6 +10,6 @@ func newMetadata(a *app) *cobra.Command {
 		Long: "The metadata service: one tree of directories and small files, kept durably and served over HTTP. It is a\n" +
 			"system of its own; docs/metadata.md has its protocol.",
 	}
-	c.AddCommand(newMetadataServe(a), newMetadataSh(a), newMetadataStatus(a), newMetadataMember(a), newMetadataSettle(a), newMetadataMount(a))
+	c.AddCommand(newMetadataServe(a), newMetadataStatus(a), newMetadataMember(a), newMetadataSettle(a), newMetadataMount(a))
 	return c
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/base/bearer"
-	"skerry/internal/system/metadata/shell"
+	"skerry/internal/system/metadata/statustext"
 	"skerry/internal/system/metadata/treeclient"
 )
 
@@ -32,7 +32,7 @@ func newMetadataStatus(a *app) *cobra.Command {
 			}
 			w := treeclient.NewWatch(s.Servers, with...)
 			defer w.Close()
-			return shell.WriteStatus(a.out, s, w.Ask(cmd.Context()))
+			return statustext.WriteStatus(a.out, s, w.Ask(cmd.Context()))
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the status as JSON")

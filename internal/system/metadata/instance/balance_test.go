@@ -15,7 +15,7 @@ import (
 	"skerry/internal/system/metadata"
 	"skerry/internal/system/metadata/instance"
 	"skerry/internal/system/metadata/rebalance"
-	"skerry/internal/system/metadata/shell"
+	"skerry/internal/system/metadata/statustext"
 	"skerry/internal/system/metadata/treeclient"
 	"skerry/internal/testkit"
 )
@@ -67,7 +67,7 @@ func TestBalance(t *testing.T) {
 		t.Errorf("the servers say %+v", all)
 	}
 	var printed bytes.Buffer
-	if err := shell.WriteStatus(&printed, s, all); err != nil {
+	if err := statustext.WriteStatus(&printed, s, all); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"operations/s in /", " refused; ", ", has the root, this one, "} {

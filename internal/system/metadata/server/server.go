@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -128,7 +127,6 @@ type Server struct {
 	mux     *http.ServeMux
 	guard   *webguard.Guard
 	room    *intake.Room
-	stamp   atomic.Pointer[stamp]
 }
 
 // New is a server of a service.
@@ -211,7 +209,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	defer s.room.Give(held)
 	scope := s.scope(r)
 	r = requested(r)
-	a := s.answers(r.Context(), scope, []string{string(body)})[0]
+	a := s.answer(r.Context(), scope, string(body))
 	s.tell(w, r)
 	w.Header().Set("Content-Type", plain)
 	if a.next != "" {

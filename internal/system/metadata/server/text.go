@@ -88,49 +88,24 @@ type answer struct {
 	// rest, where it is set, goes on behind body: the pages of a listing that was asked
 	// for as a whole.
 	rest *metadata.Command
-	last bool // the connection ends behind it
 }
 
-// answers runs the bodies of requests, each one command, or several, one a line. Those of
-// one command that stand behind each other are run together.
-func (s *Server) answers(ctx context.Context, scope bearer.Scope, bodies []string) []answer {
-	answers := make([]answer, 0, len(bodies))
-	commands := make([]metadata.Command, 0, len(bodies))
-	for _, body := range bodies {
-		body = strings.TrimRight(body, "\r\n")
-		several := strings.IndexByte(body, '\n') >= 0
-		var c metadata.Command
-		var err error
-		if !several {
-			if c, err = metadata.Parse(body); err == nil {
-				commands = append(commands, c)
-				continue
-			}
-		}
-		answers = s.run(ctx, scope, answers, commands)
-		commands = commands[:0]
-		if several {
-			answers = append(answers, s.batch(ctx, scope, strings.Split(body, "\n")))
-		} else {
-			s.metrics.done(c.Op, err, time.Now())
-			answers = append(answers, result(c, metadata.Result{Err: err}))
-		}
-	}
-	return s.run(ctx, scope, answers, commands)
-}
-
-// run runs commands, and appends their answers.
-func (s *Server) run(ctx context.Context, scope bearer.Scope, answers []answer, commands []metadata.Command) []answer {
-	if len(commands) == 0 {
-		return answers
+// answer runs the body of a request: one command, or several, one a line.
+func (s *Server) answer(ctx context.Context, scope bearer.Scope, body string) answer {
+	body = strings.TrimRight(body, "\r\n")
+	if strings.IndexByte(body, '\n') >= 0 {
+		return s.batch(ctx, scope, strings.Split(body, "\n"))
 	}
 	start := time.Now()
-	commands = metadata.Identified(metadata.RequestOf(ctx).Identity, commands)
-	for i, r := range allowed(s.service, scope).Do(ctx, commands) {
-		s.metrics.done(commands[i].Op, r.Err, start)
-		answers = append(answers, result(commands[i], r))
+	c, err := metadata.Parse(body)
+	r := metadata.Result{Err: err}
+	if err == nil {
+		commands := metadata.Identified(metadata.RequestOf(ctx).Identity, []metadata.Command{c})
+		c = commands[0]
+		r = allowed(s.service, scope).Do(ctx, commands)[0]
 	}
-	return answers
+	s.metrics.done(c.Op, r.Err, start)
+	return result(c, r)
 }
 
 func result(c metadata.Command, r metadata.Result) answer {

@@ -1,4 +1,5 @@
-package shell
+// Package statustext prints the status of a metadata server.
+package statustext
 
 import (
 	"cmp"
