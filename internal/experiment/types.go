@@ -277,7 +277,10 @@ type Fidelity struct {
 	HostCPU unit.Fraction `yaml:"host_cpu" json:"host_cpu" jsonschema:"default=95%"`
 	// Steal is the share of CPU time that the hypervisor may take for others.
 	Steal unit.Fraction `yaml:"steal" json:"steal" jsonschema:"default=5%"`
+	// Others is the share of the machine's cores that programs which are none of the run's may use
+	// on average.
+	Others unit.Fraction `yaml:"others" json:"others" jsonschema:"default=10%"`
 	// Moved is by how much response times and goodput may change when the stretches are left
-	// out in which processors were taken from the driver, for a trial that was late by that.
+	// out in which processors were taken from the driver.
 	Moved unit.Fraction `yaml:"moved" json:"moved" jsonschema:"default=5%"`
 }

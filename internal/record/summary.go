@@ -64,9 +64,11 @@ type Trial struct {
 	Audit      *Audit      `json:"audit,omitempty"`
 	Assertions []Assertion `json:"assertions,omitempty"`
 	// Bound is what limited the throughput; nil in runs of older versions.
-	Bound    *Bound   `json:"bound,omitempty"`
-	Fidelity Fidelity `json:"fidelity"`
-	Verdict  Verdict  `json:"verdict"`
+	Bound *Bound `json:"bound,omitempty"`
+	// LatencyBound is what made the response times; nil in runs of older versions.
+	LatencyBound *LatencyBound `json:"latency_bound,omitempty"`
+	Fidelity     Fidelity      `json:"fidelity"`
+	Verdict      Verdict       `json:"verdict"`
 	// Machine is where it was measured; nil in runs of older versions, and where no lab came up.
 	Machine *TrialMachine `json:"machine,omitempty"`
 	// Attempt names the attempt that this is, where several places may have tried the trial.
@@ -134,6 +136,34 @@ type Bound struct {
 	ClientShare  float64 `json:"client_share"`
 	NodeShare    float64 `json:"node_share"`
 	LinkShare    float64 `json:"link_share"`
+}
+
+// LatencyBound says what made the median and the 99th percentile of the response time of all operations.
+type LatencyBound struct {
+	P50 LatencyCause `json:"p50"`
+	P99 LatencyCause `json:"p99"`
+}
+
+// LatencyCause says what made a percentile of the response time, with the evidence (evidence/bound has the rules).
+type LatencyCause struct {
+	// By is distance, machine (its processors, for which servers waited), client (the driver waited for a processor),
+	// node (quotas), disk, queue or database.
+	By   string `json:"by"`
+	What string `json:"what,omitempty"` // FROM~TO of the link
+	Text string `json:"text"`
+	// OfMachine says that processors or the disk of the machine made it, and not the database or the emulated cloud.
+	OfMachine bool `json:"of_machine,omitempty"`
+	// LatencyMS is the percentile; the others are what each of the waits accounts for in it. They may overlap, and
+	// their sum may be more than the whole.
+	LatencyMS   float64 `json:"latency_ms"`
+	RoundTripMS float64 `json:"round_trip_ms"`
+	ServersMS   float64 `json:"servers_processor_ms"`
+	QuotaMS     float64 `json:"servers_quota_ms"`
+	DiskMS      float64 `json:"servers_disk_ms"`
+	ClientMS    float64 `json:"client_processor_ms"`
+	QueueMS     float64 `json:"queue_ms"`
+	// Unknown lists what could not be measured.
+	Unknown []string `json:"not_known,omitempty"`
 }
 
 // Trial states.
@@ -234,6 +264,10 @@ type Fidelity struct {
 	HostCPUMax      float64 `json:"host_cpu_cores_max_1s"`
 	HostCores       int     `json:"host_cores"`
 	StealShare      float64 `json:"steal_share"` // of the host's CPU time
+	// OthersCPU is the cores that processes used, on average, that are neither the trial's nor of another trial of the
+	// run; nil where that is not known, for the reason OthersUnknown, and in runs of older versions.
+	OthersCPU     *float64 `json:"others_cpu_cores,omitempty"`
+	OthersUnknown string   `json:"others_not_known,omitempty"`
 	// Machines are those that the lab stood on, where it stood on machines of a machines file; the
 	// figures of host are of them together then, and lateness of the worst.
 	Machines []MachineFidelity `json:"machines,omitempty"`
@@ -282,6 +316,9 @@ type Stolen struct {
 	// Moved is the largest relative change of these figures, MovedBy which one it is.
 	Moved   float64 `json:"moved"`
 	MovedBy string  `json:"moved_by,omitempty"`
+	// OwnTrials says that other trials of the run took the processors, which ran at the same time: neither other programs
+	// nor the hypervisor used much.
+	OwnTrials bool `json:"own_trials,omitempty"`
 }
 
 // Figures are those that a verdict is about; response times in microseconds.

@@ -99,4 +99,8 @@ type NodeSecond struct {
 	Steal   float64  `parquet:"steal_cores" json:"steal_cores"`
 	Credits *float64 `parquet:"credits,optional" json:"credits,omitempty"`
 	Foreign float64  `parquet:"foreign_cores" json:"foreign_cores,omitempty"`
+	// ProcessorWait adds up, over the node's threads, the seconds that each was ready to run and waited for a
+	// processor; DiskWait is for how much of the second at least one thread waited for a disk.
+	ProcessorWait float64 `parquet:"processor_wait_s" json:"processor_wait_s,omitempty"`
+	DiskWait      float64 `parquet:"disk_wait_s" json:"disk_wait_s,omitempty"`
 }

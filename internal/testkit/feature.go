@@ -62,6 +62,8 @@ const (
 	ClassArchives Ability = "class-archives"
 	// Quiet is a machine that leaves a measurement undisturbed for once.
 	Quiet Ability = "quiet"
+	// Delays is a kernel that counts what threads wait for: processors (schedstat), and disks (pressure).
+	Delays Ability = "delays"
 	// RealTime is a scheduler that gives root real-time priority.
 	RealTime Ability = "real-time"
 )

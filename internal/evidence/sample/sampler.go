@@ -140,6 +140,9 @@ func (s *Sampler) Take(ctx context.Context, t int64) ([]record.NodeSecond, error
 			System:     (b.usage.System - a.usage.System).Seconds() / elapsed,
 			Steal:      (b.steal - a.steal).Seconds() / elapsed,
 			Credits:    b.credits,
+
+			ProcessorWait: (b.usage.Waits.Processor - a.usage.Waits.Processor).Seconds() / elapsed,
+			DiskWait:      (b.usage.Waits.Disk - a.usage.Waits.Disk).Seconds() / elapsed,
 		})
 	}
 	a, b := last[HostNode], next[HostNode]

@@ -20,6 +20,8 @@ const (
 	DriverCPU     Kind = "driver-cpu"    // the driver used its cores
 	HostCPU       Kind = "host-cpu"      // the machine used its cores
 	Steal         Kind = "steal"         // the hypervisor took processors for others
+	OtherWork     Kind = "other-work"    // other programs used the machine's processors
+	Disturbed     Kind = "disturbed"     // figures are others without the stretches in which processors were taken
 	MachineClock  Kind = "machine-clock" // another machine's clock is not known well enough
 	EventLate     Kind = "event-late"
 	EventFailed   Kind = "event-failed"
@@ -33,7 +35,8 @@ const (
 // Kinds lists all of them.
 func Kinds() []Kind {
 	return []Kind{
-		LinkSilent, LinkTrain, LinkRTT, LinkBandwidth, LinkLaw, LinkJitter, LinkChange, EmulatorLate, DriverLate, DriverCPU, HostCPU, Steal, MachineClock,
+		LinkSilent, LinkTrain, LinkRTT, LinkBandwidth, LinkLaw, LinkJitter, LinkChange, EmulatorLate, DriverLate, DriverCPU, HostCPU, Steal, OtherWork, Disturbed,
+		MachineClock,
 		EventLate, EventFailed, EventSkipped, EventByHand, Stuck, Audit, NoEvidence,
 	}
 }
@@ -55,5 +58,5 @@ func (k Kind) Remedy() string {
 // measured wrong. Cores that were full would be full again, and what events or an audit found
 // is not the machine's.
 func (k Kind) MayPass() bool {
-	return slices.Contains([]Kind{LinkTrain, LinkRTT, LinkBandwidth, EmulatorLate, DriverLate, Steal, MachineClock, EventLate}, k)
+	return slices.Contains([]Kind{LinkTrain, LinkRTT, LinkBandwidth, EmulatorLate, DriverLate, Steal, OtherWork, Disturbed, MachineClock, EventLate}, k)
 }

@@ -11,5 +11,6 @@ type Limits struct {
 	ClientCPUShare float64 // of the cores the driver may use
 	HostCPUShare   float64 // of the machine's cores, mean over the measurement
 	StealShare     float64 // of the machine's CPU time
-	Moved          float64 // relative, of a figure when what stolen processors could have changed is left out
+	OthersShare    float64 // of the machine's cores, that programs other than the run's use, mean over the measurement
+	Moved          float64 // relative, of a figure when the stretches in which processors were taken are left out
 }

@@ -63,6 +63,22 @@ func (l Limits) hostNotes(e Evidence) []string {
 	return nil
 }
 
+// others judges programs that are none of the run's, whether or not they made the driver late: what they took from
+// servers, or from the emulation, counts as the database's latency.
+func (l Limits) others(u Use) []reason {
+	return one(u.Cores > l.OthersShare*u.Of, OtherWork, "other programs used %.2f of the %.0f cores of %s (limit %.0f %%): what servers waited for processors counts as the database's latency",
+		u.Cores, u.Of, machineOf(u.Machine), 100*l.OthersShare)
+}
+
+// othersNote says that the use by other programs is not known, and why.
+func othersNote(p Piece[Use]) []string {
+	why, unknown := p.Unknown()
+	if !unknown {
+		return nil
+	}
+	return []string{"how much of the machine other programs used is not known: " + why}
+}
+
 func stuck(n int64) []reason {
 	return one(n > 0, Stuck, "%d operations outlived their timeout and were left behind", n)
 }

@@ -16,6 +16,7 @@ const (
 	present
 	missing
 	notDue
+	unknowable
 )
 
 // Of is a piece that was found.
@@ -27,6 +28,16 @@ func Missing[T any](why string) Piece[T] { return Piece[T]{status: missing, why:
 // NotDue is a piece that this trial cannot have: the lateness of an emulator where the kernel
 // moves packets, the audit of a trial that is not audited.
 func NotDue[T any]() Piece[T] { return Piece[T]{status: notDue} }
+
+// Unknown is a piece that this machine cannot give: a note of the verdict says so, and nothing is concluded
+// from it.
+func Unknown[T any](why string) Piece[T] { return Piece[T]{status: unknowable, why: why} }
+
+// Figure is what was found; false where nothing was.
+func (p Piece[T]) Figure() (figure T, found bool) { return p.figure, p.status == present }
+
+// Unknown is why this machine cannot give the piece; false where it is not for that.
+func (p Piece[T]) Unknown() (why string, is bool) { return p.why, p.status == unknowable }
 
 // lacks says why the piece is missing; false where it is not.
 func (p Piece[T]) lacks() (why string, lacks bool) {

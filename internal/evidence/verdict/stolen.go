@@ -47,6 +47,22 @@ func (e Evidence) stolen() record.Stolen {
 	return e.Stolen.figure
 }
 
+// disturbed judges what processors that were taken changed, whoever was late: servers that waited for one
+// delay an answer without the driver being late. Where that is a reason already, it is not one twice. Trials
+// of the run that share the machine are no reason by that alone, but a note.
+func (l Limits) disturbed(e Evidence, s record.Stolen) []reason {
+	if s.OwnTrials || !l.changed(s) ||
+		len(l.driverLate(e.DriverLate.figure, s))+len(l.steal(e.Steal.figure, s)) > 0 {
+		return nil
+	}
+	return []reason{because(Disturbed, "processors were taken from the trial: %s (limit %.0f %%)", moved(s), 100*l.Moved)}
+}
+
+// changed tells whether a figure is another without the marked stretches.
+func (l Limits) changed(s record.Stolen) bool {
+	return s.Share > 0 && s.Left >= leastOperations && s.Moved > l.Moved
+}
+
 // steal judges processor time that the hypervisor took by what it changed.
 func (l Limits) steal(share Share, s record.Stolen) []reason {
 	return one(share.Of > l.StealShare && !l.harmless(s), Steal, "the hypervisor took %.0f %% of the CPU time of %s for others: %s", 100*share.Of, machineOf(share.Machine), moved(s))
@@ -68,6 +84,9 @@ func (l Limits) notes(e Evidence) []string {
 	s := e.stolen()
 	late := e.DriverLate.figure > l.ClientLateUS && l.driverLate(e.DriverLate.figure, s) == nil
 	stolen := e.Steal.figure.Of > l.StealShare && l.steal(e.Steal.figure, s) == nil
+	if s.OwnTrials && l.changed(s) {
+		return []string{"other trials of the run took processors: " + moved(s)}
+	}
 	if !late && !stolen {
 		return nil
 	}

@@ -6,6 +6,7 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 
 	"skerry/internal/record"
 )
@@ -19,6 +20,7 @@ type Evidence struct {
 	DriverCPU    Piece[Use]
 	HostCPU      Piece[Use] // mean over the measurement
 	Bound        Piece[record.Bound]
+	Others       Piece[Use]   // what programs other than the run's used, mean over the measurement
 	Steal        Piece[Share] // of the machine's CPU time
 	Clocks       Piece[Clock] // of other machines, where the lab is on some
 	Stolen       Piece[record.Stolen]
@@ -75,11 +77,12 @@ func Judge(e Evidence, l Limits) record.Verdict {
 	look(&reasons, "the links' round trips and bandwidths", e.Links, l.links)
 	look(&reasons, "what links did to packets", e.Account, accountFaults)
 	look(&reasons, "the emulator's lateness", e.EmulatorLate, l.emulator)
-	look(&reasons, "what stolen processors changed", e.Stolen, nil)
+	look(&reasons, "what stolen processors changed", e.Stolen, func(s record.Stolen) []reason { return l.disturbed(e, s) })
 	look(&reasons, "the driver's lateness", e.DriverLate, func(us float64) []reason { return l.driverLate(us, e.stolen()) })
 	look(&reasons, "the driver's use of processors", e.DriverCPU, l.driverCPU)
 	look(&reasons, "the machine's use of processors", e.HostCPU, func(u Use) []reason { return l.hostCPU(u, e.Bound.figure) })
 	look(&reasons, "what bound the throughput", e.Bound, nil)
+	look(&reasons, "other programs' use of processors", e.Others, l.others)
 	look(&reasons, "processors taken by the hypervisor", e.Steal, func(s Share) []reason { return l.steal(s, e.stolen()) })
 	look(&reasons, "the machines' clocks", e.Clocks, l.clock)
 	look(&reasons, "the events", e.Events, l.events)
@@ -88,7 +91,7 @@ func Judge(e Evidence, l Limits) record.Verdict {
 	look(&reasons, "how real links were", e.Real, nil)
 	look(&reasons, "nodes being held to their flavors", e.Flavors, nil)
 	look(&reasons, "acknowledged writes", e.Audit, auditFaults)
-	v := record.Verdict{State: record.Valid, Notes: append(l.notes(e), l.hostNotes(e)...)}
+	v := record.Verdict{State: record.Valid, Notes: slices.Concat(l.notes(e), l.hostNotes(e), othersNote(e.Others))}
 	if len(reasons) > 0 {
 		v.State = record.Suspect
 	}

@@ -14,7 +14,7 @@ import (
 // limits are those of docs/fidelity.md.
 var limits = Limits{
 	RTTErrorMS: 0.5, BandwidthError: 0.05, EmulatorLateUS: 1000, EventLateUS: 20000, ClientLateUS: 5000,
-	ClientCPUShare: 0.9, HostCPUShare: 0.95, StealShare: 0.05, Moved: 0.05,
+	ClientCPUShare: 0.9, HostCPUShare: 0.95, StealShare: 0.05, OthersShare: 0.1, Moved: 0.05,
 }
 
 // unknown is why the driver was late where no processor was taken from it, nor had it used its own up.
@@ -35,6 +35,7 @@ func whole() Evidence {
 		DriverCPU:    Of(Use{Cores: 0.5, Of: 2}),
 		HostCPU:      Of(Use{Cores: 1.2, Of: 2}),
 		Bound:        Of(record.Bound{By: "database", LatencyMS: 100, RoundTripMS: 20}),
+		Others:       Of(Use{Cores: 0.19, Of: 2}),
 		Steal:        Of(Share{Of: 0.01}),
 		Clocks:       NotDue[Clock](),
 		Stolen:       Of(unknown),
@@ -141,8 +142,22 @@ func TestJudge(t *testing.T) {
 			s.Share = 0.95
 			e.Steal, e.Stolen = Of(Share{Of: 0.3}), Of(s)
 		}, Steal, "95 % of the measurement is marked, and too little is left"},
-		"driver CPU": {func(e *Evidence) { e.DriverCPU = Of(Use{Cores: 1.95, Of: 2}) }, DriverCPU, "used 1.95 of its 2 cores: the client, not the database"},
-		"host CPU":   {func(e *Evidence) { e.HostCPU = Of(Use{1.99, 2, "rack-2"}) }, HostCPU, "bound by rack-2, which was busy with 1.99 of its 2 cores on average: CPU, not the network"},
+		"other work":              {func(e *Evidence) { e.Others = Of(Use{Cores: 0.64, Of: 2}) }, OtherWork, "other programs used 0.64 of the 2 cores of the machine (limit 10 %)"},
+		"other work on a machine": {func(e *Evidence) { e.Others = Of(Use{0.64, 2, "rack-2"}) }, OtherWork, "of rack-2"},
+		"other work, not known":   {func(e *Evidence) { e.Others = Unknown[Use]("no control groups") }, "", ""},
+		// etcd at 200 operations/s beside other work: the driver had the higher weight and was on time.
+		"changed, and nobody late": {func(e *Evidence) {
+			e.Stolen = Of(record.Stolen{Share: 0.53, Left: 1800, LateLeftP99US: 300, LateNotFullP99US: 300, Moved: 0.55, MovedBy: "p99"})
+		}, Disturbed, "processors were taken from the trial: without the marked 53 % of the measurement p99 moves by 55.0 % (limit 5 %)"},
+		"changed, and too few operations left": {func(e *Evidence) {
+			e.Stolen = Of(record.Stolen{Share: 0.53, Left: 100, Moved: 0.55, MovedBy: "p99"})
+		}, "", ""},
+		"changed by trials of the run": {func(e *Evidence) {
+			e.Stolen = Of(record.Stolen{Share: 0.53, Left: 1800, LateLeftP99US: 300, LateNotFullP99US: 300, Moved: 0.55, MovedBy: "p99", OwnTrials: true})
+		}, "", ""},
+		"little changed, and nobody late": {func(e *Evidence) { e.Stolen = Of(stolen(0.04)) }, "", ""},
+		"driver CPU":                      {func(e *Evidence) { e.DriverCPU = Of(Use{Cores: 1.95, Of: 2}) }, DriverCPU, "used 1.95 of its 2 cores: the client, not the database"},
+		"host CPU":                        {func(e *Evidence) { e.HostCPU = Of(Use{1.99, 2, "rack-2"}) }, HostCPU, "bound by rack-2, which was busy with 1.99 of its 2 cores on average: CPU, not the network"},
 		"host CPU, where distance is the limit": {func(e *Evidence) {
 			e.HostCPU, e.Bound = Of(Use{Cores: 1.99, Of: 2}), Of(record.Bound{By: "distance", LatencyMS: 100, RoundTripMS: 95})
 		}, "", ""},
@@ -200,6 +215,7 @@ func TestEachPieceCounts(t *testing.T) {
 		"DriverCPU":    func(e *Evidence) { e.DriverCPU = Missing[Use]("gone") },
 		"HostCPU":      func(e *Evidence) { e.HostCPU = Missing[Use]("gone") },
 		"Bound":        func(e *Evidence) { e.Bound = Missing[record.Bound]("gone") },
+		"Others":       func(e *Evidence) { e.Others = Missing[Use]("gone") },
 		"Steal":        func(e *Evidence) { e.Steal = Missing[Share]("gone") },
 		"Clocks":       func(e *Evidence) { e.Clocks = Missing[Clock]("gone") },
 		"Stolen":       func(e *Evidence) { e.Stolen = Missing[record.Stolen]("gone") },
@@ -256,6 +272,18 @@ func TestNotes(t *testing.T) {
 			t.Errorf("got %+v, want %q", v, note)
 		}
 	}
+	e = whole()
+	s := unknown
+	s.Share, s.Left, s.Moved, s.MovedBy, s.OwnTrials = 0.2, 1800, 0.07, "p99", true
+	e.Stolen = Of(s)
+	if v := Judge(e, limits); !slices.Equal(v.Notes, []string{"other trials of the run took processors: without the marked 20 % of the measurement p99 moves by 7.0 %"}) {
+		t.Errorf("%q of trials that share the machine", v.Notes)
+	}
+	e = whole()
+	e.Others = Unknown[Use]("no control groups")
+	if v := Judge(e, limits); !slices.Equal(v.Notes, []string{"how much of the machine other programs used is not known: no control groups"}) {
+		t.Errorf("%q of others that are not known", v.Notes)
+	}
 	if v := Judge(whole(), limits); len(v.Notes) > 0 {
 		t.Errorf("where nothing was late: %q", v.Notes)
 	}
@@ -263,7 +291,7 @@ func TestNotes(t *testing.T) {
 
 // What fills processors would come again, as would what events and audits found.
 func TestMayPass(t *testing.T) {
-	for kind, want := range map[Kind]bool{Steal: true, DriverLate: true, LinkRTT: true, HostCPU: false, DriverCPU: false, Audit: false, EventFailed: false, NoEvidence: false} {
+	for kind, want := range map[Kind]bool{Steal: true, OtherWork: true, Disturbed: true, DriverLate: true, LinkRTT: true, HostCPU: false, DriverCPU: false, Audit: false, EventFailed: false, NoEvidence: false} {
 		if kind.MayPass() != want {
 			t.Errorf("%s may pass: %v", kind, kind.MayPass())
 		}

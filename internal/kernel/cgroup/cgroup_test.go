@@ -104,6 +104,7 @@ func TestVersion2Usage(t *testing.T) {
 		"cpu.stat":    "usage_usec 1500000\nuser_usec 900000\nsystem_usec 600000\nthrottled_usec 250000\n",
 		"memory.stat": "anon 4096\nfile 8192\n",
 		"io.stat":     "254:0 rbytes=10 wbytes=20 rios=1 wios=1\n8:0 rbytes=1 wbytes=2\n",
+		"io.pressure": "some avg10=11.77 avg60=4.49 avg300=1.62 total=37018209\nfull avg10=11.59 avg60=4.25 avg300=1.42 total=30964678\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -111,7 +112,7 @@ func TestVersion2Usage(t *testing.T) {
 	}
 	got, err := g.Usage()
 	want := Usage{CPU: 1500 * time.Millisecond, User: 900 * time.Millisecond, System: 600 * time.Millisecond, HasCPU: true, Throttled: 250 * time.Millisecond,
-		Memory: 4096, HasMemory: true, Read: 11, Wrote: 22, HasIO: true}
+		Memory: 4096, HasMemory: true, Read: 11, Wrote: 22, HasIO: true, DiskWait: 37018209 * time.Microsecond, HasDiskWait: true}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}

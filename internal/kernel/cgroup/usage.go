@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Usage is what a group has used since it was made, of the controllers that it has.
@@ -23,12 +25,16 @@ type Usage struct {
 	HasMemory   bool
 	Read, Wrote int64 // bytes of block devices
 	HasIO       bool
+	// DiskWait is the time in which at least one thread waited for a disk. Of version 2 alone, and of kernels that
+	// count pressure.
+	DiskWait    time.Duration
+	HasDiskWait bool
 }
 
 // Usage reads what the group has used. A group that does not exist has used nothing.
 func (g *Group) Usage() (Usage, error) {
 	var u Usage
-	err := errors.Join(g.cpu(&u), g.memory(&u), g.io(&u))
+	err := errors.Join(g.cpu(&u), g.memory(&u), g.io(&u), g.pressure(&u))
 	if err != nil {
 		return u, fmt.Errorf("read usage of control group: %w", err)
 	}
@@ -134,6 +140,24 @@ func (g *Group) io(u *Usage) error {
 			}
 		}
 	})
+}
+
+// pressure reads the line "some avg10=0.00 avg60=0.00 avg300=0.00 total=63", in microseconds. A kernel that
+// was started without pressure accounting refuses to be read.
+func (g *Group) pressure(u *Usage) error {
+	if g.tree.v2 == "" {
+		return nil
+	}
+	err := fields(filepath.Join(g.tree.v2, root, g.path, "io.pressure"), func(f []string) {
+		if total, ok := strings.CutPrefix(f[len(f)-1], "total="); ok && f[0] == "some" {
+			us, _ := strconv.ParseInt(total, 10, 64) // it is a number
+			u.DiskWait, u.HasDiskWait = time.Duration(us)*time.Microsecond, true
+		}
+	})
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		return nil
+	}
+	return err
 }
 
 // fields calls f with the fields of each line of a file that has two or more. A file that

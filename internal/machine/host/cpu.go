@@ -22,6 +22,6 @@ func (n *Node) LimitCPU(cores float64) error {
 
 // Used is the processor time that the node used and that its quota held back.
 func (n *Node) Used() (used, throttled time.Duration, err error) {
-	u, err := n.Usage()
+	u, err := n.used()
 	return u.CPU, u.Throttled, err
 }

@@ -74,9 +74,13 @@ func (n *Node) processes() ([]int, error) {
 		}
 		return g.Processes()
 	}
+	return n.families(), nil
+}
+
+// families are the processes that Start started, and their children.
+func (n *Node) families() (pids []int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var pids []int
 	var add func(pid int)
 	add = func(pid int) {
 		pids = append(pids, pid)
@@ -87,5 +91,5 @@ func (n *Node) processes() ([]int, error) {
 	for p := range n.running {
 		add(p.PID())
 	}
-	return pids, nil
+	return pids
 }

@@ -39,7 +39,7 @@ type Host interface {
 	Dial(ctx context.Context, network, addr string) (net.Conn, error)
 	// Files are those of its machine; the node's own are below Dir.
 	Files() files.System
-	// Usage reads what the node's processes have used since it came up.
+	// Usage reads what the node's processes have used since it came up, and what they waited for.
 	Usage() (Usage, error)
 }
 
@@ -116,4 +116,18 @@ type Usage struct {
 	Memory     int64         `json:"memory_bytes"` // resident now, page cache left out
 	ReadBytes  int64         `json:"read_bytes"`
 	WroteBytes int64         `json:"wrote_bytes"`
+	// Grouped says that CPU is what a control group counted: all of the node's processes, and no others.
+	Grouped bool  `json:"grouped,omitempty"`
+	Waits   Waits `json:"waits,omitzero"`
+}
+
+// Waits are the times that a node's threads waited since it came up.
+type Waits struct {
+	// Processor adds up the time that each thread was ready to run and waited for a processor.
+	Processor time.Duration `json:"processor_ns"`
+	// Disk is the time in which at least one thread waited for a disk.
+	Disk time.Duration `json:"disk_ns"`
+	// The kernel or the missing control group may keep either from being counted.
+	ProcessorKnown bool `json:"processor_known,omitempty"`
+	DiskKnown      bool `json:"disk_known,omitempty"`
 }

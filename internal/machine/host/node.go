@@ -75,6 +75,11 @@ type Node struct {
 	ended   Usage // of processes that have ended, where there is no control group
 	disk    int64 // bytes of the one that MountDisk mounted, 0 for none
 	owned   sync.WaitGroup
+
+	delays struct {
+		sync.Mutex
+		procfs.RunDelays
+	}
 }
 
 var _ Inside = (*Node)(nil)

@@ -402,3 +402,38 @@ func TestUsageWithoutControlGroups(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a node waits for is counted with and without control groups: two loops on one processor wait for each
+// other.
+func TestWaitsForProcessors(t *testing.T) {
+	for name, change := range map[string]func(*Spec){"a control group": func(*Spec) {}, "none": func(s *Spec) { s.Group = nil }} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, change)
+			loop := "taskset -p 1 $$ >/dev/null; while :; do :; done"
+			var all []Process
+			for range 2 {
+				p, err := n.Start(t.Context(), Command{Path: "/bin/sh", Args: []string{"-c", loop}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, p)
+			}
+			var u Usage
+			for u.Waits.Processor < 50*time.Millisecond {
+				var err error
+				if u, err = n.Usage(); err != nil {
+					t.Fatal(err)
+				}
+				if !u.Waits.ProcessorKnown {
+					testkit.Lacks(t, testkit.Delays, errors.New("the kernel does not count the time that threads wait for a processor"))
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			for _, p := range all {
+				if err := p.Kill(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}

@@ -10,6 +10,30 @@ import (
 // lacks a controller, and where there is none, the processes that Start started and
 // their children are added up; there is no telling how often they were throttled.
 func (n *Node) Usage() (Usage, error) {
+	u, err := n.used()
+	if err != nil {
+		return u, err
+	}
+	pids, err := n.present()
+	if err != nil {
+		return u, fmt.Errorf("list the processes of %s: %w", n.spec.Name, err)
+	}
+	n.delays.Lock()
+	defer n.delays.Unlock()
+	u.Waits.Processor, u.Waits.ProcessorKnown = n.delays.Add(pids)
+	return u, nil
+}
+
+// present are the node's processes; it makes no control group for a node that has not started any.
+func (n *Node) present() ([]int, error) {
+	if n.spec.Group != nil {
+		return n.spec.Group.Processes()
+	}
+	return n.families(), nil
+}
+
+// used is Usage without what processes waited for a processor, which costs more than all else.
+func (n *Node) used() (Usage, error) {
 	var u Usage
 	var cpu, memory, io bool
 	if g := n.spec.Group; g != nil {
@@ -17,7 +41,8 @@ func (n *Node) Usage() (Usage, error) {
 		if err != nil {
 			return u, fmt.Errorf("usage of %s: %w", n.spec.Name, err)
 		}
-		u = Usage{CPU: got.CPU, User: got.User, System: got.System, Throttled: got.Throttled, Memory: got.Memory, ReadBytes: got.Read, WroteBytes: got.Wrote}
+		u = Usage{CPU: got.CPU, User: got.User, System: got.System, Throttled: got.Throttled, Memory: got.Memory, ReadBytes: got.Read, WroteBytes: got.Wrote,
+			Grouped: got.HasCPU, Waits: Waits{Disk: got.DiskWait, DiskKnown: got.HasDiskWait}}
 		cpu, memory, io = got.HasCPU, got.HasMemory, got.HasIO
 	}
 	if cpu && memory && io {

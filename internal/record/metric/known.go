@@ -36,6 +36,7 @@ var plain = map[string]figure{
 	"unexpected_values": {Number, "values that nobody wrote there"},
 	"unread_keys":       {Number, "records that could not be read back"},
 	"host.cpu":          {Cores, "cores of the machine that were busy, on average"},
+	"host.others":       {Cores, "cores of the machine that programs other than the run's used, on average"},
 	"client.cpu":        {Cores, "cores that the load driver used, on average"},
 	"cost.cpu":          {Cores, "cores that the trial's own processes used, on average"},
 	"cost.memory":       {Bytes, "memory of all nodes together, at the most"},

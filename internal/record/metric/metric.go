@@ -67,6 +67,9 @@ func Of(t record.Trial) []Value {
 		}
 	}
 	out.add("host.cpu", Cores, t.Fidelity.HostCPU)
+	if others := t.Fidelity.OthersCPU; others != nil {
+		out.add("host.others", Cores, *others)
+	}
 	out.add("client.cpu", Cores, t.Fidelity.ClientCPU)
 	out.add("cost.cpu", Cores, t.Fidelity.OwnCPU)
 	out.add("cost.memory", Bytes, float64(t.Fidelity.OwnMemory))

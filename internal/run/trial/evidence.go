@@ -38,6 +38,11 @@ func fidelityOf(l *lab.Lab, links []record.LinkFidelity, m measurement) record.F
 	f.HostCPU, f.HostCores, f.StealShare = m.together()
 	f.Machines = m.apart()
 	f.Stolen, f.Account = &m.stolen, &m.account
+	if use, known := m.others.Figure(); known {
+		f.OthersCPU = &use.Cores
+	} else {
+		f.OthersUnknown, _ = m.others.Unknown()
+	}
 	f.OwnCPU, f.OwnMemory = m.use.own()
 	return f
 }
@@ -142,6 +147,7 @@ func (f found) evidence(e experiment.Experiment) verdict.Evidence {
 		DriverCPU:    f.driverCPU(e),
 		HostCPU:      begun(f.begun, f.busiest()),
 		Bound:        verdict.Of(f.bound),
+		Others:       f.othersUse(),
 		Steal:        begun(f.begun, f.robbed()),
 		Clocks:       f.clocks(),
 		Stolen:       verdict.Of(f.stolen),
@@ -160,6 +166,13 @@ func begun[T any](told bool, figure T) verdict.Piece[T] {
 		return verdict.Missing[T]("the driver did not tell when the measurement began")
 	}
 	return verdict.Of(figure)
+}
+
+func (f found) othersUse() verdict.Piece[verdict.Use] {
+	if !f.begun {
+		return begun(false, verdict.Use{})
+	}
+	return f.others
 }
 
 func (f found) emulatorLate() verdict.Piece[verdict.Late] {
@@ -240,6 +253,6 @@ func limitsOf(e experiment.Experiment) verdict.Limits {
 	return verdict.Limits{
 		RTTErrorMS: ms(f.RTTError.Duration()), BandwidthError: float64(f.BandwidthError),
 		EventLateUS: us(f.EventLate.Duration()), EmulatorLateUS: us(f.EmulatorLate.Duration()), ClientLateUS: us(f.ClientLate.Duration()),
-		ClientCPUShare: float64(f.ClientCPU), HostCPUShare: float64(f.HostCPU), StealShare: float64(f.Steal), Moved: float64(f.Moved),
+		ClientCPUShare: float64(f.ClientCPU), HostCPUShare: float64(f.HostCPU), StealShare: float64(f.Steal), OthersShare: float64(f.Others), Moved: float64(f.Moved),
 	}
 }

@@ -22,7 +22,7 @@ import (
 // evidence is there.
 var wide = verdict.Limits{
 	RTTErrorMS: 0.5, BandwidthError: 0.05, EventLateUS: 1e12, EmulatorLateUS: 1e12, ClientLateUS: 1e12,
-	ClientCPUShare: 1e6, HostCPUShare: 1e6, StealShare: 1e6,
+	ClientCPUShare: 1e6, HostCPUShare: 1e6, StealShare: 1e6, OthersShare: 1e6, Moved: 1e6,
 }
 
 // foundIn is what the parts of a trial find when all goes well: the drive is a real one of a
@@ -49,7 +49,7 @@ func foundIn(t *testing.T) found {
 	}
 	return found{
 		links: []record.LinkFidelity{{ID: "a~b", Answered: true}}, moved: true, flavors: verdict.Of(2),
-		measurement: measurement{begun: true, drive: d, sampled: 1,
+		measurement: measurement{begun: true, drive: d, sampled: 1, others: verdict.Of(verdict.Use{Of: 2}),
 			machines: []machineSpan{{use: verdict.Use{Of: float64(machine.Cores)}, late: link.Lateness{Known: true}}}},
 		audit: &record.Audit{},
 	}
@@ -74,7 +74,7 @@ func TestEvidenceThatIsTakenAway(t *testing.T) {
 		"emulator's figure": {untold, []string{"the emulator's lateness: the emulator did not tell it"}},
 		"driver's lateness": {func(f *found) { f.drive.Late = load.Histogram{} }, []string{"the driver's lateness: the driver did not tell it"}},
 		"driver's CPU":      {func(f *found) { f.drive.CPU = 0 }, []string{"the driver's use of processors: the driver did not tell it"}},
-		"begin":             {func(f *found) { f.begun = false }, []string{"what links did to packets", "the emulator's lateness", "the machine's use", "taken by the hypervisor", "the events"}},
+		"begin":             {func(f *found) { f.begun = false }, []string{"what links did to packets", "the emulator's lateness", "the machine's use", "taken by the hypervisor", "the events", "other programs' use"}},
 		"samples":           {func(f *found) { f.drive.Duration, f.sampled = 10*time.Second, 3 }, []string{"sampled in 3 of 10 seconds"}},
 		"audit":             {func(f *found) { f.audit = nil }, []string{"acknowledged writes: they were not read back"}},
 		"a replica": {func(f *found) {

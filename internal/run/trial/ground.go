@@ -28,12 +28,13 @@ type ground struct {
 	world    *event.World // what events act on
 	madeBy   int          // the trial that made lab and cluster, 0 for this one
 	loaded   load.Result  // of the trial's table
+	turns    *Turns       // of trials that run at the same time
 	// logged is how much of each of the cluster's logs is of earlier trials, in bytes.
 	logged map[string]int64
 }
 
-func newGround(d database.Database, e experiment.Experiment) *ground {
-	return &ground{database: d.Name(), members: e.DataNodes()}
+func newGround(d database.Database, e experiment.Experiment, turns *Turns) *ground {
+	return &ground{database: d.Name(), members: e.DataNodes(), turns: turns}
 }
 
 // failure is why the cluster failed, nil while it runs.
@@ -89,6 +90,7 @@ func (g *ground) tearDown(ctx context.Context, w *record.TrialWriter) error {
 		}
 	}
 	if g.lab != nil {
+		g.turns.remove(g.lab)
 		if err := g.lab.Down(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("taking the lab down: %w", err))
 		}

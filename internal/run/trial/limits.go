@@ -146,6 +146,7 @@ func distances(links []lab.Link, used []bound.LinkUse, clients []string, of ...s
 // used takes the seconds of every node in.
 func (w *watch) used(rows []record.NodeSecond) {
 	w.use.add(rows)
+	w.waits.sampled(rows)
 	w.pools.sampled(w.cell.Experiment, rows)
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"skerry/internal/database"
+	"skerry/internal/evidence/bound"
 	"skerry/internal/evidence/recovery"
 	"skerry/internal/evidence/stats"
+	"skerry/internal/evidence/verdict"
 	"skerry/internal/experiment"
 	"skerry/internal/kernel/urgent"
 	"skerry/internal/link"
@@ -51,6 +53,10 @@ type measurement struct {
 	use        *nodeUse // of nodes, over those seconds
 	hostCPUMax float64  // cores, in the busiest second
 	stolen     record.Stolen
+	others     verdict.Piece[verdict.Use]
+	beside     int // other labs of the run
+	waits      []bound.Second
+	unwaited   []string       // what servers may have waited for and is not counted here
 	events     []record.Event // of the experiment
 	account    record.Account // of what links did to packets
 	probes     []record.Probe
@@ -74,7 +80,7 @@ func (m measuring) measure(ctx context.Context) (measurement, error) {
 		return measurement{}, err
 	}
 	beside, cancel := context.WithCancel(ctx)
-	w := &watch{measuring: m, session: s, ctx: beside, drift: drift, events: events, batches: stats.NewBatchMeans(), pools: newPools(m.cell.Experiment)}
+	w := &watch{measuring: m, session: s, ctx: beside, drift: drift, events: events, batches: stats.NewBatchMeans(), pools: newPools(m.cell.Experiment), waits: newWaits(m.cell.Experiment)}
 	got, err := w.follow()
 	m.tell.live.Measuring(w.began, nil)
 	cancel()
@@ -112,6 +118,7 @@ type watch struct {
 
 	use    nodeUse
 	ledger ledger
+	waits  *waits
 	pools  *pools
 	real   *realLinks // nil where no link is left as it is
 
@@ -169,12 +176,18 @@ func (w *watch) follow() (measurement, error) {
 	m = measurement{begun: began == nil, drive: drive, stopped: w.stopped, histograms: w.logs, bins: w.bins, goodput: w.batches.Interval(),
 		traffic: difference(w.before.links, after.links)}
 	if m.begun {
-		m.machines = spans(w.before, after)
+		m.machines, m.others = spans(w.before, after), others(w.before.cpu, after.cpu)
+		m.beside = len(w.before.cpu.labs) - 1
 	}
 	if m.stopped == "" {
 		m.stopped = drive.Stopped
 	}
+	m.waits = w.waits.all()
+	if m.unwaited, err = unwaited(w.ground.lab.Hosts(), w.cell.Experiment.DataNodes()); err != nil {
+		return m, err
+	}
 	m.use, m.stolen, m.goodputs = &w.use, w.pools.found(), w.pools.intervals()
+	m.stolen.OwnTrials = m.byOwnTrials()
 	w.mu.Lock()
 	m.hostCPUMax, m.sampled = w.hostCPUMax, w.sampled
 	if w.eventsOver && w.stopped == "" {
@@ -233,6 +246,7 @@ func (w *watch) interval(i load.Interval) error {
 			return err
 		}
 		w.bins = append(w.bins, bin(w.began, i))
+		w.waits.interval(i)
 		if w.events != nil && i.Length > 0 {
 			w.events.observe(i)
 		}

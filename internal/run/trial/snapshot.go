@@ -18,6 +18,7 @@ import (
 type snapshot struct {
 	links    []link.Stats
 	machines []counted
+	cpu      cpuUse
 }
 
 // counted is what a machine has counted so far.
@@ -41,6 +42,10 @@ func (w *watch) snapshot(reset bool) (s snapshot, err error) {
 			return err
 		})
 	}
+	all.Go(func() (err error) {
+		s.cpu, err = readCPUUse(w.ctx, w.ground.turns.with(w.ground.lab))
+		return err
+	})
 	return s, errors.Join(err, all.Wait())
 }
 

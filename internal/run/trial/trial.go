@@ -116,7 +116,7 @@ func (e recordError) Unwrap() error { return e.error }
 func run(ctx context.Context, c Config, tell teller, result *record.Trial) (err error) {
 	e := c.Cell.Experiment
 	work, guard := newGuard(ctx)
-	g := newGround(c.Database, e)
+	g := newGround(c.Database, e, c.Turns)
 	turn := &turn{of: c.Turns}
 	defer turn.leave()
 	if err := turn.setUp(work); err != nil {
@@ -136,6 +136,7 @@ func run(ctx context.Context, c Config, tell teller, result *record.Trial) (err 
 	if err != nil {
 		return err
 	}
+	c.Turns.add(g.lab)
 	result.Machine = placed(c.Machine, g.lab)
 	if turn.of != nil {
 		tell.stage("waiting for others to set up")
@@ -166,6 +167,7 @@ func run(ctx context.Context, c Config, tell teller, result *record.Trial) (err 
 	}
 	summarise(result, e, g.lab, m, c.Writer.Events())
 	limit := limitOf(e, g.lab, m)
+	result.LatencyBound = madeBy(e, g.lab, m)
 	result.Bound, result.Fidelity = &limit, fidelityOf(g.lab, links, m)
 	if err := writeFiles(c.Writer, m); err != nil {
 		return err

@@ -23,6 +23,7 @@ type Turns struct {
 	setting, probing, measuring int
 	wanting                     int           // wait to probe
 	changed                     chan struct{} // closed, and replaced, when a number became less
+	labs                        labs
 }
 
 // NewTurns makes turns of trials that are to run at the same time.

@@ -254,6 +254,12 @@ export interface Fidelity {
   /** of the host's CPU time */
   steal_share: number
   /**
+   * others_cpu_cores is the cores that processes used, on average, that are neither the trial's nor of another trial of the
+   * run; nil where that is not known, for the reason OthersUnknown, and in runs of older versions.
+   */
+  others_cpu_cores?: number
+  others_not_known?: string
+  /**
    * machines are those that the lab stood on, where it stood on machines of a machines file; the
    * figures of host are of them together then, and lateness of the worst.
    */
@@ -351,6 +357,39 @@ export interface Latency {
   p99: number
   p999: number
   max: number
+}
+
+/** LatencyBound says what made the median and the 99th percentile of the response time of all operations. */
+export interface LatencyBound {
+  p50: LatencyCause
+  p99: LatencyCause
+}
+
+/** LatencyCause says what made a percentile of the response time, with the evidence (evidence/bound has the rules). */
+export interface LatencyCause {
+  /**
+   * by is distance, machine (its processors, for which servers waited), client (the driver waited for a processor),
+   * node (quotas), disk, queue or database.
+   */
+  by: string
+  /** FROM~TO of the link */
+  what?: string
+  text: string
+  /** of_machine says that processors or the disk of the machine made it, and not the database or the emulated cloud. */
+  of_machine?: boolean
+  /**
+   * latency_ms is the percentile; the others are what each of the waits accounts for in it. They may overlap, and
+   * their sum may be more than the whole.
+   */
+  latency_ms: number
+  round_trip_ms: number
+  servers_processor_ms: number
+  servers_quota_ms: number
+  servers_disk_ms: number
+  client_processor_ms: number
+  queue_ms: number
+  /** not_known lists what could not be measured. */
+  not_known?: string[]
 }
 
 /**
@@ -485,6 +524,12 @@ export interface NodeSecond {
   steal_cores: number
   credits?: number
   foreign_cores?: number
+  /**
+   * processor_wait_s adds up, over the node's threads, the seconds that each was ready to run and waited for a
+   * processor; DiskWait is for how much of the second at least one thread waited for a disk.
+   */
+  processor_wait_s?: number
+  disk_wait_s?: number
 }
 
 /**
@@ -697,6 +742,11 @@ export interface Stolen {
   /** moved is the largest relative change of these figures, MovedBy which one it is. */
   moved: number
   moved_by?: string
+  /**
+   * own_trials says that other trials of the run took the processors, which ran at the same time: neither other programs
+   * nor the hypervisor used much.
+   */
+  own_trials?: boolean
 }
 
 /** Unconfirmed is a direction that was changed, and whose packets did not obey the change. */
