@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"skerry/internal/evidence/bound"
 	"skerry/internal/record"
 )
 
@@ -14,15 +16,20 @@ var boundWords = map[string]string{"bandwidth": "bandwidth of", "node": "process
 
 // boundOf says in a few words what bound a cell: what bound most of its trials.
 func boundOf(trials []record.Trial) string {
-	n := map[string]int{}
+	var all []string
 	for _, t := range trials {
 		if b := t.Bound; b != nil {
-			word := cmp.Or(boundWords[b.By], b.By)
-			if b.What != "" {
-				word += " " + b.What
-			}
-			n[word]++
+			all = append(all, strings.TrimSpace(cmp.Or(boundWords[b.By], b.By)+" "+b.What))
 		}
+	}
+	return commonest(all, len(trials))
+}
+
+// commonest is the text that most of so many trials have, with their number where others have another.
+func commonest(texts []string, trials int) string {
+	n := map[string]int{}
+	for _, t := range texts {
+		n[t]++
 	}
 	if len(n) == 0 {
 		return ""
@@ -30,7 +37,7 @@ func boundOf(trials []record.Trial) string {
 	words := slices.Sorted(maps.Keys(n))
 	most := slices.MaxFunc(words, func(a, b string) int { return cmp.Compare(n[a], n[b]) })
 	if len(words) > 1 {
-		return fmt.Sprintf("%s (%d of %d)", most, n[most], len(trials))
+		return fmt.Sprintf("%s (%d of %d)", most, n[most], trials)
 	}
 	return most
 }
@@ -51,5 +58,49 @@ func (m *model) boundFinding() []string {
 	if name := m.name(best); len(m.cells) > 1 && name != "" {
 		of = " of " + name
 	}
-	return []string{fmt.Sprintf("Throughput%s was bound by %s: %s.", of, boundOf(best.used[:1]), b.Text)}
+	return append([]string{fmt.Sprintf("Throughput%s was bound by %s: %s.", of, boundOf(best.used[:1]), b.Text)}, latencyFinding(best.used[0])...)
+}
+
+// causeWords are what made a percentile of the response time, as people are told.
+var causeWords = map[string]string{
+	bound.Distance: "round trips", bound.Machine: "processors", bound.Client: "driver's processors", bound.Node: "quota",
+	bound.Queue: "queue of", bound.Database: "itself",
+}
+
+// madeOf says in a few words what made the 99th percentile of a cell: what made it in most of its trials.
+func madeOf(trials []record.Trial) string {
+	var all []string
+	for _, t := range trials {
+		if b := t.LatencyBound; b != nil {
+			all = append(all, causeOf(b.P99))
+		}
+	}
+	return commonest(all, len(trials))
+}
+
+// causeOf says in a few words what made a percentile.
+func causeOf(c record.LatencyCause) string {
+	return strings.TrimSpace(cmp.Or(causeWords[c.By], c.By) + " " + c.What)
+}
+
+// latencyFinding tells of the cell with the highest goodput what made its response times.
+func latencyFinding(t record.Trial) []string {
+	if t.LatencyBound == nil {
+		return nil
+	}
+	var out []string
+	for _, x := range []struct {
+		name  string
+		cause record.LatencyCause
+	}{{"median", t.LatencyBound.P50}, {"99th percentile", t.LatencyBound.P99}} {
+		text := fmt.Sprintf("The %s of the response time was made by %s: %s.", x.name, causeOf(x.cause), x.cause.Text)
+		if x.cause.OfMachine {
+			text += " That is this machine's, and not the database's."
+		}
+		out = append(out, text)
+	}
+	for _, u := range t.LatencyBound.P99.Unknown {
+		out = append(out, "Not known: "+u+".")
+	}
+	return out
 }

@@ -174,7 +174,7 @@ func signed(v float64) string {
 type evidenceRow struct {
 	Trial, Cell                          string
 	RTT, Late, Drops, Client, ClientLate string
-	Host, Steal                          string
+	Host, Others, Steal                  string
 	Verdict                              string
 	Reasons                              []string
 	Replaced                             []string // attempts that this one stands in for
@@ -219,6 +219,10 @@ func (m *model) evidenceRow(c *cell, t record.Trial) evidenceRow {
 	}
 	r.Client, r.ClientLate = exact(f.ClientCPU), millis(f.ClientLateP99US)
 	r.Host = fmt.Sprintf("%s of %d", exact(f.HostCPU), f.HostCores)
+	r.Others = "not known"
+	if f.OthersCPU != nil {
+		r.Others = exact(*f.OthersCPU)
+	}
 	r.Steal = percent(f.StealShare)
 	return r
 }

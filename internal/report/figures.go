@@ -57,8 +57,8 @@ type CellFigures struct {
 	// Operation is the one whose latency stands for the cell's; "" when nothing was measured.
 	Operation string
 	Verdict   string
-	// Bound says what bound it, "" where that is not known.
-	Bound string
+	// Bound says what bound it, and MadeBy what made its 99th percentile, "" where that is not known.
+	Bound, MadeBy string
 	// Estimates are the means of Used by metric, those of ValuesOf.
 	Estimates map[string]stats.Estimate
 	// Latencies are by kind of operation, that which stands for the cell first.
@@ -98,7 +98,7 @@ func FiguresOf(d *record.Dir) Figures {
 		}
 	}
 	for _, c := range m.cells {
-		x := CellFigures{Label: m.name(c), Planned: c.planned, Trials: c.trials, Used: c.used, Weak: c.weak, Verdict: verdictOf(c), Bound: boundOf(c.used), Estimates: c.estimates}
+		x := CellFigures{Label: m.name(c), Planned: c.planned, Trials: c.trials, Used: c.used, Weak: c.weak, Verdict: verdictOf(c), Bound: boundOf(c.used), MadeBy: madeOf(c.used), Estimates: c.estimates}
 		for i, name := range m.vary {
 			x.Values = append(x.Values, place[i][valueText(name, c.parameters[name])])
 		}

@@ -30,6 +30,7 @@ type fixture struct {
 	failed      int
 	only        int // trials that ended; 0 is all
 	hostile     string
+	change      func(*record.Trial) // of each trial that measured; nil for none
 }
 
 var azure = []string{"Melbourne", "Sydney", "Canberra", "Pune", "Singapore", "Seoul", "Dubai", "Virginia"}
@@ -169,6 +170,9 @@ func (f fixture) trial(t testing.TB, w *record.Writer, p record.Planned) {
 	g.drive(&trial)
 	g.traffic(&trial)
 	g.fidelity(&trial, p.ID == f.suspect)
+	if f.change != nil {
+		f.change(&trial)
+	}
 	must(t, tw.Finish(trial))
 }
 

@@ -140,6 +140,37 @@ func TestPageSaysWhatTheRunSays(t *testing.T) {
 	}
 }
 
+// Each column of the plain page stands under its own head: what bound a cell is no verdict.
+func TestColumnsOfThePage(t *testing.T) {
+	f := quickstart
+	f.change = func(t *record.Trial) {
+		t.Bound = &record.Bound{By: "target", Text: "the target was reached"}
+		t.LatencyBound = &record.LatencyBound{P99: record.LatencyCause{By: "disk", Text: "80 ms", OfMachine: true}}
+		t.Verdict = record.Verdict{State: record.Valid}
+	}
+	dir := f.make(t)
+	p := page(t, dir)
+	wellFormed(t, p)
+	_, table, _ := strings.Cut(p, `<section id="results">`)
+	table, _, _ = strings.Cut(table, "</table>")
+	if n := strings.Count(table, `<td class="text">target</td><td class="text">disk</td><td class="text"><span class="verdict good">valid</span>`); n == 0 || n != strings.Count(table, "class=\"verdict") {
+		t.Errorf("%d rows say what bound them, what made their 99th percentile, and that they are valid:\n%s", n, table)
+	}
+	if heads, cells := strings.Count(table, "<th"), strings.Count(table, "<td"); cells%(heads-1) != 0 { // one of them is thead
+		t.Errorf("%d cells below %d heads", cells, heads-1)
+	}
+	for _, o := range []TextOptions{{}, {Trials: true}} {
+		out := text(t, dir, o)
+		head := strings.Fields(strings.ReplaceAll(strings.ReplaceAll(out, "bound by", "bound-by"), "p99 made by", "p99-made-by"))
+		if !slices.Contains(head, "bound-by") || !slices.Contains(head, "p99-made-by") || !strings.Contains(out, "target    disk         valid") {
+			t.Errorf("the table does not say it:\n%s", out)
+		}
+	}
+	if out := text(t, dir, TextOptions{}); !strings.Contains(out, "The 99th percentile of the response time was made by disk: 80 ms. That is this machine's, and not the database's.") {
+		t.Errorf("no finding:\n%s", out)
+	}
+}
+
 func TestHostileNamesStayText(t *testing.T) {
 	f := quickstart
 	f.suspect, f.repetitions = 2, 2

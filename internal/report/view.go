@@ -26,7 +26,7 @@ type view struct {
 	Scale           string
 	Relative        string // the head of the column of multiples
 	Names           []string
-	Rows            []resultRow
+	Rows            []pageRow
 	Operations      []operationRow
 	Trials          []trialView
 	Errors          []errorRow
@@ -69,24 +69,12 @@ type card struct{ Figure, What, Class string }
 // fact is a line of the environment.
 type fact struct{ Name, Value string }
 
-// resultRow is a cell of the matrix.
-type resultRow struct {
-	Parameters []string
-	Goodput    string
-	Bar        template.CSS // how long the bar behind the goodput is
-	Throughput string
-	Relative   string
-	Operation  string
-	P50        string
-	P95        string
-	P99        string
-	Errors     string
-	Traffic    string
-	RTT        string
-	N          string
-	Verdict    string
-	Bad        bool
-	First      bool // of its group
+// pageRow is a cell of the matrix on the page.
+type pageRow struct {
+	resultRow
+	Bar   template.CSS // how long the bar behind the goodput is
+	Bad   bool
+	First bool // of its group
 }
 
 type operationRow struct {
@@ -199,11 +187,8 @@ func (v *view) results(m *model) {
 		most = max(most, c.goodput().Mean)
 	}
 	for _, c := range m.cells {
-		row := m.cellRow(c)
-		verdict := row[11]
-		out := resultRow{Parameters: m.parameterCells(names, c.parameters), Goodput: row[0], Throughput: row[1], Relative: row[2],
-			Operation: row[3], P50: row[4], P95: row[5], P99: row[6], Errors: row[7], Traffic: row[8], RTT: row[9], N: row[10],
-			Verdict: verdict, Bad: verdict != record.Valid, First: c == c.group.cells[0] && len(c.group.cells) > 1}
+		out := pageRow{resultRow: m.cellRow(names, c), First: c == c.group.cells[0] && len(c.group.cells) > 1}
+		out.Bad = out.Verdict != record.Valid
 		if most > 0 {
 			out.Bar = template.CSS(fmt.Sprintf("--share:%.1f%%", 100*c.goodput().Mean/most))
 		}

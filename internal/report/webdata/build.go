@@ -68,7 +68,7 @@ func axes(in []report.Axis) []Axis {
 }
 
 func cellOf(c report.CellFigures) Cell {
-	cell := Cell{Label: c.Label, Values: c.Values, Planned: c.Planned, Trials: []int{}, Weak: c.Weak, Operation: c.Operation, Verdict: c.Verdict, Bound: c.Bound,
+	cell := Cell{Label: c.Label, Values: c.Values, Planned: c.Planned, Trials: []int{}, Weak: c.Weak, Operation: c.Operation, Verdict: c.Verdict, Bound: c.Bound, MadeBy: c.MadeBy,
 		Estimates: map[string]Estimate{}, Latencies: []Latencies{}}
 	if cell.Values == nil {
 		cell.Values = []int{}
@@ -102,7 +102,7 @@ func estimateOf(e stats.Estimate) Estimate {
 func trialOf(c report.CellFigures, t record.Trial, cell int) Trial {
 	half, _ := t.Steady()
 	x := Trial{ID: t.ID, Cell: cell, Repetition: t.Repetition, Name: c.Called(t), State: t.State, Error: t.Error, Stopped: t.Stopped,
-		DurationS: series.Number(t.DurationS), WarmupS: series.Number(t.WarmupS), SetupS: series.Number(t.SetupS), Verdict: t.Verdict, Bound: t.Bound, Outcomes: t.Outcomes, Retries: t.Retries,
+		DurationS: series.Number(t.DurationS), WarmupS: series.Number(t.WarmupS), SetupS: series.Number(t.SetupS), Verdict: t.Verdict, Bound: t.Bound, LatencyBound: t.LatencyBound, Outcomes: t.Outcomes, Retries: t.Retries,
 		Values: map[string]series.Number{}, Half: series.Number(half), Operations: t.Operations, Errors: t.Errors, Events: t.Events, Audit: t.Audit,
 		Assertions: t.Assertions, Fidelity: t.Fidelity, Replaced: t.Replaced, Detail: t.State == record.TrialOK}
 	x.Fidelity.Links = []record.LinkFidelity{}

@@ -74,7 +74,8 @@ type Cell struct {
 	Weak      bool   `json:"weak,omitempty"`
 	Operation string `json:"operation,omitempty"` // whose latency it is
 	Verdict   string `json:"verdict"`
-	Bound     string `json:"bound,omitempty"` // what bound its throughput
+	Bound     string `json:"bound,omitempty"`   // what bound its throughput
+	MadeBy    string `json:"made_by,omitempty"` // what made its 99th percentile
 	// Estimates by metric, over repetitions.
 	Estimates map[string]Estimate `json:"estimates"`
 	// Latencies are the latency metrics of each kind of operation, the leading one first.
@@ -99,20 +100,22 @@ type Estimate struct {
 
 // Trial is one trial in short.
 type Trial struct {
-	ID         int             `json:"id"`
-	Cell       int             `json:"cell"` // place among the cells
-	Repetition int             `json:"repetition"`
-	Name       string          `json:"name"`
-	State      string          `json:"state"`
-	Error      string          `json:"error,omitempty"`
-	Stopped    string          `json:"stopped,omitempty"`
-	DurationS  series.Number   `json:"duration_s"`
-	WarmupS    series.Number   `json:"warmup_s"`
-	SetupS     series.Number   `json:"setup_s"`
-	Verdict    record.Verdict  `json:"verdict"`
-	Bound      *record.Bound   `json:"bound,omitempty"`
-	Outcomes   record.Outcomes `json:"outcomes"`
-	Retries    int64           `json:"retries,omitempty"`
+	ID         int            `json:"id"`
+	Cell       int            `json:"cell"` // place among the cells
+	Repetition int            `json:"repetition"`
+	Name       string         `json:"name"`
+	State      string         `json:"state"`
+	Error      string         `json:"error,omitempty"`
+	Stopped    string         `json:"stopped,omitempty"`
+	DurationS  series.Number  `json:"duration_s"`
+	WarmupS    series.Number  `json:"warmup_s"`
+	SetupS     series.Number  `json:"setup_s"`
+	Verdict    record.Verdict `json:"verdict"`
+	Bound      *record.Bound  `json:"bound,omitempty"`
+	// LatencyBound is what made its response times.
+	LatencyBound *record.LatencyBound `json:"latency_bound,omitempty"`
+	Outcomes     record.Outcomes      `json:"outcomes"`
+	Retries      int64                `json:"retries,omitempty"`
 	// Values by metric.
 	Values     map[string]series.Number           `json:"values"`
 	Half       series.Number                      `json:"goodput_half,omitempty"`

@@ -1,5 +1,5 @@
 // Made by "make docs" from the types of internal/report/webdata.
-import type { Assertion, Audit, Bound, ErrorCount, Fidelity, File, Happening, LinkFidelity, OperationSummary, Outcomes, Replaced, Verdict } from './record'
+import type { Assertion, Audit, Bound, ErrorCount, Fidelity, File, Happening, LatencyBound, LinkFidelity, OperationSummary, Outcomes, Replaced, Verdict } from './record'
 import type { Highlight, Tally } from './report'
 import type { Band, Curve, Heat, Network, Nodes, Operations, Probes, Rates, Timeline } from './series'
 
@@ -24,6 +24,8 @@ export interface Cell {
   verdict: string
   /** what bound its throughput */
   bound?: string
+  /** what made its 99th percentile */
+  made_by?: string
   /** estimates by metric, over repetitions. */
   estimates: Record<string, Estimate>
   /** latencies are the latency metrics of each kind of operation, the leading one first. */
@@ -186,6 +188,8 @@ export interface Trial {
   setup_s: number
   verdict: Verdict
   bound?: Bound
+  /** latency_bound is what made its response times. */
+  latency_bound?: LatencyBound
   outcomes: Outcomes
   retries?: number
   /** values by metric. */

@@ -172,6 +172,7 @@ function evidence(run: Run, open: (trial: number) => void): HTMLElement {
     { head: 'client CPU', numeric: true, key: (t) => t.fidelity.client_cpu_cores, cell: (t) => figure(t.fidelity.client_cpu_cores) },
     { head: 'client late, p99', numeric: true, key: (t) => t.fidelity.client_late_p99_us, cell: (t) => duration(t.fidelity.client_late_p99_us) },
     { head: 'machine, cores', numeric: true, key: (t) => t.fidelity.host_cpu_cores, cell: (t) => `${figure(t.fidelity.host_cpu_cores)} of ${t.fidelity.host_cores}` },
+    { head: 'other programs, cores', numeric: true, key: (t) => t.fidelity.others_cpu_cores ?? NaN, cell: (t) => (t.fidelity.others_cpu_cores === undefined ? 'not known' : figure(t.fidelity.others_cpu_cores)) },
     { head: 'stolen', numeric: true, key: (t) => t.fidelity.steal_share, cell: (t) => percent(t.fidelity.steal_share) },
     { head: 'why', class: 'why', cell: (t) => [...(t.verdict.reasons ?? [(t.error ?? '').split('\n')[0]!]), ...(t.verdict.notes ?? []), ...(t.replaced ?? []).map((r) => `run again: the attempt in ${r.dir} was ${r.verdict.state}: ${(r.verdict.reasons ?? []).join('; ')}`)].filter(Boolean).join('; ') },
   ], run.trials, { label: 'Evidence of every trial', bad: (t) => t.state !== 'ok' || t.verdict.state !== 'valid' })

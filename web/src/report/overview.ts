@@ -83,6 +83,7 @@ function results(run: Run, open: (trial: number) => void): HTMLElement {
     { head: 'bytes/op', numeric: true, key: (c) => estimate(c, 'traffic_op'), cell: (c) => (c.estimates['traffic_op'] ? figure(estimate(c, 'traffic_op')) : '–') },
     { head: 'n', numeric: true, key: (c) => c.estimates['goodput']?.n ?? 0, cell: (c) => c.estimates['goodput']?.n ?? 0 },
     ...(run.cells.some((c) => c.bound) ? [{ head: 'bound by', cell: (c: Cell) => c.bound ?? '–' }] : []),
+    ...(run.cells.some((c) => c.made_by) ? [{ head: 'p99 made by', cell: (c: Cell) => c.made_by ?? '–' }] : []),
     { head: 'verdict', cell: (c) => badge(c.verdict) },
     { head: 'trials', cell: (c) => h('span', {}, c.trials.slice(0, 12).flatMap((id) => [h('a', { href: '#trial', 'aria-label': `Trial ${id}`, onclick: () => open(id) }, String(id)), ' '])) },
   ], run.cells, { label: 'Results' })

@@ -1,4 +1,5 @@
 // One trial: second by second, its latencies, its traffic, its map.
+import type { LatencyCause } from '../go/record'
 import type { Detail, Run, Trial } from '../go/webdata'
 import { chart, type Chart } from '../charts/chart'
 import { distribution, heatmap } from '../charts/latency'
@@ -57,6 +58,12 @@ export function trials(run: Run): Shown {
   }
 }
 
+/** made says what made a percentile of the response time. */
+function made(percentile: string, c: LatencyCause): HTMLElement {
+  return h('span', {}, h('b', {}, `${percentile}: `), `${c.by}${c.what ? ` ${c.what}` : ''}: ${c.text}.`,
+    c.of_machine ? ' That is this machine’s, and not the database’s.' : '')
+}
+
 function summaryOf(t: Trial): HTMLElement {
   const title = h('h3', {}, `Trial ${t.id}: ${t.name}`)
   if (t.state !== 'ok') {
@@ -71,6 +78,8 @@ function summaryOf(t: Trial): HTMLElement {
   const operations = Object.entries(t.operations ?? {}).filter(([, s]) => s.count > 0)
   return h('div', { class: 'card stack' }, title,
     t.bound ? h('p', {}, h('b', {}, 'Bound: '), t.bound.text, '.') : null,
+    t.latency_bound ? h('p', {}, made('Median', t.latency_bound.p50), ' ', made('99th percentile', t.latency_bound.p99),
+      (t.latency_bound.p99.not_known ?? []).map((u) => ` Not known: ${u}.`)) : null,
     t.verdict.reasons?.length ? h('div', { class: 'note' }, h('b', {}, 'Suspect: '), t.verdict.reasons.join('; ')) : null,
     t.verdict.notes?.length ? h('p', {}, h('b', {}, 'Disturbed: '), t.verdict.notes.join('; '), '.') : null,
     h('dl', { class: 'facts' }, facts.map(([k, v]) => [h('dt', {}, k), h('dd', {}, v)])),
