@@ -16,6 +16,7 @@ import (
 	"skerry/internal/base/strict"
 	"skerry/internal/database"
 	"skerry/internal/database/redis"
+	"skerry/internal/evidence/race"
 	"skerry/internal/experiment"
 	"skerry/internal/record"
 )
@@ -410,6 +411,56 @@ func TestWhatThisMachineCannotCarry(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) { cannotCarry(t, limit) })
+	}
+}
+
+// A need for a response time that is not met because servers waited for this machine decides nothing; one that is
+// met all the same, or that the database did not meet, does.
+func TestResponseTimesOfThisMachineDecideNothing(t *testing.T) {
+	cause := func(by string, of bool) *record.LatencyBound {
+		c := record.LatencyCause{By: by, OfMachine: of, Text: "500 ms, of which round trips 10"}
+		return &record.LatencyBound{P50: c, P99: c}
+	}
+	for name, tt := range map[string]struct {
+		p99  float64
+		by   *record.LatencyBound
+		void string
+		need string
+	}{
+		"processors":       {500e3, cause("machine", true), "p99 < 400ms is not decided (it is 500 ms): this machine's processors made the 99th percentile, 500 ms", Undecided},
+		"disk":             {500e3, cause("disk", true), "this machine's disk made", Undecided},
+		"emulated disk":    {500e3, cause("disk", false), "", NotMet},
+		"the database":     {500e3, cause("database", false), "", NotMet},
+		"met all the same": {300e3, cause("machine", true), "", Met},
+		"an older version": {500e3, nil, "", NotMet},
+	} {
+		t.Run(name, func(t *testing.T) {
+			count := 0
+			by := measure(t, &count)
+			c := plan(t, t.TempDir(), needsText)
+			if err := c.Run(t.Context(), func(ctx context.Context, f record.File, out string, lane Lane) (string, error) {
+				dir, err := by(ctx, f, out, lane)
+				if err == nil && strings.HasPrefix(filepath.Base(f.Path), "slow") {
+					err = rewrite(dir, func(x *record.Trial) {
+						x.LatencyBound = tt.by
+						x.Operations["READ"] = record.OperationSummary{Count: 500, Response: record.Latency{P99: tt.p99, Max: tt.p99}}
+					})
+				}
+				return dir, err
+			}, silent); err != nil {
+				t.Fatal(err)
+			}
+			a := c.Answer()
+			i := slices.IndexFunc(a.Candidates, func(v Verdict) bool { return v.Database == "slow" })
+			v := a.Candidates[i]
+			if (v.Out == race.Void) != (tt.void != "") || !strings.Contains(v.Why, tt.void) {
+				t.Errorf("%q: %s; want %q", v.Out, v.Why, tt.void)
+			}
+			j := slices.IndexFunc(v.Needs, func(n Need) bool { return n.Text == "p99 < 400ms" && n.Day == race.Quiet })
+			if got := v.Needs[j].State; got != tt.need {
+				t.Errorf("the need is %s, want %s", got, tt.need)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package choose
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"skerry/internal/evidence/assert"
@@ -48,6 +49,13 @@ func (c *Contest) result(h race.Heat, d *record.Dir) race.Result {
 		}
 		return r
 	}
+	if why := c.undecided(t, h.Day); why != "" {
+		r.Void = why
+		if h.Day == race.Quiet && t.Bound != nil && t.Bound.MachineShare >= crowded {
+			c.reduce(h.Candidate, why)
+		}
+		return r
+	}
 	if h.Day == race.Quiet {
 		if r.Score = score(t, c.Needs.Prefer[0]); r.Score <= 0 {
 			r.Void = "the trial has no " + c.Needs.Prefer[0]
@@ -59,6 +67,30 @@ func (c *Contest) result(h race.Heat, d *record.Dir) race.Result {
 	}
 	return r
 }
+
+// undecided says which need for a response time a trial does not meet because of this machine's processors or disk, and
+// so does not decide; "" for none. What this machine made longer may still meet a need.
+func (c *Contest) undecided(t record.Trial, day string) string {
+	if t.LatencyBound == nil {
+		return ""
+	}
+	for _, l := range c.Needs.lines(day) {
+		if l.Metric.Unit != metric.Time || l.Metric.Event != "" || !l.Below() {
+			continue
+		}
+		cause, what := t.LatencyBound.P99, "99th percentile"
+		if name := l.Name[strings.LastIndexByte(l.Name, '.')+1:]; name == "mean" || name == "p50" {
+			cause, what = t.LatencyBound.P50, "median"
+		}
+		if a := l.Check(t); cause.OfMachine && !a.Held && a.Measured != nil {
+			return fmt.Sprintf("%s is not decided (it is %s): this machine's %s made the %s, %s", a.Text, a.Value, ofMachine[cause.By], what, cause.Text)
+		}
+	}
+	return ""
+}
+
+// ofMachine are what of a machine may make a response time.
+var ofMachine = map[string]string{bound.Machine: "processors", bound.Client: "processors", bound.Disk: "disk"}
 
 // databases tells whether a trial is suspect for nothing but what the database did: losses that
 // the audit found, requests that never ended. Those are what is asked.
