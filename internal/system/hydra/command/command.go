@@ -61,6 +61,9 @@ type Check struct {
 	Version uint64          `json:"version,omitempty"` // for version
 	Field   string          `json:"field,omitempty"`   // for comparisons
 	Value   json.RawMessage `json:"value,omitempty"`   // for comparisons: a scalar
+	// Exact says that numbers are compared exactly. Normalize sets it; checks in logs of earlier versions compare
+	// numbers beyond 64 bits as floating point, as the databases that applied them did.
+	Exact bool `json:"-"`
 }
 
 // Do is what a write does.

@@ -12,6 +12,8 @@ const format = 1
 // codes of checks and writes in the log, which must never change.
 var (
 	checkCodes = []Is{Exists, Absent, Version, Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual}
+	// exactCodes are of checks that compare numbers exactly; they follow checkCodes.
+	exactCodes = []Is{Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual}
 	writeCodes = []Do{Put, Merge, Add, Delete, CreateTable, DropTable, ClearTable}
 )
 
@@ -29,7 +31,7 @@ func (t *Transaction) Append(dst []byte) []byte {
 	dst = varint.Append(dst, uint64(len(t.Checks)))
 	for i := range t.Checks {
 		c := &t.Checks[i]
-		dst = append(dst, codeOf(checkCodes, c.Is))
+		dst = append(dst, c.code())
 		dst = varint.AppendText(dst, c.Table)
 		dst = varint.AppendText(dst, c.Key)
 		dst = varint.Append(dst, c.Version)
@@ -45,6 +47,13 @@ func (t *Transaction) Append(dst []byte) []byte {
 		dst = varint.AppendText(dst, w.Value)
 	}
 	return dst
+}
+
+func (c *Check) code() byte {
+	if c.Exact {
+		return byte(len(checkCodes)) + codeOf(exactCodes, c.Is)
+	}
+	return codeOf(checkCodes, c.Is)
 }
 
 // codeOf is a name's place in its list, 255 for none: Normalize refuses those.
@@ -66,13 +75,20 @@ func Decode(data []byte) (Transaction, error) {
 	t := Transaction{RequestID: r.Text()}
 	t.Checks = make([]Check, 0, r.Count(part))
 	for range cap(t.Checks) {
-		c := Check{Is: nameOf(&r, checkCodes), Table: r.Text(), Key: r.Text()}
+		var c Check
+		code := r.Byte()
+		if c.Exact = int(code) >= len(checkCodes); c.Exact {
+			c.Is = nameOf(&r, exactCodes, code-byte(len(checkCodes)))
+		} else {
+			c.Is = nameOf(&r, checkCodes, code)
+		}
+		c.Table, c.Key = r.Text(), r.Text()
 		c.Version, c.Field, c.Value = r.Number(), r.Text(), value(&r)
 		t.Checks = append(t.Checks, c)
 	}
 	t.Writes = make([]Write, 0, r.Count(part))
 	for range cap(t.Writes) {
-		w := Write{Do: nameOf(&r, writeCodes), Table: r.Text(), Key: r.Text(), Value: value(&r)}
+		w := Write{Do: nameOf(&r, writeCodes, r.Byte()), Table: r.Text(), Key: r.Text(), Value: value(&r)}
 		t.Writes = append(t.Writes, w)
 	}
 	if !r.Done() {
@@ -98,7 +114,7 @@ func ChangesTables(data []byte) bool {
 		r.Bytes()
 	}
 	for range r.Count(part) {
-		switch do := nameOf(&r, writeCodes); do {
+		switch do := nameOf(&r, writeCodes, r.Byte()); do {
 		case CreateTable, DropTable:
 			return true
 		}
@@ -120,8 +136,8 @@ func value(r *varint.Reader) []byte {
 	return nil
 }
 
-func nameOf[T ~string](r *varint.Reader, list []T) T {
-	code := r.Byte()
+// nameOf is the name of a code that was read.
+func nameOf[T ~string](r *varint.Reader, list []T, code byte) T {
 	if int(code) >= len(list) {
 		r.Fail()
 		return ""

@@ -186,7 +186,7 @@ func holds(c *Check, row Row) bool {
 			have = list[i].value
 		}
 	}
-	order, alike := compare(have, c.Value)
+	order, alike := compare(have, c.Value, c.Exact)
 	switch c.Is {
 	case Equal:
 		return alike && order == 0
@@ -206,13 +206,13 @@ func holds(c *Check, row Row) bool {
 
 // ordered tells whether a value has a less and a greater: numbers and strings.
 func ordered(v []byte) bool {
-	return len(v) > 0 && (v[0] == '"' || v[0] == '-' || v[0] >= '0' && v[0] <= '9')
+	return len(v) > 0 && v[0] == '"' || isNumber(v)
 }
 
 // compare orders two scalars of the same type; those of different types, arrays and
-// objects are not comparable. Numbers are compared exactly when both are whole numbers of
-// 64 bits, else as floating point; strings by their bytes.
-func compare(a, b []byte) (order int, alike bool) {
+// objects are not comparable. Strings are compared by their bytes. Numbers are compared exactly, or as logs of earlier
+// versions have it: exactly when both are whole numbers of 64 bits, else as floating point.
+func compare(a, b []byte, exact bool) (order int, alike bool) {
 	switch {
 	case len(a) == 0 || len(b) == 0:
 		return 0, false
@@ -225,6 +225,9 @@ func compare(a, b []byte) (order int, alike bool) {
 	case a[0] == '"' || b[0] == '"' || !ordered(a) || !ordered(b):
 		same := bytes.Equal(a, b)
 		return 0, same && a[0] != '{' && a[0] != '['
+	}
+	if exact {
+		return compareNumbers(a, b), true
 	}
 	x, errX := strconv.ParseInt(string(a), 10, 64)
 	y, errY := strconv.ParseInt(string(b), 10, 64)

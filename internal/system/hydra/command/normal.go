@@ -54,6 +54,11 @@ func (c *Check) normalize() error {
 		return fmt.Errorf("%w: the value to compare with is no number, string, boolean or null", ErrInvalid)
 	}
 	c.Value = compact.Bytes()
+	if c.Exact = isNumber(c.Value); c.Exact {
+		if _, exact := parseDecimal(c.Value); !exact {
+			return fmt.Errorf("%w: the exponent of the number to compare with is out of bounds", ErrInvalid)
+		}
+	}
 	return nil
 }
 
