@@ -124,6 +124,9 @@ func (l *Lab) Ended() <-chan struct{} { return l.part.Ended() }
 // priority, big TCP buffers.
 func (l *Lab) Warnings() []string { return l.part.Facts().Warnings }
 
+// Settings returns the kernel settings that nodes have.
+func (l *Lab) Settings() map[string]string { return l.part.Facts().Settings }
+
 // Lateness tells how late the engine handed packets over, on all links together,
 // since the last reset. Known is false for an engine that cannot know.
 func (l *Lab) Lateness(ctx context.Context, reset bool) (link.Lateness, error) {

@@ -42,7 +42,7 @@ func up(ctx context.Context, c Config) (*Lab, error) {
 	l.state = state{Name: c.Name, Created: time.Now().UTC(), Topology: c.Topology, Seed: c.Seed, Numbered: numbered(c)}
 	l.part, err = m.Prepare(ctx, machine.Ask{
 		Lab: c.Name, Engine: c.Engine, Owned: c.Ephemeral,
-		Forward: c.Overlay != nil, IPv6: c.Overlay != nil && c.Overlay.Needs().IPv6,
+		Forward: c.Overlay != nil, IPv6: c.Overlay != nil && c.Overlay.Needs().IPv6, TCP: c.Topology.TCP,
 	})
 	if err != nil {
 		return nil, err

@@ -22,6 +22,9 @@ func Wholly(t topology.Topology, nodes []string) error {
 	case t.Service.Enabled():
 		return cannot(names, "service: "+t.Service.Kind, "it takes bridges and rules in a network of the node's own")
 	}
+	if len(t.TCP) > 0 {
+		return cannot(names, "defaults: {tcp: ...}", "it has the machine's own settings")
+	}
 	for _, n := range t.Nodes {
 		if !slices.Contains(nodes, n.Name) {
 			continue

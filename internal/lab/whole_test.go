@@ -29,6 +29,7 @@ func TestWholly(t *testing.T) {
 		"another node's limit":  {func(t *topology.Topology) { t.Nodes[2].CPU = 1 }, []string{"b"}, false},
 		"a volume":              {func(t *topology.Topology) { t.Volume.Kind = topology.LoopVolume }, []string{"b"}, true},
 		"a volume for others":   {func(t *topology.Topology) { t.Volume.Kind = topology.LoopVolume }, []string{"a"}, false},
+		"settings of TCP":       {func(t *topology.Topology) { t.TCP = map[string]string{"ecn": "1"} }, []string{"b"}, true},
 		"no whole machine":      {func(t *topology.Topology) { t.Overlay.Kind = "babel" }, nil, false},
 		"an overlay and limits": {func(t *topology.Topology) { t.Overlay.Kind = "babel"; t.Nodes[1].CPU = 1 }, []string{"b"}, true},
 	} {

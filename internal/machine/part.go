@@ -25,6 +25,8 @@ type Ask struct {
 	// Whole says that the part's one node is the machine itself: in its own network and on its own disk,
 	// without limits. One part of a machine can be that at a time.
 	Whole bool `json:"whole,omitempty"`
+	// TCP holds kernel settings of the nodes that differ from the fixed ones, by their names without "net.ipv4.tcp_".
+	TCP map[string]string `json:"tcp,omitempty"`
 }
 
 // Node asks for a node.

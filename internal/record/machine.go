@@ -45,6 +45,9 @@ type TrialMachine struct {
 	// Engine emulated the links; Warnings are what the machine could not give.
 	Engine   Engine   `json:"engine"`
 	Warnings []string `json:"warnings,omitempty"`
+	// Settings are the kernel's as nodes had them: TCP's congestion control, its buffers and others; nil in runs of
+	// older versions.
+	Settings map[string]string `json:"settings,omitempty"`
 	// Database is the version that ran.
 	Database string `json:"database,omitempty"`
 	// Program is the SHA-256 sum of the skerry program that measured, in hexadecimal.

@@ -44,6 +44,7 @@ func (s Spec) Build(dir string, read ReadFile) (Topology, error) {
 	b.addOverlay()
 	b.addService()
 	b.addVolumes()
+	b.addTCP()
 	if len(b.problems) == 0 {
 		b.addLinks()
 	}

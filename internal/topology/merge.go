@@ -65,6 +65,7 @@ func (s Spec) merge(over Spec) Spec {
 	pick(&d.CPU, o.CPU)
 	pick(&d.Memory, o.Memory)
 	pick(&d.Flavor, o.Flavor)
+	d.TCP = d.TCP.merge(o.TCP)
 	return s
 }
 

@@ -161,4 +161,6 @@ type DefaultsSpec struct {
 	Memory *unit.Bytes `yaml:"memory" json:"memory,omitempty"`
 	// Flavor is each node as clouds sell it; cpu and memory win over it.
 	Flavor *FlavorSpec `yaml:"flavor" json:"flavor,omitempty"`
+	// TCP tunes the kernel's TCP on all nodes, which is the same on every machine.
+	TCP TCPSpec `yaml:"tcp" json:"tcp,omitzero"`
 }

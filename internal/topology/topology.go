@@ -21,6 +21,8 @@ type Topology struct {
 	// Service leads clients to the database, and Volume is what its data lies on.
 	Service Service `json:"service,omitzero"`
 	Volume  Volume  `json:"volume,omitzero"`
+	// TCP holds the kernel settings of nodes that the topology gives, by their names without "net.ipv4.tcp_".
+	TCP map[string]string `json:"tcp,omitempty"`
 }
 
 // WireGuard encrypts links.

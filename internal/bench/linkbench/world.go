@@ -14,13 +14,8 @@ import (
 	"skerry/internal/link"
 	"skerry/internal/link/probe"
 	"skerry/internal/link/userspace"
+	"skerry/internal/machine/network"
 )
-
-// bigBuffers lets one TCP stream fill links of a long round trip.
-var bigBuffers = map[string]string{
-	"/proc/sys/net/ipv4/tcp_rmem": "4096 131072 67108864",
-	"/proc/sys/net/ipv4/tcp_wmem": "4096 65536 67108864",
-}
 
 // place is a network namespace.
 type place struct {
@@ -34,10 +29,8 @@ func newPlace() (*place, error) {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("make a network namespace: %w", err)
 		}
-		for name, value := range bigBuffers {
-			if err := os.WriteFile(name, []byte(value), 0); err != nil {
-				return fmt.Errorf("raise TCP's buffers: %w", err)
-			}
+		if err := network.Apply(network.Settings(false, false, nil)); err != nil {
+			return err
 		}
 		var err error
 		p.ns, err = os.Open("/proc/thread-self/ns/net")

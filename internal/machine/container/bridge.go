@@ -37,17 +37,19 @@ func macOf(a netip.Addr) net.HardwareAddr {
 	return net.HardwareAddr{0x02, 0x42, b[0], b[1], b[2], b[3]} // 02: locally administered
 }
 
-// Node is a node with the path that the namespace of its container is to have.
+// Node is a node with the path of its container's namespace.
 type Node struct {
 	network.Node
 	Space string
+	// TCP holds the settings that the topology gives, as machine.Ask has them.
+	TCP map[string]string
 }
 
 // Bridge makes the node's part of the containers' network, and its container.
 func (n Node) Bridge(b machine.Bridge) error {
 	if b.Container.IsValid() {
 		err := netns.Throwaway(func() error {
-			return network.Make(n.Space, netip.Addr{}, network.Settings(false, false))
+			return network.Make(n.Space, netip.Addr{}, network.Settings(false, false, n.TCP))
 		})
 		if err != nil {
 			return err

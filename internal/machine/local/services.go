@@ -40,7 +40,7 @@ func (p *part) Bridge(ctx context.Context, bridges []machine.Bridge) error {
 			}
 			at, err := p.network(b.Node)
 			if err == nil {
-				err = container.Node{Node: at, Space: p.place.Container(b.Node)}.Bridge(b)
+				err = container.Node{Node: at, Space: p.place.Container(b.Node), TCP: p.ask.TCP}.Bridge(b)
 			}
 			if err != nil {
 				return fmt.Errorf("node %s: %w", b.Node, err)

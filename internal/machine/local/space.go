@@ -31,7 +31,7 @@ func (p *part) space(ctx context.Context) error {
 		}
 		return p.noteEmulator()
 	})
-	settings := network.Settings(p.ask.Forward, p.ask.IPv6)
+	settings := network.Settings(p.ask.Forward, p.ask.IPv6, p.ask.TCP)
 	group.Go(func() error {
 		return p.each(gctx, "namespaces", func(n node) error {
 			if n.whole() {

@@ -34,7 +34,7 @@ func Make(path string, addr netip.Addr, settings []Setting) error {
 				return fmt.Errorf("give lo the address %s: %w", addr, err)
 			}
 		}
-		return apply(settings)
+		return Apply(settings)
 	})
 }
 

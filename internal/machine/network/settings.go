@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"skerry/internal/base/advice"
 	"skerry/internal/kernel/netns"
 )
 
@@ -18,14 +20,20 @@ type Setting struct {
 	name, value string
 	// lesser is tried when the kernel refuses value.
 	lesser string
+	// given says that the topology gives the value: a node without it is not made.
+	given bool
 }
 
-// settings that a node differs in from the kernel's defaults.
+// settings of every node, the same on every host. The kernel copies those of TCP from the host into a new
+// namespace where they are its congestion control and its buffers.
 var settings = []Setting{
+	{name: congestionControl, value: "cubic"},
 	// A stream fills its link only when its window is bandwidth x round trip: with the
 	// kernel's 4 MB of sending, 100 ms cap it at 283 Mbit/s, whatever the link.
 	{name: "net.ipv4.tcp_rmem", value: "4096 131072 67108864"},
 	{name: "net.ipv4.tcp_wmem", value: "4096 65536 67108864"},
+	{name: "net.ipv4.tcp_slow_start_after_idle", value: "1"},
+	{name: "net.ipv4.tcp_ecn", value: "2"},
 	// What one connection learnt of a link must not shape the next, after the link
 	// has changed.
 	{name: "net.ipv4.tcp_no_metrics_save", value: "1"},
@@ -56,9 +64,9 @@ var ipv6Settings = []Setting{
 	{name: "net.ipv6.conf.default.router_solicitations", value: "0"},
 }
 
-// Settings are those that nodes differ in: all of them, and those that pass packets on or have
-// IPv6.
-func Settings(forward, ipv6 bool) []Setting {
+// Settings returns those of nodes: all of them, those of nodes that pass packets on or have IPv6, and with the values
+// of tcp, by their names without "net.ipv4.tcp_".
+func Settings(forward, ipv6 bool, tcp map[string]string) []Setting {
 	all := slices.Clone(settings)
 	var more []Setting
 	if forward {
@@ -66,6 +74,9 @@ func Settings(forward, ipv6 bool) []Setting {
 	}
 	if ipv6 {
 		more = append(more, ipv6Settings...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(tcp)) {
+		more = append(more, Setting{name: "net.ipv4.tcp_" + name, value: tcp[name], given: true})
 	}
 	for _, s := range more {
 		if i := slices.IndexFunc(all, func(x Setting) bool { return x.name == s.name }); i >= 0 {
@@ -77,21 +88,38 @@ func Settings(forward, ipv6 bool) []Setting {
 	return all
 }
 
-func (s Setting) path() string { return "/proc/sys/" + strings.ReplaceAll(s.name, ".", "/") }
+func (s Setting) path() string { return path(s.name) }
 
-// apply sets what the kernel knows, in the calling thread's namespace. What it
-// refuses shows when settings are read back.
-func apply(settings []Setting) error {
+func path(name string) string { return "/proc/sys/" + strings.ReplaceAll(name, ".", "/") }
+
+// Apply sets what the kernel accepts, in the calling thread's namespace, and fails where a setting that the topology
+// gives is refused. ReadSettings reports the others.
+func Apply(settings []Setting) error {
 	for _, s := range settings {
 		err := write(s.path(), s.value)
 		if errors.Is(err, unix.EINVAL) && s.lesser != "" {
 			err = write(s.path(), s.lesser)
 		}
-		if err != nil && !refused(err) {
-			return fmt.Errorf("set %s: %w", s.name, err)
+		if errors.Is(err, unix.EPERM) && s.name == congestionControl {
+			err = allowed(s.value, func() error { return write(s.path(), s.value) })
+		}
+		if err != nil && (s.given || !refused(err)) {
+			return s.failed(err)
 		}
 	}
 	return nil
+}
+
+// failed describes a setting that the kernel refused.
+func (s Setting) failed(err error) error {
+	if s.name == congestionControl {
+		return congestionError(s.value, err)
+	}
+	err = fmt.Errorf("set %s to %q: %w", s.name, s.value, err)
+	if s.given {
+		err = advice.With(err, "leave it out of the topology's defaults.tcp, or use a machine whose kernel accepts it")
+	}
+	return err
 }
 
 // refused tells that a setting is not there or not to be changed; containers may have
@@ -109,23 +137,42 @@ func write(path, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// ReadSettings returns the settings of a namespace as they are, and a warning for each
-// that is not as it should be.
+// inherited are settings of the host that nodes share: they bound what sockets may ask for, and choose the queues of
+// devices.
+var inherited = []string{"net.core.rmem_max", "net.core.wmem_max", "net.core.default_qdisc"}
+
+// ReadSettings returns the settings of a namespace as they are, with those that it shares with the host, and a warning
+// for each that is not as it should be.
 func ReadSettings(namespace string, settings []Setting) (got map[string]string, warnings []string, err error) {
-	got = make(map[string]string, len(settings))
+	got = make(map[string]string, len(settings)+len(inherited))
+	for _, name := range inherited {
+		if value, err := read(path(name)); err == nil { // a namespace of a container does not show them
+			got[name] = value
+		}
+	}
 	err = netns.Do(namespace, func() error {
 		for _, s := range settings {
-			text, err := os.ReadFile(s.path())
+			value, err := read(s.path())
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("read %s: %w", s.name, err)
 			}
-			value := strings.Join(strings.Fields(string(text)), " ")
 			got[s.name] = value
-			if err == nil && value != s.value && value != s.lesser {
-				warnings = append(warnings, fmt.Sprintf("%s is %q in the nodes, not %q", s.name, value, s.value))
+			if err != nil || value == s.value || value == s.lesser {
+				continue
 			}
+			warning := fmt.Sprintf("%s is %q in the nodes, not %q", s.name, value, s.value)
+			if s.name == congestionControl {
+				warning += "; " + remedy(s.value)
+			}
+			warnings = append(warnings, warning)
 		}
 		return nil
 	})
 	return got, warnings, err
+}
+
+// read returns the value of a setting, its fields separated by single blanks.
+func read(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	return strings.Join(strings.Fields(string(text)), " "), err
 }

@@ -50,7 +50,7 @@ func (n Node) Vacant(addrs ...netip.Addr) error {
 // Alone has a device of the calling thread's namespace keep from what the namespace's other devices do by the machine's
 // settings: nothing of IPv6, and answers may take another link of a pair. Settings of a device go with it.
 func Alone(device string) error {
-	return apply([]Setting{
+	return Apply([]Setting{
 		{name: "net.ipv6.conf." + device + ".disable_ipv6", value: "1"},
 		{name: "net.ipv4.conf." + device + ".rp_filter", value: "2"},
 	})

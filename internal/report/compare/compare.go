@@ -200,6 +200,7 @@ func (s Side) sameParameters(others []Side) (Side, bool) {
 func Runs(args []string, seed uint64) (Report, error) {
 	r, err := runs(args, seed)
 	r.machines()
+	r.settings()
 	return r, err
 }
 

@@ -103,7 +103,7 @@ func placed(on *record.TrialMachine, l *lab.Lab) *record.TrialMachine {
 	}
 	at := *on
 	at.Engine.Name, at.Engine.Why = l.Engine()
-	at.Warnings = l.Warnings()
+	at.Warnings, at.Settings = l.Warnings(), l.Settings()
 	return &at
 }
 
