@@ -80,5 +80,7 @@ func (c *checker) drift() {
 	}
 	if _, err := c.e.Profiles(c.e.origin.cloud); err != nil {
 		c.problems = append(c.problems, asProblems(err, strict.Pos{})...)
+		return
 	}
+	c.traceTimes()
 }

@@ -6,15 +6,16 @@ import (
 )
 
 // Drift changes the links while a trial measures: exactly one of steps, trace and
-// mobility. Time counts from the begin of the measurement; during the warm-up the links
-// are as at 0s.
+// mobility. Time counts from the start of the measurement; during set-up and warm-up the
+// links are as at 0s, except that a link which loses every packet then does so from the start of the measurement on.
 type Drift struct {
 	// Steps change all links at once, or some of them.
 	Steps []Step `yaml:"steps" json:"steps,omitempty"`
 	// Trace replays a CSV file (relative to this file): each row changes one direction of a
 	// link. Columns are time, from, to (nodes or sites; empty for all) and any of latency
 	// (one way), bandwidth and loss; an empty cell leaves that as it is. A column called
-	// time_s or latency_ms has cells without units.
+	// time_s or latency_ms has cells without units. A trace whose rows are all after the end of the trial is refused, as
+	// are Unix time stamps; rows that a trial does not reach are noted.
 	Trace string `yaml:"trace" json:"trace,omitempty" jsonschema:"example=trace.csv"`
 	// Mobility moves sites: latency and bandwidth follow from how far apart they are.
 	Mobility *topology.Mobility `yaml:"mobility" json:"mobility,omitempty"`

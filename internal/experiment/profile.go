@@ -17,6 +17,8 @@ import (
 type LinkProfile struct {
 	ID     string
 	AB, BA link.Profile
+
+	loss [2]float64 // of the topology, of AB and BA
 }
 
 // Profiles returns the links of t that the experiment's drift changes, in the order of t,
@@ -83,7 +85,8 @@ func (e Experiment) checkDrift(t topology.Topology, profiles map[string]LinkProf
 func mobile(m topology.Mobility, t topology.Topology, scale float64) map[string]LinkProfile {
 	profiles := map[string]LinkProfile{}
 	for id, p := range m.Profiles(t, scale) {
-		profiles[id] = LinkProfile{ID: id, AB: p, BA: p}
+		loss := p.At(0).Loss
+		profiles[id] = LinkProfile{ID: id, AB: p, BA: p, loss: [2]float64{loss, loss}}
 	}
 	return profiles
 }
@@ -135,7 +138,8 @@ func (l *timeline) profiles() map[string]LinkProfile {
 	profiles := map[string]LinkProfile{}
 	for _, d := range l.links {
 		if len(d.ab)+len(d.ba) > 0 {
-			profiles[d.ID] = LinkProfile{ID: d.ID, AB: link.Steps(d.first[0], d.ab...), BA: link.Steps(d.first[1], d.ba...)}
+			profiles[d.ID] = LinkProfile{ID: d.ID, AB: link.Steps(d.first[0], d.ab...), BA: link.Steps(d.first[1], d.ba...),
+				loss: [2]float64{d.first[0].Loss, d.first[1].Loss}}
 		}
 	}
 	return profiles

@@ -32,13 +32,21 @@ type traceRow struct {
 	spec     func(link.Quality) link.Quality
 }
 
+// openTrace opens the drift's CSV file.
+func (e Experiment) openTrace() (*traceReader, error) {
+	data, err := e.readFile(e.Drift.Trace)
+	if err != nil {
+		return nil, err
+	}
+	return &traceReader{src: strict.NewSource(e.Drift.Trace, string(data)), csv: csv.NewReader(strings.NewReader(string(data)))}, nil
+}
+
 // trace replays the drift's CSV file.
 func (e Experiment) trace(t topology.Topology) (map[string]LinkProfile, strict.Problems) {
-	data, err := e.readFile(e.Drift.Trace)
+	r, err := e.openTrace()
 	if err != nil {
 		return nil, strict.Problems{{Path: "trace", Message: "reading the trace: " + err.Error(), Err: err, Hint: "give the path of a CSV file, relative to this file"}}
 	}
-	r := &traceReader{src: strict.NewSource(e.Drift.Trace, string(data)), csv: csv.NewReader(strings.NewReader(string(data)))}
 	rows := r.read()
 	l := newTimeline(t, e.Scale)
 	for i, row := range rows {

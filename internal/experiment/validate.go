@@ -85,7 +85,7 @@ func validate(path string, e Experiment, err error, databases map[string]databas
 	default:
 		v.Valid, v.Name, v.Plan = true, v.experiment.Name, v.experiment.Plan()
 		v.Trials = len(v.Plan)
-		v.Notes = v.experiment.outlasting()
+		v.Notes = append(v.experiment.outlasting(), v.experiment.driftNotes()...)
 		v.Places, v.err = v.experiment.Places() // which was checked
 		if d, known := v.experiment.Estimate(); known {
 			v.EstimateS = d.Seconds()

@@ -39,8 +39,13 @@ func beginDrift(ctx context.Context, e experiment.Experiment, l *lab.Lab) error 
 	if d == nil || err != nil {
 		return err
 	}
-	if err := l.Set(ctx, d.changes(0, make([]directions, len(d.links)))); err != nil {
-		return fmt.Errorf("setting the links to the begin of their drift: %w", err)
+	changes := make([]link.Change, len(d.links))
+	for i, p := range d.links {
+		ab, ba := p.BeforeMeasurement()
+		changes[i] = link.Change{ID: p.ID, AB: &ab, BA: &ba}
+	}
+	if err := l.Set(ctx, changes); err != nil {
+		return fmt.Errorf("set the links to the start of their drift: %w", err)
 	}
 	return nil
 }
