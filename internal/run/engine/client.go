@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +23,21 @@ const clientTime = 2 * time.Minute
 type Client struct {
 	// Mend says what to do where a program is missing.
 	Mend string
-	// Env is added to this process's environment.
-	Env []string
+	// Env is added to this process's environment, without the variables that Dropped names; nil drops none.
+	Env     []string
+	Dropped func(name string) bool
+}
+
+// Environ returns the environment of the programs.
+func (c Client) Environ() []string {
+	env := os.Environ()
+	if c.Dropped != nil {
+		env = slices.DeleteFunc(env, func(v string) bool {
+			name, _, _ := strings.Cut(v, "=")
+			return c.Dropped(name)
+		})
+	}
+	return append(env, c.Env...)
 }
 
 // Run runs a client to its end and returns what it printed.
@@ -32,7 +46,7 @@ func (c Client) Run(ctx context.Context, stdin io.Reader, name string, args ...s
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	var out, said bytes.Buffer
-	cmd.Env = append(os.Environ(), c.Env...)
+	cmd.Env = c.Environ()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &said
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {

@@ -117,5 +117,7 @@ func (e *Engine) fetch(job, file string) (string, error) {
 
 // srun runs a program beside the script of a job.
 func (e *Engine) srun(job string, args ...string) *exec.Cmd {
-	return exec.CommandContext(e.ctx, "srun", append([]string{"--jobid=" + job, "--overlap", "--nodes=1", "--ntasks=1", "--input=none", "--quiet", "--chdir=/"}, args...)...)
+	cmd := exec.CommandContext(e.ctx, "srun", append([]string{"--jobid=" + job, "--overlap", "--nodes=1", "--ntasks=1", "--input=none", "--quiet", "--chdir=/"}, args...)...)
+	cmd.Env = e.client.Environ()
+	return cmd
 }

@@ -8,6 +8,7 @@ import (
 	"text/template"
 	"time"
 
+	"skerry/internal/base/advice"
 	"skerry/internal/run/engine"
 )
 
@@ -22,22 +23,6 @@ const (
 // lab down. The node must be the trial's alone, since verdicts want quiet; a job that was begun
 // twice has its result once.
 var script = template.Must(template.New("sbatch").Funcs(template.FuncMap{"q": quote}).Parse(`#!/bin/bash
-#SBATCH --job-name={{.Name}}
-#SBATCH --array=1-{{len .Tasks}}
-#SBATCH --output={{.Output}}
-#SBATCH --open-mode=append
-#SBATCH --chdir={{.Cwd}}
-#SBATCH --nodes=1
-#SBATCH --ntasks=1
-#SBATCH --exclusive
-#SBATCH --mem={{.Memory}}
-#SBATCH --requeue
-{{- if .Minutes}}
-#SBATCH --time={{.Minutes}}{{end}}
-{{- if .Avoid}}
-#SBATCH --exclude={{.Avoid}}{{end}}
-{{- if .Partition}}
-#SBATCH --partition={{.Partition}}{{end}}
 {{- range .Options}}
 #SBATCH {{.}}{{end}}
 export {{.Variable}}="slurm $SLURM_JOB_ID on $(hostname)"
@@ -83,17 +68,19 @@ func writeScript(w io.Writer, e *Engine, b engine.Batch) error {
 			return fmt.Errorf("writing the job's script: %q has a line break", text)
 		}
 	}
-	output, cwd, plan := option(b.Dir)+"/"+engine.Folder+"/slurm-%A_%a.out", option(b.Cwd), ""
+	var options []string
+	for _, o := range e.options(b) {
+		options = append(options, directive(o))
+	}
+	plan := ""
 	if e.output {
 		var err error
 		if plan, err = e.plan(b); err != nil {
 			return err
 		}
-		output, cwd = "/dev/null", "/" // those that every node has
 	}
 	err := script.Execute(w, map[string]any{
-		"Name": name(b), "Tasks": b.Tasks, "Output": output, "Cwd": cwd,
-		"Memory": memory(b.MemoryBytes), "Minutes": minutes(b.Takes), "Partition": e.Partition, "Options": e.Options, "Avoid": strings.Join(b.Avoid, ","),
+		"Tasks": b.Tasks, "Options": append(options, e.Options...),
 		"TokenFile": b.Dir + "/" + engine.TokenFile, "Token": b.Token, "NotShared": engine.NotShared, "Variable": engine.TaskVariable,
 		"Exe": b.Exe, "StateDir": b.StateDir, "Dir": b.Dir, "Again": b.Again, "File": b.File,
 		"Plan": plan, "Ready": ready, "Measuring": measuring, "Trouble": trouble, "Hold": int(holdTime.Seconds()),
@@ -102,6 +89,41 @@ func writeScript(w io.Writer, e *Engine, b engine.Batch) error {
 		return fmt.Errorf("writing the job's script: %w", err)
 	}
 	return nil
+}
+
+// options are Skerry's own for sbatch, each a word of a command line. Those of users follow them, and win.
+func (e *Engine) options(b engine.Batch) []string {
+	output, cwd := b.Dir+"/"+engine.Folder+"/slurm-%A_%a.out", b.Cwd
+	if e.output {
+		output, cwd = "/dev/null", "/" // those that every node has
+	}
+	options := []string{
+		"--job-name=" + name(b), fmt.Sprintf("--array=1-%d", len(b.Tasks)), "--output=" + output, "--open-mode=append", "--chdir=" + cwd,
+		"--nodes=1", "--ntasks=1", "--exclusive", "--mem=" + memory(b.MemoryBytes), "--requeue",
+	}
+	if m := minutes(b.Takes); m > 0 {
+		options = append(options, fmt.Sprintf("--time=%d", m))
+	}
+	if len(b.Avoid) > 0 {
+		options = append(options, "--exclude="+strings.Join(b.Avoid, ","))
+	}
+	if e.Partition != "" {
+		options = append(options, "--partition="+e.Partition)
+	}
+	return options
+}
+
+// arguments are the script's options on the command line of sbatch, where no variable of the environment wins over them.
+func (e *Engine) arguments(b engine.Batch) ([]string, error) {
+	args := e.options(b)
+	for _, o := range e.Options {
+		given, err := words(o)
+		if err != nil {
+			return nil, advice.With(err, "give each option by a --sbatch of its own, such as --sbatch=--account=lab")
+		}
+		args = append(args, given...)
+	}
+	return args, nil
 }
 
 // name is a job's: squeue shows the experiment, and no other batch has it.
@@ -118,12 +140,13 @@ func name(b engine.Batch) string {
 // quote is a word of the shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// option is a value on a line of #SBATCH, which is cut at spaces and knows double quotes.
-func option(s string) string {
-	if strings.ContainsAny(s, " \t") {
-		return `"` + s + `"`
+// directive is an option on a line of #SBATCH, which is cut at spaces and knows double quotes.
+func directive(option string) string {
+	name, value, ok := strings.Cut(option, "=")
+	if ok && strings.ContainsAny(value, " \t") {
+		return name + `="` + value + `"`
 	}
-	return s
+	return option
 }
 
 // memory is what a job asks for: what its lab may use and a half more, or where its nodes have no limit all

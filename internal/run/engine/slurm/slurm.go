@@ -46,7 +46,7 @@ func New(partition string, options []string, results string, home engine.Home) (
 	}
 	e := &Engine{Partition: partition, Options: options, home: home, output: results == "output", checked: map[string]bool{}, fetched: map[string]*fetched{},
 		// Without it squeue cuts the ranges of waiting tasks at 64 characters.
-		client: engine.Client{Env: []string{"SLURM_BITSTR_LEN=0"}, Mend: "run this where sbatch is, such as the cluster's login node; or print the script there: --dry-run"}}
+		client: engine.Client{Env: []string{"SLURM_BITSTR_LEN=0"}, Dropped: dropped, Mend: "run this where sbatch is, such as the cluster's login node; or print the script there: --dry-run"}}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e, nil
 }
@@ -67,7 +67,7 @@ func (e *Engine) Check(ctx context.Context) (engine.Limits, error) {
 	if array < 2 {
 		return engine.Limits{}, advice.With(fmt.Errorf("this Slurm has no job arrays: MaxArraySize is %d", array), "ask who runs the cluster to raise it")
 	}
-	return engine.Limits{Batch: min(array-1, max(1, jobs/2)), Total: max(1, jobs/2)}, nil
+	return engine.Limits{Batch: min(array-1, max(1, jobs/2)), Total: max(1, jobs/2), Doubts: ignored()}, nil
 }
 
 // setting reads a number of what scontrol shows: "MaxArraySize            = 1001".
@@ -91,7 +91,11 @@ func (e *Engine) Submit(ctx context.Context, b engine.Batch) (engine.Submission,
 	if err := os.WriteFile(path, script.Bytes(), 0o755); err != nil {
 		return engine.Submission{}, fmt.Errorf("writing the job's script: %w", err)
 	}
-	out, err := e.client.Run(ctx, nil, "sbatch", "--parsable", path)
+	args, err := e.arguments(b)
+	if err != nil {
+		return engine.Submission{}, err
+	}
+	out, err := e.client.Run(ctx, nil, "sbatch", append(append([]string{"--parsable"}, args...), path)...)
 	if err != nil {
 		return engine.Submission{}, refused(err)
 	}

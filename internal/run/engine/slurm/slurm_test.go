@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,5 +158,89 @@ func TestSetting(t *testing.T) {
 	config := []byte("Configuration data as of 2026\nMaxArraySize            = 1001\nMaxJobCount             = 200\nSelectType = x\n")
 	if a, b, c := setting(config, "MaxArraySize", 1), setting(config, "MaxJobCount", 1), setting(config, "SelectType", 9); a != 1001 || b != 200 || c != 9 {
 		t.Errorf("%d, %d, %d", a, b, c)
+	}
+}
+
+// Variables of an outer job, and options that a user has for every sbatch, do not win over a job's options.
+func TestEnvironmentOfClients(t *testing.T) {
+	bin := t.TempDir()
+	for _, name := range []string{"sbatch", "squeue", "scancel", "scontrol"} {
+		text := "#!/bin/sh\nenv >" + bin + "/$(basename $0).env\nfor a; do echo \"$a\"; done >" + bin + "/$(basename $0).args\necho 7\n"
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	for name, value := range map[string]string{
+		"SBATCH_TIMELIMIT": "1", "SBATCH_WAIT": "1", "SLURM_JOB_ID": "3", "SLURM_MEM_PER_CPU": "100", "SLURM_BITSTR_LEN": "9", "SLURMD_NODENAME": "n",
+		"SQUEUE_PARTITION": "other", "SCANCEL_USER": "other", "SCONTROL_FUTURE": "1", "SALLOC_TIMELIMIT": "1", "SRUN_CPUS_PER_TASK": "2",
+		"SLURM_CONF": "/etc/own.conf", "SLURM_CLUSTERS": "far", "SLURM_JWT": "token", "SBATCH_ACCOUNT": "physics", "SBATCH_PARTITION": "long", "SCRATCH": "/scratch",
+	} {
+		t.Setenv(name, value)
+	}
+	dir := t.TempDir()
+	b := batch(filepath.Join(dir, "it's"))
+	if err := os.MkdirAll(filepath.Join(b.Dir, engine.Folder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	e := cluster(t, "", "lab", "--account=x", "--gres gpu:1 --comment='a \"b\" c'")
+	limits, err := e.Check(t.Context())
+	if err != nil || limits.Doubts == nil || !strings.Contains(limits.Doubts.Error(), "without SBATCH_TIMELIMIT, SBATCH_WAIT of the environment") {
+		t.Errorf("%v, %v", limits.Doubts, err)
+	}
+	if _, err := e.Submit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Poll(t.Context(), []engine.Submission{b.As("7", 2)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Cancel(t.Context(), []engine.Submission{b.As("7", 2)}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"SBATCH_ACCOUNT=physics", "SBATCH_PARTITION=long", "SLURM_BITSTR_LEN=0", "SLURM_CLUSTERS=far", "SLURM_CONF=/etc/own.conf", "SLURM_JWT=token"}
+	for _, client := range []string{"sbatch", "squeue", "scancel", "scontrol"} {
+		text, err := os.ReadFile(filepath.Join(bin, client+".env"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for line := range strings.Lines(string(text)) {
+			if name, _, _ := strings.Cut(line, "_"); strings.HasPrefix(name, "S") && slices.Contains(prefixes, name+"_") {
+				got = append(got, strings.TrimSpace(line))
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" || !strings.Contains(string(text), "SCRATCH=/scratch\n") {
+			t.Errorf("%s: -want +got:\n%s", client, diff)
+		}
+	}
+	args, err := os.ReadFile(filepath.Join(bin, "sbatch.args"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantArgs := []string{"--parsable", "--job-name=skerry-quickstart-token-1", "--array=1-2", "--output=" + b.Dir + "/engine/slurm-%A_%a.out", "--open-mode=append",
+		"--chdir=/home/a b", "--nodes=1", "--ntasks=1", "--exclusive", "--mem=0", "--requeue", "--time=12", "--partition=lab",
+		"--account=x", "--gres", "gpu:1", `--comment=a "b" c`, b.Path(".sbatch")}
+	if diff := cmp.Diff(wantArgs, strings.Split(strings.TrimSpace(string(args)), "\n")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestWords(t *testing.T) {
+	for option, want := range map[string][]string{
+		"--account=x":            {"--account=x"},
+		"  --gres  gpu:1 ":       {"--gres", "gpu:1"},
+		`--comment="a b"`:        {"--comment=a b"},
+		`--comment='a "b"' -n 1`: {`--comment=a "b"`, "-n", "1"},
+		`--comment=a\ b`:         {"--comment=a b"},
+		`--comment ""`:           {"--comment", ""},
+		"":                       nil,
+	} {
+		if got, err := words(option); err != nil || cmp.Diff(want, got) != "" {
+			t.Errorf("%q: %q, %v", option, got, err)
+		}
+	}
+	if _, err := words(`--comment="a`); err == nil {
+		t.Error("a quote without its end was accepted")
 	}
 }
