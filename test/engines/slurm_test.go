@@ -87,9 +87,16 @@ const half = "grid.yaml --set 'matrix.scale=[0.2]' "
 
 func TestSlurm(t *testing.T) {
 	r := newSlurm(t)
+	// Variables of an outer job, and options that its user has for every sbatch, change nothing.
 	r.run("shared", func(t *testing.T) {
-		if _, err := r.skerry("run grid.yaml --on slurm:lab"); err != nil {
-			t.Fatal(err)
+		const outer = "SBATCH_TIMELIMIT=1 SBATCH_NO_REQUEUE=1 SLURM_JOB_ID=1 SLURM_NTASKS=7 SLURM_MEM_PER_CPU=1 SQUEUE_PARTITION=other SCANCEL_USER=nobody "
+		out, err := r.shell(outer + "./skerry run grid.yaml --on slurm:lab").CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "note: jobs are submitted without SBATCH_NO_REQUEUE, SBATCH_TIMELIMIT") {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		jobs, err := r.machines["h1"].command("scontrol", "--oneliner", "show", "jobs").Output()
+		if err != nil || strings.Contains(string(jobs), "TimeLimit=00:01:00") || strings.Contains(string(jobs), "Requeue=0") {
+			t.Errorf("%v\n%s", err, jobs)
 		}
 		if on := r.complete("runs/latest", 4); len(on) < 2 {
 			t.Errorf("trials ran on %v, want several machines", on)

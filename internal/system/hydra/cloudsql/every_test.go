@@ -37,6 +37,7 @@ func TestEveryDatabase(t *testing.T) {
 
 func everyTest(t *testing.T, url func(*testing.T) string) {
 	t.Run("rows", func(t *testing.T) { testRows(t, url(t)) })
+	t.Run("numbers", func(t *testing.T) { testNumbers(t, url(t)) })
 	t.Run("snapshot", func(t *testing.T) { testSnapshot(t, url(t)) })
 	t.Run("back", func(t *testing.T) { testBack(t, url) })
 	t.Run("logs", func(t *testing.T) { testLogs(t, url(t)) })
