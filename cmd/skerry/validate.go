@@ -9,6 +9,7 @@ import (
 	"skerry/internal/experiment"
 	"skerry/internal/kernel/cgroup"
 	"skerry/internal/lab/view"
+	"skerry/internal/machine/network"
 	"skerry/internal/machine/statedir"
 )
 
@@ -43,6 +44,7 @@ func newValidate(a *app) *cobra.Command {
 			for _, file := range files {
 				v := experiment.Validate(file, sets, fast, all.Databases())
 				v.Examine(func() error { return cgroup.BoundsDisk(statedir.DefaultDataDir()) })
+				v.ExamineTCP(network.CongestionControls())
 				v.Locate(all.Databases())
 				results = append(results, v)
 				switch {

@@ -41,3 +41,15 @@ func TestExamine(t *testing.T) {
 		})
 	}
 }
+
+func TestExamineTCP(t *testing.T) {
+	e := parse(t, small+`
+matrix: {topology.defaults.tcp.congestion_control: [cubic, cubix]}
+repetitions: 2
+`)
+	v := Validation{Valid: true, Plan: e.Plan(), experiment: e}
+	v.ExamineTCP([]string{"reno", "cubic"})
+	if len(v.Notes) != 1 || !strings.Contains(v.Notes[0], "cubix is not loaded on this machine (reno, cubic)") {
+		t.Errorf("%q", v.Notes)
+	}
+}

@@ -135,6 +135,22 @@ func (v *Validation) Examine(disks func() error) {
 	}
 }
 
+// ExamineTCP notes congestion controls of a valid file that this machine's kernel does not have among its available ones.
+func (v *Validation) ExamineTCP(available []string) {
+	for _, c := range v.Plan {
+		cloud, err := c.Experiment.Cloud()
+		control := cloud.TCP["congestion_control"]
+		if err != nil || control == "" || slices.Contains(available, control) {
+			continue
+		}
+		note := fmt.Sprintf("the congestion control %s is not loaded on this machine (%s): nodes get it if root runs the experiment and the kernel has a module tcp_%s",
+			control, strings.Join(available, ", "), control)
+		if !slices.Contains(v.Notes, note) {
+			v.Notes = append(v.Notes, note)
+		}
+	}
+}
+
 // boundsDisks tells whether any trial's flavors bound the disks of nodes, and which kinds of
 // its events do.
 func (e Experiment) boundsDisks() (flavors bool, kinds []string) {

@@ -19,6 +19,15 @@ const (
 	allowedControls   = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
 )
 
+// CongestionControls returns those that this machine's kernel has now. It may load others from modules.
+func CongestionControls() []string {
+	text, err := read(availableControls)
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(text)
+}
+
 // allowed calls set while the host allows its namespaces a congestion control. A kernel whose own default is bbr allows
 // reno and bbr alone, most others reno and cubic, and only the host's namespace may change that. The list is one for the
 // whole host, so it is locked meanwhile, and put back as it was.
@@ -83,8 +92,8 @@ func congestionError(control string, err error) error {
 
 // remedy says what gives nodes a congestion control.
 func remedy(control string) string {
-	if have, err := read(availableControls); err == nil && !slices.Contains(strings.Fields(have), control) {
-		return fmt.Sprintf("load its module as root (modprobe tcp_%s), or choose one that the kernel has (%s) as defaults.tcp.congestion_control", control, have)
+	if have := CongestionControls(); have != nil && !slices.Contains(have, control) {
+		return fmt.Sprintf("load its module as root (modprobe tcp_%s), or choose one that the kernel has (%s) as defaults.tcp.congestion_control", control, strings.Join(have, ", "))
 	}
 	list, err := read(allowedControls)
 	if err != nil {
