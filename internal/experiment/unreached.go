@@ -93,7 +93,7 @@ func (e Experiment) DriftNotes(end time.Duration) (notes []string) {
 		}
 	}
 	if early != nil {
-		notes = append(notes, fmt.Sprintf("%s: dead at 0s, which begins with the measurement: until then, no database could be set up over it", some(early)))
+		notes = append(notes, fmt.Sprintf("%s: the outage at 0s starts with the measurement, since no database can be set up over a dead link", some(early)))
 	}
 	for _, m := range moments {
 		if links, ok := dead[m.at]; ok {

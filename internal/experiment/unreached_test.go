@@ -50,7 +50,7 @@ func TestDriftNotes(t *testing.T) {
 		"dead to the end":   {header + "1,n1,n2,80,0%\n4,n1,n2,,100%\n6,n1,n2,90,", 10 * time.Second, []string{"links n1~n2, client~n2: dead (100% loss) from 4s to the end of the trial"}},
 		"recovers too late": {header + "1,,,,100%\n12,,,,0%", 10 * time.Second, []string{"1 of 2 rows", "links n1~n2, n1~n3, n1~n4 and 7 more: dead (100% loss) from 1s"}},
 		"recovers":          {header + "1,n1,n2,,100%\n4,n1,n2,,1%", 10 * time.Second, nil},
-		"dead at 0s":        {header + "0,n1,n2,,100%\n4,n1,n2,,1%", 10 * time.Second, []string{"links n1~n2, client~n2: dead at 0s, which begins with the measurement"}},
+		"dead at 0s":        {header + "0,n1,n2,,100%\n4,n1,n2,,1%", 10 * time.Second, []string{"links n1~n2, client~n2: the outage at 0s starts with the measurement"}},
 	} {
 		e, err := withTrace(t, tt.trace, "stop: {operations: 100}")
 		if err != nil {
@@ -109,7 +109,7 @@ func TestCorpusTraces(t *testing.T) {
 	}{
 		"lte-drive.csv": {stop: "stop: {time: 60s}"},
 		"satellite-handover.csv": {stop: "stop: {time: 30s}", notes: []string{
-			"8 of 16 rows of the trace satellite-handover.csv, from 30s on, are not reached", "links n1~n2, client~n2: dead at 0s, which begins with the measurement"}},
+			"8 of 16 rows of the trace satellite-handover.csv, from 30s on, are not reached", "links n1~n2, client~n2: the outage at 0s starts with the measurement"}},
 		"cellular-unix-time.csv": {stop: "stop: {time: 20s}", refused: "the time 1453132801 s looks like a Unix time stamp"},
 		"ship-leaves-port.csv":   {stop: "stop: {time: 45s}", notes: []string{"dead (100% loss) from 30s to the end of the trial"}},
 	} {

@@ -38,7 +38,7 @@ func (p Pair) settings() string {
 	if differ == nil {
 		return ""
 	}
-	return fmt.Sprintf("nodes of %s and %s had other kernel settings: %s", p.A, p.B, strings.Join(differ, "; "))
+	return fmt.Sprintf("kernel settings of nodes differ: %s (A is %s; B is %s)", strings.Join(differ, "; "), p.A, p.B)
 }
 
 // unrecorded is the note on a run of an older version beside one of this version.
