@@ -10,7 +10,7 @@ import (
 // that the difference of two accounts describes the time between them. A super-packet counts
 // as one.
 type Account struct {
-	// Known is false for an engine that does not see packets (netem); nothing else is set then.
+	// Known is false for an engine that does not see packets (netem); Waiting alone is set then.
 	Known bool `json:"known,omitempty"`
 	// Packets were delivered.
 	Packets uint64 `json:"packets,omitempty"`

@@ -67,7 +67,10 @@ func TestHostInVM(t *testing.T) {
 // a subtest.
 func runTests(t *testing.T, name, pkg, match string) {
 	testkit.Need(t, machine)
-	m := vm.Machine{Kernel: kernel, Modules: []string{"veth", "tun", "sch_netem", "wireguard", "vxlan"}, Init: build(t, "init", "build", "skerry/test/vm/init")}
+	m := vm.Machine{
+		Kernel: kernel, Modules: []string{"veth", "tun", "sch_prio", "sch_netem", "sch_hfsc", "wireguard", "vxlan"},
+		Init: build(t, "init", "build", "skerry/test/vm/init"),
+	}
 	tests := vm.Program{
 		Name: name, File: build(t, name+".test", "test", "-c", pkg),
 		Args: []string{"-test.v=test2json", "-test.timeout=10m", "-test.run=" + match},

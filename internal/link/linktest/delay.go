@@ -94,6 +94,10 @@ func (s *suite) jitter(t *testing.T) {
 		w := s.wire(t, link.Quality{Latency: 20 * time.Millisecond, Jitter: 10 * time.Millisecond}, perfect)
 		complete(t, w.send(s.flood(1000)), 1000)
 	})
+	t.Run("down to no delay", func(t *testing.T) {
+		w := s.wire(t, link.Quality{Latency: 5 * time.Millisecond, Jitter: 5 * time.Millisecond, Distribution: link.Uniform}, perfect)
+		complete(t, w.send(s.flood(200)), 200)
+	})
 }
 
 func (s *suite) reorder(t *testing.T) {

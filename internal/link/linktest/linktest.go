@@ -25,9 +25,9 @@ import (
 type Limits struct {
 	// Unseeded is why the engine's random choices do not follow Spec.Seed.
 	Unseeded string
-	// MixedDrops is why the counters of a link with both loss and bandwidth set
-	// count what the full queue dropped as lost.
-	MixedDrops string
+	// JitterByPacket is why the delay of each packet is drawn on its own, so that the mean delay grows with
+	// the rate of packets: of several that are close together the largest delay holds for all.
+	JitterByPacket string
 	// HeaderCorruption is why Corrupt may hit the packet's headers too.
 	HeaderCorruption string
 	// Slack is how late the quickest of many packets may be; 0 means 25 ms.
@@ -77,6 +77,7 @@ func Run(t *testing.T, newEngine func(t *testing.T) link.Engine, limits Limits) 
 		{"concurrent calls", s.concurrent},
 		{"latency", s.latency},
 		{"jitter", s.jitter},
+		{"jitter at any rate", s.jitterRates},
 		{"loss", s.loss},
 		{"burst", s.burst},
 		{"loss of super-packets", s.lossOfTCP},
@@ -86,6 +87,7 @@ func Run(t *testing.T, newEngine func(t *testing.T) link.Engine, limits Limits) 
 		{"corrupt", s.corrupt},
 		{"checksums", s.checksums},
 		{"bandwidth", s.bandwidth},
+		{"rate change", s.rateChange},
 		{"queue", s.queue},
 		{"down", s.down},
 		{"set in flight", s.setInFlight},

@@ -88,9 +88,7 @@ func (s *suite) queue(t *testing.T) {
 			all := st.AB.Packets + st.AB.DroppedLoss + st.AB.DroppedQueue
 			return st.AB.Packets == before.Packets+arrived && all == 2*uint64(train.Packets)
 		}).AB
-		if s.MixedDrops == "" {
-			binomial(t, "lost", int(st.DroppedLoss-before.DroppedLoss), train.Packets, 0.1)
-		}
+		binomial(t, "lost", int(st.DroppedLoss-before.DroppedLoss), train.Packets, 0.1)
 	})
 	t.Run("default", func(t *testing.T) {
 		w.set(&link.Quality{Bandwidth: 50_000_000}, nil)

@@ -29,17 +29,17 @@ func try() error {
 		return advice.With(fmt.Errorf("%w: making a network namespace: %w", ErrUnavailable, err),
 			"run as root, or inside a user namespace (unshare -Urn)")
 	}
-	n := &namespace{path: fmt.Sprintf("/proc/%d/task/%d/ns/net", os.Getpid(), unix.Gettid()), sysfs: -1, file: -1}
+	n := &namespace{path: fmt.Sprintf("/proc/%d/task/%d/ns/net", os.Getpid(), unix.Gettid()), packets: -1, sysfs: -1, file: -1}
 	defer n.close()
 	if err := n.open(); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	lo := &device{space: n, index: loopback}
-	err := lo.newQdisc(tables{}.options(link.Quality{}, defaultMTU, 0))
+	err := lo.build(tables{}.options(link.Quality{}, 0), shapeOf(link.Quality{}, defaultMTU))
 	switch {
 	case errors.Is(err, unix.ENOENT):
-		return advice.With(fmt.Errorf("%w: the kernel has no sch_netem", ErrUnavailable),
-			"load it with `modprobe sch_netem`, or install the kernel modules that have it; the userspace engine does without")
+		return advice.With(fmt.Errorf("%w: the kernel lacks a qdisc: %w", ErrUnavailable, err),
+			"load it with `modprobe -a sch_prio sch_netem sch_hfsc`, or install the kernel modules that have it; the userspace engine does without")
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}

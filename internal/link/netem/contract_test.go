@@ -26,7 +26,7 @@ func TestContract(t *testing.T) {
 	}
 	linktest.Run(t, newEngine, linktest.Limits{
 		Unseeded:         "netem takes a seed from Linux 6.6 on",
-		MixedDrops:       "netem has one counter of drops",
+		JitterByPacket:   "netem draws a delay for each packet",
 		HeaderCorruption: "netem flips bits of the whole frame",
 	})
 }

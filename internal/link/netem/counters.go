@@ -1,15 +1,15 @@
 package netem
 
-import (
-	"fmt"
+import "fmt"
 
-	"skerry/internal/link"
-)
-
-// reading is what the kernel has counted at one qdisc; packets and drops wrap around.
+// reading is what the kernel has counted at one device; packets and drops wrap around.
 type reading struct {
-	bytes          uint64
-	packets, drops uint32
+	bytes   uint64
+	packets uint32
+	// drops are netem's, which include those at the queue below it; queue are the latter.
+	drops, queue uint32
+	// waiting are the bytes in the queue.
+	waiting uint32
 }
 
 // count brings the counters of every direction up to date: one dump a namespace.
@@ -32,7 +32,7 @@ func (e *Engine) count() error {
 	return nil
 }
 
-// read returns the readings of the namespace's netem qdiscs by device index.
+// read returns the readings of the namespace's devices by their index.
 func (n *namespace) read() (map[int]reading, error) {
 	qdiscs, err := n.devices.QdiscList(nil)
 	if err != nil {
@@ -41,31 +41,38 @@ func (n *namespace) read() (map[int]reading, error) {
 	readings := map[int]reading{}
 	for _, q := range qdiscs {
 		attrs := q.Attrs()
-		if q.Type() != Name || attrs.Handle != handle || attrs.Statistics == nil {
+		stats := attrs.Statistics
+		if stats == nil || stats.Basic == nil || stats.Queue == nil {
 			continue
 		}
-		basic, queue := attrs.Statistics.Basic, attrs.Statistics.Queue
-		if basic != nil && queue != nil {
-			readings[attrs.LinkIndex] = reading{bytes: basic.Bytes, packets: basic.Packets, drops: queue.Drops}
+		r := readings[attrs.LinkIndex]
+		switch {
+		case q.Type() == Name && attrs.Handle == netemHandle:
+			r.bytes, r.packets, r.drops = stats.Basic.Bytes, stats.Basic.Packets, stats.Queue.Drops
+		case q.Type() == "hfsc" && attrs.Handle == rateHandle:
+			r.queue = stats.Queue.Drops
+		case q.Type() == "bfifo" && attrs.Handle == queueHandle:
+			r.waiting = stats.Queue.Backlog
+		default:
+			continue
 		}
+		readings[attrs.LinkIndex] = r
 	}
 	return readings, nil
 }
 
-// add counts what happened since the last reading. netem does not tell why it dropped
-// a packet; the quality in force does, unless both reasons are there.
+// add counts what happened since the last reading.
 func (d *direction) add(now reading) {
 	packets := uint64(now.packets - d.last.packets)
 	d.counters.Packets += packets
-	d.counters.Bytes += now.bytes - d.last.bytes - packets*etherHeader
-	drops := uint64(now.drops - d.last.drops)
-	if loses(d.quality) {
-		d.counters.DroppedLoss += drops
-	} else {
-		d.counters.DroppedQueue += drops
+	d.counters.Bytes += now.bytes - d.last.bytes
+	if !shapeOf(d.quality, d.device.mtu).layer3 {
+		d.counters.Bytes -= packets * etherHeader
 	}
+	d.drops += uint64(now.drops - d.last.drops)
+	d.counters.DroppedQueue += uint64(now.queue - d.last.queue)
+	// A packet may be dropped between the readings of the two qdiscs, which the next reading puts right.
+	d.counters.DroppedLoss = d.drops - min(d.drops, d.counters.DroppedQueue)
+	d.counters.Account.Waiting = int64(now.waiting)
 	d.last = now
 }
-
-// loses tells whether a link of that quality drops packets that the queue has room for.
-func loses(q link.Quality) bool { return q.Down || q.Loss > 0 || q.Burst != nil }

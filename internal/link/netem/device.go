@@ -106,6 +106,7 @@ func (d *device) configure() error {
 	if err := h.LinkSetIP6AddrGenMode(dev, randomAddress); err != nil && !errors.Is(err, unix.EAFNOSUPPORT) {
 		return fmt.Errorf("choosing IPv6 addresses: %w", err)
 	}
+	// Qdiscs that a device has when it comes up work a moment later; those that it gets afterwards work at once.
 	return h.LinkSetUp(dev)
 }
 

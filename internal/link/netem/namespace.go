@@ -18,6 +18,7 @@ type namespace struct {
 	file    netns.NsHandle
 	devices *netlink.Handle
 	sockets map[int]*nl.SocketHandle // for the messages that netlink.Handle cannot make
+	packets int                      // the packet socket that wakes qdiscs up, -1 before it is open
 	sysfs   int                      // of this namespace, -1 when it cannot be mounted
 }
 
@@ -27,7 +28,7 @@ func (e *Engine) enter(path string) (*namespace, error) {
 		n.users++
 		return n, nil
 	}
-	n := &namespace{path: path, users: 1, file: netns.None(), sysfs: -1}
+	n := &namespace{path: path, users: 1, file: netns.None(), packets: -1, sysfs: -1}
 	if err := n.open(); err != nil {
 		n.close()
 		return nil, fmt.Errorf("entering network namespace %s: %w", path, err)
@@ -59,7 +60,10 @@ func (n *namespace) open() (err error) {
 		return err
 	}
 	n.sockets = map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: {Socket: socket}}
-	return nil
+	return n.do(func() (err error) {
+		n.packets, err = openPackets()
+		return err
+	})
 }
 
 func (n *namespace) close() {
@@ -72,8 +76,10 @@ func (n *namespace) close() {
 	if n.file.IsOpen() {
 		n.file.Close()
 	}
-	if n.sysfs >= 0 {
-		unix.Close(n.sysfs)
+	for _, fd := range []int{n.packets, n.sysfs} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
 	}
 }
 

@@ -1,10 +1,11 @@
 // Package netem is the link engine of the kernel: each link is a pair of veth devices,
-// each direction of it a netem qdisc at the root of the sending device.
+// each direction of it a tree of qdiscs on the sending device (tree.go): netem draws what
+// happens to packets and delays them, hfsc below it holds them to the bandwidth.
 //
 //	namespace A                      namespace B
 //	┌──────────────────────┐        ┌──────────────────────┐
-//	│ IP ─► netem ─► veth ═╪════════╪═ veth ─► IP          │   A to B: delay, loss, rate ...
-//	│ IP ◄───────── veth ══╪════════╪═ veth ◄─ netem ◄─ IP │   B to A
+//	│ IP ─► qdiscs ► veth ═╪════════╪═ veth ─► IP          │   A to B: delay, loss, rate ...
+//	│ IP ◄───────── veth ══╪════════╪═ veth ◄ qdiscs ◄─ IP │   B to A
 //	└──────────────────────┘        └──────────────────────┘
 //
 // The devices do not ask for neighbours' addresses (ARP would be delayed, lost and
@@ -13,17 +14,23 @@
 //
 // Where netem differs from the letter of link.Quality:
 //
-//   - The queue is bounded in packets: what Queue bytes hold at the link's MTU, and as
-//     many more as are in flight at full bandwidth. Smaller packets fill it sooner.
+//   - Packets pass the latency before the bandwidth. A change of the bandwidth reaches the receiver
+//     at once, instead of after the latency, and packets in flight meet it too.
+//   - A packet leaves when those before it have been transmitted: its own transmission does not
+//     delay it. After a change of the bandwidth the next packet leaves at once.
+//   - Bandwidths above 34 Gbit/s, and none, are 34 Gbit/s.
+//   - Jitter is drawn for each packet on its own. As no packet overtakes another, the mean delay
+//     grows and the deviation shrinks where packets are closer together than the jitter. netem's
+//     correlation does not help: it picks from a distribution by the low bits of the random number,
+//     which are not correlated.
 //   - Corrupt may hit any byte of the frame, the Ethernet and IP headers included;
 //     such a packet is lost.
 //   - A packet that is both lost and duplicated arrives once.
 //   - Random choices follow Spec.Seed from Linux 6.6 on.
-//   - Where loss and bandwidth are set together, what the full queue drops is counted
-//     with what was lost: netem has one counter for both.
 //   - A TCP super-packet, one event to netem, is avoided where packets are drawn one
 //     by one or charged to a bandwidth; those that are forwarded for other nodes,
-//     or that UDP_SEGMENT makes, stay whole.
+//     or that UDP_SEGMENT makes, stay whole, and are charged without the headers of all
+//     their packets but one.
 package netem
 
 import (
@@ -109,8 +116,8 @@ func (e *Engine) check(specs []link.Spec) error {
 }
 
 // Set changes links at one moment, as far as the kernel, which takes one qdisc at a
-// time, allows: 112 directions take a few milliseconds. Packets queued keep the time
-// they were given. When the kernel refuses a change those before it are undone.
+// time, allows: 112 directions take a few milliseconds. Packets in flight keep the time
+// they were given, those in the queue leave at the new bandwidth. When the kernel refuses a change those before it are undone.
 func (e *Engine) Set(ctx context.Context, changes []link.Change) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

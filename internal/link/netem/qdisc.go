@@ -4,9 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
-	"golang.org/x/sys/unix"
 
 	"skerry/internal/link"
 )
@@ -28,52 +26,25 @@ const (
 )
 
 const (
-	// etherHeader is what netem's packet length counts beyond layer 3.
+	// etherHeader is what the kernel's packet length counts beyond layer 3.
 	etherHeader = 14
-	// boundless is the rate, in byte/s, of a link without bandwidth: a nanosecond
-	// a kilobyte. Some rate there must be: only then does netem keep packets of
-	// different delays in order.
+	// boundless is netem's own rate in byte/s: a nanosecond a kilobyte. Only with some
+	// rate does netem keep packets of different delays in order.
 	boundless = 1 << 40
-	// unboundedQueue is the limit, in packets, where no bandwidth makes them wait:
-	// what is in flight is bounded by the senders' socket buffers.
-	unboundedQueue = 1 << 20
+	// inFlight bounds the packets whose latency has not passed yet. It is beyond what the links of a lab hold.
+	inFlight = 1 << 20
 )
-
-// handle is the qdisc's "1:".
-var handle = netlink.MakeHandle(1, 0)
-
-func (d *device) newQdisc(options *nl.RtAttr) error {
-	return d.qdisc(unix.NLM_F_CREATE|unix.NLM_F_EXCL, options)
-}
-
-func (d *device) changeQdisc(options *nl.RtAttr) error { return d.qdisc(0, options) }
-
-func (d *device) qdisc(flags uint16, options *nl.RtAttr) error {
-	req := &nl.NetlinkRequest{
-		NlMsghdr: unix.NlMsghdr{
-			Len:   unix.SizeofNlMsghdr,
-			Type:  unix.RTM_NEWQDISC,
-			Flags: unix.NLM_F_REQUEST | unix.NLM_F_ACK | flags,
-		},
-		Sockets: d.space.sockets,
-	}
-	req.AddData(&nl.TcMsg{Family: nl.FAMILY_ALL, Ifindex: int32(d.index), Handle: handle, Parent: netlink.HANDLE_ROOT})
-	req.AddData(nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated("netem")))
-	req.AddData(options)
-	_, err := req.Execute(unix.NETLINK_ROUTE, 0)
-	return err
-}
 
 // options spells q out for netem. Every attribute is always there: one that is missing
 // from a change would leave its old value in force.
-func (t tables) options(q link.Quality, mtu int, seed uint64) *nl.RtAttr {
+func (t tables) options(q link.Quality, seed uint64) *nl.RtAttr {
 	loss, burst := lossOf(q)
 	gap := uint32(0)
 	if q.Reorder > 0 {
 		gap = 1
 	}
 	// struct tc_netem_qopt: latency and jitter are in their own attributes.
-	o := nl.NewRtAttr(nl.TCA_OPTIONS, words(0, limit(q, mtu), share(loss), gap, share(q.Duplicate), 0))
+	o := nl.NewRtAttr(nl.TCA_OPTIONS, words(0, inFlight, share(loss), gap, share(q.Duplicate), 0))
 	o.AddRtAttr(attrLatency64, nl.Uint64Attr(uint64(q.Latency)))
 	o.AddRtAttr(attrJitter64, nl.Uint64Attr(uint64(q.Jitter)))
 	if q.Jitter > 0 {
@@ -86,13 +57,8 @@ func (t tables) options(q link.Quality, mtu int, seed uint64) *nl.RtAttr {
 		o.AddRtAttr(attrLoss, nil).AddRtAttr(lossGilbertElliott,
 			words(share(burst.P), share(burst.R), share(burst.H), share(1-burst.K)))
 	}
-	rate := uint64(boundless)
-	if q.Bandwidth > 0 {
-		rate = max(uint64(q.Bandwidth)/8, 1)
-	}
-	overhead := int32(-etherHeader)
-	o.AddRtAttr(attrRate, words(uint32(min(rate, math.MaxUint32)), uint32(overhead), 0, 0))
-	o.AddRtAttr(attrRate64, nl.Uint64Attr(rate))
+	o.AddRtAttr(attrRate, words(math.MaxUint32, 0, 0, 0))
+	o.AddRtAttr(attrRate64, nl.Uint64Attr(boundless))
 	o.AddRtAttr(attrSeed, nl.Uint64Attr(seed))
 	return o
 }
@@ -112,20 +78,6 @@ func lossOf(q link.Quality) (float64, *link.GilbertElliott) {
 	both.K *= 1 - q.Loss
 	return 0, &both
 }
-
-// limit is netem's queue in packets of the MTU: those that wait for the bandwidth and
-// those under way.
-func limit(q link.Quality, mtu int) uint32 {
-	if q.Bandwidth == 0 {
-		return unboundedQueue
-	}
-	underWay := float64(q.Bandwidth) / 8 * (q.Latency + jitterReach*q.Jitter).Seconds()
-	packets := math.Ceil((float64(q.QueueBytes()) + underWay) / float64(mtu))
-	return uint32(max(1, min(packets, math.MaxUint32)))
-}
-
-// jitterReach is how many deviations a packet may be late by jitter, rounded.
-const jitterReach = 4
 
 // share is a probability as netem has it: 2^32-1 stands for 1.
 func share(p float64) uint32 { return uint32(math.Round(p * math.MaxUint32)) }

@@ -3,12 +3,14 @@ package netem
 import (
 	"encoding/binary"
 	"math"
+	"math/rand/v2"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink/nl"
+	"gonum.org/v1/gonum/stat"
 
 	"skerry/internal/link"
 )
@@ -69,7 +71,7 @@ func decode(t *testing.T, message []byte) sent {
 }
 
 func TestOptions(t *testing.T) {
-	none := sent{Limit: unboundedQueue, Rate: boundless, Overhead: -14}
+	none := sent{Limit: inFlight, Rate: boundless}
 	tests := []struct {
 		name    string
 		quality link.Quality
@@ -91,22 +93,13 @@ func TestOptions(t *testing.T) {
 			s.Burst = &link.GilbertElliott{P: 0.1, R: 0.2, H: 0.2, K: 0.5}
 		}},
 		{"down beside burst", link.Quality{Down: true, Burst: &link.GilbertElliott{P: 1}}, func(s *sent) { s.Loss = 1 }},
-		{"bandwidth", link.Quality{Bandwidth: 8_000_000, Queue: 15_000}, func(s *sent) {
-			s.Rate, s.Limit = 1_000_000, 10
-		}},
-		{"bandwidth and latency", link.Quality{Bandwidth: 12_000_000, Queue: 15_000, Latency: 10 * time.Millisecond}, func(s *sent) {
-			s.Rate, s.Limit, s.Latency = 1_500_000, 20, 10*time.Millisecond
-		}},
-		{"bandwidth over 32 bits", link.Quality{Bandwidth: 100_000_000_000, Queue: 1_500}, func(s *sent) {
-			s.Rate, s.Limit = 12_500_000_000, 1
-		}},
-		{"tiny bandwidth", link.Quality{Bandwidth: 1, Queue: 1}, func(s *sent) { s.Rate, s.Limit = 1, 1 }},
+		{"bandwidth", link.Quality{Bandwidth: 8_000_000, Queue: 15_000}, func(*sent) {}}, // is hfsc's
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			want := none
 			tt.want(&want)
-			got := decode(t, tables{}.options(tt.quality, 1500, 1).Serialize())
+			got := decode(t, tables{}.options(tt.quality, 1).Serialize())
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("what netem is told (-want +got):\n%s", diff)
 			}
@@ -116,7 +109,7 @@ func TestOptions(t *testing.T) {
 
 // TestOptionsAreComplete: an attribute that a change leaves out keeps its old value.
 func TestOptionsAreComplete(t *testing.T) {
-	attrs, err := nl.ParseRouteAttr(tables{}.options(link.Quality{}, 1500, 1).Serialize()[syscall.SizeofRtAttr+qoptSize:])
+	attrs, err := nl.ParseRouteAttr(tables{}.options(link.Quality{}, 1).Serialize()[syscall.SizeofRtAttr+qoptSize:])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,6 +136,30 @@ func TestDelayTable(t *testing.T) {
 				t.Fatalf("%s: entry %d is %d after %d: the tail wrapped around", d, i/2, x, last)
 			}
 			last = x
+		}
+	}
+}
+
+// TestJitterByPacket computes what becomes of a jitter of 5 ms by netem's rule. docs/fidelity.md has the figures.
+func TestJitterByPacket(t *testing.T) {
+	table := delayTable(link.Normal)
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, tt := range []struct {
+		rate            int // packets/s
+		mean, deviation float64
+	}{{1, 50, 5}, {10, 50, 5}, {100, 50.3, 4.7}, {1_000, 54.5, 3.2}, {10_000, 59.3, 2.3}} {
+		var delays []float64
+		last := 0.0
+		for i := range max(20_000, 60*tt.rate) {
+			drawn := int16(binary.NativeEndian.Uint16(table[2*random.IntN(tableSize):]))
+			sent := float64(i) * 1000 / float64(tt.rate)
+			last = max(last, sent+50+5*float64(drawn)/tableScale) // due; no packet overtakes another
+			delays = append(delays, last-sent)
+		}
+		mean, deviation := stat.MeanStdDev(delays, nil)
+		t.Logf("%6d packets/s: mean %.2f ms, deviation %.2f ms", tt.rate, mean, deviation)
+		if math.Abs(mean-tt.mean) > 0.2 || math.Abs(deviation-tt.deviation) > 0.2 {
+			t.Errorf("%d packets/s: mean %.2f ms, deviation %.2f ms: want %.1f and %.1f", tt.rate, mean, deviation, tt.mean, tt.deviation)
 		}
 	}
 }
@@ -178,12 +195,33 @@ func TestCPUMask(t *testing.T) {
 	}
 }
 
+func TestShape(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		quality link.Quality
+		want    shape
+	}{
+		{"perfect", link.Quality{}, shape{rate: unlimited, queue: unlimited}},
+		{"bandwidth", link.Quality{Bandwidth: 8_000_000, Queue: 15_000}, shape{rate: 1_000_000, queue: 15_000, layer3: true}},
+		{"queue by default", link.Quality{Bandwidth: 8_000}, shape{rate: 1_000, queue: 128 << 10, layer3: true}},
+		{"no room for a packet", link.Quality{Bandwidth: 1, Queue: 1}, shape{rate: 1, queue: 1500, layer3: true}},
+		{"no room for a super-packet", link.Quality{Bandwidth: 8_000_000_000, Queue: 1}, shape{rate: 1_000_000_000, queue: superPacket}},
+		{"loss", link.Quality{Bandwidth: 8_000_000_000, Queue: 1 << 20, Loss: 0.1}, shape{rate: 1_000_000_000, queue: 1 << 20, layer3: true}},
+		{"over 32 bits", link.Quality{Bandwidth: 100_000_000_000, Queue: 1 << 40}, shape{rate: unlimited, queue: unlimited}},
+	} {
+		if got := shapeOf(tt.quality, 1500); got != tt.want {
+			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestCountersFollowReadings(t *testing.T) {
-	d := direction{last: reading{bytes: 1000, packets: math.MaxUint32 - 1, drops: math.MaxUint32}}
-	d.add(reading{bytes: 1000 + 4*114, packets: 2, drops: 4}) // both wrapped around
-	d.quality = link.Quality{Down: true}
-	d.add(reading{bytes: 1000 + 4*114, packets: 2, drops: 7})
-	want := link.Counters{Bytes: 400, Packets: 4, DroppedQueue: 5, DroppedLoss: 3}
+	d := direction{device: &device{mtu: 1500}, last: reading{bytes: 1000, packets: math.MaxUint32 - 1, drops: math.MaxUint32}}
+	d.add(reading{bytes: 1000 + 4*114, packets: 2, drops: 4, queue: 5}) // packets and drops wrapped around
+	d.quality = link.Quality{Bandwidth: 1_000_000, Loss: 0.1}           // counts no Ethernet headers
+	d.add(reading{bytes: 1000 + 4*114 + 100, packets: 3, drops: 10, queue: 8, waiting: 700})
+	d.add(reading{bytes: 1000 + 4*114 + 100, packets: 3, drops: 10, queue: 8, waiting: 200})
+	want := link.Counters{Bytes: 500, Packets: 5, DroppedQueue: 8, DroppedLoss: 3, Account: link.Account{Waiting: 200}}
 	if diff := cmp.Diff(want, d.counters); diff != "" {
 		t.Errorf("counters (-want +got):\n%s", diff)
 	}

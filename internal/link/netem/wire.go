@@ -15,12 +15,13 @@ type wire struct {
 	ab, ba direction
 }
 
-// direction is one direction of a wire with its qdisc.
+// direction is one direction of a wire with its qdiscs.
 type direction struct {
 	device   *device
 	quality  link.Quality
 	seeds    *rand.PCG // each setting of the qdisc takes the next one
 	last     reading
+	drops    uint64 // for any reason
 	counters link.Counters
 }
 
@@ -47,25 +48,27 @@ func (e *Engine) make(ctx context.Context, spec link.Spec) (*wire, error) {
 	return w, nil
 }
 
-// start gives the direction its qdisc.
+// start gives the direction its qdiscs.
 func (d *direction) start(t tables, q link.Quality) error {
 	d.quality = q
 	if err := d.device.stand(alone(q)); err != nil {
 		return err
 	}
-	if err := d.device.newQdisc(t.options(q, d.device.mtu, d.seeds.Uint64())); err != nil {
-		return fmt.Errorf("giving %s its qdisc: %w", d.device.name, err)
+	if err := d.device.build(t.options(q, d.seeds.Uint64()), shapeOf(q, d.device.mtu)); err != nil {
+		return fmt.Errorf("giving %s its qdiscs: %w", d.device.name, err)
 	}
 	return nil
 }
 
-// set changes the qdisc in place: the packets in it stay, with their times.
+// set changes the qdiscs in place: packets whose latency passes keep their times, and those that wait
+// for the bandwidth leave at the new one.
 func (d *direction) set(t tables, q link.Quality) error {
 	if err := d.device.stand(alone(q)); err != nil {
 		return err
 	}
-	if err := d.device.changeQdisc(t.options(q, d.device.mtu, d.seeds.Uint64())); err != nil {
-		return fmt.Errorf("changing the qdisc of %s: %w", d.device.name, err)
+	mtu := d.device.mtu
+	if err := d.device.change(t.options(q, d.seeds.Uint64()), shapeOf(d.quality, mtu), shapeOf(q, mtu)); err != nil {
+		return fmt.Errorf("changing the qdiscs of %s: %w", d.device.name, err)
 	}
 	d.quality = q
 	return nil
