@@ -87,6 +87,20 @@ func Choose(asked string, from []Kind) (k Kind, why string, err error) {
 	return nil, "", advice.With(err, "%s", advice.Of(reasons[len(reasons)-1]))
 }
 
+// Unmet lists what links ask for and the engine does not do as asked.
+func Unmet(engine string, links []link.Spec) []string {
+	if engine != Netem {
+		return nil
+	}
+	for _, l := range links {
+		if l.AB.Jitter > 0 || l.BA.Jitter > 0 {
+			return []string{"netem draws the jitter of each packet on its own: where packets are closer together than the jitter " +
+				"the mean latency is higher than set, and the jitter smaller (`engine: userspace` holds both)"}
+		}
+	}
+	return nil
+}
+
 // Find returns the engine that a lab was made with.
 func Find(name string, from []Kind) (Kind, error) {
 	for _, k := range from {

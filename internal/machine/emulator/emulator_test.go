@@ -34,6 +34,16 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+func TestUnmet(t *testing.T) {
+	jittery := []link.Spec{{ID: "a~b"}, {ID: "a~c", BA: link.Quality{Latency: 2, Jitter: 1}}}
+	if got := Unmet(Netem, jittery); len(got) != 1 {
+		t.Errorf("netem with jitter: %q, want one remark", got)
+	}
+	if got := append(Unmet(Netem, jittery[:1]), Unmet(Userspace, jittery)...); len(got) > 0 {
+		t.Errorf("netem without jitter, userspace with it: %q", got)
+	}
+}
+
 type fake struct {
 	named string
 	lack  error

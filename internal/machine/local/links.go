@@ -27,6 +27,7 @@ func (p *part) Link(ctx context.Context, halves []link.Half) error {
 	if err := p.engine.Create(ctx, specs); err != nil {
 		return fmt.Errorf("make links: %w", err)
 	}
+	p.record.Warnings = append(p.record.Warnings, emulator.Unmet(p.record.Engine, specs)...)
 	p.know(pairs)
 	return p.own(halves)
 }
