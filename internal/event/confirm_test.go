@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +21,7 @@ const testLink = "bergen~narvik"
 type observer struct {
 	*engine
 	began time.Time
+	mu    sync.Mutex
 	reads []time.Duration // when it was read
 	// at is the account of both directions of testLink at a time.
 	at func(time.Duration) link.Account
@@ -27,6 +29,8 @@ type observer struct {
 
 func (o *observer) stats(_ context.Context, ids ...string) ([]link.Stats, error) {
 	since := time.Since(o.began)
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.reads = append(o.reads, since)
 	if len(ids) == 0 {
 		ids = []string{testLink}

@@ -26,10 +26,13 @@ func accountFaults(a record.Account) (out []reason) {
 		out = append(out, because(LinkJitter, "%s", jitterText(*j)))
 	}
 	if c := a.Changes; c != nil && c.Worst != nil {
-		u := *c.Worst
+		u, way := *c.Worst, ""
+		if u.Back {
+			way = ", back"
+		}
 		out = append(out, one(linkcheck.Ignored(u), LinkChange,
-			"link %s, %.1f s: %d packets crossed after a change of it, and none obeyed the change within 200 ms%s",
-			u.Link, u.AtS, u.Packets, more(c.Unconfirmed-1, "other changes of directions"))...)
+			"link %s%s, %.1f s: %d packets crossed after a change of it, and none obeyed the change within 200 ms%s",
+			u.Link, way, u.AtS, u.Packets, more(c.Unconfirmed-1, "other changes of directions"))...)
 	}
 	return out
 }

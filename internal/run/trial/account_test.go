@@ -12,19 +12,30 @@ import (
 )
 
 // changing is a trial whose links change in every way that the account can confirm.
-const changing = small + `drift: {every: 500ms, steps: [{at: 0s, scale: 1}, {at: 3s, scale: 2}, {at: 6s, scale: 1}]}
+const changing = `
+name: changing
+engine: userspace
+topology:
+  sites: [Oslo, Bergen, Narvik]
+  defaults: {rtt: 4ms, bandwidth: 100mbit}
+client: Oslo
+database: redis
+workload: {name: a, records: 300, threads: 4}
+warmup: 500ms
+stop: {time: 8s}
+drift: {every: 500ms, steps: [{at: 3s, scale: 2}, {at: 6s, scale: 1}]}
+events:
+  - {name: narrow, at: 1s, for: 1s, bandwidth: {of: Bergen, set: 1mbit}}
+  - {name: far, at: 4s, for: 1s, latency: {of: Oslo, set: 20ms}}
+  - {name: cut, at: 5200ms, for: 500ms, link_down: {between: [Oslo, Narvik]}}
+  - {name: wide, at: 6500ms, jitter: {between: [Oslo, Bergen], set: 500us}}
+fidelity: {host_cpu: 100%, client_late: 1s, emulator_late: 1s, event_late: 1s, steal: 100%}
 `
-
-var changes = []string{
-	"stop.time=8s",
-	`events=[{name: narrow, at: 1s, for: 1s, bandwidth: {of: Bergen, set: 1mbit}}, {name: far, at: 4s, for: 1s, latency: {of: Oslo, set: 20ms}},
-		{name: cut, at: 5200ms, for: 500ms, link_down: {between: [Oslo, Narvik]}}, {name: wide, at: 6500ms, jitter: {of: Oslo, set: 500us}}]`,
-}
 
 // On the userspace engine every packet obeys what is set while the links change, each change is confirmed by
 // packets, and the seconds in directions.parquet are all that was carried.
 func TestLinksAreObserved(t *testing.T) {
-	x, dir := runIn(t, changing, t.TempDir(), changes...)
+	x, dir := runIn(t, changing, t.TempDir())
 	a := x.Fidelity.Account
 	if a == nil || a.NotMeasured != "" || a.Directions == 0 || a.Packets == 0 {
 		t.Fatalf("account %+v", a)
@@ -43,8 +54,13 @@ func TestLinksAreObserved(t *testing.T) {
 	}
 	for _, name := range []string{"narrow", "far", "cut", "wide"} {
 		i := slices.IndexFunc(events, func(e record.Event) bool { return e.Name == name })
-		if i < 0 || events[i].Apply.Observed == nil || events[i].Apply.Observed.Confirmed == 0 || events[i].Apply.Observed.InEffect == nil {
-			t.Errorf("%s: %+v", name, events)
+		if i < 0 || events[i].Apply == nil {
+			t.Fatalf("no event %s among %+v", name, events)
+		}
+		o := events[i].Apply.Observed
+		crossed := name != "cut" // a link that is down may meet no packet for a while
+		if o == nil || len(o.Unconfirmed) > 0 || crossed && (o.Confirmed == 0 || o.InEffect == nil) {
+			t.Errorf("%s: observed %+v", name, o)
 		}
 	}
 	if !slices.ContainsFunc(events, func(e record.Event) bool {
@@ -65,27 +81,6 @@ func TestLinksAreObserved(t *testing.T) {
 	}
 	if bytes != x.Traffic.TotalBytes {
 		t.Errorf("the seconds carried %d bytes of %d", bytes, x.Traffic.TotalBytes)
-	}
-}
-
-// The kernel's netem does not report packets: that is recorded, and no reason to doubt.
-func TestLinksThatAreNotObserved(t *testing.T) {
-	x, dir := runIn(t, small, t.TempDir(), "engine=netem")
-	if a := x.Fidelity.Account; a == nil || a.NotMeasured == "" || slices.Contains(x.Verdict.Kinds, string(verdict.NoEvidence)) {
-		t.Errorf("account %+v, verdict %+v", a, x.Verdict)
-	}
-	rows, err := dir.Directions(x.ID)
-	if err != nil || len(rows) == 0 || rows[0].Observed {
-		t.Errorf("%d rows, %v", len(rows), err)
-	}
-	events, err := dir.Events(x.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range events {
-		if e.Apply != nil && e.Apply.Observed != nil {
-			t.Errorf("%+v", e)
-		}
 	}
 }
 

@@ -86,7 +86,7 @@ func runIn(t *testing.T, text, dataDir string, sets ...string) (record.Trial, *r
 	if err != nil {
 		t.Fatal(err)
 	}
-	return x, dir
+	return dir.Summary.Trials[0], dir
 }
 
 // A trial on a real lab and a real database hands every piece of its evidence over.
