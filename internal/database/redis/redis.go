@@ -38,7 +38,7 @@
 //
 // # The client
 //
-// Topology comes from go-redis' cluster client. Operations go over connections of
+// CLUSTER SLOTS is asked by go-redis' clients. Operations go over connections of
 // their own, one for each worker and node as in YCSB, in one write and, replies being
 // read in place, without allocating: 3 us of CPU a read where go-redis' own commands
 // cost 5 to 7. Nothing is tried again; MOVED and ASK are followed, as the protocol demands

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,12 +24,11 @@ const (
 	refreshTimeout = 5 * time.Second
 )
 
-// router knows which node serves which slot. All workers with the same properties
-// share one; go-redis' cluster client asks for the slots, through whichever nodes
-// answer. A redirect corrects single slots meanwhile.
+// router maps slots to nodes. All workers with the same properties share one. It asks
+// whichever node answers for the slots. A redirect corrects single slots meanwhile.
 type router struct {
 	settings
-	client goredis.UniversalClient
+	clients map[string]*goredis.Client // that ask for the slots, by address; of connect, then of run
 	// dial connects, where that is not from where this process is; hello is sent on
 	// every new connection.
 	dial  failure.DialFunc
@@ -53,19 +51,13 @@ type router struct {
 
 // newRouter asks where the slots are.
 func newRouter(ctx context.Context, s settings) (*router, error) {
-	r := &router{settings: s, stale: make(chan struct{}, 1)}
+	r := &router{settings: s, clients: map[string]*goredis.Client{}, stale: make(chan struct{}, 1)}
 	r.nodes.Store(new([]string))
 	for i := range r.owner {
 		r.owner[i].Store(-1)
 	}
-	seeds := strings.Split(s.seeds, ",")
-	err := r.connect(ctx, seeds)
-	if err != nil {
-		err = fmt.Errorf("asking %s for the cluster's nodes: %w", s.seeds, err)
-		if r.client != nil {
-			err = errors.Join(err, r.client.Close())
-		}
-		return nil, err
+	if err := r.connect(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("asking %s for the cluster's nodes: %w", s.seeds, err), r.closeClients())
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r.cancel = cancel
@@ -73,22 +65,18 @@ func newRouter(ctx context.Context, s settings) (*router, error) {
 	return r, nil
 }
 
-func (r *router) connect(ctx context.Context, seeds []string) error {
+func (r *router) connect(ctx context.Context) error {
 	if r.cluster != "false" {
-		r.client = goredis.NewClusterClient(clusterOptions(seeds, r.settings))
-		err := r.refresh(ctx)
-		if r.cluster == "true" || !noCluster(err) {
-			return err
-		}
-		if err := r.client.Close(); err != nil {
+		if err := r.refresh(ctx); r.cluster == "true" || !noCluster(err) {
 			return err
 		}
 	}
-	r.client = goredis.NewClient(nodeOptions(seeds[0], r.settings))
-	if err := r.client.Ping(ctx).Err(); err != nil {
+	seed, _, _ := strings.Cut(r.seeds, ",")
+	c := goredis.NewClient(nodeOptions(seed, r.settings))
+	if err := errors.Join(c.Ping(ctx).Err(), c.Close()); err != nil {
 		return err
 	}
-	n := r.number(seeds[0])
+	n := r.number(seed)
 	for i := range r.owner {
 		r.owner[i].Store(n)
 	}
@@ -106,7 +94,7 @@ func (r *router) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
 	asked := r.question.Add(1)
-	ranges, err := r.client.ClusterSlots(ctx).Result()
+	ranges, err := r.slotMap(ctx)
 	if err != nil {
 		return err
 	}
@@ -119,13 +107,10 @@ func (r *router) refresh(ctx context.Context) error {
 
 // learn takes in the answer to a question. A redirect that came after the question is the newer news: on a busy
 // machine an answer may wait until the node that it names for a slot has left.
-func (r *router) learn(ranges []goredis.ClusterSlot, asked uint32) {
+func (r *router) learn(ranges []ownedSlots, asked uint32) {
 	for _, s := range ranges {
-		if len(s.Nodes) == 0 || s.Start < 0 || s.End >= slots {
-			continue
-		}
-		n := r.number(s.Nodes[0].Addr) // the master
-		for i := s.Start; i <= s.End; i++ {
+		n := r.number(s.addr)
+		for i := s.from; i <= s.to; i++ {
 			was := r.owner[i].Load() // before the look at moved: a redirect that comes after that look wins, too
 			if r.moved[i].Load() < asked {
 				r.owner[i].CompareAndSwap(was, n)
@@ -193,7 +178,7 @@ func (r *router) another(than int32) int32 {
 }
 
 // redirect reads "MOVED 3999 10.0.0.2:6379" or "ASK 3999 10.0.0.2:6379", which the node
-// at from sent; MOVED is remembered. An address without a host means the same host.
+// at from sent; MOVED is remembered. A redirect to an unknown host is not ok.
 func (r *router) redirect(text []byte, from string) (node int32, ask, ok bool) {
 	f := strings.Fields(string(text))
 	if len(f) != 3 || f[0] != "MOVED" && f[0] != "ASK" {
@@ -203,13 +188,13 @@ func (r *router) redirect(text []byte, from string) (node int32, ask, ok bool) {
 	if err != nil || slot < 0 || slot >= slots {
 		return 0, false, false
 	}
-	addr := f[2]
-	if strings.HasPrefix(addr, ":") {
-		host, _, err := net.SplitHostPort(from)
-		if err != nil {
-			return 0, false, false
-		}
-		addr = net.JoinHostPort(host, addr[1:])
+	colon := strings.LastIndexByte(f[2], ':') // the host may be IPv6, without brackets
+	if colon < 0 {
+		return 0, false, false
+	}
+	addr := endpoint(f[2][:colon], f[2][colon+1:], from)
+	if addr == "" {
+		return 0, false, false
 	}
 	node = r.number(addr)
 	if f[0] == "ASK" {
@@ -226,5 +211,13 @@ func (r *router) redirect(text []byte, from string) (node int32, ask, ok bool) {
 func (r *router) close() error {
 	r.cancel()
 	r.done.Wait()
-	return r.client.Close()
+	return r.closeClients()
+}
+
+func (r *router) closeClients() error {
+	var errs []error
+	for _, c := range r.clients {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
 }

@@ -1,10 +1,6 @@
 package redis
 
-import (
-	"testing"
-
-	goredis "github.com/redis/go-redis/v9"
-)
+import "testing"
 
 // An answer that was asked for before a redirect does not undo it; one that was asked for after it does.
 func TestRedirectOutlivesAnOlderAnswer(t *testing.T) {
@@ -12,9 +8,7 @@ func TestRedirectOutlivesAnOlderAnswer(t *testing.T) {
 	r := &router{stale: make(chan struct{}, 1)}
 	r.nodes.Store(new([]string))
 	owner := func(slot int) string { return (*r.nodes.Load())[r.owner[slot].Load()] }
-	all := func(addr string) []goredis.ClusterSlot {
-		return []goredis.ClusterSlot{{Start: 0, End: slots - 1, Nodes: []goredis.ClusterNode{{Addr: addr}}}}
-	}
+	all := func(addr string) []ownedSlots { return []ownedSlots{{slotRange{0, slots - 1}, addr}} }
 	asked := r.question.Add(1)
 	if _, _, ok := r.redirect([]byte("MOVED 7 "+heir), left); !ok {
 		t.Fatal("the redirect was not understood")
