@@ -19,8 +19,8 @@ const (
 )
 
 // Exchange sends a request over HTTP to a server and returns the answer's body. The error is one of
-// the load driver's: 404 is load.ErrNotFound, 501 load.ErrUnsupported, another 4xx certainly was not done, a 5xx or no
-// answer may have been. Package http sends a request again only when nothing of it was sent, or it is a GET.
+// the load driver's: 404 is load.ErrNotFound, 501 load.ErrUnsupported, another 4xx certainly was not done; a 202, a 5xx or no
+// answer leaves the outcome unknown. Package http sends a request again only when nothing of it was sent, or it is a GET.
 func Exchange(client *http.Client, req *http.Request, server string) ([]byte, error) {
 	resp, err := client.Do(req)
 	if err != nil {
@@ -36,6 +36,8 @@ func Exchange(client *http.Client, req *http.Request, server string) ([]byte, er
 		return nil, load.Unknown(Class(err), server, err)
 	}
 	switch code := resp.StatusCode; {
+	case code == http.StatusAccepted:
+		return nil, load.Unknown("http_202", server, errors.New("the server accepted the request and did not report its outcome"))
 	case code == http.StatusNotFound:
 		return nil, load.ErrNotFound
 	case code == http.StatusNotImplemented:

@@ -216,7 +216,7 @@ func (c *client) Update(ctx context.Context, table, key string, fields []load.Fi
 	if err := outcome(err); err != nil {
 		return err
 	}
-	if done.Acknowledged && done.MatchedCount == 0 {
+	if done.MatchedCount == 0 {
 		return load.ErrNotFound
 	}
 	return nil
@@ -233,7 +233,7 @@ func (c *client) Delete(ctx context.Context, table, key string) error {
 	if err := outcome(err); err != nil {
 		return err
 	}
-	if done.Acknowledged && done.DeletedCount == 0 {
+	if done.DeletedCount == 0 {
 		return load.ErrNotFound
 	}
 	return nil

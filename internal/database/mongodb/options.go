@@ -70,8 +70,8 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 		return o, err
 	}
 	if o.write != "" && o.write != "majority" {
-		if n, err := strconv.Atoi(o.write); err != nil || n < 0 || n > maxMembers {
-			r.Refuse("write_concern", "majority or a number of members")
+		if n, err := strconv.Atoi(o.write); err != nil || n < 1 || n > maxMembers {
+			r.Refuse("write_concern", fmt.Sprintf("majority or a number of members, 1 to %d", maxMembers))
 		}
 	}
 	if err := r.Err(); err != nil {

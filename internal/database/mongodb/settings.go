@@ -45,8 +45,12 @@ func parseSettings(p map[string]string) (settings, error) {
 	if s.url == "" {
 		return s, fmt.Errorf("%w: %s is missing (mongodb://host:port,.../ycsb)", ErrProperty, PropURL)
 	}
-	if err := drv.Client().ApplyURI(s.url).Validate(); err != nil {
+	o := drv.Client().ApplyURI(s.url)
+	if err := o.Validate(); err != nil {
 		return s, fmt.Errorf("%w: %s: %w", ErrProperty, PropURL, err)
+	}
+	if !o.WriteConcern.Acknowledged() {
+		return s, fmt.Errorf("%w: %s: w=0: writes that no server acknowledges cannot be counted: set w=1, a larger number or majority", ErrProperty, PropURL)
 	}
 	_, rest, _ := strings.Cut(s.url, "://")
 	if _, path, ok := strings.Cut(rest, "/"); ok {

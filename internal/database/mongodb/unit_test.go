@@ -35,6 +35,7 @@ func TestOptions(t *testing.T) {
 		{nodes: 51, err: "at most 50"},
 		{nodes: 3, given: database.Options{"priorities": "n1"}, err: "NODE=PRIORITY"},
 		{nodes: 3, given: database.Options{"write_concern": "most"}, err: "majority or a number"},
+		{nodes: 3, given: database.Options{"write_concern": 0}, err: "majority or a number of members, 1 to"},
 		{nodes: 3, given: database.Options{"read_prefrence": "nearest"}, err: "did you mean read_preference?"},
 	} {
 		_, err := parseOptions(test.nodes, test.given)
@@ -124,10 +125,14 @@ func TestSettings(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for given, want := range map[string]string{
-		"":                             "mongodb.url is missing",
-		"mongodb.uri=x":                "did you mean mongodb.url?",
-		"mongodb.url=http://a":         "mongodb.url",
-		"mongodb.url=mongodb://a?w=-1": "mongodb.url",
+		"":                              "mongodb.url is missing",
+		"mongodb.uri=x":                 "did you mean mongodb.url?",
+		"mongodb.url=http://a":          "mongodb.url",
+		"mongodb.url=mongodb://a/?w=-1": "mongodb.url",
+
+		"mongodb.url=mongodb://a/?w=0":                  "mongodb.url: w=0: writes that no server acknowledges cannot be counted: set w=1, a larger number or majority",
+		"mongodb.url=mongodb://a/own?W=0&journal=false": "cannot be counted",
+		"mongodb.url=mongodb://a/?w=1&w=0":              "cannot be counted",
 	} {
 		p := make(map[string]string)
 		if k, v, ok := strings.Cut(given, "="); ok {

@@ -86,5 +86,15 @@ func parseSettings(p map[string]string) (settings, error) {
 	if s.session != "" && slices.ContainsFunc(strings.Split(s.session, ";"), func(v string) bool { return !strings.Contains(v, "=") }) {
 		r.Refuse(PropSession, "a list of name=value, separated by semicolons")
 	}
+	if slices.ContainsFunc(strings.FieldsFunc(s.session, func(c rune) bool { return c == ';' || c == ',' }), endsAutocommit) {
+		r.Refuse(PropSession, "possible: without autocommit the server answers OK to writes that are never committed")
+	}
 	return s, r.Err()
+}
+
+// endsAutocommit reports whether name=value has the server wait for a COMMIT, which this client never sends.
+func endsAutocommit(variable string) bool {
+	name, value, _ := strings.Cut(variable, "=")
+	return strings.EqualFold(strings.Trim(name, " :`"), "autocommit") &&
+		!slices.Contains([]string{"1", "on", "true", "default"}, strings.ToLower(strings.Trim(value, " '\"")))
 }

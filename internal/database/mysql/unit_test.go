@@ -34,6 +34,8 @@ func TestSettings(t *testing.T) {
 		{PropReads, "none", "one of primary, member"},
 		{PropTimeout, "10s", "a whole number"},
 		{PropSession, "sql_mode", "a list of name=value"},
+		{PropSession, "wsrep_sync_wait=1;autocommit=0", "never committed"},
+		{PropSession, "sql_log_bin=0, AutoCommit = OFF", "never committed"},
 		{"mysql.host", "10.0.0.1", "did you mean mysql.hosts?"},
 		{"fieldcount", "0", "a whole number from 1"},
 	} {

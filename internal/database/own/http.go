@@ -23,9 +23,9 @@ import (
 // SERVER/TABLE/KEY.
 //
 //	GET    /usertable/user1?fields=field0,field1   200, 404
-//	PUT    /usertable/user1                        2xx
-//	PATCH  /usertable/user1                        2xx, 404: fields that are not named stay
-//	DELETE /usertable/user1                        2xx, 404
+//	PUT    /usertable/user1                        2xx except 202
+//	PATCH  /usertable/user1                        2xx except 202, 404: fields that are not named stay
+//	DELETE /usertable/user1                        2xx except 202, 404
 //	GET    /usertable?start=user1&count=10         200: [{"key": ..., "values": {...}}, ...]
 //	                                               in order; 501 where it cannot scan
 const HTTPKV = "http-kv"

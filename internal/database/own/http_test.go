@@ -31,6 +31,9 @@ func (h *httpRecords) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/doubtful"):
 		http.Error(w, "I forgot", http.StatusBadGateway)
 		return
+	case strings.HasSuffix(r.URL.Path, "/queued"):
+		w.WriteHeader(http.StatusAccepted)
+		return
 	case strings.HasSuffix(r.URL.Path, "/cut"):
 		panic(http.ErrAbortHandler)
 	case strings.HasSuffix(r.URL.Path, "/odd"):
@@ -161,7 +164,7 @@ func TestHTTPErrors(t *testing.T) {
 		outcome load.Outcome
 		class   string
 	}{
-		{"refused", load.NotDone, "http_409"}, {"doubtful", load.InDoubt, "http_502"}, {"cut", load.InDoubt, "eof"}, {"odd", load.NotDone, "protocol"},
+		{"refused", load.NotDone, "http_409"}, {"doubtful", load.InDoubt, "http_502"}, {"queued", load.InDoubt, "http_202"}, {"cut", load.InDoubt, "eof"}, {"odd", load.NotDone, "protocol"},
 	} {
 		_, err := c.Read(t.Context(), "t", test.key, nil, nil)
 		var e *load.OpError
