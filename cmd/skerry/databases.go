@@ -21,13 +21,18 @@ func openDatabase(name string) (func(context.Context, map[string]string) (load.C
 	if name == null.Name {
 		return new(null.Database).Open, nil
 	}
-	databases := all.Databases()
+	if db, ok := findDatabase(name); ok {
+		return db.Open, nil
+	}
+	known := append(slices.Sorted(maps.Keys(all.Databases())), null.Name)
+	return nil, advice.With(fmt.Errorf("unknown database %q", name), "known are %s", strings.Join(known, ", "))
+}
+
+// findDatabase finds a database whose clients are to be opened.
+func findDatabase(name string) (database.Database, bool) {
 	if strings.HasPrefix(name, own.Prefix) {
 		name = database.Exec // what its clients need is in their properties
 	}
-	if db, ok := databases[name]; ok {
-		return db.Open, nil
-	}
-	known := append(slices.Sorted(maps.Keys(databases)), null.Name)
-	return nil, advice.With(fmt.Errorf("unknown database %q", name), "known are %s", strings.Join(known, ", "))
+	db, ok := all.Databases()[name]
+	return db, ok
 }

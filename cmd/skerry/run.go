@@ -220,6 +220,9 @@ func (a *app) configOf(c runner.Config, source record.File) (runner.Config, erro
 		fmt.Fprintln(a.err, err)
 		return c, fmt.Errorf("%w: %s cannot be run as it is", errUsage, source.Path)
 	}
+	for _, note := range c.Experiment.Notes(c.Databases) {
+		fmt.Fprintln(a.err, "note:", note)
+	}
 	c.Urgent = urgent.This()
 	var err error
 	c.Exe, err = executable()

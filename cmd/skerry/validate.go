@@ -23,7 +23,8 @@ func newValidate(a *app) *cobra.Command {
 		Long: "Check experiment files without starting anything. Every mistake is told with its line and column, the value\n" +
 			"that was expected, and the nearest right spelling. A valid file is described: its trials and their order, how\n" +
 			"long they take, links, routes and assertions, and which nodes stand on which of several machines. Notes tell\n" +
-			"what this machine lacks, such as a database, and which event outlasts its trial. The exit code is 2 when a\n" +
+			"which settings of a workload have no effect, what this machine lacks, such as a database, and which event outlasts\n" +
+			"its trial. The exit code is 2 when a\n" +
 			"file is wrong.",
 		Example: `  skerry validate experiments/quickstart.yaml
   skerry validate experiments/fhc/*.yaml --fast

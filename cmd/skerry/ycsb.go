@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skerry/internal/database"
 	"skerry/internal/load"
 	"skerry/internal/load/standalone"
 )
@@ -19,7 +20,7 @@ func newYCSB(a *app) *cobra.Command {
 		Long: "Drive any running cluster with a YCSB workload, without a lab. The options are YCSB's own, and so is the text\n" +
 			"on stdout; a throughput counts the operations that succeeded. Beyond YCSB: open loops (--arrival), a hard\n" +
 			"timeout of every operation, outcomes told apart (ok, failed, unknown), and a load phase that tries failed\n" +
-			"inserts again and then verifies that every record is there.",
+			"inserts again and then verifies that every record is there. A warning names each property that has no effect.",
 	}
 	c.AddCommand(
 		newYCSBPhase(a, load.PhaseLoad, "Insert the workload's records and verify that they are there"),
@@ -39,6 +40,9 @@ func newYCSBPhase(a *app, phase load.Phase, short string) *cobra.Command {
 		ValidArgsFunction: cobra.FixedCompletions(databaseNames(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Database = args[0]
+			if db, ok := findDatabase(o.Database); ok {
+				o.ClientProperties = database.ClientProperties(db)
+			}
 			err := standalone.Run(cmd.Context(), o, openDatabase, a.out, a.err)
 			if errors.Is(err, standalone.ErrOptions) {
 				return fmt.Errorf("%w: %w", errUsage, err)

@@ -86,6 +86,20 @@ type Frail interface {
 // Options are a database's own settings as an experiment gives them: scalar values.
 type Options map[string]any
 
+// Configurable is a database whose clients have properties of their own.
+type Configurable interface {
+	// Properties lists the properties that clients read ("redis.timeout"), "*" for any.
+	Properties() []string
+}
+
+// ClientProperties lists the properties that clients of a database read, "*" for any.
+func ClientProperties(db Database) []string {
+	if c, ok := db.(Configurable); ok {
+		return c.Properties()
+	}
+	return nil
+}
+
 // Installation is a database found on this machine.
 type Installation struct {
 	Database string `json:"database"`

@@ -47,6 +47,7 @@ func (e Experiment) checkDatabase(databases map[string]database.Database) (ps st
 		return ps
 	}
 	for _, p := range e.Pools() {
+		ps = append(ps, e.checkClient(p, database.ClientProperties(db), name)...)
 		if p.Workload.onTree() && !can.Tree {
 			fail(p.path+".name", "use one of YCSB's workloads", "%s is no directory tree, which the workload %s is on", name, p.Label())
 		}

@@ -16,6 +16,7 @@ const minEvery = unit.Duration(10 * time.Millisecond)
 func (e *Experiment) finish() strict.Problems {
 	c := &checker{e: e}
 	c.database()
+	c.adoptFiles()
 	c.stop()
 	c.workloads()
 	if len(c.problems) == 0 { // they ask for what the workload has

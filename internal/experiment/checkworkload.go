@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
+	"skerry/internal/base/strict"
 	"skerry/internal/load/mdtest"
 	"skerry/internal/load/ycsb"
 )
@@ -66,8 +66,7 @@ func (c *checker) properties(path string, w *Workload) {
 		c.tree(path, w)
 		return
 	}
-	p, err := c.e.base(*w)
-	if err != nil {
+	if _, err := c.e.base(*w); err != nil {
 		at, hint := path+".name", "YCSB's workloads are "+strings.Join(ycsb.Names(), ", ")+"; those on directory trees "+strings.Join(mdtest.Names(), ", ")
 		if w.File != "" {
 			at, hint = path+".file", "give the path of a YCSB property file, relative to this file"
@@ -75,16 +74,13 @@ func (c *checker) properties(path string, w *Workload) {
 		c.fail(at, hint, "%v", err)
 		return
 	}
-	if n, err := strconv.ParseInt(strings.TrimSpace(p["recordcount"]), 10, 64); err == nil && w.File != "" && !c.e.given(path+".records") {
-		w.Records = n
-	}
 	full, err := c.e.Properties(Pool{Workload: *w})
 	if err != nil {
 		c.fail(path, "", "%v", err)
 		return
 	}
-	y, warnings, err := ycsb.Parse(full)
-	c.unknownProperties(path, w, warnings)
+	c.unusedProperties(path, w)
+	y, _, err := ycsb.Parse(full)
 	if err != nil {
 		c.badProperties(path, w, err)
 		return
@@ -94,27 +90,33 @@ func (c *checker) properties(path string, w *Workload) {
 	}
 }
 
-// unknownProperties makes mistakes of YCSB's warnings about properties given here. Those in
-// a property file stay warnings: it may be written for other programs too.
-func (c *checker) unknownProperties(path string, w *Workload, warnings []string) {
-	for _, text := range warnings {
-		name, _, _ := strings.Cut(strings.TrimPrefix(text, "property "), " ")
-		if _, given := w.Properties[name]; given {
-			c.fail(path+".properties."+name, "", "%s", text)
+// unusedProperties refuses properties given here that have no effect. Those with a dot may be
+// those of a database's client: Check decides on them.
+func (c *checker) unusedProperties(path string, w *Workload) {
+	for name, value := range w.Properties {
+		if why := unused(name, value, nil); why != "" && (ycsb.OfClient(name) || !strings.Contains(name, ".")) {
+			c.fail(path+".properties."+name, "", "%s is not used: %s", name, why)
 		}
 	}
 }
 
-// badProperties puts each of YCSB's complaints where its property was given.
+// badProperties puts each of YCSB's complaints where its property was set.
 func (c *checker) badProperties(path string, w *Workload, err error) {
 	for err := range leaves(err) {
 		at, text := path, err.Error()
 		if w.File != "" {
 			at = path + ".file"
 		}
-		if rest, ok := strings.CutPrefix(text, "property "); ok {
-			if name, _, ok := strings.Cut(rest, ":"); ok && w.Properties[name] != "" {
-				at, text = path+".properties."+name, strings.TrimSpace(strings.TrimPrefix(rest, name+":"))
+		rest, isProperty := strings.CutPrefix(text, "property ")
+		name, what, isNamed := strings.Cut(rest, ":")
+		switch {
+		case !isProperty || !isNamed:
+		case w.Properties[name] != "":
+			at, text = path+".properties."+name, strings.TrimSpace(what)
+		case w.File != "":
+			if pos, ok := c.e.placeInFile(*w, name); ok {
+				c.problems = append(c.problems, strict.Problem{Pos: pos, Path: at, Message: text})
+				continue
 			}
 		}
 		c.fail(at, "", "%s", text)

@@ -80,7 +80,14 @@ func (e Experiment) Properties(of Pool) (ycsb.Properties, error) {
 		p[k] = v
 	}
 	p["recordcount"] = fmt.Sprint(of.Workload.Records)
-	p["operationcount"] = fmt.Sprint(e.Stop.Operations) // 0 is no limit
+	expected := e.Stop.Operations
+	if expected >= Endless {
+		expected = 0 // unknown
+	}
+	// That of a file is how many operations its keys are made for, also where time ends a trial.
+	if expected > 0 || of.Workload.File == "" || p["operationcount"] == "" {
+		p["operationcount"] = fmt.Sprint(expected)
+	}
 	return p, nil
 }
 
@@ -96,15 +103,24 @@ func (e Experiment) base(w Workload) (ycsb.Properties, error) {
 		}
 		return p, nil
 	}
+	entries, err := e.entries(w)
+	return ycsb.Collect(entries), err
+}
+
+// entries are the lines of a workload's property file, none where it has no file.
+func (e Experiment) entries(w Workload) ([]ycsb.Entry, error) {
+	if w.File == "" {
+		return nil, nil
+	}
 	data, err := e.readFile(w.File)
 	if err != nil {
 		return nil, fmt.Errorf("reading the workload: %w", err)
 	}
-	p, err := ycsb.ReadProperties(bytes.NewReader(data))
+	entries, err := ycsb.ReadEntries(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("reading the workload %s: %w", w.File, err)
 	}
-	return p, nil
+	return entries, nil
 }
 
 // given says whether the document itself holds a path, as opposed to a default.

@@ -190,7 +190,8 @@ type Workload struct {
 	// Name is one of YCSB's workloads, or, for databases that are directory trees, mdtest
 	// (its phases) or namespace (the mix of operations of production file systems).
 	Name string `yaml:"name" json:"name,omitempty" jsonschema:"enum=a,enum=b,enum=c,enum=d,enum=e,enum=f,enum=mdtest,enum=namespace"`
-	// File is a YCSB property file (relative to this file), in place of name.
+	// File is a YCSB property file (relative to this file), in place of name. Its recordcount, threadcount and target hold
+	// where records, threads and target are left out. Notes name what in it has no effect.
 	File string `yaml:"file" json:"file,omitempty"`
 	// Records is how many the table holds when the measurement begins; of a directory tree,
 	// how many files.
@@ -243,8 +244,11 @@ func (Workload) Shorthand() string { return "name" }
 // Alternatives: a workload has a name or is a file.
 func (Workload) Alternatives() [][]string { return [][]string{{"name", "file"}} }
 
+// Endless is a stop.operations that no trial reaches: it runs until it is interrupted.
+const Endless = 1 << 50
+
 // Stop holds the limits of a trial's measurement. Where neither operations nor time is
-// given, time is 30s.
+// given, they are the operationcount and maxexecutiontime of the workload's file; without those, time is 30s.
 type Stop struct {
 	// Operations ends it after so many.
 	Operations int64 `yaml:"operations" json:"operations,omitempty" jsonschema:"minimum=1"`

@@ -29,7 +29,7 @@ type Validation struct {
 	Plan      []Cell  `json:"plan,omitempty"` // in the order of running
 	// Places are where nodes stand, as far as the machines file tells; nil on this machine.
 	Places *place.Plan `json:"places,omitempty"`
-	// Notes say what this machine will not do of it.
+	// Notes say what of it has no effect, and what this machine will not do of it.
 	Notes []string `json:"notes,omitempty"`
 
 	experiment Experiment
@@ -85,7 +85,7 @@ func validate(path string, e Experiment, err error, databases map[string]databas
 	default:
 		v.Valid, v.Name, v.Plan = true, v.experiment.Name, v.experiment.Plan()
 		v.Trials = len(v.Plan)
-		v.Notes = append(v.experiment.outlasting(), v.experiment.driftNotes()...)
+		v.Notes = slices.Concat(v.experiment.Notes(databases), v.experiment.outlasting(), v.experiment.driftNotes())
 		v.Places, v.err = v.experiment.Places() // which was checked
 		if d, known := v.experiment.Estimate(); known {
 			v.EstimateS = d.Seconds()
@@ -277,7 +277,10 @@ func (s Stop) String() string {
 	if s.Time > 0 {
 		parts = append(parts, s.Time.String())
 	}
-	if s.Operations > 0 {
+	switch {
+	case s.Operations >= Endless:
+		parts = append(parts, "until Ctrl-C")
+	case s.Operations > 0:
 		parts = append(parts, fmt.Sprintf("%d operations", s.Operations))
 	}
 	if s.AfterEvents != nil {

@@ -24,7 +24,8 @@ type Run struct {
 	Host     Machine     `json:"host"`
 	Engine   Engine      `json:"engine"`
 	// Seed is the experiment's; every trial's own seed stands in the plan.
-	Seed     uint64   `json:"seed"`
+	Seed uint64 `json:"seed"`
+	// Warnings are settings of the experiment that have no effect, and what the machine could not give.
 	Warnings []string `json:"warnings,omitempty"`
 	// Experiment is the experiment as expanded: defaults filled in, --set applied.
 	Experiment json.RawMessage `json:"experiment,omitempty"`

@@ -84,6 +84,7 @@ export default defineConfig({
           { text: 'hold a promise in CI', link: '/howto/ci' },
           { text: 'use measured distances', link: '/howto/own-matrix' },
           { text: 'bring your own database', link: '/howto/own-database' },
+          { text: 'use a YCSB workload file', link: '/howto/workload-file' },
           { text: 'run workloads side by side', link: '/howto/side-by-side' },
           { text: 'run on a rented machine', link: '/howto/cloud-machine' },
           { text: 'run a grid on Slurm', link: '/howto/slurm' },

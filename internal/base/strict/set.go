@@ -160,19 +160,20 @@ func exclusive(n *Node, t reflect.Type, key string) {
 
 var selfDecoding = reflect.TypeFor[Decoder]()
 
-// Has says whether the document itself holds a path, as opposed to a default.
+// Has says whether the document itself holds a path, as opposed to a default. Items of lists are "path[2]".
 func (n *Node) Has(path string) bool {
-	for key := range strings.SplitSeq(path, ".") {
-		if n = n.Get(key); n == nil {
-			return false
-		}
-	}
-	return n.Kind != Null
+	last, found := n.find(path)
+	return found && last.Kind != Null
 }
 
 // At returns the node at a path, or the deepest one on the way to it: where a message
 // about the path points. Items of lists are "path[2]".
 func (n *Node) At(path string) *Node {
+	deepest, _ := n.find(path)
+	return deepest
+}
+
+func (n *Node) find(path string) (deepest *Node, found bool) {
 	for key := range strings.SplitSeq(strings.ReplaceAll(path, "[", ".["), ".") {
 		var next *Node
 		if i := 0; strings.HasPrefix(key, "[") {
@@ -183,9 +184,9 @@ func (n *Node) At(path string) *Node {
 			next = n.Get(key)
 		}
 		if next == nil {
-			return n
+			return n, false
 		}
 		n = next
 	}
-	return n
+	return n, true
 }

@@ -121,6 +121,9 @@ func (s *store) readColumns(ctx context.Context) error {
 	return nil
 }
 
+// Properties implements database.Configurable.
+func (*Cassandra) Properties() []string { return Properties() }
+
 // Open implements database.Database. The properties are listed by Properties.
 func (d *Cassandra) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	s, err := parseSettings(properties)

@@ -82,6 +82,9 @@ func (*Etcd) Find(from string) (database.Installation, error) {
 	return database.Find(Recipe, from)
 }
 
+// Properties implements database.Configurable.
+func (*Etcd) Properties() []string { return Properties() }
+
 // Open implements database.Database.
 func (d *Etcd) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	s, err := parseSettings(properties)

@@ -85,6 +85,9 @@ func (*Galera) Find(from string) (database.Installation, error) {
 	return database.Find(Recipe, from)
 }
 
+// Properties implements database.Configurable.
+func (*Galera) Properties() []string { return mysql.Properties() }
+
 // Open implements database.Database.
 func (g *Galera) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	c, err := g.driver.Open(ctx, properties)

@@ -55,6 +55,9 @@ func (*GroupReplication) Find(from string) (database.Installation, error) {
 	return database.Find(Recipe, from)
 }
 
+// Properties implements database.Configurable.
+func (*GroupReplication) Properties() []string { return mysql.Properties() }
+
 // Open implements database.Database.
 func (g *GroupReplication) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	c, err := g.driver.Open(ctx, properties)

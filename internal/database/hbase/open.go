@@ -17,6 +17,9 @@ type shared struct {
 	err error
 }
 
+// Properties implements database.Configurable.
+func (*HBase) Properties() []string { return Properties() }
+
 // Open implements database.Database: workers with the same properties share a bridge.
 func (d *HBase) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	s, err := parseSettings(properties)

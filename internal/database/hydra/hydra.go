@@ -86,6 +86,9 @@ func (*Hydra) Find(from string) (database.Installation, error) {
 	return in, nil
 }
 
+// Properties implements database.Configurable.
+func (*Hydra) Properties() []string { return Properties() }
+
 // Open implements database.Database.
 func (d *Hydra) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	s, err := parseSettings(properties)

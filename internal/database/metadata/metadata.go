@@ -115,6 +115,9 @@ func (*Metadata) Find(from string) (database.Installation, error) {
 	return in, nil
 }
 
+// Properties implements database.Configurable.
+func (*Metadata) Properties() []string { return Properties() }
+
 // Open implements database.Database.
 func (*Metadata) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	s, err := parseSettings(properties)

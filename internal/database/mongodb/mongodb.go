@@ -141,6 +141,9 @@ type Pool struct {
 	shared map[settings]*shared
 }
 
+// Properties implements database.Configurable.
+func (*Pool) Properties() []string { return Properties() }
+
 // Open returns a client for one worker, of MongoDB or what speaks its protocol.
 func (p *Pool) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	s, err := parseSettings(properties)

@@ -66,6 +66,9 @@ const inGroup = "it is in a node group, which NDB cannot take rows out of"
 // Find implements database.Database.
 func (*NDB) Find(from string) (database.Installation, error) { return database.Find(Recipe, from) }
 
+// Properties implements database.Configurable.
+func (*NDB) Properties() []string { return mysql.Properties() }
+
 // Open implements database.Database.
 func (n *NDB) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	c, err := n.driver.Open(ctx, properties)

@@ -235,6 +235,17 @@ func environment(in database.Installation) []string {
 	return append([]string{"PATH=" + strings.Join(path, ":")}, in.Env...)
 }
 
+// Properties implements database.Configurable: a program may read any.
+func (d *Database) Properties() []string {
+	if db, ok := d.builtin.Protocol(d.def.Client.Protocol); ok {
+		return database.ClientProperties(db)
+	}
+	if d.def.Client.Protocol == HTTPKV {
+		return []string{PropServers, PropSpread}
+	}
+	return []string{"*"}
+}
+
 // Open implements database.Database.
 func (d *Database) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	return Open(ctx, d.builtin, properties)

@@ -86,6 +86,9 @@ func (*Postgres) Check(_ int, options database.Options) error {
 // Find implements database.Database.
 func (*Postgres) Find(from string) (database.Installation, error) { return database.Find(Recipe, from) }
 
+// Properties implements database.Configurable.
+func (*Postgres) Properties() []string { return Properties() }
+
 // Open implements database.Database.
 func (d *Postgres) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	s, err := parseSettings(properties)

@@ -140,6 +140,9 @@ func (d *Redis) Find(from string) (database.Installation, error) {
 	return database.Find(d.kind.recipe, from)
 }
 
+// Properties implements database.Configurable.
+func (*Redis) Properties() []string { return Properties() }
+
 // Open implements database.Database. The properties are listed by Properties; others
 // are the workload's and not looked at, but for scanproportion.
 func (d *Redis) Open(ctx context.Context, properties map[string]string) (load.Client, error) {

@@ -28,8 +28,10 @@ func (e optionsError) Unwrap() []error { return []error{ErrOptions, e.error} }
 type Options struct {
 	Phase    load.Phase
 	Database string
-	Files    []string // property files, or the names of built-in workloads
-	Set      []string // key=value, over the files'
+	// ClientProperties are those that the database's clients read, "*" for any.
+	ClientProperties []string
+	Files            []string // property files, or the names of built-in workloads
+	Set              []string // key=value, over the files'
 
 	Threads int
 	Target  float64
@@ -58,11 +60,12 @@ type plan struct {
 }
 
 func (o Options) plan() (plan, error) {
-	p, err := o.read()
+	p, warnings, err := o.read()
 	if err != nil {
 		return plan{}, err
 	}
-	w, warnings, err := ycsb.Parse(p)
+	w, more, err := ycsb.Parse(p)
+	warnings = append(warnings, more...)
 	if err != nil { // to which a misspelt name may have led
 		return plan{warnings: warnings}, optionsError{err}
 	}
@@ -96,34 +99,44 @@ func (o Options) plan() (plan, error) {
 	return plan{p, s, spec, warnings}, nil
 }
 
-// read puts all properties together, the last given strongest.
-func (o Options) read() (ycsb.Properties, error) {
-	p := ycsb.Properties{}
-	for _, name := range o.Files {
-		more, err := readFile(name)
-		if err != nil {
-			return nil, optionsError{err}
+// read puts all properties together, the last given strongest, and warns of those without effect.
+func (o Options) read() (p ycsb.Properties, warnings []string, err error) {
+	p = ycsb.Properties{}
+	add := func(place, name, value, why string) {
+		if p[name] = value; why == "" {
+			why = ycsb.Unused(name, value, o.ClientProperties)
 		}
-		p = p.Merge(more)
+		if why != "" {
+			warnings = append(warnings, fmt.Sprintf("%s%s=%s is not used: %s", place, name, value, why))
+		}
+	}
+	for _, name := range o.Files {
+		entries, err := readFile(name)
+		if err != nil {
+			return nil, nil, optionsError{err}
+		}
+		for _, e := range entries {
+			add(fmt.Sprintf("%s:%d: ", name, e.Line), e.Name, e.Value, e.Overridden())
+		}
 	}
 	for _, kv := range o.Set {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok || strings.TrimSpace(k) == "" {
-			return nil, advice.With(optionsError{fmt.Errorf("-p %s is not a property", kv)}, "write -p key=value")
+			return nil, nil, advice.With(optionsError{fmt.Errorf("-p %s is not a property", kv)}, "write -p key=value")
 		}
-		p[strings.TrimSpace(k)] = v
+		add("-p ", strings.TrimSpace(k), v, "")
 	}
-	return p, nil
+	return p, warnings, nil
 }
 
 // readFile reads a property file, or the built-in workload of that name where there is
 // no such file: "workloada", and "workloads/workloada" as YCSB's users write it.
-func readFile(name string) (ycsb.Properties, error) {
+func readFile(name string) ([]ycsb.Entry, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if dir := filepath.Dir(name); dir == "." || dir == "workloads" {
-			if p, ok := ycsb.Builtin(filepath.Base(name)); ok {
-				return p, nil
+			if entries, ok := ycsb.BuiltinEntries(filepath.Base(name)); ok {
+				return entries, nil
 			}
 		}
 		return nil, advice.With(fmt.Errorf("reading the workload: %w", err),
@@ -133,9 +146,9 @@ func readFile(name string) (ycsb.Properties, error) {
 		return nil, fmt.Errorf("reading the workload: %w", err)
 	}
 	defer f.Close()
-	p, err := ycsb.ReadProperties(f)
+	entries, err := ycsb.ReadEntries(f)
 	if err != nil {
 		return nil, fmt.Errorf("reading the workload %s: %w", name, err)
 	}
-	return p, nil
+	return entries, nil
 }

@@ -38,7 +38,7 @@ func Run(ctx context.Context, o Options, open load.OpenDatabase, stdout, stderr 
 	if err != nil {
 		return err
 	}
-	status := newStatus(stderr, o.Status, p)
+	status := newStatus(stderr, o.Status || p.settings.Status, p)
 	var logErr error
 	result, runErr := load.Run(ctx, p.spec, client, func(i load.Interval) {
 		status.add(i)

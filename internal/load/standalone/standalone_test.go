@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"skerry/internal/load"
 	"skerry/internal/load/null"
 	"skerry/internal/load/ycsb"
@@ -77,6 +79,25 @@ func TestPlan(t *testing.T) {
 		if p, err := o.plan(); !errors.Is(err, ErrOptions) {
 			t.Errorf("%+v: %+v, %v", o, p, err)
 		}
+	}
+}
+
+func TestSettingsWithoutEffectAreNamed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := "recordcount=50\nthreadcount=3\nmeasurementtype=raw\nredis.host=a\nmongodb.url=b\ntreadcount=4\nthreadcount=5\n"
+	if err := os.WriteFile("mine", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Options{Files: []string{"workloada", "mine"}, Set: []string{"redis.port=1", "redis.prot=1"}, ClientProperties: []string{"redis.host", "redis.port"}}.plan()
+	want := []string{
+		"mine:2: threadcount=3 is not used: line 7 sets it again",
+		"mine:3: measurementtype=raw is not used: latencies are always recorded in HdrHistograms",
+		"mine:5: mongodb.url=b is not used: neither YCSB nor the database's client has a property of this name",
+		"mine:6: treadcount=4 is not used: the name is unknown: did you mean threadcount?",
+		"-p redis.prot=1 is not used: the name is unknown: did you mean redis.port?",
+	}
+	if d := cmp.Diff(want, p.warnings); err != nil || d != "" || p.spec.Threads != 5 {
+		t.Errorf("%d threads, %v\n%s", p.spec.Threads, err, d)
 	}
 }
 

@@ -13,12 +13,18 @@ func Names() []string { return []string{"a", "b", "c", "d", "e", "f"} }
 
 // Builtin returns the properties of a core workload, by "a" or "workloada" in any case.
 func Builtin(name string) (Properties, bool) {
+	entries, ok := BuiltinEntries(name)
+	return Collect(entries), ok
+}
+
+// BuiltinEntries is Builtin for every setting with its line.
+func BuiltinEntries(name string) ([]Entry, bool) {
 	letter := strings.TrimPrefix(strings.ToLower(name), "workload")
 	f, err := workloads.Open("workloads/workload" + letter)
 	if err != nil {
 		return nil, false
 	}
 	defer f.Close()
-	p, err := ReadProperties(f)
-	return p, err == nil
+	entries, err := ReadEntries(f)
+	return entries, err == nil
 }

@@ -7,45 +7,85 @@ import (
 	"strings"
 )
 
-// known are the properties of YCSB's core, client and measurements that either mean
-// something here or can be passed over without changing what is measured.
-func known() []string {
-	return []string{
-		"table", "recordcount", "operationcount", "insertstart", "insertcount", "insertorder", "zeropadding",
-		"fieldcount", "fieldlength", "minfieldlength", "fieldlengthdistribution", "fieldlengthhistogram", "fieldnameprefix",
-		"readallfields", "readallfieldsbyname", "writeallfields", "dataintegrity",
-		"readproportion", "updateproportion", "insertproportion", "scanproportion", "readmodifywriteproportion", "deleteproportion",
-		"requestdistribution", "hotspotdatafraction", "hotspotopnfraction", "exponential.percentile", "exponential.frac",
-		"minscanlength", "maxscanlength", "scanlengthdistribution",
-		"core_workload_insertion_retry_limit", "core_workload_insertion_retry_interval",
-		"workload", "db", "dotransactions", "threadcount", "target", "maxexecutiontime", "label",
-		"status", "status.interval", "exporter", "exportfile", "spin.sleep",
-		"measurementtype", "measurement.interval", "measurement.trackjvm", "measurement.histogram.verbose",
-		"hdrhistogram.percentiles", "hdrhistogram.fileoutput", "hdrhistogram.output.path",
-		"histogram.buckets", "timeseries.granularity", "reportlatencyforeacherror", "latencytrackederrors",
-	}
+// ofWorkload are the properties that Parse reads.
+var ofWorkload = []string{
+	"table", "recordcount", "operationcount", "insertstart", "insertcount", "insertorder", "zeropadding",
+	"fieldcount", "fieldlength", "minfieldlength", "fieldlengthdistribution", "fieldlengthhistogram", "fieldnameprefix",
+	"readallfields", "readallfieldsbyname", "writeallfields", "dataintegrity",
+	"readproportion", "updateproportion", "insertproportion", "scanproportion", "readmodifywriteproportion", "deleteproportion",
+	"requestdistribution", "hotspotdatafraction", "hotspotopnfraction", "exponential.percentile", "exponential.frac",
+	"minscanlength", "maxscanlength", "scanlengthdistribution", "workload",
 }
 
-// warnings tells of names that nothing knows. A name with a dot belongs to a database's
-// client ("redis.host"), unless it is nearly a known one.
-func (r *reader) warnings(w Workload) []string {
-	names := known()
-	var out []string
-	for name := range r.p {
-		if slices.Contains(names, name) {
-			continue
-		}
-		near := suggest(name, names)
-		switch {
-		case near != "":
-			out = append(out, fmt.Sprintf("property %s is not known: did you mean %s?", name, near))
-		case !strings.Contains(name, "."):
-			out = append(out, fmt.Sprintf("property %s is not known", name))
-		}
+// ofClient are the properties that ParseSettings reads.
+var ofClient = []string{
+	"threadcount", "target", "maxexecutiontime", "label", "status", "status.interval", "measurement.interval",
+	"hdrhistogram.percentiles", "hdrhistogram.fileoutput", "hdrhistogram.output.path",
+}
+
+const textExporter = "site.ycsb.measurements.exporter.TextMeasurementsExporter" // YCSB's default
+
+// without are YCSB's other properties: the value that asks for what happens here anyway, and
+// why another value has no effect.
+var without = map[string]struct{ same, why string }{
+	"db":                                     {"", "the database is named elsewhere"},
+	"dotransactions":                         {"true", "load and run are phases of their own"},
+	"exporter":                               {textExporter, "figures are written as text or JSON"},
+	"exportfile":                             {"", "figures are written to standard output or a run directory"},
+	"spin.sleep":                             {"false", "threads sleep until an operation is due"},
+	"measurementtype":                        {"hdrhistogram", "latencies are always recorded in HdrHistograms"},
+	"measurement.trackjvm":                   {"false", "the client is not a Java program"},
+	"measurement.histogram.verbose":          {"false", "latencies are always recorded in HdrHistograms"},
+	"histogram.buckets":                      {"", "latencies are always recorded in HdrHistograms"},
+	"timeseries.granularity":                 {"", "latencies are always recorded in HdrHistograms"},
+	"reportlatencyforeacherror":              {"false", "errors are counted by class, their latencies are recorded together"},
+	"latencytrackederrors":                   {"", "errors are counted by class, their latencies are recorded together"},
+	"core_workload_insertion_retry_limit":    {"", "a load phase retries failed inserts by its own rule"},
+	"core_workload_insertion_retry_interval": {"", "a load phase retries failed inserts by its own rule"},
+}
+
+// known lists the properties of YCSB's core, client and measurements.
+func known() []string {
+	names := slices.Concat(ofWorkload, ofClient)
+	for name := range without {
+		names = append(names, name)
 	}
-	slices.Sort(out)
+	slices.Sort(names)
+	return names
+}
+
+// OfClient reports whether a property says how a workload is driven and shown, not what it is.
+func OfClient(name string) bool { return slices.Contains(ofClient, name) }
+
+// Unused says why a property has no effect, "" if it has one. database lists the properties of the
+// database's clients; "*" among them stands for any.
+func Unused(name, value string, database []string) string {
+	if slices.Contains(ofWorkload, name) || OfClient(name) || slices.Contains(database, name) {
+		return ""
+	}
+	if x, ok := without[name]; ok {
+		if strings.TrimSpace(value) == x.same {
+			return ""
+		}
+		return x.why
+	}
+	near := suggest(name, append(known(), database...))
+	switch {
+	case near != "":
+		return fmt.Sprintf("the name is unknown: did you mean %s?", near)
+	case slices.Contains(database, "*"):
+		return ""
+	case strings.Contains(name, "."):
+		return "neither YCSB nor the database's client has a property of this name"
+	}
+	return "the name is unknown"
+}
+
+// warningsAbout are about settings that are easily misread.
+func warningsAbout(w Workload) []string {
 	if total := w.Mix.Total(); total > 0 && math.Abs(total-1) > 1e-6 {
-		out = append(out, fmt.Sprintf("the proportions sum up to %.4g: they are taken as weights (readproportion is 0.95 and updateproportion 0.05 unless set)", total))
+		return []string{fmt.Sprintf("the proportions sum up to %.4g: they are taken as weights "+
+			"(readproportion is 0.95 and updateproportion 0.05 unless set)", total)}
 	}
-	return out
+	return nil
 }

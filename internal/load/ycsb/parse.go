@@ -92,8 +92,8 @@ func (r *reader) choice(name, def string, allowed ...string) string {
 }
 
 // Parse makes a workload of properties. All that is wrong is told at once: an error
-// that wraps ErrWorkload and names each property. Warnings are about properties that
-// are kept but mean nothing here. A field length histogram's file is read.
+// that wraps ErrWorkload and names each property. Warnings are about settings
+// that are easily misread; Unused explains what has no effect. A field length histogram's file is read.
 func Parse(p Properties) (w Workload, warnings []string, err error) {
 	r := &reader{p: p}
 	w = Workload{
@@ -141,7 +141,7 @@ func Parse(p Properties) (w Workload, warnings []string, err error) {
 	if class := r.text("workload", "CoreWorkload"); !strings.HasSuffix(class, "CoreWorkload") {
 		r.fail("workload", "%s is not to be had: only site.ycsb.workloads.CoreWorkload is", class)
 	}
-	warnings = r.warnings(w)
+	warnings = warningsAbout(w)
 	if len(r.errs) > 0 {
 		return Workload{}, warnings, fmt.Errorf("%w: %w", ErrWorkload, errors.Join(r.errs...))
 	}

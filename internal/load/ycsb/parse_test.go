@@ -95,21 +95,41 @@ func TestAllErrorsAtOnce(t *testing.T) {
 	}
 }
 
-func TestUnknownPropertiesAreToldAndKept(t *testing.T) {
-	_, got, err := Parse(Properties{
-		"recordcount": "10", "requestdistributon": "zipfian", "flavour": "1",
-		"redis.host": "10.0.0.1", "hdrhistogram.percentile": "50", "threadcount": "4",
-	})
-	if err != nil {
-		t.Fatal(err)
+func TestUnusedProperties(t *testing.T) {
+	client := []string{"redis.host", "hosts"}
+	for _, c := range []struct{ name, value, want string }{
+		{"requestdistributon", "zipfian", "the name is unknown: did you mean requestdistribution?"},
+		{"hdrhistogram.percentile", "50", "the name is unknown: did you mean hdrhistogram.percentiles?"},
+		{"redis.hots", "a", "the name is unknown: did you mean redis.host?"},
+		{"flavour", "1", "the name is unknown"},
+		{"mongodb.url", "x", "neither YCSB nor the database's client has a property of this name"},
+		{"measurementtype", "timeseries", "latencies are always recorded in HdrHistograms"},
+		{"measurementtype", " hdrhistogram", ""},
+		{"exporter", "site.ycsb.measurements.exporter.JSONMeasurementsExporter", "figures are written as text or JSON"},
+		{"redis.host", "10.0.0.1", ""}, {"hosts", "10.0.0.1", ""}, {"threadcount", "4", ""}, {"readproportion", "1", ""},
+	} {
+		if got := Unused(c.name, c.value, client); got != c.want {
+			t.Errorf("%s=%s: %q, want %q", c.name, c.value, got, c.want)
+		}
 	}
-	want := []string{
-		"property flavour is not known",
-		"property hdrhistogram.percentile is not known: did you mean hdrhistogram.percentiles?",
-		"property requestdistributon is not known: did you mean requestdistribution?",
+	if got := Unused("my.own", "1", []string{"*"}); got != "" {
+		t.Errorf("a program's own property: %q", got)
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
+	for _, name := range known() {
+		if strings.HasPrefix(Unused(name, "x", nil), "the name is unknown") {
+			t.Errorf("%s is unknown", name)
+		}
+	}
+}
+
+func TestEntries(t *testing.T) {
+	got, err := ReadEntries(strings.NewReader("# comment\na=1\n\nb = 2 \\\n  3\na:4\na 5\n"))
+	want := []Entry{{"a", "1", 2, 6}, {"b", "2 3", 4, 0}, {"a", "4", 6, 7}, {"a", "5", 7, 0}}
+	if d := cmp.Diff(want, got); err != nil || d != "" {
+		t.Errorf("%v %s", err, d)
+	}
+	if got[0].Overridden() != "line 6 sets it again" || got[3].Overridden() != "" {
+		t.Errorf("%q, %q", got[0].Overridden(), got[3].Overridden())
 	}
 }
 

@@ -15,6 +15,21 @@ import (
 // Properties are a workload's settings by name, as a property file has them.
 type Properties map[string]string
 
+// Entry is a setting in a property file, which begins on Line.
+type Entry struct {
+	Name, Value string
+	Line        int
+	Again       int // the line that sets the name again and wins; 0: none does
+}
+
+// Overridden says that a later line of the file sets the name again, "" if none does.
+func (e Entry) Overridden() string {
+	if e.Again == 0 {
+		return ""
+	}
+	return fmt.Sprintf("line %d sets it again", e.Again)
+}
+
 // ErrProperties marks text that is not a property file.
 var ErrProperties = errors.New("not a property file")
 
@@ -25,6 +40,24 @@ const maxProperties = 16 << 20
 // comments with # and !, \ at the end of a line to continue it, and the escapes \t \n
 // \r \f and \uXXXX. Unlike Java it reads UTF-8. A key given twice has its last value.
 func ReadProperties(r io.Reader) (Properties, error) {
+	entries, err := ReadEntries(r)
+	if err != nil {
+		return nil, err
+	}
+	return Collect(entries), nil
+}
+
+// Collect returns the properties that entries set, the last of a name.
+func Collect(entries []Entry) Properties {
+	p := make(Properties, len(entries))
+	for _, e := range entries {
+		p[e.Name] = e.Value
+	}
+	return p
+}
+
+// ReadEntries is ReadProperties for every setting with its line, in the order of the file.
+func ReadEntries(r io.Reader) (entries []Entry, err error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxProperties+1))
 	if err != nil {
 		return nil, err
@@ -35,7 +68,7 @@ func ReadProperties(r io.Reader) (Properties, error) {
 	if !utf8.Valid(text) {
 		return nil, fmt.Errorf("%w: not UTF-8", ErrProperties)
 	}
-	p := Properties{}
+	last := map[string]int{} // entry by name
 	s := bufio.NewScanner(bytes.NewReader(text))
 	s.Buffer(nil, len(text)+1)
 	s.Split(scanLines)
@@ -62,9 +95,13 @@ func ReadProperties(r io.Reader) (Properties, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: line %d: %s: %w", ErrProperties, at, key, err)
 		}
-		p[key] = value
+		if i, given := last[key]; given {
+			entries[i].Again = at
+		}
+		last[key] = len(entries)
+		entries = append(entries, Entry{Name: key, Value: value, Line: at})
 	}
-	return p, s.Err()
+	return entries, s.Err()
 }
 
 // scanLines splits at \n, \r\n and \r.

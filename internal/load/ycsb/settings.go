@@ -19,6 +19,7 @@ type Settings struct {
 	// "both", or "" where the driver is to choose.
 	Interval       string
 	Percentiles    []float64
+	Status         bool // write status lines
 	StatusInterval time.Duration
 	Label          string
 	// HDR asks for histogram logs, HDRPath is what their names begin with.
@@ -40,6 +41,7 @@ func ParseSettings(p Properties) (Settings, error) {
 		Threads:          int(r.integer("threadcount", 1, 1, 1_000_000)),
 		Target:           r.number("target", 0, 0, 1e9),
 		MaxExecutionTime: time.Duration(r.integer("maxexecutiontime", 0, 0, 1<<31)) * time.Second,
+		Status:           r.boolean("status", false),
 		StatusInterval:   time.Duration(r.integer("status.interval", 10, 1, 1<<31)) * time.Second,
 		Label:            p["label"],
 		HDR:              r.boolean("hdrhistogram.fileoutput", false),

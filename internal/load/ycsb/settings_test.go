@@ -17,12 +17,12 @@ func TestSettings(t *testing.T) {
 	}
 	got, err = ParseSettings(Properties{
 		"threadcount": "16", "target": "1000", "maxexecutiontime": "30", "measurement.interval": "both",
-		"hdrhistogram.percentiles": "50, 99.9", "status.interval": "1", "label": "x ",
+		"hdrhistogram.percentiles": "50, 99.9", "status": "true", "status.interval": "1", "label": "x ",
 		"hdrhistogram.fileoutput": "true", "hdrhistogram.output.path": "/tmp/out-",
 	})
 	want = Settings{
 		Threads: 16, Target: 1000, MaxExecutionTime: 30 * time.Second, Interval: IntervalBoth, Percentiles: []float64{50, 99.9},
-		StatusInterval: time.Second, Label: "x ", HDR: true, HDRPath: "/tmp/out-",
+		Status: true, StatusInterval: time.Second, Label: "x ", HDR: true, HDRPath: "/tmp/out-",
 	}
 	if d := cmp.Diff(want, got); err != nil || d != "" {
 		t.Errorf("%v %s", err, d)

@@ -201,7 +201,7 @@ func (c Config) started() (record.Run, error) {
 		Files: c.Experiment.Digests(),
 		Name:  c.Experiment.Name, Description: c.Experiment.Description, Command: c.Command,
 		Versions: record.Versions{Skerry: c.Version, Program: program}, Seed: c.Experiment.Seed,
-		Experiment: expanded, File: c.Source, Plan: planned(c.Experiment),
+		Experiment: expanded, File: c.Source, Plan: planned(c.Experiment), Warnings: c.Experiment.Notes(c.Databases),
 	}, nil
 }
 
@@ -308,13 +308,14 @@ func (r *run) labName(id int) string {
 // observe keeps which engine made the links and what the machine could not give.
 func (r *run) observe(engine, why string, warnings []string) error {
 	was := r.writer.Run()
-	if was.Engine.Name == engine && len(was.Warnings) >= len(warnings) {
+	added := slices.DeleteFunc(slices.Clone(warnings), func(w string) bool { return slices.Contains(was.Warnings, w) })
+	if was.Engine.Name == engine && len(added) == 0 {
 		return nil
 	}
-	for _, w := range warnings {
+	for _, w := range added {
 		r.Progress.Linef("note: %s", w)
 	}
 	return r.writer.Update(func(run *record.Run) {
-		run.Engine, run.Warnings = record.Engine{Name: engine, Why: why}, warnings
+		run.Engine, run.Warnings = record.Engine{Name: engine, Why: why}, append(slices.Clone(was.Warnings), added...)
 	})
 }

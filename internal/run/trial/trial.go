@@ -180,5 +180,6 @@ func run(ctx context.Context, c Config, tell teller, result *record.Trial) (err 
 	f := found{links: links, moved: g.lab.Ended() != nil, flavors: flavors, measurement: m, bound: limit, audit: audited}
 	result.Verdict = verdict.Judge(f.evidence(e), limitsOf(e))
 	result.Verdict.Notes = append(result.Verdict.Notes, e.DriftNotes(time.Duration(result.DurationS*float64(time.Second)))...)
+	result.Verdict.Notes = append(result.Verdict.Notes, e.Overridden(g.cluster.Properties())...)
 	return nil
 }

@@ -1,0 +1,226 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
+	"skerry/internal/database"
+	"skerry/internal/load/ycsb"
+)
+
+// adoptFiles takes from the workloads' property files what the experiment leaves out.
+func (c *checker) adoptFiles() {
+	if len(c.e.Workloads) == 0 {
+		c.adopt("workload", &c.e.Workload)
+	}
+	for i := range c.e.Workloads {
+		c.adopt(fmt.Sprintf("workloads[%d].workload", i), &c.e.Workloads[i].Workload)
+	}
+}
+
+// adopt is adoptFiles of the workload at path. A file that cannot be read is reported by properties.
+func (c *checker) adopt(path string, w *Workload) {
+	entries, err := c.e.entries(*w)
+	if err != nil || len(entries) == 0 {
+		return
+	}
+	p := ycsb.Collect(entries)
+	s, err := ycsb.ParseSettings(p)
+	if err != nil {
+		c.badProperties(path, w, err)
+	}
+	counts := ycsb.Properties{"recordcount": "1"} // which Parse requires
+	for _, name := range []string{"recordcount", "operationcount"} {
+		if v, ok := p[name]; ok {
+			counts[name] = v
+		}
+	}
+	n, _, err := ycsb.Parse(counts)
+	if err != nil {
+		c.badProperties(path, w, err)
+		return
+	}
+	if p["recordcount"] != "" && !c.e.given(path+".records") {
+		w.Records = n.RecordCount
+	}
+	if p["threadcount"] != "" && !c.e.given(path+".threads") {
+		w.Threads = s.Threads
+	}
+	if !c.e.given(path + ".target") {
+		w.Target = s.Target
+	}
+	if c.e.stopsByFile() {
+		c.e.Stop.Operations, c.e.Stop.Time = n.OperationCount, unit.Duration(s.MaxExecutionTime)
+	}
+}
+
+// stopsByFile reports whether a workload's file decides when a trial ends: there is one workload,
+// and the experiment gives neither operations nor time.
+func (e Experiment) stopsByFile() bool {
+	return len(e.Workloads) == 0 && !e.given("stop.operations") && !e.given("stop.time")
+}
+
+// placeInFile is where a workload's file sets a property.
+func (e Experiment) placeInFile(w Workload, name string) (strict.Pos, bool) {
+	entries, err := e.entries(w)
+	if err != nil {
+		return strict.Pos{}, false
+	}
+	data, _ := e.readFile(w.File) // read before
+	for _, x := range slices.Backward(entries) {
+		if x.Name == name {
+			return strict.Pos{Source: strict.NewSource(w.File, string(data)), Line: x.Line, Column: 1}, true
+		}
+	}
+	return strict.Pos{}, false
+}
+
+// Notes name the settings of workloads that have no effect in a trial, and say why, a line each.
+func (e Experiment) Notes(databases map[string]database.Database) (notes []string) {
+	seen := map[string]bool{}
+	for _, c := range e.Plan() {
+		if c.Repetition > 1 {
+			continue
+		}
+		for _, note := range c.Experiment.unusedSettings(databases) {
+			if !seen[note] {
+				seen[note] = true
+				notes = append(notes, note)
+			}
+		}
+	}
+	return notes
+}
+
+func (e Experiment) unusedSettings(databases map[string]database.Database) (notes []string) {
+	db, err := e.Choose(databases)
+	if err != nil {
+		return nil // reported by Check
+	}
+	client := database.ClientProperties(db)
+	for _, p := range e.Pools() {
+		entries, err := e.entries(p.Workload)
+		if err != nil || p.Workload.onTree() {
+			continue
+		}
+		for _, x := range entries {
+			if note := e.noteOn(p, x, client); note != "" {
+				notes = append(notes, fmt.Sprintf("%s:%d: %s=%s %s", p.Workload.File, x.Line, x.Name, x.Value, note))
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(p.Workload.Properties)) {
+			value := p.Workload.Properties[name]
+			if why := unused(name, value, client); why != "" {
+				notes = append(notes, fmt.Sprintf("%s.properties.%s=%s is not used with %s: %s", p.path, name, value, e.Database.Label(), why))
+			}
+		}
+	}
+	return notes
+}
+
+// noteOn says what a trial does with a line of a workload's file, "" where it does what YCSB does.
+func (e Experiment) noteOn(p Pool, x ycsb.Entry, client []string) string {
+	w, why := p.Workload, x.Overridden()
+	given := func(key string, value float64) {
+		n, err := strconv.ParseFloat(strings.TrimSpace(x.Value), 64)
+		if e.given(p.path+"."+key) && (err != nil || n != value) {
+			why = fmt.Sprintf("%s.%s is %v", p.path, key, value)
+		}
+	}
+	property, ok := w.Properties[x.Name]
+	switch {
+	case why != "":
+	case ok && property != x.Value:
+		why = fmt.Sprintf("%s.properties.%s is %s", p.path, x.Name, property)
+	case ok:
+	case x.Name == "recordcount":
+		given("records", float64(w.Records))
+	case x.Name == "threadcount":
+		given("threads", float64(w.Threads))
+	case x.Name == "target":
+		given("target", w.Target)
+	case x.Name == "operationcount", x.Name == "maxexecutiontime":
+		if strings.TrimSpace(x.Value) != "0" && !e.stopsByFile() {
+			return "does not end a trial: stop says when, " + e.Stop.String()
+		}
+	case x.Name == "insertstart" && strings.TrimSpace(x.Value) != "0", x.Name == "insertcount":
+		return fmt.Sprintf("bounds the records that requests choose; all %d records are loaded", w.Records)
+	default:
+		why = unused(x.Name, x.Value, client)
+	}
+	if why == "" {
+		return ""
+	}
+	return "is not used: " + why
+}
+
+// Overridden names the settings of workloads that the client properties of a trial's cluster replace.
+func (e Experiment) Overridden(cluster map[string]string) (notes []string) {
+	note := func(place, name, value string) {
+		if v, ok := cluster[name]; ok && v != value {
+			notes = append(notes, fmt.Sprintf("%s%s=%s is not used: the trial's cluster has %s=%s", place, name, value, name, v))
+		}
+	}
+	for _, p := range e.Pools() {
+		entries, err := e.entries(p.Workload)
+		if err != nil {
+			continue // reported when the experiment was loaded
+		}
+		for _, x := range entries {
+			if _, replaced := p.Workload.Properties[x.Name]; !replaced && x.Again == 0 {
+				note(fmt.Sprintf("%s:%d: ", p.Workload.File, x.Line), x.Name, x.Value)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(p.Workload.Properties)) {
+			note(p.path+".properties.", name, p.Workload.Properties[name])
+		}
+	}
+	return notes
+}
+
+// checkClient refuses properties that a database's clients would refuse: those with the clients' prefix that
+// they do not know.
+func (e Experiment) checkClient(p Pool, client []string, database string) (ps strict.Problems) {
+	given, err := e.Properties(p)
+	if err != nil {
+		return nil // reported elsewhere
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		prefix, _, dotted := strings.Cut(name, ".")
+		own := func(known string) bool { return strings.HasPrefix(known, prefix+".") }
+		if !dotted || slices.Contains(client, name) || !slices.ContainsFunc(client, own) {
+			continue
+		}
+		path, message := p.path+".properties."+name, fmt.Sprintf("clients of %s have no property %s", database, name)
+		if pos, ok := e.placeInFile(p.Workload, name); ok && p.Workload.Properties[name] == "" {
+			ps = append(ps, strict.Problem{Pos: pos, Path: p.path + ".file", Message: message, Hint: meant(name, client)})
+			continue
+		}
+		ps = append(ps, e.problem(path, meant(name, client), "%s", message))
+	}
+	return ps
+}
+
+// recorded says what a trial does in place of what some properties of YCSB's client ask for.
+var recorded = map[string]string{
+	"label":                    "the experiment's name and description stand in the record",
+	"status":                   "a run shows its own progress",
+	"status.interval":          "a run shows its own progress",
+	"measurement.interval":     "a trial records both service and response times",
+	"hdrhistogram.percentiles": "a trial records whole histograms",
+	"hdrhistogram.fileoutput":  "a trial always records its histograms in its directory",
+	"hdrhistogram.output.path": "a trial always records its histograms in its directory",
+}
+
+// unused says why a property has no effect in an experiment, "" if it has one.
+func unused(name, value string, client []string) string {
+	if why := recorded[name]; why != "" {
+		return why
+	}
+	return ycsb.Unused(name, value, client)
+}

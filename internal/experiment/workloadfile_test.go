@@ -1,0 +1,229 @@
+package experiment
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"skerry/internal/database"
+)
+
+// configurable is a database whose clients have properties.
+type configurable struct {
+	fake
+	properties []string
+}
+
+func (c configurable) Properties() []string { return c.properties }
+
+func configurables() map[string]database.Database {
+	f := fake{can: database.Capabilities{Scan: true, MinNodes: 3}}
+	return map[string]database.Database{
+		"redis":   configurable{f, []string{"redis.hosts", "redis.timeout"}},
+		"mongodb": configurable{f, []string{"mongodb.url"}},
+		"own":     configurable{f, []string{"*"}},
+	}
+}
+
+// withFile loads an experiment whose workload is a file of the corpus.
+func withFile(t *testing.T, file, workload, rest string) Experiment {
+	t.Helper()
+	dir, err := filepath.Abs("../../test/corpus/workloads")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "name: x\ntopology: mesh:3\ndatabase: redis\nworkload: {file: " + file + workload + "}\n" + rest
+	e, err := Parse(filepath.Join(dir, "x.yaml"), []byte(text), nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(e, configurables()); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestCorpusWorkloads: a file's settings hold where the experiment leaves them out. What has no effect is noted
+// with its file, line and reason.
+func TestCorpusWorkloads(t *testing.T) {
+	const (
+		histograms = "a trial always records its histograms in its directory"
+		always     = "latencies are always recorded in HdrHistograms"
+	)
+	type outcome struct {
+		Records    int64
+		Threads    int
+		Target     float64
+		Operations int64
+		Time       string
+	}
+	paced := []string{
+		"paced.properties:14: hdrhistogram.percentiles=50,95,99,99.9 is not used: a trial records whole histograms",
+		"paced.properties:15: hdrhistogram.fileoutput=true is not used: " + histograms,
+		"paced.properties:16: hdrhistogram.output.path=/tmp/ycsb- is not used: " + histograms,
+		"paced.properties:17: status.interval=1 is not used: a run shows its own progress",
+	}
+	for _, c := range []struct {
+		file, workload, rest string
+		want                 outcome
+		notes                []string
+	}{
+		{"paced.properties", "", "", outcome{2000, 8, 100, 30000, "5m"}, paced},
+		{"paced.properties", ", records: 50, threads: 2, target: 7", "stop: {time: 10s}", outcome{50, 2, 7, 0, "10s"}, append([]string{
+			"paced.properties:2: recordcount=2000 is not used: workload.records is 50",
+			"paced.properties:3: operationcount=30000 does not end a trial: stop says when, 10s",
+			"paced.properties:10: threadcount=8 is not used: workload.threads is 2",
+			"paced.properties:11: target=100 is not used: workload.target is 7",
+			"paced.properties:12: maxexecutiontime=300 does not end a trial: stop says when, 10s",
+		}, paced...)},
+		{"paced.properties", ", records: 2000, threads: 8, target: 100.0, properties: {readproportion: 1, updateproportion: 0}", "stop: {operations: 5, time: 10s}",
+			outcome{2000, 8, 100, 5, "10s"}, append([]string{
+				"paced.properties:3: operationcount=30000 does not end a trial: stop says when, 10s, or 5 operations",
+				"paced.properties:5: readproportion=0.9 is not used: workload.properties.readproportion is 1",
+				"paced.properties:6: updateproportion=0.1 is not used: workload.properties.updateproportion is 0",
+				"paced.properties:12: maxexecutiontime=300 does not end a trial: stop says when, 10s, or 5 operations",
+			}, paced...)},
+		{"template.properties", "", "", outcome{1000000, 16, 0, 3000000, "0s"}, []string{
+			"template.properties:22: measurementtype=histogram is not used: " + always,
+			"template.properties:23: histogram.buckets=1000 is not used: " + always,
+			"template.properties:24: timeseries.granularity=1000 is not used: " + always,
+		}},
+		{"loader-2-of-4.properties", "", "", outcome{4000, 16, 0, 0, "30s"}, []string{
+			"loader-2-of-4.properties:3: insertstart=1000 bounds the records that requests choose; all 4000 records are loaded",
+			"loader-2-of-4.properties:4: insertcount=1000 bounds the records that requests choose; all 4000 records are loaded",
+		}},
+		{"misspelt.properties", ", properties: {updateproportion: 0.05}", "", outcome{1000, 32, 0, 0, "30s"}, []string{
+			"misspelt.properties:2: readpropotion=1.0 is not used: the name is unknown: did you mean readproportion?",
+			"misspelt.properties:3: updateproportion=0 is not used: workload.properties.updateproportion is 0.05",
+			"misspelt.properties:4: requestdistributon=latest is not used: the name is unknown: did you mean requestdistribution?",
+			"misspelt.properties:5: threadcount=4 is not used: line 7 sets it again",
+			"misspelt.properties:6: mongodb.url=mongodb://localhost:27017/ycsb?w=1 is not used: neither YCSB nor the database's client has a property of this name",
+		}},
+	} {
+		e := withFile(t, c.file, c.workload, c.rest)
+		got := outcome{e.Workload.Records, e.Workload.Threads, e.Workload.Target, e.Stop.Operations, e.Stop.Time.String()}
+		if d := cmp.Diff(c.want, got); d != "" {
+			t.Errorf("%s%s: %s", c.file, c.workload, d)
+		}
+		if d := cmp.Diff(c.notes, e.Notes(configurables())); d != "" {
+			t.Errorf("%s%s: %s", c.file, c.workload, d)
+		}
+	}
+}
+
+// TestFileOfAnotherProgram: go-ycsb's class is not to be had, which is said at the file's line.
+func TestFileOfAnotherProgram(t *testing.T) {
+	text := "name: x\ntopology: mesh:3\ndatabase: redis\nworkload: {file: goycsb-redis.properties}\n"
+	_, err := Parse("../../test/corpus/workloads/x.yaml", []byte(text), nil, false)
+	if err == nil || !strings.Contains(err.Error(), "goycsb-redis.properties:4:1: property workload: core is not to be had") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestOperationCountOfAFile: keys are made for the operations that a file expects, also where time ends a trial.
+func TestOperationCountOfAFile(t *testing.T) {
+	for _, c := range []struct {
+		stop string
+		want int64
+	}{{"", 30000}, {"stop: {time: 10s}", 30000}, {"stop: {operations: 70}", 70}} {
+		e := withFile(t, "paced.properties", "", c.stop)
+		if w, err := e.YCSB(e.Pools()[0]); err != nil || w.OperationCount != c.want {
+			t.Errorf("%q: %d operations, %v; want %d", c.stop, w.OperationCount, err, c.want)
+		}
+	}
+}
+
+// TestFilesSideBySide: each workload has its file's threads and target; the experiment ends the trial.
+func TestFilesSideBySide(t *testing.T) {
+	e, err := Parse("../../test/corpus/workloads/x.yaml", []byte(`
+name: x
+topology: mesh:3
+database: redis
+workloads:
+  - {name: one, workload: {file: paced.properties}}
+  - {name: two, workload: {file: paced.properties, threads: 3}}
+`), nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two := e.Workloads[0].Workload, e.Workloads[1].Workload
+	if one.Threads != 8 || two.Threads != 3 || one.Target != 100 || e.Stop.Operations != 0 || e.Stop.Time != defaultTime {
+		t.Errorf("%+v\n%+v\n%v", one, two, e.Stop)
+	}
+	notes := strings.Join(e.Notes(configurables()), "\n")
+	for _, want := range []string{
+		"paced.properties:3: operationcount=30000 does not end a trial: stop says when, 30s",
+		"paced.properties:10: threadcount=8 is not used: workloads[1].workload.threads is 3",
+	} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("no note %q in\n%s", want, notes)
+		}
+	}
+}
+
+// TestClientProperties: a misspelt property of the database's client is refused where it stands; one of another
+// database is noted, since a matrix may hold several databases.
+func TestClientProperties(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "w"), []byte("recordcount=5\nredis.timeout=7\nredis.timout=7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	load := func(text string) (Experiment, error) {
+		e, err := Parse(filepath.Join(dir, "x.yaml"), []byte("name: x\ntopology: mesh:3\n"+text), nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e, Check(e, configurables())
+	}
+	for _, c := range []struct{ text, want string }{
+		{"database: redis\nworkload: {file: w}\n", `w:3:1: clients of redis have no property redis.timout; did you mean "redis.timeout"?`},
+		{"database: redis\nworkload: {name: a, properties: {redis.timout: 7}}\n", "x.yaml:4:"},
+	} {
+		if _, err := load(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %s", c.text, err, c.want)
+		}
+	}
+	e, err := load("database: own\nworkload: {file: w}\n")
+	if notes := e.Notes(configurables()); err != nil || len(notes) > 0 {
+		t.Errorf("a program reads any property: %v, %q", err, notes)
+	}
+	e, err = load("database: redis\nmatrix: {database: [redis, mongodb]}\nworkload: {name: a, properties: {redis.timeout: 7, mongodb.url: x}}\n")
+	want := []string{
+		"workload.properties.mongodb.url=x is not used with redis: neither YCSB nor the database's client has a property of this name",
+		"workload.properties.redis.timeout=7 is not used with mongodb: neither YCSB nor the database's client has a property of this name",
+	}
+	if d := cmp.Diff(want, e.Notes(configurables())); err != nil || d != "" {
+		t.Errorf("%v\n%s", err, d)
+	}
+	over := e.Overridden(map[string]string{"redis.timeout": "10", "redis.hosts": "a"})
+	if d := cmp.Diff([]string{"workload.properties.redis.timeout=7 is not used: the trial's cluster has redis.timeout=10"}, over); d != "" {
+		t.Error(d)
+	}
+	over = withFile(t, "misspelt.properties", ", properties: {updateproportion: 0.05}", "").Overridden(map[string]string{"mongodb.url": "mongodb://n1"})
+	if len(over) != 1 || !strings.HasPrefix(over[0], "misspelt.properties:6: mongodb.url=") {
+		t.Errorf("%q", over)
+	}
+}
+
+// TestBadSettingsOfAFile: values that YCSB would refuse are refused at their line, also where the experiment wins.
+func TestBadSettingsOfAFile(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"recordcount=many\n":                          "w:1:1: property recordcount:",
+		"recordcount=1\nthreadcount=0\n":              "w:2:1: property threadcount:",
+		"recordcount=1\n\ntarget=fast\n":              "w:3:1: property target:",
+		"recordcount=1\noperationcount=-1\n":          "w:2:1: property operationcount:",
+		"recordcount=1\nhdrhistogram.percentiles=x\n": "w:2:1: property hdrhistogram.percentiles:",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "w"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Parse(filepath.Join(dir, "x.yaml"), []byte("name: x\ntopology: mesh:3\ndatabase: redis\nworkload: {file: w, records: 5, threads: 2, target: 3}\nstop: {time: 1s}\n"), nil, false)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %s", text, err, want)
+		}
+	}
+}
