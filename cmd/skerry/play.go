@@ -19,12 +19,9 @@ import (
 	"skerry/web"
 )
 
-// endless is more operations than anybody waits for: the load ends when it is told to.
-const endless = 1 << 50
-
 func newPlay(a *app) *cobra.Command {
 	d := draft.Default()
-	d.Name, d.Assert, d.Threads = "play", nil, 16
+	d.Name, d.Assert, d.Threads, d.Endless = "play", nil, 16, true
 	var scale float64
 	ui := uiFlags{on: true}
 	c := &cobra.Command{
@@ -86,7 +83,7 @@ func (a *app) play(ctx context.Context, d draft.Draft, ui uiFlags) (err error) {
 		defer func() { err = errors.Join(err, page.close()) }()
 	}
 	c := runner.Config{Out: out, StateDir: a.stateDir, Version: version, Command: os.Args, Progress: a.progress(), Log: a.log}
-	source := record.File{Path: "play.yaml", Text: text, Set: []string{fmt.Sprintf("stop={operations: %d}", endless)}}
+	source := record.File{Path: "play.yaml", Text: text}
 	if c, err = a.configOf(c, source); err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ var (
 	}}
 	QEMU     = Feature{"qemu", program("qemu-system-x86_64")}
 	Dig      = Feature{"dig", program("dig")}
+	Ping     = Feature{"ping", program("ping")}
 	Git      = Feature{"git", program("git")}
 	DpkgDeb  = Feature{"dpkg-deb", program("dpkg-deb")}
 	Setpriv  = Feature{"setpriv", program("setpriv")}

@@ -91,7 +91,7 @@ func (b *bench) command(args ...string) *running {
 	cmd.Dir = b.dir
 	cmd.Env = append(os.Environ(), "SKERRY_STATE="+b.path("state"), "SKERRY_DATA="+b.path("data"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	r := &running{t: b.t, cmd: cmd, done: make(chan struct{})}
+	r := &running{t: b.t, exe: b.exe, cmd: cmd, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &r.stdout, &r.stderr
 	return r
 }
@@ -99,6 +99,7 @@ func (b *bench) command(args ...string) *running {
 // running is a skerry that was started.
 type running struct {
 	t              *testing.T
+	exe            string // skerry
 	cmd            *exec.Cmd
 	stdout, stderr buffer
 	done           chan struct{}
@@ -128,7 +129,7 @@ func (r *running) start() *running {
 
 // clear takes away what a command has left that the test's end killed.
 func (r *running) clear() {
-	sweep := exec.Command(r.cmd.Path, "lab", "sweep")
+	sweep := exec.Command(r.exe, "lab", "sweep")
 	sweep.Dir, sweep.Env = r.cmd.Dir, r.cmd.Env
 	if said, err := sweep.CombinedOutput(); err != nil {
 		r.t.Errorf("skerry lab sweep: %v: %s", err, said)

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,19 +13,12 @@ func TestPlayIsBrokenByHandAndLeavesNothing(t *testing.T) {
 	b := newBench(t)
 	b.run(2, "play", "rediss")
 	r := b.command("play", "redis", "--topology", "mesh:3,rtt=1ms", "--records", "100")
-	temp := b.path("tmp")
-	if err := os.Mkdir(temp, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	temp := b.temp()
 	r.cmd.Env = append(r.cmd.Env, "TMPDIR="+temp)
 	r.start()
-	var dirs []string
-	b.await("the run", func() bool {
-		dirs, _ = filepath.Glob(filepath.Join(temp, "skerry-play-*", "latest"))
-		return len(dirs) > 0
-	})
-	dir := dirs[0]
+	dir := b.played()
 	b.measuring(dir)
+	checkEndless(t, dir)
 	contains(t, r.stderr.String(), "skerry fire --run "+dir+" 'kill: {nodes: n1}, for: 10s'")
 	fired := b.run(0, "fire", "--run", dir, "kill: {nodes: n1}, for: 10s")
 	contains(t, fired.stdout.String(), "n1")

@@ -9,6 +9,7 @@ import (
 
 	"skerry/internal/base/spell"
 	"skerry/internal/event"
+	"skerry/internal/experiment"
 	"skerry/internal/record"
 )
 
@@ -24,7 +25,11 @@ func (d Draft) YAML() (string, error) {
 	}
 	line("database: %s", Word(d.Database))
 	line("workload: {name: %s, records: %d, threads: %d}", Word(d.Workload), d.Records, d.Threads)
-	line("stop: {time: %s}", Word(d.Time))
+	if d.Endless {
+		line("stop: {operations: %d} # until Ctrl-C", experiment.Endless)
+	} else {
+		line("stop: {time: %s}", Word(d.Time))
+	}
 	switch len(d.Scales) {
 	case 0:
 	case 1:

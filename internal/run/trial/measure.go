@@ -288,8 +288,11 @@ func (w *watch) progress(i load.Interval) {
 		w.tell.stagef("warming up: %.0f ops/s", rate(i))
 		return
 	}
-	left := ""
-	if limit := time.Duration(w.cell.Experiment.Stop.Time); limit > 0 {
+	left, stop := "", w.cell.Experiment.Stop
+	if stop.Operations >= experiment.Endless {
+		left = ", until Ctrl-C"
+	}
+	if limit := time.Duration(stop.Time); limit > 0 {
 		left = fmt.Sprintf(", %d s left at most", max(0, int64(limit/time.Second)-i.T-1))
 	}
 	w.tell.stagef("%.0f ops/s, p95 %.1f ms, %d failed%s", rate(i), ms(i.Latency.Response.Quantile(0.95)), i.Failed+i.Unknown, left)
