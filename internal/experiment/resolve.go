@@ -80,13 +80,12 @@ func (e Experiment) Properties(of Pool) (ycsb.Properties, error) {
 		p[k] = v
 	}
 	p["recordcount"] = fmt.Sprint(of.Workload.Records)
-	expected := e.Stop.Operations
-	if expected >= Endless {
-		expected = 0 // unknown
-	}
-	// That of a file is how many operations its keys are made for, also where time ends a trial.
-	if expected > 0 || of.Workload.File == "" || p["operationcount"] == "" {
-		p["operationcount"] = fmt.Sprint(expected)
+	// Also where time ends a trial, this is the number of operations that keys are drawn for. 0 is unknown.
+	switch {
+	case e.Stop.Operations > 0 && e.Stop.Operations < Endless:
+		p["operationcount"] = fmt.Sprint(e.Stop.Operations)
+	case of.Workload.File == "" || p["operationcount"] == "":
+		p["operationcount"] = "0"
 	}
 	return p, nil
 }
