@@ -125,11 +125,11 @@ func (e Experiment) unusedSettings(databases map[string]database.Database) (note
 
 // noteOn says what a trial does with a line of a workload's file, "" where it does what YCSB does.
 func (e Experiment) noteOn(p Pool, x ycsb.Entry, client []string) string {
-	w, why := p.Workload, x.Overridden()
-	given := func(key string, value float64) {
-		n, err := strconv.ParseFloat(strings.TrimSpace(x.Value), 64)
-		if e.given(p.path+"."+key) && (err != nil || n != value) {
-			why = fmt.Sprintf("%s.%s is %v", p.path, key, value)
+	w, why, value := p.Workload, x.Overridden(), strings.TrimSpace(x.Value)
+	given := func(key string, holds float64) {
+		n, err := strconv.ParseFloat(value, 64)
+		if e.given(p.path+"."+key) && (err != nil || n != holds) {
+			why = fmt.Sprintf("%s.%s is %v", p.path, key, holds)
 		}
 	}
 	property, ok := w.Properties[x.Name]
@@ -145,10 +145,10 @@ func (e Experiment) noteOn(p Pool, x ycsb.Entry, client []string) string {
 	case x.Name == "target":
 		given("target", w.Target)
 	case x.Name == "operationcount", x.Name == "maxexecutiontime":
-		if strings.TrimSpace(x.Value) != "0" && !e.stopsByFile() {
+		if value != "0" && !e.stopsByFile() {
 			return "does not end a trial: stop says when, " + e.Stop.String()
 		}
-	case x.Name == "insertstart" && strings.TrimSpace(x.Value) != "0", x.Name == "insertcount":
+	case x.Name == "insertstart" && value != "0", x.Name == "insertcount" && value != fmt.Sprint(w.Records):
 		return fmt.Sprintf("bounds the records that requests choose; all %d records are loaded", w.Records)
 	default:
 		why = unused(x.Name, x.Value, client)

@@ -79,7 +79,8 @@ func TestCorpusWorkloads(t *testing.T) {
 			"paced.properties:11: target=100 is not used: workload.target is 7",
 			"paced.properties:12: maxexecutiontime=300 does not end a trial: stop says when, 10s",
 		}, paced...)},
-		{"paced.properties", ", records: 2000, threads: 8, target: 100.0, properties: {readproportion: 1, updateproportion: 0}", "stop: {operations: 5, time: 10s}",
+		{"paced.properties", ", records: 2000, threads: 8, target: 100.0, properties: {readproportion: 1, updateproportion: 0}",
+			"stop: {operations: 5, time: 10s}",
 			outcome{2000, 8, 100, 5, "10s"}, append([]string{
 				"paced.properties:3: operationcount=30000 does not end a trial: stop says when, 10s, or 5 operations",
 				"paced.properties:5: readproportion=0.9 is not used: workload.properties.readproportion is 1",
@@ -87,9 +88,9 @@ func TestCorpusWorkloads(t *testing.T) {
 				"paced.properties:12: maxexecutiontime=300 does not end a trial: stop says when, 10s, or 5 operations",
 			}, paced...)},
 		{"template.properties", "", "", outcome{1000000, 16, 0, 3000000, "0s"}, []string{
-			"template.properties:22: measurementtype=histogram is not used: " + always,
-			"template.properties:23: histogram.buckets=1000 is not used: " + always,
-			"template.properties:24: timeseries.granularity=1000 is not used: " + always,
+			"template.properties:23: measurementtype=histogram is not used: " + always,
+			"template.properties:24: histogram.buckets=1000 is not used: " + always,
+			"template.properties:25: timeseries.granularity=1000 is not used: " + always,
 		}},
 		{"loader-2-of-4.properties", "", "", outcome{4000, 16, 0, 0, "30s"}, []string{
 			"loader-2-of-4.properties:3: insertstart=1000 bounds the records that requests choose; all 4000 records are loaded",
@@ -100,7 +101,8 @@ func TestCorpusWorkloads(t *testing.T) {
 			"misspelt.properties:3: updateproportion=0 is not used: workload.properties.updateproportion is 0.05",
 			"misspelt.properties:4: requestdistributon=latest is not used: the name is unknown: did you mean requestdistribution?",
 			"misspelt.properties:5: threadcount=4 is not used: line 7 sets it again",
-			"misspelt.properties:6: mongodb.url=mongodb://localhost:27017/ycsb?w=1 is not used: neither YCSB nor the database's client has a property of this name",
+			"misspelt.properties:6: mongodb.url=mongodb://localhost:27017/ycsb?w=1 is not used: " +
+				"neither YCSB nor the database's client has a property of this name",
 		}},
 	} {
 		e := withFile(t, c.file, c.workload, c.rest)
@@ -190,7 +192,8 @@ func TestClientProperties(t *testing.T) {
 	if notes := e.Notes(configurables()); err != nil || len(notes) > 0 {
 		t.Errorf("a program reads any property: %v, %q", err, notes)
 	}
-	e, err = load("database: redis\nmatrix: {database: [redis, mongodb]}\nworkload: {name: a, properties: {redis.timeout: 7, mongodb.url: x}}\n")
+	e, err = load("database: redis\nmatrix: {database: [redis, mongodb]}\n" +
+		"workload: {name: a, properties: {redis.timeout: 7, mongodb.url: x}}\n")
 	want := []string{
 		"workload.properties.mongodb.url=x is not used with redis: neither YCSB nor the database's client has a property of this name",
 		"workload.properties.redis.timeout=7 is not used with mongodb: neither YCSB nor the database's client has a property of this name",
@@ -202,7 +205,8 @@ func TestClientProperties(t *testing.T) {
 	if d := cmp.Diff([]string{"workload.properties.redis.timeout=7 is not used: the trial's cluster has redis.timeout=10"}, over); d != "" {
 		t.Error(d)
 	}
-	over = withFile(t, "misspelt.properties", ", properties: {updateproportion: 0.05}", "").Overridden(map[string]string{"mongodb.url": "mongodb://n1"})
+	e = withFile(t, "misspelt.properties", ", properties: {updateproportion: 0.05}", "")
+	over = e.Overridden(map[string]string{"mongodb.url": "mongodb://n1"})
 	if len(over) != 1 || !strings.HasPrefix(over[0], "misspelt.properties:6: mongodb.url=") {
 		t.Errorf("%q", over)
 	}
@@ -221,7 +225,8 @@ func TestBadSettingsOfAFile(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "w"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Parse(filepath.Join(dir, "x.yaml"), []byte("name: x\ntopology: mesh:3\ndatabase: redis\nworkload: {file: w, records: 5, threads: 2, target: 3}\nstop: {time: 1s}\n"), nil, false)
+		_, err := Parse(filepath.Join(dir, "x.yaml"), []byte("name: x\ntopology: mesh:3\ndatabase: redis\n"+
+			"workload: {file: w, records: 5, threads: 2, target: 3}\nstop: {time: 1s}\n"), nil, false)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %s", text, err, want)
 		}

@@ -50,7 +50,8 @@ func parseSettings(p map[string]string) (settings, error) {
 		return s, fmt.Errorf("%w: %s: %w", ErrProperty, PropURL, err)
 	}
 	if !o.WriteConcern.Acknowledged() {
-		return s, fmt.Errorf("%w: %s: w=0: writes that no server acknowledges cannot be counted: set w=1, a larger number or majority", ErrProperty, PropURL)
+		return s, fmt.Errorf("%w: %s: w=0: writes that no server acknowledges cannot be counted: "+
+			"set w=1, a larger number or majority", ErrProperty, PropURL)
 	}
 	_, rest, _ := strings.Cut(s.url, "://")
 	if _, path, ok := strings.Cut(rest, "/"); ok {

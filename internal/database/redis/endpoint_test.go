@@ -80,7 +80,8 @@ func startUnknownEndpoint(t *testing.T, d *Redis) (nodes []*goredis.Client) {
 		port := strconv.Itoa(7001 + i)
 		_, err := h.Start(t.Context(), host.Command{Name: "redis" + port, Path: in.Programs["redis-server"], Env: in.Env, Dir: h.Dir(),
 			Log: filepath.Join(h.Dir(), port+".log"), Args: []string{
-				"--bind", h.Addr(), "--port", port, "--save", "", "--protected-mode", "no", "--cluster-enabled", "yes", "--cluster-announce-ip", h.Addr(),
+				"--bind", h.Addr(), "--port", port, "--save", "", "--protected-mode", "no", "--cluster-enabled", "yes",
+				"--cluster-announce-ip", h.Addr(),
 				"--cluster-config-file", port + ".conf", "--cluster-preferred-endpoint-type", "unknown-endpoint"}})
 		if err != nil {
 			t.Fatal(err)
@@ -149,7 +150,8 @@ func TestSlotMap(t *testing.T) {
 	}
 	for _, reply := range []any{
 		"OK", []any{"x"}, []any{[]any{int64(0)}}, []any{[]any{int64(0), int64(16384), node("a")}}, []any{[]any{int64(-1), int64(1), node("a")}},
-		[]any{[]any{int64(0), int64(1), []any{"a"}}}, []any{[]any{int64(0), int64(1), []any{int64(1), int64(2)}}}, []any{[]any{"0", "1", node("a")}},
+		[]any{[]any{int64(0), int64(1), []any{"a"}}},
+		[]any{[]any{int64(0), int64(1), []any{int64(1), int64(2)}}}, []any{[]any{"0", "1", node("a")}},
 	} {
 		if got, err := parseSlotMap(reply, "10.0.0.9:7000"); err == nil {
 			t.Errorf("%v is understood as %v", reply, got)

@@ -70,3 +70,23 @@ func TestParseEvent(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestEndless: neither time nor a count that a trial could reach ends it, and keys are drawn as if it had no count.
+func TestEndless(t *testing.T) {
+	d := Default()
+	d.Endless, d.Workload = true, "e"
+	text, err := d.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := experiment.Parse("play.yaml", []byte(text), nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Stop.Time != 0 || e.Stop.String() != "until Ctrl-C" {
+		t.Errorf("it ends after %s:\n%s", e.Stop, text)
+	}
+	if w, err := e.YCSB(e.Pools()[0]); err != nil || w.OperationCount >= experiment.Endless {
+		t.Errorf("keys are drawn for %d operations, %v", w.OperationCount, err)
+	}
+}
