@@ -99,13 +99,13 @@ func itself(_ *bench, command string) string { return command }
 
 // within is a command in a network namespace of its own.
 func within(n *testkit.NS, command string) string {
-	return "exec nsenter --net=" + n.Path() + " " + command
+	return "nsenter --net=" + n.Path() + " " + command
 }
 
 // shell is what a shell runs, with the bench's skerry on its path.
 func (b *bench) shell(command string) *running {
 	r := b.command()
-	r.cmd.Path, r.cmd.Args = "/bin/sh", []string{"sh", "-c", command}
+	r.cmd.Path, r.cmd.Args = "/bin/sh", []string{"sh", "-c", "exec " + command} // whose exit code the shell would replace
 	bin := b.path("bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		b.t.Fatal(err)
