@@ -18,19 +18,25 @@ type Zipf struct {
 	second      float64 // below it, u x zeta is rank 1
 	alpha, eta  float64
 	scale, base float64 // items, 1 - eta
+	first       float64 // the numerator of eta, for the number of items at the beginning
 }
 
 // NewZipf is over so many items, at least one.
 func NewZipf(items int64) Zipf { return newZipf(items, zeta(items)) }
 
 func newZipf(items int64, zetan float64) Zipf {
-	z := Zipf{items: items, zeta: zetan, second: 1 + math.Pow(0.5, zipfTheta), alpha: 1 / (1 - zipfTheta)}
-	z.eta = 1
+	z := Zipf{second: 1 + math.Pow(0.5, zipfTheta), alpha: 1 / (1 - zipfTheta), first: 1 - math.Pow(2/float64(items), 1-zipfTheta)}
+	z.resize(items, zetan)
+	return z
+}
+
+// resize sets the number of items and their zeta.
+func (z *Zipf) resize(items int64, zetan float64) {
+	z.items, z.zeta, z.eta = items, zetan, 1
 	if items > 2 { // below, ranks 0 and 1 are all there are
-		z.eta = (1 - math.Pow(2/float64(items), 1-zipfTheta)) / (1 - zeta(2)/zetan)
+		z.eta = z.first / (1 - z.second/zetan)
 	}
 	z.scale, z.base = float64(items), 1-z.eta
-	return z
 }
 
 // Items is how many there are.
@@ -49,18 +55,20 @@ func (z *Zipf) Rank(u float64) int64 {
 	return min(r, z.items-1)
 }
 
-// grow makes it a Zipf over more items, adding the new terms to zeta.
+// grow raises the number of items as YCSB's ZipfianGenerator does: zeta follows the growth, but eta keeps the
+// number of items at the beginning in its numerator. With g times as many items, ranks from 2 to 2g are never
+// drawn, and high ranks are drawn more often. This is kept, since figures are compared with YCSB's.
 func (z *Zipf) grow(items int64) {
 	const few = 64 // terms that are cheaper to add than zeta is to compute
 	if items-z.items > few {
-		*z = NewZipf(items)
+		z.resize(items, zeta(items))
 		return
 	}
 	sum := z.zeta
 	for i := z.items + 1; i <= items; i++ {
 		sum += math.Pow(float64(i), -zipfTheta)
 	}
-	*z = newZipf(items, sum)
+	z.resize(items, sum)
 }
 
 // zeta is the sum of i^-theta for i in 1..n: the first terms one by one, the rest by

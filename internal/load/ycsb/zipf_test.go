@@ -23,16 +23,37 @@ func TestZeta(t *testing.T) {
 	}
 }
 
-func TestZipfGrowsAsIfNew(t *testing.T) {
-	for _, step := range []int64{1, 7, 10_000} {
-		z := NewZipf(1000)
-		for range 20 {
-			z.grow(z.items + step)
-		}
-		fresh := NewZipf(1000 + 20*step)
-		for u := 0.0; u < 1; u += 1.0 / 512 {
-			if a, b := z.Rank(u), fresh.Rank(u); a != b {
-				t.Fatalf("by steps of %d: rank %d, anew %d, for u = %v", step, a, b, u)
+// growAsYCSB is ZipfianGenerator.nextLong of YCSB 0.17.0 for a generator made for `first` items that now has
+// `items`: all terms one by one.
+func growAsYCSB(first, items int64, u float64) int64 {
+	zetan := 0.0
+	for i := int64(1); i <= items; i++ {
+		zetan += 1 / math.Pow(float64(i), zipfTheta)
+	}
+	zeta2 := 1 + math.Pow(0.5, zipfTheta)
+	eta := (1 - math.Pow(2/float64(first), 1-zipfTheta)) / (1 - zeta2/zetan)
+	switch uz := u * zetan; {
+	case uz < 1:
+		return 0
+	case uz < zeta2:
+		return 1
+	}
+	return int64(float64(items) * math.Pow(eta*u-eta+1, 1/(1-zipfTheta)))
+}
+
+// TestZipfGrowsAsYCSBs holds ranks of a growing zipfian against YCSB's formula: 1.5, 2 and 51 times the first size.
+func TestZipfGrowsAsYCSBs(t *testing.T) {
+	const first = 999
+	for _, items := range []int64{first, 1499, 1999, 50_999} {
+		for _, step := range []int64{1, 7, 10_000} {
+			z := NewZipf(first)
+			for z.items < items {
+				z.grow(min(items, z.items+step))
+			}
+			for u := 0.0; u < 1; u += 1.0 / 512 {
+				if got, want := z.Rank(u), growAsYCSB(first, items, u); got != want {
+					t.Fatalf("%d items by steps of %d: rank %d for u = %v, want %d", items, step, got, u, want)
+				}
 			}
 		}
 	}
