@@ -51,7 +51,7 @@ func (c *checker) probes(path string, p Probes) {
 
 // ours maps YCSB's properties to the keys here that say the same.
 var ours = map[string]string{
-	"recordcount": "workload.records", "operationcount": "stop.operations", "threadcount": "workload.threads",
+	"recordcount": "workload.records", "operationcount": "stop.operations, or workload.expected_operations for the keys alone,", "threadcount": "workload.threads",
 	"target": "workload.target", "maxexecutiontime": "stop.time",
 }
 

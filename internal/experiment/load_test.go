@@ -16,6 +16,7 @@ import (
 
 	"skerry/internal/base/strict"
 	"skerry/internal/base/unit"
+	"skerry/internal/load/ycsb"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scenarios of testdata expect")
@@ -129,7 +130,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.RecordCount != 1000 || w.OperationCount != 0 || w.FieldLength.Max != 50 || w.Mix.Update != 0.5 {
+	if w.RecordCount != 1000 || w.ExpectedOperations != 1000 || w.FieldLength.Max != 50 || w.Mix.Update != 0.5 {
 		t.Errorf("the workload is %+v", w)
 	}
 	cloud, err := e.Cloud()
@@ -170,6 +171,66 @@ func TestWorkloadFile(t *testing.T) {
 			t.Errorf("the workload is called %v", got)
 		}
 	}
+}
+
+// Keys of a workload that inserts are drawn for the operations that the experiment or the file gives, also where time
+// ends the trial. The hottest record is the one that YCSB draws most often for that number.
+func TestExpectedOperations(t *testing.T) {
+	dir := t.TempDir()
+	mix := "requestdistribution=zipfian\nreadproportion=0.9\nupdateproportion=0\ninsertproportion=0.1\n"
+	for name, text := range map[string]string{"counted": "operationcount=5000\n" + mix, "silent": mix, "endless": "operationcount=0\n" + mix} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		workload, stop string
+		want, inserts  int64
+	}{
+		{"name: e", "time: 10s", 1000, 100},
+		{"name: e", "operations: 7000", 7000, 700},
+		{"name: e", "operations: 7000, time: 10s", 7000, 700},
+		{"name: e, expected_operations: 30000", "time: 10s", 30000, 3000},
+		{"name: e, expected_operations: 30000", "operations: 7000", 30000, 3000},
+		{"name: e, records: 300", "time: 10s", 1000, 100},
+		{"file: counted, records: 300", "time: 10s", 5000, 1000},
+		{"file: silent, records: 300", "time: 10s", 300, 60},
+		{"file: endless, records: 300", "time: 10s", 0, 0},
+	} {
+		text := "name: x\ntopology: mesh:4\ndatabase: redis\nworkload: {" + tt.workload + "}\nstop: {" + tt.stop + "}\nmatrix: {workload.threads: [1, 8]}\n"
+		e, err := Parse(filepath.Join(dir, "x.yaml"), []byte(text), nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cell := range e.Plan() {
+			w, err := cell.Experiment.YCSB(cell.Experiment.Pools()[0])
+			inserts, bounded := w.ExpectedInserts()
+			if err != nil || w.ExpectedOperations != tt.want || inserts != tt.inserts || !bounded {
+				t.Errorf("%s, %s: %d expected operations, %d inserts, %v; want %d, %d", tt.workload, tt.stop, w.ExpectedOperations, inserts, err, tt.want, tt.inserts)
+			}
+			scrambled := ycsb.NewScrambled(w.RecordCount + tt.inserts + 1)
+			rank := int64(0)
+			for scrambled.Item(rank) >= w.RecordCount {
+				rank++
+			}
+			if got, want := hottest(w), scrambled.Item(rank); got != want {
+				t.Errorf("%s, %s: the hottest record is %d, YCSB's %d", tt.workload, tt.stop, got, want)
+			}
+		}
+	}
+}
+
+// hottest is the record that a workload chooses most often while none of its inserts is acknowledged.
+func hottest(w ycsb.Workload) (most int64) {
+	g, drawn := ycsb.NewSource(w, 1).NewGenerator(), map[int64]int{}
+	for n := range uint64(20_000) {
+		if op := g.Next(n); op.Kind != ycsb.Insert {
+			if drawn[op.Number]++; drawn[op.Number] > drawn[most] {
+				most = op.Number
+			}
+		}
+	}
+	return most
 }
 
 // The JSON of an experiment is an experiment file that says the same.

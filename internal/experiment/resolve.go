@@ -80,12 +80,14 @@ func (e Experiment) Properties(of Pool) (ycsb.Properties, error) {
 		p[k] = v
 	}
 	p["recordcount"] = fmt.Sprint(of.Workload.Records)
-	// Also where time ends a trial, this is the number of operations that keys are drawn for. 0 is unknown.
+	// Also where time ends a trial, this is the number of operations that keys are drawn for.
 	switch {
+	case of.Workload.ExpectedOperations > 0:
+		p["operationcount"] = fmt.Sprint(of.Workload.ExpectedOperations)
 	case e.Stop.Operations > 0 && e.Stop.Operations < Endless:
 		p["operationcount"] = fmt.Sprint(e.Stop.Operations)
-	case of.Workload.File == "" || p["operationcount"] == "":
-		p["operationcount"] = "0"
+	case p["operationcount"] == "":
+		p["operationcount"] = p["recordcount"]
 	}
 	return p, nil
 }

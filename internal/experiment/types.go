@@ -196,6 +196,11 @@ type Workload struct {
 	// Records is how many the table holds when the measurement begins; of a directory tree,
 	// how many files.
 	Records int64 `yaml:"records" json:"records" jsonschema:"default=1000,minimum=1"`
+	// ExpectedOperations is for how many operations the keys of a zipfian workload that inserts (e) are drawn, as
+	// YCSB draws them for its operationcount. Left out, it is stop.operations, else the operationcount of the
+	// workload or of its file, else records. Of the records that are inserted, requests choose the first
+	// 2 x expected_operations x insertproportion. Other workloads do not use it.
+	ExpectedOperations int64 `yaml:"expected_operations" json:"expected_operations,omitempty" jsonschema:"minimum=1"`
 	// Threads is how many operations are under way at once in a closed loop, and how many
 	// connections there are.
 	Threads int `yaml:"threads" json:"threads" jsonschema:"default=16,minimum=1,maximum=100000"`

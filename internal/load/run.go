@@ -78,6 +78,9 @@ func Run(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (re
 	result.Drain = max(0, ended-g.start-result.Duration)
 	result.Stuck = d.stuck
 	result.Warnings = append(result.Warnings, limits(result)...)
+	if why := result.BeyondKeys(); why != "" {
+		result.Warnings = append(result.Warnings, why)
+	}
 	if spec.Phase == PhaseLoad {
 		return result, result.complete(g)
 	}

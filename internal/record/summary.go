@@ -53,6 +53,8 @@ type Trial struct {
 	// Pools are the workloads where several ran side by side. The figures above are of all of them
 	// together, and operations are called by the pool: readers.READ.
 	Pools []Pool `json:"pools,omitempty"`
+	// Keys are what the keys of a zipfian workload that inserts were drawn for; nil for other workloads.
+	Keys *Keys `json:"keys,omitempty"`
 	// Load is how the table was loaded; nil in runs of older versions.
 	Load *Load `json:"load,omitempty"`
 	// Events are what happened during the measurement, each with its recovery.
@@ -106,6 +108,13 @@ type Pool struct {
 	ClientCPU       float64          `json:"client_cpu_cores"`
 	ClientLateP99US float64          `json:"client_late_p99_us"`
 	Bound           Bound            `json:"bound"`
+}
+
+// Keys are the operations and inserts that YCSB's zipfian request distribution expects. Requests choose no
+// record that is inserted beyond them.
+type Keys struct {
+	ExpectedOperations int64 `json:"expected_operations"`
+	ExpectedInserts    int64 `json:"expected_inserts"`
 }
 
 // Load is how the table was loaded, at the experiment's setup_scale: it is no part of the measurement.

@@ -27,6 +27,8 @@ type summary struct {
 	ClientCPU  float64                            `json:"client_cpu_cores"`
 	LateP99US  float64                            `json:"client_late_p99_us"`
 	Warnings   []string                           `json:"warnings,omitempty"`
+	// Keys are what the keys of a zipfian workload that inserts were drawn for.
+	Keys *record.Keys `json:"keys,omitempty"`
 	// Verified is set after a load phase.
 	Verified *load.Verification `json:"verified,omitempty"`
 	// Unacknowledged records of a load phase that did not end well.
@@ -42,7 +44,7 @@ func summarise(o Options, r load.Result, v *load.Verification) summary {
 		Outcomes: record.Outcomes{OK: r.OK, Failed: r.Failed, Unknown: r.Unknown, Dropped: r.Dropped}, Retries: r.Retries,
 		Operations: map[string]record.OperationSummary{}, Returns: map[string]map[string]int64{},
 		ClientCPU: r.ClientCPU(), LateP99US: micros(r.Late.Quantile(0.99)), Warnings: r.Warnings,
-		Verified: v, Unacknowledged: r.Unacknowledged, UnacknowledgedKeys: r.UnacknowledgedKeys,
+		Keys: r.Keys(), Verified: v, Unacknowledged: r.Unacknowledged, UnacknowledgedKeys: r.UnacknowledgedKeys,
 	}
 	for _, e := range r.Errors {
 		s.Errors = append(s.Errors, record.ErrorCount{Operation: e.Operation, Class: e.Class, Node: e.Node, Count: e.Count, Example: e.Example})

@@ -49,12 +49,24 @@ func newChooser(w *Workload, inserts *Inserts, sequence *atomic.Int64) chooser {
 	return c
 }
 
-// scrambledItems is the number of items that YCSB's scrambled zipfian is over: the
-// records, those that the run is expected to insert, twice, so that the hash does not
-// move when it grows, and one more, since YCSB gives the end of the range, which it
-// takes as included. What is not inserted yet is drawn again.
-func (w *Workload) scrambledItems() int64 {
-	return w.InsertCount + int64(float64(w.OperationCount)*w.Mix.Insert*2) + 1
+// scrambledItems is the number of items of YCSB's scrambled zipfian: the records, those
+// that the run is expected to insert, and one more, since YCSB's range includes its end.
+// What is not inserted yet is drawn again.
+func (w *Workload) scrambledItems() int64 { return w.InsertCount + w.expectedInserts() + 1 }
+
+// expectedInserts is how many inserted records requests can choose at most. YCSB doubles the
+// expected number, so that the hash of a key does not move when a run inserts more.
+func (w *Workload) expectedInserts() int64 {
+	return int64(float64(w.ExpectedOperations) * w.Mix.Insert * 2)
+}
+
+// ExpectedInserts returns the number of inserted records that requests can choose, and whether there is
+// such a bound: a zipfian workload that inserts has one. Records inserted beyond it are never chosen.
+func (w *Workload) ExpectedInserts() (n int64, bounded bool) {
+	if w.Requests.Distribution != Zipfian || w.Mix.Insert == 0 {
+		return 0, false
+	}
+	return w.expectedInserts(), true
 }
 
 // draw chooses a record that is there.

@@ -186,6 +186,8 @@ func TestScrambledItems(t *testing.T) {
 		{Properties{}, 1001},
 		{Properties{"insertproportion": "0.05", "operationcount": "1000"}, 1101},
 		{Properties{"insertproportion": "0.05", "operationcount": "1000", "recordcount": "500", "insertstart": "100"}, 501},
+		{Properties{"insertproportion": "0.05", "operationcount": "0"}, 1001},
+		{Properties{"insertproportion": "0.05"}, 1101}, // YCSB refuses it
 	} {
 		w := parse(t, c.p)
 		if got := w.scrambledItems(); got != c.want {

@@ -124,6 +124,10 @@ func Parse(p Properties) (w Workload, warnings []string, err error) {
 			r.fail("insertcount", "insertstart %d + insertcount %d is above recordcount %d", w.InsertStart, w.InsertCount, w.RecordCount)
 		}
 	}
+	w.ExpectedOperations = w.OperationCount
+	if _, ok := p["operationcount"]; !ok { // YCSB refuses a zipfian workload without it
+		w.ExpectedOperations = w.RecordCount
+	}
 	w.FieldLength = r.fieldLength()
 	if w.DataIntegrity && w.FieldLength.Distribution != Constant {
 		r.fail("dataintegrity", "needs fieldlengthdistribution=constant")

@@ -11,7 +11,7 @@ import (
 func TestDefaults(t *testing.T) {
 	got := parse(t, Properties{})
 	want := Workload{
-		Table: "usertable", RecordCount: 1000, InsertCount: 1000,
+		Table: "usertable", RecordCount: 1000, ExpectedOperations: 1000, InsertCount: 1000,
 		Fields: 10, FieldPrefix: "field", FieldLength: Length{Distribution: "constant", Min: 100, Max: 100},
 		ReadAllFields: true, Mix: Mix{Read: 0.95, Update: 0.05}, Requests: Request{Distribution: "uniform"},
 		ScanLength: Length{Distribution: "uniform", Min: 1, Max: 1000}, ZeroPadding: 1,

@@ -14,6 +14,9 @@ type Workload struct {
 	Table          string `json:"table"`
 	RecordCount    int64  `json:"record_count"`
 	OperationCount int64  `json:"operation_count"`
+	// ExpectedOperations is the number of operations for which a zipfian workload that inserts draws its keys: the
+	// operation count, or the record count where the properties have no operation count.
+	ExpectedOperations int64 `json:"expected_operations"`
 	// InsertStart and InsertCount bound the key numbers of the load phase, and of
 	// the records that requests choose from.
 	InsertStart int64 `json:"insert_start"`

@@ -28,6 +28,19 @@ func summarise(t *record.Trial, e experiment.Experiment, l *lab.Lab, m measureme
 	t.Events = recovery.Happenings(told, m.bins, d.Duration.Seconds(), rulesOf(e))
 	t.Traffic = trafficOf(l.Links(), m.traffic, e.ClientNodes())
 	t.Pools = summaries(e, l, m)
+	for _, p := range d.Pools { // one of them inserts, at most
+		t.Keys = cmp.Or(t.Keys, p.Keys())
+	}
+}
+
+// keyNotes name the records that were inserted and that requests could not choose.
+func keyNotes(d load.Result) (notes []string) {
+	for _, p := range d.Pools {
+		if why := p.BeyondKeys(); why != "" {
+			notes = append(notes, why+": set workload.expected_operations")
+		}
+	}
+	return notes
 }
 
 func errorCounts(l *lab.Lab, all []load.ErrorCount) (out []record.ErrorCount) {

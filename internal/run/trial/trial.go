@@ -181,5 +181,6 @@ func run(ctx context.Context, c Config, tell teller, result *record.Trial) (err 
 	result.Verdict = verdict.Judge(f.evidence(e), limitsOf(e))
 	result.Verdict.Notes = append(result.Verdict.Notes, e.DriftNotes(time.Duration(result.DurationS*float64(time.Second)))...)
 	result.Verdict.Notes = append(result.Verdict.Notes, e.Overridden(g.cluster.Properties())...)
+	result.Verdict.Notes = append(result.Verdict.Notes, keyNotes(m.drive)...)
 	return nil
 }
