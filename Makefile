@@ -1,6 +1,6 @@
 # make demo   build and run the quickstart experiment
 # make test   formatting, lint, the pages' English, unit and end-to-end tests, the front end in a browser
-# make slow   what takes longer: the race detector, databases in Java, another kernel; CI runs both
+# make slow   what takes longer: the race detector, databases in Java, YCSB itself, another kernel; CI runs both
 # make conformance   the conformance suite on every database that can be had, a real Kubernetes, and OpenTofu's modules (some 25 minutes; the first time 50)
 # make build  bin/skerry, with the front end where npm is there
 # make web    the front end alone
@@ -132,21 +132,25 @@ unit: build
 # down, together with the databases that take minutes of processors. The tests below test start
 # the program as a process, whose races they would not see. The emulated machines come after them: they compute
 # all the time, and beside others they had a twentieth of a processor.
-.PHONY: fetched-slow raced planted guest
+.PHONY: fetched-slow raced planted oracle guest
 slow:
 	@$(MAKE) --no-print-directory -s setup-slow
 	@$(MAKE) --no-print-directory -s fetched-slow
 	@$(MAKE) --no-print-directory -s raced
 	@$(MAKE) --no-print-directory -s planted
+	@$(MAKE) --no-print-directory -s oracle
 	@$(MAKE) --no-print-directory -s guest
 fetched-slow: build
-	$(TIMED) { bin/skerry install $(call wanted,slow) && test/vm/setup.sh; }
+	$(TIMED) { bin/skerry install $(call wanted,slow) && go run ./test/oracle/fetch && test/vm/setup.sh; }
 RACE = $(call REQUIRE,slow) $(GOTEST) --raw-command -- env CGO_ENABLED=1 go test -json -race $(FLAGS)
 raced: build
 	$(TIMED) { $(RACE) $(ALONE) && $(RACE) -p 4 $(call wanted,suites-slow) $(LONG) $$(go list ./cmd/... ./internal/... | grep -vx $(ALONE)); }
 # Trials on an emulator with a fault that was built in, each of which must be suspect.
 planted: build
 	$(TIMED) $(call REQUIRE,slow) $(GOTEST) -- $(FLAGS) -tags planted -run TestPlantedFaults ./internal/run/trial
+# Workloads against YCSB itself, 10^6 operations of each property file of the corpus.
+oracle: build
+	$(TIMED) $(call REQUIRE,slow),ycsb $(GOTEST) -- $(FLAGS) ./test/oracle
 guest: build
 	$(TIMED) $(call REQUIRE,slow),qemu $(GOTEST) -- $(FLAGS) $(GUEST)
 
