@@ -20,7 +20,8 @@ func newYCSB(a *app) *cobra.Command {
 		Long: "Drive any running cluster with a YCSB workload, without a lab. The options are YCSB's own, and so is the text\n" +
 			"on stdout; a throughput counts the operations that succeeded. Beyond YCSB: open loops (--arrival), a hard\n" +
 			"timeout of every operation, outcomes told apart (ok, failed, unknown), and a load phase that tries failed\n" +
-			"inserts again and then verifies that every record is there. A warning names each property that has no effect.",
+			"inserts again and then verifies that every record is there. A warning names each property that has no effect.\n\n" +
+			"Several clients of one table need a --seed each; loaders need an insertstart and an insertcount each.",
 	}
 	c.AddCommand(
 		newYCSBPhase(a, load.PhaseLoad, "Insert the workload's records and verify that they are there"),
@@ -57,7 +58,7 @@ func newYCSBPhase(a *app, phase load.Phase, short string) *cobra.Command {
 	f.Float64Var(&o.Target, "target", 0, "operations a second (default: target, or unlimited)")
 	f.BoolVarP(&o.Status, "status", "s", false, "a status line on stderr every status.interval seconds (10)")
 	f.DurationVar(&o.Timeout, "timeout", load.DefaultTimeout, "time that an operation may take")
-	f.Uint64Var(&o.Seed, "seed", 1, "what operations, keys and arrivals are drawn from")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of operations, keys and arrivals; give each client of a table its own")
 	f.StringVar((*string)(&o.Arrival), "arrival", "", "closed (each worker waits for its answer), or at the target's rate: constant, poisson")
 	f.IntVar(&o.MaxInFlight, "in-flight", 0, fmt.Sprintf("bound on operations in flight of an open loop (default %d)", load.DefaultMaxInFlight))
 	f.StringVar((*string)(&o.AfterStall), "after-stall", "", "catchup (send what was due, late) or skip (count it as dropped)")
@@ -68,7 +69,7 @@ func newYCSBPhase(a *app, phase load.Phase, short string) *cobra.Command {
 		f.IntVar(&o.Batch, "batch", 1, "records a request, where the database takes many at once (MySQL's family, PostgreSQL, etcd, HBase)")
 		f.BoolVar(&o.NoVerify, "no-verify", false, "do not look whether every record is there")
 	case load.PhaseRun:
-		f.DurationVar(&o.Duration, "duration", 0, "end after this time, not after operationcount")
+		f.DurationVar(&o.Duration, "duration", 0, "end after this time, not after operationcount (keys are still drawn for operationcount)")
 		f.DurationVar(&o.Warmup, "warmup", 0, "drive for this time first, and leave it out of the result")
 	}
 	return c

@@ -86,6 +86,7 @@ export default defineConfig({
           { text: 'bring your own database', link: '/howto/own-database' },
           { text: 'use a YCSB workload file', link: '/howto/workload-file' },
           { text: 'run workloads side by side', link: '/howto/side-by-side' },
+          { text: 'share a table between clients', link: '/howto/several-clients' },
           { text: 'run on a rented machine', link: '/howto/cloud-machine' },
           { text: 'run a grid on Slurm', link: '/howto/slurm' },
           { text: 'run a grid on Kubernetes', link: '/howto/kubernetes' },

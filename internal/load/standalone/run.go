@@ -20,7 +20,7 @@ var ErrData = errors.New("reads returned other data than was written")
 // Run drives a database as the options say: YCSB's text, or JSON, on stdout once it has
 // ended; warnings and status lines on stderr. What was measured is printed even where
 // the error says that it is not as it should be.
-func Run(ctx context.Context, o Options, open load.OpenDatabase, stdout, stderr io.Writer) error {
+func Run(ctx context.Context, o Options, open load.OpenDatabase, stdout, stderr io.Writer) (err error) {
 	p, err := o.plan()
 	for _, w := range p.warnings {
 		fmt.Fprintln(stderr, "warning:", w)
@@ -38,6 +38,8 @@ func Run(ctx context.Context, o Options, open load.OpenDatabase, stdout, stderr 
 	if err != nil {
 		return err
 	}
+	release := warnBeside(stderr, o, p)
+	defer func() { err = errors.Join(err, release()) }()
 	status := newStatus(stderr, o.Status || p.settings.Status, p)
 	var logErr error
 	result, runErr := load.Run(ctx, p.spec, client, func(i load.Interval) {
