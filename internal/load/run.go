@@ -79,7 +79,7 @@ func Run(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (re
 	result.Stuck = d.stuck
 	result.Warnings = append(result.Warnings, limits(result)...)
 	if why := result.BeyondKeys(); why != "" {
-		result.Warnings = append(result.Warnings, why)
+		result.Warnings = append(result.Warnings, why+": set a larger operationcount")
 	}
 	if spec.Phase == PhaseLoad {
 		return result, result.complete(g)
