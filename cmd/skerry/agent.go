@@ -6,6 +6,6 @@ import "github.com/spf13/cobra"
 // that must not share a scheduler or a garbage collector with the rest.
 func newAgent(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "agent", Hidden: true, Short: "Processes that skerry starts for itself"}
-	c.AddCommand(newAgentLink(a), newAgentLoad(a), newAgentHold(a), newAgentWireguard(a), newAgentStress(a), newAgentBench(a), newAgentHydra(a), newAgentTask(a), newAgentMachine(a))
+	c.AddCommand(newAgentLink(a), newAgentLoad(a), newAgentHold(a), newAgentWireguard(a), newAgentStress(a), newAgentTask(a), newAgentMachine(a))
 	return c
 }

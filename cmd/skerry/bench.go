@@ -15,7 +15,7 @@ func newBench(a *app) *cobra.Command {
 			"what the load driver costs. Every figure in the documentation comes from here.",
 	}
 	c.PersistentFlags().Bool("json", false, "print the result as JSON")
-	c.AddCommand(newBenchLink(a), newBenchLab(a), newBenchLoad(a), newBenchRoute(a), newBenchWireguard(a), newBenchDatabase(a), newBenchRebalance(a), newBenchDashboard(a), newBenchHydra(a), newBenchService(a), newBenchMetadata(a), newBenchMachines(a))
+	c.AddCommand(newBenchLink(a), newBenchLab(a), newBenchLoad(a))
 	return c
 }
 

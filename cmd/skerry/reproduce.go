@@ -1,17 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -97,11 +93,7 @@ func (a *app) showPlan(f reproduceFlags, pages []results.Page) error {
 			if known {
 				text = takes.Round(exact).String()
 			}
-			what := s.Run
-			if s.Bench != "" {
-				what = "skerry bench " + s.Bench
-			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Name, s.Name, what, text)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Name, s.Name, s.Run, text)
 		}
 	}
 	fmt.Fprintf(t, "all\t\t\t%v\n", sum.Round(time.Minute))
@@ -160,9 +152,6 @@ func (a *app) tryPages(ctx context.Context, f *reproduceFlags) error {
 // bring brings a step to its end, and keeps what it measured: of an interrupted one the trials that ended, where no
 // earlier run measured more.
 func (a *app) bring(ctx context.Context, f reproduceFlags, s results.Step) error {
-	if s.Bench != "" {
-		return a.benchStep(ctx, f, s)
-	}
 	dir, err := a.step(ctx, f, s)
 	if dir == "" {
 		return err
@@ -193,41 +182,6 @@ func (f reproduceFlags) fillAfterStep() error {
 		return nil
 	}
 	return f.folder().Fill()
-}
-
-// benchStep runs skerry bench as a process of its own, and keeps what it prints with what it was run on.
-func (a *app) benchStep(ctx context.Context, f reproduceFlags, s results.Step) error {
-	words, done := s.Bench, filepath.Join(f.out, s.Name+".txt")
-	if f.quick {
-		words, done = s.Quick, filepath.Join(f.out, s.Name+"-quick.txt")
-	}
-	if _, err := os.Stat(done); err == nil {
-		return nil
-	}
-	if err := a.figures(ctx, f); err != nil {
-		return err
-	}
-	exe, err := executable()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(a.err, "%s: skerry bench %s\n", s.Name, words)
-	var out bytes.Buffer
-	fmt.Fprintf(&out, "$ skerry bench %s\n%s, skerry %s\n\n", words, time.Now().UTC().Format("2 January 2006, 15:04 UTC"), version)
-	c := exec.CommandContext(ctx, exe, append([]string{"--state-dir", a.stateDir, "bench"}, strings.Fields(words)...)...)
-	c.Stdout, c.Stderr = io.MultiWriter(&out, a.out), a.err
-	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
-	c.WaitDelay = time.Minute
-	if err := c.Run(); err != nil {
-		return fmt.Errorf("skerry bench %s: %w", words, err)
-	}
-	if err := f.folder().KeepOutput(s.Name, out.String()); err != nil {
-		return err
-	}
-	if err := f.fillAfterStep(); err != nil {
-		return err
-	}
-	return errors.Join(os.MkdirAll(f.out, 0o755), os.WriteFile(done, out.Bytes(), 0o644))
 }
 
 // step brings a step's run to its end, and returns its directory.

@@ -49,15 +49,6 @@ type Versioned interface {
 	FindVersion(version, from string) (Installation, error)
 }
 
-// Handwritten is a database whose package has, beside its client, what a person would
-// write over the same driver: the client's cost is compared with it.
-type Handwritten interface {
-	// Handwritten connects one worker. read reads a whole record by its key, with the
-	// driver and no more; done gives the connection back. Properties are those of
-	// Database.Open.
-	Handwritten(ctx context.Context, properties map[string]string) (read func(ctx context.Context, key string) error, done func() error, err error)
-}
-
 // Locate finds an installation of a database: at from, else in the cache, else in PATH.
 // Of a version, when that is given, it must be: "7", "7.0" and "7.0.15" are all met by
 // 7.0.15.

@@ -19,15 +19,14 @@ import (
 )
 
 const (
-	dataDir   = "data"
-	dataExt   = ".csv"
-	overExt   = ".over.csv"
-	outputExt = ".txt"
-	pageExt   = ".md"
-	tmplExt   = ".md.tmpl"
-	svgExt    = ".svg"
-	papers    = "papers" + dataExt
-	planFile  = "plan.yaml"
+	dataDir  = "data"
+	dataExt  = ".csv"
+	overExt  = ".over.csv"
+	pageExt  = ".md"
+	tmplExt  = ".md.tmpl"
+	svgExt   = ".svg"
+	papers   = "papers" + dataExt
+	planFile = "plan.yaml"
 )
 
 // Folder is a folder of pages with their templates and data beside them: docs/results.
@@ -70,12 +69,6 @@ func (f Folder) read(step, ext string) ([]byte, error) {
 		return nil, fmt.Errorf("reading what is kept of %s: %w", step, err)
 	}
 	return b, nil
-}
-
-// Output implements page.Source.
-func (f Folder) Output(step string) (string, error) {
-	b, err := f.read(step, outputExt)
-	return string(b), err
 }
 
 // Points implements page.Source.
@@ -220,11 +213,6 @@ func measuredTrials(rows []data.Row) (n int) {
 		}
 	}
 	return n
-}
-
-// KeepOutput writes what a step's bench printed beside the pages.
-func (f Folder) KeepOutput(step, text string) error {
-	return f.write(f.data(step+outputExt), []byte(text))
 }
 
 func (f Folder) templates() ([]string, error) {

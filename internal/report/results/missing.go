@@ -12,11 +12,7 @@ import (
 
 // measured tells whether there are data of a step.
 func (f Folder) measured(s Step) (bool, error) {
-	ext := dataExt
-	if s.Bench != "" {
-		ext = outputExt
-	}
-	_, err := os.Stat(f.data(s.Name + ext))
+	_, err := os.Stat(f.data(s.Name + dataExt))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil

@@ -20,7 +20,6 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/base/spell"
 	"skerry/internal/base/strict"
-	"skerry/internal/base/unit"
 	"skerry/internal/experiment"
 	"skerry/internal/report/results/data"
 )
@@ -40,18 +39,13 @@ type Page struct {
 	Steps    []Step `yaml:"steps" jsonschema:"required"`
 }
 
-// Step is one run: of an experiment, or of skerry bench.
+// Step is one run of an experiment.
 type Step struct {
-	// Name of its data file, without .csv or .txt.
+	// Name of its data file, without .csv.
 	Name string `yaml:"name" jsonschema:"required"`
 	// Run is an experiment file, relative to the repository, and Set what is set in it.
-	Run string   `yaml:"run"`
+	Run string   `yaml:"run" jsonschema:"required"`
 	Set []string `yaml:"set"`
-	// Bench are the words after skerry bench, Quick those of the short form; Takes is how long the
-	// first is likely to take. What it prints is kept as it is.
-	Bench string        `yaml:"bench"`
-	Quick string        `yaml:"quick"`
-	Takes unit.Duration `yaml:"takes"`
 	// TriedBy is another step, whose short form shows that this one works too: --quick leaves this one out.
 	TriedBy string `yaml:"tried_by"`
 	// Keep are the figures that are kept of each trial, as assertions call them; a last * stands for any rest.
@@ -124,12 +118,10 @@ func (s Step) check() error {
 		}
 	}
 	switch {
-	case (s.Run == "") == (s.Bench == ""):
-		return fmt.Errorf("it has one of run and bench")
-	case s.Run != "" && len(s.Keep) == 0:
+	case s.Run == "":
+		return fmt.Errorf("it runs no experiment")
+	case len(s.Keep) == 0:
 		return fmt.Errorf("it keeps nothing")
-	case s.Bench != "" && (s.Takes == 0 || s.Quick == "" && s.TriedBy == ""):
-		return fmt.Errorf("a bench needs takes, and quick or tried_by")
 	}
 	return nil
 }
@@ -162,9 +154,6 @@ func (p Plan) Select(names []string, quick bool) (out []Page, err error) {
 		whole := all || slices.Contains(names, page.Name) || slices.Contains(names, page.Document)
 		page.Steps = slices.DeleteFunc(slices.Clone(page.Steps), func(s Step) bool {
 			named := slices.Contains(names, s.Name)
-			if named && quick && s.Bench != "" && s.Quick == "" {
-				err = fmt.Errorf("step %s has no short form: that of %s tries it", s.Name, s.TriedBy)
-			}
 			return !named && (!whole || quick && s.TriedBy != "")
 		})
 		if len(page.Steps) > 0 {
@@ -204,18 +193,9 @@ func (s Step) Settings(quick bool) []string {
 	})
 }
 
-// quickBench is about what a bench's short form takes.
-const quickBench = 30 * time.Second
-
 // Time is the longest that a step is likely to take, and whether that is known; root is the
 // repository. quick asks for the short form.
 func (s Step) Time(root string, quick bool) (time.Duration, bool, error) {
-	if s.Bench != "" {
-		if quick {
-			return quickBench, true, nil
-		}
-		return s.Takes.Duration(), true, nil
-	}
 	e, err := experiment.Load(filepath.Join(root, s.Run), s.Settings(quick), quick)
 	if err != nil {
 		return 0, false, fmt.Errorf("step %s: %w", s.Name, err)

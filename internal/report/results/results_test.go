@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -72,9 +71,6 @@ func TestNamesOfAPlan(t *testing.T) {
 func TestPlanCanBeRun(t *testing.T) {
 	for _, page := range load(t).Pages {
 		for _, s := range page.Steps {
-			if s.Bench != "" {
-				continue // skerry bench looks at its own words
-			}
 			for _, quick := range []bool{false, true} {
 				if v := experiment.Validate(root+"/"+s.Run, s.Set, quick, all.Databases()); !v.Valid {
 					t.Errorf("%s, quick %v: %+v", s.Name, quick, v.Problems)
@@ -115,9 +111,6 @@ func TestSelect(t *testing.T) {
 	}
 	if got := steps("metadata-layout-rate"); got != 1 {
 		t.Errorf("%d short forms of a step that is named, want it", got)
-	}
-	if _, err := p.Select([]string{"routing-carrier"}, true); err == nil {
-		t.Error("a bench without a short form has one")
 	}
 }
 
@@ -188,27 +181,52 @@ func TestMissing(t *testing.T) {
 	if err := folder.Copy(some); err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []string{"routing-babel", "redis-rebalance", "redis-rebalance-cli"} {
-		if err := some.KeepOutput(step, "printed"); err != nil {
-			t.Fatal(err)
+	keep := func(steps ...string) {
+		t.Helper()
+		for _, step := range steps {
+			if err := some.Keep(step, []data.Row{{State: record.TrialOK}}, nil, true); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	got, err := some.Missing([]string{"routing-wireguard", "redis-rebalance-million", "audit-redis"})
-	if want := []string{"redis-rebalance-million", "routing", "audits"}; err != nil || !cmp.Equal(got.Names, want) {
+	for _, name := range []string{"fhc-rebalance", "routing", "audits"} { // whatever was measured so far
+		forget(t, some, name)
+	}
+	keep("rebalance-redis", "rebalance-redis-million", "fhc-links")
+	got, err := some.Missing([]string{"rebalance-redis-cli", "routing-healing", "audit-redis"})
+	if want := []string{"rebalance-redis-cli", "routing", "audits"}; err != nil || !cmp.Equal(got.Names, want) {
 		t.Errorf("missing are %v, %v, want %v", got.Names, err, want)
 	}
-	million, err := pretended{plan: load(t)}.step("redis-rebalance-million")
+	cli, err := pretended{plan: load(t)}.step("rebalance-redis-cli")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err = some.Missing([]string{million.Name}); err != nil || got.Takes != time.Duration(million.Takes) {
-		t.Errorf("what is missing takes %v, %v, want what its step does, %v", got.Takes, err, million.Takes)
+	takes, _, err := cli.Time(root, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err = some.Missing([]string{cli.Name}); err != nil || got.Takes != takes {
+		t.Errorf("what is missing takes %v, %v, want what its step does, %v", got.Takes, err, takes)
 	}
 	if measured, all, err := some.Progress("routing"); err != nil || measured != 1 || all < 5 {
 		t.Errorf("%d of %d steps are measured, %v", measured, all, err)
 	}
 	if _, _, err := some.Progress("rooting"); err == nil {
 		t.Error("a page that is none has a progress")
+	}
+}
+
+// forget removes the data of a page's steps.
+func forget(t *testing.T, f Folder, name string) {
+	t.Helper()
+	pages, err := load(t).Select([]string{name}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range pages[0].Steps {
+		if err := os.Remove(f.data(s.Name + dataExt)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -42,7 +42,7 @@ func TestLeftOut(t *testing.T) {
 			"- two 100 ± 2\n  goes on\n",
 		},
 		"lead-ins": {
-			"Ours:\n\n<!-- output later -->\n<!-- table later rows=scale columns=goodput -->\n\nTheirs,\nand others:\n\n<!-- paper named -->\n\nA list:\n\n- " + yet + "\n\nThat was it.\n",
+			"Ours:\n\n<!-- table later rows=scale columns=goodput -->\n\nTheirs,\nand others:\n\n<!-- paper named -->\n\nA list:\n\n- " + yet + "\n\nThat was it.\n",
 			"Theirs,\nand others:\n\n| document | a b |\n| --- | --- |\n| A | 7 |\n| B | 8.5 |\n\nThat was it.\n",
 		},
 		"sections": {

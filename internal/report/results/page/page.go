@@ -8,7 +8,6 @@
 //	ranks, versus                 of a step's trials, a block of their own; with each=PREFIX a row for
 //	                              each NAME of their figures PREFIX.NAME.FIGURE
 //	figure, claim, trials         of a step's trials, within a sentence
-//	output                        what a bench command printed
 //	paper, effects                a document's table as it is, and its effect sizes recomputed
 //	printed, fact                 a document's value, and what follows from its values, within a sentence
 //	progress                      how many steps of a page of the plan are measured, within a sentence
@@ -43,8 +42,6 @@ type Source interface {
 	// Rows are the trials of a step, Points what they did over time. The error may be NotYet.
 	Rows(step string) ([]data.Row, error)
 	Points(step string) ([]data.Point, error)
-	// Output is what the bench command of a step printed. The error may be NotYet.
-	Output(step string) (string, error)
 	// Papers are the values of a figure or table of a document.
 	Papers(item string) ([]Value, error)
 	// Fact follows from the documents' values.
@@ -64,12 +61,12 @@ type Page struct {
 
 const (
 	within = `figure|claim|trials|printed|fact|progress`
-	blocks = `table|ranks|versus|picture|graph|over|output|paper|effects|waiting`
+	blocks = `table|ranks|versus|picture|graph|over|paper|effects|waiting`
 )
 
 var (
 	marker  = regexp.MustCompile(`<!-- (` + within + `|` + blocks + `) ([^>]*?) -->`)
-	figures = regexp.MustCompile(`^(table|ranks|versus|picture|graph|over|figure|claim|trials|output)$`)
+	figures = regexp.MustCompile(`^(table|ranks|versus|picture|graph|over|figure|claim|trials)$`)
 	comment = regexp.MustCompile(`(?s)<!--.*?-->`)
 	perhaps = regexp.MustCompile(`(?s)<!-- if measured -->(.*?)<!-- end -->`)
 )
@@ -188,9 +185,6 @@ func (f *filler) content(kind string, w words) (string, error) {
 		return progress(measured, all), errors.Join(err, w.only())
 	case "paper", "effects":
 		return document(kind, w, f.from)
-	case "output":
-		text, err := f.from.Output(w.step)
-		return "```\n" + strings.TrimRight(text, "\n") + "\n```\n", errors.Join(err, w.only())
 	}
 	return f.measured(kind, w)
 }

@@ -60,13 +60,6 @@ func (made) Points(step string) ([]data.Point, error) {
 	return out, nil
 }
 
-func (made) Output(step string) (string, error) {
-	if step == "later" {
-		return "", NotYet{Step: "later"}
-	}
-	return "12 failures <!-- so far -->\n", nil
-}
-
 func (made) Fact(name string) (string, error) { return "fact " + name, nil }
 
 func (made) Missing(steps []string) (Missing, error) {
@@ -167,7 +160,6 @@ func TestFillRefuses(t *testing.T) {
 		"no bounds":            "<!-- claim made of=goodput least=1 -->",
 		"an unknown parameter": "<!-- trials made where=colour=z -->",
 		"no such value":        "<!-- printed named series=a x=A -->",
-		"a page's own fence":   "<!-- output other=1 -->",
 		"sides of nothing":     "<!-- versus made of=goodput rows=workload by=colour between=1,2 -->",
 		"one side":             "<!-- versus made of=goodput rows=workload by=scale between=1 -->",
 		"no such parameter":    "<!-- table made rows=colour columns=goodput -->",
@@ -225,7 +217,6 @@ func TestBlocks(t *testing.T) {
 	for marker, want := range map[string]string{
 		"table made rows=workload columns=goodput where=scale=1 paper=named":   "| a | 100 ± 2 | 7 | 3 |  |",
 		"table made rows=workload columns=goodput where=scale=1 sort=read.p99": "| a | 100 ± 2 | 3 |  |\n| b |",
-		"output made":                  "```\n12 failures <!-- so far -->\n```",
 		"paper named":                  "| A | 7 |\n| B | 8.5 |",
 		"effects clouds":               "| B | 58.13 ± 5.89 | 71.83 ± 7.08 | 0.57 | **2.10** | 1.90 |",
 		"graph made":                   "![who talks to whom: 50 to 100 B an operation",
@@ -261,8 +252,8 @@ func TestShapesAreFilled(t *testing.T) {
 
 // What a template quotes is no marker, and no prose.
 func TestQuoted(t *testing.T) {
-	text := []byte("a <!-- trials made --> 7\n```\n<!-- trials other --> 8\n```\n<!-- output made -->\n```\n9\n```\n")
-	if diff := cmp.Diff([]string{"<!-- trials made -->", "<!-- output made -->"}, Markers(text)); diff != "" {
+	text := []byte("a <!-- trials made --> 7\n```\n<!-- trials other --> 8\n```\n<!-- paper named -->\n```\n9\n```\n")
+	if diff := cmp.Diff([]string{"<!-- trials made -->", "<!-- paper named -->"}, Markers(text)); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff("a  7\n\n", Prose(text)); diff != "" {

@@ -160,9 +160,6 @@ func (d *Deployment) DNS() string {
 	return ""
 }
 
-// Reach is how a client talks to the members.
-func (d *Deployment) Reach() hydraclient.Config { return d.config }
-
 // Kill ends the services that which names with SIGKILL, and they stay so until Revive.
 func (d *Deployment) Kill(which func(Service) bool) error {
 	var g errgroup.Group

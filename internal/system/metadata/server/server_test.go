@@ -26,7 +26,7 @@ func serve(t *testing.T, o server.Options) string {
 	return addr
 }
 
-func begin(t *testing.T, o server.Options) (*server.Server, string) {
+func begin(t testing.TB, o server.Options) (*server.Server, string) {
 	t.Helper()
 	state := treestore.NewState()
 	j, _, err := journal.Open(t.TempDir(), state, journal.Options{})

@@ -1,0 +1,40 @@
+package machines
+
+import (
+	"os"
+	"path/filepath"
+
+	"skerry/internal/machine/inventory"
+)
+
+// counted are the room's machines, reached by carriers whose bytes are counted: what passes is copied to files in dir, which is made, and
+// they count by their length.
+func (r *room) counted(dir string) (list []inventory.Machine, err error) {
+	for _, m := range r.machines.Machines {
+		files := filepath.Join(dir, m.Name)
+		if err := os.MkdirAll(files, 0o700); err != nil {
+			return nil, err
+		}
+		m.Command = append([]string{"sh", "-c", `tee -a "$0/to" | "$@" | tee -a "$0/from"`, files}, m.Command...)
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// carried is how many bytes went to the agents and from them by now.
+func carried(dir string) (to, from int64, err error) {
+	for way, sum := range map[string]*int64{"to": &to, "from": &from} {
+		files, err := filepath.Glob(filepath.Join(dir, "m*", way))
+		if err != nil {
+			return 0, 0, err
+		}
+		for _, f := range files {
+			st, err := os.Stat(f)
+			if err != nil {
+				return 0, 0, err
+			}
+			*sum += st.Size()
+		}
+	}
+	return to, from, nil
+}

@@ -1,0 +1,30 @@
+// Package machines measures labs whose nodes stand on several machines (docs/scale.md).
+package machines
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// exe is the skerry program that agents run.
+var exe string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "skerry-machines-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	exe = filepath.Join(dir, "skerry")
+	if out, err := exec.Command("go", "build", "-o", exe, "skerry/cmd/skerry").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building skerry: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
