@@ -12,13 +12,11 @@ import (
 
 	"skerry/internal/system/metadata"
 	"skerry/internal/system/metadata/tree"
-	"skerry/internal/system/metadata/tree/chain"
 )
 
 // implementations are those that must answer alike.
 var implementations = map[string]func() tree.Namespace{
-	"tree":  func() tree.Namespace { return tree.New() },
-	"chain": func() tree.Namespace { return chain.New() },
+	"tree": func() tree.Namespace { return tree.New() },
 }
 
 // random is a command on a tree so small that commands meet.
