@@ -31,8 +31,8 @@ type Account struct {
 	Waiting int64 `json:"waiting_bytes,omitempty"`
 	Flying  int64 `json:"flying_packets,omitempty"`
 	// Changes counts the qualities that were set after the first one, Confirmed is the number
-	// of the last one that a packet was observed to obey: one that left the wire after it and
-	// broke no law, or one that the link dropped because it was down.
+	// of the last one that a packet was observed to obey: one that left the wire while it was in
+	// force and broke no law, or one that the link dropped because it was down.
 	Changes   uint64 `json:"changes,omitempty"`
 	Confirmed uint64 `json:"confirmed,omitempty"`
 	// Laws that packets broke.

@@ -87,14 +87,15 @@ func (a *Account) remember(now int64, q link.Quality) {
 	s.low = max(s.low, -s.latency)
 }
 
-// at returns the setting in force at a time, and whether it is remembered.
-func (a *Account) at(time int64) (*setting, bool) {
+// at returns the setting in force at a time and the number of the change that made it, 0 for the
+// first one; nil if it is not remembered.
+func (a *Account) at(time int64) (in *setting, change uint64) {
 	for i := a.set; i > 0 && a.set-i < remembered; i-- {
 		if s := &a.settings[(i-1)%remembered]; s.since <= time || i == 1 {
-			return s, true
+			return s, i - 1
 		}
 	}
-	return nil, false
+	return nil, 0
 }
 
 // Drop notes that a packet was dropped because the link is down.
@@ -108,11 +109,13 @@ func (a *Account) Deliver(w Way) {
 	a.seen.Queued += time.Duration(w.Departed - w.Arrived)
 	a.delays[link.DelayBucket(time.Duration(delay))]++
 	obeys := a.checkWire(w)
-	if !a.checkDelay(w) {
-		obeys = false
-	}
-	if obeys && w.Departed >= a.settings[(a.set-1)%remembered].since {
-		a.seen.Confirmed = a.seen.Changes
+	if s, change := a.at(w.Departed); s != nil {
+		if !w.Foreign && !a.checkDelay(w, s) {
+			obeys = false
+		}
+		if obeys {
+			a.seen.Confirmed = max(a.seen.Confirmed, change)
+		}
 	}
 	a.departed, a.due = w.Departed, w.Due
 }
@@ -162,11 +165,7 @@ func (a *Account) judgeWire(fast float64, reorders bool) (obeys bool) {
 }
 
 // checkDelay holds the time from the wire to the hand-over against the latency.
-func (a *Account) checkDelay(w Way) (obeys bool) {
-	s, ok := a.at(w.Departed)
-	if !ok || w.Foreign {
-		return true
-	}
+func (a *Account) checkDelay(w Way, s *setting) (obeys bool) {
 	given := w.HandedOver - w.Departed
 	spread := given - s.latency
 	us := float64(spread) / 1e3
