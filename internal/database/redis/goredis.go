@@ -16,15 +16,3 @@ func nodeOptions(addr string, s settings) *goredis.Options {
 		ReadTimeout: s.timeout, WriteTimeout: s.timeout, DialTimeout: s.timeout,
 	}
 }
-
-// clusterOptions are those of its cluster client. A question that one node does not
-// answer goes to the next.
-func clusterOptions(seeds []string, s settings) *goredis.ClusterOptions {
-	return &goredis.ClusterOptions{
-		Addrs: seeds, Username: s.user, Password: s.password,
-		Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-		DialerRetries:            1, PoolSize: 4,
-		ReadTimeout: s.timeout, WriteTimeout: s.timeout, DialTimeout: s.timeout,
-	}
-}
