@@ -112,7 +112,7 @@ func TestASummaryFitsItsSchema(t *testing.T) {
 }
 
 // unitless are numbers that have no unit: counts, shares and ordinals.
-var unitless = regexp.MustCompile(`^(id|repetition|cluster_of|beside|planned|goodput_batches|retries|ok|failed|unknown|dropped|count|unresponsive_periods|emulator_drops|host_cores|waiting|keys|operations|overshoot_ops|dip_ops|dip_depth|availability|availability_time|measured|worst_bandwidth_error|t|moved|left|writes_refused|history_operations|sent|lost|packets|directions|of|times|total|in_effect|no_packet|superseded|unconfirmed|[a-z_]*(share|writes|writes_in_doubt|copies|values|keys|replicas|records|repaired|stolen|reads|behind))$`)
+var unitless = regexp.MustCompile(`^(id|repetition|cluster_of|beside|planned|goodput_batches|retries|ok|failed|unknown|dropped|count|unresponsive_periods|emulator_drops|host_cores|waiting|keys|operations|overshoot_ops|dip_ops|dip_depth|availability|availability_time|measured|worst_bandwidth_error|t|moved|left|writes_refused|history_operations|sent|lost|packets|directions|of|times|total|in_effect|no_packet|superseded|unconfirmed|expected_operations|expected_inserts|[a-z_]*(share|writes|writes_in_doubt|copies|values|keys|replicas|records|repaired|stolen|reads|behind))$`)
 
 // units end the names of numbers; latencies have theirs in the name of what holds them.
 var units = regexp.MustCompile(`(_s|_ms|_us|_bytes|_bps|_ops_s|_cores|_cores_max_1s)$|^(bytes|cores|mean|p50|p95|p99|p999|max)$`)

@@ -110,13 +110,6 @@ type Pool struct {
 	Bound           Bound            `json:"bound"`
 }
 
-// Keys are the operations and inserts that YCSB's zipfian request distribution expects. Requests choose no
-// record that is inserted beyond them.
-type Keys struct {
-	ExpectedOperations int64 `json:"expected_operations"`
-	ExpectedInserts    int64 `json:"expected_inserts"`
-}
-
 // Load is how the table was loaded, at the experiment's setup_scale: it is no part of the measurement.
 type Load struct {
 	Records   int64            `json:"records"`

@@ -64,9 +64,10 @@ type wait struct {
 //	  ─► else the database itself
 //
 // A wait of u seconds in a second delays what is under way: by Little's law u x latency for each operation, and
-// at least u / operations where fewer than one is under way on average. Single waits are not seen, so that they
-// count as exponentially distributed, as times in queues are, with that mean in that second. The part of a wait
-// is the percentile of the mixture over all seconds, weighted by operations.
+// at least u / operations where fewer than one is under way on average. That is the mean wait of the second's
+// operations. Single waits are not seen: they may be alike, as behind a disk that is always busy, or exponentially
+// distributed, as in a queue that comes and goes. The part of a wait is the percentile over all operations by the
+// assumption that gives more: the former for the median, the latter for the tail.
 func FindLatency(e Waiting, p Percentile) record.LatencyCause {
 	c := record.LatencyCause{LatencyMS: 1e3 * p.LatencyS, Unknown: e.Unknown}
 	c.RoundTripMS = 1e3 * min(p.LatencyS, max(e.RoundTripS, min(p.LatencyS, e.RoundTripS+hops*e.FarthestS)))
@@ -102,14 +103,34 @@ func FindLatency(e Waiting, p Percentile) record.LatencyCause {
 	return c
 }
 
-// part is the q-quantile, in seconds, of a mixture of exponential distributions, one a second.
+// part is the q-quantile, in seconds, of the waits of all operations.
 func (e Waiting) part(q float64, of func(Second) float64) float64 {
-	all, most := 0.0, 0.0
+	seconds := slices.DeleteFunc(slices.Clone(e.Seconds), func(s Second) bool { return s.Operations == 0 })
 	mean := func(s Second) float64 { return of(s) * max(1/s.Operations, s.LatencyS) }
-	for _, s := range e.Seconds {
-		if s.Operations > 0 {
-			all, most = all+s.Operations, max(most, mean(s))
+	slices.SortFunc(seconds, func(a, b Second) int { return cmp.Compare(mean(a), mean(b)) })
+	return max(alike(seconds, q, mean), exponential(seconds, q, mean))
+}
+
+// alike is the q-quantile where all operations of a second wait for the same time; the seconds are in the order of
+// that time.
+func alike(seconds []Second, q float64, mean func(Second) float64) float64 {
+	all, below := 0.0, 0.0
+	for _, s := range seconds {
+		all += s.Operations
+	}
+	for _, s := range seconds {
+		if below += s.Operations; below >= q*all {
+			return mean(s)
 		}
+	}
+	return 0
+}
+
+// exponential is the q-quantile of a mixture of exponential distributions, one a second.
+func exponential(seconds []Second, q float64, mean func(Second) float64) float64 {
+	all, most := 0.0, 0.0
+	for _, s := range seconds {
+		all, most = all+s.Operations, max(most, mean(s))
 	}
 	if most == 0 {
 		return 0
@@ -118,8 +139,8 @@ func (e Waiting) part(q float64, of func(Second) float64) float64 {
 	low, high := 0.0, most*math.Log(1/(1-q))
 	for range 50 {
 		x, above := (low+high)/2, 0.0
-		for _, s := range e.Seconds {
-			if s.Operations > 0 && mean(s) > 0 {
+		for _, s := range seconds {
+			if mean(s) > 0 {
 				above += s.Operations * math.Exp(-x/mean(s))
 			}
 		}
