@@ -59,7 +59,7 @@ describe('an experiment', () => {
     expect(await serious(page)).toEqual([])
     await page.click('.wrong button')
     expect(await page.evaluate(() => { const t = document.querySelector<HTMLTextAreaElement>('#yaml')!; return t.value.slice(t.selectionStart, t.selectionEnd) })).toContain('scael')
-    await page.click('text=Make it of the form again')
+    await page.click('text=Discard manual changes')
     await page.waitForSelector('.note.fine >> text=2 trials')
     await page.click('text=Save')
     await page.waitForSelector('text=Saved. Continue with')

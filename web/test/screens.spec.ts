@@ -121,7 +121,7 @@ describe('the dashboard', () => {
     ['run', () => `#/run/${named(shown.at(-1)!)}`, '#note'],
     ['new', () => '#/new', '.note.fine >> text=1 trial'],
     ['choose', () => '#/choose', '.listed'],
-    ['waiting', () => '#/live', 'text=No run is under way'],
+    ['waiting', () => '#/live', 'text=No experiment is running'],
     ['compare', () => {
       const [a, b] = given ? [named('quickstart'), named('quickstart')] : readdirSync(runs).sort() // of one run, two cells
       return `#/compare/${a}/${b}`
@@ -177,11 +177,15 @@ describe('with a lab', () => {
     await look(page, 'live', '.events >> text=by hand')
     await page.setViewportSize(sizes[0]!)
     await page.evaluate(() => scrollTo(0, 0))
-    // The map leaves the curves room on a desk's screen.
-    await page.waitForFunction(() => { // a chart that is drawn anew is not there for a moment
-      const curves = document.querySelector('.curves figure.chart svg')
-      return curves !== null && curves.getBoundingClientRect().bottom <= innerHeight
+    // The map fills its panel, and its names can be read.
+    const map = await page.evaluate(() => {
+      const drawing = document.querySelector('.livemap svg')!.getBoundingClientRect()
+      const panel = document.querySelector('.livemap')!.getBoundingClientRect()
+      const name = document.querySelector('.livemap .name')!.getBoundingClientRect()
+      return { filled: drawing.width / panel.width, name: name.height }
     })
+    expect(map.filled).toBeGreaterThan(0.95)
+    expect(map.name).toBeGreaterThan(11)
     expect(errors).toEqual([])
     await page.context().close()
   })

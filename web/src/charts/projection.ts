@@ -12,12 +12,12 @@ export interface Projection {
 const margin = 46
 
 /**
- * projectionOf fits the places into a drawing of that width. On the globe it is the plate
+ * projectionOf fits the places into a drawing of that width, which is at most so high. On the globe it is the plate
  * carrée at the middle latitude of the places; the map begins at the widest gap between their
  * longitudes, so that places on both sides of the Pacific stay together.
  */
-export function projectionOf(plan: Plan, width: number): Projection {
-  if (!plan.located) return circle(plan, width)
+export function projectionOf(plan: Plan, width: number, highest = 520): Projection {
+  if (!plan.located) return circle(plan, width, highest)
   const lons = plan.places.map((p) => p.lon!).sort((a, b) => a - b)
   let cut = 0
   let gap = lons[0]! + 360 - lons.at(-1)!
@@ -41,7 +41,7 @@ export function projectionOf(plan: Plan, width: number): Projection {
   ;[x0, x1] = widen(x0, x1, Math.max(4, (y1 - y0) * 1.2))
   ;[y0, y1] = widen(y0, y1, (x1 - x0) * squeeze * 0.36)
   const k = (width - 2 * margin) / ((x1 - x0) * squeeze)
-  const height = Math.min(520, (y1 - y0) * k + 2 * margin)
+  const height = Math.min(highest, (y1 - y0) * k + 2 * margin)
   const scale = Math.min(k, (height - 2 * margin) / (y1 - y0))
   const left = (width - (x1 - x0) * squeeze * scale) / 2
   const place = (lon: number, lat: number): [number, number] => [left + (lon - x0) * squeeze * scale, margin + (y1 - lat) * scale]
@@ -52,9 +52,9 @@ export function projectionOf(plan: Plan, width: number): Projection {
   }
 }
 
-function circle(plan: Plan, width: number): Projection {
+function circle(plan: Plan, width: number, highest: number): Projection {
   const n = Math.max(1, plan.places.length)
-  const height = Math.min(520, Math.max(240, 170 + 12 * n))
+  const height = Math.min(highest, Math.max(240, 170 + 12 * n))
   const rx = Math.min(width / 2 - 130, height * 0.85)
   const ry = height / 2 - 44
   return {

@@ -102,7 +102,7 @@ function needs(f: Form): Maker {
         field('Records', 'need-records', amount('need-records', k.records, (n) => { k.records = n })),
         field('Requirements (one per line)', 'need-must', lines('need-must', k.must, (l) => { k.must = l })),
         field('Bad days (one per line)', 'need-days', days),
-        h('div', { class: 'answer' }, h('span', { class: 'muted small' }, 'Add a bad day'), h('span', { class: 'eventrow' }, kind, whom, add)),
+        h('div', { class: 'answer' }, h('span', { class: 'muted small' }, 'Another bad day'), h('span', { class: 'eventrow' }, kind, whom, add)),
         field('Preferences (the first decides)', 'need-prefer', words('need-prefer', k.prefer.join(', '), (s) => { k.prefer = apart(s) })),
         field('Databases (empty for all)', 'need-consider', words('need-consider', k.consider.join(', '), (s) => { k.consider = apart(s) })),
         field('Time budget', 'need-budget', words('need-budget', k.budget, (s) => { k.budget = s })),

@@ -22,6 +22,7 @@ export interface LiveMap {
 export interface Picked { links: Link[]; nodes: string[]; name: string }
 
 const width = 1000
+const highest = 420
 const mostLines = 1200
 const mostLabels = 40
 
@@ -38,7 +39,7 @@ export function liveMap(cloud: Cloud, picked: (p: Picked) => void): LiveMap {
     links: all.map((l) => ({ id: l.id, a: nodeAt.get(l.a) ?? 0, b: nodeAt.get(l.b) ?? 0, rtt_ms: roundTrip(l) })),
   })
   const nodeColour = nodeColours(nodes.map((n) => n.name))
-  const view: Projection = projectionOf(plan, width)
+  const view: Projection = projectionOf(plan, width, highest)
   let links = new Map(all.map((l) => [l.id, l]))
   let conditions = new Map<string, Condition>()
   let last = new Map<string, NodeSecond>()
