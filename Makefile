@@ -2,7 +2,7 @@
 # make test   formatting, lint, the pages' English, unit and end-to-end tests, the front end in a browser
 # make slow   what takes longer: the race detector, databases in Java, YCSB itself, another kernel; CI runs both
 # make conformance   the conformance suite on every database that can be had, a real Kubernetes, and OpenTofu's modules (some 25 minutes; the first time 50)
-# make build  bin/skerry, with the front end where npm is there
+# make build  bin/skerry; building its front end needs npm
 # make web    the front end alone
 # make docs   regenerate what in docs/ and web/src/go comes from the code
 # make site   the documentation as a web site, in site/dist
@@ -35,12 +35,12 @@ demo: build
 	@bin/skerry install redis
 	@bin/skerry run experiments/quickstart.yaml
 
-# The front end is built when its sources changed. Without npm the binary is built without
-# it and says so where it is missed.
+# The front end is built when its sources changed. Without npm, one that was built elsewhere is used as it is.
 WEB_SOURCES := $(shell find web/src -type f) $(wildcard web/*.html web/*.ts web/package*.json)
 web:
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory -s web/dist/.built; \
-	elif [ ! -d web/dist/report ]; then echo "web: npm is not there, so reports are plain and there is no dashboard; scripts/setup.sh build installs it" >&2; fi
+	elif [ ! -e web/dist/report/report.html ] || [ ! -e web/dist/dashboard/dashboard.html ]; then \
+		echo "web: npm not found: install Node.js 18 or newer with npm (on Debian: scripts/setup.sh build)" >&2; exit 1; fi
 
 web/dist/.built: web/node_modules/.package-lock.json $(WEB_SOURCES)
 	@cd web && npm run --silent build

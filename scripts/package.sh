@@ -1,10 +1,14 @@
 #!/bin/sh
 # package.sh DIR ARCH PACKAGER...: a static binary for ARCH (amd64, arm64) in DIR, and packages
-# of it (deb, rpm). The same commit and compiler give the same bytes. web/dist must be built.
+# of it (deb, rpm). The same commit and compiler give the same bytes. make web must have built web/dist.
 set -eu
 [ $# -ge 2 ] || {
 	echo "usage: $0 DIR ARCH PACKAGER..." >&2
 	exit 2
+}
+[ -e "$(dirname "$0")/../web/dist/report/report.html" ] || {
+	echo "$0: the front end is not built: run make web, which needs npm" >&2
+	exit 1
 }
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)

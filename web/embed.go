@@ -15,7 +15,7 @@ import (
 var dist embed.FS
 
 // ErrNotBuilt says that the binary was compiled without the front end.
-var ErrNotBuilt = errors.New("the front end was not built")
+var ErrNotBuilt = errors.New("this skerry was compiled without its front end")
 
 // ReportPage is the page of reports, without a run's data.
 func ReportPage() ([]byte, error) {
@@ -42,5 +42,5 @@ func Dashboard() (fs.FS, error) {
 }
 
 func notBuilt() error {
-	return advice.With(ErrNotBuilt, "run make, which needs Node.js 18 or newer with npm; scripts/setup.sh build installs them on Debian")
+	return advice.With(ErrNotBuilt, "install Node.js 18 or newer with npm (on Debian: scripts/setup.sh build) and run make; packages have the front end")
 }

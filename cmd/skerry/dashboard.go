@@ -57,7 +57,7 @@ func (a *app) openDashboard(runs, address string, launch serve.Launch) (*dashboa
 	if t, ok := d.listener.Addr().(*net.TCPAddr); ok {
 		port = t.Port
 	}
-	c := serve.Config{Token: token, Port: port, Version: version, Page: page, Report: writeRunReport, Databases: all.Databases(), Registry: all.Registry(), Choices: choicesFolder, Launch: launch, Log: a.log}
+	c := serve.Config{Token: token, Port: port, Version: version, Page: page, Report: a.writeRunReport, Databases: all.Databases(), Registry: all.Registry(), Choices: choicesFolder, Launch: launch, Log: a.log}
 	if c.Runs, err = filepath.Abs(runs); err == nil {
 		c.Experiments, err = os.Getwd()
 	}
@@ -72,8 +72,8 @@ func (a *app) openDashboard(runs, address string, launch serve.Launch) (*dashboa
 }
 
 // writeRunReport writes the report that the dashboard shows.
-func writeRunReport(w io.Writer, d *record.Dir) error {
-	page, err := web.ReportPage()
+func (a *app) writeRunReport(w io.Writer, d *record.Dir) error {
+	page, err := a.reportPage()
 	if err != nil {
 		return err
 	}

@@ -1,24 +1,18 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/base/advice"
 	"skerry/internal/record"
-	"skerry/internal/report"
 	"skerry/internal/report/dstat"
 	"skerry/internal/report/picture"
 	"skerry/internal/report/webdata"
-	"skerry/web"
 )
 
 func newReport(a *app) *cobra.Command {
 	var out, csv, png string
-	var plain bool
 	c := &cobra.Command{
 		Use:   "report [DIR]",
 		Short: "Write a run's report: one HTML page that works offline",
@@ -26,8 +20,7 @@ func newReport(a *app) *cobra.Command {
 			"distributions, who talked to whom, every trial second by second with its events, the evidence that\n" +
 			"the emulation was true, and how to run it again. One file that needs nothing beside itself. DIR is a\n" +
 			"run directory, by default the newest one, " + latestRun + ".\n\n" +
-			"--plain writes a page without scripts: for mail programs, for archives, and what a skerry writes that\n" +
-			"was built without its front end. --png draws the report with Chromium, where there is one.\n\n" +
+			"--png draws the report with Chromium, where there is one.\n\n" +
 			"With --dstat what every node used, second by second, is written as dstat's CSV output instead.",
 		Example: `  skerry report
   skerry report runs/20261121-183000-quickstart --out quickstart.html
@@ -47,7 +40,7 @@ func newReport(a *app) *cobra.Command {
 				_, err = fmt.Fprintf(a.out, "%s: %d files\n", csv, n)
 				return err
 			}
-			path, err := a.writeReport(out, d, plain)
+			path, err := a.writeReport(out, d)
 			if err != nil {
 				return err
 			}
@@ -61,28 +54,19 @@ func newReport(a *app) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "write to `FILE` in place of DIR/"+report.FileName)
+	c.Flags().StringVar(&out, "out", "", "write to `FILE` in place of DIR/"+webdata.FileName)
 	c.Flags().StringVar(&csv, "dstat", "", "write a CSV file for each trial and node, in dstat's layout, into `FOLDER`")
-	c.Flags().BoolVar(&plain, "plain", false, "write the page without scripts")
 	c.Flags().StringVar(&png, "png", "", "also draw the report into the picture `FILE`")
 	c.MarkFlagsMutuallyExclusive("out", "dstat")
-	c.MarkFlagsMutuallyExclusive("plain", "dstat")
 	c.MarkFlagsMutuallyExclusive("png", "dstat")
 	return c
 }
 
-// writeReport writes the report of a run, plain where this binary has no front end.
-func (a *app) writeReport(path string, d *record.Dir, plain bool) (string, error) {
-	if plain {
-		return report.WriteHTML(path, d)
-	}
-	page, err := web.ReportPage()
-	if errors.Is(err, web.ErrNotBuilt) {
-		fmt.Fprintf(a.err, "the report is a plain page, since %v (%s)\n", err, advice.Of(err))
-		return report.WriteHTML(path, d)
-	}
+// writeReport writes the report of a run; web.ErrNotBuilt where this binary has no front end.
+func (a *app) writeReport(path string, d *record.Dir) (string, error) {
+	page, err := a.reportPage()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("writing the report of %s: %w", d.Path, err)
 	}
-	return report.WriteFile(path, d, func(w io.Writer) error { return webdata.Write(w, page, d) })
+	return webdata.WriteFile(path, page, d)
 }

@@ -17,6 +17,7 @@ import (
 	"skerry/internal/run/choose"
 	"skerry/internal/run/live"
 	"skerry/internal/run/runner"
+	"skerry/web"
 )
 
 // Exit codes, documented in docs/commands.
@@ -42,12 +43,14 @@ type app struct {
 	log      *slog.Logger
 	level    *slog.LevelVar
 	stateDir string // of labs; "" for the default
+	// reportPage is the page of reports without data.
+	reportPage func() ([]byte, error)
 }
 
 func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
 	level := new(slog.LevelVar)
 	level.Set(slog.LevelWarn)
-	a := &app{in: in, out: out, err: errw, level: level, reporter: reporter(errw)}
+	a := &app{in: in, out: out, err: errw, level: level, reporter: reporter(errw), reportPage: web.ReportPage}
 	a.log = slog.New(slog.NewTextHandler(a.reporter, &slog.HandlerOptions{Level: level}))
 	root := newRoot(a)
 	root.SetArgs(doubleDashes(args))

@@ -15,6 +15,7 @@ import (
 	"skerry/internal/record"
 	"skerry/internal/report"
 	"skerry/internal/run/runner"
+	"skerry/web"
 )
 
 type runFlags struct {
@@ -245,7 +246,7 @@ func (a *app) openBeside(f runFlags) (*dashboard, error) {
 	return ui, ui.handOn()
 }
 
-// present prints the table of a run and writes its report.
+// present prints the table of a run and writes its report, for which a binary needs its front end.
 func (a *app) present(dir string) error {
 	d, err := record.Open(dir)
 	if err != nil {
@@ -254,7 +255,11 @@ func (a *app) present(dir string) error {
 	if err := report.Text(a.out, d, report.TextOptions{Width: a.width()}); err != nil {
 		return err
 	}
-	path, err := a.writeReport("", d, false)
+	path, err := a.writeReport("", d)
+	if errors.Is(err, web.ErrNotBuilt) {
+		fmt.Fprintf(a.err, "note: there is no report: %v (%s)\n", err, advice.Of(err))
+		return nil
+	}
 	if err != nil {
 		return err
 	}

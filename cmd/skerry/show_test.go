@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,24 +28,17 @@ func finishedRun(t *testing.T) string {
 	return w.Dir()
 }
 
-func TestShowAndReportTakeTheLatestRun(t *testing.T) {
+func TestShowReadsTheLatestRun(t *testing.T) {
 	dir := finishedRun(t)
 	for _, c := range []struct{ args, want string }{
 		{"show", "1,234"},
 		{"show " + dir, "1,234"},
 		{"show --trials", "trial  workload"},
 		{"show --json", `"goodput_ops_s": 1234`},
-		{"report", filepath.Join(dir, "report.html")},
-		{"report --out other.html", "other.html"},
 	} {
 		code, out, errs := skerry(t, strings.Fields(c.args)...)
 		if code != exitOK || !strings.Contains(out, c.want) {
 			t.Errorf("skerry %s: exit %d, %s, want %q in\n%s", c.args, code, errs, c.want, out)
-		}
-	}
-	for _, name := range []string{filepath.Join(dir, "report.html"), "other.html"} {
-		if b, err := os.ReadFile(name); err != nil || !bytes.HasPrefix(b, []byte("<!DOCTYPE html>")) {
-			t.Errorf("%s: %v, begins with %.20q", name, err, b)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strconv"
 
 	"skerry/internal/evidence/stats"
@@ -76,10 +77,9 @@ type LatencyFigures struct {
 func FiguresOf(d *record.Dir) Figures {
 	m := newModel(d)
 	n := m.tally()
-	v := newHead(m)
-	f := Figures{model: m, State: m.state(), Unfinished: v.Unfinished, Again: v.Again, Findings: m.findings(), Highlights: m.highlights(),
+	f := Figures{model: m, State: m.state(), Unfinished: m.unfinished(), Again: again(d.Run.File), Findings: m.findings(), Highlights: m.highlights(),
 		Tally: Tally{n.planned, n.valid, n.suspect, n.failed, n.interrupted, n.missing()}}
-	for _, fact := range v.Environment {
+	for _, fact := range m.environment() {
 		f.Environment = append(f.Environment, [2]string{fact.Name, fact.Value})
 	}
 	place := make([]map[string]int, len(m.vary))
@@ -117,13 +117,16 @@ func FiguresOf(d *record.Dir) Figures {
 	return f
 }
 
-// newHead fills in what a page says about a run as a whole.
-func newHead(m *model) view {
-	v := view{Seed: strconv.FormatUint(m.dir.Run.Seed, 10), FileName: fileName(m.dir.Run.File.Path)}
-	v.state(m)
-	v.environment(m)
-	v.Again = again(m.dir.Run.File)
-	return v
+// unfinished is a sentence when not every trial has ended, else "".
+func (m *model) unfinished() string {
+	n := m.tally()
+	switch {
+	case m.dir.Running:
+		return fmt.Sprintf("This run was still under way when the report was made: %d of %d trials had ended.", len(m.dir.Summary.Trials), n.planned)
+	case n.missing()+n.interrupted > 0:
+		return fmt.Sprintf("This run was interrupted: %d of %s are missing. What is here is whole.", n.missing()+n.interrupted, plural(n.planned, "trial"))
+	}
+	return ""
 }
 
 // ordered are the values of a parameter in the order of cells.

@@ -43,14 +43,6 @@ func thousands(v float64) string {
 	return s
 }
 
-// tick writes the value of a tick: as short as it is exact.
-func tick(v float64) string {
-	if math.Abs(v) >= 1000 {
-		return thousands(v)
-	}
-	return strconv.FormatFloat(v, 'g', 6, 64)
-}
-
 func count(n int64) string { return thousands(float64(n)) }
 
 // interval writes a mean with its half-width, both as exact as the half-width deserves.
@@ -79,17 +71,15 @@ func millis(us float64) string { return figure(us / 1000) }
 // megabytes are of 1,000,000 bytes.
 func megabytes(bytes float64) string { return figure(bytes / 1e6) }
 
-// amount writes bytes with its unit.
-func amount(n float64) string {
-	switch {
-	case n >= 1e9:
-		return figure(n/1e9) + " GB"
-	case n >= 1e6:
-		return figure(n/1e6) + " MB"
-	case n >= 1e3:
-		return figure(n/1e3) + " KB"
+// exact writes milliseconds to the hundredth.
+func exact(v float64) string { return fmt.Sprintf("%.2f", v) }
+
+func span(lo, hi float64, write func(float64) string) string {
+	a, b := write(lo), write(hi)
+	if a == b {
+		return a
 	}
-	return figure(n) + " B"
+	return a + " – " + b
 }
 
 // percent writes a share of 0 to 1.
@@ -109,17 +99,6 @@ func factor(f float64) string {
 		return strconv.FormatFloat(f, 'f', 1, 64) + "×"
 	}
 	return thousands(f) + "×"
-}
-
-// bits writes a bandwidth in the unit that networks are sold by.
-func bits(bps float64) string {
-	switch {
-	case bps >= 1e9:
-		return figure(bps/1e9) + " Gbit/s"
-	case bps >= 1e6:
-		return figure(bps/1e6) + " Mbit/s"
-	}
-	return figure(bps/1e3) + " kbit/s"
 }
 
 // took writes a length of time as people say it.

@@ -77,50 +77,18 @@ func (m *model) assertions() (lines []string) {
 	return slices.Clip(lines)
 }
 
-// assertionRow is one line of an experiment's assert in one trial.
-type assertionRow struct {
-	Trial, Text, Value string
-	Held               bool
-}
-
-func (m *model) assertionRows() (rows []assertionRow) {
-	for _, t := range m.dir.Summary.Trials {
-		for _, a := range t.Assertions {
-			rows = append(rows, assertionRow{strconv.Itoa(t.ID), a.Text, cmp.Or(a.Value, none), a.Held})
-		}
-	}
-	return rows
-}
-
-// auditRow is what reading acknowledged writes back found in one trial.
-type auditRow struct {
-	Trial, Acknowledged, InDoubt, Keys, Lost, Stale, Unexpected, Unread, Replicas, History string
-
-	Bad bool
-}
-
-func (m *model) audits() (rows []auditRow) {
+// textAudits says what reading acknowledged writes back found in each trial.
+func (m *model) textAudits(p *printer) {
 	for _, t := range m.dir.Summary.Trials {
 		a := t.Audit
 		if a == nil {
 			continue
 		}
-		row := auditRow{Trial: strconv.Itoa(t.ID), Acknowledged: count(a.Acknowledged), InDoubt: count(a.InDoubt), Keys: count(a.Keys), Lost: count(a.Lost),
-			Stale: count(a.Stale), Unexpected: count(a.Unexpected), Unread: count(a.Unread), Replicas: count(int64(len(a.Replicas))), History: none,
-			Bad: a.Lost+a.Stale+a.Unexpected+a.Unread > 0}
-		if a.History != nil {
-			row.History = fmt.Sprintf("%s (%s of %s)", a.History.Result, plural(a.History.Operations, "operation"), plural(a.History.Keys, "record"))
-			row.Bad = row.Bad || a.History.Result == record.Violated
+		history := none
+		if h := a.History; h != nil {
+			history = fmt.Sprintf("%s (%s of %s)", h.Result, plural(h.Operations, "operation"), plural(h.Keys, "record"))
 		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-// textAudits says what audits found.
-func (m *model) textAudits(p *printer) {
-	for _, r := range m.audits() {
-		p.linef("trial %s: of %s acknowledged writes %s were lost; %s stale copies, %s unexpected values, %s records not read (%s read, %s replicas); history %s",
-			r.Trial, r.Acknowledged, r.Lost, r.Stale, r.Unexpected, r.Unread, r.Keys, r.Replicas, r.History)
+		p.linef("trial %d: of %s acknowledged writes %s were lost; %s stale copies, %s unexpected values, %s records not read (%s read, %s replicas); history %s",
+			t.ID, count(a.Acknowledged), count(a.Lost), count(a.Stale), count(a.Unexpected), count(a.Unread), count(a.Keys), count(int64(len(a.Replicas))), history)
 	}
 }

@@ -141,3 +141,10 @@ func (m *model) effectSentence(e effect) string {
 		shortName(e.parameter), m.valueName(e.parameter, e.a.parameters[e.parameter]), m.valueName(e.parameter, e.b.parameters[e.parameter]), with,
 		figure(e.ratio.Mean), interval, figure(e.a.goodput().Mean), figure(e.b.goodput().Mean))
 }
+
+func truth(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

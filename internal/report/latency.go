@@ -17,7 +17,6 @@ import (
 type operation struct {
 	name    string
 	count   int64
-	failed  int64
 	latency record.Latency // response time, us
 	// hist is what latency was taken from; nil where trials kept no histogram.
 	hist *hdrhistogram.Histogram
@@ -41,7 +40,6 @@ func (m *model) operationsOf(trials []record.Trial) []operation {
 				byName[name] = o
 			}
 			o.count += s.Count
-			o.failed += s.Failed
 			if s.Count == 0 {
 				continue
 			}

@@ -22,8 +22,6 @@ type model struct {
 // group is the cells of one combination of parameters, the scale apart.
 type group struct {
 	label string   // "workload A"; "" when nothing but the scale varies
-	panel string   // the workload, where more than it varies
-	rest  string   // what varies beside workload and scale
 	cells []*cell  // by scale
 	names []string // the parameters that label tells
 }
@@ -86,13 +84,10 @@ func (m *model) collect() {
 
 // place puts a cell into its group; cells come in order.
 func (m *model) place(c *cell) {
-	var names, rest []string
+	var names []string
 	for _, n := range m.vary {
 		if n != paramScale {
 			names = append(names, n)
-		}
-		if n != paramScale && n != paramWorkload {
-			rest = append(rest, n)
 		}
 	}
 	if n := len(m.groups); n > 0 && compareParameters(names, m.groups[n-1].cells[0].parameters, c.parameters) == 0 {
@@ -100,12 +95,8 @@ func (m *model) place(c *cell) {
 		c.group.cells = append(c.group.cells, c)
 		return
 	}
-	g := &group{label: say(names, c.parameters), rest: say(rest, c.parameters), names: names, cells: []*cell{c}}
-	if len(rest) > 0 && slices.Contains(names, paramWorkload) {
-		g.panel = say([]string{paramWorkload}, c.parameters)
-	}
-	c.group = g
-	m.groups = append(m.groups, g)
+	c.group = &group{label: say(names, c.parameters), names: names, cells: []*cell{c}}
+	m.groups = append(m.groups, c.group)
 }
 
 // estimate makes a cell's figures.

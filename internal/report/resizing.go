@@ -9,13 +9,12 @@ import (
 // resizeRow is one change of membership, as FHC's Fig. 13 tells it: how long the request
 // took to be accepted, and how long the change to be really done.
 type resizeRow struct {
-	Trial, Parameters, Change, Node, At, Accepted, Complete, Moved, State string
-	Bad                                                                   bool
+	Trial, Change, Node, At, Accepted, Complete, Moved, State string
+	Bad                                                       bool
 }
 
 // resizings are the changes of membership of all trials, in order.
 func (m *model) resizings() (rows []resizeRow) {
-	names := m.vary
 	for _, t := range m.dir.Summary.Trials {
 		events, err := m.dir.Events(t.ID)
 		if err != nil {
@@ -31,7 +30,7 @@ func (m *model) resizings() (rows []resizeRow) {
 			}{{e.Effect.Member, e.Apply}, {e.Effect.Member.Opposite(), e.Revert}} {
 				if x.step != nil && x.step.Began != nil {
 					row := resizeOf(e, x.change, x.step)
-					row.Trial, row.Parameters = strconv.Itoa(t.ID), say(names, t.Parameters)
+					row.Trial = strconv.Itoa(t.ID)
 					rows = append(rows, row)
 				}
 			}

@@ -1,7 +1,12 @@
 package report
 
-import "html/template"
+import (
+	_ "embed"
+	"html/template"
+)
 
-// Style is the style sheet of reports, for other pages of the same look; it colours the charts
-// of package svg.
-func Style() template.CSS { return template.CSS(pageCSS) }
+//go:embed style.css
+var style string
+
+// Style is the style sheet of pages without scripts; it colours the charts of package svg.
+func Style() template.CSS { return template.CSS(style) }

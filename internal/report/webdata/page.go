@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"path/filepath"
 	"runtime"
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
+	"skerry/internal/base/whole"
 	"skerry/internal/record"
 	"skerry/internal/report"
 )
@@ -27,6 +29,21 @@ const (
 
 // ErrPage says that a page is not one of reports.
 var ErrPage = errors.New("not the page of a report")
+
+// FileName is the report's name in its run directory.
+const FileName = "report.html"
+
+// WriteFile writes a run's report to a file, whole or not at all, and returns its path: FileName in
+// the run directory if path is "".
+func WriteFile(path string, page []byte, d *record.Dir) (string, error) {
+	if path == "" {
+		path = filepath.Join(d.Path, FileName)
+	}
+	if err := whole.File(path, func(w io.Writer) error { return Write(w, page, d) }); err != nil {
+		return "", err
+	}
+	return path, nil
+}
 
 // Write writes a run's report: the page with the run's documents in place of its marker. Each
 // document is JSON, compressed by gzip, in base 64, in a script element that no browser runs:

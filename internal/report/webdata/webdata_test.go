@@ -192,6 +192,33 @@ func TestNamesDoNotBecomeMarkup(t *testing.T) {
 	}
 }
 
+func TestWriteFileReplacesWholeFiles(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(stored)); err != nil {
+		t.Fatal(err)
+	}
+	path, err := WriteFile("", []byte(page), open(t, dir))
+	if err != nil || path != filepath.Join(dir, FileName) {
+		t.Fatalf("written to %s: %v", path, err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil || !strings.HasSuffix(string(whole), "</html>") {
+		t.Errorf("%v: the page ends with %.20q", err, whole[max(0, len(whole)-20):])
+	}
+	if _, err := WriteFile("", []byte("<html></html>"), open(t, dir)); err == nil {
+		t.Error("another page is no error")
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, whole) {
+		t.Errorf("a failure changed the report: %v", err)
+	}
+	if _, err := WriteFile(filepath.Join(dir, "none", "x.html"), []byte(page), open(t, dir)); err == nil {
+		t.Error("writing into a missing directory is no error")
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".report*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
 func TestWriteRefusesAnotherPage(t *testing.T) {
 	if err := Write(io.Discard, []byte("<html></html>"), open(t, stored)); err == nil {
 		t.Error("no error")

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"skerry/internal/base/advice"
+	"skerry/web"
+)
+
+// withPage runs a command of a binary with the page of reports that page returns.
+func withPage(t *testing.T, page func() ([]byte, error), args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	root := newRoot(&app{out: &out, err: &errs, reportPage: page})
+	root.SetArgs(args)
+	err = root.ExecuteContext(t.Context())
+	return out.String(), errs.String(), err
+}
+
+func builtPage() ([]byte, error) {
+	return []byte("<!DOCTYPE html><head><title>Skerry report</title></head><body><!--skerry:data--></body>"), nil
+}
+
+func notBuilt() ([]byte, error) { return nil, advice.With(web.ErrNotBuilt, "run make") }
+
+func TestReport(t *testing.T) {
+	dir := finishedRun(t)
+	for args, want := range map[string]string{"report": filepath.Join(dir, "report.html"), "report --out other.html": "other.html"} {
+		out, _, err := withPage(t, builtPage, strings.Fields(args)...)
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("skerry %s: %v, want %q in\n%s", args, err, want, out)
+		}
+		if b, err := os.ReadFile(want); err != nil || !bytes.HasPrefix(b, []byte("<!DOCTYPE html>")) {
+			t.Errorf("%s: %v, begins with %.20q", want, err, b)
+		}
+	}
+}
+
+// A binary without the front end writes no report and says why; a run's table is printed, and its figures can be exported.
+func TestReportWithoutFrontEnd(t *testing.T) {
+	dir := finishedRun(t)
+	for _, args := range []string{"report", "report --out other.html", "report --png other.png"} {
+		_, _, err := withPage(t, notBuilt, strings.Fields(args)...)
+		if !errors.Is(err, web.ErrNotBuilt) || !strings.HasPrefix(err.Error(), "writing the report of "+dir) || advice.Of(err) == "" {
+			t.Errorf("skerry %s: %v, advice %q", args, err, advice.Of(err))
+		}
+	}
+	for _, name := range []string{filepath.Join(dir, "report.html"), "other.html", "other.png"} {
+		if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s was written: %v", name, err)
+		}
+	}
+	if out, _, err := withPage(t, notBuilt, "report", "--dstat", "nodes"); err != nil || !strings.Contains(out, "nodes") {
+		t.Errorf("exporting: %v\n%s", err, out)
+	}
+	var out, errs bytes.Buffer
+	if err := (&app{out: &out, err: &errs, reportPage: notBuilt}).present(dir); err != nil || !strings.Contains(out.String(), "1,234") ||
+		!strings.Contains(errs.String(), web.ErrNotBuilt.Error()) || !strings.Contains(errs.String(), "run make") {
+		t.Errorf("after a run: %v\n%s%s", err, out.String(), errs.String())
+	}
+}
