@@ -34,6 +34,7 @@ var (
 	Ping     = Feature{"ping", program("ping")}
 	Git      = Feature{"git", program("git")}
 	DpkgDeb  = Feature{"dpkg-deb", program("dpkg-deb")}
+	Make     = Feature{"make", program("make")}
 	Setpriv  = Feature{"setpriv", program("setpriv")}
 	Chromium = Feature{"chromium", program("chromium")}
 	// Jupyter executes notebooks. It comes with pandas and matplotlib where a test needs it.

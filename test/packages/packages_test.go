@@ -1,4 +1,4 @@
-// Package packages installs Skerry as people do, and runs the quickstart from there.
+// Package packages builds and installs Skerry as users do, and runs the quickstart from there.
 package packages
 
 import (
