@@ -45,28 +45,27 @@ const shown = 3
 // badDays draw the best candidates' goodput over each bad day.
 func badDays(a choose.Answer, dir string) (days []dayView, err error) {
 	for _, day := range a.Days[1:] {
-		panel := svg.Panel{Y: svg.Axis{Label: "ops/s", Format: func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }}}
-		var spans []svg.Span
+		short := func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
+		plot := svg.Plot{Label: "Goodput on the day " + day + ".", X: svg.Axis{Label: "seconds of the measurement", Format: short}, Y: svg.Axis{Label: "ops/s", Format: short}}
 		for _, v := range a.Candidates {
-			if len(v.Runs[day]) == 0 || len(panel.Series) == shown {
+			if len(v.Runs[day]) == 0 || len(plot.Series) == shown {
 				continue
 			}
 			d, err := record.Open(filepath.Join(dir, v.Runs[day][0]))
 			if err != nil {
 				return nil, fmt.Errorf("reading a bad day of %s: %w", v.Label, err)
 			}
-			line, happened, err := course(d, v.Label, len(panel.Series))
+			line, happened, err := course(d, v.Label, len(plot.Series))
 			if err != nil {
 				return nil, err
 			}
-			panel.Series = append(panel.Series, line)
-			if spans == nil {
-				spans = happened
+			plot.Series = append(plot.Series, line)
+			if plot.Spans == nil {
+				plot.Spans = happened
 			}
 		}
-		if len(panel.Series) > 0 {
-			days = append(days, dayView{day, template.HTML(svg.Plot{Label: "Goodput on the day " + day + ".", X: svg.Axis{Label: "seconds of the measurement",
-				Format: func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }}, Panels: []svg.Panel{panel}, Spans: spans}.SVG())})
+		if len(plot.Series) > 0 {
+			days = append(days, dayView{day, template.HTML(plot.SVG())})
 		}
 	}
 	return days, nil

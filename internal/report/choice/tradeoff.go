@@ -51,9 +51,8 @@ func tradeOff(a choose.Answer, other int) template.HTML {
 		}
 	}
 	series := slices.DeleteFunc([]svg.Series{frontier, in, out}, func(s svg.Series) bool { return len(s.Points) == 0 })
-	return template.HTML(svg.Plot{Label: a.Prefer[0] + " against " + a.Prefer[other] + ", a point a candidate.", Width: 900,
-		X:      svg.Axis{Label: a.Prefer[other], Format: unit(other)},
-		Panels: []svg.Panel{{Height: 300, Y: svg.Axis{Label: a.Prefer[0], Format: unit(0)}, Series: series}}}.SVG())
+	return template.HTML(svg.Plot{Label: a.Prefer[0] + " against " + a.Prefer[other] + ", a point a candidate.", Width: 900, Height: 300,
+		X: svg.Axis{Label: a.Prefer[other], Format: unit(other)}, Y: svg.Axis{Label: a.Prefer[0], Format: unit(0)}, Series: series}.SVG())
 }
 
 func figureOf(v choose.Verdict, name string) (choose.Figure, bool) {

@@ -81,7 +81,7 @@ func (p Pair) view() pairView {
 // charts are the curve over time and the distribution.
 func (c CPU) charts() []template.HTML {
 	draw := func(title string, x, y svg.Axis, of func(CPUSide) []Point) template.HTML {
-		panel := svg.Panel{Title: title, Y: y}
+		plot := svg.Plot{Label: title + " of both sides.", Title: title, X: x, Y: y}
 		for i, s := range []struct {
 			name string
 			CPUSide
@@ -90,9 +90,9 @@ func (c CPU) charts() []template.HTML {
 			for _, p := range of(s.CPUSide) {
 				line.Points = append(line.Points, svg.Point{X: p.X, Y: p.Y})
 			}
-			panel.Series = append(panel.Series, line)
+			plot.Series = append(plot.Series, line)
 		}
-		return template.HTML(svg.Plot{Label: title + " of both sides.", X: x, Panels: []svg.Panel{panel}}.SVG())
+		return template.HTML(plot.SVG())
 	}
 	short := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 	return []template.HTML{

@@ -12,28 +12,15 @@ type Scale int
 const (
 	Linear Scale = iota
 	Log
-	// Tail is for shares of 0 to 1 of which the last ones matter: every further nine
-	// (0.9, 0.99, 0.999) takes as much room.
-	Tail
 )
 
-// Axis of a chart. Without Min and Max it covers the data; a linear one begins at 0 unless
-// Loose is set.
+// Axis of a chart. It covers the data; a linear one also covers 0.
 type Axis struct {
 	Label string
 	Scale Scale
-	// Min and Max widen what the data need; both 0 adds nothing.
-	Min, Max float64
-	Loose    bool
 	// Format writes a tick's value; default is the shortest decimal.
 	Format func(float64) string
-	// Ticks, when given, are the only values that are marked.
-	Ticks []float64
 }
-
-// tailEnd is the largest share that a tail axis can show: beyond five nines there
-// are no samples.
-const tailEnd = 0.99999
 
 // ruler is an axis laid over data and pixels.
 type ruler struct {
@@ -52,27 +39,11 @@ func (a Axis) lay(values []float64, from, to float64, want int) ruler {
 		}
 		lo, hi = min(lo, v), max(hi, v)
 	}
-	if a.Min != 0 || a.Max != 0 {
-		if a.Scale != Log || a.Min > 0 {
-			lo = min(lo, a.Min)
-		}
-		hi = max(hi, a.Max)
-	}
 	r := ruler{Axis: a, from: from, to: to}
-	switch a.Scale {
-	case Log:
+	if a.Scale == Log {
 		r.layLog(lo, hi)
-	case Tail:
-		r.lo, r.hi = 0, tail(min(hi, tailEnd))
-		if r.hi <= 0 {
-			r.hi = tail(0.99)
-		}
-		r.ticks = tailTicks(r.hi)
-	default:
+	} else {
 		r.layLinear(lo, hi, want)
-	}
-	if len(a.Ticks) > 0 {
-		r.ticks = a.Ticks
 	}
 	return r
 }
@@ -81,22 +52,16 @@ func (r *ruler) layLinear(lo, hi float64, want int) {
 	if lo > hi { // no data
 		lo, hi = 0, 1
 	}
-	if !r.Loose {
-		lo, hi = min(lo, 0), max(hi, 0)
-	}
+	lo, hi = min(lo, 0), max(hi, 0)
 	if lo == hi {
 		hi = lo + 1
 	}
-	if len(r.Ticks) == 0 {
-		step := niceStep((hi - lo) / float64(max(1, want)))
-		if !r.Loose {
-			lo, hi = math.Floor(lo/step+1e-9)*step, math.Ceil(hi/step-1e-9)*step
-		}
-		first := math.Ceil(lo/step - 1e-9)
-		for i := range 3 * max(1, want) { // more than there can be, whatever rounding does
-			if t := (first+float64(i))*step + 0; t <= hi+step*1e-9 { // + 0 turns -0 into 0
-				r.ticks = append(r.ticks, t)
-			}
+	step := niceStep((hi - lo) / float64(max(1, want)))
+	lo, hi = math.Floor(lo/step+1e-9)*step, math.Ceil(hi/step-1e-9)*step
+	first := math.Ceil(lo/step - 1e-9)
+	for i := range 3 * max(1, want) { // more than there can be, whatever rounding does
+		if t := (first+float64(i))*step + 0; t <= hi+step*1e-9 { // + 0 turns -0 into 0
+			r.ticks = append(r.ticks, t)
 		}
 	}
 	r.lo, r.hi = lo, hi
@@ -139,30 +104,13 @@ func (r *ruler) layLog(lo, hi float64) {
 	}
 }
 
-// tail maps a share so that 0.9, 0.99, 0.999 are at 1, 2, 3.
-func tail(share float64) float64 { return -math.Log10(1 - min(max(share, 0), tailEnd)) }
-
-func tailTicks(hi float64) []float64 {
-	var ticks []float64
-	for _, t := range []float64{0.5, 0.9, 0.99, 0.999, 0.9999, tailEnd} {
-		if tail(t) <= hi+1e-9 {
-			ticks = append(ticks, t)
-		}
-	}
-	return ticks
-}
-
 // at maps a value to its pixel.
 func (r ruler) at(v float64) float64 {
-	switch r.Scale {
-	case Log:
-		if v <= 0 {
-			v = r.lo
-		} else {
-			v = math.Log10(v)
-		}
-	case Tail:
-		v = tail(v)
+	switch {
+	case r.Scale == Log && v <= 0:
+		v = r.lo
+	case r.Scale == Log:
+		v = math.Log10(v)
 	}
 	if r.hi == r.lo {
 		return r.from

@@ -4,11 +4,8 @@ import "math"
 
 // Bars are groups of bars side by side, with whiskers.
 type Bars struct {
-	Label  string // see Plot.Label
-	Title  string
-	Width  float64
-	Height float64
-	Y      Axis
+	Label string // see Plot.Label
+	Y     Axis
 	// Groups are the names below the bars; every series has a value for each.
 	Groups []string
 	XLabel string
@@ -22,16 +19,11 @@ type BarSeries struct {
 	Values []Bar
 }
 
-// Bar is one value; one that is no number is left out. Weak draws it as one not to be trusted.
-type Bar struct {
-	Value, Half float64
-	Tip         string
-	Weak        bool
-}
+// Bar is one value with the half-width of its whisker; a value that is no number is left out.
+type Bar struct{ Value, Half float64 }
 
 // SVG draws the bars.
 func (b Bars) SVG() string {
-	width, inner := or(b.Width, plotWidth), or(b.Height, panelHeight)
 	var named []entry
 	var values []float64
 	for _, s := range b.Series {
@@ -40,14 +32,14 @@ func (b Bars) SVG() string {
 			values = append(values, v.Value, v.Value+v.Half)
 		}
 	}
-	head := flow(b.Title, named, b.Y.Label != "", marginLeft, width-marginRight)
+	head := layLegend("", named, b.Y.Label != "", marginLeft, plotWidth-marginRight)
 	top := 4 + head.height
-	bottom := top + inner
+	bottom := top + plotHeight
 	var c canvas
-	c.begin(width, bottom+marginBottom, "bars", b.Label)
+	c.begin(plotWidth, bottom+marginBottom, "bars", b.Label)
 	head.draw(&c, 4)
 	y := b.Y.lay(values, bottom, top, 4)
-	left, right := marginLeft, width-marginRight
+	left, right := marginLeft, plotWidth-marginRight
 	drawY(&c, y, left, right)
 	if b.Y.Label != "" {
 		c.text("label", "start", 4, top-labelRise, b.Y.Label)
@@ -80,11 +72,8 @@ func (v Bar) draw(c *canvas, class string, y ruler, x, width, bottom float64) {
 	if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) {
 		return
 	}
-	if v.Weak {
-		class += " weak"
-	}
 	top := y.at(v.Value)
-	c.rect("bar "+class, x+width*0.06, top, width*0.88, bottom-top, v.Tip)
+	c.rect("bar "+class, x+width*0.06, top, width*0.88, bottom-top, "")
 	if v.Half > 0 {
 		c.path("whisker over", whisker(x+width/2, y.at(max(0, v.Value-v.Half)), y.at(v.Value+v.Half), min(4, width/4)), "")
 	}

@@ -1,28 +1,16 @@
 package svg
 
-import (
-	"math"
-	"strings"
-)
+import "math"
 
 // Graph is nodes on a circle, linked by lines as thick as their weight.
 type Graph struct {
 	Label string // see Plot.Label
-	Title string
 	Nodes []Node
 	Edges []Edge
-	// Full is the weight that is drawn thickest; several graphs that share it can be
-	// compared. 0 takes the heaviest edge.
-	Full float64
 }
 
 // Node of a graph.
-type Node struct {
-	Name string
-	// Marked draws it apart from the others.
-	Marked bool
-	Tip    string
-}
+type Node struct{ Name string }
 
 // Edge links two nodes by their places in Nodes.
 type Edge struct {
@@ -42,36 +30,28 @@ const (
 // SVG draws the graph.
 func (g Graph) SVG() string {
 	const height = 2*graphRing + 84
-	full := g.Full
+	heaviest := 0.0
 	for _, e := range g.Edges {
-		if g.Full == 0 {
-			full = max(full, e.Weight)
-		}
+		heaviest = max(heaviest, e.Weight)
 	}
 	var c canvas
 	c.begin(graphWidth, height, "graph", g.Label)
-	if g.Title != "" {
-		c.text("title", "middle", graphWidth/2, fontSize+3, g.Title)
-	}
 	mid := [2]float64{graphWidth / 2, height/2 + 8}
 	for _, e := range g.Edges {
-		if e.A < 0 || e.B < 0 || e.A >= len(g.Nodes) || e.B >= len(g.Nodes) || e.Weight <= 0 || full <= 0 {
+		if e.A < 0 || e.B < 0 || e.A >= len(g.Nodes) || e.B >= len(g.Nodes) || e.Weight <= 0 {
 			continue
 		}
 		ax, ay := g.place(e.A, mid)
 		bx, by := g.place(e.B, mid)
-		g.edge(&c, e, full, ax, ay, bx, by)
+		g.edge(&c, e, heaviest, ax, ay, bx, by)
 	}
 	for i, n := range g.Nodes {
 		x, y := g.place(i, mid)
-		class, r := "node", 5.0
-		if n.Marked {
-			class, r = "node marked", 6
-		}
+		r := 5.0
 		if len(g.Nodes) > manyNodes {
 			r = 2.5
 		}
-		c.circle(class, x, y, r, n.Tip)
+		c.circle("node", x, y, r, "")
 		if len(g.Nodes) <= manyNodes {
 			g.name(&c, i, n.Name, mid)
 		}
@@ -79,12 +59,9 @@ func (g Graph) SVG() string {
 	return c.end()
 }
 
-func (g Graph) edge(c *canvas, e Edge, full, ax, ay, bx, by float64) {
-	width := max(0.4, thickest*e.Weight/full)
-	var b strings.Builder
-	b.WriteString(`<line class="edge" stroke-width="` + num(min(width, thickest)) + `" x1="` + num(ax) + `" y1="` + num(ay) +
+func (g Graph) edge(c *canvas, e Edge, heaviest, ax, ay, bx, by float64) {
+	c.b.WriteString(`<line class="edge" stroke-width="` + num(max(0.4, thickest*e.Weight/heaviest)) + `" x1="` + num(ax) + `" y1="` + num(ay) +
 		`" x2="` + num(bx) + `" y2="` + num(by) + `"`)
-	c.b.WriteString(b.String())
 	c.close("line", e.Tip)
 }
 

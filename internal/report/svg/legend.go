@@ -1,6 +1,6 @@
 package svg
 
-// legend is the head of a panel: its title and the names of its series, in lines.
+// legend is the head of a chart: its title and the names of its series, in lines.
 type legend struct {
 	title   string
 	entries []entry
@@ -11,25 +11,11 @@ type entry struct {
 	x, y  float64
 	name  string
 	class string
-	box   bool // an area or bar rather than a line
+	box   bool // a bar rather than a line
 }
 
-// layLegend places the names of what has more than one series, or a single one that is
-// not said by the title.
-func layLegend(p Panel, left, right float64) legend {
-	var named []entry
-	for _, s := range p.Stacks {
-		named = append(named, entry{name: s.Name, class: s.Class, box: true})
-	}
-	for _, s := range p.Series {
-		if !s.Quiet {
-			named = append(named, entry{name: s.Name, class: s.Class})
-		}
-	}
-	return flow(p.Title, named, p.Y.Label != "", left, right)
-}
-
-func flow(title string, named []entry, hasLabel bool, left, right float64) legend {
+// layLegend places the title and the names of the series; a single series without a name needs none.
+func layLegend(title string, named []entry, hasLabel bool, left, right float64) legend {
 	l := legend{title: title}
 	if title != "" {
 		l.height += legendLine

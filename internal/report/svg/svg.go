@@ -1,8 +1,8 @@
-// Package svg draws the charts of a report as standalone SVG elements: plots of lines and
-// areas in one or more panels, grouped bars with whiskers, and node-link graphs.
+// Package svg draws charts as standalone SVG elements, without a browser: plots of lines, grouped bars
+// with whiskers, and node-link graphs.
 //
 // Charts carry no colours of their own: marks have the classes c0 to c7 and a few words
-// ("grid", "axis", "label", "muted", "good", "bad") that the page's style sheet gives colours
+// ("grid", "axis", "label", "span") that the page's style sheet gives colours
 // to, so that one chart serves light, dark and paper. Every text is escaped; coordinates are
 // rounded to a tenth of a pixel.
 package svg

@@ -54,30 +54,31 @@ func over(points []data.Point, w words) (picture, about string, err error) {
 	if len(series) == 0 {
 		return "", "", fmt.Errorf("no trial has %q over time", y.metric)
 	}
-	panel := svg.Panel{Y: svg.Axis{Label: y.head()}}
+	plot := svg.Plot{Y: svg.Axis{Label: y.head()}}
 	switch axis := w.options["axis"]; axis {
 	case "":
 	case "log":
-		panel.Y.Scale = svg.Log
+		plot.Y.Scale = svg.Log
 	default:
 		return "", "", fmt.Errorf("axis=%s: there is axis=log", axis)
 	}
 	for i, name := range slices.Sorted(maps.Keys(series)) {
 		series[name].Class = svg.Color(i)
-		panel.Series = append(panel.Series, *series[name])
+		plot.Series = append(plot.Series, *series[name])
 	}
 	about, x := y.head()+" over time", "s"
 	switch as := w.options["as"]; as {
 	case "":
 	case "distribution":
 		about, x = y.head()+", how much of the time at most", "% of the time"
-		for i, s := range panel.Series {
-			panel.Series[i].Points = distribute(s.Points)
+		for i, s := range plot.Series {
+			plot.Series[i].Points = distribute(s.Points)
 		}
 	default:
 		return "", "", fmt.Errorf("as=%s: there is as=distribution", as)
 	}
-	return alone(svg.Plot{Label: about, X: svg.Axis{Label: x}, Panels: []svg.Panel{panel}}.SVG()), about, w.only("y", "by", "as", "axis")
+	plot.Label, plot.X.Label = about, x
+	return alone(plot.SVG()), about, w.only("y", "by", "as", "axis")
 }
 
 // distribute puts the least value first, each at the per cent of points that are no larger, and leaves gaps out.

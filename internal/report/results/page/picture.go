@@ -100,7 +100,7 @@ func draw(all []line, y, x, about string) string {
 	if len(numbers) < len(names) {
 		return bars(all, names, y, x, about)
 	}
-	panel := svg.Panel{Y: svg.Axis{Label: y}}
+	plot := svg.Plot{Label: about, X: svg.Axis{Label: x}, Y: svg.Axis{Label: y}}
 	for _, l := range all {
 		s := svg.Series{Name: l.label(), Class: l.class(all), Dots: true}
 		for at, p := range l.at {
@@ -108,9 +108,9 @@ func draw(all []line, y, x, about string) string {
 			s.Points = append(s.Points, p)
 		}
 		slices.SortFunc(s.Points, func(a, b svg.Point) int { return cmp.Compare(a.X, b.X) })
-		panel.Series = append(panel.Series, s)
+		plot.Series = append(plot.Series, s)
 	}
-	return svg.Plot{Label: about, X: svg.Axis{Label: x}, Panels: []svg.Panel{panel}}.SVG()
+	return plot.SVG()
 }
 
 func bars(all []line, names []string, y, x, about string) string {
