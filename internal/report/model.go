@@ -145,9 +145,8 @@ func (g *group) ends() (first, last *cell) {
 	return first, last
 }
 
-// relative is a cell's value as a multiple of that at the group's largest scale, as FHC's
-// Fig. 5 and 7 have it.
-func (m *model) relative(c *cell, value func(*cell) stats.Estimate) stats.Estimate {
+// relative is a cell's goodput as a multiple of that at the group's largest scale, as FHC's Fig. 5 has it.
+func (m *model) relative(c *cell) stats.Estimate {
 	base := c.group.at(m.scales.largest())
 	switch {
 	case base == nil || len(c.used) == 0:
@@ -155,7 +154,7 @@ func (m *model) relative(c *cell, value func(*cell) stats.Estimate) stats.Estima
 	case base == c:
 		return stats.Estimate{N: 1, Mean: 1}
 	}
-	return stats.Ratio(value(c), value(base))
+	return stats.Ratio(c.goodput(), base.goodput())
 }
 
 func (c *cell) goodput() stats.Estimate { return c.estimates[metricGoodput] }

@@ -9,7 +9,7 @@ import (
 	"skerry/internal/record"
 )
 
-// resultRow is a cell or a trial as its table shows it: in a terminal and on the plain page. Each field
+// resultRow is a cell or a trial as a table in a terminal shows it. Each field
 // is a text that is ready to print, "" where there is nothing to print.
 type resultRow struct {
 	Parameters []string
@@ -143,7 +143,7 @@ func (m *model) cellRow(names []string, c *cell) resultRow {
 		return r
 	}
 	r.Goodput, r.Throughput = interval(c.goodput()), interval(c.estimates[metricThroughput])
-	if relative := m.relative(c, (*cell).goodput); m.scales.vary() && relative.N > 0 {
+	if relative := m.relative(c); m.scales.vary() && relative.N > 0 {
 		r.Relative = strconv.FormatFloat(relative.Mean, 'f', 2, 64)
 	}
 	if o, ok := c.main(); ok {

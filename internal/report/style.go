@@ -8,5 +8,5 @@ import (
 //go:embed style.css
 var style string
 
-// Style is the style sheet of pages without scripts; it colours the charts of package svg.
+// Style is the style sheet of pages without scripts; it colours the plots of package svg.
 func Style() template.CSS { return template.CSS(style) }

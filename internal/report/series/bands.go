@@ -57,9 +57,6 @@ func BandsOf(events []record.Event) (bands []Band) {
 	return bands
 }
 
-// Began tells whether it is an event that happened, rather than a note or one that was skipped.
-func (b Band) Began() bool { return b.State != "" && b.State != record.EventSkipped }
-
 func begun(s *record.Step) bool { return s != nil && s.Began != nil }
 
 // step is the band of one change of an event: from its begin until it was complete.
