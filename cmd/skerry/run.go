@@ -257,7 +257,7 @@ func (a *app) present(dir string) error {
 	}
 	path, err := a.writeReport("", d)
 	if errors.Is(err, web.ErrNotBuilt) {
-		fmt.Fprintf(a.err, "note: there is no report: %v (%s)\n", err, advice.Of(err))
+		fmt.Fprintf(a.err, "note: %v (%s)\n", err, advice.Of(err))
 		return nil
 	}
 	if err != nil {

@@ -48,12 +48,10 @@ func rtt(a, b int) float64 {
 
 var fixtureStart = time.Date(2026, 11, 21, 18, 30, 0, 0, time.UTC)
 
-// quickstart is what make demo runs; the paper's is 90 trials of every workload.
+// quickstart is what make demo runs.
 var (
 	quickstart = fixture{databases: []string{"redis"}, workloads: []string{"a", "c"}, scales: []float64{0.2, 1}, repetitions: 1, seconds: 12}
-	paper      = fixture{databases: []string{"redis"}, workloads: []string{"a", "b", "c", "d", "e", "f"},
-		scales: []float64{0.2, 0.4, 0.6, 0.8, 1}, repetitions: 3, seconds: 40, suspect: 17, failed: 41}
-	small = fixture{databases: []string{"redis"}, workloads: []string{"a", "c"}, scales: []float64{0.2, 0.6, 1}, repetitions: 3, seconds: 24, suspect: 5, failed: 12}
+	small      = fixture{databases: []string{"redis"}, workloads: []string{"a", "c"}, scales: []float64{0.2, 0.6, 1}, repetitions: 3, seconds: 24, suspect: 5, failed: 12}
 )
 
 func (f fixture) plan() (plan []record.Planned) {

@@ -3,6 +3,8 @@ package testkit
 import (
 	"os"
 	"os/exec"
+
+	"skerry/web"
 )
 
 // Features that tests ask for.
@@ -27,6 +29,13 @@ var (
 			return err.Error()
 		}
 		f.Close()
+		return ""
+	}}
+	// FrontEnd is what make web builds: without it a binary has no report and no dashboard.
+	FrontEnd = Feature{"front-end", func() string {
+		if _, err := web.ReportPage(); err != nil {
+			return err.Error()
+		}
 		return ""
 	}}
 	QEMU     = Feature{"qemu", program("qemu-system-x86_64")}

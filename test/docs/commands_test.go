@@ -28,13 +28,13 @@ var shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
 
 // The tutorial is followed by its own commands.
 func TestTutorial(t *testing.T) {
-	testkit.Need(t, testkit.Root, testkit.TUN, testkit.Installed(redis.Recipe))
+	testkit.Need(t, testkit.Root, testkit.TUN, testkit.FrontEnd, testkit.Installed(redis.Recipe))
 	follow(t, "tutorial.md", "offices.html", "goodput/s", "2 assertions held")
 }
 
 // So is the way to a database that nobody has described yet.
 func TestOwnDatabaseStepByStep(t *testing.T) {
-	testkit.Need(t, testkit.Root, testkit.TUN)
+	testkit.Need(t, testkit.Root, testkit.TUN, testkit.FrontEnd)
 	follow(t, "howto/own-database.md", "distance.yaml is valid", "distance.html", "goodput/s", "exec:shop")
 }
 

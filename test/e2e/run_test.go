@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"skerry/internal/record"
+	"skerry/internal/testkit"
 )
 
 // small is an experiment of a few seconds a trial that touches everything: three sites,
@@ -72,6 +73,7 @@ func (b *bench) plan(dir string) []record.Planned {
 }
 
 func TestRunMeasuresEveryCell(t *testing.T) {
+	testkit.Need(t, testkit.FrontEnd)
 	b := newBench(t)
 	r := b.run(0, "run", b.write("small.yaml", small))
 	contains(t, r.stdout.String(), "workload", "report.html")

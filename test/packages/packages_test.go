@@ -45,7 +45,7 @@ test ! -e usr/bin/skerry
 // The .deb of this tree is installed, tells its version, has a manual and completion, runs the
 // quickstart, and leaves nothing when it is removed.
 func TestDeb(t *testing.T) {
-	testkit.Need(t, testkit.Root, testkit.TUN, testkit.DpkgDeb, testkit.Installed(redis.Recipe))
+	testkit.Need(t, testkit.Root, testkit.TUN, testkit.FrontEnd, testkit.DpkgDeb, testkit.Installed(redis.Recipe))
 	dir := t.TempDir()
 	build := exec.Command(filepath.Join(root, "scripts", "package.sh"), dir, runtime.GOARCH, "deb")
 	build.Env = append(os.Environ(), "VERSION=0.1.0+gtest")
