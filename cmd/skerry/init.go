@@ -1,27 +1,20 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
-	"github.com/peterh/liner"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
-	"skerry/internal/base/advice"
 	"skerry/internal/database/all"
 	"skerry/internal/event"
-	"skerry/internal/experiment/draft"
 	"skerry/internal/load/ycsb"
+	"skerry/internal/run/draft"
 	"skerry/internal/topology"
 )
 
 func newInit(a *app) *cobra.Command {
-	d := draft.Default()
+	d := draft.DefaultExperiment()
 	var events []string
 	var ready bool
 	c := &cobra.Command{
@@ -51,18 +44,8 @@ func newInit(a *app) *cobra.Command {
 				}
 				d.Events = append(d.Events, e)
 			}
-			file := ""
-			if len(args) == 1 {
-				file = args[0]
-				d.Name = nameOf(file, d.Name, cmd.Flags().Changed("name"))
-			}
-			if !ready && a.asks() {
-				var err error
-				if d, err = a.askDraft(cmd.Context(), d); err != nil {
-					return err
-				}
-			}
-			return a.writeDraft(d, file)
+			w := wizard[draft.Experiment]{draft: &d, name: &d.Name, questions: (*draft.Experiment).Questions, check: a.checkExperiment}
+			return w.run(a, cmd, args, ready, "run it with: skerry run")
 		},
 	}
 	c.Flags().StringVar(&d.Name, "name", d.Name, "the experiment's name")
@@ -95,94 +78,14 @@ func offerNames() string {
 	return strings.Join(names, ", ")
 }
 
-// nameOf is the experiment's name where only its file has one.
-func nameOf(file, name string, given bool) string {
-	base := file[strings.LastIndexByte(file, '/')+1:]
-	base = strings.TrimSuffix(strings.TrimSuffix(base, ".yaml"), ".yml")
-	if given || base == "" {
-		return name
-	}
-	return base
-}
-
-// questions are asked in the terminal that standard input is, until done.
-func (a *app) questions(ctx context.Context) (q draft.Questions, done func()) {
-	line := liner.NewLiner()
-	line.SetCtrlCAborts(true)
-	line.SetTabCompletionStyle(liner.TabPrints)
-	q = draft.Questions{Out: a.out, Line: func(question string, choices []string) (string, error) {
-		line.SetCompleter(func(begun string) (fit []string) {
-			for _, c := range choices {
-				if strings.HasPrefix(c, begun) {
-					fit = append(fit, c)
-				}
-			}
-			return fit
-		})
-		text, err := line.Prompt(question)
-		if err != nil {
-			return "", errors.Join(fmt.Errorf("nothing was written: %w", err), ctx.Err())
-		}
-		return text, nil
-	}}
-	return q, func() { _ = line.Close() } // of a terminal that stays open
-}
-
-// asks tells whether somebody is there to be asked.
-func (a *app) asks() bool {
-	in, terminal := a.in.(*os.File)
-	return terminal && term.IsTerminal(int(in.Fd()))
-}
-
-// askDraft asks for an experiment.
-func (a *app) askDraft(ctx context.Context, d draft.Draft) (draft.Draft, error) {
-	questions, done := a.questions(ctx)
-	defer done()
-	databases := all.Databases()
-	asker := draft.Asker{
-		Questions: questions, Databases: databaseNames(),
-		Check: func(d draft.Draft) (draft.Places, error) {
-			_, v, err := draft.Check(d, d.Name+".yaml", databases)
-			if err != nil {
-				return draft.Places{}, err
-			}
-			return draft.PlacesOf(v.Cloud()), nil
-		},
-	}
-	return asker.Ask(d)
-}
-
-// writeDraft writes a draft's file, and what to do with it.
-func (a *app) writeDraft(d draft.Draft, file string) error {
-	if file == "" {
-		file = d.Name + ".yaml"
-	}
-	text, v, err := draft.Check(d, file, all.Databases())
+// checkExperiment checks a draft of an experiment as the file at path.
+func (a *app) checkExperiment(d draft.Experiment, path string) (made, error) {
+	text, v, err := d.Check(path, all.Databases())
 	if err != nil {
-		return advice.With(fmt.Errorf("%w: %w", errUsage, err), "see skerry init --help")
+		return made{}, err
 	}
-	v.Locate(all.Databases())
-	if err := writeNew(file, text); err != nil {
-		return err
-	}
-	if err := v.Describe(a.out, false); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.out, "\nrun it with: skerry run %s\n", file)
-	return err
-}
-
-// writeNew writes a file that is not there yet.
-func writeNew(file, text string) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrExist) {
-		return advice.With(fmt.Errorf("%w: %s is there already, and stays as it is", errUsage, file), "give the name of a new file")
-	} else if err != nil {
-		return fmt.Errorf("writing %s: %w", file, err)
-	}
-	_, err = f.WriteString(text)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("writing %s: %w", file, err)
-	}
-	return nil
+	return made{text, v.Cloud(), func() error {
+		v.Locate(all.Databases())
+		return v.Describe(a.out, false)
+	}}, nil
 }

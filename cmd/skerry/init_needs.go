@@ -1,24 +1,19 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/base/advice"
 	"skerry/internal/database/all"
-	"skerry/internal/experiment/draft"
 	"skerry/internal/load/ycsb"
 	"skerry/internal/record"
-	"skerry/internal/run/choose"
-	"skerry/internal/run/choose/sketch"
+	"skerry/internal/run/draft"
 	"skerry/internal/topology"
 )
 
 func newInitNeeds(a *app) *cobra.Command {
-	s := sketch.Default()
+	n := draft.DefaultNeeds()
 	var ready bool
 	c := &cobra.Command{
 		Use:   "needs [FILE]",
@@ -32,73 +27,35 @@ func newInitNeeds(a *app) *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("cloud") && !cmd.Flags().Changed("client") {
-				s.Clients = nil
+				n.Clients = nil
 			}
-			file := ""
-			if len(args) == 1 {
-				file = args[0]
-				s.Name = nameOf(file, s.Name, false)
-			}
-			if !ready && a.asks() {
-				var err error
-				if s, err = a.askSketch(cmd.Context(), s); err != nil {
-					return err
-				}
-			}
-			return a.writeSketch(s, file)
+			w := wizard[draft.Needs]{draft: &n, name: &n.Name, questions: (*draft.Needs).Questions, check: a.checkNeeds}
+			return w.run(a, cmd, args, ready, "answer it with: skerry choose")
 		},
 	}
-	c.Flags().StringVar(&s.Cloud, "cloud", s.Cloud, "a preset or a topology `FILE`: "+strings.Join(topology.Presets(), ", "))
-	c.Flags().StringSliceVar(&s.Clients, "client", s.Clients, "the `SITES` that requests come from (default of another cloud: its first)")
-	c.Flags().StringVar(&s.Workload, "workload", s.Workload, "one of "+strings.Join(ycsb.Names(), ", "))
-	c.Flags().Float64Var(&s.Target, "target", s.Target, "operations a second that are asked for; 0 for as many as there can be")
-	c.Flags().Int64Var(&s.Records, "records", s.Records, "in the table")
-	c.Flags().StringArrayVar(&s.Must, "must", s.Must, "what a database has to do (repeatable)")
-	c.Flags().StringArrayVar(&s.BadDays, "bad-day", s.BadDays, "what it must live through, as 'site_lost: Pune' (repeatable)")
-	c.Flags().StringSliceVar(&s.Prefer, "prefer", s.Prefer, "what to choose by among those that do; the first ranks")
-	c.Flags().StringSliceVar(&s.Consider, "consider", s.Consider, "`DATABASES`; all that are installed if it is left out")
-	c.Flags().StringVar(&s.Budget, "budget", s.Budget, "how long the choice may take")
+	c.Flags().StringVar(&n.Cloud, "cloud", n.Cloud, "a preset or a topology `FILE`: "+strings.Join(topology.Presets(), ", "))
+	c.Flags().StringSliceVar(&n.Clients, "client", n.Clients, "the `SITES` that requests come from (default of another cloud: its first)")
+	c.Flags().StringVar(&n.Workload, "workload", n.Workload, "one of "+strings.Join(ycsb.Names(), ", "))
+	c.Flags().Float64Var(&n.Target, "target", n.Target, "operations a second that are asked for; 0 for as many as there can be")
+	c.Flags().Int64Var(&n.Records, "records", n.Records, "in the table")
+	c.Flags().StringArrayVar(&n.Must, "must", n.Must, "what a database has to do (repeatable)")
+	c.Flags().StringArrayVar(&n.BadDays, "bad-day", n.BadDays, "what it must live through, as 'site_lost: Pune' (repeatable)")
+	c.Flags().StringSliceVar(&n.Prefer, "prefer", n.Prefer, "what to choose by among those that do; the first ranks")
+	c.Flags().StringSliceVar(&n.Consider, "consider", n.Consider, "`DATABASES`; all that are installed if it is left out")
+	c.Flags().StringVar(&n.Budget, "budget", n.Budget, "how long the choice may take")
 	c.Flags().BoolVarP(&ready, "yes", "y", false, "ask nothing")
 	return c
 }
 
-// checkSketch plans the choice of a sketch.
-func checkSketch(s sketch.Sketch, file string) (*choose.Contest, error) {
+// checkNeeds checks a draft of needs as the file at path.
+func (a *app) checkNeeds(n draft.Needs, path string) (made, error) {
 	machine, err := record.ThisMachine()
 	if err != nil {
-		return nil, err
+		return made{}, err
 	}
-	return s.Check(file, all.Registry(), machine.MemoryBytes)
-}
-
-// askSketch asks for needs.
-func (a *app) askSketch(ctx context.Context, s sketch.Sketch) (sketch.Sketch, error) {
-	questions, done := a.questions(ctx)
-	defer done()
-	return sketch.Asker{Questions: questions, Databases: databaseNames(), Check: func(s sketch.Sketch) (draft.Places, error) {
-		contest, err := checkSketch(s, s.Name+".yaml")
-		if err != nil {
-			return draft.Places{}, err
-		}
-		return draft.PlacesOf(contest.Cloud()), nil
-	}}.Ask(s)
-}
-
-// writeSketch writes a sketch's file, and what would come of it.
-func (a *app) writeSketch(s sketch.Sketch, file string) error {
-	if file == "" {
-		file = s.Name + ".yaml"
-	}
-	contest, err := checkSketch(s, file)
+	text, contest, err := n.Check(path, all.Registry(), machine.MemoryBytes)
 	if err != nil {
-		return advice.With(fmt.Errorf("%w: %w", errUsage, err), "see skerry init needs --help")
+		return made{}, err
 	}
-	if err := writeNew(file, s.YAML()); err != nil {
-		return err
-	}
-	if err := a.showContest(contest, false); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.out, "\nanswer it with: skerry choose %s\n", file)
-	return err
+	return made{text, contest.Cloud(), func() error { return a.showContest(contest, false) }}, nil
 }

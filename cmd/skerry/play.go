@@ -13,14 +13,14 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/database/all"
 	"skerry/internal/event"
-	"skerry/internal/experiment/draft"
 	"skerry/internal/record"
+	"skerry/internal/run/draft"
 	"skerry/internal/run/runner"
 	"skerry/web"
 )
 
 func newPlay(a *app) *cobra.Command {
-	d := draft.Default()
+	d := draft.DefaultExperiment()
 	d.Name, d.Assert, d.Threads, d.Endless = "play", nil, 16, true
 	var scale float64
 	ui := uiFlags{on: true}
@@ -58,8 +58,8 @@ func newPlay(a *app) *cobra.Command {
 }
 
 // play runs a draft without an end in a directory that is gone afterwards.
-func (a *app) play(ctx context.Context, d draft.Draft, ui uiFlags) (err error) {
-	text, v, err := draft.Check(d, "play.yaml", all.Databases())
+func (a *app) play(ctx context.Context, d draft.Experiment, ui uiFlags) (err error) {
+	text, v, err := d.Check("play.yaml", all.Databases())
 	if err != nil {
 		return advice.With(fmt.Errorf("%w: %w", errUsage, err), "see skerry play --help")
 	}

@@ -12,10 +12,9 @@ import (
 	"strings"
 
 	"skerry/internal/experiment"
-	"skerry/internal/experiment/draft"
 	"skerry/internal/record"
 	"skerry/internal/run/choose"
-	"skerry/internal/run/choose/sketch"
+	"skerry/internal/run/draft"
 )
 
 // Choice is one as the list shows it.
@@ -113,7 +112,7 @@ func (s *Server) examineNeeds(t Text) Checked {
 	if err != nil {
 		return wrong(err)
 	}
-	contest, err := sketch.Plan(filepath.Join(s.Experiments, t.Needs+".yaml"), t.Text, s.Registry, machine.MemoryBytes)
+	contest, err := draft.Plan(filepath.Join(s.Experiments, t.Needs+".yaml"), t.Text, s.Registry, machine.MemoryBytes)
 	if err != nil {
 		return wrong(err)
 	}

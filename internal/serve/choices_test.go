@@ -10,7 +10,7 @@ import (
 	"skerry/internal/database/all"
 	"skerry/internal/database/redis"
 	"skerry/internal/run/choose"
-	"skerry/internal/run/choose/sketch"
+	"skerry/internal/run/draft"
 	"skerry/internal/testkit"
 )
 
@@ -54,7 +54,7 @@ func TestAnswersBecomeNeeds(t *testing.T) {
 	b := maker(t, nil)
 	testkit.Need(t, testkit.Installed(redis.Recipe))
 	b.server.Registry = all.Registry()
-	s := sketch.Default()
+	s := draft.DefaultNeeds()
 	s.Consider = []string{"redis"}
 	var c Checked
 	if code := b.send(http.MethodPost, "/api/sketch", s, &c); code != http.StatusOK || !strings.Contains(c.Text, "consider: [redis]") {

@@ -13,21 +13,20 @@ import (
 
 	"skerry/internal/event"
 	"skerry/internal/experiment"
-	"skerry/internal/experiment/draft"
 	"skerry/internal/load/ycsb"
-	"skerry/internal/run/choose/sketch"
+	"skerry/internal/run/draft"
 	"skerry/internal/topology"
 )
 
 // Form is what the pages that make experiments and needs begin with.
 type Form struct {
-	Draft      draft.Draft   `json:"draft"`
-	Sketch     sketch.Sketch `json:"sketch"`
-	Databases  []string      `json:"databases"`
-	Topologies []string      `json:"topologies"`
-	Workloads  []string      `json:"workloads"`
-	Offers     []event.Offer `json:"offers"`
-	BadDays    []sketch.Day  `json:"bad_days"`
+	Draft      draft.Experiment `json:"draft"`
+	Sketch     draft.Needs      `json:"sketch"`
+	Databases  []string         `json:"databases"`
+	Topologies []string         `json:"topologies"`
+	Workloads  []string         `json:"workloads"`
+	Offers     []event.Offer    `json:"offers"`
+	BadDays    []draft.Day      `json:"bad_days"`
 	// Starts says whether this server starts runs; Folder is where it saves their files.
 	Starts bool   `json:"starts"`
 	Folder string `json:"folder"`
@@ -70,8 +69,8 @@ var errExperiment = errors.New("the file is not valid")
 
 func (s *Server) form(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, Form{
-		Draft: draft.Default(), Sketch: sketch.Default(), Databases: slices.Sorted(maps.Keys(s.Databases)), Topologies: topology.Presets(), Workloads: ycsb.Names(),
-		Offers: event.Offers(), BadDays: sketch.Days(), Starts: s.Launch != nil, Folder: s.Experiments,
+		Draft: draft.DefaultExperiment(), Sketch: draft.DefaultNeeds(), Databases: slices.Sorted(maps.Keys(s.Databases)), Topologies: topology.Presets(), Workloads: ycsb.Names(),
+		Offers: event.Offers(), BadDays: draft.Days(), Starts: s.Launch != nil, Folder: s.Experiments,
 	})
 }
 
@@ -87,25 +86,19 @@ func receive(w http.ResponseWriter, r *http.Request, into any) bool {
 	return true
 }
 
-// draft makes the text of answers. Answers that make none are told like mistakes of a text.
-func (s *Server) draft(w http.ResponseWriter, r *http.Request) {
-	var d draft.Draft
-	if !receive(w, r, &d) {
-		return
-	}
-	text, err := d.YAML()
-	if err != nil {
-		writeJSON(w, http.StatusOK, Checked{Wrong: []experiment.Mistake{{Message: err.Error()}}, Notes: []string{}})
-		return
-	}
-	writeJSON(w, http.StatusOK, s.examine(Text{Text: text}))
-}
-
-// sketch makes the text of the answers that needs are made of.
-func (s *Server) sketch(w http.ResponseWriter, r *http.Request) {
-	var k sketch.Sketch
-	if receive(w, r, &k) {
-		writeJSON(w, http.StatusOK, s.examine(Text{Text: k.YAML(), Needs: k.Name}))
+// draftFile makes the text of a form's answers. Answers that make none are mistakes of the text.
+func draftFile[T draft.File](s *Server) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var file T
+		if !receive(w, r, &file) {
+			return
+		}
+		text, err := file.YAML()
+		if err != nil {
+			writeJSON(w, http.StatusOK, Checked{Wrong: []experiment.Mistake{{Message: err.Error()}}, Notes: []string{}})
+			return
+		}
+		writeJSON(w, http.StatusOK, s.examine(Text{Text: text, Needs: file.NeedsName()}))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"skerry/internal/database/all"
 	"skerry/internal/experiment"
-	"skerry/internal/experiment/draft"
+	"skerry/internal/run/draft"
 )
 
 // maker is a bench whose pages can save and start experiments.
@@ -71,7 +71,7 @@ func TestAnswersBecomeAFileThatRunTakes(t *testing.T) {
 	if code := b.send(http.MethodPost, "/api/job", Text{Text: c.Text}, nil); code != http.StatusConflict {
 		t.Errorf("a server without Launch starts a run: %d", code)
 	}
-	d := draft.Default()
+	d := draft.DefaultExperiment()
 	d.Events = []draft.Event{{Offer: "isolate"}}
 	if b.send(http.MethodPost, "/api/draft", d, &c); c.Valid || !strings.Contains(c.Wrong[0].Message, "needs a node") {
 		t.Errorf("an event without a target: %+v", c)
@@ -81,7 +81,7 @@ func TestAnswersBecomeAFileThatRunTakes(t *testing.T) {
 // The server's own file follows the page; one that somebody else wrote or changed stays.
 func TestFilesOfOthersStay(t *testing.T) {
 	b := maker(t, nil)
-	text, err := draft.Default().YAML()
+	text, err := draft.DefaultExperiment().YAML()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestStarting(t *testing.T) {
 		close(ended)
 		return ctx.Err()
 	})
-	text, err := draft.Default().YAML()
+	text, err := draft.DefaultExperiment().YAML()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestARunThatFailsIsTold(t *testing.T) {
 		_, _ = io.WriteString(said, "no Redis here\n")
 		return errors.New("exit status 1")
 	})
-	text, err := draft.Default().YAML()
+	text, err := draft.DefaultExperiment().YAML()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/record"
+	"skerry/internal/run/draft"
 )
 
 // Config is what a server is given.
@@ -107,8 +108,8 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/choices", s.choices)
 	mux.HandleFunc("GET /choices/{choice}/{page}", s.choice)
 	mux.HandleFunc("GET /api/form", s.form)
-	mux.HandleFunc("POST /api/draft", s.draft)
-	mux.HandleFunc("POST /api/sketch", s.sketch)
+	mux.HandleFunc("POST /api/draft", draftFile[draft.Experiment](s))
+	mux.HandleFunc("POST /api/sketch", draftFile[draft.Needs](s))
 	mux.HandleFunc("POST /api/validate", s.validate)
 	mux.HandleFunc("PUT /api/experiment", s.save)
 	mux.HandleFunc("POST /api/job", s.start)

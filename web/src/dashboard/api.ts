@@ -2,8 +2,7 @@
 import type { Report } from '../go/compare'
 import type { Refusal } from '../go/live'
 import type { Event, Notes } from '../go/record'
-import type { Draft } from '../go/draft'
-import type { Sketch } from '../go/sketch'
+import type { Experiment, Needs } from '../go/draft'
 import type { Detail as TrialDetail } from '../go/webdata'
 import type { Checked, Choice, Detail, Entry, Form, Job, Saved, Session, Text as Made } from '../go/serve'
 
@@ -68,8 +67,8 @@ export const form = () => ask<Form>('api/form')
 
 export type { Made }
 /** draftOf and sketchOf make the file of answers, validateText checks one; all say what is wrong. */
-export const draftOf = (d: Draft) => change<Checked>('POST', 'api/draft', d)
-export const sketchOf = (k: Sketch) => change<Checked>('POST', 'api/sketch', k)
+export const draftOf = (d: Experiment) => change<Checked>('POST', 'api/draft', d)
+export const sketchOf = (k: Needs) => change<Checked>('POST', 'api/sketch', k)
 export const validateText = (t: Made) => change<Checked>('POST', 'api/validate', t)
 export const save = (t: Made) => change<Saved>('PUT', 'api/experiment', t)
 export const startRun = (t: Made) => change<Saved>('POST', 'api/job', t)

@@ -1,6 +1,6 @@
 // Choices: those that there are, followed while they go on, and a new one's needs by form.
 import type { Choice, Form } from '../go/serve'
-import type { Sketch } from '../go/sketch'
+import type { Needs } from '../go/draft'
 import { plural } from '../format/format'
 import { h, replace } from '../ui/dom'
 import { answerOf, choices, sketchOf } from './api'
@@ -59,7 +59,7 @@ const listed = (title: string, items: string[], open: boolean): HTMLElement => h
 const apart = (text: string): string[] => text.split(',').map((w) => w.trim()).filter(Boolean)
 
 function needs(f: Form): Maker {
-  const k: Sketch = structuredClone(f.sketch)
+  const k: Needs = structuredClone(f.sketch)
   let sites: string[] = []
   let links: string[] = []
   const kind = h('select', { id: 'day-kind', 'aria-label': 'Kind of bad day', onchange: () => targets() }, f.bad_days.map((d) => h('option', { value: d.key }, d.title)))

@@ -1,5 +1,5 @@
 // An experiment by form.
-import type { Draft, Event as DraftEvent } from '../go/draft'
+import type { Event as DraftEvent, Experiment } from '../go/draft'
 import type { Form } from '../go/serve'
 import { plural } from '../format/format'
 import { h, replace } from '../ui/dom'
@@ -17,7 +17,7 @@ export function numbersOf(text: string): number[] {
 export const newPage = (): Page => makerPage('New experiment', experiment)
 
 function experiment(f: Form): Maker {
-  const d: Draft = structuredClone(f.draft)
+  const d: Experiment = structuredClone(f.draft)
   let changed = () => {}
   const client = h('select', { id: 'new-client', onchange: () => { d.client = client.value; changed() } })
   const rows = eventRows(f.offers, (events: DraftEvent[]) => { d.events = events; changed() })

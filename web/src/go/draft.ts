@@ -1,7 +1,30 @@
-// Made by "make docs" from the types of internal/experiment/draft.
+// Made by "make docs" from the types of internal/run/draft.
 
-/** Draft is what was answered. */
-export interface Draft {
+/** Day is a kind of bad day. */
+export interface Day {
+  key: string
+  title: string
+  /** on is what it happens to: a site, or a link. */
+  on: string
+  /** any says that it may be drawn at random. */
+  any: boolean
+}
+
+/** Event is an offer of package event, with where, how much and when. */
+export interface Event {
+  /** offer is the ID of one of event.Offers. */
+  offer: string
+  /** target is a node or a link; "" is one at random, drawn from the experiment's seed. */
+  target: string
+  /** amount is what the offer asks for; "" is its default. */
+  amount: string
+  /** at is after how much of the measurement, For how long; "" spreads the events evenly. */
+  at: string
+  for: string
+}
+
+/** Experiment has the answers that make an experiment file. */
+export interface Experiment {
   name: string
   /** topology is a preset or the path of a topology file. */
   topology: string
@@ -23,17 +46,27 @@ export interface Draft {
   assert: string[]
 }
 
-/** Event is an offer of package event, with where, how much and when. */
-export interface Event {
-  /** offer is the ID of one of event.Offers. */
-  offer: string
-  /** target is a node or a link; "" is one at random, drawn from the experiment's seed. */
-  target: string
-  /** amount is what the offer asks for; "" is its default. */
-  amount: string
-  /** at is after how much of the measurement, For how long; "" spreads the events evenly. */
-  at: string
-  for: string
+/** Needs has the answers that make a needs file. */
+export interface Needs {
+  /** name is that of the file. */
+  name: string
+  /** cloud is a preset or the path of a topology file. */
+  cloud: string
+  /** clients are the sites that requests come from; none is the cloud's first. */
+  clients: string[]
+  workload: string
+  /** target is how many operations a second are asked for; 0 is as many as there can be. */
+  target: number
+  records: number
+  /** must are lines of must, as "p99 < 400ms" or "read: linearizable". */
+  must: string[]
+  /** bad_days are lines of bad_days, as "site_lost: Pune". */
+  bad_days: string[]
+  prefer: string[]
+  /** consider are the databases; none is all that are installed. */
+  consider: string[]
+  /** budget is how long the choice may take, such as "40min". */
+  budget: string
 }
 
 /** Places are what answers can name of a topology. */

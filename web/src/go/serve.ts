@@ -1,11 +1,10 @@
 // Made by "make docs" from the types of internal/serve.
 import type { Standing } from './choose'
 import type { Doubt } from './doubt'
-import type { Draft, Places } from './draft'
+import type { Day, Experiment, Needs, Places } from './draft'
 import type { Offer } from './event'
 import type { Mistake } from './experiment'
 import type { Engine, Machine, Notes, Verdict } from './record'
-import type { Day, Sketch } from './sketch'
 
 /** Cell is what can be compared: all repetitions of one combination of parameters. */
 export interface Cell {
@@ -83,8 +82,8 @@ export interface Entry {
 
 /** Form is what the pages that make experiments and needs begin with. */
 export interface Form {
-  draft: Draft
-  sketch: Sketch
+  draft: Experiment
+  sketch: Needs
   databases: string[]
   topologies: string[]
   workloads: string[]

@@ -27,27 +27,26 @@ func (i *interview) line(question string, _ []string) (string, error) {
 	return "", nil
 }
 
-func (i *interview) hold(t *testing.T, out io.Writer) (Draft, error) {
+func (i *interview) hold(t *testing.T, out io.Writer) (Experiment, error) {
 	t.Helper()
 	databases := all.Databases()
-	a := Asker{Questions: Questions{Line: i.line, Out: out}, Check: func(d Draft) (Places, error) {
-		_, v, err := Check(d, "x.yaml", databases)
+	return Interview[Experiment]{Line: i.line, Out: out, Questions: (*Experiment).Questions, Check: func(d Experiment) (Places, error) {
+		_, v, err := d.Check("x.yaml", databases)
 		if err != nil {
 			return Places{}, err
 		}
 		return PlacesOf(v.Cloud()), nil
-	}}
-	return a.Ask(Default())
+	}}.Run(DefaultExperiment())
 }
 
 func TestReturnTakesEveryDefault(t *testing.T) {
 	got, err := (&interview{}).hold(t, io.Discard)
-	if text, _ := got.YAML(); err != nil || text != must(t, Default()) {
+	if text, _ := got.YAML(); err != nil || text != must(t, DefaultExperiment()) {
 		t.Errorf("%v\n%s", err, text)
 	}
 }
 
-func must(t *testing.T, d Draft) string {
+func must(t *testing.T, d Experiment) string {
 	t.Helper()
 	text, err := d.YAML()
 	if err != nil {
@@ -59,15 +58,15 @@ func must(t *testing.T, d Draft) string {
 // A wrong answer is told and asked for again; a new topology brings sites of its own.
 func TestAnswersAreCheckedAtOnce(t *testing.T) {
 	i := &interview{answers: map[string][]string{
-		"Database": {"rediss", "etcd"}, "Topology": {"mesh:3"}, "Site": {"Atlantis", "n2"}, "distance": {"far", "0.5 1"},
-		"Event": {"kil", "kill=n1", "cut"}, "Assertions": {"-"}, "Read every": {"yes"},
+		"Database": {"rediss", "etcd"}, "Topology": {"mesh:3"}, "Site": {"Atlantis", "n2"}, "Distance": {"far", "0.5 1"},
+		"Event": {"kil", "kill=n1", "cut"}, "Assertions": {"-"}, "Audit": {"yes"},
 	}}
 	var out strings.Builder
 	d, err := i.hold(t, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, told := range []string{`did you mean "redis"`, "Atlantis", `"far" is no number`, `did you mean "kill"`} {
+	for _, told := range []string{`did you mean "redis"`, "Atlantis", `"far" is not a number`, `did you mean "kill"`} {
 		if !strings.Contains(out.String(), told) {
 			t.Errorf("nobody was told %s:\n%s", told, &out)
 		}
@@ -82,8 +81,9 @@ func TestAnswersAreCheckedAtOnce(t *testing.T) {
 
 func TestAnInterviewThatIsBrokenOff(t *testing.T) {
 	broken := errors.New("Ctrl-C")
-	a := Asker{Questions: Questions{Line: func(string, []string) (string, error) { return "", broken }, Out: io.Discard}, Check: func(Draft) (Places, error) { return Places{}, nil }}
-	if _, err := a.Ask(Default()); !errors.Is(err, broken) {
+	i := Interview[Experiment]{Line: func(string, []string) (string, error) { return "", broken }, Out: io.Discard,
+		Questions: (*Experiment).Questions, Check: func(Experiment) (Places, error) { return Places{}, nil }}
+	if _, err := i.Run(DefaultExperiment()); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 }

@@ -1,13 +1,11 @@
-package sketch
+package draft
 
 import (
-	"io"
 	"strings"
 	"testing"
 
 	"skerry/internal/database"
 	"skerry/internal/database/redis"
-	"skerry/internal/experiment/draft"
 )
 
 // made is a database that is installed everywhere and never started.
@@ -33,16 +31,16 @@ func registry() (list []database.About) {
 
 // What a form begins with can be chosen for, and reads back as it was meant, each kind of bad day included.
 func TestSketchesAreNeeds(t *testing.T) {
-	s := Default()
+	s := DefaultNeeds()
 	for _, d := range Days() {
 		if target := map[string]string{"site": "Pune", "link": "Pune~Sydney"}[d.On]; !d.Any || d.On == "link" {
 			s.BadDays = append(s.BadDays, d.Key+": "+target)
 		}
 	}
 	s.Must = append(s.Must, "read: linearizable")
-	contest, err := s.Check("needs.yaml", registry(), 0)
+	text, contest, err := s.Check("needs.yaml", registry(), 0)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, s.YAML())
+		t.Fatalf("%v\n%s", err, text)
 	}
 	if n := contest.Needs; len(contest.Candidates) != 2 || len(n.BadDays) != len(s.BadDays) || n.Load.Target != s.Target || len(n.Must) != len(s.Must) {
 		t.Errorf("%d candidates, %+v", len(contest.Candidates), n)
@@ -50,15 +48,15 @@ func TestSketchesAreNeeds(t *testing.T) {
 }
 
 func TestWrongAnswers(t *testing.T) {
-	for want, change := range map[string]func(*Sketch){
-		"no database that can be chosen": func(s *Sketch) { s.Consider = []string{"onee"} },
-		"Atlantis":                       func(s *Sketch) { s.BadDays = []string{"site_lost: Atlantis"} },
-		"no such metric":                 func(s *Sketch) { s.Must = []string{"p98 < 1s"} },
-		"budget":                         func(s *Sketch) { s.Budget = "1s" },
+	for want, change := range map[string]func(*Needs){
+		"no database that can be chosen": func(s *Needs) { s.Consider = []string{"onee"} },
+		"Atlantis":                       func(s *Needs) { s.BadDays = []string{"site_lost: Atlantis"} },
+		"no such metric":                 func(s *Needs) { s.Must = []string{"p98 < 1s"} },
+		"budget":                         func(s *Needs) { s.Budget = "1s" },
 	} {
-		s := Default()
+		s := DefaultNeeds()
 		change(&s)
-		if _, err := s.Check("needs.yaml", registry(), 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := s.Check("needs.yaml", registry(), 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
@@ -66,36 +64,30 @@ func TestWrongAnswers(t *testing.T) {
 
 // A wrong answer is told and asked for again; another cloud has sites and bad days of its own.
 func TestNeedsAreAskedFor(t *testing.T) {
-	answers := map[string][]string{"Your cloud": {"mesh:3"}, "requests come from": {"Atlantis", "n2"}, "Bad days": {"site_lost: n9", "site_lost: n3"}, "Databases": {"two"}, "a second": {"many", "50"}}
+	i := &interview{answers: map[string][]string{"Your cloud": {"mesh:3"}, "requests come from": {"Atlantis", "n2"},
+		"Bad days": {"site_lost: n9", "site_lost: n3"}, "Databases": {"two"}, "a second": {"many", "50"}}}
 	var out strings.Builder
-	asker := Asker{Questions: draft.Questions{Out: &out, Line: func(question string, _ []string) (string, error) {
-		for word, left := range answers {
-			if strings.Contains(question, word) && len(left) > 0 {
-				answers[word] = left[1:]
-				return left[0], nil
-			}
-		}
-		return "", nil
-	}}, Check: func(s Sketch) (draft.Places, error) {
-		contest, err := s.Check("needs.yaml", registry(), 0)
+	questions := Interview[Needs]{Out: &out, Line: i.line, Questions: (*Needs).Questions, Check: func(s Needs) (Places, error) {
+		_, contest, err := s.Check("needs.yaml", registry(), 0)
 		if err != nil {
-			return draft.Places{}, err
+			return Places{}, err
 		}
-		return draft.PlacesOf(contest.Cloud()), nil
+		return PlacesOf(contest.Cloud()), nil
 	}}
-	s, err := asker.Ask(Default())
+	s, err := questions.Run(DefaultNeeds())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s.Cloud != "mesh:3" || strings.Join(s.Clients, " ") != "n2" || strings.Join(s.BadDays, " ") != "site_lost: n3" || s.Target != 50 || strings.Join(s.Consider, " ") != "two" {
 		t.Errorf("%+v", s)
 	}
-	for _, told := range []string{"Atlantis", "n9", `"many" is no number`} {
+	for _, told := range []string{"Atlantis", "n9", `"many" is not a number`} {
 		if !strings.Contains(out.String(), told) {
 			t.Errorf("nobody was told %s:\n%s", told, &out)
 		}
 	}
-	if _, err := (Asker{Questions: draft.Questions{Out: io.Discard}, Check: func(Sketch) (draft.Places, error) { return draft.Places{}, draft.ErrAnswer }}).Ask(Default()); err == nil {
+	questions.Check = func(Needs) (Places, error) { return Places{}, ErrAnswer }
+	if _, err := questions.Run(DefaultNeeds()); err == nil {
 		t.Error("a wrong beginning is asked about")
 	}
 }

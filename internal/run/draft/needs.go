@@ -1,24 +1,16 @@
-// Package sketch makes the text of a needs file from a few answers, as skerry init --needs and the
-// dashboard's form ask for them:
-//
-//	answers ─► Sketch ─► YAML ─► choose.Parse and choose.Plan, like any file that a person wrote
-//
-// A sketch says nothing that a needs file cannot, and checks nothing that planning the choice does not.
-package sketch
+package draft
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
-	"skerry/internal/base/strict"
 	"skerry/internal/database"
-	"skerry/internal/experiment/draft"
+	"skerry/internal/experiment"
 	"skerry/internal/run/choose"
 )
 
-// Sketch is what was answered.
-type Sketch struct {
+// Needs has the answers that make a needs file.
+type Needs struct {
 	// Name is that of the file.
 	Name string `json:"name"`
 	// Cloud is a preset or the path of a topology file.
@@ -40,9 +32,9 @@ type Sketch struct {
 	Budget string `json:"budget"`
 }
 
-// Default is a sketch that can be chosen for as it is.
-func Default() Sketch {
-	return Sketch{
+// DefaultNeeds can be chosen for as they are.
+func DefaultNeeds() Needs {
+	return Needs{
 		Name: "needs", Cloud: "azure8", Clients: []string{"Singapore"}, Workload: "b", Target: 200, Records: 10000,
 		Must:    []string{"p99 < 400ms", "availability > 99%", "lost_writes == 0", "read: any"},
 		BadDays: []string{"link_cut: any", "killed: any"}, Prefer: []string{"p99", "cost.memory"}, Consider: []string{}, Budget: "40min",
@@ -68,26 +60,29 @@ type Day struct {
 	Any bool `json:"any"`
 }
 
-// YAML is the text of the needs file.
-func (s Sketch) YAML() string {
+// NeedsName implements File.
+func (n Needs) NeedsName() string { return n.Name }
+
+// YAML implements File.
+func (n Needs) YAML() (string, error) {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("# Answer it with: skerry choose %s.yaml", s.Name)
-	line("cloud: %s", draft.Word(s.Cloud))
-	if len(s.Clients) > 0 {
-		line("client: [%s] # where requests come from", words(s.Clients))
+	line("# Answer it with: skerry choose %s.yaml", n.Name)
+	line("cloud: %s", word(n.Cloud))
+	if len(n.Clients) > 0 {
+		line("client: [%s] # where requests come from", words(n.Clients))
 	}
-	line("load: {workload: %s, target: %s, records: %d}", draft.Word(s.Workload), draft.Number(s.Target), s.Records)
-	list(line, "must", s.Must)
-	list(line, "bad_days", s.BadDays)
-	if len(s.Prefer) > 0 {
-		line("prefer: [%s] # the first ranks", words(s.Prefer))
+	line("load: {workload: %s, target: %s, records: %d}", word(n.Workload), number(n.Target), n.Records)
+	list(line, "must", n.Must)
+	list(line, "bad_days", n.BadDays)
+	if len(n.Prefer) > 0 {
+		line("prefer: [%s] # the first ranks", words(n.Prefer))
 	}
-	if len(s.Consider) > 0 {
-		line("consider: [%s]", words(s.Consider))
+	if len(n.Consider) > 0 {
+		line("consider: [%s]", words(n.Consider))
 	}
-	line("budget: %s", draft.Word(s.Budget))
-	return b.String()
+	line("budget: %s", word(n.Budget))
+	return b.String(), nil
 }
 
 // list writes lines that are YAML of their own, each in one line.
@@ -103,24 +98,24 @@ func list(line func(string, ...any), key string, items []string) {
 func words(list []string) string {
 	quoted := make([]string, len(list))
 	for i, w := range list {
-		quoted[i] = draft.Word(w)
+		quoted[i] = word(w)
 	}
 	return strings.Join(quoted, ", ")
 }
 
-// Check makes the file of a sketch and plans its choice as that of a file at path. The error is the first thing that is wrong,
-// without the line of a file that nobody has seen yet.
-func (s Sketch) Check(path string, registry []database.About, memory int64) (*choose.Contest, error) {
-	contest, err := Plan(path, s.YAML(), registry, memory)
-	var mistakes strict.Problems
-	if errors.As(err, &mistakes) {
-		return nil, fmt.Errorf("%w: %s", draft.ErrAnswer, strings.TrimSuffix(mistakes[0].Message+"; "+mistakes[0].Hint, "; "))
+// Check plans the choice of the needs as a file at path. The error is the first mistake.
+func (n Needs) Check(path string, registry []database.About, memory int64) (text string, contest *choose.Contest, err error) {
+	if text, err = n.YAML(); err != nil {
+		return "", nil, err
 	}
-	return contest, err
+	if contest, err = Plan(path, text, registry, memory); err != nil {
+		return text, nil, invalid(experiment.Mistakes(err, path))
+	}
+	return text, contest, nil
 }
 
-// Plan plans the choice that a text at path would be, on a machine of so many bytes of memory: who would be raced, and who
-// is left out. The error is that of choose.Parse or choose.Plan.
+// Plan plans the choice of the needs in text, a file at path, on a machine with memory bytes. The error is that of
+// choose.Parse or choose.Plan.
 func Plan(path, text string, registry []database.About, memory int64) (*choose.Contest, error) {
 	needs, err := choose.Parse(path, []byte(text))
 	if err != nil {

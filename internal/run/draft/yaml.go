@@ -14,32 +14,28 @@ import (
 )
 
 // YAML is the text of the experiment file. The error wraps ErrAnswer.
-func (d Draft) YAML() (string, error) {
+func (d Experiment) YAML() (string, error) {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("# Run it with: skerry run %s.yaml", d.Name)
-	line("name: %s", Word(d.Name))
-	line("topology: %s", Word(d.Topology))
+	line("name: %s", word(d.Name))
+	line("topology: %s", word(d.Topology))
 	if d.Client != "" {
-		line("client: %s # where the load comes from", Word(d.Client))
+		line("client: %s # where the load comes from", word(d.Client))
 	}
-	line("database: %s", Word(d.Database))
-	line("workload: {name: %s, records: %d, threads: %d}", Word(d.Workload), d.Records, d.Threads)
+	line("database: %s", word(d.Database))
+	line("workload: {name: %s, records: %d, threads: %d}", word(d.Workload), d.Records, d.Threads)
 	if d.Endless {
 		line("stop: {operations: %d} # until Ctrl-C", experiment.Endless)
 	} else {
-		line("stop: {time: %s}", Word(d.Time))
+		line("stop: {time: %s}", word(d.Time))
 	}
 	switch len(d.Scales) {
 	case 0:
 	case 1:
-		line("scale: %s # times every distance", Number(d.Scales[0]))
+		line("scale: %s # times every distance", number(d.Scales[0]))
 	default:
-		scales := make([]string, len(d.Scales))
-		for i, s := range d.Scales {
-			scales[i] = Number(s)
-		}
-		line("matrix:\n  scale: [%s] # times every distance", strings.Join(scales, ", "))
+		line("matrix:\n  scale: [%s] # times every distance", strings.Join(numbers(d.Scales), ", "))
 	}
 	line("repetitions: %d", d.Repetitions)
 	if len(d.Events) > 0 {
@@ -59,13 +55,13 @@ func (d Draft) YAML() (string, error) {
 		line("assert:")
 	}
 	for _, a := range d.Assert {
-		line("  - %s", Word(a))
+		line("  - %s", word(a))
 	}
 	return b.String(), nil
 }
 
 // event writes an event in one line.
-func (d Draft) event(i int, e Event) (string, error) {
+func (d Experiment) event(i int, e Event) (string, error) {
 	offers := event.Offers()
 	at := slices.IndexFunc(offers, func(o event.Offer) bool { return o.ID == e.Offer })
 	if at < 0 {
@@ -85,16 +81,16 @@ func (d Draft) event(i int, e Event) (string, error) {
 		if amount == "" {
 			amount = o.Amount.Value
 		}
-		what += fmt.Sprintf(", %s: %s", o.Amount.Key, Word(amount))
+		what += fmt.Sprintf(", %s: %s", o.Amount.Key, word(amount))
 	}
-	return fmt.Sprintf("{name: %s-%d, at: %s, for: %s, %s: {%s}}", o.ID, i+1, Word(or(e.At, begins.String())), Word(or(e.For, lasts.String())), o.Kind, what), nil
+	return fmt.Sprintf("{name: %s-%d, at: %s, for: %s, %s: {%s}}", o.ID, i+1, word(or(e.At, begins.String())), word(or(e.For, lasts.String())), o.Kind, what), nil
 }
 
 // target is whom an event is aimed at.
 func target(o event.Offer, name string) (string, error) {
 	switch {
 	case name != "":
-		return fmt.Sprintf("%s: [%s]", o.Targets, Word(name)), nil
+		return fmt.Sprintf("%s: [%s]", o.Targets, word(name)), nil
 	case o.On == record.OnLinks:
 		return "choose: random", nil
 	case o.Targets == "nodes":
@@ -127,13 +123,21 @@ var plain = regexp.MustCompile(`^[A-Za-z0-9/.][A-Za-z0-9~/._+%:=-]*( [A-Za-z0-9<
 // special are words that YAML takes for something other than a text, and pairs in the making.
 var special = regexp.MustCompile(`(?i)^(true|false|null|yes|no|on|off|~)$|:$|: `)
 
-// Word writes a text of one line so that YAML reads the same text, or, where it is one, a number.
-func Word(text string) string {
+// word writes a text of one line so that YAML reads the same text, or, where it is one, a number.
+func word(text string) string {
 	if plain.MatchString(text) && !special.MatchString(text) {
 		return text
 	}
 	return "'" + strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "'", "''") + "'"
 }
 
-// Number writes a number as YAML reads it.
-func Number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+// number writes a number as YAML reads it.
+func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
+func numbers(list []float64) []string {
+	texts := make([]string, len(list))
+	for i, f := range list {
+		texts[i] = number(f)
+	}
+	return texts
+}

@@ -1,25 +1,16 @@
-// Package draft makes the text of an experiment file from a few answers, as skerry init and the
-// dashboard's form ask for them:
-//
-//	answers ─► Draft ─► YAML ─► experiment.Load, like any file that a person wrote
-//
-// A draft says nothing that a file cannot, and checks nothing that loading the file does not.
 package draft
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"skerry/internal/base/unit"
-	"skerry/internal/topology"
+	"skerry/internal/database"
+	"skerry/internal/experiment"
 )
 
-// ErrAnswer says that with an answer there is no valid experiment.
-var ErrAnswer = errors.New("this makes no valid experiment")
-
-// Draft is what was answered.
-type Draft struct {
+// Experiment has the answers that make an experiment file.
+type Experiment struct {
 	Name string `json:"name"`
 	// Topology is a preset or the path of a topology file.
 	Topology string `json:"topology"`
@@ -56,9 +47,9 @@ type Event struct {
 	For string `json:"for"`
 }
 
-// Default is a draft that runs as it is: the quickstart's cloud and database.
-func Default() Draft {
-	return Draft{
+// DefaultExperiment runs as it is: the quickstart's cloud and database.
+func DefaultExperiment() Experiment {
+	return Experiment{
 		Name: "my-question", Topology: "azure8", Client: "Singapore", Database: "redis", Workload: "a", Records: 1000, Threads: 32,
 		Scales: []float64{1}, Repetitions: 1, Time: "30s", Events: []Event{}, Assert: []string{"availability > 99%"},
 	}
@@ -66,7 +57,7 @@ func Default() Draft {
 
 // times are when the i-th of n events begins and how long it lasts where nobody said so: the
 // measurement is cut into 2n+1 parts, every second of which has an event.
-func (d Draft) times(i int) (at, lasts unit.Duration, err error) {
+func (d Experiment) times(i int) (at, lasts unit.Duration, err error) {
 	whole, err := unit.ParseDuration(d.Time)
 	if err != nil {
 		return 0, 0, fmt.Errorf("%w: how long a trial measures: %w", ErrAnswer, err)
@@ -75,29 +66,16 @@ func (d Draft) times(i int) (at, lasts unit.Duration, err error) {
 	return unit.Duration(part * time.Duration(2*i+1)), unit.Duration(part), nil
 }
 
-// Places are what answers can name of a topology.
-type Places struct {
-	Sites []string `json:"sites"`
-	Nodes []string `json:"nodes"` // that carry data
-	Links []string `json:"links"` // at most mostLinks
-}
+// NeedsName implements File.
+func (d Experiment) NeedsName() string { return "" }
 
-// mostLinks bounds a list that a person chooses from.
-const mostLinks = 400
-
-// PlacesOf lists what a topology has.
-func PlacesOf(t topology.Topology) Places {
-	p := Places{Sites: []string{}, Nodes: []string{}, Links: []string{}}
-	for _, s := range t.Sites {
-		p.Sites = append(p.Sites, s.Name)
+// Check validates the draft as a file at path and returns its text. The error is the first mistake.
+func (d Experiment) Check(path string, databases map[string]database.Database) (text string, v experiment.Validation, err error) {
+	if text, err = d.YAML(); err != nil {
+		return "", v, err
 	}
-	for _, n := range t.Nodes {
-		if n.Role == topology.Data {
-			p.Nodes = append(p.Nodes, n.Name)
-		}
+	if v = experiment.ValidateText(path, []byte(text), databases); !v.Valid {
+		return text, v, invalid(v.Problems)
 	}
-	for _, l := range t.Links[:min(len(t.Links), mostLinks)] {
-		p.Links = append(p.Links, l.ID)
-	}
-	return p
+	return text, v, nil
 }

@@ -12,13 +12,13 @@ import (
 
 // What a draft makes is an experiment that loads, with exactly what was answered.
 func TestEveryAnswerMakesAFileThatLoads(t *testing.T) {
-	drafts := map[string]Draft{"defaults": Default()}
-	d := Default()
+	drafts := map[string]Experiment{"defaults": DefaultExperiment()}
+	d := DefaultExperiment()
 	d.Name, d.Topology, d.Client, d.Scales, d.Repetitions, d.Audit = "off", "mesh:5,rtt=40ms", "", []float64{0.2, 1}, 3, true
 	d.Assert = []string{"lost_writes == 0", "read.p95 < 300ms"}
 	drafts["a text that YAML has a meaning for, axes, a preset with commas"] = d
 	for _, o := range event.Offers() {
-		d := Default()
+		d := DefaultExperiment()
 		e := Event{Offer: o.ID}
 		if o.Targets == "of" {
 			e.Target = "Pune"
@@ -48,13 +48,13 @@ func TestEveryAnswerMakesAFileThatLoads(t *testing.T) {
 
 func TestAnswersThatCannotBeWritten(t *testing.T) {
 	for want, e := range map[string]Event{`did you mean "kill"`: {Offer: "kil"}, "needs a node": {Offer: "isolate"}} {
-		d := Default()
+		d := DefaultExperiment()
 		d.Events = []Event{e}
 		if _, err := d.YAML(); !errors.Is(err, ErrAnswer) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", e, err)
 		}
 	}
-	d := Default()
+	d := DefaultExperiment()
 	d.Time, d.Events = "soon", []Event{{Offer: "kill"}}
 	if _, err := d.YAML(); !errors.Is(err, ErrAnswer) {
 		t.Error(err)
@@ -73,7 +73,7 @@ func TestParseEvent(t *testing.T) {
 
 // TestEndless: neither time nor a count that a trial could reach ends it, and keys are drawn as if it had no count.
 func TestEndless(t *testing.T) {
-	d := Default()
+	d := DefaultExperiment()
 	d.Endless, d.Workload = true, "e"
 	text, err := d.YAML()
 	if err != nil {

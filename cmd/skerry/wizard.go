@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/peterh/liner"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/run/draft"
+	"skerry/internal/topology"
+)
+
+// wizard writes the file that flags and answers make.
+type wizard[T draft.File] struct {
+	draft     *T
+	name      *string // in draft; the file's, without .yaml
+	questions func(draft *T, places draft.Places, databases []string) []draft.Question
+	check     func(draft T, path string) (made, error)
+}
+
+// made is a valid file that is not written yet.
+type made struct {
+	text  string
+	cloud topology.Topology
+	// describe prints what the file does.
+	describe func() error
+}
+
+// run asks unless ready or without a terminal, writes the file and prints the command that uses it.
+func (w wizard[T]) run(a *app, cmd *cobra.Command, args []string, ready bool, next string) error {
+	file := ""
+	if len(args) == 1 {
+		file = args[0]
+		*w.name = nameOf(file, *w.name, cmd.Flags().Changed("name"))
+	}
+	if in, terminal := a.in.(*os.File); !ready && terminal && term.IsTerminal(int(in.Fd())) {
+		line := liner.NewLiner()
+		defer func() { _ = line.Close() }() // of a terminal that stays open
+		answered, err := draft.Interview[T]{
+			Line: reader(cmd.Context(), line), Out: a.out, Databases: databaseNames(), Questions: w.questions,
+			Check: func(d T) (draft.Places, error) {
+				m, err := w.check(d, "draft.yaml")
+				return draft.PlacesOf(m.cloud), err
+			},
+		}.Run(*w.draft)
+		if err != nil {
+			return err
+		}
+		*w.draft = answered
+	}
+	if file == "" {
+		file = *w.name + ".yaml"
+	}
+	m, err := w.check(*w.draft, file)
+	if err != nil {
+		return advice.With(fmt.Errorf("%w: %w", errUsage, err), "see %s --help", cmd.CommandPath())
+	}
+	if err := writeNew(file, m.text); err != nil {
+		return err
+	}
+	if err := m.describe(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "\n%s %s\n", next, file)
+	return err
+}
+
+// reader reads answers in the terminal of line.
+func reader(ctx context.Context, line *liner.State) func(question string, choices []string) (string, error) {
+	line.SetCtrlCAborts(true)
+	line.SetTabCompletionStyle(liner.TabPrints)
+	return func(question string, choices []string) (string, error) {
+		line.SetCompleter(func(begun string) (fit []string) {
+			for _, c := range choices {
+				if strings.HasPrefix(c, begun) {
+					fit = append(fit, c)
+				}
+			}
+			return fit
+		})
+		text, err := line.Prompt(question)
+		if err != nil {
+			return "", errors.Join(fmt.Errorf("no file was written: %w", err), ctx.Err())
+		}
+		return text, nil
+	}
+}
+
+// nameOf derives the name from the file unless a flag gave it.
+func nameOf(file, name string, given bool) string {
+	base := file[strings.LastIndexByte(file, '/')+1:]
+	base = strings.TrimSuffix(strings.TrimSuffix(base, ".yaml"), ".yml")
+	if given || base == "" {
+		return name
+	}
+	return base
+}
+
+// writeNew writes a file that is not there yet.
+func writeNew(file, text string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return advice.With(fmt.Errorf("%w: %s is there already, and stays as it is", errUsage, file), "give the name of a new file")
+	} else if err != nil {
+		return fmt.Errorf("writing %s: %w", file, err)
+	}
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("writing %s: %w", file, err)
+	}
+	return nil
+}

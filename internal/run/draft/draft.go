@@ -1,0 +1,67 @@
+// Package draft makes the text of an experiment file or of a needs file from a few answers. skerry
+// init asks for them in a terminal and takes flags, and the dashboard has a form for each:
+//
+//	answers ─► Experiment or Needs ─► YAML ─► the parser of the file, as for any file
+//
+// A draft expresses nothing that a file cannot, and checks nothing that loading the file does not.
+package draft
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"skerry/internal/experiment"
+	"skerry/internal/topology"
+)
+
+// ErrAnswer means that an answer makes the file invalid.
+var ErrAnswer = errors.New("invalid answer")
+
+// File is a file that answers make.
+type File interface {
+	// YAML is the text of the file. The error wraps ErrAnswer.
+	YAML() (string, error)
+	// NeedsName is the name of a needs file, "" for an experiment.
+	NeedsName() string
+}
+
+// invalid is the error of a file's first mistake, without its line: the file is not written yet.
+func invalid(mistakes []experiment.Mistake) error {
+	return fmt.Errorf("%w: %s", ErrAnswer, strings.TrimSuffix(mistakes[0].Message+"; "+mistakes[0].Hint, "; "))
+}
+
+// Places are what answers can name of a topology.
+type Places struct {
+	Sites []string `json:"sites"`
+	Nodes []string `json:"nodes"` // that carry data
+	Links []string `json:"links"` // at most mostLinks
+}
+
+// mostLinks bounds a list that a person chooses from.
+const mostLinks = 400
+
+// PlacesOf lists what a topology has.
+func PlacesOf(t topology.Topology) Places {
+	p := Places{Sites: []string{}, Nodes: []string{}, Links: []string{}}
+	for _, s := range t.Sites {
+		p.Sites = append(p.Sites, s.Name)
+	}
+	for _, n := range t.Nodes {
+		if n.Role == topology.Data {
+			p.Nodes = append(p.Nodes, n.Name)
+		}
+	}
+	for _, l := range t.Links[:min(len(t.Links), mostLinks)] {
+		p.Links = append(p.Links, l.ID)
+	}
+	return p
+}
+
+// first is the site where requests come from unless an answer names another.
+func (p Places) first() string {
+	if len(p.Sites) == 0 {
+		return ""
+	}
+	return p.Sites[0]
+}
