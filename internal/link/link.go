@@ -152,8 +152,3 @@ type ProfileFunc func(t time.Duration) Quality
 func (f ProfileFunc) At(t time.Duration) Quality { return f(t) }
 
 var _ Profile = ProfileFunc(nil)
-
-// Constant is the profile that never changes.
-func Constant(q Quality) Profile {
-	return ProfileFunc(func(time.Duration) Quality { return q })
-}

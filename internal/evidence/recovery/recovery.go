@@ -61,11 +61,6 @@ type Bin struct {
 	Writes []uint64
 }
 
-// FromSecond is a row of timeline.parquet, which does not tell when writes were acknowledged.
-func FromSecond(s record.Second) Bin {
-	return Bin{At: float64(s.T), Length: s.Length, OK: s.OK, Failed: s.Failed, Unknown: s.Unknown, Dropped: s.Dropped, P99: s.ResponseP99}
-}
-
 func (b Bin) end() float64 { return b.At + b.Length }
 
 // goodput is operations a second.

@@ -165,18 +165,3 @@ func (r Record) judgeField(field int, value []byte) (Fault, bool) {
 
 // begin is the first bytes of a value that has no version.
 func begin(value []byte) string { return string(value[:min(len(value), 24)]) }
-
-// Has tells whether what was read holds a write.
-func Has(got []ycsb.Field, names []string, number int64, w Write) bool {
-	for f, name := range names {
-		if !w.covers(f) {
-			continue
-		}
-		for _, g := range got {
-			if v, ok := read(g.Value, number, f); g.Name == name && ok && v == w.Version {
-				return true
-			}
-		}
-	}
-	return false
-}

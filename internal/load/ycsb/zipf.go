@@ -39,9 +39,6 @@ func (z *Zipf) resize(items int64, zetan float64) {
 	z.scale, z.base = float64(items), 1-z.eta
 }
 
-// Items is how many there are.
-func (z *Zipf) Items() int64 { return z.items }
-
 // Rank maps u, uniform in [0, 1), to a rank.
 func (z *Zipf) Rank(u float64) int64 {
 	switch uz := u * z.zeta; {

@@ -133,9 +133,6 @@ func Open(dir string) (*Authority, error) {
 	return a, nil
 }
 
-// Cluster is whom it signs for.
-func (a *Authority) Cluster() string { return a.cluster }
-
 // Expires is when the authority's own certificate ends, and all that it signed with it.
 func (a *Authority) Expires() time.Time { return a.cert.NotAfter }
 
