@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"skerry/internal/base/unit"
+	"skerry/internal/machine/host"
 	"skerry/internal/record"
 )
 
@@ -38,20 +39,14 @@ func (d *DiskFull) check(s Stage, fail failure) {
 	}
 }
 
-// filler is a host whose disk can be full.
-type filler interface {
-	FillDisk() error
-	FreeDisk() error
-}
-
 func (d *DiskFull) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
-	on := func(do func(filler) error) func(context.Context, *World, string, *progress) error {
+	on := func(do func(host.Controls) error) func(context.Context, *World, string, *progress) error {
 		return func(_ context.Context, w *World, node string, _ *progress) error {
 			h, err := w.Host(node)
 			if err != nil {
 				return err
 			}
-			f, ok := h.(filler)
+			f, ok := h.(host.Controls)
 			if !ok {
 				return fmt.Errorf("filling the disk of %s: %w here", node, ErrUnavailable)
 			}
@@ -59,7 +54,7 @@ func (d *DiskFull) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) a
 		}
 	}
 	return newOnNodes(onNodes{
-		nodes: d.Nodes.draw(s, turn, busy, r), text: "disk of %s full", do: on(filler.FillDisk), undo: on(filler.FreeDisk),
+		nodes: d.Nodes.draw(s, turn, busy, r), text: "disk of %s full", do: on(host.Controls.FillDisk), undo: on(host.Controls.FreeDisk),
 	})
 }
 

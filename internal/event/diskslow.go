@@ -86,11 +86,6 @@ type disks struct {
 	bounds map[string][]*cgroup.DiskLimit
 }
 
-// diskLimiter is a host whose disk can be bounded.
-type diskLimiter interface {
-	LimitDisk(l cgroup.DiskLimit) error
-}
-
 func (w *World) slowDisk(name string, l *cgroup.DiskLimit) error {
 	w.disks.mu.Lock()
 	defer w.disks.mu.Unlock()
@@ -124,7 +119,7 @@ func (w *World) limitDisk(name string) error {
 	if err != nil {
 		return err
 	}
-	d, ok := h.(diskLimiter)
+	d, ok := h.(host.Controls)
 	if !ok {
 		return fmt.Errorf("slowing the disk of %s: %w here", name, ErrUnavailable)
 	}

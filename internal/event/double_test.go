@@ -152,6 +152,7 @@ func (c *cluster) Revive(ctx context.Context, h host.Host) error {
 // machine is a host that can be paused.
 type machine struct {
 	host.Host
+	host.Controls
 	name   string
 	mu     sync.Mutex
 	frozen bool

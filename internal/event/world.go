@@ -158,12 +158,6 @@ func (w *World) resize(ctx context.Context, name string, p *progress, change fun
 	return nil
 }
 
-// freezer is a host whose processes can be stopped where they are.
-type freezer interface {
-	Freeze(ctx context.Context) error
-	Thaw() error
-}
-
 func (w *World) pause(ctx context.Context, name string) error {
 	f, n, err := w.freezer(name)
 	if err != nil {
@@ -198,12 +192,12 @@ func (w *World) resume(name string) error {
 	return nil
 }
 
-func (w *World) freezer(name string) (freezer, *node, error) {
+func (w *World) freezer(name string) (host.Controls, *node, error) {
 	h, err := w.Host(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	f, ok := h.(freezer)
+	f, ok := h.(host.Controls)
 	if !ok {
 		return nil, nil, fmt.Errorf("pausing %s: %w here", name, ErrUnavailable)
 	}
