@@ -107,7 +107,7 @@ func (l *Lab) Engine() (name, why string) {
 }
 
 // Machines are the parts of the lab on each machine that it stands on.
-func (l *Lab) Machines() []machine.Member { return machine.Members(l.part) }
+func (l *Lab) Machines() []machine.Member { return l.part.Members() }
 
 // EmulatorPID is the process that moves packets, 0 where the kernel does.
 func (l *Lab) EmulatorPID() int { return l.part.Facts().Emulator }

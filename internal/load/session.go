@@ -191,7 +191,7 @@ func (s *Session) consume(out io.Reader) (*message, error) {
 		if err := d.Decode(&m); err != nil {
 			return nil, err
 		}
-		m.here(host.Ahead(s.node))
+		m.here(s.node.Ahead())
 		switch {
 		case m.Ready:
 			s.ready <- struct{}{}

@@ -62,6 +62,8 @@ type Part interface {
 	Facts() Facts
 	// Files are the machine's: what its kernel tells of it, beside what nodes have.
 	Files() files.System
+	// Members are what each machine has of the part.
+	Members() []Member
 
 	Nodes
 	Between

@@ -12,19 +12,6 @@ type Member struct {
 	Part
 }
 
-// Several is a part that is on several machines, or on one that has a name.
-type Several interface {
-	Members() []Member
-}
-
-// Members are what each machine has of a part.
-func Members(p Part) []Member {
-	if s, ok := p.(Several); ok {
-		return s.Members()
-	}
-	return []Member{{Part: p}}
-}
-
 // Clock is how far a machine's clock is ahead of the asking process's.
 type Clock struct {
 	Offset time.Duration `json:"offset_ns"`

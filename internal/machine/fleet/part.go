@@ -21,14 +21,11 @@ type part struct {
 	ended chan struct{} // nil before Ended
 }
 
-var (
-	_ machine.Part    = (*part)(nil)
-	_ machine.Several = (*part)(nil)
-)
+var _ machine.Part = (*part)(nil)
 
 func (p *part) lead() machine.Part { return p.parts[0] }
 
-// Members implements machine.Several.
+// Members implements machine.Part.
 func (p *part) Members() []machine.Member {
 	members := make([]machine.Member, len(p.parts))
 	for i, x := range p.parts {

@@ -41,26 +41,14 @@ type Host interface {
 	Files() files.System
 	// Usage reads what the node's processes have used since it came up, and what they waited for.
 	Usage() (Usage, error)
+	// Ahead is how far the clock of its machine was ahead of this process's when last measured, 0 on the same machine.
+	Ahead() time.Duration
 }
 
 // ExitCode is how a program ended that did not end well, of hosts on other machines.
 type ExitCode int
 
 func (e ExitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
-
-// Elsewhere is a host on a machine whose clock is another one.
-type Elsewhere interface {
-	// Ahead is how far that clock was ahead of this process's when it was last asked.
-	Ahead() time.Duration
-}
-
-// Ahead is how far the clock of a host's machine is ahead of this process's, as far as is known.
-func Ahead(h Host) time.Duration {
-	if e, ok := h.(Elsewhere); ok {
-		return e.Ahead()
-	}
-	return 0
-}
 
 // Command is a program to run on a node.
 type Command struct {

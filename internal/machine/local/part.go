@@ -56,6 +56,9 @@ func (p *part) Facts() machine.Facts {
 	return f
 }
 
+// Members implements machine.Part.
+func (p *part) Members() []machine.Member { return []machine.Member{{Part: p}} }
+
 // Ended implements machine.Part.
 func (p *part) Ended() <-chan struct{} { return p.running().Ended }
 

@@ -44,6 +44,7 @@ func (n *node) Netns() string              { return "/proc/self/ns/net" }
 func (n *node) Do(f func() error) error    { return f() }
 func (n *node) Files() files.System        { return files.Local{} }
 func (n *node) Usage() (host.Usage, error) { return host.Usage{}, errors.ErrUnsupported }
+func (n *node) Ahead() time.Duration       { return 0 }
 
 // Dial connects from this machine.
 func (n *node) Dial(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -69,6 +69,8 @@ type sentPart struct {
 	t testing.TB
 }
 
+func (p *sentPart) Members() []machine.Member { return []machine.Member{{Part: p}} }
+
 func (p *sentPart) Facts() machine.Facts { return through(p.t, p.Part.Facts()) }
 
 func (p *sentPart) Make(ctx context.Context, nodes []machine.Node) error {

@@ -20,7 +20,6 @@ type node struct {
 var (
 	_ host.Host      = (*node)(nil)
 	_ host.Published = (*container)(nil)
-	_ host.Elsewhere = (*node)(nil)
 )
 
 func (n *node) Name() string        { return n.is.Name }
@@ -29,7 +28,7 @@ func (n *node) Addr() string        { return n.is.Addr }
 func (n *node) Dir() string         { return n.is.Dir }
 func (n *node) Files() files.System { return system{n.m, n.of} }
 
-// Ahead implements host.Elsewhere.
+// Ahead implements host.Host.
 func (n *node) Ahead() time.Duration { return time.Duration(n.m.ahead.Load()) }
 
 // Usage implements host.Host.

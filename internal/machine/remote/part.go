@@ -202,6 +202,9 @@ func (p *part) Down(ctx context.Context) error { return p.tell(ctx, "/part/down"
 // Close implements machine.Part.
 func (p *part) Close() error { return p.tell(context.Background(), "/part/close", wire.Nothing{}) }
 
+// Members implements machine.Part.
+func (p *part) Members() []machine.Member { return []machine.Member{{Part: p}} }
+
 // Ended implements machine.Part. It is closed as well when the machine is lost.
 func (p *part) Ended() <-chan struct{} {
 	p.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"skerry/internal/machine/host"
 	"skerry/internal/machine/loopback"
@@ -49,6 +50,7 @@ func New(t testing.TB, n int) []host.Host {
 
 // Usage is nothing: what is this machine's cannot be told apart.
 func (h *node) Usage() (host.Usage, error) { return host.Usage{}, nil }
+func (h *node) Ahead() time.Duration       { return 0 }
 
 // Start runs a program.
 func (h *node) Start(ctx context.Context, c host.Command) (host.Process, error) {
