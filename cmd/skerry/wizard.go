@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func (w wizard[T]) run(a *app, cmd *cobra.Command, args []string, ready bool, ne
 		answered, err := draft.Interview[T]{
 			Line: reader(cmd.Context(), line), Out: a.out, Databases: databaseNames(), Questions: w.questions,
 			Check: func(d T) (draft.Places, error) {
-				m, err := w.check(d, "draft.yaml")
+				m, err := w.check(d, cmp.Or(file, "draft.yaml"))
 				return draft.PlacesOf(m.cloud), err
 			},
 		}.Run(*w.draft)

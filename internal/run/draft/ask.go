@@ -115,7 +115,10 @@ func (q Question) set(text string) (err error) {
 	case *string:
 		*v = text
 	case *bool:
-		*v = strings.HasPrefix(strings.ToLower(text), "y")
+		answer := strings.ToLower(text)
+		if *v = strings.HasPrefix("yes", answer); !*v && !strings.HasPrefix("no", answer) {
+			return fmt.Errorf("%w: %q is neither yes nor no", ErrAnswer, text)
+		}
 	case *int64:
 		*v, err = strconv.ParseInt(text, 10, 64)
 	case *float64:

@@ -59,14 +59,14 @@ func must(t *testing.T, d Experiment) string {
 func TestAnswersAreCheckedAtOnce(t *testing.T) {
 	i := &interview{answers: map[string][]string{
 		"Database": {"rediss", "etcd"}, "Topology": {"mesh:3"}, "Site": {"Atlantis", "n2"}, "Distance": {"far", "0.5 1"},
-		"Event": {"kil", "kill=n1", "cut"}, "Assertions": {"-"}, "Audit": {"yes"},
+		"Event": {"kil", "kill=n1", "cut"}, "Assertions": {"-"}, "Audit": {"perhaps", "yes"},
 	}}
 	var out strings.Builder
 	d, err := i.hold(t, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, told := range []string{`did you mean "redis"`, "Atlantis", `"far" is not a number`, `did you mean "kill"`} {
+	for _, told := range []string{`did you mean "redis"`, "Atlantis", `"far" is not a number`, `"perhaps" is neither yes nor no`, `did you mean "kill"`} {
 		if !strings.Contains(out.String(), told) {
 			t.Errorf("nobody was told %s:\n%s", told, &out)
 		}
