@@ -190,9 +190,9 @@ func (d *Experiment) Questions(p Places, databases []string) []Question {
 // Questions are those of skerry init needs.
 func (n *Needs) Questions(p Places, databases []string) []Question {
 	days := ""
-	var any []string
+	var random []string
 	for _, d := range Days() {
-		any = append(any, d.Key+": any")
+		random = append(random, d.Key+": any")
 		days += fmt.Sprintf("  %-15s %s\n", d.Key+": "+d.On, strings.ToLower(d.Title))
 	}
 	return []Question{
@@ -206,7 +206,7 @@ func (n *Needs) Questions(p Places, databases []string) []Question {
 		{text: "Records", into: &n.Records},
 		{text: "Requirements, separated by semicolons; - for none", into: (*lines)(&n.Must),
 			choices: []string{"read: linearizable", "read: monotonic", "lost_writes == 0"}},
-		{text: "Bad days to survive, separated by semicolons; - for none", into: (*lines)(&n.BadDays), choices: any, about: days},
+		{text: "Bad days to survive, separated by semicolons; - for none", into: (*lines)(&n.BadDays), choices: random, about: days},
 		{text: "Preferences, the first decides", into: &n.Prefer},
 		{text: "Databases; - for all that are installed", into: &n.Consider, choices: databases, empty: "-"},
 		{text: "Time budget", into: &n.Budget},
