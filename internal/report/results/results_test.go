@@ -3,6 +3,7 @@ package results
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -138,6 +139,11 @@ func TestSettings(t *testing.T) {
 func TestProseHoldsNoFigures(t *testing.T) {
 	for name, template := range templates(t) {
 		prose := page.Prose(template)
+		if name == documents { // its figures follow from data/papers.csv: TestContradictionsFollowFromPapers
+			for _, c := range contradictions {
+				prose = strings.Replace(prose, fmt.Sprintf(c.sentence, c.value(documentValues(t))), "", 1)
+			}
+		}
 		for _, hide := range []*regexp.Regexp{code, linked, notFigures} {
 			prose = hide.ReplaceAllString(prose, "")
 		}

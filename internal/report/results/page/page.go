@@ -9,7 +9,7 @@
 //	                              each NAME of their figures PREFIX.NAME.FIGURE
 //	figure, claim, trials         of a step's trials, within a sentence
 //	paper, effects                a document's table as it is, and its effect sizes recomputed
-//	printed, fact                 a document's value, and what follows from its values, within a sentence
+//	printed                       a document's value, within a sentence
 //	progress                      how many steps of a page of the plan are measured, within a sentence
 //	waiting                       which command measures what the section around it lacks: <!-- waiting findings -->
 //
@@ -44,8 +44,6 @@ type Source interface {
 	Points(step string) ([]data.Point, error)
 	// Papers are the values of a figure or table of a document.
 	Papers(item string) ([]Value, error)
-	// Fact follows from the documents' values.
-	Fact(name string) (string, error)
 	// Missing tells how steps are measured that were not yet.
 	Missing(steps []string) (Missing, error)
 	// Progress is how many of the steps of a page of the plan are measured.
@@ -60,7 +58,7 @@ type Page struct {
 }
 
 const (
-	within = `figure|claim|trials|printed|fact|progress`
+	within = `figure|claim|trials|printed|progress`
 	blocks = `table|ranks|versus|picture|graph|over|paper|effects|waiting`
 )
 
@@ -177,9 +175,6 @@ func (f *filler) content(kind string, w words) (string, error) {
 	switch kind {
 	case "printed":
 		return printed(w, f.from)
-	case "fact":
-		text, err := f.from.Fact(w.step)
-		return text, errors.Join(err, w.only())
 	case "progress":
 		measured, all, err := f.from.Progress(w.step)
 		return progress(measured, all), errors.Join(err, w.only())

@@ -60,8 +60,6 @@ func (made) Points(step string) ([]data.Point, error) {
 	return out, nil
 }
 
-func (made) Fact(name string) (string, error) { return "fact " + name, nil }
-
 func (made) Missing(steps []string) (Missing, error) {
 	return Missing{Names: steps, Takes: 90 * time.Minute}, nil
 }
@@ -205,7 +203,6 @@ func TestWithinASentence(t *testing.T) {
 		"claim later of=goodput least=1 most=2":                                   "",
 		"progress a-page":                                                         "2 of 3",
 		"printed named series=a_b x=B":                                            "8.5",
-		"fact threads":                                                            "fact threads",
 	} {
 		if got, _ := filled(t, marker); got != want {
 			t.Errorf("%s: %q, want %q", marker, got, want)

@@ -5,65 +5,71 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"testing"
 
 	"skerry/internal/report/results/page"
 )
 
-// Fact implements page.Source: what follows from the documents' own values.
-func (f Folder) Fact(name string) (string, error) {
-	fact, ok := facts[name]
-	if !ok {
-		return "", fmt.Errorf("there is no fact %q", name)
-	}
-	var failed error
-	text := fact(func(item string) map[string]map[string]float64 {
-		values, err := f.Papers(item)
-		if err != nil && failed == nil {
-			failed = err
-		}
-		by, _, _ := page.By(values)
-		return by
-	})
-	return text, failed
+// documents is the template of the page about the documents.
+const documents = "documents" + tmplExt
+
+// contradiction is what a document's own values give where the document says something else.
+type contradiction struct {
+	sentence string // of documents.md, with %s for the value
+	value    func(reader) string
 }
 
 // reader returns the values of an item, by series, then by what they are at.
 type reader func(item string) map[string]map[string]float64
 
-// facts are what documents.md finds in the documents. By Little's law the requests under way are
+// contradictions are all that documents.md lists. By Little's law the requests under way are
 // those that end in a second times the seconds that each takes.
-var facts = map[string]func(reader) string{
-	"clouds-threads-aws-3":           threads("clouds-5-1", "clouds-5-2", "AWS"),
-	"clouds-threads-aws-5":           threads("clouds-5-3", "clouds-5-4", "AWS"),
-	"clouds-threads-aws-production":  threads("clouds-5-5", "clouds-5-6", "AWS"),
-	"clouds-threads-open-3":          threads("clouds-5-1", "clouds-5-2", "OpenStack"),
-	"clouds-threads-open-5":          threads("clouds-5-3", "clouds-5-4", "OpenStack"),
-	"clouds-threads-open-production": threads("clouds-5-5", "clouds-5-6", "OpenStack"),
-	"clouds-effects-wrong":           wrongEffects,
-	"clouds-variances-wrong":         wrongVariances,
-	"clouds-differences-wrong":       wrongDifferences,
-	"hydra-readers":                  pool("reads"),
-	"hydra-writers":                  pool("writes"),
-	"faults-cassandra-us": func(of reader) string {
+var contradictions = []contradiction{
+	{"Amazon's three nodes **%s**", threads("clouds-5-1", "clouds-5-2", "AWS")},
+	{"and five nodes **%s**", threads("clouds-5-3", "clouds-5-4", "AWS")},
+	{"Amazon's production cluster **%s**", threads("clouds-5-5", "clouds-5-6", "AWS")},
+	{"; OpenStack's **%s**", threads("clouds-5-1", "clouds-5-2", "OpenStack")},
+	{" and **%s** | Amazon's three and five nodes", threads("clouds-5-3", "clouds-5-4", "OpenStack")},
+	{"threads, OpenStack's **%s** |", threads("clouds-5-5", "clouds-5-6", "OpenStack")},
+	{"than their own means and deviations give ([all of them](clouds.md#the-documents-tables-recomputed)): **%s**", wrongEffects},
+	{"variances that are not the deviations' squares: **%s**", wrongVariances},
+	{"| Table %s |", wrongDifferences},
+	{"**%s** readers are under way", pool("reads")},
+	{"**%s** writers", pool("writes")},
+	{"an operation takes **%s** us on average", func(of reader) string {
 		return fmt.Sprintf("%.0f", 1e6/of("faults-raw")["Cassandra 3 nodes ops/s"]["A"])
-	},
-	"faults-hbase-seconds": func(of reader) string {
+	}},
+	{"a thousand operations in **%s** s", func(of reader) string {
 		return fmt.Sprintf("%.3f", 1000/of("faults-raw")["HBase 3 nodes ops/s"]["A"])
-	},
-	"faults-two-before-three": twoBeforeThree,
-	"services-swarm": func(of reader) string {
-		reads := of("services-p95")["update-heavy reads ms"]
-		next, least := 0.0, math.Inf(1)
-		for name, v := range reads {
-			if name != "SwarmServiceIP" {
-				next, least = max(next, v), min(least, v)
-			}
+	}},
+	{"*faster* than three in workloads **%s**", twoBeforeThree},
+	{"has by far the longest reads of update-heavy loads | **%s**", swarm},
+	{"that makes **%s** times from X to 5X", straight("Cassandra")},
+	{"Redis' figure makes **%s** |", straight("Redis")},
+	{"would ask for **%s** from X to 2X", doubled},
+}
+
+// documentValues reads the documents' values from data/papers.csv.
+func documentValues(t *testing.T) reader {
+	return func(item string) map[string]map[string]float64 {
+		values, err := folder.Papers(item)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return fmt.Sprintf("%.1f times the next, of six that differ by %.1f ms", reads["SwarmServiceIP"]/next, next-least)
-	},
-	"fhc-cassandra-to-5x":   straight("Cassandra"),
-	"fhc-redis-to-5x":       straight("Redis"),
-	"fhc-cassandra-doubled": doubled,
+		by, _, _ := page.By(values)
+		return by
+	}
+}
+
+// The page about the documents' contradictions has the values that follow from data/papers.csv, and no other figures.
+func TestContradictionsFollowFromPapers(t *testing.T) {
+	prose := page.Prose(templates(t)[documents])
+	of := documentValues(t)
+	for _, c := range contradictions {
+		if want := fmt.Sprintf(c.sentence, c.value(of)); strings.Count(prose, want) != 1 {
+			t.Errorf("%s says %q %d times, want once", documents, want, strings.Count(prose, want))
+		}
+	}
 }
 
 // threads are those of a closed loop, by throughput in operations a second and latency in us.
@@ -85,6 +91,18 @@ func pool(kind string) func(reader) string {
 		rate, ms := of("hydra-mixed")[kind], of("hydra-mixed")[kind+" ms"]
 		return fmt.Sprintf("%.0f and %.0f", rate["30"]*ms["30"]/1e3, rate["120"]*ms["120"]/1e3)
 	}
+}
+
+// swarm compares Swarm's service IP with the slowest of the others.
+func swarm(of reader) string {
+	reads := of("services-p95")["update-heavy reads ms"]
+	next, least := 0.0, math.Inf(1)
+	for name, v := range reads {
+		if name != "SwarmServiceIP" {
+			next, least = max(next, v), min(least, v)
+		}
+	}
+	return fmt.Sprintf("%.1f times the next, of six that differ by %.1f ms", reads["SwarmServiceIP"]/next, next-least)
 }
 
 func twoBeforeThree(of reader) string {
