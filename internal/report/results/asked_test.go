@@ -107,28 +107,27 @@ func (p pretended) Points(name string) (points []data.Point, err error) {
 func TestPagesAskForWhatIsKept(t *testing.T) {
 	as := pretended{folder, load(t), map[string][]data.Row{}}
 	for name, template := range templates(t) {
-		for _, marker := range page.Markers(template) {
-			p, err := page.Fill("x", []byte(marker), as)
-			if err != nil {
-				t.Error(err)
-				continue
-			}
-			for _, lack := range lacking(marker, strings.TrimSpace(string(p.Text))) {
-				t.Errorf("%s: %s: no trial of the experiment has %s", name, marker, lack)
+		p, err := page.Fill("x", template, as)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, c := range p.Calls {
+			for _, lack := range lacking(c) {
+				t.Errorf("%s: %s %s %q: no trial of the experiment has %s", name, c.Function, c.Step, c.Options, lack)
 			}
 		}
 	}
 }
 
-// lacking is what a marker asked for and did not find.
-func lacking(marker, content string) []string {
+// lacking is what a call asked for and did not find.
+func lacking(c page.Call) []string {
 	switch {
-	case strings.HasPrefix(marker, "<!-- waiting"):
+	case c.Function == "waiting":
 		return nil
-	case content == "" || strings.Contains(content, "no valid trial"):
+	case c.Content == "" || strings.Contains(c.Content, "no valid trial"):
 		return []string{"such parameters, or such a figure"}
-	case strings.HasPrefix(marker, "<!-- table"), strings.HasPrefix(marker, "<!-- ranks"):
-		return emptyColumns(content)
+	case c.Function == "table", c.Function == "ranks":
+		return emptyColumns(c.Content)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func documentValues(t *testing.T) reader {
 
 // The page about the documents' contradictions has the values that follow from data/papers.csv, and no other figures.
 func TestContradictionsFollowFromPapers(t *testing.T) {
-	prose := page.Prose(templates(t)[documents])
+	prose := proseOf(templates(t)[documents])
 	of := documentValues(t)
 	for _, c := range contradictions {
 		if want := fmt.Sprintf(c.sentence, c.value(of)); strings.Count(prose, want) != 1 {

@@ -38,7 +38,7 @@ type Folder struct {
 	filling *filling // nil where no pages are being filled
 }
 
-// filling is what every marker of every page asks for anew, read once.
+// filling caches what many calls of all templates need.
 type filling struct {
 	plan  func() (Plan, error)
 	takes map[string]estimate // by step

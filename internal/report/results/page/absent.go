@@ -59,11 +59,8 @@ func leadsIn(p part) bool {
 
 // shown are the parts that a lead-in leads to.
 func shown(p part) bool {
-	return p.kind == blank || p.kind == block && !waits(p) || p.kind == item || p.kind == tableHead || p.kind == row
+	return p.kind == blank || p.kind == ownLines && p.waiting == "" || p.kind == item || p.kind == tableHead || p.kind == row
 }
-
-// waits tells whether a part says what its section lacks.
-func waits(p part) bool { return p.kind == block && strings.HasPrefix(p.text, "<!-- waiting ") }
 
 // section is a heading with all below it.
 func section(all []part, at int) []part {
@@ -79,7 +76,7 @@ func section(all []part, at int) []part {
 func silent(parts []part) bool {
 	asks := 0
 	for _, p := range parts {
-		if p.has > 0 || waits(p) {
+		if p.has > 0 || p.waiting != "" {
 			return false
 		}
 		asks += p.asks

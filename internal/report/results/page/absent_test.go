@@ -9,10 +9,13 @@ import (
 
 // A figure that is there, one that is not, and another that is not.
 const (
-	there = "<!-- figure made of=goodput where=workload=a,scale=1 -->"
-	yet   = "<!-- figure later of=goodput -->"
-	never = "<!-- figure made of=goodput where=workload=z -->"
+	there = "{{figure `made` `of=goodput` `where=workload=a,scale=1`}}"
+	yet   = "{{figure `later` `of=goodput`}}"
+	never = "{{figure `made` `of=goodput` `where=workload=z`}}"
 )
+
+// call is a call as an argument of another one.
+func call(action string) string { return strings.Trim(action, "{}") }
 
 // What is not measured yet is left out, with what is there for its sake alone.
 func TestLeftOut(t *testing.T) {
@@ -22,7 +25,7 @@ func TestLeftOut(t *testing.T) {
 			"First 100 ± 2.\n\nThird 100 ± 2, not measured yet.\n",
 		},
 		"words that do without": {
-			"It is near<!-- if measured -->: " + there + " a second<!-- end -->.\nIt is far<!-- if measured -->: " + yet + "<!-- end -->.\n",
+			"It is near{{words `: %s a second` (" + call(there) + ")}}.\nIt is far{{words `: %s` (" + call(yet) + ")}}.\n",
 			"It is near: 100 ± 2 a second.\nIt is far.\n",
 		},
 		"rows": {
@@ -42,11 +45,11 @@ func TestLeftOut(t *testing.T) {
 			"- two 100 ± 2\n  goes on\n",
 		},
 		"lead-ins": {
-			"Ours:\n\n<!-- table later rows=scale columns=goodput -->\n\nTheirs,\nand others:\n\n<!-- paper named -->\n\nA list:\n\n- " + yet + "\n\nThat was it.\n",
+			"Ours:\n\n{{table `later` `rows=scale` `columns=goodput`}}\n\nTheirs,\nand others:\n\n{{paper `named`}}\n\nA list:\n\n- " + yet + "\n\nThat was it.\n",
 			"Theirs,\nand others:\n\n| document | a b |\n| --- | --- |\n| A | 7 |\n| B | 8.5 |\n\nThat was it.\n",
 		},
 		"sections": {
-			"# Page\n\nText.\n\n## One\n\nOne's text.\n\n### In one\n\n" + yet + "\n\n<!-- paper named -->\n\n## Two\n\n### In two\n\nGone " + yet + "\n\n### More of two\n\nIs " + there + ".\n\n## Three\n\nNo figures.\n",
+			"# Page\n\nText.\n\n## One\n\nOne's text.\n\n### In one\n\n" + yet + "\n\n{{paper `named`}}\n\n## Two\n\n### In two\n\nGone " + yet + "\n\n### More of two\n\nIs " + there + ".\n\n## Three\n\nNo figures.\n",
 			"# Page\n\nText.\n\n## Two\n\n### More of two\n\nIs 100 ± 2.\n\n## Three\n\nNo figures.\n",
 		},
 		"a page's own heading stays": {
@@ -68,12 +71,12 @@ func TestLeftOut(t *testing.T) {
 func TestWaiting(t *testing.T) {
 	how := " This measures what is missing, on a machine that does nothing else, in 90 minutes at most:\n\n```\nskerry reproduce "
 	for name, tt := range map[string]struct{ template, note string }{
-		"nothing is there": {"# Page\n\nWords.\n\n<!-- waiting parts -->\n\n## One\n\n" + yet + "\n\n" + never + "\n", "None of the 2 parts is measured yet." + how + "later made\n```\n"},
-		"some is":          {"## Page\n\n- " + yet + "\n- " + there + "\n\n<!-- waiting findings_here -->\n", "Not measured yet, and left out: 1 of the 2 findings here." + how + "later\n```\n"},
-		"a figure is not":  {"## Page\n\n- " + yet + there + "\n\n<!-- waiting findings -->\n", "Some figures of the findings are not measured yet." + how + "later\n```\n"},
-		"words are left":   {"## Page\n\n- One<!-- if measured -->" + yet + "<!-- end -->.\n\n<!-- waiting findings -->\n", "Some figures of the findings are not measured yet." + how + "later\n```\n"},
-		"another lacks it": {"## Page\n\nIs " + there + ".\n\n<!-- waiting parts -->\n\n## Other\n\n" + yet + "\n", ""},
-		"all is there":     {"# Page\n\n<!-- waiting parts -->\n\nIs " + there + ".\n", ""},
+		"nothing is there": {"# Page\n\nWords.\n\n{{waiting `parts`}}\n\n## One\n\n" + yet + "\n\n" + never + "\n", "None of the 2 parts is measured yet." + how + "later made\n```\n"},
+		"some is":          {"## Page\n\n- " + yet + "\n- " + there + "\n\n{{waiting `findings here`}}\n", "Not measured yet, and left out: 1 of the 2 findings here." + how + "later\n```\n"},
+		"a figure is not":  {"## Page\n\n- " + yet + there + "\n\n{{waiting `findings`}}\n", "Some figures of the findings are not measured yet." + how + "later\n```\n"},
+		"words are left":   {"## Page\n\n- One{{words `%s` (" + call(yet) + ")}}.\n\n{{waiting `findings`}}\n", "Some figures of the findings are not measured yet." + how + "later\n```\n"},
+		"another lacks it": {"## Page\n\nIs " + there + ".\n\n{{waiting `parts`}}\n\n## Other\n\n" + yet + "\n", ""},
+		"all is there":     {"# Page\n\n{{waiting `parts`}}\n\nIs " + there + ".\n", ""},
 	} {
 		p, err := Fill("x", []byte(tt.template), made{})
 		if err != nil {

@@ -1,33 +1,32 @@
-// Package page makes a page of results from its template, which is a page of Markdown with markers:
+// Package page makes a page of results from its template: a page of Markdown, which is a text/template with these functions:
 //
-//	<!-- table STEP rows=workload,scale columns=goodput,goodput/scale=1,read.p99:ms where=workload=a -->
+//	{{table "STEP" "rows=workload,scale" "columns=goodput,goodput/scale=1,read.p99:ms" "where=workload=a"}}
 //
-// Each marker names a step of the plan or an item of the documents' values first:
+// The first argument names a step of the plan or an item of the documents' values, the others are options:
 //
 //	table, picture, graph, over,
-//	ranks, versus                 of a step's trials, a block of their own; with each=PREFIX a row for
+//	ranks, versus                 of a step's trials, on a line of their own; with each=PREFIX a row for
 //	                              each NAME of their figures PREFIX.NAME.FIGURE
 //	figure, claim, trials         of a step's trials, within a sentence
 //	paper, effects                a document's table as it is, and its effect sizes recomputed
 //	printed                       a document's value, within a sentence
 //	progress                      how many steps of a page of the plan are measured, within a sentence
-//	waiting                       which command measures what the section around it lacks: <!-- waiting findings -->
+//	waiting                       which command measures what the section around it lacks: {{waiting "findings"}}
+//	words                         a part of a sentence around figures, left out if none is measured: {{words ": %s ms" (figure ...)}}
+//	rows                          a table for range: {{range rows "STEP | NAME" "fhc-latency-redis | Redis"}}
 //
 // Means are over the trials of a cell that count (data.Row.Counts). What was not measured yet is left out (absent.go):
 //
 //	a row, an item, a paragraph   where none of its figures is there; where some are, the others say so
 //	a whole table, a lead-in      where nothing of it, or of what it leads to, is left
 //	a section with its heading    where it asks for figures and has none, unless it says so itself (waiting)
-//	<!-- if measured -->, text    to <!-- end -->: words of a sentence that is worth reading without them
-//
-// What several steps have alike stands once (repeat.go).
 package page
 
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+	"text/template"
 
 	"skerry/internal/report/results/data"
 )
@@ -55,24 +54,33 @@ type Page struct {
 	Text []byte
 	// Pictures are SVG documents by their file's name.
 	Pictures map[string]string
+	// Calls are the template's calls of functions, in their order.
+	Calls []Call
 }
 
-const (
-	within = `figure|claim|trials|printed|progress`
-	blocks = `table|ranks|versus|picture|graph|over|paper|effects|waiting`
-)
-
-var (
-	marker  = regexp.MustCompile(`<!-- (` + within + `|` + blocks + `) ([^>]*?) -->`)
-	figures = regexp.MustCompile(`^(table|ranks|versus|picture|graph|over|figure|claim|trials)$`)
-	comment = regexp.MustCompile(`(?s)<!--.*?-->`)
-	perhaps = regexp.MustCompile(`(?s)<!-- if measured -->(.*?)<!-- end -->`)
-)
+// Call is a call of a function by a template.
+type Call struct {
+	Function, Step string
+	Options        []string
+	// Content is the result, also of a part that is left out.
+	Content string
+}
 
 // Fill makes a page from its template. name begins the names of its pictures.
-func Fill(name string, template []byte, from Source) (Page, error) {
+func Fill(name string, text []byte, from Source) (Page, error) {
 	f := filler{name: name, from: from, page: Page{Pictures: map[string]string{}}}
-	all := split(string(template))
+	t, err := template.New(name).Funcs(f.functions()).Option("missingkey=error").Parse(string(text))
+	if err != nil {
+		return f.page, fmt.Errorf("parsing the template of a page: %w", err)
+	}
+	var b strings.Builder
+	if err := t.Execute(&b, nil); err != nil {
+		return f.page, fmt.Errorf("filling the template of a page: %w", err)
+	}
+	if i := strings.Index(b.String(), "<!--"); i >= 0 {
+		return f.page, fmt.Errorf("page %s: %.40q: a page has no comments; a template calls functions as {{table ...}}", name, b.String()[i:])
+	}
+	all := split(b.String())
 	for i := range all {
 		if err := f.fill(&all[i]); err != nil {
 			return f.page, fmt.Errorf("page %s: %w", name, err)
@@ -86,95 +94,21 @@ func Fill(name string, template []byte, from Source) (Page, error) {
 	return f.page, nil
 }
 
-// Markers are the markers of a template, those apart that it quotes.
-func Markers(template []byte) (out []string) {
-	for _, p := range split(string(template)) {
-		if p.kind != quoted {
-			out = append(out, marker.FindAllString(p.text, -1)...)
-		}
-	}
-	return out
-}
-
-// Prose is a template without its markers and without what it quotes.
-func Prose(template []byte) string {
-	var b strings.Builder
-	for _, p := range split(string(template)) {
-		if p.kind != quoted {
-			b.WriteString(comment.ReplaceAllString(p.text, ""))
-		}
-	}
-	return b.String()
-}
-
 // filler fills in one page.
 type filler struct {
-	name string
-	from Source
-	page Page
+	name    string
+	from    Source
+	page    Page
+	results []result // by the number in their token
 }
 
-// fill puts into a part what its markers ask for.
-func (f *filler) fill(p *part) (err error) {
-	if p.kind == quoted {
-		return nil
-	}
-	if left := comment.FindString(marker.ReplaceAllString(perhaps.ReplaceAllString(p.text, "$1"), "")); left != "" {
-		return fmt.Errorf("%s is no marker: there are %s", left, strings.ReplaceAll(within+"|"+blocks, "|", ", "))
-	}
-	text := perhaps.ReplaceAllStringFunc(p.text, func(found string) string {
-		words := part{text: perhaps.FindStringSubmatch(found)[1]}
-		if err == nil {
-			err = f.markers(&words)
-		}
-		p.missing = append(p.missing, words.missing...)
-		if words.absent() {
-			return ""
-		}
-		p.asks, p.has = p.asks+words.asks, p.has+words.has
-		return words.text
-	})
-	p.text = text
-	return errors.Join(err, f.markers(p))
-}
-
-func (f *filler) markers(p *part) (err error) {
-	p.text = marker.ReplaceAllStringFunc(p.text, func(found string) string {
-		m := marker.FindStringSubmatch(found)
-		if m[1] == "waiting" { // what is missing is known at the end
-			return found
-		}
-		w, wrong := parse(m[2])
-		if wrong == nil && p.kind != block && blockOf.MatchString(found) {
-			wrong = errors.New("it stands on a line of its own")
-		}
-		var content string
-		if wrong == nil {
-			content, wrong = f.content(m[1], w)
-		}
-		yet := NotYet{}
-		switch {
-		case errors.As(wrong, &yet):
-			p.asks++
-			p.missing = append(p.missing, yet.Step)
-			if content = yet.Error(); p.kind == row {
-				content = "–" // as tables have it that are made
-			}
-		case wrong != nil && err == nil:
-			err = fmt.Errorf("%s: %w", found, wrong)
-		case figures.MatchString(m[1]):
-			p.asks, p.has = p.asks+1, p.has+1
-		}
-		return content
-	})
-	return err
-}
-
-// content is what stands in a marker's place.
+// content is the result of a function.
 func (f *filler) content(kind string, w words) (string, error) {
 	switch kind {
 	case "printed":
 		return printed(w, f.from)
+	case "waiting": // what is missing is known at the end
+		return "", w.only()
 	case "progress":
 		measured, all, err := f.from.Progress(w.step)
 		return progress(measured, all), errors.Join(err, w.only())

@@ -83,9 +83,9 @@ func (made) Papers(item string) ([]Value, error) {
 }
 
 func TestFill(t *testing.T) {
-	text := "# A page\nOf it <!-- trials made -->; A at X had <!-- figure made of=goodput where=workload=a,scale=1 --> a second.\n" +
-		"<!-- table made rows=workload,scale columns=goodput,goodput/scale=1,read.p99:ms -->\n" +
-		"```\n<!-- trials other -->\n\n\n```\n"
+	text := "# A page\nOf it {{trials `made`}}; A at X had {{figure `made` `of=goodput` `where=workload=a,scale=1`}} a second.\n" +
+		"{{table `made` `rows=workload,scale` `columns=goodput,goodput/scale=1,read.p99:ms`}}\n" +
+		"```\n{{`{{trials}}`}}\n\n\n```\n"
 	p, err := Fill("x", []byte(text), made{})
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ Of it 11 of 12 trials are valid, 1 suspect; A at X had 100 ± 2 a second.
 | b | 0.2 | 900 ± 2 | 4.50 ± 0.053 | 12.3 ± 0 | 3 |  |
 | b | 1 | 200 ± 2 | 1.00 | 12.3 ± 0 | 3 |  |
 
-` + "```\n<!-- trials other -->\n\n\n```\n"
+` + "```\n{{trials}}\n\n\n```\n"
 	if diff := cmp.Diff(want, string(p.Text)); diff != "" {
 		t.Error(diff)
 	}
@@ -109,19 +109,19 @@ Of it 11 of 12 trials are valid, 1 suspect; A at X had 100 ± 2 a second.
 // By hand: 499.5 and 100 with SDs of 0.707 and 1, of two and three values: g = -399.5/0.866; pooled 0.913 and J(3) = 0.7236. One deal of ten sets
 // them so far apart. 900 and 200 with SDs of 1, of three: J(4) = 0.7979, two deals of twenty.
 func TestVersus(t *testing.T) {
-	for marker, want := range map[string]string{
-		"<!-- versus made of=goodput rows=workload by=scale between=0.2,1 -->\n": `| workload | goodput/s, 0.2 | goodput/s, 1 | g | g, corrected | p |
+	for call, want := range map[string]string{
+		"{{versus `made` `of=goodput` `rows=workload` `by=scale` `between=0.2,1`}}\n": `| workload | goodput/s, 0.2 | goodput/s, 1 | g | g, corrected | p |
 | --- | --- | --- | --- | --- | --- |
 | a | 500 ± 6 | 100 ± 2 | -461.30 | -316.67 | 0.100 |
 | b | 900 ± 2 | 200 ± 2 | -700.00 | -558.52 | 0.100 |
 `,
-		"<!-- versus made of=goodput rows=workload by=scale between=1,none paper=clouds -->\n": `| workload | goodput/s, 1 | goodput/s, none | g | g, corrected | p | document's g, recomputed |
+		"{{versus `made` `of=goodput` `rows=workload` `by=scale` `between=1,none` `paper=clouds`}}\n": `| workload | goodput/s, 1 | goodput/s, none | g | g, corrected | p | document's g, recomputed |
 | --- | --- | --- | --- | --- | --- | --- |
 | a | 100 ± 2 | – | – | – | – | – |
 | b | 200 ± 2 | – | – | – | – | 2.10 |
 `,
 	} {
-		p, err := Fill("x", []byte(marker), made{})
+		p, err := Fill("x", []byte(call), made{})
 		if err != nil {
 			t.Error(err)
 		}
@@ -132,7 +132,7 @@ func TestVersus(t *testing.T) {
 }
 
 func TestPicture(t *testing.T) {
-	p, err := Fill("x", []byte("<!-- picture made x=scale y=goodput/scale=1 by=workload paper=fhc-5 -->"), made{})
+	p, err := Fill("x", []byte("{{picture `made` `x=scale` `y=goodput/scale=1` `by=workload` `paper=fhc-5`}}"), made{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,41 +148,46 @@ func TestPicture(t *testing.T) {
 }
 
 func TestFillRefuses(t *testing.T) {
-	for name, marker := range map[string]string{
-		"no marker":            "<!-- trails made -->",
-		"within words":         "- one <!-- table made rows=scale columns=goodput -->",
-		"half of one":          "<!-- if measured --><!-- trials made -->",
-		"no step":              "<!-- trials where=a=1 -->",
-		"an unknown step":      "<!-- trials other -->",
-		"an unknown option":    "<!-- trials made what=1 -->",
-		"no bounds":            "<!-- claim made of=goodput least=1 -->",
-		"an unknown parameter": "<!-- trials made where=colour=z -->",
-		"no such value":        "<!-- printed named series=a x=A -->",
-		"sides of nothing":     "<!-- versus made of=goodput rows=workload by=colour between=1,2 -->",
-		"one side":             "<!-- versus made of=goodput rows=workload by=scale between=1 -->",
-		"no such parameter":    "<!-- table made rows=colour columns=goodput -->",
-		"a table of nothing":   "<!-- table made rows=scale -->",
-		"no such unit":         "<!-- table made rows=scale columns=goodput:mph -->",
+	for name, call := range map[string]string{
+		"a comment":            "<!-- trials made -->",
+		"no function":          "{{trails `made`}}",
+		"within words":         "- one {{table `made` `rows=scale` `columns=goodput`}}",
+		"half of one":          "{{trials `made`",
+		"no step":              "{{trials}}",
+		"an option twice":      "{{trials `made` `where=a=1` `where=a=1`}}",
+		"a row without a name": "{{range rows `STEP | NAME` `made`}}{{.STEP}}{{end}}",
+		"no such name":         "{{range rows `STEP` `made`}}{{.NAME}}{{end}}",
+		"an unknown step":      "{{trials `other`}}",
+		"an unknown option":    "{{trials `made` `what=1`}}",
+		"no bounds":            "{{claim `made` `of=goodput` `least=1`}}",
+		"an unknown parameter": "{{trials `made` `where=colour=z`}}",
+		"no such value":        "{{printed `named` `series=a` `x=A`}}",
+		"sides of nothing":     "{{versus `made` `of=goodput` `rows=workload` `by=colour` `between=1,2`}}",
+		"one side":             "{{versus `made` `of=goodput` `rows=workload` `by=scale` `between=1`}}",
+		"no such parameter":    "{{table `made` `rows=colour` `columns=goodput`}}",
+		"a table of nothing":   "{{table `made` `rows=scale`}}",
+		"no such unit":         "{{table `made` `rows=scale` `columns=goodput:mph`}}",
 	} {
-		if _, err := Fill("x", []byte(marker), made{}); err == nil {
+		if _, err := Fill("x", []byte(call), made{}); err == nil {
 			t.Errorf("%s: filled in", name)
 		}
 	}
 }
 
-// filled is a page of a marker alone.
-func filled(t *testing.T, marker string) (text string, pictures map[string]string) {
+// filled is a page of a call alone: function, step and options with _ for a space.
+func filled(t *testing.T, call string) (text string, pictures map[string]string) {
 	t.Helper()
-	p, err := Fill("x", []byte("<!-- "+marker+" -->"), made{})
+	kind, arguments, _ := strings.Cut(call, " ")
+	p, err := Fill("x", []byte("{{"+kind+" `"+strings.NewReplacer(" ", "` `", "_", " ").Replace(arguments)+"`}}"), made{})
 	if err != nil {
-		t.Fatalf("%s: %v", marker, err)
+		t.Fatalf("%s: %v", call, err)
 	}
 	return strings.TrimSpace(string(p.Text)), p.Pictures
 }
 
 func TestWhere(t *testing.T) {
 	rows := []data.Row{{Trial: 1, Parameters: map[string]string{"volumes": "none"}}, {Trial: 2, Parameters: map[string]string{"volumes": "kind=loop size=8GiB"}}, {Trial: 3, Parameters: map[string]string{"volumes": "local_one"}}}
-	for value, want := range map[string]int{"none": 1, "kind=loop_size=8GiB": 2, "local_one": 3} {
+	for value, want := range map[string]int{"none": 1, "kind=loop size=8GiB": 2, "local_one": 3} {
 		w := words{options: map[string]string{"where": "volumes=" + value}}
 		if got, err := w.filter(rows); err != nil || len(got) != 1 || got[0].Trial != want {
 			t.Errorf("%s: %+v, %v", value, got, err)
@@ -191,7 +196,7 @@ func TestWhere(t *testing.T) {
 }
 
 func TestWithinASentence(t *testing.T) {
-	for marker, want := range map[string]string{
+	for call, want := range map[string]string{
 		"figure made of=goodput/scale=1 where=workload=b,scale=0.2":               "4.50 ± 0.053",
 		"figure made of=goodput where=workload=z":                                 "",
 		"figure later of=goodput":                                                 "",
@@ -204,14 +209,14 @@ func TestWithinASentence(t *testing.T) {
 		"progress a-page":                                                         "2 of 3",
 		"printed named series=a_b x=B":                                            "8.5",
 	} {
-		if got, _ := filled(t, marker); got != want {
-			t.Errorf("%s: %q, want %q", marker, got, want)
+		if got, _ := filled(t, call); got != want {
+			t.Errorf("%s: %q, want %q", call, got, want)
 		}
 	}
 }
 
 func TestBlocks(t *testing.T) {
-	for marker, want := range map[string]string{
+	for call, want := range map[string]string{
 		"table made rows=workload columns=goodput where=scale=1 paper=named":   "| a | 100 ± 2 | 7 | 3 |  |",
 		"table made rows=workload columns=goodput where=scale=1 sort=read.p99": "| a | 100 ± 2 | 3 |  |\n| b |",
 		"paper named":                  "| A | 7 |\n| B | 8.5 |",
@@ -221,12 +226,12 @@ func TestBlocks(t *testing.T) {
 		"over made y=goodput axis=log": "](data/x-1.svg)",
 		"picture made x=workload y=goodput where=scale=1 paper=named": "pale bars",
 	} {
-		got, pictures := filled(t, marker)
+		got, pictures := filled(t, call)
 		if !strings.Contains(got, want) {
-			t.Errorf("%s:\n%s\nhas no %q", marker, got, want)
+			t.Errorf("%s:\n%s\nhas no %q", call, got, want)
 		}
 		if n := strings.Count(got, "!["); n != len(pictures) {
-			t.Errorf("%s: %d pictures", marker, len(pictures))
+			t.Errorf("%s: %d pictures", call, len(pictures))
 		}
 	}
 }
@@ -247,13 +252,15 @@ func TestShapesAreFilled(t *testing.T) {
 	}
 }
 
-// What a template quotes is no marker, and no prose.
-func TestQuoted(t *testing.T) {
-	text := []byte("a <!-- trials made --> 7\n```\n<!-- trials other --> 8\n```\n<!-- paper named -->\n```\n9\n```\n")
-	if diff := cmp.Diff([]string{"<!-- trials made -->", "<!-- paper named -->"}, Markers(text)); diff != "" {
-		t.Error(diff)
+// A table of values is written out by range.
+func TestRows(t *testing.T) {
+	text := "| of | trials |\n|---|---|\n{{- range rows `STEP | NAME`\n  `made | Made`\n  `bare | Bare`}}\n| {{.NAME}} | {{trials .STEP}} |\n{{- end}}\n\nAfter.\n"
+	p, err := Fill("x", []byte(text), made{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if diff := cmp.Diff("a  7\n\n", Prose(text)); diff != "" {
+	want := "| of | trials |\n|---|---|\n| Made | 11 of 12 trials are valid, 1 suspect |\n| Bare | 0 of 1 trials are valid, 1 suspect |\n\nAfter.\n"
+	if diff := cmp.Diff(want, string(p.Text)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -271,20 +278,20 @@ func TestReadPapers(t *testing.T) {
 
 // What no trial has, or not yet - a recovery that was not seen, the one end of a ratio - is told as missing, and ends nothing.
 func TestFillWithWhatIsThere(t *testing.T) {
-	for marker, want := range map[string]string{
-		"<!-- figure made of=events.lost.recover -->":            "no valid trial",
-		"<!-- table made each=never rows=never columns=x -->":    "",
-		"<!-- table made rows=scale columns=goodput/scale=7 -->": "| 0.2 | – | 5 |",
+	for call, want := range map[string]string{
+		"{{figure `made` `of=events.lost.recover`}}":              "no valid trial",
+		"{{table `made` `each=never` `rows=never` `columns=x`}}":  "",
+		"{{table `made` `rows=scale` `columns=goodput/scale=7`}}": "| 0.2 | – | 5 |",
 	} {
-		if p, err := Fill("x", []byte(marker), made{}); err != nil || !strings.Contains(string(p.Text), want) {
-			t.Errorf("%s is %s, %v, want %s", marker, p.Text, err, want)
+		if p, err := Fill("x", []byte(call), made{}); err != nil || !strings.Contains(string(p.Text), want) {
+			t.Errorf("%s is %s, %v, want %s", call, p.Text, err, want)
 		}
 	}
 }
 
 // A document's values stand beside ours by rank, and how well the ranks agree.
 func TestRanks(t *testing.T) {
-	text := "<!-- ranks made of=goodput by=workload pairs=scale=1~a_b paper=labels as=kinds -->"
+	text := "{{ranks `made` `of=goodput` `by=workload` `pairs=scale=1~a b` `paper=labels` `as=kinds`}}"
 	p, err := Fill("x", []byte(text), made{})
 	if err != nil {
 		t.Fatal(err)
@@ -303,7 +310,7 @@ func TestRanks(t *testing.T) {
 
 // Graphs stand side by side.
 func TestGraphs(t *testing.T) {
-	p, err := Fill("x", []byte("<!-- graph made by=workload where=scale=1 -->"), made{})
+	p, err := Fill("x", []byte("{{graph `made` `by=workload` `where=scale=1`}}"), made{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +321,7 @@ func TestGraphs(t *testing.T) {
 
 // Figures of nodes are rows of their own.
 func TestEach(t *testing.T) {
-	p, err := Fill("x", []byte("<!-- table made each=change rows=change,scale columns=leave.complete:s where=workload=a -->"), made{})
+	p, err := Fill("x", []byte("{{table `made` `each=change` `rows=change,scale` `columns=leave.complete:s` `where=workload=a`}}"), made{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func printed(w words, from Source) (string, error) {
 		return "", err
 	}
 	by, _, _ := By(values)
-	v, ok := by[plain(w.options["series"])][plain(w.options["x"])]
+	v, ok := by[w.options["series"]][w.options["x"]]
 	if !ok {
 		return "", fmt.Errorf("the document has no such value")
 	}

@@ -13,9 +13,9 @@ const (
 	heading
 	tableHead // a table's first two lines
 	row
-	item   // of a list
-	block  // a marker with lines of its own
-	quoted // between fences: markers in there are examples
+	item     // of a list
+	ownLines // the result of a function that stands on lines of its own
+	quoted   // between fences
 	blank
 )
 
@@ -26,6 +26,8 @@ type part struct {
 	text  string
 	// asks is for how many figures it asks of what was measured, has how many there are.
 	asks, has int
+	// waiting is what a note on what is missing calls the section's parts.
+	waiting string
 	// missing are the steps that it waits for, each as often as it asks for it.
 	missing []string
 	left    bool // out
@@ -35,17 +37,16 @@ type part struct {
 func (p part) absent() bool { return p.asks > 0 && p.has == 0 }
 
 var (
-	hashes  = regexp.MustCompile(`^(#{1,6}) `)
-	itemOf  = regexp.MustCompile(`^([-*]|[0-9]+\.) `)
-	blockOf = regexp.MustCompile(`^<!-- (?:` + blocks + `) `)
+	hashes = regexp.MustCompile(`^(#{1,6}) `)
+	itemOf = regexp.MustCompile(`^([-*]|[0-9]+\.) `)
 )
 
 const fence = "```"
 
-// split splits a template into its parts, line by line.
-func split(template string) (out []part) {
+// split splits a page into its parts, line by line.
+func split(text string) (out []part) {
 	last := &part{kind: blank}
-	for line := range strings.Lines(repeated(template)) {
+	for line := range strings.Lines(text) {
 		if last.goesOn(line) {
 			last.text += line
 			continue
@@ -79,8 +80,8 @@ func (p part) next(line string) part {
 		return begun(blank)
 	case hashes.MatchString(line):
 		return part{kind: heading, level: len(hashes.FindStringSubmatch(line)[1]), text: line}
-	case blockOf.MatchString(line):
-		return begun(block)
+	case strings.HasPrefix(line, block):
+		return begun(ownLines)
 	case itemOf.MatchString(line):
 		return begun(item)
 	case strings.HasPrefix(line, "|") && (p.kind == tableHead || p.kind == row):
@@ -111,7 +112,7 @@ func join(all []part) []byte {
 		case p.left:
 		case p.kind == blank:
 			gap()
-		case p.kind == block:
+		case p.kind == ownLines:
 			gap()
 			b.WriteString(strings.TrimSpace(p.text) + "\n")
 			apart = false

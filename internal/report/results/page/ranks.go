@@ -34,11 +34,11 @@ func ranks(rows []data.Row, papers, as []Value, w words) (string, error) {
 	table[len(labels)] = []string{"rank correlation", ""}
 	for _, pair := range w.list("pairs") {
 		where, series, ok := strings.Cut(pair, "~")
-		theirs, known := printed[plain(series)]
+		theirs, known := printed[series]
 		if !ok || !known {
 			return "", fmt.Errorf("pairs: %q is no WHERE~SERIES of the document", pair)
 		}
-		head = append(head, plain(series), "rank", where+" "+of.head(), "rank")
+		head = append(head, series, "rank", where+" "+of.head(), "rank")
 		var a, b []float64
 		var ours []stats.Estimate
 		for _, label := range labels {
@@ -70,7 +70,7 @@ func ranks(rows []data.Row, papers, as []Value, w words) (string, error) {
 	return t.String(), w.only("of", "by", "pairs", "paper", "as")
 }
 
-// at is a marker for the figure where a parameter has a value, and one more is as where says.
+// at is the call of figure where a parameter has a value, and one more is as where says.
 func (w words) at(where, parameter, value string) words {
 	return words{step: w.step, options: map[string]string{"of": w.options["of"], "where": where + "," + parameter + "=" + value}}
 }

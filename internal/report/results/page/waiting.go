@@ -15,22 +15,18 @@ type Missing struct {
 	Takes time.Duration
 }
 
-// notes has each waiting marker say what its section lacks: the part of the page from the heading above it to the next
-// of its level.
-func (f *filler) notes(all []part) error {
+// notes fills in what each part that waits tells of its section: the part of the page from the heading above it to the
+// next of its level.
+func (f *filler) notes(all []part) (err error) {
 	for i := range all {
-		if !waits(all[i]) {
+		if all[i].waiting == "" {
 			continue
-		}
-		w, err := parse(marker.FindStringSubmatch(all[i].text)[2])
-		if err != nil {
-			return fmt.Errorf("%s: %w", strings.TrimSpace(all[i].text), err)
 		}
 		begin := i
 		for begin > 0 && all[begin].kind != heading {
 			begin--
 		}
-		if all[i].text, err = f.note(section(all, begin), plain(w.step)); err != nil {
+		if all[i].text, err = f.note(section(all, begin), all[i].waiting); err != nil {
 			return err
 		}
 		all[i].left = all[i].text == ""

@@ -8,22 +8,18 @@ import (
 	"skerry/internal/report/results/data"
 )
 
-// words are what a marker says: the step or item, then NAME=VALUE.
+// words are the arguments of a function: the step or item, then NAME=VALUE.
 type words struct {
 	step    string
 	options map[string]string
 }
 
-func parse(text string) (words, error) {
-	fields := strings.Fields(text)
-	if len(fields) == 0 || strings.Contains(fields[0], "=") {
-		return words{}, fmt.Errorf("the name of a step comes first")
-	}
-	w := words{step: fields[0], options: map[string]string{}}
-	for _, f := range fields[1:] {
-		name, value, ok := strings.Cut(f, "=")
+func parse(step string, options []string) (words, error) {
+	w := words{step: step, options: map[string]string{}}
+	for _, o := range options {
+		name, value, ok := strings.Cut(o, "=")
 		if !ok || value == "" || w.options[name] != "" {
-			return words{}, fmt.Errorf("%q: write NAME=VALUE, each name once", f)
+			return w, fmt.Errorf("option %q: write NAME=VALUE, each name once", o)
 		}
 		w.options[name] = value
 	}
@@ -47,9 +43,6 @@ func (w words) list(name string) []string {
 	return strings.Split(w.options[name], ",")
 }
 
-// plain is a name in which _ stands for a space.
-func plain(name string) string { return strings.ReplaceAll(name, "_", " ") }
-
 // series keeps the values of the series= asked for; all where none is.
 func (w words) series(values []Value) []Value {
 	wanted := w.list("series")
@@ -57,11 +50,11 @@ func (w words) series(values []Value) []Value {
 		return values
 	}
 	return slices.DeleteFunc(slices.Clone(values), func(v Value) bool {
-		return !slices.ContainsFunc(wanted, func(s string) bool { return plain(s) == v.Series })
+		return !slices.Contains(wanted, v.Series)
 	})
 }
 
-// filter keeps the rows whose parameters are as where says, where _ may stand for a space. Of what is not there yet
+// filter keeps the rows whose parameters are as where says. Of what is not there yet
 // the error is NotYet.
 func (w words) filter(rows []data.Row) ([]data.Row, error) {
 	kept := slices.Clone(rows)
@@ -75,7 +68,7 @@ func (w words) filter(rows []data.Row) ([]data.Row, error) {
 				return nil, fmt.Errorf("where: trials have no parameter %q", name)
 			}
 		}
-		kept = slices.DeleteFunc(kept, func(r data.Row) bool { return r.Parameters[name] != value && r.Parameters[name] != plain(value) })
+		kept = slices.DeleteFunc(kept, func(r data.Row) bool { return r.Parameters[name] != value })
 	}
 	if len(kept) == 0 {
 		return nil, NotYet{w.step}
@@ -83,7 +76,7 @@ func (w words) filter(rows []data.Row) ([]data.Row, error) {
 	return kept, nil
 }
 
-// with is the marker with another value of a parameter in where.
+// with is the call with another value of a parameter in where.
 func (w words) with(parameter, value string) words {
 	where := slices.DeleteFunc(w.list("where"), func(s string) bool { return strings.HasPrefix(s, parameter+"=") })
 	return words{step: w.step, options: map[string]string{"where": strings.Join(append(where, parameter+"="+value), ",")}}
