@@ -25,19 +25,35 @@ const inline, block = "\x00", "\x01"
 
 var token = regexp.MustCompile(inline + `([0-9]+)` + inline + `|` + block + `([0-9]+)` + block)
 
-// functions are the functions of templates: whether the result stands on lines of its own, and whether it is of measured trials.
-var functions = map[string]struct{ block, measured bool }{
-	"table": {true, true}, "ranks": {true, true}, "versus": {true, true}, "picture": {true, true}, "graph": {true, true}, "over": {true, true},
-	"figure": {false, true}, "claim": {false, true}, "trials": {false, true},
-	"paper": {true, false}, "effects": {true, false}, "waiting": {true, false},
-	"printed": {false, false}, "progress": {false, false},
+// function is a function of templates.
+type function struct {
+	block    bool // its result stands on lines of its own
+	measured bool // it is of measured trials
+	options  string
+}
+
+var functions = map[string]function{
+	"table":    {true, true, "where rows columns paper series sort each"},
+	"ranks":    {true, true, "of by pairs paper as"},
+	"versus":   {true, true, "where of rows by between paper"},
+	"picture":  {true, true, "where x y by paper series each"},
+	"graph":    {true, true, "where by"},
+	"over":     {true, true, "where y by as axis"},
+	"figure":   {false, true, "where of"},
+	"claim":    {false, true, "where of least most"},
+	"trials":   {false, true, "where"},
+	"paper":    {true, false, "series"},
+	"effects":  {true, false, ""},
+	"waiting":  {true, false, ""},
+	"printed":  {false, false, "series x"},
+	"progress": {false, false, ""},
 }
 
 func (f *filler) functions() template.FuncMap {
 	all := template.FuncMap{"words": f.words, "rows": rows}
 	for kind, is := range functions {
 		all[kind] = func(step string, options ...string) (string, error) {
-			w, err := parse(step, options)
+			w, err := parse(step, options, strings.Fields(is.options))
 			if err != nil {
 				return "", err
 			}

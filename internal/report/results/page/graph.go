@@ -77,5 +77,5 @@ func graph(rows []data.Row, w words) (picture, about string, err error) {
 	slices.SortFunc(g.Edges, func(a, b svg.Edge) int { return strings.Compare(a.Tip, b.Tip) })
 	about = fmt.Sprintf("who talks to whom: %.0f to %.0f B an operation between two data nodes", least, most)
 	g.Label = about
-	return alone(g.SVG()), about, w.only("by")
+	return alone(g.SVG()), about, nil
 }

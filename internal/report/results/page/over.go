@@ -78,7 +78,7 @@ func over(points []data.Point, w words) (picture, about string, err error) {
 		return "", "", fmt.Errorf("as=%s: there is as=distribution", as)
 	}
 	plot.Label, plot.X.Label = about, x
-	return alone(plot.SVG()), about, w.only("y", "by", "as", "axis")
+	return alone(plot.SVG()), about, nil
 }
 
 // distribute puts the least value first, each at the per cent of points that are no larger, and leaves gaps out.

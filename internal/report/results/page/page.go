@@ -23,7 +23,6 @@
 package page
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"text/template"
@@ -108,10 +107,10 @@ func (f *filler) content(kind string, w words) (string, error) {
 	case "printed":
 		return printed(w, f.from)
 	case "waiting": // what is missing is known at the end
-		return "", w.only()
+		return "", nil
 	case "progress":
 		measured, all, err := f.from.Progress(w.step)
-		return progress(measured, all), errors.Join(err, w.only())
+		return progress(measured, all), err
 	case "paper", "effects":
 		return document(kind, w, f.from)
 	}
@@ -157,7 +156,7 @@ func (f *filler) measured(kind string, w words) (string, error) {
 	}
 	switch kind {
 	case "trials":
-		return counts(rows), w.only()
+		return counts(rows), nil
 	case "table":
 		return table(rows, values, w)
 	case "versus":

@@ -75,7 +75,7 @@ func printed(w words, from Source) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("the document has no such value")
 	}
-	return Number(v), w.only("series", "x")
+	return Number(v), nil
 }
 
 // document is a document's table as it is, or its effect sizes recomputed.
@@ -85,7 +85,7 @@ func document(kind string, w words, from Source) (string, error) {
 		return "", err
 	}
 	if kind == "effects" {
-		return effects(values), w.only()
+		return effects(values), nil
 	}
 	by, series, at := By(w.series(values))
 	var t lines
@@ -97,7 +97,7 @@ func document(kind string, w words, from Source) (string, error) {
 		}
 		t.line(fields...)
 	}
-	return t.String(), w.only("series")
+	return t.String(), nil
 }
 
 // cellOf is a document's value at x, which may be written in another case.

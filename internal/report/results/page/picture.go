@@ -50,7 +50,7 @@ func picture(rows []data.Row, papers []Value, w words) (picture, about string, e
 	if len(papers) > 0 {
 		about += ", measured and in the document (broken lines, pale bars)"
 	}
-	return alone(draw(drawn, y.head(), x, about)), about, w.only("x", "y", "by", "paper", "series", "each")
+	return alone(draw(drawn, y.head(), x, about)), about, nil
 }
 
 // ours are the lines of trials.

@@ -67,7 +67,7 @@ func ranks(rows []data.Row, papers, as []Value, w words) (string, error) {
 	for _, line := range table {
 		t.line(line...)
 	}
-	return t.String(), w.only("of", "by", "pairs", "paper", "as")
+	return t.String(), nil
 }
 
 // at is the call of figure where a parameter has a value, and one more is as where says.

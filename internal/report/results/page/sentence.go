@@ -17,9 +17,9 @@ func sentence(kind string, rows []data.Row, w words) (string, error) {
 	}
 	if kind == "figure" {
 		if e.N == 0 {
-			return "no valid trial", w.only("of")
+			return "no valid trial", nil
 		}
-		return report.Interval(e), w.only("of")
+		return report.Interval(e), nil
 	}
 	return claim(e, w)
 }
@@ -49,9 +49,6 @@ func estimate(rows []data.Row, w words) (e stats.Estimate, err error) {
 // claim says what data make of a document's claim that a figure lies from least= to most=: its
 // 95 % confidence interval lies within, apart, or across a bound.
 func claim(e stats.Estimate, w words) (string, error) {
-	if err := w.only("of", "least", "most"); err != nil {
-		return "", err
-	}
 	least, errLeast := strconv.ParseFloat(w.options["least"], 64)
 	most, errMost := strconv.ParseFloat(w.options["most"], 64)
 	if errLeast != nil || errMost != nil || least > most {

@@ -64,7 +64,7 @@ func table(rows []data.Row, papers []Value, w words) (string, error) {
 		counting, notes := c.notes()
 		t.line(append(fields, fmt.Sprint(counting), notes)...)
 	}
-	return t.String(), w.only("rows", "columns", "paper", "series", "sort", "each")
+	return t.String(), nil
 }
 
 // sort orders cells by the figure that sort= names, the least first.

@@ -58,7 +58,7 @@ func versus(rows []data.Row, papers []Value, w words) (string, error) {
 		}
 		t.line(fields...)
 	}
-	return t.String(), w.only("of", "rows", "by", "between", "paper")
+	return t.String(), nil
 }
 
 // decimals writes a number with so many, and a dash where there is none.

@@ -14,26 +14,20 @@ type words struct {
 	options map[string]string
 }
 
-func parse(step string, options []string) (words, error) {
+// parse reads options, whose names are among known.
+func parse(step string, options, known []string) (words, error) {
 	w := words{step: step, options: map[string]string{}}
 	for _, o := range options {
 		name, value, ok := strings.Cut(o, "=")
 		if !ok || value == "" || w.options[name] != "" {
 			return w, fmt.Errorf("option %q: write NAME=VALUE, each name once", o)
 		}
+		if !slices.Contains(known, name) {
+			return w, fmt.Errorf("no option %q here: there are %s", name, strings.Join(known, ", "))
+		}
 		w.options[name] = value
 	}
 	return w, nil
-}
-
-// only is an error where there are options but those (and where).
-func (w words) only(names ...string) error {
-	for name := range w.options {
-		if name != "where" && !slices.Contains(names, name) {
-			return fmt.Errorf("no option %q here: there are where, %s", name, strings.Join(names, ", "))
-		}
-	}
-	return nil
 }
 
 func (w words) list(name string) []string {
