@@ -129,6 +129,7 @@ export default defineConfig({
         text: 'Evidence',
         items: [
           { text: 'Fidelity', link: '/fidelity' },
+          { text: 'Links and their accuracy', link: '/link-accuracy' },
           { text: 'Scale', link: '/scale' },
           { text: 'Results', link: '/results/' },
           { text: 'Architecture', link: '/architecture' },

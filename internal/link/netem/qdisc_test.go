@@ -140,7 +140,7 @@ func TestDelayTable(t *testing.T) {
 	}
 }
 
-// TestJitterByPacket computes what becomes of a jitter of 5 ms by netem's rule. docs/fidelity.md has the figures.
+// TestJitterByPacket computes what becomes of a jitter of 5 ms by netem's rule. docs/link-accuracy.md has the figures.
 func TestJitterByPacket(t *testing.T) {
 	table := delayTable(link.Normal)
 	random := rand.New(rand.NewPCG(1, 2))

@@ -225,14 +225,14 @@ func (n Needs) check() (ps strict.Problems) {
 		}
 	}
 	if most := float64(runtime.NumCPU()) * sends; n.Load.Target > most {
-		report("load.target", "ask for less, or choose on a machine with more cores", "the client's machine cannot send %.0f operations a second: %d cores send about %.0f (fidelity.md)",
+		report("load.target", "ask for less, or choose on a machine with more cores", "the client's machine cannot send %.0f operations a second: %d cores send about %.0f (link-accuracy.md)",
 			n.Load.Target, runtime.NumCPU(), most)
 	}
 	return append(ps, n.checkClients()...)
 }
 
 // sends is how many operations a second the driver sends with one core, to a database that costs the
-// client as little as Redis does (docs/fidelity.md).
+// client as little as Redis does (docs/link-accuracy.md).
 const sends = 300_000
 
 // others stands for the databases that are not named.
