@@ -7,6 +7,9 @@ interface Topology {
   objects: { land: { geometries: { arcs: number[][][] }[] } }
 }
 
+/** isDateLine finds islands on the date line (Fiji): their two halves would be joined by a line across the map. */
+const isDateLine = (ring: [number, number][]): boolean => ring.some(([lon], i) => i > 0 && Math.abs(lon - ring[i - 1]![0]) > 180) && ring.every(([, lat]) => Math.abs(lat) < 60)
+
 /** land is rings of [longitude, latitude], from TopoJSON's quantised differences. */
 export function land(): [number, number][][] {
   const t = world as unknown as Topology
@@ -25,5 +28,5 @@ export function land(): [number, number][][] {
     ring.flatMap((i, k) => {
       const arc = i >= 0 ? arcs[i]! : [...arcs[~i]!].reverse()
       return k === 0 ? arc : arc.slice(1)
-    }))))
+    })))).filter((ring) => !isDateLine(ring))
 }
