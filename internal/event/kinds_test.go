@@ -136,7 +136,7 @@ func TestOldRunsReadAlike(t *testing.T) {
 var consumers = []string{
 	"what.go", "event.go", "check.go", "checkdatabase.go", "disks.go", "draw.go", "fire.go", "offer.go", "occurrence.go", "runner.go", "log.go", "progress.go",
 	"../record/event.go", "../record/recovery.go", "../record/metric/metric.go", "../evidence/recovery/happenings.go", "../run/trial/events.go", "../experiment/validate.go",
-	"../report/bands.go", "../report/happenings.go", "../report/phases.go", "../report/resizing.go", "../report/chart_timeline.go", "../report/series/bands.go",
+	"../report/happenings.go", "../report/phases.go", "../report/resizing.go", "../report/series/bands.go",
 	"../../web/src/charts/cloud.ts", "../../web/src/charts/effect.ts", "../../web/src/charts/bands.ts", "../../web/src/charts/map.ts",
 	"../../web/src/dashboard/model.ts", "../../web/src/dashboard/livemap.ts", "../../web/src/dashboard/livecharts.ts", "../../web/src/dashboard/livepage.ts", "../../web/src/dashboard/firing.ts",
 }
