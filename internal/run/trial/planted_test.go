@@ -15,16 +15,17 @@ import (
 // TestPlantedFaults runs trials on an emulator with a fault (package planted). Each is suspect, for
 // a link that did not do what was set.
 func TestPlantedFaults(t *testing.T) {
-	slow := "events=[{name: slow, at: 500ms, for: 1s, bandwidth: {ids: [Oslo~Bergen, Oslo~Narvik], set: 200kbit}}]"
-	far := "events=[{name: far, at: 500ms, for: 1s, latency: {ids: [Oslo~Bergen, Oslo~Narvik], add: 4ms}}]"
+	slow := "events=[{name: slow, at: 500ms, for: 1s, bandwidth: {ids: [client~Bergen, client~Narvik], set: 200kbit}}]"
+	far := "events=[{name: far, at: 500ms, for: 1s, latency: {ids: [client~Bergen, client~Narvik], add: 4ms}}]"
 	jitter := "topology.defaults={rtt: 24ms, jitter: 6ms, bandwidth: 100mbit}"
-	many, long := "workload.threads=64", "stop.time=20s" // the more packets, the more that fault moves the mean
+	many := "workload.threads=64" // fills the queue of a slow link; and the more packets, the more that fault of jitter moves the mean
+	long := "stop.time=20s"       // jitter is judged over ten seconds or more
 	tests := []struct {
 		fault string
 		sets  []string
 		kinds []verdict.Kind
 	}{
-		{"departures", []string{slow}, []verdict.Kind{verdict.LinkLaw}},
+		{"departures", []string{slow, many}, []verdict.Kind{verdict.LinkLaw}},
 		{"latency", nil, []verdict.Kind{verdict.LinkLaw}},
 		{"jitter", []string{jitter, many, long}, []verdict.Kind{verdict.LinkJitter}},
 		{"changes", []string{far}, []verdict.Kind{verdict.LinkLaw, verdict.LinkChange}},
@@ -37,14 +38,14 @@ func TestPlantedFaults(t *testing.T) {
 			if x.Verdict.State != record.Suspect || !found {
 				t.Errorf("verdict %+v", x.Verdict)
 			}
-			t.Logf("%s\n%+v", strings.Join(x.Verdict.Reasons, "\n"), x.Fidelity.Account.Jitter)
+			t.Log(strings.Join(x.Verdict.Reasons, "\n"))
 		})
 	}
 	t.Run("none", func(t *testing.T) {
 		if err := os.Unsetenv("SKERRY_PLANTED"); err != nil {
 			t.Fatal(err)
 		}
-		for _, sets := range [][]string{{slow}, {jitter, many, long}, {far}} {
+		for _, sets := range [][]string{{slow, many}, {jitter, many, long}, {far}} {
 			x := runSmall(t, t.TempDir(), append(sets, "audit=false")...)
 			for _, k := range []verdict.Kind{verdict.LinkLaw, verdict.LinkJitter, verdict.LinkChange} {
 				if slices.Contains(x.Verdict.Kinds, string(k)) {
