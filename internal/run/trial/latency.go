@@ -72,8 +72,10 @@ func (w *waits) all() (out []bound.Second) {
 // madeBy says what made the response times of a measurement.
 func madeBy(e experiment.Experiment, l *lab.Lab, m measurement) *record.LatencyBound {
 	ev := bound.Waiting{Seconds: m.waits, SlowDisk: slowDisk(e, l), Unknown: m.unwaited}
-	ev.RoundTripS, ev.FarthestS = distances(l.Links(), carried(l.Links(), m.traffic, m.drive.Duration.Seconds()), e.ClientNodes(), e.ClientNodes()...)
+	used := carried(l.Links(), m.traffic, m.drive.Duration.Seconds())
+	_, ev.FarthestS = distances(l.Links(), used, e.ClientNodes(), e.ClientNodes()...)
 	find := func(q float64) record.LatencyCause {
+		ev.RoundTripS = roundTrip(l.Links(), used, e.ClientNodes(), q)
 		p := bound.Percentile{Quantile: q, LatencyS: m.drive.Latency.Response.Quantile(q).Seconds(), LateS: m.drive.Late.Quantile(q).Seconds()}
 		p.QueueS, p.Link = queueDelay(l.Links(), m.traffic, m.drive.Duration, q)
 		return bound.FindLatency(ev, p)

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"runtime"
 	"slices"
 	"sync"
@@ -141,6 +142,30 @@ func distances(links []lab.Link, used []bound.LinkUse, clients []string, of ...s
 		mean /= sent
 	}
 	return mean, farthest
+}
+
+// roundTrip is a percentile, in seconds, of the round trips from the clients to the nodes that they talked with, each
+// weighted by what was sent there: where nodes are at different distances, the tail is made by the far ones.
+func roundTrip(links []lab.Link, used []bound.LinkUse, clients []string, q float64) float64 {
+	type trip struct{ rtt, sent float64 }
+	var trips []trip
+	var all, below float64
+	for i, l := range links {
+		sent := used[2*i].Used
+		if !slices.Contains(clients, l.A) {
+			sent = used[2*i+1].Used
+		}
+		if slices.Contains(clients, l.A) || slices.Contains(clients, l.B) {
+			trips, all = append(trips, trip{l.RTT().Seconds(), sent}), all+sent
+		}
+	}
+	slices.SortFunc(trips, func(a, b trip) int { return cmp.Compare(a.rtt, b.rtt) })
+	for _, t := range trips {
+		if below += t.sent; below >= q*all && all > 0 {
+			return t.rtt
+		}
+	}
+	return 0
 }
 
 // used takes the seconds of every node in.
