@@ -28,7 +28,7 @@ func openDatabase(name string) (func(context.Context, map[string]string) (load.C
 	return nil, advice.With(fmt.Errorf("unknown database %q", name), "known are %s", strings.Join(known, ", "))
 }
 
-// findDatabase finds a database whose clients are to be opened.
+// findDatabase finds the database that a client connects to.
 func findDatabase(name string) (database.Database, bool) {
 	if strings.HasPrefix(name, own.Prefix) {
 		name = database.Exec // what its clients need is in their properties

@@ -9,13 +9,13 @@ import (
 )
 
 var jitterKind = Kind{
-	Name: "jitter", Says: "makes the latency vary from packet to packet.",
+	Name: "jitter", Says: "spreads the latency of links around its mean.",
 	Effect: record.Effect{On: record.OnLinks, Makes: record.Changed},
 	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, set: 2ms, distribution: pareto}`, `{add: 1ms}`}}}},
 	spec:   func() spec { return new(Jitter) },
 }
 
-// Jitter makes the latency of links vary from packet to packet: set or add. What is added
+// Jitter spreads the latency of links around its mean: set or add. What is added
 // is added to the spread: the standard deviation, or the half-width of a uniform one.
 type Jitter struct {
 	Links `yaml:",inline"`

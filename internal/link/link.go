@@ -128,8 +128,8 @@ type Engine interface {
 	Name() string
 	// Create makes all links or none.
 	Create(ctx context.Context, specs []Spec) error
-	// Set changes links at one moment, without losing or reordering the packets
-	// in flight: those keep the time they were given.
+	// Set changes links at one moment, without losing or reordering packets. A packet
+	// in flight keeps its due time; those in the queue leave at the new bandwidth.
 	Set(ctx context.Context, changes []Change) error
 	// Stats reports the links named, or all when none is.
 	Stats(ctx context.Context, ids ...string) ([]Stats, error)

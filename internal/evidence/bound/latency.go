@@ -93,7 +93,7 @@ func FindLatency(e Waiting, p Percentile) record.LatencyCause {
 	default:
 		c.By = Database
 	}
-	texts := []string{fmt.Sprintf("%s ms, of which round trips %s", figure(c.LatencyMS), figure(c.RoundTripMS))}
+	texts := []string{fmt.Sprintf("%s ms: round trips %s", figure(c.LatencyMS), figure(c.RoundTripMS))}
 	for _, w := range waits {
 		if w.ms >= cause*cause*rest && rest > 0 {
 			texts = append(texts, fmt.Sprintf("%s %s", w.text, figure(min(w.ms, rest))))

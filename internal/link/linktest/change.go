@@ -31,7 +31,8 @@ func (s *suite) rateChange(t *testing.T) {
 		slow := fast / 100
 		w := s.wire(t, at(slow), perfect)
 		for n := 1; ; n++ {
-			w.set(&link.Quality{Latency: latency, Bandwidth: slow, Queue: room}, nil)
+			before := at(slow)
+			w.set(&before, nil)
 			m := w.changeMidway(train(200), 3, at(fast))
 			complete(t, m.arrivals, 200)
 			rest := m.after(m.done)
@@ -53,7 +54,8 @@ func (s *suite) rateChange(t *testing.T) {
 		slow := fast / 5
 		w := s.wire(t, at(fast), perfect)
 		for n := 1; ; n++ {
-			w.set(&link.Quality{Latency: latency, Bandwidth: fast, Queue: room}, nil)
+			before := at(fast)
+			w.set(&before, nil)
 			m := w.changeMidway(train(400), 50, at(slow))
 			complete(t, m.arrivals, 400)
 			rest := m.after(m.done.Add(latency)) // others may have been in flight

@@ -418,7 +418,7 @@ func TestWhatThisMachineCannotCarry(t *testing.T) {
 // met all the same, or that the database did not meet, does.
 func TestResponseTimesOfThisMachineDecideNothing(t *testing.T) {
 	cause := func(by string, of bool) *record.LatencyBound {
-		c := record.LatencyCause{By: by, OfMachine: of, Text: "500 ms, of which round trips 10"}
+		c := record.LatencyCause{By: by, OfMachine: of, Text: "500 ms: round trips 10"}
 		return &record.LatencyBound{P50: c, P99: c}
 	}
 	for name, tt := range map[string]struct {
