@@ -92,7 +92,7 @@ conformance: setup build
 .PHONY: lint format vet staticcheck hclfmt prose
 lint: format vet staticcheck hclfmt prose
 format:
-	@test -z "$$(gofmt -l cmd internal test)" || { gofmt -d cmd internal test; echo "run make fmt" >&2; exit 1; }
+	@test -z "$$(gofmt -l cmd internal systems test)" || { gofmt -d cmd internal systems test; echo "run make fmt" >&2; exit 1; }
 vet:
 	$(TIMED) go vet ./...
 staticcheck: vet
@@ -124,7 +124,7 @@ contract:
 # Tests of databases and labs mostly wait: four packages at a time keep two cores busy. The longest ones come
 # first, so that none is left over at the end.
 GUEST := skerry/test/vm
-LONG := ./internal/system/consensus ./internal/lab/overlay ./internal/lab
+LONG := ./systems/consensus ./internal/lab/overlay ./internal/lab
 unit: build
 	$(TIMED) $(call REQUIRE,tests) $(GOTEST) -- $(FLAGS) -p 4 ./test/e2e $(call wanted,suites) $(LONG) ./test/engines ./test/docs ./test/packages $$(go list ./... | grep -vx -e $(ALONE) -e $(GUEST))
 
@@ -190,7 +190,7 @@ image: package
 	$$engine build -f packaging/Containerfile $(if $(BASE),--build-arg BASE=$(BASE)) --build-arg DEB="$$(cd dist && ls *_$$(go env GOHOSTARCH).deb)" -t skerry dist
 
 fmt:
-	@gofmt -w cmd internal test
+	@gofmt -w cmd internal systems test
 	@$(TOOL) hclfmt -w $$(find deploy -type f -name '*.tf' -o -type f -name '*.hcl')
 
 clean:

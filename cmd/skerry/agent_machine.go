@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/install"
+	"skerry/internal/machine/agent"
 	"skerry/internal/machine/doctor"
 	"skerry/internal/machine/local"
-	"skerry/internal/machine/responder"
 	"skerry/internal/machine/statedir"
 )
 
@@ -33,11 +33,11 @@ func newAgentMachine(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in, out, err := responder.Stdio()
+			in, out, err := agent.Stdio()
 			if err != nil {
 				return err
 			}
-			return responder.Serve(cmd.Context(), in, out, responder.Config{Machine: m, Examine: examine, Log: a.log})
+			return agent.Serve(cmd.Context(), in, out, agent.Config{Machine: m, Examine: examine, Log: a.log})
 		},
 	}
 	c.Flags().BoolVar(&look, "look", false, "make nothing: look at the machine as it is, and sweep it where that is asked")

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/run/parcel"
+	"skerry/internal/run/bundle"
 	"skerry/internal/run/runner"
 )
 
@@ -73,7 +73,7 @@ func (a *app) task(ctx context.Context, f taskFlags, only []int) (err error) {
 		return err
 	}
 	// What was measured before something went wrong counts.
-	return errors.Join(runner.Work(ctx, dir, c, only), a.deliver(ctx, f.to, func(w io.Writer) error { return parcel.Send(w, dir, only) }))
+	return errors.Join(runner.Work(ctx, dir, c, only), a.deliver(ctx, f.to, func(w io.Writer) error { return bundle.Send(w, dir, only) }))
 }
 
 // deliver sends results to where they are waited for, "" for standard output.
@@ -88,7 +88,7 @@ func (a *app) deliver(ctx context.Context, to string, send func(io.Writer) error
 		}
 		to = strings.TrimSpace(string(link))
 	}
-	return parcel.Deliver(ctx, to, send)
+	return bundle.Deliver(ctx, to, send)
 }
 
 func unpackFile(plan, dir string) error {
@@ -97,7 +97,7 @@ func unpackFile(plan, dir string) error {
 		return fmt.Errorf("reading the plan: %w", err)
 	}
 	defer f.Close()
-	return parcel.Unpack(f, dir)
+	return bundle.Unpack(f, dir)
 }
 
 // unpackInput reads the plan, and calls stop when the input ends after it: then nobody waits for
@@ -112,7 +112,7 @@ func unpackInput(in io.Reader, dir string, stop context.CancelCauseFunc) error {
 	if err != nil {
 		return fmt.Errorf("reading the plan's length: %w", err)
 	}
-	if err := parcel.Unpack(io.LimitReader(r, n), dir); err != nil {
+	if err := bundle.Unpack(io.LimitReader(r, n), dir); err != nil {
 		return err
 	}
 	go func() { // ends with the process, whose input it reads

@@ -15,15 +15,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/base/atomicfile"
 	"skerry/internal/base/strict"
-	"skerry/internal/base/whole"
 	"skerry/internal/database/all"
-	"skerry/internal/kernel/urgent"
+	"skerry/internal/kernel/realtime"
 	"skerry/internal/record"
 	"skerry/internal/report/choice"
 	"skerry/internal/run/choose"
+	"skerry/internal/run/dispatch"
 	"skerry/internal/run/runner"
-	"skerry/internal/run/sweep"
 )
 
 // choicesFolder is where choices are made if nobody says otherwise.
@@ -193,14 +193,14 @@ func openContest(f chooseFlags) (*choose.Contest, error) {
 
 // race measures what is worth it.
 func (a *app) race(ctx context.Context, f chooseFlags, contest *choose.Contest) (err error) {
-	config := runner.Config{StateDir: a.stateDir, Version: version, Command: os.Args, Progress: a.progress(), Log: a.log, Urgent: urgent.This(), Source: record.File{From: f.from}}
+	config := runner.Config{StateDir: a.stateDir, Version: version, Command: os.Args, Progress: a.progress(), Log: a.log, Urgent: realtime.This(), Source: record.File{From: f.from}}
 	if config.Exe, err = executable(); err != nil {
 		return err
 	}
 	launch := runner.Run
 	if f.engine.on != "" {
 		launch = func(ctx context.Context, c runner.Config) (string, error) {
-			return sweep.Run(ctx, sweep.Config{Config: c, On: f.engine.on, Options: f.engine.options, Cancel: func() bool { return true }})
+			return dispatch.Run(ctx, dispatch.Config{Config: c, On: f.engine.on, Options: f.engine.options, Cancel: func() bool { return true }})
 		}
 	} else if err := a.prepare(ctx); err != nil {
 		return err
@@ -239,8 +239,8 @@ func keepAnswer(contest *choose.Contest, running bool) (answer choose.Answer, pa
 		}
 		file, page = filepath.Join(contest.Dir, choose.GridFile), filepath.Join(contest.Dir, choose.GridPage)
 	}
-	return answer, page, errors.Join(whole.File(page, func(w io.Writer) error { return choice.HTML(w, answer, contest.Dir) }),
-		whole.File(file, func(w io.Writer) error { return encodeJSON(w, answer) }))
+	return answer, page, errors.Join(atomicfile.File(page, func(w io.Writer) error { return choice.HTML(w, answer, contest.Dir) }),
+		atomicfile.File(file, func(w io.Writer) error { return encodeJSON(w, answer) }))
 }
 
 // showAnswer prints an answer, and says where its page is.

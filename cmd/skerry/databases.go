@@ -10,7 +10,7 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/database/all"
-	"skerry/internal/database/own"
+	"skerry/internal/database/custom"
 	"skerry/internal/load"
 	"skerry/internal/load/null"
 )
@@ -30,7 +30,7 @@ func openDatabase(name string) (func(context.Context, map[string]string) (load.C
 
 // findDatabase finds the database that a client connects to.
 func findDatabase(name string) (database.Database, bool) {
-	if strings.HasPrefix(name, own.Prefix) {
+	if strings.HasPrefix(name, custom.Prefix) {
 		name = database.Exec // what its clients need is in their properties
 	}
 	db, ok := all.Databases()[name]

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/system/hydra"
+	"skerry/systems/hydra"
 )
 
 func newHydraAdopt(a *app) *cobra.Command {

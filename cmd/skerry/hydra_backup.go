@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/base/bearer"
-	"skerry/internal/system/hydra/backup"
+	"skerry/systems/hydra/backup"
 )
 
 func newHydraBackup(a *app) *cobra.Command {

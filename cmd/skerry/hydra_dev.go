@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/system/hydra/deploy"
+	"skerry/systems/hydra/deploy"
 )
 
 func newHydraDev(a *app) *cobra.Command {

@@ -13,8 +13,8 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/base/unit"
-	"skerry/internal/system/hydra/balancer"
-	"skerry/internal/system/hydra/names"
+	"skerry/systems/hydra/balancer"
+	"skerry/systems/hydra/dns"
 )
 
 func newHydraDNS(a *app) *cobra.Command {
@@ -33,11 +33,11 @@ func newHydraDNS(a *app) *cobra.Command {
   dig @127.0.0.1 -p 5353 hydra.test`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var config names.Config
+			var config dns.Config
 			var err error
 			switch {
 			case len(args) == 1 && len(targets) == 0:
-				config, err = names.Load(args[0])
+				config, err = dns.Load(args[0])
 			case len(args) == 0 && len(targets) > 0:
 				config, err = zoneOf(zone, targets)
 				config.TTL, config.Order, config.AllUnhealthy = unit.Duration(ttl), order, allUnhealthy
@@ -49,7 +49,7 @@ func newHydraDNS(a *app) *cobra.Command {
 			}
 			a.logAtInfo()
 			registry := prometheus.NewRegistry()
-			s, err := names.New(config, names.Options{Listen: listen, Log: a.log, Registry: registry})
+			s, err := dns.New(config, dns.Options{Listen: listen, Log: a.log, Registry: registry})
 			if err != nil {
 				return err
 			}
@@ -72,9 +72,9 @@ func newHydraDNS(a *app) *cobra.Command {
 }
 
 // zoneOf is a zone whose apex has targets.
-func zoneOf(zone string, targets []string) (names.Config, error) {
-	c := names.Defaults(zone)
-	apex := names.Name{Name: "@"}
+func zoneOf(zone string, targets []string) (dns.Config, error) {
+	c := dns.Defaults(zone)
+	apex := dns.Name{Name: "@"}
 	for _, t := range targets {
 		u, err := url.Parse(t)
 		if err != nil {
@@ -84,9 +84,9 @@ func zoneOf(zone string, targets []string) (names.Config, error) {
 		if err != nil {
 			return c, fmt.Errorf("the target %s: %w", t, err)
 		}
-		apex.Targets = append(apex.Targets, names.Target{Address: addr.String(), Check: t})
+		apex.Targets = append(apex.Targets, dns.Target{Address: addr.String(), Check: t})
 	}
-	c.Names = []names.Name{apex}
+	c.Names = []dns.Name{apex}
 	return c, nil
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/system/consensus/ca"
+	"skerry/systems/consensus/ca"
 )
 
 // identityFlags are the certificate of a process.

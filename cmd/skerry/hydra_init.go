@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/base/advice"
-	"skerry/internal/system/consensus/ca"
+	"skerry/systems/consensus/ca"
 )
 
 func newHydraInit(a *app) *cobra.Command {

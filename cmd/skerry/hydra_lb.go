@@ -10,8 +10,8 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/base/bearer"
-	"skerry/internal/system/consensus/ca"
-	"skerry/internal/system/hydra/balancer"
+	"skerry/systems/consensus/ca"
+	"skerry/systems/hydra/balancer"
 )
 
 func newHydraLB(a *app) *cobra.Command {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"skerry/internal/system/hydra"
+	"skerry/systems/hydra"
 )
 
 func newHydraNode(a *app) *cobra.Command {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"skerry/internal/system/hydra/deploy"
+	"skerry/systems/hydra/deploy"
 )
 
 // shown is a deployment as --json tells of it.

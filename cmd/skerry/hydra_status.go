@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/base/bearer"
-	"skerry/internal/system/hydra/api"
-	"skerry/internal/system/hydra/hydraclient"
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/hydraclient"
 )
 
 func newHydraStatus(a *app) *cobra.Command {

@@ -13,8 +13,8 @@ import (
 	"skerry/internal/lab"
 	"skerry/internal/lab/hydralab"
 	"skerry/internal/lab/overlay/kinds"
-	"skerry/internal/system/hydra/deploy"
 	"skerry/internal/topology"
+	"skerry/systems/hydra/deploy"
 )
 
 func newHydraUp(a *app) *cobra.Command {

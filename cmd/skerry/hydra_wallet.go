@@ -10,8 +10,8 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/base/bearer"
-	"skerry/internal/system/hydra/hydraclient"
-	"skerry/internal/system/hydra/wallet"
+	"skerry/systems/hydra/hydraclient"
+	"skerry/systems/hydra/wallet"
 )
 
 func newHydraWallet(a *app) *cobra.Command {

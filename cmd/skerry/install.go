@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/base/advice"
-	"skerry/internal/base/spell"
+	"skerry/internal/base/suggest"
 	"skerry/internal/database/all"
 	"skerry/internal/install"
 	"skerry/internal/lab/overlay/kinds"
@@ -93,7 +93,7 @@ func recipe(name string) (install.Recipe, error) {
 		known = append(known, r.Key())
 	}
 	err := fmt.Errorf("%w: unknown database %q", errUsage, name)
-	if near := spell.Nearest(name, known); near != "" {
+	if near := suggest.Nearest(name, known); near != "" {
 		return install.Recipe{}, advice.With(err, "did you mean %s?", near)
 	}
 	return install.Recipe{}, advice.With(err, "skerry install --list")

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/lab"
-	"skerry/internal/run/across"
+	"skerry/internal/run/multihost"
 )
 
 // newLab groups what brings topologies to life apart from experiments.
@@ -38,7 +38,7 @@ func (a *app) labNames(cmd *cobra.Command) []string {
 	for i, l := range labs {
 		names[i] = l.Name
 	}
-	others, _ := across.MemoryIn(a.stateDir).All()
+	others, _ := multihost.MemoryIn(a.stateDir).All()
 	for _, s := range others {
 		if !slices.Contains(names, s.Name) {
 			names = append(names, s.Name)

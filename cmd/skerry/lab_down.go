@@ -9,7 +9,7 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/lab"
-	"skerry/internal/run/across"
+	"skerry/internal/run/multihost"
 )
 
 func newLabDown(a *app) *cobra.Command {
@@ -36,7 +36,7 @@ func newLabDown(a *app) *cobra.Command {
 				}
 				return a.down(cmd.Context(), found)
 			}
-			standing, err := across.MemoryIn(a.stateDir).All()
+			standing, err := multihost.MemoryIn(a.stateDir).All()
 			for _, s := range standing {
 				f, failed := a.reachLab(cmd.Context(), s)
 				if failed == nil {
@@ -70,5 +70,5 @@ func (a *app) down(ctx context.Context, f found) error {
 	if err = errors.Join(err, f.close()); err != nil {
 		return err
 	}
-	return across.MemoryIn(a.stateDir).Forget(f.Name)
+	return multihost.MemoryIn(a.stateDir).Forget(f.Name)
 }

@@ -14,19 +14,19 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/lab"
 	"skerry/internal/machine"
-	"skerry/internal/machine/carrier"
 	"skerry/internal/machine/fleet"
 	"skerry/internal/machine/host"
 	"skerry/internal/machine/inventory"
 	"skerry/internal/machine/local"
-	"skerry/internal/run/across"
+	"skerry/internal/machine/transport"
+	"skerry/internal/run/multihost"
 )
 
 // found is a lab that is up, and the machine that it is asked of: this one, or those that it stands on.
 type found struct {
 	lab.Info
 	on       machine.Machine
-	standing *across.Standing // nil for a lab of this machine
+	standing *multihost.Standing // nil for a lab of this machine
 	close    func() error
 }
 
@@ -36,7 +36,7 @@ func (a *app) findLab(ctx context.Context, name string) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	standing, err := across.MemoryIn(a.stateDir).All()
+	standing, err := multihost.MemoryIn(a.stateDir).All()
 	if err != nil {
 		return found{}, err
 	}
@@ -50,7 +50,7 @@ func (a *app) findLab(ctx context.Context, name string) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	if i := slices.IndexFunc(standing, func(s across.Standing) bool { return s.Name == chosen.Name }); i >= 0 {
+	if i := slices.IndexFunc(standing, func(s multihost.Standing) bool { return s.Name == chosen.Name }); i >= 0 {
 		return a.reachLab(ctx, standing[i])
 	}
 	m, err := local.New(local.Config{State: a.stateDir})
@@ -63,12 +63,12 @@ func without(infos []lab.Info, name string) []lab.Info {
 }
 
 // reachLab finds a lab on the machines that it stands on.
-func (a *app) reachLab(ctx context.Context, s across.Standing) (found, error) {
+func (a *app) reachLab(ctx context.Context, s multihost.Standing) (found, error) {
 	exe, err := executable()
 	if err != nil {
 		return found{}, err
 	}
-	on, done, err := s.Reach(ctx, carrier.Options{Exe: exe, Log: a.log})
+	on, done, err := s.Reach(ctx, transport.Options{Exe: exe, Log: a.log})
 	if err != nil {
 		return found{}, fmt.Errorf("lab %s: %w", s.Name, err)
 	}
@@ -88,7 +88,7 @@ func (a *app) reachLab(ctx context.Context, s across.Standing) (found, error) {
 
 // standingLabs are those of other machines; one that cannot be asked is told as damaged.
 func (a *app) standingLabs(ctx context.Context) ([]lab.Info, error) {
-	standing, err := across.MemoryIn(a.stateDir).All()
+	standing, err := multihost.MemoryIn(a.stateDir).All()
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (a *app) standingLabs(ctx context.Context) ([]lab.Info, error) {
 }
 
 // upElsewhere brings a lab up on the machines of a file.
-func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places []string, terms across.Terms) (l *lab.Lab, done func() error, err error) {
+func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places []string, terms multihost.Terms) (l *lab.Lab, done func() error, err error) {
 	terms.Place = map[string]string{}
 	for _, p := range places {
 		key, on, ok := strings.Cut(p, "=")
@@ -123,7 +123,7 @@ func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errUsage, err)
 	}
-	m, err := across.Of(ctx, f, carrier.Options{Exe: c.Exe, Log: a.log})
+	m, err := multihost.Of(ctx, f, transport.Options{Exe: c.Exe, Log: a.log})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -135,15 +135,15 @@ func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places
 	if _, err := m.Onto(ctx, &c, terms, func(stage string) { a.progress().Livef("%s", stage) }); err != nil {
 		return nil, nil, err
 	}
-	memory := across.MemoryIn(a.stateDir)
+	memory := multihost.MemoryIn(a.stateDir)
 	known, err := memory.All()
 	if err != nil {
 		return nil, nil, err
 	}
-	if slices.ContainsFunc(known, func(s across.Standing) bool { return s.Name == c.Name }) {
+	if slices.ContainsFunc(known, func(s multihost.Standing) bool { return s.Name == c.Name }) {
 		return nil, nil, advice.With(fmt.Errorf("%w: %s", lab.ErrExists, c.Name), "end it with `skerry lab down %s`, or give this one another --name", c.Name)
 	}
-	if err := memory.Keep(across.Standing{Name: c.Name, Machines: f, At: c.On.(*fleet.Fleet).Places()}); err != nil {
+	if err := memory.Keep(multihost.Standing{Name: c.Name, Machines: f, At: c.On.(*fleet.Fleet).Places()}); err != nil {
 		return nil, nil, err
 	}
 	if l, err = lab.Up(ctx, c); err != nil {

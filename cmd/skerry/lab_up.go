@@ -9,7 +9,7 @@ import (
 	"skerry/internal/lab"
 	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/lab/service"
-	"skerry/internal/run/across"
+	"skerry/internal/run/multihost"
 	"skerry/internal/topology"
 )
 
@@ -42,14 +42,14 @@ func newLabUp(a *app) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%w: %w", errUsage, err)
 			}
-			if machines == "" && (len(places) > 0 || cmd.Flags().Changed("between") || links == across.Real) {
+			if machines == "" && (len(places) > 0 || cmd.Flags().Changed("between") || links == multihost.Real) {
 				return fmt.Errorf("%w: --place, --between and --links real go with --machines", errUsage)
 			}
-			if links != across.Emulated && links != across.Real {
-				return fmt.Errorf("%w: --links is %s or %s", errUsage, across.Emulated, across.Real)
+			if links != multihost.Emulated && links != multihost.Real {
+				return fmt.Errorf("%w: --links is %s or %s", errUsage, multihost.Emulated, multihost.Real)
 			}
-			if between != across.Encrypted && between != across.Plain {
-				return fmt.Errorf("%w: --between is %s or %s", errUsage, across.Encrypted, across.Plain)
+			if between != multihost.Encrypted && between != multihost.Plain {
+				return fmt.Errorf("%w: --between is %s or %s", errUsage, multihost.Encrypted, multihost.Plain)
 			}
 			if machines == "" {
 				if err := a.prepare(cmd.Context()); err != nil {
@@ -76,7 +76,7 @@ func newLabUp(a *app) *cobra.Command {
 			done := func() error { return nil }
 			var l *lab.Lab
 			if machines != "" {
-				l, done, err = a.upElsewhere(cmd.Context(), o, machines, places, across.Terms{Between: between, Links: links})
+				l, done, err = a.upElsewhere(cmd.Context(), o, machines, places, multihost.Terms{Between: between, Links: links})
 			} else {
 				l, err = lab.Up(cmd.Context(), o)
 			}
@@ -95,9 +95,9 @@ func newLabUp(a *app) *cobra.Command {
 	c.Flags().StringVar(&o.Name, "name", "", "the lab's name (default the topology's)")
 	c.Flags().StringVar(&machines, "machines", "", "have its nodes stand on the machines of a machines `FILE`")
 	c.Flags().StringArrayVar(&places, "place", nil, "with --machines, on which nodes stand: `NODE=MACHINE`, SITE=MACHINE or *=MACHINE (repeatable); else by processors and memory")
-	c.Flags().StringVar(&between, "between", across.Encrypted, "with --machines, how packets cross between them: encrypted, or plain between private addresses")
-	c.Flags().StringVar(&links, "links", across.Emulated, "with --machines, what links between them are: emulated, or real, which leaves them as they are")
-	_ = c.RegisterFlagCompletionFunc("links", cobra.FixedCompletions([]string{across.Emulated, across.Real}, cobra.ShellCompDirectiveNoFileComp)) // fails only where there is no such flag
+	c.Flags().StringVar(&between, "between", multihost.Encrypted, "with --machines, how packets cross between them: encrypted, or plain between private addresses")
+	c.Flags().StringVar(&links, "links", multihost.Emulated, "with --machines, what links between them are: emulated, or real, which leaves them as they are")
+	_ = c.RegisterFlagCompletionFunc("links", cobra.FixedCompletions([]string{multihost.Emulated, multihost.Real}, cobra.ShellCompDirectiveNoFileComp)) // fails only where there is no such flag
 	c.Flags().StringVar(&o.Engine, "engine", "auto", "what makes the links: auto, netem or userspace")
 	c.Flags().Float64Var(&o.Scale, "scale", 1, "multiply every latency")
 	c.Flags().Uint64Var(&o.Seed, "seed", 0, "of every random choice of the links")

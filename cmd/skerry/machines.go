@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/base/strict"
-	"skerry/internal/machine/carrier"
+	"skerry/internal/machine/check"
 	"skerry/internal/machine/inventory"
-	"skerry/internal/machine/survey"
+	"skerry/internal/machine/transport"
 )
 
 // errMachines is the verdict on machines of which some are of no use.
@@ -33,8 +33,8 @@ func newMachines(a *app) *cobra.Command {
 }
 
 // machines reads a machines file, asks clusters for theirs, and says what all are reached with.
-func (a *app) machines(ctx context.Context, path string) ([]inventory.Machine, carrier.Options, error) {
-	o := carrier.Options{Log: a.log}
+func (a *app) machines(ctx context.Context, path string) ([]inventory.Machine, transport.Options, error) {
+	o := transport.Options{Log: a.log}
 	f, err := inventory.Load(path)
 	var ps strict.Problems
 	if errors.As(err, &ps) {
@@ -68,7 +68,7 @@ func newMachinesCheck(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, err := survey.Check(cmd.Context(), list, o)
+			r, err := check.Check(cmd.Context(), list, o)
 			if err != nil {
 				return fmt.Errorf("checking the machines of %s: %w", args[0], err)
 			}
@@ -102,7 +102,7 @@ func newMachinesSweep(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			swept, failed := survey.Sweep(cmd.Context(), list, o)
+			swept, failed := check.Sweep(cmd.Context(), list, o)
 			if asJSON {
 				return errors.Join(printJSON(a, swept), failed)
 			}

@@ -8,8 +8,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"skerry/internal/base/atomicfile"
 	"skerry/internal/base/strict"
-	"skerry/internal/base/whole"
 	"skerry/internal/machine/inventory"
 )
 
@@ -44,7 +44,7 @@ func newMachinesFromTofu(a *app) *cobra.Command {
 			if file == "" {
 				return write(a.out)
 			}
-			if err := whole.File(file, write); err != nil {
+			if err := atomicfile.File(file, write); err != nil {
 				return err
 			}
 			machines := "machines"

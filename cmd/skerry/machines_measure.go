@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/base/atomicfile"
 	"skerry/internal/base/unit"
-	"skerry/internal/base/whole"
-	"skerry/internal/machine/survey"
+	"skerry/internal/machine/check"
 )
 
 // leastMeasured is too short for any distribution.
@@ -49,7 +49,7 @@ func newMachinesMeasure(a *app) *cobra.Command {
 				return advice.With(fmt.Errorf("%w: %s has %d machine, and nothing lies between that", errUsage, args[0], len(list)), "give two or more")
 			}
 			progress := a.progress()
-			p, err := survey.Measure(cmd.Context(), list, o, lasts, func(stage string) { progress.Livef("%s", stage) })
+			p, err := check.Measure(cmd.Context(), list, o, lasts, func(stage string) { progress.Livef("%s", stage) })
 			progress.Done()
 			if err != nil {
 				return fmt.Errorf("measuring between the machines of %s: %w", args[0], err)
@@ -68,10 +68,10 @@ func newMachinesMeasure(a *app) *cobra.Command {
 				err = writing(p.Topology)(a.out)
 			}
 			if topology != "" {
-				err = errors.Join(err, whole.File(topology, writing(p.Topology)))
+				err = errors.Join(err, atomicfile.File(topology, writing(p.Topology)))
 			}
 			if trace != "" {
-				err = errors.Join(err, whole.File(trace, writing(p.Trace)))
+				err = errors.Join(err, atomicfile.File(trace, writing(p.Trace)))
 			}
 			if err == nil && !p.Whole() {
 				err = errMachines

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/base/bearer"
-	"skerry/internal/system/metadata/treeclient"
+	"skerry/systems/metadata/client"
 )
 
 func newMetadataMember(a *app) *cobra.Command {
@@ -39,7 +39,7 @@ func newMetadataMember(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m := treeclient.New(args[0], with...)
+			m := client.New(args[0], with...)
 			defer m.Close()
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), within, fmt.Errorf("%s has no vote after %v: it goes on learning", name, within))
 			defer cancel()
@@ -65,7 +65,7 @@ func newMetadataMember(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m := treeclient.New(args[0], with...)
+			m := client.New(args[0], with...)
 			defer m.Close()
 			if err := m.RemoveMember(cmd.Context(), args[1]); err != nil {
 				return err

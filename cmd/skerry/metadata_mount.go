@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/base/bearer"
-	"skerry/internal/system/metadata/mount"
-	"skerry/internal/system/metadata/spread"
+	"skerry/systems/metadata/cluster"
+	"skerry/systems/metadata/mount"
 )
 
 func newMetadataMount(a *app) *cobra.Command {
@@ -28,7 +28,7 @@ func newMetadataMount(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m, err := spread.Connect(cmd.Context(), args[0], with...)
+			m, err := cluster.Connect(cmd.Context(), args[0], with...)
 			if err != nil {
 				return err
 			}

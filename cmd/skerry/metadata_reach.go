@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/base/bearer"
-	"skerry/internal/system/consensus/ca"
-	"skerry/internal/system/metadata/treeclient"
+	"skerry/systems/consensus/ca"
+	"skerry/systems/metadata/client"
 )
 
 // treeReach is how a command reaches a metadata server.
@@ -20,18 +20,18 @@ func (f *treeReach) add(c *cobra.Command) {
 
 // with are the options of a client of servers at addresses, with commas between them, that wants
 // to do so much.
-func (f *treeReach) with(a *app, addrs string, wish bearer.Scope) ([]treeclient.Option, error) {
+func (f *treeReach) with(a *app, addrs string, wish bearer.Scope) ([]client.Option, error) {
 	token, err := a.token(f.tokenFile, wish, f.authority != "", strings.Split(addrs, ",")...)
 	if err != nil {
 		return nil, err
 	}
-	with := []treeclient.Option{treeclient.Token(token)}
+	with := []client.Option{client.Token(token)}
 	if f.authority != "" {
 		config, err := ca.Trust(f.authority)
 		if err != nil {
 			return nil, err
 		}
-		with = append(with, treeclient.TLS(config))
+		with = append(with, client.TLS(config))
 	}
 	return with, nil
 }

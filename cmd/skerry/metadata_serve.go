@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/base/advice"
-	"skerry/internal/base/intake"
-	"skerry/internal/system/metadata/instance"
-	"skerry/internal/system/metadata/journal"
-	"skerry/internal/system/metadata/rebalance"
+	"skerry/internal/base/bodylimit"
+	"skerry/systems/metadata/changelog"
+	"skerry/systems/metadata/instance"
+	"skerry/systems/metadata/rebalance"
 )
 
 func newMetadataServe(a *app) *cobra.Command {
@@ -70,7 +70,7 @@ func (s *metadataServe) run(ctx context.Context, a *app) error {
 	if s.balances {
 		s.share.Balance = &s.policy
 	}
-	s.o.Ready = func(addr net.Addr, r journal.Recovery) error {
+	s.o.Ready = func(addr net.Addr, r changelog.Recovery) error {
 		if s.addrFile != "" {
 			if err := instance.WriteAddr(s.addrFile, addr); err != nil {
 				return err
@@ -118,7 +118,7 @@ func (s *metadataServe) flags(c *cobra.Command) {
 	f.StringVar(&s.o.Security.Tokens, "tokens", "", "`FILE` of bearer tokens; auto: one of your own, which is made where it is missing and found by skerry's commands")
 	f.BoolVar(&s.o.Security.Insecure, "insecure", false, "listen beyond this machine without tokens, and without certificates between replicas")
 	f.Int64Var(&s.o.Server.MaxBody, "max-body", 8<<20, "bytes of a request's body")
-	f.Int64Var(&s.o.Server.MaxBodies, "max-bodies", intake.DefaultRoom, "bytes of the bodies of all requests together")
+	f.Int64Var(&s.o.Server.MaxBodies, "max-bodies", bodylimit.DefaultRoom, "bytes of the bodies of all requests together")
 	f.IntVar(&s.o.Server.MaxConnections, "max-connections", 4096, "that may be open at a time")
 	f.DurationVar(&s.o.Server.Idle, "idle", 2*time.Minute, "close connections that are without a request for so long")
 	f.DurationVar(&s.o.Server.Patience, "patience", 30*time.Second, "with a request's arrival, and with its answer's departure")

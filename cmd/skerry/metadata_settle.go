@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/base/bearer"
-	"skerry/internal/system/metadata"
-	"skerry/internal/system/metadata/spread"
-	"skerry/internal/system/metadata/treeclient"
+	"skerry/systems/metadata"
+	"skerry/systems/metadata/client"
+	"skerry/systems/metadata/cluster"
 )
 
 func newMetadataSettle(a *app) *cobra.Command {
-	older := spread.Leftover
+	older := cluster.Leftover
 	var reach treeReach
 	c := &cobra.Command{
 		Use:   "settle ADDR [TRANSACTION commit|abort]",
@@ -49,7 +49,7 @@ func newMetadataSettle(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m := treeclient.NewOwn(args[0], with...)
+			m := client.NewOwn(args[0], with...)
 			defer m.Close()
 			if r := m.One(cmd.Context(), metadata.Step{Verb: verb, Txn: args[1]}.Command("/", "")); r.Err != nil {
 				return r.Err
@@ -69,7 +69,7 @@ func (a *app) sweepMetadata(cmd *cobra.Command, reach treeReach, addr string, ol
 	if err != nil {
 		return err
 	}
-	tree, err := spread.Connect(cmd.Context(), addr, with...)
+	tree, err := cluster.Connect(cmd.Context(), addr, with...)
 	if err != nil {
 		return err
 	}

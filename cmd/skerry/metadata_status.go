@@ -4,8 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/base/bearer"
-	"skerry/internal/system/metadata/statustext"
-	"skerry/internal/system/metadata/treeclient"
+	"skerry/systems/metadata/client"
+	"skerry/systems/metadata/statustext"
 )
 
 func newMetadataStatus(a *app) *cobra.Command {
@@ -21,7 +21,7 @@ func newMetadataStatus(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m := treeclient.New(args[0], with...)
+			m := client.New(args[0], with...)
 			defer m.Close()
 			s, err := m.Status(cmd.Context())
 			if err != nil {
@@ -30,7 +30,7 @@ func newMetadataStatus(a *app) *cobra.Command {
 			if asJSON {
 				return printJSON(a, s)
 			}
-			w := treeclient.NewWatch(s.Servers, with...)
+			w := client.NewWatch(s.Servers, with...)
 			defer w.Close()
 			return statustext.WriteStatus(a.out, s, w.Ask(cmd.Context()))
 		},

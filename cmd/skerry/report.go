@@ -7,7 +7,7 @@ import (
 
 	"skerry/internal/record"
 	"skerry/internal/report/dstat"
-	"skerry/internal/report/picture"
+	"skerry/internal/report/screenshot"
 	"skerry/internal/report/webdata"
 )
 
@@ -45,7 +45,7 @@ func newReport(a *app) *cobra.Command {
 				return err
 			}
 			if png != "" {
-				if err := picture.PNG(cmd.Context(), path, png); err != nil {
+				if err := screenshot.PNG(cmd.Context(), path, png); err != nil {
 					return err
 				}
 				path = png

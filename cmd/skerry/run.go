@@ -11,7 +11,7 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/database/all"
-	"skerry/internal/kernel/urgent"
+	"skerry/internal/kernel/realtime"
 	"skerry/internal/record"
 	"skerry/internal/report"
 	"skerry/internal/run/runner"
@@ -224,7 +224,7 @@ func (a *app) configOf(c runner.Config, source record.File) (runner.Config, erro
 	for _, note := range c.Experiment.Notes(c.Databases) {
 		fmt.Fprintln(a.err, "note:", note)
 	}
-	c.Urgent = urgent.This()
+	c.Urgent = realtime.This()
 	var err error
 	c.Exe, err = executable()
 	return c, err

@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"skerry/internal/run/engine"
-	"skerry/internal/run/engine/registry"
+	"skerry/internal/run/dispatch"
+	"skerry/internal/run/executor"
+	"skerry/internal/run/executor/registry"
 	"skerry/internal/run/runner"
-	"skerry/internal/run/sweep"
 )
 
 // engineFlags are of runs whose trials an engine has measured.
@@ -57,31 +57,31 @@ func (f *runFlags) onEngine() (bool, error) {
 	if f.resume == "" {
 		return f.engine.on != "", nil
 	}
-	_, err := sweep.ReadState(f.resume)
-	if errors.Is(err, sweep.ErrNoEngine) {
+	_, err := dispatch.ReadState(f.resume)
+	if errors.Is(err, dispatch.ErrNoEngine) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-func (a *app) sweepConfig(f runFlags, c runner.Config) sweep.Config {
-	return sweep.Config{Config: c, On: f.engine.on, Options: f.engine.options, Cancel: a.askCancel()}
+func (a *app) sweepConfig(f runFlags, c runner.Config) dispatch.Config {
+	return dispatch.Config{Config: c, On: f.engine.on, Options: f.engine.options, Cancel: a.askCancel()}
 }
 
 // sweepRun runs or resumes a run on an engine, and returns its directory.
 func (a *app) sweepRun(ctx context.Context, f runFlags, c runner.Config) (string, error) {
 	if f.resume != "" {
-		return f.resume, sweep.Resume(ctx, f.resume, a.sweepConfig(f, c))
+		return f.resume, dispatch.Resume(ctx, f.resume, a.sweepConfig(f, c))
 	}
-	return sweep.Run(ctx, a.sweepConfig(f, c))
+	return dispatch.Run(ctx, a.sweepConfig(f, c))
 }
 
 // printSweep prints what would be submitted.
 func (a *app) printSweep(ctx context.Context, f runFlags, c runner.Config) error {
-	dir, err := sweep.Print(ctx, a.sweepConfig(f, c), a.out)
+	dir, err := dispatch.Print(ctx, a.sweepConfig(f, c), a.out)
 	if err == nil {
 		fmt.Fprintf(a.err, "the plan is in %s, and this in %s; edit and submit it by hand under the name that it has, then: skerry run --follow %s\n",
-			dir, filepath.Join(dir, engine.Folder, "*"+engine.Printed), dir)
+			dir, filepath.Join(dir, executor.Folder, "*"+executor.Printed), dir)
 	}
 	return err
 }
@@ -106,10 +106,10 @@ func (a *app) askCancel() func() bool {
 // followRun shows a run on an engine: one that another process takes care of is looked at, one that nobody does is
 // taken up.
 func (a *app) followRun(ctx context.Context, f runFlags) error {
-	if _, err := sweep.ReadState(f.follow); err != nil {
+	if _, err := dispatch.ReadState(f.follow); err != nil {
 		return err
 	}
-	running, err := sweep.Follow(ctx, f.follow, a.progress())
+	running, err := dispatch.Follow(ctx, f.follow, a.progress())
 	if err != nil || running {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skerry/internal/base/advice"
-	"skerry/internal/base/spell"
+	"skerry/internal/base/suggest"
 )
 
 // tellUsage has every command below root tell wrong arguments as what they are: the caller's, so
@@ -56,7 +56,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	for _, sub := range cmd.Commands() {
 		known = append(known, sub.Name())
 	}
-	if near := spell.Nearest(args[0], known); near != "" {
+	if near := suggest.Nearest(args[0], known); near != "" {
 		return advice.With(err, "did you mean %s?", near)
 	}
 	return advice.With(err, "see %s --help", cmd.CommandPath())

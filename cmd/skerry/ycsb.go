@@ -10,7 +10,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/load"
-	"skerry/internal/load/standalone"
+	"skerry/internal/load/ycsbcli"
 )
 
 func newYCSB(a *app) *cobra.Command {
@@ -31,7 +31,7 @@ func newYCSB(a *app) *cobra.Command {
 }
 
 func newYCSBPhase(a *app, phase load.Phase, short string) *cobra.Command {
-	o := standalone.Options{Phase: phase}
+	o := ycsbcli.Options{Phase: phase}
 	c := &cobra.Command{
 		Use:   string(phase) + " DATABASE",
 		Short: short,
@@ -44,8 +44,8 @@ func newYCSBPhase(a *app, phase load.Phase, short string) *cobra.Command {
 			if db, ok := findDatabase(o.Database); ok {
 				o.ClientProperties = database.ClientProperties(db)
 			}
-			err := standalone.Run(cmd.Context(), o, openDatabase, a.out, a.err)
-			if errors.Is(err, standalone.ErrOptions) {
+			err := ycsbcli.Run(cmd.Context(), o, openDatabase, a.out, a.err)
+			if errors.Is(err, ycsbcli.ErrOptions) {
 				return fmt.Errorf("%w: %w", errUsage, err)
 			}
 			return err

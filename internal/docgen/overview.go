@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"skerry/internal/database"
-	"skerry/internal/database/own"
+	"skerry/internal/database/custom"
 )
 
 // ErrMark says that a page lacks the mark that a table stands below.
@@ -42,7 +42,7 @@ func databaseTable(all []database.About) string {
 
 // protocolTable is the table of protocols in docs/own-database.md, by name.
 func protocolTable(all []database.About) string {
-	rows := []string{fmt.Sprintf("| `%s` | records over HTTP, see below |", own.HTTPKV)}
+	rows := []string{fmt.Sprintf("| `%s` | records over HTTP, see below |", custom.HTTPKV)}
 	for _, a := range all {
 		if a.Protocol != "" {
 			rows = append(rows, fmt.Sprintf("| `%s` | `%s` |", a.Protocol, a.Name))

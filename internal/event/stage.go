@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"skerry/internal/base/spell"
 	"skerry/internal/base/strict"
+	"skerry/internal/base/suggest"
 	"skerry/internal/topology"
 )
 
@@ -103,7 +103,7 @@ func (s Stage) meant(name string) string {
 		known = append(known, n.Name)
 	}
 	known = append(known, groupData, groupRemovable, groupSpare, groupClient)
-	if near := spell.Nearest(name, known); near != "" {
+	if near := suggest.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	slices.Sort(known)

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"skerry/internal/base/spell"
 	"skerry/internal/base/strict"
+	"skerry/internal/base/suggest"
 	"skerry/internal/evidence/assert"
 	"skerry/internal/load/ycsb"
 	"skerry/internal/record/metric"
@@ -41,7 +41,7 @@ func (c *checker) assertions() {
 			if names := c.eventNames(); len(names) > 0 {
 				hint = "there are " + strings.Join(names, ", ")
 			}
-			if near := spell.Nearest(l.Metric.Event, c.eventNames()); near != "" {
+			if near := suggest.Nearest(l.Metric.Event, c.eventNames()); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
 			c.fail(path, hint, "no event is called %q", l.Metric.Event)

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"skerry/internal/base/advice"
-	"skerry/internal/base/spell"
 	"skerry/internal/base/strict"
+	"skerry/internal/base/suggest"
 	"skerry/internal/base/unit"
 	"skerry/internal/event"
 	"skerry/internal/lab/overlay/kinds"
@@ -129,7 +129,7 @@ func (c *checker) connected() {
 
 // meant is the hint for a name that is not among the known ones.
 func meant(name string, known []string) string {
-	if near := spell.Nearest(name, known); near != "" {
+	if near := suggest.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "known are " + strings.Join(known, ", ")

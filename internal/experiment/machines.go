@@ -13,7 +13,7 @@ import (
 	"skerry/internal/base/unit"
 	"skerry/internal/event"
 	"skerry/internal/lab"
-	"skerry/internal/lab/place"
+	"skerry/internal/lab/placement"
 	"skerry/internal/machine"
 	"skerry/internal/machine/inventory"
 )
@@ -25,7 +25,7 @@ func (e Experiment) ReadMachines() (inventory.File, error) {
 
 // Places are where the nodes of the lab stand on machines of which no more is known than their file
 // tells; nil where the experiment is about this machine, or a cluster has to be asked for machines.
-func (e Experiment) Places() (*place.Plan, error) {
+func (e Experiment) Places() (*placement.Plan, error) {
 	if !e.Machines.Any() {
 		return nil, nil
 	}
@@ -37,7 +37,7 @@ func (e Experiment) Places() (*place.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := place.New(cloud, place.Known(f.Machines), e.Place)
+	plan, err := placement.New(cloud, placement.Known(f.Machines), e.Place)
 	return &plan, err
 }
 

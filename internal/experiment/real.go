@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"skerry/internal/lab/place"
+	"skerry/internal/lab/placement"
 )
 
 // realLinks is what Links is where links between machines are left as they are.
@@ -12,7 +12,7 @@ const realLinks = "real"
 
 // real checks what is asked of links that are left as they are, and notes which those are. Plan is nil
 // where it is not known what stands where.
-func (c *checker) real(plan *place.Plan) {
+func (c *checker) real(plan *placement.Plan) {
 	e := c.e
 	if plan != nil && !plan.Guessed && len(plan.Used) == 1 {
 		c.fail("links", "give machines for other sites (site in the machines file, or place), or leave links out", "links between machines are to be left as they are, and all nodes stand on %s", plan.Used[0].Machine)

@@ -11,7 +11,7 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/base/strict"
 	"skerry/internal/database"
-	"skerry/internal/lab/place"
+	"skerry/internal/lab/placement"
 	"skerry/internal/topology"
 	"skerry/internal/topology/flavor"
 )
@@ -28,7 +28,7 @@ type Validation struct {
 	EstimateS float64 `json:"estimate_s,omitempty"`
 	Plan      []Cell  `json:"plan,omitempty"` // in the order of running
 	// Places are where nodes stand, as far as the machines file tells; nil on this machine.
-	Places *place.Plan `json:"places,omitempty"`
+	Places *placement.Plan `json:"places,omitempty"`
 	// Notes say what of it has no effect, and what this machine will not do of it.
 	Notes []string `json:"notes,omitempty"`
 

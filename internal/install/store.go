@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"skerry/internal/base/atomicfile"
 	"skerry/internal/base/flock"
 	"skerry/internal/base/linger"
-	"skerry/internal/base/whole"
 )
 
 // ManifestSchema versions install.json.
@@ -158,7 +158,7 @@ func (s Store) publish(m Manifest, tmp, name string) error {
 	if err := os.Rename(tmp, final); err != nil {
 		return fmt.Errorf("installing %s: %w", m.Database, err)
 	}
-	if err := whole.Link(filepath.Join(base, currentName), name); err != nil {
+	if err := atomicfile.Link(filepath.Join(base, currentName), name); err != nil {
 		return fmt.Errorf("installing %s: %w", m.Database, err)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"skerry/internal/base/advice"
-	"skerry/internal/base/spell"
+	"skerry/internal/base/suggest"
 	"skerry/internal/lab/overlay"
 	"skerry/internal/lab/service"
 	"skerry/internal/link"
@@ -64,7 +64,7 @@ func (l *Lab) Host(name string) (host.Host, error) {
 		names = append(names, n.Name())
 	}
 	err := fmt.Errorf("%w in lab %s: %s", ErrNoNode, l.state.Name, name)
-	if near := spell.Nearest(name, names); near != "" {
+	if near := suggest.Nearest(name, names); near != "" {
 		return nil, advice.With(err, "did you mean %s?", near)
 	}
 	return nil, advice.With(err, "see `skerry lab status`")

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"skerry/internal/base/retold"
+	"skerry/internal/base/errs"
 	"skerry/internal/machine/host"
 )
 
@@ -245,9 +245,9 @@ func (s *Session) lastWords() string {
 func (f *failure) err() error {
 	switch f.Kind {
 	case kindSpec:
-		return retold.As(f.Text, ErrSpec)
+		return errs.As(f.Text, ErrSpec)
 	case kindIncomplete:
-		return retold.As(f.Text, ErrIncomplete)
+		return errs.As(f.Text, ErrIncomplete)
 	}
 	return errors.New(f.Text)
 }

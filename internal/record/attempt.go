@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/base/whole"
+	"skerry/internal/base/atomicfile"
 )
 
 // attempt is a directory of attempts/.
@@ -56,7 +56,7 @@ func land(dir string, trial Trial, from string) (bool, error) {
 	err := os.Rename(from, final)
 	switch {
 	case err == nil:
-		return true, whole.SyncDir(filepath.Dir(final))
+		return true, atomicfile.SyncDir(filepath.Dir(final))
 	case errors.Is(err, fs.ErrNotExist):
 		// The writer has judged it before this; or a network file system asked its server twice, and
 		// hears of the second time.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"skerry/internal/base/whole"
+	"skerry/internal/base/atomicfile"
 )
 
 // Collect takes in what others have measured for the run since the last time, and returns those
@@ -104,7 +104,7 @@ func (w *Writer) replace(a attempt, dir string, t Trial) (*Trial, error) {
 	if err := w.install(dir, final, keepAs); err != nil {
 		return nil, err
 	}
-	return &t, whole.SyncDir(filepath.Dir(final))
+	return &t, atomicfile.SyncDir(filepath.Dir(final))
 }
 
 // tidy removes what attempts have left, once every trial has its result: who is still writing

@@ -5,11 +5,11 @@ import (
 	"io"
 	"os"
 
-	"skerry/internal/base/whole"
+	"skerry/internal/base/atomicfile"
 )
 
 func writeJSON(path string, v any) error {
-	return whole.File(path, func(w io.Writer) error {
+	return atomicfile.File(path, func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
 		e.SetIndent("", "  ")
@@ -23,5 +23,5 @@ func pointTo(name, target string) error {
 	if st, err := os.Lstat(name); err == nil && st.Mode()&os.ModeSymlink == 0 {
 		return nil
 	}
-	return whole.Link(name, target)
+	return atomicfile.Link(name, target)
 }

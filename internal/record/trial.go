@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"skerry/internal/base/whole"
+	"skerry/internal/base/atomicfile"
 	"skerry/internal/machine/files"
 	"skerry/internal/topology"
 )
@@ -194,7 +194,7 @@ func (t *TrialWriter) Topology(topo topology.Topology) error {
 }
 
 func (t *TrialWriter) file(name string, write func(io.Writer) error) error {
-	return t.failed("recording a file", whole.File(filepath.Join(t.dir, name), write))
+	return t.failed("recording a file", atomicfile.File(filepath.Join(t.dir, name), write))
 }
 
 // maxLog bounds what is kept of one log: its end, where the reason of a failure stands.
@@ -228,7 +228,7 @@ func copyEnd(ctx context.Context, to string, from files.File, offset int64) erro
 		return err
 	}
 	defer in.Close()
-	return whole.File(to, func(w io.Writer) error {
+	return atomicfile.File(to, func(w io.Writer) error {
 		_, err := io.Copy(w, io.LimitReader(in, maxLog))
 		return err
 	})
@@ -261,7 +261,7 @@ func (w *Writer) finish(dir string, trial Trial) error {
 	if err := w.install(dir, final, keepAs); err != nil {
 		return err
 	}
-	return errors.Join(whole.SyncDir(filepath.Dir(final)), w.add(trial))
+	return errors.Join(atomicfile.SyncDir(filepath.Dir(final)), w.add(trial))
 }
 
 // writeTrial writes what a trial's directory lacks in the end.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"skerry/internal/evidence/bound"
+	"skerry/internal/evidence/bottleneck"
 	"skerry/internal/record"
 )
 
@@ -63,8 +63,8 @@ func (m *model) boundFinding() []string {
 
 // causeWords are what made a percentile of the response time, as people are told.
 var causeWords = map[string]string{
-	bound.Distance: "round trips", bound.Machine: "processors", bound.Client: "driver's processors", bound.Node: "quota",
-	bound.Queue: "queue of", bound.Database: "itself",
+	bottleneck.Distance: "round trips", bottleneck.Machine: "processors", bottleneck.Client: "driver's processors", bottleneck.Node: "quota",
+	bottleneck.Queue: "queue of", bottleneck.Database: "itself",
 }
 
 // madeOf says in a few words what made the 99th percentile of a cell: what made it in most of its trials.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"skerry/internal/evidence/doubt"
 	"skerry/internal/evidence/stats"
+	"skerry/internal/evidence/warnings"
 )
 
 // Highlight is one of the few findings that a reader should see first.
@@ -50,7 +50,9 @@ func (m *model) highlights() []Highlight {
 }
 
 // doubts are what a reader must know before any figure.
-func (m *model) doubts() []doubt.Doubt { return doubt.Of(m.dir.Summary.Trials, m.tally().planned) }
+func (m *model) doubts() []warnings.Doubt {
+	return warnings.Of(m.dir.Summary.Trials, m.tally().planned)
+}
 
 // first returns the first list that says something; that all went well waits behind the others.
 func first(errors, latency []string) []string {

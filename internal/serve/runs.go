@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"skerry/internal/evidence/doubt"
+	"skerry/internal/evidence/warnings"
 	"skerry/internal/experiment"
 	"skerry/internal/record"
 	"skerry/internal/run/live"
@@ -39,8 +39,8 @@ type Entry struct {
 	// Problem says why the run cannot be read.
 	Problem string `json:"problem,omitempty"`
 	// Doubts are what is wrong with its trials, the gravest first.
-	Doubts []doubt.Doubt `json:"doubts,omitempty"`
-	Notes  record.Notes  `json:"notes"`
+	Doubts []warnings.Doubt `json:"doubts,omitempty"`
+	Notes  record.Notes     `json:"notes"`
 }
 
 // State is how far a run is.
@@ -167,7 +167,7 @@ func read(path string) Entry {
 		}
 		e.Goodput[0], e.Goodput[1] = min(e.Goodput[0], t.Goodput), max(e.Goodput[1], t.Goodput)
 	}
-	e.Doubts = doubt.Of(d.Summary.Trials, e.Planned)
+	e.Doubts = warnings.Of(d.Summary.Trials, e.Planned)
 	e.Parameters = axes(d.Run.Plan)
 	if errNotes != nil {
 		e.Problem = errNotes.Error()

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/base/spell"
 	"skerry/internal/base/strict"
+	"skerry/internal/base/suggest"
 	"skerry/internal/base/unit"
 	"skerry/internal/link"
 )
@@ -210,7 +210,7 @@ func (b *builder) siteNames() []string {
 
 // meant is the hint for a name that is not among the known ones.
 func (b *builder) meant(name string, known []string) string {
-	if near := spell.Nearest(name, known); near != "" {
+	if near := suggest.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	if len(known) > 12 {

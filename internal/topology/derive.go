@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"skerry/internal/base/advice"
-	"skerry/internal/base/spell"
+	"skerry/internal/base/suggest"
 	"skerry/internal/link"
 )
 
@@ -152,7 +152,7 @@ func unknownSite(t Topology, site string) error {
 		}
 	}
 	err := fmt.Errorf("%w at %q: no data node stands there", ErrClient, site)
-	if near := spell.Nearest(site, with); near != "" {
+	if near := suggest.Nearest(site, with); near != "" {
 		return advice.With(err, "did you mean %q?", near)
 	}
 	if len(with) > 12 {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"skerry/internal/link"
-	shaping "skerry/internal/link/userspace/shape"
+	shaping "skerry/internal/link/userspace/shaper"
 )
 
 // lossOf builds a link whose loss is written as text.

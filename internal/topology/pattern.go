@@ -5,7 +5,7 @@ import (
 	"path"
 	"strings"
 
-	"skerry/internal/base/spell"
+	"skerry/internal/base/suggest"
 )
 
 // IsPattern tells whether a name can only mean links: a pair of ends, or ends with * and ?.
@@ -50,5 +50,5 @@ func NearestLink(pattern string, links []Link) string {
 	for _, l := range links {
 		known = append(known, l.ID, l.B+"~"+l.A, l.A, l.B)
 	}
-	return spell.Nearest(pattern, known)
+	return suggest.Nearest(pattern, known)
 }

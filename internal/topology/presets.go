@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/base/spell"
 	"skerry/internal/base/strict"
+	"skerry/internal/base/suggest"
 	"skerry/internal/base/unit"
 )
 
@@ -109,7 +109,7 @@ func unknownPreset(name, kind string) error {
 		p, _, _ = strings.Cut(p, ":")
 		known = append(known, p)
 	}
-	if near := spell.Nearest(kind, known); near != "" {
+	if near := suggest.Nearest(kind, known); near != "" {
 		return wrongPreset(name, fmt.Sprintf("did you mean %q?", near))
 	}
 	return wrongPreset(name, "presets are "+strings.Join(Presets(), ", ")+"; a file's name ends in .yaml")

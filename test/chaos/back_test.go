@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"skerry/internal/system/hydra/api"
-	"skerry/internal/system/hydra/deploy"
-	"skerry/internal/system/hydra/hydraclient"
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/deploy"
+	"skerry/systems/hydra/hydraclient"
 )
 
 // goBack copies a cloud's database, and puts the copy back over it later, under the members

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/system/hydra/command"
-	"skerry/internal/system/hydra/hydraclient"
+	"skerry/systems/hydra/command"
+	"skerry/systems/hydra/hydraclient"
 )
 
 // bigEvery is between two operations on the largest rows.

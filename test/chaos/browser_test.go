@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/system/hydra/deploy"
+	"skerry/systems/hydra/deploy"
 )
 
 // pageEvery is between two requests of pages.

@@ -38,12 +38,12 @@ import (
 	"skerry/internal/database/postgres"
 	"skerry/internal/lab"
 	"skerry/internal/machine/host"
-	"skerry/internal/system/hydra/api"
-	"skerry/internal/system/hydra/deploy"
-	"skerry/internal/system/hydra/hydraclient"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/wallclock"
 	"skerry/internal/topology"
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/deploy"
+	"skerry/systems/hydra/hydraclient"
 )
 
 const (

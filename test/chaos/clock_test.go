@@ -6,8 +6,8 @@ import (
 	"syscall"
 	"time"
 
-	"skerry/internal/system/hydra/deploy"
 	"skerry/internal/testkit/wallclock"
+	"skerry/systems/hydra/deploy"
 )
 
 // jump sets the wall clocks of processes hours forward or back, and right again later.

@@ -17,8 +17,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/link"
-	"skerry/internal/system/hydra/deploy"
-	"skerry/internal/system/hydra/hydraclient"
+	"skerry/systems/hydra/deploy"
+	"skerry/systems/hydra/hydraclient"
 )
 
 // fault is something that is broken, and how it is mended.

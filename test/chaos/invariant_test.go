@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"skerry/internal/system/hydra/deploy"
+	"skerry/systems/hydra/deploy"
 )
 
 // lookEvery is between two looks into a cloud's database.

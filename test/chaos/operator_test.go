@@ -19,7 +19,7 @@ import (
 	_ "modernc.org/sqlite" // driver sqlite
 
 	"skerry/internal/base/linger"
-	"skerry/internal/system/hydra/deploy"
+	"skerry/systems/hydra/deploy"
 )
 
 // operator works on a cloud's database beside its members, with SQL, as people do who own it.

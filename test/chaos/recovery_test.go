@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/link"
-	"skerry/internal/system/hydra/api"
-	"skerry/internal/system/hydra/deploy"
-	"skerry/internal/system/hydra/hydraclient"
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/deploy"
+	"skerry/systems/hydra/hydraclient"
 )
 
 // big is a row of 32 KiB.

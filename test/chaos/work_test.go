@@ -16,10 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"skerry/internal/system/hydra/api"
-	"skerry/internal/system/hydra/deploy"
-	"skerry/internal/system/hydra/hydraclient"
-	"skerry/internal/system/hydra/registers"
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/deploy"
+	"skerry/systems/hydra/hydraclient"
+	"skerry/systems/hydra/registers"
 )
 
 // work is what goes on meanwhile.

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"testing"
 
-	"skerry/internal/evidence/bound"
+	"skerry/internal/evidence/bottleneck"
 	"skerry/internal/record"
 	"skerry/internal/testkit"
 )
@@ -30,14 +30,14 @@ retries: 0
 	// Programs on every node that want all processors: no node has most of them, and none is left.
 	crowd := fmt.Sprintf("{at: 0s, for: 30s, cpu: {nodes: data, cores: %d}}", runtime.NumCPU())
 	for _, tt := range []struct{ links, client, workload, events, by string }{
-		{"rtt: 100ms", "Oslo", "name: c, records: 100, threads: 4", "", bound.Distance},
-		{"rtt: 5ms", "Oslo", "name: c, records: 100, threads: 4, target: 20", "", bound.Target},
-		{"rtt: 1ms, cpu: 0.03", "{site: Oslo, cpu: 2}", "name: a, records: 100, threads: 16", "", bound.Node},
-		{"rtt: 1ms", "{site: Oslo, cpu: 0.03}", "name: c, records: 100, threads: 16", "", bound.Client},
-		{"rtt: 1ms, bandwidth: 500kbit", "Oslo", "name: c, records: 100, threads: 16", "", bound.Bandwidth},
-		{"rtt: 0.1ms", "Oslo", "name: c, records: 100, threads: 4", crowd, bound.Machine},
+		{"rtt: 100ms", "Oslo", "name: c, records: 100, threads: 4", "", bottleneck.Distance},
+		{"rtt: 5ms", "Oslo", "name: c, records: 100, threads: 4, target: 20", "", bottleneck.Target},
+		{"rtt: 1ms, cpu: 0.03", "{site: Oslo, cpu: 2}", "name: a, records: 100, threads: 16", "", bottleneck.Node},
+		{"rtt: 1ms", "{site: Oslo, cpu: 0.03}", "name: c, records: 100, threads: 16", "", bottleneck.Client},
+		{"rtt: 1ms, bandwidth: 500kbit", "Oslo", "name: c, records: 100, threads: 16", "", bottleneck.Bandwidth},
+		{"rtt: 0.1ms", "Oslo", "name: c, records: 100, threads: 4", crowd, bottleneck.Machine},
 		// Servers that stand still for most of the time: nothing else is used up meanwhile.
-		{"rtt: 0.1ms", "Oslo", "name: c, records: 100, threads: 4", "{at: 1s, for: 5s, pause: data}", bound.Database},
+		{"rtt: 0.1ms", "Oslo", "name: c, records: 100, threads: 4", "{at: 1s, for: 5s, pause: data}", bottleneck.Database},
 	} {
 		t.Run(tt.by, func(t *testing.T) {
 			b := benchAlone(t)
@@ -49,14 +49,14 @@ retries: 0
 					t.Fatalf("%s: no trial with a bound: %+v", tt.by, trials)
 				}
 				got = *trials[0].Bound
-				if v := trials[0].Verdict; got.By == bound.Machine && v.State == record.Valid && len(v.Notes) == 0 {
+				if v := trials[0].Verdict; got.By == bottleneck.Machine && v.State == record.Valid && len(v.Notes) == 0 {
 					t.Errorf("%s: bound by the machine, and silently valid", tt.by)
 				}
-				if got.By != bound.Machine || tt.by == bound.Machine {
+				if got.By != bottleneck.Machine || tt.by == bottleneck.Machine {
 					break
 				}
 			}
-			if got.By == bound.Machine && tt.by != bound.Machine {
+			if got.By == bottleneck.Machine && tt.by != bottleneck.Machine {
 				testkit.Lacks(t, testkit.Quiet, errors.New(got.Text))
 			}
 			if got.By != tt.by {

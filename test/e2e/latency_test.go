@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"skerry/internal/evidence/bound"
+	"skerry/internal/evidence/bottleneck"
 	"skerry/internal/evidence/verdict"
 	"skerry/internal/kernel/cgroup"
 	"skerry/internal/record"
@@ -46,7 +46,7 @@ events: [{at: 0s, for: 30s, disk_slow: {nodes: data, write_ops: 20}}]
 		if len(c.Unknown) > 0 {
 			testkit.Lacks(t, testkit.Delays, errors.New(c.Unknown[0]))
 		}
-		if c.By != bound.Disk || c.OfMachine {
+		if c.By != bottleneck.Disk || c.OfMachine {
 			t.Errorf("%s was made by %s (of the machine: %v), want the emulated disk: %+v", name, c.By, c.OfMachine, c)
 		}
 	}

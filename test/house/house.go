@@ -16,14 +16,14 @@ import (
 	"strings"
 )
 
-// module is what this project's imports begin with.
-const module = "skerry/internal/"
+// module is the prefix of this project's imports.
+const module = "skerry/"
 
-// Package is a package below internal.
+// Package is a package below internal or systems.
 type Package struct {
-	// Path is relative to internal ("lab/overlay").
+	// Path is relative to internal ("lab/overlay"), or begins with systems ("systems/hydra").
 	Path string
-	// Imports are the paths of those below internal that its code, tests apart, imports.
+	// Imports are the paths of this project's packages that its code imports. Tests are left out.
 	Imports []string
 	// Files and Functions are the longest first.
 	Files, Functions []Length
@@ -41,10 +41,27 @@ func (p Package) Room() string {
 	return room
 }
 
-// Read reads the packages below a folder of Go code, sorted by path.
+// Read reads the packages below internal and systems of a checkout, sorted by path.
 func Read(root string) ([]Package, error) {
 	found := map[string]*Package{}
-	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+	for _, top := range []string{"internal", "systems"} {
+		if err := readBelow(root, top, found); err != nil {
+			return nil, err
+		}
+	}
+	var all []Package
+	for _, p := range found {
+		slices.Sort(p.Imports)
+		p.Imports = slices.Compact(p.Imports)
+		all = append(all, *p)
+	}
+	slices.SortFunc(all, func(a, b Package) int { return strings.Compare(a.Path, b.Path) })
+	return all, nil
+}
+
+// readBelow adds the packages below one folder of a checkout to found.
+func readBelow(root, top string, found map[string]*Package) error {
+	err := filepath.WalkDir(filepath.Join(root, top), func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -57,24 +74,20 @@ func Read(root string) ([]Package, error) {
 		if err != nil {
 			return fmt.Errorf("placing %s: %w", file, err)
 		}
-		dir = filepath.ToSlash(dir)
+		dir = pathOf(filepath.ToSlash(dir))
 		if found[dir] == nil {
 			found[dir] = &Package{Path: dir}
 		}
 		return found[dir].add(file)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading the packages below %s: %w", root, err)
+		return fmt.Errorf("reading the packages below %s: %w", top, err)
 	}
-	var all []Package
-	for _, p := range found {
-		slices.Sort(p.Imports)
-		p.Imports = slices.Compact(p.Imports)
-		all = append(all, *p)
-	}
-	slices.SortFunc(all, func(a, b Package) int { return strings.Compare(a.Path, b.Path) })
-	return all, nil
+	return nil
 }
+
+// pathOf returns a folder's path without the prefix that most packages share.
+func pathOf(dir string) string { return strings.TrimPrefix(dir, "internal/") }
 
 // add reads one file.
 func (p *Package) add(file string) error {
@@ -89,7 +102,7 @@ func (p *Package) add(file string) error {
 			return fmt.Errorf("parsing an import of %s: %w", file, err)
 		}
 		if inside, ok := strings.CutPrefix(name, module); ok {
-			p.Imports = append(p.Imports, inside)
+			p.Imports = append(p.Imports, pathOf(inside))
 		}
 	}
 	line := func(at token.Pos) int { return set.Position(at).Line }

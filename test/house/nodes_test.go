@@ -21,9 +21,9 @@ var ownFiles = map[string]string{
 	"database/mongodb/try.go":       "tries programs that a person gave, before there is a node",
 	"database/ndb/build.go":         "builds the programs for the cache of installations",
 	"database/ndb/buildlog.go":      "builds the programs for the cache of installations",
-	"database/own/definition.go":    "reads the file that a person gave",
-	"database/own/own.go":           "finds the program that is installed",
-	"database/own/process.go":       "a client's program is a child of the driver",
+	"database/custom/definition.go": "reads the file that a person gave",
+	"database/custom/own.go":        "finds the program that is installed",
+	"database/custom/process.go":    "a client's program is a child of the driver",
 	"database/hbase/process.go":     "a client's bridge is a child of the driver",
 	"database/hbase/workshop.go":    "compiles a client's bridge where the driver is",
 	"lab/config.go":                 "finds its own program",
@@ -39,14 +39,14 @@ var local = map[string][]string{
 		"Link", "Lstat", "Mkdir", "MkdirAll", "MkdirTemp", "Open", "OpenFile", "OpenRoot", "Pipe", "ReadDir", "ReadFile", "Readlink", "Remove", "RemoveAll",
 		"Rename", "Stat", "StartProcess", "Symlink", "Truncate", "WriteFile",
 	},
-	"os/exec":                       {"Command", "CommandContext", "LookPath"},
-	"path/filepath":                 {"Abs", "EvalSymlinks", "Glob", "Walk", "WalkDir"},
-	"golang.org/x/sys/unix":         {"Kill", "Mount", "Open", "Stat", "Statfs", "Unmount"},
-	"syscall":                       {"Kill", "Mount", "Open", "Stat", "Statfs", "Unmount"},
-	"skerry/internal/base/whole":    {"File", "SyncDir"},
-	"skerry/internal/kernel/procfs": {"Children", "IO", "Of", "ReadStat"},
-	"skerry/internal/kernel/netns":  {"Do", "Enter", "ID", "Make", "Throwaway"},
-	"skerry/internal/machine/host":  {"Inside", "Node", "NewNode"},
+	"os/exec":                         {"Command", "CommandContext", "LookPath"},
+	"path/filepath":                   {"Abs", "EvalSymlinks", "Glob", "Walk", "WalkDir"},
+	"golang.org/x/sys/unix":           {"Kill", "Mount", "Open", "Stat", "Statfs", "Unmount"},
+	"syscall":                         {"Kill", "Mount", "Open", "Stat", "Statfs", "Unmount"},
+	"skerry/internal/base/atomicfile": {"File", "SyncDir"},
+	"skerry/internal/kernel/procfs":   {"Children", "IO", "Of", "ReadStat"},
+	"skerry/internal/kernel/netns":    {"Do", "Enter", "ID", "Make", "Throwaway"},
+	"skerry/internal/machine/host":    {"Inside", "Node", "NewNode"},
 }
 
 // Databases, labs with their overlays, and events do not know where nodes are: they ask them, by host.Host, for their
@@ -58,8 +58,8 @@ func TestNodesAreAsked(t *testing.T) {
 		unused[name] = true
 	}
 	for _, room := range []string{"database", "lab", "event"} {
-		err := filepath.WalkDir(filepath.Join(internal, room), func(path string, d fs.DirEntry, err error) error {
-			name, _ := filepath.Rel(internal, path)
+		err := filepath.WalkDir(filepath.Join(checkout, "internal", room), func(path string, d fs.DirEntry, err error) error {
+			name, _ := filepath.Rel(filepath.Join(checkout, "internal"), path)
 			switch {
 			case err != nil:
 				return err

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	internal = "../../internal"
+	checkout = "../.."
 	page     = "../../docs/architecture.md"
 )
 
@@ -30,7 +30,7 @@ func TestEveryPackageIsInThePlan(t *testing.T) {
 	for _, p := range packages(t) {
 		row, ok := rowOf(p.Path, rows)
 		if !ok {
-			t.Errorf("docs/architecture.md has no row for internal/%s", p.Path)
+			t.Errorf("docs/architecture.md has no row for %s", p.Path)
 		}
 		named[row] = true
 	}
@@ -57,9 +57,9 @@ func TestRoomsImportOnlyWhatStandsBelow(t *testing.T) {
 			room, _, _ := strings.Cut(imported, "/")
 			switch {
 			case room == testsSupport && !supportsTests(p.Path):
-				t.Errorf("internal/%s imports internal/%s, which is for tests", p.Path, imported)
+				t.Errorf("%s imports %s, which is for tests", p.Path, imported)
 			case room != testsSupport && room != p.Room() && slices.Index(order, room) <= at:
-				t.Errorf("internal/%s imports internal/%s: an arrow back", p.Path, imported)
+				t.Errorf("%s imports %s: an arrow back", p.Path, imported)
 			}
 		}
 	}
@@ -71,8 +71,8 @@ func TestNamesMeanOneThing(t *testing.T) {
 	owner := map[string]string{}
 	for _, p := range packages(t) {
 		name := path.Base(p.Path)
-		if other, taken := owner[name]; taken && p.Path != "system/"+name {
-			t.Errorf("internal/%s and internal/%s have one name", other, p.Path)
+		if other, taken := owner[name]; taken && p.Path != "systems/"+name {
+			t.Errorf("%s and %s have one name", other, p.Path)
 		}
 		owner[name] = p.Path
 	}
@@ -89,12 +89,12 @@ func TestSizes(t *testing.T) {
 			rooms[p.Room()][0]++
 			rooms[p.Room()][1] += f.Lines
 			if f.Lines > mostOfAFile {
-				t.Errorf("internal/%s has %d lines, more than %d", f.Name, f.Lines, mostOfAFile)
+				t.Errorf("%s has %d lines, more than %d", f.Name, f.Lines, mostOfAFile)
 			}
 		}
 		for _, f := range p.Functions {
 			if f.Lines > mostOfAFunc {
-				t.Errorf("internal/%s has %d lines, more than %d", f.Name, f.Lines, mostOfAFunc)
+				t.Errorf("%s has %d lines, more than %d", f.Name, f.Lines, mostOfAFunc)
 			}
 			if f.Lines > functions.Lines {
 				functions = f
@@ -114,7 +114,7 @@ func TestSizes(t *testing.T) {
 
 func packages(t *testing.T) []Package {
 	t.Helper()
-	all, err := Read(internal)
+	all, err := Read(checkout)
 	if err != nil {
 		t.Fatal(err)
 	}

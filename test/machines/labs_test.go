@@ -12,9 +12,9 @@ import (
 
 	"skerry/internal/bench/labbench"
 	"skerry/internal/lab"
-	"skerry/internal/machine/carrier"
 	"skerry/internal/machine/inventory"
-	"skerry/internal/run/across"
+	"skerry/internal/machine/transport"
+	"skerry/internal/run/multihost"
 	"skerry/internal/testkit"
 	"skerry/internal/topology"
 )
@@ -106,10 +106,10 @@ func once(ctx context.Context, machines []inventory.Machine, c lab.Config, place
 		took[i] = time.Since(began)
 		began = time.Now()
 	}
-	m := across.New(machines, carrier.Options{Exe: exe})
+	m := multihost.New(machines, transport.Options{Exe: exe})
 	defer func() { err = errors.Join(err, m.Close()) }()
 	c.Name, c.Scale, c.Exe, c.Ephemeral = "bench-machines", 1, exe, true
-	if _, err = m.Onto(ctx, &c, across.Terms{Place: place}, func(string) {}); err != nil {
+	if _, err = m.Onto(ctx, &c, multihost.Terms{Place: place}, func(string) {}); err != nil {
 		return took, 0, 0, err
 	}
 	lap(0)

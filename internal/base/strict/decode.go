@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"skerry/internal/base/spell"
+	"skerry/internal/base/suggest"
 )
 
 // Decode fills into, a pointer to a struct, from a tree and returns every problem. Keys
@@ -243,7 +243,7 @@ func (d *decoder) exclude(n *Node, group []string, path string) {
 
 func unknownKey(pos Pos, path, key string, known []string) Problem {
 	p := Problem{Pos: pos, Path: Join(path, key), Message: fmt.Sprintf("%sunknown key %q", called(path), key)}
-	if near := spell.Nearest(key, known); near != "" {
+	if near := suggest.Nearest(key, known); near != "" {
 		p.Hint = fmt.Sprintf("did you mean %q?", near)
 	} else {
 		p.Hint = "known are " + strings.Join(known, ", ")

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"skerry/internal/base/spell"
+	"skerry/internal/base/suggest"
 )
 
 // rules are what the jsonschema tag says of a field.
@@ -62,7 +62,7 @@ func (d *decoder) check(n *Node, v reflect.Value, r rules, path string) {
 		s := v.String()
 		if len(r.enum) > 0 && !slices.Contains(r.enum, s) {
 			hint := ""
-			if near := spell.Nearest(s, r.enum); near != "" {
+			if near := suggest.Nearest(s, r.enum); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
 			d.fail(n, path, hint, "%q is not one of %s", s, strings.Join(r.enum, ", "))

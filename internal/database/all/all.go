@@ -4,6 +4,7 @@ package all
 import (
 	"skerry/internal/database"
 	"skerry/internal/database/cassandra"
+	"skerry/internal/database/custom"
 	"skerry/internal/database/etcd"
 	"skerry/internal/database/ferretdb"
 	"skerry/internal/database/galera"
@@ -13,7 +14,6 @@ import (
 	"skerry/internal/database/metadata"
 	"skerry/internal/database/mongodb"
 	"skerry/internal/database/ndb"
-	"skerry/internal/database/own"
 	"skerry/internal/database/postgres"
 	"skerry/internal/database/redis"
 	"skerry/internal/install"
@@ -46,7 +46,7 @@ func Databases() map[string]database.Database {
 	for _, a := range Registry() {
 		all[a.Name] = a.New()
 	}
-	all[database.Exec] = own.NewKind(all)
+	all[database.Exec] = custom.NewKind(all)
 	return all
 }
 

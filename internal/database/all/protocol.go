@@ -4,13 +4,13 @@ import (
 	"slices"
 
 	"skerry/internal/database"
-	"skerry/internal/database/own"
+	"skerry/internal/database/custom"
 )
 
 // builtin is the databases by name, for those that users describe.
 type builtin map[string]database.Database
 
-var _ own.Builtin = builtin(nil)
+var _ custom.Builtin = builtin(nil)
 
 // Protocol implements own.Builtin.
 func (b builtin) Protocol(name string) (database.Database, bool) {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"skerry/internal/database/setting"
+	"skerry/internal/database/option"
 )
 
 // ErrProperty marks a client property that cannot be used.
@@ -45,7 +45,7 @@ type settings struct {
 }
 
 func parseSettings(p map[string]string) (settings, error) {
-	r := setting.Properties(ErrProperty, "etcd.", p, Properties()...)
+	r := option.Properties(ErrProperty, "etcd.", p, Properties()...)
 	s := settings{
 		endpoints:     r.Addresses(PropEndpoints, defaultPort),
 		serializable:  r.Choice(PropRead, readLinearizable, readLinearizable, readSerializable) == readSerializable,

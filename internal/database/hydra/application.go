@@ -15,8 +15,8 @@ import (
 
 	"skerry/internal/database/failure"
 	"skerry/internal/load"
-	"skerry/internal/system/hydra/api"
-	"skerry/internal/system/hydra/deploy"
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/deploy"
 )
 
 // application is one worker's client of the wallet: the document's way, in which a record is an account.

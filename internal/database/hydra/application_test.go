@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"skerry/internal/load"
-	"skerry/internal/system/hydra/api"
-	"skerry/internal/system/hydra/hydraclient"
-	"skerry/internal/system/hydra/wallet"
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/hydraclient"
+	"skerry/systems/hydra/wallet"
 )
 
 // full is a data layer that has every account: what a check asks to be absent is not.

@@ -11,8 +11,8 @@ import (
 
 	"skerry/internal/database/failure"
 	"skerry/internal/load"
-	"skerry/internal/system/hydra/api"
-	"skerry/internal/system/hydra/hydraclient"
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/hydraclient"
 )
 
 // defaultTable is YCSB's.

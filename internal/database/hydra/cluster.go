@@ -18,8 +18,8 @@ import (
 	"skerry/internal/database/daemon"
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
-	"skerry/internal/system/hydra/api"
-	"skerry/internal/system/hydra/hydraclient"
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/hydraclient"
 )
 
 // readyTimeout bounds how long a new cluster may take to agree on a leader.

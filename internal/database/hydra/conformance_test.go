@@ -12,7 +12,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
 	"skerry/internal/database/hydra"
-	member "skerry/internal/system/hydra"
+	member "skerry/systems/hydra"
 )
 
 // TestMain lets the test's own program be a member, as skerry's is: `hydra node --config

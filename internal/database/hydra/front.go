@@ -12,9 +12,9 @@ import (
 
 	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
-	"skerry/internal/system/hydra/deploy"
-	"skerry/internal/system/hydra/hydraclient"
-	"skerry/internal/system/hydra/wallet"
+	"skerry/systems/hydra/deploy"
+	"skerry/systems/hydra/hydraclient"
+	"skerry/systems/hydra/wallet"
 )
 
 // zone is the wallet's name.

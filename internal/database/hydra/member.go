@@ -16,8 +16,8 @@ import (
 	"skerry/internal/database/quorum"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
-	"skerry/internal/system/hydra/api"
-	"skerry/internal/system/hydra/hydraclient"
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/hydraclient"
 )
 
 const (

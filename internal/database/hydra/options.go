@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/database/setting"
-	"skerry/internal/system/hydra/api"
-	"skerry/internal/system/hydra/deploy"
+	"skerry/internal/database/option"
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/deploy"
 )
 
 // Errors of settings.
@@ -57,7 +57,7 @@ type options struct {
 }
 
 func parseOptions(given database.Options) (options, error) {
-	r := setting.Options(ErrOption, given, "port", "peer_port", "backend", "clouds", "witness", "election", "prefer_cloud",
+	r := option.Options(ErrOption, given, "port", "peer_port", "backend", "clouds", "witness", "election", "prefer_cloud",
 		"follow_writes", "max_log", "max_age", "direct", "reads", "staleness", "ack", "route", "share", "through")
 	o := options{
 		port:         r.Int("port", 1, 65535, defaultPort),
@@ -87,11 +87,11 @@ func parseOptions(given database.Options) (options, error) {
 	return o, r.Err()
 }
 
-func reads(r *setting.Reader, name string) string {
+func reads(r *option.Reader, name string) string {
 	return r.Choice(name, string(api.Linearizable), string(api.Linearizable), string(api.Local), string(api.Bounded))
 }
 
-func acks(r *setting.Reader, name string) string {
+func acks(r *option.Reader, name string) string {
 	return r.Choice(name, string(api.Committed), string(api.Committed), string(api.Applied), string(api.Everywhere))
 }
 
@@ -127,7 +127,7 @@ type settings struct {
 }
 
 func parseSettings(p map[string]string) (settings, error) {
-	r := setting.Properties(ErrProperty, "hydra.", p, Properties()...)
+	r := option.Properties(ErrProperty, "hydra.", p, Properties()...)
 	s := settings{
 		endpoints: r.Addresses(PropEndpoints, defaultPort),
 		reads:     api.Read(reads(r, PropReads)),

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"skerry/internal/system/hydra/hydraclient"
+	"skerry/systems/hydra/hydraclient"
 )
 
 // pool has clients that several workers use, each with one connection to a member on which

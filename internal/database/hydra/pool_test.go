@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"skerry/internal/load"
-	"skerry/internal/system/hydra/hydraclient"
+	"skerry/systems/hydra/hydraclient"
 )
 
 func TestPool(t *testing.T) {

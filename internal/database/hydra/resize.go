@@ -9,8 +9,8 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/quorum"
 	"skerry/internal/machine/host"
-	"skerry/internal/system/hydra/api"
-	"skerry/internal/system/hydra/hydraclient"
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/hydraclient"
 )
 
 // refused tells answers that no repetition changes. Changes of membership are harmless to

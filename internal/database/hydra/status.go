@@ -9,8 +9,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/quorum"
-	"skerry/internal/system/hydra/api"
-	"skerry/internal/system/hydra/hydraclient"
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/hydraclient"
 )
 
 // Ready implements database.Cluster: every member names the same leader and answers a

@@ -8,11 +8,11 @@ import (
 	"path"
 	"strings"
 
-	vocab "skerry/internal/system/metadata"
+	vocab "skerry/systems/metadata"
 
 	"skerry/internal/database/failure"
 	"skerry/internal/load"
-	"skerry/internal/system/metadata/spread"
+	metacluster "skerry/systems/metadata/cluster"
 )
 
 // defaultTable is YCSB's.
@@ -28,7 +28,7 @@ func tableDir(table string) string {
 
 // worker is one worker's client, which asks the servers that have what it is about.
 type worker struct {
-	tree   *spread.Client
+	tree   *metacluster.Client
 	areas  []string
 	fields []string // that records were last seen to have
 }
@@ -40,7 +40,7 @@ var (
 )
 
 func openClient(ctx context.Context, s settings) (*worker, error) {
-	tree, err := spread.Connect(ctx, s.addresses)
+	tree, err := metacluster.Connect(ctx, s.addresses)
 	if err != nil {
 		return nil, fmt.Errorf("opening a client of metadata: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
 	"skerry/internal/database/metadata"
-	"skerry/internal/system/metadata/instance"
+	"skerry/systems/metadata/instance"
 )
 
 // TestMain lets the test's own program be a replica, as skerry's is: `metadata serve ...`.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/database/setting"
+	"skerry/internal/database/option"
 )
 
 // Errors of settings.
@@ -42,7 +42,7 @@ type options struct {
 }
 
 func parseOptions(given database.Options) (options, error) {
-	r := setting.Options(ErrOption, given, "port", "peer_port", "servers", "replicas", "root", "balance", "balance_interval", "balance_rest", "balance_stay", "balance_floor")
+	r := option.Options(ErrOption, given, "port", "peer_port", "servers", "replicas", "root", "balance", "balance_interval", "balance_rest", "balance_stay", "balance_floor")
 	o := options{
 		port:     r.Int("port", 1, 65000, defaultPort),
 		peerPort: r.Int("peer_port", 1, 65000, defaultPeerPort),
@@ -107,7 +107,7 @@ type settings struct {
 }
 
 func parseSettings(p map[string]string) (settings, error) {
-	r := setting.Properties(ErrProperty, "metadata.", p, Properties()...)
+	r := option.Properties(ErrProperty, "metadata.", p, Properties()...)
 	s := settings{addresses: strings.Join(r.Addresses(PropAddresses, defaultPort), ","), areas: r.List(PropAreas)}
 	return s, r.Err()
 }

@@ -6,7 +6,7 @@ import (
 	"path"
 	"slices"
 
-	vocab "skerry/internal/system/metadata"
+	vocab "skerry/systems/metadata"
 
 	"skerry/internal/load"
 )

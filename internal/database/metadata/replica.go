@@ -9,14 +9,14 @@ import (
 	"strconv"
 	"time"
 
-	vocab "skerry/internal/system/metadata"
+	vocab "skerry/systems/metadata"
 
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/quorum"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
-	state "skerry/internal/system/metadata/server"
-	"skerry/internal/system/metadata/treeclient"
+	"skerry/systems/metadata/client"
+	state "skerry/systems/metadata/server"
 )
 
 const (
@@ -38,7 +38,7 @@ type replica struct {
 	addr   string
 	peer   string
 	// admin asks it for the whole tree, own for its server's, both from its own node.
-	admin, own *treeclient.Client
+	admin, own *client.Client
 
 	daemon.Seat
 }
@@ -57,11 +57,11 @@ func (c *cluster) newReplica(s server, h host.Host, slot int) *replica {
 		c.names++
 		r.name = h.Name() + "." + strconv.Itoa(c.names)
 	}
-	r.admin, r.own = treeclient.New(r.addr), treeclient.New(r.addr)
+	r.admin, r.own = client.New(r.addr), client.New(r.addr)
 	if len(c.servers) > 1 {
-		r.own = treeclient.NewOwn(r.addr)
+		r.own = client.NewOwn(r.addr)
 	}
-	for _, one := range []*treeclient.Client{r.admin, r.own} {
+	for _, one := range []*client.Client{r.admin, r.own} {
 		one.Through(host.Dialer(h, adminTimeout))
 	}
 	return r
@@ -153,7 +153,7 @@ func (r *replica) serves(ctx context.Context) error {
 }
 
 // ask has one command run.
-func ask(ctx context.Context, by *treeclient.Client, c vocab.Command) (vocab.Result, error) {
+func ask(ctx context.Context, by *client.Client, c vocab.Command) (vocab.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	r := by.One(ctx, c)

@@ -9,13 +9,13 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/quorum"
 	"skerry/internal/machine/host"
-	"skerry/internal/system/metadata/treeclient"
+	"skerry/systems/metadata/client"
 )
 
 // persist asks a replica that serves for a change until it is granted or refused. Changes of
 // membership are harmless to repeat.
-func (c *cluster) persist(ctx context.Context, without *replica, change func(context.Context, *treeclient.Client) error) error {
-	refused := func(err error) bool { return errors.Is(err, treeclient.ErrRefused) }
+func (c *cluster) persist(ctx context.Context, without *replica, change func(context.Context, *client.Client) error) error {
+	refused := func(err error) bool { return errors.Is(err, client.ErrRefused) }
 	return quorum.Persist(ctx, c.processes.Await, refused, func(ctx context.Context) error {
 		by, err := c.serving(ctx, without)
 		if err != nil {
@@ -48,7 +48,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 	r := c.add(c.servers[0], node)
 	c.env.Say(Name, "%s is joining", node.Name())
 	if err = c.launch(ctx, r, true); err == nil {
-		err = c.persist(ctx, r, func(ctx context.Context, by *treeclient.Client) error { return by.AddMember(ctx, r.name, r.peer) })
+		err = c.persist(ctx, r, func(ctx context.Context, by *client.Client) error { return by.AddMember(ctx, r.name, r.peer) })
 		change.Accepted = time.Since(began)
 	}
 	if err == nil {
@@ -92,8 +92,8 @@ func (c *cluster) undoJoin(ctx context.Context, r *replica) error {
 
 // unregister has the group agree that a replica is none any more.
 func (c *cluster) unregister(ctx context.Context, r *replica) error {
-	err := c.persist(ctx, r, func(ctx context.Context, by *treeclient.Client) error { return by.RemoveMember(ctx, r.name) })
-	if errors.Is(err, treeclient.ErrNoMember) {
+	err := c.persist(ctx, r, func(ctx context.Context, by *client.Client) error { return by.RemoveMember(ctx, r.name) })
+	if errors.Is(err, client.ErrNoMember) {
 		return nil
 	}
 	return err

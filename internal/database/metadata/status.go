@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	vocab "skerry/internal/system/metadata"
+	vocab "skerry/systems/metadata"
 
 	"skerry/internal/database"
 	"skerry/internal/database/quorum"

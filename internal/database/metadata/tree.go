@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"path"
 
-	vocab "skerry/internal/system/metadata"
+	vocab "skerry/systems/metadata"
 
 	"skerry/internal/load"
 	"skerry/internal/load/mdtest"

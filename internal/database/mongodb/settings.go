@@ -8,7 +8,7 @@ import (
 
 	drv "go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"skerry/internal/database/setting"
+	"skerry/internal/database/option"
 )
 
 // ErrProperty marks a client property that cannot be used.
@@ -34,7 +34,7 @@ type settings struct {
 }
 
 func parseSettings(p map[string]string) (settings, error) {
-	r := setting.Properties(ErrProperty, "mongodb.", p, Properties()...)
+	r := option.Properties(ErrProperty, "mongodb.", p, Properties()...)
 	s := settings{
 		url: r.Text(PropURL, ""), database: databaseName,
 		retry: r.Bool(PropRetry, false), timeout: r.Milliseconds(PropTimeout, defaultTimeout),

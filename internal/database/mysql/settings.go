@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/database/setting"
+	"skerry/internal/database/option"
 )
 
 // Properties of the client.
@@ -67,7 +67,7 @@ type settings struct {
 }
 
 func parseSettings(p map[string]string) (settings, error) {
-	r := setting.Properties(ErrProperty, "mysql.", p, Properties()...)
+	r := option.Properties(ErrProperty, "mysql.", p, Properties()...)
 	s := settings{
 		hosts:    strings.Join(r.Addresses(PropHosts, Port), ","),
 		user:     r.Text(PropUser, User),

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/database/setting"
+	"skerry/internal/database/option"
 )
 
 // ErrProperty marks a client property that cannot be used.
@@ -52,7 +52,7 @@ type settings struct {
 }
 
 func parseSettings(p map[string]string) (settings, error) {
-	r := setting.Properties(ErrProperty, "postgres.", p, Properties()...)
+	r := option.Properties(ErrProperty, "postgres.", p, Properties()...)
 	s := settings{
 		hosts: strings.Join(r.Addresses(PropHosts, defaultPort), ","),
 		user:  r.Text(PropUser, user), password: r.Text(PropPassword, ""), database: r.Text(PropDatabase, user),

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/database/setting"
+	"skerry/internal/database/option"
 	"skerry/internal/machine/host"
 )
 
@@ -56,7 +56,7 @@ var optionNames = []string{
 
 // parseOptions understands the options of a cluster on so many nodes.
 func parseOptions(nodes int, given database.Options) (options, error) {
-	r := setting.Options(ErrOption, given, optionNames...)
+	r := option.Options(ErrOption, given, optionNames...)
 	o := options{
 		replicas:    r.Int("replicas", 0, maxReplicas, 0),
 		port:        r.Int("port", 1, 65535-busOffset, defaultPort),

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"skerry/internal/evidence/bound"
+	"skerry/internal/evidence/bottleneck"
 	"skerry/internal/record"
 )
 
@@ -46,7 +46,7 @@ func (l Limits) busy(u Use) bool { return u.Cores > l.HostCPUShare*u.Of }
 
 // hostCPU lets a busy machine pass where round trips are what operations took: it made them no longer.
 func (l Limits) hostCPU(u Use, b record.Bound) []reason {
-	return one(l.busy(u) && !bound.Explained(b), HostCPU,
+	return one(l.busy(u) && !bottleneck.Explained(b), HostCPU,
 		"bound by %s, which was busy with %.2f of its %.0f cores on average: CPU, not the network, was the limit", machineOf(u.Machine), u.Cores, u.Of)
 }
 
@@ -55,9 +55,9 @@ func (l Limits) hostCPU(u Use, b record.Bound) []reason {
 func (l Limits) hostNotes(e Evidence) []string {
 	u, b := e.HostCPU.figure, e.Bound.figure
 	switch {
-	case l.busy(u) && bound.Explained(b):
+	case l.busy(u) && bottleneck.Explained(b):
 		return []string{fmt.Sprintf("%s was busy with %.2f of its %.0f cores, which changed little: round trips are %.0f %% of what operations took", machineOf(u.Machine), u.Cores, u.Of, 100*b.RoundTripMS/b.LatencyMS)}
-	case !l.busy(u) && b.By == bound.Machine:
+	case !l.busy(u) && b.By == bottleneck.Machine:
 		return []string{"bound by the machine: " + b.Text}
 	}
 	return nil

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"skerry/internal/base/advice"
-	"skerry/internal/base/spell"
 	"skerry/internal/base/strict"
+	"skerry/internal/base/suggest"
 	"skerry/internal/base/unit"
 	"skerry/internal/link"
 	"skerry/internal/topology"
@@ -117,7 +117,7 @@ func unknown(word, name string) error {
 		names = append(names, s.name)
 	}
 	err := fmt.Errorf("%w: %s", ErrSetting, word)
-	if near := spell.Nearest(name, names); near != "" {
+	if near := suggest.Nearest(name, names); near != "" {
 		return advice.With(err, "did you mean %s=...?", near)
 	}
 	return advice.With(err, "write name=value, with one of %s", strings.Join(names, ", "))

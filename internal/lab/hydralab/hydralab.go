@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"skerry/internal/lab"
-	"skerry/internal/system/hydra/deploy"
+	"skerry/systems/hydra/deploy"
 )
 
 // dnsPort is where resolvers ask.

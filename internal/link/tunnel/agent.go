@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/kernel/urgent"
+	"skerry/internal/kernel/realtime"
 )
 
 // job is the first line that the process reads.
@@ -51,7 +51,7 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) er
 		// All links between machines wait for it, as they do for the emulator: a database that keeps every
 		// core busy would add milliseconds to them. It has no rests as the emulator has (dataplane/rest.go): before
 		// Linux 6.12 a stream that fills a processor with encryption may be stopped for 50 ms a second.
-		urgent.Forever()
+		realtime.Forever()
 	}
 	ends, err := openAll(ctx, j.Specs, log)
 	if err == nil && j.Mesh != nil {

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"skerry/internal/kernel/agentproc"
+	"skerry/internal/kernel/helperproc"
 )
 
 // Options of Start.
@@ -25,7 +25,7 @@ type Options struct {
 
 // Tunnels are at work.
 type Tunnels struct {
-	process *agentproc.Process // nil where the kernel has them
+	process *helperproc.Process // nil where the kernel has them
 }
 
 // Start makes tunnels: by the kernel where it can, else by a process of their own. The
@@ -45,7 +45,7 @@ func Start(ctx context.Context, specs []Spec, o Options) (*Tunnels, error) {
 }
 
 func spawn(ctx context.Context, j job, o Options) (*Tunnels, error) {
-	p, said, err := agentproc.Start(ctx, agentproc.Options{
+	p, said, err := helperproc.Start(ctx, helperproc.Options{
 		Command: o.Command, LogFile: o.LogFile, Env: o.Env, Owned: o.ExitWithOwner, Began: o.Began,
 	}, j)
 	if err != nil {

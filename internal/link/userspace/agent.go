@@ -18,7 +18,7 @@ import (
 
 	"skerry/internal/link/userspace/dataplane"
 	"skerry/internal/link/userspace/device"
-	"skerry/internal/link/userspace/realtime"
+	"skerry/internal/link/userspace/scheduling"
 )
 
 const (
@@ -101,7 +101,7 @@ func newAgent(c config, stop context.CancelFunc, log *slog.Logger) (*agent, erro
 	unix.Umask(0o077) // the socket is the owner's alone
 	runtime.GOMAXPROCS(runtime.NumCPU() + spareProcs)
 	h := hello{PID: os.Getpid(), Kind: kind, RealTime: true}
-	if err := realtime.Process(); err != nil {
+	if err := scheduling.Process(); err != nil {
 		h.RealTime, h.Reason = false, err.Error()
 		log.Warn("links may be late on a busy machine", "reason", err)
 	}
@@ -133,7 +133,7 @@ func newServer(h hello, asked int) (*server, error) {
 	if h.RealTime {
 		options.Prepare = func(thread int) {
 			// Where it is refused, the kernel chooses: two threads may meet on one processor.
-			_ = realtime.Pin(thread, options.Threads)
+			_ = scheduling.Pin(thread, options.Threads)
 		}
 	}
 	plane, err := dataplane.Start(options)

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"skerry/internal/kernel/agentproc"
+	"skerry/internal/kernel/helperproc"
 	"skerry/internal/link/userspace/device"
 )
 
@@ -50,13 +50,13 @@ func Start(ctx context.Context, o Options) (*Engine, error) {
 }
 
 // process is an emulator that this process started.
-type process struct{ *agentproc.Process }
+type process struct{ *helperproc.Process }
 
 func spawn(ctx context.Context, o Options) (*process, error) {
 	if len(o.Socket) > longestSocket {
 		return nil, fmt.Errorf("socket path %s has %d bytes, at most %d are allowed", o.Socket, len(o.Socket), longestSocket)
 	}
-	p, said, err := agentproc.Start(ctx, agentproc.Options{Command: o.Command, LogFile: o.LogFile, Env: o.Env, Owned: o.ExitWithOwner},
+	p, said, err := helperproc.Start(ctx, helperproc.Options{Command: o.Command, LogFile: o.LogFile, Env: o.Env, Owned: o.ExitWithOwner},
 		config{Socket: o.Socket, ExitWithOwner: o.ExitWithOwner, Kind: o.Kind, Threads: o.Threads})
 	if err != nil {
 		return nil, err

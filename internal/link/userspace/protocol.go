@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"skerry/internal/base/advice"
-	"skerry/internal/base/retold"
+	"skerry/internal/base/errs"
 	"skerry/internal/link"
 	"skerry/internal/link/userspace/device"
 )
@@ -96,7 +96,7 @@ func fromWire(w *wireError) error {
 	if w == nil {
 		return nil
 	}
-	err := retold.As(w.Message, codes[w.Code])
+	err := errs.As(w.Message, codes[w.Code])
 	if w.Advice != "" {
 		err = advice.With(err, "%s", w.Advice)
 	}

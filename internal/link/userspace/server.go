@@ -11,7 +11,7 @@ import (
 	"skerry/internal/link"
 	"skerry/internal/link/userspace/dataplane"
 	"skerry/internal/link/userspace/device"
-	"skerry/internal/link/userspace/shape"
+	"skerry/internal/link/userspace/shaper"
 )
 
 // server carries out requests: it owns the links.
@@ -142,14 +142,14 @@ func (s *server) set(ctx context.Context, changes []link.Change) error {
 	return s.plane.Set(ctx, settings)
 }
 
-func compile(id string, q *link.Quality) (*shape.Params, error) {
+func compile(id string, q *link.Quality) (*shaper.Params, error) {
 	if q == nil {
 		return nil, nil
 	}
 	if err := q.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", id, err)
 	}
-	return shape.Compile(*q), nil
+	return shaper.Compile(*q), nil
 }
 
 func (s *server) stats(ctx context.Context, ids []string) ([]link.Stats, error) {

@@ -69,7 +69,7 @@ func Unused(name, value string, database []string) string {
 		}
 		return x.why
 	}
-	near := suggest(name, append(known(), database...))
+	near := suggestProperty(name, append(known(), database...))
 	switch {
 	case near != "":
 		return fmt.Sprintf("the name is unknown: did you mean %s?", near)

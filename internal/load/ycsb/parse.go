@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"skerry/internal/base/spell"
+	"skerry/internal/base/suggest"
 )
 
 // ErrWorkload marks properties that make no workload.
@@ -84,7 +84,7 @@ func (r *reader) choice(name, def string, allowed ...string) string {
 		return v
 	}
 	hint := "one of " + strings.Join(allowed, ", ")
-	if n := spell.Nearest(v, allowed); n != "" {
+	if n := suggest.Nearest(v, allowed); n != "" {
 		hint = "did you mean " + n + "? (" + hint + ")"
 	}
 	r.fail(name, "unknown %q: %s", v, hint)

@@ -4,16 +4,16 @@ import (
 	"slices"
 	"strings"
 
-	"skerry/internal/base/spell"
+	"skerry/internal/base/suggest"
 )
 
-// leastStem is the shortest word that suggest completes.
+// leastStem is the shortest word that suggestProperty completes.
 const leastStem = 4
 
-// suggest returns what an unknown property may have been meant to be: the nearest spelling, or
+// suggestProperty returns what an unknown property may have been meant to be: the nearest spelling, or
 // the known names that begin with it, as operationcount does with operations. "" if there is none.
-func suggest(name string, known []string) string {
-	if near := spell.Nearest(name, known); near != "" {
+func suggestProperty(name string, known []string) string {
+	if near := suggest.Nearest(name, known); near != "" {
 		return near
 	}
 	stem := strings.TrimSuffix(strings.ToLower(name), "s")

@@ -14,7 +14,7 @@ import (
 
 	"skerry/internal/kernel/cgroup"
 	"skerry/internal/kernel/netns"
-	"skerry/internal/link/userspace/realtime"
+	"skerry/internal/link/userspace/scheduling"
 )
 
 // What a lab of eight nodes with a database is comfortable with.
@@ -93,7 +93,7 @@ func versions() string {
 // realTime gives a thread the class that the link emulator wants.
 func realTime() Finding {
 	const name = "real-time priority"
-	err := netns.Throwaway(func() error { return realtime.Thread(0, realtime.Priority) })
+	err := netns.Throwaway(func() error { return scheduling.Thread(0, scheduling.Priority) })
 	if err == nil {
 		return Finding{Name: name, State: OK, Detail: "SCHED_RR is given"}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/base/whole"
+	"skerry/internal/base/atomicfile"
 )
 
 // Write implements System.
@@ -17,7 +17,7 @@ func (Local) Write(ctx context.Context, path string, mode fs.FileMode, from io.R
 	if err := ended(ctx, "write", path); err != nil {
 		return err
 	}
-	return whole.Replace(path, mode, func(f *os.File) error {
+	return atomicfile.Replace(path, mode, func(f *os.File) error {
 		_, err := io.Copy(f, from)
 		return errors.Join(err, keepOwner(f, path), ended(ctx, "write", path))
 	})

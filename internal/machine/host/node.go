@@ -11,8 +11,8 @@ import (
 	"skerry/internal/kernel/cgroup"
 	"skerry/internal/kernel/netns"
 	"skerry/internal/kernel/procfs"
-	"skerry/internal/machine/child"
 	"skerry/internal/machine/files"
+	"skerry/internal/machine/process"
 )
 
 // ErrClosed is returned by Start once the node's lab is going down.
@@ -71,7 +71,7 @@ type Node struct {
 
 	mu      sync.Mutex
 	closed  bool
-	running map[*child.Process]struct{}
+	running map[*process.Process]struct{}
 	ended   Usage // of processes that have ended, where there is no control group
 	disk    int64 // bytes of the one that MountDisk mounted, 0 for none
 	owned   sync.WaitGroup
@@ -85,7 +85,7 @@ type Node struct {
 var _ Inside = (*Node)(nil)
 
 // NewNode returns the node that spec describes.
-func NewNode(spec Spec) *Node { return &Node{spec: spec, running: map[*child.Process]struct{}{}} }
+func NewNode(spec Spec) *Node { return &Node{spec: spec, running: map[*process.Process]struct{}{}} }
 
 // Name is the node's name.
 func (n *Node) Name() string { return n.spec.Name }
@@ -130,7 +130,7 @@ func (n *Node) Close() error {
 
 // shut has no process start from here on, and no control group be made: it would be left. It
 // returns the processes that run.
-func (n *Node) shut() (running []*child.Process) {
+func (n *Node) shut() (running []*process.Process) {
 	n.group.Lock()
 	defer n.group.Unlock()
 	n.mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"skerry/internal/kernel/cgroup"
 	"skerry/internal/kernel/netns"
 	"skerry/internal/kernel/procfs"
-	"skerry/internal/machine/child"
+	"skerry/internal/machine/process"
 )
 
 const (
@@ -40,7 +40,7 @@ func (n *Node) startIn(ctx context.Context, c Command, netns string) (Process, e
 	return p, nil
 }
 
-func (n *Node) start(ctx context.Context, c Command, space string) (*child.Process, error) {
+func (n *Node) start(ctx context.Context, c Command, space string) (*process.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -74,14 +74,14 @@ func (n *Node) admit() error {
 	return nil
 }
 
-func (n *Node) dismiss(p *child.Process) {
+func (n *Node) dismiss(p *process.Process) {
 	n.mu.Lock()
 	delete(n.running, p)
 	n.mu.Unlock()
 	n.owned.Done()
 }
 
-func (n *Node) launch(c Command, group *cgroup.Group, space string) (*child.Process, error) {
+func (n *Node) launch(c Command, group *cgroup.Group, space string) (*process.Process, error) {
 	cmd := exec.Command(c.Path, c.Args...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = n.environment(c), n.dir(c), leftover
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
@@ -104,7 +104,7 @@ func (n *Node) launch(c Command, group *cgroup.Group, space string) (*child.Proc
 	if err := raiseDescriptors(); err != nil {
 		return nil, err
 	}
-	p := child.New(cmd, c.Name+" on "+n.spec.Name, c.Log)
+	p := process.New(cmd, c.Name+" on "+n.spec.Name, c.Log)
 	err = netns.Throwaway(func() error {
 		if err := n.enter(space); err != nil {
 			return err
@@ -136,7 +136,7 @@ func (n *Node) become(attr *syscall.SysProcAttr, c Command) {
 
 // settle finishes the start of a process that is stopped at its first instruction, and
 // lets it go. The calling thread is the one that started it.
-func (n *Node) settle(p *child.Process, name string, group *cgroup.Group) error {
+func (n *Node) settle(p *process.Process, name string, group *cgroup.Group) error {
 	pid := p.PID()
 	if err := awaitStop(pid); err != nil {
 		return err

@@ -18,9 +18,9 @@ import (
 	"skerry/internal/link/tunnel"
 	"skerry/internal/machine"
 	"skerry/internal/machine/host"
+	"skerry/internal/machine/journal"
 	"skerry/internal/machine/network"
 	"skerry/internal/machine/statedir"
-	"skerry/internal/machine/undo"
 )
 
 // betweenDevice is the device in the namespace between.
@@ -144,7 +144,7 @@ func (p *part) tunnelOptions() tunnel.Options {
 			if err != nil {
 				return err
 			}
-			return p.journal.Began(process, undo.Tunneller)
+			return p.journal.Began(process, journal.Tunneller)
 		},
 	}
 }

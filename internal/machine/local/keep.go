@@ -10,8 +10,8 @@ import (
 	"skerry/internal/kernel/rootless"
 	"skerry/internal/machine"
 	"skerry/internal/machine/host"
+	"skerry/internal/machine/journal"
 	"skerry/internal/machine/statedir"
-	"skerry/internal/machine/undo"
 )
 
 // Keep implements machine.Part.
@@ -43,8 +43,8 @@ func (p *part) hold() error {
 	if err != nil {
 		return err
 	}
-	p.record.Holder = &undo.Process{Process: process, Name: undo.Holder}
-	return p.journal.Began(process, undo.Holder)
+	p.record.Holder = &journal.Process{Process: process, Name: journal.Holder}
+	return p.journal.Began(process, journal.Holder)
 }
 
 // SetNote implements machine.Part.

@@ -15,8 +15,8 @@ import (
 	"skerry/internal/kernel/netns"
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/machine/host"
+	"skerry/internal/machine/journal"
 	"skerry/internal/machine/network"
-	"skerry/internal/machine/undo"
 )
 
 const (
@@ -36,7 +36,7 @@ const (
 // kill ends all processes of the lab.
 func (r remains) kill(ctx context.Context) error {
 	for _, p := range r.processes {
-		if p.Name == undo.Emulator && r.sameBoot && p.Alive() {
+		if p.Name == journal.Emulator && r.sameBoot && p.Alive() {
 			r.ask(ctx, p.Process)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"skerry/internal/link"
 	"skerry/internal/machine"
 	"skerry/internal/machine/emulator"
+	"skerry/internal/machine/journal"
 	"skerry/internal/machine/statedir"
-	"skerry/internal/machine/undo"
 )
 
 // Link implements machine.Links.
@@ -44,7 +44,7 @@ func (p *part) Adopt(ctx context.Context, halves []link.Half) error {
 	if err != nil {
 		return err
 	}
-	taken, err := undo.Open(p.place.File(statedir.Journal))
+	taken, err := journal.Open(p.place.File(statedir.Journal))
 	if err != nil {
 		return err
 	}

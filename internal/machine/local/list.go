@@ -8,8 +8,8 @@ import (
 
 	"skerry/internal/base/flock"
 	"skerry/internal/machine"
+	"skerry/internal/machine/journal"
 	"skerry/internal/machine/statedir"
-	"skerry/internal/machine/undo"
 )
 
 // List implements machine.Machine.
@@ -72,7 +72,7 @@ func (r remains) tell(f *machine.Found) {
 		f.Note = nil // without it the rest is still of use
 	}
 	for _, p := range r.processes {
-		if p.Name != undo.Emulator && p.Name != undo.Holder && r.sameBoot && p.Alive() {
+		if p.Name != journal.Emulator && p.Name != journal.Holder && r.sameBoot && p.Alive() {
 			f.Processes++
 		}
 	}

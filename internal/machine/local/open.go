@@ -9,13 +9,13 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/base/flock"
 	"skerry/internal/machine"
-	"skerry/internal/machine/undo"
+	"skerry/internal/machine/journal"
 )
 
 // Open implements machine.Machine. The nodes of a rootless part are opened from within its
 // user namespace.
 func (m *Machine) Open(_ context.Context, lab string) (machine.Part, error) {
-	p := &part{machine: m, place: m.store.Lab(lab), journal: &undo.Journal{}}
+	p := &part{machine: m, place: m.store.Lab(lab), journal: &journal.Journal{}}
 	var err error
 	if p.record, err = readRecord(p.place); errors.Is(err, fs.ErrNotExist) {
 		return nil, notFound(lab)
@@ -49,7 +49,7 @@ func (m *Machine) Remove(ctx context.Context, lab string) error {
 	case err != nil:
 		return err
 	}
-	p := &part{machine: m, place: place, owner: lock, journal: &undo.Journal{}, record: record{Name: lab, ID: r.id}}
+	p := &part{machine: m, place: place, owner: lock, journal: &journal.Journal{}, record: record{Name: lab, ID: r.id}}
 	if r.record != nil {
 		p.record = *r.record
 	}

@@ -11,8 +11,8 @@ import (
 	"skerry/internal/machine/emulator"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
+	"skerry/internal/machine/journal"
 	"skerry/internal/machine/statedir"
-	"skerry/internal/machine/undo"
 )
 
 // part is what this machine has of a lab.
@@ -20,7 +20,7 @@ type part struct {
 	machine *Machine
 	place   statedir.Place
 	ask     machine.Ask // of Prepare; the zero value after Open
-	journal *undo.Journal
+	journal *journal.Journal
 
 	mu      sync.Mutex // of what follows; Make, Link, Address and Route have it all along
 	record  record

@@ -15,8 +15,8 @@ import (
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/machine"
 	"skerry/internal/machine/emulator"
+	"skerry/internal/machine/journal"
 	"skerry/internal/machine/statedir"
-	"skerry/internal/machine/undo"
 )
 
 // Prepare implements machine.Machine.
@@ -114,7 +114,7 @@ func (p *part) found(ctx context.Context) (err error) {
 		return err
 	}
 	r.Data = filepath.Join(data, r.ID)
-	p.journal, err = undo.Create(p.place.File(statedir.Journal), undo.Plan{
+	p.journal, err = journal.Create(p.place.File(statedir.Journal), journal.Plan{
 		ID: r.ID, Boot: r.Boot, Owner: r.Owner, Data: r.Data, MadeNames: ownsShownDir(), Whole: p.ask.Whole,
 	})
 	return err

@@ -6,8 +6,8 @@ import (
 	"skerry/internal/kernel/netns"
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/machine"
+	"skerry/internal/machine/journal"
 	"skerry/internal/machine/statedir"
-	"skerry/internal/machine/undo"
 )
 
 // record is lab.json: what a part is, written when the lab is up. A part without it is half
@@ -19,7 +19,7 @@ type record struct {
 	Boot     string            `json:"boot"`
 	Owned    bool              `json:"ephemeral"`
 	Owner    procfs.Process    `json:"owner"` // of an owned part
-	Holder   *undo.Process     `json:"holder,omitempty"`
+	Holder   *journal.Process  `json:"holder,omitempty"`
 	Engine   string            `json:"engine"`
 	Why      string            `json:"engine_why"`
 	Emulator *procfs.Process   `json:"emulator,omitempty"`

@@ -9,20 +9,20 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/kernel/procfs"
+	"skerry/internal/machine/journal"
 	"skerry/internal/machine/network"
 	"skerry/internal/machine/statedir"
-	"skerry/internal/machine/undo"
 )
 
 // remains are what a lab's directory tells of the lab: enough to clear it, whatever of
 // it was made and however little of the journal can be read.
 type remains struct {
 	place     statedir.Place
-	id        string     // "" when nothing was made
-	plan      *undo.Plan // nil when the journal says none
-	record    *record    // nil when the lab is half made or half gone, or not to be read
-	unread    error      // why it is not known what the lab is
-	processes []undo.Process
+	id        string        // "" when nothing was made
+	plan      *journal.Plan // nil when the journal says none
+	record    *record       // nil when the lab is half made or half gone, or not to be read
+	unread    error         // why it is not known what the lab is
+	processes []journal.Process
 	sameBoot  bool
 }
 
@@ -34,7 +34,7 @@ func inspect(p statedir.Place) remains {
 	}
 	data, err := os.ReadFile(p.File(statedir.Journal))
 	if err == nil {
-		r.plan, r.processes = undo.Read(data)
+		r.plan, r.processes = journal.Read(data)
 	}
 	if r.plan != nil && r.id == "" {
 		r.id = r.plan.ID

@@ -10,9 +10,9 @@ import (
 
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/machine/emulator"
+	"skerry/internal/machine/journal"
 	"skerry/internal/machine/network"
 	"skerry/internal/machine/statedir"
-	"skerry/internal/machine/undo"
 )
 
 // space starts the link engine and makes the namespaces.
@@ -74,7 +74,7 @@ func (p *part) noteEmulator() error {
 		return err
 	}
 	p.record.Emulator = &process
-	return p.journal.Began(process, undo.Emulator)
+	return p.journal.Began(process, journal.Emulator)
 }
 
 // each calls f for every node on threads that it may leave in any network namespace, and

@@ -15,9 +15,9 @@ import (
 	"syscall"
 	"time"
 
-	"skerry/internal/machine/child"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
+	"skerry/internal/machine/process"
 )
 
 // leftover bounds how long pipes are read that a process's children keep open after its end.
@@ -75,7 +75,7 @@ func (n *node) Start(_ context.Context, c host.Command) (host.Process, error) {
 			cmd.Stderr = log
 		}
 	}
-	p := child.New(cmd, c.Name+" on "+n.name, c.Log)
+	p := process.New(cmd, c.Name+" on "+n.name, c.Log)
 	// The kernel sends Pdeathsig when the thread that started the program ends: one that
 	// stays as long as the program does.
 	started := make(chan error)

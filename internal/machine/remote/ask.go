@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"strings"
 
-	"skerry/internal/machine/wire"
+	"skerry/internal/machine/rpc"
 )
 
 // answer is the beginning of an answer, and the stream that follows.
@@ -24,7 +24,7 @@ type answer struct {
 func (a *answer) Close() error { return a.response.Body.Close() }
 
 // begin asks, with a stream where that is not nil, and returns when the answer has begun.
-func (m *Machine) begin(ctx context.Context, path string, of wire.Of, q any, stream io.Reader) (*answer, error) {
+func (m *Machine) begin(ctx context.Context, path string, of rpc.Of, q any, stream io.Reader) (*answer, error) {
 	doing := strings.ReplaceAll(strings.TrimPrefix(path, "/"), "/", " ")
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", m.name, doing, err)
@@ -38,7 +38,7 @@ func (m *Machine) begin(ctx context.Context, path string, of wire.Of, q any, str
 		return nil, m.failed(ctx, doing, err)
 	}
 	a := &answer{response: response}
-	var begun wire.Response
+	var begun rpc.Response
 	decoder := json.NewDecoder(response.Body)
 	if err := decoder.Decode(&begun); err != nil {
 		a.Close()
@@ -52,10 +52,10 @@ func (m *Machine) begin(ctx context.Context, path string, of wire.Of, q any, str
 	return a, nil
 }
 
-func (m *Machine) request(ctx context.Context, path string, of wire.Of, q any, stream io.Reader) (*http.Request, error) {
+func (m *Machine) request(ctx context.Context, path string, of rpc.Of, q any, stream io.Reader) (*http.Request, error) {
 	text, err := json.Marshal(q)
 	if err == nil {
-		text, err = json.Marshal(wire.Request{Of: of, Ask: text})
+		text, err = json.Marshal(rpc.Request{Of: of, Ask: text})
 	}
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (a *answer) streamed() error {
 }
 
 // ask asks for an answer without streams.
-func ask[A any](ctx context.Context, m *Machine, path string, of wire.Of, q any) (a A, err error) {
+func ask[A any](ctx context.Context, m *Machine, path string, of rpc.Of, q any) (a A, err error) {
 	got, err := m.begin(ctx, path, of, q, nil)
 	if err != nil {
 		return a, err
@@ -108,7 +108,7 @@ func ask[A any](ctx context.Context, m *Machine, path string, of wire.Of, q any)
 }
 
 // tell asks for something to be done.
-func tell(ctx context.Context, m *Machine, path string, of wire.Of, q any) error {
-	_, err := ask[wire.Nothing](ctx, m, path, of, q)
+func tell(ctx context.Context, m *Machine, path string, of rpc.Of, q any) error {
+	_, err := ask[rpc.Nothing](ctx, m, path, of, q)
 	return err
 }

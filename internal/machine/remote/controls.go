@@ -6,46 +6,46 @@ import (
 
 	"skerry/internal/kernel/cgroup"
 	"skerry/internal/machine/host"
-	"skerry/internal/machine/wire"
+	"skerry/internal/machine/rpc"
 )
 
 var _ host.Controls = (*node)(nil)
 
-func (n *node) control(ctx context.Context, c wire.Control) error {
+func (n *node) control(ctx context.Context, c rpc.Control) error {
 	return tell(ctx, n.m, "/host/control", n.of, c)
 }
 
 // Freeze implements host.Controls.
 func (n *node) Freeze(ctx context.Context) error {
-	return n.control(ctx, wire.Control{Do: wire.Freeze})
+	return n.control(ctx, rpc.Control{Do: rpc.Freeze})
 }
 
 // Thaw implements host.Controls.
-func (n *node) Thaw() error { return n.control(context.Background(), wire.Control{Do: wire.Thaw}) }
+func (n *node) Thaw() error { return n.control(context.Background(), rpc.Control{Do: rpc.Thaw}) }
 
 // MountDisk implements host.Controls.
 func (n *node) MountDisk(bytes int64) error {
-	return n.control(context.Background(), wire.Control{Do: wire.MountDisk, Bytes: bytes})
+	return n.control(context.Background(), rpc.Control{Do: rpc.MountDisk, Bytes: bytes})
 }
 
 // FillDisk implements host.Controls.
 func (n *node) FillDisk() error {
-	return n.control(context.Background(), wire.Control{Do: wire.FillDisk})
+	return n.control(context.Background(), rpc.Control{Do: rpc.FillDisk})
 }
 
 // FreeDisk implements host.Controls.
 func (n *node) FreeDisk() error {
-	return n.control(context.Background(), wire.Control{Do: wire.FreeDisk})
+	return n.control(context.Background(), rpc.Control{Do: rpc.FreeDisk})
 }
 
 // LimitDisk implements host.Controls.
 func (n *node) LimitDisk(l cgroup.DiskLimit) error {
-	return n.control(context.Background(), wire.Control{Do: wire.LimitDisk, Disk: l})
+	return n.control(context.Background(), rpc.Control{Do: rpc.LimitDisk, Disk: l})
 }
 
 // LimitCPU implements host.Controls.
 func (n *node) LimitCPU(cores float64) error {
-	return n.control(context.Background(), wire.Control{Do: wire.LimitCPU, Cores: cores})
+	return n.control(context.Background(), rpc.Control{Do: rpc.LimitCPU, Cores: cores})
 }
 
 // Used implements host.Controls.

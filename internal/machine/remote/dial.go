@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/machine/wire"
+	"skerry/internal/machine/rpc"
 )
 
 // Dial implements host.Host. What is returned is one end of a pair of sockets, so that deadlines
@@ -34,7 +34,7 @@ func (n *node) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	connecting := context.AfterFunc(ctx, end)
-	a, err := n.m.begin(life, "/host/dial", n.of, wire.Address{Network: network, Addr: addr}, unread{far})
+	a, err := n.m.begin(life, "/host/dial", n.of, rpc.Address{Network: network, Addr: addr}, unread{far})
 	if err == nil {
 		err = a.streamed()
 	}

@@ -11,24 +11,24 @@ import (
 	"sync"
 
 	"skerry/internal/machine/files"
-	"skerry/internal/machine/wire"
+	"skerry/internal/machine/rpc"
 )
 
 // system is the files of a machine. It is comparable, and those of one part are equal.
 type system struct {
 	m  *Machine
-	of wire.Of
+	of rpc.Of
 }
 
 var _ files.System = system{}
 
-func (s system) tell(ctx context.Context, path string, q wire.File) error {
+func (s system) tell(ctx context.Context, path string, q rpc.File) error {
 	return tell(ctx, s.m, path, s.of, q)
 }
 
 // Open implements files.System.
 func (s system) Open(ctx context.Context, path string, offset int64) (io.ReadCloser, error) {
-	a, err := s.m.begin(ctx, "/files/open", s.of, wire.File{Path: path, Offset: offset}, nil)
+	a, err := s.m.begin(ctx, "/files/open", s.of, rpc.File{Path: path, Offset: offset}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -64,11 +64,11 @@ func (r *reading) Read(b []byte) (int, error) {
 
 // broken is why the file was not read to its end.
 func (r *reading) broken() error {
-	told, err := url.PathUnescape(r.response.Trailer.Get(wire.Broken))
+	told, err := url.PathUnescape(r.response.Trailer.Get(rpc.Broken))
 	if err != nil || told == "" {
 		return err
 	}
-	var f wire.Failure
+	var f rpc.Failure
 	if err := json.Unmarshal([]byte(told), &f); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (r *reading) broken() error {
 // seen no end, leaves the file as it was.
 func (s system) Write(ctx context.Context, path string, mode fs.FileMode, from io.Reader) error {
 	source := &noting{from: from}
-	a, err := s.m.begin(ctx, "/files/write", s.of, wire.File{Path: path, Mode: uint32(mode)}, source)
+	a, err := s.m.begin(ctx, "/files/write", s.of, rpc.File{Path: path, Mode: uint32(mode)}, source)
 	if failed := source.failed(); failed != nil {
 		err = fmt.Errorf("%s: write %s: %w", s.m.name, path, failed)
 	}
@@ -114,40 +114,40 @@ func (n *noting) failed() error {
 
 // Append implements files.System.
 func (s system) Append(ctx context.Context, path string, data []byte) error {
-	return s.tell(ctx, "/files/append", wire.File{Path: path, Data: data})
+	return s.tell(ctx, "/files/append", rpc.File{Path: path, Data: data})
 }
 
 // MakeDir implements files.System.
 func (s system) MakeDir(ctx context.Context, path string) error {
-	return s.tell(ctx, "/files/mkdir", wire.File{Path: path})
+	return s.tell(ctx, "/files/mkdir", rpc.File{Path: path})
 }
 
 // Remove implements files.System.
 func (s system) Remove(ctx context.Context, path string) error {
-	return s.tell(ctx, "/files/remove", wire.File{Path: path})
+	return s.tell(ctx, "/files/remove", rpc.File{Path: path})
 }
 
 // Rename implements files.System.
 func (s system) Rename(ctx context.Context, from, to string) error {
-	return s.tell(ctx, "/files/rename", wire.File{Path: from, To: to})
+	return s.tell(ctx, "/files/rename", rpc.File{Path: from, To: to})
 }
 
 // Own implements files.System.
 func (s system) Own(ctx context.Context, path string, uid, gid uint32) error {
-	return s.tell(ctx, "/files/own", wire.File{Path: path, UID: uid, GID: gid})
+	return s.tell(ctx, "/files/own", rpc.File{Path: path, UID: uid, GID: gid})
 }
 
 // Stat implements files.System.
 func (s system) Stat(ctx context.Context, path string) (files.Info, error) {
-	return ask[files.Info](ctx, s.m, "/files/stat", s.of, wire.File{Path: path})
+	return ask[files.Info](ctx, s.m, "/files/stat", s.of, rpc.File{Path: path})
 }
 
 // List implements files.System.
 func (s system) List(ctx context.Context, dir string) ([]files.Info, error) {
-	return ask[[]files.Info](ctx, s.m, "/files/list", s.of, wire.File{Path: dir})
+	return ask[[]files.Info](ctx, s.m, "/files/list", s.of, rpc.File{Path: dir})
 }
 
 // Space implements files.System.
 func (s system) Space(ctx context.Context, path string) (files.Space, error) {
-	return ask[files.Space](ctx, s.m, "/files/space", s.of, wire.File{Path: path})
+	return ask[files.Space](ctx, s.m, "/files/space", s.of, rpc.File{Path: path})
 }

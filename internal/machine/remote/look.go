@@ -9,12 +9,12 @@ import (
 	"skerry/internal/machine"
 	"skerry/internal/machine/doctor"
 	"skerry/internal/machine/reach"
-	"skerry/internal/machine/wire"
+	"skerry/internal/machine/rpc"
 )
 
 // Hello is what the agent says of itself, with its program's checksum where that is asked for.
-func (m *Machine) Hello(ctx context.Context, program bool) (wire.Hello, error) {
-	h, err := ask[wire.Hello](ctx, m, "/hello", wire.Of{}, program)
+func (m *Machine) Hello(ctx context.Context, program bool) (rpc.Hello, error) {
+	h, err := ask[rpc.Hello](ctx, m, "/hello", rpc.Of{}, program)
 	if err == nil {
 		m.kernel = h.Kernel
 	}
@@ -23,7 +23,7 @@ func (m *Machine) Hello(ctx context.Context, program bool) (wire.Hello, error) {
 
 // Examine is what `skerry doctor` says there.
 func (m *Machine) Examine(ctx context.Context) (doctor.Report, error) {
-	return ask[doctor.Report](ctx, m, "/examine", wire.Of{}, wire.Nothing{})
+	return ask[doctor.Report](ctx, m, "/examine", rpc.Of{}, rpc.Nothing{})
 }
 
 // Clock asks for the time so many times, and believes the answer that was back soonest: its offset may
@@ -38,7 +38,7 @@ func (m *Machine) Clock(ctx context.Context, times int) (machine.Clock, error) {
 	best := machine.Clock{Uncertainty: -1}
 	for range times {
 		sent := time.Now()
-		there, err := ask[wire.Moment](ctx, m, "/clock", wire.Of{}, wire.Nothing{})
+		there, err := ask[rpc.Moment](ctx, m, "/clock", rpc.Of{}, rpc.Nothing{})
 		if err != nil {
 			return best, err
 		}
@@ -54,7 +54,7 @@ func (m *Machine) Clock(ctx context.Context, times int) (machine.Clock, error) {
 // Reachable has the machine answer measurements until stop is called.
 func (m *Machine) Reachable(ctx context.Context, token [16]byte) (port int, stop func(), err error) {
 	life, end := context.WithCancel(ctx)
-	a, err := m.begin(life, "/reach/listen", wire.Of{}, token, nil)
+	a, err := m.begin(life, "/reach/listen", rpc.Of{}, token, nil)
 	if err == nil {
 		err = json.Unmarshal(a.first, &port)
 	}
@@ -67,7 +67,7 @@ func (m *Machine) Reachable(ctx context.Context, token [16]byte) (port int, stop
 
 // Measure measures the way from the machine to where another is Reachable.
 func (m *Machine) Measure(ctx context.Context, o reach.Order) (reach.Result, error) {
-	r, err := ask[wire.Measured](ctx, m, "/reach/measure", wire.Of{}, o)
+	r, err := ask[rpc.Measured](ctx, m, "/reach/measure", rpc.Of{}, o)
 	if err != nil {
 		return r.Result, err
 	}

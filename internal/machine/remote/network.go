@@ -6,7 +6,7 @@ import (
 
 	"skerry/internal/link/probe"
 	"skerry/internal/machine"
-	"skerry/internal/machine/wire"
+	"skerry/internal/machine/rpc"
 )
 
 // Tunnel implements machine.Network.
@@ -26,12 +26,12 @@ func (p *part) Route(ctx context.Context, routes []machine.Route) error {
 
 // Carrier implements machine.Network.
 func (p *part) Carrier(ctx context.Context, c machine.Cable, up bool) error {
-	return p.tell(ctx, "/part/carrier", wire.Carrier{Cable: c, Up: up})
+	return p.tell(ctx, "/part/carrier", rpc.Carrier{Cable: c, Up: up})
 }
 
 // Ways implements machine.Network.
 func (p *part) Ways(ctx context.Context, node string, to []netip.Addr) ([]string, error) {
-	return ask[[]string](ctx, p.m, "/part/ways", p.of, wire.Ways{Node: node, To: to})
+	return ask[[]string](ctx, p.m, "/part/ways", p.of, rpc.Ways{Node: node, To: to})
 }
 
 // TUN implements machine.Network.
@@ -39,7 +39,7 @@ func (p *part) TUN(ctx context.Context, t machine.TUN) error { return p.tell(ctx
 
 // Listening implements machine.Network.
 func (p *part) Listening(ctx context.Context, node string, port int) (bool, error) {
-	return ask[bool](ctx, p.m, "/part/listening", p.of, wire.Listening{Node: node, Port: port})
+	return ask[bool](ctx, p.m, "/part/listening", p.of, rpc.Listening{Node: node, Port: port})
 }
 
 // Echo implements machine.Measures.
@@ -54,7 +54,7 @@ func (p *part) Train(ctx context.Context, t machine.Train) (probe.Came, error) {
 
 // MTU implements machine.Services.
 func (p *part) MTU(ctx context.Context) (int, error) {
-	return ask[int](ctx, p.m, "/part/mtu", p.of, wire.Nothing{})
+	return ask[int](ctx, p.m, "/part/mtu", p.of, rpc.Nothing{})
 }
 
 // Bridge implements machine.Services.

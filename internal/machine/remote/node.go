@@ -7,14 +7,14 @@ import (
 	"skerry/internal/machine"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
-	"skerry/internal/machine/wire"
+	"skerry/internal/machine/rpc"
 )
 
 // node is a node of a part, or what a container is of one.
 type node struct {
 	m  *Machine
-	of wire.Of
-	is wire.Host
+	of rpc.Of
+	is rpc.Host
 }
 
 var (
@@ -33,7 +33,7 @@ func (n *node) Ahead() time.Duration { return time.Duration(n.m.ahead.Load()) }
 
 // Usage implements host.Host.
 func (n *node) Usage() (host.Usage, error) {
-	return ask[host.Usage](context.Background(), n.m, "/host/usage", n.of, wire.Nothing{})
+	return ask[host.Usage](context.Background(), n.m, "/host/usage", n.of, rpc.Nothing{})
 }
 
 // container is a container on a node.

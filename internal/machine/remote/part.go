@@ -10,13 +10,13 @@ import (
 	"skerry/internal/machine"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
-	"skerry/internal/machine/wire"
+	"skerry/internal/machine/rpc"
 )
 
 // part is a part of a lab on a machine.
 type part struct {
 	m  *Machine
-	of wire.Of
+	of rpc.Of
 
 	mu    sync.Mutex
 	facts machine.Facts
@@ -42,7 +42,7 @@ func (p *part) Kernel() string { return p.m.kernel }
 
 // Facts implements machine.Part: of a machine that is lost, the last that were told.
 func (p *part) Facts() machine.Facts {
-	f, err := ask[machine.Facts](context.Background(), p.m, "/part/facts", p.of, wire.Nothing{})
+	f, err := ask[machine.Facts](context.Background(), p.m, "/part/facts", p.of, rpc.Nothing{})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil {
@@ -71,8 +71,8 @@ func (p *part) Host(name string) (host.Host, error) {
 	if known != nil {
 		return known, nil
 	}
-	of := wire.Of{Part: p.of.Part, Node: name}
-	is, err := ask[wire.Host](context.Background(), p.m, "/host", of, wire.Nothing{})
+	of := rpc.Of{Part: p.of.Part, Node: name}
+	is, err := ask[rpc.Host](context.Background(), p.m, "/host", of, rpc.Nothing{})
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +86,8 @@ func (p *part) Host(name string) (host.Host, error) {
 
 // Contain implements machine.Nodes.
 func (p *part) Contain(c machine.Container) (host.Host, error) {
-	of := wire.Of{Part: p.of.Part, Node: c.Node, Container: &c}
-	is, err := ask[wire.Host](context.Background(), p.m, "/host", of, wire.Nothing{})
+	of := rpc.Of{Part: p.of.Part, Node: c.Node, Container: &c}
+	is, err := ask[rpc.Host](context.Background(), p.m, "/host", of, rpc.Nothing{})
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (p *part) SetNote(ctx context.Context, note json.RawMessage) error {
 
 // Note implements machine.Part.
 func (p *part) Note(ctx context.Context) (json.RawMessage, error) {
-	return ask[json.RawMessage](ctx, p.m, "/part/note", p.of, wire.Nothing{})
+	return ask[json.RawMessage](ctx, p.m, "/part/note", p.of, rpc.Nothing{})
 }
 
 // Lock implements machine.Part. The machine holds the lock for as long as the answer lasts:
@@ -164,7 +164,7 @@ func (p *part) Note(ctx context.Context) (json.RawMessage, error) {
 func (p *part) Lock(ctx context.Context) error {
 	lasts, end := context.WithCancel(context.WithoutCancel(ctx)) // the lock outlives the wait for it
 	wanted := context.AfterFunc(ctx, end)
-	a, err := p.m.begin(lasts, "/part/lock", p.of, wire.Nothing{}, nil)
+	a, err := p.m.begin(lasts, "/part/lock", p.of, rpc.Nothing{}, nil)
 	if !wanted() {
 		if err == nil {
 			a.Close()
@@ -197,10 +197,10 @@ func (p *part) Unlock() error {
 }
 
 // Down implements machine.Part.
-func (p *part) Down(ctx context.Context) error { return p.tell(ctx, "/part/down", wire.Nothing{}) }
+func (p *part) Down(ctx context.Context) error { return p.tell(ctx, "/part/down", rpc.Nothing{}) }
 
 // Close implements machine.Part.
-func (p *part) Close() error { return p.tell(context.Background(), "/part/close", wire.Nothing{}) }
+func (p *part) Close() error { return p.tell(context.Background(), "/part/close", rpc.Nothing{}) }
 
 // Members implements machine.Part.
 func (p *part) Members() []machine.Member { return []machine.Member{{Part: p}} }
@@ -212,7 +212,7 @@ func (p *part) Ended() <-chan struct{} {
 	if p.ended != nil {
 		return p.ended
 	}
-	a, err := p.m.begin(context.Background(), "/part/ended", p.of, wire.Nothing{}, nil)
+	a, err := p.m.begin(context.Background(), "/part/ended", p.of, rpc.Nothing{}, nil)
 	gone := make(chan struct{})
 	if err != nil {
 		close(gone)

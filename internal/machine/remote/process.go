@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"skerry/internal/machine/host"
-	"skerry/internal/machine/wire"
+	"skerry/internal/machine/rpc"
 )
 
 // process is a program that runs on a machine.
 type process struct {
 	m    *Machine
-	of   wire.Of
+	of   rpc.Of
 	name string
 	pid  int
 	done chan struct{}
@@ -27,14 +27,14 @@ var _ host.Process = (*process)(nil)
 
 // Start implements host.Host. The stream of the call is the process's, to its end.
 func (n *node) Start(ctx context.Context, c host.Command) (host.Process, error) {
-	q := wire.Start{
+	q := rpc.Start{
 		Name: c.Name, Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, Log: c.Log, UID: c.UID, GID: c.GID,
 		In: c.Stdin != nil, Out: c.Stdout != nil, Err: c.Stderr != nil, Joined: c.Stdout != nil && same(c.Stdout, c.Stderr),
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	starting := context.AfterFunc(ctx, end)
 	a, err := n.m.begin(life, "/host/start", n.of, q, input(c.Stdin))
-	var begun wire.Started
+	var begun rpc.Started
 	if err == nil {
 		err = errors.Join(json.Unmarshal(a.first, &begun), a.streamed())
 	}
@@ -46,7 +46,7 @@ func (n *node) Start(ctx context.Context, c host.Command) (host.Process, error) 
 		return nil, err
 	}
 	p := &process{
-		m: n.m, of: wire.Of{Process: begun.Process}, name: c.Name + " on " + n.is.Name, pid: begun.PID, done: make(chan struct{}),
+		m: n.m, of: rpc.Of{Process: begun.Process}, name: c.Name + " on " + n.is.Name, pid: begun.PID, done: make(chan struct{}),
 	}
 	n.m.streams.Go(func() {
 		defer end()
@@ -83,16 +83,16 @@ func same(a, b io.Writer) bool {
 // follow hands on what the process says, and returns how it ended.
 func (p *process) follow(a *answer, out, err io.Writer) error {
 	for {
-		kind, data, broken := wire.ReadFrame(a.rest)
+		kind, data, broken := rpc.ReadFrame(a.rest)
 		if broken != nil {
 			return p.m.lost(p.name, broken)
 		}
 		switch kind {
-		case wire.Out:
+		case rpc.Out:
 			_, _ = out.Write(data) // who does not listen misses it, and the process goes on
-		case wire.Err:
+		case rpc.Err:
 			_, _ = err.Write(data)
-		case wire.Ended:
+		case rpc.Ended:
 			return p.ended(data)
 		}
 	}
@@ -102,7 +102,7 @@ func (p *process) ended(told []byte) error {
 	if len(told) == 0 {
 		return nil
 	}
-	var f wire.Failure
+	var f rpc.Failure
 	if err := json.Unmarshal(told, &f); err != nil {
 		return fmt.Errorf("%s: understanding how %s ended: %w", p.m.name, p.name, err)
 	}
@@ -140,7 +140,7 @@ func (p *process) Stop(ctx context.Context, grace time.Duration) error {
 	if p.over() {
 		return nil
 	}
-	err := tell(ctx, p.m, "/process/stop", p.of, wire.Stop{Grace: grace})
+	err := tell(ctx, p.m, "/process/stop", p.of, rpc.Stop{Grace: grace})
 	if err != nil && ctx.Err() != nil {
 		return p.Kill()
 	}

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 
 	"skerry/internal/machine"
-	"skerry/internal/machine/wire"
+	"skerry/internal/machine/rpc"
 )
 
 // ErrLost says that a machine is out of reach: its agent has ended, or what carried it.
@@ -23,7 +23,7 @@ type Machine struct {
 	name string
 	// why says what the carrier complained of.
 	why       func() string
-	conn      *wire.Conn
+	conn      *rpc.Conn
 	transport *http.Transport
 	streams   sync.WaitGroup // of goroutines that carry what processes and connections say
 	ahead     atomic.Int64   // ns, by which the machine's clock is, as last asked
@@ -34,14 +34,14 @@ var _ machine.Machine = (*Machine)(nil)
 
 // New asks the agent at the other end of a connection that has said its greeting. Errors begin
 // with the machine's name; why, which may be nil, adds what is known when the agent is lost.
-func New(name string, conn *wire.Conn, why func() string) *Machine {
+func New(name string, conn *rpc.Conn, why func() string) *Machine {
 	if why == nil {
 		why = func() string { return "" }
 	}
 	m := &Machine{name: name, conn: conn, why: why}
 	var once sync.Once
 	m.transport = &http.Transport{
-		Protocols: wire.Protocols(), HTTP2: wire.HTTP2(), DisableCompression: true,
+		Protocols: rpc.Protocols(), HTTP2: rpc.HTTP2(), DisableCompression: true,
 		DialContext: func(context.Context, string, string) (c net.Conn, err error) {
 			err = net.ErrClosed
 			once.Do(func() { c, err = conn, nil })
@@ -76,26 +76,26 @@ func (m *Machine) Open(ctx context.Context, lab string) (machine.Part, error) {
 }
 
 func (m *Machine) opened(ctx context.Context, path string, q any) (machine.Part, error) {
-	o, err := ask[wire.Opened](ctx, m, path, wire.Of{}, q)
+	o, err := ask[rpc.Opened](ctx, m, path, rpc.Of{}, q)
 	if err != nil {
 		return nil, err
 	}
-	return &part{m: m, of: wire.Of{Part: o.Part}, facts: o.Facts, nodes: map[string]*node{}}, nil
+	return &part{m: m, of: rpc.Of{Part: o.Part}, facts: o.Facts, nodes: map[string]*node{}}, nil
 }
 
 // List implements machine.Machine.
 func (m *Machine) List(ctx context.Context) ([]machine.Found, error) {
-	return ask[[]machine.Found](ctx, m, "/list", wire.Of{}, wire.Nothing{})
+	return ask[[]machine.Found](ctx, m, "/list", rpc.Of{}, rpc.Nothing{})
 }
 
 // Sweep implements machine.Machine.
 func (m *Machine) Sweep(ctx context.Context) ([]string, error) {
-	return ask[[]string](ctx, m, "/sweep", wire.Of{}, wire.Nothing{})
+	return ask[[]string](ctx, m, "/sweep", rpc.Of{}, rpc.Nothing{})
 }
 
 // Remove implements machine.Machine.
 func (m *Machine) Remove(ctx context.Context, lab string) error {
-	return tell(ctx, m, "/remove", wire.Of{}, lab)
+	return tell(ctx, m, "/remove", rpc.Of{}, lab)
 }
 
 // lost is the error of an agent that does not answer any more.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"skerry/internal/base/whole"
+	"skerry/internal/base/atomicfile"
 )
 
 // ReadJSON reads a file of a lab.
@@ -27,7 +27,7 @@ func WriteJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("write state of lab: %w", err)
 	}
-	err = whole.Replace(path, 0o600, func(f *os.File) error {
+	err = atomicfile.Replace(path, 0o600, func(f *os.File) error {
 		_, err := f.Write(data)
 		return err
 	})

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"skerry/internal/base/spell"
+	"skerry/internal/base/suggest"
 )
 
 // ErrUnknown says that there is no such metric.
@@ -162,7 +162,7 @@ func Reserved(name string) bool {
 }
 
 func unknown(name, part string, known []string, whole func(string) string) error {
-	if near := spell.Nearest(part, known); near != "" {
+	if near := suggest.Nearest(part, known); near != "" {
 		return fmt.Errorf("%w %q: did you mean %q?", ErrUnknown, name, whole(near))
 	}
 	slices.Sort(known)

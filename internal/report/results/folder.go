@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"skerry/internal/base/whole"
+	"skerry/internal/base/atomicfile"
 	"skerry/internal/record"
 	"skerry/internal/report/results/data"
 	"skerry/internal/report/results/page"
@@ -287,7 +287,7 @@ func (f Folder) write(path string, b []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	return whole.File(path, func(w io.Writer) error {
+	return atomicfile.File(path, func(w io.Writer) error {
 		_, err := w.Write(b)
 		return err
 	})

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"skerry/internal/base/advice"
-	"skerry/internal/base/spell"
 	"skerry/internal/base/strict"
+	"skerry/internal/base/suggest"
 	"skerry/internal/experiment"
 	"skerry/internal/report/results/data"
 )
@@ -164,7 +164,7 @@ func (p Plan) Select(names []string, quick bool) (out []Page, err error) {
 }
 
 func hint(name string, known []string) string {
-	if near := spell.Nearest(name, known); near != "" {
+	if near := suggest.Nearest(name, known); near != "" {
 		return "did you mean " + near + "?"
 	}
 	return "there are " + strings.Join(known, ", ")

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"skerry/internal/base/whole"
+	"skerry/internal/base/atomicfile"
 	"skerry/internal/record"
 	"skerry/internal/report"
 )
@@ -39,7 +39,7 @@ func WriteFile(path string, page []byte, d *record.Dir) (string, error) {
 	if path == "" {
 		path = filepath.Join(d.Path, FileName)
 	}
-	if err := whole.File(path, func(w io.Writer) error { return Write(w, page, d) }); err != nil {
+	if err := atomicfile.File(path, func(w io.Writer) error { return Write(w, page, d) }); err != nil {
 		return "", err
 	}
 	return path, nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/base/spell"
+	"skerry/internal/base/suggest"
 	"skerry/internal/database"
 	"skerry/internal/topology"
 )
@@ -71,7 +71,7 @@ func candidates(n Needs, registry []database.About, memory int64) (in []Candidat
 	for i, name := range names {
 		a, ok := known[name]
 		if !ok {
-			near := spell.Nearest(name, slices.Collect(maps.Keys(known)))
+			near := suggest.Nearest(name, slices.Collect(maps.Keys(known)))
 			return nil, nil, fmt.Errorf("consider[%d]: %q is no database that can be chosen: there are %s%s", i, name,
 				strings.Join(slices.Sorted(maps.Keys(known)), ", "), mean(near))
 		}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/base/atomicfile"
 	"skerry/internal/base/flock"
-	"skerry/internal/base/whole"
 )
 
 // StateSchema versions choice.json.
@@ -102,7 +102,7 @@ func (c *Contest) Tell(line string, a Answer, done bool) error {
 }
 
 func keep(path string, text []byte) error {
-	return whole.File(path, func(w io.Writer) error {
+	return atomicfile.File(path, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

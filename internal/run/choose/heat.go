@@ -12,7 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"skerry/internal/base/whole"
+	"skerry/internal/base/atomicfile"
 	"skerry/internal/evidence/assert"
 	"skerry/internal/evidence/race"
 	"skerry/internal/record"
@@ -115,7 +115,7 @@ func (c *Contest) write(h race.Heat) (path string, text []byte, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return path, nil, fmt.Errorf("making the folder of experiments: %w", err)
 	}
-	return path, text, whole.File(path, func(w io.Writer) error {
+	return path, text, atomicfile.File(path, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"skerry/internal/evidence/assert"
-	"skerry/internal/evidence/bound"
+	"skerry/internal/evidence/bottleneck"
 	"skerry/internal/evidence/race"
 	"skerry/internal/evidence/verdict"
 	"skerry/internal/record"
@@ -36,9 +36,9 @@ func (c *Contest) result(h race.Heat, d *record.Dir) race.Result {
 	case t.State != record.TrialOK:
 		r.Void = "it did not measure: " + t.Error
 		return r
-	case t.Bound != nil && (t.Bound.By == bound.Machine || t.Bound.By == bound.Client):
+	case t.Bound != nil && (t.Bound.By == bottleneck.Machine || t.Bound.By == bottleneck.Client):
 		r.Void = "this machine was the limit: " + t.Bound.Text
-		if h.Day == race.Quiet && t.Bound.By == bound.Machine {
+		if h.Day == race.Quiet && t.Bound.By == bottleneck.Machine {
 			c.reduce(h.Candidate, "this machine's processors were the limit: "+t.Bound.Text)
 		}
 		return r
@@ -90,7 +90,7 @@ func (c *Contest) undecided(t record.Trial, day string) string {
 }
 
 // ofMachine are what of a machine may make a response time.
-var ofMachine = map[string]string{bound.Machine: "processors", bound.Client: "processors", bound.Disk: "disk"}
+var ofMachine = map[string]string{bottleneck.Machine: "processors", bottleneck.Client: "processors", bottleneck.Disk: "disk"}
 
 // databases tells whether a trial is suspect for nothing but what the database did: losses that
 // the audit found, requests that never ended. Those are what is asked.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"skerry/internal/base/spell"
+	"skerry/internal/base/suggest"
 	"skerry/internal/event"
 	"skerry/internal/experiment"
 	"skerry/internal/record"
@@ -104,7 +104,7 @@ func unknownOffer(id string, offers []event.Offer) error {
 	for i, o := range offers {
 		ids[i] = o.ID
 	}
-	if near := spell.Nearest(id, ids); near != "" {
+	if near := suggest.Nearest(id, ids); near != "" {
 		return fmt.Errorf("%w: there is no event %q; did you mean %q?", ErrAnswer, id, near)
 	}
 	return fmt.Errorf("%w: there is no event %q; there are %s", ErrAnswer, id, strings.Join(ids, ", "))

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"skerry/internal/event"
-	"skerry/internal/evidence/doubt"
+	"skerry/internal/evidence/warnings"
 	"skerry/internal/record"
 )
 
@@ -49,7 +49,7 @@ func New(r Run, before ...record.Trial) *Feed {
 	return &Feed{
 		ended: before,
 		epoch: strconv.FormatInt(time.Now().UnixNano(), 36), changed: make(chan struct{}),
-		state: State{Run: r, Seconds: []record.Second{}, Nodes: []record.NodeSecond{}, Events: []record.Event{}, Results: []Result{}, Doubts: doubt.Of(before, r.Planned)},
+		state: State{Run: r, Seconds: []record.Second{}, Nodes: []record.NodeSecond{}, Events: []record.Event{}, Results: []Result{}, Doubts: warnings.Of(before, r.Planned)},
 	}
 }
 
@@ -208,7 +208,7 @@ func (f *Feed) End(x record.Trial) {
 			return // the attempt that measured stands, as it does in the record
 		}
 		f.ended = append(slices.DeleteFunc(slices.Clone(f.ended), again), x)
-		s.Doubts = doubt.Of(f.ended, s.Run.Planned)
+		s.Doubts = warnings.Of(f.ended, s.Run.Planned)
 	}, func(s *State) any { return s.Doubts })
 }
 

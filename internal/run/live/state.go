@@ -13,7 +13,7 @@ package live
 import (
 	"time"
 
-	"skerry/internal/evidence/doubt"
+	"skerry/internal/evidence/warnings"
 	"skerry/internal/record"
 )
 
@@ -44,7 +44,7 @@ type State struct {
 	// Results are the trials of this run that have ended, in that order.
 	Results []Result `json:"results"`
 	// Doubts are what is wrong with the run's trials so far, the gravest first.
-	Doubts []doubt.Doubt `json:"doubts"`
+	Doubts []warnings.Doubt `json:"doubts"`
 }
 
 // Run is what is run.

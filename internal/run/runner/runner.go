@@ -18,12 +18,12 @@ import (
 	"skerry/internal/base/progress"
 	"skerry/internal/database"
 	"skerry/internal/experiment"
-	"skerry/internal/kernel/urgent"
-	"skerry/internal/machine/carrier"
+	"skerry/internal/kernel/realtime"
+	"skerry/internal/machine/transport"
 	"skerry/internal/record"
-	"skerry/internal/run/across"
-	"skerry/internal/run/engine"
+	"skerry/internal/run/executor"
 	"skerry/internal/run/live"
+	"skerry/internal/run/multihost"
 	"skerry/internal/run/trial"
 )
 
@@ -52,7 +52,7 @@ type Config struct {
 	From              map[string]string
 	Exe               string
 	StateDir, DataDir string
-	Urgent            *urgent.Process // takes priority while it makes events happen; nil: never
+	Urgent            *realtime.Process // takes priority while it makes events happen; nil: never
 	// Lane tells runs of this process that go on side by side apart, Beside is how many others those are,
 	// and Turns keep their trials from disturbing each other; nil for a run alone.
 	Lane     int
@@ -134,7 +134,7 @@ type run struct {
 	footings  map[int]string           // by the trial's ID
 	sharing   map[string]trial.Sharing // by footing
 	home      home
-	across    *across.Machines    // labs stand on its machines; nil: on this one
+	across    *multihost.Machines // labs stand on its machines; nil: on this one
 	place     record.TrialMachine // this machine
 	writer    *record.Writer      // nil where another process writes the run
 	note      func(engine, why string, warnings []string) error
@@ -149,8 +149,8 @@ func (r *run) prepare(ctx context.Context) error {
 	if r.place.Machine, err = record.ThisMachine(); err != nil {
 		return err
 	}
-	r.place.Task = os.Getenv(engine.TaskVariable)
-	r.place.Name = cmp.Or(os.Getenv(engine.MachineVariable), r.place.Name)
+	r.place.Task = os.Getenv(executor.TaskVariable)
+	r.place.Name = cmp.Or(os.Getenv(executor.MachineVariable), r.place.Name)
 	plan := r.Experiment.Plan()
 	r.sharing = sharing(plan)
 	for _, cell := range plan {
@@ -174,7 +174,7 @@ func (r *run) prepare(ctx context.Context) error {
 	}
 	file, err := r.Experiment.ReadMachines()
 	if err == nil {
-		r.across, err = across.Of(ctx, file, carrier.Options{Exe: r.Exe, Log: r.Log})
+		r.across, err = multihost.Of(ctx, file, transport.Options{Exe: r.Exe, Log: r.Log})
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"skerry/internal/base/linger"
 	"skerry/internal/database"
 	"skerry/internal/event"
-	"skerry/internal/kernel/urgent"
+	"skerry/internal/kernel/realtime"
 	"skerry/internal/lab"
 	"skerry/internal/load"
 	"skerry/internal/record"
@@ -24,7 +24,7 @@ type happenings struct {
 	*event.Runner
 	stage    event.Stage
 	database database.Database
-	urgent   *urgent.Process
+	urgent   *realtime.Process
 	carried  carriage
 }
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"skerry/internal/evidence/bound"
+	"skerry/internal/evidence/bottleneck"
 	"skerry/internal/experiment"
 	"skerry/internal/lab"
 	"skerry/internal/link"
@@ -21,11 +21,11 @@ type waits struct {
 	members, clients []string
 
 	mu      sync.Mutex
-	seconds map[int64]bound.Second
+	seconds map[int64]bottleneck.Second
 }
 
 func newWaits(e experiment.Experiment) *waits {
-	return &waits{members: e.DataNodes(), clients: e.ClientNodes(), seconds: map[int64]bound.Second{}}
+	return &waits{members: e.DataNodes(), clients: e.ClientNodes(), seconds: map[int64]bottleneck.Second{}}
 }
 
 // sampled adds what nodes waited for. A client's node that is a member too counts as a member.
@@ -60,7 +60,7 @@ func (w *waits) interval(i load.Interval) {
 	w.seconds[i.T] = s
 }
 
-func (w *waits) all() (out []bound.Second) {
+func (w *waits) all() (out []bottleneck.Second) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range w.seconds {
@@ -71,14 +71,14 @@ func (w *waits) all() (out []bound.Second) {
 
 // madeBy says what made the response times of a measurement.
 func madeBy(e experiment.Experiment, l *lab.Lab, m measurement) *record.LatencyBound {
-	ev := bound.Waiting{Seconds: m.waits, SlowDisk: slowDisk(e, l), Unknown: m.unwaited}
+	ev := bottleneck.Waiting{Seconds: m.waits, SlowDisk: slowDisk(e, l), Unknown: m.unwaited}
 	used := carried(l.Links(), m.traffic, m.drive.Duration.Seconds())
 	_, ev.FarthestS = distances(l.Links(), used, e.ClientNodes(), e.ClientNodes()...)
 	find := func(q float64) record.LatencyCause {
 		ev.RoundTripS = roundTrip(l.Links(), used, e.ClientNodes(), q)
-		p := bound.Percentile{Quantile: q, LatencyS: m.drive.Latency.Response.Quantile(q).Seconds(), LateS: m.drive.Late.Quantile(q).Seconds()}
+		p := bottleneck.Percentile{Quantile: q, LatencyS: m.drive.Latency.Response.Quantile(q).Seconds(), LateS: m.drive.Late.Quantile(q).Seconds()}
 		p.QueueS, p.Link = queueDelay(l.Links(), m.traffic, m.drive.Duration, q)
-		return bound.FindLatency(ev, p)
+		return bottleneck.FindLatency(ev, p)
 	}
 	return &record.LatencyBound{P50: find(0.5), P99: find(0.99)}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/evidence/bound"
+	"skerry/internal/evidence/bottleneck"
 	"skerry/internal/lab"
 	"skerry/internal/link"
 	"skerry/internal/load"
@@ -13,7 +13,7 @@ import (
 )
 
 func TestWaitsOfASecond(t *testing.T) {
-	w := &waits{members: []string{"a", "b"}, clients: []string{"client"}, seconds: map[int64]bound.Second{}}
+	w := &waits{members: []string{"a", "b"}, clients: []string{"client"}, seconds: map[int64]bottleneck.Second{}}
 	w.sampled([]record.NodeSecond{
 		{T: 3, Node: "a", ProcessorWait: 0.4, Throttled: 0.3, DiskWait: 0.2}, {T: 3, Node: "b", ProcessorWait: 2.5},
 		{T: 3, Node: "client", ProcessorWait: 0.1, DiskWait: 0.9}, {T: 3, Node: "@host", ProcessorWait: 9}, {T: 4, Node: "@emulator"},
@@ -23,7 +23,7 @@ func TestWaitsOfASecond(t *testing.T) {
 	w.interval(i)
 	w.interval(load.Interval{T: -1, Length: time.Second})
 	all := w.all()
-	want := bound.Second{Operations: 200, Servers: 1, Quota: 0.3, Client: 0.1, Disk: 0.2}
+	want := bottleneck.Second{Operations: 200, Servers: 1, Quota: 0.3, Client: 0.1, Disk: 0.2}
 	if len(all) != 1 || all[0] != want {
 		t.Errorf("%+v, want %+v alone", all, want)
 	}

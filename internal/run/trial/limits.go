@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"skerry/internal/evidence/bound"
+	"skerry/internal/evidence/bottleneck"
 	"skerry/internal/evidence/sample"
 	"skerry/internal/experiment"
 	"skerry/internal/lab"
@@ -53,7 +53,7 @@ func (u *nodeUse) own() (cores float64, memory int64) {
 }
 
 // nodes are the means of the lab's nodes but the clients, of what each has.
-func (u *nodeUse) nodes(l *lab.Lab, clients []string) (out []bound.NodeUse) {
+func (u *nodeUse) nodes(l *lab.Lab, clients []string) (out []bottleneck.NodeUse) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, n := range l.Topology().Nodes {
@@ -65,7 +65,7 @@ func (u *nodeUse) nodes(l *lab.Lab, clients []string) (out []bound.NodeUse) {
 			of = min(of, n.CPU)
 		}
 		s, seconds := u.sum[n.Name], float64(u.n[n.Name])
-		out = append(out, bound.NodeUse{Name: n.Name, Use: bound.Use{Used: s.CPU / seconds, Of: of}, Throttled: s.Throttled / seconds / of})
+		out = append(out, bottleneck.NodeUse{Name: n.Name, Use: bottleneck.Use{Used: s.CPU / seconds, Of: of}, Throttled: s.Throttled / seconds / of})
 	}
 	return out
 }
@@ -86,23 +86,23 @@ func limitOf(e experiment.Experiment, l *lab.Lab, m measurement) record.Bound {
 	ev.Target = max(0, targets)
 	ev.Throughput, ev.Dropped, ev.LatencyS = d.Throughput(), d.DroppedRate(), d.Latency.Service.Mean().Seconds()
 	client := m.fullestClient(e)
-	ev.Client = bound.Use{Used: client.Cores, Of: client.Of}
+	ev.Client = bottleneck.Use{Used: client.Cores, Of: client.Of}
 	ev.RoundTripS, ev.FarthestS = distances(l.Links(), ev.Links, e.ClientNodes(), e.ClientNodes()...)
-	return bound.Find(ev)
+	return bottleneck.Find(ev)
 }
 
 // surroundings is the evidence that all workloads of a trial share.
-func surroundings(e experiment.Experiment, l *lab.Lab, m measurement) bound.Evidence {
+func surroundings(e experiment.Experiment, l *lab.Lab, m measurement) bottleneck.Evidence {
 	machine := m.busiest()
-	return bound.Evidence{
-		Machine: bound.Use{Used: machine.Cores, Of: machine.Of},
+	return bottleneck.Evidence{
+		Machine: bottleneck.Use{Used: machine.Cores, Of: machine.Of},
 		Nodes:   m.use.nodes(l, e.ClientNodes()),
 		Links:   carried(l.Links(), m.traffic, m.drive.Duration.Seconds()),
 	}
 }
 
 // carried is what each direction of the links carried a second.
-func carried(links []lab.Link, stats []link.Stats, seconds float64) (out []bound.LinkUse) {
+func carried(links []lab.Link, stats []link.Stats, seconds float64) (out []bottleneck.LinkUse) {
 	if seconds <= 0 {
 		return nil
 	}
@@ -111,8 +111,8 @@ func carried(links []lab.Link, stats []link.Stats, seconds float64) (out []bound
 	for _, l := range links {
 		s := counted[l.ID]
 		out = append(out,
-			bound.LinkUse{From: l.A, To: l.B, Use: bound.Use{Used: rate(s.AB), Of: float64(l.AB.Bandwidth)}},
-			bound.LinkUse{From: l.B, To: l.A, Use: bound.Use{Used: rate(s.BA), Of: float64(l.BA.Bandwidth)}})
+			bottleneck.LinkUse{From: l.A, To: l.B, Use: bottleneck.Use{Used: rate(s.AB), Of: float64(l.AB.Bandwidth)}},
+			bottleneck.LinkUse{From: l.B, To: l.A, Use: bottleneck.Use{Used: rate(s.BA), Of: float64(l.BA.Bandwidth)}})
 	}
 	return out
 }
@@ -120,7 +120,7 @@ func carried(links []lab.Link, stats []link.Stats, seconds float64) (out []bound
 // distances are, in seconds, the round trip of some of the clients over the links that they used, by what
 // they sent on each, and the longest of a link that nodes talked over. Of operations that go through
 // other nodes' links, the round trips add up.
-func distances(links []lab.Link, used []bound.LinkUse, clients []string, of ...string) (mean, farthest float64) {
+func distances(links []lab.Link, used []bottleneck.LinkUse, clients []string, of ...string) (mean, farthest float64) {
 	var sent, all float64
 	for _, u := range used {
 		all += u.Used
@@ -146,7 +146,7 @@ func distances(links []lab.Link, used []bound.LinkUse, clients []string, of ...s
 
 // roundTrip is a percentile, in seconds, of the round trips from the clients to the nodes that they talked with, each
 // weighted by what was sent there: where nodes are at different distances, the tail is made by the far ones.
-func roundTrip(links []lab.Link, used []bound.LinkUse, clients []string, q float64) float64 {
+func roundTrip(links []lab.Link, used []bottleneck.LinkUse, clients []string, q float64) float64 {
 	type trip struct{ rtt, sent float64 }
 	var trips []trip
 	var all, below float64

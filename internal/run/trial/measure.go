@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/evidence/bound"
+	"skerry/internal/evidence/bottleneck"
 	"skerry/internal/evidence/recovery"
 	"skerry/internal/evidence/stats"
 	"skerry/internal/evidence/verdict"
 	"skerry/internal/experiment"
-	"skerry/internal/kernel/urgent"
+	"skerry/internal/kernel/realtime"
 	"skerry/internal/link"
 	"skerry/internal/load"
 	"skerry/internal/record"
@@ -31,7 +31,7 @@ type measuring struct {
 	driver   driver
 	governor *flavor.Governor // nil where no flavor changes with time
 	tell     teller
-	urgent   *urgent.Process
+	urgent   *realtime.Process
 }
 
 func newMeasuring(c Config, tell teller, g *ground, d driver, governor *flavor.Governor) measuring {
@@ -55,7 +55,7 @@ type measurement struct {
 	stolen     record.Stolen
 	others     verdict.Piece[verdict.Use]
 	beside     int // other labs of the run
-	waits      []bound.Second
+	waits      []bottleneck.Second
 	unwaited   []string       // what servers may have waited for and is not counted here
 	events     []record.Event // of the experiment
 	account    record.Account // of what links did to packets

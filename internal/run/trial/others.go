@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"skerry/internal/evidence/sample"
-	"skerry/internal/evidence/stolen"
+	"skerry/internal/evidence/steal"
 	"skerry/internal/evidence/verdict"
 	"skerry/internal/lab"
 	"skerry/internal/machine/files"
@@ -118,7 +118,7 @@ func ownCPU(ctx context.Context, l *lab.Lab) (cpu time.Duration, unknown string,
 // and neither other programs nor the hypervisor used as much as counts.
 func (m measurement) byOwnTrials() bool {
 	use, known := m.others.Figure()
-	return known && m.beside > 0 && use.Cores < stolen.Foreign*use.Of && m.robbed().Of < stolen.Foreign
+	return known && m.beside > 0 && use.Cores < steal.Foreign*use.Of && m.robbed().Of < steal.Foreign
 }
 
 // others is what processes used between two readings that are none of the run's. In less time than shortestSample

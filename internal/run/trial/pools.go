@@ -3,7 +3,7 @@ package trial
 import (
 	"runtime"
 
-	"skerry/internal/evidence/bound"
+	"skerry/internal/evidence/bottleneck"
 	"skerry/internal/evidence/stats"
 	"skerry/internal/evidence/verdict"
 	"skerry/internal/experiment"
@@ -123,9 +123,9 @@ func poolLimit(e experiment.Experiment, p experiment.Pool, d load.Result, l *lab
 	ev := surroundings(e, l, m)
 	ev.Threads, ev.Target = p.Workload.Threads, p.Workload.Target
 	ev.Throughput, ev.Dropped, ev.LatencyS = d.Throughput(), d.DroppedRate(), d.Latency.Service.Mean().Seconds()
-	ev.Client = bound.Use{Used: m.clientUse(e, p.Node(e)), Of: coresOf(p.Place(e))}
+	ev.Client = bottleneck.Use{Used: m.clientUse(e, p.Node(e)), Of: coresOf(p.Place(e))}
 	ev.RoundTripS, ev.FarthestS = distances(l.Links(), ev.Links, e.ClientNodes(), p.Node(e))
-	return bound.Find(ev)
+	return bottleneck.Find(ev)
 }
 
 // clientUse is the cores that the drivers on a client node used.

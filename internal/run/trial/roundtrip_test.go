@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/evidence/bound"
+	"skerry/internal/evidence/bottleneck"
 	"skerry/internal/lab"
 	"skerry/internal/link"
 )
@@ -12,14 +12,14 @@ import (
 // Of nodes at different distances, each with an eighth of the requests, the tail's round trip is the farthest one's.
 func TestRoundTripOfAPercentile(t *testing.T) {
 	var links []lab.Link
-	var used []bound.LinkUse
+	var used []bottleneck.LinkUse
 	for i := range 8 {
 		q := link.Quality{Latency: time.Duration(i+1) * time.Millisecond}
 		links = append(links, lab.Link{A: "node", B: "client", AB: q, BA: q})
-		used = append(used, bound.LinkUse{}, bound.LinkUse{Use: bound.Use{Used: 100}})
+		used = append(used, bottleneck.LinkUse{}, bottleneck.LinkUse{Use: bottleneck.Use{Used: 100}})
 	}
 	links = append(links, lab.Link{A: "node", B: "other", AB: link.Quality{Latency: time.Hour}})
-	used = append(used, bound.LinkUse{Use: bound.Use{Used: 1e9}}, bound.LinkUse{})
+	used = append(used, bottleneck.LinkUse{Use: bottleneck.Use{Used: 1e9}}, bottleneck.LinkUse{})
 	for q, want := range map[float64]float64{0.5: 0.008, 0.99: 0.016} {
 		if got := roundTrip(links, used, []string{"client"}, q); got != want {
 			t.Errorf("quantile %g: %g s, want %g", q, got, want)

@@ -13,7 +13,7 @@ import (
 	"skerry/internal/lab/overlay/kinds"
 	"skerry/internal/lab/service"
 	"skerry/internal/machine/host"
-	"skerry/internal/run/across"
+	"skerry/internal/run/multihost"
 )
 
 // setup makes the ground that a trial stands on, with the table loaded and the links at the
@@ -24,8 +24,8 @@ type setup struct {
 	installation database.Installation
 	kept         *Kept
 	sharing      Sharing
-	lab          lab.Config       // its name, directories and programs; the rest is the cell's
-	across       *across.Machines // nil for this machine
+	lab          lab.Config          // its name, directories and programs; the rest is the cell's
+	across       *multihost.Machines // nil for this machine
 	observe      func(engine, why string, warnings []string) error
 	tell         teller
 	guard        *guard
@@ -119,7 +119,7 @@ func (s setup) upLab(ctx context.Context, g *ground) error {
 	c.Members, c.Ports = e.Members(s.database), ports.All
 	if s.across != nil {
 		s.tell.stage("reaching the machines")
-		lost, err := s.across.Onto(ctx, &c, across.Terms{Place: e.Place, Between: e.Between, Links: e.Links}, s.tell.stage, s.installation)
+		lost, err := s.across.Onto(ctx, &c, multihost.Terms{Place: e.Place, Between: e.Between, Links: e.Links}, s.tell.stage, s.installation)
 		if err != nil {
 			return err
 		}

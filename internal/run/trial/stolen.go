@@ -5,15 +5,15 @@ import (
 	"sync"
 
 	"skerry/internal/evidence/sample"
-	"skerry/internal/evidence/stolen"
+	"skerry/internal/evidence/steal"
 	"skerry/internal/load"
 	"skerry/internal/record"
 )
 
 // held takes down, second by second, what kept the driver from running.
 type held struct {
-	machine stolen.Machine
-	seconds []stolen.Second // of the measurement
+	machine steal.Machine
+	seconds []steal.Second // of the measurement
 
 	mu        sync.Mutex
 	foreign   float64 // cores, in the second that was sampled last
@@ -21,7 +21,7 @@ type held struct {
 }
 
 func newHeld(cores float64) *held {
-	return &held{machine: stolen.Machine{Cores: float64(runtime.NumCPU()), DriverCores: cores}}
+	return &held{machine: steal.Machine{Cores: float64(runtime.NumCPU()), DriverCores: cores}}
 }
 
 // sampled takes in what nodes and machine used.
@@ -42,7 +42,7 @@ func (h *held) sampled(client string, rows []record.NodeSecond) {
 // from the trial, in seconds.
 func (h *held) interval(i load.Interval) float64 {
 	h.mu.Lock()
-	s := stolen.Second{Interval: i, Foreign: h.foreign, Throttled: h.throttled}
+	s := steal.Second{Interval: i, Foreign: h.foreign, Throttled: h.throttled}
 	h.mu.Unlock()
 	if i.T >= 0 {
 		s.Writes, s.Operations, s.Errors = nil, nil, nil // which nobody asks for
@@ -54,4 +54,4 @@ func (h *held) interval(i load.Interval) float64 {
 	return s.Held.For.Seconds()
 }
 
-func (h *held) found() record.Stolen { return stolen.Find(h.machine, h.seconds) }
+func (h *held) found() record.Stolen { return steal.Find(h.machine, h.seconds) }

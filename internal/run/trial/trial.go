@@ -22,11 +22,11 @@ import (
 	"skerry/internal/evidence/assert"
 	"skerry/internal/evidence/verdict"
 	"skerry/internal/experiment"
-	"skerry/internal/kernel/urgent"
+	"skerry/internal/kernel/realtime"
 	"skerry/internal/lab"
 	"skerry/internal/record"
-	"skerry/internal/run/across"
 	"skerry/internal/run/live"
+	"skerry/internal/run/multihost"
 )
 
 // Config is what a trial is given.
@@ -58,11 +58,11 @@ type Config struct {
 	Live   *live.Feed
 	Number int
 	// Urgent is the process that makes events happen, where it may take priority for that.
-	Urgent *urgent.Process
+	Urgent *realtime.Process
 	// Machine is what the trial's record says of where it was measured; nil says nothing.
 	Machine *record.TrialMachine
 	// Across, when set, has the lab stand on machines of a machines file.
-	Across *across.Machines
+	Across *multihost.Machines
 	// Observe, when set, is told about the lab once it is up; what it says goes into
 	// the run's record.
 	Observe func(engine, why string, warnings []string) error

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"skerry/internal/base/spell"
+	"skerry/internal/base/suggest"
 )
 
 // Flavor is one kind of machine. Zero values are no limit.
@@ -83,7 +83,7 @@ func Preset(name string) (Flavor, error) {
 	if i := slices.IndexFunc(all, func(f Flavor) bool { return f.Name == name }); i >= 0 {
 		return all[i], nil
 	}
-	if near := spell.Nearest(name, Names()); near != "" {
+	if near := suggest.Nearest(name, Names()); near != "" {
 		return Flavor{}, fmt.Errorf("%w %q: did you mean %q?", ErrUnknown, name, near)
 	}
 	return Flavor{}, fmt.Errorf("%w %q: there are %s", ErrUnknown, name, strings.Join(Names(), ", "))

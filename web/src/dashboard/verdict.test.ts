@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Doubt } from '../go/doubt'
+import type { Doubt } from '../go/warnings'
 import type { State } from '../go/live'
 import type { Entry } from '../go/serve'
 import { sorted, olderFirst } from './runspage'

@@ -1,5 +1,5 @@
 // Whether a run can be believed: what is wrong with its trials, the gravest first.
-import type { Doubt, Kind } from '../go/doubt'
+import type { Doubt, Kind } from '../go/warnings'
 import type { State } from '../go/live'
 import type { Entry } from '../go/serve'
 import { plural } from '../format/format'

@@ -1,6 +1,6 @@
 // Made by "make docs" from the types of internal/run/live.
-import type { Doubt } from './doubt'
 import type { Assertion, ErrorSecond, Event, NetworkSecond, NodeSecond, OperationSecond, Outcomes, PoolSecond, Second } from './record'
+import type { Doubt } from './warnings'
 
 /** Cloud is a lab as it is. */
 export interface Cloud {

@@ -1,10 +1,10 @@
 // Made by "make docs" from the types of internal/serve.
 import type { Standing } from './choose'
-import type { Doubt } from './doubt'
 import type { Day, Experiment, Needs, Places } from './draft'
 import type { Offer } from './event'
 import type { Mistake } from './experiment'
 import type { Engine, Machine, Notes, Verdict } from './record'
+import type { Doubt } from './warnings'
 
 /** Cell is what can be compared: all repetitions of one combination of parameters. */
 export interface Cell {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"skerry/internal/base/spell"
 	"skerry/internal/base/strict"
+	"skerry/internal/base/suggest"
 	"skerry/internal/lab/overlay"
 	"skerry/internal/topology"
 )
@@ -26,7 +26,7 @@ func check(o topology.Overlay) (ps strict.Problems) {
 	chosen, routed := find(o.Kind)
 	if known := append([]string{topology.Direct}, Names()...); o.Kind != "" && !slices.Contains(known, o.Kind) {
 		hint := ""
-		if near := spell.Nearest(o.Kind, known); near != "" {
+		if near := suggest.Nearest(o.Kind, known); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		fail(strict.Join(section, "kind"), fmt.Sprintf("%q is not one of %s", o.Kind, strings.Join(known, ", ")), hint)

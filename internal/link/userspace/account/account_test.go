@@ -10,7 +10,7 @@ import (
 	"skerry/internal/link"
 	"skerry/internal/link/userspace/account"
 	"skerry/internal/link/userspace/packet"
-	"skerry/internal/link/userspace/shape"
+	"skerry/internal/link/userspace/shaper"
 )
 
 // drive sends packets of 1000 bytes over a direction in virtual time, with gaps drawn from a
@@ -19,7 +19,7 @@ import (
 func drive(t *testing.T, qualities []link.Quality, gaps []time.Duration, fault func(*account.Way)) link.Account {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
-	s := shape.New(shape.Compile(qualities[0]), "a~b", "ab", 1)
+	s := shaper.New(shaper.Compile(qualities[0]), "a~b", "ab", 1)
 	a := account.New(0, qualities[0])
 	k := packet.NewPool(1 << 20).Get(1000 + packet.VnetHeader)
 	k.Room()[packet.VnetHeader] = 0x45
@@ -40,13 +40,13 @@ func drive(t *testing.T, qualities []link.Quality, gaps []time.Duration, fault f
 	for i, q := range qualities {
 		if i > 0 {
 			now++ // else a packet of this moment could be of either quality
-			s.Set(now, shape.Compile(q))
+			s.Set(now, shaper.Compile(q))
 			a.Set(now, q)
 		}
 		for range 300 {
 			now += int64(gaps[r.IntN(len(gaps))])
 			deliver(now)
-			if s.Offer(now, 0, k, 0, false) == shape.Send {
+			if s.Offer(now, 0, k, 0, false) == shaper.Send {
 				a.Deliver(account.Way{Arrived: now, Departed: now, Due: now, HandedOver: now, Bytes: 1000})
 			}
 		}

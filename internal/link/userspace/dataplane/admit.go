@@ -3,7 +3,7 @@ package dataplane
 import (
 	"skerry/internal/link/userspace/account"
 	"skerry/internal/link/userspace/packet"
-	"skerry/internal/link/userspace/shape"
+	"skerry/internal/link/userspace/shaper"
 )
 
 // admit takes a packet in, which is not due before until. A super-packet stays whole as long as its segments share
@@ -24,7 +24,7 @@ func (w *worker) admit(d *direction, k *packet.Packet, now, until int64) {
 	}
 	draws := d.shaper.Draws()
 	if segments == 1 {
-		var fate shape.Fate
+		var fate shaper.Fate
 		if draws {
 			fate = d.shaper.Fate()
 		}
@@ -44,7 +44,7 @@ func (w *worker) admit(d *direction, k *packet.Packet, now, until int64) {
 // them, each other one alone.
 func (w *worker) admitCut(d *direction, k *packet.Packet, now, until int64, grain int, draws bool) {
 	run := 0 // first segment not yet offered
-	flush := func(end int, fate shape.Fate) {
+	flush := func(end int, fate shaper.Fate) {
 		if end == run {
 			return
 		}
@@ -58,7 +58,7 @@ func (w *worker) admitCut(d *direction, k *packet.Packet, now, until int64, grai
 		run = end
 	}
 	for i := range k.Segments() {
-		var fate shape.Fate
+		var fate shaper.Fate
 		if draws {
 			fate = d.shaper.Fate()
 		}
@@ -73,14 +73,14 @@ func (w *worker) admitCut(d *direction, k *packet.Packet, now, until int64, grai
 }
 
 // offer takes in a packet of one fate, with the copy that may belong to it.
-func (w *worker) offer(d *direction, k *packet.Packet, now, until int64, fate shape.Fate) {
-	if fate&shape.Lost != 0 {
+func (w *worker) offer(d *direction, k *packet.Packet, now, until int64, fate shaper.Fate) {
+	if fate&shaper.Lost != 0 {
 		d.droppedLoss.Add(uint64(k.Segments()))
 		w.pool.put(k)
 		return
 	}
 	var twin *packet.Packet
-	if fate&shape.Twice != 0 {
+	if fate&shaper.Twice != 0 {
 		if twin = w.pool.get(k.Size()); twin != nil {
 			k.Copy(twin)
 		}
@@ -91,36 +91,36 @@ func (w *worker) offer(d *direction, k *packet.Packet, now, until int64, fate sh
 	}
 }
 
-func (w *worker) enqueue(d *direction, k *packet.Packet, now, until int64, fate shape.Fate) {
-	if fate&shape.Damaged != 0 {
+func (w *worker) enqueue(d *direction, k *packet.Packet, now, until int64, fate shaper.Fate) {
+	if fate&shaper.Damaged != 0 {
 		k.Corrupt(d.shaper.Random())
 	}
 	d.mu.lock()
 	verdict := d.shaper.Offer(now, until, k, fate, d.active)
-	first := !d.active && verdict != shape.Full
+	first := !d.active && verdict != shaper.Full
 	if first {
 		d.active = true
-		if verdict == shape.Queued {
+		if verdict == shaper.Queued {
 			due, departs, _ := d.shaper.Waits(now)
 			w.queue.put(d, d.leaves(due, departs))
 		}
 	}
-	if verdict == shape.Send && fate&shape.Ahead == 0 {
+	if verdict == shaper.Send && fate&shaper.Ahead == 0 {
 		d.account.Deliver(account.Way{
 			Arrived: now, Departed: now, Due: now, HandedOver: now, Bytes: int64(k.Wire()), Foreign: until > 0,
 		})
 	}
 	d.mu.unlock()
 	switch verdict {
-	case shape.Full:
+	case shaper.Full:
 		d.droppedQueue.Add(uint64(k.Segments()))
 		w.pool.put(k)
-	case shape.Send:
+	case shaper.Send:
 		due := now
 		if until > 0 {
 			due = min(now, until)
 		}
-		if fate&shape.Ahead != 0 {
+		if fate&shaper.Ahead != 0 {
 			due = pastOthers
 		}
 		w.send(d, k, due, max(0, now-due))

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"skerry/internal/link"
-	"skerry/internal/link/userspace/shape"
+	"skerry/internal/link/userspace/shaper"
 )
 
 // answers has a crossing learn from round trips of which each way takes at least so long, and up to ten times that.
@@ -98,7 +98,7 @@ func TestAhead(t *testing.T) {
 		"not known":        {unknown, 0, due},
 		"real":             {real, 0, due},
 	} {
-		d := &direction{far: tt.far, shaper: shape.New(shape.Compile(link.Quality{}), "a~b", "ab", 1)}
+		d := &direction{far: tt.far, shaper: shaper.New(shaper.Compile(link.Quality{}), "a~b", "ab", 1)}
 		if got := d.leaves(due, tt.departs); got != tt.want {
 			t.Errorf("%s: leaves %v before it is due, want %v", name, time.Duration(due-got), time.Duration(due-tt.want))
 		}

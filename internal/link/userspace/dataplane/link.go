@@ -8,7 +8,7 @@ import (
 	"skerry/internal/link/userspace/account"
 	"skerry/internal/link/userspace/device"
 	"skerry/internal/link/userspace/lateness"
-	"skerry/internal/link/userspace/shape"
+	"skerry/internal/link/userspace/shaper"
 )
 
 // Link is two directions between two ports.
@@ -34,7 +34,7 @@ type port struct {
 // direction is one way of a link.
 type direction struct {
 	mu      spin // of shaper, account and active
-	shaper  *shape.Shaper
+	shaper  *shaper.Shaper
 	account *account.Account
 	// active says that it is in the queue, or that a thread is its sender. Who makes it true
 	// is that thread, and only the sender writes to fd, so that packets keep their order.
@@ -54,7 +54,7 @@ type direction struct {
 // NewLink prepares a link between two open devices; Add sets it going.
 func NewLink(spec link.Spec, a, b *device.Port) *Link {
 	direct := func(name string, q link.Quality, to *device.Port) *direction {
-		return &direction{shaper: shape.New(shape.Compile(q), spec.ID, name, spec.Seed), account: account.New(0, q), fd: to.FD, mac: to.MAC, place: -1}
+		return &direction{shaper: shaper.New(shaper.Compile(q), spec.ID, name, spec.Seed), account: account.New(0, q), fd: to.FD, mac: to.MAC, place: -1}
 	}
 	l := &Link{ID: spec.ID, A: a, B: b, ab: direct("ab", spec.AB, b), ba: direct("ba", spec.BA, a)}
 	l.pa = &port{fd: a.FD, linkHeader: a.LinkHeader, out: l.ab}
@@ -106,7 +106,7 @@ func (p *Plane) forget(links []*Link) {
 // Setting is a quality for each direction of a link; nil leaves one as it is.
 type Setting struct {
 	Link   *Link
-	AB, BA *shape.Params
+	AB, BA *shaper.Params
 }
 
 // Set applies settings between two packets. What waits for a bandwidth goes on at the new one.
@@ -122,7 +122,7 @@ func (p *Plane) Set(ctx context.Context, settings []Setting) error {
 
 // set is called by tasks: no thread is the sender of a direction then, so that one on which
 // packets wait is in the queue, by a due time that may have changed.
-func (p *Plane) set(d *direction, now int64, params *shape.Params) {
+func (p *Plane) set(d *direction, now int64, params *shaper.Params) {
 	if params == nil {
 		return
 	}

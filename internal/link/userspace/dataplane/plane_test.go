@@ -16,7 +16,7 @@ import (
 	"skerry/internal/link"
 	"skerry/internal/link/userspace/device"
 	"skerry/internal/link/userspace/packet"
-	"skerry/internal/link/userspace/shape"
+	"skerry/internal/link/userspace/shaper"
 )
 
 // cable is a link between two pairs of sockets, which keep packets apart as devices do.
@@ -147,7 +147,7 @@ func TestRateRiseDrainsTheQueue(t *testing.T) {
 	for c.taken() < packets {
 		runtime.Gosched()
 	}
-	if err := c.plane.Set(t.Context(), []Setting{{Link: c.link, AB: shape.Compile(link.Quality{})}}); err != nil {
+	if err := c.plane.Set(t.Context(), []Setting{{Link: c.link, AB: shaper.Compile(link.Quality{})}}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range packets {

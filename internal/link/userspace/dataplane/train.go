@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/link/userspace/packet"
-	"skerry/internal/link/userspace/shape"
+	"skerry/internal/link/userspace/shaper"
 )
 
 const (
@@ -99,7 +99,7 @@ func (w *worker) arrive(t *port, b []byte, size int, came, now int64) {
 			t.out.droppedQueue.Add(uint64((n + size - 1) / size))
 		case k.Join(b[:n], size):
 			if until := t.far.until(stamp, now); until == pastOthers {
-				w.enqueue(t.out, k, came, 0, shape.Ahead)
+				w.enqueue(t.out, k, came, 0, shaper.Ahead)
 			} else {
 				w.admit(t.out, k, came, until)
 			}

@@ -1,0 +1,288 @@
+package custom
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/database"
+	"skerry/internal/database/daemon"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
+)
+
+// cluster is a running database.
+type cluster struct {
+	def     Definition
+	name    string
+	env     database.Env
+	options map[string]any
+	log     *slog.Logger
+	servers daemon.Set
+
+	// changing is held while the membership changes.
+	changing database.Changing
+
+	mu      sync.Mutex
+	members []host.Host
+}
+
+var _ database.Cluster = (*cluster)(nil)
+
+// Start implements database.Database.
+func (d *Database) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
+	if err := d.Check(len(env.Nodes), env.Options); err != nil {
+		return nil, err
+	}
+	options, err := d.options(env.Options)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{def: d.def, name: d.Name(), env: env, options: options, log: env.Log, members: slices.Clone(env.Nodes)}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+func (c *cluster) start(ctx context.Context) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	c.say("starting %d servers", len(c.env.Nodes))
+	g, gctx := errgroup.WithContext(ctx)
+	if c.def.Server.OneByOne {
+		g.SetLimit(1)
+	}
+	for _, h := range c.env.Nodes {
+		g.Go(func() error {
+			if err := context.Cause(gctx); err != nil {
+				return err
+			}
+			return c.startServer(gctx, h, c.env.Nodes, true, false)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if len(c.def.Form) > 0 {
+		c.say("forming the cluster")
+		if err := c.steps(ctx, c.def.Form, change{node: c.env.Nodes[0], members: c.env.Nodes, on: "first"}); err != nil {
+			return fmt.Errorf("forming the cluster: %w", err)
+		}
+	}
+	if err := c.servers.Await(ctx, c.Ready); err != nil {
+		return fmt.Errorf("forming the cluster: %w", err)
+	}
+	return nil
+}
+
+func (c *cluster) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	d := time.Duration(c.def.Timeout)
+	return context.WithTimeoutCause(ctx, d, fmt.Errorf("%w: %v", daemon.ErrNotReady, d))
+}
+
+func (c *cluster) say(format string, args ...any) { c.env.Say(c.name, format, args...) }
+
+func (c *cluster) dir(h host.Host) string { return filepath.Join(h.Dir(), c.def.Name) }
+
+// startServer starts a node's server and waits until it is up. A new one begins with an
+// empty directory; one that is joining is no member yet.
+func (c *cluster) startServer(ctx context.Context, h host.Host, members []host.Host, fresh, joining bool) error {
+	d := c.data(h, members)
+	uid, gid, err := c.def.Server.credential(ctx, h.Files())
+	if err != nil {
+		return fmt.Errorf("starting %s on %s: %w", c.def.Name, h.Name(), err)
+	}
+	if fresh {
+		if err := c.prepare(ctx, h, d, uid, gid); err != nil {
+			return fmt.Errorf("preparing %s on %s: %w", c.def.Name, h.Name(), err)
+		}
+	}
+	script, err := render(c.def.Server.Start, d)
+	if err != nil {
+		return err
+	}
+	ports, err := c.ports(d)
+	if err != nil {
+		return err
+	}
+	server, err := c.servers.Start(ctx, h, daemon.Spec{
+		Command: host.Command{
+			Name: c.def.Name, Path: "/bin/sh", Args: []string{"-c", script}, Env: environment(c.env.Installation),
+			Dir: d.Dir, Log: filepath.Join(h.Dir(), c.def.Name+".log"), UID: uid, GID: gid,
+		},
+		Ports: ports, Grace: time.Duration(c.def.Server.Grace), Joining: joining,
+	})
+	if err != nil {
+		return err
+	}
+	return server.Await(ctx, time.Duration(c.def.Timeout), func(ctx context.Context) error {
+		_, err := c.run(ctx, h, c.def.Server.Up, d)
+		return err
+	})
+}
+
+// prepare empties the node's directory, writes the files and runs the command.
+func (c *cluster) prepare(ctx context.Context, h host.Host, d data, uid, gid uint32) error {
+	on := h.Files()
+	if err := files.Empty(ctx, on, d.Dir); err != nil {
+		return err
+	}
+	for name, text := range c.def.Server.Files {
+		content, err := render(text, d)
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(d.Dir, name)
+		if err := on.MakeDir(ctx, filepath.Dir(path)); err != nil {
+			return err
+		}
+		if err := files.WriteText(ctx, on, path, content); err != nil {
+			return err
+		}
+	}
+	if c.def.Server.Prepare != "" {
+		if _, err := c.run(ctx, h, c.def.Server.Prepare, d); err != nil {
+			return err
+		}
+	}
+	if uid == 0 {
+		return nil
+	}
+	return on.Own(ctx, d.Dir, uid, gid)
+}
+
+func (c *cluster) ports(d data) ([]int, error) {
+	var ports []int
+	for _, text := range c.def.Server.Ports {
+		rendered, err := render(text, d)
+		if err != nil {
+			return nil, err
+		}
+		port, err := strconv.Atoi(strings.TrimSpace(rendered))
+		if err != nil || port < 1 || port > 65535 {
+			return nil, fmt.Errorf("%w: server.ports: %q is no port", ErrDefinition, rendered)
+		}
+		ports = append(ports, port)
+	}
+	return ports, nil
+}
+
+// current are the members at this moment.
+func (c *cluster) current() []host.Host {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.members)
+}
+
+// Ready implements database.Cluster.
+func (c *cluster) Ready(ctx context.Context) error {
+	command := c.def.Ready
+	if command == "" {
+		command = c.def.Server.Up
+	}
+	members := c.current()
+	g, gctx := errgroup.WithContext(ctx)
+	for _, m := range members {
+		g.Go(func() error {
+			if _, err := c.run(gctx, m, command, c.data(m, members)); err != nil {
+				return fmt.Errorf("%s is not ready: %w", m.Name(), err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// Members implements database.Cluster.
+func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
+	members := c.current()
+	list := make([]database.Member, len(members))
+	for i, m := range members {
+		list[i] = database.Member{Node: m.Name(), State: "up"}
+		if len(c.servers.On(m.Name())) == 0 {
+			list[i].State = "down"
+		} else if c.def.State != "" {
+			out, err := c.run(ctx, m, c.def.State, c.data(m, members))
+			if err != nil {
+				return nil, fmt.Errorf("asking %s for its state: %w", m.Name(), err)
+			}
+			list[i].State = strings.TrimSpace(out)
+		}
+	}
+	return list, nil
+}
+
+// Count implements database.Cluster.
+func (c *cluster) Count(ctx context.Context) (int64, error) {
+	members := c.current()
+	out, err := c.run(ctx, members[0], c.def.Count, c.data(members[0], members))
+	if err != nil {
+		return 0, fmt.Errorf("counting the rows: %w", err)
+	}
+	var sum int64
+	for _, word := range strings.Fields(out) {
+		n, err := strconv.ParseInt(word, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("counting the rows: the command printed %q, want whole numbers", out)
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// Clear implements database.Cluster.
+func (c *cluster) Clear(ctx context.Context) error {
+	members := c.current()
+	if _, err := c.run(ctx, members[0], c.def.Clear, c.data(members[0], members)); err != nil {
+		return fmt.Errorf("emptying the table: %w", err)
+	}
+	return nil
+}
+
+// Properties implements database.Cluster. A template that cannot be filled in was
+// refused when the definition was read.
+func (c *cluster) Properties() map[string]string {
+	members := c.current()
+	p := map[string]string{PropProtocol: c.def.Client.Protocol}
+	if program := c.def.program(); len(program) > 0 {
+		text, err := json.Marshal(program)
+		if err == nil { // strings always can
+			p = map[string]string{PropProgram: string(text)}
+		}
+	}
+	if len(members) == 0 {
+		return p
+	}
+	for name, text := range c.def.Client.Properties {
+		if value, err := render(text, c.data(members[0], members)); err == nil {
+			p[name] = value
+		}
+	}
+	return p
+}
+
+// Failed implements database.Cluster.
+func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
+
+// Err implements database.Cluster.
+func (c *cluster) Err() error { return c.servers.Err() }
+
+// Logs implements database.Cluster.
+func (c *cluster) Logs() map[string]files.File { return c.servers.Logs() }
+
+// Stop implements database.Cluster.
+func (c *cluster) Stop(ctx context.Context) error { return c.servers.Stop(ctx) }

@@ -1,0 +1,167 @@
+package custom
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"skerry/internal/database/failure"
+	"skerry/internal/database/option"
+	"skerry/internal/load"
+)
+
+// HTTPKV is records over HTTP: a record is {"FIELD": "BASE64", ...} at
+// SERVER/TABLE/KEY.
+//
+//	GET    /usertable/user1?fields=field0,field1   200, 404
+//	PUT    /usertable/user1                        2xx except 202
+//	PATCH  /usertable/user1                        2xx except 202, 404: fields that are not named stay
+//	DELETE /usertable/user1                        2xx except 202, 404
+//	GET    /usertable?start=user1&count=10         200: [{"key": ..., "values": {...}}, ...]
+//	                                               in order; 501 where it cannot scan
+const HTTPKV = "http-kv"
+
+// Properties of a client of http-kv.
+const (
+	PropServers = "http.servers" // host:port,host:port,...
+	// PropSpread is how keys choose their server: "hash" (CRC-32 of the key modulo the
+	// number of servers, where each holds a part), or "any" (in turn, where each serves
+	// all).
+	PropSpread = "http.spread"
+)
+
+// httpTimeout is of an operation that nothing else bounds.
+const httpTimeout = 10 * time.Second
+
+// httpClient is one worker's.
+type httpClient struct {
+	servers []string
+	hash    bool
+	turn    int
+	client  *http.Client
+}
+
+var _ load.Client = (*httpClient)(nil)
+
+func openHTTP(properties map[string]string) (load.Client, error) {
+	r := option.Properties(ErrProperty, "http.", properties, PropServers, PropSpread)
+	c := &httpClient{
+		servers: r.Addresses(PropServers, 80), hash: r.Choice(PropSpread, "hash", "hash", "any") == "hash",
+		client: &http.Client{Transport: &http.Transport{DisableCompression: true, DialContext: (&net.Dialer{Timeout: httpTimeout}).DialContext}, Timeout: httpTimeout},
+	}
+	return c, r.Err()
+}
+
+// server chooses one for a key.
+func (c *httpClient) server(key string) string {
+	if c.hash {
+		return c.servers[crc32.ChecksumIEEE([]byte(key))%uint32(len(c.servers))]
+	}
+	c.turn++
+	return c.servers[c.turn%len(c.servers)]
+}
+
+// do sends a request and decodes the answer into into, where that is not nil.
+func (c *httpClient) do(ctx context.Context, method, server, path string, body, into any) error {
+	var text io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return load.Failed(failure.Other, server, err)
+		}
+		text = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+server+path, text)
+	if err != nil {
+		return load.Failed(failure.Other, server, err)
+	}
+	answer, err := failure.Exchange(c.client, req, server)
+	if err != nil {
+		return err
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(answer, into); err != nil {
+		return load.Failed("protocol", server, fmt.Errorf("%w: %w", errLine, err))
+	}
+	return nil
+}
+
+func recordPath(table, key string) string {
+	return "/" + url.PathEscape(table) + "/" + url.PathEscape(key)
+}
+
+// Read implements load.Client.
+func (c *httpClient) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
+	path := recordPath(table, key)
+	if len(fields) > 0 {
+		path += "?fields=" + url.QueryEscape(strings.Join(fields, ","))
+	}
+	var values map[string][]byte
+	if err := c.do(ctx, http.MethodGet, c.server(key), path, nil, &values); err != nil {
+		return dst, err
+	}
+	return appendFields(dst, values), nil
+}
+
+// Scan implements load.Client. With keys spread by hash no server has them in order.
+func (c *httpClient) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
+	if c.hash && len(c.servers) > 1 {
+		return 0, load.ErrUnsupported
+	}
+	query := url.Values{"start": {start}, "count": {strconv.Itoa(count)}}
+	if len(fields) > 0 {
+		query.Set("fields", strings.Join(fields, ","))
+	}
+	var records []found
+	if err := c.do(ctx, http.MethodGet, c.server(start), "/"+url.PathEscape(table)+"?"+query.Encode(), nil, &records); err != nil {
+		return 0, err
+	}
+	var row []load.Field
+	for _, r := range records {
+		if visit != nil {
+			row = appendFields(row[:0], r.Values)
+			visit(r.Key, row)
+		}
+	}
+	return len(records), nil
+}
+
+// Insert implements load.Client.
+func (c *httpClient) Insert(ctx context.Context, table, key string, values []load.Field) error {
+	return c.do(ctx, http.MethodPut, c.server(key), recordPath(table, key), valuesOf(values), nil)
+}
+
+// Update implements load.Client.
+func (c *httpClient) Update(ctx context.Context, table, key string, values []load.Field) error {
+	return c.do(ctx, http.MethodPatch, c.server(key), recordPath(table, key), valuesOf(values), nil)
+}
+
+// Delete implements load.Client.
+func (c *httpClient) Delete(ctx context.Context, table, key string) error {
+	return c.do(ctx, http.MethodDelete, c.server(key), recordPath(table, key), nil, nil)
+}
+
+// Close implements load.Client.
+func (c *httpClient) Close() error {
+	c.client.CloseIdleConnections()
+	return nil
+}
+
+func valuesOf(fields []load.Field) map[string][]byte {
+	values := make(map[string][]byte, len(fields))
+	for _, f := range fields {
+		values[f.Name] = f.Value
+	}
+	return values
+}

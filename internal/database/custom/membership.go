@@ -1,0 +1,201 @@
+package custom
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/database/daemon"
+	"skerry/internal/machine/host"
+)
+
+// member tells whether a node is one.
+func (c *cluster) member(h host.Host) bool {
+	return slices.ContainsFunc(c.current(), func(m host.Host) bool { return m.Name() == h.Name() })
+}
+
+func (c *cluster) setMembers(members []host.Host) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.members = members
+}
+
+// Join implements database.Cluster.
+func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
+	var result database.Change
+	fail := func(err error) (database.Change, error) {
+		return result, fmt.Errorf("joining %s: %w", node.Name(), err)
+	}
+	if len(c.def.Join) == 0 {
+		return fail(database.ErrUnsupported)
+	}
+	if err := c.changing.Begin(); err != nil {
+		return fail(err)
+	}
+	defer c.changing.End()
+	if c.member(node) {
+		return fail(database.ErrMember)
+	}
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	c.say("%s is joining", node.Name())
+	began, members := time.Now(), append(c.current(), node)
+	err := c.startServer(ctx, node, members, true, true)
+	if err == nil {
+		err = c.steps(ctx, c.def.Join, change{node: node, members: members, on: "node",
+			alive: func() error { return c.alive(node) }, accepted: func() { result.Accepted = time.Since(began) }})
+	}
+	if err == nil {
+		err = c.stay(node)
+	}
+	if err != nil {
+		return fail(errors.Join(err, c.undoJoin(ctx, node)))
+	}
+	c.setMembers(members)
+	result.Complete = time.Since(began)
+	result.Accepted = min(max(result.Accepted, 1), result.Complete)
+	return result, nil
+}
+
+// alive is nil while the server on a node runs.
+func (c *cluster) alive(node host.Host) error {
+	if len(c.servers.On(node.Name())) == 0 {
+		return fmt.Errorf("%s on %s %w", c.def.Name, node.Name(), daemon.ErrEnded)
+	}
+	return nil
+}
+
+// stay makes the end of a node's server the cluster's failure from here on.
+func (c *cluster) stay(node host.Host) error {
+	for _, d := range c.servers.On(node.Name()) {
+		if err := d.Joined(); err != nil {
+			return err
+		}
+	}
+	return c.alive(node)
+}
+
+// undoJoin ends the server of a node that could not join and repairs the cluster.
+func (c *cluster) undoJoin(ctx context.Context, node host.Host) error {
+	ctx, cancel := c.bounded(context.WithoutCancel(ctx))
+	defer cancel()
+	err := c.end(ctx, node, database.Abrupt)
+	if len(c.def.UndoJoin) == 0 {
+		return err
+	}
+	members := append(c.current(), node)
+	return errors.Join(err, c.steps(ctx, c.def.UndoJoin, change{node: node, members: members, on: "other"}))
+}
+
+// end ends the servers on a node.
+func (c *cluster) end(ctx context.Context, node host.Host, manner database.Manner) error {
+	var errs []error
+	for _, d := range c.servers.On(node.Name()) {
+		if manner == database.Abrupt {
+			errs = append(errs, d.Kill())
+		} else {
+			errs = append(errs, d.Stop(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Leave implements database.Cluster.
+func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
+	var result database.Change
+	fail := func(err error) (database.Change, error) {
+		return result, fmt.Errorf("%s leaving: %w", node.Name(), err)
+	}
+	steps, on := c.def.Leave, "node"
+	if manner == database.Abrupt {
+		steps, on = c.def.LeaveAbrupt, "other"
+	}
+	if len(steps) == 0 {
+		return fail(database.ErrUnsupported)
+	}
+	if err := c.changing.Begin(); err != nil {
+		return fail(err)
+	}
+	defer c.changing.End()
+	members := c.current()
+	switch i := c.peerOf(node).Index; {
+	case !c.member(node):
+		return fail(database.ErrNotMember)
+	case slices.Contains(c.def.Fixed, i):
+		return fail(database.ErrFixed)
+	case len(members) <= c.def.Can.MinNodes:
+		return fail(fmt.Errorf("%w: %d members are the least", database.ErrFixed, len(members)))
+	}
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	c.say("%s is leaving", node.Name())
+	began := time.Now()
+	if manner == database.Abrupt {
+		if err := c.end(ctx, node, manner); err != nil {
+			return fail(err)
+		}
+	}
+	for _, d := range c.servers.On(node.Name()) {
+		d.Leaving()
+	}
+	err := c.steps(ctx, steps, change{node: node, members: members, on: on,
+		stop:     func() error { return c.end(ctx, node, database.Graceful) },
+		accepted: func() { result.Accepted = time.Since(began) }})
+	if err != nil {
+		for _, d := range c.servers.On(node.Name()) {
+			d.Staying()
+		}
+		return fail(err)
+	}
+	if err := c.end(ctx, node, database.Graceful); err != nil {
+		return fail(err)
+	}
+	c.setMembers(slices.DeleteFunc(members, func(m host.Host) bool { return m.Name() == node.Name() }))
+	result.Complete = time.Since(began)
+	result.Accepted = min(max(result.Accepted, 1), result.Complete)
+	return result, nil
+}
+
+// Halt implements database.Cluster.
+func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
+	if err := c.restartable(node); err != nil {
+		return fmt.Errorf("halting %s: %w", node.Name(), err)
+	}
+	if err := c.end(ctx, node, manner); err != nil {
+		return fmt.Errorf("halting %s: %w", node.Name(), err)
+	}
+	return nil
+}
+
+// Revive implements database.Cluster.
+func (c *cluster) Revive(ctx context.Context, node host.Host) error {
+	if err := c.restartable(node); err != nil {
+		return fmt.Errorf("reviving %s: %w", node.Name(), err)
+	}
+	if len(c.servers.On(node.Name())) > 0 {
+		return nil
+	}
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	err := c.startServer(ctx, node, c.current(), false, false)
+	if err == nil {
+		err = c.servers.Await(ctx, c.Ready)
+	}
+	if err != nil {
+		return fmt.Errorf("reviving %s: %w", node.Name(), err)
+	}
+	return nil
+}
+
+func (c *cluster) restartable(node host.Host) error {
+	switch {
+	case !c.def.Can.Restart:
+		return database.ErrUnsupported
+	case !c.member(node):
+		return database.ErrNotMember
+	}
+	return nil
+}

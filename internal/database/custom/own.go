@@ -1,0 +1,252 @@
+// Package custom is a database that a user describes in a file, without compiling: commands
+// that start its servers, say when they are up, form the cluster, and have members join
+// and leave; and either a protocol that a built-in client speaks or a program that carries
+// out operations over a protocol of lines.
+//
+//	definition ──► Database ── Start ──► cluster ──► sh -c COMMAND on a node
+//	 (YAML,                      │                     └─ its exit code is the answer
+//	 templates)                  └─ servers through package daemon, as built-in ones
+//
+//	client:  protocol: redis ──► the built-in client
+//	         program: [./c]  ──► a process a worker, one JSON object a line
+package custom
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/database"
+	"skerry/internal/database/option"
+	"skerry/internal/load"
+)
+
+// Prefix begins the names of databases that users describe.
+const Prefix = "exec:"
+
+// ErrOption marks an option that cannot be used.
+var ErrOption = errors.New("bad option of a database of one's own")
+
+// Builtin finds a built-in database: the one whose client speaks a protocol, or the one
+// of a name.
+type Builtin interface {
+	Protocol(name string) (database.Database, bool)
+	Protocols() []string
+	Named(name string) (database.Database, bool)
+}
+
+// Database is one that a user described.
+type Database struct {
+	def     Definition
+	builtin Builtin
+}
+
+var (
+	_ database.Database = (*Database)(nil)
+	_ database.Anchored = (*Database)(nil)
+)
+
+// New returns the database of a definition.
+func New(d Definition, builtin Builtin) *Database { return &Database{def: d, builtin: builtin} }
+
+// Name implements database.Database.
+func (d *Database) Name() string { return Prefix + d.def.Name }
+
+// Capabilities implements database.Database.
+func (d *Database) Capabilities() database.Capabilities {
+	can := d.def.Can
+	return database.Capabilities{
+		Scan: can.Scan, Resize: len(d.def.Join) > 0, LeaveAbrupt: len(d.def.LeaveAbrupt) > 0, Replication: can.Replication, Restart: can.Restart,
+		MinNodes: can.MinNodes, MaxNodes: can.MaxNodes, Memory: int64(can.Memory),
+	}
+}
+
+// Fixed implements database.Anchored.
+func (d *Database) Fixed(nodes []string, _ database.Options) map[string]string {
+	fixed := make(map[string]string)
+	for _, i := range d.def.Fixed {
+		if i >= 0 && i < len(nodes) {
+			fixed[nodes[i]] = "the definition lists it under fixed"
+		}
+	}
+	return fixed
+}
+
+// Check implements database.Database.
+func (d *Database) Check(nodes int, options database.Options) error {
+	if nodes < d.def.Can.MinNodes {
+		return fmt.Errorf("%w: %d nodes, want at least %d", ErrOption, nodes, d.def.Can.MinNodes)
+	}
+	if p := d.def.Client.Protocol; p != "" {
+		if !speaks(d.builtin, p) {
+			return fmt.Errorf("%w: client.protocol %s: unknown%s", ErrDefinition, p, option.Meant(p, protocols(d.builtin)))
+		}
+	}
+	_, err := d.options(options)
+	return err
+}
+
+// options are the definition's with those that were given, of the same kind.
+func (d *Database) options(given database.Options) (map[string]any, error) {
+	merged := maps.Clone(d.def.Options)
+	if merged == nil {
+		merged = make(map[string]any)
+	}
+	known := slices.Sorted(maps.Keys(d.def.Options))
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		was, ok := merged[name]
+		if !ok {
+			return nil, fmt.Errorf("%w: unknown %s%s", ErrOption, name, option.Meant(name, known))
+		}
+		if kind(was) != "text" && kind(was) != kind(given[name]) {
+			return nil, fmt.Errorf("%w: %s: %v is no %s, as its default %v is", ErrOption, name, given[name], kind(was), was)
+		}
+		merged[name] = given[name]
+	}
+	return merged, nil
+}
+
+// kind is what a scalar is.
+func kind(v any) string {
+	switch v.(type) {
+	case bool:
+		return "true or false"
+	case int, int64, uint64, float64:
+		return "number"
+	}
+	return "text"
+}
+
+// Find implements database.Database: at from, else where the built-in database that the
+// definition names is installed, else in PATH.
+func (d *Database) Find(from string) (database.Installation, error) {
+	in := database.Installation{Database: d.Name(), Programs: make(map[string]string)}
+	var dirs []string
+	switch {
+	case from != "":
+		root, err := filepath.Abs(from)
+		if err != nil {
+			return in, fmt.Errorf("finding %s: %w", d.Name(), err)
+		}
+		in.Dir, dirs = root, []string{root, filepath.Join(root, "bin"), filepath.Join(root, "sbin"), filepath.Join(root, "usr/bin"), filepath.Join(root, "usr/sbin")}
+	case d.def.Install.Database != "":
+		other, ok := d.builtin.Named(d.def.Install.Database)
+		if !ok {
+			return in, fmt.Errorf("%w: install.database: there is no %s", ErrDefinition, d.def.Install.Database)
+		}
+		found, err := other.Find("")
+		if err != nil {
+			return in, fmt.Errorf("finding %s: %w", d.Name(), err)
+		}
+		in.Dir, in.Env, in.Version, in.Programs = found.Dir, found.Env, found.Version, maps.Clone(found.Programs)
+	}
+	for _, p := range d.def.Install.Programs {
+		if in.Programs[p] != "" {
+			continue
+		}
+		path, err := look(p, dirs)
+		if err != nil {
+			err = fmt.Errorf("finding %s: %w", d.Name(), err)
+			if d.def.Install.Advice != "" {
+				err = advice.With(err, "%s", d.def.Install.Advice)
+			}
+			return in, err
+		}
+		in.Programs[p] = path
+	}
+	if err := d.clientProgram(); err != nil {
+		return in, err
+	}
+	if d.def.Install.Version != "" {
+		var err error
+		if in.Version, err = d.version(in); err != nil {
+			return in, fmt.Errorf("finding %s: %w", d.Name(), err)
+		}
+	}
+	if in.Version == "" {
+		in.Version = "unknown"
+	}
+	return in, nil
+}
+
+// clientProgram tells whether the program that speaks for the client is there.
+func (d *Database) clientProgram() error {
+	if len(d.def.Client.Program) == 0 || strings.Contains(d.def.Client.Program[0], "{{") {
+		return nil
+	}
+	program := d.def.Client.Program[0]
+	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
+		program = filepath.Join(d.def.dir, program)
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		return fmt.Errorf("finding the client's program of %s: %w", d.Name(), err)
+	}
+	return nil
+}
+
+// look finds a program in one of the folders, or in PATH where there are none.
+func look(program string, dirs []string) (string, error) {
+	if dirs == nil {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			return "", err
+		}
+		return filepath.Abs(path)
+	}
+	for _, dir := range dirs {
+		path := filepath.Join(dir, program)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("no program %s in %s or its bin and sbin folders: %w", program, dirs[0], os.ErrNotExist)
+}
+
+// version asks the database for it.
+func (d *Database) version(in database.Installation) (string, error) {
+	cmd := exec.Command("/bin/sh", "-c", d.def.Install.Version)
+	cmd.Env = append(os.Environ(), environment(in)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("install.version: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	m := regexp.MustCompile(d.def.Install.Pattern).FindSubmatch(out) // it was checked
+	if m == nil {
+		return "", fmt.Errorf("install.version printed nothing that matches %s: %q", d.def.Install.Pattern, out)
+	}
+	return string(m[1]), nil
+}
+
+// environment lets commands find the installation's programs.
+func environment(in database.Installation) []string {
+	dirs := make(map[string]bool)
+	for _, path := range in.Programs {
+		dirs[filepath.Dir(path)] = true
+	}
+	path := append(slices.Sorted(maps.Keys(dirs)), "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+	return append([]string{"PATH=" + strings.Join(path, ":")}, in.Env...)
+}
+
+// Properties implements database.Configurable: a program may read any.
+func (d *Database) Properties() []string {
+	if db, ok := d.builtin.Protocol(d.def.Client.Protocol); ok {
+		return database.ClientProperties(db)
+	}
+	if d.def.Client.Protocol == HTTPKV {
+		return []string{PropServers, PropSpread}
+	}
+	return []string{"*"}
+}
+
+// Open implements database.Database.
+func (d *Database) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
+	return Open(ctx, d.builtin, properties)
+}

@@ -1,0 +1,139 @@
+package custom
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/machine/host"
+)
+
+// outputLines are how many lines of a command's output an error shows.
+const outputLines = 8
+
+// run carries a command out on a node and returns what it printed to standard output.
+func (c *cluster) run(ctx context.Context, at host.Host, text string, d data) (string, error) {
+	script, err := render(text, d)
+	if err != nil {
+		return "", err
+	}
+	var out, complaint bytes.Buffer
+	p, err := at.Start(ctx, host.Command{
+		Name: "sh", Path: "/bin/sh", Args: []string{"-c", script}, Env: environment(c.env.Installation), Dir: at.Dir(),
+		Stdout: &out, Stderr: &complaint,
+	})
+	if err != nil {
+		return "", fmt.Errorf("on %s: %w", at.Name(), err)
+	}
+	select {
+	case <-p.Done():
+	case <-ctx.Done():
+		return "", errors.Join(fmt.Errorf("on %s: %s: %w", at.Name(), first(script), context.Cause(ctx)), p.Kill())
+	}
+	c.log.Debug("command", "node", at.Name(), "command", script, "error", p.Err(), "output", out.String(), "complaint", complaint.String())
+	if p.Err() != nil {
+		lines := strings.Split(strings.TrimSpace(out.String()+complaint.String()), "\n")
+		return "", fmt.Errorf("on %s: %s: %w: %s", at.Name(), first(script), p.Err(), strings.Join(lines[max(0, len(lines)-outputLines):], "\n"))
+	}
+	return out.String(), nil
+}
+
+// first is the first line of a script, for messages.
+func first(script string) string {
+	line, _, more := strings.Cut(strings.TrimSpace(script), "\n")
+	if more {
+		line += " ..."
+	}
+	return line
+}
+
+// change is what steps are carried out for.
+type change struct {
+	node    host.Host   // the node at hand
+	members []host.Host // with the node at hand
+	on      string      // where steps run that do not say
+	alive   func() error
+	stop    func() error
+	// accepted is called once, after the step with which the change is accepted.
+	accepted func()
+}
+
+// steps carries them out in order.
+func (c *cluster) steps(ctx context.Context, steps []Step, ch change) error {
+	marked := false
+	for _, s := range steps {
+		marked = marked || s.Accepted
+	}
+	for _, s := range steps {
+		if err := c.step(ctx, s, ch); err != nil {
+			return err
+		}
+		if ch.accepted != nil && (s.Accepted || !marked && s.Run != "") {
+			ch.accepted()
+			ch.accepted = nil
+		}
+	}
+	return nil
+}
+
+func (c *cluster) step(ctx context.Context, s Step, ch change) error {
+	if s.Stop {
+		return ch.stop()
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	for _, at := range ch.places(s.On) {
+		g.Go(func() error {
+			if s.Run != "" {
+				_, err := c.run(gctx, at, s.Run, c.dataFor(s, at, ch))
+				return err
+			}
+			return c.servers.Await(gctx, func(ctx context.Context) error {
+				if ch.alive != nil {
+					if err := ch.alive(); err != nil {
+						return nil // told below: it will never be true
+					}
+				}
+				_, err := c.run(ctx, at, s.Until, c.dataFor(s, at, ch))
+				return err
+			})
+		})
+	}
+	err := g.Wait()
+	if ch.alive != nil {
+		err = errors.Join(err, ch.alive())
+	}
+	return err
+}
+
+// dataFor is what a step's template sees: the node at hand, unless the step runs on
+// each member, which then is the node at hand itself.
+func (c *cluster) dataFor(s Step, at host.Host, ch change) data {
+	if s.On == "each" {
+		return c.data(at, ch.members)
+	}
+	return c.data(ch.node, ch.members)
+}
+
+// places are the nodes that a step's command runs on.
+func (ch change) places(on string) []host.Host {
+	if on == "" {
+		on = ch.on
+	}
+	switch on {
+	case "each":
+		return ch.members
+	case "first":
+		return ch.members[:1]
+	case "other":
+		for _, m := range ch.members {
+			if m.Name() != ch.node.Name() {
+				return []host.Host{m}
+			}
+		}
+	}
+	return []host.Host{ch.node}
+}

@@ -1,0 +1,200 @@
+// Package option reads what people set for a database: the options of an experiment
+// and the properties of a client. Both are scalars by name; a name that is not known is
+// refused with the one that was most likely meant, and a value with what it should be.
+//
+//	r := setting.Options(ErrOption, given, "port", "election_timeout")
+//	o := options{port: r.Int("port", 1, 65535, 2379), election: r.Duration("election_timeout", 0)}
+//	return o, r.Err()
+//
+// A Reader keeps the first error, so that a list of questions needs one check.
+package option
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"skerry/internal/base/suggest"
+	"skerry/internal/base/unit"
+)
+
+// Reader reads settings and keeps the first error.
+type Reader struct {
+	bad   error // what errors wrap
+	given map[string]string
+	err   error
+}
+
+// Options reads a database's options, which must all be among names. Errors wrap bad.
+func Options(bad error, given map[string]any, names ...string) *Reader {
+	r := &Reader{bad: bad, given: make(map[string]string, len(given))}
+	for _, k := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(names, k) && r.err == nil {
+			r.err = fmt.Errorf("%w: unknown %s%s", bad, k, Meant(k, names))
+		}
+		r.given[k] = text(given[k])
+	}
+	return r
+}
+
+// Properties reads a client's properties. Those that begin with prefix must be among
+// names; others are the workload's or another database's.
+func Properties(bad error, prefix string, given map[string]string, names ...string) *Reader {
+	r := &Reader{bad: bad, given: make(map[string]string, len(given))}
+	for _, k := range slices.Sorted(maps.Keys(given)) {
+		if strings.HasPrefix(k, prefix) && !slices.Contains(names, k) && r.err == nil {
+			r.err = fmt.Errorf("%w: unknown %s%s", bad, k, Meant(k, names))
+		}
+		if v := strings.TrimSpace(given[k]); v != "" {
+			r.given[k] = v
+		}
+	}
+	return r
+}
+
+// text is a scalar as YAML, JSON or --set would have written it. JSON knows no integers.
+func text(v any) string {
+	if f, ok := v.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		return strconv.FormatInt(int64(f), 10)
+	}
+	return strings.TrimSpace(fmt.Sprint(v))
+}
+
+// Meant is a hint at the nearest right spelling.
+func Meant(word string, known []string) string {
+	if n := suggest.Nearest(word, known); n != "" {
+		return fmt.Sprintf(" (did you mean %s?)", n)
+	}
+	return "; known: " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
+}
+
+// Err is the first error.
+func (r *Reader) Err() error { return r.err }
+
+// Has tells whether a setting was given.
+func (r *Reader) Has(name string) bool { _, ok := r.given[name]; return ok }
+
+// Refuse says what a setting's value should be.
+func (r *Reader) Refuse(name, want string) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: %s: %q is not %s", r.bad, name, r.given[name], want)
+	}
+}
+
+// Text is a setting as it was given.
+func (r *Reader) Text(name, missing string) string {
+	if s, ok := r.given[name]; ok {
+		return s
+	}
+	return missing
+}
+
+// Int is a whole number.
+func (r *Reader) Int(name string, low, high, missing int) int {
+	s, ok := r.given[name]
+	if !ok {
+		return missing
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < low || n > high {
+		r.Refuse(name, fmt.Sprintf("a whole number from %d to %d", low, high))
+		return missing
+	}
+	return n
+}
+
+// Bool is true or false.
+func (r *Reader) Bool(name string, missing bool) bool {
+	switch s := r.given[name]; {
+	case !r.Has(name):
+	case slices.Contains([]string{"true", "yes", "on"}, s):
+		return true
+	case slices.Contains([]string{"false", "no", "off"}, s):
+		return false
+	default:
+		r.Refuse(name, "true or false")
+	}
+	return missing
+}
+
+// Duration is a time with its unit, of at least a millisecond.
+func (r *Reader) Duration(name string, missing time.Duration) time.Duration {
+	s, ok := r.given[name]
+	if !ok {
+		return missing
+	}
+	d, err := unit.ParseDuration(s)
+	if err != nil || d < time.Millisecond {
+		r.Refuse(name, "a time with its unit (2s, 500ms)")
+		return missing
+	}
+	return d
+}
+
+// Milliseconds is a time given as a whole number of milliseconds, as YCSB's bindings do.
+func (r *Reader) Milliseconds(name string, missing time.Duration) time.Duration {
+	return time.Duration(r.Int(name, 1, math.MaxInt32, int(missing/time.Millisecond))) * time.Millisecond
+}
+
+// Bytes is an amount of memory or storage.
+func (r *Reader) Bytes(name string, missing int64) int64 {
+	s, ok := r.given[name]
+	if !ok {
+		return missing
+	}
+	n, err := unit.ParseBytes(s)
+	if err != nil || n <= 0 {
+		r.Refuse(name, "an amount with its unit (256MiB)")
+		return missing
+	}
+	return n
+}
+
+// Choice is one of the words.
+func (r *Reader) Choice(name, missing string, of ...string) string {
+	s, ok := r.given[name]
+	if !ok {
+		return missing
+	}
+	if !slices.Contains(of, s) {
+		r.Refuse(name, "one of "+strings.Join(of, ", "))
+		return missing
+	}
+	return s
+}
+
+// List is what stands between commas.
+func (r *Reader) List(name string) []string {
+	var list []string
+	for s := range strings.SplitSeq(r.given[name], ",") {
+		if s = strings.TrimSpace(s); s != "" {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// Addresses is a list of host:port; where a port is missing it is the default one. It
+// may not be empty.
+func (r *Reader) Addresses(name string, port int) []string {
+	list := r.List(name)
+	for i, a := range list {
+		if _, _, err := net.SplitHostPort(a); err != nil {
+			a = net.JoinHostPort(strings.Trim(a, "[]"), strconv.Itoa(port))
+		}
+		h, p, err := net.SplitHostPort(a)
+		if n, bad := strconv.ParseUint(p, 10, 16); err != nil || bad != nil || n == 0 || h == "" {
+			r.Refuse(name, "a list of host:port")
+		}
+		list[i] = a
+	}
+	if len(list) == 0 && r.err == nil {
+		r.err = fmt.Errorf("%w: %s is missing (host:port,host:port,...)", r.bad, name)
+	}
+	return list
+}

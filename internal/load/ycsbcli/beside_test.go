@@ -1,0 +1,80 @@
+package ycsbcli
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"skerry/internal/load"
+	"skerry/internal/load/null"
+)
+
+// A client that draws the same operations as another one on this machine, or loads the same records, warns.
+func TestClientsBesideEachOther(t *testing.T) {
+	seeded := func(phase load.Phase, seed uint64, set ...string) Options {
+		set = append([]string{"recordcount=100", "operationcount=50", "table=" + t.Name()}, set...)
+		return Options{Phase: phase, Database: null.Name, Files: []string{"workloada"}, Set: set, Seed: seed}
+	}
+	for _, tt := range []struct {
+		name       string
+		first, own Options
+		warning    string
+	}{
+		{"the same operations", seeded(load.PhaseRun, 1), seeded(load.PhaseRun, 1), "the seed 1: give each client a --seed"},
+		{"fewer of the same operations", seeded(load.PhaseRun, 1), seeded(load.PhaseRun, 1, "operationcount=20"), "the seed 1: give each client a --seed"},
+		{"another seed", seeded(load.PhaseRun, 1), seeded(load.PhaseRun, 2), ""},
+		{"another cluster", seeded(load.PhaseRun, 1, "redis.host=a"), seeded(load.PhaseRun, 1, "redis.host=b"), ""},
+		{"another workload", seeded(load.PhaseRun, 1), seeded(load.PhaseRun, 1, "updateproportion=0"), ""},
+		{"the same records", seeded(load.PhaseLoad, 1), seeded(load.PhaseLoad, 2), "the same records, 0 to 99: give each client an insertstart"},
+		{"other records", seeded(load.PhaseLoad, 1, "insertcount=50"), seeded(load.PhaseLoad, 1, "insertstart=50"), ""},
+		{"load and run", seeded(load.PhaseLoad, 1), seeded(load.PhaseRun, 1), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := tt.first.plan()
+			if err != nil {
+				t.Fatal(err)
+			}
+			release := warnBeside(io.Discard, tt.first, p)
+			var stderr bytes.Buffer
+			if err := Run(t.Context(), tt.own, databases(nil), io.Discard, &stderr); err != nil {
+				t.Fatal(err)
+			}
+			got := stderr.String()
+			if strings.Contains(got, "another client") != (tt.warning != "") || !strings.Contains(got, tt.warning) {
+				t.Errorf("while the other one runs: %q, want %q", got, tt.warning)
+			}
+			if err := release(); err != nil {
+				t.Fatal(err)
+			}
+			stderr.Reset()
+			if err := Run(t.Context(), tt.own, databases(nil), io.Discard, &stderr); err != nil || strings.Contains(stderr.String(), "another client") {
+				t.Errorf("after the other one has ended: %q, %v", stderr.String(), err)
+			}
+		})
+	}
+}
+
+// A client with a part of a table says which, and where inserts begin.
+func TestPartsOfATable(t *testing.T) {
+	for _, tt := range []struct {
+		phase load.Phase
+		file  string
+		set   []string
+		want  string
+	}{
+		{load.PhaseLoad, "workloada", []string{"insertstart=25", "insertcount=50"}, "loads the records 25 to 74 of a table of 100"},
+		{load.PhaseLoad, "workloada", nil, ""},
+		{load.PhaseRun, "workloadc", []string{"insertstart=25"}, ""},
+		{load.PhaseRun, "workloade", []string{"insertstart=25", "operationcount=50"}, "inserts begin at record 100"},
+	} {
+		var stderr bytes.Buffer
+		o := Options{Phase: tt.phase, Database: null.Name, Files: []string{tt.file}, Set: append([]string{"recordcount=100"}, tt.set...)}
+		if err := Run(t.Context(), o, databases(nil), io.Discard, &stderr); err != nil {
+			t.Fatal(err)
+		}
+		if got := stderr.String(); strings.Contains(got, "note:") != (tt.want != "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s %s %v: %q, want %q", tt.phase, tt.file, tt.set, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package netprofile
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
+	"skerry/internal/topology"
+)
+
+// Topology writes the machines as a topology: a site for each site of theirs, or for the machine where it
+// has none; a node a machine; a link a pair that has answered. ErrNothing where none has.
+func (p Portrait) Topology() ([]byte, error) {
+	sites, nodes := p.names()
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# What lies between machines: measured from %s on, for %v, by skerry machines measure.\n", p.Began.UTC().Format("2006-01-02 15:04:05 UTC"), unit.Duration(p.lasted()))
+	fmt.Fprintln(&b, "# Latency, jitter and loss are halves of round trips' between programs. A bandwidth is what TCP got.")
+	fmt.Fprintln(&b, "name: measured\nsites:")
+	for _, s := range sites {
+		fmt.Fprintf(&b, "  - {name: %s, nodes: %d} # %s\n", s.name, len(s.machines), strings.Join(s.machines, ", "))
+	}
+	var links bytes.Buffer
+	missing := false
+	for _, x := range p.Pairs {
+		if x.Sent == x.Lost {
+			missing = true
+			fmt.Fprintf(&links, "  # %s and %s did not answer each other\n", x.From, x.To)
+			continue
+		}
+		fmt.Fprintf(&links, "  # %d of %d echoes lost; %.2f ms in half of the cases, %.2f to %.2f in nine of ten, %.2f at most\n", x.Lost, x.Sent, x.RTT.P50, x.RTT.P5, x.RTT.P95, x.RTT.Max)
+		fmt.Fprintf(&links, "  - {between: [%s, %s], %s}\n", nodes[x.From], nodes[x.To], x.quality())
+	}
+	if !strings.Contains(links.String(), "between") {
+		return nil, ErrNothing
+	}
+	if missing {
+		fmt.Fprintln(&b, "connect: none # some did not answer")
+	} else {
+		fmt.Fprintln(&b, "connect: full")
+	}
+	fmt.Fprintf(&b, "links:\n%s", links.Bytes())
+	return b.Bytes(), check(b.Bytes())
+}
+
+func (p Portrait) lasted() time.Duration {
+	return time.Duration(p.Seconds * float64(time.Second)).Round(time.Second)
+}
+
+// quality is what a link is asked for, as a topology says it. It says so also where there is no jitter and
+// no loss: defaults of an experiment that starts from the topology are about other links.
+func (x Pair) quality() string {
+	s := x.Shape
+	all := []string{"rtt: " + milliseconds(s.RTTMS), "jitter: " + milliseconds(s.JitterMS)}
+	if s.Distribution != "" {
+		all = append(all, "distribution: "+string(s.Distribution))
+	}
+	all = append(all, "loss: "+share(s.Loss))
+	switch {
+	case x.There > 0 && x.Back > 0:
+		all = append(all, fmt.Sprintf("forward: {bandwidth: %s}, back: {bandwidth: %s}", rate(x.There), rate(x.Back)))
+	case x.There > 0 || x.Back > 0:
+		all = append(all, "bandwidth: "+rate(max(x.There, x.Back)))
+	}
+	return strings.Join(all, ", ")
+}
+
+// milliseconds are written to the microsecond.
+func milliseconds(ms float64) string {
+	return unit.Duration(time.Duration(math.Round(ms*1000)) * time.Microsecond).String()
+}
+
+// share is written to the thousandth of a percent.
+func share(f float64) string { return unit.Fraction(math.Round(f*1e5) / 1e5).String() }
+
+// rate is written with three digits.
+func rate(bps int64) string {
+	step := int64(math.Pow10(max(0, len(fmt.Sprint(bps))-3)))
+	return unit.Bandwidth((bps + step/2) / step * step).String()
+}
+
+// site is a site of the topology with its machines.
+type site struct {
+	name     string
+	machines []string
+}
+
+// names are the sites, and the node of each machine: as a topology calls them that does not say.
+func (p Portrait) names() (sites []site, nodes map[string]string) {
+	at, place := map[string]int{}, map[string]int{}
+	for _, m := range p.Machines {
+		if m.Problem != "" {
+			continue
+		}
+		name := m.Site
+		if name == "" {
+			name = m.Name
+		}
+		if _, known := at[name]; !known {
+			at[name] = len(sites)
+			sites = append(sites, site{name: siteName(name)})
+		}
+		s := &sites[at[name]]
+		s.machines = append(s.machines, m.Name)
+		place[m.Name] = len(s.machines)
+	}
+	nodes = map[string]string{}
+	for _, s := range sites {
+		for _, m := range s.machines {
+			nodes[m] = s.name
+			if len(s.machines) > 1 {
+				nodes[m] = fmt.Sprintf("%s-%d", s.name, place[m])
+			}
+		}
+	}
+	return sites, nodes
+}
+
+// No other bytes may be in the name of a site, and no more than 25 where several nodes are numbered.
+var odd = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+const longest = 25
+
+// siteName makes a name of a site of any other.
+func siteName(name string) string {
+	name = strings.TrimLeft(odd.ReplaceAllString(name, "-"), "._-")
+	if name == "" {
+		name = "site"
+	}
+	return name[:min(len(name), longest)]
+}
+
+// check reads a topology back.
+func check(text []byte) error {
+	root, err := strict.Parse("topology", text)
+	if err != nil {
+		return fmt.Errorf("writing the topology: %w", err)
+	}
+	var s topology.Spec
+	if ps := strict.Decode(root, &s, ""); len(ps) > 0 {
+		return fmt.Errorf("writing the topology: %w", ps)
+	}
+	if _, err := s.Build(".", os.ReadFile); err != nil {
+		return fmt.Errorf("writing the topology: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os/exec"
+	"syscall"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/base/errs"
+	"skerry/internal/kernel/cgroup"
+	"skerry/internal/link"
+	"skerry/internal/link/probe"
+	"skerry/internal/machine"
+	"skerry/internal/machine/host"
+)
+
+// Failure is an error as another process tells it.
+type Failure struct {
+	Text string `json:"text"`
+	// Next is what its reader can do about it.
+	Next string `json:"next,omitempty"`
+	// Is are the names of those in known that it is.
+	Is []string `json:"is,omitempty"`
+	// Errno is what the system said, 0 where it did not.
+	Errno syscall.Errno `json:"errno,omitempty"`
+	// Exit is the code that a program ended with, 0 where it is about none.
+	Exit host.ExitCode `json:"exit,omitempty"`
+}
+
+// known are the errors that callers tell apart.
+var known = map[string]error{
+	"machine.exists":       machine.ErrExists,
+	"machine.not-found":    machine.ErrNotFound,
+	"machine.in-use":       machine.ErrInUse,
+	"machine.damaged":      machine.ErrDamaged,
+	"machine.no-node":      machine.ErrNoNode,
+	"machine.elsewhere":    machine.ErrElsewhere,
+	"machine.kernel":       machine.ErrKernel,
+	"link.exists":          link.ErrExists,
+	"link.unknown":         link.ErrUnknown,
+	"link.invalid":         link.ErrInvalid,
+	"probe.no-answer":      probe.ErrNoAnswer,
+	"host.closed":          host.ErrClosed,
+	"host.name":            host.ErrName,
+	"host.no-group":        host.ErrNoGroup,
+	"cgroup.none":          cgroup.ErrNone,
+	"cgroup.no-controller": cgroup.ErrNoController,
+	"fs.exists":            fs.ErrExist,
+	"fs.not-found":         fs.ErrNotExist,
+	"fs.permission":        fs.ErrPermission,
+	"fs.invalid":           fs.ErrInvalid,
+	"fs.closed":            fs.ErrClosed,
+	"context.canceled":     context.Canceled,
+	"context.deadline":     context.DeadlineExceeded,
+}
+
+// Tell is an error for another process; nil for none.
+func Tell(err error) *Failure {
+	if err == nil {
+		return nil
+	}
+	f := &Failure{Text: err.Error(), Next: advice.Of(err)}
+	for name, k := range known {
+		if errors.Is(err, k) {
+			f.Is = append(f.Is, name)
+		}
+	}
+	errors.As(err, &f.Errno)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		f.Exit = host.ExitCode(exit.ExitCode())
+	}
+	return f
+}
+
+// Err is the error again: what it is, errors.Is and errors.As find. A nil Failure is none.
+func (f *Failure) Err() error {
+	if f == nil {
+		return nil
+	}
+	var is []error
+	for _, name := range f.Is {
+		is = append(is, known[name]) // nil, of a newer agent, is left out
+	}
+	if f.Errno != 0 {
+		is = append(is, f.Errno)
+	}
+	if f.Exit != 0 {
+		is = append(is, f.Exit)
+	}
+	err := errs.As(f.Text, errors.Join(is...))
+	if f.Next != "" {
+		err = advice.With(err, "%s", f.Next)
+	}
+	return err
+}

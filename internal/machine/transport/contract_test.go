@@ -1,0 +1,121 @@
+package transport
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/machine"
+	"skerry/internal/machine/host"
+	"skerry/internal/machine/inventory"
+	"skerry/internal/machine/machinetest"
+	"skerry/internal/testkit"
+	"skerry/internal/testkit/traces"
+)
+
+// sites counts those of this process.
+var sites atomic.Int32
+
+func options(t testing.TB) Options {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{Exe: exe, Log: slog.New(slog.DiscardHandler)}
+}
+
+// here is this machine, reached by a command, with the state of its labs in a directory.
+func here(t testing.TB, dir string) inventory.Machine {
+	t.Helper()
+	return inventory.Machine{Name: "here", Command: []string{
+		"env", "SKERRY_STATE=" + filepath.Join(dir, "state"), "SKERRY_DATA=" + filepath.Join(dir, "data"), options(t).Exe, "agent", "machine",
+	}}
+}
+
+// reach opens a machine for as long as the test lasts.
+func reach(t testing.TB, m inventory.Machine) *Connection {
+	t.Helper()
+	c, err := Open(t.Context(), m, options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// The contract of machines is kept over a carrier, by an agent that is a process of its own.
+func TestContract(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.TUN)
+	machinetest.Run(t, func(t *testing.T) machinetest.Site {
+		dir := t.TempDir()
+		name := fmt.Sprintf("carried-%d-%d", os.Getpid(), sites.Add(1))
+		kill := func(t *testing.T, pid int) {
+			t.Helper()
+			if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return machinetest.Site{
+			Lab: name, Machine: reach(t, here(t, dir)), Other: reach(t, here(t, dir)),
+			Left: func(t *testing.T) {
+				t.Helper()
+				traces.None(t, name, dir)
+			},
+			Kill: kill,
+			Die:  dying(here(t, dir), kill),
+		}
+	})
+}
+
+// dying has an agent bring a part up, with a process on each node once it is kept, and kills it.
+func dying(m inventory.Machine, kill func(t *testing.T, pid int)) func(t *testing.T, a machine.Ask, after machinetest.Step) {
+	return func(t *testing.T, a machine.Ask, after machinetest.Step) {
+		t.Helper()
+		c, err := Open(t.Context(), m, options(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dead := false
+		die := func() {
+			if !dead {
+				kill(t, c.Hello.PID)
+				<-c.process.Done()
+				dead = true
+			}
+		}
+		p, err := machinetest.Bring(t.Context(), c, a, func(s machinetest.Step) {
+			if s == after && s != machinetest.Kept {
+				die()
+			}
+		})
+		if after == machinetest.Kept {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range []string{"a", "b"} {
+				h, err := p.Host(n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				// What it starts forgets its environment, as redis-server does with its title.
+				if _, err := h.Start(t.Context(), host.Command{Name: "sleep", Path: "/usr/bin/env", Args: []string{"-i", "/bin/sleep", "1000"}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		die()
+		if err := c.Close(); err == nil {
+			t.Error("an agent that was killed was closed without a complaint")
+		}
+	}
+}

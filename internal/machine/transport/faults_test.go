@@ -1,0 +1,238 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/kernel/procfs"
+	"skerry/internal/machine"
+	"skerry/internal/machine/host"
+	"skerry/internal/machine/inventory"
+	"skerry/internal/machine/machinetest"
+	"skerry/internal/machine/remote"
+	"skerry/internal/testkit"
+	"skerry/internal/testkit/traces"
+	"skerry/internal/testkit/wallclock"
+)
+
+// ssh stands in PATH for the real one, which the tests on pretended machines have: it runs what it is told
+// to here, as a login shell that has something to say.
+const ssh = `#!/bin/sh
+while [ $# -gt 1 ]; do shift; done
+echo "Welcome to this machine"
+exec /bin/sh -c "$1"
+`
+
+// shelled is this machine, reached by a shell that the program is given through.
+func shelled(t *testing.T) (m inventory.Machine, cache string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte(ssh), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cache = filepath.Join(dir, "cache")
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv("SKERRY_CACHE", cache)
+	t.Setenv("SKERRY_STATE", filepath.Join(dir, "state"))
+	t.Setenv("SKERRY_DATA", filepath.Join(dir, "data"))
+	return inventory.Machine{Name: "rack-1", SSH: &inventory.SSH{Host: "rack"}}, cache
+}
+
+// programs are those that a machine was given.
+func programs(t *testing.T, cache string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(cache, "agent", "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// A machine is given the program where it is missing or has been changed, and once.
+func TestProgramsAreGiven(t *testing.T) {
+	m, cache := shelled(t)
+	var first os.FileInfo
+	for i, want := range []string{"given", "kept", "mended"} {
+		if c := reach(t, m); c.Hello.PID == 0 || c.Hello.Cores == 0 {
+			t.Errorf("the agent says %+v", c.Hello)
+		}
+		all := programs(t, cache)
+		if len(all) != 1 {
+			t.Fatalf("%s: there are %v", want, all)
+		}
+		now, err := os.Stat(all[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 && os.SameFile(first, now) != (want == "kept") {
+			t.Errorf("the program was not %s", want)
+		}
+		if first = now; want == "kept" {
+			if err := os.Rename(all[0], all[0]+".old"); err != nil { // it runs, and cannot be written to
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(all[0], []byte("half of it"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(all[0] + ".old"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestMachinesThatCannotBeReached(t *testing.T) {
+	said := func(script string) []string { return []string{"/bin/sh", "-c", script} }
+	for name, c := range map[string]struct {
+		argv []string
+		is   error
+		want string
+	}{
+		"no such command":  {[]string{"/nowhere/carrier"}, ErrReach, "no such file"},
+		"it fails":         {said("echo Permission denied >&2; exit 255"), ErrReach, "Permission denied"},
+		"it says nothing":  {said("exit 0"), ErrReach, "said nothing"},
+		"it says too much": {said("yes"), ErrReach, "other things"},
+		"an older one":     {said("echo skerry agent machine 0; cat >/dev/null"), ErrAnother, "version 0"},
+		"it breaks":        {said("echo skerry agent machine 1; echo cable pulled >&2"), remote.ErrLost, "cable pulled"},
+	} {
+		_, err := Open(t.Context(), inventory.Machine{Name: "far", Command: c.argv}, options(t))
+		if !errors.Is(err, c.is) || !strings.HasPrefix(err.Error(), "far: ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %v with %q", name, err, c.is, c.want)
+		}
+	}
+}
+
+// One that does not answer is given up when nobody waits for it any longer, and nothing of the carrier is left here.
+func TestMachineThatDoesNotAnswer(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	file := filepath.Join(t.TempDir(), "child")
+	gone := make(chan error)
+	go func() {
+		carrier := []string{"/bin/sh", "-c", `sleep 1000 & echo $! >"$0.new"; mv "$0.new" "$0"; wait`, file}
+		_, err := Open(ctx, inventory.Machine{Name: "far", Command: carrier}, options(t))
+		gone <- err
+	}()
+	var text []byte
+	until(t, "the carrier has started a program", func() (err error) { text, err = os.ReadFile(file); return err })
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	until(t, "the program ends", func() error {
+		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if p, e := procfs.Of(pid); err == nil && e == nil && p.Alive() {
+			err = fmt.Errorf("kill %d", pid)
+		}
+		return err
+	})
+}
+
+// until waits for what comes by itself.
+func until(t *testing.T, what string, happened func() error) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		err := happened()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within a minute: %v", what, err)
+		}
+	}
+}
+
+// A machine with another program is not asked anything, and one of another architecture wants its own.
+func TestAnotherProgram(t *testing.T) {
+	o := options(t)
+	other := filepath.Join(t.TempDir(), "skerry")
+	if err := os.WriteFile(other, []byte("another"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m := here(t, t.TempDir())
+	o.Exe = other
+	if _, err := Open(t.Context(), m, o); !errors.Is(err, ErrAnother) || !strings.HasPrefix(err.Error(), "here: ") || advice.Of(err) == "" {
+		t.Errorf("%v", err)
+	}
+	if _, err := find(other, "linux", "riscv64"); !errors.Is(err, ErrProgram) || !strings.Contains(advice.Of(err), "GOARCH=riscv64") {
+		t.Errorf("%v (%s)", err, advice.Of(err))
+	}
+}
+
+// When a carrier breaks, what is asked fails with the machine's name, the agent ends, and nothing is left.
+// When an agent is killed, the next one leaves nothing.
+func TestFaultsLeaveNothing(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.TUN)
+	for name, fault := range map[string]struct {
+		do   func(c *Connection) error
+		next bool // it is the next agent that clears
+	}{
+		"a carrier that breaks": {func(c *Connection) error { return c.process.conn.Close() }, false},
+		"a killed agent":        {func(c *Connection) error { return unix.Kill(c.Hello.PID, unix.SIGKILL) }, true},
+		"a terminated agent":    {func(c *Connection) error { return unix.Kill(c.Hello.PID, unix.SIGTERM) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			lab := fmt.Sprintf("faults-%d-%d", os.Getpid(), sites.Add(1))
+			c, err := Open(t.Context(), here(t, dir), options(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := machinetest.Bring(t.Context(), c, machine.Ask{Lab: lab, Owned: true}, func(machinetest.Step) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, err := p.Host("a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs, err := h.Start(t.Context(), host.Command{Name: "sleep", Path: "/bin/sleep", Args: []string{"1000"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := fault.do(c); err != nil {
+				t.Fatal(err)
+			}
+			<-runs.Done()
+			if err := runs.Err(); !errors.Is(err, remote.ErrLost) || !strings.HasPrefix(err.Error(), "here: ") {
+				t.Errorf("the process ended with %v", err)
+			}
+			if _, err := p.Sent(t.Context()); !errors.Is(err, remote.ErrLost) || !strings.HasPrefix(err.Error(), "here: ") {
+				t.Errorf("asked afterwards: %v", err)
+			}
+			<-c.process.Done()
+			if err := c.Close(); (err != nil) != fault.next {
+				t.Errorf("closing: %v", err)
+			}
+			if fault.next {
+				reach(t, here(t, dir))
+			}
+			traces.None(t, lab, dir)
+		})
+	}
+}
+
+// How far a clock is off is told with how much the figure may be wrong by.
+func TestClock(t *testing.T) {
+	c := reach(t, here(t, t.TempDir()))
+	got, err := c.Clock(t.Context(), 5)
+	if err != nil || got.Uncertainty <= 0 || got.Offset.Abs() > got.Uncertainty {
+		t.Errorf("this machine's own clock: %+v, %v", got, err)
+	}
+	// It moves while the agent runs.
+	wallclock.Of(t, c.Hello.PID).Set(t, time.Hour)
+	got, err = c.Clock(t.Context(), 5)
+	if err != nil || (got.Offset-time.Hour).Abs() > got.Uncertainty+time.Millisecond {
+		t.Errorf("a clock an hour ahead: %+v, %v", got, err)
+	}
+}

@@ -1,0 +1,46 @@
+package transport
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"skerry/internal/machine"
+	"skerry/internal/machine/host/hosttest"
+	"skerry/internal/testkit"
+)
+
+// Nodes of a machine that is reached by a carrier keep the contract of hosts.
+func TestHosts(t *testing.T) {
+	testkit.Need(t, testkit.Root, testkit.TUN)
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // others may enter
+		t.Fatal(err)
+	}
+	c := reach(t, here(t, dir))
+	p, err := c.Prepare(t.Context(), machine.Ask{Lab: fmt.Sprintf("carried-hosts-%d", os.Getpid()), Owned: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := machine.Node{Name: "a", Site: "here", Addr: "10.77.0.1"}
+	if err := p.Make(t.Context(), []machine.Node{node}); err != nil {
+		t.Fatal(err)
+	}
+	h, err := p.Host("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := p.Host("a"); err != nil || again != h {
+		t.Errorf("a node is another one when it is asked for again: %v", err)
+	}
+	hosttest.Run(t, h)
+	addr := netip.MustParseAddr(node.Addr)
+	inside, err := p.Contain(machine.Container{Node: "a", Listen: addr, Addr: addr, Ports: map[int]int{1: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("container", func(t *testing.T) { hosttest.Run(t, inside) })
+	// The agent ends what it owns when it is let go of: that is checked by who reached it.
+}

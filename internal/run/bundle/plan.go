@@ -1,0 +1,148 @@
+// Package bundle is what travels where workers do not see the run directory: a copy of the plan
+// one way, results the other.
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/record"
+)
+
+// Pack makes a copy of a run's plan for those who measure some of its trials: run.json, the files that
+// the experiment names, and of those trials the result that stands.
+func Pack(dir string, run record.Run, trials []int) ([]byte, error) {
+	var out bytes.Buffer
+	zip := gzip.NewWriter(&out)
+	t := tar.NewWriter(zip)
+	home, err := packFiles(t, run)
+	if err != nil {
+		return nil, fmt.Errorf("packing the plan: %w", err)
+	}
+	run.File.Path = path.Join(home, filepath.Base(run.File.Path))
+	text, err := json.Marshal(run)
+	if err == nil {
+		err = add(t, "run.json", text)
+	}
+	for _, id := range trials {
+		name := path.Join("trials", strconv.Itoa(id), "trial.json")
+		standing, readErr := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(readErr, fs.ErrNotExist) {
+			continue
+		}
+		err = errors.Join(err, readErr, add(t, name, standing))
+	}
+	if err := errors.Join(err, t.Close(), zip.Close()); err != nil {
+		return nil, fmt.Errorf("packing the plan: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// packFiles adds the files that the experiment names, and returns the folder that stands for the one of
+// its own file: so deep that what it names by ../ is in the copy, too.
+func packFiles(t *tar.Writer, run record.Run) (string, error) {
+	up := 0
+	for name := range run.Files {
+		if filepath.IsAbs(name) {
+			return "", advice.With(fmt.Errorf("the experiment names %s by its whole path, where other machines may have another file", name), "name it relative to the experiment's file")
+		}
+		up = max(up, strings.Count(name, "../"))
+	}
+	home := "files" + strings.Repeat("/below", up)
+	for name := range run.Files {
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(run.File.Path), name))
+		if err != nil {
+			return "", err
+		}
+		if err := add(t, path.Join(home, filepath.ToSlash(name)), text); err != nil {
+			return "", err
+		}
+	}
+	return home, nil
+}
+
+func add(t *tar.Writer, name string, text []byte) error {
+	if err := t.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))}); err != nil {
+		return err
+	}
+	_, err := t.Write(text)
+	return err
+}
+
+// Unpack writes what was packed below dir.
+func Unpack(packed io.Reader, dir string) error {
+	zip, err := gzip.NewReader(packed)
+	if err != nil {
+		return fmt.Errorf("unpacking: %w", err)
+	}
+	root, err := os.OpenRoot(dir) // a name that leads out of it is refused
+	if err != nil {
+		return fmt.Errorf("unpacking: %w", err)
+	}
+	defer root.Close()
+	for t := tar.NewReader(zip); ; {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = extract(root, h, t)
+		}
+		if err != nil {
+			return fmt.Errorf("unpacking: %w", err)
+		}
+	}
+}
+
+func extract(root *os.Root, h *tar.Header, from io.Reader) error {
+	if err := root.MkdirAll(path.Dir(h.Name), 0o755); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(h.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, from)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// packDir packs all files below dir.
+func packDir(w io.Writer, dir string) error {
+	zip := gzip.NewWriter(w)
+	t := tar.NewWriter(zip)
+	var names []string
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			names = append(names, name)
+		}
+		return err
+	})
+	slices.Sort(names)
+	for _, name := range names {
+		if err != nil {
+			break
+		}
+		var text []byte
+		var rel string
+		if text, err = os.ReadFile(name); err == nil {
+			rel, err = filepath.Rel(dir, name)
+		}
+		if err == nil {
+			err = add(t, filepath.ToSlash(rel), text)
+		}
+	}
+	return errors.Join(err, t.Close(), zip.Close())
+}

@@ -1,0 +1,105 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"skerry/internal/base/progress"
+	"skerry/internal/record"
+)
+
+// abroad writes the claim of a controller on another machine.
+func abroad(t *testing.T, dir string, beat int) {
+	t.Helper()
+	text, err := json.Marshal(owner{Host: "login2", Process: 7, Boot: "another", Token: "another", Beat: beat})
+	if err == nil {
+		err = os.WriteFile(claimPath(dir), text, 0o600)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// interrupted is a run with nothing measured.
+func interrupted(t *testing.T) (string, Config) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg := config(t)
+	cfg.beat = time.Millisecond
+	cfg.Progress = progress.New(said(func(string) { cancel() }), func() int { return 0 })
+	dir, err := Run(ctx, cfg)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(claimPath(dir)); err == nil {
+		t.Error("the claim of a controller that ended still stands")
+	}
+	cfg.Progress = progress.Discard()
+	return dir, cfg
+}
+
+// A controller on another machine, whose lock is not seen here, keeps its run for as long as it lives.
+func TestAControllerElsewhere(t *testing.T) {
+	newCluster(t, 4)
+	dir, cfg := interrupted(t)
+	before, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	abroad(t, dir, 0)
+	beat := 0
+	cfg.Progress = progress.New(said(func(string) { beat++; abroad(t, dir, beat) }), func() int { return 0 })
+	if err := Resume(t.Context(), dir, cfg); !errors.Is(err, record.ErrBusy) {
+		t.Fatalf("taken up beside a controller that lives: %v", err)
+	}
+	if after, err := os.ReadFile(filepath.Join(dir, "run.json")); err != nil || string(after) != string(before) {
+		t.Errorf("run.json was written (%v)", err)
+	}
+	cfg.Progress = progress.Discard() // and now it is dead
+	if err := Resume(t.Context(), dir, cfg); err != nil {
+		t.Fatal(err)
+	}
+	check(t, dir, 4)
+}
+
+// A controller that was thought dead, and finds its run with another machine, ends and writes nothing more.
+func TestARunThatWasTakenOver(t *testing.T) {
+	newCluster(t, -1)
+	dir, cfg := interrupted(t)
+	ended := make(chan struct{})
+	var other sync.WaitGroup
+	var takes sync.Once
+	cfg.Progress = progress.New(said(func(string) {
+		takes.Do(func() {
+			other.Go(func() { // again and again: the beat of the one that is to end may have just read its own claim
+				for beat := 0; ; beat++ {
+					select {
+					case <-ended:
+						return
+					case <-time.After(time.Millisecond):
+						abroad(t, dir, beat)
+					}
+				}
+			})
+		})
+	}), func() int { return 0 })
+	err := Resume(t.Context(), dir, cfg)
+	close(ended)
+	other.Wait()
+	if !errors.Is(err, errTaken) {
+		t.Fatalf("%v", err)
+	}
+	d, err := record.Open(dir)
+	if err != nil || !d.Run.Finished.IsZero() {
+		t.Errorf("run.json says that it has finished (%v)", err)
+	}
+	if text, err := os.ReadFile(claimPath(dir)); err != nil || len(text) == 0 {
+		t.Errorf("the other one's claim is gone: %v", err)
+	}
+}

@@ -1,0 +1,177 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/base/progress"
+	"skerry/internal/record"
+	"skerry/internal/run/runner"
+)
+
+// large is a plan of so many thousand trials, of a hundred cells.
+func large(t testing.TB, thousands int) Config {
+	t.Helper()
+	return config(t, fmt.Sprintf("repetitions=%d", 10*thousands), "matrix={scale: [0.1, 0.2], workload.threads: ["+numbers(50)+"]}")
+}
+
+func numbers(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprint(i+1))
+	}
+	return strings.Join(all, ", ")
+}
+
+// A plan that is larger than what the engine takes is handed over in arrays of what it takes.
+func TestLargePlansAreHandedOverWithinLimits(t *testing.T) {
+	c := newCluster(t, -1)
+	cfg := large(t, 6)
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg.Progress = progress.New(said(func(line string) {
+		if strings.Contains(line, "6000 waiting") {
+			cancel()
+		}
+	}), func() int { return 0 })
+	dir, err := Run(ctx, cfg)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	jobs, err := c.jobs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks := 0
+	for _, j := range jobs {
+		tasks += len(j.Lines)
+		if len(j.Lines) > 1000 {
+			t.Errorf("an array of %d, and indexes are below 1001", len(j.Lines))
+		}
+	}
+	if tasks != 5000 {
+		t.Errorf("%d tasks were handed over, want half of the 10000 jobs that the engine holds", tasks)
+	}
+	if s, err := ReadState(dir); err != nil || len(s.Open) != len(jobs) {
+		t.Errorf("%d submissions are noted, %d were made (%v)", len(s.Open), len(jobs), err)
+	}
+}
+
+// followedFor is long enough for the slowest case to ask the engine several times.
+const followedFor = time.Minute
+
+// BenchmarkLargePlan makes a plan of 100,000 trials, hands over what the stand-in of a cluster takes, and follows it for a
+// minute in which ten results a second come in, with so many there before. Each result is as large as one of eight datacentres.
+// It is one turn each: -benchtime 1x. What is reported:
+//
+//	made-s       from the experiment file to run.json, with the whole plan
+//	submitted-s  until the first arrays are with the cluster
+//	taken-in-s   processor time of one step that takes in all that was there, and writes summary.json
+//	%core        of one processor, by this process and the clients that it starts, in the minute or so after that
+//	asked        how often the engine was asked in it
+func BenchmarkLargePlan(b *testing.B) {
+	for _, there := range []int{0, 10_000, 50_000} {
+		b.Run(fmt.Sprintf("%d-there", there), func(b *testing.B) {
+			for b.Loop() {
+				followLarge(b, there)
+			}
+		})
+	}
+}
+
+func followLarge(b *testing.B, there int) {
+	newCluster(b, -1)
+	begun := time.Now()
+	cfg := large(b, 100)
+	cfg.pace = nil // the usual one
+	s, err := newSweep(cfg)
+	if err == nil {
+		s.limits, err = s.engine.Check(b.Context())
+	}
+	if err == nil {
+		s.run, err = runner.Begin(cfg.Config)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(time.Since(begun).Seconds(), "made-s")
+	begun = time.Now()
+	if err := errors.Join(s.begin(), s.step(b.Context())); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(time.Since(begun).Seconds(), "submitted-s")
+
+	results := filepath.Join(s.dir, "trials")
+	ready := filepath.Join(s.dir, "ready")
+	coming := int(10 * followedFor.Seconds())
+	for id := 1; id <= there+coming; id++ {
+		if id <= there {
+			leave(b, results, id)
+		} else {
+			leave(b, ready, id)
+		}
+	}
+	used := processorTime()
+	if err := s.step(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric((processorTime() - used).Seconds(), "taken-in-s")
+
+	ctx, cancel := context.WithTimeout(b.Context(), followedFor)
+	defer cancel()
+	landed := make(chan error, 1)
+	go func() {
+		var err error
+		for id := there + 1; err == nil && ctx.Err() == nil; id++ {
+			err = os.Rename(filepath.Join(ready, strconv.Itoa(id)), filepath.Join(results, strconv.Itoa(id)))
+			if id%10 == 0 {
+				time.Sleep(time.Second) // what is measured is a minute with ten results a second
+			}
+		}
+		landed <- err
+	}()
+	asked, took, last := 0, 0.0, time.Now()
+	s.pace = newPace()
+	s.pace.used = func() time.Duration { // before and after each step
+		if asked++; asked%2 == 1 {
+			took, last = (processorTime() - used).Seconds(), time.Now() // whole steps, each with the wait that follows
+		}
+		return processorTime()
+	}
+	begun, used = time.Now(), processorTime()
+	err = s.round(ctx)
+	b.ReportMetric(float64(asked/2), "asked")
+	b.ReportMetric(100*took/last.Sub(begun).Seconds(), "%core")
+	if err := errors.Join(err, <-landed, s.engine.Close(), s.writer.Close()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// leave leaves the result of a trial in a folder.
+func leave(b *testing.B, dir string, id int) {
+	t := record.Trial{ID: id, State: record.TrialOK, Goodput: float64(id), Verdict: record.Verdict{State: record.Valid}, DurationS: 12, SetupS: 2, WarmupS: 2}
+	for i := range 36 { // of eight datacentres and a client
+		t.Fidelity.Links = append(t.Fidelity.Links, record.LinkFidelity{
+			ID: fmt.Sprintf("Datacentre%d~Datacentre%d", i/8, i%8), From: fmt.Sprintf("Datacentre%d", i/8), To: fmt.Sprintf("Datacentre%d", i%8),
+			SetRTTMS: 123.456, Answered: true, RTTMS: 123.478, RTTP99MS: 123.599, RTTErrorMS: 0.022,
+		})
+	}
+	text, err := json.Marshal(t)
+	dir = filepath.Join(dir, strconv.Itoa(id))
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "trial.json"), text, 0o600)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}

@@ -1,0 +1,172 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/run/executor"
+)
+
+// As with Slurm: other machines are slower, and the first trial on a node fetches what is cached later.
+const (
+	slackFactor = 3
+	slackTime   = 10 * time.Minute
+)
+
+// job is the manifest of a Job. An index that fails is not tried again by the cluster, since the sweep
+// counts; one whose pod is on a dead node, and never ends, counts as failed. Where pods must not be
+// privileged, these serve in place of that: capabilities SYS_ADMIN, NET_ADMIN, NET_RAW, SYS_PTRACE, SYS_NICE,
+// SETUID, SETGID and KILL, seccomp Unconfined.
+var job = template.Must(template.New("job").Funcs(template.FuncMap{"q": quote}).Parse(`apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{.Name}}
+  labels: {app: skerry, run: {{q .Run}}}
+spec:
+  completionMode: Indexed
+  completions: {{len .Tasks}}
+  parallelism: {{len .Tasks}}
+  backoffLimitPerIndex: 0
+  maxFailedIndexes: {{len .Tasks}}
+  podReplacementPolicy: TerminatingOrFailed
+  ttlSecondsAfterFinished: 86400
+  template:
+    metadata:
+      labels: {app: skerry, run: {{q .Run}}}
+    spec:
+      restartPolicy: Never
+{{- if .Seconds}}
+      activeDeadlineSeconds: {{.Seconds}}{{end}}
+      tolerations: # a node that does not answer is given up soon
+      - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 30}
+      - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 30}
+      affinity: # a node for each, since verdicts want quiet
+{{- if .Avoid}}
+        nodeAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            nodeSelectorTerms:
+            - matchFields:{{range .Avoid}}
+              - {key: metadata.name, operator: NotIn, values: [{{q .}}]}{{end}}{{end}}
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+          - {labelSelector: {matchLabels: {app: skerry}}, topologyKey: kubernetes.io/hostname}
+      containers:
+      - name: trial
+        image: {{q .Image}}
+        imagePullPolicy: IfNotPresent
+        args: [skerry, agent, task, --plan, /skerry/plan, --only, "@/skerry/task-$(JOB_COMPLETION_INDEX)"{{if .To}}, --to, {{q .To}}{{end}}{{if .Again}}, --suspect{{end}}]
+        command: [/usr/bin/env]
+        env:
+        - {name: {{.Machine}}, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}
+        - {name: {{.Variable}}, value: "kubernetes {{.Name}} on $({{.Machine}})"}
+        - {name: HOME, value: /tmp}
+        securityContext: {privileged: true}
+{{- if .Memory}}
+        resources: {requests: {memory: {{.Memory}}Mi}}{{end}}
+        volumeMounts:
+        - {name: plan, mountPath: /skerry}
+        - {name: scratch, mountPath: /var/tmp}
+{{- if .Claim}}
+        - {name: results, mountPath: /results}{{end}}
+      volumes:
+      - {name: plan, configMap: {name: {{.Name}}}}
+      - {name: scratch, emptyDir: {}}
+{{- if .Claim}}
+      - {name: results, persistentVolumeClaim: {claimName: {{q .Claim}}}}{{end}}
+`))
+
+func writeJob(w io.Writer, e *Engine, b executor.Batch) error {
+	var to, claim string
+	if e.store != nil {
+		to, claim = e.store.to(b.Name())
+	}
+	err := job.Execute(w, map[string]any{
+		"Name": b.Name(), "Run": label(b.Run), "Tasks": b.Tasks, "Seconds": seconds(b.Takes), "Image": e.Image, "Again": b.Again,
+		"Machine": executor.MachineVariable, "Variable": executor.TaskVariable, "Memory": int64(math.Ceil(float64(b.MemoryBytes) / (1 << 20))),
+		"To": to, "Claim": claim, "Avoid": b.Avoid,
+	})
+	if err != nil {
+		return fmt.Errorf("writing the Job's manifest: %w", err)
+	}
+	return nil
+}
+
+// mostConfig is what a ConfigMap may hold.
+const mostConfig = 1 << 20
+
+// writeConfig writes the ConfigMap with the plan; owner is the Job's, "" for none.
+func (e *Engine) writeConfig(ctx context.Context, w io.Writer, b executor.Batch, owner string, plan []byte) error {
+	meta := map[string]any{"name": b.Name(), "labels": map[string]string{"app": "skerry", "run": label(b.Run)}}
+	if owner != "" {
+		meta["ownerReferences"] = owners(b.Name(), owner)
+	}
+	tasks := map[string]string{}
+	for i, t := range b.Tasks {
+		words := make([]string, len(t.Trials))
+		for k, id := range t.Trials {
+			words[k] = strconv.Itoa(id)
+		}
+		tasks["task-"+strconv.Itoa(i)] = strings.Join(words, ",")
+		if bucket, is := e.store.(*bucketStore); is {
+			link, err := bucket.Link(ctx, key(b.Name(), i))
+			if err != nil {
+				return err
+			}
+			tasks["to-"+strconv.Itoa(i)] = link
+		}
+	}
+	text, err := json.MarshalIndent(map[string]any{ // JSON is YAML
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": tasks,
+		"binaryData": map[string]string{"plan": base64.StdEncoding.EncodeToString(plan)},
+	}, "", "  ")
+	if err == nil && len(text) > mostConfig {
+		return advice.With(fmt.Errorf("the plan and the files of the experiment are %d KiB, and a ConfigMap holds %d", len(text)>>10, mostConfig>>10), "split the experiment")
+	}
+	if err == nil {
+		_, err = w.Write(append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("writing the ConfigMap's manifest: %w", err)
+	}
+	return nil
+}
+
+// owners say that something belongs to a Job, and goes with it.
+func owners(job, uid string) []any {
+	return []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": uid}}
+}
+
+// label is a text as labels may hold it.
+func label(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
+			return r
+		}
+		return '-'
+	}, text)
+	return strings.Trim(text[:min(len(text), 60)], "-.")
+}
+
+func quote(text string) string {
+	q, err := json.Marshal(text)
+	if err != nil { // a string can be written
+		return `""`
+	}
+	return string(q)
+}
+
+func seconds(takes time.Duration) int {
+	if takes == 0 {
+		return 0
+	}
+	return int((slackFactor*takes + slackTime).Seconds())
+}

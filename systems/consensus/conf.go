@@ -1,0 +1,269 @@
+package consensus
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"skerry/systems/consensus/wal"
+)
+
+// conf is a membership.
+type conf struct {
+	// Index is the entry from which on it is in force here.
+	Index uint64 `json:"-"`
+	// Through is the last change in it. It is after Index in a member that began with a
+	// snapshot: a new member must be in its own first membership.
+	Through uint64    `json:"through"`
+	State   confState `json:"state"`
+	Members []Member  `json:"members"`
+	// Removed are identifiers that must not come back.
+	Removed []uint64 `json:"removed,omitempty"`
+	// Log, Born and Since are the log's Identity.
+	Log   string `json:"log,omitempty"`
+	Born  bool   `json:"born,omitempty"`
+	Since uint64 `json:"since,omitempty"`
+}
+
+// confState is raft's part of a membership.
+type confState struct {
+	Voters         []uint64 `json:"voters"`
+	Learners       []uint64 `json:"learners,omitempty"`
+	VotersOutgoing []uint64 `json:"voters_outgoing,omitempty"`
+	LearnersNext   []uint64 `json:"learners_next,omitempty"`
+	AutoLeave      bool     `json:"auto_leave,omitempty"`
+}
+
+func (s confState) proto() *raftpb.ConfState {
+	return &raftpb.ConfState{Voters: s.Voters, Learners: s.Learners, VotersOutgoing: s.VotersOutgoing, LearnersNext: s.LearnersNext, AutoLeave: new(s.AutoLeave)}
+}
+
+func confStateOf(s *raftpb.ConfState) confState {
+	return confState{s.GetVoters(), s.GetLearners(), s.GetVotersOutgoing(), s.GetLearnersNext(), s.GetAutoLeave()}
+}
+
+// confChange is what a member asks for: the context of a change in the log.
+type confChange struct {
+	Epoch  uint64 `json:"epoch"`
+	Seq    uint64 `json:"seq"`
+	Op     string `json:"op"` // set, promote, remove or name
+	Member Member `json:"member"`
+	Log    string `json:"log,omitempty"` // of name
+}
+
+const (
+	opSet     = "set"
+	opPromote = "promote"
+	opRemove  = "remove"
+	opName    = "name"
+)
+
+// firstConf is the membership that a new cluster begins with.
+func firstConf(members []Member) (conf, error) {
+	c := conf{Index: 1, Through: 1, Members: slices.Clone(members), Born: true}
+	slices.SortFunc(c.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	for i, m := range c.Members {
+		if err := m.check(); err != nil {
+			return conf{}, err
+		}
+		if i > 0 && c.Members[i-1].ID == m.ID {
+			return conf{}, fmt.Errorf("two members have the identifier %d", m.ID)
+		}
+		if m.Role == Learner {
+			c.State.Learners = append(c.State.Learners, m.ID)
+		} else {
+			c.State.Voters = append(c.State.Voters, m.ID)
+		}
+	}
+	if len(c.State.Voters) == 0 {
+		return conf{}, fmt.Errorf("a new cluster needs a voter among its members")
+	}
+	return c, nil
+}
+
+func (m Member) check() error {
+	if m.ID == 0 || m.ID >= 1<<63 {
+		return fmt.Errorf("member %q: %d is no identifier", m.Name, m.ID)
+	}
+	if m.Role != Voter && m.Role != Learner && m.Role != Witness {
+		return fmt.Errorf("member %q: %q is no role", m.Name, m.Role)
+	}
+	return nil
+}
+
+func (c conf) encode() (wal.Conf, error) {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return wal.Conf{}, fmt.Errorf("encoding the membership: %w", err)
+	}
+	return wal.Conf{Index: c.Index, Data: data}, nil
+}
+
+func decodeConf(index uint64, data []byte) (conf, error) {
+	c := conf{Index: index}
+	if err := json.Unmarshal(data, &c); err != nil {
+		return conf{}, fmt.Errorf("reading the membership as of entry %d: %w", index, err)
+	}
+	return c, nil
+}
+
+func (c conf) member(id uint64) (Member, bool) {
+	i := slices.IndexFunc(c.Members, func(m Member) bool { return m.ID == id })
+	if i < 0 {
+		return Member{}, false
+	}
+	return c.Members[i], true
+}
+
+func (c conf) votes(id uint64) bool { return slices.Contains(c.State.Voters, id) }
+
+// loadConf takes the membership from the log; entries after it are committed again by
+// raft.
+func (m *machine) loadConf() error {
+	if all := m.log.Confs(); len(all) > 0 {
+		last := all[len(all)-1]
+		c, err := decodeConf(last.Index, last.Data)
+		if err != nil {
+			return err
+		}
+		m.conf = c
+	}
+	first, err := m.log.FirstIndex()
+	if err != nil {
+		return fmt.Errorf("reading the log: %w", err)
+	}
+	at := max(m.conf.Index, first-1)
+	term, err := m.log.Term(at)
+	if err != nil {
+		return fmt.Errorf("reading the term of entry %d: %w", at, err)
+	}
+	m.published = position{at, term}
+	return nil
+}
+
+// validate tells why a change cannot be made; its text goes back to who asked.
+func (c conf) validate(ch confChange) error {
+	_, known := c.member(ch.Member.ID)
+	switch {
+	case ch.Op == opSet:
+		if slices.Contains(c.Removed, ch.Member.ID) {
+			return fmt.Errorf("identifier %d belongs to a member that was removed; take another", ch.Member.ID)
+		}
+		if c.votes(ch.Member.ID) && ch.Member.Role == Learner && len(c.State.Voters) == 1 {
+			return fmt.Errorf("member %d is the only voter", ch.Member.ID)
+		}
+		return ch.Member.check()
+	case !known:
+		return fmt.Errorf("%w as %d", ErrNotMember, ch.Member.ID)
+	case ch.Op == opRemove && c.votes(ch.Member.ID) && len(c.State.Voters) == 1:
+		return fmt.Errorf("member %d is the only voter", ch.Member.ID)
+	}
+	return nil
+}
+
+// raftChange is the change as raft does it.
+func (c conf) raftChange(ch confChange, context []byte) *raftpb.ConfChangeV2 {
+	kind := raftpb.ConfChangeType_ConfChangeAddLearnerNode
+	switch {
+	case ch.Op == opRemove:
+		kind = raftpb.ConfChangeType_ConfChangeRemoveNode
+	case ch.Op == opPromote, c.votes(ch.Member.ID) && ch.Member.Role != Learner:
+		kind = raftpb.ConfChangeType_ConfChangeAddNode
+	}
+	return &raftpb.ConfChangeV2{
+		Changes: []*raftpb.ConfChangeSingle{{Type: kind.Enum(), NodeId: new(ch.Member.ID)}},
+		Context: context,
+	}
+}
+
+// applyConf puts a committed change of membership into force.
+func (m *machine) applyConf(e *raftpb.Entry) {
+	if e.GetIndex() <= m.conf.Through {
+		return
+	}
+	cc := &raftpb.ConfChangeV2{}
+	var ch confChange
+	err := proto.Unmarshal(e.GetData(), cc)
+	if err == nil {
+		err = json.Unmarshal(cc.GetContext(), &ch)
+	}
+	if err != nil {
+		// Every member sees the same entry and skips it.
+		m.logger.Error("change of membership is not readable", "index", e.GetIndex(), "err", err)
+		return
+	}
+	next := m.conf
+	next.Index, next.Through, next.Members = e.GetIndex(), e.GetIndex(), slices.Clone(m.conf.Members)
+	at := slices.IndexFunc(next.Members, func(o Member) bool { return o.ID == ch.Member.ID })
+	switch {
+	case ch.Op == opRemove && at >= 0:
+		next.Members = slices.Delete(next.Members, at, at+1)
+		next.Removed = append(slices.Clone(next.Removed), ch.Member.ID)
+	case ch.Op == opName && next.Log == "":
+		if next.Log = ch.Log; !next.Born {
+			next.Since = e.GetIndex()
+		}
+	case ch.Op == opSet && at >= 0:
+		next.Members[at] = ch.Member
+	case ch.Op == opSet:
+		next.Members = append(next.Members, ch.Member)
+		slices.SortFunc(next.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	next.State = confStateOf(m.rn.ApplyConfChange(cc))
+	m.setConf(next)
+	w, err := next.encode()
+	if err == nil {
+		m.out.store = append(m.out.store, request{conf: &w})
+	}
+	m.resolve(ch.Epoch, ch.Seq, e.GetIndex())
+}
+
+func (m *machine) setConf(c conf) {
+	_, was := m.conf.member(m.cfg.id)
+	m.conf = c
+	if _, is := c.member(m.cfg.id); was && !is {
+		m.removed = true
+	}
+	m.out.changed = true
+}
+
+// restore takes the membership of a snapshot that raft accepted.
+func (m *machine) restore(snap *raftpb.Snapshot) {
+	c, err := decodeConf(snap.GetMetadata().GetIndex(), snap.GetData())
+	if err != nil {
+		m.logger.Error("membership of a snapshot is not readable", "err", err)
+		return
+	}
+	m.setConf(c)
+}
+
+// snapshot is what raft sends to members that the log no longer serves: where to go on
+// and with whom. State travels apart from it. With a Snapshotter it is the last index that
+// the consumer applied, so that the log is needed for as little as possible after it.
+func (m *machine) snapshot() (*raftpb.Snapshot, error) {
+	first, err := m.log.FirstIndex()
+	if err != nil {
+		return nil, err
+	}
+	at := first - 1
+	if at > 1 && m.cfg.stateful {
+		at = max(at, min(m.keep.applied[m.cfg.id], m.published.index))
+	}
+	term, err := m.log.Term(at)
+	if err != nil {
+		return nil, err
+	}
+	c := m.conf
+	w, err := c.encode()
+	if err != nil {
+		return nil, err
+	}
+	return &raftpb.Snapshot{
+		Data:     w.Data,
+		Metadata: &raftpb.SnapshotMetadata{Index: new(at), Term: new(term), ConfState: c.State.proto()},
+	}, nil
+}

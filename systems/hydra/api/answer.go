@@ -1,0 +1,150 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"skerry/internal/base/bodylimit"
+	"skerry/systems/hydra/command"
+)
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// answer writes JSON.
+func answer(w http.ResponseWriter, v any) error {
+	b := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(b)
+	b.Reset()
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("encoding the answer: %w", err)
+	}
+	return send(w, b.Bytes())
+}
+
+var jsonType = []string{"application/json"}
+
+func send(w http.ResponseWriter, b []byte) error {
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	h["Content-Length"] = []string{strconv.Itoa(len(b))}
+	_, _ = w.Write(b) // who does not read the answer has gone
+	return nil
+}
+
+// appendRow appends a row as JSON.
+func appendRow(dst []byte, r Row) []byte {
+	dst = append(dst, `{"key":`...)
+	dst = appendString(dst, r.Key)
+	dst = append(dst, `,"version":`...)
+	dst = strconv.AppendUint(dst, r.Version, 10)
+	dst = append(dst, `,"value":`...)
+	dst = append(dst, r.Value...)
+	return append(dst, '}')
+}
+
+// appendString quotes a text; one of plain characters needs no encoder.
+func appendString(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= 0x7f {
+			b, err := command.JSON(s)
+			if err != nil { // a string always marshals
+				b = []byte(`""`)
+			}
+			return append(dst, b...)
+		}
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"')
+}
+
+// fresh tells what an answer was read from.
+func fresh(w http.ResponseWriter, f Freshness) {
+	h := w.Header()
+	h[HeaderCloud] = []string{f.Cloud}
+	h[HeaderApplied] = []string{strconv.FormatUint(f.Applied, 10)}
+	h[HeaderLag] = []string{strconv.FormatUint(f.Lag, 10)}
+	if f.Staleness >= 0 {
+		h[HeaderStaleness] = []string{strconv.FormatFloat(float64(f.Staleness.Microseconds())/1000, 'f', -1, 64)}
+	}
+}
+
+// refuse answers with a problem and returns the status.
+func (s *Server) refuse(w http.ResponseWriter, p *Problem) int {
+	status := StatusOf(p.Code)
+	h := w.Header()
+	switch status {
+	case http.StatusServiceUnavailable:
+		h.Set("Retry-After", "1")
+	case http.StatusUnauthorized:
+		h.Set("WWW-Authenticate", "Bearer")
+	}
+	h["Content-Type"] = jsonType
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(p) // who does not read the answer has gone
+	return status
+}
+
+// StatusOf is the HTTP status of a problem's code.
+func StatusOf(code string) int {
+	if status, ok := statuses[code]; ok {
+		return status
+	}
+	return http.StatusInternalServerError
+}
+
+// whole is the body of a request that has arrived.
+type whole struct {
+	io.ReadCloser
+	text []byte
+}
+
+// arrive waits for a request's body, which holds so many bytes of the room from then on.
+func (s *Server) arrive(w http.ResponseWriter, r *http.Request) (held int64, err error) {
+	if r.ContentLength == 0 {
+		r.Body = http.NoBody
+		return 0, nil
+	}
+	most := int64(MaxBody)
+	if r.Header.Get(HeaderForwarded) != "" {
+		most += forwardedMore
+	}
+	text, held, err := s.room.Body(w, r, most, s.Patience)
+	var large *http.MaxBytesError
+	switch {
+	case errors.Is(err, bodylimit.ErrFull):
+		s.shed.Inc()
+		err = Problemf(CodeOverloaded, "%v", err)
+	case err != nil && !errors.As(err, &large):
+		err = Problemf(CodeBadRequest, "the body did not arrive: %v", err)
+	}
+	r.Body = whole{http.NoBody, text}
+	return held, err
+}
+
+// body is that of a request that has arrived.
+func body(r *http.Request) []byte {
+	w, _ := r.Body.(whole) // as arrive left it
+	return w.text
+}
+
+// decode reads a body that is one JSON value, without names that are not known.
+func decode(r *http.Request, into any) error {
+	d := json.NewDecoder(bytes.NewReader(body(r)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return Problemf(CodeBadRequest, "the body is not what is expected here: %v", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return Problemf(CodeBadRequest, "something follows the JSON in the body")
+	}
+	return nil
+}

@@ -1,0 +1,315 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"skerry/systems/hydra/command"
+)
+
+// wanted is how fresh a read must be.
+func wanted(q url.Values) (Want, error) {
+	w := Want{Read: Read(q.Get("read"))}
+	switch w.Read {
+	case "":
+		w.Read = Linearizable
+	case Linearizable, Local, Bounded:
+	default:
+		return w, Problemf(CodeBadRequest, "read=%s: known are linearizable, local and bounded", w.Read)
+	}
+	if text := q.Get("max_staleness_ms"); text != "" || w.Read == Bounded {
+		ms, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return w, Problemf(CodeBadRequest, "read=bounded needs max_staleness_ms, a number of milliseconds")
+		}
+		w.Read, w.Staleness = Bounded, time.Duration(ms)*time.Millisecond
+	}
+	return w, nil
+}
+
+// query parses a request's query; most have none.
+func query(r *http.Request) (url.Values, error) {
+	if r.URL.RawQuery == "" {
+		return nil, nil
+	}
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, Problemf(CodeBadRequest, "the query: %v", err)
+	}
+	return q, nil
+}
+
+// reading is what all reads of a table have in common.
+func reading(r *http.Request) (table string, q url.Values, w Want, err error) {
+	table = r.PathValue("table")
+	if err := command.ValidTable(table); err != nil {
+		return "", nil, w, invalid(err)
+	}
+	if q, err = query(r); err != nil {
+		return "", nil, w, err
+	}
+	w, err = wanted(q)
+	return table, q, w, err
+}
+
+func invalid(err error) error { return Problemf(CodeBadRequest, "%v", err) }
+
+func (s *Server) get(w http.ResponseWriter, r *http.Request) error {
+	table, _, want, err := reading(r)
+	if err != nil {
+		return err
+	}
+	key := r.PathValue("key")
+	if err := command.ValidKey(key); err != nil {
+		return invalid(err)
+	}
+	row, f, err := s.Backend.Get(r.Context(), table, key, want)
+	if err != nil {
+		return err
+	}
+	fresh(w, f)
+	return send(w, appendRow(make([]byte, 0, len(row.Value)+len(key)+64), row))
+}
+
+func (s *Server) scan(w http.ResponseWriter, r *http.Request) error {
+	table, q, want, err := reading(r)
+	if err != nil {
+		return err
+	}
+	in, err := rangeOf(q)
+	if err != nil {
+		return err
+	}
+	rows, f, err := s.Backend.Scan(r.Context(), table, in, want)
+	if err != nil {
+		return err
+	}
+	fresh(w, f)
+	b := append(make([]byte, 0, 1024), `{"rows":[`...)
+	size := 0
+	for i, row := range rows {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendRow(b, row)
+		size += len(row.Value)
+	}
+	b = append(b, ']')
+	if len(rows) > 0 && (len(rows) == in.Limit || size >= MaxScanBytes) {
+		b = append(b, `,"next":`...)
+		b = appendString(b, rows[len(rows)-1].Key)
+	}
+	return send(w, append(b, '}'))
+}
+
+// rangeOf is what a scan's query asks for.
+func rangeOf(q url.Values) (Range, error) {
+	in := Range{From: q.Get("from"), Limit: DefaultScan}
+	prefix := q.Get("prefix")
+	if prefix != "" {
+		in.From = max(in.From, prefix)
+		in.Until = behind(prefix)
+	}
+	if after := q.Get("after"); after != "" && after >= in.From {
+		in.From, in.Behind = after, true
+	}
+	for name, text := range map[string]string{"from": q.Get("from"), "after": q.Get("after"), "prefix": prefix} {
+		if text == "" {
+			continue
+		}
+		if err := command.ValidKey(text); err != nil {
+			return in, Problemf(CodeBadRequest, "%s: %v", name, err)
+		}
+	}
+	if text := q.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > MaxScan {
+			return in, Problemf(CodeBadRequest, "limit=%.20s: a number from 1 to %d", text, MaxScan)
+		}
+		in.Limit = n
+	}
+	return in, nil
+}
+
+// behind is the least text that is greater than all with a prefix. Keys are UTF-8, whose
+// last code point is followed by none: that prefix has no end.
+func behind(prefix string) string {
+	runes := []rune(prefix)
+	for i := len(runes) - 1; i >= 0; i-- {
+		if runes[i] < 0x10FFFF {
+			next := runes[i] + 1
+			if next == 0xD800 { // surrogates are no code points
+				next = 0xE000
+			}
+			return string(append(runes[:i], next))
+		}
+	}
+	return ""
+}
+
+func (s *Server) count(w http.ResponseWriter, r *http.Request) error {
+	table, _, want, err := reading(r)
+	if err != nil {
+		return err
+	}
+	n, f, err := s.Backend.Count(r.Context(), table, want)
+	if err != nil {
+		return err
+	}
+	fresh(w, f)
+	return answer(w, Count{n})
+}
+
+func (s *Server) listTables(w http.ResponseWriter, r *http.Request) error {
+	q, err := query(r)
+	if err != nil {
+		return err
+	}
+	want, err := wanted(q)
+	if err != nil {
+		return err
+	}
+	names, f, err := s.Backend.Tables(r.Context(), want)
+	if err != nil {
+		return err
+	}
+	fresh(w, f)
+	return answer(w, Tables{append([]string{}, names...)})
+}
+
+// write does a transaction for a request.
+func (s *Server) write(w http.ResponseWriter, r *http.Request, q url.Values, t *Transaction) error {
+	if id := r.Header.Get(HeaderRequestID); id != "" {
+		if t.RequestID != "" && t.RequestID != id {
+			return Problemf(CodeBadRequest, "the header %s and request_id differ", HeaderRequestID)
+		}
+		t.RequestID = id
+	}
+	ack := Ack(q.Get("ack"))
+	switch ack {
+	case "":
+		ack = Committed
+	case Committed, Applied, Everywhere:
+	default:
+		return Problemf(CodeBadRequest, "ack=%s: known are committed, applied and everywhere", ack)
+	}
+	if err := t.Normalize(); err != nil {
+		if errors.Is(err, command.ErrInvalid) {
+			return invalid(err)
+		}
+		return err
+	}
+	done, err := s.Backend.Write(r.Context(), t, ack)
+	var elsewhere *Elsewhere
+	if errors.As(err, &elsewhere) && r.Header.Get(HeaderForwarded) == "" && s.Forward != nil {
+		done, err = s.passOn(w, r, elsewhere, t, ack)
+	}
+	if err != nil {
+		return err
+	}
+	version := strconv.FormatUint(done.Version, 10)
+	w.Header()[HeaderVersion] = []string{version}
+	return send(w, []byte(`{"version":`+version+`,"ack":"`+string(done.Ack)+`"}`))
+}
+
+// rowWrite is a write of the row that the path names.
+func rowWrite(r *http.Request, do command.Do) Write {
+	return Write{Do: do, Table: r.PathValue("table"), Key: r.PathValue("key")}
+}
+
+// conditions are those that the query puts on a row.
+func conditions(q url.Values, on Write) ([]Check, error) {
+	if text := q.Get("if_version"); text != "" {
+		v, err := strconv.ParseUint(text, 10, 63)
+		if err != nil {
+			return nil, Problemf(CodeBadRequest, "if_version=%.30s is no version", text)
+		}
+		return []Check{{Table: on.Table, Key: on.Key, Is: command.Version, Version: v}}, nil
+	}
+	switch text := q.Get("if_absent"); text {
+	case "", "false":
+		return nil, nil
+	case "true":
+		return []Check{{Table: on.Table, Key: on.Key, Is: command.Absent}}, nil
+	default:
+		return nil, Problemf(CodeBadRequest, "if_absent=%.30s: true or false", text)
+	}
+}
+
+func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
+	q, err := query(r)
+	if err != nil {
+		return err
+	}
+	put := rowWrite(r, command.Put)
+	put.Value = body(r)
+	checks, err := conditions(q, put)
+	if err != nil {
+		return err
+	}
+	return s.write(w, r, q, &Transaction{Checks: checks, Writes: []Write{put}})
+}
+
+func (s *Server) merge(w http.ResponseWriter, r *http.Request) error {
+	put := rowWrite(r, command.Merge)
+	put.Value = body(r)
+	return s.onExisting(w, r, put)
+}
+
+func (s *Server) remove(w http.ResponseWriter, r *http.Request) error {
+	return s.onExisting(w, r, rowWrite(r, command.Delete))
+}
+
+// onExisting writes to a row that must exist.
+func (s *Server) onExisting(w http.ResponseWriter, r *http.Request, change Write) error {
+	q, err := query(r)
+	if err != nil {
+		return err
+	}
+	more, err := conditions(q, change)
+	if err != nil {
+		return err
+	}
+	t := &Transaction{Checks: append([]Check{{Table: change.Table, Key: change.Key, Is: command.Exists}}, more...), Writes: []Write{change}}
+	err = s.write(w, r, q, t)
+	var p *Problem
+	if errors.As(err, &p) && p.Code == CodeCheckFailed && p.Failed != nil && *p.Failed == 0 {
+		return Problemf(CodeNotFound, "there is no row %q in %s", change.Key, change.Table)
+	}
+	return err
+}
+
+func (s *Server) transact(w http.ResponseWriter, r *http.Request) error {
+	q, err := query(r)
+	if err != nil {
+		return err
+	}
+	var t Transaction
+	if err := decode(r, &t); err != nil {
+		return err
+	}
+	return s.write(w, r, q, &t)
+}
+
+func (s *Server) onTable(w http.ResponseWriter, r *http.Request, do command.Do) error {
+	q, err := query(r)
+	if err != nil {
+		return err
+	}
+	return s.write(w, r, q, &Transaction{Writes: []Write{{Do: do, Table: r.PathValue("table")}}})
+}
+
+func (s *Server) createTable(w http.ResponseWriter, r *http.Request) error {
+	return s.onTable(w, r, command.CreateTable)
+}
+
+func (s *Server) dropTable(w http.ResponseWriter, r *http.Request) error {
+	return s.onTable(w, r, command.DropTable)
+}
+
+func (s *Server) clearTable(w http.ResponseWriter, r *http.Request) error {
+	return s.onTable(w, r, command.ClearTable)
+}

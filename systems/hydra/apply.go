@@ -1,0 +1,263 @@
+package hydra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"skerry/systems/consensus"
+	"skerry/systems/hydra/cloudsql"
+)
+
+const (
+	// maxBatch is the most bytes of entries, maxEntries the most of them, that are applied
+	// in one SQL transaction: what a database commits at once without making readers of
+	// fresh rows wait long.
+	maxBatch   = 4 << 20
+	maxEntries = 4096
+	// takeover is how long a cloud's index stands still, with entries to apply, before
+	// another member applies them. Only time is lost by a wrong guess.
+	takeover = time.Second
+	// abandoned is the same where the member that applies is out of reach.
+	abandoned = 30 * time.Millisecond
+	// followIdle is how often a member that does not apply looks how far the database is while
+	// nobody waits for it. While somebody does, who applies tells when there is something new;
+	// followBusy is for what was not told: a frame may be lost, or who applies be of a version
+	// that does not tell.
+	followIdle = 50 * time.Millisecond
+	followBusy = 20 * time.Millisecond
+	// heedEvery is how often who applies is asked to tell; it does so for twice as long.
+	heedEvery = 500 * time.Millisecond
+	// retryLeast and retryMost bound the pause after an error of the database.
+	retryLeast = 100 * time.Millisecond
+	retryMost  = 2 * time.Second
+	// syncEvery is how often the log is told what is safe in the database.
+	syncEvery = time.Second
+	// syncTimeout bounds that.
+	syncTimeout = 10 * time.Second
+)
+
+// errLog says that the log does not do what it promises.
+var errLog = errors.New("the log has a gap")
+
+// apply applies the log until ctx ends.
+func (n *Node) apply(all context.Context) {
+	pause := retryLeast
+	ctx, stop := context.WithCancel(all)
+	defer func() { stop() }()
+	n.turn.Store(&stop)
+	for all.Err() == nil {
+		if ctx.Err() != nil { // what is known of the database has changed meanwhile
+			var next context.CancelFunc
+			ctx, next = context.WithCancel(all)
+			stop = next
+			n.turn.Store(&next)
+		}
+		var err error
+		switch {
+		case !n.sure.Load():
+			err = n.reach(ctx)
+		case n.lead.Load():
+			err = n.applySome(ctx)
+		default:
+			err = n.follow(ctx)
+		}
+		var compacted *consensus.CompactedError
+		switch {
+		case err == nil:
+			pause = retryLeast
+			n.healed()
+			continue
+		case ctx.Err() != nil:
+			continue
+		case errors.Is(err, errUnsure):
+			n.rest(ctx, unsure)
+			continue
+		case errors.Is(err, cloudsql.ErrMoved):
+			n.lead.Store(!n.shared())
+			before := n.progress.at()
+			if _, failed := n.look(ctx); failed != nil || n.progress.at() != before {
+				err = failed
+			}
+		case errors.Is(err, errNarrower):
+			continue
+		case errors.As(err, &compacted):
+			err = n.rebuild(ctx, compacted)
+		}
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		n.report(err)
+		if !n.rest(ctx, pause) {
+			return
+		}
+		pause = min(2*pause, retryMost)
+	}
+}
+
+// rest waits for a while; false: the log has ended.
+func (n *Node) rest(ctx context.Context, pause time.Duration) bool {
+	select {
+	case <-ctx.Done():
+	case <-n.log.Done():
+		return false
+	case <-time.After(pause):
+	}
+	return true
+}
+
+// takeTurn decides who applies by who did last.
+func (n *Node) takeTurn(holder string) {
+	n.lead.Store(holder == "" || holder == n.Name || !n.shared())
+}
+
+// reach looks at a database of which nothing is sure: it may have been away when the member
+// started, be another log's, or have gone back.
+func (n *Node) reach(ctx context.Context) error {
+	if err := n.store.Prepare(ctx); err != nil {
+		return err
+	}
+	holder, err := n.look(ctx)
+	if err != nil {
+		return err
+	}
+	n.takeTurn(holder)
+	return nil
+}
+
+// healed notes that the database serves.
+func (n *Node) healed() {
+	n.decide.Do(func() { close(n.decided) })
+	if t := n.problem.Swap(nil); t != nil && !errors.Is(t.err, errUnsure) {
+		n.Log.Info("the database serves again")
+	}
+}
+
+// report notes what keeps the database from serving; the log goes on meanwhile.
+func (n *Node) report(err error) {
+	before := n.problem.Load()
+	n.problem.Store(&trouble{err: err})
+	n.decide.Do(func() { close(n.decided) })
+	if before == nil || text(before.err) != text(err) {
+		n.Log.Error("the database does not serve", "error", err)
+	}
+}
+
+// port is what differs between one try to reach a server and the next.
+var port = regexp.MustCompile(`:\d+->`)
+
+// text is an error as it is told once.
+func text(err error) string { return port.ReplaceAllString(err.Error(), "->") }
+
+// shared tells whether other members use the same database.
+func (n *Node) shared() bool {
+	self := n.log.Self()
+	for _, m := range n.log.Members() {
+		if m.ID != self.ID && m.Site == n.Cloud && m.Role != consensus.Witness {
+			return true
+		}
+	}
+	return false
+}
+
+// applySome waits for entries and applies what there is.
+func (n *Node) applySome(ctx context.Context) error {
+	after := n.progress.at()
+	entries, err := n.log.Entries(ctx, after+1, maxBatch)
+	if err != nil {
+		return err
+	}
+	if first := entries[0].Index; after != 0 && first != after+1 { // a log begins where it begins
+		return fmt.Errorf("%w: it gave entry %d after %d", errLog, first, after)
+	}
+	entries = entries[:min(len(entries), n.stuck.most())]
+	batch := make([]cloudsql.Entry, 0, len(entries))
+	for _, e := range entries {
+		batch = append(batch, cloudsql.Entry{Index: e.Index, Data: e.Data})
+	}
+	n.database.Lock()
+	defer n.database.Unlock()
+	n.store.KeepOutcomes(n.shared())
+	n.store.BoundAfter(n.log.Identity().Since)
+	applied, err := n.store.Apply(ctx, n.Name, after, batch)
+	if err != nil {
+		return n.narrow(ctx, batch, err)
+	}
+	n.stuck.through(len(batch))
+	n.progress.grow(after, applied.Index, applied.Results)
+	n.log.Tell()
+	return nil
+}
+
+// look reads how far the database is, and who applied last.
+func (n *Node) look(ctx context.Context) (holder string, err error) {
+	p, err := n.store.Progress(ctx)
+	if err != nil {
+		return "", err
+	}
+	return p.Holder, n.accept(ctx, p)
+}
+
+// away tells whether a member is out of this one's reach.
+func (n *Node) away(name string) bool {
+	for _, m := range n.log.Status().Members {
+		if m.Name == name {
+			return !m.Connected
+		}
+	}
+	return true
+}
+
+// rebuild brings a database that the log no longer reaches to where it does: another
+// member may have done so already, or a snapshot of the nearest other one is loaded.
+func (n *Node) rebuild(ctx context.Context, why *consensus.CompactedError) error {
+	if _, err := n.look(ctx); err != nil {
+		return err
+	}
+	if n.progress.at()+1 >= why.First {
+		return nil
+	}
+	n.Log.Warn("the log no longer holds what the database lacks", "applied", n.progress.at(), "first", why.First)
+	n.rebuilding.Store(true)
+	defer n.rebuilding.Store(false)
+	_, err := n.log.Fetch(ctx, 0)
+	return err
+}
+
+// sync tells the log, at once and again and again, what the database keeps whatever happens,
+// and finds out so whether the database is there while there is nothing to apply.
+func (n *Node) sync(ctx context.Context) {
+	tick := time.NewTicker(syncEvery)
+	defer tick.Stop()
+	for {
+		if n.store.Ready() && n.sure.Load() && !n.rebuilding.Load() {
+			bounded, cancel := context.WithTimeout(ctx, syncTimeout)
+			before := n.progress.at() // which the database had reached
+			index, err := n.store.Sync(bounded)
+			cancel()
+			if err == nil && index < before {
+				// The store tells of a step back once, and somebody who does nothing about it may
+				// have been told: a look at the members' addresses, a backup.
+				err = fmt.Errorf("%w: from %d to %d", cloudsql.ErrBack, before, index)
+			}
+			switch {
+			case err == nil:
+				n.remember()
+				n.log.Applied(index)
+				if n.silent.Swap(nil) != nil {
+					n.Log.Info("the database answers again")
+				}
+			case n.astray(err):
+			case ctx.Err() == nil && n.silent.Swap(&trouble{err: err}) == nil:
+				n.Log.Warn("the database's state cannot be made safe: the log keeps more", "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

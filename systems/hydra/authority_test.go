@@ -1,0 +1,189 @@
+package hydra
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"skerry/internal/testkit"
+	"skerry/systems/consensus/ca"
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/hydraclient"
+)
+
+// keys are an authority's.
+type keys struct {
+	t         *testing.T
+	dir       string
+	born      time.Time
+	authority *ca.Authority
+}
+
+func newKeys(t *testing.T) *keys {
+	t.Helper()
+	k := &keys{t: t, dir: filepath.Join(t.TempDir(), "pki"), born: time.Now()}
+	var err error
+	if k.authority, err = ca.Init(k.dir, "test", 365, k.born); err != nil {
+		t.Fatal(err)
+	}
+	k.issue("app", ca.Application)
+	return k
+}
+
+func (k *keys) file(name string) string { return filepath.Join(k.dir, name) }
+
+func (k *keys) issue(name string, role ca.Role, hosts ...string) {
+	k.t.Helper()
+	if err := k.authority.Issue(ca.Subject{Name: name, Role: role, Hosts: hosts}, 30, k.born); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// member makes a member's.
+func (k *keys) member(c Config) {
+	k.t.Helper()
+	listen, _, err := net.SplitHostPort(c.Listen)
+	peer, _, err2 := net.SplitHostPort(c.Peer)
+	if err := errors.Join(err, err2); err != nil {
+		k.t.Fatal(err)
+	}
+	k.issue(c.Name, ca.Member, listen, peer)
+}
+
+// held has a member use files of its own that hold what is in others'.
+func (k *keys) held(p *process) {
+	k.t.Helper()
+	in := func(suffix string) string { return filepath.Join(filepath.Dir(p.config.Data), suffix) }
+	p.config.Certificate, p.config.Key, p.config.Authority = in("own.crt"), in("own.key"), in("ca.crt")
+}
+
+// give replaces the certificate and key that a member uses by this authority's.
+func (k *keys) give(p *process) {
+	k.t.Helper()
+	replaced(k.t, p.config.Certificate, 0o644, k.file(p.config.Name+".crt"))
+	replaced(k.t, p.config.Key, 0o600, k.file(p.config.Name+".key"))
+}
+
+// trusts replaces the authorities that a member trusts.
+func trusts(p *process, authorities ...*keys) {
+	p.t.Helper()
+	var files []string
+	for _, k := range authorities {
+		files = append(files, k.file("ca.crt"))
+	}
+	replaced(p.t, p.config.Authority, 0o644, files...)
+}
+
+// replaced puts what files hold in the place of another.
+func replaced(t *testing.T, path string, mode os.FileMode, from ...string) {
+	t.Helper()
+	var all [][]byte
+	for _, f := range from {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, text)
+	}
+	if err := errors.Join(os.WriteFile(path+".new", bytes.Join(all, nil), mode), os.Rename(path+".new", path)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// app is an application's client of a member, with connections of its own.
+func (k *keys) app(at string, after time.Duration) *hydraclient.Client {
+	k.t.Helper()
+	id, err := ca.Load(k.file("app.crt"), k.file("app.key"), k.file("ca.crt"), k.born.Add(after))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	clock := func() time.Time { return time.Now().Add(after) }
+	c, err := hydraclient.New(hydraclient.Config{Endpoints: []string{at}, TLS: id.Client(clock, ca.Member), Timeout: patience})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	k.t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			k.t.Error(err)
+		}
+	})
+	return c
+}
+
+// TestAnotherAuthority has a running cluster go over to another authority, without a restart: a
+// member that has a certificate of the new one alone is taken in while both are trusted, and the
+// old one's are refused in the end.
+func TestAnotherAuthority(t *testing.T) {
+	ctx := t.Context()
+	before, after := newKeys(t), newKeys(t)
+	all := planProcesses(t)
+	for _, p := range all {
+		before.member(p.config)
+		before.held(p)
+		before.give(p)
+		trusts(p, before)
+		p.start()
+	}
+	at := all[0].config.Listen
+	eventually(t, "there is a table", func() bool {
+		return before.app(at, 0).CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)) == nil
+	})
+
+	// Both are trusted.
+	for _, p := range all {
+		trusts(p, before, after)
+		after.member(p.config)
+	}
+	late := joining(t, all)
+	after.member(late.config)
+	after.held(late)
+	after.give(late)
+	trusts(late, before, after)
+	c := late.config
+	late.start()
+	eventually(t, "the new member is taken in", func() bool {
+		_, err := before.app(at, 0).AddMember(ctx, api.Member{ID: c.ID, Name: c.Name, Cloud: c.Cloud, Peer: c.Peer, API: c.Listen})
+		return err == nil
+	})
+	eventually(t, "it has what the others have", func() bool {
+		_, err := after.app(c.Listen, 0).Put(ctx, "t", "k", map[string]int{"n": 1}, hydraclient.Ack(api.Everywhere))
+		return err == nil
+	})
+
+	// All show certificates of the new one, and then trust no other.
+	for _, p := range all {
+		after.give(p)
+	}
+	for _, p := range append(all, late) {
+		trusts(p, after)
+	}
+	eventually(t, "the old authority's are refused", func() bool {
+		_, err := before.app(at, 0).Status(ctx)
+		return errors.Is(err, hydraclient.ErrUnavailable)
+	})
+	late.kill()
+	late.start() // its connections, and those to it, are new
+	eventually(t, "members go on", func() bool {
+		_, err := after.app(c.Listen, 0).Put(ctx, "t", "k", map[string]int{"n": 2}, hydraclient.Ack(api.Everywhere))
+		return err == nil
+	})
+	if s, err := after.app(at, 0).Status(ctx); err != nil || len(s.Certificate.Authorities) != 1 {
+		t.Errorf("status %+v, %v", s.Certificate, err)
+	}
+}
+
+// joining plans a further member, of a cloud of its own.
+func joining(t *testing.T, all []*process) *process {
+	t.Helper()
+	c := Defaults()
+	c.Cluster, c.Name, c.Cloud, c.ID, c.Join = "test", "late", "south", 9, true
+	c.Listen, c.Peer, c.Data, c.Drain = testkit.Address(t), testkit.Address(t), filepath.Join(t.TempDir(), "data"), 0
+	c.Members = append(all[0].config.Members[:len(all):len(all)], MemberConfig{ID: c.ID, Name: c.Name, Cloud: c.Cloud, Peer: c.Peer, API: c.Listen})
+	p := &process{t: t, config: c}
+	t.Cleanup(p.kill)
+	return p
+}

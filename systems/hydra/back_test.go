@@ -1,0 +1,297 @@
+package hydra
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/cloudsql"
+	"skerry/systems/hydra/hydraclient"
+)
+
+// operated opens a SQLite database as its operator does, beside the members.
+func operated(t *testing.T, path string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(1) // what is attached is attached to a connection
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// copyOf copies a database as it is.
+func copyOf(t *testing.T, path string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy.db")
+	if _, err := operated(t, path).ExecContext(t.Context(), "VACUUM INTO '"+to+"'"); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// putBack restores a copy over a database that members use, in one transaction.
+func putBack(t *testing.T, path, from string) {
+	t.Helper()
+	if err := restore(t.Context(), operated(t, path), from); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func restore(ctx context.Context, db *sql.DB, from string) error {
+	if _, err := db.ExecContext(ctx, "ATTACH '"+from+"' AS old"); err != nil {
+		return err
+	}
+	defer db.ExecContext(ctx, "DETACH old")
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	have, err := texts(ctx, tx, "SELECT name FROM main.sqlite_master WHERE type = 'table'")
+	if err != nil {
+		return err
+	}
+	had, err := texts(ctx, tx, "SELECT name FROM old.sqlite_master WHERE type = 'table'")
+	if err != nil {
+		return err
+	}
+	for _, name := range have {
+		do := []string{"DELETE FROM main." + name, "INSERT INTO main." + name + " SELECT * FROM old." + name}
+		if !slices.Contains(had, name) {
+			do = []string{"DROP TABLE main." + name}
+		}
+		for _, q := range do {
+			if _, err := tx.ExecContext(ctx, q); err != nil {
+				return fmt.Errorf("%s: %w", q, err)
+			}
+		}
+	}
+	return tx.Commit()
+}
+
+func texts(ctx context.Context, tx *sql.Tx, query string) (list []string, err error) {
+	rows, err := tx.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		list = append(list, text)
+	}
+	return list, rows.Err()
+}
+
+// TestDatabaseGoesBack puts databases back to an earlier copy while members run: nothing that
+// was acknowledged is missed by a read, what was lost is applied again, from the log or, where
+// that no longer reaches, by way of another cloud's database.
+func TestDatabaseGoesBack(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		members  int // of the cloud whose database goes back
+		compact  bool
+		lostByIt string
+	}{
+		{name: "one member", members: 1},
+		{name: "two members", members: 2},
+		{name: "the log is compacted", members: 1, compact: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			shared, ctx := newSharedLog(), t.Context()
+			shared.name = "one"
+			a := startMember(t, shared, "a", "east", "", nil)
+			startMember(t, shared, "c", "west", "", nil)
+			asked := a
+			if tt.members == 2 {
+				asked = startMember(t, shared, "b", "east", a.path, nil)
+			}
+			put := func(table, key string, n int) {
+				t.Helper()
+				if _, err := asked.client.Put(ctx, table, key, map[string]int{"n": n}, hydraclient.Ack(api.Everywhere)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			holds := func(table, key string, n int) {
+				t.Helper()
+				row, err := asked.client.Get(ctx, table, key)
+				if want := fmt.Sprintf(`{"n":%d}`, n); err != nil || string(row.Value) != want {
+					t.Errorf("%s of %s is %s, %v; want %s", key, table, row.Value, err, want)
+				}
+			}
+			if err := asked.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)); err != nil {
+				t.Fatal(err)
+			}
+			put("t", "k", 1)
+			early := copyOf(t, a.path)
+			if err := asked.client.CreateTable(ctx, "late", hydraclient.Ack(api.Everywhere)); err != nil {
+				t.Fatal(err)
+			}
+			put("t", "k", 2)
+			put("late", "x", 3)
+			if tt.compact {
+				shared.compact(a.log.Commit())
+			}
+
+			putBack(t, a.path, early)
+			holds("t", "k", 2)
+			holds("late", "x", 3)
+			if page, err := asked.client.Scan(ctx, "late", hydraclient.Page{}); err != nil || len(page.Rows) != 1 {
+				t.Errorf("rows of late: %+v, %v", page.Rows, err)
+			}
+			putBack(t, a.path, early)
+			if page, err := asked.client.Scan(ctx, "late", hydraclient.Page{}); err != nil || len(page.Rows) != 1 {
+				t.Errorf("rows of late, when it went back once more: %+v, %v", page.Rows, err)
+			}
+			putBack(t, a.path, early)
+			if n, err := asked.client.Count(ctx, "t"); err != nil || n != 1 {
+				t.Errorf("%d rows of t, %v", n, err)
+			}
+			putBack(t, a.path, early) // and nobody asks
+			again(t, a.path, "late")
+			put("late", "y", 4)
+			holds("late", "y", 4)
+			if tables, err := asked.client.Tables(ctx); err != nil || len(tables) != 2 {
+				t.Errorf("tables %v, %v", tables, err)
+			}
+		})
+	}
+}
+
+// again waits until a table of an SQLite database has a row again.
+func again(t *testing.T, path, table string) {
+	t.Helper()
+	db := operated(t, path)
+	eventually(t, "what was lost is applied again", func() bool {
+		var n int
+		err := db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table).Scan(&n)
+		return err == nil && n == 1
+	})
+}
+
+// TestBackIsNoticedOnce has somebody be the first to see that a database went back who does
+// nothing about it, as one who reads for himself: it is applied to again all the same.
+func TestBackIsNoticedOnce(t *testing.T) {
+	shared, ctx := newSharedLog(), t.Context()
+	shared.name = "one"
+	a := startMember(t, shared, "a", "east", "", nil)
+	eventually(t, "the member has told where it is, and writes nothing more", func() bool {
+		_, err := a.store.Get(ctx, cloudsql.MembersTable, strconv.FormatUint(MemberID("a"), 10), 0)
+		return err == nil
+	})
+	early, at := copyOf(t, a.path), a.log.Commit()
+	if err := a.client.CreateTable(ctx, "t", hydraclient.Ack(api.Applied)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.client.Put(ctx, "t", "k", map[string]int{"n": 1}, hydraclient.Ack(api.Applied)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.store.Get(ctx, "t", "k", 0); err != nil {
+		t.Fatal(err)
+	}
+	a.log.holdFrom(at + 1) // else the member may notice, and apply it again, before somebody asks
+	putBack(t, a.path, early)
+	if _, err := a.store.Get(ctx, "t", "k", 0); err == nil {
+		t.Error("a row was read that is gone")
+	}
+	a.log.release()
+	again(t, a.path, "t")
+}
+
+// TestForeignDatabase has members begin a new log over databases that hold what another one
+// has led to: they serve nothing of it, say so, and lose nothing.
+func TestForeignDatabase(t *testing.T) {
+	shared, ctx := newSharedLog(), t.Context()
+	shared.name = "one"
+	a := startMember(t, shared, "a", "east", "", nil)
+	if err := a.client.CreateTable(ctx, "t"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if _, err := a.client.Put(ctx, "t", fmt.Sprint("k", i), map[string]int{"n": i}, hydraclient.Ack(api.Applied)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.stop()
+	for _, tt := range []struct {
+		name, log string
+		entries   int
+		want      error
+		text      string
+	}{
+		{"another log", "two", 0, ErrForeign, "of one, up to entry"},
+		{"another log that is longer", "two", 100, ErrForeign, "of one, up to entry"},
+		{"the same log, shorter", "one", 3, ErrAhead, "of a log that ends at"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			other := newSharedLog()
+			other.name = tt.log
+			b := startMember(t, other, "a", "east", a.path, nil)
+			for range tt.entries {
+				if _, err := b.log.Propose(ctx, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			eventually(t, "the member says so", func() bool { return errors.Is(b.serving(), tt.want) })
+			s := b.Status(ctx)
+			if s.Databases[0].State != api.StateRefused || !strings.Contains(s.Problem, tt.text) || !strings.Contains(s.Problem, "skerry hydra adopt") {
+				t.Errorf("status %+v", s)
+			}
+			if _, err := b.client.Put(ctx, "t", "new", map[string]int{}); !errors.Is(err, hydraclient.ErrUnavailable) {
+				t.Errorf("a write: %v", err)
+			}
+			for _, read := range []api.Read{api.Local, api.Linearizable} {
+				short, cancel := context.WithTimeout(ctx, patience/10)
+				if row, err := b.client.Get(short, "t", "k1", hydraclient.Read(read)); !errors.Is(err, hydraclient.ErrUnavailable) {
+					t.Errorf("a %s read: %s, %v", read, row.Value, err)
+				}
+				cancel()
+			}
+		})
+	}
+}
+
+// TestDatabaseOfAnotherLog puts another log's database in the place of one that is in use: no
+// row of it is read, and the member goes on with its own when that is back.
+func TestDatabaseOfAnotherLog(t *testing.T) {
+	ctx := t.Context()
+	fill := func(log string, n int) *member {
+		shared := newSharedLog()
+		shared.name = log
+		m := startMember(t, shared, "a", "east", "", nil)
+		if err := m.client.CreateTable(ctx, "t"); err != nil {
+			t.Fatal(err)
+		}
+		for range n {
+			if _, err := m.client.Put(ctx, "t", "k", map[string]string{"log": log}, hydraclient.Ack(api.Applied)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return m
+	}
+	one, two := fill("one", 5), fill("two", 10)
+	own, other := copyOf(t, one.path), copyOf(t, two.path)
+	putBack(t, one.path, other)
+	for range 3 {
+		if _, _, err := one.Get(ctx, "t", "k", api.Want{Read: api.Local}); err == nil {
+			t.Fatal("a row of another log was read")
+		}
+	}
+	eventually(t, "the member says so", func() bool { return errors.Is(one.serving(), ErrForeign) })
+	putBack(t, one.path, own)
+	eventually(t, "it serves again", func() bool { return one.serving() == nil })
+	if row, err := one.client.Get(ctx, "t", "k"); err != nil || string(row.Value) != `{"log":"one"}` {
+		t.Errorf("%s, %v", row.Value, err)
+	}
+}

@@ -1,0 +1,486 @@
+package balancer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"skerry/systems/hydra/api"
+)
+
+// member is a backend that does what a test asks of it.
+type member struct {
+	*httptest.Server
+	name   string
+	status atomic.Pointer[api.Status]
+	serve  atomic.Pointer[http.HandlerFunc]
+	served atomic.Int64
+}
+
+func newMember(t *testing.T, name string) *member {
+	t.Helper()
+	m := &member{name: name}
+	m.status.Store(&api.Status{Member: name, Role: "follower", Leader: "x", Term: 1})
+	m.answer(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body)
+	})
+	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/status" || r.URL.Path == "/healthz" {
+			_ = json.NewEncoder(w).Encode(m.status.Load())
+			return
+		}
+		m.served.Add(1)
+		w.Header().Set(api.HeaderMember, name)
+		(*m.serve.Load())(w, r)
+	}))
+	t.Cleanup(func() { m.CloseClientConnections(); m.Close() })
+	return m
+}
+
+func (m *member) answer(f http.HandlerFunc) { m.serve.Store(&f) }
+
+func (m *member) lead(term uint64) {
+	m.status.Store(&api.Status{Member: m.name, Role: "leader", Leader: m.name, Term: term})
+}
+
+func refuse(code string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_ = json.NewEncoder(w).Encode(api.Problem{Code: code})
+	}
+}
+
+// quick are times that suit tests: whatever has to happen happens soon, and what must not
+// happen does not on a slow machine either.
+func quick() Config {
+	c := Defaults()
+	c.Name, c.Cloud = "lb", "home"
+	c.Interval, c.CheckTimeout, c.Drain = 10*time.Millisecond, 20*time.Second, 0
+	c.Patience, c.Timeout, c.Try = 20*time.Second, 60*time.Second, 30*time.Second
+	return c
+}
+
+// start runs a balancer and returns its URL and what ends it.
+func start(t *testing.T, c Config) (b *Balancer, at string, end func() error) {
+	t.Helper()
+	b, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- b.Run(ctx, l) }()
+	end = sync.OnceValue(func() error { cancel(); return <-ended })
+	t.Cleanup(func() { _ = end() })
+	return b, "http://" + l.Addr().String(), end
+}
+
+// do sends a request and returns status, answering member and body.
+func do(t *testing.T, method, url, key, body string) (int, http.Header, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key != "" {
+		req.Header.Set(api.HeaderRequestID, key)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, string(text)
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+func members(cloud string, all ...*member) (backends []Backend) {
+	for _, m := range all {
+		backends = append(backends, Backend{URL: m.URL, Cloud: cloud})
+	}
+	return backends
+}
+
+func TestWritesGoToALeaderThatIsNear(t *testing.T) {
+	a, b, far := newMember(t, "a"), newMember(t, "b"), newMember(t, "far")
+	b.lead(2)
+	a.lead(1) // its word is out of date
+	c := quick()
+	c.Members = append(members("home", a, b), members("away", far)...)
+	c.Near = 0 // nothing in another cloud is near
+	balancer, at, _ := start(t, c)
+	for range 10 {
+		if status, h, body := do(t, "PUT", at+"/v1/tables/t/rows/k", "", "x"); status != 200 || h.Get(api.HeaderMember) != "b" || body != "x" {
+			t.Fatalf("status %d from %s: %q", status, h.Get(api.HeaderMember), body)
+		}
+	}
+	far.lead(3)
+	until(t, "the far leader is seen", func() bool {
+		for _, s := range balancer.Backends() {
+			if s.URL == far.URL {
+				return s.Leader
+			}
+		}
+		return false
+	})
+	a.status.Store(&api.Status{Role: "follower", Leader: "far"})
+	b.status.Store(&api.Status{Role: "follower", Leader: "far"})
+	before := far.served.Load()
+	for range 10 {
+		do(t, "PUT", at+"/v1/tables/t/rows/k", "", "x")
+	}
+	if far.served.Load() != before {
+		t.Error("a write went to a leader that is not near")
+	}
+}
+
+// Backends that are as near share the requests, one that is busy gets fewer, and another
+// cloud's are the last.
+func TestOrder(t *testing.T) {
+	c := quick()
+	c.Members = []Backend{{"http://a", "home"}, {"http://b", "home"}, {"http://busy", "home"}, {"http://far", "away"}, {"http://down", "home"}}
+	balancer, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := balancer.members
+	for i, b := range p.backends {
+		b.view = view{up: i < 4, distance: time.Millisecond}
+	}
+	p.backends[3].distance = 40 * time.Millisecond
+	p.backends[2].inflight.Store(100)
+	first := map[string]int{}
+	for range 200 {
+		order := p.order(false)
+		first[order[0].url.Host]++
+		if len(order) != 4 || order[2].url.Host != "busy" || order[3].url.Host != "far" {
+			t.Fatalf("%d backends, %s and %s last", len(order), order[2].url.Host, order[3].url.Host)
+		}
+	}
+	if first["a"] < 40 || first["b"] < 40 {
+		t.Errorf("first were %v", first)
+	}
+	p.backends[3].view.leads = true
+	if got := p.order(true)[0].url.Host; got == "far" {
+		t.Error("a write goes to a leader that is not near")
+	}
+	p.config.Near = time.Second
+	if got := p.order(true)[0].url.Host; got != "far" {
+		t.Errorf("a write goes to %s, not to the leader that is near enough", got)
+	}
+	for _, b := range p.backends {
+		b.view.up = false
+	}
+	if got := len(p.order(true)); got != len(p.backends) {
+		t.Errorf("%d are tried where none is usable", got)
+	}
+}
+
+func TestReadsGoElsewhereWhenACloudIsLost(t *testing.T) {
+	a, b, far := newMember(t, "a"), newMember(t, "b"), newMember(t, "far")
+	c := quick()
+	c.Members = append(members("home", a, b), members("away", far)...)
+	_, at, _ := start(t, c)
+	for range 60 {
+		do(t, "GET", at+"/v1/tables/t/rows/k", "", "")
+	}
+	if a.served.Load()+b.served.Load() != 60 || far.served.Load() != 0 {
+		t.Errorf("served %d, %d, far %d", a.served.Load(), b.served.Load(), far.served.Load())
+	}
+	for _, m := range []*member{a, b} {
+		m.CloseClientConnections()
+		m.Close()
+	}
+	for i := range 20 {
+		if status, h, _ := do(t, "GET", at+"/v1/tables/t/rows/k", "", ""); status != 200 || h.Get(api.HeaderMember) != "far" {
+			t.Fatalf("read %d: status %d from %s", i, status, h.Get(api.HeaderMember))
+		}
+	}
+}
+
+func TestWhatIsRepeated(t *testing.T) {
+	broken := func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }
+	tests := []struct {
+		name, method, key string
+		first             http.HandlerFunc
+		status            int
+		code              string
+		both              bool // the second backend is asked too
+	}{
+		{"a read over a connection that broke", "GET", "", broken, 200, "", true},
+		{"a keyed write over a connection that broke", "POST", "k", broken, 200, "", true},
+		{"a write over a connection that broke", "POST", "", broken, 504, api.CodeInDoubt, false},
+		{"a write that was certainly not done", "POST", "", refuse(api.CodeUnavailable), 200, "", true},
+		{"a write to a busy member", "POST", "", refuse(api.CodeOverloaded), 200, "", true},
+		{"a write that nobody can tell of", "POST", "", refuse("other"), 504, api.CodeInDoubt, false},
+		{"a refusal of the request", "POST", "k", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(409) }, 409, "", false},
+		{"an error of the server", "GET", "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, 500, "", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			first, second := newMember(t, "first"), newMember(t, "second")
+			first.lead(1)
+			first.answer(tt.first)
+			c := quick()
+			c.Members = append(members("home", first), members("away", second)...)
+			_, at, _ := start(t, c)
+			status, _, body := do(t, tt.method, at+"/v1/transactions", tt.key, "{}")
+			if status != tt.status || !strings.Contains(body, tt.code) {
+				t.Errorf("status %d: %s", status, body)
+			}
+			if got := second.served.Load() > 0; got != tt.both {
+				t.Errorf("the second backend was asked: %v, want %v", got, tt.both)
+			}
+		})
+	}
+}
+
+func TestHangingBackend(t *testing.T) {
+	hung, well := newMember(t, "hung"), newMember(t, "well")
+	release := make(chan struct{})
+	hung.answer(func(http.ResponseWriter, *http.Request) { <-release })
+	t.Cleanup(func() { close(release) })
+	c := quick()
+	c.Try = 50 * time.Millisecond
+	c.Members = append(members("home", hung), members("away", well)...)
+	_, at, _ := start(t, c)
+	for _, method := range []string{"GET", "POST"} {
+		if status, h, _ := do(t, method, at+"/v1/x", "key", ""); status != 200 || h.Get(api.HeaderMember) != "well" {
+			t.Errorf("%s: status %d from %s", method, status, h.Get(api.HeaderMember))
+		}
+	}
+}
+
+func TestElectionIsWaitedFor(t *testing.T) {
+	m := newMember(t, "m")
+	var asked atomic.Int64
+	m.answer(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) < 4 {
+			refuse(api.CodeUnavailable)(w, r)
+		}
+	})
+	c := quick()
+	c.Members = members("home", m)
+	_, at, _ := start(t, c)
+	if status, _, body := do(t, "POST", at+"/v1/transactions", "", "{}"); status != 200 || asked.Load() != 4 {
+		t.Errorf("status %d after %d attempts: %s", status, asked.Load(), body)
+	}
+}
+
+func TestNothingAnswers(t *testing.T) {
+	m := newMember(t, "m")
+	m.Close()
+	c := quick()
+	c.Patience = 0
+	c.Members = members("home", m)
+	_, at, _ := start(t, c)
+	status, h, body := do(t, "POST", at+"/v1/transactions", "", "{}")
+	if status != 503 || h.Get("Retry-After") == "" || !strings.Contains(body, api.CodeUnavailable) {
+		t.Errorf("status %d, Retry-After %q: %s", status, h.Get("Retry-After"), body)
+	}
+}
+
+func TestShedding(t *testing.T) {
+	m := newMember(t, "m")
+	release := make(chan struct{})
+	m.answer(func(http.ResponseWriter, *http.Request) { <-release })
+	c := quick()
+	c.Limit, c.Queue, c.QueueTime = 2, 3, time.Minute
+	c.Members = members("home", m)
+	registry := prometheus.NewRegistry()
+	c.Registry, c.Gatherer = registry, registry
+	b, at, _ := start(t, c)
+	var all sync.WaitGroup
+	var ok atomic.Int64
+	for range 5 {
+		all.Go(func() {
+			if status, _, _ := do(t, "GET", at+"/v1/x", "", ""); status == 200 {
+				ok.Add(1)
+			}
+		})
+	}
+	until(t, "two are served and three wait", func() bool { return m.served.Load() == 2 && b.members.limit.waiting.Load() == 3 })
+	status, h, body := do(t, "GET", at+"/v1/x", "", "")
+	if status != 503 || h.Get("Retry-After") == "" || !strings.Contains(body, api.CodeOverloaded) {
+		t.Errorf("status %d, Retry-After %q: %s", status, h.Get("Retry-After"), body)
+	}
+	close(release)
+	all.Wait()
+	if ok.Load() != 5 {
+		t.Errorf("%d of 5 requests were answered", ok.Load())
+	}
+	if _, _, text := do(t, "GET", at+"/-/metrics", "", ""); !strings.Contains(text, `hydra_lb_shed_total{kind="members"} 1`) {
+		t.Errorf("metrics do not tell of it:\n%s", text)
+	}
+}
+
+func TestDrain(t *testing.T) {
+	m := newMember(t, "m")
+	release := make(chan struct{})
+	m.answer(func(http.ResponseWriter, *http.Request) { <-release })
+	c := quick()
+	c.Drain, c.Grace = 300*time.Millisecond, time.Minute
+	c.Members = members("home", m)
+	b, at, end := start(t, c)
+	if status, _, _ := do(t, "GET", at+"/-/ready", "", ""); status != 204 {
+		t.Fatalf("ready: %d", status)
+	}
+	answered := make(chan int)
+	go func() {
+		status, _, _ := do(t, "POST", at+"/v1/x", "", "")
+		answered <- status
+	}()
+	until(t, "the request is there", func() bool { return m.served.Load() == 1 })
+	ended := make(chan error)
+	go func() { ended <- end() }()
+	until(t, "it drains", func() bool { return b.state.draining.Load() })
+	if b.Ready() {
+		t.Error("it says that it is ready while it drains")
+	}
+	close(release)
+	if status := <-answered; status != 200 {
+		t.Errorf("the request under way got %d", status)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRoutes(t *testing.T) {
+	m, app := newMember(t, "m"), newMember(t, "app")
+	c := quick()
+	c.Members, c.Apps = members("home", m), members("home", app)
+	c.MaxBody = 10
+	_, at, _ := start(t, c)
+	for path, want := range map[string]string{"/v1/tables": "m", "/openapi.yaml": "m", "/": "app", "/transfer": "app"} {
+		if _, h, _ := do(t, "GET", at+path, "", ""); h.Get(api.HeaderMember) != want {
+			t.Errorf("%s went to %q, want %q", path, h.Get(api.HeaderMember), want)
+		}
+	}
+	if status, _, _ := do(t, "POST", at+"/transfer", "", "more than ten bytes"); status != 413 {
+		t.Errorf("a large body got %d", status)
+	}
+	if status, _, text := do(t, "GET", at+"/-/backends", "", ""); status != 200 || !strings.Contains(text, m.URL) {
+		t.Errorf("status %d: %s", status, text)
+	}
+	for path, want := range map[string]int{"/-/nothing": 404, "/-/healthy": 204, "/-/metrics": 404} {
+		if status, _, _ := do(t, "GET", at+path, "", ""); status != want {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+}
+
+func TestLargeAnswersAreStreamed(t *testing.T) {
+	m := newMember(t, "m")
+	large := strings.Repeat("x", 3*keep)
+	m.answer(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, large) })
+	c := quick()
+	c.Members = members("home", m)
+	_, at, _ := start(t, c)
+	if status, _, body := do(t, "GET", at+"/v1/x", "", ""); status != 200 || body != large {
+		t.Errorf("status %d, %d bytes", status, len(body))
+	}
+}
+
+// While backends die, return, hang and are slow, 500 clients get an answer to each request.
+func TestEveryRequestIsAnswered(t *testing.T) {
+	const clients, each = 500, 4
+	slow, dying, well := newMember(t, "slow"), newMember(t, "dying"), newMember(t, "well")
+	slow.answer(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-r.Context().Done():
+		}
+	})
+	var n atomic.Int64
+	dying.answer(func(w http.ResponseWriter, r *http.Request) {
+		if n.Add(1)%3 == 0 {
+			panic(http.ErrAbortHandler)
+		}
+	})
+	c := quick()
+	c.Limit, c.Queue, c.QueueTime = 64, clients, time.Minute
+	c.Members = members("home", slow, dying, well)
+	_, at, _ := start(t, c)
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
+	defer client.CloseIdleConnections()
+	var all sync.WaitGroup
+	var failed atomic.Pointer[string]
+	for i := range clients {
+		all.Go(func() {
+			for k := range each {
+				method, key := http.MethodGet, ""
+				if k%2 == 1 {
+					method, key = http.MethodPost, fmt.Sprintf("%d-%d", i, k)
+				}
+				req, err := http.NewRequestWithContext(t.Context(), method, at+"/v1/x", strings.NewReader("{}"))
+				if err == nil {
+					req.Header.Set(api.HeaderRequestID, key)
+					var resp *http.Response
+					if resp, err = client.Do(req); err == nil {
+						_, err = io.Copy(io.Discard, resp.Body)
+						resp.Body.Close()
+						if resp.StatusCode != 200 {
+							err = fmt.Errorf("status %s", resp.Status)
+						}
+					}
+				}
+				if err != nil {
+					text := err.Error()
+					failed.Store(&text)
+				}
+			}
+		})
+	}
+	until(t, "the dying one has served", func() bool { return dying.served.Load() > 20 })
+	dying.Listener.Close()
+	dying.CloseClientConnections()
+	all.Wait()
+	if why := failed.Load(); why != nil {
+		t.Errorf("a request was lost: %s", *why)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"nothing":     func(*Config) {},
+		"no URL":      func(c *Config) { c.Members = []Backend{{URL: "10.0.0.1:80"}} },
+		"a path":      func(c *Config) { c.Members = []Backend{{URL: "http://10.0.0.1:80/x"}} },
+		"twice":       func(c *Config) { c.Members = []Backend{{URL: "http://10.0.0.1:80"}, {URL: "http://10.0.0.1:80"}} },
+		"no requests": func(c *Config) { c.Members, c.Limit = []Backend{{URL: "http://10.0.0.1:80"}}, 0 },
+	} {
+		c := quick()
+		change(&c)
+		if _, err := New(c); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

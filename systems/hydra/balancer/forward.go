@@ -1,0 +1,207 @@
+package balancer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"skerry/internal/base/linger"
+	"skerry/systems/hydra/api"
+)
+
+const (
+	// keep is up to what size an answer is read whole before it is passed on, so that a
+	// backend that dies while it answers does not cut the answer short.
+	keep = 1 << 20
+	// firstPause and lastPause bound the pause before all backends are tried again.
+	firstPause = 20 * time.Millisecond
+	lastPause  = 500 * time.Millisecond
+)
+
+// request is a client's request, which may be sent more than once.
+type request struct {
+	*http.Request
+	body  []byte
+	write bool
+	// safe is whether to do it twice does no harm.
+	safe bool
+}
+
+// attempt is what became of sending a request to one backend.
+type attempt struct {
+	resp *http.Response // nil when err is not
+	body []byte         // of resp, or its beginning where rest is set
+	rest io.ReadCloser
+	err  error
+	// undone is that it was certainly not done there.
+	undone bool
+}
+
+// send tries backends until one has answered. It returns the answer to pass on, or nil and
+// whether a write may have been done.
+func (p *pool) send(ctx context.Context, r *request) (a *attempt, doubt bool) {
+	patience := time.Now().Add(p.config.Patience)
+	pause := firstPause
+	var last *attempt
+	for {
+		for _, b := range p.order(r.write) {
+			a := p.try(ctx, r, b)
+			final := a.err == nil && !retriable(a.resp.StatusCode) && !a.undone
+			if final || ctx.Err() != nil {
+				return a.orNil(), doubt || r.write && !final && !a.undone
+			}
+			doubt = doubt || r.write && !a.undone
+			if !a.undone && !r.safe {
+				return a.orNil(), true
+			}
+			p.metrics.retries.WithLabelValues(string(p.kind)).Inc()
+			if last != nil {
+				last.close()
+			}
+			last = a
+		}
+		if time.Now().Add(pause).After(patience) {
+			return last.orNil(), doubt
+		}
+		if linger.For(ctx, pause) != nil {
+			return last.orNil(), doubt
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// orNil is the attempt where a backend has answered at all.
+func (a *attempt) orNil() *attempt {
+	if a == nil || a.err != nil {
+		return nil
+	}
+	return a
+}
+
+func (a *attempt) close() {
+	if a.rest != nil {
+		_ = a.rest.Close() // of an answer that nobody gets
+	}
+}
+
+func retriable(status int) bool {
+	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+}
+
+// try sends a request to one backend and reads its answer.
+func (p *pool) try(ctx context.Context, r *request, b *backend) *attempt {
+	b.inflight.Add(1)
+	defer b.inflight.Add(-1)
+	cancel := context.CancelFunc(func() {})
+	if r.safe {
+		ctx, cancel = context.WithTimeout(ctx, p.config.Try)
+	}
+	var sent atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
+	resp, err := p.client.RoundTrip(r.to(ctx, b, p.config.Name))
+	if err != nil {
+		cancel()
+		if !sent.Load() && refused(err) {
+			b.refused(err)
+		}
+		return &attempt{err: err, undone: !sent.Load()}
+	}
+	a := &attempt{resp: resp}
+	a.body, err = io.ReadAll(io.LimitReader(resp.Body, keep))
+	if err != nil {
+		cancel()
+		return &attempt{err: errors.Join(err, resp.Body.Close())}
+	}
+	if len(a.body) == keep {
+		a.rest = &cancelled{resp.Body, cancel}
+		return a
+	}
+	cancel()
+	if err := resp.Body.Close(); err != nil {
+		return &attempt{err: err}
+	}
+	a.undone = undone(resp.StatusCode, a.body)
+	return a
+}
+
+// cancelled ends the attempt when its body has been read.
+type cancelled struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (c *cancelled) Close() error {
+	defer c.cancel()
+	return c.ReadCloser.Close()
+}
+
+func refused(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// undone tells whether an answer says that the request was certainly not done and may be
+// done elsewhere.
+func undone(status int, body []byte) bool {
+	if status != http.StatusServiceUnavailable && status != http.StatusMisdirectedRequest {
+		return false
+	}
+	var problem api.Problem
+	if json.Unmarshal(body, &problem) != nil {
+		return false
+	}
+	switch problem.Code {
+	case api.CodeUnavailable, api.CodeOverloaded, api.CodeDraining, api.CodeMisdirected:
+		return true
+	}
+	return false
+}
+
+// hop are the headers that are of one connection only (RFC 9110, 7.6.1).
+var hop = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+
+// judged are the headers that the balancer's guard has looked at. They are of the name that the
+// client knows, which a backend does not.
+var judged = []string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-Dest"}
+
+func clean(h http.Header) {
+	for _, list := range h.Values("Connection") {
+		for name := range strings.SplitSeq(list, ",") {
+			h.Del(strings.TrimSpace(name))
+		}
+	}
+	for _, name := range hop {
+		h.Del(name)
+	}
+}
+
+// to is the request as it goes to a backend.
+func (r *request) to(ctx context.Context, b *backend, by string) *http.Request {
+	out := r.Clone(ctx)
+	out.RequestURI, out.Close = "", false
+	out.URL.Scheme, out.URL.Host = b.url.Scheme, b.url.Host
+	out.Body, out.ContentLength, out.TransferEncoding = http.NoBody, int64(len(r.body)), nil
+	if len(r.body) > 0 {
+		out.Body = io.NopCloser(bytes.NewReader(r.body))
+		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.body)), nil }
+	}
+	clean(out.Header)
+	for _, name := range judged {
+		out.Header.Del(name)
+	}
+	out.Host = "" // the backend's own
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		out.Header.Set("X-Forwarded-For", strings.TrimPrefix(strings.Join(append(out.Header.Values("X-Forwarded-For"), host), ", "), ", "))
+	}
+	out.Header.Set("X-Forwarded-Host", r.Host)
+	out.Header.Set("Via", "1.1 "+by)
+	return out
+}

@@ -1,0 +1,138 @@
+package balancer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"skerry/internal/base/bodylimit"
+	"skerry/internal/base/webguard"
+	"skerry/systems/hydra/api"
+)
+
+// HeaderBalancer names the balancer that an answer came through.
+const HeaderBalancer = "Hydra-Balancer"
+
+// retryAfter is what a client that is turned away is told to wait, in seconds.
+const retryAfter = "1"
+
+// ServeHTTP passes a request on: what is of the data layer's API to a member, anything
+// else to the application. Paths below /-/ are the balancer's own.
+func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set(HeaderBalancer, b.config.Name)
+	if b.state.draining.Load() {
+		w.Header().Set("Connection", "close") // so that the client finds another balancer
+	}
+	if strings.HasPrefix(r.URL.Path, "/-/") {
+		b.own(w, r)
+		return
+	}
+	p := b.route(r.URL.Path)
+	if p == nil {
+		problem(w, http.StatusNotFound, api.CodeNotFound, "nothing behind this balancer serves "+r.URL.Path)
+		return
+	}
+	began := time.Now()
+	code := p.serve(w, r)
+	p.metrics.served(p.kind, r.Method, code, time.Since(began))
+}
+
+// guarded is the balancer behind the guard against web pages of other sites. Links may lead to the
+// application's pages.
+func (b *Balancer) guarded(listen net.Addr) http.Handler {
+	guard := webguard.New(listen, b.config.Hosts...)
+	guard.Links = func(path string) bool { return b.apps != nil && b.route(path) == b.apps }
+	return guard.Protect(b, func(w http.ResponseWriter, err error) {
+		p := api.Guarded(err)
+		problem(w, webguard.Status(err), p.Code, p.Message)
+	})
+}
+
+// route is the pool that serves a path, nil where there is none.
+func (b *Balancer) route(path string) *pool {
+	data := strings.HasPrefix(path, "/v1/")
+	for _, own := range []string{"/status", "/healthz", "/readyz", "/openapi.yaml"} {
+		data = data || path == own
+	}
+	if data || b.apps == nil {
+		return b.members
+	}
+	return b.apps
+}
+
+// serve answers one request and returns its status.
+func (p *pool) serve(w http.ResponseWriter, r *http.Request) int {
+	body, held, err := p.room.Body(w, r, p.config.MaxBody, p.config.Arrival)
+	if err != nil {
+		return p.unread(w, err)
+	}
+	defer p.room.Give(held)
+	if err := p.limit.enter(r.Context()); err != nil {
+		p.metrics.shed.WithLabelValues(string(p.kind)).Inc()
+		return problem(w, http.StatusServiceUnavailable, api.CodeOverloaded, "the balancer is busy: "+err.Error())
+	}
+	defer p.limit.leave()
+	read := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+	ctx, cancel := context.WithTimeout(r.Context(), p.config.Timeout)
+	defer cancel()
+	a, doubt := p.send(ctx, &request{Request: r, body: body, write: !read, safe: read || r.Header.Get(api.HeaderRequestID) != ""})
+	switch {
+	case doubt && (a == nil || a.undone || retriable(a.resp.StatusCode)):
+		if a != nil {
+			a.close()
+		}
+		return problem(w, http.StatusGatewayTimeout, api.CodeInDoubt, "the connection to a backend broke after the write was sent: it may be done")
+	case a == nil:
+		return problem(w, http.StatusServiceUnavailable, api.CodeUnavailable, "no backend answers")
+	}
+	return a.pass(w)
+}
+
+// unread answers a request that did not arrive whole; no backend has seen it.
+func (p *pool) unread(w http.ResponseWriter, err error) int {
+	tooLarge := new(http.MaxBytesError)
+	switch {
+	case errors.As(err, &tooLarge):
+		return problem(w, http.StatusRequestEntityTooLarge, api.CodeTooLarge, "the body has more than "+strconv.FormatInt(tooLarge.Limit, 10)+" bytes")
+	case errors.Is(err, bodylimit.ErrFull):
+		p.metrics.shed.WithLabelValues(string(p.kind)).Inc()
+		return problem(w, http.StatusServiceUnavailable, api.CodeOverloaded, "the balancer is busy: "+err.Error())
+	}
+	return problem(w, http.StatusBadRequest, api.CodeBadRequest, "reading the body: "+err.Error())
+}
+
+// pass gives an answer to the client.
+func (a *attempt) pass(w http.ResponseWriter) int {
+	defer a.close()
+	clean(a.resp.Header)
+	for name, values := range a.resp.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(a.resp.StatusCode)
+	_, err := w.Write(a.body)
+	if a.rest != nil && err == nil {
+		if _, err = io.Copy(w, a.rest); err != nil {
+			panic(http.ErrAbortHandler) // the only way to tell a client that its answer is not whole
+		}
+	}
+	return a.resp.StatusCode
+}
+
+// problem answers with an error of the balancer's own.
+func problem(w http.ResponseWriter, status int, code, message string) int {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	w.WriteHeader(status)
+	// A client that is gone does not miss it.
+	_ = json.NewEncoder(w).Encode(api.Problem{Code: code, Message: message})
+	return status
+}

@@ -1,0 +1,149 @@
+package hydra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"skerry/systems/hydra/cloudsql"
+)
+
+// A member applies its log to a database, and answers from it, once it is sure that the
+// database holds a state of that log: the name that it has is the log's, and no entry has been
+// applied that the log lacks. Without that
+//
+//  1. a database has applied 1000 entries of a log;
+//  2. its members' directories are lost, and the same members begin a new log;
+//  3. writes 2 to 1000 of the new log are acknowledged and never applied there, since the
+//     database is further than that. Reads miss them, and the lag is said to be 0.
+//
+// What the database has applied may be more than this member's log holds yet, where another
+// member of the cloud applies; it is never more than a majority says that is committed.
+
+var (
+	// errUnsure is told while it is not known yet whether the database is the log's.
+	errUnsure = errors.New("whether the database belongs to the log is not known yet")
+	// ErrForeign says that a database holds the state of another log.
+	ErrForeign = errors.New("the database holds the state of another log")
+	// ErrAhead says that a database holds more than the log does.
+	ErrAhead = errors.New("the database is ahead of the log")
+)
+
+const (
+	// unsure is how long a member that is not sure waits before it looks again.
+	unsure = 20 * time.Millisecond
+	// sureTimeout bounds the question how far the log is.
+	sureTimeout = 2 * time.Second
+)
+
+// way is what can be done about a database that is refused.
+const way = "nothing is read from it or written to it. Empty it to have it rebuilt from the log, restore the log's own, " +
+	"or begin a new log with what it holds: skerry hydra adopt"
+
+// owns returns nil when a database that is so far belongs to the member's log.
+func (n *Node) owns(ctx context.Context, p cloudsql.Progress) error {
+	id := n.log.Identity()
+	switch {
+	case !id.Known || id.Log == "" && id.Born:
+		return fmt.Errorf("%w: the log has no name yet", errUnsure)
+	case p.Log == id.Log, p.Log == "" && (p.Applied == 0 || !id.Born): // the latter of a version that gave no names
+	case id.Log == "": // the name may be in an entry that has not come here
+		if err := n.caughtUp(ctx); err != nil {
+			return err
+		}
+		if id = n.log.Identity(); p.Log != id.Log {
+			return foreign(p, id.Log)
+		}
+	default:
+		return foreign(p, id.Log)
+	}
+	if p.Applied <= n.log.Commit() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, sureTimeout)
+	defer cancel()
+	index, err := n.log.ReadIndex(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: how far the log is: %w", errUnsure, err)
+	}
+	if p.Applied > index {
+		return ahead(p.Applied, index)
+	}
+	return nil
+}
+
+// caughtUp returns nil when the member has all that was committed before the call.
+func (n *Node) caughtUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, sureTimeout)
+	defer cancel()
+	index, err := n.log.ReadIndex(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: how far the log is: %w", errUnsure, err)
+	}
+	if n.log.Commit() < index {
+		return fmt.Errorf("%w: the member is behind", errUnsure)
+	}
+	return nil
+}
+
+func foreign(p cloudsql.Progress, log string) error {
+	named := func(log string) string {
+		if log == "" {
+			return "one without a name"
+		}
+		return log
+	}
+	return fmt.Errorf("%w: of %s, up to entry %d, and not of %s; %s", ErrForeign, named(p.Log), p.Applied, named(log), way)
+}
+
+func ahead(applied, index uint64) error {
+	return fmt.Errorf("%w: it has applied entry %d of a log that ends at %d; %s", ErrAhead, applied, index, way)
+}
+
+// accept takes what a look at the database has found: errors of owns. A database that is less
+// far than it was is applied to again from there.
+func (n *Node) accept(ctx context.Context, p cloudsql.Progress) error {
+	if id := n.log.Identity(); !n.sure.Load() || p.Log != id.Log {
+		if err := n.owns(ctx, p); err != nil {
+			n.sure.Store(false)
+			return err
+		}
+	}
+	n.store.Belong(n.log.Identity().Log, p.Log)
+	if before := n.progress.at(); p.Applied < before {
+		n.Log.Warn("the database has gone back: what it lacks is applied again", "from", before, "to", p.Applied)
+		n.fresh.Store(nil)
+		n.log.Applied(p.Applied)
+	}
+	n.progress.advance(p.Applied)
+	n.sure.Store(true)
+	return nil
+}
+
+// astrayAhead is astray of a database that has more than the log.
+func (n *Node) astrayAhead(applied, index uint64) error {
+	n.sure.Store(false)
+	n.interrupt()
+	return ahead(applied, index)
+}
+
+// interrupt has who applies look at the database again.
+func (n *Node) interrupt() {
+	if stop := n.turn.Load(); stop != nil {
+		(*stop)()
+	}
+}
+
+// astray tells whether an error is that the database is not what it was, and has who applies
+// look at it again. Nobody who waits is told meanwhile that it is further than it is.
+func (n *Node) astray(err error) bool {
+	if !errors.Is(err, cloudsql.ErrBack) && !errors.Is(err, cloudsql.ErrLog) {
+		return false
+	}
+	n.sure.Store(false)
+	n.fresh.Store(nil)
+	n.progress.back(n.store.At())
+	n.interrupt()
+	return true
+}

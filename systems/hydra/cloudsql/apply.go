@@ -1,0 +1,346 @@
+package cloudsql
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"skerry/internal/base/linger"
+	"skerry/systems/hydra/command"
+)
+
+// Entry is an entry of the log, in its turn. Data is nil for the log's own entries.
+type Entry struct {
+	Index uint64
+	Data  []byte
+}
+
+// Result is what an entry came to.
+type Result struct {
+	Index   uint64
+	Outcome command.Outcome
+	// Conditional says that the outcome could not be told when the entry was committed.
+	Conditional bool
+}
+
+// Applied is what a batch came to.
+type Applied struct {
+	// Index is that of the last entry that was applied: fewer than were given where their rows
+	// weigh too much for one transaction.
+	Index   uint64
+	Results []Result
+}
+
+// Apply applies entries, the first of which follows the applied index after, in one SQL
+// transaction. ErrMoved says that the database is not there, or no more; ErrEntry that
+// an entry is not understood. Either way, as with every error, nothing was done - save
+// for an error of the commit itself, of which only Progress can tell what it did.
+func (s *Store) Apply(ctx context.Context, holder string, after uint64, entries []Entry) (_ Applied, err error) {
+	if len(entries) == 0 {
+		return Applied{Index: after}, nil
+	}
+	defer func() { err = s.silence.explain(err) }()
+	batch := make([]decoded, 0, len(entries))
+	for _, e := range entries {
+		if e.Data == nil {
+			batch = append(batch, decoded{index: e.Index})
+			continue
+		}
+		t, err := command.Decode(e.Data)
+		if err != nil {
+			return Applied{}, fmt.Errorf("%w: %d: %w", ErrEntry, e.Index, err)
+		}
+		batch = append(batch, decoded{e.Index, &t})
+	}
+	before := s.known.Load()
+	if before.stale {
+		return Applied{}, fmt.Errorf("%w: where to is not known yet", ErrMoved)
+	}
+	if err := s.makeTables(ctx, before, batch); err != nil {
+		return Applied{}, err
+	}
+	tx, err := s.write.BeginTx(ctx, nil)
+	if err != nil {
+		return Applied{}, fmt.Errorf("beginning a transaction: %w", err)
+	}
+	results, now, err := s.applyIn(ctx, tx, before, holder, after, batch)
+	if err != nil {
+		return Applied{}, errors.Join(moved(err), rolledBack(tx))
+	}
+	if err := tx.Commit(); err != nil {
+		return Applied{}, moved(fmt.Errorf("committing: %w", err))
+	}
+	_ = s.saw(before, now) // it is where the compare-and-set found it
+	return Applied{now.applied, results}, nil
+}
+
+// deadlock is MySQL's code of a transaction that was rolled back since another stood in its
+// way; at the commit too, where databases of a Galera cluster find out.
+const deadlock = 1213
+
+// moved makes ErrMoved of a database's word that another member's transaction came first.
+func moved(err error) error {
+	var m *mysql.MySQLError
+	var p *pgconn.PgError
+	if errors.As(err, &m) && m.Number == deadlock || errors.As(err, &p) && (p.Code == "40001" || p.Code == "40P01") {
+		return fmt.Errorf("%w: %w", ErrMoved, err)
+	}
+	return err
+}
+
+func rolledBack(tx *sql.Tx) error {
+	if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
+		return fmt.Errorf("rolling back: %w", err)
+	}
+	return nil
+}
+
+type decoded struct {
+	index       uint64
+	transaction *command.Transaction
+}
+
+// makeTables makes the tables that a batch creates, before its transaction: in MySQL a
+// CREATE TABLE commits. A table of the database that hydra_tables does not list is empty
+// and harms nobody, whoever makes it and when.
+func (s *Store) makeTables(ctx context.Context, before *known, batch []decoded) error {
+	for _, d := range batch {
+		if d.transaction == nil {
+			continue
+		}
+		for _, w := range d.transaction.Writes {
+			if w.Do != command.CreateTable || before.tables.names[w.Table] {
+				continue
+			}
+			if err := s.define(ctx, s.dialect.create(w.Table)); err != nil {
+				return fmt.Errorf("making table %s: %w", w.Table, err)
+			}
+		}
+	}
+	return nil
+}
+
+// defineTries is how often a definition is tried that another member may be making too, definePause the
+// wait before the next try where SQLite had no time for it.
+const (
+	defineTries = 3
+	definePause = 10 * time.Millisecond
+)
+
+// define runs a CREATE ... IF NOT EXISTS. Of two at the same time PostgreSQL fails one with
+// a duplicate in its catalogue: at the next try the other's work is there. Of two connections that turn a new
+// file to write-ahead logging SQLite fails one at once, whatever its busy_timeout says: the other may need
+// as long as a disk does.
+func (s *Store) define(ctx context.Context, query string) error {
+	begun := time.Now()
+	for try := 1; ; try++ {
+		_, err := s.write.ExecContext(ctx, query)
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return err
+		case isBusy(err) && time.Since(begun) < busyTimeout:
+			if linger.For(ctx, definePause) != nil {
+				return err
+			}
+		case try >= defineTries:
+			return err
+		}
+	}
+}
+
+// isBusy tells whether another connection to a file was in the way.
+func isBusy(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
+}
+
+// applyIn applies a batch within a transaction to a database of which is known what stood
+// before; now is where it is then.
+func (s *Store) applyIn(ctx context.Context, tx *sql.Tx, before *known, holder string, after uint64, batch []decoded) (results []Result, now sight, err error) {
+	last := batch[len(batch)-1].index
+	now.log = s.owner(before)
+	if err := s.advance(ctx, tx, before, now.log, after, last, holder); err != nil {
+		return nil, now, err
+	}
+	o := &pending{ctx: ctx, store: s, tx: tx, rows: make(map[string]*tableRows), before: before.tables, tables: before.tables}
+	if err := o.prefetch(batch); err != nil {
+		return nil, now, err
+	}
+	requests, err := s.requests(ctx, tx, batch)
+	if err != nil {
+		return nil, now, err
+	}
+	var records []record
+	for i, d := range batch {
+		if o.weight > batchWeight && i > 0 {
+			last = batch[i-1].index
+			if _, err := tx.ExecContext(ctx, s.dialect.bind("UPDATE hydra_meta SET applied = ? WHERE id = 1", 1), int64(last)); err != nil {
+				return nil, now, fmt.Errorf("ending a batch early: %w", err)
+			}
+			break
+		}
+		if d.transaction == nil {
+			continue
+		}
+		t := d.transaction
+		before, again := requests[t.RequestID]
+		if again = again && t.RequestID != "" && d.index-before.index <= Window; again {
+			results = append(results, Result{d.index, before.outcome, true})
+			records = append(records, record{d.index, "", before.outcome, false})
+			continue
+		}
+		out := command.Evaluate(t, d.index, o, s.most(d.index))
+		if o.err != nil {
+			return nil, now, o.err
+		}
+		conditional := t.Conditional()
+		results = append(results, Result{d.index, out, conditional})
+		if t.RequestID != "" {
+			requests[t.RequestID] = record{d.index, t.RequestID, out, false}
+		}
+		if conditional || out.Code != command.OK {
+			records = append(records, record{d.index, t.RequestID, out, !conditional})
+		}
+	}
+	if err := o.flush(); err != nil {
+		return nil, now, err
+	}
+	if err := s.keep(ctx, tx, records, last); err != nil {
+		return nil, now, err
+	}
+	now.applied = last
+	if o.changed {
+		if _, err := tx.ExecContext(ctx, s.dialect.bind("UPDATE hydra_meta SET tables_at = ? WHERE id = 1", 1), int64(last)); err != nil {
+			return nil, now, fmt.Errorf("writing hydra_meta: %w", err)
+		}
+		now.tables = &tableSet{last, o.tables.names}
+	}
+	return results, now, nil
+}
+
+// advance is the compare-and-set of the applied index, the tables and the log.
+func (s *Store) advance(ctx context.Context, tx *sql.Tx, before *known, log string, from, to uint64, holder string) error {
+	stmt, err := s.statement(ctx, statementKey{kind: "advance"}, func() (string, int) {
+		return "UPDATE hydra_meta SET applied = ?, holder = ?, log_id = ? WHERE id = 1 AND applied = ? AND tables_at = ? AND log_id = ?", 6
+	})
+	if err != nil {
+		return err
+	}
+	done, err := tx.StmtContext(ctx, stmt).ExecContext(ctx, int64(to), holder, log, int64(from), int64(before.tables.schema), before.log)
+	if err != nil {
+		return fmt.Errorf("advancing the applied index: %w", err)
+	}
+	n, err := done.RowsAffected()
+	switch {
+	case err != nil:
+		return fmt.Errorf("advancing the applied index: %w", err)
+	case n != 1:
+		return fmt.Errorf("%w: it is not %d, with tables of %d", ErrMoved, from, before.tables.schema)
+	}
+	return nil
+}
+
+// record is an outcome that is kept.
+type record struct {
+	index   uint64
+	request string
+	outcome command.Outcome
+	failure bool // of a transaction whose outcome depends on no row
+}
+
+// requests finds what is known of a batch's idempotency keys.
+func (s *Store) requests(ctx context.Context, tx *sql.Tx, batch []decoded) (map[string]record, error) {
+	known := make(map[string]record)
+	var ids []any
+	for _, d := range batch {
+		if d.transaction != nil && d.transaction.RequestID != "" {
+			ids = append(ids, d.transaction.RequestID)
+		}
+	}
+	oldest := int64(batch[0].index) - Window
+	for len(ids) > 0 {
+		n := chunk(len(ids))
+		stmt, err := s.statement(ctx, statementKey{"requests", "", n}, func() (string, int) {
+			return "SELECT idx, request, outcome FROM hydra_outcomes WHERE idx >= ? AND request IN (" + marks(n) + ")", n + 1
+		})
+		if err != nil {
+			return nil, err
+		}
+		args := append([]any{oldest}, ids[:n]...)
+		rows, err := tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)
+		if err != nil {
+			return nil, fmt.Errorf("looking for idempotency keys: %w", err)
+		}
+		for rows.Next() {
+			var r record
+			var text []byte
+			if err := rows.Scan(&r.index, &r.request, &text); err != nil {
+				return nil, errors.Join(err, rows.Close())
+			}
+			if err := json.Unmarshal(text, &r.outcome); err != nil {
+				return nil, errors.Join(fmt.Errorf("an outcome in hydra_outcomes: %w", err), rows.Close())
+			}
+			if r.index > known[r.request].index {
+				known[r.request] = r
+			}
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return nil, fmt.Errorf("looking for idempotency keys: %w", err)
+		}
+		ids = ids[n:]
+	}
+	return known, nil
+}
+
+// pruneEvery is how many entries pass between removals of old outcomes.
+const pruneEvery = 1 << 14
+
+// keep writes outcomes down and removes old ones. Failures of what depends on no row, writes to
+// a table that was dropped, are always kept: where none is, such an entry succeeded.
+func (s *Store) keep(ctx context.Context, tx *sql.Tx, records []record, last uint64) error {
+	if !s.outcomes.Load() {
+		keyed := records[:0]
+		for _, r := range records {
+			if r.request != "" || r.failure {
+				keyed = append(keyed, r)
+			}
+		}
+		records = keyed
+	}
+	for len(records) > 0 {
+		n := chunk(len(records))
+		stmt, err := s.statement(ctx, statementKey{"keep", "", n}, func() (string, int) {
+			return "INSERT INTO hydra_outcomes (idx, request, outcome) VALUES " + tuples(n), 3 * n
+		})
+		if err != nil {
+			return err
+		}
+		args := make([]any, 0, 3*n)
+		for _, r := range records[:n] {
+			text, err := json.Marshal(r.outcome)
+			if err != nil {
+				return fmt.Errorf("keeping an outcome: %w", err)
+			}
+			args = append(args, int64(r.index), sql.NullString{String: r.request, Valid: r.request != ""}, string(text))
+		}
+		if _, err := tx.StmtContext(ctx, stmt).ExecContext(ctx, args...); err != nil {
+			return fmt.Errorf("keeping outcomes: %w", err)
+		}
+		records = records[n:]
+	}
+	if last > Window && last/pruneEvery != s.pruned/pruneEvery {
+		if _, err := tx.ExecContext(ctx, s.dialect.bind("DELETE FROM hydra_outcomes WHERE idx < ?", 1), int64(last-Window)); err != nil {
+			return fmt.Errorf("removing old outcomes: %w", err)
+		}
+		s.pruned = last
+	}
+	return nil
+}

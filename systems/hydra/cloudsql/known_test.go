@@ -1,0 +1,238 @@
+package cloudsql
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"skerry/systems/hydra/command"
+)
+
+// rewound puts a database back to an earlier copy: the table late is gone, and hydra_meta is
+// what it was.
+func rewound(t *testing.T, s *Store, to Progress) {
+	t.Helper()
+	_, _, db, _, err := connect(s.config, newSilence(DefaultTimeout))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, q := range []string{
+		"DELETE FROM hydra_tables WHERE name = 'late'",
+		"DROP TABLE late",
+		"DELETE FROM a WHERE version > " + fmt.Sprint(to.Applied),
+		fmt.Sprintf("UPDATE hydra_meta SET applied = %d, tables_at = %d", to.Applied, to.Schema),
+	} {
+		if _, err := db.ExecContext(t.Context(), q); err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+	}
+}
+
+// testBack has a database go back under two stores that use it. Whatever is asked of it first
+// finds out, and what was lost can be applied again.
+func testBack(t *testing.T, url func(*testing.T) string) {
+	asks := map[string]func(ctx context.Context, s *Store) error{
+		"get":      func(ctx context.Context, s *Store) error { _, err := s.Get(ctx, "a", "k2", 0); return err },
+		"get_lost": func(ctx context.Context, s *Store) error { _, err := s.Get(ctx, "late", "k", 0); return err },
+		"scan": func(ctx context.Context, s *Store) error {
+			return s.Scan(ctx, "a", Range{}, func(Row) error { return nil })
+		},
+		"scan_empty": func(ctx context.Context, s *Store) error {
+			return s.Scan(ctx, "a", Range{From: "z"}, func(Row) error { return nil })
+		},
+		"count": func(ctx context.Context, s *Store) error { _, err := s.Count(ctx, "a", 0); return err },
+		"sync":  func(ctx context.Context, s *Store) error { _, err := s.Sync(ctx); return err },
+		"scan_lost": func(ctx context.Context, s *Store) error {
+			if _, err := s.Get(ctx, "a", "k1", 0); !errors.Is(err, ErrBack) { // who finds out, and not which tables there are
+				return err
+			}
+			return s.Scan(ctx, "late", Range{Least: 4}, func(Row) error { return nil })
+		},
+		"least": func(ctx context.Context, s *Store) error {
+			_, err := s.Progress(ctx) // somebody else has found out
+			if err == nil {
+				_, err = s.Get(ctx, "a", "k1", 4)
+			}
+			return err
+		},
+	}
+	for name, ask := range asks {
+		t.Run(name, func(t *testing.T) {
+			ctx, at := t.Context(), url(t)
+			s, other := open(t, at), open(t, at)
+			for _, store := range []*Store{s, other} {
+				store.Belong("one", "")
+			}
+			if _, err := s.Progress(ctx); err != nil {
+				t.Fatal(err)
+			}
+			log := []Entry{
+				entry(t, 1, command.Transaction{Writes: []command.Write{write(command.CreateTable, "a", "", "")}}),
+				entry(t, 2, command.Transaction{Writes: []command.Write{write(command.Put, "a", "k1", "{}")}}),
+				entry(t, 3, command.Transaction{Writes: []command.Write{write(command.CreateTable, "late", "", ""), write(command.Put, "late", "k", "{}")}}),
+				entry(t, 4, command.Transaction{Writes: []command.Write{write(command.Put, "a", "k2", "{}")}}),
+			}
+			if _, err := s.Apply(ctx, "x", 0, log[:2]); err != nil {
+				t.Fatal(err)
+			}
+			early, err := s.Progress(ctx)
+			if err != nil || early.Log != "one" {
+				t.Fatalf("%+v, %v", early, err)
+			}
+			if _, err := s.Apply(ctx, "x", 2, log[2:]); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := other.Progress(ctx); err != nil || !other.Has("late") {
+				t.Fatalf("the other does not know of the table, %v", err)
+			}
+			for _, store := range []*Store{s, other} { // connections that have seen where it was
+				for range 2 {
+					if row, err := store.Get(ctx, "a", "k2", 4); err != nil || row.Version != 4 {
+						t.Fatalf("%+v, %v", row, err)
+					}
+				}
+			}
+			rewound(t, s, early)
+			if err := ask(ctx, s); !errors.Is(err, ErrBack) {
+				t.Errorf("a database that has gone back: %v", err)
+			}
+			if p, err := s.Progress(ctx); err != nil || p.Applied != 2 || s.Has("late") {
+				t.Errorf("progress %+v, %v; it has late: %v", p, err, s.Has("late"))
+			}
+			if _, err := s.Apply(ctx, "x", 2, log[2:]); err != nil {
+				t.Fatal(err)
+			}
+			if err := ask(ctx, other); err != nil && !errors.Is(err, ErrBack) {
+				t.Errorf("where it is again: %v", err)
+			}
+			if _, err := s.Get(ctx, "late", "k", 4); err != nil || !s.Has("late") {
+				t.Errorf("what was lost: %v", err)
+			}
+		})
+	}
+	t.Run("apply", func(t *testing.T) { testBackUnderApplier(t, url(t)) })
+}
+
+// testBackUnderApplier has a member apply to a database that went back and came as far again
+// without its knowledge of tables.
+func testBackUnderApplier(t *testing.T, url string) {
+	ctx, s, other := t.Context(), open(t, url), open(t, url)
+	first := entry(t, 1, command.Transaction{Writes: []command.Write{write(command.CreateTable, "a", "", "")}})
+	late := entry(t, 2, command.Transaction{Writes: []command.Write{write(command.CreateTable, "late", "", "")}})
+	if _, err := s.Apply(ctx, "x", 0, []Entry{first}); err != nil {
+		t.Fatal(err)
+	}
+	early, err := s.Progress(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Apply(ctx, "x", 1, []Entry{late}); err != nil {
+		t.Fatal(err)
+	}
+	rewound(t, s, early)
+	if _, err := other.Progress(ctx); err != nil {
+		t.Fatal(err)
+	}
+	again := entry(t, 2, late.transactionOf(t))
+	if _, err := s.Apply(ctx, "x", 1, []Entry{again}); !errors.Is(err, ErrMoved) {
+		t.Errorf("a batch of a member that takes the table to be there: %v", err)
+	}
+	if _, err := other.Apply(ctx, "y", 1, []Entry{again}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Progress(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Apply(ctx, "x", 2, []Entry{entry(t, 3, command.Transaction{Writes: []command.Write{write(command.Put, "late", "k", "{}")}})}); err != nil {
+		t.Errorf("the table of the lost part: %v", err)
+	}
+}
+
+func (e Entry) transactionOf(t *testing.T) command.Transaction {
+	t.Helper()
+	c, err := command.Decode(e.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// testLogs has a database hold on to the log that it belongs to.
+func testLogs(t *testing.T, url string) {
+	ctx, s := t.Context(), open(t, url)
+	old := entry(t, 1, command.Transaction{Writes: []command.Write{write(command.CreateTable, "a", "", ""), write(command.Put, "a", "k", "{}")}})
+	if _, err := s.Apply(ctx, "x", 0, []Entry{old}); err != nil { // by a version that gave no names
+		t.Fatal(err)
+	}
+	follower := open(t, url)
+	s.Belong("one", "")
+	follower.Belong("one", "")
+	if _, err := s.Progress(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Apply(ctx, "x", 1, []Entry{{Index: 2}}); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := s.Progress(ctx); err != nil || p.Log != "one" {
+		t.Fatalf("progress %+v, %v", p, err)
+	}
+	if _, err := follower.Get(ctx, "a", "k", 2); err != nil {
+		t.Errorf("a member that has not seen yet that the database has a name: %v", err)
+	}
+	var b bytes.Buffer
+	if _, err := s.Save(ctx, &b); err != nil {
+		t.Fatal(err)
+	}
+	empty := open(t, sqliteURL(t))
+	if index, err := empty.Load(ctx, bytes.NewReader(b.Bytes())); err != nil || index != 2 {
+		t.Fatalf("loaded %d, %v", index, err)
+	}
+	if p, err := empty.Progress(ctx); err != nil || p.Log != "one" {
+		t.Errorf("a database filled from a snapshot: %+v, %v", p, err)
+	}
+	other := open(t, sqliteURL(t))
+	other.Belong("two", "")
+	if _, err := other.Load(ctx, bytes.NewReader(b.Bytes())); !errors.Is(err, ErrLog) {
+		t.Errorf("another log's snapshot: %v", err)
+	}
+	unnamed := open(t, sqliteURL(t))
+	if _, err := unnamed.Apply(ctx, "x", 0, []Entry{entry(t, 1, old.transactionOf(t))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unnamed.Load(ctx, bytes.NewReader(b.Bytes())); !errors.Is(err, ErrLog) {
+		t.Errorf("a snapshot over rows of nobody knows which log: %v", err)
+	}
+}
+
+// TestUpgrade opens a database as the first version left it.
+func TestUpgrade(t *testing.T) {
+	url, ctx := sqliteURL(t), t.Context()
+	_, _, db, _, err := connect(Config{URL: url, Readers: 1}, newSilence(DefaultTimeout))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, q := range []string{
+		"CREATE TABLE hydra_meta (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, cluster VARCHAR(200) NOT NULL, applied INTEGER NOT NULL, tables_at INTEGER NOT NULL, holder VARCHAR(200) NOT NULL)",
+		"INSERT INTO hydra_meta VALUES (1, 1, 'test', 7, 3, 'm')",
+		"CREATE TABLE hydra_tables (name VARCHAR(200) PRIMARY KEY)",
+		"INSERT INTO hydra_tables VALUES ('a')",
+	} {
+		if _, err := db.ExecContext(ctx, q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		s := open(t, url)
+		if p, err := s.Progress(ctx); err != nil || p.Applied != 7 || p.Log != "" || !s.Has("a") {
+			t.Errorf("progress %+v, %v", p, err)
+		}
+		var after uint64
+		if err := db.QueryRowContext(ctx, "SELECT outcomes_after FROM hydra_meta").Scan(&after); err != nil || after != 7 {
+			t.Errorf("outcomes are said to be known after %d, %v", after, err)
+		}
+	}
+}

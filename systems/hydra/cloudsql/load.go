@@ -1,0 +1,218 @@
+package cloudsql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"skerry/systems/hydra/command"
+)
+
+// Load replaces the database's rows by those of a snapshot, in one transaction: until its
+// end the database serves what it held, and an error leaves that as it was. A snapshot
+// that is not newer is read to its end and not used.
+func (s *Store) Load(ctx context.Context, r io.Reader) (index uint64, err error) {
+	p, err := s.Progress(ctx)
+	if err != nil {
+		return 0, err
+	}
+	l := &loader{ctx: ctx, store: s, before: p.Applied, known: s.known.Load()}
+	index, err = ReadSnapshot(r, Visitor{Begin: l.begin, Table: l.table, Row: l.row, Outcome: l.outcome})
+	if err == nil && l.tx != nil {
+		err = l.end(index)
+	}
+	if l.tx != nil && err != nil {
+		err = errors.Join(err, rolledBack(l.tx))
+	}
+	if err != nil {
+		return 0, fmt.Errorf("rebuilding the database: %w", s.silence.explain(err))
+	}
+	if l.tx != nil {
+		_ = s.saw(l.known, sight{index, l.log, &tableSet{index, l.names}}) // it is where the compare-and-set found it
+	}
+	return index, nil
+}
+
+// loader fills the database from a snapshot.
+type loader struct {
+	ctx     context.Context
+	store   *Store
+	before  uint64
+	known   *known
+	log     string // that the database belongs to then
+	tx      *sql.Tx
+	names   map[string]bool
+	current string
+	size    int   // of pending
+	pending []any // key, version, value of rows of the current table
+	records []record
+}
+
+func (l *loader) begin(h Header) (err error) {
+	if h.Cluster != l.store.config.Cluster {
+		return fmt.Errorf("%w: the snapshot is of %q", ErrCluster, h.Cluster)
+	}
+	if l.log = l.store.owner(l.known); h.Log != "" {
+		// Rows of nobody knows which log are not replaced, before somebody has accepted them.
+		if l.log != "" && h.Log != l.log || l.log == "" && l.before > 0 || l.known.log != "" && h.Log != l.known.log {
+			return fmt.Errorf("%w: the snapshot is of %q, the database of %q", ErrLog, h.Log, l.known.log)
+		}
+		l.log = h.Log
+	}
+	if h.Index <= l.before {
+		return nil
+	}
+	l.names = make(map[string]bool)
+	for _, name := range h.Tables {
+		if err := l.makeTable(name); err != nil {
+			return err
+		}
+	}
+	if l.tx, err = l.store.write.BeginTx(l.ctx, nil); err != nil {
+		return fmt.Errorf("beginning a transaction: %w", err)
+	}
+	if err := l.store.advance(l.ctx, l.tx, l.known, l.log, l.before, h.Index, "snapshot"); err != nil {
+		return err
+	}
+	old, err := l.store.listTables(l.ctx, l.tx)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(old)) {
+		if err := l.empty(name); err != nil {
+			return err
+		}
+	}
+	for _, q := range []string{"DELETE FROM hydra_tables", "DELETE FROM hydra_outcomes"} {
+		if _, err := l.tx.ExecContext(l.ctx, q); err != nil {
+			return fmt.Errorf("%s: %w", q, err)
+		}
+	}
+	return nil
+}
+
+// makeTable makes a table before the transaction, as store.makeTables does.
+func (l *loader) makeTable(name string) error {
+	if strings.HasPrefix(name, systemPrefix) {
+		if name != MembersTable {
+			return fmt.Errorf("%w: a table called %q", ErrSnapshot, name)
+		}
+	} else if err := command.ValidTable(name); err != nil {
+		return fmt.Errorf("%w: %w", ErrSnapshot, err)
+	}
+	if err := l.store.define(l.ctx, l.store.dialect.create(name)); err != nil {
+		return fmt.Errorf("making table %s: %w", name, err)
+	}
+	l.names[name] = true
+	return nil
+}
+
+func (l *loader) table(name string) error {
+	if l.tx == nil {
+		return nil
+	}
+	if !l.names[name] {
+		return fmt.Errorf("%w: table %q is not in its list", ErrSnapshot, name)
+	}
+	if err := l.flush(); err != nil {
+		return err
+	}
+	l.current = name
+	// What a table holds that hydra_tables did not list is nothing of ours.
+	if err := l.empty(name); err != nil {
+		return err
+	}
+	if _, err := l.tx.ExecContext(l.ctx, l.store.dialect.bind("INSERT INTO hydra_tables (name) VALUES (?)", 1), name); err != nil {
+		return fmt.Errorf("writing hydra_tables: %w", err)
+	}
+	return nil
+}
+
+// deleted is how many rows of a server's table are deleted in one statement: few enough for
+// it to answer in time, however large the table is.
+const deleted = 20_000
+
+// empty deletes a table's rows.
+func (l *loader) empty(table string) error {
+	d := l.store.dialect
+	name, key := d.name_(table), d.name_("key")
+	next := d.bind("SELECT "+key+" FROM "+name+" WHERE "+key+" > ? ORDER BY "+key+" LIMIT 1 OFFSET "+strconv.Itoa(deleted), 1)
+	for last := ""; l.store.Server(); {
+		var until string
+		err := l.tx.QueryRowContext(l.ctx, next, last).Scan(&until)
+		if errors.Is(err, sql.ErrNoRows) {
+			break
+		}
+		if err == nil {
+			_, err = l.tx.ExecContext(l.ctx, d.bind("DELETE FROM "+name+" WHERE "+key+" <= ?", 1), until)
+		}
+		if err != nil {
+			return fmt.Errorf("emptying %s: %w", table, err)
+		}
+		last = until
+	}
+	if _, err := l.tx.ExecContext(l.ctx, "DELETE FROM "+name); err != nil {
+		return fmt.Errorf("emptying %s: %w", table, err)
+	}
+	return nil
+}
+
+func (l *loader) row(_ string, r Row) error {
+	if l.tx == nil {
+		return nil
+	}
+	l.pending = append(l.pending, r.Key, int64(r.Version), string(r.Value))
+	l.size += len(r.Value)
+	if len(l.pending) < 3*chunks[0] && l.size < statementWeight {
+		return nil
+	}
+	return l.flush()
+}
+
+func (l *loader) flush() error {
+	if len(l.pending) == 0 {
+		return nil
+	}
+	err := l.store.put(l.ctx, l.tx, l.current, l.pending)
+	l.pending, l.size = l.pending[:0], 0
+	return err
+}
+
+func (l *loader) outcome(index uint64, request string, o command.Outcome) error {
+	if l.tx == nil {
+		return nil
+	}
+	l.records = append(l.records, record{index, request, o, false})
+	if len(l.records) < chunks[0] {
+		return nil
+	}
+	return l.keep()
+}
+
+func (l *loader) keep() error {
+	err := l.store.keep(l.ctx, l.tx, l.records, 0)
+	l.records = l.records[:0]
+	return err
+}
+
+func (l *loader) end(index uint64) error {
+	if err := errors.Join(l.flush(), l.keep()); err != nil {
+		return err
+	}
+	if _, err := l.tx.ExecContext(l.ctx, l.store.dialect.bind("UPDATE hydra_meta SET tables_at = ?, outcomes_after = ? WHERE id = 1", 2), int64(index), int64(index)); err != nil {
+		return fmt.Errorf("writing hydra_meta: %w", err)
+	}
+	if err := l.tx.Commit(); err != nil {
+		return fmt.Errorf("committing: %w", err)
+	}
+	return nil
+}
+
+// MembersTable is Hydra's own table of rows: where members' interfaces are reached.
+const MembersTable = "hydra_members"

@@ -1,0 +1,281 @@
+package cloudsql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"skerry/systems/hydra/command"
+)
+
+// pending is the tables as a batch of transactions leaves them: what was read once and
+// what is to be written, the last state of each row.
+type pending struct {
+	ctx     context.Context
+	store   *Store
+	tx      *sql.Tx
+	rows    map[string]*tableRows
+	before  *tableSet
+	tables  *tableSet
+	changed bool // tables
+	weight  int  // bytes of rows that were read and written
+	err     error
+}
+
+// tableRows is one table's part.
+type tableRows struct {
+	rows map[string]*rowState
+	// cleared says that what the database holds is gone.
+	cleared bool
+}
+
+type rowState struct {
+	command.Row
+	dirty bool
+}
+
+func (o *pending) table(name string) *tableRows {
+	t := o.rows[name]
+	if t == nil {
+		t = &tableRows{rows: make(map[string]*rowState)}
+		o.rows[name] = t
+	}
+	return t
+}
+
+// HasTable implements command.State.
+func (o *pending) HasTable(name string) bool { return o.tables.names[name] }
+
+// Row implements command.State.
+func (o *pending) Row(table, key string) command.Row {
+	t := o.table(table)
+	if r := t.rows[key]; r != nil {
+		return r.Row
+	}
+	if t.cleared || o.err != nil {
+		return command.Row{}
+	}
+	if err := o.fetch(table, []string{key}, math.MaxInt); err != nil {
+		o.err = err
+		return command.Row{}
+	}
+	return t.rows[key].Row
+}
+
+// SetRow implements command.State.
+func (o *pending) SetRow(table, key string, row command.Row) {
+	o.weight += len(row.Value)
+	o.table(table).rows[key] = &rowState{row, true}
+}
+
+// CreateTable implements command.State.
+func (o *pending) CreateTable(name string) {
+	if !o.HasTable(name) {
+		o.setTables(name, true)
+	}
+}
+
+// ClearTable implements command.State.
+func (o *pending) ClearTable(name string) {
+	o.rows[name] = &tableRows{rows: make(map[string]*rowState), cleared: true}
+}
+
+// DropTable implements command.State. The database keeps the table, empty: to drop it
+// would commit in MySQL, and harm who uses it again if a member did it late.
+func (o *pending) DropTable(name string) {
+	if o.HasTable(name) {
+		o.ClearTable(name)
+		o.setTables(name, false)
+	}
+}
+
+func (o *pending) setTables(name string, there bool) {
+	names := maps.Clone(o.tables.names)
+	delete(names, name)
+	if there {
+		names[name] = true
+	}
+	o.tables, o.changed = &tableSet{names: names}, true
+}
+
+// prefetch reads the rows that a batch's transactions depend on, many at a time.
+func (o *pending) prefetch(batch []decoded) error {
+	want := make(map[string]map[string]bool)
+	need := func(table, key string) {
+		if !o.HasTable(table) {
+			return
+		}
+		if want[table] == nil {
+			want[table] = make(map[string]bool)
+		}
+		want[table][key] = true
+	}
+	for _, d := range batch {
+		if d.transaction == nil {
+			continue
+		}
+		for i := range d.transaction.Checks {
+			need(d.transaction.Checks[i].Table, d.transaction.Checks[i].Key)
+		}
+		for i := range d.transaction.Writes {
+			if w := &d.transaction.Writes[i]; w.Do == command.Merge || w.Do == command.Add {
+				need(w.Table, w.Key)
+			}
+		}
+	}
+	for _, table := range slices.Sorted(maps.Keys(want)) {
+		if err := o.fetch(table, slices.Sorted(maps.Keys(want[table])), prefetchWeight); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetch reads rows of a table that exists, until all that was read weighs more than most.
+func (o *pending) fetch(table string, keys []string, most int) error {
+	d, t := o.store.dialect, o.table(table)
+	for len(keys) > 0 && o.weight <= most {
+		n := chunk(len(keys))
+		stmt, err := o.store.statement(o.ctx, statementKey{"fetch", table, n}, func() (string, int) {
+			return "SELECT " + d.columns() + " FROM " + d.name_(table) + " WHERE " + d.name_("key") + " IN (" + marks(n) + ")", n
+		})
+		if err != nil {
+			return err
+		}
+		args := make([]any, n)
+		for i, k := range keys[:n] {
+			args[i] = k
+		}
+		rows, err := o.tx.StmtContext(o.ctx, stmt).QueryContext(o.ctx, args...)
+		if err != nil {
+			return fmt.Errorf("reading rows of %s: %w", table, err)
+		}
+		found := make(map[string]*rowState, n)
+		for o.weight <= most && rows.Next() {
+			var key string
+			var r rowState
+			if err := rows.Scan(&key, &r.Version, &r.Value); err != nil {
+				return errors.Join(fmt.Errorf("reading rows of %s: %w", table, err), rows.Close())
+			}
+			o.weight += len(r.Value)
+			found[key] = &r
+		}
+		whole := o.weight <= most
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return fmt.Errorf("reading rows of %s: %w", table, err)
+		}
+		for _, k := range keys[:n] {
+			if r := found[k]; r != nil {
+				t.rows[k] = r
+			} else if whole { // else it may be one that was not read
+				t.rows[k] = &rowState{}
+			}
+		}
+		keys = keys[n:]
+	}
+	return nil
+}
+
+// columns are those of a table of rows.
+func (d *dialect) columns() string {
+	return d.name_("key") + ", " + d.name_("version") + ", " + d.name_("value")
+}
+
+// flush writes what is dirty, in the order of tables and keys.
+func (o *pending) flush() error {
+	if o.changed {
+		if err := o.flushTables(); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.rows)) {
+		t := o.rows[name]
+		if t.cleared {
+			if _, err := o.tx.ExecContext(o.ctx, "DELETE FROM "+o.store.dialect.name_(name)); err != nil {
+				return fmt.Errorf("clearing %s: %w", name, err)
+			}
+		}
+		var put []any
+		var gone []any
+		for _, key := range slices.Sorted(maps.Keys(t.rows)) {
+			switch r := t.rows[key]; {
+			case !r.dirty:
+			case r.Value == nil:
+				gone = append(gone, key)
+			default:
+				put = append(put, key, int64(r.Version), string(r.Value))
+			}
+		}
+		if err := o.store.put(o.ctx, o.tx, name, put); err != nil {
+			return err
+		}
+		if t.cleared {
+			continue
+		}
+		if err := o.store.remove(o.ctx, o.tx, name, gone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flushTables brings hydra_tables to the batch's end.
+func (o *pending) flushTables() error {
+	before := o.before.names
+	for _, n := range slices.Sorted(maps.Keys(before)) {
+		if !o.tables.names[n] {
+			if _, err := o.tx.ExecContext(o.ctx, o.store.dialect.bind("DELETE FROM hydra_tables WHERE name = ?", 1), n); err != nil {
+				return fmt.Errorf("writing hydra_tables: %w", err)
+			}
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(o.tables.names)) {
+		if !before[n] {
+			if _, err := o.tx.ExecContext(o.ctx, o.store.dialect.bind("INSERT INTO hydra_tables (name) VALUES (?)", 1), n); err != nil {
+				return fmt.Errorf("writing hydra_tables: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// put writes rows whole: args are key, version, value of each.
+func (s *Store) put(ctx context.Context, tx *sql.Tx, table string, args []any) error {
+	d := s.dialect
+	for len(args) > 0 {
+		n := s.fitting(args)
+		stmt, err := s.statement(ctx, statementKey{"put", table, n}, func() (string, int) {
+			return "INSERT INTO " + d.name_(table) + " (" + d.columns() + ") VALUES " + tuples(n) + d.conflict, 3 * n
+		})
+		if err != nil {
+			return err
+		}
+		if _, err := tx.StmtContext(ctx, stmt).ExecContext(ctx, args[:3*n]...); err != nil {
+			return fmt.Errorf("writing rows of %s: %w", table, err)
+		}
+		args = args[3*n:]
+	}
+	return nil
+}
+
+func (s *Store) remove(ctx context.Context, tx *sql.Tx, table string, keys []any) error {
+	d := s.dialect
+	for len(keys) > 0 {
+		n := chunk(len(keys))
+		stmt, err := s.statement(ctx, statementKey{"remove", table, n}, func() (string, int) {
+			return "DELETE FROM " + d.name_(table) + " WHERE " + d.name_("key") + " IN (" + marks(n) + ")", n
+		})
+		if err != nil {
+			return err
+		}
+		if _, err := tx.StmtContext(ctx, stmt).ExecContext(ctx, keys[:n]...); err != nil {
+			return fmt.Errorf("removing rows of %s: %w", table, err)
+		}
+		keys = keys[n:]
+	}
+	return nil
+}

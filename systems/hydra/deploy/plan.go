@@ -1,0 +1,380 @@
+// Package deploy starts whole deployments of Hydra: two or more clouds with their members
+// and a database each, a witness in a further place, and a load balancer and the wallet in
+// every cloud, named by a DNS server. It starts them as processes on hosts: on loopback
+// for everyone (dev), or on the nodes of a lab (up).
+//
+//	client ─► dns ─► lb of a cloud ─► wallet ─► lb ─► members ─► database
+//	                                                    ╲ log ╱
+//	                                              members of other clouds, witness
+package deploy
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/base/bearer"
+	"skerry/internal/base/unit"
+	"skerry/internal/machine/host"
+	"skerry/systems/consensus/ca"
+	"skerry/systems/hydra/dns"
+	"skerry/systems/hydra/hydraclient"
+)
+
+// ErrLayout says that there are not the hosts that a deployment needs.
+var ErrLayout = errors.New("no room for a deployment")
+
+// Layout says which host is what.
+type Layout struct {
+	Clouds []Cloud
+	// Witness breaks ties: with two clouds and no third place, neither could tell the
+	// other's loss from its own. Nil for none.
+	Witness host.Host
+	// Names has the DNS server; nil for none.
+	Names host.Host
+}
+
+// Cloud is one cloud's hosts.
+type Cloud struct {
+	Name    string
+	Members []host.Host
+	// Edge has the load balancer and the wallet; nil for none.
+	Edge host.Host
+}
+
+// Ports that services listen at.
+const (
+	PortAPI    = 7070
+	PortPeer   = 7071
+	PortLB     = 8080
+	PortWallet = 8090
+	PortDNS    = 5353
+)
+
+// Options of a deployment.
+type Options struct {
+	Exe string // the skerry program
+	// Zone is the name that the wallet has.
+	Zone string
+	// DNSPort is where the DNS server answers; 0 for PortDNS, which needs no root.
+	DNSPort int
+	// Prefer is the cloud whose members should lead, "" for any.
+	Prefer string
+	// Secure has members and what talks to them prove who they are; Insecure lets services
+	// listen beyond this machine, as in a lab.
+	Secure, Insecure bool
+	// Dir gets the authority, with Secure.
+	Dir string
+	// Databases names a cloud's SQL database where it is not an SQLite file.
+	Databases map[string]string
+	// MaxLog bounds each member's log on disk, in bytes; 0 for its default.
+	MaxLog int64
+	// Drain is how long what ends goes on first.
+	Drain time.Duration
+	// Wallet is whether wallets are started.
+	Wallet bool
+}
+
+// Join is an address of a host.
+func Join(h host.Host, port int) string { return net.JoinHostPort(h.Addr(), strconv.Itoa(port)) }
+
+// member is a file of a member's configuration.
+type member struct {
+	Cluster     string         `yaml:"cluster"`
+	Name        string         `yaml:"name"`
+	Cloud       string         `yaml:"cloud"`
+	Listen      string         `yaml:"listen"`
+	Peer        string         `yaml:"peer"`
+	Data        string         `yaml:"data"`
+	Database    string         `yaml:"database,omitempty"`
+	Witness     bool           `yaml:"witness,omitempty"`
+	Members     []memberOf     `yaml:"members"`
+	Certificate string         `yaml:"certificate,omitempty"`
+	Key         string         `yaml:"key,omitempty"`
+	Authority   string         `yaml:"authority,omitempty"`
+	Tokens      string         `yaml:"tokens,omitempty"`
+	Insecure    bool           `yaml:"insecure,omitempty"`
+	PreferCloud string         `yaml:"prefer_cloud,omitempty"`
+	MaxLog      *unit.Bytes    `yaml:"max_log,omitempty"`
+	Drain       *unit.Duration `yaml:"drain,omitempty"`
+}
+
+type memberOf struct {
+	Name    string `yaml:"name"`
+	Cloud   string `yaml:"cloud"`
+	Peer    string `yaml:"peer"`
+	API     string `yaml:"api"`
+	Witness bool   `yaml:"witness,omitempty"`
+}
+
+const cluster = "hydra"
+
+// witnessCloud is the place of the witness.
+const witnessCloud = "witness"
+
+// Services plans a deployment: its services in the order to start them in. Members'
+// configuration, the zone and, where they are asked for, keys are written into the hosts'
+// directories.
+func Services(ctx context.Context, l Layout, o Options) ([]Service, error) {
+	if len(l.Clouds) == 0 || len(l.Clouds[0].Members) == 0 {
+		return nil, fmt.Errorf("%w: no cloud has members", ErrLayout)
+	}
+	for name := range o.Databases {
+		if !slices.ContainsFunc(l.Clouds, func(c Cloud) bool { return c.Name == name }) {
+			return nil, fmt.Errorf("%w: there is no cloud %q to have a database", ErrLayout, name)
+		}
+	}
+	p := planner{Layout: l, Options: o}
+	if err := p.secure(); err != nil {
+		return nil, err
+	}
+	if err := p.members(ctx); err != nil {
+		return nil, err
+	}
+	err := p.fronts(ctx)
+	return p.services, err
+}
+
+// Fronts plans what stands before members that are there: balancers, wallets where they are asked for, and the DNS
+// server, in the order to start them in. The zone is written into its host's directory.
+func Fronts(ctx context.Context, l Layout, o Options) ([]Service, error) {
+	p := planner{Layout: l, Options: o}
+	err := p.fronts(ctx)
+	return p.services, err
+}
+
+func (p *planner) fronts(ctx context.Context) error {
+	p.balancers()
+	p.wallets()
+	return p.names(ctx)
+}
+
+type planner struct {
+	Layout
+	Options
+	services []Service
+}
+
+// each calls f with every member.
+func (l Layout) each(f func(h host.Host, cloud string, witness bool)) {
+	for _, c := range l.Clouds {
+		for _, h := range c.Members {
+			f(h, c.Name, false)
+		}
+	}
+	if l.Witness != nil {
+		f(l.Witness, witnessCloud, true)
+	}
+}
+
+// secure makes the authority, once.
+func (p *planner) secure() error {
+	if !p.Secure {
+		return nil
+	}
+	if _, err := os.Stat(p.pki("ca.crt")); err == nil {
+		return nil
+	}
+	now := time.Now()
+	authority, err := ca.Init(p.pki(""), cluster, certificateDays, now)
+	if err != nil {
+		return err
+	}
+	errs := []error{ca.WriteTokens(p.pki(""))}
+	p.each(func(h host.Host, _ string, _ bool) {
+		errs = append(errs, authority.Issue(ca.Subject{Name: h.Name(), Role: ca.Member, Hosts: []string{h.Addr()}}, certificateDays, now))
+	})
+	errs = append(errs, authority.Issue(ca.Subject{Name: applicationName, Role: ca.Application}, certificateDays, now))
+	return errors.Join(errs...)
+}
+
+const (
+	// walletName is what the balancers are called in the zone, besides its apex.
+	walletName      = "wallet"
+	certificateDays = 30
+	applicationName = "application"
+)
+
+func (p *planner) pki(file string) string { return filepath.Join(p.Dir, "pki", file) }
+
+func (p *planner) members(ctx context.Context) error {
+	var all []memberOf
+	p.each(func(h host.Host, cloud string, witness bool) {
+		all = append(all, memberOf{h.Name(), cloud, Join(h, PortPeer), Join(h, PortAPI), witness})
+	})
+	var failed error
+	p.each(func(h host.Host, cloud string, witness bool) {
+		c := member{
+			Cluster: cluster, Name: h.Name(), Cloud: cloud, Listen: Join(h, PortAPI), Peer: Join(h, PortPeer),
+			Data: filepath.Join(h.Dir(), "data"), Witness: witness, Members: all, Insecure: p.Insecure, PreferCloud: p.Prefer,
+		}
+		if !witness {
+			c.Database = p.database(cloud)
+		}
+		if p.MaxLog > 0 {
+			c.MaxLog = (*unit.Bytes)(&p.MaxLog)
+		}
+		if p.Drain > 0 {
+			c.Drain = (*unit.Duration)(&p.Drain)
+		}
+		if p.Secure {
+			c.Certificate, c.Key, c.Authority = p.pki(h.Name()+".crt"), p.pki(h.Name()+".key"), p.pki("ca.crt")
+			c.Tokens = p.pki(ca.TokensFile)
+		}
+		file := filepath.Join(h.Dir(), "member.yaml")
+		text, err := yaml.Marshal(c)
+		if err == nil {
+			err = h.Files().Write(ctx, file, 0o600, bytes.NewReader(text))
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("writing the configuration of %s: %w", h.Name(), err))
+		}
+		s := Service{Name: h.Name(), Kind: Member, Cloud: cloud, Host: h, Args: []string{"hydra", "node", "--config", file}, URL: p.api(h)}
+		if witness {
+			s.Kind = Witness
+		}
+		s.Ready = s.URL + "/healthz"
+		p.services = append(p.services, s)
+	})
+	return failed
+}
+
+// database is a cloud's, shared by its members.
+func (p *planner) database(cloud string) string {
+	if url := p.Databases[cloud]; url != "" {
+		return url
+	}
+	for _, c := range p.Clouds {
+		if c.Name == cloud {
+			return "sqlite:" + filepath.Join(c.Members[0].Dir(), "hydra.db")
+		}
+	}
+	return ""
+}
+
+func (p *planner) api(h host.Host) string {
+	if p.Secure {
+		return "https://" + Join(h, PortAPI)
+	}
+	return "http://" + Join(h, PortAPI)
+}
+
+// credentials are the flags of what talks to members.
+func (p *planner) credentials() []string {
+	if !p.Secure {
+		return nil
+	}
+	return []string{
+		"--cert", p.pki(applicationName + ".crt"), "--key", p.pki(applicationName + ".key"), "--ca", p.pki("ca.crt"),
+		"--token-file", p.pki("token-write"),
+	}
+}
+
+func (p *planner) balancers() {
+	for _, c := range p.Clouds {
+		if c.Edge == nil {
+			continue
+		}
+		args := []string{"hydra", "lb", "--cloud", c.Name, "--listen", Join(c.Edge, PortLB), "--drain", p.Drain.String(), "--host", p.Zone, "--host", walletName + "." + p.Zone}
+		if p.Insecure {
+			args = append(args, "--insecure")
+		}
+		args = append(args, p.credentials()...)
+		for _, other := range p.Clouds {
+			for _, h := range other.Members {
+				args = append(args, "--member", other.Name+"="+p.api(h))
+			}
+			if p.Wallet && other.Edge != nil {
+				args = append(args, "--app", other.Name+"=http://"+Join(other.Edge, PortWallet))
+			}
+		}
+		url := "http://" + Join(c.Edge, PortLB)
+		p.services = append(p.services, Service{Name: "lb-" + c.Name, Kind: Balancer, Cloud: c.Name, Host: c.Edge, Args: args, URL: url, Ready: url + "/-/healthy"})
+	}
+}
+
+func (p *planner) wallets() {
+	for _, c := range p.Clouds {
+		if c.Edge == nil || !p.Wallet {
+			continue
+		}
+		// What the wallet asks of the data layer goes through its cloud's load balancer, which
+		// knows the members of all clouds.
+		args := []string{"hydra", "wallet", "--cloud", c.Name, "--listen", Join(c.Edge, PortWallet), "--data", Join(c.Edge, PortLB)}
+		if p.Insecure {
+			args = append(args, "--insecure")
+		}
+		if p.Secure {
+			args = append(args, "--token-file", p.pki("token-write"))
+		}
+		url := "http://" + Join(c.Edge, PortWallet)
+		p.services = append(p.services, Service{Name: "wallet-" + c.Name, Kind: Wallet, Cloud: c.Name, Host: c.Edge, Args: args, URL: url, Ready: url + "/healthz"})
+	}
+}
+
+// names plans the DNS server, whose zone names every cloud's load balancer.
+func (p *planner) names(ctx context.Context) error {
+	if p.Names == nil {
+		return nil
+	}
+	apex := dns.Name{Name: walletName}
+	for _, c := range p.Clouds {
+		if c.Edge != nil {
+			apex.Targets = append(apex.Targets, dns.Target{Address: c.Edge.Addr(), Check: "http://" + Join(c.Edge, PortLB) + "/-/ready"})
+		}
+	}
+	if len(apex.Targets) == 0 {
+		return advice.With(fmt.Errorf("%w: there is nothing to name", ErrLayout), "give every cloud an edge")
+	}
+	zone := dns.Defaults(p.Zone)
+	zone.Nameservers = []dns.Nameserver{{Name: "ns", Addresses: []string{p.Names.Addr()}}}
+	zone.Names = []dns.Name{{Name: "@", Alias: walletName}, apex}
+	text, err := yaml.Marshal(zone)
+	file := filepath.Join(p.Names.Dir(), "zone.yaml")
+	if err == nil {
+		err = p.Names.Files().Write(ctx, file, 0o600, bytes.NewReader(text))
+	}
+	if err != nil {
+		return fmt.Errorf("writing the zone: %w", err)
+	}
+	at := Join(p.Names, cmp.Or(p.DNSPort, PortDNS))
+	p.services = append(p.services, Service{
+		Name: "dns", Kind: Names, Host: p.Names, Args: []string{"hydra", "dns", file, "--listen", at},
+		URL: "dns://" + at, Ready: "dns://" + at + "/" + p.Zone,
+	})
+	return nil
+}
+
+// Launch plans a deployment and starts it.
+func Launch(ctx context.Context, l Layout, o Options, restart time.Duration, log *slog.Logger) (*Deployment, error) {
+	services, err := Services(ctx, l, o)
+	if err != nil {
+		return nil, err
+	}
+	var reach hydraclient.Config
+	if o.Secure {
+		p := planner{Layout: l, Options: o}
+		i, err := ca.Load(p.pki(applicationName+".crt"), p.pki(applicationName+".key"), p.pki("ca.crt"), time.Now())
+		if err != nil {
+			return nil, err
+		}
+		tokens, err := bearer.Load(p.pki(ca.TokensFile))
+		if err != nil {
+			return nil, err
+		}
+		reach.TLS, reach.Token = i.Client(nil, ca.Member), tokens.Own(bearer.Admin)
+	}
+	return Start(ctx, o.Exe, services, restart, reach, log)
+}

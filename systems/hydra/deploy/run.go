@@ -1,0 +1,218 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/base/linger"
+	"skerry/systems/hydra/hydraclient"
+)
+
+// ErrNotReady says that a service did not serve in time.
+var ErrNotReady = errors.New("not ready in time")
+
+// errStarting says that a process is about to be started again.
+var errStarting = errors.New("it is not started yet")
+
+const (
+	// poll is between two questions whether something is ready.
+	poll = 50 * time.Millisecond
+	// readyTimeout bounds the wait for one kind of services.
+	readyTimeout = 60 * time.Second
+)
+
+// Deployment is services that run.
+type Deployment struct {
+	services []*supervised
+	config   hydraclient.Config // of the members
+}
+
+// Start starts services in their order, each kind when that before it is ready. exe is the
+// skerry program; what ends by itself is started again after a pause, 0 for never. reach is
+// how a client talks to members: its endpoints are filled in.
+func Start(ctx context.Context, exe string, services []Service, restart time.Duration, reach hydraclient.Config, log *slog.Logger) (_ *Deployment, err error) {
+	d := &Deployment{config: reach}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Stop(context.WithoutCancel(ctx)))
+		}
+	}()
+	for _, s := range services {
+		if s.Kind == Member {
+			if d.config.Dial == nil {
+				d.config.Dial = s.Host.Dial
+			}
+			d.config.Endpoints = append(d.config.Endpoints, s.URL[len(scheme(s.URL)):])
+		}
+	}
+	for len(services) > 0 {
+		n := slices.IndexFunc(services, func(s Service) bool { return !sameStep(s.Kind, services[0].Kind) })
+		if n < 0 {
+			n = len(services)
+		}
+		for _, s := range services[:n] {
+			one := &supervised{Service: s, exe: exe, restart: restart, log: log, wake: make(chan struct{}, 1)}
+			if err := one.start(ctx); err != nil {
+				return nil, err
+			}
+			d.services = append(d.services, one)
+		}
+		started := d.services[len(d.services)-n:]
+		if err := d.await(ctx, started); err != nil {
+			return nil, err
+		}
+		services = services[n:]
+	}
+	return d, nil
+}
+
+func scheme(url string) string {
+	if len(url) > 5 && url[4] == 's' {
+		return "https://"
+	}
+	return "http://"
+}
+
+// sameStep tells kinds that are started together: members find each other.
+func sameStep(a, b Kind) bool {
+	return a == b || (a == Member || a == Witness) && (b == Member || b == Witness)
+}
+
+// await returns when services are ready, and members have a leader.
+func (d *Deployment) await(ctx context.Context, services []*supervised) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, ErrNotReady)
+	defer cancel()
+	g, asking := errgroup.WithContext(ctx)
+	members := false
+	for _, s := range services {
+		members = members || s.Kind == Member
+		g.Go(func() error {
+			return d.awaitOne(asking, s, func(ctx context.Context) error { return s.Ask(ctx, d.config) })
+		})
+	}
+	if err := g.Wait(); err != nil || !members {
+		return err
+	}
+	data, err := hydraclient.New(d.config)
+	if err != nil {
+		return err
+	}
+	err = d.awaitOne(ctx, services[0], func(ctx context.Context) error { return data.Ready(ctx) })
+	return errors.Join(err, data.Close())
+}
+
+// awaitOne asks until the answer is nil; a process that ended and stays so is not waited for.
+func (d *Deployment) awaitOne(ctx context.Context, s *supervised, ask func(context.Context) error) error {
+	for {
+		err := ask(ctx)
+		if err == nil {
+			return nil
+		}
+		if !s.running() && s.restart == 0 && !errors.Is(err, errStarting) {
+			return s.died()
+		}
+		if ended := linger.For(ctx, poll); ended != nil {
+			return advice.With(fmt.Errorf("%s on %s: %w: %w\n%s", s.Name, s.Host.Name(), ended, err, s.current().Tail(8)), "its log is %s", s.logFile())
+		}
+	}
+}
+
+// State is a service as it is at a moment.
+type State struct {
+	Name    string `json:"name"`
+	Kind    Kind   `json:"kind"`
+	Cloud   string `json:"cloud,omitempty"`
+	Node    string `json:"node"`
+	Address string `json:"address"`
+	URL     string `json:"url,omitempty"`
+	PID     int    `json:"pid"`
+	Running bool   `json:"running"`
+	Log     string `json:"log"`
+}
+
+// States tells of every service.
+func (d *Deployment) States() []State {
+	all := make([]State, len(d.services))
+	for i, s := range d.services {
+		all[i] = State{
+			Name: s.Name, Kind: s.Kind, Cloud: s.Cloud, Node: s.Host.Name(), Address: s.Host.Addr(), URL: s.URL,
+			PID: s.current().PID(), Running: s.running(), Log: s.logFile(),
+		}
+	}
+	return all
+}
+
+// DNS is where the deployment's DNS server answers, HOST:PORT; "" where it has none.
+func (d *Deployment) DNS() string {
+	for _, s := range d.services {
+		if s.Kind == Names {
+			return strings.TrimPrefix(s.URL, "dns://")
+		}
+	}
+	return ""
+}
+
+// Kill ends the services that which names with SIGKILL, and they stay so until Revive.
+func (d *Deployment) Kill(which func(Service) bool) error {
+	var g errgroup.Group
+	for _, s := range d.services {
+		if !which(s.Service) {
+			continue
+		}
+		s.hold(true)
+		g.Go(s.current().Kill)
+	}
+	return g.Wait()
+}
+
+// Revive starts again what Kill has ended, and returns when it is ready.
+func (d *Deployment) Revive(ctx context.Context, which func(Service) bool) error {
+	var again []*supervised
+	for _, s := range d.services {
+		if !which(s.Service) || !s.hold(false) {
+			continue
+		}
+		again = append(again, s)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, ErrNotReady)
+	defer cancel()
+	for _, s := range again {
+		err := d.awaitOne(ctx, s, func(ctx context.Context) error {
+			if !s.running() {
+				return errStarting
+			}
+			return s.Ask(ctx, d.config)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stop ends every service, the last that was started first.
+func (d *Deployment) Stop(ctx context.Context) error {
+	var errs []error
+	for end := len(d.services); end > 0; {
+		begin := end - 1
+		for begin > 0 && sameStep(d.services[begin-1].Kind, d.services[end-1].Kind) {
+			begin--
+		}
+		var g errgroup.Group
+		for _, s := range d.services[begin:end] {
+			g.Go(func() error { return s.end(ctx) })
+		}
+		errs = append(errs, g.Wait())
+		end = begin
+	}
+	d.services = nil
+	return errors.Join(errs...)
+}

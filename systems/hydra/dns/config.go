@@ -1,0 +1,223 @@
+package dns
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"skerry/internal/base/strict"
+	"skerry/internal/base/unit"
+)
+
+// ErrZone says that a zone makes no sense.
+var ErrZone = errors.New("invalid zone")
+
+// Config is a zone as its file describes it.
+type Config struct {
+	// Zone is the apex: "hydra.test".
+	Zone string `yaml:"zone" jsonschema:"required"`
+	// TTL of addresses, in whole seconds: how long a resolver may go on naming a cloud that
+	// was lost.
+	TTL unit.Duration `yaml:"ttl" jsonschema:"default=1s"`
+	// NegativeTTL is how long the absence of a name may be kept, in whole seconds.
+	NegativeTTL unit.Duration `yaml:"negative_ttl" jsonschema:"default=1s"`
+	// Order of the addresses in an answer: each in turn first, or at random.
+	Order string `yaml:"order" jsonschema:"default=rotate,enum=rotate,enum=random"`
+	// AllUnhealthy is what is answered when no target of a name is healthy: all of them, as
+	// it is likelier that the check is wrong than that all are lost, or the failure
+	// "servfail".
+	AllUnhealthy string `yaml:"all_unhealthy" jsonschema:"default=all,enum=all,enum=servfail"`
+	// Nameservers are the hosts that serve the zone.
+	Nameservers []Nameserver `yaml:"nameservers"`
+	// Upstream is the resolver ("192.0.2.1:53") asked for aliases outside the zone.
+	Upstream string `yaml:"upstream"`
+	Check    Check  `yaml:"check"`
+	Names    []Name `yaml:"names"`
+}
+
+// Nameserver is a host that serves the zone: a name within it, and its addresses.
+type Nameserver struct {
+	Name      string   `yaml:"name" jsonschema:"required"`
+	Addresses []string `yaml:"addresses" jsonschema:"required,minItems=1"`
+}
+
+// Check is how targets are checked.
+type Check struct {
+	Interval unit.Duration `yaml:"interval" jsonschema:"default=500ms"`
+	Timeout  unit.Duration `yaml:"timeout" jsonschema:"default=500ms"`
+	// Fall and Rise are how many checks in a row have to fail, or to succeed, until a
+	// target counts as lost, or as back.
+	Fall int `yaml:"fall" jsonschema:"default=2,minimum=1"`
+	Rise int `yaml:"rise" jsonschema:"default=2,minimum=1"`
+}
+
+// Name is a name of the zone: the addresses of its healthy targets, or what another name
+// has (an ANAME).
+type Name struct {
+	// Name is relative to the zone; "@" is the zone itself.
+	Name    string   `yaml:"name" jsonschema:"required"`
+	Targets []Target `yaml:"targets"`
+	// Alias is another name: relative to the zone, or absolute with a dot at its end.
+	Alias string `yaml:"alias"`
+}
+
+// Target is an address with what tells its health.
+type Target struct {
+	Address string `yaml:"address" jsonschema:"required"`
+	// Check is a URL whose answer is 2xx while the target is healthy, or tcp://HOST:PORT,
+	// which has to accept connections. Without one the target is always healthy.
+	Check string `yaml:"check"`
+}
+
+// Load reads a zone's file. Mistakes in it are strict.Problems, or wrap ErrZone.
+func Load(path string) (Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Config{}, fmt.Errorf("reading the zone: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Parse reads a zone; name is what messages call it.
+func Parse(name string, data []byte) (Config, error) {
+	var c Config
+	root, err := strict.Parse(name, data)
+	if err != nil {
+		return c, err
+	}
+	if problems := strict.Decode(root, &c, ""); len(problems) > 0 {
+		return c, problems
+	}
+	return c, c.validate()
+}
+
+// Defaults are those of a zone of one's own making.
+func Defaults(zone string) Config {
+	return Config{
+		Zone: zone, TTL: unit.Duration(time.Second), NegativeTTL: unit.Duration(time.Second),
+		Order: "rotate", AllUnhealthy: "all",
+		Check: Check{Interval: unit.Duration(500 * time.Millisecond), Timeout: unit.Duration(500 * time.Millisecond), Fall: 2, Rise: 2},
+	}
+}
+
+func (c Config) validate() error {
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("%w %s: %s", ErrZone, c.Zone, fmt.Sprintf(format, args...))
+	}
+	if _, ok := dns.IsDomainName(c.Zone); !ok || c.Zone == "" || c.Zone == "." {
+		return wrong("%q is no domain name", c.Zone)
+	}
+	for what, ttl := range map[string]unit.Duration{"ttl": c.TTL, "negative_ttl": c.NegativeTTL} {
+		if d := time.Duration(ttl); d < 0 || d%time.Second != 0 || d > 24*time.Hour {
+			return wrong("%s is %v; it is in whole seconds, at most a day", what, d)
+		}
+	}
+	if c.Check.Interval <= 0 || c.Check.Timeout <= 0 || c.Check.Fall < 1 || c.Check.Rise < 1 {
+		return wrong("a check needs an interval, a timeout, fall and rise")
+	}
+	for _, ns := range c.Nameservers {
+		if ns.Name == "@" {
+			return wrong("a name server needs a name of its own, not @")
+		}
+		for _, a := range ns.Addresses {
+			if _, err := netip.ParseAddr(a); err != nil {
+				return wrong("name server %s: %v", ns.Name, err)
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, n := range c.Names {
+		name := c.absolute(n.Name)
+		switch {
+		case n.Name == "":
+			return wrong("a name is empty")
+		case seen[name]:
+			return wrong("%s is there twice", n.Name)
+		case (n.Alias == "") == (len(n.Targets) == 0):
+			return wrong("%s has either targets or an alias", n.Name)
+		}
+		if _, ok := dns.IsDomainName(name); !ok || !dns.IsSubDomain(c.apex(), name) {
+			return wrong("%q is no name of it", n.Name)
+		}
+		seen[name] = true
+		for _, t := range n.Targets {
+			if err := t.validate(); err != nil {
+				return wrong("%s: %v", n.Name, err)
+			}
+		}
+	}
+	for _, n := range c.Names {
+		if err := c.follow(n); err != nil {
+			return wrong("%v", err)
+		}
+	}
+	return nil
+}
+
+// follow checks where a name's alias leads.
+func (c Config) follow(n Name) error {
+	first, seen := n.Name, map[string]bool{}
+	for n.Alias != "" {
+		to := c.absolute(n.Alias)
+		if !dns.IsSubDomain(c.apex(), to) {
+			if c.Upstream == "" {
+				return fmt.Errorf("%s is an alias of %s, which is not in the zone, and there is no upstream to ask", n.Name, to)
+			}
+			return nil
+		}
+		if seen[to] {
+			return fmt.Errorf("the aliases from %s on go in a circle", first)
+		}
+		seen[to] = true
+		next, ok := Name{}, false
+		for _, m := range c.Names {
+			if c.absolute(m.Name) == to {
+				next, ok = m, true
+			}
+		}
+		if !ok {
+			return fmt.Errorf("%s is an alias of %s, which there is not", n.Name, n.Alias)
+		}
+		n = next
+	}
+	return nil
+}
+
+func (t Target) validate() error {
+	if _, err := netip.ParseAddr(t.Address); err != nil {
+		return err
+	}
+	if t.Check == "" {
+		return nil
+	}
+	u, err := url.Parse(t.Check)
+	if err != nil {
+		return err
+	}
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "tcp":
+		return fmt.Errorf("the check %s is none of http, https and tcp", t.Check)
+	case u.Host == "", u.Scheme == "tcp" && u.Port() == "":
+		return fmt.Errorf("the check %s lacks where to ask", t.Check)
+	}
+	return nil
+}
+
+func (c Config) apex() string { return dns.CanonicalName(c.Zone) }
+
+// absolute is a name of the zone's file with all its labels.
+func (c Config) absolute(name string) string {
+	switch {
+	case name == "@":
+		return c.apex()
+	case strings.HasSuffix(name, "."):
+		return dns.CanonicalName(name)
+	}
+	return dns.CanonicalName(name + "." + c.Zone)
+}

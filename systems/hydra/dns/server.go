@@ -1,0 +1,228 @@
+package dns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/miekg/dns"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/base/advice"
+)
+
+// udpSize is the largest answer over UDP, however much a client says that it takes: what
+// goes through every network in one piece (DNS flag day 2020).
+const udpSize = 1232
+
+// Options of a server.
+type Options struct {
+	// Listen is where it listens, UDP and TCP; a port 0 is one that is free for both.
+	Listen string
+	// Client makes the checks over HTTP; its transport says whom to trust.
+	Client *http.Client
+	Log    *slog.Logger
+	// Registry, when set, gets the server's metrics.
+	Registry prometheus.Registerer
+}
+
+// Server serves a zone.
+type Server struct {
+	zone    *zone
+	options Options
+	udp     net.PacketConn
+	tcp     net.Listener
+	queries *prometheus.CounterVec
+}
+
+// New makes a server that listens already and answers from Run on.
+func New(c Config, o Options) (*Server, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{zone: newZone(c), options: o}
+	s.zone.start = uint32(time.Now().Unix())
+	s.zone.upstream = (&resolver{server: c.Upstream, now: time.Now, kept: map[dns.Question]kept{}}).resolve
+	if s.options.Client == nil {
+		// A connection of its own for every check: one that was kept says nothing of
+		// whether a new client gets through.
+		s.options.Client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	}
+	if s.options.Log == nil {
+		s.options.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := s.measure(); err != nil {
+		return nil, err
+	}
+	var err error
+	s.udp, s.tcp, err = listen(o.Listen)
+	return s, err
+}
+
+// listen takes a port for UDP and TCP.
+func listen(addr string) (net.PacketConn, net.Listener, error) {
+	var failed error
+	for range 10 { // with port 0, TCP's may be taken
+		udp, err := net.ListenPacket("udp", addr)
+		if err != nil {
+			failed = fmt.Errorf("listening for DNS: %w", err)
+			break
+		}
+		tcp, err := net.Listen("tcp", udp.LocalAddr().String())
+		if err == nil {
+			return udp, tcp, nil
+		}
+		failed = fmt.Errorf("listening for DNS: %w", errors.Join(err, udp.Close()))
+		if _, port, err := net.SplitHostPort(addr); err != nil || port != "0" {
+			break
+		}
+	}
+	return nil, nil, advice.With(failed, "choose another --listen; a port below 1024 needs root")
+}
+
+// Addr is where it listens.
+func (s *Server) Addr() string { return s.udp.LocalAddr().String() }
+
+// Run answers until ctx ends. It begins when every target was checked once, so that no
+// answer holds one that was lost before.
+func (s *Server) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	var checked sync.WaitGroup
+	for _, n := range s.zone.names {
+		for _, t := range n.targets {
+			checked.Add(1)
+			g.Go(func() error {
+				t.watch(ctx, s.options.Client, sync.OnceFunc(checked.Done), s.changed)
+				return nil
+			})
+		}
+	}
+	checked.Wait()
+	for _, server := range []*dns.Server{{PacketConn: s.udp, Handler: s}, {Listener: s.tcp, Handler: s}} {
+		ready := make(chan struct{})
+		server.NotifyStartedFunc = func() { close(ready) }
+		ended := make(chan error, 1)
+		g.Go(func() error {
+			err := server.ActivateAndServe()
+			ended <- err
+			return err
+		})
+		g.Go(func() error {
+			select {
+			case <-ended:
+				return nil
+			case <-ready:
+			}
+			<-ctx.Done()
+			if err := server.Shutdown(); err != nil {
+				return fmt.Errorf("ending the DNS server: %w", err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// changed is told of a target whose health is another one.
+func (s *Server) changed(t *target, why error) {
+	if why != nil {
+		s.options.Log.Warn("a target is lost", "address", t.Address, "check", t.Check, "error", why)
+		return
+	}
+	s.options.Log.Info("a target is back", "address", t.Address, "check", t.Check)
+}
+
+// ServeDNS answers one query.
+func (s *Server) ServeDNS(w dns.ResponseWriter, r *dns.Msg) {
+	m := s.reply(r)
+	size := dns.MinMsgSize
+	if _, overTCP := w.RemoteAddr().(*net.TCPAddr); overTCP {
+		size = dns.MaxMsgSize
+	} else if opt := r.IsEdns0(); opt != nil {
+		size = min(max(int(opt.UDPSize()), dns.MinMsgSize), udpSize)
+	}
+	m.Truncate(size)
+	qtype := "none"
+	if len(r.Question) == 1 {
+		qtype = kind(r.Question[0].Qtype)
+	}
+	s.queries.WithLabelValues(qtype, dns.RcodeToString[m.Rcode]).Inc()
+	if err := w.WriteMsg(m); err != nil {
+		s.options.Log.Debug("answering a query", "to", w.RemoteAddr(), "error", err)
+	}
+}
+
+// reply is the answer to a query.
+func (s *Server) reply(r *dns.Msg) *dns.Msg {
+	m := new(dns.Msg).SetReply(r)
+	opt := r.IsEdns0()
+	if opt != nil {
+		m.SetEdns0(udpSize, false)
+	}
+	switch {
+	case opt != nil && opt.Version() != 0:
+		m.Rcode = dns.RcodeBadVers
+	case r.Opcode != dns.OpcodeQuery:
+		m.Rcode = dns.RcodeNotImplemented
+	case len(r.Question) != 1:
+		m.Rcode = dns.RcodeFormatError
+	default:
+		q := r.Question[0]
+		switch {
+		case q.Qclass != dns.ClassINET, !dns.IsSubDomain(s.zone.apex, dns.CanonicalName(q.Name)), q.Qtype == dns.TypeAXFR, q.Qtype == dns.TypeIXFR:
+			m.Rcode = dns.RcodeRefused
+		default:
+			s.zone.answer(m, q)
+		}
+	}
+	return m
+}
+
+// kind is the type of a query as metrics call it: whoever asks cannot make new ones up.
+func kind(qtype uint16) string {
+	switch qtype {
+	case dns.TypeA, dns.TypeAAAA, dns.TypeSOA, dns.TypeNS, dns.TypeANY:
+		return dns.TypeToString[qtype]
+	}
+	return "other"
+}
+
+func (s *Server) measure() error {
+	s.queries = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "hydra_dns_queries_total", Help: "Queries answered, by type and response code.",
+	}, []string{"type", "rcode"})
+	if s.options.Registry == nil {
+		return nil
+	}
+	all := []prometheus.Collector{s.queries}
+	seen := map[string]bool{}
+	for _, n := range s.zone.names {
+		for _, t := range n.targets {
+			if seen[t.Address+t.Check] {
+				continue
+			}
+			seen[t.Address+t.Check] = true
+			all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Name: "hydra_dns_target_healthy", Help: "Whether a target is healthy: 1 or 0.",
+				ConstLabels: prometheus.Labels{"address": t.Address, "check": t.Check},
+			}, func() float64 {
+				if t.healthy() {
+					return 1
+				}
+				return 0
+			}))
+		}
+	}
+	for _, c := range all {
+		if err := s.options.Registry.Register(c); err != nil {
+			return fmt.Errorf("registering metrics: %w", err)
+		}
+	}
+	return nil
+}

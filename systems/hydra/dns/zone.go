@@ -1,0 +1,200 @@
+// Package dns is an authoritative DNS server for a zone whose names stand for services in
+// several clouds: an answer holds the addresses of the healthy ones, each in turn first,
+// with a time to live so short that a lost cloud is soon forgotten.
+//
+//	query ─► Server ─► zone.answer ─► records of healthy targets
+//	                      │                 ▲
+//	                      └─ alias ─► name of the zone, or an upstream resolver
+//	           checks of every target ──────┘
+//
+// An alias is flattened (an ANAME): the answer holds the addresses that the other name has
+// at that moment, so that even the apex, which cannot have a CNAME, follows other names.
+package dns
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+// zone answers questions of one zone.
+type zone struct {
+	config Config
+	apex   string
+	names  map[string]*name
+	// inner are the names that have no records, but names below them that have.
+	inner   map[string]bool
+	servers []string // the names of the name servers
+	start   uint32   // the serial number before the health of any target has changed
+	// upstream resolves what is not in the zone; its time to live is in seconds.
+	upstream func(name string, qtype uint16) ([]netip.Addr, uint32, error)
+}
+
+// name has targets or an alias.
+type name struct {
+	targets []*target
+	alias   string
+	turn    atomic.Uint32
+}
+
+func newZone(c Config) *zone {
+	z := &zone{config: c, apex: c.apex(), names: map[string]*name{}, inner: map[string]bool{}}
+	for _, ns := range c.Nameservers {
+		host := c.absolute(ns.Name)
+		z.servers = append(z.servers, host)
+		n := &name{}
+		for _, a := range ns.Addresses {
+			n.targets = append(n.targets, newTarget(Target{Address: a}, c.Check))
+		}
+		z.names[host] = n
+	}
+	for _, given := range c.Names {
+		n := &name{}
+		if given.Alias != "" {
+			n.alias = c.absolute(given.Alias)
+		}
+		for _, t := range given.Targets {
+			n.targets = append(n.targets, newTarget(t, c.Check))
+		}
+		z.names[c.absolute(given.Name)] = n
+	}
+	for full := range z.names {
+		for off, end := dns.NextLabel(full, 0); !end && dns.IsSubDomain(z.apex, full[off:]); off, end = dns.NextLabel(full, off) {
+			z.inner[full[off:]] = true
+		}
+	}
+	if len(z.servers) == 0 {
+		z.servers = []string{"ns." + z.apex}
+	}
+	return z
+}
+
+// answer fills in a reply to a question of class IN whose name is within the zone.
+func (z *zone) answer(m *dns.Msg, q dns.Question) {
+	m.Authoritative = true
+	full := dns.CanonicalName(q.Name)
+	n, ok := z.names[full]
+	switch apex := full == z.apex; {
+	case !ok && !apex && !z.inner[full]:
+		m.Rcode = dns.RcodeNameError
+	case apex && q.Qtype == dns.TypeSOA:
+		m.Answer = []dns.RR{z.soa(q.Name)}
+	case apex && q.Qtype == dns.TypeNS:
+		for _, host := range z.servers {
+			m.Answer = append(m.Answer, &dns.NS{Hdr: z.header(q.Name, dns.TypeNS, z.ttl()), Ns: host})
+			m.Extra = append(m.Extra, z.glue(host)...)
+		}
+	case q.Qtype == dns.TypeANY:
+		// RFC 8482: no more than that the name is there.
+		m.Answer = []dns.RR{&dns.HINFO{Hdr: z.header(q.Name, dns.TypeHINFO, z.ttl()), Cpu: "RFC8482"}}
+	case ok && (q.Qtype == dns.TypeA || q.Qtype == dns.TypeAAAA):
+		z.addresses(m, q, n)
+	}
+	if len(m.Answer) == 0 && m.Rcode != dns.RcodeServerFailure {
+		m.Ns = []dns.RR{z.soa(z.apex)} // RFC 2308: for how long it may be kept that there is nothing
+	}
+}
+
+func (z *zone) addresses(m *dns.Msg, q dns.Question, n *name) {
+	ttl := z.ttl()
+	for n.alias != "" {
+		next, ok := z.names[n.alias]
+		if ok {
+			n = next
+			continue
+		}
+		addrs, theirs, err := z.upstream(n.alias, q.Qtype)
+		if err != nil {
+			m.Rcode = dns.RcodeServerFailure
+			return
+		}
+		z.put(m, q, n, addrs, min(ttl, theirs))
+		return
+	}
+	all, healthy := []netip.Addr{}, []netip.Addr{}
+	lost := true
+	for _, t := range n.targets {
+		ok := t.healthy()
+		lost = lost && !ok
+		if t.addr.Is4() != (q.Qtype == dns.TypeA) {
+			continue
+		}
+		all = append(all, t.addr)
+		if ok {
+			healthy = append(healthy, t.addr)
+		}
+	}
+	if lost {
+		if z.config.AllUnhealthy != "all" {
+			m.Rcode = dns.RcodeServerFailure
+			return
+		}
+		healthy = all
+	}
+	z.put(m, q, n, healthy, ttl)
+}
+
+// put adds addresses in the order that this answer has.
+func (z *zone) put(m *dns.Msg, q dns.Question, n *name, addrs []netip.Addr, ttl uint32) {
+	if len(addrs) == 0 {
+		return
+	}
+	addrs = slices.Clone(addrs)
+	if z.config.Order == "random" {
+		rand.Shuffle(len(addrs), func(i, k int) { addrs[i], addrs[k] = addrs[k], addrs[i] })
+	} else {
+		first := int(n.turn.Add(1)-1) % len(addrs)
+		addrs = append(addrs[first:], addrs[:first]...)
+	}
+	for _, a := range addrs {
+		m.Answer = append(m.Answer, z.record(q.Name, a, ttl))
+	}
+}
+
+func (z *zone) record(owner string, a netip.Addr, ttl uint32) dns.RR {
+	if a.Is4() {
+		return &dns.A{Hdr: z.header(owner, dns.TypeA, ttl), A: a.AsSlice()}
+	}
+	return &dns.AAAA{Hdr: z.header(owner, dns.TypeAAAA, ttl), AAAA: a.AsSlice()}
+}
+
+// glue are the addresses of a name server, which go with its name.
+func (z *zone) glue(host string) (rrs []dns.RR) {
+	if n, ok := z.names[host]; ok {
+		for _, t := range n.targets {
+			rrs = append(rrs, z.record(host, t.addr, z.ttl()))
+		}
+	}
+	return rrs
+}
+
+func (z *zone) header(owner string, rrtype uint16, ttl uint32) dns.RR_Header {
+	return dns.RR_Header{Name: owner, Rrtype: rrtype, Class: dns.ClassINET, Ttl: ttl}
+}
+
+func (z *zone) ttl() uint32 { return seconds(time.Duration(z.config.TTL)) }
+
+func seconds(d time.Duration) uint32 { return uint32(d / time.Second) }
+
+// serial is the zone's serial number, which grows as it changes.
+func (z *zone) serial() uint32 {
+	serial := z.start
+	for _, n := range z.names {
+		for _, t := range n.targets {
+			serial += t.turns.Load()
+		}
+	}
+	return serial
+}
+
+func (z *zone) soa(owner string) *dns.SOA {
+	negative := seconds(time.Duration(z.config.NegativeTTL))
+	return &dns.SOA{
+		Hdr: z.header(owner, dns.TypeSOA, negative), Ns: z.servers[0], Mbox: "hostmaster." + z.apex,
+		Serial: z.serial(), Refresh: 60, Retry: 10, Expire: 3600, Minttl: negative,
+	}
+}

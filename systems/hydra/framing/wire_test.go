@@ -1,0 +1,189 @@
+package framing_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"skerry/internal/base/bodylimit"
+	"skerry/systems/hydra/framing"
+)
+
+var requests = []framing.Request{
+	{ID: 1, Operation: framing.Get, Timeout: 1500 * time.Millisecond, Read: 2, Staleness: 20 * time.Millisecond, Table: []byte("accounts"), Key: []byte("ada")},
+	{ID: 1 << 60, Operation: framing.Get, Table: []byte("t"), Key: bytes.Repeat([]byte("k"), 512)},
+	{ID: 3, Operation: framing.Transact, Ack: 1, Transaction: bytes.Repeat([]byte("x"), 100_000)},
+	{ID: 4, Operation: framing.Transact},
+}
+
+var answers = []framing.Answer{
+	{ID: 1, Kind: framing.Row, Version: 7, Applied: 9, Lag: 2, Age: 1500 * time.Microsecond, Cloud: []byte("aws"), Value: []byte(`{"a":1}`)},
+	{ID: 2, Kind: framing.Row, Version: 7, Age: -time.Microsecond, Cloud: []byte("aws"), Value: []byte(`{}`)},
+	{ID: 3, Kind: framing.Written, Version: 1 << 40, Ack: 2},
+	{ID: 4, Kind: framing.Problem, Problem: []byte(`{"code":"not_found"}`)},
+	{ID: 5, Kind: framing.Elsewhere},
+}
+
+// Frames come out of a connection as they were put into it, however it cuts them.
+func TestFrames(t *testing.T) {
+	var sent []byte
+	for i := range requests {
+		sent = framing.AppendRequest(sent, &requests[i])
+	}
+	for i := range answers {
+		sent = framing.AppendAnswer(sent, &answers[i])
+	}
+	for name, from := range map[string]io.Reader{"whole": bytes.NewReader(sent), "bytes": iotest.OneByteReader(bytes.NewReader(sent)), "halves": iotest.HalfReader(bytes.NewReader(sent))} {
+		r := framing.NewReader(from)
+		next := func() []byte {
+			b, err := r.Next()
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			return b
+		}
+		for _, want := range requests {
+			got, err := framing.DecodeRequest(next())
+			if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" || err != nil {
+				t.Errorf("%s: %v\n%s", name, err, d)
+			}
+		}
+		for _, want := range answers {
+			got, err := framing.DecodeAnswer(next())
+			if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" || err != nil {
+				t.Errorf("%s: %v\n%s", name, err, d)
+			}
+		}
+		if _, err := r.Next(); err != io.EOF || r.More() {
+			t.Errorf("%s: behind the last frame: %v", name, err)
+		}
+	}
+}
+
+// TestLong reads more long frames than there is room for: each is given back, or the reader trusts
+// the other side.
+func TestLong(t *testing.T) {
+	var sent []byte
+	long := framing.Request{Operation: framing.Transact, Transaction: bytes.Repeat([]byte{'x'}, 1<<20)}
+	for range 20 {
+		sent = framing.AppendRequest(sent, &long)
+	}
+	room := bodylimit.NewRoom(2 << 20)
+	for name, r := range map[string]*framing.Reader{
+		"a client": framing.NewReader(bytes.NewReader(sent)),
+		"a server": framing.NewReader(bytes.NewReader(sent)).Within(room, time.Minute, func(time.Time) error { return nil }),
+	} {
+		for i := range 20 {
+			if _, err := r.Next(); err != nil {
+				t.Fatalf("%s, frame %d: %v", name, i, err)
+			}
+			held, long := r.Long()
+			if !long {
+				t.Errorf("%s: a frame of 1 MiB is not the caller's", name)
+			}
+			room.Give(held)
+		}
+	}
+	if room.Held() != 0 {
+		t.Errorf("%d bytes are held", room.Held())
+	}
+	r := framing.NewReader(bytes.NewReader(sent)).Within(room, time.Minute, func(time.Time) error { return nil })
+	var err error
+	for err == nil {
+		_, err = r.Next()
+	}
+	if !errors.Is(err, bodylimit.ErrFull) {
+		t.Errorf("frames that nobody gives back: %v", err)
+	}
+}
+
+func TestMore(t *testing.T) {
+	two := framing.AppendRequest(framing.AppendRequest(nil, &requests[0]), &requests[0])
+	r := framing.NewReader(bytes.NewReader(two[:len(two)-1]))
+	if _, err := r.Next(); err != nil {
+		t.Fatal(err)
+	}
+	if r.More() {
+		t.Error("a frame that is not whole is said to be there")
+	}
+	if _, err := r.Next(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a frame cut short: %v", err)
+	}
+}
+
+func TestTooLong(t *testing.T) {
+	if _, err := framing.NewReader(bytes.NewReader([]byte{0xff, 0xff, 0xff, 0x7f, 1})).Next(); !errors.Is(err, framing.ErrFrame) {
+		t.Errorf("a frame of 2 GiB: %v", err)
+	}
+}
+
+// What is no frame is refused, and what is one is the same when it is written again.
+func FuzzDecode(f *testing.F) {
+	for i := range requests {
+		f.Add(framing.AppendRequest(nil, &requests[i])[4:])
+	}
+	for i := range answers {
+		f.Add(framing.AppendAnswer(nil, &answers[i])[4:])
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if q, err := framing.DecodeRequest(b); err == nil {
+			again, err := framing.DecodeRequest(framing.AppendRequest(nil, &q)[4:])
+			if d := cmp.Diff(q, again, cmpopts.EquateEmpty()); d != "" || err != nil {
+				t.Errorf("%v\n%s", err, d)
+			}
+		}
+		if a, err := framing.DecodeAnswer(b); err == nil {
+			again, err := framing.DecodeAnswer(framing.AppendAnswer(nil, &a)[4:])
+			if d := cmp.Diff(a, again, cmpopts.EquateEmpty()); d != "" || err != nil {
+				t.Errorf("%v\n%s", err, d)
+			}
+		}
+	})
+}
+
+// Every frame of many goroutines arrives once and whole.
+func TestOutbox(t *testing.T) {
+	here, there := net.Pipe()
+	defer here.Close()
+	o := framing.NewOutbox(here)
+	const senders, each = 16, 200
+	var all sync.WaitGroup
+	for i := range senders {
+		all.Go(func() {
+			for j := range each {
+				if err := o.SendRequest(&framing.Request{ID: uint64(i*each + j), Operation: framing.Transact, Transaction: make([]byte, j)}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	seen := make(map[uint64]bool)
+	r := framing.NewReader(there)
+	for range senders * each {
+		b, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := framing.DecodeRequest(b)
+		if err != nil || seen[q.ID] || len(q.Transaction) != int(q.ID%each) {
+			t.Fatalf("%d: %v, seen %v, %d bytes", q.ID, err, seen[q.ID], len(q.Transaction))
+		}
+		seen[q.ID] = true
+	}
+	all.Wait()
+	there.Close()
+	if err := o.SendRequest(&framing.Request{Operation: framing.Transact}); err == nil || errors.Is(err, framing.ErrNotSent) {
+		t.Errorf("a frame on a connection that is found closed: %v", err)
+	}
+	if err := o.SendRequest(&framing.Request{Operation: framing.Transact}); !errors.Is(err, framing.ErrNotSent) {
+		t.Errorf("a frame on a connection that is known to be closed: %v", err)
+	}
+}

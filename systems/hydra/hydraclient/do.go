@@ -1,0 +1,216 @@
+package hydraclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"skerry/internal/base/advice"
+	"skerry/systems/hydra/api"
+)
+
+// Error is a member's answer that is no success.
+type Error struct {
+	api.Problem
+	Status     int
+	Endpoint   string
+	RetryAfter time.Duration
+	is         error
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s answered %d %s: %s", e.Endpoint, e.Status, e.Code, e.Message)
+}
+
+// Unwrap is the sentinel error that it is one of.
+func (e *Error) Unwrap() error { return e.is }
+
+// sentinels maps codes of problems.
+var sentinels = map[string]error{
+	api.CodeBadRequest: ErrBadRequest, api.CodeUnauthorized: ErrUnauthorized, api.CodeForbidden: ErrUnauthorized, api.CodeForeignHost: ErrUnauthorized,
+	api.CodeNotFound: ErrNotFound, api.CodeUnknownTable: ErrUnknownTable, api.CodeCheckFailed: ErrCheckFailed,
+	api.CodeBadField: ErrCheckFailed, api.CodeTooLarge: ErrTooLarge, api.CodeMisdirected: ErrUnavailable,
+	api.CodeUnavailable: ErrUnavailable, api.CodeOverloaded: ErrOverloaded, api.CodeDraining: ErrUnavailable,
+	api.CodeInDoubt: ErrInDoubt, api.CodeNotReached: ErrNotReached, api.CodeInternal: ErrInDoubt,
+}
+
+// do performs a request at the endpoint in use and, while it certainly was not done, at
+// the others, each once; into is what the answer is decoded into, nil for nothing.
+func (c *Client) do(ctx context.Context, q *request, into any) error {
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.config.Timeout)
+		defer cancel()
+	}
+	c.complete(q)
+	n := len(c.config.Endpoints)
+	if c.at.Load() != 0 && int64(c.now()) > c.until.Load() {
+		c.at.Store(0)
+	}
+	at := int(c.at.Load())
+	for try := 1; ; try++ {
+		err := errNoStream
+		if q.frame != nil && c.endpoints != nil {
+			err = c.streamed(ctx, c.endpoints[at], q, into)
+		}
+		if errors.Is(err, errNoStream) {
+			err = c.once(ctx, c.config.Endpoints[at], q, into)
+		}
+		if err == nil || !elsewhere(err, q) {
+			return err
+		}
+		if try >= n || ctx.Err() != nil {
+			return err
+		}
+		at = (at + 1) % n
+		c.at.Store(int32(at))
+		c.until.Store(int64(c.now() + away))
+		c.retries.Add(1)
+		if q.retries != nil {
+			q.retries.Add(1)
+		}
+	}
+}
+
+// complete adds the client's defaults.
+func (c *Client) complete(q *request) {
+	if q.write {
+		if q.ack == "" {
+			q.ack = c.config.Ack
+		}
+		if q.ack != "" && q.ack != api.Committed {
+			q.query = append(q.query, "ack="+string(q.ack))
+		}
+		return
+	}
+	if q.read == "" {
+		q.read, q.staleness = c.config.Read, c.config.Staleness
+	}
+	if q.read != "" && q.read != api.Linearizable {
+		q.query = append(q.query, "read="+string(q.read))
+	}
+	if q.read == api.Bounded {
+		q.query = append(q.query, "max_staleness_ms="+strconv.FormatInt(q.staleness.Milliseconds(), 10))
+	}
+}
+
+// elsewhere tells whether another endpoint may do what this one did not, and may be asked.
+func elsewhere(err error, q *request) bool {
+	var e *Error
+	if errors.As(err, &e) && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrOverloaded) && !errors.Is(err, ErrInDoubt) {
+		return false
+	}
+	if errors.Is(err, ErrInDoubt) {
+		return !q.write || q.requestID != ""
+	}
+	return true
+}
+
+// once performs a request at one endpoint.
+func (c *Client) once(ctx context.Context, endpoint string, q *request, into any) error {
+	var body io.Reader
+	if q.value != nil {
+		text, err := object(q.value)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(text)
+	}
+	r, err := http.NewRequestWithContext(ctx, q.method, c.url(endpoint, q), body)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrBadRequest, err)
+	}
+	if c.bearer != "" {
+		r.Header["Authorization"] = []string{c.bearer}
+	}
+	if q.value != nil {
+		r.Header["Content-Type"] = []string{"application/json"}
+	}
+	if q.requestID != "" {
+		r.Header[api.HeaderRequestID] = []string{q.requestID}
+	}
+	answer, err := c.http.RoundTrip(r)
+	if err != nil {
+		return unanswered(endpoint, q, err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return unanswered(endpoint, q, err)
+	}
+	if q.meta != nil {
+		*q.meta = metaOf(answer.Header)
+	}
+	if answer.StatusCode/100 != 2 {
+		return refused(endpoint, answer, text)
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%w: the answer of %s is not understood: %w", ErrInDoubt, endpoint, err)
+	}
+	return nil
+}
+
+// unanswered is the error of a request that got no answer.
+func unanswered(endpoint string, q *request, err error) error {
+	is := ErrInDoubt
+	if !q.write || neverSent(err) {
+		is = ErrUnavailable
+	}
+	return fmt.Errorf("%s %s at %s: %w: %w", q.method, q.path, endpoint, is, err)
+}
+
+// neverSent tells whether a request found no connection to go out on.
+func neverSent(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &op) && op.Op == "dial" ||
+		strings.Contains(err.Error(), "tls: ") // the handshake did not end
+}
+
+// refused turns an answer into an error.
+func refused(endpoint string, answer *http.Response, text []byte) error {
+	e := &Error{Status: answer.StatusCode, Endpoint: endpoint}
+	if err := json.Unmarshal(text, &e.Problem); err != nil || e.Code == "" {
+		e.Problem = api.Problem{Code: api.CodeInternal, Message: strings.TrimSpace(string(text[:min(len(text), 200)]))}
+		if answer.StatusCode == http.StatusServiceUnavailable || answer.StatusCode == http.StatusTooManyRequests {
+			e.Code = api.CodeUnavailable
+		}
+	}
+	if s, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil {
+		e.RetryAfter = time.Duration(s) * time.Second
+	}
+	return e.complete()
+}
+
+// complete finds the sentinel error of a code.
+func (e *Error) complete() error {
+	if e.is = sentinels[e.Code]; e.is == nil {
+		e.is = ErrInDoubt
+	}
+	if e.Advice != "" {
+		return advice.With(e, "%s", e.Advice)
+	}
+	return e
+}
+
+func metaOf(h http.Header) Meta {
+	m := Meta{Member: h.Get(api.HeaderMember), Cloud: h.Get(api.HeaderCloud), Forwarded: h.Get(api.HeaderForwarded), Staleness: -1}
+	m.Version, _ = strconv.ParseUint(h.Get(api.HeaderVersion), 10, 64) // 0 where it is not there
+	m.Applied, _ = strconv.ParseUint(h.Get(api.HeaderApplied), 10, 64)
+	m.Lag, _ = strconv.ParseUint(h.Get(api.HeaderLag), 10, 64)
+	if ms, err := strconv.ParseFloat(h.Get(api.HeaderStaleness), 64); err == nil {
+		m.Staleness = time.Duration(ms * float64(time.Millisecond))
+	}
+	return m
+}

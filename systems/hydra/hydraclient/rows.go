@@ -1,0 +1,185 @@
+package hydraclient
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/command"
+	"skerry/systems/hydra/framing"
+)
+
+// tablePath is a table's path, or one below it.
+func tablePath(table, below string) string {
+	return "/v1/tables/" + segment(table) + below
+}
+
+func rowPath(table, key string) string { return tablePath(table, "/rows/"+segment(key)) }
+
+// segment escapes a segment of a path; the segments "." and ".." would be taken for
+// directions.
+func segment(s string) string {
+	if s == "." || s == ".." {
+		return strings.ReplaceAll(s, ".", "%2E")
+	}
+	return url.PathEscape(s)
+}
+
+func build(method, path string, write bool, options []Option) *request {
+	q := &request{method: method, path: path, write: write}
+	for _, o := range options {
+		o(q)
+	}
+	return q
+}
+
+// object is a row's value as JSON: json.RawMessage and []byte as they are, else marshaled.
+func object(value any) ([]byte, error) {
+	switch v := value.(type) {
+	case json.RawMessage:
+		return v, nil
+	case []byte:
+		return v, nil
+	}
+	b, err := command.JSON(value)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the value is no JSON: %w", ErrBadRequest, err)
+	}
+	return b, nil
+}
+
+// Get reads a row: ErrNotFound when there is none.
+func (c *Client) Get(ctx context.Context, table, key string, options ...Option) (api.Row, error) {
+	var row api.Row
+	q := build(http.MethodGet, rowPath(table, key), false, options)
+	if c.endpoints != nil {
+		q.frame = &framing.Request{Operation: framing.Get, Table: []byte(table), Key: []byte(key)}
+	}
+	err := c.do(ctx, q, &row)
+	return row, err
+}
+
+// Put writes a row whole, whatever it was. The value is a JSON object: json.RawMessage,
+// []byte, or what marshals to one.
+func (c *Client) Put(ctx context.Context, table, key string, value any, options ...Option) (api.Written, error) {
+	q := build(http.MethodPut, rowPath(table, key), true, options)
+	if len(q.query) > 0 || c.endpoints == nil { // what is asked of the row
+		return c.write(ctx, q, value)
+	}
+	text, err := object(value)
+	if err != nil {
+		return api.Written{}, err
+	}
+	t := api.Transaction{RequestID: q.requestID, Writes: []api.Write{{Do: command.Put, Table: table, Key: key, Value: text}}}
+	q.frame = &framing.Request{Operation: framing.Transact, Transaction: t.Append(nil)}
+	return c.write(ctx, q, json.RawMessage(text))
+}
+
+// Merge sets fields of a row that exists and leaves the others; null removes one.
+func (c *Client) Merge(ctx context.Context, table, key string, fields any, options ...Option) (api.Written, error) {
+	return c.onExisting(ctx, build(http.MethodPatch, rowPath(table, key), true, options), api.Write{Do: command.Merge, Table: table, Key: key}, fields)
+}
+
+// Delete removes a row: ErrNotFound when there is none.
+func (c *Client) Delete(ctx context.Context, table, key string, options ...Option) (api.Written, error) {
+	return c.onExisting(ctx, build(http.MethodDelete, rowPath(table, key), true, options), api.Write{Do: command.Delete, Table: table, Key: key}, nil)
+}
+
+// onExisting writes to a row that must exist: on a stream it is a transaction that checks so.
+func (c *Client) onExisting(ctx context.Context, q *request, w api.Write, value any) (api.Written, error) {
+	if len(q.query) > 0 || c.endpoints == nil { // what is asked of the row
+		return c.write(ctx, q, value)
+	}
+	if value != nil {
+		text, err := object(value)
+		if err != nil {
+			return api.Written{}, err
+		}
+		w.Value, value = text, json.RawMessage(text)
+	}
+	t := api.Transaction{RequestID: q.requestID, Checks: []api.Check{{Table: w.Table, Key: w.Key, Is: command.Exists}}, Writes: []api.Write{w}}
+	q.frame, q.existing = &framing.Request{Operation: framing.Transact, Transaction: t.Append(nil)}, true
+	return c.write(ctx, q, value)
+}
+
+// Transact does the checks and writes of a transaction, all or nothing: ErrCheckFailed
+// when a check does not hold.
+func (c *Client) Transact(ctx context.Context, t api.Transaction, options ...Option) (api.Written, error) {
+	if t.RequestID != "" {
+		options = append(options, RequestID(t.RequestID))
+	}
+	q := build(http.MethodPost, "/v1/transactions", true, options)
+	if c.endpoints != nil {
+		t.RequestID = q.requestID
+		q.frame = &framing.Request{Operation: framing.Transact, Transaction: t.Append(nil)}
+	}
+	return c.write(ctx, q, t)
+}
+
+func (c *Client) write(ctx context.Context, q *request, value any) (api.Written, error) {
+	q.value = value
+	var w api.Written
+	err := c.do(ctx, q, &w)
+	return w, err
+}
+
+// Page says which rows a scan returns, in the order of keys' bytes.
+type Page struct {
+	From   string // the first key, itself included
+	After  string // the last key of the page before
+	Prefix string
+	Limit  int // 100 when 0, at most 10,000
+}
+
+// Scan reads a page of rows.
+func (c *Client) Scan(ctx context.Context, table string, p Page, options ...Option) (api.Rows, error) {
+	q := build(http.MethodGet, tablePath(table, "/rows"), false, options)
+	for _, v := range []struct{ name, value string }{{"from", p.From}, {"after", p.After}, {"prefix", p.Prefix}} {
+		if v.value != "" {
+			q.query = append(q.query, v.name+"="+url.QueryEscape(v.value))
+		}
+	}
+	if p.Limit > 0 {
+		q.query = append(q.query, "limit="+strconv.Itoa(p.Limit))
+	}
+	var rows api.Rows
+	err := c.do(ctx, q, &rows)
+	return rows, err
+}
+
+// Count counts a table's rows.
+func (c *Client) Count(ctx context.Context, table string, options ...Option) (int64, error) {
+	var n api.Count
+	err := c.do(ctx, build(http.MethodGet, tablePath(table, "/count"), false, options), &n)
+	return n.Rows, err
+}
+
+// Tables lists the tables.
+func (c *Client) Tables(ctx context.Context, options ...Option) ([]string, error) {
+	var t api.Tables
+	err := c.do(ctx, build(http.MethodGet, "/v1/tables", false, options), &t)
+	return t.Tables, err
+}
+
+// CreateTable makes a table; that it is there is no error.
+func (c *Client) CreateTable(ctx context.Context, table string, options ...Option) error {
+	_, err := c.write(ctx, build(http.MethodPut, tablePath(table, ""), true, options), nil)
+	return err
+}
+
+// DropTable removes a table and its rows; that it is not there is no error.
+func (c *Client) DropTable(ctx context.Context, table string, options ...Option) error {
+	_, err := c.write(ctx, build(http.MethodDelete, tablePath(table, ""), true, options), nil)
+	return err
+}
+
+// ClearTable removes all rows of a table.
+func (c *Client) ClearTable(ctx context.Context, table string, options ...Option) error {
+	_, err := c.write(ctx, build(http.MethodPost, tablePath(table, "/clear"), true, options), nil)
+	return err
+}

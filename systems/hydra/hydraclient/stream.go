@@ -1,0 +1,355 @@
+package hydraclient
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"skerry/internal/base/dialtls"
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/framing"
+)
+
+// noStream is for how long an endpoint is asked with HTTP that speaks no streams, as a load
+// balancer does not.
+const noStream = time.Minute
+
+// errNoStream says that an endpoint speaks no streams.
+var errNoStream = errors.New("the endpoint speaks HTTP only")
+
+// endpoint is the streams to one endpoint.
+type endpoint struct {
+	client *Client
+	addr   string
+	lanes  []lane
+	next   atomic.Uint32 // the lane that requests go to: another one when a lot of them leaves together
+	plain  atomic.Int64  // until when it is not asked for streams, as Client.now
+}
+
+// lane is one connection, made when it is needed.
+type lane struct {
+	open atomic.Pointer[stream]
+
+	mu     sync.Mutex
+	making *attempt // nil: nobody connects
+	ended  bool
+}
+
+// attempt is a connection that is being made, for all who wait for it.
+type attempt struct {
+	done chan struct{}
+	s    *stream
+	err  error
+}
+
+// stream is a connection that is open.
+type stream struct {
+	conn   net.Conn
+	member string
+	out    *framing.Outbox
+	down   atomic.Bool // failure is set
+
+	mu      sync.Mutex
+	calls   map[uint64]*call
+	last    uint64
+	failure error
+}
+
+// call is one request under way.
+type call struct {
+	done   chan error
+	answer framing.Answer // its Value, Problem and Cloud are the call's own
+	member string
+}
+
+// calls are used again: their channels are empty then.
+var calls = sync.Pool{New: func() any { return &call{done: make(chan error, 1)} }}
+
+// send sends a request to an endpoint and waits for the answer. errNoStream, and an error
+// that wraps ErrUnavailable, say that nothing was done.
+func (e *endpoint) send(ctx context.Context, q *framing.Request, c *call) error {
+	if e.plain.Load() > int64(e.client.now()) {
+		return errNoStream
+	}
+	s, err := e.lanes[int(e.next.Load())%len(e.lanes)].get(ctx, e)
+	if err != nil {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		q.Timeout = time.Until(deadline)
+	}
+	c.member = s.member
+	s.mu.Lock()
+	if s.failure != nil {
+		defer s.mu.Unlock()
+		return fmt.Errorf("%w: %w", ErrUnavailable, s.failure)
+	}
+	s.last++
+	q.ID = s.last
+	s.calls[q.ID] = c
+	s.mu.Unlock()
+	if err := s.out.SendRequest(q); err != nil {
+		if errors.Is(err, framing.ErrNotSent) && s.forget(q.ID) {
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		s.fail(err) // its reader answers
+	}
+	select {
+	case err := <-c.done:
+		return err
+	case <-ctx.Done():
+		if s.forget(q.ID) {
+			return context.Cause(ctx)
+		}
+		return <-c.done // it came at the same time
+	}
+}
+
+// forget takes a call back; false: it has its answer.
+func (s *stream) forget(id uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.calls[id]
+	delete(s.calls, id)
+	return ok
+}
+
+// get is the lane's stream.
+func (l *lane) get(ctx context.Context, e *endpoint) (*stream, error) {
+	if s := l.open.Load(); s != nil && !s.down.Load() {
+		return s, nil
+	}
+	a, err := l.attempt(e)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	select {
+	case <-a.done:
+		return a.s, a.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: connecting to %s: %w", ErrUnavailable, e.addr, context.Cause(ctx))
+	}
+}
+
+// attempt joins the one that is under way, or begins one.
+func (l *lane) attempt(e *endpoint) (*attempt, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.ended:
+		return nil, errClosed
+	case l.making != nil:
+		return l.making, nil
+	}
+	a := &attempt{done: make(chan struct{})}
+	if s := l.open.Load(); s != nil && !s.down.Load() { // it has just been made
+		a.s = s
+		close(a.done)
+		return a, nil
+	}
+	l.making = a
+	e.next.Add(1) // others need not wait for this one
+	e.client.streams.Go(func() { l.make(e, a) })
+	return a, nil
+}
+
+// make makes the connection, and hands out answers until it ends.
+func (l *lane) make(e *endpoint, a *attempt) {
+	s, in, err := e.dial(e.client.ctx)
+	switch {
+	case errors.Is(err, errNoStream):
+		e.plain.Store(int64(e.client.now() + noStream))
+		a.err = err
+	case err != nil:
+		a.err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+	default:
+		a.s = s
+		l.open.Store(s)
+	}
+	l.mu.Lock()
+	l.making = nil
+	if l.ended && s != nil {
+		s.fail(errClosed)
+	}
+	l.mu.Unlock()
+	close(a.done)
+	if s != nil {
+		s.read(in)
+		l.open.CompareAndSwap(s, nil)
+	}
+}
+
+// dial begins a stream.
+func (e *endpoint) dial(ctx context.Context) (*stream, *framing.Reader, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := e.client.dial(ctx, "tcp", e.addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	fail := func(err error) (*stream, *framing.Reader, error) {
+		return nil, nil, errors.Join(err, conn.Close())
+	}
+	if secure := e.client.config.TLS; secure != nil {
+		conn = dialtls.Client(conn, e.addr, secure())
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // one that failed fails again
+	head := "GET " + framing.Path + " HTTP/1.1\r\nHost: " + e.addr + "\r\nConnection: Upgrade\r\nUpgrade: " + framing.Protocol + "\r\n"
+	if e.client.bearer != "" {
+		head += "Authorization: " + e.client.bearer + "\r\n"
+	}
+	if _, err := conn.Write([]byte(head + "\r\n")); err != nil {
+		return fail(err)
+	}
+	r := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(r, &http.Request{Method: http.MethodGet})
+	if err != nil {
+		return fail(err)
+	}
+	_ = resp.Body.Close() // of 101 there is none; else the connection is closed
+	if resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Upgrade") != framing.Protocol {
+		return fail(errNoStream)
+	}
+	if !stop() {
+		return fail(context.Cause(ctx))
+	}
+	s := &stream{conn: conn, member: resp.Header.Get(api.HeaderMember), out: framing.NewOutbox(conn), calls: make(map[uint64]*call)}
+	s.out.Leaves = func() { e.next.Add(1) }
+	return s, framing.NewReader(r), nil
+}
+
+// read hands answers to those who wait for them until the connection ends.
+func (s *stream) read(in *framing.Reader) {
+	var err error
+	for {
+		var b []byte
+		if b, err = in.Next(); err != nil {
+			break
+		}
+		var a framing.Answer
+		if a, err = framing.DecodeAnswer(b); err != nil {
+			break
+		}
+		s.mu.Lock()
+		c := s.calls[a.ID]
+		delete(s.calls, a.ID)
+		s.mu.Unlock()
+		if c == nil {
+			continue // nobody waits any more
+		}
+		a.Value, a.Problem, a.Cloud = slices.Clone(a.Value), slices.Clone(a.Problem), slices.Clone(a.Cloud)
+		c.answer = a
+		c.done <- nil
+	}
+	s.fail(err)
+	s.mu.Lock()
+	left := s.calls
+	s.calls = nil
+	s.mu.Unlock()
+	for _, c := range left {
+		c.done <- fmt.Errorf("the stream ended: %w", s.failure)
+	}
+}
+
+// fail ends the stream.
+func (s *stream) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failure == nil {
+		s.failure = err
+		s.down.Store(true)
+		s.out.Fail(err)
+		_ = s.conn.Close() // it has failed
+	}
+}
+
+// end ends the streams.
+func (e *endpoint) end() {
+	for i := range e.lanes {
+		e.lanes[i].mu.Lock()
+		e.lanes[i].ended = true
+		if s := e.lanes[i].open.Load(); s != nil {
+			s.fail(errClosed)
+		}
+		e.lanes[i].mu.Unlock()
+	}
+}
+
+var errClosed = errors.New("the client was closed")
+
+// streamed does a request over a stream; errNoStream: it has to be done with HTTP.
+func (c *Client) streamed(ctx context.Context, e *endpoint, q *request, into any) error {
+	k := calls.Get().(*call)
+	frame := *q.frame
+	if frame.Operation == framing.Get {
+		frame.Read, frame.Staleness = byte(max(0, slices.Index(api.Reads, q.read))), q.staleness
+	} else {
+		frame.Ack = byte(max(0, slices.Index(api.Acks, q.ack)))
+	}
+	err := e.send(ctx, &frame, k)
+	if errors.Is(err, errNoStream) {
+		calls.Put(k)
+		return err
+	}
+	if err != nil {
+		calls.Put(k)
+		if errors.Is(err, ErrUnavailable) {
+			return fmt.Errorf("%s %s at %s: %w", q.method, q.path, e.addr, err)
+		}
+		return unanswered(e.addr, q, err)
+	}
+	a, member := k.answer, k.member
+	k.answer = framing.Answer{}
+	calls.Put(k)
+	if a.Kind == framing.Elsewhere {
+		return errNoStream
+	}
+	if q.meta != nil {
+		*q.meta = Meta{Member: member, Staleness: -1}
+		switch a.Kind {
+		case framing.Row:
+			*q.meta = Meta{Member: member, Cloud: string(a.Cloud), Applied: a.Applied, Lag: a.Lag, Staleness: a.Age}
+		case framing.Written:
+			q.meta.Version = a.Version
+		}
+	}
+	switch to := into.(type) {
+	case *api.Row:
+		if a.Kind == framing.Row {
+			to.Key, to.Version, to.Value = string(frame.Key), a.Version, json.RawMessage(a.Value)
+			return nil
+		}
+	case *api.Written:
+		if a.Kind == framing.Written && int(a.Ack) < len(api.Acks) {
+			to.Version, to.Ack = a.Version, api.Acks[a.Ack]
+			return nil
+		}
+	}
+	if a.Kind != framing.Problem {
+		return unanswered(e.addr, q, framing.ErrFrame)
+	}
+	return problem(e.addr, a.Problem, q.existing)
+}
+
+// problem turns a problem that came over a stream into an error; existing: the first check was
+// that there is the row.
+func problem(endpoint string, text []byte, existing bool) error {
+	e := &Error{Endpoint: endpoint}
+	if err := json.Unmarshal(text, &e.Problem); err != nil || e.Code == "" {
+		e.Problem = api.Problem{Code: api.CodeInternal, Message: strings.TrimSpace(string(text[:min(len(text), 200)]))}
+	}
+	if existing && e.Code == api.CodeCheckFailed && e.Failed != nil && *e.Failed == 0 {
+		e.Problem = api.Problem{Code: api.CodeNotFound, Message: "there is no such row"}
+	}
+	e.Status = api.StatusOf(e.Code)
+	return e.complete()
+}

@@ -1,0 +1,154 @@
+package hydra
+
+import (
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"skerry/systems/hydra/cloudsql"
+	"skerry/systems/hydra/command"
+)
+
+type (
+	writer = io.Writer
+	reader = io.Reader
+)
+
+// recent is how many outcomes a member remembers for those who will ask; older ones are
+// in the database.
+const recent = 1 << 16
+
+// progress is how far the database is, for those who wait for it.
+type progress struct {
+	mu       sync.Mutex
+	applied  uint64
+	reached  atomic.Uint64 // applied, for those who do not wait
+	changed  chan struct{} // closed when applied grows
+	waiting  int
+	asked    chan struct{} // holds one when somebody has begun to wait
+	outcomes map[uint64]command.Outcome
+	order    []uint64 // of outcomes, a ring
+	next     int
+	own      uint64 // entries after it, up to applied, were applied by this member
+	forgot   uint64 // the last one whose outcome was forgotten
+}
+
+func (p *progress) init() {
+	p.changed, p.asked = make(chan struct{}), make(chan struct{}, 1)
+	p.outcomes = make(map[uint64]command.Outcome)
+}
+
+// grow notes that this member has applied entries, after one up to another.
+func (p *progress) grow(after, applied uint64, results []cloudsql.Result) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.applied != after {
+		p.own = after
+	}
+	for _, r := range results {
+		if r.Conditional || r.Outcome.Code != command.OK {
+			p.remember(r)
+		}
+	}
+	p.move(applied)
+}
+
+// advance notes that the database has applied entries up to an index, by whomever. It may also
+// be less than before, when the database was lost.
+func (p *progress) advance(applied uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if applied != p.applied {
+		p.own = applied
+		p.move(applied)
+	}
+}
+
+func (p *progress) move(applied uint64) {
+	if applied != p.applied {
+		p.applied = applied
+		p.reached.Store(applied)
+		close(p.changed)
+		p.changed = make(chan struct{})
+	}
+}
+
+// back notes that the database has not applied more than an index.
+func (p *progress) back(applied uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if applied < p.applied {
+		p.applied, p.own = applied, min(p.own, applied)
+		p.reached.Store(applied)
+	}
+}
+
+// succeeded tells whether an entry that was applied, and whose outcome is not remembered, is
+// known to have succeeded: this member applied it, and remembers failures.
+func (p *progress) succeeded(index uint64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return index > p.own && index <= p.applied && index > p.forgot
+}
+
+func (p *progress) remember(r cloudsql.Result) {
+	if len(p.order) < recent {
+		p.order = append(p.order, r.Index)
+	} else {
+		p.forgot = max(p.forgot, p.order[p.next])
+		delete(p.outcomes, p.order[p.next])
+		p.order[p.next] = r.Index
+		p.next = (p.next + 1) % recent
+	}
+	p.outcomes[r.Index] = r.Outcome
+}
+
+// at is the applied index.
+func (p *progress) at() uint64 { return p.reached.Load() }
+
+// outcome is what is remembered of an entry.
+func (p *progress) outcome(index uint64) (command.Outcome, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	o, ok := p.outcomes[index]
+	return o, ok
+}
+
+// awaited tells whether somebody waits.
+func (p *progress) awaited() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiting > 0
+}
+
+// wait returns when the database has applied an index; the error is ctx's.
+func (p *progress) wait(ctx context.Context, index uint64) error {
+	p.mu.Lock()
+	p.waiting++
+	defer func() {
+		p.waiting--
+		p.mu.Unlock()
+	}()
+	if p.applied < index {
+		select {
+		case p.asked <- struct{}{}:
+		default: // the one before has not been seen yet
+		}
+	}
+	for p.applied < index {
+		changed := p.changed
+		p.mu.Unlock()
+		var err error
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+		p.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

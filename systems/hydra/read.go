@@ -1,0 +1,256 @@
+package hydra
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/cloudsql"
+)
+
+const (
+	// freshenEvery is how often a member makes sure of how old its database is.
+	freshenEvery = 200 * time.Millisecond
+	// freshenTimeout bounds that.
+	freshenTimeout = 2 * time.Second
+)
+
+// freshen keeps the database's age known: what a read index that was asked for at a time
+// names, when it is applied, is all that was acknowledged before that time.
+func (n *Node) freshen(ctx context.Context) {
+	tick := time.NewTicker(freshenEvery)
+	defer tick.Stop()
+	for {
+		bounded, cancel := context.WithTimeout(ctx, freshenTimeout)
+		_, _ = n.linearizable(bounded) // its age grows until it succeeds
+		cancel()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// linearizable waits until the database holds all that was acknowledged before the call, and
+// returns the index that it has applied then.
+func (n *Node) linearizable(ctx context.Context) (index uint64, err error) {
+	asked, had := time.Now(), n.progress.at()
+	index, err = n.log.ReadIndex(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if n.store != nil && n.sure.Load() && had > index {
+		return 0, n.astrayAhead(had, index)
+	}
+	if err := n.progress.wait(ctx, index); err != nil {
+		return 0, err
+	}
+	for {
+		known := n.fresh.Load()
+		if known != nil && !known.Before(asked) || n.fresh.CompareAndSwap(known, &asked) {
+			return index, nil
+		}
+	}
+}
+
+// staleness is how old at most what the database holds is; negative where that is not
+// known.
+func (n *Node) staleness() time.Duration {
+	if fresh := n.fresh.Load(); fresh != nil {
+		return age(*fresh, time.Now())
+	}
+	return -1
+}
+
+// age is how long ago something was at most. A wall clock that is set back does not make it
+// younger, since the monotonic clock goes on; a machine that slept, where that one stood still,
+// has its wall clock tell. One that is set forward makes it older for as long as it takes to
+// ask again.
+func age(then, now time.Time) time.Duration {
+	return max(now.Sub(then), now.Round(0).Sub(then.Round(0)))
+}
+
+// usable returns an error that names another member when this cloud's database cannot
+// answer.
+func (n *Node) usable(ctx context.Context) error {
+	if t := n.troubled(); t != nil && errors.Is(t.err, errUnsure) {
+		select { // the member has just begun
+		case <-n.decided:
+		case <-ctx.Done():
+		}
+	}
+	var why error
+	switch t := n.troubled(); {
+	case n.store == nil:
+		why = errWitness
+	case t != nil:
+		why = t.err
+	case n.rebuilding.Load():
+		why = errors.New("the database of " + n.Cloud + " is being rebuilt")
+	default:
+		return nil
+	}
+	if m, ok := n.other(); ok {
+		return &api.Elsewhere{Member: m.Name, API: m.API, Why: why}
+	}
+	code := api.CodeUnavailable
+	if n.store == nil {
+		code = api.CodeMisdirected
+	}
+	return api.Problemf(code, "%v", why)
+}
+
+// await makes the database as fresh as is wanted.
+func (n *Node) await(ctx context.Context, w api.Want) (api.Freshness, error) {
+	if err := n.usable(ctx); err != nil {
+		return api.Freshness{}, err
+	}
+	if n.progress.at() == 0 {
+		w.Read = api.Linearizable // what holds nothing yet is not old, but no database
+	}
+	var least uint64
+	var err error
+	age := n.staleness()
+	if w.Read == api.Linearizable || w.Read == api.Bounded && (age < 0 || age > w.Staleness) {
+		began := time.Now()
+		if least, err = n.linearizable(ctx); err != nil {
+			if elsewhere := n.usable(ctx); elsewhere != nil {
+				return api.Freshness{}, elsewhere
+			}
+			return api.Freshness{}, api.Problemf(api.CodeUnavailable, "no answer that is fresh enough: %v", err)
+		}
+		age = time.Since(began)
+	}
+	f := api.Freshness{Cloud: n.Cloud, Applied: max(least, n.progress.at()), Staleness: age}
+	if commit := n.log.Commit(); commit > f.Applied {
+		f.Lag = commit - f.Applied
+	}
+	return f, nil
+}
+
+// unread is an error of the database as the answer to a read, which another cloud's member
+// gives where this one's server does not answer.
+func (n *Node) unread(table, key string, err error) error {
+	if errors.Is(err, cloudsql.ErrSilent) || errors.Is(err, cloudsql.ErrLog) {
+		if m, ok := n.other(); ok {
+			return &api.Elsewhere{Member: m.Name, API: m.API, Why: err}
+		}
+	}
+	return failure(table, key, err)
+}
+
+// failure is an error of the database as a problem.
+func failure(table, key string, err error) error {
+	switch {
+	case errors.Is(err, cloudsql.ErrNotFound):
+		return api.Problemf(api.CodeNotFound, "there is no row %q in %s", key, table)
+	case errors.Is(err, cloudsql.ErrUnknownTable):
+		return &api.Problem{Code: api.CodeUnknownTable, Message: "there is no table " + table, Advice: "create it: PUT /v1/tables/" + table}
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return api.Problemf(api.CodeUnavailable, "the database did not answer in time: %v", err)
+	}
+	return api.Problemf(api.CodeUnavailable, "the database: %v", err)
+}
+
+// Quick implements api.Quick.
+func (n *Node) Quick(w api.Want) bool {
+	return w.Read == api.Local && n.store != nil && n.store.Quick() && n.progress.at() > 0
+}
+
+// read reads from the database when it is as fresh as is wanted, and again where it turns out
+// to have gone back: to wait for what it lacks then.
+func (n *Node) read(ctx context.Context, table, key string, w api.Want, from func(least uint64) error) (api.Freshness, error) {
+	for {
+		f, err := n.await(ctx, w)
+		if err != nil {
+			return f, err
+		}
+		err = from(f.Applied)
+		if n.astray(err) && !errors.Is(err, cloudsql.ErrLog) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			err = n.unread(table, key, err)
+		}
+		return f, err
+	}
+}
+
+// Get implements api.Backend.
+func (n *Node) Get(ctx context.Context, table, key string, w api.Want) (api.Row, api.Freshness, error) {
+	var row cloudsql.Row
+	f, err := n.read(ctx, table, key, w, func(least uint64) (err error) {
+		row, err = n.store.Get(ctx, table, key, least)
+		return err
+	})
+	return api.Row{Key: key, Version: row.Version, Value: row.Value}, f, err
+}
+
+// Scan implements api.Backend.
+func (n *Node) Scan(ctx context.Context, table string, r api.Range, w api.Want) ([]api.Row, api.Freshness, error) {
+	var rows []api.Row
+	f, err := n.read(ctx, table, "", w, func(least uint64) (err error) {
+		rows, err = scan(ctx, n.store, table, r, least)
+		return err
+	})
+	return rows, f, err
+}
+
+// errFull ends a scan whose page is full.
+var errFull = errors.New("the page is full")
+
+func scan(ctx context.Context, s *cloudsql.Store, table string, r api.Range, least uint64) ([]api.Row, error) {
+	var rows []api.Row
+	size := 0
+	err := s.Scan(ctx, table, cloudsql.Range{From: r.From, Until: r.Until, Behind: r.Behind, Limit: r.Limit, Least: least}, func(row cloudsql.Row) error {
+		rows = append(rows, api.Row{Key: row.Key, Version: row.Version, Value: row.Value})
+		if size += len(row.Value); size >= api.MaxScanBytes {
+			return errFull
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errFull) {
+		return nil, err
+	}
+	return rows, nil
+}
+
+// Count implements api.Backend.
+func (n *Node) Count(ctx context.Context, table string, w api.Want) (int64, api.Freshness, error) {
+	var rows int64
+	f, err := n.read(ctx, table, "", w, func(least uint64) (err error) {
+		rows, err = n.store.Count(ctx, table, least)
+		return err
+	})
+	return rows, f, err
+}
+
+// Tables implements api.Backend.
+func (n *Node) Tables(ctx context.Context, w api.Want) ([]string, api.Freshness, error) {
+	var names []string
+	f, err := n.read(ctx, "", "", w, func(least uint64) (err error) {
+		names, err = n.store.Tables(least)
+		return err
+	})
+	return names, f, err
+}
+
+// Snapshot implements api.Backend.
+func (n *Node) Snapshot(ctx context.Context, w writer) error {
+	if n.store == nil {
+		return api.Problemf(api.CodeMisdirected, "%v", errWitness)
+	}
+	_, err := n.store.Save(ctx, w)
+	return err
+}
+
+// Progress implements api.Backend.
+func (n *Node) Progress(ctx context.Context, index uint64) uint64 {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(n.polls, cancel)()
+	_ = n.progress.wait(ctx, index) // at the end of ctx the answer is how far it has come
+	return n.progress.at()
+}

@@ -1,0 +1,171 @@
+package hydra
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"skerry/internal/base/linger"
+	"skerry/systems/consensus"
+	"skerry/systems/hydra/api"
+)
+
+// remotePause is how long a cloud is left alone that did not answer.
+const remotePause = 200 * time.Millisecond
+
+// maxAnswer bounds an answer about progress.
+const maxAnswer = 64 << 10
+
+// remotes follow other clouds' databases while somebody waits for them: one question to
+// each cloud at a time, which is answered as soon as its database has moved.
+type remotes struct {
+	node   *Node
+	ctx    context.Context
+	cancel context.CancelFunc
+	all    sync.WaitGroup
+
+	mu     sync.Mutex
+	clouds map[string]*remote
+}
+
+// remote is another cloud's database.
+type remote struct {
+	progress
+	wake chan struct{} // there is somebody who waits
+}
+
+func (r *remotes) init(n *Node) {
+	r.node, r.clouds = n, make(map[string]*remote)
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+}
+
+func (r *remotes) stop() {
+	r.mu.Lock()
+	r.cancel() // follow starts nothing after this
+	r.mu.Unlock()
+	r.all.Wait()
+}
+
+// wait returns when every other cloud's database has applied an index.
+func (r *remotes) wait(ctx context.Context, index uint64) error {
+	for _, cloud := range r.node.otherClouds() {
+		one, err := r.follow(cloud)
+		if err != nil {
+			return err
+		}
+		select {
+		case one.wake <- struct{}{}:
+		default:
+		}
+		if err := one.wait(ctx, index); err != nil {
+			return fmt.Errorf("not applied in %s yet: %w", cloud, err)
+		}
+	}
+	return nil
+}
+
+// otherClouds are the clouds with a database, without this one.
+func (n *Node) otherClouds() []string {
+	var clouds []string
+	seen := map[string]bool{n.Cloud: true}
+	for _, m := range n.log.Members() {
+		if m.Role != consensus.Witness && !seen[m.Site] {
+			seen[m.Site] = true
+			clouds = append(clouds, m.Site)
+		}
+	}
+	return clouds
+}
+
+func (r *remotes) follow(cloud string) (*remote, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.ctx.Err(); err != nil {
+		return nil, err
+	}
+	one := r.clouds[cloud]
+	if one == nil {
+		one = &remote{wake: make(chan struct{}, 1)}
+		one.progress.init()
+		r.clouds[cloud] = one
+		r.all.Go(func() { r.ask(cloud, one) })
+	}
+	return one, nil
+}
+
+// ask asks a cloud how far it is while somebody waits.
+func (r *remotes) ask(cloud string, one *remote) {
+	for {
+		if !one.awaited() {
+			select {
+			case <-r.ctx.Done():
+				return
+			case <-one.wake:
+			}
+		}
+		applied, err := r.node.progressOf(r.ctx, cloud, one.at()+1)
+		if err == nil {
+			one.advance(max(applied, one.at()))
+			continue
+		}
+		if linger.For(r.ctx, remotePause) != nil {
+			return
+		}
+	}
+}
+
+// progressOf asks a cloud's members in turn how far its database is.
+func (n *Node) progressOf(ctx context.Context, cloud string, index uint64) (uint64, error) {
+	err := errors.New("no member of it is known")
+	for _, m := range n.log.Members() {
+		if m.Site != cloud || m.Role == consensus.Witness {
+			continue
+		}
+		address := n.directory.of(m.ID)
+		if address == "" {
+			n.learn(ctx)
+			if address = n.directory.of(m.ID); address == "" {
+				continue
+			}
+		}
+		var applied uint64
+		if applied, err = n.askProgress(ctx, address, index); err == nil {
+			return applied, nil
+		}
+	}
+	return 0, err
+}
+
+func (n *Node) askProgress(ctx context.Context, address string, index uint64) (uint64, error) {
+	scheme := "http"
+	if n.Secure {
+		scheme = "https"
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*api.DefaultTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s://%s/v1/progress?index=%d", scheme, address, index), nil)
+	if err != nil {
+		return 0, err
+	}
+	if n.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+n.Token)
+	}
+	answer, err := n.Transport.RoundTrip(r)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("%s answered %s", address, answer.Status)
+	}
+	var p api.Progress
+	if err := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(&p); err != nil {
+		return 0, fmt.Errorf("the answer of %s: %w", address, err)
+	}
+	return p.Applied, nil
+}

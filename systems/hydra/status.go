@@ -1,0 +1,139 @@
+package hydra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"skerry/systems/consensus"
+	"skerry/systems/hydra/api"
+)
+
+// Status implements api.Backend.
+func (n *Node) Status(context.Context) api.Status {
+	l := n.log.Status()
+	s := api.Status{
+		Cluster: n.Cluster, Member: n.Name, Cloud: n.Cloud, Witness: n.store == nil, Role: l.State, Term: l.Term, Commit: l.Commit,
+		Applied: n.progress.at(), Log: api.Log{Name: n.log.Identity().Log, First: l.First, Last: l.Last, Bytes: l.LogBytes}, Members: n.members(), Version: n.Version,
+		ElectionMS: float64(l.Election.Microseconds()) / 1000,
+	}
+	if err := n.serving(); err != nil && n.store != nil {
+		s.Problem = err.Error()
+	}
+	if n.Expires != nil {
+		expires := n.Expires()
+		s.Certificate = &api.Certificate{Expires: expires, LeftS: int64(time.Until(expires).Seconds()), Authorities: n.Authorities()}
+		if s.Certificate.LeftS < 0 {
+			s.Problem = fmt.Sprintf("the certificate of %s has expired, at %s: others refuse its connections", n.Name, expires.Format(time.DateTime))
+		}
+	}
+	if l.StorageError != "" {
+		s.Problem = l.StorageError
+	}
+	seen := map[string]int{}
+	for _, m := range l.Members {
+		if m.ID == l.Leader {
+			s.Leader = m.Name
+		}
+		if m.ID == l.Self.ID && !m.Votes {
+			s.Role = "learner"
+		}
+		if m.Role == consensus.Witness {
+			continue
+		}
+		d := n.databaseOf(m, l)
+		if i, ok := seen[m.Site]; ok {
+			if d.Applied > s.Databases[i].Applied {
+				s.Databases[i] = d
+			}
+			continue
+		}
+		seen[m.Site] = len(s.Databases)
+		s.Databases = append(s.Databases, d)
+	}
+	return s
+}
+
+// wholeLog is the first index of a log from which nothing was dropped: entry 1 is the first
+// membership, which nobody applies.
+const wholeLog = 2
+
+// databaseOf is what is known of a member's database.
+func (n *Node) databaseOf(m consensus.MemberStatus, l consensus.Status) api.Database {
+	d := api.Database{Cloud: m.Site, State: api.StateServing, Applied: m.Applied, StalenessMS: -1}
+	if m.Site == n.Cloud && n.store != nil {
+		d.Kind, d.Applied = n.store.Kind(), n.progress.at()
+		if age := n.staleness(); age >= 0 {
+			d.StalenessMS = float64(age.Microseconds()) / 1000
+		}
+		d.StuckAt = n.stuck.index.Load()
+		if t := n.troubled(); t != nil {
+			d.State, d.Problem = api.StateDown, t.err.Error()
+			if errors.Is(t.err, ErrForeign) || errors.Is(t.err, ErrAhead) {
+				d.State = api.StateRefused
+			}
+		}
+		if n.rebuilding.Load() {
+			d.State = api.StateRebuilding
+		}
+	} else if !m.Connected {
+		d.State, d.Problem = api.StateUnknown, m.Error
+	}
+	switch {
+	case l.First <= wholeLog || d.Applied+1 >= l.First || d.State == api.StateRebuilding:
+	case d.Applied == 0 && m.Site != n.Cloud:
+		d.State = api.StateUnknown // it has not told yet
+	default:
+		d.State = api.StateCutLoose
+	}
+	if l.Commit > d.Applied {
+		d.Lag = l.Commit - d.Applied
+	}
+	return d
+}
+
+// AddMember implements api.Backend.
+func (n *Node) AddMember(ctx context.Context, m api.Member) (api.Member, error) {
+	role := consensus.Voter
+	if m.Witness {
+		role = consensus.Witness
+	}
+	if m.ID == 0 {
+		m.ID = MemberID(m.Name)
+	}
+	err := n.log.Add(ctx, consensus.Member{ID: m.ID, Name: m.Name, Addr: m.Peer, Site: m.Cloud, Role: role})
+	if err != nil {
+		return m, notProposed(fmt.Errorf("adding %s: %w", m.Name, err))
+	}
+	n.directory.set(m.ID, m.API)
+	return m, nil
+}
+
+// RemoveMember implements api.Backend.
+func (n *Node) RemoveMember(ctx context.Context, id uint64) error {
+	there := false
+	for _, m := range n.log.Members() {
+		there = there || m.ID == id
+	}
+	if !there {
+		return nil
+	}
+	if err := n.log.Remove(ctx, id); err != nil {
+		return notProposed(fmt.Errorf("removing member %d: %w", id, err))
+	}
+	return nil
+}
+
+// Transfer implements api.Backend.
+func (n *Node) Transfer(ctx context.Context, to string) error {
+	for _, m := range n.log.Members() {
+		if m.Name == to {
+			if err := n.log.Transfer(ctx, m.ID); err != nil {
+				return api.Problemf(api.CodeUnavailable, "handing over to %s: %v", to, err)
+			}
+			return nil
+		}
+	}
+	return api.Problemf(api.CodeBadRequest, "no member is called %q", to)
+}

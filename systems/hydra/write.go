@@ -1,0 +1,123 @@
+package hydra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"skerry/systems/consensus"
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/command"
+)
+
+// Write implements api.Backend. A transaction whose outcome depends on rows is answered
+// by this cloud's database, once it has applied it; another is certain when it is
+// committed, and so acknowledged then.
+func (n *Node) Write(ctx context.Context, t *api.Transaction, ack api.Ack) (api.Written, error) {
+	conditional := t.Conditional()
+	since, err := n.acceptable(ctx, t, conditional || ack != api.Committed)
+	if err != nil {
+		return api.Written{}, err
+	}
+	data := t.Append(nil)
+	if len(data) > consensus.MaxEntry {
+		return api.Written{}, api.Problemf(api.CodeTooLarge, "the transaction has %d bytes, more than %d", len(data), consensus.MaxEntry)
+	}
+	index, err := n.log.Propose(ctx, data)
+	if err != nil {
+		return api.Written{}, notProposed(err)
+	}
+	certain := !conditional && (len(wanting(t)) == 0 || n.unchanged(ctx, since, index))
+	if certain && ack == api.Committed {
+		return api.Written{Version: index, Ack: api.Committed}, nil
+	}
+	return n.acknowledge(ctx, index, ack, conditional, certain)
+}
+
+// acceptable refuses, before anything is done, what could not be answered or done. since is
+// the entry after which nothing is known of the tables that a transaction needs.
+func (n *Node) acceptable(ctx context.Context, t *api.Transaction, answered bool) (since uint64, err error) {
+	unusable := n.usable(ctx)
+	if unusable != nil && (answered || n.store == nil) {
+		return 0, unusable
+	}
+	since, missing, ok := n.standing(ctx, t)
+	switch {
+	case !ok && unusable != nil:
+		return 0, unusable // there are no tables known to write to either
+	case ok && missing == "":
+		return since, nil
+	}
+	if _, err := n.linearizable(ctx); err != nil { // it may have been made just now
+		return 0, api.Problemf(api.CodeUnavailable, "finding out whether there is a table %s: %v", missing, err)
+	}
+	if since, missing = n.store.Standing(wanting(t)); missing != "" {
+		return 0, outcomeOf(command.Outcome{Code: command.UnknownTable})
+	}
+	return since, nil
+}
+
+// notProposed is an error of the log as a problem.
+func notProposed(err error) error {
+	switch {
+	case errors.Is(err, consensus.ErrLogFull):
+		return api.Problemf(api.CodeOverloaded, "%v", err)
+	case errors.Is(err, consensus.ErrTooLarge):
+		return api.Problemf(api.CodeTooLarge, "%v", err)
+	case errors.Is(err, consensus.ErrNotDone):
+		return api.Problemf(api.CodeUnavailable, "%v", err)
+	}
+	return api.Problemf(api.CodeInDoubt, "%v", err)
+}
+
+// acknowledge waits for what a write that is committed is to be acknowledged at. certain says
+// that it is done wherever it is applied.
+func (n *Node) acknowledge(ctx context.Context, index uint64, ack api.Ack, conditional, certain bool) (api.Written, error) {
+	if err := n.progress.wait(ctx, index); err != nil {
+		if !certain {
+			return api.Written{}, api.Problemf(api.CodeInDoubt, "it is in the log at %d, but not applied yet: %v", index, err)
+		}
+		return api.Written{}, &api.Problem{Code: api.CodeNotReached, Version: index, Message: fmt.Sprintf("committed at %d, not applied here yet: %v", index, err)}
+	}
+	outcome := command.Outcome{Code: command.OK, Version: index}
+	if !certain {
+		var err error
+		if outcome, err = n.resolve(ctx, index, conditional); err != nil {
+			return api.Written{}, err
+		}
+	}
+	if err := outcomeOf(outcome); err != nil {
+		return api.Written{}, err
+	}
+	if ack == api.Everywhere {
+		if err := n.remotes.wait(ctx, index); err != nil {
+			return api.Written{}, &api.Problem{Code: api.CodeNotReached, Version: outcome.Version, Message: fmt.Sprintf("committed at %d and applied in %s: %v", index, n.Cloud, err)}
+		}
+	} else {
+		ack = api.Applied
+	}
+	return api.Written{Version: outcome.Version, Ack: ack}, nil
+}
+
+// resolve is what an entry came to that is applied. Another member may have applied it: that
+// nothing is known of its outcome is no success then, unless failures are known to be kept.
+func (n *Node) resolve(ctx context.Context, index uint64, conditional bool) (command.Outcome, error) {
+	if o, ok := n.progress.outcome(index); ok {
+		return o, nil
+	}
+	done := command.Outcome{Code: command.OK, Version: index}
+	if !conditional && n.progress.succeeded(index) {
+		return done, nil
+	}
+	o, found, known, err := n.store.Outcome(ctx, index)
+	n.astray(err)
+	switch {
+	case err != nil:
+		return o, api.Problemf(api.CodeInDoubt, "it is applied at %d; its outcome: %v", index, err)
+	case found:
+		return o, nil
+	case conditional || !known:
+		return o, api.Problemf(api.CodeInDoubt, "it is applied at %d, but its outcome is no longer known", index)
+	}
+	return done, nil
+}

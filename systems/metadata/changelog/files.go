@@ -1,0 +1,138 @@
+package changelog
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/base/atomicfile"
+	"skerry/internal/base/flock"
+)
+
+const (
+	version        = 1
+	versionFile    = "version"
+	lockFile       = "lock"
+	segmentPrefix  = "log-"
+	snapshotPrefix = "snapshot-"
+	unfinished     = ".tmp"
+)
+
+// indexed is a file that is named by an index.
+type indexed struct {
+	path  string
+	index uint64
+}
+
+func segmentPath(dir string, first uint64) string {
+	return filepath.Join(dir, fmt.Sprintf("%s%016x", segmentPrefix, first))
+}
+
+func snapshotPath(dir string, index uint64) string {
+	return filepath.Join(dir, fmt.Sprintf("%s%016x", snapshotPrefix, index))
+}
+
+// list is the files of a prefix, in the order of their indices.
+func list(dir, prefix string) ([]indexed, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []indexed
+	for _, e := range entries {
+		digits, found := strings.CutPrefix(e.Name(), prefix)
+		if !found {
+			continue
+		}
+		if index, err := strconv.ParseUint(digits, 16, 64); err == nil {
+			files = append(files, indexed{filepath.Join(dir, e.Name()), index})
+		}
+	}
+	slices.SortFunc(files, func(a, b indexed) int { return cmp.Compare(a.index, b.index) })
+	return files, nil
+}
+
+// claim makes the directory where it is missing, locks it for this process, and checks
+// its version. Snapshots that were not finished are removed.
+func claim(dir string) (*flock.Lock, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := flock.Take(f)
+	if errors.Is(err, flock.ErrHeld) {
+		err = advice.With(fmt.Errorf("%s: %w", dir, ErrInUse), "another server serves this directory: stop it, or give this one a directory of its own")
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if err := prepare(dir); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+func prepare(dir string) error {
+	if err := checkVersion(dir); err != nil {
+		return err
+	}
+	temporary, err := filepath.Glob(filepath.Join(dir, "*"+unfinished))
+	if err != nil {
+		return err
+	}
+	for _, path := range temporary {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkVersion(dir string) error {
+	path := filepath.Join(dir, versionFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return create(path, fmt.Appendf(nil, "%d\n", version))
+	}
+	if err != nil {
+		return err
+	}
+	v, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w: no version but %.20q", path, ErrCorrupt, text)
+	case v > version:
+		return advice.With(fmt.Errorf("%s: %w: %d, this program knows %d", path, ErrNewer, v, version), "use the version of skerry that wrote it, or a later one")
+	}
+	return nil
+}
+
+// create writes a file that is there as a whole or not at all.
+func create(path string, content []byte) error {
+	f, err := os.Create(path + unfinished)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path+unfinished))
+	}
+	return settle(path)
+}
+
+// settle gives a file that was written under a temporary name its own, durably.
+func settle(path string) error {
+	if err := os.Rename(path+unfinished, path); err != nil {
+		return err
+	}
+	return atomicfile.SyncDir(filepath.Dir(path))
+}

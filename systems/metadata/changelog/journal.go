@@ -1,0 +1,155 @@
+package changelog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"skerry/internal/base/flock"
+)
+
+// Options are how a journal is kept. Zero fields mean the defaults.
+type Options struct {
+	// SegmentBytes is where a segment ends and the next begins; 64 MiB.
+	SegmentBytes int64
+	// SnapshotBytes is how much log is written between two snapshots, at least: where the
+	// last snapshot is larger, as much as that. 128 MiB.
+	SnapshotBytes int64
+	// Log is told what nobody waits for: snapshots, and what they fail with.
+	Log *slog.Logger
+
+	wrap func(file) file // of tests
+}
+
+// Journal is a Log on this machine's disk.
+type Journal struct {
+	dir     string
+	o       Options
+	machine Machine
+	wrap    func(file) file
+	lock    *flock.Lock
+
+	mu      sync.Mutex
+	waiting []*entry
+	closed  bool
+	wake    chan struct{} // has a value while something waits
+
+	done chan struct{} // closed when the goroutine that writes has ended
+	err  error         // of closing the files; read behind done
+
+	// Of the goroutine that writes.
+	segment   *segment
+	next      uint64 // index of the next record
+	written   int64  // bytes of log since the last snapshot
+	buffer    []byte
+	snapshots chan error // of the snapshot under way, else nil
+
+	index, groups, logBytes, snapIndex, snapBytes atomic.Int64
+	syncing, longest                              atomic.Int64 // ns of fsyncs: of all, and of one
+	broken                                        atomic.Pointer[error]
+}
+
+// Status is how a journal stands.
+type Status struct {
+	Index         int64   `json:"index"`           // records since the beginning
+	Groups        int64   `json:"groups"`          // fsyncs since the journal was opened
+	Syncing       float64 `json:"fsync_s"`         // s that writing and syncing groups took since the journal was opened
+	LongestSync   float64 `json:"longest_fsync_s"` // of one group
+	LogBytes      int64   `json:"log_bytes"`       // of the segments
+	SnapshotIndex int64   `json:"snapshot_index"`  // records that the last snapshot holds
+	SnapshotBytes int64   `json:"snapshot_bytes"`
+	Broken        string  `json:"broken,omitempty"` // why nothing can be written
+}
+
+// entry is a record that waits to become durable.
+type entry struct {
+	record []byte
+	result chan outcome
+}
+
+type outcome struct {
+	result any
+	err    error
+}
+
+// Open opens the journal of a directory, which is made where it is missing, and brings
+// the machine to the state that is recorded.
+func Open(dir string, m Machine, o Options) (*Journal, Recovery, error) {
+	if o.SegmentBytes == 0 {
+		o.SegmentBytes = 64 << 20
+	}
+	if o.SnapshotBytes == 0 {
+		o.SnapshotBytes = 128 << 20
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	j := &Journal{dir: dir, o: o, machine: m, wrap: o.wrap, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	if j.wrap == nil {
+		j.wrap = func(f file) file { return f }
+	}
+	var err error
+	if j.lock, err = claim(dir); err != nil {
+		return nil, Recovery{}, fmt.Errorf("opening the journal: %w", err)
+	}
+	r, err := j.recover()
+	if err != nil {
+		return nil, r, errors.Join(fmt.Errorf("opening the journal: %w", err), j.lock.Close())
+	}
+	go j.run()
+	return j, r, nil
+}
+
+// Append is Log's.
+func (j *Journal) Append(ctx context.Context, record []byte) (any, error) {
+	if len(record) > MaxRecord {
+		return nil, fmt.Errorf("a record of %d bytes: %w", len(record), ErrTooLarge)
+	}
+	e := &entry{record: record, result: make(chan outcome, 1)}
+	j.mu.Lock()
+	if j.closed {
+		j.mu.Unlock()
+		return nil, ErrClosed
+	}
+	j.waiting = append(j.waiting, e)
+	j.mu.Unlock()
+	select {
+	case j.wake <- struct{}{}:
+	default:
+	}
+	select {
+	case o := <-e.result:
+		return o.result, o.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
+	}
+}
+
+// Close is Log's. A snapshot under way is finished.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	closed := j.closed
+	j.closed = true
+	j.mu.Unlock()
+	if !closed {
+		select {
+		case j.wake <- struct{}{}:
+		default:
+		}
+	}
+	<-j.done
+	return j.err
+}
+
+// Status is how the journal stands at the moment.
+func (j *Journal) Status() Status {
+	s := Status{Index: j.index.Load(), Groups: j.groups.Load(), LogBytes: j.logBytes.Load(), SnapshotIndex: j.snapIndex.Load(), SnapshotBytes: j.snapBytes.Load()}
+	s.Syncing, s.LongestSync = float64(j.syncing.Load())/1e9, float64(j.longest.Load())/1e9
+	if err := j.broken.Load(); err != nil {
+		s.Broken = (*err).Error()
+	}
+	return s
+}

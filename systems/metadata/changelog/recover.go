@@ -1,0 +1,136 @@
+package changelog
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/base/advice"
+)
+
+// Recovery is what Open found.
+type Recovery struct {
+	Snapshot uint64        `json:"snapshot"` // records that the snapshot held, 0 without one
+	Records  uint64        `json:"records"`  // applied from the log behind it
+	Torn     int64         `json:"torn"`     // bytes of a group that a crash cut off, and that nobody was told of
+	Took     time.Duration `json:"took_ns"`
+}
+
+// recover brings the machine to the state on disk, and opens the last segment.
+func (j *Journal) recover() (r Recovery, err error) {
+	start := time.Now()
+	if r.Snapshot, err = j.restore(); err != nil {
+		return r, err
+	}
+	j.next = r.Snapshot + 1
+	segments, err := list(j.dir, segmentPrefix)
+	if err != nil {
+		return r, err
+	}
+	// A crash between a snapshot and the deletion of what it covers leaves segments that
+	// begin before it.
+	for len(segments) > 0 && segments[0].index <= r.Snapshot {
+		if err := os.Remove(segments[0].path); err != nil {
+			return r, err
+		}
+		segments = segments[1:]
+	}
+	end := int64(0)
+	for i, s := range segments {
+		if end, err = j.replay(s, i == len(segments)-1, &r); err != nil {
+			return r, err
+		}
+	}
+	if len(segments) == 0 {
+		j.segment, err = j.newSegment(j.next)
+	} else {
+		j.segment, err = j.openSegment(segments[len(segments)-1], end)
+	}
+	j.index.Store(int64(j.next - 1))
+	r.Took = time.Since(start)
+	return r, err
+}
+
+// restore loads the last snapshot, and returns its index.
+func (j *Journal) restore() (uint64, error) {
+	index, size, err := LoadSnapshot(j.dir, j.machine.Restore)
+	if err == nil {
+		j.snapIndex.Store(int64(index))
+		j.snapBytes.Store(size)
+	}
+	return index, err
+}
+
+func damaged(path string, err error) error {
+	return advice.With(fmt.Errorf("%s: %w", path, err), "restore the directory from a copy, or from another replica")
+}
+
+// replay applies a segment's records, and returns where its good groups end. A broken end
+// of the last segment is cut off, unless something good stands behind it.
+func (j *Journal) replay(s indexed, last bool, r *Recovery) (end int64, err error) {
+	if s.index != j.next {
+		return 0, damaged(s.path, fmt.Errorf("%w: records %d to %d are missing before it", ErrCorrupt, j.next, s.index-1))
+	}
+	b, unmap, err := mapped(s.path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, unmap()) }()
+	rest := b
+	for len(rest) > 0 {
+		g, ok := readGroup(rest)
+		if !ok || g.first != j.next {
+			break
+		}
+		for _, record := range g.records {
+			j.machine.Apply(j.next, record)
+			j.next++
+			r.Records++
+		}
+		j.written += int64(g.size)
+		rest = rest[g.size:]
+	}
+	end = int64(len(b) - len(rest))
+	j.logBytes.Add(end)
+	if len(rest) == 0 {
+		return end, nil
+	}
+	if g, ok := readGroup(rest); ok || !last || findGroup(rest, j.next-1) {
+		if ok {
+			return 0, damaged(s.path, fmt.Errorf("%w: record %d where %d should be, at byte %d", ErrCorrupt, g.first, j.next, end))
+		}
+		return 0, damaged(s.path, fmt.Errorf("%w: record %d, at byte %d, is broken, and good ones stand behind it", ErrCorrupt, j.next, end))
+	}
+	r.Torn = int64(len(rest))
+	return end, cut(s.path, end)
+}
+
+// cut shortens a file, durably.
+func cut(path string, size int64) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Truncate(size), f.Sync(), f.Close())
+}
+
+// mapped is a file's content, read as it is used.
+func mapped(path string) (b []byte, unmap func() error, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return nil, func() error { return nil }, err
+	}
+	b, err = unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, nil, fmt.Errorf("mapping %s: %w", path, err)
+	}
+	return b, func() error { return unix.Munmap(b) }, nil
+}

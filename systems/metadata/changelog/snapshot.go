@@ -1,0 +1,174 @@
+package changelog
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"time"
+)
+
+// blockSize is the most bytes of a snapshot that one checksum guards.
+const blockSize = 256 << 10
+
+// A snapshot's file is blocks, each with its checksum (4 bytes) and length (4) before it;
+// the last is empty, so that a file without its end is told from a whole one. The first
+// block is the index (8).
+
+// snapshot begins to write the state as it is; the log goes on in a new segment, so that
+// those before it can be deleted afterwards.
+func (j *Journal) snapshot() {
+	index := j.next - 1
+	err := j.rotate()
+	if err == nil {
+		var s Snapshot
+		if s, err = j.machine.Snapshot(); err == nil {
+			j.written = 0
+			j.snapshots = make(chan error, 1)
+			go func() { j.snapshots <- j.writeSnapshot(s, index) }()
+			return
+		}
+	}
+	j.o.Log.Warn("no snapshot of the journal", "error", err)
+	j.written = 0 // it is tried again after as much log
+}
+
+func (j *Journal) snapshotEnded(err error) {
+	j.snapshots = nil
+	if err != nil {
+		j.o.Log.Warn("no snapshot of the journal: it grows on", "error", err)
+	}
+}
+
+func (j *Journal) writeSnapshot(s Snapshot, index uint64) error {
+	defer s.Close()
+	start := time.Now()
+	size, err := writeSnapshot(j.dir, index, s.Write)
+	if err != nil {
+		return err
+	}
+	j.snapIndex.Store(int64(index))
+	j.snapBytes.Store(size)
+	j.o.Log.Debug("snapshot of the journal", "index", index, "bytes", size, "took", time.Since(start))
+	return j.forget(index)
+}
+
+// forget deletes the snapshots before that of index, and the segments that it covers.
+func (j *Journal) forget(index uint64) error {
+	err := forgetSnapshots(j.dir, index)
+	segments, problem := list(j.dir, segmentPrefix)
+	if problem != nil {
+		return errors.Join(err, problem)
+	}
+	for _, s := range segments {
+		if s.index > index {
+			break
+		}
+		info, problem := os.Stat(s.path)
+		if problem == nil {
+			problem = os.Remove(s.path)
+			j.logBytes.Add(-info.Size())
+		}
+		err = errors.Join(err, problem)
+	}
+	return err
+}
+
+// blockWriter cuts what is written into blocks.
+type blockWriter struct {
+	w    *bufio.Writer
+	held []byte
+	size int64
+}
+
+func (b *blockWriter) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		take := min(len(p), blockSize-len(b.held))
+		b.held = append(b.held, p[:take]...)
+		p = p[take:]
+		if len(b.held) == blockSize {
+			if err := b.flush(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return n, nil
+}
+
+func (b *blockWriter) flush() error {
+	err := b.block(b.held)
+	b.held = b.held[:0]
+	return err
+}
+
+func (b *blockWriter) block(p []byte) error {
+	var header [8]byte
+	binary.LittleEndian.PutUint32(header[4:], uint32(len(p)))
+	sum := crc32.Update(crc32.Checksum(header[4:], castagnoli), castagnoli, p)
+	binary.LittleEndian.PutUint32(header[:], sum)
+	b.size += int64(len(header) + len(p))
+	if _, err := b.w.Write(header[:]); err != nil {
+		return err
+	}
+	_, err := b.w.Write(p)
+	return err
+}
+
+func (b *blockWriter) end() error {
+	if len(b.held) > 0 {
+		if err := b.flush(); err != nil {
+			return err
+		}
+	}
+	return errors.Join(b.block(nil), b.w.Flush())
+}
+
+// blockReader reads what blockWriter wrote; it ends with io.EOF only behind the last
+// block.
+type blockReader struct {
+	r     *bufio.Reader
+	block []byte
+	rest  []byte
+	ended bool
+}
+
+func (b *blockReader) Read(p []byte) (int, error) {
+	for len(b.rest) == 0 {
+		if b.ended {
+			return 0, io.EOF
+		}
+		if err := b.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+func (b *blockReader) next() error {
+	var header [8]byte
+	if _, err := io.ReadFull(b.r, header[:]); err != nil {
+		return fmt.Errorf("%w: a snapshot without its end: %w", ErrCorrupt, err)
+	}
+	n := binary.LittleEndian.Uint32(header[4:])
+	if n > blockSize {
+		return fmt.Errorf("%w: a snapshot's block of %d bytes", ErrCorrupt, n)
+	}
+	if b.block == nil {
+		b.block = make([]byte, blockSize)
+	}
+	b.rest = b.block[:n]
+	if _, err := io.ReadFull(b.r, b.rest); err != nil {
+		return fmt.Errorf("%w: a snapshot without its end: %w", ErrCorrupt, err)
+	}
+	if crc32.Update(crc32.Checksum(header[4:], castagnoli), castagnoli, b.rest) != binary.LittleEndian.Uint32(header[:]) {
+		return fmt.Errorf("%w: a snapshot's checksum is wrong", ErrCorrupt)
+	}
+	b.ended = n == 0
+	return nil
+}

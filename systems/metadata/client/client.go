@@ -1,0 +1,290 @@
+// Package client asks a metadata server, over the JSON form of its protocol.
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/base/dialtls"
+	"skerry/systems/metadata"
+	"skerry/systems/metadata/protocol"
+	"skerry/systems/metadata/server"
+)
+
+// idleConnections are kept open: as many goroutines ask at once without dialling anew.
+const idleConnections = 64
+
+// ErrAnswer marks an answer that is not a metadata server's.
+var ErrAnswer = errors.New("not the answer of a metadata server")
+
+// Client asks one server, or its replicas: where one takes no connection, or hangs, the
+// next is asked from then on. What a replica did not answer is asked of the next; changes with
+// an identity, which keeps them from being made twice. It may be used by many goroutines.
+type Client struct {
+	replicas atomic.Pointer[[]*replica]
+	at       atomic.Uint32 // of replicas: the one that is asked
+	http     *http.Client
+	bearer   string // Authorization, "" for none
+	scheme   string // of addresses that are no URLs
+	own      string // "/own" to ask for the servers' own tree
+	ids      *identities
+
+	quiet, floor time.Duration
+}
+
+// New is a client of the server at an address: "127.0.0.1:8080", or a URL; those of several
+// replicas have commas between them.
+func New(addr string, with ...Option) *Client {
+	c := &Client{ids: newIdentities(), quiet: quiet, floor: floor, scheme: "http://", http: &http.Client{Transport: &http.Transport{
+		MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: time.Minute, DisableCompression: true,
+	}}}
+	for _, set := range with {
+		set(c)
+	}
+	c.Move(addr)
+	return c
+}
+
+// Move has the client ask at another address from now on, as New has it; what is under way ends
+// where it was asked.
+func (c *Client) Move(addr string) {
+	known := c.all()
+	var replicas []*replica
+	for addr := range strings.SplitSeq(addr, ",") {
+		base := c.baseOf(addr)
+		if i := slices.IndexFunc(known, func(r *replica) bool { return r.base == base }); i >= 0 {
+			replicas = append(replicas, known[i])
+			continue
+		}
+		replicas = append(replicas, newReplica(base))
+	}
+	c.replicas.Store(&replicas)
+}
+
+// all are the replicas.
+func (c *Client) all() []*replica {
+	if all := c.replicas.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// Option is how a client shows who it is, and learns who the server is.
+type Option func(*Client)
+
+// Token has a client send a bearer token; "": none.
+func Token(text string) Option {
+	return func(c *Client) {
+		if text != "" {
+			c.bearer = "Bearer " + text
+		}
+	}
+}
+
+// TLS has a client ask by https, each connection with the configuration that it is told then;
+// nil: by http.
+func TLS(config func() *tls.Config) Option {
+	return func(c *Client) {
+		if config != nil {
+			t := c.http.Transport.(*http.Transport)
+			c.scheme, t.DialTLSContext = "https://", dialtls.Context(t.DialContext, config)
+		}
+	}
+}
+
+// NewOwn is a client of a server's own tree, where several share one.
+func NewOwn(addr string, with ...Option) *Client {
+	c := New(addr, with...)
+	c.own = "/own"
+	return c
+}
+
+// Through has the client connect by dial, before its first request.
+func (c *Client) Through(dial func(ctx context.Context, network, addr string) (net.Conn, error)) {
+	c.http.Transport.(*http.Transport).DialContext = dial
+}
+
+// Close closes connections that nobody uses.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Do has commands run one after the other. Where the server cannot be asked, every result
+// has that error, an ErrUnavailable.
+func (c *Client) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
+	results, err := c.do(ctx, commands)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", metadata.ErrUnavailable, err)
+		results = make([]metadata.Result, len(commands))
+		for i := range results {
+			results[i].Err = err
+		}
+	}
+	return results
+}
+
+// One has one command run.
+func (c *Client) One(ctx context.Context, command metadata.Command) metadata.Result {
+	return c.Do(ctx, []metadata.Command{command})[0]
+}
+
+func (c *Client) do(ctx context.Context, commands []metadata.Command) ([]metadata.Result, error) {
+	passed, seen := c.passed(ctx, commands)
+	commands = metadata.Identified(c.identity(), commands)
+	results, again, err := c.batch(ctx, commands, seen)
+	if err == nil && !again && !passed && stale(results) {
+		results, _, err = c.batch(ctx, commands, c.Seen()) // nothing was changed; it is asked for only now
+	}
+	return results, err
+}
+
+// batch has commands run; again tells that they were asked for more than once.
+func (c *Client) batch(ctx context.Context, commands []metadata.Command, seen metadata.Seen) (_ []metadata.Result, again bool, err error) {
+	batch := protocol.Batch{Commands: make([]protocol.Command, len(commands))}
+	for i, command := range commands {
+		batch.Commands[i] = protocol.Of(command)
+	}
+	body, err := json.Marshal(batch)
+	if err != nil {
+		return nil, false, err
+	}
+	var answer protocol.Results
+	q := request{method: http.MethodPost, path: "/v1" + c.own + "/batch", body: body, seen: seen, again: metadata.RequestOf(ctx).Again}
+	q.reads = !slices.ContainsFunc(commands, func(c metadata.Command) bool { return c.Op.Changes() })
+	q.known = !slices.ContainsFunc(commands, func(c metadata.Command) bool { return c.Op.Changes() && c.Identity == "" })
+	if err := c.ask(ctx, &q, &answer); err != nil {
+		return nil, q.again, err
+	}
+	if len(answer.Results) != len(commands) {
+		return nil, q.again, fmt.Errorf("%w: %d results of %d commands", ErrAnswer, len(answer.Results), len(commands))
+	}
+	results := make([]metadata.Result, len(commands))
+	for i, r := range answer.Results {
+		if results[i], err = r.Result(); err != nil {
+			return nil, q.again, fmt.Errorf("%w: %w", ErrAnswer, err)
+		}
+	}
+	return results, q.again, nil
+}
+
+// Status is how the server stands.
+func (c *Client) Status(ctx context.Context) (server.Status, error) {
+	var s server.Status
+	return s, c.ask(ctx, &request{method: http.MethodGet, path: "/v1/status", reads: true}, &s)
+}
+
+// request is what is asked of any replica.
+type request struct {
+	method, path string
+	body         []byte
+	reads        bool // it changes nothing, and may be asked twice
+	known        bool // so may its changes, which have identities
+	again        bool // it was asked before
+	seen         metadata.Seen
+	identity     string // of changes that do not say theirs
+}
+
+func (c *Client) ask(ctx context.Context, q *request, into any) error {
+	text, status, err := c.exchange(ctx, q)
+	if err != nil {
+		return err
+	}
+	if status != http.StatusOK {
+		return fmt.Errorf("%s: %w: %d %.200q", q.path, ErrAnswer, status, text)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s: %w: %w", q.path, ErrAnswer, err)
+	}
+	return nil
+}
+
+// Text posts a body of the protocol, and returns the answer as it is.
+func (c *Client) Text(ctx context.Context, body string) (answer []byte, status int, err error) {
+	q := &request{method: http.MethodPost, path: "/", body: []byte(body), identity: c.identity(), seen: c.Seen()}
+	q.known = q.identity != "" && strings.Count(body, "\n") < metadata.MaxIdentified
+	return c.exchange(ctx, q)
+}
+
+// exchange asks one replica after the other, until one answers or what it was asked may
+// have been done, and must not be done twice.
+func (c *Client) exchange(ctx context.Context, q *request) (answer []byte, status int, err error) {
+	once := false // it was sent to any of them
+	replicas := c.all()
+	for range replicas {
+		at := c.at.Load()
+		var sent bool
+		answer, status, sent, err = c.attempt(ctx, replicas[int(at)%len(replicas)], q)
+		if err == nil {
+			return answer, status, nil
+		}
+		inDoubt := sent && !q.reads && !q.known
+		once = once || sent
+		q.again = q.again || sent
+		if ctx.Err() == nil && (!inDoubt || errors.Is(err, ErrHung)) {
+			c.at.CompareAndSwap(at, at+1)
+		}
+		if ctx.Err() != nil || inDoubt {
+			break
+		}
+	}
+	if !once {
+		err = fmt.Errorf("%s: %w", unchanged, err)
+	}
+	return nil, 0, advice.With(fmt.Errorf("asking the metadata server: %w", err), "is it running? skerry metadata serve --listen ADDR")
+}
+
+// attempt asks one replica. sent tells, where there is no answer, whether the request may
+// have reached it.
+func (c *Client) attempt(ctx context.Context, r *replica, q *request) (answer []byte, status int, sent bool, err error) {
+	if r.suspect() {
+		if err := c.there(ctx, r, time.Now().Add(-c.quiet)); err != nil {
+			return nil, 0, false, err
+		}
+	}
+	guarded, connected, release := c.guarded(ctx, r)
+	defer release()
+	asked, err := http.NewRequestWithContext(guarded, q.method, r.base+q.path, bytes.NewReader(q.body))
+	if err != nil {
+		return nil, 0, false, err
+	}
+	if c.bearer != "" {
+		asked.Header.Set("Authorization", c.bearer)
+	}
+	if q.known && q.identity != "" {
+		asked.Header.Set(protocol.IdentityHeader, q.identity)
+	}
+	if q.known && !q.reads {
+		asked.Header.Set(protocol.SeenHeader, q.seen.String())
+	}
+	if q.again && !q.reads {
+		asked.Header.Set(protocol.AgainHeader, "1")
+	}
+	start := time.Now()
+	response, err := c.http.Do(asked)
+	if err == nil {
+		c.heard(response.Header)
+		answer, err = io.ReadAll(response.Body)
+		err = errors.Join(err, response.Body.Close())
+	}
+	if err != nil {
+		if cause := context.Cause(guarded); errors.Is(cause, ErrHung) {
+			err = cause
+		}
+		return nil, 0, connected.Load(), err
+	}
+	r.answered(time.Since(start), c.quiet)
+	return answer, response.StatusCode, true, nil
+}
+
+// unchanged is what an error begins with that is known to have changed nothing.
+const unchanged = "nothing was changed"

@@ -1,0 +1,140 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"skerry/internal/testkit/relay"
+	"skerry/systems/metadata"
+)
+
+// answering is a replica that does whatever it is asked, as one result, and counts changes.
+func answering(t *testing.T, changes *atomic.Int32) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // what is cut off has no mkdir
+		if strings.Contains(string(body), "mkdir") {
+			changes.Add(1)
+		}
+		_, _ = io.WriteString(w, `{"results":[{}]}`)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// impatient is a client that finds out sooner.
+func impatient(addrs string) *Client {
+	c := New(addrs)
+	c.quiet, c.floor = 200*time.Millisecond, time.Second
+	return c
+}
+
+var (
+	stat  = metadata.Command{Op: metadata.Stat, Path: "/a"}
+	mkdir = metadata.Command{Op: metadata.Mkdir, Path: "/a", Mode: 0o755}
+)
+
+// TestHung asks a replica that hangs: what may have reached it goes to another; so does a change,
+// which has an identity.
+func TestHung(t *testing.T) {
+	t.Parallel()
+	var changes atomic.Int32
+	good := answering(t, &changes)
+	hung := relay.Silent(t)
+	c := impatient(hung + "," + good)
+	defer c.Close()
+	if r := c.One(t.Context(), mkdir); r.Err != nil || changes.Load() != 1 {
+		t.Errorf("a change that was sent: %v, done %d times", r.Err, changes.Load())
+	}
+}
+
+func TestHungRead(t *testing.T) {
+	t.Parallel()
+	c := impatient(relay.Silent(t) + "," + answering(t, new(atomic.Int32)))
+	defer c.Close()
+	if r := c.One(t.Context(), stat); r.Err != nil {
+		t.Error(r.Err)
+	}
+}
+
+// TestHungAlone asks a server that has no replicas, twice: the second request is not sent.
+func TestHungAlone(t *testing.T) {
+	t.Parallel()
+	c := impatient(relay.Silent(t))
+	defer c.Close()
+	if r := c.One(t.Context(), stat); !errors.Is(r.Err, ErrHung) {
+		t.Errorf("a read: %v", r.Err)
+	}
+	if r := c.One(t.Context(), mkdir); !errors.Is(r.Err, ErrHung) || !strings.Contains(r.Err.Error(), unchanged) {
+		t.Errorf("a change: %v", r.Err)
+	}
+}
+
+// TestUnreachable asks a replica to which packets are lost: nothing has reached it, so that
+// changes are asked of the next.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	var changes atomic.Int32
+	good := answering(t, &changes)
+	c := impatient("192.0.2.1:80," + good)
+	defer c.Close()
+	var d net.Dialer
+	c.Through(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if strings.HasPrefix(addr, "192.0.2.1:") {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return d.DialContext(ctx, network, addr)
+	})
+	if r := c.One(t.Context(), mkdir); r.Err != nil || changes.Load() != 1 {
+		t.Errorf("%v, done %d times", r.Err, changes.Load())
+	}
+}
+
+// TestSlow waits for an answer that takes many pings.
+func TestSlow(t *testing.T) {
+	t.Parallel()
+	pinged := make(chan struct{}, 100)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			pinged <- struct{}{}
+			return
+		}
+		for range 5 {
+			<-pinged
+		}
+		_, _ = io.WriteString(w, `{"results":[{}]}`)
+	}))
+	defer s.Close()
+	c := New(s.URL)
+	c.quiet = time.Millisecond
+	c.floor = time.Minute
+	defer c.Close()
+	if r := c.One(t.Context(), mkdir); r.Err != nil {
+		t.Error(r.Err)
+	}
+}
+
+func TestPatience(t *testing.T) {
+	r := newReplica("")
+	for _, took := range []time.Duration{300, 300, 300, 9000} { // the last waited for a lock
+		r.answered(took*time.Millisecond, time.Second)
+	}
+	if got := r.patience(time.Second); got < 600*time.Millisecond || got > 1100*time.Millisecond {
+		t.Errorf("behind round trips of 300 ms it is %v", got)
+	}
+	for range 8 {
+		r.answered(900*time.Millisecond, time.Second)
+	}
+	if got := r.patience(time.Second); got < 1200*time.Millisecond {
+		t.Errorf("behind round trips of 900 ms it is %v", got)
+	}
+}

@@ -1,0 +1,98 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"skerry/systems/metadata"
+	"skerry/systems/metadata/cluster"
+)
+
+// TestAskedAgain has a router hang with a change, just before and just behind what decides on it,
+// and another one asked for the same: it answers that it is done, and it is done once, also when
+// the first goes on then.
+func TestAskedAgain(t *testing.T) {
+	for _, line := range []string{
+		"mkdir /b/new", "write -x /b/new text", "mv /b/e /b/new", "mv /f /b/new", "mv /b/d /new", "mv /b /new", "rm /f", "rm -r /b",
+		"rmdir /b/e", "rmdir /c", "delegate /b g3", "delegate /b/e g3",
+	} {
+		for _, when := range []string{"before", "behind"} {
+			t.Run(line+" "+when, func(t *testing.T) {
+				t.Parallel()
+				askAgain(t, line, when == "before")
+			})
+		}
+	}
+}
+
+const lateLease = 100 * time.Millisecond
+
+func askAgain(t *testing.T, line string, before bool) {
+	w := newWorld(t)
+	first, second := w.router(t, lateLease), w.router(t, lateLease)
+	w.keepOn(t, first)
+	must(t, first, "mkdir /b", "delegate /b g2", "mkdir /b/d", "create /b/d/x", "mkdir /b/e", "write /f text", "mkdir /c", "delegate /c g3")
+	c, err := metadata.Parse(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Identity = "client/1.0"
+	hung, release := make(chan struct{}), make(chan struct{})
+	var hangs atomic.Bool
+	for _, m := range w {
+		m.set(false, func(early bool, commands []metadata.Command) bool {
+			if early == before && decides(commands, c.Identity) && hangs.CompareAndSwap(false, true) {
+				close(hung)
+				<-release
+			}
+			return false
+		})
+	}
+	late := make(chan metadata.Result, 1)
+	go func() { late <- first.Do(t.Context(), []metadata.Command{c})[0] }()
+	select {
+	case <-hung:
+	case got := <-late:
+		t.Fatalf("nothing decided: %+v", got)
+	}
+	again := metadata.WithRequest(t.Context(), metadata.Request{Again: true})
+	if got := second.Do(again, []metadata.Command{c})[0]; got.Err != nil {
+		t.Errorf("asked again: %v", got.Err)
+	}
+	image := w.image(t)
+	close(release)
+	if got := <-late; got.Err != nil && !errors.Is(got.Err, metadata.ErrUnavailable) && !errors.Is(got.Err, metadata.ErrStale) {
+		t.Logf("the first is told: %v", got.Err) // nobody hears it
+	}
+	if got := w.image(t); got != image {
+		t.Errorf("behind the first:\n%s\nbefore:\n%s", got, image)
+	}
+	if got := second.Do(again, []metadata.Command{c})[0]; got.Err != nil {
+		t.Errorf("asked a third time: %v", got.Err)
+	}
+}
+
+// decides tells whether commands have the one that decides on a change.
+func decides(commands []metadata.Command, identity string) bool {
+	for _, c := range commands {
+		if metadata.FirstTry(c.Identity) == identity {
+			return true
+		}
+	}
+	return false
+}
+
+// keepOn has every server end what routers leave, until the test does.
+func (w world) keepOn(t *testing.T, r *cluster.Router) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var keepers sync.WaitGroup
+	for name, m := range w {
+		keepers.Go(func() { r.Keep(ctx, name, m.store(), slog.New(slog.DiscardHandler)) })
+	}
+	t.Cleanup(func() { cancel(); keepers.Wait() })
+}

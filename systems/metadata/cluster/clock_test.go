@@ -1,0 +1,102 @@
+package cluster_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/testkit"
+	"skerry/internal/testkit/wallclock"
+	"skerry/systems/metadata"
+	"skerry/systems/metadata/client"
+)
+
+// TestClocks has the wall clocks of two servers, which are processes, jump by an hour while
+// transactions of routers that have died hold paths: those are held for their lease, not for an
+// hour, and those of a router that lives are not let go.
+func TestClocks(t *testing.T) {
+	addrs, all := processes(t, 2)
+	clocks := make([]*wallclock.Clock, len(all))
+	for i, p := range all {
+		clocks[i] = wallclock.Of(t, p.cmd.Process.Pid)
+	}
+	jump := func(by time.Duration) {
+		for _, c := range clocks {
+			c.Set(t, by)
+		}
+	}
+	c := client.New(addrs[0])
+	defer c.Close()
+	own := []*client.Client{client.NewOwn(addrs[0]), client.NewOwn(addrs[1])}
+	for _, o := range own {
+		defer o.Close()
+	}
+	for _, line := range []string{"mkdir -p /a", "mkdir -p /b", "stat /b", "delegate /b g2", "mkdir -p /b/c"} {
+		insist(t, c, line)
+	}
+	subtree := "/.subtrees/" + only(t, own[1], "ls /.subtrees")
+	name := func(n int) string { return fmt.Sprintf("%016x-%08d", time.Now().UnixNano(), n) }
+	prepare := func(txn string, lease time.Duration) {
+		t.Helper()
+		for i, path := range []string{"/a", subtree + "/c"} {
+			step := metadata.Step{Verb: metadata.Prepare, Txn: txn, Lease: int64(lease), First: i == 0}
+			if i > 0 {
+				step.Coordinator = "g1"
+			}
+			if r := own[i].One(t.Context(), step.Command(path, "")); r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+
+	jump(2 * time.Hour)
+	prepare(name(1), time.Second)
+	jump(time.Hour) // an hour back, or a lease that was taken an hour from now
+	for _, line := range []string{"chmod 700 /a", "chmod 700 /b/c"} {
+		insist(t, c, line)
+	}
+
+	alive := name(2)
+	prepare(alive, time.Hour)
+	jump(20 * time.Hour)
+	ended := own[0].One(t.Context(), metadata.Step{Verb: metadata.Resolve, Txn: alive, Entry: metadata.AnyEntry}.Command("/", ""))
+	if string(ended.Data) != metadata.Pending {
+		t.Fatalf("a transaction whose lease is not over: %q, %v", ended.Data, ended.Err)
+	}
+	if r := own[0].One(t.Context(), metadata.Step{Verb: metadata.Commit, Txn: alive, Servers: []string{"g2"}}.Command("/", "")); r.Err != nil {
+		t.Error(r.Err)
+	}
+}
+
+// only is the only line of what a command prints.
+func only(t *testing.T, c *client.Client, line string) string {
+	t.Helper()
+	command, err := metadata.Parse(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := c.One(t.Context(), command)
+	if r.Err != nil || len(r.Entries) != 1 {
+		t.Fatalf("%s: %+v", line, r)
+	}
+	return strings.TrimSpace(r.Entries[0].Name)
+}
+
+// processes are servers that share a tree, and their addresses.
+func processes(t *testing.T, n int) (addrs []string, all []*process) {
+	t.Helper()
+	var named []string
+	for i := range n {
+		addrs = append(addrs, testkit.Address(t))
+		named = append(named, fmt.Sprintf("g%d=%s", i+1, addrs[i]))
+	}
+	for i := range n {
+		p := &process{t: t, text: fmt.Sprintf("g%d %s %s", i+1, filepath.Join(t.TempDir(), "data"), strings.Join(named, " "))}
+		p.start()
+		t.Cleanup(func() { p.kill() })
+		all = append(all, p)
+	}
+	return addrs, all
+}

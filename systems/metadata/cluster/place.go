@@ -1,0 +1,200 @@
+package cluster
+
+import (
+	"errors"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"skerry/internal/base/errs"
+	"skerry/systems/metadata"
+)
+
+// place is where a subtree is: the directory top of the whole tree is the directory base
+// of a server's.
+type place struct {
+	top, server, base string
+}
+
+// area is what is below a directory of the whole tree: on a server, or in parts on several, in
+// each of which the directory has the same base.
+type area struct {
+	place          // of the first part
+	parts []string // servers, nil where it is not parted
+}
+
+// of is where a path is that is in the area: in the part of the name that follows its top.
+func (a area) of(whole string) place {
+	p := a.place
+	if name := strings.TrimPrefix(whole, strings.TrimSuffix(p.top, "/")); len(a.parts) > 1 && name != "" {
+		name, _, _ = strings.Cut(name[1:], "/")
+		p.server = a.parts[metadata.PartOf(name, len(a.parts))]
+	}
+	return p
+}
+
+// each are the places that have a part of the top.
+func (a area) each() []place {
+	if len(a.parts) < 2 {
+		return []place{a.place}
+	}
+	all := make([]place, len(a.parts))
+	for i, server := range a.parts {
+		all[i] = place{top: a.top, server: server, base: a.base}
+	}
+	return all
+}
+
+// owner is a place as the text of a virtual directory.
+func owner(server, base string) string { return server + ":" + base }
+
+// areaOf is where the virtual directory top with an owner leads; a server's name alone is its root.
+// It is false where a server is not known.
+func (r *Router) areaOf(top, text string) (area, bool) {
+	names, base, found := strings.Cut(text, ":")
+	if !found {
+		base = "/"
+	}
+	parts := strings.Split(names, ",")
+	known := func(name string) bool { return r.servers.Service[name] != nil }
+	return area{place{top, parts[0], base}, parts}, metadata.CheckPath(base) == nil && all(parts, known)
+}
+
+func all[T any](list []T, what func(T) bool) bool {
+	return !slices.ContainsFunc(list, func(t T) bool { return !what(t) })
+}
+
+// rebase is a path below one directory as the same below another.
+func rebase(p, from, to string) string {
+	rest := strings.TrimPrefix(p, strings.TrimSuffix(from, "/"))
+	if whole := strings.TrimSuffix(to, "/") + rest; whole != "" {
+		return whole
+	}
+	return "/"
+}
+
+// in is a path of the whole tree as one of the server's.
+func (p place) in(whole string) string { return rebase(whole, p.top, p.base) }
+
+// out is a path of the server's tree as one of the whole.
+func (p place) out(own string) string { return rebase(own, p.base, p.top) }
+
+// local is a command as the server has it.
+func (p place) local(c metadata.Command) metadata.Command {
+	if p.top == p.base {
+		return c
+	}
+	c.Path = p.in(c.Path)
+	if c.Op == metadata.Mkdir && c.Parents {
+		c.To = p.base
+	}
+	return c
+}
+
+// gone tells whether an error may mean that the subtree is no longer there.
+func (p place) gone(err error) bool { return p.top != "/" && errors.Is(err, metadata.ErrNotFound) }
+
+// global is a server's result as one of the whole tree.
+func (p place) global(c metadata.Command, r metadata.Result) metadata.Result {
+	if c.Op == metadata.List && c.Path == "/" {
+		r.Entries = slices.DeleteFunc(r.Entries, func(e metadata.Entry) bool { return apart("/" + e.Name) })
+	}
+	if p.top == p.base {
+		return r
+	}
+	if c.Op != metadata.List && len(r.Entries) == 1 && c.Path == p.top {
+		r.Entries[0].Name = path.Base(c.Path)
+	}
+	r.Err = p.problem(c, r.Err)
+	return r
+}
+
+// problem is a server's error as one of the whole tree: servers' errors begin with the
+// path that they are about.
+func (p place) problem(c metadata.Command, err error) error {
+	if err == nil {
+		return nil
+	}
+	if rest, ok := strings.CutPrefix(err.Error(), metadata.Quote(p.in(c.Path))+": "); ok {
+		return errs.As(metadata.Quote(c.Path)+": "+rest, err)
+	}
+	if rest, ok := strings.CutPrefix(err.Error(), p.base+"/"); ok && p.base != "/" { // about a directory on the way
+		return errs.As(metadata.Join(p.top, rest), err)
+	}
+	return err
+}
+
+// places are the areas that a router knows, by top. There are as many as subtrees.
+type places struct {
+	mu  sync.RWMutex
+	all map[string]area
+}
+
+func (k *places) add(a area) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.all == nil {
+		k.all = make(map[string]area)
+	}
+	k.all[a.top] = a
+}
+
+// forget forgets a place, and what was learnt below it.
+func (k *places) forget(p place) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for top := range k.all {
+		if metadata.Under(top, p.top) {
+			delete(k.all, top)
+		}
+	}
+}
+
+// nearest is the innermost area that a path is in, if any.
+func (k *places) nearest(whole string) (area, bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	for len(k.all) > 0 && whole != "/" {
+		if a, ok := k.all[whole]; ok {
+			return a, true
+		}
+		whole, _ = metadata.Split(whole)
+	}
+	return area{}, false
+}
+
+// ofEntry tells whether a command is about an entry of a directory rather than about what
+// the entry leads to.
+func ofEntry(c metadata.Command) bool {
+	switch c.Op {
+	case metadata.Mkdir:
+		return !c.Parents
+	case metadata.Create, metadata.Write, metadata.Rmdir, metadata.Remove, metadata.Move, metadata.Delegate, metadata.Adopt:
+		return true
+	}
+	return false
+}
+
+// place is where a command's path is, as far as it is known: where the directory is that
+// has the entry, for commands about that.
+func (r *Router) place(c metadata.Command) place {
+	if ofEntry(c) && c.Path != "/" {
+		return r.parent(c.Path)
+	}
+	return r.placeOf(c.Path)
+}
+
+func (r *Router) parent(whole string) place {
+	dir, _ := metadata.Split(whole)
+	return r.area(dir).of(whole)
+}
+
+func (r *Router) placeOf(whole string) place { return r.area(whole).of(whole) }
+
+func (r *Router) area(whole string) area {
+	if a, ok := r.known.nearest(whole); ok {
+		return a
+	}
+	return area{place: place{top: "/", server: r.servers.Root, base: "/"}}
+}

@@ -1,0 +1,209 @@
+// Package cluster is one directory tree on several servers.
+//
+// Each server, which may be a group of replicas, has a tree of its own. One has the root.
+// A virtual directory in one tree stands for a directory in another: its owner is the
+// text "SERVER:/PATH". So the map of subtrees to servers is in the trees, each piece with
+// the server that answers for it, and a subtree does not know where in the whole it is:
+//
+//	root's tree        g2's tree
+//	/                  /.subtrees/
+//	├── home ────────► │   └── 5f1c…/     is /home
+//	└── etc/           │       └── ann/   is /home/ann
+//
+// A Router answers commands on the whole tree by asking servers for theirs. It learns the
+// map from the virtual directories that it meets, and keeps it. What it keeps may be of the
+// past: that does no harm, since a subtree's directory has a name of its own which is never
+// used again. A server that no longer has it says so, and the router looks anew.
+//
+// Every server has a Router in front; a client that has one too goes to the right server at
+// once.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"skerry/systems/metadata"
+)
+
+// Service answers commands on one server's own tree.
+type Service interface {
+	// Do runs commands that passed Check one after the other, and returns as many results.
+	Do(ctx context.Context, commands []metadata.Command) []metadata.Result
+}
+
+var (
+	// ErrServer means a server that nobody knows.
+	ErrServer = errors.New("no such server")
+	// ErrCircle means virtual directories that stand for each other.
+	ErrCircle = errors.New("the map of subtrees leads nowhere")
+)
+
+// Servers are the servers that share a tree, by name.
+type Servers struct {
+	Root string // the name of the one that has "/"
+	// Service of each server, Root's among them.
+	Service map[string]Service
+	// Lease is how long a transaction is left to the router that began it; 5 s.
+	Lease time.Duration
+}
+
+// Router is the whole tree.
+type Router struct {
+	servers Servers
+	asked   map[string]*atomic.Uint64 // requests by server
+	known   places
+	token   func() string // a name for a subtree's directory
+	lease   time.Duration
+	// patience is how long a transaction waits for others, and for servers.
+	patience time.Duration
+}
+
+// NewRouter is the tree that servers share.
+func NewRouter(s Servers) (*Router, error) {
+	if s.Service[s.Root] == nil {
+		return nil, fmt.Errorf("the root's server %q: %w", s.Root, ErrServer)
+	}
+	asked := make(map[string]*atomic.Uint64)
+	for name := range s.Service {
+		if err := checkName(name); err != nil {
+			return nil, err
+		}
+		asked[name] = new(atomic.Uint64)
+	}
+	s.Service = maps.Clone(s.Service)
+	if s.Lease == 0 {
+		s.Lease = lease
+	}
+	return &Router{servers: s, asked: asked, token: token, lease: s.Lease, patience: 2 * s.Lease}, nil
+}
+
+// Asked is how many requests the router has sent to each server.
+func (r *Router) Asked() map[string]uint64 {
+	all := make(map[string]uint64)
+	for name, n := range r.asked {
+		all[name] = n.Load()
+	}
+	return all
+}
+
+func (r *Router) names() []string { return slices.Sorted(maps.Keys(r.servers.Service)) }
+
+func checkName(name string) error {
+	if name == "" || strings.ContainsAny(name, ":/=, ") || len(name) > 63 {
+		return fmt.Errorf("a server %q: %w: 1 to 63 bytes without \":/=, \"", name, metadata.ErrInvalid)
+	}
+	return nil
+}
+
+// maxHops is how many virtual directories a command is led on by, before the map is
+// believed to be a circle.
+const maxHops = 64
+
+// Do implements server.Service. Commands that follow each other and are for the same
+// server are sent together.
+func (r *Router) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
+	if metadata.RequestOf(ctx).Again {
+		return r.again(ctx, commands)
+	}
+	return r.do(ctx, commands)
+}
+
+func (r *Router) do(ctx context.Context, commands []metadata.Command) []metadata.Result {
+	results := make([]metadata.Result, 0, len(commands))
+	for len(commands) > 0 {
+		if err := keptApart(commands[0]); err != nil {
+			results, commands = append(results, metadata.Result{Err: err}), commands[1:]
+			continue
+		}
+		at := r.place(commands[0])
+		n := 1
+		for n < len(commands) && simple(commands[0]) && simple(commands[n]) && keptApart(commands[n]) == nil && r.place(commands[n]) == at {
+			n++
+		}
+		if !simple(commands[0]) {
+			results = append(results, r.one(ctx, commands[0]))
+		} else {
+			results = append(results, r.together(ctx, at, commands[:n])...)
+		}
+		commands = commands[n:]
+	}
+	return results
+}
+
+// simple tells whether a command is about one path.
+func simple(c metadata.Command) bool {
+	return c.Op != metadata.Move && c.Op != metadata.Delegate && c.Op != metadata.Adopt && c.Op != metadata.Find
+}
+
+// apart tells whether a path is where servers keep each other's subtrees: it is not in the
+// whole tree.
+func apart(path string) bool {
+	return metadata.Under(path, metadata.Subtrees) || metadata.Under(path, metadata.Incoming)
+}
+
+// keptApart refuses commands that are not about the whole tree.
+func keptApart(c metadata.Command) error {
+	switch {
+	case c.Op.Internal():
+		return &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w: %s is about a server's own tree", metadata.ErrInvalid, c.Op)}
+	case !apart(c.Path) && !apart(c.To):
+		return nil
+	case c.Op.Changes():
+		return &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w name: %s and %s are the servers'", metadata.ErrInvalid, metadata.Subtrees, metadata.Incoming)}
+	}
+	return &metadata.Error{Path: c.Path, Err: metadata.ErrNotFound}
+}
+
+// together asks one server for several commands, and goes on alone with those that are
+// elsewhere.
+func (r *Router) together(ctx context.Context, at place, commands []metadata.Command) []metadata.Result {
+	local := make([]metadata.Command, len(commands))
+	for i, c := range commands {
+		local[i] = at.local(c)
+	}
+	results := r.ask(ctx, at.server, local)
+	for i, result := range results {
+		results[i] = r.follow(ctx, commands[i], at, result)
+	}
+	return results
+}
+
+// one answers a command that is about more than one path.
+func (r *Router) one(ctx context.Context, c metadata.Command) metadata.Result {
+	switch c.Op {
+	case metadata.Find:
+		return r.find(ctx, c)
+	case metadata.Delegate:
+		return r.delegate(ctx, c)
+	case metadata.Adopt:
+		return failed(c.Path, fmt.Errorf("%w: a subtree that is empty goes by rmdir", metadata.ErrInvalid))
+	}
+	return r.move(ctx, c)
+}
+
+func (r *Router) ask(ctx context.Context, server string, commands []metadata.Command) []metadata.Result {
+	if s := r.servers.Service[server]; s != nil {
+		r.asked[server].Add(1)
+		return s.Do(ctx, commands)
+	}
+	results := make([]metadata.Result, len(commands))
+	for i := range results {
+		results[i].Err = fmt.Errorf("%w: %w: %s", metadata.ErrUnavailable, ErrServer, metadata.Quote(server))
+	}
+	return results
+}
+
+func (r *Router) askOne(ctx context.Context, server string, c metadata.Command) metadata.Result {
+	return r.ask(ctx, server, []metadata.Command{c})[0]
+}
+
+func failed(path string, err error) metadata.Result {
+	return metadata.Result{Err: &metadata.Error{Path: path, Err: err}}
+}

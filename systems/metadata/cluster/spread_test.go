@@ -1,0 +1,337 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"skerry/systems/metadata"
+	"skerry/systems/metadata/cluster"
+	"skerry/systems/metadata/store"
+	"skerry/systems/metadata/tree"
+)
+
+// faulty is a server that can be out of reach, or lose what it would answer.
+type faulty struct {
+	store *store.Store
+	mu    sync.Mutex
+	down  bool
+	// after, where it is set, is called with what was asked, and answered.
+	after func(metadata.Command)
+}
+
+func (f *faulty) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
+	f.mu.Lock()
+	down, after := f.down, f.after
+	f.mu.Unlock()
+	if down {
+		return []metadata.Result{{Err: metadata.ErrUnavailable}}
+	}
+	for _, c := range commands {
+		if err := c.Check(); err != nil {
+			return []metadata.Result{{Err: err}}
+		}
+	}
+	results := f.store.Do(ctx, commands)
+	if after != nil {
+		after(commands[len(commands)-1])
+	}
+	return results
+}
+
+func (f *faulty) set(down bool, after func(metadata.Command)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.down, f.after = down, after
+}
+
+// servers are g1, which has the root, g2 and g3.
+func servers(t *testing.T) map[string]*faulty {
+	t.Helper()
+	all := make(map[string]*faulty)
+	for i := range 3 {
+		state := store.NewState()
+		own := store.New(state, &disk{machine: state})
+		own.Patience = patience
+		all[fmt.Sprintf("g%d", i+1)] = &faulty{store: own}
+	}
+	return all
+}
+
+func router(t *testing.T, all map[string]*faulty) *cluster.Router {
+	t.Helper()
+	// On a busy machine nobody gives up for others that are slow.
+	s := cluster.Servers{Root: "g1", Service: make(map[string]cluster.Service), Lease: patience}
+	for name, f := range all {
+		s.Service[name] = f
+	}
+	r, err := cluster.NewRouter(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+type namespace interface {
+	Do(ctx context.Context, commands []metadata.Command) []metadata.Result
+}
+
+func do(t *testing.T, n namespace, line string) metadata.Result {
+	t.Helper()
+	c, err := metadata.Parse(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.Do(t.Context(), []metadata.Command{c})[0]
+}
+
+func must(t *testing.T, n namespace, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if r := do(t, n, line); r.Err != nil {
+			t.Fatalf("%s: %v", line, r.Err)
+		}
+	}
+}
+
+// TestSubtrees has answers of the whole tree, whichever server they are from.
+func TestSubtrees(t *testing.T) {
+	all := servers(t)
+	a, b := router(t, all), router(t, all)
+	must(t, a, "mkdir /home", "mkdir -m 700 /etc", "delegate /home g2", "delegate /etc g3", "mkdir -p /home/ann/mail", "mkdir /home/bob",
+		"delegate /home/bob g3", "write /home/bob/f text")
+	if n := all["g2"].store.Tree().Counts().Directories; n != 5 { // root, .subtrees, the subtree, ann, mail
+		t.Errorf("%d directories on g2", n)
+	}
+	for line, want := range map[string]string{
+		"stat /home": "home directory", "stat /etc": "etc directory", "stat /home/bob": "bob directory", "stat /home/bob/f": "f file", "ls -l /home": "ann directory, bob virtual",
+		"ls -l /": "etc virtual, home virtual", "find /home/ann": "/home/ann directory, /home/ann/mail directory", "ls /etc": "",
+	} {
+		for _, n := range []namespace{a, b} {
+			r := do(t, n, line)
+			var got []string
+			for _, e := range r.Entries {
+				got = append(got, e.Name+" "+e.Kind.String())
+			}
+			if r.Err != nil || strings.Join(got, ", ") != want {
+				t.Errorf("%s: %v, %v; want %s", line, got, r.Err, want)
+			}
+		}
+	}
+	if r := do(t, b, "stat /etc"); r.Err != nil || r.Entries[0].Mode != 0o700 {
+		t.Errorf("its mode did not come with it: %+v", r)
+	}
+	if r := do(t, b, "read /home/bob/f"); string(r.Data) != "text" {
+		t.Errorf("read %+v", r)
+	}
+	for line, want := range map[string]error{
+		"mkdir /home": metadata.ErrExists, "create /home": metadata.ErrExists, "write /home x": metadata.ErrIsDirectory, "rm /home": metadata.ErrIsDirectory,
+		"rmdir /home": metadata.ErrNotEmpty, "mv /home /etc": metadata.ErrExists, "mv /home/ann /home/bob": metadata.ErrExists, "mv /home/ann /home/bob/f": metadata.ErrExists,
+		"mv -f /home/ann /home/bob/f": metadata.ErrNotDirectory, "mv -f /home/bob/f /etc": metadata.ErrIsDirectory, "mv -f /etc /home": metadata.ErrNotEmpty,
+		"mv /home/bob/g /g": metadata.ErrNotFound, "mv /home/bob/f /x/f": metadata.ErrNotFound, "mv /home/bob/f /etc/x/f": metadata.ErrNotFound, "mv /home/bob /home/bob/x": metadata.ErrInvalid,
+		"stat /home/carl": metadata.ErrNotFound, "mkdir /home/carl/x": metadata.ErrNotFound, "ls /home/bob/f": metadata.ErrNotDirectory,
+		"delegate /home/ann g9": metadata.ErrInvalid,
+		"adopt /home":           metadata.ErrInvalid,
+	} {
+		c, err := metadata.Parse(line)
+		r := metadata.Result{Err: err}
+		if err == nil {
+			r = b.Do(t.Context(), []metadata.Command{c})[0]
+		}
+		if !errors.Is(r.Err, want) {
+			t.Errorf("%s: %v, want %v", line, r.Err, want)
+		} else if strings.Contains(r.Err.Error(), "/.subtrees/") && want != metadata.ErrElsewhere {
+			t.Errorf("%s: %v is about a path that nobody asked for", line, r.Err)
+		}
+	}
+	must(t, b, "mv /home/ann/mail /home/ann/post", "rm /home/bob/f", "rmdir /home/bob")
+	if r := do(t, a, "ls /home/bob"); !errors.Is(r.Err, metadata.ErrNotFound) {
+		t.Errorf("a router that knew where it was: %+v", r)
+	}
+}
+
+// TestRmdirHalfDone removes a subtree while the server that has the virtual directory is
+// gone between the two steps: it is not there afterwards, for anybody.
+func TestRmdirHalfDone(t *testing.T) {
+	all := servers(t)
+	a, b := router(t, all), router(t, all)
+	must(t, a, "mkdir /d", "delegate /d g2")
+	must(t, b, "stat /d")
+	all["g2"].set(false, func(c metadata.Command) {
+		if c.Op == metadata.Rmdir {
+			all["g1"].set(true, nil)
+		}
+	})
+	if r := do(t, a, "rmdir /d"); !errors.Is(r.Err, metadata.ErrUnavailable) {
+		t.Fatalf("rmdir: %v", r.Err)
+	}
+	all["g1"].set(false, nil)
+	all["g2"].set(false, nil)
+	for _, line := range []string{"mkdir -p /d/x", "mkdir /d/x", "stat /d", "ls /d"} {
+		want := metadata.ErrNotFound
+		if line == "mkdir -p /d/x" {
+			want = nil // the parent is made anew
+		}
+		if r := do(t, b, line); !errors.Is(r.Err, want) {
+			t.Errorf("%s: %v, want %v", line, r.Err, want)
+		}
+		if line == "mkdir -p /d/x" {
+			must(t, b, "rmdir /d/x", "rmdir /d")
+		}
+	}
+	must(t, b, "mkdir /d", "create /d/f")
+	must(t, a, "stat /d/f")
+	if n := all["g2"].store.Tree().Counts().Directories; n != 2 {
+		t.Errorf("%d directories on g2", n)
+	}
+}
+
+// TestDelegateHalfDone loses the answer of the step that makes the directory virtual.
+func TestDelegateHalfDone(t *testing.T) {
+	all := servers(t)
+	a := router(t, all)
+	must(t, a, "mkdir /d", "mkdir /e", "create /e/f")
+	all["g2"].set(false, func(metadata.Command) { all["g1"].set(true, nil) })
+	if r := do(t, a, "delegate /d g2"); !errors.Is(r.Err, metadata.ErrUnavailable) {
+		t.Errorf("delegate: %v", r.Err)
+	}
+	all["g1"].set(false, nil)
+	all["g2"].set(false, nil)
+	must(t, a, "create /d/f", "rm /d/f", "delegate /d g2", "create /d/f")
+	must(t, a, "delegate /e g2", "rm /e/f")
+}
+
+// TestModel runs commands through routers, which know different pasts of the map, while
+// empty directories are given to servers; the answers are those of one tree.
+func TestModel(t *testing.T) {
+	all := servers(t)
+	routers := []*cluster.Router{router(t, all), router(t, all), router(t, all)}
+	model := tree.New()
+	random := rand.New(rand.NewPCG(7, 8))
+	path := func() string {
+		p := ""
+		for range 1 + random.IntN(4) {
+			p += "/" + string(rune('a'+random.IntN(3)))
+		}
+		return p
+	}
+	given := 0
+	for range 3000 {
+		r := routers[random.IntN(len(routers))]
+		if random.IntN(4) == 0 {
+			if do(t, r, fmt.Sprintf("delegate %s g%d", path(), 1+random.IntN(3))).Err == nil {
+				given++
+			}
+			continue
+		}
+		verb := []string{"mkdir", "mkdir -p", "create", "write", "rmdir", "rmdir", "rm", "rm -r", "mv", "stat", "ls -l", "read", "chmod 700", "find", "find -type d", "find -maxdepth 1", "mv -f"}[random.IntN(17)]
+		line := verb + " " + path()
+		switch verb {
+		case "write":
+			line += " text"
+		case "mv", "mv -f":
+			line += " " + path()
+		}
+		c, err := metadata.Parse(line)
+		if err != nil {
+			continue // a directory into itself
+		}
+		got := do(t, r, line)
+		want := model.Do(c)
+		if g, w := metadata.Code(got.Err), metadata.Code(want.Err); g != w {
+			t.Fatalf("%s: %v, want %v", line, got.Err, want.Err)
+		}
+		if got.Err != nil && (got.Err.Error()[0] != '/' || strings.Contains(got.Err.Error(), ".subtrees")) {
+			t.Errorf("%s: %v", line, got.Err)
+		}
+		if d := cmp.Diff(names(want), names(got)); d != "" {
+			t.Fatalf("%s: %s", line, d)
+		}
+		if c.Op == metadata.Find && got.Err == nil {
+			if d := cmp.Diff(names(want), paged(t, r, c)); d != "" {
+				t.Fatalf("%s, page by page: %s", line, d)
+			}
+		}
+	}
+	if given < 8 {
+		t.Errorf("%d directories were given away", given)
+	}
+}
+
+// TestConcurrent has clients make, give away, use and remove the same directories: no
+// answer is other than one tree could give, and what is left is reachable.
+func TestConcurrent(t *testing.T) {
+	all := servers(t)
+	var clients sync.WaitGroup
+	for i := range 4 {
+		clients.Go(func() {
+			r := router(t, all)
+			random := rand.New(rand.NewPCG(uint64(i), 1))
+			for n := range 100 {
+				d := fmt.Sprintf("/%d", random.IntN(2))
+				for _, line := range []string{"mkdir " + d, fmt.Sprintf("delegate %s g%d", d, 1+random.IntN(3)), fmt.Sprintf("create %s/%d", d, i), fmt.Sprintf("mv %s/%d %s/m%d", d, i, d, i), fmt.Sprintf("rm %s/m%d", d, i), "rmdir " + d} {
+					c, err := metadata.Parse(line)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					err = r.Do(context.Background(), []metadata.Command{c})[0].Err
+					if errors.Is(err, metadata.ErrUnavailable) || errors.Is(err, metadata.ErrNotDirectory) || errors.Is(err, metadata.ErrInvalid) {
+						t.Errorf("%d: %s: %v", n, line, err)
+					}
+				}
+			}
+		})
+	}
+	clients.Wait()
+	last := router(t, all)
+	for _, d := range []string{"/0", "/1"} {
+		if r := do(t, last, "stat "+d); r.Err == nil {
+			for _, e := range do(t, last, "ls "+d).Entries {
+				must(t, last, "rm "+d+"/"+e.Name)
+			}
+			must(t, last, "rmdir "+d)
+		}
+	}
+	for name, s := range all {
+		if left := s.store.Tree().Virtuals(); len(left) > 0 {
+			t.Errorf("%s: nothing is behind %v", name, left)
+		}
+	}
+}
+
+// paged are the names of all pages of two entries.
+func paged(t *testing.T, r *cluster.Router, c metadata.Command) []string {
+	t.Helper()
+	c.Limit = 2
+	var all metadata.Result
+	for {
+		page := r.Do(t.Context(), []metadata.Command{c})[0]
+		if page.Err != nil {
+			t.Fatal(page.Err)
+		}
+		all.Entries = append(all.Entries, page.Entries...)
+		if c.After = page.Next; c.After == "" {
+			return names(all)
+		}
+	}
+}
+
+// names are a result's entries, as far as they are the same wherever they are.
+func names(r metadata.Result) []string {
+	var list []string
+	for _, e := range r.Entries {
+		kind := e.Kind
+		if kind == metadata.Virtual {
+			kind = metadata.Directory
+		}
+		list = append(list, e.Name+" "+kind.String())
+	}
+	return append(list, string(r.Data))
+}

@@ -1,0 +1,185 @@
+package heat_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"skerry/systems/metadata"
+	"skerry/systems/metadata/heat"
+)
+
+// clock is a time that tests move.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+func commands(t *testing.T, lines ...string) []metadata.Command {
+	t.Helper()
+	list := make([]metadata.Command, len(lines))
+	for i, line := range lines {
+		c, err := metadata.Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list[i] = c
+	}
+	return list
+}
+
+func near(got, want, part float64) bool { return math.Abs(got-want) <= part*want }
+
+// TestRate has a steady load counted, and its end, for long enough that weights begin anew.
+func TestRate(t *testing.T) {
+	c := &clock{at: time.Unix(0, 0)}
+	m := heat.NewExact(c.now, 1)
+	ls := commands(t, "ls /a/b")
+	for range 100 * 600 { // 10 min of 100/s
+		m.Count(ls)
+		c.at = c.at.Add(10 * time.Millisecond)
+	}
+	l := m.Load()
+	if !near(l.Rate, 100, 0.01) || l.HalfLife != heat.HalfLife.Seconds() {
+		t.Errorf("%+v", l)
+	}
+	for _, d := range l.Directories {
+		if !near(d.Rate, 100, 0.01) {
+			t.Errorf("%+v", d)
+		}
+	}
+	c.at = c.at.Add(heat.HalfLife)
+	if half := m.Load().Rate; !near(half, l.Rate/2, 1e-6) {
+		t.Errorf("a half-life later %v of %v", half, l.Rate)
+	}
+	c.at = c.at.Add(100 * heat.HalfLife)
+	m.Count(ls)
+	if l := m.Load(); !near(l.Rate, math.Ln2/heat.HalfLife.Seconds(), 0.01) {
+		t.Errorf("one operation a long time later: %+v", l)
+	}
+}
+
+// TestDirectories has what each command is counted for.
+func TestDirectories(t *testing.T) {
+	const sub = "/.subtrees/0123.4"
+	for line, want := range map[string][]string{
+		"ls /":                     nil,
+		"mkdir /a":                 nil,
+		"stat /a/b":                {"/a"},
+		"ls /a/b":                  {"/a", "/a/b"},
+		"find /a":                  {"/a"},
+		"write /a/b/c/f x":         {"/a", "/a/b", "/a/b/c"},
+		"stat " + sub:              {sub},
+		"ls " + sub:                {sub},
+		"mkdir " + sub + "/x":      {sub},
+		"ls " + sub + "/x/y":       {sub, sub + "/x", sub + "/x/y"},
+		"ls /1/2/3/4/5/6/7/8/9/10": {"/1", "/1/2", "/1/2/3", "/1/2/3/4", "/1/2/3/4/5", "/1/2/3/4/5/6", "/1/2/3/4/5/6/7"},
+	} {
+		m := heat.NewExact((&clock{}).now, 1)
+		m.Count(commands(t, line))
+		l := m.Load()
+		var got []string
+		for _, d := range l.Directories {
+			got = append(got, d.Path)
+		}
+		if diff := cmp.Diff(want, got); diff != "" || l.Rate == 0 {
+			t.Errorf("%s, %v/s: %s", line, l.Rate, diff)
+		}
+	}
+	m := heat.NewExact((&clock{}).now, 1)
+	m.Count(commands(t, "write /.incoming/x/f y", "ls /.subtrees"))
+	m.Count([]metadata.Command{{Op: metadata.Transact, Path: "/a/b"}})
+	if l := m.Load(); l.Rate != 0 {
+		t.Errorf("what servers do among themselves: %+v", l)
+	}
+}
+
+// TestBounded has many more directories than are kept: the hot ones are found, none has
+// more than it had, and no more memory is taken.
+func TestBounded(t *testing.T) {
+	c := &clock{}
+	m := heat.NewExact(c.now, 1)
+	hot := commands(t, "ls /hot/x")
+	for i := range 20_000 {
+		m.Count(commands(t, fmt.Sprintf("ls /cold%d/%d", i, i)))
+		if i%4 == 0 {
+			m.Count(hot)
+		}
+	}
+	l := m.Load()
+	all := l.Rate
+	if len(l.Directories) != 2 || l.Directories[0].Path != "/hot" || l.Directories[1].Path != "/hot/x" {
+		t.Fatalf("%+v", l.Directories)
+	}
+	for _, d := range l.Directories {
+		if d.Rate > all/5*1.0001 || d.Rate < all/5*0.9 {
+			t.Errorf("%s: %v of %v", d.Path, d.Rate, all)
+		}
+	}
+}
+
+// TestMany counts with many goroutines while others read; of operations that were not
+// looked at, others stand for.
+func TestMany(t *testing.T) {
+	c := &clock{at: time.Unix(0, 0)}
+	m := heat.NewExact(c.now, 1)
+	const each = 5000
+	var all sync.WaitGroup
+	for i := range 8 {
+		list := commands(t, fmt.Sprintf("ls /%d/x", i))
+		all.Go(func() {
+			for n := range each {
+				m.Count(list)
+				if n%1000 == 0 {
+					m.Load()
+				}
+			}
+		})
+	}
+	all.Wait()
+	m.Count(commands(t, "ls /"))
+	if got := m.Load().Rate * heat.HalfLife.Seconds() / math.Ln2; math.Round(got) != 8*each+1 {
+		t.Errorf("%v of %d", got, 8*each+1)
+	}
+}
+
+// TestSampled looks at one operation of many, for as many.
+func TestSampled(t *testing.T) {
+	c := &clock{at: time.Unix(0, 0)}
+	m := heat.NewExact(c.now, heat.Every)
+	list := commands(t, "ls /a")
+	const n = 200_000
+	for range n {
+		m.Count(list)
+	}
+	// 6,250 samples: 10 % is 7.9 standard deviations.
+	if got := m.Load().Rate * heat.HalfLife.Seconds() / math.Ln2; !near(got, n, 0.1) {
+		t.Errorf("%v of %d", got, n)
+	}
+}
+
+func TestSum(t *testing.T) {
+	a := heat.Load{Rate: 10, HalfLife: 10, Directories: []heat.Directory{{Path: "/a", Rate: 8}, {Path: "/b", Rate: 2}}}
+	b := heat.Load{Rate: 20, HalfLife: 10, Directories: []heat.Directory{{Path: "/b", Rate: 20}}}
+	want := heat.Load{Rate: 30, HalfLife: 10, Directories: []heat.Directory{{Path: "/b", Rate: 22}, {Path: "/a", Rate: 8}}}
+	if diff := cmp.Diff(want, heat.Sum([]heat.Load{a, b})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func BenchmarkCount(b *testing.B) {
+	m := heat.New()
+	var list [1024]metadata.Command
+	for i := range list {
+		list[i] = metadata.Command{Op: metadata.List, Path: "/" + strings.Repeat(fmt.Sprintf("d%d/", i), 6) + "x"}
+	}
+	b.RunParallel(func(p *testing.PB) {
+		for i := 0; p.Next(); i++ {
+			m.Count(list[i%1024 : i%1024+1])
+		}
+	})
+}

@@ -1,0 +1,111 @@
+package instance_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/testkit"
+	"skerry/systems/metadata"
+	"skerry/systems/metadata/client"
+	"skerry/systems/metadata/instance"
+	"skerry/systems/metadata/rebalance"
+	"skerry/systems/metadata/statustext"
+)
+
+// TestBalance has a server give one of two hot directories to the other server while a
+// client lists them, and tell of it.
+func TestBalance(t *testing.T) {
+	addrs := []string{testkit.Address(t), testkit.Address(t)}
+	servers := []string{"g1=" + addrs[0], "g2=" + addrs[1]}
+	policy := &rebalance.Policy{Interval: 20 * time.Millisecond, Floor: 1, Rounds: 1, Rest: 100 * time.Millisecond}
+	for i := range servers {
+		share := &instance.Share{Name: fmt.Sprintf("g%d", i+1), Root: "g1", Servers: servers}
+		if i == 0 {
+			share.Balance = policy
+		}
+		run(t, instance.Options{Listen: addrs[i], Dir: filepath.Join(t.TempDir(), "data"), Share: share})
+	}
+	c := client.New(addrs[0])
+	defer c.Close()
+	var work []metadata.Command
+	for _, line := range []string{"mkdir -p /a/x", "mkdir -p /b/x", "write /a/x/f text", "write /b/x/f text"} {
+		if r := one(t, c, line); r.Err != nil {
+			t.Fatalf("%s: %v", line, r.Err)
+		}
+	}
+	for i := range 200 {
+		work = append(work, metadata.Command{Op: metadata.List, Path: []string{"/a/x", "/b/x"}[i%2], MaxDepth: -1})
+	}
+	deadline := time.Now().Add(patience)
+	for moves := int64(0); moves == 0; {
+		list(t, c, work)
+		s, err := c.Status(t.Context())
+		if err != nil || s.Balancer == nil || s.Load == nil {
+			t.Fatalf("%v, status %+v", err, s)
+		}
+		if moves = s.Balancer.Moves; moves == 0 && time.Now().After(deadline) {
+			t.Fatalf("nothing moved: %+v, %+v", s.Balancer, s.Load)
+		}
+	}
+	list(t, c, work)
+	s, err := c.Status(t.Context())
+	if err != nil || s.Balancer.Moves == 0 || len(s.Subtrees) == 0 || len(s.Holds) != 0 {
+		t.Errorf("%v, status %+v, %+v", err, s, s.Balancer)
+	}
+	w := client.NewWatch(map[string]string{"g1": addrs[0], "g2": addrs[1], "g3": addrs[1]})
+	defer w.Close()
+	all := w.Ask(t.Context())
+	if len(all["g1"]) != 1 || len(all["g2"]) != 1 || len(all["g2"][0].Holds) == 0 || len(all["g3"]) != 0 {
+		t.Errorf("the servers say %+v", all)
+	}
+	var printed bytes.Buffer
+	if err := statustext.WriteStatus(&printed, s, all); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"operations/s in /", " refused; ", ", has the root, this one, "} {
+		if !strings.Contains(printed.String(), want) {
+			t.Errorf("no %q in\n%s", want, &printed)
+		}
+	}
+	if strings.Contains(printed.String(), "warning") {
+		t.Errorf("a warning in\n%s", &printed)
+	}
+	response, err := http.Get("http://" + addrs[0] + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || !strings.Contains(string(text), "\nskerry_metadata_balancer_moves_total ") {
+		t.Errorf("%v, metrics\n%s", err, text)
+	}
+}
+
+// list runs listings of directories with one entry each.
+func list(t *testing.T, c *client.Client, work []metadata.Command) {
+	t.Helper()
+	for i, r := range c.Do(t.Context(), work) {
+		if errors.Is(r.Err, metadata.ErrUnavailable) {
+			continue // the machine is that busy
+		}
+		if r.Err != nil || len(r.Entries) != 1 {
+			t.Fatalf("%s: %+v", work[i], r)
+		}
+	}
+}
+
+func TestBadPolicy(t *testing.T) {
+	share := &instance.Share{Name: "a", Root: "a", Servers: []string{"a=127.0.0.1:1"}, Balance: &rebalance.Policy{Factor: 0.5}}
+	o := instance.Options{Listen: "127.0.0.1:0", Dir: t.TempDir(), Share: share, Log: slog.New(slog.DiscardHandler)}
+	if err := instance.Run(t.Context(), o); !errors.Is(err, rebalance.ErrPolicy) {
+		t.Error(err)
+	}
+}

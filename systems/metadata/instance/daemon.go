@@ -1,0 +1,120 @@
+// Package instance is one metadata server as a process: a directory's tree, served.
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/base/atomicfile"
+	"skerry/internal/base/bearer"
+	"skerry/systems/metadata/changelog"
+	"skerry/systems/metadata/heat"
+	"skerry/systems/metadata/server"
+	"skerry/systems/metadata/store"
+)
+
+// Options are what a server needs.
+type Options struct {
+	Listen  string // address: "127.0.0.1:8080"
+	Dir     string // of the journal
+	Journal changelog.Options
+	// Group makes the server one replica of several; nil: there is one.
+	Group *Group
+	// Share makes the server one of several that have a tree together; nil: it has its own.
+	Share *Share
+	// Security is who may ask.
+	Security Security
+	Server   server.Options
+	Log      *slog.Logger
+	// Ready is called once the server takes connections, with its address and what was
+	// recovered; its error ends the server.
+	Ready func(addr net.Addr, r changelog.Recovery) error
+}
+
+// Run serves until the context ends, or the replica does.
+func Run(ctx context.Context, o Options) (err error) {
+	start := time.Now()
+	peer := ""
+	if o.Group != nil {
+		peer = o.Group.self()
+	}
+	who, err := o.Security.load(o.Listen, peer)
+	if err != nil {
+		return fmt.Errorf("serving %s: %w", o.Dir, err)
+	}
+	if who.tokens != nil && bearer.InClear(who.tls, o.Listen) {
+		o.Log.Warn(bearer.Clear, "listen", o.Listen)
+	}
+	k, recovery, err := o.open(ctx, who)
+	if err != nil {
+		return fmt.Errorf("serving %s: %w", o.Dir, err)
+	}
+	defer func() { err = errors.Join(err, k.log.Close()) }()
+	if recovery.Torn > 0 {
+		o.Log.Warn("a crash cut off the end of the journal: nobody was told that it was done", "bytes", recovery.Torn)
+	}
+	counts := func() server.Status { return server.Status{Tree: k.state.Tree().Counts(), Journal: k.log.Status()} }
+	own, meter := store.New(k.state, k.log), heat.New()
+	if o.Share != nil {
+		own.Name = o.Share.Name
+	}
+	service, err := o.share(metered{own, meter}, who)
+	if err != nil {
+		return fmt.Errorf("serving %s: %w", o.Dir, err)
+	}
+	defer service.close()
+	if service.router != nil {
+		service.keep(ctx, o.Share.Name, own, o.Log)
+		service.balance(ctx, o, own, k)
+		service.heed(ctx, o.Share, o.Log)
+	}
+	o.Server.Hosts, o.Server.Tokens = append(append(o.Server.Hosts, o.Listen), who.hosts()...), who.tokens
+	o.Server.Log, o.Server.Collectors = o.Log, append(server.Collectors(counts), service.collectors(meter)...)
+	o.Server.Seen = service.seen(own)
+	o.Server.Own, o.Server.Routes = service.own, k.routes(o.Log)
+	o.Server.Status = func() server.Status {
+		s := counts()
+		s.Recovery, s.Subtrees, s.Uptime = recovery, k.state.Tree().Virtuals(), time.Since(start).Seconds()
+		if o.Share != nil {
+			s.Name, s.Root, s.Servers, s.Holds = o.Share.Name, o.Share.Root, service.addresses(), holds(k.state.Tree())
+			s.Asked = service.asked(o.Share.Name)
+		}
+		now := meter.Load()
+		s.Load, s.Balancer = &now, service.balanced()
+		s.Transactions, _ = own.Transactions()
+		if k.replica != nil {
+			group := k.replica.Node().Status()
+			s.Group = &group
+		}
+		return s
+	}
+	l, err := net.Listen("tcp", o.Listen)
+	if err != nil {
+		return advice.With(fmt.Errorf("serving %s: %w", o.Dir, err), "give a free address: --listen 127.0.0.1:0 takes any port")
+	}
+	if o.Ready != nil {
+		if err := o.Ready(l.Addr(), recovery); err != nil {
+			return errors.Join(err, l.Close())
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	why := k.watch(ctx, cancel)
+	err = server.New(service.whole, o.Server).Serve(ctx, who.listener(l))
+	cancel()
+	return errors.Join(err, why())
+}
+
+// WriteAddr writes an address to a file that is there as a whole or not at all.
+func WriteAddr(path string, addr net.Addr) error {
+	return atomicfile.File(path, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, addr)
+		return err
+	})
+}

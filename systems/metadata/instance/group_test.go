@@ -1,0 +1,188 @@
+package instance_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/testkit"
+	"skerry/systems/metadata"
+	"skerry/systems/metadata/changelog"
+	"skerry/systems/metadata/client"
+	"skerry/systems/metadata/cluster"
+	"skerry/systems/metadata/instance"
+	"skerry/systems/metadata/server"
+)
+
+const patience = 60 * time.Second
+
+// run serves until the returned function is called, and is there when it returns.
+func run(t *testing.T, o instance.Options) (addr string, stop func()) {
+	t.Helper()
+	ready := make(chan net.Addr, 1)
+	if o.Listen == "" {
+		o.Listen = "127.0.0.1:0"
+	}
+	o.Log = slog.New(slog.DiscardHandler)
+	o.Ready = func(a net.Addr, _ changelog.Recovery) error {
+		ready <- a
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- instance.Run(ctx, o) }()
+	select {
+	case a := <-ready:
+		addr = a.String()
+	case err := <-ended:
+		cancel()
+		t.Fatal(err)
+	}
+	stopped := false
+	stop = func() {
+		cancel()
+		if !stopped {
+			stopped = true
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Cleanup(stop)
+	return addr, stop
+}
+
+func one(t *testing.T, c *client.Client, line string) metadata.Result {
+	t.Helper()
+	command, err := metadata.Parse(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(patience)
+	for {
+		r := c.One(t.Context(), command)
+		if !errors.Is(r.Err, metadata.ErrUnavailable) || time.Now().After(deadline) {
+			return r
+		}
+	}
+}
+
+// TestGroup has a client go on with the other replicas when one ends.
+func TestGroup(t *testing.T) {
+	var members []string
+	for i := range 3 {
+		members = append(members, fmt.Sprintf("m%d=%s", i+1, testkit.Address(t)))
+	}
+	var addrs []string
+	var stops []func()
+	dir := t.TempDir()
+	for i := range members {
+		name := fmt.Sprintf("m%d", i+1)
+		addr, stop := run(t, instance.Options{Dir: filepath.Join(dir, name), Group: &instance.Group{Cluster: "tree", Name: name, Members: members}})
+		addrs, stops = append(addrs, addr), append(stops, stop)
+	}
+	c := client.New(strings.Join(addrs, ","))
+	defer c.Close()
+	if r := one(t, c, "mkdir /a"); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	status, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status.Group == nil || status.Group.Self.Name != "m1" || len(status.Group.Members) != 3 || status.Tree.Directories != 2 {
+		t.Errorf("status %+v", status)
+	}
+	stops[0]()
+	if r := one(t, c, "mkdir /a/b"); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	other := client.New(addrs[2])
+	defer other.Close()
+	if r := one(t, other, "ls /a"); r.Err != nil || len(r.Entries) != 1 {
+		t.Errorf("listed %+v", r)
+	}
+	if status, err = c.Status(t.Context()); err != nil || status.Group.Self.Name != "m2" {
+		t.Errorf("%v, status %+v", err, status)
+	}
+}
+
+func TestLayouts(t *testing.T) {
+	alone, replica := filepath.Join(t.TempDir(), "alone"), filepath.Join(t.TempDir(), "replica")
+	group := &instance.Group{Cluster: "tree", Name: "a", Members: []string{"a=" + testkit.Address(t)}}
+	_, stop := run(t, instance.Options{Dir: alone})
+	stop()
+	_, stop = run(t, instance.Options{Dir: replica, Group: group})
+	stop()
+	for dir, g := range map[string]*instance.Group{alone: group, replica: nil} {
+		o := instance.Options{Listen: "127.0.0.1:0", Dir: dir, Group: g, Log: slog.New(slog.DiscardHandler)}
+		if err := instance.Run(t.Context(), o); !errors.Is(err, instance.ErrLayout) {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	for _, members := range [][]string{{"a"}, {"=x"}, {"b=127.0.0.1:1"}, {"a=127.0.0.1:1", "a=127.0.0.1:2"}, {"a=127.0.0.1:1", "b=127.0.0.1:1"}} {
+		o := instance.Options{Listen: "127.0.0.1:0", Dir: t.TempDir(), Group: &instance.Group{Cluster: "tree", Name: "a", Members: members}, Log: slog.New(slog.DiscardHandler)}
+		if err := instance.Run(t.Context(), o); !errors.Is(err, instance.ErrGroup) {
+			t.Errorf("%v: %v", members, err)
+		}
+	}
+}
+
+// TestShare asks either of two servers for a tree that both have.
+func TestShare(t *testing.T) {
+	addrs := []string{testkit.Address(t), testkit.Address(t)}
+	servers := []string{"g1=" + addrs[0], "g2=" + addrs[1]}
+	for i := range servers {
+		run(t, instance.Options{Listen: addrs[i], Dir: filepath.Join(t.TempDir(), "data"), Share: &instance.Share{Name: fmt.Sprintf("g%d", i+1), Root: "g1", Servers: servers}})
+	}
+	first, second := client.New(addrs[0]), client.New(addrs[1])
+	defer first.Close()
+	defer second.Close()
+	for _, line := range []string{"mkdir /a", "delegate /a g2", "mkdir /a/b", "write /a/b/f text", "mkdir /c"} {
+		if r := one(t, first, line); r.Err != nil {
+			t.Fatalf("%s: %v", line, r.Err)
+		}
+	}
+	near, err := cluster.Connect(t.Context(), addrs[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer near.Close()
+	read := metadata.Command{Op: metadata.Read, Path: "/a/b/f"}
+	for _, n := range []server.Service{first, second, near} {
+		if r := n.Do(t.Context(), []metadata.Command{read}); string(r[0].Data) != "text" {
+			t.Errorf("read %+v", r)
+		}
+	}
+	if r := one(t, second, "ls /"); r.Err != nil || len(r.Entries) != 2 {
+		t.Errorf("listed %+v", r)
+	}
+	if r := one(t, second, "rmdir /a/b"); !errors.Is(r.Err, metadata.ErrNotEmpty) || r.Err.Error() != "/a/b: directory is not empty" {
+		t.Errorf("removed: %v", r.Err)
+	}
+	status, err := first.Status(t.Context())
+	if err != nil || status.Name != "g1" || status.Servers["g2"] != addrs[1] || len(status.Subtrees) != 1 {
+		t.Errorf("%v, status %+v", err, status)
+	}
+	alone, _ := run(t, instance.Options{Dir: filepath.Join(t.TempDir(), "alone")})
+	single, err := cluster.Connect(t.Context(), alone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer single.Close()
+	if r := single.Do(t.Context(), []metadata.Command{{Op: metadata.Mkdir, Path: "/x"}}); r[0].Err != nil {
+		t.Error(r[0].Err)
+	}
+	for _, share := range []instance.Share{{Name: "a", Root: "a"}, {Name: "a", Root: "b", Servers: []string{"a=x"}}, {Name: "a", Root: "a", Servers: []string{"a=x", "a=y"}}, {Name: "a", Root: "a", Servers: []string{"a=x", "b:=y"}}} {
+		o := instance.Options{Listen: "127.0.0.1:0", Dir: t.TempDir(), Share: &share, Log: slog.New(slog.DiscardHandler)}
+		if err := instance.Run(t.Context(), o); !errors.Is(err, instance.ErrShare) {
+			t.Errorf("%+v: %v", share, err)
+		}
+	}
+}

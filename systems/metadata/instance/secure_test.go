@@ -1,0 +1,153 @@
+package instance_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/base/bearer"
+	"skerry/internal/testkit"
+	"skerry/systems/consensus/ca"
+	"skerry/systems/metadata/changelog"
+	"skerry/systems/metadata/client"
+	"skerry/systems/metadata/instance"
+)
+
+// authority makes one of the cluster "tree" with tokens and certificates of members, who are at
+// 127.0.0.1 and at the addresses that are given, and returns its directory.
+func authority(t *testing.T, members map[string]string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "pki")
+	a, err := ca.Init(dir, "tree", 30, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := []error{ca.WriteTokens(dir)}
+	for name, peer := range members {
+		host, _, _ := net.SplitHostPort(peer)
+		errs = append(errs, a.Issue(ca.Subject{Name: name, Role: ca.Member, Hosts: []string{"127.0.0.1", host}}, 30, time.Now()))
+	}
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func security(pki, name string) instance.Security {
+	at := func(file string) string { return filepath.Join(pki, file) }
+	return instance.Security{Certificate: at(name + ".crt"), Key: at(name + ".key"), Authority: at("ca.crt"), TLS: true, Tokens: at(ca.TokensFile)}
+}
+
+// TestExposed refuses addresses that others reach, unless who asks there is known, or that was asked for.
+func TestExposed(t *testing.T) {
+	pki := authority(t, map[string]string{"m1": "127.0.0.1:0"})
+	whole := security(pki, "m1")
+	stop := errors.New("it serves")
+	for name, c := range map[string]struct {
+		listen, peer string
+		security     instance.Security
+		refused      bool
+	}{
+		"loopback":                       {"127.0.0.1:0", "127.0.0.1:0", instance.Security{}, false},
+		"everywhere":                     {"0.0.0.0:0", "", instance.Security{}, true},
+		"everywhere, without an address": {":0", "", instance.Security{}, true},
+		"everywhere with tokens":         {"0.0.0.0:0", "", instance.Security{Tokens: whole.Tokens}, false},
+		"everywhere with TLS alone":      {"0.0.0.0:0", "", instance.Security{Certificate: whole.Certificate, Key: whole.Key, Authority: whole.Authority, TLS: true}, true},
+		"everywhere with both":           {"0.0.0.0:0", "", whole, false},
+		"everywhere as asked for":        {"0.0.0.0:0", "0.0.0.0:0", instance.Security{Insecure: true}, false},
+		"replicas without certificates":  {"127.0.0.1:0", "0.0.0.0:0", instance.Security{Tokens: whole.Tokens}, true},
+		"replicas with them":             {"127.0.0.1:0", "0.0.0.0:0", whole, false},
+		"TLS without a certificate":      {"127.0.0.1:0", "", instance.Security{TLS: true}, true},
+	} {
+		o := instance.Options{Listen: c.listen, Dir: t.TempDir(), Security: c.security}
+		if c.peer != "" {
+			o.Group = &instance.Group{Cluster: "tree", Name: "m1", Members: []string{"m1=" + c.peer}}
+		}
+		err := serveOnce(t, o, stop)
+		if errors.Is(err, stop) == c.refused || c.refused && advice.Of(err) == "" {
+			t.Errorf("%s: %v (%s)", name, err, advice.Of(err))
+		}
+		if c.refused && strings.HasPrefix(name, "everywhere") && !errors.Is(err, bearer.ErrExposed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestAddedByAdministrators takes a replica into a group whose clients come by https: at the word of
+// an administrator alone, and if it shows the cluster's certificate for its name and address.
+func TestAddedByAdministrators(t *testing.T) {
+	peers := []string{testkit.Address(t), testkit.Address(t), testkit.Address(t)}
+	pki, other := authority(t, map[string]string{"m1": peers[0], "m2": peers[1], "m3": peers[2]}), authority(t, map[string]string{"m2": peers[1]})
+	start := func(pki, name, peer string, join bool) string {
+		addr, _ := begin(t, instance.Options{
+			Dir: filepath.Join(t.TempDir(), name), Security: security(pki, name),
+			Group: &instance.Group{Cluster: "tree", Name: name, Members: []string{name + "=" + peer}, Join: join},
+		})
+		return addr
+	}
+	addr := start(pki, "m1", peers[0], false)
+	start(other, "m2", peers[1], true) // a member of a cluster of the same name, of another authority
+	trust, err := ca.Trust(filepath.Join(pki, "ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	as := func(scope string) *client.Client {
+		token := ""
+		if scope != "" {
+			line, err := os.ReadFile(filepath.Join(pki, "token-"+scope))
+			if err != nil {
+				t.Fatal(err)
+			}
+			token = strings.Fields(string(line))[1]
+		}
+		c := client.New(addr, client.TLS(trust), client.Token(token))
+		t.Cleanup(c.Close)
+		return c
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if r := one(t, as("write"), "mkdir /a"); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	for _, scope := range []string{"", "read", "write"} {
+		if err := as(scope).AddMember(ctx, "m2", peers[1]); !errors.Is(err, client.ErrToken) {
+			t.Errorf("a replica added by one who may %q: %v", scope, err)
+		}
+		if err := as(scope).RemoveMember(ctx, "m1"); !errors.Is(err, client.ErrToken) {
+			t.Errorf("a replica removed by one who may %q: %v", scope, err)
+		}
+	}
+	admin := as("admin")
+	for why, at := range map[string]string{"another authority's": peers[1], "one by another name": peers[0], "nobody": testkit.Address(t)} {
+		if err := admin.AddMember(ctx, "m2", at); !errors.Is(err, client.ErrRefused) {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+	start(pki, "m3", peers[2], true)
+	if err := admin.AddMember(ctx, "m3", peers[2]); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.AwaitVote(ctx, "m3"); err != nil {
+		t.Fatal(err)
+	}
+	plain := client.New(addr)
+	defer plain.Close()
+	if _, err := plain.Status(ctx); err == nil {
+		t.Error("a client without TLS was answered")
+	}
+}
+
+// serveOnce serves until it takes connections, which ends it with stop.
+func serveOnce(t *testing.T, o instance.Options, stop error) error {
+	t.Helper()
+	o.Log = slog.New(slog.DiscardHandler)
+	o.Ready = func(net.Addr, changelog.Recovery) error { return stop }
+	return instance.Run(t.Context(), o)
+}

@@ -1,0 +1,133 @@
+// Package mount is the metadata service as a file system (FUSE): its directories and
+// small files below a directory of this machine.
+//
+// A file's content is read when it is opened, and written as a whole when it is closed or
+// synced: what one program closed the next that opens it reads. A file holds up to
+// metadata.MaxFile bytes.
+package mount
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"skerry/internal/base/advice"
+	"skerry/systems/metadata"
+)
+
+// Service is what a file system is of: a client.
+type Service interface {
+	Do(ctx context.Context, commands []metadata.Command) []metadata.Result
+}
+
+// Options are how it is mounted.
+type Options struct {
+	// Cache is how long the kernel may answer names and attributes by itself: for so long
+	// it does not see what others change.
+	Cache time.Duration
+	// Ready is called once it is mounted.
+	Ready func()
+}
+
+// patience is how long the service may take for a command.
+const patience = time.Minute
+
+// Run mounts the service on a directory until the context ends, or it is unmounted.
+func Run(ctx context.Context, s Service, dir string, o Options) error {
+	root := &node{volume: &volume{service: s, uid: uint32(os.Getuid()), gid: uint32(os.Getgid())}}
+	if r := root.one(metadata.Command{Op: metadata.Stat, Path: "/"}); r.Err != nil {
+		return fmt.Errorf("mounting on %s: %w", dir, r.Err)
+	}
+	options := &fs.Options{
+		EntryTimeout: &o.Cache, AttrTimeout: &o.Cache,
+		MountOptions:   fuse.MountOptions{FsName: "skerry-metadata", Name: "skerry", DirectMount: true, DisableXAttrs: true, MaxWrite: 128 << 10},
+		RootStableAttr: &fs.StableAttr{Mode: fuse.S_IFDIR, Ino: 1},
+	}
+	server, err := fs.Mount(dir, root, options)
+	if err != nil {
+		return advice.With(fmt.Errorf("mounting on %s: %w", dir, err), "the directory must exist and be empty; /dev/fuse must be there, and fusermount3 (package fuse3) unless you are root")
+	}
+	if o.Ready != nil {
+		o.Ready()
+	}
+	ended := make(chan struct{})
+	go func() {
+		server.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil // by umount
+	case <-ctx.Done():
+	}
+	if err := server.Unmount(); err != nil {
+		// A program has a file open or stands there: it keeps what it has, nobody else comes in.
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("unmounting %s: %w", dir, err)
+		}
+		return nil
+	}
+	<-ended
+	return nil
+}
+
+// volume is what all nodes of a mount share.
+type volume struct {
+	service  Service
+	uid, gid uint32
+}
+
+// one runs a command. It is not given up when the program that asked is interrupted: what
+// became of it would not be known.
+func (v *volume) one(c metadata.Command) metadata.Result {
+	if err := c.Check(); err != nil {
+		return metadata.Result{Err: err}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return v.service.Do(ctx, []metadata.Command{c})[0]
+}
+
+// errno is an error as programs know it.
+func errno(err error) syscall.Errno {
+	for _, e := range []struct {
+		err   error
+		errno syscall.Errno
+	}{
+		{nil, 0}, {metadata.ErrNotFound, syscall.ENOENT}, {metadata.ErrExists, syscall.EEXIST}, {metadata.ErrNotEmpty, syscall.ENOTEMPTY},
+		{metadata.ErrNotDirectory, syscall.ENOTDIR}, {metadata.ErrIsDirectory, syscall.EISDIR}, {metadata.ErrTooLong, syscall.ENAMETOOLONG},
+		{metadata.ErrElsewhere, syscall.EREMOTE}, {metadata.ErrInvalid, syscall.EINVAL},
+	} {
+		if errors.Is(err, e.err) {
+			return e.errno
+		}
+	}
+	return syscall.EIO
+}
+
+// attributes fills in what the kernel wants to know of an entry.
+func (v *volume) attributes(e metadata.Entry, out *fuse.Attr) {
+	out.Ino, out.Size, out.Mode = e.ID, uint64(e.Size), fileType(e.Kind)|uint32(e.Mode)
+	out.Nlink, out.Blksize = 1, 4096
+	if e.Kind != metadata.File {
+		out.Nlink, out.Size = 2, 4096
+	}
+	out.Blocks = (out.Size + 511) / 512
+	out.Uid, out.Gid = v.uid, v.gid
+	t := e.Time()
+	out.SetTimes(&t, &t, &t)
+}
+
+func fileType(k metadata.Kind) uint32 {
+	if k == metadata.File {
+		return fuse.S_IFREG
+	}
+	return fuse.S_IFDIR
+}

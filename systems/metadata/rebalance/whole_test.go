@@ -1,0 +1,344 @@
+package rebalance_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"skerry/systems/metadata"
+	"skerry/systems/metadata/cluster"
+	"skerry/systems/metadata/heat"
+	"skerry/systems/metadata/rebalance"
+	"skerry/systems/metadata/store"
+)
+
+// disk is a journal.Log that forgets.
+type disk struct {
+	mu    sync.Mutex
+	state *store.State
+}
+
+func (d *disk) Append(_ context.Context, record []byte) (any, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.state.Apply(0, bytes.Clone(record)), nil
+}
+
+func (d *disk) Close() error { return nil }
+
+// machine is a server that counts what it is asked.
+type machine struct {
+	own    *store.Store
+	meter  *heat.Meter
+	copied chan<- struct{} // where it is set, hears of the first copy that comes in
+	resume <-chan struct{} // and is waited for then
+	once   sync.Once
+}
+
+func (m *machine) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
+	m.meter.Count(commands)
+	if m.copied != nil && metadata.Under(commands[0].Path, metadata.Incoming) && commands[0].Op.Changes() {
+		m.once.Do(func() {
+			close(m.copied)
+			<-m.resume
+		})
+	}
+	return m.own.Do(ctx, commands)
+}
+
+// world is servers g1, which has the root, g2 and g3, with a clock that tests move.
+type world struct {
+	t        *testing.T
+	router   *cluster.Router
+	machines map[string]*machine
+	at       atomic.Int64 // ns
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, machines: make(map[string]*machine)}
+	s := cluster.Servers{Root: "g1", Service: make(map[string]cluster.Service), Lease: time.Minute}
+	for _, name := range []string{"g1", "g2", "g3"} {
+		state := store.NewState()
+		m := &machine{own: store.New(state, &disk{state: state}), meter: heat.NewExact(w.now, 1)}
+		m.own.Patience = time.Minute
+		w.machines[name], s.Service[name] = m, m
+	}
+	var err error
+	if w.router, err = cluster.NewRouter(s); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *world) now() time.Time { return time.Unix(0, w.at.Load()) }
+
+func (w *world) pass(d time.Duration) { w.at.Add(int64(d)) }
+
+// ask is what balancers learn of the servers.
+func (w *world) ask(context.Context) map[string]rebalance.Server {
+	all := make(map[string]rebalance.Server)
+	for name, m := range w.machines {
+		all[name] = rebalance.Server{Load: m.meter.Load(), Subtrees: m.own.Tree().Virtuals()}
+	}
+	return all
+}
+
+func (w *world) balancer(name string, p rebalance.Policy) *rebalance.Balancer {
+	return rebalance.New(rebalance.Options{
+		Policy: p, Self: name, Root: "g1", Ask: w.ask, Whole: w.router, Own: w.machines[name].own, Log: slog.New(slog.DiscardHandler), Now: w.now,
+	})
+}
+
+// run runs a command on the whole tree.
+func (w *world) run(line string) metadata.Result {
+	w.t.Helper()
+	c, err := metadata.Parse(line)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r := w.router.Do(w.t.Context(), []metadata.Command{c})[0]
+	if r.Err != nil {
+		w.t.Errorf("%s: %v", line, r.Err)
+	}
+	return r
+}
+
+// users is a load of 380 operations/s on directories of three users, for some time: 50 in
+// each of ann's four, 90 in one of ben's and one of cem's.
+func (w *world) users(d time.Duration) {
+	for end := w.now().Add(d); w.now().Before(end); w.pass(100 * time.Millisecond) {
+		for range 5 {
+			for i := range 4 {
+				w.run(fmt.Sprintf("ls /home/ann/%d", i))
+			}
+		}
+		for _, user := range []string{"ben", "cem"} {
+			for range 9 {
+				w.run("ls /home/" + user + "/0")
+			}
+		}
+	}
+}
+
+// policy is one with defaults, by which the load of users is worth a move.
+func policy(p rebalance.Policy) rebalance.Policy {
+	p.Floor = 100
+	return p.WithDefaults()
+}
+
+func (w *world) make() {
+	for _, user := range []string{"ann", "ben", "cem"} {
+		for i := range 4 {
+			w.run(fmt.Sprintf("mkdir -p /home/%s/%d", user, i))
+			for n := range 5 {
+				w.run(fmt.Sprintf("write /home/%s/%d/f%d '%s has %d'", user, i, n, user, n))
+			}
+		}
+	}
+}
+
+// image is the whole tree, a line each entry.
+func (w *world) image() string {
+	var b strings.Builder
+	for _, e := range w.run("find /").Entries {
+		if e.Kind == metadata.File {
+			fmt.Fprintf(&b, "%s: %s\n", e.Name, w.run("read "+e.Name).Data)
+		} else {
+			fmt.Fprintf(&b, "%s/\n", e.Name)
+		}
+	}
+	return b.String()
+}
+
+// subtrees are the subtrees and the servers that they are on.
+func (w *world) subtrees() []string {
+	var list []string
+	for _, m := range w.machines {
+		for path, owner := range m.own.Tree().Virtuals() {
+			server, _, _ := strings.Cut(owner, ":")
+			list = append(list, path+" on "+server)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// TestMoves has a load on one server make its hot directory move, while a client works in
+// that; then all come to rest.
+func TestMoves(t *testing.T) {
+	w := newWorld(t)
+	w.make()
+	before := w.image()
+	p := policy(rebalance.Policy{Stay: 2 * time.Minute})
+	balancers := make(map[string]*rebalance.Balancer)
+	for name := range w.machines {
+		balancers[name] = w.balancer(name, p)
+	}
+	round := func() {
+		for _, name := range []string{"g1", "g2", "g3"} {
+			balancers[name].Round(t.Context())
+		}
+	}
+	copied, resume := make(chan struct{}), make(chan struct{})
+	w.machines["g2"].copied, w.machines["g2"].resume = copied, resume
+	for range p.Rounds - 1 {
+		w.users(p.Interval)
+		round()
+		if got := w.subtrees(); len(got) != 0 {
+			t.Fatalf("moved too early: %v", got)
+		}
+	}
+	w.users(p.Interval)
+	var client sync.WaitGroup
+	client.Go(func() {
+		defer close(resume)
+		<-copied // the directory is on its way
+		for i := range 4 {
+			if r := w.run(fmt.Sprintf("ls /home/ann/%d", i)); len(r.Entries) != 5 {
+				t.Errorf("while it moves: %+v", r.Entries)
+			}
+		}
+		w.run("write /home/ben/0/f0 new") // elsewhere, changes go on
+		client.Go(func() { w.run("write /home/ann/0/f0 newer") })
+	})
+	round()
+	client.Wait()
+	if got := w.subtrees(); !slices.Equal(got, []string{"/home/ann on g2"}) {
+		t.Fatalf("subtrees %v, %+v", got, balancers["g1"].Status())
+	}
+	want := strings.Replace(strings.Replace(before, "/home/ben/0/f0: ben has 0", "/home/ben/0/f0: new", 1), "/home/ann/0/f0: ann has 0", "/home/ann/0/f0: newer", 1)
+	if got := w.image(); got != want {
+		t.Errorf("the tree is\n%swant\n%s", got, want)
+	}
+	// One of ben's or cem's goes to g3, one of ann's four leaves g2, and that is all.
+	last := time.Duration(0)
+	for at := w.now(); w.now().Sub(at) < 6*p.Stay; {
+		w.users(p.Interval)
+		old := w.subtrees()
+		round()
+		if !slices.Equal(w.subtrees(), old) {
+			last = w.now().Sub(at)
+		}
+	}
+	if got := w.subtrees(); len(got) != 3 || last > 3*p.Stay {
+		t.Errorf("the last move came after %s; subtrees %v", last, got)
+	}
+	view := rebalance.View{Servers: w.ask(t.Context())}
+	for name, s := range view.Servers {
+		if s.Load.Rate > p.Factor*view.Mean() {
+			t.Errorf("%s has %.0f operations/s, of %.0f on average", name, s.Load.Rate, view.Mean())
+		}
+	}
+	if got := w.image(); got != want {
+		t.Errorf("the tree is\n%swant\n%s", got, want)
+	}
+}
+
+// TestTooLarge has a directory stay that has more entries than may be copied; what is in
+// it may go.
+func TestTooLarge(t *testing.T) {
+	w := newWorld(t)
+	w.make()
+	for i := range 30 {
+		w.run(fmt.Sprintf("mkdir /home/ann/0/%d", i))
+	}
+	p := policy(rebalance.Policy{Entries: 40})
+	b := w.balancer("g1", p)
+	for range p.Rounds {
+		w.users(p.Interval)
+		b.Round(t.Context())
+	}
+	got := w.subtrees()
+	if len(got) != 1 || got[0] == "/home/ann on g2" {
+		t.Errorf("subtrees %v, %+v", got, b.Status())
+	}
+}
+
+// TestAtOnce has three balancers see the same, and act at once: it is as if one had.
+func TestAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.make()
+	before := w.image()
+	p := policy(rebalance.Policy{Rounds: 1})
+	w.users(p.Interval)
+	seen := w.ask(t.Context())
+	var all sync.WaitGroup
+	for range 3 {
+		b := rebalance.New(rebalance.Options{
+			Policy: p, Self: "g1", Root: "g1", Whole: w.router, Own: w.machines["g1"].own, Log: slog.New(slog.DiscardHandler), Now: w.now,
+			Ask: func(context.Context) map[string]rebalance.Server { return seen },
+		})
+		all.Go(func() {
+			b.Round(t.Context())
+			if s := b.Status(); s.Moves+s.Refused != 1 {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+	all.Wait()
+	if got := w.subtrees(); !slices.Equal(got, []string{"/home/ann on g2"}) {
+		t.Errorf("subtrees %v", got)
+	}
+	if got := w.image(); got != before {
+		t.Errorf("the tree is\n%swant\n%s", got, before)
+	}
+}
+
+// TestRefused has a directory go away before its move: that is no error, and the balancer
+// rests.
+func TestRefused(t *testing.T) {
+	w := newWorld(t)
+	w.make()
+	p := policy(rebalance.Policy{Rounds: 1})
+	w.users(p.Interval)
+	seen := w.ask(t.Context())
+	w.run("rm -r /home/ann")
+	before := w.image()
+	b := rebalance.New(rebalance.Options{
+		Policy: p, Self: "g1", Root: "g1", Whole: w.router, Own: w.machines["g1"].own, Log: slog.New(slog.DiscardHandler), Now: w.now,
+		Ask: func(context.Context) map[string]rebalance.Server { return seen },
+	})
+	for range 3 {
+		b.Round(t.Context())
+	}
+	if s := b.Status(); s.Moves != 0 || s.Refused != 1 {
+		t.Errorf("%+v", s)
+	}
+	if got := w.image(); got != before {
+		t.Errorf("the tree is\n%swant\n%s", got, before)
+	}
+}
+
+// TestFollows has a replica that does not lead move nothing, and go on anew when it does.
+func TestFollows(t *testing.T) {
+	w := newWorld(t)
+	w.make()
+	leads := false
+	p := policy(rebalance.Policy{})
+	b := rebalance.New(rebalance.Options{
+		Policy: p, Self: "g1", Root: "g1", Ask: w.ask, Whole: w.router, Own: w.machines["g1"].own, Log: slog.New(slog.DiscardHandler), Now: w.now,
+		Leads: func() bool { return leads },
+	})
+	for range 2 * p.Rounds {
+		w.users(p.Interval)
+		b.Round(t.Context())
+	}
+	leads = true
+	for i := range p.Rounds {
+		if got := w.subtrees(); len(got) != 0 {
+			t.Fatalf("in round %d: %v", i, got)
+		}
+		w.users(p.Interval)
+		b.Round(t.Context())
+	}
+	if got := w.subtrees(); len(got) != 1 {
+		t.Errorf("subtrees %v, %+v", got, b.Status())
+	}
+}

@@ -1,0 +1,203 @@
+// Package replica is a journal.Log that is replicated: one server of the metadata service
+// is a group of replicas, each with the whole state, and the log between them is Raft's
+// (package consensus).
+//
+//	Append ─► consensus: durable on a majority ─► applied here, in order ─► answer
+//	Current ─► consensus: read index ─► applied here up to it
+//
+//	DIR/raft/             the log
+//	DIR/snapshot-INDEX    the state after entry INDEX, which the log no longer needs
+//
+// Any replica takes records: those that do not lead forward them. A record is in the log
+// at most once, through any number of leaders. The state is in memory; what a restart
+// needs is the last snapshot and the log behind it.
+package replica
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"skerry/systems/consensus"
+	"skerry/systems/metadata/changelog"
+)
+
+// Options are how a replica keeps its state. Zero fields mean the defaults.
+type Options struct {
+	// SnapshotBytes is how many bytes of records are applied between two snapshots, at
+	// least: where the last snapshot is larger, as many as that. 128 MiB.
+	SnapshotBytes int64
+	// Patience is how long a record, or a read, waits for a majority; 10 s.
+	Patience time.Duration
+	// Log is told what nobody waits for.
+	Log *slog.Logger
+}
+
+// Log is a journal.Shared between replicas.
+type Log struct {
+	dir     string
+	o       Options
+	machine changelog.Machine
+	node    *consensus.Node
+	run     uint64 // of this run of this replica: records of it are answered here
+	seq     atomic.Uint64
+
+	// snapping is held while a snapshot is taken or loaded: a machine has one at a time.
+	snapping sync.Mutex
+	// state is held while records are applied or the state is replaced; it is locked
+	// behind snapping.
+	state   sync.Mutex
+	written int64 // bytes applied since the last snapshot; behind state
+
+	mu      sync.Mutex
+	applied uint64
+	grown   chan struct{} // closed when applied grows
+	waiting map[uint64]chan any
+
+	durable, snapBytes atomic.Int64
+	snapshots          sync.WaitGroup
+	all                sync.WaitGroup
+	cancel             context.CancelFunc
+}
+
+var _ changelog.Shared = (*Log)(nil)
+
+// headerSize is the bytes before a record in an entry: the run that appended it, and its
+// number there.
+const headerSize = 16
+
+// Open brings the machine to the last snapshot of the directory and joins the group; the
+// log behind the snapshot is applied from then on. The configuration's Dir and Snapshotter
+// are set here.
+func Open(ctx context.Context, dir string, m changelog.Machine, group consensus.Config, o Options) (_ *Log, r changelog.Recovery, err error) {
+	if o.SnapshotBytes == 0 {
+		o.SnapshotBytes = 128 << 20
+	}
+	if o.Patience == 0 {
+		o.Patience = 10 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	l := &Log{dir: dir, o: o, machine: m, grown: make(chan struct{}), waiting: make(map[uint64]chan any)}
+	var run [8]byte
+	if _, err := rand.Read(run[:]); err != nil {
+		return nil, r, fmt.Errorf("opening a replica: %w", err)
+	}
+	l.run = binary.LittleEndian.Uint64(run[:])
+	start := time.Now()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, r, fmt.Errorf("opening a replica: %w", err)
+	}
+	index, size, err := changelog.LoadSnapshot(dir, m.Restore)
+	if err != nil {
+		return nil, r, fmt.Errorf("opening a replica: %w", err)
+	}
+	l.applied, r.Snapshot, r.Took = index, index, time.Since(start)
+	l.durable.Store(int64(index))
+	l.snapBytes.Store(size)
+	group.Dir, group.Snapshotter, group.Log = filepath.Join(dir, "raft"), snapshotter{l}, o.Log
+	if l.node, err = consensus.Open(ctx, group); err != nil {
+		return nil, r, fmt.Errorf("opening a replica: %w", err)
+	}
+	l.node.Applied(uint64(l.durable.Load()))
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	l.cancel = cancel
+	l.all.Go(func() { l.apply(running) })
+	return l, r, nil
+}
+
+// Append is journal.Log's. The record is applied here when it returns, and on the others
+// soon.
+func (l *Log) Append(ctx context.Context, record []byte) (any, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.o.Patience, errNoMajority)
+	defer cancel()
+	seq := l.seq.Add(1)
+	data := make([]byte, headerSize, headerSize+len(record))
+	binary.LittleEndian.PutUint64(data, l.run)
+	binary.LittleEndian.PutUint64(data[8:], seq)
+	result := make(chan any, 1)
+	l.mu.Lock()
+	l.waiting[seq] = result
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		delete(l.waiting, seq)
+		l.mu.Unlock()
+	}()
+	index, err := l.node.Propose(ctx, append(data, record...))
+	if err != nil {
+		return nil, proposed(err)
+	}
+	if err := l.wait(ctx, index); err != nil {
+		return nil, fmt.Errorf("%w: %w", changelog.ErrUnknown, err)
+	}
+	select {
+	case r := <-result: // it was answered before applied grew
+		return r, nil
+	default:
+		return nil, fmt.Errorf("%w: it is done, with the state of another replica: what came of it is not known", changelog.ErrUnknown)
+	}
+}
+
+// Current is journal.Shared's.
+func (l *Log) Current(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.o.Patience, errNoMajority)
+	defer cancel()
+	index, err := l.node.ReadIndex(ctx)
+	if err != nil {
+		return fmt.Errorf("asking the group how far it is: %w", err)
+	}
+	return l.wait(ctx, index)
+}
+
+// Close is journal.Log's.
+func (l *Log) Close() error {
+	l.cancel()
+	err := l.node.Close()
+	l.all.Wait()
+	l.snapshots.Wait()
+	return err
+}
+
+// Done is closed when the replica has ended, by itself or by Close; Err tells why.
+func (l *Log) Done() <-chan struct{} { return l.node.Done() }
+
+// Err is why the replica ended.
+func (l *Log) Err() error { return l.node.Err() }
+
+// Node is the replica's member of the group.
+func (l *Log) Node() *consensus.Node { return l.node }
+
+// Status is how the replica's log stands.
+func (l *Log) Status() changelog.Status {
+	s := l.node.Status()
+	l.mu.Lock()
+	applied := l.applied
+	l.mu.Unlock()
+	return changelog.Status{
+		Index: int64(applied), Groups: int64(s.Syncs), LogBytes: s.LogBytes,
+		SnapshotIndex: l.durable.Load(), SnapshotBytes: l.snapBytes.Load(), Broken: s.StorageError,
+	}
+}
+
+var errNoMajority = errors.New("a majority of the group's replicas did not answer in time")
+
+// proposed is an error of a proposal as journal.Log has them.
+func proposed(err error) error {
+	switch {
+	case errors.Is(err, consensus.ErrTooLarge):
+		return fmt.Errorf("%w: %w", changelog.ErrTooLarge, err)
+	case errors.Is(err, consensus.ErrNotDone):
+		return fmt.Errorf("%w: %w", changelog.ErrRefused, err)
+	}
+	return fmt.Errorf("%w: %w", changelog.ErrUnknown, err)
+}

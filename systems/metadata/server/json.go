@@ -1,0 +1,145 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"skerry/systems/metadata"
+	"skerry/systems/metadata/protocol"
+)
+
+// json answers POST /v1/OP and /v1/batch from a service.
+func (s *Server) json(service Service) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { s.jsonOf(service, w, r) }
+}
+
+func (s *Server) jsonOf(service Service, w http.ResponseWriter, r *http.Request) {
+	r = requested(r)
+	body, held, err := s.body(w, r)
+	if err != nil {
+		return
+	}
+	defer s.room.Give(held)
+	op := r.PathValue("op")
+	if op == "batch" {
+		s.jsonBatch(service, w, r, body)
+		return
+	}
+	if _, err := protocol.OpOf(op); err != nil {
+		send(w, http.StatusNotFound, protocol.OfResult(metadata.Result{Err: err}))
+		return
+	}
+	var c protocol.Command
+	if err := decode(body, &c); err == nil && c.Op != "" && c.Op != op {
+		err = fmt.Errorf("%w: the path asks for %s, the body for another operation", metadata.ErrInvalid, op)
+		send(w, http.StatusBadRequest, protocol.OfResult(metadata.Result{Err: err}))
+		return
+	} else if err != nil {
+		send(w, http.StatusBadRequest, protocol.OfResult(metadata.Result{Err: err}))
+		return
+	}
+	c.Op = op
+	result := s.each(r, service, []protocol.Command{c})[0]
+	s.tell(w, r)
+	send(w, metadata.Status(result.Err), protocol.OfResult(result))
+}
+
+func (s *Server) jsonBatch(service Service, w http.ResponseWriter, r *http.Request, body []byte) {
+	var batch protocol.Batch
+	if err := decode(body, &batch); err != nil {
+		send(w, http.StatusBadRequest, protocol.OfResult(metadata.Result{Err: err}))
+		return
+	}
+	answer := protocol.Results{Results: make([]protocol.Result, 0, len(batch.Commands))}
+	for _, result := range s.each(r, service, batch.Commands) {
+		answer.Results = append(answer.Results, protocol.OfResult(result))
+	}
+	s.tell(w, r)
+	send(w, http.StatusOK, answer)
+}
+
+// requested has a request's context say what its headers do of a client that may have to ask again.
+func requested(r *http.Request) *http.Request {
+	if _, says := r.Header[protocol.SeenHeader]; !says {
+		return r
+	}
+	says := metadata.Request{Seen: metadata.ParseSeen(r.Header.Get(protocol.SeenHeader)), Again: r.Header.Get(protocol.AgainHeader) != ""}
+	if id := r.Header.Get(protocol.IdentityHeader); len(id) <= maxIdentity {
+		says.Identity = id
+	}
+	return r.WithContext(metadata.WithRequest(r.Context(), says))
+}
+
+// maxIdentity is the most bytes of an identity.
+const maxIdentity = 128
+
+// tell says how far the servers' logs are, to who asks for changes with an identity.
+func (s *Server) tell(w http.ResponseWriter, r *http.Request) {
+	if _, asked := r.Header[protocol.SeenHeader]; asked && s.o.Seen != nil {
+		w.Header().Set(protocol.SeenHeader, s.o.Seen().String())
+	}
+}
+
+// each runs the commands that are good, and returns the results of all.
+func (s *Server) each(r *http.Request, service Service, asked []protocol.Command) []metadata.Result {
+	start := time.Now()
+	results := make([]metadata.Result, len(asked))
+	commands, runs := make([]metadata.Command, 0, len(asked)), make([]int, 0, len(asked))
+	ops := make([]metadata.Op, len(asked))
+	for i, a := range asked {
+		c, err := a.Command()
+		ops[i], results[i].Err = c.Op, err
+		if err == nil && len(c.Identity) > maxIdentity {
+			err = fmt.Errorf("%w identity: at most %d bytes", metadata.ErrInvalid, maxIdentity)
+			results[i].Err = err
+		}
+		if err == nil {
+			commands, runs = append(commands, c), append(runs, i)
+		}
+	}
+	for i, result := range allowed(service, s.scope(r)).Do(r.Context(), commands) {
+		results[runs[i]] = result
+	}
+	for i := range results {
+		s.metrics.done(ops[i], results[i].Err, start)
+	}
+	return results
+}
+
+// decode reads a body strictly: a field that is misspelt is an error.
+func decode(body []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if err == nil && d.More() {
+		err = errors.New("more than one value")
+	}
+	if err != nil {
+		return fmt.Errorf("%w body: %w", metadata.ErrInvalid, err)
+	}
+	return nil
+}
+
+// send answers with a value. Who is gone needs no answer.
+func send(w http.ResponseWriter, status int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(b, '\n'))
+}
+
+func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
+	if s.o.Status == nil {
+		http.Error(w, "no status", http.StatusNotFound)
+		return
+	}
+	send(w, http.StatusOK, s.o.Status())
+}

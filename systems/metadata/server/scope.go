@@ -1,0 +1,57 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"skerry/internal/base/bearer"
+	"skerry/systems/metadata"
+	"skerry/systems/metadata/protocol"
+)
+
+// scope is what a request's token allows.
+func (s *Server) scope(r *http.Request) bearer.Scope {
+	return s.o.Tokens.Scope(r.Header.Get("Authorization"))
+}
+
+// admin is a route for administrators.
+func (s *Server) admin(answer http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if have := s.scope(r); have < bearer.Admin {
+			err := fmt.Errorf("%w: the token allows to %v, this needs one that allows to %v", metadata.ErrForbidden, have, bearer.Admin)
+			send(w, http.StatusForbidden, protocol.OfResult(metadata.Result{Err: err}))
+			return
+		}
+		answer(w, r)
+	}
+}
+
+// allowed is a service as the holder of a token has it: one that may read changes nothing.
+func allowed(service Service, scope bearer.Scope) Service {
+	if scope >= bearer.Write {
+		return service
+	}
+	return reader{service}
+}
+
+type reader struct{ Service }
+
+func (r reader) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
+	results := make([]metadata.Result, len(commands))
+	var reads []metadata.Command
+	var at []int
+	for i, c := range commands {
+		if c.Op.Changes() {
+			results[i].Err = &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w: the token is one to read", metadata.ErrForbidden)}
+			continue
+		}
+		reads, at = append(reads, c), append(at, i)
+	}
+	if len(reads) > 0 {
+		for i, result := range r.Service.Do(ctx, reads) {
+			results[at[i]] = result
+		}
+	}
+	return results
+}

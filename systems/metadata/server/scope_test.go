@@ -1,0 +1,113 @@
+package server_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/base/bearer"
+	"skerry/systems/metadata/server"
+)
+
+// TestTokens sends commands with each kind of token, in turn and at once on one connection, to both
+// ways of reading requests: each gets what its own token allows.
+func TestTokens(t *testing.T) {
+	secret := map[string]string{}
+	var lines strings.Builder
+	for _, scope := range []string{"read", "write", "admin"} {
+		secret[scope] = strings.Repeat(scope[:1], 32)
+		fmt.Fprintf(&lines, "%s %s\n", scope, secret[scope])
+	}
+	tokens, err := bearer.Parse([]byte(lines.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	member := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }
+	addr := serve(t, server.Options{Tokens: tokens, Routes: map[string]http.HandlerFunc{"POST /v1/members/add": member}})
+	type request struct {
+		who, method, path, body string
+		status                  int
+	}
+	var all []request
+	for i, who := range []string{"admin", "", "read", "write", "nobody", "write", "read", "", "admin"} {
+		want := func(least string) int {
+			rank := map[string]int{"read": 1, "write": 2, "admin": 3}
+			switch {
+			case rank[who] == 0:
+				return http.StatusUnauthorized
+			case rank[who] < rank[least]:
+				return http.StatusForbidden
+			}
+			return http.StatusOK
+		}
+		all = append(all,
+			request{who, "POST", "/", "ls /", want("read")},
+			request{who, "POST", "/", fmt.Sprintf("mkdir /%d", i), want("write")},
+			request{who, "POST", "/v1/ls", `{"path":"/"}`, want("read")},
+			request{who, "POST", "/v1/mkdir", fmt.Sprintf(`{"path":"/json%d"}`, i), want("write")},
+			request{who, "GET", "/v1/status", "", want("read")},
+			request{who, "GET", "/metrics", "", want("read")},
+			request{who, "POST", "/v1/members/add", "{}", want("admin")},
+			request{who, "HEAD", "/", "", 200},
+			request{who, "GET", "/", "", 200},
+		)
+	}
+	for _, kinds := range []string{"all", "plain"} {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		var sent strings.Builder
+		var asked []request
+		for _, q := range all {
+			if kinds == "plain" && (q.path != "/" || q.method != "POST") {
+				continue // all those that are read in place, together
+			}
+			q.body = strings.Replace(q.body, "mkdir /", "mkdir /"+kinds, 1)
+			asked = append(asked, q)
+			auth := ""
+			switch q.who {
+			case "":
+			case "nobody":
+				auth = "Authorization: Bearer " + strings.Repeat("x", 32) + "\r\n"
+			default:
+				auth = "Authorization: Bearer " + secret[q.who] + "\r\n"
+			}
+			fmt.Fprintf(&sent, "%s %s HTTP/1.1\r\nHost: m\r\n%sContent-Length: %d\r\n\r\n%s", q.method, q.path, auth, len(q.body), q.body)
+		}
+		go func() { _, _ = io.WriteString(conn, sent.String()) }() // the answers tell
+		r := bufio.NewReader(conn)
+		for _, q := range asked {
+			answer, err := http.ReadResponse(r, &http.Request{Method: q.method})
+			if err != nil {
+				t.Fatalf("%+v: %v", q, err)
+			}
+			text, err := io.ReadAll(answer.Body)
+			if err != nil || answer.StatusCode != q.status {
+				t.Errorf("%s: %+v: %d %s, %v", kinds, q, answer.StatusCode, text, err)
+			}
+		}
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr+"/", strings.NewReader("ls /\nmkdir /batch\nls /"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+secret["read"])
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, _ := io.ReadAll(resp.Body); strings.Count(string(text), "\n200 ") != 1 || strings.Contains(string(text), "batch\n200") || !strings.Contains(string(text), "\n403 ") {
+		t.Errorf("a batch of one who may read: %q", text)
+	}
+}

@@ -1,0 +1,90 @@
+package server_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/systems/metadata/server"
+)
+
+// TestStalled has requests begin that announce much and stall: they hold what has come of them and
+// no more; one too many at once is refused, what is small is served, and a request whose client
+// leaves frees its room.
+func TestStalled(t *testing.T) {
+	s, addr := begin(t, server.Options{MaxBodies: 4 << 20, Patience: 10 * time.Minute})
+	const clients = 64
+	var stalled []net.Conn
+	for range clients {
+		stalled = append(stalled, stall(t, addr))
+	}
+	holds(t, s, "all have come", func(held int64) bool { return held >= clients*(16<<10) })
+	if s.Held() > 2*clients*sent {
+		t.Errorf("%d bytes are held, of %d that came", s.Held(), clients*sent)
+	}
+	text := "write /f '" + strings.Repeat("y", 7<<19)
+	for _, path := range []string{"/", "/v1/batch"} {
+		resp, err := http.Post("http://"+addr+path, "text/plain", strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("more than there is room for: %s %s", resp.Status, why)
+		}
+		resp.Body.Close()
+	}
+	if _, status := ask(t, addr, "mkdir /a"); status != http.StatusOK {
+		t.Errorf("a small one: %d", status)
+	}
+	for _, c := range stalled {
+		c.Close()
+	}
+	holds(t, s, "nothing is held", func(held int64) bool { return held == 0 })
+}
+
+// TestPatience has a request stall for longer than a server waits: it frees its room, and its
+// connection ends.
+func TestPatience(t *testing.T) {
+	s, addr := begin(t, server.Options{Patience: 100 * time.Millisecond})
+	c := stall(t, addr)
+	if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection of a request that stalls stays open: %v", err)
+	}
+	holds(t, s, "nothing is held", func(held int64) bool { return held == 0 })
+}
+
+// sent is what comes of a request that stalls, in bytes.
+const sent = 20 << 10
+
+// stall begins a request and sends no more of it.
+func stall(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: m\r\nContent-Length: %d\r\n\r\n%s", 8<<20, strings.Repeat("x", sent)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// holds waits until what requests hold is as it is to be.
+func holds(t *testing.T, s *server.Server, what string, ok func(held int64) bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !ok(s.Held()); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain until %s: %d bytes are held", what, s.Held())
+		}
+	}
+}

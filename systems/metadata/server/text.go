@@ -1,0 +1,153 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"skerry/internal/base/bearer"
+	"skerry/systems/metadata"
+)
+
+// longTime is how ls -l and stat write times.
+const longTime = "2006-01-02T15:04:05.000Z"
+
+// text appends a result as the protocol has it: an error in a line, else what the
+// operation prints.
+func text(b []byte, c metadata.Command, r metadata.Result) []byte {
+	if r.Err != nil {
+		return append(append(b, r.Err.Error()...), '\n')
+	}
+	switch c.Op {
+	case metadata.Read:
+		return append(b, r.Data...)
+	case metadata.Stat:
+		return statText(b, c.Path, r.Entries[0])
+	case metadata.List, metadata.Find:
+		for _, e := range r.Entries {
+			if c.Long {
+				b = longText(b, e)
+			}
+			b = append(append(b, e.Name...), '\n')
+		}
+	}
+	return b
+}
+
+func letter(k metadata.Kind) byte {
+	switch k {
+	case metadata.Directory:
+		return 'd'
+	case metadata.Virtual:
+		return 'v'
+	}
+	return '-'
+}
+
+// permissions are mode bits as ls -l writes them.
+func permissions(b []byte, mode uint16) []byte {
+	const letters = "rwxrwxrwx"
+	for i := range letters {
+		if mode&(1<<(len(letters)-1-i)) != 0 {
+			b = append(b, letters[i])
+		} else {
+			b = append(b, '-')
+		}
+	}
+	return b
+}
+
+func longText(b []byte, e metadata.Entry) []byte {
+	b = permissions(append(b, letter(e.Kind)), e.Mode)
+	b = fmt.Appendf(b, " %10d ", e.Size)
+	b = e.Time().UTC().AppendFormat(b, longTime)
+	b = append(b, ' ')
+	if e.Owner != "" {
+		b = append(append(b, e.Owner...), ' ')
+	}
+	return b
+}
+
+func statText(b []byte, path string, e metadata.Entry) []byte {
+	b = fmt.Appendf(b, "path: %s\nkind: %s\nid: %d\nmode: %04o\n", path, e.Kind, e.ID, e.Mode)
+	if e.Kind == metadata.Directory {
+		b = fmt.Appendf(b, "entries: %d\n", e.Size)
+	} else {
+		b = fmt.Appendf(b, "size: %d\n", e.Size)
+	}
+	return fmt.Appendf(b, "modified: %s\n", e.Time().UTC().Format(time.RFC3339Nano))
+}
+
+// answer is what a body of commands is answered with.
+type answer struct {
+	status int
+	next   string // where the next page begins
+	body   []byte
+	// rest, where it is set, goes on behind body: the pages of a listing that was asked
+	// for as a whole.
+	rest *metadata.Command
+}
+
+// answer runs the body of a request: one command, or several, one a line.
+func (s *Server) answer(ctx context.Context, scope bearer.Scope, body string) answer {
+	body = strings.TrimRight(body, "\r\n")
+	if strings.IndexByte(body, '\n') >= 0 {
+		return s.batch(ctx, scope, strings.Split(body, "\n"))
+	}
+	start := time.Now()
+	c, err := metadata.Parse(body)
+	r := metadata.Result{Err: err}
+	if err == nil {
+		commands := metadata.Identified(metadata.RequestOf(ctx).Identity, []metadata.Command{c})
+		c = commands[0]
+		r = allowed(s.service, scope).Do(ctx, commands)[0]
+	}
+	s.metrics.done(c.Op, r.Err, start)
+	return result(c, r)
+}
+
+func result(c metadata.Command, r metadata.Result) answer {
+	a := answer{status: metadata.Status(r.Err), next: r.Next, body: text(nil, c, r)}
+	if r.Next != "" && c.Limit == 0 {
+		c.After = r.Next
+		a.rest, a.next = &c, ""
+	}
+	return a
+}
+
+// batch answers each command with a line of its status and the bytes of its output, and
+// the output. Lines that are no commands do not keep the others from being run.
+func (s *Server) batch(ctx context.Context, scope bearer.Scope, lines []string) answer {
+	commands := make([]metadata.Command, 0, len(lines))
+	results := make([]metadata.Result, 0, len(lines))
+	var runs []int // where in results the outcomes of commands go
+	all := make([]metadata.Command, 0, len(lines))
+	for _, line := range lines {
+		line = strings.TrimSuffix(line, "\r")
+		if strings.Trim(line, " \t") == "" {
+			continue
+		}
+		c, err := metadata.Parse(line)
+		all, results = append(all, c), append(results, metadata.Result{Err: err})
+		if err == nil {
+			commands, runs = append(commands, c), append(runs, len(results)-1)
+		}
+	}
+	start := time.Now()
+	commands = metadata.Identified(metadata.RequestOf(ctx).Identity, commands)
+	for i, r := range allowed(s.service, scope).Do(ctx, commands) {
+		results[runs[i]] = r
+	}
+	var into, output []byte
+	for i, r := range results {
+		s.metrics.done(all[i].Op, r.Err, start)
+		output = text(output[:0], all[i], r)
+		into = strconv.AppendInt(into, int64(metadata.Status(r.Err)), 10)
+		into = append(into, ' ')
+		into = strconv.AppendInt(into, int64(len(output)), 10)
+		into = append(append(into, '\n'), output...)
+	}
+	return answer{status: 200, body: into}
+}

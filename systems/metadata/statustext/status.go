@@ -1,0 +1,86 @@
+// Package statustext prints the status of a metadata server.
+package statustext
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"skerry/systems/consensus"
+	"skerry/systems/metadata/server"
+)
+
+// WriteStatus prints a server's status as a table; all are those of the replicas of each
+// server that shares the tree, by name, as far as they are in reach.
+func WriteStatus(out io.Writer, s server.Status, all map[string][]server.Status) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	t, j := s.Tree, s.Journal
+	fmt.Fprintf(w, "directories\t%d\n", t.Directories)
+	fmt.Fprintf(w, "files\t%d, %d bytes\n", t.Files, t.Bytes)
+	fmt.Fprintf(w, "journal\t%d records, %d bytes of log, %d fsyncs, %s the longest\n", j.Index, j.LogBytes, j.Groups, time.Duration(j.LongestSync*1e9).Round(10*time.Microsecond))
+	fmt.Fprintf(w, "snapshot\tof %d records, %d bytes\n", j.SnapshotIndex, j.SnapshotBytes)
+	if j.Broken != "" {
+		fmt.Fprintf(w, "writes\trefused: %s\n", j.Broken)
+	}
+	fmt.Fprintf(w, "locks\twaited %d times, %s in all; %d reads began again\n", t.LockWaits, time.Duration(t.LockWaitNS), t.ReadRetries)
+	fmt.Fprintf(w, "running for\t%s, after a recovery of %s\n", time.Duration(s.Uptime*float64(time.Second)).Round(time.Second), s.Recovery.Took.Round(time.Millisecond))
+	for _, name := range slices.Sorted(maps.Keys(s.Servers)) {
+		what := ""
+		if name == s.Root {
+			what = ", has the root"
+		}
+		if name == s.Name {
+			what += ", this one"
+		}
+		if len(all[name]) == 0 {
+			what += ", out of reach"
+		} else {
+			what += fmt.Sprintf(", %.0f operations/s", server.LoadOf(all[name]).Rate)
+		}
+		if n, ok := s.Asked[name]; ok {
+			what += fmt.Sprintf(", asked %d times from here", n)
+		}
+		fmt.Fprintf(w, "server %s\tat %s%s\n", name, s.Servers[name], what)
+	}
+	writeLoad(w, s, all[s.Name])
+	if s.Balancer != nil {
+		fmt.Fprintf(w, "balancer\t%d moves, %d refused; %s\n", s.Balancer.Moves, s.Balancer.Refused, s.Balancer.Last)
+	}
+	writeClaims(w, all)
+	for _, t := range s.Transactions {
+		if t.Watching {
+			continue
+		}
+		fmt.Fprintf(w, "transaction %s\tof %s, holds %s\n", t.Name, cmp.Or(t.Coordinator, "this server"), strings.Join(t.Locks, " "))
+	}
+	if s.Group != nil {
+		writeGroup(w, *s.Group)
+	}
+	for _, path := range slices.Sorted(maps.Keys(s.Subtrees)) {
+		fmt.Fprintf(w, "%s\tis on %s\n", path, s.Subtrees[path])
+	}
+	return w.Flush()
+}
+
+// writeGroup prints how the replicas of a server stand.
+func writeGroup(w io.Writer, g consensus.Status) {
+	fmt.Fprintf(w, "replica\t%s of %s, %s, term %d, %d entries committed\n", g.Self.Name, g.Cluster, g.State, g.Term, g.Commit)
+	for _, m := range g.Members {
+		how := "out of reach"
+		switch {
+		case m.ID == g.Leader:
+			how = "leads"
+		case m.Connected || m.ID == g.Self.ID:
+			how = "follows"
+		}
+		if m.Error != "" {
+			how += ": " + m.Error
+		}
+		fmt.Fprintf(w, "  %s\t%s at %s, %s\n", m.Name, m.Role, m.Addr, how)
+	}
+}

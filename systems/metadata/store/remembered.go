@@ -1,0 +1,162 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"skerry/systems/metadata"
+	"skerry/systems/metadata/protocol"
+)
+
+const (
+	// rememberMost and rememberBytes are how many changes with an identity, and how many bytes of
+	// their answers, are remembered: those of several seconds, where a client takes three to find
+	// out that a replica hangs.
+	rememberMost  = 1 << 16
+	rememberBytes = 16 << 20
+)
+
+// outcome is what a change with an identity came to. It is never changed.
+type outcome struct {
+	Identity string          `json:"identity"`
+	About    string          `json:"about"` // paths: a router asks several servers for one change
+	Index    uint64          `json:"index"` // of its record
+	Answer   protocol.Result `json:"answer"`
+	result   metadata.Result
+}
+
+func (o *outcome) key() string { return o.Identity + " " + o.About }
+
+func (o *outcome) size() int {
+	n := len(o.Identity) + len(o.About) + len(o.result.Data)
+	for _, e := range o.result.Entries {
+		n += len(e.Name) + len(e.Owner)
+	}
+	return n + 256
+}
+
+// remembered are the outcomes of the last changes that had an identity. Only who calls the
+// machine's methods has them.
+type remembered struct {
+	outcomes  map[string]*outcome // by key
+	done      map[string]*outcome // by identity: those that changed something
+	order     []*outcome
+	bytes     int
+	forgotten uint64 // index of the last one that was forgotten
+}
+
+func newRemembered() *remembered {
+	return &remembered{outcomes: make(map[string]*outcome), done: make(map[string]*outcome)}
+}
+
+// about is what of a command tells it from others of the same identity.
+func about(c metadata.Command) string {
+	if c.Op == metadata.Transact {
+		if step, err := metadata.ParseStep(c.Data); err == nil {
+			return fmt.Sprint(step.Verb, " ", step.Txn, " ", c.Path)
+		}
+	}
+	return c.Path + " " + c.To
+}
+
+// answer is the outcome of a command that was applied before, and an error where that cannot be
+// told any more.
+func (r *remembered) answer(c metadata.Command) (_ metadata.Result, known bool) {
+	if o := r.outcomes[c.Identity+" "+about(c)]; o != nil {
+		return o.copy(), true
+	}
+	if r.done[metadata.FirstTry(c.Identity)] != nil {
+		return metadata.Result{Err: fmt.Errorf("%w: it was done before", metadata.ErrStale)}, true
+	}
+	if c.Seen < r.forgotten {
+		return metadata.Result{Err: fmt.Errorf("%w: nothing was changed", metadata.ErrStale)}, true
+	}
+	return metadata.Result{}, false
+}
+
+// copy is the result for somebody who may change it.
+func (o *outcome) copy() metadata.Result {
+	r := o.result
+	r.Entries = slices.Clone(r.Entries)
+	return r
+}
+
+// remember keeps the outcome of a command.
+func (r *remembered) remember(c metadata.Command, index uint64, result metadata.Result) {
+	o := &outcome{Identity: c.Identity, About: about(c), Index: index, result: result}
+	o.result = o.copy()
+	r.add(o)
+}
+
+func (r *remembered) add(o *outcome) {
+	r.outcomes[o.key()] = o
+	if o.result.Err == nil {
+		r.done[metadata.FirstTry(o.Identity)] = o
+	}
+	r.order, r.bytes = append(r.order, o), r.bytes+o.size()
+	for len(r.order) > rememberMost || r.bytes > rememberBytes {
+		old := r.order[0]
+		r.order[0] = nil
+		r.order, r.bytes, r.forgotten = r.order[1:], r.bytes-old.size(), old.Index
+		delete(r.outcomes, old.key())
+		if first := metadata.FirstTry(old.Identity); r.done[first] == old {
+			delete(r.done, first)
+		}
+	}
+}
+
+// recall answers a router that asks whether a change has been made: Data tells that it has.
+func (r *remembered) recall(identity string, seen uint64) metadata.Result {
+	if o := r.done[identity]; o != nil {
+		result := o.copy()
+		result.Data = []byte(metadata.Committed)
+		return result
+	}
+	if seen < r.forgotten {
+		return metadata.Result{Err: metadata.ErrStale}
+	}
+	return metadata.Result{}
+}
+
+// memory is the form of remembered in snapshots.
+type memory struct {
+	Forgotten uint64     `json:"forgotten"`
+	Outcomes  []*outcome `json:"outcomes"`
+}
+
+// image is a memory of now: it may be written while more is remembered.
+func (r *remembered) image() *memory {
+	if len(r.order) == 0 && r.forgotten == 0 {
+		return nil
+	}
+	return &memory{r.forgotten, slices.Clone(r.order)}
+}
+
+// encode is a memory in JSON.
+func (m *memory) encode() ([]byte, error) {
+	written := memory{Forgotten: m.Forgotten, Outcomes: make([]*outcome, len(m.Outcomes))}
+	for i, o := range m.Outcomes {
+		written.Outcomes[i] = &outcome{Identity: o.Identity, About: o.About, Index: o.Index, Answer: protocol.OfResult(o.result)}
+	}
+	return json.Marshal(written)
+}
+
+// rememberedOf is what encode has written.
+func rememberedOf(text []byte) (*remembered, error) {
+	var m memory
+	if err := json.Unmarshal(text, &m); err != nil {
+		return nil, err
+	}
+	r := newRemembered()
+	r.forgotten = m.Forgotten
+	for _, o := range m.Outcomes {
+		var err error
+		if o.result, err = o.Answer.Result(); err != nil {
+			return nil, err
+		}
+		o.Answer = protocol.Result{}
+		r.add(o)
+	}
+	return r, nil
+}

@@ -1,0 +1,198 @@
+package store
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"skerry/systems/metadata"
+	"skerry/systems/metadata/changelog"
+	"skerry/systems/metadata/tree"
+)
+
+// State is the tree, and the transactions with other servers that are under way, as a
+// journal.Machine.
+type State struct {
+	tree atomic.Pointer[tree.Tree]
+	held atomic.Pointer[held]
+	// watches are by transaction. Only who calls the machine's methods has them.
+	watches map[string]*watch
+	index   uint64 // of the record that is applied
+	applied atomic.Uint64
+	// remembered are changes with an identity, as watches are.
+	remembered *remembered
+}
+
+// NewState is a tree with nothing but a root.
+func NewState() *State {
+	s := &State{watches: make(map[string]*watch), remembered: newRemembered()}
+	s.tree.Store(tree.New())
+	s.held.Store(newHeld(nil))
+	return s
+}
+
+// Tree is the tree as it is; Restore puts another in its place.
+func (s *State) Tree() *tree.Tree { return s.tree.Load() }
+
+// Apply is journal.Machine's: the record is a batch of commands, the result a
+// []metadata.Result. A record that is none changes nothing. Where a command meets what a
+// transaction holds, it and those behind it are not run.
+func (s *State) Apply(index uint64, record []byte) any {
+	s.index = index
+	defer s.applied.Store(index)
+	results := make([]metadata.Result, 0, 1)
+	var barred *metadata.Held
+	err := metadata.ParseBatch(record, func(c metadata.Command) {
+		if barred != nil {
+			results = append(results, metadata.Result{Err: barred})
+			return
+		}
+		r := s.once(c)
+		errors.As(r.Err, &barred)
+		results = append(results, r)
+	})
+	if err != nil {
+		results = append(results, metadata.Result{Err: err})
+	}
+	return results
+}
+
+// once does what has an identity once. What waits for a transaction was not done.
+func (s *State) once(c metadata.Command) metadata.Result {
+	if c.Identity == "" {
+		return s.do(c)
+	}
+	if r, known := s.remembered.answer(c); known {
+		return r
+	}
+	r := s.do(c)
+	if !errors.As(r.Err, new(*metadata.Held)) {
+		s.remembered.remember(c, s.index, r)
+	}
+	return r
+}
+
+func (s *State) do(c metadata.Command) metadata.Result {
+	if c.Op == metadata.Transact {
+		return s.transact(c)
+	}
+	if err := s.held.Load().bars(c); err != nil {
+		return metadata.Result{Err: err}
+	}
+	return s.change(c)
+}
+
+// withMemory is the first byte of a snapshot that has what is remembered before everything else.
+const withMemory = 0x81
+
+// withParts is the first byte of a snapshot that has transactions before its tree. One
+// without them begins with the tree's own, which is less.
+const withParts = 0x80
+
+// Snapshot is journal.Machine's.
+func (s *State) Snapshot() (changelog.Snapshot, error) {
+	t, err := s.Tree().Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return snapshot{t, append(s.watchParts(), s.held.Load().parts...), s.remembered.image()}, nil
+}
+
+type snapshot struct {
+	*tree.Snapshot
+	parts  []*part
+	memory *memory
+}
+
+// Write writes what is remembered and withParts, the transactions in JSON with their length (uvarint) before them,
+// and the tree.
+func (s snapshot) Write(w io.Writer) error {
+	if s.memory != nil {
+		text, err := s.memory.encode()
+		if err != nil {
+			return fmt.Errorf("writing what is remembered: %w", err)
+		}
+		if _, err := w.Write(append(binary.AppendUvarint([]byte{withMemory}, uint64(len(text))), text...)); err != nil {
+			return err
+		}
+	}
+	if len(s.parts) > 0 {
+		text, err := json.Marshal(s.parts)
+		if err != nil {
+			return fmt.Errorf("writing the transactions: %w", err)
+		}
+		if _, err := w.Write(append(binary.AppendUvarint([]byte{withParts}, uint64(len(text))), text...)); err != nil {
+			return err
+		}
+	}
+	return s.Snapshot.Write(w)
+}
+
+// Restore is journal.Machine's.
+func (s *State) Restore(r io.Reader) error {
+	b := bufio.NewReader(r)
+	first, err := b.Peek(1)
+	if err != nil {
+		return fmt.Errorf("reading a tree: %w: it ends too early", tree.ErrSnapshot)
+	}
+	memory := newRemembered()
+	if first[0] == withMemory {
+		if memory, err = readMemory(b); err != nil {
+			return err
+		}
+		if first, err = b.Peek(1); err != nil {
+			return fmt.Errorf("reading a tree: %w: it ends too early", tree.ErrSnapshot)
+		}
+	}
+	var parts []*part
+	if first[0] == withParts {
+		if parts, err = readParts(b); err != nil {
+			return err
+		}
+	}
+	t, err := tree.Load(b)
+	if err == nil {
+		s.tree.Store(t)
+		s.remembered = memory
+		parts, s.watches = watchesOf(parts)
+		s.hold(parts)
+	}
+	return err
+}
+
+func readMemory(b *bufio.Reader) (*remembered, error) {
+	if _, err := b.Discard(1); err != nil {
+		return nil, err
+	}
+	n, err := binary.ReadUvarint(b)
+	if err != nil {
+		return nil, fmt.Errorf("reading what is remembered: %w: %w", tree.ErrSnapshot, err)
+	}
+	text, err := io.ReadAll(io.LimitReader(b, int64(n)))
+	if err != nil {
+		return nil, fmt.Errorf("reading what is remembered: %w: %w", tree.ErrSnapshot, err)
+	}
+	r, err := rememberedOf(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading what is remembered: %w: %w", tree.ErrSnapshot, err)
+	}
+	return r, nil
+}
+
+func readParts(b *bufio.Reader) (parts []*part, err error) {
+	if _, err := b.Discard(1); err != nil {
+		return nil, err
+	}
+	n, err := binary.ReadUvarint(b)
+	if err != nil {
+		return nil, fmt.Errorf("reading the transactions: %w: %w", tree.ErrSnapshot, err)
+	}
+	if err = json.NewDecoder(io.LimitReader(b, int64(n))).Decode(&parts); err != nil {
+		return nil, fmt.Errorf("reading the transactions: %w: %w", tree.ErrSnapshot, err)
+	}
+	return parts, nil
+}

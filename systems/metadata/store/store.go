@@ -1,0 +1,144 @@
+// Package store is a directory tree that is kept: what changes it becomes durable in a
+// journal first, and is applied in the journal's order. What is read was durable.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"skerry/systems/metadata"
+	"skerry/systems/metadata/changelog"
+	"skerry/systems/metadata/tree"
+)
+
+// Store serves commands from a state, and changes it through a log.
+type Store struct {
+	state *State
+	log   changelog.Log
+	// shared is the log where others append to it too, else nil.
+	shared changelog.Shared
+	now    func() time.Time
+	// Name is the server's among those that share a tree.
+	Name string
+	// Patience is how long a command waits for what a transaction holds; 10 s.
+	Patience time.Duration
+}
+
+// New is a store on a state that log applies its records to.
+func New(s *State, log changelog.Log) *Store {
+	shared, _ := log.(changelog.Shared)
+	return &Store{state: s, log: log, shared: shared, now: time.Now, Patience: 10 * time.Second}
+}
+
+// Tree is the tree as it is.
+func (s *Store) Tree() *tree.Tree { return s.state.Tree() }
+
+// maxBatch is about how many bytes of commands become durable as one record.
+const maxBatch = changelog.MaxRecord / 4
+
+// Seen is how far the server's log is.
+func (s *Store) Seen() metadata.Seen { return metadata.Seen{s.Name: s.state.applied.Load()} }
+
+// Do runs commands one after the other. Changes that follow each other without a read
+// between them become durable together.
+func (s *Store) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
+	results := make([]metadata.Result, 0, len(commands))
+	stale := s.current(ctx, commands)
+	for len(commands) > 0 {
+		n, size := 0, 0
+		for n < len(commands) && commands[n].Op.Changes() && size < maxBatch {
+			size += len(commands[n].Data) + 2*metadata.MaxPath
+			n++
+		}
+		switch {
+		case n > 0:
+			results = append(results, s.change(ctx, commands[:n])...)
+		case stale != nil:
+			results, n = append(results, metadata.Result{Err: stale}), 1
+		default:
+			results, n = append(results, s.read(ctx, commands[0])), 1
+		}
+		commands = commands[n:]
+	}
+	return results
+}
+
+// current makes sure that reads see what others were answered; its error is theirs.
+func (s *Store) current(ctx context.Context, commands []metadata.Command) error {
+	reads := func(c metadata.Command) bool { return !c.Op.Changes() }
+	if s.shared == nil || !slices.ContainsFunc(commands, reads) {
+		return nil
+	}
+	if err := s.shared.Current(ctx); err != nil {
+		return fmt.Errorf("%w: %w", metadata.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// change makes changes, and waits for what transactions hold.
+func (s *Store) change(ctx context.Context, commands []metadata.Command) []metadata.Result {
+	results := make([]metadata.Result, 0, len(commands))
+	patience, end := s.patience(ctx)
+	defer end()
+	for {
+		h := s.state.held.Load()
+		done, barred := s.append(ctx, commands[len(results):])
+		results = append(results, done...)
+		if barred == nil {
+			return results
+		}
+		err := error(barred)
+		if mayWait(commands[len(results)], barred) {
+			err = s.wait(patience(), h, barred)
+		}
+		if err != nil {
+			return append(results, slices.Repeat([]metadata.Result{{Err: err}}, len(commands)-len(results))...)
+		}
+	}
+}
+
+// append makes changes up to the first that meets what a transaction holds.
+func (s *Store) append(ctx context.Context, commands []metadata.Command) (results []metadata.Result, barred *metadata.Held) {
+	h := s.state.held.Load()
+	if commands[0].Op != metadata.Transact && commands[0].Identity == "" && errors.As(h.bars(commands[0]), &barred) {
+		return nil, barred
+	}
+	if len(commands) == 1 && s.shared == nil && !h.applying && commands[0].Op != metadata.Transact && commands[0].Identity == "" { // a state that lags may not refuse
+		if err := s.Tree().Refuse(commands[0]); err != nil && s.state.held.Load() == h {
+			return []metadata.Result{{Err: err}}, nil
+		}
+	}
+	commands = slices.Clone(commands)
+	now, seen := s.now().UnixNano(), metadata.RequestOf(ctx).Seen[s.Name]
+	for i := range commands {
+		if commands[i].Op != metadata.Touch || commands[i].Time == 0 {
+			commands[i].Time = now
+		}
+		commands[i].Seen = seen
+	}
+	answer, err := s.log.Append(ctx, metadata.AppendBatch(nil, commands))
+	results, ok := answer.([]metadata.Result)
+	if err != nil || !ok || len(results) != len(commands) {
+		return slices.Repeat([]metadata.Result{{Err: unavailable(err)}}, len(commands)), nil
+	}
+	for i, r := range results {
+		if errors.As(r.Err, &barred) {
+			return results[:i], barred
+		}
+	}
+	return results, nil
+}
+
+// unavailable is an error of the log as a client reads it.
+func unavailable(err error) error {
+	switch {
+	case errors.Is(err, changelog.ErrUnknown):
+		return fmt.Errorf("%w: it may have been done or not: %w", metadata.ErrUnavailable, err)
+	case errors.Is(err, changelog.ErrTooLarge):
+		return fmt.Errorf("%w: %w", metadata.ErrTooLong, err)
+	}
+	return fmt.Errorf("%w: nothing was changed: %w", metadata.ErrUnavailable, err)
+}

@@ -1,0 +1,242 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"skerry/systems/metadata"
+)
+
+// transact applies a step of a transaction.
+func (s *State) transact(c metadata.Command) metadata.Result {
+	step, err := metadata.ParseStep(c.Data)
+	if err != nil {
+		return metadata.Result{Err: err}
+	}
+	h := s.held.Load()
+	_, p := h.find(step.Txn)
+	if s.watches[step.Txn] != nil && (step.Verb == metadata.Commit || step.Verb == metadata.Abort) {
+		delete(s.watches, step.Txn)
+		s.hold(h.parts)
+		h = s.held.Load()
+	}
+	switch step.Verb {
+	case metadata.Prepare:
+		return s.prepare(c, step, h, p)
+	case metadata.Commit:
+		return s.commit(c, step, h, p)
+	case metadata.Finish:
+		return s.finish(c, h, p)
+	case metadata.Abort:
+		if p != nil && p.Committed {
+			return metadata.Result{Err: fmt.Errorf("%w step: the transaction %s was committed", metadata.ErrInvalid, p.Name)}
+		}
+		s.drop(h, p)
+	case metadata.Forget:
+		if p != nil && p.Committed {
+			s.drop(h, p)
+		}
+	case metadata.Resolve:
+		return s.resolve(c, step, h, p)
+	case metadata.Watch:
+		return s.watching(c, step)
+	case metadata.Recall:
+		return s.remembered.recall(step.Txn, step.Entry)
+	}
+	return metadata.Result{}
+}
+
+func (s *State) drop(h *held, p *part) {
+	if p != nil {
+		s.hold(h.without(p.Name))
+	}
+}
+
+// prepare locks what a transaction needs, and promises that its commands can be run.
+func (s *State) prepare(c metadata.Command, step metadata.Step, h *held, p *part) metadata.Result {
+	var next part
+	if p != nil {
+		next = *p
+		if p.Committed {
+			return metadata.Result{Err: fmt.Errorf("%w step: the transaction %s was committed", metadata.ErrInvalid, p.Name)}
+		}
+	}
+	next.Name, next.Coordinator, next.Since, next.Lease, next.Expires = step.Txn, step.Coordinator, s.index, step.Lease, c.Time+step.Lease
+	locks := locksOf(c, step.Commands)
+	if err := h.conflict(step.Txn, locks); err != nil {
+		return metadata.Result{Err: err}
+	}
+	info, err := s.info(c.Path)
+	if err != nil {
+		return metadata.Result{Err: err}
+	}
+	next.Batch = metadata.AppendBatch(slices.Clone(next.Batch), step.Commands)
+	all, err := batch(next.Batch)
+	if err == nil {
+		err = s.Tree().Allow(all)
+	}
+	if err != nil {
+		return metadata.Result{Err: err}
+	}
+	next.Locks = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(next.Locks), locks...))))
+	s.hold(h.with(&next))
+	return info
+}
+
+// locksOf are the paths that a step locks. The root, and a directory in it that is made
+// where it is missing, are nobody's.
+func locksOf(c metadata.Command, commands []metadata.Command) []string {
+	var locks []string
+	add := func(path string) {
+		if path != "" && path != "/" && !slices.Contains(locks, path) {
+			locks = append(locks, path)
+		}
+	}
+	add(c.Path)
+	add(c.To)
+	for _, c := range commands {
+		if c.Op == metadata.Mkdir && c.Parents {
+			continue
+		}
+		add(c.Path)
+		if c.Op == metadata.Move {
+			add(c.To)
+		}
+	}
+	return locks
+}
+
+// info is what is at a path and the virtual directories below; nothing, where nothing is.
+func (s *State) info(path string) (metadata.Result, error) {
+	if path == "/" {
+		return metadata.Result{}, nil
+	}
+	t := s.Tree()
+	dir, name := metadata.Split(path)
+	found := t.Do(metadata.Command{Op: metadata.Stat, Path: dir})
+	if errors.Is(found.Err, metadata.ErrNotFound) {
+		return found, &metadata.Error{Path: path, Err: metadata.ErrNotFound}
+	}
+	if found.Err != nil {
+		return found, found.Err
+	}
+	below := t.Virtual(path)
+	if len(below) == 1 && below[0].Name == path {
+		below[0].Name = name
+		return metadata.Result{Entries: below}, nil
+	}
+	r := t.Do(metadata.Command{Op: metadata.Stat, Path: path})
+	if errors.Is(r.Err, metadata.ErrNotFound) {
+		return metadata.Result{}, nil
+	}
+	if r.Err != nil {
+		return r, r.Err
+	}
+	if r.Entries[0].Kind == metadata.File {
+		r.Data = t.Do(metadata.Command{Op: metadata.Read, Path: path}).Data
+	}
+	r.Entries = append(r.Entries, below...)
+	return r, nil
+}
+
+func batch(b []byte) (commands []metadata.Command, err error) {
+	err = metadata.ParseBatch(b, func(c metadata.Command) { commands = append(commands, c) })
+	return commands, err
+}
+
+// commit decides a transaction at its coordinator.
+func (s *State) commit(c metadata.Command, step metadata.Step, h *held, p *part) metadata.Result {
+	switch {
+	case p == nil:
+		return metadata.Result{Err: metadata.ErrAborted}
+	case p.Committed:
+		return metadata.Result{}
+	case p.Coordinator != "":
+		return metadata.Result{Err: fmt.Errorf("%w step: %s decides on the transaction", metadata.ErrInvalid, p.Coordinator)}
+	}
+	all, err := batch(p.Batch)
+	if err == nil {
+		all = append(all, step.Commands...)
+		if err = h.conflict(p.Name, locksOf(metadata.Command{}, all)); err == nil {
+			err = s.Tree().Allow(all)
+		}
+	}
+	if err != nil {
+		s.drop(h, p)
+		return metadata.Result{Err: err}
+	}
+	s.replace(&held{parts: h.parts, watches: h.watches, applying: true, changed: make(chan struct{})})
+	r := s.run(all, c.Time)
+	if len(step.Servers) == 0 {
+		s.hold(h.without(p.Name))
+		return r
+	}
+	decided := &part{Txn: metadata.Txn{Name: p.Name, Since: s.index, Lease: p.Lease, Committed: true, Servers: step.Servers}}
+	s.hold(h.with(decided))
+	return r
+}
+
+// finish runs what a server has promised to.
+func (s *State) finish(c metadata.Command, h *held, p *part) metadata.Result {
+	if p == nil || p.Committed {
+		return metadata.Result{}
+	}
+	if p.Coordinator == "" {
+		return metadata.Result{Err: fmt.Errorf("%w step: this server is to decide on the transaction, and has not", metadata.ErrInvalid)}
+	}
+	all, err := batch(p.Batch)
+	if err != nil {
+		return metadata.Result{Err: err}
+	}
+	s.replace(&held{parts: h.parts, watches: h.watches, applying: true, changed: make(chan struct{})})
+	r := s.run(all, c.Time)
+	s.hold(h.without(p.Name))
+	return r
+}
+
+// run runs commands that were allowed. The result is the last one's that has an entry.
+func (s *State) run(commands []metadata.Command, now int64) (result metadata.Result) {
+	for _, c := range commands {
+		if c.Op != metadata.Touch {
+			c.Time = now
+		}
+		r := s.change(c)
+		if r.Err != nil && result.Err == nil {
+			result.Err = r.Err
+		}
+		if len(r.Entries) > 0 {
+			result.Entries = r.Entries
+		}
+	}
+	return result
+}
+
+// resolve tells how a transaction ends that this server decides on. What is under way goes on,
+// unless who asks names the entry of its last step. No clock is looked at here:
+//
+//  1. A router prepares at entry 7 of the log. Every replica's keeper sees that, and begins to count
+//     5 s by its monotonic clock.
+//  2. The router goes on at entry 9: keepers that were about to ask with entry 7 change nothing,
+//     in whatever order the two are logged.
+//  3. The router dies. Whatever wall clocks do, a keeper asks with entry 9 when it has counted
+//     5 s, and every replica applies the same end.
+func (s *State) resolve(c metadata.Command, step metadata.Step, h *held, p *part) metadata.Result {
+	w := s.watches[step.Txn]
+	switch {
+	case p == nil && w != nil && (step.Entry == w.since || step.Entry == 0 && c.Time > w.expires):
+		delete(s.watches, step.Txn)
+		s.hold(h.parts)
+		return metadata.Result{Data: []byte(metadata.Aborted)}
+	case p == nil && w != nil:
+		return metadata.Result{Data: []byte(metadata.Pending)}
+	case p != nil && p.Committed:
+		return metadata.Result{Data: []byte(metadata.Committed)}
+	case p != nil && p.Coordinator != "":
+		return metadata.Result{Err: fmt.Errorf("%w step: %s decides on the transaction", metadata.ErrInvalid, p.Coordinator)}
+	case p != nil && step.Entry != p.Since && (step.Entry != 0 || c.Time < p.Expires):
+		return metadata.Result{Data: []byte(metadata.Pending)}
+	}
+	s.drop(h, p)
+	return metadata.Result{Data: []byte(metadata.Aborted)}
+}

@@ -1,0 +1,130 @@
+package store
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"skerry/systems/metadata"
+)
+
+// watch is what was changed in a directory while a router copies it to another server. It
+// belongs to the goroutine that applies records, as all of a machine does.
+type watch struct {
+	path    string
+	since   uint64          // the entry that began or renewed it
+	lease   int64           // ns
+	expires int64           // as of a part
+	changed map[string]bool // by path: what is below it may be another, too
+	bytes   int             // of the paths
+	lost    bool            // the directory has another place, or too much was changed
+}
+
+// What a watch notes at most.
+const (
+	maxChanged      = 1 << 16
+	maxChangedBytes = 16 << 20
+)
+
+// change runs a command on the tree, and has watches note it.
+func (s *State) change(c metadata.Command) metadata.Result {
+	r := s.Tree().Do(c)
+	if len(s.watches) > 0 && r.Err == nil {
+		s.note(c)
+	}
+	return r
+}
+
+func (s *State) note(c metadata.Command) {
+	for _, w := range s.watches {
+		w.note(c.Path, structural(c))
+		if c.Op == metadata.Move {
+			w.note(c.To, true)
+		}
+		if c.Op == metadata.Mkdir && c.Parents {
+			for dir, _ := metadata.Split(c.Path); metadata.Under(dir, w.path) && dir != w.path; dir, _ = metadata.Split(dir) {
+				w.note(dir, false)
+			}
+		}
+	}
+}
+
+func (w *watch) note(path string, deep bool) {
+	switch {
+	case w.lost:
+	case metadata.Under(path, w.path) && !(deep && path == w.path):
+		if _, there := w.changed[path]; !there {
+			w.bytes += len(path)
+		}
+		w.changed[path] = w.changed[path] || deep
+		if len(w.changed) > maxChanged || w.bytes > maxChangedBytes {
+			w.lose()
+		}
+	case deep && metadata.Under(w.path, path):
+		w.lose()
+	}
+}
+
+func (w *watch) lose() { w.lost, w.changed = true, nil }
+
+// watching applies a step that begins a watch, or asks for what it has noted.
+func (s *State) watching(c metadata.Command, step metadata.Step) metadata.Result {
+	w := s.watches[step.Txn]
+	switch {
+	case step.First:
+		info, err := s.info(c.Path)
+		if err != nil {
+			return metadata.Result{Err: err}
+		}
+		w = &watch{path: c.Path, changed: make(map[string]bool)}
+		s.watches[step.Txn] = w
+		s.renew(w, c, step)
+		return info
+	case w == nil || w.lost:
+		delete(s.watches, step.Txn)
+		s.hold(s.held.Load().parts)
+		return metadata.Result{Err: fmt.Errorf("%w: the directory has another place, or too much in it was changed", metadata.ErrAborted)}
+	}
+	var text []byte
+	for _, path := range slices.Sorted(maps.Keys(w.changed)) {
+		text = metadata.AppendChange(text, path, w.changed[path])
+	}
+	w.changed, w.bytes = make(map[string]bool), 0
+	s.renew(w, c, step)
+	return metadata.Result{Data: text}
+}
+
+// renew begins a watch's lease.
+func (s *State) renew(w *watch, c metadata.Command, step metadata.Step) {
+	w.since, w.lease, w.expires = s.index, step.Lease, c.Time+step.Lease
+	s.hold(s.held.Load().parts)
+}
+
+// watchParts are the watches as a snapshot has them, beside the transactions.
+func (s *State) watchParts() (parts []*part) {
+	for _, name := range slices.Sorted(maps.Keys(s.watches)) {
+		w := s.watches[name]
+		parts = append(parts, &part{Txn: metadata.Txn{Name: name, Since: w.since, Lease: w.lease}, Expires: w.expires, Watch: w.path, Changed: maps.Clone(w.changed), Lost: w.lost})
+	}
+	return parts
+}
+
+// watchesOf takes the watches out of what a snapshot has.
+func watchesOf(parts []*part) (rest []*part, watches map[string]*watch) {
+	watches = make(map[string]*watch)
+	for _, p := range parts {
+		if p.Watch == "" {
+			rest = append(rest, p)
+			continue
+		}
+		w := &watch{path: p.Watch, since: p.Since, lease: p.Lease, expires: p.Expires, changed: p.Changed, lost: p.Lost}
+		if w.changed == nil {
+			w.changed = make(map[string]bool)
+		}
+		for path := range w.changed {
+			w.bytes += len(path)
+		}
+		watches[p.Name] = w
+	}
+	return rest, watches
+}

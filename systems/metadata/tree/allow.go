@@ -1,0 +1,208 @@
+package tree
+
+import (
+	"fmt"
+
+	"skerry/systems/metadata"
+)
+
+// Allow tells, by an error, whether commands would not all succeed if they were run one
+// after the other with nothing between them. They are those that transactions between
+// servers consist of: mkdir, write, touch, rmdir, rm, mv and delegate, the last of a
+// directory that is empty, just made, or virtual. Nothing is changed.
+func (t *Tree) Allow(commands []metadata.Command) error {
+	o := tentative{tree: t, changed: make(map[string]found)}
+	for _, c := range commands {
+		if err := o.allow(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// found is what is at a path: nothing, where kind is 0.
+type found struct {
+	kind    metadata.Kind
+	entries int
+	owner   string
+	node    *node // nil for what is not in the tree yet
+}
+
+// tentative is a tree after changes that were not made.
+type tentative struct {
+	tree    *Tree
+	changed map[string]found
+}
+
+// at is what is at a path. What is below a path that changed is not there.
+func (o *tentative) at(path string) (found, error) {
+	for p := path; p != "/"; p, _ = metadata.Split(p) {
+		f, changed := o.changed[p]
+		if changed && p == path {
+			return f, nil
+		}
+		if changed {
+			return found{}, nil
+		}
+	}
+	var w walk
+	o.tree.look(path, &w)
+	if w.err != nil {
+		if w.state.kind == metadata.Directory {
+			return found{}, nil
+		}
+		return found{}, w.err
+	}
+	f := found{kind: w.state.kind, entries: w.state.kids.len(), node: w.node}
+	if f.kind == metadata.Virtual {
+		f.owner = w.state.content()
+	}
+	return f, nil
+}
+
+// free tells whether an entry may be made at a path: its directory is there, itself is not.
+func (o *tentative) free(path string) error {
+	dir, _ := metadata.Split(path)
+	parent, err := o.at(dir)
+	if err != nil {
+		return err
+	}
+	switch parent.kind {
+	case 0:
+		return &metadata.Error{Path: path, Err: metadata.ErrNotFound}
+	case metadata.File:
+		return &metadata.Error{Path: path, Err: metadata.ErrNotDirectory}
+	case metadata.Virtual:
+		return &metadata.Elsewhere{At: dir, Owner: parent.owner}
+	}
+	f, err := o.at(path)
+	if err == nil && f.kind != 0 {
+		err = &metadata.Error{Path: path, Err: metadata.ErrExists}
+	}
+	return err
+}
+
+func (o *tentative) allow(c metadata.Command) error {
+	if c.Op == metadata.Mkdir && c.Parents && o.make(c.Path) {
+		return nil
+	}
+	if c.Op == metadata.Mkdir || c.Op == metadata.Write {
+		kind := metadata.Directory
+		if c.Op == metadata.Write {
+			kind = metadata.File
+		}
+		return o.set(c.Path, found{kind: kind}, o.free(c.Path))
+	}
+	f, err := o.at(c.Path)
+	switch {
+	case err != nil:
+		return err
+	case f.kind == 0:
+		return &metadata.Error{Path: c.Path, Err: metadata.ErrNotFound}
+	case f.kind == metadata.Virtual && c.Op != metadata.Delegate && c.Owner != f.owner && !c.Across:
+		return &metadata.Elsewhere{At: c.Path, Owner: f.owner}
+	}
+	switch c.Op {
+	case metadata.Touch, metadata.Chmod:
+		return nil
+	case metadata.Move:
+		return o.move(c, f)
+	case metadata.Remove, metadata.Rmdir:
+		return o.set(c.Path, found{}, o.removable(c, f))
+	case metadata.Delegate:
+		return o.set(c.Path, found{kind: metadata.Virtual, owner: c.Owner}, o.delegable(c, f))
+	}
+	return &metadata.Error{Path: c.Path, Err: fmt.Errorf("%w operation of a transaction: %s", metadata.ErrInvalid, c.Op)}
+}
+
+// make is mkdir -p of a directory in the root; it is false where something is wrong.
+func (o *tentative) make(path string) bool {
+	f, err := o.at(path)
+	if dir, _ := metadata.Split(path); err != nil || dir != "/" || f.kind != 0 && f.kind != metadata.Directory {
+		return false
+	}
+	if f.kind == 0 {
+		o.changed[path] = found{kind: metadata.Directory}
+	}
+	return true
+}
+
+func (o *tentative) set(path string, f found, err error) error {
+	if err == nil {
+		o.changed[path] = f
+	}
+	return err
+}
+
+func (o *tentative) removable(c metadata.Command, f found) error {
+	switch {
+	case f.kind == metadata.Virtual && (c.Op == metadata.Rmdir || c.Recursive && c.Across):
+		return nil
+	case f.kind == metadata.Virtual:
+		return &metadata.Elsewhere{At: c.Path, Owner: f.owner}
+	case c.Op == metadata.Rmdir && f.kind == metadata.File:
+		return &metadata.Error{Path: c.Path, Err: metadata.ErrNotDirectory}
+	case c.Op == metadata.Rmdir && f.entries > 0:
+		return &metadata.Error{Path: c.Path, Err: metadata.ErrNotEmpty}
+	case c.Op == metadata.Rmdir && c.Owner != "":
+		return &metadata.Error{Path: c.Path, Err: metadata.ErrNotFound}
+	case c.Op == metadata.Remove && !c.Recursive && f.kind != metadata.File:
+		return &metadata.Error{Path: c.Path, Err: metadata.ErrIsDirectory}
+	case c.Recursive && !c.Across && f.node != nil:
+		defer o.tree.moves.alone(&o.tree.waits)()
+		return o.tree.wholly(f.node, c.Path)
+	}
+	return nil
+}
+
+// delegable: To of the command is the owner that the directory must have, if any.
+func (o *tentative) delegable(c metadata.Command, f found) error {
+	switch {
+	case f.kind == metadata.File:
+		return &metadata.Error{Path: c.Path, Err: metadata.ErrNotDirectory}
+	case f.kind == metadata.Virtual && f.owner != c.To:
+		return &metadata.Elsewhere{At: c.Path, Owner: f.owner}
+	case f.kind == metadata.Directory && c.To != "":
+		return &metadata.Error{Path: c.Path, Err: metadata.ErrNotFound}
+	case f.entries > 0:
+		return &metadata.Error{Path: c.Path, Err: metadata.ErrNotEmpty}
+	}
+	return nil
+}
+
+func (o *tentative) move(c metadata.Command, f found) error {
+	if !c.Across && f.node != nil {
+		end := o.tree.moves.alone(&o.tree.waits)
+		err := o.tree.wholly(f.node, c.Path)
+		end()
+		if err != nil {
+			return err
+		}
+	}
+	target, err := o.at(c.To)
+	if err != nil {
+		return err
+	}
+	if target.kind != 0 {
+		moved, there := state{kind: f.kind}, state{kind: target.kind}
+		if target.owner != "" {
+			there.text = &target.owner
+		}
+		if target.node != nil {
+			there = *target.node.state.Load()
+		}
+		if err := replaceable(&moved, &there, c); err != nil {
+			return err
+		}
+		delete(o.changed, c.To)
+	} else if err := o.free(c.To); err != nil {
+		return err
+	}
+	if f.node != nil {
+		if err := tooDeep(f.node, c); err != nil {
+			return err
+		}
+	}
+	o.changed[c.Path], o.changed[c.To] = found{}, f
+	return nil
+}

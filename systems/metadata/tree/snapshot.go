@@ -1,0 +1,242 @@
+package tree
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"skerry/systems/metadata"
+)
+
+// ErrSnapshot marks a snapshot that is not one.
+var ErrSnapshot = errors.New("not a snapshot of a tree")
+
+// snapshotVersion is the first byte of a snapshot.
+const snapshotVersion = 1
+
+// Snapshot is the tree at one moment. What changes while it is written is kept as it was:
+// a pointer for each node that changes.
+type Snapshot struct {
+	tree   *Tree
+	lastID uint64
+	mu     sync.RWMutex
+	before map[*node]*state
+}
+
+// ErrSnapshotUnderWay is returned for a second snapshot at a time.
+var ErrSnapshotUnderWay = errors.New("a snapshot is under way")
+
+// Snapshot takes the tree as it is, between two changes. Close ends it.
+func (t *Tree) Snapshot() (*Snapshot, error) {
+	defer t.moves.alone(&t.waits)()
+	s := &Snapshot{tree: t, lastID: t.lastID.Load(), before: make(map[*node]*state)}
+	if !t.snap.CompareAndSwap(nil, s) {
+		return nil, ErrSnapshotUnderWay
+	}
+	return s, nil
+}
+
+// Close lets go of what was kept.
+func (s *Snapshot) Close() { s.tree.snap.CompareAndSwap(s, nil) }
+
+// keep remembers a node's state before it changes for the first time.
+func (s *Snapshot) keep(n *node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, kept := s.before[n]; !kept {
+		s.before[n] = n.state.Load()
+	}
+}
+
+// state is a node's state at the snapshot's moment. A state that is loaded first and not
+// kept had not changed: it is kept before the new one is there.
+func (s *Snapshot) state(n *node) *state {
+	now := n.state.Load()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if before, kept := s.before[n]; kept {
+		return before
+	}
+	return now
+}
+
+// Write writes the snapshot: version, last id, then nodes, each followed by those in it.
+//
+//	node: kind (a byte), name, id, mode, time (zigzag), then
+//	      a directory: number of entries; else the text: a file's content, the owner
+//
+// Numbers are uvarints, texts have their length before them.
+func (s *Snapshot) Write(w io.Writer) error {
+	b := bufio.NewWriterSize(w, 1<<16)
+	var scratch []byte
+	scratch = binary.AppendUvarint(append(scratch, snapshotVersion), s.lastID)
+	if _, err := b.Write(scratch); err != nil {
+		return err
+	}
+	if err := s.node(b, &scratch, item{"", s.tree.root}); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+func (s *Snapshot) node(w *bufio.Writer, scratch *[]byte, it item) error {
+	at := s.state(it.node)
+	b := append((*scratch)[:0], byte(at.kind))
+	b = binary.AppendUvarint(b, uint64(len(it.name)))
+	b = append(b, it.name...)
+	b = binary.AppendUvarint(b, it.node.id)
+	b = binary.AppendUvarint(b, uint64(at.mode))
+	b = binary.AppendVarint(b, at.modified)
+	if at.kind == metadata.Directory {
+		b = binary.AppendUvarint(b, uint64(at.kids.len()))
+	} else {
+		b = binary.AppendUvarint(b, uint64(len(at.content())))
+	}
+	*scratch = b
+	if _, err := w.Write(b); err != nil {
+		return err
+	}
+	if at.kind != metadata.Directory {
+		_, err := w.WriteString(at.content())
+		return err
+	}
+	var err error
+	at.kids.each("", true, func(it item) bool {
+		err = s.node(w, scratch, it)
+		return err == nil
+	})
+	return err
+}
+
+// Load reads a snapshot into a new tree.
+func Load(r io.Reader) (*Tree, error) {
+	l := &loader{r: bufio.NewReaderSize(r, 1<<18), tree: New()}
+	version := l.byte()
+	if l.err == nil && version != snapshotVersion {
+		return nil, fmt.Errorf("%w: version %d, this program knows %d", ErrSnapshot, version, snapshotVersion)
+	}
+	l.tree.lastID.Store(l.uvarint())
+	l.tree.counts.directories.Store(0)
+	name, root := l.node(nil, 0)
+	if l.err == nil && (name != "" || root.state.Load().kind != metadata.Directory) {
+		l.fail("its root is none")
+	}
+	if l.err == nil {
+		if _, err := l.r.ReadByte(); err != io.EOF {
+			l.fail("more than a tree")
+		}
+	}
+	if l.err != nil {
+		return nil, fmt.Errorf("reading a tree: %w", l.err)
+	}
+	l.tree.root = root
+	return l.tree, nil
+}
+
+// loader reads the parts of a snapshot until the first error.
+type loader struct {
+	r       *bufio.Reader
+	tree    *Tree
+	err     error
+	scratch []byte
+	items   []item // of the directories that are being read, innermost last
+}
+
+func (l *loader) fail(what string) {
+	if l.err == nil {
+		l.err = fmt.Errorf("%w: %s", ErrSnapshot, what)
+	}
+}
+
+func (l *loader) byte() byte {
+	if l.err != nil {
+		return 0
+	}
+	b, err := l.r.ReadByte()
+	l.ended(err)
+	return b
+}
+
+func (l *loader) ended(err error) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		l.fail("it ends too early")
+	} else if err != nil && l.err == nil {
+		l.err = err
+	}
+}
+
+func (l *loader) uvarint() uint64 {
+	if l.err != nil {
+		return 0
+	}
+	v, err := binary.ReadUvarint(l.r)
+	l.ended(err)
+	return v
+}
+
+func (l *loader) text(limit uint64) string {
+	n := l.uvarint()
+	if n > limit {
+		l.fail("a text that is too long")
+	}
+	if l.err != nil || n == 0 {
+		return ""
+	}
+	if uint64(cap(l.scratch)) < n {
+		l.scratch = make([]byte, n)
+	}
+	b := l.scratch[:n]
+	_, err := io.ReadFull(l.r, b)
+	l.ended(err)
+	return string(b)
+}
+
+func (l *loader) node(parent *node, depth int) (string, *node) {
+	s := state{kind: metadata.Kind(l.byte())}
+	name := l.text(metadata.MaxName)
+	n := &node{id: l.uvarint(), parent: parent}
+	s.mode = uint16(l.uvarint())
+	u := l.uvarint()
+	s.modified = int64(u>>1) ^ -int64(u&1)
+	switch {
+	case s.kind == metadata.Directory:
+		l.kids(n, &s, depth)
+	case s.kind == metadata.File || s.kind == metadata.Virtual:
+		if text := l.text(metadata.MaxFile); text != "" {
+			s.text = &text
+		}
+	default:
+		l.fail("an unknown kind of node")
+	}
+	if l.err != nil {
+		return "", nil
+	}
+	l.tree.count(&s, 1)
+	if s.kind == metadata.Virtual {
+		l.tree.note(n, s.kind)
+	}
+	n.state.Store(&s)
+	return name, n
+}
+
+// kids reads the entries of a directory, in the order of their names.
+func (l *loader) kids(n *node, s *state, depth int) {
+	if depth > metadata.MaxDepth {
+		l.fail("too many levels")
+	}
+	base := len(l.items)
+	for count := l.uvarint(); count > 0 && l.err == nil; count-- {
+		name, kid := l.node(n, depth+1)
+		if l.err == nil && (metadata.CheckName(name) != nil || len(l.items) > base && l.items[len(l.items)-1].name >= name) {
+			l.fail("names that are not in order")
+		}
+		l.items = append(l.items, item{name, kid})
+	}
+	if l.err == nil {
+		s.kids = build(l.items[base:])
+	}
+	l.items = l.items[:base]
+}

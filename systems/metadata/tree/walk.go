@@ -1,0 +1,168 @@
+package tree
+
+import (
+	"runtime"
+	"strings"
+
+	"skerry/systems/metadata"
+)
+
+// patience is how often a read begins again before it stops all changes of the tree.
+const patience = 100
+
+// step is an edge that a walk came by: the node that it leads to, and its count then.
+type step struct {
+	node *node
+	edge uint32
+}
+
+// walk is where a path led.
+type walk struct {
+	few   [16]step // the steps of most paths: a slice of it would have it on the heap
+	n     int      // how many of few there are
+	more  []step   // those behind few
+	node  *node    // the last that was reached
+	state *state   // its state when it was reached
+	at    int      // where in the path the first name begins that was not
+	err   error    // why the path went no further, nil where it did
+}
+
+// look walks a path so that it was whole at one moment: that at which the last state was
+// loaded.
+func (t *Tree) look(path string, w *walk) {
+	for range patience {
+		if t.try(path, w) {
+			return
+		}
+		t.counts.retries.Add(1)
+		runtime.Gosched()
+	}
+	defer t.moves.alone(&t.waits)()
+	t.try(path, w)
+}
+
+// try is look, and tells whether it succeeded.
+func (t *Tree) try(path string, w *walk) bool {
+	if !t.descend(path, w) {
+		return false
+	}
+	for i := range w.n {
+		if w.few[i].changed() {
+			return false
+		}
+	}
+	for _, s := range w.more {
+		if s.changed() {
+			return false
+		}
+	}
+	return true
+}
+
+func (s step) changed() bool { return s.node.edge.Load() != s.edge }
+
+func (w *walk) passed(s step) {
+	if w.n < len(w.few) {
+		w.few[w.n] = s
+		w.n++
+	} else {
+		w.more = append(w.more, s)
+	}
+}
+
+// descend follows a path as far as it leads; it is false where it met a change under way.
+func (t *Tree) descend(path string, w *walk) bool {
+	w.n, w.more, w.node, w.state, w.err = 0, w.more[:0], t.root, t.root.state.Load(), nil
+	for w.at = 1; w.at < len(path); {
+		if w.state.moving {
+			return false
+		}
+		if w.err = w.state.passable(path, w.at); w.err != nil {
+			return true
+		}
+		end := len(path)
+		if i := strings.IndexByte(path[w.at:], '/'); i >= 0 {
+			end = w.at + i
+		}
+		child := w.state.kids.get(path[w.at:end])
+		if child == nil {
+			w.err = &metadata.Error{Path: path, Err: metadata.ErrNotFound}
+			return true
+		}
+		t.pause()
+		edge := child.edge.Load()
+		if edge&1 == 1 {
+			return false
+		}
+		// The edge must have been there when it was counted: the entries still are those, or
+		// still have it.
+		if s := w.node.state.Load(); s != w.state && (s.moving || s.kids.get(path[w.at:end]) != child) {
+			return false
+		}
+		w.passed(step{child, edge})
+		t.pause()
+		w.node, w.state, w.at = child, child.state.Load(), end+1
+	}
+	return !w.state.moving
+}
+
+// passable tells why no path leads through the node, to a name that begins at byte at.
+func (s *state) passable(path string, at int) error {
+	switch s.kind {
+	case metadata.Virtual:
+		return &metadata.Elsewhere{At: path[:at-1], Owner: s.content()}
+	case metadata.File:
+		return &metadata.Error{Path: path, Err: metadata.ErrNotDirectory}
+	}
+	return nil
+}
+
+// lock walks a path and locks the node that it leads to. moves is held, as one of many,
+// so that all its ancestors stay. Where an error is returned the walk was whole, and
+// nothing is locked.
+func (t *Tree) lock(path string, w *walk) error {
+	for ; ; runtime.Gosched() {
+		if !t.try(path, w) {
+			continue
+		}
+		if w.err != nil {
+			return w.err
+		}
+		if t.grab(w) {
+			return nil
+		}
+	}
+}
+
+// grab locks the node that a walk reached, and takes its state anew; it is false where
+// the node was removed meanwhile.
+func (t *Tree) grab(w *walk) bool {
+	t.waits.lock(&w.node.mu)
+	if w.node.removed() {
+		w.node.mu.Unlock()
+		return false
+	}
+	w.state = w.node.state.Load()
+	return true
+}
+
+// lockDir is lock for the directory that path's last name is in.
+func (t *Tree) lockDir(path string, w *walk) (name string, err error) {
+	dir, name := metadata.Split(path)
+	if err := t.lock(dir, w); err != nil {
+		return "", about(err, path)
+	}
+	if err := w.state.passable(path, len(path)-len(name)); err != nil {
+		w.node.mu.Unlock()
+		return "", err
+	}
+	return name, nil
+}
+
+// about is an error of a parent's path as one of the path that was asked for.
+func about(err error, path string) error {
+	if e, ok := err.(*metadata.Error); ok {
+		return &metadata.Error{Path: path, Err: e.Err}
+	}
+	return err
+}
