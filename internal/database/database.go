@@ -15,7 +15,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Sentinel errors of changes of membership.
+// Sentinel errors of clusters.
 var (
 	// ErrBusy says that another change is under way.
 	ErrBusy = errors.New("another change of membership is under way")
@@ -27,6 +27,8 @@ var (
 	ErrMember = errors.New("the node is a member already")
 	// ErrUnsupported says that the database cannot do what was asked.
 	ErrUnsupported = errors.New("the database cannot do this")
+	// ErrNotReady says that a member or the cluster does not serve yet.
+	ErrNotReady = errors.New("not ready")
 )
 
 // Database is a kind of distributed database.

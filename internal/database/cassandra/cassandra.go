@@ -42,8 +42,6 @@ var (
 	ErrOption = errors.New("bad option of cassandra")
 	// ErrProperty marks a client property that cannot be used.
 	ErrProperty = errors.New("bad property")
-	// ErrNotReady says that a member does not agree yet that the cluster serves.
-	ErrNotReady = errors.New("cassandra is not ready")
 	// ErrSchema says that a cluster lacks the table or columns that a workload needs.
 	ErrSchema = errors.New("the table is not there")
 )

@@ -7,7 +7,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -72,11 +72,11 @@ func outcome(err error, node *gocql.HostInfo, write bool) error {
 	case errors.Is(err, gocql.ErrNoStreams):
 		return load.Failed(classNoStream, at, err)
 	case errors.Is(err, gocql.ErrTimeoutNoResponse), errors.Is(err, context.DeadlineExceeded):
-		return load.Unknown(failure.Timeout, at, err)
+		return load.Unknown(database.ClassTimeout, at, err)
 	case errors.Is(err, gocql.ErrConnectionClosed):
-		return load.Unknown(failure.EOF, at, err)
+		return load.Unknown(database.ClassEOF, at, err)
 	}
-	return load.Unknown(failure.Class(err), at, err)
+	return load.Unknown(database.ErrorClass(err), at, err)
 }
 
 // nodeName is a member's address and port, "" where the driver had none to ask.

@@ -9,7 +9,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -60,9 +60,9 @@ func (c *client) start(ctx context.Context, table string) (bounded context.Conte
 		return nil, nil, load.Failed(classInvalid, "", fmt.Errorf("%w: %s, not %s", errTable, c.table, table))
 	}
 	if err := ctx.Err(); err != nil {
-		class := failure.Canceled
+		class := database.ClassCanceled
 		if errors.Is(err, context.DeadlineExceeded) {
-			class = failure.Timeout
+			class = database.ClassTimeout
 		}
 		return nil, nil, load.Failed(class, "", err)
 	}

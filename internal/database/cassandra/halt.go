@@ -94,7 +94,7 @@ func (c *cluster) alive(ctx context.Context, m *member) error {
 	for _, v := range views {
 		for _, o := range running {
 			if (v.member == m || o == m) && !slices.Contains(v.Live, o.host.Addr()) {
-				return fmt.Errorf("%w: %s says that %s is down", ErrNotReady, v.member.host.Name(), o.host.Name())
+				return fmt.Errorf("%w: %s says that %s is down", database.ErrNotReady, v.member.host.Name(), o.host.Name())
 			}
 		}
 	}

@@ -102,7 +102,7 @@ func accepted(ctx context.Context, m, other *member) error {
 	if views[0].Mode == modeNormal && owner || views[0].Mode == modeJoining && slices.Contains(views[1].Coming, addr) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is %s", ErrNotReady, m.host.Name(), views[0].Mode)
+	return fmt.Errorf("%w: %s is %s", database.ErrNotReady, m.host.Name(), views[0].Mode)
 }
 
 // tookOver returns nil when a member says that its bootstrap was completed and that
@@ -168,7 +168,7 @@ func (c *cluster) undoJoin(ctx context.Context, m *member) error {
 		alive := slices.ContainsFunc(views, func(v view) bool { return slices.Contains(v.Live, addr) || slices.Contains(v.Coming, addr) })
 		owner = slices.ContainsFunc(views, func(v view) bool { _, is := v.Owners[addr]; return is })
 		if alive {
-			return fmt.Errorf("%w: members still know %s", ErrNotReady, name)
+			return fmt.Errorf("%w: members still know %s", database.ErrNotReady, name)
 		}
 		return nil
 	}

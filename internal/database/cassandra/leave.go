@@ -95,7 +95,7 @@ func (c *cluster) decommission(ctx context.Context, m *member, began time.Time, 
 				c.say("data is moving away from %s", m.host.Name())
 			}
 		}
-		return fmt.Errorf("%w: %s is leaving", ErrNotReady, m.host.Name())
+		return fmt.Errorf("%w: %s is leaving", database.ErrNotReady, m.host.Name())
 	})
 	if err != nil {
 		cancel()
@@ -144,7 +144,7 @@ func (c *cluster) removeNode(ctx context.Context, m *member, began time.Time, ch
 	if views, err := lookAll(ctx, others, false); err != nil {
 		return err
 	} else if i := slices.IndexFunc(views, func(v view) bool { return v.Mode != modeNormal }); i >= 0 {
-		return fmt.Errorf("%w: %s is %s", ErrNotReady, views[i].member.host.Name(), views[i].Mode)
+		return fmt.Errorf("%w: %s is %s", database.ErrNotReady, views[i].member.host.Name(), views[i].Mode)
 	}
 	if d := m.daemon.Load(); d != nil {
 		if err := d.Kill(); err != nil {
@@ -192,7 +192,7 @@ func gone(ctx context.Context, m *member, members []*member) error {
 	}
 	for _, v := range views {
 		if slices.Contains(v.Live, m.host.Addr()) {
-			return fmt.Errorf("%w: %s says that %s is up", ErrNotReady, v.member.host.Name(), m.host.Name())
+			return fmt.Errorf("%w: %s says that %s is up", database.ErrNotReady, v.member.host.Name(), m.host.Name())
 		}
 	}
 	return nil

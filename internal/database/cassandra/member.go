@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"skerry/internal/base/linger"
+	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
 )
@@ -139,7 +140,7 @@ func (m *member) serving(ctx context.Context) error {
 		return err
 	}
 	if v.OperationMode != modeNormal || !v.NativeTransportRunning {
-		return fmt.Errorf("%w: %s is %s, serving clients %t", ErrNotReady, m.host.Name(), v.OperationMode, v.NativeTransportRunning)
+		return fmt.Errorf("%w: %s is %s, serving clients %t", database.ErrNotReady, m.host.Name(), v.OperationMode, v.NativeTransportRunning)
 	}
 	return nil
 }

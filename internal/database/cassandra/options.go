@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/database/option"
 )
 
 // Replication strategies, as the option strategy names them.
@@ -61,7 +60,7 @@ var optionNames = []string{
 // parseOptions understands the options of a cluster on so many nodes. Where the ring
 // delay is not given it is 0.
 func parseOptions(nodes int, given database.Options) (options, error) {
-	r := option.Options(ErrOption, given, optionNames...)
+	r := database.ReadOptions(ErrOption, given, optionNames...)
 	o := options{
 		version:       r.Text("version", ""),
 		strategy:      r.Choice("strategy", strategySimple, strategySimple, strategyNetwork),

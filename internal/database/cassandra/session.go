@@ -8,7 +8,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 	"skerry/internal/machine/host"
 )
 
@@ -20,7 +20,7 @@ const truncateTimeout = 70 * time.Second
 const startupTimeout = 30 * time.Second
 
 // dialer is a function as gocql's interface for connecting.
-type dialer failure.DialFunc
+type dialer database.DialFunc
 
 func (d dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	return d(ctx, network, addr)

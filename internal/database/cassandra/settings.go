@@ -7,7 +7,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
-	"skerry/internal/database/option"
+	"skerry/internal/database"
 )
 
 // Properties of the client. Those that YCSB's cassandra-cql binding has mean the same.
@@ -76,7 +76,7 @@ func named() []string {
 
 func parseSettings(p map[string]string) (settings, error) {
 	p = lowerLevels(p)
-	r := option.Properties(ErrProperty, "cassandra.", p, named()...)
+	r := database.ReadProperties(ErrProperty, "cassandra.", p, named()...)
 	s := settings{
 		hosts:       strings.Join(r.Addresses(PropHosts, r.Int(PropPort, 1, 65535, defaultPort)), ","),
 		keyspace:    r.Text(PropKeyspace, defaultKeyspace),

@@ -70,7 +70,7 @@ func lookAll(ctx context.Context, members []*member, lenient bool) ([]view, erro
 	for i, m := range members {
 		g.Go(func() (err error) {
 			if !m.running() {
-				views[i].member, err = m, fmt.Errorf("%w: %s is halted", ErrNotReady, m.host.Name())
+				views[i].member, err = m, fmt.Errorf("%w: %s is halted", database.ErrNotReady, m.host.Name())
 			} else {
 				views[i], err = m.look(gctx)
 			}
@@ -98,7 +98,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 // settled returns nil when the members of the views are a cluster at rest.
 func settled(views []view) error {
 	if len(views) == 0 {
-		return fmt.Errorf("%w: it has no members", ErrNotReady)
+		return fmt.Errorf("%w: it has no members", database.ErrNotReady)
 	}
 	var addresses []string
 	for _, v := range views {
@@ -111,19 +111,19 @@ func settled(views []view) error {
 		owners := slices.Sorted(maps.Keys(v.Owners))
 		switch {
 		case v.Mode != modeNormal:
-			return fmt.Errorf("%w: %s is %s", ErrNotReady, name, v.Mode)
+			return fmt.Errorf("%w: %s is %s", database.ErrNotReady, name, v.Mode)
 		case !v.Native:
-			return fmt.Errorf("%w: %s does not serve clients", ErrNotReady, name)
+			return fmt.Errorf("%w: %s does not serve clients", database.ErrNotReady, name)
 		case len(changing) > 0:
-			return fmt.Errorf("%w: %s sees %s coming, going or moving", ErrNotReady, name, strings.Join(changing, ", "))
+			return fmt.Errorf("%w: %s sees %s coming, going or moving", database.ErrNotReady, name, strings.Join(changing, ", "))
 		case !slices.Equal(owners, addresses):
-			return fmt.Errorf("%w: %s names %d owners of the ring, there are %d members", ErrNotReady, name, len(owners), len(addresses))
+			return fmt.Errorf("%w: %s names %d owners of the ring, there are %d members", database.ErrNotReady, name, len(owners), len(addresses))
 		case v.Schema != views[0].Schema:
-			return fmt.Errorf("%w: %s and %s have different schemas", ErrNotReady, name, views[0].member.host.Name())
+			return fmt.Errorf("%w: %s and %s have different schemas", database.ErrNotReady, name, views[0].member.host.Name())
 		}
 		for _, a := range addresses {
 			if !slices.Contains(v.Live, a) {
-				return fmt.Errorf("%w: %s says that %s is down", ErrNotReady, name, a)
+				return fmt.Errorf("%w: %s says that %s is down", database.ErrNotReady, name, a)
 			}
 		}
 	}

@@ -91,7 +91,7 @@ func (c *cluster) start(ctx context.Context) error {
 
 func (c *cluster) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	d := time.Duration(c.def.Timeout)
-	return context.WithTimeoutCause(ctx, d, fmt.Errorf("%w: %v", daemon.ErrNotReady, d))
+	return context.WithTimeoutCause(ctx, d, fmt.Errorf("%w: %v", database.ErrNotReady, d))
 }
 
 func (c *cluster) say(format string, args ...any) { c.env.Say(c.name, format, args...) }

@@ -14,8 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/database/failure"
-	"skerry/internal/database/option"
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -53,7 +52,7 @@ type httpClient struct {
 var _ load.Client = (*httpClient)(nil)
 
 func openHTTP(properties map[string]string) (load.Client, error) {
-	r := option.Properties(ErrProperty, "http.", properties, PropServers, PropSpread)
+	r := database.ReadProperties(ErrProperty, "http.", properties, PropServers, PropSpread)
 	c := &httpClient{
 		servers: r.Addresses(PropServers, 80), hash: r.Choice(PropSpread, "hash", "hash", "any") == "hash",
 		client: &http.Client{Transport: &http.Transport{DisableCompression: true, DialContext: (&net.Dialer{Timeout: httpTimeout}).DialContext}, Timeout: httpTimeout},
@@ -76,15 +75,15 @@ func (c *httpClient) do(ctx context.Context, method, server, path string, body, 
 	if body != nil {
 		b, err := json.Marshal(body)
 		if err != nil {
-			return load.Failed(failure.Other, server, err)
+			return load.Failed(database.ClassOther, server, err)
 		}
 		text = bytes.NewReader(b)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+server+path, text)
 	if err != nil {
-		return load.Failed(failure.Other, server, err)
+		return load.Failed(database.ClassOther, server, err)
 	}
-	answer, err := failure.Exchange(c.client, req, server)
+	answer, err := database.DoRequest(c.client, req, server)
 	if err != nil {
 		return err
 	}

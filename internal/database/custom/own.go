@@ -25,7 +25,6 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/database"
-	"skerry/internal/database/option"
 	"skerry/internal/load"
 )
 
@@ -87,7 +86,7 @@ func (d *Database) Check(nodes int, options database.Options) error {
 	}
 	if p := d.def.Client.Protocol; p != "" {
 		if !speaks(d.builtin, p) {
-			return fmt.Errorf("%w: client.protocol %s: unknown%s", ErrDefinition, p, option.Meant(p, protocols(d.builtin)))
+			return fmt.Errorf("%w: client.protocol %s: unknown%s", ErrDefinition, p, database.SpellingHint(p, protocols(d.builtin)))
 		}
 	}
 	_, err := d.options(options)
@@ -104,7 +103,7 @@ func (d *Database) options(given database.Options) (map[string]any, error) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		was, ok := merged[name]
 		if !ok {
-			return nil, fmt.Errorf("%w: unknown %s%s", ErrOption, name, option.Meant(name, known))
+			return nil, fmt.Errorf("%w: unknown %s%s", ErrOption, name, database.SpellingHint(name, known))
 		}
 		if kind(was) != "text" && kind(was) != kind(given[name]) {
 			return nil, fmt.Errorf("%w: %s: %v is no %s, as its default %v is", ErrOption, name, given[name], kind(was), was)

@@ -22,6 +22,7 @@ import (
 	"syscall"
 	"time"
 
+	"skerry/internal/database"
 	"skerry/internal/machine/host"
 )
 
@@ -29,8 +30,6 @@ import (
 var (
 	// ErrPortTaken says that something else listens where a server is to.
 	ErrPortTaken = errors.New("the port is taken")
-	// ErrNotReady says that a server did not serve in time.
-	ErrNotReady = errors.New("not ready in time")
 	// ErrEnded says that a server's process ended without being asked to.
 	ErrEnded = errors.New("ended by itself")
 	// ErrStopped says that all servers were ended, and no other is started.
@@ -98,7 +97,7 @@ func start(ctx context.Context, h host.Host, s Spec) (*Daemon, error) {
 // Await asks until the server says that it serves: ready returns nil. It gives up when
 // the process ends, after timeout, or with ctx.
 func (d *Daemon) Await(ctx context.Context, timeout time.Duration, ready func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w: %v", ErrNotReady, timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w: %v", database.ErrNotReady, timeout))
 	defer cancel()
 	asking, stop := d.whileRunning(ctx)
 	defer stop()

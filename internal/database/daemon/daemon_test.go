@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/database"
 	"skerry/internal/machine/host"
 	"skerry/internal/testkit/loophost"
 )
@@ -208,8 +209,8 @@ func TestAwaitGivesUp(t *testing.T) {
 		"it dies":                    {"echo oh; exit 3", never, time.Minute, ErrEnded, []string{"exit status 3", "oh"}},
 		"it dies without an answer":  {"echo oh; exit 3", unanswered, time.Minute, ErrEnded, []string{"exit status 3", "oh"}},
 		"it ends well":               {"exit 0", never, time.Minute, ErrEnded, []string{"exit status 0"}},
-		"it is late":                 {"echo still thinking; " + forever, never, 300 * time.Millisecond, ErrNotReady, []string{"still thinking", "not yet"}},
-		"it is late with the answer": {forever, unanswered, 300 * time.Millisecond, ErrNotReady, []string{"up"}},
+		"it is late":                 {"echo still thinking; " + forever, never, 300 * time.Millisecond, database.ErrNotReady, []string{"still thinking", "not yet"}},
+		"it is late with the answer": {forever, unanswered, 300 * time.Millisecond, database.ErrNotReady, []string{"up"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, h := newSet(t), loophost.New(t, 1)[0]

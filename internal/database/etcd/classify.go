@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -61,22 +61,22 @@ func classify(addr string, err error) error {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, rpctypes.ErrTimeout),
 		errors.Is(err, rpctypes.ErrTimeoutDueToLeaderFail), errors.Is(err, rpctypes.ErrTimeoutDueToConnectionLost),
 		errors.Is(err, rpctypes.ErrTimeoutWaitAppliedIndex):
-		return load.Unknown(failure.Timeout, addr, err)
+		return load.Unknown(database.ClassTimeout, addr, err)
 	case errors.Is(err, context.Canceled):
-		return load.Unknown(failure.Canceled, addr, err)
+		return load.Unknown(database.ClassCanceled, addr, err)
 	case errors.Is(err, rpctypes.ErrStopped), errors.Is(err, rpctypes.ErrLeaderChanged),
 		strings.Contains(err.Error(), raftStopped):
 		return load.Unknown(classStopped, addr, err)
 	}
 	switch code(err) {
 	case codes.DeadlineExceeded:
-		return load.Unknown(failure.Timeout, addr, err)
+		return load.Unknown(database.ClassTimeout, addr, err)
 	case codes.Canceled:
-		return load.Unknown(failure.Canceled, addr, err)
+		return load.Unknown(database.ClassCanceled, addr, err)
 	case codes.Unavailable:
 		return load.Unknown(brokenClass(err.Error()), addr, err)
 	}
-	return load.Unknown(failure.Other, addr, err)
+	return load.Unknown(database.ClassOther, addr, err)
 }
 
 // code is an error's gRPC code, whether etcd knows the error or not.
@@ -98,24 +98,24 @@ func neverSent(err error) bool {
 func dialClass(text string) string {
 	switch {
 	case strings.Contains(text, "connection refused"):
-		return failure.Refused
+		return database.ClassRefused
 	case strings.Contains(text, "no route to host"), strings.Contains(text, "network is unreachable"):
-		return failure.Unreachable
+		return database.ClassUnreachable
 	case strings.Contains(text, "timeout"), strings.Contains(text, "deadline exceeded"), strings.Contains(text, "timed out"):
-		return failure.Connect
+		return database.ClassConnectTimeout
 	}
-	return failure.Other
+	return database.ClassOther
 }
 
 // brokenClass names the end of a connection with a request on it.
 func brokenClass(text string) string {
 	switch {
 	case strings.Contains(text, "reset by peer"), strings.Contains(text, "broken pipe"):
-		return failure.Reset
+		return database.ClassReset
 	case strings.Contains(text, "keepalive"), strings.Contains(text, "timed out"):
-		return failure.Timeout
+		return database.ClassTimeout
 	}
-	return failure.EOF
+	return database.ClassEOF
 }
 
 // elsewhere tells whether another member may do what this one could not.
@@ -125,7 +125,7 @@ func elsewhere(err error) bool {
 		return false
 	}
 	switch e.Class {
-	case failure.Refused, failure.Unreachable, failure.Connect, failure.Timeout, failure.Reset, failure.EOF, failure.Other,
+	case database.ClassRefused, database.ClassUnreachable, database.ClassConnectTimeout, database.ClassTimeout, database.ClassReset, database.ClassEOF, database.ClassOther,
 		classNoLeader, classDropped, classStopped:
 		return true
 	}

@@ -12,7 +12,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -30,8 +30,8 @@ const (
 // operation that was certainly not sent is sent to that one, others are not repeated.
 type client struct {
 	settings
-	dial    failure.DialFunc // nil: the system's
-	alone   bool             // one member's own copy is read
+	dial    database.DialFunc // nil: the system's
+	alone   bool              // one member's own copy is read
 	decode  decoder
 	buffer  []byte       // of a record to be written
 	fields  []load.Field // of a record to be merged
@@ -71,7 +71,7 @@ func openClient(ctx context.Context, s settings, spread *spreader) (*client, err
 	return c, nil
 }
 
-func newClient(ctx context.Context, s settings, dial failure.DialFunc) *client {
+func newClient(ctx context.Context, s settings, dial database.DialFunc) *client {
 	c := &client{settings: s, dial: dial, patient: away}
 	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return c
@@ -83,7 +83,7 @@ func (c *client) Retries() int64 { return c.retries.Load() }
 // do has a member do something. The tries are one for each member while nothing is sent.
 func (c *client) do(ctx context.Context, ask func(context.Context, *clientv3.Client) error) error {
 	if err := ctx.Err(); err != nil {
-		return load.Failed(failure.Class(err), "", err)
+		return load.Failed(database.ErrorClass(err), "", err)
 	}
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
@@ -99,7 +99,7 @@ func (c *client) do(ctx context.Context, ask func(context.Context, *clientv3.Cli
 	for try := 1; ; try++ {
 		conn, addr, count, err := c.conn(c.at)
 		if err != nil {
-			return load.Failed(failure.Other, addr, err)
+			return load.Failed(database.ClassOther, addr, err)
 		}
 		if err = ask(ctx, conn); err == nil {
 			c.served()

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 )
 
 const (
@@ -39,7 +39,7 @@ type spreader struct{ next atomic.Uint32 }
 func (s *spreader) order(ctx context.Context, endpoints []string, route string) []string {
 	switch route {
 	case routeNearest:
-		return failure.Nearest(ctx, nil, endpoints)
+		return database.SortByDistance(ctx, nil, endpoints)
 	case routeSpread:
 		i := int(s.next.Add(1)-1) % len(endpoints)
 		return slices.Concat(endpoints[i:], endpoints[:i])
@@ -49,7 +49,7 @@ func (s *spreader) order(ctx context.Context, endpoints []string, route string) 
 
 // dialMember makes a client of one member. It does not connect yet. Its own retries are
 // off: a caller that wants to try again says so. A nil dial is the system's.
-func dialMember(addr string, dial failure.DialFunc) (*clientv3.Client, error) {
+func dialMember(addr string, dial database.DialFunc) (*clientv3.Client, error) {
 	options := []grpc.DialOption{grpc.WithConnectParams(reconnect), grpc.WithChainUnaryInterceptor(failFast)}
 	if dial != nil {
 		options = append(options, grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {

@@ -34,7 +34,7 @@ func (c *cluster) lead(ctx context.Context) error {
 		if err := move(ctx, from, to); err != nil {
 			return err
 		}
-		return fmt.Errorf("%w: %s does not lead yet", ErrNotReady, to.host.Name())
+		return fmt.Errorf("%w: %s does not lead yet", database.ErrNotReady, to.host.Name())
 	})
 }
 

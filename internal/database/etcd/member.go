@@ -11,15 +11,15 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/database/quorum"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
 
 const (
 	// adminTimeout bounds one question to one member.
-	adminTimeout = quorum.AskTimeout
+	adminTimeout = daemon.QueryTimeout
 	// stopGrace is what a member gets between SIGTERM and SIGKILL: it hands its
 	// leadership over first.
 	stopGrace = 10 * time.Second
@@ -111,7 +111,7 @@ func (m *member) serves(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, m.patience)
 	defer cancel()
 	if _, err := m.admin.Get(ctx, keyOf("", ""), clientv3.WithCountOnly()); err != nil {
-		return fmt.Errorf("%w: etcd on %s: %w", ErrNotReady, m.host.Name(), err)
+		return fmt.Errorf("%w: etcd on %s: %w", database.ErrNotReady, m.host.Name(), err)
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/database/option"
 )
 
 // ErrOption marks an option that cannot be used.
@@ -39,7 +38,7 @@ type options struct {
 // etcd's tuning guide wants a heartbeat of about the longest round trip between members
 // and an election timeout of at least ten round trips.
 func parseOptions(given database.Options, roundTrip time.Duration) (options, error) {
-	r := option.Options(ErrOption, given,
+	r := database.ReadOptions(ErrOption, given,
 		"port", "peer_port", "heartbeat_interval", "election_timeout", "snapshot_count", "quota_backend",
 		"auto_compaction_retention", "max_request", "pre_vote", "learner", "read", "leader", "log_level")
 	heartbeat := min(max(defaultHeartbeat, roundTrip.Round(time.Millisecond)), maxElection/10)

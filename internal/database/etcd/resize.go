@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"skerry/internal/database"
-	"skerry/internal/database/quorum"
+	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
 )
 
@@ -47,7 +47,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
 	defer release()
-	ctx, cancel := context.WithTimeoutCause(ctx, quorum.ChangeTimeout, fmt.Errorf("not done after %v", quorum.ChangeTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, daemon.ChangeTimeout, fmt.Errorf("not done after %v", daemon.ChangeTimeout))
 	defer cancel()
 	began := time.Now()
 	entry, err := c.serving(ctx, nil)
@@ -79,7 +79,7 @@ func (c *cluster) register(ctx context.Context, entry, m *member) (peers string,
 	}
 	own := c.options.peerURL(m.host)
 	var list []string
-	err = quorum.Persist(ctx, c.servers.Await, refused, func(ctx context.Context) error {
+	err = daemon.RetryChange(ctx, c.servers.Await, refused, func(ctx context.Context) error {
 		_, err := add(ctx, []string{own})
 		if err != nil && !errors.Is(err, rpctypes.ErrPeerURLExist) { // that a try before has added it
 			return err
@@ -115,10 +115,10 @@ func (c *cluster) takeIn(ctx context.Context, entry, m *member, peers string) er
 	d := m.Server()
 	d.Leaving() // that it ends fails the join, not the cluster
 	wait := func(ctx context.Context, ask func(context.Context) error) error {
-		return d.Await(ctx, quorum.ChangeTimeout, ask)
+		return d.Await(ctx, daemon.ChangeTimeout, ask)
 	}
 	if c.options.learner {
-		if err := quorum.Persist(ctx, wait, refused, func(ctx context.Context) error {
+		if err := daemon.RetryChange(ctx, wait, refused, func(ctx context.Context) error {
 			_, err := entry.admin.MemberPromote(ctx, m.id.Load())
 			if errors.Is(err, rpctypes.ErrMemberNotLearner) { // a try before has promoted it
 				return nil
@@ -158,7 +158,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	m, release, err := c.members.Hold(node.Name())
 	if err == nil {
 		defer release()
-		steps := quorum.Steps[*member]{MayGo: c.mayGo, Yield: c.yield, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop}
+		steps := daemon.LeaveSteps[*member]{CheckLeave: c.mayGo, Yield: c.yield, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop}
 		change, err = steps.Leave(ctx, &c.servers, m, manner)
 	}
 	if err != nil {
@@ -171,12 +171,12 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 func (c *cluster) mayGo(ctx context.Context, m *member, manner database.Manner) error {
 	members := c.members.All()
 	others := 0
-	for _, o := range quorum.Running(members, m) {
+	for _, o := range daemon.RunningExcept(members, m) {
 		if s, err := o.status(ctx); err == nil && !s.IsLearner {
 			others++
 		}
 	}
-	return quorum.MayLeave(members, m, manner, others)
+	return daemon.CheckLeave(members, m, manner, others)
 }
 
 // yield has a leader hand over.
@@ -198,7 +198,7 @@ func (c *cluster) yield(ctx context.Context, m *member) error {
 // unregister has the cluster agree that a member is none any more. Whoever leads may
 // have changed since the last try.
 func (c *cluster) unregister(ctx context.Context, m *member) error {
-	if err := quorum.Persist(ctx, c.servers.Await, refused, func(ctx context.Context) error {
+	if err := daemon.RetryChange(ctx, c.servers.Await, refused, func(ctx context.Context) error {
 		other, err := c.serving(ctx, m)
 		if err != nil {
 			return err
@@ -217,7 +217,7 @@ func (c *cluster) unregister(ctx context.Context, m *member) error {
 
 // forgotten returns nil when no member that runs lists m, and they serve.
 func (c *cluster) forgotten(ctx context.Context, m *member) error {
-	for _, o := range quorum.Running(c.members.All(), m) {
+	for _, o := range daemon.RunningExcept(c.members.All(), m) {
 		there, err := listed(ctx, o, c.options.peerURL(m.host))
 		if err != nil {
 			return err

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"skerry/internal/database/option"
+	"skerry/internal/database"
 )
 
 // ErrProperty marks a client property that cannot be used.
@@ -45,7 +45,7 @@ type settings struct {
 }
 
 func parseSettings(p map[string]string) (settings, error) {
-	r := option.Properties(ErrProperty, "etcd.", p, Properties()...)
+	r := database.ReadProperties(ErrProperty, "etcd.", p, Properties()...)
 	s := settings{
 		endpoints:     r.Addresses(PropEndpoints, defaultPort),
 		serializable:  r.Choice(PropRead, readLinearizable, readLinearizable, readSerializable) == readSerializable,

@@ -12,20 +12,17 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/database"
-	"skerry/internal/database/quorum"
+	"skerry/internal/database/daemon"
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
 )
-
-// ErrNotReady says that a member does not serve yet.
-var ErrNotReady = errors.New("etcd is not ready")
 
 // Ready implements database.Cluster: every member names the same leader and answers a
 // read that has to be agreed on.
 func (c *cluster) Ready(ctx context.Context) error {
 	members := c.members.All()
 	if len(members) == 0 {
-		return fmt.Errorf("%w: it has no members", ErrNotReady)
+		return fmt.Errorf("%w: it has no members", database.ErrNotReady)
 	}
 	leaders := make([]uint64, len(members))
 	g, gctx := errgroup.WithContext(ctx)
@@ -33,10 +30,10 @@ func (c *cluster) Ready(ctx context.Context) error {
 		g.Go(func() error {
 			s, err := m.status(gctx)
 			if err != nil {
-				return fmt.Errorf("%w: %w", ErrNotReady, err)
+				return fmt.Errorf("%w: %w", database.ErrNotReady, err)
 			}
 			if s.Leader == 0 {
-				return fmt.Errorf("%w: %s knows of no leader", ErrNotReady, m.host.Name())
+				return fmt.Errorf("%w: %s knows of no leader", database.ErrNotReady, m.host.Name())
 			}
 			leaders[i] = s.Leader
 			return m.serves(gctx)
@@ -47,7 +44,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 	}
 	for i, l := range leaders {
 		if l != leaders[0] {
-			return fmt.Errorf("%w: %s and %s name different leaders", ErrNotReady, members[i].host.Name(), members[0].host.Name())
+			return fmt.Errorf("%w: %s and %s name different leaders", database.ErrNotReady, members[i].host.Name(), members[0].host.Name())
 		}
 	}
 	return nil
@@ -95,8 +92,8 @@ func role(s *clientv3.StatusResponse) string {
 // is known, and never one that is left out.
 func (c *cluster) serving(ctx context.Context, without *member) (*member, error) {
 	var found *member
-	err := fmt.Errorf("%w: no other member runs", ErrNotReady)
-	for _, m := range quorum.Running(c.members.All(), without) {
+	err := fmt.Errorf("%w: no other member runs", database.ErrNotReady)
+	for _, m := range daemon.RunningExcept(c.members.All(), without) {
 		s, failed := m.status(ctx)
 		switch {
 		case failed != nil:

@@ -23,7 +23,6 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/database/mongodb"
-	"skerry/internal/database/option"
 	"skerry/internal/install"
 )
 
@@ -104,7 +103,7 @@ type options struct {
 }
 
 func parseOptions(given database.Options) (options, error) {
-	r := option.Options(ErrOption, given, "backend", "port")
+	r := database.ReadOptions(ErrOption, given, "backend", "port")
 	o := options{
 		backend: r.Choice("backend", backendSQLite, backendSQLite, backendPostgreSQL),
 		port:    r.Int("port", 1, 65535, defaultPort),

@@ -8,7 +8,6 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
-	"skerry/internal/database/option"
 )
 
 // ErrOption marks an option that cannot be used.
@@ -55,7 +54,7 @@ var optionNames = []string{
 
 // parseOptions understands the options of a cluster on so many nodes.
 func parseOptions(nodes int, given database.Options) (options, error) {
-	r := option.Options(ErrOption, given, optionNames...)
+	r := database.ReadOptions(ErrOption, given, optionNames...)
 	o := options{
 		port:        r.Int("port", 1, 65535, mysql.Port),
 		threads:     r.Int("wsrep_slave_threads", 1, 512, 1),
@@ -130,7 +129,7 @@ func parseOptions(nodes int, given database.Options) (options, error) {
 
 // keepUp has what is derived from the time of suspicion follow it where it is short: Galera
 // refuses to start otherwise.
-func keepUp(r *option.Reader, times map[string]time.Duration) {
+func keepUp(r *database.SettingReader, times map[string]time.Duration) {
 	suspect, ok := times["evs_suspect_timeout"]
 	if !ok {
 		return

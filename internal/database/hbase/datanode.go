@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"skerry/internal/database"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
@@ -42,7 +43,7 @@ func (c *cluster) releaseBlocks(ctx context.Context, node host.Host, leaving str
 	err := c.await(ctx, func(ctx context.Context) error {
 		nodes, err := c.admin.dataNodes(ctx)
 		if d := nodes[c.dataNodeAddr(node)]; err == nil && d.state != "DECOMMISSIONED" {
-			err = fmt.Errorf("%w: the DataNode on %s is %s", ErrNotReady, node.Name(), d.state)
+			err = fmt.Errorf("%w: the DataNode on %s is %s", database.ErrNotReady, node.Name(), d.state)
 		}
 		return err
 	})
@@ -71,11 +72,11 @@ func (c *cluster) redundant(ctx context.Context, node host.Host) error {
 		return err
 	}
 	if nodes[c.dataNodeAddr(node)].live {
-		return fmt.Errorf("%w: the NameNode has not noticed the end of the DataNode on %s", ErrNotReady, node.Name())
+		return fmt.Errorf("%w: the NameNode has not noticed the end of the DataNode on %s", database.ErrNotReady, node.Name())
 	}
 	n, err := c.admin.number(ctx, "redundancy")
 	if err == nil && n > 0 {
-		err = fmt.Errorf("%w: %d blocks lack copies", ErrNotReady, n)
+		err = fmt.Errorf("%w: %d blocks lack copies", database.ErrNotReady, n)
 	}
 	return err
 }
@@ -87,10 +88,10 @@ func (c *cluster) stores(ctx context.Context, h host.Host) error {
 	}
 	nodes, err := c.admin.dataNodes(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNotReady, err)
+		return fmt.Errorf("%w: %w", database.ErrNotReady, err)
 	}
 	if !nodes[c.dataNodeAddr(h)].live {
-		return fmt.Errorf("%w: the NameNode does not know the DataNode on %s", ErrNotReady, h.Name())
+		return fmt.Errorf("%w: the NameNode does not know the DataNode on %s", database.ErrNotReady, h.Name())
 	}
 	return nil
 }

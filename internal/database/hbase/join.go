@@ -82,7 +82,7 @@ func (c *cluster) listed(ctx context.Context, node host.Host, since time.Time) e
 		return err
 	}
 	if server := serverOn(s.live, node.Addr()); startOf(server) < since.UnixMilli() {
-		return fmt.Errorf("%w: the master does not know the RegionServer on %s", ErrNotReady, node.Name())
+		return fmt.Errorf("%w: the master does not know the RegionServer on %s", database.ErrNotReady, node.Name())
 	}
 	if c.options.storage != storageHDFS {
 		return nil
@@ -92,7 +92,7 @@ func (c *cluster) listed(ctx context.Context, node host.Host, since time.Time) e
 		return err
 	}
 	if d := nodes[c.dataNodeAddr(node)]; !d.live || d.heard < since.UnixMilli() {
-		return fmt.Errorf("%w: the NameNode does not know the DataNode on %s", ErrNotReady, node.Name())
+		return fmt.Errorf("%w: the NameNode does not know the DataNode on %s", database.ErrNotReady, node.Name())
 	}
 	return nil
 }

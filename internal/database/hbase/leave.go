@@ -107,7 +107,7 @@ func (c *cluster) decommission(ctx context.Context, node host.Host, accepted fun
 func (c *cluster) drained(ctx context.Context, server string) error {
 	n, err := c.admin.number(ctx, "regions", server)
 	if err == nil && n > 0 {
-		err = fmt.Errorf("%w: %s has %d regions", ErrNotReady, server, n)
+		err = fmt.Errorf("%w: %s has %d regions", database.ErrNotReady, server, n)
 	}
 	return err
 }
@@ -130,21 +130,21 @@ func (c *cluster) recovered(ctx context.Context, server string) error {
 		return err
 	}
 	if slices.Contains(s.live, server) {
-		return fmt.Errorf("%w: the master has not noticed the end of %s", ErrNotReady, server)
+		return fmt.Errorf("%w: the master has not noticed the end of %s", database.ErrNotReady, server)
 	}
 	if n := len(s.transition); n > 0 {
-		return fmt.Errorf("%w: %d regions are in transition", ErrNotReady, n)
+		return fmt.Errorf("%w: %d regions are in transition", database.ErrNotReady, n)
 	}
 	logs, err := c.admin.ask(ctx, "logs")
 	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(logs, func(l string) bool { return strings.HasPrefix(l, server) }) {
-		return fmt.Errorf("%w: the write-ahead logs of %s are not split", ErrNotReady, server)
+		return fmt.Errorf("%w: the write-ahead logs of %s are not split", database.ErrNotReady, server)
 	}
 	places, err := c.admin.numbers(ctx, "places", table)
 	if err == nil && places[server] > 0 {
-		err = fmt.Errorf("%w: %d regions are placed on %s", ErrNotReady, places[server], server)
+		err = fmt.Errorf("%w: %d regions are placed on %s", database.ErrNotReady, places[server], server)
 	}
 	return err
 }
@@ -163,7 +163,7 @@ func (c *cluster) lose(ctx context.Context, node host.Host, accepted func()) err
 		err := c.await(ctx, func(ctx context.Context) error {
 			s, err := c.admin.status(ctx)
 			if err == nil && slices.Contains(s.live, server) {
-				err = fmt.Errorf("%w: the master has not noticed the end of %s", ErrNotReady, server)
+				err = fmt.Errorf("%w: the master has not noticed the end of %s", database.ErrNotReady, server)
 			}
 			return err
 		})

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/database/option"
 )
 
 // ErrOption marks an option that cannot be used.
@@ -62,7 +61,7 @@ const (
 
 // parseOptions understands the options of a cluster on so many nodes.
 func parseOptions(nodes int, given database.Options) (options, error) {
-	r := option.Options(ErrOption, given, optionNames...)
+	r := database.ReadOptions(ErrOption, given, optionNames...)
 	o := options{
 		storage:      r.Choice("storage", storageHDFS, storageHDFS, storageDirectory),
 		replication:  r.Int("replication", 1, 10, min(nodes, defaultReplication)),

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
 )
@@ -88,7 +89,7 @@ func (c *cluster) zooKeeperAnswers(ctx context.Context) error {
 		err = fmt.Errorf("it answers %q", answer)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: zookeeper on %s: %w", ErrNotReady, c.first().Name(), err)
+		return fmt.Errorf("%w: zookeeper on %s: %w", database.ErrNotReady, c.first().Name(), err)
 	}
 	return nil
 }

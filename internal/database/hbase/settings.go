@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/database/option"
+	"skerry/internal/database"
 	"skerry/internal/machine/files"
 )
 
@@ -50,7 +50,7 @@ type settings struct {
 }
 
 func parseSettings(p map[string]string) (settings, error) {
-	r := option.Properties(ErrProperty, "hbase.", p, Properties()...)
+	r := database.ReadProperties(ErrProperty, "hbase.", p, Properties()...)
 	// Addresses are separated in the form that HBase itself takes them in.
 	quorum := ""
 	for i, a := range r.Addresses(PropQuorum, portZooKeeper) {

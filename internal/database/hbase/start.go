@@ -23,9 +23,6 @@ const (
 	dialTimeout = 5 * time.Second
 )
 
-// ErrNotReady says that a cluster does not serve yet.
-var ErrNotReady = errors.New("hbase is not ready")
-
 func start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(len(env.Nodes), env.Options)
 	if err != nil {
@@ -35,7 +32,7 @@ func start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("%w after %v", ErrNotReady, readyTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("%w after %v", database.ErrNotReady, readyTimeout))
 	defer cancel()
 	if err := c.start(ctx); err != nil {
 		if ctx.Err() != nil && context.Cause(ctx) != context.Canceled { // whoever just cancels knows why

@@ -31,15 +31,15 @@ func (c *cluster) Ready(ctx context.Context) error {
 func (c *cluster) settled(ctx context.Context) (state, error) {
 	s, err := c.admin.status(ctx)
 	if err != nil {
-		return s, fmt.Errorf("%w: %w", ErrNotReady, err)
+		return s, fmt.Errorf("%w: %w", database.ErrNotReady, err)
 	}
 	for _, h := range c.serving() {
 		if serverOn(s.live, h.Addr()) == "" {
-			return s, fmt.Errorf("%w: the master does not know the RegionServer on %s", ErrNotReady, h.Name())
+			return s, fmt.Errorf("%w: the master does not know the RegionServer on %s", database.ErrNotReady, h.Name())
 		}
 	}
 	if n := len(s.transition); n > 0 {
-		return s, fmt.Errorf("%w: %d regions are in transition, the first is %s", ErrNotReady, n, s.transition[0])
+		return s, fmt.Errorf("%w: %d regions are in transition, the first is %s", database.ErrNotReady, n, s.transition[0])
 	}
 	return s, nil
 }
@@ -59,7 +59,7 @@ func (c *cluster) balanced(ctx context.Context) error {
 		if _, err := c.admin.ask(ctx, "balance"); err != nil {
 			return err
 		}
-		return fmt.Errorf("%w: regions are not in balance: %v", ErrNotReady, places)
+		return fmt.Errorf("%w: regions are not in balance: %v", database.ErrNotReady, places)
 	}
 	return nil
 }

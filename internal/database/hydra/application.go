@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 	"skerry/internal/load"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/deploy"
@@ -64,11 +64,11 @@ func openApplication(s settings) *application {
 func (a *application) ask(ctx context.Context, method, path string, body any) ([]byte, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
-		return nil, load.Failed(failure.Other, a.server, err)
+		return nil, load.Failed(database.ClassOther, a.server, err)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+a.server+path, bytes.NewReader(text))
 	if err != nil {
-		return nil, load.Failed(failure.Other, a.server, err)
+		return nil, load.Failed(database.ClassOther, a.server, err)
 	}
 	if body == nil {
 		req.Body, req.ContentLength = http.NoBody, 0
@@ -77,7 +77,7 @@ func (a *application) ask(ctx context.Context, method, path string, body any) ([
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set(api.HeaderRequestID, a.id+strconv.FormatInt(a.sent, 10))
 	}
-	return failure.Exchange(a.client, req, a.server)
+	return database.DoRequest(a.client, req, a.server)
 }
 
 // Read implements load.Client.

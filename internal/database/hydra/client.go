@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 	"skerry/internal/load"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/hydraclient"
@@ -34,7 +34,7 @@ func (d *Hydra) arrange(ctx context.Context, s settings) []string {
 	}
 	key := strings.Join(s.endpoints, ",")
 	if d.order[key] == nil {
-		d.order[key] = failure.Nearest(ctx, nil, s.endpoints)
+		d.order[key] = database.SortByDistance(ctx, nil, s.endpoints)
 	}
 	return d.order[key]
 }
@@ -75,7 +75,7 @@ func openClient(ctx context.Context, s settings, clients *pool) (*worker, error)
 	return w, nil
 }
 
-func newWorker(s settings, dial failure.DialFunc, clients *pool) (*worker, error) {
+func newWorker(s settings, dial database.DialFunc, clients *pool) (*worker, error) {
 	w := &worker{}
 	w.count = hydraclient.Retries(&w.retries)
 	orders := 1
@@ -109,9 +109,9 @@ func outcome(err error) error {
 	case errors.Is(err, hydraclient.ErrNotFound):
 		return load.ErrNotFound
 	case errors.Is(err, hydraclient.ErrInDoubt), errors.Is(err, hydraclient.ErrNotReached):
-		return load.Unknown(cmp.Or(class, failure.Class(err)), node, err)
+		return load.Unknown(cmp.Or(class, database.ErrorClass(err)), node, err)
 	}
-	return load.Failed(cmp.Or(class, failure.DialClass(err)), node, err)
+	return load.Failed(cmp.Or(class, database.DialErrorClass(err)), node, err)
 }
 
 // Read implements load.Client.

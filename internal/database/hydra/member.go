@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -12,8 +11,8 @@ import (
 	"strconv"
 	"time"
 
+	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/database/quorum"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 	"skerry/systems/hydra/api"
@@ -22,14 +21,11 @@ import (
 
 const (
 	// adminTimeout bounds one question to one member.
-	adminTimeout = quorum.AskTimeout
+	adminTimeout = daemon.QueryTimeout
 	// stopGrace is what a member gets between SIGTERM and SIGKILL: it hands its
 	// leadership over, and ends what it serves.
 	stopGrace = 15 * time.Second
 )
-
-// ErrNotReady says that a member does not serve yet.
-var ErrNotReady = errors.New("hydra is not ready")
 
 // member is a member on a node.
 type member struct {
@@ -165,18 +161,18 @@ func (m *member) serves(ctx context.Context) error {
 	s, err := m.status(ctx)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %w", ErrNotReady, err)
+		return fmt.Errorf("%w: %w", database.ErrNotReady, err)
 	case s.Leader == "":
-		return fmt.Errorf("%w: %s knows of no leader", ErrNotReady, m.host.Name())
+		return fmt.Errorf("%w: %s knows of no leader", database.ErrNotReady, m.host.Name())
 	case s.Problem != "":
-		return fmt.Errorf("%w: %s: %s", ErrNotReady, m.host.Name(), s.Problem)
+		return fmt.Errorf("%w: %s: %s", database.ErrNotReady, m.host.Name(), s.Problem)
 	case m.witness:
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	if _, err := m.admin.Tables(ctx); err != nil {
-		return fmt.Errorf("%w: hydra on %s: %w", ErrNotReady, m.host.Name(), err)
+		return fmt.Errorf("%w: hydra on %s: %w", database.ErrNotReady, m.host.Name(), err)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/database/option"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/deploy"
 )
@@ -57,7 +56,7 @@ type options struct {
 }
 
 func parseOptions(given database.Options) (options, error) {
-	r := option.Options(ErrOption, given, "port", "peer_port", "backend", "clouds", "witness", "election", "prefer_cloud",
+	r := database.ReadOptions(ErrOption, given, "port", "peer_port", "backend", "clouds", "witness", "election", "prefer_cloud",
 		"follow_writes", "max_log", "max_age", "direct", "reads", "staleness", "ack", "route", "share", "through")
 	o := options{
 		port:         r.Int("port", 1, 65535, defaultPort),
@@ -87,11 +86,11 @@ func parseOptions(given database.Options) (options, error) {
 	return o, r.Err()
 }
 
-func reads(r *option.Reader, name string) string {
+func reads(r *database.SettingReader, name string) string {
 	return r.Choice(name, string(api.Linearizable), string(api.Linearizable), string(api.Local), string(api.Bounded))
 }
 
-func acks(r *option.Reader, name string) string {
+func acks(r *database.SettingReader, name string) string {
 	return r.Choice(name, string(api.Committed), string(api.Committed), string(api.Applied), string(api.Everywhere))
 }
 
@@ -127,7 +126,7 @@ type settings struct {
 }
 
 func parseSettings(p map[string]string) (settings, error) {
-	r := option.Properties(ErrProperty, "hydra.", p, Properties()...)
+	r := database.ReadProperties(ErrProperty, "hydra.", p, Properties()...)
 	s := settings{
 		endpoints: r.Addresses(PropEndpoints, defaultPort),
 		reads:     api.Read(reads(r, PropReads)),

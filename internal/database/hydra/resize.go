@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/database/quorum"
+	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/hydraclient"
@@ -32,7 +32,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 	if c.options.direct {
 		return change, fmt.Errorf("joining %s: %w: it is one SQL database", node.Name(), database.ErrUnsupported)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, quorum.ChangeTimeout, fmt.Errorf("not done after %v", quorum.ChangeTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, daemon.ChangeTimeout, fmt.Errorf("not done after %v", daemon.ChangeTimeout))
 	defer cancel()
 	began := time.Now()
 	m, err := c.add(node)
@@ -54,7 +54,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 
 // register has the cluster agree on a new member.
 func (c *cluster) register(ctx context.Context, m *member) error {
-	return quorum.Persist(ctx, c.servers.Await, refused, func(ctx context.Context) error {
+	return daemon.RetryChange(ctx, c.servers.Await, refused, func(ctx context.Context) error {
 		entry, err := c.serving(ctx, m)
 		if err != nil {
 			return err
@@ -70,13 +70,13 @@ func (c *cluster) takeIn(ctx context.Context, m *member) error {
 		return err
 	}
 	d := m.Server()
-	err := d.Await(ctx, quorum.ChangeTimeout, func(ctx context.Context) error {
+	err := d.Await(ctx, daemon.ChangeTimeout, func(ctx context.Context) error {
 		there, err := c.listed(ctx, m)
 		switch {
 		case err != nil:
 			return err
 		case there == nil || there.Learner:
-			return fmt.Errorf("%w: %s has no vote yet", ErrNotReady, m.host.Name())
+			return fmt.Errorf("%w: %s has no vote yet", database.ErrNotReady, m.host.Name())
 		}
 		return m.serves(ctx)
 	})
@@ -123,7 +123,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	m, release, err := c.members.Hold(node.Name())
 	if err == nil {
 		defer release()
-		steps := quorum.Steps[*member]{MayGo: c.mayGo, Yield: c.yield, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop}
+		steps := daemon.LeaveSteps[*member]{CheckLeave: c.mayGo, Yield: c.yield, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop}
 		change, err = steps.Leave(ctx, &c.servers, m, manner)
 	}
 	if err != nil {
@@ -136,7 +136,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 func (c *cluster) mayGo(ctx context.Context, m *member, manner database.Manner) error {
 	members := c.members.All()
 	others, databases := 0, 0
-	for _, o := range quorum.Running(members, m) {
+	for _, o := range daemon.RunningExcept(members, m) {
 		if s, err := o.status(ctx); err == nil && s.Role != "learner" && s.Leader != "" {
 			others++
 			if !o.witness {
@@ -147,7 +147,7 @@ func (c *cluster) mayGo(ctx context.Context, m *member, manner database.Manner) 
 	if databases == 0 {
 		return fmt.Errorf("%w: no other member with a database would serve", database.ErrFixed)
 	}
-	return quorum.MayLeave(members, m, manner, others)
+	return daemon.CheckLeave(members, m, manner, others)
 }
 
 // yield has a leader hand over; where that fails an election decides.
@@ -168,7 +168,7 @@ func (c *cluster) yield(ctx context.Context, m *member) error {
 
 // unregister has the cluster agree that a member is none any more.
 func (c *cluster) unregister(ctx context.Context, m *member) error {
-	return quorum.Persist(ctx, c.servers.Await, refused, func(ctx context.Context) error {
+	return daemon.RetryChange(ctx, c.servers.Await, refused, func(ctx context.Context) error {
 		entry, err := c.serving(ctx, m)
 		if err != nil {
 			return err
@@ -179,7 +179,7 @@ func (c *cluster) unregister(ctx context.Context, m *member) error {
 
 // forgotten returns nil when no member that runs lists m, and they serve.
 func (c *cluster) forgotten(ctx context.Context, m *member) error {
-	for _, o := range quorum.Running(c.members.All(), m) {
+	for _, o := range daemon.RunningExcept(c.members.All(), m) {
 		list, err := o.admin.Members(ctx)
 		if err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/database"
-	"skerry/internal/database/quorum"
+	"skerry/internal/database/daemon"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/hydraclient"
 )
@@ -18,7 +18,7 @@ import (
 func (c *cluster) Ready(ctx context.Context) error {
 	members := c.members.All()
 	if len(members) == 0 {
-		return fmt.Errorf("%w: it has no members", ErrNotReady)
+		return fmt.Errorf("%w: it has no members", database.ErrNotReady)
 	}
 	leaders := make([]string, len(members))
 	g, gctx := errgroup.WithContext(ctx)
@@ -37,7 +37,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 	}
 	for i, l := range leaders {
 		if l != leaders[0] {
-			return fmt.Errorf("%w: %s and %s name different leaders", ErrNotReady, members[i].host.Name(), members[0].host.Name())
+			return fmt.Errorf("%w: %s and %s name different leaders", database.ErrNotReady, members[i].host.Name(), members[0].host.Name())
 		}
 	}
 	return nil
@@ -76,8 +76,8 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 // is known, and never one that is left out or a witness.
 func (c *cluster) serving(ctx context.Context, without *member) (*member, error) {
 	var found *member
-	err := fmt.Errorf("%w: no other member runs", ErrNotReady)
-	for _, m := range quorum.Running(c.members.All(), without) {
+	err := fmt.Errorf("%w: no other member runs", database.ErrNotReady)
+	for _, m := range daemon.RunningExcept(c.members.All(), without) {
 		if m.witness || m.Server() == nil {
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 
 	vocab "skerry/systems/metadata"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 	"skerry/internal/load"
 	metacluster "skerry/systems/metadata/cluster"
 )
@@ -77,12 +77,12 @@ func outcome(err error) error {
 	case !errors.Is(err, vocab.ErrUnavailable):
 		return load.Failed(vocab.Code(err), "", err)
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return load.Failed(failure.DialClass(err), "", err)
+		return load.Failed(database.DialErrorClass(err), "", err)
 	case strings.Contains(err.Error(), unchanged):
 		return load.Failed(vocab.Code(err), "", err)
 	}
-	class := failure.Class(err)
-	if class == failure.Other {
+	class := database.ErrorClass(err)
+	if class == database.ClassOther {
 		class = vocab.Code(err)
 	}
 	return load.Unknown(class, "", err)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/database"
-	"skerry/internal/database/quorum"
+	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
 )
 
@@ -43,7 +43,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 			if err := c.run(gctx, r, false); err != nil {
 				return err
 			}
-			return r.Server().Await(gctx, quorum.ChangeTimeout, r.serves)
+			return r.Server().Await(gctx, daemon.ChangeTimeout, r.serves)
 		})
 	}
 	if err := g.Wait(); err != nil {

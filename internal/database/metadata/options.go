@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/database/option"
 )
 
 // Errors of settings.
@@ -42,7 +41,7 @@ type options struct {
 }
 
 func parseOptions(given database.Options) (options, error) {
-	r := option.Options(ErrOption, given, "port", "peer_port", "servers", "replicas", "root", "balance", "balance_interval", "balance_rest", "balance_stay", "balance_floor")
+	r := database.ReadOptions(ErrOption, given, "port", "peer_port", "servers", "replicas", "root", "balance", "balance_interval", "balance_rest", "balance_stay", "balance_floor")
 	o := options{
 		port:     r.Int("port", 1, 65000, defaultPort),
 		peerPort: r.Int("peer_port", 1, 65000, defaultPeerPort),
@@ -107,7 +106,7 @@ type settings struct {
 }
 
 func parseSettings(p map[string]string) (settings, error) {
-	r := option.Properties(ErrProperty, "metadata.", p, Properties()...)
+	r := database.ReadProperties(ErrProperty, "metadata.", p, Properties()...)
 	s := settings{addresses: strings.Join(r.Addresses(PropAddresses, defaultPort), ","), areas: r.List(PropAreas)}
 	return s, r.Err()
 }

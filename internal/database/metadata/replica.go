@@ -2,7 +2,6 @@ package metadata
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -11,8 +10,8 @@ import (
 
 	vocab "skerry/systems/metadata"
 
+	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/database/quorum"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 	"skerry/systems/metadata/client"
@@ -21,13 +20,10 @@ import (
 
 const (
 	// adminTimeout bounds one question to one replica.
-	adminTimeout = quorum.AskTimeout
+	adminTimeout = daemon.QueryTimeout
 	// stopGrace is what a replica gets between SIGTERM and SIGKILL.
 	stopGrace = 10 * time.Second
 )
-
-// ErrNotReady says that a replica does not serve yet.
-var ErrNotReady = errors.New("the metadata service is not ready")
 
 // replica is a process: a replica of a server, or a whole one.
 type replica struct {
@@ -140,14 +136,14 @@ func (r *replica) serves(ctx context.Context) error {
 	s, err := r.status(ctx)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %w", ErrNotReady, err)
+		return fmt.Errorf("%w: %w", database.ErrNotReady, err)
 	case s.Group != nil && s.Group.Leader == 0:
-		return fmt.Errorf("%w: %s knows of no leader", ErrNotReady, r.host.Name())
+		return fmt.Errorf("%w: %s knows of no leader", database.ErrNotReady, r.host.Name())
 	case s.Journal.Broken != "":
-		return fmt.Errorf("%w: %s: %s", ErrNotReady, r.host.Name(), s.Journal.Broken)
+		return fmt.Errorf("%w: %s: %s", database.ErrNotReady, r.host.Name(), s.Journal.Broken)
 	}
 	if _, err := ask(ctx, r.own, vocab.Command{Op: vocab.Stat, Path: "/"}); err != nil {
-		return fmt.Errorf("%w: metadata on %s: %w", ErrNotReady, r.host.Name(), err)
+		return fmt.Errorf("%w: metadata on %s: %w", database.ErrNotReady, r.host.Name(), err)
 	}
 	return nil
 }

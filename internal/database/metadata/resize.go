@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/database/quorum"
+	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
 	"skerry/systems/metadata/client"
 )
@@ -16,7 +16,7 @@ import (
 // membership are harmless to repeat.
 func (c *cluster) persist(ctx context.Context, without *replica, change func(context.Context, *client.Client) error) error {
 	refused := func(err error) bool { return errors.Is(err, client.ErrRefused) }
-	return quorum.Persist(ctx, c.processes.Await, refused, func(ctx context.Context) error {
+	return daemon.RetryChange(ctx, c.processes.Await, refused, func(ctx context.Context) error {
 		by, err := c.serving(ctx, without)
 		if err != nil {
 			return err
@@ -42,7 +42,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 	if err := c.errFixed(); err != nil {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, quorum.ChangeTimeout, fmt.Errorf("not done after %v", quorum.ChangeTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, daemon.ChangeTimeout, fmt.Errorf("not done after %v", daemon.ChangeTimeout))
 	defer cancel()
 	began := time.Now()
 	r := c.add(c.servers[0], node)
@@ -52,7 +52,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 		change.Accepted = time.Since(began)
 	}
 	if err == nil {
-		err = r.Server().Await(ctx, quorum.ChangeTimeout, func(ctx context.Context) error { return c.votes(ctx, r) })
+		err = r.Server().Await(ctx, daemon.ChangeTimeout, func(ctx context.Context) error { return c.votes(ctx, r) })
 	}
 	if err == nil {
 		err = r.Server().Joined()
@@ -79,7 +79,7 @@ func (c *cluster) votes(ctx context.Context, r *replica) error {
 			return r.serves(ctx)
 		}
 	}
-	return fmt.Errorf("%w: %s has no vote yet", ErrNotReady, r.host.Name())
+	return fmt.Errorf("%w: %s has no vote yet", database.ErrNotReady, r.host.Name())
 }
 
 // undoJoin takes a replica back that did not come to be one.
@@ -117,7 +117,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	if err := c.errFixed(); err != nil {
 		return fail(err)
 	}
-	steps := quorum.Steps[*replica]{MayGo: c.mayGo, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop}
+	steps := daemon.LeaveSteps[*replica]{CheckLeave: c.mayGo, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop}
 	if change, err = steps.Leave(ctx, &c.processes, replicas[0], manner); err != nil {
 		return fail(err)
 	}
@@ -128,17 +128,17 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 func (c *cluster) mayGo(ctx context.Context, r *replica, manner database.Manner) error {
 	all := c.current()
 	others := 0
-	for _, o := range quorum.Running(all, r) {
+	for _, o := range daemon.RunningExcept(all, r) {
 		if o.serves(ctx) == nil {
 			others++
 		}
 	}
-	return quorum.MayLeave(all, r, manner, others)
+	return daemon.CheckLeave(all, r, manner, others)
 }
 
 // forgotten returns nil when no replica that runs lists r, and they serve.
 func (c *cluster) forgotten(ctx context.Context, r *replica) error {
-	for _, o := range quorum.Running(c.current(), r) {
+	for _, o := range daemon.RunningExcept(c.current(), r) {
 		s, err := o.status(ctx)
 		if err != nil {
 			return err

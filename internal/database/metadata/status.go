@@ -12,7 +12,7 @@ import (
 	vocab "skerry/systems/metadata"
 
 	"skerry/internal/database"
-	"skerry/internal/database/quorum"
+	"skerry/internal/database/daemon"
 )
 
 // Ready implements database.Cluster: every replica answers a read of its server's tree,
@@ -20,7 +20,7 @@ import (
 func (c *cluster) Ready(ctx context.Context) error {
 	all := c.current()
 	if len(all) == 0 {
-		return fmt.Errorf("%w: there are no servers", ErrNotReady)
+		return fmt.Errorf("%w: there are no servers", database.ErrNotReady)
 	}
 	leaders := make([]uint64, len(all))
 	g, gctx := errgroup.WithContext(ctx)
@@ -42,12 +42,12 @@ func (c *cluster) Ready(ctx context.Context) error {
 	for i, r := range all {
 		first := slices.IndexFunc(all, func(o *replica) bool { return o.server == r.server })
 		if leaders[i] != leaders[first] {
-			return fmt.Errorf("%w: %s and %s name different leaders", ErrNotReady, r.host.Name(), all[first].host.Name())
+			return fmt.Errorf("%w: %s and %s name different leaders", database.ErrNotReady, r.host.Name(), all[first].host.Name())
 		}
 	}
 	for _, area := range c.areas() {
 		if _, err := ask(ctx, all[0].admin, vocab.Command{Op: vocab.Stat, Path: area}); err != nil {
-			return fmt.Errorf("%w: %w", ErrNotReady, err)
+			return fmt.Errorf("%w: %w", database.ErrNotReady, err)
 		}
 	}
 	return nil
@@ -105,8 +105,8 @@ func rows(ctx context.Context, r *replica) (int64, error) {
 // serving is a replica of the root's server that answers, for questions to the cluster,
 // and never one that is left out.
 func (c *cluster) serving(ctx context.Context, without *replica) (*replica, error) {
-	err := fmt.Errorf("%w: no other replica of the root's server runs", ErrNotReady)
-	for _, r := range quorum.Running(c.current(), without) {
+	err := fmt.Errorf("%w: no other replica of the root's server runs", database.ErrNotReady)
+	for _, r := range daemon.RunningExcept(c.current(), without) {
 		if r.server != c.servers[0].name || r.Server() == nil {
 			continue
 		}

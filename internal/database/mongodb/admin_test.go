@@ -13,6 +13,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	drv "go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"skerry/internal/database"
 )
 
 // replies are those of MongoDB's documentation, by command.
@@ -123,14 +125,14 @@ func TestStatus(t *testing.T) {
 	if s.primary() != hosts[0] || s.state(hosts[1]) != "SECONDARY" || s.serving(hosts) != nil {
 		t.Errorf("%+v: primary %s", s, s.primary())
 	}
-	if err := s.serving(hosts[:2]); !errors.Is(err, ErrNotReady) {
+	if err := s.serving(hosts[:2]); !errors.Is(err, database.ErrNotReady) {
 		t.Errorf("a member too many is no matter: %v", err)
 	}
-	if err := s.serving(append(hosts, "m4:1")); !errors.Is(err, ErrNotReady) {
+	if err := s.serving(append(hosts, "m4:1")); !errors.Is(err, database.ErrNotReady) {
 		t.Errorf("a member too few is no matter: %v", err)
 	}
 	s.Members[2].Health = 0
-	if err := s.serving(hosts); !errors.Is(err, ErrNotReady) {
+	if err := s.serving(hosts); !errors.Is(err, database.ErrNotReady) {
 		t.Errorf("a member that is down is no matter: %v", err)
 	}
 	if _, err := status(t.Context(), c); !again(err) {

@@ -9,6 +9,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"skerry/internal/database"
 )
 
 // codeCommandNotFound is a server's that is older than a command.
@@ -29,7 +31,7 @@ func balanced(ctx context.Context, c *mongo.Client) error {
 	case err != nil:
 		return err
 	case !answer.Compliant:
-		return fmt.Errorf("%w: the balancer is not done (%s)", ErrNotReady, answer.First)
+		return fmt.Errorf("%w: the balancer is not done (%s)", database.ErrNotReady, answer.First)
 	}
 	return nil
 }
@@ -64,7 +66,7 @@ func evenChunks(ctx context.Context, c *mongo.Client) error {
 		}
 	}
 	if !even(chunks) {
-		return fmt.Errorf("%w: the balancer is not done (chunks by shard: %v)", ErrNotReady, chunks)
+		return fmt.Errorf("%w: the balancer is not done (chunks by shard: %v)", database.ErrNotReady, chunks)
 	}
 	return nil
 }

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"skerry/internal/database"
 )
 
 func TestBalanced(t *testing.T) {
 	c, seen := talk(t, documented(t, "balancerCollectionStatus"), documented(t, "balancerCollectionStatus compliant"))
-	if err := balanced(t.Context(), c); !errors.Is(err, ErrNotReady) || !strings.Contains(err.Error(), "chunksImbalance") {
+	if err := balanced(t.Context(), c); !errors.Is(err, database.ErrNotReady) || !strings.Contains(err.Error(), "chunksImbalance") {
 		t.Errorf("chunks that are to be moved: %v", err)
 	}
 	if err := balanced(t.Context(), c); err != nil {
@@ -28,7 +30,7 @@ func TestBalancedBefore44(t *testing.T) {
 	missing := serverError(codeCommandNotFound, "CommandNotFound", "no such command: 'balancerCollectionStatus'")
 	c, seen := talk(t, missing, documented(t, "listShards"), chunks(on("shard01", 4), on("shard02", 4)),
 		missing, documented(t, "listShards"), chunks(on("shard01", 3), on("shard02", 3), on("shard03", 2)))
-	if err := balanced(t.Context(), c); !errors.Is(err, ErrNotReady) || !strings.Contains(err.Error(), "[4 4 0]") {
+	if err := balanced(t.Context(), c); !errors.Is(err, database.ErrNotReady) || !strings.Contains(err.Error(), "[4 4 0]") {
 		t.Errorf("chunks that are to be moved: %v", err)
 	}
 	if err := balanced(t.Context(), c); err != nil {

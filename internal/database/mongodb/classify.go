@@ -8,7 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -48,7 +48,7 @@ func classify(err error) error {
 	case errors.As(err, &selection):
 		return load.Failed(classNoServer, "", err)
 	case errors.As(err, &queue):
-		return load.Failed(failure.Connect, "", err)
+		return load.Failed(database.ClassConnectTimeout, "", err)
 	case errors.As(err, &write):
 		// Single writes: with an error of the write nothing was written, unless it is a
 		// mongos that has lost the shard on the way.
@@ -59,26 +59,26 @@ func classify(err error) error {
 	case errors.As(err, &command) && !command.HasErrorLabel("NetworkError"):
 		return commandError(command, err)
 	case errors.As(err, &broken) && strings.Contains(broken.Error(), "connection pool") || neverConnected(err):
-		return load.Failed(failure.DialClass(err), "", err)
+		return load.Failed(database.DialErrorClass(err), "", err)
 	case mongo.IsTimeout(err):
-		return load.Unknown(failure.Timeout, "", err)
+		return load.Unknown(database.ClassTimeout, "", err)
 	case errors.Is(err, context.Canceled):
-		return load.Unknown(failure.Canceled, "", err)
+		return load.Unknown(database.ClassCanceled, "", err)
 	}
-	return load.Unknown(failure.Class(err), "", err)
+	return load.Unknown(database.ErrorClass(err), "", err)
 }
 
 // neverConnected tells whether a connection failed before there was one to send on.
 func neverConnected(err error) bool {
-	class := failure.Class(err)
-	return class == failure.Refused || class == failure.Unreachable
+	class := database.ErrorClass(err)
+	return class == database.ClassRefused || class == database.ClassUnreachable
 }
 
 // commandError is what the server answered.
 func commandError(e mongo.CommandError, err error) error {
 	class := strings.ToLower(e.Name)
 	if class == "" {
-		class = failure.Other
+		class = database.ClassOther
 	}
 	return codeError(int(e.Code), class, err)
 }
@@ -96,7 +96,7 @@ func codeError(code int, other string, err error) error {
 	case codeHostUnreachable, codeSocketException:
 		return load.Unknown(classShard, "", err)
 	case codeMaxTimeExpired, codeNetworkTimeout, codeExceededTimeLimit:
-		return load.Unknown(failure.Timeout, "", err)
+		return load.Unknown(database.ClassTimeout, "", err)
 	}
 	return load.Failed(other, "", err)
 }

@@ -114,7 +114,7 @@ func testHaltAndRevive(t *testing.T) {
 			t.Fatal(err)
 		}
 		expectStates(t, c, "n1: unreachable; n2: PRIMARY; n3: SECONDARY")
-		if err := c.Ready(t.Context()); !errors.Is(err, ErrNotReady) {
+		if err := c.Ready(t.Context()); !errors.Is(err, database.ErrNotReady) {
 			t.Errorf("ready without a member: %v", err)
 		}
 		if err := c.Revive(t.Context(), nodes[0]); err != nil {

@@ -69,7 +69,7 @@ func (c *cluster) back(ctx context.Context, s *server) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %s says of %s: %s", ErrNotReady, s.set, s.addr, st.state(s.addr))
+	return fmt.Errorf("%w: %s says of %s: %s", database.ErrNotReady, s.set, s.addr, st.state(s.addr))
 }
 
 // hold finds a node's servers and keeps others from changing them.

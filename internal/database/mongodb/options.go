@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/database/option"
 )
 
 // ErrOption marks an option that cannot be used.
@@ -44,7 +43,7 @@ type options struct {
 
 // parseOptions understands the options of a cluster on so many nodes.
 func parseOptions(nodes int, given database.Options) (options, error) {
-	r := option.Options(ErrOption, given, "topology", "shards", "replicas", "config_servers", "mongos", "port",
+	r := database.ReadOptions(ErrOption, given, "topology", "shards", "replicas", "config_servers", "mongos", "port",
 		"priorities", "hidden", "non_voting", "write_concern", "read_concern", "read_preference",
 		"cache", "oplog", "election_timeout", "heartbeat_interval", "orphan_cleanup_delay")
 	o := options{
@@ -95,7 +94,7 @@ func parsePriorities(list []string) (map[string]float64, error) {
 }
 
 // check refuses options that do not go together.
-func (o options) check(nodes int, r *option.Reader) error {
+func (o options) check(nodes int, r *database.SettingReader) error {
 	onlySharded := []string{"shards", "replicas", "config_servers", "mongos", "orphan_cleanup_delay"}
 	onlySet := []string{"priorities", "hidden", "non_voting"}
 	wrong, right := onlySharded, topologySharded

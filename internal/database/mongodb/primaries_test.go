@@ -92,7 +92,7 @@ func (c *cluster) losePrimary(ctx context.Context, kill bool) error {
 	if err := c.servers.Await(ctx, func(ctx context.Context) error {
 		primary, err := c.primaryOf(ctx, setName)
 		if err == nil && primary == lost {
-			err = fmt.Errorf("%w: %s is still primary", ErrNotReady, lost.host.Name())
+			err = fmt.Errorf("%w: %s is still primary", database.ErrNotReady, lost.host.Name())
 		}
 		return err
 	}); err != nil {

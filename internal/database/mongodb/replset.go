@@ -9,6 +9,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"skerry/internal/database"
 )
 
 // Member states of a replica set, as replSetGetStatus numbers them.
@@ -84,20 +86,20 @@ func (s setStatus) state(host string) string {
 // a member that serves.
 func (s setStatus) serving(hosts []string) error {
 	if s.primary() == "" {
-		return fmt.Errorf("%w: %s has no primary", ErrNotReady, s.Set)
+		return fmt.Errorf("%w: %s has no primary", database.ErrNotReady, s.Set)
 	}
 	for _, m := range s.Members {
 		if !slices.Contains(hosts, m.Name) {
-			return fmt.Errorf("%w: %s is still a member of %s", ErrNotReady, m.Name, s.Set)
+			return fmt.Errorf("%w: %s is still a member of %s", database.ErrNotReady, m.Name, s.Set)
 		}
 	}
 	for _, h := range hosts {
 		i := slices.IndexFunc(s.Members, func(m memberStatus) bool { return m.Name == h })
 		if i < 0 {
-			return fmt.Errorf("%w: %s is no member of %s", ErrNotReady, h, s.Set)
+			return fmt.Errorf("%w: %s is no member of %s", database.ErrNotReady, h, s.Set)
 		}
 		if m := s.Members[i]; m.State != statePrimary && m.State != stateSecondary || m.Health != 1 {
-			return fmt.Errorf("%w: %s of %s is %s", ErrNotReady, h, s.Set, m.Str)
+			return fmt.Errorf("%w: %s of %s is %s", database.ErrNotReady, h, s.Set, m.Str)
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"skerry/internal/database"
-	"skerry/internal/database/quorum"
+	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
 )
 
@@ -23,7 +23,7 @@ func (c *cluster) persist(ctx context.Context, ask func(context.Context) error) 
 	var final error
 	err := c.servers.Await(ctx, func(ctx context.Context) error {
 		err := ask(ctx)
-		if err != nil && !again(err) && !errors.Is(err, ErrNotReady) {
+		if err != nil && !again(err) && !errors.Is(err, database.ErrNotReady) {
 			final = err
 			return nil
 		}
@@ -248,7 +248,7 @@ func (c *cluster) mayGo(ctx context.Context, servers []*server, manner database.
 			left += votes[s.addr]
 		}
 	}
-	return quorum.Votes{All: total, Own: votes[leaving.addr], Others: left, Helps: manner == database.Graceful && leaving.running()}.MayLeave()
+	return daemon.Votes{All: total, Own: votes[leaving.addr], Others: left, Helps: manner == database.Graceful && leaving.running()}.CheckLeave()
 }
 
 func (c *cluster) shardMayGo(servers []*server, manner database.Manner) error {
@@ -287,7 +287,7 @@ func (c *cluster) leaveSet(ctx context.Context, servers []*server, accepted func
 				return err
 			}
 			if primary == s {
-				return fmt.Errorf("%w: %s is still primary", ErrNotReady, s.host.Name())
+				return fmt.Errorf("%w: %s is still primary", database.ErrNotReady, s.host.Name())
 			}
 			return removeMember(ctx, primary.admin, s.addr)
 		}); err != nil {
@@ -321,10 +321,10 @@ func (c *cluster) without(ctx context.Context, gone *server, left []string) erro
 		return err
 	}
 	if st.state(gone.addr) != "" {
-		return fmt.Errorf("%w: the set still lists %s", ErrNotReady, gone.host.Name())
+		return fmt.Errorf("%w: the set still lists %s", database.ErrNotReady, gone.host.Name())
 	}
 	if !slices.Contains(left, st.primary()) {
-		return fmt.Errorf("%w: %s is primary", ErrNotReady, st.primary())
+		return fmt.Errorf("%w: %s is primary", database.ErrNotReady, st.primary())
 	}
 	return nil
 }
@@ -376,7 +376,7 @@ func (c *cluster) drained(ctx context.Context, router *server, set string, r rem
 			}
 		}
 	}
-	return fmt.Errorf("%w: %s has %d chunks left", ErrNotReady, set, r.Remaining.Chunks)
+	return fmt.Errorf("%w: %s has %d chunks left", database.ErrNotReady, set, r.Remaining.Chunks)
 }
 
 // routerBeside is a mongos that runs and is none of servers.
@@ -386,5 +386,5 @@ func (c *cluster) routerBeside(servers []*server) (*server, error) {
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: no other mongos runs", ErrNotReady)
+	return nil, fmt.Errorf("%w: no other mongos runs", database.ErrNotReady)
 }

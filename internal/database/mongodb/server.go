@@ -18,7 +18,6 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/database/failure"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
@@ -62,7 +61,7 @@ func direct(dialer drv.ContextDialer, addr string) (*mongo.Client, error) {
 }
 
 // fromNode is a node's dialler as the driver wants it.
-type fromNode struct{ dial failure.DialFunc }
+type fromNode struct{ dial database.DialFunc }
 
 // DialContext implements options.ContextDialer.
 func (d fromNode) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {

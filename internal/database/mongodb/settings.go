@@ -8,7 +8,7 @@ import (
 
 	drv "go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"skerry/internal/database/option"
+	"skerry/internal/database"
 )
 
 // ErrProperty marks a client property that cannot be used.
@@ -34,7 +34,7 @@ type settings struct {
 }
 
 func parseSettings(p map[string]string) (settings, error) {
-	r := option.Properties(ErrProperty, "mongodb.", p, Properties()...)
+	r := database.ReadProperties(ErrProperty, "mongodb.", p, Properties()...)
 	s := settings{
 		url: r.Text(PropURL, ""), database: databaseName,
 		retry: r.Bool(PropRetry, false), timeout: r.Milliseconds(PropTimeout, defaultTimeout),

@@ -2,19 +2,15 @@ package mongodb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"skerry/internal/database"
 )
 
-// ErrNotReady says that a server does not serve yet.
-var ErrNotReady = errors.New("mongodb is not ready")
-
 // setStatusOf asks the members of a set that run, one after the other, until one knows of
 // a primary.
 func (c *cluster) setStatusOf(ctx context.Context, set string) (setStatus, error) {
-	err := fmt.Errorf("%w: no member of %s runs", ErrNotReady, set)
+	err := fmt.Errorf("%w: no member of %s runs", database.ErrNotReady, set)
 	for _, s := range c.inSet(set) {
 		if !s.running() {
 			continue
@@ -28,7 +24,7 @@ func (c *cluster) setStatusOf(ctx context.Context, set string) (setStatus, error
 		case st.primary() != "":
 			return st, nil
 		default:
-			err = fmt.Errorf("%w: %s has no primary", ErrNotReady, set)
+			err = fmt.Errorf("%w: %s has no primary", database.ErrNotReady, set)
 		}
 	}
 	return setStatus{}, err
@@ -54,7 +50,7 @@ func (c *cluster) primaryOf(ctx context.Context, set string) (*server, error) {
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: %s is primary of %s, and unknown here", ErrNotReady, st.primary(), set)
+	return nil, fmt.Errorf("%w: %s is primary of %s, and unknown here", database.ErrNotReady, st.primary(), set)
 }
 
 // router is a mongos that runs.
@@ -64,7 +60,7 @@ func (c *cluster) router() (*server, error) {
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: no mongos runs", ErrNotReady)
+	return nil, fmt.Errorf("%w: no mongos runs", database.ErrNotReady)
 }
 
 // entry is who answers questions about the table: a mongos, or the primary.
@@ -91,14 +87,14 @@ func (c *cluster) Ready(ctx context.Context) error {
 	}
 	for _, s := range c.with(func(s *server) bool { return s.role == roleRouter }) {
 		if !s.running() {
-			return fmt.Errorf("%w: the mongos on %s does not run", ErrNotReady, s.host.Name())
+			return fmt.Errorf("%w: the mongos on %s does not run", database.ErrNotReady, s.host.Name())
 		}
 		list, err := listShards(ctx, s.admin)
 		if err != nil {
-			return fmt.Errorf("%w: the mongos on %s: %w", ErrNotReady, s.host.Name(), err)
+			return fmt.Errorf("%w: the mongos on %s: %w", database.ErrNotReady, s.host.Name(), err)
 		}
 		if len(list) != shards {
-			return fmt.Errorf("%w: the mongos on %s lists %d shards of %d", ErrNotReady, s.host.Name(), len(list), shards)
+			return fmt.Errorf("%w: the mongos on %s lists %d shards of %d", database.ErrNotReady, s.host.Name(), len(list), shards)
 		}
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -108,12 +108,12 @@ func lost(addr string, err, cause error) error {
 	if cause == nil {
 		cause = err
 	}
-	class := failure.Class(cause)
+	class := database.ErrorClass(cause)
 	switch {
 	case errors.Is(err, driver.ErrBadConn): // nothing was sent
 		return load.Failed(class, addr, cause)
 	case errors.Is(err, context.Canceled):
-		class = failure.Canceled
+		class = database.ClassCanceled
 	}
 	return load.Unknown(class, addr, cause)
 }

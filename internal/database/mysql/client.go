@@ -9,7 +9,7 @@ import (
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -41,7 +41,7 @@ var (
 // begin returns the link that an operation goes over, with its deadline set.
 func (c *Client) begin(ctx context.Context, writes bool) (*link, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, load.Failed(failure.Class(err), "", err)
+		return nil, load.Failed(database.ErrorClass(err), "", err)
 	}
 	now := time.Now()
 	deadline, bounded := ctx.Deadline()
@@ -152,7 +152,7 @@ func (c *Client) end(ctx context.Context, l *link, err error) error {
 	case errors.As(err, &done):
 		return err
 	case errors.As(err, &early):
-		err = load.Failed(failure.Class(early.error), l.addr, early.error)
+		err = load.Failed(database.ErrorClass(early.error), l.addr, early.error)
 	case !errors.As(err, &e):
 		err = lost(l.addr, err, l.stream.err)
 	default:

@@ -11,7 +11,7 @@ import (
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -59,7 +59,7 @@ func (r *router) dial(ctx context.Context, addr string, deadline time.Time) (*li
 	}
 	connector, err := mysqldriver.NewConnector(c)
 	if err != nil {
-		return nil, load.Failed(failure.Other, addr, err)
+		return nil, load.Failed(database.ClassOther, addr, err)
 	}
 	if l.conn, err = connector.Connect(ctx); err != nil {
 		return nil, load.Failed(l.dialClass(err), addr, err)
@@ -83,9 +83,9 @@ func (l *link) dialClass(err error) string {
 		}
 		return fmt.Sprintf("error_%d", e.Number)
 	case l.stream != nil && l.stream.err != nil:
-		return failure.DialClass(l.stream.err)
+		return database.DialErrorClass(l.stream.err)
 	}
-	return failure.DialClass(err)
+	return database.DialErrorClass(err)
 }
 
 // set sets variables of the session: name=value;name=value.

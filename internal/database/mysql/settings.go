@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/database/option"
+	"skerry/internal/database"
 )
 
 // Properties of the client.
@@ -67,7 +67,7 @@ type settings struct {
 }
 
 func parseSettings(p map[string]string) (settings, error) {
-	r := option.Properties(ErrProperty, "mysql.", p, Properties()...)
+	r := database.ReadProperties(ErrProperty, "mysql.", p, Properties()...)
 	s := settings{
 		hosts:    strings.Join(r.Addresses(PropHosts, Port), ","),
 		user:     r.Text(PropUser, User),

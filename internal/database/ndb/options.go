@@ -7,7 +7,6 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
-	"skerry/internal/database/option"
 )
 
 // ErrOption marks an option that cannot be used.
@@ -38,7 +37,7 @@ var optionNames = []string{
 
 // parseOptions understands the options of a cluster on so many nodes.
 func parseOptions(nodes int, given database.Options) (options, error) {
-	r := option.Options(ErrOption, given, optionNames...)
+	r := database.ReadOptions(ErrOption, given, optionNames...)
 	o := options{
 		replicas:    r.Int("no_of_replicas", 1, 4, 2),
 		port:        r.Int("port", 1, 65535, mysql.Port),

@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -47,15 +47,15 @@ func classify(addr string, err error) error {
 		return load.Unknown(class, addr, err)
 	}
 	if pgconn.SafeToRetry(err) {
-		return load.Failed(failure.Class(err), addr, err)
+		return load.Failed(database.ErrorClass(err), addr, err)
 	}
-	return load.Unknown(failure.Class(err), addr, err)
+	return load.Unknown(database.ErrorClass(err), addr, err)
 }
 
 // dialError turns a failure to connect into an outcome.
 func dialError(addr string, err error) error {
 	var e *pgconn.PgError
-	class := failure.DialClass(err)
+	class := database.DialErrorClass(err)
 	if errors.As(err, &e) && codes[e.Code] != "" {
 		class = codes[e.Code]
 	}

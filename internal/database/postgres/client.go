@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -82,7 +82,7 @@ type session struct {
 // begin finds the connection for an operation and bounds it.
 func (c *client) begin(ctx context.Context, reads bool) (session, error) {
 	if err := ctx.Err(); err != nil {
-		return session{}, load.Failed(failure.Class(err), "", err)
+		return session{}, load.Failed(database.ErrorClass(err), "", err)
 	}
 	s := session{slot: &c.write}
 	want := readPrimary
@@ -91,7 +91,7 @@ func (c *client) begin(ctx context.Context, reads bool) (session, error) {
 	}
 	if *s.slot == nil || (*s.slot).conn.IsClosed() {
 		if c.alone {
-			return s, load.Failed(failure.EOF, c.members()[0], errors.New("the connection has ended"))
+			return s, load.Failed(database.ClassEOF, c.members()[0], errors.New("the connection has ended"))
 		}
 		if err := c.reconnect(ctx, s.slot, want); err != nil {
 			return s, err
@@ -107,7 +107,7 @@ func (c *client) begin(ctx context.Context, reads bool) (session, error) {
 		}
 	}
 	if err := s.conn.Conn().SetDeadline(deadline); err != nil {
-		return s, load.Failed(failure.Class(err), s.addr, err)
+		return s, load.Failed(database.ErrorClass(err), s.addr, err)
 	}
 	return s, nil
 }

@@ -11,14 +11,14 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 )
 
 // connTimeout bounds one connection's making.
 const connTimeout = 5 * time.Second
 
 // connect connects to one server. A nil dial is the system's.
-func connect(ctx context.Context, addr string, s settings, dial failure.DialFunc) (*pgconn.PgConn, error) {
+func connect(ctx context.Context, addr string, s settings, dial database.DialFunc) (*pgconn.PgConn, error) {
 	u := url.URL{Scheme: "postgres", Host: addr, Path: "/" + s.database, User: url.User(s.user), RawQuery: "sslmode=disable"}
 	if s.password != "" {
 		u.User = url.UserPassword(s.user, s.password)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"skerry/internal/database"
-	"skerry/internal/database/option"
 )
 
 // ErrOption marks an option that cannot be used.
@@ -31,7 +30,7 @@ type options struct {
 }
 
 func parseOptions(given database.Options) (options, error) {
-	r := option.Options(ErrOption, given, "port", "primary", "synchronous_commit", "synchronous_standby_names", "fsync",
+	r := database.ReadOptions(ErrOption, given, "port", "primary", "synchronous_commit", "synchronous_standby_names", "fsync",
 		"shared_buffers", "max_connections", "hot_standby_feedback", "wal_keep_size", "checkpoint_timeout", "read")
 	o := options{
 		port:    r.Int("port", 1, 65535, defaultPort),

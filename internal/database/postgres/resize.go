@@ -32,7 +32,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 	defer release()
 	primary := c.primary.Load()
 	if primary == nil {
-		return change, fmt.Errorf("joining %s: %w: there is no primary", node.Name(), ErrNotReady)
+		return change, fmt.Errorf("joining %s: %w: there is no primary", node.Name(), database.ErrNotReady)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
 	defer cancel()
@@ -135,7 +135,7 @@ func (c *cluster) mayGo(m *member) error {
 func (c *cluster) settled(ctx context.Context) error {
 	members, primary := c.current()
 	if primary == nil {
-		return fmt.Errorf("%w: there is no primary", ErrNotReady)
+		return fmt.Errorf("%w: there is no primary", database.ErrNotReady)
 	}
 	states, err := standbys(ctx, primary)
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *cluster) settled(ctx context.Context) error {
 	}
 	for _, m := range members {
 		if s := states[m.host.Name()]; m != primary && !m.halted.Load() && s != streaming {
-			return fmt.Errorf("%w: the standby on %s is not streaming (%q)", ErrNotReady, m.host.Name(), s)
+			return fmt.Errorf("%w: the standby on %s is not streaming (%q)", database.ErrNotReady, m.host.Name(), s)
 		}
 	}
 	return nil

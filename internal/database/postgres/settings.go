@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/database/option"
+	"skerry/internal/database"
 )
 
 // ErrProperty marks a client property that cannot be used.
@@ -52,7 +52,7 @@ type settings struct {
 }
 
 func parseSettings(p map[string]string) (settings, error) {
-	r := option.Properties(ErrProperty, "postgres.", p, Properties()...)
+	r := database.ReadProperties(ErrProperty, "postgres.", p, Properties()...)
 	s := settings{
 		hosts: strings.Join(r.Addresses(PropHosts, defaultPort), ","),
 		user:  r.Text(PropUser, user), password: r.Text(PropPassword, ""), database: r.Text(PropDatabase, user),

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -14,9 +13,6 @@ import (
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
 )
-
-// ErrNotReady says that a member does not serve yet.
-var ErrNotReady = errors.New("postgres is not ready")
 
 // streaming is PostgreSQL's word for a standby that has caught up and gets what is
 // written as it is written.
@@ -41,18 +37,18 @@ func standbys(ctx context.Context, primary *member) (map[string]string, error) {
 func (c *cluster) Ready(ctx context.Context) error {
 	members, primary := c.current()
 	if primary == nil {
-		return fmt.Errorf("%w: there is no primary", ErrNotReady)
+		return fmt.Errorf("%w: there is no primary", database.ErrNotReady)
 	}
 	recovering, err := primary.query(ctx, inRecovery)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %w", ErrNotReady, err)
+		return fmt.Errorf("%w: %w", database.ErrNotReady, err)
 	case recovering[0][0] == isTrue:
-		return fmt.Errorf("%w: %s is not primary yet", ErrNotReady, primary.host.Name())
+		return fmt.Errorf("%w: %s is not primary yet", database.ErrNotReady, primary.host.Name())
 	}
 	states, err := standbys(ctx, primary)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNotReady, err)
+		return fmt.Errorf("%w: %w", database.ErrNotReady, err)
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	for _, m := range members {
@@ -60,11 +56,11 @@ func (c *cluster) Ready(ctx context.Context) error {
 			continue
 		}
 		if s := states[m.host.Name()]; s != streaming {
-			return fmt.Errorf("%w: the standby on %s is not streaming (%q)", ErrNotReady, m.host.Name(), s)
+			return fmt.Errorf("%w: the standby on %s is not streaming (%q)", database.ErrNotReady, m.host.Name(), s)
 		}
 		g.Go(func() error {
 			if _, err := m.query(gctx, inRecovery); err != nil {
-				return fmt.Errorf("%w: %w", ErrNotReady, err)
+				return fmt.Errorf("%w: %w", database.ErrNotReady, err)
 			}
 			return nil
 		})
@@ -90,9 +86,9 @@ func (c *cluster) streams(ctx context.Context, m, primary *member, timeout time.
 		case err != nil:
 			return err
 		case len(text) == 0:
-			return fmt.Errorf("%w: the primary knows of no standby on %s", ErrNotReady, m.host.Name())
+			return fmt.Errorf("%w: the primary knows of no standby on %s", database.ErrNotReady, m.host.Name())
 		case text[0][0] != streaming || text[0][1] != isTrue:
-			return fmt.Errorf("%w: the standby on %s has not caught up (%s)", ErrNotReady, m.host.Name(), text[0][0])
+			return fmt.Errorf("%w: the standby on %s has not caught up (%s)", database.ErrNotReady, m.host.Name(), text[0][0])
 		}
 		return nil
 	})
@@ -135,7 +131,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 func (c *cluster) Count(ctx context.Context) (n int64, err error) {
 	primary := c.primary.Load()
 	if primary == nil {
-		return 0, fmt.Errorf("counting rows: %w: there is no primary", ErrNotReady)
+		return 0, fmt.Errorf("counting rows: %w: there is no primary", database.ErrNotReady)
 	}
 	if err := primary.ask(ctx, func(ctx context.Context, conn *pgconn.PgConn) (err error) {
 		n, err = count(ctx, conn, defaultTable)
@@ -150,7 +146,7 @@ func (c *cluster) Count(ctx context.Context) (n int64, err error) {
 func (c *cluster) Clear(ctx context.Context) error {
 	primary := c.primary.Load()
 	if primary == nil {
-		return fmt.Errorf("emptying the table: %w: there is no primary", ErrNotReady)
+		return fmt.Errorf("emptying the table: %w: there is no primary", database.ErrNotReady)
 	}
 	if _, err := primary.query(ctx, "TRUNCATE "+defaultTable); err != nil {
 		return fmt.Errorf("emptying the table: %w", err)

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -16,7 +16,7 @@ const classMoved = "moved" // redirected more often than allowed
 // replyError is an error that Redis reported. Redis did not carry the command out.
 func replyError(addr string, text []byte) error {
 	word, _, _ := strings.Cut(string(text), " ")
-	class := failure.Other
+	class := database.ClassOther
 	if word != "ERR" && word != "" && word == strings.ToUpper(word) {
 		class = strings.ToLower(word)
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -42,9 +42,9 @@ type call struct {
 // start begins an operation.
 func (c *client) start(ctx context.Context) (time.Time, error) {
 	if err := ctx.Err(); err != nil {
-		class := failure.Canceled
+		class := database.ClassCanceled
 		if errors.Is(err, context.DeadlineExceeded) {
-			class = failure.Timeout
+			class = database.ClassTimeout
 		}
 		return time.Time{}, load.Failed(class, "", err)
 	}
@@ -118,7 +118,7 @@ func (c *client) flush(ctx context.Context, deadline time.Time, first int) bool 
 	for _, l := range c.touched {
 		err := l.conn.SetDeadline(deadline)
 		if err != nil {
-			err = load.Failed(failure.Class(err), l.addr, err)
+			err = load.Failed(database.ErrorClass(err), l.addr, err)
 		} else {
 			if len(c.touched) == 1 && l.raw != nil {
 				err = l.exchange()
@@ -141,7 +141,7 @@ func (c *client) flush(ctx context.Context, deadline time.Time, first int) bool 
 // first time: a node that is redirected to and refuses is down.
 func (c *client) elsewhere(k *call, err error) int32 {
 	var e *load.OpError
-	if k.detour || c.alone || !errors.As(err, &e) || e.Class != failure.Refused {
+	if k.detour || c.alone || !errors.As(err, &e) || e.Class != database.ClassRefused {
 		return -1
 	}
 	return c.another(k.node)
@@ -167,7 +167,7 @@ func (c *client) collect(ctx context.Context, follow bool) (again bool) {
 			}
 			if err != nil {
 				if errors.Is(ctx.Err(), context.Canceled) {
-					err = load.Unknown(failure.Canceled, l.addr, ctx.Err())
+					err = load.Unknown(database.ClassCanceled, l.addr, ctx.Err())
 				}
 				c.lost(l, l.waiting[n:], err)
 				break

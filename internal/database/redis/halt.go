@@ -153,7 +153,7 @@ func (c *cluster) serves(ctx context.Context, m *member) error {
 func (v view) touches(addr string) error {
 	for _, p := range v.peers {
 		if p.addr == addr && (p.is("fail") || p.is("fail?") || !p.link && !p.is("myself")) {
-			return fmt.Errorf("%w: %s says that %s is %s", ErrNotReady, v.host.Name(), p.addr, p.state())
+			return fmt.Errorf("%w: %s says that %s is %s", database.ErrNotReady, v.host.Name(), p.addr, p.state())
 		}
 	}
 	return nil
@@ -162,7 +162,7 @@ func (v view) touches(addr string) error {
 // allThere returns nil when no member is halted.
 func (c *cluster) allThere() error {
 	for _, m := range c.halted() {
-		return advice.With(fmt.Errorf("%w: %s on %s is halted", ErrNotReady, c.kind.name, m.host.Name()),
+		return advice.With(fmt.Errorf("%w: %s on %s is halted", database.ErrNotReady, c.kind.name, m.host.Name()),
 			"revive it, or let it leave abruptly")
 	}
 	return nil

@@ -157,14 +157,14 @@ func (c *cluster) calm(ctx context.Context) error {
 			continue
 		}
 		if other, taken := holder[v.self.epoch]; taken {
-			return fmt.Errorf("%w: %s and %s have the same epoch", ErrNotReady, v.host.Name(), other)
+			return fmt.Errorf("%w: %s and %s have the same epoch", database.ErrNotReady, v.host.Name(), other)
 		}
 		holder[v.self.epoch] = v.host.Name()
 	}
 	for _, v := range views {
 		for _, p := range v.peers {
 			if e, there := epoch[p.id]; there && p.master == "" && p.epoch != e {
-				return fmt.Errorf("%w: %s has not heard of the epoch of %s", ErrNotReady, v.host.Name(), p.addr)
+				return fmt.Errorf("%w: %s has not heard of the epoch of %s", database.ErrNotReady, v.host.Name(), p.addr)
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -69,19 +69,19 @@ func (l *lane) dial(ctx context.Context, r *router, deadline time.Time) error {
 	}
 	conn, err := dial(ctx, "tcp", l.addr)
 	if err != nil {
-		return load.Failed(failure.DialClass(err), l.addr, fmt.Errorf("connecting to %s: %w", l.addr, err))
+		return load.Failed(database.DialErrorClass(err), l.addr, fmt.Errorf("connecting to %s: %w", l.addr, err))
 	}
 	l.conn = conn
 	l.raw, l.step = nil, l.exchangeStep
 	if c, ok := conn.(syscall.Conn); ok {
 		if l.raw, err = c.SyscallConn(); err != nil {
 			l.close()
-			return load.Failed(failure.DialClass(err), l.addr, fmt.Errorf("connecting to %s: %w", l.addr, err))
+			return load.Failed(database.DialErrorClass(err), l.addr, fmt.Errorf("connecting to %s: %w", l.addr, err))
 		}
 	}
 	if err := conn.SetDeadline(deadline); err != nil {
 		l.close()
-		return load.Failed(failure.DialClass(err), l.addr, fmt.Errorf("connecting to %s: %w", l.addr, err))
+		return load.Failed(database.DialErrorClass(err), l.addr, fmt.Errorf("connecting to %s: %w", l.addr, err))
 	}
 	switch {
 	case r.password == "":
@@ -150,9 +150,9 @@ func (l *lane) exchange() error {
 	if err != nil {
 		err = fmt.Errorf("asking %s: %w", l.addr, err)
 		if l.sent == 0 {
-			return load.Failed(failure.Class(err), l.addr, err)
+			return load.Failed(database.ErrorClass(err), l.addr, err)
 		}
-		return load.Unknown(failure.Class(err), l.addr, err)
+		return load.Unknown(database.ErrorClass(err), l.addr, err)
 	}
 	if l.sent < len(l.out) {
 		return l.send(l.out[l.sent:])
@@ -192,9 +192,9 @@ func (l *lane) send(requests []byte) error {
 	}
 	err = fmt.Errorf("sending to %s: %w", l.addr, err)
 	if n == 0 {
-		return load.Failed(failure.Class(err), l.addr, err)
+		return load.Failed(database.ErrorClass(err), l.addr, err)
 	}
-	return load.Unknown(failure.Class(err), l.addr, err)
+	return load.Unknown(database.ErrorClass(err), l.addr, err)
 }
 
 // skip reads up to the end of the next reply.
@@ -212,7 +212,7 @@ func (l *lane) skip() error {
 		if !ok {
 			if err := l.more(); err != nil {
 				err = fmt.Errorf("reading from %s: %w", l.addr, err)
-				return load.Unknown(failure.Class(err), l.addr, err)
+				return load.Unknown(database.ErrorClass(err), l.addr, err)
 			}
 			continue
 		}

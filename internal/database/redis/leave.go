@@ -64,7 +64,7 @@ func (c *cluster) without(ctx context.Context, left *member) error {
 		return err
 	}
 	if _, known := seen(views, left.addr); known {
-		return fmt.Errorf("%w: %s is known yet", ErrNotReady, left.host.Name())
+		return fmt.Errorf("%w: %s is known yet", database.ErrNotReady, left.host.Name())
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (c *cluster) handOver(ctx context.Context, m *member, heir peer) error {
 			return err
 		}
 		if v.self.master == "" {
-			return fmt.Errorf("%w: %s is master yet", ErrNotReady, m.host.Name())
+			return fmt.Errorf("%w: %s is master yet", database.ErrNotReady, m.host.Name())
 		}
 		return c.Ready(ctx)
 	})
@@ -194,7 +194,7 @@ func (c *cluster) awaitDisowned(ctx context.Context, m *member, id string) error
 		for _, v := range views {
 			for _, p := range v.peers {
 				if v.member != m && p.id == id && p.owned() > 0 {
-					return fmt.Errorf("%w: to %s it owns %d slots yet", ErrNotReady, v.host.Name(), p.owned())
+					return fmt.Errorf("%w: to %s it owns %d slots yet", database.ErrNotReady, v.host.Name(), p.owned())
 				}
 			}
 		}

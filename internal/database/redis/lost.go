@@ -101,7 +101,7 @@ func (c *cluster) succeeded(ctx context.Context, lost *member) error {
 			return err
 		}
 		if p, _ := seen(views, lost.addr); p.owned() > 0 {
-			return fmt.Errorf("%w: %d slots have no master yet", ErrNotReady, p.owned())
+			return fmt.Errorf("%w: %d slots have no master yet", database.ErrNotReady, p.owned())
 		}
 		return nil
 	})

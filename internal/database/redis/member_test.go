@@ -59,10 +59,10 @@ func TestHaltWithoutFile(t *testing.T) {
 	if err := c.Halt(ctx, nodes[1], database.Abrupt); !errors.Is(err, errHalted) {
 		t.Errorf("halting it again: %v", err)
 	}
-	if err := c.Ready(ctx); !errors.Is(err, ErrNotReady) {
+	if err := c.Ready(ctx); !errors.Is(err, database.ErrNotReady) {
 		t.Errorf("ready: %v", err)
 	}
-	if _, err := c.Count(ctx); !errors.Is(err, ErrNotReady) {
+	if _, err := c.Count(ctx); !errors.Is(err, database.ErrNotReady) {
 		t.Errorf("counting with a third of the slots away: %v", err)
 	}
 	if members, err := c.Members(ctx); err != nil || len(members) != 3 || members[1].Rows != 0 {
@@ -72,7 +72,7 @@ func TestHaltWithoutFile(t *testing.T) {
 		"join": second(c.Join(ctx, nodes[3])), "leave": second(c.Leave(ctx, nodes[0], database.Graceful)),
 		"graceful leave of it": second(c.Leave(ctx, nodes[1], database.Graceful)),
 	} {
-		if !errors.Is(err, ErrNotReady) {
+		if !errors.Is(err, database.ErrNotReady) {
 			t.Errorf("%s while a member is halted: %v", what, err)
 		}
 	}

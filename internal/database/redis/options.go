@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/database/option"
 	"skerry/internal/machine/host"
 )
 
@@ -56,7 +55,7 @@ var optionNames = []string{
 
 // parseOptions understands the options of a cluster on so many nodes.
 func parseOptions(nodes int, given database.Options) (options, error) {
-	r := option.Options(ErrOption, given, optionNames...)
+	r := database.ReadOptions(ErrOption, given, optionNames...)
 	o := options{
 		replicas:    r.Int("replicas", 0, maxReplicas, 0),
 		port:        r.Int("port", 1, 65535-busOffset, defaultPort),

@@ -12,7 +12,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"skerry/internal/base/linger"
-	"skerry/internal/database/failure"
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -31,7 +31,7 @@ type router struct {
 	clients map[string]*goredis.Client // that ask for the slots, by address; of connect, then of run
 	// dial connects, where that is not from where this process is; hello is sent on
 	// every new connection.
-	dial  failure.DialFunc
+	dial  database.DialFunc
 	hello []string
 	// alone stays with node 0 whatever that says of the others.
 	alone bool

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"skerry/internal/database/option"
+	"skerry/internal/database"
 )
 
 // ErrProperty marks a client property that cannot be used.
@@ -57,7 +57,7 @@ func parseSettings(p map[string]string) (settings, error) {
 	s := settings{user: p[PropUser], password: p[PropPassword], timeout: defaultTimeout, redirects: defaultRedirects}
 	for k := range p {
 		if strings.HasPrefix(k, "redis.") && !slices.Contains(Properties(), k) {
-			return s, fmt.Errorf("%w: unknown %s%s", ErrProperty, k, option.Meant(k, Properties()))
+			return s, fmt.Errorf("%w: unknown %s%s", ErrProperty, k, database.SpellingHint(k, Properties()))
 		}
 	}
 	port := defaultPort

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,9 +13,6 @@ import (
 
 	"skerry/internal/database"
 )
-
-// ErrNotReady says that a member does not agree yet that the cluster serves.
-var ErrNotReady = errors.New("the cluster is not ready")
 
 // view is the cluster as one member sees it.
 type view struct {
@@ -98,11 +94,11 @@ func (c *cluster) acquainted(ctx context.Context) error {
 func known(views []view) error {
 	for _, v := range views {
 		if len(v.peers) != len(views) {
-			return fmt.Errorf("%w: %s knows %d nodes of %d", ErrNotReady, v.host.Name(), len(v.peers), len(views))
+			return fmt.Errorf("%w: %s knows %d nodes of %d", database.ErrNotReady, v.host.Name(), len(v.peers), len(views))
 		}
 		for _, p := range v.peers {
 			if p.is("handshake") || p.is("noaddr") {
-				return fmt.Errorf("%w: %s and %s are still introducing themselves", ErrNotReady, v.host.Name(), p.addr)
+				return fmt.Errorf("%w: %s and %s are still introducing themselves", database.ErrNotReady, v.host.Name(), p.addr)
 			}
 		}
 	}
@@ -121,22 +117,22 @@ func (c *cluster) Ready(ctx context.Context) error {
 		return err
 	}
 	if len(views) == 0 {
-		return fmt.Errorf("%w: it has no members", ErrNotReady)
+		return fmt.Errorf("%w: it has no members", database.ErrNotReady)
 	}
 	if err := known(views); err != nil {
 		return err
 	}
 	for _, v := range views {
 		if v.state != "ok" {
-			return fmt.Errorf("%w: %s says that the cluster's state is %s", ErrNotReady, v.host.Name(), v.state)
+			return fmt.Errorf("%w: %s says that the cluster's state is %s", database.ErrNotReady, v.host.Name(), v.state)
 		}
 		for _, p := range v.peers {
 			if p.is("fail") || p.is("fail?") {
-				return fmt.Errorf("%w: %s says that %s is %s", ErrNotReady, v.host.Name(), p.addr, p.state())
+				return fmt.Errorf("%w: %s says that %s is %s", database.ErrNotReady, v.host.Name(), p.addr, p.state())
 			}
 		}
 		if !agree(v.peers, views[0].peers) {
-			return fmt.Errorf("%w: %s and %s name different owners of slots", ErrNotReady, v.host.Name(), views[0].host.Name())
+			return fmt.Errorf("%w: %s and %s name different owners of slots", database.ErrNotReady, v.host.Name(), views[0].host.Name())
 		}
 	}
 	return replicating(ctx, views)
@@ -173,7 +169,7 @@ func replicating(ctx context.Context, views []view) error {
 			return fmt.Errorf("asking the server on %s: %w", v.host.Name(), err)
 		}
 		if !strings.Contains(info, "master_link_status:up") {
-			return fmt.Errorf("%w: the replica on %s has no data of its master yet", ErrNotReady, v.host.Name())
+			return fmt.Errorf("%w: the replica on %s has no data of its master yet", database.ErrNotReady, v.host.Name())
 		}
 	}
 	return nil
@@ -247,7 +243,7 @@ func (c *cluster) masters(ctx context.Context) ([]view, error) {
 		owned += v.self.owned()
 	}
 	if owned < slots {
-		return nil, fmt.Errorf("%w: %d of %d slots have no master that is there", ErrNotReady, slots-owned, slots)
+		return nil, fmt.Errorf("%w: %d of %d slots have no master that is there", database.ErrNotReady, slots-owned, slots)
 	}
 	return views, nil
 }

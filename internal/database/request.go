@@ -1,4 +1,4 @@
-package failure
+package database
 
 import (
 	"errors"
@@ -18,22 +18,22 @@ const (
 	maxText = 500
 )
 
-// Exchange sends a request over HTTP to a server and returns the answer's body. The error is one of
+// DoRequest sends a request over HTTP to a server and returns the answer's body. The error is one of
 // the load driver's: 404 is load.ErrNotFound, 501 load.ErrUnsupported, another 4xx certainly was not done; a 202, a 5xx or no
 // answer leaves the outcome unknown. Package http sends a request again only when nothing of it was sent, or it is a GET.
-func Exchange(client *http.Client, req *http.Request, server string) ([]byte, error) {
+func DoRequest(client *http.Client, req *http.Request, server string) ([]byte, error) {
 	resp, err := client.Do(req)
 	if err != nil {
 		var op *net.OpError
 		if errors.As(err, &op) && op.Op == "dial" {
-			return nil, load.Failed(DialClass(err), server, err)
+			return nil, load.Failed(DialErrorClass(err), server, err)
 		}
-		return nil, load.Unknown(Class(err), server, err)
+		return nil, load.Unknown(ErrorClass(err), server, err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return nil, load.Unknown(Class(err), server, err)
+		return nil, load.Unknown(ErrorClass(err), server, err)
 	}
 	switch code := resp.StatusCode; {
 	case code == http.StatusAccepted:

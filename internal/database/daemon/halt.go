@@ -1,15 +1,14 @@
-package quorum
+package daemon
 
 import (
 	"context"
 	"fmt"
 
 	"skerry/internal/database"
-	"skerry/internal/database/daemon"
 )
 
-// Halt ends the server of the member on a node, which stays a member.
-func Halt[M Member](ctx context.Context, members *daemon.Members[M], node string, manner database.Manner) error {
+// HaltMember ends the server of the member on a node, which stays a member.
+func HaltMember[M SeatedMember](ctx context.Context, members *Members[M], node string, manner database.Manner) error {
 	m, release, err := members.Hold(node)
 	if err != nil {
 		return fmt.Errorf("halting %s: %w", node, err)
@@ -18,9 +17,9 @@ func Halt[M Member](ctx context.Context, members *daemon.Members[M], node string
 	return m.Halt(ctx, manner)
 }
 
-// Revive starts the server of the member on a node again with run, and returns when the
+// ReviveMember starts the server of the member on a node again with run, and returns when the
 // member serves. One that runs is left as it is.
-func Revive[M Member](ctx context.Context, members *daemon.Members[M], node string, run, serves func(ctx context.Context, m M) error) error {
+func ReviveMember[M SeatedMember](ctx context.Context, members *Members[M], node string, run, serves func(ctx context.Context, m M) error) error {
 	m, release, err := members.Hold(node)
 	if err != nil {
 		return fmt.Errorf("reviving %s: %w", node, err)

@@ -1,4 +1,4 @@
-package quorum_test
+package daemon_test
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/database/quorum"
 	"skerry/internal/machine/host"
 	"skerry/internal/testkit/loophost"
 )
@@ -43,7 +42,7 @@ func TestPersist(t *testing.T) {
 			return lost
 		}
 		final := func(err error) bool { return errors.Is(err, errRefused) }
-		err := quorum.Persist(t.Context(), wait, final, func(ctx context.Context) error {
+		err := daemon.RetryChange(t.Context(), wait, final, func(ctx context.Context) error {
 			if _, bounded := ctx.Deadline(); !bounded {
 				t.Errorf("%s: a question without an end", name)
 			}
@@ -83,13 +82,13 @@ func TestRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, m := range quorum.Running(all, all[0]) {
+	for _, m := range daemon.RunningExcept(all, all[0]) {
 		names = append(names, m.node)
 	}
 	if diff := cmp.Diff([]string{"b", "d"}, names); diff != "" {
 		t.Error(diff)
 	}
-	if n := len(quorum.Running(all, nil)); n != 3 || len(all) != 4 || all[3].node != "d" {
+	if n := len(daemon.RunningExcept(all, nil)); n != 3 || len(all) != 4 || all[3].node != "d" {
 		t.Errorf("%d run, of %d", n, len(all))
 	}
 }
@@ -128,9 +127,9 @@ func TestLeave(t *testing.T) {
 			of := func(name string) func(context.Context, *member) error {
 				return func(context.Context, *member) error { return step(name) }
 			}
-			steps := quorum.Steps[*member]{
-				MayGo: func(context.Context, *member, database.Manner) error { return step("may go") },
-				Yield: of("yield"), Forgotten: of("forgotten"),
+			steps := daemon.LeaveSteps[*member]{
+				CheckLeave: func(context.Context, *member, database.Manner) error { return step("may go") },
+				Yield:      of("yield"), Forgotten: of("forgotten"),
 				Remove: func(_ context.Context, m *member) error {
 					if m.Server().Running() != (c.manner == database.Graceful) {
 						t.Errorf("running %t when it is removed", m.Server().Running())
@@ -170,9 +169,9 @@ func TestForgotten(t *testing.T) {
 	var servers daemon.Set
 	m := start(t, &servers, loophost.New(t, 1)[0])
 	asked := 0
-	steps := quorum.Steps[*member]{
-		MayGo:  func(context.Context, *member, database.Manner) error { return nil },
-		Remove: func(context.Context, *member) error { return nil },
+	steps := daemon.LeaveSteps[*member]{
+		CheckLeave: func(context.Context, *member, database.Manner) error { return nil },
+		Remove:     func(context.Context, *member) error { return nil },
 		Forgotten: func(context.Context, *member) error {
 			if asked++; asked < 3 {
 				return errNotYet

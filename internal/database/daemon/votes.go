@@ -1,4 +1,4 @@
-package quorum
+package daemon
 
 import (
 	"fmt"
@@ -14,16 +14,16 @@ type Votes struct {
 	Helps  bool // the one that leaves serves too, until the group has agreed
 }
 
-// MayLeave is the rule of Votes for a group of one vote a member. Others are those beside m
+// CheckLeave is the rule of Votes for a group of one vote a member. Others are those beside m
 // that serve.
-func MayLeave[M Member](all []M, m M, manner database.Manner, others int) error {
-	return Votes{All: len(all), Own: 1, Others: others, Helps: manner == database.Graceful && !m.Halted()}.MayLeave()
+func CheckLeave[M SeatedMember](all []M, m M, manner database.Manner, others int) error {
+	return Votes{All: len(all), Own: 1, Others: others, Helps: manner == database.Graceful && !m.Halted()}.CheckLeave()
 }
 
-// MayLeave refuses what would leave the group without a majority, with an error that wraps
+// CheckLeave refuses what would leave the group without a majority, with an error that wraps
 // database.ErrFixed: one of All has to agree on the removal, and one of those that are left
 // on everything that follows.
-func (v Votes) MayLeave() error {
+func (v Votes) CheckLeave() error {
 	left := v.All - v.Own
 	if left == 0 {
 		return fmt.Errorf("%w: it is the last member", database.ErrFixed)

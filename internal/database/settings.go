@@ -1,13 +1,4 @@
-// Package option reads what people set for a database: the options of an experiment
-// and the properties of a client. Both are scalars by name; a name that is not known is
-// refused with the one that was most likely meant, and a value with what it should be.
-//
-//	r := setting.Options(ErrOption, given, "port", "election_timeout")
-//	o := options{port: r.Int("port", 1, 65535, 2379), election: r.Duration("election_timeout", 0)}
-//	return o, r.Err()
-//
-// A Reader keeps the first error, so that a list of questions needs one check.
-package option
+package database
 
 import (
 	"fmt"
@@ -23,32 +14,37 @@ import (
 	"skerry/internal/base/unit"
 )
 
-// Reader reads settings and keeps the first error.
-type Reader struct {
+// SettingReader reads the options of an experiment or the properties of a client: scalars by
+// name. It keeps the first error, so that a series of reads needs one check:
+//
+//	r := database.ReadOptions(ErrOption, given, "port", "election_timeout")
+//	o := options{port: r.Int("port", 1, 65535, 2379), election: r.Duration("election_timeout", 0)}
+//	return o, r.Err()
+type SettingReader struct {
 	bad   error // what errors wrap
 	given map[string]string
 	err   error
 }
 
-// Options reads a database's options, which must all be among names. Errors wrap bad.
-func Options(bad error, given map[string]any, names ...string) *Reader {
-	r := &Reader{bad: bad, given: make(map[string]string, len(given))}
+// ReadOptions reads a database's options, which must all be among names. Errors wrap bad.
+func ReadOptions(bad error, given map[string]any, names ...string) *SettingReader {
+	r := &SettingReader{bad: bad, given: make(map[string]string, len(given))}
 	for _, k := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(names, k) && r.err == nil {
-			r.err = fmt.Errorf("%w: unknown %s%s", bad, k, Meant(k, names))
+			r.err = fmt.Errorf("%w: unknown %s%s", bad, k, SpellingHint(k, names))
 		}
 		r.given[k] = text(given[k])
 	}
 	return r
 }
 
-// Properties reads a client's properties. Those that begin with prefix must be among
+// ReadProperties reads a client's properties. Those that begin with prefix must be among
 // names; others are the workload's or another database's.
-func Properties(bad error, prefix string, given map[string]string, names ...string) *Reader {
-	r := &Reader{bad: bad, given: make(map[string]string, len(given))}
+func ReadProperties(bad error, prefix string, given map[string]string, names ...string) *SettingReader {
+	r := &SettingReader{bad: bad, given: make(map[string]string, len(given))}
 	for _, k := range slices.Sorted(maps.Keys(given)) {
 		if strings.HasPrefix(k, prefix) && !slices.Contains(names, k) && r.err == nil {
-			r.err = fmt.Errorf("%w: unknown %s%s", bad, k, Meant(k, names))
+			r.err = fmt.Errorf("%w: unknown %s%s", bad, k, SpellingHint(k, names))
 		}
 		if v := strings.TrimSpace(given[k]); v != "" {
 			r.given[k] = v
@@ -65,8 +61,8 @@ func text(v any) string {
 	return strings.TrimSpace(fmt.Sprint(v))
 }
 
-// Meant is a hint at the nearest right spelling.
-func Meant(word string, known []string) string {
+// SpellingHint is a hint at the nearest right spelling.
+func SpellingHint(word string, known []string) string {
 	if n := suggest.Nearest(word, known); n != "" {
 		return fmt.Sprintf(" (did you mean %s?)", n)
 	}
@@ -74,20 +70,20 @@ func Meant(word string, known []string) string {
 }
 
 // Err is the first error.
-func (r *Reader) Err() error { return r.err }
+func (r *SettingReader) Err() error { return r.err }
 
 // Has tells whether a setting was given.
-func (r *Reader) Has(name string) bool { _, ok := r.given[name]; return ok }
+func (r *SettingReader) Has(name string) bool { _, ok := r.given[name]; return ok }
 
 // Refuse says what a setting's value should be.
-func (r *Reader) Refuse(name, want string) {
+func (r *SettingReader) Refuse(name, want string) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: %s: %q is not %s", r.bad, name, r.given[name], want)
 	}
 }
 
 // Text is a setting as it was given.
-func (r *Reader) Text(name, missing string) string {
+func (r *SettingReader) Text(name, missing string) string {
 	if s, ok := r.given[name]; ok {
 		return s
 	}
@@ -95,7 +91,7 @@ func (r *Reader) Text(name, missing string) string {
 }
 
 // Int is a whole number.
-func (r *Reader) Int(name string, low, high, missing int) int {
+func (r *SettingReader) Int(name string, low, high, missing int) int {
 	s, ok := r.given[name]
 	if !ok {
 		return missing
@@ -109,7 +105,7 @@ func (r *Reader) Int(name string, low, high, missing int) int {
 }
 
 // Bool is true or false.
-func (r *Reader) Bool(name string, missing bool) bool {
+func (r *SettingReader) Bool(name string, missing bool) bool {
 	switch s := r.given[name]; {
 	case !r.Has(name):
 	case slices.Contains([]string{"true", "yes", "on"}, s):
@@ -123,7 +119,7 @@ func (r *Reader) Bool(name string, missing bool) bool {
 }
 
 // Duration is a time with its unit, of at least a millisecond.
-func (r *Reader) Duration(name string, missing time.Duration) time.Duration {
+func (r *SettingReader) Duration(name string, missing time.Duration) time.Duration {
 	s, ok := r.given[name]
 	if !ok {
 		return missing
@@ -137,12 +133,12 @@ func (r *Reader) Duration(name string, missing time.Duration) time.Duration {
 }
 
 // Milliseconds is a time given as a whole number of milliseconds, as YCSB's bindings do.
-func (r *Reader) Milliseconds(name string, missing time.Duration) time.Duration {
+func (r *SettingReader) Milliseconds(name string, missing time.Duration) time.Duration {
 	return time.Duration(r.Int(name, 1, math.MaxInt32, int(missing/time.Millisecond))) * time.Millisecond
 }
 
 // Bytes is an amount of memory or storage.
-func (r *Reader) Bytes(name string, missing int64) int64 {
+func (r *SettingReader) Bytes(name string, missing int64) int64 {
 	s, ok := r.given[name]
 	if !ok {
 		return missing
@@ -156,7 +152,7 @@ func (r *Reader) Bytes(name string, missing int64) int64 {
 }
 
 // Choice is one of the words.
-func (r *Reader) Choice(name, missing string, of ...string) string {
+func (r *SettingReader) Choice(name, missing string, of ...string) string {
 	s, ok := r.given[name]
 	if !ok {
 		return missing
@@ -169,7 +165,7 @@ func (r *Reader) Choice(name, missing string, of ...string) string {
 }
 
 // List is what stands between commas.
-func (r *Reader) List(name string) []string {
+func (r *SettingReader) List(name string) []string {
 	var list []string
 	for s := range strings.SplitSeq(r.given[name], ",") {
 		if s = strings.TrimSpace(s); s != "" {
@@ -181,7 +177,7 @@ func (r *Reader) List(name string) []string {
 
 // Addresses is a list of host:port; where a port is missing it is the default one. It
 // may not be empty.
-func (r *Reader) Addresses(name string, port int) []string {
+func (r *SettingReader) Addresses(name string, port int) []string {
 	list := r.List(name)
 	for i, a := range list {
 		if _, _, err := net.SplitHostPort(a); err != nil {

@@ -1,4 +1,4 @@
-package failure
+package database
 
 import (
 	"context"
@@ -33,11 +33,11 @@ func TestNearest(t *testing.T) {
 		conn, other := net.Pipe()
 		return conn, other.Close()
 	}
-	got := Nearest(t.Context(), dial, []string{"gone:1", "far:1", "near:1"})
+	got := SortByDistance(t.Context(), dial, []string{"gone:1", "far:1", "near:1"})
 	if want := []string{"near:1", "far:1", "gone:1"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if one := []string{"gone:1"}; !slices.Equal(Nearest(t.Context(), dial, one), one) {
+	if one := []string{"gone:1"}; !slices.Equal(SortByDistance(t.Context(), dial, one), one) {
 		t.Error("one address is the nearest")
 	}
 }

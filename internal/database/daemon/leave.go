@@ -1,4 +1,4 @@
-package quorum
+package daemon
 
 import (
 	"context"
@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/database/daemon"
 )
 
-// Steps are what a database does when a member leaves, in this order.
-type Steps[M Member] struct {
+// LeaveSteps are what a database does when a member leaves, in this order.
+type LeaveSteps[M SeatedMember] struct {
 	// MayGo refuses what would end the group.
-	MayGo func(ctx context.Context, m M, manner database.Manner) error
+	CheckLeave func(ctx context.Context, m M, manner database.Manner) error
 	// Yield has a leader hand over, so that no election is needed. Nil where Remove does so.
 	Yield func(ctx context.Context, m M) error
 	// Remove has the group agree that m is no member any more.
@@ -31,10 +30,10 @@ type Steps[M Member] struct {
 //	wait     complete: no member lists it, its process has ended by itself
 //
 // Servers are the group's.
-func (s Steps[M]) Leave(ctx context.Context, servers *daemon.Set, m M, manner database.Manner) (change database.Change, err error) {
+func (s LeaveSteps[M]) Leave(ctx context.Context, servers *Set, m M, manner database.Manner) (change database.Change, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, ChangeTimeout, fmt.Errorf("not done after %v", ChangeTimeout))
 	defer cancel()
-	if err := s.MayGo(ctx, m, manner); err != nil {
+	if err := s.CheckLeave(ctx, m, manner); err != nil {
 		return change, err
 	}
 	began := time.Now()
@@ -55,7 +54,7 @@ func (s Steps[M]) Leave(ctx context.Context, servers *daemon.Set, m M, manner da
 	if err := servers.Await(ctx, func(ctx context.Context) error { return s.Forgotten(ctx, m) }); err != nil {
 		return change, err
 	}
-	if err := errors.Join(m.Server().End(ctx, LeaveTimeout), s.Drop(m)); err != nil {
+	if err := errors.Join(m.Server().End(ctx, leaveTimeout), s.Drop(m)); err != nil {
 		return change, err
 	}
 	change.Complete = time.Since(began)

@@ -1,4 +1,4 @@
-package failure
+package database
 
 import (
 	"cmp"
@@ -20,10 +20,10 @@ const (
 // DialFunc connects, as net.Dialer.DialContext does.
 type DialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// Nearest sorts addresses, host:port, by the shortest of a few times that a connection
+// SortByDistance sorts addresses, host:port, by the shortest of a few times that a connection
 // takes, a round trip. Those that cannot be connected to are last. A nil dial is the
 // system's.
-func Nearest(ctx context.Context, dial DialFunc, addrs []string) []string {
+func SortByDistance(ctx context.Context, dial DialFunc, addrs []string) []string {
 	if len(addrs) == 1 {
 		return addrs
 	}

@@ -1,4 +1,4 @@
-package option
+package database
 
 import (
 	"errors"
@@ -46,7 +46,7 @@ func TestOptions(t *testing.T) {
 		{given: map[string]any{"size": "much"}, err: "an amount"},
 		{given: map[string]any{"choice": "z"}, err: "one of a, b"},
 	} {
-		r := Options(errBad, test.given, "number", "truth", "time", "size", "choice", "list")
+		r := ReadOptions(errBad, test.given, "number", "truth", "time", "size", "choice", "list")
 		got := values{
 			N: r.Int("number", 1, 10, 7), B: r.Bool("truth", true), D: r.Duration("time", time.Second),
 			Bytes: r.Bytes("size", 1), C: r.Choice("choice", "a", "a", "b"), List: r.List("list"),
@@ -81,7 +81,7 @@ func TestProperties(t *testing.T) {
 		{given: map[string]string{"x.hosts": "a:0"}, err: "a list of host:port"},
 		{given: map[string]string{"x.host": "a"}, err: "did you mean x.hosts?"},
 	} {
-		r := Properties(errBad, "x.", test.given, "x.hosts")
+		r := ReadProperties(errBad, "x.", test.given, "x.hosts")
 		got := r.Addresses("x.hosts", 9)
 		if test.err != "" {
 			if err := r.Err(); !errors.Is(err, errBad) || !strings.Contains(err.Error(), test.err) {
