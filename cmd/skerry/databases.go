@@ -12,19 +12,18 @@ import (
 	"skerry/internal/database/all"
 	"skerry/internal/database/custom"
 	"skerry/internal/load"
-	"skerry/internal/load/null"
 )
 
 // openDatabase finds the client of a database: one that the laboratory runs, or the
 // null database, which is none.
 func openDatabase(name string) (func(context.Context, map[string]string) (load.Client, error), error) {
-	if name == null.Name {
-		return new(null.Database).Open, nil
+	if name == load.NullName {
+		return new(load.NullDatabase).Open, nil
 	}
 	if db, ok := findDatabase(name); ok {
 		return db.Open, nil
 	}
-	known := append(slices.Sorted(maps.Keys(all.Databases())), null.Name)
+	known := append(slices.Sorted(maps.Keys(all.Databases())), load.NullName)
 	return nil, advice.With(fmt.Errorf("unknown database %q", name), "known are %s", strings.Join(known, ", "))
 }
 

@@ -52,7 +52,7 @@ func newInit(a *app) *cobra.Command {
 	c.Flags().StringVar(&d.Database, "database", d.Database, "what is measured")
 	c.Flags().StringVar(&d.Topology, "topology", d.Topology, "a preset or a topology `FILE`: "+strings.Join(topology.Presets(), ", "))
 	c.Flags().StringVar(&d.Client, "client", d.Client, "the `SITE` where the load comes from (default of another topology: its first)")
-	c.Flags().StringVar(&d.Workload, "workload", d.Workload, "one of "+strings.Join(ycsb.Names(), ", ")+", or mdtest or namespace for directory trees")
+	c.Flags().StringVar(&d.Workload, "workload", d.Workload, "one of "+strings.Join(ycsb.BuiltinNames(), ", ")+", or mdtest or namespace for directory trees")
 	c.Flags().Int64Var(&d.Records, "records", d.Records, "in the table when the measurement begins")
 	c.Flags().IntVar(&d.Threads, "threads", d.Threads, "operations under way at once")
 	c.Flags().Float64SliceVar(&d.Scales, "scale", d.Scales, "multiply every distance; of several each is a trial")
@@ -66,7 +66,7 @@ func newInit(a *app) *cobra.Command {
 	// These fail only where there are no such flags.
 	_ = c.RegisterFlagCompletionFunc("database", cobra.FixedCompletions(databaseNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("topology", cobra.FixedCompletions(topology.Presets(), cobra.ShellCompDirectiveDefault))
-	_ = c.RegisterFlagCompletionFunc("workload", cobra.FixedCompletions(ycsb.Names(), cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("workload", cobra.FixedCompletions(ycsb.BuiltinNames(), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 

@@ -35,7 +35,7 @@ func newInitNeeds(a *app) *cobra.Command {
 	}
 	c.Flags().StringVar(&n.Cloud, "cloud", n.Cloud, "a preset or a topology `FILE`: "+strings.Join(topology.Presets(), ", "))
 	c.Flags().StringSliceVar(&n.Clients, "client", n.Clients, "the `SITES` that requests come from (default of another cloud: its first)")
-	c.Flags().StringVar(&n.Workload, "workload", n.Workload, "one of "+strings.Join(ycsb.Names(), ", "))
+	c.Flags().StringVar(&n.Workload, "workload", n.Workload, "one of "+strings.Join(ycsb.BuiltinNames(), ", "))
 	c.Flags().Float64Var(&n.Target, "target", n.Target, "operations a second that are asked for; 0 for as many as there can be")
 	c.Flags().Int64Var(&n.Records, "records", n.Records, "in the table")
 	c.Flags().StringArrayVar(&n.Must, "must", n.Must, "what a database has to do (repeatable)")

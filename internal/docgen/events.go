@@ -38,7 +38,7 @@ func kindTable(section event.Section) string {
 			for i, e := range row.Examples {
 				examples[i] = "`" + e + "`"
 			}
-			for _, text := range []string{name, strings.Join(examples, ", "), row.Says} {
+			for _, text := range []string{name, strings.Join(examples, ", "), row.Text} {
 				b.WriteString("| ")
 				if text != "" {
 					b.WriteString(text + " ")

@@ -143,7 +143,7 @@ func addKind(s *jsonschema.Schema, r *jsonschema.Reflector, k event.Kind) {
 	}
 	of.Definitions, of.Version = nil, ""
 	s.Definitions[t.Name()] = of
-	s.Definitions["Event"].Properties.Set(k.Name, &jsonschema.Schema{Ref: "#/$defs/" + t.Name(), Description: k.Name + " " + k.Says})
+	s.Definitions["Event"].Properties.Set(k.Name, &jsonschema.Schema{Ref: "#/$defs/" + t.Name(), Description: k.Name + " " + k.Summary})
 }
 
 // plain is the type that another adds nothing to.

@@ -11,16 +11,16 @@ import (
 )
 
 var bandwidthKind = Kind{
-	Name: "bandwidth", Says: "changes how fast links are.",
-	Effect: record.Effect{On: record.OnLinks, Makes: record.Changed},
-	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, set: 10mbit}`, `{scale: 0.5}`}}}},
-	spec:   func() spec { return new(BandwidthSpec) },
+	Name: "bandwidth", Summary: "changes how fast links are.",
+	Effect:  record.Effect{On: record.OnLinks, Makes: record.Changed},
+	Docs:    Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, set: 10mbit}`, `{scale: 0.5}`}}}},
+	newSpec: func() kindSpec { return new(BandwidthSpec) },
 }
 
 // BandwidthSpec changes how fast links are: set or scale. The queue in front of the link
 // follows, unless the topology gives it a length.
 type BandwidthSpec struct {
-	Links `yaml:",inline"`
+	LinkSelector `yaml:",inline"`
 	// Set is the bandwidth they have then.
 	Set *unit.Bandwidth `yaml:"set" json:"set,omitempty"`
 	// Scale multiplies it; a link without a limit stays without.
@@ -32,25 +32,25 @@ func (BandwidthSpec) Alternatives() [][]string {
 	return [][]string{{"set", "scale"}, {"between", "of"}}
 }
 
-func (b *BandwidthSpec) check(s Stage, fail failure) {
-	b.Links.check(s, fail)
+func (b *BandwidthSpec) check(s Layout, fail failure) {
+	b.LinkSelector.check(s, fail)
 	if b.Set == nil && b.Scale == nil {
 		fail("", "give set: 10mbit or scale: 0.5", "nothing says what the bandwidth becomes")
 	}
 	if b.Scale != nil { // set bounds a real link, too
-		b.Links.add(s, "scale", "write set: 10mbit", fail)
+		b.LinkSelector.rejectRealLinks(s, "scale", "write set: 10mbit", fail)
 	}
 }
 
-func (b *BandwidthSpec) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
-	links := b.Links.draw(s, turn, busy, r)
+func (b *BandwidthSpec) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) action {
+	links := b.LinkSelector.draw(s, turn, busy, r)
 	if b.Set != nil {
-		return newOnLinks(links, "bandwidth of %s set to "+b.Set.String(), func(q link.Quality) link.Quality {
+		return newLinkAction(links, "bandwidth of %s set to "+b.Set.String(), func(q link.Quality) link.Quality {
 			q.Bandwidth = int64(*b.Set)
 			return q
 		})
 	}
-	return newOnLinks(links, "bandwidth of %s x "+number(*b.Scale), func(q link.Quality) link.Quality {
+	return newLinkAction(links, "bandwidth of %s x "+formatFactor(*b.Scale), func(q link.Quality) link.Quality {
 		if q.Bandwidth > 0 {
 			q.Bandwidth = max(1, int64(math.Round(float64(q.Bandwidth)**b.Scale)))
 		}
@@ -58,5 +58,5 @@ func (b *BandwidthSpec) draw(s Stage, turn int, busy map[string]bool, r *rand.Ra
 	})
 }
 
-// number writes a factor.
-func number(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
+// formatFactor writes a factor.
+func formatFactor(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }

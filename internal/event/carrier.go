@@ -14,21 +14,21 @@ func setDown(down bool) func(link.Quality) link.Quality {
 	}
 }
 
-// newPulled changes the chosen links by f, and whether their devices are down.
-func newPulled(links []chosen, text string, f func(link.Quality) link.Quality, pull bool) action {
-	on, ok := newOnLinks(links, text, f).(*onLinks)
+// newCarrierAction changes the chosen links by f, and whether their devices are down.
+func newCarrierAction(links []linkTarget, text string, f func(link.Quality) link.Quality, pull bool) action {
+	on, ok := newLinkAction(links, text, f).(*linkAction)
 	if !ok {
 		return nil
 	}
-	on.layer.pull = make(map[string]bool, len(links))
+	on.layer.carrierDown = make(map[string]bool, len(links))
 	for _, l := range links {
-		on.layer.pull[l.id] = pull
+		on.layer.carrierDown[l.id] = pull
 	}
 	return on
 }
 
-// carry takes the devices of links down or up where they are not as they should be.
-func (n *Net) carry(touched []direction) error {
+// applyCarrier takes the devices of links down or up where they are not as they should be.
+func (n *LinkLayers) applyCarrier(touched []direction) error {
 	var ids []string
 	for _, d := range touched {
 		ids = append(ids, d.id)
@@ -37,17 +37,17 @@ func (n *Net) carry(touched []direction) error {
 	for _, id := range slices.Compact(ids) {
 		pulled := false
 		for _, l := range n.layers {
-			if pull, ok := l.pull[id]; ok {
+			if pull, ok := l.carrierDown[id]; ok {
 				pulled = pull
 			}
 		}
-		if pulled == n.pulled[id] {
+		if pulled == n.carrierDown[id] {
 			continue
 		}
 		if err := n.setter.Carrier(id, !pulled); err != nil {
 			return fmt.Errorf("carrier: %w", err)
 		}
-		n.pulled[id] = pulled
+		n.carrierDown[id] = pulled
 	}
 	return nil
 }

@@ -41,12 +41,12 @@ func TestCarrier(t *testing.T) {
 			for _, e := range tt.come {
 				l := change(t, b.stage, e)
 				layers = append(layers, l)
-				if _, err := b.world.Net.add(t.Context(), l); err != nil {
+				if _, err := b.world.Links.addLayer(t.Context(), l); err != nil {
 					t.Fatal(err)
 				}
 			}
 			for _, i := range tt.gone {
-				if _, err := b.world.Net.remove(t.Context(), layers[i]); err != nil {
+				if _, err := b.world.Links.removeLayer(t.Context(), layers[i]); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -60,7 +60,7 @@ func TestCarrier(t *testing.T) {
 // A link that is pulled drops packets, too: who looks at the links sees it down.
 func TestPulledIsDown(t *testing.T) {
 	b := newBench(t)
-	if _, err := b.world.Net.add(t.Context(), change(t, b.stage, "link_down: {between: [bergen, narvik], mode: carrier}")); err != nil {
+	if _, err := b.world.Links.addLayer(t.Context(), change(t, b.stage, "link_down: {between: [bergen, narvik], mode: carrier}")); err != nil {
 		t.Fatal(err)
 	}
 	if q := b.engine.at("bergen~narvik", false); !q.Down {
@@ -72,7 +72,7 @@ func TestPulledIsDown(t *testing.T) {
 func TestCarrierThatFails(t *testing.T) {
 	b := newBench(t)
 	b.engine.deaf = errors.New("no such device")
-	_, err := b.world.Net.add(t.Context(), change(t, b.stage, "link_down: {of: narvik, mode: carrier}"))
+	_, err := b.world.Links.addLayer(t.Context(), change(t, b.stage, "link_down: {of: narvik, mode: carrier}"))
 	if !errors.Is(err, b.engine.deaf) {
 		t.Errorf("error %v, want %v", err, b.engine.deaf)
 	}

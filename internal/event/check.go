@@ -9,23 +9,23 @@ import (
 	"skerry/internal/base/unit"
 )
 
-// leastInterval is as often as an event may be repeated: what happens more often is a
+// minInterval is as often as an event may be repeated: what happens more often is a
 // property of the link or the node, not an event.
-const leastInterval = unit.Duration(100 * time.Millisecond)
+const minInterval = unit.Duration(100 * time.Millisecond)
 
 // Report takes a mistake at a path of the list: "[1].latency.of".
 type Report func(path, hint, format string, args ...any)
 
 // Check reports what is wrong with events on a stage, whatever the database. end is when
 // the measurement ends, 0 where nobody knows.
-func Check(events []Event, s Stage, end time.Duration, report Report) {
+func Check(events []Event, s Layout, end time.Duration, report Report) {
 	for i, e := range events {
 		at := fmt.Sprintf("[%d]", i)
-		if e.What.spec == nil {
+		if e.Spec.spec == nil {
 			report(at, "give one of "+strings.Join(KindNames(), ", "), "nothing says what happens")
 			continue
 		}
-		e.What.spec.check(s, e.failure(at, report))
+		e.Spec.spec.check(s, e.failure(at, report))
 		c := timing{Event: e, end: end, fail: func(key, hint, format string, args ...any) {
 			if key != "" {
 				key = "." + key
@@ -78,33 +78,33 @@ func (c timing) begin() {
 		c.fail("after", "give at in its place, or when", "there is nothing that it comes after")
 	case (c.When == whenCompleted || c.When == whenReverted) && c.above == nil:
 		c.fail("when", "give at", "there is no entry above that could be %s", c.When)
-	case c.When == whenReverted && !c.above.ends():
+	case c.When == whenReverted && !c.above.endsEarly():
 		c.fail("when", "give the entry above for or until, or wait until it is completed", "the entry above is not reverted before the trial ends")
 	}
 }
 
 func (c timing) repetition() {
 	for key, d := range map[string]*unit.Duration{"every": c.Every, "gap": c.Gap} {
-		if d != nil && *d < leastInterval {
-			c.fail(key, "", "%v is too often: the least is %v", *d, leastInterval)
+		if d != nil && *d < minInterval {
+			c.fail(key, "", "%v is too often: the least is %v", *d, minInterval)
 		}
 	}
-	if c.Churn != nil && c.Churn.Every < leastInterval {
-		c.fail("churn.every", "", "%v is too often: the least is %v", c.Churn.Every, leastInterval)
+	if c.Churn != nil && c.Churn.Every < minInterval {
+		c.fail("churn.every", "", "%v is too often: the least is %v", c.Churn.Every, minInterval)
 	}
 	if c.Churn != nil && c.Churn.Lasting != nil && c.For != nil {
 		c.fail("for", "keep one of them", "for and churn.lasting exclude each other")
 	}
-	if c.Every != nil && c.state() && (c.For == nil || *c.For >= *c.Every) {
-		c.fail("every", "give for, shorter than every, or choose: next", "the same nodes are still %s when it happens again", c.What.kind.Still)
+	if c.Every != nil && c.repeatsState() && (c.For == nil || *c.For >= *c.Every) {
+		c.fail("every", "give for, shorter than every, or choose: next", "the same nodes are still %s when it happens again", c.Spec.kind.HeldState)
 	}
 }
 
-// state tells whether the event puts the same nodes, each time, into a state that they
+// repeatsState tells whether the event puts the same nodes, each time, into a state that they
 // cannot be put into twice.
-func (c timing) state() bool {
-	again, ok := c.What.spec.(repeatable)
-	return c.What.kind.Still != "" && ok && again.same()
+func (c timing) repeatsState() bool {
+	again, ok := c.Spec.spec.(repeatable)
+	return c.Spec.kind.HeldState != "" && ok && again.selectsAll()
 }
 
 func (c timing) duration() {
@@ -114,7 +114,7 @@ func (c timing) duration() {
 	if c.For == nil && (c.Churn == nil || c.Churn.Lasting == nil) {
 		return
 	}
-	if !c.What.kind.takenBack() {
+	if !c.Spec.kind.revertible() {
 		key := "for"
 		if c.For == nil {
 			key = "churn.lasting"

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Choice takes some of many, each time that an event happens.
-type Choice struct {
+// Selection takes some of many, each time that an event happens.
+type Selection struct {
 	// Choose is which: all of them; the next ones in the order of the list, until it is
 	// at its end; or some at random.
 	Choose string `yaml:"choose" json:"choose" jsonschema:"default=all,enum=all,enum=next,enum=random"`
@@ -16,9 +16,9 @@ type Choice struct {
 	Count int `yaml:"count" json:"count" jsonschema:"default=1,minimum=1"`
 }
 
-// take returns the places of those taken of n, in order. busy ones are not taken at
+// pick returns the places of those taken of n, in order. busy ones are not taken at
 // random. Nil is when none is left.
-func (c Choice) take(n, turn int, busy func(int) bool, r *rand.Rand) []int {
+func (c Selection) pick(n, turn int, busy func(int) bool, r *rand.Rand) []int {
 	switch c.Choose {
 	case "next":
 		var taken []int
@@ -42,19 +42,19 @@ func (c Choice) take(n, turn int, busy func(int) bool, r *rand.Rand) []int {
 	return all
 }
 
-// same tells whether all are taken, each time.
-func (c Choice) same() bool { return c.Choose == "all" }
+// selectsAll tells whether all are taken, each time.
+func (c Selection) selectsAll() bool { return c.Choose == "all" }
 
-// turns is how often next can take; 0 is without end.
-func (c Choice) turns(n int) int {
+// turnLimit is how often next can take; 0 is without end.
+func (c Selection) turnLimit(n int) int {
 	if c.Choose != "next" {
 		return 0
 	}
 	return (n + c.Count - 1) / c.Count
 }
 
-// few writes names for a message: all of a few, the number of many.
-func few(names []string, what string) string {
+// joinNames writes names for a message: all of a few, the number of many.
+func joinNames(names []string, what string) string {
 	if len(names) > 4 {
 		return fmt.Sprintf("%d %s", len(names), what)
 	}

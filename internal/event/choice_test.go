@@ -10,12 +10,12 @@ import (
 )
 
 // targets are whom the first turns of an event happen to.
-func targets(t *testing.T, s Stage, event string, turns int) (all []string) {
+func targets(t *testing.T, s Layout, event string, turns int) (all []string) {
 	t.Helper()
 	e := read(t, "- {at: 0s, "+event+"}")[0]
 	r := rand.New(rand.NewPCG(1, 2))
 	for turn := range turns {
-		a := e.What.spec.draw(s, turn, nil, r)
+		a := e.Spec.spec.draw(s, turn, nil, r)
 		if a == nil {
 			all = append(all, "")
 			continue
@@ -27,7 +27,7 @@ func targets(t *testing.T, s Stage, event string, turns int) (all []string) {
 
 func TestWhomItHappensTo(t *testing.T) {
 	s := stage()
-	s.Fixed = map[string]string{"oslo": "it was the first"}
+	s.Unremovable = map[string]string{"oslo": "it was the first"}
 	tests := []struct {
 		event string
 		want  []string
@@ -98,7 +98,7 @@ func TestWhatItSays(t *testing.T) {
 		"partition: {groups: [[oslo], [bergen], [narvik, vardo]], one_way: true}": "partition, one way: nothing passes from oslo to bergen, narvik vardo",
 	} {
 		e := read(t, fmt.Sprintf("- {at: 0s, %s}", event))[0]
-		if got := e.What.spec.draw(s, 0, nil, rand.New(rand.NewPCG(1, 2))).what(); got != want {
+		if got := e.Spec.spec.draw(s, 0, nil, rand.New(rand.NewPCG(1, 2))).what(); got != want {
 			t.Errorf("%s: %q, want %q", event, got, want)
 		}
 	}

@@ -10,27 +10,27 @@ import (
 	"skerry/internal/record"
 )
 
-// settles is when the emulator's account is read after a change of links, once packets under the new
+// confirmDelays is when the emulator's account is read after a change of links, once packets under the new
 // settings can have arrived.
-var settles = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond}
+var confirmDelays = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond}
 
-// Update is a change of links that was made.
-type Update struct {
-	at   time.Time // the emulator had all of it
-	made []made
+// LinkUpdate is a change of links that was made.
+type LinkUpdate struct {
+	at      time.Time // the emulator had all of it
+	changes []directionChange
 }
 
-// made is a direction that was changed.
-type made struct {
+// directionChange is a direction that was changed.
+type directionChange struct {
 	direction
 	number uint64 // of this change among all changes of the direction
 	before link.Quality
 	after  link.Quality
 }
 
-// Observe lets Confirm read the emulator's account by stats. It is called before the first change. An
+// TrackAccounts lets Confirm read the emulator's account by stats. It is called before the first change. An
 // emulator that does not see packets confirms nothing.
-func (n *Net) Observe(ctx context.Context, stats func(context.Context, ...string) ([]link.Stats, error)) error {
+func (n *LinkLayers) TrackAccounts(ctx context.Context, stats func(context.Context, ...string) ([]link.Stats, error)) error {
 	all, err := stats(ctx)
 	if err != nil {
 		return err
@@ -50,9 +50,9 @@ func (n *Net) Observe(ctx context.Context, stats func(context.Context, ...string
 	return nil
 }
 
-// number counts a change that was made, and returns its number; the caller holds the lock. False where
+// countChange counts a change that was made, and returns its number; the caller holds the lock. False where
 // the emulator does not see packets.
-func (n *Net) number(d direction) (uint64, bool) {
+func (n *LinkLayers) countChange(d direction) (uint64, bool) {
 	number, ok := n.changes[d]
 	if ok {
 		number++
@@ -64,22 +64,22 @@ func (n *Net) number(d direction) (uint64, bool) {
 // Confirm waits until the emulator has observed packets that obey an update, at most 200 ms after the
 // first ones can have arrived. Nil is not known: there was no update, the emulator does not see
 // packets, or ctx ended first. Zero is when the measurement began.
-func (n *Net) Confirm(ctx context.Context, zero time.Time, u Update) *record.Observed {
-	if len(u.made) == 0 {
+func (n *LinkLayers) Confirm(ctx context.Context, zero time.Time, u LinkUpdate) *record.Observed {
+	if len(u.changes) == 0 {
 		return nil
 	}
-	open := slices.Clone(u.made)
-	seen := &record.Observed{Set: moment(zero, u.at), Directions: int64(len(open))}
+	open := slices.Clone(u.changes)
+	seen := &record.Observed{Set: momentSince(zero, u.at), Directions: int64(len(open))}
 	// Packets in flight at the change arrive within this time and show nothing of it.
 	var flight time.Duration
 	var ids []string
 	for _, m := range open {
-		flight = max(flight, reach(m.before), reach(m.after))
+		flight = max(flight, longestDelay(m.before), longestDelay(m.after))
 		ids = append(ids, m.id)
 	}
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	var first map[direction]link.Account // the first reading
-	for i, after := range settles {
+	for i, after := range confirmDelays {
 		if linger.For(ctx, time.Until(u.at.Add(flight+after))) != nil {
 			return nil
 		}
@@ -87,13 +87,13 @@ func (n *Net) Confirm(ctx context.Context, zero time.Time, u Update) *record.Obs
 		if err != nil {
 			return nil // the same error ends the sampling of every second, and the trial
 		}
-		now := accounts(stats)
+		now := accountsByDirection(stats)
 		if first == nil {
 			first = now
 		}
-		read := moment(zero, time.Now())
-		last := i == len(settles)-1
-		open = slices.DeleteFunc(open, func(m made) bool {
+		read := momentSince(zero, time.Now())
+		last := i == len(confirmDelays)-1
+		open = slices.DeleteFunc(open, func(m directionChange) bool {
 			a := now[m.direction]
 			crossed := a.Packets - first[m.direction].Packets
 			switch {
@@ -119,12 +119,12 @@ func (n *Net) Confirm(ctx context.Context, zero time.Time, u Update) *record.Obs
 	return seen
 }
 
-// reach is the longest time that a packet is in flight.
-func reach(q link.Quality) time.Duration {
+// longestDelay is the longest time that a packet is in flight.
+func longestDelay(q link.Quality) time.Duration {
 	return q.Latency + time.Duration(link.JitterReach*float64(q.Jitter))
 }
 
-func accounts(stats []link.Stats) map[direction]link.Account {
+func accountsByDirection(stats []link.Stats) map[direction]link.Account {
 	all := make(map[direction]link.Account, 2*len(stats))
 	for _, s := range stats {
 		all[direction{s.ID, false}], all[direction{s.ID, true}] = s.AB.Account, s.BA.Account
@@ -132,6 +132,6 @@ func accounts(stats []link.Stats) map[direction]link.Account {
 	return all
 }
 
-func moment(zero, at time.Time) record.Moment {
+func momentSince(zero, at time.Time) record.Moment {
 	return record.Moment{NS: int64(at.Sub(zero)), Wall: at}
 }

@@ -48,7 +48,7 @@ func (o *observer) stats(_ context.Context, ids ...string) ([]link.Stats, error)
 func watched(t *testing.T, b *bench, at func(time.Duration) link.Account) *observer {
 	t.Helper()
 	o := &observer{engine: b.engine, began: time.Now(), at: at}
-	if err := b.world.Net.Observe(t.Context(), o.stats); err != nil {
+	if err := b.world.Links.TrackAccounts(t.Context(), o.stats); err != nil {
 		t.Fatal(err)
 	}
 	o.reads = nil
@@ -107,11 +107,11 @@ func TestConfirm(t *testing.T) {
 				b := newBench(t)
 				o := watched(t, b, tt.account)
 				faster := link.Quality{Latency: 10 * ms, Bandwidth: 100e6}
-				u, err := b.world.Net.Set(t.Context(), []link.Change{{ID: testLink, AB: &faster, BA: &faster}})
+				u, err := b.world.Links.SetBase(t.Context(), []link.Change{{ID: testLink, AB: &faster, BA: &faster}})
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := b.world.Net.Confirm(t.Context(), o.began, u)
+				got := b.world.Links.Confirm(t.Context(), o.began, u)
 				if !slices.Equal(o.reads, tt.reads) {
 					t.Errorf("read after %v, want %v", o.reads, tt.reads)
 				}
@@ -138,11 +138,11 @@ func TestConfirmWithoutAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		o := watched(t, b, func(time.Duration) link.Account { return link.Account{} })
-		u, err := b.world.Net.Set(t.Context(), []link.Change{{ID: testLink, AB: &link.Quality{Latency: time.Millisecond}}})
+		u, err := b.world.Links.SetBase(t.Context(), []link.Change{{ID: testLink, AB: &link.Quality{Latency: time.Millisecond}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := b.world.Net.Confirm(t.Context(), o.began, u); got != nil || len(o.reads) > 0 {
+		if got := b.world.Links.Confirm(t.Context(), o.began, u); got != nil || len(o.reads) > 0 {
 			t.Errorf("got %+v after %d readings", got, len(o.reads))
 		}
 	})

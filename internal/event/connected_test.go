@@ -16,8 +16,8 @@ func TestConnectedLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	links := Links{Connected: true, Choice: Choice{Choose: "random", Count: 1}}
-	stage := Stage{Topology: cloud}
+	links := LinkSelector{Connected: true, Selection: Selection{Choose: "random", Count: 1}}
+	stage := Layout{Topology: cloud}
 	for seed := range uint64(5) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		down := map[string]bool{}
@@ -53,8 +53,8 @@ func TestLinksByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := cloud.Links[len(cloud.Links)-1].ID
-	got := Links{IDs: Names{id}, Choice: Choice{Choose: "all"}}.draw(Stage{Topology: cloud}, 0, nil, nil)
-	if len(got) != 1 || got[0].id != id || len(got[0].ways) != 2 {
+	got := LinkSelector{IDs: Names{id}, Selection: Selection{Choose: "all"}}.draw(Layout{Topology: cloud}, 0, nil, nil)
+	if len(got) != 1 || got[0].id != id || len(got[0].directions) != 2 {
 		t.Errorf("%s chose %+v", id, got)
 	}
 }

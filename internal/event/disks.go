@@ -7,16 +7,16 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Disks are the nodes that must be on a disk of their own before anything starts on them,
+// DiskSizes are the nodes that must be on a disk of their own before anything starts on them,
 // with its size in bytes.
-func Disks(events []Event, s Stage) map[string]int64 {
+func DiskSizes(events []Event, s Layout) map[string]int64 {
 	sizes := map[string]int64{}
 	for _, e := range events {
-		x, ok := e.What.spec.(onDisks)
+		x, ok := e.Spec.spec.(diskReserver)
 		if !ok {
 			continue
 		}
-		for node, size := range x.disks(s) {
+		for node, size := range x.diskSizes(s) {
 			sizes[node] = max(sizes[node], size)
 		}
 	}
@@ -24,7 +24,7 @@ func Disks(events []Event, s Stage) map[string]int64 {
 }
 
 // MountDisks puts nodes on disks of their own.
-func (w *World) MountDisks(sizes map[string]int64) error {
+func (w *Testbed) MountDisks(sizes map[string]int64) error {
 	var errs []error
 	for name, size := range sizes {
 		h, err := w.Host(name)

@@ -15,13 +15,13 @@ import (
 )
 
 var diskSlowKind = Kind{
-	Name: "disk_slow", Says: "bounds what nodes read from and write to their disk.",
+	Name: "disk_slow", Summary: "bounds what nodes read from and write to their disk.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Changed},
 	Docs: Docs{SectionResources, []Row{{Examples: []string{`{nodes: Seoul, write: 1MiB, read_ops: 50}`},
-		Says: `the disk of the node's directory gives no more bytes and operations a second. Control groups of version 1 hold back only direct and ` +
+		Text: `the disk of the node's directory gives no more bytes and operations a second. Control groups of version 1 hold back only direct and ` +
 			`synchronous writing, as of databases' logs, and nothing that goes through the page cache`}}},
 	NeedsDisks: true,
-	spec:       func() spec { return new(DiskSlow) },
+	newSpec:    func() kindSpec { return new(DiskSlow) },
 }
 
 // DiskSlow bounds what the processes of nodes read from and write to the disk that their
@@ -29,7 +29,7 @@ var diskSlowKind = Kind{
 // 1 do not hold back what is written through the page cache: only direct and synchronous
 // writing, as of databases' logs.
 type DiskSlow struct {
-	Nodes `yaml:",inline"`
+	NodeSelector `yaml:",inline"`
 	// Read is how many bytes a second may be read, Write how many written.
 	Read *unit.Bytes `yaml:"read" json:"read,omitempty"`
 	// Write is how many bytes a second may be written.
@@ -51,14 +51,14 @@ func (d *DiskSlow) limit() cgroup.DiskLimit {
 	return l
 }
 
-func (d *DiskSlow) check(s Stage, fail failure) {
-	d.Nodes.resolve(s, fail)
+func (d *DiskSlow) check(s Layout, fail failure) {
+	d.NodeSelector.resolve(s, fail)
 	if d.limit() == (cgroup.DiskLimit{}) {
 		fail("", "give write: 1MiB, read, read_ops or write_ops", "nothing says how slow the disk becomes")
 	}
 }
 
-func (d *DiskSlow) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
+func (d *DiskSlow) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) action {
 	var parts []string
 	for _, x := range []struct {
 		what  string
@@ -73,48 +73,52 @@ func (d *DiskSlow) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) a
 		}
 	}
 	limit := d.limit()
-	return newOnNodes(onNodes{
-		nodes: d.Nodes.draw(s, turn, busy, r), text: "disk of %s slow: " + strings.Join(parts, ", "),
-		do:   func(_ context.Context, w *World, node string, _ *progress) error { return w.slowDisk(node, &limit) },
-		undo: func(_ context.Context, w *World, node string, _ *progress) error { return w.quickDisk(node, &limit) },
+	return newNodeAction(nodeAction{
+		nodes: d.NodeSelector.draw(s, turn, busy, r), text: "disk of %s slow: " + strings.Join(parts, ", "),
+		do: func(_ context.Context, w *Testbed, node string, _ *progress) error {
+			return w.addDiskLimit(node, &limit)
+		},
+		undo: func(_ context.Context, w *Testbed, node string, _ *progress) error {
+			return w.removeDiskLimit(node, &limit)
+		},
 	})
 }
 
-// disks are the bounds in force, by node.
-type disks struct {
+// diskLimits are the bounds in force, by node.
+type diskLimits struct {
 	mu     sync.Mutex
-	bounds map[string][]*cgroup.DiskLimit
+	byNode map[string][]*cgroup.DiskLimit
 }
 
-func (w *World) slowDisk(name string, l *cgroup.DiskLimit) error {
-	w.disks.mu.Lock()
-	defer w.disks.mu.Unlock()
-	if w.disks.bounds == nil {
-		w.disks.bounds = map[string][]*cgroup.DiskLimit{}
+func (w *Testbed) addDiskLimit(name string, l *cgroup.DiskLimit) error {
+	w.diskLimits.mu.Lock()
+	defer w.diskLimits.mu.Unlock()
+	if w.diskLimits.byNode == nil {
+		w.diskLimits.byNode = map[string][]*cgroup.DiskLimit{}
 	}
-	before := w.disks.bounds[name]
-	w.disks.bounds[name] = append(before[:len(before):len(before)], l)
-	if err := w.limitDisk(name); err != nil {
-		w.disks.bounds[name] = before
+	before := w.diskLimits.byNode[name]
+	w.diskLimits.byNode[name] = append(before[:len(before):len(before)], l)
+	if err := w.applyDiskLimit(name); err != nil {
+		w.diskLimits.byNode[name] = before
 		return err
 	}
 	return nil
 }
 
-func (w *World) quickDisk(name string, l *cgroup.DiskLimit) error {
-	w.disks.mu.Lock()
-	defer w.disks.mu.Unlock()
+func (w *Testbed) removeDiskLimit(name string, l *cgroup.DiskLimit) error {
+	w.diskLimits.mu.Lock()
+	defer w.diskLimits.mu.Unlock()
 	var left []*cgroup.DiskLimit
-	for _, x := range w.disks.bounds[name] {
+	for _, x := range w.diskLimits.byNode[name] {
 		if x != l {
 			left = append(left, x)
 		}
 	}
-	w.disks.bounds[name] = left
-	return w.limitDisk(name)
+	w.diskLimits.byNode[name] = left
+	return w.applyDiskLimit(name)
 }
 
-func (w *World) limitDisk(name string) error {
+func (w *Testbed) applyDiskLimit(name string) error {
 	h, err := w.Host(name)
 	if err != nil {
 		return err
@@ -124,7 +128,7 @@ func (w *World) limitDisk(name string) error {
 		return fmt.Errorf("slowing the disk of %s: %w here", name, ErrUnavailable)
 	}
 	var bound cgroup.DiskLimit
-	for _, x := range w.disks.bounds[name] {
+	for _, x := range w.diskLimits.byNode[name] {
 		bound = bound.Tightest(*x)
 	}
 	err = d.LimitDisk(bound)

@@ -27,5 +27,5 @@ func Sections() []Section {
 type Row struct {
 	// Examples are values of the kind's key, as an experiment has them.
 	Examples []string
-	Says     string
+	Text     string
 }

@@ -20,7 +20,7 @@ import (
 
 // stage is four sites with a node each, all linked at 40 ms one way, and a client at the
 // first. The database is on the first three.
-func stage() Stage {
+func stage() Layout {
 	t := topology.Topology{}
 	names := []string{"oslo", "bergen", "narvik", "vardo"}
 	for _, n := range names {
@@ -34,7 +34,7 @@ func stage() Stage {
 			t.Links = append(t.Links, topology.Link{ID: a.Name + "~" + b.Name, A: a.Name, B: b.Name, AB: q, BA: q})
 		}
 	}
-	return Stage{Topology: t, Data: names[:3], Clients: []string{"client"}}
+	return Layout{Topology: t, Data: names[:3], Clients: []string{"client"}}
 }
 
 // engine is links that remember what they were set to.
@@ -87,7 +87,7 @@ func (e *engine) at(id string, back bool) link.Quality {
 }
 
 // changed are the directions that are not as the stage has them.
-func (e *engine) changed(s Stage) (out []string) {
+func (e *engine) changed(s Layout) (out []string) {
 	for _, l := range s.Topology.Links {
 		if e.at(l.ID, false) != l.AB {
 			out = append(out, l.A+">"+l.B)
@@ -173,11 +173,11 @@ func (m *machine) set(frozen bool) error {
 // bench is a world of doubles, with a runner on it.
 type bench struct {
 	t       *testing.T
-	stage   Stage
+	stage   Layout
 	engine  *engine
 	cluster *cluster
 	hosts   map[string]*machine
-	world   *World
+	world   *Testbed
 	runner  *Runner
 	lines   []record.Event
 	stop    context.CancelFunc
@@ -194,7 +194,7 @@ func newBench(t *testing.T) *bench {
 	for _, l := range b.stage.Topology.Links {
 		b.engine.now[direction{l.ID, false}], b.engine.now[direction{l.ID, true}] = l.AB, l.BA
 	}
-	b.world = &World{Net: NewNet(b.stage.Topology.Links, b.engine), Cluster: b.cluster, Host: func(name string) (host.Host, error) {
+	b.world = &Testbed{Links: NewLinkLayers(b.stage.Topology.Links, b.engine), Cluster: b.cluster, Host: func(name string) (host.Host, error) {
 		if h := b.hosts[name]; h != nil {
 			return h, nil
 		}

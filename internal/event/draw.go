@@ -12,44 +12,44 @@ import (
 // not depend on what happens to others.
 type entry struct {
 	Event
-	index int
-	stage Stage
-	rand  *rand.Rand
-	turns int // drawn so far
-	spec  json.RawMessage
+	index    int
+	stage    Layout
+	rand     *rand.Rand
+	turns    int // drawn so far
+	specJSON json.RawMessage
 	// source is who fired it, "" for the experiment.
 	source string
 
 	// planned is when the occurrences drawn are to end, by target, for churn: a node that
 	// is down is not taken down again.
-	planned map[string]time.Duration
-	ends    []time.Duration
+	busyUntil map[string]time.Duration
+	ends      []time.Duration
 }
 
-func newEntry(e Event, index int, s Stage, seed uint64) (*entry, error) {
+func newEntry(e Event, index int, s Layout, seed uint64) (*entry, error) {
 	spec, err := json.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("writing event %s as JSON: %w", e.Label(), err)
 	}
 	// The golden ratio parts the streams of entries.
 	source := rand.NewPCG(seed, uint64(index+1)*0x9e3779b97f4a7c15)
-	return &entry{Event: e, index: index, stage: s, spec: spec, rand: rand.New(source), planned: map[string]time.Duration{}}, nil
+	return &entry{Event: e, index: index, stage: s, specJSON: spec, rand: rand.New(source), busyUntil: map[string]time.Duration{}}, nil
 }
 
-// happening is one occurrence as drawn.
-type happening struct {
+// drawnOccurrence is one occurrence as drawn.
+type drawnOccurrence struct {
 	turn   int // from 0
 	action action
 	// next is how long after this one was due the next is, for every and churn.
 	next time.Duration
 	// lasts is how long it lasts; negative is to the end.
-	lasts time.Duration
+	duration time.Duration
 }
 
 // draw makes the next occurrence, due at a time since the series began. Its action is nil
 // where nobody is left to draw, or where churn has as many as it may.
-func (e *entry) draw(at time.Duration) happening {
-	h := happening{turn: e.turns, lasts: -1}
+func (e *entry) draw(at time.Duration) drawnOccurrence {
+	h := drawnOccurrence{turn: e.turns, duration: -1}
 	e.turns++
 	switch {
 	case e.Every != nil:
@@ -58,13 +58,13 @@ func (e *entry) draw(at time.Duration) happening {
 		h.next = exponential(e.rand, e.Churn.Every.Duration())
 	}
 	if e.For != nil {
-		h.lasts = e.For.Duration()
+		h.duration = e.For.Duration()
 	}
 	if e.Churn != nil && e.Churn.Lasting != nil {
-		h.lasts = exponential(e.rand, e.Churn.Lasting.Duration())
+		h.duration = exponential(e.rand, e.Churn.Lasting.Duration())
 	}
 	busy, active := map[string]bool{}, 0
-	for target, until := range e.planned {
+	for target, until := range e.busyUntil {
 		busy[target] = until > at
 	}
 	for _, until := range e.ends {
@@ -72,7 +72,7 @@ func (e *entry) draw(at time.Duration) happening {
 			active++
 		}
 	}
-	h.action = e.What.spec.draw(e.stage, h.turn, busy, e.rand)
+	h.action = e.Spec.spec.draw(e.stage, h.turn, busy, e.rand)
 	if h.action == nil {
 		return h
 	}
@@ -80,14 +80,14 @@ func (e *entry) draw(at time.Duration) happening {
 		h.action = nil
 		return h
 	}
-	until := at + h.lasts
-	if h.lasts < 0 {
+	until := at + h.duration
+	if h.duration < 0 {
 		until = math.MaxInt64
 	}
 	if e.Churn != nil {
 		e.ends = append(e.ends, until)
 		for _, target := range h.action.targets() {
-			e.planned[target] = until
+			e.busyUntil[target] = until
 		}
 	}
 	return h
@@ -95,7 +95,7 @@ func (e *entry) draw(at time.Duration) happening {
 
 // exhausted tells whether the list that the entry takes the next ones of is at its end.
 func (e *entry) exhausted() bool {
-	x, ok := e.What.spec.(limited)
+	x, ok := e.Spec.spec.(limited)
 	if !ok {
 		return false
 	}

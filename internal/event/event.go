@@ -48,7 +48,7 @@ type Event struct {
 	Until *unit.Duration `yaml:"until" json:"until,omitempty"`
 
 	// What happens.
-	What What `yaml:",choice" json:"-" jsonschema:"-"`
+	Spec Spec `yaml:",choice" json:"-" jsonschema:"-"`
 }
 
 // Churn repeats an event at random times, as a Poisson process does.
@@ -74,10 +74,10 @@ const (
 )
 
 // Kind is the key of the event's kind, "" where it has none.
-func (e Event) Kind() string { return e.What.kind.Name }
+func (e Event) Kind() string { return e.Spec.kind.Name }
 
 // NeedsDisks tells whether the machine must be able to bound the disks of nodes for it.
-func (e Event) NeedsDisks() bool { return e.What.kind.NeedsDisks }
+func (e Event) NeedsDisks() bool { return e.Spec.kind.NeedsDisks }
 
 // Label is what messages call the event.
 func (e Event) Label() string {
@@ -90,7 +90,7 @@ func (e Event) Label() string {
 // repeats tells whether the entry says by itself when it happens again.
 func (e Event) repeats() bool { return e.Every != nil || e.Gap != nil || e.Churn != nil }
 
-// ends tells whether an event is over before the trial is.
-func (e Event) ends() bool {
+// endsEarly tells whether an event is over before the trial is.
+func (e Event) endsEarly() bool {
 	return e.For != nil || e.Until != nil || e.Churn != nil && e.Churn.Lasting != nil
 }

@@ -29,12 +29,12 @@ func Parse(text []byte) (Event, error) {
 		return e, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if ps := strict.Decode(root, &e, ""); len(ps) > 0 {
-		return e, advice.With(fmt.Errorf("%w: %s", ErrInvalid, ps[0].Message), "%s", orNone(ps[0].Hint))
+		return e, advice.With(fmt.Errorf("%w: %s", ErrInvalid, ps[0].Message), "%s", hintOrDefault(ps[0].Hint))
 	}
 	return e, nil
 }
 
-func orNone(hint string) string {
+func hintOrDefault(hint string) string {
 	if hint == "" {
 		return "docs/events.md lists every kind of event"
 	}
@@ -43,7 +43,7 @@ func orNone(hint string) string {
 
 // CheckFired tells why an event cannot be fired on a stage, on which a database of that name
 // runs that can do what can says. Such an event begins at once, once; it may say for how long.
-func CheckFired(e Event, s Stage, name string, can database.Capabilities) error {
+func CheckFired(e Event, s Layout, name string, can database.Capabilities) error {
 	var first error
 	report := func(path, hint, format string, args ...any) {
 		if first != nil {
@@ -62,7 +62,7 @@ func CheckFired(e Event, s Stage, name string, can database.Capabilities) error 
 		report("", "leave out at, when, after, every, gap, churn and until", "an event that is fired happens at once, and once")
 		return first
 	}
-	if prepares := e.What.kind.Prepares; prepares != "" {
+	if prepares := e.Spec.kind.Preparation; prepares != "" {
 		report("", "put it into the experiment", "%s needs %s", e.Kind(), prepares)
 		return first
 	}
@@ -75,14 +75,14 @@ func CheckFired(e Event, s Stage, name string, can database.Capabilities) error 
 	return first
 }
 
-// fired is an event on its way to the runner's goroutine.
-type fired struct {
+// fireRequest is an event on its way to the runner's goroutine.
+type fireRequest struct {
 	event  Event
 	source string
-	answer chan<- firing
+	answer chan<- fireResult
 }
 
-type firing struct {
+type fireResult struct {
 	event record.Event
 	err   error
 }
@@ -92,9 +92,9 @@ type firing struct {
 // back as any other: after Event.For, or at the trial's end. What Fire returns is the event as
 // it begins.
 func (r *Runner) Fire(ctx context.Context, e Event, source string) (record.Event, error) {
-	answer := make(chan firing, 1)
+	answer := make(chan fireResult, 1)
 	select {
-	case r.fired <- fired{e, source, answer}:
+	case r.fired <- fireRequest{e, source, answer}:
 	case <-r.closing:
 		return record.Event{}, ErrNotRunning
 	case <-ctx.Done():
@@ -104,24 +104,24 @@ func (r *Runner) Fire(ctx context.Context, e Event, source string) (record.Event
 	return a.event, a.err
 }
 
-// inject begins an event that was fired. Its entry stands behind those of the list.
-func (r *Runner) inject(ctx context.Context, f fired) {
+// startFired begins an event that was fired. Its entry stands behind those of the list.
+func (r *Runner) startFired(ctx context.Context, f fireRequest) {
 	x, err := newEntry(f.event, len(r.entries), r.Stage, r.Seed)
 	if err != nil {
-		f.answer <- firing{err: err}
+		f.answer <- fireResult{err: err}
 		return
 	}
 	x.source = f.source
 	h := x.draw(0)
 	if h.action == nil {
-		f.answer <- firing{err: fmt.Errorf("%w: nobody is left that it could happen to", ErrState)}
+		f.answer <- fireResult{err: fmt.Errorf("%w: nobody is left that it could happen to", ErrState)}
 		return
 	}
-	r.entries = append(r.entries, &follower{entry: x, began: true, active: 1})
-	o := &occurrence{r: r, entry: x, happening: h, due: r.now()}
+	r.entries = append(r.entries, &entryState{entry: x, began: true, active: 1})
+	o := &occurrence{r: r, entry: x, drawnOccurrence: h, due: r.now()}
 	o.begin()
 	began := o.event
-	began.Apply = copied(began.Apply)
+	began.Apply = copyStep(began.Apply)
 	r.running.Go(func() { o.run(ctx) })
-	f.answer <- firing{event: began}
+	f.answer <- fireResult{event: began}
 }

@@ -5,25 +5,25 @@ import (
 	"fmt"
 )
 
-// hogs is a program on each of some nodes.
-type hogs struct {
-	*programs
+// stressAction is a program on each of some nodes.
+type stressAction struct {
+	*programSet
 	nodes []string
 	text  string
 	args  []string
 }
 
-func newHogs(nodes []string, text string, args ...string) action {
+func newStressAction(nodes []string, text string, args ...string) action {
 	if len(nodes) == 0 {
 		return nil
 	}
-	return &hogs{programs: newPrograms(), nodes: nodes, text: text, args: args}
+	return &stressAction{programSet: newPrograms(), nodes: nodes, text: text, args: args}
 }
 
-func (h *hogs) targets() []string { return h.nodes }
-func (h *hogs) what() string      { return fmt.Sprintf(h.text, few(h.nodes, "nodes")) }
+func (h *stressAction) targets() []string { return h.nodes }
+func (h *stressAction) what() string      { return fmt.Sprintf(h.text, joinNames(h.nodes, "nodes")) }
 
-func (h *hogs) apply(ctx context.Context, w *World, _ *progress) error {
+func (h *stressAction) apply(ctx context.Context, w *Testbed, _ *progress) error {
 	for _, name := range h.nodes {
 		if _, err := h.start(ctx, w, name, h.args...); err != nil {
 			return err
@@ -32,4 +32,4 @@ func (h *hogs) apply(ctx context.Context, w *World, _ *progress) error {
 	return nil
 }
 
-func (h *hogs) revert(ctx context.Context, _ *World, _ *progress) error { return h.stop(ctx) }
+func (h *stressAction) revert(ctx context.Context, _ *Testbed, _ *progress) error { return h.stop(ctx) }

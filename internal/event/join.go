@@ -10,51 +10,51 @@ import (
 )
 
 var joinKind = Kind{
-	Name: "join", Says: "makes nodes members. Reverted, they leave.",
-	Effect: record.Effect{On: record.OnNodes, Makes: record.Up, Settles: true, Member: record.Joins},
-	Docs:   Docs{SectionMembership, []Row{{Examples: []string{`spare`}, Says: `the node joins. Taken back, it leaves`}}},
-	Still:  "members",
-	spec:   func() spec { return new(join) },
+	Name: "join", Summary: "makes nodes members. Reverted, they leave.",
+	Effect:    record.Effect{On: record.OnNodes, Makes: record.Up, Settles: true, Member: record.Joins},
+	Docs:      Docs{SectionMembership, []Row{{Examples: []string{`spare`}, Text: `the node joins. Taken back, it leaves`}}},
+	HeldState: "members",
+	newSpec:   func() kindSpec { return new(join) },
 }
 
 // join makes nodes members, one after the other.
 type join struct {
-	Nodes `yaml:",inline"`
+	NodeSelector `yaml:",inline"`
 }
 
-func (e *join) check(s Stage, fail failure) { e.members(s, fail, "added") }
+func (e *join) check(s Layout, fail failure) { e.checkMembers(s, fail, "added") }
 
-func (e *join) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
-	return newOnNodes(onNodes{
-		nodes: e.Nodes.draw(s, turn, busy, r), text: "%s joins", do: joining,
-		undo: func(ctx context.Context, w *World, node string, p *progress) error {
+func (e *join) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) action {
+	return newNodeAction(nodeAction{
+		nodes: e.NodeSelector.draw(s, turn, busy, r), text: "%s joins", do: joinNode,
+		undo: func(ctx context.Context, w *Testbed, node string, p *progress) error {
 			return w.leave(ctx, node, database.Graceful, p)
 		},
 	})
 }
 
-func joining(ctx context.Context, w *World, node string, p *progress) error {
+func joinNode(ctx context.Context, w *Testbed, node string, p *progress) error {
 	return w.join(ctx, node, p)
 }
 
-func (e *join) joining(s Stage) []string {
-	nodes, _ := s.nodes(e.Nodes.Nodes)
+func (e *join) joiningNodes(s Layout) []string {
+	nodes, _ := s.resolveNames(e.NodeSelector.Nodes)
 	return nodes
 }
 
 // need: the database takes members in while it serves, so many, and these are none yet.
-func (e *join) need(c databaseCheck, _ Event, fail failure) {
+func (e *join) checkDatabase(c databaseCheck, _ Event, fail failure) {
 	if !c.can.Resize {
 		fail("", "give the experiment more nodes from the start", "%s cannot take in members while it serves", c.name)
 		return
 	}
-	for _, n := range e.joining(c.stage) {
-		if slices.Contains(c.stage.Data, n) && !c.leaves(n) {
+	for _, n := range e.joiningNodes(c.stage) {
+		if slices.Contains(c.stage.Data, n) && !c.hasLeave(n) {
 			fail("nodes", "leave nodes of the topology out of database.nodes or database.count, and name those", "%s is a member from the start, and no event lets it leave", n)
 			return
 		}
 	}
-	if most := c.can.MaxNodes; most > 0 && len(c.stage.Data)+c.joined() > most {
+	if most := c.can.MaxNodes; most > 0 && len(c.stage.Data)+c.joiningCount() > most {
 		fail("nodes", "", "%s forms clusters of %d nodes at most", c.name, most)
 	}
 }

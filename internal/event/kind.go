@@ -25,7 +25,7 @@ var (
 type Kind struct {
 	// Name is its key in an experiment, Says the sentence about that key; it goes on after
 	// the name.
-	Name, Says string
+	Name, Summary string
 	// Effect is what it does to its targets.
 	Effect record.Effect
 	// Docs is what docs/events.md says of it.
@@ -34,54 +34,54 @@ type Kind struct {
 	Offers []Offer
 	// Still is the state that nodes are in which it happened to, where they cannot be put
 	// into it twice.
-	Still string
+	HeldState string
 	// Prepares is what it needs made before the database starts, where that makes it one
 	// that cannot be fired.
-	Prepares string
+	Preparation string
 	// NeedsDisks says that the machine must be able to bound the disks of nodes.
 	NeedsDisks bool
 
 	// spec makes an empty one.
-	spec func() spec
+	newSpec func() kindSpec
 }
 
-// spec is one event of a kind as an experiment describes it.
-type spec interface {
+// kindSpec is one event of a kind as an experiment describes it.
+type kindSpec interface {
 	// check reports what is wrong with it on a stage.
-	check(s Stage, fail failure)
+	check(s Layout, fail failure)
 	// draw resolves the occurrence with that number, from 0: whom it happens to. Of the
 	// targets it leaves out those that are busy. Nil is when there is nobody left.
-	draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action
+	draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) action
 }
 
 // Specs may also be one of these.
 type (
 	// limited ends after so many turns; 0 is never.
-	limited interface{ limit(s Stage) int }
+	limited interface{ limit(s Layout) int }
 	// repeatable tells whether it happens to the same nodes each time.
-	repeatable interface{ same() bool }
+	repeatable interface{ selectsAll() bool }
 	// needy reports what the database cannot do of it. The event is the whole entry.
-	needy interface {
-		need(c databaseCheck, e Event, fail failure)
+	databaseDependent interface {
+		checkDatabase(c databaseCheck, e Event, fail failure)
 	}
 	// joiner makes nodes members, leaver ends their membership.
-	joiner interface{ joining(s Stage) []string }
-	leaver interface{ leaving(s Stage) []string }
+	joiner interface{ joiningNodes(s Layout) []string }
+	leaver interface{ leavingNodes(s Layout) []string }
 	// onDisks needs disks of that many bytes for nodes before anything starts on them.
-	onDisks interface {
-		disks(s Stage) map[string]int64
+	diskReserver interface {
+		diskSizes(s Layout) map[string]int64
 	}
 )
 
 // Type is the type of what an experiment says of it.
-func (k Kind) Type() reflect.Type { return reflect.TypeOf(k.spec()).Elem() }
+func (k Kind) Type() reflect.Type { return reflect.TypeOf(k.newSpec()).Elem() }
 
-// takenBack tells whether it can be reverted: what has settled is not, but for members.
-func (k Kind) takenBack() bool { return !k.Effect.Settles || k.Effect.Member != "" }
+// revertible tells whether it can be reverted: what has settled is not, but for members.
+func (k Kind) revertible() bool { return !k.Effect.Settles || k.Effect.Member != "" }
 
-// lasts tells whether it is not reverted when the trial ends, since it is a change for good
+// permanent tells whether it is not reverted when the trial ends, since it is a change for good
 // unless the experiment says when it is over: a member that left.
-func (k Kind) lasts() bool { return k.Effect.Member != "" }
+func (k Kind) permanent() bool { return k.Effect.Member != "" }
 
 // failure reports a mistake at a key of the event's kind, "" for the kind as a whole.
 type failure func(key, hint, format string, args ...any)
@@ -93,8 +93,8 @@ type action interface {
 	targets() []string
 	// what says it in a few words: "latency of Pune~Sydney x 3".
 	what() string
-	apply(ctx context.Context, w *World, p *progress) error
-	revert(ctx context.Context, w *World, p *progress) error
+	apply(ctx context.Context, w *Testbed, p *progress) error
+	revert(ctx context.Context, w *Testbed, p *progress) error
 }
 
 // fragile is an action that can end by itself once it was applied: a process dies.

@@ -23,8 +23,8 @@ func TestKindsAreWhole(t *testing.T) {
 				t.Errorf("the name %q is none, or another kind's", k.Name)
 			}
 			seen[k.Name] = true
-			if !strings.HasSuffix(k.Says, ".") {
-				t.Errorf("%q is no sentence about the key", k.Says)
+			if !strings.HasSuffix(k.Summary, ".") {
+				t.Errorf("%q is no sentence about the key", k.Summary)
 			}
 			if e := k.Effect; !slices.Contains([]record.Scope{record.OnLinks, record.OnNodes, record.OnStreams}, e.On) {
 				t.Errorf("its effect is on %q: no picture can show it", e.On)
@@ -89,7 +89,7 @@ func TestEffectsAreOnTargets(t *testing.T) {
 		for _, row := range k.Docs.Rows {
 			for _, example := range row.Examples {
 				here := strings.NewReplacer("Pune", "oslo", "Seoul", "bergen", "Dubai", "narvik").Replace(example)
-				a := read(t, fmt.Sprintf("- {at: 0s, %s: %s}", k.Name, here))[0].What.spec.draw(s, 0, nil, rand.New(rand.NewPCG(1, 2)))
+				a := read(t, fmt.Sprintf("- {at: 0s, %s: %s}", k.Name, here))[0].Spec.spec.draw(s, 0, nil, rand.New(rand.NewPCG(1, 2)))
 				for _, target := range a.targets() {
 					on := record.OnNodes
 					switch {

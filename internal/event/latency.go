@@ -11,21 +11,21 @@ import (
 )
 
 var latencyKind = Kind{
-	Name: "latency", Says: "changes how long packets take.",
+	Name: "latency", Summary: "changes how long packets take.",
 	Effect: record.Effect{On: record.OnLinks, Makes: record.Changed},
-	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, scale: 3}`, `{between: [Pune, Seoul], add: 20ms}`, `{set: 5ms}`}, Says: `the value is of one way: a round trip changes by twice as much. Of [real links](machines.md#real-links-and-their-copy) events only add`}}},
+	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, scale: 3}`, `{between: [Pune, Seoul], add: 20ms}`, `{set: 5ms}`}, Text: `the value is of one way: a round trip changes by twice as much. Of [real links](machines.md#real-links-and-their-copy) events only add`}}},
 	Offers: []Offer{
 		{ID: "slow", Title: "Multiply latency", On: record.OnLinks, Targets: "ids", Amount: &Amount{Key: "scale", Label: "times", Value: "3", Number: true}},
 		{ID: "add", Title: "Add latency", On: record.OnLinks, Targets: "ids", Amount: &Amount{Key: "add", Label: "one way", Value: "50ms"}},
 		{ID: "slowall", Title: "Multiply latency of nodes", On: record.OnNodes, Targets: "of", Amount: &Amount{Key: "scale", Label: "times", Value: "3", Number: true}},
 	},
-	spec: func() spec { return new(Latency) },
+	newSpec: func() kindSpec { return new(Latency) },
 }
 
 // Latency changes the one-way delay of links: exactly one of set, add and scale. Several at
 // once add up, in the order in which they came.
 type Latency struct {
-	Links `yaml:",inline"`
+	LinkSelector `yaml:",inline"`
 	// Set is the latency they have then, one way.
 	Set *unit.Duration `yaml:"set" json:"set,omitempty"`
 	// Add is what each direction takes longer.
@@ -39,26 +39,26 @@ func (Latency) Alternatives() [][]string {
 	return [][]string{{"set", "add", "scale"}, {"between", "of"}}
 }
 
-func (l *Latency) check(s Stage, fail failure) {
-	l.Links.check(s, fail)
+func (l *Latency) check(s Layout, fail failure) {
+	l.LinkSelector.check(s, fail)
 	if l.Set == nil && l.Add == nil && l.Scale == nil {
 		fail("", "give set: 40ms, add: 20ms or scale: 3", "nothing says what the latency becomes")
 	}
 	if l.Set != nil {
-		l.Links.add(s, "set", "write add: 20ms", fail)
+		l.LinkSelector.rejectRealLinks(s, "set", "write add: 20ms", fail)
 	}
 	if l.Scale != nil {
-		l.Links.add(s, "scale", "write add: 20ms", fail)
+		l.LinkSelector.rejectRealLinks(s, "scale", "write add: 20ms", fail)
 	}
 	if l.Set != nil || l.Add != nil || l.Scale != nil {
 		_, change := l.change()
-		l.Links.checkPossible(s, change, fail)
+		l.LinkSelector.checkQuality(s, change, fail)
 	}
 }
 
-func (l *Latency) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
+func (l *Latency) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) action {
 	text, change := l.change()
-	return newOnLinks(l.Links.draw(s, turn, busy, r), text, change)
+	return newLinkAction(l.LinkSelector.draw(s, turn, busy, r), text, change)
 }
 
 func (l *Latency) change() (string, func(link.Quality) link.Quality) {
@@ -74,7 +74,7 @@ func (l *Latency) change() (string, func(link.Quality) link.Quality) {
 			return q
 		}
 	}
-	return "latency of %s x " + number(*l.Scale), func(q link.Quality) link.Quality {
+	return "latency of %s x " + formatFactor(*l.Scale), func(q link.Quality) link.Quality {
 		q.Latency = time.Duration(math.Round(float64(q.Latency) * *l.Scale))
 		return q
 	}

@@ -13,45 +13,45 @@ import (
 )
 
 var linkFlapKind = Kind{
-	Name: "link_flap", Says: "takes links down and up again and again.",
-	Effect: record.Effect{On: record.OnLinks, Makes: record.Down},
-	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, down: 1s, up: 4s}`}, Says: `the links go down first`}}},
-	spec:   func() spec { return new(Flap) },
+	Name: "link_flap", Summary: "takes links down and up again and again.",
+	Effect:  record.Effect{On: record.OnLinks, Makes: record.Down},
+	Docs:    Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, down: 1s, up: 4s}`}, Text: `the links go down first`}}},
+	newSpec: func() kindSpec { return new(LinkFlap) },
 }
 
-// Flap takes links down and up again and again, all chosen ones together.
-type Flap struct {
-	Links `yaml:",inline"`
+// LinkFlap takes links down and up again and again, all chosen ones together.
+type LinkFlap struct {
+	LinkSelector `yaml:",inline"`
 	// Down is how long they are down each time, which comes first.
 	Down unit.Duration `yaml:"down" json:"down" jsonschema:"required"`
 	// Up is how long they are up in between.
 	Up unit.Duration `yaml:"up" json:"up" jsonschema:"required"`
 }
 
-// leastFlap is as often as links can be set: changing all of azure8 takes milliseconds.
-const leastFlap = unit.Duration(10 * time.Millisecond)
+// minFlap is as often as links can be set: changing all of azure8 takes milliseconds.
+const minFlap = unit.Duration(10 * time.Millisecond)
 
-func (f *Flap) check(s Stage, fail failure) {
-	f.Links.check(s, fail)
+func (f *LinkFlap) check(s Layout, fail failure) {
+	f.LinkSelector.check(s, fail)
 	for key, d := range map[string]unit.Duration{"down": f.Down, "up": f.Up} {
-		if d < leastFlap {
-			fail(key, "", "%v is too short: the least is %v", d, leastFlap)
+		if d < minFlap {
+			fail(key, "", "%v is too short: the least is %v", d, minFlap)
 		}
 	}
 }
 
-func (f *Flap) draw(s Stage, turn int, busy map[string]bool, r *rand.Rand) action {
+func (f *LinkFlap) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) action {
 	text := fmt.Sprintf("%%s flapping, %v down, %v up", f.Down, f.Up)
-	on, ok := newOnLinks(f.Links.draw(s, turn, busy, r), text, setDown(true)).(*onLinks)
+	on, ok := newLinkAction(f.LinkSelector.draw(s, turn, busy, r), text, setDown(true)).(*linkAction)
 	if !ok {
 		return nil
 	}
-	return &flapping{onLinks: *on, down: f.Down.Duration(), up: f.Up.Duration(), done: make(chan struct{})}
+	return &flapAction{linkAction: *on, down: f.Down.Duration(), up: f.Up.Duration(), done: make(chan struct{})}
 }
 
-// flapping is links that go down and up until they are reverted.
-type flapping struct {
-	onLinks
+// flapAction is links that go down and up until they are reverted.
+type flapAction struct {
+	linkAction
 	down, up time.Duration
 
 	cancel  context.CancelFunc
@@ -60,8 +60,8 @@ type flapping struct {
 	failed  error
 }
 
-func (f *flapping) apply(ctx context.Context, w *World, p *progress) error {
-	if err := f.onLinks.apply(ctx, w, p); err != nil {
+func (f *flapAction) apply(ctx context.Context, w *Testbed, p *progress) error {
+	if err := f.linkAction.apply(ctx, w, p); err != nil {
 		return err
 	}
 	ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx)) // till it is reverted
@@ -75,12 +75,12 @@ func (f *flapping) apply(ctx context.Context, w *World, p *progress) error {
 }
 
 // toggle begins with links that are down.
-func (f *flapping) toggle(ctx context.Context, w *World, p *progress) error {
+func (f *flapAction) toggle(ctx context.Context, w *Testbed, p *progress) error {
 	down := true
 	for {
-		stay, change := f.up, f.onLinks.apply
+		stay, change := f.up, f.linkAction.apply
 		if down {
-			stay, change = f.down, f.onLinks.revert
+			stay, change = f.down, f.linkAction.revert
 		}
 		if linger.For(ctx, stay) != nil {
 			return nil
@@ -92,13 +92,13 @@ func (f *flapping) toggle(ctx context.Context, w *World, p *progress) error {
 	}
 }
 
-func (f *flapping) revert(ctx context.Context, w *World, p *progress) error {
+func (f *flapAction) revert(ctx context.Context, w *Testbed, p *progress) error {
 	if f.cancel != nil {
 		f.cancel()
 		f.toggler.Wait()
 	}
-	return f.onLinks.revert(ctx, w, p)
+	return f.linkAction.revert(ctx, w, p)
 }
 
-func (f *flapping) ended() <-chan struct{} { return f.done }
-func (f *flapping) err() error             { return f.failed }
+func (f *flapAction) ended() <-chan struct{} { return f.done }
+func (f *flapAction) err() error             { return f.failed }

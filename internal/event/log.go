@@ -16,12 +16,12 @@ type eventLog struct {
 	// observed is what the emulator observed after the steps of each event, by its ID.
 	observed map[int]*[2]*record.Observed // apply, revert
 	closed   bool
-	more     *sync.Cond // there are lines, or closed
+	changed  *sync.Cond // there are lines, or closed
 }
 
 func newEventLog() *eventLog {
 	l := &eventLog{observed: map[int]*[2]*record.Observed{}}
-	l.more = sync.NewCond(&l.mu)
+	l.changed = sync.NewCond(&l.mu)
 	return l
 }
 
@@ -36,14 +36,14 @@ func (l *eventLog) begin(e *record.Event) {
 
 // save takes the event as it is: its steps go on changing.
 func (l *eventLog) save(e record.Event) {
-	e.Apply, e.Revert = copied(e.Apply), copied(e.Revert)
+	e.Apply, e.Revert = copyStep(e.Apply), copyStep(e.Revert)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.put(e)
+	l.update(e)
 }
 
-// put replaces an event and hands it on; its steps are copies, and the caller holds the lock.
-func (l *eventLog) put(e record.Event) {
+// update replaces an event and hands it on; its steps are copies, and the caller holds the lock.
+func (l *eventLog) update(e record.Event) {
 	if seen := l.observed[e.ID]; seen != nil {
 		for i, s := range []*record.Step{e.Apply, e.Revert} {
 			if s != nil {
@@ -53,11 +53,11 @@ func (l *eventLog) put(e record.Event) {
 	}
 	l.events[e.ID-1] = e
 	l.lines = append(l.lines, e)
-	l.more.Signal()
+	l.changed.Signal()
 }
 
-// observe adds what the emulator observed after a step of an event.
-func (l *eventLog) observe(id int, reverts bool, seen *record.Observed) {
+// addObserved adds what the emulator observed after a step of an event.
+func (l *eventLog) addObserved(id int, reverts bool, seen *record.Observed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.observed[id] == nil {
@@ -69,11 +69,11 @@ func (l *eventLog) observe(id int, reverts bool, seen *record.Observed) {
 	}
 	l.observed[id][step] = seen
 	e := l.events[id-1]
-	e.Apply, e.Revert = copied(e.Apply), copied(e.Revert)
-	l.put(e)
+	e.Apply, e.Revert = copyStep(e.Apply), copyStep(e.Revert)
+	l.update(e)
 }
 
-func copied(s *record.Step) *record.Step {
+func copyStep(s *record.Step) *record.Step {
 	if s == nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (l *eventLog) write(line func(record.Event) error) error {
 	for {
 		l.mu.Lock()
 		for len(l.lines) == 0 && !l.closed {
-			l.more.Wait()
+			l.changed.Wait()
 		}
 		lines := l.lines
 		l.lines = nil
@@ -107,7 +107,7 @@ func (l *eventLog) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
-	l.more.Signal()
+	l.changed.Signal()
 }
 
 func (l *eventLog) all() []record.Event {

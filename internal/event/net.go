@@ -12,28 +12,28 @@ import (
 	"skerry/internal/topology"
 )
 
-// Setter makes changes of links real. A lab is one.
-type Setter interface {
+// LinkSetter makes changes of links real. A lab is one.
+type LinkSetter interface {
 	// Set changes what links do to packets, all of one call at one moment.
 	Set(ctx context.Context, changes []link.Change) error
 	// Carrier takes the devices at both ends of a link down or up.
 	Carrier(id string, up bool) error
 }
 
-// Net is the links as drift and events together make them. What a direction of a link is
+// LinkLayers is the links as drift and events together make them. What a direction of a link is
 // like is its base with every change in force on it, in the order in which they came:
 //
 //	base 40ms ─ latency x 3 ─► 120ms ─ latency + 20ms ─► 140ms ─ link_down ─► down
 //
 // Taking one away leaves the others as they are, whichever came first.
-type Net struct {
-	setter Setter
+type LinkLayers struct {
+	setter LinkSetter
 
-	mu     sync.Mutex
-	base   map[direction]link.Quality
-	set    map[direction]link.Quality // what the links have
-	pulled map[string]bool            // links whose devices are down
-	layers []*layer
+	mu          sync.Mutex
+	base        map[direction]link.Quality
+	current     map[direction]link.Quality // what the links have
+	carrierDown map[string]bool            // links whose devices are down
+	layers      []*layer
 	// changes counts how often each direction was set since it was made, as the emulator does; nil
 	// without Observe.
 	changes map[direction]uint64
@@ -42,26 +42,26 @@ type Net struct {
 
 // layer is one event's changes.
 type layer struct {
-	on map[direction]func(link.Quality) link.Quality
+	changes map[direction]func(link.Quality) link.Quality
 	// pull tells of links by their names whether their devices are down from here on.
-	pull map[string]bool
+	carrierDown map[string]bool
 }
 
-// NewNet is the links as they are now.
-func NewNet(links []topology.Link, s Setter) *Net {
-	n := &Net{setter: s, base: map[direction]link.Quality{}, pulled: map[string]bool{}}
+// NewLinkLayers is the links as they are now.
+func NewLinkLayers(links []topology.Link, s LinkSetter) *LinkLayers {
+	n := &LinkLayers{setter: s, base: map[direction]link.Quality{}, carrierDown: map[string]bool{}}
 	for _, l := range links {
 		n.base[direction{l.ID, false}], n.base[direction{l.ID, true}] = l.AB, l.BA
 	}
-	n.set = make(map[direction]link.Quality, len(n.base))
+	n.current = make(map[direction]link.Quality, len(n.base))
 	for d, q := range n.base {
-		n.set[d] = q
+		n.current[d] = q
 	}
 	return n
 }
 
-// Set changes the base, as drift does: events in force stay on top of it.
-func (n *Net) Set(ctx context.Context, changes []link.Change) (Update, error) {
+// SetBase changes the base, as drift does: events in force stay on top of it.
+func (n *LinkLayers) SetBase(ctx context.Context, changes []link.Change) (LinkUpdate, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	before := map[direction]link.Quality{}
@@ -79,7 +79,7 @@ func (n *Net) Set(ctx context.Context, changes []link.Change) (Update, error) {
 	for d := range before {
 		touched = append(touched, d)
 	}
-	u, err := n.update(ctx, touched)
+	u, err := n.applyLayers(ctx, touched)
 	if err != nil {
 		for d, q := range before {
 			n.base[d] = q
@@ -88,45 +88,45 @@ func (n *Net) Set(ctx context.Context, changes []link.Change) (Update, error) {
 	return u, err
 }
 
-// add puts a layer on top.
-func (n *Net) add(ctx context.Context, l *layer) (Update, error) {
+// addLayer puts a layer on top.
+func (n *LinkLayers) addLayer(ctx context.Context, l *layer) (LinkUpdate, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.layers = append(n.layers, l)
-	u, err := n.update(ctx, l.directions())
+	u, err := n.applyLayers(ctx, l.directions())
 	if err != nil {
 		n.layers = n.layers[:len(n.layers)-1]
-		if len(l.pull) > 0 { // one link after the other: some may be as they were to be
-			_, again := n.update(ctx, l.directions())
+		if len(l.carrierDown) > 0 { // one link after the other: some may be as they were to be
+			_, again := n.applyLayers(ctx, l.directions())
 			err = errors.Join(err, again)
 		}
 	}
 	return u, err
 }
 
-// remove takes a layer away; one that is not there is no error. A layer whose links could
+// removeLayer takes a layer away; one that is not there is no error. A layer whose links could
 // not be changed is gone all the same: the next change of them tries again.
-func (n *Net) remove(ctx context.Context, l *layer) (Update, error) {
+func (n *LinkLayers) removeLayer(ctx context.Context, l *layer) (LinkUpdate, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	i := slices.Index(n.layers, l)
 	if i < 0 {
-		return Update{}, nil
+		return LinkUpdate{}, nil
 	}
 	n.layers = slices.Delete(n.layers, i, i+1)
-	return n.update(ctx, l.directions())
+	return n.applyLayers(ctx, l.directions())
 }
 
 func (l *layer) directions() []direction {
-	ds := make([]direction, 0, len(l.on))
-	for d := range l.on {
+	ds := make([]direction, 0, len(l.changes))
+	for d := range l.changes {
 		ds = append(ds, d)
 	}
 	return ds
 }
 
-// update sets those of the directions that are not as they should be.
-func (n *Net) update(ctx context.Context, touched []direction) (u Update, err error) {
+// applyLayers sets those of the directions that are not as they should be.
+func (n *LinkLayers) applyLayers(ctx context.Context, touched []direction) (u LinkUpdate, err error) {
 	next := map[direction]link.Quality{}
 	changes := map[string]*link.Change{}
 	for _, d := range touched {
@@ -135,11 +135,11 @@ func (n *Net) update(ctx context.Context, touched []direction) (u Update, err er
 			return u, fmt.Errorf("link %s: %w", d.id, link.ErrUnknown)
 		}
 		for _, l := range n.layers {
-			if f := l.on[d]; f != nil {
+			if f := l.changes[d]; f != nil {
 				q = f(q)
 			}
 		}
-		if q.Same(n.set[d]) {
+		if q.Same(n.current[d]) {
 			continue
 		}
 		next[d] = q
@@ -164,11 +164,11 @@ func (n *Net) update(ctx context.Context, touched []direction) (u Update, err er
 		}
 		u.at = time.Now()
 		for d, q := range next {
-			if number, seen := n.number(d); seen {
-				u.made = append(u.made, made{d, number, n.set[d], q})
+			if number, seen := n.countChange(d); seen {
+				u.changes = append(u.changes, directionChange{d, number, n.current[d], q})
 			}
-			n.set[d] = q
+			n.current[d] = q
 		}
 	}
-	return u, n.carry(touched)
+	return u, n.applyCarrier(touched)
 }

@@ -12,14 +12,14 @@ import (
 )
 
 // change is the layer that an event puts on the links.
-func change(t *testing.T, s Stage, event string) *layer {
+func change(t *testing.T, s Layout, event string) *layer {
 	t.Helper()
 	e := read(t, "- {at: 0s, "+event+"}")[0]
-	a := e.What.spec.draw(s, 0, nil, rand.New(rand.NewPCG(1, 2)))
+	a := e.Spec.spec.draw(s, 0, nil, rand.New(rand.NewPCG(1, 2)))
 	switch on := a.(type) {
-	case *onLinks:
+	case *linkAction:
 		return &on.layer
-	case *partitioned:
+	case *partitionAction:
 		return &on.layer
 	}
 	t.Fatalf("%s changes no links", event)
@@ -57,7 +57,7 @@ func TestWhatLinksBecome(t *testing.T) {
 			for _, e := range tt.events {
 				l := change(t, b.stage, e)
 				layers = append(layers, l)
-				if _, err := b.world.Net.add(t.Context(), l); err != nil {
+				if _, err := b.world.Links.addLayer(t.Context(), l); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -66,7 +66,7 @@ func TestWhatLinksBecome(t *testing.T) {
 				t.Error(diff)
 			}
 			for _, l := range layers {
-				if _, err := b.world.Net.remove(t.Context(), l); err != nil {
+				if _, err := b.world.Links.removeLayer(t.Context(), l); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -87,7 +87,7 @@ func TestChangesGoInAnyOrder(t *testing.T) {
 		var in, rest []*layer
 		for _, i := range r.Perm(len(events)) {
 			l := change(t, b.stage, events[i])
-			if _, err := b.world.Net.add(t.Context(), l); err != nil {
+			if _, err := b.world.Links.addLayer(t.Context(), l); err != nil {
 				t.Fatal(err)
 			}
 			in = append(in, l)
@@ -97,7 +97,7 @@ func TestChangesGoInAnyOrder(t *testing.T) {
 				rest = append(rest, in[i])
 				continue
 			}
-			if _, err := b.world.Net.remove(t.Context(), in[i]); err != nil {
+			if _, err := b.world.Links.removeLayer(t.Context(), in[i]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -105,7 +105,7 @@ func TestChangesGoInAnyOrder(t *testing.T) {
 		for _, l := range in { // those that stay, in the order in which they came
 			for _, stays := range rest {
 				if l == stays {
-					if _, err := fresh.world.Net.add(t.Context(), l); err != nil {
+					if _, err := fresh.world.Links.addLayer(t.Context(), l); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -115,7 +115,7 @@ func TestChangesGoInAnyOrder(t *testing.T) {
 			t.Fatal(diff)
 		}
 		for _, l := range rest {
-			if _, err := b.world.Net.remove(t.Context(), l); err != nil {
+			if _, err := b.world.Links.removeLayer(t.Context(), l); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -129,11 +129,11 @@ func TestChangesGoInAnyOrder(t *testing.T) {
 func TestDriftBelowEvents(t *testing.T) {
 	b := newBench(t)
 	l := change(t, b.stage, "latency: {scale: 2}")
-	if _, err := b.world.Net.add(t.Context(), l); err != nil {
+	if _, err := b.world.Links.addLayer(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
 	far := link.Quality{Latency: time.Second}
-	if _, err := b.world.Net.Set(t.Context(), []link.Change{{ID: "bergen~narvik", AB: &far}}); err != nil {
+	if _, err := b.world.Links.SetBase(t.Context(), []link.Change{{ID: "bergen~narvik", AB: &far}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.engine.at("bergen~narvik", false).Latency; got != 2*time.Second {
@@ -142,7 +142,7 @@ func TestDriftBelowEvents(t *testing.T) {
 	if got := b.engine.at("bergen~narvik", true).Latency; got != 80*time.Millisecond {
 		t.Errorf("the way back has %v, want 80ms", got)
 	}
-	if _, err := b.world.Net.remove(t.Context(), l); err != nil {
+	if _, err := b.world.Links.removeLayer(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.engine.at("bergen~narvik", false); got != far {
@@ -155,11 +155,11 @@ func TestLinksThatCannotBeSet(t *testing.T) {
 	b := newBench(t)
 	l := change(t, b.stage, "link_down: {of: oslo}")
 	b.engine.fail = errors.New("the emulator is gone")
-	if _, err := b.world.Net.add(t.Context(), l); !errors.Is(err, b.engine.fail) {
+	if _, err := b.world.Links.addLayer(t.Context(), l); !errors.Is(err, b.engine.fail) {
 		t.Errorf("error %v, want %v", err, b.engine.fail)
 	}
 	b.engine.fail = nil
-	if _, err := b.world.Net.add(t.Context(), change(t, b.stage, "latency: {add: 1ms}")); err != nil {
+	if _, err := b.world.Links.addLayer(t.Context(), change(t, b.stage, "latency: {add: 1ms}")); err != nil {
 		t.Fatal(err)
 	}
 	if q := b.engine.at("oslo~bergen", false); q.Down || q.Latency != 41*time.Millisecond {

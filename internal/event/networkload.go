@@ -12,11 +12,11 @@ import (
 )
 
 var networkLoadKind = Kind{
-	Name: "network_load", Says: "sends data between nodes, as iperf3 does.",
+	Name: "network_load", Summary: "sends data between nodes, as iperf3 does.",
 	Effect: record.Effect{On: record.OnStreams, Makes: record.Changed},
 	Docs: Docs{SectionResources, []Row{{Examples: []string{`{from: Seoul, to: [Pune, Dubai], rate: 100mbit, protocol: tcp}`},
-		Says: `streams go over the links that the database uses. The rate is of payload`}}},
-	spec: func() spec { return new(NetworkLoad) },
+		Text: `streams go over the links that the database uses. The rate is of payload`}}},
+	newSpec: func() kindSpec { return new(NetworkLoad) },
 }
 
 // NetworkLoad sends data from nodes to others, as iperf3 does: it fills the same links as
@@ -32,10 +32,10 @@ type NetworkLoad struct {
 	Protocol string `yaml:"protocol" json:"protocol" jsonschema:"default=tcp,enum=tcp,enum=udp"`
 }
 
-func (l *NetworkLoad) check(s Stage, fail failure) {
+func (l *NetworkLoad) check(s Layout, fail failure) {
 	for key, names := range map[string]Names{"from": l.From, "to": l.To} {
-		if _, unknown := s.nodes(names); unknown != "" {
-			fail(key, s.meant(unknown), "there is no node or site %q", unknown)
+		if _, unknown := s.resolveNames(names); unknown != "" {
+			fail(key, s.suggestName(unknown), "there is no node or site %q", unknown)
 			return
 		}
 	}
@@ -59,9 +59,9 @@ func (l *NetworkLoad) check(s Stage, fail failure) {
 }
 
 // streams are the pairs of who sends and who takes.
-func (l *NetworkLoad) streams(s Stage) (pairs [][2]string) {
-	from, _ := s.nodes(l.From)
-	to, _ := s.nodes(l.To)
+func (l *NetworkLoad) streams(s Layout) (pairs [][2]string) {
+	from, _ := s.resolveNames(l.From)
+	to, _ := s.resolveNames(l.To)
 	for _, a := range from {
 		for _, b := range to {
 			if a != b {
@@ -72,24 +72,24 @@ func (l *NetworkLoad) streams(s Stage) (pairs [][2]string) {
 	return pairs
 }
 
-func (l *NetworkLoad) draw(s Stage, _ int, _ map[string]bool, _ *rand.Rand) action {
+func (l *NetworkLoad) draw(s Layout, _ int, _ map[string]bool, _ *rand.Rand) action {
 	rate := l.Rate.String()
 	if l.Rate == 0 {
 		rate = "as much as passes"
 	}
-	return &sending{programs: newPrograms(), streams: l.streams(s), protocol: l.Protocol, bps: int64(l.Rate), rate: rate}
+	return &trafficAction{programSet: newPrograms(), streams: l.streams(s), protocol: l.Protocol, bps: int64(l.Rate), rate: rate}
 }
 
-// sending is data on its way.
-type sending struct {
-	*programs
+// trafficAction is data on its way.
+type trafficAction struct {
+	*programSet
 	streams  [][2]string
 	protocol string
 	bps      int64
 	rate     string
 }
 
-func (l *sending) targets() []string {
+func (l *trafficAction) targets() []string {
 	names := make([]string, len(l.streams))
 	for i, x := range l.streams {
 		names[i] = x[0] + ">" + x[1]
@@ -97,11 +97,11 @@ func (l *sending) targets() []string {
 	return names
 }
 
-func (l *sending) what() string {
-	return fmt.Sprintf("%s of %s load on %s", l.rate, l.protocol, few(l.targets(), "streams"))
+func (l *trafficAction) what() string {
+	return fmt.Sprintf("%s of %s load on %s", l.rate, l.protocol, joinNames(l.targets(), "streams"))
 }
 
-func (l *sending) apply(ctx context.Context, w *World, _ *progress) error {
+func (l *trafficAction) apply(ctx context.Context, w *Testbed, _ *progress) error {
 	sinks := map[string]string{}
 	for _, x := range l.streams {
 		if sinks[x[1]] != "" {
@@ -125,4 +125,6 @@ func (l *sending) apply(ctx context.Context, w *World, _ *progress) error {
 	return nil
 }
 
-func (l *sending) revert(ctx context.Context, _ *World, _ *progress) error { return l.stop(ctx) }
+func (l *trafficAction) revert(ctx context.Context, _ *Testbed, _ *progress) error {
+	return l.stop(ctx)
+}

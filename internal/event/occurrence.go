@@ -17,15 +17,15 @@ const applyTimeout = 10 * time.Minute
 // starting a database again takes a minute at most.
 const revertTimeout = 2 * time.Minute
 
-// hurriedTimeout is what it may take when the trial was interrupted: its lab goes.
-const hurriedTimeout = 5 * time.Second
+// interruptedRevertTimeout is what it may take when the trial was interrupted: its lab goes.
+const interruptedRevertTimeout = 5 * time.Second
 
 // errTrialEnded is why a change stays incomplete.
 var errTrialEnded = errors.New("the trial ended before it was complete")
 
 // occurrence is an entry that happens.
 type occurrence struct {
-	happening
+	drawnOccurrence
 	r     *Runner
 	entry *entry
 	due   time.Duration
@@ -35,9 +35,9 @@ type occurrence struct {
 // begin notes that it begins.
 func (o *occurrence) begin() {
 	now := o.r.now()
-	o.describe(now)
+	o.fillEvent(now)
 	o.event.State = record.EventBegun
-	o.event.Apply = &record.Step{Due: o.moment(o.due), Began: o.at(now)}
+	o.event.Apply = &record.Step{Due: o.moment(o.due), Began: o.momentPtr(now)}
 	o.event.Targets, o.event.Message = o.action.targets(), o.action.what()
 	if carried := o.r.World.Carried; carried != nil && o.event.Effect.On == record.OnLinks {
 		o.event.Carried = carried(o.event.Targets)
@@ -45,10 +45,10 @@ func (o *occurrence) begin() {
 	o.r.log.begin(&o.event)
 }
 
-func (o *occurrence) describe(at time.Duration) {
+func (o *occurrence) fillEvent(at time.Duration) {
 	e := o.entry
-	effect := e.What.kind.Effect
-	o.event = record.Event{T: at.Seconds(), Kind: e.Kind(), Effect: &effect, Entry: e.index, Turn: o.turn + 1, Name: e.Name, Spec: e.spec, Source: e.source}
+	effect := e.Spec.kind.Effect
+	o.event = record.Event{T: at.Seconds(), Kind: e.Kind(), Effect: &effect, Entry: e.index, Turn: o.turn + 1, Name: e.Name, Spec: e.specJSON, Source: e.source}
 	if e.source != "" {
 		o.event.Entry = -1
 	}
@@ -56,7 +56,7 @@ func (o *occurrence) describe(at time.Duration) {
 
 // skip notes that the entry never happened.
 func (o *occurrence) skip(why string) {
-	o.describe(o.r.now())
+	o.fillEvent(o.r.now())
 	o.event.Turn = 0
 	o.event.State, o.event.Message, o.event.Error = record.EventSkipped, o.entry.Label(), why
 	o.r.log.begin(&o.event)
@@ -65,50 +65,50 @@ func (o *occurrence) skip(why string) {
 // run makes it happen and takes it back when it is over, or ctx ends.
 func (o *occurrence) run(ctx context.Context) {
 	work := ctx
-	if !o.entry.What.kind.lasts() { // begun at the last moment it is finished, and taken back
+	if !o.entry.Spec.kind.permanent() { // begun at the last moment it is finished, and taken back
 		var cancel context.CancelFunc
 		work, cancel = context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
 		defer cancel()
 	}
 	err := o.step(work, ctx, o.event.Apply, o.action.apply)
 	if err != nil {
-		if !(o.entry.What.kind.lasts() && ctx.Err() != nil) { // what the trial's end interrupts goes with the trial
-			err = errors.Join(err, o.takeBack(ctx, o.r.now()))
+		if !(o.entry.Spec.kind.permanent() && ctx.Err() != nil) { // what the trial's end interrupts goes with the trial
+			err = errors.Join(err, o.revert(ctx, o.r.now()))
 		}
 		o.fail(err)
-		o.tell(note{over: true})
+		o.notify(note{over: true})
 		return
 	}
 	o.event.State = record.EventActive
 	o.save()
-	over := o.over()
-	o.tell(note{completed: true, over: over < 0})
-	if err := o.await(ctx, over); err != nil {
-		o.fail(errors.Join(err, o.takeBack(ctx, o.r.now())))
-		o.tell(note{over: over >= 0})
+	over := o.endTime()
+	o.notify(note{completed: true, over: over < 0})
+	if err := o.awaitEnd(ctx, over); err != nil {
+		o.fail(errors.Join(err, o.revert(ctx, o.r.now())))
+		o.notify(note{over: over >= 0})
 		return
 	}
 	if ctx.Err() != nil {
-		if o.entry.What.kind.lasts() {
+		if o.entry.Spec.kind.permanent() {
 			return
 		}
 		over = o.r.now()
 	}
-	if err := o.takeBack(ctx, over); err != nil {
+	if err := o.revert(ctx, over); err != nil {
 		o.fail(err)
-		o.tell(note{over: true})
+		o.notify(note{over: true})
 		return
 	}
 	o.event.State = record.EventReverted
 	o.save()
-	o.tell(note{reverted: true, over: true})
+	o.notify(note{reverted: true, over: true})
 }
 
-// over is when it is to be taken back, negative for at the trial's end.
-func (o *occurrence) over() time.Duration {
+// endTime is when it is to be taken back, negative for at the trial's end.
+func (o *occurrence) endTime() time.Duration {
 	over := time.Duration(-1)
-	if o.lasts >= 0 {
-		over = time.Duration(o.event.Apply.Completed.NS) + o.lasts
+	if o.duration >= 0 {
+		over = time.Duration(o.event.Apply.Completed.NS) + o.duration
 	}
 	if u := o.entry.Until; u != nil && (over < 0 || u.Duration() < over) {
 		over = max(u.Duration(), o.r.now())
@@ -116,8 +116,8 @@ func (o *occurrence) over() time.Duration {
 	return over
 }
 
-// await returns when it is over, with an error when it ended by itself before.
-func (o *occurrence) await(ctx context.Context, over time.Duration) error {
+// awaitEnd returns when it is over, with an error when it ended by itself before.
+func (o *occurrence) awaitEnd(ctx context.Context, over time.Duration) error {
 	var end <-chan time.Time
 	if over >= 0 {
 		timer := time.NewTimer(over - o.r.now())
@@ -138,20 +138,20 @@ func (o *occurrence) await(ctx context.Context, over time.Duration) error {
 	return nil
 }
 
-// takeBack reverts it, even when ctx has ended. A change of membership is not finished
+// revert reverts it, even when ctx has ended. A change of membership is not finished
 // then: it would hold up the end of the trial for as long as the database likes.
-func (o *occurrence) takeBack(trial context.Context, due time.Duration) error {
+func (o *occurrence) revert(trial context.Context, due time.Duration) error {
 	ctx := trial
-	if !o.entry.What.kind.lasts() {
+	if !o.entry.Spec.kind.permanent() {
 		timeout := revertTimeout
 		if f := o.r.Interrupted; f != nil && f() {
-			timeout = hurriedTimeout
+			timeout = interruptedRevertTimeout
 		}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
 	}
-	o.event.Revert = &record.Step{Due: o.moment(due), Began: o.at(o.r.now())}
+	o.event.Revert = &record.Step{Due: o.moment(due), Began: o.momentPtr(o.r.now())}
 	o.save()
 	if err := o.step(ctx, trial, o.event.Revert, o.action.revert); err != nil {
 		return fmt.Errorf("reverting it: %w", err)
@@ -161,14 +161,14 @@ func (o *occurrence) takeBack(trial context.Context, due time.Duration) error {
 
 // step makes one change and notes its times. Beside what follows, a change of links is confirmed as long as
 // the trial measures.
-func (o *occurrence) step(ctx, trial context.Context, s *record.Step, change func(context.Context, *World, *progress) error) error {
+func (o *occurrence) step(ctx, trial context.Context, s *record.Step, change func(context.Context, *Testbed, *progress) error) error {
 	var p progress
 	err := change(ctx, o.r.World, &p)
 	now := o.r.now()
-	accepted, bytes := p.told()
+	accepted, bytes := p.acceptance()
 	s.Bytes = bytes
 	if !accepted.IsZero() {
-		s.Accepted = o.at(accepted.Sub(o.r.zero))
+		s.Accepted = o.momentPtr(accepted.Sub(o.r.zero))
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -176,15 +176,15 @@ func (o *occurrence) step(ctx, trial context.Context, s *record.Step, change fun
 		}
 		return err
 	}
-	s.Completed = o.at(now)
+	s.Completed = o.momentPtr(now)
 	if s.Accepted == nil {
-		s.Accepted = o.at(now)
+		s.Accepted = o.momentPtr(now)
 	}
-	if u := p.links(); len(u.made) > 0 && trial.Err() == nil {
+	if u := p.linkUpdate(); len(u.changes) > 0 && trial.Err() == nil {
 		id, reverts := o.event.ID, s == o.event.Revert
 		o.r.running.Go(func() {
-			if seen := o.r.World.Net.Confirm(trial, o.r.zero, u); seen != nil {
-				o.r.log.observe(id, reverts, seen)
+			if seen := o.r.World.Links.Confirm(trial, o.r.zero, u); seen != nil {
+				o.r.log.addObserved(id, reverts, seen)
 			}
 		})
 	}
@@ -197,7 +197,7 @@ func (o *occurrence) fail(err error) {
 	o.save()
 }
 
-func (o *occurrence) tell(n note) {
+func (o *occurrence) notify(n note) {
 	n.entry, n.at = o.entry.index, o.r.now()
 	o.r.notes <- n
 }
@@ -208,7 +208,7 @@ func (o *occurrence) moment(d time.Duration) record.Moment {
 	return record.Moment{NS: int64(d), Wall: o.r.zero.Add(d)}
 }
 
-func (o *occurrence) at(d time.Duration) *record.Moment {
+func (o *occurrence) momentPtr(d time.Duration) *record.Moment {
 	m := o.moment(d)
 	return &m
 }

@@ -7,30 +7,30 @@ import (
 	"skerry/internal/link"
 )
 
-// onLinks is the action of every event that changes what links do to packets.
-type onLinks struct {
-	links []chosen
+// linkAction is the action of every event that changes what links do to packets.
+type linkAction struct {
+	links []linkTarget
 	text  string
 	layer layer
 }
 
-// newOnLinks changes the chosen links by f.
-func newOnLinks(links []chosen, text string, f func(link.Quality) link.Quality) action {
+// newLinkAction changes the chosen links by f.
+func newLinkAction(links []linkTarget, text string, f func(link.Quality) link.Quality) action {
 	if len(links) == 0 {
 		return nil
 	}
-	a := &onLinks{links: links, text: text, layer: layer{on: map[direction]func(link.Quality) link.Quality{}}}
+	a := &linkAction{links: links, text: text, layer: layer{changes: map[direction]func(link.Quality) link.Quality{}}}
 	for _, l := range links {
-		for _, d := range l.ways {
-			a.layer.on[d] = f
+		for _, d := range l.directions {
+			a.layer.changes[d] = f
 		}
 	}
 	return a
 }
 
-func (a *onLinks) targets() []string { return ids(a.links) }
+func (a *linkAction) targets() []string { return linkIDs(a.links) }
 
-func ids(links []chosen) []string {
+func linkIDs(links []linkTarget) []string {
 	ids := make([]string, len(links))
 	for i, l := range links {
 		ids[i] = l.id
@@ -39,22 +39,22 @@ func ids(links []chosen) []string {
 }
 
 // what fills the names of the links into the text.
-func (a *onLinks) what() string {
-	names := few(a.targets(), "links")
-	if len(a.links) <= 4 && len(a.links) > 0 && len(a.links[0].ways) == 1 {
+func (a *linkAction) what() string {
+	names := joinNames(a.targets(), "links")
+	if len(a.links) <= 4 && len(a.links) > 0 && len(a.links[0].directions) == 1 {
 		names += ", one way"
 	}
 	return fmt.Sprintf(a.text, names)
 }
 
-func (a *onLinks) apply(ctx context.Context, w *World, p *progress) error {
-	u, err := w.Net.add(ctx, &a.layer)
-	p.changed(u)
+func (a *linkAction) apply(ctx context.Context, w *Testbed, p *progress) error {
+	u, err := w.Links.addLayer(ctx, &a.layer)
+	p.setLinkUpdate(u)
 	return err
 }
 
-func (a *onLinks) revert(ctx context.Context, w *World, p *progress) error {
-	u, err := w.Net.remove(ctx, &a.layer)
-	p.changed(u)
+func (a *linkAction) revert(ctx context.Context, w *Testbed, p *progress) error {
+	u, err := w.Links.removeLayer(ctx, &a.layer)
+	p.setLinkUpdate(u)
 	return err
 }

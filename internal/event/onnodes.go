@@ -8,30 +8,30 @@ import (
 	"skerry/internal/database"
 )
 
-// onNodes is the action of events that do something to one node after the other.
-type onNodes struct {
+// nodeAction is the action of events that do something to one node after the other.
+type nodeAction struct {
 	nodes []string
 	text  string // the nodes' names are filled in
-	do    func(ctx context.Context, w *World, node string, p *progress) error
+	do    func(ctx context.Context, w *Testbed, node string, p *progress) error
 	// undo takes it back; nil is an event that has nothing to take back. A node that is
 	// in the right state already, since another event saw to that, is no error.
-	undo func(ctx context.Context, w *World, node string, p *progress) error
+	undo func(ctx context.Context, w *Testbed, node string, p *progress) error
 
 	done []string // nodes that it was done to
 }
 
-// newOnNodes is nil where there is no node.
-func newOnNodes(a onNodes) action {
+// newNodeAction is nil where there is no node.
+func newNodeAction(a nodeAction) action {
 	if len(a.nodes) == 0 {
 		return nil
 	}
 	return &a
 }
 
-func (a *onNodes) targets() []string { return a.nodes }
-func (a *onNodes) what() string      { return fmt.Sprintf(a.text, few(a.nodes, "nodes")) }
+func (a *nodeAction) targets() []string { return a.nodes }
+func (a *nodeAction) what() string      { return fmt.Sprintf(a.text, joinNames(a.nodes, "nodes")) }
 
-func (a *onNodes) apply(ctx context.Context, w *World, p *progress) error {
+func (a *nodeAction) apply(ctx context.Context, w *Testbed, p *progress) error {
 	for _, name := range a.nodes {
 		if err := a.do(ctx, w, name, p); err != nil {
 			return err
@@ -41,7 +41,7 @@ func (a *onNodes) apply(ctx context.Context, w *World, p *progress) error {
 	return nil
 }
 
-func (a *onNodes) revert(ctx context.Context, w *World, p *progress) error {
+func (a *nodeAction) revert(ctx context.Context, w *Testbed, p *progress) error {
 	if a.undo == nil {
 		return nil
 	}
@@ -55,12 +55,12 @@ func (a *onNodes) revert(ctx context.Context, w *World, p *progress) error {
 	return errors.Join(errs...)
 }
 
-func halting(manner string) func(context.Context, *World, string, *progress) error {
-	m := mannerOf(manner)
-	return func(ctx context.Context, w *World, node string, _ *progress) error { return w.halt(ctx, node, m) }
+func haltNode(manner string) func(context.Context, *Testbed, string, *progress) error {
+	m := parseManner(manner)
+	return func(ctx context.Context, w *Testbed, node string, _ *progress) error { return w.halt(ctx, node, m) }
 }
 
-func reviving(ctx context.Context, w *World, node string, _ *progress) error {
+func reviveNode(ctx context.Context, w *Testbed, node string, _ *progress) error {
 	return w.revive(ctx, node)
 }
 
@@ -70,4 +70,4 @@ const (
 	abrupt   = "abrupt"
 )
 
-func mannerOf(name string) database.Manner { return database.Manner(name == abrupt) }
+func parseManner(name string) database.Manner { return database.Manner(name == abrupt) }

@@ -17,10 +17,10 @@ func TestParallelLinks(t *testing.T) {
 	s := stage()
 	s.Topology.Links = []topology.Link{{ID: "oslo~bergen#1", A: "oslo", B: "bergen"}, {ID: "spare", A: "oslo", B: "bergen"}}
 	e := &engine{now: map[direction]link.Quality{}}
-	w := &World{Net: NewNet(s.Topology.Links, e)}
+	w := &Testbed{Links: NewLinkLayers(s.Topology.Links, e)}
 	apply := func(text string) action {
 		t.Helper()
-		a := read(t, "- {at: 0s, "+text+"}")[0].What.spec.draw(s, 0, nil, nil)
+		a := read(t, "- {at: 0s, "+text+"}")[0].Spec.spec.draw(s, 0, nil, nil)
 		if err := a.apply(context.Background(), w, new(progress)); err != nil {
 			t.Fatal(err)
 		}

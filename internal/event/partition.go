@@ -10,12 +10,12 @@ import (
 )
 
 var partitionKind = Kind{
-	Name: "partition", Says: "cuts every link between groups of nodes.",
+	Name: "partition", Summary: "cuts every link between groups of nodes.",
 	Effect: record.Effect{On: record.OnLinks, Makes: record.Down},
 	Docs: Docs{SectionLinks, []Row{{Examples: []string{`{groups: [[Pune], [Seoul, Dubai]]}`, `{split: 2}`},
-		Says: "every link between two groups is cut. A node in no group reaches everybody. `split` draws groups of the database's nodes. With `one_way`, only what the " +
+		Text: "every link between two groups is cut. A node in no group reaches everybody. `split` draws groups of the database's nodes. With `one_way`, only what the " +
 			"first group sends is lost"}}},
-	spec: func() spec { return new(Partition) },
+	newSpec: func() kindSpec { return new(Partition) },
 }
 
 // Partition cuts every link between nodes of different groups: groups, or split.
@@ -33,7 +33,7 @@ type Partition struct {
 // Alternatives: groups are given or drawn.
 func (Partition) Alternatives() [][]string { return [][]string{{"groups", "split"}} }
 
-func (p *Partition) check(s Stage, fail failure) {
+func (p *Partition) check(s Layout, fail failure) {
 	switch {
 	case p.Split > len(s.Data):
 		fail("split", "", "%d nodes cannot make %d groups", len(s.Data), p.Split)
@@ -43,8 +43,8 @@ func (p *Partition) check(s Stage, fail failure) {
 	for i, group := range p.Groups {
 		for k, name := range group {
 			key := fmt.Sprintf("groups[%d][%d]", i, k)
-			if _, unknown := s.nodes([]string{name}); unknown != "" {
-				fail(key, s.meant(name), "there is no node or site %q", name)
+			if _, unknown := s.resolveNames([]string{name}); unknown != "" {
+				fail(key, s.suggestName(name), "there is no node or site %q", name)
 				return
 			}
 		}
@@ -57,22 +57,22 @@ func (p *Partition) check(s Stage, fail failure) {
 		return
 	}
 	for _, n := range s.Topology.Nodes {
-		if in := s.groupsOf(n.Name, p.Groups); len(in) > 1 {
+		if in := s.groupIndexes(n.Name, p.Groups); len(in) > 1 {
 			fail("groups", "", "%s is in two groups", n.Name)
 			return
 		}
 	}
-	if len(p.cut(s, s.places(p.Groups))) == 0 {
+	if len(p.cut(s, s.groupByNode(p.Groups))) == 0 {
 		fail("groups", "", "there is no link between the groups")
 	}
 }
 
-// groupsOf are the places of the groups that a node is in.
-func (s Stage) groupsOf(node string, groups [][]string) (in []int) {
+// groupIndexes are the places of the groups that a node is in.
+func (s Layout) groupIndexes(node string, groups [][]string) (in []int) {
 	for i, group := range groups {
 		if slices.ContainsFunc(group, func(name string) bool {
-			special, _ := s.named(name)
-			return s.at(node, name) || slices.Contains(special, node)
+			special, _ := s.resolveName(name)
+			return s.isAt(node, name) || slices.Contains(special, node)
 		}) {
 			in = append(in, i)
 		}
@@ -80,11 +80,11 @@ func (s Stage) groupsOf(node string, groups [][]string) (in []int) {
 	return in
 }
 
-// places maps nodes to the place of their group; those in none are left out.
-func (s Stage) places(groups [][]string) map[string]int {
+// groupByNode maps nodes to the place of their group; those in none are left out.
+func (s Layout) groupByNode(groups [][]string) map[string]int {
 	of := map[string]int{}
 	for _, n := range s.Topology.Nodes {
-		if in := s.groupsOf(n.Name, groups); len(in) > 0 {
+		if in := s.groupIndexes(n.Name, groups); len(in) > 0 {
 			of[n.Name] = in[0]
 		}
 	}
@@ -92,30 +92,30 @@ func (s Stage) places(groups [][]string) map[string]int {
 }
 
 // cut are the links between nodes in different places.
-func (p *Partition) cut(s Stage, of map[string]int) []chosen {
-	var links []chosen
+func (p *Partition) cut(s Layout, of map[string]int) []linkTarget {
+	var links []linkTarget
 	for _, l := range s.Topology.Links {
 		a, inA := of[l.A]
 		b, inB := of[l.B]
 		if !inA || !inB || a == b {
 			continue
 		}
-		c := chosen{id: l.ID}
+		c := linkTarget{id: l.ID}
 		if a == 0 || !p.OneWay {
-			c.ways = append(c.ways, direction{l.ID, false})
+			c.directions = append(c.directions, direction{l.ID, false})
 		}
 		if b == 0 || !p.OneWay {
-			c.ways = append(c.ways, direction{l.ID, true})
+			c.directions = append(c.directions, direction{l.ID, true})
 		}
-		if len(c.ways) > 0 {
+		if len(c.directions) > 0 {
 			links = append(links, c)
 		}
 	}
 	return links
 }
 
-func (p *Partition) draw(s Stage, _ int, _ map[string]bool, r *rand.Rand) action {
-	groups, of := p.Groups, s.places(p.Groups)
+func (p *Partition) draw(s Layout, _ int, _ map[string]bool, r *rand.Rand) action {
+	groups, of := p.Groups, s.groupByNode(p.Groups)
 	if p.Split > 0 {
 		groups = make([][]string, p.Split)
 		for i, k := range r.Perm(len(s.Data)) {
@@ -133,17 +133,17 @@ func (p *Partition) draw(s Stage, _ int, _ map[string]bool, r *rand.Rand) action
 	if p.OneWay {
 		text = fmt.Sprintf("partition, one way: nothing passes from %s to %s", names[0], strings.Join(names[1:], ", "))
 	}
-	on, ok := newOnLinks(p.cut(s, of), "%s", setDown(true)).(*onLinks)
+	on, ok := newLinkAction(p.cut(s, of), "%s", setDown(true)).(*linkAction)
 	if !ok {
 		return nil
 	}
-	return &partitioned{onLinks: *on, text: text}
+	return &partitionAction{linkAction: *on, text: text}
 }
 
-// partitioned is links that are down, told as what that means.
-type partitioned struct {
-	onLinks
+// partitionAction is links that are down, told as what that means.
+type partitionAction struct {
+	linkAction
 	text string
 }
 
-func (p *partitioned) what() string { return p.text }
+func (p *partitionAction) what() string { return p.text }

@@ -19,26 +19,26 @@ import (
 const (
 	// programReady is how long a program may take until it does what it is to do: taking
 	// gigabytes of memory takes seconds.
-	programReady = 30 * time.Second
+	readyTimeout = 30 * time.Second
 	// programGrace is what it gets between the end of its input and SIGKILL.
-	programGrace = 2 * time.Second
+	stopGrace = 2 * time.Second
 	// keptComplaint is how much of its standard error an error shows, in bytes.
-	keptComplaint = 1 << 10
+	stderrTail = 1 << 10
 )
 
-// programs is what an event has running on nodes.
-type programs struct {
-	started []*program
+// programSet is what an event has running on nodes.
+type programSet struct {
+	started []*stressProgram
 	once    sync.Once
-	gone    chan struct{} // closed when one ended that was not asked to
+	failed  chan struct{} // closed when one ended that was not asked to
 	mu      sync.Mutex
-	why     error
+	cause   error
 	ending  bool
 	waiting sync.WaitGroup
 }
 
-// program is one of them.
-type program struct {
+// stressProgram is one of them.
+type stressProgram struct {
 	node    string
 	process host.Process
 	input   *io.PipeWriter // it ends with this
@@ -46,10 +46,10 @@ type program struct {
 	stderr  *tail.Tail
 }
 
-func newPrograms() *programs { return &programs{gone: make(chan struct{})} }
+func newPrograms() *programSet { return &programSet{failed: make(chan struct{})} }
 
 // start runs "skerry agent stress ARGS" on a node and returns what it says once it is ready.
-func (s *programs) start(ctx context.Context, w *World, node string, args ...string) (string, error) {
+func (s *programSet) start(ctx context.Context, w *Testbed, node string, args ...string) (string, error) {
 	h, err := w.Host(node)
 	if err != nil {
 		return "", err
@@ -60,7 +60,7 @@ func (s *programs) start(ctx context.Context, w *World, node string, args ...str
 	}
 	in, input := io.Pipe()
 	output, out := io.Pipe()
-	x := &program{node: node, input: input, output: output, stderr: tail.New(keptComplaint)}
+	x := &stressProgram{node: node, input: input, output: output, stderr: tail.New(stderrTail)}
 	x.process, err = h.Start(ctx, host.Command{
 		Name: "stress", Path: exe, Args: append([]string{"agent", "stress"}, args...),
 		Log: filepath.Join(h.Dir(), "stress.log"), Stdin: in, Stdout: out, Stderr: x.stderr,
@@ -73,14 +73,14 @@ func (s *programs) start(ctx context.Context, w *World, node string, args ...str
 		<-x.process.Done()
 		_ = in.Close()  // a process that ended by itself leaves its reader behind
 		_ = out.Close() // and what reads of it
-		s.lost(fmt.Errorf("%s on %s: %w: %s", args[0], node, ErrEnded, x.stderr.String()))
+		s.reportLoss(fmt.Errorf("%s on %s: %w: %s", args[0], node, ErrEnded, x.stderr.String()))
 	})
 	return x.awaitReady(ctx)
 }
 
 // awaitReady returns the words after "ready" on the program's first line.
-func (x *program) awaitReady(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, programReady)
+func (x *stressProgram) awaitReady(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = x.output.CloseWithError(ctx.Err()) })
 	defer stop()
@@ -92,20 +92,20 @@ func (x *program) awaitReady(ctx context.Context) (string, error) {
 	return strings.TrimSpace(rest), nil
 }
 
-func (s *programs) lost(why error) {
+func (s *programSet) reportLoss(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ending {
 		return
 	}
 	s.once.Do(func() {
-		s.why = why
-		close(s.gone)
+		s.cause = why
+		close(s.failed)
 	})
 }
 
 // stop ends all of them.
-func (s *programs) stop(ctx context.Context) error {
+func (s *programSet) stop(ctx context.Context) error {
 	s.mu.Lock()
 	s.ending = true
 	s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *programs) stop(ctx context.Context) error {
 	for _, x := range s.started {
 		select {
 		case <-x.process.Done():
-		case <-time.After(programGrace):
+		case <-time.After(stopGrace):
 			errs = append(errs, x.process.Kill())
 		case <-ctx.Done():
 			errs = append(errs, x.process.Kill())
@@ -128,10 +128,10 @@ func (s *programs) stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (s *programs) ended() <-chan struct{} { return s.gone }
+func (s *programSet) ended() <-chan struct{} { return s.failed }
 
-func (s *programs) err() error {
+func (s *programSet) err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.why
+	return s.cause
 }

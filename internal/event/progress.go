@@ -10,7 +10,7 @@ type progress struct {
 	mu       sync.Mutex
 	accepted time.Time
 	bytes    int64
-	update   Update
+	update   LinkUpdate
 }
 
 // accept says when the request was accepted; of several requests the last one counts.
@@ -22,27 +22,27 @@ func (p *progress) accept(at time.Time) {
 
 func (p *progress) acceptNow() { p.accept(time.Now()) }
 
-// moved adds what the change moved.
-func (p *progress) moved(bytes int64) {
+// addBytes adds what the change moved.
+func (p *progress) addBytes(bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.bytes += bytes
 }
 
-// changed notes a change of links.
-func (p *progress) changed(u Update) {
+// setLinkUpdate notes a change of links.
+func (p *progress) setLinkUpdate(u LinkUpdate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.update = u
 }
 
-func (p *progress) links() Update {
+func (p *progress) linkUpdate() LinkUpdate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.update
 }
 
-func (p *progress) told() (accepted time.Time, bytes int64) {
+func (p *progress) acceptance() (accepted time.Time, bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.accepted, p.bytes

@@ -16,8 +16,8 @@ import (
 // Config is what a Runner is given.
 type Config struct {
 	Events []Event
-	Stage  Stage
-	World  *World
+	Stage  Layout
+	World  *Testbed
 	// Seed fixes every random choice.
 	Seed uint64
 	// Record takes an event each time that it gets on.
@@ -31,13 +31,13 @@ type Config struct {
 // each occurrence has another one, which tells it how far it is.
 type Runner struct {
 	Config
-	entries []*follower
-	notes   chan note
-	seconds chan second
-	quiet   chan struct{} // closed when nothing is to happen any more
-	fired   chan fired
-	closing chan struct{} // closed when nothing can be fired any more
-	ended   chan struct{} // closed when Run has returned
+	entries  []*entryState
+	notes    chan note
+	samples  chan goodputSample
+	done     chan struct{} // closed when nothing is to happen any more
+	fired    chan fireRequest
+	closing  chan struct{} // closed when nothing can be fired any more
+	returned chan struct{} // closed when Run has returned
 
 	zero    time.Time
 	queue   []pending // by due
@@ -46,8 +46,8 @@ type Runner struct {
 	log     *eventLog
 }
 
-// follower is an entry and what it waits for.
-type follower struct {
+// entryState is an entry and what it waits for.
+type entryState struct {
 	*entry
 	began   bool            // its series has begun, or its only occurrence
 	series  time.Duration   // when
@@ -72,28 +72,28 @@ type note struct {
 
 // NewRunner returns a runner of events that Check found nothing wrong with.
 func NewRunner(c Config) (*Runner, error) {
-	r := &Runner{Config: c, notes: make(chan note), seconds: make(chan second), quiet: make(chan struct{}), fired: make(chan fired), closing: make(chan struct{}), ended: make(chan struct{}), log: newEventLog()}
+	r := &Runner{Config: c, notes: make(chan note), samples: make(chan goodputSample), done: make(chan struct{}), fired: make(chan fireRequest), closing: make(chan struct{}), returned: make(chan struct{}), log: newEventLog()}
 	for i, e := range c.Events {
 		x, err := newEntry(e, i, c.Stage, c.Seed)
 		if err != nil {
 			return nil, err
 		}
-		r.entries = append(r.entries, &follower{entry: x})
+		r.entries = append(r.entries, &entryState{entry: x})
 	}
 	return r, nil
 }
 
-// Quiet is closed when nothing is to happen any more before the trial ends.
-func (r *Runner) Quiet() <-chan struct{} { return r.quiet }
+// Done is closed when nothing is to happen any more before the trial ends.
+func (r *Runner) Done() <-chan struct{} { return r.done }
 
 // Events are those that have happened so far, in the order in which they began.
 func (r *Runner) Events() []record.Event { return r.log.all() }
 
-// Observe takes what clients saw in a second of the measurement, while Run runs.
-func (r *Runner) Observe(t int64, goodput float64) {
+// ObserveGoodput takes what clients saw in a second of the measurement, while Run runs.
+func (r *Runner) ObserveGoodput(t int64, goodput float64) {
 	select {
-	case r.seconds <- second{t, goodput}:
-	case <-r.ended:
+	case r.samples <- goodputSample{t, goodput}:
+	case <-r.returned:
 	}
 }
 
@@ -101,7 +101,7 @@ func (r *Runner) Observe(t int64, goodput float64) {
 // is in force. What goes wrong with an event is told by that event: an error is one of
 // recording.
 func (r *Runner) Run(ctx context.Context, zero time.Time) error {
-	defer close(r.ended)
+	defer close(r.returned)
 	r.zero = zero
 	for i, e := range r.entries {
 		switch {
@@ -124,8 +124,8 @@ func (r *Runner) Run(ctx context.Context, zero time.Time) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for work.Err() == nil {
-		if !r.live() {
-			r.becomeQuiet()
+		if !r.hasPending() {
+			r.closeDone()
 		}
 		timer.Stop()
 		if len(r.queue) > 0 {
@@ -134,25 +134,25 @@ func (r *Runner) Run(ctx context.Context, zero time.Time) error {
 		select {
 		case <-work.Done():
 		case <-timer.C:
-			r.fire(work)
+			r.startDue(work)
 		case n := <-r.notes:
-			r.take(n)
-		case s := <-r.seconds:
-			r.observe(s)
+			r.handleNote(n)
+		case s := <-r.samples:
+			r.addSample(s)
 		case f := <-r.fired:
-			r.inject(work, f)
+			r.startFired(work, f)
 		}
 	}
 	close(r.closing)
-	r.becomeQuiet()
-	r.end()
-	r.skipped()
+	r.closeDone()
+	r.waitOccurrences()
+	r.recordSkipped()
 	r.log.close()
 	return writer.Wait()
 }
 
-// end waits for the occurrences to take back what they did.
-func (r *Runner) end() {
+// waitOccurrences waits for the occurrences to take back what they did.
+func (r *Runner) waitOccurrences() {
 	done := make(chan struct{})
 	go func() {
 		r.running.Wait()
@@ -161,18 +161,18 @@ func (r *Runner) end() {
 	for {
 		select {
 		case <-r.notes:
-		case <-r.seconds:
+		case <-r.samples:
 		case <-done:
 			return
 		}
 	}
 }
 
-func (r *Runner) becomeQuiet() {
+func (r *Runner) closeDone() {
 	select {
-	case <-r.quiet:
+	case <-r.done:
 	default:
-		close(r.quiet)
+		close(r.done)
 	}
 }
 
@@ -211,8 +211,8 @@ func (r *Runner) enqueue(i int, due time.Duration) {
 	r.queue = slices.Insert(r.queue, at, p)
 }
 
-// fire begins what is due.
-func (r *Runner) fire(ctx context.Context) {
+// startDue begins what is due.
+func (r *Runner) startDue(ctx context.Context) {
 	for len(r.queue) > 0 && r.queue[0].due <= r.now() {
 		p := r.queue[0]
 		r.queue = r.queue[1:]
@@ -226,14 +226,14 @@ func (r *Runner) fire(ctx context.Context) {
 			continue
 		}
 		e.active++
-		o := &occurrence{r: r, entry: e.entry, happening: h, due: p.due}
+		o := &occurrence{r: r, entry: e.entry, drawnOccurrence: h, due: p.due}
 		o.begin()
 		r.running.Go(func() { o.run(ctx) })
 	}
 }
 
-// take hears what an occurrence tells, for itself and for the entry below.
-func (r *Runner) take(n note) {
+// handleNote hears what an occurrence tells, for itself and for the entry below.
+func (r *Runner) handleNote(n note) {
 	e := r.entries[n.entry]
 	if n.over {
 		e.active--
@@ -252,12 +252,12 @@ func (r *Runner) take(n note) {
 	}
 }
 
-// observe lets those go on that wait for a steady goodput.
-func (r *Runner) observe(s second) {
+// addSample lets those go on that wait for a steady goodput.
+func (r *Runner) addSample(s goodputSample) {
 	r.steady.add(s)
 	for i, e := range r.entries {
 		e.armed = slices.DeleteFunc(e.armed, func(since time.Duration) bool {
-			if !r.steady.since(since) {
+			if !r.steady.steadySince(since) {
 				return false
 			}
 			r.trigger(i, r.now())
@@ -266,8 +266,8 @@ func (r *Runner) observe(s second) {
 	}
 }
 
-// live tells whether anything is to happen yet.
-func (r *Runner) live() bool {
+// hasPending tells whether anything is to happen yet.
+func (r *Runner) hasPending() bool {
 	above := false // whether the entry above may yet tell something
 	alive := false
 	for _, e := range r.entries {
@@ -277,8 +277,8 @@ func (r *Runner) live() bool {
 	return alive
 }
 
-// skipped records what never began, and why.
-func (r *Runner) skipped() {
+// recordSkipped records what never began, and why.
+func (r *Runner) recordSkipped() {
 	for _, e := range r.entries {
 		if e.turns > 0 {
 			continue

@@ -189,7 +189,7 @@ func TestQuietWhenNothingIsToHappen(t *testing.T) {
 				zero := time.Now()
 				b.start(tt.events)
 				select {
-				case <-b.runner.Quiet():
+				case <-b.runner.Done():
 					if got := max(time.Since(zero), time.Nanosecond); tt.at == 0 || got != tt.at {
 						t.Errorf("quiet after %v, want %v", got, tt.at)
 					}
@@ -219,7 +219,7 @@ func TestSteady(t *testing.T) {
 		}
 		for s := range 59 {
 			b.pass(time.Second)
-			b.runner.Observe(int64(s), goodput(s))
+			b.runner.ObserveGoodput(int64(s), goodput(s))
 		}
 		b.pass(time.Second)
 		// Seconds 7 to 11 have 276 on average, 12 to 16 have 300. The kill is over at 32:

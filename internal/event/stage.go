@@ -10,8 +10,8 @@ import (
 	"skerry/internal/topology"
 )
 
-// Stage is what is known of a trial before it runs: where events can happen.
-type Stage struct {
+// Layout is what is known of a trial before it runs: where events can happen.
+type Layout struct {
 	// Topology has the client in it.
 	Topology topology.Topology
 	// Data are the nodes that carry the database when it starts, in topology order.
@@ -19,11 +19,11 @@ type Stage struct {
 	// Clients are the nodes that load drivers run on.
 	Clients []string
 	// Fixed maps data nodes that cannot leave to why; nil where nobody knows yet.
-	Fixed map[string]string
+	Unremovable map[string]string
 	// Real are the links that are left as they are: events may add to those.
-	Real map[string]bool
+	RealLinks map[string]bool
 	// Frail is why none can leave abruptly, "" where they can and where nobody knows yet.
-	Frail string
+	NoAbruptLeave string
 }
 
 // Names of groups of nodes, where no node or site has that name.
@@ -34,26 +34,26 @@ const (
 	groupClient    = "client"    // the load driver's
 )
 
-// nodes resolves names of nodes, sites and groups to nodes in the order given, each once.
+// resolveNames resolves names of nodes, sites and groups to nodes in the order given, each once.
 // The first name that means nothing is returned.
-func (s Stage) nodes(names []string) (nodes []string, unknown string) {
+func (s Layout) resolveNames(names []string) (resolveNames []string, unknown string) {
 	for _, name := range names {
-		found, ok := s.named(name)
+		found, ok := s.resolveName(name)
 		if !ok {
 			return nil, name
 		}
 		for _, n := range found {
-			if !slices.Contains(nodes, n) {
-				nodes = append(nodes, n)
+			if !slices.Contains(resolveNames, n) {
+				resolveNames = append(resolveNames, n)
 			}
 		}
 	}
-	return nodes, ""
+	return resolveNames, ""
 }
 
-// named are the nodes that one name stands for. The client belongs to no site and no group
+// resolveName are the nodes that one name stands for. The client belongs to no site and no group
 // but its own: what happens to a site's machines is not to happen to the measuring one.
-func (s Stage) named(name string) (nodes []string, ok bool) {
+func (s Layout) resolveName(name string) (nodes []string, ok bool) {
 	for _, n := range s.Topology.Nodes {
 		switch {
 		case n.Name == name:
@@ -70,7 +70,7 @@ func (s Stage) named(name string) (nodes []string, ok bool) {
 		return s.Data, true
 	case groupRemovable:
 		for _, n := range s.Data {
-			if s.Fixed[n] == "" {
+			if s.Unremovable[n] == "" {
 				nodes = append(nodes, n)
 			}
 		}
@@ -88,13 +88,13 @@ func (s Stage) named(name string) (nodes []string, ok bool) {
 	return nil, false
 }
 
-// at tells whether a node or its site has the name.
-func (s Stage) at(node, name string) bool {
+// isAt tells whether a node or its site has the name.
+func (s Layout) isAt(node, name string) bool {
 	return node == name || slices.ContainsFunc(s.Topology.Nodes, func(n topology.Node) bool { return n.Name == node && n.Site == name })
 }
 
-// meant is the hint for a name that is not known.
-func (s Stage) meant(name string) string {
+// suggestName is the hint for a name that is not known.
+func (s Layout) suggestName(name string) string {
 	var known []string
 	for _, x := range s.Topology.Sites {
 		known = append(known, x.Name)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// second is what clients saw in one second of the measurement.
-type second struct {
+// goodputSample is what clients saw in one second of the measurement.
+type goodputSample struct {
 	t       int64
 	goodput float64 // operations a second that ended ok
 }
@@ -21,22 +21,22 @@ const (
 
 // steadiness keeps the last seconds that matter.
 type steadiness struct {
-	last []second
+	last []goodputSample
 }
 
-func (s *steadiness) add(x second) {
+func (s *steadiness) add(x goodputSample) {
 	s.last = append(s.last, x)
 	if n := len(s.last); n > 2*steadyWindow {
 		s.last = s.last[n-2*steadyWindow:]
 	}
 }
 
-// since tells whether the goodput is steady, in seconds that all began later than that.
-func (s *steadiness) since(at time.Duration) bool {
+// steadySince tells whether the goodput is steady, in seconds that all began later than that.
+func (s *steadiness) steadySince(at time.Duration) bool {
 	if len(s.last) < 2*steadyWindow || time.Duration(s.last[0].t)*time.Second < at {
 		return false
 	}
-	mean := func(seconds []second) (sum float64) {
+	mean := func(seconds []goodputSample) (sum float64) {
 		for _, x := range seconds {
 			sum += x.goodput / steadyWindow
 		}

@@ -10,16 +10,16 @@ import (
 	"skerry/internal/base/strict"
 )
 
-// What is what happens: an event of one of the kinds. Its key in the file is the kind's name.
-type What struct {
+// Spec is what happens: an event of one of the kinds. Its key in the file is the kind's name.
+type Spec struct {
 	kind Kind
-	spec spec // nil where nothing says what happens
+	spec kindSpec // nil where nothing says what happens
 }
 
-var _ strict.Chooser = (*What)(nil)
+var _ strict.Chooser = (*Spec)(nil)
 
 // Choices implements strict.Chooser.
-func (What) Choices() []strict.Choice {
+func (Spec) Choices() []strict.Choice {
 	choices := make([]strict.Choice, len(kinds))
 	for i, k := range kinds {
 		choices[i] = strict.Choice{Key: k.Name, Type: k.Type()}
@@ -28,10 +28,10 @@ func (What) Choices() []strict.Choice {
 }
 
 // Choose implements strict.Chooser.
-func (w *What) Choose(key string, value reflect.Value) {
+func (w *Spec) Choose(key string, value reflect.Value) {
 	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == key })
-	if s, ok := value.Addr().Interface().(spec); ok && i >= 0 {
-		*w = What{kinds[i], s}
+	if s, ok := value.Addr().Interface().(kindSpec); ok && i >= 0 {
+		*w = Spec{kinds[i], s}
 	}
 }
 
@@ -39,10 +39,10 @@ func (w *What) Choose(key string, value reflect.Value) {
 func (e Event) MarshalJSON() ([]byte, error) {
 	type timing Event // without this method
 	b, err := json.Marshal(timing(e))
-	if err != nil || e.What.spec == nil {
+	if err != nil || e.Spec.spec == nil {
 		return b, err
 	}
-	of, err := json.Marshal(e.What.spec)
+	of, err := json.Marshal(e.Spec.spec)
 	if err != nil {
 		return nil, err
 	}

@@ -12,9 +12,9 @@ import (
 	"skerry/internal/record"
 )
 
-// World is what events act on: a lab, and the cluster on it.
-type World struct {
-	Net     *Net
+// Testbed is what events act on: a lab, and the cluster on it.
+type Testbed struct {
+	Links   *LinkLayers
 	Cluster database.Cluster
 	// Host returns the node with a name.
 	Host func(name string) (host.Host, error)
@@ -29,48 +29,48 @@ type World struct {
 
 	// resizing is where changes of the membership wait for each other, as a person with a
 	// terminal does.
-	resizing gate
-	disks    disks
-	mu       sync.Mutex
-	nodes    map[string]*node
+	membership ctxMutex
+	diskLimits diskLimits
+	mu         sync.Mutex
+	nodes      map[string]*nodeState
 }
 
-// node is what events have made of a node.
-type node struct {
+// nodeState is what events have made of a node.
+type nodeState struct {
 	// lifecycle is where those wait for each other who end or start the database there.
-	lifecycle gate
+	lifecycle ctxMutex
 
 	mu     sync.Mutex
 	halted bool
 	paused bool
 }
 
-func (w *World) node(name string) *node {
+func (w *Testbed) nodeState(name string) *nodeState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.nodes == nil {
-		w.nodes = map[string]*node{}
+		w.nodes = map[string]*nodeState{}
 	}
 	if w.nodes[name] == nil {
-		w.nodes[name] = new(node)
+		w.nodes[name] = new(nodeState)
 	}
 	return w.nodes[name]
 }
 
-func (n *node) isHalted() bool {
+func (n *nodeState) isHalted() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.halted
 }
 
-func (n *node) setHalted(halted bool) {
+func (n *nodeState) setHalted(halted bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.halted = halted
 }
 
-// member is where the database runs on a node.
-func (w *World) member(name string) (host.Host, error) {
+// databaseHost is where the database runs on a node.
+func (w *Testbed) databaseHost(name string) (host.Host, error) {
 	if w.Member != nil {
 		return w.Member(name)
 	}
@@ -78,13 +78,13 @@ func (w *World) member(name string) (host.Host, error) {
 }
 
 // halt ends the database's processes on a node.
-func (w *World) halt(ctx context.Context, name string, manner database.Manner) error {
-	h, err := w.member(name)
+func (w *Testbed) halt(ctx context.Context, name string, manner database.Manner) error {
+	h, err := w.databaseHost(name)
 	if err != nil {
 		return err
 	}
-	n := w.node(name)
-	done, err := n.lifecycle.enter(ctx)
+	n := w.nodeState(name)
+	done, err := n.lifecycle.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -100,13 +100,13 @@ func (w *World) halt(ctx context.Context, name string, manner database.Manner) e
 }
 
 // revive starts the database's processes on a node again.
-func (w *World) revive(ctx context.Context, name string) error {
-	h, err := w.member(name)
+func (w *Testbed) revive(ctx context.Context, name string) error {
+	h, err := w.databaseHost(name)
 	if err != nil {
 		return err
 	}
-	n := w.node(name)
-	done, err := n.lifecycle.enter(ctx)
+	n := w.nodeState(name)
+	done, err := n.lifecycle.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -128,20 +128,20 @@ func (w *World) revive(ctx context.Context, name string) error {
 
 // join makes a node a member, leave ends its membership; both tell when the request was
 // made and what came of it.
-func (w *World) join(ctx context.Context, name string, p *progress) error {
-	return w.resize(ctx, name, p, func(h host.Host) (database.Change, error) { return w.Cluster.Join(ctx, h) })
+func (w *Testbed) join(ctx context.Context, name string, p *progress) error {
+	return w.changeMembership(ctx, name, p, func(h host.Host) (database.Change, error) { return w.Cluster.Join(ctx, h) })
 }
 
-func (w *World) leave(ctx context.Context, name string, manner database.Manner, p *progress) error {
-	return w.resize(ctx, name, p, func(h host.Host) (database.Change, error) { return w.Cluster.Leave(ctx, h, manner) })
+func (w *Testbed) leave(ctx context.Context, name string, manner database.Manner, p *progress) error {
+	return w.changeMembership(ctx, name, p, func(h host.Host) (database.Change, error) { return w.Cluster.Leave(ctx, h, manner) })
 }
 
-func (w *World) resize(ctx context.Context, name string, p *progress, change func(host.Host) (database.Change, error)) error {
-	h, err := w.member(name)
+func (w *Testbed) changeMembership(ctx context.Context, name string, p *progress, change func(host.Host) (database.Change, error)) error {
+	h, err := w.databaseHost(name)
 	if err != nil {
 		return err
 	}
-	leave, err := w.resizing.enter(ctx)
+	leave, err := w.membership.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -154,12 +154,12 @@ func (w *World) resize(ctx context.Context, name string, p *progress, change fun
 	if err != nil {
 		return err
 	}
-	p.moved(done.Bytes)
+	p.addBytes(done.Bytes)
 	return nil
 }
 
-func (w *World) pause(ctx context.Context, name string) error {
-	f, n, err := w.freezer(name)
+func (w *Testbed) pause(ctx context.Context, name string) error {
+	f, n, err := w.controls(name)
 	if err != nil {
 		return err
 	}
@@ -175,8 +175,8 @@ func (w *World) pause(ctx context.Context, name string) error {
 	return nil
 }
 
-func (w *World) resume(name string) error {
-	f, n, err := w.freezer(name)
+func (w *Testbed) resume(name string) error {
+	f, n, err := w.controls(name)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (w *World) resume(name string) error {
 	return nil
 }
 
-func (w *World) freezer(name string) (host.Controls, *node, error) {
+func (w *Testbed) controls(name string) (host.Controls, *nodeState, error) {
 	h, err := w.Host(name)
 	if err != nil {
 		return nil, nil, err
@@ -201,5 +201,5 @@ func (w *World) freezer(name string) (host.Controls, *node, error) {
 	if !ok {
 		return nil, nil, fmt.Errorf("pausing %s: %w here", name, ErrUnavailable)
 	}
-	return f, w.node(name), nil
+	return f, w.nodeState(name), nil
 }

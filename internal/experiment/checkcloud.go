@@ -109,7 +109,7 @@ func (c *checker) connected() {
 	for _, l := range c.e.origin.cloud.Links {
 		links[[2]string{l.A, l.B}], links[[2]string{l.B, l.A}] = true, true
 	}
-	members := slices.Concat(c.e.origin.nodes, event.Joining(c.e.Events, c.e.Stage(nil)))
+	members := slices.Concat(c.e.origin.nodes, event.JoiningNodes(c.e.Events, c.e.Stage(nil)))
 	all := slices.Concat(members, c.e.ClientNodes())
 	if c.e.origin.cloud.Overlay.Routed() {
 		if a, b, apart := c.e.origin.cloud.Apart(all); apart {

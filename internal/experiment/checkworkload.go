@@ -67,7 +67,7 @@ func (c *checker) properties(path string, w *Workload) {
 		return
 	}
 	if _, err := c.e.base(*w); err != nil {
-		at, hint := path+".name", "YCSB's workloads are "+strings.Join(ycsb.Names(), ", ")+"; those on directory trees "+strings.Join(mdtest.Names(), ", ")
+		at, hint := path+".name", "YCSB's workloads are "+strings.Join(ycsb.BuiltinNames(), ", ")+"; those on directory trees "+strings.Join(mdtest.Names(), ", ")
 		if w.File != "" {
 			at, hint = path+".file", "give the path of a YCSB property file, relative to this file"
 		}
@@ -94,7 +94,7 @@ func (c *checker) properties(path string, w *Workload) {
 // those of a database's client: Check decides on them.
 func (c *checker) unusedProperties(path string, w *Workload) {
 	for name, value := range w.Properties {
-		if why := unused(name, value, nil); why != "" && (ycsb.OfClient(name) || !strings.Contains(name, ".")) {
+		if why := unused(name, value, nil); why != "" && (ycsb.IsClientProperty(name) || !strings.Contains(name, ".")) {
 			c.fail(path+".properties."+name, "", "%s is not used: %s", name, why)
 		}
 	}

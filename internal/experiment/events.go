@@ -10,16 +10,16 @@ import (
 
 // Stage is where the experiment's events happen. Which nodes cannot leave is known where
 // the database is given; it may be nil.
-func (e Experiment) Stage(db database.Database) event.Stage {
+func (e Experiment) Stage(db database.Database) event.Layout {
 	if e.origin == nil {
-		return event.Stage{}
+		return event.Layout{}
 	}
-	s := event.Stage{Topology: e.origin.cloud, Data: e.DataNodes(), Clients: e.ClientNodes(), Real: e.origin.real}
+	s := event.Layout{Topology: e.origin.cloud, Data: e.DataNodes(), Clients: e.ClientNodes(), RealLinks: e.origin.real}
 	if a, ok := db.(database.Anchored); ok {
-		s.Fixed = a.Fixed(s.Data, e.Database.Options)
+		s.Unremovable = a.Fixed(s.Data, e.Database.Options)
 	}
 	if f, ok := db.(database.Frail); ok {
-		s.Frail = f.Frail(len(s.Data), e.Database.Options)
+		s.NoAbruptLeave = f.Frail(len(s.Data), e.Database.Options)
 	}
 	return s
 }

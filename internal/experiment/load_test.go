@@ -208,7 +208,7 @@ func TestExpectedOperations(t *testing.T) {
 			if err != nil || w.ExpectedOperations != tt.want || inserts != tt.inserts || !bounded {
 				t.Errorf("%s, %s: %d expected operations, %d inserts, %v; want %d, %d", tt.workload, tt.stop, w.ExpectedOperations, inserts, err, tt.want, tt.inserts)
 			}
-			scrambled := ycsb.NewScrambled(w.RecordCount + tt.inserts + 1)
+			scrambled := ycsb.NewScrambledZipf(w.RecordCount + tt.inserts + 1)
 			rank := int64(0)
 			for scrambled.Item(rank) >= w.RecordCount {
 				rank++

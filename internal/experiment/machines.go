@@ -87,7 +87,7 @@ func (c *checker) machines() {
 	if err := lab.Wholly(e.origin.cloud, whole); err != nil {
 		c.fail("machines", advice.Of(err), "%v", err)
 	}
-	for node := range event.Disks(e.Events, e.Stage(nil)) {
+	for node := range event.DiskSizes(e.Events, e.Stage(nil)) {
 		if slices.Contains(whole, node) {
 			c.fail("events", "use disk_slow, or leave out whole: true", "disk_full cannot happen to %s, whose disk is a whole machine's own", node)
 		}

@@ -105,7 +105,7 @@ func (e Experiment) base(w Workload) (ycsb.Properties, error) {
 		return p, nil
 	}
 	entries, err := e.entries(w)
-	return ycsb.Collect(entries), err
+	return ycsb.CollectEntries(entries), err
 }
 
 // entries are the lines of a workload's property file, none where it has no file.

@@ -16,7 +16,7 @@ func (e Experiment) Members(db database.Database) []string {
 	if e.origin == nil {
 		return nil
 	}
-	known := slices.Concat(e.DataNodes(), event.Joining(e.Events, e.Stage(db)))
+	known := slices.Concat(e.DataNodes(), event.JoiningNodes(e.Events, e.Stage(db)))
 	var members []string
 	for _, n := range e.origin.cloud.Nodes {
 		if slices.Contains(known, n.Name) {
@@ -42,7 +42,7 @@ func (e Experiment) checkService(db database.Database, name string, fail func(pa
 	if err != nil {
 		return
 	}
-	if cloud.Volume.Enabled() && len(event.Disks(e.Events, e.Stage(db))) > 0 {
+	if cloud.Volume.Enabled() && len(event.DiskSizes(e.Events, e.Stage(db))) > 0 {
 		fail("topology.volumes", "leave out the volumes, or the event", "an event fills the disks of nodes, which are then in memory and on no volume")
 	}
 	s := cloud.Service

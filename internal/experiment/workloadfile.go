@@ -29,7 +29,7 @@ func (c *checker) adopt(path string, w *Workload) {
 	if err != nil || len(entries) == 0 {
 		return
 	}
-	p := ycsb.Collect(entries)
+	p := ycsb.CollectEntries(entries)
 	s, err := ycsb.ParseSettings(p)
 	if err != nil {
 		c.badProperties(path, w, err)
@@ -125,7 +125,7 @@ func (e Experiment) unusedSettings(databases map[string]database.Database) (note
 
 // noteOn says what a trial does with a line of a workload's file, "" where it does what YCSB does.
 func (e Experiment) noteOn(p Pool, x ycsb.Entry, client []string) string {
-	w, why, value := p.Workload, x.Overridden(), strings.TrimSpace(x.Value)
+	w, why, value := p.Workload, x.OverrideReason(), strings.TrimSpace(x.Value)
 	given := func(key string, holds float64) {
 		n, err := strconv.ParseFloat(value, 64)
 		if e.given(p.path+"."+key) && (err != nil || n != holds) {
@@ -172,7 +172,7 @@ func (e Experiment) Overridden(cluster map[string]string) (notes []string) {
 			continue // reported when the experiment was loaded
 		}
 		for _, x := range entries {
-			if _, replaced := p.Workload.Properties[x.Name]; !replaced && x.Again == 0 {
+			if _, replaced := p.Workload.Properties[x.Name]; !replaced && x.OverriddenBy == 0 {
 				note(fmt.Sprintf("%s:%d: ", p.Workload.File, x.Line), x.Name, x.Value)
 			}
 		}
@@ -222,5 +222,5 @@ func unused(name, value string, client []string) string {
 	if why := recorded[name]; why != "" {
 		return why
 	}
-	return ycsb.Unused(name, value, client)
+	return ycsb.UnusedReason(name, value, client)
 }

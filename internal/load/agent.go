@@ -42,9 +42,9 @@ func ServeAgent(ctx context.Context, in io.Reader, out io.Writer, open OpenDatab
 		for {
 			line, err := lines.ReadString('\n')
 			switch word := strings.TrimSpace(line); {
-			case word == stopWord || err != nil:
+			case word == stopCommand || err != nil:
 				return
-			case word == goWord:
+			case word == goCommand:
 				select {
 				case goOn <- struct{}{}:
 				default: // more often than there are gates
@@ -61,7 +61,7 @@ func ServeAgent(ctx context.Context, in io.Reader, out io.Writer, open OpenDatab
 			once.Do(func() { broken = err; cancel() })
 		}
 	}
-	if spec.Together {
+	if spec.Gated {
 		spec.Spec.Gate = func() {
 			tell(message{Ready: true})
 			select {

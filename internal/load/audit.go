@@ -16,7 +16,7 @@ type AuditSpec struct {
 	File string `json:"file"`
 	// On is the machine that has it, where that is not this process's: a driver writes on its
 	// own, others read there.
-	On files.System `json:"-"`
+	System files.System `json:"-"`
 	// HistoryKeys is how many records' history is kept.
 	HistoryKeys int `json:"history_keys"`
 	// Settle is how long the audit phase gives what looks wrong to become right. On a
@@ -25,16 +25,16 @@ type AuditSpec struct {
 	Replica bool          `json:"replica,omitempty"`
 }
 
-// on is the machine that has the files.
-func (a AuditSpec) on() files.System {
-	if a.On == nil {
+// system is the machine that has the files.
+func (a AuditSpec) system() files.System {
+	if a.System == nil {
 		return files.Local{}
 	}
-	return a.On
+	return a.System
 }
 
 // History is where the history of some records is kept.
-func (a AuditSpec) History() files.File { return files.File{On: a.on(), Path: a.historyFile()} }
+func (a AuditSpec) History() files.File { return files.File{On: a.system(), Path: a.historyFile()} }
 
 // historyFile is where the history of some records is kept.
 func (a AuditSpec) historyFile() string { return a.File + ".history" }
@@ -42,38 +42,38 @@ func (a AuditSpec) historyFile() string { return a.File + ".history" }
 // logFile is where writes are taken down while they are done.
 func (a AuditSpec) logFile() string { return a.File + ".log" }
 
-// auditing is what a drive with an audit keeps.
-type auditing struct {
+// driveAudit is what a drive with an audit keeps.
+type driveAudit struct {
 	log     *audit.Log     // of a run phase on records
 	history *audit.History // nil for none
 }
 
-// newAuditing returns nil where nothing is audited.
-func newAuditing(spec Spec) (*auditing, error) {
+// newDriveAudit returns nil where nothing is audited.
+func newDriveAudit(spec Spec) (*driveAudit, error) {
 	if spec.Audit == nil {
 		return nil, nil
 	}
-	a := &auditing{}
+	a := &driveAudit{}
 	if spec.Phase != PhaseRun || spec.Tree != nil {
 		return a, nil
 	}
 	if n := spec.Audit.HistoryKeys; n > 0 {
-		a.history = audit.NewHistory(popular(spec.Workload, spec.Seed, n))
+		a.history = audit.NewHistory(popularRecords(spec.Workload, spec.Seed, n))
 	}
 	var err error
 	a.log, err = audit.NewLog(spec.Audit.logFile(), spec.Workload)
 	return a, err
 }
 
-// begin makes what an audit needs.
-func (d *driver) begin() (err error) {
-	d.audit, err = newAuditing(d.spec)
+// openAudit makes what an audit needs.
+func (d *driver) openAudit() (err error) {
+	d.audit, err = newDriveAudit(d.spec)
 	return err
 }
 
-// popular are the first records that a workload of this seed asks for: the more often a
+// popularRecords are the first records that a workload of this seed asks for: the more often a
 // record is asked for, the more likely it is among them.
-func popular(w ycsb.Workload, seed uint64, n int) (numbers []int64) {
+func popularRecords(w ycsb.Workload, seed uint64, n int) (numbers []int64) {
 	const draws = 10_000 // a table may hold fewer records than are wanted
 	g := ycsb.NewSource(w, seed).NewGenerator()
 	seen := map[int64]bool{}
@@ -90,11 +90,11 @@ func popular(w ycsb.Workload, seed uint64, n int) (numbers []int64) {
 }
 
 // save keeps what a later process reads back.
-func (a *auditing) save(spec Spec, began time.Duration) (Audited, error) {
+func (a *driveAudit) save(spec Spec, began time.Duration) (AuditCounts, error) {
 	ledger := audit.NewLedger(spec.Workload)
 	err := a.log.Close()
 	if err == nil {
-		err = ledger.Fold(spec.Audit.logFile())
+		err = ledger.AddLog(spec.Audit.logFile())
 	}
 	if err == nil {
 		err = ledger.Save(spec.Audit.File, int64(began))
@@ -102,7 +102,7 @@ func (a *auditing) save(spec Spec, began time.Duration) (Audited, error) {
 	if err == nil && a.history != nil {
 		err = a.history.Save(spec.Audit.historyFile())
 	}
-	var n Audited
+	var n AuditCounts
 	n.Acknowledged, n.InDoubt, n.Refused = ledger.Counts()
 	return n, err
 }
@@ -122,9 +122,9 @@ func (w *worker) stampLoaded(op *ycsb.Op) {
 	}
 }
 
-// wrote tells what became of the write that stamp began.
-func (w *worker) wrote(number int64, sent, done time.Duration, err error) {
-	if w.audit == nil || w.late(sent, done) {
+// recordWrite tells what became of the write that stamp began.
+func (w *worker) recordWrite(number int64, sent, done time.Duration, err error) {
+	if w.audit == nil || w.wasAbandoned(sent, done) {
 		return
 	}
 	outcome := audit.Acknowledged
@@ -133,20 +133,20 @@ func (w *worker) wrote(number int64, sent, done time.Duration, err error) {
 			outcome = audit.Refused
 		}
 	}
-	w.audit.Ended(sent, done, outcome)
+	w.audit.End(sent, done, outcome)
 	if outcome != audit.Refused && w.d.audit.history.Watches(number) {
-		w.d.audit.history.Add(w.operation(w.audit.Now(), sent, done, outcome == audit.InDoubt))
+		w.d.audit.history.Add(w.auditOperation(w.audit.Current(), sent, done, outcome == audit.InDoubt))
 	}
 }
 
-// operation is a write as the history has it.
-func (w *worker) operation(now audit.Write, sent, done time.Duration, open bool) audit.Operation {
+// auditOperation is a write as the history has it.
+func (w *worker) auditOperation(now audit.Write, sent, done time.Duration, open bool) audit.Operation {
 	o := audit.Operation{Worker: w.number, Number: now.Number, Call: int64(sent), Return: int64(done), Open: open}
 	if open {
 		o.Return = 0
 	}
 	fields := []int{now.Field}
-	if now.Field == audit.All {
+	if now.Field == audit.AllFields {
 		fields = fields[:0]
 		for f := range w.d.spec.Workload.Fields {
 			fields = append(fields, f)
@@ -158,47 +158,47 @@ func (w *worker) operation(now audit.Write, sent, done time.Duration, open bool)
 	return o
 }
 
-// wasRead adds a read of a watched record to its history.
-func (w *worker) wasRead(number int64, sent, done time.Duration, err error) {
-	if w.audit == nil || !w.d.audit.history.Watches(number) || w.late(sent, done) {
+// recordRead adds a read of a watched record to its history.
+func (w *worker) recordRead(number int64, sent, done time.Duration, err error) {
+	if w.audit == nil || !w.d.audit.history.Watches(number) || w.wasAbandoned(sent, done) {
 		return
 	}
 	o := audit.Operation{Worker: w.number, Number: number, Read: true, Call: int64(sent), Return: int64(done)}
-	if !o.Saw(w.d.names, w.read, err, ErrNotFound) {
+	if !o.SetRead(w.d.fieldNames, w.lastRead, err, ErrNotFound) {
 		return
 	}
 	w.d.audit.history.Add(o)
 }
 
-// late tells whether nobody waits for the worker any more, whose operation was counted as
+// wasAbandoned tells whether nobody waits for the worker any more, whose operation was counted as
 // unknown when it was left behind.
-func (w *worker) late(sent, done time.Duration) bool {
+func (w *worker) wasAbandoned(sent, done time.Duration) bool {
 	if done-sent <= w.d.spec.Timeout {
 		return false
 	}
 	w.shard.mu.Lock()
 	defer w.shard.mu.Unlock()
-	return w.left
+	return w.abandoned
 }
 
-// abandoned enters the write of a worker that is left behind as one in doubt.
-func (w *worker) abandoned(doing series, sent time.Duration) {
+// recordAbandoned enters the write of a worker that is left behind as one in doubt.
+func (w *worker) recordAbandoned(doing series, sent time.Duration) {
 	if w.audit == nil || !doing.isWrite() || doing == series(ycsb.Delete) {
 		return
 	}
-	w.audit.Abandoned(sent)
-	if now := w.audit.Now(); w.d.audit.history.Watches(now.Number) {
-		w.d.audit.history.Add(w.operation(now, sent, 0, true))
+	w.audit.Abandon(sent)
+	if now := w.audit.Current(); w.d.audit.history.Watches(now.Number) {
+		w.d.audit.history.Add(w.auditOperation(now, sent, 0, true))
 	}
 }
 
-// keep saves what a run phase knows about its writes.
-func (d *driver) keep(result *Result, began time.Duration) error {
+// saveAudit saves what a run phase knows about its writes.
+func (d *driver) saveAudit(result *Result, began time.Duration) error {
 	if d.audit == nil || d.spec.Phase != PhaseRun {
 		return nil
 	}
 	if d.spec.Tree != nil {
-		return d.keepTree(result)
+		return d.saveTreeAudit(result)
 	}
 	audited, err := d.audit.save(d.spec, began)
 	if err != nil {
@@ -208,8 +208,8 @@ func (d *driver) keep(result *Result, began time.Duration) error {
 	return nil
 }
 
-// Audited counts the writes that a ledger knows, the warm-up's too.
-type Audited struct {
+// AuditCounts counts the writes that a ledger knows, the warm-up's too.
+type AuditCounts struct {
 	Acknowledged int64 `json:"acknowledged"`
 	InDoubt      int64 `json:"in_doubt"`
 	Refused      int64 `json:"refused"`

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"skerry/internal/load/audit"
-	"skerry/internal/load/audit/linear"
 	"skerry/internal/load/ycsb"
 	"skerry/internal/machine/files"
 )
@@ -101,7 +100,7 @@ func (c storeClient) Delete(context.Context, string, string) error { return nil 
 func (c storeClient) Close() error                                 { return nil }
 
 // audited loads a table, runs a workload and reads everything back.
-func audited(t *testing.T, s *store, change func(*Spec), between func(), properties ycsb.Properties) AuditRead {
+func audited(t *testing.T, s *store, change func(*Spec), between func(), properties ycsb.Properties) AuditResult {
 	t.Helper()
 	p, _ := ycsb.Builtin("a")
 	w, _, err := ycsb.Parse(p.Merge(ycsb.Properties{"recordcount": "500", "operationcount": "20000"}).Merge(properties))
@@ -246,7 +245,7 @@ func TestHistoryOfADriveIsLinearizableUnlessTheDatabaseIsNot(t *testing.T) {
 		if len(ops) < 100 || len(a.Reads) < 4 {
 			t.Errorf("%d operations, %d reads", len(ops), len(a.Reads))
 		}
-		r := linear.Check(ops, func(int64) bool { return true }, 10, time.Minute, func(linear.Register) string { return "" })
+		r := audit.CheckLinearizable(ops, func(int64) bool { return true }, 10, time.Minute, func(audit.Register) string { return "" })
 		if (len(r.Violated) > 0) != c.violated || len(r.Undecided) > 0 {
 			t.Errorf("one write in %d is lost: %+v", c.every, r)
 		}

@@ -7,9 +7,9 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// Bulk is a client that inserts many records in one request. The load phase uses it as far
+// BulkClient is a client that inserts many records in one request. The load phase uses it as far
 // as Spec.Batch lets it.
-type Bulk interface {
+type BulkClient interface {
 	// InsertAll inserts records, each as Insert does. Their keys are different. After an
 	// error any of them may be there. The context's deadline is that of all together.
 	InsertAll(ctx context.Context, table string, records []Record) error
@@ -25,15 +25,15 @@ type Record struct {
 // once (etcd 1.5 MiB, and MySQL's group replication slows down with large transactions).
 const maxBatch = 512 << 10
 
-// bundle is the records of one request, and their numbers in the load phase.
-type bundle struct {
+// insertBatch is the records of one request, and their numbers in the load phase.
+type insertBatch struct {
 	numbers []int64
 	records []Record
 	bytes   []byte // values that records refer to
 }
 
 // add adds a copy of an insert.
-func (b *bundle) add(n int64, op *ycsb.Op) {
+func (b *insertBatch) add(n int64, op *ycsb.Op) {
 	i := len(b.numbers)
 	b.numbers = append(b.numbers, n)
 	if i == len(b.records) {
@@ -48,10 +48,10 @@ func (b *bundle) add(n int64, op *ycsb.Op) {
 	}
 }
 
-// insertMany does the load phase's n-th insert and, in the same request, more that are to be
+// insertBatch does the load phase's n-th insert and, in the same request, more that are to be
 // done. When that fails, each is done by itself until the database acknowledges it.
-func (w *worker) insertMany(g *segment, n int64) time.Duration {
-	b := &w.bundle
+func (w *worker) insertBatch(g *segment, n int64) time.Duration {
+	b := &w.batch
 	b.numbers, b.bytes = b.numbers[:0], b.bytes[:0]
 	for {
 		op := w.gen.Load(uint64(n))
@@ -64,13 +64,13 @@ func (w *worker) insertMany(g *segment, n int64) time.Duration {
 			break
 		}
 	}
-	sent := w.begin(series(ycsb.Insert))
+	sent := w.beginOperation(series(ycsb.Insert))
 	err := w.bulk.InsertAll(w.ctx.Load(), w.d.spec.Table, b.records[:len(b.numbers)])
-	done := w.end()
+	done := w.endOperation()
 	if err != nil {
-		w.again(classify(err))
+		w.countRetry(classify(err))
 		for i, n := range b.numbers {
-			if g.over(done) { // nothing more is begun
+			if g.closedAt(done) { // nothing more is begun
 				g.unacknowledged(b.records[i].Key)
 				continue
 			}

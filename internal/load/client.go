@@ -69,8 +69,8 @@ func (o Outcome) String() string {
 // ErrNotFound says that a record does not exist.
 var ErrNotFound = errors.New("no such record")
 
-// ErrNotHere says that a member that was asked alone holds other records, by design.
-var ErrNotHere = errors.New("the member does not hold this record")
+// ErrNotHeld says that a member that was asked alone holds other records, by design.
+var ErrNotHeld = errors.New("the member does not hold this record")
 
 // ErrUnsupported says that a database cannot do an operation at all.
 var ErrUnsupported = errors.New("operation not supported")

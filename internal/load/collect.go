@@ -63,33 +63,33 @@ func (d *driver) abandon(g *segment, now time.Duration, away map[*worker]bool) {
 			return
 		}
 	}
-	if !g.over(now) && !g.past(now) && (g.operations == 0 || g.pace.issued() < g.operations) {
+	if !g.closedAt(now) && !g.expiredAt(now) && (g.operations == 0 || g.pace.issued() < g.operations) {
 		g.stop(StoppedStuck)
 	}
 	for w := range away {
 		w.shard.mu.Lock()
 		if c := w.ctx.Load(); c.overdue(now) > 0 { // it did not come back after all
-			w.left = true
-			w.abandoned(c.doing, time.Duration(c.at.Load())-d.spec.Timeout)
+			w.abandoned = true
+			w.recordAbandoned(c.doing, time.Duration(c.at.Load())-d.spec.Timeout)
 			took := now - time.Duration(c.at.Load()) + d.spec.Timeout
-			w.shard.now.done(c.doing, times{took, took}, &OpError{InDoubt, classStuck, "",
+			w.shard.now.addOperation(c.doing, times{took, took}, &OpError{InDoubt, classStuck, "",
 				fmt.Errorf("%w: none %v after the timeout of %v", errStuck, stuckAfter, d.spec.Timeout)})
 			d.stuck++
 			delete(away, w)
-			d.workers = without(d.workers, w)
+			d.workers = removeWorker(d.workers, w)
 		}
 		w.shard.mu.Unlock()
 	}
 }
 
-// without is a copy of ws that lacks w.
-func without(ws []*worker, w *worker) []*worker {
+// removeWorker is a copy of ws that lacks w.
+func removeWorker(ws []*worker, w *worker) []*worker {
 	return slices.DeleteFunc(slices.Clone(ws), func(x *worker) bool { return x == w })
 }
 
 // flush makes an interval of what was counted since from and passes it on.
 func (d *driver) flush(from, now time.Duration, t int64) {
-	i := Interval{T: t, Start: d.base.Add(from), Length: now - from, Held: d.marks.flush(now)}
+	i := Interval{T: t, Start: d.base.Add(from), Length: now - from, Disturbance: d.disturbances.flush(now)}
 	for _, s := range d.shards {
 		counted := s.swap()
 		i.Writes = counted.writes.since(from, now, i.Writes)
@@ -103,7 +103,7 @@ func (d *driver) flush(from, now time.Duration, t int64) {
 	cpu, retries := processCPU(), d.clientRetries()
 	i.CPU, i.Retries = cpu-d.cpu, i.Retries+retries-d.retries
 	d.cpu, d.retries = cpu, retries
-	d.onward(i)
+	d.emit(i)
 }
 
 func (d *driver) clientRetries() (n int64) {

@@ -16,18 +16,18 @@ import (
 
 // driver is a drive under way.
 type driver struct {
-	spec   Spec
-	base   time.Time // of all times as durations
-	values context.Context
-	source *ycsb.Source
-	shards []*shard
+	spec     Spec
+	base     time.Time // of all times as durations
+	valueCtx context.Context
+	source   *ycsb.Source
+	shards   []*shard
 	// workers that are still waited for.
 	workers []*worker
-	onward  func(Interval)
+	emit    func(Interval)
 
-	audit *auditing // nil for none
-	marks *marks    // of the segment under way
-	names []string  // of fields
+	audit        *driveAudit         // nil for none
+	disturbances *disturbanceTracker // of the segment under way
+	fieldNames   []string            // of fields
 
 	cpu     time.Duration // used by the process at the last interval
 	retries int64         // of clients at the last interval
@@ -38,11 +38,11 @@ const (
 	// maxShards bounds the memory that recorders take; more workers share them.
 	maxShards = 64
 	// openers is how many clients are opened at the same time.
-	openers = 16
+	parallelOpens = 16
 	// watchEvery is how late an operation's timeout may come.
-	watchEvery = 5 * time.Millisecond
+	watchdogPeriod = 5 * time.Millisecond
 	// headStart is what workers get before the first arrival is due.
-	headStart = 10 * time.Millisecond
+	leadTime = 10 * time.Millisecond
 	// stuckAfter is the grace of a client after its operation's deadline.
 	stuckAfter = 2 * time.Second
 )
@@ -52,9 +52,9 @@ func newDriver(ctx context.Context, spec Spec, onSecond func(Interval)) *driver 
 		onSecond = func(Interval) {}
 	}
 	return &driver{
-		spec: spec, base: time.Now(), values: context.WithoutCancel(ctx),
-		source: ycsb.NewSource(spec.Workload, spec.Seed), onward: onSecond,
-		names: spec.Workload.FieldNames(),
+		spec: spec, base: time.Now(), valueCtx: context.WithoutCancel(ctx),
+		source: ycsb.NewSource(spec.Workload, spec.Seed), emit: onSecond,
+		fieldNames: spec.Workload.FieldNames(),
 	}
 }
 
@@ -62,22 +62,22 @@ func newDriver(ctx context.Context, spec Spec, onSecond func(Interval)) *driver 
 func (d *driver) now() time.Duration { return time.Since(d.base) }
 
 // open makes the workers, each with a client.
-func (d *driver) open(ctx context.Context, open Open) error {
+func (d *driver) open(ctx context.Context, open OpenClient) error {
 	d.workers = make([]*worker, d.spec.workers())
 	for range min(len(d.workers), maxShards) {
 		d.shards = append(d.shards, newShard())
 	}
-	if err := d.begin(); err != nil {
+	if err := d.openAudit(); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(openers)
+	group.SetLimit(parallelOpens)
 	for i := range d.workers {
 		w := &worker{d: d, number: i, gen: d.source.NewGenerator(), shard: d.shards[i%len(d.shards)]}
 		if d.audit != nil && d.audit.log != nil {
 			w.audit = d.audit.log.Writer(i)
 		}
-		w.ctx.Store(newOpContext(d.values, d.base))
+		w.ctx.Store(newOpContext(d.valueCtx, d.base))
 		d.workers[i] = w
 		group.Go(func() (err error) {
 			if d.spec.Target > 0 {
@@ -91,9 +91,9 @@ func (d *driver) open(ctx context.Context, open Open) error {
 			}
 			w.client = client
 			if d.spec.Phase == PhaseLoad && d.spec.Batch > 1 && d.spec.Target == 0 {
-				w.bulk, _ = w.client.(Bulk)
+				w.bulk, _ = w.client.(BulkClient)
 			}
-			return w.grow()
+			return w.openTree()
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -118,7 +118,7 @@ func (d *driver) close() error {
 
 // watch expires operations that outlive their timeout, until done is closed.
 func (d *driver) watch(workers []*worker, done <-chan struct{}) {
-	t := time.NewTicker(watchEvery)
+	t := time.NewTicker(watchdogPeriod)
 	defer t.Stop()
 	for {
 		select {
@@ -133,8 +133,8 @@ func (d *driver) watch(workers []*worker, done <-chan struct{}) {
 	}
 }
 
-// segment makes a segment that begins in a moment.
-func (d *driver) segment(first uint64, operations int64, length time.Duration, arrivals uint64) *segment {
+// newSegment makes a segment that begins in a moment.
+func (d *driver) newSegment(first uint64, operations int64, length time.Duration, arrivals uint64) *segment {
 	g := &segment{
 		load: d.spec.Phase == PhaseLoad, pace: newPace(d.spec, arrivals), paced: d.spec.Target > 0, first: first, operations: operations,
 		skip: d.spec.AfterStall == Skip, giveUp: d.spec.GiveUp, now: d.now, stopped: make(chan struct{}),
@@ -144,7 +144,7 @@ func (d *driver) segment(first uint64, operations int64, length time.Duration, a
 	}
 	g.start = d.now()
 	if d.spec.Target > 0 {
-		g.start += headStart
+		g.start += leadTime
 	}
 	if length > 0 {
 		g.end = g.start + length
@@ -163,14 +163,14 @@ func (d *driver) run(ctx context.Context, g *segment, t, last int64) (time.Durat
 	defer context.AfterFunc(ctx, func() { g.stop(StoppedAsked) })()
 	done := make(chan struct{})
 	var helpers sync.WaitGroup
-	had, err := newProcessor()
+	had, err := newStealMeter()
 	if err != nil {
 		return 0, err
 	}
 	defer had.close()
-	d.marks = newMarks(d.shards, had.since, d.now())
+	d.disturbances = newDisturbanceTracker(d.shards, had.measure, d.now())
 	helpers.Go(func() { d.watch(d.workers, done) })
-	helpers.Go(func() { d.probe(probe, !g.paced) })
+	helpers.Go(func() { d.probeLateness(probe, !g.paced) })
 
 	returned := make(chan *worker, len(d.workers))
 	away := make(map[*worker]bool, len(d.workers))
@@ -180,7 +180,7 @@ func (d *driver) run(ctx context.Context, g *segment, t, last int64) (time.Durat
 		// first operation, takes the second and finds it overdue: dropped, as if both had been at work.
 		first := g.pace.next()
 		go func() { // returned is how it is waited for
-			w.work(g, first)
+			w.run(g, first)
 			returned <- w
 		}()
 	}
@@ -191,19 +191,19 @@ func (d *driver) run(ctx context.Context, g *segment, t, last int64) (time.Durat
 	return ended, err
 }
 
-// probe looks whether the driver was held up, and where no operation is due at a time notes
+// probeLateness looks whether the driver was held up, and where no operation is due at a time notes
 // how late it woke up for that, until the waker is interrupted.
-func (d *driver) probe(w *waker, late bool) {
-	for next := d.now() + lookEvery; ; next += lookEvery {
+func (d *driver) probeLateness(w *waker, late bool) {
+	for next := d.now() + sampleInterval; ; next += sampleInterval {
 		next = max(next, d.now())
 		if w.sleep(next-d.now()) != nil {
 			return
 		}
 		now := d.now()
 		if late {
-			d.shards[0].lateBy(next, now)
+			d.shards[0].recordLateness(next, now)
 		}
-		d.marks.look(now)
+		d.disturbances.sample(now)
 	}
 }
 
@@ -216,5 +216,5 @@ func processCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// usable is how many cores the driver can use.
-func usable() int { return runtime.GOMAXPROCS(0) }
+// usableCores is how many cores the driver can use.
+func usableCores() int { return runtime.GOMAXPROCS(0) }

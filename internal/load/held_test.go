@@ -12,38 +12,38 @@ func TestHeld(t *testing.T) {
 	type look struct{ stolen, waited time.Duration }
 	const ms = time.Millisecond
 	for name, tt := range map[string]struct {
-		looks     []look   // at 10 ms, 20 ms ...
-		ended     []passed // in the last of them
+		looks     []look       // at 10 ms, 20 ms ...
+		ended     []completion // in the last of them
 		marked    time.Duration
 		ok        int64
 		responses int64
 		late      int64
 	}{
-		"nothing":         {[]look{{}, {}}, []passed{{5 * ms, 5 * ms, 15 * ms, false}}, 0, 0, 0, 0},
-		"short waits":     {[]look{{}, {0, ms}}, []passed{{5 * ms, 5 * ms, 15 * ms, false}}, 0, 0, 0, 0},
-		"ends in a mark":  {[]look{{}, {10 * ms, 0}}, []passed{{5 * ms, 5 * ms, 15 * ms, false}}, 10 * ms, 1, 1, 0},
-		"begins in one":   {[]look{{0, 5 * ms}, {}, {}}, []passed{{5 * ms, 6 * ms, 25 * ms, false}}, 10 * ms, 0, 1, 0},
-		"sent after one":  {[]look{{}, {0, 5 * ms}, {}, {}}, []passed{{5 * ms, 22 * ms, 35 * ms, false}}, 10 * ms, 0, 1, 0},
-		"lasts over one":  {[]look{{}, {0, 5 * ms}, {}, {}}, []passed{{5 * ms, 5 * ms, 35 * ms, false}}, 10 * ms, 0, 0, 0},
-		"told at its end": {[]look{{}, {}, {0, 25 * ms}}, []passed{{ms, ms, 8 * ms, false}}, 25 * ms, 1, 1, 0},
+		"nothing":         {[]look{{}, {}}, []completion{{5 * ms, 5 * ms, 15 * ms, false}}, 0, 0, 0, 0},
+		"short waits":     {[]look{{}, {0, ms}}, []completion{{5 * ms, 5 * ms, 15 * ms, false}}, 0, 0, 0, 0},
+		"ends in a mark":  {[]look{{}, {10 * ms, 0}}, []completion{{5 * ms, 5 * ms, 15 * ms, false}}, 10 * ms, 1, 1, 0},
+		"begins in one":   {[]look{{0, 5 * ms}, {}, {}}, []completion{{5 * ms, 6 * ms, 25 * ms, false}}, 10 * ms, 0, 1, 0},
+		"sent after one":  {[]look{{}, {0, 5 * ms}, {}, {}}, []completion{{5 * ms, 22 * ms, 35 * ms, false}}, 10 * ms, 0, 1, 0},
+		"lasts over one":  {[]look{{}, {0, 5 * ms}, {}, {}}, []completion{{5 * ms, 5 * ms, 35 * ms, false}}, 10 * ms, 0, 0, 0},
+		"told at its end": {[]look{{}, {}, {0, 25 * ms}}, []completion{{ms, ms, 8 * ms, false}}, 25 * ms, 1, 1, 0},
 		"marks that meet": {[]look{{0, 5 * ms}, {0, 15 * ms}}, nil, 20 * ms, 0, 0, 0},
-		"woke up late":    {[]look{{}, {}, {0, 15 * ms}}, []passed{{4 * ms, 0, 26 * ms, true}, {ms, 0, 2 * ms, true}}, 15 * ms, 0, 0, 1},
+		"woke up late":    {[]look{{}, {}, {0, 15 * ms}}, []completion{{4 * ms, 0, 26 * ms, true}, {ms, 0, 2 * ms, true}}, 15 * ms, 0, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShard()
 			var now look
-			m := newMarks([]*shard{s}, func() (time.Duration, time.Duration) { return now.stolen, now.waited }, 0)
+			m := newDisturbanceTracker([]*shard{s}, func() (time.Duration, time.Duration) { return now.stolen, now.waited }, 0)
 			at := time.Duration(0)
 			for i, l := range tt.looks {
 				if at, now = at+10*ms, l; i == len(tt.looks)-1 {
 					s.recent = append(s.recent, tt.ended...)
 				}
-				m.look(at)
+				m.sample(at)
 			}
 			now = look{}
 			got := m.flush(at)
 			if got == nil {
-				got = &Held{}
+				got = &Disturbance{}
 			}
 			type figures struct {
 				For                  time.Duration
@@ -67,12 +67,12 @@ func TestHeldIsAPartOfItsInterval(t *testing.T) {
 	var ended int64
 	_, err := Run(t.Context(), Spec{Workload: w, Threads: 8, Seed: 1, Duration: 300 * time.Millisecond}, loaded(t, w).open, func(i Interval) {
 		all.Merge(i.Totals)
-		if i.Held != nil {
-			held.Latency.Response.Merge(i.Held.Response)
-			held.Late.Merge(i.Held.Late)
-			ended += i.Held.Ended
-			if i.Held.For > i.Length+20*time.Millisecond {
-				t.Errorf("%v of %v are marked", i.Held.For, i.Length)
+		if i.Disturbance != nil {
+			held.Latency.Response.Merge(i.Disturbance.Response)
+			held.Late.Merge(i.Disturbance.Late)
+			ended += i.Disturbance.Ended
+			if i.Disturbance.For > i.Length+20*time.Millisecond {
+				t.Errorf("%v of %v are marked", i.Disturbance.For, i.Length)
 			}
 		}
 	})

@@ -17,9 +17,9 @@ func (r Result) Keys() *record.Keys {
 	return &record.Keys{ExpectedOperations: w.ExpectedOperations, ExpectedInserts: inserts}
 }
 
-// BeyondKeys says that a workload inserted more records than its requests can choose, "" if it did not. YCSB
+// KeyspaceWarning says that a workload inserted more records than its requests can choose, "" if it did not. YCSB
 // draws the keys of a zipfian workload for a number of operations that is given beforehand.
-func (r Result) BeyondKeys() string {
+func (r Result) KeyspaceWarning() string {
 	k, inserts := r.Keys(), r.Operations[ycsb.Insert.String()]
 	if k == nil || inserts == nil || inserts.OK <= k.ExpectedInserts {
 		return ""

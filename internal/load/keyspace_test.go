@@ -29,7 +29,7 @@ func TestKeysAreDrawnForTheOperationCount(t *testing.T) {
 		if d := cmp.Diff(tt.keys, r.Keys()); d != "" {
 			t.Errorf("%s, %s operations: %s", tt.workload, tt.count, d)
 		}
-		if warns := r.BeyondKeys(); (warns != "") != tt.warns || strings.Contains(strings.Join(r.Warnings, "\n"), "larger operationcount") != tt.warns {
+		if warns := r.KeyspaceWarning(); (warns != "") != tt.warns || strings.Contains(strings.Join(r.Warnings, "\n"), "larger operationcount") != tt.warns {
 			t.Errorf("%s, %s operations: %q, warnings %q", tt.workload, tt.count, warns, r.Warnings)
 		}
 	}

@@ -160,13 +160,13 @@ func TestLateForWantOfAProcessor(t *testing.T) {
 	w := &worker{d: d, shard: newShard()}
 	for _, c := range []struct {
 		free time.Duration
-		want turn
-	}{{0, due}, {500 * time.Millisecond, due}, {600 * time.Millisecond, missed}} {
+		want sendDecision
+	}{{0, decideSend}, {500 * time.Millisecond, decideSend}, {600 * time.Millisecond, decideDrop}} {
 		if got := w.await(&segment{skip: true}, c.free, 500*time.Millisecond); got != c.want {
 			t.Errorf("free since %v: %v, want %v", c.free, got, c.want)
 		}
 	}
-	if held := w.shard.take(nil); len(held) != 2 || !held[0].late {
+	if held := w.shard.takeRecent(nil); len(held) != 2 || !held[0].wakeup {
 		t.Errorf("the driver was late: %+v, want twice", held)
 	}
 }

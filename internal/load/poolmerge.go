@@ -2,27 +2,27 @@ package load
 
 import "time"
 
-// inPool is what operations of a pool are called among those of all.
-func inPool(name, operation string) string {
+// poolOperation is what operations of a pool are called among those of all.
+func poolOperation(name, operation string) string {
 	if name == "" {
 		return operation
 	}
 	return name + "." + operation
 }
 
-// of returns totals whose operations are called by a pool.
-func (t Totals) of(pool string) Totals {
+// withPrefix returns totals whose operations are called by a pool.
+func (t Totals) withPrefix(pool string) Totals {
 	if pool == "" {
 		return t
 	}
 	operations := make(map[string]*Operation, len(t.Operations))
 	for name, o := range t.Operations {
-		operations[inPool(pool, name)] = o
+		operations[poolOperation(pool, name)] = o
 	}
 	t.Operations = operations
 	errors := make([]ErrorCount, len(t.Errors))
 	for i, e := range t.Errors {
-		e.Operation = inPool(pool, e.Operation)
+		e.Operation = poolOperation(pool, e.Operation)
 		errors[i] = e
 	}
 	t.Errors = errors
@@ -50,14 +50,14 @@ func mergeIntervals(pools []PoolInterval) Interval {
 	for _, p := range pools {
 		all.Length = max(all.Length, p.Length)
 		all.InFlight += p.InFlight
-		all.Writes = shifted(all.Writes, p.Writes, int(p.Start.Sub(first)/WriteSlot))
-		all.Totals.Merge(p.Totals.of(p.Name))
+		all.Writes = orShifted(all.Writes, p.Writes, int(p.Start.Sub(first)/WriteSlot))
+		all.Totals.Merge(p.Totals.withPrefix(p.Name))
 	}
 	return all
 }
 
-// shifted adds bits to those that begin so many slots earlier.
-func shifted(into, bits []uint64, by int) []uint64 {
+// orShifted adds bits to those that begin so many slots earlier.
+func orShifted(into, bits []uint64, by int) []uint64 {
 	for i := range 64 * len(bits) {
 		if bits[i/64]&(1<<(i%64)) == 0 {
 			continue
@@ -96,7 +96,7 @@ func mergeResults(pools []PoolResult) Result {
 		if p.Audited != nil {
 			all.Audited = p.Audited
 		}
-		all.Totals.Merge(p.Totals.of(p.Name))
+		all.Totals.Merge(p.Totals.withPrefix(p.Name))
 	}
 	var end time.Time
 	for _, p := range pools {

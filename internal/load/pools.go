@@ -52,7 +52,7 @@ type (
 func StartPools(ctx context.Context, exe string, pools []Pool) (*Pools, error) {
 	p := &Pools{began: make(chan time.Time, 1), intervals: make(chan Interval, sessionBuffer), done: make(chan struct{})}
 	for _, x := range pools {
-		x.Agent.Together = len(pools) > 1
+		x.Agent.Gated = len(pools) > 1
 		s, err := StartAgent(ctx, x.Node, exe, x.Agent)
 		if err != nil {
 			p.Stop()
@@ -63,7 +63,7 @@ func StartPools(ctx context.Context, exe string, pools []Pool) (*Pools, error) {
 		}
 		p.names, p.sessions = append(p.names, x.Name), append(p.sessions, s)
 	}
-	go p.follow()
+	go p.run()
 	return p, nil
 }
 
@@ -87,12 +87,12 @@ func (p *Pools) Wait() (Result, error) {
 	return p.result, p.err
 }
 
-// follow owns the sessions until they have ended.
-func (p *Pools) follow() {
+// run owns the sessions until they have ended.
+func (p *Pools) run() {
 	defer close(p.done)
 	var beside sync.WaitGroup
-	beside.Go(p.start)
-	p.join()
+	beside.Go(p.openGates)
+	p.mergeSessions()
 	beside.Wait()
 	var errs []error
 	var results []PoolResult
@@ -104,9 +104,9 @@ func (p *Pools) follow() {
 	p.result, p.err = mergeResults(results), errors.Join(errs...)
 }
 
-// start leads the pools through their gates, and tells when the last of them began to measure. One
+// openGates leads the pools through their gates, and tells when the last of them began to measure. One
 // that ends before that ends all.
-func (p *Pools) start() {
+func (p *Pools) openGates() {
 	for range gates {
 		if len(p.sessions) == 1 {
 			break
@@ -120,7 +120,7 @@ func (p *Pools) start() {
 			}
 		}
 		for _, s := range p.sessions {
-			s.say(goWord)
+			s.sendCommand(goCommand)
 		}
 	}
 	var last time.Time
@@ -142,14 +142,14 @@ func (p *Pools) start() {
 	p.began <- last
 }
 
-// join makes one interval of those of one second, as soon as every pool that has not ended is past
+// mergeSessions makes one interval of those of one second, as soon as every pool that has not ended is past
 // that second. The end of one pool stops the others.
-func (p *Pools) join() {
+func (p *Pools) mergeSessions() {
 	defer close(p.intervals)
 	waiting := make([][]Interval, len(p.sessions))
 	ended := make([]bool, len(p.sessions))
 	for i := range p.sessions {
-		p.take(i, waiting, ended)
+		p.receiveInterval(i, waiting, ended)
 	}
 	for {
 		t, any := int64(0), false
@@ -166,15 +166,15 @@ func (p *Pools) join() {
 			if len(waiting[i]) > 0 && waiting[i][0].T == t {
 				same = append(same, PoolInterval{p.names[i], waiting[i][0]})
 				waiting[i] = waiting[i][1:]
-				p.take(i, waiting, ended)
+				p.receiveInterval(i, waiting, ended)
 			}
 		}
 		p.intervals <- mergeIntervals(same)
 	}
 }
 
-// take waits for a pool's next interval.
-func (p *Pools) take(i int, waiting [][]Interval, ended []bool) {
+// receiveInterval waits for a pool's next interval.
+func (p *Pools) receiveInterval(i int, waiting [][]Interval, ended []bool) {
 	if ended[i] || len(waiting[i]) > 0 {
 		return
 	}

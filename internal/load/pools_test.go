@@ -20,7 +20,7 @@ func TestMergeIntervals(t *testing.T) {
 		t.Errorf("merged to %+v", got)
 	}
 	if got.Operations["a.READ"].OK != 5 || got.Operations["b.READ"].OK != 7 || len(got.Operations) != 2 || got.Errors[0].Operation != "a.READ" {
-		t.Errorf("operations %v, errors %v, want each under its workload", got.Names(), got.Errors)
+		t.Errorf("operations %v, errors %v, want each under its workload", got.OperationNames(), got.Errors)
 	}
 	if want := []uint64{1, 1 << 1}; !slices.Equal(got.Writes, want) {
 		t.Errorf("writes %b, want %b: the second began three slots later", got.Writes, want)

@@ -11,37 +11,37 @@ import (
 	"skerry/internal/kernel/procfs"
 )
 
-// processor tells what this process could not have of the processors.
-type processor struct {
+// stealMeter tells what this process could not have of the processors.
+type stealMeter struct {
 	stolen  *procfs.Stolen
-	threads map[string]*waiting // by ID
-	looks   int
+	threads map[string]*threadWait // by ID
+	samples int
 	buf     [1 << 12]byte
 }
 
-// waiting is how long a thread has been ready to run without running.
-type waiting struct {
+// threadWait is how long a thread has been ready to run without running.
+type threadWait struct {
 	file *os.File
 	ns   int64
 }
 
-// newThreads is every how many looks threads that began since are found.
-const newThreads = 50
+// threadScanPeriod is every how many looks threads that began since are found.
+const threadScanPeriod = 50
 
-func newProcessor() (*processor, error) {
+func newStealMeter() (*stealMeter, error) {
 	stolen, err := procfs.NewStolen()
 	if err != nil {
 		return nil, err
 	}
-	p := &processor{stolen: stolen, threads: map[string]*waiting{}}
-	p.find()
-	p.since()
+	p := &stealMeter{stolen: stolen, threads: map[string]*threadWait{}}
+	p.findThreads()
+	p.measure()
 	return p, nil
 }
 
-// find finds new threads. On a kernel that does not count waits (CONFIG_SCHED_INFO) there is
+// findThreads finds new threads. On a kernel that does not count waits (CONFIG_SCHED_INFO) there is
 // nothing to be found, and steal alone marks.
-func (p *processor) find() {
+func (p *stealMeter) findThreads() {
 	entries, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		return
@@ -55,21 +55,21 @@ func (p *processor) find() {
 			continue
 		}
 		if err == nil {
-			w := &waiting{file: f}
+			w := &threadWait{file: f}
 			w.ns, _ = w.read(p.buf[:])
 			p.threads[e.Name()] = w
 		}
 	}
 }
 
-// since is, since the last call, the processor time that the hypervisor took for others, and
+// measure is, since the last call, the processor time that the hypervisor took for others, and
 // the longest that one thread waited. What cannot be read counts as nothing.
-func (p *processor) since() (stolen, waited time.Duration) {
+func (p *stealMeter) measure() (stolen, waited time.Duration) {
 	stolen = p.stolen.Since()
-	if p.looks%newThreads == 0 {
-		p.find()
+	if p.samples%threadScanPeriod == 0 {
+		p.findThreads()
 	}
-	p.looks++
+	p.samples++
 	for id, w := range p.threads {
 		ns, ok := w.read(p.buf[:])
 		if !ok { // it has ended
@@ -83,7 +83,7 @@ func (p *processor) since() (stolen, waited time.Duration) {
 }
 
 // read is the second number of "running waiting slices".
-func (w *waiting) read(buf []byte) (ns int64, ok bool) {
+func (w *threadWait) read(buf []byte) (ns int64, ok bool) {
 	n, err := w.file.ReadAt(buf, 0)
 	if n == 0 && err != nil {
 		return 0, false
@@ -96,7 +96,7 @@ func (w *waiting) read(buf []byte) (ns int64, ok bool) {
 	return ns, err == nil
 }
 
-func (p *processor) close() {
+func (p *stealMeter) close() {
 	for _, w := range p.threads {
 		w.file.Close()
 	}

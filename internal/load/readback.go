@@ -18,8 +18,8 @@ import (
 	"skerry/internal/machine/files"
 )
 
-// AuditRead is what an audit phase found.
-type AuditRead struct {
+// AuditResult is what an audit phase found.
+type AuditResult struct {
 	audit.Header
 	// Keys is how many records were asked for, Held how many of them this copy holds.
 	Keys int64 `json:"keys"`
@@ -60,10 +60,10 @@ const (
 	// maxSuspects bounds the records that are looked at again.
 	maxSuspects = 200_000
 	// batch is how many records a reader takes at once.
-	batch = 64
+	auditBatch = 64
 	// firstLook and longestLook are the pauses between looks at what seems wrong.
-	firstLook   = 100 * time.Millisecond
-	longestLook = time.Second
+	firstRecheck    = 100 * time.Millisecond
+	maxRecheckPause = time.Second
 )
 
 // suspect is a record that something is wrong with.
@@ -75,8 +75,8 @@ type suspect struct {
 	first  []audit.Fault // at the first look
 }
 
-// readback is an audit phase under way.
-type readback struct {
+// recordAuditor is an audit phase under way.
+type recordAuditor struct {
 	spec    Spec
 	file    *audit.File
 	history *audit.History // to tell which records are watched
@@ -85,34 +85,34 @@ type readback struct {
 	done, held atomic.Int64
 
 	mu       sync.Mutex
-	suspects []suspect // guarded by mu
-	result   AuditRead // guarded by mu
+	suspects []suspect   // guarded by mu
+	result   AuditResult // guarded by mu
 }
 
-// readAudited reads back every record that a run phase or its load wrote, judges it, and looks
+// auditRecords reads back every record that a run phase or its load wrote, judges it, and looks
 // again at what seems wrong until it is right or has had its time.
-func readAudited(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (Result, error) {
-	file, err := audit.Open(ctx, files.File{On: spec.Audit.on(), Path: spec.Audit.File})
+func auditRecords(ctx context.Context, spec Spec, open OpenClient, onSecond func(Interval)) (Result, error) {
+	file, err := audit.Open(ctx, files.File{On: spec.Audit.system(), Path: spec.Audit.File})
 	if err != nil {
 		return Result{}, err
 	}
 	defer file.Close()
-	b := &readback{spec: spec, file: file, began: time.Now(), result: AuditRead{Header: file.Header}}
+	b := &recordAuditor{spec: spec, file: file, began: time.Now(), result: AuditResult{Header: file.Header}}
 	if spec.Audit.HistoryKeys > 0 {
-		b.history = audit.NewHistory(popular(spec.Workload, spec.Seed, spec.Audit.HistoryKeys))
+		b.history = audit.NewHistory(popularRecords(spec.Workload, spec.Seed, spec.Audit.HistoryKeys))
 	}
-	stop := tell(&b.done, onSecond)
-	err = errors.Join(b.readAll(ctx, open), b.lookAgain(ctx, open))
+	stop := reportProgress(&b.done, onSecond)
+	err = errors.Join(b.readAll(ctx, open), b.recheckSuspects(ctx, open))
 	stop()
 	if err != nil {
 		return Result{}, fmt.Errorf("reading acknowledged writes back: %w", err)
 	}
 	b.conclude()
-	return Result{Spec: spec, Started: b.began, Duration: b.result.Took, Audit: &b.result, Cores: usable()}, nil
+	return Result{Spec: spec, Started: b.began, Duration: b.result.Took, Audit: &b.result, Cores: usableCores()}, nil
 }
 
-// tell reports how many records were read, once a second, until it is stopped.
-func tell(read *atomic.Int64, onSecond func(Interval)) (stop func()) {
+// reportProgress reports how many records were read, once a second, until it is stopped.
+func reportProgress(read *atomic.Int64, onSecond func(Interval)) (stop func()) {
 	if onSecond == nil {
 		return func() {}
 	}
@@ -137,15 +137,15 @@ func tell(read *atomic.Int64, onSecond func(Interval)) (stop func()) {
 }
 
 // readAll reads every record of the file once.
-func (b *readback) readAll(ctx context.Context, open Open) error {
+func (b *recordAuditor) readAll(ctx context.Context, open OpenClient) error {
 	records := make(chan []audit.Record, b.spec.Threads)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(records)
 		for {
-			list := make([]audit.Record, 0, batch)
+			list := make([]audit.Record, 0, auditBatch)
 			var err error
-			for len(list) < batch && err == nil {
+			for len(list) < auditBatch && err == nil {
 				var r audit.Record
 				if r, err = b.file.Next(); err == nil {
 					list = append(list, r)
@@ -166,15 +166,15 @@ func (b *readback) readAll(ctx context.Context, open Open) error {
 	})
 	for range b.spec.Threads {
 		group.Go(func() error {
-			return with(ctx, open, func(c Client) error {
+			return withClient(ctx, open, func(c Client) error {
 				var fields []Field
 				for list := range records {
 					for _, r := range list {
-						s, err := b.look(ctx, c, r, &fields)
+						s, err := b.readRecord(ctx, c, r, &fields)
 						if err != nil {
 							return err
 						}
-						b.keep(s)
+						b.addSuspect(s)
 						b.done.Add(1)
 						if s.held {
 							b.held.Add(1)
@@ -188,8 +188,8 @@ func (b *readback) readAll(ctx context.Context, open Open) error {
 	return group.Wait()
 }
 
-// with opens a client for work.
-func with(ctx context.Context, open Open, work func(Client) error) error {
+// withClient opens a client for work.
+func withClient(ctx context.Context, open OpenClient, work func(Client) error) error {
 	c, err := open(ctx)
 	if err != nil {
 		return err
@@ -197,8 +197,8 @@ func with(ctx context.Context, open Open, work func(Client) error) error {
 	return errors.Join(work(c), c.Close())
 }
 
-// look reads a record and judges it. An error is the end of ctx.
-func (b *readback) look(ctx context.Context, c Client, r audit.Record, fields *[]Field) (suspect, error) {
+// readRecord reads a record and judges it. An error is the end of ctx.
+func (b *recordAuditor) readRecord(ctx context.Context, c Client, r audit.Record, fields *[]Field) (suspect, error) {
 	s := suspect{record: r}
 	key := b.spec.Workload.Key(r.Number)
 	for try := 1; ; try++ {
@@ -208,19 +208,19 @@ func (b *readback) look(ctx context.Context, c Client, r audit.Record, fields *[
 		*fields = got
 		switch {
 		case err == nil:
-			b.watch(r.Number, got, nil)
+			b.addHistoryRead(r.Number, got, nil)
 			s.held = true
 			s.faults = r.Judge(b.file.Names, got)
 			return s, nil
-		case errors.Is(err, ErrNotHere):
+		case errors.Is(err, ErrNotHeld):
 			return s, nil
 		case errors.Is(err, ErrNotFound):
-			b.watch(r.Number, nil, ErrNotFound)
+			b.addHistoryRead(r.Number, nil, ErrNotFound)
 			s.faults = r.JudgeMissing(len(b.file.Names))
 			return s, nil
 		case ctx.Err() != nil:
 			return s, ctx.Err()
-		case try == verifyTries:
+		case try == readAttempts:
 			s.err = err
 			return s, nil
 		}
@@ -230,21 +230,21 @@ func (b *readback) look(ctx context.Context, c Client, r audit.Record, fields *[
 	}
 }
 
-// watch keeps a read of a record whose history is kept: it comes after everything else.
-func (b *readback) watch(number int64, got []Field, err error) {
+// addHistoryRead keeps a read of a record whose history is kept: it comes after everything else.
+func (b *recordAuditor) addHistoryRead(number int64, got []Field, err error) {
 	if !b.history.Watches(number) {
 		return
 	}
 	o := audit.Operation{Worker: -1, Number: number, Read: true}
-	if o.Saw(b.file.Names, got, err, ErrNotFound) {
+	if o.SetRead(b.file.Names, got, err, ErrNotFound) {
 		b.mu.Lock()
 		b.result.Reads = append(b.result.Reads, o)
 		b.mu.Unlock()
 	}
 }
 
-// keep keeps a record that something is wrong with.
-func (b *readback) keep(s suspect) {
+// addSuspect keeps a record that something is wrong with.
+func (b *recordAuditor) addSuspect(s suspect) {
 	if s.err == nil && len(s.faults) == 0 {
 		return
 	}
@@ -254,16 +254,16 @@ func (b *readback) keep(s suspect) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.suspects) >= maxSuspects {
-		b.count(s)
+		b.countFaults(s)
 		return
 	}
 	b.suspects = append(b.suspects, s)
 }
 
-// lookAgain looks at what seems wrong until nothing does, or its time is over.
-func (b *readback) lookAgain(ctx context.Context, open Open) error {
+// recheckSuspects looks at what seems wrong until nothing does, or its time is over.
+func (b *recordAuditor) recheckSuspects(ctx context.Context, open OpenClient) error {
 	until := time.Now().Add(b.spec.Audit.Settle)
-	for wait := firstLook; len(b.suspects) > 0 && time.Now().Before(until); wait = min(2*wait, longestLook) {
+	for wait := firstRecheck; len(b.suspects) > 0 && time.Now().Before(until); wait = min(2*wait, maxRecheckPause) {
 		if err := linger.For(ctx, min(wait, time.Until(until))); err != nil {
 			return err
 		}
@@ -273,19 +273,19 @@ func (b *readback) lookAgain(ctx context.Context, open Open) error {
 		group, ctx := errgroup.WithContext(ctx)
 		for range min(b.spec.Threads, len(before)) {
 			group.Go(func() error {
-				return with(ctx, open, func(c Client) error {
+				return withClient(ctx, open, func(c Client) error {
 					var fields []Field
 					for {
 						i := next.Add(1) - 1
 						if i >= int64(len(before)) {
 							return nil
 						}
-						s, err := b.look(ctx, c, before[i].record, &fields)
+						s, err := b.readRecord(ctx, c, before[i].record, &fields)
 						if err != nil {
 							return err
 						}
 						s.first = before[i].first
-						b.again(s)
+						b.settleSuspect(s)
 					}
 				})
 			})
@@ -297,10 +297,10 @@ func (b *readback) lookAgain(ctx context.Context, open Open) error {
 	return nil
 }
 
-// again takes a second look: what was older and is right now was stale.
-func (b *readback) again(s suspect) {
+// settleSuspect takes a second look: what was older and is right now was stale.
+func (b *recordAuditor) settleSuspect(s suspect) {
 	if s.err != nil || len(s.faults) > 0 {
-		b.keep(s)
+		b.addSuspect(s)
 		return
 	}
 	if b.spec.Audit.Replica {
@@ -310,50 +310,50 @@ func (b *readback) again(s suspect) {
 	defer b.mu.Unlock()
 	for _, f := range s.first {
 		if f.Kind == audit.Lost {
-			b.find(kindStale, s.record, f)
+			b.addFinding(kindStale, s.record, f)
 			b.result.Stale++
 		}
 	}
 }
 
 // conclude counts what is wrong in the end.
-func (b *readback) conclude() {
+func (b *recordAuditor) conclude() {
 	for _, s := range b.suspects {
-		b.count(s)
+		b.countFaults(s)
 	}
 	r := &b.result
 	r.Keys, r.Held, r.Took = b.done.Load(), b.held.Load(), time.Since(b.began)
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(a.Number, b.Number) })
 }
 
-// count counts what is wrong with a record. Its caller holds mu, or is alone.
-func (b *readback) count(s suspect) {
+// countFaults counts what is wrong with a record. Its caller holds mu, or is alone.
+func (b *recordAuditor) countFaults(s suspect) {
 	if s.err != nil {
 		b.result.Unread++
-		b.find(kindUnread, s.record, audit.Fault{Field: audit.All, Saw: s.err.Error()})
+		b.addFinding(kindUnread, s.record, audit.Fault{Field: audit.AllFields, Saw: s.err.Error()})
 		return
 	}
 	for _, f := range s.faults {
 		switch {
 		case f.Kind == audit.Unexpected:
 			b.result.Unexpected++
-			b.find(string(f.Kind), s.record, f)
+			b.addFinding(string(f.Kind), s.record, f)
 		case b.spec.Audit.Replica:
 			b.result.Stale++
-			b.find(kindStale, s.record, f)
+			b.addFinding(kindStale, s.record, f)
 		default:
 			b.result.Lost++
-			b.find(string(f.Kind), s.record, f)
+			b.addFinding(string(f.Kind), s.record, f)
 		}
 	}
 }
 
-func (b *readback) find(kind string, r audit.Record, f audit.Fault) {
+func (b *recordAuditor) addFinding(kind string, r audit.Record, f audit.Fault) {
 	if len(b.result.Findings) >= MaxFindings {
 		return
 	}
 	out := Finding{Kind: kind, Number: r.Number, Key: b.spec.Workload.Key(r.Number), Expected: f.Expected, Saw: f.Saw}
-	if f.Field != audit.All {
+	if f.Field != audit.AllFields {
 		out.Field = b.file.Names[f.Field]
 	}
 	b.result.Findings = append(b.result.Findings, out)

@@ -85,7 +85,7 @@ type Interval struct {
 	// Writes has a bit for every WriteSlot since Start in which a write was acknowledged.
 	Writes []uint64 `json:"writes,omitempty"`
 	// Held is what of the interval lies where the driver was held up; nil for nothing.
-	Held *Held `json:"held,omitempty"`
+	Disturbance *Disturbance `json:"held,omitempty"`
 	Totals
 	// Pools are the intervals that this one is of; a drive by itself has none. Where they are
 	// several, Held is each one's own.
@@ -122,8 +122,8 @@ type Result struct {
 	// Pools are the results that this one is of; a drive by itself has none.
 	Pools []PoolResult `json:"-"`
 	// Audited is of a run phase with an audit, Audit of an audit phase.
-	Audited *Audited   `json:"audited,omitempty"`
-	Audit   *AuditRead `json:"audit,omitempty"`
+	Audited *AuditCounts `json:"audited,omitempty"`
+	Audit   *AuditResult `json:"audit,omitempty"`
 	// Cores that the driver could use, and Warnings for a reader: that the client
 	// was the limit.
 	Cores    int      `json:"cores"`

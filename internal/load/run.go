@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Open makes the client of one worker.
-type Open func(ctx context.Context) (Client, error)
+// OpenClient makes the client of one worker.
+type OpenClient func(ctx context.Context) (Client, error)
 
 // ErrIncomplete is a load phase that ended before every record was acknowledged.
 var ErrIncomplete = errors.New("records were not acknowledged")
@@ -26,16 +26,16 @@ const warmupFirst = 1 << 62
 // Operations that fail are part of the result, never an error. An error means that
 // nothing was measured (a bad spec, no client could be opened) or, in the load phase,
 // wraps ErrIncomplete: records without an acknowledgement, which the result lists.
-func Run(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (result Result, err error) {
+func Run(ctx context.Context, spec Spec, open OpenClient, onSecond func(Interval)) (result Result, err error) {
 	if err := spec.Validate(); err != nil {
 		return Result{}, err
 	}
 	spec = spec.withDefaults()
 	if spec.Phase == PhaseAudit && spec.Tree != nil {
-		return readTree(ctx, spec, open, onSecond)
+		return auditTree(ctx, spec, open, onSecond)
 	}
 	if spec.Phase == PhaseAudit {
-		return readAudited(ctx, spec, open, onSecond)
+		return auditRecords(ctx, spec, open, onSecond)
 	}
 	d := newDriver(ctx, spec, onSecond)
 	if err := d.open(ctx, open); err != nil {
@@ -47,18 +47,18 @@ func Run(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (re
 		}
 	}()
 
-	result = Result{Spec: spec, Cores: usable()}
+	result = Result{Spec: spec, Cores: usableCores()}
 	spec.gate()
 	if spec.Warmup > 0 {
 		before := d.now()
-		g := d.segment(warmupFirst, 0, spec.Warmup, mixSeed(spec.Seed, 1))
+		g := d.newSegment(warmupFirst, 0, spec.Warmup, mixSeed(spec.Seed, 1))
 		if _, err := d.run(ctx, g, -int64(math.Ceil(spec.Warmup.Seconds())), -1); err != nil {
 			return Result{}, err
 		}
 		result.Warmup = d.now() - before
 	}
 	total := &result.Totals
-	d.onward = func(i Interval) {
+	d.emit = func(i Interval) {
 		total.Merge(i.Totals)
 		if onSecond != nil {
 			onSecond(i)
@@ -68,7 +68,7 @@ func Run(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (re
 	if spec.Began != nil {
 		spec.Began(time.Now())
 	}
-	g := d.segment(0, spec.Operations, spec.Duration, mixSeed(spec.Seed, 2))
+	g := d.newSegment(0, spec.Operations, spec.Duration, mixSeed(spec.Seed, 2))
 	result.Started = d.base.Add(g.start)
 	ended, err := d.run(ctx, g, 0, math.MaxInt64)
 	if err != nil {
@@ -77,27 +77,27 @@ func Run(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (re
 	result.Stopped, result.Duration = g.outcome(ended)
 	result.Drain = max(0, ended-g.start-result.Duration)
 	result.Stuck = d.stuck
-	result.Warnings = append(result.Warnings, limits(result)...)
-	if why := result.BeyondKeys(); why != "" {
+	result.Warnings = append(result.Warnings, clientWarnings(result)...)
+	if why := result.KeyspaceWarning(); why != "" {
 		result.Warnings = append(result.Warnings, why+": set a larger operationcount")
 	}
 	if spec.Phase == PhaseLoad {
-		return result, result.complete(g)
+		return result, result.listUnacknowledged(g)
 	}
-	return result, d.keep(&result, g.start)
+	return result, d.saveAudit(&result, g.start)
 }
 
 // mixSeed is a seed of its own for a purpose.
 func mixSeed(seed, purpose uint64) uint64 { return seed ^ purpose*0x9e3779b97f4a7c15 }
 
-// complete lists the records that a load phase did not get acknowledged.
-func (r *Result) complete(g *segment) error {
+// listUnacknowledged lists the records that a load phase did not get acknowledged.
+func (r *Result) listUnacknowledged(g *segment) error {
 	w := r.Spec.Workload
 	r.Unacknowledged = w.InsertCount - r.OK
 	if r.Unacknowledged == 0 {
 		return nil
 	}
-	r.UnacknowledgedKeys = g.missing
+	r.UnacknowledgedKeys = g.unacknowledgedKeys
 	for n := g.pace.issued(); n < w.InsertCount && len(r.UnacknowledgedKeys) < maxListed; n++ {
 		r.UnacknowledgedKeys = append(r.UnacknowledgedKeys, w.Key(w.InsertStart+n))
 	}
@@ -114,20 +114,20 @@ func (r *Result) complete(g *segment) error {
 const (
 	// busyShare of its cores is what a driver can use before its own scheduling
 	// shows in the latencies.
-	busyShare = 0.9
+	maxClientCPU = 0.9
 	// lateLimit of the 99th percentile is beyond what a machine that keeps up shows.
-	lateLimit = 5 * time.Millisecond
+	maxLateness = 5 * time.Millisecond
 )
 
-// limits says where the client, not the database, was the limit. A blink says nothing.
-func limits(r Result) (out []string) {
+// clientWarnings says where the client, not the database, was the limit. A blink says nothing.
+func clientWarnings(r Result) (out []string) {
 	if r.Duration < time.Second {
 		return nil
 	}
-	if cpu := r.ClientCPU(); cpu > busyShare*float64(r.Cores) {
+	if cpu := r.ClientCPU(); cpu > maxClientCPU*float64(r.Cores) {
 		out = append(out, fmt.Sprintf("the client was the limit: it used %.2f of its %d cores", cpu, r.Cores))
 	}
-	if late := r.Late.Quantile(0.99); late > lateLimit {
+	if late := r.Late.Quantile(0.99); late > maxLateness {
 		out = append(out, fmt.Sprintf("the client was late: 1 %% of the time it sent operations more than %v after it meant to", late.Round(100*time.Microsecond)))
 	}
 	return out

@@ -28,36 +28,36 @@ type segment struct {
 	// now is the driver's clock.
 	now func() time.Duration
 
-	once   sync.Once
-	closed atomic.Bool
+	once          sync.Once
+	stopRequested atomic.Bool
 	// reason and at are set by stop before it closes stopped.
 	reason  string
 	at      time.Duration
 	stopped chan struct{}
 
-	lastAck atomic.Int64 // ns; coarse
-	mu      sync.Mutex
-	missing []string // guarded by mu
-	lost    int64    // guarded by mu
+	lastAck             atomic.Int64 // ns; coarse
+	mu                  sync.Mutex
+	unacknowledgedKeys  []string // guarded by mu
+	unacknowledgedCount int64    // guarded by mu
 }
 
 // stop ends the segment: no further operation begins.
 func (g *segment) stop(reason string) {
 	g.once.Do(func() {
 		g.reason, g.at = reason, g.now()
-		g.closed.Store(true)
+		g.stopRequested.Store(true)
 		close(g.stopped)
 	})
 }
 
-// over tells whether no further operation may begin. Where operations are due at
+// closedAt tells whether no further operation may begin. Where operations are due at
 // times of their own, those that are due before the end are all sent or dropped.
-func (g *segment) over(now time.Duration) bool {
-	return g.closed.Load() || !g.paced && g.past(now)
+func (g *segment) closedAt(now time.Duration) bool {
+	return g.stopRequested.Load() || !g.paced && g.expiredAt(now)
 }
 
-// past tells whether the segment's time has run out.
-func (g *segment) past(now time.Duration) bool { return g.end > 0 && now >= g.end }
+// expiredAt tells whether the segment's time has run out.
+func (g *segment) expiredAt(now time.Duration) bool { return g.end > 0 && now >= g.end }
 
 // outcome tells, once all workers have returned at now, what ended the segment and
 // for how long it sent operations, or until the last of a given number had ended.
@@ -66,7 +66,7 @@ func (g *segment) outcome(now time.Duration) (why string, took time.Duration) {
 	case <-g.stopped:
 		// Of drives side by side the first that ends stops the others, which may only wait for answers by then: their
 		// time had run out before, and what they sent is a rate over that time.
-		if !g.past(g.at) {
+		if !g.expiredAt(g.at) {
 			return g.reason, g.at - g.start
 		}
 	default:
@@ -87,9 +87,9 @@ func (g *segment) acknowledged(at time.Duration) {
 	}
 }
 
-// retry waits before an insert is tried again; false when it should not be.
-func (g *segment) retry(now, backoff time.Duration) bool {
-	if g.over(now) || g.past(now) {
+// awaitRetry waits before an insert is tried again; false when it should not be.
+func (g *segment) awaitRetry(now, backoff time.Duration) bool {
+	if g.closedAt(now) || g.expiredAt(now) {
 		return false
 	}
 	if now-max(g.start, time.Duration(g.lastAck.Load())) > g.giveUp {
@@ -100,7 +100,7 @@ func (g *segment) retry(now, backoff time.Duration) bool {
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return !g.over(g.now()) && !g.past(g.now())
+		return !g.closedAt(g.now()) && !g.expiredAt(g.now())
 	case <-g.stopped:
 		return false
 	}
@@ -110,8 +110,8 @@ func (g *segment) retry(now, backoff time.Duration) bool {
 func (g *segment) unacknowledged(key string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.lost++
-	if len(g.missing) < maxListed {
-		g.missing = append(g.missing, key)
+	g.unacknowledgedCount++
+	if len(g.unacknowledgedKeys) < maxListed {
+		g.unacknowledgedKeys = append(g.unacknowledgedKeys, key)
 	}
 }

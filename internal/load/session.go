@@ -23,7 +23,7 @@ type AgentSpec struct {
 	Properties map[string]string `json:"properties"` // for the database's client
 	Spec       Spec              `json:"spec"`
 	// Together makes it wait at its gates until it is told to go on.
-	Together bool `json:"together,omitempty"`
+	Gated bool `json:"together,omitempty"`
 }
 
 // message is one line of an agent's output: exactly one member is set.
@@ -51,8 +51,8 @@ const (
 var ErrAgent = errors.New("the load driver died")
 
 const (
-	stopWord = "stop"
-	goWord   = "go"
+	stopCommand = "stop"
+	goCommand   = "go"
 	// gates is how often a drive waits for those beside it: before the warm-up and after it.
 	gates = 2
 	// sessionBuffer is how many intervals (seconds) a session keeps for a reader
@@ -122,9 +122,9 @@ func StartAgent(ctx context.Context, node host.Host, exe string, spec AgentSpec)
 	}
 	if _, err := in.Write(append(line, '\n')); err != nil {
 		out.Close()
-		return nil, errors.Join(fmt.Errorf("%w: %w%s", ErrAgent, err, s.lastWords()), process.Kill())
+		return nil, errors.Join(fmt.Errorf("%w: %w%s", ErrAgent, err, s.logTail()), process.Kill())
 	}
-	go s.read(ctx, out)
+	go s.readOutput(ctx, out)
 	return s, nil
 }
 
@@ -135,9 +135,9 @@ func (s *Session) Began() <-chan time.Time { return s.began }
 func (s *Session) Intervals() <-chan Interval { return s.intervals }
 
 // Stop tells the driver to end early. Wait has the result.
-func (s *Session) Stop() { s.say(stopWord) }
+func (s *Session) Stop() { s.sendCommand(stopCommand) }
 
-func (s *Session) say(word string) {
+func (s *Session) sendCommand(word string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stdin != nil {
@@ -153,8 +153,8 @@ func (s *Session) Wait() (Result, error) {
 	return s.result, s.err
 }
 
-// read owns the agent's output until it ends.
-func (s *Session) read(ctx context.Context, out io.ReadCloser) {
+// readOutput owns the agent's output until it ends.
+func (s *Session) readOutput(ctx context.Context, out io.ReadCloser) {
 	defer close(s.done)
 	defer close(s.intervals)
 	defer out.Close()
@@ -163,7 +163,7 @@ func (s *Session) read(ctx context.Context, out io.ReadCloser) {
 	var watch sync.WaitGroup
 	watch.Go(func() { s.watch(ctx, ended) })
 
-	final, err := s.consume(out)
+	final, err := s.readMessages(out)
 	close(ended)
 	watch.Wait()
 
@@ -172,26 +172,26 @@ func (s *Session) read(ctx context.Context, out io.ReadCloser) {
 	stopErr := s.process.Stop(stop, agentGrace)
 	switch {
 	case final == nil:
-		s.err = fmt.Errorf("%w: %w%s", ErrAgent, errors.Join(err, s.process.Err(), stopErr), s.lastWords())
+		s.err = fmt.Errorf("%w: %w%s", ErrAgent, errors.Join(err, s.process.Err(), stopErr), s.logTail())
 	case final.Result != nil:
 		s.result = *final.Result
 	default:
-		s.err = final.Error.err()
+		s.err = final.Error.toError()
 		if final.Error.Result != nil {
 			s.result = *final.Error.Result
 		}
 	}
 }
 
-// consume delivers intervals until the final message.
-func (s *Session) consume(out io.Reader) (*message, error) {
+// readMessages delivers intervals until the final message.
+func (s *Session) readMessages(out io.Reader) (*message, error) {
 	d := json.NewDecoder(bufio.NewReaderSize(out, 1<<16))
 	for {
 		var m message
 		if err := d.Decode(&m); err != nil {
 			return nil, err
 		}
-		m.here(s.node.Ahead())
+		m.adjustClock(s.node.Ahead())
 		switch {
 		case m.Ready:
 			s.ready <- struct{}{}
@@ -205,8 +205,8 @@ func (s *Session) consume(out io.Reader) (*message, error) {
 	}
 }
 
-// here has what a driver says by a clock that is ahead be by this process's.
-func (m *message) here(ahead time.Duration) {
+// adjustClock has what a driver says by a clock that is ahead be by this process's.
+func (m *message) adjustClock(ahead time.Duration) {
 	if m.Began != nil {
 		*m.Began = m.Began.Add(-ahead)
 	}
@@ -235,14 +235,14 @@ func (s *Session) watch(ctx context.Context, ended <-chan struct{}) {
 	}
 }
 
-func (s *Session) lastWords() string {
+func (s *Session) logTail() string {
 	if t := strings.TrimSpace(s.process.Tail(10)); t != "" {
 		return "; its last words:\n" + t
 	}
 	return ""
 }
 
-func (f *failure) err() error {
+func (f *failure) toError() error {
 	switch f.Kind {
 	case kindSpec:
 		return errs.As(f.Text, ErrSpec)

@@ -74,7 +74,7 @@ func TestSession(t *testing.T) {
 	check(t, r, intervals)
 	select {
 	case at := <-s.Began():
-		if at.After(intervals[0].Start.Add(headStart + time.Second)) {
+		if at.After(intervals[0].Start.Add(leadTime + time.Second)) {
 			t.Errorf("the measurement began at %v, its first interval at %v", at, intervals[0].Start)
 		}
 	default:

@@ -43,10 +43,10 @@ const verifySeries = "VERIFY"
 // times are one operation's latencies.
 type times struct{ service, response time.Duration }
 
-// both are the recorders of one series.
-type both struct{ service, response *recorder }
+// recorderPair are the recorders of one series.
+type recorderPair struct{ service, response *recorder }
 
-func (b *both) add(t times) {
+func (b *recorderPair) add(t times) {
 	if b.service == nil {
 		b.service, b.response = newRecorder(), newRecorder()
 	}
@@ -54,7 +54,7 @@ func (b *both) add(t times) {
 	b.response.add(t.response)
 }
 
-func (b *both) drain(l *Latency) {
+func (b *recorderPair) drain(l *Latency) {
 	if b.service != nil {
 		b.service.drain(&l.Service)
 		b.response.drain(&l.Response)
@@ -64,8 +64,8 @@ func (b *both) drain(l *Latency) {
 // tally is what a shard's workers counted in one interval.
 type tally struct {
 	counts   [nSeries]Counts
-	ok, bad  [nSeries]both
-	verify   both
+	ok, bad  [nSeries]recorderPair
+	verify   recorderPair
 	verified [3]int64 // by ycsb.Verification
 	late     *recorder
 	retries  int64
@@ -87,7 +87,7 @@ type errorTally struct {
 // maxErrorKeys bounds the kinds of error that an interval tells apart.
 const maxErrorKeys = 256
 
-func (t *tally) fault(s series, e *OpError) {
+func (t *tally) addError(s series, e *OpError) {
 	k := errorKey{s.name(), e.Outcome, e.Class, e.Node}
 	if t.errors == nil {
 		t.errors = map[errorKey]*errorTally{}
@@ -106,7 +106,7 @@ func (t *tally) fault(s series, e *OpError) {
 	x.count++
 }
 
-func (t *tally) done(s series, at times, e *OpError) {
+func (t *tally) addOperation(s series, at times, e *OpError) {
 	c := &t.counts[s]
 	if e == nil {
 		c.OK++
@@ -119,10 +119,10 @@ func (t *tally) done(s series, at times, e *OpError) {
 		c.Unknown++
 	}
 	t.bad[s].add(at)
-	t.fault(s, e)
+	t.addError(s, e)
 }
 
-func (t *tally) lateBy(d time.Duration) {
+func (t *tally) addLateness(d time.Duration) {
 	if t.late == nil {
 		t.late = newRecorder()
 	}
@@ -136,7 +136,7 @@ type shard struct {
 	now  *tally // guarded by mu
 	idle *tally // owned by the collector
 	// recent ended since the last look at the processors; guarded by mu.
-	recent []passed
+	recent []completion
 }
 
 func newShard() *shard { return &shard{now: &tally{}, idle: &tally{}} }
@@ -149,8 +149,8 @@ func (s *shard) swap() *tally {
 	return s.idle
 }
 
-// take returns what ended since the last call and leaves room for what follows.
-func (s *shard) take(room []passed) []passed {
+// takeRecent returns what ended since the last call and leaves room for what follows.
+func (s *shard) takeRecent(room []completion) []completion {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := s.recent
@@ -158,12 +158,12 @@ func (s *shard) take(room []passed) []passed {
 	return taken
 }
 
-// lateBy counts a waking up that was due at a time.
-func (s *shard) lateBy(due, now time.Duration) {
+// recordLateness counts a waking up that was due at a time.
+func (s *shard) recordLateness(due, now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now.lateBy(now - due)
-	s.recent = append(s.recent, passed{from: due, at: now, late: true})
+	s.now.addLateness(now - due)
+	s.recent = append(s.recent, completion{from: due, at: now, wakeup: true})
 }
 
 // drain adds a tally to totals and clears it.

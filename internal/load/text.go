@@ -8,8 +8,8 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// Names is the order in which operations are shown.
-func (t Totals) Names() []string {
+// OperationNames is the order in which operations are shown.
+func (t Totals) OperationNames() []string {
 	order := []string{}
 	for k := range ycsb.Kinds {
 		if _, ok := t.Operations[k.String()]; ok {
@@ -33,7 +33,7 @@ func (t Totals) Names() []string {
 // service times, IntervalIntended for the response times, IntervalBoth for both.
 func (t Totals) Series(interval string) (out []ycsb.Series) {
 	shown := func(prefix string, pick func(Latency) Histogram) {
-		for _, name := range t.Names() {
+		for _, name := range t.OperationNames() {
 			op := t.Operations[name]
 			if op.Ended() == 0 || name == verifySeries && prefix != "" {
 				continue

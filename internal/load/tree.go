@@ -24,8 +24,8 @@ const treeSeries = series(innerUpdate + 1)
 // isTree tells whether a series is of a tree's operations.
 func (s series) isTree() bool { return s >= treeSeries }
 
-// grow gives a worker what it needs for a tree, once its client is open.
-func (w *worker) grow() error {
+// openTree gives a worker what it needs for a tree, once its client is open.
+func (w *worker) openTree() error {
 	t := w.d.spec.Tree
 	if t == nil {
 		return nil
@@ -37,36 +37,36 @@ func (w *worker) grow() error {
 	if w.d.audit != nil {
 		w.ledger = mdtest.NewLedger()
 	}
-	w.tree, w.branches = client, t.NewGenerator(w.d.spec.Seed, w.number, max(1, client.Areas()))
+	w.tree, w.treeGen = client, t.NewGenerator(w.d.spec.Seed, w.number, max(1, client.Areas()))
 	return nil
 }
 
-// walk does the next operation on a tree, meant to be sent at intended (negative: now),
+// operateTree does the next operation on a tree, meant to be sent at intended (negative: now),
 // counts it and returns the time.
-func (w *worker) walk(intended time.Duration) time.Duration {
-	op := w.branches.Next()
+func (w *worker) operateTree(intended time.Duration) time.Duration {
+	op := w.treeGen.Next()
 	s := treeSeries + series(op.Kind)
-	ended := w.noting(op)
-	sent := w.begin(s)
+	ended := w.beginTreeChange(op)
+	sent := w.beginOperation(s)
 	err := w.tree.Tree(w.ctx.Load(), op)
-	done := w.end()
+	done := w.endOperation()
 	ended(err)
-	w.branches.Done(err == nil)
+	w.treeGen.Done(err == nil)
 	return w.count(s, intended, sent, done, err)
 }
 
-// skip leaves a tree's next operation out.
-func (w *worker) skip() {
-	op := w.branches.Next()
+// dropTree leaves a tree's next operation out.
+func (w *worker) dropTree() {
+	op := w.treeGen.Next()
 	w.shard.mu.Lock()
-	if !w.left {
+	if !w.abandoned {
 		w.shard.now.counts[treeSeries+series(op.Kind)].Dropped++
 	}
 	w.shard.mu.Unlock()
-	w.branches.Done(false)
+	w.treeGen.Done(false)
 }
 
-// plant creates the n-th file of a load.
-func (w *worker) plant(n int64) error {
+// createFile creates the n-th file of a load.
+func (w *worker) createFile(n int64) error {
 	return w.tree.Tree(w.ctx.Load(), w.d.spec.Tree.Load(n, max(1, w.tree.Areas())))
 }

@@ -43,7 +43,7 @@ func TestTree(t *testing.T) {
 	}
 	var done [mdtest.Kinds]atomic.Int64
 	var planted atomic.Int64
-	open := func(delay time.Duration) Open {
+	open := func(delay time.Duration) OpenClient {
 		return func(context.Context) (Client, error) {
 			return forest{done: &done, planted: &planted, delay: delay}, nil
 		}

@@ -16,9 +16,9 @@ import (
 	"skerry/internal/load/mdtest"
 )
 
-// noting has a worker's ledger know of a change that is about to be sent; what it returns
+// beginTreeChange has a worker's ledger know of a change that is about to be sent; what it returns
 // must be called with its outcome.
-func (w *worker) noting(op *mdtest.Op) (ended func(error)) {
+func (w *worker) beginTreeChange(op *mdtest.Op) (ended func(error)) {
 	if w.ledger == nil || !op.Kind.Changes() {
 		return func(error) {}
 	}
@@ -35,8 +35,8 @@ func (w *worker) noting(op *mdtest.Op) (ended func(error)) {
 	}
 }
 
-// keepTree saves what must be in the tree.
-func (d *driver) keepTree(result *Result) error {
+// saveTreeAudit saves what must be in the tree.
+func (d *driver) saveTreeAudit(result *Result) error {
 	var ledgers []*mdtest.Ledger
 	for _, w := range d.workers {
 		ledgers = append(ledgers, w.ledger)
@@ -45,16 +45,16 @@ func (d *driver) keepTree(result *Result) error {
 	if err != nil {
 		return fmt.Errorf("keeping what is to be audited: %w", err)
 	}
-	counts, err := mdtest.Save(f, ledgers)
+	counts, err := mdtest.SaveClaims(f, ledgers)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("keeping what is to be audited: %w", err)
 	}
-	result.Audited = &Audited{Acknowledged: counts.Acknowledged, InDoubt: counts.InDoubt, Refused: counts.Refused}
+	result.Audited = &AuditCounts{Acknowledged: counts.Acknowledged, InDoubt: counts.InDoubt, Refused: counts.Refused}
 	return nil
 }
 
-// treeback is an audit phase of a tree under way.
-type treeback struct {
+// treeAuditor is an audit phase of a tree under way.
+type treeAuditor struct {
 	spec  Spec
 	done  atomic.Int64
 	began time.Time
@@ -64,37 +64,37 @@ type treeback struct {
 	held     int64          // guarded by mu
 }
 
-// readTree looks whether what a run phase and its load left is in the tree, and again at
+// auditTree looks whether what a run phase and its load left is in the tree, and again at
 // what is not until it is or has had its time.
-func readTree(ctx context.Context, spec Spec, open Open, onSecond func(Interval)) (Result, error) {
-	b := &treeback{spec: spec, began: time.Now()}
-	result := AuditRead{Header: audit.Header{Loaded: spec.Tree.Records}}
-	stop := tell(&b.done, onSecond)
+func auditTree(ctx context.Context, spec Spec, open OpenClient, onSecond func(Interval)) (Result, error) {
+	b := &treeAuditor{spec: spec, began: time.Now()}
+	result := AuditResult{Header: audit.Header{Loaded: spec.Tree.Records}}
+	stop := reportProgress(&b.done, onSecond)
 	err := b.run(ctx, open, &result)
 	stop()
 	if err != nil {
 		return Result{}, fmt.Errorf("looking for what acknowledged changes left: %w", err)
 	}
 	result.Held, result.Took = b.held, time.Since(b.began)
-	return Result{Spec: spec, Started: b.began, Duration: result.Took, Audit: &result, Cores: usable()}, nil
+	return Result{Spec: spec, Started: b.began, Duration: result.Took, Audit: &result, Cores: usableCores()}, nil
 }
 
-func (b *treeback) run(ctx context.Context, open Open, result *AuditRead) error {
+func (b *treeAuditor) run(ctx context.Context, open OpenClient, result *AuditResult) error {
 	if err := b.readAll(ctx, open, result); err != nil {
 		return err
 	}
 	result.Keys = b.done.Load()
 	first := b.suspects
 	until := time.Now().Add(b.spec.Audit.Settle)
-	for wait := firstLook; len(b.suspects) > 0 && time.Now().Before(until); wait = min(2*wait, longestLook) {
+	for wait := firstRecheck; len(b.suspects) > 0 && time.Now().Before(until); wait = min(2*wait, maxRecheckPause) {
 		if err := linger.For(ctx, min(wait, time.Until(until))); err != nil {
 			return err
 		}
 		again := b.suspects
 		b.suspects = nil
-		if err := b.lookAll(ctx, open, func(look chan<- mdtest.Claim, _ int) error {
+		if err := b.checkClaims(ctx, open, func(look chan<- mdtest.Claim, _ int) error {
 			for _, c := range again {
-				if err := offer(ctx, look, c); err != nil {
+				if err := sendClaim(ctx, look, c); err != nil {
 					return err
 				}
 			}
@@ -108,28 +108,28 @@ func (b *treeback) run(ctx context.Context, open Open, result *AuditRead) error 
 }
 
 // readAll looks at all that must be there, or must not, once.
-func (b *treeback) readAll(ctx context.Context, open Open, result *AuditRead) error {
-	f, err := b.spec.Audit.on().Open(ctx, b.spec.Audit.File, 0)
+func (b *treeAuditor) readAll(ctx context.Context, open OpenClient, result *AuditResult) error {
+	f, err := b.spec.Audit.system().Open(ctx, b.spec.Audit.File, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	err = b.lookAll(ctx, open, func(look chan<- mdtest.Claim, areas int) error {
+	err = b.checkClaims(ctx, open, func(look chan<- mdtest.Claim, areas int) error {
 		for n := range b.spec.Tree.Records {
 			op := b.spec.Tree.Load(n, areas)
 			loaded := mdtest.Entry{Shared: op.Shared, Area: op.Area, Dir: op.Dir, Name: op.Name}
-			if err := offer(ctx, look, mdtest.Claim{Entry: loaded, There: true}); err != nil {
+			if err := sendClaim(ctx, look, mdtest.Claim{Entry: loaded, There: true}); err != nil {
 				return err
 			}
 		}
-		counts, err := mdtest.ReadClaims(f, func(c mdtest.Claim) error { return offer(ctx, look, c) })
+		counts, err := mdtest.ReadClaims(f, func(c mdtest.Claim) error { return sendClaim(ctx, look, c) })
 		result.Acknowledged, result.InDoubt, result.Refused = counts.Acknowledged, counts.InDoubt, counts.Refused
 		return err
 	})
 	return err
 }
 
-func offer(ctx context.Context, to chan<- mdtest.Claim, c mdtest.Claim) error {
+func sendClaim(ctx context.Context, to chan<- mdtest.Claim, c mdtest.Claim) error {
 	select {
 	case to <- c:
 		return nil
@@ -138,9 +138,9 @@ func offer(ctx context.Context, to chan<- mdtest.Claim, c mdtest.Claim) error {
 	}
 }
 
-// lookAll has threads look at the claims that feed offers for a tree of so many areas.
-func (b *treeback) lookAll(ctx context.Context, open Open, feed func(look chan<- mdtest.Claim, areas int) error) error {
-	claims := make(chan mdtest.Claim, batch)
+// checkClaims has threads look at the claims that feed offers for a tree of so many areas.
+func (b *treeAuditor) checkClaims(ctx context.Context, open OpenClient, feed func(look chan<- mdtest.Claim, areas int) error) error {
+	claims := make(chan mdtest.Claim, auditBatch)
 	group, ctx := errgroup.WithContext(ctx)
 	areas := make(chan int, b.spec.Threads)
 	group.Go(func() error {
@@ -154,14 +154,14 @@ func (b *treeback) lookAll(ctx context.Context, open Open, feed func(look chan<-
 	})
 	for range b.spec.Threads {
 		group.Go(func() error {
-			return with(ctx, open, func(c Client) error {
+			return withClient(ctx, open, func(c Client) error {
 				tree, ok := c.(TreeClient)
 				if !ok {
 					return fmt.Errorf("%w: the database has no directory tree", ErrSpec)
 				}
 				areas <- max(1, tree.Areas())
 				for claim := range claims {
-					there, err := b.look(ctx, tree, claim)
+					there, err := b.claimHolds(ctx, tree, claim)
 					if ctx.Err() != nil {
 						return ctx.Err()
 					}
@@ -181,8 +181,8 @@ func (b *treeback) lookAll(ctx context.Context, open Open, feed func(look chan<-
 	return group.Wait()
 }
 
-// look tells whether an entry is there.
-func (b *treeback) look(ctx context.Context, tree TreeClient, c mdtest.Claim) (there bool, err error) {
+// claimHolds tells whether an entry is there.
+func (b *treeAuditor) claimHolds(ctx context.Context, tree TreeClient, c mdtest.Claim) (there bool, err error) {
 	for try := 1; ; try++ {
 		one, cancel := context.WithTimeout(ctx, b.spec.Timeout)
 		err = tree.Tree(one, c.Stat())
@@ -192,7 +192,7 @@ func (b *treeback) look(ctx context.Context, tree TreeClient, c mdtest.Claim) (t
 			return true, nil
 		case errors.Is(err, ErrNotFound):
 			return false, nil
-		case ctx.Err() != nil || try == verifyTries:
+		case ctx.Err() != nil || try == readAttempts:
 			return false, err
 		}
 		if err := linger.For(ctx, firstBackoff<<try); err != nil {
@@ -202,14 +202,14 @@ func (b *treeback) look(ctx context.Context, tree TreeClient, c mdtest.Claim) (t
 }
 
 // conclude counts what is wrong in the end.
-func (b *treeback) conclude(ctx context.Context, open Open, result *AuditRead) error {
+func (b *treeAuditor) conclude(ctx context.Context, open OpenClient, result *AuditResult) error {
 	if len(b.suspects) == 0 {
 		return nil
 	}
-	return with(ctx, open, func(c Client) error {
+	return withClient(ctx, open, func(c Client) error {
 		tree := c.(TreeClient)
 		for i, claim := range b.suspects {
-			there, err := b.look(ctx, tree, claim)
+			there, err := b.claimHolds(ctx, tree, claim)
 			f := Finding{Number: int64(i), Key: claim.String()}
 			switch {
 			case ctx.Err() != nil:

@@ -24,14 +24,14 @@ type Verification struct {
 	MissingKeys []string `json:"missing_keys,omitempty"`
 }
 
-// verifyTries is how often a record is read before an error, other than that it is not
+// readAttempts is how often a record is read before an error, other than that it is not
 // there, ends a verification.
-const verifyTries = 5
+const readAttempts = 5
 
 // Verify checks that every record of a load phase is there. A client that can count is
 // asked first: it is believed where it counts as many records as there should be.
 // Otherwise every record is read. What is missing is an error that wraps ErrIncomplete.
-func Verify(ctx context.Context, spec Spec, open Open) (Verification, error) {
+func Verify(ctx context.Context, spec Spec, open OpenClient) (Verification, error) {
 	if err := spec.Validate(); err != nil {
 		return Verification{}, err
 	}
@@ -40,15 +40,15 @@ func Verify(ctx context.Context, spec Spec, open Open) (Verification, error) {
 	if err != nil {
 		return Verification{}, fmt.Errorf("verifying the load: %w", err)
 	}
-	v, err := count(ctx, spec, first)
+	v, err := countRecords(ctx, spec, first)
 	if err := errors.Join(err, first.Close()); err != nil || v.Method != "" {
 		return v, err
 	}
-	return readBack(ctx, spec, open)
+	return readAllRecords(ctx, spec, open)
 }
 
-// count asks a client; an empty method says that it cannot tell.
-func count(ctx context.Context, spec Spec, c Client) (Verification, error) {
+// countRecords asks a client; an empty method says that it cannot tell.
+func countRecords(ctx context.Context, spec Spec, c Client) (Verification, error) {
 	counter, ok := c.(Counter)
 	if !ok || spec.Workload.InsertCount != spec.Workload.RecordCount {
 		return Verification{}, nil
@@ -63,8 +63,8 @@ func count(ctx context.Context, spec Spec, c Client) (Verification, error) {
 	return Verification{Method: "count", Records: n}, nil
 }
 
-// readBack reads every record.
-func readBack(ctx context.Context, spec Spec, open Open) (Verification, error) {
+// readAllRecords reads every record.
+func readAllRecords(ctx context.Context, spec Spec, open OpenClient) (Verification, error) {
 	v := Verification{Method: "read"}
 	var next atomic.Int64
 	var mu sync.Mutex
@@ -82,7 +82,7 @@ func readBack(ctx context.Context, spec Spec, open Open) (Verification, error) {
 					return nil
 				}
 				key := spec.Workload.Key(spec.Workload.InsertStart + n)
-				there, err := exists(ctx, spec, c, key)
+				there, err := recordExists(ctx, spec, c, key)
 				if err != nil {
 					return fmt.Errorf("reading %s back: %w", key, err)
 				}
@@ -108,8 +108,8 @@ func readBack(ctx context.Context, spec Spec, open Open) (Verification, error) {
 	return v, nil
 }
 
-// exists tells whether a record can be read.
-func exists(ctx context.Context, spec Spec, c Client, key string) (bool, error) {
+// recordExists tells whether a record can be read.
+func recordExists(ctx context.Context, spec Spec, c Client, key string) (bool, error) {
 	for try := 1; ; try++ {
 		one, cancel := context.WithTimeout(ctx, spec.Timeout)
 		_, err := c.Read(one, spec.Table, key, nil, nil)
@@ -121,7 +121,7 @@ func exists(ctx context.Context, spec Spec, c Client, key string) (bool, error) 
 			return false, nil
 		case ctx.Err() != nil:
 			return false, ctx.Err()
-		case try == verifyTries:
+		case try == readAttempts:
 			return false, err
 		}
 		if err := linger.For(ctx, firstBackoff<<try); err != nil {

@@ -17,30 +17,30 @@ type worker struct {
 	number int // from 0
 	client Client
 	// bulk is the client where records are loaded many at a time, nil elsewhere.
-	bulk   Bulk
-	bundle bundle
-	audit  *audit.Writer // nil for none
-	gen    *ycsb.Generator
-	shard  *shard
-	waker  *waker // nil in an unpaced drive
+	bulk  BulkClient
+	batch insertBatch
+	audit *audit.Writer // nil for none
+	gen   *ycsb.Generator
+	shard *shard
+	waker *waker // nil in an unpaced drive
 	// tree is the client, and branches makes the operations, of a workload on a directory
 	// tree; nil in others.
 	tree     TreeClient
-	branches *mdtest.Generator
+	treeGen  *mdtest.Generator
 	ledger   *mdtest.Ledger // nil where nothing is audited
-	read     []Field
+	lastRead []Field
 	// left is set under the shard's lock when nobody waits for the worker any more:
 	// what it counts from then on is thrown away.
-	left bool
+	abandoned bool
 	// ctx is replaced by the worker after it expired.
 	ctx atomic.Pointer[opContext]
 }
 
-// work drives a segment from its first operation on. A worker that was left behind ends its own client.
-func (w *worker) work(g *segment, first slot) {
+// run drives a segment from its first operation on. A worker that was left behind ends its own client.
+func (w *worker) run(g *segment, first slot) {
 	w.drive(g, first)
 	w.shard.mu.Lock()
-	left := w.left
+	left := w.abandoned
 	w.shard.mu.Unlock()
 	if left {
 		_ = w.close() // nobody is there to tell
@@ -62,79 +62,79 @@ func (w *worker) close() error {
 func (w *worker) drive(g *segment, at slot) {
 	var free time.Duration // since when the worker has nothing to do
 	for now := w.d.now(); g.operations == 0 || at.n < g.operations; free, at = now, g.pace.next() {
-		what, intended := due, time.Duration(-1)
-		if g.over(now) {
-			what = ended
+		what, intended := decideSend, time.Duration(-1)
+		if g.closedAt(now) {
+			what = decideEnd
 		} else if at.due >= 0 {
 			intended = g.start + at.due
 			what = w.await(g, free, intended)
 		}
 		switch {
-		case what == ended:
+		case what == decideEnd:
 			if g.load {
 				g.unacknowledged(w.d.spec.Workload.Key(w.d.spec.Workload.InsertStart + at.n))
 			}
 			return
-		case what == missed && w.tree != nil:
-			w.skip()
-		case what == missed:
-			w.drop(w.gen.Kind(g.first + uint64(at.n)))
+		case what == decideDrop && w.tree != nil:
+			w.dropTree()
+		case what == decideDrop:
+			w.dropOperation(w.gen.Kind(g.first + uint64(at.n)))
 		case g.load && w.bulk != nil:
-			now = w.insertMany(g, at.n)
+			now = w.insertBatch(g, at.n)
 		case g.load:
 			now = w.insert(g, at.n, intended)
 		case w.tree != nil:
-			now = w.walk(intended)
+			now = w.operateTree(intended)
 		default:
 			now = w.operate(w.gen.Next(g.first+uint64(at.n)), intended)
 		}
 	}
 }
 
-// turn is what becomes of an operation that is due at a time.
-type turn uint8
+// sendDecision is what becomes of an operation that is due at a time.
+type sendDecision uint8
 
 const (
-	due    turn = iota // to be sent
-	missed             // to be dropped
-	ended              // the segment has ended: no more operations
+	decideSend sendDecision = iota // to be sent
+	decideDrop                     // to be dropped
+	decideEnd                      // the segment has ended: no more operations
 )
 
 // await sleeps until an operation is due. free is when the worker's last one ended: what was due
 // after that and is late was held up by the driver, for want of a processor, and not by the database.
-func (w *worker) await(g *segment, free, intended time.Duration) turn {
+func (w *worker) await(g *segment, free, intended time.Duration) sendDecision {
 	now := w.d.now()
 	if g.end > 0 && intended >= g.end {
 		_ = w.waker.sleep(g.end - now) // the time until then was measured too
-		return ended
+		return decideEnd
 	}
 	if now < intended {
 		if err := w.waker.sleep(intended - now); err != nil {
-			return ended // interrupted: the segment was stopped
+			return decideEnd // interrupted: the segment was stopped
 		}
 		now = w.d.now()
-		w.shard.lateBy(intended, now)
-		return due
+		w.shard.recordLateness(intended, now)
+		return decideSend
 	}
 	if free <= intended {
-		w.shard.lateBy(intended, now)
+		w.shard.recordLateness(intended, now)
 	} else if g.skip && now-intended > g.tolerance {
-		return missed
+		return decideDrop
 	}
 	// What is still waiting a while after the end is not sent any more, and must
 	// not be forgotten.
 	if g.end > 0 && now > g.end+StallAfter {
 		if g.load {
-			return ended
+			return decideEnd
 		}
-		return missed
+		return decideDrop
 	}
-	return due
+	return decideSend
 }
 
-func (w *worker) drop(k ycsb.Kind) {
+func (w *worker) dropOperation(k ycsb.Kind) {
 	w.shard.mu.Lock()
-	if !w.left {
+	if !w.abandoned {
 		w.shard.now.counts[k].Dropped++
 	}
 	w.shard.mu.Unlock()
@@ -145,10 +145,10 @@ func (w *worker) drop(k ycsb.Kind) {
 func (w *worker) operate(op *ycsb.Op, intended time.Duration) time.Duration {
 	switch op.Kind {
 	case ycsb.Read:
-		sent := w.begin(series(op.Kind))
-		err := w.doRead(op)
-		done := w.end()
-		w.wasRead(op.Number, sent, done, err)
+		sent := w.beginOperation(series(op.Kind))
+		err := w.read(op)
+		done := w.endOperation()
+		w.recordRead(op.Number, sent, done, err)
 		if err == nil && w.d.spec.Workload.DataIntegrity {
 			w.verify(op)
 		}
@@ -159,17 +159,17 @@ func (w *worker) operate(op *ycsb.Op, intended time.Duration) time.Duration {
 	if changes(op.Kind) {
 		w.stamp(op)
 	}
-	sent := w.begin(series(op.Kind))
-	err := w.write(op)
-	done := w.end()
+	sent := w.beginOperation(series(op.Kind))
+	err := w.execute(op)
+	done := w.endOperation()
 	if changes(op.Kind) {
-		w.wrote(op.Number, sent, done, err)
+		w.recordWrite(op.Number, sent, done, err)
 	}
 	if op.Kind == ycsb.Insert {
-		w.d.source.Inserts().Done(op.Number, err == nil)
+		w.d.source.Inserts().Complete(op.Number, err == nil)
 	}
 	if op.Kind == ycsb.Delete {
-		w.d.source.Inserts().Removed(op.Number, err == nil, err != nil && classify(err).Outcome != NotDone)
+		w.d.source.Inserts().CompleteRemove(op.Number, err == nil, err != nil && classify(err).Outcome != NotDone)
 	}
 	return w.count(series(op.Kind), intended, sent, done, err)
 }
@@ -179,10 +179,10 @@ func changes(k ycsb.Kind) bool { return k == ycsb.Update || k == ycsb.Insert }
 
 // readModifyWrite reads, then updates; when the read fails there is nothing to modify.
 func (w *worker) readModifyWrite(op *ycsb.Op, intended time.Duration) time.Duration {
-	sent := w.begin(innerRead)
-	err := w.doRead(op)
-	done := w.end()
-	w.wasRead(op.Number, sent, done, err)
+	sent := w.beginOperation(innerRead)
+	err := w.read(op)
+	done := w.endOperation()
+	w.recordRead(op.Number, sent, done, err)
 	w.count(innerRead, intended, sent, done, err)
 	if err == nil {
 		if w.d.spec.Workload.DataIntegrity {
@@ -193,10 +193,10 @@ func (w *worker) readModifyWrite(op *ycsb.Op, intended time.Duration) time.Durat
 			}
 		}
 		w.stamp(op)
-		again := w.begin(innerUpdate)
-		err = w.write(op)
-		done = w.end()
-		w.wrote(op.Number, again, done, err)
+		again := w.beginOperation(innerUpdate)
+		err = w.execute(op)
+		done = w.endOperation()
+		w.recordWrite(op.Number, again, done, err)
 		w.count(innerUpdate, -1, again, done, err)
 	}
 	return w.count(series(op.Kind), intended, sent, done, err)
@@ -207,46 +207,46 @@ func (w *worker) insert(g *segment, n int64, intended time.Duration) time.Durati
 	op := w.gen.Load(uint64(n))
 	w.stampLoaded(op)
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
-		sent := w.begin(series(ycsb.Insert))
+		sent := w.beginOperation(series(ycsb.Insert))
 		if intended < 0 {
 			intended = sent
 		}
 		var err error
 		if w.tree != nil {
-			err = w.plant(n)
+			err = w.createFile(n)
 		} else {
-			err = w.write(op)
+			err = w.execute(op)
 		}
-		done := w.end()
+		done := w.endOperation()
 		if err == nil {
 			g.acknowledged(done)
 			return w.count(series(ycsb.Insert), intended, sent, done, nil)
 		}
 		e := classify(err)
-		if e.Class == classUnsupported || !g.retry(done, backoff) {
+		if e.Class == classUnsupported || !g.awaitRetry(done, backoff) {
 			g.unacknowledged(op.Key)
 			return w.count(series(ycsb.Insert), intended, sent, done, e)
 		}
-		w.again(e)
+		w.countRetry(e)
 	}
 }
 
-// again counts an insert that failed and is tried again.
-func (w *worker) again(e *OpError) {
+// countRetry counts an insert that failed and is tried again.
+func (w *worker) countRetry(e *OpError) {
 	w.shard.mu.Lock()
 	defer w.shard.mu.Unlock()
-	if !w.left {
+	if !w.abandoned {
 		w.shard.now.retries++
-		w.shard.now.fault(series(ycsb.Insert), e)
+		w.shard.now.addError(series(ycsb.Insert), e)
 	}
 }
 
-func (w *worker) doRead(op *ycsb.Op) (err error) {
-	w.read, err = w.client.Read(w.ctx.Load(), w.d.spec.Table, op.Key, op.Fields, w.read[:0])
+func (w *worker) read(op *ycsb.Op) (err error) {
+	w.lastRead, err = w.client.Read(w.ctx.Load(), w.d.spec.Table, op.Key, op.Fields, w.lastRead[:0])
 	return err
 }
 
-func (w *worker) write(op *ycsb.Op) error {
+func (w *worker) execute(op *ycsb.Op) error {
 	ctx, table := context.Context(w.ctx.Load()), w.d.spec.Table
 	switch op.Kind {
 	case ycsb.Insert:
@@ -263,10 +263,10 @@ func (w *worker) write(op *ycsb.Op) error {
 // verify checks what was read, counts the check and returns the time that it took.
 func (w *worker) verify(op *ycsb.Op) time.Duration {
 	from := w.d.now()
-	v := w.gen.Verify(op, w.read)
+	v := w.gen.Verify(op, w.lastRead)
 	took := w.d.now() - from
 	w.shard.mu.Lock()
-	if !w.left {
+	if !w.abandoned {
 		w.shard.now.verified[v]++
 		w.shard.now.verify.add(times{took, took})
 	}
@@ -274,18 +274,18 @@ func (w *worker) verify(op *ycsb.Op) time.Duration {
 	return took
 }
 
-// begin starts an operation's clock and its deadline.
-func (w *worker) begin(s series) time.Duration {
+// beginOperation starts an operation's clock and its deadline.
+func (w *worker) beginOperation(s series) time.Duration {
 	now := w.d.now()
 	w.ctx.Load().begin(s, now+w.d.spec.Timeout)
 	return now
 }
 
-// end stops both.
-func (w *worker) end() time.Duration {
+// endOperation stops both.
+func (w *worker) endOperation() time.Duration {
 	now := w.d.now()
 	if !w.ctx.Load().end() {
-		w.ctx.Store(newOpContext(w.d.values, w.d.base))
+		w.ctx.Store(newOpContext(w.d.valueCtx, w.d.base))
 	}
 	return now
 }
@@ -301,10 +301,10 @@ func (w *worker) count(s series, intended, sent, done time.Duration, err error) 
 		e = classify(err)
 	}
 	w.shard.mu.Lock()
-	if !w.left {
-		w.shard.now.done(s, at, e)
+	if !w.abandoned {
+		w.shard.now.addOperation(s, at, e)
 		if e == nil && s.isWhole() {
-			w.shard.recent = append(w.shard.recent, passed{from: intended, sent: sent, at: done})
+			w.shard.recent = append(w.shard.recent, completion{from: intended, sent: sent, at: done})
 		}
 		if e == nil && s.isWrite() {
 			w.shard.now.writes.add(done)

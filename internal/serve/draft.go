@@ -69,7 +69,7 @@ var errExperiment = errors.New("the file is not valid")
 
 func (s *Server) form(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, Form{
-		Draft: draft.DefaultExperiment(), Sketch: draft.DefaultNeeds(), Databases: slices.Sorted(maps.Keys(s.Databases)), Topologies: topology.Presets(), Workloads: ycsb.Names(),
+		Draft: draft.DefaultExperiment(), Sketch: draft.DefaultNeeds(), Databases: slices.Sorted(maps.Keys(s.Databases)), Topologies: topology.Presets(), Workloads: ycsb.BuiltinNames(),
 		Offers: event.Offers(), BadDays: draft.Days(), Starts: s.Launch != nil, Folder: s.Experiments,
 	})
 }

@@ -208,7 +208,7 @@ func drawOurs(w ycsb.Workload) counts {
 		}
 		c.add("operation", kind, 1)
 		if op.Kind == ycsb.Insert {
-			s.Inserts().Done(op.Number, true)
+			s.Inserts().Complete(op.Number, true)
 			c.addLengths("insert-length", w, op.Values)
 			continue
 		}

@@ -12,7 +12,6 @@ import (
 
 	"skerry/internal/evidence/stats"
 	"skerry/internal/load"
-	"skerry/internal/load/null"
 	"skerry/internal/load/ycsb"
 )
 
@@ -98,7 +97,7 @@ func overhead(ctx context.Context, o Options, name string, threads int, change y
 			if with == 1 {
 				spec.Audit = &load.AuditSpec{File: file, HistoryKeys: 8}
 			}
-			db := new(null.Database)
+			db := new(load.NullDatabase)
 			got, err := load.Run(ctx, spec, func(ctx context.Context) (load.Client, error) { return db.Open(ctx, nil) }, nil)
 			if err != nil {
 				return x, fmt.Errorf("driving the null database: %w", err)

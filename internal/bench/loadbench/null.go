@@ -7,7 +7,6 @@ import (
 
 	"skerry/internal/evidence/stats"
 	"skerry/internal/load"
-	"skerry/internal/load/null"
 	"skerry/internal/load/ycsb"
 )
 
@@ -60,7 +59,7 @@ func measureNull(ctx context.Context, o Options) ([]Null, error) {
 		r := Null{Workload: c.name, Threads: c.threads, ValueBytes: c.bytes}
 		for i := range nullRuns {
 			o.Progress(fmt.Sprintf("null database, workload %s, %d threads, run %d of %d", c.name, c.threads, i+1, nullRuns))
-			db := new(null.Database)
+			db := new(load.NullDatabase)
 			got, err := load.Run(ctx, load.Spec{Phase: c.phase, Workload: w, Threads: c.threads, Seed: uint64(i)},
 				func(ctx context.Context) (load.Client, error) { return db.Open(ctx, nil) }, nil)
 			if err != nil {

@@ -118,7 +118,7 @@ func copiesOn(t *testing.T, c *cluster, node string, keys map[string]int) {
 	for key := range keys {
 		fields, err := member.Read(t.Context(), "", key, nil, nil)
 		switch {
-		case errors.Is(err, load.ErrNotHere):
+		case errors.Is(err, load.ErrNotHeld):
 		case err != nil || len(fields) != 1 || string(fields[0].Value) != key:
 			t.Errorf("%s on %s: %v, %v", key, node, fields, err)
 		default:

@@ -18,7 +18,7 @@ func (c *client) Read(ctx context.Context, table, key string, fields []string, d
 	}
 	defer cancel()
 	if c.here != nil && !c.here.holds(key) {
-		return dst, load.ErrNotHere
+		return dst, load.ErrNotHeld
 	}
 	s := c.named(c.reads, 'r', fields, func() *statement {
 		names := c.columnsOf(fields)

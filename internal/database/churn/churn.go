@@ -84,7 +84,7 @@ type Report struct {
 
 // Run writes, changes the membership, and reads every row back. The report is complete
 // as far as it came, also with an error; lost rows are an error that wraps ErrLost.
-func Run(ctx context.Context, c database.Cluster, open load.Open, p Plan) (Report, error) {
+func Run(ctx context.Context, c database.Cluster, open load.OpenClient, p Plan) (Report, error) {
 	report := Report{Seed: p.Seed}
 	ledger := NewLedger(fmt.Sprintf("c%d-", p.Seed%1000))
 	stop, err := Write(ctx, ledger, open, p.Writers, p.Rate)
@@ -171,7 +171,7 @@ func (p Plan) choose(random *rand.Rand, members []string, fixed map[string]bool)
 
 // Write starts writers and returns what stops them and waits for them. Errors of single
 // writes are the ledger's; an error means that a client could not be opened or closed.
-func Write(ctx context.Context, l *Ledger, open load.Open, writers int, rate float64) (stop func() error, err error) {
+func Write(ctx context.Context, l *Ledger, open load.OpenClient, writers int, rate float64) (stop func() error, err error) {
 	clients := make([]load.Client, 0, writers)
 	for range writers {
 		c, err := open(ctx)

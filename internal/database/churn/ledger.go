@@ -171,7 +171,7 @@ func (l *Ledger) begun(ctx context.Context, within time.Duration) error {
 
 // Check reads every acknowledged row back, with so many clients, and returns the
 // account. Nobody may write meanwhile.
-func (l *Ledger) Check(ctx context.Context, open load.Open, clients int) (Account, error) {
+func (l *Ledger) Check(ctx context.Context, open load.OpenClient, clients int) (Account, error) {
 	l.mu.Lock()
 	rows := make([]*row, 0, len(l.rows))
 	for _, r := range l.rows {

@@ -219,7 +219,7 @@ func (s *suite) bounded(t testing.TB) (context.Context, context.CancelFunc) {
 }
 
 // opener opens clients of a cluster as it is at that moment.
-func (s *suite) opener(c database.Cluster, more ...string) load.Open {
+func (s *suite) opener(c database.Cluster, more ...string) load.OpenClient {
 	return func(ctx context.Context) (load.Client, error) {
 		properties := make(map[string]string)
 		for k, v := range c.Properties() {

@@ -117,7 +117,7 @@ func (s *suite) testRecords(t *testing.T, cluster database.Cluster) {
 // testBulk inserts records together: over one that is there, with fields that differ from
 // one record to the next, and more than a database takes at once.
 func (s *suite) testBulk(t *testing.T, cluster database.Cluster, c load.Client) {
-	bulk, ok := c.(load.Bulk)
+	bulk, ok := c.(load.BulkClient)
 	if !ok {
 		return
 	}

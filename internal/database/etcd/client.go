@@ -53,10 +53,10 @@ type client struct {
 }
 
 var (
-	_ load.Client  = (*client)(nil)
-	_ load.Retrier = (*client)(nil)
-	_ load.Counter = (*client)(nil)
-	_ load.Bulk    = (*client)(nil)
+	_ load.Client     = (*client)(nil)
+	_ load.Retrier    = (*client)(nil)
+	_ load.Counter    = (*client)(nil)
+	_ load.BulkClient = (*client)(nil)
 )
 
 // openClient returns a client that has reached a member.

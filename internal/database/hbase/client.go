@@ -23,8 +23,8 @@ type client struct {
 }
 
 var (
-	_ load.Retrier = (*client)(nil)
-	_ load.Bulk    = (*client)(nil)
+	_ load.Retrier    = (*client)(nil)
+	_ load.BulkClient = (*client)(nil)
 )
 
 // Retries implements load.Retrier.

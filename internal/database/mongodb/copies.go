@@ -143,7 +143,7 @@ func (s *shardCopies) of(key string) string {
 func (s *shardCopies) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
 	c := s.copies[s.of(key)]
 	if c == nil {
-		return dst, load.ErrNotHere
+		return dst, load.ErrNotHeld
 	}
 	return c.Read(ctx, table, key, fields, dst)
 }

@@ -45,7 +45,7 @@ func TestCopiesOfShards(t *testing.T) {
 		for i := range rows {
 			fields, err := copies.Read(ctx, "", key(i), nil, nil)
 			switch {
-			case errors.Is(err, load.ErrNotHere):
+			case errors.Is(err, load.ErrNotHeld):
 			case err != nil || len(fields) != 1 || fields[0].Value[0] != byte(i):
 				t.Errorf("%s on %s: %v, %v", key(i), n.Name(), fields, err)
 			default:

@@ -33,9 +33,9 @@ type Client struct {
 }
 
 var (
-	_ load.Client  = (*Client)(nil)
-	_ load.Counter = (*Client)(nil)
-	_ load.Bulk    = (*Client)(nil)
+	_ load.Client     = (*Client)(nil)
+	_ load.Counter    = (*Client)(nil)
+	_ load.BulkClient = (*Client)(nil)
 )
 
 // begin returns the link that an operation goes over, with its deadline set.

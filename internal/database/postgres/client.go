@@ -44,9 +44,9 @@ type statement struct {
 }
 
 var (
-	_ load.Client  = (*client)(nil)
-	_ load.Counter = (*client)(nil)
-	_ load.Bulk    = (*client)(nil)
+	_ load.Client     = (*client)(nil)
+	_ load.Counter    = (*client)(nil)
+	_ load.BulkClient = (*client)(nil)
 )
 
 // openClient returns a client that is connected to the primary, and makes the table when

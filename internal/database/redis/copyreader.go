@@ -28,7 +28,7 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 	}
 	r.nodes.Store(&[]string{m.addr}) // every slot's owner is node 0
 	reader := &copyReader{client: &client{router: r}, member: m}
-	if _, err := reader.Read(ctx, "", "", nil, nil); err != nil && !errors.Is(err, load.ErrNotFound) && !errors.Is(err, load.ErrNotHere) {
+	if _, err := reader.Read(ctx, "", "", nil, nil); err != nil && !errors.Is(err, load.ErrNotFound) && !errors.Is(err, load.ErrNotHeld) {
 		return nil, errors.Join(fmt.Errorf("reading the copy of %s: %w", node, err), reader.Close())
 	}
 	return reader, nil
@@ -48,7 +48,7 @@ var errReadOnly = fmt.Errorf("%w: a member's own copy is read only", load.ErrUns
 func notHere(err error) error {
 	var e *load.OpError
 	if errors.As(err, &e) && e.Class == classMoved {
-		return fmt.Errorf("%w: %w", load.ErrNotHere, e.Err)
+		return fmt.Errorf("%w: %w", load.ErrNotHeld, e.Err)
 	}
 	return err
 }
@@ -84,7 +84,7 @@ func (r *copyReader) Scan(ctx context.Context, table, start string, count int, f
 		}
 		var err error
 		record, err = r.Read(ctx, table, key, fields, record[:0])
-		if errors.Is(err, load.ErrNotFound) || errors.Is(err, load.ErrNotHere) {
+		if errors.Is(err, load.ErrNotFound) || errors.Is(err, load.ErrNotHeld) {
 			continue
 		}
 		if err != nil {

@@ -205,7 +205,7 @@ func replicasComeAndGo(t *testing.T, d *Redis, need testkit.Feature) {
 		switch {
 		case err == nil && string(f[0].Value) == strconv.Itoa(i):
 			here++
-		case !errors.Is(err, load.ErrNotHere):
+		case !errors.Is(err, load.ErrNotHeld):
 			t.Fatalf("record %d: %v, %v", i, f, err)
 		}
 	}
@@ -318,7 +318,7 @@ func TestMemberAnswersForItself(t *testing.T) {
 			switch {
 			case err == nil:
 				here++
-			case !errors.Is(err, load.ErrNotHere):
+			case !errors.Is(err, load.ErrNotHeld):
 				t.Fatal(err)
 			}
 		}

@@ -29,7 +29,7 @@ func Memory(bytes int64) Load {
 		if bytes <= 0 {
 			return fmt.Errorf("%w: %d bytes", ErrInput, bytes)
 		}
-		free, err := available()
+		free, err := availableMemory()
 		if err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func Memory(bytes int64) Load {
 			return fmt.Errorf("being the first to be killed: %w", err)
 		}
 		for left := bytes; left > 0 && ctx.Err() == nil; left -= chunk {
-			if err := take(int(min(left, chunk))); err != nil {
+			if err := touchMemory(int(min(left, chunk))); err != nil {
 				return err
 			}
 		}
@@ -50,8 +50,8 @@ func Memory(bytes int64) Load {
 	}
 }
 
-// take maps memory and touches every page of it. It goes with the process.
-func take(bytes int) error {
+// touchMemory maps memory and touches every page of it. It goes with the process.
+func touchMemory(bytes int) error {
 	m, err := unix.Mmap(-1, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return fmt.Errorf("taking %d bytes: %w", bytes, err)
@@ -62,8 +62,8 @@ func take(bytes int) error {
 	return nil
 }
 
-// available is what programs can still take without others being pushed out.
-func available() (int64, error) {
+// availableMemory is what programs can still take without others being pushed out.
+func availableMemory() (int64, error) {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {
 		return 0, fmt.Errorf("reading free memory: %w", err)

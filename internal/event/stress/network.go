@@ -13,11 +13,11 @@ import (
 
 const (
 	// message is what one write sends; datagrams fit the links' MTU of 1500.
-	message, datagram = 16 << 10, 1400
+	messageSize, datagramSize = 16 << 10, 1400
 	// again is how long a sender waits after its connection broke.
-	again = 200 * time.Millisecond
+	reconnectDelay = 200 * time.Millisecond
 	// behind is how much of what it could not send in time a sender makes up for.
-	behind = 100 * time.Millisecond
+	maxBacklog = 100 * time.Millisecond
 )
 
 // Sink takes what senders send, on a port of its own of an address.
@@ -33,7 +33,7 @@ func Sink(network, address string) Load {
 			if err := ready(conn.LocalAddr().(*net.UDPAddr).Port); err != nil {
 				return err
 			}
-			return swallow(ctx, conn.(io.Reader))
+			return discard(ctx, conn.(io.Reader))
 		}
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 		if err != nil {
@@ -46,7 +46,7 @@ func Sink(network, address string) Load {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
-				return unless(ctx, err)
+				return ignoreAfterEnd(ctx, err)
 			}
 			go func() { // ends with its sender, or the process
 				defer conn.Close()
@@ -56,17 +56,17 @@ func Sink(network, address string) Load {
 	}
 }
 
-func swallow(ctx context.Context, from io.Reader) error {
+func discard(ctx context.Context, from io.Reader) error {
 	buffer := make([]byte, 64<<10)
 	for {
 		if _, err := from.Read(buffer); err != nil {
-			return unless(ctx, err)
+			return ignoreAfterEnd(ctx, err)
 		}
 	}
 }
 
-// unless is no error where ctx has ended.
-func unless(ctx context.Context, err error) error {
+// ignoreAfterEnd is no error where ctx has ended.
+func ignoreAfterEnd(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -94,7 +94,7 @@ func Send(network, address string, bps int64) Load {
 			if errors.Is(err, ErrInput) {
 				return err
 			}
-			_ = linger.For(ctx, again) // the loop looks at the context
+			_ = linger.For(ctx, reconnectDelay) // the loop looks at the context
 		}
 		return nil
 	}
@@ -102,9 +102,9 @@ func Send(network, address string, bps int64) Load {
 
 // send writes at the rate until the connection breaks.
 func send(conn net.Conn, network string, bps int64) error {
-	data := make([]byte, message)
+	data := make([]byte, messageSize)
 	if network == "udp" {
-		data = data[:datagram]
+		data = data[:datagramSize]
 	}
 	var each time.Duration // one message takes
 	if bps > 0 {
@@ -117,8 +117,8 @@ func send(conn net.Conn, network string, bps int64) error {
 		}
 		due = due.Add(each)
 		wait := time.Until(due)
-		if wait < -behind {
-			due = time.Now().Add(-behind)
+		if wait < -maxBacklog {
+			due = time.Now().Add(-maxBacklog)
 		}
 		if wait > time.Millisecond {
 			time.Sleep(wait)

@@ -15,8 +15,8 @@ import (
 // A theft lasts as long as a busy host keeps a virtual processor from its guest: a few of its
 // scheduler's slices.
 const (
-	leastTheft = 5 * time.Millisecond
-	mostTheft  = 30 * time.Millisecond
+	minSteal = 5 * time.Millisecond
+	maxSteal = 30 * time.Millisecond
 )
 
 // Steal takes one of the machine's processors away, now this one and now that one, for 5 to 30 ms
@@ -41,8 +41,8 @@ func Steal(share float64, seed uint64) Load {
 		}
 		random := rand.New(rand.NewPCG(seed, 0))
 		for ctx.Err() == nil {
-			theft := leastTheft + time.Duration(random.Int64N(int64(mostTheft-leastTheft)))
-			if err := moveTo(processor(&allowed, random.IntN(allowed.Count()))); err != nil {
+			theft := minSteal + time.Duration(random.Int64N(int64(maxSteal-minSteal)))
+			if err := pinTo(nthAllowed(&allowed, random.IntN(allowed.Count()))); err != nil {
 				return err
 			}
 			for begin := time.Now(); time.Since(begin) < theft; {
@@ -54,8 +54,8 @@ func Steal(share float64, seed uint64) Load {
 	}
 }
 
-// processor is the number of the n-th one allowed.
-func processor(allowed *unix.CPUSet, n int) int {
+// nthAllowed is the number of the n-th one allowed.
+func nthAllowed(allowed *unix.CPUSet, n int) int {
 	for cpu := 0; ; cpu++ {
 		if !allowed.IsSet(cpu) {
 			continue
@@ -67,7 +67,7 @@ func processor(allowed *unix.CPUSet, n int) int {
 	}
 }
 
-func moveTo(cpu int) error {
+func pinTo(cpu int) error {
 	var one unix.CPUSet
 	one.Set(cpu)
 	if err := unix.SchedSetaffinity(0, &one); err != nil {

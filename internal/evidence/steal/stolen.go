@@ -44,7 +44,7 @@ type Machine struct {
 
 // Taken tells whether what the driver waited for in a second was taken from the trial.
 func (m Machine) Taken(s Second) bool {
-	return s.Held != nil && !m.full(s) && (s.Held.Steal > 0 || s.Foreign >= Foreign*m.Cores)
+	return s.Disturbance != nil && !m.full(s) && (s.Disturbance.Steal > 0 || s.Foreign >= Foreign*m.Cores)
 }
 
 // full tells whether the driver had used its cores up in a second.
@@ -63,9 +63,9 @@ func Find(m Machine, seconds []Second) record.Stolen {
 		length, ok = length+s.Length, ok+s.OK
 		response, lates := s.Latency.Response.Clone(), s.Late.Clone()
 		if m.Taken(s) {
-			marked, okMarked = marked+s.Held.For, okMarked+s.Held.Ended
-			response.Subtract(s.Held.Response)
-			lates.Subtract(s.Held.Late)
+			marked, okMarked = marked+s.Disturbance.For, okMarked+s.Disturbance.Ended
+			response.Subtract(s.Disturbance.Response)
+			lates.Subtract(s.Disturbance.Late)
 		}
 		left.Merge(response)
 		lateLeft.Merge(lates)

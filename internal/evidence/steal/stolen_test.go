@@ -13,8 +13,8 @@ var machine = Machine{Cores: 2, DriverCores: 2}
 
 // second has 90 operations of 10 ms and 10 that were held and took so long.
 func second(heldFor time.Duration, change func(*Second)) Second {
-	h := &load.Held{For: 100 * time.Millisecond, Steal: 50 * time.Millisecond, Ended: 10}
-	s := Second{Interval: load.Interval{Length: time.Second, Held: h}}
+	h := &load.Disturbance{For: 100 * time.Millisecond, Steal: 50 * time.Millisecond, Ended: 10}
+	s := Second{Interval: load.Interval{Length: time.Second, Disturbance: h}}
 	s.OK = 100
 	for range 90 {
 		s.Latency.Response.Record(10 * time.Millisecond)
@@ -44,12 +44,12 @@ func TestFind(t *testing.T) {
 	}{
 		"nothing changed":  {second(10*time.Millisecond, nil), 0.1, 90, 0, "goodput", 100, 20000},
 		"p95, p99 changed": {second(20*time.Millisecond, nil), 0.1, 90, 0.5, "p99", 100, 20000},
-		"by other work":    {second(20*time.Millisecond, func(s *Second) { s.Held.Steal, s.Foreign = 0, 0.3 }), 0.1, 90, 0.5, "p99", 100, 20000},
-		"by the trial":     {second(20*time.Millisecond, func(s *Second) { s.Held.Steal, s.Foreign = 0, 0.02 }), 0, 100, 0, "goodput", 20000, 20000},
+		"by other work":    {second(20*time.Millisecond, func(s *Second) { s.Disturbance.Steal, s.Foreign = 0, 0.3 }), 0.1, 90, 0.5, "p99", 100, 20000},
+		"by the trial":     {second(20*time.Millisecond, func(s *Second) { s.Disturbance.Steal, s.Foreign = 0, 0.02 }), 0, 100, 0, "goodput", 20000, 20000},
 		"its cores full":   {second(20*time.Millisecond, func(s *Second) { s.CPU = 1950 * time.Millisecond }), 0, 100, 0, "goodput", 20000, 0},
 		"its quota spent":  {second(20*time.Millisecond, func(s *Second) { s.Throttled = 0.4 }), 0, 100, 0, "goodput", 20000, 0},
-		"rate changed":     {second(10*time.Millisecond, func(s *Second) { s.Held.Ended = 0 }), 0.1, 90, 0.111, "goodput", 100, 20000},
-		"never held":       {second(10*time.Millisecond, func(s *Second) { s.Held = nil }), 0, 100, 0, "goodput", 20000, 20000},
+		"rate changed":     {second(10*time.Millisecond, func(s *Second) { s.Disturbance.Ended = 0 }), 0.1, 90, 0.111, "goodput", 100, 20000},
+		"never held":       {second(10*time.Millisecond, func(s *Second) { s.Disturbance = nil }), 0, 100, 0, "goodput", 20000, 20000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Find(machine, []Second{tt.s})

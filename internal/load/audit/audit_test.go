@@ -63,7 +63,7 @@ func (r *reality) write(o Outcome, effect bool, names ...string) []ycsb.Field {
 	v := fields(names...)
 	r.w.Stamp(r.number, v)
 	r.clock += 2
-	r.w.Ended(r.clock-1, r.clock, o)
+	r.w.End(r.clock-1, r.clock, o)
 	if effect {
 		r.put(v)
 	}
@@ -81,7 +81,7 @@ func (r *reality) put(values []ycsb.Field) {
 func (r *reality) ledger() *Ledger {
 	r.t.Helper()
 	l := NewLedger(table(r.loaded))
-	if err := errors.Join(r.l.Close(), l.Fold(r.path)); err != nil {
+	if err := errors.Join(r.l.Close(), l.AddLog(r.path)); err != nil {
 		r.t.Fatal(err)
 	}
 	return l
@@ -172,7 +172,7 @@ func TestWhatIsReadIsJudged(t *testing.T) {
 func (r *reality) remove(o Outcome) {
 	r.w.Delete(r.number)
 	r.clock += 2
-	r.w.Ended(r.clock-1, r.clock, o)
+	r.w.End(r.clock-1, r.clock, o)
 }
 
 func TestOfWritesAtOnceEitherMayBeLast(t *testing.T) {
@@ -182,8 +182,8 @@ func TestOfWritesAtOnceEitherMayBeLast(t *testing.T) {
 		mine, theirs := fields("field0"), fields("field0")
 		r.w.Stamp(0, mine)
 		other.Stamp(0, theirs)
-		r.w.Ended(10, 30, Acknowledged)
-		other.Ended(20, 40, Acknowledged)
+		r.w.End(10, 30, Acknowledged)
+		other.End(20, 40, Acknowledged)
 		r.put([][]ycsb.Field{mine, theirs}[last])
 		if got := r.judge(); got != nil {
 			t.Errorf("%d: %+v", last, got)
@@ -243,16 +243,16 @@ func TestDamagedLedgersAreRefused(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	v := value()
-	stamp(v, 7, 1, 42)
+	writeTag(v, 7, 1, 42)
 	f.Add(v, int64(7), 1)
 	f.Add([]byte("short"), int64(0), 0)
 	f.Fuzz(func(t *testing.T, b []byte, number int64, field int) {
-		v, ok := read(b, number, field)
+		v, ok := readTag(b, number, field)
 		if !ok {
 			return
 		}
 		again := bytes.Clone(b)
-		stamp(again, number, field, v)
+		writeTag(again, number, field, v)
 		if !bytes.Equal(again, b) {
 			t.Fatalf("%q reads as %v, which writes %q", b, v, again)
 		}

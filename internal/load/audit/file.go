@@ -135,18 +135,18 @@ func (l *File) Next() (Record, error) {
 	}
 	for range n {
 		var w Write
-		if w, err = l.write(r.Number); err != nil {
+		if w, err = l.readWrite(r.Number); err != nil {
 			break
 		}
 		r.Writes = append(r.Writes, w)
 	}
 	if err != nil {
-		return r, fmt.Errorf("%w: record %d: %w", ErrFile, l.next, noEOF(err))
+		return r, fmt.Errorf("%w: record %d: %w", ErrFile, l.next, asUnexpectedEOF(err))
 	}
 	return r, nil
 }
 
-func (l *File) write(number int64) (Write, error) {
+func (l *File) readWrite(number int64) (Write, error) {
 	w := Write{Number: number}
 	var flags [2]byte
 	_, err := io.ReadFull(l.r, flags[:])
@@ -158,7 +158,7 @@ func (l *File) write(number int64) (Write, error) {
 	return w, errors.Join(err, errVersion, errStart, errTook)
 }
 
-func noEOF(err error) error {
+func asUnexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
@@ -173,7 +173,7 @@ func Versions(names []string, number int64, got []ycsb.Field) (fields []int, ver
 			if g.Name != name {
 				continue
 			}
-			v, ok := read(g.Value, number, f)
+			v, ok := readTag(g.Value, number, f)
 			if !ok {
 				return nil, nil, false
 			}

@@ -166,9 +166,9 @@ func ReadHistory(ctx context.Context, from files.File, after []Operation) ([]Ope
 	return out, nil
 }
 
-// Saw fills in what a read returned: got, or that there is no such record, which err is then.
+// SetRead fills in what a read returned: got, or that there is no such record, which err is then.
 // It is false for any other error, of which nothing follows.
-func (o *Operation) Saw(names []string, got []ycsb.Field, err, notFound error) bool {
+func (o *Operation) SetRead(names []string, got []ycsb.Field, err, notFound error) bool {
 	switch {
 	case errors.Is(err, notFound):
 		o.Missing = true

@@ -12,11 +12,11 @@ const (
 	Refused              // it certainly did not happen
 )
 
-// all stands for every field of a record.
-const all = 0xFF
+// allFields stands for every field of a record.
+const allFields = 0xFF
 
 // MaxFields is how many fields a record may have.
-const MaxFields = all
+const MaxFields = allFields
 
 // maxRefused bounds the refused writes that are remembered, so that an outage in which a driver
 // is refused at full speed does not fill the memory: 1,000,000 take 32 MB. A refused write
@@ -62,7 +62,7 @@ const chunk = 1 << 12
 
 func (l *Ledger) at(i uint32) *node { return &l.chunks[(i-1)/chunk][(i-1)%chunk] }
 
-func (l *Ledger) take() uint32 {
+func (l *Ledger) allocNode() uint32 {
 	if i := l.free; i != 0 {
 		l.free = l.at(i).next
 		return i
@@ -88,25 +88,25 @@ func (l *Ledger) add(number int64, n node) {
 	if n.outcome == Acknowledged {
 		for link := &l.heads[slot]; *link != 0; {
 			old := l.at(*link)
-			if old.overruledBy(&n) {
+			if old.supersededBy(&n) {
 				freed := *link
 				*link = old.next
 				old.next, l.free = l.free, freed
 				continue
 			}
-			if n.overruledBy(old) {
+			if n.supersededBy(old) {
 				return
 			}
 			link = &old.next
 		}
 	}
-	i := l.take()
+	i := l.allocNode()
 	n.next = l.heads[slot]
 	*l.at(i) = n
 	l.heads[slot] = i
 }
 
-// overruledBy tells whether another write came after this one to all that it wrote.
-func (n *node) overruledBy(o *node) bool {
-	return n.outcome == Acknowledged && o.outcome == Acknowledged && n.end < o.start && (o.field == all || o.field == n.field)
+// supersededBy tells whether another write came after this one to all that it wrote.
+func (n *node) supersededBy(o *node) bool {
+	return n.outcome == Acknowledged && o.outcome == Acknowledged && n.end < o.start && (o.field == allFields || o.field == n.field)
 }

@@ -16,8 +16,8 @@ import (
 // Log takes down the writes of a drive as they end, on the disk, in 32 bytes each: putting them
 // in order is left for when the drive is over, so that it costs nothing while it is measured.
 type Log struct {
-	fields map[string]int
-	count  int
+	fields     map[string]int
+	fieldCount int
 
 	mu      sync.Mutex
 	file    *os.File // guarded by mu
@@ -27,14 +27,14 @@ type Log struct {
 
 // entry is the size of one write: number; version with field, outcome and gone; start; end.
 const (
-	entry    = 32
-	fieldAt  = 48 // bits of the second word
-	flagsAt  = 56
-	goneFlag = 1 << 7
+	entrySize = 32
+	fieldAt   = 48 // bits of the second word
+	flagsAt   = 56
+	goneFlag  = 1 << 7
 )
 
-// buffer is how much each worker collects before it writes: 512 writes.
-const buffer = 512 * entry
+// bufferSize is how much each worker collects before it writes: 512 writes.
+const bufferSize = 512 * entrySize
 
 // NewLog makes the file.
 func NewLog(path string, w ycsb.Workload) (*Log, error) {
@@ -42,7 +42,7 @@ func NewLog(path string, w ycsb.Workload) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the log of writes: %w", err)
 	}
-	l := &Log{fields: map[string]int{}, file: f, count: w.Fields}
+	l := &Log{fields: map[string]int{}, file: f, fieldCount: w.Fields}
 	for i, n := range w.FieldNames() {
 		l.fields[n] = i
 	}
@@ -72,7 +72,7 @@ type Writer struct {
 	log      *Log
 	worker   Version
 	sequence Version
-	now      Write // under way
+	current  Write // under way
 	buffer   []byte
 }
 
@@ -87,54 +87,54 @@ func (l *Log) Writer(worker int) *Writer {
 
 // Stamp begins a write: it puts a new version into every value.
 func (w *Writer) Stamp(number int64, values []ycsb.Field) {
-	w.next(number)
-	if len(values) == w.log.count {
-		stampAll(number, values, w.now.Version)
+	w.beginWrite(number)
+	if len(values) == w.log.fieldCount {
+		writeTags(number, values, w.current.Version)
 		return
 	}
 	for i := range values {
-		w.now.Field = w.log.fields[values[i].Name]
-		stamp(values[i].Value, number, w.now.Field, w.now.Version)
+		w.current.Field = w.log.fields[values[i].Name]
+		writeTag(values[i].Value, number, w.current.Field, w.current.Version)
 	}
 }
 
 // Delete begins a write that deletes a record.
 func (w *Writer) Delete(number int64) {
-	w.next(number)
-	w.now.Gone = true
+	w.beginWrite(number)
+	w.current.Gone = true
 }
 
-func (w *Writer) next(number int64) {
+func (w *Writer) beginWrite(number int64) {
 	w.sequence++
-	w.now.Number, w.now.Version, w.now.Field, w.now.Gone = number, w.worker|w.sequence&maxSequence, all, false
+	w.current.Number, w.current.Version, w.current.Field, w.current.Gone = number, w.worker|w.sequence&maxSequence, allFields, false
 }
 
 // StampLoaded marks the values of a record that the load inserts: all of its fields.
-func StampLoaded(number int64, values []ycsb.Field) { stampAll(number, values, 0) }
+func StampLoaded(number int64, values []ycsb.Field) { writeTags(number, values, 0) }
 
-func stampAll(number int64, values []ycsb.Field, v Version) {
+func writeTags(number int64, values []ycsb.Field, v Version) {
 	for i := range values {
-		stamp(values[i].Value, number, i, v)
+		writeTag(values[i].Value, number, i, v)
 	}
 }
 
-// Ended tells what became of the write that Stamp or Delete began; times are of one clock.
-func (w *Writer) Ended(start, end time.Duration, o Outcome) {
-	w.buffer = w.now.encode(w.buffer, start, end, o)
-	if len(w.buffer) >= buffer {
+// End tells what became of the write that Stamp or Delete began; times are of one clock.
+func (w *Writer) End(start, end time.Duration, o Outcome) {
+	w.buffer = w.current.encode(w.buffer, start, end, o)
+	if len(w.buffer) >= bufferSize {
 		w.log.write(w.buffer)
 		w.buffer = w.buffer[:0]
 	}
 }
 
-// Abandoned takes the write under way down as one in doubt, for a worker that does not come
+// Abandon takes the write under way down as one in doubt, for a worker that does not come
 // back; it is called from another goroutine than the worker's.
-func (w *Writer) Abandoned(start time.Duration) {
-	w.log.write(w.now.encode(nil, start, start, InDoubt))
+func (w *Writer) Abandon(start time.Duration) {
+	w.log.write(w.current.encode(nil, start, start, InDoubt))
 }
 
-// Now is the write that is under way, or ended last.
-func (w *Writer) Now() Write { return w.now }
+// Current is the write that is under way, or ended last.
+func (w *Writer) Current() Write { return w.current }
 
 func (x *Write) encode(b []byte, start, end time.Duration, o Outcome) []byte {
 	flags := uint64(o)
@@ -147,15 +147,15 @@ func (x *Write) encode(b []byte, start, end time.Duration, o Outcome) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(end))
 }
 
-// Fold puts the writes of a log that was closed in order and removes it.
-func (l *Ledger) Fold(path string) error {
+// AddLog puts the writes of a log that was closed in order and removes it.
+func (l *Ledger) AddLog(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("reading the log of writes: %w", err)
 	}
 	defer f.Close()
 	r := bufio.NewReaderSize(f, 1<<18)
-	var b [entry]byte
+	var b [entrySize]byte
 	for {
 		_, err := io.ReadFull(r, b[:])
 		if errors.Is(err, io.EOF) {

@@ -18,10 +18,10 @@ type Write struct {
 	Gone       bool // it deleted the record
 }
 
-// All is the Field of a write to every field.
-const All = all
+// AllFields is the Field of a write to every field.
+const AllFields = allFields
 
-func (w Write) covers(field int) bool { return w.Field == all || w.Field == field }
+func (w Write) covers(field int) bool { return w.Field == allFields || w.Field == field }
 
 // Record is what is known about one record in the end: the writes that may be seen, and the
 // refused ones, which must not be.
@@ -52,11 +52,11 @@ type Fault struct {
 	Saw string
 }
 
-const missing = "missing"
+const sawMissing = "missing"
 
-// last returns the acknowledged writes of a field of which none came after another, and
+// lastAcknowledged returns the acknowledged writes of a field of which none came after another, and
 // whether a version may be there for another reason: it is in doubt.
-func (r Record) last(field int) (acknowledged []Write) {
+func (r Record) lastAcknowledged(field int) (acknowledged []Write) {
 	for _, w := range r.Writes {
 		if w.Outcome != Acknowledged || !w.covers(field) {
 			continue
@@ -74,7 +74,7 @@ func (r Record) last(field int) (acknowledged []Write) {
 func (r Record) JudgeMissing(fields int) []Fault {
 	var lost []Write
 	for f := range fields {
-		for _, w := range r.last(f) {
+		for _, w := range r.lastAcknowledged(f) {
 			if w.Gone || slices.ContainsFunc(lost, func(o Write) bool { return o.Version == w.Version }) {
 				continue
 			}
@@ -86,11 +86,11 @@ func (r Record) JudgeMissing(fields int) []Fault {
 		return nil // it may have been deleted, or was never acknowledged to be there
 	}
 	if len(lost) == 0 {
-		return []Fault{{Kind: Lost, Field: all, Saw: missing}}
+		return []Fault{{Kind: Lost, Field: allFields, Saw: sawMissing}}
 	}
 	var out []Fault
 	for _, w := range lost {
-		out = append(out, Fault{Kind: Lost, Field: w.Field, Expected: w, Saw: missing})
+		out = append(out, Fault{Kind: Lost, Field: w.Field, Expected: w, Saw: sawMissing})
 	}
 	return out
 }
@@ -118,7 +118,7 @@ func (r Record) Judge(names []string, got []ycsb.Field) []Fault {
 
 // judgeField judges one value; nil is none.
 func (r Record) judgeField(field int, value []byte) (Fault, bool) {
-	last := r.last(field)
+	last := r.lastAcknowledged(field)
 	expected := Write{}
 	if len(last) > 0 {
 		expected = last[0]
@@ -128,15 +128,15 @@ func (r Record) judgeField(field int, value []byte) (Fault, bool) {
 	}
 	v, ok := Version(0), false
 	if value != nil {
-		v, ok = read(value, r.Number, field)
+		v, ok = readTag(value, r.Number, field)
 	}
 	switch {
 	case value == nil && expected.Gone:
 		return Fault{}, false
 	case value == nil:
-		return fault(Lost, missing)
+		return fault(Lost, sawMissing)
 	case !ok:
-		return fault(Unexpected, begin(value))
+		return fault(Unexpected, valuePrefix(value))
 	}
 	for _, w := range r.Writes {
 		if w.Version != v || w.Gone || !w.covers(field) {
@@ -163,5 +163,5 @@ func (r Record) judgeField(field int, value []byte) (Fault, bool) {
 	return fault(Lost, v.String())
 }
 
-// begin is the first bytes of a value that has no version.
-func begin(value []byte) string { return string(value[:min(len(value), 24)]) }
+// valuePrefix is the first bytes of a value that has no version.
+func valuePrefix(value []byte) string { return string(value[:min(len(value), 24)]) }

@@ -53,22 +53,22 @@ func checksum(number int64, field int, v Version, rest []byte) uint32 {
 	return crc32.Update(0, castagnoli, rest) ^ uint32(of>>32)
 }
 
-// stamp puts a version into the first TagSize bytes of a value.
-func stamp(value []byte, number int64, field int, v Version) {
+// writeTag puts a version into the first TagSize bytes of a value.
+func writeTag(value []byte, number int64, field int, v Version) {
 	tag := value[:TagSize]
-	put(tag[:8], uint64(v))
-	put(tag[8:], uint64(checksum(number, field, v, value[TagSize:])))
+	encodeDigits(tag[:8], uint64(v))
+	encodeDigits(tag[8:], uint64(checksum(number, field, v, value[TagSize:])))
 }
 
-// put writes a number in as many digits as b has.
-func put(b []byte, n uint64) {
+// encodeDigits writes a number in as many digits as b has.
+func encodeDigits(b []byte, n uint64) {
 	for i := len(b) - 1; i >= 0; i-- {
 		b[i] = digits[n&63]
 		n >>= 6
 	}
 }
 
-func get(b []byte) (n uint64, ok bool) {
+func decodeDigits(b []byte) (n uint64, ok bool) {
 	for _, c := range b {
 		d := digitOf[c]
 		if d == 0xFF {
@@ -79,13 +79,13 @@ func get(b []byte) (n uint64, ok bool) {
 	return n, true
 }
 
-// read returns a value's version; not ok where it is none of this record's field.
-func read(value []byte, number int64, field int) (Version, bool) {
+// readTag returns a value's version; not ok where it is none of this record's field.
+func readTag(value []byte, number int64, field int) (Version, bool) {
 	if len(value) < TagSize {
 		return 0, false
 	}
-	v, ok := get(value[:8])
-	sum, okSum := get(value[8:TagSize])
+	v, ok := decodeDigits(value[:8])
+	sum, okSum := decodeDigits(value[8:TagSize])
 	return Version(v), ok && okSum && sum == uint64(checksum(number, field, Version(v), value[TagSize:]))
 }
 

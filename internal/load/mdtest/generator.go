@@ -51,9 +51,9 @@ func (w *Workload) NewGenerator(seed uint64, worker, areas int) *Generator {
 // once it has ended.
 func (g *Generator) Next() *Op {
 	if g.w.Name == Phases {
-		g.op = g.phase()
+		g.op = g.phaseOp()
 	} else {
-		g.op = g.mixed()
+		g.op = g.mixedOp()
 	}
 	return &g.op
 }
@@ -77,7 +77,7 @@ func (g *Generator) Done(ok bool) {
 	}
 }
 
-func (g *Generator) name() string {
+func (g *Generator) nextName() string {
 	g.made++
 	return g.prefix + strconv.Itoa(g.made)
 }
@@ -90,10 +90,10 @@ func (g *Generator) home() int {
 	return 0
 }
 
-// mixed is an operation of the mix. A rename or removal where this worker has no file is a
+// mixedOp is an operation of the mix. A rename or removal where this worker has no file is a
 // creation.
-func (g *Generator) mixed() Op {
-	k := g.kind()
+func (g *Generator) mixedOp() Op {
+	k := g.drawKind()
 	if (k == Rename || k == Remove) && len(g.live) == 0 {
 		k = Create
 	}
@@ -101,11 +101,11 @@ func (g *Generator) mixed() Op {
 		g.at = g.r.IntN(len(g.live))
 		op := g.live[g.at].op(k, g.live[g.at].name)
 		if k == Rename {
-			op.To = g.name()
+			op.To = g.nextName()
 		}
 		return op
 	}
-	d := g.draw()
+	d := g.drawDirectory()
 	at := g.w.directory(d, g.areas)
 	switch k {
 	case List:
@@ -115,10 +115,10 @@ func (g *Generator) mixed() Op {
 	case Stat:
 		return at.op(Stat, fileName(g.r.Int64N(g.w.filesIn(d))))
 	}
-	return at.op(k, g.name())
+	return at.op(k, g.nextName())
 }
 
-func (g *Generator) kind() Kind {
+func (g *Generator) drawKind() Kind {
 	u, last := g.r.Float64()*g.w.total(), List
 	for k, w := range g.w.weights() {
 		if w == 0 {
@@ -133,9 +133,9 @@ func (g *Generator) kind() Kind {
 	return last
 }
 
-// draw draws one of the directories that are there: a shared one, or one at the worker's
+// drawDirectory draws one of the directories that are there: a shared one, or one at the worker's
 // home. Where its home has none, any one that is not shared.
-func (g *Generator) draw() int64 {
+func (g *Generator) drawDirectory() int64 {
 	shared := g.w.sharedDirs()
 	own := g.w.Dirs() - shared
 	if g.r.Float64() < g.w.Shared {

@@ -103,14 +103,14 @@ func (l *Ledger) Begin(op Op) (ended func(Outcome)) {
 			l.there[from] = true
 		case Rename:
 			l.there[to] = true
-			l.went(from)
+			l.addGone(from)
 		case Remove, Rmdir:
-			l.went(from)
+			l.addGone(from)
 		}
 	}
 }
 
-func (l *Ledger) went(e Entry) {
+func (l *Ledger) addGone(e Entry) {
 	if len(l.gone) < maxGone {
 		l.gone = append(l.gone, e)
 		return
@@ -119,9 +119,9 @@ func (l *Ledger) went(e Entry) {
 	l.next = (l.next + 1) % maxGone
 }
 
-// Save writes what ledgers claim, a JSON value a line, behind the counts of their changes,
+// SaveClaims writes what ledgers claim, a JSON value a line, behind the counts of their changes,
 // which it returns.
-func Save(w io.Writer, ledgers []*Ledger) (all Counts, err error) {
+func SaveClaims(w io.Writer, ledgers []*Ledger) (all Counts, err error) {
 	for _, l := range ledgers {
 		l.mu.Lock()
 		all.Acknowledged += l.counts.Acknowledged

@@ -23,7 +23,7 @@ func TestLedger(t *testing.T) {
 	b.Begin(Op{Kind: Mkdir, Shared: true, Name: "made"})(Acknowledged)
 	b.Begin(op(Create, "under way", ""))
 	var file bytes.Buffer
-	counts, err := Save(&file, []*Ledger{a, b})
+	counts, err := SaveClaims(&file, []*Ledger{a, b})
 	if err != nil {
 		t.Fatal(err)
 	}

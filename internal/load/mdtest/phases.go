@@ -4,14 +4,14 @@ import "strconv"
 
 // round is a round of mdtest's phases under way. The zero round is over.
 type round struct {
-	place         // of the files
-	number int    // from 1
-	files  int64  // to be created
-	made   string // the directory that the round makes, in the same area
-	phase  phase
-	at     int64    // operations of the phase that were done
-	names  []string // of files that were created
-	left   bool     // something may be there that the round knows nothing of
+	place            // of the files
+	number    int    // from 1
+	files     int64  // to be created
+	made      string // the directory that the round makes, in the same area
+	phase     phase
+	at        int64    // operations of the phase that were done
+	names     []string // of files that were created
+	leftovers bool     // something may be there that the round knows nothing of
 }
 
 type phase uint8
@@ -26,12 +26,12 @@ const (
 	unmaking
 )
 
-// phase is the worker's next operation. In own directories a round's files are in the
+// phaseOp is the worker's next operation. In own directories a round's files are in the
 // directory that it makes, in shared ones all workers' are in one.
-func (g *Generator) phase() Op {
+func (g *Generator) phaseOp() Op {
 	r := &g.round
 	if r.phase == over {
-		g.begin()
+		g.beginRound()
 	}
 	inArea := place{shared: r.shared, area: r.area}
 	switch r.phase {
@@ -53,7 +53,7 @@ func (g *Generator) phase() Op {
 	return inArea.op(Rmdir, r.made)
 }
 
-func (g *Generator) begin() {
+func (g *Generator) beginRound() {
 	r := round{number: g.round.number + 1, phase: making, names: g.round.names[:0]}
 	r.made = g.prefix + "r" + strconv.Itoa(r.number)
 	r.files = g.w.Files
@@ -70,31 +70,31 @@ func (r *round) done(op Op, ok bool) {
 	r.at++
 	switch r.phase {
 	case making:
-		r.next(ok)
+		r.nextPhase(ok)
 	case creating:
 		if ok {
 			r.names = append(r.names, op.Name)
 		}
-		r.left = r.left || !ok
+		r.leftovers = r.leftovers || !ok
 		if r.at == r.files {
-			r.next(len(r.names) > 0)
+			r.nextPhase(len(r.names) > 0)
 		}
 	case statting, listing:
 		if r.at == int64(len(r.names)) {
-			r.next(true)
+			r.nextPhase(true)
 		}
 	case removing:
-		r.left = r.left || !ok
+		r.leftovers = r.leftovers || !ok
 		if r.at == int64(len(r.names)) {
-			r.next(r.shared || !r.left)
+			r.nextPhase(r.shared || !r.leftovers)
 		}
 	case unmaking:
-		r.next(false)
+		r.nextPhase(false)
 	}
 }
 
-// next begins the next phase, or ends the round.
-func (r *round) next(on bool) {
+// nextPhase begins the next phase, or ends the round.
+func (r *round) nextPhase(on bool) {
 	r.at = 0
 	if r.phase++; !on {
 		r.phase = over

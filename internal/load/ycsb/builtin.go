@@ -8,13 +8,13 @@ import (
 //go:embed workloads
 var workloads embed.FS
 
-// Names are the built-in workloads, YCSB's core workloads.
-func Names() []string { return []string{"a", "b", "c", "d", "e", "f"} }
+// BuiltinNames are the built-in workloads, YCSB's core workloads.
+func BuiltinNames() []string { return []string{"a", "b", "c", "d", "e", "f"} }
 
 // Builtin returns the properties of a core workload, by "a" or "workloada" in any case.
 func Builtin(name string) (Properties, bool) {
 	entries, ok := BuiltinEntries(name)
-	return Collect(entries), ok
+	return CollectEntries(entries), ok
 }
 
 // BuiltinEntries is Builtin for every setting with its line.

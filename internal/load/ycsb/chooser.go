@@ -15,7 +15,7 @@ type chooser struct {
 	inserts  *Inserts
 	sequence *atomic.Int64 // shared by all workers
 
-	scrambled Scrambled
+	scrambled ScrambledZipf
 	zipf      Zipf
 	hot       int64 // records of the hot set
 	hotShare  float64
@@ -26,7 +26,7 @@ func newChooser(w *Workload, inserts *Inserts, sequence *atomic.Int64) chooser {
 	c := chooser{kind: w.Requests.Distribution, low: w.InsertStart, count: w.InsertCount, inserts: inserts, sequence: sequence}
 	switch c.kind {
 	case Zipfian:
-		c.scrambled = NewScrambled(w.scrambledItems())
+		c.scrambled = NewScrambledZipf(w.scrambledItems())
 		if end := w.InsertStart + w.InsertCount; end < w.RecordCount {
 			c.end = end
 		}
@@ -72,13 +72,13 @@ func (w *Workload) ExpectedInserts() (n int64, bounded bool) {
 // draw chooses a record that is there.
 func (c *chooser) draw(r *Rand) int64 {
 	for {
-		if n := c.once(r); n >= 0 && (c.end == 0 || n < c.end) && c.inserts.Readable(n) {
+		if n := c.drawCandidate(r); n >= 0 && (c.end == 0 || n < c.end) && c.inserts.Readable(n) {
 			return n
 		}
 	}
 }
 
-func (c *chooser) once(r *Rand) int64 {
+func (c *chooser) drawCandidate(r *Rand) int64 {
 	switch c.kind {
 	case Zipfian:
 		return c.low + c.scrambled.Draw(r.Float64())

@@ -118,7 +118,7 @@ func zipfProbabilities(z Zipf) []float64 {
 // scrambledProbabilities sums up the ranks of each item: a million one by one, the
 // rest in strides, each spread evenly, since a hash cannot tell neighbours apart.
 func scrambledProbabilities(records, items int64) func(int64) float64 {
-	s := NewScrambled(items)
+	s := NewScrambledZipf(items)
 	z := s.zipf
 	at := func(k float64) float64 {
 		u := (math.Pow(k/float64(z.items), 1/z.alpha) - 1 + z.eta) / z.eta

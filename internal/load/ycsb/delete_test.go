@@ -24,7 +24,7 @@ func TestDelete(t *testing.T) {
 				t.Fatalf("operation %d deletes record %d, which is not there", n, op.Number)
 			}
 			delete(there, op.Number)
-			s.Inserts().Removed(op.Number, true, false)
+			s.Inserts().CompleteRemove(op.Number, true, false)
 			deletes++
 		case Insert:
 			if there[op.Number] {
@@ -34,7 +34,7 @@ func TestDelete(t *testing.T) {
 				again++
 			}
 			there[op.Number] = true
-			s.Inserts().Done(op.Number, true)
+			s.Inserts().Complete(op.Number, true)
 		case Read:
 			if !there[op.Number] {
 				t.Fatalf("operation %d reads record %d, which is not there", n, op.Number)
@@ -57,8 +57,8 @@ func TestRemoved(t *testing.T) {
 	if c.Remove(1) || c.Readable(1) || c.Readable(2) {
 		t.Error("a record that is about to be deleted can be chosen")
 	}
-	c.Removed(1, false, false)
-	c.Removed(2, false, true)
+	c.CompleteRemove(1, false, false)
+	c.CompleteRemove(2, false, true)
 	if !c.Readable(1) || c.Readable(2) {
 		t.Errorf("after a delete that failed the record can be chosen: %t, want true; after one in doubt: %t, want false", c.Readable(1), c.Readable(2))
 	}

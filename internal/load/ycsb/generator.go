@@ -68,7 +68,7 @@ func (g *Generator) Next(n uint64) *Op {
 	r := NewRand(g.source.seed, n)
 	g.op = Op{Kind: g.kind(r.Float64())}
 	if g.op.Kind == Delete {
-		if number, ok := g.doomed(&r); ok {
+		if number, ok := g.chooseDelete(&r); ok {
 			g.op.Number, g.op.Key = number, g.arena.key(g.w, number)
 			return &g.op
 		}
@@ -95,10 +95,10 @@ func (g *Generator) Next(n uint64) *Op {
 	return &g.op
 }
 
-// doomed chooses a record to delete and takes it from those that requests choose. There is none
+// chooseDelete chooses a record to delete and takes it from those that requests choose. There is none
 // while half of the records are gone: an insert then takes the delete's place, so that a table
 // never runs empty.
-func (g *Generator) doomed(r *Rand) (number int64, ok bool) {
+func (g *Generator) chooseDelete(r *Rand) (number int64, ok bool) {
 	for !g.source.inserts.scarce(g.w.RecordCount / 2) {
 		if number = g.keys.draw(r); g.source.inserts.Remove(number) {
 			return number, true
@@ -163,7 +163,7 @@ func (g *Generator) write(r *Rand, number int64, all bool) {
 		if g.w.DataIntegrity {
 			g.buffer = appendValue(g.buffer, g.op.Key, name, size)
 		} else {
-			g.buffer = extend(g.buffer, size)
+			g.buffer = extendBuffer(g.buffer, size)
 			r.Text(g.buffer[from:])
 		}
 		// Where the buffer moves, earlier values keep the old one.
@@ -172,8 +172,8 @@ func (g *Generator) write(r *Rand, number int64, all bool) {
 	g.op.Values = g.values[:len(names)]
 }
 
-// extend lengthens b by n bytes of any content.
-func extend(b []byte, n int) []byte {
+// extendBuffer lengthens b by n bytes of any content.
+func extendBuffer(b []byte, n int) []byte {
 	if cap(b)-len(b) < n {
 		b = append(make([]byte, 0, 2*(len(b)+n)), b...)
 	}

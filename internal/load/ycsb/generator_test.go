@@ -104,7 +104,7 @@ func TestWorkloadEScans(t *testing.T) {
 		op := g.Next(i)
 		switch op.Kind {
 		case Insert:
-			g.source.Inserts().Done(op.Number, true)
+			g.source.Inserts().Complete(op.Number, true)
 		case Scan:
 			scans++
 			seen[op.Length]++
@@ -149,7 +149,7 @@ func TestInsertSequence(t *testing.T) {
 				}
 				for len(open) > 8 { // acknowledged out of order
 					k := r.IntN(len(open))
-					s.Inserts().Done(open[k], true)
+					s.Inserts().Complete(open[k], true)
 					open = slices.Delete(open, k, k+1)
 				}
 			}
@@ -175,7 +175,7 @@ func TestInsertsWindow(t *testing.T) {
 		there bool
 		last  int64
 	}{{12, true, 9}, {11, false, 9}, {10, true, 12}, {14, true, 12}, {13, true, 14}} {
-		c.Done(step.n, step.there)
+		c.Complete(step.n, step.there)
 		if c.Last() != step.last {
 			t.Errorf("after %d came back: last %d, want %d", step.n, c.Last(), step.last)
 		}
@@ -222,13 +222,13 @@ func TestFieldsReadAndWritten(t *testing.T) {
 }
 
 func BenchmarkNext(b *testing.B) {
-	for _, name := range Names() {
+	for _, name := range BuiltinNames() {
 		b.Run(name, func(b *testing.B) {
 			g := NewSource(builtin(b, name, nil), 1).NewGenerator()
 			b.ReportAllocs()
 			for i := range uint64(b.N) {
 				if op := g.Next(i); op.Kind == Insert {
-					g.source.Inserts().Done(op.Number, true)
+					g.source.Inserts().Complete(op.Number, true)
 				}
 			}
 		})

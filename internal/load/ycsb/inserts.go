@@ -18,7 +18,7 @@ type Inserts struct {
 	mu      sync.Mutex
 	waiting map[int64]struct{} // came back while an earlier one had not
 	missing map[int64]struct{} // the holes
-	gone    []int64            // deleted, to be inserted again: the first one first
+	deleted []int64            // deleted, to be inserted again: the first one first
 }
 
 // NewInserts hands out numbers from first on; those below count as acknowledged.
@@ -34,9 +34,9 @@ func (c *Inserts) Next() int64 {
 	if c.holes.Load() > 0 {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if len(c.gone) > 0 {
-			n := c.gone[0]
-			c.gone = c.gone[1:]
+		if len(c.deleted) > 0 {
+			n := c.deleted[0]
+			c.deleted = c.deleted[1:]
 			return n
 		}
 	}
@@ -58,21 +58,21 @@ func (c *Inserts) Remove(n int64) bool {
 	return true
 }
 
-// Removed tells what became of a delete. What is gone may be inserted again, what certainly is not
+// CompleteRemove tells what became of a delete. What is gone may be inserted again, what certainly is not
 // may be chosen again. What is in doubt stays a hole.
-func (c *Inserts) Removed(n int64, gone, doubt bool) {
+func (c *Inserts) CompleteRemove(n int64, gone, doubt bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case gone:
-		c.gone = append(c.gone, n)
+		c.deleted = append(c.deleted, n)
 	case !doubt:
-		c.there(n)
+		c.fillHole(n)
 	}
 }
 
-// there fills a hole. It is called with the lock held.
-func (c *Inserts) there(n int64) {
+// fillHole fills a hole. It is called with the lock held.
+func (c *Inserts) fillHole(n int64) {
 	delete(c.missing, n)
 	c.holes.Store(int64(len(c.missing)))
 }
@@ -80,14 +80,14 @@ func (c *Inserts) there(n int64) {
 // Last is the highest number that requests may choose.
 func (c *Inserts) Last() int64 { return c.last.Load() }
 
-// Done gives a number back: the record is there, or it is not.
-func (c *Inserts) Done(n int64, there bool) {
+// Complete gives a number back: the record is there, or it is not.
+func (c *Inserts) Complete(n int64, there bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := c.last.Load()
 	if n <= last { // it had been deleted
 		if there {
-			c.there(n)
+			c.fillHole(n)
 		}
 		return
 	}

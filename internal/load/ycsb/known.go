@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ofWorkload are the properties that Parse reads.
-var ofWorkload = []string{
+// workloadProperties are the properties that Parse reads.
+var workloadProperties = []string{
 	"table", "recordcount", "operationcount", "insertstart", "insertcount", "insertorder", "zeropadding",
 	"fieldcount", "fieldlength", "minfieldlength", "fieldlengthdistribution", "fieldlengthhistogram", "fieldnameprefix",
 	"readallfields", "readallfieldsbyname", "writeallfields", "dataintegrity",
@@ -17,17 +17,17 @@ var ofWorkload = []string{
 	"minscanlength", "maxscanlength", "scanlengthdistribution", "workload",
 }
 
-// ofClient are the properties that ParseSettings reads.
-var ofClient = []string{
+// clientProperties are the properties that ParseSettings reads.
+var clientProperties = []string{
 	"threadcount", "target", "maxexecutiontime", "label", "status", "status.interval", "measurement.interval",
 	"hdrhistogram.percentiles", "hdrhistogram.fileoutput", "hdrhistogram.output.path",
 }
 
 const textExporter = "site.ycsb.measurements.exporter.TextMeasurementsExporter" // YCSB's default
 
-// without are YCSB's other properties: the value that asks for what happens here anyway, and
+// ignoredProperties are YCSB's other properties: the value that asks for what happens here anyway, and
 // why another value has no effect.
-var without = map[string]struct{ same, why string }{
+var ignoredProperties = map[string]struct{ same, why string }{
 	"db":                                     {"", "the database is named elsewhere"},
 	"dotransactions":                         {"true", "load and run are phases of their own"},
 	"exporter":                               {textExporter, "figures are written as text or JSON"},
@@ -44,32 +44,32 @@ var without = map[string]struct{ same, why string }{
 	"core_workload_insertion_retry_interval": {"", "a load phase retries failed inserts by its own rule"},
 }
 
-// known lists the properties of YCSB's core, client and measurements.
-func known() []string {
-	names := slices.Concat(ofWorkload, ofClient)
-	for name := range without {
+// knownProperties lists the properties of YCSB's core, client and measurements.
+func knownProperties() []string {
+	names := slices.Concat(workloadProperties, clientProperties)
+	for name := range ignoredProperties {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	return names
 }
 
-// OfClient reports whether a property says how a workload is driven and shown, not what it is.
-func OfClient(name string) bool { return slices.Contains(ofClient, name) }
+// IsClientProperty reports whether a property says how a workload is driven and shown, not what it is.
+func IsClientProperty(name string) bool { return slices.Contains(clientProperties, name) }
 
-// Unused says why a property has no effect, "" if it has one. database lists the properties of the
+// UnusedReason says why a property has no effect, "" if it has one. database lists the properties of the
 // database's clients; "*" among them stands for any.
-func Unused(name, value string, database []string) string {
-	if slices.Contains(ofWorkload, name) || OfClient(name) || slices.Contains(database, name) {
+func UnusedReason(name, value string, database []string) string {
+	if slices.Contains(workloadProperties, name) || IsClientProperty(name) || slices.Contains(database, name) {
 		return ""
 	}
-	if x, ok := without[name]; ok {
+	if x, ok := ignoredProperties[name]; ok {
 		if strings.TrimSpace(value) == x.same {
 			return ""
 		}
 		return x.why
 	}
-	near := suggestProperty(name, append(known(), database...))
+	near := suggestProperty(name, append(knownProperties(), database...))
 	switch {
 	case near != "":
 		return fmt.Sprintf("the name is unknown: did you mean %s?", near)
@@ -81,8 +81,8 @@ func Unused(name, value string, database []string) string {
 	return "the name is unknown"
 }
 
-// warningsAbout are about settings that are easily misread.
-func warningsAbout(w Workload) []string {
+// workloadWarnings are about settings that are easily misread.
+func workloadWarnings(w Workload) []string {
 	if total := w.Mix.Total(); total > 0 && math.Abs(total-1) > 1e-6 {
 		return []string{fmt.Sprintf("the proportions sum up to %.4g: they are taken as weights "+
 			"(readproportion is 0.95 and updateproportion 0.05 unless set)", total)}

@@ -145,7 +145,7 @@ func Parse(p Properties) (w Workload, warnings []string, err error) {
 	if class := r.text("workload", "CoreWorkload"); !strings.HasSuffix(class, "CoreWorkload") {
 		r.fail("workload", "%s is not to be had: only site.ycsb.workloads.CoreWorkload is", class)
 	}
-	warnings = warningsAbout(w)
+	warnings = workloadWarnings(w)
 	if len(r.errs) > 0 {
 		return Workload{}, warnings, fmt.Errorf("%w: %w", ErrWorkload, errors.Join(r.errs...))
 	}

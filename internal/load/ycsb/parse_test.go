@@ -108,15 +108,15 @@ func TestUnusedProperties(t *testing.T) {
 		{"exporter", "site.ycsb.measurements.exporter.JSONMeasurementsExporter", "figures are written as text or JSON"},
 		{"redis.host", "10.0.0.1", ""}, {"hosts", "10.0.0.1", ""}, {"threadcount", "4", ""}, {"readproportion", "1", ""},
 	} {
-		if got := Unused(c.name, c.value, client); got != c.want {
+		if got := UnusedReason(c.name, c.value, client); got != c.want {
 			t.Errorf("%s=%s: %q, want %q", c.name, c.value, got, c.want)
 		}
 	}
-	if got := Unused("my.own", "1", []string{"*"}); got != "" {
+	if got := UnusedReason("my.own", "1", []string{"*"}); got != "" {
 		t.Errorf("a program's own property: %q", got)
 	}
-	for _, name := range known() {
-		if strings.HasPrefix(Unused(name, "x", nil), "the name is unknown") {
+	for _, name := range knownProperties() {
+		if strings.HasPrefix(UnusedReason(name, "x", nil), "the name is unknown") {
 			t.Errorf("%s is unknown", name)
 		}
 	}
@@ -128,8 +128,8 @@ func TestEntries(t *testing.T) {
 	if d := cmp.Diff(want, got); err != nil || d != "" {
 		t.Errorf("%v %s", err, d)
 	}
-	if got[0].Overridden() != "line 6 sets it again" || got[3].Overridden() != "" {
-		t.Errorf("%q, %q", got[0].Overridden(), got[3].Overridden())
+	if got[0].OverrideReason() != "line 6 sets it again" || got[3].OverrideReason() != "" {
+		t.Errorf("%q, %q", got[0].OverrideReason(), got[3].OverrideReason())
 	}
 }
 

@@ -17,17 +17,17 @@ type Properties map[string]string
 
 // Entry is a setting in a property file, which begins on Line.
 type Entry struct {
-	Name, Value string
-	Line        int
-	Again       int // the line that sets the name again and wins; 0: none does
+	Name, Value  string
+	Line         int
+	OverriddenBy int // the line that sets the name again and wins; 0: none does
 }
 
-// Overridden says that a later line of the file sets the name again, "" if none does.
-func (e Entry) Overridden() string {
-	if e.Again == 0 {
+// OverrideReason says that a later line of the file sets the name again, "" if none does.
+func (e Entry) OverrideReason() string {
+	if e.OverriddenBy == 0 {
 		return ""
 	}
-	return fmt.Sprintf("line %d sets it again", e.Again)
+	return fmt.Sprintf("line %d sets it again", e.OverriddenBy)
 }
 
 // ErrProperties marks text that is not a property file.
@@ -44,11 +44,11 @@ func ReadProperties(r io.Reader) (Properties, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Collect(entries), nil
+	return CollectEntries(entries), nil
 }
 
-// Collect returns the properties that entries set, the last of a name.
-func Collect(entries []Entry) Properties {
+// CollectEntries returns the properties that entries set, the last of a name.
+func CollectEntries(entries []Entry) Properties {
 	p := make(Properties, len(entries))
 	for _, e := range entries {
 		p[e.Name] = e.Value
@@ -78,7 +78,7 @@ func ReadEntries(r io.Reader) (entries []Entry, err error) {
 		if line == "" || line[0] == '#' || line[0] == '!' {
 			continue
 		}
-		for continues(line) {
+		for endsInBackslash(line) {
 			line = line[:len(line)-1]
 			if !s.Scan() {
 				break
@@ -86,7 +86,7 @@ func ReadEntries(r io.Reader) (entries []Entry, err error) {
 			n++
 			line += trimLeft(s.Text())
 		}
-		rawKey, rawValue := split(line)
+		rawKey, rawValue := splitEntry(line)
 		key, err := unescape(rawKey)
 		if err != nil {
 			return nil, fmt.Errorf("%w: line %d: %w", ErrProperties, at, err)
@@ -96,7 +96,7 @@ func ReadEntries(r io.Reader) (entries []Entry, err error) {
 			return nil, fmt.Errorf("%w: line %d: %s: %w", ErrProperties, at, key, err)
 		}
 		if i, given := last[key]; given {
-			entries[i].Again = at
+			entries[i].OverriddenBy = at
 		}
 		last[key] = len(entries)
 		entries = append(entries, Entry{Name: key, Value: value, Line: at})
@@ -121,20 +121,20 @@ func scanLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	return i + 1, data[:i], nil
 }
 
-func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\f' }
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\f' }
 
 func trimLeft(s string) string { return strings.TrimLeft(s, " \t\f") }
 
 // continues: the line ends in an odd number of backslashes.
-func continues(line string) bool {
+func endsInBackslash(line string) bool {
 	n := len(line) - len(strings.TrimRight(line, `\`))
 	return n%2 == 1
 }
 
-// split finds the end of the key: the first blank, = or : without a backslash.
-func split(line string) (key, value string) {
+// splitEntry finds the end of the key: the first blank, = or : without a backslash.
+func splitEntry(line string) (key, value string) {
 	i := 0
-	for i < len(line) && !blank(line[i]) && line[i] != '=' && line[i] != ':' {
+	for i < len(line) && !isBlank(line[i]) && line[i] != '=' && line[i] != ':' {
 		if line[i] == '\\' {
 			i++
 		}
@@ -173,7 +173,7 @@ func unescape(s string) (string, error) {
 		case 'f':
 			b.WriteByte('\f')
 		case 'u':
-			r, used, err := unicode(s[i-1:])
+			r, used, err := parseUnicode(s[i-1:])
 			if err != nil {
 				return "", err
 			}
@@ -186,8 +186,8 @@ func unescape(s string) (string, error) {
 	return b.String(), nil
 }
 
-// unicode reads \uXXXX, or two that form a surrogate pair, at the start of s.
-func unicode(s string) (r rune, used int, err error) {
+// parseUnicode reads \uXXXX, or two that form a surrogate pair, at the start of s.
+func parseUnicode(s string) (r rune, used int, err error) {
 	one := func(s string) (rune, bool) {
 		if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 			return 0, false

@@ -25,26 +25,26 @@ func (s Status) String() string {
 	now := s.Now.Format("2006-01-02 15:04:05.000")
 	fmt.Fprintf(&b, "%s%s %d sec: %d operations; ", s.Label, strings.Replace(now, ".", ":", 1), int(s.Elapsed.Seconds()), s.Total)
 	if s.Total > 0 {
-		fmt.Fprintf(&b, "%s current ops/sec; ", short(s.Current))
+		fmt.Fprintf(&b, "%s current ops/sec; ", formatShort(s.Current))
 	}
 	if s.Remaining > 0 {
-		fmt.Fprintf(&b, "est completion in %s ", remaining(s.Remaining))
+		fmt.Fprintf(&b, "est completion in %s ", formatRemaining(s.Remaining))
 	}
 	for _, x := range s.Series {
 		h := x.Latency
 		fmt.Fprintf(&b, "[%s: Count=%d, Max=%d, Min=%d, Avg=%s, 90=%d, 99=%d, 99.9=%d, 99.99=%d] ", x.Name, h.TotalCount(), h.Max(), h.Min(),
-			short(h.Mean()), h.ValueAtPercentile(90), h.ValueAtPercentile(99), h.ValueAtPercentile(99.9), h.ValueAtPercentile(99.99))
+			formatShort(h.Mean()), h.ValueAtPercentile(90), h.ValueAtPercentile(99), h.ValueAtPercentile(99.9), h.ValueAtPercentile(99.99))
 	}
 	return strings.TrimRight(b.String(), " ")
 }
 
-// short has up to two decimals.
-func short(v float64) string {
+// formatShort has up to two decimals.
+func formatShort(v float64) string {
 	return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)
 }
 
-// remaining is the two largest units, rounded up to a second.
-func remaining(d time.Duration) string {
+// formatRemaining is the two largest units, rounded up to a second.
+func formatRemaining(d time.Duration) string {
 	seconds := int64(math.Ceil(d.Seconds()))
 	var parts []string
 	for _, u := range []struct {

@@ -7,8 +7,8 @@ import (
 	"skerry/internal/base/suggest"
 )
 
-// leastStem is the shortest word that suggestProperty completes.
-const leastStem = 4
+// minStem is the shortest word that suggestProperty completes.
+const minStem = 4
 
 // suggestProperty returns what an unknown property may have been meant to be: the nearest spelling, or
 // the known names that begin with it, as operationcount does with operations. "" if there is none.
@@ -17,7 +17,7 @@ func suggestProperty(name string, known []string) string {
 		return near
 	}
 	stem := strings.TrimSuffix(strings.ToLower(name), "s")
-	if len(stem) < leastStem {
+	if len(stem) < minStem {
 		return ""
 	}
 	var begin []string

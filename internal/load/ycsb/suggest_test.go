@@ -8,7 +8,7 @@ func TestSuggest(t *testing.T) {
 		"fieldlenght": "fieldlength", "measurementtypes": "measurementtype", "inserts": "insertcount, insertorder, insertproportion, insertstart",
 		"flavour": "", "op": "",
 	} {
-		if got := suggestProperty(name, known()); got != want {
+		if got := suggestProperty(name, knownProperties()); got != want {
 			t.Errorf("%s: suggests %q, want %q", name, got, want)
 		}
 	}

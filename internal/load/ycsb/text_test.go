@@ -106,7 +106,7 @@ func TestRemaining(t *testing.T) {
 		time.Millisecond: "1 second", 59 * time.Second: "59 seconds", 61 * time.Second: "1 minute 1 second",
 		26 * time.Hour: "1 day 2 hours", 2 * time.Hour: "2 hours",
 	} {
-		if got := remaining(d); got != want {
+		if got := formatRemaining(d); got != want {
 			t.Errorf("%v: %q, want %q", d, got, want)
 		}
 	}

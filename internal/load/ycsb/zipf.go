@@ -85,22 +85,22 @@ func zeta(n int64) float64 {
 	return sum + integral + (f(b)-f(a))/2 + zipfTheta/12*(f(a)/a-f(b)/b)
 }
 
-// Scrambled is YCSB's scrambled zipfian: a rank of a zipfian over 10^10 items, hashed
+// ScrambledZipf is YCSB's scrambled zipfian: a rank of a zipfian over 10^10 items, hashed
 // onto the items. Several ranks share an item, so that the hottest of 1000 gets 3.8 %
 // of the draws, where a true zipfian over 1000 gives its hottest 13 %. It is kept for
 // comparability; ZipfianTrue is the other.
-type Scrambled struct {
+type ScrambledZipf struct {
 	zipf  Zipf
 	items int64
 }
 
-// NewScrambled is over so many items, at least one.
-func NewScrambled(items int64) Scrambled {
-	return Scrambled{newZipf(scrambledItems, scrambledZeta), items}
+// NewScrambledZipf is over so many items, at least one.
+func NewScrambledZipf(items int64) ScrambledZipf {
+	return ScrambledZipf{newZipf(scrambledItems, scrambledZeta), items}
 }
 
 // Item is where a rank falls.
-func (s *Scrambled) Item(rank int64) int64 { return Hash(rank) % s.items }
+func (s *ScrambledZipf) Item(rank int64) int64 { return Hash(rank) % s.items }
 
 // Draw maps u, uniform in [0, 1), to an item.
-func (s *Scrambled) Draw(u float64) int64 { return s.Item(s.zipf.Rank(u)) }
+func (s *ScrambledZipf) Draw(u float64) int64 { return s.Item(s.zipf.Rank(u)) }

@@ -71,7 +71,7 @@ func TestZipfStaysInside(t *testing.T) {
 }
 
 func TestScrambledRankToItem(t *testing.T) {
-	s := NewScrambled(1000)
+	s := NewScrambledZipf(1000)
 	var got []int64
 	for rank := range int64(5) {
 		got = append(got, s.Item(rank))
@@ -92,7 +92,7 @@ func TestHeadShare(t *testing.T) {
 		}
 		return float64(hits) / draws
 	}
-	s := NewScrambled(1000)
+	s := NewScrambledZipf(1000)
 	if got := share(s.Draw, 211); got < 0.038 || got > 0.039 {
 		t.Errorf("scrambled zipfian: the hottest of 1000 gets %.2f %%, want 3.8 to 3.9 %%", 100*got)
 	}

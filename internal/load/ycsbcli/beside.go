@@ -15,8 +15,8 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// mark says what two clients must not share: of a load phase its records, of a run phase its operations.
-type mark struct {
+// claimKey says what two clients must not share: of a load phase its records, of a run phase its operations.
+type claimKey struct {
 	Phase      load.Phase
 	Database   string
 	Connection map[string]string // properties of the database's client
@@ -26,9 +26,9 @@ type mark struct {
 	Seed       uint64
 }
 
-func (p plan) mark(o Options) mark {
+func (p plan) claimKey(o Options) claimKey {
 	w := p.spec.Workload
-	m := mark{Phase: o.Phase, Database: o.Database, Connection: map[string]string{}, Table: w.Table}
+	m := claimKey{Phase: o.Phase, Database: o.Database, Connection: map[string]string{}, Table: w.Table}
 	for name, value := range p.properties {
 		if strings.Contains(name, ".") { // redis.host and the like
 			m.Connection[name] = value
@@ -50,7 +50,7 @@ func (p plan) mark(o Options) mark {
 // on other machines, and those that name the same cluster differently, are not seen.
 //
 // The mark is an abstract Unix socket, which the kernel removes with its process.
-func (m mark) claim() (taken bool, release func() error, err error) {
+func (m claimKey) claim() (taken bool, release func() error, err error) {
 	release = func() error { return nil }
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -67,10 +67,10 @@ func (m mark) claim() (taken bool, release func() error, err error) {
 	return false, s.Close, nil
 }
 
-// warnBeside writes what other clients of the same table must know, and warns of one that does the same.
-func warnBeside(stderr io.Writer, o Options, p plan) (release func() error) {
+// warnConcurrent writes what other clients of the same table must know, and warns of one that does the same.
+func warnConcurrent(stderr io.Writer, o Options, p plan) (release func() error) {
 	w := p.spec.Workload
-	taken, release, err := p.mark(o).claim()
+	taken, release, err := p.claimKey(o).claim()
 	first, last := w.InsertStart, w.InsertStart+w.InsertCount-1
 	switch {
 	case err != nil:

@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"skerry/internal/load"
-	"skerry/internal/load/null"
 )
 
 // A client that draws the same operations as another one on this machine, or loads the same records, warns.
 func TestClientsBesideEachOther(t *testing.T) {
 	seeded := func(phase load.Phase, seed uint64, set ...string) Options {
 		set = append([]string{"recordcount=100", "operationcount=50", "table=" + t.Name()}, set...)
-		return Options{Phase: phase, Database: null.Name, Files: []string{"workloada"}, Set: set, Seed: seed}
+		return Options{Phase: phase, Database: load.NullName, Files: []string{"workloada"}, Set: set, Seed: seed}
 	}
 	for _, tt := range []struct {
 		name       string
@@ -35,7 +34,7 @@ func TestClientsBesideEachOther(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			release := warnBeside(io.Discard, tt.first, p)
+			release := warnConcurrent(io.Discard, tt.first, p)
 			var stderr bytes.Buffer
 			if err := Run(t.Context(), tt.own, databases(nil), io.Discard, &stderr); err != nil {
 				t.Fatal(err)
@@ -69,7 +68,7 @@ func TestPartsOfATable(t *testing.T) {
 		{load.PhaseRun, "workloade", []string{"insertstart=25", "operationcount=50"}, "inserts begin at record 100"},
 	} {
 		var stderr bytes.Buffer
-		o := Options{Phase: tt.phase, Database: null.Name, Files: []string{tt.file}, Set: append([]string{"recordcount=100"}, tt.set...)}
+		o := Options{Phase: tt.phase, Database: load.NullName, Files: []string{tt.file}, Set: append([]string{"recordcount=100"}, tt.set...)}
 		if err := Run(t.Context(), o, databases(nil), io.Discard, &stderr); err != nil {
 			t.Fatal(err)
 		}

@@ -11,8 +11,8 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// logs are HdrHistogram logs, one file for each series.
-type logs struct {
+// histogramLogs are HdrHistogram logs, one file for each series.
+type histogramLogs struct {
 	// paths of the service and the response times of an operation; "" for none.
 	paths func(operation string) (service, response string)
 	open  map[string]*logFile
@@ -23,10 +23,10 @@ type logFile struct {
 	*ycsb.HDRLog
 }
 
-// newLogs logs to OPERATION.service.hdr and OPERATION.response.hdr in the folder that
+// newHistogramLogs logs to OPERATION.service.hdr and OPERATION.response.hdr in the folder that
 // was asked for, or where the properties say, by YCSB's names.
-func newLogs(o Options, s ycsb.Settings) (*logs, error) {
-	l := &logs{open: map[string]*logFile{}}
+func newHistogramLogs(o Options, s ycsb.Settings) (*histogramLogs, error) {
+	l := &histogramLogs{open: map[string]*logFile{}}
 	switch {
 	case o.HDR != "":
 		if err := os.MkdirAll(o.HDR, 0o755); err != nil {
@@ -50,20 +50,20 @@ func newLogs(o Options, s ycsb.Settings) (*logs, error) {
 	return l, nil
 }
 
-func (l *logs) add(i load.Interval) error {
+func (l *histogramLogs) add(i load.Interval) error {
 	if l.paths == nil {
 		return nil
 	}
 	for name, op := range i.Operations {
 		service, response := l.paths(name)
-		if err := errors.Join(l.log(name, service, i, op.Latency.Service), l.log(name, response, i, op.Latency.Response)); err != nil {
+		if err := errors.Join(l.write(name, service, i, op.Latency.Service), l.write(name, response, i, op.Latency.Response)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *logs) log(name, path string, i load.Interval, h load.Histogram) error {
+func (l *histogramLogs) write(name, path string, i load.Interval, h load.Histogram) error {
 	if path == "" || h.Count() == 0 {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (l *logs) log(name, path string, i load.Interval, h load.Histogram) error {
 	return f.Interval(i.Start, i.Length, h.Micros())
 }
 
-func (l *logs) close() error {
+func (l *histogramLogs) close() error {
 	var errs []error
 	for _, f := range l.open {
 		errs = append(errs, f.Close())

@@ -60,7 +60,7 @@ type plan struct {
 }
 
 func (o Options) plan() (plan, error) {
-	p, warnings, err := o.read()
+	p, warnings, err := o.readProperties()
 	if err != nil {
 		return plan{}, err
 	}
@@ -99,12 +99,12 @@ func (o Options) plan() (plan, error) {
 	return plan{p, s, spec, warnings}, nil
 }
 
-// read puts all properties together, the last given strongest, and warns of those without effect.
-func (o Options) read() (p ycsb.Properties, warnings []string, err error) {
+// readProperties puts all properties together, the last given strongest, and warns of those without effect.
+func (o Options) readProperties() (p ycsb.Properties, warnings []string, err error) {
 	p = ycsb.Properties{}
 	add := func(place, name, value, why string) {
 		if p[name] = value; why == "" {
-			why = ycsb.Unused(name, value, o.ClientProperties)
+			why = ycsb.UnusedReason(name, value, o.ClientProperties)
 		}
 		if why != "" {
 			warnings = append(warnings, fmt.Sprintf("%s%s=%s is not used: %s", place, name, value, why))
@@ -116,7 +116,7 @@ func (o Options) read() (p ycsb.Properties, warnings []string, err error) {
 			return nil, nil, optionsError{err}
 		}
 		for _, e := range entries {
-			add(fmt.Sprintf("%s:%d: ", name, e.Line), e.Name, e.Value, e.Overridden())
+			add(fmt.Sprintf("%s:%d: ", name, e.Line), e.Name, e.Value, e.OverrideReason())
 		}
 	}
 	for _, kv := range o.Set {
@@ -140,7 +140,7 @@ func readFile(name string) ([]ycsb.Entry, error) {
 			}
 		}
 		return nil, advice.With(fmt.Errorf("reading the workload: %w", err),
-			"give a property file, or one of the built-in workloads: workload%s", strings.Join(ycsb.Names(), ", workload"))
+			"give a property file, or one of the built-in workloads: workload%s", strings.Join(ycsb.BuiltinNames(), ", workload"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the workload: %w", err)

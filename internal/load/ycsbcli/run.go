@@ -11,11 +11,11 @@ import (
 	"skerry/internal/load"
 )
 
-// ErrNothing is a drive of which no operation ended ok.
-var ErrNothing = errors.New("no operation succeeded")
+// ErrNoSuccess is a drive of which no operation ended ok.
+var ErrNoSuccess = errors.New("no operation succeeded")
 
-// ErrData is a read that returned something else than was written.
-var ErrData = errors.New("reads returned other data than was written")
+// ErrWrongData is a read that returned something else than was written.
+var ErrWrongData = errors.New("reads returned other data than was written")
 
 // Run drives a database as the options say: YCSB's text, or JSON, on stdout once it has
 // ended; warnings and status lines on stderr. What was measured is printed even where
@@ -34,11 +34,11 @@ func Run(ctx context.Context, o Options, open load.OpenDatabase, stdout, stderr 
 	}
 	client := func(ctx context.Context) (load.Client, error) { return opener(ctx, p.properties) }
 
-	logs, err := newLogs(o, p.settings)
+	logs, err := newHistogramLogs(o, p.settings)
 	if err != nil {
 		return err
 	}
-	release := warnBeside(stderr, o, p)
+	release := warnConcurrent(stderr, o, p)
 	defer func() { err = errors.Join(err, release()) }()
 	status := newStatus(stderr, o.Status || p.settings.Status, p)
 	var logErr error
@@ -51,12 +51,12 @@ func Run(ctx context.Context, o Options, open load.OpenDatabase, stdout, stderr 
 	if runErr != nil && !errors.Is(runErr, load.ErrIncomplete) {
 		return errors.Join(fmt.Errorf("driving %s: %w", o.Database, runErr), logs.close())
 	}
-	status.last()
+	status.finish()
 	for _, w := range result.Warnings {
 		fmt.Fprintln(stderr, "warning:", w)
 	}
 	for _, e := range result.Errors {
-		fmt.Fprintf(stderr, "%d × %s %s: %s\n", e.Count, e.Operation, where(e), e.Example)
+		fmt.Fprintf(stderr, "%d × %s %s: %s\n", e.Count, e.Operation, describeError(e), e.Example)
 	}
 
 	var verified *load.Verification
@@ -74,30 +74,30 @@ func Run(ctx context.Context, o Options, open load.OpenDatabase, stdout, stderr 
 	} else {
 		err = result.Report(p.settings.Interval, p.settings.Percentiles).WriteText(stdout)
 	}
-	return errors.Join(judge(ctx, result, runErr), err, logErr, logs.close())
+	return errors.Join(checkOutcome(ctx, result, runErr), err, logErr, logs.close())
 }
 
-// judge says whether the drive did what was asked.
-func judge(ctx context.Context, r load.Result, err error) error {
+// checkOutcome says whether the drive did what was asked.
+func checkOutcome(ctx context.Context, r load.Result, err error) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("loading: %w", err)
 	case ctx.Err() != nil:
 		return fmt.Errorf("stopped early: %w", ctx.Err())
 	case r.OK == 0:
-		err := ErrNothing
+		err := ErrNoSuccess
 		if len(r.Errors) > 0 {
 			err = fmt.Errorf("%w: %s", err, r.Errors[0].Example)
 		}
 		return advice.With(err, "see that the database runs and that the properties say where (-p redis.host=...)")
 	}
 	if v := r.Operations["VERIFY"]; v != nil && v.Failed > 0 {
-		return advice.With(fmt.Errorf("%w: %d of %d", ErrData, v.Failed, v.Ended()), "load with dataintegrity=true first, with the same fieldcount and fieldlength")
+		return advice.With(fmt.Errorf("%w: %d of %d", ErrWrongData, v.Failed, v.Ended()), "load with dataintegrity=true first, with the same fieldcount and fieldlength")
 	}
 	return nil
 }
 
-func where(e load.ErrorCount) string {
+func describeError(e load.ErrorCount) string {
 	if e.Node != "" {
 		return e.Class + " at " + e.Node
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"skerry/internal/load"
-	"skerry/internal/load/null"
 	"skerry/internal/load/ycsb"
 )
 
@@ -22,10 +21,10 @@ import (
 // clients were opened with.
 func databases(seen *map[string]string) load.OpenDatabase {
 	return func(name string) (func(context.Context, map[string]string) (load.Client, error), error) {
-		if name != null.Name {
+		if name != load.NullName {
 			return nil, errors.New("unknown database " + name)
 		}
-		db := new(null.Database)
+		db := new(load.NullDatabase)
 		return func(ctx context.Context, p map[string]string) (load.Client, error) {
 			if seen != nil {
 				*seen = p
@@ -103,7 +102,7 @@ func TestSettingsWithoutEffectAreNamed(t *testing.T) {
 
 func TestClientsGetAllProperties(t *testing.T) {
 	var seen map[string]string
-	o := Options{Phase: load.PhaseLoad, Database: null.Name, Files: []string{"workloade"}, Set: []string{"redis.host=h"}}
+	o := Options{Phase: load.PhaseLoad, Database: load.NullName, Files: []string{"workloade"}, Set: []string{"redis.host=h"}}
 	if err := Run(context.Background(), o, databases(&seen), new(bytes.Buffer), new(bytes.Buffer)); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +116,7 @@ func TestStatusEverySecond(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
 	o := Options{
-		Phase: load.PhaseRun, Database: null.Name, Files: []string{"workloadc"}, Set: []string{"status.interval=1", "label=lab "},
+		Phase: load.PhaseRun, Database: load.NullName, Files: []string{"workloadc"}, Set: []string{"status.interval=1", "label=lab "},
 		Target: 200, Duration: 2200 * time.Millisecond, Status: true,
 	}
 	if err := Run(context.Background(), o, databases(nil), &out, &errs); err != nil {
@@ -162,7 +161,7 @@ func TestStoppedEarlyPrintsWhatWasMeasured(t *testing.T) {
 		}, err
 	}
 	var out bytes.Buffer
-	o := Options{Phase: load.PhaseRun, Database: null.Name, Files: []string{"workloadc"}, Duration: time.Hour}
+	o := Options{Phase: load.PhaseRun, Database: load.NullName, Files: []string{"workloadc"}, Duration: time.Hour}
 	err := Run(ctx, o, open, &out, new(bytes.Buffer))
 	if !errors.Is(err, context.Canceled) || !strings.Contains(out.String(), "[READ], Return=OK, ") {
 		t.Errorf("%v:\n%s", err, out.String())

@@ -25,7 +25,7 @@ type status struct {
 func newStatus(out io.Writer, shown bool, p plan) *status {
 	s := &status{out: out, shown: shown, plan: p, started: time.Now()}
 	s.ended = s.started
-	s.line()
+	s.writeLine()
 	return s
 }
 
@@ -35,18 +35,18 @@ func (s *status) add(i load.Interval) {
 	s.length += i.Length
 	s.ended = i.Start.Add(i.Length)
 	if s.length >= s.plan.settings.StatusInterval-time.Second/2 {
-		s.line()
+		s.writeLine()
 	}
 }
 
-// last writes what is left when the drive has ended.
-func (s *status) last() {
+// finish writes what is left when the drive has ended.
+func (s *status) finish() {
 	if s.length > 0 {
-		s.line()
+		s.writeLine()
 	}
 }
 
-func (s *status) line() {
+func (s *status) writeLine() {
 	if s.shown {
 		fmt.Fprintln(s.out, ycsb.Status{
 			Label: s.plan.settings.Label, Now: s.ended, Elapsed: s.ended.Sub(s.started), Total: s.total,

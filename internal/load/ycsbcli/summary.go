@@ -51,14 +51,14 @@ func summarise(o Options, r load.Result, v *load.Verification) summary {
 	}
 	for name, op := range r.Operations {
 		s.Operations[name] = record.OperationSummary{
-			Count: op.OK, Failed: op.Failed + op.Unknown, Service: latency(op.Latency.Service), Response: latency(op.Latency.Response),
+			Count: op.OK, Failed: op.Failed + op.Unknown, Service: latencySummary(op.Latency.Service), Response: latencySummary(op.Latency.Response),
 		}
 		s.Returns[name] = op.Returns
 	}
 	return s
 }
 
-func latency(h load.Histogram) record.Latency {
+func latencySummary(h load.Histogram) record.Latency {
 	return record.Latency{
 		Mean: micros(h.Mean()), P50: micros(h.Quantile(0.5)), P95: micros(h.Quantile(0.95)),
 		P99: micros(h.Quantile(0.99)), P999: micros(h.Quantile(0.999)), Max: micros(h.Max()),

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"skerry/internal/load"
-	"skerry/internal/load/null"
 	"skerry/internal/load/ycsb"
 	"skerry/internal/record"
 )
@@ -58,7 +57,7 @@ func drive(ctx context.Context, seed uint64) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	db := new(null.Database)
+	db := new(load.NullDatabase)
 	got, err := load.Run(ctx, load.Spec{Phase: load.PhaseRun, Workload: w, Threads: 1, Seed: seed},
 		func(ctx context.Context) (load.Client, error) { return db.Open(ctx, nil) }, nil)
 	if err = errors.Join(err, ctx.Err()); err != nil {

@@ -177,7 +177,7 @@ func (d *Experiment) Questions(p Places, databases []string) []Question {
 		{text: "Database", into: &d.Database, choices: databases},
 		{text: "Topology: a preset or a file", into: &d.Topology, choices: topology.Presets(), reset: func() { d.Client = "" }},
 		{text: "Site where the load comes from", into: &d.Client, choices: p.Sites, empty: p.first()},
-		{text: "Workload", into: &d.Workload, choices: ycsb.Names(), about: workloads},
+		{text: "Workload", into: &d.Workload, choices: ycsb.BuiltinNames(), about: workloads},
 		{text: "Distance scale; several numbers are a trial each", into: &d.Scales},
 		{text: "Duration of each measurement", into: &d.Time},
 		{text: "Event; Return for no more", into: &d.Events, choices: slices.Concat(ids, p.Nodes), about: offers},
@@ -201,7 +201,7 @@ func (n *Needs) Questions(p Places, databases []string) []Question {
 			n.BadDays = slices.DeleteFunc(slices.Clone(n.BadDays), func(d string) bool { return !strings.HasSuffix(d, ": any") })
 		}},
 		{text: "Sites that requests come from", into: &n.Clients, choices: p.Sites, empty: p.first()},
-		{text: "Workload", into: &n.Workload, choices: ycsb.Names(), about: workloads},
+		{text: "Workload", into: &n.Workload, choices: ycsb.BuiltinNames(), about: workloads},
 		{text: "Target rate in operations a second; 0 for as many as possible", into: &n.Target},
 		{text: "Records", into: &n.Records},
 		{text: "Requirements, separated by semicolons; - for none", into: (*lines)(&n.Must),

@@ -11,7 +11,6 @@ import (
 	"skerry/internal/experiment"
 	"skerry/internal/load"
 	"skerry/internal/load/audit"
-	"skerry/internal/load/audit/linear"
 	"skerry/internal/record"
 )
 
@@ -69,7 +68,7 @@ func (a auditor) audit(ctx context.Context) (*record.Audit, error) {
 }
 
 // readBack reads through clients that stand where those of the workload did.
-func (a auditor) readBack(ctx context.Context, pool experiment.Pool, spec load.Spec) (load.AuditRead, error) {
+func (a auditor) readBack(ctx context.Context, pool experiment.Pool, spec load.Spec) (load.AuditResult, error) {
 	done := int64(0)
 	result, err := a.driver.drive(ctx, a.cell, pool, spec, func(i load.Interval) {
 		done += i.OK
@@ -79,7 +78,7 @@ func (a auditor) readBack(ctx context.Context, pool experiment.Pool, spec load.S
 		err = errNoAudit
 	}
 	if err != nil {
-		return load.AuditRead{}, fmt.Errorf("auditing acknowledged writes: %w", err)
+		return load.AuditResult{}, fmt.Errorf("auditing acknowledged writes: %w", err)
 	}
 	return *result.Audit, nil
 }
@@ -96,7 +95,7 @@ type reading struct {
 // part is what one workload wrote, and what clients read of it.
 type part struct {
 	spec load.Spec
-	read load.AuditRead
+	read load.AuditResult
 }
 
 // part reads back what a workload wrote.
@@ -175,7 +174,7 @@ func (r *reading) replicas(ctx context.Context) error {
 }
 
 // ofMember reads one member's own copy.
-func (p part) ofMember(ctx context.Context, members database.Replicated, node string) (load.AuditRead, error) {
+func (p part) ofMember(ctx context.Context, members database.Replicated, node string) (load.AuditResult, error) {
 	spec, replica := p.spec, *p.spec.Audit
 	replica.Replica, replica.HistoryKeys = true, 0
 	spec.Threads, spec.Audit = replicaThreads, &replica
@@ -184,13 +183,13 @@ func (p part) ofMember(ctx context.Context, members database.Replicated, node st
 		err = errNoAudit
 	}
 	if err != nil {
-		return load.AuditRead{}, err
+		return load.AuditResult{}, err
 	}
 	return *got.Audit, nil
 }
 
 // replica adds what one member holds of a part to what is known of it.
-func (r *reading) replica(x *record.ReplicaAudit, p part, got load.AuditRead, wrong map[string]bool) {
+func (r *reading) replica(x *record.ReplicaAudit, p part, got load.AuditResult, wrong map[string]bool) {
 	known := int64(0)
 	for _, f := range got.Findings {
 		if wrong[f.Key+"."+f.Field] {
@@ -237,11 +236,11 @@ func (r *reading) history(ctx context.Context) error {
 		ops = append(ops, some...) // each on records of its own, and so are their clocks
 	}
 	names := first.read.Names
-	describe := func(x linear.Register) string { return first.spec.Workload.Key(x.Number) + "." + names[x.Field] }
+	describe := func(x audit.Register) string { return first.spec.Workload.Key(x.Number) + "." + names[x.Field] }
 	loaded := func(n int64) bool {
 		return slices.ContainsFunc(r.parts, func(p part) bool { return n >= p.read.First && n < p.read.First+p.read.Loaded })
 	}
-	got := linear.Check(ops, loaded, len(names), historyPatience, describe)
+	got := audit.CheckLinearizable(ops, loaded, len(names), historyPatience, describe)
 	h := &record.HistoryAudit{Keys: got.Keys, Operations: got.Operations, Result: record.Linearizable}
 	for _, x := range got.Violated {
 		h.Violated = append(h.Violated, describe(x))
@@ -254,7 +253,7 @@ func (r *reading) history(ctx context.Context) error {
 		h.Result = record.Undecided
 	}
 	r.out.History = h
-	if err := r.tell.writer.History(got.Draw); err != nil {
+	if err := r.tell.writer.History(got.WritePage); err != nil {
 		return recordError{err}
 	}
 	return nil

@@ -53,7 +53,7 @@ func beginDrift(ctx context.Context, e experiment.Experiment, l *lab.Lab) error 
 // follow sets the links to what their profiles say, all at one moment, from zero until
 // ctx ends. Only a link that changes is touched. Each step is confirmed beside the next ones, unless the
 // confirmation of an earlier one is under way; observed gets what was found.
-func (d *drift) follow(ctx context.Context, net *event.Net, tell teller, zero time.Time, observed func(*record.Observed)) error {
+func (d *drift) follow(ctx context.Context, net *event.LinkLayers, tell teller, zero time.Time, observed func(*record.Observed)) error {
 	tick := time.NewTicker(d.every)
 	defer tick.Stop()
 	set := make([]directions, len(d.links))
@@ -62,7 +62,7 @@ func (d *drift) follow(ctx context.Context, net *event.Net, tell teller, zero ti
 	for {
 		now := time.Since(zero)
 		if changes := d.changes(now, set); len(changes) > 0 {
-			update, err := net.Set(ctx, changes)
+			update, err := net.SetBase(ctx, changes)
 			if err != nil {
 				if ctx.Err() != nil {
 					return confirming.Wait()

@@ -46,7 +46,7 @@ func (d driver) spec(cell experiment.Cell, pool experiment.Pool, phase load.Phas
 		if err != nil {
 			return s, err
 		}
-		s.Audit = &load.AuditSpec{File: filepath.Join(client.Dir(), strings.TrimSuffix("writes-"+pool.Name, "-")), On: client.Files(), HistoryKeys: a.HistoryKeys, Settle: time.Duration(a.Settle)}
+		s.Audit = &load.AuditSpec{File: filepath.Join(client.Dir(), strings.TrimSuffix("writes-"+pool.Name, "-")), System: client.Files(), HistoryKeys: a.HistoryKeys, Settle: time.Duration(a.Settle)}
 		if tree != nil {
 			s.Audit.HistoryKeys = 0 // a tree's changes have no versions that a history could be of
 		}

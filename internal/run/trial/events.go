@@ -22,7 +22,7 @@ const StoppedEvents = "events"
 // happenings are a trial's events, and those that an onlooker fires.
 type happenings struct {
 	*event.Runner
-	stage    event.Stage
+	stage    event.Layout
 	database database.Database
 	urgent   *realtime.Process
 	carried  carriage
@@ -36,8 +36,8 @@ func (m measuring) happenings(ctx context.Context) (*happenings, error) {
 		links = append(links, topology.Link{ID: l.ID, A: l.A, B: l.B, AB: l.AB, BA: l.BA})
 	}
 	world := m.ground.world
-	world.Net, world.Cluster = event.NewNet(links, shownLinks{m.ground.lab, m.tell.live}), m.ground.cluster
-	if err := world.Net.Observe(ctx, m.ground.lab.Stats); err != nil {
+	world.Links, world.Cluster = event.NewLinkLayers(links, shownLinks{m.ground.lab, m.tell.live}), m.ground.cluster
+	if err := world.Links.TrackAccounts(ctx, m.ground.lab.Stats); err != nil {
 		return nil, fmt.Errorf("reading the account of the links: %w", err)
 	}
 	e := m.cell.Experiment
@@ -60,10 +60,10 @@ func (m measuring) happenings(ctx context.Context) (*happenings, error) {
 
 // onReal has a stage know which links are real, and refuses events that say what one of them becomes: what
 // was checked before the start went by the places that nodes were to have.
-func onReal(stage *event.Stage, events []event.Event, links []lab.Link) (err error) {
-	stage.Real = map[string]bool{}
+func onReal(stage *event.Layout, events []event.Event, links []lab.Link) (err error) {
+	stage.RealLinks = map[string]bool{}
 	for _, k := range links {
-		stage.Real[k.ID] = true
+		stage.RealLinks[k.ID] = true
 	}
 	if len(links) == 0 {
 		return nil
@@ -87,7 +87,7 @@ func (h *happenings) fire(ctx context.Context, e event.Event) (record.Event, err
 // observe tells the events what clients saw in a second. The process may have new threads.
 func (h *happenings) observe(i load.Interval) {
 	h.urgent.Hurry()
-	h.Observe(i.T, float64(i.OK)/i.Length.Seconds())
+	h.ObserveGoodput(i.T, float64(i.OK)/i.Length.Seconds())
 }
 
 // happen makes the events happen until the drive has ended, and takes back what is in force.
@@ -109,7 +109,7 @@ func (w *watch) happen() {
 // stopAfterEvents ends the drive when the events are over and what was asked for has passed.
 func (w *watch) stopAfterEvents(settle time.Duration) {
 	select {
-	case <-w.events.Quiet():
+	case <-w.events.Done():
 	case <-w.ctx.Done():
 		return
 	}
@@ -128,7 +128,7 @@ func (w *watch) quiet() bool {
 		return true
 	}
 	select {
-	case <-w.events.Quiet():
+	case <-w.events.Done():
 		return true
 	default:
 		return false

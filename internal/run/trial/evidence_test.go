@@ -12,7 +12,6 @@ import (
 	"skerry/internal/experiment"
 	"skerry/internal/link"
 	"skerry/internal/load"
-	"skerry/internal/load/null"
 	"skerry/internal/load/ycsb"
 	"skerry/internal/machine/files"
 	"skerry/internal/record"
@@ -34,11 +33,11 @@ func foundIn(t *testing.T) found {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := new(null.Database)
+	db := new(load.NullDatabase)
 	d, err := load.Run(t.Context(), load.Spec{
 		Phase: load.PhaseRun, Workload: w, Arrival: load.Closed, Threads: 1, Duration: 1100 * time.Millisecond, Timeout: time.Minute, Seed: 1,
 	}, func(ctx context.Context) (load.Client, error) {
-		return db.Open(ctx, map[string]string{null.PropertyDelay: "1ms"})
+		return db.Open(ctx, map[string]string{load.NullDelay: "1ms"})
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -25,10 +25,10 @@ type ground struct {
 	members  []string // nodes that the cluster is to be on
 	lab      *lab.Lab // nil until it is up
 	cluster  database.Cluster
-	world    *event.World // what events act on
-	madeBy   int          // the trial that made lab and cluster, 0 for this one
-	loaded   load.Result  // of the trial's table
-	turns    *Turns       // of trials that run at the same time
+	world    *event.Testbed // what events act on
+	madeBy   int            // the trial that made lab and cluster, 0 for this one
+	loaded   load.Result    // of the trial's table
+	turns    *Turns         // of trials that run at the same time
 	// logged is how much of each of the cluster's logs is of earlier trials, in bytes.
 	logged map[string]int64
 }

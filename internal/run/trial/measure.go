@@ -225,7 +225,7 @@ func (w *watch) begin() {
 		}
 	}
 	if w.drift != nil {
-		w.beside.Go(func() { w.fail(w.drift.follow(w.ctx, w.ground.world.Net, w.tell, w.began, w.ledger.changed)) })
+		w.beside.Go(func() { w.fail(w.drift.follow(w.ctx, w.ground.world.Links, w.tell, w.began, w.ledger.changed)) })
 	}
 }
 

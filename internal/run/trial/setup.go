@@ -145,10 +145,10 @@ func (s setup) upLab(ctx context.Context, g *ground) error {
 
 // world is what events will act on. Nodes whose disks are to be full get disks of their own,
 // before anything starts on them.
-func (s setup) world(l *lab.Lab) (*event.World, error) {
+func (s setup) world(l *lab.Lab) (*event.Testbed, error) {
 	e := s.cell.Experiment
-	w := &event.World{Host: l.Host, Member: l.Member, Exe: l.Exe}
-	if err := w.MountDisks(event.Disks(e.Events, e.Stage(s.database))); err != nil {
+	w := &event.Testbed{Host: l.Host, Member: l.Member, Exe: l.Exe}
+	if err := w.MountDisks(event.DiskSizes(e.Events, e.Stage(s.database))); err != nil {
 		return nil, fmt.Errorf("preparing nodes for events: %w", err)
 	}
 	return w, nil

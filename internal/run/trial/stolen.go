@@ -51,7 +51,7 @@ func (h *held) interval(i load.Interval) float64 {
 	if !h.machine.Taken(s) {
 		return 0
 	}
-	return s.Held.For.Seconds()
+	return s.Disturbance.For.Seconds()
 }
 
 func (h *held) found() record.Stolen { return steal.Find(h.machine, h.seconds) }

@@ -36,7 +36,7 @@ func summarise(t *record.Trial, e experiment.Experiment, l *lab.Lab, m measureme
 // keyNotes name the records that were inserted and that requests could not choose.
 func keyNotes(d load.Result) (notes []string) {
 	for _, p := range d.Pools {
-		if why := p.BeyondKeys(); why != "" {
+		if why := p.KeyspaceWarning(); why != "" {
 			notes = append(notes, why+": set workload.expected_operations")
 		}
 	}

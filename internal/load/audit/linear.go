@@ -1,7 +1,4 @@
-// Package linear checks the history of records for linearizability: whether every operation can
-// have happened at one moment between its call and its return. Each field of each record is a
-// register of its own; Porcupine searches for the moments.
-package linear
+package audit
 
 import (
 	"cmp"
@@ -12,12 +9,10 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-
-	"skerry/internal/load/audit"
 )
 
-// Result of a check.
-type Result struct {
+// Linearizability of a check.
+type Linearizability struct {
 	Keys       int // records
 	Operations int
 	// Violated are the registers that cannot be explained, Undecided those for which
@@ -36,24 +31,24 @@ type Register struct {
 	Field  int
 }
 
-// gone is the state of a field of a record that is not there.
-const gone = audit.Version(math.MaxUint64)
+// absent is the state of a field of a record that is not there.
+const absent = Version(math.MaxUint64)
 
-// input is an operation on one register.
-type input struct {
+// registerInput is an operation on one register.
+type registerInput struct {
 	register Register
 	read     bool
-	version  audit.Version // of a write
+	version  Version // of a write
 }
 
 // maxShown bounds the operations that are drawn: a page of more is too large to open.
 const maxShown = 4000
 
-// Check checks a history. Of loaded records the load wrote every field, of others none.
+// CheckLinearizable checks a history. Of loaded records the load wrote every field, of others none.
 // describe names a register.
-func Check(history []audit.Operation, loaded func(number int64) bool, fields int, patience time.Duration, describe func(Register) string) Result {
-	by, r := registers(history, fields)
-	r.model = model(loaded, describe)
+func CheckLinearizable(history []Operation, loaded func(number int64) bool, fields int, patience time.Duration, describe func(Register) string) Linearizability {
+	by, r := splitRegisters(history, fields)
+	r.model = registerModel(loaded, describe)
 	order := make([]Register, 0, len(by))
 	for reg := range by {
 		order = append(order, reg)
@@ -75,12 +70,12 @@ func Check(history []audit.Operation, loaded func(number int64) bool, fields int
 			r.Undecided = append(r.Undecided, reg)
 		}
 	}
-	r.choose(order, by)
+	r.selectShown(order, by)
 	return r
 }
 
-// choose keeps the registers to be drawn: the violated ones, then those with most operations.
-func (r *Result) choose(order []Register, by map[Register][]porcupine.Operation) {
+// selectShown keeps the registers to be drawn: the violated ones, then those with most operations.
+func (r *Linearizability) selectShown(order []Register, by map[Register][]porcupine.Operation) {
 	for _, reg := range append(slices.Clone(r.Violated), order...) {
 		if len(r.shown) > 0 && len(r.shown)+len(by[reg]) > maxShown {
 			continue
@@ -90,8 +85,8 @@ func (r *Result) choose(order []Register, by map[Register][]porcupine.Operation)
 	}
 }
 
-// Draw writes Porcupine's page.
-func (r Result) Draw(w io.Writer) error {
+// WritePage writes Porcupine's page.
+func (r Linearizability) WritePage(w io.Writer) error {
 	_, info := porcupine.CheckOperationsVerbose(r.model, r.shown, 10*time.Second)
 	if err := porcupine.Visualize(r.model, info, w); err != nil {
 		return fmt.Errorf("drawing the history: %w", err)
@@ -99,9 +94,9 @@ func (r Result) Draw(w io.Writer) error {
 	return nil
 }
 
-// registers takes operations apart by field. What has no return ends after everything.
-func registers(history []audit.Operation, fields int) (map[Register][]porcupine.Operation, Result) {
-	by, r := map[Register][]porcupine.Operation{}, Result{Operations: len(history)}
+// splitRegisters takes operations apart by field. What has no return ends after everything.
+func splitRegisters(history []Operation, fields int) (map[Register][]porcupine.Operation, Linearizability) {
+	by, r := map[Register][]porcupine.Operation{}, Linearizability{Operations: len(history)}
 	keys := map[int64]bool{}
 	end := int64(0)
 	for _, o := range history {
@@ -117,13 +112,13 @@ func registers(history []audit.Operation, fields int) (map[Register][]porcupine.
 		if o.Open {
 			ret = end + 1
 		}
-		add := func(field int, v audit.Version) {
+		add := func(field int, v Version) {
 			reg := Register{o.Number, field}
-			by[reg] = append(by[reg], porcupine.Operation{ClientId: o.Worker, Call: o.Call, Return: ret, Input: input{reg, o.Read, v}, Output: v})
+			by[reg] = append(by[reg], porcupine.Operation{ClientId: o.Worker, Call: o.Call, Return: ret, Input: registerInput{reg, o.Read, v}, Output: v})
 		}
 		if o.Missing {
 			for f := range fields {
-				add(f, gone)
+				add(f, absent)
 			}
 			continue
 		}
@@ -135,27 +130,27 @@ func registers(history []audit.Operation, fields int) (map[Register][]porcupine.
 	return by, r
 }
 
-// model is a register per partition; its state is a version.
-func model(loaded func(int64) bool, describe func(Register) string) porcupine.Model {
+// registerModel is a register per partition; its state is a version.
+func registerModel(loaded func(int64) bool, describe func(Register) string) porcupine.Model {
 	type state struct {
-		version audit.Version
+		version Version
 		known   bool // a version of Init, which does not know whose it is
 	}
-	now := func(s state, r Register) audit.Version {
+	now := func(s state, r Register) Version {
 		switch {
 		case s.known:
 			return s.version
 		case loaded(r.Number):
 			return 0
 		}
-		return gone
+		return absent
 	}
 	return porcupine.Model{
 		Partition: func(ops []porcupine.Operation) [][]porcupine.Operation {
 			by := map[Register][]porcupine.Operation{}
 			var order []Register
 			for _, o := range ops {
-				reg := o.Input.(input).register
+				reg := o.Input.(registerInput).register
 				if by[reg] == nil {
 					order = append(order, reg)
 				}
@@ -169,30 +164,30 @@ func model(loaded func(int64) bool, describe func(Register) string) porcupine.Mo
 		},
 		Init: func() any { return state{} },
 		Step: func(s, in, out any) (bool, any) {
-			i := in.(input)
+			i := in.(registerInput)
 			if !i.read {
 				return true, state{i.version, true}
 			}
-			return out.(audit.Version) == now(s.(state), i.register), s
+			return out.(Version) == now(s.(state), i.register), s
 		},
 		DescribeOperation: func(in, out any) string {
-			i := in.(input)
+			i := in.(registerInput)
 			if i.read {
-				return fmt.Sprintf("read %s: %s", describe(i.register), say(out.(audit.Version)))
+				return fmt.Sprintf("read %s: %s", describe(i.register), formatVersion(out.(Version)))
 			}
-			return fmt.Sprintf("write %s: %s", describe(i.register), say(i.version))
+			return fmt.Sprintf("write %s: %s", describe(i.register), formatVersion(i.version))
 		},
 		DescribeState: func(s any) string {
 			if v := s.(state); v.known {
-				return say(v.version)
+				return formatVersion(v.version)
 			}
 			return "as in the beginning"
 		},
 	}
 }
 
-func say(v audit.Version) string {
-	if v == gone {
+func formatVersion(v Version) string {
+	if v == absent {
 		return "missing"
 	}
 	return v.String()

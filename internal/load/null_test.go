@@ -1,10 +1,9 @@
-package null
+package load
 
 import (
 	"context"
 	"testing"
 
-	"skerry/internal/load"
 	"skerry/internal/load/ycsb"
 )
 
@@ -19,15 +18,15 @@ func BenchmarkRun(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			spec := load.Spec{Workload: w, Threads: 1, Operations: int64(b.N)}
+			spec := Spec{Workload: w, Threads: 1, Operations: int64(b.N)}
 			if name == "load" {
-				spec.Phase = load.PhaseLoad
+				spec.Phase = PhaseLoad
 				spec.Workload.RecordCount, spec.Workload.InsertCount = int64(b.N), int64(b.N)
 			}
-			var db Database
+			var db NullDatabase
 			b.ReportAllocs()
 			b.ResetTimer()
-			_, err = load.Run(context.Background(), spec, func(ctx context.Context) (load.Client, error) { return db.Open(ctx, nil) }, nil)
+			_, err = Run(context.Background(), spec, func(ctx context.Context) (Client, error) { return db.Open(ctx, nil) }, nil)
 			if err != nil {
 				b.Fatal(err)
 			}
