@@ -197,7 +197,7 @@ func (m Manner) String() string {
 type Replicated interface {
 	// OpenMember returns a client that reads only what the member on that node holds:
 	// reads and scans, without asking others. A key that the member does not hold by
-	// design is load.ErrNotHere.
+	// design is load.ErrNotHeld.
 	OpenMember(ctx context.Context, node string) (load.Client, error)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 
 	"skerry/internal/record"
 )
@@ -103,4 +104,116 @@ type fragile interface {
 	ended() <-chan struct{}
 	// err says why.
 	err() error
+}
+
+// kinds are all kinds of events, in the order in which messages and documents name them. A
+// new one is a file and a line here.
+var kinds = []Kind{
+	latencyKind,
+	bandwidthKind,
+	lossKind,
+	jitterKind,
+	linkDownKind,
+	linkUpKind,
+	linkFlapKind,
+	partitionKind,
+	killKind,
+	stopKind,
+	startKind,
+	restartKind,
+	pauseKind,
+	resumeKind,
+	leaveKind,
+	joinKind,
+	cpuKind,
+	memoryKind,
+	diskSlowKind,
+	diskFullKind,
+	networkLoadKind,
+	clockSkewKind,
+}
+
+// Kinds are all kinds of events.
+func Kinds() []Kind { return append([]Kind(nil), kinds...) }
+
+// KindNames are the keys of the kinds.
+func KindNames() []string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.Name
+	}
+	return names
+}
+
+// Docs is a kind's part of docs/events.md, which make docs writes from it.
+type Docs struct {
+	Section Section
+	// Rows are those of the section's table, one or more.
+	Rows []Row
+}
+
+// Section is a part of docs/events.md.
+type Section string
+
+// The sections, in order.
+const (
+	SectionLinks      Section = "Links"
+	SectionNodes      Section = "Nodes"
+	SectionMembership Section = "Membership"
+	SectionResources  Section = "Resources"
+)
+
+// Sections are all sections, in order.
+func Sections() []Section {
+	return []Section{SectionLinks, SectionNodes, SectionMembership, SectionResources}
+}
+
+// Row is a line of a table.
+type Row struct {
+	// Examples are values of the kind's key, as an experiment has them.
+	Examples []string
+	Text     string
+}
+
+// Offer is one way in which the dashboard offers to fire a kind of event at what the reader
+// points out on the map. What is sent is {KIND: {Targets: names, Amount.Key: amount}}.
+type Offer struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	// Kind is the name of its kind.
+	Kind string `json:"kind"`
+	// On is what is pointed out, Targets the key that takes its names.
+	On      record.Scope `json:"on"`
+	Targets string       `json:"targets"`
+	// Amount is what the reader may write, nil for nothing.
+	Amount *Amount `json:"amount,omitempty"`
+}
+
+// Amount is a field of the form.
+type Amount struct {
+	Key   string `json:"key"`
+	Label string `json:"label"`
+	// Value is what stands there first.
+	Value string `json:"value"`
+	// Number says that it is sent as one.
+	Number bool `json:"number,omitempty"`
+}
+
+// Offers are what the dashboard offers: for links, then for nodes, what happens to them before
+// what happens to their surroundings, and what takes them down before what changes them.
+func Offers() (all []Offer) {
+	rank := map[string]int{}
+	for _, k := range kinds {
+		for _, o := range k.Offers {
+			o.Kind = k.Name
+			for i, later := range []bool{k.Effect.Makes != record.Down, k.Effect.On != o.On, o.On != record.OnLinks} {
+				if later {
+					rank[o.ID] += 1 << i
+				}
+			}
+			all = append(all, o)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Offer) int { return rank[a.ID] - rank[b.ID] })
+	return all
 }

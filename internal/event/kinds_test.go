@@ -134,7 +134,7 @@ func TestOldRunsReadAlike(t *testing.T) {
 
 // consumers show, run and measure events of every kind by their effects.
 var consumers = []string{
-	"what.go", "event.go", "check.go", "checkdatabase.go", "disks.go", "draw.go", "fire.go", "offer.go", "occurrence.go", "runner.go", "log.go", "progress.go",
+	"event.go", "kind.go", "check.go", "entry.go", "fire.go", "occurrence.go", "runner.go", "log.go",
 	"../record/event.go", "../record/recovery.go", "../record/metric/metric.go", "../evidence/recovery/happenings.go", "../run/trial/events.go", "../experiment/validate.go",
 	"../report/happenings.go", "../report/phases.go", "../report/resizing.go", "../report/series/bands.go",
 	"../../web/src/charts/cloud.ts", "../../web/src/charts/effect.ts", "../../web/src/charts/bands.ts", "../../web/src/charts/map.ts",

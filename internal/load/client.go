@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
+	"skerry/internal/load/mdtest"
 	"skerry/internal/load/ycsb"
 )
 
@@ -85,4 +87,87 @@ type OpError struct {
 }
 
 func (e *OpError) Error() string { return fmt.Sprintf("%s: %v", e.Class, e.Err) }
+
 func (e *OpError) Unwrap() error { return e.Err }
+
+// Classes of errors that the driver itself tells apart. Clients add their own.
+const (
+	classNotFound    = "not_found"
+	classUnsupported = "unsupported"
+	classTimeout     = "timeout"
+	classCanceled    = "canceled"
+	classStuck       = "stuck"
+	classOther       = "error"
+)
+
+// Failed is an operation that certainly did not happen.
+func Failed(class, node string, err error) error { return &OpError{NotDone, class, node, err} }
+
+// Unknown is an operation that may have happened.
+func Unknown(class, node string, err error) error { return &OpError{InDoubt, class, node, err} }
+
+// classify turns a client's error into an outcome; nil stays nil.
+func classify(err error) *OpError {
+	if err == nil {
+		return nil
+	}
+	var e *OpError
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.Is(err, ErrNotFound):
+		return &OpError{NotDone, classNotFound, "", err}
+	case errors.Is(err, ErrUnsupported):
+		return &OpError{NotDone, classUnsupported, "", err}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &OpError{InDoubt, classTimeout, "", err}
+	case errors.Is(err, context.Canceled):
+		return &OpError{InDoubt, classCanceled, "", err}
+	}
+	return &OpError{InDoubt, classOther, "", err}
+}
+
+const returnOK = "OK"
+
+// returnCode is YCSB's status name for a class.
+func returnCode(class string) string {
+	switch class {
+	case classUnsupported:
+		return "NOT_IMPLEMENTED"
+	case "":
+		return "ERROR"
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, class)
+}
+
+// BulkClient is a client that inserts many records in one request. The load phase uses it as far
+// as Spec.Batch lets it.
+type BulkClient interface {
+	// InsertAll inserts records, each as Insert does. Their keys are different. After an
+	// error any of them may be there. The context's deadline is that of all together.
+	InsertAll(ctx context.Context, table string, records []Record) error
+}
+
+// Record is a key with its fields.
+type Record struct {
+	Key    string
+	Values []Field
+}
+
+// TreeClient is a client of a directory tree, for the workloads of package mdtest.
+type TreeClient interface {
+	Client
+	// Areas is how many areas the tree has, at least 1.
+	Areas() int
+	// Tree does one operation. Creating what is there is no error where the operation
+	// makes Parents.
+	Tree(ctx context.Context, op *mdtest.Op) error
+}

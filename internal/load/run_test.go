@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"skerry/internal/load/ycsb"
+	"skerry/internal/record"
 )
 
 func TestClosedLoopDoesEveryOperationOnce(t *testing.T) {
@@ -307,6 +308,48 @@ func TestBadSpecs(t *testing.T) {
 		_, err := Run(context.Background(), s, newMemory().open, nil)
 		if !errors.Is(err, ErrSpec) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", s, err, want)
+		}
+	}
+}
+
+// A drive draws its keys for the operation count of its properties, whatever ends it, and warns of inserted
+// records that no request can choose.
+func TestKeysAreDrawnForTheOperationCount(t *testing.T) {
+	for _, tt := range []struct {
+		workload, count string
+		keys            *record.Keys
+		warns           bool
+	}{
+		{"e", "20", &record.Keys{ExpectedOperations: 20, ExpectedInserts: 2}, true},
+		{"e", "1000000000", &record.Keys{ExpectedOperations: 1_000_000_000, ExpectedInserts: 100_000_000}, false},
+		{"d", "20", nil, false}, // latest follows the inserts
+		{"a", "20", nil, false},
+	} {
+		w := workload(t, tt.workload, ycsb.Properties{"operationcount": tt.count})
+		r, _ := drive(t, loaded(t, w), Spec{Workload: w, Operations: 500, Duration: time.Hour, Seed: 1})
+		if d := cmp.Diff(tt.keys, r.Keys()); d != "" {
+			t.Errorf("%s, %s operations: %s", tt.workload, tt.count, d)
+		}
+		if warns := r.KeyspaceWarning(); (warns != "") != tt.warns || strings.Contains(strings.Join(r.Warnings, "\n"), "larger operationcount") != tt.warns {
+			t.Errorf("%s, %s operations: %q, warnings %q", tt.workload, tt.count, warns, r.Warnings)
+		}
+	}
+}
+
+// TestStoppedWhileAnswersAreAwaited has a drive that is stopped once its time had run out have sent for that time, and
+// no longer: the drive beside it ended, and this one only waited for its last answers.
+func TestStoppedWhileAnswersAreAwaited(t *testing.T) {
+	for _, c := range []struct {
+		at, took time.Duration
+		why      string
+	}{
+		{5 * time.Second, 4 * time.Second, StoppedAsked},
+		{11*time.Second + 260*time.Millisecond, 10 * time.Second, StoppedDuration},
+	} {
+		g := &segment{start: time.Second, end: 11 * time.Second, now: func() time.Duration { return c.at }, stopped: make(chan struct{})}
+		g.stop(StoppedAsked)
+		if why, took := g.outcome(c.at + 40*time.Millisecond); why != c.why || took != c.took {
+			t.Errorf("stopped at %v: %q after %v, want %q after %v", c.at, why, took, c.why, c.took)
 		}
 	}
 }

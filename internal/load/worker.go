@@ -3,6 +3,8 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -56,6 +58,23 @@ func (w *worker) close() error {
 		errs = append(errs, w.waker.close())
 	}
 	return errors.Join(errs...)
+}
+
+// openTree gives a worker what it needs for a tree, once its client is open.
+func (w *worker) openTree() error {
+	t := w.d.spec.Tree
+	if t == nil {
+		return nil
+	}
+	client, ok := w.client.(TreeClient)
+	if !ok {
+		return fmt.Errorf("%w: the workload %s is on a directory tree, which this database does not have", ErrSpec, t.Name)
+	}
+	if w.d.audit != nil {
+		w.ledger = mdtest.NewLedger()
+	}
+	w.tree, w.treeGen = client, t.NewGenerator(w.d.spec.Seed, w.number, max(1, client.Areas()))
+	return nil
 }
 
 // drive sends a segment's operations, beginning with one that is the worker's own, until it ends.
@@ -140,176 +159,79 @@ func (w *worker) dropOperation(k ycsb.Kind) {
 	w.shard.mu.Unlock()
 }
 
-// operate does one operation, meant to be sent at intended (negative: now), counts it
-// and returns the time.
-func (w *worker) operate(op *ycsb.Op, intended time.Duration) time.Duration {
-	switch op.Kind {
-	case ycsb.Read:
-		sent := w.beginOperation(series(op.Kind))
-		err := w.read(op)
-		done := w.endOperation()
-		w.recordRead(op.Number, sent, done, err)
-		if err == nil && w.d.spec.Workload.DataIntegrity {
-			w.verify(op)
-		}
-		return w.count(series(op.Kind), intended, sent, done, err)
-	case ycsb.ReadModifyWrite:
-		return w.readModifyWrite(op, intended)
-	}
-	if changes(op.Kind) {
-		w.stamp(op)
-	}
-	sent := w.beginOperation(series(op.Kind))
-	err := w.execute(op)
-	done := w.endOperation()
-	if changes(op.Kind) {
-		w.recordWrite(op.Number, sent, done, err)
-	}
-	if op.Kind == ycsb.Insert {
-		w.d.source.Inserts().Complete(op.Number, err == nil)
-	}
-	if op.Kind == ycsb.Delete {
-		w.d.source.Inserts().CompleteRemove(op.Number, err == nil, err != nil && classify(err).Outcome != NotDone)
-	}
-	return w.count(series(op.Kind), intended, sent, done, err)
+// opContext is the context of a worker's operations, one after the other: a deadline
+// that moves with every operation at the cost of one atomic store, where a
+// context.WithTimeout would make a timer and two objects each time. The watchdog
+// expires it; an expired one is thrown away.
+type opContext struct {
+	context.Context // for values
+	base            time.Time
+	done            chan struct{}
+	// doing is the operation in flight. It is written before state and never after
+	// it expired.
+	doing series
+	// state is the deadline of the operation in flight in nanoseconds since base,
+	// its negative when that operation has ended, or expired.
+	state atomic.Int64
+	// at is when it expired, in nanoseconds since base.
+	at atomic.Int64
 }
 
-// changes tells whether an operation writes values. Deletes are not audited.
-func changes(k ycsb.Kind) bool { return k == ycsb.Update || k == ycsb.Insert }
+const expired = math.MinInt64
 
-// readModifyWrite reads, then updates; when the read fails there is nothing to modify.
-func (w *worker) readModifyWrite(op *ycsb.Op, intended time.Duration) time.Duration {
-	sent := w.beginOperation(innerRead)
-	err := w.read(op)
-	done := w.endOperation()
-	w.recordRead(op.Number, sent, done, err)
-	w.count(innerRead, intended, sent, done, err)
-	if err == nil {
-		if w.d.spec.Workload.DataIntegrity {
-			took := w.verify(op) // no part of the operation
-			sent += took
-			if intended >= 0 {
-				intended += took
-			}
-		}
-		w.stamp(op)
-		again := w.beginOperation(innerUpdate)
-		err = w.execute(op)
-		done = w.endOperation()
-		w.recordWrite(op.Number, again, done, err)
-		w.count(innerUpdate, -1, again, done, err)
-	}
-	return w.count(series(op.Kind), intended, sent, done, err)
+func newOpContext(parent context.Context, base time.Time) *opContext {
+	return &opContext{Context: context.WithoutCancel(parent), base: base, done: make(chan struct{})}
 }
 
-// insert does the load phase's n-th insert until the database acknowledges it.
-func (w *worker) insert(g *segment, n int64, intended time.Duration) time.Duration {
-	op := w.gen.Load(uint64(n))
-	w.stampLoaded(op)
-	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
-		sent := w.beginOperation(series(ycsb.Insert))
-		if intended < 0 {
-			intended = sent
-		}
-		var err error
-		if w.tree != nil {
-			err = w.createFile(n)
-		} else {
-			err = w.execute(op)
-		}
-		done := w.endOperation()
-		if err == nil {
-			g.acknowledged(done)
-			return w.count(series(ycsb.Insert), intended, sent, done, nil)
-		}
-		e := classify(err)
-		if e.Class == classUnsupported || !g.awaitRetry(done, backoff) {
-			g.unacknowledged(op.Key)
-			return w.count(series(ycsb.Insert), intended, sent, done, e)
-		}
-		w.countRetry(e)
+// begin arms the context for an operation.
+func (c *opContext) begin(s series, deadline time.Duration) {
+	c.doing = s
+	c.state.Store(int64(deadline))
+}
+
+// end disarms it and tells whether it can be used again.
+func (c *opContext) end() bool {
+	s := c.state.Load()
+	return s > 0 && c.state.CompareAndSwap(s, -s)
+}
+
+// inFlight tells whether an operation has begun and not ended.
+func (c *opContext) inFlight() bool { s := c.state.Load(); return s > 0 || s == expired }
+
+// expire ends the operation in flight if its deadline is before now.
+func (c *opContext) expire(now time.Duration) {
+	s := c.state.Load()
+	if s > 0 && int64(now) > s && c.state.CompareAndSwap(s, expired) {
+		c.at.Store(int64(now))
+		close(c.done)
 	}
 }
 
-// countRetry counts an insert that failed and is tried again.
-func (w *worker) countRetry(e *OpError) {
-	w.shard.mu.Lock()
-	defer w.shard.mu.Unlock()
-	if !w.abandoned {
-		w.shard.now.retries++
-		w.shard.now.addError(series(ycsb.Insert), e)
+// overdue is how long ago the operation in flight expired, 0 if it did not.
+func (c *opContext) overdue(now time.Duration) time.Duration {
+	at := c.at.Load()
+	if at == 0 || c.state.Load() != expired {
+		return 0
 	}
+	return now - time.Duration(at)
 }
 
-func (w *worker) read(op *ycsb.Op) (err error) {
-	w.lastRead, err = w.client.Read(w.ctx.Load(), w.d.spec.Table, op.Key, op.Fields, w.lastRead[:0])
-	return err
+// Deadline is that of the operation in flight.
+func (c *opContext) Deadline() (time.Time, bool) {
+	s := c.state.Load()
+	if s == expired {
+		return c.base, true // long ago
+	}
+	return c.base.Add(time.Duration(max(s, -s))), true
 }
 
-func (w *worker) execute(op *ycsb.Op) error {
-	ctx, table := context.Context(w.ctx.Load()), w.d.spec.Table
-	switch op.Kind {
-	case ycsb.Insert:
-		return w.client.Insert(ctx, table, op.Key, op.Values)
-	case ycsb.Scan:
-		_, err := w.client.Scan(ctx, table, op.Key, op.Length, op.Fields, nil)
-		return err
-	case ycsb.Delete:
-		return w.client.Delete(ctx, table, op.Key)
-	}
-	return w.client.Update(ctx, table, op.Key, op.Values)
-}
+func (c *opContext) Done() <-chan struct{} { return c.done }
 
-// verify checks what was read, counts the check and returns the time that it took.
-func (w *worker) verify(op *ycsb.Op) time.Duration {
-	from := w.d.now()
-	v := w.gen.Verify(op, w.lastRead)
-	took := w.d.now() - from
-	w.shard.mu.Lock()
-	if !w.abandoned {
-		w.shard.now.verified[v]++
-		w.shard.now.verify.add(times{took, took})
+func (c *opContext) Err() error {
+	select {
+	case <-c.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
 	}
-	w.shard.mu.Unlock()
-	return took
-}
-
-// beginOperation starts an operation's clock and its deadline.
-func (w *worker) beginOperation(s series) time.Duration {
-	now := w.d.now()
-	w.ctx.Load().begin(s, now+w.d.spec.Timeout)
-	return now
-}
-
-// endOperation stops both.
-func (w *worker) endOperation() time.Duration {
-	now := w.d.now()
-	if !w.ctx.Load().end() {
-		w.ctx.Store(newOpContext(w.d.valueCtx, w.d.base))
-	}
-	return now
-}
-
-// count counts an operation and returns when it was done.
-func (w *worker) count(s series, intended, sent, done time.Duration, err error) time.Duration {
-	if intended < 0 {
-		intended = sent
-	}
-	at := times{service: done - sent, response: done - intended}
-	var e *OpError
-	if err != nil {
-		e = classify(err)
-	}
-	w.shard.mu.Lock()
-	if !w.abandoned {
-		w.shard.now.addOperation(s, at, e)
-		if e == nil && s.isWhole() {
-			w.shard.recent = append(w.shard.recent, completion{from: intended, sent: sent, at: done})
-		}
-		if e == nil && s.isWrite() {
-			w.shard.now.writes.add(done)
-		}
-	}
-	w.shard.mu.Unlock()
-	return done
 }

@@ -28,7 +28,7 @@ var ownFiles = map[string]string{
 	"database/hbase/workshop.go":    "compiles a client's bridge where the driver is",
 	"lab/config.go":                 "finds its own program",
 	"lab/lab.go":                    "gives the nodes of this machine to who measures in their networks",
-	"event/stress/memory.go":        "runs on the node, as a program",
+	"event/stress/stress.go":        "runs on the node, as a program",
 }
 
 // local are the functions that work with files of the machine that calls them. What of these

@@ -87,7 +87,7 @@ func (c *client) Insert(ctx context.Context, table, key string, values []load.Fi
 // maxTxn is how many operations a transaction may have by default (--max-txn-ops).
 const maxTxn = 128
 
-// InsertAll implements load.Bulk, by transactions.
+// InsertAll implements load.BulkClient, by transactions.
 func (c *client) InsertAll(ctx context.Context, table string, records []load.Record) error {
 	for part := range slices.Chunk(records, maxTxn) {
 		puts := make([]clientv3.Op, len(part))

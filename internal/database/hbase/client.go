@@ -138,7 +138,7 @@ func (c *client) write(key string, values []load.Field) {
 	}
 }
 
-// InsertAll implements load.Bulk.
+// InsertAll implements load.BulkClient.
 func (c *client) InsertAll(ctx context.Context, table string, records []load.Record) error {
 	if len(records) == 0 {
 		return nil

@@ -159,7 +159,7 @@ func (c *Client) Insert(ctx context.Context, name, key string, values []load.Fie
 // maxParameters is how many a statement of MySQL can have.
 const maxParameters = 1<<16 - 1
 
-// InsertAll implements load.Bulk: rows of the same columns are written by one statement, as
+// InsertAll implements load.BulkClient: rows of the same columns are written by one statement, as
 // many as its parameters allow.
 func (c *Client) InsertAll(ctx context.Context, name string, records []load.Record) error {
 	for len(records) > 0 {

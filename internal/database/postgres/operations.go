@@ -205,7 +205,7 @@ func (c *client) Insert(ctx context.Context, table, key string, values []load.Fi
 	return err
 }
 
-// InsertAll implements load.Bulk: the statements of all records go out together, as one
+// InsertAll implements load.BulkClient: the statements of all records go out together, as one
 // transaction.
 func (c *client) InsertAll(ctx context.Context, table string, records []load.Record) error {
 	s, err := c.begin(ctx, false)

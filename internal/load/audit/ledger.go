@@ -1,6 +1,18 @@
 package audit
 
-import "skerry/internal/load/ycsb"
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"skerry/internal/load/ycsb"
+	"skerry/internal/machine/files"
+)
 
 // Outcome is what became of a write.
 type Outcome uint8
@@ -109,4 +121,173 @@ func (l *Ledger) add(number int64, n node) {
 // supersededBy tells whether another write came after this one to all that it wrote.
 func (n *node) supersededBy(o *node) bool {
 	return n.outcome == Acknowledged && o.outcome == Acknowledged && n.end < o.start && (o.field == allFields || o.field == n.field)
+}
+
+// ErrFile says that a file is no ledger.
+var ErrFile = errors.New("not a ledger of writes")
+
+// Header is what a ledger's file says about all of it.
+type Header struct {
+	Names  []string `json:"fields"`
+	First  int64    `json:"first"`
+	Loaded int64    `json:"loaded"`
+	// Records is how many the file holds.
+	Records      int64 `json:"records"`
+	Acknowledged int64 `json:"acknowledged"`
+	InDoubt      int64 `json:"in_doubt"`
+	Refused      int64 `json:"refused"`
+	// Began is when the measurement began, on the clock of the writes.
+	Began int64 `json:"began_ns"`
+}
+
+// Save writes the ledger to a file: a line of JSON, then every record in the order of their
+// numbers, of each the writes as variable-length integers.
+func (l *Ledger) Save(path string, began int64) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("keeping the ledger of writes: %w", err)
+	}
+	defer func() {
+		if e := errors.Join(err, f.Close()); e != nil {
+			err = fmt.Errorf("keeping the ledger of writes: %w", e)
+		}
+	}()
+	h := Header{Names: l.names, First: l.first, Loaded: l.loaded, Records: l.records(), Began: began}
+	h.Acknowledged, h.InDoubt, h.Refused = l.Counts()
+	w := bufio.NewWriterSize(f, 1<<18)
+	if err := json.NewEncoder(w).Encode(h); err != nil {
+		return err
+	}
+	var b []byte
+	for k := range h.Records {
+		b = l.encode(b[:0], k)
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// records is how many numbers have a record: those of the load, and further ones up to the
+// last that was written.
+func (l *Ledger) records() int64 { return max(l.loaded, int64(len(l.heads))) }
+
+// encode appends the writes of the k-th record.
+func (l *Ledger) encode(b []byte, k int64) []byte {
+	head := uint32(0)
+	if k < int64(len(l.heads)) {
+		head = l.heads[k]
+	}
+	count := uint64(0)
+	for i := head; i != 0; i = l.at(i).next {
+		count++
+	}
+	b = binary.AppendUvarint(b, count)
+	for i := head; i != 0; i = l.at(i).next {
+		n := l.at(i)
+		flags := byte(n.outcome)
+		if n.gone {
+			flags |= goneFlag
+		}
+		b = append(b, flags, n.field)
+		b = binary.AppendUvarint(b, uint64(n.version))
+		b = binary.AppendVarint(b, n.start)
+		b = binary.AppendVarint(b, n.end-n.start)
+	}
+	return b
+}
+
+// File is a ledger that was saved.
+type File struct {
+	Header
+	f    io.ReadCloser
+	r    *bufio.Reader
+	next int64
+}
+
+// Open opens a saved ledger. The end of ctx ends its reading.
+func Open(ctx context.Context, from files.File) (*File, error) {
+	f, err := from.On.Open(ctx, from.Path, 0)
+	if err != nil {
+		return nil, fmt.Errorf("opening the ledger of writes: %w", err)
+	}
+	l := &File{f: f, r: bufio.NewReaderSize(f, 1<<18)}
+	line, err := l.r.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &l.Header)
+	}
+	if err == nil && (len(l.Names) == 0 || l.Records < 0) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w: %w", from.Path, ErrFile, err), f.Close())
+	}
+	return l, nil
+}
+
+// Close closes the file.
+func (l *File) Close() error { return l.f.Close() }
+
+// maxWrites bounds what one record of a file may claim.
+const maxWrites = 1 << 24
+
+// Next returns the next record, io.EOF after the last.
+func (l *File) Next() (Record, error) {
+	if l.next >= l.Records {
+		return Record{}, io.EOF
+	}
+	r := Record{Number: l.First + l.next, Loaded: l.next < l.Loaded}
+	l.next++
+	n, err := binary.ReadUvarint(l.r)
+	if err == nil && n > maxWrites {
+		err = errors.New("too many writes")
+	}
+	for range n {
+		var w Write
+		if w, err = l.readWrite(r.Number); err != nil {
+			break
+		}
+		r.Writes = append(r.Writes, w)
+	}
+	if err != nil {
+		return r, fmt.Errorf("%w: record %d: %w", ErrFile, l.next, asUnexpectedEOF(err))
+	}
+	return r, nil
+}
+
+func (l *File) readWrite(number int64) (Write, error) {
+	w := Write{Number: number}
+	var flags [2]byte
+	_, err := io.ReadFull(l.r, flags[:])
+	version, errVersion := binary.ReadUvarint(l.r)
+	start, errStart := binary.ReadVarint(l.r)
+	took, errTook := binary.ReadVarint(l.r)
+	w.Outcome, w.Gone, w.Field = Outcome(flags[0]&^goneFlag), flags[0]&goneFlag != 0, int(flags[1])
+	w.Version, w.Start, w.End = Version(version), start, start+took
+	return w, errors.Join(err, errVersion, errStart, errTook)
+}
+
+func asUnexpectedEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// Versions reads the versions of a record's fields, in the order of names; not ok where a field
+// has none. Absent fields are left out.
+func Versions(names []string, number int64, got []ycsb.Field) (fields []int, versions []Version, ok bool) {
+	for f, name := range names {
+		for _, g := range got {
+			if g.Name != name {
+				continue
+			}
+			v, ok := readTag(g.Value, number, f)
+			if !ok {
+				return nil, nil, false
+			}
+			fields, versions = append(fields, f), append(versions, v)
+		}
+	}
+	return fields, versions, true
 }

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"skerry/internal/base/suggest"
 )
@@ -207,4 +209,114 @@ func (r *reader) fieldLength() Length {
 		}
 	}
 	return l
+}
+
+// maxBuckets bounds a histogram's file against a stray bucket number.
+const maxBuckets = 1 << 20
+
+// readLengths reads YCSB's histogram file.
+func readLengths(name string) (Length, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return Length{}, err
+	}
+	l, err := parseLengths(string(text))
+	if err != nil {
+		return Length{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return l, nil
+}
+
+// parseLengths reads "BlockSize<tab>n" and lines of "bucket<tab>weight".
+func parseLengths(text string) (Length, error) {
+	l := Length{Distribution: Histogram}
+	var total int64
+	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), "\t")
+		n, err := strconv.ParseInt(value, 10, 32)
+		if !ok || err != nil || n < 0 {
+			return Length{}, fmt.Errorf("line %d: not two columns with a tab between", i+1)
+		}
+		if i == 0 {
+			if name != "BlockSize" || n == 0 {
+				return Length{}, errors.New("line 1: BlockSize and a number above 0 belong here")
+			}
+			l.Block = n
+			continue
+		}
+		bucket, err := strconv.Atoi(name)
+		if err != nil || bucket < 0 || bucket >= maxBuckets {
+			return Length{}, fmt.Errorf("line %d: bucket %q is not between 0 and %d", i+1, name, maxBuckets-1)
+		}
+		for len(l.Buckets) <= bucket {
+			l.Buckets = append(l.Buckets, 0)
+		}
+		l.Buckets[bucket] += n
+		total += n
+	}
+	if total == 0 {
+		return Length{}, errors.New("all weights are 0")
+	}
+	l.Min, l.Max = l.Block, l.Block*int64(len(l.Buckets))
+	return l, nil
+}
+
+// Settings are the properties of YCSB's client and measurements: how a workload is
+// driven and shown, not what it is.
+type Settings struct {
+	Threads int
+	Target  float64 // operations a second; 0 is unlimited
+	// MaxExecutionTime ends a run; 0 is no bound.
+	MaxExecutionTime time.Duration
+	// Interval is what is measured: "op" (service time), "intended" (response time),
+	// "both", or "" where the driver is to choose.
+	Interval       string
+	Percentiles    []float64
+	Status         bool // write status lines
+	StatusInterval time.Duration
+	Label          string
+	// HDR asks for histogram logs, HDRPath is what their names begin with.
+	HDR     bool
+	HDRPath string
+}
+
+// Measurement intervals.
+const (
+	IntervalOp       = "op"
+	IntervalIntended = "intended"
+	IntervalBoth     = "both"
+)
+
+// ParseSettings reads them from properties. Errors are as those of Parse.
+func ParseSettings(p Properties) (Settings, error) {
+	r := &reader{p: p}
+	s := Settings{
+		Threads:          int(r.integer("threadcount", 1, 1, 1_000_000)),
+		Target:           r.number("target", 0, 0, 1e9),
+		MaxExecutionTime: time.Duration(r.integer("maxexecutiontime", 0, 0, 1<<31)) * time.Second,
+		Status:           r.boolean("status", false),
+		StatusInterval:   time.Duration(r.integer("status.interval", 10, 1, 1<<31)) * time.Second,
+		Label:            p["label"],
+		HDR:              r.boolean("hdrhistogram.fileoutput", false),
+		HDRPath:          p["hdrhistogram.output.path"],
+		Percentiles:      DefaultPercentiles(),
+	}
+	if _, ok := p["measurement.interval"]; ok {
+		s.Interval = r.choice("measurement.interval", IntervalOp, IntervalOp, IntervalIntended, IntervalBoth)
+	}
+	if text := r.text("hdrhistogram.percentiles", ""); text != "" {
+		s.Percentiles = nil
+		for _, part := range strings.Split(text, ",") {
+			v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+			if err != nil || !(v >= 0 && v <= 100) {
+				r.fail("hdrhistogram.percentiles", "%q is not a percentile between 0 and 100", part)
+				break
+			}
+			s.Percentiles = append(s.Percentiles, v)
+		}
+	}
+	if len(r.errs) > 0 {
+		return Settings{}, fmt.Errorf("%w: %w", ErrWorkload, errors.Join(r.errs...))
+	}
+	return s, nil
 }

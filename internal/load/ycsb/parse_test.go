@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -138,5 +139,45 @@ func TestProportionsThatDoNotSumUpAreTold(t *testing.T) {
 	_, got, err := Parse(Properties{"recordcount": "10", "scanproportion": "1"})
 	if err != nil || len(got) != 1 || !strings.Contains(got[0], "sum up to 2") {
 		t.Errorf("warnings %q, %v", got, err)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	got, err := ParseSettings(Properties{})
+	want := Settings{Threads: 1, StatusInterval: 10 * time.Second, Percentiles: []float64{50, 95, 99}}
+	if d := cmp.Diff(want, got); err != nil || d != "" {
+		t.Errorf("defaults: %v %s", err, d)
+	}
+	got, err = ParseSettings(Properties{
+		"threadcount": "16", "target": "1000", "maxexecutiontime": "30", "measurement.interval": "both",
+		"hdrhistogram.percentiles": "50, 99.9", "status": "true", "status.interval": "1", "label": "x ",
+		"hdrhistogram.fileoutput": "true", "hdrhistogram.output.path": "/tmp/out-",
+	})
+	want = Settings{
+		Threads: 16, Target: 1000, MaxExecutionTime: 30 * time.Second, Interval: IntervalBoth, Percentiles: []float64{50, 99.9},
+		Status: true, StatusInterval: time.Second, Label: "x ", HDR: true, HDRPath: "/tmp/out-",
+	}
+	if d := cmp.Diff(want, got); err != nil || d != "" {
+		t.Errorf("%v %s", err, d)
+	}
+	for name, value := range map[string]string{
+		"threadcount": "0", "target": "-1", "maxexecutiontime": "soon", "measurement.interval": "each",
+		"hdrhistogram.percentiles": "50,101", "status.interval": "0", "hdrhistogram.fileoutput": "1",
+	} {
+		if _, err := ParseSettings(Properties{name: value}); !errors.Is(err, ErrWorkload) || !strings.Contains(err.Error(), "property "+name) {
+			t.Errorf("%s=%s: %v", name, value, err)
+		}
+	}
+}
+
+func TestSuggest(t *testing.T) {
+	for name, want := range map[string]string{
+		"operations": "operationcount", "records": "recordcount", "Threads": "threadcount", "thread": "threadcount",
+		"fieldlenght": "fieldlength", "measurementtypes": "measurementtype", "inserts": "insertcount, insertorder, insertproportion, insertstart",
+		"flavour": "", "op": "",
+	} {
+		if got := suggestProperty(name, knownProperties()); got != want {
+			t.Errorf("%s: suggests %q, want %q", name, got, want)
+		}
 	}
 }

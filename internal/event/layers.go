@@ -1,0 +1,219 @@
+package event
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"skerry/internal/link"
+	"skerry/internal/topology"
+)
+
+// LinkSetter makes changes of links real. A lab is one.
+type LinkSetter interface {
+	// Set changes what links do to packets, all of one call at one moment.
+	Set(ctx context.Context, changes []link.Change) error
+	// Carrier takes the devices at both ends of a link down or up.
+	Carrier(id string, up bool) error
+}
+
+// LinkLayers is the links as drift and events together make them. What a direction of a link is
+// like is its base with every change in force on it, in the order in which they came:
+//
+//	base 40ms ─ latency x 3 ─► 120ms ─ latency + 20ms ─► 140ms ─ link_down ─► down
+//
+// Taking one away leaves the others as they are, whichever came first.
+type LinkLayers struct {
+	setter LinkSetter
+
+	mu          sync.Mutex
+	base        map[direction]link.Quality
+	current     map[direction]link.Quality // what the links have
+	carrierDown map[string]bool            // links whose devices are down
+	layers      []*layer
+	// changes counts how often each direction was set since it was made, as the emulator does; nil
+	// without Observe.
+	changes map[direction]uint64
+	stats   func(context.Context, ...string) ([]link.Stats, error)
+}
+
+// layer is one event's changes.
+type layer struct {
+	changes map[direction]func(link.Quality) link.Quality
+	// pull tells of links by their names whether their devices are down from here on.
+	carrierDown map[string]bool
+}
+
+// NewLinkLayers is the links as they are now.
+func NewLinkLayers(links []topology.Link, s LinkSetter) *LinkLayers {
+	n := &LinkLayers{setter: s, base: map[direction]link.Quality{}, carrierDown: map[string]bool{}}
+	for _, l := range links {
+		n.base[direction{l.ID, false}], n.base[direction{l.ID, true}] = l.AB, l.BA
+	}
+	n.current = make(map[direction]link.Quality, len(n.base))
+	for d, q := range n.base {
+		n.current[d] = q
+	}
+	return n
+}
+
+// SetBase changes the base, as drift does: events in force stay on top of it.
+func (n *LinkLayers) SetBase(ctx context.Context, changes []link.Change) (LinkUpdate, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	before := map[direction]link.Quality{}
+	replace := func(id string, back bool, q *link.Quality) {
+		if d := (direction{id, back}); q != nil {
+			before[d] = n.base[d]
+			n.base[d] = *q
+		}
+	}
+	for _, c := range changes {
+		replace(c.ID, false, c.AB)
+		replace(c.ID, true, c.BA)
+	}
+	var touched []direction
+	for d := range before {
+		touched = append(touched, d)
+	}
+	u, err := n.applyLayers(ctx, touched)
+	if err != nil {
+		for d, q := range before {
+			n.base[d] = q
+		}
+	}
+	return u, err
+}
+
+// addLayer puts a layer on top.
+func (n *LinkLayers) addLayer(ctx context.Context, l *layer) (LinkUpdate, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.layers = append(n.layers, l)
+	u, err := n.applyLayers(ctx, l.directions())
+	if err != nil {
+		n.layers = n.layers[:len(n.layers)-1]
+		if len(l.carrierDown) > 0 { // one link after the other: some may be as they were to be
+			_, again := n.applyLayers(ctx, l.directions())
+			err = errors.Join(err, again)
+		}
+	}
+	return u, err
+}
+
+// removeLayer takes a layer away; one that is not there is no error. A layer whose links could
+// not be changed is gone all the same: the next change of them tries again.
+func (n *LinkLayers) removeLayer(ctx context.Context, l *layer) (LinkUpdate, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	i := slices.Index(n.layers, l)
+	if i < 0 {
+		return LinkUpdate{}, nil
+	}
+	n.layers = slices.Delete(n.layers, i, i+1)
+	return n.applyLayers(ctx, l.directions())
+}
+
+func (l *layer) directions() []direction {
+	ds := make([]direction, 0, len(l.changes))
+	for d := range l.changes {
+		ds = append(ds, d)
+	}
+	return ds
+}
+
+// applyLayers sets those of the directions that are not as they should be.
+func (n *LinkLayers) applyLayers(ctx context.Context, touched []direction) (u LinkUpdate, err error) {
+	next := map[direction]link.Quality{}
+	changes := map[string]*link.Change{}
+	for _, d := range touched {
+		q, ok := n.base[d]
+		if !ok {
+			return u, fmt.Errorf("link %s: %w", d.id, link.ErrUnknown)
+		}
+		for _, l := range n.layers {
+			if f := l.changes[d]; f != nil {
+				q = f(q)
+			}
+		}
+		if q.Same(n.current[d]) {
+			continue
+		}
+		next[d] = q
+		c := changes[d.id]
+		if c == nil {
+			c = &link.Change{ID: d.id}
+			changes[d.id] = c
+		}
+		if d.back {
+			c.BA = &q
+		} else {
+			c.AB = &q
+		}
+	}
+	if len(changes) > 0 {
+		list := make([]link.Change, 0, len(changes))
+		for _, c := range changes {
+			list = append(list, *c)
+		}
+		if err := n.setter.Set(ctx, list); err != nil {
+			return u, err
+		}
+		u.at = time.Now()
+		for d, q := range next {
+			if number, seen := n.countChange(d); seen {
+				u.changes = append(u.changes, directionChange{d, number, n.current[d], q})
+			}
+			n.current[d] = q
+		}
+	}
+	return u, n.applyCarrier(touched)
+}
+
+func setDown(down bool) func(link.Quality) link.Quality {
+	return func(q link.Quality) link.Quality {
+		q.Down = down
+		return q
+	}
+}
+
+// newCarrierAction changes the chosen links by f, and whether their devices are down.
+func newCarrierAction(links []linkTarget, text string, f func(link.Quality) link.Quality, pull bool) action {
+	on, ok := newLinkAction(links, text, f).(*linkAction)
+	if !ok {
+		return nil
+	}
+	on.layer.carrierDown = make(map[string]bool, len(links))
+	for _, l := range links {
+		on.layer.carrierDown[l.id] = pull
+	}
+	return on
+}
+
+// applyCarrier takes the devices of links down or up where they are not as they should be.
+func (n *LinkLayers) applyCarrier(touched []direction) error {
+	var ids []string
+	for _, d := range touched {
+		ids = append(ids, d.id)
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		pulled := false
+		for _, l := range n.layers {
+			if pull, ok := l.carrierDown[id]; ok {
+				pulled = pull
+			}
+		}
+		if pulled == n.carrierDown[id] {
+			continue
+		}
+		if err := n.setter.Carrier(id, !pulled); err != nil {
+			return fmt.Errorf("carrier: %w", err)
+		}
+		n.carrierDown[id] = pulled
+	}
+	return nil
+}

@@ -1,0 +1,282 @@
+package load
+
+import (
+	"context"
+	"time"
+
+	"skerry/internal/load/ycsb"
+)
+
+// operate does one operation, meant to be sent at intended (negative: now), counts it
+// and returns the time.
+func (w *worker) operate(op *ycsb.Op, intended time.Duration) time.Duration {
+	switch op.Kind {
+	case ycsb.Read:
+		sent := w.beginOperation(series(op.Kind))
+		err := w.read(op)
+		done := w.endOperation()
+		w.recordRead(op.Number, sent, done, err)
+		if err == nil && w.d.spec.Workload.DataIntegrity {
+			w.verify(op)
+		}
+		return w.count(series(op.Kind), intended, sent, done, err)
+	case ycsb.ReadModifyWrite:
+		return w.readModifyWrite(op, intended)
+	}
+	if changes(op.Kind) {
+		w.stamp(op)
+	}
+	sent := w.beginOperation(series(op.Kind))
+	err := w.execute(op)
+	done := w.endOperation()
+	if changes(op.Kind) {
+		w.recordWrite(op.Number, sent, done, err)
+	}
+	if op.Kind == ycsb.Insert {
+		w.d.source.Inserts().Complete(op.Number, err == nil)
+	}
+	if op.Kind == ycsb.Delete {
+		w.d.source.Inserts().CompleteRemove(op.Number, err == nil, err != nil && classify(err).Outcome != NotDone)
+	}
+	return w.count(series(op.Kind), intended, sent, done, err)
+}
+
+// changes tells whether an operation writes values. Deletes are not audited.
+func changes(k ycsb.Kind) bool { return k == ycsb.Update || k == ycsb.Insert }
+
+// readModifyWrite reads, then updates; when the read fails there is nothing to modify.
+func (w *worker) readModifyWrite(op *ycsb.Op, intended time.Duration) time.Duration {
+	sent := w.beginOperation(innerRead)
+	err := w.read(op)
+	done := w.endOperation()
+	w.recordRead(op.Number, sent, done, err)
+	w.count(innerRead, intended, sent, done, err)
+	if err == nil {
+		if w.d.spec.Workload.DataIntegrity {
+			took := w.verify(op) // no part of the operation
+			sent += took
+			if intended >= 0 {
+				intended += took
+			}
+		}
+		w.stamp(op)
+		again := w.beginOperation(innerUpdate)
+		err = w.execute(op)
+		done = w.endOperation()
+		w.recordWrite(op.Number, again, done, err)
+		w.count(innerUpdate, -1, again, done, err)
+	}
+	return w.count(series(op.Kind), intended, sent, done, err)
+}
+
+// insert does the load phase's n-th insert until the database acknowledges it.
+func (w *worker) insert(g *segment, n int64, intended time.Duration) time.Duration {
+	op := w.gen.Load(uint64(n))
+	w.stampLoaded(op)
+	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
+		sent := w.beginOperation(series(ycsb.Insert))
+		if intended < 0 {
+			intended = sent
+		}
+		var err error
+		if w.tree != nil {
+			err = w.createFile(n)
+		} else {
+			err = w.execute(op)
+		}
+		done := w.endOperation()
+		if err == nil {
+			g.acknowledged(done)
+			return w.count(series(ycsb.Insert), intended, sent, done, nil)
+		}
+		e := classify(err)
+		if e.Class == classUnsupported || !g.awaitRetry(done, backoff) {
+			g.unacknowledged(op.Key)
+			return w.count(series(ycsb.Insert), intended, sent, done, e)
+		}
+		w.countRetry(e)
+	}
+}
+
+// countRetry counts an insert that failed and is tried again.
+func (w *worker) countRetry(e *OpError) {
+	w.shard.mu.Lock()
+	defer w.shard.mu.Unlock()
+	if !w.abandoned {
+		w.shard.now.retries++
+		w.shard.now.addError(series(ycsb.Insert), e)
+	}
+}
+
+func (w *worker) read(op *ycsb.Op) (err error) {
+	w.lastRead, err = w.client.Read(w.ctx.Load(), w.d.spec.Table, op.Key, op.Fields, w.lastRead[:0])
+	return err
+}
+
+func (w *worker) execute(op *ycsb.Op) error {
+	ctx, table := context.Context(w.ctx.Load()), w.d.spec.Table
+	switch op.Kind {
+	case ycsb.Insert:
+		return w.client.Insert(ctx, table, op.Key, op.Values)
+	case ycsb.Scan:
+		_, err := w.client.Scan(ctx, table, op.Key, op.Length, op.Fields, nil)
+		return err
+	case ycsb.Delete:
+		return w.client.Delete(ctx, table, op.Key)
+	}
+	return w.client.Update(ctx, table, op.Key, op.Values)
+}
+
+// verify checks what was read, counts the check and returns the time that it took.
+func (w *worker) verify(op *ycsb.Op) time.Duration {
+	from := w.d.now()
+	v := w.gen.Verify(op, w.lastRead)
+	took := w.d.now() - from
+	w.shard.mu.Lock()
+	if !w.abandoned {
+		w.shard.now.verified[v]++
+		w.shard.now.verify.add(times{took, took})
+	}
+	w.shard.mu.Unlock()
+	return took
+}
+
+// beginOperation starts an operation's clock and its deadline.
+func (w *worker) beginOperation(s series) time.Duration {
+	now := w.d.now()
+	w.ctx.Load().begin(s, now+w.d.spec.Timeout)
+	return now
+}
+
+// endOperation stops both.
+func (w *worker) endOperation() time.Duration {
+	now := w.d.now()
+	if !w.ctx.Load().end() {
+		w.ctx.Store(newOpContext(w.d.valueCtx, w.d.base))
+	}
+	return now
+}
+
+// count counts an operation and returns when it was done.
+func (w *worker) count(s series, intended, sent, done time.Duration, err error) time.Duration {
+	if intended < 0 {
+		intended = sent
+	}
+	at := times{service: done - sent, response: done - intended}
+	var e *OpError
+	if err != nil {
+		e = classify(err)
+	}
+	w.shard.mu.Lock()
+	if !w.abandoned {
+		w.shard.now.addOperation(s, at, e)
+		if e == nil && s.isWhole() {
+			w.shard.recent = append(w.shard.recent, completion{from: intended, sent: sent, at: done})
+		}
+		if e == nil && s.isWrite() {
+			w.shard.now.writes.add(done)
+		}
+	}
+	w.shard.mu.Unlock()
+	return done
+}
+
+// maxBatch bounds the values of one request, in bytes: databases bound what they take at
+// once (etcd 1.5 MiB, and MySQL's group replication slows down with large transactions).
+const maxBatch = 512 << 10
+
+// insertBatch is the records of one request, and their numbers in the load phase.
+type insertBatch struct {
+	numbers []int64
+	records []Record
+	bytes   []byte // values that records refer to
+}
+
+// add adds a copy of an insert.
+func (b *insertBatch) add(n int64, op *ycsb.Op) {
+	i := len(b.numbers)
+	b.numbers = append(b.numbers, n)
+	if i == len(b.records) {
+		b.records = append(b.records, Record{})
+	}
+	r := &b.records[i]
+	r.Key, r.Values = op.Key, r.Values[:0]
+	for _, f := range op.Values {
+		from := len(b.bytes)
+		b.bytes = append(b.bytes, f.Value...)
+		r.Values = append(r.Values, Field{Name: f.Name, Value: b.bytes[from:len(b.bytes):len(b.bytes)]})
+	}
+}
+
+// insertBatch does the load phase's n-th insert and, in the same request, more that are to be
+// done. When that fails, each is done by itself until the database acknowledges it.
+func (w *worker) insertBatch(g *segment, n int64) time.Duration {
+	b := &w.batch
+	b.numbers, b.bytes = b.numbers[:0], b.bytes[:0]
+	for {
+		op := w.gen.Load(uint64(n))
+		w.stampLoaded(op)
+		b.add(n, op)
+		if len(b.numbers) == w.d.spec.Batch || len(b.bytes) >= maxBatch {
+			break
+		}
+		if n = g.pace.next().n; n >= g.operations {
+			break
+		}
+	}
+	sent := w.beginOperation(series(ycsb.Insert))
+	err := w.bulk.InsertAll(w.ctx.Load(), w.d.spec.Table, b.records[:len(b.numbers)])
+	done := w.endOperation()
+	if err != nil {
+		w.countRetry(classify(err))
+		for i, n := range b.numbers {
+			if g.closedAt(done) { // nothing more is begun
+				g.unacknowledged(b.records[i].Key)
+				continue
+			}
+			done = w.insert(g, n, -1)
+		}
+		return done
+	}
+	g.acknowledged(done)
+	for range b.numbers {
+		w.count(series(ycsb.Insert), sent, sent, done, nil)
+	}
+	return done
+}
+
+// treeSeries is the series of mdtest's first kind of operation.
+const treeSeries = series(innerUpdate + 1)
+
+// isTree tells whether a series is of a tree's operations.
+func (s series) isTree() bool { return s >= treeSeries }
+
+// operateTree does the next operation on a tree, meant to be sent at intended (negative: now),
+// counts it and returns the time.
+func (w *worker) operateTree(intended time.Duration) time.Duration {
+	op := w.treeGen.Next()
+	s := treeSeries + series(op.Kind)
+	ended := w.beginTreeChange(op)
+	sent := w.beginOperation(s)
+	err := w.tree.Tree(w.ctx.Load(), op)
+	done := w.endOperation()
+	ended(err)
+	w.treeGen.Done(err == nil)
+	return w.count(s, intended, sent, done, err)
+}
+
+// dropTree leaves a tree's next operation out.
+func (w *worker) dropTree() {
+	op := w.treeGen.Next()
+	w.shard.mu.Lock()
+	if !w.abandoned {
+		w.shard.now.counts[treeSeries+series(op.Kind)].Dropped++
+	}
+	w.shard.mu.Unlock()
+	w.treeGen.Done(false)
+}
+
+// createFile creates the n-th file of a load.
+func (w *worker) createFile(n int64) error {
+	return w.tree.Tree(w.ctx.Load(), w.d.spec.Tree.Load(n, max(1, w.tree.Areas())))
+}
