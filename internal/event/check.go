@@ -11,20 +11,20 @@ import (
 	"skerry/internal/database"
 )
 
-// minInterval is as often as an event may be repeated: what happens more often is a
-// property of the link or the node, not an event.
+// minInterval is the shortest repetition interval. Faster changes are a property of the link or
+// node, not an event.
 const minInterval = unit.Duration(100 * time.Millisecond)
 
-// Report takes a mistake at a path of the list: "[1].latency.of".
+// Report is called for a mistake at a path of the list, such as "[1].latency.of".
 type Report func(path, hint, format string, args ...any)
 
-// Check reports what is wrong with events on a stage, whatever the database. end is when
-// the measurement ends, 0 where nobody knows.
+// Check reports mistakes in events that do not depend on the database. end is the end of the
+// measurement, 0 if unknown.
 func Check(events []Event, s Layout, end time.Duration, report Report) {
 	for i, e := range events {
 		at := fmt.Sprintf("[%d]", i)
 		if e.Spec.spec == nil {
-			report(at, "give one of "+strings.Join(KindNames(), ", "), "nothing says what happens")
+			report(at, "give one of "+strings.Join(KindNames(), ", "), "kind of event missing")
 			continue
 		}
 		e.Spec.spec.check(s, e.failure(at, report))
@@ -41,7 +41,7 @@ func Check(events []Event, s Layout, end time.Duration, report Report) {
 	}
 }
 
-// failure reports mistakes at keys of the event's kind.
+// failure returns a function that reports mistakes at keys of the event's kind.
 func (e Event) failure(at string, report Report) failure {
 	return func(key, hint, format string, args ...any) {
 		path := strict.Join(at, e.Kind())
@@ -68,42 +68,44 @@ func (c timing) check() {
 		c.fail("at", "make the trial longer or the event earlier", "at %v the trial has ended (stop.time is %v)", *c.At, unit.Duration(c.end))
 	}
 	if c.At != nil && c.Until != nil && *c.Until <= *c.At {
-		c.fail("until", "", "it is over before it begins, at %v", *c.At)
+		c.fail("until", "", "the event ends before it starts, at %v", *c.At)
 	}
 }
 
 func (c timing) begin() {
 	switch {
 	case c.At == nil && c.When == "" && c.Churn == nil:
-		c.fail("", "give at: 10s, when: steady, or churn", "nothing says when it happens")
+		c.fail("", "give at: 10s, when: steady, or churn", "start time missing")
 	case c.After > 0 && c.When == "":
-		c.fail("after", "give at in its place, or when", "there is nothing that it comes after")
+		c.fail("after", "give at, or add when", "requires when")
 	case (c.When == whenCompleted || c.When == whenReverted) && c.above == nil:
-		c.fail("when", "give at", "there is no entry above that could be %s", c.When)
+		c.fail("when", "give at", "there is no previous entry that can be %s", c.When)
 	case c.When == whenReverted && !c.above.endsEarly():
-		c.fail("when", "give the entry above for or until, or wait until it is completed", "the entry above is not reverted before the trial ends")
+		c.fail("when", "give the previous entry for or until, or write when: completed",
+			"the previous entry is not reverted before the trial ends")
 	}
 }
 
 func (c timing) repetition() {
 	for key, d := range map[string]*unit.Duration{"every": c.Every, "gap": c.Gap} {
 		if d != nil && *d < minInterval {
-			c.fail(key, "", "%v is too often: the least is %v", *d, minInterval)
+			c.fail(key, "", "interval %v is below the minimum of %v", *d, minInterval)
 		}
 	}
 	if c.Churn != nil && c.Churn.Every < minInterval {
-		c.fail("churn.every", "", "%v is too often: the least is %v", c.Churn.Every, minInterval)
+		c.fail("churn.every", "", "interval %v is below the minimum of %v", c.Churn.Every, minInterval)
 	}
 	if c.Churn != nil && c.Churn.Lasting != nil && c.For != nil {
 		c.fail("for", "keep one of them", "for and churn.lasting exclude each other")
 	}
 	if c.Every != nil && c.repeatsState() && (c.For == nil || *c.For >= *c.Every) {
-		c.fail("every", "give for, shorter than every, or choose: next", "the same nodes are still %s when it happens again", c.Spec.kind.HeldState)
+		c.fail("every", "give for, shorter than every, or choose: next",
+			"the same nodes are still %s at the next occurrence", c.Spec.kind.HeldState)
 	}
 }
 
-// repeatsState tells whether the event puts the same nodes, each time, into a state that they
-// cannot be put into twice.
+// repeatsState reports whether every occurrence puts the same nodes into a state that a node cannot
+// enter twice.
 func (c timing) repeatsState() bool {
 	again, ok := c.Spec.spec.(repeatable)
 	return c.Spec.kind.HeldState != "" && ok && again.selectsAll()
@@ -111,7 +113,7 @@ func (c timing) repeatsState() bool {
 
 func (c timing) duration() {
 	if c.For != nil && *c.For == 0 {
-		c.fail("for", "", "what lasts no time cannot be measured")
+		c.fail("for", "", "duration must be positive")
 	}
 	if c.For == nil && (c.Churn == nil || c.Churn.Lasting == nil) {
 		return
@@ -121,12 +123,11 @@ func (c timing) duration() {
 		if c.For == nil {
 			key = "churn.lasting"
 		}
-		c.fail(key, "leave it out", "%s is not taken back", c.Kind())
+		c.fail(key, "remove it", "%s cannot be reverted", c.Kind())
 	}
 }
 
-// CheckDatabase reports what a database cannot do of the events. The stage knows which of
-// its nodes cannot leave.
+// CheckDatabase reports what the database cannot do for the events.
 func CheckDatabase(events []Event, s Layout, name string, can database.Capabilities, report Report) {
 	c := databaseCheck{stage: s, name: name, can: can, events: events}
 	for i, e := range events {
@@ -136,7 +137,6 @@ func CheckDatabase(events []Event, s Layout, name string, can database.Capabilit
 	}
 }
 
-// databaseCheck is the database that events are checked against, and all of them.
 type databaseCheck struct {
 	stage  Layout
 	name   string
@@ -144,24 +144,23 @@ type databaseCheck struct {
 	events []Event
 }
 
-// restarts: members that were stopped start on the data that they had.
+// requireRestart reports a database that cannot restart stopped members on their data.
 func (c databaseCheck) requireRestart(fail failure) {
 	if !c.can.Restart {
-		fail("", "let a node leave and join in its place", "%s cannot be started again on the data of a member that was stopped", c.name)
+		fail("", "use leave and join instead", "%s cannot restart a stopped member on its data", c.name)
 	}
 }
 
-// restartedLater: so do those that the event ends, where it is taken back.
+// requireRestartIfReverted does the same if the event ends before the trial does.
 func (c databaseCheck) requireRestartIfReverted(e Event, fail failure) {
 	if !c.can.Restart && e.endsEarly() {
-		fail("", "leave out for and until: the node stays down", "%s cannot be started again on the data of a member that was stopped", c.name)
+		fail("", "remove for and until: the node stays down", "%s cannot restart a stopped member on its data", c.name)
 	}
 }
 
-// joiningCount is how many spare nodes the events make members.
 func (c databaseCheck) joiningCount() int { return len(JoiningNodes(c.events, c.stage)) }
 
-// hasLeave tells whether some event lets a node leave.
+// hasLeave reports whether an event removes the node from the database.
 func (c databaseCheck) hasLeave(node string) bool {
 	return slices.ContainsFunc(c.events, func(e Event) bool {
 		l, ok := e.Spec.spec.(leaver)
@@ -169,8 +168,8 @@ func (c databaseCheck) hasLeave(node string) bool {
 	})
 }
 
-// JoiningNodes are the nodes that do not carry the database at first and that events make
-// members: they need links to all others.
+// JoiningNodes returns the nodes that start without the database and that an event adds as members.
+// They need links to all other nodes.
 func JoiningNodes(events []Event, s Layout) (joining []string) {
 	for _, e := range events {
 		j, ok := e.Spec.spec.(joiner)

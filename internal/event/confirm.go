@@ -10,26 +10,25 @@ import (
 	"skerry/internal/record"
 )
 
-// confirmDelays is when the emulator's account is read after a change of links, once packets under the new
-// settings can have arrived.
+// confirmDelays are the times between the first possible arrival under new settings and each
+// reading of the emulator's account.
 var confirmDelays = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond}
 
-// LinkUpdate is a change of links that was made.
+// LinkUpdate is a change of link settings that the emulator has applied.
 type LinkUpdate struct {
-	at      time.Time // the emulator had all of it
+	at      time.Time // when the emulator had the whole change
 	changes []directionChange
 }
 
-// directionChange is a direction that was changed.
 type directionChange struct {
 	direction
-	number uint64 // of this change among all changes of the direction
+	number uint64 // sequence number among all changes of the direction
 	before link.Quality
 	after  link.Quality
 }
 
-// TrackAccounts lets Confirm read the emulator's account by stats. It is called before the first change. An
-// emulator that does not see packets confirms nothing.
+// TrackAccounts gives Confirm access to the emulator's accounts. It must be called before the first
+// change. An emulator that does not see packets confirms nothing.
 func (n *LinkLayers) TrackAccounts(ctx context.Context, stats func(context.Context, ...string) ([]link.Stats, error)) error {
 	all, err := stats(ctx)
 	if err != nil {
@@ -50,8 +49,8 @@ func (n *LinkLayers) TrackAccounts(ctx context.Context, stats func(context.Conte
 	return nil
 }
 
-// countChange counts a change that was made, and returns its number; the caller holds the lock. False where
-// the emulator does not see packets.
+// countChange counts a change and returns its number, or false if the emulator does not see
+// packets. The caller holds mu.
 func (n *LinkLayers) countChange(d direction) (uint64, bool) {
 	number, ok := n.changes[d]
 	if ok {
@@ -61,16 +60,17 @@ func (n *LinkLayers) countChange(d direction) (uint64, bool) {
 	return number, ok
 }
 
-// Confirm waits until the emulator has observed packets that obey an update, at most 200 ms after the
-// first ones can have arrived. Nil is not known: there was no update, the emulator does not see
-// packets, or ctx ended first. Zero is when the measurement began.
+// Confirm waits until the emulator has observed packets that obey an update, at most 200 ms after
+// the first ones can arrive. It returns nil if there was no update, the emulator does not see
+// packets, or ctx ended. zero is the start of the measurement.
 func (n *LinkLayers) Confirm(ctx context.Context, zero time.Time, u LinkUpdate) *record.Observed {
 	if len(u.changes) == 0 {
 		return nil
 	}
 	open := slices.Clone(u.changes)
 	seen := &record.Observed{Set: momentSince(zero, u.at), Directions: int64(len(open))}
-	// Packets in flight at the change arrive within this time and show nothing of it.
+	// Packets in flight at the change arrive within this time. They prove nothing about the new
+	// settings.
 	var flight time.Duration
 	var ids []string
 	for _, m := range open {
@@ -78,14 +78,14 @@ func (n *LinkLayers) Confirm(ctx context.Context, zero time.Time, u LinkUpdate) 
 		ids = append(ids, m.id)
 	}
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
-	var first map[direction]link.Account // the first reading
+	var first map[direction]link.Account
 	for i, after := range confirmDelays {
 		if linger.For(ctx, time.Until(u.at.Add(flight+after))) != nil {
 			return nil
 		}
 		stats, err := n.stats(ctx, ids...)
 		if err != nil {
-			return nil // the same error ends the sampling of every second, and the trial
+			return nil // the sampler meets the same error and ends the trial
 		}
 		now := accountsByDirection(stats)
 		if first == nil {
@@ -119,7 +119,7 @@ func (n *LinkLayers) Confirm(ctx context.Context, zero time.Time, u LinkUpdate) 
 	return seen
 }
 
-// longestDelay is the longest time that a packet is in flight.
+// longestDelay is the longest time that a packet spends in flight.
 func longestDelay(q link.Quality) time.Duration {
 	return q.Latency + time.Duration(link.JitterReach*float64(q.Jitter))
 }

@@ -15,28 +15,29 @@ import (
 )
 
 var diskSlowKind = Kind{
-	Name: "disk_slow", Summary: "bounds what nodes read from and write to their disk.",
+	Name: "disk_slow", Summary: "limits the disk throughput of nodes.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Changed},
 	Docs: Docs{SectionResources, []Row{{Examples: []string{`{nodes: Seoul, write: 1MiB, read_ops: 50}`},
-		Text: `the disk of the node's directory gives no more bytes and operations a second. Control groups of version 1 hold back only direct and ` +
-			`synchronous writing, as of databases' logs, and nothing that goes through the page cache`}}},
+		Text: `limits bytes and operations per second on the disk that holds the node's directory. ` +
+			`Control groups of version 1 limit direct and synchronous writes only, such as those of database logs, ` +
+			`not writes through the page cache`}}},
 	NeedsDisks: true,
 	newSpec:    func() kindSpec { return new(DiskSlow) },
 }
 
-// DiskSlow bounds what the processes of nodes read from and write to the disk that their
-// directories are on. Of several at once the tightest bound holds. Control groups of version
-// 1 do not hold back what is written through the page cache: only direct and synchronous
-// writing, as of databases' logs.
+// DiskSlow limits the disk throughput of the processes of nodes, on the disk that holds the node's
+// directory. Of several limits, the lowest applies. Control groups of version 1 limit direct and
+// synchronous writes only, such as those of database logs; they do not limit writes through the
+// page cache.
 type DiskSlow struct {
 	NodeSelector `yaml:",inline"`
-	// Read is how many bytes a second may be read, Write how many written.
+	// Read is the limit of bytes read per second.
 	Read *unit.Bytes `yaml:"read" json:"read,omitempty"`
-	// Write is how many bytes a second may be written.
+	// Write is the limit of bytes written per second.
 	Write *unit.Bytes `yaml:"write" json:"write,omitempty"`
-	// ReadOps is how many reads a second there may be.
+	// ReadOps is the limit of read operations per second.
 	ReadOps int64 `yaml:"read_ops" json:"read_ops,omitempty" jsonschema:"minimum=1"`
-	// WriteOps is how many writes a second there may be.
+	// WriteOps is the limit of write operations per second.
 	WriteOps int64 `yaml:"write_ops" json:"write_ops,omitempty" jsonschema:"minimum=1"`
 }
 
@@ -54,7 +55,7 @@ func (d *DiskSlow) limit() cgroup.DiskLimit {
 func (d *DiskSlow) check(s Layout, fail failure) {
 	d.NodeSelector.resolve(s, fail)
 	if d.limit() == (cgroup.DiskLimit{}) {
-		fail("", "give write: 1MiB, read, read_ops or write_ops", "nothing says how slow the disk becomes")
+		fail("", "give write: 1MiB, read, read_ops or write_ops", "disk limit missing")
 	}
 }
 
@@ -84,7 +85,7 @@ func (d *DiskSlow) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) 
 	})
 }
 
-// diskLimits are the bounds in force, by node.
+// diskLimits holds the limits in force for each node.
 type diskLimits struct {
 	mu     sync.Mutex
 	byNode map[string][]*cgroup.DiskLimit
@@ -125,7 +126,7 @@ func (w *Testbed) applyDiskLimit(name string) error {
 	}
 	d, ok := h.(host.Controls)
 	if !ok {
-		return fmt.Errorf("slowing the disk of %s: %w here", name, ErrUnavailable)
+		return fmt.Errorf("limit the disk of %s: %w on this host", name, ErrUnavailable)
 	}
 	var bound cgroup.DiskLimit
 	for _, x := range w.diskLimits.byNode[name] {
@@ -139,31 +140,31 @@ func (w *Testbed) applyDiskLimit(name string) error {
 }
 
 var diskFullKind = Kind{
-	Name: "disk_full", Summary: "leaves no space on the disk of nodes.",
+	Name: "disk_full", Summary: "fills the disk of nodes.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Changed},
 	Docs: Docs{SectionResources, []Row{{Examples: []string{`{nodes: Seoul, size: 1GiB}`},
-		Text: `writing fails with ENOSPC. The node's directory is on a disk of that size in memory from the beginning of the trial, so that the machine's ` +
-			`own disk is not harmed. What is on that disk counts as the node's memory`}}},
-	Preparation: "disks that are made before the database starts",
+		Text: `writes fail with ENOSPC. The node's directory is on a memory disk of this size from the start of the trial, ` +
+			`so that the machine's own disk is not affected. Data on the memory disk counts as memory of the node`}}},
+	Preparation: "disks that are mounted before the database starts",
 	newSpec:     func() kindSpec { return new(DiskFull) },
 }
 
-// DiskFull leaves no space on the disk of nodes. So that the machine's own disk stays as it
-// is, the directories of nodes that it may happen to are in memory from the begin of the
-// trial on, bounded by size: what is there counts as memory of the node.
+// DiskFull leaves no space on the disk of nodes. The directories of these nodes are on a memory
+// disk of the given size from the start of the trial, so that the machine's own disk is not
+// affected. Data on the memory disk counts as memory of the node.
 type DiskFull struct {
 	NodeSelector `yaml:",inline"`
-	// Size is that of the nodes' disks before they are full.
+	// Size is the capacity of the nodes' disks.
 	Size unit.Bytes `yaml:"size" json:"size" jsonschema:"default=1GiB"`
 }
 
-// minDisk is less than any database starts on.
+// minDisk is below what any database needs to start.
 const minDisk = 16 << 20
 
 func (d *DiskFull) check(s Layout, fail failure) {
 	d.NodeSelector.resolve(s, fail)
 	if d.Size < minDisk {
-		fail("size", "1GiB is usual", "%v are too few for anything to start on", d.Size)
+		fail("size", "give 1GiB", "%v is too small for a database to start", d.Size)
 	}
 }
 
@@ -176,7 +177,7 @@ func (d *DiskFull) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) 
 			}
 			f, ok := h.(host.Controls)
 			if !ok {
-				return fmt.Errorf("filling the disk of %s: %w here", node, ErrUnavailable)
+				return fmt.Errorf("fill the disk of %s: %w on this host", node, ErrUnavailable)
 			}
 			return do(f)
 		}
@@ -195,8 +196,8 @@ func (d *DiskFull) diskSizes(s Layout) map[string]int64 {
 	return sizes
 }
 
-// DiskSizes are the nodes that must be on a disk of their own before anything starts on them,
-// with its size in bytes.
+// DiskSizes returns the nodes that need a disk of their own before anything starts on them, with
+// its size in bytes.
 func DiskSizes(events []Event, s Layout) map[string]int64 {
 	sizes := map[string]int64{}
 	for _, e := range events {
@@ -211,7 +212,7 @@ func DiskSizes(events []Event, s Layout) map[string]int64 {
 	return sizes
 }
 
-// MountDisks puts nodes on disks of their own.
+// MountDisks mounts a memory disk of the given size on each node.
 func (w *Testbed) MountDisks(sizes map[string]int64) error {
 	var errs []error
 	for name, size := range sizes {
@@ -221,7 +222,7 @@ func (w *Testbed) MountDisks(sizes map[string]int64) error {
 		}
 		m, ok := h.(host.Controls)
 		if !ok {
-			return fmt.Errorf("a disk for %s: %w here", name, ErrUnavailable)
+			return fmt.Errorf("mount a disk for %s: %w on this host", name, ErrUnavailable)
 		}
 		errs = append(errs, m.MountDisk(size))
 	}

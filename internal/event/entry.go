@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// entry is an event of the list with its own source of chance: what one entry draws does
-// not depend on what happens to others.
+// entry is an event of the list with its own random source: the draws of one entry do not depend on
+// other entries.
 type entry struct {
 	Event
 	index    int
 	stage    Layout
 	rand     *rand.Rand
-	turns    int // drawn so far
+	turns    int // occurrences drawn so far
 	specJSON json.RawMessage
-	// source is who fired it, "" for the experiment.
+	// source is who fired the event, "" for the experiment.
 	source string
 
-	// planned is when the occurrences drawn are to end, by target, for churn: a node that
-	// is down is not taken down again.
+	// busyUntil is, for churn, the planned end of the occurrences by target. A target that is down
+	// is not taken down again. ends lists the same times by occurrence.
 	busyUntil map[string]time.Duration
 	ends      []time.Duration
 }
@@ -29,25 +29,25 @@ type entry struct {
 func newEntry(e Event, index int, s Layout, seed uint64) (*entry, error) {
 	spec, err := json.Marshal(e)
 	if err != nil {
-		return nil, fmt.Errorf("writing event %s as JSON: %w", e.Label(), err)
+		return nil, fmt.Errorf("encode event %s: %w", e.Label(), err)
 	}
-	// The golden ratio parts the streams of entries.
+	// The golden ratio separates the random streams of the entries.
 	source := rand.NewPCG(seed, uint64(index+1)*0x9e3779b97f4a7c15)
 	return &entry{Event: e, index: index, stage: s, specJSON: spec, rand: rand.New(source), busyUntil: map[string]time.Duration{}}, nil
 }
 
-// drawnOccurrence is one occurrence as drawn.
 type drawnOccurrence struct {
 	turn   int // from 0
 	action action
-	// next is how long after this one was due the next is, for every and churn.
+	// next is the time from the due time of this occurrence to that of the next, for every and
+	// churn.
 	next time.Duration
-	// lasts is how long it lasts; negative is to the end.
+	// duration is negative if the occurrence lasts to the end of the trial.
 	duration time.Duration
 }
 
-// draw makes the next occurrence, due at a time since the series began. Its action is nil
-// where nobody is left to draw, or where churn has as many as it may.
+// draw makes the next occurrence, due at a time since the start of the series. Its action is nil if
+// no target is eligible, or if churn has reached its maximum of active occurrences.
 func (e *entry) draw(at time.Duration) drawnOccurrence {
 	h := drawnOccurrence{turn: e.turns, duration: -1}
 	e.turns++
@@ -93,7 +93,7 @@ func (e *entry) draw(at time.Duration) drawnOccurrence {
 	return h
 }
 
-// exhausted tells whether the list that the entry takes the next ones of is at its end.
+// exhausted reports whether choose: next has reached the end of its list.
 func (e *entry) exhausted() bool {
 	x, ok := e.Spec.spec.(limited)
 	if !ok {
@@ -103,7 +103,6 @@ func (e *entry) exhausted() bool {
 	return limit > 0 && e.turns >= limit
 }
 
-// exponential draws a time with that mean.
 func exponential(r *rand.Rand, mean time.Duration) time.Duration {
 	return time.Duration(r.ExpFloat64() * float64(mean))
 }

@@ -1,19 +1,16 @@
-// Package event is what can happen to a cloud while a trial measures: to its links, its
-// nodes, and the membership of its database. An experiment lists events; each entry says
-// what happens, to whom, and when.
+// Package event injects events into a running trial: changes of links, nodes and database
+// membership. An experiment lists the events; each entry says what happens, to which targets, and
+// when.
 //
-//	[]Event ─ Check ─► problems, at their place in the file
+//	[]Event ─ Check ─► mistakes, with their place in the file
 //	   │
-//	   └──── Runner ─► occurrence ─ apply ─► World (Net, hosts, cluster) ─ revert ─►
+//	   └──── Runner ─► occurrence ─ apply ─► Testbed (links, hosts, cluster) ─ revert ─►
 //	           ▲                      │
 //	       seed, clock          record.Event
 //
-// What kinds of events there are stands in registry.go; each is a file, which says all that is
-// to be known of it: a Kind, and how an experiment describes one (a spec).
-//
-// Every event can be reverted, in any order, and combined with others: what a link is
-// like is its base with all changes in force put on it in the order in which they came
-// (Net). One seed fixes every random choice, whatever the timing of the trial.
+// A Kind describes one kind of event; its kindSpec holds the settings from the experiment. Events
+// can be combined and reverted in any order: LinkLayers computes the settings of a link from its
+// base and all changes in force. The seed fixes every random choice, independent of timing.
 package event
 
 import (
@@ -27,66 +24,68 @@ import (
 	"skerry/internal/base/unit"
 )
 
-// Event is one entry of the list: exactly one kind of event, and when it happens. Times
-// count from the begin of the measurement.
+// Event is one entry of the list: one kind of event, and when it happens. Times count from the
+// start of the measurement.
 type Event struct {
-	// Name is what results call it; its kind where it is left out.
+	// Name is the event's name in results. The default is its kind.
 	Name string `yaml:"name" json:"name,omitempty"`
-	// At is when it first happens, or where it waits for something, not before when.
+	// At is when the event first happens. With when, it is the earliest time.
 	At *unit.Duration `yaml:"at" json:"at,omitempty"`
-	// When lets it wait. steady: until the goodput is steady (that of the last 5 s is within
-	// 10 % of that of the 5 s before, and no second without operations), counted from when
-	// the entry above was done. completed: until the change of the entry above is complete.
-	// reverted: until it has been taken back. It happens once for each time that the entry
-	// above did.
+	// When delays the event until a condition holds. steady waits until the goodput is steady after
+	// the previous entry has ended: the means of two consecutive 5 s windows differ by at most 10
+	// %, and no second is without operations. completed waits until the change of the previous
+	// entry is complete, reverted until it has been reverted. The event happens once for each
+	// occurrence of the previous entry.
 	When string `yaml:"when" json:"when,omitempty" jsonschema:"enum=steady,enum=completed,enum=reverted"`
-	// After is how long it then still waits.
+	// After is an additional delay after the condition of when.
 	After unit.Duration `yaml:"after" json:"after,omitempty"`
-	// Every repeats it at that interval, from begin to begin.
+	// Every repeats the event at this interval, from start to start.
 	Every *unit.Duration `yaml:"every" json:"every,omitempty"`
-	// Gap repeats it so long after it was over: reverted, or complete where it is not to be.
+	// Gap repeats the event this long after its end: after it was reverted, or after its change was
+	// complete if it is not reverted.
 	Gap *unit.Duration `yaml:"gap" json:"gap,omitempty"`
-	// Churn repeats it at random.
+	// Churn repeats the event at random times.
 	Churn *Churn `yaml:"churn" json:"churn,omitempty"`
-	// For is how long it lasts once its change is complete; then it is reverted. Left out,
+	// For is how long the event lasts after its change is complete. Then it is reverted. By default
 	// it lasts to the end of the trial.
 	For *unit.Duration `yaml:"for" json:"for,omitempty"`
-	// Until ends it: nothing begins then or later, and what lasts is reverted.
+	// Until ends the event: no occurrence starts at or after this time, and active ones are
+	// reverted.
 	Until *unit.Duration `yaml:"until" json:"until,omitempty"`
 
-	// What happens.
 	Spec Spec `yaml:",choice" json:"-" jsonschema:"-"`
 }
 
-// Churn repeats an event at random times, as a Poisson process does.
+// Churn repeats an event at random times, as a Poisson process.
 type Churn struct {
-	// Every is the mean time from one begin to the next, exponentially distributed.
+	// Every is the mean time between starts, exponentially distributed.
 	Every unit.Duration `yaml:"every" json:"every" jsonschema:"required"`
-	// Lasting is the mean time that each lasts, exponentially distributed, in place of for.
+	// Lasting is the mean duration, exponentially distributed. It replaces for.
 	Lasting *unit.Duration `yaml:"lasting" json:"lasting,omitempty"`
-	// Most is how many may last at once; what would be more is left out. 0 is any number.
+	// Most is the maximum number of simultaneous occurrences; further ones are skipped. 0 means no
+	// limit.
 	Most int `yaml:"most" json:"most,omitempty" jsonschema:"minimum=0"`
 }
 
-// Alternatives: an event is repeated in one way, and is of one kind.
+// Alternatives lists keys that exclude each other.
 func (Event) Alternatives() [][]string {
 	return [][]string{{"every", "gap", "churn"}, KindNames()}
 }
 
-// What an entry can wait for.
+// Values of Event.When.
 const (
 	whenSteady    = "steady"
 	whenCompleted = "completed"
 	whenReverted  = "reverted"
 )
 
-// Kind is the key of the event's kind, "" where it has none.
+// Kind is the name of the event's kind, "" if it has none.
 func (e Event) Kind() string { return e.Spec.kind.Name }
 
-// NeedsDisks tells whether the machine must be able to bound the disks of nodes for it.
+// NeedsDisks reports whether the machine must be able to limit the disks of nodes.
 func (e Event) NeedsDisks() bool { return e.Spec.kind.NeedsDisks }
 
-// Label is what messages call the event.
+// Label is the event's name in messages.
 func (e Event) Label() string {
 	if e.Name != "" {
 		return e.Name
@@ -94,18 +93,17 @@ func (e Event) Label() string {
 	return e.Kind()
 }
 
-// repeats tells whether the entry says by itself when it happens again.
 func (e Event) repeats() bool { return e.Every != nil || e.Gap != nil || e.Churn != nil }
 
-// endsEarly tells whether an event is over before the trial is.
+// endsEarly reports whether the event ends before the trial does.
 func (e Event) endsEarly() bool {
 	return e.For != nil || e.Until != nil || e.Churn != nil && e.Churn.Lasting != nil
 }
 
-// Spec is what happens: an event of one of the kinds. Its key in the file is the kind's name.
+// Spec is the part of an entry that says what happens. Its key in the file is the name of the kind.
 type Spec struct {
 	kind Kind
-	spec kindSpec // nil where nothing says what happens
+	spec kindSpec // nil if the entry has no kind
 }
 
 var _ strict.Chooser = (*Spec)(nil)
@@ -127,9 +125,9 @@ func (w *Spec) Choose(key string, value reflect.Value) {
 	}
 }
 
-// MarshalJSON writes the entry as a file has it: what happens stands last, at its kind's name.
+// MarshalJSON writes the entry in the form of the experiment file, with the kind's key last.
 func (e Event) MarshalJSON() ([]byte, error) {
-	type timing Event // without this method
+	type timing Event // Event without this method
 	b, err := json.Marshal(timing(e))
 	if err != nil || e.Spec.spec == nil {
 		return b, err

@@ -13,15 +13,15 @@ import (
 	"skerry/internal/record"
 )
 
-// Sentinel errors of events that are fired by hand.
+// Sentinel errors of events fired by hand.
 var (
-	// ErrInvalid says that an event is not one that can be fired.
+	// ErrInvalid marks an event that cannot be fired.
 	ErrInvalid = errors.New("invalid event")
-	// ErrNotRunning says that events cannot happen: the measurement has ended.
+	// ErrNotRunning says that the measurement has ended.
 	ErrNotRunning = errors.New("no measurement is under way")
 )
 
-// Parse reads one event as an experiment would have it, in YAML or JSON.
+// Parse reads one event in the form of the experiment file, in YAML or JSON.
 func Parse(text []byte) (Event, error) {
 	var e Event
 	root, err := strict.Parse("event", text)
@@ -36,13 +36,13 @@ func Parse(text []byte) (Event, error) {
 
 func hintOrDefault(hint string) string {
 	if hint == "" {
-		return "docs/events.md lists every kind of event"
+		return "see docs/events.md for the kinds of events"
 	}
 	return hint
 }
 
-// CheckFired tells why an event cannot be fired on a stage, on which a database of that name
-// runs that can do what can says. Such an event begins at once, once; it may say for how long.
+// CheckFired returns why an event cannot be fired on a layout that runs the named database. A fired
+// event starts at once and does not repeat; it may have a duration.
 func CheckFired(e Event, s Layout, name string, can database.Capabilities) error {
 	var first error
 	report := func(path, hint, format string, args ...any) {
@@ -59,11 +59,11 @@ func CheckFired(e Event, s Layout, name string, can database.Capabilities) error
 		}
 	}
 	if e.At != nil || e.When != "" || e.After > 0 || e.Every != nil || e.Gap != nil || e.Churn != nil || e.Until != nil {
-		report("", "leave out at, when, after, every, gap, churn and until", "an event that is fired happens at once, and once")
+		report("", "remove at, when, after, every, gap, churn and until", "a fired event starts at once and does not repeat")
 		return first
 	}
 	if prepares := e.Spec.kind.Preparation; prepares != "" {
-		report("", "put it into the experiment", "%s needs %s", e.Kind(), prepares)
+		report("", "add it to the experiment", "%s needs %s", e.Kind(), prepares)
 		return first
 	}
 	now := e
@@ -75,7 +75,7 @@ func CheckFired(e Event, s Layout, name string, can database.Capabilities) error
 	return first
 }
 
-// fireRequest is an event on its way to the runner's goroutine.
+// fireRequest asks the runner's goroutine to start an event.
 type fireRequest struct {
 	event  Event
 	source string
@@ -87,10 +87,9 @@ type fireResult struct {
 	err   error
 }
 
-// Fire makes an event that CheckFired found nothing wrong with happen at once, beside those
-// of the list, while Run runs. Source is who asked for it; its record says so. It is taken
-// back as any other: after Event.For, or at the trial's end. What Fire returns is the event as
-// it begins.
+// Fire starts an event that passed CheckFired, while Run runs. source names who asked for it and
+// goes into the record. The event is reverted after Event.For, or at the end of the trial. Fire
+// returns the event as recorded at its start.
 func (r *Runner) Fire(ctx context.Context, e Event, source string) (record.Event, error) {
 	answer := make(chan fireResult, 1)
 	select {
@@ -104,7 +103,7 @@ func (r *Runner) Fire(ctx context.Context, e Event, source string) (record.Event
 	return a.event, a.err
 }
 
-// startFired begins an event that was fired. Its entry stands behind those of the list.
+// startFired starts a fired event. Its entry follows those of the list.
 func (r *Runner) startFired(ctx context.Context, f fireRequest) {
 	x, err := newEntry(f.event, len(r.entries), r.Stage, r.Seed)
 	if err != nil {
@@ -114,7 +113,7 @@ func (r *Runner) startFired(ctx context.Context, f fireRequest) {
 	x.source = f.source
 	h := x.draw(0)
 	if h.action == nil {
-		f.answer <- fireResult{err: fmt.Errorf("%w: nobody is left that it could happen to", ErrState)}
+		f.answer <- fireResult{err: fmt.Errorf("%w: no eligible target", ErrState)}
 		return
 	}
 	r.entries = append(r.entries, &entryState{entry: x, began: true, active: 1})

@@ -12,42 +12,42 @@ import (
 	"skerry/internal/topology"
 )
 
-// LinkSetter makes changes of links real. A lab is one.
+// LinkSetter applies changes to links. A lab implements it.
 type LinkSetter interface {
-	// Set changes what links do to packets, all of one call at one moment.
+	// Set changes the settings of links, all of one call at the same moment.
 	Set(ctx context.Context, changes []link.Change) error
-	// Carrier takes the devices at both ends of a link down or up.
+	// Carrier sets the devices at both ends of a link up or down.
 	Carrier(id string, up bool) error
 }
 
-// LinkLayers is the links as drift and events together make them. What a direction of a link is
-// like is its base with every change in force on it, in the order in which they came:
+// LinkLayers computes the settings of links. The settings of a direction are its base, which drift
+// changes, with all layers of active events applied in order:
 //
 //	base 40ms ─ latency x 3 ─► 120ms ─ latency + 20ms ─► 140ms ─ link_down ─► down
 //
-// Taking one away leaves the others as they are, whichever came first.
+// Layers can be removed in any order.
 type LinkLayers struct {
 	setter LinkSetter
 
 	mu          sync.Mutex
 	base        map[direction]link.Quality
-	current     map[direction]link.Quality // what the links have
+	current     map[direction]link.Quality // settings that the emulator has
 	carrierDown map[string]bool            // links whose devices are down
 	layers      []*layer
-	// changes counts how often each direction was set since it was made, as the emulator does; nil
-	// without Observe.
+	// changes counts the changes of each direction, as the emulator does. It is nil without
+	// TrackAccounts.
 	changes map[direction]uint64
 	stats   func(context.Context, ...string) ([]link.Stats, error)
 }
 
-// layer is one event's changes.
+// layer is the change of one event.
 type layer struct {
 	changes map[direction]func(link.Quality) link.Quality
-	// pull tells of links by their names whether their devices are down from here on.
+	// carrierDown overrides the state of the devices, by link.
 	carrierDown map[string]bool
 }
 
-// NewLinkLayers is the links as they are now.
+// NewLinkLayers returns the links in their current state, without layers.
 func NewLinkLayers(links []topology.Link, s LinkSetter) *LinkLayers {
 	n := &LinkLayers{setter: s, base: map[direction]link.Quality{}, carrierDown: map[string]bool{}}
 	for _, l := range links {
@@ -60,7 +60,7 @@ func NewLinkLayers(links []topology.Link, s LinkSetter) *LinkLayers {
 	return n
 }
 
-// SetBase changes the base, as drift does: events in force stay on top of it.
+// SetBase changes the base, as drift does. Layers stay in force.
 func (n *LinkLayers) SetBase(ctx context.Context, changes []link.Change) (LinkUpdate, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -88,7 +88,7 @@ func (n *LinkLayers) SetBase(ctx context.Context, changes []link.Change) (LinkUp
 	return u, err
 }
 
-// addLayer puts a layer on top.
+// addLayer puts a layer on top. On an error, no layer is added.
 func (n *LinkLayers) addLayer(ctx context.Context, l *layer) (LinkUpdate, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -96,7 +96,7 @@ func (n *LinkLayers) addLayer(ctx context.Context, l *layer) (LinkUpdate, error)
 	u, err := n.applyLayers(ctx, l.directions())
 	if err != nil {
 		n.layers = n.layers[:len(n.layers)-1]
-		if len(l.carrierDown) > 0 { // one link after the other: some may be as they were to be
+		if len(l.carrierDown) > 0 { // links change one by one: restore those that were changed
 			_, again := n.applyLayers(ctx, l.directions())
 			err = errors.Join(err, again)
 		}
@@ -104,8 +104,8 @@ func (n *LinkLayers) addLayer(ctx context.Context, l *layer) (LinkUpdate, error)
 	return u, err
 }
 
-// removeLayer takes a layer away; one that is not there is no error. A layer whose links could
-// not be changed is gone all the same: the next change of them tries again.
+// removeLayer removes a layer; a missing one is not an error. If the links cannot be changed, the
+// layer is removed all the same, and the next change of these links tries again.
 func (n *LinkLayers) removeLayer(ctx context.Context, l *layer) (LinkUpdate, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -125,7 +125,7 @@ func (l *layer) directions() []direction {
 	return ds
 }
 
-// applyLayers sets those of the directions that are not as they should be.
+// applyLayers sets the touched directions whose settings differ from the wanted ones.
 func (n *LinkLayers) applyLayers(ctx context.Context, touched []direction) (u LinkUpdate, err error) {
 	next := map[direction]link.Quality{}
 	changes := map[string]*link.Change{}
@@ -180,7 +180,7 @@ func setDown(down bool) func(link.Quality) link.Quality {
 	}
 }
 
-// newCarrierAction changes the chosen links by f, and whether their devices are down.
+// newCarrierAction changes links by f, and sets whether their devices are down.
 func newCarrierAction(links []linkTarget, text string, f func(link.Quality) link.Quality, pull bool) action {
 	on, ok := newLinkAction(links, text, f).(*linkAction)
 	if !ok {
@@ -193,7 +193,7 @@ func newCarrierAction(links []linkTarget, text string, f func(link.Quality) link
 	return on
 }
 
-// applyCarrier takes the devices of links down or up where they are not as they should be.
+// applyCarrier sets the devices of the touched links up or down.
 func (n *LinkLayers) applyCarrier(touched []direction) error {
 	var ids []string
 	for _, d := range touched {
@@ -211,7 +211,7 @@ func (n *LinkLayers) applyCarrier(touched []direction) error {
 			continue
 		}
 		if err := n.setter.Carrier(id, !pulled); err != nil {
-			return fmt.Errorf("carrier: %w", err)
+			return fmt.Errorf("set the carrier of link %s: %w", id, err)
 		}
 		n.carrierDown[id] = pulled
 	}

@@ -10,32 +10,32 @@ import (
 	"skerry/internal/topology"
 )
 
-// Layout is what is known of a trial before it runs: where events can happen.
+// Layout is what is known about a trial's nodes and links before it runs.
 type Layout struct {
-	// Topology has the client in it.
+	// Topology includes the clients.
 	Topology topology.Topology
-	// Data are the nodes that carry the database when it starts, in topology order.
+	// Data are the nodes that run the database at the start, in topology order.
 	Data []string
-	// Clients are the nodes that load drivers run on.
+	// Clients are the nodes that run load drivers.
 	Clients []string
-	// Fixed maps data nodes that cannot leave to why; nil where nobody knows yet.
+	// Unremovable maps data nodes that cannot leave to the reason. It is nil if not known yet.
 	Unremovable map[string]string
-	// Real are the links that are left as they are: events may add to those.
+	// RealLinks are the links that Skerry does not emulate. Events can only add to them.
 	RealLinks map[string]bool
-	// Frail is why none can leave abruptly, "" where they can and where nobody knows yet.
+	// NoAbruptLeave is why no node can leave abruptly, "" if nodes can or if it is not known yet.
 	NoAbruptLeave string
 }
 
-// Names of groups of nodes, where no node or site has that name.
+// Names of groups of nodes. Names of nodes and sites take precedence.
 const (
-	groupData      = "data"      // those that carry the database at first
+	groupData      = "data"      // nodes that run the database at the start
 	groupRemovable = "removable" // those of them that can leave
-	groupSpare     = "spare"     // data nodes of the topology that do not carry it
-	groupClient    = "client"    // the load driver's
+	groupSpare     = "spare"     // data nodes that do not run it at the start
+	groupClient    = "client"    // nodes of the load drivers
 )
 
-// resolveNames resolves names of nodes, sites and groups to nodes in the order given, each once.
-// The first name that means nothing is returned.
+// resolveNames resolves names of nodes, sites and groups to nodes, in the given order and without
+// duplicates. unknown is the first name without a meaning.
 func (s Layout) resolveNames(names []string) (resolveNames []string, unknown string) {
 	for _, name := range names {
 		found, ok := s.resolveName(name)
@@ -51,8 +51,8 @@ func (s Layout) resolveNames(names []string) (resolveNames []string, unknown str
 	return resolveNames, ""
 }
 
-// resolveName are the nodes that one name stands for. The client belongs to no site and no group
-// but its own: what happens to a site's machines is not to happen to the measuring one.
+// resolveName returns the nodes of one name. Clients belong to no site and only to their own group,
+// so that an event at a site does not hit the measurement.
 func (s Layout) resolveName(name string) (nodes []string, ok bool) {
 	for _, n := range s.Topology.Nodes {
 		switch {
@@ -88,12 +88,12 @@ func (s Layout) resolveName(name string) (nodes []string, ok bool) {
 	return nil, false
 }
 
-// isAt tells whether a node or its site has the name.
+// isAt reports whether the node or its site has the name.
 func (s Layout) isAt(node, name string) bool {
 	return node == name || slices.ContainsFunc(s.Topology.Nodes, func(n topology.Node) bool { return n.Name == node && n.Site == name })
 }
 
-// suggestName is the hint for a name that is not known.
+// suggestName returns a hint for an unknown name.
 func (s Layout) suggestName(name string) string {
 	var known []string
 	for _, x := range s.Topology.Sites {

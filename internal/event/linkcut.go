@@ -15,11 +15,12 @@ import (
 )
 
 var linkDownKind = Kind{
-	Name: "link_down", Summary: "takes links down, silently or so that their nodes notice.",
+	Name: "link_down", Summary: "takes links down, silently or with loss of carrier.",
 	Effect: record.Effect{On: record.OnLinks, Makes: record.Down},
 	Docs: Docs{SectionLinks, []Row{
-		{Examples: []string{`{between: [Pune, Seoul]}`, `{choose: next}`}, Text: `packets are dropped silently, as by a radio link that vanished`},
-		{Examples: []string{`{between: [Pune, Seoul], mode: carrier}`}, Text: `the devices at both ends go down too, as when a cable is pulled out: routing sees it at once`},
+		{Examples: []string{`{between: [Pune, Seoul]}`, `{choose: next}`}, Text: `packets are dropped silently, as by a failed radio link`},
+		{Examples: []string{`{between: [Pune, Seoul], mode: carrier}`},
+			Text: `the devices at both ends go down too, as when a cable is pulled; routing sees it at once`},
 	}},
 	Offers: []Offer{
 		{ID: "cut", Title: "Cut links", On: record.OnLinks, Targets: "ids"},
@@ -28,7 +29,7 @@ var linkDownKind = Kind{
 	newSpec: func() kindSpec { return new(LinkDown) },
 }
 
-// How a link goes down.
+// Values of LinkDown.Mode.
 const (
 	modeSilent  = "silent"
 	modeCarrier = "carrier"
@@ -37,16 +38,16 @@ const (
 // LinkDown takes links down.
 type LinkDown struct {
 	LinkSelector `yaml:",inline"`
-	// Mode is how: silent drops every packet while the devices at both ends stay up, as a
-	// radio link vanishes; carrier takes the devices down too, as pulling out a cable does,
-	// and whatever routes there sees it at once.
+	// Mode is how the links go down. silent drops every packet, and the devices at both ends stay
+	// up, as when a radio link fails. carrier sets the devices down too, as when a cable is pulled;
+	// routing sees it at once.
 	Mode string `yaml:"mode" json:"mode" jsonschema:"default=silent,enum=silent,enum=carrier"`
 }
 
 func (l *LinkDown) check(s Layout, fail failure) {
 	l.LinkSelector.check(s, fail)
 	if l.Mode == modeCarrier && l.OneWay {
-		fail("one_way", "leave out one_way, or write mode: silent", "a device that is down sends and receives nothing")
+		fail("one_way", "remove one_way, or write mode: silent", "mode carrier always affects both directions")
 	}
 }
 
@@ -59,14 +60,14 @@ func (l *LinkDown) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) 
 }
 
 var linkUpKind = Kind{
-	Name: "link_up", Summary: "lets packets pass again on links that are down, whatever brought them down.",
-	Effect:  record.Effect{On: record.OnLinks, Makes: record.Up},
-	Docs:    Docs{SectionLinks, []Row{{Examples: []string{`{between: [Pune, Seoul]}`}, Text: `all links between the two pass packets again, whatever brought them down; with ids: [NAME] only one of them`}}},
+	Name: "link_up", Summary: "restores links that are down.",
+	Effect: record.Effect{On: record.OnLinks, Makes: record.Up},
+	Docs: Docs{SectionLinks, []Row{{Examples: []string{`{between: [Pune, Seoul]}`},
+		Text: `all links between the two pass packets again, whichever event took them down; ids: [NAME] selects one link`}}},
 	newSpec: func() kindSpec { return new(linkUp) },
 }
 
-// linkUp lets packets pass, over what came before it; what comes after it may take the
-// link down again.
+// linkUp overrides earlier cuts. A later event can take the link down again.
 type linkUp struct {
 	LinkSelector `yaml:",inline"`
 }
@@ -76,29 +77,29 @@ func (l *linkUp) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) ac
 }
 
 var linkFlapKind = Kind{
-	Name: "link_flap", Summary: "takes links down and up again and again.",
+	Name: "link_flap", Summary: "takes links down and up repeatedly.",
 	Effect:  record.Effect{On: record.OnLinks, Makes: record.Down},
 	Docs:    Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, down: 1s, up: 4s}`}, Text: `the links go down first`}}},
 	newSpec: func() kindSpec { return new(LinkFlap) },
 }
 
-// LinkFlap takes links down and up again and again, all chosen ones together.
+// LinkFlap takes links down and up repeatedly, all selected links together.
 type LinkFlap struct {
 	LinkSelector `yaml:",inline"`
-	// Down is how long they are down each time, which comes first.
+	// Down is the time that the links are down in each cycle. It comes first.
 	Down unit.Duration `yaml:"down" json:"down" jsonschema:"required"`
-	// Up is how long they are up in between.
+	// Up is the time that the links are up in each cycle.
 	Up unit.Duration `yaml:"up" json:"up" jsonschema:"required"`
 }
 
-// minFlap is as often as links can be set: changing all of azure8 takes milliseconds.
+// minFlap leaves time for the change itself: changing all links of azure8 takes milliseconds.
 const minFlap = unit.Duration(10 * time.Millisecond)
 
 func (f *LinkFlap) check(s Layout, fail failure) {
 	f.LinkSelector.check(s, fail)
 	for key, d := range map[string]unit.Duration{"down": f.Down, "up": f.Up} {
 		if d < minFlap {
-			fail(key, "", "%v is too short: the least is %v", d, minFlap)
+			fail(key, "", "%v is below the minimum of %v", d, minFlap)
 		}
 	}
 }
@@ -112,7 +113,6 @@ func (f *LinkFlap) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) 
 	return &flapAction{linkAction: *on, down: f.Down.Duration(), up: f.Up.Duration(), done: make(chan struct{})}
 }
 
-// flapAction is links that go down and up until they are reverted.
 type flapAction struct {
 	linkAction
 	down, up time.Duration
@@ -127,7 +127,7 @@ func (f *flapAction) apply(ctx context.Context, w *Testbed, p *progress) error {
 	if err := f.linkAction.apply(ctx, w, p); err != nil {
 		return err
 	}
-	ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx)) // till it is reverted
+	ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx)) // toggling lasts until revert
 	f.toggler.Go(func() {
 		if err := f.toggle(ctx, w, p); err != nil && ctx.Err() == nil {
 			f.failed = err
@@ -137,7 +137,6 @@ func (f *flapAction) apply(ctx context.Context, w *Testbed, p *progress) error {
 	return nil
 }
 
-// toggle begins with links that are down.
 func (f *flapAction) toggle(ctx context.Context, w *Testbed, p *progress) error {
 	down := true
 	for {
@@ -170,32 +169,31 @@ var partitionKind = Kind{
 	Name: "partition", Summary: "cuts every link between groups of nodes.",
 	Effect: record.Effect{On: record.OnLinks, Makes: record.Down},
 	Docs: Docs{SectionLinks, []Row{{Examples: []string{`{groups: [[Pune], [Seoul, Dubai]]}`, `{split: 2}`},
-		Text: "every link between two groups is cut. A node in no group reaches everybody. `split` draws groups of the database's nodes. With `one_way`, only what the " +
-			"first group sends is lost"}}},
+		Text: "every link between two groups is cut. A node in no group reaches all nodes. `split` draws random groups " +
+			"of the database's nodes. `one_way` drops only packets that the first group sends"}}},
 	newSpec: func() kindSpec { return new(Partition) },
 }
 
 // Partition cuts every link between nodes of different groups: groups, or split.
 type Partition struct {
-	// Groups are lists of nodes and sites; a site is all that stands there, the client
-	// too. Whoever is in no group reaches everybody.
+	// Groups are lists of nodes and sites. A site stands for all its nodes, clients included. A
+	// node in no group reaches all others.
 	Groups [][]string `yaml:"groups" json:"groups,omitempty"`
-	// Split divides the nodes that carry the database into so many groups at random, as
-	// equal as can be, anew each time.
+	// Split divides the nodes that run the database into this number of random groups of equal
+	// size, drawn again for each occurrence.
 	Split int `yaml:"split" json:"split,omitempty" jsonschema:"minimum=2"`
-	// OneWay drops only what the first group sends to the others.
+	// OneWay drops only packets from the first group to the others.
 	OneWay bool `yaml:"one_way" json:"one_way,omitempty"`
 }
 
-// Alternatives: groups are given or drawn.
 func (Partition) Alternatives() [][]string { return [][]string{{"groups", "split"}} }
 
 func (p *Partition) check(s Layout, fail failure) {
 	switch {
 	case p.Split > len(s.Data):
-		fail("split", "", "%d nodes cannot make %d groups", len(s.Data), p.Split)
+		fail("split", "", "cannot split %d nodes into %d groups", len(s.Data), p.Split)
 	case p.Split == 0 && len(p.Groups) < 2:
-		fail("groups", "write groups: [[Pune], [Seoul, Dubai]]", "a partition has two groups or more")
+		fail("groups", "write groups: [[Pune], [Seoul, Dubai]]", "a partition needs at least two groups")
 	}
 	for i, group := range p.Groups {
 		for k, name := range group {
@@ -224,7 +222,7 @@ func (p *Partition) check(s Layout, fail failure) {
 	}
 }
 
-// groupIndexes are the places of the groups that a node is in.
+// groupIndexes returns the indexes of the groups that contain the node.
 func (s Layout) groupIndexes(node string, groups [][]string) (in []int) {
 	for i, group := range groups {
 		if slices.ContainsFunc(group, func(name string) bool {
@@ -237,7 +235,7 @@ func (s Layout) groupIndexes(node string, groups [][]string) (in []int) {
 	return in
 }
 
-// groupByNode maps nodes to the place of their group; those in none are left out.
+// groupByNode maps the nodes of groups to the index of their group.
 func (s Layout) groupByNode(groups [][]string) map[string]int {
 	of := map[string]int{}
 	for _, n := range s.Topology.Nodes {
@@ -248,7 +246,7 @@ func (s Layout) groupByNode(groups [][]string) map[string]int {
 	return of
 }
 
-// cut are the links between nodes in different places.
+// cut returns the links between nodes of different groups.
 func (p *Partition) cut(s Layout, of map[string]int) []linkTarget {
 	var links []linkTarget
 	for _, l := range s.Topology.Links {
@@ -297,7 +295,6 @@ func (p *Partition) draw(s Layout, _ int, _ map[string]bool, r *rand.Rand) actio
 	return &partitionAction{linkAction: *on, text: text}
 }
 
-// partitionAction is links that are down, told as what that means.
 type partitionAction struct {
 	linkAction
 	text string

@@ -16,30 +16,32 @@ import (
 )
 
 var latencyKind = Kind{
-	Name: "latency", Summary: "changes how long packets take.",
+	Name: "latency", Summary: "changes the latency of links.",
 	Effect: record.Effect{On: record.OnLinks, Makes: record.Changed},
-	Docs:   Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, scale: 3}`, `{between: [Pune, Seoul], add: 20ms}`, `{set: 5ms}`}, Text: `the value is of one way: a round trip changes by twice as much. Of [real links](machines.md#real-links-and-their-copy) events only add`}}},
+	Docs: Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, scale: 3}`, `{between: [Pune, Seoul], add: 20ms}`, `{set: 5ms}`},
+		Text: `one-way value: a round trip changes by twice as much. On [real links](machines.md#real-links-and-their-copy) only add works`}}},
 	Offers: []Offer{
-		{ID: "slow", Title: "Multiply latency", On: record.OnLinks, Targets: "ids", Amount: &Amount{Key: "scale", Label: "times", Value: "3", Number: true}},
+		{ID: "slow", Title: "Multiply latency", On: record.OnLinks, Targets: "ids",
+			Amount: &Amount{Key: "scale", Label: "times", Value: "3", Number: true}},
 		{ID: "add", Title: "Add latency", On: record.OnLinks, Targets: "ids", Amount: &Amount{Key: "add", Label: "one way", Value: "50ms"}},
-		{ID: "slowall", Title: "Multiply latency of nodes", On: record.OnNodes, Targets: "of", Amount: &Amount{Key: "scale", Label: "times", Value: "3", Number: true}},
+		{ID: "slowall", Title: "Multiply latency of nodes", On: record.OnNodes, Targets: "of",
+			Amount: &Amount{Key: "scale", Label: "times", Value: "3", Number: true}},
 	},
 	newSpec: func() kindSpec { return new(Latency) },
 }
 
-// Latency changes the one-way delay of links: exactly one of set, add and scale. Several at
-// once add up, in the order in which they came.
+// Latency changes the one-way delay of links by one of set, add and scale. Simultaneous changes
+// apply in the order of their start.
 type Latency struct {
 	LinkSelector `yaml:",inline"`
-	// Set is the latency they have then, one way.
+	// Set is the new one-way latency.
 	Set *unit.Duration `yaml:"set" json:"set,omitempty"`
-	// Add is what each direction takes longer.
+	// Add is added to the latency of each direction.
 	Add *unit.Duration `yaml:"add" json:"add,omitempty"`
-	// Scale multiplies it.
+	// Scale multiplies the latency.
 	Scale *float64 `yaml:"scale" json:"scale,omitempty" jsonschema:"minimum=0,maximum=1000"`
 }
 
-// Alternatives: the latency changes in one way.
 func (Latency) Alternatives() [][]string {
 	return [][]string{{"set", "add", "scale"}, {"between", "of"}}
 }
@@ -47,7 +49,7 @@ func (Latency) Alternatives() [][]string {
 func (l *Latency) check(s Layout, fail failure) {
 	l.LinkSelector.check(s, fail)
 	if l.Set == nil && l.Add == nil && l.Scale == nil {
-		fail("", "give set: 40ms, add: 20ms or scale: 3", "nothing says what the latency becomes")
+		fail("", "give set: 40ms, add: 20ms or scale: 3", "new latency missing")
 	}
 	if l.Set != nil {
 		l.LinkSelector.rejectRealLinks(s, "set", "write add: 20ms", fail)
@@ -86,23 +88,22 @@ func (l *Latency) change() (string, func(link.Quality) link.Quality) {
 }
 
 var bandwidthKind = Kind{
-	Name: "bandwidth", Summary: "changes how fast links are.",
+	Name: "bandwidth", Summary: "changes the bandwidth of links.",
 	Effect:  record.Effect{On: record.OnLinks, Makes: record.Changed},
 	Docs:    Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, set: 10mbit}`, `{scale: 0.5}`}}}},
 	newSpec: func() kindSpec { return new(BandwidthSpec) },
 }
 
-// BandwidthSpec changes how fast links are: set or scale. The queue in front of the link
-// follows, unless the topology gives it a length.
+// BandwidthSpec changes the bandwidth of links by set or scale. The queue in front of the link
+// scales with it, unless the topology sets its length.
 type BandwidthSpec struct {
 	LinkSelector `yaml:",inline"`
-	// Set is the bandwidth they have then.
+	// Set is the new bandwidth.
 	Set *unit.Bandwidth `yaml:"set" json:"set,omitempty"`
-	// Scale multiplies it; a link without a limit stays without.
+	// Scale multiplies the bandwidth. A link without a limit stays unlimited.
 	Scale *float64 `yaml:"scale" json:"scale,omitempty" jsonschema:"exclusiveMinimum=0,maximum=1000"`
 }
 
-// Alternatives: the bandwidth changes in one way.
 func (BandwidthSpec) Alternatives() [][]string {
 	return [][]string{{"set", "scale"}, {"between", "of"}}
 }
@@ -110,9 +111,9 @@ func (BandwidthSpec) Alternatives() [][]string {
 func (b *BandwidthSpec) check(s Layout, fail failure) {
 	b.LinkSelector.check(s, fail)
 	if b.Set == nil && b.Scale == nil {
-		fail("", "give set: 10mbit or scale: 0.5", "nothing says what the bandwidth becomes")
+		fail("", "give set: 10mbit or scale: 0.5", "new bandwidth missing")
 	}
-	if b.Scale != nil { // set bounds a real link, too
+	if b.Scale != nil { // set limits a real link, too
 		b.LinkSelector.rejectRealLinks(s, "scale", "write set: 10mbit", fail)
 	}
 }
@@ -133,35 +134,33 @@ func (b *BandwidthSpec) draw(s Layout, turn int, busy map[string]bool, r *rand.R
 	})
 }
 
-// formatFactor writes a factor.
 func formatFactor(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
 
 var jitterKind = Kind{
-	Name: "jitter", Summary: "spreads the latency of links around its mean.",
+	Name: "jitter", Summary: "changes the jitter of links.",
 	Effect:  record.Effect{On: record.OnLinks, Makes: record.Changed},
 	Docs:    Docs{SectionLinks, []Row{{Examples: []string{`{of: Pune, set: 2ms, distribution: pareto}`, `{add: 1ms}`}}}},
 	newSpec: func() kindSpec { return new(Jitter) },
 }
 
-// Jitter spreads the latency of links around its mean: set or add. What is added
-// is added to the spread: the standard deviation, or the half-width of a uniform one.
+// Jitter changes how far the latency of links spreads around its mean, by set or add. The spread is
+// the standard deviation, or the half-width of a uniform distribution.
 type Jitter struct {
 	LinkSelector `yaml:",inline"`
-	// Set is the spread that they have then.
+	// Set is the new spread.
 	Set *unit.Duration `yaml:"set" json:"set,omitempty"`
-	// Add is what the spread grows by.
+	// Add is added to the spread.
 	Add *unit.Duration `yaml:"add" json:"add,omitempty"`
-	// Distribution is the shape of it; left out, it stays as it is.
+	// Distribution is the new shape. By default the shape does not change.
 	Distribution link.Distribution `yaml:"distribution" json:"distribution,omitempty" jsonschema:"enum=normal,enum=uniform,enum=pareto,enum=paretonormal"`
 }
 
-// Alternatives: the jitter changes in one way.
 func (Jitter) Alternatives() [][]string { return [][]string{{"set", "add"}, {"between", "of"}} }
 
 func (j *Jitter) check(s Layout, fail failure) {
 	j.LinkSelector.check(s, fail)
 	if j.Set == nil && j.Add == nil {
-		fail("", "give set: 2ms or add: 2ms", "nothing says what the jitter becomes")
+		fail("", "give set: 2ms or add: 2ms", "new jitter missing")
 	}
 	if j.Set != nil {
 		j.LinkSelector.rejectRealLinks(s, "set", "write add: 2ms", fail)
@@ -196,8 +195,8 @@ var lossKind = Kind{
 	Name: "loss", Summary: "makes links lose packets.",
 	Effect: record.Effect{On: record.OnLinks, Makes: record.Changed},
 	Docs: Docs{SectionLinks, []Row{
-		{Examples: []string{`{of: Pune, add: 5%}`, `{set: 1%}`}, Text: `losses combine: 10 % and 10 % lose 19 %`},
-		{Examples: []string{`{of: Pune, set: {burst: {mean: 2%, length: 8}}}`}, Text: `losses come in [bursts](#loss-in-bursts) of eight packets on average`},
+		{Examples: []string{`{of: Pune, add: 5%}`, `{set: 1%}`}, Text: `losses are independent: 10 % and 10 % lose 19 %`},
+		{Examples: []string{`{of: Pune, set: {burst: {mean: 2%, length: 8}}}`}, Text: `[bursts](#loss-in-bursts) of eight packets on average`},
 	}},
 	Offers: []Offer{
 		{ID: "lose", Title: "Lose packets", On: record.OnLinks, Targets: "ids", Amount: &Amount{Key: "add", Label: "share", Value: "5%"}},
@@ -205,23 +204,22 @@ var lossKind = Kind{
 	newSpec: func() kindSpec { return new(Loss) },
 }
 
-// Loss makes links lose a share of the packets, each drawn on its own: set or add. Losses
-// that are added are independent of each other: 10 % and 10 % lose 19 %.
+// Loss makes links lose packets, by set or add. Added losses are independent: 10 % and 10 % lose 19
+// %.
 type Loss struct {
 	LinkSelector `yaml:",inline"`
-	// Set is what they lose then: a share of packets, each drawn on its own, or bursts.
+	// Set is the new loss: a share of independently drawn packets, or bursts.
 	Set *topology.LossSpec `yaml:"set" json:"set,omitempty"`
-	// Add is lost of what would have arrived.
+	// Add is the share lost of the packets that would have arrived.
 	Add *unit.Fraction `yaml:"add" json:"add,omitempty"`
 }
 
-// Alternatives: the loss changes in one way.
 func (Loss) Alternatives() [][]string { return [][]string{{"set", "add"}, {"between", "of"}} }
 
 func (l *Loss) check(s Layout, fail failure) {
 	l.LinkSelector.check(s, fail)
 	if l.Set == nil && l.Add == nil {
-		fail("", "give set: 5% or add: 5%", "nothing says what share is lost")
+		fail("", "give set: 5% or add: 5%", "new loss missing")
 	}
 	if l.Set != nil {
 		l.LinkSelector.rejectRealLinks(s, "set", "write add: 5%", fail)
@@ -239,17 +237,16 @@ func (l *Loss) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) acti
 	})
 }
 
-// formatPercent is a share within a text that names are filled into.
+// formatPercent returns a share for use inside a format string.
 func formatPercent(f unit.Fraction) string { return formatFactor(100*float64(f)) + " %%" }
 
-// linkAction is the action of every event that changes what links do to packets.
+// linkAction changes the settings of links.
 type linkAction struct {
 	links []linkTarget
 	text  string
 	layer layer
 }
 
-// newLinkAction changes the chosen links by f.
 func newLinkAction(links []linkTarget, text string, f func(link.Quality) link.Quality) action {
 	if len(links) == 0 {
 		return nil
@@ -273,7 +270,6 @@ func linkIDs(links []linkTarget) []string {
 	return ids
 }
 
-// what fills the names of the links into the text.
 func (a *linkAction) what() string {
 	names := joinNames(a.targets(), "links")
 	if len(a.links) <= 4 && len(a.links) > 0 && len(a.links[0].directions) == 1 {

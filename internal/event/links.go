@@ -11,26 +11,26 @@ import (
 	"skerry/internal/topology"
 )
 
-// LinkSelector chooses links, and a direction of them.
+// LinkSelector selects links, and optionally one direction of them.
 type LinkSelector struct {
-	// Between are two nodes or sites: all links from the first to the second.
+	// Between are two nodes or sites. It selects all links from the first to the second.
 	Between []string `yaml:"between" json:"between,omitempty" jsonschema:"minItems=2,maxItems=2"`
-	// Of are nodes or sites: all links that end there; or links as "Pune~Sydney", either end
-	// first, where * and ? stand for any: "Pune~*". Without between and of it is all links.
+	// Of are nodes or sites, which select all links that end there. An entry can also be a link
+	// pattern such as "Pune~Sydney" or "Pune~*", with either end first and the wildcards * and ?.
+	// Without between and of, all links are selected.
 	Of Names `yaml:"of" json:"of,omitempty"`
-	// IDs are links by their own names, as skerry lab links and skerry validate --links show
-	// them: "A~B", or "A~B#1", "A~B#2" where a pair has several, or the name that the topology gives.
+	// IDs are names of single links, as skerry lab links and skerry validate --links show them:
+	// "A~B", "A~B#1" and "A~B#2" if a pair has several links, or the name in the topology.
 	IDs Names `yaml:"ids" json:"ids,omitempty"`
-	// Connected keeps all nodes joined by the links that are left: a random choice passes over a
-	// link if its loss, together with this event's earlier ones that still hold, would part them.
+	// Connected keeps all nodes connected by the remaining links. A random choice skips a link that
+	// would disconnect nodes, together with earlier active occurrences of this event.
 	Connected bool `yaml:"connected" json:"connected,omitempty"`
-	// OneWay leaves the way back as it is: from the first of between to the second, or
-	// outwards from what of names.
+	// OneWay changes one direction only: from the first entry of between to the second, or outwards
+	// from the nodes of of.
 	OneWay    bool `yaml:"one_way" json:"one_way,omitempty"`
 	Selection `yaml:",inline"`
 }
 
-// Alternatives: links are named by their two ends, by one, or by themselves.
 func (LinkSelector) Alternatives() [][]string { return [][]string{{"between", "of", "ids"}} }
 
 // direction is one direction of a link.
@@ -39,13 +39,13 @@ type direction struct {
 	back bool // from B to A
 }
 
-// linkTarget is a link with those of its directions that are meant.
+// linkTarget is a link with its selected directions.
 type linkTarget struct {
 	id         string
 	directions []direction
 }
 
-// match are the links meant, in topology order.
+// match returns the selected links, in topology order.
 func (l LinkSelector) match(s Layout) []linkTarget {
 	var found []linkTarget
 	for _, x := range s.Topology.Links {
@@ -68,7 +68,7 @@ func (l LinkSelector) match(s Layout) []linkTarget {
 	return found
 }
 
-// matchDirections tells whether the way from a to b, and the one from b to a, is meant.
+// matchDirections reports whether the directions from A to B and from B to A are selected.
 func (l LinkSelector) matchDirections(s Layout, x topology.Link) (there, back bool) {
 	a, b := x.A, x.B
 	if len(l.Between) == 2 {
@@ -120,7 +120,7 @@ func (l LinkSelector) check(s Layout, fail failure) {
 		}
 	}
 	if l.Connected && (l.Choose != "random" || l.Count != 1) {
-		fail("connected", "write choose: random", "links are kept connected where they are chosen at random, one at a time")
+		fail("connected", "write choose: random", "connected needs choose: random and count: 1")
 		return
 	}
 	n := len(l.match(s))
@@ -128,24 +128,24 @@ func (l LinkSelector) check(s Layout, fail failure) {
 	case n == 0 && len(l.Between) == 2:
 		fail("between", "", "there is no link between %s and %s", l.Between[0], l.Between[1])
 	case n == 0:
-		fail("", "", "there is no such link")
+		fail("", "", "no link matches")
 	case l.Choose == "random" && l.Count > n:
-		fail("count", "", "%d are asked for, of %d links", l.Count, n)
+		fail("count", "", "count %d is above the number of matching links, %d", l.Count, n)
 	}
 }
 
-// rejectRealLinks refuses to say what links become that are left as they are: an event can add to those.
+// rejectRealLinks reports links that Skerry does not emulate. Events can only add to those.
 func (l LinkSelector) rejectRealLinks(s Layout, key, hint string, fail failure) {
 	for _, x := range l.match(s) {
 		if s.RealLinks[x.id] {
-			fail(key, hint, "%s is real: nobody asks it to be anything, so that no event can say what it becomes", x.id)
+			fail(key, hint, "%s is a real link, which events cannot set or scale", x.id)
 			return
 		}
 	}
 }
 
-// checkQuality refuses a change that would give a link, as the topology has it, a quality which is
-// not possible: a jitter that the latency cannot hold.
+// checkQuality reports a change that gives a link invalid settings, such as a jitter above the
+// latency.
 func (l LinkSelector) checkQuality(s Layout, change func(link.Quality) link.Quality, fail failure) {
 	links := map[string]topology.Link{}
 	for _, x := range s.Topology.Links {
@@ -158,14 +158,13 @@ func (l LinkSelector) checkQuality(s Layout, change func(link.Quality) link.Qual
 				q = links[x.id].BA
 			}
 			if err := change(q).Validate(); err != nil {
-				fail("", "leave out such links, or change latency and jitter together", "%s: %v", x.id, err)
+				fail("", "exclude such links, or change latency and jitter together", "%s: %v", x.id, err)
 				return
 			}
 		}
 	}
 }
 
-// suggestLink is the hint for a name of links that is not known.
 func suggestLink(s Layout, name string) string {
 	if near := topology.NearestLink(name, s.Topology.Links); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -173,7 +172,7 @@ func suggestLink(s Layout, name string) string {
 	return "skerry validate --links lists them"
 }
 
-// suggestPair is the hint for two names with a dash between them, "" where they are none.
+// suggestPair returns a hint for two names joined by a dash, "" if they are not node names.
 func suggestPair(s Layout, name string) string {
 	a, b, _ := strings.Cut(name, "-")
 	_, first := s.resolveName(a)
@@ -183,7 +182,6 @@ func suggestPair(s Layout, name string) string {
 	return ""
 }
 
-// draw takes the links of one occurrence.
 func (l LinkSelector) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) []linkTarget {
 	all := l.match(s)
 	spoken := func(i int) bool { return busy[all[i].id] }
@@ -197,5 +195,5 @@ func (l LinkSelector) draw(s Layout, turn int, busy map[string]bool, r *rand.Ran
 	return links
 }
 
-// limit is how often an event on these links can happen; 0 is without end.
+// limit is the number of possible occurrences; 0 means no limit.
 func (l LinkSelector) limit(s Layout) int { return l.turnLimit(len(l.match(s))) }

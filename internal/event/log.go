@@ -7,16 +7,16 @@ import (
 	"skerry/internal/record"
 )
 
-// eventLog keeps what has happened, and hands on every change of it: from a goroutine of its
-// own, since a disk may keep whoever writes waiting, and events are not to be late for that.
+// eventLog holds all events and writes every change of them. A separate goroutine writes, so that a
+// slow disk does not delay events.
 type eventLog struct {
 	mu     sync.Mutex
-	events []record.Event // that of ID n at n-1
-	lines  []record.Event // to be written
-	// observed is what the emulator observed after the steps of each event, by its ID.
+	events []record.Event // the event with ID n is at n-1
+	lines  []record.Event // not yet written
+	// observed is the emulator's confirmation of each event's steps, by event ID.
 	observed map[int]*[2]*record.Observed // apply, revert
 	closed   bool
-	changed  *sync.Cond // there are lines, or closed
+	changed  *sync.Cond // lines were added, or closed
 }
 
 func newEventLog() *eventLog {
@@ -25,7 +25,7 @@ func newEventLog() *eventLog {
 	return l
 }
 
-// begin gives an event its ID.
+// begin assigns an ID to the event.
 func (l *eventLog) begin(e *record.Event) {
 	l.mu.Lock()
 	e.ID = len(l.events) + 1
@@ -34,7 +34,7 @@ func (l *eventLog) begin(e *record.Event) {
 	l.save(*e)
 }
 
-// save takes the event as it is: its steps go on changing.
+// save records the event. It copies the steps, which continue to change.
 func (l *eventLog) save(e record.Event) {
 	e.Apply, e.Revert = copyStep(e.Apply), copyStep(e.Revert)
 	l.mu.Lock()
@@ -42,7 +42,7 @@ func (l *eventLog) save(e record.Event) {
 	l.update(e)
 }
 
-// update replaces an event and hands it on; its steps are copies, and the caller holds the lock.
+// update replaces an event whose steps are copies. The caller holds mu.
 func (l *eventLog) update(e record.Event) {
 	if seen := l.observed[e.ID]; seen != nil {
 		for i, s := range []*record.Step{e.Apply, e.Revert} {
@@ -56,7 +56,7 @@ func (l *eventLog) update(e record.Event) {
 	l.changed.Signal()
 }
 
-// addObserved adds what the emulator observed after a step of an event.
+// addObserved adds the emulator's confirmation of a step.
 func (l *eventLog) addObserved(id int, reverts bool, seen *record.Observed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func copyStep(s *record.Step) *record.Step {
 	return &c
 }
 
-// write hands on every line until close was called and none is left, or one cannot be.
+// write writes every line until close is called and no line is left, or until a write fails.
 func (l *eventLog) write(line func(record.Event) error) error {
 	for {
 		l.mu.Lock()
@@ -102,7 +102,6 @@ func (l *eventLog) write(line func(record.Event) error) error {
 	}
 }
 
-// close says that nothing comes any more.
 func (l *eventLog) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,21 +10,21 @@ import (
 )
 
 var leaveKind = Kind{
-	Name: "leave", Summary: "ends the membership of nodes by the database's own procedure. Reverted, they join.",
+	Name: "leave", Summary: "removes nodes by the database's own procedure. A revert adds them again.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Down, Settles: true, Member: record.Leaves},
 	Docs: Docs{SectionMembership, []Row{{Examples: []string{`Seoul`, `{nodes: removable, choose: next}`, `{nodes: Seoul, manner: abrupt}`},
-		Text: `the node leaves by the database's own procedure. Taken back, it joins`}}},
+		Text: `the node leaves by the database's own procedure. On revert, it joins`}}},
 	HeldState: "away",
 	newSpec:   func() kindSpec { return new(Leave) },
 }
 
-// Leave ends the membership of nodes, one after the other, by the database's own
-// procedure. It is over when the database says so; without for it is a change for good,
-// which the end of the trial does not take back.
+// Leave removes nodes from the database, one after the other, by the database's own procedure. It
+// is complete when the database says so. Without for, the change is permanent: the end of the trial
+// does not revert it.
 type Leave struct {
 	NodeSelector `yaml:",inline"`
-	// Manner is how they go: graceful, or abrupt: killed first, and then removed by the
-	// procedure for members that were lost.
+	// Manner is how the nodes leave. graceful is the normal procedure. abrupt kills the node first,
+	// then removes it by the procedure for lost members.
 	Manner string `yaml:"manner" json:"manner" jsonschema:"default=graceful,enum=graceful,enum=abrupt"`
 }
 
@@ -48,17 +48,16 @@ func (e *Leave) leavingNodes(s Layout) []string {
 	return nodes
 }
 
-// need: members can leave while the database serves, these can, and enough are left.
 func (e *Leave) checkDatabase(c databaseCheck, entry Event, fail failure) {
 	if !c.can.Resize {
-		fail("", "kill nodes, or cut their links", "%s cannot let members leave while it serves", c.name)
+		fail("", "kill nodes, or cut their links", "%s cannot remove members while it serves", c.name)
 		return
 	}
-	const gracefully = "write manner: graceful, or kill nodes and leave them members"
+	const gracefully = "write manner: graceful, or kill nodes and keep them as members"
 	if parseManner(e.Manner) == database.Abrupt {
 		switch {
 		case !c.can.LeaveAbrupt:
-			fail("manner", gracefully, "%s has no procedure for members that were lost", c.name)
+			fail("manner", gracefully, "%s has no procedure for lost members", c.name)
 			return
 		case c.stage.NoAbruptLeave != "":
 			fail("manner", gracefully, "no node can leave abruptly: %s", c.stage.NoAbruptLeave)
@@ -68,11 +67,11 @@ func (e *Leave) checkDatabase(c databaseCheck, entry Event, fail failure) {
 	nodes := e.leavingNodes(c.stage)
 	for _, n := range nodes {
 		if why := c.stage.Unremovable[n]; why != "" {
-			fail("nodes", "name others, or write nodes: removable", "%s cannot leave: %s", n, why)
+			fail("nodes", "name other nodes, or write nodes: removable", "%s cannot leave: %s", n, why)
 			return
 		}
 	}
-	if len(nodes) == 0 { // removable, where none is
+	if len(nodes) == 0 { // removable matches no node
 		fail("nodes", "start with more nodes", "none of the %d nodes can leave: %s", len(c.stage.Data), c.stage.Unremovable[c.stage.Data[0]])
 		return
 	}
@@ -81,19 +80,19 @@ func (e *Leave) checkDatabase(c databaseCheck, entry Event, fail failure) {
 		away = min(away, e.Count)
 	}
 	if left := len(c.stage.Data) - away + c.joiningCount(); e.Choose != "random" && left < c.can.MinNodes {
-		fail("nodes", "let fewer leave", "%s needs at least %d nodes: of %d, %d would be left", c.name, c.can.MinNodes, len(c.stage.Data), left)
+		fail("nodes", "let fewer nodes leave", "%s needs at least %d nodes: %d of %d would remain",
+			c.name, c.can.MinNodes, left, len(c.stage.Data))
 	}
 }
 
 var joinKind = Kind{
-	Name: "join", Summary: "makes nodes members. Reverted, they leave.",
+	Name: "join", Summary: "adds nodes as members of the database. A revert removes them.",
 	Effect:    record.Effect{On: record.OnNodes, Makes: record.Up, Settles: true, Member: record.Joins},
-	Docs:      Docs{SectionMembership, []Row{{Examples: []string{`spare`}, Text: `the node joins. Taken back, it leaves`}}},
+	Docs:      Docs{SectionMembership, []Row{{Examples: []string{`spare`}, Text: `the node joins the database. On revert, it leaves`}}},
 	HeldState: "members",
 	newSpec:   func() kindSpec { return new(join) },
 }
 
-// join makes nodes members, one after the other.
 type join struct {
 	NodeSelector `yaml:",inline"`
 }
@@ -118,19 +117,19 @@ func (e *join) joiningNodes(s Layout) []string {
 	return nodes
 }
 
-// need: the database takes members in while it serves, so many, and these are none yet.
 func (e *join) checkDatabase(c databaseCheck, _ Event, fail failure) {
 	if !c.can.Resize {
-		fail("", "give the experiment more nodes from the start", "%s cannot take in members while it serves", c.name)
+		fail("", "give the experiment more nodes from the start", "%s cannot add members while it serves", c.name)
 		return
 	}
 	for _, n := range e.joiningNodes(c.stage) {
 		if slices.Contains(c.stage.Data, n) && !c.hasLeave(n) {
-			fail("nodes", "leave nodes of the topology out of database.nodes or database.count, and name those", "%s is a member from the start, and no event lets it leave", n)
+			fail("nodes", "keep nodes out of database.nodes or database.count, and name those",
+				"%s is a member from the start, and no event removes it", n)
 			return
 		}
 	}
 	if most := c.can.MaxNodes; most > 0 && len(c.stage.Data)+c.joiningCount() > most {
-		fail("nodes", "", "%s forms clusters of %d nodes at most", c.name, most)
+		fail("nodes", "", "%s supports at most %d nodes", c.name, most)
 	}
 }

@@ -10,21 +10,19 @@ import (
 	"skerry/internal/record"
 )
 
-// applyTimeout bounds how long an event may take to begin: restarting nodes one after the
-// other takes a minute each.
+// applyTimeout bounds applying an event. A rolling restart takes up to a minute per node.
 const applyTimeout = 10 * time.Minute
 
-// revertTimeout bounds how long taking an event back may take once the trial has ended:
-// starting a database again takes a minute at most.
+// revertTimeout bounds reverting an event after the trial has ended. Starting a database takes up
+// to a minute.
 const revertTimeout = 2 * time.Minute
 
-// interruptedRevertTimeout is what it may take when the trial was interrupted: its lab goes.
+// interruptedRevertTimeout applies if the trial was interrupted, since its lab is removed anyway.
 const interruptedRevertTimeout = 5 * time.Second
 
-// errTrialEnded is why a change stays incomplete.
 var errTrialEnded = errors.New("the trial ended before it was complete")
 
-// occurrence is an entry that happens.
+// occurrence is one occurrence of an entry while it happens.
 type occurrence struct {
 	drawnOccurrence
 	r     *Runner
@@ -33,7 +31,6 @@ type occurrence struct {
 	event record.Event
 }
 
-// begin notes that it begins.
 func (o *occurrence) begin() {
 	now := o.r.now()
 	o.fillEvent(now)
@@ -49,13 +46,16 @@ func (o *occurrence) begin() {
 func (o *occurrence) fillEvent(at time.Duration) {
 	e := o.entry
 	effect := e.Spec.kind.Effect
-	o.event = record.Event{T: at.Seconds(), Kind: e.Kind(), Effect: &effect, Entry: e.index, Turn: o.turn + 1, Name: e.Name, Spec: e.specJSON, Source: e.source}
+	o.event = record.Event{
+		T: at.Seconds(), Kind: e.Kind(), Effect: &effect, Entry: e.index, Turn: o.turn + 1,
+		Name: e.Name, Spec: e.specJSON, Source: e.source,
+	}
 	if e.source != "" {
 		o.event.Entry = -1
 	}
 }
 
-// skip notes that the entry never happened.
+// skip records that the entry never happened.
 func (o *occurrence) skip(why string) {
 	o.fillEvent(o.r.now())
 	o.event.Turn = 0
@@ -63,17 +63,17 @@ func (o *occurrence) skip(why string) {
 	o.r.log.begin(&o.event)
 }
 
-// run makes it happen and takes it back when it is over, or ctx ends.
+// run applies the event and reverts it at its end, or when ctx ends.
 func (o *occurrence) run(ctx context.Context) {
 	work := ctx
-	if !o.entry.Spec.kind.permanent() { // begun at the last moment it is finished, and taken back
+	if !o.entry.Spec.kind.permanent() { // an event that started late is completed, then reverted
 		var cancel context.CancelFunc
 		work, cancel = context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
 		defer cancel()
 	}
 	err := o.step(work, ctx, o.event.Apply, o.action.apply)
 	if err != nil {
-		if !(o.entry.Spec.kind.permanent() && ctx.Err() != nil) { // what the trial's end interrupts goes with the trial
+		if !(o.entry.Spec.kind.permanent() && ctx.Err() != nil) { // the lab is removed, so there is nothing to revert
 			err = errors.Join(err, o.revert(ctx, o.r.now()))
 		}
 		o.fail(err)
@@ -105,7 +105,7 @@ func (o *occurrence) run(ctx context.Context) {
 	o.notify(note{reverted: true, over: true})
 }
 
-// endTime is when it is to be taken back, negative for at the trial's end.
+// endTime is when to revert the event, negative for the end of the trial.
 func (o *occurrence) endTime() time.Duration {
 	over := time.Duration(-1)
 	if o.duration >= 0 {
@@ -117,7 +117,7 @@ func (o *occurrence) endTime() time.Duration {
 	return over
 }
 
-// awaitEnd returns when it is over, with an error when it ended by itself before.
+// awaitEnd waits for the end of the event. It returns an error if the action failed before.
 func (o *occurrence) awaitEnd(ctx context.Context, over time.Duration) error {
 	var end <-chan time.Time
 	if over >= 0 {
@@ -139,8 +139,8 @@ func (o *occurrence) awaitEnd(ctx context.Context, over time.Duration) error {
 	return nil
 }
 
-// revert reverts it, even when ctx has ended. A change of membership is not finished
-// then: it would hold up the end of the trial for as long as the database likes.
+// revert reverts the event, even after ctx has ended. A change of membership is not reverted then,
+// since it could delay the end of the trial without limit.
 func (o *occurrence) revert(trial context.Context, due time.Duration) error {
 	ctx := trial
 	if !o.entry.Spec.kind.permanent() {
@@ -155,13 +155,13 @@ func (o *occurrence) revert(trial context.Context, due time.Duration) error {
 	o.event.Revert = &record.Step{Due: o.moment(due), Began: o.momentPtr(o.r.now())}
 	o.save()
 	if err := o.step(ctx, trial, o.event.Revert, o.action.revert); err != nil {
-		return fmt.Errorf("reverting it: %w", err)
+		return fmt.Errorf("revert: %w", err)
 	}
 	return nil
 }
 
-// step makes one change and notes its times. Beside what follows, a change of links is confirmed as long as
-// the trial measures.
+// step makes one change and records its times. A change of links is confirmed in the background
+// while the trial measures.
 func (o *occurrence) step(ctx, trial context.Context, s *record.Step, change func(context.Context, *Testbed, *progress) error) error {
 	var p progress
 	err := change(ctx, o.r.World, &p)
@@ -214,7 +214,7 @@ func (o *occurrence) momentPtr(d time.Duration) *record.Moment {
 	return &m
 }
 
-// progress is where an action tells how far it is: from any goroutine.
+// progress collects what an action reports. It is safe for concurrent use.
 type progress struct {
 	mu       sync.Mutex
 	accepted time.Time
@@ -222,7 +222,7 @@ type progress struct {
 	update   LinkUpdate
 }
 
-// accept says when the request was accepted; of several requests the last one counts.
+// accept records when the request was accepted. Of several requests the last one counts.
 func (p *progress) accept(at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -231,14 +231,12 @@ func (p *progress) accept(at time.Time) {
 
 func (p *progress) acceptNow() { p.accept(time.Now()) }
 
-// addBytes adds what the change moved.
 func (p *progress) addBytes(bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.bytes += bytes
 }
 
-// setLinkUpdate notes a change of links.
 func (p *progress) setLinkUpdate(u LinkUpdate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,19 +11,19 @@ import (
 	"skerry/internal/record"
 )
 
-// nodeAction is the action of events that do something to one node after the other.
+// nodeAction acts on nodes, one after the other.
 type nodeAction struct {
 	nodes []string
-	text  string // the nodes' names are filled in
+	text  string // format string for the nodes' names
 	do    func(ctx context.Context, w *Testbed, node string, p *progress) error
-	// undo takes it back; nil is an event that has nothing to take back. A node that is
-	// in the right state already, since another event saw to that, is no error.
+	// undo reverts do; nil if there is nothing to revert. ErrState is ignored: another event has
+	// restored the node already.
 	undo func(ctx context.Context, w *Testbed, node string, p *progress) error
 
-	done []string // nodes that it was done to
+	done []string // nodes that do has changed
 }
 
-// newNodeAction is nil where there is no node.
+// newNodeAction returns nil if there are no nodes.
 func newNodeAction(a nodeAction) action {
 	if len(a.nodes) == 0 {
 		return nil
@@ -67,7 +67,7 @@ func reviveNode(ctx context.Context, w *Testbed, node string, _ *progress) error
 	return w.revive(ctx, node)
 }
 
-// Names of the manners.
+// Values of Leave.Manner and Restart.Manner.
 const (
 	graceful = "graceful"
 	abrupt   = "abrupt"
@@ -76,10 +76,10 @@ const (
 func parseManner(name string) database.Manner { return database.Manner(name == abrupt) }
 
 var killKind = Kind{
-	Name: "kill", Summary: "ends the database's processes on nodes with SIGKILL; they stay members. Reverted, they are started again on the same data.",
+	Name: "kill", Summary: "kills the database on nodes with SIGKILL; the nodes stay members. A revert restarts it on the same data.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Down},
 	Docs: Docs{SectionNodes, []Row{{Examples: []string{`Seoul`, `{nodes: data, choose: random}`},
-		Text: `the database's processes end with SIGKILL. Taken back, they start again on the same data`}}},
+		Text: `SIGKILL to the database's processes. On revert, they restart on the same data`}}},
 	Offers: []Offer{
 		{ID: "kill", Title: "Kill the database", On: record.OnNodes, Targets: "nodes"},
 	},
@@ -87,7 +87,6 @@ var killKind = Kind{
 	newSpec:   func() kindSpec { return new(kill) },
 }
 
-// kill ends the database's processes on nodes with SIGKILL.
 type kill struct {
 	NodeSelector `yaml:",inline"`
 }
@@ -103,14 +102,14 @@ func (*kill) checkDatabase(c databaseCheck, e Event, fail failure) {
 }
 
 var stopKind = Kind{
-	Name: "stop", Summary: "ends the database's processes on nodes in its own way; reverted as kill is.",
-	Effect:    record.Effect{On: record.OnNodes, Makes: record.Down},
-	Docs:      Docs{SectionNodes, []Row{{Examples: []string{`Seoul`}, Text: `the database's processes end in the database's own way: drained, flushed, SIGTERM`}}},
+	Name: "stop", Summary: "stops the database on nodes gracefully. A revert restarts it, as for kill.",
+	Effect: record.Effect{On: record.OnNodes, Makes: record.Down},
+	Docs: Docs{SectionNodes, []Row{{Examples: []string{`Seoul`},
+		Text: `the database stops by its own procedure: drain, flush, SIGTERM`}}},
 	HeldState: "down",
 	newSpec:   func() kindSpec { return new(stop) },
 }
 
-// stop ends the database's processes on nodes in the database's own way.
 type stop struct {
 	NodeSelector `yaml:",inline"`
 }
@@ -118,7 +117,8 @@ type stop struct {
 func (e *stop) check(s Layout, fail failure) { e.checkMembers(s, fail, "stopped") }
 
 func (e *stop) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) action {
-	return newNodeAction(nodeAction{nodes: e.NodeSelector.draw(s, turn, busy, r), text: "%s stopped", do: haltNode(graceful), undo: reviveNode})
+	nodes := e.NodeSelector.draw(s, turn, busy, r)
+	return newNodeAction(nodeAction{nodes: nodes, text: "%s stopped", do: haltNode(graceful), undo: reviveNode})
 }
 
 func (*stop) checkDatabase(c databaseCheck, e Event, fail failure) {
@@ -126,13 +126,12 @@ func (*stop) checkDatabase(c databaseCheck, e Event, fail failure) {
 }
 
 var startKind = Kind{
-	Name: "start", Summary: "starts what kill and stop have ended.",
+	Name: "start", Summary: "restarts the database after kill or stop.",
 	Effect:  record.Effect{On: record.OnNodes, Makes: record.Up, Settles: true},
-	Docs:    Docs{SectionNodes, []Row{{Examples: []string{`Seoul`}, Text: `the processes that kill or stop has ended start again`}}},
+	Docs:    Docs{SectionNodes, []Row{{Examples: []string{`Seoul`}, Text: `the processes that kill or stop ended start again`}}},
 	newSpec: func() kindSpec { return new(start) },
 }
 
-// start starts what kill and stop have ended.
 type start struct {
 	NodeSelector `yaml:",inline"`
 }
@@ -146,16 +145,18 @@ func (e *start) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) act
 func (*start) checkDatabase(c databaseCheck, _ Event, fail failure) { c.requireRestart(fail) }
 
 var restartKind = Kind{
-	Name: "restart", Summary: "stops and starts nodes, one after the other.",
-	Effect:  record.Effect{On: record.OnNodes, Makes: record.Changed, Settles: true},
-	Docs:    Docs{SectionNodes, []Row{{Examples: []string{`{nodes: data, manner: graceful}`}, Text: `the nodes restart one after the other. Each waits until the one before serves`}}},
+	Name: "restart", Summary: "restarts the database on nodes, one after the other.",
+	Effect: record.Effect{On: record.OnNodes, Makes: record.Changed, Settles: true},
+	Docs: Docs{SectionNodes, []Row{{Examples: []string{`{nodes: data, manner: graceful}`},
+		Text: `the nodes restart one after the other; each waits until the previous node serves`}}},
 	newSpec: func() kindSpec { return new(Restart) },
 }
 
-// Restart stops and starts nodes, one after the other: the next when the one before serves.
+// Restart stops and starts nodes, one after the other: each waits until the previous one serves.
 type Restart struct {
 	NodeSelector `yaml:",inline"`
-	// Manner is how they are stopped: graceful in the database's own way, abrupt by SIGKILL.
+	// Manner is how the nodes are stopped: graceful by the database's own procedure, abrupt by
+	// SIGKILL.
 	Manner string `yaml:"manner" json:"manner" jsonschema:"default=graceful,enum=graceful,enum=abrupt"`
 }
 
@@ -169,7 +170,7 @@ func (e *Restart) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) a
 		}
 		p.acceptNow()
 		err := reviveNode(ctx, w, node, p)
-		if err != nil && ctx.Err() != nil { // the trial ends meanwhile, and all is to be as it was
+		if err != nil && ctx.Err() != nil { // the trial has ended: start the node all the same
 			return reviveNode(context.WithoutCancel(ctx), w, node, p)
 		}
 		return err
@@ -180,9 +181,10 @@ func (e *Restart) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) a
 func (*Restart) checkDatabase(c databaseCheck, _ Event, fail failure) { c.requireRestart(fail) }
 
 var pauseKind = Kind{
-	Name: "pause", Summary: "stops every process of nodes where it is (SIGSTOP), its connections open.",
+	Name: "pause", Summary: "pauses every process of nodes (SIGSTOP); connections stay open.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Down},
-	Docs:   Docs{SectionNodes, []Row{{Examples: []string{`Seoul`}, Text: `every process of the node stops where it is (SIGSTOP). The node goes silent with its connections open`}}},
+	Docs: Docs{SectionNodes, []Row{{Examples: []string{`Seoul`},
+		Text: `every process of the node pauses (SIGSTOP). The node goes silent, and its connections stay open`}}},
 	Offers: []Offer{
 		{ID: "pause", Title: "Pause all processes", On: record.OnNodes, Targets: "nodes"},
 	},
@@ -190,8 +192,7 @@ var pauseKind = Kind{
 	newSpec:   func() kindSpec { return new(pause) },
 }
 
-// pause stops every process of nodes where it is: what a stalled virtual machine looks
-// like to the others.
+// pause stops every process of a node, which looks to others like a stalled virtual machine.
 type pause struct {
 	NodeSelector `yaml:",inline"`
 }
@@ -209,13 +210,13 @@ func (e *pause) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) act
 func resumeNode(_ context.Context, w *Testbed, node string, _ *progress) error { return w.resume(node) }
 
 var resumeKind = Kind{
-	Name: "resume", Summary: "lets the processes of nodes go on (SIGCONT), whatever paused them.",
-	Effect:  record.Effect{On: record.OnNodes, Makes: record.Up, Settles: true},
-	Docs:    Docs{SectionNodes, []Row{{Examples: []string{`Seoul`}, Text: `every process of the node goes on (SIGCONT), whatever paused it`}}},
+	Name: "resume", Summary: "resumes the processes of paused nodes (SIGCONT).",
+	Effect: record.Effect{On: record.OnNodes, Makes: record.Up, Settles: true},
+	Docs: Docs{SectionNodes, []Row{{Examples: []string{`Seoul`},
+		Text: `every process of the node resumes (SIGCONT), whichever event paused it`}}},
 	newSpec: func() kindSpec { return new(resume) },
 }
 
-// resume lets the processes of nodes go on.
 type resume struct {
 	NodeSelector `yaml:",inline"`
 }
@@ -227,26 +228,25 @@ func (e *resume) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) ac
 }
 
 var clockSkewKind = Kind{
-	Name: "clock_skew", Summary: "sets the clocks of nodes wrong.",
+	Name: "clock_skew", Summary: "skews the clocks of nodes (unavailable).",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Changed},
 	Docs: Docs{SectionResources, []Row{{
-		Text: `unavailable. Linux gives the processes of a node no time of day of their own: time namespaces shift the monotonic clocks alone. Skerry does ` +
-			`not touch the machine's clock`}}},
+		Text: `unavailable. Linux has no wall clock per node: time namespaces shift monotonic clocks only. ` +
+			`Skerry does not change the machine's clock`}}},
 	newSpec: func() kindSpec { return new(ClockSkew) },
 }
 
-// ClockSkew sets the clocks of nodes wrong. It is unavailable: the kernel gives processes
-// no time of day of their own (time namespaces shift only the monotonic clocks), and the
-// machine's is not to be touched. The key stands here so that who looks for it is told.
+// ClockSkew sets the clocks of nodes wrong. It is unavailable: time namespaces shift only the
+// monotonic clocks, and Skerry does not change the machine's clock. The key exists to explain this.
 type ClockSkew struct {
 	NodeSelector `yaml:",inline"`
-	// By is how far their clocks are off.
+	// By is the clock error.
 	By unit.Duration `yaml:"by" json:"by"`
 }
 
 func (c *ClockSkew) check(_ Layout, fail failure) {
-	fail("", "skew the clocks of real machines; latency and pause delay what nodes hear of each other",
-		"%v: Linux gives the processes of a node no time of day of their own (time namespaces shift the monotonic clocks alone)", ErrUnavailable)
+	fail("", "skew the clocks of real machines; latency and pause delay messages between nodes",
+		"%v: Linux has no wall clock per node (time namespaces shift monotonic clocks only)", ErrUnavailable)
 }
 
 func (c *ClockSkew) draw(Layout, int, map[string]bool, *rand.Rand) action { return nil }

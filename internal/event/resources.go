@@ -22,75 +22,79 @@ import (
 )
 
 var cpuKind = Kind{
-	Name: "cpu", Summary: "keeps cores of nodes busy, as \"yes > /dev/null\" does.",
+	Name: "cpu", Summary: "keeps CPU cores of nodes busy.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Changed},
-	Docs:   Docs{SectionResources, []Row{{Examples: []string{`{nodes: Seoul, cores: 2}`}, Text: "processes on the node keep the cores busy, within its quota, as `yes > /dev/null` does"}}},
+	Docs: Docs{SectionResources, []Row{{Examples: []string{`{nodes: Seoul, cores: 2}`},
+		Text: "processes on the node keep the cores busy, within its CPU quota"}}},
 	Offers: []Offer{
-		{ID: "cpu", Title: "Use up CPU", On: record.OnNodes, Targets: "nodes", Amount: &Amount{Key: "cores", Label: "cores", Value: "1", Number: true}},
+		{ID: "cpu", Title: "Use up CPU", On: record.OnNodes, Targets: "nodes",
+			Amount: &Amount{Key: "cores", Label: "cores", Value: "1", Number: true}},
 	},
 	newSpec: func() kindSpec { return new(CPU) },
 }
 
-// CPU keeps cores of nodes busy by a process of the node: within its quota, at the
-// database's own priority.
+// CPU keeps cores of nodes busy with a process on the node, within its quota and at the database's
+// priority.
 type CPU struct {
 	NodeSelector `yaml:",inline"`
-	// Cores is how many of each node; 0.5 is half of one.
+	// Cores is the number of busy cores on each node; 0.5 is half a core.
 	Cores float64 `yaml:"cores" json:"cores" jsonschema:"default=1,exclusiveMinimum=0,maximum=1024"`
 }
 
 func (c *CPU) check(s Layout, fail failure) { c.NodeSelector.resolve(s, fail) }
 
 func (c *CPU) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) action {
-	return newStressAction(c.NodeSelector.draw(s, turn, busy, r), fmt.Sprintf("%s cores of %%s busy", formatFactor(c.Cores)), "cpu", formatFactor(c.Cores))
+	cores := formatFactor(c.Cores)
+	return newStressAction(c.NodeSelector.draw(s, turn, busy, r), cores+" cores of %s busy", "cpu", cores)
 }
 
 var memoryKind = Kind{
-	Name: "memory", Summary: "takes memory of nodes.",
+	Name: "memory", Summary: "allocates memory on nodes.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Changed},
 	Docs: Docs{SectionResources, []Row{{Examples: []string{`{nodes: Seoul, size: 1GiB}`},
-		Text: `a process takes the memory and keeps it. If the node has less, the kernel ends this process first, and the event has failed. The machine keeps 512 MiB`}}},
+		Text: `a process allocates and holds the memory. If the node runs out of memory, the kernel kills this process first, ` +
+			`and the event fails. The machine keeps 512 MiB free`}}},
 	newSpec: func() kindSpec { return new(Memory) },
 }
 
-// Memory takes memory of nodes and keeps it. Within a node's limit it leaves less for the
-// page cache and the database; where there is not enough, the kernel ends this process
-// first, and the event has failed.
+// Memory allocates memory on nodes and holds it. Less memory remains for the page cache and the
+// database. If the node runs out of memory, the kernel kills this process first, and the event
+// fails.
 type Memory struct {
 	NodeSelector `yaml:",inline"`
-	// Size is how much of each node. The machine keeps 512 MiB whatever is asked for.
+	// Size is the amount on each node. The machine always keeps 512 MiB free.
 	Size unit.Bytes `yaml:"size" json:"size" jsonschema:"required,example=1GiB"`
 }
 
 func (m *Memory) check(s Layout, fail failure) {
 	m.NodeSelector.resolve(s, fail)
 	if m.Size == 0 {
-		fail("size", "write 1GiB", "no memory is no event")
+		fail("size", "write 1GiB", "memory: size must be positive")
 	}
 }
 
 func (m *Memory) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) action {
-	return newStressAction(m.NodeSelector.draw(s, turn, busy, r), m.Size.String()+" of memory of %s taken", "memory", strconv.FormatInt(int64(m.Size), 10))
+	nodes := m.NodeSelector.draw(s, turn, busy, r)
+	return newStressAction(nodes, m.Size.String()+" of memory of %s taken", "memory", strconv.FormatInt(int64(m.Size), 10))
 }
 
 var networkLoadKind = Kind{
 	Name: "network_load", Summary: "sends data between nodes, as iperf3 does.",
 	Effect: record.Effect{On: record.OnStreams, Makes: record.Changed},
 	Docs: Docs{SectionResources, []Row{{Examples: []string{`{from: Seoul, to: [Pune, Dubai], rate: 100mbit, protocol: tcp}`},
-		Text: `streams go over the links that the database uses. The rate is of payload`}}},
+		Text: `the streams share the links with the database. The rate counts payload`}}},
 	newSpec: func() kindSpec { return new(NetworkLoad) },
 }
 
-// NetworkLoad sends data from nodes to others, as iperf3 does: it fills the same links as
-// the database.
+// NetworkLoad sends data between nodes, as iperf3 does. It shares the links with the database.
 type NetworkLoad struct {
-	// From are the nodes that send, To those that they send to: each to each.
+	// From are the sending nodes. Each sends to every node of to.
 	From Names `yaml:"from" json:"from" jsonschema:"required"`
-	// To are the nodes that they send to: each to each, but not to itself.
+	// To are the receiving nodes. A node does not send to itself.
 	To Names `yaml:"to" json:"to" jsonschema:"required"`
-	// Rate is that of the payload of each stream; unlimited is as fast as it goes.
+	// Rate is the payload rate of each stream; unlimited sends as fast as possible.
 	Rate unit.Bandwidth `yaml:"rate" json:"rate" jsonschema:"required,example=100mbit"`
-	// Protocol is tcp, which gives way to others, or udp, which does not.
+	// Protocol is tcp, which reacts to congestion, or udp, which does not.
 	Protocol string `yaml:"protocol" json:"protocol" jsonschema:"default=tcp,enum=tcp,enum=udp"`
 }
 
@@ -102,7 +106,7 @@ func (l *NetworkLoad) check(s Layout, fail failure) {
 		}
 	}
 	if l.Protocol == "udp" && l.Rate == 0 {
-		fail("rate", "give a rate, such as 100mbit", "datagrams as fast as they go would only fill the machine's memory")
+		fail("rate", "give a rate, such as 100mbit", "unlimited UDP would only fill the machine's memory")
 	}
 	linked := map[[2]string]bool{}
 	for _, x := range s.Topology.Links {
@@ -111,16 +115,16 @@ func (l *NetworkLoad) check(s Layout, fail failure) {
 	streams := l.streams(s)
 	for _, x := range streams {
 		if !linked[x] {
-			fail("to", "", "there is no link between %s and %s, and nodes do not forward for others", x[0], x[1])
+			fail("to", "", "there is no direct link between %s and %s", x[0], x[1])
 			return
 		}
 	}
 	if len(streams) == 0 {
-		fail("to", "", "there is nobody to send to")
+		fail("to", "", "no receiver other than the sender")
 	}
 }
 
-// streams are the pairs of who sends and who takes.
+// streams returns the pairs of sender and receiver.
 func (l *NetworkLoad) streams(s Layout) (pairs [][2]string) {
 	from, _ := s.resolveNames(l.From)
 	to, _ := s.resolveNames(l.To)
@@ -142,7 +146,6 @@ func (l *NetworkLoad) draw(s Layout, _ int, _ map[string]bool, _ *rand.Rand) act
 	return &trafficAction{programSet: newPrograms(), streams: l.streams(s), protocol: l.Protocol, bps: int64(l.Rate), rate: rate}
 }
 
-// trafficAction is data on its way.
 type trafficAction struct {
 	*programSet
 	streams  [][2]string
@@ -191,7 +194,7 @@ func (l *trafficAction) revert(ctx context.Context, _ *Testbed, _ *progress) err
 	return l.stop(ctx)
 }
 
-// stressAction is a program on each of some nodes.
+// stressAction runs one stress program on each node.
 type stressAction struct {
 	*programSet
 	nodes []string
@@ -221,38 +224,36 @@ func (h *stressAction) apply(ctx context.Context, w *Testbed, _ *progress) error
 func (h *stressAction) revert(ctx context.Context, _ *Testbed, _ *progress) error { return h.stop(ctx) }
 
 const (
-	// programReady is how long a program may take until it does what it is to do: taking
-	// gigabytes of memory takes seconds.
+	// readyTimeout bounds the start of a program. Allocating gigabytes of memory takes seconds.
 	readyTimeout = 30 * time.Second
-	// programGrace is what it gets between the end of its input and SIGKILL.
+	// stopGrace is the time between closing a program's input and SIGKILL.
 	stopGrace = 2 * time.Second
-	// keptComplaint is how much of its standard error an error shows, in bytes.
+	// stderrTail is how much standard error appears in an error, in bytes.
 	stderrTail = 1 << 10
 )
 
-// programSet is what an event has running on nodes.
+// programSet is the set of stress programs of an event.
 type programSet struct {
 	started []*stressProgram
 	once    sync.Once
-	failed  chan struct{} // closed when one ended that was not asked to
+	failed  chan struct{} // closed when a program ended unexpectedly
 	mu      sync.Mutex
 	cause   error
 	ending  bool
 	waiting sync.WaitGroup
 }
 
-// stressProgram is one of them.
 type stressProgram struct {
 	node    string
 	process host.Process
-	input   *io.PipeWriter // it ends with this
+	input   *io.PipeWriter // closing it ends the program
 	output  *io.PipeReader
 	stderr  *tail.Tail
 }
 
 func newPrograms() *programSet { return &programSet{failed: make(chan struct{})} }
 
-// start runs "skerry agent stress ARGS" on a node and returns what it says once it is ready.
+// start runs "skerry agent stress ARGS" on a node and returns the words after "ready".
 func (s *programSet) start(ctx context.Context, w *Testbed, node string, args ...string) (string, error) {
 	h, err := w.Host(node)
 	if err != nil {
@@ -275,9 +276,9 @@ func (s *programSet) start(ctx context.Context, w *Testbed, node string, args ..
 	s.started = append(s.started, x)
 	s.waiting.Go(func() {
 		<-x.process.Done()
-		_ = in.Close()  // a process that ended by itself leaves its reader behind
-		_ = out.Close() // and what reads of it
-		s.reportLoss(fmt.Errorf("%s on %s: %w: %s", args[0], node, ErrEnded, x.stderr.String()))
+		_ = in.Close() // unblock the reader of a program that has ended
+		_ = out.Close()
+		s.reportLoss(fmt.Errorf("stress program %s on %s: %w: %s", args[0], node, ErrEnded, x.stderr.String()))
 	})
 	return x.awaitReady(ctx)
 }
@@ -291,7 +292,7 @@ func (x *stressProgram) awaitReady(ctx context.Context) (string, error) {
 	line, err := bufio.NewReader(x.output).ReadString('\n')
 	rest, ok := strings.CutPrefix(strings.TrimSpace(line), stress.Ready)
 	if err != nil || !ok {
-		return "", fmt.Errorf("on %s: %w: %s", x.node, errors.Join(ErrEnded, err), x.stderr.String())
+		return "", fmt.Errorf("start a stress program on %s: %w: %s", x.node, errors.Join(ErrEnded, err), x.stderr.String())
 	}
 	return strings.TrimSpace(rest), nil
 }
@@ -308,14 +309,13 @@ func (s *programSet) reportLoss(why error) {
 	})
 }
 
-// stop ends all of them.
 func (s *programSet) stop(ctx context.Context) error {
 	s.mu.Lock()
 	s.ending = true
 	s.mu.Unlock()
 	var errs []error
 	for _, x := range s.started {
-		_ = x.input.Close() // a pipe's end closes without an error
+		_ = x.input.Close() // closing a pipe never fails
 	}
 	for _, x := range s.started {
 		select {

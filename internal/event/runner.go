@@ -14,66 +14,69 @@ import (
 	"skerry/internal/record"
 )
 
-// Config is what a Runner is given.
+// Config configures a Runner.
 type Config struct {
 	Events []Event
 	Stage  Layout
 	World  *Testbed
 	// Seed fixes every random choice.
 	Seed uint64
-	// Record takes an event each time that it gets on.
+	// Record is called on every state change of an event.
 	Record func(record.Event) error
-	// Interrupted tells whether the trial is to end at once: taking events back does not
-	// take long then. Nil is never.
+	// Interrupted reports whether the trial must end at once, which shortens the time for
+	// reverting. Nil means never.
 	Interrupted func() bool
 }
 
-// Runner makes a trial's events happen. Its own goroutine alone decides what happens when;
-// each occurrence has another one, which tells it how far it is.
+// Runner runs a trial's events. One scheduler goroutine owns all decisions. Each occurrence runs in
+// its own goroutine and sends notes to the scheduler.
 type Runner struct {
 	Config
 	entries  []*entryState
 	notes    chan note
 	samples  chan goodputSample
-	done     chan struct{} // closed when nothing is to happen any more
+	done     chan struct{} // closed after the last scheduled event
 	fired    chan fireRequest
-	closing  chan struct{} // closed when nothing can be fired any more
+	closing  chan struct{} // closed when events can no longer be fired
 	returned chan struct{} // closed when Run has returned
 
 	zero    time.Time
-	queue   []pending // by due
+	queue   []pending // sorted by due time
 	steady  steadiness
 	running sync.WaitGroup
 	log     *eventLog
 }
 
-// entryState is an entry and what it waits for.
+// entryState is the scheduling state of an entry.
 type entryState struct {
 	*entry
-	began   bool            // its series has begun, or its only occurrence
-	series  time.Duration   // when
-	armed   []time.Duration // since when it waits for a steady goodput, one for each time
-	active  int             // occurrences that are not over
-	waiting int             // in the queue
+	began   bool            // its series, or its only occurrence, has started
+	series  time.Duration   // start of the series
+	armed   []time.Duration // start times of pending waits for a steady goodput
+	active  int             // occurrences that have not ended
+	waiting int             // occurrences in the queue
 }
 
-// pending is an occurrence that is due at a time since the measurement began.
+// pending is a scheduled occurrence. due counts from the start of the measurement.
 type pending struct {
 	due   time.Duration
 	entry int
 }
 
-// note is what an occurrence tells: its change is complete, was taken back, or is over: no
-// longer under way, and not to be taken back before the trial ends.
+// note reports the progress of an occurrence: its change is complete, was reverted, or is over. An
+// occurrence that lasts to the end of the trial is over once its change is complete.
 type note struct {
 	entry                     int
 	at                        time.Duration
 	completed, reverted, over bool
 }
 
-// NewRunner returns a runner of events that Check found nothing wrong with.
+// NewRunner returns a runner of events that passed Check.
 func NewRunner(c Config) (*Runner, error) {
-	r := &Runner{Config: c, notes: make(chan note), samples: make(chan goodputSample), done: make(chan struct{}), fired: make(chan fireRequest), closing: make(chan struct{}), returned: make(chan struct{}), log: newEventLog()}
+	r := &Runner{
+		Config: c, notes: make(chan note), samples: make(chan goodputSample), fired: make(chan fireRequest),
+		done: make(chan struct{}), closing: make(chan struct{}), returned: make(chan struct{}), log: newEventLog(),
+	}
 	for i, e := range c.Events {
 		x, err := newEntry(e, i, c.Stage, c.Seed)
 		if err != nil {
@@ -84,13 +87,13 @@ func NewRunner(c Config) (*Runner, error) {
 	return r, nil
 }
 
-// Done is closed when nothing is to happen any more before the trial ends.
+// Done is closed when no event is scheduled before the end of the trial.
 func (r *Runner) Done() <-chan struct{} { return r.done }
 
-// Events are those that have happened so far, in the order in which they began.
+// Events returns the events so far, in the order of their start.
 func (r *Runner) Events() []record.Event { return r.log.all() }
 
-// ObserveGoodput takes what clients saw in a second of the measurement, while Run runs.
+// ObserveGoodput reports the goodput of second t of the measurement, while Run runs.
 func (r *Runner) ObserveGoodput(t int64, goodput float64) {
 	select {
 	case r.samples <- goodputSample{t, goodput}:
@@ -98,9 +101,8 @@ func (r *Runner) ObserveGoodput(t int64, goodput float64) {
 	}
 }
 
-// Run makes the events happen, from zero on, until ctx ends; then it takes back whatever
-// is in force. What goes wrong with an event is told by that event: an error is one of
-// recording.
+// Run runs the events from zero until ctx ends, then reverts those in force. A failed event is
+// recorded with its error. Run returns errors of Config.Record only.
 func (r *Runner) Run(ctx context.Context, zero time.Time) error {
 	defer close(r.returned)
 	r.zero = zero
@@ -152,7 +154,7 @@ func (r *Runner) Run(ctx context.Context, zero time.Time) error {
 	return writer.Wait()
 }
 
-// waitOccurrences waits for the occurrences to take back what they did.
+// waitOccurrences discards notes and samples until every occurrence has ended.
 func (r *Runner) waitOccurrences() {
 	done := make(chan struct{})
 	go func() {
@@ -177,11 +179,10 @@ func (r *Runner) closeDone() {
 	}
 }
 
-// now is the time since the measurement began.
 func (r *Runner) now() time.Duration { return time.Since(r.zero) }
 
-// trigger puts an entry's first occurrence into the queue, or the next of one that follows
-// another.
+// trigger schedules the first occurrence of an entry, or the next one of an entry that waits for
+// the previous entry.
 func (r *Runner) trigger(i int, at time.Duration) {
 	e := r.entries[i]
 	if e.began && e.repeats() || e.exhausted() {
@@ -198,7 +199,7 @@ func (r *Runner) trigger(i int, at time.Duration) {
 	r.enqueue(i, due)
 }
 
-// enqueue keeps the queue in order: by time, then by place in the list.
+// enqueue schedules an occurrence. The queue is sorted by time, then by position in the list.
 func (r *Runner) enqueue(i int, due time.Duration) {
 	e := r.entries[i]
 	if e.Until != nil && due >= e.Until.Duration() {
@@ -212,7 +213,7 @@ func (r *Runner) enqueue(i int, due time.Duration) {
 	r.queue = slices.Insert(r.queue, at, p)
 }
 
-// startDue begins what is due.
+// startDue starts all occurrences that are due.
 func (r *Runner) startDue(ctx context.Context) {
 	for len(r.queue) > 0 && r.queue[0].due <= r.now() {
 		p := r.queue[0]
@@ -233,7 +234,8 @@ func (r *Runner) startDue(ctx context.Context) {
 	}
 }
 
-// handleNote hears what an occurrence tells, for itself and for the entry below.
+// handleNote processes a note of an occurrence. It may schedule the same entry again, or the next
+// one.
 func (r *Runner) handleNote(n note) {
 	e := r.entries[n.entry]
 	if n.over {
@@ -253,7 +255,7 @@ func (r *Runner) handleNote(n note) {
 	}
 }
 
-// addSample lets those go on that wait for a steady goodput.
+// addSample triggers the entries that wait for a steady goodput.
 func (r *Runner) addSample(s goodputSample) {
 	r.steady.add(s)
 	for i, e := range r.entries {
@@ -267,9 +269,9 @@ func (r *Runner) addSample(s goodputSample) {
 	}
 }
 
-// hasPending tells whether anything is to happen yet.
+// hasPending reports whether an event can still happen.
 func (r *Runner) hasPending() bool {
-	above := false // whether the entry above may yet tell something
+	above := false // whether the previous entry can still send a note
 	alive := false
 	for _, e := range r.entries {
 		above = e.waiting+e.active+len(e.armed) > 0 || e.When != "" && above
@@ -278,7 +280,7 @@ func (r *Runner) hasPending() bool {
 	return alive
 }
 
-// recordSkipped records what never began, and why.
+// recordSkipped records the entries that never happened, with the reason.
 func (r *Runner) recordSkipped() {
 	for _, e := range r.entries {
 		if e.turns > 0 {
@@ -287,9 +289,9 @@ func (r *Runner) recordSkipped() {
 		why := "the trial ended before it was due"
 		switch e.When {
 		case whenSteady:
-			why = "the goodput did not become steady"
+			why = "the goodput never became steady"
 		case whenCompleted, whenReverted:
-			why = fmt.Sprintf("the event above was never %s", e.When)
+			why = fmt.Sprintf("the previous event was never %s", e.When)
 		}
 		if e.began && e.waiting > 0 {
 			why = "the trial ended before it was due"
@@ -299,21 +301,19 @@ func (r *Runner) recordSkipped() {
 	}
 }
 
-// goodputSample is what clients saw in one second of the measurement.
 type goodputSample struct {
 	t       int64
-	goodput float64 // operations a second that ended ok
+	goodput float64 // successful operations per second
 }
 
-// A goodput is steady when the mean of steadyWindow seconds differs from that of the
-// steadyWindow seconds before by steadyShare of that at most, and none of them was without
-// operations.
+// The goodput is steady if the means of two consecutive windows of steadyWindow seconds differ by
+// at most steadyShare, and no second is without operations.
 const (
 	steadyWindow = 5
 	steadyShare  = 0.1
 )
 
-// steadiness keeps the last seconds that matter.
+// steadiness holds the samples of the last two windows.
 type steadiness struct {
 	last []goodputSample
 }
@@ -325,7 +325,7 @@ func (s *steadiness) add(x goodputSample) {
 	}
 }
 
-// steadySince tells whether the goodput is steady, in seconds that all began later than that.
+// steadySince reports whether the goodput is steady in samples that all start after the given time.
 func (s *steadiness) steadySince(at time.Duration) bool {
 	if len(s.last) < 2*steadyWindow || time.Duration(s.last[0].t)*time.Second < at {
 		return false

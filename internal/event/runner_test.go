@@ -122,7 +122,7 @@ func TestFailsHalfWay(t *testing.T) {
 		"a node that was removed meanwhile": {`- {at: 1s, for: 1s, kill: bergen}`, map[string]error{"revive bergen": database.ErrNotMember},
 			record.EventReverted, nil, []string{"halt abrupt bergen", "revive bergen"}},
 		"taking it back": {`- {at: 1s, for: 1s, kill: bergen}`, map[string]error{"revive bergen": errBroken},
-			record.EventFailed, []string{"reverting", "broken"}, []string{"halt abrupt bergen", "revive bergen"}},
+			record.EventFailed, []string{"revert: ", "broken"}, []string{"halt abrupt bergen", "revive bergen"}},
 		"a failure and taking it back": {`- {at: 1s, kill: [bergen, narvik]}`, map[string]error{"halt abrupt narvik": errBroken, "revive bergen": database.ErrBusy},
 			record.EventFailed, []string{"broken", "another change"}, []string{"halt abrupt bergen", "halt abrupt narvik", "revive bergen"}},
 	}
@@ -339,16 +339,16 @@ func TestFire(t *testing.T) {
 
 func TestWhatCannotBeFired(t *testing.T) {
 	tests := map[string]struct{ event, want string }{
-		"no kind":           {`{for: 2s}`, "nothing says what happens"},
+		"no kind":           {`{for: 2s}`, "kind of event missing"},
 		"two kinds":         {`{pause: oslo, kill: oslo}`, "exclude"},
 		"an unknown kind":   {`{explode: oslo}`, "explode"},
 		"an unknown node":   {`{pause: olso}`, `no node or site "olso"`},
 		"an unknown link":   {`{link_down: {between: [oslo, nowhere]}}`, `no node or site "nowhere"`},
-		"later":             {`{at: 3s, pause: oslo}`, "happens at once"},
-		"again and again":   {`{every: 3s, pause: oslo, for: 1s}`, "happens at once"},
+		"later":             {`{at: 3s, pause: oslo}`, "starts at once"},
+		"again and again":   {`{every: 3s, pause: oslo, for: 1s}`, "starts at once"},
 		"not text":          {"\x00\x01", ""},
-		"cannot restart":    {`{kill: oslo, for: 5s}`, "cannot be started again"},
-		"cannot be resized": {`{leave: oslo}`, "cannot let members leave"},
+		"cannot restart":    {`{kill: oslo, for: 5s}`, "cannot restart"},
+		"cannot be resized": {`{leave: oslo}`, "cannot remove members"},
 		"a disk to be made": {`{disk_full: {nodes: oslo}}`, "disk"},
 	}
 	for name, tt := range tests {

@@ -12,32 +12,30 @@ import (
 	"skerry/internal/record"
 )
 
-// Testbed is what events act on: a lab, and the cluster on it.
+// Testbed is what events act on: a lab and the database cluster on it.
 type Testbed struct {
 	Links   *LinkLayers
 	Cluster database.Cluster
-	// Host returns the node with a name.
+	// Host returns a node by name.
 	Host func(name string) (host.Host, error)
-	// Member returns where the database runs on that node, when it is in a container there;
-	// nil for the node itself.
+	// Member returns the container that runs the database on the node. Nil means that the node
+	// itself runs it.
 	Member func(name string) (host.Host, error)
-	// Carried tells what links have carried lately; nil where nobody counts.
+	// Carried returns the recent traffic of links. Nil if traffic is not counted.
 	Carried func(ids []string) *record.Carried
-	// Exe is the skerry program on a node's machine, which the programs that use up a node are
-	// part of.
+	// Exe is the path of the skerry program on a node's machine, for stress programs.
 	Exe func(node string) (string, error)
 
-	// resizing is where changes of the membership wait for each other, as a person with a
-	// terminal does.
+	// membership serialises changes of the membership.
 	membership ctxMutex
 	diskLimits diskLimits
 	mu         sync.Mutex
 	nodes      map[string]*nodeState
 }
 
-// nodeState is what events have made of a node.
+// nodeState is what events have changed on a node.
 type nodeState struct {
-	// lifecycle is where those wait for each other who end or start the database there.
+	// lifecycle serialises starts and stops of the database.
 	lifecycle ctxMutex
 
 	mu     sync.Mutex
@@ -69,7 +67,7 @@ func (n *nodeState) setHalted(halted bool) {
 	n.halted = halted
 }
 
-// databaseHost is where the database runs on a node.
+// databaseHost returns the host that runs the database of a node.
 func (w *Testbed) databaseHost(name string) (host.Host, error) {
 	if w.Member != nil {
 		return w.Member(name)
@@ -77,7 +75,6 @@ func (w *Testbed) databaseHost(name string) (host.Host, error) {
 	return w.Host(name)
 }
 
-// halt ends the database's processes on a node.
 func (w *Testbed) halt(ctx context.Context, name string, manner database.Manner) error {
 	h, err := w.databaseHost(name)
 	if err != nil {
@@ -90,7 +87,7 @@ func (w *Testbed) halt(ctx context.Context, name string, manner database.Manner)
 	}
 	defer done()
 	if n.isHalted() {
-		return fmt.Errorf("%w: the database on %s has been ended already", ErrState, name)
+		return fmt.Errorf("%w: the database on %s is down already", ErrState, name)
 	}
 	if err := w.Cluster.Halt(ctx, h, manner); err != nil {
 		return err
@@ -99,7 +96,6 @@ func (w *Testbed) halt(ctx context.Context, name string, manner database.Manner)
 	return nil
 }
 
-// revive starts the database's processes on a node again.
 func (w *Testbed) revive(ctx context.Context, name string) error {
 	h, err := w.databaseHost(name)
 	if err != nil {
@@ -115,7 +111,7 @@ func (w *Testbed) revive(ctx context.Context, name string) error {
 		return fmt.Errorf("%w: the database on %s runs", ErrState, name)
 	}
 	err = w.Cluster.Revive(ctx, h)
-	if errors.Is(err, database.ErrNotMember) { // it was removed meanwhile
+	if errors.Is(err, database.ErrNotMember) { // it was removed in the meantime
 		n.setHalted(false)
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
@@ -126,8 +122,8 @@ func (w *Testbed) revive(ctx context.Context, name string) error {
 	return nil
 }
 
-// join makes a node a member, leave ends its membership; both tell when the request was
-// made and what came of it.
+// join makes a node a member, leave ends its membership. Both report the accept time and the moved
+// bytes to p.
 func (w *Testbed) join(ctx context.Context, name string, p *progress) error {
 	return w.changeMembership(ctx, name, p, func(h host.Host) (database.Change, error) { return w.Cluster.Join(ctx, h) })
 }
@@ -199,19 +195,18 @@ func (w *Testbed) controls(name string) (host.Controls, *nodeState, error) {
 	}
 	f, ok := h.(host.Controls)
 	if !ok {
-		return nil, nil, fmt.Errorf("pausing %s: %w here", name, ErrUnavailable)
+		return nil, nil, fmt.Errorf("pause %s: %w on this host", name, ErrUnavailable)
 	}
 	return f, w.nodeState(name), nil
 }
 
-// ctxMutex lets one through at a time, and those that wait give up with their context: what
-// is done behind it may take an hour.
+// ctxMutex is a mutex whose waiters give up when their context ends. A change of membership can
+// hold it for an hour.
 type ctxMutex struct {
 	once sync.Once
 	slot chan struct{}
 }
 
-// lock returns how to leave.
 func (g *ctxMutex) lock(ctx context.Context) (leave func(), err error) {
 	g.once.Do(func() { g.slot = make(chan struct{}, 1) })
 	if err := ctx.Err(); err != nil {

@@ -43,12 +43,12 @@ func TestRealLinks(t *testing.T) {
 		"a scale":               {file: "real.yaml", sets: []string{"scale=2"}, want: "no scale changes them"},
 		"a drift":               {file: "real.yaml", sets: []string{"drift={steps: [{at: 1s, scale: 2}]}"}, want: "do not follow a drift"},
 		"more latency":          {file: "real.yaml", sets: []string{cloud + "add: 5ms}}]"}},
-		"another latency":       {file: "real.yaml", sets: []string{cloud + "set: 5ms}}]"}, want: "Oslo~Pune is real"},
-		"a latency by a factor": {file: "real.yaml", sets: []string{cloud + "scale: 3}}]"}, want: "Oslo~Pune is real"},
+		"another latency":       {file: "real.yaml", sets: []string{cloud + "set: 5ms}}]"}, want: "Oslo~Pune is a real link"},
+		"a latency by a factor": {file: "real.yaml", sets: []string{cloud + "scale: 3}}]"}, want: "Oslo~Pune is a real link"},
 		"a cut":                 {file: "real.yaml", sets: []string{"events=[{at: 1s, for: 2s, link_down: {of: Pune}}]"}},
 		"a bound of bandwidth":  {file: "real.yaml", sets: []string{"events=[{at: 1s, for: 2s, bandwidth: {of: Pune, set: 10mbit}}]"}},
 		"a link on one machine": {file: "real.yaml", sets: []string{"events=[{at: 1s, for: 2s, latency: {between: [Oslo, client], set: 5ms}}]"}},
-		"places not known":      {file: "real.yaml", sets: []string{"machines=spread.yaml", "events=[{at: 1s, for: 2s, loss: {of: Pune, set: 5%}}]"}, want: "is real"},
+		"places not known":      {file: "real.yaml", sets: []string{"machines=spread.yaml", "events=[{at: 1s, for: 2s, loss: {of: Pune, set: 5%}}]"}, want: "is a real link"},
 		"emulated again":        {file: "real.yaml", sets: []string{"links=emulated", "scale=2", cloud + "set: 5ms}}]"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// message is what one write sends; datagrams fit the links' MTU of 1500.
+	// A datagram fits the links' MTU of 1500.
 	messageSize, datagramSize = 16 << 10, 1400
-	// again is how long a sender waits after its connection broke.
+	// reconnectDelay is the pause after a connection broke.
 	reconnectDelay = 200 * time.Millisecond
-	// behind is how much of what it could not send in time a sender makes up for.
+	// maxBacklog is how much delay a sender makes up for.
 	maxBacklog = 100 * time.Millisecond
 )
 
-// Sink takes what senders send, on a port of its own of an address.
+// Sink receives data on a free port of an address.
 func Sink(network, address string) Load {
 	return func(ctx context.Context, ready func(...any) error) error {
 		address := net.JoinHostPort(address, "0")
@@ -50,7 +50,7 @@ func Sink(network, address string) Load {
 			}
 			go func() { // ends with its sender, or the process
 				defer conn.Close()
-				_, _ = io.Copy(io.Discard, conn) // a sender that goes is no error
+				_, _ = io.Copy(io.Discard, conn) // a closed sender is not an error
 			}()
 		}
 	}
@@ -65,7 +65,6 @@ func discard(ctx context.Context, from io.Reader) error {
 	}
 }
 
-// ignoreAfterEnd is no error where ctx has ended.
 func ignoreAfterEnd(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -73,8 +72,8 @@ func ignoreAfterEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// Send sends to a sink at a rate in bit/s of payload, 0 for as fast as it goes. It
-// connects again when the connection breaks.
+// Send sends to a sink at a payload rate in bit/s, 0 for as fast as possible. It reconnects when
+// the connection breaks.
 func Send(network, address string, bps int64) Load {
 	return func(ctx context.Context, ready func(...any) error) error {
 		if bps < 0 || network != "tcp" && network != "udp" {
@@ -94,7 +93,7 @@ func Send(network, address string, bps int64) Load {
 			if errors.Is(err, ErrInput) {
 				return err
 			}
-			_ = linger.For(ctx, reconnectDelay) // the loop looks at the context
+			_ = linger.For(ctx, reconnectDelay) // the loop checks the context
 		}
 		return nil
 	}
@@ -106,7 +105,7 @@ func send(conn net.Conn, network string, bps int64) error {
 	if network == "udp" {
 		data = data[:datagramSize]
 	}
-	var each time.Duration // one message takes
+	var each time.Duration // per message
 	if bps > 0 {
 		each = time.Duration(float64(len(data)*8) / float64(bps) * float64(time.Second))
 	}

@@ -1,6 +1,6 @@
-// Package stress is programs that use up what a node has: its cores, its memory, its
-// links. Each runs as a process of its own on the node ("skerry agent stress"), so that it
-// counts there, and ends when its standard input does: with whoever started it.
+// Package stress implements the helper programs that consume a node's CPU, memory or network. Each
+// runs on the node as its own process ("skerry agent stress"), so that its use counts for the node.
+// It ends when its standard input is closed, also by the death of its parent.
 package stress
 
 import (
@@ -22,21 +22,20 @@ import (
 	"skerry/internal/base/linger"
 )
 
-// Ready begins the first line that a program writes, once it does what it was asked for.
-// A sink adds the port that it listens on.
+// Ready starts the first line of output, which a program writes once the load is in place. A sink
+// appends its port.
 const Ready = "ready"
 
-// ErrInput says that the arguments make no sense.
-var ErrInput = errors.New("wrong arguments")
+var ErrInput = errors.New("invalid arguments")
 
-// Load uses something up until ctx ends. It calls ready once it does.
+// Load generates load until ctx ends. It calls ready once the load is in place.
 type Load func(ctx context.Context, ready func(more ...any) error) error
 
-// Run runs a load until its input ends, or it fails.
+// Run runs a load until in ends or the load fails.
 func Run(ctx context.Context, in io.Reader, out io.Writer, load Load) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	go func() { // it cannot be called off: it ends with the process
+	go func() { // cannot be cancelled: ends with the process
 		_, _ = io.Copy(io.Discard, in)
 		end()
 	}()
@@ -46,17 +45,17 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, load Load) error {
 	})
 }
 
-// slice is the period in which a part of a core is used: as short as the CPU quotas of
-// nodes, so that the load is even.
+// slice is the duty cycle of a partly used core. It is as short as the CPU quota period of nodes,
+// so that the load is even.
 const slice = 10 * time.Millisecond
 
-// CPU keeps so many cores busy; 1.5 is one of them always and one half of the time.
+// CPU keeps cores busy; 1.5 is one core all the time and one half of the time.
 func CPU(cores float64) Load {
 	return func(ctx context.Context, ready func(...any) error) error {
 		if !(cores > 0) || cores > 1024 {
 			return fmt.Errorf("%w: %g cores", ErrInput, cores)
 		}
-		runtime.GOMAXPROCS(int(cores) + 2) // and one for whoever ends this
+		runtime.GOMAXPROCS(int(cores) + 2) // one more to handle the end
 		var burning sync.WaitGroup
 		for left := cores; left > 0; left-- {
 			share := min(left, 1)
@@ -68,7 +67,6 @@ func CPU(cores float64) Load {
 	}
 }
 
-// burn uses a share of one core.
 func burn(ctx context.Context, share float64) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -83,16 +81,16 @@ func burn(ctx context.Context, share float64) {
 }
 
 const (
-	// chunk is how much is taken at a time.
+	// chunk is the allocation unit.
 	chunk = 16 << 20
-	// reserve is what the machine keeps whatever is asked for.
+	// reserve always stays free on the machine.
 	reserve = 512 << 20
 )
 
-// ErrMachine says that the machine has not got what was asked for.
-var ErrMachine = errors.New("the machine cannot give that much")
+// ErrMachine says that the machine has too little free memory.
+var ErrMachine = errors.New("not enough free memory")
 
-// Memory takes and keeps so many bytes. Where memory runs out it is what the kernel kills
+// Memory allocates and holds bytes. If the node runs out of memory, the kernel kills this process
 // first.
 func Memory(bytes int64) Load {
 	return func(ctx context.Context, ready func(...any) error) error {
@@ -104,10 +102,10 @@ func Memory(bytes int64) Load {
 			return err
 		}
 		if bytes > free-reserve {
-			return fmt.Errorf("%w: %d MiB are asked for, %d MiB are free and %d MiB stay so", ErrMachine, bytes>>20, free>>20, reserve>>20)
+			return fmt.Errorf("%w: want %d MiB, have %d MiB, of which %d MiB stay free", ErrMachine, bytes>>20, free>>20, reserve>>20)
 		}
 		if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
-			return fmt.Errorf("being the first to be killed: %w", err)
+			return fmt.Errorf("set the OOM score: %w", err)
 		}
 		for left := bytes; left > 0 && ctx.Err() == nil; left -= chunk {
 			if err := touchMemory(int(min(left, chunk))); err != nil {
@@ -120,11 +118,10 @@ func Memory(bytes int64) Load {
 	}
 }
 
-// touchMemory maps memory and touches every page of it. It goes with the process.
 func touchMemory(bytes int) error {
 	m, err := unix.Mmap(-1, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
-		return fmt.Errorf("taking %d bytes: %w", bytes, err)
+		return fmt.Errorf("allocate %d bytes: %w", bytes, err)
 	}
 	for i := 0; i < len(m); i += os.Getpagesize() {
 		m[i] = 1
@@ -132,11 +129,11 @@ func touchMemory(bytes int) error {
 	return nil
 }
 
-// availableMemory is what programs can still take without others being pushed out.
+// availableMemory is what programs can allocate without evicting others, in bytes.
 func availableMemory() (int64, error) {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {
-		return 0, fmt.Errorf("reading free memory: %w", err)
+		return 0, fmt.Errorf("read /proc/meminfo: %w", err)
 	}
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -145,32 +142,32 @@ func availableMemory() (int64, error) {
 			return kb << 10, err
 		}
 	}
-	return 0, errors.New("reading free memory: the kernel does not tell")
+	return 0, errors.New("read /proc/meminfo: no MemAvailable")
 }
 
-// A theft lasts as long as a busy host keeps a virtual processor from its guest: a few of its
-// scheduler's slices.
+// A steal lasts a few scheduler slices, as when a busy host takes a virtual processor from its
+// guest.
 const (
 	minSteal = 5 * time.Millisecond
 	maxSteal = 30 * time.Millisecond
 )
 
-// Steal takes one of the machine's processors away, now this one and now that one, for 5 to 30 ms
-// at a time and such a share of all time, 0 to 0.9: what stands on it stands still, as where a
-// host gives a virtual processor to others. It needs the right to the highest real-time
-// priority, and tasks that are pinned to processors; others the kernel moves away.
+// Steal occupies one random processor of the machine for 5 to 30 ms at a time, for a share of all
+// time between 0 and 0.9. Tasks that are pinned to the processor stop meanwhile, as when a host
+// takes a virtual processor away; the kernel moves other tasks. Steal needs the right to the
+// highest real-time priority.
 func Steal(share float64, seed uint64) Load {
 	return func(ctx context.Context, ready func(...any) error) error {
 		if !(share > 0) || share > 0.9 {
-			return fmt.Errorf("%w: a share of %g", ErrInput, share)
+			return fmt.Errorf("%w: share %g", ErrInput, share)
 		}
-		runtime.LockOSThread() // ends with the goroutine: its priority is not to be passed on
+		runtime.LockOSThread() // never unlocked: the thread, with its priority, ends with the goroutine
 		var allowed unix.CPUSet
 		if err := unix.SchedGetaffinity(0, &allowed); err != nil {
-			return fmt.Errorf("asking for processors: %w", err)
+			return fmt.Errorf("get the CPU affinity: %w", err)
 		}
 		if err := unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 99}, 0); err != nil {
-			return fmt.Errorf("taking the highest priority: %w", err)
+			return fmt.Errorf("set the real-time priority: %w", err)
 		}
 		if err := ready(); err != nil {
 			return err
@@ -184,13 +181,12 @@ func Steal(share float64, seed uint64) Load {
 			for begin := time.Now(); time.Since(begin) < theft; {
 			}
 			gap := float64(theft) * (1 - share) / share * (0.5 + random.Float64())
-			_ = linger.For(ctx, time.Duration(gap)) // the loop looks at the context
+			_ = linger.For(ctx, time.Duration(gap)) // the loop checks the context
 		}
 		return nil
 	}
 }
 
-// nthAllowed is the number of the n-th one allowed.
 func nthAllowed(allowed *unix.CPUSet, n int) int {
 	for cpu := 0; ; cpu++ {
 		if !allowed.IsSet(cpu) {
@@ -207,7 +203,7 @@ func pinTo(cpu int) error {
 	var one unix.CPUSet
 	one.Set(cpu)
 	if err := unix.SchedSetaffinity(0, &one); err != nil {
-		return fmt.Errorf("moving to processor %d: %w", cpu, err)
+		return fmt.Errorf("set the CPU affinity to %d: %w", cpu, err)
 	}
 	return nil
 }
