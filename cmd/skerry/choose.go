@@ -193,7 +193,7 @@ func openContest(f chooseFlags) (*choose.Contest, error) {
 
 // race measures what is worth it.
 func (a *app) race(ctx context.Context, f chooseFlags, contest *choose.Contest) (err error) {
-	config := runner.Config{StateDir: a.stateDir, Version: version, Command: os.Args, Progress: a.progress(), Log: a.log, Urgent: realtime.This(), Source: record.File{From: f.from}}
+	config := runner.Config{StateDir: a.stateDir, Version: version, Command: os.Args, Progress: a.progress(), Log: a.log, Urgent: realtime.Current(), Source: record.File{From: f.from}}
 	if config.Exe, err = executable(); err != nil {
 		return err
 	}

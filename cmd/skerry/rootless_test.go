@@ -161,7 +161,7 @@ func (u unprivileged) empty(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(u.dir, "*/skerry*/*")); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	pids, err := procfs.All()
+	pids, err := procfs.ListPIDs()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -224,7 +224,7 @@ func (a *app) configOf(c runner.Config, source record.File) (runner.Config, erro
 	for _, note := range c.Experiment.Notes(c.Databases) {
 		fmt.Fprintln(a.err, "note:", note)
 	}
-	c.Urgent = realtime.This()
+	c.Urgent = realtime.Current()
 	var err error
 	c.Exe, err = executable()
 	return c, err

@@ -44,7 +44,7 @@ func newValidate(a *app) *cobra.Command {
 			}
 			for _, file := range files {
 				v := experiment.Validate(file, sets, fast, all.Databases())
-				v.Examine(func() error { return cgroup.BoundsDisk(statedir.DefaultDataDir()) })
+				v.Examine(func() error { return cgroup.CheckDiskLimit(statedir.DefaultDataDir()) })
 				v.ExamineTCP(network.CongestionControls())
 				v.Locate(all.Databases())
 				results = append(results, v)

@@ -130,7 +130,7 @@ func (w *Testbed) applyDiskLimit(name string) error {
 	}
 	var bound cgroup.DiskLimit
 	for _, x := range w.diskLimits.byNode[name] {
-		bound = bound.Tightest(*x)
+		bound = bound.Stricter(*x)
 	}
 	err = d.LimitDisk(bound)
 	if errors.Is(err, cgroup.ErrNoController) || errors.Is(err, host.ErrNoGroup) {

@@ -139,7 +139,7 @@ func (n *LinkLayers) applyLayers(ctx context.Context, touched []direction) (u Li
 				q = f(q)
 			}
 		}
-		if q.Same(n.current[d]) {
+		if q.Equal(n.current[d]) {
 			continue
 		}
 		next[d] = q

@@ -124,10 +124,10 @@ func (l *timeline) is(node, name string) bool {
 
 // change notes the state of a link at a time.
 func (d *drifting) change(at time.Duration, ab, ba link.Quality) {
-	if !ab.Same(*d.AB) {
+	if !ab.Equal(*d.AB) {
 		d.ab = append(d.ab, link.Step{At: at, Quality: ab})
 	}
-	if !ba.Same(*d.BA) {
+	if !ba.Equal(*d.BA) {
 		d.ba = append(d.ba, link.Step{At: at, Quality: ba})
 	}
 	*d.AB, *d.BA = ab, ba

@@ -183,7 +183,7 @@ func TestKilledOwnerOfTunnels(t *testing.T) {
 			tunnels++
 		}
 	}
-	if inKernel := tunnel.KernelMissing() == nil; !inKernel && tunnels != 1 {
+	if inKernel := tunnel.CheckKernel() == nil; !inKernel && tunnels != 1 {
 		t.Errorf("%d processes of tunnels, want 1", tunnels)
 	}
 	p.killed()

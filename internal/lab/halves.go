@@ -37,11 +37,11 @@ func (k Link) RTT() time.Duration { return k.AB.Latency + k.BA.Latency + 2*k.Way
 func (l *Lab) halves() []link.Half {
 	halves := make([]link.Half, 0, 2*len(l.links.Links))
 	for _, k := range l.links.Links {
-		a, b := link.Place{Node: k.A, Device: k.Device}, link.Place{Node: k.B, Device: k.Device}
+		a, b := link.Endpoint{Node: k.A, Device: k.Device}, link.Endpoint{Node: k.B, Device: k.Device}
 		seed := seedOf(l.state.Seed, k.ID)
 		halves = append(halves,
-			link.Half{Link: k.ID, Place: a, Peer: b, Sends: k.AB, Seed: seed, Real: k.Real},
-			link.Half{Link: k.ID, Place: b, Peer: a, Sends: k.BA, Seed: seed, Real: k.Real})
+			link.Half{Link: k.ID, Endpoint: a, Peer: b, Sends: k.AB, Seed: seed, Real: k.Real},
+			link.Half{Link: k.ID, Endpoint: b, Peer: a, Sends: k.BA, Seed: seed, Real: k.Real})
 	}
 	return halves
 }

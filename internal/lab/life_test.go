@@ -150,7 +150,7 @@ func TestEmulatorDies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	emulator, err := procfs.Of(l.EmulatorPID())
+	emulator, err := procfs.FindProcess(l.EmulatorPID())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestForeignThingsStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := filepath.Join(traces.ShownDir, "skerry-other-test-"+itoa(os.Getpid()))
-	if err := netns.Throwaway(func() error { return netns.Make(other) }); err != nil {
+	if err := netns.OnNewThread(func() error { return netns.Create(other) }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -221,7 +221,7 @@ func TestForeignThingsStay(t *testing.T) {
 	})
 	// A user's shell in a node's namespace, as `ip netns exec` makes one.
 	guest := exec.Command("sleep", "1000")
-	err := netns.Throwaway(func() error {
+	err := netns.OnNewThread(func() error {
 		if err := netns.Enter(l.Inside()[0].Netns()); err != nil {
 			return err
 		}
@@ -238,7 +238,7 @@ func TestForeignThingsStay(t *testing.T) {
 		t.Error(err)
 	}
 	noTraces(t, c)
-	p, err := procfs.Of(guest.Process.Pid)
+	p, err := procfs.FindProcess(guest.Process.Pid)
 	if err != nil || !p.Alive() {
 		t.Fatalf("the guest is gone: %v", err)
 	}

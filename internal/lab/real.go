@@ -49,7 +49,7 @@ func (l *Lab) learn(ctx context.Context) error {
 	at := l.links.byID()
 	for _, s := range sent {
 		if k := &l.links.Links[at[s.Link]]; k.Real {
-			k.Way = max(k.Way, s.Crossing.Way)
+			k.Way = max(k.Way, s.Path.Delay)
 		}
 	}
 	return nil

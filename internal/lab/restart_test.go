@@ -47,7 +47,7 @@ func TestRestartedMachine(t *testing.T) {
 
 // restart takes away of a lab what a restart of the machine does.
 func restart(f machine.Facts, p statedir.Place) error {
-	moving, err := procfs.Of(f.Emulator)
+	moving, err := procfs.FindProcess(f.Emulator)
 	if err == nil {
 		err = moving.Kill()
 	}

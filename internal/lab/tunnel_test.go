@@ -19,7 +19,7 @@ func TestTunnelsEncryptLinks(t *testing.T) {
 	c := config(t, "wg")
 	c.Topology.Encryption = topology.WireGuard
 	l := mustUp(t, c)
-	if inKernel := tunnel.KernelMissing() == nil; inKernel != (l.TunnelPID() == 0) {
+	if inKernel := tunnel.CheckKernel() == nil; inKernel != (l.TunnelPID() == 0) {
 		t.Errorf("the kernel has WireGuard: %t; the tunnels' process is %d", inKernel, l.TunnelPID())
 	}
 	a, errA := l.Node("n0")
@@ -98,7 +98,7 @@ func TestTunnelsGoWithTheLab(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := l.TunnelPID()
-	process, err := procfs.Of(pid)
+	process, err := procfs.FindProcess(pid)
 	if pid != 0 && err != nil {
 		t.Fatal(err)
 	}

@@ -79,9 +79,9 @@ func DelayBound(bucket int) time.Duration {
 	return time.Duration(uint64(bucket%delaySub+delaySub+1)<<octave) * time.Microsecond
 }
 
-// Minus is the account of the time after an earlier account. Waiting, Flying, Changes and
+// Sub is the account of the time after an earlier account. Waiting, Flying, Changes and
 // Confirmed are those of the later account, and so is the worst of each breach.
-func (a Account) Minus(earlier Account) Account {
+func (a Account) Sub(earlier Account) Account {
 	a.Packets -= earlier.Packets
 	a.Delay -= earlier.Delay
 	a.Queued -= earlier.Queued

@@ -11,9 +11,9 @@ import "fmt"
 type Half struct {
 	Link string `json:"link"` // ID
 	// Place is where the end is.
-	Place
+	Endpoint
 	// Peer is where the other half's end is.
-	Peer Place `json:"peer"`
+	Peer Endpoint `json:"peer"`
 	// Sends is what happens to packets from here to the peer.
 	Sends Quality `json:"sends"`
 	MTU   int     `json:"mtu,omitempty"`
@@ -21,11 +21,11 @@ type Half struct {
 	// Real leaves the way to the peer's machine as it is: Sends comes on top of it.
 	Real bool `json:"real,omitempty"`
 	// Far is how the peer is reached that is on another machine.
-	Far *Far `json:"far,omitempty"`
+	Path *UDPPath `json:"far,omitempty"`
 }
 
-// Place is where an end of a link is.
-type Place struct {
+// Endpoint is where an end of a link is.
+type Endpoint struct {
 	// Machine is the name of its machine, "" for the one that is asked.
 	Machine string `json:"machine,omitempty"`
 	Node    string `json:"node"`
@@ -46,16 +46,16 @@ type Sent struct {
 	Node string `json:"node"` // of the end
 	Counters
 	// Crossing is the way to the other half, where that is on another machine.
-	Crossing Crossing `json:"crossing,omitzero"`
+	Path PathStats `json:"crossing,omitzero"`
 }
 
 // Pair is both halves of a link; packets from A to B are what AB of a Spec is about.
 type Pair struct{ A, B Half }
 
-// Join puts together the halves whose other half is among them, in the order in which the
+// PairHalves puts together the halves whose other half is among them, in the order in which the
 // first of each comes; alone are those whose other half is elsewhere. ErrInvalid where two
 // halves of a link do not say the same of it.
-func Join(halves []Half) (pairs []Pair, alone []Half, err error) {
+func PairHalves(halves []Half) (pairs []Pair, alone []Half, err error) {
 	first := make(map[string]int, len(halves)/2)
 	joined := make([]*Half, len(halves)) // by the place of the first half, the second
 	for i, h := range halves {
@@ -66,7 +66,7 @@ func Join(halves []Half) (pairs []Pair, alone []Half, err error) {
 			continue
 		case joined[at] != nil:
 			return nil, nil, fmt.Errorf("%w %s: it has more than two halves", ErrInvalid, h.Link)
-		case halves[at].Place != h.Peer || halves[at].Peer != h.Place || halves[at].Seed != h.Seed || halves[at].MTU != h.MTU:
+		case halves[at].Endpoint != h.Peer || halves[at].Peer != h.Endpoint || halves[at].Seed != h.Seed || halves[at].MTU != h.MTU:
 			return nil, nil, fmt.Errorf("%w %s: its halves do not fit each other", ErrInvalid, h.Link)
 		}
 		joined[at] = &halves[i]

@@ -10,9 +10,9 @@ import (
 
 // halvesOf are both halves of a link between two nodes of this machine.
 func halvesOf(id, a, b string) (Half, Half) {
-	at, peer := Place{Node: a, Device: id}, Place{Node: b, Device: id}
-	return Half{Link: id, Place: at, Peer: peer, Seed: 7, Sends: Quality{Latency: time.Millisecond}},
-		Half{Link: id, Place: peer, Peer: at, Seed: 7}
+	at, peer := Endpoint{Node: a, Device: id}, Endpoint{Node: b, Device: id}
+	return Half{Link: id, Endpoint: at, Peer: peer, Seed: 7, Sends: Quality{Latency: time.Millisecond}},
+		Half{Link: id, Endpoint: peer, Peer: at, Seed: 7}
 }
 
 func TestJoin(t *testing.T) {
@@ -20,7 +20,7 @@ func TestJoin(t *testing.T) {
 	ya, yb := halvesOf("y", "a", "c")
 	far, _ := halvesOf("z", "a", "d")
 	far.Peer.Machine = "rack-2"
-	pairs, alone, err := Join([]Half{xa, ya, far, yb, xb})
+	pairs, alone, err := PairHalves([]Half{xa, ya, far, yb, xb})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestJoinRefuses(t *testing.T) {
 	for name, halves := range map[string][]Half{
 		"three halves": {a, b, b}, "twice the same": {a, a}, "another peer": {a, stranger}, "another seed": {a, seeded},
 	} {
-		if _, _, err := Join(halves); !errors.Is(err, ErrInvalid) {
+		if _, _, err := PairHalves(halves); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: error %v, want ErrInvalid", name, err)
 		}
 	}

@@ -82,7 +82,7 @@ type End struct {
 	// Device is the name of the network device; at most 15 bytes.
 	Device string `json:"device"`
 	// Far, of the end B alone, says that the link goes on to another machine.
-	Far *Far `json:"far,omitempty"`
+	Path *UDPPath `json:"far,omitempty"`
 }
 
 // Change replaces the quality of a link's directions; nil leaves one as it is.
@@ -98,7 +98,7 @@ type Stats struct {
 	AB Counters `json:"ab"`
 	BA Counters `json:"ba"`
 	// Crossing is the way to the other machine, of a link whose end B is Far.
-	Crossing Crossing `json:"crossing,omitzero"`
+	Path PathStats `json:"crossing,omitzero"`
 }
 
 // Counters of one direction. Bytes and packets are layer-3 and count what was

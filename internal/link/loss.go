@@ -19,8 +19,8 @@ func (b GilbertElliott) LossShare() float64 {
 	return bad*(1-b.H) + (1-bad)*(1-b.K)
 }
 
-// Same tells whether two qualities do the same to packets.
-func (q Quality) Same(o Quality) bool {
+// Equal tells whether two qualities do the same to packets.
+func (q Quality) Equal(o Quality) bool {
 	if (q.Burst == nil) != (o.Burst == nil) || q.Burst != nil && *q.Burst != *o.Burst {
 		return false
 	}

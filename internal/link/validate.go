@@ -29,12 +29,12 @@ func (s Spec) Validate() error {
 	case s.MTU != 0 && (s.MTU < 68 || s.MTU > 65535):
 		return fmt.Errorf("%w %s: MTU %d: want 68 to 65535, or 0 for 1500", ErrInvalid, s.ID, s.MTU)
 	}
-	if s.A.Far != nil {
+	if s.A.Path != nil {
 		return fmt.Errorf("%w %s: its end A is on no machine", ErrInvalid, s.ID)
 	}
 	for _, e := range []End{s.A, s.B} {
-		if e.Far != nil {
-			if err := e.Far.validate(s.ID); err != nil {
+		if e.Path != nil {
+			if err := e.Path.validate(s.ID); err != nil {
 				return err
 			}
 			e.Device = "far" // it has none

@@ -141,7 +141,7 @@ func (m *disturbanceTracker) flush(now time.Duration) *Disturbance {
 
 // stealMeter tells what this process could not have of the processors.
 type stealMeter struct {
-	stolen  *procfs.Stolen
+	stolen  *procfs.StealCounter
 	threads map[string]*threadWait // by ID
 	samples int
 	buf     [1 << 12]byte
@@ -157,7 +157,7 @@ type threadWait struct {
 const threadScanPeriod = 50
 
 func newStealMeter() (*stealMeter, error) {
-	stolen, err := procfs.NewStolen()
+	stolen, err := procfs.NewStealCounter()
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (p *stealMeter) findThreads() {
 // measure is, since the last call, the processor time that the hypervisor took for others, and
 // the longest that one thread waited. What cannot be read counts as nothing.
 func (p *stealMeter) measure() (stolen, waited time.Duration) {
-	stolen = p.stolen.Since()
+	stolen = p.stolen.Delta()
 	if p.samples%threadScanPeriod == 0 {
 		p.findThreads()
 	}

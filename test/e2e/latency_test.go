@@ -30,7 +30,7 @@ func (b *bench) latencyTrial(text string) record.Trial {
 // need no processor. The experiment slows the disk, so that it is not the machine's.
 func TestLatencyOfADisk(t *testing.T) {
 	b := benchAlone(t)
-	if err := cgroup.BoundsDisk(b.dir); err != nil {
+	if err := cgroup.CheckDiskLimit(b.dir); err != nil {
 		testkit.Lacks(t, testkit.DiskCgroups, err)
 	}
 	x := b.latencyTrial(`

@@ -48,7 +48,7 @@ func newRoom(exe string, n int) (r *room, err error) {
 			return r, err
 		}
 		name := fmt.Sprint("m", i)
-		if err := netns.Throwaway(func() error { return joined(path(middle), fmt.Sprint("port", i)) }); err != nil {
+		if err := netns.OnNewThread(func() error { return joined(path(middle), fmt.Sprint("port", i)) }); err != nil {
 			return r, err
 		}
 		r.machines.Machines = append(r.machines.Machines, inventory.Machine{Name: name, Addr: addr, Command: []string{
@@ -61,7 +61,7 @@ func newRoom(exe string, n int) (r *room, err error) {
 
 // space makes a namespace and has f work in it.
 func (r *room) space(f func(h *netlink.Handle) error) (file *os.File, err error) {
-	err = netns.Throwaway(func() error {
+	err = netns.OnNewThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("make a network namespace: %w", err)
 		}

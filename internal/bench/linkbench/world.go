@@ -25,7 +25,7 @@ type place struct {
 // newPlace makes a namespace that lives as long as its file is open.
 func newPlace() (*place, error) {
 	p := &place{}
-	err := netns.Throwaway(func() error {
+	err := netns.OnNewThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("make a network namespace: %w", err)
 		}
@@ -45,7 +45,7 @@ func (p *place) path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid()
 
 // Do calls f with its thread inside the namespace.
 func (p *place) Do(f func() error) error {
-	return netns.Throwaway(func() error {
+	return netns.OnNewThread(func() error {
 		if err := unix.Setns(int(p.ns.Fd()), unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("enter a network namespace: %w", err)
 		}

@@ -40,7 +40,7 @@ func Between(before, after link.Counters) link.Counters {
 	after.DroppedQueue -= before.DroppedQueue
 	after.DroppedLoss -= before.DroppedLoss
 	changes := after.Account.Changes - before.Account.Changes
-	after.Account = after.Account.Minus(before.Account)
+	after.Account = after.Account.Sub(before.Account)
 	after.Account.Changes = changes
 	return after
 }

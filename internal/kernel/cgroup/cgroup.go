@@ -38,7 +38,7 @@ const (
 	cpuacct = "cpuacct" // of version 1 alone
 	memory  = "memory"
 	blkio   = "blkio" // of version 1 alone
-	io2     = "io"    // of version 2 alone
+	ioV2    = "io"    // of version 2 alone
 	pids    = "pids"
 )
 
@@ -117,8 +117,8 @@ func (g *Group) dirs() []string {
 	return slices.Compact(dirs)
 }
 
-// existing are those directories that are there.
-func (g *Group) existing() []string {
+// existingDirs are those directories that are there.
+func (g *Group) existingDirs() []string {
 	return slices.DeleteFunc(g.dirs(), func(dir string) bool {
 		_, err := os.Stat(dir)
 		return err != nil
@@ -131,7 +131,7 @@ func (g *Group) Create() error {
 	var errs []error
 	made := 0
 	for _, dir := range g.dirs() {
-		if err := makeAll(dir); err != nil {
+		if err := mkdirAll(dir); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -146,12 +146,12 @@ func (g *Group) Create() error {
 	return nil
 }
 
-// tries is how often a group is made whose parents the last lab of another command may just
+// mkdirTries is how often a group is made whose parents the last lab of another command may just
 // be taking away.
-const tries = 100
+const mkdirTries = 100
 
-func makeAll(dir string) (err error) {
-	for range tries {
+func mkdirAll(dir string) (err error) {
+	for range mkdirTries {
 		// It fails with either when a directory goes between two looks at it.
 		err = os.MkdirAll(dir, 0o755)
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
@@ -166,8 +166,8 @@ func makeAll(dir string) (err error) {
 func (g *Group) enable() {
 	dir := g.tree.v2
 	for _, level := range strings.Split(filepath.Join(root, g.path), "/") {
-		for _, controller := range []string{cpu, memory, io2, pids} {
-			_ = write(filepath.Join(dir, "cgroup.subtree_control"), "+"+controller)
+		for _, controller := range []string{cpu, memory, ioV2, pids} {
+			_ = writeFile(filepath.Join(dir, "cgroup.subtree_control"), "+"+controller)
 		}
 		dir = filepath.Join(dir, level)
 	}
@@ -177,37 +177,37 @@ func (g *Group) enable() {
 // are empty go as well, up to skerry's own directory.
 func (g *Group) Remove() error {
 	var errs []error
-	for _, dir := range g.existing() {
+	for _, dir := range g.existingDirs() {
 		if err := removeTree(dir); err != nil {
 			errs = append(errs, fmt.Errorf("remove control group: %w", err))
 			continue
 		}
 		// Others may be using a parent, or have removed it.
-		for parent := filepath.Dir(dir); g.tree.owns(parent) && os.Remove(parent) == nil; {
+		for parent := filepath.Dir(dir); g.tree.contains(parent) && os.Remove(parent) == nil; {
 			parent = filepath.Dir(parent)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// owns tells whether dir is skerry's directory in a hierarchy or below it.
-func (t *Tree) owns(dir string) bool {
+// contains tells whether dir is skerry's directory in a hierarchy or below it.
+func (t *Tree) contains(dir string) bool {
 	for _, mount := range t.v1 {
-		if below(dir, filepath.Join(mount, root)) {
+		if isBelow(dir, filepath.Join(mount, root)) {
 			return true
 		}
 	}
-	return t.v2 != "" && below(dir, filepath.Join(t.v2, root))
+	return t.v2 != "" && isBelow(dir, filepath.Join(t.v2, root))
 }
 
-func below(dir, top string) bool { return dir == top || strings.HasPrefix(dir, top+"/") }
+func isBelow(dir, top string) bool { return dir == top || strings.HasPrefix(dir, top+"/") }
 
 const (
 	// leaving is how long a process that is ending may stay in its group after it has left
 	// the group's list: the kernel removes it from the two at different times.
-	leaving = 5 * time.Second
+	removeTimeout = 5 * time.Second
 	// poll is how often the removal of such a group is tried.
-	poll = 2 * time.Millisecond
+	removePoll = 2 * time.Millisecond
 )
 
 func removeTree(dir string) error {
@@ -222,7 +222,7 @@ func removeTree(dir string) error {
 			}
 		}
 	}
-	late := time.Now().Add(leaving)
+	late := time.Now().Add(removeTimeout)
 	for {
 		err := os.Remove(dir)
 		switch {
@@ -231,7 +231,7 @@ func removeTree(dir string) error {
 		case !errors.Is(err, unix.EBUSY) || populated(dir) || time.Now().After(late):
 			return err
 		}
-		time.Sleep(poll)
+		time.Sleep(removePoll)
 	}
 }
 
@@ -241,8 +241,8 @@ func populated(dir string) bool {
 	return err == nil && len(list) > 0
 }
 
-// controller is the file of a controller in the group, version 1 first.
-func (g *Group) controller(v1, name1, name2 string) (path string, version int) {
+// controllerFile is the file of a controller in the group, version 1 first.
+func (g *Group) controllerFile(v1, name1, name2 string) (path string, version int) {
 	if mount, ok := g.tree.v1[v1]; ok {
 		return filepath.Join(mount, root, g.path, name1), 1
 	}
@@ -252,7 +252,7 @@ func (g *Group) controller(v1, name1, name2 string) (path string, version int) {
 	return "", 0
 }
 
-func write(path, value string) error {
+func writeFile(path, value string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err

@@ -83,7 +83,7 @@ func TestVersion2Limits(t *testing.T) {
 			t.Errorf("%g cores: cpu.max %q, want %q", tt.cores, got, tt.want)
 		}
 	}
-	if err := g.WeighCPU(20); err != nil {
+	if err := g.SetCPUWeight(20); err != nil {
 		t.Fatal(err)
 	}
 	if got := read("cpu.weight"); got != "2000" { // 100 is what a group has
@@ -146,7 +146,7 @@ func TestMissingControllerIsTold(t *testing.T) {
 	if err := g.LimitCPU(1); !errors.Is(err, ErrNoController) {
 		t.Errorf("LimitCPU: %v, want ErrNoController", err)
 	}
-	if err := g.WeighCPU(2); !errors.Is(err, ErrNoController) {
+	if err := g.SetCPUWeight(2); !errors.Is(err, ErrNoController) {
 		t.Errorf("WeighCPU: %v, want ErrNoController", err)
 	}
 	if u, err := g.Usage(); err != nil || u != (Usage{}) {
@@ -192,7 +192,7 @@ func TestRealGroups(t *testing.T) {
 	if err := lab.Remove(); err != nil {
 		t.Error(err)
 	}
-	if left := lab.existing(); len(left) > 0 {
+	if left := lab.existingDirs(); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 	if err := lab.Remove(); err != nil {

@@ -19,8 +19,8 @@ type DiskLimit struct {
 	ReadOps, WriteOps     int64 // a second
 }
 
-// Tightest is what holds where both limits do.
-func (l DiskLimit) Tightest(m DiskLimit) DiskLimit {
+// Stricter is what holds where both limits do.
+func (l DiskLimit) Stricter(m DiskLimit) DiskLimit {
 	least := func(a, b int64) int64 {
 		if a == 0 || b > 0 && b < a {
 			return b
@@ -41,7 +41,7 @@ func (g *Group) LimitDisk(device string, l DiskLimit) error {
 		{"blkio.throttle.read_iops_device", "riops", l.ReadOps},
 		{"blkio.throttle.write_iops_device", "wiops", l.WriteOps},
 	} {
-		path, version := g.controller(blkio, x.v1, "io.max")
+		path, version := g.controllerFile(blkio, x.v1, "io.max")
 		line := fmt.Sprintf("%s %d", device, x.value) // 0 takes the bound away
 		switch {
 		case version == 0:
@@ -51,31 +51,31 @@ func (g *Group) LimitDisk(device string, l DiskLimit) error {
 		case version == 2:
 			line = fmt.Sprintf("%s %s=%d", device, x.v2, x.value)
 		}
-		if err := write(path, line); err != nil {
+		if err := writeFile(path, line); err != nil {
 			return limitError("disk", err)
 		}
 	}
 	return nil
 }
 
-// LimitsDisk tells whether the group, which exists, can bound disks.
-func (g *Group) LimitsDisk() bool {
-	path, version := g.controller(blkio, "blkio.throttle.read_bps_device", "io.max")
+// CanLimitDisk tells whether the group, which exists, can bound disks.
+func (g *Group) CanLimitDisk() bool {
+	path, version := g.controllerFile(blkio, "blkio.throttle.read_bps_device", "io.max")
 	_, err := os.Stat(path)
 	return version != 0 && err == nil
 }
 
-// BoundsDisk is nil when what groups do on the disk of a directory, or of the nearest one
+// CheckDiskLimit is nil when what groups do on the disk of a directory, or of the nearest one
 // above it that exists, can be bounded here; else it says why not: ErrNone, ErrNoController,
 // or that nobody lets this process. It tries with a group of its own.
-func BoundsDisk(dir string) (err error) {
+func CheckDiskLimit(dir string) (err error) {
 	for dir != "/" && dir != "." {
 		if _, err := os.Stat(dir); err == nil {
 			break
 		}
 		dir = filepath.Dir(dir)
 	}
-	device, err := Disk(dir)
+	device, err := FindDisk(dir)
 	if err != nil {
 		return err
 	}
@@ -90,9 +90,9 @@ func BoundsDisk(dir string) (err error) {
 	return errors.Join(g.LimitDisk(device, DiskLimit{WriteBytes: 1 << 20}), g.Remove())
 }
 
-// Disk is the disk that a directory is on, as LimitDisk wants it; ErrNoController for one
+// FindDisk is the disk that a directory is on, as LimitDisk wants it; ErrNoController for one
 // that is on none: in memory, or on a file system of layers.
-func Disk(dir string) (string, error) {
+func FindDisk(dir string) (string, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(dir, &st); err != nil {
 		return "", &os.PathError{Op: "stat", Path: dir, Err: err}

@@ -18,10 +18,10 @@ func TestTightest(t *testing.T) {
 	a := DiskLimit{ReadBytes: 10, WriteBytes: 20, ReadOps: 30}
 	b := DiskLimit{ReadBytes: 5, WriteBytes: 40, WriteOps: 7}
 	want := DiskLimit{ReadBytes: 5, WriteBytes: 20, ReadOps: 30, WriteOps: 7}
-	if got := a.Tightest(b); got != want {
+	if got := a.Stricter(b); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := b.Tightest(a); got != want {
+	if got := b.Stricter(a); got != want {
 		t.Errorf("the other way round: %+v, want %+v", got, want)
 	}
 }
@@ -33,7 +33,7 @@ func TestLimitDisk(t *testing.T) {
 	if err != nil {
 		testkit.Lacks(t, testkit.DiskCgroups, err)
 	}
-	device, err := Disk("/")
+	device, err := FindDisk("/")
 	if errors.Is(err, ErrNoController) {
 		testkit.Lacks(t, testkit.DiskCgroups, err)
 	}
@@ -55,7 +55,7 @@ func TestLimitDisk(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		path, version := g.controller(blkio, "blkio.throttle.write_bps_device", "io.max")
+		path, version := g.controllerFile(blkio, "blkio.throttle.write_bps_device", "io.max")
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -80,24 +80,24 @@ func TestLimitDisk(t *testing.T) {
 func TestBoundsDisk(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	dir := t.TempDir()
-	_, onDisk := Disk(dir)
-	err := BoundsDisk(filepath.Join(dir, "not", "made", "yet"))
+	_, onDisk := FindDisk(dir)
+	err := CheckDiskLimit(filepath.Join(dir, "not", "made", "yet"))
 	if onDisk != nil && !errors.Is(err, ErrNoController) {
 		t.Errorf("of a directory on no disk: %v", err)
 	}
 	if err != nil && !errors.Is(err, ErrNoController) && !errors.Is(err, ErrNone) && !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("untyped: %v", err)
 	}
-	if err := BoundsDisk("/proc/self"); !errors.Is(err, ErrNoController) {
+	if err := CheckDiskLimit("/proc/self"); !errors.Is(err, ErrNoController) {
 		t.Errorf("of /proc: %v, want ErrNoController", err)
 	}
 }
 
 func TestDiskOfNothing(t *testing.T) {
-	if _, err := Disk(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := FindDisk(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v, want one about a file that is not there", err)
 	}
-	if _, err := Disk("/proc"); !errors.Is(err, ErrNoController) {
+	if _, err := FindDisk("/proc"); !errors.Is(err, ErrNoController) {
 		t.Errorf("/proc is on a disk: %v", err)
 	}
 }

@@ -26,31 +26,31 @@ func (g *Group) LimitCPU(cores float64) error {
 	// Rounding must not make it less than the kernel takes.
 	quota := strconv.FormatInt(max(leastQuota, time.Duration(cores*float64(p))).Microseconds(), 10)
 	every := strconv.FormatInt(p.Microseconds(), 10)
-	path, version := g.controller(cpu, "cpu.cfs_quota_us", "cpu.max")
+	path, version := g.controllerFile(cpu, "cpu.cfs_quota_us", "cpu.max")
 	var err error
 	switch version {
 	case 1:
-		if err = write(filepath.Join(filepath.Dir(path), "cpu.cfs_period_us"), every); err == nil {
-			err = write(path, quota)
+		if err = writeFile(filepath.Join(filepath.Dir(path), "cpu.cfs_period_us"), every); err == nil {
+			err = writeFile(path, quota)
 		}
 	case 2:
-		err = write(path, quota+" "+every)
+		err = writeFile(path, quota+" "+every)
 	default:
 		err = ErrNoController
 	}
 	return limitError("CPU", err)
 }
 
-// WeighCPU gives the group's processes as many times the processor time of another group's,
+// SetCPUWeight gives the group's processes as many times the processor time of another group's,
 // and an earlier turn, while there is too little for all: 1 to 100, 1 being what every group has.
-func (g *Group) WeighCPU(times int) error {
-	path, version := g.controller(cpu, "cpu.shares", "cpu.weight")
+func (g *Group) SetCPUWeight(times int) error {
+	path, version := g.controllerFile(cpu, "cpu.shares", "cpu.weight")
 	var err error
 	switch version {
 	case 1:
-		err = write(path, strconv.Itoa(1024*times))
+		err = writeFile(path, strconv.Itoa(1024*times))
 	case 2:
-		err = write(path, strconv.Itoa(100*times))
+		err = writeFile(path, strconv.Itoa(100*times))
 	default:
 		err = ErrNoController
 	}
@@ -61,7 +61,7 @@ func (g *Group) WeighCPU(times int) error {
 // given swap space in place of memory.
 func (g *Group) LimitMemory(bytes int64) error {
 	value := strconv.FormatInt(bytes, 10)
-	path, version := g.controller(memory, "memory.limit_in_bytes", "memory.max")
+	path, version := g.controllerFile(memory, "memory.limit_in_bytes", "memory.max")
 	var swap, noSwap string
 	switch version {
 	case 1: // this file counts memory and swap together
@@ -71,19 +71,19 @@ func (g *Group) LimitMemory(bytes int64) error {
 	default:
 		return limitError("memory", ErrNoController)
 	}
-	if err := write(path, value); err != nil {
+	if err := writeFile(path, value); err != nil {
 		return limitError("memory", err)
 	}
 	// The file is missing where swap is not accounted for.
-	if err := write(filepath.Join(filepath.Dir(path), swap), noSwap); err != nil && !missing(err) {
+	if err := writeFile(filepath.Join(filepath.Dir(path), swap), noSwap); err != nil && !isMissing(err) {
 		return limitError("swap", err)
 	}
 	return nil
 }
 
-// missing tells that a controller's file is not there. Control groups refuse to make
+// isMissing tells that a controller's file is not there. Control groups refuse to make
 // files with EPERM or EACCES, but files are opened here without being made.
-func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTSUP) }
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTSUP) }
 
 func limitError(what string, err error) error {
 	if err == nil {
@@ -95,11 +95,11 @@ func limitError(what string, err error) error {
 	return fmt.Errorf("limit %s: %w", what, err)
 }
 
-// Limits tells which limits the group, which exists, can give.
-func (g *Group) Limits() (cpuLimit, memoryLimit bool) {
+// SupportedLimits tells which limits the group, which exists, can give.
+func (g *Group) SupportedLimits() (cpuLimit, memoryLimit bool) {
 	has := func(path string, version int) bool {
 		_, err := os.Stat(path)
 		return version != 0 && err == nil
 	}
-	return has(g.controller(cpu, "cpu.cfs_quota_us", "cpu.max")), has(g.controller(memory, "memory.limit_in_bytes", "memory.max"))
+	return has(g.controllerFile(cpu, "cpu.cfs_quota_us", "cpu.max")), has(g.controllerFile(memory, "memory.limit_in_bytes", "memory.max"))
 }

@@ -14,8 +14,8 @@ import (
 
 // Join moves a process into the group in every hierarchy.
 func (g *Group) Join(pid int) error {
-	for _, dir := range g.existing() {
-		if err := write(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid)); err != nil {
+	for _, dir := range g.existingDirs() {
+		if err := writeFile(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid)); err != nil {
 			return fmt.Errorf("move process %d into control group: %w", pid, err)
 		}
 	}
@@ -26,7 +26,7 @@ func (g *Group) Join(pid int) error {
 func (g *Group) Processes() ([]int, error) {
 	var all []int
 	seen := map[int]bool{}
-	for _, dir := range g.existing() {
+	for _, dir := range g.existingDirs() {
 		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err

@@ -34,14 +34,14 @@ type Usage struct {
 // Usage reads what the group has used. A group that does not exist has used nothing.
 func (g *Group) Usage() (Usage, error) {
 	var u Usage
-	err := errors.Join(g.cpu(&u), g.memory(&u), g.io(&u), g.pressure(&u))
+	err := errors.Join(g.readCPU(&u), g.readMemory(&u), g.readIO(&u), g.readPressure(&u))
 	if err != nil {
 		return u, fmt.Errorf("read usage of control group: %w", err)
 	}
 	return u, nil
 }
 
-func (g *Group) cpu(u *Usage) error {
+func (g *Group) readCPU(u *Usage) error {
 	if mount, ok := g.tree.v1[cpuacct]; ok {
 		text, err := os.ReadFile(filepath.Join(mount, root, g.path, "cpuacct.usage"))
 		if err == nil {
@@ -52,15 +52,15 @@ func (g *Group) cpu(u *Usage) error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err := g.split(mount, u); err != nil {
+		if err := g.readCPUSplit(mount, u); err != nil {
 			return err
 		}
 	}
-	path, version := g.controller(cpu, "cpu.stat", "cpu.stat")
+	path, version := g.controllerFile(cpu, "cpu.stat", "cpu.stat")
 	if version == 0 {
 		return nil
 	}
-	return fields(path, func(f []string) {
+	return scanFields(path, func(f []string) {
 		n, _ := strconv.ParseInt(f[1], 10, 64) // every field of these files is a number
 		switch f[0] {
 		case "usage_usec":
@@ -77,8 +77,8 @@ func (g *Group) cpu(u *Usage) error {
 	})
 }
 
-// split reads the parts of the CPU time of version 1, which counts them by sampling.
-func (g *Group) split(mount string, u *Usage) error {
+// readCPUSplit reads the parts of the CPU time of version 1, which counts them by sampling.
+func (g *Group) readCPUSplit(mount string, u *Usage) error {
 	for name, into := range map[string]*time.Duration{"cpuacct.usage_user": &u.User, "cpuacct.usage_sys": &u.System} {
 		text, err := os.ReadFile(filepath.Join(mount, root, g.path, name))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -96,13 +96,13 @@ func (g *Group) split(mount string, u *Usage) error {
 	return nil
 }
 
-func (g *Group) memory(u *Usage) error {
-	path, version := g.controller(memory, "memory.stat", "memory.stat")
+func (g *Group) readMemory(u *Usage) error {
+	path, version := g.controllerFile(memory, "memory.stat", "memory.stat")
 	if version == 0 {
 		return nil
 	}
 	resident := map[int]string{1: "total_rss", 2: "anon"}[version]
-	return fields(path, func(f []string) {
+	return scanFields(path, func(f []string) {
 		if f[0] == resident {
 			u.Memory, _ = strconv.ParseInt(f[1], 10, 64) // it is a number
 			u.HasMemory = true
@@ -110,10 +110,10 @@ func (g *Group) memory(u *Usage) error {
 	})
 }
 
-// io reads lines "254:0 Read 4096" of version 1 and "254:0 rbytes=4096 wbytes=0 ..." of
+// readIO reads lines "254:0 Read 4096" of version 1 and "254:0 rbytes=4096 wbytes=0 ..." of
 // version 2.
-func (g *Group) io(u *Usage) error {
-	path, version := g.controller(blkio, "blkio.throttle.io_service_bytes_recursive", "io.stat")
+func (g *Group) readIO(u *Usage) error {
+	path, version := g.controllerFile(blkio, "blkio.throttle.io_service_bytes_recursive", "io.stat")
 	if version == 0 {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (g *Group) io(u *Usage) error {
 	if _, err := os.Stat(path); err == nil {
 		u.HasIO = true
 	}
-	return fields(path, func(f []string) {
+	return scanFields(path, func(f []string) {
 		if version == 1 && len(f) == 3 {
 			add(f[1], f[2])
 			return
@@ -142,13 +142,13 @@ func (g *Group) io(u *Usage) error {
 	})
 }
 
-// pressure reads the line "some avg10=0.00 avg60=0.00 avg300=0.00 total=63", in microseconds. A kernel that
+// readPressure reads the line "some avg10=0.00 avg60=0.00 avg300=0.00 total=63", in microseconds. A kernel that
 // was started without pressure accounting refuses to be read.
-func (g *Group) pressure(u *Usage) error {
+func (g *Group) readPressure(u *Usage) error {
 	if g.tree.v2 == "" {
 		return nil
 	}
-	err := fields(filepath.Join(g.tree.v2, root, g.path, "io.pressure"), func(f []string) {
+	err := scanFields(filepath.Join(g.tree.v2, root, g.path, "io.pressure"), func(f []string) {
 		if total, ok := strings.CutPrefix(f[len(f)-1], "total="); ok && f[0] == "some" {
 			us, _ := strconv.ParseInt(total, 10, 64) // it is a number
 			u.DiskWait, u.HasDiskWait = time.Duration(us)*time.Microsecond, true
@@ -160,9 +160,9 @@ func (g *Group) pressure(u *Usage) error {
 	return err
 }
 
-// fields calls f with the fields of each line of a file that has two or more. A file that
+// scanFields calls f with the fields of each line of a file that has two or more. A file that
 // is not there has no lines.
-func fields(path string, f func([]string)) error {
+func scanFields(path string, f func([]string)) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -35,7 +35,7 @@ type Options struct {
 	// ends: so the agent learns that its owner is gone.
 	Owned bool
 	// Began, when set, is told of the process as soon as it runs, before its job.
-	Began func(pid int) error
+	OnStart func(pid int) error
 }
 
 // Process is an agent at work.
@@ -78,7 +78,7 @@ func Start(ctx context.Context, o Options, job any) (p *Process, answer []byte, 
 		return nil, nil, err
 	}
 	p = &Process{cmd: cmd, stdin: stdin, log: o.LogFile, done: make(chan struct{})}
-	answer, err = p.greet(ctx, o, job, stdin, stdout)
+	answer, err = p.handshake(ctx, o, job, stdin, stdout)
 	go func() { // ends with the process, which whoever has p ends
 		defer close(p.done)
 		p.err = cmd.Wait()
@@ -89,25 +89,25 @@ func Start(ctx context.Context, o Options, job any) (p *Process, answer []byte, 
 	return p, answer, nil
 }
 
-func (p *Process) greet(ctx context.Context, o Options, job any, stdin io.WriteCloser, stdout io.Reader) ([]byte, error) {
-	if o.Began != nil {
-		if err := o.Began(p.PID()); err != nil {
+func (p *Process) handshake(ctx context.Context, o Options, job any, stdin io.WriteCloser, stdout io.Reader) ([]byte, error) {
+	if o.OnStart != nil {
+		if err := o.OnStart(p.PID()); err != nil {
 			return nil, err
 		}
 	}
 	// Killing it ends what is under way below, whose own errors then say nothing.
 	defer context.AfterFunc(ctx, func() { _ = p.cmd.Process.Kill() })()
-	answer, err := p.converse(o, job, stdin, stdout)
+	answer, err := p.exchange(o, job, stdin, stdout)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	return answer, err
 }
 
-// converse tells the process its job and returns its answer.
-func (p *Process) converse(o Options, job any, stdin io.WriteCloser, stdout io.Reader) ([]byte, error) {
+// exchange tells the process its job and returns its answer.
+func (p *Process) exchange(o Options, job any, stdin io.WriteCloser, stdout io.Reader) ([]byte, error) {
 	if err := json.NewEncoder(stdin).Encode(job); err != nil {
-		return nil, fmt.Errorf("tell it its job: %w%s", err, p.Tail())
+		return nil, fmt.Errorf("tell it its job: %w%s", err, p.LogTail())
 	}
 	if !o.Owned {
 		if err := stdin.Close(); err != nil {
@@ -116,7 +116,7 @@ func (p *Process) converse(o Options, job any, stdin io.WriteCloser, stdout io.R
 	}
 	answer, err := bufio.NewReader(io.LimitReader(stdout, maxAnswer)).ReadBytes('\n')
 	if err != nil {
-		return nil, fmt.Errorf("it ended before it was ready%s", p.Tail())
+		return nil, fmt.Errorf("it ended before it was ready%s", p.LogTail())
 	}
 	return answer, nil
 }
@@ -127,14 +127,14 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// How tells how the process ended, once Done is closed: "exit status 1", with the last it
+// ExitStatus tells how the process ended, once Done is closed: "exit status 1", with the last it
 // said.
-func (p *Process) How() string {
+func (p *Process) ExitStatus() string {
 	how := "by itself"
 	if p.err != nil {
 		how = p.err.Error()
 	}
-	return how + p.Tail()
+	return how + p.LogTail()
 }
 
 // Kill ends the process and waits for that. One that has ended is no error.
@@ -154,8 +154,8 @@ func (p *Process) Close() { _ = p.stdin.Close() } // nobody reads it
 // tailBytes is how much of a log goes into an error.
 const tailBytes = 512
 
-// Tail is the end of the process's log, on lines of its own, or "".
-func (p *Process) Tail() string {
+// LogTail is the end of the process's log, on lines of its own, or "".
+func (p *Process) LogTail() string {
 	if p.log == "" {
 		return ""
 	}

@@ -15,7 +15,7 @@ func TestCancelledStartSaysSo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			o := Options{Command: []string{"sleep", "1000"}, Owned: true, Began: func(int) error { cancel(); return nil }}
+			o := Options{Command: []string{"sleep", "1000"}, Owned: true, OnStart: func(int) error { cancel(); return nil }}
 			if p, _, err := Start(ctx, o, job); !errors.Is(err, context.Canceled) {
 				t.Errorf("Start = %v, %v, want Canceled", p, err)
 			}

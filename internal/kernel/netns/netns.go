@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Throwaway calls f on a thread of its own, which ends when f returns, and returns
+// OnNewThread calls f on a thread of its own, which ends when f returns, and returns
 // what f did. Processes that f starts inherit the thread's namespaces.
-func Throwaway(f func() error) error {
+func OnNewThread(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
@@ -24,7 +24,7 @@ func Throwaway(f func() error) error {
 			// The first thread cannot end, and what it is in the whole process seems to
 			// be in (/proc/PID/ns). It waits here, so that f gets another one.
 			defer runtime.UnlockOSThread()
-			done <- Throwaway(f)
+			done <- OnNewThread(f)
 			return
 		}
 		done <- f() // not unlocked: the thread ends with the goroutine
@@ -32,9 +32,9 @@ func Throwaway(f func() error) error {
 	return <-done
 }
 
-// Own leads every process to its own network namespace: the one that its first thread is in, which
+// OwnPath leads every process to its own network namespace: the one that its first thread is in, which
 // nothing here moves.
-const Own = "/proc/self/ns/net"
+const OwnPath = "/proc/self/ns/net"
 
 // Do calls f with a thread inside the network namespace at path: the calling one, which is brought
 // back, or another where that is the process's first. Goroutines that f starts do not run there.
@@ -42,14 +42,14 @@ func Do(path string, f func() error) (err error) {
 	runtime.LockOSThread()
 	if unix.Gettid() == unix.Getpid() {
 		runtime.UnlockOSThread()
-		return Throwaway(func() error {
+		return OnNewThread(func() error {
 			if err := Enter(path); err != nil {
 				return err
 			}
 			return f()
 		})
 	}
-	home, err := os.Open(current)
+	home, err := os.Open(currentPath)
 	if err != nil {
 		runtime.UnlockOSThread()
 		return fmt.Errorf("enter network namespace %s: %w", path, err)
@@ -70,8 +70,8 @@ func Do(path string, f func() error) (err error) {
 	return f()
 }
 
-// current is the namespace of the calling thread.
-const current = "/proc/thread-self/ns/net"
+// currentPath is the namespace of the calling thread.
+const currentPath = "/proc/thread-self/ns/net"
 
 // Enter moves the calling thread, which must be locked, into the namespace at path.
 func Enter(path string) error {
@@ -86,9 +86,9 @@ func Enter(path string) error {
 	return nil
 }
 
-// Make makes a namespace that stays at path, a file it creates, until path is
+// Create makes a namespace that stays at path, a file it creates, until path is
 // unmounted. The calling thread, which must be locked, is in the namespace then.
-func Make(path string) error {
+func Create(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDONLY, 0o444)
 	if err != nil {
 		return fmt.Errorf("make network namespace: %w", err)
@@ -97,7 +97,7 @@ func Make(path string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("make network namespace: %w", err)
 	}
-	if err := unix.Mount(current, path, "", unix.MS_BIND, ""); err != nil {
+	if err := unix.Mount(currentPath, path, "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("keep network namespace at %s: %w", path, err)
 	}
 	return nil

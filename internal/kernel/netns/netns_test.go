@@ -16,7 +16,7 @@ func make1(t *testing.T) string {
 	t.Helper()
 	testkit.Need(t, testkit.Root)
 	path := filepath.Join(t.TempDir(), "ns")
-	if err := Throwaway(func() error { return Make(path) }); err != nil {
+	if err := OnNewThread(func() error { return Create(path) }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -31,7 +31,7 @@ func TestDoGoesThereAndBack(t *testing.T) {
 	path := make1(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	home, err := ID(current)
+	home, err := ID(currentPath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,13 +42,13 @@ func TestDoGoesThereAndBack(t *testing.T) {
 	mine := errors.New("what f returned")
 	var there uint64
 	err = Do(path, func() error {
-		there, err = ID(current)
+		there, err = ID(currentPath)
 		return errors.Join(err, mine)
 	})
 	if !errors.Is(err, mine) || there != want || there == home {
 		t.Errorf("Do: %v, in namespace %d; want %d", err, there, want)
 	}
-	if back, err := ID(current); err != nil || back != home {
+	if back, err := ID(currentPath); err != nil || back != home {
 		t.Errorf("after Do in namespace %d, %v; want %d", back, err, home)
 	}
 }
@@ -63,7 +63,7 @@ func TestDoOfNoNamespace(t *testing.T) {
 
 func TestMakeTakesNoPlaceTwice(t *testing.T) {
 	path := make1(t)
-	if err := Throwaway(func() error { return Make(path) }); !errors.Is(err, os.ErrExist) {
+	if err := OnNewThread(func() error { return Create(path) }); !errors.Is(err, os.ErrExist) {
 		t.Errorf("error %v, want one that it exists", err)
 	}
 }
@@ -77,7 +77,7 @@ func TestThrowawayLeavesTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 50 {
-		if err := Throwaway(func() error { return unix.Unshare(unix.CLONE_NEWNET) }); err != nil {
+		if err := OnNewThread(func() error { return unix.Unshare(unix.CLONE_NEWNET) }); err != nil {
 			t.Fatal(err)
 		}
 		if after, err := ID("/proc/self/ns/net"); err != nil || after != before {
@@ -90,7 +90,7 @@ func TestThrowawayLeavesTheProcess(t *testing.T) {
 func TestThrowawaySparesTheMainThread(t *testing.T) {
 	for range 200 {
 		tid := 0
-		if err := Throwaway(func() error { tid = unix.Gettid(); return nil }); err != nil {
+		if err := OnNewThread(func() error { tid = unix.Gettid(); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if tid == os.Getpid() {

@@ -25,19 +25,19 @@ type Process struct {
 // ErrGone is returned for a process that has ended.
 var ErrGone = errors.New("no such process")
 
-// Of returns the present process with an ID.
-func Of(pid int) (Process, error) {
+// FindProcess returns the present process with an ID.
+func FindProcess(pid int) (Process, error) {
 	s, err := ReadStat(pid)
 	return Process{PID: pid, Start: s.Start}, err
 }
 
 // Self is the calling process.
-func Self() (Process, error) { return Of(os.Getpid()) }
+func Self() (Process, error) { return FindProcess(os.Getpid()) }
 
 // Alive tells whether p runs. A process that has ended and was not waited for does not.
 func (p Process) Alive() bool {
 	s, err := ReadStat(p.PID)
-	return err == nil && s.Start == p.Start && s.runs()
+	return err == nil && s.Start == p.Start && s.running()
 }
 
 // Kill sends SIGKILL to p and to no other process that got its ID.
@@ -72,16 +72,16 @@ type Stat struct {
 	Resident int64
 }
 
-// runs tells whether any thread has not ended. The state is that of the first thread, which
+// running tells whether any thread has not ended. The state is that of the first thread, which
 // may have ended before others.
-func (s Stat) runs() bool { return s.State != 'X' && (s.State != 'Z' || s.Threads > 1) }
+func (s Stat) running() bool { return s.State != 'X' && (s.State != 'Z' || s.Threads > 1) }
 
 // tick is the unit of times in /proc: USER_HZ, 100 on every architecture Go runs on.
 const tick = 10 * time.Millisecond
 
 // ReadStat reads /proc/PID/stat.
 func ReadStat(pid int) (Stat, error) {
-	data, err := os.ReadFile(file(pid, "stat"))
+	data, err := os.ReadFile(procPath(pid, "stat"))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 		return Stat{}, fmt.Errorf("process %d: %w", pid, ErrGone)
 	}
@@ -124,9 +124,9 @@ func parseStat(data []byte) (Stat, error) {
 	return s, nil
 }
 
-// IO returns the bytes that a process caused to be read from and written to disks.
-func IO(pid int) (read, wrote int64, err error) {
-	data, err := os.ReadFile(file(pid, "io"))
+// ReadIO returns the bytes that a process caused to be read from and written to disks.
+func ReadIO(pid int) (read, wrote int64, err error) {
+	data, err := os.ReadFile(procPath(pid, "io"))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -143,9 +143,9 @@ func IO(pid int) (read, wrote int64, err error) {
 	return read, wrote, nil
 }
 
-// Children are the processes that a process started and that run.
-func Children(pid int) []int {
-	lists, _ := filepath.Glob(file(pid, "task/*/children")) // the pattern is well-formed
+// ListChildren are the processes that a process started and that run.
+func ListChildren(pid int) []int {
+	lists, _ := filepath.Glob(procPath(pid, "task/*/children")) // the pattern is well-formed
 	var all []int
 	for _, list := range lists {
 		data, err := os.ReadFile(list)
@@ -161,10 +161,10 @@ func Children(pid int) []int {
 	return all
 }
 
-// Environ returns the value of a variable in the environment that a process was started
+// ReadEnv returns the value of a variable in the environment that a process was started
 // with, "" when it is not there or not to be seen.
-func Environ(pid int, name string) string {
-	data, err := os.ReadFile(file(pid, "environ"))
+func ReadEnv(pid int, name string) string {
+	data, err := os.ReadFile(procPath(pid, "environ"))
 	if err != nil {
 		return ""
 	}
@@ -176,8 +176,8 @@ func Environ(pid int, name string) string {
 	return ""
 }
 
-// All lists the processes of the machine.
-func All() ([]int, error) {
+// ListPIDs lists the processes of the machine.
+func ListPIDs() ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
@@ -200,4 +200,4 @@ func BootID() (string, error) {
 	return strings.TrimSpace(string(id)), nil
 }
 
-func file(pid int, name string) string { return fmt.Sprintf("/proc/%d/%s", pid, name) }
+func procPath(pid int, name string) string { return fmt.Sprintf("/proc/%d/%s", pid, name) }

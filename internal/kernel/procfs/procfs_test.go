@@ -24,7 +24,7 @@ func TestProcessRunsWhileAnyThreadDoes(t *testing.T) {
 		threads int
 		want    bool
 	}{{'S', 1, true}, {'R', 4, true}, {'Z', 4, true}, {'Z', 1, false}, {'Z', 0, false}, {'X', 1, false}} {
-		if got := (Stat{State: tt.state, Threads: tt.threads}).runs(); got != tt.want {
+		if got := (Stat{State: tt.state, Threads: tt.threads}).running(); got != tt.want {
 			t.Errorf("state %c, %d threads: runs %v, want %v", tt.state, tt.threads, got, tt.want)
 		}
 	}
@@ -59,14 +59,14 @@ func TestKill(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p, err := Of(cmd.Process.Pid)
+	p, err := FindProcess(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The kernel lays the environment out a moment after Start returns.
 	got := ""
 	for got == "" && p.Alive() {
-		got = Environ(p.PID, "SKERRY_PROCFS_TEST")
+		got = ReadEnv(p.PID, "SKERRY_PROCFS_TEST")
 	}
 	if got != "it is this one" {
 		t.Errorf("environment says %q", got)

@@ -15,13 +15,13 @@ type RunDelays struct {
 	buf   [64]byte
 }
 
-// Add reads the threads of processes, and returns what all that it has ever seen have waited. known is false
+// Update reads the threads of processes, and returns what all that it has ever seen have waited. known is false
 // if the kernel does not count it (CONFIG_SCHED_INFO). Each thread costs some microseconds.
-func (r *RunDelays) Add(pids []int) (total time.Duration, known bool) {
+func (r *RunDelays) Update(pids []int) (total time.Duration, known bool) {
 	now := make(map[int]time.Duration, len(r.last))
 	known = len(pids) == 0
 	for _, pid := range pids {
-		threads, err := os.ReadDir(file(pid, "task"))
+		threads, err := os.ReadDir(procPath(pid, "task"))
 		if err != nil {
 			continue // the process has ended
 		}
@@ -49,7 +49,7 @@ func (r *RunDelays) Add(pids []int) (total time.Duration, known bool) {
 // read reads "718563 2403 1" of /proc/PID/task/TID/schedstat: nanoseconds on a processor, nanoseconds of
 // waiting for one, and how often it got one.
 func (r *RunDelays) read(pid int, tid string) (time.Duration, bool) {
-	f, err := os.Open(file(pid, "task/"+tid+"/schedstat"))
+	f, err := os.Open(procPath(pid, "task/"+tid+"/schedstat"))
 	if err != nil {
 		return 0, false
 	}

@@ -26,18 +26,18 @@ func TestParseRunDelay(t *testing.T) {
 // The sum never decreases: threads that end keep what they waited, and an ID that is used again begins from 0.
 func TestRunDelaysAddUp(t *testing.T) {
 	var r RunDelays
-	first, known := r.Add([]int{os.Getpid()})
+	first, known := r.Update([]int{os.Getpid()})
 	if !known {
 		testkit.Lacks(t, testkit.Delays, errors.New("the kernel does not count the time that threads wait for a processor"))
 	}
-	second, _ := r.Add([]int{os.Getpid()})
+	second, _ := r.Update([]int{os.Getpid()})
 	if second < first {
 		t.Errorf("%v after %v", second, first)
 	}
-	if third, known := r.Add(nil); third != second || !known {
+	if third, known := r.Update(nil); third != second || !known {
 		t.Errorf("without processes: %v, %v; want %v", third, known, second)
 	}
-	if _, known := r.Add([]int{1 << 30}); known {
+	if _, known := r.Update([]int{1 << 30}); known {
 		t.Error("a process that does not run is known")
 	}
 }
@@ -58,6 +58,6 @@ func BenchmarkRunDelays(b *testing.B) {
 	}
 	var r RunDelays
 	for b.Loop() {
-		r.Add([]int{os.Getpid()})
+		r.Update([]int{os.Getpid()})
 	}
 }

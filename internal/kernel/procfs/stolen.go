@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// Stolen tells what the hypervisor takes of the machine's processors for others. Asking costs
+// StealCounter tells what the hypervisor takes of the machine's processors for others. Asking costs
 // some microseconds.
-type Stolen struct {
+type StealCounter struct {
 	file *os.File
 	last time.Duration
 	buf  [1 << 10]byte
 }
 
-// NewStolen begins to count.
-func NewStolen() (*Stolen, error) {
+// NewStealCounter begins to count.
+func NewStealCounter() (*StealCounter, error) {
 	f, err := os.Open("/proc/stat")
 	if err != nil {
 		return nil, fmt.Errorf("opening the machine's processor times: %w", err)
 	}
-	s := &Stolen{file: f}
-	s.Since()
+	s := &StealCounter{file: f}
+	s.Delta()
 	return s, nil
 }
 
-// Since is the time of all processors that was taken since the last call, counted by hundredths
+// Delta is the time of all processors that was taken since the last call, counted by hundredths
 // of a second. What cannot be read counts as nothing.
-func (s *Stolen) Since() time.Duration {
+func (s *StealCounter) Delta() time.Duration {
 	n, _ := s.file.ReadAt(s.buf[:], 0)
-	total, ok := stolen(s.buf[:n])
+	total, ok := parseSteal(s.buf[:n])
 	if !ok {
 		return 0
 	}
@@ -41,11 +41,11 @@ func (s *Stolen) Since() time.Duration {
 }
 
 // Close ends counting.
-func (s *Stolen) Close() { s.file.Close() }
+func (s *StealCounter) Close() { s.file.Close() }
 
-// stolen is the eighth number of the first line: "cpu user nice system idle iowait irq softirq
+// parseSteal is the eighth number of the first line: "cpu user nice system idle iowait irq softirq
 // steal ...".
-func stolen(stat []byte) (time.Duration, bool) {
+func parseSteal(stat []byte) (time.Duration, bool) {
 	const field = 8
 	line, _, _ := bytes.Cut(stat, []byte{'\n'})
 	fields := bytes.Fields(line)

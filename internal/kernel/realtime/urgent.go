@@ -21,39 +21,39 @@ type Process struct {
 	ordinary unix.SchedAttr
 }
 
-// This is the process with the priority that it has now: that of its first thread.
-func This() *Process {
+// Current is the process with the priority that it has now: that of its first thread.
+func Current() *Process {
 	if a, err := unix.SchedGetAttr(unix.Getpid(), 0); err == nil {
 		return &Process{*a}
 	}
 	return &Process{unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}}
 }
 
-// Hurry gives every thread the priority, where it may: without root it is refused, and
+// Raise gives every thread the priority, where it may: without root it is refused, and
 // events say themselves how late they are. Threads that the Go runtime starts later do not
 // have it: call it again from time to time.
-func (p *Process) Hurry() {
+func (p *Process) Raise() {
 	if p != nil {
-		eachThread(priority)
+		setAllThreads(priority)
 	}
 }
 
-// Forever gives the priority to this process, and to every thread that it starts from now on: to one that
+// RaisePermanently gives the priority to this process, and to every thread that it starts from now on: to one that
 // does nothing else than what must be done on time. It is below that of emulators.
-func Forever() {
+func RaisePermanently() {
 	lasting := priority
 	lasting.Flags &^= unix.SCHED_FLAG_RESET_ON_FORK
-	eachThread(lasting)
+	setAllThreads(lasting)
 }
 
-// Relax gives the threads their ordinary priority again.
-func (p *Process) Relax() {
+// Restore gives the threads their ordinary priority again.
+func (p *Process) Restore() {
 	if p != nil {
-		eachThread(p.ordinary)
+		setAllThreads(p.ordinary)
 	}
 }
 
-func eachThread(a unix.SchedAttr) {
+func setAllThreads(a unix.SchedAttr) {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		return

@@ -23,14 +23,14 @@ func TestHurryAndRelax(t *testing.T) {
 		}
 		return a.Policy
 	}
-	p := This()
-	p.Hurry()
+	p := Current()
+	p.Raise()
 	if got := policy(); got == unix.SCHED_NORMAL {
 		testkit.Lacks(t, testkit.RealTime, errors.New("the policy stayed SCHED_OTHER"))
 	} else if got != unix.SCHED_RR {
 		t.Errorf("policy %d, want %d", got, unix.SCHED_RR)
 	}
-	p.Relax()
+	p.Restore()
 	if got := policy(); got != p.ordinary.Policy {
 		t.Errorf("policy %d after it, want %d", got, p.ordinary.Policy)
 	}
@@ -38,8 +38,8 @@ func TestHurryAndRelax(t *testing.T) {
 
 func TestNobodyIsNeverUrgent(t *testing.T) {
 	var p *Process
-	p.Hurry() // neither panics
-	p.Relax()
+	p.Raise() // neither panics
+	p.Restore()
 }
 
 // Threads that the runtime starts later have the priority, too. It is for life, so that another process takes it.
@@ -58,7 +58,7 @@ func TestForever(t *testing.T) {
 		}
 		return
 	}
-	Forever()
+	RaisePermanently()
 	policies := make(chan uint32)
 	for range 20 { // more than there are threads by now
 		go func() {

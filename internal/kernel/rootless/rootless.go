@@ -28,11 +28,11 @@ import (
 // ErrUnavailable is returned where user namespaces cannot be had.
 var ErrUnavailable = errors.New("user namespaces are closed to this user")
 
-// variable tells a process that it is inside.
-const variable = "SKERRY_ROOTLESS"
+// envVariable tells a process that it is inside.
+const envVariable = "SKERRY_ROOTLESS"
 
 // Inside tells whether this process was started by Enter or Join.
-func Inside() bool { return os.Getenv(variable) != "" }
+func Inside() bool { return os.Getenv(envVariable) != "" }
 
 // Needed tells whether this process lacks the rights to make labs where it is.
 func Needed() (bool, error) {
@@ -69,23 +69,23 @@ func Enter(ctx context.Context, exe string, args, env []string) error {
 	if err := Available(ctx); err != nil {
 		return err
 	}
-	return replace("unshare", append(append(unshare, exe), args...), env)
+	return execProgram("unshare", append(append(unshare, exe), args...), env)
 }
 
 // Join replaces this process by the program exe with args in the namespaces that the
 // holder keeps, in this process's working directory. It returns only when that fails.
 func Join(holder procfs.Process, exe string, args, env []string) error {
-	command, err := joining(holder, exe, args)
+	command, err := nsenterArgs(holder, exe, args)
 	if err != nil {
 		return err
 	}
-	return replace("nsenter", command, env)
+	return execProgram("nsenter", command, env)
 }
 
 // Command is Join as a process of its own. When ctx ends it is asked to end and not killed:
 // it is changing what only it can see.
 func Command(ctx context.Context, holder procfs.Process, exe string, args, env []string) (*exec.Cmd, error) {
-	command, err := joining(holder, exe, args)
+	command, err := nsenterArgs(holder, exe, args)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func Command(ctx context.Context, holder procfs.Process, exe string, args, env [
 	return cmd, nil
 }
 
-func joining(holder procfs.Process, exe string, args []string) ([]string, error) {
+func nsenterArgs(holder procfs.Process, exe string, args []string) ([]string, error) {
 	if !holder.Alive() {
 		return nil, fmt.Errorf("enter user namespace: its holder: %w", procfs.ErrGone)
 	}
@@ -110,7 +110,7 @@ func joining(holder procfs.Process, exe string, args []string) ([]string, error)
 	return append(command, args...), nil
 }
 
-func replace(program string, args, env []string) error {
+func execProgram(program string, args, env []string) error {
 	path, err := exec.LookPath(program)
 	if err != nil {
 		return advice.With(fmt.Errorf("enter user namespace: %w", err), "install util-linux, or run skerry as root")
@@ -120,5 +120,5 @@ func replace(program string, args, env []string) error {
 }
 
 func environment(env []string) []string {
-	return append(append(os.Environ(), variable+"=1"), env...)
+	return append(append(os.Environ(), envVariable+"=1"), env...)
 }

@@ -101,7 +101,7 @@ func printLinks(w io.Writer, links []lab.Link, device string) error {
 			}
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", short(q.Latency+k.Way), short(k.RTT()), unit.Bandwidth(q.Bandwidth), unit.Fraction(math.Round(1e6*q.LossShare())/1e6), other(k, q))
 		}
-		if k.AB.Same(k.BA) {
+		if k.AB.Equal(k.BA) {
 			row(k.A+" <> "+k.B, k.AB)
 			continue
 		}

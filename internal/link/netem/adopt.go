@@ -18,14 +18,14 @@ const allSegments = 65535
 func (e *Engine) Adopt(ctx context.Context, specs []link.Spec) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err := e.check(specs); err != nil {
+	if err := e.validateNew(specs); err != nil {
 		return err
 	}
 	adopted := make([]*wire, 0, len(specs))
 	for _, spec := range specs {
 		w, err := e.adopt(ctx, spec)
 		if err != nil {
-			e.forget(adopted)
+			e.releaseAll(adopted)
 			return fmt.Errorf("adopting link %s: %w", spec.ID, err)
 		}
 		adopted = append(adopted, w)
@@ -45,11 +45,11 @@ func (e *Engine) Detach() error {
 		all = append(all, w)
 	}
 	clear(e.links)
-	e.forget(all)
+	e.releaseAll(all)
 	return nil
 }
 
-func (e *Engine) forget(wires []*wire) {
+func (e *Engine) releaseAll(wires []*wire) {
 	for _, w := range wires {
 		e.release(w.ab.device.space)
 		e.release(w.ba.device.space)

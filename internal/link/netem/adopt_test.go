@@ -65,7 +65,7 @@ func TestAdopt(t *testing.T) {
 func namespace(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ns")
-	if err := netns.Throwaway(func() error { return netns.Make(path) }); err != nil {
+	if err := netns.OnNewThread(func() error { return netns.Create(path) }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

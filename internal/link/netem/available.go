@@ -18,13 +18,13 @@ var ErrUnavailable = errors.New("netem is not available")
 // Available tries netem in a namespace of its own and tells, wrapping ErrUnavailable
 // and with advice, why it cannot be used; nil means that it can.
 func Available() error {
-	return netns.Throwaway(try)
+	return netns.OnNewThread(tryNetem)
 }
 
 // loopback is the index of "lo" in every namespace.
 const loopback = 1
 
-func try() error {
+func tryNetem() error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return advice.With(fmt.Errorf("%w: making a network namespace: %w", ErrUnavailable, err),
 			"run as root, or inside a user namespace (unshare -Urn)")
@@ -35,7 +35,7 @@ func try() error {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	lo := &device{space: n, index: loopback}
-	err := lo.build(tables{}.options(link.Quality{}, 0), shapeOf(link.Quality{}, defaultMTU))
+	err := lo.build(tables{}.options(link.Quality{}, 0), newShape(link.Quality{}, defaultMTU))
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return advice.With(fmt.Errorf("%w: the kernel lacks a qdisc: %w", ErrUnavailable, err),

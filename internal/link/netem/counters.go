@@ -12,8 +12,8 @@ type reading struct {
 	waiting uint32
 }
 
-// count brings the counters of every direction up to date: one dump a namespace.
-func (e *Engine) count() error {
+// updateCounters brings the counters of every direction up to date: one dump a namespace.
+func (e *Engine) updateCounters() error {
 	readings := map[*namespace]map[int]reading{}
 	for _, n := range e.spaces {
 		got, err := n.read()
@@ -66,7 +66,7 @@ func (d *direction) add(now reading) {
 	packets := uint64(now.packets - d.last.packets)
 	d.counters.Packets += packets
 	d.counters.Bytes += now.bytes - d.last.bytes
-	if !shapeOf(d.quality, d.device.mtu).layer3 {
+	if !newShape(d.quality, d.device.mtu).layer3 {
 		d.counters.Bytes -= packets * etherHeader
 	}
 	d.drops += uint64(now.drops - d.last.drops)

@@ -33,8 +33,8 @@ type device struct {
 	alone    bool
 }
 
-// pair makes both devices of a link, up, without addresses and without qdiscs.
-func (e *Engine) pair(spec link.Spec) (a, b *device, err error) {
+// createPair makes both devices of a link, up, without addresses and without qdiscs.
+func (e *Engine) createPair(spec link.Spec) (a, b *device, err error) {
 	mtu := spec.MTU
 	if mtu == 0 {
 		mtu = defaultMTU
@@ -50,7 +50,7 @@ func (e *Engine) pair(spec link.Spec) (a, b *device, err error) {
 	}
 	a = &device{space: near, name: spec.A.Device, mtu: mtu}
 	b = &device{space: far, name: spec.B.Device, mtu: mtu}
-	if err := e.join(a, b, address(spec.ID)); err != nil {
+	if err := e.createVeth(a, b, macAddress(spec.ID)); err != nil {
 		e.release(near)
 		e.release(far)
 		return nil, nil, err
@@ -58,8 +58,8 @@ func (e *Engine) pair(spec link.Spec) (a, b *device, err error) {
 	return a, b, nil
 }
 
-// join makes the devices.
-func (e *Engine) join(a, b *device, mac net.HardwareAddr) error {
+// createVeth makes the devices.
+func (e *Engine) createVeth(a, b *device, mac net.HardwareAddr) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU, attrs.HardwareAddr = a.name, a.mtu, mac
 	veth := &netlink.Veth{
@@ -83,8 +83,8 @@ func (e *Engine) join(a, b *device, mac net.HardwareAddr) error {
 	return nil
 }
 
-// address is a locally administered MAC address made of an ID.
-func address(id string) net.HardwareAddr {
+// macAddress is a locally administered MAC address made of an ID.
+func macAddress(id string) net.HardwareAddr {
 	hash := fnv.New64a()
 	hash.Write([]byte(id))
 	mac := net.HardwareAddr(hash.Sum(nil)[:6])
@@ -139,8 +139,8 @@ func cpuMask(cpu int) string {
 	return digits
 }
 
-// stand sets whether packets travel alone or super-packets stand for many.
-func (d *device) stand(alone bool) error {
+// setSuperPackets sets whether packets travel alone or super-packets stand for many.
+func (d *device) setSuperPackets(alone bool) error {
 	if alone == d.alone {
 		return nil
 	}

@@ -79,15 +79,15 @@ func (e *Engine) Name() string { return Name }
 func (e *Engine) Create(ctx context.Context, specs []link.Spec) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err := e.check(specs); err != nil {
+	if err := e.validateNew(specs); err != nil {
 		return err
 	}
 	made := make([]*wire, 0, len(specs))
 	for _, spec := range specs {
-		w, err := e.make(ctx, spec)
+		w, err := e.createLink(ctx, spec)
 		if err != nil {
 			err = fmt.Errorf("making link %s: %w", spec.ID, err)
-			return errors.Join(err, e.unmake(made))
+			return errors.Join(err, e.removeLinks(made))
 		}
 		made = append(made, w)
 	}
@@ -97,11 +97,11 @@ func (e *Engine) Create(ctx context.Context, specs []link.Spec) error {
 	return nil
 }
 
-func (e *Engine) check(specs []link.Spec) error {
+func (e *Engine) validateNew(specs []link.Spec) error {
 	asked := map[string]bool{}
 	for _, spec := range specs {
 		err := spec.Validate()
-		if err == nil && spec.B.Far != nil {
+		if err == nil && spec.B.Path != nil {
 			err = fmt.Errorf("%w %s: netem shapes within one machine alone", link.ErrInvalid, spec.ID)
 		}
 		if err != nil {
@@ -128,7 +128,7 @@ func (e *Engine) Set(ctx context.Context, changes []link.Change) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := e.count(); err != nil { // drops so far belong to the quality so far
+	if err := e.updateCounters(); err != nil { // drops so far belong to the quality so far
 		return err
 	}
 	for i, s := range steps {
@@ -189,7 +189,7 @@ func (e *Engine) Stats(ctx context.Context, ids ...string) ([]link.Stats, error)
 			return nil, fmt.Errorf("%w: %s", link.ErrUnknown, id)
 		}
 	}
-	if err := e.count(); err != nil {
+	if err := e.updateCounters(); err != nil {
 		return nil, err
 	}
 	stats := make([]link.Stats, len(ids))
@@ -211,7 +211,7 @@ func (e *Engine) Remove(_ context.Context, ids ...string) error {
 			delete(e.links, id)
 		}
 	}
-	return e.unmake(gone)
+	return e.removeLinks(gone)
 }
 
 // Close removes every link and frees what the engine holds.
@@ -223,11 +223,11 @@ func (e *Engine) Close() error {
 		all = append(all, w)
 	}
 	clear(e.links)
-	return e.unmake(all)
+	return e.removeLinks(all)
 }
 
-// unmake removes the devices of links and lets go of their namespaces.
-func (e *Engine) unmake(wires []*wire) error {
+// removeLinks removes the devices of links and lets go of their namespaces.
+func (e *Engine) removeLinks(wires []*wire) error {
 	var group errgroup.Group
 	group.SetLimit(removers)
 	failed := make([]error, len(wires))

@@ -38,35 +38,35 @@ const (
 // options spells q out for netem. Every attribute is always there: one that is missing
 // from a change would leave its old value in force.
 func (t tables) options(q link.Quality, seed uint64) *nl.RtAttr {
-	loss, burst := lossOf(q)
+	loss, burst := combinedLoss(q)
 	gap := uint32(0)
 	if q.Reorder > 0 {
 		gap = 1
 	}
 	// struct tc_netem_qopt: latency and jitter are in their own attributes.
-	o := nl.NewRtAttr(nl.TCA_OPTIONS, words(0, inFlight, share(loss), gap, share(q.Duplicate), 0))
+	o := nl.NewRtAttr(nl.TCA_OPTIONS, uint32s(0, inFlight, probability32(loss), gap, probability32(q.Duplicate), 0))
 	o.AddRtAttr(attrLatency64, nl.Uint64Attr(uint64(q.Latency)))
 	o.AddRtAttr(attrJitter64, nl.Uint64Attr(uint64(q.Jitter)))
 	if q.Jitter > 0 {
-		o.AddRtAttr(attrDelayTable, t.of(q.Distribution))
+		o.AddRtAttr(attrDelayTable, t.get(q.Distribution))
 	}
-	o.AddRtAttr(attrCorrelation, words(0, 0, 0))
-	o.AddRtAttr(attrReorder, words(share(q.Reorder), 0))
-	o.AddRtAttr(attrCorrupt, words(share(q.Corrupt), 0))
+	o.AddRtAttr(attrCorrelation, uint32s(0, 0, 0))
+	o.AddRtAttr(attrReorder, uint32s(probability32(q.Reorder), 0))
+	o.AddRtAttr(attrCorrupt, uint32s(probability32(q.Corrupt), 0))
 	if burst != nil {
 		o.AddRtAttr(attrLoss, nil).AddRtAttr(lossGilbertElliott,
-			words(share(burst.P), share(burst.R), share(burst.H), share(1-burst.K)))
+			uint32s(probability32(burst.P), probability32(burst.R), probability32(burst.H), probability32(1-burst.K)))
 	}
-	o.AddRtAttr(attrRate, words(math.MaxUint32, 0, 0, 0))
+	o.AddRtAttr(attrRate, uint32s(math.MaxUint32, 0, 0, 0))
 	o.AddRtAttr(attrRate64, nl.Uint64Attr(boundless))
 	o.AddRtAttr(attrSeed, nl.Uint64Attr(seed))
 	return o
 }
 
-// lossOf gives netem's independent loss and its burst model, of which it knows one at
+// combinedLoss gives netem's independent loss and its burst model, of which it knows one at
 // a time. To have both, a packet that the model delivers is delivered only with
 // probability 1-Loss: that is the model with H and K made smaller.
-func lossOf(q link.Quality) (float64, *link.GilbertElliott) {
+func combinedLoss(q link.Quality) (float64, *link.GilbertElliott) {
 	switch {
 	case q.Down:
 		return 1, nil
@@ -79,10 +79,10 @@ func lossOf(q link.Quality) (float64, *link.GilbertElliott) {
 	return 0, &both
 }
 
-// share is a probability as netem has it: 2^32-1 stands for 1.
-func share(p float64) uint32 { return uint32(math.Round(p * math.MaxUint32)) }
+// probability32 is a probability as netem has it: 2^32-1 stands for 1.
+func probability32(p float64) uint32 { return uint32(math.Round(p * math.MaxUint32)) }
 
-func words(values ...uint32) []byte {
+func uint32s(values ...uint32) []byte {
 	var b []byte
 	for _, v := range values {
 		b = binary.NativeEndian.AppendUint32(b, v)

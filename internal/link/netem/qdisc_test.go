@@ -181,7 +181,7 @@ func TestAlone(t *testing.T) {
 		{"barely limited", link.Quality{Bandwidth: 10_000_000_000}, false},
 	}
 	for _, tt := range tests {
-		if got := alone(tt.quality); got != tt.want {
+		if got := drawsEach(tt.quality); got != tt.want {
 			t.Errorf("%s: packets travel alone: %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -209,7 +209,7 @@ func TestShape(t *testing.T) {
 		{"loss", link.Quality{Bandwidth: 8_000_000_000, Queue: 1 << 20, Loss: 0.1}, shape{rate: 1_000_000_000, queue: 1 << 20, layer3: true}},
 		{"over 32 bits", link.Quality{Bandwidth: 100_000_000_000, Queue: 1 << 40}, shape{rate: unlimited, queue: unlimited}},
 	} {
-		if got := shapeOf(tt.quality, 1500); got != tt.want {
+		if got := newShape(tt.quality, 1500); got != tt.want {
 			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
 		}
 	}

@@ -17,7 +17,7 @@ const (
 // change to the kernel.
 type tables map[link.Distribution][]byte
 
-func (t tables) of(d link.Distribution) []byte {
+func (t tables) get(d link.Distribution) []byte {
 	if t[d] == nil {
 		t[d] = delayTable(d)
 	}

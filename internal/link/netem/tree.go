@@ -69,23 +69,23 @@ type shape struct {
 	layer3 bool
 }
 
-// shapeOf returns the shape of a direction. A queue always has room for one packet, which passes through it
+// newShape returns the shape of a direction. A queue always has room for one packet, which passes through it
 // even where the link is idle.
-func shapeOf(q link.Quality, mtu int) shape {
+func newShape(q link.Quality, mtu int) shape {
 	if q.Bandwidth == 0 {
 		return shape{rate: unlimited, queue: unlimited}
 	}
-	s := shape{rate: bounded(q.Bandwidth / 8), layer3: alone(q)}
+	s := shape{rate: clampUint32(q.Bandwidth / 8), layer3: drawsEach(q)}
 	least := int64(mtu)
 	if !s.layer3 {
 		least = max(superPacket, least+etherHeader)
 	}
-	s.queue = bounded(max(q.QueueBytes(), least))
+	s.queue = clampUint32(max(q.QueueBytes(), least))
 	return s
 }
 
-// bounded is n within 1 to the largest number of 32 bits.
-func bounded(n int64) uint32 { return uint32(max(1, min(n, math.MaxUint32))) }
+// clampUint32 is n within 1 to the largest number of 32 bits.
+func clampUint32(n int64) uint32 { return uint32(max(1, min(n, math.MaxUint32))) }
 
 // build gives the device its qdiscs.
 func (d *device) build(netemOptions *nl.RtAttr, s shape) error {
@@ -95,7 +95,7 @@ func (d *device) build(netemOptions *nl.RtAttr, s shape) error {
 		{handle: wakeHandle, parent: secondBand, kind: "blackhole"},
 		{handle: netemHandle, parent: firstBand, kind: Name, attrs: []*nl.RtAttr{netemOptions}},
 		{handle: rateHandle, parent: netemChild, kind: "hfsc", attrs: []*nl.RtAttr{hfscOptions()}},
-		rateOf(s), queueOf(s),
+		rateRequest(s), queueRequest(s),
 	} {
 		if err := d.send(create, q); err != nil {
 			return err
@@ -113,10 +113,10 @@ func (d *device) change(netemOptions *nl.RtAttr, was, next shape) error {
 	}
 	changes = append(changes, qdisc{handle: netemHandle, parent: firstBand, kind: Name, attrs: []*nl.RtAttr{netemOptions}})
 	if next.queue != was.queue {
-		changes = append(changes, queueOf(next))
+		changes = append(changes, queueRequest(next))
 	}
 	if next.rate != was.rate {
-		changes = append(changes, rateOf(next))
+		changes = append(changes, rateRequest(next))
 	}
 	for _, q := range changes {
 		if err := d.send(0, q); err != nil {
@@ -159,12 +159,12 @@ func openPackets() (int, error) {
 // Ethernet headers they also give the difference, which holds for all qdiscs below.
 func treeAttrs(s shape) []*nl.RtAttr {
 	const priorities = 16
-	bands := append(words(2), make([]byte, priorities)...)
+	bands := append(uint32s(2), make([]byte, priorities)...)
 	attrs := []*nl.RtAttr{nl.NewRtAttr(nl.TCA_OPTIONS, bands)}
 	if s.layer3 {
 		overhead := int32(-etherHeader)
 		stab := nl.NewRtAttr(nl.TCA_STAB, nil)
-		stab.AddRtAttr(attrStabBase, words(0, uint32(overhead), 0, 0, 0, 0))
+		stab.AddRtAttr(attrStabBase, uint32s(0, uint32(overhead), 0, 0, 0, 0))
 		attrs = append(attrs, stab)
 	}
 	return attrs
@@ -173,15 +173,15 @@ func treeAttrs(s shape) []*nl.RtAttr {
 // hfscOptions make the one class the default.
 func hfscOptions() *nl.RtAttr { return nl.NewRtAttr(nl.TCA_OPTIONS, []byte{1, 0}) }
 
-func rateOf(s shape) qdisc {
+func rateRequest(s shape) qdisc {
 	options := nl.NewRtAttr(nl.TCA_OPTIONS, nil)
-	options.AddRtAttr(attrHFSCRate, words(0, 0, s.rate))
+	options.AddRtAttr(attrHFSCRate, uint32s(0, 0, s.rate))
 	return qdisc{class: true, handle: rateClass, parent: rateHandle, kind: "hfsc", attrs: []*nl.RtAttr{options}}
 }
 
-func queueOf(s shape) qdisc {
+func queueRequest(s shape) qdisc {
 	return qdisc{handle: queueHandle, parent: rateClass, kind: "bfifo",
-		attrs: []*nl.RtAttr{nl.NewRtAttr(nl.TCA_OPTIONS, words(s.queue))}}
+		attrs: []*nl.RtAttr{nl.NewRtAttr(nl.TCA_OPTIONS, uint32s(s.queue))}}
 }
 
 // qdisc is the request for a qdisc, or for a class of one.

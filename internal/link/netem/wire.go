@@ -25,11 +25,11 @@ type direction struct {
 	counters link.Counters
 }
 
-func (e *Engine) make(ctx context.Context, spec link.Spec) (*wire, error) {
+func (e *Engine) createLink(ctx context.Context, spec link.Spec) (*wire, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	a, b, err := e.pair(spec)
+	a, b, err := e.createPair(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (e *Engine) make(ctx context.Context, spec link.Spec) (*wire, error) {
 		err = w.ba.start(e.tables, spec.BA)
 	}
 	if err != nil {
-		return nil, errors.Join(err, e.unmake([]*wire{w}))
+		return nil, errors.Join(err, e.removeLinks([]*wire{w}))
 	}
 	return w, nil
 }
@@ -51,10 +51,10 @@ func (e *Engine) make(ctx context.Context, spec link.Spec) (*wire, error) {
 // start gives the direction its qdiscs.
 func (d *direction) start(t tables, q link.Quality) error {
 	d.quality = q
-	if err := d.device.stand(alone(q)); err != nil {
+	if err := d.device.setSuperPackets(drawsEach(q)); err != nil {
 		return err
 	}
-	if err := d.device.build(t.options(q, d.seeds.Uint64()), shapeOf(q, d.device.mtu)); err != nil {
+	if err := d.device.build(t.options(q, d.seeds.Uint64()), newShape(q, d.device.mtu)); err != nil {
 		return fmt.Errorf("giving %s its qdiscs: %w", d.device.name, err)
 	}
 	return nil
@@ -63,11 +63,11 @@ func (d *direction) start(t tables, q link.Quality) error {
 // set changes the qdiscs in place: packets whose latency passes keep their times, and those that wait
 // for the bandwidth leave at the new one.
 func (d *direction) set(t tables, q link.Quality) error {
-	if err := d.device.stand(alone(q)); err != nil {
+	if err := d.device.setSuperPackets(drawsEach(q)); err != nil {
 		return err
 	}
 	mtu := d.device.mtu
-	if err := d.device.change(t.options(q, d.seeds.Uint64()), shapeOf(d.quality, mtu), shapeOf(q, mtu)); err != nil {
+	if err := d.device.change(t.options(q, d.seeds.Uint64()), newShape(d.quality, mtu), newShape(q, mtu)); err != nil {
 		return fmt.Errorf("changing the qdiscs of %s: %w", d.device.name, err)
 	}
 	d.quality = q
@@ -79,8 +79,8 @@ func (d *direction) set(t tables, q link.Quality) error {
 // the processor time of cutting it.
 const wholeRate = 2_000_000_000
 
-// alone tells whether each packet must meet netem for itself.
-func alone(q link.Quality) bool {
+// drawsEach tells whether each packet must meet netem for itself.
+func drawsEach(q link.Quality) bool {
 	drawn := q.Loss > 0 || q.Duplicate > 0 || q.Reorder > 0 || q.Corrupt > 0 || q.Burst != nil
 	return drawn || q.Bandwidth > 0 && q.Bandwidth < wholeRate
 }

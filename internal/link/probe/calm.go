@@ -88,7 +88,7 @@ func (p *pinger) stalled(f flight) bool {
 // hypervisor took something meanwhile.
 func (p *pinger) notice(due, now time.Time) {
 	late := now.Sub(due)
-	if taken := p.stolen.Since(); taken > 0 {
+	if taken := p.stolen.Delta(); taken > 0 {
 		late = max(late, min(taken, mostTaken))
 	}
 	if late >= leastStall {
@@ -105,7 +105,7 @@ func ping(ctx context.Context, pairs []Pair, count int, interval time.Duration) 
 	p := &pinger{interval: interval, count: count, flights: make([][]flight, len(pairs))}
 	defer p.close()
 	var err error
-	if p.stolen, err = procfs.NewStolen(); err != nil {
+	if p.stolen, err = procfs.NewStealCounter(); err != nil {
 		return nil, err
 	}
 	defer p.stolen.Close()

@@ -83,7 +83,7 @@ type pinger struct {
 	polls    []unix.PollFd // one a socket
 	routes   []route       // one a pair
 	flights  [][]flight    // by pair, then sequence number
-	stolen   *procfs.Stolen
+	stolen   *procfs.StealCounter
 	stalls   []stall
 }
 

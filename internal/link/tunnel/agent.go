@@ -51,9 +51,9 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) er
 		// All links between machines wait for it, as they do for the emulator: a database that keeps every
 		// core busy would add milliseconds to them. It has no rests as the emulator has (dataplane/rest.go): before
 		// Linux 6.12 a stream that fills a processor with encryption may be stopped for 50 ms a second.
-		realtime.Forever()
+		realtime.RaisePermanently()
 	}
-	ends, err := openAll(ctx, j.Specs, log)
+	ends, err := openEndpoints(ctx, j.Specs, log)
 	if err == nil && j.Mesh != nil {
 		var e endpoint
 		if e, err = j.Mesh.open(log); err == nil {
@@ -62,7 +62,7 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) er
 	}
 	if err == nil {
 		callers := slices.Clone(ends)
-		err = shake(ctx, slices.DeleteFunc(callers, func(e endpoint) bool { return !e.calls }))
+		err = handshake(ctx, slices.DeleteFunc(callers, func(e endpoint) bool { return !e.initiates }))
 	}
 	defer func() {
 		for _, e := range ends {
@@ -88,8 +88,8 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) er
 	return nil
 }
 
-// openAll makes all ends; those that were made come with an error, too.
-func openAll(ctx context.Context, specs []Spec, log *slog.Logger) ([]endpoint, error) {
+// openEndpoints makes all ends; those that were made come with an error, too.
+func openEndpoints(ctx context.Context, specs []Spec, log *slog.Logger) ([]endpoint, error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.NumCPU())
 	var mu sync.Mutex
@@ -100,11 +100,11 @@ func openAll(ctx context.Context, specs []Spec, log *slog.Logger) ([]endpoint, e
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				e, err := open(pair[0], pair[1], log)
+				e, err := openEndpoint(pair[0], pair[1], log)
 				if err != nil {
 					return err
 				}
-				e.calls = i == 0
+				e.initiates = i == 0
 				mu.Lock()
 				defer mu.Unlock()
 				ends = append(ends, e)

@@ -14,7 +14,7 @@ func TestBound(t *testing.T) {
 	}
 	defer holder.Close()
 	tries := 0
-	err = bound(func() error {
+	err = retryPortInUse(func() error {
 		if tries++; tries == 3 {
 			holder.Close()
 		}
@@ -29,7 +29,7 @@ func TestBound(t *testing.T) {
 	}
 	tries = 0
 	other := errors.New("no device")
-	if err := bound(func() error { tries++; return other }); !errors.Is(err, other) || tries != 1 {
+	if err := retryPortInUse(func() error { tries++; return other }); !errors.Is(err, other) || tries != 1 {
 		t.Errorf("after %d tries: %v", tries, err)
 	}
 }

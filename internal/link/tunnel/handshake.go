@@ -16,11 +16,11 @@ const (
 	handshakePoll    = 5 * time.Millisecond
 )
 
-// shake has one end of each tunnel greet the other, and waits until they have agreed on
+// handshake has one end of each tunnel greet the other, and waits until they have agreed on
 // keys. Left to themselves both ends would begin with the first packets that a lab sends,
 // at about the same moment; of two handshakes that cross each other on the way neither
 // succeeds, and the next one is tried five seconds later (RekeyTimeout).
-func shake(ctx context.Context, callers []endpoint) error {
+func handshake(ctx context.Context, callers []endpoint) error {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	for _, e := range callers {
@@ -29,7 +29,7 @@ func shake(ctx context.Context, callers []endpoint) error {
 	}
 	for _, e := range callers {
 		for {
-			keyed, err := e.keyed()
+			keyed, err := e.hasKeys()
 			if err != nil {
 				return fmt.Errorf("asking the tunnel %s for its state: %w", e.name, err)
 			}
@@ -44,8 +44,8 @@ func shake(ctx context.Context, callers []endpoint) error {
 	return nil
 }
 
-// keyed tells whether the two ends of a tunnel have agreed on keys.
-func (e endpoint) keyed() (bool, error) {
+// hasKeys tells whether the two ends of a tunnel have agreed on keys.
+func (e endpoint) hasKeys() (bool, error) {
 	state, err := e.IpcGet()
 	if err != nil {
 		return false, err

@@ -13,9 +13,9 @@ import (
 	"skerry/internal/kernel/netns"
 )
 
-// KernelMissing says why the kernel cannot make tunnels, nil when it can.
-func KernelMissing() error {
-	return netns.Throwaway(func() error {
+// CheckKernel says why the kernel cannot make tunnels, nil when it can.
+func CheckKernel() error {
+	return netns.OnNewThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("make a network namespace: %w", err)
 		}
@@ -35,8 +35,8 @@ func addDevice(name string) error {
 	return handle.LinkAdd(&netlink.Wireguard{LinkAttrs: netlink.LinkAttrs{Name: name, MTU: MTU}})
 }
 
-// inKernel makes tunnels that go with their namespaces.
-func inKernel(specs []Spec) error {
+// createInKernel makes tunnels that go with their namespaces.
+func createInKernel(specs []Spec) error {
 	for _, s := range specs {
 		for _, ends := range [][2]End{{s.A, s.B}, {s.B, s.A}} {
 			own, peer := ends[0], ends[1]

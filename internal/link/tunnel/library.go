@@ -20,12 +20,12 @@ type endpoint struct {
 	name string
 	peer device.NoisePublicKey
 	// calls says that this end is the one that greets the other.
-	calls bool
+	initiates bool
 }
 
-// open makes the device of one end, in its namespace, and the socket beside it. The
+// openEndpoint makes the device of one end, in its namespace, and the socket beside it. The
 // device lasts as long as the endpoint.
-func open(own, peer End, log *slog.Logger) (endpoint, error) {
+func openEndpoint(own, peer End, log *slog.Logger) (endpoint, error) {
 	e := endpoint{name: own.Device, peer: device.NoisePublicKey(peer.Key.PublicKey())}
 	err := netns.Do(own.Netns, func() error {
 		t, err := openTUN(own.Device)
@@ -37,7 +37,7 @@ func open(own, peer End, log *slog.Logger) (endpoint, error) {
 			Errorf:   func(format string, args ...any) { log.Debug(fmt.Sprintf(format, args...), "tunnel", own.Device) },
 		})
 		// Opens the socket, which belongs here, too.
-		if err := errors.Join(e.IpcSet(config(own, peer)), e.Up()); err != nil {
+		if err := errors.Join(e.IpcSet(wireguardConfig(own, peer)), e.Up()); err != nil {
 			e.Close()
 			return err
 		}
@@ -74,9 +74,9 @@ func openTUN(name string) (tun.Device, error) {
 	return t, nil
 }
 
-// config is one end in WireGuard's configuration protocol,
+// wireguardConfig is one end in WireGuard's configuration protocol,
 // https://www.wireguard.com/xplatform/.
-func config(own, peer End) string {
+func wireguardConfig(own, peer End) string {
 	public := peer.Key.PublicKey()
 	return fmt.Sprintf("private_key=%s\nlisten_port=%d\npublic_key=%s\nendpoint=%s:%d\nallowed_ip=0.0.0.0/0\nallowed_ip=::/0\n",
 		hex.EncodeToString(own.Key[:]), own.Port, hex.EncodeToString(public[:]), peer.Addr, peer.Port)

@@ -51,8 +51,8 @@ func MeshMTU(path int) int { return (path - meshHeader) &^ (padding - 1) }
 // StartMesh makes a machine's end of a network between machines: by the kernel where it can, else
 // by a process of its own. The device is there when it returns, without an address and down.
 func StartMesh(ctx context.Context, m Mesh, o Options) (*Tunnels, error) {
-	if KernelMissing() == nil {
-		return &Tunnels{}, m.inKernel()
+	if CheckKernel() == nil {
+		return &Tunnels{}, m.createInKernel()
 	}
 	t, err := spawn(ctx, job{Mesh: &m, ExitWithOwner: o.ExitWithOwner}, o)
 	if err != nil {
@@ -76,7 +76,7 @@ func (m Mesh) open(log *slog.Logger) (endpoint, error) {
 		return nil
 	})
 	if err == nil {
-		if err = errors.Join(e.IpcSet(m.config()), bound(func() error { return m.up(e) })); err != nil {
+		if err = errors.Join(e.IpcSet(m.config()), retryPortInUse(func() error { return m.listen(e) })); err != nil {
 			e.Close()
 		}
 	}
@@ -86,9 +86,9 @@ func (m Mesh) open(log *slog.Logger) (endpoint, error) {
 	return e, nil
 }
 
-// up has the device listen. Its port is told to it each time: a device that found it in use forgets which it was, and
+// listen has the device listen. Its port is told to it each time: a device that found it in use forgets which it was, and
 // takes any at the next try, to which no other machine sends.
-func (m Mesh) up(e endpoint) error {
+func (m Mesh) listen(e endpoint) error {
 	if err := e.IpcSet(fmt.Sprintf("listen_port=%d\n", m.Port)); err != nil {
 		return err
 	}
@@ -105,9 +105,9 @@ func (m Mesh) config() string {
 	return b.String()
 }
 
-// inKernel makes the device from the machine's namespace, by which its packets then leave, in the
+// createInKernel makes the device from the machine's namespace, by which its packets then leave, in the
 // mesh's.
-func (m Mesh) inKernel() error {
+func (m Mesh) createInKernel() error {
 	space, err := unix.Open(m.Netns, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("open namespace: %w", err)

@@ -17,7 +17,7 @@ import (
 	"skerry/internal/kernel/netns"
 )
 
-// Plain is one machine's end of a network between machines whose packets are not encrypted: VXLAN,
+// VXLAN is one machine's end of a network between machines whose packets are not encrypted: VXLAN,
 // which the kernel moves. What keeps strangers out is a key of 70 bits that every packet shows, its
 // network's number and the receiver's hardware address, both random and told to the lab's machines
 // alone:
@@ -28,7 +28,7 @@ import (
 //     (drop_unicast_in_l2_multicast), and the device answers nobody who asks for its hardware address.
 //
 // A stranger who sees packets on their way sees the key in them, and what they carry.
-type Plain struct {
+type VXLAN struct {
 	// Netns is the path of the namespace, Device the name of the device made there.
 	Netns  string
 	Device string
@@ -36,24 +36,24 @@ type Plain struct {
 	Network      int
 	Port         int
 	HardwareAddr net.HardwareAddr // the end's own
-	Peers        []PlainPeer
+	Peers        []VXLANPeer
 }
 
-// PlainPeer is another machine of a Plain.
-type PlainPeer struct {
+// VXLANPeer is another machine of a Plain.
+type VXLANPeer struct {
 	HardwareAddr net.HardwareAddr
 	At           netip.AddrPort // where packets for it go
 	Addr         netip.Addr     // within the network
 }
 
-// plainHeader is what VXLAN adds to a packet at most, in bytes: Ethernet, VXLAN, UDP and IPv6 headers.
-const plainHeader = 14 + 8 + 8 + 40
+// vxlanHeader is what VXLAN adds to a packet at most, in bytes: Ethernet, VXLAN, UDP and IPv6 headers.
+const vxlanHeader = 14 + 8 + 8 + 40
 
-// PlainMTU is the MTU of a Plain whose packets between machines are to be no longer than so many bytes.
-func PlainMTU(path int) int { return path - plainHeader }
+// VXLANMTU is the MTU of a Plain whose packets between machines are to be no longer than so many bytes.
+func VXLANMTU(path int) int { return path - vxlanHeader }
 
-// NewPlainNetwork draws the number of a network.
-func NewPlainNetwork() int {
+// NewVXLANID draws the number of a network.
+func NewVXLANID() int {
 	var b [4]byte
 	for {
 		_, _ = rand.Read(b[1:]) // it never fails
@@ -73,7 +73,7 @@ func NewHardwareAddr() net.HardwareAddr {
 
 // Start makes the device, up, which goes with its namespace. The machine's own namespace, which packets leave by,
 // is that of the caller.
-func (p Plain) Start() error {
+func (p VXLAN) Start() error {
 	space, err := unix.Open(p.Netns, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("open namespace: %w", err)
@@ -84,7 +84,7 @@ func (p Plain) Start() error {
 		err = fmt.Errorf("make the device %s of the network between machines: %w", p.Device, err)
 		return advice.With(err, "packets cross plain where root may make VXLAN devices; leave between: plain out, and they are encrypted")
 	}
-	return netns.Do(p.Netns, p.inside)
+	return netns.Do(p.Netns, p.configure)
 }
 
 // What package netlink has no word for: whether packets may be cut on their way, and whether those for
@@ -95,7 +95,7 @@ const (
 )
 
 // add makes the device in the namespace that space is open on, down.
-func (p Plain) add(space int) error {
+func (p VXLAN) add(space int) error {
 	request := nl.NewNetlinkRequest(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK)
 	request.AddData(nl.NewIfInfomsg(unix.AF_UNSPEC))
 	request.AddData(nl.NewRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(p.Device)))
@@ -117,8 +117,8 @@ func (p Plain) add(space int) error {
 	return err
 }
 
-// inside tells the device of the others, from within its namespace.
-func (p Plain) inside() error {
+// configure tells the device of the others, from within its namespace.
+func (p VXLAN) configure() error {
 	const unicastToAll = "/proc/sys/net/ipv4/conf/all/drop_unicast_in_l2_multicast"
 	if err := os.WriteFile(unicastToAll, []byte("1"), 0); err != nil {
 		return fmt.Errorf("keep strangers' packets out: %w", err)
@@ -136,7 +136,7 @@ func (p Plain) inside() error {
 		return fmt.Errorf("have %s answer nobody: %w", p.Device, err)
 	}
 	for _, peer := range p.Peers {
-		err := errors.Join(forward(device.Attrs().Index, peer), handle.NeighSet(&netlink.Neigh{
+		err := errors.Join(addForwarding(device.Attrs().Index, peer), handle.NeighSet(&netlink.Neigh{
 			LinkIndex: device.Attrs().Index, Family: unix.AF_INET, State: netlink.NUD_PERMANENT,
 			IP: peer.Addr.AsSlice(), HardwareAddr: peer.HardwareAddr,
 		}))
@@ -144,15 +144,15 @@ func (p Plain) inside() error {
 			return fmt.Errorf("tell %s of %s: %w", p.Device, peer.At, err)
 		}
 	}
-	if err := bound(func() error { return handle.LinkSetUp(device) }); err != nil { // which listens on the port
+	if err := retryPortInUse(func() error { return handle.LinkSetUp(device) }); err != nil { // which listens on the port
 		return fmt.Errorf("set %s up: %w", p.Device, err)
 	}
 	return nil
 }
 
-// forward says where packets for a peer go, with a port of its own, which package netlink has no word
+// addForwarding says where packets for a peer go, with a port of its own, which package netlink has no word
 // for.
-func forward(device int, peer PlainPeer) error {
+func addForwarding(device int, peer VXLANPeer) error {
 	request := nl.NewNetlinkRequest(unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_APPEND|unix.NLM_F_ACK)
 	request.AddData(&netlink.Ndmsg{Family: unix.AF_BRIDGE, Index: uint32(device), State: netlink.NUD_PERMANENT, Flags: netlink.NTF_SELF})
 	request.AddData(nl.NewRtAttr(netlink.NDA_DST, peer.At.Addr().AsSlice()))

@@ -18,15 +18,15 @@ func TestPlainKeepsStrangersOut(t *testing.T) {
 	const network, port, inside = 0x123456, 4700, 7
 	sides := []*testkit.NS{testkit.Namespace(t), testkit.Namespace(t)} // the machines' own
 	testkit.VethPair(t, sides[0], sides[1])
-	ends, addrs := make([]Plain, 2), make([]netip.Addr, 2)
+	ends, addrs := make([]VXLAN, 2), make([]netip.Addr, 2)
 	spaces := []*testkit.NS{testkit.Namespace(t), testkit.Namespace(t)}
 	for i := range ends {
 		addrs[i] = netip.AddrFrom4([4]byte{10, 79, 0, byte(i + 1)})
-		ends[i] = Plain{Netns: spaces[i].Path(), Device: "between", Network: network, Port: port + i, HardwareAddr: NewHardwareAddr()}
+		ends[i] = VXLAN{Netns: spaces[i].Path(), Device: "between", Network: network, Port: port + i, HardwareAddr: NewHardwareAddr()}
 	}
 	for i := range ends {
 		at := netip.AddrPortFrom(netip.MustParseAddr(sides[1-i].Addr()), uint16(port+1-i))
-		ends[i].Peers = []PlainPeer{{HardwareAddr: ends[1-i].HardwareAddr, At: at, Addr: addrs[1-i]}}
+		ends[i].Peers = []VXLANPeer{{HardwareAddr: ends[1-i].HardwareAddr, At: at, Addr: addrs[1-i]}}
 		if err := sides[i].Do(ends[i].Start); err != nil {
 			t.Fatal(err)
 		}

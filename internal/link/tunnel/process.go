@@ -20,7 +20,7 @@ type Options struct {
 	// ExitWithOwner ends the tunnels when this process ends, however it ends.
 	ExitWithOwner bool
 	// Began is told of the process as soon as it runs, before it makes anything.
-	Began func(pid int) error
+	OnStart func(pid int) error
 }
 
 // Tunnels are at work.
@@ -31,11 +31,11 @@ type Tunnels struct {
 // Start makes tunnels: by the kernel where it can, else by a process of their own. The
 // devices are there when it returns, without addresses and down.
 func Start(ctx context.Context, specs []Spec, o Options) (*Tunnels, error) {
-	if err := prepare(specs); err != nil {
+	if err := assignKeys(specs); err != nil {
 		return nil, err
 	}
-	if KernelMissing() == nil {
-		return &Tunnels{}, inKernel(specs)
+	if CheckKernel() == nil {
+		return &Tunnels{}, createInKernel(specs)
 	}
 	t, err := spawn(ctx, job{Specs: specs, ExitWithOwner: o.ExitWithOwner}, o)
 	if err != nil {
@@ -46,7 +46,7 @@ func Start(ctx context.Context, specs []Spec, o Options) (*Tunnels, error) {
 
 func spawn(ctx context.Context, j job, o Options) (*Tunnels, error) {
 	p, said, err := helperproc.Start(ctx, helperproc.Options{
-		Command: o.Command, LogFile: o.LogFile, Env: o.Env, Owned: o.ExitWithOwner, Began: o.Began,
+		Command: o.Command, LogFile: o.LogFile, Env: o.Env, Owned: o.ExitWithOwner, OnStart: o.OnStart,
 	}, j)
 	if err != nil {
 		return nil, err
@@ -69,8 +69,8 @@ func (t *Tunnels) PID() int {
 	return t.process.PID()
 }
 
-// Ended is closed when that process has ended; nil where the kernel moves the packets.
-func (t *Tunnels) Ended() <-chan struct{} {
+// Done is closed when that process has ended; nil where the kernel moves the packets.
+func (t *Tunnels) Done() <-chan struct{} {
 	if t.process == nil {
 		return nil
 	}

@@ -47,8 +47,8 @@ type End struct {
 	Key  wgtypes.Key `json:"key"` // private
 }
 
-// prepare gives every tunnel a port and two keys.
-func prepare(specs []Spec) error {
+// assignKeys gives every tunnel a port and two keys.
+func assignKeys(specs []Spec) error {
 	if len(specs) > maxTunnels {
 		return fmt.Errorf("%w: %d, at most %d", ErrTooMany, len(specs), maxTunnels)
 	}

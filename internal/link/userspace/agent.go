@@ -47,7 +47,7 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) er
 		return err
 	}
 	a, err := newAgent(c, stop, log)
-	if sayErr := json.NewEncoder(out).Encode(ready{Error: toWire(err)}); err == nil && sayErr != nil {
+	if sayErr := json.NewEncoder(out).Encode(ready{Error: encodeError(err)}); err == nil && sayErr != nil {
 		err = errors.Join(fmt.Errorf("report being ready: %w", sayErr), a.close())
 	}
 	if err != nil {
@@ -61,9 +61,9 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) er
 	}
 	following, stopFollowing := context.WithCancel(ctx)
 	var followers sync.WaitGroup
-	followers.Go(func() { a.follow(following) })
+	followers.Go(func() { a.probePaths(following) })
 	if !c.ExitWithOwner {
-		followers.Go(func() { a.awaitDesertion(following) })
+		followers.Go(func() { a.exitWhenUnreachable(following) })
 	}
 	a.serve(ctx)
 	stopFollowing()
@@ -101,7 +101,7 @@ func newAgent(c config, stop context.CancelFunc, log *slog.Logger) (*agent, erro
 	unix.Umask(0o077) // the socket is the owner's alone
 	runtime.GOMAXPROCS(runtime.NumCPU() + spareProcs)
 	h := hello{PID: os.Getpid(), Kind: kind, RealTime: true}
-	if err := scheduling.Process(); err != nil {
+	if err := scheduling.RaiseProcess(); err != nil {
 		h.RealTime, h.Reason = false, err.Error()
 		log.Warn("links may be late on a busy machine", "reason", err)
 	}
@@ -126,14 +126,14 @@ func newServer(h hello, asked int) (*server, error) {
 	}
 	processors := runtime.NumCPU()
 	options := dataplane.Options{
-		Threads: min(cmp.Or(asked, threads), processors),
-		Helps:   asked > 0 || processors > threads,
-		Memory:  memory() / memoryShare, RealTime: h.RealTime,
+		Threads:  min(cmp.Or(asked, threads), processors),
+		SpareCPU: asked > 0 || processors > threads,
+		Memory:   totalMemory() / memoryShare, RealTime: h.RealTime,
 	}
 	if h.RealTime {
 		options.Prepare = func(thread int) {
 			// Where it is refused, the kernel chooses: two threads may meet on one processor.
-			_ = scheduling.Pin(thread, options.Threads)
+			_ = scheduling.PinThread(thread, options.Threads)
 		}
 	}
 	plane, err := dataplane.Start(options)
@@ -150,8 +150,8 @@ func (s *server) close() error {
 
 func (a *agent) close() error { return a.server.close() }
 
-// memory is the machine's, in bytes.
-func memory() int64 {
+// totalMemory is the machine's, in bytes.
+func totalMemory() int64 {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
 		return 4 << 30

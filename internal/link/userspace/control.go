@@ -17,11 +17,11 @@ import (
 
 const (
 	// inHand is how many requests of one connection are worked on at a time.
-	inHand = 16
+	maxConcurrent = 16
 	// farewell is how long a response may take to leave once the process is to end.
-	farewell = time.Second
+	lastWriteTimeout = time.Second
 	// respite is between failing to accept a connection and trying again.
-	respite = 100 * time.Millisecond
+	acceptRetry = 100 * time.Millisecond
 )
 
 // listen makes the socket, in the place of one whose process has died.
@@ -53,40 +53,40 @@ func (a *agent) serve(ctx context.Context) {
 		}
 		if err != nil { // such as too many open files, which others may close
 			a.log.Warn("accept a connection", "error", err)
-			_ = linger.For(ctx, respite) // the loop looks at the context
+			_ = linger.For(ctx, acceptRetry) // the loop looks at the context
 			continue
 		}
-		all.Go(func() { a.converse(ctx, conn) })
+		all.Go(func() { a.serveConn(ctx, conn) })
 	}
 }
 
-// converse answers the requests of one connection, several at a time.
-func (a *agent) converse(ctx context.Context, conn net.Conn) {
-	c := &conversation{conn: conn}
+// serveConn answers the requests of one connection, several at a time.
+func (a *agent) serveConn(ctx context.Context, conn net.Conn) {
+	c := &connWriter{conn: conn}
 	defer conn.Close()
 	// Reading ends with ctx; what was read is answered.
 	defer context.AfterFunc(ctx, func() {
 		_ = conn.SetReadDeadline(time.Unix(1, 0))
-		_ = conn.SetWriteDeadline(time.Now().Add(farewell))
+		_ = conn.SetWriteDeadline(time.Now().Add(lastWriteTimeout))
 	})()
 	var requests sync.WaitGroup
 	defer requests.Wait()
-	slots := make(chan struct{}, inHand)
+	slots := make(chan struct{}, maxConcurrent)
 	lines := newLines(conn)
 	for lines.Scan() {
 		var r request
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			c.answer(response{Error: toWire(fmt.Errorf("request: %w", err))})
+			c.send(response{Error: encodeError(fmt.Errorf("request: %w", err))})
 			return
 		}
 		slots <- struct{}{}
 		requests.Go(func() {
-			c.answer(a.handle(ctx, r))
+			c.send(a.handle(ctx, r))
 			<-slots
 		})
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		c.answer(response{Error: toWire(errTooLong)})
+		c.send(response{Error: encodeError(errTooLong)})
 	}
 }
 
@@ -97,16 +97,16 @@ func newLines(r io.Reader) *bufio.Scanner {
 	return lines
 }
 
-// conversation is the writing side of a connection.
-type conversation struct {
+// connWriter is the writing side of a connection.
+type connWriter struct {
 	mu   sync.Mutex
 	conn net.Conn
 }
 
-func (c *conversation) answer(r response) {
+func (c *connWriter) send(r response) {
 	line, err := json.Marshal(r)
 	if err != nil {
-		line, _ = json.Marshal(response{ID: r.ID, Error: toWire(err)}) // two strings and a number always can
+		line, _ = json.Marshal(response{ID: r.ID, Error: encodeError(err)}) // two strings and a number always can
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

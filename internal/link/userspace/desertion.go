@@ -11,54 +11,54 @@ import (
 	"skerry/internal/link"
 )
 
-// looking is how often an emulator without an owner looks whether its namespaces can be reached.
-const looking = 2 * time.Second
+// namespacePoll is how often an emulator without an owner looks whether its namespaces can be reached.
+const namespacePoll = 2 * time.Second
 
-// spaces are the namespaces that links end in, by the paths that led to them.
+// namespaces are the namespaces that links end in, by the paths that led to them.
 //
 // An emulator without an owner is ended by whoever takes its lab down. Where the mounts of the lab's
 // namespaces have gone, unmounted by hand or with their directory, nobody can enter those or end
 // the lab any more, and the emulator would serve nobody, at a real-time priority, for ever: its
 // devices keep the namespaces. So it ends when no path leads to any of them.
-type spaces struct {
-	mu sync.Mutex
-	at map[string]os.FileInfo
+type namespaces struct {
+	mu   sync.Mutex
+	seen map[string]os.FileInfo
 }
 
-func (s *spaces) know(specs []link.Spec) {
+func (s *namespaces) add(specs []link.Spec) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.at == nil {
-		s.at = map[string]os.FileInfo{}
+	if s.seen == nil {
+		s.seen = map[string]os.FileInfo{}
 	}
 	for _, spec := range specs {
 		for _, path := range []string{spec.A.Netns, spec.B.Netns} {
-			if _, known := s.at[path]; known || path == netns.Own { // which is always there
+			if _, known := s.seen[path]; known || path == netns.OwnPath { // which is always there
 				continue
 			}
 			if info, err := os.Stat(path); err == nil { // else it has gone already, as the others may
-				s.at[path] = info
+				s.seen[path] = info
 			}
 		}
 	}
 }
 
-// deserted tells whether there were namespaces, of which none is where it was.
-func (s *spaces) deserted() bool {
+// unreachable tells whether there were namespaces, of which none is where it was.
+func (s *namespaces) unreachable() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for path, was := range s.at {
+	for path, was := range s.seen {
 		if is, err := os.Stat(path); err == nil && os.SameFile(was, is) {
 			return false
 		}
 	}
-	return len(s.at) > 0
+	return len(s.seen) > 0
 }
 
-// awaitDesertion ends the process once its namespaces are out of reach, and returns when ctx ends.
-func (a *agent) awaitDesertion(ctx context.Context) {
-	for linger.For(ctx, looking) == nil {
-		if a.spaces.deserted() {
+// exitWhenUnreachable ends the process once its namespaces are out of reach, and returns when ctx ends.
+func (a *agent) exitWhenUnreachable(ctx context.Context) {
+	for linger.For(ctx, namespacePoll) == nil {
+		if a.spaces.unreachable() {
 			a.log.Error("it ends: none of its links' network namespaces is where it was")
 			a.stop()
 			return

@@ -42,7 +42,7 @@ func Connect(ctx context.Context, socket string) (*Engine, error) {
 		err = errors.New("no hello came back")
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("connect to the link emulator: %w", err), e.hangUp())
+		return nil, errors.Join(fmt.Errorf("connect to the link emulator: %w", err), e.disconnect())
 	}
 	e.hello = *r.Hello
 	return e, nil
@@ -106,34 +106,34 @@ func (e *Engine) Remove(ctx context.Context, ids ...string) error {
 	return err
 }
 
-// closing bounds how long the emulator may take to end: removing the devices of 1000
+// closeTimeout bounds how long the emulator may take to end: removing the devices of 1000
 // links takes 4 s on two cores.
-const closing = time.Minute
+const closeTimeout = time.Minute
 
 // Close removes every link and ends the emulator, whoever started it.
 func (e *Engine) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	pidfd, pidErr := unix.PidfdOpen(e.hello.PID, 0)
 	_, err := e.call(ctx, request{Op: opShutdown})
 	if errors.Is(err, ErrEnded) {
 		err = nil // it went before, with its links
 	}
-	err = errors.Join(err, e.hangUp())
+	err = errors.Join(err, e.disconnect())
 	if e.process != nil {
 		return errors.Join(err, e.process.wait(ctx))
 	}
 	if pidErr == nil {
-		err = errors.Join(err, awaitEnd(pidfd), unix.Close(pidfd))
+		err = errors.Join(err, waitExit(pidfd), unix.Close(pidfd))
 	}
 	return err
 }
 
 // Detach lets go of the emulator and leaves it running, with its links. One that ends with
 // its owner ends when this process does.
-func (e *Engine) Detach() error { return e.hangUp() }
+func (e *Engine) Detach() error { return e.disconnect() }
 
-func (e *Engine) hangUp() error {
+func (e *Engine) disconnect() error {
 	err := e.conn.Close()
 	<-e.done
 	if errors.Is(err, net.ErrClosed) {
@@ -146,19 +146,19 @@ func (e *Engine) hangUp() error {
 func (e *Engine) call(ctx context.Context, r request) (response, error) {
 	reply := make(chan response, 1)
 	if err := e.send(ctx, &r, reply); errors.Is(err, ErrEnded) {
-		return response{}, e.ended()
+		return response{}, e.endError()
 	} else if err != nil {
 		return response{}, err
 	}
 	select {
 	case got := <-reply:
-		return got, fromWire(got.Error)
+		return got, decodeError(got.Error)
 	case <-e.done:
 		select {
 		case got := <-reply: // it came just before the end
-			return got, fromWire(got.Error)
+			return got, decodeError(got.Error)
 		default:
-			return response{}, e.ended()
+			return response{}, e.endError()
 		}
 	case <-ctx.Done():
 		e.forget(r.ID)
@@ -201,7 +201,7 @@ func (e *Engine) write(ctx context.Context, r *request) error {
 	limited := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(limited)
-		_ = e.conn.SetWriteDeadline(time.Now().Add(farewell))
+		_ = e.conn.SetWriteDeadline(time.Now().Add(lastWriteTimeout))
 	})
 	_, err = e.conn.Write(append(line, '\n'))
 	if !stop() {
@@ -243,24 +243,24 @@ func (e *Engine) receive() {
 	}
 }
 
-func (e *Engine) ended() error {
+func (e *Engine) endError() error {
 	if e.process != nil {
-		return e.process.obituary()
+		return e.process.exitError()
 	}
 	return ErrEnded
 }
 
-// awaitEnd waits until the process of a pidfd has ended.
-func awaitEnd(pidfd int) error {
+// waitExit waits until the process of a pidfd has ended.
+func waitExit(pidfd int) error {
 	fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
 	for {
-		n, err := unix.Poll(fds, int(closing.Milliseconds()))
+		n, err := unix.Poll(fds, int(closeTimeout.Milliseconds()))
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return fmt.Errorf("wait for the link emulator: %w", err)
 		case n == 0:
-			return fmt.Errorf("the link emulator does not end within %v", closing)
+			return fmt.Errorf("the link emulator does not end within %v", closeTimeout)
 		default:
 			return nil
 		}

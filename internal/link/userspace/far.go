@@ -9,39 +9,39 @@ import (
 	"skerry/internal/link/userspace/dataplane"
 )
 
-// asking is how often the way to another machine is measured, proving how often until packets of full
+// probeInterval is how often the way to another machine is measured, proving how often until packets of full
 // length have crossed.
-const asking, proving = 250 * time.Millisecond, 25 * time.Millisecond
+const probeInterval, firstProbeInterval = 250 * time.Millisecond, 25 * time.Millisecond
 
-// onTop is a quality as the shaper of a link is told; nil for nil. Where the way to another machine is real, what is
+// withPathQueue is a quality as the shaper of a link is told; nil for nil. Where the way to another machine is real, what is
 // asked for comes on top of it, and the queue of a bandwidth goes by both.
-func onTop(l *dataplane.Link, q *link.Quality) *link.Quality {
-	if q == nil || q.Bandwidth == 0 || !l.Real() {
+func withPathQueue(l *dataplane.Link, q *link.Quality) *link.Quality {
+	if q == nil || q.Bandwidth == 0 || !l.RealPath() {
 		return q
 	}
 	whole, told := *q, *q
-	whole.Latency += l.Crossed()
+	whole.Latency += l.PathDelay()
 	told.Queue = whole.QueueBytes()
 	return &told
 }
 
-// follow measures the ways to other machines until ctx ends, and follows their drift. Questions go
+// probePaths measures the ways to other machines until ctx ends, and follows their drift. Questions go
 // one at a time, spread over the time between two rounds: in a burst each would wait for those
 // before it, which is no part of the way.
-func (s *server) follow(ctx context.Context) {
+func (s *server) probePaths(ctx context.Context) {
 	for {
 		s.mu.Lock()
-		links := s.crossing()
+		links := s.remoteLinks()
 		s.mu.Unlock()
-		round := asking
+		round := probeInterval
 		for _, l := range links {
-			if !l.Proved() {
-				round = proving
+			if !l.PathReady() {
+				round = firstProbeInterval
 			}
 		}
 		pause := round / time.Duration(max(1, len(links)))
 		for _, l := range links {
-			s.ask(l)
+			s.probePath(l)
 			if linger.For(ctx, pause) != nil {
 				return
 			}
@@ -52,19 +52,19 @@ func (s *server) follow(ctx context.Context) {
 	}
 }
 
-// ask asks over the way of a link, unless that is gone: a link in the table has its socket.
-func (s *server) ask(l *dataplane.Link) {
+// probePath asks over the way of a link, unless that is gone: a link in the table has its socket.
+func (s *server) probePath(l *dataplane.Link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.links[l.ID] == l {
-		s.plane.Ask([]*dataplane.Link{l})
+		s.plane.ProbePaths([]*dataplane.Link{l})
 	}
 }
 
-// crossing are the links to other machines. The caller holds mu.
-func (s *server) crossing() (links []*dataplane.Link) {
+// remoteLinks are the links to other machines. The caller holds mu.
+func (s *server) remoteLinks() (links []*dataplane.Link) {
 	for _, l := range s.links {
-		if l != nil && l.B.Far {
+		if l != nil && l.B.Remote {
 			links = append(links, l)
 		}
 	}

@@ -43,9 +43,9 @@ func (s *split) Create(ctx context.Context, specs []link.Spec) error {
 		here := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), s.next)
 		there := netip.AddrPortFrom(here.Addr(), s.next+1)
 		a, b := x, x
-		a.B = link.End{Netns: s.netns, Far: &link.Far{Local: here, Remote: there}}
+		a.B = link.End{Netns: s.netns, Path: &link.UDPPath{Local: here, Remote: there}}
 		b.A, b.AB, b.Seed = x.B, x.BA, x.Seed+1<<32
-		b.B = link.End{Netns: s.netns, Far: &link.Far{Local: there, Remote: here}}
+		b.B = link.End{Netns: s.netns, Path: &link.UDPPath{Local: there, Remote: here}}
 		a.BA, b.BA = link.Quality{}, link.Quality{}
 		near, far = append(near, a), append(far, b)
 	}
@@ -91,7 +91,7 @@ func (s *split) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) 
 	far, err := s.b.Stats(ctx, ids...)
 	for i := range far {
 		near[i].BA = far[i].AB
-		near[i].Crossing.Proved = near[i].Crossing.Proved && far[i].Crossing.Proved
+		near[i].Path.Ready = near[i].Path.Ready && far[i].Path.Ready
 	}
 	return near, err
 }
@@ -119,15 +119,15 @@ func TestCrossingIsMeasured(t *testing.T) {
 	if err := s.Create(t.Context(), []link.Spec{x}); err != nil {
 		t.Fatal(err)
 	}
-	var got link.Crossing
-	for deadline := time.Now().Add(time.Minute); !got.Proved; {
+	var got link.PathStats
+	for deadline := time.Now().Add(time.Minute); !got.Ready; {
 		stats, err := s.Stats(t.Context())
 		if err != nil || time.Now().After(deadline) {
 			t.Fatalf("not proved: %+v, %v", stats, err)
 		}
-		got = stats[0].Crossing
+		got = stats[0].Path
 	}
-	if got.Way == 0 || got.Answered == 0 || got.Asked < got.Answered {
+	if got.Delay == 0 || got.Replies == 0 || got.Probes < got.Replies {
 		t.Errorf("the way there: %+v", got)
 	}
 }
@@ -166,7 +166,7 @@ func TestRealWay(t *testing.T) {
 			for i, between := range []*testkit.NS{near, far} {
 				if err := engines[i].Create(t.Context(), []link.Spec{{
 					ID: "x", MTU: 1400, A: link.End{Netns: spaces[i].Path(), Device: "x"}, AB: link.Quality{Latency: tt.first},
-					B: link.End{Netns: between.Path(), Far: &link.Far{Local: at[i], Remote: at[1-i], Real: tt.real}},
+					B: link.End{Netns: between.Path(), Path: &link.UDPPath{Local: at[i], Remote: at[1-i], Real: tt.real}},
 				}}); err != nil {
 					t.Fatal(err)
 				}
@@ -198,8 +198,8 @@ func TestRealWay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := stats[0].Crossing
-			if (c.Way - 5*time.Millisecond).Abs() > 2*time.Millisecond {
+			c := stats[0].Path
+			if (c.Delay - 5*time.Millisecond).Abs() > 2*time.Millisecond {
 				t.Errorf("%+v", c)
 			}
 		})

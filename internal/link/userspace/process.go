@@ -32,8 +32,8 @@ type Options struct {
 	Threads int
 }
 
-// longestSocket is what sockaddr_un holds.
-const longestSocket = 107
+// maxSocketPath is what sockaddr_un holds.
+const maxSocketPath = 107
 
 // Start starts an emulator and connects to it. ctx bounds the start alone.
 func Start(ctx context.Context, o Options) (*Engine, error) {
@@ -53,8 +53,8 @@ func Start(ctx context.Context, o Options) (*Engine, error) {
 type process struct{ *helperproc.Process }
 
 func spawn(ctx context.Context, o Options) (*process, error) {
-	if len(o.Socket) > longestSocket {
-		return nil, fmt.Errorf("socket path %s has %d bytes, at most %d are allowed", o.Socket, len(o.Socket), longestSocket)
+	if len(o.Socket) > maxSocketPath {
+		return nil, fmt.Errorf("socket path %s has %d bytes, at most %d are allowed", o.Socket, len(o.Socket), maxSocketPath)
 	}
 	p, said, err := helperproc.Start(ctx, helperproc.Options{Command: o.Command, LogFile: o.LogFile, Env: o.Env, Owned: o.ExitWithOwner},
 		config{Socket: o.Socket, ExitWithOwner: o.ExitWithOwner, Kind: o.Kind, Threads: o.Threads})
@@ -65,7 +65,7 @@ func spawn(ctx context.Context, o Options) (*process, error) {
 	if err = json.Unmarshal(said, &r); err != nil {
 		err = fmt.Errorf("it said %q: %w", bytes.TrimSpace(said), err)
 	} else {
-		err = fromWire(r.Error)
+		err = decodeError(r.Error)
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.Kill())
@@ -73,12 +73,12 @@ func spawn(ctx context.Context, o Options) (*process, error) {
 	return &process{p}, nil
 }
 
-// grace is how long an emulator that was told to end may take before it is killed.
-const grace = 10 * time.Second
+// shutdownGrace is how long an emulator that was told to end may take before it is killed.
+const shutdownGrace = 10 * time.Second
 
 // wait waits until the process has ended by itself and kills it when it does not.
 func (p *process) wait(ctx context.Context) error {
-	late := time.NewTimer(grace)
+	late := time.NewTimer(shutdownGrace)
 	defer late.Stop()
 	select {
 	case <-p.Done():
@@ -91,12 +91,12 @@ func (p *process) wait(ctx context.Context) error {
 	return nil
 }
 
-// obituary says how the process ended, with the last it said.
-func (p *process) obituary() error {
+// exitError says how the process ended, with the last it said.
+func (p *process) exitError() error {
 	select {
 	case <-p.Done():
 	case <-time.After(time.Second): // its connection ends a moment before itself
 		return ErrEnded
 	}
-	return fmt.Errorf("%w: %s", ErrEnded, p.How())
+	return fmt.Errorf("%w: %s", ErrEnded, p.ExitStatus())
 }

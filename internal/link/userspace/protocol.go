@@ -78,7 +78,7 @@ var codes = map[string]error{
 	"unavailable": ErrUnavailable,
 }
 
-func toWire(err error) *wireError {
+func encodeError(err error) *wireError {
 	if err == nil {
 		return nil
 	}
@@ -91,8 +91,8 @@ func toWire(err error) *wireError {
 	return w
 }
 
-// fromWire restores an error.
-func fromWire(w *wireError) error {
+// decodeError restores an error.
+func decodeError(w *wireError) error {
 	if w == nil {
 		return nil
 	}

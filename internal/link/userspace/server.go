@@ -24,7 +24,7 @@ type server struct {
 	mu    sync.Mutex
 	links map[string]*dataplane.Link // nil while the link is being made
 
-	spaces spaces
+	spaces namespaces
 }
 
 func (s *server) handle(ctx context.Context, r request) response {
@@ -50,7 +50,7 @@ func (s *server) handle(ctx context.Context, r request) response {
 	default:
 		err = fmt.Errorf("unknown operation %q", r.Op)
 	}
-	answer.Error = toWire(err)
+	answer.Error = encodeError(err)
 	return answer
 }
 
@@ -58,9 +58,9 @@ func (s *server) create(ctx context.Context, specs []link.Spec) error {
 	if err := s.reserve(specs); err != nil {
 		return err
 	}
-	links, err := s.make(ctx, specs)
+	links, err := s.createLinks(ctx, specs)
 	if err == nil {
-		s.spaces.know(specs)
+		s.spaces.add(specs)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,12 +94,12 @@ func (s *server) reserve(specs []link.Spec) error {
 	return nil
 }
 
-// make makes the devices of links and sets them going, all or none.
-func (s *server) make(ctx context.Context, specs []link.Spec) ([]*dataplane.Link, error) {
-	wants := make([]device.Want, 0, 2*len(specs))
+// createLinks makes the devices of links and sets them going, all or none.
+func (s *server) createLinks(ctx context.Context, specs []link.Spec) ([]*dataplane.Link, error) {
+	wants := make([]device.Request, 0, 2*len(specs))
 	for _, spec := range specs {
-		bare := spec.B.Far != nil
-		wants = append(wants, device.Want{End: spec.A, MTU: spec.MTU, Bare: bare}, device.Want{End: spec.B, MTU: spec.MTU})
+		bare := spec.B.Path != nil
+		wants = append(wants, device.Request{End: spec.A, MTU: spec.MTU, NoLinkHeader: bare}, device.Request{End: spec.B, MTU: spec.MTU})
 	}
 	ports, err := s.maker.Make(ctx, wants)
 	if err != nil {
@@ -125,14 +125,14 @@ func (s *server) set(ctx context.Context, changes []link.Change) error {
 	for i, c := range changes {
 		ids[i] = c.ID
 	}
-	links, err := s.choose(ids)
+	links, err := s.lookup(ids)
 	if err != nil {
 		return err
 	}
 	settings := make([]dataplane.Setting, len(changes))
 	for i, c := range changes {
 		settings[i].Link = links[i]
-		if settings[i].AB, err = compile(c.ID, onTop(links[i], c.AB)); err != nil {
+		if settings[i].AB, err = compile(c.ID, withPathQueue(links[i], c.AB)); err != nil {
 			return err
 		}
 		if settings[i].BA, err = compile(c.ID, c.BA); err != nil {
@@ -153,15 +153,15 @@ func compile(id string, q *link.Quality) (*shaper.Params, error) {
 }
 
 func (s *server) stats(ctx context.Context, ids []string) ([]link.Stats, error) {
-	links, err := s.choose(ids)
+	links, err := s.lookup(ids)
 	if err != nil {
 		return nil, err
 	}
 	return s.plane.Stats(ctx, links)
 }
 
-// choose finds the links named, in that order, or all, sorted by ID.
-func (s *server) choose(ids []string) ([]*dataplane.Link, error) {
+// lookup finds the links named, in that order, or all, sorted by ID.
+func (s *server) lookup(ids []string) ([]*dataplane.Link, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := len(ids) == 0

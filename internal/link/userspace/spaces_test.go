@@ -16,21 +16,21 @@ func TestDeserted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var s spaces
-	if s.deserted() {
+	var s namespaces
+	if s.unreachable() {
 		t.Error("deserted before there was a link")
 	}
-	s.know([]link.Spec{{A: link.End{Netns: a}, B: link.End{Netns: b}}})
+	s.add([]link.Spec{{A: link.End{Netns: a}, B: link.End{Netns: b}}})
 	if err := os.Remove(a); err != nil {
 		t.Fatal(err)
 	}
-	if s.deserted() {
+	if s.unreachable() {
 		t.Error("deserted with one that is left")
 	}
 	if err := os.Rename(b+"2", b); err != nil {
 		t.Fatal(err)
 	}
-	if !s.deserted() {
+	if !s.unreachable() {
 		t.Error("not deserted where paths lead to nothing and to another")
 	}
 }

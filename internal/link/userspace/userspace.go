@@ -29,7 +29,7 @@ var (
 
 // Available reports the kind of device that links can be made of, or why none can.
 func Available() (device.Kind, error) {
-	if err := rights(); err != nil {
+	if err := checkCapabilities(); err != nil {
 		return "", err
 	}
 	fd, err := unix.Open(device.TUNPath, unix.O_RDWR|unix.O_CLOEXEC, 0)
@@ -46,8 +46,8 @@ func Available() (device.Kind, error) {
 	return "", advice.With(err, "load the tun module (modprobe tun) or make %s accessible", device.TUNPath)
 }
 
-// rights tells whether this process may make devices in namespaces.
-func rights() error {
+// checkCapabilities tells whether this process may make devices in namespaces.
+func checkCapabilities() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	if err := unix.Capget(&header, &data[0]); err != nil {

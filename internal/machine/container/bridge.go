@@ -48,7 +48,7 @@ type Node struct {
 // Bridge makes the node's part of the containers' network, and its container.
 func (n Node) Bridge(b machine.Bridge) error {
 	if b.Container.IsValid() {
-		err := netns.Throwaway(func() error {
+		err := netns.OnNewThread(func() error {
 			return network.Make(n.Space, netip.Addr{}, network.Settings(false, false, n.TCP))
 		})
 		if err != nil {

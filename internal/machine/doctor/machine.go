@@ -65,7 +65,7 @@ func controlGroups() Finding {
 // diskLimits tries to bound a group on the disk that nodes' directories are on.
 func diskLimits(dir string) Finding {
 	const name = "disk limits"
-	err := cgroup.BoundsDisk(dir)
+	err := cgroup.CheckDiskLimit(dir)
 	if err == nil {
 		return Finding{Name: name, State: OK, Detail: "what nodes write directly or synced, and read, can be bounded in " + dir}
 	}
@@ -93,7 +93,7 @@ func versions() string {
 // realTime gives a thread the class that the link emulator wants.
 func realTime() Finding {
 	const name = "real-time priority"
-	err := netns.Throwaway(func() error { return scheduling.Thread(0, scheduling.Priority) })
+	err := netns.OnNewThread(func() error { return scheduling.SetThread(0, scheduling.EmulatorPriority) })
 	if err == nil {
 		return Finding{Name: name, State: OK, Detail: "SCHED_RR is given"}
 	}

@@ -25,7 +25,7 @@ type rights struct {
 
 func namespaces(ctx context.Context) rights {
 	return rights{
-		network: netns.Throwaway(func() error {
+		network: netns.OnNewThread(func() error {
 			if err := unix.Unshare(unix.CLONE_NEWNET | unix.CLONE_NEWNS); err != nil {
 				return advice.With(fmt.Errorf("making network and mount namespaces: %w", err), "run skerry as root")
 			}
@@ -108,7 +108,7 @@ func isolated(r rights) error {
 
 // tryTUN makes a TUN device as the userspace engine does.
 func tryTUN(r rights) error {
-	return netns.Throwaway(func() error {
+	return netns.OnNewThread(func() error {
 		fd, err := unix.Open(device.TUNPath, unix.O_RDWR|unix.O_CLOEXEC, 0)
 		if err != nil {
 			err = fmt.Errorf("opening %s: %w", device.TUNPath, err)
@@ -137,7 +137,7 @@ func tryTUN(r rights) error {
 }
 
 func tryPacket(r rights) error {
-	return netns.Throwaway(func() error {
+	return netns.OnNewThread(func() error {
 		if err := isolated(r); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func tryPacket(r rights) error {
 
 // tryLink makes a device of the kernel.
 func tryLink(l netlink.Link, r rights) error {
-	return netns.Throwaway(func() error {
+	return netns.OnNewThread(func() error {
 		if err := isolated(r); err != nil {
 			return err
 		}

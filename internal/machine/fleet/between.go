@@ -24,7 +24,7 @@ func (p *part) meet(ctx context.Context) error {
 	met := make([]machine.Met, len(members))
 	network := 0
 	if p.fleet.plain {
-		network = tunnel.NewPlainNetwork()
+		network = tunnel.NewVXLANID()
 	}
 	if err := p.each(func(i int, x machine.Part) (err error) {
 		m := machine.Meeting{Addr: netip.PrefixFrom(inside(i), insideBits), Plain: network}
@@ -42,9 +42,9 @@ func (p *part) meet(ctx context.Context) error {
 	for _, m := range met {
 		path = min(path, m.Path)
 	}
-	p.mtu = tunnel.MeshMTU(path) - link.FarHeader
+	p.mtu = tunnel.MeshMTU(path) - link.UDPPathHeader
 	if p.fleet.plain {
-		p.mtu = tunnel.PlainMTU(path) - link.FarHeader
+		p.mtu = tunnel.VXLANMTU(path) - link.UDPPathHeader
 	}
 	return p.each(func(i int, x machine.Part) error {
 		c := machine.Crossing{Path: path}

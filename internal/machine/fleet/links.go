@@ -71,7 +71,7 @@ func (p *part) placed(halves []link.Half) ([]link.Half, error) {
 			}
 			port := ports[h.Link]
 			h.Peer.Machine = p.fleet.members[there].Name
-			h.Far = &link.Far{Local: netip.AddrPortFrom(inside(here), port), Remote: netip.AddrPortFrom(inside(there), port), Real: h.Real}
+			h.Path = &link.UDPPath{Local: netip.AddrPortFrom(inside(here), port), Remote: netip.AddrPortFrom(inside(there), port), Real: h.Real}
 			h.MTU = p.mtu
 		}
 		placed = append(placed, h)
@@ -83,7 +83,7 @@ func (p *part) placed(halves []link.Half) ([]link.Half, error) {
 func (p *part) prove(ctx context.Context, halves []link.Half) error {
 	var far []link.Half
 	for _, h := range halves {
-		if h.Far != nil {
+		if h.Path != nil {
 			far = append(far, h)
 		}
 	}
@@ -112,7 +112,7 @@ func (p *part) prove(ctx context.Context, halves []link.Half) error {
 func unproved(halves []link.Half, sent []link.Sent) []link.Half {
 	proved := map[link.Sending]bool{}
 	for _, s := range sent {
-		proved[link.Sending{Link: s.Link, Node: s.Node}] = s.Crossing.Proved
+		proved[link.Sending{Link: s.Link, Node: s.Node}] = s.Path.Ready
 	}
 	var rest []link.Half
 	for _, h := range halves {

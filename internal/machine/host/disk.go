@@ -19,7 +19,7 @@ var ErrWhole = errors.New("the node is a whole machine")
 // LimitDisk bounds what the node's processes do on the disk that its directory is on, in place
 // of an earlier bound; what the node is made of bounds it too.
 func (n *Node) LimitDisk(l cgroup.DiskLimit) error {
-	l = l.Tightest(n.spec.Disk)
+	l = l.Stricter(n.spec.Disk)
 	g, err := n.controlGroup()
 	if err == nil && g == nil {
 		err = ErrNoGroup
@@ -27,7 +27,7 @@ func (n *Node) LimitDisk(l cgroup.DiskLimit) error {
 	if err != nil {
 		return fmt.Errorf("limit disk of %s: %w", n.spec.Name, err)
 	}
-	device, err := cgroup.Disk(n.spec.Dir)
+	device, err := cgroup.FindDisk(n.spec.Dir)
 	if err == nil {
 		err = g.LimitDisk(device, l)
 	}

@@ -84,7 +84,7 @@ func (n *Node) families() (pids []int) {
 	var add func(pid int)
 	add = func(pid int) {
 		pids = append(pids, pid)
-		for _, child := range procfs.Children(pid) {
+		for _, child := range procfs.ListChildren(pid) {
 			add(child)
 		}
 	}

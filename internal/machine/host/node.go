@@ -170,7 +170,7 @@ func (n *Node) controlGroup() (*cgroup.Group, error) {
 		}
 	}
 	if n.spec.Weight > 0 {
-		if err := g.WeighCPU(n.spec.Weight); err != nil && !errors.Is(err, cgroup.ErrNoController) {
+		if err := g.SetCPUWeight(n.spec.Weight); err != nil && !errors.Is(err, cgroup.ErrNoController) {
 			return nil, err
 		}
 	}
@@ -180,7 +180,7 @@ func (n *Node) controlGroup() (*cgroup.Group, error) {
 		}
 	}
 	if n.spec.Disk != (cgroup.DiskLimit{}) {
-		device, err := cgroup.Disk(n.spec.Dir)
+		device, err := cgroup.FindDisk(n.spec.Dir)
 		if err == nil {
 			err = g.LimitDisk(device, n.spec.Disk)
 		}

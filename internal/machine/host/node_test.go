@@ -49,8 +49,8 @@ func newNode(t testing.TB, change func(*Spec)) *Node {
 		os.Chmod(filepath.Dir(dir), 0o755), // other users may pass
 		os.Mkdir(s.Dir, 0o755),
 		os.WriteFile(s.Hosts, []byte("127.0.0.1 localhost\n10.77.0.1 Pune\n10.77.0.2 Sydney\n"), 0o644),
-		netns.Throwaway(func() error {
-			if err := netns.Make(s.Netns); err != nil {
+		netns.OnNewThread(func() error {
+			if err := netns.Create(s.Netns); err != nil {
 				return err
 			}
 			return netlink.LinkSetUp(&netlink.Device{LinkAttrs: netlink.LinkAttrs{Index: 1, Name: "lo"}})
@@ -174,7 +174,7 @@ func TestHiddenMountsAreNotHeld(t *testing.T) {
 			}
 		})
 		hidden := filepath.Join(dir, "ns")
-		if err := netns.Throwaway(func() error { return netns.Make(hidden) }); err != nil {
+		if err := netns.OnNewThread(func() error { return netns.Create(hidden) }); err != nil {
 			t.Fatal(err)
 		}
 		s.Hide, s.Netns = dir, hidden // it lies among them, as in labs

@@ -105,7 +105,7 @@ func (n *Node) launch(c Command, group *cgroup.Group, space string) (*process.Pr
 		return nil, err
 	}
 	p := process.New(cmd, c.Name+" on "+n.spec.Name, c.Log)
-	err = netns.Throwaway(func() error {
+	err = netns.OnNewThread(func() error {
 		if err := n.enter(space); err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func (n *Node) settle(p *process.Process, name string, group *cgroup.Group) erro
 			return err
 		}
 	}
-	self, err := procfs.Of(pid)
+	self, err := procfs.FindProcess(pid)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func (n *Node) Usage() (Usage, error) {
 	}
 	n.delays.Lock()
 	defer n.delays.Unlock()
-	u.Waits.Processor, u.Waits.ProcessorKnown = n.delays.Add(pids)
+	u.Waits.Processor, u.Waits.ProcessorKnown = n.delays.Update(pids)
 	return u, nil
 }
 
@@ -100,10 +100,10 @@ func family(pid int) Usage {
 		return Usage{}
 	}
 	u := Usage{CPU: s.CPU, Memory: s.Resident}
-	if read, wrote, err := procfs.IO(pid); err == nil {
+	if read, wrote, err := procfs.ReadIO(pid); err == nil {
 		u.ReadBytes, u.WroteBytes = read, wrote
 	}
-	for _, child := range procfs.Children(pid) {
+	for _, child := range procfs.ListChildren(pid) {
 		u.add(family(child))
 	}
 	return u

@@ -73,7 +73,7 @@ func TestVersion2(t *testing.T) {
 		Name: "limited", Dir: dir, Netns: filepath.Join(dir, "ns"), Tag: lab,
 		CPU: 0.2, Memory: 64 << 20, Group: tree.Group(lab + "/limited"),
 	}
-	if err := netns.Throwaway(func() error { return netns.Make(s.Netns) }); err != nil {
+	if err := netns.OnNewThread(func() error { return netns.Create(s.Netns) }); err != nil {
 		t.Fatal(err)
 	}
 	n := NewNode(s)

@@ -33,7 +33,7 @@ type between struct {
 	key  wgtypes.Key // private
 	addr netip.Prefix
 	// plain is the end of a network whose packets are not encrypted; nil of one whose are.
-	plain *tunnel.Plain
+	plain *tunnel.VXLAN
 	mesh  *tunnel.Tunnels // nil before Cross
 }
 
@@ -60,7 +60,7 @@ func (p *part) Meet(_ context.Context, m machine.Meeting) (machine.Met, error) {
 		b.key, err = wgtypes.GeneratePrivateKey()
 	}
 	if err == nil {
-		err = netns.Throwaway(func() error { return network.Make(p.betweenSpace(), netip.Addr{}, nil) })
+		err = netns.OnNewThread(func() error { return network.Make(p.betweenSpace(), netip.Addr{}, nil) })
 	}
 	if err == nil {
 		b.held, err = claimPort()
@@ -72,7 +72,7 @@ func (p *part) Meet(_ context.Context, m machine.Meeting) (machine.Met, error) {
 	p.between = b
 	met := machine.Met{Key: b.key.PublicKey().String(), Port: b.port, Path: path}
 	if m.Plain != 0 {
-		b.plain = &tunnel.Plain{Netns: p.betweenSpace(), Device: betweenDevice, Network: m.Plain, Port: b.port, HardwareAddr: tunnel.NewHardwareAddr()}
+		b.plain = &tunnel.VXLAN{Netns: p.betweenSpace(), Device: betweenDevice, Network: m.Plain, Port: b.port, HardwareAddr: tunnel.NewHardwareAddr()}
 		met.Key = b.plain.HardwareAddr.String()
 	}
 	return met, nil
@@ -97,7 +97,7 @@ func (p *part) Cross(ctx context.Context, c machine.Crossing) error {
 	}
 	at := network.Node{Netns: p.betweenSpace(), Addr: b.addr.Addr()}
 	device := machine.Device{Name: betweenDevice, Addrs: []netip.Prefix{b.addr}, MTU: b.mtu(c.Path), Up: true}
-	return netns.Throwaway(func() error { return at.Address([]machine.Device{device}) })
+	return netns.OnNewThread(func() error { return at.Address([]machine.Device{device}) })
 }
 
 // cross makes the device by which packets leave for other machines. The caller holds mu.
@@ -108,7 +108,7 @@ func (p *part) cross(ctx context.Context, b *between, others []machine.Other) er
 			if err != nil {
 				return fmt.Errorf("the key of %s: %w", o.Machine, err)
 			}
-			b.plain.Peers = append(b.plain.Peers, tunnel.PlainPeer{HardwareAddr: addr, At: o.At, Addr: o.Addr})
+			b.plain.Peers = append(b.plain.Peers, tunnel.VXLANPeer{HardwareAddr: addr, At: o.At, Addr: o.Addr})
 		}
 		return b.plain.Start()
 	}
@@ -128,7 +128,7 @@ func (p *part) cross(ctx context.Context, b *between, others []machine.Other) er
 // mtu is that of the device, where packets between machines are to be no longer than path.
 func (b *between) mtu(path int) int {
 	if b.plain != nil {
-		return tunnel.PlainMTU(path)
+		return tunnel.VXLANMTU(path)
 	}
 	return tunnel.MeshMTU(path)
 }
@@ -139,8 +139,8 @@ func (p *part) tunnelOptions() tunnel.Options {
 		Command: []string{p.machine.Exe, "agent", "wireguard"},
 		LogFile: p.place.File(statedir.TunnelLog),
 		Env:     []string{host.LabVariable + "=" + p.record.ID}, ExitWithOwner: p.record.Owned,
-		Began: func(pid int) error {
-			process, err := procfs.Of(pid)
+		OnStart: func(pid int) error {
+			process, err := procfs.FindProcess(pid)
 			if err != nil {
 				return err
 			}

@@ -57,8 +57,8 @@ func (p *part) warn(format string, args ...any) {
 
 // boundsDisk says why disks of nodes cannot be bounded, nil where they can.
 func (p *part) boundsDisk(tree *cgroup.Tree) error {
-	_, err := cgroup.Disk(filepath.Dir(filepath.Dir(p.record.Data)))
-	if err == nil && !tree.Group(p.record.ID).LimitsDisk() {
+	_, err := cgroup.FindDisk(filepath.Dir(filepath.Dir(p.record.Data)))
+	if err == nil && !tree.Group(p.record.ID).CanLimitDisk() {
 		err = cgroup.ErrNoController
 	}
 	return err
@@ -66,7 +66,7 @@ func (p *part) boundsDisk(tree *cgroup.Tree) error {
 
 // unheld are the limits that nodes are not held to by the control groups of the tree.
 func (p *part) unheld(tree *cgroup.Tree) (lacks []machine.Lack) {
-	cpu, memory := tree.Group(p.record.ID).Limits()
+	cpu, memory := tree.Group(p.record.ID).SupportedLimits()
 	for _, n := range p.record.Nodes {
 		lack := func(limit string, why error) {
 			lacks = append(lacks, machine.Lack{Node: n.Name, Limit: limit, Why: why.Error()})

@@ -39,7 +39,7 @@ func (p *part) Keep(ctx context.Context, lab json.RawMessage) error {
 // hold starts a process that keeps a user namespace, with all that is in it, after this
 // one has ended.
 func (p *part) hold() error {
-	process, err := rootless.Hold(p.machine.Exe, []string{"agent", "hold"}, host.LabVariable+"="+p.record.ID)
+	process, err := rootless.StartHolder(p.machine.Exe, []string{"agent", "hold"}, host.LabVariable+"="+p.record.ID)
 	if err != nil {
 		return err
 	}

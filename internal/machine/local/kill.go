@@ -110,7 +110,7 @@ func (r remains) running() ([]procfs.Process, error) {
 	}), nil
 }
 
-func bearsTag(pid int, lab string) bool { return procfs.Environ(pid, host.LabVariable) == lab }
+func bearsTag(pid int, lab string) bool { return procfs.ReadEnv(pid, host.LabVariable) == lab }
 
 // tagged are the processes that bear a lab's tag.
 func tagged(lab string) ([]procfs.Process, error) {
@@ -120,13 +120,13 @@ func tagged(lab string) ([]procfs.Process, error) {
 // processes are those of the machine that a test holds for. Each is identified before the
 // test: should its ID be used again meanwhile, what is returned is a process that is gone.
 func processes(test func(pid int) bool) ([]procfs.Process, error) {
-	all, err := procfs.All()
+	all, err := procfs.ListPIDs()
 	if err != nil {
 		return nil, err
 	}
 	var found []procfs.Process
 	for _, pid := range all {
-		if p, err := procfs.Of(pid); err == nil && test(pid) {
+		if p, err := procfs.FindProcess(pid); err == nil && test(pid) {
 			found = append(found, p)
 		}
 	}
@@ -160,7 +160,7 @@ func (r remains) grouped() ([]procfs.Process, error) {
 			return found, nil
 		}
 		for _, pid := range pids {
-			if p, err := procfs.Of(pid); err == nil {
+			if p, err := procfs.FindProcess(pid); err == nil {
 				known[pid] = p
 			}
 		}

@@ -61,12 +61,12 @@ func (p *part) Adopt(ctx context.Context, halves []link.Half) error {
 // join puts halves of links together, for the engine. Those whose other half is on another machine
 // leave by the network between, and have half of a pair.
 func (p *part) join(halves []link.Half) ([]link.Pair, []link.Spec, error) {
-	pairs, alone, err := link.Join(halves)
+	pairs, alone, err := link.PairHalves(halves)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, h := range alone {
-		if h.Far == nil || p.record.Engine == emulator.Netem {
+		if h.Path == nil || p.record.Engine == emulator.Netem {
 			return nil, nil, fmt.Errorf("link %s from %s to %s: %w", h.Link, h.Node, h.Peer.Node, machine.ErrElsewhere)
 		}
 	}
@@ -91,7 +91,7 @@ func (p *part) leaving(h link.Half) link.Spec {
 	s := link.Spec{
 		ID: h.Link, AB: h.Sends, Seed: h.Seed, MTU: h.MTU,
 		A: link.End{Netns: p.netns(h.Node), Device: h.Device},
-		B: link.End{Netns: p.betweenSpace(), Far: h.Far},
+		B: link.End{Netns: p.betweenSpace(), Path: h.Path},
 	}
 	if h.Node > h.Peer.Node {
 		s.Seed = ^s.Seed
@@ -166,7 +166,7 @@ func (p *part) Sent(ctx context.Context, links ...string) ([]link.Sent, error) {
 	sent := make([]link.Sent, 0, 2*len(stats))
 	for _, s := range stats {
 		pair := p.pairs[s.ID]
-		sent = append(sent, link.Sent{Link: s.ID, Node: pair.A.Node, Counters: s.AB, Crossing: s.Crossing})
+		sent = append(sent, link.Sent{Link: s.ID, Node: pair.A.Node, Counters: s.AB, Path: s.Path})
 		if pair.B.Node != "" {
 			sent = append(sent, link.Sent{Link: s.ID, Node: pair.B.Node, Counters: s.BA})
 		}

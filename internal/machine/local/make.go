@@ -22,7 +22,7 @@ func (p *part) Make(ctx context.Context, nodes []machine.Node) error {
 	for _, n := range nodes {
 		made := node{Node: n, Dir: filepath.Join(p.record.Data, n.Name), Netns: p.place.Namespace(n.Name)}
 		if p.ask.Whole {
-			made.Netns = netns.Own
+			made.Netns = netns.OwnPath
 		}
 		p.record.Nodes = append(p.record.Nodes, made)
 	}

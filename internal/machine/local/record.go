@@ -47,7 +47,7 @@ type node struct {
 }
 
 // whole tells whether the node is the machine itself.
-func (n node) whole() bool { return n.Netns == netns.Own }
+func (n node) whole() bool { return n.Netns == netns.OwnPath }
 
 func readRecord(p statedir.Place) (record, error) {
 	var r record

@@ -21,7 +21,7 @@ func (r remains) removeHeldDevices() error {
 	if len(spaces) == 0 {
 		return nil
 	}
-	all, err := procfs.All()
+	all, err := procfs.ListPIDs()
 	if err != nil {
 		return err
 	}

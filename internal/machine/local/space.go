@@ -69,7 +69,7 @@ func (p *part) noteEmulator() error {
 	if p.engine.PID == 0 {
 		return nil
 	}
-	process, err := procfs.Of(p.engine.PID)
+	process, err := procfs.FindProcess(p.engine.PID)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func TestSweepLeavesDataUnderLiveProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := cmd.Process.Pid
-	self, err := procfs.Of(pid)
+	self, err := procfs.FindProcess(pid)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func (p *part) vacant(halves []link.Half) error {
 	if err != nil {
 		return err
 	}
-	return netns.Throwaway(func() error { return at.Vacant(at.Addr) })
+	return netns.OnNewThread(func() error { return at.Vacant(at.Addr) })
 }
 
 // own gives the node that is the machine its address, on each device of its links: they all have it, so that it
@@ -118,7 +118,7 @@ func (p *part) own(halves []link.Half) error {
 			devices = append(devices, machine.Device{Node: n.Name, Name: h.Device, Addrs: []netip.Prefix{netip.PrefixFrom(at.Addr, at.Addr.BitLen())}})
 		}
 	}
-	return netns.Throwaway(func() error {
+	return netns.OnNewThread(func() error {
 		for _, d := range devices {
 			if err := network.Alone(d.Name); err != nil {
 				return err

@@ -82,9 +82,9 @@ var (
 
 // Halves are those of the link that Bring makes.
 func Halves() []link.Half {
-	a, b := link.Place{Node: nodeA, Device: deviceOf}, link.Place{Node: nodeB, Device: deviceOf}
+	a, b := link.Endpoint{Node: nodeA, Device: deviceOf}, link.Endpoint{Node: nodeB, Device: deviceOf}
 	q := link.Quality{Latency: latency}
-	return []link.Half{{Link: linkID, Place: a, Peer: b, Sends: q, Seed: 1}, {Link: linkID, Place: b, Peer: a, Sends: q, Seed: 1}}
+	return []link.Half{{Link: linkID, Endpoint: a, Peer: b, Sends: q, Seed: 1}, {Link: linkID, Endpoint: b, Peer: a, Sends: q, Seed: 1}}
 }
 
 // routes lead from each node to the other.

@@ -28,7 +28,7 @@ func Each(ctx context.Context, nodes []string, f func(node string) error) error 
 	})
 	for range min(runtime.NumCPU(), len(nodes)) {
 		group.Go(func() error {
-			return netns.Throwaway(func() error {
+			return netns.OnNewThread(func() error {
 				for n := range next {
 					if err := f(n); err != nil {
 						return fmt.Errorf("node %s: %w", n, err)

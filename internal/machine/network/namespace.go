@@ -21,7 +21,7 @@ const loopback = 1
 // the zero value, and its kernel settings. The calling thread, which must be a throwaway, is
 // in it then.
 func Make(path string, addr netip.Addr, settings []Setting) error {
-	if err := netns.Make(path); err != nil {
+	if err := netns.Create(path); err != nil {
 		return err
 	}
 	return withHandle(func(handle *netlink.Handle) error {
@@ -40,7 +40,7 @@ func Make(path string, addr netip.Addr, settings []Setting) error {
 
 // Inside calls f on a thread of its own in a namespace, with netlink to it.
 func Inside(path string, f func(*netlink.Handle) error) error {
-	return netns.Throwaway(func() error {
+	return netns.OnNewThread(func() error {
 		if err := netns.Enter(path); err != nil {
 			return err
 		}

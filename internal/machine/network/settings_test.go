@@ -27,7 +27,7 @@ var hostNamespace = testkit.Feature{Name: "host-namespace", Missing: func() stri
 
 // applied applies settings in a namespace of its own and returns what it has then.
 func applied(settings []Setting) (got map[string]string, err error) {
-	err = netns.Throwaway(func() error {
+	err = netns.OnNewThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return err
 		}

@@ -26,8 +26,8 @@ func (p *Process) KillFamily() error {
 	default:
 	}
 	var children []procfs.Process
-	for _, pid := range procfs.Children(p.PID()) {
-		if c, err := procfs.Of(pid); err == nil { // else it has ended
+	for _, pid := range procfs.ListChildren(p.PID()) {
+		if c, err := procfs.FindProcess(pid); err == nil { // else it has ended
 			children = append(children, c)
 		}
 	}

@@ -131,7 +131,7 @@ func TestMachineThatDoesNotAnswer(t *testing.T) {
 	}
 	until(t, "the program ends", func() error {
 		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		if p, e := procfs.Of(pid); err == nil && e == nil && p.Alive() {
+		if p, e := procfs.FindProcess(pid); err == nil && e == nil && p.Alive() {
 			err = fmt.Errorf("kill %d", pid)
 		}
 		return err

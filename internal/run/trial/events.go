@@ -86,14 +86,14 @@ func (h *happenings) fire(ctx context.Context, e event.Event) (record.Event, err
 
 // observe tells the events what clients saw in a second. The process may have new threads.
 func (h *happenings) observe(i load.Interval) {
-	h.urgent.Hurry()
+	h.urgent.Raise()
 	h.ObserveGoodput(i.T, float64(i.OK)/i.Length.Seconds())
 }
 
 // happen makes the events happen until the drive has ended, and takes back what is in force.
 func (w *watch) happen() {
-	w.events.urgent.Hurry()
-	defer w.events.urgent.Relax()
+	w.events.urgent.Raise()
+	defer w.events.urgent.Restore()
 	err := w.events.Run(w.ctx, w.began)
 	if err == nil {
 		return

@@ -160,6 +160,6 @@ func minus(a, b link.Counters) link.Counters {
 	return link.Counters{
 		Bytes: a.Bytes - b.Bytes, Packets: a.Packets - b.Packets,
 		DroppedQueue: a.DroppedQueue - b.DroppedQueue, DroppedLoss: a.DroppedLoss - b.DroppedLoss,
-		Account: a.Account.Minus(b.Account),
+		Account: a.Account.Sub(b.Account),
 	}
 }

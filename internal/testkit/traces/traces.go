@@ -55,12 +55,12 @@ func Of(t testing.TB, name, dir string) []string {
 
 func processes(t testing.TB, name string) (found []string) {
 	t.Helper()
-	pids, err := procfs.All()
+	pids, err := procfs.ListPIDs()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, pid := range pids {
-		if strings.HasPrefix(procfs.Environ(pid, host.LabVariable), name) {
+		if strings.HasPrefix(procfs.ReadEnv(pid, host.LabVariable), name) {
 			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended
 			found = append(found, fmt.Sprintf("process %d %s", pid, strings.ReplaceAll(string(text), "\x00", " ")))
 		}

@@ -27,8 +27,8 @@ import (
 // up to 50 us before the time that they count from (see dataplane, read).
 const tolerance = int64(50 * time.Microsecond)
 
-// remembered is how many settings are kept. A packet that departed under an older one is not judged.
-const remembered = 32
+// maxSettings is how many settings are kept. A packet that departed under an older one is not judged.
+const maxSettings = 32
 
 // setting is a quality and since when it holds.
 type setting struct {
@@ -40,18 +40,18 @@ type setting struct {
 	reorders  bool    // packets that overtake occupy the wire unseen
 }
 
-// Way is the times of one packet on its way over the link, in ns of one clock.
-type Way struct {
+// Timing is the times of one packet on its way over the link, in ns of one clock.
+type Timing struct {
 	Arrived, Departed int64
 	Due, HandedOver   int64
 	Bytes             int64
 	// Foreign says that another machine decided when the packet is due.
-	Foreign bool
+	RemoteDue bool
 }
 
 // Account is the record of one direction. One thread at a time may use it.
 type Account struct {
-	settings [remembered]setting
+	settings [maxSettings]setting
 	set      uint64 // settings so far; the last one is settings[(set-1) % remembered]
 
 	departed int64 // when the last packet departed
@@ -64,18 +64,18 @@ type Account struct {
 // New begins an account at a time with a quality.
 func New(now int64, q link.Quality) *Account {
 	a := &Account{departed: math.MinInt64, due: math.MinInt64}
-	a.remember(now, q)
+	a.addSetting(now, q)
 	return a
 }
 
 // Set notes that a quality holds from a time on.
 func (a *Account) Set(now int64, q link.Quality) {
 	a.seen.Changes++
-	a.remember(now, q)
+	a.addSetting(now, q)
 }
 
-func (a *Account) remember(now int64, q link.Quality) {
-	s := &a.settings[a.set%remembered]
+func (a *Account) addSetting(now int64, q link.Quality) {
+	s := &a.settings[a.set%maxSettings]
 	a.set++
 	*s = setting{since: now, latency: int64(q.Latency), rate: float64(q.Bandwidth) / 1e9, reorders: q.Reorder > 0}
 	if q.Jitter > 0 {
@@ -87,11 +87,11 @@ func (a *Account) remember(now int64, q link.Quality) {
 	s.low = max(s.low, -s.latency)
 }
 
-// at returns the setting in force at a time and the number of the change that made it, 0 for the
+// settingAt returns the setting in force at a time and the number of the change that made it, 0 for the
 // first one; nil if it is not remembered.
-func (a *Account) at(time int64) (in *setting, change uint64) {
-	for i := a.set; i > 0 && a.set-i < remembered; i-- {
-		if s := &a.settings[(i-1)%remembered]; s.since <= time || i == 1 {
+func (a *Account) settingAt(time int64) (in *setting, change uint64) {
+	for i := a.set; i > 0 && a.set-i < maxSettings; i-- {
+		if s := &a.settings[(i-1)%maxSettings]; s.since <= time || i == 1 {
 			return s, i - 1
 		}
 	}
@@ -102,15 +102,15 @@ func (a *Account) at(time int64) (in *setting, change uint64) {
 func (a *Account) Drop() { a.seen.Confirmed = a.seen.Changes }
 
 // Deliver judges a packet.
-func (a *Account) Deliver(w Way) {
+func (a *Account) Deliver(w Timing) {
 	delay := w.HandedOver - w.Arrived
 	a.seen.Packets++
 	a.seen.Delay += time.Duration(delay)
 	a.seen.Queued += time.Duration(w.Departed - w.Arrived)
 	a.delays[link.DelayBucket(time.Duration(delay))]++
 	obeys := a.checkWire(w)
-	if s, change := a.at(w.Departed); s != nil {
-		if !w.Foreign && !a.checkDelay(w, s) {
+	if s, change := a.settingAt(w.Departed); s != nil {
+		if !w.RemoteDue && !a.checkDelay(w, s) {
 			obeys = false
 		}
 		if obeys {
@@ -122,13 +122,13 @@ func (a *Account) Deliver(w Way) {
 
 // checkWire holds the time on the wire against the rates in force meanwhile, from the last one
 // back to the one in force at the start.
-func (a *Account) checkWire(w Way) (obeys bool) {
+func (a *Account) checkWire(w Timing) (obeys bool) {
 	start := max(w.Arrived, a.departed)
 	left := float64(8 * w.Bytes) // bits that the rates looked at have not transmitted
 	until := w.Departed
 	reorders := false
-	for i := a.set; i > 0 && a.set-i < remembered; i-- {
-		s := &a.settings[(i-1)%remembered]
+	for i := a.set; i > 0 && a.set-i < maxSettings; i-- {
+		s := &a.settings[(i-1)%maxSettings]
 		reorders = reorders || s.reorders
 		if s.since > until && i > 1 {
 			continue
@@ -165,7 +165,7 @@ func (a *Account) judgeWire(fast float64, reorders bool) (obeys bool) {
 }
 
 // checkDelay holds the time from the wire to the hand-over against the latency.
-func (a *Account) checkDelay(w Way, s *setting) (obeys bool) {
+func (a *Account) checkDelay(w Timing, s *setting) (obeys bool) {
 	given := w.HandedOver - w.Departed
 	spread := given - s.latency
 	us := float64(spread) / 1e3

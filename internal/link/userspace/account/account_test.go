@@ -16,20 +16,20 @@ import (
 // drive sends packets of 1000 bytes over a direction in virtual time, with gaps drawn from a
 // list, and changes its quality on the way. Fault changes the times of a packet before they are
 // judged.
-func drive(t *testing.T, qualities []link.Quality, gaps []time.Duration, fault func(*account.Way)) link.Account {
+func drive(t *testing.T, qualities []link.Quality, gaps []time.Duration, fault func(*account.Timing)) link.Account {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
 	s := shaper.New(shaper.Compile(qualities[0]), "a~b", "ab", 1)
 	a := account.New(0, qualities[0])
 	k := packet.NewPool(1 << 20).Get(1000 + packet.VnetHeader)
-	k.Room()[packet.VnetHeader] = 0x45
+	k.Buffer()[packet.VnetHeader] = 0x45
 	if !k.Parse(1000+packet.VnetHeader, 0) {
 		t.Fatal("packet does not parse")
 	}
 	deliver := func(until int64) {
-		for due, _, ok := s.Waits(until); ok && due <= until; due, _, ok = s.Waits(until) {
+		for due, _, ok := s.NextDue(until); ok && due <= until; due, _, ok = s.NextDue(until) {
 			n := s.Next(until)
-			w := account.Way{Arrived: n.Arrived, Departed: n.Departs, Due: n.Due, HandedOver: n.Due + r.Int64N(30_000), Bytes: n.Bytes}
+			w := account.Timing{Arrived: n.Arrived, Departed: n.Departs, Due: n.Due, HandedOver: n.Due + r.Int64N(30_000), Bytes: n.Bytes}
 			if fault != nil {
 				fault(&w)
 			}
@@ -47,7 +47,7 @@ func drive(t *testing.T, qualities []link.Quality, gaps []time.Duration, fault f
 			now += int64(gaps[r.IntN(len(gaps))])
 			deliver(now)
 			if s.Offer(now, 0, k, 0, false) == shaper.Send {
-				a.Deliver(account.Way{Arrived: now, Departed: now, Due: now, HandedOver: now, Bytes: 1000})
+				a.Deliver(account.Timing{Arrived: now, Departed: now, Due: now, HandedOver: now, Bytes: 1000})
 			}
 		}
 	}
@@ -99,12 +99,12 @@ func TestFaultsAreFound(t *testing.T) {
 	tests := []struct {
 		name      string
 		qualities []link.Quality
-		fault     func(*account.Way)
+		fault     func(*account.Timing)
 		found     func(link.Account) link.Breach
 	}{
-		{"no latency", steady, func(w *account.Way) { w.Due, w.HandedOver = w.Departed, w.Departed }, func(a link.Account) link.Breach { return a.Early }},
-		{"twice the latency", steady, func(w *account.Way) { w.Due += 20e6; w.HandedOver += 20e6 }, func(a link.Account) link.Breach { return a.Late }},
-		{"no limit", steady, func(w *account.Way) { w.Departed = w.Arrived }, func(a link.Account) link.Breach { return a.Fast }},
+		{"no latency", steady, func(w *account.Timing) { w.Due, w.HandedOver = w.Departed, w.Departed }, func(a link.Account) link.Breach { return a.Early }},
+		{"twice the latency", steady, func(w *account.Timing) { w.Due += 20e6; w.HandedOver += 20e6 }, func(a link.Account) link.Breach { return a.Late }},
+		{"no limit", steady, func(w *account.Timing) { w.Departed = w.Arrived }, func(a link.Account) link.Breach { return a.Fast }},
 		{"a rise of the rate that comes late", rising, late(100_000), func(a link.Account) link.Breach { return a.Slow }},
 		{"a fall of the rate that comes late", falling, late(10_000_000), func(a link.Account) link.Breach { return a.Fast }},
 	}
@@ -118,9 +118,9 @@ func TestFaultsAreFound(t *testing.T) {
 }
 
 // late is a wire that keeps the rate which it had first.
-func late(rate float64) func(*account.Way) {
+func late(rate float64) func(*account.Timing) {
 	free := int64(0)
-	return func(w *account.Way) {
+	return func(w *account.Timing) {
 		travel := w.Due - w.Departed
 		free = max(free, w.Arrived) + int64(8000/rate*1e9)
 		w.Departed = free
@@ -144,6 +144,6 @@ func BenchmarkDeliver(b *testing.B) {
 	a := account.New(0, link.Quality{Latency: 20 * time.Millisecond, Bandwidth: 1e9})
 	for i := range int64(b.N) {
 		at := i * 20_000
-		a.Deliver(account.Way{Arrived: at, Departed: at + 8000, Due: at + 20_008_000, HandedOver: at + 20_010_000, Bytes: 1000})
+		a.Deliver(account.Timing{Arrived: at, Departed: at + 8000, Due: at + 20_008_000, HandedOver: at + 20_010_000, Bytes: 1000})
 	}
 }

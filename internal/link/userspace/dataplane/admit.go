@@ -22,7 +22,7 @@ func (w *worker) admit(d *direction, k *packet.Packet, now, until int64) {
 		w.pool.put(k)
 		return
 	}
-	draws := d.shaper.Draws()
+	draws := d.shaper.Randomized()
 	if segments == 1 {
 		var fate shaper.Fate
 		if draws {
@@ -31,7 +31,7 @@ func (w *worker) admit(d *direction, k *packet.Packet, now, until int64) {
 		w.offer(d, k, now, until, fate)
 		return
 	}
-	grain := d.shaper.Grain(k.WireOf(0, 1))
+	grain := d.shaper.Grain(k.WireRange(0, 1))
 	if !draws && segments <= grain {
 		w.offer(d, k, now, until, 0)
 		return
@@ -80,7 +80,7 @@ func (w *worker) offer(d *direction, k *packet.Packet, now, until int64, fate sh
 		return
 	}
 	var twin *packet.Packet
-	if fate&shaper.Twice != 0 {
+	if fate&shaper.Duplicated != 0 {
 		if twin = w.pool.get(k.Size()); twin != nil {
 			k.Copy(twin)
 		}
@@ -92,7 +92,7 @@ func (w *worker) offer(d *direction, k *packet.Packet, now, until int64, fate sh
 }
 
 func (w *worker) enqueue(d *direction, k *packet.Packet, now, until int64, fate shaper.Fate) {
-	if fate&shaper.Damaged != 0 {
+	if fate&shaper.Corrupted != 0 {
 		k.Corrupt(d.shaper.Random())
 	}
 	d.mu.lock()
@@ -101,13 +101,13 @@ func (w *worker) enqueue(d *direction, k *packet.Packet, now, until int64, fate 
 	if first {
 		d.active = true
 		if verdict == shaper.Queued {
-			due, departs, _ := d.shaper.Waits(now)
-			w.queue.put(d, d.leaves(due, departs))
+			due, departs, _ := d.shaper.NextDue(now)
+			w.queue.put(d, d.sendTime(due, departs))
 		}
 	}
-	if verdict == shaper.Send && fate&shaper.Ahead == 0 {
-		d.account.Deliver(account.Way{
-			Arrived: now, Departed: now, Due: now, HandedOver: now, Bytes: int64(k.Wire()), Foreign: until > 0,
+	if verdict == shaper.Send && fate&shaper.Reordered == 0 {
+		d.account.Deliver(account.Timing{
+			Arrived: now, Departed: now, Due: now, HandedOver: now, Bytes: int64(k.Wire()), RemoteDue: until > 0,
 		})
 	}
 	d.mu.unlock()
@@ -120,7 +120,7 @@ func (w *worker) enqueue(d *direction, k *packet.Packet, now, until int64, fate 
 		if until > 0 {
 			due = min(now, until)
 		}
-		if fate&shaper.Ahead != 0 {
+		if fate&shaper.Reordered != 0 {
 			due = pastOthers
 		}
 		w.send(d, k, due, max(0, now-due))

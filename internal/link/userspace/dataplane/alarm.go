@@ -5,20 +5,20 @@ import "time"
 const (
 	// mostLead bounds how much earlier than due a thread is woken. It spins through
 	// what is left of it.
-	mostLead = int64(100 * time.Microsecond)
+	maxLead = int64(100 * time.Microsecond)
 	// leadUp and leadDown are how a lead follows wake-ups that took longer, and those that
 	// did not: it settles where one of five takes longer.
 	leadUp   = int64(2000)
 	leadDown = int64(500)
 	// deep is the sleep after which a processor may have gone to sleep itself, which makes it
 	// slower to wake up: on a virtual machine, the host has to be asked.
-	deep = int64(400 * time.Microsecond)
+	deepSleep = int64(400 * time.Microsecond)
 	// usualUp and usualDown are how the usual time of waking up follows what it took: it
 	// settles where three of four take longer, lest a packet be sent on too soon. mostUsual
 	// bounds by how much it may.
 	usualUp   = int64(250)
 	usualDown = int64(750)
-	mostUsual = int64(25 * time.Microsecond)
+	maxUsual  = int64(25 * time.Microsecond)
 )
 
 // alarm makes the thread wake in time: a sleeping thread runs 20 to 100 us after its timer
@@ -32,7 +32,7 @@ type alarm struct {
 
 // set returns how long to sleep, at a time, for something due at another.
 func (a *alarm) set(now, due int64) int64 {
-	a.class = class(due - now)
+	a.class = sleepClass(due - now)
 	sleep := due - now - a.lead[a.class]
 	if sleep <= 0 {
 		a.target = 0
@@ -42,17 +42,17 @@ func (a *alarm) set(now, due int64) int64 {
 	return sleep
 }
 
-// rang learns from a wake-up at a time, by the timer or by something else.
-func (a *alarm) rang(now int64, timer bool) {
+// observe learns from a wake-up at a time, by the timer or by something else.
+func (a *alarm) observe(now int64, timer bool) {
 	if timer && a.target > 0 {
 		lead, quick := &a.lead[a.class], &a.quick[a.class]
 		if now-a.target > *quick {
-			*quick = min(*quick+usualUp, mostUsual)
+			*quick = min(*quick+usualUp, maxUsual)
 		} else {
 			*quick = max(*quick-usualDown, 0)
 		}
 		if now-a.target > *lead {
-			*lead = min(*lead+leadUp, mostLead)
+			*lead = min(*lead+leadUp, maxLead)
 		} else {
 			*lead = max(*lead-leadDown, 0)
 		}
@@ -60,11 +60,11 @@ func (a *alarm) rang(now int64, timer bool) {
 	a.target = 0
 }
 
-// usual is what waking up takes at least, nearly always, after a sleep of a length.
-func (a *alarm) usual(slept int64) int64 { return a.quick[class(slept)] }
+// wakeLatency is what waking up takes at least, nearly always, after a sleep of a length.
+func (a *alarm) wakeLatency(slept int64) int64 { return a.quick[sleepClass(slept)] }
 
-func class(sleep int64) int {
-	if sleep > deep {
+func sleepClass(sleep int64) int {
+	if sleep > deepSleep {
 		return 1
 	}
 	return 0

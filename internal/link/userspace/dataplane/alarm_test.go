@@ -14,7 +14,7 @@ func TestAlarmLearnsTheLead(t *testing.T) {
 	for range 200 {
 		for _, s := range sleeps {
 			now += a.set(now, now+s.sleep) + s.late
-			a.rang(now, true)
+			a.observe(now, true)
 		}
 	}
 	for _, s := range sleeps {
@@ -23,18 +23,18 @@ func TestAlarmLearnsTheLead(t *testing.T) {
 		if off := due - now; off < -us || off > 6*us {
 			t.Errorf("after a sleep of %v woken %v before due, want at most 6 us", time.Duration(s.sleep), time.Duration(off))
 		}
-		a.rang(now, true)
+		a.observe(now, true)
 	}
 	for _, s := range sleeps {
-		if got, want := a.usual(s.sleep), min(s.late, mostUsual); got > want+us || got < want-us {
+		if got, want := a.wakeLatency(s.sleep), min(s.late, maxUsual); got > want+us || got < want-us {
 			t.Errorf("waking up after %v is said to take %v, want %v", time.Duration(s.sleep), time.Duration(got), time.Duration(want))
 		}
 	}
 	for range 200 {
 		now += a.set(now, now+int64(time.Second)) + int64(time.Second)
-		a.rang(now, true)
+		a.observe(now, true)
 	}
-	if got := a.lead[1]; got > mostLead {
+	if got := a.lead[1]; got > maxLead {
 		t.Errorf("the lead grew to %v", time.Duration(got))
 	}
 }

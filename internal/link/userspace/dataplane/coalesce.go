@@ -20,8 +20,8 @@ type flow struct {
 	gap   bool // nothing came during the last pause
 }
 
-// pauses tells whether to pause before the next look.
-func (f *flow) pauses() bool { return f.heavy && !f.gap }
+// shouldPause tells whether to pause before the next look.
+func (f *flow) shouldPause() bool { return f.heavy && !f.gap }
 
 // add counts bytes at a time.
 func (f *flow) add(now int64, bytes int) {

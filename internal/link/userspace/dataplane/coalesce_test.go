@@ -13,23 +13,23 @@ func TestFlowIsHeavyOnlyWhileGigabitsFlow(t *testing.T) {
 		}
 	}
 	carry(100, flowSpan/4) // 2 Gbit/s
-	if f.pauses() {
+	if f.shouldPause() {
 		t.Error("a moderate flow is held up")
 	}
 	carry(100, flowSpan/32) // 16 Gbit/s
-	if !f.pauses() {
+	if !f.shouldPause() {
 		t.Error("a heavy flow is not noticed")
 	}
 	f.gap = true
-	if f.pauses() {
+	if f.shouldPause() {
 		t.Error("the thread pauses though nothing came during the last pause")
 	}
 	carry(1, flowSpan/32)
-	if !f.pauses() {
+	if !f.shouldPause() {
 		t.Error("the flow that goes on is not noticed")
 	}
 	carry(2, 10*flowSpan)
-	if f.pauses() {
+	if f.shouldPause() {
 		t.Error("a flow that has ended is still taken for heavy")
 	}
 }

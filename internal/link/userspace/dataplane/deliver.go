@@ -8,7 +8,7 @@ import (
 // deliver hands over what is due, at most about so many packets, and returns the time.
 func (w *worker) deliver(now int64, most int) int64 {
 	for most > 0 {
-		d := w.queue.take(now)
+		d := w.queue.popDue(now)
 		if d == nil {
 			if now = w.now(); w.queue.next.Load() > now {
 				return now
@@ -28,8 +28,8 @@ func (w *worker) deliver(now int64, most int) int64 {
 func (w *worker) drain(d *direction, now int64, most int) (sent int, _ int64) {
 	for {
 		d.mu.lock()
-		due, departs, waits := d.shaper.Waits(now)
-		leaves := d.leaves(due, departs)
+		due, departs, waits := d.shaper.NextDue(now)
+		leaves := d.sendTime(due, departs)
 		if waits && leaves > now {
 			now = w.now()
 		}
@@ -45,9 +45,9 @@ func (w *worker) drain(d *direction, now int64, most int) (sent int, _ int64) {
 		}
 		next := d.shaper.Next(now)
 		if next.Packet != nil {
-			d.account.Deliver(account.Way{
+			d.account.Deliver(account.Timing{
 				Arrived: next.Arrived, Departed: next.Departs, Due: next.Due, HandedOver: next.Due + now - leaves,
-				Bytes: next.Bytes, Foreign: next.Foreign,
+				Bytes: next.Bytes, RemoteDue: next.Foreign,
 			})
 		}
 		d.mu.unlock()
@@ -66,19 +66,19 @@ func (w *worker) send(d *direction, k *packet.Packet, due, late int64) {
 	w.late.Load().Record(late)
 	k.SetDestination(d.mac)
 	sent := 0
-	stamp := d.far.stamp(due)
-	if d.far != nil && k.Segments() > 1 {
-		sent = w.depart(d, k, stamp)
+	stamp := d.path.encodeDue(due)
+	if d.path != nil && k.Segments() > 1 {
+		sent = w.sendTrain(d, k, stamp)
 	} else {
-		if d.far != nil {
-			packet.Stamp(k.Bytes(), stamp)
+		if d.path != nil {
+			packet.WriteStamp(k.Bytes(), stamp)
 		}
 		if writeRaw(d.fd, k.Bytes()) == 0 {
 			sent = k.Segments()
 		}
 	}
 	if sent > 0 {
-		d.bytes.Add(uint64(k.WireOf(0, sent)))
+		d.bytes.Add(uint64(k.WireRange(0, sent)))
 		d.packets.Add(uint64(sent))
 	}
 	if lost := k.Segments() - sent; lost > 0 {

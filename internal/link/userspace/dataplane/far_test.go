@@ -10,13 +10,13 @@ import (
 )
 
 // answers has a crossing learn from round trips of which each way takes at least so long, and up to ten times that.
-func answers(c *crossing, n int, least time.Duration, ahead, now int64) int64 {
+func answers(c *path, n int, least time.Duration, ahead, now int64) int64 {
 	random := rand.New(rand.NewPCG(1, 2))
 	way := func() int64 { return int64(least) + int64(random.ExpFloat64()*float64(least)) }
 	for range n {
 		there := now + way()
 		back := there + way()
-		c.learn(now, there+ahead, back)
+		c.addSample(now, there+ahead, back)
 		now = back + int64(250*time.Millisecond)
 	}
 	return now
@@ -28,21 +28,21 @@ func TestStampsAreTimes(t *testing.T) {
 	const least = 100 * time.Microsecond
 	for _, ahead := range []time.Duration{0, time.Second, -time.Second, 300 * 24 * time.Hour, -300 * 24 * time.Hour} {
 		for _, age := range []time.Duration{0, 274 * time.Second, 10 * 24 * time.Hour} {
-			var receiver, sender crossing
+			var receiver, sender path
 			now := answers(&receiver, 3, least, int64(ahead), int64(age))
-			if got := receiver.until(sender.stamp(now), now); got != 0 {
+			if got := receiver.decodeDue(sender.encodeDue(now), now); got != 0 {
 				t.Fatalf("after three answers the other's clock is known: due at %d", got)
 			}
-			now = answers(&receiver, recent, least, int64(ahead), now)
+			now = answers(&receiver, maxSamples, least, int64(ahead), now)
 			want := now + int64(time.Millisecond)
-			if got := receiver.until(sender.stamp(want+int64(ahead)), now); time.Duration(got-want).Abs() > least {
+			if got := receiver.decodeDue(sender.encodeDue(want+int64(ahead)), now); time.Duration(got-want).Abs() > least {
 				t.Errorf("clock %v ahead, at %v: due %v off", ahead, age, time.Duration(got-want))
 			}
-			if got := receiver.until(sender.stamp(now+int64(ahead)+int64(time.Minute)), now); got > now+longest {
+			if got := receiver.decodeDue(sender.encodeDue(now+int64(ahead)+int64(time.Minute)), now); got > now+maxHold {
 				t.Errorf("a packet is kept for %v", time.Duration(got-now))
 			}
 			past := now - int64(time.Minute)
-			if got := receiver.until(sender.stamp(past+int64(ahead)), now); time.Duration(got-past).Abs() > least {
+			if got := receiver.decodeDue(sender.encodeDue(past+int64(ahead)), now); time.Duration(got-past).Abs() > least {
 				t.Errorf("a packet that is a minute late is late by %v", time.Duration(now-got))
 			}
 		}
@@ -52,11 +52,11 @@ func TestStampsAreTimes(t *testing.T) {
 // A round trip that was quick long ago gives way to newer ones when the clocks may have come apart meanwhile.
 func TestClocksComeApart(t *testing.T) {
 	const apart = 100e-6 // more than they should
-	var c crossing
+	var c path
 	now := int64(0)
 	for range 40 {
 		there := now + int64(100*time.Microsecond)
-		c.learn(now, there+int64(apart*float64(there)), there+int64(100*time.Microsecond))
+		c.addSample(now, there+int64(apart*float64(there)), there+int64(100*time.Microsecond))
 		now += int64(250 * time.Millisecond)
 	}
 	if off := time.Duration(c.offset.Load() - int64(apart*float64(now))); off.Abs() > 500*time.Microsecond {
@@ -66,15 +66,15 @@ func TestClocksComeApart(t *testing.T) {
 
 // A clock that has moved, as that of a machine which slept, is known again after as many answers as at first.
 func TestClockThatMoved(t *testing.T) {
-	var c crossing
-	now := answers(&c, recent, time.Millisecond, 0, 0)
-	now = answers(&c, first-1, time.Millisecond, int64(time.Hour), now)
-	if c.knows.Load() {
+	var c path
+	now := answers(&c, maxSamples, time.Millisecond, 0, 0)
+	now = answers(&c, minSamples-1, time.Millisecond, int64(time.Hour), now)
+	if c.clockKnown.Load() {
 		t.Error("a clock that has moved counts as known")
 	}
 	answers(&c, 1, time.Millisecond, int64(time.Hour), now)
-	if off := time.Duration(c.offset.Load()) - time.Hour; !c.knows.Load() || off.Abs() > 2*time.Millisecond {
-		t.Errorf("the clock is %v off, known: %v", off, c.knows.Load())
+	if off := time.Duration(c.offset.Load()) - time.Hour; !c.clockKnown.Load() || off.Abs() > 2*time.Millisecond {
+		t.Errorf("the clock is %v off, known: %v", off, c.clockKnown.Load())
 	}
 }
 
@@ -82,14 +82,14 @@ func TestClockThatMoved(t *testing.T) {
 // has left.
 func TestAhead(t *testing.T) {
 	const due = int64(time.Second)
-	known := &crossing{}
-	answers(known, recent, time.Millisecond, 0, 0)
-	known.known.Store(true)
+	known := &path{}
+	answers(known, maxSamples, time.Millisecond, 0, 0)
+	known.peerClockKnown.Store(true)
 	early := due - known.slow.Load() - margin
-	unknown, real := &crossing{}, &crossing{real: true}
-	real.known.Store(true)
+	unknown, real := &path{}, &path{real: true}
+	real.peerClockKnown.Store(true)
 	for name, tt := range map[string]struct {
-		far           *crossing
+		far           *path
 		departs, want int64
 	}{
 		"within a machine": {nil, 0, due},
@@ -98,17 +98,17 @@ func TestAhead(t *testing.T) {
 		"not known":        {unknown, 0, due},
 		"real":             {real, 0, due},
 	} {
-		d := &direction{far: tt.far, shaper: shaper.New(shaper.Compile(link.Quality{}), "a~b", "ab", 1)}
-		if got := d.leaves(due, tt.departs); got != tt.want {
+		d := &direction{path: tt.far, shaper: shaper.New(shaper.Compile(link.Quality{}), "a~b", "ab", 1)}
+		if got := d.sendTime(due, tt.departs); got != tt.want {
 			t.Errorf("%s: leaves %v before it is due, want %v", name, time.Duration(due-got), time.Duration(due-tt.want))
 		}
 	}
-	for name, c := range map[string]*crossing{"within a machine": nil, "real": real} {
-		if got := c.stamp(due); got != noStamp {
+	for name, c := range map[string]*path{"within a machine": nil, "real": real} {
+		if got := c.encodeDue(due); got != noStamp {
 			t.Errorf("%s: the stamp is %d", name, got)
 		}
 	}
-	if got := known.until(known.stamp(pastOthers), due); got != pastOthers {
+	if got := known.decodeDue(known.encodeDue(pastOthers), due); got != pastOthers {
 		t.Errorf("a packet that overtakes is due at %d", got)
 	}
 }

@@ -17,7 +17,7 @@ type Link struct {
 	A, B   *device.Port
 	ab, ba *direction
 	pa, pb *port
-	far    *crossing // nil where B is on this machine
+	path   *path // nil where B is on this machine
 }
 
 // port is a device that the threads read, one at a time.
@@ -28,7 +28,7 @@ type port struct {
 	empty      int64      // when it was last found so; of who reads
 	number     int        // in epoll events
 	out        *direction // which packets read here take
-	far        *crossing  // nil for a device
+	path       *path      // nil for a device
 }
 
 // direction is one way of a link.
@@ -40,8 +40,8 @@ type direction struct {
 	// is that thread, and only the sender writes to fd, so that packets keep their order.
 	active bool
 
-	fd    int       // packets are written here
-	far   *crossing // of one to another machine, where packets go as a train of as many as they stand for
+	fd    int   // packets are written here
+	path  *path // of one to another machine, where packets go as a train of as many as they stand for
 	mac   [6]byte
 	place int   // in the queue's heap, -1 when not there
 	due   int64 // in the queue
@@ -59,9 +59,9 @@ func NewLink(spec link.Spec, a, b *device.Port) *Link {
 	l := &Link{ID: spec.ID, A: a, B: b, ab: direct("ab", spec.AB, b), ba: direct("ba", spec.BA, a)}
 	l.pa = &port{fd: a.FD, linkHeader: a.LinkHeader, out: l.ab}
 	l.pb = &port{fd: b.FD, linkHeader: b.LinkHeader, out: l.ba}
-	if b.Far {
-		l.far = newCrossing(spec)
-		l.pb.far, l.ab.far = l.far, l.far
+	if b.Remote {
+		l.path = newPath(spec)
+		l.pb.path, l.ab.path = l.path, l.path
 	}
 	return l
 }
@@ -69,11 +69,11 @@ func NewLink(spec link.Spec, a, b *device.Port) *Link {
 // Add sets links going, all or none.
 func (p *Plane) Add(ctx context.Context, links []*Link) error {
 	var failed error
-	err := p.do(ctx, func() {
+	err := p.runTask(ctx, func() {
 		for _, l := range links {
 			for _, t := range []*port{l.pa, l.pb} {
-				if failed = p.listen(t); failed != nil {
-					p.forget(links)
+				if failed = p.addPort(t); failed != nil {
+					p.detach(links)
 					return
 				}
 			}
@@ -88,17 +88,17 @@ func (p *Plane) Add(ctx context.Context, links []*Link) error {
 // Remove forgets links with the packets on their way. After it their devices may be
 // closed.
 func (p *Plane) Remove(ctx context.Context, links []*Link) error {
-	return p.do(ctx, func() { p.forget(links) })
+	return p.runTask(ctx, func() { p.detach(links) })
 }
 
-func (p *Plane) forget(links []*Link) {
+func (p *Plane) detach(links []*Link) {
 	for _, l := range links {
-		p.ignore(l.pa)
-		p.ignore(l.pb)
+		p.removePort(l.pa)
+		p.removePort(l.pb)
 		for _, d := range []*direction{l.ab, l.ba} {
 			p.queue.remove(d)
 			d.active = false
-			d.shaper.Drop(p.pool.put)
+			d.shaper.Clear(p.pool.put)
 		}
 	}
 }
@@ -111,7 +111,7 @@ type Setting struct {
 
 // Set applies settings between two packets. What waits for a bandwidth goes on at the new one.
 func (p *Plane) Set(ctx context.Context, settings []Setting) error {
-	return p.do(ctx, func() {
+	return p.runTask(ctx, func() {
 		now := p.now()
 		for _, s := range settings {
 			p.set(s.Link.ab, now, s.AB)
@@ -128,8 +128,8 @@ func (p *Plane) set(d *direction, now int64, params *shaper.Params) {
 	}
 	d.shaper.Set(now, params)
 	d.account.Set(now, params.Quality)
-	if due, departs, waits := d.shaper.Waits(now); waits && d.active {
-		p.queue.put(d, d.leaves(due, departs))
+	if due, departs, waits := d.shaper.NextDue(now); waits && d.active {
+		p.queue.put(d, d.sendTime(due, departs))
 	}
 }
 
@@ -142,7 +142,7 @@ func (p *Plane) Stats(ctx context.Context, links []*Link) ([]link.Stats, error) 
 	snapshots := make([][2]account.Snapshot, min(statsBatch, len(links)))
 	for at := 0; at < len(links); at += statsBatch {
 		batch := links[at:min(at+statsBatch, len(links))]
-		err := p.do(ctx, func() {
+		err := p.runTask(ctx, func() {
 			now := p.now()
 			for i, l := range batch {
 				l.ab.observe(&snapshots[i][0], now)
@@ -163,15 +163,15 @@ func (p *Plane) Stats(ctx context.Context, links []*Link) ([]link.Stats, error) 
 
 // observe is called by tasks.
 func (d *direction) observe(to *account.Snapshot, now int64) {
-	waiting, flying := d.shaper.Holds(now)
+	waiting, flying := d.shaper.Backlog(now)
 	d.account.Copy(to, waiting, flying)
 }
 
 // Stats is what was counted so far, without accounts.
 func (l *Link) Stats() link.Stats {
 	s := link.Stats{ID: l.ID, AB: l.ab.counters(), BA: l.ba.counters()}
-	if l.far != nil {
-		s.Crossing = l.far.tell()
+	if l.path != nil {
+		s.Path = l.path.stats()
 	}
 	return s
 }

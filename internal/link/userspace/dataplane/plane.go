@@ -48,7 +48,7 @@ type Options struct {
 	Threads int
 	// Helps says that there are processors that nobody needs: a second thread carries a part of what
 	// the first cannot. Without it the others only stand in for a thread whose processor is away.
-	Helps bool
+	SpareCPU bool
 	// Memory bounds the bytes of buffers of packets in flight on all links. What
 	// exceeds it is dropped and counted with the full queues.
 	Memory int64
@@ -115,7 +115,7 @@ func Start(options Options) (*Plane, error) {
 // Stop ends the threads. Devices stay open.
 func (p *Plane) Stop() error {
 	// An error means that it has stopped already.
-	_ = p.do(context.Background(), func() {
+	_ = p.runTask(context.Background(), func() {
 		p.stopping = true
 		for _, w := range p.workers {
 			w.poll.wake()
@@ -133,9 +133,9 @@ func (p *Plane) closePollers() error {
 	return errors.Join(errs...)
 }
 
-// do has a thread call f between two packets, of all links, and waits until it has. When ctx
+// runTask has a thread call f between two packets, of all links, and waits until it has. When ctx
 // ends before, f may still be called.
-func (p *Plane) do(ctx context.Context, f func()) error {
+func (p *Plane) runTask(ctx context.Context, f func()) error {
 	t := &task{work: f, done: make(chan struct{})}
 	for {
 		t.next = p.tasks.Load()
@@ -173,8 +173,8 @@ func (p *Plane) Lateness(mark bool) *lateness.Histogram {
 	return sum
 }
 
-// listen makes the threads read a port. It is called by tasks.
-func (p *Plane) listen(t *port) error {
+// addPort makes the threads read a port. It is called by tasks.
+func (p *Plane) addPort(t *port) error {
 	if last := len(p.free) - 1; last >= 0 {
 		t.number, p.free = p.free[last], p.free[:last]
 		p.ports[t.number] = t
@@ -190,8 +190,8 @@ func (p *Plane) listen(t *port) error {
 	return nil
 }
 
-// ignore undoes listen. It is called by tasks.
-func (p *Plane) ignore(t *port) {
+// removePort undoes listen. It is called by tasks.
+func (p *Plane) removePort(t *port) {
 	if p.ports[t.number] != t {
 		return
 	}

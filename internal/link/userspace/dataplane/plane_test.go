@@ -66,7 +66,7 @@ func connectWith(t *testing.T, o Options, ab, ba link.Quality) *cable {
 // stats waits until the packet that is being handed over is counted.
 func (c *cable) stats(t *testing.T) link.Stats {
 	t.Helper()
-	if err := c.plane.do(t.Context(), func() {}); err != nil {
+	if err := c.plane.runTask(t.Context(), func() {}); err != nil {
 		t.Fatal(err)
 	}
 	return c.link.Stats()
@@ -214,7 +214,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var used int64
-	if err := c.plane.do(t.Context(), func() { used = c.plane.pool.packets.Used() }); err != nil {
+	if err := c.plane.runTask(t.Context(), func() { used = c.plane.pool.packets.Used() }); err != nil {
 		t.Fatal(err)
 	}
 	if used > 2*packet.Largest { // those that devices are read into
@@ -225,7 +225,7 @@ func TestMemoryIsBounded(t *testing.T) {
 // taken is how many super-packets the plane has read.
 func (c *cable) taken() uint64 {
 	var n uint64
-	err := c.plane.do(context.Background(), func() { n = c.link.ab.droppedQueue.Load()/60 + uint64(c.link.ab.shaper.Len()) })
+	err := c.plane.runTask(context.Background(), func() { n = c.link.ab.droppedQueue.Load()/60 + uint64(c.link.ab.shaper.Len()) })
 	if err != nil {
 		return 1 << 62
 	}
@@ -331,7 +331,7 @@ func TestUnreadablePacketIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for l.Stats().AB.DroppedLoss == 0 {
-		if err := c.plane.do(t.Context(), func() {}); err != nil {
+		if err := c.plane.runTask(t.Context(), func() {}); err != nil {
 			t.Fatal(err)
 		}
 	}

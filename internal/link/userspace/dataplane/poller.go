@@ -63,8 +63,8 @@ func (o *poller) wake() {
 	_, _ = unix.Write(o.event, one)
 }
 
-// awake forgets the wake-ups so far.
-func (o *poller) awake() {
+// clearWakeups forgets the wake-ups so far.
+func (o *poller) clearWakeups() {
 	var count [8]byte
 	_, _ = readRaw(o.event, count[:]) // nothing to read: nobody called
 }

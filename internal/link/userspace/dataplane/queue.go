@@ -25,8 +25,8 @@ func (q *queue) put(d *direction, due int64) {
 	q.mu.unlock()
 }
 
-// take gives out the direction whose packet is due first, nil when none is due at a time.
-func (q *queue) take(now int64) *direction {
+// popDue gives out the direction whose packet is due first, nil when none is due at a time.
+func (q *queue) popDue(now int64) *direction {
 	if q.next.Load() > now {
 		return nil
 	}

@@ -22,8 +22,8 @@ const (
 
 // serve does what the events of the last wait ask for, and what earlier ones left.
 func (w *worker) serve(events int) {
-	again := w.again
-	w.again, w.held, w.served = w.again[:0], false, false
+	again := w.backlog
+	w.backlog, w.held, w.served = w.backlog[:0], false, false
 	for _, t := range again {
 		if w.ports[t.number] == t {
 			w.read(t, w.now()-handling)
@@ -32,7 +32,7 @@ func (w *worker) serve(events int) {
 	for i := range events {
 		number := w.poll.events[i].Fd
 		if number == 0 {
-			w.work()
+			w.runTasks()
 		} else if t := w.ports[number]; t != nil {
 			if i == 0 {
 				w.read(t, w.first)
@@ -72,10 +72,10 @@ func (w *worker) read(t *port, came int64) {
 	for i := range readBurst {
 		var n, size int
 		var errno unix.Errno
-		if t.far != nil {
+		if t.path != nil {
 			n, size, errno = w.inbound.receive(t.fd)
 		} else {
-			n, errno = readRaw(t.fd, w.landing.Room())
+			n, errno = readRaw(t.fd, w.landing.Buffer())
 		}
 		switch errno {
 		case 0:
@@ -85,7 +85,7 @@ func (w *worker) read(t *port, came int64) {
 			t.empty = before
 			return
 		case unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.ENETUNREACH, unix.EMSGSIZE: // what a router said of an earlier packet
-			if t.far == nil {
+			if t.path == nil {
 				return
 			}
 			continue
@@ -101,28 +101,28 @@ func (w *worker) read(t *port, came int64) {
 			came += held
 		}
 		w.flow.add(now, n)
-		if t.far != nil {
-			w.arrive(t, w.inbound.buf[:n], size, came, now)
+		if t.path != nil {
+			w.receiveTrain(t, w.inbound.buf[:n], size, came, now)
 		} else if w.landing.Parse(n, t.linkHeader) {
-			w.admit(t.out, w.land(n), came, 0)
+			w.admit(t.out, w.detachLanding(n), came, 0)
 		}
-		w.took(now)
+		w.noteRead(now)
 		before, came = now, now-handling
 		if w.queue.next.Load() <= now {
 			w.deliver(now, 1)
 		}
 	}
-	w.again = append(w.again, t)
+	w.backlog = append(w.backlog, t)
 }
 
-// land returns the packet of n bytes that was read, in a buffer of its size where that
+// detachLanding returns the packet of n bytes that was read, in a buffer of its size where that
 // is worth the copy, and makes room for the next. It returns nil when memory is short.
-func (w *worker) land(n int) *packet.Packet {
+func (w *worker) detachLanding(n int) *packet.Packet {
 	k := w.pool.get(n)
 	if k == nil {
 		return nil
 	}
-	if len(k.Room()) < len(w.landing.Room()) {
+	if len(k.Buffer()) < len(w.landing.Buffer()) {
 		w.landing.Copy(k)
 		return k
 	}

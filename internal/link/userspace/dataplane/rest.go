@@ -7,7 +7,7 @@ import "time"
 // saturated plane takes many short rests instead.
 const (
 	duty      = 0.93
-	work      = 1 - duty // share of busy time that has to be rested
+	restShare = 1 - duty // share of busy time that has to be rested
 	burst     = int64(10 * time.Millisecond)
 	shortRest = int64(200 * time.Microsecond)
 )
@@ -23,7 +23,7 @@ func (r *rest) begin(now int64) { r.woke = now }
 // owed returns how long to rest, at a time; 0 for not at all.
 func (r *rest) owed(now int64) int64 {
 	// Of a longer time, others had a part: the machine's host, or the kernel's own limit.
-	r.credit -= float64(min(now-r.woke, burst)) * work
+	r.credit -= float64(min(now-r.woke, burst)) * restShare
 	r.woke = now
 	if owed := int64(-r.credit / duty); owed > shortRest {
 		return owed
@@ -31,8 +31,8 @@ func (r *rest) owed(now int64) int64 {
 	return 0
 }
 
-// slept records idleness.
-func (r *rest) slept(from, to int64) {
-	r.credit = min(r.credit+float64(to-from)*duty, float64(burst)*work)
+// addIdle records idleness.
+func (r *rest) addIdle(from, to int64) {
+	r.credit = min(r.credit+float64(to-from)*duty, float64(burst)*restShare)
 	r.woke = to
 }

@@ -14,12 +14,12 @@ func TestRestKeepsBelowTheKernelsLimit(t *testing.T) {
 	var rests []int64 // begins and ends, in turn
 	r.begin(0)
 	now := 3 * second // idle: no more credit than a burst comes of it
-	r.slept(0, now)
+	r.addIdle(0, now)
 	begin, rested := now, int64(0)
 	for now < 10*second {
 		now += step
 		if owed := r.owed(now); owed > 0 {
-			r.slept(now, now+owed)
+			r.addIdle(now, now+owed)
 			rests = append(rests, now, now+owed)
 			now += owed
 			rested += owed

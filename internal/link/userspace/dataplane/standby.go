@@ -46,39 +46,39 @@ func (s *standby) watch(now, signs int64) {
 	s.since, s.signs, s.last = now, signs, signs
 }
 
-// glance is how long to nap.
-func (s *standby) glance() int64 {
+// glanceTime is how long to nap.
+func (s *standby) glanceTime() int64 {
 	if s.flood {
 		return rareGlance
 	}
 	return glance
 }
 
-// relies tells whether the other thread has given a sign since the last glance, and ends the
+// covered tells whether the other thread has given a sign since the last glance, and ends the
 // stand-by where it has not.
-func (s *standby) relies(signs int64) bool {
+func (s *standby) covered(signs int64) bool {
 	s.naps = s.naps && signs != s.last
 	s.last = signs
 	return s.naps
 }
 
-// took has the thread go on, at a time, after a packet that it took in.
-func (w *worker) took(now int64) {
-	if w.options.Helps {
+// noteRead has the thread go on, at a time, after a packet that it took in.
+func (w *worker) noteRead(now int64) {
+	if w.options.SpareCPU {
 		return
 	}
 	w.signs.Add(1)
 	w.vouch.Store(now) // it looks at the queue after each packet
 }
 
-// crowded tells whether all that this thread found in its last look was being read by another, for
+// contended tells whether all that this thread found in its last look was being read by another, for
 // longer than one packet takes: each arrival of a flood would wake it to wait for the other in vain, on the
 // processor of who sends. It glances then, as on stand-by.
-func (w *worker) crowded() bool { return w.held && !w.served }
+func (w *worker) contended() bool { return w.held && !w.served }
 
-// firstSigns are those of the first thread, 0 for the first thread itself, which is on stand-by
+// primarySigns are those of the first thread, 0 for the first thread itself, which is on stand-by
 // for nobody.
-func (w *worker) firstSigns() int64 {
+func (w *worker) primarySigns() int64 {
 	if w.number == 0 {
 		return 0
 	}

@@ -19,18 +19,18 @@ func TestStandby(t *testing.T) {
 		t.Fatal("many signs of the first thread do not put the second on stand-by")
 	}
 	pass(glance, 2)
-	if !s.relies(signs) {
+	if !s.covered(signs) {
 		t.Error("the first thread goes on, and is not relied on")
 	}
-	if s.relies(signs) || s.naps {
+	if s.covered(signs) || s.naps {
 		t.Error("the first thread gave no sign for a glance, and is relied on")
 	}
 	pass(standbySpan, 2*floodFrom)
-	if s.glance() != rareGlance {
+	if s.glanceTime() != rareGlance {
 		t.Error("a flood's glances are not rare")
 	}
 	pass(standbySpan, 10*standbyFrom)
-	if s.glance() != glance {
+	if s.glanceTime() != glance {
 		t.Error("glances are rare without a flood")
 	}
 	pass(20*standbySpan, 10*standbyFrom)
@@ -42,8 +42,8 @@ func TestStandby(t *testing.T) {
 // A packet taken in shows that the first thread goes on only where the others are not to help it.
 func TestWhatShowsThatAThreadGoesOn(t *testing.T) {
 	for helps, want := range map[bool]int64{true: 0, false: 1} {
-		w := &worker{Plane: &Plane{options: Options{Helps: helps}}}
-		w.took(7)
+		w := &worker{Plane: &Plane{options: Options{SpareCPU: helps}}}
+		w.noteRead(7)
 		if got := w.signs.Load(); got != want {
 			t.Errorf("helps: %t: %d signs, want %d", helps, got, want)
 		}

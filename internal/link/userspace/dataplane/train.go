@@ -61,12 +61,12 @@ func (t *train) receive(fd int) (bytes, size int, errno unix.Errno) {
 	return int(n), size, errno
 }
 
-// depart sends the segments of a super-packet to another machine, and returns how many have left.
-func (w *worker) depart(d *direction, k *packet.Packet, stamp uint32) (sent int) {
+// sendTrain sends the segments of a super-packet to another machine, and returns how many have left.
+func (w *worker) sendTrain(d *direction, k *packet.Packet, stamp uint32) (sent int) {
 	for i := 0; i < k.Segments(); {
 		size, next, all := k.Train(w.outbound.buf[:trainBytes], i, trainPackets)
 		for at := 0; at < all; at += size {
-			packet.Stamp(w.outbound.buf[at:all], stamp)
+			packet.WriteStamp(w.outbound.buf[at:all], stamp)
 		}
 		if next-i > 1 && w.outbound.send(d.fd, all, size) == 0 {
 			i, sent = next, sent+next-i
@@ -83,23 +83,23 @@ func (w *worker) depart(d *direction, k *packet.Packet, stamp uint32) (sent int)
 	return sent
 }
 
-// arrive takes in what has come from another machine: b is datagrams of a size, but for the last.
-func (w *worker) arrive(t *port, b []byte, size int, came, now int64) {
+// receiveTrain takes in what has come from another machine: b is datagrams of a size, but for the last.
+func (w *worker) receiveTrain(t *port, b []byte, size int, came, now int64) {
 	for len(b) > 0 {
 		one := b[:min(size, len(b))]
-		if t.far.takes(t.fd, one, now) {
+		if t.path.handleProbe(t.fd, one, now) {
 			b = b[len(one):]
 			continue
 		}
-		n := packet.Coupled(b, size)
-		stamp := packet.Unstamp(b)
+		n := packet.JoinableLength(b, size)
+		stamp := packet.ClearStamp(b)
 		k := w.pool.get(n)
 		switch {
 		case k == nil:
 			t.out.droppedQueue.Add(uint64((n + size - 1) / size))
 		case k.Join(b[:n], size):
-			if until := t.far.until(stamp, now); until == pastOthers {
-				w.enqueue(t.out, k, came, 0, shaper.Ahead)
+			if until := t.path.decodeDue(stamp, now); until == pastOthers {
+				w.enqueue(t.out, k, came, 0, shaper.Reordered)
 			} else {
 				w.admit(t.out, k, came, until)
 			}

@@ -32,22 +32,22 @@ const (
 	handover = int64(20 * time.Microsecond)
 )
 
-// look returns when the thread should look at the queue next, and vouches for it.
-func (w *worker) look(now int64) int64 {
+// nextWake returns when the thread should look at the queue next, and vouches for it.
+func (w *worker) nextWake(now int64) int64 {
 	due := w.queue.next.Load()
 	if due == never {
 		w.vouch.Store(never)
 		return never
 	}
-	if w.trusts(now, due) {
+	if w.delegates(now, due) {
 		due += grace
 	}
 	w.vouch.Store(due)
 	return due
 }
 
-// trusts tells whether another thread will look at the queue before due.
-func (w *worker) trusts(now, due int64) bool {
+// delegates tells whether another thread will look at the queue before due.
+func (w *worker) delegates(now, due int64) bool {
 	for _, other := range w.workers[:w.number] {
 		if v := other.vouch.Load(); v <= due && v+grace > now {
 			return true
@@ -62,43 +62,43 @@ func (w *worker) wait(now int64) int {
 	n := w.sleep(now)
 	w.signs.Add(1)
 	woke := w.now()
-	w.alarm.rang(woke, n == 0)
-	w.rest.slept(now, woke)
-	w.standby.watch(woke, w.firstSigns())
+	w.alarm.observe(woke, n == 0)
+	w.rest.addIdle(now, woke)
+	w.standby.watch(woke, w.primarySigns())
 	w.came = woke - handling
 	w.first = w.came
 	if n > 0 {
-		w.first -= w.alarm.usual(woke - now)
+		w.first -= w.alarm.wakeLatency(woke - now)
 	}
 	return n
 }
 
 func (w *worker) sleep(now int64) int {
-	if len(w.again) > 0 {
+	if len(w.backlog) > 0 {
 		return w.poll.wait(0)
 	}
-	look := w.look(now)
+	look := w.nextWake(now)
 	switch {
-	case w.flow.pauses() && look > now+2*pauseFor:
+	case w.flow.shouldPause() && look > now+2*pauseFor:
 		sleepRaw(pauseFor)
 		n := w.poll.wait(0)
 		w.flow.gap = n == 0
 		return n
-	case w.crowded():
+	case w.contended():
 		nap := glance
-		if look < now+glance+mostLead {
+		if look < now+glance+maxLead {
 			nap = w.alarm.set(now, look)
 		}
 		sleepRaw(nap)
 		return w.poll.wait(0)
-	case w.standby.naps && (look > now+grace || !w.options.Helps):
-		nap := w.standby.glance()
+	case w.standby.naps && (look > now+grace || !w.options.SpareCPU):
+		nap := w.standby.glanceTime()
 		if look > now {
 			nap = min(nap, look-now)
 		}
 		w.vouch.Store(now + nap)
 		sleepRaw(nap)
-		if w.standby.relies(w.firstSigns()) {
+		if w.standby.covered(w.primarySigns()) {
 			return 0
 		}
 		return w.poll.wait(0)

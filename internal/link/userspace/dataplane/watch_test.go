@@ -76,10 +76,10 @@ func TestWhoIsTrusted(t *testing.T) {
 		p.workers = []*worker{first, second}
 		p.queue.next.Store(tt.due)
 		first.vouch.Store(tt.vouch)
-		if got := second.look(now); got != tt.want {
+		if got := second.nextWake(now); got != tt.want {
 			t.Errorf("%s: looks %v from now, want %v", name, time.Duration(got-now), time.Duration(tt.want-now))
 		}
-		if got := first.look(now); got != tt.due {
+		if got := first.nextWake(now); got != tt.due {
 			t.Errorf("%s: the first thread trusts the second", name)
 		}
 	}

@@ -39,7 +39,7 @@ type worker struct {
 	landing  *packet.Packet // devices are read into this
 	inbound  *train         // other machines' packets are read into this
 	outbound *train         // and those for them are laid out in this
-	again    []*port        // that had more than a burst
+	backlog  []*port        // that had more than a burst
 	trimmed  int64          // when the pool was trimmed last
 	alarm    alarm
 	flow     flow
@@ -107,10 +107,10 @@ func (w *worker) enter() {
 
 func (w *worker) leave() { w.inside.Store(false) }
 
-// work carries out what was pushed, oldest first, while every other thread is outside. The
+// runTasks carries out what was pushed, oldest first, while every other thread is outside. The
 // caller is inside, before and after.
-func (w *worker) work() {
-	w.poll.awake()
+func (w *worker) runTasks() {
+	w.poll.clearWakeups()
 	if w.tasks.Load() == nil {
 		return
 	}
@@ -146,7 +146,7 @@ func (w *worker) pause(now int64) int64 {
 	}
 	sleepRaw(owed)
 	woke := w.now()
-	w.rest.slept(now, woke)
+	w.rest.addIdle(now, woke)
 	return woke
 }
 

@@ -36,15 +36,15 @@ const (
 	queueLength = 2000
 )
 
-// Want asks for one device, up and without addresses.
-type Want struct {
+// Request asks for one device, up and without addresses.
+type Request struct {
 	link.End
 	MTU int // 0 for 1500
 	// Bare asks for packets without a link header, as those that leave the machine have none.
-	Bare bool
+	NoLinkHeader bool
 }
 
-func (w Want) mtu() int {
+func (w Request) mtu() int {
 	if w.MTU == 0 {
 		return defaultMTU
 	}
@@ -61,7 +61,7 @@ type Port struct {
 
 	// Far says that it is a socket to another machine, whose packets are to be no longer than
 	// the link's MTU.
-	Far bool
+	Remote bool
 
 	index int // of the emulator's end of a veth pair, 0 without one
 }
@@ -78,18 +78,18 @@ func NewMaker(kind Kind) (*Maker, error) {
 	if kind != Veth {
 		return m, nil
 	}
-	return m, onThread(func() error { return m.unshare() })
+	return m, onThread(func() error { return m.createNamespace() })
 }
 
 // Make makes all devices or none. The ports are in the order of wants.
-func (m *Maker) Make(ctx context.Context, wants []Want) ([]*Port, error) {
+func (m *Maker) Make(ctx context.Context, wants []Request) ([]*Port, error) {
 	ports := make([]*Port, 0, len(wants))
 	err := onThread(func() error {
 		for _, w := range wants {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			p, err := m.one(w)
+			p, err := m.makeDevice(w)
 			if err != nil {
 				return fmt.Errorf("device %s in %s: %w", w.Device, w.Netns, err)
 			}
@@ -103,19 +103,19 @@ func (m *Maker) Make(ctx context.Context, wants []Want) ([]*Port, error) {
 	return ports, nil
 }
 
-func (m *Maker) one(w Want) (*Port, error) {
+func (m *Maker) makeDevice(w Request) (*Port, error) {
 	ns, err := openNetns(w.Netns)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(ns)
-	if w.Far != nil {
-		return far(w, ns)
+	if w.Path != nil {
+		return openPath(w, ns)
 	}
-	if m.kind == Veth && !w.Bare {
-		return m.veth(w, ns)
+	if m.kind == Veth && !w.NoLinkHeader {
+		return m.makeVeth(w, ns)
 	}
-	return tun(w, ns)
+	return makeTUN(w, ns)
 }
 
 // Remove takes devices away.
@@ -138,7 +138,7 @@ func (m *Maker) Close() error {
 // onThread runs f on a thread of its own, which may change its namespace and is thrown
 // away after that. It runs at normal priority: making devices is long work.
 func onThread(f func() error) error {
-	return netns.Throwaway(func() error {
+	return netns.OnNewThread(func() error {
 		// Refused only where nothing was raised before.
 		_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}, 0)
 		return f()
@@ -153,7 +153,7 @@ func openNetns(path string) (int, error) {
 	return fd, nil
 }
 
-func enter(ns int) error {
+func enterNetns(ns int) error {
 	if err := unix.Setns(ns, unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("enter namespace: %w", err)
 	}

@@ -33,8 +33,8 @@ func maker(t *testing.T, kind device.Kind) *device.Maker {
 	return m
 }
 
-func want(ns *testkit.NS, name string, mtu int) device.Want {
-	return device.Want{End: link.End{Netns: ns.Path(), Device: name}, MTU: mtu}
+func want(ns *testkit.NS, name string, mtu int) device.Request {
+	return device.Request{End: link.End{Netns: ns.Path(), Device: name}, MTU: mtu}
 }
 
 var kinds = []device.Kind{device.TUN, device.Veth}
@@ -44,7 +44,7 @@ func TestMake(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			m := maker(t, kind)
 			ns := testkit.Namespace(t)
-			ports, err := m.Make(t.Context(), []device.Want{want(ns, "one", 0), want(ns, "two", 9000)})
+			ports, err := m.Make(t.Context(), []device.Request{want(ns, "one", 0), want(ns, "two", 9000)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,8 +104,8 @@ func TestMakeAllOrNone(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			m := maker(t, kind)
 			ns := testkit.Namespace(t)
-			missing := device.Want{End: link.End{Netns: t.TempDir() + "/none", Device: "two"}}
-			if _, err := m.Make(t.Context(), []device.Want{want(ns, "one", 0), missing}); !errors.Is(err, fs.ErrNotExist) {
+			missing := device.Request{End: link.End{Netns: t.TempDir() + "/none", Device: "two"}}
+			if _, err := m.Make(t.Context(), []device.Request{want(ns, "one", 0), missing}); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("Make = %v, want ErrNotExist", err)
 			}
 			if ns.HasDevice(t, "one") {
@@ -123,7 +123,7 @@ func TestRemoveAfterTheNamespace(t *testing.T) {
 			var ports []*device.Port
 			t.Run("namespace", func(t *testing.T) {
 				var err error
-				if ports, err = m.Make(t.Context(), []device.Want{want(testkit.Namespace(t), "one", 0)}); err != nil {
+				if ports, err = m.Make(t.Context(), []device.Request{want(testkit.Namespace(t), "one", 0)}); err != nil {
 					t.Fatal(err)
 				}
 			})

@@ -34,7 +34,7 @@ func limitOffloads(device string) error {
 	binary.NativeEndian.PutUint32(set, unix.ETHTOOL_SFEATURES)
 	binary.NativeEndian.PutUint32(set[4:], uint32(blocks))
 	for i, name := range names {
-		if mustGo(name) {
+		if mustDisable(name) {
 			valid := set[8+8*(i/32):]
 			binary.NativeEndian.PutUint32(valid, binary.NativeEndian.Uint32(valid)|1<<(i%32))
 		}
@@ -42,7 +42,7 @@ func limitOffloads(device string) error {
 	return ethtool(s, device, set)
 }
 
-func mustGo(feature string) bool {
+func mustDisable(feature string) bool {
 	for _, kept := range keptSegmentation {
 		if feature == kept {
 			return false

@@ -8,19 +8,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// farBuffer is what a socket to another machine may keep each way, until the emulator reads it or it has left, in
+// pathBuffer is what a socket to another machine may keep each way, until the emulator reads it or it has left, in
 // bytes: 30 ms of a gigabit.
-const farBuffer = 4 << 20
+const pathBuffer = 4 << 20
 
-// far makes the socket by which a link leaves the machine, in the namespace ns, which the
+// openPath makes the socket by which a link leaves the machine, in the namespace ns, which the
 // calling thread stays in. A packet travels with its virtio_net_hdr, which says what of its
 // checksum is still to be done; it is never cut on the way.
-func far(w Want, ns int) (*Port, error) {
-	if err := enter(ns); err != nil {
+func openPath(w Request, ns int) (*Port, error) {
+	if err := enterNetns(ns); err != nil {
 		return nil, err
 	}
-	local, family := address(w.Far.Local)
-	remote, _ := address(w.Far.Remote)
+	local, family := sockaddr(w.Path.Local)
+	remote, _ := sockaddr(w.Path.Remote)
 	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("socket to another machine: %w", err)
@@ -31,7 +31,7 @@ func far(w Want, ns int) (*Port, error) {
 		err = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO)
 	}
 	if err == nil {
-		err = errors.Join(buffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF), buffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF))
+		err = errors.Join(setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF), setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF))
 	}
 	if err == nil {
 		// What came together is read together, since Linux 5.0; an older system hands over packet by packet.
@@ -41,20 +41,20 @@ func far(w Want, ns int) (*Port, error) {
 		err = unix.Connect(fd, remote)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("socket from %v to %v on another machine: %w", w.Far.Local, w.Far.Remote, err), unix.Close(fd))
+		return nil, errors.Join(fmt.Errorf("socket from %v to %v on another machine: %w", w.Path.Local, w.Path.Remote, err), unix.Close(fd))
 	}
-	return &Port{FD: fd, Far: true}, nil
+	return &Port{FD: fd, Remote: true}, nil
 }
 
-// buffer gives a socket room: as much as it is to have, or up to the system's bound where more takes rights.
-func buffer(fd, forced, asked int) error {
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, forced, farBuffer) == nil {
+// setBuffer gives a socket room: as much as it is to have, or up to the system's bound where more takes rights.
+func setBuffer(fd, forced, asked int) error {
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, forced, pathBuffer) == nil {
 		return nil
 	}
-	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, asked, farBuffer)
+	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, asked, pathBuffer)
 }
 
-func address(a netip.AddrPort) (unix.Sockaddr, int) {
+func sockaddr(a netip.AddrPort) (unix.Sockaddr, int) {
 	if a.Addr().Is4() {
 		return &unix.SockaddrInet4{Addr: a.Addr().As4(), Port: int(a.Port())}, unix.AF_INET
 	}

@@ -23,8 +23,8 @@ func configure(name string, mtu int, flags uint32) error {
 	info.Flags, info.Change = flags, flags
 	request.AddData(info)
 	request.AddData(nl.NewRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(name)))
-	request.AddData(nl.NewRtAttr(unix.IFLA_MTU, number(mtu)))
-	request.AddData(nl.NewRtAttr(unix.IFLA_TXQLEN, number(queueLength)))
+	request.AddData(nl.NewRtAttr(unix.IFLA_MTU, uint32Bytes(mtu)))
+	request.AddData(nl.NewRtAttr(unix.IFLA_TXQLEN, uint32Bytes(queueLength)))
 	families := nl.NewRtAttr(unix.IFLA_AF_SPEC, nil)
 	families.AddRtAttr(unix.AF_INET6, nil).AddRtAttr(inet6AddrGenMode, []byte{noAddress})
 	request.AddData(families)
@@ -34,7 +34,7 @@ func configure(name string, mtu int, flags uint32) error {
 	return nil
 }
 
-func number(n int) []byte { return binary.NativeEndian.AppendUint32(nil, uint32(n)) }
+func uint32Bytes(n int) []byte { return binary.NativeEndian.AppendUint32(nil, uint32(n)) }
 
 // setGroup puts the device with an index into a group of devices.
 func setGroup(index, group int) error {
@@ -42,7 +42,7 @@ func setGroup(index, group int) error {
 	info := nl.NewIfInfomsg(unix.AF_UNSPEC)
 	info.Index = int32(index)
 	request.AddData(info)
-	request.AddData(nl.NewRtAttr(unix.IFLA_GROUP, number(group)))
+	request.AddData(nl.NewRtAttr(unix.IFLA_GROUP, uint32Bytes(group)))
 	_, err := request.Execute(unix.NETLINK_ROUTE, 0)
 	return err
 }
@@ -52,7 +52,7 @@ func setGroup(index, group int) error {
 func removeGroup(group int) error {
 	request := nl.NewNetlinkRequest(unix.RTM_DELLINK, unix.NLM_F_ACK)
 	request.AddData(nl.NewIfInfomsg(unix.AF_UNSPEC))
-	request.AddData(nl.NewRtAttr(unix.IFLA_GROUP, number(group)))
+	request.AddData(nl.NewRtAttr(unix.IFLA_GROUP, uint32Bytes(group)))
 	_, err := request.Execute(unix.NETLINK_ROUTE, 0)
 	return err
 }

@@ -18,9 +18,9 @@ var offloads = []int{
 	unix.TUN_F_CSUM | unix.TUN_F_TSO4 | unix.TUN_F_TSO6 | unix.TUN_F_TSO_ECN,
 }
 
-// tun makes a TUN device in the namespace ns, which the calling thread stays in.
-func tun(w Want, ns int) (*Port, error) {
-	if err := enter(ns); err != nil {
+// makeTUN makes a TUN device in the namespace ns, which the calling thread stays in.
+func makeTUN(w Request, ns int) (*Port, error) {
+	if err := enterNetns(ns); err != nil {
 		return nil, err
 	}
 	fd, err := unix.Open(TUNPath, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -34,7 +34,7 @@ func tun(w Want, ns int) (*Port, error) {
 	return &Port{FD: fd}, nil
 }
 
-func setUpTUN(fd int, w Want) error {
+func setUpTUN(fd int, w Request) error {
 	request, err := unix.NewIfreq(w.Device)
 	if err != nil {
 		return fmt.Errorf("name %q: %w", w.Device, err)
@@ -43,13 +43,13 @@ func setUpTUN(fd int, w Want) error {
 	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
 		return fmt.Errorf("make TUN device: %w", err)
 	}
-	if err := offload(fd); err != nil {
+	if err := enableOffload(fd); err != nil {
 		return err
 	}
 	return configure(w.Device, w.mtu(), unix.IFF_UP)
 }
 
-func offload(fd int) (err error) {
+func enableOffload(fd int) (err error) {
 	for _, flags := range offloads {
 		if err = unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, flags); err == nil {
 			return nil
@@ -58,9 +58,9 @@ func offload(fd int) (err error) {
 	return fmt.Errorf("switch segmentation offload on: %w", err)
 }
 
-// closers is how many descriptors are closed at a time. Closing that of a TUN device
+// maxClosers is how many descriptors are closed at a time. Closing that of a TUN device
 // waits 17 ms for the kernel to forget the device; one after the other, 2000 take 35 s.
-const closers = 64
+const maxClosers = 64
 
 func closeAll(ports []*Port) error {
 	var (
@@ -68,7 +68,7 @@ func closeAll(ports []*Port) error {
 		mu    sync.Mutex
 		errs  []error
 	)
-	group.SetLimit(closers)
+	group.SetLimit(maxClosers)
 	for _, p := range ports {
 		group.Go(func() error {
 			if err := unix.Close(p.FD); err != nil {

@@ -16,12 +16,12 @@ const (
 	// the right is missing, the kernel's net.core.rmem_max stays the bound.
 	socketBuffer = 32 << 20
 	// condemned is the group of devices that are to be removed together.
-	condemned = 0x5ee
+	removalGroup = 0x5ee
 )
 
-// unshare makes the namespace that this process's veth ends live in, so that the machine's
+// createNamespace makes the namespace that this process's veth ends live in, so that the machine's
 // own namespace gets no device.
-func (m *Maker) unshare() error {
+func (m *Maker) createNamespace() error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("make a namespace for veth devices: %w", err)
 	}
@@ -33,13 +33,13 @@ func (m *Maker) unshare() error {
 	return err
 }
 
-// veth makes a pair with one end in the namespace ns.
+// makeVeth makes a pair with one end in the namespace ns.
 //
 // Neighbours are not looked for (IFF_NOARP): a look-up would cost a round trip and be
 // counted as traffic. Frames then bear the sender's own address as destination, and
 // the emulator writes the receiver's in its place.
-func (m *Maker) veth(w Want, ns int) (*Port, error) {
-	if err := enter(m.own); err != nil {
+func (m *Maker) makeVeth(w Request, ns int) (*Port, error) {
+	if err := enterNetns(m.own); err != nil {
 		return nil, err
 	}
 	p := &Port{FD: -1, LinkHeader: etherHeader, MAC: randomMAC()}
@@ -73,8 +73,8 @@ func (m *Maker) veth(w Want, ns int) (*Port, error) {
 }
 
 // configureIn sets the node's end of a pair up; the calling thread stays in ns.
-func configureIn(ns int, w Want) error {
-	if err := enter(ns); err != nil {
+func configureIn(ns int, w Request) error {
+	if err := enterNetns(ns); err != nil {
 		return err
 	}
 	if err := limitOffloads(w.Device); err != nil {
@@ -115,18 +115,18 @@ func (p *Port) open() error {
 
 // removeVeths removes pairs; one whose other namespace has gone is gone already.
 func (m *Maker) removeVeths(ports []*Port) error {
-	if err := enter(m.own); err != nil {
+	if err := enterNetns(m.own); err != nil {
 		return err
 	}
 	for _, p := range ports {
 		if p.index == 0 {
 			continue
 		}
-		if err := setGroup(p.index, condemned); err != nil && !errors.Is(err, unix.ENODEV) {
+		if err := setGroup(p.index, removalGroup); err != nil && !errors.Is(err, unix.ENODEV) {
 			return fmt.Errorf("mark veth pair for removal: %w", err)
 		}
 	}
-	if err := removeGroup(condemned); err != nil && !errors.Is(err, unix.ENODEV) {
+	if err := removeGroup(removalGroup); err != nil && !errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("remove veth pairs: %w", err)
 	}
 	return nil

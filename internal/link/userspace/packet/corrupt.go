@@ -38,18 +38,18 @@ func (p *Packet) completeChecksum() {
 	if start < p.l3 || field+2 > p.n {
 		return
 	}
-	c := ^fold(sum(p.buf[start:p.n], 0))
+	c := ^foldChecksum(addChecksum(p.buf[start:p.n], 0))
 	if c == 0 {
 		c = 0xffff // 0 would tell a receiver of UDP that there is none; they are equal
 	}
 	network.PutUint16(p.buf[field:], c)
 }
 
-// sum adds b to start as 16-bit words in network order, carries kept.
+// addChecksum adds b to start as 16-bit words in network order, carries kept.
 //
 // Source: RFC 1071, "Computing the Internet Checksum"; the sum may be taken in wider
 // words and folded at the end.
-func sum(b []byte, start uint64) uint64 {
+func addChecksum(b []byte, start uint64) uint64 {
 	s, carry := start, uint64(0)
 	for len(b) >= 8 {
 		s, carry = bits.Add64(s, binary.BigEndian.Uint64(b), carry)
@@ -62,8 +62,8 @@ func sum(b []byte, start uint64) uint64 {
 	return s + carry
 }
 
-// fold brings a sum down to 16 bits.
-func fold(s uint64) uint16 {
+// foldChecksum brings a sum down to 16 bits.
+func foldChecksum(s uint64) uint16 {
 	s = s>>32 + s&0xffffffff
 	s = s>>16&0xffff + s&0xffff + s>>32
 	s = s>>16 + s&0xffff

@@ -68,7 +68,7 @@ func (p *Packet) fixIP(i int) {
 	network.PutUint16(ip[ip4Length:], uint16(p.n-p.l3))
 	network.PutUint16(ip[ip4ID:], network.Uint16(ip[ip4ID:])+uint16(i))
 	network.PutUint16(ip[ip4Checksum:], 0)
-	network.PutUint16(ip[ip4Checksum:], ^fold(sum(ip, 0)))
+	network.PutUint16(ip[ip4Checksum:], ^foldChecksum(addChecksum(ip, 0)))
 }
 
 // pseudo is the sum over the pseudo header, which the checksum field holds until the
@@ -79,7 +79,7 @@ func (p *Packet) pseudo(proto byte) uint16 {
 	if ip[0]>>4 == 6 {
 		addresses = ip[ip6Source : ip6Source+32]
 	}
-	return fold(sum(addresses, uint64(proto)+uint64(p.n-p.l4)))
+	return foldChecksum(addChecksum(addresses, uint64(proto)+uint64(p.n-p.l4)))
 }
 
 // Copy makes dst a copy of p.

@@ -58,8 +58,8 @@ type Packet struct {
 	segs    int
 }
 
-// Room is the buffer that a device may fill.
-func (p *Packet) Room() []byte { return p.buf }
+// Buffer is the buffer that a device may fill.
+func (p *Packet) Buffer() []byte { return p.buf }
 
 // Bytes is what a device is given.
 func (p *Packet) Bytes() []byte { return p.buf[:p.n] }
@@ -68,10 +68,10 @@ func (p *Packet) Bytes() []byte { return p.buf[:p.n] }
 func (p *Packet) Segments() int { return p.segs }
 
 // Wire is the layer-3 bytes of those packets, each with headers of its own.
-func (p *Packet) Wire() int { return p.WireOf(0, p.segs) }
+func (p *Packet) Wire() int { return p.WireRange(0, p.segs) }
 
-// WireOf is the layer-3 bytes of segments i to j-1.
-func (p *Packet) WireOf(i, j int) int {
+// WireRange is the layer-3 bytes of segments i to j-1.
+func (p *Packet) WireRange(i, j int) int {
 	if p.segs == 1 {
 		return p.n - p.l3
 	}

@@ -17,7 +17,7 @@ func super(t testing.TB, kind, version byte, l2, size, data int) *Packet {
 	}
 	n := VnetHeader + l2 + ip + transport + data
 	p := NewPool(1 << 20).Get(n)
-	b := p.Room()
+	b := p.Buffer()
 	for i := range b[:n] {
 		b[i] = byte(rand.Uint32())
 	}
@@ -99,8 +99,8 @@ func checkCut(t testing.TB, p *Packet, step int) {
 		if !again.Parse(dst.n, p.l3-VnetHeader) || again.segs != j-i {
 			t.Fatalf("piece %d..%d parses as %d segments", i, j, again.segs)
 		}
-		if again.Wire() != dst.Wire() || again.Wire() != p.WireOf(i, j) {
-			t.Fatalf("piece %d..%d: wire %d, %d and %d", i, j, again.Wire(), dst.Wire(), p.WireOf(i, j))
+		if again.Wire() != dst.Wire() || again.Wire() != p.WireRange(i, j) {
+			t.Fatalf("piece %d..%d: wire %d, %d and %d", i, j, again.Wire(), dst.Wire(), p.WireRange(i, j))
 		}
 		wire += dst.Wire()
 		checkHeaders(t, p, dst, i, j)
@@ -125,7 +125,7 @@ func checkHeaders(t testing.TB, whole, piece *Packet, i, j int) {
 		if got := int(network.Uint16(ip[ip4Length:])); got != len(ip) {
 			t.Errorf("piece %d: IP length %d, want %d", i, got, len(ip))
 		}
-		if fold(sum(ip[:piece.ipLength()], 0)) != 0xffff {
+		if foldChecksum(addChecksum(ip[:piece.ipLength()], 0)) != 0xffff {
 			t.Errorf("piece %d: IP checksum is wrong", i)
 		}
 		first := network.Uint16(whole.buf[whole.l3+ip4ID:])
@@ -177,7 +177,7 @@ func goodChecksum(p *Packet, kind byte) bool {
 			header = 40
 		}
 	}
-	return fold(sum(ip[header:], sum(ip[from:to], uint64(proto)+uint64(len(ip)-header)))) == 0xffff
+	return foldChecksum(addChecksum(ip[header:], addChecksum(ip[from:to], uint64(proto)+uint64(len(ip)-header)))) == 0xffff
 }
 
 func TestCorruptIsFoundByTheReceiver(t *testing.T) {
@@ -236,11 +236,11 @@ func TestSum(t *testing.T) {
 			want += uint32(binary.BigEndian.Uint16(word[:]))
 			want = want>>16 + want&0xffff
 		}
-		if got := fold(sum(b[:n], 0)); uint32(got) != want {
+		if got := foldChecksum(addChecksum(b[:n], 0)); uint32(got) != want {
 			t.Fatalf("sum over %d bytes is %#x, want %#x", n, got, want)
 		}
 	}
-	if got := fold(^uint64(0)); got != 0xffff {
+	if got := foldChecksum(^uint64(0)); got != 0xffff {
 		t.Errorf("fold of the largest sum is %#x", got)
 	}
 }

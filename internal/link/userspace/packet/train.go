@@ -20,14 +20,14 @@ func (p *Packet) Train(b []byte, i, most int) (size, next, all int) {
 	return size, next, all
 }
 
-// car is what two segments of one super-packet have in common, and where they differ.
-type car struct {
+// trainHeader is what two segments of one super-packet have in common, and where they differ.
+type trainHeader struct {
 	l4, payload int
 	data        int // bytes of payload of every segment but the last
 }
 
-// coupled is the car that b, the first packet of a train, may be; ok is false for what Join leaves as it is.
-func coupled(b []byte) (c car, ok bool) {
+// parseTrainHeader is the car that b, the first packet of a train, may be; ok is false for what Join leaves as it is.
+func parseTrainHeader(b []byte) (c trainHeader, ok bool) {
 	if len(b) < VnetHeader+20 || b[vnetFlags] != flagNeedsCsum || b[vnetGSOType] != gsoNone || int(native.Uint16(b[vnetCsumOffset:])) != tcpChecksum {
 		return c, false
 	}
@@ -48,8 +48,8 @@ func coupled(b []byte) (c car, ok bool) {
 	return c, c.payload >= c.l4+20 && c.data > 0 && b[c.l4+tcpFlags]&alone == 0
 }
 
-// follows tells whether b is the n-th packet after the first one of a train.
-func (c car) follows(first, b []byte, n int) bool {
+// continues tells whether b is the n-th packet after the first one of a train.
+func (c trainHeader) continues(first, b []byte, n int) bool {
 	if len(b) <= c.payload || !bytes.Equal(first[:VnetHeader], b[:VnetHeader]) {
 		return false
 	}
@@ -70,17 +70,17 @@ func (c car) follows(first, b []byte, n int) bool {
 		bytes.Equal(tcp[tcpFlags+1:tcpChecksum], its[tcpFlags+1:tcpChecksum]) && bytes.Equal(tcp[tcpChecksum+2:], its[tcpChecksum+2:])
 }
 
-// Coupled is how many bytes of the train b, of packets of so many bytes, are one super-packet, or one packet.
-func Coupled(b []byte, size int) int {
+// JoinableLength is how many bytes of the train b, of packets of so many bytes, are one super-packet, or one packet.
+func JoinableLength(b []byte, size int) int {
 	size = min(size, len(b))
-	c, ok := coupled(b[:size])
+	c, ok := parseTrainHeader(b[:size])
 	if !ok {
 		return size
 	}
 	first, all := b[:size], size
 	for n := 1; all < len(b); n++ {
 		one := b[all:min(all+size, len(b))]
-		if !c.follows(first, one, n) || c.payload-VnetHeader+(n+1)*c.data > 1<<16-1 {
+		if !c.continues(first, one, n) || c.payload-VnetHeader+(n+1)*c.data > 1<<16-1 {
 			break
 		}
 		all += len(one)
@@ -97,7 +97,7 @@ func (p *Packet) Join(b []byte, size int) bool {
 	if len(b) <= size {
 		return p.Parse(copy(p.buf, b), 0)
 	}
-	c, _ := coupled(b[:size])
+	c, _ := parseTrainHeader(b[:size])
 	p.n = copy(p.buf, b[:size])
 	last := b[:size]
 	for b = b[size:]; len(b) > 0; b = b[len(last):] {

@@ -38,7 +38,7 @@ func TestTrain(t *testing.T) {
 				t.Fatalf("a train of %d packets and %d bytes, want %d and %d", next, all, p.segs, p.Wire()+p.segs*VnetHeader)
 			}
 			if c.kind == gsoUDP {
-				if got := Coupled(b[:all], size); got != size {
+				if got := JoinableLength(b[:all], size); got != size {
 					t.Errorf("%d bytes are one packet, want %d", got, size)
 				}
 				return
@@ -53,7 +53,7 @@ func TestTrain(t *testing.T) {
 			for _, at := range []int{VnetHeader + 1, p.l4, p.l4 + 9, p.l4 + 14} { // type of service, port, acknowledgement, window
 				other := slices.Clone(b[:all])
 				other[size+at]++
-				if got := Coupled(other, size); got != size {
+				if got := JoinableLength(other, size); got != size {
 					t.Errorf("byte %d of the second packet is another one, and %d bytes are one packet", at, got)
 				}
 			}
@@ -69,7 +69,7 @@ func pieces(t *testing.T, b []byte, size int) (all []*Packet) {
 	t.Helper()
 	pool := NewPool(1 << 22)
 	for len(b) > 0 {
-		n := Coupled(b, size)
+		n := JoinableLength(b, size)
 		k := pool.Get(n)
 		if !k.Join(b[:n], size) {
 			t.Fatal("joined to no IP packet")
@@ -92,7 +92,7 @@ func FuzzJoin(f *testing.F) {
 			return
 		}
 		for len(b) > 0 {
-			n := Coupled(b, size)
+			n := JoinableLength(b, size)
 			if n <= 0 || n > len(b) {
 				t.Fatalf("%d of %d bytes are one packet", n, len(b))
 			}

@@ -53,13 +53,13 @@ func raiseAmidStarts() error {
 		}
 	})
 	<-began
-	if err := Process(); err != nil {
+	if err := RaiseProcess(); err != nil {
 		return err
 	}
 	var missed []error
 	err := eachThread(func(tid int) error {
 		has, err := unix.SchedGetAttr(tid, 0)
-		if err == nil && (has.Policy != unix.SCHED_RR || has.Priority != Priority) {
+		if err == nil && (has.Policy != unix.SCHED_RR || has.Priority != EmulatorPriority) {
 			missed = append(missed, fmt.Errorf("thread %d has class %d, priority %d", tid, has.Policy, has.Priority))
 		}
 		return err

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Priority within SCHED_RR, of every thread of the process: those that keep time and those of
+// EmulatorPriority within SCHED_RR, of every thread of the process: those that keep time and those of
 // the Go runtime, which must not wait behind normal processes either, since the ones that keep
 // time may need them to go on. It is one priority for all:
 //
@@ -35,12 +35,12 @@ import (
 //     seen with two emulators on two processors, and nothing else ran.
 //
 // With turns, which are 100 ms long by default (sched_rr_timeslice_ms), the first thread sweeps on.
-const Priority = 20
+const EmulatorPriority = 20
 
 // niceness is what threads get where the real-time class is refused.
 const niceness = -20
 
-// Process gives every thread of this process, and those they will start, the real-time
+// RaiseProcess gives every thread of this process, and those they will start, the real-time
 // class. Where it is refused it returns why; the threads then are as nice as allowed.
 //
 // A thread starts with the class of the one that starts it, and may do so at any moment. So the
@@ -53,10 +53,10 @@ const niceness = -20
 //     not: all links stood still for 0.3 s, until the kernel gave normal threads their share.
 //
 // Where a listing finds the class everywhere, no thread is left that could start one without it.
-func Process() error {
-	err := raiseAll()
+func RaiseProcess() error {
+	err := raiseAllThreads()
 	if errors.Is(err, unix.EPERM) && leaveChildGroup() {
-		err = raiseAll()
+		err = raiseAllThreads()
 	}
 	if err == nil {
 		return nil
@@ -66,15 +66,15 @@ func Process() error {
 	return fmt.Errorf("real-time priority refused: %w", err)
 }
 
-func raiseAll() error {
+func raiseAllThreads() error {
 	for {
 		raised := 0
 		err := eachThread(func(tid int) error {
-			if has, err := unix.SchedGetAttr(tid, 0); err != nil || has.Policy == unix.SCHED_RR && has.Priority == Priority {
+			if has, err := unix.SchedGetAttr(tid, 0); err != nil || has.Policy == unix.SCHED_RR && has.Priority == EmulatorPriority {
 				return err
 			}
 			raised++
-			return Thread(tid, Priority)
+			return SetThread(tid, EmulatorPriority)
 		})
 		if err != nil || raised == 0 {
 			return err
@@ -99,17 +99,17 @@ func eachThread(f func(tid int) error) error {
 	return nil
 }
 
-// Thread gives a thread, 0 for the calling one, a priority within SCHED_RR.
-func Thread(tid int, priority uint32) error {
+// SetThread gives a thread, 0 for the calling one, a priority within SCHED_RR.
+func SetThread(tid int, priority uint32) error {
 	return unix.SchedSetAttr(tid, &unix.SchedAttr{
 		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: priority,
 	}, 0)
 }
 
-// Pin keeps the calling thread, one of so many, on a processor of its own among those it may
+// PinThread keeps the calling thread, one of so many, on a processor of its own among those it may
 // run on, as far from the others as their numbers go. A thread that may move follows the
 // processes it serves, and two of them meet.
-func Pin(thread, of int) error {
+func PinThread(thread, of int) error {
 	var allowed, one unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
 		return fmt.Errorf("ask for processors: %w", err)

@@ -44,7 +44,7 @@ func TestThreadsTakeTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = errors.Join(unix.SchedSetaffinity(c.Process.Pid, &one), Thread(c.Process.Pid, Priority))
+		err = errors.Join(unix.SchedSetaffinity(c.Process.Pid, &one), SetThread(c.Process.Pid, EmulatorPriority))
 		if err == nil {
 			return c, in, bufio.NewReader(said)
 		}

@@ -37,8 +37,8 @@ func table(d link.Distribution) func() []float64 {
 // a bound in packets and not in bursts.
 const queueGrains = 8
 
-// forever keeps sums of times within an int64.
-const forever = 1 << 60
+// maxTime keeps sums of times within an int64.
+const maxTime = 1 << 60
 
 // Params is a link.Quality made ready for the data plane. It is never changed.
 type Params struct {
@@ -62,7 +62,7 @@ type Params struct {
 func Compile(q link.Quality) *Params {
 	p := &Params{
 		Quality: q,
-		latency: min(int64(q.Latency), forever), jitter: min(float64(q.Jitter), forever/link.JitterReach),
+		latency: min(int64(q.Latency), maxTime), jitter: min(float64(q.Jitter), maxTime/link.JitterReach),
 		rate: q.Bandwidth, queue: q.QueueBytes(),
 		loss: q.Loss, duplicate: q.Duplicate, reorder: q.Reorder, corrupt: q.Corrupt,
 		down: q.Down,
@@ -72,7 +72,7 @@ func Compile(q link.Quality) *Params {
 		p.burst, p.Quality.Burst = &b, &b
 	}
 	if q.Jitter > 0 {
-		p.period = jitterPeriod * int64(min(q.Jitter, forever/jitterPeriod))
+		p.period = jitterPeriod * int64(min(q.Jitter, maxTime/jitterPeriod))
 		if planted.Jitter {
 			p.period = 1
 		}
@@ -93,8 +93,8 @@ func (p *Params) Grain(bytes int) int {
 	return max(1, int(most)/bytes)
 }
 
-// Draws tells whether packets have fates of their own.
-func (p *Params) Draws() bool { return p.draws }
+// Randomized tells whether packets have fates of their own.
+func (p *Params) Randomized() bool { return p.draws }
 
 // Down tells whether the link carries nothing.
 func (p *Params) Down() bool { return p.down }

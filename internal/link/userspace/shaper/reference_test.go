@@ -119,7 +119,7 @@ func compareSchedule(t *testing.T, seed uint64, steps int) (worst int64) {
 	var got []delivery
 	accepted := []int{}
 	collect := func(until int64) {
-		for due, _, ok := engine.Waits(until); ok && due <= until; due, _, ok = engine.Waits(until) {
+		for due, _, ok := engine.NextDue(until); ok && due <= until; due, _, ok = engine.NextDue(until) {
 			if next := engine.Next(until); next.Packet != nil {
 				got = append(got, delivery{accepted[len(got)], next.Due})
 			}

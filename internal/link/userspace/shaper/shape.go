@@ -24,10 +24,10 @@ type Fate uint8
 
 // Fates; 0 is an ordinary packet, more than one may hold.
 const (
-	Lost    Fate = 1 << iota
-	Twice        // a copy follows
-	Damaged      // a bit is flipped
-	Ahead        // sent at once, past those that wait
+	Lost       Fate = 1 << iota
+	Duplicated      // a copy follows
+	Corrupted       // a bit is flipped
+	Reordered       // sent at once, past those that wait
 )
 
 // Shaper is one direction of a link. One thread at a time may use it.
@@ -113,7 +113,7 @@ func (s *Shaper) Fate() Fate {
 		return Lost
 	}
 	if s.chance(s.duplicate) {
-		f |= Twice
+		f |= Duplicated
 	}
 	return f | s.copyFate()
 }
@@ -124,10 +124,10 @@ func (s *Shaper) CopyFate() Fate { return s.copyFate() }
 func (s *Shaper) copyFate() Fate {
 	var f Fate
 	if s.chance(s.corrupt) {
-		f |= Damaged
+		f |= Corrupted
 	}
 	if s.chance(s.reorder) {
-		f |= Ahead
+		f |= Reordered
 	}
 	return f
 }
@@ -167,19 +167,19 @@ func (s *Shaper) Offer(now, until int64, k *packet.Packet, f Fate, busy bool) Ve
 		if s.wire.len() > 0 && s.wire.bytes+i.size > s.queue {
 			return Full
 		}
-		if f&Ahead != 0 {
+		if f&Reordered != 0 {
 			i.packet = nil
 		}
 		s.wire.push(i)
 		if s.wire.len() == 1 {
 			s.transmitHead(now)
 		}
-		if f&Ahead != 0 {
+		if f&Reordered != 0 {
 			return Send
 		}
 		return Queued
 	}
-	if f&Ahead != 0 {
+	if f&Reordered != 0 {
 		return Send
 	}
 	due := s.dueTime(&i, now)
@@ -253,9 +253,9 @@ func (s *Shaper) delay(at int64) int64 {
 	return max(0, s.latency+int64(s.jitter*s.spread(s.noise.at(at, s.period))))
 }
 
-// Waits reports whether a packet is queued or in flight, when the next one is due, and when its
+// NextDue reports whether a packet is queued or in flight, when the next one is due, and when its
 // last bit leaves the wire, as long as the settings stay as they are.
-func (s *Shaper) Waits(now int64) (due, departs int64, ok bool) {
+func (s *Shaper) NextDue(now int64) (due, departs int64, ok bool) {
 	s.advance(now)
 	switch {
 	case s.flight.len() > 0:
@@ -272,14 +272,14 @@ func (s *Shaper) Waits(now int64) (due, departs int64, ok bool) {
 // Len is how many packets are queued or in flight.
 func (s *Shaper) Len() int { return s.wire.len() + s.flight.len() }
 
-// Holds is how many bytes have not left the wire at a time, and how many packets are in flight.
-func (s *Shaper) Holds(now int64) (waiting int64, flying int) {
+// Backlog is how many bytes have not left the wire at a time, and how many packets are in flight.
+func (s *Shaper) Backlog(now int64) (waiting int64, flying int) {
 	s.advance(now)
 	return s.wire.bytes, s.flight.len()
 }
 
-// Sent is a packet that Next removed, with the times of its way over the link.
-type Sent struct {
+// Delivery is a packet that Next removed, with the times of its way over the link.
+type Delivery struct {
 	Packet                *packet.Packet
 	Arrived, Departs, Due int64
 	Bytes                 int64
@@ -288,17 +288,17 @@ type Sent struct {
 
 // Next removes the packet that is due first, of those whose last bit has left the wire by a
 // time. Its Packet is nil if there is none.
-func (s *Shaper) Next(now int64) Sent {
+func (s *Shaper) Next(now int64) Delivery {
 	s.advance(now)
 	if s.flight.len() == 0 {
-		return Sent{}
+		return Delivery{}
 	}
 	i := s.flight.pop()
-	return Sent{i.packet, i.arrived, i.departs, i.due, i.size, i.until > 0}
+	return Delivery{i.packet, i.arrived, i.departs, i.due, i.size, i.until > 0}
 }
 
-// Drop removes every packet and passes it to release.
-func (s *Shaper) Drop(release func(*packet.Packet)) {
+// Clear removes every packet and passes it to release.
+func (s *Shaper) Clear(release func(*packet.Packet)) {
 	for _, q := range []*fifo{&s.flight, &s.wire} {
 		for q.len() > 0 {
 			if k := q.pop().packet; k != nil {

@@ -13,7 +13,7 @@ import (
 func single(t testing.TB, size int) *packet.Packet {
 	t.Helper()
 	k := packet.NewPool(1 << 20).Get(size + packet.VnetHeader)
-	k.Room()[packet.VnetHeader] = 0x45
+	k.Buffer()[packet.VnetHeader] = 0x45
 	if !k.Parse(size+packet.VnetHeader, 0) {
 		t.Fatal("packet does not parse")
 	}
@@ -37,7 +37,7 @@ func dues(t testing.TB, s *Shaper, at ...int64) []int64 {
 
 // drain removes every packet when it is due and returns the due times.
 func drain(s *Shaper) (dues []int64) {
-	for due, _, ok := s.Waits(0); ok; due, _, ok = s.Waits(due) {
+	for due, _, ok := s.NextDue(0); ok; due, _, ok = s.NextDue(due) {
 		if next := s.Next(due); next.Packet != nil {
 			dues = append(dues, next.Due)
 		}
@@ -132,7 +132,7 @@ func TestFasterBandwidthDoesNotOverstateTheQueue(t *testing.T) {
 func TestAheadOvertakes(t *testing.T) {
 	s := direction(link.Quality{Latency: time.Second})
 	s.Offer(0, 0, single(t, 1000), 0, false)
-	if v := s.Offer(1, 0, single(t, 1000), Ahead, false); v != Send {
+	if v := s.Offer(1, 0, single(t, 1000), Reordered, false); v != Send {
 		t.Errorf("verdict %d, want Send", v)
 	}
 }
@@ -147,12 +147,12 @@ func TestFates(t *testing.T) {
 	}{
 		{"loss", link.Quality{Loss: 0.1}, Lost, 0.1},
 		{"certain loss", link.Quality{Loss: 1}, Lost, 1},
-		{"duplicate", link.Quality{Duplicate: 0.3}, Twice, 0.3},
-		{"corrupt", link.Quality{Corrupt: 0.02}, Damaged, 0.02},
-		{"reorder", link.Quality{Reorder: 0.25}, Ahead, 0.25},
+		{"duplicate", link.Quality{Duplicate: 0.3}, Duplicated, 0.3},
+		{"corrupt", link.Quality{Corrupt: 0.02}, Corrupted, 0.02},
+		{"reorder", link.Quality{Reorder: 0.25}, Reordered, 0.25},
 		// Share of the bad state: P/(P+R) = 1/5; loss there 0.5, else 0.
 		{"burst", link.Quality{Burst: &link.GilbertElliott{P: 0.01, R: 0.04, H: 0.5, K: 1}}, Lost, 0.1},
-		{"loss after duplicate", link.Quality{Duplicate: 1, Loss: 0.5}, Twice, 0.5},
+		{"loss after duplicate", link.Quality{Duplicate: 1, Loss: 0.5}, Duplicated, 0.5},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestJitterDoesNotDependOnTheRateOfPackets(t *testing.T) {
 				now := i * step
 				s.Offer(now, 0, k, 0, false)
 				due := s.last
-				for head, _, _ := s.Waits(now); s.Len() > 0 && head <= now; head, _, _ = s.Waits(now) {
+				for head, _, _ := s.NextDue(now); s.Len() > 0 && head <= now; head, _, _ = s.NextDue(now) {
 					s.Next(now)
 				}
 				if due < last {
@@ -314,7 +314,7 @@ func TestGrain(t *testing.T) {
 // An overtaking packet occupies the wire, and what is behind it waits for that.
 func TestOvertakingPacketOccupiesTheWire(t *testing.T) {
 	s := direction(link.Quality{Bandwidth: 8_000_000, Queue: 1 << 20}) // 1 ms for 1000 bytes
-	if v := s.Offer(0, 0, single(t, 1000), Ahead, false); v != Send {
+	if v := s.Offer(0, 0, single(t, 1000), Reordered, false); v != Send {
 		t.Fatalf("verdict %d, want Send", v)
 	}
 	if v := s.Offer(0, 0, single(t, 1000), 0, false); v != Queued {
@@ -343,9 +343,9 @@ func FuzzOffer(f *testing.F) {
 					Bandwidth: x % 7 * 100_000, Queue: 1 + x*100,
 				}))
 			case 2:
-				s.Offer(now, 0, k, Fate(x%2)*Ahead, false)
+				s.Offer(now, 0, k, Fate(x%2)*Reordered, false)
 			case 3:
-				if due, _, ok := s.Waits(now); ok && due <= now {
+				if due, _, ok := s.NextDue(now); ok && due <= now {
 					if next := s.Next(now); next.Due != due || due < lastDue {
 						t.Fatalf("due %d after %d, announced %d", next.Due, lastDue, due)
 					}
