@@ -30,7 +30,7 @@ func newAgentTask(a *app) *cobra.Command {
 		Short: "Measure trials of a plan and print their results, for skerry run --on",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ids, err := runner.ParseOnly(f.only)
+			ids, err := runner.ParseTrials(f.only)
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ func (a *app) task(ctx context.Context, f taskFlags, only []int) (err error) {
 	if err != nil {
 		return err
 	}
-	source, err := runner.ReadRun(dir, nil)
+	source, err := runner.ReadRunSource(dir, nil)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (a *app) task(ctx context.Context, f taskFlags, only []int) (err error) {
 		return err
 	}
 	// What was measured before something went wrong counts.
-	return errors.Join(runner.Work(ctx, dir, c, only), a.deliver(ctx, f.to, func(w io.Writer) error { return bundle.Send(w, dir, only) }))
+	return errors.Join(runner.Work(ctx, dir, c, only), a.deliver(ctx, f.to, func(w io.Writer) error { return bundle.WriteResults(w, dir, only) }))
 }
 
 // deliver sends results to where they are waited for, "" for standard output.
@@ -88,7 +88,7 @@ func (a *app) deliver(ctx context.Context, to string, send func(io.Writer) error
 		}
 		to = strings.TrimSpace(string(link))
 	}
-	return bundle.Deliver(ctx, to, send)
+	return bundle.DeliverResults(ctx, to, send)
 }
 
 func unpackFile(plan, dir string) error {

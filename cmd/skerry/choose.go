@@ -124,7 +124,7 @@ func (a *app) choose(ctx context.Context, f chooseFlags) error {
 		}
 		return a.showAnswer(contest.Answer(), "", f.asJSON)
 	}
-	release, err := contest.Hold()
+	release, err := contest.Lock()
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (a *app) choose(ctx context.Context, f chooseFlags) error {
 	}
 	answer, page, err := keepAnswer(contest, false)
 	if err == nil {
-		err = contest.Tell("", answer, true)
+		err = contest.SaveState("", answer, true)
 	}
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func openContest(f chooseFlags) (*choose.Contest, error) {
 		dir = filepath.Join(f.out, time.Now().Format("20060102-150405"))
 		needs, err = choose.Read(f.needs)
 	case f.needs == "":
-		needs, err = choose.ReadKept(dir)
+		needs, err = choose.ReadSavedNeeds(dir)
 	default:
 		if _, err := choose.ReadState(dir); err != nil {
 			return nil, fmt.Errorf("%w: %w", choose.ErrFolder, err)
@@ -175,7 +175,7 @@ func openContest(f chooseFlags) (*choose.Contest, error) {
 			needs.Consider = slices.Insert(needs.Consider, 0, name)
 		}
 	}
-	how := choose.How{Exhaustive: f.exhaustive}
+	how := choose.Options{Exhaustive: f.exhaustive}
 	elsewhere := f.engine.on != "" || f.machines != ""
 	if !elsewhere {
 		machine, err := record.ThisMachine()
@@ -221,10 +221,10 @@ func (a *app) race(ctx context.Context, f chooseFlags, contest *choose.Contest) 
 		budget = "all trials"
 	}
 	config.Progress.Linef("%d candidates, %d bad days, %s: %s", len(contest.Candidates), len(contest.Needs.BadDays), budget, contest.Dir)
-	return contest.Run(ctx, choose.By(config, all.Databases(), launch), func(line string) error {
+	return contest.Run(ctx, choose.NewMeasure(config, all.Databases(), launch), func(line string) error {
 		config.Progress.Linef("%s", line)
 		answer, _, err := keepAnswer(contest, true)
-		return errors.Join(err, contest.Tell(line, answer, false))
+		return errors.Join(err, contest.SaveState(line, answer, false))
 	})
 }
 
@@ -274,7 +274,7 @@ func (a *app) explain(contest *choose.Contest, f chooseFlags) error {
 		}
 		known = append(known, v.ID)
 	}
-	for _, l := range contest.Left {
+	for _, l := range contest.Excluded {
 		if choose.Slug(l.Who) == f.explain {
 			_, err := fmt.Fprintf(a.out, "%s was not tried: %s\n", l.Who, l.Why)
 			return err
@@ -286,7 +286,7 @@ func (a *app) explain(contest *choose.Contest, f chooseFlags) error {
 // showContest says who would be raced.
 func (a *app) showContest(contest *choose.Contest, asJSON bool) error {
 	if asJSON {
-		return printJSON(a, map[string]any{"candidates": contest.Candidates, "left": contest.Left, "notes": contest.Notes})
+		return printJSON(a, map[string]any{"candidates": contest.Candidates, "left": contest.Excluded, "notes": contest.Notes})
 	}
 	for _, c := range contest.Candidates {
 		fmt.Fprintf(a.out, "%s (reads %s)\n    gives up: %s\n", c.Label(), c.Reads, c.GivesUp)
@@ -297,7 +297,7 @@ func (a *app) showContest(contest *choose.Contest, asJSON bool) error {
 	for _, n := range contest.Notes {
 		fmt.Fprintln(a.out, "note:", n)
 	}
-	for _, l := range contest.Left {
+	for _, l := range contest.Excluded {
 		fmt.Fprintf(a.out, "not tried: %s: %s\n", l.Who, l.Why)
 	}
 	return nil

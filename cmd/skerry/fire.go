@@ -30,7 +30,7 @@ func newFire(a *app) *cobra.Command {
 			if !strings.HasPrefix(text, "{") {
 				text = "{" + text + "}"
 			}
-			e, err := live.Send(cmd.Context(), dir, []byte(text))
+			e, err := live.SendEvent(cmd.Context(), dir, []byte(text))
 			if errors.Is(err, live.ErrNotLive) {
 				return advice.With(err, "begin one with skerry run or skerry play, and give its directory with --run DIR")
 			}

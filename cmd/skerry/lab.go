@@ -38,7 +38,7 @@ func (a *app) labNames(cmd *cobra.Command) []string {
 	for i, l := range labs {
 		names[i] = l.Name
 	}
-	others, _ := multihost.MemoryIn(a.stateDir).All()
+	others, _ := multihost.OpenLabStore(a.stateDir).List()
 	for _, s := range others {
 		if !slices.Contains(names, s.Name) {
 			names = append(names, s.Name)

@@ -36,7 +36,7 @@ func newLabDown(a *app) *cobra.Command {
 				}
 				return a.down(cmd.Context(), found)
 			}
-			standing, err := multihost.MemoryIn(a.stateDir).All()
+			standing, err := multihost.OpenLabStore(a.stateDir).List()
 			for _, s := range standing {
 				f, failed := a.reachLab(cmd.Context(), s)
 				if failed == nil {
@@ -70,5 +70,5 @@ func (a *app) down(ctx context.Context, f found) error {
 	if err = errors.Join(err, f.close()); err != nil {
 		return err
 	}
-	return multihost.MemoryIn(a.stateDir).Forget(f.Name)
+	return multihost.OpenLabStore(a.stateDir).Remove(f.Name)
 }

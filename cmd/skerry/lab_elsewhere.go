@@ -26,7 +26,7 @@ import (
 type found struct {
 	lab.Info
 	on       machine.Machine
-	standing *multihost.Standing // nil for a lab of this machine
+	standing *multihost.RemoteLab // nil for a lab of this machine
 	close    func() error
 }
 
@@ -36,7 +36,7 @@ func (a *app) findLab(ctx context.Context, name string) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	standing, err := multihost.MemoryIn(a.stateDir).All()
+	standing, err := multihost.OpenLabStore(a.stateDir).List()
 	if err != nil {
 		return found{}, err
 	}
@@ -50,7 +50,7 @@ func (a *app) findLab(ctx context.Context, name string) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	if i := slices.IndexFunc(standing, func(s multihost.Standing) bool { return s.Name == chosen.Name }); i >= 0 {
+	if i := slices.IndexFunc(standing, func(s multihost.RemoteLab) bool { return s.Name == chosen.Name }); i >= 0 {
 		return a.reachLab(ctx, standing[i])
 	}
 	m, err := local.New(local.Config{State: a.stateDir})
@@ -63,12 +63,12 @@ func without(infos []lab.Info, name string) []lab.Info {
 }
 
 // reachLab finds a lab on the machines that it stands on.
-func (a *app) reachLab(ctx context.Context, s multihost.Standing) (found, error) {
+func (a *app) reachLab(ctx context.Context, s multihost.RemoteLab) (found, error) {
 	exe, err := executable()
 	if err != nil {
 		return found{}, err
 	}
-	on, done, err := s.Reach(ctx, transport.Options{Exe: exe, Log: a.log})
+	on, done, err := s.Connect(ctx, transport.Options{Exe: exe, Log: a.log})
 	if err != nil {
 		return found{}, fmt.Errorf("lab %s: %w", s.Name, err)
 	}
@@ -88,7 +88,7 @@ func (a *app) reachLab(ctx context.Context, s multihost.Standing) (found, error)
 
 // standingLabs are those of other machines; one that cannot be asked is told as damaged.
 func (a *app) standingLabs(ctx context.Context) ([]lab.Info, error) {
-	standing, err := multihost.MemoryIn(a.stateDir).All()
+	standing, err := multihost.OpenLabStore(a.stateDir).List()
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (a *app) standingLabs(ctx context.Context) ([]lab.Info, error) {
 }
 
 // upElsewhere brings a lab up on the machines of a file.
-func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places []string, terms multihost.Terms) (l *lab.Lab, done func() error, err error) {
+func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places []string, terms multihost.LabOptions) (l *lab.Lab, done func() error, err error) {
 	terms.Place = map[string]string{}
 	for _, p := range places {
 		key, on, ok := strings.Cut(p, "=")
@@ -123,7 +123,7 @@ func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errUsage, err)
 	}
-	m, err := multihost.Of(ctx, f, transport.Options{Exe: c.Exe, Log: a.log})
+	m, err := multihost.Open(ctx, f, transport.Options{Exe: c.Exe, Log: a.log})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -132,22 +132,22 @@ func (a *app) upElsewhere(ctx context.Context, c lab.Config, file string, places
 			err = errors.Join(err, m.Close())
 		}
 	}()
-	if _, err := m.Onto(ctx, &c, terms, func(stage string) { a.progress().Livef("%s", stage) }); err != nil {
+	if _, err := m.ConfigureLab(ctx, &c, terms, func(stage string) { a.progress().Livef("%s", stage) }); err != nil {
 		return nil, nil, err
 	}
-	memory := multihost.MemoryIn(a.stateDir)
-	known, err := memory.All()
+	memory := multihost.OpenLabStore(a.stateDir)
+	known, err := memory.List()
 	if err != nil {
 		return nil, nil, err
 	}
-	if slices.ContainsFunc(known, func(s multihost.Standing) bool { return s.Name == c.Name }) {
+	if slices.ContainsFunc(known, func(s multihost.RemoteLab) bool { return s.Name == c.Name }) {
 		return nil, nil, advice.With(fmt.Errorf("%w: %s", lab.ErrExists, c.Name), "end it with `skerry lab down %s`, or give this one another --name", c.Name)
 	}
-	if err := memory.Keep(multihost.Standing{Name: c.Name, Machines: f, At: c.On.(*fleet.Fleet).Places()}); err != nil {
+	if err := memory.Save(multihost.RemoteLab{Name: c.Name, Machines: f, At: c.On.(*fleet.Fleet).Places()}); err != nil {
 		return nil, nil, err
 	}
 	if l, err = lab.Up(ctx, c); err != nil {
-		return nil, nil, errors.Join(err, memory.Forget(c.Name))
+		return nil, nil, errors.Join(err, memory.Remove(c.Name))
 	}
 	return l, m.Close, nil
 }

@@ -76,7 +76,7 @@ func newLabUp(a *app) *cobra.Command {
 			done := func() error { return nil }
 			var l *lab.Lab
 			if machines != "" {
-				l, done, err = a.upElsewhere(cmd.Context(), o, machines, places, multihost.Terms{Between: between, Links: links})
+				l, done, err = a.upElsewhere(cmd.Context(), o, machines, places, multihost.LabOptions{Between: between, Links: links})
 			} else {
 				l, err = lab.Up(cmd.Context(), o)
 			}

@@ -90,7 +90,7 @@ func (a *app) play(ctx context.Context, d draft.Experiment, ui uiFlags) (err err
 	if page != nil {
 		a.announce(ctx, page, "#/live", ui.open)
 	}
-	a.tellPlay(filepath.Join(out, "latest"), draft.PlacesOf(v.Cloud()))
+	a.tellPlay(filepath.Join(out, "latest"), draft.NewPlaces(v.Cloud()))
 	_, err = runner.Run(ctx, c)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		fmt.Fprintln(a.err, "ended; nothing was kept")

@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return exitInterrupted
-	case errors.Is(err, errUsage), errors.Is(err, runner.ErrSource), errors.Is(err, compare.ErrCells), errors.Is(err, record.ErrNotRun), errors.Is(err, live.ErrWrong):
+	case errors.Is(err, errUsage), errors.Is(err, runner.ErrSource), errors.Is(err, compare.ErrCells), errors.Is(err, record.ErrNotRun), errors.Is(err, live.ErrInvalid):
 		return exitUsage
 	case errors.Is(err, runner.ErrAssertions), errors.Is(err, runner.ErrSuspect), errors.Is(err, choose.ErrNone):
 		return exitAssert

@@ -180,7 +180,7 @@ func (a *app) run(ctx context.Context, f runFlags, file string) (err error) {
 
 // work runs those trials of a run that --only names.
 func (a *app) work(ctx context.Context, f runFlags, c runner.Config) error {
-	only, err := runner.ParseOnly(f.only)
+	only, err := runner.ParseTrials(f.only)
 	if err != nil {
 		return err
 	}
@@ -196,9 +196,9 @@ func (a *app) runConfig(f runFlags, file string) (runner.Config, error) {
 	var source record.File
 	var err error
 	if f.resume != "" {
-		source, err = runner.ReadRun(f.resume, f.from)
+		source, err = runner.ReadRunSource(f.resume, f.from)
 	} else {
-		source, err = runner.ReadFile(file, f.sets, f.from, f.fast)
+		source, err = runner.ReadExperiment(file, f.sets, f.from, f.fast)
 	}
 	if err != nil {
 		return c, err

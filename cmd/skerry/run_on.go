@@ -15,7 +15,6 @@ import (
 
 	"skerry/internal/run/dispatch"
 	"skerry/internal/run/executor"
-	"skerry/internal/run/executor/registry"
 	"skerry/internal/run/runner"
 )
 
@@ -23,19 +22,19 @@ import (
 type engineFlags struct {
 	on      string
 	dryRun  bool
-	options registry.Options
+	options dispatch.Options
 }
 
 // where are the flags that say which engine measures.
 func (e *engineFlags) where(c *cobra.Command) {
-	c.Flags().StringVar(&e.on, "on", "", "have the trials measured by an `ENGINE`: "+strings.Join(registry.Names(), ", "))
+	c.Flags().StringVar(&e.on, "on", "", "have the trials measured by an `ENGINE`: "+strings.Join(dispatch.Names(), ", "))
 	c.Flags().StringArrayVar(&e.options.Sbatch, "sbatch", nil, "with --on slurm, pass an `OPTION` to sbatch, such as --sbatch=--account=lab (repeatable)")
 	c.Flags().StringVar(&e.options.Image, "image", "", "with --on kubernetes, the `IMAGE` of the pods, with skerry and the databases")
 }
 
 func (e *engineFlags) flags(c *cobra.Command, follow *string) {
 	e.where(c)
-	c.Flags().StringVar(&e.options.Results, "results", "", "the `WAY` that results take home: "+registry.Ways())
+	c.Flags().StringVar(&e.options.Results, "results", "", "the `WAY` that results take home: "+dispatch.ResultsHelp())
 	c.Flags().BoolVar(&e.dryRun, "dry-run", false, "with --on, make the run directory, print what would be submitted, and leave it at that")
 	c.Flags().StringVar(follow, "follow", "", "show how the tasks of the run in `DIR` stand, until they are done")
 }
@@ -58,7 +57,7 @@ func (f *runFlags) onEngine() (bool, error) {
 		return f.engine.on != "", nil
 	}
 	_, err := dispatch.ReadState(f.resume)
-	if errors.Is(err, dispatch.ErrNoEngine) {
+	if errors.Is(err, dispatch.ErrNoExecutor) {
 		return false, nil
 	}
 	return err == nil, err
@@ -81,7 +80,7 @@ func (a *app) printSweep(ctx context.Context, f runFlags, c runner.Config) error
 	dir, err := dispatch.Print(ctx, a.sweepConfig(f, c), a.out)
 	if err == nil {
 		fmt.Fprintf(a.err, "the plan is in %s, and this in %s; edit and submit it by hand under the name that it has, then: skerry run --follow %s\n",
-			dir, filepath.Join(dir, executor.Folder, "*"+executor.Printed), dir)
+			dir, filepath.Join(dir, executor.Folder, "*"+executor.PrintedSuffix), dir)
 	}
 	return err
 }

@@ -48,7 +48,7 @@ func (w wizard[T]) run(a *app, cmd *cobra.Command, args []string, ready bool, ne
 			Line: reader(cmd.Context(), line), Out: a.out, Databases: databaseNames(), Questions: w.questions,
 			Check: func(d T) (draft.Places, error) {
 				m, err := w.check(d, cmp.Or(file, "draft.yaml"))
-				return draft.PlacesOf(m.cloud), err
+				return draft.NewPlaces(m.cloud), err
 			},
 		}.Run(*w.draft)
 		if err != nil {

@@ -196,7 +196,7 @@ func (e Experiment) Estimate() (time.Duration, bool) {
 		if !known {
 			return 0, false
 		}
-		if footing := c.Experiment.Footing(); footing == "" || footing != on {
+		if footing := c.Experiment.ClusterKey(); footing == "" || footing != on {
 			on = footing
 			sum += c.Experiment.Forming()
 		}

@@ -14,10 +14,10 @@ const (
 	SpreadCell       = "cell"
 )
 
-// Footing names the lab and the cluster that a trial runs on: trials with the same one can
+// ClusterKey names the lab and the cluster that a trial runs on: trials with the same one can
 // run on the same, one after another. It is "" where every trial has its own. Clouds of hundreds of nodes take
 // milliseconds: who asks for many trials again and again should keep the answers.
-func (e Experiment) Footing() string {
+func (e Experiment) ClusterKey() string {
 	if !e.Reuse || e.origin == nil {
 		return ""
 	}
@@ -34,7 +34,7 @@ func gather(cells []Cell) {
 	first := map[string]int{}
 	place := map[int]int{}
 	for i, c := range cells {
-		footing := c.Experiment.Footing()
+		footing := c.Experiment.ClusterKey()
 		if _, ok := first[footing]; !ok {
 			first[footing] = i
 		}

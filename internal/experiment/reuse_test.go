@@ -50,13 +50,13 @@ func TestFooting(t *testing.T) {
 	e := parse(t, shared)
 	footings := map[string]bool{}
 	for _, c := range e.Plan() {
-		footings[c.Experiment.Footing()] = true
+		footings[c.Experiment.ClusterKey()] = true
 	}
 	if len(footings) != 2 || footings[""] {
 		t.Errorf("%d footings, want one for each database", len(footings))
 	}
 	for _, c := range parse(t, shared, "reuse=false").Plan() {
-		if c.Experiment.Footing() != "" {
+		if c.Experiment.ClusterKey() != "" {
 			t.Errorf("trial %d shares its cluster, unasked", c.ID)
 		}
 	}

@@ -56,7 +56,7 @@ type TrialMachine struct {
 	Calibration *Calibration `json:"calibration,omitempty"`
 }
 
-// Calibration is what a machine does of work that is the same everywhere (run/calibration).
+// Calibration is what a machine does of work that is the same everywhere (run/runner).
 type Calibration struct {
 	// DriverOps is operations of the load driver against no database, per second of processor time.
 	DriverOps float64 `json:"driver_ops_per_cpu_s"`

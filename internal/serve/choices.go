@@ -121,10 +121,10 @@ func (s *Server) examineNeeds(t Text) Checked {
 		c.Candidates = append(c.Candidates, x.Label())
 	}
 	c.Notes = append(c.Notes, contest.Notes...)
-	for _, l := range contest.Left {
+	for _, l := range contest.Excluded {
 		c.Left = append(c.Left, l.Who+": "+l.Why)
 	}
-	p := draft.PlacesOf(contest.Cloud())
+	p := draft.NewPlaces(contest.Cloud())
 	c.Places = &p
 	return c
 }

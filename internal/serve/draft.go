@@ -118,7 +118,7 @@ func (s *Server) examine(t Text) Checked {
 	v.Locate(s.Databases)
 	c := Checked{Text: t.Text, Name: v.Name, Valid: v.Valid, Wrong: append([]experiment.Mistake{}, v.Problems...), Notes: append([]string{}, v.Notes...), Trials: v.Trials, EstimateS: v.EstimateS}
 	if v.Valid {
-		p := draft.PlacesOf(v.Cloud())
+		p := draft.NewPlaces(v.Cloud())
 		c.Places = &p
 	}
 	return c

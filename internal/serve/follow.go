@@ -36,7 +36,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 func awaitFeed(ctx context.Context, dir string) {
 	ctx, cancel := context.WithTimeout(ctx, beginning)
 	defer cancel()
-	for errors.Is(live.Tells(ctx, dir), live.ErrNotLive) && record.Running(dir) {
+	for errors.Is(live.CheckLive(ctx, dir), live.ErrNotLive) && record.Running(dir) {
 		if linger.For(ctx, beginningPause) != nil {
 			return
 		}

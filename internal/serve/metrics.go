@@ -101,7 +101,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		if !f.IsDir() {
 			continue
 		}
-		state, err := live.Read(ctx, filepath.Join(c.dir, f.Name()))
+		state, err := live.ReadState(ctx, filepath.Join(c.dir, f.Name()))
 		if errors.Is(err, live.ErrNotLive) {
 			continue
 		}

@@ -20,9 +20,9 @@ func TestMetrics(t *testing.T) {
 	}
 	feed, name := b.live("x")
 	measure(feed, nil)
-	feed.Network(record.NetworkSecond{Mean: 20, Worst: 40, Unreachable: 1})
-	feed.Event(record.Event{ID: 2, Kind: "latency", State: record.EventBegun, Source: record.SourceUI})
-	feed.End(record.Trial{ID: 1, State: record.TrialOK})
+	feed.SetNetwork(record.NetworkSecond{Mean: 20, Worst: 40, Unreachable: 1})
+	feed.AddEvent(record.Event{ID: 2, Kind: "latency", State: record.EventBegun, Source: record.SourceUI})
+	feed.EndTrial(record.Trial{ID: 1, State: record.TrialOK})
 	code, _, body := b.ask(http.MethodGet, "/metrics", "")
 	if code != http.StatusOK {
 		t.Fatalf("%d %s", code, body)

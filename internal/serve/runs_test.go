@@ -254,14 +254,14 @@ func TestCompare(t *testing.T) {
 
 // measure brings a feed to where events can be fired.
 func measure(f *live.Feed, fire live.Fire) {
-	f.Begin(live.Trial{ID: 1, Number: 1, Database: "redis", Parameters: map[string]any{"scale": 1, "workload": hostile}})
+	f.BeginTrial(live.Trial{ID: 1, Number: 1, Database: "redis", Parameters: map[string]any{"scale": 1, "workload": hostile}})
 	q := link.Quality{Latency: 20 * time.Millisecond}
-	f.Cloud(live.Cloud{Sites: []live.Site{{Name: "s"}}, Nodes: []live.Node{{Name: "a", Site: "s"}, {Name: hostile, Site: "s"}}, Links: []live.Link{live.NewLink("a~b", "a", hostile, q, q)}})
-	f.Measuring(time.Now(), fire)
-	f.Second(record.Second{T: 0, Length: 1, OK: 120, ServiceP50: 1500})
-	f.Nodes([]record.NodeSecond{{Node: "a", CPU: 0.4}, {Node: hostile}, {Node: "@host"}}) // of a sampler that was held up
-	f.Nodes([]record.NodeSecond{{Node: "a", CPU: 0.5, Memory: 1 << 20}, {Node: hostile}, {Node: "@host", CPU: 1.5}})
-	f.Event(record.Event{ID: 1, Kind: "kill", State: record.EventActive})
+	f.SetCloud(live.Cloud{Sites: []live.Site{{Name: "s"}}, Nodes: []live.Node{{Name: "a", Site: "s"}, {Name: hostile, Site: "s"}}, Links: []live.Link{live.NewLink("a~b", "a", hostile, q, q)}})
+	f.SetMeasuring(time.Now(), fire)
+	f.AddSecond(record.Second{T: 0, Length: 1, OK: 120, ServiceP50: 1500})
+	f.AddNodes([]record.NodeSecond{{Node: "a", CPU: 0.4}, {Node: hostile}, {Node: "@host"}}) // of a sampler that was held up
+	f.AddNodes([]record.NodeSecond{{Node: "a", CPU: 0.5, Memory: 1 << 20}, {Node: hostile}, {Node: "@host", CPU: 1.5}})
+	f.AddEvent(record.Event{ID: 1, Kind: "kill", State: record.EventActive})
 }
 
 // A browser follows, goes away, and comes back to what it missed.
@@ -317,7 +317,7 @@ func TestFollow(t *testing.T) {
 		t.Fatalf("%v %s %s", err, kind, data)
 	}
 	away()
-	feed.Second(record.Second{T: 1, OK: 7})
+	feed.AddSecond(record.Second{T: 1, OK: 7})
 	for _, back := range []func() (*http.Response, *bufio.Scanner, context.CancelFunc){
 		func() (*http.Response, *bufio.Scanner, context.CancelFunc) { return open("", "Last-Event-ID: "+id) },
 		func() (*http.Response, *bufio.Scanner, context.CancelFunc) { return open("?after=" + id) },
@@ -334,7 +334,7 @@ func TestFollow(t *testing.T) {
 	if code, _, body := b.ask(http.MethodPost, "/api/runs/"+name+"/events", cut, b.own()...); code != http.StatusConflict {
 		t.Errorf("an event while nothing measures: %d %s", code, body)
 	}
-	feed.Measuring(time.Now(), func(context.Context, event.Event) (record.Event, error) {
+	feed.SetMeasuring(time.Now(), func(context.Context, event.Event) (record.Event, error) {
 		return record.Event{}, fmt.Errorf("%w: no", event.ErrInvalid)
 	})
 	if code, _, body := b.ask(http.MethodPost, "/api/runs/"+name+"/events", cut, b.own()...); code != http.StatusBadRequest || !strings.Contains(body, "invalid event") {

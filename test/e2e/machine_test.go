@@ -62,7 +62,7 @@ func (b *bench) kill(part string) {
 func (b *bench) measuring(dir string) {
 	b.t.Helper()
 	b.await("a measurement", func() bool {
-		s, err := live.Read(b.t.Context(), dir)
+		s, err := live.ReadState(b.t.Context(), dir)
 		return err == nil && s.Trial != nil && s.Trial.Measuring && s.Totals.OK > 0
 	})
 }

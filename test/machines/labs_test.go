@@ -109,7 +109,7 @@ func once(ctx context.Context, machines []inventory.Machine, c lab.Config, place
 	m := multihost.New(machines, transport.Options{Exe: exe})
 	defer func() { err = errors.Join(err, m.Close()) }()
 	c.Name, c.Scale, c.Exe, c.Ephemeral = "bench-machines", 1, exe, true
-	if _, err = m.Onto(ctx, &c, multihost.Terms{Place: place}, func(string) {}); err != nil {
+	if _, err = m.ConfigureLab(ctx, &c, multihost.LabOptions{Place: place}, func(string) {}); err != nil {
 		return took, 0, 0, err
 	}
 	lap(0)

@@ -41,7 +41,7 @@ func Text(w io.Writer, a choose.Answer) error {
 	if a.Sure != "" {
 		fmt.Fprintf(&b, "%s\n", a.Sure)
 	}
-	for _, l := range a.Left {
+	for _, l := range a.Excluded {
 		fmt.Fprintf(&b, "not tried: %s: %s\n", l.Who, l.Why)
 	}
 	for _, n := range a.Notes {
@@ -72,7 +72,7 @@ func candidate(b *strings.Builder, v choose.Verdict, needs []string) {
 
 // over is a need, what became of it, and by what evidence, over all days.
 func over(v choose.Verdict, need string) []string {
-	n, days, tried := v.Over(need)
+	n, days, tried := v.WorstNeed(need)
 	evidence := n.Evidence()
 	if evidence != "" && days > 1 {
 		evidence += ", " + n.Day

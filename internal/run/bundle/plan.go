@@ -22,9 +22,9 @@ import (
 	"skerry/internal/record"
 )
 
-// Pack makes a copy of a run's plan for those who measure some of its trials: run.json, the files that
+// PackPlan makes a copy of a run's plan for those who measure some of its trials: run.json, the files that
 // the experiment names, and of those trials the result that stands.
-func Pack(dir string, run record.Run, trials []int) ([]byte, error) {
+func PackPlan(dir string, run record.Run, trials []int) ([]byte, error) {
 	var out bytes.Buffer
 	zip := gzip.NewWriter(&out)
 	t := tar.NewWriter(zip)
@@ -35,7 +35,7 @@ func Pack(dir string, run record.Run, trials []int) ([]byte, error) {
 	run.File.Path = path.Join(home, filepath.Base(run.File.Path))
 	text, err := json.Marshal(run)
 	if err == nil {
-		err = add(t, "run.json", text)
+		err = addFile(t, "run.json", text)
 	}
 	for _, id := range trials {
 		name := path.Join("trials", strconv.Itoa(id), "trial.json")
@@ -43,7 +43,7 @@ func Pack(dir string, run record.Run, trials []int) ([]byte, error) {
 		if errors.Is(readErr, fs.ErrNotExist) {
 			continue
 		}
-		err = errors.Join(err, readErr, add(t, name, standing))
+		err = errors.Join(err, readErr, addFile(t, name, standing))
 	}
 	if err := errors.Join(err, t.Close(), zip.Close()); err != nil {
 		return nil, fmt.Errorf("packing the plan: %w", err)
@@ -67,14 +67,14 @@ func packFiles(t *tar.Writer, run record.Run) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := add(t, path.Join(home, filepath.ToSlash(name)), text); err != nil {
+		if err := addFile(t, path.Join(home, filepath.ToSlash(name)), text); err != nil {
 			return "", err
 		}
 	}
 	return home, nil
 }
 
-func add(t *tar.Writer, name string, text []byte) error {
+func addFile(t *tar.Writer, name string, text []byte) error {
 	if err := t.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))}); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func Unpack(packed io.Reader, dir string) error {
 			return nil
 		}
 		if err == nil {
-			err = extract(root, h, t)
+			err = extractFile(root, h, t)
 		}
 		if err != nil {
 			return fmt.Errorf("unpacking: %w", err)
@@ -107,7 +107,7 @@ func Unpack(packed io.Reader, dir string) error {
 	}
 }
 
-func extract(root *os.Root, h *tar.Header, from io.Reader) error {
+func extractFile(root *os.Root, h *tar.Header, from io.Reader) error {
 	if err := root.MkdirAll(path.Dir(h.Name), 0o755); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func packDir(w io.Writer, dir string) error {
 			rel, err = filepath.Rel(dir, name)
 		}
 		if err == nil {
-			err = add(t, filepath.ToSlash(rel), text)
+			err = addFile(t, filepath.ToSlash(rel), text)
 		}
 	}
 	return errors.Join(err, t.Close(), zip.Close())

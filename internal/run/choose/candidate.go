@@ -11,6 +11,7 @@ import (
 
 	"skerry/internal/base/suggest"
 	"skerry/internal/database"
+	"skerry/internal/evidence/race"
 	"skerry/internal/topology"
 )
 
@@ -32,10 +33,10 @@ func (c Candidate) ID() string {
 
 // Slug is a text as files are called by it.
 func Slug(text string) string {
-	return strings.Trim(unsafe.ReplaceAllString(strings.ToLower(text), "-"), "-")
+	return strings.Trim(unsafeChars.ReplaceAllString(strings.ToLower(text), "-"), "-")
 }
 
-var unsafe = regexp.MustCompile(`[^a-z0-9]+`)
+var unsafeChars = regexp.MustCompile(`[^a-z0-9]+`)
 
 // Label is what people read.
 func (c Candidate) Label() string {
@@ -45,23 +46,23 @@ func (c Candidate) Label() string {
 	return fmt.Sprintf("%s, %s", c.Database, c.Choice.Name)
 }
 
-// Left is a candidate, or a database, that is not tried.
-type Left struct {
+// Excluded is a candidate, or a database, that is not tried.
+type Excluded struct {
 	Who string `json:"who"`
 	Why string `json:"why"`
 }
 
-// candidates are those that could do, and what was left out with the reason.
-func candidates(n Needs, registry []database.About, memory int64) (in []Candidate, out []Left, err error) {
-	place := n.place()
+// findCandidates are those that could do, and what was left out with the reason.
+func findCandidates(n Needs, registry []database.About, memory int64) (in []Candidate, out []Excluded, err error) {
+	place := n.wholePlace()
 	known := map[string]database.About{}
 	for _, a := range registry {
 		if a.Choices != nil {
 			known[a.Name] = a
 		}
 	}
-	names := slices.DeleteFunc(slices.Clone(n.Consider), func(name string) bool { return name == others })
-	if len(names) == 0 || slices.Contains(n.Consider, others) {
+	names := slices.DeleteFunc(slices.Clone(n.Consider), func(name string) bool { return name == otherDatabases })
+	if len(names) == 0 || slices.Contains(n.Consider, otherDatabases) {
 		for _, name := range slices.Sorted(maps.Keys(known)) {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
@@ -73,46 +74,46 @@ func candidates(n Needs, registry []database.About, memory int64) (in []Candidat
 		if !ok {
 			near := suggest.Nearest(name, slices.Collect(maps.Keys(known)))
 			return nil, nil, fmt.Errorf("consider[%d]: %q is no database that can be chosen: there are %s%s", i, name,
-				strings.Join(slices.Sorted(maps.Keys(known)), ", "), mean(near))
+				strings.Join(slices.Sorted(maps.Keys(known)), ", "), suggestion(near))
 		}
 		db := a.New()
 		installed, err := database.Locate(db, "", "")
 		if err != nil {
-			out = append(out, Left{name, fmt.Sprintf("it is not installed: skerry install %s", name)})
+			out = append(out, Excluded{name, fmt.Sprintf("it is not installed: skerry install %s", name)})
 			continue
 		}
-		place, reduced := n.carried(db, place, memory)
+		place, reduced := n.fitMemory(db, place, memory)
 		for _, choice := range a.Choices(place) {
 			c := Candidate{Database: name, Choice: choice, Version: installed.Version, Reduced: reduced}
 			if reduced != "" {
 				c.Members = place.Nodes
 			}
-			if why := n.refuses(c, db, len(place.Nodes)); why != "" {
-				out = append(out, Left{c.Label(), why})
+			if why := n.rejectionReason(c, db, len(place.Nodes)); why != "" {
+				out = append(out, Excluded{c.Label(), why})
 				continue
 			}
 			in = append(in, c)
 		}
 		if len(a.Choices(place)) == 0 {
-			out = append(out, Left{name, fmt.Sprintf("it forms no cluster of %d nodes", len(place.Nodes))})
+			out = append(out, Excluded{name, fmt.Sprintf("it forms no cluster of %d nodes", len(place.Nodes))})
 		}
 	}
 	return in, out, nil
 }
 
-func mean(near string) string {
+func suggestion(near string) string {
 	if near == "" {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", near)
 }
 
-// refuses says why a candidate cannot do by its design.
-func (n Needs) refuses(c Candidate, db database.Database, nodes int) string {
+// rejectionReason says why a candidate cannot do by its design.
+func (n Needs) rejectionReason(c Candidate, db database.Database, nodes int) string {
 	capable := db.Capabilities()
 	switch {
-	case c.Reads < n.reads():
-		return fmt.Sprintf("reads must be %s and are %s: %s", n.reads(), c.Reads, c.GivesUp)
+	case c.Reads < n.requiredReads():
+		return fmt.Sprintf("reads must be %s and are %s: %s", n.requiredReads(), c.Reads, c.GivesUp)
 	case c.Loses != "" && n.losesNothing():
 		return "acknowledged writes can be lost: " + c.Loses
 	case nodes < capable.MinNodes || capable.MaxNodes > 0 && nodes > capable.MaxNodes:
@@ -126,20 +127,20 @@ func (n Needs) refuses(c Candidate, db database.Database, nodes int) string {
 	return ""
 }
 
-// place is the cloud as choices see it.
-func (n Needs) place() database.Place {
+// wholePlace is the cloud as choices see it.
+func (n Needs) wholePlace() database.Place {
 	var nodes []string
 	for _, x := range n.built.Nodes {
 		if x.Role != topology.Client {
 			nodes = append(nodes, x.Name)
 		}
 	}
-	return n.placeOn(nodes)
+	return n.placeOf(nodes)
 }
 
-// placeOn is the part of the cloud that is these nodes. Near is the one that all clients together reach soonest, of those that no
+// placeOf is the part of the cloud that is these nodes. Near is the one that all clients together reach soonest, of those that no
 // bad day cuts off from them: nobody has a leader stand where that is to be expected.
-func (n Needs) placeOn(nodes []string) database.Place {
+func (n Needs) placeOf(nodes []string) database.Place {
 	p := database.Place{Nodes: nodes}
 	site := map[string]string{}
 	for _, x := range n.built.Nodes {
@@ -148,16 +149,16 @@ func (n Needs) placeOn(nodes []string) database.Place {
 	lost := func(node string) bool {
 		return !slices.Contains(n.Client, site[node]) && slices.ContainsFunc(n.BadDays, func(d BadDay) bool { return d.SiteLost == site[node] })
 	}
-	if near := nearest(n.built, nodes); len(near) > 0 {
+	if near := nearestNodes(n.built, nodes); len(near) > 0 {
 		p.Near = near[max(0, slices.IndexFunc(near, func(node string) bool { return !lost(node) }))]
 		p.Site = site[p.Near]
 	}
 	return p
 }
 
-// nearest are nodes in the order of their distance from all clients together. To a client without a link
+// nearestNodes are nodes in the order of their distance from all clients together. To a client without a link
 // it counts as far as the longest link.
-func nearest(t topology.Topology, nodes []string) []string {
+func nearestNodes(t topology.Topology, nodes []string) []string {
 	var clients []string
 	for _, n := range t.Nodes {
 		if n.Role == topology.Client {
@@ -186,4 +187,62 @@ func nearest(t topology.Topology, nodes []string) []string {
 	sorted := slices.Clone(nodes)
 	slices.SortStableFunc(sorted, func(a, b string) int { return cmp.Compare(away[a], away[b]) })
 	return sorted
+}
+
+const (
+	// fewer is how many nodes carry a database that this machine cannot carry on all: as few as survive
+	// the loss of one.
+	reducedMembers = 3
+	// roomy is the share of this machine's memory that members may take.
+	maxMemoryShare = 0.8
+)
+
+// fitMemory is the part of a place that this machine has the memory for, and why that is not all of it.
+func (n Needs) fitMemory(db database.Database, whole database.Place, memory int64) (place database.Place, why string) {
+	each, nodes := db.Capabilities().Memory, len(whole.Nodes)
+	if memory <= 0 || nodes <= reducedMembers || float64(each)*float64(nodes) <= maxMemoryShare*float64(memory) {
+		return whole, ""
+	}
+	return n.smallPlace(whole), fmt.Sprintf("%d members need %.1f GB, and this machine has %.1f GB", nodes, float64(each)*float64(nodes)/1e9, float64(memory)/1e9)
+}
+
+// smallPlace is a place with few nodes: one at each site that a bad day names, so that it is a bad day for them
+// too, then those that are nearest to the clients.
+func (n Needs) smallPlace(whole database.Place) database.Place {
+	var named []string
+	for _, d := range n.BadDays {
+		for _, site := range []string{d.SiteLost, d.farSite()} {
+			i := slices.IndexFunc(n.built.Nodes, func(x topology.Node) bool { return x.Role != topology.Client && (x.Site == site || x.Name == site) })
+			if site != "" && i >= 0 && !slices.Contains(named, n.built.Nodes[i].Name) && len(named) < reducedMembers-1 {
+				named = append(named, n.built.Nodes[i].Name)
+			}
+		}
+	}
+	for _, x := range nearestNodes(n.built, whole.Nodes) {
+		if len(named) < reducedMembers && !slices.Contains(named, x) {
+			named = append(named, x)
+		}
+	}
+	return n.placeOf(slices.DeleteFunc(slices.Clone(whole.Nodes), func(x string) bool { return !slices.Contains(named, x) }))
+}
+
+// reduceMembers has a candidate that this machine's processors could not carry on all nodes be measured on fewer
+// from now on. The cell that was bound by the machine has decided nothing.
+func (c *Contest) reduceMembers(id, why string) {
+	x := c.byID[id]
+	place := c.Needs.wholePlace()
+	known := slices.ContainsFunc(c.race.Results(), func(r race.Result) bool { return r.Candidate == id && r.Void == "" })
+	if known || len(x.Members) > 0 || len(place.Nodes) <= reducedMembers {
+		return
+	}
+	i := slices.IndexFunc(c.registry, func(a database.About) bool { return a.Name == x.Database })
+	place = c.Needs.smallPlace(place)
+	for _, choice := range c.registry[i].Choices(place) {
+		if choice.Name != x.Choice.Name || c.registry[i].New().Check(len(place.Nodes), choice.Options) != nil {
+			continue
+		}
+		x.Choice, x.Members, x.Reduced = choice, place.Nodes, fmt.Sprintf("on all %d nodes %s", len(c.Needs.wholePlace().Nodes), why)
+		c.byID[id] = x
+		c.Candidates[slices.IndexFunc(c.Candidates, func(o Candidate) bool { return o.ID() == id })] = x
+	}
 }

@@ -102,7 +102,7 @@ func plan(t *testing.T, dir, text string) *Contest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Plan(n, dir, registry(), How{})
+	c, err := Plan(n, dir, registry(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestAnswer(t *testing.T) {
 		t.Errorf("what would change it: %q", a.Changes)
 	}
 	left := map[string]string{}
-	for _, l := range a.Left {
+	for _, l := range a.Excluded {
 		left[l.Who] = l.Why
 	}
 	if !strings.Contains(left["fast, loose"], "the last ones") || !strings.Contains(left["middle, near"], "linearizable") {
@@ -282,7 +282,7 @@ func TestWhatCannotBeAnswered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Plan(n, t.TempDir(), registry(), How{}); !errors.Is(err, ErrNeeds) || !strings.Contains(err.Error(), want) {
+		if _, err := Plan(n, t.TempDir(), registry(), Options{}); !errors.Is(err, ErrNeeds) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", with, err, want)
 		}
 	}
@@ -311,7 +311,7 @@ func TestLeadersStandNear(t *testing.T) {
 		text = strings.Replace(text, "bad_days: [site_lost: b,", "bad_days: [site_lost: "+lost+",", 1)
 		text = strings.Replace(text, "site_lost.unresponsive", "link_cut.unresponsive", 1)
 		n := plan(t, t.TempDir(), text).Needs
-		if p := n.placeOn([]string{"b", "c"}); p.Near != want || p.Site != want {
+		if p := n.placeOf([]string{"b", "c"}); p.Near != want || p.Site != want {
 			t.Errorf("where %s may be lost, leaders stand at %s of %s, want %s", lost, p.Near, p.Site, want)
 		}
 	}
@@ -322,7 +322,7 @@ func TestLeadersStandNear(t *testing.T) {
 func TestThoseAboard(t *testing.T) {
 	c := plan(t, t.TempDir(), strings.Replace(needsText, "bad_days: [site_lost: b, link_cut: any]", "bad_days: [site_lost: a, flap: a, site_lost: b]", 1))
 	for day, want := range map[string]string{"site_lost a": "a~b a~c client~b client~c", "flap a": "a~b a~c client~b client~c", "site_lost b": "of b"} {
-		e := c.Needs.happens(*c.Needs.day(day))[0].(map[string]any)
+		e := c.Needs.dayEvents(*c.Needs.badDay(day))[0].(map[string]any)
 		cut, _ := e["link_down"].(map[string]any)
 		if e["link_flap"] != nil {
 			cut = e["link_flap"].(map[string]any)
@@ -349,7 +349,7 @@ func TestEveryLineOfNeeds(t *testing.T) {
 	if x := c.Candidates[0].Database; x != "slow" || len(c.Candidates) != 2 { // slow first, then middle; fast loses writes
 		t.Errorf("the candidates are %+v", c.Candidates)
 	}
-	text, err := n.experiment(c.Candidates[0], "site_lost Pune")
+	text, err := n.experimentYAML(c.Candidates[0], "site_lost Pune")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func TestEveryLineOfNeeds(t *testing.T) {
 		t.Errorf("the writes of %d clients are read back, want those of both", len(got))
 	}
 	for day, want := range map[string]int{"quiet": 2, "site_lost Pune": 3, "link_cut any": 2, "far Virginia": 2, "flap any": 2} {
-		if got := n.lines(day); len(got) != want {
+		if got := n.assertions(day); len(got) != want {
 			t.Errorf("on the day %q %d needs are looked at, want %d: %+v", day, len(got), want, got)
 		}
 	}
@@ -394,7 +394,7 @@ func TestWhatTrialsCostIsWhatAClockShows(t *testing.T) {
 		from, to int
 		want     float64
 	}{{0, 14, 14}, {5, 19, 5}, {6, 12, 0}, {30, 40, 10}, {-5, 50, 5 + 11 + 10}} {
-		if got := c.spend(run(x.from, x.to)); got != x.want {
+		if got := c.addPeriod(run(x.from, x.to)); got != x.want {
 			t.Errorf("from %d to %d: %v s more, want %v", x.from, x.to, got, x.want)
 		}
 	}
@@ -492,7 +492,7 @@ func cannotCarry(t *testing.T, limit func(*record.Trial)) {
 	if got := again.Answer().Sentence; got != a.Sentence {
 		t.Errorf("replayed: %q, was %q", got, a.Sentence)
 	}
-	small, err := Plan(c.Needs, dir, registry(), How{Memory: 64 << 20})
+	small, err := Plan(c.Needs, dir, registry(), Options{Memory: 64 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -523,27 +523,37 @@ func rewrite(dir string, change func(*record.Trial)) error {
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
 	c := plan(t, dir, needsText)
-	release, err := c.Hold()
+	release, err := c.Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s, err := ReadState(dir); err != nil || !s.Running {
 		t.Errorf("%+v, %v: want it to run", s, err)
 	}
-	if _, err := plan(t, dir, needsText).Hold(); !errors.Is(err, ErrFolder) {
+	if _, err := plan(t, dir, needsText).Lock(); !errors.Is(err, ErrFolder) {
 		t.Errorf("held twice: %v", err)
 	}
 	if err := release(); err != nil {
 		t.Fatal(err)
 	}
-	n, err := ReadKept(dir)
+	n, err := ReadSavedNeeds(dir)
 	if err != nil || len(n.BadDays) != 2 {
 		t.Errorf("kept needs: %+v, %v", n, err)
 	}
 	if s, err := ReadState(dir); err != nil || s.Running {
 		t.Errorf("%+v, %v: want it to have ended", s, err)
 	}
-	if _, err := ReadKept(t.TempDir()); !errors.Is(err, ErrFolder) {
+	if _, err := ReadSavedNeeds(t.TempDir()); !errors.Is(err, ErrFolder) {
 		t.Errorf("of a folder without a choice: %v", err)
+	}
+}
+
+// All clients together keep within what a database takes of connections by default.
+func TestConnectionsOfAChoice(t *testing.T) {
+	for _, tt := range []struct{ clients, threads, want int }{{0, 32, 256}, {1, 32, 256}, {2, 32, 128}, {4, 32, 64}, {1, 100, 400}} {
+		n := Needs{Client: make([]string, tt.clients)}
+		if got := n.inFlight(tt.threads / max(1, tt.clients)); got != tt.want {
+			t.Errorf("%d clients, %d threads: %d requests under way at each, want %d", tt.clients, tt.threads, got, tt.want)
+		}
 	}
 }

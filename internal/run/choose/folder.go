@@ -44,18 +44,18 @@ type Standing struct {
 	Trials   int       `json:"trials"`
 	Sentence string    `json:"sentence,omitempty"` // the answer so far
 	// Said are the lines that were told last.
-	Said []string `json:"said,omitempty"`
+	Lines []string `json:"said,omitempty"`
 
 	// Running says whether a command is choosing in the folder.
 	Running bool `json:"running"`
 }
 
-// lastSaid is how many lines are kept.
-const lastSaid = 12
+// maxSavedLines is how many lines are kept.
+const maxSavedLines = 12
 
-// Hold takes the folder, making it where it is not there, so that no other command chooses in it, and
+// Lock takes the folder, making it where it is not there, so that no other command chooses in it, and
 // keeps the needs there.
-func (c *Contest) Hold() (release func() error, err error) {
+func (c *Contest) Lock() (release func() error, err error) {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the choice's folder: %w", err)
 	}
@@ -69,14 +69,14 @@ func (c *Contest) Hold() (release func() error, err error) {
 	}
 	path, err := filepath.Abs(c.Needs.path)
 	if err == nil {
-		err = keep(filepath.Join(c.Dir, needsFile), c.Needs.text)
+		err = writeFile(filepath.Join(c.Dir, needsFile), c.Needs.text)
 	}
 	if err == nil {
 		c.state = Standing{Schema: StateSchema, Needs: path, Started: time.Now(), BudgetS: c.Needs.Budget.Duration().Seconds()}
 		if was, ok := ReadState(c.Dir); ok == nil {
 			c.state.Started = was.Started
 		}
-		err = c.Tell("", Answer{}, false)
+		err = c.SaveState("", Answer{}, false)
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -84,11 +84,11 @@ func (c *Contest) Hold() (release func() error, err error) {
 	return lock.Close, nil
 }
 
-// Tell keeps how the choice stands: the line that was told last, and the answer so far.
-func (c *Contest) Tell(line string, a Answer, done bool) error {
+// SaveState keeps how the choice stands: the line that was told last, and the answer so far.
+func (c *Contest) SaveState(line string, a Answer, done bool) error {
 	if line != "" {
-		c.state.Said = append(c.state.Said, line)
-		c.state.Said = c.state.Said[max(0, len(c.state.Said)-lastSaid):]
+		c.state.Lines = append(c.state.Lines, line)
+		c.state.Lines = c.state.Lines[max(0, len(c.state.Lines)-maxSavedLines):]
 	}
 	c.state.SpentS, c.state.Trials, c.state.Sentence = c.race.Spent(), len(c.race.Results()), a.Sentence
 	if done {
@@ -98,10 +98,10 @@ func (c *Contest) Tell(line string, a Answer, done bool) error {
 	if err != nil {
 		return fmt.Errorf("keeping how the choice stands: %w", err)
 	}
-	return keep(filepath.Join(c.Dir, stateFile), append(text, '\n'))
+	return writeFile(filepath.Join(c.Dir, stateFile), append(text, '\n'))
 }
 
-func keep(path string, text []byte) error {
+func writeFile(path string, text []byte) error {
 	return atomicfile.File(path, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
@@ -126,8 +126,8 @@ func ReadState(dir string) (s Standing, err error) {
 	return s, nil
 }
 
-// ReadKept reads the needs that a folder's choice was made with last.
-func ReadKept(dir string) (Needs, error) {
+// ReadSavedNeeds reads the needs that a folder's choice was made with last.
+func ReadSavedNeeds(dir string) (Needs, error) {
 	s, err := ReadState(dir)
 	if err != nil {
 		return Needs{}, fmt.Errorf("%w: %w", ErrFolder, err)

@@ -18,8 +18,8 @@ import (
 	"skerry/internal/record"
 )
 
-// experiment is the file of a candidate on a day: what skerry run takes.
-func (n Needs) experiment(c Candidate, day string) ([]byte, error) {
+// experimentYAML is the file of a candidate on a day: what skerry run takes.
+func (n Needs) experimentYAML(c Candidate, day string) ([]byte, error) {
 	base := map[string]any{"name": c.Database}
 	if len(c.Options) > 0 {
 		base["options"] = c.Options
@@ -39,19 +39,19 @@ func (n Needs) experiment(c Candidate, day string) ([]byte, error) {
 	} else {
 		e["workload"] = n.workload(n.Load.Threads, n.Load.Target)
 	}
-	d := n.day(day)
+	d := n.badDay(day)
 	if d == nil {
-		e["stop"] = map[string]any{"time": n.lasts(nil).String()}
+		e["stop"] = map[string]any{"time": n.measureTime(nil).String()}
 	} else {
-		e["events"], e["audit"] = n.happens(*d), true
-		stop := map[string]any{"time": n.lasts(d).String()}
+		e["events"], e["audit"] = n.dayEvents(*d), true
+		stop := map[string]any{"time": n.measureTime(d).String()}
 		if len(d.Events) > 0 {
 			stop["after_events"] = n.Measure.String()
 		}
 		e["stop"] = stop
 	}
 	var lines []string
-	for _, l := range n.lines(day) {
+	for _, l := range n.assertions(day) {
 		lines = append(lines, l.Text)
 	}
 	if len(lines) > 0 {
@@ -67,18 +67,18 @@ func (n Needs) experiment(c Candidate, day string) ([]byte, error) {
 	return text, nil
 }
 
-// day is the bad day of a label, nil for the quiet one.
-func (n Needs) day(label string) *BadDay {
+// badDay is the bad day of a label, nil for the quiet one.
+func (n Needs) badDay(label string) *BadDay {
 	if i := slices.IndexFunc(n.BadDays, func(d BadDay) bool { return d.Label() == label }); i >= 0 {
 		return &n.BadDays[i]
 	}
 	return nil
 }
 
-// lines are the needs that a day is held against: on the quiet day all but what only a bad day
+// assertions are the needs that a day is held against: on the quiet day all but what only a bad day
 // has; on a bad one what happened to it, availability, and what was lost.
-func (n Needs) lines(day string) (lines []assert.Line) {
-	d := n.day(day)
+func (n Needs) assertions(day string) (assertions []assert.Line) {
+	d := n.badDay(day)
 	for _, m := range n.Must {
 		l, err := assert.Parse(m.Line)
 		if err != nil { // a promise of reads; mistakes were refused
@@ -86,30 +86,30 @@ func (n Needs) lines(day string) (lines []assert.Line) {
 		}
 		name := l.Metric
 		switch {
-		case name.Event != "" && (d == nil || !d.has(name.Event)), name.Audit && d == nil:
+		case name.Event != "" && (d == nil || !d.hasEvent(name.Event)), name.Audit && d == nil:
 			continue
 		case d != nil && name.Event == "" && !name.Audit && l.Name != "availability" && l.Name != "failed" && l.Name != "unknown":
 			continue
 		}
-		lines = append(lines, l)
+		assertions = append(assertions, l)
 	}
-	return lines
+	return assertions
 }
 
-// folder is where the runs of a heat are.
-func (c *Contest) folder(h race.Heat) string {
+// runsDir is where the runs of a heat are.
+func (c *Contest) runsDir(h race.Heat) string {
 	return filepath.Join(c.Dir, "runs", h.Candidate, Slug(h.Day), fmt.Sprint(h.N))
 }
 
-// file is the experiment of a candidate on a day.
-func (c *Contest) file(candidate, day string) string {
+// experimentPath is the experiment of a candidate on a day.
+func (c *Contest) experimentPath(candidate, day string) string {
 	return filepath.Join(c.Dir, "experiments", candidate+"-"+Slug(day)+".yaml")
 }
 
-// write puts the experiment of a heat into the choice's folder.
-func (c *Contest) write(h race.Heat) (path string, text []byte, err error) {
-	path = c.file(h.Candidate, h.Day)
-	if text, err = c.Needs.experiment(c.byID[h.Candidate], h.Day); err != nil {
+// writeExperiment puts the experiment of a heat into the choice's folder.
+func (c *Contest) writeExperiment(h race.Heat) (path string, text []byte, err error) {
+	path = c.experimentPath(h.Candidate, h.Day)
+	if text, err = c.Needs.experimentYAML(c.byID[h.Candidate], h.Day); err != nil {
 		return path, nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -121,11 +121,11 @@ func (c *Contest) write(h race.Heat) (path string, text []byte, err error) {
 	})
 }
 
-// done finds the run of a heat that has ended, nil where there is none, and the directories of
+// findRun finds the run of a heat that has ended, nil where there is none, and the directories of
 // interrupted ones, which measured nothing. It must be of the same experiment: what was
 // measured under another load stays for who asks for that again.
-func (c *Contest) done(h race.Heat, text []byte) (found *record.Dir, left []string, err error) {
-	runs, err := os.ReadDir(c.folder(h))
+func (c *Contest) findRun(h race.Heat, text []byte) (found *record.Dir, left []string, err error) {
+	runs, err := os.ReadDir(c.runsDir(h))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -136,21 +136,21 @@ func (c *Contest) done(h race.Heat, text []byte) (found *record.Dir, left []stri
 		if !r.IsDir() {
 			continue
 		}
-		path := filepath.Join(c.folder(h), r.Name())
+		path := filepath.Join(c.runsDir(h), r.Name())
 		d, err := record.Open(path)
 		switch {
 		case err == nil && d.Running: // somebody is choosing in this folder, and not done with it
 		case err != nil || !d.Summary.Complete || len(d.Summary.Trials) == 0:
 			left = append(left, path)
-		case same(d.Run.File.Text, text):
+		case sameMeasurement(d.Run.File.Text, text):
 			found = d
 		}
 	}
 	return found, left, nil
 }
 
-// same tells whether two experiments measure the same, whatever they then assert.
-func same(a string, b []byte) bool {
+// sameMeasurement tells whether two experiments measure the same, whatever they then assert.
+func sameMeasurement(a string, b []byte) bool {
 	var left, right map[string]any
 	if yaml.Unmarshal([]byte(a), &left) != nil || yaml.Unmarshal(b, &right) != nil {
 		return false

@@ -205,11 +205,11 @@ func (n Needs) check() (ps strict.Problems) {
 			report(at, "", "%v", err)
 			continue
 		}
-		if name := l.Metric.Event; name != "" && !slices.ContainsFunc(n.BadDays, func(d BadDay) bool { return d.has(name) }) {
+		if name := l.Metric.Event; name != "" && !slices.ContainsFunc(n.BadDays, func(d BadDay) bool { return d.hasEvent(name) }) {
 			report(at, "name one of the bad days, or leave it out", "no bad day has an event %q", name)
 		}
-		if pool := l.Metric.Pool; pool != "" && !slices.Contains(n.pools(), pool) {
-			report(at, "name a client's site as "+strings.Join(n.pools(), ", ")+"; a single client has no figures of its own", "no client is called %q", pool)
+		if pool := l.Metric.Pool; pool != "" && !slices.Contains(n.poolNames(), pool) {
+			report(at, "name a client's site as "+strings.Join(n.poolNames(), ", ")+"; a single client has no figures of its own", "no client is called %q", pool)
 		}
 	}
 	for i, name := range n.Prefer {
@@ -220,26 +220,26 @@ func (n Needs) check() (ps strict.Problems) {
 		}
 	}
 	for i, name := range n.Consider {
-		if name == others && i < len(n.Consider)-1 {
-			report(fmt.Sprintf("consider[%d]", i), "put it last", "%s stands for all other databases", others)
+		if name == otherDatabases && i < len(n.Consider)-1 {
+			report(fmt.Sprintf("consider[%d]", i), "put it last", "%s stands for all other databases", otherDatabases)
 		}
 	}
-	if most := float64(runtime.NumCPU()) * sends; n.Load.Target > most {
+	if most := float64(runtime.NumCPU()) * driverRate; n.Load.Target > most {
 		report("load.target", "ask for less, or choose on a machine with more cores", "the client's machine cannot send %.0f operations a second: %d cores send about %.0f (link-accuracy.md)",
 			n.Load.Target, runtime.NumCPU(), most)
 	}
 	return append(ps, n.checkClients()...)
 }
 
-// sends is how many operations a second the driver sends with one core, to a database that costs the
+// driverRate is how many operations a second the driver sends with one core, to a database that costs the
 // client as little as Redis does (docs/link-accuracy.md).
-const sends = 300_000
+const driverRate = 300_000
 
-// others stands for the databases that are not named.
-const others = "..."
+// otherDatabases stands for the databases that are not named.
+const otherDatabases = "..."
 
-// reads is what reads must promise.
-func (n Needs) reads() database.Reads {
+// requiredReads is what reads must promise.
+func (n Needs) requiredReads() database.Reads {
 	promise := database.ReadsAny
 	for _, m := range n.Must {
 		if i := slices.Index(database.ReadsNames(), m.Read); i > int(promise) {

@@ -21,13 +21,13 @@ const (
 	leastShare = 1e-6
 )
 
-// crowded is the share of this machine's processors from which on a suspect trial would be suspect again, with as many nodes.
-const crowded = 0.8
+// busyShare is the share of this machine's processors from which on a suspect trial would be suspect again, with as many nodes.
+const busyShare = 0.8
 
-// result is what a heat's trial says for the race.
-func (c *Contest) result(h race.Heat, d *record.Dir) race.Result {
-	r := race.Result{Heat: h, Margins: map[string]float64{}, Cost: c.spend(d)}
-	t, ok := trialOf(d)
+// raceResult is what a heat's trial says for the race.
+func (c *Contest) raceResult(h race.Heat, d *record.Dir) race.Result {
+	r := race.Result{Heat: h, Margins: map[string]float64{}, Cost: c.addPeriod(d)}
+	t, ok := firstTrial(d)
 	if !ok {
 		r.Void = "the trial did not end"
 		return r
@@ -39,42 +39,42 @@ func (c *Contest) result(h race.Heat, d *record.Dir) race.Result {
 	case t.Bound != nil && (t.Bound.By == bottleneck.Machine || t.Bound.By == bottleneck.Client):
 		r.Void = "this machine was the limit: " + t.Bound.Text
 		if h.Day == race.Quiet && t.Bound.By == bottleneck.Machine {
-			c.reduce(h.Candidate, "this machine's processors were the limit: "+t.Bound.Text)
+			c.reduceMembers(h.Candidate, "this machine's processors were the limit: "+t.Bound.Text)
 		}
 		return r
-	case t.Verdict.State == record.Suspect && len(t.Verdict.Reasons) > 0 && !databases(t):
+	case t.Verdict.State == record.Suspect && len(t.Verdict.Reasons) > 0 && !onlyDatabaseReasons(t):
 		r.Void = "the trial is suspect: " + t.Verdict.Reasons[0]
-		if h.Day == race.Quiet && t.Bound != nil && t.Bound.MachineShare >= crowded {
-			c.reduce(h.Candidate, fmt.Sprintf("this machine's processors were %.0f %% busy: %s", 100*t.Bound.MachineShare, t.Verdict.Reasons[0]))
+		if h.Day == race.Quiet && t.Bound != nil && t.Bound.MachineShare >= busyShare {
+			c.reduceMembers(h.Candidate, fmt.Sprintf("this machine's processors were %.0f %% busy: %s", 100*t.Bound.MachineShare, t.Verdict.Reasons[0]))
 		}
 		return r
 	}
-	if why := c.undecided(t, h.Day); why != "" {
+	if why := c.undecidedNeed(t, h.Day); why != "" {
 		r.Void = why
-		if h.Day == race.Quiet && t.Bound != nil && t.Bound.MachineShare >= crowded {
-			c.reduce(h.Candidate, why)
+		if h.Day == race.Quiet && t.Bound != nil && t.Bound.MachineShare >= busyShare {
+			c.reduceMembers(h.Candidate, why)
 		}
 		return r
 	}
 	if h.Day == race.Quiet {
-		if r.Score = score(t, c.Needs.Prefer[0]); r.Score <= 0 {
+		if r.Score = scoreTrial(t, c.Needs.Prefer[0]); r.Score <= 0 {
 			r.Void = "the trial has no " + c.Needs.Prefer[0]
 			return r
 		}
 	}
-	for _, l := range c.Needs.lines(h.Day) {
-		r.Margins[l.Text] = margin(l, t)
+	for _, l := range c.Needs.assertions(h.Day) {
+		r.Margins[l.Text] = needMargin(l, t)
 	}
 	return r
 }
 
-// undecided says which need for a response time a trial does not meet because of this machine's processors or disk, and
+// undecidedNeed says which need for a response time a trial does not meet because of this machine's processors or disk, and
 // so does not decide; "" for none. What this machine made longer may still meet a need.
-func (c *Contest) undecided(t record.Trial, day string) string {
+func (c *Contest) undecidedNeed(t record.Trial, day string) string {
 	if t.LatencyBound == nil {
 		return ""
 	}
-	for _, l := range c.Needs.lines(day) {
+	for _, l := range c.Needs.assertions(day) {
 		if l.Metric.Unit != metric.Time || l.Metric.Event != "" || !l.Below() {
 			continue
 		}
@@ -83,18 +83,18 @@ func (c *Contest) undecided(t record.Trial, day string) string {
 			cause, what = t.LatencyBound.P50, "median"
 		}
 		if a := l.Check(t); cause.OfMachine && !a.Held && a.Measured != nil {
-			return fmt.Sprintf("%s is not decided (it is %s): this machine's %s made the %s, %s", a.Text, a.Value, ofMachine[cause.By], what, cause.Text)
+			return fmt.Sprintf("%s is not decided (it is %s): this machine's %s made the %s, %s", a.Text, a.Value, machineResource[cause.By], what, cause.Text)
 		}
 	}
 	return ""
 }
 
-// ofMachine are what of a machine may make a response time.
-var ofMachine = map[string]string{bottleneck.Machine: "processors", bottleneck.Client: "processors", bottleneck.Disk: "disk"}
+// machineResource are what of a machine may make a response time.
+var machineResource = map[string]string{bottleneck.Machine: "processors", bottleneck.Client: "processors", bottleneck.Disk: "disk"}
 
-// databases tells whether a trial is suspect for nothing but what the database did: losses that
+// onlyDatabaseReasons tells whether a trial is suspect for nothing but what the database did: losses that
 // the audit found, requests that never ended. Those are what is asked.
-func databases(t record.Trial) bool {
+func onlyDatabaseReasons(t record.Trial) bool {
 	for _, k := range t.Verdict.Kinds {
 		if k != string(verdict.Audit) && k != string(verdict.Stuck) {
 			return false
@@ -103,16 +103,16 @@ func databases(t record.Trial) bool {
 	return len(t.Verdict.Kinds) > 0
 }
 
-// trialOf is the trial of a heat's run.
-func trialOf(d *record.Dir) (record.Trial, bool) {
+// firstTrial is the trial of a heat's run.
+func firstTrial(d *record.Dir) (record.Trial, bool) {
 	if d == nil || len(d.Summary.Trials) == 0 {
 		return record.Trial{}, false
 	}
 	return d.Summary.Trials[0], true
 }
 
-// figure is a metric of a trial: of several events of one name the worst.
-func figure(t record.Trial, name string) (worst metric.Value, found bool) {
+// trialFigure is a metric of a trial: of several events of one name the worst.
+func trialFigure(t record.Trial, name string) (worst metric.Value, found bool) {
 	for _, v := range metric.Of(t) {
 		if v.Name == name && (!found || v.V > worst.V) {
 			worst, found = v, true
@@ -121,9 +121,9 @@ func figure(t record.Trial, name string) (worst metric.Value, found bool) {
 	return worst, found
 }
 
-// score of a trial by a metric: less is better. 0 where the trial does not have it.
-func score(t record.Trial, name string) float64 {
-	v, ok := figure(t, name)
+// scoreTrial of a trial by a metric: less is better. 0 where the trial does not have it.
+func scoreTrial(t record.Trial, name string) float64 {
+	v, ok := trialFigure(t, name)
 	if !ok {
 		return 0
 	}
@@ -136,8 +136,8 @@ func score(t record.Trial, name string) float64 {
 	return math.Max(v.V, leastShare)
 }
 
-// margin is by how much a need is met, as race.Result has it.
-func margin(l assert.Line, t record.Trial) float64 {
+// needMargin is by how much a need is met, as race.Result has it.
+func needMargin(l assert.Line, t record.Trial) float64 {
 	a := l.Check(t)
 	sign := math.Inf(-1)
 	if a.Held {
@@ -161,13 +161,13 @@ func margin(l assert.Line, t record.Trial) float64 {
 	return math.Log(value / limit)
 }
 
-// line tells what came of a heat.
-func (c *Contest) line(r race.Result) string {
+// progressLine tells what came of a heat.
+func (c *Contest) progressLine(r race.Result) string {
 	spent := time.Duration(c.race.Spent() * float64(time.Second)).Round(time.Second)
 	text := r.Void
-	if t, ok := trialOf(c.runs[r.Heat]); text == "" && ok {
-		text = c.written(t)
-		for _, l := range c.Needs.lines(r.Day) {
+	if t, ok := firstTrial(c.runs[r.Heat]); text == "" && ok {
+		text = c.formatFigures(t)
+		for _, l := range c.Needs.assertions(r.Day) {
 			if a := l.Check(t); !a.Held {
 				text += fmt.Sprintf("; not met: %s (it is %s)", a.Text, a.Value)
 			}
@@ -176,10 +176,10 @@ func (c *Contest) line(r race.Result) string {
 	return fmt.Sprintf("%v of %v  %s, %s  %s", spent, c.Needs.Budget, c.byID[r.Candidate].Label(), r.Day, text)
 }
 
-// written are the preferred figures of a trial.
-func (c *Contest) written(t record.Trial) (text string) {
+// formatFigures are the preferred figures of a trial.
+func (c *Contest) formatFigures(t record.Trial) (text string) {
 	for _, name := range c.Needs.Prefer {
-		if v, ok := figure(t, name); ok {
+		if v, ok := trialFigure(t, name); ok {
 			if text != "" {
 				text += ", "
 			}

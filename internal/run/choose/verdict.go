@@ -67,9 +67,9 @@ func (n Need) Evidence() string {
 	return fmt.Sprintf("%s in %d trials, the worst %s", n.Figure, n.N, n.Value)
 }
 
-// Over sums a need up over its days: the worst counts. Tried is on how many of the days there was a trial that
+// WorstNeed sums a need up over its days: the worst counts. Tried is on how many of the days there was a trial that
 // decides something.
-func (v Verdict) Over(text string) (worst Need, days, tried int) {
+func (v Verdict) WorstNeed(text string) (worst Need, days, tried int) {
 	order := map[string]int{Met: 1, Undecided: 2, NotMet: 3}
 	for _, n := range v.Needs {
 		if n.Text != text {
@@ -87,17 +87,17 @@ func (v Verdict) Over(text string) (worst Need, days, tried int) {
 	return worst, days, tried
 }
 
-// verdict is what is known of a candidate that stands so.
-func (c *Contest) verdict(s race.Standing, wins map[string]float64) Verdict {
+// newVerdict is what is known of a candidate that stands so.
+func (c *Contest) newVerdict(s race.Standing, wins map[string]float64) Verdict {
 	x := c.byID[s.Candidate]
 	v := Verdict{Candidate: x, ID: x.ID(), Label: x.Label(), Out: s.Out, Wins: wins[s.Candidate], Runs: map[string][]string{}, Files: map[string]string{}}
 	switch s.Out {
 	case race.Failed:
-		v.Why = fmt.Sprintf("%s is not met %s", s.Need, on(s.Day))
+		v.Why = fmt.Sprintf("%s is not met %s", s.Need, onDay(s.Day))
 	case race.Worse:
 		v.Why = fmt.Sprintf("%s is better beyond doubt", c.byID[s.Need].Label())
 	case race.Void:
-		v.Why = fmt.Sprintf("nothing was learnt %s: %s", on(s.Day), s.Need)
+		v.Why = fmt.Sprintf("nothing was learnt %s: %s", onDay(s.Day), s.Need)
 	case race.Waiting:
 		v.Why = "better ones were tried on the bad days first, and sufficed"
 		if c.race.Short() {
@@ -107,10 +107,10 @@ func (c *Contest) verdict(s race.Standing, wins map[string]float64) Verdict {
 		}
 	}
 	for _, day := range append([]string{race.Quiet}, c.race.Days...) {
-		trials := c.trials(s.Candidate, day, &v)
+		trials := c.decidingTrials(s.Candidate, day, &v)
 		if day == race.Quiet {
 			for i, name := range c.Needs.Prefer {
-				f, ok := figureOf(trials, name)
+				f, ok := meanFigure(trials, name)
 				if i == 0 {
 					f = f.ranked(s)
 				}
@@ -118,8 +118,8 @@ func (c *Contest) verdict(s race.Standing, wins map[string]float64) Verdict {
 					v.Figures = append(v.Figures, f)
 				}
 			}
-			for _, pool := range c.Needs.pools() {
-				if f, ok := figureOf(trials, pool+"."+c.Needs.Prefer[0]); ok {
+			for _, pool := range c.Needs.poolNames() {
+				if f, ok := meanFigure(trials, pool+"."+c.Needs.Prefer[0]); ok {
 					v.Places = append(v.Places, f)
 				}
 			}
@@ -130,13 +130,13 @@ func (c *Contest) verdict(s race.Standing, wins map[string]float64) Verdict {
 				v.LostWrites += t.Audit.Lost
 			}
 		}
-		v.Needs = append(v.Needs, c.needs(trials, day)...)
+		v.Needs = append(v.Needs, c.dayNeeds(trials, day)...)
 	}
 	return v
 }
 
-// trials are those of a candidate on a day that decide something; their runs are noted in v.
-func (c *Contest) trials(candidate, day string, v *Verdict) (trials []record.Trial) {
+// decidingTrials are those of a candidate on a day that decide something; their runs are noted in v.
+func (c *Contest) decidingTrials(candidate, day string, v *Verdict) (decidingTrials []record.Trial) {
 	for _, r := range c.race.Results() {
 		if r.Candidate != candidate || r.Day != day || c.runs[r.Heat] == nil {
 			continue
@@ -144,24 +144,24 @@ func (c *Contest) trials(candidate, day string, v *Verdict) (trials []record.Tri
 		if path, err := filepath.Rel(c.Dir, c.runs[r.Heat].Path); err == nil {
 			v.Runs[day] = append(v.Runs[day], path)
 		}
-		if path, err := filepath.Rel(c.Dir, c.file(candidate, day)); err == nil {
+		if path, err := filepath.Rel(c.Dir, c.experimentPath(candidate, day)); err == nil {
 			v.Files[day] = path
 		}
-		if t, ok := trialOf(c.runs[r.Heat]); ok && r.Void == "" {
-			trials = append(trials, t)
+		if t, ok := firstTrial(c.runs[r.Heat]); ok && r.Void == "" {
+			decidingTrials = append(decidingTrials, t)
 		}
 	}
-	return trials
+	return decidingTrials
 }
 
-// needs are what became of a day's needs.
-func (c *Contest) needs(trials []record.Trial, day string) (needs []Need) {
-	for _, l := range c.Needs.lines(day) {
+// dayNeeds are what became of a day's needs.
+func (c *Contest) dayNeeds(trials []record.Trial, day string) (dayNeeds []Need) {
+	for _, l := range c.Needs.assertions(day) {
 		n := Need{Text: l.Text, Day: day, N: len(trials)}
-		n.Figure, _ = figureOf(trials, l.Name)
+		n.Figure, _ = meanFigure(trials, l.Name)
 		sum, worst := 0.0, math.Inf(1)
 		for _, t := range trials {
-			m := margin(l, t)
+			m := needMargin(l, t)
 			sum += m
 			if m <= worst {
 				worst, n.Value = m, l.Check(t).Value
@@ -178,7 +178,7 @@ func (c *Contest) needs(trials []record.Trial, day string) (needs []Need) {
 			n.State = Undecided
 		}
 		n.margin = worst
-		needs = append(needs, n)
+		dayNeeds = append(dayNeeds, n)
 	}
-	return needs
+	return dayNeeds
 }

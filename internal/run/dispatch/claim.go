@@ -29,16 +29,16 @@ import (
 //  4. A comes back, finds the claim of B at its next beat, and ends without another write to run.json,
 //     summary.json or state.json. What it handed over meanwhile has, as all tasks do, one result each.
 type claim struct {
-	path string
-	mine owner
+	path  string
+	owner claimOwner
 
 	stop  context.CancelFunc
 	beats sync.WaitGroup
 }
 
-// owner is what the file holds. It is written in place, so that network file systems show it to
+// claimOwner is what the file holds. It is written in place, so that network file systems show it to
 // who opens it.
-type owner struct {
+type claimOwner struct {
 	Host    string `json:"host"`
 	Process int    `json:"process"`
 	Boot    string `json:"boot"` // of the machine: its own processes are told apart by the lock
@@ -52,15 +52,15 @@ const (
 	watchBeats = 5
 )
 
-// errTaken is why a sweep ends whose run another machine takes care of now.
-var errTaken = errors.New("another machine has taken the run over")
+// errSuperseded is why a sweep ends whose run another machine takes care of now.
+var errSuperseded = errors.New("another machine has taken the run over")
 
 func claimPath(dir string) string { return filepath.Join(dir, executor.Folder, "controller") }
 
-// vacant watches a claim of another machine: record.ErrBusy says that somebody is there.
-func vacant(ctx context.Context, dir string, beat time.Duration, tell func(owner)) error {
+// checkVacant watches a claim of another machine: record.ErrBusy says that somebody is there.
+func checkVacant(ctx context.Context, dir string, beat time.Duration, tell func(claimOwner)) error {
 	was, err := os.ReadFile(claimPath(dir))
-	var o owner
+	var o claimOwner
 	if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(was, &o) == nil && o.Boot == bootID() {
 		return nil
 	}
@@ -86,13 +86,13 @@ func vacant(ctx context.Context, dir string, beat time.Duration, tell func(owner
 	return nil
 }
 
-// newClaim puts a claim into dir and renews it until it is given up; gone is called where another one's is found.
-func newClaim(dir string, beat time.Duration, gone func(error)) (*claim, error) {
+// acquireClaim puts a claim into dir and renews it until it is given up; gone is called where another one's is found.
+func acquireClaim(dir string, beat time.Duration, gone func(error)) (*claim, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("asking for this machine's name: %w", err)
 	}
-	c := &claim{path: claimPath(dir), mine: owner{Host: host, Process: os.Getpid(), Boot: bootID(), Token: rand.Text()}}
+	c := &claim{path: claimPath(dir), owner: claimOwner{Host: host, Process: os.Getpid(), Boot: bootID(), Token: rand.Text()}}
 	if err := c.write(); err != nil {
 		return nil, err
 	}
@@ -114,17 +114,17 @@ func newClaim(dir string, beat time.Duration, gone func(error)) (*claim, error) 
 func (c *claim) renew() error {
 	o, err := c.read()
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && o.Token == c.mine.Token:
-		c.mine.Beat++
+	case errors.Is(err, fs.ErrNotExist) || err == nil && o.Token == c.owner.Token:
+		c.owner.Beat++
 		_ = c.write()
 	case err == nil:
-		return fmt.Errorf("%w: process %d on %s", errTaken, o.Process, o.Host)
+		return fmt.Errorf("%w: process %d on %s", errSuperseded, o.Process, o.Host)
 	}
 	return nil
 }
 
 // read is who holds the claim.
-func (c *claim) read() (o owner, err error) {
+func (c *claim) read() (o claimOwner, err error) {
 	text, err := os.ReadFile(c.path)
 	if err == nil {
 		err = json.Unmarshal(text, &o)
@@ -133,7 +133,7 @@ func (c *claim) read() (o owner, err error) {
 }
 
 func (c *claim) write() error {
-	text, err := json.Marshal(c.mine)
+	text, err := json.Marshal(c.owner)
 	if err == nil {
 		err = os.WriteFile(c.path, append(text, '\n'), 0o644)
 	}
@@ -147,7 +147,7 @@ func (c *claim) write() error {
 func (c *claim) close() error {
 	c.stop()
 	c.beats.Wait()
-	if o, err := c.read(); err != nil || o.Token != c.mine.Token {
+	if o, err := c.read(); err != nil || o.Token != c.owner.Token {
 		return nil // another's, or just being written by another
 	}
 	if err := os.Remove(c.path); err != nil && !errors.Is(err, fs.ErrNotExist) {

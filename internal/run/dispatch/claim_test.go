@@ -17,7 +17,7 @@ import (
 // abroad writes the claim of a controller on another machine.
 func abroad(t *testing.T, dir string, beat int) {
 	t.Helper()
-	text, err := json.Marshal(owner{Host: "login2", Process: 7, Boot: "another", Token: "another", Beat: beat})
+	text, err := json.Marshal(claimOwner{Host: "login2", Process: 7, Boot: "another", Token: "another", Beat: beat})
 	if err == nil {
 		err = os.WriteFile(claimPath(dir), text, 0o600)
 	}
@@ -92,7 +92,7 @@ func TestARunThatWasTakenOver(t *testing.T) {
 	err := Resume(t.Context(), dir, cfg)
 	close(ended)
 	other.Wait()
-	if !errors.Is(err, errTaken) {
+	if !errors.Is(err, errSuperseded) {
 		t.Fatalf("%v", err)
 	}
 	d, err := record.Open(dir)

@@ -91,19 +91,19 @@ func followLarge(b *testing.B, there int) {
 	begun := time.Now()
 	cfg := large(b, 100)
 	cfg.pace = nil // the usual one
-	s, err := newSweep(cfg)
+	s, err := newDispatcher(cfg)
 	if err == nil {
-		s.limits, err = s.engine.Check(b.Context())
+		s.limits, err = s.executor.Check(b.Context())
 	}
 	if err == nil {
-		s.run, err = runner.Begin(cfg.Config)
+		s.remote, err = runner.CreateRemote(cfg.Config)
 	}
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.ReportMetric(time.Since(begun).Seconds(), "made-s")
 	begun = time.Now()
-	if err := errors.Join(s.begin(), s.step(b.Context())); err != nil {
+	if err := errors.Join(s.prepare(), s.step(b.Context())); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportMetric(time.Since(begun).Seconds(), "submitted-s")
@@ -146,10 +146,10 @@ func followLarge(b *testing.B, there int) {
 		return processorTime()
 	}
 	begun, used = time.Now(), processorTime()
-	err = s.round(ctx)
+	err = s.runQueue(ctx)
 	b.ReportMetric(float64(asked/2), "asked")
 	b.ReportMetric(100*took/last.Sub(begun).Seconds(), "%core")
-	if err := errors.Join(err, <-landed, s.engine.Close(), s.writer.Close()); err != nil {
+	if err := errors.Join(err, <-landed, s.executor.Close(), s.writer.Close()); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -186,7 +186,7 @@ func (c cluster) work(dir, node, line string) (state string, err error) {
 	if _, err := os.Stat(filepath.Join(c.dir, "barren-"+node)); err == nil {
 		return "FAILED", nil
 	}
-	ids, err := runner.ParseOnly(line)
+	ids, err := runner.ParseTrials(line)
 	if err != nil {
 		return "", err
 	}
@@ -241,7 +241,7 @@ func (c cluster) scontrol() error {
 	}
 	code := 1
 	if _, err := os.Stat(filepath.Join(c.dir, "unshared")); err == nil {
-		code = executor.NotShared
+		code = executor.ExitNotShared
 	}
 	fmt.Printf("JobId=1 JobState=FAILED ExitCode=%d:0 NodeList=node1\n", code)
 	return nil

@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,11 +10,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"skerry/internal/base/atomicfile"
+	"skerry/internal/base/linger"
+	"skerry/internal/base/progress"
+	"skerry/internal/record"
 	"skerry/internal/run/executor"
-	"skerry/internal/run/executor/registry"
 	"skerry/internal/run/live"
 )
 
@@ -24,9 +30,9 @@ const stateSchema = "skerry/engine/v1"
 type State struct {
 	Schema string `json:"schema"`
 	// On and Options are what the sweep was started with.
-	On      string           `json:"on"`
-	Options registry.Options `json:"options,omitzero"`
-	Token   string           `json:"token"`
+	On      string  `json:"on"`
+	Options Options `json:"options,omitzero"`
+	Token   string  `json:"token"`
 	// Next is the number of the next submission.
 	Next int                   `json:"next"`
 	Open []executor.Submission `json:"open"`
@@ -35,8 +41,8 @@ type State struct {
 	Changed time.Time  `json:"changed"`
 }
 
-// ErrNoEngine says that a run is not one on an engine.
-var ErrNoEngine = errors.New("the run was not started on an engine")
+// ErrNoExecutor says that a run is not one on an engine.
+var ErrNoExecutor = errors.New("the run was not started on an engine")
 
 func statePath(dir string) string { return filepath.Join(dir, executor.Folder, "state.json") }
 
@@ -45,7 +51,7 @@ func ReadState(dir string) (State, error) {
 	var s State
 	text, err := os.ReadFile(statePath(dir))
 	if errors.Is(err, fs.ErrNotExist) {
-		return s, ErrNoEngine
+		return s, ErrNoExecutor
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &s)
@@ -66,4 +72,113 @@ func (s *State) write(dir string) error {
 		return fmt.Errorf("noting what was handed over: %w", err)
 	}
 	return nil
+}
+
+// How much onlookers are told of.
+const (
+	maxTasksAt  = 200
+	maxTroubles = 50
+)
+
+// publishTasks tells people and onlookers how the tasks stand.
+func (s *dispatcher) publishTasks() {
+	now := live.Tasks{On: s.state.On, Waiting: len(s.queue), Lost: s.state.Tasks.Lost, Troubles: s.state.Tasks.Troubles, At: []live.TaskAt{}}
+	for id, h := range s.open {
+		if h.status.State != executor.Running {
+			now.Waiting++
+			continue
+		}
+		now.Running++
+		now.At = append(now.At, live.TaskAt{Task: id, Trials: h.task.IDs(), Where: h.status.Machine, Since: h.since})
+	}
+	slices.SortFunc(now.At, func(a, b live.TaskAt) int { return cmp.Compare(a.Task, b.Task) })
+	now.At = now.At[:min(len(now.At), maxTasksAt)]
+	if now.Troubles == nil {
+		now.Troubles = []live.Trouble{}
+	}
+	for t := range s.writer.Trials {
+		switch {
+		case t.State == record.TrialFailed:
+			now.Failed++
+		case t.Verdict.State == record.Suspect:
+			now.Suspect++
+		}
+	}
+	plan := s.writer.Run().Plan
+	now.Done = s.tasks - now.Waiting - now.Running - len(s.lost)
+	if came := s.measured + s.failed; came > 0 && !s.rerun {
+		now.LeftS = (time.Since(s.begun) / time.Duration(came) * time.Duration(len(plan)-len(s.done))).Round(time.Second).Seconds()
+	}
+	s.state.Tasks = now
+	s.feed.SetTasks(now)
+	s.Progress.Livef("%s", FormatTasks(now, len(s.done), len(plan)))
+}
+
+// FormatTasks says in a line how tasks stand.
+func FormatTasks(t live.Tasks, done, total int) string {
+	parts := []string{fmt.Sprintf("%d of %d trials", done, total), fmt.Sprintf("tasks at %s: %d running, %d waiting", t.On, t.Running, t.Waiting)}
+	if t.Suspect > 0 {
+		parts = append(parts, fmt.Sprintf("%d suspect", t.Suspect))
+	}
+	if t.Failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", t.Failed))
+	}
+	if t.Lost > 0 {
+		parts = append(parts, fmt.Sprintf("%d lost on the way", t.Lost))
+	}
+	if t.LeftS > 0 {
+		parts = append(parts, (time.Duration(t.LeftS)*time.Second).String()+" left")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// saveState writes the state where it has changed.
+func (s *dispatcher) saveState() error {
+	s.state.Changed = time.Time{}
+	text, err := json.Marshal(s.state)
+	if err != nil {
+		return fmt.Errorf("noting what was handed over: %w", err)
+	}
+	if string(text) == s.saved {
+		return nil
+	}
+	s.saved = string(text)
+	return s.state.write(s.dir)
+}
+
+// Follow shows how the tasks of a run stand for as long as another process takes care of it. It
+// tells whether there was one.
+func Follow(ctx context.Context, dir string, p *progress.Reporter) (bool, error) {
+	defer p.Done()
+	seen, troubles := false, time.Time{}
+	for {
+		d, err := record.Open(dir)
+		if err != nil {
+			return seen, err
+		}
+		if !d.Running {
+			return seen, nil
+		}
+		begun := time.Now()
+		s, err := ReadState(dir)
+		if err != nil {
+			return seen, err
+		}
+		for _, t := range s.Tasks.Troubles {
+			if t.At.After(troubles) {
+				p.Linef("note: task %d is %s %s: %s", t.Task, t.State, atMachine(t.Where), t.Why)
+				troubles = t.At
+			}
+		}
+		if !seen {
+			for _, t := range s.Tasks.At {
+				p.Linef("task %d: trials %s %s since %s", t.Task, formatTrials(t.Trials), atMachine(t.Where), t.Since.Format(time.TimeOnly))
+			}
+		}
+		seen = true
+		p.Livef("%s", FormatTasks(s.Tasks, len(d.Summary.Trials), len(d.Run.Plan)))
+		if err := linger.For(ctx, max(pollEvery, 100*time.Since(begun))); err != nil {
+			return seen, fmt.Errorf("following %s: %w", dir, err)
+		}
+	}
 }

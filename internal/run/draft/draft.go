@@ -26,8 +26,8 @@ type File interface {
 	NeedsName() string
 }
 
-// invalid is the error of a file's first mistake, without its line: the file is not written yet.
-func invalid(mistakes []experiment.Mistake) error {
+// firstMistake is the error of a file's first mistake, without its line: the file is not written yet.
+func firstMistake(mistakes []experiment.Mistake) error {
 	return fmt.Errorf("%w: %s", ErrAnswer, strings.TrimSuffix(mistakes[0].Message+"; "+mistakes[0].Hint, "; "))
 }
 
@@ -41,8 +41,8 @@ type Places struct {
 // mostLinks bounds a list that a person chooses from.
 const mostLinks = 400
 
-// PlacesOf lists what a topology has.
-func PlacesOf(t topology.Topology) Places {
+// NewPlaces lists what a topology has.
+func NewPlaces(t topology.Topology) Places {
 	p := Places{Sites: []string{}, Nodes: []string{}, Links: []string{}}
 	for _, s := range t.Sites {
 		p.Sites = append(p.Sites, s.Name)
@@ -64,4 +64,26 @@ func (p Places) first() string {
 		return ""
 	}
 	return p.Sites[0]
+}
+
+// ParseEvent reads an event as a person writes it on a command line: OFFER, OFFER=TARGET, each
+// with ,at=TIME ,for=TIME ,amount=VALUE behind it. The error wraps ErrAnswer.
+func ParseEvent(text string) (Event, error) {
+	parts := strings.Split(text, ",")
+	var e Event
+	e.Offer, e.Target, _ = strings.Cut(strings.TrimSpace(parts[0]), "=")
+	for _, p := range parts[1:] {
+		key, value, ok := strings.Cut(strings.TrimSpace(p), "=")
+		switch {
+		case ok && key == "at":
+			e.At = value
+		case ok && key == "for":
+			e.For = value
+		case ok && key == "amount":
+			e.Amount = value
+		default:
+			return e, fmt.Errorf("%w: %q of the event %q is none of at=TIME, for=TIME, amount=VALUE", ErrAnswer, p, text)
+		}
+	}
+	return e, nil
 }

@@ -2,11 +2,18 @@ package draft
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"skerry/internal/base/suggest"
 	"skerry/internal/base/unit"
 	"skerry/internal/database"
+	"skerry/internal/event"
 	"skerry/internal/experiment"
+	"skerry/internal/record"
 )
 
 // Experiment has the answers that make an experiment file.
@@ -55,9 +62,9 @@ func DefaultExperiment() Experiment {
 	}
 }
 
-// times are when the i-th of n events begins and how long it lasts where nobody said so: the
+// eventTimes are when the i-th of n events begins and how long it lasts where nobody said so: the
 // measurement is cut into 2n+1 parts, every second of which has an event.
-func (d Experiment) times(i int) (at, lasts unit.Duration, err error) {
+func (d Experiment) eventTimes(i int) (at, lasts unit.Duration, err error) {
 	whole, err := unit.ParseDuration(d.Time)
 	if err != nil {
 		return 0, 0, fmt.Errorf("%w: how long a trial measures: %w", ErrAnswer, err)
@@ -75,7 +82,136 @@ func (d Experiment) Check(path string, databases map[string]database.Database) (
 		return "", v, err
 	}
 	if v = experiment.ValidateText(path, []byte(text), databases); !v.Valid {
-		return text, v, invalid(v.Problems)
+		return text, v, firstMistake(v.Problems)
 	}
 	return text, v, nil
+}
+
+// YAML is the text of the experiment file. The error wraps ErrAnswer.
+func (d Experiment) YAML() (string, error) {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("# Run it with: skerry run %s.yaml", d.Name)
+	line("name: %s", quoteYAML(d.Name))
+	line("topology: %s", quoteYAML(d.Topology))
+	if d.Client != "" {
+		line("client: %s # where the load comes from", quoteYAML(d.Client))
+	}
+	line("database: %s", quoteYAML(d.Database))
+	line("workload: {name: %s, records: %d, threads: %d}", quoteYAML(d.Workload), d.Records, d.Threads)
+	if d.Endless {
+		line("stop: {operations: %d} # until Ctrl-C", experiment.Endless)
+	} else {
+		line("stop: {time: %s}", quoteYAML(d.Time))
+	}
+	switch len(d.Scales) {
+	case 0:
+	case 1:
+		line("scale: %s # times every distance", formatNumber(d.Scales[0]))
+	default:
+		line("matrix:\n  scale: [%s] # times every distance", strings.Join(formatNumbers(d.Scales), ", "))
+	}
+	line("repetitions: %d", d.Repetitions)
+	if len(d.Events) > 0 {
+		line("events:")
+	}
+	for i, e := range d.Events {
+		text, err := d.formatEvent(i, e)
+		if err != nil {
+			return "", err
+		}
+		line("  - %s", text)
+	}
+	if d.Audit {
+		line("audit: true # reads every acknowledged write back")
+	}
+	if len(d.Assert) > 0 {
+		line("assert:")
+	}
+	for _, a := range d.Assert {
+		line("  - %s", quoteYAML(a))
+	}
+	return b.String(), nil
+}
+
+// formatEvent writes an event in one line.
+func (d Experiment) formatEvent(i int, e Event) (string, error) {
+	offers := event.Offers()
+	at := slices.IndexFunc(offers, func(o event.Offer) bool { return o.ID == e.Offer })
+	if at < 0 {
+		return "", unknownOffer(e.Offer, offers)
+	}
+	o := offers[at]
+	begins, lasts, err := d.eventTimes(i)
+	if err != nil {
+		return "", err
+	}
+	what, err := formatTarget(o, e.Target)
+	if err != nil {
+		return "", err
+	}
+	if o.Amount != nil {
+		amount := e.Amount
+		if amount == "" {
+			amount = o.Amount.Value
+		}
+		what += fmt.Sprintf(", %s: %s", o.Amount.Key, quoteYAML(amount))
+	}
+	return fmt.Sprintf("{name: %s-%d, at: %s, for: %s, %s: {%s}}", o.ID, i+1, quoteYAML(firstNonBlank(e.At, begins.String())), quoteYAML(firstNonBlank(e.For, lasts.String())), o.Kind, what), nil
+}
+
+// formatTarget is whom an event is aimed at.
+func formatTarget(o event.Offer, name string) (string, error) {
+	switch {
+	case name != "":
+		return fmt.Sprintf("%s: [%s]", o.Targets, quoteYAML(name)), nil
+	case o.On == record.OnLinks:
+		return "choose: random", nil
+	case o.Targets == "nodes":
+		return "nodes: data, choose: random", nil
+	}
+	return "", fmt.Errorf("%w: the event %s needs a node", ErrAnswer, o.ID)
+}
+
+func unknownOffer(id string, offers []event.Offer) error {
+	ids := make([]string, len(offers))
+	for i, o := range offers {
+		ids[i] = o.ID
+	}
+	if near := suggest.Nearest(id, ids); near != "" {
+		return fmt.Errorf("%w: there is no event %q; did you mean %q?", ErrAnswer, id, near)
+	}
+	return fmt.Errorf("%w: there is no event %q; there are %s", ErrAnswer, id, strings.Join(ids, ", "))
+}
+
+func firstNonBlank(text, other string) string {
+	if strings.TrimSpace(text) == "" {
+		return other
+	}
+	return strings.TrimSpace(text)
+}
+
+// plainWord is what YAML takes for itself without quotes, also inside [ ] and { }.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9/.][A-Za-z0-9~/._+%:=-]*( [A-Za-z0-9<>=./%-]+)*$`)
+
+// specialWord are words that YAML takes for something other than a text, and pairs in the making.
+var specialWord = regexp.MustCompile(`(?i)^(true|false|null|yes|no|on|off|~)$|:$|: `)
+
+// quoteYAML writes a text of one line so that YAML reads the same text, or, where it is one, a number.
+func quoteYAML(text string) string {
+	if plainWord.MatchString(text) && !specialWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "'", "''") + "'"
+}
+
+// formatNumber writes a number as YAML reads it.
+func formatNumber(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
+func formatNumbers(list []float64) []string {
+	texts := make([]string, len(list))
+	for i, f := range list {
+		texts[i] = formatNumber(f)
+	}
+	return texts
 }

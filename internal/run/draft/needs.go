@@ -68,25 +68,25 @@ func (n Needs) YAML() (string, error) {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("# Answer it with: skerry choose %s.yaml", n.Name)
-	line("cloud: %s", word(n.Cloud))
+	line("cloud: %s", quoteYAML(n.Cloud))
 	if len(n.Clients) > 0 {
-		line("client: [%s] # where requests come from", words(n.Clients))
+		line("client: [%s] # where requests come from", quoteList(n.Clients))
 	}
-	line("load: {workload: %s, target: %s, records: %d}", word(n.Workload), number(n.Target), n.Records)
-	list(line, "must", n.Must)
-	list(line, "bad_days", n.BadDays)
+	line("load: {workload: %s, target: %s, records: %d}", quoteYAML(n.Workload), formatNumber(n.Target), n.Records)
+	writeList(line, "must", n.Must)
+	writeList(line, "bad_days", n.BadDays)
 	if len(n.Prefer) > 0 {
-		line("prefer: [%s] # the first ranks", words(n.Prefer))
+		line("prefer: [%s] # the first ranks", quoteList(n.Prefer))
 	}
 	if len(n.Consider) > 0 {
-		line("consider: [%s]", words(n.Consider))
+		line("consider: [%s]", quoteList(n.Consider))
 	}
-	line("budget: %s", word(n.Budget))
+	line("budget: %s", quoteYAML(n.Budget))
 	return b.String(), nil
 }
 
-// list writes lines that are YAML of their own, each in one line.
-func list(line func(string, ...any), key string, items []string) {
+// writeList writes lines that are YAML of their own, each in one line.
+func writeList(line func(string, ...any), key string, items []string) {
 	if len(items) > 0 {
 		line("%s:", key)
 	}
@@ -95,10 +95,10 @@ func list(line func(string, ...any), key string, items []string) {
 	}
 }
 
-func words(list []string) string {
+func quoteList(list []string) string {
 	quoted := make([]string, len(list))
 	for i, w := range list {
-		quoted[i] = word(w)
+		quoted[i] = quoteYAML(w)
 	}
 	return strings.Join(quoted, ", ")
 }
@@ -109,7 +109,7 @@ func (n Needs) Check(path string, registry []database.About, memory int64) (text
 		return "", nil, err
 	}
 	if contest, err = Plan(path, text, registry, memory); err != nil {
-		return text, nil, invalid(experiment.Mistakes(err, path))
+		return text, nil, firstMistake(experiment.Mistakes(err, path))
 	}
 	return text, contest, nil
 }
@@ -121,5 +121,5 @@ func Plan(path, text string, registry []database.About, memory int64) (*choose.C
 	if err != nil {
 		return nil, err
 	}
-	return choose.Plan(needs, "", registry, choose.How{Memory: memory})
+	return choose.Plan(needs, "", registry, choose.Options{Memory: memory})
 }

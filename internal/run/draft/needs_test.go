@@ -72,7 +72,7 @@ func TestNeedsAreAskedFor(t *testing.T) {
 		if err != nil {
 			return Places{}, err
 		}
-		return PlacesOf(contest.Cloud()), nil
+		return NewPlaces(contest.Cloud()), nil
 	}}
 	s, err := questions.Run(DefaultNeeds())
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -12,12 +13,13 @@ import (
 
 	"skerry/internal/event"
 	"skerry/internal/evidence/warnings"
+	"skerry/internal/link"
 	"skerry/internal/record"
 )
 
-// linksAtMost is how often links that change all the time are told at most: what one event
+// minLinkInterval is how often links that change all the time are told at most: what one event
 // does to them is told at once.
-const linksAtMost = 250 * time.Millisecond
+const minLinkInterval = 250 * time.Millisecond
 
 // Fire makes an event happen in the trial that measures.
 type Fire func(context.Context, event.Event) (record.Event, error)
@@ -30,18 +32,18 @@ var ErrNotMeasuring = errors.New("no trial is measuring at the moment")
 type Feed struct {
 	epoch string // tells this feed's message numbers from those of another attempt
 
-	mu      sync.Mutex
-	state   State
-	log     backlog
-	changed chan struct{} // closed, and replaced, at every message
-	over    bool
-	fire    Fire
-	byLink  map[string]int
-	base    []Link       // the links when the measurement began
-	dirty   map[int]bool // links that were not told of yet
-	toldAt  time.Time    // when links were told of
-	ended   []record.Trial
-	err     error // the first thing that could not be told
+	mu        sync.Mutex
+	state     State
+	log       backlog
+	changed   chan struct{} // closed, and replaced, at every message
+	closed    bool
+	fire      Fire
+	byLink    map[string]int
+	base      []Link       // the links when the measurement began
+	dirty     map[int]bool // links that were not told of yet
+	linksSent time.Time    // when links were told of
+	ended     []record.Trial
+	err       error // the first thing that could not be told
 }
 
 // New makes the feed of a run, of which these trials have ended before.
@@ -53,21 +55,21 @@ func New(r Run, before ...record.Trial) *Feed {
 	}
 }
 
-// tell changes the state and puts a message into the backlog; v is called after change.
-func (f *Feed) tell(kind Kind, change func(*State), v func(*State) any) {
+// publish changes the state and puts a message into the backlog; v is called after change.
+func (f *Feed) publish(kind Kind, change func(*State), v func(*State) any) {
 	if f == nil {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.over {
+	if f.closed {
 		return
 	}
 	change(&f.state)
-	f.say(kind, v(&f.state))
+	f.appendMessage(kind, v(&f.state))
 }
 
-func (f *Feed) say(kind Kind, v any) {
+func (f *Feed) appendMessage(kind Kind, v any) {
 	if err := f.log.add(kind, v); err != nil { // a number that JSON has no word for
 		if f.err == nil {
 			f.err = fmt.Errorf("telling a %s: %w", kind, err)
@@ -78,26 +80,26 @@ func (f *Feed) say(kind Kind, v any) {
 	f.changed = make(chan struct{})
 }
 
-// Begin begins a trial: what was told of the one before is forgotten.
-func (f *Feed) Begin(t Trial) {
+// BeginTrial begins a trial: what was told of the one before is forgotten.
+func (f *Feed) BeginTrial(t Trial) {
 	if t.Parameters == nil {
 		t.Parameters = map[string]any{}
 	}
-	f.tell(KindState, func(s *State) {
+	f.publish(KindState, func(s *State) {
 		f.byLink, f.base, f.dirty, f.fire = nil, nil, nil, nil
 		*s = State{Run: s.Run, Tasks: s.Tasks, Results: s.Results, Doubts: s.Doubts, Trial: &t, Seconds: []record.Second{}, Nodes: []record.NodeSecond{}, Events: []record.Event{}}
 	}, func(s *State) any { return s })
 }
 
-// Stage says what the trial is at.
-func (f *Feed) Stage(what string) {
-	f.trial(func(t *Trial) { t.Stage = what })
+// SetStage says what the trial is at.
+func (f *Feed) SetStage(what string) {
+	f.updateTrial(func(t *Trial) { t.Stage = what })
 }
 
-// Measuring says that the measurement began, and how events can be fired; nil says that none
+// SetMeasuring says that the measurement began, and how events can be fired; nil says that none
 // can be any more.
-func (f *Feed) Measuring(began time.Time, fire Fire) {
-	f.trial(func(t *Trial) {
+func (f *Feed) SetMeasuring(began time.Time, fire Fire) {
+	f.updateTrial(func(t *Trial) {
 		f.fire, t.Measuring = fire, fire != nil
 		if fire != nil {
 			t.Began = &began
@@ -108,8 +110,8 @@ func (f *Feed) Measuring(began time.Time, fire Fire) {
 	})
 }
 
-func (f *Feed) trial(change func(*Trial)) {
-	f.tell(KindTrial, func(s *State) {
+func (f *Feed) updateTrial(change func(*Trial)) {
+	f.publish(KindTrial, func(s *State) {
 		if s.Trial != nil {
 			next := *s.Trial
 			change(&next)
@@ -118,10 +120,10 @@ func (f *Feed) trial(change func(*Trial)) {
 	}, func(s *State) any { return s.Trial })
 }
 
-// Cloud says that the lab is up.
-func (f *Feed) Cloud(c Cloud) {
+// SetCloud says that the lab is up.
+func (f *Feed) SetCloud(c Cloud) {
 	c.Sites, c.Nodes, c.Links = append([]Site{}, c.Sites...), append([]Node{}, c.Nodes...), append([]Link{}, c.Links...) // lists, also where none is
-	f.tell(KindState, func(s *State) {
+	f.publish(KindState, func(s *State) {
 		s.Cloud = &c
 		f.byLink, f.dirty = make(map[string]int, len(c.Links)), map[int]bool{}
 		for i, l := range c.Links {
@@ -130,10 +132,10 @@ func (f *Feed) Cloud(c Cloud) {
 	}, func(s *State) any { return s })
 }
 
-// Second tells a second of the driver.
-func (f *Feed) Second(x record.Second) {
-	f.tell(KindSecond, func(s *State) {
-		s.Seconds = keep(append(s.Seconds, x), keepSeconds)
+// AddSecond tells a second of the driver.
+func (f *Feed) AddSecond(x record.Second) {
+	f.publish(KindSecond, func(s *State) {
+		s.Seconds = trimRows(append(s.Seconds, x), keepSeconds)
 		if x.T >= 0 {
 			s.Totals = record.Outcomes{OK: s.Totals.OK + x.OK, Failed: s.Totals.Failed + x.Failed, Unknown: s.Totals.Unknown + x.Unknown, Dropped: s.Totals.Dropped + x.Dropped}
 		}
@@ -141,58 +143,58 @@ func (f *Feed) Second(x record.Second) {
 	f.flushLinks()
 }
 
-// Operations tells a second of each kind of operation.
-func (f *Feed) Operations(rows []record.OperationSecond) {
+// AddOperations tells a second of each kind of operation.
+func (f *Feed) AddOperations(rows []record.OperationSecond) {
 	if len(rows) > 0 {
-		f.tell(KindOperations, func(s *State) { s.Operations = keep(append(s.Operations, rows...), keepSeconds) }, func(*State) any { return rows })
+		f.publish(KindOperations, func(s *State) { s.Operations = trimRows(append(s.Operations, rows...), keepSeconds) }, func(*State) any { return rows })
 	}
 }
 
-// Pools tells a second of each workload, where there are several.
-func (f *Feed) Pools(rows []record.PoolSecond) {
+// AddPools tells a second of each workload, where there are several.
+func (f *Feed) AddPools(rows []record.PoolSecond) {
 	if len(rows) > 0 {
-		f.tell(KindPools, func(s *State) { s.Pools = keep(append(s.Pools, rows...), keepSeconds) }, func(*State) any { return rows })
+		f.publish(KindPools, func(s *State) { s.Pools = trimRows(append(s.Pools, rows...), keepSeconds) }, func(*State) any { return rows })
 	}
 }
 
-// Errors tells what did not end ok in a second.
-func (f *Feed) Errors(rows []record.ErrorSecond) {
+// AddErrors tells what did not end ok in a second.
+func (f *Feed) AddErrors(rows []record.ErrorSecond) {
 	if len(rows) > 0 {
-		f.tell(KindErrors, func(s *State) { s.Errors = keep(append(s.Errors, rows...), keepSeconds) }, func(*State) any { return rows })
+		f.publish(KindErrors, func(s *State) { s.Errors = trimRows(append(s.Errors, rows...), keepSeconds) }, func(*State) any { return rows })
 	}
 }
 
-// Nodes tells what nodes used in a second.
-func (f *Feed) Nodes(rows []record.NodeSecond) {
+// AddNodes tells what nodes used in a second.
+func (f *Feed) AddNodes(rows []record.NodeSecond) {
 	if len(rows) == 0 {
 		return
 	}
-	f.tell(KindNodes, func(s *State) { s.Nodes = keep(append(s.Nodes, rows...), keepNodes) }, func(*State) any { return rows })
+	f.publish(KindNodes, func(s *State) { s.Nodes = trimRows(append(s.Nodes, rows...), keepNodes) }, func(*State) any { return rows })
 	f.flushLinks()
 }
 
-// Network tells a second of what packets met.
-func (f *Feed) Network(x record.NetworkSecond) {
-	f.tell(KindNetwork, func(s *State) { s.Network = &x }, func(*State) any { return x })
+// SetNetwork tells a second of what packets met.
+func (f *Feed) SetNetwork(x record.NetworkSecond) {
+	f.publish(KindNetwork, func(s *State) { s.Network = &x }, func(*State) any { return x })
 }
 
-// Event tells a line of events.jsonl.
-func (f *Feed) Event(e record.Event) {
-	f.tell(KindEvent, func(s *State) {
+// AddEvent tells a line of events.jsonl.
+func (f *Feed) AddEvent(e record.Event) {
+	f.publish(KindEvent, func(s *State) {
 		for i := len(s.Events) - 1; i >= 0 && e.ID != 0; i-- {
 			if s.Events[i].ID == e.ID {
 				s.Events[i] = e
 				return
 			}
 		}
-		s.Events = keep(append(s.Events, e), keepEvents)
+		s.Events = trimRows(append(s.Events, e), keepEvents)
 	}, func(*State) any { return e })
 }
 
-// End tells how a trial ended, and what is to be doubted now.
-func (f *Feed) End(x record.Trial) {
+// EndTrial tells how a trial ended, and what is to be doubted now.
+func (f *Feed) EndTrial(x record.Trial) {
 	r := Result{ID: x.ID, State: x.State, Error: x.Error, Goodput: x.Goodput, Verdict: x.Verdict.State, Reasons: x.Verdict.Reasons, Assertions: x.Assertions}
-	f.tell(KindResult, func(s *State) {
+	f.publish(KindResult, func(s *State) {
 		again := func(x Result) bool { return x.ID == r.ID }
 		s.Results = append(slices.DeleteFunc(slices.Clone(s.Results), again), r)
 		if s.Trial == nil || s.Trial.ID != x.ID { // one beside it
@@ -202,7 +204,7 @@ func (f *Feed) End(x record.Trial) {
 		t.Measuring, t.Stage = false, "ended"
 		s.Trial, f.fire = &t, nil
 	}, func(*State) any { return r })
-	f.tell(KindDoubts, func(s *State) {
+	f.publish(KindDoubts, func(s *State) {
 		again := func(t record.Trial) bool { return t.ID == x.ID }
 		if x.State != record.TrialOK && slices.ContainsFunc(f.ended, func(t record.Trial) bool { return again(t) && t.State == record.TrialOK }) {
 			return // the attempt that measured stands, as it does in the record
@@ -219,9 +221,9 @@ func (f *Feed) Close() error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.over {
-		f.over, f.fire = true, nil
-		f.say(KindEnd, struct{}{})
+	if !f.closed {
+		f.closed, f.fire = true, nil
+		f.appendMessage(KindEnd, struct{}{})
 	}
 	return f.err
 }
@@ -237,12 +239,103 @@ func (f *Feed) Fire(ctx context.Context, e event.Event) (record.Event, error) {
 	return fire(ctx, e)
 }
 
-// JSON is the present state, and the id of the last message in it.
-func (f *Feed) JSON() (state []byte, id string, err error) {
+// StateJSON is the present state, and the id of the last message in it.
+func (f *Feed) StateJSON() (state []byte, id string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	state, err = json.Marshal(f.state)
-	return state, f.id(f.log.next), err
+	return state, f.formatID(f.log.next), err
 }
 
-func (f *Feed) id(n uint64) string { return f.epoch + "." + strconv.FormatUint(n, 10) }
+func (f *Feed) formatID(n uint64) string { return f.epoch + "." + strconv.FormatUint(n, 10) }
+
+// NewLink is a link with its qualities.
+func NewLink(id, a, b string, ab, ba link.Quality) Link {
+	return Link{ID: id, A: a, B: b, AB: newWay(ab), BA: newWay(ba)}
+}
+
+func newWay(q link.Quality) Way {
+	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+	return Way{LatencyMS: ms(q.Latency), JitterMS: ms(q.Jitter), Loss: q.LossShare(), Bandwidth: q.Bandwidth, Down: q.Down}
+}
+
+// ChangeLinks tells that links were changed.
+func (f *Feed) ChangeLinks(changes []link.Change) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.state.Cloud == nil {
+		return
+	}
+	for _, c := range changes {
+		i, ok := f.byLink[c.ID]
+		if !ok {
+			continue
+		}
+		l := &f.state.Cloud.Links[i]
+		if c.AB != nil {
+			l.AB = newWay(*c.AB)
+		}
+		if c.BA != nil {
+			l.BA = newWay(*c.BA)
+		}
+		l.Changed = f.base != nil && (l.AB != f.base[i].AB || l.BA != f.base[i].BA)
+		f.dirty[i] = true
+	}
+	f.publishLinks()
+}
+
+// SetCarrier tells that the devices of a link were taken down or up.
+func (f *Feed) SetCarrier(id string, up bool) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if i, ok := f.byLink[id]; ok {
+		f.state.Cloud.Links[i].CarrierDown = !up
+		f.dirty[i] = true
+		f.publishLinks()
+	}
+}
+
+// SetRTTs tells the median round trips, in milliseconds, that links were measured with.
+func (f *Feed) SetRTTs(rtt map[string]float64) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id, ms := range rtt {
+		if i, ok := f.byLink[id]; ok {
+			f.state.Cloud.Links[i].RTTMS = &ms
+			f.dirty[i] = true
+		}
+	}
+	f.publishLinks()
+}
+
+func (f *Feed) flushLinks() {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.publishLinks()
+}
+
+// publishLinks tells of those that changed, unless it did a moment ago: then the next second will.
+func (f *Feed) publishLinks() {
+	if len(f.dirty) == 0 || f.closed || time.Since(f.linksSent) < minLinkInterval {
+		return
+	}
+	list := make([]Link, 0, len(f.dirty))
+	for _, i := range slices.Sorted(maps.Keys(f.dirty)) {
+		list = append(list, f.state.Cloud.Links[i])
+	}
+	clear(f.dirty)
+	f.linksSent = time.Now()
+	f.appendMessage(KindLinks, list)
+}

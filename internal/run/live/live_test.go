@@ -99,7 +99,7 @@ func listen(t *testing.T) (*Feed, string) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		if _, err := Read(context.Background(), dir); !errors.Is(err, ErrNotLive) {
+		if _, err := ReadState(context.Background(), dir); !errors.Is(err, ErrNotLive) {
 			t.Errorf("after the end: %v", err)
 		}
 	})
@@ -107,9 +107,9 @@ func listen(t *testing.T) (*Feed, string) {
 }
 
 func begin(f *Feed) {
-	f.Begin(Trial{ID: 1, Number: 1})
+	f.BeginTrial(Trial{ID: 1, Number: 1})
 	q := link.Quality{Latency: 20 * time.Millisecond}
-	f.Cloud(Cloud{Name: "c", Links: []Link{NewLink("a~b", "a", "b", q, q), NewLink("a~c", "a", "c", q, q)}})
+	f.SetCloud(Cloud{Name: "c", Links: []Link{NewLink("a~b", "a", "b", q, q), NewLink("a~c", "a", "c", q, q)}})
 }
 
 func TestFollow(t *testing.T) {
@@ -119,16 +119,16 @@ func TestFollow(t *testing.T) {
 	begin(f)
 	o.want(KindState, `"trial":{"id":1`)
 	o.want(KindState, `"latency_ms":20`)
-	f.Stage("loading")
+	f.SetStage("loading")
 	o.want(KindTrial, `"stage":"loading"`)
-	f.Second(record.Second{T: 1, OK: 17})
+	f.AddSecond(record.Second{T: 1, OK: 17})
 	away := o.want(KindSecond, `"ok":17`)
 	o.stop()
 
-	f.Links([]link.Change{{ID: "a~b", AB: &link.Quality{Down: true}}, {ID: "unheard of"}})
-	f.Event(record.Event{ID: 1, Kind: "link_down", State: record.EventBegun})
-	f.Event(record.Event{ID: 1, Kind: "link_down", State: record.EventActive})
-	f.Nodes([]record.NodeSecond{{T: 1, Node: "a", CPU: 0.5}})
+	f.ChangeLinks([]link.Change{{ID: "a~b", AB: &link.Quality{Down: true}}, {ID: "unheard of"}})
+	f.AddEvent(record.Event{ID: 1, Kind: "link_down", State: record.EventBegun})
+	f.AddEvent(record.Event{ID: 1, Kind: "link_down", State: record.EventActive})
+	f.AddNodes([]record.NodeSecond{{T: 1, Node: "a", CPU: 0.5}})
 
 	back := open(t, dir, away.id) // a browser that slept
 	l := back.want(KindLinks, `"down":true`)
@@ -151,8 +151,8 @@ func TestFollow(t *testing.T) {
 	if len(s.Seconds) != 1 || len(s.Nodes) != 1 || len(s.Events) != 1 || s.Events[0].State != record.EventActive || !s.Cloud.Links[0].AB.Down || s.Cloud.Links[0].BA.Down {
 		t.Errorf("who comes late is told %+v", s)
 	}
-	f.End(record.Trial{ID: 1, State: record.TrialOK, Verdict: record.Verdict{State: record.Suspect, Reasons: []string{"busy"}}})
-	f.End(record.Trial{ID: 1, State: record.TrialFailed})
+	f.EndTrial(record.Trial{ID: 1, State: record.TrialOK, Verdict: record.Verdict{State: record.Suspect, Reasons: []string{"busy"}}})
+	f.EndTrial(record.Trial{ID: 1, State: record.TrialFailed})
 	begin(f)
 	late.want(KindResult, `"reasons":["busy"]`)
 	late.want(KindDoubts, `"kind":"trust"`)
@@ -177,7 +177,7 @@ func TestFollowAfterTooLong(t *testing.T) {
 	first := o.want(KindState, "")
 	o.stop()
 	for i := range backlogMessages + 10 {
-		f.Second(record.Second{T: int64(i)})
+		f.AddSecond(record.Second{T: int64(i)})
 	}
 	back := open(t, dir, first.id)
 	var s State
@@ -187,7 +187,7 @@ func TestFollowAfterTooLong(t *testing.T) {
 	if last := s.Seconds[len(s.Seconds)-1].T; last != backlogMessages+9 {
 		t.Errorf("the last second is %d", last)
 	}
-	f.Stage("x")
+	f.SetStage("x")
 	back.want(KindTrial, `"stage":"x"`)
 }
 
@@ -195,12 +195,12 @@ func TestLinksThatChangeAllTheTimeAreToldNowAndThen(t *testing.T) {
 	f, dir := listen(t)
 	begin(f)
 	for i := range 100 {
-		f.Links([]link.Change{{ID: "a~b", AB: &link.Quality{Latency: time.Duration(i) * time.Millisecond}}})
+		f.ChangeLinks([]link.Change{{ID: "a~b", AB: &link.Quality{Latency: time.Duration(i) * time.Millisecond}}})
 	}
-	if n := len(f.log.messages); n > 2+1 && time.Since(f.toldAt) < linksAtMost {
+	if n := len(f.log.messages); n > 2+1 && time.Since(f.linksSent) < minLinkInterval {
 		t.Errorf("%d messages", n)
 	}
-	s, err := Read(t.Context(), dir)
+	s, err := ReadState(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,8 +213,8 @@ func TestALinkThatIsAsItWasIsNotChanged(t *testing.T) {
 	f, dir := listen(t)
 	begin(f)
 	changed := func(latency time.Duration) bool {
-		f.Links([]link.Change{{ID: "a~b", AB: &link.Quality{Latency: latency}}})
-		s, err := Read(t.Context(), dir)
+		f.ChangeLinks([]link.Change{{ID: "a~b", AB: &link.Quality{Latency: latency}}})
+		s, err := ReadState(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +223,7 @@ func TestALinkThatIsAsItWasIsNotChanged(t *testing.T) {
 	if changed(10 * time.Millisecond) {
 		t.Error("before the measurement nothing is changed")
 	}
-	f.Measuring(time.Now(), func(context.Context, event.Event) (record.Event, error) { return record.Event{}, nil })
+	f.SetMeasuring(time.Now(), func(context.Context, event.Event) (record.Event, error) { return record.Event{}, nil })
 	if !changed(30*time.Millisecond) || changed(10*time.Millisecond) {
 		t.Error("it is changed while it is not as the measurement began with it")
 	}
@@ -249,7 +249,7 @@ func TestFire(t *testing.T) {
 	if code, body := post(cut); code != http.StatusConflict || !strings.Contains(body, ErrNotMeasuring.Error()) {
 		t.Errorf("before the measurement: %d %s", code, body)
 	}
-	f.Measuring(time.Now(), func(_ context.Context, e event.Event) (record.Event, error) {
+	f.SetMeasuring(time.Now(), func(_ context.Context, e event.Event) (record.Event, error) {
 		if e.Kind() != "link_down" || e.For.Duration() != 5*time.Second {
 			return record.Event{}, fmt.Errorf("%w: %+v", event.ErrInvalid, e)
 		}
@@ -258,13 +258,13 @@ func TestFire(t *testing.T) {
 	if code, body := post(cut); code != http.StatusOK || !strings.Contains(body, `"id":4`) {
 		t.Errorf("%d %s", code, body)
 	}
-	if e, err := Send(t.Context(), dir, []byte("{link_down: {between: [a, b]}, for: 5s}")); err != nil || e.ID != 4 {
+	if e, err := SendEvent(t.Context(), dir, []byte("{link_down: {between: [a, b]}, for: 5s}")); err != nil || e.ID != 4 {
 		t.Errorf("sent: %+v, %v", e, err)
 	}
-	if _, err := Send(t.Context(), dir, []byte("{kil: a}")); !errors.Is(err, ErrRefused) || !strings.Contains(advice.Of(err), "kill") {
+	if _, err := SendEvent(t.Context(), dir, []byte("{kil: a}")); !errors.Is(err, ErrRefused) || !strings.Contains(advice.Of(err), "kill") {
 		t.Errorf("a misspelt event: %v, %q", err, advice.Of(err))
 	}
-	if _, err := Send(t.Context(), t.TempDir(), []byte(cut)); !errors.Is(err, ErrNotLive) {
+	if _, err := SendEvent(t.Context(), t.TempDir(), []byte(cut)); !errors.Is(err, ErrNotLive) {
 		t.Errorf("no run: %v", err)
 	}
 	for _, bad := range []string{"", "{", `{"pause": "a"}`, `{"nothing": 1}`, strings.Repeat("x", eventLimit+1)} {
@@ -272,7 +272,7 @@ func TestFire(t *testing.T) {
 			t.Errorf("%.20q: %d %s", bad, code, body)
 		}
 	}
-	f.Measuring(time.Time{}, nil)
+	f.SetMeasuring(time.Time{}, nil)
 	if code, _ := post(cut); code != http.StatusConflict {
 		t.Errorf("after the measurement: %d", code)
 	}
@@ -281,15 +281,15 @@ func TestFire(t *testing.T) {
 func TestNobodyLooks(t *testing.T) {
 	var f *Feed
 	begin(f)
-	f.Stage("x")
-	f.Second(record.Second{})
-	f.Nodes([]record.NodeSecond{{}})
-	f.Links([]link.Change{{ID: "a"}})
-	f.Measured(map[string]float64{"a": 1})
-	f.Event(record.Event{})
-	f.Network(record.NetworkSecond{})
-	f.Measuring(time.Now(), nil)
-	f.End(record.Trial{})
+	f.SetStage("x")
+	f.AddSecond(record.Second{})
+	f.AddNodes([]record.NodeSecond{{}})
+	f.ChangeLinks([]link.Change{{ID: "a"}})
+	f.SetRTTs(map[string]float64{"a": 1})
+	f.AddEvent(record.Event{})
+	f.SetNetwork(record.NetworkSecond{})
+	f.SetMeasuring(time.Now(), nil)
+	f.EndTrial(record.Trial{})
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
@@ -317,8 +317,8 @@ func BenchmarkSecond(b *testing.B) {
 				rows[i] = record.NodeSecond{Node: fmt.Sprintf("node-%d", i), CPU: 0.123456, Memory: 123456789, RxBytes: 1 << 20}
 			}
 			for b.Loop() {
-				f.Second(record.Second{OK: 12345, ServiceP50: 1234.5})
-				f.Nodes(rows)
+				f.AddSecond(record.Second{OK: 12345, ServiceP50: 1234.5})
+				f.AddNodes(rows)
 			}
 		})
 	}

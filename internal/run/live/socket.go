@@ -1,6 +1,7 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,8 +16,11 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"skerry/internal/base/advice"
 	"skerry/internal/event"
+	"skerry/internal/record"
 )
 
 // SocketFile is the socket's name in a run directory. Only its owner may connect.
@@ -25,8 +29,8 @@ const SocketFile = "live.sock"
 // eventLimit bounds the text of an event to be fired.
 const eventLimit = 64 << 10
 
-// closeTime bounds how long onlookers may take to hear the end.
-const closeTime = 2 * time.Second
+// closeTimeout bounds how long onlookers may take to hear the end.
+const closeTimeout = 2 * time.Second
 
 // Socket is where onlookers of other processes follow a feed.
 type Socket struct {
@@ -49,7 +53,7 @@ func Listen(dir string, f *Feed, log *slog.Logger) (*Socket, error) {
 	if s.dir, err = os.Open(dir); err != nil {
 		return nil, fmt.Errorf("opening the live feed: %w", err)
 	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: within(s.dir), Net: "unix"})
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketPath(s.dir), Net: "unix"})
 	if err == nil {
 		l.SetUnlinkOnClose(false) // by a path that has changed by then
 		err = os.Chmod(s.path, 0o600)
@@ -69,14 +73,14 @@ func Listen(dir string, f *Feed, log *slog.Logger) (*Socket, error) {
 	return s, nil
 }
 
-// within names the socket by way of an open directory: the path of a socket may have 107 bytes,
+// socketPath names the socket by way of an open directory: the path of a socket may have 107 bytes,
 // that of a run directory has no such limit.
-func within(dir *os.File) string { return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), SocketFile) }
+func socketPath(dir *os.File) string { return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), SocketFile) }
 
 // Close ends the feed, lets onlookers hear so, and removes the socket.
 func (s *Socket) Close() error {
 	told := s.feed.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	if err := s.server.Shutdown(ctx); err != nil { // somebody does not listen
 		_ = s.server.Close()
@@ -101,7 +105,7 @@ func (s *Socket) stream(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Socket) state(w http.ResponseWriter, _ *http.Request) {
-	state, id, err := s.feed.JSON()
+	state, id, err := s.feed.StateJSON()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -120,14 +124,14 @@ type Refusal struct {
 func (s *Socket) fire(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, eventLimit))
 	if err != nil {
-		answer(w, http.StatusBadRequest, Refusal{Error: err.Error()})
+		writeJSON(w, http.StatusBadRequest, Refusal{Error: err.Error()})
 		return
 	}
 	e, err := event.Parse(body)
 	if err == nil {
 		got, fired := s.feed.Fire(r.Context(), e)
 		if err = fired; err == nil {
-			answer(w, http.StatusOK, got)
+			writeJSON(w, http.StatusOK, got)
 			return
 		}
 	}
@@ -135,11 +139,105 @@ func (s *Socket) fire(w http.ResponseWriter, r *http.Request) {
 	if errors.Is(err, ErrNotMeasuring) || errors.Is(err, event.ErrNotRunning) {
 		status = http.StatusConflict
 	}
-	answer(w, status, Refusal{Error: err.Error(), Hint: advice.Of(err)})
+	writeJSON(w, status, Refusal{Error: err.Error(), Hint: advice.Of(err)})
 }
 
-func answer(w http.ResponseWriter, status int, v any) {
+func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v)
+}
+
+// ErrNotLive says that no run is telling of itself in a directory.
+var ErrNotLive = errors.New("the run is not under way")
+
+// ErrRefused says that a run does not fire an event.
+var ErrRefused = errors.New("the event is not fired")
+
+// ErrInvalid is ErrRefused where the event is no event of that run, whenever it came.
+var ErrInvalid = fmt.Errorf("%w", ErrRefused)
+
+// Transport carries HTTP requests to the socket of a run directory, whatever their host.
+func Transport(dir string) *http.Transport {
+	return &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dial(ctx, dir)
+	}}
+}
+
+func dial(ctx context.Context, dir string) (net.Conn, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", socketPath(d))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {
+		return nil, ErrNotLive
+	}
+	return conn, err
+}
+
+// CheckLive is nil where a run tells of itself in a directory, and ErrNotLive where none does.
+func CheckLive(ctx context.Context, dir string) error {
+	conn, err := dial(ctx, dir)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// ReadState returns the present state of the run in a directory; ErrNotLive when none goes on.
+func ReadState(ctx context.Context, dir string) (State, error) {
+	var s State
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://run/state", nil)
+	if err != nil {
+		return s, err
+	}
+	answer, err := (&http.Client{Transport: Transport(dir)}).Do(r)
+	if err != nil {
+		return s, fmt.Errorf("reading the live state of %s: %w", dir, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return s, fmt.Errorf("reading the live state of %s: %s", dir, answer.Status)
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&s); err != nil {
+		return s, fmt.Errorf("reading the live state of %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+// SendEvent fires an event, in YAML or JSON, in the run of a directory, and returns what became of
+// it. ErrNotLive when none goes on, ErrRefused when the run does not fire it.
+func SendEvent(ctx context.Context, dir string, text []byte) (record.Event, error) {
+	var e record.Event
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://run/events", bytes.NewReader(text))
+	if err != nil {
+		return e, err
+	}
+	answer, err := (&http.Client{Transport: Transport(dir)}).Do(r)
+	if err != nil {
+		return e, fmt.Errorf("firing an event in %s: %w", dir, err)
+	}
+	defer answer.Body.Close()
+	decode := json.NewDecoder(answer.Body)
+	if answer.StatusCode != http.StatusOK {
+		var said Refusal
+		if err := decode.Decode(&said); err != nil {
+			return e, fmt.Errorf("firing an event in %s: %s", dir, answer.Status)
+		}
+		reason := ErrRefused
+		if answer.StatusCode == http.StatusBadRequest {
+			reason = ErrInvalid
+		}
+		err := fmt.Errorf("%w: %s", reason, said.Error)
+		if said.Hint != "" {
+			err = advice.With(err, "%s", said.Hint)
+		}
+		return e, err
+	}
+	if err := decode.Decode(&e); err != nil {
+		return e, fmt.Errorf("firing an event in %s: %w", dir, err)
+	}
+	return e, nil
 }

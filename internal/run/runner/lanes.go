@@ -21,8 +21,8 @@ import (
 //	lane 1  │ trial 3 │ trial 1 │ ...
 //	lane 2            │ trial 2 │ ...     as long as there is room
 type lane struct {
-	kept     trial.Kept // what trials that reuse clusters leave to each other
-	turns    *trial.Turns
+	pool     trial.ClusterPool // what trials that reuse clusters leave to each other
+	phases   *trial.PhaseScheduler
 	live     *live.Feed // nil where nobody can look, and of all lanes but the first
 	progress *progress.Reporter
 	at       *attempt // nil while it is free
@@ -43,41 +43,41 @@ type attempt struct {
 // lanes run what is left of a plan.
 type lanes struct {
 	*run
-	room        *room
+	capacity    *capacity
 	all         []*lane
 	left        []record.Planned // not begun
 	total, done int              // of the plan; ended, also in earlier attempts at the run
 	ended       chan *attempt
 
-	took           took
+	times          trialTimes
 	failed, inARow int
 	stopped        error // why no more trials are begun
 }
 
 func (r *run) newLanes(left []record.Planned) *lanes {
 	plan := r.writer.Run().Plan
-	l := &lanes{run: r, room: roomFor(r.Experiment.Parallel), left: left, total: len(plan), done: len(plan) - len(left), ended: make(chan *attempt)}
-	l.room.recall(plan, r.writer.Summary().Trials)
-	if l.room.most == 1 {
-		l.all = []*lane{{live: r.live, turns: r.Turns, progress: r.Progress}}
+	l := &lanes{run: r, capacity: newCapacity(r.Experiment.Parallel), left: left, total: len(plan), done: len(plan) - len(left), ended: make(chan *attempt)}
+	l.capacity.restoreUse(plan, r.writer.Summary().Trials)
+	if l.capacity.maxLanes == 1 {
+		l.all = []*lane{{live: r.live, phases: r.Phases, progress: r.Progress}}
 		return l
 	}
-	turns := trial.NewTurns()
-	for range l.room.most {
-		l.all = append(l.all, &lane{turns: turns, progress: r.Progress.Part()})
+	turns := trial.NewPhaseScheduler()
+	for range l.capacity.maxLanes {
+		l.all = append(l.all, &lane{phases: turns, progress: r.Progress.Part()})
 	}
 	l.all[0].live = r.live
 	return l
 }
 
-// drive runs all that is left. Whatever ends it, no trial is under way when it returns.
-func (l *lanes) drive(ctx context.Context) error {
+// runAll runs all that is left. Whatever ends it, no trial is under way when it returns.
+func (l *lanes) runAll(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	for {
-		for l.begin(ctx) {
+		for l.startNext(ctx) {
 		}
-		l.tell()
+		l.publishLanes()
 		running := l.running()
 		if len(running) == 0 {
 			return l.stopped
@@ -89,22 +89,22 @@ func (l *lanes) drive(ctx context.Context) error {
 			stop()
 			continue
 		}
-		l.take(ctx, a)
+		l.finishTrial(ctx, a)
 	}
 }
 
-// begin begins the next trial in a free lane where there is room for it.
-func (l *lanes) begin(ctx context.Context) bool {
+// startNext begins the next trial in a free lane where there is room for it.
+func (l *lanes) startNext(ctx context.Context) bool {
 	if len(l.left) == 0 || l.stopped != nil || ctx.Err() != nil && len(l.running()) > 0 {
 		return false
 	}
-	to, next := l.match()
-	if to == nil || !l.room.admits(l.running(), l.left[next]) {
+	to, next := l.pickTrial()
+	if to == nil || !l.capacity.admits(l.running(), l.left[next]) {
 		return false
 	}
 	a := &attempt{planned: l.left[next], lane: to, number: l.done + len(l.running()) + 1, begun: time.Now()}
 	l.left = slices.Delete(slices.Clone(l.left), next, next+1)
-	a.forms = !l.reuses(a.planned.ID, to.kept.Footing())
+	a.forms = !l.reusesCluster(a.planned.ID, to.pool.Key())
 	to.at = a
 	label := l.label(a)
 	for _, x := range l.all {
@@ -113,15 +113,15 @@ func (l *lanes) begin(ctx context.Context) bool {
 		}
 	}
 	go func() { // drive waits for it
-		a.result, a.err = l.trial(ctx, a, label)
+		a.result, a.err = l.runTrial(ctx, a, label)
 		l.ended <- a
 	}()
 	return true
 }
 
-// match is a free lane and the trial that it takes: the next one, or where lanes have kept
+// pickTrial is a free lane and the trial that it takes: the next one, or where lanes have kept
 // clusters, the first that can run on one.
-func (l *lanes) match() (to *lane, next int) {
+func (l *lanes) pickTrial() (to *lane, next int) {
 	for _, x := range l.all {
 		if x.at != nil {
 			continue
@@ -129,8 +129,8 @@ func (l *lanes) match() (to *lane, next int) {
 		if to == nil {
 			to = x
 		}
-		if kept := x.kept.Footing(); kept != "" && len(l.all) > 1 {
-			at := slices.IndexFunc(l.left, func(p record.Planned) bool { return l.reuses(p.ID, kept) })
+		if kept := x.pool.Key(); kept != "" && len(l.all) > 1 {
+			at := slices.IndexFunc(l.left, func(p record.Planned) bool { return l.reusesCluster(p.ID, kept) })
 			if at >= 0 {
 				return x, at
 			}
@@ -154,16 +154,16 @@ func (l *lanes) label(a *attempt) string {
 		return fmt.Sprintf("trial %d", a.planned.ID)
 	}
 	label := fmt.Sprintf("trial %d of %d %s", a.number, l.total, l.describe(a.planned))
-	if l.took.known() {
-		on := a.lane.kept.Footing()
-		label += fmt.Sprintf(" (%s left)", roughly(l.took.left(l.ahead(on, slices.Concat([]record.Planned{a.planned}, l.left)))))
+	if l.times.known() {
+		on := a.lane.pool.Key()
+		label += fmt.Sprintf(" (%s left)", formatTimeLeft(l.times.estimate(l.countForming(on, slices.Concat([]record.Planned{a.planned}, l.left)))))
 	}
 	return label
 }
 
-// take takes in a trial that has ended.
-func (l *lanes) take(ctx context.Context, a *attempt) {
-	l.took.add(a.forms, time.Since(a.begun))
+// finishTrial takes in a trial that has ended.
+func (l *lanes) finishTrial(ctx context.Context, a *attempt) {
+	l.times.add(a.forms, time.Since(a.begun))
 	if len(l.all) > 1 {
 		a.lane.progress.Done()
 	}
@@ -177,11 +177,11 @@ func (l *lanes) take(ctx context.Context, a *attempt) {
 		return
 	}
 	l.done++
-	l.room.learn(a.planned, t)
+	l.capacity.recordUse(a.planned, t)
 	l.report(fmt.Sprintf("%*d/%d", len(fmt.Sprint(l.total)), l.done, l.total), a.planned, t)
 	if a.lane.live == nil { // it has told so itself otherwise
 		t.ID = a.planned.ID
-		l.live.End(t)
+		l.live.EndTrial(t)
 	}
 	if t.State != record.TrialFailed {
 		l.inARow = 0
@@ -189,12 +189,12 @@ func (l *lanes) take(ctx context.Context, a *attempt) {
 	}
 	l.failed++
 	if l.inARow++; l.inARow == failuresInARow && len(l.left) > 0 && l.stopped == nil {
-		l.stopped = l.givenUp(l.inARow, t)
+		l.stopped = l.abortError(l.inARow, t)
 	}
 }
 
-// tell tells onlookers of all lanes where there are several.
-func (l *lanes) tell() {
+// publishLanes tells onlookers of all lanes where there are several.
+func (l *lanes) publishLanes() {
 	if len(l.all) == 1 {
 		return
 	}
@@ -210,23 +210,72 @@ func (l *lanes) tell() {
 			t.Suspect++
 		}
 	}
-	if l.took.known() {
-		t.LeftS = l.took.left(l.ahead("", l.left)).Seconds() / float64(max(1, t.Running))
+	if l.times.known() {
+		t.LeftS = l.times.estimate(l.countForming("", l.left)).Seconds() / float64(max(1, t.Running))
 	}
-	l.live.Tasks(t)
+	l.live.SetTasks(t)
 }
 
-// leave ends what lanes have kept.
-func (l *lanes) leave(ctx context.Context, some []*lane) error {
+// closePools ends what lanes have kept.
+func (l *lanes) closePools(ctx context.Context, some []*lane) error {
 	var errs []error
 	for _, x := range some {
-		errs = append(errs, x.kept.Close(ctx))
+		errs = append(errs, x.pool.Close(ctx))
 	}
 	return errors.Join(errs...)
 }
 
-// alone is the first lane, when nothing runs beside it any more.
-func (l *lanes) alone() *lane {
-	l.all[0].turns = l.Turns
+// soleLane is the first lane, when nothing runs beside it any more.
+func (l *lanes) soleLane() *lane {
+	l.all[0].phases = l.Phases
 	return l.all[0]
+}
+
+// trialTimes is how long trials have taken: those that formed a cluster, and those that reused an earlier one's. The
+// former take minutes longer where clusters are worth sharing.
+type trialTimes struct{ forming, reusing []time.Duration }
+
+func (t *trialTimes) add(forms bool, d time.Duration) {
+	if forms {
+		t.forming = append(t.forming, d)
+	} else {
+		t.reusing = append(t.reusing, d)
+	}
+}
+
+func (t trialTimes) known() bool { return len(t.forming)+len(t.reusing) > 0 }
+
+// estimate is how long so many trials more will take.
+func (t trialTimes) estimate(forming, reusing int) time.Duration {
+	return median(t.forming, t.reusing)*time.Duration(forming) + median(t.reusing, t.forming)*time.Duration(reusing)
+}
+
+// median is the lower one, of instead where there is nothing else; 0 of nothing.
+func median(times, instead []time.Duration) time.Duration {
+	if len(times) == 0 {
+		times = instead
+	}
+	if len(times) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(times))[(len(times)-1)/2]
+}
+
+// reusesCluster tells whether a trial can run on what one with that footing has left.
+func (r *run) reusesCluster(id int, footing string) bool {
+	return footing != "" && r.clusterKeys[id] == footing
+}
+
+// countForming counts those trials that will form a cluster, and those that will reuse one, where they run in this order
+// after one with that footing.
+func (r *run) countForming(on string, trials []record.Planned) (forming, reusing int) {
+	for _, p := range trials {
+		if r.reusesCluster(p.ID, on) {
+			reusing++
+		} else {
+			forming++
+		}
+		on = r.clusterKeys[p.ID]
+	}
+	return forming, reusing
 }

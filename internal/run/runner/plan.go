@@ -16,15 +16,15 @@ import (
 	"skerry/internal/run/trial"
 )
 
-// planned is an experiment's plan as run.json has it: in the order of running.
-func planned(e experiment.Experiment) []record.Planned {
+// planTrials is an experiment's plan as run.json has it: in the order of running.
+func planTrials(e experiment.Experiment) []record.Planned {
 	cells := e.Plan()
 	perRepetition := len(cells) / max(1, e.Repetitions)
 	out := make([]record.Planned, len(cells))
 	number := map[string]int{}
 	for i, c := range cells {
 		cell := (c.ID-1)%perRepetition + 1
-		task := taskOf(e.Spread, c, cell)
+		task := taskKey(e.Spread, c, cell)
 		if _, known := number[task]; !known {
 			number[task] = len(number) + 1
 		}
@@ -36,10 +36,10 @@ func planned(e experiment.Experiment) []record.Planned {
 	return out
 }
 
-// taskOf tells which trials are one task, by a text that they have in common: those of one repetition that share
+// taskKey tells which trials are one task, by a text that they have in common: those of one repetition that share
 // a cluster always are.
-func taskOf(spread string, c experiment.Cell, cell int) string {
-	footing := c.Experiment.Footing()
+func taskKey(spread string, c experiment.Cell, cell int) string {
+	footing := c.Experiment.ClusterKey()
 	switch {
 	case spread == experiment.SpreadRepetition:
 		return fmt.Sprint(c.Repetition)
@@ -53,12 +53,12 @@ func taskOf(spread string, c experiment.Cell, cell int) string {
 	return fmt.Sprint(c.Repetition, " ", cell)
 }
 
-// sharing is, for each footing that trials share, what its cluster is told of them: the largest
+// clusterSharing is, for each footing that trials share, what its cluster is told of them: the largest
 // of their scales, and one trial of each workload.
-func sharing(plan []experiment.Cell) map[string]trial.Sharing {
+func clusterSharing(plan []experiment.Cell) map[string]trial.Sharing {
 	all := map[string]trial.Sharing{}
 	for _, c := range plan {
-		footing := c.Experiment.Footing()
+		footing := c.Experiment.ClusterKey()
 		if footing == "" {
 			continue
 		}
@@ -74,12 +74,12 @@ func sharing(plan []experiment.Cell) map[string]trial.Sharing {
 	return all
 }
 
-// samePlan tells whether a run can be resumed with a plan.
-func samePlan(recorded, now []record.Planned) error {
+// checkPlan tells whether a run can be resumed with a plan.
+func checkPlan(recorded, now []record.Planned) error {
 	same := len(recorded) == len(now)
 	for i := 0; same && i < len(now); i++ {
 		a, b := recorded[i], now[i]
-		same = a.ID == b.ID && a.Seed == b.Seed && reflect.DeepEqual(normal(a.Parameters), normal(b.Parameters))
+		same = a.ID == b.ID && a.Seed == b.Seed && reflect.DeepEqual(encodeParameters(a.Parameters), encodeParameters(b.Parameters))
 	}
 	if !same {
 		return advice.With(fmt.Errorf("the experiment's plan is no longer the one that the run was started with"),
@@ -88,8 +88,8 @@ func samePlan(recorded, now []record.Planned) error {
 	return nil
 }
 
-// sameFiles refuses to mix trials that were made with different contents of a file.
-func sameFiles(recorded, now map[string]string) error {
+// checkFiles refuses to mix trials that were made with different contents of a file.
+func checkFiles(recorded, now map[string]string) error {
 	for _, path := range slices.Sorted(maps.Keys(recorded)) {
 		if now[path] != recorded[path] {
 			return advice.With(fmt.Errorf("%s, which the experiment names, has changed since the run was started", path),
@@ -99,8 +99,8 @@ func sameFiles(recorded, now map[string]string) error {
 	return nil
 }
 
-// normal makes parameters comparable, before and after they went through run.json.
-func normal(p map[string]any) map[string]string {
+// encodeParameters makes parameters comparable, before and after they went through run.json.
+func encodeParameters(p map[string]any) map[string]string {
 	out := make(map[string]string, len(p))
 	for k, v := range p {
 		text, err := json.Marshal(v)
@@ -145,8 +145,8 @@ func (r *run) report(which string, p record.Planned, t record.Trial) {
 	}
 }
 
-// roughly rounds a time left to what is worth saying.
-func roughly(d time.Duration) string {
+// formatTimeLeft rounds a time left to what is worth saying.
+func formatTimeLeft(d time.Duration) string {
 	switch {
 	case d >= 2*time.Hour:
 		return fmt.Sprintf("%.1f h", d.Hours())

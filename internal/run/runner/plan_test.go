@@ -3,12 +3,17 @@ package runner
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"skerry/internal/base/progress"
+	"skerry/internal/database/all"
 	"skerry/internal/experiment"
 	"skerry/internal/record"
 )
@@ -22,7 +27,7 @@ repetitions: 2
 matrix: {workload: [a, c], scale: [0.2, 1]}
 `
 
-func load(t *testing.T, sets ...string) experiment.Experiment {
+func loadExperiment(t *testing.T, sets ...string) experiment.Experiment {
 	t.Helper()
 	e, err := experiment.Parse("x.yaml", []byte(twoByTwo), sets, false)
 	if err != nil {
@@ -33,13 +38,13 @@ func load(t *testing.T, sets ...string) experiment.Experiment {
 
 func TestPlannedNumbersCellsAlikeInEveryRepetition(t *testing.T) {
 	cells := map[int]map[string]string{}
-	for _, p := range planned(load(t)) {
+	for _, p := range planTrials(loadExperiment(t)) {
 		if was, ok := cells[p.Cell]; ok {
-			if diff := cmp.Diff(was, normal(p.Parameters)); diff != "" {
+			if diff := cmp.Diff(was, encodeParameters(p.Parameters)); diff != "" {
 				t.Errorf("cell %d has other parameters in repetition %d:\n%s", p.Cell, p.Repetition, diff)
 			}
 		}
-		cells[p.Cell] = normal(p.Parameters)
+		cells[p.Cell] = encodeParameters(p.Parameters)
 	}
 	if len(cells) != 4 {
 		t.Errorf("%d cells, want 4", len(cells))
@@ -50,16 +55,16 @@ func TestPlannedNumbersCellsAlikeInEveryRepetition(t *testing.T) {
 // once, one of its own of none.
 func TestSharing(t *testing.T) {
 	const clusters = "matrix={database: [redis, etcd], scale: [0.5, 2, 1], workload: [a, {name: e, timeout: 30s}]}"
-	if got := sharing(load(t, clusters).Plan()); len(got) != 0 {
+	if got := clusterSharing(loadExperiment(t, clusters).Plan()); len(got) != 0 {
 		t.Errorf("without reuse: %v", got)
 	}
-	e := load(t, clusters, "reuse=true")
-	got := sharing(e.Plan())
+	e := loadExperiment(t, clusters, "reuse=true")
+	got := clusterSharing(e.Plan())
 	if len(got) != 2 {
 		t.Errorf("%d clusters, want 2", len(got))
 	}
 	for _, c := range e.Plan() {
-		s := got[c.Experiment.Footing()]
+		s := got[c.Experiment.ClusterKey()]
 		if s.FarthestScale != 2 {
 			t.Errorf("the cluster of trial %d is told of scale %g, one of its trials has 2", c.ID, s.FarthestScale)
 		}
@@ -75,14 +80,14 @@ func TestSharing(t *testing.T) {
 }
 
 func TestSamePlan(t *testing.T) {
-	recorded := planned(load(t))
+	recorded := planTrials(loadExperiment(t))
 	for _, set := range []string{"seed=1", "matrix.workload.records=[10, 1000000]"} {
-		if err := samePlan(throughJSON(t, planned(load(t, set))), planned(load(t, set))); err != nil {
+		if err := checkPlan(throughJSON(t, planTrials(loadExperiment(t, set))), planTrials(loadExperiment(t, set))); err != nil {
 			t.Errorf("%s: the same plan: %v", set, err)
 		}
 	}
 	for _, change := range []string{"seed=2", "repetitions=3", "matrix.scale=[0.2, 0.9]"} {
-		if err := samePlan(recorded, planned(load(t, change))); err == nil {
+		if err := checkPlan(recorded, planTrials(loadExperiment(t, change))); err == nil {
 			t.Errorf("%s: taken for the same plan", change)
 		}
 	}
@@ -103,7 +108,7 @@ func TestSameFiles(t *testing.T) {
 		if name == "an older run" {
 			was = nil
 		}
-		err := sameFiles(was, tt.now)
+		err := checkFiles(was, tt.now)
 		if got := fmt.Sprint(err); (err == nil) != (tt.want == "") || err != nil && got != tt.want {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
@@ -127,8 +132,47 @@ func TestRoughly(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		42 * time.Second: "42 s", 10 * time.Minute: "10 min", 3 * time.Hour: "3.0 h",
 	} {
-		if got := roughly(d); got != want {
+		if got := formatTimeLeft(d); got != want {
 			t.Errorf("roughly(%v) = %q, want %q", d, got, want)
 		}
+	}
+}
+
+// TestNotesAreRecorded: what of a workload's file has no effect stands in run.json from its start, and stays
+// there when a trial adds what the machine could not give.
+func TestNotesAreRecorded(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "w"), []byte("recordcount=5\nthreadcount=3\nflavour=2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := "name: x\ntopology: mesh:3\ndatabase: redis\nworkload: {file: w}\n"
+	var c Config
+	if err := c.SetSource(record.File{Path: filepath.Join(dir, "x.yaml"), Text: text}, all.Databases()); err != nil {
+		t.Fatal(err)
+	}
+	started, err := c.newRecord()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Progress = progress.New(io.Discard, nil)
+	r := &run{Config: c}
+	if r.writer, err = record.Create(dir, started); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // trials
+		if err := r.recordLab("userspace", "", []string{"no real-time priority"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.writer.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	d, err := record.Open(r.writer.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"w:3: flavour=2 is not used: the name is unknown", "no real-time priority"}
+	if diff := cmp.Diff(want, d.Run.Warnings); diff != "" || !slices.Contains(c.Experiment.Notes(c.Databases), want[0]) {
+		t.Error(diff)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,7 +58,7 @@ type Config struct {
 	// and Turns keep their trials from disturbing each other; nil for a run alone.
 	Lane     int
 	Beside   int
-	Turns    *trial.Turns
+	Phases   *trial.PhaseScheduler
 	Suspect  bool     // Resume runs suspect trials again
 	Strict   bool     // a suspect trial is an error
 	Version  string   // of skerry
@@ -73,8 +74,8 @@ func Run(ctx context.Context, c Config) (dir string, err error) {
 	if err := r.prepare(ctx); err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, r.leave()) }()
-	started, err := c.started()
+	defer func() { err = errors.Join(err, r.closeMachines()) }()
+	started, err := c.newRecord()
 	if err != nil {
 		return "", err
 	}
@@ -82,7 +83,7 @@ func Run(ctx context.Context, c Config) (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return r.writer.Dir(), r.all(ctx)
+	return r.writer.Dir(), r.runPlan(ctx)
 }
 
 // Resume goes on with a run that was interrupted: with the trials that have not ended ok,
@@ -93,24 +94,24 @@ func Resume(ctx context.Context, dir string, c Config) (err error) {
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.leave()) }()
+	defer func() { err = errors.Join(err, r.closeMachines()) }()
 	if r.writer, err = record.Resume(dir, c.Suspect); err != nil {
 		return err
 	}
-	if err := samePlan(r.writer.Run().Plan, planned(c.Experiment)); err != nil {
+	if err := checkPlan(r.writer.Run().Plan, planTrials(c.Experiment)); err != nil {
 		return errors.Join(err, r.writer.Close())
 	}
-	if err := sameFiles(r.writer.Run().Files, c.Experiment.Digests()); err != nil {
+	if err := checkFiles(r.writer.Run().Files, c.Experiment.Digests()); err != nil {
 		return errors.Join(err, r.writer.Close())
 	}
-	if err := r.sameDatabases(r.writer.Run().Versions.Databases); err != nil {
+	if err := r.checkDatabases(r.writer.Run().Versions.Databases); err != nil {
 		return errors.Join(err, r.writer.Close())
 	}
-	return r.all(ctx)
+	return r.runPlan(ctx)
 }
 
-// sameDatabases refuses to mix trials of different versions of a database in one run.
-func (r *run) sameDatabases(recorded map[string]string) error {
+// checkDatabases refuses to mix trials of different versions of a database in one run.
+func (r *run) checkDatabases(recorded map[string]string) error {
 	for name, was := range recorded {
 		if found := r.installed[name].Version; found != was {
 			return advice.With(fmt.Errorf("the run was made with %s %s, this is %s", name, was, found),
@@ -120,41 +121,41 @@ func (r *run) sameDatabases(recorded map[string]string) error {
 	return nil
 }
 
-// home is the run directory that trials are recorded in.
-type home interface {
+// trialOpener is the run directory that trials are recorded in.
+type trialOpener interface {
 	OpenTrial(id int) (*record.TrialWriter, error)
 }
 
 // run is a run under way.
 type run struct {
 	Config
-	installed map[string]database.Installation // by the key of the experiment's database
-	databases map[string]database.Database     // by the same
-	cells     map[int]experiment.Cell
-	footings  map[int]string           // by the trial's ID
-	sharing   map[string]trial.Sharing // by footing
-	home      home
-	across    *multihost.Machines // labs stand on its machines; nil: on this one
-	place     record.TrialMachine // this machine
-	writer    *record.Writer      // nil where another process writes the run
-	note      func(engine, why string, warnings []string) error
-	live      *live.Feed // nil where nobody can look
+	installed   map[string]database.Installation // by the key of the experiment's database
+	databases   map[string]database.Database     // by the same
+	cells       map[int]experiment.Cell
+	clusterKeys map[int]string           // by the trial's ID
+	sharing     map[string]trial.Sharing // by footing
+	opener      trialOpener
+	machines    *multihost.Machines // labs stand on its machines; nil: on this one
+	machine     record.TrialMachine // this machine
+	writer      *record.Writer      // nil where another process writes the run
+	onLab       func(engine, why string, warnings []string) error
+	live        *live.Feed // nil where nobody can look
 }
 
 // prepare finds what the trials need, so that what is missing is told before the first.
 func (r *run) prepare(ctx context.Context) error {
 	r.installed, r.databases = map[string]database.Installation{}, map[string]database.Database{}
-	r.cells, r.footings = map[int]experiment.Cell{}, map[int]string{}
+	r.cells, r.clusterKeys = map[int]experiment.Cell{}, map[int]string{}
 	var err error
-	if r.place.Machine, err = record.ThisMachine(); err != nil {
+	if r.machine.Machine, err = record.ThisMachine(); err != nil {
 		return err
 	}
-	r.place.Task = os.Getenv(executor.TaskVariable)
-	r.place.Name = cmp.Or(os.Getenv(executor.MachineVariable), r.place.Name)
+	r.machine.Task = os.Getenv(executor.TaskVariable)
+	r.machine.Name = cmp.Or(os.Getenv(executor.MachineVariable), r.machine.Name)
 	plan := r.Experiment.Plan()
-	r.sharing = sharing(plan)
+	r.sharing = clusterSharing(plan)
 	for _, cell := range plan {
-		r.cells[cell.ID], r.footings[cell.ID] = cell, cell.Experiment.Footing()
+		r.cells[cell.ID], r.clusterKeys[cell.ID] = cell, cell.Experiment.ClusterKey()
 		d := cell.Experiment.Database
 		if _, ok := r.installed[d.Key()]; ok {
 			continue
@@ -174,21 +175,21 @@ func (r *run) prepare(ctx context.Context) error {
 	}
 	file, err := r.Experiment.ReadMachines()
 	if err == nil {
-		r.across, err = multihost.Of(ctx, file, transport.Options{Exe: r.Exe, Log: r.Log})
+		r.machines, err = multihost.Open(ctx, file, transport.Options{Exe: r.Exe, Log: r.Log})
 	}
 	return err
 }
 
-// leave lets go of other machines, where labs stand there.
-func (r *run) leave() error {
-	if r.across == nil {
+// closeMachines lets go of other machines, where labs stand there.
+func (r *run) closeMachines() error {
+	if r.machines == nil {
 		return nil
 	}
-	return r.across.Close()
+	return r.machines.Close()
 }
 
-// started is run.json as a run begins with it.
-func (c Config) started() (record.Run, error) {
+// newRecord is run.json as a run begins with it.
+func (c Config) newRecord() (record.Run, error) {
 	expanded, err := c.Experiment.JSON()
 	if err != nil {
 		return record.Run{}, err
@@ -201,13 +202,13 @@ func (c Config) started() (record.Run, error) {
 		Files: c.Experiment.Digests(),
 		Name:  c.Experiment.Name, Description: c.Experiment.Description, Command: c.Command,
 		Versions: record.Versions{Skerry: c.Version, Program: program}, Seed: c.Experiment.Seed,
-		Experiment: expanded, File: c.Source, Plan: planned(c.Experiment), Warnings: c.Experiment.Notes(c.Databases),
+		Experiment: expanded, File: c.Source, Plan: planTrials(c.Experiment), Warnings: c.Experiment.Notes(c.Databases),
 	}, nil
 }
 
-// all runs what is left of the plan.
-func (r *run) all(ctx context.Context) error {
-	r.home, r.note = r.writer, r.observe
+// runPlan runs what is left of the plan.
+func (r *run) runPlan(ctx context.Context) error {
+	r.opener, r.onLab = r.writer, r.recordLab
 	err := r.writer.Update(func(run *record.Run) {
 		run.Versions.Databases = map[string]string{}
 		for name, found := range r.installed {
@@ -217,30 +218,30 @@ func (r *run) all(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, r.writer.Close())
 	}
-	close := r.show()
-	err = r.trials(ctx)
+	close := r.openFeed()
+	err = r.runTrials(ctx)
 	r.Progress.Done()
 	return errors.Join(err, close(), r.writer.Finish())
 }
 
-func (r *run) trials(ctx context.Context) error {
+func (r *run) runTrials(ctx context.Context) error {
 	left := r.writer.Remaining()
 	l := r.newLanes(left)
-	err := errors.Join(l.drive(ctx), l.leave(ctx, l.all[1:]))
+	err := errors.Join(l.runAll(ctx), l.closePools(ctx, l.all[1:]))
 	if err == nil {
-		err = r.retry(ctx, l.alone())
+		err = r.retrySuspect(ctx, l.soleLane())
 	}
-	if err = errors.Join(err, l.leave(ctx, l.all[:1])); err != nil {
+	if err = errors.Join(err, l.closePools(ctx, l.all[:1])); err != nil {
 		return err
 	}
 	if l.failed > 0 {
-		return r.failure(l.failed, len(left))
+		return r.failedError(l.failed, len(left))
 	}
-	return errors.Join(r.assertions(), r.doubts())
+	return errors.Join(r.assertionError(), r.suspectError())
 }
 
-// doubts is which trials are suspect, where none may be.
-func (r *run) doubts() error {
+// suspectError is which trials are suspect, where none may be.
+func (r *run) suspectError() error {
 	if !r.Strict {
 		return nil
 	}
@@ -257,8 +258,8 @@ func (r *run) doubts() error {
 		"run them again with: skerry run --resume %s --suspect --strict", r.writer.Dir())
 }
 
-// assertions is what of the experiment's assert did not hold, in trials of earlier attempts too.
-func (r *run) assertions() error {
+// assertionError is what of the experiment's assert did not hold, in trials of earlier attempts too.
+func (r *run) assertionError() error {
 	broken := map[string]bool{}
 	for _, t := range r.writer.Summary().Trials {
 		for _, a := range t.Assertions {
@@ -273,26 +274,26 @@ func (r *run) assertions() error {
 	return fmt.Errorf("%d of %d %w: %s", len(broken), len(r.Experiment.Assert), ErrAssertions, strings.Join(slices.Sorted(maps.Keys(broken)), "; "))
 }
 
-// trial makes an attempt at a trial.
-func (r *run) trial(ctx context.Context, a *attempt, label string) (record.Trial, error) {
+// runTrial makes an attempt at a trial.
+func (r *run) runTrial(ctx context.Context, a *attempt, label string) (record.Trial, error) {
 	p, l := a.planned, a.lane
 	cell, ok := r.cells[p.ID]
 	if !ok {
 		return record.Trial{}, fmt.Errorf("trial %d is not in the plan", p.ID)
 	}
-	w, err := r.home.OpenTrial(p.ID)
+	w, err := r.opener.OpenTrial(p.ID)
 	if err != nil {
 		return record.Trial{}, err
 	}
 	key := cell.Experiment.Database.Key()
-	at := r.place
+	at := r.machine
 	at.Database = r.installed[key].Version
 	return trial.Run(ctx, trial.Config{
 		Cell: cell, Database: r.databases[key], Installation: r.installed[key],
-		Kept: &l.kept, Sharing: r.sharing[r.footings[cell.ID]], Turns: l.turns, Beside: func() int { return r.Beside + int(a.beside.Load()) },
+		Pool: &l.pool, Sharing: r.sharing[r.clusterKeys[cell.ID]], Phases: l.phases, Beside: func() int { return r.Beside + int(a.beside.Load()) },
 		Name: r.labName(p.ID), Exe: r.Exe, StateDir: r.StateDir, DataDir: r.DataDir,
-		Writer: w, Progress: l.progress, Label: label, Log: r.Log, Machine: &at, Observe: r.note, Live: l.live, Number: a.number, Urgent: r.Urgent,
-		Across: r.across,
+		Writer: w, Progress: l.progress, Label: label, Log: r.Log, Machine: &at, Observe: r.onLab, Live: l.live, Number: a.number, Urgent: r.Urgent,
+		Machines: r.machines,
 	})
 }
 
@@ -305,8 +306,8 @@ func (r *run) labName(id int) string {
 	return name
 }
 
-// observe keeps which engine made the links and what the machine could not give.
-func (r *run) observe(engine, why string, warnings []string) error {
+// recordLab keeps which engine made the links and what the machine could not give.
+func (r *run) recordLab(engine, why string, warnings []string) error {
 	was := r.writer.Run()
 	added := slices.DeleteFunc(slices.Clone(warnings), func(w string) bool { return slices.Contains(was.Warnings, w) })
 	if was.Engine.Name == engine && len(added) == 0 {
@@ -318,4 +319,20 @@ func (r *run) observe(engine, why string, warnings []string) error {
 	return r.writer.Update(func(run *record.Run) {
 		run.Engine, run.Warnings = record.Engine{Name: engine, Why: why}, append(slices.Clone(was.Warnings), added...)
 	})
+}
+
+// openFeed opens the run for onlookers, until what it returns is called. A run that nobody can
+// look at, on a file system without sockets, goes on.
+func (r *run) openFeed() (close func() error) {
+	run := r.writer.Run()
+	feed := live.New(live.Run{
+		Name: filepath.Base(r.writer.Dir()), Experiment: run.Name, Description: run.Description, Planned: len(run.Plan), Version: run.Versions.Skerry,
+	}, r.writer.Summary().Trials...)
+	socket, err := live.Listen(r.writer.Dir(), feed, r.Log)
+	if err != nil {
+		r.Progress.Linef("note: the dashboard cannot follow this run: %v", err)
+		return func() error { return nil }
+	}
+	r.live = feed
+	return socket.Close
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 
 	"skerry/internal/database"
@@ -14,8 +16,8 @@ import (
 // ErrSource says that an experiment cannot be run as it is written: nothing was started.
 var ErrSource = errors.New("usage")
 
-// ReadFile reads an experiment that a new run is to be made of.
-func ReadFile(path string, set, from []string, fast bool) (record.File, error) {
+// ReadExperiment reads an experiment that a new run is to be made of.
+func ReadExperiment(path string, set, from []string, fast bool) (record.File, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return record.File{}, fmt.Errorf("%w: reading the experiment: %w", ErrSource, err)
@@ -23,9 +25,9 @@ func ReadFile(path string, set, from []string, fast bool) (record.File, error) {
 	return record.File{Path: path, Text: string(text), Set: set, Fast: fast, From: from}, nil
 }
 
-// ReadRun reads the experiment that the run in dir was started with. Where from is not empty it
+// ReadRunSource reads the experiment that the run in dir was started with. Where from is not empty it
 // stands in place of the paths of then: the same build may lie elsewhere.
-func ReadRun(dir string, from []string) (record.File, error) {
+func ReadRunSource(dir string, from []string) (record.File, error) {
 	d, err := record.Open(dir)
 	if err != nil {
 		return record.File{}, err
@@ -41,7 +43,7 @@ func ReadRun(dir string, from []string) (record.File, error) {
 // experiment, or ErrSource where it is about what stands beside it.
 func (c *Config) SetSource(source record.File, databases map[string]database.Database) (err error) {
 	c.Source, c.Databases = source, databases
-	if c.From, err = installations(source.From); err != nil {
+	if c.From, err = parseInstallations(source.From); err != nil {
 		return err
 	}
 	if c.Experiment, err = experiment.Parse(source.Path, []byte(source.Text), source.Set, source.Fast); err != nil {
@@ -50,8 +52,8 @@ func (c *Config) SetSource(source record.File, databases map[string]database.Dat
 	return experiment.Check(c.Experiment, databases)
 }
 
-// installations splits NAME=PATH arguments.
-func installations(args []string) (map[string]string, error) {
+// parseInstallations splits NAME=PATH arguments.
+func parseInstallations(args []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, s := range args {
 		name, path, ok := strings.Cut(s, "=")
@@ -61,4 +63,57 @@ func installations(args []string) (map[string]string, error) {
 		out[name] = path
 	}
 	return out, nil
+}
+
+// ParseTrials reads which trials are asked for: "17", "3,5-8", or "@FILE" for those of a file, a
+// list in each line, and "@FILE:2" for its second line.
+func ParseTrials(text string) ([]int, error) {
+	if file, ok := strings.CutPrefix(text, "@"); ok {
+		return parseTrialFile(file)
+	}
+	var ids []int
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+		from, to, isRange := strings.Cut(part, "-")
+		if !isRange {
+			to = from
+		}
+		first, err1 := strconv.Atoi(from)
+		last, err2 := strconv.Atoi(to)
+		if err1 != nil || err2 != nil || first < 1 || last < first || last-first > 1_000_000 {
+			return nil, fmt.Errorf("%w: %q names no trials: write 17, or 3,5-8", ErrSource, part)
+		}
+		for id := first; id <= last; id++ {
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("%w: %q names no trials: write 17, or 3,5-8", ErrSource, text)
+	}
+	return ids, nil
+}
+
+func parseTrialFile(file string) ([]int, error) {
+	text, err := os.ReadFile(file)
+	line := 0
+	if err != nil {
+		if name, n, ok := strings.Cut(file, ":"); ok {
+			if line, err = strconv.Atoi(n); err != nil || line < 1 {
+				return nil, fmt.Errorf("%w: %q is no line of a task file; the first one is 1", ErrSource, n)
+			}
+			text, err = os.ReadFile(name)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: reading the task file: %w", ErrSource, err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if line > len(lines) {
+		return nil, fmt.Errorf("%w: the task file %s has %d lines, and line %d is asked for", ErrSource, file, len(lines), line)
+	}
+	if line > 0 {
+		lines = lines[line-1 : line]
+	}
+	return ParseTrials(strings.Join(lines, ","))
 }

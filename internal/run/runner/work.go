@@ -1,14 +1,21 @@
+// Package calibration measures what every trial leans on, in the same way on every machine: a
+// second's work before a task's first trial, by which machines can be told from each other whatever
+// the trials were.
 package runner
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
+	"time"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/load"
+	"skerry/internal/load/ycsb"
 	"skerry/internal/record"
-	"skerry/internal/run/calibration"
 )
 
 // Work measures those trials of a run that it is told, wherever the run directory or a copy of its
@@ -20,52 +27,52 @@ func Work(ctx context.Context, dir string, c Config, only []int) (err error) {
 	if err != nil {
 		return err
 	}
-	r.home, r.note = work, func(string, string, []string) error { return nil }
+	r.opener, r.onLab = work, func(string, string, []string) error { return nil }
 	plan := work.Run().Plan
-	if err := errors.Join(samePlan(plan, planned(c.Experiment)), sameFiles(work.Run().Files, c.Experiment.Digests())); err != nil {
+	if err := errors.Join(checkPlan(plan, planTrials(c.Experiment)), checkFiles(work.Run().Files, c.Experiment.Digests())); err != nil {
 		return err
 	}
-	left, err := r.missing(work, only)
+	left, err := r.missingTrials(work, only)
 	if err != nil || len(left) == 0 {
 		return err
 	}
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.leave()) }()
+	defer func() { err = errors.Join(err, r.closeMachines()) }()
 	was := work.Run().Versions
-	if err := errors.Join(r.sameDatabases(was.Databases), r.sameProgram(was)); err != nil {
+	if err := errors.Join(r.checkDatabases(was.Databases), r.checkProgram(was)); err != nil {
 		return err
 	}
 	if err := r.calibrate(ctx); err != nil {
 		return err
 	}
 	lane := &lane{progress: r.Progress}
-	err = errors.Join(r.each(ctx, lane, left), lane.kept.Close(context.WithoutCancel(ctx)))
+	err = errors.Join(r.runEach(ctx, lane, left), lane.pool.Close(context.WithoutCancel(ctx)))
 	r.Progress.Done()
 	return err
 }
 
-// sameProgram refuses to measure with another version than the run was made with. Another build of the same
+// checkProgram refuses to measure with another version than the run was made with. Another build of the same
 // one measures, and the trial's record has its sum.
-func (r *run) sameProgram(was record.Versions) (err error) {
+func (r *run) checkProgram(was record.Versions) (err error) {
 	if was.Skerry != r.Version {
 		return advice.With(fmt.Errorf("the run was made with skerry %s, this is %s", was.Skerry, r.Version), "install that version here")
 	}
-	r.place.Program, err = record.ThisProgram()
+	r.machine.Program, err = record.ThisProgram()
 	return err
 }
 
 // calibrate measures this machine, for the records of the trials that follow.
 func (r *run) calibrate(ctx context.Context) error {
 	r.Progress.Livef("calibrating this machine")
-	c, err := calibration.Run(ctx)
-	r.place.Calibration = &c
+	c, err := calibrateMachine(ctx)
+	r.machine.Calibration = &c
 	return err
 }
 
-// missing are those of the trials that have no result yet, in the order of the plan.
-func (r *run) missing(work *record.Work, only []int) ([]record.Planned, error) {
+// missingTrials are those of the trials that have no result yet, in the order of the plan.
+func (r *run) missingTrials(work *record.Work, only []int) ([]record.Planned, error) {
 	var left []record.Planned
 	found := 0
 	for _, p := range work.Run().Plan {
@@ -90,12 +97,12 @@ func (r *run) missing(work *record.Work, only []int) ([]record.Planned, error) {
 	return left, nil
 }
 
-// each measures trials one after another. One that failed does not end the others.
-func (r *run) each(ctx context.Context, lane *lane, left []record.Planned) error {
+// runEach measures trials one after another. One that failed does not end the others.
+func (r *run) runEach(ctx context.Context, lane *lane, left []record.Planned) error {
 	failed := 0
 	for _, p := range left {
 		which := fmt.Sprintf("trial %d", p.ID)
-		t, err := r.trial(ctx, &attempt{planned: p, lane: lane}, which+" "+r.describe(p))
+		t, err := r.runTrial(ctx, &attempt{planned: p, lane: lane}, which+" "+r.describe(p))
 		if err != nil {
 			return err
 		}
@@ -109,6 +116,100 @@ func (r *run) each(ctx context.Context, lane *lane, left []record.Planned) error
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d of %d %w", failed, len(left), ErrTrials)
+	}
+	return nil
+}
+
+const (
+	// rounds of which the median counts: one may be disturbed.
+	rounds = 3
+	// operations of a round take a tenth of a second on a core of 2020.
+	operations = "100000"
+	// echoes make a 99th percentile of twenty.
+	echoes = 2000
+)
+
+// calibrateMachine calibrates this machine.
+func calibrateMachine(ctx context.Context) (record.Calibration, error) {
+	var c record.Calibration
+	var driver []float64
+	for i := range rounds {
+		v, err := measureDriver(ctx, uint64(i))
+		if err != nil {
+			return c, fmt.Errorf("calibrating this machine: %w", err)
+		}
+		driver = append(driver, v)
+	}
+	slices.Sort(driver)
+	trips, err := measureLoopback(ctx)
+	if err != nil {
+		return c, fmt.Errorf("calibrating this machine: %w", err)
+	}
+	slices.Sort(trips)
+	us := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
+	return record.Calibration{
+		DriverOps: driver[rounds/2], LoopbackP50US: us(trips[len(trips)/2]), LoopbackP99US: us(trips[len(trips)*99/100]),
+	}, nil
+}
+
+// measureDriver is how many operations one of the driver's workers does in a second of processor time,
+// against a database that answers at once.
+func measureDriver(ctx context.Context, seed uint64) (float64, error) {
+	p, _ := ycsb.Builtin("a")
+	w, _, err := ycsb.Parse(p.Merge(ycsb.Properties{"recordcount": "10000", "operationcount": operations}))
+	if err != nil {
+		return 0, err
+	}
+	db := new(load.NullDatabase)
+	got, err := load.Run(ctx, load.Spec{Phase: load.PhaseRun, Workload: w, Threads: 1, Seed: seed},
+		func(ctx context.Context) (load.Client, error) { return db.Open(ctx, nil) }, nil)
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return 0, fmt.Errorf("driving the null database: %w", err)
+	}
+	return float64(got.OK) / got.CPU.Seconds(), nil
+}
+
+// measureLoopback is how long messages of one byte take there and back over loopback: system calls, and two changes
+// of the thread that runs.
+func measureLoopback(ctx context.Context) (trips []time.Duration, err error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listening on loopback: %w", err)
+	}
+	answered := make(chan error, 1)
+	go func() { answered <- echoConn(l) }()
+	defer func() { // the caller's end of the connection is closed by now
+		closed := l.Close()
+		err = errors.Join(err, <-answered, closed)
+	}()
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.Addr().String())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("dialling on loopback: %w", err), l.Close())
+	}
+	defer c.Close()
+	b := make([]byte, 1)
+	for range echoes {
+		sent := time.Now()
+		if _, err := c.Write(b); err != nil {
+			return nil, fmt.Errorf("echoing over loopback: %w", err)
+		}
+		if _, err := io.ReadFull(c, b); err != nil {
+			return nil, fmt.Errorf("echoing over loopback: %w", err)
+		}
+		trips = append(trips, time.Since(sent))
+	}
+	return trips, ctx.Err()
+}
+
+// echoConn sends one caller's bytes back to it.
+func echoConn(l net.Listener) error {
+	c, err := l.Accept()
+	if err != nil {
+		return fmt.Errorf("answering on loopback: %w", err)
+	}
+	defer c.Close()
+	if _, err := io.Copy(c, c); err != nil {
+		return fmt.Errorf("answering on loopback: %w", err)
 	}
 	return nil
 }

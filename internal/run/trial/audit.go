@@ -19,7 +19,7 @@ const (
 	auditThreads   = 64
 	replicaThreads = 16
 	// historyPatience bounds the search for an order of operations.
-	historyPatience = 30 * time.Second
+	historyTimeout = 30 * time.Second
 )
 
 // errNoAudit says that a driver that was to read records back told nothing of them.
@@ -28,9 +28,9 @@ var errNoAudit = errors.New("the driver told no result")
 // auditor reads back what a trial's clients were told is written.
 type auditor struct {
 	cell   experiment.Cell
-	ground *ground
+	env    *environment
 	driver driver
-	tell   teller
+	report reporter
 }
 
 // audit reads every acknowledged write back, once all events are reverted and the cluster
@@ -41,26 +41,26 @@ func (a auditor) audit(ctx context.Context) (*record.Audit, error) {
 		return nil, nil
 	}
 	began := time.Now()
-	a.tell.stage("waiting for the cluster to settle before the audit")
-	if err := a.ground.settled(ctx); err != nil {
+	a.report.setStage("waiting for the cluster to settle before the audit")
+	if err := a.env.waitReady(ctx); err != nil {
 		return nil, fmt.Errorf("before the audit: %w", err)
 	}
-	r := &reading{auditor: a}
+	r := &auditRun{auditor: a}
 	for _, pool := range a.cell.Experiment.Audited() {
-		if err := r.part(ctx, pool); err != nil {
+		if err := r.readPart(ctx, pool); err != nil {
 			return nil, err
 		}
 	}
 	if len(r.parts) == 0 {
 		return nil, fmt.Errorf("no workload writes: %w", errNoAudit)
 	}
-	if err := r.replicas(ctx); err != nil {
+	if err := r.readReplicas(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.history(ctx); err != nil {
+	if err := r.checkHistory(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.tell.writer.Audit(r.findings); err != nil {
+	if err := a.report.writer.Audit(r.findings); err != nil {
 		return nil, recordError{err}
 	}
 	r.out.AuditS = time.Since(began).Seconds()
@@ -72,7 +72,7 @@ func (a auditor) readBack(ctx context.Context, pool experiment.Pool, spec load.S
 	done := int64(0)
 	result, err := a.driver.drive(ctx, a.cell, pool, spec, func(i load.Interval) {
 		done += i.OK
-		a.tell.stagef("auditing: %d records read back", done)
+		a.report.setStagef("auditing: %d records read back", done)
 	})
 	if err == nil && result.Audit == nil {
 		err = errNoAudit
@@ -83,24 +83,24 @@ func (a auditor) readBack(ctx context.Context, pool experiment.Pool, spec load.S
 	return *result.Audit, nil
 }
 
-// reading is an audit being put together. Workloads that write have records of their own, so that
+// auditRun is an audit being put together. Workloads that write have records of their own, so that
 // each is a part of it and no record is in two.
-type reading struct {
+type auditRun struct {
 	auditor
-	parts    []part
+	parts    []auditPart
 	out      record.Audit
 	findings []record.AuditFinding
 }
 
-// part is what one workload wrote, and what clients read of it.
-type part struct {
+// auditPart is what one workload wrote, and what clients read of it.
+type auditPart struct {
 	spec load.Spec
 	read load.AuditResult
 }
 
-// part reads back what a workload wrote.
-func (r *reading) part(ctx context.Context, pool experiment.Pool) error {
-	spec, err := r.driver.spec(r.cell, pool, load.PhaseAudit)
+// readPart reads back what a workload wrote.
+func (r *auditRun) readPart(ctx context.Context, pool experiment.Pool) error {
+	spec, err := r.driver.loadSpec(r.cell, pool, load.PhaseAudit)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (r *reading) part(ctx context.Context, pool experiment.Pool) error {
 	if err != nil {
 		return err
 	}
-	p := part{spec, got}
+	p := auditPart{spec, got}
 	r.parts = append(r.parts, p)
 	r.out.Acknowledged += got.Acknowledged
 	r.out.InDoubt += got.InDoubt
@@ -120,12 +120,12 @@ func (r *reading) part(ctx context.Context, pool experiment.Pool) error {
 	r.out.Unexpected += got.Unexpected
 	r.out.Unread += got.Unread
 	for _, f := range got.Findings {
-		r.findings = append(r.findings, p.finding(f, ""))
+		r.findings = append(r.findings, p.newFinding(f, ""))
 	}
 	return nil
 }
 
-func (p part) finding(f load.Finding, node string) record.AuditFinding {
+func (p auditPart) newFinding(f load.Finding, node string) record.AuditFinding {
 	out := record.AuditFinding{Kind: f.Kind, Key: f.Key, Field: f.Field, Node: node, Saw: f.Saw}
 	if f.Kind == "unread" {
 		return out
@@ -138,13 +138,13 @@ func (p part) finding(f load.Finding, node string) record.AuditFinding {
 	return out
 }
 
-// replicas reads every member's own copy, where the database lets members be asked alone.
-func (r *reading) replicas(ctx context.Context) error {
-	members, ok := r.ground.cluster.(database.Replicated)
+// readReplicas reads every member's own copy, where the database lets members be asked alone.
+func (r *auditRun) readReplicas(ctx context.Context) error {
+	members, ok := r.env.cluster.(database.Replicated)
 	if !ok {
 		return nil
 	}
-	list, err := r.ground.cluster.Members(ctx)
+	list, err := r.env.cluster.Members(ctx)
 	if err != nil {
 		return fmt.Errorf("asking for the members to audit: %w", err)
 	}
@@ -155,10 +155,10 @@ func (r *reading) replicas(ctx context.Context) error {
 		}
 	}
 	for i, m := range list {
-		r.tell.stagef("auditing: replica %d of %d, %s", i+1, len(list), m.Node)
+		r.report.setStagef("auditing: replica %d of %d, %s", i+1, len(list), m.Node)
 		x := record.ReplicaAudit{Node: m.Node}
 		for _, p := range r.parts {
-			got, err := p.ofMember(ctx, members, m.Node)
+			got, err := p.readMember(ctx, members, m.Node)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -166,15 +166,15 @@ func (r *reading) replicas(ctx context.Context) error {
 				x.Error = err.Error()
 				break
 			}
-			r.replica(&x, p, got, wrong)
+			r.addReplica(&x, p, got, wrong)
 		}
 		r.out.Replicas = append(r.out.Replicas, x)
 	}
 	return nil
 }
 
-// ofMember reads one member's own copy.
-func (p part) ofMember(ctx context.Context, members database.Replicated, node string) (load.AuditResult, error) {
+// readMember reads one member's own copy.
+func (p auditPart) readMember(ctx context.Context, members database.Replicated, node string) (load.AuditResult, error) {
 	spec, replica := p.spec, *p.spec.Audit
 	replica.Replica, replica.HistoryKeys = true, 0
 	spec.Threads, spec.Audit = replicaThreads, &replica
@@ -188,15 +188,15 @@ func (p part) ofMember(ctx context.Context, members database.Replicated, node st
 	return *got.Audit, nil
 }
 
-// replica adds what one member holds of a part to what is known of it.
-func (r *reading) replica(x *record.ReplicaAudit, p part, got load.AuditResult, wrong map[string]bool) {
+// addReplica adds what one member holds of a part to what is known of it.
+func (r *auditRun) addReplica(x *record.ReplicaAudit, p auditPart, got load.AuditResult, wrong map[string]bool) {
 	known := int64(0)
 	for _, f := range got.Findings {
 		if wrong[f.Key+"."+f.Field] {
 			known++
 			continue
 		}
-		r.findings = append(r.findings, p.finding(f, x.Node))
+		r.findings = append(r.findings, p.newFinding(f, x.Node))
 	}
 	stale, unexpected := max(0, got.Stale-known), got.Unexpected
 	if listed := int64(len(got.Findings)); listed == got.Stale+got.Unexpected+got.Unread { // all are listed, so that they can be counted apart
@@ -220,13 +220,13 @@ func (r *reading) replica(x *record.ReplicaAudit, p part, got load.AuditResult, 
 	r.out.Unread += got.Unread
 }
 
-// history checks the operations on some records, with what was read in the end.
-func (r *reading) history(ctx context.Context) error {
+// checkHistory checks the operations on some records, with what was read in the end.
+func (r *auditRun) checkHistory(ctx context.Context) error {
 	first := r.parts[0]
 	if first.spec.Audit.HistoryKeys == 0 {
 		return nil
 	}
-	r.tell.stage("auditing: checking histories for linearizability")
+	r.report.setStage("auditing: checking histories for linearizability")
 	var ops []audit.Operation
 	for _, p := range r.parts {
 		some, err := audit.ReadHistory(ctx, p.spec.Audit.History(), p.read.Reads)
@@ -238,9 +238,9 @@ func (r *reading) history(ctx context.Context) error {
 	names := first.read.Names
 	describe := func(x audit.Register) string { return first.spec.Workload.Key(x.Number) + "." + names[x.Field] }
 	loaded := func(n int64) bool {
-		return slices.ContainsFunc(r.parts, func(p part) bool { return n >= p.read.First && n < p.read.First+p.read.Loaded })
+		return slices.ContainsFunc(r.parts, func(p auditPart) bool { return n >= p.read.First && n < p.read.First+p.read.Loaded })
 	}
-	got := audit.CheckLinearizable(ops, loaded, len(names), historyPatience, describe)
+	got := audit.CheckLinearizable(ops, loaded, len(names), historyTimeout, describe)
 	h := &record.HistoryAudit{Keys: got.Keys, Operations: got.Operations, Result: record.Linearizable}
 	for _, x := range got.Violated {
 		h.Violated = append(h.Violated, describe(x))
@@ -253,7 +253,7 @@ func (r *reading) history(ctx context.Context) error {
 		h.Result = record.Undecided
 	}
 	r.out.History = h
-	if err := r.tell.writer.History(got.WritePage); err != nil {
+	if err := r.report.writer.History(got.WritePage); err != nil {
 		return recordError{err}
 	}
 	return nil

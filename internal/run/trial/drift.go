@@ -21,8 +21,8 @@ type drift struct {
 	every time.Duration
 }
 
-// driftOf returns an experiment's drift on a lab, nil when its links stay as they are.
-func driftOf(e experiment.Experiment, l *lab.Lab) (*drift, error) {
+// newDrift returns an experiment's drift on a lab, nil when its links stay as they are.
+func newDrift(e experiment.Experiment, l *lab.Lab) (*drift, error) {
 	if e.Drift == nil {
 		return nil, nil
 	}
@@ -33,9 +33,9 @@ func driftOf(e experiment.Experiment, l *lab.Lab) (*drift, error) {
 	return &drift{links: links, every: e.Drift.Every.Duration()}, nil
 }
 
-// beginDrift puts the links to where their drift begins, for the probes and the warm-up.
-func beginDrift(ctx context.Context, e experiment.Experiment, l *lab.Lab) error {
-	d, err := driftOf(e, l)
+// setDriftStart puts the links to where their drift begins, for the probes and the warm-up.
+func setDriftStart(ctx context.Context, e experiment.Experiment, l *lab.Lab) error {
+	d, err := newDrift(e, l)
 	if d == nil || err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func beginDrift(ctx context.Context, e experiment.Experiment, l *lab.Lab) error 
 // follow sets the links to what their profiles say, all at one moment, from zero until
 // ctx ends. Only a link that changes is touched. Each step is confirmed beside the next ones, unless the
 // confirmation of an earlier one is under way; observed gets what was found.
-func (d *drift) follow(ctx context.Context, net *event.LinkLayers, tell teller, zero time.Time, observed func(*record.Observed)) error {
+func (d *drift) follow(ctx context.Context, net *event.LinkLayers, tell reporter, zero time.Time, observed func(*record.Observed)) error {
 	tick := time.NewTicker(d.every)
 	defer tick.Stop()
 	set := make([]directions, len(d.links))
@@ -73,10 +73,10 @@ func (d *drift) follow(ctx context.Context, net *event.LinkLayers, tell teller, 
 			begun := confirming.TryGo(func() error {
 				step.Observed = net.Confirm(ctx, zero, update)
 				observed(step.Observed)
-				return tell.line(step)
+				return tell.writeLine(step)
 			})
 			if !begun {
-				if err := tell.line(step); err != nil {
+				if err := tell.writeLine(step); err != nil {
 					return errors.Join(err, confirming.Wait())
 				}
 			}

@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"skerry/internal/base/advice"
@@ -11,6 +12,7 @@ import (
 	"skerry/internal/event"
 	"skerry/internal/kernel/realtime"
 	"skerry/internal/lab"
+	"skerry/internal/link"
 	"skerry/internal/load"
 	"skerry/internal/record"
 	"skerry/internal/topology"
@@ -19,48 +21,48 @@ import (
 // StoppedEvents is why a trial ended whose events were over.
 const StoppedEvents = "events"
 
-// happenings are a trial's events, and those that an onlooker fires.
-type happenings struct {
+// occurrences are a trial's events, and those that an onlooker fires.
+type occurrences struct {
 	*event.Runner
-	stage    event.Layout
+	layout   event.Layout
 	database database.Database
-	urgent   *realtime.Process
-	carried  carriage
+	priority *realtime.Process
+	traffic  recentTraffic
 }
 
-// happenings returns the trial's events, on the links as they are, nil when it has none and
+// newOccurrences returns the trial's events, on the links as they are, nil when it has none and
 // nobody can fire one.
-func (m measuring) happenings(ctx context.Context) (*happenings, error) {
+func (m measuring) newOccurrences(ctx context.Context) (*occurrences, error) {
 	var links []topology.Link
-	for _, l := range m.ground.lab.Links() {
+	for _, l := range m.env.lab.Links() {
 		links = append(links, topology.Link{ID: l.ID, A: l.A, B: l.B, AB: l.AB, BA: l.BA})
 	}
-	world := m.ground.world
-	world.Links, world.Cluster = event.NewLinkLayers(links, shownLinks{m.ground.lab, m.tell.live}), m.ground.cluster
-	if err := world.Links.TrackAccounts(ctx, m.ground.lab.Stats); err != nil {
+	world := m.env.testbed
+	world.Links, world.Cluster = event.NewLinkLayers(links, liveLinks{m.env.lab, m.report.live}), m.env.cluster
+	if err := world.Links.TrackAccounts(ctx, m.env.lab.Stats); err != nil {
 		return nil, fmt.Errorf("reading the account of the links: %w", err)
 	}
 	e := m.cell.Experiment
-	if len(e.Events) == 0 && m.tell.live == nil {
+	if len(e.Events) == 0 && m.report.live == nil {
 		return nil, nil
 	}
 	stage := e.Stage(m.database)
-	if err := onReal(&stage, e.Events, m.ground.lab.Real()); err != nil {
+	if err := checkRealLinks(&stage, e.Events, m.env.lab.Real()); err != nil {
 		return nil, err
 	}
-	h := &happenings{stage: stage, database: m.database, urgent: m.urgent}
-	world.Carried = h.carried.of
+	h := &occurrences{layout: stage, database: m.database, priority: m.priority}
+	world.Carried = h.traffic.carriedBy
 	var err error
 	h.Runner, err = event.NewRunner(event.Config{
-		Events: e.Events, Stage: h.stage, World: world, Seed: m.cell.Seed, Record: m.tell.happened,
+		Events: e.Events, Stage: h.layout, World: world, Seed: m.cell.Seed, Record: m.report.recordEvent,
 		Interrupted: func() bool { return ctx.Err() != nil },
 	})
 	return h, err
 }
 
-// onReal has a stage know which links are real, and refuses events that say what one of them becomes: what
+// checkRealLinks has a stage know which links are real, and refuses events that say what one of them becomes: what
 // was checked before the start went by the places that nodes were to have.
-func onReal(stage *event.Layout, events []event.Event, links []lab.Link) (err error) {
+func checkRealLinks(stage *event.Layout, events []event.Event, links []lab.Link) (err error) {
 	stage.RealLinks = map[string]bool{}
 	for _, k := range links {
 		stage.RealLinks[k.ID] = true
@@ -77,23 +79,23 @@ func onReal(stage *event.Layout, events []event.Event, links []lab.Link) (err er
 }
 
 // fire makes an event happen that an onlooker asks for.
-func (h *happenings) fire(ctx context.Context, e event.Event) (record.Event, error) {
-	if err := event.CheckFired(e, h.stage, h.database.Name(), h.database.Capabilities()); err != nil {
+func (h *occurrences) fire(ctx context.Context, e event.Event) (record.Event, error) {
+	if err := event.CheckFired(e, h.layout, h.database.Name(), h.database.Capabilities()); err != nil {
 		return record.Event{}, err
 	}
 	return h.Fire(ctx, e, record.SourceUI)
 }
 
-// observe tells the events what clients saw in a second. The process may have new threads.
-func (h *happenings) observe(i load.Interval) {
-	h.urgent.Raise()
+// observeSecond tells the events what clients saw in a second. The process may have new threads.
+func (h *occurrences) observeSecond(i load.Interval) {
+	h.priority.Raise()
 	h.ObserveGoodput(i.T, float64(i.OK)/i.Length.Seconds())
 }
 
-// happen makes the events happen until the drive has ended, and takes back what is in force.
-func (w *watch) happen() {
-	w.events.urgent.Raise()
-	defer w.events.urgent.Restore()
+// runEvents makes the events happen until the drive has ended, and takes back what is in force.
+func (w *watch) runEvents() {
+	w.events.priority.Raise()
+	defer w.events.priority.Restore()
 	err := w.events.Run(w.ctx, w.began)
 	if err == nil {
 		return
@@ -122,8 +124,8 @@ func (w *watch) stopAfterEvents(settle time.Duration) {
 	w.session.Stop()
 }
 
-// quiet tells whether no event is to happen any more.
-func (w *watch) quiet() bool {
+// eventsDone tells whether no event is to happen any more.
+func (w *watch) eventsDone() bool {
 	if w.events == nil {
 		return true
 	}
@@ -133,4 +135,60 @@ func (w *watch) quiet() bool {
 	default:
 		return false
 	}
+}
+
+// recentWindow is how far back it goes what links carried just before an event: long enough that a link with few
+// operations has some, and shorter than any event's effect on the one after it.
+const recentWindow = 5 * time.Second
+
+// recentTraffic remembers what links had carried at some moments of the last seconds.
+type recentTraffic struct {
+	mu   sync.Mutex
+	read []trafficReading // the oldest first
+}
+
+// trafficReading are bytes by link, both directions together, and of all links.
+type trafficReading struct {
+	at    time.Time
+	bytes map[string]uint64
+	all   uint64
+}
+
+// add takes a reading of all links, and forgets those that are too old.
+func (c *recentTraffic) add(at time.Time, links []link.Stats) {
+	next := trafficReading{at: at, bytes: make(map[string]uint64, len(links))}
+	for _, s := range links {
+		n := s.AB.Bytes + s.BA.Bytes
+		next.bytes[s.ID] = n
+		next.all += n
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.read = append(c.read, next)
+	for len(c.read) > 2 && at.Sub(c.read[1].at) >= recentWindow {
+		c.read = c.read[1:]
+	}
+}
+
+// carriedBy is what some links carried between the oldest reading and the newest; nil while there is only one.
+func (c *recentTraffic) carriedBy(ids []string) *record.Carried {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.read) < 2 {
+		return nil
+	}
+	first, last := c.read[0], c.read[len(c.read)-1]
+	took := last.at.Sub(first.at).Seconds()
+	if took <= 0 {
+		return nil
+	}
+	n := uint64(0)
+	for _, id := range ids {
+		n += last.bytes[id] - first.bytes[id]
+	}
+	out := record.Carried{Rate: float64(n) / took}
+	if all := last.all - first.all; all > 0 {
+		out.Share = float64(n) / float64(all)
+	}
+	return &out
 }

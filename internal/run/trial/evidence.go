@@ -19,13 +19,13 @@ const (
 	shortestReal   = 3 * time.Second
 )
 
-// fidelityOf is what the run directory keeps of what was probed before and seen while the
+// newFidelity is what the run directory keeps of what was probed before and seen while the
 // workload ran.
-func fidelityOf(l *lab.Lab, links []record.LinkFidelity, m measurement) record.Fidelity {
-	f := record.Fidelity{Links: withSeen(links, m.real), EmulatorLateP99US: -1}
+func newFidelity(l *lab.Lab, links []record.LinkFidelity, m measurement) record.Fidelity {
+	f := record.Fidelity{Links: addSeen(links, m.real), EmulatorLateP99US: -1}
 	f.Engine, _ = l.Engine()
 	f.WorstRTTErrorMS, f.WorstBandwidthError = verdict.Worst(links)
-	if late, known := m.emulator(); known {
+	if late, known := m.worstLateness(); known {
 		f.EmulatorLateP99US = late.US
 	}
 	for _, s := range m.traffic {
@@ -35,29 +35,29 @@ func fidelityOf(l *lab.Lab, links []record.LinkFidelity, m measurement) record.F
 	f.ClientLateP99US = m.lateUS()
 	f.EventLateP99US = verdict.EventsOf(m.events).LateUS
 	f.HostCPUMax = m.hostCPUMax
-	f.HostCPU, f.HostCores, f.StealShare = m.together()
-	f.Machines = m.apart()
+	f.HostCPU, f.HostCores, f.StealShare = m.totalUse()
+	f.Machines = m.perMachine()
 	f.Stolen, f.Account = &m.stolen, &m.account
-	if use, known := m.others.Figure(); known {
+	if use, known := m.otherUse.Figure(); known {
 		f.OthersCPU = &use.Cores
 	} else {
-		f.OthersUnknown, _ = m.others.Unknown()
+		f.OthersUnknown, _ = m.otherUse.Unknown()
 	}
 	f.OwnCPU, f.OwnMemory = m.use.own()
 	return f
 }
 
-// together is the cores that everything on all machines used, of how many, and the share of their
+// totalUse is the cores that everything on all machines used, of how many, and the share of their
 // processor time that hypervisors took.
-func (m measurement) together() (cores float64, of int, stolen float64) {
+func (m measurement) totalUse() (cores float64, of int, stolen float64) {
 	for _, s := range m.machines {
 		cores, of, stolen = cores+s.use.Cores, of+int(s.use.Of), stolen+s.steal.Of*s.use.Of
 	}
 	return cores, of, stolen / float64(max(1, of))
 }
 
-// busiest is the machine that was the busiest of its cores.
-func (m measurement) busiest() (worst verdict.Use) {
+// busiestMachine is the machine that was the busiest of its cores.
+func (m measurement) busiestMachine() (worst verdict.Use) {
 	for i, s := range m.machines {
 		if i == 0 || s.use.Cores*worst.Of > worst.Cores*s.use.Of {
 			worst = s.use
@@ -66,8 +66,8 @@ func (m measurement) busiest() (worst verdict.Use) {
 	return worst
 }
 
-// robbed is the machine that lost the most to its hypervisor.
-func (m measurement) robbed() (worst verdict.Share) {
+// mostStolen is the machine that lost the most to its hypervisor.
+func (m measurement) mostStolen() (worst verdict.Share) {
 	for i, s := range m.machines {
 		if i == 0 || s.steal.Of > worst.Of {
 			worst = s.steal
@@ -76,8 +76,8 @@ func (m measurement) robbed() (worst verdict.Share) {
 	return worst
 }
 
-// emulator is the lateness of the emulator that was the latest; not known where one cannot know.
-func (m measurement) emulator() (worst verdict.Late, known bool) {
+// worstLateness is the lateness of the emulator that was the latest; not known where one cannot know.
+func (m measurement) worstLateness() (worst verdict.Late, known bool) {
 	for i, s := range m.machines {
 		if !s.late.Known {
 			return verdict.Late{}, false
@@ -89,8 +89,8 @@ func (m measurement) emulator() (worst verdict.Late, known bool) {
 	return worst, len(m.machines) > 0
 }
 
-// clock is the clock that is known the least; there is none where the lab is on this machine alone.
-func (m measurement) clock() (worst verdict.Clock, others bool) {
+// worstClock is the clock that is known the least; there is none where the lab is on this machine alone.
+func (m measurement) worstClock() (worst verdict.Clock, others bool) {
 	for _, s := range m.machines {
 		if _, is := s.Part.(machine.Timed); !is {
 			continue
@@ -103,8 +103,8 @@ func (m measurement) clock() (worst verdict.Clock, others bool) {
 	return worst, others
 }
 
-// apart is what each machine had to do with the trial; nil where the lab is on this one alone.
-func (m measurement) apart() (all []record.MachineFidelity) {
+// perMachine is what each machine had to do with the trial; nil where the lab is on this one alone.
+func (m measurement) perMachine() (all []record.MachineFidelity) {
 	for _, s := range m.machines {
 		if s.Name == "" {
 			continue
@@ -127,8 +127,8 @@ func (m measurement) apart() (all []record.MachineFidelity) {
 	return all
 }
 
-// found is what the parts of a trial found, of which its verdict is formed.
-type found struct {
+// findings is what the parts of a trial found, of which its verdict is formed.
+type findings struct {
 	links   []record.LinkFidelity
 	moved   bool // by a process, which knows how late packets were, and not by the kernel
 	flavors verdict.Piece[int]
@@ -138,20 +138,20 @@ type found struct {
 }
 
 // evidence hands each piece over with its figure, or with the reason why there is none.
-func (f found) evidence(e experiment.Experiment) verdict.Evidence {
+func (f findings) evidence(e experiment.Experiment) verdict.Evidence {
 	return verdict.Evidence{
 		Links:        verdict.Of(f.links),
-		Account:      begun(f.begun, f.account),
+		Account:      sinceStart(f.started, f.account),
 		EmulatorLate: f.emulatorLate(),
 		DriverLate:   f.driverLate(),
 		DriverCPU:    f.driverCPU(e),
-		HostCPU:      begun(f.begun, f.busiest()),
+		HostCPU:      sinceStart(f.started, f.busiestMachine()),
 		Bound:        verdict.Of(f.bound),
 		Others:       f.othersUse(),
-		Steal:        begun(f.begun, f.robbed()),
+		Steal:        sinceStart(f.started, f.mostStolen()),
 		Clocks:       f.clocks(),
 		Stolen:       verdict.Of(f.stolen),
-		Events:       begun(f.begun, verdict.EventsOf(f.events)),
+		Events:       sinceStart(f.started, verdict.EventsOf(f.events)),
 		Stuck:        verdict.Of(f.drive.Stuck),
 		Samples:      f.samples(),
 		Flavors:      f.flavors,
@@ -160,63 +160,63 @@ func (f found) evidence(e experiment.Experiment) verdict.Evidence {
 	}
 }
 
-// begun is a piece that was counted from the begin of the measurement on, where that was told.
-func begun[T any](told bool, figure T) verdict.Piece[T] {
+// sinceStart is a piece that was counted from the begin of the measurement on, where that was told.
+func sinceStart[T any](told bool, figure T) verdict.Piece[T] {
 	if !told {
 		return verdict.Missing[T]("the driver did not tell when the measurement began")
 	}
 	return verdict.Of(figure)
 }
 
-func (f found) othersUse() verdict.Piece[verdict.Use] {
-	if !f.begun {
-		return begun(false, verdict.Use{})
+func (f findings) othersUse() verdict.Piece[verdict.Use] {
+	if !f.started {
+		return sinceStart(false, verdict.Use{})
 	}
-	return f.others
+	return f.otherUse
 }
 
-func (f found) emulatorLate() verdict.Piece[verdict.Late] {
+func (f findings) emulatorLate() verdict.Piece[verdict.Late] {
 	if !f.moved {
 		return verdict.NotDue[verdict.Late]()
 	}
-	late, known := f.emulator()
-	if f.begun && !known {
+	late, known := f.worstLateness()
+	if f.started && !known {
 		return verdict.Missing[verdict.Late]("the emulator did not tell it")
 	}
-	return begun(f.begun, late)
+	return sinceStart(f.started, late)
 }
 
-func (f found) clocks() verdict.Piece[verdict.Clock] {
-	worst, others := f.clock()
+func (f findings) clocks() verdict.Piece[verdict.Clock] {
+	worst, others := f.worstClock()
 	if !others {
 		return verdict.NotDue[verdict.Clock]()
 	}
-	return begun(f.begun, worst)
+	return sinceStart(f.started, worst)
 }
 
-func (f found) driverLate() verdict.Piece[float64] {
+func (f findings) driverLate() verdict.Piece[float64] {
 	if f.drive.Late.Count() == 0 && f.drive.Duration >= shortestLate {
 		return verdict.Missing[float64]("the driver did not tell it")
 	}
 	return verdict.Of(f.lateUS())
 }
 
-func (f found) driverCPU(e experiment.Experiment) verdict.Piece[verdict.Use] {
+func (f findings) driverCPU(e experiment.Experiment) verdict.Piece[verdict.Use] {
 	if f.drive.CPU <= 0 {
 		return verdict.Missing[verdict.Use]("the driver did not tell it")
 	}
 	return verdict.Of(f.fullestClient(e))
 }
 
-func (f found) samples() verdict.Piece[verdict.Samples] {
+func (f findings) samples() verdict.Piece[verdict.Samples] {
 	if f.drive.Duration < shortestSample {
 		return verdict.NotDue[verdict.Samples]()
 	}
 	return verdict.Of(verdict.Samples{Taken: f.sampled, Due: int(f.drive.Duration / time.Second)})
 }
 
-// withSeen adds to the links what those were that are left as they are.
-func withSeen(links []record.LinkFidelity, seen map[string]record.LinkSeen) []record.LinkFidelity {
+// addSeen adds to the links what those were that are left as they are.
+func addSeen(links []record.LinkFidelity, seen map[string]record.LinkSeen) []record.LinkFidelity {
 	for i := range links {
 		if s, ok := seen[links[i].ID]; ok {
 			links[i].Seen = &s
@@ -226,7 +226,7 @@ func withSeen(links []record.LinkFidelity, seen map[string]record.LinkSeen) []re
 }
 
 // realSeen counts the real links that were measured while the trial went on.
-func (f found) realSeen() verdict.Piece[int] {
+func (f findings) realSeen() verdict.Piece[int] {
 	real := slices.ContainsFunc(f.links, func(l record.LinkFidelity) bool { return l.Real })
 	switch {
 	case !real || f.drive.Duration < shortestReal:
@@ -237,7 +237,7 @@ func (f found) realSeen() verdict.Piece[int] {
 	return verdict.Of(len(f.real))
 }
 
-func (f found) audited(due bool) verdict.Piece[record.Audit] {
+func (f findings) audited(due bool) verdict.Piece[record.Audit] {
 	switch {
 	case f.audit != nil:
 		return verdict.Of(*f.audit)
@@ -247,8 +247,8 @@ func (f found) audited(due bool) verdict.Piece[record.Audit] {
 	return verdict.NotDue[record.Audit]()
 }
 
-// limitsOf are what an experiment's trials may deviate by.
-func limitsOf(e experiment.Experiment) verdict.Limits {
+// newLimits are what an experiment's trials may deviate by.
+func newLimits(e experiment.Experiment) verdict.Limits {
 	f := e.Fidelity
 	return verdict.Limits{
 		RTTErrorMS: ms(f.RTTError.Duration()), BandwidthError: float64(f.BandwidthError),

@@ -27,100 +27,100 @@ const StoppedConfidence = "confidence"
 type measuring struct {
 	cell     experiment.Cell
 	database database.Database
-	ground   *ground
+	env      *environment
 	driver   driver
 	governor *flavor.Governor // nil where no flavor changes with time
-	tell     teller
-	urgent   *realtime.Process
+	report   reporter
+	priority *realtime.Process
 }
 
-func newMeasuring(c Config, tell teller, g *ground, d driver, governor *flavor.Governor) measuring {
-	return measuring{cell: c.Cell, database: c.Database, ground: g, driver: d, governor: governor, tell: tell, urgent: c.Urgent}
+func newMeasuring(c Config, tell reporter, g *environment, d driver, governor *flavor.Governor) measuring {
+	return measuring{cell: c.Cell, database: c.Database, env: g, driver: d, governor: governor, report: tell, priority: c.Urgent}
 }
 
 // measurement is what driving the workload gave.
 type measurement struct {
-	begun      bool // the driver said so, and what is measured beside it was
-	drive      load.Result
-	stopped    string
-	histograms histograms
-	goodput    stats.BatchInterval
-	goodputs   map[string]stats.BatchInterval // by pool
-	bins       []recovery.Bin
-	traffic    []link.Stats // of the measurement alone
-	machines   []machineSpan
-	sampled    int      // seconds
-	use        *nodeUse // of nodes, over those seconds
-	hostCPUMax float64  // cores, in the busiest second
-	stolen     record.Stolen
-	others     verdict.Piece[verdict.Use]
-	beside     int // other labs of the run
-	waits      []bottleneck.Second
-	unwaited   []string       // what servers may have waited for and is not counted here
-	events     []record.Event // of the experiment
-	account    record.Account // of what links did to packets
-	probes     []record.Probe
-	real       map[string]record.LinkSeen // by link, of those that are left as they are
+	started      bool // the driver said so, and what is measured beside it was
+	drive        load.Result
+	stopped      string
+	histograms   histograms
+	goodput      stats.BatchInterval
+	goodputs     map[string]stats.BatchInterval // by pool
+	bins         []recovery.Bin
+	traffic      []link.Stats // of the measurement alone
+	machines     []machineSpan
+	sampled      int      // seconds
+	use          *nodeUse // of nodes, over those seconds
+	hostCPUMax   float64  // cores, in the busiest second
+	stolen       record.Stolen
+	otherUse     verdict.Piece[verdict.Use]
+	otherLabs    int // other labs of the run
+	waits        []bottleneck.Second
+	unknownWaits []string       // what servers may have waited for and is not counted here
+	events       []record.Event // of the experiment
+	account      record.Account // of what links did to packets
+	probes       []record.Probe
+	real         map[string]record.LinkSeen // by link, of those that are left as they are
 }
 
 // measure drives the workload until it is done or known well enough, while it samples the
 // machine and lets the links drift.
 func (m measuring) measure(ctx context.Context) (measurement, error) {
-	drift, err := driftOf(m.cell.Experiment, m.ground.lab)
+	drift, err := newDrift(m.cell.Experiment, m.env.lab)
 	if err != nil {
 		return measurement{}, err
 	}
-	events, err := m.happenings(ctx)
+	events, err := m.newOccurrences(ctx)
 	if err != nil {
 		return measurement{}, err
 	}
-	m.tell.stage("starting the load")
+	m.report.setStage("starting the load")
 	s, err := m.driver.startAll(ctx, m.cell)
 	if err != nil {
 		return measurement{}, err
 	}
 	beside, cancel := context.WithCancel(ctx)
-	w := &watch{measuring: m, session: s, ctx: beside, drift: drift, events: events, batches: stats.NewBatchMeans(), pools: newPools(m.cell.Experiment), waits: newWaits(m.cell.Experiment)}
-	got, err := w.follow()
-	m.tell.live.Measuring(w.began, nil)
+	w := &watch{measuring: m, session: s, ctx: beside, drift: drift, events: events, batches: stats.NewBatchMeans(), pools: newPools(m.cell.Experiment), waits: newWaitSeconds(m.cell.Experiment)}
+	got, err := w.followDrive()
+	m.report.live.SetMeasuring(w.began, nil)
 	cancel()
 	if events != nil {
-		m.tell.stage("taking events back")
+		m.report.setStage("taking events back")
 	}
-	w.beside.Wait()
+	w.background.Wait()
 	got.probes = w.probes
 	if w.real != nil {
-		got.real = w.real.seen()
+		got.real = w.real.summarise()
 	}
 	if events != nil {
 		got.events = events.Events()
 	}
-	got.account = w.ledger.result(got.events)
-	return got, errors.Join(err, w.failure(), ctx.Err())
+	got.account = w.account.result(got.events)
+	return got, errors.Join(err, w.firstFailure(), ctx.Err())
 }
 
 // watch follows one drive: its own loop takes what the driver tells; beside it run the
 // sampler, the drift and the events, from the begin of the measurement on.
 type watch struct {
 	measuring
-	session *load.Pools
-	ctx     context.Context // of what runs beside
-	beside  sync.WaitGroup
-	drift   *drift
-	events  *happenings // nil without any, where none can be fired
-	batches *stats.BatchMeans
-	began   time.Time
-	before  snapshot
-	logs    histograms
-	bins    []recovery.Bin // of the measurement
-	probes  []record.Probe // filled beside the drive
-	stopped string         // why the drive was told to stop
+	session    *load.Pools
+	ctx        context.Context // of what runs beside
+	background sync.WaitGroup
+	drift      *drift
+	events     *occurrences // nil without any, where none can be fired
+	batches    *stats.BatchMeans
+	began      time.Time
+	before     counterSnapshot
+	logs       histograms
+	bins       []recovery.Bin // of the measurement
+	probes     []record.Probe // filled beside the drive
+	stopped    string         // why the drive was told to stop
 
-	use    nodeUse
-	ledger ledger
-	waits  *waits
-	pools  *pools
-	real   *realLinks // nil where no link is left as it is
+	use     nodeUse
+	account linkAccount
+	waits   *waitSeconds
+	pools   *pools
+	real    *realLinks // nil where no link is left as it is
 
 	mu         sync.Mutex
 	hostCPUMax float64
@@ -129,24 +129,24 @@ type watch struct {
 	failed     error // the first failure beside the drive
 }
 
-// follow returns when the driver has ended.
-func (w *watch) follow() (measurement, error) {
+// followDrive returns when the driver has ended.
+func (w *watch) followDrive() (measurement, error) {
 	var m measurement
-	began, clusterFailed, intervals := w.session.Began(), w.ground.cluster.Failed(), w.session.Intervals()
+	began, clusterFailed, intervals := w.session.Began(), w.env.cluster.Failed(), w.session.Intervals()
 	for intervals != nil {
 		select {
 		case w.began = <-began:
 			began = nil
-			w.begin()
+			w.startMeasurement()
 		case <-clusterFailed:
 			clusterFailed = nil
-			w.fail(w.ground.explain(w.ctx, fmt.Errorf("%s failed while it was measured: %w", w.ground.database, w.ground.cluster.Err())))
+			w.fail(w.env.explain(w.ctx, fmt.Errorf("%s failed while it was measured: %w", w.env.database, w.env.cluster.Err())))
 		case i, ok := <-intervals:
 			if began != nil && (!ok || i.T >= 0) {
 				select { // it was sent before the first interval, if anything was measured
 				case w.began = <-began:
 					began = nil
-					w.begin()
+					w.startMeasurement()
 				default:
 				}
 			}
@@ -154,7 +154,7 @@ func (w *watch) follow() (measurement, error) {
 				intervals = nil
 				break
 			}
-			w.fail(w.interval(i))
+			w.fail(w.addInterval(i))
 		}
 	}
 	drive, err := w.session.Wait()
@@ -166,28 +166,28 @@ func (w *watch) follow() (measurement, error) {
 			return m, fmt.Errorf("no operation%s succeeded%s", ofPool(p.Name), firstError(p.Result))
 		}
 	}
-	after, err := w.snapshot(false)
+	after, err := w.readCounters(false)
 	if err != nil {
 		return m, err
 	}
-	if err := w.tell.writer.DirectionSeconds(w.ledger.close(time.Now(), byID(after.links), w.ground.lab.Links())...); err != nil {
+	if err := w.report.writer.DirectionSeconds(w.account.finish(time.Now(), byID(after.links), w.env.lab.Links())...); err != nil {
 		return m, recordError{err}
 	}
-	m = measurement{begun: began == nil, drive: drive, stopped: w.stopped, histograms: w.logs, bins: w.bins, goodput: w.batches.Interval(),
-		traffic: difference(w.before.links, after.links)}
-	if m.begun {
-		m.machines, m.others = spans(w.before, after), others(w.before.cpu, after.cpu)
-		m.beside = len(w.before.cpu.labs) - 1
+	m = measurement{started: began == nil, drive: drive, stopped: w.stopped, histograms: w.logs, bins: w.bins, goodput: w.batches.Interval(),
+		traffic: subtractStats(w.before.links, after.links)}
+	if m.started {
+		m.machines, m.otherUse = machineSpans(w.before, after), otherUse(w.before.cpu, after.cpu)
+		m.otherLabs = len(w.before.cpu.labs) - 1
 	}
 	if m.stopped == "" {
 		m.stopped = drive.Stopped
 	}
 	m.waits = w.waits.all()
-	if m.unwaited, err = unwaited(w.ground.lab.Hosts(), w.cell.Experiment.DataNodes()); err != nil {
+	if m.unknownWaits, err = unknownWaits(w.env.lab.Hosts(), w.cell.Experiment.DataNodes()); err != nil {
 		return m, err
 	}
-	m.use, m.stolen, m.goodputs = &w.use, w.pools.found(), w.pools.intervals()
-	m.stolen.OwnTrials = m.byOwnTrials()
+	m.use, m.stolen, m.goodputs = &w.use, w.pools.worstStolen(), w.pools.intervals()
+	m.stolen.OwnTrials = m.onlyOwnTrials()
 	w.mu.Lock()
 	m.hostCPUMax, m.sampled = w.hostCPUMax, w.sampled
 	if w.eventsOver && w.stopped == "" {
@@ -197,58 +197,58 @@ func (w *watch) follow() (measurement, error) {
 	return m, nil
 }
 
-// begin marks the begin of the measurement: counters are read and lateness is reset, and
+// startMeasurement marks the begin of the measurement: counters are read and lateness is reset, and
 // the events, the sampler and the drift start.
-func (w *watch) begin() {
+func (w *watch) startMeasurement() {
 	if w.events != nil {
-		w.beside.Go(w.happen)
-		w.tell.live.Measuring(w.began, w.events.fire)
+		w.background.Go(w.runEvents)
+		w.report.live.SetMeasuring(w.began, w.events.fire)
 	}
 	if settle := w.cell.Experiment.Stop.AfterEvents; w.events != nil && settle != nil {
-		w.beside.Go(func() { w.stopAfterEvents(settle.Duration()) })
+		w.background.Go(func() { w.stopAfterEvents(settle.Duration()) })
 	}
 	var err error
-	if w.before, err = w.snapshot(true); err != nil {
+	if w.before, err = w.readCounters(true); err != nil {
 		w.fail(err)
 		return
 	}
-	w.ledger.open(w.began, time.Now(), w.before.links)
-	w.beside.Go(func() { w.fail(w.sample(w.began)) })
-	w.beside.Go(func() { w.fail(w.network(w.began)) })
-	if links := w.ground.lab.Real(); len(links) > 0 {
-		w.real = newReal(links)
-		w.beside.Go(func() { w.fail(w.measureReal(w.began)) })
+	w.account.start(w.began, time.Now(), w.before.links)
+	w.background.Go(func() { w.fail(w.runSampler(w.began)) })
+	w.background.Go(func() { w.fail(w.measureNetwork(w.began)) })
+	if links := w.env.lab.Real(); len(links) > 0 {
+		w.real = newRealLinks(links)
+		w.background.Go(func() { w.fail(w.measureReal(w.began)) })
 	}
 	for _, p := range w.cell.Experiment.Pools() {
 		if p.Workload.Probes != nil {
-			w.beside.Go(func() { w.fail(w.probe(p)) })
+			w.background.Go(func() { w.fail(w.runProbes(p)) })
 		}
 	}
 	if w.drift != nil {
-		w.beside.Go(func() { w.fail(w.drift.follow(w.ctx, w.ground.world.Links, w.tell, w.began, w.ledger.changed)) })
+		w.background.Go(func() { w.fail(w.drift.follow(w.ctx, w.env.testbed.Links, w.report, w.began, w.account.addChange)) })
 	}
 }
 
-// interval takes what the driver counted in one second.
-func (w *watch) interval(i load.Interval) error {
-	row := second(i)
-	row.Stolen = w.pools.interval(i)
-	each, errors := poolSeconds(i), errorSeconds(w.ground.lab, i)
-	w.tell.live.Operations(operationSeconds(i)) // before the second that they belong to
-	w.tell.live.Second(row)
-	w.tell.live.Pools(each)
-	w.tell.live.Errors(errors)
-	if err := w.tell.second(row, each, errors); err != nil {
+// addInterval takes what the driver counted in one second.
+func (w *watch) addInterval(i load.Interval) error {
+	row := newSecond(i)
+	row.Stolen = w.pools.addInterval(i)
+	each, errors := poolSeconds(i), errorSeconds(w.env.lab, i)
+	w.report.live.AddOperations(operationSeconds(i)) // before the second that they belong to
+	w.report.live.AddSecond(row)
+	w.report.live.AddPools(each)
+	w.report.live.AddErrors(errors)
+	if err := w.report.writeSecond(row, each, errors); err != nil {
 		return recordError{err}
 	}
 	if i.T >= 0 {
 		if err := w.logs.add(w.began, i); err != nil {
 			return err
 		}
-		w.bins = append(w.bins, bin(w.began, i))
-		w.waits.interval(i)
+		w.bins = append(w.bins, newBin(w.began, i))
+		w.waits.addInterval(i)
 		if w.events != nil && i.Length > 0 {
-			w.events.observe(i)
+			w.events.observeSecond(i)
 		}
 	}
 	stop := w.cell.Experiment.Stop
@@ -259,11 +259,11 @@ func (w *watch) interval(i load.Interval) error {
 		w.pools.add(i)
 	}
 	elapsed := time.Duration(i.T+1) * time.Second
-	if w.stopped == "" && stop.Confidence > 0 && w.quiet() && elapsed >= time.Duration(stop.MinTime) && w.batches.Reached(float64(stop.Confidence)) && w.pools.reached(float64(stop.Confidence)) {
+	if w.stopped == "" && stop.Confidence > 0 && w.eventsDone() && elapsed >= time.Duration(stop.MinTime) && w.batches.Reached(float64(stop.Confidence)) && w.pools.reached(float64(stop.Confidence)) {
 		w.stopped = StoppedConfidence
 		w.session.Stop()
 	}
-	w.progress(i)
+	w.reportProgress(i)
 	return nil
 }
 
@@ -283,9 +283,9 @@ func firstError(d load.Result) string {
 	return fmt.Sprintf(": %s: %s", d.Errors[0].Class, d.Errors[0].Example)
 }
 
-func (w *watch) progress(i load.Interval) {
+func (w *watch) reportProgress(i load.Interval) {
 	if i.T < 0 {
-		w.tell.stagef("warming up: %.0f ops/s", rate(i))
+		w.report.setStagef("warming up: %.0f ops/s", rate(i))
 		return
 	}
 	left, stop := "", w.cell.Experiment.Stop
@@ -295,7 +295,7 @@ func (w *watch) progress(i load.Interval) {
 	if limit := time.Duration(stop.Time); limit > 0 {
 		left = fmt.Sprintf(", %d s left at most", max(0, int64(limit/time.Second)-i.T-1))
 	}
-	w.tell.stagef("%.0f ops/s, p95 %.1f ms, %d failed%s", rate(i), ms(i.Latency.Response.Quantile(0.95)), i.Failed+i.Unknown, left)
+	w.report.setStagef("%.0f ops/s, p95 %.1f ms, %d failed%s", rate(i), ms(i.Latency.Response.Quantile(0.95)), i.Failed+i.Unknown, left)
 }
 
 func rate(i load.Interval) float64 {
@@ -319,7 +319,7 @@ func (w *watch) fail(err error) {
 	}
 }
 
-func (w *watch) failure() error {
+func (w *watch) firstFailure() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.failed

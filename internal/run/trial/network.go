@@ -3,17 +3,130 @@ package trial
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/stat"
+
 	"skerry/internal/lab"
+	"skerry/internal/link/probe"
 	"skerry/internal/record"
 )
 
-// network records what packets meet between the nodes, each second from zero on: one echo
+// How links that are left as they are are measured while a trial goes on: so many echoes a second each,
+// spread over most of the second; one alone where there are many links.
+const (
+	realEchoCount    = 5
+	realInterval     = 150 * time.Millisecond
+	maxFullEchoLinks = 256
+)
+
+// realLinks is what is measured of them. One second's echoes may still be under way when the next one's
+// leave, where some get no answer; rows are written in order all the same.
+type realLinks struct {
+	links []lab.Link
+	trips map[string][]float64 // ms, by link
+	sums  map[string]record.LinkSeen
+}
+
+func newRealLinks(links []lab.Link) *realLinks {
+	return &realLinks{links: links, trips: map[string][]float64{}, sums: map[string]record.LinkSeen{}}
+}
+
+// measureReal measures each second from zero on, until the drive ends.
+func (w *watch) measureReal(zero time.Time) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	work, ctx := errgroup.WithContext(w.ctx)
+	written := make(chan struct{})
+	close(written)
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case now := <-tick.C:
+			before, mine := written, make(chan struct{})
+			written = mine
+			work.Go(func() error {
+				defer close(mine)
+				count := realEchoCount
+				if len(w.real.links) > maxFullEchoLinks {
+					count = 1
+				}
+				got, err := w.env.lab.Watch(ctx, w.real.links, count, realInterval)
+				<-before // its goroutine ends with the same context
+				if err != nil {
+					return err
+				}
+				return w.writeRealSecond(int64(now.Sub(zero)/time.Second), got)
+			})
+		}
+	}
+	if err := work.Wait(); err != nil && w.ctx.Err() == nil {
+		return fmt.Errorf("measuring real links: %w", err)
+	}
+	return nil
+}
+
+// writeRealSecond records what one second's echoes have found.
+func (w *watch) writeRealSecond(t int64, got []probe.RTTResult) error {
+	var rows []record.LinkSecond
+	all := record.NetworkSecond{T: t, Pairs: int64(len(got))}
+	for i, r := range got {
+		id := w.real.links[i].ID
+		w.real.add(id, r)
+		rows = append(rows, record.LinkSecond{
+			T: t, Link: id, Sent: int64(r.Sent), Lost: int64(r.Lost), Min: ms(r.Min), Median: ms(r.Median), Max: ms(r.Max),
+		})
+		if len(r.Samples) == 0 {
+			all.Unreachable++
+			continue
+		}
+		all.Mean, all.Worst = all.Mean+ms(r.Median), max(all.Worst, ms(r.Max))
+	}
+	if answered := all.Pairs - all.Unreachable; answered > 0 {
+		all.Mean /= float64(answered)
+	}
+	err := w.report.writer.LinkSeconds(rows...)
+	if err == nil && !w.env.lab.Topology().Overlay.Routed() { // else what packets meet is measured by itself
+		w.report.live.SetNetwork(all)
+		err = w.report.writer.NetworkSecond(all)
+	}
+	if err != nil {
+		return recordError{err}
+	}
+	return nil
+}
+
+func (r *realLinks) add(id string, got probe.RTTResult) {
+	s := r.sums[id]
+	s.Sent, s.Lost = s.Sent+int64(got.Sent), s.Lost+int64(got.Lost)
+	r.sums[id] = s
+	for _, x := range got.Samples {
+		r.trips[id] = append(r.trips[id], ms(x))
+	}
+}
+
+// summarise is what the links were, by link.
+func (r *realLinks) summarise() map[string]record.LinkSeen {
+	for id, s := range r.sums {
+		trips := r.trips[id]
+		slices.Sort(trips)
+		if n := len(trips); n > 0 {
+			s.MinMS, s.MaxMS = trips[0], trips[n-1]
+			s.MedianMS, s.P99MS = stat.Quantile(0.5, stat.Empirical, trips, nil), stat.Quantile(0.99, stat.Empirical, trips, nil)
+			s.JitterMS = stat.PopStdDev(trips, nil)
+		}
+		r.sums[id] = s
+	}
+	return r.sums
+}
+
+// measureNetwork records what packets meet between the nodes, each second from zero on: one echo
 // between every two of them, the client's included. Without an overlay nothing but the links
 // decides that, and they were measured before.
-func (w *watch) network(zero time.Time) error {
-	cloud := w.ground.lab.Topology()
+func (w *watch) measureNetwork(zero time.Time) error {
+	cloud := w.env.lab.Topology()
 	if !cloud.Overlay.Routed() {
 		return nil
 	}
@@ -24,7 +137,7 @@ func (w *watch) network(zero time.Time) error {
 		case <-w.ctx.Done():
 			return nil
 		case now := <-tick.C:
-			row, err := networkSecond(w.ctx, w.ground.lab)
+			row, err := networkSecond(w.ctx, w.env.lab)
 			if err != nil {
 				if w.ctx.Err() != nil {
 					return nil
@@ -32,8 +145,8 @@ func (w *watch) network(zero time.Time) error {
 				return fmt.Errorf("measuring the network: %w", err)
 			}
 			row.T = int64(now.Sub(zero) / time.Second)
-			w.tell.live.Network(row)
-			if err := w.tell.writer.NetworkSecond(row); err != nil {
+			w.report.live.SetNetwork(row)
+			if err := w.report.writer.NetworkSecond(row); err != nil {
 				return recordError{err}
 			}
 		}

@@ -2,9 +2,12 @@ package trial
 
 import (
 	"runtime"
+	"sync"
 
 	"skerry/internal/evidence/bottleneck"
+	"skerry/internal/evidence/sample"
 	"skerry/internal/evidence/stats"
+	"skerry/internal/evidence/steal"
 	"skerry/internal/evidence/verdict"
 	"skerry/internal/experiment"
 	"skerry/internal/lab"
@@ -14,24 +17,24 @@ import (
 
 // pools follows the workloads of a measurement, each by itself. A single one is followed alike.
 type pools struct {
-	all []*followed
+	all []*poolWatch
 }
 
-type followed struct {
-	name    string
-	held    *held
-	batches *stats.BatchMeans
+type poolWatch struct {
+	name        string
+	disturbance *driverDisturbance
+	batches     *stats.BatchMeans
 }
 
 func newPools(e experiment.Experiment) *pools {
 	p := &pools{}
 	for _, x := range e.Pools() {
-		p.all = append(p.all, &followed{x.Name, newHeld(coresOf(x.Place(e))), stats.NewBatchMeans()})
+		p.all = append(p.all, &poolWatch{x.Name, newDriverDisturbance(clientCores(x.Place(e))), stats.NewBatchMeans()})
 	}
 	return p
 }
 
-func (p *pools) of(name string) *followed {
+func (p *pools) find(name string) *poolWatch {
 	for _, f := range p.all {
 		if f.name == name {
 			return f
@@ -40,18 +43,18 @@ func (p *pools) of(name string) *followed {
 	return nil
 }
 
-// sampled takes in what nodes and machine used.
-func (p *pools) sampled(e experiment.Experiment, rows []record.NodeSecond) {
+// addSamples takes in what nodes and machine used.
+func (p *pools) addSamples(e experiment.Experiment, rows []record.NodeSecond) {
 	for i, x := range e.Pools() {
-		p.all[i].held.sampled(x.Node(e), rows)
+		p.all[i].disturbance.addSamples(x.Node(e), rows)
 	}
 }
 
-// interval takes in a second, and returns for how long of it processors were taken from the driver
+// addInterval takes in a second, and returns for how long of it processors were taken from the driver
 // that it happened to most, in seconds.
-func (p *pools) interval(i load.Interval) (stolen float64) {
+func (p *pools) addInterval(i load.Interval) (stolen float64) {
 	for _, x := range i.Pools {
-		stolen = max(stolen, p.of(x.Name).held.interval(x.Interval))
+		stolen = max(stolen, p.find(x.Name).disturbance.addInterval(x.Interval))
 	}
 	return stolen
 }
@@ -60,7 +63,7 @@ func (p *pools) interval(i load.Interval) (stolen float64) {
 func (p *pools) add(i load.Interval) {
 	for _, x := range i.Pools {
 		if x.Length > 0 {
-			p.of(x.Name).batches.Add(float64(x.OK) / x.Length.Seconds())
+			p.find(x.Name).batches.Add(float64(x.OK) / x.Length.Seconds())
 		}
 	}
 }
@@ -84,11 +87,11 @@ func (p *pools) intervals() map[string]stats.BatchInterval {
 	return all
 }
 
-// found is what processors that were taken could have changed: of the workload that they would have
+// worstStolen is what processors that were taken could have changed: of the workload that they would have
 // changed most.
-func (p *pools) found() (worst record.Stolen) {
+func (p *pools) worstStolen() (worst record.Stolen) {
 	for i, f := range p.all {
-		s := f.held.found()
+		s := f.disturbance.result()
 		if f.name != "" && s.MovedBy != "" {
 			s.MovedBy = f.name + "." + s.MovedBy
 		}
@@ -99,8 +102,8 @@ func (p *pools) found() (worst record.Stolen) {
 	return worst
 }
 
-// summaries are the workloads of a trial, where there are several.
-func summaries(e experiment.Experiment, l *lab.Lab, m measurement) (out []record.Pool) {
+// summarisePools are the workloads of a trial, where there are several.
+func summarisePools(e experiment.Experiment, l *lab.Lab, m measurement) (out []record.Pool) {
 	for i, p := range e.Pools() {
 		if p.Name == "" || i >= len(m.drive.Pools) {
 			continue
@@ -111,19 +114,19 @@ func summaries(e experiment.Experiment, l *lab.Lab, m measurement) (out []record
 			Name: p.Name, Workload: p.Workload.Label(), Client: p.Node(e), Threads: p.Workload.Threads, Target: p.Workload.Target,
 			DurationS: d.Duration.Seconds(), Throughput: d.Throughput(), Goodput: d.Goodput(), Interval: g.HalfWidth, Batches: g.Batches,
 			Outcomes:  record.Outcomes{OK: d.OK, Failed: d.Failed, Unknown: d.Unknown, Dropped: d.Dropped},
-			All:       record.OperationSummary{Count: d.OK, Failed: d.Failed + d.Unknown, Service: latency(d.Latency.Service), Response: latency(d.Latency.Response)},
-			ClientCPU: d.ClientCPU(), ClientLateP99US: us(d.Late.Quantile(0.99)), Bound: poolLimit(e, p, d, l, m),
+			All:       record.OperationSummary{Count: d.OK, Failed: d.Failed + d.Unknown, Service: summariseLatency(d.Latency.Service), Response: summariseLatency(d.Latency.Response)},
+			ClientCPU: d.ClientCPU(), ClientLateP99US: us(d.Late.Quantile(0.99)), Bound: poolBound(e, p, d, l, m),
 		})
 	}
 	return out
 }
 
-// poolLimit says what bound the throughput of one workload.
-func poolLimit(e experiment.Experiment, p experiment.Pool, d load.Result, l *lab.Lab, m measurement) record.Bound {
-	ev := surroundings(e, l, m)
+// poolBound says what bound the throughput of one workload.
+func poolBound(e experiment.Experiment, p experiment.Pool, d load.Result, l *lab.Lab, m measurement) record.Bound {
+	ev := sharedEvidence(e, l, m)
 	ev.Threads, ev.Target = p.Workload.Threads, p.Workload.Target
 	ev.Throughput, ev.Dropped, ev.LatencyS = d.Throughput(), d.DroppedRate(), d.Latency.Service.Mean().Seconds()
-	ev.Client = bottleneck.Use{Used: m.clientUse(e, p.Node(e)), Of: coresOf(p.Place(e))}
+	ev.Client = bottleneck.Use{Used: m.clientUse(e, p.Node(e)), Of: clientCores(p.Place(e))}
 	ev.RoundTripS, ev.FarthestS = distances(l.Links(), ev.Links, e.ClientNodes(), p.Node(e))
 	return bottleneck.Find(ev)
 }
@@ -141,7 +144,7 @@ func (m measurement) clientUse(e experiment.Experiment, node string) (cores floa
 // fullestClient is the use of the client node whose drivers used most of what it has.
 func (m measurement) fullestClient(e experiment.Experiment) (fullest verdict.Use) {
 	for _, p := range e.Pools() {
-		u := verdict.Use{Cores: m.clientUse(e, p.Node(e)), Of: coresOf(p.Place(e))}
+		u := verdict.Use{Cores: m.clientUse(e, p.Node(e)), Of: clientCores(p.Place(e))}
 		if fullest.Of == 0 || u.Cores/u.Of > fullest.Cores/fullest.Of {
 			fullest = u
 		}
@@ -157,11 +160,57 @@ func (m measurement) lateUS() (late float64) {
 	return late
 }
 
-// coresOf is how many cores the drivers on a client's node may use.
-func coresOf(c experiment.Client) float64 {
+// clientCores is how many cores the drivers on a client's node may use.
+func clientCores(c experiment.Client) float64 {
 	cores := float64(runtime.NumCPU())
 	if c.CPU > 0 {
 		cores = min(cores, c.CPU)
 	}
 	return cores
 }
+
+// driverDisturbance takes down, second by second, what kept the driver from running.
+type driverDisturbance struct {
+	machine steal.Machine
+	seconds []steal.Second // of the measurement
+
+	mu        sync.Mutex
+	foreign   float64 // cores, in the second that was sampled last
+	throttled float64 // cores, of the client's node
+}
+
+func newDriverDisturbance(cores float64) *driverDisturbance {
+	return &driverDisturbance{machine: steal.Machine{Cores: float64(runtime.NumCPU()), DriverCores: cores}}
+}
+
+// addSamples takes in what nodes and machine used.
+func (h *driverDisturbance) addSamples(client string, rows []record.NodeSecond) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range rows {
+		switch r.Node {
+		case sample.HostNode:
+			h.foreign = r.Foreign
+		case client:
+			h.throttled = r.Throttled
+		}
+	}
+}
+
+// addInterval takes in a second of the driver, and returns for how long of it processors were taken
+// from the trial, in seconds.
+func (h *driverDisturbance) addInterval(i load.Interval) float64 {
+	h.mu.Lock()
+	s := steal.Second{Interval: i, Foreign: h.foreign, Throttled: h.throttled}
+	h.mu.Unlock()
+	if i.T >= 0 {
+		s.Writes, s.Operations, s.Errors = nil, nil, nil // which nobody asks for
+		h.seconds = append(h.seconds, s)
+	}
+	if !h.machine.Taken(s) {
+		return 0
+	}
+	return s.Disturbance.For.Seconds()
+}
+
+func (h *driverDisturbance) result() record.Stolen { return steal.Find(h.machine, h.seconds) }

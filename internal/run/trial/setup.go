@@ -22,41 +22,41 @@ type setup struct {
 	cell         experiment.Cell
 	database     database.Database
 	installation database.Installation
-	kept         *Kept
+	pool         *ClusterPool
 	sharing      Sharing
 	lab          lab.Config          // its name, directories and programs; the rest is the cell's
-	across       *multihost.Machines // nil for this machine
+	machines     *multihost.Machines // nil for this machine
 	observe      func(engine, why string, warnings []string) error
-	tell         teller
+	report       reporter
 	guard        *guard
 }
 
-func newSetup(c Config, tell teller, g *guard) setup {
+func newSetup(c Config, tell reporter, g *guard) setup {
 	return setup{
-		cell: c.Cell, database: c.Database, installation: c.Installation, kept: c.Kept, sharing: c.Sharing,
-		lab:    lab.Config{Name: c.Name, StateDir: c.StateDir, DataDir: c.DataDir, Exe: c.Exe, Ephemeral: true, Log: c.Log},
-		across: c.Across, observe: c.Observe, tell: tell, guard: g,
+		cell: c.Cell, database: c.Database, installation: c.Installation, pool: c.Pool, sharing: c.Sharing,
+		lab:      lab.Config{Name: c.Name, StateDir: c.StateDir, DataDir: c.DataDir, Exe: c.Exe, Ephemeral: true, Log: c.Log},
+		machines: c.Machines, observe: c.Observe, report: tell, guard: g,
 	}
 }
 
 // prepare fills the ground in as it is made, so that what there is of it can be ended, and
 // returns the driver that clients are driven by.
-func (s setup) prepare(ctx context.Context, g *ground) (driver, error) {
+func (s setup) prepare(ctx context.Context, g *environment) (driver, error) {
 	e := s.cell.Experiment
-	reused, err := s.kept.take(ctx, e, g, s.tell)
+	reused, err := s.pool.acquire(ctx, e, g, s.report)
 	if err != nil {
 		return driver{}, err
 	}
 	if !reused {
-		if err := s.upLab(ctx, g); err != nil {
+		if err := s.startLab(ctx, g); err != nil {
 			return driver{}, err
 		}
 	}
-	s.guard.emulator(ctx, g.lab)
-	if g.world, err = s.world(g.lab); err != nil {
+	s.guard.watchEmulator(ctx, g.lab)
+	if g.testbed, err = s.newTestbed(g.lab); err != nil {
 		return driver{}, err
 	}
-	if err := s.tell.cloud(g.lab); err != nil {
+	if err := s.report.setCloud(g.lab); err != nil {
 		return driver{}, err
 	}
 	client, err := g.lab.Host(e.ClientNode())
@@ -67,23 +67,23 @@ func (s setup) prepare(ctx context.Context, g *ground) (driver, error) {
 	if err != nil {
 		return driver{}, err
 	}
-	t := table{driver: driver{exe: exe, host: g.lab.Host, ground: g}, ground: g, tell: s.tell}
+	t := table{driver: driver{exe: exe, host: g.lab.Host, env: g}, env: g, report: s.report}
 	if reused {
-		err = s.refresh(ctx, t)
+		err = s.resetCluster(ctx, t)
 	} else {
-		err = s.form(ctx, client, t)
+		err = s.startCluster(ctx, client, t)
 	}
 	if err == nil {
-		g.loaded, err = t.load(ctx, s.cell)
+		g.loaded, err = t.loadRecords(ctx, s.cell)
 	}
 	if err == nil {
-		err = s.depart(ctx, g.lab)
+		err = s.applyScale(ctx, g.lab)
 	}
 	return t.driver, err
 }
 
-// depart puts the links to the trial's scale.
-func (s setup) depart(ctx context.Context, l *lab.Lab) error {
+// applyScale puts the links to the trial's scale.
+func (s setup) applyScale(ctx context.Context, l *lab.Lab) error {
 	scale := s.cell.Experiment.Scale
 	if err := l.Scale(ctx, scale); err != nil {
 		return fmt.Errorf("setting the links to scale %g: %w", scale, err)
@@ -91,15 +91,15 @@ func (s setup) depart(ctx context.Context, l *lab.Lab) error {
 	if err := l.Settle(ctx); err != nil {
 		return fmt.Errorf("waiting for routes to settle: %w", err)
 	}
-	if err := beginDrift(ctx, s.cell.Experiment, l); err != nil {
+	if err := setDriftStart(ctx, s.cell.Experiment, l); err != nil {
 		return err
 	}
-	s.tell.links(l)
-	return s.tell.event(0, "scale", fmt.Sprintf("links at %g of their latency", scale))
+	s.report.publishLinks(l)
+	return s.report.writeEvent(0, "scale", fmt.Sprintf("links at %g of their latency", scale))
 }
 
-// upLab brings a lab up for this trial.
-func (s setup) upLab(ctx context.Context, g *ground) error {
+// startLab brings a lab up for this trial.
+func (s setup) startLab(ctx context.Context, g *environment) error {
 	e, c := s.cell.Experiment, s.lab
 	var err error
 	if c.Topology, err = e.Cloud(); err != nil {
@@ -117,19 +117,19 @@ func (s setup) upLab(ctx context.Context, g *ground) error {
 	}
 	c.Scale, c.Engine, c.Seed = e.SetupScale, e.Engine, s.cell.Seed
 	c.Members, c.Ports = e.Members(s.database), ports.All
-	if s.across != nil {
-		s.tell.stage("reaching the machines")
-		lost, err := s.across.Onto(ctx, &c, multihost.Terms{Place: e.Place, Between: e.Between, Links: e.Links}, s.tell.stage, s.installation)
+	if s.machines != nil {
+		s.report.setStage("reaching the machines")
+		lost, err := s.machines.ConfigureLab(ctx, &c, multihost.LabOptions{Place: e.Place, Between: e.Between, Links: e.Links}, s.report.setStage, s.installation)
 		if err != nil {
 			return err
 		}
 		if lost != nil {
-			if err := s.tell.event(0, "machines", fmt.Sprintf("the lab stands on what is left: %v", lost)); err != nil {
+			if err := s.report.writeEvent(0, "machines", fmt.Sprintf("the lab stands on what is left: %v", lost)); err != nil {
 				return err
 			}
 		}
 	}
-	s.tell.stage("bringing the lab up")
+	s.report.setStage("bringing the lab up")
 	if g.lab, err = lab.Up(ctx, c); err != nil {
 		return fmt.Errorf("bringing the lab up: %w", err)
 	}
@@ -143,9 +143,9 @@ func (s setup) upLab(ctx context.Context, g *ground) error {
 	return nil
 }
 
-// world is what events will act on. Nodes whose disks are to be full get disks of their own,
+// newTestbed is what events will act on. Nodes whose disks are to be full get disks of their own,
 // before anything starts on them.
-func (s setup) world(l *lab.Lab) (*event.Testbed, error) {
+func (s setup) newTestbed(l *lab.Lab) (*event.Testbed, error) {
 	e := s.cell.Experiment
 	w := &event.Testbed{Host: l.Host, Member: l.Member, Exe: l.Exe}
 	if err := w.MountDisks(event.DiskSizes(e.Events, e.Stage(s.database))); err != nil {
@@ -154,9 +154,9 @@ func (s setup) world(l *lab.Lab) (*event.Testbed, error) {
 	return w, nil
 }
 
-// form starts a cluster, and warms it up.
-func (s setup) form(ctx context.Context, control host.Host, t table) error {
-	e, g := s.cell.Experiment, t.ground
+// startCluster starts a cluster, and warms it up.
+func (s setup) startCluster(ctx context.Context, control host.Host, t table) error {
+	e, g := s.cell.Experiment, t.env
 	var nodes []host.Host
 	for _, name := range g.members {
 		h, err := g.lab.Member(name)
@@ -169,11 +169,11 @@ func (s setup) form(ctx context.Context, control host.Host, t table) error {
 	if plan, ok := g.lab.Service(); ok {
 		contact = plan.Contact
 	}
-	s.tell.stage("starting " + g.database)
+	s.report.setStage("starting " + g.database)
 	var err error
 	g.cluster, err = s.database.Start(ctx, database.Env{
 		Nodes: nodes, Control: control, Installation: s.installation,
-		Options: e.Database.Options, RTT: s.longestRTT(g.lab), Contact: contact, Log: s.lab.Log, Progress: s.tell.stage,
+		Options: e.Database.Options, RTT: s.longestRTT(g.lab), Contact: contact, Log: s.lab.Log, Progress: s.report.setStage,
 	})
 	if err != nil {
 		return g.explain(ctx, fmt.Errorf("starting %s on %d nodes: %w", g.database, len(nodes), err))
@@ -182,16 +182,16 @@ func (s setup) form(ctx context.Context, control host.Host, t table) error {
 	if len(workloads) == 0 { // it is this trial's alone
 		workloads = []experiment.Cell{s.cell}
 	}
-	return t.warm(ctx, workloads, e.ClusterWarmup.Duration())
+	return t.warmUp(ctx, workloads, e.ClusterWarmup.Duration())
 }
 
-// refresh makes a cluster that another trial has worked on empty again.
-func (s setup) refresh(ctx context.Context, t table) error {
+// resetCluster makes a cluster that another trial has worked on empty again.
+func (s setup) resetCluster(ctx context.Context, t table) error {
 	scale := s.cell.Experiment.SetupScale
-	if err := t.ground.lab.Scale(ctx, scale); err != nil {
+	if err := t.env.lab.Scale(ctx, scale); err != nil {
 		return fmt.Errorf("setting the links to setup_scale %g: %w", scale, err)
 	}
-	if err := t.empty(ctx); err != nil {
+	if err := t.clear(ctx); err != nil {
 		return fmt.Errorf("going on with an earlier trial's cluster: %w", err)
 	}
 	return nil

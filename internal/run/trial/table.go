@@ -19,15 +19,15 @@ const (
 // table is what a trial's workload works on.
 type table struct {
 	driver driver
-	ground *ground
-	tell   teller
+	env    *environment
+	report reporter
 }
 
-// load inserts the records that a trial's workloads work on, and believes it only when the database
+// loadRecords inserts the records that a trial's workloads work on, and believes it only when the database
 // counts them.
-func (t table) load(ctx context.Context, cell experiment.Cell) (load.Result, error) {
+func (t table) loadRecords(ctx context.Context, cell experiment.Cell) (load.Result, error) {
 	pool := cell.Experiment.Pools()[0] // the records of all are the same
-	spec, err := t.driver.spec(cell, pool, load.PhaseLoad)
+	spec, err := t.driver.loadSpec(cell, pool, load.PhaseLoad)
 	if err != nil {
 		return load.Result{}, err
 	}
@@ -39,25 +39,25 @@ func (t table) load(ctx context.Context, cell experiment.Cell) (load.Result, err
 	var done int64
 	loaded, err := t.driver.drive(ctx, cell, pool, spec, func(i load.Interval) {
 		done += i.OK
-		t.tell.stagef("loading: %d of %d records", done, spec.Workload.InsertCount)
+		t.report.setStagef("loading: %d of %d records", done, spec.Workload.InsertCount)
 	})
 	if err != nil {
-		return loaded, t.ground.explain(ctx, fmt.Errorf("loading %d records: %w", spec.Workload.InsertCount, err))
+		return loaded, t.env.explain(ctx, fmt.Errorf("loading %d records: %w", spec.Workload.InsertCount, err))
 	}
-	count, err := t.ground.cluster.Count(ctx)
+	count, err := t.env.cluster.Count(ctx)
 	if err != nil {
-		return loaded, t.ground.explain(ctx, fmt.Errorf("counting the records after the load: %w", t.ground.because(err)))
+		return loaded, t.env.explain(ctx, fmt.Errorf("counting the records after the load: %w", t.env.orFailure(err)))
 	}
 	if count != spec.Workload.InsertCount {
 		return loaded, fmt.Errorf("loading the table: %d inserts were acknowledged, %s counts %d records",
-			spec.Workload.InsertCount, t.ground.database, count)
+			spec.Workload.InsertCount, t.env.database, count)
 	}
 	return loaded, nil
 }
 
-// warm drives a new cluster that trials will share with each of their workloads, for so long
+// warmUp drives a new cluster that trials will share with each of their workloads, for so long
 // altogether, and leaves it empty.
-func (t table) warm(ctx context.Context, workloads []experiment.Cell, length time.Duration) error {
+func (t table) warmUp(ctx context.Context, workloads []experiment.Cell, length time.Duration) error {
 	var all []exercise
 	for _, cell := range workloads {
 		for _, p := range cell.Experiment.Pools() {
@@ -71,7 +71,7 @@ func (t table) warm(ctx context.Context, workloads []experiment.Cell, length tim
 	var done int64
 	for i, x := range all {
 		which := fmt.Sprintf("warming the new cluster up, workload %d of %d", i+1, len(all))
-		ok, err := t.exercise(ctx, x, each, which)
+		ok, err := t.runExercise(ctx, x, each, which)
 		if err != nil {
 			return fmt.Errorf("%s: %w", which, err)
 		}
@@ -81,7 +81,7 @@ func (t table) warm(ctx context.Context, workloads []experiment.Cell, length tim
 	if len(all) > 1 {
 		of = fmt.Sprintf("%d workloads", len(all))
 	}
-	return t.tell.event(0, "warm-up", fmt.Sprintf("the cluster, which is new, has done %d operations of %s", done, of))
+	return t.report.writeEvent(0, "warm-up", fmt.Sprintf("the cluster, which is new, has done %d operations of %s", done, of))
 }
 
 // exercise is a workload that a new cluster is warmed up with.
@@ -90,35 +90,35 @@ type exercise struct {
 	pool experiment.Pool
 }
 
-// exercise loads the table of a workload, drives that for so long, as fast as it goes, and
+// runExercise loads the table of a workload, drives that for so long, as fast as it goes, and
 // empties the table. It tells no more than how many operations succeeded.
-func (t table) exercise(ctx context.Context, x exercise, length time.Duration, stage string) (int64, error) {
+func (t table) runExercise(ctx context.Context, x exercise, length time.Duration, stage string) (int64, error) {
 	cell := x.cell
 	cell.Experiment.Audit.Enabled = false // nothing of it stays
-	if _, err := t.load(ctx, cell); err != nil {
+	if _, err := t.loadRecords(ctx, cell); err != nil {
 		return 0, err
 	}
-	t.tell.stage(stage)
-	spec, err := t.driver.spec(cell, x.pool, load.PhaseRun)
+	t.report.setStage(stage)
+	spec, err := t.driver.loadSpec(cell, x.pool, load.PhaseRun)
 	if err != nil {
 		return 0, err
 	}
 	spec.Threads, spec.Target, spec.Arrival, spec.AfterStall = loadThreads, 0, load.Closed, ""
 	spec.Operations, spec.Duration, spec.Warmup = 0, length, 0
-	result, err := t.driver.drive(ctx, cell, x.pool, spec, func(i load.Interval) { t.tell.stagef("%s: %.0f ops/s", stage, rate(i)) })
+	result, err := t.driver.drive(ctx, cell, x.pool, spec, func(i load.Interval) { t.report.setStagef("%s: %.0f ops/s", stage, rate(i)) })
 	if err != nil {
-		return 0, t.ground.explain(ctx, err)
+		return 0, t.env.explain(ctx, err)
 	}
-	return result.OK, t.empty(ctx)
+	return result.OK, t.clear(ctx)
 }
 
-// empty empties the table, once the cluster has settled.
-func (t table) empty(ctx context.Context) error {
-	t.tell.stage("emptying the table")
-	if err := t.ground.settled(ctx); err != nil {
+// clear empties the table, once the cluster has settled.
+func (t table) clear(ctx context.Context) error {
+	t.report.setStage("emptying the table")
+	if err := t.env.waitReady(ctx); err != nil {
 		return err
 	}
-	if err := t.ground.cluster.Clear(ctx); err != nil {
+	if err := t.env.cluster.Clear(ctx); err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}
 	return nil

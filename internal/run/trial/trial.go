@@ -35,9 +35,9 @@ type Config struct {
 	Database     database.Database
 	Installation database.Installation
 	// Kept is where trials that reuse clusters leave theirs to each other; nil where none does.
-	Kept *Kept
+	Pool *ClusterPool
 	// Turns keep this trial from disturbing others that run at the same time; nil where none does.
-	Turns *Turns
+	Phases *PhaseScheduler
 	// Beside, when set, tells at the end how many others ran at the same time, at the most.
 	Beside func() int
 	// Sharing is of the trials that share the cluster; the zero one where it is this trial's
@@ -62,7 +62,7 @@ type Config struct {
 	// Machine is what the trial's record says of where it was measured; nil says nothing.
 	Machine *record.TrialMachine
 	// Across, when set, has the lab stand on machines of a machines file.
-	Across *multihost.Machines
+	Machines *multihost.Machines
 	// Observe, when set, is told about the lab once it is up; what it says goes into
 	// the run's record.
 	Observe func(engine, why string, warnings []string) error
@@ -72,8 +72,8 @@ type Config struct {
 // State and Error; an error means that it could not be recorded.
 func Run(ctx context.Context, c Config) (record.Trial, error) {
 	result := record.Trial{Started: time.Now(), State: record.TrialOK}
-	tell := teller{progress: c.Progress, label: c.Label, live: c.Live, writer: c.Writer}
-	tell.begin(c, result.Started)
+	tell := reporter{progress: c.Progress, label: c.Label, live: c.Live, writer: c.Writer}
+	tell.beginTrial(c, result.Started)
 	err := run(ctx, c, tell, &result)
 	var failed recordError
 	switch {
@@ -92,12 +92,12 @@ func Run(ctx context.Context, c Config) (record.Trial, error) {
 	if err := c.Writer.Finish(result); err != nil {
 		return result, errors.Join(err, c.Writer.Abandon())
 	}
-	tell.end(c.Cell.ID, result)
+	tell.endTrial(c.Cell.ID, result)
 	return result, nil
 }
 
-// placed is what a trial's record says of the machine with its lab.
-func placed(on *record.TrialMachine, l *lab.Lab) *record.TrialMachine {
+// labMachine is what a trial's record says of the machine with its lab.
+func labMachine(on *record.TrialMachine, l *lab.Lab) *record.TrialMachine {
 	if on == nil {
 		return nil
 	}
@@ -113,22 +113,22 @@ type recordError struct{ error }
 func (e recordError) Unwrap() error { return e.error }
 
 // run goes through the parts of a trial, in order, and ends what the first of them made.
-func run(ctx context.Context, c Config, tell teller, result *record.Trial) (err error) {
+func run(ctx context.Context, c Config, tell reporter, result *record.Trial) (err error) {
 	e := c.Cell.Experiment
 	work, guard := newGuard(ctx)
-	g := newGround(c.Database, e, c.Turns)
-	turn := &turn{of: c.Turns}
+	g := newEnvironment(c.Database, e, c.Phases)
+	turn := &trialPhase{scheduler: c.Phases}
 	defer turn.leave()
-	if err := turn.setUp(work); err != nil {
-		return guard.end(work, nil, err)
+	if err := turn.enterSetUp(work); err != nil {
+		return guard.finish(work, nil, err)
 	}
 	defer func() {
-		err = guard.end(work, g.lab, err)
-		if err == nil && c.Kept.keep(c.Cell, g) {
+		err = guard.finish(work, g.lab, err)
+		if err == nil && c.Pool.release(c.Cell, g) {
 			err = g.keepLogs(ctx, c.Writer)
 			return
 		}
-		tell.stage("taking the lab down")
+		tell.setStage("taking the lab down")
 		err = errors.Join(err, g.tearDown(ctx, c.Writer))
 	}()
 	drv, err := newSetup(c, tell, guard).prepare(work, g)
@@ -136,49 +136,49 @@ func run(ctx context.Context, c Config, tell teller, result *record.Trial) (err 
 	if err != nil {
 		return err
 	}
-	c.Turns.add(g.lab)
-	result.Machine = placed(c.Machine, g.lab)
-	if turn.of != nil {
-		tell.stage("waiting for others to set up")
+	c.Phases.addLab(g.lab)
+	result.Machine = labMachine(c.Machine, g.lab)
+	if turn.scheduler != nil {
+		tell.setStage("waiting for others to set up")
 	}
-	if err := turn.probe(work); err != nil {
+	if err := turn.enterProbe(work); err != nil {
 		return err
 	}
-	result.Load = loadOf(g.lab, g.loaded)
-	tell.stage("probing the links")
+	result.Load = loadRecord(g.lab, g.loaded)
+	tell.setStage("probing the links")
 	links, err := probeLinks(work, g.lab)
 	if err != nil {
 		return err
 	}
-	tell.probed(links)
-	if turn.of != nil {
-		tell.stage("waiting for others to probe their links")
+	tell.publishRTTs(links)
+	if turn.scheduler != nil {
+		tell.setStage("waiting for others to probe their links")
 	}
-	if err := turn.measure(work); err != nil {
+	if err := turn.enterMeasure(work); err != nil {
 		return err
 	}
 	result.SetupS = (time.Since(result.Started) - turn.waited).Seconds()
-	governor, flavors := governorOf(g.lab, c.Cell.Seed)
-	guard.governor(work, governor)
+	governor, flavors := newGovernor(g.lab, c.Cell.Seed)
+	guard.runGovernor(work, governor)
 	m, err := newMeasuring(c, tell, g, drv, governor).measure(work)
-	err = errors.Join(err, turn.setUp(work)) // what follows is no measurement
+	err = errors.Join(err, turn.enterSetUp(work)) // what follows is no measurement
 	if err != nil {
 		return err
 	}
 	summarise(result, e, g.lab, m, c.Writer.Events())
-	limit := limitOf(e, g.lab, m)
-	result.LatencyBound = madeBy(e, g.lab, m)
-	result.Bound, result.Fidelity = &limit, fidelityOf(g.lab, links, m)
+	limit := throughputBound(e, g.lab, m)
+	result.LatencyBound = latencyBound(e, g.lab, m)
+	result.Bound, result.Fidelity = &limit, newFidelity(g.lab, links, m)
 	if err := writeFiles(c.Writer, m); err != nil {
 		return err
 	}
-	audited, err := auditor{cell: c.Cell, ground: g, driver: drv, tell: tell}.audit(work)
+	audited, err := auditor{cell: c.Cell, env: g, driver: drv, report: tell}.audit(work)
 	if err != nil {
 		return err
 	}
 	result.Audit = audited
-	f := found{links: links, moved: g.lab.Ended() != nil, flavors: flavors, measurement: m, bound: limit, audit: audited}
-	result.Verdict = verdict.Judge(f.evidence(e), limitsOf(e))
+	f := findings{links: links, moved: g.lab.Ended() != nil, flavors: flavors, measurement: m, bound: limit, audit: audited}
+	result.Verdict = verdict.Judge(f.evidence(e), newLimits(e))
 	result.Verdict.Notes = append(result.Verdict.Notes, e.DriftNotes(time.Duration(result.DurationS*float64(time.Second)))...)
 	result.Verdict.Notes = append(result.Verdict.Notes, e.Overridden(g.cluster.Properties())...)
 	result.Verdict.Notes = append(result.Verdict.Notes, keyNotes(m.drive)...)

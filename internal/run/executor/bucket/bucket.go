@@ -24,14 +24,14 @@ import (
 // Scheme begins the name of a bucket: s3://NAME/PREFIX.
 const Scheme = "s3://"
 
-// ErrNone says that an object is not there.
-var ErrNone = errors.New("no such object")
+// ErrNotFound says that an object is not there.
+var ErrNotFound = errors.New("no such object")
 
 const (
 	// linkTime is how long a link serves, the longest that signatures of version 4 may.
-	linkTime = 7 * 24 * time.Hour
+	linkLifetime = 7 * 24 * time.Hour
 	// patience bounds a request of this process but for reading what it answers.
-	patience = time.Minute
+	requestTimeout = time.Minute
 )
 
 // Bucket is a bucket and the folder in it that objects are below.
@@ -69,18 +69,18 @@ func Open(name string) (*Bucket, error) {
 // Check finds out whether objects can be put, read and removed.
 func (b *Bucket) Check(ctx context.Context) error {
 	name, text := "token-"+rand.Text(), rand.Text()
-	if err := b.do(ctx, http.MethodPut, name, strings.NewReader(text), nil); err != nil {
-		return b.advised(err)
+	if err := b.request(ctx, http.MethodPut, name, strings.NewReader(text), nil); err != nil {
+		return b.withAdvice(err)
 	}
 	var back strings.Builder
-	err := b.do(ctx, http.MethodGet, name, nil, &back)
+	err := b.request(ctx, http.MethodGet, name, nil, &back)
 	if err == nil && back.String() != text {
 		err = fmt.Errorf("what was put into %s is not what is read there", b.at)
 	}
-	return b.advised(errors.Join(err, b.Remove(ctx, name)))
+	return b.withAdvice(errors.Join(err, b.Remove(ctx, name)))
 }
 
-func (b *Bucket) advised(err error) error {
+func (b *Bucket) withAdvice(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -94,12 +94,12 @@ func (b *Bucket) Link(ctx context.Context, name string) (string, error) {
 
 // Get writes an object to w.
 func (b *Bucket) Get(ctx context.Context, name string, w io.Writer) error {
-	return b.do(ctx, http.MethodGet, name, nil, w)
+	return b.request(ctx, http.MethodGet, name, nil, w)
 }
 
 // Remove removes an object, if it is there.
 func (b *Bucket) Remove(ctx context.Context, name string) error {
-	if err := b.do(ctx, http.MethodDelete, name, nil, nil); !errors.Is(err, ErrNone) {
+	if err := b.request(ctx, http.MethodDelete, name, nil, nil); !errors.Is(err, ErrNotFound) {
 		return err
 	}
 	return nil
@@ -107,7 +107,7 @@ func (b *Bucket) Remove(ctx context.Context, name string) error {
 
 func (b *Bucket) sign(ctx context.Context, method, name string) (string, error) {
 	u := b.at.JoinPath(name)
-	u.RawQuery = url.Values{"X-Amz-Expires": {fmt.Sprint(int(linkTime.Seconds()))}}.Encode()
+	u.RawQuery = url.Values{"X-Amz-Expires": {fmt.Sprint(int(linkLifetime.Seconds()))}}.Encode()
 	r, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
 	if err != nil {
 		return "", fmt.Errorf("naming %s in the bucket: %w", name, err)
@@ -120,14 +120,14 @@ func (b *Bucket) sign(ctx context.Context, method, name string) (string, error) 
 	return link, nil
 }
 
-func (b *Bucket) do(ctx context.Context, method, name string, body io.Reader, into io.Writer) error {
+func (b *Bucket) request(ctx context.Context, method, name string, body io.Reader, into io.Writer) error {
 	link, err := b.sign(ctx, method, name)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	late := time.AfterFunc(patience, cancel)
+	late := time.AfterFunc(requestTimeout, cancel)
 	defer late.Stop()
 	return Request(ctx, b.client, method, link, body, func(answer io.Reader) error {
 		late.Stop()
@@ -156,7 +156,7 @@ func Request(ctx context.Context, client *http.Client, method, link string, body
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode == http.StatusNotFound && method != http.MethodPut {
-		return fmt.Errorf("%w: %s", ErrNone, where)
+		return fmt.Errorf("%w: %s", ErrNotFound, where)
 	}
 	if answer.StatusCode/100 != 2 {
 		said, _ := io.ReadAll(io.LimitReader(answer.Body, 500)) // what it says beside is for people

@@ -78,7 +78,7 @@ func TestBucket(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := b.Get(t.Context(), "job-1", &got); !errors.Is(err, ErrNone) {
+	if err := b.Get(t.Context(), "job-1", &got); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a removed object: %v", err)
 	}
 	t.Setenv("AWS_REGION", "south-1")

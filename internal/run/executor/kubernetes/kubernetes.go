@@ -17,32 +17,32 @@ import (
 	"skerry/internal/run/executor"
 )
 
-// Engine is the cluster of kubectl's current context.
-type Engine struct {
+// Executor is the cluster of kubectl's current context.
+type Executor struct {
 	// Namespace is where Jobs are made, "" for the context's own.
 	Namespace string
 	// Image has skerry in its PATH, and the databases.
 	Image string
 
-	home   executor.Home
+	home   executor.RunDirectory
 	store  store // of results, nil where they come in the pods' logs
 	client executor.Client
 
-	ctx    context.Context // of what is read of pods; Close ends it
-	stop   context.CancelFunc
-	taking sync.WaitGroup
+	ctx        context.Context // of what is read of pods; Close ends it
+	stop       context.CancelFunc
+	collecting sync.WaitGroup
 
 	mu   sync.Mutex
-	pods map[string]*taken
+	pods map[string]*podOutput
 }
 
 // New returns the cluster that this machine's kubectl speaks to. Results are the way that results take: "" or "logs",
 // "claim:NAME", or "s3://BUCKET/PREFIX".
-func New(namespace, image, results string, home executor.Home) (*Engine, error) {
-	e := &Engine{Namespace: namespace, Image: image, home: home, pods: map[string]*taken{},
-		client: executor.Client{Mend: "install kubectl, and give it a context that reaches the cluster"}}
+func New(namespace, image, results string, home executor.RunDirectory) (*Executor, error) {
+	e := &Executor{Namespace: namespace, Image: image, home: home, pods: map[string]*podOutput{},
+		client: executor.Client{Advice: "install kubectl, and give it a context that reaches the cluster"}}
 	var err error
-	if e.store, err = e.storeOf(results); err != nil {
+	if e.store, err = e.openStore(results); err != nil {
 		return nil, err
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
@@ -51,12 +51,12 @@ func New(namespace, image, results string, home executor.Home) (*Engine, error) 
 
 // Limits of a Job: its ConfigMap has two keys for each task.
 const (
-	mostTasks = 500
-	mostTotal = 5000
+	maxBatch = 500
+	maxTotal = 5000
 )
 
 // Check asks whether Jobs may be made.
-func (e *Engine) Check(ctx context.Context) (executor.Limits, error) {
+func (e *Executor) Check(ctx context.Context) (executor.Limits, error) {
 	if e.Image == "" {
 		return executor.Limits{}, advice.With(errors.New("pods need an image with skerry and the databases"), "name it with --image; docs/engines.md tells how it is made")
 	}
@@ -69,21 +69,21 @@ func (e *Engine) Check(ctx context.Context) (executor.Limits, error) {
 			return executor.Limits{}, fmt.Errorf("asking the cluster: %w", err)
 		}
 	}
-	limits := executor.Limits{Batch: mostTasks, Total: mostTotal}
+	limits := executor.Limits{Batch: maxBatch, Total: maxTotal}
 	if e.store != nil {
 		var err error
-		if limits.Doubts, err = e.store.check(ctx); err != nil {
+		if limits.Warning, err = e.store.check(ctx); err != nil {
 			return executor.Limits{}, err
 		}
 	}
 	return limits, nil
 }
 
-func (e *Engine) kubectl(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
+func (e *Executor) kubectl(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
 	return e.client.Run(ctx, stdin, "kubectl", e.flags(args...)...)
 }
 
-func (e *Engine) flags(args ...string) []string {
+func (e *Executor) flags(args ...string) []string {
 	if e.Namespace != "" {
 		return append([]string{"--namespace", e.Namespace}, args...)
 	}
@@ -91,8 +91,8 @@ func (e *Engine) flags(args ...string) []string {
 }
 
 // Submit makes a Job, and then the ConfigMap that its pods wait for: it belongs to the Job, and goes with it.
-func (e *Engine) Submit(ctx context.Context, b executor.Batch) (executor.Submission, error) {
-	plan, err := e.home.Plan(b.Trials())
+func (e *Executor) Submit(ctx context.Context, b executor.Batch) (executor.Submission, error) {
+	plan, err := e.home.PackPlan(b.Trials())
 	if err != nil {
 		return executor.Submission{}, err
 	}
@@ -113,11 +113,11 @@ func (e *Engine) Submit(ctx context.Context, b executor.Batch) (executor.Submiss
 		_, undone := e.kubectl(ctx, nil, "delete", "job", b.Name(), "--wait=false")
 		return executor.Submission{}, errors.Join(fmt.Errorf("making the Job's ConfigMap: %w", err), undone)
 	}
-	return b.As(b.Name(), len(b.Tasks)), nil
+	return b.Submission(b.Name(), len(b.Tasks)), nil
 }
 
 // Cancel removes the Jobs with their pods.
-func (e *Engine) Cancel(ctx context.Context, of []executor.Submission) error {
+func (e *Executor) Cancel(ctx context.Context, of []executor.Submission) error {
 	args := []string{"delete", "job", "--ignore-not-found", "--wait=false"}
 	for _, s := range of {
 		args = append(args, s.Ref)
@@ -132,8 +132,8 @@ func (e *Engine) Cancel(ctx context.Context, of []executor.Submission) error {
 }
 
 // Print writes both manifests: the Job's name is known before.
-func (e *Engine) Print(w io.Writer, b executor.Batch) (string, error) {
-	plan, err := e.home.Plan(b.Trials())
+func (e *Executor) Print(w io.Writer, b executor.Batch) (string, error) {
+	plan, err := e.home.PackPlan(b.Trials())
 	var text bytes.Buffer
 	if err == nil {
 		text.WriteString("---\n")
@@ -151,7 +151,7 @@ func (e *Engine) Print(w io.Writer, b executor.Batch) (string, error) {
 
 // Find looks for the Job, and gives it its ConfigMap, so that this goes with it: who has printed it could not know the Job's UID. A
 // user who may not change ConfigMaps removes it by hand.
-func (e *Engine) Find(ctx context.Context, name string) (string, error) {
+func (e *Executor) Find(ctx context.Context, name string) (string, error) {
 	uid, err := e.kubectl(ctx, nil, "get", "job", name, "--ignore-not-found", "--output", "jsonpath={.metadata.uid}")
 	if err != nil {
 		return "", fmt.Errorf("asking for the Job %s: %w", name, err)
@@ -159,7 +159,7 @@ func (e *Engine) Find(ctx context.Context, name string) (string, error) {
 	if len(uid) == 0 {
 		return "", nil
 	}
-	owner, err := json.Marshal(map[string]any{"metadata": map[string]any{"ownerReferences": owners(name, string(uid))}})
+	owner, err := json.Marshal(map[string]any{"metadata": map[string]any{"ownerReferences": ownerReferences(name, string(uid))}})
 	if err != nil {
 		return "", fmt.Errorf("naming the owner of a ConfigMap: %w", err)
 	}
@@ -167,14 +167,14 @@ func (e *Engine) Find(ctx context.Context, name string) (string, error) {
 	return name, nil
 }
 
-// Said is the end of a task's log.
-func (e *Engine) Said(_ string, of executor.Submission, task int) string {
+// LastOutput is the end of a task's log.
+func (e *Executor) LastOutput(_ string, of executor.Submission, task int) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	last := ""
 	for pod, t := range e.pods {
 		if index, is := podIndex(pod, of.Ref); is && index < len(of.Tasks) && of.Tasks[index] == task {
-			lines := strings.Split(strings.TrimSpace(t.said), "\n")
+			lines := strings.Split(strings.TrimSpace(t.output), "\n")
 			last = lines[len(lines)-1]
 			if t.err != nil {
 				last = t.err.Error()
@@ -185,9 +185,9 @@ func (e *Engine) Said(_ string, of executor.Submission, task int) string {
 }
 
 // Close ends the reading of logs, and waits for it. The cluster goes on by itself.
-func (e *Engine) Close() error {
+func (e *Executor) Close() error {
 	e.stop()
-	e.taking.Wait()
+	e.collecting.Wait()
 	if e.store == nil {
 		return nil
 	}

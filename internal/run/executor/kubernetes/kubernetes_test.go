@@ -14,13 +14,13 @@ import (
 
 type home struct{}
 
-func (home) Plan([]int) ([]byte, error)        { return []byte("plan"), nil }
-func (home) Receive(io.Reader) (string, error) { return "", nil }
+func (home) PackPlan([]int) ([]byte, error)        { return []byte("plan"), nil }
+func (home) ReceiveResults(io.Reader) (string, error) { return "", nil }
 
 // The manifests are YAML, and say what a trial needs.
 func TestManifests(t *testing.T) {
 	var w strings.Builder
-	b := executor.Batch{Run: "quick_start", Number: 3, Token: "ABCDEFGHIJKLMNOP", Tasks: []executor.Task{{ID: 5, Trials: []int{5}}, {ID: 6, Trials: []int{7, 8}}}, Takes: time.Minute, MemoryBytes: 3 << 20, Again: true, Avoid: []string{"n1", "n2"}}
+	b := executor.Batch{Run: "quick_start", Number: 3, Token: "ABCDEFGHIJKLMNOP", Tasks: []executor.Task{{ID: 5, Trials: []int{5}}, {ID: 6, Trials: []int{7, 8}}}, ExpectedTime: time.Minute, MemoryBytes: 3 << 20, Rerun: true, Exclude: []string{"n1", "n2"}}
 	e, err := New("", "skerry:1", "", home{})
 	if err == nil {
 		_, err = e.Print(&w, b)
@@ -66,7 +66,7 @@ func TestStatesOfPods(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &p); err != nil {
 			t.Fatal(err)
 		}
-		if got := stateOf(p).State; got != want {
+		if got := podStatus(p).State; got != want {
 			t.Errorf("%s is %s, want %s", text, got, want)
 		}
 	}
@@ -77,7 +77,7 @@ func TestImagesThatCannotBeHad(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"status": {"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such host"}}}]}}`), &p); err != nil {
 		t.Fatal(err)
 	}
-	if got := image(p); got != "ImagePullBackOff: no such host" {
+	if got := imageError(p); got != "ImagePullBackOff: no such host" {
 		t.Errorf("%q", got)
 	}
 }

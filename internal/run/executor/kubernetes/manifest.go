@@ -22,11 +22,11 @@ const (
 	slackTime   = 10 * time.Minute
 )
 
-// job is the manifest of a Job. An index that fails is not tried again by the cluster, since the sweep
+// jobManifest is the manifest of a Job. An index that fails is not tried again by the cluster, since the sweep
 // counts; one whose pod is on a dead node, and never ends, counts as failed. Where pods must not be
 // privileged, these serve in place of that: capabilities SYS_ADMIN, NET_ADMIN, NET_RAW, SYS_PTRACE, SYS_NICE,
 // SETUID, SETGID and KILL, seccomp Unconfined.
-var job = template.Must(template.New("job").Funcs(template.FuncMap{"q": quote}).Parse(`apiVersion: batch/v1
+var jobManifest = template.Must(template.New("job").Funcs(template.FuncMap{"q": quoteYAML}).Parse(`apiVersion: batch/v1
 kind: Job
 metadata:
   name: {{.Name}}
@@ -84,15 +84,15 @@ spec:
       - {name: results, persistentVolumeClaim: {claimName: {{q .Claim}}}}{{end}}
 `))
 
-func writeJob(w io.Writer, e *Engine, b executor.Batch) error {
+func writeJob(w io.Writer, e *Executor, b executor.Batch) error {
 	var to, claim string
 	if e.store != nil {
-		to, claim = e.store.to(b.Name())
+		to, claim = e.store.destination(b.Name())
 	}
-	err := job.Execute(w, map[string]any{
-		"Name": b.Name(), "Run": label(b.Run), "Tasks": b.Tasks, "Seconds": seconds(b.Takes), "Image": e.Image, "Again": b.Again,
+	err := jobManifest.Execute(w, map[string]any{
+		"Name": b.Name(), "Run": labelValue(b.Run), "Tasks": b.Tasks, "Seconds": deadlineSeconds(b.ExpectedTime), "Image": e.Image, "Again": b.Rerun,
 		"Machine": executor.MachineVariable, "Variable": executor.TaskVariable, "Memory": int64(math.Ceil(float64(b.MemoryBytes) / (1 << 20))),
-		"To": to, "Claim": claim, "Avoid": b.Avoid,
+		"To": to, "Claim": claim, "Avoid": b.Exclude,
 	})
 	if err != nil {
 		return fmt.Errorf("writing the Job's manifest: %w", err)
@@ -100,14 +100,14 @@ func writeJob(w io.Writer, e *Engine, b executor.Batch) error {
 	return nil
 }
 
-// mostConfig is what a ConfigMap may hold.
-const mostConfig = 1 << 20
+// maxConfigMap is what a ConfigMap may hold.
+const maxConfigMap = 1 << 20
 
 // writeConfig writes the ConfigMap with the plan; owner is the Job's, "" for none.
-func (e *Engine) writeConfig(ctx context.Context, w io.Writer, b executor.Batch, owner string, plan []byte) error {
-	meta := map[string]any{"name": b.Name(), "labels": map[string]string{"app": "skerry", "run": label(b.Run)}}
+func (e *Executor) writeConfig(ctx context.Context, w io.Writer, b executor.Batch, owner string, plan []byte) error {
+	meta := map[string]any{"name": b.Name(), "labels": map[string]string{"app": "skerry", "run": labelValue(b.Run)}}
 	if owner != "" {
-		meta["ownerReferences"] = owners(b.Name(), owner)
+		meta["ownerReferences"] = ownerReferences(b.Name(), owner)
 	}
 	tasks := map[string]string{}
 	for i, t := range b.Tasks {
@@ -117,7 +117,7 @@ func (e *Engine) writeConfig(ctx context.Context, w io.Writer, b executor.Batch,
 		}
 		tasks["task-"+strconv.Itoa(i)] = strings.Join(words, ",")
 		if bucket, is := e.store.(*bucketStore); is {
-			link, err := bucket.Link(ctx, key(b.Name(), i))
+			link, err := bucket.Link(ctx, resultKey(b.Name(), i))
 			if err != nil {
 				return err
 			}
@@ -128,8 +128,8 @@ func (e *Engine) writeConfig(ctx context.Context, w io.Writer, b executor.Batch,
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": tasks,
 		"binaryData": map[string]string{"plan": base64.StdEncoding.EncodeToString(plan)},
 	}, "", "  ")
-	if err == nil && len(text) > mostConfig {
-		return advice.With(fmt.Errorf("the plan and the files of the experiment are %d KiB, and a ConfigMap holds %d", len(text)>>10, mostConfig>>10), "split the experiment")
+	if err == nil && len(text) > maxConfigMap {
+		return advice.With(fmt.Errorf("the plan and the files of the experiment are %d KiB, and a ConfigMap holds %d", len(text)>>10, maxConfigMap>>10), "split the experiment")
 	}
 	if err == nil {
 		_, err = w.Write(append(text, '\n'))
@@ -140,13 +140,13 @@ func (e *Engine) writeConfig(ctx context.Context, w io.Writer, b executor.Batch,
 	return nil
 }
 
-// owners say that something belongs to a Job, and goes with it.
-func owners(job, uid string) []any {
+// ownerReferences say that something belongs to a Job, and goes with it.
+func ownerReferences(job, uid string) []any {
 	return []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": uid}}
 }
 
-// label is a text as labels may hold it.
-func label(text string) string {
+// labelValue is a text as labels may hold it.
+func labelValue(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
 			return r
@@ -156,7 +156,7 @@ func label(text string) string {
 	return strings.Trim(text[:min(len(text), 60)], "-.")
 }
 
-func quote(text string) string {
+func quoteYAML(text string) string {
 	q, err := json.Marshal(text)
 	if err != nil { // a string can be written
 		return `""`
@@ -164,7 +164,7 @@ func quote(text string) string {
 	return string(q)
 }
 
-func seconds(takes time.Duration) int {
+func deadlineSeconds(takes time.Duration) int {
 	if takes == 0 {
 		return 0
 	}

@@ -73,7 +73,7 @@ func TestRemovedPods(t *testing.T) {
 				return found[7]
 			}
 			poll() // begins to read its log, where it has one
-			e.taking.Wait()
+			e.collecting.Wait()
 			if got := poll(); got.State != tt.want {
 				t.Errorf("%+v, want %s", got, tt.want)
 			}
@@ -92,7 +92,7 @@ func TestRemovedJobs(t *testing.T) {
 	}
 	defer e.Close()
 	found, err := e.Poll(t.Context(), []executor.Submission{{Ref: "j", Tasks: []int{7}}})
-	if err != nil || found[7] != (executor.Status{State: executor.Lost, Why: "the Job j was removed with all its pods"}) {
+	if err != nil || found[7] != (executor.Status{State: executor.Lost, Reason: "the Job j was removed with all its pods"}) {
 		t.Errorf("%+v (%v)", found, err)
 	}
 }
@@ -124,7 +124,7 @@ func TestNoPermission(t *testing.T) {
 // reads reads what workers print, and takes nothing in.
 type reads struct{ home }
 
-func (reads) Receive(printed io.Reader) (string, error) {
+func (reads) ReceiveResults(printed io.Reader) (string, error) {
 	_, err := io.Copy(io.Discard, printed)
 	return "", err
 }

@@ -1,14 +1,23 @@
 package kubernetes
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"text/template"
+	"time"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/base/tail"
 	"skerry/internal/run/executor/bucket"
 )
 
@@ -17,20 +26,20 @@ type store interface {
 	// check tells why results cannot wait there, and what is doubtful.
 	check(ctx context.Context) (doubts, err error)
 	// to is what a task of a Job is told of where its results go, and the claim that its pod needs for that.
-	to(job string) (where, claim string)
+	destination(job string) (where, claim string)
 	// get writes what a task has left to w; errNothing says that it has left nothing.
 	get(ctx context.Context, key string, w io.Writer) error
 	remove(ctx context.Context, key string) error
 	close() error
 }
 
-var errNothing = errors.New("nothing was left")
+var errNoResult = errors.New("nothing was left")
 
-// key is what the results of a task are called in a store.
-func key(job string, index int) string { return job + "-" + strconv.Itoa(index) }
+// resultKey is what the results of a task are called in a store.
+func resultKey(job string, index int) string { return job + "-" + strconv.Itoa(index) }
 
-// storeOf is the store of --results.
-func (e *Engine) storeOf(results string) (store, error) {
+// openStore is the store of --results.
+func (e *Executor) openStore(results string) (store, error) {
 	switch {
 	case results == "" || results == "logs":
 		return nil, nil
@@ -48,17 +57,150 @@ type bucketStore struct{ *bucket.Bucket }
 
 func (s *bucketStore) check(ctx context.Context) (doubts, err error) { return nil, s.Check(ctx) }
 
-func (s *bucketStore) to(string) (where, claim string) {
+func (s *bucketStore) destination(string) (where, claim string) {
 	return "@/skerry/to-$(JOB_COMPLETION_INDEX)", ""
 }
 
 func (s *bucketStore) get(ctx context.Context, key string, w io.Writer) error {
 	err := s.Get(ctx, key, w)
-	if errors.Is(err, bucket.ErrNone) {
-		return errNothing
+	if errors.Is(err, bucket.ErrNotFound) {
+		return errNoResult
 	}
 	return err
 }
 
 func (s *bucketStore) remove(ctx context.Context, key string) error { return s.Remove(ctx, key) }
 func (s *bucketStore) close() error                                 { return nil }
+
+// claimStore is a PersistentVolumeClaim. What is in it is seen inside the cluster alone, so it is read through
+// a pod that does nothing but have it:
+//
+//	trial's pod ─ file ─► the claim ─ kubectl exec READER -- cat ─► this process
+//
+// The reader is made when the first results are read, and removed at the end; one that was left ends within the hour.
+type claimStore struct {
+	e    *Executor
+	name string
+
+	mu     sync.Mutex // of one reading at a time
+	reader string     // the pod's name, "" for none
+}
+
+var readerManifest = template.Must(template.New("reader").Funcs(template.FuncMap{"q": quoteYAML}).Parse(`apiVersion: v1
+kind: Pod
+metadata:
+  name: {{.Name}}
+  labels: {app: skerry-results}
+spec:
+  restartPolicy: Never
+  activeDeadlineSeconds: 3600
+  terminationGracePeriodSeconds: 0
+  containers:
+  - name: reader
+    image: {{q .Image}}
+    imagePullPolicy: IfNotPresent
+    command: [sleep, "3600"]
+    volumeMounts:
+    - {name: results, mountPath: /results}
+  volumes:
+  - {name: results, persistentVolumeClaim: {claimName: {{q .Claim}}}}
+`))
+
+// readerTimeout is how long a reader may take to run: its image is there or is pulled.
+const readerTimeout = 90 * time.Second
+
+func (s *claimStore) check(ctx context.Context) (doubts, err error) {
+	for _, what := range []string{"pods", "pods/exec"} {
+		if out, err := s.e.kubectl(ctx, nil, "auth", "can-i", "create", what); strings.TrimSpace(string(out)) == "no" {
+			return nil, advice.With(fmt.Errorf("the cluster does not let this user create %s, by which a claim is read: %w", what, err), "ask for the right, or have results come another way: --results logs")
+		}
+	}
+	out, err := s.e.kubectl(ctx, nil, "get", "persistentvolumeclaim", s.name, "--output", "json")
+	if err != nil {
+		return nil, advice.With(fmt.Errorf("asking for the claim %s: %w", s.name, err), "make it first, with access mode ReadWriteMany: kubectl create -f CLAIM.yaml")
+	}
+	var claim struct {
+		Spec struct {
+			Modes []string `json:"accessModes"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(out, &claim); err != nil {
+		return nil, fmt.Errorf("asking for the claim %s: %w", s.name, err)
+	}
+	if !slices.Contains(claim.Spec.Modes, "ReadWriteMany") {
+		doubts = fmt.Errorf("the claim %s is not ReadWriteMany: all pods that use it may have to be on one node", s.name)
+	}
+	return doubts, nil
+}
+
+func (s *claimStore) destination(job string) (where, claim string) {
+	return "/results/" + job + "-$(JOB_COMPLETION_INDEX)", s.name
+}
+
+func (s *claimStore) get(ctx context.Context, key string, w io.Writer) error {
+	return s.exec(ctx, w, "cat", "/results/"+key)
+}
+
+func (s *claimStore) remove(ctx context.Context, key string) error {
+	return s.exec(ctx, io.Discard, "rm", "-f", "/results/"+key)
+}
+
+// exec runs a command in the reader.
+func (s *claimStore) exec(ctx context.Context, out io.Writer, args ...string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reader == "" {
+		if err := s.startReader(ctx); err != nil {
+			return err
+		}
+	}
+	cmd := exec.CommandContext(ctx, "kubectl", s.e.flags(append([]string{"exec", s.reader, "--"}, args...)...)...)
+	said := tail.New(500)
+	cmd.Stdout, cmd.Stderr = out, said
+	err := cmd.Run()
+	if err == nil {
+		return nil
+	}
+	if strings.Contains(said.String(), "No such file or directory") {
+		return errNoResult
+	}
+	// The reader may have ended, or its node be lost.
+	return errors.Join(fmt.Errorf("reading the claim %s: %w: %s", s.name, err, strings.TrimSpace(said.String())), s.stopReader(ctx))
+}
+
+// startReader makes a reader and waits for it.
+func (s *claimStore) startReader(ctx context.Context) error {
+	name := "skerry-results-" + strings.ToLower(rand.Text()[:10])
+	var manifest bytes.Buffer
+	if err := readerManifest.Execute(&manifest, map[string]string{"Name": name, "Image": s.e.Image, "Claim": s.name}); err != nil {
+		return fmt.Errorf("writing the manifest of the claim's reader: %w", err)
+	}
+	_, err := s.e.kubectl(ctx, &manifest, "create", "-f", "-")
+	if err == nil {
+		s.reader = name
+		_, err = s.e.kubectl(ctx, nil, "wait", "pod", name, "--for=condition=Ready", fmt.Sprintf("--timeout=%s", readerTimeout))
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("making a pod that reads the claim %s: %w", s.name, err), s.stopReader(ctx))
+	}
+	return nil
+}
+
+// stopReader removes the reader.
+func (s *claimStore) stopReader(ctx context.Context) error {
+	if s.reader == "" {
+		return nil
+	}
+	name := s.reader
+	s.reader = ""
+	if _, err := s.e.kubectl(ctx, nil, "delete", "pod", name, "--ignore-not-found", "--wait=false"); err != nil {
+		return fmt.Errorf("removing the pod that reads the claim: %w", err)
+	}
+	return nil
+}
+
+func (s *claimStore) close() error {
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	return s.stopReader(ctx)
+}

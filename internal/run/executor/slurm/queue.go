@@ -3,17 +3,22 @@ package slurm
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"errors"
 	"fmt"
+	"os/exec"
 	"strconv"
 	"strings"
+	"time"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/base/tail"
 	"skerry/internal/run/executor"
 )
 
 // Poll asks squeue for all tasks of the submissions, those that have ended in the last minutes
 // among them; of older ones Slurm without accounting knows nothing.
-func (e *Engine) Poll(ctx context.Context, of []executor.Submission) (map[int]executor.Status, error) {
+func (e *Executor) Poll(ctx context.Context, of []executor.Submission) (map[int]executor.Status, error) {
 	found := map[int]executor.Status{}
 	if len(of) == 0 {
 		return found, nil
@@ -37,17 +42,17 @@ func (e *Engine) Poll(ctx context.Context, of []executor.Submission) (map[int]ex
 		if !ours {
 			continue
 		}
-		status := executor.Status{State: state(f[2]), Where: node(f[3]), Why: reason(f[2], f[4])}
-		for _, i := range executor.Indexes(f[1]) {
+		status := executor.Status{State: parseState(f[2]), Machine: nodeName(f[3]), Reason: formatReason(f[2], f[4])}
+		for _, i := range executor.ParseIndexes(f[1]) {
 			if i < 1 || i > len(s.Tasks) {
 				continue
 			}
 			if e.output {
-				status = e.heard(s.Ref+"_"+strconv.Itoa(i), f[5], f[6], status)
+				status = e.collectOutput(s.Ref+"_"+strconv.Itoa(i), f[5], f[6], status)
 			}
 			found[s.Tasks[i-1]] = status
 			if status.State == executor.Failed && !e.output {
-				if err := e.notShared(ctx, s.Ref, i, status.Where); err != nil {
+				if err := e.checkShared(ctx, s.Ref, i, status.Machine); err != nil {
 					return nil, err
 				}
 			}
@@ -56,8 +61,8 @@ func (e *Engine) Poll(ctx context.Context, of []executor.Submission) (map[int]ex
 	return found, nil
 }
 
-// state is Slurm's word for a job's state, %T of squeue.
-func state(slurm string) executor.State {
+// parseState is Slurm's word for a job's state, %T of squeue.
+func parseState(slurm string) executor.State {
 	switch slurm {
 	case "PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "SUSPENDED", "RESV_DEL_HOLD":
 		return executor.Waiting
@@ -77,31 +82,140 @@ func state(slurm string) executor.State {
 	return executor.Failed // FAILED, OUT_OF_MEMORY and what later versions say
 }
 
-func reason(slurm, why string) string {
+func formatReason(slurm, why string) string {
 	if why == "None" || why == "" {
 		return strings.ToLower(strings.ReplaceAll(slurm, "_", " "))
 	}
 	return why
 }
 
-func node(list string) string {
+func nodeName(list string) string {
 	if strings.HasPrefix(list, "(") {
 		return ""
 	}
 	return list
 }
 
-// notShared asks why a task's program failed: one that did not see the run directory ends as none else does.
-func (e *Engine) notShared(ctx context.Context, ref string, index int, where string) error {
+// checkShared asks why a task's program failed: one that did not see the run directory ends as none else does.
+func (e *Executor) checkShared(ctx context.Context, ref string, index int, where string) error {
 	job := ref + "_" + strconv.Itoa(index)
 	if e.checked[job] {
 		return nil
 	}
 	e.checked[job] = true
 	out, err := e.client.Run(ctx, nil, "scontrol", "--oneliner", "show", "job", job)
-	if err != nil || !bytes.Contains(out, fmt.Appendf(nil, " ExitCode=%d:0", executor.NotShared)) {
+	if err != nil || !bytes.Contains(out, fmt.Appendf(nil, " ExitCode=%d:0", executor.ExitNotShared)) {
 		return nil // it failed in its own way, or Slurm has forgotten
 	}
-	return advice.With(fmt.Errorf("%w: the run directory is not shared with node %s", executor.ErrHopeless, where),
+	return advice.With(fmt.Errorf("%w: the run directory is not shared with node %s", executor.ErrFatal, where),
 		"make it on a file system that all nodes see (--out DIR), then: skerry run --resume there")
+}
+
+// Without a file system that nodes share with this machine the plan goes out in the job's script, and what a task
+// prints, its results among it, is fetched from its node while the job holds that:
+//
+//	the job                                  this process
+//	measures, prints into a file of its own
+//	comment = ready + the file's name ─────► squeue tells of it
+//	waits                              ◄──── srun --overlap cat FILE, and once it was taken in rm FILE
+//	sees that the file is gone, and ends
+//
+// So a job that is ready costs its node a few seconds, and at most holdTime where nobody comes.
+const (
+	ready       = "skerry ready "
+	measuring   = "skerry measures"
+	trouble     = "skerry: " // which a node has no room to say in its output
+	holdTimeout = 30 * time.Minute
+	// mostScript is how long a script may be, Slurm's default of max_script_size.
+	maxScript = 4 << 20
+)
+
+// encodePlan packs the plan of a batch for its script.
+func (e *Executor) encodePlan(b executor.Batch) (string, error) {
+	packed, err := e.home.PackPlan(b.Trials())
+	if err != nil {
+		return "", err
+	}
+	plan := base64.StdEncoding.EncodeToString(packed)
+	if len(plan) > maxScript*9/10 {
+		return "", advice.With(fmt.Errorf("the plan and the files of the experiment are %d KiB, and a job's script holds %d", len(plan)>>10, maxScript>>10), "split the experiment")
+	}
+	return plan, nil
+}
+
+// fetchedTask is what was fetched of a task.
+type fetchedTask struct {
+	running bool // it goes on
+	said    string
+	err     error
+}
+
+// collectOutput fetches what a job of an array has printed, once it is ready; again where that has failed.
+func (e *Executor) collectOutput(element, job, comment string, status executor.Status) executor.Status {
+	file, is := strings.CutPrefix(comment, ready)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if said, is := strings.CutPrefix(comment, trouble); is {
+		e.fetched[element] = &fetchedTask{said: said}
+	}
+	f := e.fetched[element]
+	if comment == measuring && f != nil && !f.running { // it was requeued
+		delete(e.fetched, element)
+	}
+	if !is || status.State != executor.Running {
+		return status
+	}
+	switch {
+	case f == nil:
+		f = &fetchedTask{}
+		e.fetched[element] = f
+	case f.running || f.err == nil:
+		return status
+	}
+	if f.err != nil {
+		status.Reason = f.err.Error()
+	}
+	f.running = true
+	e.fetching.Go(func() {
+		said, err := e.fetchResults(job, file)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		f.running, f.said, f.err = false, said, err
+	})
+	return status
+}
+
+// fetchResults takes in what a job has printed into a file of its node, and removes that: then the job ends.
+func (e *Executor) fetchResults(job, file string) (string, error) {
+	cmd := e.srun(job, "cat", file)
+	complaint := tail.New(500)
+	cmd.Stderr = complaint
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return "", fmt.Errorf("fetching the results of job %s: %w", job, err)
+	}
+	said, err := e.home.ReceiveResults(out)
+	if waited := cmd.Wait(); waited != nil {
+		err = errors.Join(err, fmt.Errorf("srun: %w: %s", waited, strings.TrimSpace(complaint.String())))
+	}
+	if err == nil {
+		var text []byte
+		if text, err = e.srun(job, "rm", "-f", file).CombinedOutput(); err != nil {
+			err = fmt.Errorf("srun: %w: %s", err, strings.TrimSpace(string(text)))
+		}
+	}
+	if err != nil {
+		return said, fmt.Errorf("fetching the results of job %s: %w", job, err)
+	}
+	return said, nil
+}
+
+// srun runs a program beside the script of a job.
+func (e *Executor) srun(job string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(e.ctx, "srun", append([]string{"--jobid=" + job, "--overlap", "--nodes=1", "--ntasks=1", "--input=none", "--quiet", "--chdir=/"}, args...)...)
+	cmd.Env = e.client.Environ()
+	return cmd
 }

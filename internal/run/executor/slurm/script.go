@@ -22,7 +22,7 @@ const (
 // script runs one line of the task file. exec lets Slurm's signals reach skerry, which takes its
 // lab down. The node must be the trial's alone, since verdicts want quiet; a job that was begun
 // twice has its result once.
-var script = template.Must(template.New("sbatch").Funcs(template.FuncMap{"q": quote}).Parse(`#!/bin/bash
+var script = template.Must(template.New("sbatch").Funcs(template.FuncMap{"q": quoteShell}).Parse(`#!/bin/bash
 {{- range .Options}}
 #SBATCH {{.}}{{end}}
 export {{.Variable}}="slurm $SLURM_JOB_ID on $(hostname)"
@@ -62,28 +62,28 @@ done
 exit $code
 {{end}}`))
 
-func writeScript(w io.Writer, e *Engine, b executor.Batch) error {
+func writeScript(w io.Writer, e *Executor, b executor.Batch) error {
 	for _, text := range []string{b.Dir, b.Cwd, e.Partition, strings.Join(e.Options, "")} {
 		if strings.ContainsAny(text, "\n\r") {
 			return fmt.Errorf("writing the job's script: %q has a line break", text)
 		}
 	}
 	var options []string
-	for _, o := range e.options(b) {
-		options = append(options, directive(o))
+	for _, o := range e.batchOptions(b) {
+		options = append(options, formatDirective(o))
 	}
 	plan := ""
 	if e.output {
 		var err error
-		if plan, err = e.plan(b); err != nil {
+		if plan, err = e.encodePlan(b); err != nil {
 			return err
 		}
 	}
 	err := script.Execute(w, map[string]any{
 		"Tasks": b.Tasks, "Options": append(options, e.Options...),
-		"TokenFile": b.Dir + "/" + executor.TokenFile, "Token": b.Token, "NotShared": executor.NotShared, "Variable": executor.TaskVariable,
-		"Exe": b.Exe, "StateDir": b.StateDir, "Dir": b.Dir, "Again": b.Again, "File": b.File,
-		"Plan": plan, "Ready": ready, "Measuring": measuring, "Trouble": trouble, "Hold": int(holdTime.Seconds()),
+		"TokenFile": b.Dir + "/" + executor.TokenFile, "Token": b.Token, "NotShared": executor.ExitNotShared, "Variable": executor.TaskVariable,
+		"Exe": b.Exe, "StateDir": b.StateDir, "Dir": b.Dir, "Again": b.Rerun, "File": b.File,
+		"Plan": plan, "Ready": ready, "Measuring": measuring, "Trouble": trouble, "Hold": int(holdTimeout.Seconds()),
 	})
 	if err != nil {
 		return fmt.Errorf("writing the job's script: %w", err)
@@ -91,21 +91,21 @@ func writeScript(w io.Writer, e *Engine, b executor.Batch) error {
 	return nil
 }
 
-// options are Skerry's own for sbatch, each a word of a command line. Those of users follow them, and win.
-func (e *Engine) options(b executor.Batch) []string {
+// batchOptions are Skerry's own for sbatch, each a word of a command line. Those of users follow them, and win.
+func (e *Executor) batchOptions(b executor.Batch) []string {
 	output, cwd := b.Dir+"/"+executor.Folder+"/slurm-%A_%a.out", b.Cwd
 	if e.output {
 		output, cwd = "/dev/null", "/" // those that every node has
 	}
 	options := []string{
-		"--job-name=" + name(b), fmt.Sprintf("--array=1-%d", len(b.Tasks)), "--output=" + output, "--open-mode=append", "--chdir=" + cwd,
-		"--nodes=1", "--ntasks=1", "--exclusive", "--mem=" + memory(b.MemoryBytes), "--requeue",
+		"--job-name=" + jobName(b), fmt.Sprintf("--array=1-%d", len(b.Tasks)), "--output=" + output, "--open-mode=append", "--chdir=" + cwd,
+		"--nodes=1", "--ntasks=1", "--exclusive", "--mem=" + formatMemory(b.MemoryBytes), "--requeue",
 	}
-	if m := minutes(b.Takes); m > 0 {
+	if m := timeLimit(b.ExpectedTime); m > 0 {
 		options = append(options, fmt.Sprintf("--time=%d", m))
 	}
-	if len(b.Avoid) > 0 {
-		options = append(options, "--exclude="+strings.Join(b.Avoid, ","))
+	if len(b.Exclude) > 0 {
+		options = append(options, "--exclude="+strings.Join(b.Exclude, ","))
 	}
 	if e.Partition != "" {
 		options = append(options, "--partition="+e.Partition)
@@ -114,10 +114,10 @@ func (e *Engine) options(b executor.Batch) []string {
 }
 
 // arguments are the script's options on the command line of sbatch, where no variable of the environment wins over them.
-func (e *Engine) arguments(b executor.Batch) ([]string, error) {
-	args := e.options(b)
+func (e *Executor) arguments(b executor.Batch) ([]string, error) {
+	args := e.batchOptions(b)
 	for _, o := range e.Options {
-		given, err := words(o)
+		given, err := splitOption(o)
 		if err != nil {
 			return nil, advice.With(err, "give each option by a --sbatch of its own, such as --sbatch=--account=lab")
 		}
@@ -126,8 +126,8 @@ func (e *Engine) arguments(b executor.Batch) ([]string, error) {
 	return args, nil
 }
 
-// name is a job's: squeue shows the experiment, and no other batch has it.
-func name(b executor.Batch) string {
+// jobName is a job's: squeue shows the experiment, and no other batch has it.
+func jobName(b executor.Batch) string {
 	run := strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
 			return r
@@ -137,11 +137,11 @@ func name(b executor.Batch) string {
 	return "skerry-" + run + strings.TrimPrefix(b.Name(), "skerry")
 }
 
-// quote is a word of the shell.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+// quoteShell is a word of the shell.
+func quoteShell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// directive is an option on a line of #SBATCH, which is cut at spaces and knows double quotes.
-func directive(option string) string {
+// formatDirective is an option on a line of #SBATCH, which is cut at spaces and knows double quotes.
+func formatDirective(option string) string {
 	name, value, ok := strings.Cut(option, "=")
 	if ok && strings.ContainsAny(value, " \t") {
 		return name + `="` + value + `"`
@@ -149,17 +149,17 @@ func directive(option string) string {
 	return option
 }
 
-// memory is what a job asks for: what its lab may use and a half more, or where its nodes have no limit all
+// formatMemory is what a job asks for: what its lab may use and a half more, or where its nodes have no limit all
 // that a machine has, which is the meaning of 0.
-func memory(bytes int64) string {
+func formatMemory(bytes int64) string {
 	if bytes == 0 {
 		return "0"
 	}
 	return fmt.Sprintf("%dM", int64(math.Ceil(float64(bytes)*1.5/(1<<20)))+1024)
 }
 
-// minutes is a job's limit, 0 for the partition's.
-func minutes(takes time.Duration) int {
+// timeLimit is a job's limit, 0 for the partition's.
+func timeLimit(takes time.Duration) int {
 	if takes == 0 {
 		return 0
 	}

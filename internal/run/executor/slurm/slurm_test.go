@@ -18,11 +18,11 @@ import (
 func batch(dir string) executor.Batch {
 	return executor.Batch{
 		Run: "quickstart", Dir: dir, Number: 1, File: dir + "/engine/1.tasks", Tasks: []executor.Task{{ID: 4, Trials: []int{9}}, {ID: 7, Trials: []int{1, 2}}},
-		Takes: 40 * time.Second, Token: "TOKEN", Exe: "/opt/skerry", Cwd: "/home/a b",
+		ExpectedTime: 40 * time.Second, Token: "TOKEN", Exe: "/opt/skerry", Cwd: "/home/a b",
 	}
 }
 
-func printed(t *testing.T, e *Engine, b executor.Batch) string {
+func printed(t *testing.T, e *Executor, b executor.Batch) string {
 	t.Helper()
 	var w strings.Builder
 	if _, err := e.Print(&w, b); err != nil {
@@ -31,7 +31,7 @@ func printed(t *testing.T, e *Engine, b executor.Batch) string {
 	return w.String()
 }
 
-func cluster(t *testing.T, results, partition string, options ...string) *Engine {
+func cluster(t *testing.T, results, partition string, options ...string) *Executor {
 	t.Helper()
 	e, err := New(partition, options, results, home{})
 	if err != nil {
@@ -42,13 +42,13 @@ func cluster(t *testing.T, results, partition string, options ...string) *Engine
 
 type home struct{}
 
-func (home) Plan([]int) ([]byte, error)        { return []byte("plan"), nil }
-func (home) Receive(io.Reader) (string, error) { return "", nil }
+func (home) PackPlan([]int) ([]byte, error)        { return []byte("plan"), nil }
+func (home) ReceiveResults(io.Reader) (string, error) { return "", nil }
 
 func TestScript(t *testing.T) {
 	b := batch("/share/it's")
-	b.Again, b.StateDir, b.MemoryBytes = true, "/state", 4<<30
-	b.Avoid = []string{"node3", "node7"}
+	b.Rerun, b.StateDir, b.MemoryBytes = true, "/state", 4<<30
+	b.Exclude = []string{"node3", "node7"}
 	want := `#!/bin/bash
 #SBATCH --job-name=skerry-quickstart-token-1
 #SBATCH --array=1-2
@@ -93,7 +93,7 @@ func TestScriptRuns(t *testing.T) {
 		out, _ := cmd.Output()
 		return strings.TrimSpace(string(out)), cmd.ProcessState.ExitCode()
 	}
-	if out, code := run(); code != executor.NotShared || out != "" {
+	if out, code := run(); code != executor.ExitNotShared || out != "" {
 		t.Errorf("without a token: %q, exit %d", out, code)
 	}
 	if err := os.WriteFile(filepath.Join(dir, executor.TokenFile), []byte("TOKEN\n"), 0o600); err != nil {
@@ -148,7 +148,7 @@ func TestStates(t *testing.T) {
 		"PENDING": executor.Waiting, "RUNNING": executor.Running, "COMPLETING": executor.Running, "COMPLETED": executor.Ended, "FAILED": executor.Failed,
 		"OUT_OF_MEMORY": executor.Failed, "CANCELLED": executor.Cancelled, "PREEMPTED": executor.Preempted, "TIMEOUT": executor.TimedOut, "NODE_FAIL": executor.Lost,
 	} {
-		if got := state(slurm); got != want {
+		if got := parseState(slurm); got != want {
 			t.Errorf("%s is %s, want %s", slurm, got, want)
 		}
 	}
@@ -156,7 +156,7 @@ func TestStates(t *testing.T) {
 
 func TestSetting(t *testing.T) {
 	config := []byte("Configuration data as of 2026\nMaxArraySize            = 1001\nMaxJobCount             = 200\nSelectType = x\n")
-	if a, b, c := setting(config, "MaxArraySize", 1), setting(config, "MaxJobCount", 1), setting(config, "SelectType", 9); a != 1001 || b != 200 || c != 9 {
+	if a, b, c := parseSetting(config, "MaxArraySize", 1), parseSetting(config, "MaxJobCount", 1), parseSetting(config, "SelectType", 9); a != 1001 || b != 200 || c != 9 {
 		t.Errorf("%d, %d, %d", a, b, c)
 	}
 }
@@ -185,16 +185,16 @@ func TestEnvironmentOfClients(t *testing.T) {
 	}
 	e := cluster(t, "", "lab", "--account=x", "--gres gpu:1 --comment='a \"b\" c'")
 	limits, err := e.Check(t.Context())
-	if err != nil || limits.Doubts == nil || !strings.Contains(limits.Doubts.Error(), "without SBATCH_TIMELIMIT, SBATCH_WAIT of the environment") {
-		t.Errorf("%v, %v", limits.Doubts, err)
+	if err != nil || limits.Warning == nil || !strings.Contains(limits.Warning.Error(), "without SBATCH_TIMELIMIT, SBATCH_WAIT of the environment") {
+		t.Errorf("%v, %v", limits.Warning, err)
 	}
 	if _, err := e.Submit(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Poll(t.Context(), []executor.Submission{b.As("7", 2)}); err != nil {
+	if _, err := e.Poll(t.Context(), []executor.Submission{b.Submission("7", 2)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Cancel(t.Context(), []executor.Submission{b.As("7", 2)}); err != nil {
+	if err := e.Cancel(t.Context(), []executor.Submission{b.Submission("7", 2)}); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"SBATCH_ACCOUNT=physics", "SBATCH_PARTITION=long", "SLURM_BITSTR_LEN=0", "SLURM_CLUSTERS=far", "SLURM_CONF=/etc/own.conf", "SLURM_JWT=token"}
@@ -205,7 +205,7 @@ func TestEnvironmentOfClients(t *testing.T) {
 		}
 		var got []string
 		for line := range strings.Lines(string(text)) {
-			if name, _, _ := strings.Cut(line, "_"); strings.HasPrefix(name, "S") && slices.Contains(prefixes, name+"_") {
+			if name, _, _ := strings.Cut(line, "_"); strings.HasPrefix(name, "S") && slices.Contains(droppedPrefixes, name+"_") {
 				got = append(got, strings.TrimSpace(line))
 			}
 		}
@@ -236,11 +236,11 @@ func TestWords(t *testing.T) {
 		`--comment ""`:           {"--comment", ""},
 		"":                       nil,
 	} {
-		if got, err := words(option); err != nil || cmp.Diff(want, got) != "" {
+		if got, err := splitOption(option); err != nil || cmp.Diff(want, got) != "" {
 			t.Errorf("%q: %q, %v", option, got, err)
 		}
 	}
-	if _, err := words(`--comment="a`); err == nil {
+	if _, err := splitOption(`--comment="a`); err == nil {
 		t.Error("a quote without its end was accepted")
 	}
 }

@@ -1,0 +1,111 @@
+package bundle
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"skerry/internal/record"
+)
+
+// A plan goes out, two trials are measured in its copy, and the results come home: once, also where
+// what carries them repeats itself, mixes lines in, or is cut.
+func TestThereAndBack(t *testing.T) {
+	source := t.TempDir()
+	write(t, filepath.Join(source, "a", "x.yaml"), "name: x")
+	write(t, filepath.Join(source, "m.csv"), "0,1")
+	w, err := record.Create(t.TempDir(), record.Run{
+		Name: "x", File: record.File{Path: filepath.Join(source, "a", "x.yaml")}, Files: map[string]string{"../m.csv": "sum"}, Plan: []record.Planned{{ID: 1}, {ID: 2}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	packed, err := PackPlan(w.Dir(), w.Run(), []int{1, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := t.TempDir()
+	if err := Unpack(bytes.NewReader(packed), copied); err != nil {
+		t.Fatal(err)
+	}
+	work, err := record.OpenWork(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(copied, filepath.Dir(work.Run().File.Path), "../m.csv")); err != nil || string(text) != "0,1" {
+		t.Errorf("what the experiment names is %q in the copy (%v)", text, err)
+	}
+	for id, state := range map[int]string{1: record.TrialOK, 2: record.TrialFailed} {
+		tw, err := work.OpenTrial(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(tw.Dir(), "logs", "node.log"), strings.Repeat("a long log\n", 10_000))
+		if err := tw.Finish(record.Trial{State: state, Goodput: 7}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var sent bytes.Buffer
+	if err := WriteResults(&sent, copied, []int{1, 2}); err != nil {
+		t.Fatal(err)
+	}
+
+	receive := func(text string, want int, is error) string {
+		t.Helper()
+		said, err := ReadResults(strings.NewReader(text), w)
+		if !errors.Is(err, is) {
+			t.Fatalf("%v, want %v", err, is)
+		}
+		got, err := w.Collect()
+		if err != nil || len(got) != want {
+			t.Fatalf("%d trials came in (%v), want %d", len(got), err, want)
+		}
+		return said
+	}
+	lines := strings.SplitAfter(sent.String(), "\n")
+	// Half of one stands from when the writer was killed while it took it in.
+	name := strings.TrimSpace(strings.TrimPrefix(lines[0], markBegin))
+	write(t, filepath.Join(w.Dir(), "attempts", name+".partial", "trial.json"), "{")
+	receive(strings.Join(lines[:len(lines)/4], ""), 0, ErrTruncated)                                    // cut in the first one
+	receive(strings.Join(append(append([]string{}, lines[:1]...), lines[2:4]...), ""), 0, ErrTruncated) // a line is missing
+	if said := receive("note: hello\n"+strings.Join(lines, "trial 2 goes on\n"), 2, nil); !strings.Contains(said, "trial 2 goes on") || strings.Contains(said, "@skerry") {
+		t.Errorf("the rest was %q", said)
+	}
+	receive(sent.String(), 0, nil)
+	for _, x := range w.Summary().Trials {
+		log, err := os.ReadFile(filepath.Join(w.Dir(), "trials", map[int]string{1: "1", 2: "2"}[x.ID], "logs", "node.log"))
+		if err != nil || len(log) != 110_000 || x.Goodput != 7 {
+			t.Errorf("trial %d came with %g ops/s and a log of %d bytes (%v)", x.ID, x.Goodput, len(log), err)
+		}
+	}
+}
+
+func TestNamesThatLeadOutAreRefused(t *testing.T) {
+	w, err := record.Create(t.TempDir(), record.Run{Name: "x", Plan: []record.Planned{{ID: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for _, name := range []string{"1-0-../../x", "../1-0-x", "x", "1-0-x.partial"} {
+		if err := w.Receive(name, func(string) error { return nil }); err == nil {
+			t.Errorf("an attempt called %q was taken in", name)
+		}
+	}
+	if _, err := PackPlan(w.Dir(), record.Run{Files: map[string]string{"/etc/x": ""}}, nil); err == nil {
+		t.Error("a file that is named by its whole path was packed")
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,59 @@
+package choose
+
+import (
+	"testing"
+
+	"skerry/internal/evidence/race"
+	"skerry/internal/record"
+	"skerry/internal/record/metric"
+)
+
+// A candidate that waits for its first trial is in no answer's way.
+func TestAnswerBeforeEverybodyWasMeasured(t *testing.T) {
+	measured := Verdict{ID: "a", Label: "a", Figures: []Figure{{Name: "p99", Mean: 3}}}
+	waiting := Verdict{ID: "b", Label: "b", Out: race.Waiting}
+	if said := (Answer{Candidates: []Verdict{measured, waiting}}).changes(); len(said) > 0 {
+		t.Errorf("%q", said)
+	}
+}
+
+// TestDigits has figures told with no more digits than their intervals leave sure.
+func TestDigits(t *testing.T) {
+	for want, f := range map[string]Figure{
+		"28.13 ms":                 {Unit: metric.Time, Mean: 0.02813},
+		"28.1 ms ± 6.5 ms":         {Unit: metric.Time, Mean: 0.02813, Low: 0.02163, High: 0.03463},
+		"591 MB ± 23 MB":           {Unit: metric.Bytes, Mean: 590.7e6, Low: 567.8e6, High: 613.6e6},
+		"29 ms (11 ms to 47 ms)":   {Unit: metric.Time, Mean: 0.02873, Low: 0.01093, High: 0.04653},
+		"98.61 % ± 0.25 %":         {Unit: metric.Share, Mean: 0.98612, Low: 0.98362, High: 0.98862},
+		"1200 ops/s ± 120 ops/s":   {Unit: metric.Rate, Mean: 1203, Low: 1083, High: 1323},
+		"0.5 cores ± 0.1 cores":    {Unit: metric.Cores, Mean: 0.5, Low: 0.4, High: 0.6},
+		"3.2 s (100 ms to 12.3 s)": {Unit: metric.Time, Mean: 3.2, Low: 0.1, High: 12.3},
+		"99 % (98.1 % to 100 %)":   {Unit: metric.Share, Mean: 0.99, Low: 0.981, High: 1},
+		"99.9967 % ± 0.0015 %":     {Unit: metric.Share, Mean: 0.999967, Low: 0.999952, High: 0.999982},
+	} {
+		if got := f.String(); got != want {
+			t.Errorf("%v: %q, want %q", f, got, want)
+		}
+	}
+}
+
+// TestAvailabilityEndsAtTheWhole has the interval of a share that scatters end at 100 %.
+func TestAvailabilityEndsAtTheWhole(t *testing.T) {
+	trials := []record.Trial{
+		{Outcomes: record.Outcomes{OK: 83, Failed: 17}},
+		{Outcomes: record.Outcomes{OK: 99, Failed: 1}},
+		{Outcomes: record.Outcomes{OK: 100}},
+	}
+	f, ok := meanFigure(trials, "availability")
+	if want := "94 % (70 % to 100 %)"; !ok || f.String() != want {
+		t.Errorf("%v, want %s", f, want)
+	}
+}
+
+// TestRankedWhole has what all trials had in full told as that: the race counts it as a little less, to take its logarithm.
+func TestRankedWhole(t *testing.T) {
+	f, _ := meanFigure([]record.Trial{{Outcomes: record.Outcomes{OK: 9}}, {Outcomes: record.Outcomes{OK: 7}}}, "availability")
+	if got := f.ranked(race.Standing{Quiet: 2, Score: leastShare, Low: leastShare / 2, High: 2 * leastShare}); got.String() != "100 %" {
+		t.Errorf("%v, want 100 %%", got)
+	}
+}

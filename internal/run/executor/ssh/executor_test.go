@@ -1,0 +1,54 @@
+package ssh
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"testing"
+
+	"skerry/internal/machine/inventory"
+	"skerry/internal/run/executor"
+)
+
+// held is a run whose tasks have no plan, and end once they may.
+type held chan struct{}
+
+func (h held) PackPlan([]int) ([]byte, error) {
+	<-h
+	return nil, errors.New("no plan")
+}
+
+func (held) ReceiveResults(io.Reader) (string, error) { return "", nil }
+
+// A batch that is larger than what is free begins in part: were it refused whole, a run would wait for ever once
+// one of its machines is out.
+func TestAMachineThatIsOutHoldsNothingUp(t *testing.T) {
+	h := make(held)
+	e := New("machines.yaml", h)
+	for _, name := range []string{"a", "b", "c"} {
+		e.workers = append(e.workers, &worker{Machine: inventory.Machine{Name: name}})
+	}
+	e.workers[1].failed = failuresInARow
+	b := executor.Batch{Tasks: []executor.Task{{ID: 7}, {ID: 8}, {ID: 9}}}
+	submit := func(want ...int) {
+		t.Helper()
+		got, err := e.Submit(t.Context(), b)
+		if err != nil || !slices.Equal(got.Tasks, want) {
+			t.Errorf("%v were begun (%v), want %v", got.Tasks, err, want)
+		}
+	}
+	submit(7, 8)
+	if _, err := e.Submit(t.Context(), b); !errors.Is(err, executor.ErrFull) {
+		t.Errorf("all machines are busy, and it answers %v", err)
+	}
+	close(h)
+	e.tasks.Wait()
+	b.Exclude = []string{"c"}
+	submit(7)
+	e.tasks.Wait()
+	b.Exclude = []string{"a", "c"} // there are no others
+	submit(7, 8)
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,154 @@
+package multihost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/database"
+	"skerry/internal/install"
+	"skerry/internal/lab"
+	"skerry/internal/lab/overlay/kinds"
+	"skerry/internal/machine/files"
+)
+
+// ErrMissing says that a machine lacks a program which cannot be brought there.
+var ErrMissing = errors.New("the machine lacks a program")
+
+// ConfigureLab has a lab stand on the machines as terms say, and gives nodes what runs on them: the programs of
+// overlay and service, and others. Lost is why it stands on what is left of the machines; nil where all
+// are there.
+func (m *Machines) ConfigureLab(ctx context.Context, c *lab.Config, terms LabOptions, progress func(string), others ...database.Installation) (lost, err error) {
+	if err := lab.Apart(c.Topology, c.Engine); err != nil {
+		return nil, err
+	}
+	on, lost, err := m.PlaceNodes(ctx, c.Topology, terms.Place)
+	if err == nil && terms.Between == Plain {
+		err = on.Plain()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.Real = terms.Links == Real; c.Real && on.One() {
+		return nil, lab.ErrOneMachine
+	}
+	routes, err := kinds.Program(ctx, c.Topology.Overlay)
+	if err != nil {
+		return nil, err
+	}
+	c.On = on
+	c.Furnish = func(ctx context.Context, l *lab.Lab) error {
+		for _, in := range append(others, asInstallation(routes), asInstallation(c.Balancer)) {
+			if err := m.installOn(ctx, l, in, progress); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return lost, nil
+}
+
+func asInstallation(in install.Installation) database.Installation {
+	return database.Installation{Database: in.Database, Version: in.Version, Dir: in.Dir, Programs: in.Programs}
+}
+
+// installOn gives every machine of a lab an installation that this machine has, where it has not got
+// it: at the same path, since programs know where their files are. Its programs come last, so that
+// one that is there tells that all is.
+func (m *Machines) installOn(ctx context.Context, l *lab.Lab, in database.Installation, progress func(string)) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	places := l.Places()
+	done := map[string]bool{}
+	g, gctx := errgroup.WithContext(ctx)
+	for _, h := range l.Hosts() {
+		at := places[h.Name()]
+		key := at + "\x00" + in.Dir + "\x00" + in.Version + "\x00" + in.Database
+		if len(in.Programs) == 0 || done[key] || m.installed[key] {
+			continue
+		}
+		done[key] = true
+		g.Go(func() error {
+			if err := copyInstallation(gctx, h.Files(), in, func() { progress("giving " + at + " " + in.Database) }); err != nil {
+				return fmt.Errorf("%s: giving it %s %s: %w", at, in.Database, in.Version, err)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	maps.Copy(m.installed, done)
+	return nil
+}
+
+func copyInstallation(ctx context.Context, on files.System, in database.Installation, begin func()) error {
+	var last []string // programs that are missing
+	for _, path := range slices.Sorted(maps.Values(in.Programs)) {
+		here, err := os.Stat(path)
+		if err != nil {
+			return fmt.Errorf("reading a program: %w", err)
+		}
+		there, err := on.Stat(ctx, path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && there.Size != here.Size() {
+			last = append(last, path)
+		} else if err != nil {
+			return err
+		}
+	}
+	if len(last) == 0 {
+		return nil
+	}
+	if in.Dir == "" {
+		return advice.With(fmt.Errorf("%w: %s", ErrMissing, last[0]), "install it there, or here with `skerry db install %s`, which is then brought there", in.Database)
+	}
+	begin()
+	if err := filepath.WalkDir(in.Dir, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir():
+			return on.MakeDir(ctx, path)
+		case slices.Contains(last, path):
+			return nil
+		}
+		return copyFile(ctx, on, path)
+	}); err != nil {
+		return err
+	}
+	for _, path := range last {
+		if err := on.MakeDir(ctx, filepath.Dir(path)); err != nil {
+			return err
+		}
+		if err := copyFile(ctx, on, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyFile copies a file; what a link leads to takes the link's place, and one that leads to no file is
+// left out.
+func copyFile(ctx context.Context, on files.System, path string) error {
+	st, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !st.Mode().IsRegular() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return on.Write(ctx, path, st.Mode().Perm(), f)
+}

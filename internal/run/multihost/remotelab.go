@@ -1,0 +1,109 @@
+package multihost
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"skerry/internal/base/atomicfile"
+	"skerry/internal/machine/fleet"
+	"skerry/internal/machine/inventory"
+	"skerry/internal/machine/statedir"
+	"skerry/internal/machine/transport"
+)
+
+// RemoteLab is a lab that stays up on other machines, as this one remembers it for commands that come
+// later:
+//
+//	STATE/elsewhere/NAME.json
+//
+// It is written before the lab is made and goes after it, so that no lab stands anywhere that nothing
+// here tells of.
+type RemoteLab struct {
+	Name     string         `json:"name"`
+	Machines inventory.File `json:"machines"`
+	// At are the machines of the nodes, by names.
+	At map[string]string `json:"at"`
+}
+
+// Connect is the fleet that the lab stands on, and what lets go of it.
+func (s RemoteLab) Connect(ctx context.Context, o transport.Options) (*fleet.Fleet, func() error, error) {
+	list, err := s.Machines.Expand(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	used := map[string]bool{}
+	for _, name := range s.At {
+		used[name] = true
+	}
+	m := New(slices.DeleteFunc(list, func(x inventory.Machine) bool { return !used[x.Name] }), o)
+	f, err := m.existingFleet(ctx, s.At)
+	if err != nil {
+		return nil, nil, errors.Join(err, m.Close())
+	}
+	return f, m.Close, nil
+}
+
+// LabStore is what a state directory remembers of labs elsewhere.
+type LabStore struct{ dir string }
+
+// OpenLabStore is that of a state directory, "" for the default.
+func OpenLabStore(stateDir string) LabStore {
+	return LabStore{filepath.Join(cmp.Or(stateDir, statedir.DefaultStateDir()), "elsewhere")}
+}
+
+func (m LabStore) path(name string) string { return filepath.Join(m.dir, name+".json") }
+
+// Save remembers a lab.
+func (m LabStore) Save(s RemoteLab) error {
+	text, err := json.Marshal(s)
+	if err == nil {
+		err = os.MkdirAll(m.dir, 0o755)
+	}
+	if err == nil {
+		err = atomicfile.Replace(m.path(s.Name), 0o600, func(f *os.File) error {
+			_, err := f.Write(text)
+			return err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("remembering lab %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+// Remove forgets a lab that is no more.
+func (m LabStore) Remove(name string) error {
+	if err := os.Remove(m.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forgetting lab %s: %w", name, err)
+	}
+	_ = os.Remove(m.dir) // unless it remembers others
+	return nil
+}
+
+// List are the labs that are remembered, by name.
+func (m LabStore) List() ([]RemoteLab, error) {
+	paths, err := filepath.Glob(m.path("*"))
+	if err != nil {
+		return nil, err
+	}
+	var all []RemoteLab
+	for _, path := range paths {
+		var s RemoteLab
+		if err := statedir.ReadJSON(path, &s); errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b RemoteLab) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}

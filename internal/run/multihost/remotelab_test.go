@@ -1,0 +1,53 @@
+package multihost
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"skerry/internal/machine/inventory"
+)
+
+// What is remembered of a lab elsewhere is what was kept, until it is forgotten.
+func TestMemory(t *testing.T) {
+	m := OpenLabStore(t.TempDir())
+	want := []RemoteLab{
+		{Name: "far", At: map[string]string{"a": "m1"}, Machines: inventory.File{Machines: []inventory.Machine{{Name: "m1", Cores: 2, Memory: 4 << 30, SSH: &inventory.SSH{Host: "h", Options: []string{"A=b"}}}}}},
+		{Name: "near", At: map[string]string{"b": "m2"}, Machines: inventory.File{Machines: []inventory.Machine{{Name: "m2", Command: []string{"x", "y"}}}}},
+	}
+	for _, s := range []RemoteLab{want[1], want[0]} {
+		if err := m.Save(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := m.List()
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(inventory.Machine{})); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
+	for _, s := range want {
+		if err := m.Remove(s.Name); err != nil {
+			t.Error(err)
+		}
+	}
+	if got, err := m.List(); len(got) != 0 || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// A lost machine may be left out unless something says what is to be on it.
+func TestDispensable(t *testing.T) {
+	for name, c := range map[string]struct {
+		m     inventory.Machine
+		rules map[string]string
+		want  bool
+	}{
+		"any":         {inventory.Machine{Name: "a"}, map[string]string{"*": "spread"}, true},
+		"it is named": {inventory.Machine{Name: "a"}, map[string]string{"Pune": "a"}, false},
+		"for a site":  {inventory.Machine{Name: "a", Site: "Pune"}, nil, false},
+	} {
+		if got := isOptional(c.m, c.rules); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

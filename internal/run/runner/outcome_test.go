@@ -1,0 +1,116 @@
+package runner
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"skerry/internal/record"
+)
+
+func TestAssertionsOfAllTrialsDecideHowARunEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		held []bool // of the two trials' second assertion
+		want string
+	}{
+		"all hold":     {[]bool{true, true}, ""},
+		"one does not": {[]bool{true, false}, "1 of 2 assertions did not hold: goodput > 5"},
+		"twice is one": {[]bool{false, false}, "1 of 2 assertions did not hold: goodput > 5"},
+	} {
+		w, err := record.Create(t.TempDir(), record.Run{Name: "x", Plan: []record.Planned{{ID: 1}, {ID: 2}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, held := range c.held {
+			tw, err := w.OpenTrial(i + 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = tw.Finish(record.Trial{State: record.TrialOK, Assertions: []record.Assertion{{Text: "failed == 0", Held: true}, {Text: "goodput > 5", Held: held}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := &run{writer: w}
+		r.Experiment.Assert = []string{"failed == 0", "goodput > 5"}
+		err = r.assertionError()
+		if (err == nil) != (c.want == "") || err != nil && (!errors.Is(err, ErrAssertions) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestStrictRunsEndWithSuspectTrials(t *testing.T) {
+	w, err := record.Create(t.TempDir(), record.Run{Name: "x", Plan: []record.Planned{{ID: 1}, {ID: 2}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, state := range []string{record.Valid, record.Suspect} {
+		tw, err := w.OpenTrial(i + 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tw.Finish(record.Trial{State: record.TrialOK, Verdict: record.Verdict{State: state}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &run{writer: w}
+	if err := r.suspectError(); err != nil {
+		t.Errorf("a run that is not strict ends with %v", err)
+	}
+	r.Strict = true
+	if err := r.suspectError(); !errors.Is(err, ErrSuspect) || !strings.Contains(err.Error(), "trials are suspect: 2") {
+		t.Errorf("a strict run ends with %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What fails the same way again is not worth another try, and nobody is told to try it.
+func TestWhatToDoAboutFailures(t *testing.T) {
+	failed := func(message string) record.Trial { return record.Trial{State: record.TrialFailed, Error: message} }
+	for name, tt := range map[string]struct {
+		trials []record.Trial
+		want   string
+	}{
+		"one":           {[]record.Trial{failed("no such option maxmem")}, "mend the cause, and where"},
+		"alike":         {[]record.Trial{failed("node 10.1.0.3: no such option maxmem after 1.2s\nlog"), failed("node 10.2.0.7: no such option maxmem after 900ms")}, "all trials fail alike"},
+		"different":     {[]record.Trial{failed("no such option"), failed("no answer")}, "mend the cause, and where"},
+		"some measured": {[]record.Trial{failed("x"), failed("x"), {State: record.TrialOK}}, "try them again with: skerry run --resume runs/x"},
+	} {
+		if got := failureAdvice(tt.trials, "runs/x"); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+// Only what may be gone the next time is run again, and only where nothing else is wrong.
+func TestMayPass(t *testing.T) {
+	suspect := func(kinds ...string) record.Trial {
+		return record.Trial{State: record.TrialOK, Verdict: record.Verdict{State: record.Suspect, Kinds: kinds}}
+	}
+	for name, tt := range map[string]struct {
+		trial record.Trial
+		want  bool
+	}{
+		"late":                 {suspect("emulator-late", "driver-late"), true},
+		"stolen":               {suspect("steal"), true},
+		"cores full":           {suspect("driver-late", "host-cpu"), false},
+		"cores full by others": {record.Trial{State: record.TrialOK, Beside: 3, Verdict: record.Verdict{State: record.Suspect, Kinds: []string{"driver-late", "host-cpu"}}}, true},
+		"full by itself":       {record.Trial{State: record.TrialOK, Beside: 3, Verdict: record.Verdict{State: record.Suspect, Kinds: []string{"driver-cpu"}}}, false},
+		"an event failed":      {suspect("steal", "event-failed"), false},
+		"no evidence":          {suspect("no-evidence"), false},
+		"of an older skerry":   {suspect(), false},
+		"of a newer one":       {suspect("steal", "another-kind"), false},
+		"valid":                {record.Trial{State: record.TrialOK, Verdict: record.Verdict{State: record.Valid}}, false},
+		"failed":               {record.Trial{State: record.TrialFailed}, false},
+	} {
+		if got := worthRetry(tt.trial); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"skerry/internal/database"
+	"skerry/internal/experiment"
+	"skerry/internal/record"
+	"skerry/internal/run/live"
+)
+
+// RemoteRun is a run whose trials are measured elsewhere, and which this process writes: the databases
+// need not be installed here.
+type RemoteRun struct {
+	run
+	total   int
+	at      map[int]int // places in the plan, by trial
+	slowest time.Duration
+}
+
+// CreateRemote makes the directory of a run whose trials are measured elsewhere.
+func CreateRemote(c Config) (*RemoteRun, error) {
+	o := newRemoteRun(c)
+	started, err := c.newRecord()
+	if err != nil {
+		return nil, err
+	}
+	o.writer, err = record.Create(c.Out, started)
+	if err != nil {
+		return nil, err
+	}
+	o.index(started.Plan)
+	return o, nil
+}
+
+// ResumeRemote goes on with the run in dir, and takes in what was measured since. The experiment must be the one that
+// the run was started with.
+func ResumeRemote(dir string, c Config) (*RemoteRun, error) {
+	o := newRemoteRun(c)
+	var err error
+	if o.writer, err = record.Resume(dir, c.Suspect); err != nil {
+		return nil, err
+	}
+	run := o.writer.Run()
+	o.index(run.Plan)
+	for t := range o.writer.Trials {
+		o.slowest = max(o.slowest, trialTime(*t))
+	}
+	if err := errors.Join(checkPlan(run.Plan, planTrials(c.Experiment)), checkFiles(run.Files, c.Experiment.Digests())); err != nil {
+		return nil, errors.Join(err, o.writer.Close())
+	}
+	return o, nil
+}
+
+func newRemoteRun(c Config) *RemoteRun {
+	o := &RemoteRun{run: run{Config: c, cells: map[int]experiment.Cell{}}}
+	for _, cell := range c.Experiment.Plan() {
+		o.cells[cell.ID] = cell
+	}
+	return o
+}
+
+func (o *RemoteRun) index(plan []record.Planned) {
+	o.total, o.at = len(plan), make(map[int]int, len(plan))
+	for i, p := range plan {
+		o.at[p.ID] = i
+	}
+}
+
+// Writer is the run directory's.
+func (o *RemoteRun) Writer() *record.Writer { return o.writer }
+
+// maxLiveTrials is how many trials a run may have that onlookers are told of one by one.
+const maxLiveTrials = 10_000
+
+// OpenFeed opens the run for onlookers until what it returns is called; the feed may be nil.
+func (o *RemoteRun) OpenFeed() (feed *live.Feed, close func() error) {
+	if o.total > maxLiveTrials {
+		return nil, func() error { return nil }
+	}
+	close = o.openFeed()
+	return o.live, close
+}
+
+// trialTime is how long a trial took, but for what it took to leave no trace.
+func trialTime(t record.Trial) time.Duration {
+	return time.Duration((t.SetupS + t.WarmupS + t.DurationS) * float64(time.Second))
+}
+
+// ReportTrial prints and shows a trial that has come in, the done-th one.
+func (o *RemoteRun) ReportTrial(t record.Trial, done int) {
+	o.slowest = max(o.slowest, trialTime(t))
+	o.report(fmt.Sprintf("%*d/%d", len(fmt.Sprint(o.total)), done, o.total), o.writer.Run().Plan[o.at[t.ID]], t)
+	o.live.EndTrial(t)
+}
+
+// RecordMachine notes in run.json what the first result tells of where trials run: the engine of their
+// links, and the versions of databases that are not installed here.
+func (o *RemoteRun) RecordMachine(t record.Trial) error {
+	if t.Machine == nil {
+		return nil
+	}
+	run, key := o.writer.Run(), o.cells[t.ID].Experiment.Database.Key()
+	if run.Engine.Name != "" && run.Versions.Databases[key] != "" {
+		return nil
+	}
+	return o.writer.Update(func(r *record.Run) {
+		if r.Engine.Name == "" {
+			r.Engine, r.Warnings = t.Machine.Engine, append(slices.Clone(r.Warnings), t.Machine.Warnings...)
+		}
+		versions := maps.Clone(r.Versions.Databases)
+		if versions == nil {
+			versions = map[string]string{}
+		}
+		if versions[key] == "" {
+			versions[key] = t.Machine.Database
+		}
+		r.Versions.Databases = versions
+	})
+}
+
+// RetryTrials are the trials that are to be run once more since they are suspect and may be valid then.
+func (o *RemoteRun) RetryTrials() []record.Planned {
+	again := map[int]bool{}
+	for _, t := range o.writer.Summary().Trials {
+		again[t.ID] = worthRetry(t) && len(t.Replaced) < o.Experiment.Retries
+	}
+	return slices.DeleteFunc(slices.Clone(o.writer.Run().Plan), func(p record.Planned) bool { return !again[p.ID] })
+}
+
+// Outcome is what is wrong with a run whose trials have come in: nil, ErrTrials, ErrAssertions or ErrSuspect.
+func (o *RemoteRun) Outcome() error {
+	trials, failed := o.writer.Summary().Trials, 0
+	for _, t := range trials {
+		if t.State == record.TrialFailed {
+			failed++
+		}
+	}
+	if failed > 0 {
+		return o.failedError(failed, len(trials))
+	}
+	return errors.Join(o.assertionError(), o.suspectError())
+}
+
+// ExpectedTime is how long trials that follow each other on one lab may be expected to take: as long as
+// the slowest has taken, or by the experiment's times; 0 where nobody knows.
+func (o *RemoteRun) ExpectedTime(trials []record.Planned) time.Duration {
+	if o.slowest > 0 {
+		return o.slowest * time.Duration(len(trials))
+	}
+	var sum time.Duration
+	for i, p := range trials {
+		e := o.cells[p.ID].Experiment
+		if i == 0 || !e.Reuse {
+			sum += e.Forming()
+		}
+		d, known := e.Lasts()
+		if !known {
+			return 0
+		}
+		sum += d
+	}
+	return sum
+}
+
+// MemoryBytes is what the nodes of a trial's lab may use together, 0 where one has no limit.
+func (o *RemoteRun) MemoryBytes(id int) (sum int64) {
+	cloud, err := o.cells[id].Experiment.Cloud()
+	if err != nil {
+		return 0
+	}
+	for _, n := range cloud.Nodes {
+		if n.Memory == 0 {
+			return 0
+		}
+		sum += n.Memory
+	}
+	return sum
+}
+
+// RecordVersions tells which of the experiment's databases are installed here: trials elsewhere must
+// then run the same versions.
+func (o *RemoteRun) RecordVersions() error {
+	versions, asked := map[string]string{}, map[string]bool{}
+	for _, cell := range o.cells {
+		d := cell.Experiment.Database
+		if asked[d.Key()] {
+			continue
+		}
+		asked[d.Key()] = true
+		db, err := cell.Experiment.Choose(o.Databases)
+		if err != nil {
+			return err
+		}
+		if found, err := database.Locate(db, d.Version, o.From[d.Label()]); err == nil {
+			versions[d.Key()] = found.Version
+		}
+	}
+	return o.writer.Update(func(r *record.Run) { r.Versions.Databases = versions })
+}

@@ -1,0 +1,98 @@
+package trial
+
+import (
+	"sync"
+	"time"
+
+	"skerry/internal/evidence/linkcheck"
+	"skerry/internal/lab"
+	"skerry/internal/link"
+	"skerry/internal/record"
+)
+
+// linkAccount records what links did to packets, second by second of the measurement. Its methods may be
+// called from several goroutines.
+type linkAccount struct {
+	mu    sync.Mutex
+	began time.Time
+	read  time.Time // the last reading; zero before the first one and after close
+	last  map[string]link.Stats
+	check linkcheck.Check
+}
+
+// start makes a reading the begin of the measurement.
+func (l *linkAccount) start(began, at time.Time, stats []link.Stats) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.began, l.read, l.last = began, at, byID(stats)
+}
+
+// addReading returns the rows of the second that a reading ends: those of directions that carried packets. A
+// reading less than half a second after the last one is left to the next one.
+func (l *linkAccount) addReading(at time.Time, stats map[string]link.Stats, links []lab.Link) []record.DirectionSecond {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.read.IsZero() || at.Sub(l.read) < time.Second/2 {
+		return nil
+	}
+	// A second is that of the sampler: a reading ends the one before.
+	return l.addSecond(int64(at.Sub(l.began)/time.Second)-1, at, stats, links)
+}
+
+// finish adds what came after the last second.
+func (l *linkAccount) finish(at time.Time, stats map[string]link.Stats, links []lab.Link) (rows []record.DirectionSecond) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.read.IsZero() {
+		rows = l.addSecond(int64(l.read.Sub(l.began)/time.Second), at, stats, links)
+	}
+	l.read = time.Time{}
+	return rows
+}
+
+// result sums the measurement up, with what was observed after its events.
+func (l *linkAccount) result(events []record.Event) record.Account {
+	for _, e := range events {
+		for _, s := range []*record.Step{e.Apply, e.Revert} {
+			if s != nil {
+				l.addChange(s.Observed)
+			}
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.check.Result()
+}
+
+// addSecond adds the time since the last reading to the check.
+func (l *linkAccount) addSecond(t int64, at time.Time, stats map[string]link.Stats, links []lab.Link) (rows []record.DirectionSecond) {
+	for _, k := range links {
+		now, was := stats[k.ID], l.last[k.ID]
+		for _, d := range []struct {
+			way         linkcheck.Way
+			set         link.Quality
+			before, now link.Counters
+		}{
+			{linkcheck.Way{Link: k.ID, From: k.A, To: k.B}, k.AB, was.AB, now.AB},
+			{linkcheck.Way{Link: k.ID, From: k.B, To: k.A}, k.BA, was.BA, now.BA},
+		} {
+			s := linkcheck.Second{Way: d.way, T: t, Length: at.Sub(l.read), Set: d.set, Counters: linkcheck.Between(d.before, d.now)}
+			l.check.Add(s)
+			if !s.Idle() {
+				rows = append(rows, s.Row())
+			}
+		}
+	}
+	l.read, l.last = at, stats
+	return rows
+}
+
+// addChange adds what was observed after a change of links.
+func (l *linkAccount) addChange(o *record.Observed) {
+	if o == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.check.AddChange(*o)
+}

@@ -1,0 +1,39 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"skerry/internal/link/probe"
+)
+
+// A direction whose trains were disturbed among others, or never kept it busy, is measured by itself.
+func TestSecondLook(t *testing.T) {
+	const set = 50_000_000
+	good := probe.Came{Packets: 60, BPS: set, Share: 0.9, Even: 1}
+	starved := probe.Came{Packets: 60}
+	for name, tt := range map[string]struct {
+		first probe.BandwidthResult
+		came  probe.Came // what every train of the second look comes as
+		bps   int64
+		err   error
+		sent  int
+	}{
+		"good":              {probe.BandwidthResult{BPS: set}, good, set, nil, 0},
+		"off":               {probe.BandwidthResult{BPS: set / 2}, good, set, nil, 2},
+		"disturbed":         {probe.BandwidthResult{Err: probe.ErrDisturbed}, good, set, nil, 1},
+		"starved":           {probe.BandwidthResult{BPS: set / 2, Err: probe.ErrStarved}, good, set, nil, 1},
+		"starved each time": {probe.BandwidthResult{Err: probe.ErrStarved}, starved, 0, probe.ErrStarved, 5},
+		"lost":              {probe.BandwidthResult{Err: probe.ErrNoAnswer}, good, 0, probe.ErrNoAnswer, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sent := 0
+			way := probe.Way{Send: func(context.Context, probe.Train) (probe.Came, error) { sent++; return tt.came, nil }}
+			got, err := confirmBandwidth(t.Context(), probe.Demand{Way: way, BPS: set}, tt.first)
+			if got != tt.bps || !errors.Is(err, tt.err) || sent != tt.sent {
+				t.Errorf("secondLook() = %d, %v after %d trains; want %d, %v after %d", got, err, sent, tt.bps, tt.err, tt.sent)
+			}
+		})
+	}
+}

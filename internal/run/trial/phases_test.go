@@ -1,0 +1,120 @@
+package trial
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// TestTurns has many trials go through many rounds: whenever one measures none sets up or probes, whoever
+// probes is alone, and all come to their end.
+func TestTurns(t *testing.T) {
+	turns := NewPhaseScheduler()
+	var setting, probing, measuring atomic.Int64
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 200 {
+				x := trialPhase{scheduler: turns}
+				if err := x.enterSetUp(t.Context()); err != nil {
+					t.Error(err)
+				}
+				setting.Add(1)
+				if probing.Load()+measuring.Load() > 0 {
+					t.Error("set up beside a probe or a measurement")
+				}
+				setting.Add(-1)
+				if err := x.enterProbe(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if probing.Add(1) > 1 || setting.Load()+measuring.Load() > 0 {
+					t.Error("probed beside others")
+				}
+				probing.Add(-1)
+				if err := x.enterMeasure(t.Context()); err != nil {
+					t.Error(err)
+				}
+				measuring.Add(1)
+				if setting.Load()+probing.Load() > 0 {
+					t.Error("measured beside a setup or a probe")
+				}
+				measuring.Add(-1)
+				if err := x.enterSetUp(t.Context()); err != nil {
+					t.Error(err)
+				}
+				x.leave()
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestTurnsTogether has trials that set up together measure together, and probe before that: the first one
+// to probe does not measure while another one wants to.
+func TestTurnsTogether(t *testing.T) {
+	turns := NewPhaseScheduler()
+	a, b := trialPhase{scheduler: turns}, trialPhase{scheduler: turns}
+	for _, x := range []*trialPhase{&a, &b} {
+		if err := x.enterSetUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	probed, measured := make(chan bool, 1), make(chan bool)
+	go func() {
+		if err := b.enterProbe(t.Context()); err != nil {
+			t.Error(err)
+		}
+		probed <- true
+		if err := b.enterMeasure(t.Context()); err != nil {
+			t.Error(err)
+		}
+		close(measured)
+	}()
+	for waiting := func() bool {
+		turns.mu.Lock()
+		defer turns.mu.Unlock()
+		return turns.waitingToProbe == 1
+	}; !waiting(); {
+		runtime.Gosched()
+	}
+	if err := a.enterProbe(t.Context()); err != nil { // before the other one, or after it
+		t.Fatal(err)
+	}
+	if err := a.enterMeasure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(probed) == 0 {
+		t.Error("one measures before the other has probed")
+	}
+	<-measured // beside the first one, which has not left
+	a.leave()
+	b.leave()
+}
+
+// A trial that fails or is interrupted holds nobody up.
+func TestTurnsOfWhoLeaves(t *testing.T) {
+	turns := NewPhaseScheduler()
+	a, b, c := trialPhase{scheduler: turns}, trialPhase{scheduler: turns}, trialPhase{scheduler: turns}
+	for _, x := range []*trialPhase{&a, &b} {
+		if err := x.enterSetUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := a.enterMeasure(gone); err == nil {
+		t.Error("measured while another one sets up")
+	}
+	a.leave()
+	b.leave()
+	if err := c.enterMeasure(t.Context()); err != nil { // nobody is left
+		t.Fatal(err)
+	}
+	var none trialPhase
+	if err := none.enterSetUp(gone); err != nil {
+		t.Error("a trial by itself waits for nobody")
+	}
+	none.leave()
+}

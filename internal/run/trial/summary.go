@@ -1,0 +1,139 @@
+package trial
+
+import (
+	"cmp"
+	"net"
+	"slices"
+
+	"skerry/internal/evidence/recovery"
+	"skerry/internal/experiment"
+	"skerry/internal/lab"
+	"skerry/internal/link"
+	"skerry/internal/load"
+	"skerry/internal/load/ycsb"
+	"skerry/internal/record"
+)
+
+// summarise fills in what clients saw of the measurement, and what happened in it.
+func summarise(t *record.Trial, e experiment.Experiment, l *lab.Lab, m measurement, told []record.Event) {
+	d := m.drive
+	t.Stopped = m.stopped
+	t.DurationS, t.WarmupS = d.Duration.Seconds(), d.Warmup.Seconds()
+	t.Throughput, t.Goodput = d.Throughput(), d.Goodput()
+	t.Interval, t.Batches = m.goodput.HalfWidth, m.goodput.Batches
+	t.Retries = d.Retries
+	t.Outcomes = record.Outcomes{OK: d.OK, Failed: d.Failed, Unknown: d.Unknown, Dropped: d.Dropped}
+	t.Errors = errorCounts(l, d.Errors)
+	t.Operations, t.Probes = summariseOperations(d), m.probes
+	t.Events = recovery.Happenings(told, m.bins, d.Duration.Seconds(), recoveryRules(e))
+	t.Traffic = sumTraffic(l.Links(), m.traffic, e.ClientNodes())
+	t.Pools = summarisePools(e, l, m)
+	for _, p := range d.Pools { // one of them inserts, at most
+		t.Keys = cmp.Or(t.Keys, p.Keys())
+	}
+}
+
+// keyNotes name the records that were inserted and that requests could not choose.
+func keyNotes(d load.Result) (notes []string) {
+	for _, p := range d.Pools {
+		if why := p.KeyspaceWarning(); why != "" {
+			notes = append(notes, why+": set workload.expected_operations")
+		}
+	}
+	return notes
+}
+
+func errorCounts(l *lab.Lab, all []load.ErrorCount) (out []record.ErrorCount) {
+	for _, x := range all {
+		out = append(out, record.ErrorCount{Operation: x.Operation, Outcome: x.Outcome.String(), Class: x.Class, Node: nodeByAddress(l, x.Node), Count: x.Count, Example: x.Example})
+	}
+	return out
+}
+
+// loadRecord is how a table was loaded.
+func loadRecord(l *lab.Lab, d load.Result) *record.Load {
+	out := &record.Load{
+		Records: d.OK, DurationS: d.Duration.Seconds(), Rate: d.Goodput(), Threads: d.Spec.Threads, Batch: d.Spec.Batch,
+		Retries: d.Retries, Errors: errorCounts(l, d.Errors),
+	}
+	for _, o := range summariseOperations(d) { // inserts are all that there is
+		out.Insert = o
+	}
+	return out
+}
+
+// summariseOperations are those of a drive by their kind.
+func summariseOperations(d load.Result) map[string]record.OperationSummary {
+	all := map[string]record.OperationSummary{}
+	for name, o := range d.Operations {
+		all[name] = record.OperationSummary{
+			Count: o.OK, Failed: o.Failed + o.Unknown,
+			Service: summariseLatency(o.Latency.Service), Response: summariseLatency(o.Latency.Response),
+		}
+	}
+	return all
+}
+
+func writeFiles(w *record.TrialWriter, m measurement) error {
+	if err := m.histograms.write(w); err != nil {
+		return recordError{err}
+	}
+	if err := w.YCSB(m.drive.Report(ycsb.IntervalBoth, ycsb.DefaultPercentiles()).WriteText); err != nil {
+		return recordError{err}
+	}
+	return nil
+}
+
+// nodeByAddress names the node with an address; drivers know only addresses.
+func nodeByAddress(l *lab.Lab, address string) string {
+	ip, _, err := net.SplitHostPort(address)
+	if err != nil {
+		ip = address
+	}
+	if plan, ok := l.Service(); ok {
+		if name := plan.NodeOf(address); name != "" {
+			return name
+		}
+	}
+	for _, h := range l.Hosts() {
+		if h.Addr() == ip {
+			return h.Name()
+		}
+	}
+	return address
+}
+
+func summariseLatency(h load.Histogram) record.Latency {
+	return record.Latency{
+		Mean: us(h.Mean()), P50: us(h.Quantile(0.5)), P95: us(h.Quantile(0.95)),
+		P99: us(h.Quantile(0.99)), P999: us(h.Quantile(0.999)), Max: us(h.Max()),
+	}
+}
+
+// sumTraffic sums the links between each two nodes.
+func sumTraffic(links []lab.Link, stats []link.Stats, clients []string) record.Traffic {
+	bytes := map[[2]string]int64{}
+	counted := byID(stats)
+	for _, l := range links {
+		bytes[[2]string{l.A, l.B}] += int64(counted[l.ID].AB.Bytes)
+		bytes[[2]string{l.B, l.A}] += int64(counted[l.ID].BA.Bytes)
+	}
+	var t record.Traffic
+	for ends, n := range bytes {
+		t.Pairs = append(t.Pairs, record.PairTraffic{From: ends[0], To: ends[1], Bytes: n})
+		t.TotalBytes += n
+		if !slices.Contains(clients, ends[0]) && !slices.Contains(clients, ends[1]) {
+			t.DataBytes += n
+		}
+	}
+	slices.SortFunc(t.Pairs, func(a, b record.PairTraffic) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	})
+	return t
+}
+
+// recoveryRules are what recovery is measured by.
+func recoveryRules(e experiment.Experiment) recovery.Rules {
+	r := e.Recovery
+	return recovery.Rules{Baseline: r.Baseline.Duration().Seconds(), Goodput: float64(r.Goodput), P99: r.P99, Hold: r.Hold.Duration().Seconds(), SLA: us(r.SLA.Duration())}
+}

@@ -1,0 +1,126 @@
+package trial
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"skerry/internal/evidence/recovery"
+	"skerry/internal/lab"
+	"skerry/internal/load"
+	"skerry/internal/load/ycsb"
+	"skerry/internal/record"
+)
+
+// histograms collects HdrHistogram logs, one line a second, for each operation and clock.
+// They are kept in memory until the trial ends: about 1 KB a line.
+type histograms struct {
+	logs map[string]*histogramLog
+}
+
+type histogramLog struct {
+	text bytes.Buffer
+	log  *ycsb.HDRLog
+}
+
+// add takes one interval of the measurement, which began at zero.
+func (h *histograms) add(zero time.Time, i load.Interval) error {
+	for name, o := range i.Operations {
+		for clock, times := range map[string]load.Histogram{"service": o.Latency.Service, "response": o.Latency.Response} {
+			if times.Count() == 0 {
+				continue
+			}
+			l, err := h.log(name+"."+clock, zero)
+			if err != nil {
+				return err
+			}
+			if err := l.log.Interval(i.Start, i.Length, times.Micros()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (h *histograms) log(name string, zero time.Time) (*histogramLog, error) {
+	if l, ok := h.logs[name]; ok {
+		return l, nil
+	}
+	l := new(histogramLog)
+	var err error
+	if l.log, err = ycsb.NewHDRLog(&l.text, name, zero); err != nil {
+		return nil, err
+	}
+	if h.logs == nil {
+		h.logs = map[string]*histogramLog{}
+	}
+	h.logs[name] = l
+	return l, nil
+}
+
+// write puts every log into the trial's directory.
+func (h *histograms) write(w *record.TrialWriter) error {
+	for name, l := range h.logs {
+		err := w.Histogram(name, func(out io.Writer) error {
+			_, err := out.Write(l.text.Bytes())
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("keeping histogram %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// newSecond is a row of the timeline.
+func newSecond(i load.Interval) record.Second {
+	s, r := i.Latency.Service, i.Latency.Response
+	return record.Second{
+		T: i.T, Length: i.Length.Seconds(), OK: i.OK, Failed: i.Failed, Unknown: i.Unknown, Dropped: i.Dropped,
+		ServiceP50: us(s.Quantile(0.5)), ServiceP95: us(s.Quantile(0.95)), ServiceP99: us(s.Quantile(0.99)),
+		ServiceP999: us(s.Quantile(0.999)), ServiceMax: us(s.Max()),
+		ResponseP50: us(r.Quantile(0.5)), ResponseP95: us(r.Quantile(0.95)), ResponseP99: us(r.Quantile(0.99)), ResponseP999: us(r.Quantile(0.999)),
+		ClientCPU: i.Cores(), InFlight: i.InFlight,
+	}
+}
+
+// operationSeconds are what onlookers are told of each kind of operation.
+func operationSeconds(i load.Interval) (rows []record.OperationSecond) {
+	for _, name := range slices.Sorted(maps.Keys(i.Operations)) {
+		o := i.Operations[name]
+		r := o.Latency.Response
+		rows = append(rows, record.OperationSecond{T: i.T, Operation: name, OK: o.OK, P50: us(r.Quantile(0.5)), P95: us(r.Quantile(0.95)), P99: us(r.Quantile(0.99))})
+	}
+	return rows
+}
+
+// poolSeconds are the rows of pools.parquet, where there are several.
+func poolSeconds(i load.Interval) (rows []record.PoolSecond) {
+	for _, p := range i.Pools {
+		if p.Name != "" {
+			rows = append(rows, record.PoolSecond{Pool: p.Name, Second: newSecond(p.Interval)})
+		}
+	}
+	return rows
+}
+
+// errorSeconds are the rows of errors.parquet.
+func errorSeconds(l *lab.Lab, i load.Interval) (rows []record.ErrorSecond) {
+	for _, e := range i.Errors {
+		rows = append(rows, record.ErrorSecond{T: i.T, Operation: e.Operation, Outcome: e.Outcome.String(), Class: e.Class, Node: nodeByAddress(l, e.Node), Count: e.Count})
+	}
+	return rows
+}
+
+// newBin is what recovery is measured from.
+func newBin(began time.Time, i load.Interval) recovery.Bin {
+	return recovery.Bin{
+		At: i.Start.Sub(began).Seconds(), Length: i.Length.Seconds(), OK: i.OK, Failed: i.Failed, Unknown: i.Unknown,
+		Dropped: i.Dropped, P99: us(i.Latency.Response.Quantile(0.99)), Writes: i.Writes,
+	}
+}
+
+func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
