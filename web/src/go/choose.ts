@@ -12,7 +12,7 @@ export interface Standing {
   trials: number
   /** the answer so far */
   sentence?: string
-  /** said are the lines that were told last. */
+  /** Said are the lines that were told last. */
   said?: string[]
   /** running says whether a command is choosing in the folder. */
   running: boolean

@@ -14,7 +14,7 @@ import (
 
 type home struct{}
 
-func (home) PackPlan([]int) ([]byte, error)        { return []byte("plan"), nil }
+func (home) PackPlan([]int) ([]byte, error)           { return []byte("plan"), nil }
 func (home) ReceiveResults(io.Reader) (string, error) { return "", nil }
 
 // The manifests are YAML, and say what a trial needs.

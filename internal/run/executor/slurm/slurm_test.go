@@ -42,7 +42,7 @@ func cluster(t *testing.T, results, partition string, options ...string) *Execut
 
 type home struct{}
 
-func (home) PackPlan([]int) ([]byte, error)        { return []byte("plan"), nil }
+func (home) PackPlan([]int) ([]byte, error)           { return []byte("plan"), nil }
 func (home) ReceiveResults(io.Reader) (string, error) { return "", nil }
 
 func TestScript(t *testing.T) {
