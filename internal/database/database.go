@@ -131,8 +131,8 @@ type Env struct {
 	Progress func(string)
 }
 
-// Say tells a person and the log what a database is at.
-func (e Env) Say(database, format string, args ...any) {
+// ReportProgress tells a person and the log what a database is at.
+func (e Env) ReportProgress(database, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if e.Log != nil {
 		e.Log.Info(text, "database", database)

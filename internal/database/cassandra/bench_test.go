@@ -105,8 +105,8 @@ func BenchmarkStart(b *testing.B) {
 				b.ReportMetric(time.Since(began).Seconds(), "ready-s")
 				var taken int64
 				var used time.Duration
-				for _, m := range c.current() {
-					pid := m.daemon.Load().PID()
+				for _, m := range c.All() {
+					pid := m.Server().PID()
 					taken += resident(b, pid)
 					used += cpuOf(b, pid)
 				}

@@ -4,35 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
 
 // cluster is a running Cassandra cluster.
 type cluster struct {
-	env       database.Env
+	*daemon.Cluster[*member]
 	options   options
 	libraries libraries
 	ringDelay time.Duration
-	log       *slog.Logger
-	set       daemon.Set
 	// centers are the data centres that hold replicas, in topology order.
 	centers []string
-
-	// changing is held while members come, go, halt or are revived.
-	changing database.Changing
-
-	mu      sync.Mutex
-	members []*member
 }
 
 var (
@@ -58,12 +47,9 @@ func (d *Cassandra) newCluster(ctx context.Context, env database.Env) (*cluster,
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{env: env, options: o, libraries: l, log: env.Log, ringDelay: o.ringDelay}
+	c := &cluster{Cluster: daemon.NewCluster[*member](Name, env), options: o, libraries: l, ringDelay: o.ringDelay}
 	if c.ringDelay == 0 {
 		c.ringDelay = defaultRingDelay + ringDelayTrips*env.RTT
-	}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
 	}
 	return c, c.place()
 }
@@ -71,8 +57,8 @@ func (d *Cassandra) newCluster(ctx context.Context, env database.Env) (*cluster,
 // place decides where on the ring the first members stand.
 func (c *cluster) place() error {
 	sizes := map[string]int{}
-	places := make([]place, len(c.env.Nodes))
-	for i, h := range c.env.Nodes {
+	places := make([]place, len(c.Env.Nodes))
+	for i, h := range c.Env.Nodes {
 		dc := c.center(h)
 		if !slices.Contains(c.centers, dc) {
 			c.centers = append(c.centers, dc)
@@ -89,16 +75,16 @@ func (c *cluster) place() error {
 		perCenter = append(perCenter, sizes[dc])
 	}
 	tokens := assignTokens(perCenter, c.options.tokens)
-	for i, h := range c.env.Nodes {
+	for i, h := range c.Env.Nodes {
 		m := c.newMember(h)
 		m.config.tokens = tokens[places[i].center][places[i].index]
-		c.members = append(c.members, m)
+		c.Add(m)
 	}
 	var all []string
-	for _, m := range c.members {
+	for _, m := range c.All() {
 		all = append(all, m.host.Addr())
 	}
-	for _, m := range c.members {
+	for _, m := range c.All() {
 		m.config.seeds = all // until the cluster is formed
 	}
 	return nil
@@ -122,13 +108,13 @@ func (c *cluster) newMember(h host.Host) *member {
 
 // isSeed tells whether a node is one of the seeds: the first of the cluster's nodes.
 func (c *cluster) isSeed(h host.Host) bool {
-	return slices.ContainsFunc(c.env.Nodes[:c.options.seeds], func(s host.Host) bool { return s.Name() == h.Name() })
+	return slices.ContainsFunc(c.Env.Nodes[:c.options.seeds], func(s host.Host) bool { return s.Name() == h.Name() })
 }
 
 // seeds are the addresses of the members that are seeds.
 func (c *cluster) seeds() []string {
 	var list []string
-	for _, m := range c.current() {
+	for _, m := range c.All() {
 		if c.isSeed(m.host) {
 			list = append(list, m.host.Addr())
 		}
@@ -136,44 +122,17 @@ func (c *cluster) seeds() []string {
 	return list
 }
 
-func (c *cluster) say(format string, args ...any) { c.env.Say(Name, format, args...) }
-
-// current are the members at this moment.
-func (c *cluster) current() []*member {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.members)
-}
-
-// member finds the one on a node.
-func (c *cluster) member(h host.Host) *member {
-	for _, m := range c.current() {
-		if m.host.Name() == h.Name() {
-			return m
-		}
-	}
-	return nil
-}
-
-func (c *cluster) add(m *member) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.members = append(c.members, m)
-}
-
-func (c *cluster) remove(m *member) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.members = slices.DeleteFunc(c.members, func(o *member) bool { return o == m })
+func (c *cluster) ReportProgress(format string, args ...any) {
+	c.Env.ReportProgress(Name, format, args...)
 }
 
 // Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
 	var hosts []string
-	for _, m := range c.current() {
+	for _, m := range c.All() {
 		hosts = append(hosts, fmt.Sprintf("%s:%d", m.host.Addr(), c.options.nativePort))
 	}
-	contacts := c.env.Contacts(c.options.nativePort, hosts)
+	contacts := c.Env.Contacts(c.options.nativePort, hosts)
 	p := map[string]string{
 		PropHosts: strings.Join(contacts, ","), PropKeyspace: defaultKeyspace, PropSchema: schemaExtend,
 		PropReadLevel: c.options.readLevel, PropWriteLevel: c.options.writeLevel,
@@ -181,28 +140,17 @@ func (c *cluster) Properties() map[string]string {
 	if !slices.Equal(contacts, hosts) {
 		p[PropContact] = "true"
 	}
-	if c.env.Control != nil && c.options.strategy == strategyNetwork && slices.Contains(c.centers, c.env.Control.Site()) {
-		p[PropCenter] = c.env.Control.Site()
+	if c.Env.Control != nil && c.options.strategy == strategyNetwork && slices.Contains(c.centers, c.Env.Control.Site()) {
+		p[PropCenter] = c.Env.Control.Site()
 	}
 	return p
 }
 
-// Failed implements database.Cluster.
-func (c *cluster) Failed() <-chan struct{} { return c.set.Failed() }
-
-// Err implements database.Cluster.
-func (c *cluster) Err() error { return c.set.Err() }
-
-// Logs implements database.Cluster.
-func (c *cluster) Logs() map[string]files.File { return c.set.Logs() }
-
 // Stop implements database.Cluster. Nothing is drained: what is stopped is over.
 func (c *cluster) Stop(ctx context.Context) error {
 	var errs []error
-	for _, m := range c.current() {
-		if d := m.daemon.Load(); d != nil {
-			errs = append(errs, d.Kill())
-		}
+	for _, m := range c.All() {
+		errs = append(errs, m.Kill())
 	}
-	return errors.Join(append(errs, c.set.Stop(ctx))...) // waits for those that watch
+	return errors.Join(append(errs, c.Servers.Stop(ctx))...) // waits for those that watch
 }

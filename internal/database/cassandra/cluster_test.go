@@ -84,12 +84,12 @@ func TestCopies(t *testing.T) {
 // killJoiner has a node join and kills it once the others have heard of it.
 func killJoiner(t *testing.T, c *cluster, node host.Host) {
 	t.Helper()
-	say := c.env.Progress
-	defer func() { c.env.Progress = say }()
-	c.env.Progress = func(step string) {
+	say := c.Env.Progress
+	defer func() { c.Env.Progress = say }()
+	c.Env.Progress = func(step string) {
 		say(step)
 		if strings.HasPrefix(step, "data is moving to") {
-			for _, d := range c.set.On(node.Name()) {
+			for _, d := range c.Servers.On(node.Name()) {
 				if err := syscall.Kill(d.PID(), syscall.SIGKILL); err != nil {
 					t.Error(err)
 				}
@@ -130,7 +130,7 @@ func copiesOn(t *testing.T, c *cluster, node string, keys map[string]int) {
 // checkTokens compares our places of keys on the ring with Cassandra's.
 func checkTokens(t *testing.T, c *cluster, keys map[string]int) {
 	t.Helper()
-	s, err := c.session(c.current()[0], defaultKeyspace)
+	s, err := c.session(c.All()[0], defaultKeyspace)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,8 +49,8 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 	shares := make(map[*member][]span)
 	for _, s := range spans {
 		by := m
-		for _, o := range c.current() {
-			if o.running() && o.host.Addr() == s.owner {
+		for _, o := range c.All() {
+			if o.Running() && o.host.Addr() == s.owner {
 				by = o
 			}
 		}

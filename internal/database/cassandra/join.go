@@ -26,13 +26,11 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	if err := c.changing.Begin(); err != nil {
+	release, err := c.Vacant(node.Name())
+	if err != nil {
 		return fail(err)
 	}
-	defer c.changing.End()
-	if c.member(node) != nil {
-		return fail(database.ErrMember)
-	}
+	defer release()
 	if !slices.Contains(c.centers, c.center(node)) {
 		return fail(fmt.Errorf("%w: there is no data centre %s, whose replicas would have to be made first", database.ErrUnsupported, node.Site()))
 	}
@@ -41,7 +39,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	}
 	m := c.newMember(node)
 	m.config.bootstrap = true
-	c.say("%s is joining", node.Name())
+	c.ReportProgress("%s is joining", node.Name())
 	began := time.Now()
 	if err := m.wipe(ctx); err != nil {
 		return fail(err)
@@ -52,8 +50,8 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	if err := c.bootstrap(ctx, m, began, &change); err != nil {
 		return fail(errors.Join(err, c.undoJoin(ctx, m)))
 	}
-	m.daemon.Load().Staying()
-	c.add(m)
+	m.Server().Staying()
+	c.Add(m)
 	if c.isSeed(node) {
 		if err := c.settleSeeds(ctx); err != nil {
 			return fail(err)
@@ -64,14 +62,14 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 
 // bootstrap waits until a new member is one.
 func (c *cluster) bootstrap(ctx context.Context, m *member, began time.Time, change *database.Change) error {
-	d := m.daemon.Load()
-	members := c.current()
+	d := m.Server()
+	members := c.All()
 	err := d.Await(ctx, c.options.start, paced(func(ctx context.Context) error { return accepted(ctx, m, members[0]) }))
 	if err != nil {
 		return err
 	}
 	change.Accepted = time.Since(began)
-	c.say("data is moving to %s", m.host.Name())
+	c.ReportProgress("data is moving to %s", m.host.Name())
 	// How long that takes depends on the data: the caller's context bounds it.
 	with := append(members, m)
 	if err := c.await(ctx, d, func(ctx context.Context) error {
@@ -155,13 +153,13 @@ func (c *cluster) undoJoin(ctx context.Context, m *member) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), undoTimeout,
 		fmt.Errorf("the others have not forgotten %s after %v", name, undoTimeout))
 	defer cancel()
-	err := m.daemon.Load().Kill()
+	err := m.Server().Kill()
 	if c.Err() != nil {
 		return err // the cluster has failed: nobody is there to ask
 	}
 	addr, owner := m.host.Addr(), false
 	known := func(ctx context.Context) error {
-		views, err := lookAll(ctx, c.current(), false)
+		views, err := lookAll(ctx, c.All(), false)
 		if err != nil {
 			return err
 		}
@@ -172,10 +170,10 @@ func (c *cluster) undoJoin(ctx context.Context, m *member) error {
 		}
 		return nil
 	}
-	err = errors.Join(err, c.set.Await(ctx, paced(known)))
+	err = errors.Join(err, c.Servers.Await(ctx, paced(known)))
 	if !owner {
 		return err
 	}
-	err = errors.Join(err, c.expel(ctx, m, c.current(), func() {}))
+	err = errors.Join(err, c.expel(ctx, m, c.All(), func() {}))
 	return errors.Join(err, c.forgotten(ctx))
 }

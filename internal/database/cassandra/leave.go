@@ -25,18 +25,15 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
 	}
-	if err := c.changing.Begin(); err != nil {
+	m, release, err := c.Hold(node.Name())
+	if err != nil {
 		return fail(err)
 	}
-	defer c.changing.End()
-	m := c.member(node)
-	if m == nil {
-		return fail(database.ErrNotMember)
-	}
+	defer release()
 	if err := c.mayGo(m); err != nil {
 		return fail(err)
 	}
-	c.say("%s is leaving", node.Name())
+	c.ReportProgress("%s is leaving", node.Name())
 	leave := c.decommission
 	if manner == database.Abrupt {
 		leave = c.removeNode
@@ -50,7 +47,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 // mayGo refuses what would leave the cluster without a seed, or replicas without a place.
 func (c *cluster) mayGo(m *member) error {
 	seeds, center := 0, 0
-	for _, o := range c.current() {
+	for _, o := range c.All() {
 		if c.isSeed(o.host) {
 			seeds++
 		}
@@ -69,7 +66,7 @@ func (c *cluster) mayGo(m *member) error {
 
 // others are the members but one.
 func (c *cluster) others(m *member) []*member {
-	return slices.DeleteFunc(c.current(), func(o *member) bool { return o == m })
+	return c.Select(func(o *member) bool { return o != m })
 }
 
 func (c *cluster) decommission(ctx context.Context, m *member, began time.Time, change *database.Change) error {
@@ -83,7 +80,7 @@ func (c *cluster) decommission(ctx context.Context, m *member, began time.Time, 
 	// replicas; those of the benchmark's table were looked after by mayGo.
 	go func() { done <- m.jmx.exec(ctx, storageService, "decommission(boolean)", true) }()
 	var result error
-	err := c.await(ctx, m.daemon.Load(), func(ctx context.Context) error {
+	err := c.await(ctx, m.Server(), func(ctx context.Context) error {
 		select {
 		case result = <-done:
 			return nil
@@ -92,7 +89,7 @@ func (c *cluster) decommission(ctx context.Context, m *member, began time.Time, 
 		if change.Accepted == 0 {
 			if v, err := m.look(ctx); err == nil && v.Mode == modeLeaving {
 				change.Accepted = time.Since(began)
-				c.say("data is moving away from %s", m.host.Name())
+				c.ReportProgress("data is moving away from %s", m.host.Name())
 			}
 		}
 		return fmt.Errorf("%w: %s is leaving", database.ErrNotReady, m.host.Name())
@@ -109,11 +106,10 @@ func (c *cluster) decommission(ctx context.Context, m *member, began time.Time, 
 		change.Accepted = time.Since(began)
 	}
 	change.Bytes = m.streamed(ctx, "TotalOutgoingBytes")
-	if err := m.daemon.Load().Stop(ctx); err != nil {
+	if err := m.Server().Stop(ctx); err != nil {
 		return err
 	}
-	m.daemon.Store(nil)
-	c.remove(m)
+	c.Drop(m)
 	if err := c.forgotten(ctx); err != nil {
 		return err
 	}
@@ -128,8 +124,8 @@ const forgetTimeout = 2 * time.Minute
 func (c *cluster) forgotten(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, forgetTimeout, fmt.Errorf("the others do not agree after %v", forgetTimeout))
 	defer cancel()
-	others := c.current()
-	if err := c.await(ctx, others[0].daemon.Load(), c.Ready); err != nil {
+	others := c.All()
+	if err := c.await(ctx, others[0].Server(), c.Ready); err != nil {
 		return err
 	}
 	return c.settleSeeds(ctx) // one of them may be gone
@@ -146,16 +142,13 @@ func (c *cluster) removeNode(ctx context.Context, m *member, began time.Time, ch
 	} else if i := slices.IndexFunc(views, func(v view) bool { return v.Mode != modeNormal }); i >= 0 {
 		return fmt.Errorf("%w: %s is %s", database.ErrNotReady, views[i].member.host.Name(), views[i].Mode)
 	}
-	if d := m.daemon.Load(); d != nil {
-		if err := d.Kill(); err != nil {
-			return err
-		}
-		m.daemon.Store(nil)
+	if err := m.Kill(); err != nil {
+		return err
 	}
 	if err := c.expel(ctx, m, others, func() { change.Accepted = time.Since(began) }); err != nil {
 		return err
 	}
-	c.remove(m)
+	c.Drop(m)
 	if err := c.forgotten(ctx); err != nil {
 		return err
 	}
@@ -165,11 +158,11 @@ func (c *cluster) removeNode(ctx context.Context, m *member, began time.Time, ch
 
 // expel has members remove one that is dead, once they have noticed; begun is called then.
 func (c *cluster) expel(ctx context.Context, m *member, others []*member, begun func()) error {
-	c.say("waiting until the others notice that %s is gone", m.host.Name())
+	c.ReportProgress("waiting until the others notice that %s is gone", m.host.Name())
 	notice, cancel := context.WithTimeoutCause(ctx, removeTimeout, fmt.Errorf("the others have not noticed after %v", removeTimeout))
 	defer cancel()
 	by := others[0]
-	if err := c.await(notice, by.daemon.Load(), func(ctx context.Context) error { return gone(ctx, m, others) }); err != nil {
+	if err := c.await(notice, by.Server(), func(ctx context.Context) error { return gone(ctx, m, others) }); err != nil {
 		return err
 	}
 	id, err := by.idOf(ctx, m)
@@ -177,7 +170,7 @@ func (c *cluster) expel(ctx context.Context, m *member, others []*member, begun 
 		return err
 	}
 	begun()
-	c.say("removing %s", m.host.Name())
+	c.ReportProgress("removing %s", m.host.Name())
 	if err := by.jmx.exec(ctx, storageService, "removeNode", id); err != nil {
 		return fmt.Errorf("removenode %s on %s: %w", id, by.host.Name(), err)
 	}

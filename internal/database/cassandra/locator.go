@@ -52,9 +52,9 @@ func (l *locator) holds(key string) bool {
 
 // OpenMember implements database.Replicated.
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
-	members := c.current()
+	members := c.All()
 	i := slices.IndexFunc(members, func(m *member) bool { return m.host.Name() == node })
-	if i < 0 || !members[i].running() {
+	if i < 0 || !members[i].Running() {
 		return nil, fmt.Errorf("opening a client of cassandra on %s: %w", node, database.ErrNotMember)
 	}
 	m := members[i]
@@ -79,7 +79,7 @@ func (c *cluster) openCopies(ctx context.Context, m *member, session *gocql.Sess
 	l := &locator{ring: spans, replication: c.options.replication, member: m.host.Addr()}
 	if c.options.strategy == strategyNetwork {
 		l.centers = make(map[string]string)
-		for _, o := range c.current() {
+		for _, o := range c.All() {
 			l.centers[o.host.Addr()] = o.config.center
 		}
 	}

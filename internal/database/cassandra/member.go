@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	"skerry/internal/base/linger"
@@ -26,19 +25,16 @@ const (
 // member is a Cassandra server on a node.
 type member struct {
 	host   host.Host
-	config config // changed by those who hold cluster.changing
+	config config // changed only by the holder of the member list
 	jmx    *jmx
-	daemon atomic.Pointer[daemon.Daemon] // nil while it is halted
+	daemon.Seat
 }
+
+// Name implements daemon.Member.
+func (m *member) Name() string { return m.host.Name() }
 
 func (m *member) dir() string { return m.config.dir }
 func (m *member) log() string { return filepath.Join(m.dir(), "system.log") }
-
-// running tells whether its process was started, not halted since, and did not end by itself.
-func (m *member) running() bool {
-	d := m.daemon.Load()
-	return d != nil && d.Running()
-}
 
 // configure writes the member's configuration.
 func (m *member) configure(ctx context.Context) error {
@@ -57,11 +53,11 @@ func (c *cluster) launch(ctx context.Context, m *member, joins bool) error {
 	if err := m.mark(ctx); err != nil {
 		return err
 	}
-	d, err := c.set.Start(ctx, m.host, daemon.Spec{
+	d, err := c.Servers.Start(ctx, m.host, daemon.Spec{
 		Command: host.Command{
 			Name: Name, Path: c.libraries.java, Args: m.config.arguments(c.libraries, c.ringDelay), Dir: m.dir(), Log: m.log(),
 			// One arena for each thread that allocates would double the memory of a small member.
-			Env: append([]string{"MALLOC_ARENA_MAX=2"}, c.env.Installation.Env...),
+			Env: append([]string{"MALLOC_ARENA_MAX=2"}, c.Env.Installation.Env...),
 		},
 		Ports: []int{m.config.storagePort, m.config.nativePort, m.config.adminPort},
 		Grace: stopGrace, Joining: joins,
@@ -69,7 +65,7 @@ func (c *cluster) launch(ctx context.Context, m *member, joins bool) error {
 	if err != nil {
 		return err
 	}
-	m.daemon.Store(d)
+	m.SetServer(d)
 	return nil
 }
 

@@ -18,7 +18,7 @@ const fieldType = "blob"
 // createTable makes the keyspace and the benchmark's table; a workload with more fields
 // adds columns when its client opens.
 func (c *cluster) createTable(ctx context.Context) error {
-	s, err := c.session(c.current()[0], "")
+	s, err := c.session(c.All()[0], "")
 	if err != nil {
 		return fmt.Errorf("making the table: %w", err)
 	}
@@ -80,8 +80,8 @@ func (c *cluster) Clear(ctx context.Context) error {
 
 // anyone is a member that runs.
 func (c *cluster) anyone() (*member, error) {
-	for _, m := range c.current() {
-		if m.running() {
+	for _, m := range c.All() {
+		if m.Running() {
 			return m, nil
 		}
 	}

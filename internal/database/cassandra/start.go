@@ -29,15 +29,15 @@ func (d *Cassandra) Start(ctx context.Context, env database.Env) (database.Clust
 }
 
 func (c *cluster) start(ctx context.Context) error {
-	c.say("starting %d cassandra", len(c.current()))
+	c.ReportProgress("starting %d cassandra", len(c.All()))
 	if err := c.startAll(ctx); err != nil {
 		return err
 	}
-	c.say("forming the cluster")
+	c.ReportProgress("forming the cluster")
 	limit := fmt.Errorf("cassandra is not ready after %v", c.options.start)
 	ctx, cancel := context.WithTimeoutCause(ctx, c.options.start, limit)
 	defer cancel()
-	if err := c.set.Await(ctx, paced(c.Ready)); err != nil {
+	if err := c.Servers.Await(ctx, paced(c.Ready)); err != nil {
 		return fmt.Errorf("forming the cluster: %w", err)
 	}
 	if err := c.settleSeeds(ctx); err != nil {
@@ -46,7 +46,7 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := c.createTable(ctx); err != nil {
 		return err
 	}
-	if err := c.set.Await(ctx, paced(c.Ready)); err != nil {
+	if err := c.Servers.Await(ctx, paced(c.Ready)); err != nil {
 		return fmt.Errorf("forming the cluster: %w", err)
 	}
 	return nil
@@ -55,7 +55,7 @@ func (c *cluster) start(ctx context.Context) error {
 // startAll starts the first members and waits until each says that it serves. The error
 // is that of the first that failed; when time was up, those of all that were not ready.
 func (c *cluster) startAll(ctx context.Context) error {
-	members := c.current()
+	members := c.All()
 	errs := make([]error, len(members))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(startsPerCPU * runtime.NumCPU())
@@ -80,7 +80,7 @@ func (c *cluster) startNew(ctx context.Context, m *member) error {
 	if err := c.launch(ctx, m, false); err != nil {
 		return err
 	}
-	return m.daemon.Load().Await(ctx, c.options.start, paced(m.serving))
+	return m.Server().Await(ctx, c.options.start, paced(m.serving))
 }
 
 // gossiper is the bean of a member's gossip.
@@ -90,7 +90,7 @@ const gossiper = "org.apache.cassandra.net:type=Gossiper"
 // the cluster was new, since one that is no seed gives up when it starts before them.
 func (c *cluster) settleSeeds(ctx context.Context) error {
 	seeds := c.seeds()
-	for _, m := range c.current() {
+	for _, m := range c.All() {
 		m.config.seeds = seeds
 		if err := m.configure(ctx); err != nil {
 			return err

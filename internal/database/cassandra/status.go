@@ -69,7 +69,7 @@ func lookAll(ctx context.Context, members []*member, lenient bool) ([]view, erro
 	g, gctx := errgroup.WithContext(ctx)
 	for i, m := range members {
 		g.Go(func() (err error) {
-			if !m.running() {
+			if !m.Running() {
 				views[i].member, err = m, fmt.Errorf("%w: %s is halted", database.ErrNotReady, m.host.Name())
 			} else {
 				views[i], err = m.look(gctx)
@@ -87,7 +87,7 @@ func lookAll(ctx context.Context, members []*member, lenient bool) ([]view, erro
 // others alive, names the members, and no one else, as owners of the ring, knows of no
 // change of the ring, and has the same schema.
 func (c *cluster) Ready(ctx context.Context) error {
-	members := c.current()
+	members := c.All()
 	views, err := lookAll(ctx, members, false)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func settled(views []view) error {
 // another member: U or D for up or down, N, J or L for normal, joining or leaving. Rows
 // are Cassandra's own estimate, replicas included.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
-	views, err := lookAll(ctx, c.current(), true)
+	views, err := lookAll(ctx, c.All(), true)
 	if err != nil {
 		return nil, err
 	}

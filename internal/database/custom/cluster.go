@@ -5,12 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -23,18 +20,10 @@ import (
 
 // cluster is a running database.
 type cluster struct {
+	*daemon.Cluster[host.Host]
 	def     Definition
 	name    string
-	env     database.Env
 	options map[string]any
-	log     *slog.Logger
-	servers daemon.Set
-
-	// changing is held while the membership changes.
-	changing database.Changing
-
-	mu      sync.Mutex
-	members []host.Host
 }
 
 var _ database.Cluster = (*cluster)(nil)
@@ -48,9 +37,9 @@ func (d *Database) Start(ctx context.Context, env database.Env) (database.Cluste
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{def: d.def, name: d.Name(), env: env, options: options, log: env.Log, members: slices.Clone(env.Nodes)}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
+	c := &cluster{def: d.def, name: d.Name(), Cluster: daemon.NewCluster[host.Host](d.Name(), env), options: options}
+	for _, h := range env.Nodes {
+		c.Add(h)
 	}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
@@ -61,29 +50,29 @@ func (d *Database) Start(ctx context.Context, env database.Env) (database.Cluste
 func (c *cluster) start(ctx context.Context) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	c.say("starting %d servers", len(c.env.Nodes))
+	c.ReportProgress("starting %d servers", len(c.Env.Nodes))
 	g, gctx := errgroup.WithContext(ctx)
 	if c.def.Server.OneByOne {
 		g.SetLimit(1)
 	}
-	for _, h := range c.env.Nodes {
+	for _, h := range c.Env.Nodes {
 		g.Go(func() error {
 			if err := context.Cause(gctx); err != nil {
 				return err
 			}
-			return c.startServer(gctx, h, c.env.Nodes, true, false)
+			return c.startServer(gctx, h, c.Env.Nodes, true, false)
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
 	if len(c.def.Form) > 0 {
-		c.say("forming the cluster")
-		if err := c.steps(ctx, c.def.Form, change{node: c.env.Nodes[0], members: c.env.Nodes, on: "first"}); err != nil {
+		c.ReportProgress("forming the cluster")
+		if err := c.steps(ctx, c.def.Form, change{node: c.Env.Nodes[0], members: c.Env.Nodes, on: "first"}); err != nil {
 			return fmt.Errorf("forming the cluster: %w", err)
 		}
 	}
-	if err := c.servers.Await(ctx, c.Ready); err != nil {
+	if err := c.Servers.Await(ctx, c.Ready); err != nil {
 		return fmt.Errorf("forming the cluster: %w", err)
 	}
 	return nil
@@ -94,7 +83,9 @@ func (c *cluster) bounded(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeoutCause(ctx, d, fmt.Errorf("%w: %v", database.ErrNotReady, d))
 }
 
-func (c *cluster) say(format string, args ...any) { c.env.Say(c.name, format, args...) }
+func (c *cluster) ReportProgress(format string, args ...any) {
+	c.Env.ReportProgress(c.name, format, args...)
+}
 
 func (c *cluster) dir(h host.Host) string { return filepath.Join(h.Dir(), c.def.Name) }
 
@@ -119,9 +110,9 @@ func (c *cluster) startServer(ctx context.Context, h host.Host, members []host.H
 	if err != nil {
 		return err
 	}
-	server, err := c.servers.Start(ctx, h, daemon.Spec{
+	server, err := c.Servers.Start(ctx, h, daemon.Spec{
 		Command: host.Command{
-			Name: c.def.Name, Path: "/bin/sh", Args: []string{"-c", script}, Env: environment(c.env.Installation),
+			Name: c.def.Name, Path: "/bin/sh", Args: []string{"-c", script}, Env: environment(c.Env.Installation),
 			Dir: d.Dir, Log: filepath.Join(h.Dir(), c.def.Name+".log"), UID: uid, GID: gid,
 		},
 		Ports: ports, Grace: time.Duration(c.def.Server.Grace), Joining: joining,
@@ -181,20 +172,13 @@ func (c *cluster) ports(d data) ([]int, error) {
 	return ports, nil
 }
 
-// current are the members at this moment.
-func (c *cluster) current() []host.Host {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.members)
-}
-
 // Ready implements database.Cluster.
 func (c *cluster) Ready(ctx context.Context) error {
 	command := c.def.Ready
 	if command == "" {
 		command = c.def.Server.Up
 	}
-	members := c.current()
+	members := c.All()
 	g, gctx := errgroup.WithContext(ctx)
 	for _, m := range members {
 		g.Go(func() error {
@@ -209,11 +193,11 @@ func (c *cluster) Ready(ctx context.Context) error {
 
 // Members implements database.Cluster.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
-	members := c.current()
+	members := c.All()
 	list := make([]database.Member, len(members))
 	for i, m := range members {
 		list[i] = database.Member{Node: m.Name(), State: "up"}
-		if len(c.servers.On(m.Name())) == 0 {
+		if len(c.Servers.On(m.Name())) == 0 {
 			list[i].State = "down"
 		} else if c.def.State != "" {
 			out, err := c.run(ctx, m, c.def.State, c.data(m, members))
@@ -228,7 +212,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 
 // Count implements database.Cluster.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
-	members := c.current()
+	members := c.All()
 	out, err := c.run(ctx, members[0], c.def.Count, c.data(members[0], members))
 	if err != nil {
 		return 0, fmt.Errorf("counting the rows: %w", err)
@@ -246,7 +230,7 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 
 // Clear implements database.Cluster.
 func (c *cluster) Clear(ctx context.Context) error {
-	members := c.current()
+	members := c.All()
 	if _, err := c.run(ctx, members[0], c.def.Clear, c.data(members[0], members)); err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}
@@ -256,7 +240,7 @@ func (c *cluster) Clear(ctx context.Context) error {
 // Properties implements database.Cluster. A template that cannot be filled in was
 // refused when the definition was read.
 func (c *cluster) Properties() map[string]string {
-	members := c.current()
+	members := c.All()
 	p := map[string]string{PropProtocol: c.def.Client.Protocol}
 	if program := c.def.program(); len(program) > 0 {
 		text, err := json.Marshal(program)
@@ -275,14 +259,5 @@ func (c *cluster) Properties() map[string]string {
 	return p
 }
 
-// Failed implements database.Cluster.
-func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
-
-// Err implements database.Cluster.
-func (c *cluster) Err() error { return c.servers.Err() }
-
-// Logs implements database.Cluster.
-func (c *cluster) Logs() map[string]files.File { return c.servers.Logs() }
-
 // Stop implements database.Cluster.
-func (c *cluster) Stop(ctx context.Context) error { return c.servers.Stop(ctx) }
+func (c *cluster) Stop(ctx context.Context) error { return c.Servers.Stop(ctx) }

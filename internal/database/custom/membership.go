@@ -12,17 +12,6 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// member tells whether a node is one.
-func (c *cluster) member(h host.Host) bool {
-	return slices.ContainsFunc(c.current(), func(m host.Host) bool { return m.Name() == h.Name() })
-}
-
-func (c *cluster) setMembers(members []host.Host) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.members = members
-}
-
 // Join implements database.Cluster.
 func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
 	var result database.Change
@@ -32,18 +21,16 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	if len(c.def.Join) == 0 {
 		return fail(database.ErrUnsupported)
 	}
-	if err := c.changing.Begin(); err != nil {
+	release, err := c.Vacant(node.Name())
+	if err != nil {
 		return fail(err)
 	}
-	defer c.changing.End()
-	if c.member(node) {
-		return fail(database.ErrMember)
-	}
+	defer release()
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	c.say("%s is joining", node.Name())
-	began, members := time.Now(), append(c.current(), node)
-	err := c.startServer(ctx, node, members, true, true)
+	c.ReportProgress("%s is joining", node.Name())
+	began, members := time.Now(), append(c.All(), node)
+	err = c.startServer(ctx, node, members, true, true)
 	if err == nil {
 		err = c.steps(ctx, c.def.Join, change{node: node, members: members, on: "node",
 			alive: func() error { return c.alive(node) }, accepted: func() { result.Accepted = time.Since(began) }})
@@ -54,7 +41,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	if err != nil {
 		return fail(errors.Join(err, c.undoJoin(ctx, node)))
 	}
-	c.setMembers(members)
+	c.Add(node)
 	result.Complete = time.Since(began)
 	result.Accepted = min(max(result.Accepted, 1), result.Complete)
 	return result, nil
@@ -62,7 +49,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 
 // alive is nil while the server on a node runs.
 func (c *cluster) alive(node host.Host) error {
-	if len(c.servers.On(node.Name())) == 0 {
+	if len(c.Servers.On(node.Name())) == 0 {
 		return fmt.Errorf("%s on %s %w", c.def.Name, node.Name(), daemon.ErrEnded)
 	}
 	return nil
@@ -70,7 +57,7 @@ func (c *cluster) alive(node host.Host) error {
 
 // stay makes the end of a node's server the cluster's failure from here on.
 func (c *cluster) stay(node host.Host) error {
-	for _, d := range c.servers.On(node.Name()) {
+	for _, d := range c.Servers.On(node.Name()) {
 		if err := d.Joined(); err != nil {
 			return err
 		}
@@ -86,14 +73,14 @@ func (c *cluster) undoJoin(ctx context.Context, node host.Host) error {
 	if len(c.def.UndoJoin) == 0 {
 		return err
 	}
-	members := append(c.current(), node)
+	members := append(c.All(), node)
 	return errors.Join(err, c.steps(ctx, c.def.UndoJoin, change{node: node, members: members, on: "other"}))
 }
 
 // end ends the servers on a node.
 func (c *cluster) end(ctx context.Context, node host.Host, manner database.Manner) error {
 	var errs []error
-	for _, d := range c.servers.On(node.Name()) {
+	for _, d := range c.Servers.On(node.Name()) {
 		if manner == database.Abrupt {
 			errs = append(errs, d.Kill())
 		} else {
@@ -116,14 +103,13 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	if len(steps) == 0 {
 		return fail(database.ErrUnsupported)
 	}
-	if err := c.changing.Begin(); err != nil {
+	member, release, err := c.Hold(node.Name())
+	if err != nil {
 		return fail(err)
 	}
-	defer c.changing.End()
-	members := c.current()
+	defer release()
+	members := c.All()
 	switch i := c.peerOf(node).Index; {
-	case !c.member(node):
-		return fail(database.ErrNotMember)
 	case slices.Contains(c.def.Fixed, i):
 		return fail(database.ErrFixed)
 	case len(members) <= c.def.Can.MinNodes:
@@ -131,21 +117,21 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	}
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	c.say("%s is leaving", node.Name())
+	c.ReportProgress("%s is leaving", node.Name())
 	began := time.Now()
 	if manner == database.Abrupt {
 		if err := c.end(ctx, node, manner); err != nil {
 			return fail(err)
 		}
 	}
-	for _, d := range c.servers.On(node.Name()) {
+	for _, d := range c.Servers.On(node.Name()) {
 		d.Leaving()
 	}
-	err := c.steps(ctx, steps, change{node: node, members: members, on: on,
+	err = c.steps(ctx, steps, change{node: node, members: members, on: on,
 		stop:     func() error { return c.end(ctx, node, database.Graceful) },
 		accepted: func() { result.Accepted = time.Since(began) }})
 	if err != nil {
-		for _, d := range c.servers.On(node.Name()) {
+		for _, d := range c.Servers.On(node.Name()) {
 			d.Staying()
 		}
 		return fail(err)
@@ -153,7 +139,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	if err := c.end(ctx, node, database.Graceful); err != nil {
 		return fail(err)
 	}
-	c.setMembers(slices.DeleteFunc(members, func(m host.Host) bool { return m.Name() == node.Name() }))
+	c.Drop(member)
 	result.Complete = time.Since(began)
 	result.Accepted = min(max(result.Accepted, 1), result.Complete)
 	return result, nil
@@ -175,14 +161,14 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	if err := c.restartable(node); err != nil {
 		return fmt.Errorf("reviving %s: %w", node.Name(), err)
 	}
-	if len(c.servers.On(node.Name())) > 0 {
+	if len(c.Servers.On(node.Name())) > 0 {
 		return nil
 	}
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	err := c.startServer(ctx, node, c.current(), false, false)
+	err := c.startServer(ctx, node, c.All(), false, false)
 	if err == nil {
-		err = c.servers.Await(ctx, c.Ready)
+		err = c.Servers.Await(ctx, c.Ready)
 	}
 	if err != nil {
 		return fmt.Errorf("reviving %s: %w", node.Name(), err)
@@ -194,7 +180,7 @@ func (c *cluster) restartable(node host.Host) error {
 	switch {
 	case !c.def.Can.Restart:
 		return database.ErrUnsupported
-	case !c.member(node):
+	case c.On(node.Name()) == nil:
 		return database.ErrNotMember
 	}
 	return nil

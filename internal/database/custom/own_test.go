@@ -12,7 +12,9 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/base/strict"
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/database/redis"
+	"skerry/internal/machine/host"
 	"skerry/internal/testkit/loophost"
 )
 
@@ -133,7 +135,7 @@ func TestFind(t *testing.T) {
 func TestTemplates(t *testing.T) {
 	hosts := loophost.New(t, 4)
 	db := parse(t, least+"options: {port: 7}\n")
-	c := &cluster{def: db.def, env: database.Env{Nodes: hosts[:3]}, options: map[string]any{"port": 8}}
+	c := &cluster{def: db.def, Cluster: daemon.NewCluster[host.Host]("demo", database.Env{Nodes: hosts[:3]}), options: map[string]any{"port": 8}}
 	d := c.data(hosts[3], hosts[1:])
 	for text, want := range map[string]string{
 		`{{.Node}} {{.Site}} {{.Index}}`:               "n4 s4 3",

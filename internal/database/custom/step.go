@@ -23,7 +23,7 @@ func (c *cluster) run(ctx context.Context, at host.Host, text string, d data) (s
 	}
 	var out, complaint bytes.Buffer
 	p, err := at.Start(ctx, host.Command{
-		Name: "sh", Path: "/bin/sh", Args: []string{"-c", script}, Env: environment(c.env.Installation), Dir: at.Dir(),
+		Name: "sh", Path: "/bin/sh", Args: []string{"-c", script}, Env: environment(c.Env.Installation), Dir: at.Dir(),
 		Stdout: &out, Stderr: &complaint,
 	})
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *cluster) run(ctx context.Context, at host.Host, text string, d data) (s
 	case <-ctx.Done():
 		return "", errors.Join(fmt.Errorf("on %s: %s: %w", at.Name(), first(script), context.Cause(ctx)), p.Kill())
 	}
-	c.log.Debug("command", "node", at.Name(), "command", script, "error", p.Err(), "output", out.String(), "complaint", complaint.String())
+	c.Log.Debug("command", "node", at.Name(), "command", script, "error", p.Err(), "output", out.String(), "complaint", complaint.String())
 	if p.Err() != nil {
 		lines := strings.Split(strings.TrimSpace(out.String()+complaint.String()), "\n")
 		return "", fmt.Errorf("on %s: %s: %w: %s", at.Name(), first(script), p.Err(), strings.Join(lines[max(0, len(lines)-outputLines):], "\n"))
@@ -91,7 +91,7 @@ func (c *cluster) step(ctx context.Context, s Step, ch change) error {
 				_, err := c.run(gctx, at, s.Run, c.dataFor(s, at, ch))
 				return err
 			}
-			return c.servers.Await(gctx, func(ctx context.Context) error {
+			return c.Servers.Await(gctx, func(ctx context.Context) error {
 				if ch.alive != nil {
 					if err := ch.alive(); err != nil {
 						return nil // told below: it will never be true

@@ -93,8 +93,8 @@ func (d Definition) try(text string) error {
 }
 
 func (c *cluster) peerOf(h host.Host) peer {
-	index := len(c.env.Nodes)
-	for i, n := range c.env.Nodes {
+	index := len(c.Env.Nodes)
+	for i, n := range c.Env.Nodes {
 		if n.Name() == h.Name() {
 			index = i
 		}
@@ -104,8 +104,8 @@ func (c *cluster) peerOf(h host.Host) peer {
 
 // data is what a template sees on a node, with these members.
 func (c *cluster) data(at host.Host, members []host.Host) data {
-	d := data{peer: c.peerOf(at), Options: c.options, Programs: c.env.Installation.Programs, Root: c.env.Installation.Dir, File: c.def.dir}
-	for _, n := range c.env.Nodes {
+	d := data{peer: c.peerOf(at), Options: c.options, Programs: c.Env.Installation.Programs, Root: c.Env.Installation.Dir, File: c.def.dir}
+	for _, n := range c.Env.Nodes {
 		d.Nodes = append(d.Nodes, c.peerOf(n))
 	}
 	for _, m := range members {

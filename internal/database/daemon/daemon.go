@@ -203,9 +203,16 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	return nil
 }
 
-// End waits until it has ended by itself, as one does that is Leaving; after patience it is
-// stopped.
-func (d *Daemon) End(ctx context.Context, patience time.Duration) error {
+// Halt ends the process with SIGTERM or, abruptly, with SIGKILL.
+func (d *Daemon) Halt(ctx context.Context, manner database.Manner) error {
+	if manner == database.Abrupt {
+		return d.Kill()
+	}
+	return d.Stop(ctx)
+}
+
+// AwaitEnd waits until a process marked as Leaving ends by itself. After patience it is stopped.
+func (d *Daemon) AwaitEnd(ctx context.Context, patience time.Duration) error {
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	select {

@@ -8,7 +8,7 @@ import (
 )
 
 // HaltMember ends the server of the member on a node, which stays a member.
-func HaltMember[M SeatedMember](ctx context.Context, members *Members[M], node string, manner database.Manner) error {
+func HaltMember[M SeatedMember](ctx context.Context, members *MemberList[M], node string, manner database.Manner) error {
 	m, release, err := members.Hold(node)
 	if err != nil {
 		return fmt.Errorf("halting %s: %w", node, err)
@@ -19,7 +19,7 @@ func HaltMember[M SeatedMember](ctx context.Context, members *Members[M], node s
 
 // ReviveMember starts the server of the member on a node again with run, and returns when the
 // member serves. One that runs is left as it is.
-func ReviveMember[M SeatedMember](ctx context.Context, members *Members[M], node string, run, serves func(ctx context.Context, m M) error) error {
+func ReviveMember[M SeatedMember](ctx context.Context, members *MemberList[M], node string, run, serves func(ctx context.Context, m M) error) error {
 	m, release, err := members.Hold(node)
 	if err != nil {
 		return fmt.Errorf("reviving %s: %w", node, err)

@@ -54,7 +54,7 @@ func (s LeaveSteps[M]) Leave(ctx context.Context, servers *Set, m M, manner data
 	if err := servers.Await(ctx, func(ctx context.Context) error { return s.Forgotten(ctx, m) }); err != nil {
 		return change, err
 	}
-	if err := errors.Join(m.Server().End(ctx, leaveTimeout), s.Drop(m)); err != nil {
+	if err := errors.Join(m.Server().AwaitEnd(ctx, leaveTimeout), s.Drop(m)); err != nil {
 		return change, err
 	}
 	change.Complete = time.Since(began)

@@ -61,7 +61,7 @@ type member struct {
 	daemon.Seat
 }
 
-func (m *member) Node() string { return m.node }
+func (m *member) Name() string { return m.node }
 
 func start(t *testing.T, servers *daemon.Set, h host.Host) *member {
 	t.Helper()
@@ -72,7 +72,7 @@ func start(t *testing.T, servers *daemon.Set, h host.Host) *member {
 		t.Fatal(err)
 	}
 	m := &member{node: h.Name()}
-	m.Started(d)
+	m.SetServer(d)
 	return m
 }
 

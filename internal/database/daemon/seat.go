@@ -7,34 +7,49 @@ import (
 	"skerry/internal/database"
 )
 
-// Seat is where a member's server runs, one after the other as it is halted and revived. The
-// zero Seat has had none; it must not be copied.
+// Seat holds a member's server process: the running one, or the last one while the member is
+// halted. Member types embed it. The zero Seat has had no server; it must not be copied.
 type Seat struct {
 	server atomic.Pointer[Daemon]
 	halted atomic.Bool
 }
 
-// Started says that a server runs there from now on.
-func (s *Seat) Started(d *Daemon) {
+// SetServer records a new server process and ends the halt.
+func (s *Seat) SetServer(d *Daemon) {
 	s.server.Store(d)
 	s.halted.Store(false)
 }
 
-// Server is the one that runs, or ran last; nil before the first.
+// Server returns the running or last process, nil before the first.
 func (s *Seat) Server() *Daemon { return s.server.Load() }
 
-// Halted tells whether the server was ended, and none was started since.
+// Running reports whether a process was started and has not ended.
+func (s *Seat) Running() bool {
+	d := s.server.Load()
+	return d != nil && d.Running()
+}
+
+// Halted reports whether the process was ended by Halt, or by the owner after MarkHalted.
 func (s *Seat) Halted() bool { return s.halted.Load() }
 
-// Halt ends the server: with SIGTERM or, abruptly, with SIGKILL. One that is halted already
-// is left alone.
+// MarkHalted marks the member as halted and reports whether it was not before. The caller ends
+// the process.
+func (s *Seat) MarkHalted() bool { return s.halted.CompareAndSwap(false, true) }
+
+// Halt ends the process with SIGTERM or, abruptly, with SIGKILL. It does nothing if the member
+// is halted or has had no process.
 func (s *Seat) Halt(ctx context.Context, manner database.Manner) error {
 	d := s.server.Load()
-	if s.halted.Swap(true) || d == nil {
+	if !s.MarkHalted() || d == nil {
 		return nil
 	}
-	if manner == database.Abrupt {
+	return d.Halt(ctx, manner)
+}
+
+// Kill ends the process with SIGKILL, if there is one. The member is not marked as halted.
+func (s *Seat) Kill() error {
+	if d := s.server.Load(); d != nil {
 		return d.Kill()
 	}
-	return d.Stop(ctx)
+	return nil
 }

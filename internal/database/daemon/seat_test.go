@@ -19,7 +19,7 @@ func TestSeat(t *testing.T) {
 	}
 	for _, manner := range []database.Manner{database.Graceful, database.Abrupt} {
 		d := start1(t, s, h, forever)
-		seat.Started(d)
+		seat.SetServer(d)
 		if seat.Server() != d || seat.Halted() {
 			t.Errorf("%s: %v, halted %t", manner, seat.Server(), seat.Halted())
 		}
@@ -61,7 +61,7 @@ func TestEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			d.Leaving()
-			if err := d.End(c.ctx, c.patience); err != nil || d.Running() {
+			if err := d.AwaitEnd(c.ctx, c.patience); err != nil || d.Running() {
 				t.Errorf("running %t, %v", d.Running(), err)
 			}
 			if err := s.Err(); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
 
@@ -22,11 +20,8 @@ const readyTimeout = 60 * time.Second
 
 // cluster is a running etcd.
 type cluster struct {
-	env     database.Env
+	*daemon.Cluster[*member]
 	options options
-	log     *slog.Logger
-	servers daemon.Set
-	members daemon.Members[*member]
 }
 
 var (
@@ -44,10 +39,7 @@ func (d *Etcd) Start(ctx context.Context, env database.Env) (database.Cluster, e
 	if _, err := database.First(env.Nodes, "leader", o.leader); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	c := &cluster{env: env, options: o, log: env.Log}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
-	}
+	c := &cluster{Cluster: daemon.NewCluster[*member](Name, env), options: o}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 	}
@@ -55,13 +47,13 @@ func (d *Etcd) Start(ctx context.Context, env database.Env) (database.Cluster, e
 }
 
 func (c *cluster) start(ctx context.Context) error {
-	c.say("starting %d etcd", len(c.env.Nodes))
+	c.ReportProgress("starting %d etcd", len(c.Env.Nodes))
 	var peers []string
-	for _, h := range c.env.Nodes {
+	for _, h := range c.Env.Nodes {
 		peers = append(peers, h.Name()+"="+c.options.peerURL(h))
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	for i, h := range c.env.Nodes {
+	for i, h := range c.Env.Nodes {
 		m, err := c.add(h)
 		if err != nil {
 			return err
@@ -74,8 +66,8 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	c.say("awaiting a leader")
-	for _, m := range c.members.All() {
+	c.ReportProgress("awaiting a leader")
+	for _, m := range c.All() {
 		g.Go(func() error { return m.Server().Await(ctx, readyTimeout, m.serves) })
 	}
 	if err := g.Wait(); err != nil {
@@ -83,13 +75,15 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("etcd is not ready after %v", readyTimeout))
 	defer cancel()
-	if err := c.servers.Await(ctx, c.Ready); err != nil {
+	if err := c.Servers.Await(ctx, c.Ready); err != nil {
 		return err
 	}
 	return c.lead(ctx)
 }
 
-func (c *cluster) say(format string, args ...any) { c.env.Say(Name, format, args...) }
+func (c *cluster) ReportProgress(format string, args ...any) {
+	c.Env.ReportProgress(Name, format, args...)
+}
 
 // add makes a node's member known here; nothing of it runs yet.
 func (c *cluster) add(h host.Host) (*member, error) {
@@ -97,40 +91,31 @@ func (c *cluster) add(h host.Host) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.members.Add(m)
+	c.Add(m)
 	return m, nil
 }
 
 // drop forgets a member, whose process has ended.
 func (c *cluster) drop(m *member) error {
-	c.members.Drop(m)
+	c.Drop(m)
 	return closeClient(m.admin)
 }
 
 // Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
 	var endpoints []string
-	for _, m := range c.members.All() {
+	for _, m := range c.All() {
 		endpoints = append(endpoints, m.addr)
 	}
 	return map[string]string{PropEndpoints: strings.Join(endpoints, ","), PropRead: c.options.read}
 }
 
-// Failed implements database.Cluster.
-func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
-
-// Err implements database.Cluster.
-func (c *cluster) Err() error { return c.servers.Err() }
-
-// Logs implements database.Cluster.
-func (c *cluster) Logs() map[string]files.File { return c.servers.Logs() }
-
 // Stop implements database.Cluster. Members are killed, all at the same time: on SIGTERM
 // a leader tries for 7 s to hand over to others that are ending too, and a member's data
 // outlives SIGKILL.
 func (c *cluster) Stop(context.Context) error {
-	errs := []error{c.servers.Kill()}
-	for _, m := range c.members.All() {
+	errs := []error{c.Servers.Kill()}
+	for _, m := range c.All() {
 		errs = append(errs, c.drop(m))
 	}
 	return errors.Join(errs...)

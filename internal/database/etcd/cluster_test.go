@@ -213,11 +213,11 @@ func TestResize(t *testing.T) {
 	if _, err := c.Leave(ctx, leader.host, database.Graceful); !errors.Is(err, database.ErrNotMember) {
 		t.Errorf("a second leave: %v", err)
 	}
-	lost := c.members.All()[0]
+	lost := c.All()[0]
 	if _, err = c.Leave(ctx, lost.host, database.Abrupt); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = c.Leave(ctx, c.members.All()[0].host, database.Abrupt); !errors.Is(err, database.ErrFixed) {
+	if _, err = c.Leave(ctx, c.All()[0].host, database.Abrupt); !errors.Is(err, database.ErrFixed) {
 		t.Errorf("a member was lost that the majority needs: %v", err)
 	}
 	if n, err := c.Count(ctx); err != nil || n != 50 {
@@ -307,11 +307,11 @@ func TestNoMajority(t *testing.T) {
 	if err := client.Insert(ctx, "", "user2", record("a")); !errors.As(err, &e) || e.Outcome != load.InDoubt || e.Class != "timeout" {
 		t.Errorf("a write without a majority: %v", err)
 	}
-	local := open(t, d, map[string]string{PropEndpoints: c.members.On("n1").addr, PropRead: readSerializable})
+	local := open(t, d, map[string]string{PropEndpoints: c.On("n1").addr, PropRead: readSerializable})
 	if got, err := local.Read(t.Context(), "", "user1", nil, nil); err != nil || text(got) != "field0=a" {
 		t.Errorf("a serializable read without a majority: %q, %v", text(got), err)
 	}
-	strict := open(t, d, map[string]string{PropEndpoints: c.members.On("n1").addr, PropRequireLeader: "true"})
+	strict := open(t, d, map[string]string{PropEndpoints: c.On("n1").addr, PropRequireLeader: "true"})
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		err := strict.Insert(t.Context(), "", "user3", record("a"))
 		if errors.As(err, &e) && e.Outcome == load.NotDone && e.Class == classNoLeader {
@@ -321,7 +321,7 @@ func TestNoMajority(t *testing.T) {
 			t.Fatalf("a write that requires a leader: %v", err)
 		}
 	}
-	if _, err := d.Open(t.Context(), map[string]string{PropEndpoints: c.members.On("n2").addr}); !errors.As(err, &e) ||
+	if _, err := d.Open(t.Context(), map[string]string{PropEndpoints: c.On("n2").addr}); !errors.As(err, &e) ||
 		e.Outcome != load.NotDone || e.Class != "refused" {
 		t.Errorf("opening where nobody listens: %v", err)
 	}
@@ -329,7 +329,7 @@ func TestNoMajority(t *testing.T) {
 
 func TestKilledMember(t *testing.T) {
 	c := startCluster(t, New(), loophost.New(t, 3), nil)
-	if err := syscall.Kill(c.members.All()[1].Server().PID(), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(c.All()[1].Server().PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -15,11 +15,11 @@ func (c *cluster) lead(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("%s did not become etcd's leader in %v", c.options.leader, readyTimeout))
 	defer cancel()
-	to := c.members.On(c.options.leader)
+	to := c.On(c.options.leader)
 	if to == nil {
 		return fmt.Errorf("%s is to lead: %w", c.options.leader, database.ErrNotMember)
 	}
-	return c.servers.Await(ctx, func(ctx context.Context) error {
+	return c.Servers.Await(ctx, func(ctx context.Context) error {
 		s, err := to.status(ctx)
 		if err != nil {
 			return err

@@ -18,11 +18,11 @@ func TestLeader(t *testing.T) {
 		t.Errorf("%s leads the new cluster", got)
 	}
 	ctx := t.Context()
-	other, err := c.serving(ctx, c.members.On("n3"))
+	other, err := c.serving(ctx, c.On("n3"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := move(ctx, c.members.On("n3"), other); err != nil {
+	if err := move(ctx, c.On("n3"), other); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Clear(ctx); err != nil {

@@ -43,8 +43,8 @@ type member struct {
 	id atomic.Uint64
 }
 
-// Node implements daemon.Member.
-func (m *member) Node() string { return m.host.Name() }
+// Name implements daemon.Member.
+func (m *member) Name() string { return m.host.Name() }
 
 func newMember(h host.Host, o options) (*member, error) {
 	addr := net.JoinHostPort(h.Addr(), strconv.Itoa(o.port))
@@ -75,9 +75,9 @@ func (c *cluster) launch(ctx context.Context, m *member, state, peers string, mo
 func (c *cluster) run(ctx context.Context, m *member, args ...string) error {
 	o := c.options
 	client, peer := "http://"+m.addr, o.peerURL(m.host)
-	d, err := c.servers.Start(ctx, m.host, daemon.Spec{
+	d, err := c.Servers.Start(ctx, m.host, daemon.Spec{
 		Command: host.Command{
-			Name: Name, Path: c.env.Installation.Programs[Name], Env: c.env.Installation.Env, Dir: m.dir(), Log: m.log(),
+			Name: Name, Path: c.Env.Installation.Programs[Name], Env: c.Env.Installation.Env, Dir: m.dir(), Log: m.log(),
 			Args: append(append([]string{
 				"--name", m.host.Name(), "--data-dir", filepath.Join(m.dir(), "data"), "--logger", "zap",
 				"--listen-client-urls", client, "--advertise-client-urls", client,
@@ -89,7 +89,7 @@ func (c *cluster) run(ctx context.Context, m *member, args ...string) error {
 	if err != nil {
 		return err
 	}
-	m.Started(d)
+	m.SetServer(d)
 	return nil
 }
 

@@ -42,7 +42,7 @@ func refused(err error) bool { return !notYet(err) }
 //
 // With option learner off it has a vote from the beginning.
 func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Change, err error) {
-	release, err := c.members.Vacant(node.Name())
+	release, err := c.Vacant(node.Name())
 	if err != nil {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
@@ -58,7 +58,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 	if err != nil {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	c.say("%s is joining", node.Name())
+	c.ReportProgress("%s is joining", node.Name())
 	peers, err := c.register(ctx, entry, m)
 	change.Accepted = time.Since(began)
 	if err == nil {
@@ -79,7 +79,7 @@ func (c *cluster) register(ctx context.Context, entry, m *member) (peers string,
 	}
 	own := c.options.peerURL(m.host)
 	var list []string
-	err = daemon.RetryChange(ctx, c.servers.Await, refused, func(ctx context.Context) error {
+	err = daemon.RetryChange(ctx, c.Servers.Await, refused, func(ctx context.Context) error {
 		_, err := add(ctx, []string{own})
 		if err != nil && !errors.Is(err, rpctypes.ErrPeerURLExist) { // that a try before has added it
 			return err
@@ -155,11 +155,11 @@ func (c *cluster) undoJoin(ctx context.Context, entry, m *member) error {
 //
 // Abrupt, its process is killed first.
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (change database.Change, err error) {
-	m, release, err := c.members.Hold(node.Name())
+	m, release, err := c.Hold(node.Name())
 	if err == nil {
 		defer release()
 		steps := daemon.LeaveSteps[*member]{CheckLeave: c.mayGo, Yield: c.yield, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop}
-		change, err = steps.Leave(ctx, &c.servers, m, manner)
+		change, err = steps.Leave(ctx, &c.Servers, m, manner)
 	}
 	if err != nil {
 		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
@@ -169,7 +169,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 
 // mayGo refuses what would leave the cluster without a majority.
 func (c *cluster) mayGo(ctx context.Context, m *member, manner database.Manner) error {
-	members := c.members.All()
+	members := c.All()
 	others := 0
 	for _, o := range daemon.RunningExcept(members, m) {
 		if s, err := o.status(ctx); err == nil && !s.IsLearner {
@@ -198,7 +198,7 @@ func (c *cluster) yield(ctx context.Context, m *member) error {
 // unregister has the cluster agree that a member is none any more. Whoever leads may
 // have changed since the last try.
 func (c *cluster) unregister(ctx context.Context, m *member) error {
-	if err := daemon.RetryChange(ctx, c.servers.Await, refused, func(ctx context.Context) error {
+	if err := daemon.RetryChange(ctx, c.Servers.Await, refused, func(ctx context.Context) error {
 		other, err := c.serving(ctx, m)
 		if err != nil {
 			return err
@@ -217,7 +217,7 @@ func (c *cluster) unregister(ctx context.Context, m *member) error {
 
 // forgotten returns nil when no member that runs lists m, and they serve.
 func (c *cluster) forgotten(ctx context.Context, m *member) error {
-	for _, o := range daemon.RunningExcept(c.members.All(), m) {
+	for _, o := range daemon.RunningExcept(c.All(), m) {
 		there, err := listed(ctx, o, c.options.peerURL(m.host))
 		if err != nil {
 			return err

@@ -20,7 +20,7 @@ import (
 // Ready implements database.Cluster: every member names the same leader and answers a
 // read that has to be agreed on.
 func (c *cluster) Ready(ctx context.Context) error {
-	members := c.members.All()
+	members := c.All()
 	if len(members) == 0 {
 		return fmt.Errorf("%w: it has no members", database.ErrNotReady)
 	}
@@ -53,7 +53,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 // Members implements database.Cluster: a state is leader, follower, learner or
 // unreachable.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
-	members := c.members.All()
+	members := c.All()
 	list := make([]database.Member, len(members))
 	g, gctx := errgroup.WithContext(ctx)
 	for i, m := range members {
@@ -93,7 +93,7 @@ func role(s *clientv3.StatusResponse) string {
 func (c *cluster) serving(ctx context.Context, without *member) (*member, error) {
 	var found *member
 	err := fmt.Errorf("%w: no other member runs", database.ErrNotReady)
-	for _, m := range daemon.RunningExcept(c.members.All(), without) {
+	for _, m := range daemon.RunningExcept(c.All(), without) {
 		s, failed := m.status(ctx)
 		switch {
 		case failed != nil:
@@ -148,7 +148,7 @@ func (c *cluster) Clear(ctx context.Context) error {
 
 // OpenMember implements database.Replicated: reads are the member's own.
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
-	m := c.members.On(node)
+	m := c.On(node)
 	if m == nil {
 		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
 	}

@@ -7,7 +7,6 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"skerry/internal/database"
@@ -25,17 +24,14 @@ const (
 
 // cluster is FerretDB on its node.
 type cluster struct {
-	env     database.Env
+	*daemon.Cluster[host.Host]
+	daemon.Seat
 	options options
 	node    host.Host
 	addr    string
 	admin   *mongodb.Admin
-	servers daemon.Set
 	// behind is the PostgreSQL that keeps the data, nil with SQLite.
 	behind database.Cluster
-
-	changing database.Changing
-	server   atomic.Pointer[daemon.Daemon] // nil until it was started
 }
 
 var _ database.Cluster = (*cluster)(nil)
@@ -46,8 +42,9 @@ func (d *FerretDB) Start(ctx context.Context, env database.Env) (database.Cluste
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{env: env, options: o, node: env.Nodes[0]}
+	c := &cluster{Cluster: daemon.NewCluster[host.Host](Name, env), options: o, node: env.Nodes[0]}
 	c.addr = net.JoinHostPort(c.node.Addr(), strconv.Itoa(o.port))
+	c.Add(c.node)
 	if c.admin, err = mongodb.NewAdmin(c.node, c.addr); err != nil {
 		return nil, err
 	}
@@ -66,9 +63,7 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := c.node.Files().MakeDir(ctx, filepath.Join(c.dir(), "data")); err != nil {
 		return fmt.Errorf("making the directory of ferretdb: %w", err)
 	}
-	if c.env.Progress != nil {
-		c.env.Progress("starting ferretdb on " + c.node.Name())
-	}
+	c.ReportProgress("starting ferretdb on %s", c.node.Name())
 	if c.options.backend == backendPostgreSQL {
 		if err := c.startPostgres(ctx); err != nil {
 			return err
@@ -87,7 +82,7 @@ func (c *cluster) startPostgres(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the backend of ferretdb: %w", err)
 	}
-	env := c.env
+	env := c.Env
 	env.Nodes, env.Installation, env.Options = env.Nodes[:1], in, nil
 	if c.behind, err = db.Start(ctx, env); err != nil {
 		return fmt.Errorf("the backend of ferretdb: %w", err)
@@ -103,9 +98,9 @@ func (c *cluster) run(ctx context.Context) error {
 	} else {
 		args = append(args, "-postgresql-url", "postgres://postgres@"+c.behind.Properties()[postgres.PropHosts]+"/postgres")
 	}
-	d, err := c.servers.Start(ctx, c.node, daemon.Spec{
+	d, err := c.Servers.Start(ctx, c.node, daemon.Spec{
 		Command: host.Command{
-			Name: Name, Path: c.env.Installation.Programs[Name], Args: args, Env: c.env.Installation.Env,
+			Name: Name, Path: c.Env.Installation.Programs[Name], Args: args, Env: c.Env.Installation.Env,
 			Dir: c.dir(), Log: filepath.Join(c.dir(), "ferretdb.log"),
 		},
 		Ports: []int{c.options.port}, Grace: stopGrace,
@@ -113,7 +108,7 @@ func (c *cluster) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.server.Store(d)
+	c.SetServer(d)
 	return d.Await(ctx, startTimeout, c.admin.Ping)
 }
 
@@ -152,18 +147,12 @@ func (c *cluster) Leave(_ context.Context, node host.Host, _ database.Manner) (d
 
 // Halt implements database.Cluster. The PostgreSQL behind it halts with the node.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
-	if node.Name() != c.node.Name() {
-		return fmt.Errorf("halting %s: %w", node.Name(), database.ErrNotMember)
+	_, release, err := c.Hold(node.Name())
+	if err != nil {
+		return fmt.Errorf("halting %s: %w", node.Name(), err)
 	}
-	c.changing.Wait()
-	defer c.changing.End()
-	d := c.server.Load()
-	var err error
-	if manner == database.Abrupt {
-		err = d.Kill()
-	} else {
-		err = d.Stop(ctx)
-	}
+	defer release()
+	err = c.Seat.Halt(ctx, manner)
 	if c.behind != nil {
 		err = errors.Join(err, c.behind.Halt(ctx, node, manner))
 	}
@@ -172,12 +161,12 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 
 // Revive implements database.Cluster.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
-	if node.Name() != c.node.Name() {
-		return fmt.Errorf("reviving %s: %w", node.Name(), database.ErrNotMember)
+	_, release, err := c.Hold(node.Name())
+	if err != nil {
+		return fmt.Errorf("reviving %s: %w", node.Name(), err)
 	}
-	c.changing.Wait()
-	defer c.changing.End()
-	if c.server.Load().Running() {
+	defer release()
+	if c.Running() {
 		return nil
 	}
 	if c.behind != nil {
@@ -193,22 +182,16 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 
 // Stop implements database.Cluster.
 func (c *cluster) Stop(ctx context.Context) error {
-	errs := []error{c.servers.Stop(ctx), c.admin.Close()}
+	errs := []error{c.Servers.Stop(ctx), c.admin.Close()}
 	if c.behind != nil {
 		errs = append(errs, c.behind.Stop(ctx))
 	}
 	return errors.Join(errs...)
 }
 
-// Failed implements database.Cluster.
-func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
-
-// Err implements database.Cluster.
-func (c *cluster) Err() error { return c.servers.Err() }
-
 // Logs implements database.Cluster.
 func (c *cluster) Logs() map[string]files.File {
-	logs := c.servers.Logs()
+	logs := c.Servers.Logs()
 	if c.behind != nil {
 		for name, log := range c.behind.Logs() {
 			logs[name] = log

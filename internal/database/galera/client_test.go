@@ -64,7 +64,7 @@ func TestConflict(t *testing.T) {
 	if err := first.Insert(t.Context(), "", "user1", record); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Set.Await(t.Context(), func(ctx context.Context) error { return second.Update(ctx, "", "user1", record) }); err != nil {
+	if err := c.Servers.Await(t.Context(), func(ctx context.Context) error { return second.Update(ctx, "", "user1", record) }); err != nil {
 		t.Fatal(err)
 	}
 	lost := make(chan error, 1)

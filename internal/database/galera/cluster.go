@@ -29,7 +29,7 @@ const (
 
 // cluster is a running cluster.
 type cluster struct {
-	*mysql.Servers
+	*mysql.Cluster
 	driver  *mysql.Driver
 	options options
 	parts   parts
@@ -50,7 +50,7 @@ func (g *Galera) Start(ctx context.Context, env database.Env) (database.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{Servers: mysql.NewServers(env, Name), driver: &g.driver, options: o, parts: f}
+	c := &cluster{Cluster: mysql.NewCluster(env, Name), driver: &g.driver, options: o, parts: f}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Abandon(context.WithoutCancel(ctx)))
 	}
@@ -58,7 +58,7 @@ func (g *Galera) Start(ctx context.Context, env database.Env) (database.Cluster,
 }
 
 func (c *cluster) start(ctx context.Context) error {
-	c.Say("preparing the data of %d members", len(c.Env.Nodes))
+	c.ReportProgress("preparing the data of %d members", len(c.Env.Nodes))
 	template, err := c.prepare(ctx)
 	if err != nil {
 		return err
@@ -95,10 +95,10 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	c.Say("forming the cluster")
+	c.ReportProgress("forming the cluster")
 	ctx, cancel := context.WithTimeoutCause(ctx, formTimeout, fmt.Errorf("not formed after %v", formTimeout))
 	defer cancel()
-	if err := c.Set.Await(ctx, c.Ready); err != nil {
+	if err := c.Servers.Await(ctx, c.Ready); err != nil {
 		if c.Err() == nil { // that of a server that ended holds its log
 			err = fmt.Errorf("%w%s", err, lastLines(servers))
 		}
@@ -146,7 +146,7 @@ func (c *cluster) launch(ctx context.Context, s *mysql.Server, args ...string) e
 	if err := c.options.settings(s.Host, c.parts, group, segment).Write(ctx, s.Host.Files(), s.ConfigFile(), "mysqld"); err != nil {
 		return err
 	}
-	_, err := s.Start(ctx, &c.Set, host.Command{
+	_, err := s.Start(ctx, &c.Servers, host.Command{
 		Name: "mariadbd", Path: c.Env.Installation.Programs["mariadbd"], Env: c.programsEnv(),
 		Args: append([]string{"--defaults-file=" + s.ConfigFile()}, args...),
 	}, ports...)
@@ -200,7 +200,7 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 func lastLines(servers []*mysql.Server) string {
 	var b []byte
 	for _, s := range servers {
-		if d := s.Daemon(); d != nil {
+		if d := s.Server(); d != nil {
 			b = fmt.Appendf(b, "; %s%s", s.Host.Name(), d.LastLines())
 		}
 	}

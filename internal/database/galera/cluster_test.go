@@ -59,7 +59,7 @@ func TestMembership(t *testing.T) {
 				t.Fatal(err)
 			}
 			// A member applies what others commit a moment later.
-			if err := c.Set.Await(ctx, func(ctx context.Context) error {
+			if err := c.Servers.Await(ctx, func(ctx context.Context) error {
 				n, err := own.Scan(ctx, "", "", 1<<20, nil, nil)
 				if err == nil && int64(n) != rows {
 					err = fmt.Errorf("%s holds %d rows; want %d", m.Node, n, rows)
@@ -133,7 +133,7 @@ func TestWholeClusterHalted(t *testing.T) {
 			if err := c.Halt(t.Context(), nodes[1], database.Graceful); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.Set.Await(t.Context(), func(ctx context.Context) error {
+			if err := c.Servers.Await(t.Context(), func(ctx context.Context) error {
 				err := client.Insert(ctx, "", "user2", fields("b"))
 				return err
 			}); err != nil {
@@ -173,9 +173,12 @@ func TestRefusals(t *testing.T) {
 		"halt of no member":        {func() error { return c.Halt(t.Context(), nodes[1], database.Abrupt) }, database.ErrNotMember},
 		"revival of one that runs": {func() error { return c.Revive(t.Context(), nodes[0]) }, errRuns},
 		"join while another runs": {func() error {
-			c.Changing.Wait()
-			defer c.Changing.End()
-			_, err := c.Join(t.Context(), nodes[1])
+			_, release, err := c.Hold(nodes[0].Name())
+			if err != nil {
+				return err
+			}
+			defer release()
+			_, err = c.Join(t.Context(), nodes[1])
 			return err
 		}, database.ErrBusy},
 	} {
@@ -250,11 +253,11 @@ func TestMinorityIsBehind(t *testing.T) {
 	if err := client.Insert(t.Context(), "", "user1", fields("a")); err != nil {
 		t.Fatal(err)
 	}
-	frozen := c.On("n1").Daemon()
+	frozen := c.On("n1").Server()
 	if err := syscall.Kill(frozen.PID(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Set.Await(t.Context(), func(ctx context.Context) error { return agree(ctx, c.All()[1:]) }); err != nil {
+	if err := c.Servers.Await(t.Context(), func(ctx context.Context) error { return agree(ctx, c.All()[1:]) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := client.Insert(t.Context(), "", "user2", fields("b")); err != nil {

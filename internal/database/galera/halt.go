@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/database"
 	"skerry/internal/database/mysql"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
@@ -52,7 +53,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 }
 
 func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
-	c.Say("reviving %s", s.Host.Name())
+	c.ReportProgress("reviving %s", s.Host.Name())
 	p, err := c.position(ctx, s)
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
 	}
 	s.OnTrial()
 	if err := c.until(ctx, s, joinTimeout, func(ctx context.Context) error { return agree(ctx, c.Running()) }); err != nil {
-		return errors.Join(err, s.Halt(context.WithoutCancel(ctx), true))
+		return errors.Join(err, s.Halt(context.WithoutCancel(ctx), database.Abrupt))
 	}
 	s.Stays()
 	return nil
@@ -86,9 +87,9 @@ func (c *cluster) overtake(ctx context.Context, s *mysql.Server, running []*mysq
 	if err := c.unsurpassed(ctx, s.Host.Name(), p); err != nil {
 		return err
 	}
-	c.Say("%s is ahead of those that run, which are no majority: beginning the cluster from it", s.Host.Name())
+	c.ReportProgress("%s is ahead of those that run, which are no majority: beginning the cluster from it", s.Host.Name())
 	for _, o := range running {
-		if err := o.Halt(ctx, false); err != nil {
+		if err := o.Halt(ctx, database.Graceful); err != nil {
 			return fmt.Errorf("stopping %s, which is behind: %w", o.Host.Name(), err)
 		}
 	}
@@ -152,7 +153,7 @@ func (c *cluster) Settle(ctx context.Context, servers []*mysql.Server) error {
 	ctx, refuse := context.WithCancelCause(ctx)
 	defer refuse(nil)
 	var since time.Time // when they were first seen to wait
-	return c.Set.Await(ctx, func(ctx context.Context) error {
+	return c.Servers.Await(ctx, func(ctx context.Context) error {
 		err := agree(ctx, servers)
 		switch {
 		case err == nil:
@@ -188,7 +189,7 @@ func (c *cluster) goOn(ctx context.Context, servers []*mysql.Server) error {
 	if err := c.unsurpassed(ctx, first.Host.Name(), position{history: most.History, seqno: most.Last}); err != nil {
 		return err
 	}
-	c.Say("the members that run are no majority: making them the cluster (pc.bootstrap)")
+	c.ReportProgress("the members that run are no majority: making them the cluster (pc.bootstrap)")
 	return first.Exec(ctx, "SET GLOBAL wsrep_provider_options = 'pc.bootstrap=YES'")
 }
 

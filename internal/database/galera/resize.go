@@ -78,7 +78,7 @@ func (c *cluster) Enter(ctx context.Context, s *mysql.Server, before []*mysql.Se
 
 // until waits for a server's state; its end, too, ends the wait.
 func (c *cluster) until(ctx context.Context, s *mysql.Server, timeout time.Duration, ready func(context.Context) error) error {
-	d := s.Daemon()
+	d := s.Server()
 	if d == nil {
 		return fmt.Errorf("%s does not run", s.Host.Name())
 	}
@@ -88,7 +88,7 @@ func (c *cluster) until(ctx context.Context, s *mysql.Server, timeout time.Durat
 // Part implements mysql.Equals. A server that was halted before has nothing to end.
 func (c *cluster) Part(ctx context.Context, s *mysql.Server, manner database.Manner, accepted func()) error {
 	if manner == database.Abrupt || !s.Running() {
-		err := s.Halt(ctx, true)
+		err := s.Halt(ctx, database.Abrupt)
 		accepted()
 		return err
 	}

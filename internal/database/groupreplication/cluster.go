@@ -33,7 +33,7 @@ const (
 
 // cluster is a running group.
 type cluster struct {
-	*mysql.Servers
+	*mysql.Cluster
 	driver   *mysql.Driver
 	options  options
 	parts    mysql.Settings // of the installation
@@ -59,7 +59,7 @@ func (d *GroupReplication) Start(ctx context.Context, env database.Env) (databas
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{Servers: mysql.NewServers(env, Name), driver: &d.driver, options: o, parts: f}
+	c := &cluster{Cluster: mysql.NewCluster(env, Name), driver: &d.driver, options: o, parts: f}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Abandon(context.WithoutCancel(ctx)))
 	}
@@ -67,7 +67,7 @@ func (d *GroupReplication) Start(ctx context.Context, env database.Env) (databas
 }
 
 func (c *cluster) start(ctx context.Context) error {
-	c.Say("preparing the data of %d members", len(c.Env.Nodes))
+	c.ReportProgress("preparing the data of %d members", len(c.Env.Nodes))
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	c.Say("forming the group")
+	c.ReportProgress("forming the group")
 	ctx, cancel := context.WithTimeoutCause(ctx, formTimeout, fmt.Errorf("not formed after %v", formTimeout))
 	defer cancel()
 	for i, s := range servers {
@@ -99,7 +99,7 @@ func (c *cluster) start(ctx context.Context) error {
 			return fmt.Errorf("forming the group: %w%s", err, s.LastLines())
 		}
 	}
-	if err := c.Set.Await(ctx, c.Ready); err != nil {
+	if err := c.Servers.Await(ctx, c.Ready); err != nil {
 		return fmt.Errorf("forming the group: %w", err)
 	}
 	return nil
@@ -172,7 +172,7 @@ func (c *cluster) launch(ctx context.Context, s *mysql.Server) error {
 }
 
 func (c *cluster) begin(ctx context.Context, s *mysql.Server) (*daemon.Daemon, error) {
-	return s.Start(ctx, &c.Set, host.Command{
+	return s.Start(ctx, &c.Servers, host.Command{
 		Name: "mysqld", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env,
 		Args: []string{"--defaults-file=" + s.ConfigFile()},
 	}, groupPort)

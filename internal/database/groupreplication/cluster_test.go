@@ -46,7 +46,7 @@ func TestFailover(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := c.Set.Await(ctx, func(ctx context.Context) error {
+	if err := c.Servers.Await(ctx, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 		defer cancel()
 		err := insert(ctx)
@@ -63,7 +63,7 @@ func TestFailover(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Set.Await(ctx, func(ctx context.Context) error {
+		if err := c.Servers.Await(ctx, func(ctx context.Context) error {
 			n, err := own.Scan(ctx, "", "", 100, nil, nil)
 			if err == nil && int64(n) != rows {
 				err = fmt.Errorf("%d rows; want %d", n, rows)
@@ -108,7 +108,7 @@ func TestMinorityIsBehind(t *testing.T) {
 	if err := frozen.Freeze(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Set.Await(t.Context(), func(ctx context.Context) error { return agree(ctx, c.All()[:2]) }); err != nil {
+	if err := c.Servers.Await(t.Context(), func(ctx context.Context) error { return agree(ctx, c.All()[:2]) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := client.Insert(t.Context(), "", "user2", record); err != nil {
@@ -131,7 +131,7 @@ func TestMinorityIsBehind(t *testing.T) {
 		t.Error(err)
 	}
 	for _, s := range c.Running() {
-		if err := c.Set.Await(t.Context(), func(ctx context.Context) error {
+		if err := c.Servers.Await(t.Context(), func(ctx context.Context) error {
 			n, err := s.Count(ctx, "")
 			if err == nil && n != 2 {
 				err = fmt.Errorf("%s has %d rows; want 2", s.Host.Name(), n)

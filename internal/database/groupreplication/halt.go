@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/database"
 	"skerry/internal/database/mysql"
 	"skerry/internal/machine/host"
 )
@@ -37,14 +38,14 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	if s.Running() {
 		return fmt.Errorf("reviving %s: %w", node.Name(), errRuns)
 	}
-	c.Say("reviving %s", node.Name())
+	c.ReportProgress("reviving %s", node.Name())
 	running := c.Running()
 	err = c.revive(ctx, s)
 	if len(running) > 0 && (errors.Is(err, ErrBehind) || errors.Is(err, errNoGroup)) {
 		err = c.anew(ctx, append(running, s))
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("reviving %s: %w", node.Name(), err), s.Halt(context.WithoutCancel(ctx), true))
+		return errors.Join(fmt.Errorf("reviving %s: %w", node.Name(), err), s.Halt(context.WithoutCancel(ctx), database.Abrupt))
 	}
 	return nil
 }
@@ -85,15 +86,15 @@ func (c *cluster) anew(ctx context.Context, members []*mysql.Server) error {
 	if behind != nil {
 		return behind
 	}
-	c.Say("the members that run are no majority: beginning the group from %s, which has most", members[0].Host.Name())
+	c.ReportProgress("the members that run are no majority: beginning the group from %s, which has most", members[0].Host.Name())
 	for _, s := range members { // SIGTERM would wait for a group that does not answer
-		if err := s.Halt(ctx, true); err != nil {
+		if err := s.Halt(ctx, database.Abrupt); err != nil {
 			return fmt.Errorf("stopping %s: %w", s.Host.Name(), err)
 		}
 	}
 	for i, s := range members {
 		if err := c.admit(ctx, s, members[:i+1], i == 0, func() {}); err != nil {
-			return errors.Join(fmt.Errorf("starting %s again: %w", s.Host.Name(), err), s.Halt(context.WithoutCancel(ctx), true))
+			return errors.Join(fmt.Errorf("starting %s again: %w", s.Host.Name(), err), s.Halt(context.WithoutCancel(ctx), database.Abrupt))
 		}
 	}
 	return nil
@@ -108,7 +109,7 @@ func (c *cluster) without(ctx context.Context, running []*mysql.Server) error {
 	defer cancel()
 	ctx, refuse := context.WithCancelCause(ctx)
 	defer refuse(nil)
-	return c.Set.Await(ctx, func(ctx context.Context) error {
+	return c.Servers.Await(ctx, func(ctx context.Context) error {
 		v, err := view(ctx, running[0])
 		if err != nil {
 			return err
@@ -137,7 +138,7 @@ func (c *cluster) goOn(ctx context.Context, servers []*mysql.Server) error {
 	for _, s := range servers {
 		members = append(members, local(s))
 	}
-	c.Say("the members that run are no majority: making them the group (group_replication_force_members)")
+	c.ReportProgress("the members that run are no majority: making them the group (group_replication_force_members)")
 	for _, list := range []string{strings.Join(members, ","), ""} {
 		if err := servers[0].Exec(ctx, "SET GLOBAL group_replication_force_members = '"+list+"'"); err != nil {
 			return err
@@ -208,7 +209,7 @@ func (c *cluster) executed(ctx context.Context, s *mysql.Server) (set string, er
 		if err := c.launchOnTrial(ctx, s); err != nil {
 			return "", err
 		}
-		defer func() { err = errors.Join(err, s.Halt(ctx, false)) }()
+		defer func() { err = errors.Join(err, s.Halt(ctx, database.Graceful)) }()
 	}
 	rows, err := s.Ask(ctx, "SELECT @@GLOBAL.gtid_executed")
 	if err != nil {

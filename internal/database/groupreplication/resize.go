@@ -71,7 +71,7 @@ func (c *cluster) admit(ctx context.Context, s *mysql.Server, members []*mysql.S
 			return err
 		}
 	}
-	d := s.Daemon()
+	d := s.Server()
 	if d == nil {
 		return fmt.Errorf("%s was halted", s.Host.Name())
 	}
@@ -103,7 +103,7 @@ func (c *cluster) Part(ctx context.Context, s *mysql.Server, manner database.Man
 	var err error
 	switch {
 	case manner == database.Abrupt:
-		err = s.Halt(ctx, true)
+		err = s.Halt(ctx, database.Abrupt)
 	case s.Running():
 		err = s.Exec(ctx, "STOP GROUP_REPLICATION")
 	}
@@ -111,12 +111,12 @@ func (c *cluster) Part(ctx context.Context, s *mysql.Server, manner database.Man
 		return err
 	}
 	accepted()
-	return s.Halt(ctx, false)
+	return s.Halt(ctx, database.Graceful)
 }
 
 // Settle implements mysql.Equals: servers see each other and nobody else.
 func (c *cluster) Settle(ctx context.Context, servers []*mysql.Server) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, expelTimeout, fmt.Errorf("the others still count it after %v", expelTimeout))
 	defer cancel()
-	return c.Set.Await(ctx, func(ctx context.Context) error { return agree(ctx, servers) })
+	return c.Servers.Await(ctx, func(ctx context.Context) error { return agree(ctx, servers) })
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
@@ -12,26 +11,20 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
 
 // cluster is a running HBase.
 type cluster struct {
-	env     database.Env
+	*daemon.Cluster[host.Host]
 	options options
-	log     *slog.Logger
 	jar     string // the bridge's classes
 	admin   admin
 	formed  bool // its start came to its end
 
-	servers daemon.Set
-	stored  chan struct{} // closed when the NameNode takes connections
-	// changing is held while a node joins, leaves, halts or is revived.
-	changing database.Changing
+	stored chan struct{} // closed when the NameNode takes connections
 
-	mu      sync.Mutex
-	members []host.Host // in the order in which they joined
+	mu      sync.Mutex // of the fields below
 	halted  map[string]bool
 	exclude map[string]bool // addresses of DataNodes that are to leave or have left
 	// standing is the bridge for clients of a cluster that is used again, nil before.
@@ -40,27 +33,16 @@ type cluster struct {
 
 var _ database.Cluster = (*cluster)(nil)
 
-func (c *cluster) say(format string, args ...any) { c.env.Say(Name, format, args...) }
+func (c *cluster) ReportProgress(format string, args ...any) {
+	c.Env.ReportProgress(Name, format, args...)
+}
 
 // first is the node of master, NameNode and ZooKeeper.
-func (c *cluster) first() host.Host { return c.env.Nodes[0] }
-
-// current are the members at this moment.
-func (c *cluster) current() []host.Host {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.members)
-}
+func (c *cluster) first() host.Host { return c.Env.Nodes[0] }
 
 // serving are the members that are not halted.
 func (c *cluster) serving() []host.Host {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(c.members), func(h host.Host) bool { return c.halted[h.Name()] })
-}
-
-func (c *cluster) isMember(h host.Host) bool {
-	return slices.ContainsFunc(c.current(), func(m host.Host) bool { return m.Name() == h.Name() })
+	return c.Select(func(h host.Host) bool { return !c.isHalted(h) })
 }
 
 func (c *cluster) isHalted(h host.Host) bool {
@@ -69,16 +51,10 @@ func (c *cluster) isHalted(h host.Host) bool {
 	return c.halted[h.Name()]
 }
 
-func (c *cluster) enter(h host.Host) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.members = append(c.members, h)
-}
-
 func (c *cluster) forget(h host.Host) {
+	c.Drop(c.On(h.Name()))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.members = slices.DeleteFunc(c.members, func(m host.Host) bool { return m.Name() == h.Name() })
 	delete(c.halted, h.Name())
 }
 
@@ -95,7 +71,7 @@ const poll = 200 * time.Millisecond
 // await asks until the answer is nil. It gives up when a server ends by itself, one of
 // those that are joining too, and with ctx; so does a question that is under way.
 func (c *cluster) await(ctx context.Context, ask func(context.Context) error, joining ...*daemon.Daemon) error {
-	asking, stop := whileOpen(ctx, c.servers.Failed(), joining)
+	asking, stop := whileOpen(ctx, c.Servers.Failed(), joining)
 	defer stop()
 	for {
 		err := ask(asking)
@@ -108,8 +84,8 @@ func (c *cluster) await(ctx context.Context, ask func(context.Context) error, jo
 			}
 		}
 		select {
-		case <-c.servers.Failed():
-			return c.servers.Err()
+		case <-c.Servers.Failed():
+			return c.Servers.Err()
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		case <-asking.Done():
@@ -146,8 +122,8 @@ func (c *cluster) Properties() map[string]string {
 	p := map[string]string{
 		PropQuorum:    c.first().Addr() + ":" + strconv.Itoa(portZooKeeper),
 		PropFamily:    family,
-		PropJava:      c.env.Installation.Programs["java"],
-		PropClassPath: classpath(c.jar, c.env.Installation.Dir),
+		PropJava:      c.Env.Installation.Programs["java"],
+		PropClassPath: classpath(c.jar, c.Env.Installation.Dir),
 		PropHosts:     c.site(c.first()).hostsFile(),
 		PropHeap:      strconv.FormatInt(c.options.client/mib, 10),
 	}
@@ -156,15 +132,6 @@ func (c *cluster) Properties() map[string]string {
 	}
 	return p
 }
-
-// Failed implements database.Cluster.
-func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
-
-// Err implements database.Cluster.
-func (c *cluster) Err() error { return c.servers.Err() }
-
-// Logs implements database.Cluster.
-func (c *cluster) Logs() map[string]files.File { return c.servers.Logs() }
 
 // Stop implements database.Cluster. The servers are killed: nothing of their data is
 // needed any more, and each, asked to end, would write it back to others that are ending
@@ -177,16 +144,16 @@ func (c *cluster) Stop(ctx context.Context) error {
 	if c.standing != nil {
 		errs = append(errs, c.standing.Close())
 	}
-	nodes := slices.Clone(c.env.Nodes)
-	for _, h := range c.current() {
+	nodes := slices.Clone(c.Env.Nodes)
+	for _, h := range c.All() {
 		if !slices.ContainsFunc(nodes, func(n host.Host) bool { return n.Name() == h.Name() }) {
 			nodes = append(nodes, h)
 		}
 	}
 	for _, h := range nodes {
-		for _, d := range c.servers.On(h.Name()) {
+		for _, d := range c.Servers.On(h.Name()) {
 			errs = append(errs, d.Kill())
 		}
 	}
-	return errors.Join(append(errs, c.servers.Stop(ctx))...)
+	return errors.Join(append(errs, c.Servers.Stop(ctx))...)
 }

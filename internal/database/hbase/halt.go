@@ -14,14 +14,12 @@ import (
 // first: it writes back what it holds and closes its regions, which the master then
 // places on others. The first node cannot be halted: nobody would be left to notice.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
-	if err := c.changing.Begin(); err != nil {
+	_, release, err := c.Hold(node.Name())
+	if err != nil {
 		return fmt.Errorf("halting %s: %w", node.Name(), err)
 	}
-	defer c.changing.End()
-	switch {
-	case !c.isMember(node):
-		return fmt.Errorf("halting %s: %w", node.Name(), database.ErrNotMember)
-	case node.Name() == c.first().Name():
+	defer release()
+	if node.Name() == c.first().Name() {
 		return fmt.Errorf("halting %s: %w: %s", node.Name(), database.ErrFixed, anchor(c.options.storage))
 	}
 	c.setHalted(node, true)
@@ -35,13 +33,11 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 // its share of the regions.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	fail := func(err error) error { return fmt.Errorf("reviving %s: %w", node.Name(), err) }
-	if err := c.changing.Begin(); err != nil {
+	_, release, err := c.Hold(node.Name())
+	if err != nil {
 		return fail(err)
 	}
-	defer c.changing.End()
-	if !c.isMember(node) {
-		return fail(database.ErrNotMember)
-	}
+	defer release()
 	if !c.isHalted(node) {
 		return fail(fmt.Errorf("%w, and not halted", database.ErrMember))
 	}

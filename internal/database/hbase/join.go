@@ -22,24 +22,22 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	if err := c.changing.Begin(); err != nil {
+	release, err := c.Vacant(node.Name())
+	if err != nil {
 		return fail(err)
 	}
-	defer c.changing.End()
-	if c.isMember(node) {
-		return fail(database.ErrMember)
-	}
+	defer release()
 	if err := c.Ready(ctx); err != nil {
 		return fail(err)
 	}
-	c.say("%s is joining", node.Name())
+	c.ReportProgress("%s is joining", node.Name())
 	began := time.Now()
 	if err := c.admitted(ctx, node, began); err != nil {
 		return fail(errors.Join(err, c.kill(node)))
 	}
 	change.Accepted = time.Since(began)
-	c.enter(node)
-	c.say("moving regions to %s", node.Name())
+	c.Add(node)
+	c.ReportProgress("moving regions to %s", node.Name())
 	if err := c.await(ctx, c.balanced); err != nil {
 		return fail(fmt.Errorf("%w; it stays a member", err))
 	}
@@ -100,7 +98,7 @@ func (c *cluster) listed(ctx context.Context, node host.Host, since time.Time) e
 // kill ends a node's servers at once.
 func (c *cluster) kill(node host.Host) error {
 	var errs []error
-	for _, d := range c.servers.On(node.Name()) {
+	for _, d := range c.Servers.On(node.Name()) {
 		errs = append(errs, d.Kill())
 	}
 	return errors.Join(errs...)

@@ -30,10 +30,11 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
 	}
-	if err := c.changing.Begin(); err != nil {
+	_, release, err := c.Hold(node.Name())
+	if err != nil {
 		return fail(err)
 	}
-	defer c.changing.End()
+	defer release()
 	if err := c.mayGo(node); err != nil {
 		return fail(err)
 	}
@@ -48,7 +49,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 			return fail(err)
 		}
 	}
-	c.say("%s is leaving (%s)", node.Name(), manner)
+	c.ReportProgress("%s is leaving (%s)", node.Name(), manner)
 	if err := steps(ctx, node, func() { change.Accepted = time.Since(began) }); err != nil {
 		return fail(err)
 	}
@@ -56,12 +57,9 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	return change, nil
 }
 
-// mayGo refuses those that are no members, the node without which there is no cluster,
+// mayGo refuses the node without which there is no cluster,
 // and a member without which blocks would lack copies.
 func (c *cluster) mayGo(node host.Host) error {
-	if !c.isMember(node) {
-		return database.ErrNotMember
-	}
 	if node.Name() == c.first().Name() {
 		return fmt.Errorf("%w: %s", database.ErrFixed, anchor(c.options.storage))
 	}
@@ -114,7 +112,7 @@ func (c *cluster) drained(ctx context.Context, server string) error {
 
 // endRole ends a node's server of a role.
 func (c *cluster) endRole(ctx context.Context, node host.Host, r role) error {
-	for _, d := range c.servers.On(node.Name()) {
+	for _, d := range c.Servers.On(node.Name()) {
 		if d.Name() == r.name {
 			return d.Stop(ctx)
 		}

@@ -19,14 +19,14 @@ import (
 func (c *cluster) startFirst(ctx context.Context) error {
 	h := c.first()
 	s := c.site(h)
-	if _, err := c.servers.Start(ctx, h, zooKeeper.spec(c.env.Installation, s)); err != nil {
+	if _, err := c.Servers.Start(ctx, h, zooKeeper.spec(c.Env.Installation, s)); err != nil {
 		return err
 	}
 	if c.options.storage == storageHDFS {
 		if err := c.format(ctx, s); err != nil {
 			return err
 		}
-		d, err := c.servers.Start(ctx, h, nameNode.spec(c.env.Installation, s))
+		d, err := c.Servers.Start(ctx, h, nameNode.spec(c.Env.Installation, s))
 		if err != nil {
 			return err
 		}
@@ -35,13 +35,13 @@ func (c *cluster) startFirst(ctx context.Context) error {
 		}
 		close(c.stored)
 	}
-	_, err := c.servers.Start(ctx, h, hMaster.spec(c.env.Installation, s))
+	_, err := c.Servers.Start(ctx, h, hMaster.spec(c.Env.Installation, s))
 	return err
 }
 
 // format makes the NameNode's directory.
 func (c *cluster) format(ctx context.Context, s site) error {
-	p, err := c.first().Start(ctx, formatter.command(c.env.Installation, s))
+	p, err := c.first().Start(ctx, formatter.command(c.Env.Installation, s))
 	if err != nil {
 		return fmt.Errorf("formatting the NameNode: %w", err)
 	}
@@ -77,9 +77,9 @@ func (c *cluster) startServers(ctx context.Context, h host.Host, joining bool) (
 }
 
 func (c *cluster) startRole(ctx context.Context, h host.Host, r role, joining bool) (*daemon.Daemon, error) {
-	spec := r.spec(c.env.Installation, c.site(h))
+	spec := r.spec(c.Env.Installation, c.site(h))
 	spec.Joining = joining
-	return c.servers.Start(ctx, h, spec)
+	return c.Servers.Start(ctx, h, spec)
 }
 
 // zooKeeperAnswers asks ZooKeeper, from its own node, whether it runs without error.

@@ -64,7 +64,7 @@ func mapping(ctx context.Context, on files.System, jar, javaPath string) []strin
 // bridge that ends before that has loaded few of the classes that a client needs. An archive
 // that cannot be kept is told to the log: all goes on without.
 func (c *cluster) sharing(ctx context.Context, own string) (flags []string, ends ending) {
-	javaPath := c.env.Installation.Programs["java"]
+	javaPath := c.Env.Installation.Programs["java"]
 	on := c.first().Files()
 	if flags = mapping(ctx, on, c.jar, javaPath); flags != nil {
 		return flags, ending{bridgeGrace, func() {}}
@@ -75,7 +75,7 @@ func (c *cluster) sharing(ctx context.Context, own string) (flags []string, ends
 			return
 		}
 		if err := keep(context.WithoutCancel(ctx), on, own, c.jar, javaPath); err != nil {
-			c.log.Info("keeping the classes of HBase's client", "error", err)
+			c.Log.Info("keeping the classes of HBase's client", "error", err)
 		}
 	}}
 }

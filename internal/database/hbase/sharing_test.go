@@ -3,7 +3,6 @@ package hbase
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"testing"
 
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
@@ -42,7 +42,7 @@ func TestSharing(t *testing.T) {
 	// begin starts a bridge as a cluster does and waits until it answers.
 	begin := func(formed bool) *bridge {
 		t.Helper()
-		c := &cluster{env: database.Env{Nodes: []host.Host{node}, Installation: in}, log: slog.New(slog.DiscardHandler), jar: jar, formed: formed}
+		c := &cluster{Cluster: daemon.NewCluster[host.Host](Name, database.Env{Nodes: []host.Host{node}, Installation: in}), jar: jar, formed: formed}
 		flags, ends := c.sharing(t.Context(), filepath.Join(node.Dir(), sharedClasses))
 		run := bridgeCommand(javaPath, classpath(jar, root), "", 64*mib, flags, []property{{"hbase.rootdir", "file://" + root}})
 		b, err := bridgeOn(t.Context(), node, run, node.Dir(), filepath.Join(node.Dir(), "bridge.log"), ends)

@@ -32,7 +32,7 @@ type standing struct {
 // stand has a standing bridge run. That there is none is told to the log: clients start
 // bridges of their own then.
 func (c *cluster) stand(ctx context.Context) {
-	if c.env.Control == nil || c.standsAt() != "" {
+	if c.Env.Control == nil || c.standsAt() != "" {
 		return
 	}
 	if c.standing != nil {
@@ -40,7 +40,7 @@ func (c *cluster) stand(ctx context.Context) {
 	}
 	s, err := c.startStanding(ctx)
 	if err != nil {
-		c.log.Info("keeping a client of HBase", "error", err)
+		c.Log.Info("keeping a client of HBase", "error", err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +52,7 @@ func (c *cluster) startStanding(ctx context.Context) (*standing, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := c.env.Control
+	h := c.Env.Control
 	addr := net.JoinHostPort(host.Listen(h), strconv.Itoa(portBridge))
 	run := s.command(ctx, h.Files(), property{"bridge.listen", addr})
 	b, err := bridgeOn(ctx, h, run, h.Dir(), filepath.Join(h.Dir(), "bridge.log"), ending{bridgeGrace, func() {}})

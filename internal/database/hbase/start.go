@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
@@ -28,9 +29,9 @@ func start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{env: env, options: o, log: env.Log, halted: make(map[string]bool), exclude: make(map[string]bool), stored: make(chan struct{})}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
+	c := &cluster{Cluster: daemon.NewCluster[host.Host](Name, env), options: o, halted: make(map[string]bool), exclude: make(map[string]bool), stored: make(chan struct{})}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("%w after %v", database.ErrNotReady, readyTimeout))
 	defer cancel()
@@ -44,29 +45,29 @@ func start(ctx context.Context, env database.Env) (database.Cluster, error) {
 }
 
 func (c *cluster) start(ctx context.Context) error {
-	for _, h := range c.env.Nodes {
+	for _, h := range c.Env.Nodes {
 		if err := c.prepare(ctx, h); err != nil {
 			return err
 		}
 	}
 	var err error
 	fallback := filepath.Join(c.first().Dir(), Name)
-	if c.jar, err = at(c.first()).bridgeClasses(ctx, c.env.Installation.Programs["java"], c.env.Installation.Dir, fallback); err != nil {
+	if c.jar, err = at(c.first()).bridgeClasses(ctx, c.Env.Installation.Programs["java"], c.Env.Installation.Dir, fallback); err != nil {
 		return err
 	}
-	c.say("starting %d nodes of HBase", len(c.env.Nodes))
+	c.ReportProgress("starting %d nodes of HBase", len(c.Env.Nodes))
 	if err := c.startAll(ctx); err != nil {
 		return err
 	}
-	for _, h := range c.env.Nodes {
-		c.enter(h)
+	for _, h := range c.Env.Nodes {
+		c.Add(h)
 	}
-	c.say("waiting for the master")
+	c.ReportProgress("waiting for the master")
 	if err := c.await(ctx, c.Ready); err != nil {
 		return fmt.Errorf("starting hbase: %w", err)
 	}
-	c.say("creating the table")
-	if err := c.admin.create(ctx, c.options.durability, c.options.regions*len(c.env.Nodes)); err != nil {
+	c.ReportProgress("creating the table")
+	if err := c.admin.create(ctx, c.options.durability, c.options.regions*len(c.Env.Nodes)); err != nil {
 		return fmt.Errorf("starting hbase: %w", err)
 	}
 	if err := c.await(ctx, c.balanced); err != nil {
@@ -82,8 +83,8 @@ func (c *cluster) startAll(ctx context.Context) error {
 	begun := make(chan struct{})
 	watch.Go(func() error {
 		select {
-		case <-c.servers.Failed():
-			return fmt.Errorf("starting hbase: %w", c.servers.Err())
+		case <-c.Servers.Failed():
+			return fmt.Errorf("starting hbase: %w", c.Servers.Err())
 		case <-begun:
 			return nil
 		}
@@ -93,7 +94,7 @@ func (c *cluster) startAll(ctx context.Context) error {
 		g, ctx := errgroup.WithContext(ctx)
 		g.Go(func() error { return c.startFirst(ctx) })
 		g.Go(func() error { return c.startAdmin(ctx) })
-		for _, h := range c.env.Nodes {
+		for _, h := range c.Env.Nodes {
 			g.Go(func() error {
 				_, err := c.startServers(ctx, h, false)
 				return err
@@ -108,8 +109,8 @@ func (c *cluster) startAll(ctx context.Context) error {
 // start that took too long was waiting for.
 func (c *cluster) silent(ctx context.Context) string {
 	var text strings.Builder
-	for _, h := range c.env.Nodes {
-		for _, d := range c.servers.On(h.Name()) {
+	for _, h := range c.Env.Nodes {
+		for _, d := range c.Servers.On(h.Name()) {
 			if reach(ctx, h, ports[d.Name()]) != nil {
 				fmt.Fprintf(&text, "\n%s on %s does not listen%s", d.Name(), h.Name(), d.LastLines())
 			}
@@ -125,7 +126,7 @@ const hostnameFile = "/proc/sys/kernel/hostname"
 func (c *cluster) prepare(ctx context.Context, h host.Host) error {
 	s, on := c.site(h), h.Files()
 	hostname, _ := files.Read(ctx, on, hostnameFile) // unknown, it is not listed
-	s.hosts = hostsOf(h, strings.TrimSpace(hostname), c.env.Nodes)
+	s.hosts = hostsOf(h, strings.TrimSpace(hostname), c.Env.Nodes)
 	if err := on.Remove(ctx, s.dir); err != nil {
 		return fmt.Errorf("emptying the directory of hbase on %s: %w", h.Name(), err)
 	}
@@ -159,7 +160,7 @@ func (c *cluster) startAdmin(ctx context.Context) error {
 	s := c.site(h)
 	settings := append(append(s.core(), s.hdfs()...), s.hbase()...)
 	flags, ends := c.sharing(ctx, filepath.Join(s.dir, sharedClasses))
-	run := bridgeCommand(c.env.Installation.Programs["java"], classpath(c.jar, c.env.Installation.Dir), s.hostsFile(), c.options.client, flags, settings)
+	run := bridgeCommand(c.Env.Installation.Programs["java"], classpath(c.jar, c.Env.Installation.Dir), s.hostsFile(), c.options.client, flags, settings)
 	b, err := bridgeOn(ctx, h, run, s.dir, filepath.Join(s.dir, "bridge.log"), ends)
 	if err != nil {
 		return err

@@ -102,7 +102,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 		total += n
 	}
 	var members []database.Member
-	for _, h := range c.current() {
+	for _, h := range c.All() {
 		m := database.Member{Node: h.Name(), State: "dead"}
 		if server := serverOn(s.live, h.Addr()); server != "" && !c.isHalted(h) {
 			m.State, m.Rows = "serving", rows[server]

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -27,12 +26,9 @@ const readyTimeout = 60 * time.Second
 
 // cluster is a running Hydra.
 type cluster struct {
+	*daemon.Cluster[*member]
 	name    string // tells it from others whose files are still there
-	env     database.Env
 	options options
-	log     *slog.Logger
-	servers daemon.Set
-	members daemon.Members[*member]
 
 	// names is the DNS server that names the wallet, "" where operations ask members.
 	names string
@@ -61,13 +57,10 @@ func (d *Hydra) Start(ctx context.Context, env database.Env) (database.Cluster, 
 		return nil, fmt.Errorf("%w: witness %s is no data node", ErrOption, o.witness)
 	}
 	c := &cluster{
-		name: "lab-" + strconv.FormatUint(rand.Uint64(), 36), env: env, options: o, log: env.Log, stores: make(map[string]*store),
+		name: "lab-" + strconv.FormatUint(rand.Uint64(), 36), Cluster: daemon.NewCluster[*member](Name, env), options: o, stores: make(map[string]*store),
 		stopping: make(chan struct{}),
 	}
 	c.stop = sync.OnceFunc(func() { close(c.stopping) })
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
-	}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 	}
@@ -75,21 +68,21 @@ func (d *Hydra) Start(ctx context.Context, env database.Env) (database.Cluster, 
 }
 
 func (c *cluster) start(ctx context.Context) error {
-	c.say("starting %d members of hydra", len(c.env.Nodes))
-	for _, h := range c.env.Nodes {
+	c.ReportProgress("starting %d members of hydra", len(c.Env.Nodes))
+	for _, h := range c.Env.Nodes {
 		if _, err := c.add(h); err != nil {
 			return err
 		}
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	members := c.members.All()
+	members := c.All()
 	for _, m := range members {
 		g.Go(func() error { return c.launch(gctx, m, members, false) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	c.say("awaiting a leader")
+	c.ReportProgress("awaiting a leader")
 	for _, m := range members {
 		g.Go(func() error { return m.Server().Await(ctx, readyTimeout, m.serves) })
 	}
@@ -98,7 +91,7 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("hydra is not ready after %v", readyTimeout))
 	defer cancel()
-	err := c.servers.Await(ctx, func(ctx context.Context) error {
+	err := c.Servers.Await(ctx, func(ctx context.Context) error {
 		m, err := c.serving(ctx, nil)
 		if err != nil {
 			return err
@@ -114,34 +107,26 @@ func (c *cluster) start(ctx context.Context) error {
 	return c.fronts(ctx)
 }
 
-func (c *cluster) say(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	c.log.Info(text, "database", Name)
-	if c.env.Progress != nil {
-		c.env.Progress(text)
-	}
-}
-
 // add makes a node's member known here; nothing of it runs yet.
 func (c *cluster) add(h host.Host) (*member, error) {
 	m, err := c.newMember(h)
 	if err != nil {
 		return nil, err
 	}
-	c.members.Add(m)
+	c.Add(m)
 	return m, nil
 }
 
 // drop forgets a member, whose process has ended.
 func (c *cluster) drop(m *member) error {
-	c.members.Drop(m)
+	c.Drop(m)
 	return m.admin.Close()
 }
 
 // Properties implements database.Cluster. A witness is no endpoint.
 func (c *cluster) Properties() map[string]string {
 	var endpoints []string
-	for _, m := range c.members.All() {
+	for _, m := range c.All() {
 		if !m.witness {
 			endpoints = append(endpoints, m.addr)
 		}
@@ -158,24 +143,18 @@ func (c *cluster) Properties() map[string]string {
 
 // OpenMember implements database.Replicated: reads are of its cloud's database.
 func (c *cluster) OpenMember(_ context.Context, node string) (load.Client, error) {
-	m := c.members.On(node)
+	m := c.On(node)
 	if m == nil || m.witness {
 		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
 	}
 	return newWorker(settings{endpoints: []string{m.addr}, reads: api.Local, timeout: defaultTimeout}, host.Dialer(m.host, adminTimeout), nil)
 }
 
-// Failed implements database.Cluster.
-func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
-
-// Err implements database.Cluster.
-func (c *cluster) Err() error { return c.servers.Err() }
-
 // Stop implements database.Cluster. Members are killed, all at the same time: on SIGTERM
 // a leader would hand over to others that are ending too.
 func (c *cluster) Stop(ctx context.Context) error {
-	errs := []error{c.servers.Kill()}
-	for _, m := range c.members.All() {
+	errs := []error{c.Servers.Kill()}
+	for _, m := range c.All() {
 		errs = append(errs, c.drop(m))
 	}
 	return errors.Join(append(errs, c.stopStores(ctx))...)

@@ -30,7 +30,7 @@ func (c *cluster) fronts(ctx context.Context) error {
 		return nil
 	}
 	layout := deploy.Layout{}
-	for _, m := range c.members.All() {
+	for _, m := range c.All() {
 		if m.witness {
 			layout.Names = m.host
 			continue
@@ -70,10 +70,10 @@ func (c *cluster) front(ctx context.Context, s deploy.Service) error {
 	if err != nil {
 		return fmt.Errorf("where %s listens: %w", s.Name, err)
 	}
-	c.say("starting %s on %s", s.Name, s.Host.Name())
-	d, err := c.servers.Start(ctx, s.Host, daemon.Spec{
+	c.ReportProgress("starting %s on %s", s.Name, s.Host.Name())
+	d, err := c.Servers.Start(ctx, s.Host, daemon.Spec{
 		Command: host.Command{
-			Name: s.Name, Path: c.env.Installation.Programs[program], Env: c.env.Installation.Env,
+			Name: s.Name, Path: c.Env.Installation.Programs[program], Env: c.Env.Installation.Env,
 			Dir: s.Host.Dir(), Log: filepath.Join(s.Host.Dir(), s.Name+".log"), Args: s.Args,
 		},
 		Ports: []int{port},

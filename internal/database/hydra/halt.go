@@ -10,7 +10,7 @@ import (
 
 // Halt implements database.Cluster. SIGTERM has a leader hand over first.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
-	return daemon.HaltMember(ctx, &c.members, node.Name(), manner)
+	return daemon.HaltMember(ctx, &c.MemberList, node.Name(), manner)
 }
 
 // Revive implements database.Cluster: it returns when a read that has to be agreed on
@@ -18,5 +18,5 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	run := func(ctx context.Context, m *member) error { return c.run(ctx, m, false) }
 	serves := func(ctx context.Context, m *member) error { return m.serves(ctx) }
-	return daemon.ReviveMember(ctx, &c.members, node.Name(), run, serves)
+	return daemon.ReviveMember(ctx, &c.MemberList, node.Name(), run, serves)
 }

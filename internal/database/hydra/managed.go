@@ -76,7 +76,7 @@ func (c *cluster) database(ctx context.Context, m *member) (string, error) {
 	}
 	var err error
 	if of, ok := servers[c.options.backend]; ok {
-		if err = s.start(ctx, c.env, m.host, of); err == nil {
+		if err = s.start(ctx, c.Env, m.host, of); err == nil {
 			c.watch(m.cloud, s.running)
 		}
 	} else {
@@ -118,7 +118,7 @@ func (c *cluster) watch(cloud string, running database.Cluster) {
 	c.watchers.Go(func() {
 		select {
 		case <-running.Failed():
-			c.servers.Fail(fmt.Errorf("the database of cloud %s: %w", cloud, running.Err()))
+			c.Servers.Fail(fmt.Errorf("the database of cloud %s: %w", cloud, running.Err()))
 		case <-c.stopping:
 		}
 	})
@@ -152,7 +152,7 @@ func (c *cluster) stopStores(ctx context.Context) error {
 
 // Logs implements database.Cluster: those of members, and of the clouds' servers.
 func (c *cluster) Logs() map[string]files.File {
-	logs := c.servers.Logs()
+	logs := c.Servers.Logs()
 	for _, r := range c.running() {
 		maps.Copy(logs, r.Logs())
 	}

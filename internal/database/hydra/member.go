@@ -41,8 +41,8 @@ type member struct {
 	daemon.Seat
 }
 
-// Node implements daemon.Member.
-func (m *member) Node() string { return m.host.Name() }
+// Name implements daemon.Member.
+func (m *member) Name() string { return m.host.Name() }
 
 func (c *cluster) newMember(h host.Host) (*member, error) {
 	m := &member{
@@ -130,9 +130,9 @@ func (m *member) config() string { return filepath.Join(m.dir(), "node.yaml") }
 
 // run starts a member's process. On a directory that holds its log it goes on with it.
 func (c *cluster) run(ctx context.Context, m *member, joining bool) error {
-	d, err := c.servers.Start(ctx, m.host, daemon.Spec{
+	d, err := c.Servers.Start(ctx, m.host, daemon.Spec{
 		Command: host.Command{
-			Name: Name, Path: c.env.Installation.Programs[program], Env: c.env.Installation.Env,
+			Name: Name, Path: c.Env.Installation.Programs[program], Env: c.Env.Installation.Env,
 			Dir: m.dir(), Log: m.log(), Args: []string{"hydra", "node", "--config", m.config()},
 		},
 		Ports: []int{c.options.port, c.options.peerPort}, Grace: stopGrace, Joining: joining,
@@ -140,7 +140,7 @@ func (c *cluster) run(ctx context.Context, m *member, joining bool) error {
 	if err != nil {
 		return err
 	}
-	m.Started(d)
+	m.SetServer(d)
 	return nil
 }
 

@@ -24,7 +24,7 @@ func refused(err error) bool { return errors.Is(err, hydraclient.ErrBadRequest) 
 //	promote  the leader's own doing, once it has caught up
 //	read     complete: one that has to be agreed on succeeds there
 func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Change, err error) {
-	release, err := c.members.Vacant(node.Name())
+	release, err := c.Vacant(node.Name())
 	if err != nil {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
@@ -39,7 +39,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 	if err != nil {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	c.say("%s is joining", node.Name())
+	c.ReportProgress("%s is joining", node.Name())
 	err = c.register(ctx, m)
 	change.Accepted = time.Since(began)
 	if err == nil {
@@ -54,7 +54,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 
 // register has the cluster agree on a new member.
 func (c *cluster) register(ctx context.Context, m *member) error {
-	return daemon.RetryChange(ctx, c.servers.Await, refused, func(ctx context.Context) error {
+	return daemon.RetryChange(ctx, c.Servers.Await, refused, func(ctx context.Context) error {
 		entry, err := c.serving(ctx, m)
 		if err != nil {
 			return err
@@ -66,7 +66,7 @@ func (c *cluster) register(ctx context.Context, m *member) error {
 
 // takeIn starts a member that the cluster has agreed on and waits until it has its vote.
 func (c *cluster) takeIn(ctx context.Context, m *member) error {
-	if err := c.launch(ctx, m, c.members.All(), true); err != nil {
+	if err := c.launch(ctx, m, c.All(), true); err != nil {
 		return err
 	}
 	d := m.Server()
@@ -120,11 +120,11 @@ func (c *cluster) undoJoin(ctx context.Context, m *member) error {
 //
 // Abrupt, its process is killed first.
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (change database.Change, err error) {
-	m, release, err := c.members.Hold(node.Name())
+	m, release, err := c.Hold(node.Name())
 	if err == nil {
 		defer release()
 		steps := daemon.LeaveSteps[*member]{CheckLeave: c.mayGo, Yield: c.yield, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop}
-		change, err = steps.Leave(ctx, &c.servers, m, manner)
+		change, err = steps.Leave(ctx, &c.Servers, m, manner)
 	}
 	if err != nil {
 		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
@@ -134,7 +134,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 
 // mayGo refuses what would leave the cluster without a majority, or without a database.
 func (c *cluster) mayGo(ctx context.Context, m *member, manner database.Manner) error {
-	members := c.members.All()
+	members := c.All()
 	others, databases := 0, 0
 	for _, o := range daemon.RunningExcept(members, m) {
 		if s, err := o.status(ctx); err == nil && s.Role != "learner" && s.Leader != "" {
@@ -160,7 +160,7 @@ func (c *cluster) yield(ctx context.Context, m *member) error {
 		ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 		defer cancel()
 		if err := m.admin.TransferLeader(ctx, other.host.Name()); err != nil {
-			c.log.Warn("the leader did not hand over", "node", m.host.Name(), "error", err)
+			c.Log.Warn("the leader did not hand over", "node", m.host.Name(), "error", err)
 		}
 	}
 	return nil
@@ -168,7 +168,7 @@ func (c *cluster) yield(ctx context.Context, m *member) error {
 
 // unregister has the cluster agree that a member is none any more.
 func (c *cluster) unregister(ctx context.Context, m *member) error {
-	return daemon.RetryChange(ctx, c.servers.Await, refused, func(ctx context.Context) error {
+	return daemon.RetryChange(ctx, c.Servers.Await, refused, func(ctx context.Context) error {
 		entry, err := c.serving(ctx, m)
 		if err != nil {
 			return err
@@ -179,7 +179,7 @@ func (c *cluster) unregister(ctx context.Context, m *member) error {
 
 // forgotten returns nil when no member that runs lists m, and they serve.
 func (c *cluster) forgotten(ctx context.Context, m *member) error {
-	for _, o := range daemon.RunningExcept(c.members.All(), m) {
+	for _, o := range daemon.RunningExcept(c.All(), m) {
 		list, err := o.admin.Members(ctx)
 		if err != nil {
 			return err

@@ -16,7 +16,7 @@ import (
 // Ready implements database.Cluster: every member names the same leader and answers a
 // read that has to be agreed on.
 func (c *cluster) Ready(ctx context.Context) error {
-	members := c.members.All()
+	members := c.All()
 	if len(members) == 0 {
 		return fmt.Errorf("%w: it has no members", database.ErrNotReady)
 	}
@@ -45,7 +45,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 
 // Members implements database.Cluster: a state is Raft's role, witness or unreachable.
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
-	members := c.members.All()
+	members := c.All()
 	list := make([]database.Member, len(members))
 	g, gctx := errgroup.WithContext(ctx)
 	for i, m := range members {
@@ -77,7 +77,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 func (c *cluster) serving(ctx context.Context, without *member) (*member, error) {
 	var found *member
 	err := fmt.Errorf("%w: no other member runs", database.ErrNotReady)
-	for _, m := range daemon.RunningExcept(c.members.All(), without) {
+	for _, m := range daemon.RunningExcept(c.All(), without) {
 		if m.witness || m.Server() == nil {
 			continue
 		}

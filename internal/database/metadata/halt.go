@@ -14,7 +14,7 @@ import (
 
 // Halt implements database.Cluster, for all replicas of a node.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
-	replicas, unlock, err := c.hold(node)
+	replicas, unlock, err := c.HoldAll(node.Name())
 	if err != nil {
 		return fmt.Errorf("halting %s: %w", node.Name(), err)
 	}
@@ -29,7 +29,7 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 // Revive implements database.Cluster: it returns when a read that has to be agreed on
 // succeeds at every replica of the node.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
-	replicas, unlock, err := c.hold(node)
+	replicas, unlock, err := c.HoldAll(node.Name())
 	if err != nil {
 		return fmt.Errorf("reviving %s: %w", node.Name(), err)
 	}
@@ -50,19 +50,6 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 		return fmt.Errorf("reviving %s: %w", node.Name(), err)
 	}
 	return nil
-}
-
-// hold finds a node's replicas and keeps others from changing them.
-func (c *cluster) hold(node host.Host) ([]*replica, func(), error) {
-	if err := c.changing.Begin(); err != nil {
-		return nil, nil, err
-	}
-	replicas := c.on(node.Name())
-	if len(replicas) == 0 {
-		c.changing.End()
-		return nil, nil, database.ErrNotMember
-	}
-	return replicas, c.changing.End, nil
 }
 
 // errFixed is why a member of this cluster cannot join or leave.

@@ -39,8 +39,8 @@ type replica struct {
 	daemon.Seat
 }
 
-// Node implements daemon.Member.
-func (r *replica) Node() string { return r.host.Name() }
+// Name implements daemon.Member.
+func (r *replica) Name() string { return r.host.Name() }
 
 func (c *cluster) newReplica(s server, h host.Host, slot int) *replica {
 	r := &replica{
@@ -50,11 +50,10 @@ func (c *cluster) newReplica(s server, h host.Host, slot int) *replica {
 	}
 	if s.group {
 		// Names are never used again, and a node may leave and join again.
-		c.names++
-		r.name = h.Name() + "." + strconv.Itoa(c.names)
+		r.name = h.Name() + "." + strconv.Itoa(int(c.names.Add(1)))
 	}
 	r.admin, r.own = client.New(r.addr), client.New(r.addr)
-	if len(c.servers) > 1 {
+	if len(c.layout) > 1 {
 		r.own = client.NewOwn(r.addr)
 	}
 	for _, one := range []*client.Client{r.admin, r.own} {
@@ -92,22 +91,22 @@ func (c *cluster) run(ctx context.Context, r *replica, join bool) error {
 		if join {
 			args = append(args, "--join", "--member", r.name+"="+r.peer)
 		}
-		for _, other := range c.current() {
+		for _, other := range c.All() {
 			if !join && other.server == r.server {
 				args = append(args, "--member", other.name+"="+other.peer)
 			}
 		}
 	}
-	if len(c.servers) > 1 {
-		args = append(args, "--root", c.servers[0].name)
-		for _, s := range c.servers {
+	if len(c.layout) > 1 {
+		args = append(args, "--root", c.layout[0].name)
+		for _, s := range c.layout {
 			args = append(args, "--server", s.name+"="+c.addresses(s.name))
 		}
 		args = append(args, c.options.balancing()...)
 	}
-	d, err := c.processes.Start(ctx, r.host, daemon.Spec{
+	d, err := c.Servers.Start(ctx, r.host, daemon.Spec{
 		Command: host.Command{
-			Name: r.label(), Path: c.env.Installation.Programs[program], Env: c.env.Installation.Env,
+			Name: r.label(), Path: c.Env.Installation.Programs[program], Env: c.Env.Installation.Env,
 			Dir: r.dir(), Log: r.log(), Args: args,
 		},
 		Ports: ports, Grace: stopGrace, Joining: join,
@@ -115,7 +114,7 @@ func (c *cluster) run(ctx context.Context, r *replica, join bool) error {
 	if err != nil {
 		return err
 	}
-	r.Started(d)
+	r.SetServer(d)
 	return nil
 }
 

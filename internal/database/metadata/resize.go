@@ -16,7 +16,7 @@ import (
 // membership are harmless to repeat.
 func (c *cluster) persist(ctx context.Context, without *replica, change func(context.Context, *client.Client) error) error {
 	refused := func(err error) bool { return errors.Is(err, client.ErrRefused) }
-	return daemon.RetryChange(ctx, c.processes.Await, refused, func(ctx context.Context) error {
+	return daemon.RetryChange(ctx, c.Servers.Await, refused, func(ctx context.Context) error {
 		by, err := c.serving(ctx, without)
 		if err != nil {
 			return err
@@ -32,21 +32,19 @@ func (c *cluster) persist(ctx context.Context, without *replica, change func(con
 //	promote   the leader's own doing, once it has caught up
 //	read      complete: one that has to be agreed on succeeds there
 func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Change, err error) {
-	if err := c.changing.Begin(); err != nil {
+	release, err := c.Vacant(node.Name())
+	if err != nil {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	defer c.changing.End()
-	if len(c.on(node.Name())) > 0 {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrMember)
-	}
+	defer release()
 	if err := c.errFixed(); err != nil {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, daemon.ChangeTimeout, fmt.Errorf("not done after %v", daemon.ChangeTimeout))
 	defer cancel()
 	began := time.Now()
-	r := c.add(c.servers[0], node)
-	c.env.Say(Name, "%s is joining", node.Name())
+	r := c.add(c.layout[0], node)
+	c.Env.ReportProgress(Name, "%s is joining", node.Name())
 	if err = c.launch(ctx, r, true); err == nil {
 		err = c.persist(ctx, r, func(ctx context.Context, by *client.Client) error { return by.AddMember(ctx, r.name, r.peer) })
 		change.Accepted = time.Since(began)
@@ -109,7 +107,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
 	}
-	replicas, unlock, err := c.hold(node)
+	replicas, unlock, err := c.HoldAll(node.Name())
 	if err != nil {
 		return fail(err)
 	}
@@ -118,7 +116,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 		return fail(err)
 	}
 	steps := daemon.LeaveSteps[*replica]{CheckLeave: c.mayGo, Remove: c.unregister, Forgotten: c.forgotten, Drop: c.drop}
-	if change, err = steps.Leave(ctx, &c.processes, replicas[0], manner); err != nil {
+	if change, err = steps.Leave(ctx, &c.Servers, replicas[0], manner); err != nil {
 		return fail(err)
 	}
 	return change, nil
@@ -126,7 +124,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 
 // mayGo refuses what would leave the group without a majority.
 func (c *cluster) mayGo(ctx context.Context, r *replica, manner database.Manner) error {
-	all := c.current()
+	all := c.All()
 	others := 0
 	for _, o := range daemon.RunningExcept(all, r) {
 		if o.serves(ctx) == nil {
@@ -138,7 +136,7 @@ func (c *cluster) mayGo(ctx context.Context, r *replica, manner database.Manner)
 
 // forgotten returns nil when no replica that runs lists r, and they serve.
 func (c *cluster) forgotten(ctx context.Context, r *replica) error {
-	for _, o := range daemon.RunningExcept(c.current(), r) {
+	for _, o := range daemon.RunningExcept(c.All(), r) {
 		s, err := o.status(ctx)
 		if err != nil {
 			return err

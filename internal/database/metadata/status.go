@@ -18,7 +18,7 @@ import (
 // Ready implements database.Cluster: every replica answers a read of its server's tree,
 // those of a group name the same leader, and all areas can be reached through one.
 func (c *cluster) Ready(ctx context.Context) error {
-	all := c.current()
+	all := c.All()
 	if len(all) == 0 {
 		return fmt.Errorf("%w: there are no servers", database.ErrNotReady)
 	}
@@ -58,13 +58,13 @@ func (c *cluster) Ready(ctx context.Context) error {
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	var list []database.Member
 	var firsts []*replica
-	for _, r := range c.current() {
+	for _, r := range c.All() {
 		i := slices.IndexFunc(list, func(m database.Member) bool { return m.Node == r.host.Name() })
 		if i < 0 {
 			i = len(list)
 			list, firsts = append(list, database.Member{Node: r.host.Name(), State: "unreachable"}), append(firsts, r)
 		}
-		list[i].Share += 1 / float64(len(c.servers))
+		list[i].Share += 1 / float64(len(c.layout))
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	for i, r := range firsts {
@@ -77,7 +77,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 			if s.Group != nil {
 				list[i].State = s.Group.State
 			}
-			if r.server != c.servers[0].name {
+			if r.server != c.layout[0].name {
 				return nil
 			}
 			list[i].Rows, err = rows(gctx, r)
@@ -106,8 +106,8 @@ func rows(ctx context.Context, r *replica) (int64, error) {
 // and never one that is left out.
 func (c *cluster) serving(ctx context.Context, without *replica) (*replica, error) {
 	err := fmt.Errorf("%w: no other replica of the root's server runs", database.ErrNotReady)
-	for _, r := range daemon.RunningExcept(c.current(), without) {
-		if r.server != c.servers[0].name || r.Server() == nil {
+	for _, r := range daemon.RunningExcept(c.All(), without) {
+		if r.server != c.layout[0].name || r.Server() == nil {
 			continue
 		}
 		s, failed := r.status(ctx)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
 
@@ -25,17 +23,11 @@ const formTimeout = 2 * time.Minute
 
 // cluster is a running MongoDB.
 type cluster struct {
-	env     database.Env
+	*daemon.Cluster[*server]
 	options options
-	log     *slog.Logger
-	servers daemon.Set
 
-	// changing is held while membership changes or a node halts or is revived.
-	changing database.Changing
-
-	mu     sync.Mutex
-	all    []*server
-	shards int // that there ever were, for their names
+	mu     sync.Mutex // of the fields below
+	shards int        // that there ever were, for their names
 	// named are the names that shards of one member have or had, by address. One that comes
 	// back there has its old name: a MongoDB 4.2 that still knows the address as one of
 	// another set aborts ("Invariant failure !groupAndId.groupData").
@@ -60,10 +52,7 @@ func (d *MongoDB) Start(ctx context.Context, env database.Env) (database.Cluster
 	if err := o.checkNames(names); err != nil {
 		return nil, err
 	}
-	c := &cluster{env: env, options: o, log: env.Log, shards: o.shards, named: make(map[string]string)}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
-	}
+	c := &cluster{Cluster: daemon.NewCluster[*server](Name, env), options: o, shards: o.shards, named: make(map[string]string)}
 	if err := c.start(ctx, o.plan(names)); err != nil {
 		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 	}
@@ -85,16 +74,16 @@ func (o options) checkNames(nodes []string) error {
 }
 
 func (c *cluster) start(ctx context.Context, plan []process) error {
-	c.say("starting %d servers", len(plan))
+	c.ReportProgress("starting %d servers", len(plan))
 	for _, p := range plan {
-		if _, err := c.add(c.env.Nodes[p.node], p); err != nil {
+		if _, err := c.add(c.Env.Nodes[p.node], p); err != nil {
 			return err
 		}
 	}
-	if err := c.launchAll(ctx, c.with(func(s *server) bool { return s.role != roleRouter })); err != nil {
+	if err := c.launchAll(ctx, c.Select(func(s *server) bool { return s.role != roleRouter })); err != nil {
 		return err
 	}
-	c.say("forming %s", strings.Join(c.sets(), ", "))
+	c.ReportProgress("forming %s", strings.Join(c.sets(), ", "))
 	g, gctx := errgroup.WithContext(ctx)
 	for _, set := range c.sets() {
 		g.Go(func() error { return c.form(gctx, set) })
@@ -109,7 +98,7 @@ func (c *cluster) start(ctx context.Context, plan []process) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, formTimeout, fmt.Errorf("mongodb is not ready after %v", formTimeout))
 	defer cancel()
-	return c.servers.Await(ctx, c.Ready)
+	return c.Servers.Await(ctx, c.Ready)
 }
 
 // launchAll starts servers with empty folders, all at the same time. Where one fails the
@@ -141,7 +130,7 @@ func (c *cluster) form(ctx context.Context, set string) error {
 	if err := initiate(ctx, members[0].admin, c.configOf(set)); err != nil {
 		return fmt.Errorf("forming %s: %w", set, err)
 	}
-	if err := c.servers.Await(ctx, func(ctx context.Context) error { return c.setReady(ctx, set) }); err != nil {
+	if err := c.Servers.Await(ctx, func(ctx context.Context) error { return c.setReady(ctx, set) }); err != nil {
 		return fmt.Errorf("forming %s: %w", set, err)
 	}
 	return nil
@@ -188,8 +177,8 @@ func (o options) member(id int, node, addr string) memberConfig {
 
 // shard makes the sets shards of one cluster, and spreads the table over them.
 func (c *cluster) shard(ctx context.Context) error {
-	c.say("joining %d shards", c.options.shards)
-	routers := c.with(func(s *server) bool { return s.role == roleRouter })
+	c.ReportProgress("joining %d shards", c.options.shards)
+	routers := c.Select(func(s *server) bool { return s.role == roleRouter })
 	if err := c.launchAll(ctx, routers); err != nil {
 		return err
 	}
@@ -204,16 +193,18 @@ func (c *cluster) shard(ctx context.Context) error {
 	return shardCollection(ctx, routers[0].admin)
 }
 
-func (c *cluster) say(format string, args ...any) { c.env.Say(Name, format, args...) }
+func (c *cluster) ReportProgress(format string, args ...any) {
+	c.Env.ReportProgress(Name, format, args...)
+}
 
 func (c *cluster) add(h host.Host, p process) (*server, error) {
 	s, err := newServer(h, p)
 	if err != nil {
 		return nil, err
 	}
+	c.Add(s)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.all = append(c.all, s)
 	if s.role == roleShard {
 		c.named[s.addr] = s.set
 	}
@@ -233,35 +224,16 @@ func (c *cluster) shardAt(addr string) string {
 
 // drop forgets servers, whose processes have ended.
 func (c *cluster) drop(servers []*server) error {
-	c.mu.Lock()
-	c.all = slices.DeleteFunc(c.all, func(s *server) bool { return slices.Contains(servers, s) })
-	c.mu.Unlock()
 	var errs []error
 	for _, s := range servers {
+		c.Drop(s)
 		errs = append(errs, disconnect(s.admin))
 	}
 	return errors.Join(errs...)
 }
 
-// with are the servers of which something is true.
-func (c *cluster) with(is func(*server) bool) []*server {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var found []*server
-	for _, s := range c.all {
-		if is(s) {
-			found = append(found, s)
-		}
-	}
-	return found
-}
-
 func (c *cluster) inSet(set string) []*server {
-	return c.with(func(s *server) bool { return s.set == set })
-}
-
-func (c *cluster) on(node string) []*server {
-	return c.with(func(s *server) bool { return s.host.Name() == node })
+	return c.Select(func(s *server) bool { return s.set == set })
 }
 
 // hosts are the addresses of a set's members.
@@ -276,7 +248,7 @@ func (c *cluster) hosts(set string) []string {
 // sets are the replica sets that there are.
 func (c *cluster) sets() []string {
 	var sets []string
-	for _, s := range c.with(func(s *server) bool { return s.set != "" }) {
+	for _, s := range c.Select(func(s *server) bool { return s.set != "" }) {
 		if !slices.Contains(sets, s.set) {
 			sets = append(sets, s.set)
 		}
@@ -300,30 +272,21 @@ func (c *cluster) Properties() map[string]string {
 		q.Set("readConcernLevel", c.options.read)
 	}
 	var hosts []string
-	for _, s := range c.with(func(s *server) bool { return s.role == entry }) {
+	for _, s := range c.Select(func(s *server) bool { return s.role == entry }) {
 		hosts = append(hosts, s.addr)
 	}
-	return map[string]string{PropURL: "mongodb://" + strings.Join(c.env.Contacts(c.options.port, hosts), ",") + "/" + databaseName + "?" + q.Encode()}
+	return map[string]string{PropURL: "mongodb://" + strings.Join(c.Env.Contacts(c.options.port, hosts), ",") + "/" + databaseName + "?" + q.Encode()}
 }
-
-// Failed implements database.Cluster.
-func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
-
-// Err implements database.Cluster.
-func (c *cluster) Err() error { return c.servers.Err() }
-
-// Logs implements database.Cluster.
-func (c *cluster) Logs() map[string]files.File { return c.servers.Logs() }
 
 // Stop implements database.Cluster. Servers are killed: each would tell the others for
 // 15 s that it goes, and what it wrote goes with the lab.
 func (c *cluster) Stop(ctx context.Context) error {
-	servers := c.with(func(*server) bool { return true })
+	servers := c.Select(func(*server) bool { return true })
 	errs := make([]error, len(servers))
 	var all sync.WaitGroup
 	for i, s := range servers {
-		all.Go(func() { errs[i] = s.end(ctx, true) })
+		all.Go(func() { errs[i] = s.Halt(ctx, database.Abrupt) })
 	}
 	all.Wait()
-	return errors.Join(append(errs, c.servers.Stop(ctx), c.drop(servers))...)
+	return errors.Join(append(errs, c.Servers.Stop(ctx), c.drop(servers))...)
 }

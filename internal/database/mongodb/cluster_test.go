@@ -207,7 +207,7 @@ func testProductionCluster(t *testing.T) {
 		if len(primaries) != 3 {
 			t.Errorf("%d nodes: primaries are on %d nodes", n, len(primaries))
 		}
-		if len(c.with(func(s *server) bool { return s.role == roleRouter })) != 1 {
+		if len(c.Select(func(s *server) bool { return s.role == roleRouter })) != 1 {
 			t.Error("not one mongos")
 		}
 		if _, err := c.Leave(t.Context(), nodes[n-1], database.Graceful); !errors.Is(err, database.ErrFixed) {

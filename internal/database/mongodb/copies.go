@@ -24,7 +24,7 @@ func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, err
 	fail := func(err error) (load.Client, error) {
 		return nil, fmt.Errorf("reading what %s holds: %w", node, err)
 	}
-	servers := slices.DeleteFunc(c.on(node), func(s *server) bool { return s.role != roleMember && s.role != roleShard })
+	servers := slices.DeleteFunc(c.AllOn(node), func(s *server) bool { return s.role != roleMember && s.role != roleShard })
 	if len(servers) == 0 {
 		return fail(database.ErrNotMember)
 	}

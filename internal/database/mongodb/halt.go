@@ -13,7 +13,7 @@ import (
 // Halt implements database.Cluster: all servers of the node end, those that others need
 // last.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
-	servers, unlock, err := c.hold(node)
+	servers, unlock, err := c.HoldAll(node.Name())
 	if err != nil {
 		return fmt.Errorf("halting %s: %w", node.Name(), err)
 	}
@@ -21,7 +21,7 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	slices.Reverse(servers)
 	var errs []error
 	for _, s := range servers {
-		errs = append(errs, s.end(ctx, manner == database.Abrupt))
+		errs = append(errs, s.Halt(ctx, manner))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("halting %s: %w", node.Name(), err)
@@ -32,7 +32,7 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 // Revive implements database.Cluster: it returns when the sets say of the node's members
 // that they are primary or secondary again.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
-	servers, unlock, err := c.hold(node)
+	servers, unlock, err := c.HoldAll(node.Name())
 	if err != nil {
 		return fmt.Errorf("reviving %s: %w", node.Name(), err)
 	}
@@ -40,7 +40,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
 	defer cancel()
 	for _, s := range servers {
-		if s.running() {
+		if s.Running() {
 			continue
 		}
 		if err := c.launch(ctx, s, false); err != nil {
@@ -51,7 +51,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 		if s.set == "" {
 			continue
 		}
-		if err := s.daemon.Load().Await(ctx, changeTimeout, func(ctx context.Context) error { return c.back(ctx, s) }); err != nil {
+		if err := s.Server().Await(ctx, changeTimeout, func(ctx context.Context) error { return c.back(ctx, s) }); err != nil {
 			return fmt.Errorf("reviving %s: %w", node.Name(), err)
 		}
 	}
@@ -70,17 +70,4 @@ func (c *cluster) back(ctx context.Context, s *server) error {
 		}
 	}
 	return fmt.Errorf("%w: %s says of %s: %s", database.ErrNotReady, s.set, s.addr, st.state(s.addr))
-}
-
-// hold finds a node's servers and keeps others from changing them.
-func (c *cluster) hold(node host.Host) ([]*server, func(), error) {
-	if err := c.changing.Begin(); err != nil {
-		return nil, nil, err
-	}
-	servers := c.on(node.Name())
-	if len(servers) == 0 {
-		c.changing.End()
-		return nil, nil, database.ErrNotMember
-	}
-	return servers, c.changing.End, nil
 }

@@ -61,7 +61,7 @@ func answers(t *testing.T, c *cluster) []map[string]string {
 	t.Helper()
 	var all []map[string]string
 	for _, a := range conversation {
-		s := c.with(func(s *server) bool { return s.role == a.role })[0]
+		s := c.Select(func(s *server) bool { return s.role == a.role })[0]
 		raw, err := s.admin.Database(a.database).RunCommand(t.Context(), a.command).Raw()
 		types := make(map[string]string)
 		var refused mongo.CommandError

@@ -64,7 +64,7 @@ func losePrimaries(t *testing.T, concern string, changes int) churn.Account {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.servers.Await(ctx, c.Ready); err != nil {
+	if err := c.Servers.Await(ctx, c.Ready); err != nil {
 		t.Fatal(err)
 	}
 	account, err := ledger.Check(ctx, open, 4)
@@ -89,7 +89,7 @@ func (c *cluster) losePrimary(ctx context.Context, kill bool) error {
 	if err != nil {
 		return err
 	}
-	if err := c.servers.Await(ctx, func(ctx context.Context) error {
+	if err := c.Servers.Await(ctx, func(ctx context.Context) error {
 		primary, err := c.primaryOf(ctx, setName)
 		if err == nil && primary == lost {
 			err = fmt.Errorf("%w: %s is still primary", database.ErrNotReady, lost.host.Name())
@@ -103,5 +103,5 @@ func (c *cluster) losePrimary(ctx context.Context, kill bool) error {
 			return err
 		}
 	}
-	return c.servers.Await(ctx, c.Ready)
+	return c.Servers.Await(ctx, c.Ready)
 }

@@ -21,7 +21,7 @@ const changeTimeout = 30 * time.Minute
 // persist asks for a change until the set grants it.
 func (c *cluster) persist(ctx context.Context, ask func(context.Context) error) error {
 	var final error
-	err := c.servers.Await(ctx, func(ctx context.Context) error {
+	err := c.Servers.Await(ctx, func(ctx context.Context) error {
 		err := ask(ctx)
 		if err != nil && !again(err) && !errors.Is(err, database.ErrNotReady) {
 			final = err
@@ -45,19 +45,17 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	if err := c.changing.Begin(); err != nil {
+	release, err := c.Vacant(node.Name())
+	if err != nil {
 		return fail(err)
 	}
-	defer c.changing.End()
-	if len(c.on(node.Name())) > 0 {
-		return fail(database.ErrMember)
-	}
+	defer release()
 	if c.options.sharded && c.options.replicas > 1 {
 		return fail(fmt.Errorf("%w: a shard has %d members, one node is none", database.ErrUnsupported, c.options.replicas))
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
 	defer cancel()
-	c.say("%s is joining", node.Name())
+	c.ReportProgress("%s is joining", node.Name())
 	join, undo := c.joinSet, c.leaveSet
 	if c.options.sharded {
 		join, undo = c.joinShard, c.dropShard
@@ -69,8 +67,8 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 		defer cancel()
 		return fail(errors.Join(err, c.undo(ctx, node, undo)))
 	}
-	for _, s := range c.on(node.Name()) {
-		s.daemon.Load().Staying()
+	for _, s := range c.AllOn(node.Name()) {
+		s.Server().Staying()
 	}
 	change.Complete = time.Since(began)
 	return change, nil
@@ -78,10 +76,10 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 
 // undo ends what a join that failed has left.
 func (c *cluster) undo(ctx context.Context, node host.Host, withdraw func(context.Context, []*server, func()) error) error {
-	servers := c.on(node.Name())
+	servers := c.AllOn(node.Name())
 	var errs []error
 	for _, s := range servers {
-		errs = append(errs, s.end(ctx, true))
+		errs = append(errs, s.Halt(ctx, database.Abrupt))
 	}
 	return errors.Join(append(errs, withdraw(ctx, servers, func() {}), c.drop(servers))...)
 }
@@ -108,7 +106,7 @@ func (c *cluster) joinSet(ctx context.Context, node host.Host, accepted func()) 
 		return err
 	}
 	accepted()
-	return s.daemon.Load().Await(ctx, changeTimeout, func(ctx context.Context) error { return c.setReady(ctx, setName) })
+	return s.Server().Await(ctx, changeTimeout, func(ctx context.Context) error { return c.setReady(ctx, setName) })
 }
 
 // joinShard makes a node a shard, with a mongos where every node has one.
@@ -148,7 +146,7 @@ func (c *cluster) joinShard(ctx context.Context, node host.Host, accepted func()
 			return err
 		}
 	}
-	return s.daemon.Load().Await(ctx, changeTimeout, func(ctx context.Context) error { return balanced(ctx, router.admin) })
+	return s.Server().Await(ctx, changeTimeout, func(ctx context.Context) error { return balanced(ctx, router.admin) })
 }
 
 // Leave implements database.Cluster. In a replica set:
@@ -165,14 +163,11 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
 	}
-	if err := c.changing.Begin(); err != nil {
+	servers, release, err := c.HoldAll(node.Name())
+	if err != nil {
 		return fail(err)
 	}
-	defer c.changing.End()
-	servers := c.on(node.Name())
-	if len(servers) == 0 {
-		return fail(database.ErrNotMember)
-	}
+	defer release()
 	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
 	defer cancel()
 	if err := c.mayGo(ctx, servers, manner); err != nil {
@@ -181,7 +176,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	began := time.Now()
 	if manner == database.Abrupt {
 		for _, s := range servers {
-			if err := s.end(ctx, true); err != nil {
+			if err := s.Halt(ctx, database.Abrupt); err != nil {
 				return fail(err)
 			}
 		}
@@ -194,14 +189,14 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 		return fail(err)
 	}
 	for _, s := range servers {
-		if err := s.end(ctx, false); err != nil {
+		if err := s.Halt(ctx, database.Graceful); err != nil {
 			return fail(err)
 		}
 	}
 	if err := c.drop(servers); err != nil {
 		return fail(err)
 	}
-	if err := c.servers.Await(ctx, c.runningReady); err != nil {
+	if err := c.Servers.Await(ctx, c.runningReady); err != nil {
 		return fail(err)
 	}
 	change.Complete = time.Since(began)
@@ -244,11 +239,11 @@ func (c *cluster) mayGo(ctx context.Context, servers []*server, manner database.
 		total += m.Votes
 	}
 	for _, s := range all {
-		if s != leaving && s.running() {
+		if s != leaving && s.Running() {
 			left += votes[s.addr]
 		}
 	}
-	return daemon.Votes{All: total, Own: votes[leaving.addr], Others: left, Helps: manner == database.Graceful && leaving.running()}.CheckLeave()
+	return daemon.Votes{All: total, Own: votes[leaving.addr], Others: left, Helps: manner == database.Graceful && leaving.Running()}.CheckLeave()
 }
 
 func (c *cluster) shardMayGo(servers []*server, manner database.Manner) error {
@@ -262,7 +257,7 @@ func (c *cluster) shardMayGo(servers []*server, manner database.Manner) error {
 		return fmt.Errorf("%w: it holds a member of a shard's replica set", database.ErrFixed)
 	case manner == database.Abrupt:
 		return fmt.Errorf("%w: %s", database.ErrUnsupported, loneShard)
-	case len(c.with(func(s *server) bool { return s.role == roleShard })) == 1:
+	case len(c.Select(func(s *server) bool { return s.role == roleShard })) == 1:
 		return fmt.Errorf("%w: it is the last shard", database.ErrFixed)
 	}
 	return nil
@@ -294,11 +289,11 @@ func (c *cluster) leaveSet(ctx context.Context, servers []*server, accepted func
 			return err
 		}
 		accepted()
-		if d := s.daemon.Load(); d != nil {
+		if d := s.Server(); d != nil {
 			d.Leaving()
 		}
 		hosts := slices.DeleteFunc(c.hosts(setName), func(h string) bool { return h == s.addr })
-		if err := c.servers.Await(ctx, func(ctx context.Context) error { return c.without(ctx, s, hosts) }); err != nil {
+		if err := c.Servers.Await(ctx, func(ctx context.Context) error { return c.without(ctx, s, hosts) }); err != nil {
 			return err
 		}
 	}
@@ -307,7 +302,7 @@ func (c *cluster) leaveSet(ctx context.Context, servers []*server, accepted func
 
 // awaitPrimary waits for an election to end.
 func (c *cluster) awaitPrimary(ctx context.Context) (primary *server, err error) {
-	err = c.servers.Await(ctx, func(ctx context.Context) (err error) {
+	err = c.Servers.Await(ctx, func(ctx context.Context) (err error) {
 		primary, err = c.primaryOf(ctx, setName)
 		return err
 	})
@@ -340,7 +335,7 @@ func (c *cluster) dropShard(ctx context.Context, servers []*server, accepted fun
 			return err
 		}
 		told := false
-		if err := c.servers.Await(ctx, func(ctx context.Context) error {
+		if err := c.Servers.Await(ctx, func(ctx context.Context) error {
 			r, err := removeShard(ctx, router.admin, s.set)
 			if err != nil {
 				return err
@@ -354,7 +349,7 @@ func (c *cluster) dropShard(ctx context.Context, servers []*server, accepted fun
 			return err
 		}
 		for _, o := range servers {
-			if d := o.daemon.Load(); d != nil {
+			if d := o.Server(); d != nil {
 				d.Leaving()
 			}
 		}
@@ -381,8 +376,8 @@ func (c *cluster) drained(ctx context.Context, router *server, set string, r rem
 
 // routerBeside is a mongos that runs and is none of servers.
 func (c *cluster) routerBeside(servers []*server) (*server, error) {
-	for _, s := range c.with(func(s *server) bool { return s.role == roleRouter && !slices.Contains(servers, s) }) {
-		if s.running() {
+	for _, s := range c.Select(func(s *server) bool { return s.role == roleRouter && !slices.Contains(servers, s) }) {
+		if s.Running() {
 			return s, nil
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -40,7 +39,7 @@ type server struct {
 	local string        // it listens at
 	admin *mongo.Client // talks to it, and to nobody else, from its own node
 
-	daemon atomic.Pointer[daemon.Daemon] // nil until it was started
+	daemon.Seat
 }
 
 // adminClient makes a driver's client of one server, from a node.
@@ -74,6 +73,9 @@ func newServer(h host.Host, p process) (*server, error) {
 	s.admin, err = adminClient(h, s.local)
 	return s, err
 }
+
+// Name implements daemon.Member.
+func (s *server) Name() string { return s.host.Name() }
 
 // name is what errors and logs call it: "mongod", "shard0", "config", "mongos".
 func (s *server) name() string {
@@ -134,15 +136,15 @@ func (s *server) prepare(ctx context.Context) error {
 // launch starts a server and waits until it answers. That one on trial ends is no failure
 // of the cluster.
 func (c *cluster) launch(ctx context.Context, s *server, trial bool) error {
-	path := c.env.Installation.Programs[s.program()]
+	path := c.Env.Installation.Programs[s.program()]
 	if path == "" {
 		return advice.With(fmt.Errorf("starting %s on %s: the installation has no program %s: %w", s.name(), s.host.Name(), s.program(), fs.ErrNotExist),
 			"give a folder with mongod and mongos: skerry install mongodb --from PATH")
 	}
-	d, err := c.servers.Start(ctx, s.host, daemon.Spec{
+	d, err := c.Servers.Start(ctx, s.host, daemon.Spec{
 		Command: host.Command{
 			Name: s.name(), Path: path, Args: s.args(c.options, host.Listen(s.host), s.dataDir(), c.hosts(configName)),
-			Env: c.env.Installation.Env, Dir: s.dir(), Log: filepath.Join(s.dir(), s.program()+".log"),
+			Env: c.Env.Installation.Env, Dir: s.dir(), Log: filepath.Join(s.dir(), s.program()+".log"),
 		},
 		Ports: []int{s.port}, Grace: stopGrace,
 	})
@@ -152,7 +154,7 @@ func (c *cluster) launch(ctx context.Context, s *server, trial bool) error {
 	if trial {
 		d.Leaving()
 	}
-	s.daemon.Store(d)
+	s.SetServer(d)
 	return d.Await(ctx, startTimeout, s.answers)
 }
 
@@ -161,22 +163,4 @@ func (s *server) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	return command(ctx, s.admin, bson.D{{Key: "ping", Value: 1}}, nil)
-}
-
-// running tells whether its process has not ended.
-func (s *server) running() bool {
-	d := s.daemon.Load()
-	return d != nil && d.Running()
-}
-
-// end ends the process, if it runs, in its own way or with SIGKILL.
-func (s *server) end(ctx context.Context, kill bool) error {
-	d := s.daemon.Load()
-	switch {
-	case d == nil:
-		return nil
-	case kill:
-		return d.Kill()
-	}
-	return d.Stop(ctx)
 }

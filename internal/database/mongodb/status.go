@@ -12,7 +12,7 @@ import (
 func (c *cluster) setStatusOf(ctx context.Context, set string) (setStatus, error) {
 	err := fmt.Errorf("%w: no member of %s runs", database.ErrNotReady, set)
 	for _, s := range c.inSet(set) {
-		if !s.running() {
+		if !s.Running() {
 			continue
 		}
 		one, cancel := context.WithTimeout(ctx, adminTimeout)
@@ -55,8 +55,8 @@ func (c *cluster) primaryOf(ctx context.Context, set string) (*server, error) {
 
 // router is a mongos that runs.
 func (c *cluster) router() (*server, error) {
-	for _, s := range c.with(func(s *server) bool { return s.role == roleRouter }) {
-		if s.running() {
+	for _, s := range c.Select(func(s *server) bool { return s.role == roleRouter }) {
+		if s.Running() {
 			return s, nil
 		}
 	}
@@ -85,8 +85,8 @@ func (c *cluster) Ready(ctx context.Context) error {
 			shards++
 		}
 	}
-	for _, s := range c.with(func(s *server) bool { return s.role == roleRouter }) {
-		if !s.running() {
+	for _, s := range c.Select(func(s *server) bool { return s.role == roleRouter }) {
+		if !s.Running() {
 			return fmt.Errorf("%w: the mongos on %s does not run", database.ErrNotReady, s.host.Name())
 		}
 		list, err := listShards(ctx, s.admin)
@@ -125,7 +125,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	}
 	var list []database.Member
 	index := make(map[string]int)
-	for _, s := range c.with(func(*server) bool { return true }) {
+	for _, s := range c.Select(func(*server) bool { return true }) {
 		node := s.host.Name()
 		if _, ok := index[node]; !ok {
 			index[node] = len(list)
@@ -145,7 +145,7 @@ func (c *cluster) describe(ctx context.Context, s *server, m *database.Member, s
 	if s.role == roleRouter {
 		state = s.role
 	}
-	if !s.running() || state == "" {
+	if !s.Running() || state == "" {
 		state = "unreachable"
 	}
 	if c.options.sharded && s.role != roleRouter {
@@ -159,7 +159,7 @@ func (c *cluster) describe(ctx context.Context, s *server, m *database.Member, s
 	case s.role == roleShard && total > 0:
 		m.Rows += rows[s.set]
 		m.Share += float64(rows[s.set]) / float64(total)
-	case s.role == roleMember && s.running():
+	case s.role == roleMember && s.Running():
 		n, err := s.admin.Database(databaseName).Collection(collectionName).EstimatedDocumentCount(ctx)
 		if err != nil {
 			return ctx.Err() // its state says that it does not answer

@@ -30,23 +30,21 @@ type Equals interface {
 }
 
 // Admit is database.Cluster's Join of a group of equals.
-func (s *Servers) Admit(ctx context.Context, node host.Host, group Equals) (database.Change, error) {
+func (s *Cluster) Admit(ctx context.Context, node host.Host, group Equals) (database.Change, error) {
 	var change database.Change
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	if err := s.Changing.Begin(); err != nil {
+	release, err := s.Vacant(node.Name())
+	if err != nil {
 		return fail(err)
 	}
-	defer s.Changing.End()
-	if s.On(node.Name()) != nil {
-		return fail(database.ErrMember)
-	}
+	defer release()
 	before := s.Running()
 	if err := group.Agree(ctx, before); err != nil {
 		return fail(err)
 	}
-	s.Say("%s is joining", node.Name())
+	s.ReportProgress("%s is joining", node.Name())
 	began := time.Now()
 	server, err := group.Make(ctx, node)
 	if err != nil {
@@ -63,7 +61,7 @@ func (s *Servers) Admit(ctx context.Context, node host.Host, group Equals) (data
 }
 
 // expel ends a server and waits until the others go on without it.
-func (s *Servers) expel(ctx context.Context, server *Server, group Equals) error {
+func (s *Cluster) expel(ctx context.Context, server *Server, group Equals) error {
 	if err := s.Remove(ctx, server); err != nil {
 		return err
 	}
@@ -71,23 +69,20 @@ func (s *Servers) expel(ctx context.Context, server *Server, group Equals) error
 }
 
 // Dismiss is database.Cluster's Leave of a group of equals.
-func (s *Servers) Dismiss(ctx context.Context, node host.Host, manner database.Manner, group Equals) (database.Change, error) {
+func (s *Cluster) Dismiss(ctx context.Context, node host.Host, manner database.Manner, group Equals) (database.Change, error) {
 	var change database.Change
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
 	}
-	if err := s.Changing.Begin(); err != nil {
+	server, release, err := s.Hold(node.Name())
+	if err != nil {
 		return fail(err)
 	}
-	defer s.Changing.End()
-	server, err := s.Member("removing", node)
-	if err != nil {
-		return change, err
-	}
+	defer release()
 	if err := s.mayPart(ctx, server, manner, group); err != nil {
 		return fail(err)
 	}
-	s.Say("%s is leaving", node.Name())
+	s.ReportProgress("%s is leaving", node.Name())
 	began := time.Now()
 	if err := group.Part(ctx, server, manner, func() { change.Accepted = time.Since(began) }); err != nil {
 		return fail(err)
@@ -101,7 +96,7 @@ func (s *Servers) Dismiss(ctx context.Context, node host.Host, manner database.M
 
 // mayPart refuses to end a group: its last member stays, and so does one without whom the
 // others would be no majority of those that were there.
-func (s *Servers) mayPart(ctx context.Context, server *Server, manner database.Manner, group Equals) error {
+func (s *Cluster) mayPart(ctx context.Context, server *Server, manner database.Manner, group Equals) error {
 	rest := s.Others(server)
 	if len(rest) == 0 {
 		return fmt.Errorf("%w: it is the last", database.ErrFixed)
@@ -121,13 +116,13 @@ func (s *Servers) mayPart(ctx context.Context, server *Server, manner database.M
 
 // Halt implements database.Cluster for a group of equals. After SIGTERM the others know at
 // once that it left; after SIGKILL they find out.
-func (s *Servers) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
+func (s *Cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	server, err := s.Member("halting", node)
 	if err != nil {
 		return err
 	}
-	s.Say("halting %s (%s)", node.Name(), manner)
-	if err := server.Halt(ctx, manner == database.Abrupt); err != nil {
+	s.ReportProgress("halting %s (%s)", node.Name(), manner)
+	if err := server.Halt(ctx, manner); err != nil {
 		return fmt.Errorf("halting %s: %w", node.Name(), err)
 	}
 	return nil

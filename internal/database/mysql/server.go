@@ -8,7 +8,6 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
@@ -32,8 +31,7 @@ type Server struct {
 	// count in nobody's traffic.
 	db *sql.DB
 
-	mu     sync.Mutex
-	daemon *daemon.Daemon // nil while it is halted
+	daemon.Seat
 }
 
 // NewServer is a server of a kind on a node that does not run.
@@ -50,6 +48,9 @@ func NewServer(h host.Host, kind string, port int) (*Server, error) {
 	s.db.SetMaxOpenConns(4)
 	return s, nil
 }
+
+// Name implements daemon.Member.
+func (s *Server) Name() string { return s.Host.Name() }
 
 // Addr is where it takes clients: host:port.
 func (s *Server) Addr() string { return net.JoinHostPort(s.Host.Addr(), strconv.Itoa(s.Port)) }
@@ -90,59 +91,29 @@ func (s *Server) Start(ctx context.Context, set *daemon.Set, c host.Command, por
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.daemon = d
+	s.SetServer(d)
 	return d, nil
-}
-
-// Daemon is its process, nil when it was halted or never started.
-func (s *Server) Daemon() *daemon.Daemon {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.daemon
-}
-
-// Running tells whether its process runs.
-func (s *Server) Running() bool {
-	d := s.Daemon()
-	return d != nil && d.Running()
 }
 
 // LastLines are the last lines of its log, introduced, for the end of an error.
 func (s *Server) LastLines() string {
-	if d := s.Daemon(); d != nil {
+	if d := s.Server(); d != nil {
 		return d.LastLines()
 	}
 	return ""
 }
 
-// Halt ends its process: with SIGTERM, upon which it flushes, or with SIGKILL.
-func (s *Server) Halt(ctx context.Context, kill bool) error {
-	s.mu.Lock()
-	d := s.daemon
-	s.daemon = nil
-	s.mu.Unlock()
-	switch {
-	case d == nil:
-		return nil
-	case kill:
-		return d.Kill()
-	}
-	return d.Stop(ctx)
-}
-
 // OnTrial says that its end is no failure of the cluster, since it is not part of it yet or
 // not again; Stays takes that back.
 func (s *Server) OnTrial() {
-	if d := s.Daemon(); d != nil {
+	if d := s.Server(); d != nil {
 		d.Leaving()
 	}
 }
 
 // Stays says that it is part of the cluster.
 func (s *Server) Stays() {
-	if d := s.Daemon(); d != nil {
+	if d := s.Server(); d != nil {
 		d.Staying()
 	}
 }
@@ -150,13 +121,11 @@ func (s *Server) Stays() {
 // Leaving says that its process is about to end by itself, which is no failure then, and
 // returns it.
 func (s *Server) Leaving() *daemon.Daemon {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	d := s.daemon
-	s.daemon = nil
-	if d != nil {
-		d.Leaving()
+	d := s.Server()
+	if !s.MarkHalted() || d == nil {
+		return nil
 	}
+	d.Leaving()
 	return d
 }
 

@@ -29,7 +29,7 @@ const (
 
 // cluster is a running cluster.
 type cluster struct {
-	*mysql.Servers // the SQL nodes
+	*mysql.Cluster // the SQL nodes
 	driver         *mysql.Driver
 	options        options
 	manager        host.Host // where the management node runs
@@ -51,7 +51,7 @@ func (n *NDB) Start(ctx context.Context, env database.Env) (database.Cluster, er
 		return nil, err
 	}
 	o.deadlock = o.deadlockTimeout(env.RTT)
-	c := &cluster{Servers: mysql.NewServers(env, Name), driver: &n.driver, options: o, manager: env.Nodes[0],
+	c := &cluster{Cluster: mysql.NewCluster(env, Name), driver: &n.driver, options: o, manager: env.Nodes[0],
 		ids: make(map[*mysql.Server]int), data: make(map[*mysql.Server]*daemon.Daemon)}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Abandon(context.WithoutCancel(ctx)))
@@ -60,7 +60,7 @@ func (n *NDB) Start(ctx context.Context, env database.Env) (database.Cluster, er
 }
 
 func (c *cluster) start(ctx context.Context) error {
-	c.Say("preparing %d SQL nodes", len(c.Env.Nodes))
+	c.ReportProgress("preparing %d SQL nodes", len(c.Env.Nodes))
 	if err := daemon.PortsFree(ctx, c.manager, "ndb_mgmd", managePort); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := c.manager.Files().Remove(ctx, manageDir(c.manager)); err != nil {
 		return fmt.Errorf("emptying the directory of the management node: %w", err)
 	}
-	c.Say("starting the management node and %d data nodes", len(c.Env.Nodes))
+	c.ReportProgress("starting the management node and %d data nodes", len(c.Env.Nodes))
 	if err := c.manage(ctx, true); err != nil {
 		return err
 	}
@@ -89,13 +89,13 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := c.awaitData(ctx, members); err != nil {
 		return err
 	}
-	c.Say("starting %d SQL nodes", len(members))
+	c.ReportProgress("starting %d SQL nodes", len(members))
 	if err := each(ctx, members, c.launchSQL); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %v", startTimeout))
 	defer cancel()
-	return c.Set.Await(ctx, c.Ready)
+	return c.Servers.Await(ctx, c.Ready)
 }
 
 // each does something for all members at the same time.
@@ -193,5 +193,5 @@ func (c *cluster) Abandon(ctx context.Context) error {
 	for _, d := range slices.DeleteFunc(daemons, func(d *daemon.Daemon) bool { return d == nil }) {
 		errs = append(errs, d.Kill())
 	}
-	return errors.Join(append(errs, c.Servers.Abandon(ctx))...)
+	return errors.Join(append(errs, c.Cluster.Abandon(ctx))...)
 }

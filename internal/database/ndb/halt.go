@@ -21,8 +21,8 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	if err != nil {
 		return err
 	}
-	c.Say("halting %s (%s)", node.Name(), manner)
-	err = c.end(ctx, m, manner == database.Abrupt)
+	c.ReportProgress("halting %s (%s)", node.Name(), manner)
+	err = c.end(ctx, m, manner)
 	if node.Name() == c.manager.Name() {
 		c.mu.Lock()
 		d := c.management
@@ -48,7 +48,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	if m.Running() {
 		return fmt.Errorf("reviving %s: %w", node.Name(), errRuns)
 	}
-	c.Say("reviving %s", node.Name())
+	c.ReportProgress("reviving %s", node.Name())
 	if err := c.revive(ctx, m); err != nil {
 		// Halted it can be revived again.
 		return fmt.Errorf("reviving %s: %w", node.Name(), errors.Join(err, c.end(context.WithoutCancel(ctx), m, true)))
@@ -74,7 +74,7 @@ func (c *cluster) revive(ctx context.Context, m member) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not serving after %v", startTimeout))
 	defer cancel()
-	if err := c.Set.Await(ctx, func(ctx context.Context) error { return c.serves(ctx, []member{m}) }); err != nil {
+	if err := c.Servers.Await(ctx, func(ctx context.Context) error { return c.serves(ctx, []member{m}) }); err != nil {
 		return err
 	}
 	return c.stays(m, d)

@@ -122,7 +122,7 @@ func (c *cluster) manage(ctx context.Context, fresh bool) error {
 	if fresh {
 		args = append(args, "--initial")
 	}
-	d, err := c.Set.Start(ctx, c.manager, daemon.Spec{
+	d, err := c.Servers.Start(ctx, c.manager, daemon.Spec{
 		Command: mysql.AsServer(host.Command{
 			Name: "ndb_mgmd", Path: c.Env.Installation.Programs["ndb_mgmd"], Env: c.Env.Installation.Env, Dir: dir, Log: filepath.Join(dir, "ndb_mgmd.log"),
 			Args: args,

@@ -18,7 +18,7 @@ func (c *cluster) launchData(ctx context.Context, m member, trial bool, args ...
 	if err := mysql.Own(ctx, m.Host, m.Dir); err != nil {
 		return nil, err
 	}
-	d, err := c.Set.Start(ctx, m.Host, daemon.Spec{
+	d, err := c.Servers.Start(ctx, m.Host, daemon.Spec{
 		Command: mysql.AsServer(host.Command{
 			Name: "ndbmtd", Path: c.Env.Installation.Programs["ndbmtd"], Env: c.Env.Installation.Env, Dir: m.dataDir(), Log: filepath.Join(m.Dir, "ndbmtd.log"),
 			Args: append([]string{"--no-defaults", "--foreground", "--ndb-connectstring=" + c.connect(), fmt.Sprintf("--ndb-nodeid=%d", m.id)}, args...),
@@ -70,7 +70,7 @@ func (c *cluster) bringSQL(ctx context.Context, m member) error {
 }
 
 func (c *cluster) beginSQL(ctx context.Context, m member) (*daemon.Daemon, error) {
-	return m.Start(ctx, &c.Set, host.Command{
+	return m.Start(ctx, &c.Servers, host.Command{
 		Name: "mysqld", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env, Args: []string{"--defaults-file=" + m.ConfigFile()},
 	})
 }
@@ -90,7 +90,7 @@ func (c *cluster) awaitData(ctx context.Context, members []member) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not started after %v", startTimeout))
 	defer cancel()
 	late := members
-	err := c.Set.Await(ctx, func(ctx context.Context) error {
+	err := c.Servers.Await(ctx, func(ctx context.Context) error {
 		peers, err := c.show(ctx)
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func (c *cluster) awaitData(ctx context.Context, members []member) error {
 		}
 		return fmt.Errorf("%d data nodes have not started", len(late))
 	})
-	if err == nil || len(late) == 0 || c.Set.Err() != nil {
+	if err == nil || len(late) == 0 || c.Servers.Err() != nil {
 		return err
 	}
 	c.mu.Lock()

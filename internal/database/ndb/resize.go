@@ -26,13 +26,11 @@ import (
 // no rows until others join.
 func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
 	var change database.Change
-	if err := c.Changing.Begin(); err != nil {
+	release, err := c.Vacant(node.Name())
+	if err != nil {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	defer c.Changing.End()
-	if c.On(node.Name()) != nil {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), database.ErrMember)
-	}
+	defer release()
 	if c.options.replicas == 1 {
 		return change, fmt.Errorf("joining %s: %w: without replicas no data node can restart while the others serve", node.Name(), database.ErrUnsupported)
 	}
@@ -45,7 +43,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	if err := c.Ready(ctx); err != nil {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	c.Say("%s is joining", node.Name())
+	c.ReportProgress("%s is joining", node.Name())
 	began, before := time.Now(), c.members()
 	m, err := c.enlist(ctx, node)
 	if err == nil {
@@ -57,7 +55,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	if err != nil {
 		err = fmt.Errorf("joining %s: %w", node.Name(), err)
 		if m.Server != nil {
-			err = errors.Join(err, c.end(context.WithoutCancel(ctx), m, true), c.Remove(context.WithoutCancel(ctx), m.Server))
+			err = errors.Join(err, c.end(context.WithoutCancel(ctx), m, database.Abrupt), c.Remove(context.WithoutCancel(ctx), m.Server))
 		}
 		return change, err
 	}
@@ -138,7 +136,7 @@ func (c *cluster) restartData(ctx context.Context, m member) error {
 }
 
 func (c *cluster) restartSQL(ctx context.Context, m member) error {
-	if err := m.Halt(ctx, false); err != nil {
+	if err := m.Halt(ctx, database.Graceful); err != nil {
 		return err
 	}
 	return c.launchSQL(ctx, m)
@@ -177,7 +175,7 @@ func (c *cluster) group(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Say("spreading rows over the new node group")
+	c.ReportProgress("spreading rows over the new node group")
 	table := mysql.Schema + "." + mysql.Table
 	if rows, err := s.Ask(ctx, "SELECT 1 FROM information_schema.tables WHERE table_schema = ? AND table_name = ?", mysql.Schema, mysql.Table); err != nil || len(rows) == 0 {
 		return err // a table that is made later is spread from the start
@@ -192,10 +190,11 @@ func (c *cluster) group(ctx context.Context) error {
 // Leave implements database.Cluster: only a node in no node group may.
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
 	var change database.Change
-	if err := c.Changing.Begin(); err != nil {
+	_, release, err := c.Hold(node.Name())
+	if err != nil {
 		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
 	}
-	defer c.Changing.End()
+	defer release()
 	m, err := c.memberOn("removing", node)
 	if err != nil {
 		return change, err
@@ -207,16 +206,16 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	if p := peers[m.id]; p.group >= 0 || !p.connected {
 		return change, fmt.Errorf("removing %s: %w: %s", node.Name(), database.ErrFixed, inGroup)
 	}
-	c.Say("%s is leaving", node.Name())
+	c.ReportProgress("%s is leaving", node.Name())
 	began := time.Now()
-	if err := c.end(ctx, m, manner == database.Abrupt); err != nil {
+	if err := c.end(ctx, m, manner); err != nil {
 		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
 	}
 	change.Accepted = time.Since(began)
 	if err := c.Remove(ctx, m.Server); err != nil {
 		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
 	}
-	if err := c.Set.Await(ctx, func(ctx context.Context) error {
+	if err := c.Servers.Await(ctx, func(ctx context.Context) error {
 		peers, err := c.show(ctx)
 		if err == nil && peers[m.id].connected {
 			err = fmt.Errorf("the data node on %s is still connected", node.Name())
@@ -241,15 +240,15 @@ func (c *cluster) memberOn(doing string, node host.Host) (member, error) {
 }
 
 // end ends a member's SQL and data node.
-func (c *cluster) end(ctx context.Context, m member, kill bool) error {
-	err := m.Halt(ctx, kill)
+func (c *cluster) end(ctx context.Context, m member, manner database.Manner) error {
+	err := m.Halt(ctx, manner)
 	c.mu.Lock()
 	d := c.data[m.Server]
 	delete(c.data, m.Server)
 	c.mu.Unlock()
 	switch {
 	case d == nil:
-	case kill:
+	case manner == database.Abrupt:
 		err = errors.Join(err, d.Kill())
 	default:
 		err = errors.Join(err, c.stopData(ctx, m, d))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,7 +14,6 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/machine/files"
 )
 
 // readyTimeout bounds how long the standbys of a new cluster may take to stream.
@@ -23,11 +21,8 @@ const readyTimeout = 60 * time.Second
 
 // cluster is a running PostgreSQL.
 type cluster struct {
-	env     database.Env
+	*daemon.Cluster[*member]
 	options options
-	log     *slog.Logger
-	servers daemon.Set
-	members daemon.Members[*member]
 	primary atomic.Pointer[member]
 }
 
@@ -46,10 +41,7 @@ func (d *Postgres) Start(ctx context.Context, env database.Env) (database.Cluste
 	if env.Nodes, err = database.First(env.Nodes, "primary", o.primary); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	c := &cluster{env: env, options: o, log: env.Log}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
-	}
+	c := &cluster{Cluster: daemon.NewCluster[*member](Name, env), options: o}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 	}
@@ -57,20 +49,20 @@ func (d *Postgres) Start(ctx context.Context, env database.Env) (database.Cluste
 }
 
 func (c *cluster) start(ctx context.Context) error {
-	c.say("starting the primary on %s", c.env.Nodes[0].Name())
-	first := newMember(c.env.Nodes[0], c.options)
-	c.members.Add(first)
+	c.ReportProgress("starting the primary on %s", c.Env.Nodes[0].Name())
+	first := newMember(c.Env.Nodes[0], c.options)
+	c.Add(first)
 	c.primary.Store(first)
 	if err := c.initialise(ctx, first); err != nil {
 		return err
 	}
-	if len(c.env.Nodes) > 1 {
-		c.say("cloning %d standbys", len(c.env.Nodes)-1)
+	if len(c.Env.Nodes) > 1 {
+		c.ReportProgress("cloning %d standbys", len(c.Env.Nodes)-1)
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	for _, h := range c.env.Nodes[1:] {
+	for _, h := range c.Env.Nodes[1:] {
 		m := newMember(h, c.options)
-		c.members.Add(m)
+		c.Add(m)
 		g.Go(func() error {
 			if err := c.reserve(gctx, first, m); err != nil {
 				return err
@@ -87,7 +79,7 @@ func (c *cluster) start(ctx context.Context) error {
 	// Last, since with synchronous standbys nothing is committed before they stream.
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("postgres is not ready after %v", readyTimeout))
 	defer cancel()
-	if err := c.servers.Await(ctx, c.Ready); err != nil {
+	if err := c.Servers.Await(ctx, c.Ready); err != nil {
 		return err
 	}
 	return first.ask(ctx, func(ctx context.Context, conn *pgconn.PgConn) error {
@@ -111,40 +103,33 @@ func (c *cluster) initialise(ctx context.Context, m *member) error {
 	return c.run(ctx, m, false)
 }
 
-func (c *cluster) say(format string, args ...any) { c.env.Say(Name, format, args...) }
+func (c *cluster) ReportProgress(format string, args ...any) {
+	c.Env.ReportProgress(Name, format, args...)
+}
 
 // current are the members at this moment, and the primary.
 func (c *cluster) current() (members []*member, primary *member) {
-	return c.members.All(), c.primary.Load()
+	return c.All(), c.primary.Load()
 }
 
 // Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
 	var hosts []string
-	members := c.members.All()
+	members := c.All()
 	for _, m := range members {
 		hosts = append(hosts, m.addr)
 	}
 	return map[string]string{PropHosts: strings.Join(hosts, ","), PropRead: c.options.read}
 }
 
-// Failed implements database.Cluster.
-func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
-
-// Err implements database.Cluster.
-func (c *cluster) Err() error { return c.servers.Err() }
-
-// Logs implements database.Cluster.
-func (c *cluster) Logs() map[string]files.File { return c.servers.Logs() }
-
 // Stop implements database.Cluster. What was written is not flushed: it goes with the lab.
 func (c *cluster) Stop(ctx context.Context) error {
-	members := c.members.All()
+	members := c.All()
 	errs := make([]error, len(members))
 	var all sync.WaitGroup
 	for i, m := range members {
 		all.Go(func() { errs[i] = m.quit(ctx) })
 	}
 	all.Wait()
-	return errors.Join(append(errs, c.servers.Stop(ctx))...)
+	return errors.Join(append(errs, c.Servers.Stop(ctx))...)
 }

@@ -134,7 +134,7 @@ func TestCloneThatCannotBeRewound(t *testing.T) {
 	if err := c.Halt(t.Context(), nodes[0], database.Abrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(c.members.On("n1").data() + "/global/pg_control"); err != nil {
+	if err := os.Remove(c.On("n1").data() + "/global/pg_control"); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Revive(t.Context(), nodes[0]); err != nil {
@@ -164,7 +164,7 @@ func TestReadsElsewhere(t *testing.T) {
 	if _, err := client.Read(t.Context(), "", "user1", nil, nil); err != nil {
 		t.Error(err)
 	}
-	if client.read == nil || client.read.addr == c.members.On("n1").addr {
+	if client.read == nil || client.read.addr == c.On("n1").addr {
 		t.Errorf("reads go to %+v", client.read)
 	}
 	if err := c.Halt(t.Context(), nodes[1], database.Abrupt); err != nil {

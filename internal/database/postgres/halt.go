@@ -12,7 +12,7 @@ import (
 // the most WAL is promoted, at once: there is no failover manager that would have to
 // notice first.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
-	m, release, err := c.members.Hold(node.Name())
+	m, release, err := c.Hold(node.Name())
 	if err != nil {
 		return fmt.Errorf("halting %s: %w", node.Name(), err)
 	}
@@ -24,13 +24,12 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 }
 
 func (c *cluster) halt(ctx context.Context, m *member, manner database.Manner) error {
-	if m.halted.Load() {
+	if !m.MarkHalted() {
 		return nil
 	}
-	m.halted.Store(true)
 	end := m.stop
 	if manner == database.Abrupt {
-		end = func(context.Context) error { return m.kill() }
+		end = func(context.Context) error { return m.Kill() }
 	}
 	if err := end(ctx); err != nil {
 		return err
@@ -44,12 +43,12 @@ func (c *cluster) halt(ctx context.Context, m *member, manner database.Manner) e
 // Revive implements database.Cluster. A member comes back as a standby of whoever is
 // primary; with none, as the primary, if it was the last one.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
-	m, release, err := c.members.Hold(node.Name())
+	m, release, err := c.Hold(node.Name())
 	if err != nil {
 		return fmt.Errorf("reviving %s: %w", node.Name(), err)
 	}
 	defer release()
-	if m.server.Load().Running() {
+	if m.Server().Running() {
 		return nil
 	}
 	if err := c.revive(ctx, m); err != nil {

@@ -39,15 +39,14 @@ type member struct {
 	host host.Host
 	addr string // for clients
 
-	server atomic.Pointer[daemon.Daemon] // nil until it was started
-	halted atomic.Bool
+	daemon.Seat
 	// stale says that it was down while another became primary: what it wrote last may
 	// be no part of history.
 	stale atomic.Bool
 }
 
-// Node implements daemon.Member.
-func (m *member) Node() string { return m.host.Name() }
+// Name implements daemon.Member.
+func (m *member) Name() string { return m.host.Name() }
 
 func newMember(h host.Host, o options) *member {
 	return &member{host: h, addr: net.JoinHostPort(h.Addr(), strconv.Itoa(o.port))}
@@ -115,9 +114,9 @@ func (m *member) becomeStandby(ctx context.Context) error {
 // command is a program of PostgreSQL's on the member's node.
 func (c *cluster) command(m *member, program string, args ...string) host.Command {
 	return host.Command{
-		Name: program, Path: c.env.Installation.Programs[program], Args: args,
+		Name: program, Path: c.Env.Installation.Programs[program], Args: args,
 		// Messages are looked at; and no setting of the person's own may count.
-		Env: append([]string{"LC_ALL=C", "HOME=" + m.dir()}, c.env.Installation.Env...), Dir: m.dir(),
+		Env: append([]string{"LC_ALL=C", "HOME=" + m.dir()}, c.Env.Installation.Env...), Dir: m.dir(),
 		UID: nobody, GID: nobody,
 	}
 }
@@ -142,7 +141,7 @@ func (c *cluster) tool(ctx context.Context, m *member, program string, args ...s
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		return fmt.Errorf("%s on %s: %w: %s", program, m.host.Name(), failed, strings.Join(lines[max(0, len(lines)-errorLines):], "\n"))
 	}
-	c.log.Debug(program, "node", m.host.Name(), "output", out.String())
+	c.Log.Debug(program, "node", m.host.Name(), "output", out.String())
 	return nil
 }
 
@@ -151,15 +150,14 @@ func (c *cluster) tool(ctx context.Context, m *member, program string, args ...s
 func (c *cluster) run(ctx context.Context, m *member, trial bool) error {
 	cmd := c.command(m, "postgres", "-D", m.data(), "-c", "config_file="+m.config())
 	cmd.Name, cmd.Log = Name, m.log()
-	d, err := c.servers.Start(ctx, m.host, daemon.Spec{Command: cmd, Ports: []int{c.options.port}})
+	d, err := c.Servers.Start(ctx, m.host, daemon.Spec{Command: cmd, Ports: []int{c.options.port}})
 	if err != nil {
 		return err
 	}
 	if trial {
 		d.Leaving()
 	}
-	m.server.Store(d)
-	m.halted.Store(false)
+	m.SetServer(d)
 	return d.Await(ctx, startTimeout, func(ctx context.Context) error {
 		return m.ask(ctx, func(ctx context.Context, conn *pgconn.PgConn) error { return nil })
 	})
@@ -201,7 +199,7 @@ func (m *member) quit(ctx context.Context) error {
 }
 
 func (m *member) end(ctx context.Context, signal syscall.Signal) error {
-	d := m.server.Load()
+	d := m.Server()
 	if d == nil || !d.Running() {
 		return nil
 	}
@@ -216,14 +214,14 @@ func (m *member) end(ctx context.Context, signal syscall.Signal) error {
 	case <-late.C:
 	case <-ctx.Done():
 	}
-	return m.kill()
+	return m.Kill()
 }
 
-// kill ends a server and all its processes with SIGKILL. Those that serve connections
+// Kill ends a server and all its processes with SIGKILL. Those that serve connections
 // notice that their parent has gone by themselves, but only a while later, and a server
 // does not start on data that they still hold.
-func (m *member) kill() error {
-	d := m.server.Load()
+func (m *member) Kill() error {
+	d := m.Server()
 	if d == nil {
 		return nil
 	}

@@ -14,7 +14,7 @@ func (c *cluster) promote(ctx context.Context) error {
 	var best *member
 	var most string
 	for _, m := range members {
-		if m == old || m.halted.Load() {
+		if m == old || m.Halted() {
 			continue
 		}
 		got, err := received(ctx, m)
@@ -29,7 +29,7 @@ func (c *cluster) promote(ctx context.Context) error {
 	if best == nil {
 		return nil
 	}
-	c.say("promoting %s", best.host.Name())
+	c.ReportProgress("promoting %s", best.host.Name())
 	// The checkpoint puts the new timeline into the control file, where pg_rewind looks.
 	if _, err := best.query(ctx, fmt.Sprintf("SELECT pg_promote(true, %d); CHECKPOINT", int(adminTimeout/time.Second))); err != nil {
 		return fmt.Errorf("promoting %s: %w", best.host.Name(), err)
@@ -38,7 +38,7 @@ func (c *cluster) promote(ctx context.Context) error {
 		switch {
 		case m == best:
 			continue
-		case m == old || m.halted.Load():
+		case m == old || m.Halted():
 			m.stale.Store(true)
 			continue
 		}
@@ -56,7 +56,7 @@ func (c *cluster) promote(ctx context.Context) error {
 // primary has ended, or, where that takes long since the link between them is cut, as it is.
 func received(ctx context.Context, m *member) (string, error) {
 	var lsn string
-	err := m.server.Load().Await(ctx, connTimeout, func(ctx context.Context) error {
+	err := m.Server().Await(ctx, connTimeout, func(ctx context.Context) error {
 		text, err := m.query(ctx, "SELECT GREATEST(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()), "+
 			"(SELECT count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming')")
 		if err != nil {

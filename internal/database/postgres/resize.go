@@ -25,7 +25,7 @@ const (
 //	start           complete: the primary says that it streams and has replayed all that
 //	                there was when it began to
 func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Change, err error) {
-	release, err := c.members.Vacant(node.Name())
+	release, err := c.Vacant(node.Name())
 	if err != nil {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
@@ -36,7 +36,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
 	defer cancel()
-	c.say("%s is joining", node.Name())
+	c.ReportProgress("%s is joining", node.Name())
 	began := time.Now()
 	m := newMember(node, c.options)
 	if err := c.reserve(ctx, primary, m); err != nil {
@@ -46,9 +46,9 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (change database.Cha
 	if err := c.takeIn(ctx, m, primary); err != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminTimeout)
 		defer cancel()
-		return change, errors.Join(fmt.Errorf("joining %s: %w", node.Name(), err), m.kill(), c.release(ctx, primary, m), m.discard(ctx))
+		return change, errors.Join(fmt.Errorf("joining %s: %w", node.Name(), err), m.Kill(), c.release(ctx, primary, m), m.discard(ctx))
 	}
-	c.members.Add(m)
+	c.Add(m)
 	change.Complete = time.Since(began)
 	return change, nil
 }
@@ -73,7 +73,7 @@ func (c *cluster) admit(ctx context.Context, m, primary *member, timeout time.Du
 	if _, err := m.query(ctx, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE NOT active"); err != nil {
 		return err
 	}
-	m.server.Load().Staying()
+	m.Server().Staying()
 	return nil
 }
 
@@ -91,7 +91,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
 	}
-	m, release, err := c.members.Hold(node.Name())
+	m, release, err := c.Hold(node.Name())
 	if err != nil {
 		return fail(err)
 	}
@@ -105,7 +105,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	if err := c.halt(ctx, m, manner); err != nil {
 		return fail(err)
 	}
-	c.members.Drop(m)
+	c.Drop(m)
 	primary := c.primary.Load()
 	if primary != nil {
 		if err := c.release(ctx, primary, m); err != nil {
@@ -113,7 +113,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 		}
 	}
 	change.Accepted = time.Since(began)
-	if err := c.servers.Await(ctx, c.settled); err != nil {
+	if err := c.Servers.Await(ctx, c.settled); err != nil {
 		return fail(err)
 	}
 	change.Complete = time.Since(began)
@@ -124,7 +124,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 func (c *cluster) mayGo(m *member) error {
 	members, primary := c.current()
 	for _, o := range members {
-		if o != m && !o.halted.Load() && (primary != nil || m.halted.Load()) {
+		if o != m && !o.Halted() && (primary != nil || m.Halted()) {
 			return nil
 		}
 	}
@@ -142,7 +142,7 @@ func (c *cluster) settled(ctx context.Context) error {
 		return err
 	}
 	for _, m := range members {
-		if s := states[m.host.Name()]; m != primary && !m.halted.Load() && s != streaming {
+		if s := states[m.host.Name()]; m != primary && !m.Halted() && s != streaming {
 			return fmt.Errorf("%w: the standby on %s is not streaming (%q)", database.ErrNotReady, m.host.Name(), s)
 		}
 	}

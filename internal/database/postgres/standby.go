@@ -18,7 +18,7 @@ func (c *cluster) reserve(ctx context.Context, primary, m *member) error {
 // release drops a standby's slot. While the standby's connection still ends the slot is
 // in use.
 func (c *cluster) release(ctx context.Context, primary, m *member) error {
-	return c.servers.Await(ctx, func(ctx context.Context) error {
+	return c.Servers.Await(ctx, func(ctx context.Context) error {
 		_, err := primary.query(ctx, fmt.Sprintf("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = %[1]s AND active; "+
 			"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %[1]s", literal(slotOf(m.addr))))
 		return err
@@ -85,8 +85,8 @@ func (c *cluster) rejoin(ctx context.Context, m, primary *member) error {
 	if err == nil || ctx.Err() != nil || c.Err() != nil {
 		return err
 	}
-	c.say("cloning %s anew: %v", m.host.Name(), err)
-	if err := m.kill(); err != nil {
+	c.ReportProgress("cloning %s anew: %v", m.host.Name(), err)
+	if err := m.Kill(); err != nil {
 		return err
 	}
 	return c.takeIn(ctx, m, primary)

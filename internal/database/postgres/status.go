@@ -72,7 +72,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 // had written when it was asked first.
 func (c *cluster) streams(ctx context.Context, m, primary *member, timeout time.Duration) error {
 	var target string
-	return m.server.Load().Await(ctx, timeout, func(ctx context.Context) error {
+	return m.Server().Await(ctx, timeout, func(ctx context.Context) error {
 		if target == "" {
 			text, err := primary.query(ctx, "SELECT pg_current_wal_flush_lsn()")
 			if err != nil {
@@ -156,7 +156,7 @@ func (c *cluster) Clear(ctx context.Context) error {
 
 // OpenMember implements database.Replicated: a connection to the member from its own node.
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
-	m := c.members.On(node)
+	m := c.On(node)
 	if m == nil {
 		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
 	}

@@ -17,8 +17,8 @@ var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 // cli runs redis-cli --cluster on the control node.
 func (c *cluster) cli(ctx context.Context, args ...string) error {
 	var out bytes.Buffer
-	p, err := c.env.Control.Start(ctx, host.Command{
-		Name: c.kind.cli, Path: c.env.Installation.Programs[c.kind.cli], Env: c.env.Installation.Env,
+	p, err := c.Env.Control.Start(ctx, host.Command{
+		Name: c.kind.cli, Path: c.Env.Installation.Programs[c.kind.cli], Env: c.Env.Installation.Env,
 		Args: append([]string{"--cluster"}, args...), Stdout: &out, Stderr: &out,
 	})
 	if err != nil {
@@ -30,7 +30,7 @@ func (c *cluster) cli(ctx context.Context, args ...string) error {
 		return errors.Join(fmt.Errorf("redis-cli --cluster %s: %w", args[0], context.Cause(ctx)), p.Kill())
 	}
 	text := colour.ReplaceAllString(out.String(), "")
-	c.log.Debug("redis-cli", "args", args, "error", p.Err(), "output", text)
+	c.Log.Debug("redis-cli", "args", args, "error", p.Err(), "output", text)
 	if p.Err() != nil {
 		lines := strings.Split(strings.TrimSpace(text), "\n")
 		return fmt.Errorf("redis-cli --cluster %s: %w: %s", strings.Join(args, " "), p.Err(),

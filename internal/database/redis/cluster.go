@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -13,18 +11,13 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/machine/files"
-	"skerry/internal/machine/host"
 )
 
 // cluster is a running Redis Cluster.
 type cluster struct {
+	*daemon.Cluster[*member]
 	kind    kind
-	env     database.Env
 	options options
-	log     *slog.Logger
-	servers daemon.Set
-	members daemon.Members[*member]
 }
 
 var (
@@ -38,10 +31,7 @@ func (d *Redis) Start(ctx context.Context, env database.Env) (database.Cluster, 
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{kind: d.kind, env: env, options: o, log: env.Log}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
-	}
+	c := &cluster{kind: d.kind, Cluster: daemon.NewCluster[*member](d.kind.name, env), options: o}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 	}
@@ -49,10 +39,10 @@ func (d *Redis) Start(ctx context.Context, env database.Env) (database.Cluster, 
 }
 
 func (c *cluster) start(ctx context.Context) error {
-	c.say("starting %d %s", len(c.env.Nodes), c.kind.server)
+	c.ReportProgress("starting %d %s", len(c.Env.Nodes), c.kind.server)
 	g, gctx := errgroup.WithContext(ctx)
-	members := make([]*member, len(c.env.Nodes))
-	for i, h := range c.env.Nodes {
+	members := make([]*member, len(c.Env.Nodes))
+	for i, h := range c.Env.Nodes {
 		g.Go(func() (err error) {
 			members[i], err = c.startNew(gctx, h, false)
 			return err
@@ -61,76 +51,62 @@ func (c *cluster) start(ctx context.Context) error {
 	err := g.Wait()
 	for _, m := range members {
 		if m != nil {
-			c.members.Add(m)
+			c.Add(m)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	c.say("forming the cluster")
+	c.ReportProgress("forming the cluster")
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("%s is not ready after %v", c.kind.name, readyTimeout))
 	defer cancel()
 	if err := c.form(ctx); err != nil {
 		return errors.Join(fmt.Errorf("forming the cluster: %w", err), c.Err())
 	}
-	if err := c.servers.Await(ctx, c.Ready); err != nil {
+	if err := c.Servers.Await(ctx, c.Ready); err != nil {
 		return fmt.Errorf("forming the cluster: %w", err)
 	}
 	return nil
 }
 
-func (c *cluster) say(format string, args ...any) { c.env.Say(c.kind.name, format, args...) }
+func (c *cluster) ReportProgress(format string, args ...any) {
+	c.Env.ReportProgress(c.kind.name, format, args...)
+}
 
 // remove ends a server and its membership here.
 func (c *cluster) remove(ctx context.Context, m *member) error {
-	c.members.Drop(m)
+	c.Drop(m)
 	return m.stop(ctx)
 }
 
-// current are the members at this moment, running those of them that are not halted.
-func (c *cluster) current() []*member { return c.members.All() }
-
+// running returns the members that are not halted.
 func (c *cluster) running() []*member {
-	return slices.DeleteFunc(c.current(), func(m *member) bool { return m.halted.Load() })
+	return c.Select(func(m *member) bool { return !m.Halted() })
 }
 
 // halted are the members whose processes have been ended and not been started again.
 func (c *cluster) halted() []*member {
-	return slices.DeleteFunc(c.current(), func(m *member) bool { return !m.halted.Load() })
+	return c.Select((*member).Halted)
 }
-
-// member finds the server on a node.
-func (c *cluster) member(h host.Host) *member { return c.memberOn(h.Name()) }
-
-func (c *cluster) memberOn(node string) *member { return c.members.On(node) }
 
 // Properties implements database.Cluster.
 func (c *cluster) Properties() map[string]string {
 	var hosts []string
-	for _, m := range c.current() {
+	for _, m := range c.All() {
 		hosts = append(hosts, m.addr)
 	}
-	p := map[string]string{PropHosts: strings.Join(c.env.Contacts(c.options.port, hosts), ","), PropCluster: "true"}
+	p := map[string]string{PropHosts: strings.Join(c.Env.Contacts(c.options.port, hosts), ","), PropCluster: "true"}
 	if c.options.wait > 0 {
 		p[PropWait] = strconv.Itoa(c.options.wait)
 	}
 	return p
 }
 
-// Failed implements database.Cluster.
-func (c *cluster) Failed() <-chan struct{} { return c.servers.Failed() }
-
-// Err implements database.Cluster.
-func (c *cluster) Err() error { return c.servers.Err() }
-
-// Logs implements database.Cluster.
-func (c *cluster) Logs() map[string]files.File { return c.servers.Logs() }
-
 // Stop implements database.Cluster.
 func (c *cluster) Stop(ctx context.Context) error {
-	err := c.servers.Stop(ctx)
-	for _, m := range c.members.All() {
-		c.members.Drop(m)
+	err := c.Servers.Stop(ctx)
+	for _, m := range c.All() {
+		c.Drop(m)
 		err = errors.Join(err, m.admin.Close())
 	}
 	return err

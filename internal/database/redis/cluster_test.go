@@ -88,7 +88,7 @@ func TestKilledMember(t *testing.T) {
 	d := New()
 	c := startCluster(t, d, loophost.New(t, 3), database.Options{"cluster_node_timeout": "1s"})
 	client := open(t, d, c.Properties())
-	if err := syscall.Kill(c.current()[1].server.Load().PID(), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(c.All()[1].Server().PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -106,7 +106,7 @@ func TestKilledMember(t *testing.T) {
 
 	// Keys of the dead node: in doubt once, since the connection was open, then
 	// refused; when the others have noticed, they are refused by everybody.
-	dead := c.current()[1].addr
+	dead := c.All()[1].addr
 	want := map[string]bool{
 		fmt.Sprint("refused ", load.NotDone): true, fmt.Sprint("clusterdown ", load.NotDone): true,
 	}
@@ -225,7 +225,7 @@ func TestFailedJoin(t *testing.T) {
 	d := New()
 	nodes := loophost.New(t, 4)
 	c := startCluster(t, d, nodes[:3], database.Options{"rebalance": "redis-cli"})
-	cli := c.env.Installation.Programs["redis-cli"]
+	cli := c.Env.Installation.Programs["redis-cli"]
 	broken := filepath.Join(t.TempDir(), "redis-cli")
 	first, joiner := nodes[0].Addr(), nodes[3].Addr()
 	script := fmt.Sprintf(`#!/bin/sh
@@ -237,12 +237,12 @@ exit 1
 	if err := os.WriteFile(broken, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	c.env.Installation.Programs["redis-cli"] = broken
+	c.Env.Installation.Programs["redis-cli"] = broken
 	_, err := c.Join(t.Context(), nodes[3])
 	if err == nil || !strings.Contains(err.Error(), "something went wrong") {
 		t.Errorf("error %v does not say what redis-cli said", err)
 	}
-	if c.member(nodes[3]) != nil || running(nodes[3]) {
+	if c.On(nodes[3].Name()) != nil || running(nodes[3]) {
 		t.Error("the node is still there")
 	}
 	if err := errors.Join(c.Ready(t.Context()), c.closed(t.Context()), c.Err()); err != nil {

@@ -15,11 +15,11 @@ import (
 // replica, being told READONLY, for its master's from its own copy; both send
 // clients elsewhere (MOVED) for all others.
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
-	m := c.memberOn(node)
+	m := c.On(node)
 	if m == nil {
 		return nil, fmt.Errorf("reading the copy of %s: %w", node, database.ErrNotMember)
 	}
-	if m.halted.Load() {
+	if m.Halted() {
 		return nil, fmt.Errorf("reading the copy of %s: %w", node, errHalted)
 	}
 	r := &router{

@@ -29,15 +29,15 @@ const readyTimeout = 60 * time.Second
 // from 2 to 9 s with it, and 2.1 s this way, of which 2 s are a delay of Redis' own; 64
 // nodes take 2.5 s.
 func (c *cluster) form(ctx context.Context) error {
-	members := c.current()
-	master := layout(c.env.Nodes, c.options.masters, c.options.replicas)
+	members := c.All()
+	master := layout(c.Env.Nodes, c.options.masters, c.options.replicas)
 	if err := c.assign(ctx, members, master); err != nil {
 		return err
 	}
 	if err := c.meet(ctx, members); err != nil {
 		return err
 	}
-	if err := c.servers.Await(ctx, c.acquainted); err != nil {
+	if err := c.Servers.Await(ctx, c.acquainted); err != nil {
 		return err
 	}
 	if err := replicate(ctx, members, master); err != nil {

@@ -38,29 +38,29 @@ const (
 //	             write waits for its end, for 2 s at most, and the answer does not
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	fail := func(err error) error { return fmt.Errorf("halting %s on %s: %w", c.kind.name, node.Name(), err) }
-	m := c.member(node)
+	m := c.On(node.Name())
 	if m == nil {
 		return fail(database.ErrNotMember)
 	}
-	if !m.halted.CompareAndSwap(false, true) {
+	if !m.MarkHalted() {
 		return fail(errHalted)
 	}
 	if manner == database.Abrupt {
-		return m.kill()
+		return m.Kill()
 	}
 	if !c.options.persistent {
 		if err := m.saveAndEnd(ctx); err != nil {
 			return fail(err)
 		}
 	}
-	return m.server.Load().Stop(ctx)
+	return m.Server().Stop(ctx)
 }
 
 // saveAndEnd has a server write a snapshot and end.
 func (m *member) saveAndEnd(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
 	defer cancel()
-	d := m.server.Load()
+	d := m.Server()
 	d.Leaving()
 	// A server that ends does not answer.
 	err := m.admin.ShutdownSave(ctx).Err()
@@ -76,17 +76,16 @@ func (m *member) saveAndEnd(ctx context.Context) error {
 // does, and the others that it is there again.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	fail := func(err error) error { return fmt.Errorf("reviving %s on %s: %w", c.kind.name, node.Name(), err) }
-	m := c.member(node)
+	m := c.On(node.Name())
 	if m == nil {
 		return fail(database.ErrNotMember)
 	}
-	if !m.halted.Load() {
+	if !m.Halted() {
 		return fail(errRunning)
 	}
 	if err := c.launch(ctx, m, false); err != nil {
 		return fail(err)
 	}
-	m.halted.Store(false)
 	// What a snapshot says is old from now on: a server that is killed would come back
 	// with it.
 	if err := node.Files().Remove(ctx, filepath.Join(m.dir, snapshot)); err != nil {
@@ -97,7 +96,7 @@ func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, reviveTimeout, fmt.Errorf("it does not serve after %v", reviveTimeout))
 	defer cancel()
-	if err := c.servers.Await(ctx, func(ctx context.Context) error { return c.serves(ctx, m) }); err != nil {
+	if err := c.Servers.Await(ctx, func(ctx context.Context) error { return c.serves(ctx, m) }); err != nil {
 		return fail(err)
 	}
 	return nil

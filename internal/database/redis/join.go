@@ -25,7 +25,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
 	}
-	release, err := c.members.Vacant(node.Name())
+	release, err := c.Vacant(node.Name())
 	if err != nil {
 		return fail(err)
 	}
@@ -37,13 +37,13 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 	if err != nil {
 		return fail(err)
 	}
-	c.say("%s is joining", node.Name())
+	c.ReportProgress("%s is joining", node.Name())
 	began := time.Now()
 	m, err := c.startNew(ctx, node, true)
 	if err != nil {
 		return fail(err)
 	}
-	c.members.Add(m)
+	c.Add(m)
 	if err := c.introduce(ctx, m); err != nil {
 		return fail(c.undoJoin(ctx, m, err))
 	}
@@ -52,7 +52,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 		return fail(c.undoJoin(ctx, m, err))
 	}
 	if master != nil {
-		c.say("%s becomes a replica of %s", node.Name(), master.host.Name())
+		c.ReportProgress("%s becomes a replica of %s", node.Name(), master.host.Name())
 		err = m.follow(ctx, master)
 	} else {
 		change.Bytes, err = c.balance(ctx, nil)
@@ -61,7 +61,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 		err = c.awaitJoin(ctx, m, c.settled)
 	}
 	if err == nil {
-		err = m.server.Load().Joined()
+		err = m.Server().Joined()
 	}
 	if err != nil {
 		return fail(c.undoJoin(ctx, m, err))
@@ -76,13 +76,13 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 // awaitJoin asks until the answer is nil, while the server that joins runs and no other
 // member is halted: neither would become ready.
 func (c *cluster) awaitJoin(ctx context.Context, m *member, ask func(context.Context) error) error {
-	err := c.servers.Await(ctx, func(ctx context.Context) error {
-		if !m.server.Load().Running() || c.allThere() != nil {
+	err := c.Servers.Await(ctx, func(ctx context.Context) error {
+		if !m.Server().Running() || c.allThere() != nil {
 			return nil // told below
 		}
 		return ask(ctx)
 	})
-	if err == nil && m.server.Load().Running() {
+	if err == nil && m.Server().Running() {
 		err = c.allThere()
 	}
 	return err
@@ -121,7 +121,7 @@ func (c *cluster) introduce(ctx context.Context, m *member) error {
 	if c.options.rebalance == byCLI {
 		return c.cli(ctx, "add-node", m.addr, others[0].addr)
 	}
-	client := m.client(c.env.Control)
+	client := m.client(c.Env.Control)
 	defer client.Close()
 	pipe := client.Pipeline()
 	for _, o := range others {
@@ -178,7 +178,7 @@ const calmTimeout = 30 * time.Second
 func (c *cluster) awaitCalm(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, calmTimeout, fmt.Errorf("the members do not agree after %v", calmTimeout))
 	defer cancel()
-	return c.servers.Await(ctx, c.calm)
+	return c.Servers.Await(ctx, c.calm)
 }
 
 var errOpenSlots = errors.New("slots are on the move")
@@ -205,8 +205,8 @@ func (c *cluster) undoJoin(ctx context.Context, m *member, cause error) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
-	if !m.server.Load().Running() {
-		m.halted.Store(true)
+	if !m.Server().Running() {
+		m.MarkHalted()
 		return errors.Join(cause, c.undoLost(ctx, m))
 	}
 	if err := c.repair(ctx); err != nil {
@@ -217,7 +217,7 @@ func (c *cluster) undoJoin(ctx context.Context, m *member, cause error) error {
 		return errors.Join(cause, err)
 	}
 	if n := v.self.owned(); n > 0 {
-		return errors.Join(fmt.Errorf("%w; it stays a member with %d slots", cause, n), m.server.Load().Joined())
+		return errors.Join(fmt.Errorf("%w; it stays a member with %d slots", cause, n), m.Server().Joined())
 	}
 	if len(v.peers) > 1 {
 		if err := c.forget(ctx, m, v.self.id); err != nil {

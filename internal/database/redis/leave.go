@@ -29,7 +29,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	fail := func(err error) (database.Change, error) {
 		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
 	}
-	m, release, err := c.members.Hold(node.Name())
+	m, release, err := c.Hold(node.Name())
 	if err != nil {
 		return fail(err)
 	}
@@ -43,7 +43,7 @@ func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Man
 	if err != nil {
 		return fail(err)
 	}
-	if err := c.servers.Await(ctx, func(ctx context.Context) error { return c.without(ctx, m) }); err != nil {
+	if err := c.Servers.Await(ctx, func(ctx context.Context) error { return c.without(ctx, m) }); err != nil {
 		return fail(err)
 	}
 	if err := c.confirm(ctx); err != nil {
@@ -89,7 +89,7 @@ func (c *cluster) dismiss(ctx context.Context, m *member) (bytes int64, accepted
 			return 0, 0, err
 		}
 	case v.self.owned() > 0:
-		c.say("moving the slots of %s away", m.host.Name())
+		c.ReportProgress("moving the slots of %s away", m.host.Name())
 		if bytes, err = c.balance(ctx, m); err != nil {
 			return bytes, 0, err
 		}
@@ -138,15 +138,15 @@ func (c *cluster) handOver(ctx context.Context, m *member, heir peer) error {
 	if replica == nil {
 		return fmt.Errorf("its replica %s is %w", heir.addr, database.ErrNotMember)
 	}
-	c.say("%s takes over from %s", replica.host.Name(), m.host.Name())
-	client := replica.client(c.env.Control)
+	c.ReportProgress("%s takes over from %s", replica.host.Name(), m.host.Name())
+	client := replica.client(c.Env.Control)
 	defer client.Close()
 	if err := client.ClusterFailover(ctx).Err(); err != nil {
 		return fmt.Errorf("having %s take over: %w", replica.host.Name(), err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, linkTimeout, fmt.Errorf("%s has not taken over after %v", replica.host.Name(), linkTimeout))
 	defer cancel()
-	return c.servers.Await(ctx, func(ctx context.Context) error {
+	return c.Servers.Await(ctx, func(ctx context.Context) error {
 		v, err := m.look(ctx)
 		if err != nil {
 			return err
@@ -162,13 +162,13 @@ func (c *cluster) handOver(ctx context.Context, m *member, heir peer) error {
 // it from each other for a minute.
 func (c *cluster) forget(ctx context.Context, m *member, id string) error {
 	others := c.others(m)
-	if c.options.rebalance == byCLI && !m.halted.Load() {
+	if c.options.rebalance == byCLI && !m.Halted() {
 		return c.cli(ctx, "del-node", others[0].addr, id)
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	for _, o := range others {
 		g.Go(func() error {
-			client := o.client(c.env.Control)
+			client := o.client(c.Env.Control)
 			defer client.Close()
 			err := client.ClusterForget(gctx, id).Err()
 			if err != nil && !strings.Contains(err.Error(), "Unknown node") {
@@ -186,7 +186,7 @@ func (c *cluster) forget(ctx context.Context, m *member, id string) error {
 func (c *cluster) awaitDisowned(ctx context.Context, m *member, id string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, calmTimeout, fmt.Errorf("not every member has heard of its new owners after %v", calmTimeout))
 	defer cancel()
-	return c.servers.Await(ctx, func(ctx context.Context) error {
+	return c.Servers.Await(ctx, func(ctx context.Context) error {
 		views, err := c.lookAll(ctx)
 		if err != nil {
 			return err

@@ -49,13 +49,13 @@ func (c *cluster) dropLost(ctx context.Context, m *member) (accepted time.Durati
 		return 0, advice.With(fmt.Errorf("%w: %s", database.ErrFixed, fewMasters), "halt and revive it instead")
 	}
 	began := time.Now()
-	if !m.halted.Swap(true) {
-		if err := m.kill(); err != nil {
+	if m.MarkHalted() {
+		if err := m.Kill(); err != nil {
 			return 0, err
 		}
 	}
 	if owner && heirs {
-		c.say("a replica takes over from %s", m.host.Name())
+		c.ReportProgress("a replica takes over from %s", m.host.Name())
 		if err := c.succeeded(ctx, m); err != nil {
 			return 0, err
 		}
@@ -69,9 +69,9 @@ func (c *cluster) dropLost(ctx context.Context, m *member) (accepted time.Durati
 		return accepted, err
 	}
 	if owner {
-		c.log.Warn("rows are lost: the node that left held the only copy", "database", c.kind.name,
+		c.Log.Warn("rows are lost: the node that left held the only copy", "database", c.kind.name,
 			"node", m.host.Name(), "slots", self.owned())
-		c.say("the %d slots of %s are shared out, empty", self.owned(), m.host.Name())
+		c.ReportProgress("the %d slots of %s are shared out, empty", self.owned(), m.host.Name())
 		if err := c.inherit(ctx, views, self); err != nil {
 			return accepted, err
 		}
@@ -95,7 +95,7 @@ func (c *cluster) succeeded(ctx context.Context, lost *member) error {
 	patience := failoverPatience + 2*max(c.options.nodeTimeout, defaultNodeTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no replica has taken over after %v", patience))
 	defer cancel()
-	return c.servers.Await(ctx, func(ctx context.Context) error {
+	return c.Servers.Await(ctx, func(ctx context.Context) error {
 		views, err := c.lookAll(ctx)
 		if err != nil {
 			return err
@@ -112,7 +112,7 @@ func (c *cluster) succeeded(ctx context.Context, lost *member) error {
 func (c *cluster) inherit(ctx context.Context, before []view, lost peer) error {
 	var heirs []view
 	for _, v := range before {
-		if v.self.master == "" && !v.halted.Load() {
+		if v.self.master == "" && !v.Halted() {
 			heirs = append(heirs, v)
 		}
 	}
@@ -141,7 +141,7 @@ func (c *cluster) inherit(ctx context.Context, before []view, lost peer) error {
 			continue
 		}
 		g.Go(func() error {
-			client := h.client(c.env.Control)
+			client := h.client(c.Env.Control)
 			defer client.Close()
 			args := []any{"CLUSTER", "ADDSLOTS"}
 			for _, s := range gets[i] {

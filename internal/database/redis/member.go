@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -33,17 +32,15 @@ type member struct {
 	addr  string // others reach it by
 	local string // it listens at
 	dir   string
-	// server is its process, nil before the first.
-	server atomic.Pointer[daemon.Daemon]
-	// halted is set while its processes have been ended and it stays a member.
-	halted atomic.Bool
 	// admin talks to the server from its own node, so that questions cross no link
 	// of the lab and count in nobody's traffic.
 	admin *goredis.Client
+
+	daemon.Seat
 }
 
-// Node implements daemon.Member.
-func (m *member) Node() string { return m.host.Name() }
+// Name implements daemon.Member.
+func (m *member) Name() string { return m.host.Name() }
 
 func (c *cluster) newMember(h host.Host) *member {
 	m := &member{host: h, addr: database.Reach(h, c.options.port), local: database.Local(h, c.options.port), dir: filepath.Join(h.Dir(), c.kind.name)}
@@ -89,9 +86,9 @@ func (c *cluster) startNew(ctx context.Context, h host.Host, joining bool) (*mem
 // launch starts a member's server on what its directory holds and waits until it has
 // read it.
 func (c *cluster) launch(ctx context.Context, m *member, joining bool) error {
-	d, err := c.servers.Start(ctx, m.host, daemon.Spec{
+	d, err := c.Servers.Start(ctx, m.host, daemon.Spec{
 		Command: host.Command{
-			Name: c.kind.name, Path: c.env.Installation.Programs[c.kind.server], Env: c.env.Installation.Env,
+			Name: c.kind.name, Path: c.Env.Installation.Programs[c.kind.server], Env: c.Env.Installation.Env,
 			Args: c.options.arguments(m.host, m.dir), Dir: m.dir, Log: filepath.Join(m.dir, c.kind.name+".log"),
 		},
 		Ports: []int{c.options.port, c.options.port + busOffset},
@@ -100,18 +97,15 @@ func (c *cluster) launch(ctx context.Context, m *member, joining bool) error {
 	if err != nil {
 		return err
 	}
-	m.server.Store(d)
+	m.SetServer(d)
 	// A server that reads its data answers LOADING.
 	if err := d.Await(ctx, upTimeout, func(ctx context.Context) error { return m.admin.Ping(ctx).Err() }); err != nil {
-		return errors.Join(err, d.Kill())
+		return errors.Join(err, m.Halt(ctx, database.Abrupt))
 	}
 	return nil
 }
 
 // stop ends the server in its own way.
 func (m *member) stop(ctx context.Context) error {
-	return errors.Join(m.server.Load().Stop(ctx), m.admin.Close())
+	return errors.Join(m.Server().Stop(ctx), m.admin.Close())
 }
-
-// kill ends the server at once. Its client stays, for what is asked meanwhile.
-func (m *member) kill() error { return m.server.Load().Kill() }

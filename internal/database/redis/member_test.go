@@ -46,7 +46,7 @@ func TestHaltWithoutFile(t *testing.T) {
 	d, nodes, ctx := New(), loophost.New(t, 4), t.Context()
 	c := startCluster(t, d, nodes[:3], database.Options{"appendonly": false})
 	check := fill(t, d, c, 300)
-	held, err := c.current()[1].rows(ctx)
+	held, err := c.All()[1].rows(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestLostMaster(t *testing.T) {
 	d, nodes, ctx := New(), loophost.New(t, 4), t.Context()
 	c := startCluster(t, d, nodes, nil)
 	check := fill(t, d, c, 300)
-	held, err := c.current()[2].rows(ctx)
+	held, err := c.All()[2].rows(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,12 +167,12 @@ func replicasComeAndGo(t *testing.T, d *Redis, need testkit.Feature) {
 	}
 	master := 0
 	replica := func(of int) int {
-		id, err := c.member(nodes[of]).admin.ClusterMyID(ctx).Result()
+		id, err := c.On(nodes[of].Name()).admin.ClusterMyID(ctx).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, h := range nodes {
-			if m := c.member(h); m != nil {
+			if m := c.On(h.Name()); m != nil {
 				if v, err := m.look(ctx); err == nil && v.self.master == id {
 					return i
 				}
@@ -224,7 +224,7 @@ func replicasComeAndGo(t *testing.T, d *Redis, need testkit.Feature) {
 	waiting, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	// The slots have a master again, and every member has heard of it.
-	if err := c.servers.Await(waiting, func(ctx context.Context) error {
+	if err := c.Servers.Await(waiting, func(ctx context.Context) error {
 		views, err := c.lookAll(ctx)
 		for _, v := range views {
 			if v.state != "ok" {

@@ -112,7 +112,7 @@ type source struct {
 // which a script cannot.
 func (c *cluster) source(ctx context.Context, from view) (*source, error) {
 	src := &source{Client: from.client(from.host), from: from, scripted: true}
-	if c.kind.ackedSlots && len(from.replicas()) > 0 || c.kind.name == Name && major(c.env.Installation.Version) < 7 {
+	if c.kind.ackedSlots && len(from.replicas()) > 0 || c.kind.name == Name && major(c.Env.Installation.Version) < 7 {
 		src.scripted = false
 		return src, nil
 	}

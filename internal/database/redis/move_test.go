@@ -110,7 +110,7 @@ func awaitSettled(t *testing.T, c *cluster) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	if err := c.servers.Await(ctx, c.settled); err != nil {
+	if err := c.Servers.Await(ctx, c.settled); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -187,12 +187,12 @@ func TestMoveWhoseNodesDie(t *testing.T) {
 		_, err := c.Leave(ctx, nodes[giver], database.Graceful)
 		killing.Wait()
 		t.Logf("round %d, %s killed: %v", round, victim.Name(), err)
-		if c.member(victim) != nil {
+		if c.On(victim.Name()) != nil {
 			if err := c.Revive(ctx, victim); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if c.member(nodes[giver]) == nil {
+		if c.On(nodes[giver].Name()) == nil {
 			_, err = c.Join(ctx, nodes[giver])
 		} else {
 			err = c.repair(ctx)
@@ -287,7 +287,7 @@ func TestGone(t *testing.T) {
 	const key = "{user}1"
 	slot := slotOf(key)
 	owner := slot * 3 / slots
-	from, to := c.memberOn(nodes[owner].Name()), c.memberOn(nodes[(owner+1)%3].Name())
+	from, to := c.On(nodes[owner].Name()), c.On(nodes[(owner+1)%3].Name())
 	id, err := to.admin.ClusterMyID(ctx).Result()
 	if err != nil {
 		t.Fatal(err)

@@ -64,13 +64,13 @@ func (c *cluster) lookAll(ctx context.Context) ([]view, error) {
 
 // lookSome asks every member. The view of one that does not answer has no peers.
 func (c *cluster) lookSome(ctx context.Context) ([]view, error) {
-	members := c.current()
+	members := c.All()
 	views := make([]view, len(members))
 	var all sync.WaitGroup
 	for i, m := range members {
 		all.Go(func() {
 			views[i].member = m
-			if m.halted.Load() {
+			if m.Halted() {
 				return
 			}
 			if v, err := m.look(ctx); err == nil {

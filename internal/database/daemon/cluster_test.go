@@ -12,10 +12,10 @@ import (
 
 type part struct{ node string }
 
-func (p *part) Node() string { return p.node }
+func (p *part) Name() string { return p.node }
 
 func TestMembers(t *testing.T) {
-	var l daemon.Members[*part]
+	var l daemon.MemberList[*part]
 	a, b, other := &part{"a"}, &part{"b"}, &part{"b"}
 	l.Add(a)
 	l.Add(b)
@@ -41,7 +41,7 @@ func TestMembers(t *testing.T) {
 
 // One change at a time, and none of a node that has no member, or has one.
 func TestHold(t *testing.T) {
-	var l daemon.Members[*part]
+	var l daemon.MemberList[*part]
 	a := &part{"a"}
 	l.Add(a)
 	busy := func(with string) {
