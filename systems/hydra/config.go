@@ -14,6 +14,7 @@ import (
 	"skerry/internal/base/bearer"
 	"skerry/internal/base/strict"
 	"skerry/internal/base/unit"
+	"skerry/systems/consensus"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/cloudsql"
 )
@@ -235,3 +236,6 @@ func ParseMember(text string) (MemberConfig, error) {
 
 // logDir is where the log is.
 func (c *Config) logDir() string { return filepath.Join(c.Data, "log") }
+
+// MemberID is the ID of a member of a name that none was given for.
+func MemberID(name string) uint64 { return consensus.MemberID(name) }

@@ -1,10 +1,22 @@
 package balancer
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"skerry/systems/hydra/api"
 )
 
 // backend is a server as the balancer knows it.
@@ -80,3 +92,159 @@ func (b *backend) refused(why error) {
 
 // usable is whether requests may go there.
 func (v view) usable() bool { return v.up && !v.draining && !v.spare }
+
+var errUnhealthy = errors.New("unhealthy")
+
+// maxStatus bounds what is read of a check's answer, in bytes.
+const maxStatus = 1 << 20
+
+func dialer(timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
+	return (&net.Dialer{Timeout: timeout, KeepAlive: 15 * time.Second}).DialContext
+}
+
+// watch checks a backend until ctx ends; first is called after the first check.
+func (p *pool) watch(ctx context.Context, b *backend, first func()) {
+	defer first()
+	tick := time.NewTicker(p.config.Interval)
+	defer tick.Stop()
+	for {
+		began := time.Now()
+		v, err := p.ask(ctx, b)
+		if ctx.Err() != nil {
+			return
+		}
+		if b.heard(v, time.Since(began), err, p.config.Fall, p.config.Rise) {
+			if err != nil {
+				p.config.Log.Warn("a backend is down", "backend", b.url.Host, "cloud", b.cloud, "error", err)
+			} else {
+				p.config.Log.Info("a backend is up", "backend", b.url.Host, "cloud", b.cloud)
+			}
+		}
+		first()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// ask checks a backend once.
+func (p *pool) ask(ctx context.Context, b *backend) (view, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.config.CheckTimeout)
+	defer cancel()
+	path := "/status"
+	if p.kind == Apps {
+		path = "/healthz"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url.JoinPath(path).String(), nil)
+	if err != nil {
+		return view{}, err
+	}
+	if p.config.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+p.config.Token)
+	}
+	resp, err := p.client.RoundTrip(req)
+	if err != nil {
+		return view{}, err
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxStatus))
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		return view{}, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return view{}, fmt.Errorf("%w: %s%s answered %s", errUnhealthy, b.url.Host, path, resp.Status)
+	}
+	if p.kind == Apps {
+		return view{}, nil
+	}
+	var s api.Status
+	if err := json.Unmarshal(body, &s); err != nil {
+		return view{}, fmt.Errorf("reading the status of %s: %w", b.url.Host, err)
+	}
+	if s.Problem != "" {
+		return view{}, fmt.Errorf("%w: %s", errUnhealthy, s.Problem)
+	}
+	return view{
+		draining: s.Draining, spare: s.Witness, term: s.Term,
+		leads: s.Role == roleLeader || s.Role == roleDirect,
+		knows: s.Leader != "" || s.Role == roleDirect,
+	}, nil
+}
+
+// Roles of members in their status.
+const (
+	roleLeader = "leader"
+	roleDirect = "direct"
+)
+
+// candidate is a backend as it was when an order was made.
+type candidate struct {
+	*backend
+	seen view
+	cost float64
+}
+
+// alike is by how much distances may differ without counting for much. With it, and by
+// the chance that is in the costs, backends that are about as near share the requests.
+const alike = time.Millisecond
+
+// order is in which order a request tries the backends. Those of this cloud come before
+// the others', and within a cloud what counts is the distance times the requests that are
+// there already; a leader that is near comes first for writes. Where none is usable all
+// are tried: the checks may be wrong.
+func (p *pool) order(write bool) []*backend {
+	all := make([]candidate, 0, len(p.backends))
+	var leader *backend
+	var term uint64
+	for _, b := range p.backends {
+		c := candidate{backend: b, seen: b.see()}
+		if !c.seen.usable() {
+			continue
+		}
+		c.cost = float64(c.seen.distance+alike) * float64(b.inflight.Load()+1) * (1 + rand.Float64()/2)
+		if c.seen.leads && (leader == nil || c.seen.term > term) && (b.local || c.seen.distance <= p.config.Near) {
+			leader, term = b, c.seen.term
+		}
+		all = append(all, c)
+	}
+	if len(all) == 0 {
+		return p.shuffled()
+	}
+	slices.SortFunc(all, func(x, y candidate) int {
+		switch {
+		case write && x.backend == leader:
+			return -1
+		case write && y.backend == leader:
+			return 1
+		case x.local != y.local:
+			if x.local {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(x.cost, y.cost)
+	})
+	order := make([]*backend, len(all))
+	for i, c := range all {
+		order[i] = c.backend
+	}
+	return order
+}
+
+func (p *pool) shuffled() []*backend {
+	order := slices.Clone(p.backends)
+	rand.Shuffle(len(order), func(i, k int) { order[i], order[k] = order[k], order[i] })
+	return order
+}
+
+// ready is whether the pool can serve: something is usable and, of members, one that knows
+// a leader, without which no write gets through.
+func (p *pool) ready() bool {
+	for _, b := range p.backends {
+		if v := b.see(); v.usable() && (p.kind != Members || v.knows) {
+			return true
+		}
+	}
+	return false
+}

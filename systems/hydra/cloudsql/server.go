@@ -3,11 +3,16 @@ package cloudsql
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -79,4 +84,136 @@ func connectMySQL(c Config, s *silence) (*sql.DB, error) {
 	db := sql.OpenDB(connector)
 	limitPool(db, c)
 	return db, nil
+}
+
+// ErrSilent says that a database's server does not answer, as one does not that was cut off:
+// its connections are not refused, and TCP would wait for a quarter of an hour.
+var ErrSilent = errors.New("the database does not answer")
+
+// silence bounds for how long a server may say nothing while an answer of it is awaited. It
+// is measured below the drivers, by what comes in, since a statement that brings many rows or
+// waits for its turn takes as long as it takes, and MySQL's driver commits without a context.
+type silence struct {
+	limit  atomic.Int64 // ns
+	silent atomic.Bool  // what was awaited last did not come
+}
+
+func newSilence(limit time.Duration) *silence {
+	s := &silence{}
+	s.limit.Store(int64(limit))
+	return s
+}
+
+// dial makes a connection that ends when the server is silent for too long.
+func (s *silence) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.limit.Load()))
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+	if err != nil {
+		s.note(err)
+		return nil, err
+	}
+	return &bounded{Conn: conn, silence: s}, nil
+}
+
+func (s *silence) note(err error) {
+	var timeout net.Error
+	switch {
+	case err == nil:
+		s.silent.Store(false)
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		s.silent.Store(true)
+	}
+}
+
+// explain tells of an error whether it is the server's silence: drivers hide that.
+func (s *silence) explain(err error) error {
+	if err == nil || !s.silent.Load() || errors.Is(err, ErrSilent) {
+		return err
+	}
+	return fmt.Errorf("%w for %v: %w", ErrSilent, time.Duration(s.limit.Load()), err)
+}
+
+// bounded is a connection each of whose reads and writes is bounded, unless the driver has
+// set a deadline of its own.
+type bounded struct {
+	net.Conn
+	silence *silence
+
+	mu  sync.Mutex // a deadline of the driver's is not overwritten
+	own bool
+}
+
+func (b *bounded) begin(set func(time.Time) error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.own {
+		_ = set(time.Now().Add(time.Duration(b.silence.limit.Load()))) // one that is closed fails by itself
+	}
+}
+
+// end takes the bound back: a connection that nobody asks may be idle.
+func (b *bounded) end(set func(time.Time) error, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.own {
+		b.silence.note(err)
+		_ = set(time.Time{})
+	}
+}
+
+// Read implements net.Conn.
+func (b *bounded) Read(p []byte) (int, error) {
+	b.begin(b.Conn.SetReadDeadline)
+	n, err := b.Conn.Read(p)
+	b.end(b.Conn.SetReadDeadline, err)
+	return n, err
+}
+
+// Write implements net.Conn.
+func (b *bounded) Write(p []byte) (int, error) {
+	b.begin(b.Conn.SetWriteDeadline)
+	n, err := b.Conn.Write(p)
+	if err != nil {
+		b.end(b.Conn.SetWriteDeadline, err)
+	}
+	return n, err
+}
+
+func (b *bounded) driver(t time.Time, set func(time.Time) error) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.own = !t.IsZero()
+	return set(t)
+}
+
+// SetDeadline implements net.Conn.
+func (b *bounded) SetDeadline(t time.Time) error { return b.driver(t, b.Conn.SetDeadline) }
+
+// SetReadDeadline implements net.Conn.
+func (b *bounded) SetReadDeadline(t time.Time) error { return b.driver(t, b.Conn.SetReadDeadline) }
+
+// SetWriteDeadline implements net.Conn.
+func (b *bounded) SetWriteDeadline(t time.Time) error { return b.driver(t, b.Conn.SetWriteDeadline) }
+
+// SyscallConn implements syscall.Conn: MySQL's driver looks whether an idle connection has
+// been closed.
+func (b *bounded) SyscallConn() (syscall.RawConn, error) {
+	if c, ok := b.Conn.(syscall.Conn); ok {
+		return c.SyscallConn()
+	}
+	return nil, errors.ErrUnsupported
+}
+
+// patience bounds a short statement, so that a few connections which have been cut off are
+// not waited for one after the other. done explains the error.
+func (s *Store) patience(ctx context.Context) (_ context.Context, done func(*error)) {
+	if !s.Server() {
+		return ctx, func(*error) {}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*s.config.Timeout)
+	return ctx, func(err *error) {
+		cancel()
+		*err = s.silence.explain(*err)
+	}
 }

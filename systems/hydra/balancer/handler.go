@@ -9,7 +9,10 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"skerry/internal/base/bodylimit"
 	"skerry/internal/base/webguard"
@@ -135,4 +138,121 @@ func problem(w http.ResponseWriter, status int, code, message string) int {
 	// A client that is gone does not miss it.
 	_ = json.NewEncoder(w).Encode(api.Problem{Code: code, Message: message})
 	return status
+}
+
+// Reasons for which a request is turned away.
+var (
+	errFull   = errors.New("the queue is full")
+	errWaited = errors.New("it waited too long in the queue")
+)
+
+// limiter lets a number of requests through at once and has a number of others wait in
+// their order. More is turned away at once: a queue without an end answers nobody in time.
+type limiter struct {
+	slots   chan struct{}
+	waiting atomic.Int64
+	queue   int64
+	wait    time.Duration
+}
+
+func newLimiter(limit, queue int, wait time.Duration) *limiter {
+	return &limiter{slots: make(chan struct{}, limit), queue: int64(queue), wait: wait}
+}
+
+// enter returns when the request may go on; leave has to follow then.
+func (l *limiter) enter(ctx context.Context) error {
+	select {
+	case l.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	if l.waiting.Add(1) > l.queue {
+		l.waiting.Add(-1)
+		return errFull
+	}
+	defer l.waiting.Add(-1)
+	timer := time.NewTimer(l.wait)
+	defer timer.Stop()
+	select {
+	case l.slots <- struct{}{}:
+		return nil
+	case <-timer.C:
+		return errWaited
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (l *limiter) leave() { <-l.slots }
+
+// Seen is a backend as /-/backends tells of it.
+type Seen struct {
+	Kind     Kind    `json:"kind"`
+	URL      string  `json:"url"`
+	Cloud    string  `json:"cloud"`
+	Usable   bool    `json:"usable"`
+	Leader   bool    `json:"leader,omitempty"`
+	Draining bool    `json:"draining,omitempty"`
+	Distance float64 `json:"distance_ms"`
+	Inflight int64   `json:"in_flight"`
+	Problem  string  `json:"problem,omitempty"`
+}
+
+// own serves the balancer's own paths: /-/healthy while it runs, /-/ready while it can
+// serve and is not about to end, /-/backends, /-/metrics.
+func (b *Balancer) own(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "only GET", http.StatusMethodNotAllowed)
+		return
+	}
+	switch r.URL.Path {
+	case "/-/healthy":
+		w.WriteHeader(http.StatusNoContent)
+	case "/-/ready":
+		if !b.Ready() {
+			http.Error(w, "not ready", http.StatusServiceUnavailable)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	case "/-/backends":
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(b.Backends()) // to a client that may be gone
+	case "/-/metrics":
+		if b.config.Gatherer == nil {
+			http.NotFound(w, r)
+			return
+		}
+		promhttp.HandlerFor(b.config.Gatherer, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// Ready is whether it can serve and is to go on.
+func (b *Balancer) Ready() bool {
+	if b.state.draining.Load() {
+		return false
+	}
+	for _, p := range b.pools {
+		if !p.ready() {
+			return false
+		}
+	}
+	return true
+}
+
+// Backends tells what is known of each.
+func (b *Balancer) Backends() []Seen {
+	var all []Seen
+	for _, p := range b.pools {
+		for _, x := range p.backends {
+			v := x.see()
+			all = append(all, Seen{
+				Kind: p.kind, URL: x.url.String(), Cloud: x.cloud, Usable: v.usable(), Leader: v.leads, Draining: v.draining,
+				Distance: v.distance.Seconds() * 1000, Inflight: x.inflight.Load(), Problem: v.problem,
+			})
+		}
+	}
+	return all
 }

@@ -1,0 +1,243 @@
+package hydra
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/base/unit"
+	"skerry/internal/database"
+	"skerry/internal/database/postgres"
+	"skerry/internal/testkit"
+	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/relay"
+	"skerry/systems/consensus"
+	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/cloudsql"
+	"skerry/systems/hydra/hydraclient"
+)
+
+// startPostgres starts a server of the laboratory's and returns its address.
+func startPostgres(t *testing.T) string {
+	t.Helper()
+	d := postgres.New()
+	in, err := d.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := loophost.New(t, 1)
+	c, err := d.Start(t.Context(), database.Env{Nodes: nodes, Control: nodes[0], Installation: in, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return strings.Split(c.Properties()[postgres.PropHosts], ",")[0]
+}
+
+// TestDatabaseAway has a member start without its cloud's server, and lose it to a link that
+// drops everything: the log goes on, the other cloud answers, status tells, and with the server
+// the entries come into it.
+func TestDatabaseAway(t *testing.T) {
+	testkit.Need(t, testkit.Installed(postgres.Recipe))
+	ctx := t.Context()
+	between := relay.New(t, startPostgres(t))
+	between.Set(relay.Refuse)
+	all := planProcesses(t)
+	east, west, witness := all[0], all[1], all[2]
+	east.config.Database = "postgres://postgres@" + between.Addr() + "/postgres?sslmode=disable"
+	east.config.DatabaseTimeout = unit.Duration(time.Second)
+	for _, p := range all {
+		p.start()
+	}
+	opened := func() api.Database {
+		s, err := east.client.Status(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range s.Databases {
+			if d.Cloud == "east" {
+				return d
+			}
+		}
+		t.Fatalf("no database of east in %+v", s)
+		return api.Database{}
+	}
+	// answered reads a row at the member in the east.
+	answered := func(want, by string) {
+		t.Helper()
+		var meta hydraclient.Meta
+		eventually(t, "a row is "+want+" by "+by, func() bool {
+			row, err := east.client.Get(ctx, "t", "k", hydraclient.WithMeta(&meta))
+			return err == nil && string(row.Value) == want && meta.Cloud == by
+		})
+	}
+	put := func(n int) {
+		t.Helper()
+		eventually(t, "a write is acknowledged", func() bool {
+			_, err := east.client.Put(ctx, "t", "k", map[string]int{"n": n})
+			return err == nil
+		})
+	}
+
+	eventually(t, "there is a table", func() bool { return west.client.CreateTable(ctx, "t", hydraclient.Ack(api.Applied)) == nil })
+	if d := opened(); d.State != api.StateDown || d.Problem == "" {
+		t.Errorf("status of a database that is away: %+v", d)
+	}
+	put(1)
+	answered(`{"n":1}`, "west")
+	west.kill()
+	eventually(t, "those that are left elect a leader", func() bool {
+		s, err := witness.client.Status(ctx)
+		return err == nil && s.Leader != "" && s.Leader != west.config.Name
+	})
+	eventually(t, "a read that nobody can answer is refused", func() bool {
+		_, err := east.client.Get(ctx, "t", "k", hydraclient.Read(api.Local))
+		return errors.Is(err, hydraclient.ErrUnavailable)
+	})
+
+	between.Set(relay.Pass)
+	answered(`{"n":1}`, "east")
+	west.start()
+	put(2)
+	answered(`{"n":2}`, "east")
+
+	between.Set(relay.Swallow)
+	eventually(t, "the other cloud answers", func() bool {
+		var meta hydraclient.Meta
+		_, err := east.client.Get(ctx, "t", "k", hydraclient.Read(api.Local), hydraclient.WithMeta(&meta))
+		return err == nil && meta.Cloud == "west"
+	})
+	eventually(t, "status tells of the silence", func() bool {
+		d := opened()
+		return d.State == api.StateDown && strings.Contains(d.Problem, "does not answer")
+	})
+	put(3)
+	answered(`{"n":3}`, "west")
+	between.Set(relay.Pass)
+	answered(`{"n":3}`, "east")
+}
+
+// TestTakeover has the member end that applies to a database which it shares.
+func TestTakeover(t *testing.T) {
+	shared, ctx := newSharedLog(), t.Context()
+	first := startMember(t, shared, "a1", "east", "", nil)
+	if err := first.client.CreateTable(ctx, "accounts", hydraclient.Ack(api.Applied)); err != nil {
+		t.Fatal(err)
+	}
+	second := startMember(t, shared, "a2", "east", first.path, nil)
+	if second.lead.Load() || second.Node.away("a1") {
+		t.Fatalf("the second member applies: %v, the first one is away: %v", second.lead.Load(), second.Node.away("a1"))
+	}
+	first.stop()
+	shared.mu.Lock()
+	first.log.away = true
+	shared.mu.Unlock()
+	if !second.Node.away("a1") {
+		t.Error("the first member is not away")
+	}
+	if _, err := second.client.Put(ctx, "accounts", "ada", map[string]int{"n": 1}, hydraclient.Ack(api.Applied)); err != nil {
+		t.Fatal(err)
+	}
+	if !second.lead.Load() {
+		t.Error("the second member does not apply")
+	}
+}
+
+func TestStateOfDatabases(t *testing.T) {
+	s, err := cloudsql.Open(t.Context(), cloudsql.Config{URL: "sqlite:" + t.TempDir() + "/hydra.db", Cluster: "test", Readers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	n := NewNode(Options{Cloud: "east"}, s)
+	tests := []struct {
+		name           string
+		cloud          string
+		first, applied uint64
+		away           bool
+		want           string
+	}{
+		{"has told nothing of a whole log", "west", 2, 0, false, api.StateServing},
+		{"has applied a part of a whole log", "west", 2, 5, false, api.StateServing},
+		{"has told nothing of a log that was compacted", "west", 100, 0, false, api.StateUnknown},
+		{"lacks what the log has", "west", 100, 99, false, api.StateServing},
+		{"lacks more than the log has", "west", 100, 98, false, api.StateCutLoose},
+		{"lacks more than the log has, and is away", "west", 100, 98, true, api.StateCutLoose},
+		{"is away", "west", 100, 200, true, api.StateUnknown},
+		{"is this cloud's and empty", "east", 100, 0, false, api.StateCutLoose},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := consensus.MemberStatus{Member: consensus.Member{Site: tt.cloud}, Connected: !tt.away, Applied: tt.applied}
+			if got := n.databaseOf(m, consensus.Status{First: tt.first, Commit: 300}).State; got != tt.want {
+				t.Errorf("it is %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// A member that only follows how another applies serves again with the database, without
+// having had to apply anything itself.
+func TestAFollowerServesAgain(t *testing.T) {
+	shared, ctx := newSharedLog(), t.Context()
+	first := startMember(t, shared, "a1", "east", "", nil)
+	if err := first.client.CreateTable(ctx, "t", hydraclient.Ack(api.Applied)); err != nil {
+		t.Fatal(err)
+	}
+	second := startMember(t, shared, "a2", "east", first.path, nil)
+	operator, err := sql.Open("sqlite", "file:"+first.path+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer operator.Close()
+	if _, err := operator.ExecContext(ctx, "ALTER TABLE hydra_meta RENAME TO elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the second says so", func() bool { return second.serving() != nil })
+	if _, err := operator.ExecContext(ctx, "ALTER TABLE elsewhere RENAME TO hydra_meta"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the second serves again", func() bool { return second.serving() == nil })
+	if second.lead.Load() {
+		t.Error("it has taken over")
+	}
+}
+
+// TestToldOfProgress has a member that does not apply never look by itself: who applies tells it,
+// so that writes and reads there are answered.
+func TestToldOfProgress(t *testing.T) {
+	shared, ctx := newSharedLog(), t.Context()
+	never := func(o *Options) { o.pace = pace{time.Hour, time.Hour} }
+	a := startMember(t, shared, "a", "east", "", nil)
+	if err := a.client.CreateTable(ctx, "t", hydraclient.Ack(api.Applied)); err != nil {
+		t.Fatal(err)
+	}
+	b := startMember(t, shared, "b", "east", a.path, nil, never)
+	for i := range 30 {
+		if _, err := b.client.Put(ctx, "t", fmt.Sprint(i), map[string]int{"n": i}, hydraclient.Ack(api.Applied)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.client.Put(ctx, "t", fmt.Sprint("a", i), map[string]int{"n": i}, hydraclient.Ack(api.Applied)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.client.Get(ctx, "t", fmt.Sprint("a", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b.lead.Load() {
+		t.Error("the member applies")
+	}
+}
