@@ -33,12 +33,12 @@ func TestWorkloadOnATree(t *testing.T) {
 		t.Errorf("workload a on a tree: %+v, %v", w, err)
 	}
 	for name, test := range map[string]struct{ set, want string }{
-		"a value":          {"workload.properties.shared=2", "--set workload.properties.shared=2: workload.properties.shared: \"2\" is no number from 0 to 1"},
-		"a property":       {"workload.properties.fieldlength=2", "namespace has no such property"},
+		"a value":          {"workload.properties.shared=2", "--set workload.properties.shared=2: workload.properties.shared: \"2\" is not a number between 0 and 1"},
+		"a property":       {"workload.properties.fieldlength=2", "unknown for workload namespace"},
 		"of another":       {"assert=[read.p95 < 1s]", "the workload does no read"},
 		"none of those":    {"assert=[mkdir.p95 < 1s]", "the workload does no mkdir"},
 		"probed":           {"workload.probes={every: 5s}", "the same names"},
-		"too few to share": {"workload.records=1", "2 records at least"},
+		"too few to share": {"workload.records=1", "at least 2 records"},
 	} {
 		_, err := Parse("tree.yaml", []byte(treeful), []string{test.set}, false)
 		if err == nil || !strings.Contains(err.Error(), test.want) {

@@ -116,11 +116,11 @@ func TestCorpusWorkloads(t *testing.T) {
 	}
 }
 
-// TestFileOfAnotherProgram: go-ycsb's class is not to be had, which is said at the file's line.
+// TestFileOfAnotherProgram: the error on go-ycsb's class names the line of the file.
 func TestFileOfAnotherProgram(t *testing.T) {
 	text := "name: x\ntopology: mesh:3\ndatabase: redis\nworkload: {file: goycsb-redis.properties}\n"
 	_, err := Parse("../../test/corpus/workloads/x.yaml", []byte(text), nil, false)
-	if err == nil || !strings.Contains(err.Error(), "goycsb-redis.properties:4:1: property workload: core is not to be had") {
+	if err == nil || !strings.Contains(err.Error(), "goycsb-redis.properties:4:1: property workload: unsupported class core") {
 		t.Errorf("error %v", err)
 	}
 }

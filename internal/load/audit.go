@@ -9,23 +9,23 @@ import (
 	"skerry/internal/machine/files"
 )
 
-// AuditSpec makes a drive's writes known by version, or reads them back.
+// AuditSpec configures the audit of acknowledged writes: a run phase records them, an audit phase
+// reads them back.
 type AuditSpec struct {
-	// File is the ledger of writes: the run phase makes it when it ends, with the
-	// history of some records in FILE.history; the audit phase reads it.
+	// File is the ledger of writes. The run phase creates it at its end, together with the history
+	// of some records in FILE.history. The audit phase reads it.
 	File string `json:"file"`
-	// On is the machine that has it, where that is not this process's: a driver writes on its
-	// own, others read there.
+	// System is the file system that holds File; nil is this process's own. A driver writes on its
+	// own machine, and other processes read there.
 	System files.System `json:"-"`
-	// HistoryKeys is how many records' history is kept.
+	// HistoryKeys is the number of records with a complete history.
 	HistoryKeys int `json:"history_keys"`
-	// Settle is how long the audit phase gives what looks wrong to become right. On a
-	// Replica what has become right was never wrong.
+	// Settle is how long the audit phase waits for wrong records to become right. On a Replica, a
+	// record that becomes right does not count as stale.
 	Settle  time.Duration `json:"settle_ns"`
 	Replica bool          `json:"replica,omitempty"`
 }
 
-// system is the machine that has the files.
 func (a AuditSpec) system() files.System {
 	if a.System == nil {
 		return files.Local{}
@@ -33,22 +33,21 @@ func (a AuditSpec) system() files.System {
 	return a.System
 }
 
-// History is where the history of some records is kept.
+// History is the file with the history of some records.
 func (a AuditSpec) History() files.File { return files.File{On: a.system(), Path: a.historyFile()} }
 
-// historyFile is where the history of some records is kept.
 func (a AuditSpec) historyFile() string { return a.File + ".history" }
 
-// logFile is where writes are taken down while they are done.
+// logFile holds the writes while the drive runs.
 func (a AuditSpec) logFile() string { return a.File + ".log" }
 
-// driveAudit is what a drive with an audit keeps.
+// driveAudit is the audit state of a drive.
 type driveAudit struct {
-	log     *audit.Log     // of a run phase on records
-	history *audit.History // nil for none
+	log     *audit.Log     // nil except for the run phase of a record workload
+	history *audit.History // nil if no history is recorded
 }
 
-// newDriveAudit returns nil where nothing is audited.
+// newDriveAudit returns nil if the drive has no audit.
 func newDriveAudit(spec Spec) (*driveAudit, error) {
 	if spec.Audit == nil {
 		return nil, nil
@@ -65,16 +64,15 @@ func newDriveAudit(spec Spec) (*driveAudit, error) {
 	return a, err
 }
 
-// openAudit makes what an audit needs.
 func (d *driver) openAudit() (err error) {
 	d.audit, err = newDriveAudit(d.spec)
 	return err
 }
 
-// popularRecords are the first records that a workload of this seed asks for: the more often a
-// record is asked for, the more likely it is among them.
+// popularRecords returns the first n distinct records that a workload with this seed requests.
+// Frequently requested records are likely to be among them.
 func popularRecords(w ycsb.Workload, seed uint64, n int) (numbers []int64) {
-	const draws = 10_000 // a table may hold fewer records than are wanted
+	const draws = 10_000 // a table can hold fewer than n records
 	g := ycsb.NewSource(w, seed).NewGenerator()
 	seen := map[int64]bool{}
 	for i := uint64(0); i < draws && len(numbers) < n; i++ {
@@ -89,7 +87,7 @@ func popularRecords(w ycsb.Workload, seed uint64, n int) (numbers []int64) {
 	return numbers
 }
 
-// save keeps what a later process reads back.
+// save writes the ledger and the history for the audit phase.
 func (a *driveAudit) save(spec Spec, began time.Duration) (AuditCounts, error) {
 	ledger := audit.NewLedger(spec.Workload)
 	err := a.log.Close()
@@ -107,22 +105,20 @@ func (a *driveAudit) save(spec Spec, began time.Duration) (AuditCounts, error) {
 	return n, err
 }
 
-// stamp marks a write's values with its version. It belongs to making the values, before
-// the operation's clock starts.
+// stamp writes a version into the values of op, before the operation's clock starts.
 func (w *worker) stamp(op *ycsb.Op) {
 	if w.audit != nil {
 		w.audit.Stamp(op.Number, op.Values)
 	}
 }
 
-// stampLoaded marks the values of a record that the load phase inserts.
 func (w *worker) stampLoaded(op *ycsb.Op) {
 	if w.d.audit != nil {
 		audit.StampLoaded(op.Number, op.Values)
 	}
 }
 
-// recordWrite tells what became of the write that stamp began.
+// recordWrite records the outcome of the write that stamp began.
 func (w *worker) recordWrite(number int64, sent, done time.Duration, err error) {
 	if w.audit == nil || w.wasAbandoned(sent, done) {
 		return
@@ -139,7 +135,6 @@ func (w *worker) recordWrite(number int64, sent, done time.Duration, err error) 
 	}
 }
 
-// auditOperation is a write as the history has it.
 func (w *worker) auditOperation(now audit.Write, sent, done time.Duration, open bool) audit.Operation {
 	o := audit.Operation{Worker: w.number, Number: now.Number, Call: int64(sent), Return: int64(done), Open: open}
 	if open {
@@ -158,7 +153,7 @@ func (w *worker) auditOperation(now audit.Write, sent, done time.Duration, open 
 	return o
 }
 
-// recordRead adds a read of a watched record to its history.
+// recordRead adds a read to the history of a watched record.
 func (w *worker) recordRead(number int64, sent, done time.Duration, err error) {
 	if w.audit == nil || !w.d.audit.history.Watches(number) || w.wasAbandoned(sent, done) {
 		return
@@ -170,8 +165,8 @@ func (w *worker) recordRead(number int64, sent, done time.Duration, err error) {
 	w.d.audit.history.Add(o)
 }
 
-// wasAbandoned tells whether nobody waits for the worker any more, whose operation was counted as
-// unknown when it was left behind.
+// wasAbandoned reports whether the worker was abandoned during the operation, which then already
+// counts as unknown.
 func (w *worker) wasAbandoned(sent, done time.Duration) bool {
 	if done-sent <= w.d.spec.Timeout {
 		return false
@@ -181,7 +176,7 @@ func (w *worker) wasAbandoned(sent, done time.Duration) bool {
 	return w.abandoned
 }
 
-// recordAbandoned enters the write of a worker that is left behind as one in doubt.
+// recordAbandoned records the write in flight of an abandoned worker as in doubt.
 func (w *worker) recordAbandoned(doing series, sent time.Duration) {
 	if w.audit == nil || !doing.isWrite() || doing == series(ycsb.Delete) {
 		return
@@ -192,7 +187,7 @@ func (w *worker) recordAbandoned(doing series, sent time.Duration) {
 	}
 }
 
-// saveAudit saves what a run phase knows about its writes.
+// saveAudit saves the recorded writes of a run phase.
 func (d *driver) saveAudit(result *Result, began time.Duration) error {
 	if d.audit == nil || d.spec.Phase != PhaseRun {
 		return nil
@@ -202,13 +197,13 @@ func (d *driver) saveAudit(result *Result, began time.Duration) error {
 	}
 	audited, err := d.audit.save(d.spec, began)
 	if err != nil {
-		return fmt.Errorf("keeping what is to be audited: %w", err)
+		return fmt.Errorf("save the audit: %w", err)
 	}
 	result.Audited = &audited
 	return nil
 }
 
-// AuditCounts counts the writes that a ledger knows, the warm-up's too.
+// AuditCounts counts the recorded writes, including those of the warm-up.
 type AuditCounts struct {
 	Acknowledged int64 `json:"acknowledged"`
 	InDoubt      int64 `json:"in_doubt"`

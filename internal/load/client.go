@@ -1,5 +1,5 @@
-// Package load drives a database with a workload: closed or open loop, with an
-// outcome and two latencies for every operation, and never stopped by an error.
+// Package load drives a database with a workload, in a closed or open loop. It records an outcome
+// and two latencies for every operation. Errors never stop it.
 package load
 
 import (
@@ -12,21 +12,21 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// Field is one named value of a record. Values that a client returns are valid until
-// the next call on it; values that it is given are valid until its method returns.
+// Field is a named value of a record. Values that a client returns are valid until the next call on
+// it. Values passed to a client are valid until its method returns.
 type Field = ycsb.Field
 
-// Client is one worker's connection to a database. A worker calls it from one
-// goroutine, one operation at a time. The context's deadline bounds the operation; it
-// holds for that operation alone and must not be kept.
+// Client is one worker's connection to a database. A worker calls it from one goroutine, one
+// operation at a time. The context's deadline bounds the operation; a client must not keep the
+// context.
 //
-// An error is ErrNotFound, or carries an Outcome through Failed or Unknown;
-// any other error counts as unknown, since nobody can say whether a write happened.
+// An error is ErrNotFound or has an Outcome from Failed or Unknown. Any other error counts as
+// unknown, since a write may have happened.
 type Client interface {
-	// Read appends the named fields (all when none is named) of key to dst.
+	// Read appends the named fields of key to dst, or all fields if none is named.
 	Read(ctx context.Context, table, key string, fields []string, dst []Field) ([]Field, error)
-	// Scan visits up to count records from start on, in the order of keys where the
-	// database has one, and returns how many it saw. visit may be nil.
+	// Scan visits up to count records from start, in key order if the database has one, and returns
+	// the number of visited records. visit may be nil.
 	Scan(ctx context.Context, table, start string, count int, fields []string, visit func(key string, fields []Field)) (int, error)
 	Update(ctx context.Context, table, key string, values []Field) error
 	Insert(ctx context.Context, table, key string, values []Field) error
@@ -34,28 +34,27 @@ type Client interface {
 	Close() error
 }
 
-// Retrier is a client that tries operations again by itself. Retries is how often it
-// did so since it was opened; it is called at any time, from another goroutine.
+// Retrier is a client that retries operations by itself. Retries counts the retries since the
+// client was opened. It is safe for concurrent use.
 type Retrier interface{ Retries() int64 }
 
-// Counter is a client that can count the records of a table. A load is verified by it
-// before it is believed; without it, by reading every record back.
+// Counter is a client that can count the records of a table, to verify a load. Without it, every
+// record is read back.
 type Counter interface {
 	Count(ctx context.Context, table string) (int64, error)
 }
 
-// Outcome is what became of an operation.
+// Outcome is the outcome of an operation.
 type Outcome uint8
 
-// Outcomes.
 const (
 	OK      Outcome = iota
-	NotDone         // the database said no: it certainly did not happen
-	InDoubt         // sent, no answer: it may have happened
-	Dropped         // never sent: the bound on operations in flight was reached
+	NotDone         // the database rejected it: it certainly did not happen
+	InDoubt         // sent without an answer: it may have happened
+	Dropped         // never sent: the limit of operations in flight was reached
 )
 
-// String is the outcome's name in results.
+// String returns the outcome's name in results.
 func (o Outcome) String() string {
 	switch o {
 	case OK:
@@ -68,17 +67,15 @@ func (o Outcome) String() string {
 	return "dropped"
 }
 
-// ErrNotFound says that a record does not exist.
 var ErrNotFound = errors.New("no such record")
 
-// ErrNotHeld says that a member that was asked alone holds other records, by design.
+// ErrNotHeld says that a member, asked alone, does not hold the record by design.
 var ErrNotHeld = errors.New("the member does not hold this record")
 
-// ErrUnsupported says that a database cannot do an operation at all.
 var ErrUnsupported = errors.New("operation not supported")
 
-// OpError is an operation's failure with its class ("timeout", "refused",
-// "clusterdown") and, where known, the node that it concerns.
+// OpError is the failure of an operation, with its class ("timeout", "refused", "clusterdown") and
+// its node, if known.
 type OpError struct {
 	Outcome Outcome
 	Class   string
@@ -90,7 +87,7 @@ func (e *OpError) Error() string { return fmt.Sprintf("%s: %v", e.Class, e.Err) 
 
 func (e *OpError) Unwrap() error { return e.Err }
 
-// Classes of errors that the driver itself tells apart. Clients add their own.
+// Error classes of the driver. Clients add their own.
 const (
 	classNotFound    = "not_found"
 	classUnsupported = "unsupported"
@@ -100,13 +97,13 @@ const (
 	classOther       = "error"
 )
 
-// Failed is an operation that certainly did not happen.
+// Failed marks an operation that certainly did not happen.
 func Failed(class, node string, err error) error { return &OpError{NotDone, class, node, err} }
 
-// Unknown is an operation that may have happened.
+// Unknown marks an operation that may have happened.
 func Unknown(class, node string, err error) error { return &OpError{InDoubt, class, node, err} }
 
-// classify turns a client's error into an outcome; nil stays nil.
+// classify returns the outcome of a client's error, nil for nil.
 func classify(err error) *OpError {
 	if err == nil {
 		return nil
@@ -129,7 +126,7 @@ func classify(err error) *OpError {
 
 const returnOK = "OK"
 
-// returnCode is YCSB's status name for a class.
+// returnCode returns YCSB's status name for a class.
 func returnCode(class string) string {
 	switch class {
 	case classUnsupported:
@@ -148,15 +145,14 @@ func returnCode(class string) string {
 	}, class)
 }
 
-// BulkClient is a client that inserts many records in one request. The load phase uses it as far
-// as Spec.Batch lets it.
+// BulkClient is a client that inserts many records in one request. The load phase uses it within
+// Spec.Batch.
 type BulkClient interface {
-	// InsertAll inserts records, each as Insert does. Their keys are different. After an
-	// error any of them may be there. The context's deadline is that of all together.
+	// InsertAll inserts records with distinct keys. The context's deadline bounds the whole
+	// request. After an error any of the records may exist.
 	InsertAll(ctx context.Context, table string, records []Record) error
 }
 
-// Record is a key with its fields.
 type Record struct {
 	Key    string
 	Values []Field
@@ -165,9 +161,9 @@ type Record struct {
 // TreeClient is a client of a directory tree, for the workloads of package mdtest.
 type TreeClient interface {
 	Client
-	// Areas is how many areas the tree has, at least 1.
+	// Areas is the number of areas of the tree, at least 1.
 	Areas() int
-	// Tree does one operation. Creating what is there is no error where the operation
-	// makes Parents.
+	// Tree executes one operation. If the operation has Parents set, it must accept an existing
+	// entry.
 	Tree(ctx context.Context, op *mdtest.Op) error
 }

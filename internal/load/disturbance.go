@@ -12,70 +12,71 @@ import (
 	"skerry/internal/kernel/procfs"
 )
 
-// Disturbance is what an interval holds of the time in which the driver was held up: the hypervisor
-// had taken a processor of the machine, or a thread of the driver was ready to run and waited
-// for one. Who took the processor is not the driver's to know.
+// Disturbance is the part of an interval in which the driver lacked CPU: the hypervisor took a
+// processor of the machine, or a runnable thread of the driver had to wait for one. The driver does
+// not know the cause.
 //
 //	thread     ──runs──┐ ready, waits ┌──runs──
-//	marked             ├──────────────┤
+//	disturbed          ├──────────────┤
 //	operations ...e──┤ ├──b..         e        those that begin (b) or end (e) in it
 //
-// An operation is held by where it begins and ends, not by how long it lasts: were all left
-// out that were under way in a mark, the long ones would go more often than the short, and
-// percentiles move where nothing was disturbed.
+// An operation counts as disturbed if it begins or ends in a disturbed span, whatever its duration.
+// If every operation that overlaps a span counted, long operations would be removed more often than
+// short ones, and percentiles of undisturbed time would change.
 type Disturbance struct {
-	For   time.Duration `json:"for_ns"`   // how much of the interval is marked
-	Steal time.Duration `json:"steal_ns"` // processor time that the hypervisor took, of all processors
-	Ended int64         `json:"ended"`    // operations that ended ok in a mark
-	// Response of the operations that ended ok and were held.
+	For   time.Duration `json:"for_ns"`   // disturbed time of the interval
+	Steal time.Duration `json:"steal_ns"` // processor time taken by the hypervisor, over all processors
+	Ended int64         `json:"ended"`    // successful operations that ended in a disturbed span
+	// Response times of successful operations that were disturbed.
 	Response Histogram `json:"response"`
-	Late     Histogram `json:"late"` // of Totals.Late, what falls on a mark
+	Late     Histogram `json:"late"` // the part of Totals.Late in disturbed spans
 }
 
 const (
-	// lookEvery is how often the driver looks whether it was held up.
+	// sampleInterval is the time between two checks for disturbances.
 	sampleInterval = 10 * time.Millisecond
-	// leastWait of a thread in one look is a processor that was taken: where nothing else
-	// wants one, threads wait for microseconds.
+	// minWait is the shortest wait of a thread that counts as a disturbance. On an idle machine
+	// threads wait for microseconds.
 	minWait = 2 * time.Millisecond
 )
 
-// completion is an operation or a waking up that is over, until it is known whether it was held.
+// completion is a finished operation or wake-up that is not yet checked for a disturbance.
 type completion struct {
-	from, sent, at time.Duration // meant to be, was sent, was done
-	wakeup         bool          // from is when it was to wake up, at when it did
+	from, sent, at time.Duration // when it was due, was sent and was done
+	wakeup         bool          // from is when the wake-up was due, at when it came
 }
 
-// span is a stretch of the driver's time in which it was held up.
+// span is a disturbed part of the driver's time.
 type span struct{ from, to time.Duration }
 
-// disturbanceTracker find out when the driver was held up, and what of its operations that concerns.
+// disturbanceTracker finds disturbed spans, and the operations that they affect.
 type disturbanceTracker struct {
-	// since tells, of the time since its last call, how much of all processors the hypervisor
-	// took, and how long a thread waited at the most.
+	// measure returns the processor time that the hypervisor took since the last call, and the
+	// longest wait of a thread.
 	measure func() (stolen, waited time.Duration)
 	shards  []*shard
 
 	mu            sync.Mutex
-	intervalStart time.Duration // marks before it are of an earlier interval
-	sampledTo     time.Duration // what was before is looked at
-	spans         []span        // apart, in order
-	buffer        []completion  // room for what a shard has kept
-	current       Disturbance   // of the interval
+	intervalStart time.Duration // end of the previous interval
+	sampledTo     time.Duration // time of the last sample
+	spans         []span        // disjoint, in order
+	buffer        []completion  // reused for completions of a shard
+	current       Disturbance   // of the current interval
 }
 
 func newDisturbanceTracker(shards []*shard, since func() (stolen, waited time.Duration), now time.Duration) *disturbanceTracker {
 	return &disturbanceTracker{measure: since, shards: shards, intervalStart: now, sampledTo: now}
 }
 
-// sample marks what was disturbed since the last look, and takes in what ended since.
+// sample detects a disturbance since the last call, and processes what has completed since.
 func (m *disturbanceTracker) sample(now time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	stolen, waited := m.measure()
 	m.current.Steal += stolen
 	if stolen > 0 || waited >= minWait {
-		// Both are told at their end, and may have begun before the last look.
+		// Both values are known only at the end of the wait, which may have begun before the last
+		// sample.
 		m.addSpan(span{max(0, min(m.sampledTo, now-max(stolen, waited))), now})
 	}
 	m.sampledTo = now
@@ -87,7 +88,7 @@ func (m *disturbanceTracker) sample(now time.Duration) {
 	}
 }
 
-// addSpan adds a mark that ends last.
+// addSpan adds a span that ends after all others.
 func (m *disturbanceTracker) addSpan(x span) {
 	for len(m.spans) > 0 && m.spans[len(m.spans)-1].to >= x.from {
 		x.from = min(x.from, m.spans[len(m.spans)-1].from)
@@ -96,7 +97,6 @@ func (m *disturbanceTracker) addSpan(x span) {
 	m.spans = append(m.spans, x)
 }
 
-// countIfHeld counts what ended where it was held.
 func (m *disturbanceTracker) countIfHeld(e completion) {
 	switch {
 	case e.wakeup:
@@ -112,8 +112,8 @@ func (m *disturbanceTracker) countIfHeld(e completion) {
 	m.current.Response.Record(e.at - e.from)
 }
 
-// overlaps tells whether a mark lies in a stretch of time. Almost all stretches are short and
-// recent.
+// overlaps reports whether a disturbed span overlaps a period. Almost all periods are short and
+// recent, so the search starts at the end.
 func (m *disturbanceTracker) overlaps(from, to time.Duration) bool {
 	for i := len(m.spans) - 1; i >= 0 && m.spans[i].to >= from; i-- {
 		if m.spans[i].from <= to {
@@ -123,7 +123,7 @@ func (m *disturbanceTracker) overlaps(from, to time.Duration) bool {
 	return false
 }
 
-// flush ends an interval and returns what was held of it, nil for nothing.
+// flush ends an interval and returns its disturbance, nil for none.
 func (m *disturbanceTracker) flush(now time.Duration) *Disturbance {
 	m.sample(now)
 	m.mu.Lock()
@@ -139,21 +139,21 @@ func (m *disturbanceTracker) flush(now time.Duration) *Disturbance {
 	return &h
 }
 
-// stealMeter tells what this process could not have of the processors.
+// stealMeter measures the CPU time that this process did not get.
 type stealMeter struct {
 	stolen  *procfs.StealCounter
-	threads map[string]*threadWait // by ID
+	threads map[string]*threadWait // by thread ID
 	samples int
 	buf     [1 << 12]byte
 }
 
-// threadWait is how long a thread has been ready to run without running.
+// threadWait is the time that a thread was runnable without running.
 type threadWait struct {
 	file *os.File
 	ns   int64
 }
 
-// threadScanPeriod is every how many looks threads that began since are found.
+// threadScanPeriod is the number of samples between two searches for new threads.
 const threadScanPeriod = 50
 
 func newStealMeter() (*stealMeter, error) {
@@ -167,8 +167,8 @@ func newStealMeter() (*stealMeter, error) {
 	return p, nil
 }
 
-// findThreads finds new threads. On a kernel that does not count waits (CONFIG_SCHED_INFO) there is
-// nothing to be found, and steal alone marks.
+// findThreads finds new threads. A kernel without CONFIG_SCHED_INFO does not count waits; then only
+// steal is detected.
 func (p *stealMeter) findThreads() {
 	entries, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -190,8 +190,8 @@ func (p *stealMeter) findThreads() {
 	}
 }
 
-// measure is, since the last call, the processor time that the hypervisor took for others, and
-// the longest that one thread waited. What cannot be read counts as nothing.
+// measure returns, since the last call, the processor time that the hypervisor took and the longest
+// wait of a thread. Unreadable values count as zero.
 func (p *stealMeter) measure() (stolen, waited time.Duration) {
 	stolen = p.stolen.Delta()
 	if p.samples%threadScanPeriod == 0 {
@@ -200,7 +200,7 @@ func (p *stealMeter) measure() (stolen, waited time.Duration) {
 	p.samples++
 	for id, w := range p.threads {
 		ns, ok := w.read(p.buf[:])
-		if !ok { // it has ended
+		if !ok { // the thread has ended
 			w.file.Close()
 			delete(p.threads, id)
 			continue
@@ -210,7 +210,7 @@ func (p *stealMeter) measure() (stolen, waited time.Duration) {
 	return stolen, waited
 }
 
-// read is the second number of "running waiting slices".
+// read returns the second number of "running waiting slices".
 func (w *threadWait) read(buf []byte) (ns int64, ok bool) {
 	n, err := w.file.ReadAt(buf, 0)
 	if n == 0 && err != nil {

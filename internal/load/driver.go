@@ -15,36 +15,36 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// driver is a drive under way.
+// driver runs one drive.
 type driver struct {
 	spec     Spec
-	base     time.Time // of all times as durations
+	base     time.Time // zero of all times given as durations
 	valueCtx context.Context
 	source   *ycsb.Source
 	shards   []*shard
-	// workers that are still waited for.
+	// workers excludes abandoned ones.
 	workers []*worker
 	emit    func(Interval)
 
-	audit        *driveAudit         // nil for none
-	disturbances *disturbanceTracker // of the segment under way
-	fieldNames   []string            // of fields
+	audit        *driveAudit         // nil if the drive has no audit
+	disturbances *disturbanceTracker // of the current segment
+	fieldNames   []string
 
-	cpu     time.Duration // used by the process at the last interval
-	retries int64         // of clients at the last interval
+	cpu     time.Duration // CPU time of the process at the last interval
+	retries int64         // retries of the clients at the last interval
 	stuck   int64
 }
 
 const (
-	// maxShards bounds the memory that recorders take; more workers share them.
+	// maxShards bounds the memory of recorders. More workers share them.
 	maxShards = 64
-	// openers is how many clients are opened at the same time.
+	// parallelOpens is the number of clients that are opened at the same time.
 	parallelOpens = 16
-	// watchEvery is how late an operation's timeout may come.
+	// watchdogPeriod is how late an operation's timeout can fire.
 	watchdogPeriod = 5 * time.Millisecond
-	// headStart is what workers get before the first arrival is due.
+	// leadTime lets workers start before the first arrival is due.
 	leadTime = 10 * time.Millisecond
-	// stuckAfter is the grace of a client after its operation's deadline.
+	// stuckAfter is the grace period of a client after its operation's deadline.
 	stuckAfter = 2 * time.Second
 )
 
@@ -59,10 +59,10 @@ func newDriver(ctx context.Context, spec Spec, onSecond func(Interval)) *driver 
 	}
 }
 
-// now is the driver's clock: monotonic, at half the cost of time.Now.
+// now is the driver's clock. It is monotonic and costs half as much as time.Now.
 func (d *driver) now() time.Duration { return time.Since(d.base) }
 
-// open makes the workers, each with a client.
+// open creates the workers and their clients.
 func (d *driver) open(ctx context.Context, open OpenClient) error {
 	d.workers = make([]*worker, d.spec.workers())
 	for range min(len(d.workers), maxShards) {
@@ -87,8 +87,8 @@ func (d *driver) open(ctx context.Context, open OpenClient) error {
 				}
 			}
 			client, err := open(ctx)
-			if err != nil { // client may be a nil pointer that does not equal nil
-				return fmt.Errorf("opening client %d of %d: %w", i+1, len(d.workers), err)
+			if err != nil { // client can be a nil pointer in a non-nil interface
+				return fmt.Errorf("open client %d of %d: %w", i+1, len(d.workers), err)
 			}
 			w.client = client
 			if d.spec.Phase == PhaseLoad && d.spec.Batch > 1 && d.spec.Target == 0 {
@@ -104,7 +104,7 @@ func (d *driver) open(ctx context.Context, open OpenClient) error {
 	return nil
 }
 
-// close closes the clients of workers that are not stuck.
+// close closes the clients of all workers that were not abandoned.
 func (d *driver) close() error {
 	var errs []error
 	for _, w := range d.workers {
@@ -112,12 +112,12 @@ func (d *driver) close() error {
 	}
 	d.workers = nil
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("closing clients: %w", err)
+		return fmt.Errorf("close clients: %w", err)
 	}
 	return nil
 }
 
-// watch expires operations that outlive their timeout, until done is closed.
+// watch expires operations that exceed their timeout, until done is closed.
 func (d *driver) watch(workers []*worker, done <-chan struct{}) {
 	t := time.NewTicker(watchdogPeriod)
 	defer t.Stop()
@@ -134,7 +134,7 @@ func (d *driver) watch(workers []*worker, done <-chan struct{}) {
 	}
 }
 
-// newSegment makes a segment that begins in a moment.
+// newSegment returns a segment that starts at once, or after leadTime if it is paced.
 func (d *driver) newSegment(first uint64, operations int64, length time.Duration, arrivals uint64) *segment {
 	g := &segment{
 		load: d.spec.Phase == PhaseLoad, pace: newPace(d.spec, arrivals), paced: d.spec.Target > 0, first: first, operations: operations,
@@ -153,8 +153,8 @@ func (d *driver) newSegment(first uint64, operations int64, length time.Duration
 	return g
 }
 
-// run drives a segment until it is over and no operation is in flight, and returns when
-// that was. Its intervals are numbered from t on, and not above last.
+// run drives a segment until no operation is in flight, and returns the time of that. Its intervals
+// are numbered from t to at most last.
 func (d *driver) run(ctx context.Context, g *segment, t, last int64) (time.Duration, error) {
 	probe, err := newWaker()
 	if err != nil {
@@ -177,10 +177,11 @@ func (d *driver) run(ctx context.Context, g *segment, t, last int64) (time.Durat
 	away := make(map[*worker]bool, len(d.workers))
 	for _, w := range d.workers {
 		away[w] = true
-		// Each has an operation before any runs. 1. A busy machine lets one of two workers begin. 2. It sends the
-		// first operation, takes the second and finds it overdue: dropped, as if both had been at work.
+		// Every worker gets its first operation before any worker runs. Otherwise, on a busy
+		// machine, one of two workers could start alone, send the first operation, take the second
+		// one late and drop it.
 		first := g.pace.next()
-		go func() { // returned is how it is waited for
+		go func() { // collect waits for returned
 			w.run(g, first)
 			returned <- w
 		}()
@@ -192,8 +193,8 @@ func (d *driver) run(ctx context.Context, g *segment, t, last int64) (time.Durat
 	return ended, err
 }
 
-// probeLateness looks whether the driver was held up, and where no operation is due at a time notes
-// how late it woke up for that, until the waker is interrupted.
+// probeLateness samples disturbances until the waker is interrupted. With late set, it also records
+// how late it woke up, for drives without due times.
 func (d *driver) probeLateness(w *waker, late bool) {
 	for next := d.now() + sampleInterval; ; next += sampleInterval {
 		next = max(next, d.now())
@@ -208,7 +209,6 @@ func (d *driver) probeLateness(w *waker, late bool) {
 	}
 }
 
-// processCPU is the CPU time that this process has used.
 func processCPU() time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -217,18 +217,18 @@ func processCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// usableCores is how many cores the driver can use.
+// usableCores is the number of cores that the driver can use.
 func usableCores() int { return runtime.GOMAXPROCS(0) }
 
-// holdTail is how long the last interval of a given duration waits for operations in
-// flight, so that they do not make a bin of their own.
+// holdTail is how long the last interval waits for operations in flight, so that they do not form
+// an interval of their own.
 const holdTail = 250 * time.Millisecond
 
-var errStuck = errors.New("the client gave no answer")
+var errStuck = errors.New("no answer from the client")
 
-// collect takes what the workers counted once a second until all have returned, or
-// nothing but stuck ones is left: those are counted as unknown and left behind. It
-// returns when that was.
+// collect gathers the workers' counts once a second until all workers have returned. If only stuck
+// workers are left, it abandons them and counts their operations as unknown. It returns when that
+// was.
 func (d *driver) collect(g *segment, away map[*worker]bool, returned <-chan *worker, t, highest int64) time.Duration {
 	from, tick := g.start, int64(1)
 	timer := time.NewTimer(0)
@@ -264,12 +264,12 @@ func (d *driver) collect(g *segment, away map[*worker]bool, returned <-chan *wor
 func (d *driver) interrupt() {
 	for _, w := range d.workers {
 		if w.waker != nil {
-			_ = w.waker.interrupt() // fails only on a closed one
+			_ = w.waker.interrupt() // fails only if closed
 		}
 	}
 }
 
-// abandon leaves workers behind that are stuck, when nobody else is away any more.
+// abandon gives up the remaining workers if all of them are stuck.
 func (d *driver) abandon(g *segment, now time.Duration, away map[*worker]bool) {
 	for w := range away {
 		if w.ctx.Load().overdue(now) < stuckAfter {
@@ -281,12 +281,12 @@ func (d *driver) abandon(g *segment, now time.Duration, away map[*worker]bool) {
 	}
 	for w := range away {
 		w.shard.mu.Lock()
-		if c := w.ctx.Load(); c.overdue(now) > 0 { // it did not come back after all
+		if c := w.ctx.Load(); c.overdue(now) > 0 { // still stuck under the lock
 			w.abandoned = true
 			w.recordAbandoned(c.doing, time.Duration(c.at.Load())-d.spec.Timeout)
 			took := now - time.Duration(c.at.Load()) + d.spec.Timeout
 			w.shard.now.addOperation(c.doing, times{took, took}, &OpError{InDoubt, classStuck, "",
-				fmt.Errorf("%w: none %v after the timeout of %v", errStuck, stuckAfter, d.spec.Timeout)})
+				fmt.Errorf("%w for %v after the timeout of %v", errStuck, stuckAfter, d.spec.Timeout)})
 			d.stuck++
 			delete(away, w)
 			d.workers = removeWorker(d.workers, w)
@@ -295,12 +295,12 @@ func (d *driver) abandon(g *segment, now time.Duration, away map[*worker]bool) {
 	}
 }
 
-// removeWorker is a copy of ws that lacks w.
+// removeWorker returns a copy of ws without w.
 func removeWorker(ws []*worker, w *worker) []*worker {
 	return slices.DeleteFunc(slices.Clone(ws), func(x *worker) bool { return x == w })
 }
 
-// flush makes an interval of what was counted since from and passes it on.
+// flush emits an interval with the counts since from.
 func (d *driver) flush(from, now time.Duration, t int64) {
 	i := Interval{T: t, Start: d.base.Add(from), Length: now - from, Disturbance: d.disturbances.flush(now)}
 	for _, s := range d.shards {

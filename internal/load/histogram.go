@@ -10,14 +10,13 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Histogram counts times in nanoseconds, to three significant digits, up to an hour, in
-// the buckets of HdrHistogram. The zero value is empty and ready. Two are combined by
-// merging; percentiles of percentiles mean nothing.
+// Histogram counts durations in nanoseconds, with three significant digits, up to one hour, in the
+// buckets of HdrHistogram. The zero value is empty and ready to use.
 //
-// It holds the range of buckets in use alone: a second of latencies takes some
-// kilobytes where HdrHistogram's takes 264, and merging two costs a few microseconds.
+// It stores only the range of buckets in use. One second of latencies takes a few kilobytes instead
+// of HdrHistogram's 264, and a merge costs a few microseconds.
 type Histogram struct {
-	counts []int64 // of buckets low, low+1, ...
+	counts []int64 // counts of buckets low, low+1, ...
 	low    int
 	total  int64
 }
@@ -27,7 +26,7 @@ const (
 	digits   = 3
 )
 
-// Record counts a time; negative ones count as 0, longer than an hour as an hour.
+// Record counts a duration, clamped to the range from 0 to one hour.
 func (h *Histogram) Record(d time.Duration) {
 	i := bucketIndex(min(max(int64(d), 0), maxValue))
 	h.cover(i, i)
@@ -35,7 +34,7 @@ func (h *Histogram) Record(d time.Duration) {
 	h.total++
 }
 
-// cover makes room for buckets from low to high.
+// cover extends counts to the buckets from low to high.
 func (h *Histogram) cover(low, high int) {
 	if len(h.counts) == 0 {
 		h.counts, h.low = make([]int64, high-low+1), low
@@ -51,7 +50,6 @@ func (h *Histogram) cover(low, high int) {
 	h.counts, h.low = counts, low
 }
 
-// Merge adds all that o counted.
 func (h *Histogram) Merge(o Histogram) {
 	if o.total == 0 {
 		return
@@ -64,7 +62,7 @@ func (h *Histogram) Merge(o Histogram) {
 	h.total += o.total
 }
 
-// Subtract takes away what o counted, as far as it is there.
+// Subtract removes the counts of o, as far as they exist.
 func (h *Histogram) Subtract(o Histogram) {
 	for i, n := range o.counts {
 		if at := o.low + i - h.low; at >= 0 && at < len(h.counts) {
@@ -75,18 +73,16 @@ func (h *Histogram) Subtract(o Histogram) {
 	}
 }
 
-// Clone is an independent copy.
 func (h Histogram) Clone() Histogram {
 	var c Histogram
 	c.Merge(h)
 	return c
 }
 
-// Count is how many times were recorded.
+// Count is the number of recorded durations.
 func (h Histogram) Count() int64 { return h.total }
 
-// Quantile is the time that a share q (0..1) did not exceed, as exactly as a bucket is
-// wide: its upper end. It is 0 when empty.
+// Quantile returns the upper end of the bucket that a share q, 0 to 1, does not exceed; 0 if empty.
 func (h Histogram) Quantile(q float64) time.Duration {
 	if h.total == 0 {
 		return 0
@@ -103,7 +99,7 @@ func (h Histogram) Quantile(q float64) time.Duration {
 	return h.Max()
 }
 
-// Mean takes each time as the middle of its bucket; 0 when empty.
+// Mean counts each duration as the middle of its bucket; 0 if empty.
 func (h Histogram) Mean() time.Duration {
 	if h.total == 0 {
 		return 0
@@ -115,13 +111,12 @@ func (h Histogram) Mean() time.Duration {
 	return time.Duration(sum / float64(h.total))
 }
 
-// middle of a bucket.
 func middle(i int) int64 {
 	from, to := bucketValue(i), bucketValue(i+1)
 	return from + (to-from)/2
 }
 
-// Min is the lower end of the first bucket; 0 when empty.
+// Min is the lower end of the first bucket; 0 if empty.
 func (h Histogram) Min() time.Duration {
 	for i, n := range h.counts {
 		if n > 0 {
@@ -131,7 +126,7 @@ func (h Histogram) Min() time.Duration {
 	return 0
 }
 
-// Max is the upper end of the last bucket; 0 when empty.
+// Max is the upper end of the last bucket; 0 if empty.
 func (h Histogram) Max() time.Duration {
 	for i := len(h.counts) - 1; i >= 0; i-- {
 		if h.counts[i] > 0 {
@@ -141,18 +136,18 @@ func (h Histogram) Max() time.Duration {
 	return 0
 }
 
-// Micros is the histogram in microseconds, as YCSB's text and its .hdr logs have it.
+// Micros returns the histogram in microseconds, for YCSB's text and .hdr logs.
 func (h Histogram) Micros() *hdrhistogram.Histogram {
 	m := hdrhistogram.New(1, maxValue/int64(time.Microsecond), digits)
 	for i, n := range h.counts {
-		if n > 0 { // inside the range of m, as it is inside of h's
+		if n > 0 { // in the range of m, since it is in the range of h
 			_ = m.RecordValues(min(middle(h.low+i), maxValue)/int64(time.Microsecond), n)
 		}
 	}
 	return m
 }
 
-// MarshalJSON writes HdrHistogram's compressed V2 format in base64, or null.
+// MarshalJSON writes HdrHistogram's compressed V2 format in base64, or null if empty.
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	if h.total == 0 {
 		return []byte("null"), nil
@@ -164,12 +159,12 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	})
 	b, err := hdr.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
-		return nil, fmt.Errorf("encoding a histogram: %w", err)
+		return nil, fmt.Errorf("encode a histogram: %w", err)
 	}
 	return json.Marshal(string(b))
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (h *Histogram) UnmarshalJSON(b []byte) (err error) {
 	*h = Histogram{}
 	if string(b) == "null" {
@@ -177,7 +172,7 @@ func (h *Histogram) UnmarshalJSON(b []byte) (err error) {
 	}
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
-		return fmt.Errorf("decoding a histogram: %w", err)
+		return fmt.Errorf("decode a histogram: %w", err)
 	}
 	defer func() { // the library panics on some damaged input
 		if p := recover(); p != nil {
@@ -190,7 +185,7 @@ func (h *Histogram) UnmarshalJSON(b []byte) (err error) {
 	}
 	snapshot := hdr.Export()
 	if snapshot.LowestTrackableValue != 1 || snapshot.SignificantFigures != digits || len(snapshot.Counts) > maxBuckets {
-		return fmt.Errorf("%w: of another range or precision", errHistogram)
+		return fmt.Errorf("%w: unsupported range or precision", errHistogram)
 	}
 	for i, n := range snapshot.Counts {
 		if n > 0 {
@@ -206,34 +201,34 @@ func (h *Histogram) UnmarshalJSON(b []byte) (err error) {
 
 var errHistogram = errors.New("damaged histogram")
 
-// recorder counts times for one interval in the buckets of a Histogram, touching no
-// more memory than the times need: it is merged and cleared over the range in use.
+// recorder counts durations of one interval in the buckets of a Histogram. Merging and clearing
+// touch only the range in use.
 type recorder struct {
 	counts    []uint32
-	low, high int // indices in use; none while low > high
+	low, high int // range of indexes in use; empty if low > high
 }
 
-// The bucket layout of HdrHistogram for a unit of 1 ns and 3 digits: 2048 buckets of
-// 1 ns, then 1024 for each doubling.
+// The bucket layout of HdrHistogram for a unit of 1 ns and 3 digits: 2048 buckets of 1 ns, then
+// 1024 buckets for each doubling.
 const (
 	subBits = 11
 	subHalf = 1 << (subBits - 1)
 )
 
-// maxBuckets is how many there are up to maxValue; HdrHistogram completes the doubling.
+// maxBuckets is the number of buckets up to maxValue. HdrHistogram completes the doubling.
 const maxBuckets = (42 - subBits + 2) * subHalf
 
 func newRecorder() *recorder {
 	return &recorder{counts: make([]uint32, maxBuckets), low: maxBuckets, high: -1}
 }
 
-// bucketIndex is where v, not negative, is counted.
+// bucketIndex returns the bucket of v, which must not be negative.
 func bucketIndex(v int64) int {
 	shift := max(0, bits.Len64(uint64(v))-subBits)
 	return shift<<(subBits-1) + int(v>>shift)
 }
 
-// bucketValue is the least value of a bucket.
+// bucketValue returns the lowest value of a bucket.
 func bucketValue(i int) int64 {
 	shift := max(0, i>>(subBits-1)-1)
 	return int64(i-shift<<(subBits-1)) << shift
@@ -245,7 +240,7 @@ func (r *recorder) add(d time.Duration) {
 	r.low, r.high = min(r.low, i), max(r.high, i)
 }
 
-// drain moves all to h.
+// drain moves all counts to h.
 func (r *recorder) drain(h *Histogram) {
 	if r.low > r.high {
 		return

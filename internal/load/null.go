@@ -11,20 +11,21 @@ import (
 	"skerry/internal/base/linger"
 )
 
-// NullName is how it is asked for.
+// NullName is the name of the null database.
 const NullName = "null"
 
-// NullDatabase is shared by its clients.
+// NullDatabase is a database that stores nothing and answers at once or after a delay. It measures
+// the cost of the driver itself. Its clients share it.
 type NullDatabase struct {
 	records atomic.Int64
-	// operations that clients with PropertyEvery were asked for.
+	// operations counts the operations of clients with NullFailEvery.
 	operations atomic.Int64
 }
 
-// Properties of a client.
+// Properties of the null database's clients.
 const (
-	NullDelay      = "null.delay" // time to an answer ("2ms")
-	NullFailEvery  = "null.every" // one operation in so many fails, 0 for none
+	NullDelay      = "null.delay" // response time ("2ms")
+	NullFailEvery  = "null.every" // every n-th operation fails, 0 for none
 	NullErrorClass = "null.error" // class of the failures, default "refused"
 )
 
@@ -36,7 +37,6 @@ type nullClient struct {
 	record []Field
 }
 
-// Open returns a client.
 func (d *NullDatabase) Open(_ context.Context, properties map[string]string) (Client, error) {
 	c := &nullClient{db: d, class: "refused"}
 	var err error
@@ -59,7 +59,7 @@ func (d *NullDatabase) Open(_ context.Context, properties map[string]string) (Cl
 	return c, nil
 }
 
-// respond waits and fails as the properties ask for.
+// respond waits and fails as configured.
 func (c *nullClient) respond(ctx context.Context) error {
 	if c.delay > 0 {
 		if err := linger.For(ctx, c.delay); err != nil {

@@ -7,8 +7,8 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// operate does one operation, meant to be sent at intended (negative: now), counts it
-// and returns the time.
+// operate executes and counts one operation and returns when it was done. intended is when it was
+// due; negative means now.
 func (w *worker) operate(op *ycsb.Op, intended time.Duration) time.Duration {
 	switch op.Kind {
 	case ycsb.Read:
@@ -41,10 +41,10 @@ func (w *worker) operate(op *ycsb.Op, intended time.Duration) time.Duration {
 	return w.count(series(op.Kind), intended, sent, done, err)
 }
 
-// changes tells whether an operation writes values. Deletes are not audited.
+// changes reports whether an operation writes values. Deletes are not audited.
 func changes(k ycsb.Kind) bool { return k == ycsb.Update || k == ycsb.Insert }
 
-// readModifyWrite reads, then updates; when the read fails there is nothing to modify.
+// readModifyWrite reads, then updates. If the read fails, there is no update.
 func (w *worker) readModifyWrite(op *ycsb.Op, intended time.Duration) time.Duration {
 	sent := w.beginOperation(innerRead)
 	err := w.read(op)
@@ -53,7 +53,7 @@ func (w *worker) readModifyWrite(op *ycsb.Op, intended time.Duration) time.Durat
 	w.count(innerRead, intended, sent, done, err)
 	if err == nil {
 		if w.d.spec.Workload.DataIntegrity {
-			took := w.verify(op) // no part of the operation
+			took := w.verify(op) // the check is not part of the operation
 			sent += took
 			if intended >= 0 {
 				intended += took
@@ -69,7 +69,7 @@ func (w *worker) readModifyWrite(op *ycsb.Op, intended time.Duration) time.Durat
 	return w.count(series(op.Kind), intended, sent, done, err)
 }
 
-// insert does the load phase's n-th insert until the database acknowledges it.
+// insert executes the n-th insert of the load phase, until the database acknowledges it.
 func (w *worker) insert(g *segment, n int64, intended time.Duration) time.Duration {
 	op := w.gen.Load(uint64(n))
 	w.stampLoaded(op)
@@ -98,7 +98,7 @@ func (w *worker) insert(g *segment, n int64, intended time.Duration) time.Durati
 	}
 }
 
-// countRetry counts an insert that failed and is tried again.
+// countRetry counts a failed insert that is retried.
 func (w *worker) countRetry(e *OpError) {
 	w.shard.mu.Lock()
 	defer w.shard.mu.Unlock()
@@ -127,7 +127,7 @@ func (w *worker) execute(op *ycsb.Op) error {
 	return w.client.Update(ctx, table, op.Key, op.Values)
 }
 
-// verify checks what was read, counts the check and returns the time that it took.
+// verify checks and counts the last read. It returns the time that the check took.
 func (w *worker) verify(op *ycsb.Op) time.Duration {
 	from := w.d.now()
 	v := w.gen.Verify(op, w.lastRead)
@@ -141,14 +141,13 @@ func (w *worker) verify(op *ycsb.Op) time.Duration {
 	return took
 }
 
-// beginOperation starts an operation's clock and its deadline.
+// beginOperation starts the operation's clock and deadline.
 func (w *worker) beginOperation(s series) time.Duration {
 	now := w.d.now()
 	w.ctx.Load().begin(s, now+w.d.spec.Timeout)
 	return now
 }
 
-// endOperation stops both.
 func (w *worker) endOperation() time.Duration {
 	now := w.d.now()
 	if !w.ctx.Load().end() {
@@ -157,7 +156,7 @@ func (w *worker) endOperation() time.Duration {
 	return now
 }
 
-// count counts an operation and returns when it was done.
+// count counts an operation and returns done.
 func (w *worker) count(s series, intended, sent, done time.Duration, err error) time.Duration {
 	if intended < 0 {
 		intended = sent
@@ -181,18 +180,18 @@ func (w *worker) count(s series, intended, sent, done time.Duration, err error) 
 	return done
 }
 
-// maxBatch bounds the values of one request, in bytes: databases bound what they take at
-// once (etcd 1.5 MiB, and MySQL's group replication slows down with large transactions).
+// maxBatch bounds the values of one request, in bytes. etcd limits requests to 1.5 MiB, and MySQL's
+// group replication slows down with large transactions.
 const maxBatch = 512 << 10
 
-// insertBatch is the records of one request, and their numbers in the load phase.
+// insertBatch holds the records of one request, and their numbers in the load phase.
 type insertBatch struct {
 	numbers []int64
 	records []Record
-	bytes   []byte // values that records refer to
+	bytes   []byte // backing array of the values
 }
 
-// add adds a copy of an insert.
+// add adds a copy of op.
 func (b *insertBatch) add(n int64, op *ycsb.Op) {
 	i := len(b.numbers)
 	b.numbers = append(b.numbers, n)
@@ -208,8 +207,8 @@ func (b *insertBatch) add(n int64, op *ycsb.Op) {
 	}
 }
 
-// insertBatch does the load phase's n-th insert and, in the same request, more that are to be
-// done. When that fails, each is done by itself until the database acknowledges it.
+// insertBatch executes the n-th insert of the load phase together with following ones in one
+// request. If the request fails, each insert is repeated alone until it is acknowledged.
 func (w *worker) insertBatch(g *segment, n int64) time.Duration {
 	b := &w.batch
 	b.numbers, b.bytes = b.numbers[:0], b.bytes[:0]
@@ -230,7 +229,7 @@ func (w *worker) insertBatch(g *segment, n int64) time.Duration {
 	if err != nil {
 		w.countRetry(classify(err))
 		for i, n := range b.numbers {
-			if g.closedAt(done) { // nothing more is begun
+			if g.closedAt(done) { // no further operation may begin
 				g.unacknowledged(b.records[i].Key)
 				continue
 			}
@@ -245,14 +244,13 @@ func (w *worker) insertBatch(g *segment, n int64) time.Duration {
 	return done
 }
 
-// treeSeries is the series of mdtest's first kind of operation.
+// treeSeries is the series of the first mdtest operation.
 const treeSeries = series(innerUpdate + 1)
 
-// isTree tells whether a series is of a tree's operations.
 func (s series) isTree() bool { return s >= treeSeries }
 
-// operateTree does the next operation on a tree, meant to be sent at intended (negative: now),
-// counts it and returns the time.
+// operateTree executes and counts the next operation on a directory tree and returns when it was
+// done. intended is when it was due; negative means now.
 func (w *worker) operateTree(intended time.Duration) time.Duration {
 	op := w.treeGen.Next()
 	s := treeSeries + series(op.Kind)
@@ -265,7 +263,7 @@ func (w *worker) operateTree(intended time.Duration) time.Duration {
 	return w.count(s, intended, sent, done, err)
 }
 
-// dropTree leaves a tree's next operation out.
+// dropTree drops the next operation on a tree.
 func (w *worker) dropTree() {
 	op := w.treeGen.Next()
 	w.shard.mu.Lock()
@@ -276,7 +274,7 @@ func (w *worker) dropTree() {
 	w.treeGen.Done(false)
 }
 
-// createFile creates the n-th file of a load.
+// createFile creates the n-th file of the load phase.
 func (w *worker) createFile(n int64) error {
 	return w.tree.Tree(w.ctx.Load(), w.d.spec.Tree.Load(n, max(1, w.tree.Areas())))
 }

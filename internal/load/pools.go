@@ -10,22 +10,23 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// Pool is one of the drives that run side by side: a workload with clients of its own, driven by a
-// process of its own on a node.
+// Pool is one of several simultaneous drives: a workload with its own clients, driven by its own
+// process on a node.
 type Pool struct {
-	Name  string // before the names of its operations; "" for one alone
+	Name  string // prefix of its operations; "" for a single pool
 	Node  host.Host
 	Agent AgentSpec
 }
 
-// Pools are drives that begin together and are told of together:
+// Pools runs drives that start together and end together:
 //
 //	pool 1  │ opens clients ···· │ warm-up ·· │ measures ───┐ ended
-//	pool 2  │ opens clients      │ warm-up    │ measures ───┤ stopped: nobody drives alone
+//	pool 2  │ opens clients      │ warm-up    │ measures ───┤ stopped, since pool 1 has ended
 //	                           gate         gate
 //
-// A dot is a wait for the others. The intervals of one second of all pools are one interval, in which
-// Interval.Pools has each of them. A pool alone waits at no gate, and its intervals are those of its session.
+// Dots mark a wait for the other pools. The intervals of the same second are merged into one, which
+// lists them in Interval.Pools. A single pool has no gates, and its intervals are those of its
+// session.
 type Pools struct {
 	names     []string
 	sessions  []*Session
@@ -36,7 +37,7 @@ type Pools struct {
 	err       error
 }
 
-// PoolInterval is what a pool counted in an interval, PoolResult in its whole drive.
+// PoolInterval is an interval of one pool, PoolResult the result of one pool.
 type (
 	PoolInterval struct {
 		Name string
@@ -48,7 +49,7 @@ type (
 	}
 )
 
-// StartPools starts exe ("agent load") for each pool. The end of ctx ends all as Stop does.
+// StartPools starts exe ("agent load") for each pool. The end of ctx has the same effect as Stop.
 func StartPools(ctx context.Context, exe string, pools []Pool) (*Pools, error) {
 	p := &Pools{began: make(chan time.Time, 1), intervals: make(chan Interval, sessionBuffer), done: make(chan struct{})}
 	for _, x := range pools {
@@ -57,7 +58,7 @@ func StartPools(ctx context.Context, exe string, pools []Pool) (*Pools, error) {
 		if err != nil {
 			p.Stop()
 			for _, s := range p.sessions {
-				_, _ = s.Wait() // the first failure is told
+				_, _ = s.Wait() // StartPools returns the first error only
 			}
 			return nil, poolError(x.Name, err)
 		}
@@ -67,21 +68,21 @@ func StartPools(ctx context.Context, exe string, pools []Pool) (*Pools, error) {
 	return p, nil
 }
 
-// Began delivers the moment at which the measurement began, once every pool's has.
+// Began delivers the start of the measurement, once all pools measure.
 func (p *Pools) Began() <-chan time.Time { return p.began }
 
 // Intervals delivers one interval a second and is closed at the end.
 func (p *Pools) Intervals() <-chan Interval { return p.intervals }
 
-// Stop tells all drivers to end early. Wait has the result.
+// Stop ends all drivers early. Wait returns the result.
 func (p *Pools) Stop() {
 	for _, s := range p.sessions {
 		s.Stop()
 	}
 }
 
-// Wait returns when all drivers have ended, with what they counted together: operations are called by
-// their pool, and Result.Pools has each. Errors are as those of Session.Wait.
+// Wait waits for all drivers and returns the merged result. Operation names have the pool as a
+// prefix, and Result.Pools lists the pools. Errors are those of Session.Wait.
 func (p *Pools) Wait() (Result, error) {
 	<-p.done
 	return p.result, p.err
@@ -104,8 +105,8 @@ func (p *Pools) run() {
 	p.result, p.err = mergeResults(results), errors.Join(errs...)
 }
 
-// openGates leads the pools through their gates, and tells when the last of them began to measure. One
-// that ends before that ends all.
+// openGates opens the gates when all pools have reached them, and sends the time at which the last
+// pool began to measure. If a pool ends earlier, all pools are stopped.
 func (p *Pools) openGates() {
 	for range gates {
 		if len(p.sessions) == 1 {
@@ -131,7 +132,7 @@ func (p *Pools) openGates() {
 				last = at
 			}
 		case <-s.done:
-			select { // it was sent before the end, if anything was measured
+			select { // if anything was measured, Began was sent before the end
 			case last = <-s.Began():
 			default:
 				p.Stop()
@@ -142,8 +143,8 @@ func (p *Pools) openGates() {
 	p.began <- last
 }
 
-// mergeSessions makes one interval of those of one second, as soon as every pool that has not ended is past
-// that second. The end of one pool stops the others.
+// mergeSessions merges the intervals of a second as soon as every running pool has passed it. The
+// end of one pool stops the others.
 func (p *Pools) mergeSessions() {
 	defer close(p.intervals)
 	waiting := make([][]Interval, len(p.sessions))
@@ -194,7 +195,6 @@ func poolError(name string, err error) error {
 	return fmt.Errorf("workload %s: %w", name, err)
 }
 
-// poolOperation is what operations of a pool are called among those of all.
 func poolOperation(name, operation string) string {
 	if name == "" {
 		return operation
@@ -202,7 +202,7 @@ func poolOperation(name, operation string) string {
 	return name + "." + operation
 }
 
-// withPrefix returns totals whose operations are called by a pool.
+// withPrefix returns totals whose operation names have the pool as a prefix.
 func (t Totals) withPrefix(pool string) Totals {
 	if pool == "" {
 		return t
@@ -221,7 +221,6 @@ func (t Totals) withPrefix(pool string) Totals {
 	return t
 }
 
-// mergeIntervals makes one interval of those of all pools.
 func mergeIntervals(pools []PoolInterval) Interval {
 	if len(pools) == 1 && pools[0].Name == "" {
 		i := pools[0].Interval
@@ -237,7 +236,7 @@ func mergeIntervals(pools []PoolInterval) Interval {
 			end = at
 		}
 	}
-	// A rate is by the length that pools drove for, not by how far apart they began.
+	// Rates use the time that pools drove, not the time between their starts.
 	all := Interval{T: pools[0].T, Start: first, Pools: pools}
 	for _, p := range pools {
 		all.Length = max(all.Length, p.Length)
@@ -248,7 +247,7 @@ func mergeIntervals(pools []PoolInterval) Interval {
 	return all
 }
 
-// orShifted adds bits to those that begin so many slots earlier.
+// orShifted sets the bits of into, shifted by a number of slots.
 func orShifted(into, bits []uint64, by int) []uint64 {
 	for i := range 64 * len(bits) {
 		if bits[i/64]&(1<<(i%64)) == 0 {
@@ -263,8 +262,8 @@ func orShifted(into, bits []uint64, by int) []uint64 {
 	return into
 }
 
-// mergeResults makes one result of those of all pools. What is measured takes from when the first began
-// until the last ended to send.
+// mergeResults merges the results of all pools. The duration is from the first start to the last
+// end.
 func mergeResults(pools []PoolResult) Result {
 	if len(pools) == 1 && pools[0].Name == "" {
 		r := pools[0].Result
@@ -277,7 +276,7 @@ func mergeResults(pools []PoolResult) Result {
 			all.Started = p.Started
 		}
 		if all.Stopped == StoppedAsked && p.Stopped != "" {
-			all.Stopped = p.Stopped // what ended the first one stopped the others
+			all.Stopped = p.Stopped // the first pool to end stopped the others
 		}
 		all.Warmup, all.Drain = max(all.Warmup, p.Warmup), max(all.Drain, p.Drain)
 		all.Stuck += p.Stuck

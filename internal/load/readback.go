@@ -18,68 +18,68 @@ import (
 	"skerry/internal/machine/files"
 )
 
-// AuditResult is what an audit phase found.
+// AuditResult is the result of an audit phase.
 type AuditResult struct {
 	audit.Header
-	// Keys is how many records were asked for, Held how many of them this copy holds.
+	// Keys is the number of records that were read, Held the number that this copy holds.
 	Keys int64 `json:"keys"`
 	Held int64 `json:"held"`
-	// Lost counts acknowledged writes that are not there, Stale those that were not at
-	// first, Unexpected values that nobody wrote, Unread records that could not be read.
+	// Lost counts missing acknowledged writes, Stale those that were missing at first, Unexpected
+	// values that no write explains, Unread records that could not be read.
 	Lost       int64 `json:"lost"`
 	Stale      int64 `json:"stale"`
 	Unexpected int64 `json:"unexpected"`
 	Unread     int64 `json:"unread"`
-	// Findings are the first of them.
+	// Findings lists the first MaxFindings of them.
 	Findings []Finding `json:"findings,omitempty"`
-	// Reads are those of the records whose history is kept.
+	// Reads are the reads of records with a history.
 	Reads []audit.Operation `json:"reads,omitempty"`
 	Took  time.Duration     `json:"took_ns"`
 }
 
-// Finding is one thing that is wrong with a record.
+// Finding is a fault of a record.
 type Finding struct {
 	Kind   string `json:"kind"` // lost, stale, unexpected, unread
 	Number int64  `json:"number"`
 	Key    string `json:"key"`
 	Field  string `json:"field,omitempty"` // "" for the whole record
-	// Expected is the write that should be there; its version is 0 where that is the load's.
+	// Expected is the missing write. Version 0 is the load phase.
 	Expected audit.Write `json:"expected"`
 	Saw      string      `json:"saw"`
 }
 
-// Kinds of findings beside those of package audit.
+// Kinds of findings in addition to those of package audit.
 const (
 	kindStale  = "stale"
 	kindUnread = "unread"
 )
 
 const (
-	// MaxFindings bounds what is listed; all are counted.
+	// MaxFindings bounds the listed findings. All are counted.
 	MaxFindings = 10_000
-	// maxSuspects bounds the records that are looked at again.
+	// maxSuspects bounds the records that are read again.
 	maxSuspects = 200_000
-	// batch is how many records a reader takes at once.
+	// auditBatch is the number of records that a reader receives at once.
 	auditBatch = 64
-	// firstLook and longestLook are the pauses between looks at what seems wrong.
+	// Pauses between repeated reads of suspects.
 	firstRecheck    = 100 * time.Millisecond
 	maxRecheckPause = time.Second
 )
 
-// suspect is a record that something is wrong with.
+// suspect is a record with faults.
 type suspect struct {
 	record audit.Record
 	faults []audit.Fault
-	err    error // it could not be read
+	err    error // the record could not be read
 	held   bool
-	first  []audit.Fault // at the first look
+	first  []audit.Fault // faults of the first read
 }
 
-// recordAuditor is an audit phase under way.
+// recordAuditor runs an audit phase on records.
 type recordAuditor struct {
 	spec    Spec
 	file    *audit.File
-	history *audit.History // to tell which records are watched
+	history *audit.History // decides which records are watched
 	began   time.Time
 
 	done, held atomic.Int64
@@ -89,8 +89,8 @@ type recordAuditor struct {
 	result   AuditResult // guarded by mu
 }
 
-// auditRecords reads back every record that a run phase or its load wrote, judges it, and looks
-// again at what seems wrong until it is right or has had its time.
+// auditRecords reads back every record of the load and run phases and judges it. It repeats the
+// reads of faulty records until they are right or Settle has passed.
 func auditRecords(ctx context.Context, spec Spec, open OpenClient, onSecond func(Interval)) (Result, error) {
 	file, err := audit.Open(ctx, files.File{On: spec.Audit.system(), Path: spec.Audit.File})
 	if err != nil {
@@ -105,13 +105,14 @@ func auditRecords(ctx context.Context, spec Spec, open OpenClient, onSecond func
 	err = errors.Join(b.readAll(ctx, open), b.recheckSuspects(ctx, open))
 	stop()
 	if err != nil {
-		return Result{}, fmt.Errorf("reading acknowledged writes back: %w", err)
+		return Result{}, fmt.Errorf("audit acknowledged writes: %w", err)
 	}
 	b.conclude()
 	return Result{Spec: spec, Started: b.began, Duration: b.result.Took, Audit: &b.result, Cores: usableCores()}, nil
 }
 
-// reportProgress reports how many records were read, once a second, until it is stopped.
+// reportProgress calls onSecond with the number of completed reads once a second, until stop is
+// called.
 func reportProgress(read *atomic.Int64, onSecond func(Interval)) (stop func()) {
 	if onSecond == nil {
 		return func() {}
@@ -136,101 +137,98 @@ func reportProgress(read *atomic.Int64, onSecond func(Interval)) (stop func()) {
 	return func() { close(done); wait.Wait() }
 }
 
-// readAll reads every record of the file once.
+// readAll reads every record of the ledger once.
 func (b *recordAuditor) readAll(ctx context.Context, open OpenClient) error {
-	records := make(chan []audit.Record, b.spec.Threads)
+	batches := make(chan []audit.Record, b.spec.Threads)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		defer close(records)
-		for {
-			list := make([]audit.Record, 0, auditBatch)
-			var err error
-			for len(list) < auditBatch && err == nil {
-				var r audit.Record
-				if r, err = b.file.Next(); err == nil {
-					list = append(list, r)
+		defer close(batches)
+		return b.sendRecords(ctx, batches)
+	})
+	startClients(ctx, group, b.spec.Threads, open, func(c Client) error {
+		var fields []Field
+		for batch := range batches {
+			for _, r := range batch {
+				if err := b.firstRead(ctx, c, r, &fields); err != nil {
+					return err
 				}
-			}
-			select {
-			case records <- list:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return err
 			}
 		}
+		return nil
 	})
-	for range b.spec.Threads {
-		group.Go(func() error {
-			return withClient(ctx, open, func(c Client) error {
-				var fields []Field
-				for list := range records {
-					for _, r := range list {
-						s, err := b.readRecord(ctx, c, r, &fields)
-						if err != nil {
-							return err
-						}
-						b.addSuspect(s)
-						b.done.Add(1)
-						if s.held {
-							b.held.Add(1)
-						}
-					}
-				}
-				return nil
-			})
-		})
-	}
 	return group.Wait()
 }
 
-// withClient opens a client for work.
-func withClient(ctx context.Context, open OpenClient, work func(Client) error) error {
-	c, err := open(ctx)
+// sendRecords sends the records of the ledger in batches.
+func (b *recordAuditor) sendRecords(ctx context.Context, batches chan<- []audit.Record) error {
+	for {
+		batch, err := b.nextBatch()
+		select {
+		case batches <- batch:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (b *recordAuditor) nextBatch() ([]audit.Record, error) {
+	batch := make([]audit.Record, 0, auditBatch)
+	for len(batch) < auditBatch {
+		r, err := b.file.Next()
+		if err != nil {
+			return batch, err
+		}
+		batch = append(batch, r)
+	}
+	return batch, nil
+}
+
+// firstRead reads and counts a record, and keeps it as a suspect if it is faulty.
+func (b *recordAuditor) firstRead(ctx context.Context, c Client, r audit.Record, fields *[]Field) error {
+	s, err := b.readRecord(ctx, c, r, fields)
 	if err != nil {
 		return err
 	}
-	return errors.Join(work(c), c.Close())
+	b.addSuspect(s)
+	b.done.Add(1)
+	if s.held {
+		b.held.Add(1)
+	}
+	return nil
 }
 
-// readRecord reads a record and judges it. An error is the end of ctx.
+// readRecord reads and judges a record. It returns an error only if ctx ends.
 func (b *recordAuditor) readRecord(ctx context.Context, c Client, r audit.Record, fields *[]Field) (suspect, error) {
 	s := suspect{record: r}
 	key := b.spec.Workload.Key(r.Number)
-	for try := 1; ; try++ {
-		one, cancel := context.WithTimeout(ctx, b.spec.Timeout)
-		got, err := c.Read(one, b.spec.Table, key, nil, (*fields)[:0])
-		cancel()
-		*fields = got
-		switch {
-		case err == nil:
-			b.addHistoryRead(r.Number, got, nil)
-			s.held = true
-			s.faults = r.Judge(b.file.Names, got)
-			return s, nil
-		case errors.Is(err, ErrNotHeld):
-			return s, nil
-		case errors.Is(err, ErrNotFound):
-			b.addHistoryRead(r.Number, nil, ErrNotFound)
-			s.faults = r.JudgeMissing(len(b.file.Names))
-			return s, nil
-		case ctx.Err() != nil:
-			return s, ctx.Err()
-		case try == readAttempts:
-			s.err = err
-			return s, nil
-		}
-		if err := linger.For(ctx, firstBackoff<<try); err != nil {
-			return s, err
-		}
+	err := retryRead(ctx, b.spec.Timeout, func(ctx context.Context) (err error) {
+		*fields, err = c.Read(ctx, b.spec.Table, key, nil, (*fields)[:0])
+		return err
+	})
+	switch {
+	case err == nil:
+		b.addHistoryRead(r.Number, *fields, nil)
+		s.held = true
+		s.faults = r.Judge(b.file.Names, *fields)
+	case errors.Is(err, ErrNotHeld):
+	case errors.Is(err, ErrNotFound):
+		b.addHistoryRead(r.Number, nil, ErrNotFound)
+		s.faults = r.JudgeMissing(len(b.file.Names))
+	case ctx.Err() != nil:
+		return s, ctx.Err()
+	default:
+		s.err = err
 	}
+	return s, nil
 }
 
-// addHistoryRead keeps a read of a record whose history is kept: it comes after everything else.
+// addHistoryRead keeps a read of a watched record. In the history it follows all other operations.
 func (b *recordAuditor) addHistoryRead(number int64, got []Field, err error) {
 	if !b.history.Watches(number) {
 		return
@@ -243,7 +241,7 @@ func (b *recordAuditor) addHistoryRead(number int64, got []Field, err error) {
 	}
 }
 
-// addSuspect keeps a record that something is wrong with.
+// addSuspect keeps a faulty record for another read.
 func (b *recordAuditor) addSuspect(s suspect) {
 	if s.err == nil && len(s.faults) == 0 {
 		return
@@ -260,44 +258,41 @@ func (b *recordAuditor) addSuspect(s suspect) {
 	b.suspects = append(b.suspects, s)
 }
 
-// recheckSuspects looks at what seems wrong until nothing does, or its time is over.
+// recheckSuspects reads suspects again until none is left or Settle has passed.
 func (b *recordAuditor) recheckSuspects(ctx context.Context, open OpenClient) error {
 	until := time.Now().Add(b.spec.Audit.Settle)
 	for wait := firstRecheck; len(b.suspects) > 0 && time.Now().Before(until); wait = min(2*wait, maxRecheckPause) {
 		if err := linger.For(ctx, min(wait, time.Until(until))); err != nil {
 			return err
 		}
-		before := b.suspects
+		suspects := b.suspects
 		b.suspects = nil
-		var next atomic.Int64
-		group, ctx := errgroup.WithContext(ctx)
-		for range min(b.spec.Threads, len(before)) {
-			group.Go(func() error {
-				return withClient(ctx, open, func(c Client) error {
-					var fields []Field
-					for {
-						i := next.Add(1) - 1
-						if i >= int64(len(before)) {
-							return nil
-						}
-						s, err := b.readRecord(ctx, c, before[i].record, &fields)
-						if err != nil {
-							return err
-						}
-						s.first = before[i].first
-						b.settleSuspect(s)
-					}
-				})
-			})
-		}
-		if err := group.Wait(); err != nil {
+		if err := b.recheck(ctx, open, suspects); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settleSuspect takes a second look: what was older and is right now was stale.
+func (b *recordAuditor) recheck(ctx context.Context, open OpenClient, suspects []suspect) error {
+	var next atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	startClients(ctx, group, min(b.spec.Threads, len(suspects)), open, func(c Client) error {
+		var fields []Field
+		for i := next.Add(1) - 1; i < int64(len(suspects)); i = next.Add(1) - 1 {
+			s, err := b.readRecord(ctx, c, suspects[i].record, &fields)
+			if err != nil {
+				return err
+			}
+			s.first = suspects[i].first
+			b.settleSuspect(s)
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+// settleSuspect processes a repeated read. A lost write that is there now was stale.
 func (b *recordAuditor) settleSuspect(s suspect) {
 	if s.err != nil || len(s.faults) > 0 {
 		b.addSuspect(s)
@@ -316,7 +311,7 @@ func (b *recordAuditor) settleSuspect(s suspect) {
 	}
 }
 
-// conclude counts what is wrong in the end.
+// conclude counts the remaining faults.
 func (b *recordAuditor) conclude() {
 	for _, s := range b.suspects {
 		b.countFaults(s)
@@ -326,7 +321,7 @@ func (b *recordAuditor) conclude() {
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(a.Number, b.Number) })
 }
 
-// countFaults counts what is wrong with a record. Its caller holds mu, or is alone.
+// countFaults counts the faults of a record. The caller holds mu or runs alone.
 func (b *recordAuditor) countFaults(s suspect) {
 	if s.err != nil {
 		b.result.Unread++

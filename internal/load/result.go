@@ -11,7 +11,7 @@ import (
 	"skerry/internal/record"
 )
 
-// Counts are operations by what became of them.
+// Counts counts operations by outcome.
 type Counts struct {
 	OK      int64 `json:"ok"`
 	Failed  int64 `json:"failed"`
@@ -19,10 +19,9 @@ type Counts struct {
 	Dropped int64 `json:"dropped"`
 }
 
-// Ended is how many operations ended, however.
+// Ended is the number of operations that ended, with any outcome.
 func (c Counts) Ended() int64 { return c.OK + c.Failed + c.Unknown }
 
-// Add adds o.
 func (c *Counts) Add(o Counts) {
 	c.OK += o.OK
 	c.Failed += o.Failed
@@ -30,31 +29,30 @@ func (c *Counts) Add(o Counts) {
 	c.Dropped += o.Dropped
 }
 
-// Latency has both clocks: Service is from sent to done, Response from when the
-// operation was meant to be sent to done.
+// Latency has two clocks. Service counts from sending to the end, Response from when the operation
+// was due.
 type Latency struct {
 	Service  Histogram `json:"service"`
 	Response Histogram `json:"response"`
 }
 
-// Merge adds o.
 func (l *Latency) Merge(o Latency) {
 	l.Service.Merge(o.Service)
 	l.Response.Merge(o.Response)
 }
 
-// Operation is one kind of operation. READ and UPDATE include those inside of
-// READ-MODIFY-WRITE; such an UPDATE is meant to be sent when its READ has ended.
-// VERIFY appears with data integrity: the time the check took.
+// Operation holds the figures of one kind of operation. READ and UPDATE include those inside
+// READ-MODIFY-WRITE; such an UPDATE is due when its READ has ended. VERIFY, with data integrity
+// only, is the time of the check.
 type Operation struct {
 	Counts
-	Latency       Latency `json:"latency"`        // of those that ended ok
-	FailedLatency Latency `json:"failed_latency"` // of those that failed or are unknown
-	// Returns counts them by YCSB's status names: OK, NOT_FOUND, TIMEOUT ...
+	Latency       Latency `json:"latency"`        // of successful operations
+	FailedLatency Latency `json:"failed_latency"` // of failed and unknown operations
+	// Returns counts operations by YCSB's status names: OK, NOT_FOUND, TIMEOUT ...
 	Returns map[string]int64 `json:"returns"`
 }
 
-// ErrorCount counts operations that did not end ok.
+// ErrorCount counts operations that did not succeed.
 type ErrorCount struct {
 	Operation string  `json:"operation"`
 	Outcome   Outcome `json:"outcome"`
@@ -64,101 +62,99 @@ type ErrorCount struct {
 	Example   string  `json:"example,omitempty"`
 }
 
-// Totals is what was counted in some time: in one interval, or in the whole
-// measurement. Counts and Latency take a read-modify-write as one operation;
-// Operations has its parts too.
+// Totals holds the counts of an interval or of the whole measurement. Counts and Latency count a
+// read-modify-write as one operation; Operations also has its parts.
 type Totals struct {
 	Counts
-	// Retries that the driver (load phase) and the clients made, never counted as
-	// operations of their own.
+	// Retries by the driver (load phase) and the clients. They do not count as operations.
 	Retries    int64                 `json:"retries"`
-	Latency    Latency               `json:"latency"` // of operations that ended ok
+	Latency    Latency               `json:"latency"` // of successful operations
 	Operations map[string]*Operation `json:"operations"`
 	Errors     []ErrorCount          `json:"errors,omitempty"`
-	// Late is how late the driver sent operations that it was free to send, and
-	// where nothing is due at a time of its own, how late it woke up for a probe.
+	// Late is how late the driver sent operations although a worker was free. Without due times, it
+	// is how late a probe woke up.
 	Late Histogram `json:"late"`
-	// CPU time that the driver's process used.
+	// CPU time of the driver's process.
 	CPU time.Duration `json:"cpu_ns"`
 }
 
 // Interval is one second of a drive.
 type Interval struct {
-	// T is seconds since the measurement began: negative in warm-up, 0 the first.
-	// Operations that drain the warm-up belong to -1.
+	// T is the second of the measurement, negative in the warm-up. Operations that drain the
+	// warm-up belong to -1.
 	T      int64         `json:"t"`
 	Start  time.Time     `json:"start"`
-	Length time.Duration `json:"length_ns"` // the last one is shorter
-	// InFlight operations when it ended.
+	Length time.Duration `json:"length_ns"` // the last interval can be shorter
+	// InFlight is the number of operations in flight at the end.
 	InFlight int64 `json:"in_flight"`
-	// Writes has a bit for every WriteSlot since Start in which a write was acknowledged.
+	// Writes has a bit for every WriteSlot since Start with an acknowledged write.
 	Writes []uint64 `json:"writes,omitempty"`
-	// Held is what of the interval lies where the driver was held up; nil for nothing.
+	// Disturbance is the disturbed part of the interval; nil for none.
 	Disturbance *Disturbance `json:"held,omitempty"`
 	Totals
-	// Pools are the intervals that this one is of; a drive by itself has none. Where they are
-	// several, Held is each one's own.
+	// Pools are the merged intervals; nil for a drive without pools. With several pools, each has
+	// its own Disturbance.
 	Pools []PoolInterval `json:"-"`
 }
 
-// WriteSlot is how finely an Interval tells when writes were acknowledged.
+// WriteSlot is the time resolution of Interval.Writes.
 const WriteSlot = 10 * time.Millisecond
 
-// Cores is the driver's CPU use.
+// Cores is the driver's CPU use, in cores.
 func (i Interval) Cores() float64 { return ratio(i.CPU.Seconds(), i.Length.Seconds()) }
 
-// Result is a drive that has ended.
+// Result is the result of a drive.
 type Result struct {
-	// Spec is what was driven, defaults filled in.
+	// Spec includes the defaults.
 	Spec Spec `json:"spec"`
-	// Started is when the measurement began, Duration for how long it sent
-	// operations, or took until the last of a given number had ended. Drain is how
-	// long it then waited for those in flight, which count too. Warmup and its
-	// draining came before.
+	// Started is the start of the measurement. Duration is how long operations were sent, or until
+	// the last of a given number ended. Drain is the wait for operations in flight, which count
+	// too. Warmup, with its drain, came before.
 	Started  time.Time     `json:"started"`
 	Duration time.Duration `json:"duration_ns"`
 	Drain    time.Duration `json:"drain_ns"`
 	Warmup   time.Duration `json:"warmup_ns"`
-	// Stopped says what ended it.
+	// Stopped is the reason for the end, one of the Stopped constants.
 	Stopped string `json:"stopped"`
 	Totals
-	// Stuck operations outlived their timeout and the grace after it and were
-	// counted as unknown; their goroutines were left behind.
+	// Stuck counts operations of abandoned workers, whose clients did not obey their deadline. They
+	// count as unknown.
 	Stuck int64 `json:"stuck,omitempty"`
-	// Unacknowledged keys of a load phase; UnacknowledgedKeys lists the first.
+	// Unacknowledged is the number of records that a load phase did not store; UnacknowledgedKeys
+	// lists the first.
 	Unacknowledged     int64    `json:"unacknowledged,omitempty"`
 	UnacknowledgedKeys []string `json:"unacknowledged_keys,omitempty"`
-	// Pools are the results that this one is of; a drive by itself has none.
+	// Pools are the merged results; nil for a drive without pools.
 	Pools []PoolResult `json:"-"`
-	// Audited is of a run phase with an audit, Audit of an audit phase.
+	// Audited is set by a run phase with an audit, Audit by an audit phase.
 	Audited *AuditCounts `json:"audited,omitempty"`
 	Audit   *AuditResult `json:"audit,omitempty"`
-	// Cores that the driver could use, and Warnings for a reader: that the client
-	// was the limit.
+	// Cores is the number of cores that the driver could use. Warnings says whether the client was
+	// the limit.
 	Cores    int      `json:"cores"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// What ends a drive.
+// Values of Result.Stopped.
 const (
 	StoppedOperations = "operations"
 	StoppedDuration   = "time"
 	StoppedAsked      = "stopped" // the context ended or Stop was called
 	StoppedGaveUp     = "gave up" // a load phase without progress
-	StoppedStuck      = "stuck"   // no client answers, nor obeys its deadline
+	StoppedStuck      = "stuck"   // no client answers or obeys its deadline
 )
 
-// Throughput is operations that ended, a second; Goodput those that ended ok.
+// Throughput is the rate of ended operations, per second.
 func (r Result) Throughput() float64 {
 	return ratio(float64(r.Ended()), r.Duration.Seconds())
 }
 
-// DroppedRate is operations that were due and never sent, a second.
+// DroppedRate is the rate of operations that were due and never sent, per second.
 func (r Result) DroppedRate() float64 {
 	return ratio(float64(r.Dropped), r.Duration.Seconds())
 }
 
-// Goodput is operations that ended ok, a second.
+// Goodput is the rate of successful operations, per second.
 func (r Result) Goodput() float64 {
 	return ratio(float64(r.OK), r.Duration.Seconds())
 }
@@ -173,7 +169,7 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// OperationNames is the order in which operations are shown.
+// OperationNames returns the operations in display order.
 func (t Totals) OperationNames() []string {
 	order := []string{}
 	for k := range ycsb.Kinds {
@@ -194,8 +190,8 @@ func (t Totals) OperationNames() []string {
 	return order
 }
 
-// Series are the operations as YCSB shows them. interval is ycsb.IntervalOp for the
-// service times, IntervalIntended for the response times, IntervalBoth for both.
+// Series returns the operations in the form of YCSB's output. interval selects ycsb.IntervalOp for
+// service times, IntervalIntended for response times, or IntervalBoth.
 func (t Totals) Series(interval string) (out []ycsb.Series) {
 	shown := func(prefix string, pick func(Latency) Histogram) {
 		for _, name := range t.OperationNames() {
@@ -227,7 +223,7 @@ func (t Totals) Series(interval string) (out []ycsb.Series) {
 	return out
 }
 
-// Report is the result as YCSB's text output has it.
+// Report returns the content of YCSB's text output.
 func (r Result) Report(interval string, percentiles []float64) ycsb.Report {
 	report := ycsb.Report{
 		RunTime: r.Duration, OK: r.OK, Ended: r.Ended(),
@@ -246,7 +242,7 @@ func (r Result) Report(interval string, percentiles []float64) ycsb.Report {
 	return report
 }
 
-// Keys returns what the keys of a zipfian workload that inserts were drawn for, nil for other drives.
+// Keys returns the key space of a zipfian workload that inserts, nil for other drives.
 func (r Result) Keys() *record.Keys {
 	w := r.Spec.Workload
 	inserts, bounded := w.ExpectedInserts()
@@ -256,13 +252,13 @@ func (r Result) Keys() *record.Keys {
 	return &record.Keys{ExpectedOperations: w.ExpectedOperations, ExpectedInserts: inserts}
 }
 
-// KeyspaceWarning says that a workload inserted more records than its requests can choose, "" if it did not. YCSB
-// draws the keys of a zipfian workload for a number of operations that is given beforehand.
+// KeyspaceWarning reports that a workload inserted more records than its requests can choose, "" if
+// it did not. YCSB draws the keys of a zipfian workload for a fixed number of operations.
 func (r Result) KeyspaceWarning() string {
 	k, inserts := r.Keys(), r.Operations[ycsb.Insert.String()]
 	if k == nil || inserts == nil || inserts.OK <= k.ExpectedInserts {
 		return ""
 	}
-	return fmt.Sprintf("%d records were inserted, and requests choose the first %d of them, since keys are drawn for %d operations",
+	return fmt.Sprintf("%d records were inserted, but requests choose only the first %d, since keys are drawn for %d operations",
 		inserts.OK, k.ExpectedInserts, k.ExpectedOperations)
 }

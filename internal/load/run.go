@@ -8,24 +8,22 @@ import (
 	"time"
 )
 
-// OpenClient makes the client of one worker.
+// OpenClient opens the client of one worker.
 type OpenClient func(ctx context.Context) (Client, error)
 
-// ErrIncomplete is a load phase that ended before every record was acknowledged.
+// ErrIncomplete says that a load phase ended before every record was acknowledged.
 var ErrIncomplete = errors.New("records were not acknowledged")
 
-// warmupFirst numbers the operations of the warm-up, far from those of the
-// measurement, which are the same with and without one.
+// warmupFirst numbers the operations of the warm-up. The measurement has the same operations with
+// and without a warm-up.
 const warmupFirst = 1 << 62
 
-// Run drives a database until the spec's end or the end of ctx, which ends it early
-// with what was measured so far: operations in flight are awaited, up to their
-// timeout. onSecond, which may be nil, is called once a second from one goroutine and
-// must return soon.
+// Run drives a database until the end of spec or of ctx. The end of ctx stops the drive early;
+// operations in flight are awaited up to their timeout. onSecond may be nil. It is called once a
+// second from one goroutine and must return soon.
 //
-// Operations that fail are part of the result, never an error. An error means that
-// nothing was measured (a bad spec, no client could be opened) or, in the load phase,
-// wraps ErrIncomplete: records without an acknowledgement, which the result lists.
+// Failed operations are part of the result, not an error. An error means that nothing was measured,
+// or wraps ErrIncomplete: the result of a load phase then lists the unacknowledged records.
 func Run(ctx context.Context, spec Spec, open OpenClient, onSecond func(Interval)) (result Result, err error) {
 	if err := spec.Validate(); err != nil {
 		return Result{}, err
@@ -87,10 +85,10 @@ func Run(ctx context.Context, spec Spec, open OpenClient, onSecond func(Interval
 	return result, d.saveAudit(&result, g.start)
 }
 
-// mixSeed is a seed of its own for a purpose.
+// mixSeed derives a seed for a purpose.
 func mixSeed(seed, purpose uint64) uint64 { return seed ^ purpose*0x9e3779b97f4a7c15 }
 
-// listUnacknowledged lists the records that a load phase did not get acknowledged.
+// listUnacknowledged lists the unacknowledged records of a load phase.
 func (r *Result) listUnacknowledged(g *segment) error {
 	w := r.Spec.Workload
 	r.Unacknowledged = w.InsertCount - r.OK
@@ -112,14 +110,15 @@ func (r *Result) listUnacknowledged(g *segment) error {
 }
 
 const (
-	// busyShare of its cores is what a driver can use before its own scheduling
-	// shows in the latencies.
+	// maxClientCPU is the share of its cores above which the driver's own scheduling shows in
+	// latencies.
 	maxClientCPU = 0.9
-	// lateLimit of the 99th percentile is beyond what a machine that keeps up shows.
+	// maxLateness of the 99th percentile is exceeded only by an overloaded client.
 	maxLateness = 5 * time.Millisecond
 )
 
-// clientWarnings says where the client, not the database, was the limit. A blink says nothing.
+// clientWarnings reports whether the client was the limit. Drives below one second have no
+// warnings.
 func clientWarnings(r Result) (out []string) {
 	if r.Duration < time.Second {
 		return nil
@@ -128,7 +127,8 @@ func clientWarnings(r Result) (out []string) {
 		out = append(out, fmt.Sprintf("the client was the limit: it used %.2f of its %d cores", cpu, r.Cores))
 	}
 	if late := r.Late.Quantile(0.99); late > maxLateness {
-		out = append(out, fmt.Sprintf("the client was late: 1 %% of the time it sent operations more than %v after it meant to", late.Round(100*time.Microsecond)))
+		out = append(out, fmt.Sprintf("the client was late: it sent 1 %% of the operations more than %v after they were due",
+			late.Round(100*time.Microsecond)))
 	}
 	return out
 }

@@ -302,7 +302,7 @@ func TestBadSpecs(t *testing.T) {
 		"max_in":       {Workload: good, MaxInFlight: -1},
 		"target -1":    {Workload: good, Target: -1},
 		"negative":     {Workload: good, Duration: -1},
-		"no workload":  {Operations: 1},
+		"workload missing":  {Operations: 1},
 		"neither oper": {Workload: workload(t, "a", ycsb.Properties{"operationcount": "0"})},
 	} {
 		_, err := Run(context.Background(), s, newMemory().open, nil)

@@ -16,33 +16,32 @@ import (
 const (
 	firstBackoff = 5 * time.Millisecond
 	maxBackoff   = time.Second
-	// maxListed bounds the keys that a result lists.
+	// maxListed bounds the keys listed in a result.
 	maxListed = 1000
 )
 
-// segment is the warm-up or the measurement: a stretch of operations at one pace.
-// Times are since the driver's base.
+// segment is the warm-up or the measurement: a series of operations at one pace. Times count from
+// the driver's base.
 type segment struct {
 	pace       pace
-	paced      bool // operations are due at times of their own
+	paced      bool // operations have due times
 	load       bool
 	first      uint64 // number of its first operation in the workload
-	operations int64  // 0: no bound
+	operations int64  // 0 for no limit
 	start, end time.Duration
 	skip       bool
 	tolerance  time.Duration
 	giveUp     time.Duration
-	// now is the driver's clock.
-	now func() time.Duration
+	now        func() time.Duration
 
 	once          sync.Once
 	stopRequested atomic.Bool
-	// reason and at are set by stop before it closes stopped.
+	// stop sets reason and at before it closes stopped.
 	reason  string
 	at      time.Duration
 	stopped chan struct{}
 
-	lastAck             atomic.Int64 // ns; coarse
+	lastAck             atomic.Int64 // ns; updated every 100 ms at most
 	mu                  sync.Mutex
 	unacknowledgedKeys  []string // guarded by mu
 	unacknowledgedCount int64    // guarded by mu
@@ -57,36 +56,34 @@ func (g *segment) stop(reason string) {
 	})
 }
 
-// closedAt tells whether no further operation may begin. Where operations are due at
-// times of their own, those that are due before the end are all sent or dropped.
+// closedAt reports whether no further operation may begin. A paced segment sends or drops every
+// operation that is due before its end.
 func (g *segment) closedAt(now time.Duration) bool {
 	return g.stopRequested.Load() || !g.paced && g.expiredAt(now)
 }
 
-// expiredAt tells whether the segment's time has run out.
 func (g *segment) expiredAt(now time.Duration) bool { return g.end > 0 && now >= g.end }
 
-// outcome tells, once all workers have returned at now, what ended the segment and
-// for how long it sent operations, or until the last of a given number had ended.
+// outcome returns why the segment ended and how long it sent operations, or until the last of a
+// given number ended. All workers must have returned at now.
 func (g *segment) outcome(now time.Duration) (why string, took time.Duration) {
 	select {
 	case <-g.stopped:
-		// Of drives side by side the first that ends stops the others, which may only wait for answers by then: their
-		// time had run out before, and what they sent is a rate over that time.
+		// The first of several pools to end stops the others. A pool whose time had already expired
+		// was only waiting for answers, so its rate counts to its own end.
 		if !g.expiredAt(g.at) {
 			return g.reason, g.at - g.start
 		}
 	default:
 	}
-	// The pace may have handed out more than was due: it cannot tell.
+	// A paced segment can hand out more operations than were due.
 	if g.operations > 0 && (g.end == 0 || now < g.end) {
 		return StoppedOperations, now - g.start
 	}
 	return StoppedDuration, min(now, g.end) - g.start
 }
 
-// acknowledged notes that an insert succeeded, not more often than needed: the word
-// is shared by all workers.
+// acknowledged records the progress of inserts. It writes rarely, since all workers share the word.
 func (g *segment) acknowledged(at time.Duration) {
 	const coarse = 100 * time.Millisecond
 	if last := time.Duration(g.lastAck.Load()); at-last > coarse {
@@ -94,7 +91,7 @@ func (g *segment) acknowledged(at time.Duration) {
 	}
 }
 
-// awaitRetry waits before an insert is tried again; false when it should not be.
+// awaitRetry waits before an insert is retried. It returns false if the insert must not be retried.
 func (g *segment) awaitRetry(now, backoff time.Duration) bool {
 	if g.closedAt(now) || g.expiredAt(now) {
 		return false
@@ -113,7 +110,6 @@ func (g *segment) awaitRetry(now, backoff time.Duration) bool {
 	}
 }
 
-// unacknowledged lists a key whose insert was given up.
 func (g *segment) unacknowledged(key string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -123,22 +119,22 @@ func (g *segment) unacknowledged(key string) {
 	}
 }
 
-// pace hands out operations and when each is meant to be sent. One counter serves all
-// workers, so that none runs dry before the others.
+// pace hands out operations with their due times. All workers share one counter, so that no worker
+// runs out of operations before the others.
 type pace interface {
 	next() slot
-	// issued is how many numbers were handed out.
+	// issued is the number of operations handed out.
 	issued() int64
 }
 
-// slot is the number of an operation and when it is due, since the start; negative means as
+// slot is the number of an operation and its due time since the start. A negative due time means as
 // soon as a worker is free.
 type slot struct {
 	n   int64
 	due time.Duration
 }
 
-// newPace begins a pace. seed is that of the arrivals.
+// newPace returns a pace. seed determines Poisson arrivals.
 func newPace(s Spec, seed uint64) pace {
 	switch {
 	case s.Target == 0:
@@ -196,21 +192,20 @@ func (p *poisson) issued() int64 {
 	return p.n
 }
 
-// waker sleeps to a point in time through a timerfd, which Go's poller waits for with
-// everything else: 10 us late in the median and 150 us in the 99th percentile on an
-// idle machine, where Go's own timers, which the poller rounds up to milliseconds, are
-// 430 and 820 us late. No thread sleeps and no processor is held meanwhile.
+// waker sleeps with a timerfd, which Go's poller watches. On an idle machine it wakes up 10 us late
+// in the median and 150 us late in the 99th percentile. Go's timers, which the poller rounds up to
+// milliseconds, are 430 and 820 us late. No thread or processor is blocked meanwhile.
 type waker struct{ f *os.File }
 
 func newWaker() (*waker, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("making a timer: %w", err)
+		return nil, fmt.Errorf("create a timer: %w", err)
 	}
 	return &waker{os.NewFile(uintptr(fd), "timerfd")}, nil
 }
 
-// sleep returns after d, or at once when the waker is interrupted.
+// sleep returns after d, or at once if the waker is interrupted.
 func (w *waker) sleep(d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -225,7 +220,7 @@ func (w *waker) sleep(d time.Duration) error {
 		return err
 	}
 	if set != nil {
-		return fmt.Errorf("setting a timer: %w", set)
+		return fmt.Errorf("set a timer: %w", set)
 	}
 	var ticks [8]byte
 	if _, err := w.f.Read(ticks[:]); err != nil {
@@ -234,8 +229,7 @@ func (w *waker) sleep(d time.Duration) error {
 	return nil
 }
 
-// interrupt makes the sleep under way, and all that follow, return at once with
-// os.ErrDeadlineExceeded.
+// interrupt makes the current and all later sleeps return at once with os.ErrDeadlineExceeded.
 func (w *waker) interrupt() error { return w.f.SetReadDeadline(time.Unix(1, 0)) }
 
 func (w *waker) close() error { return w.f.Close() }

@@ -17,22 +17,22 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// AgentSpec is what a driver in a process of its own is started with.
+// AgentSpec is the input of a driver process.
 type AgentSpec struct {
 	Database   string            `json:"database"`
-	Properties map[string]string `json:"properties"` // for the database's client
+	Properties map[string]string `json:"properties"` // of the database's client
 	Spec       Spec              `json:"spec"`
-	// Together makes it wait at its gates until it is told to go on.
+	// Gated makes the drive wait at its gates for a "go" command.
 	Gated bool `json:"together,omitempty"`
 }
 
-// message is one line of an agent's output: exactly one member is set.
+// message is one line of an agent's output. Exactly one member is set.
 type message struct {
 	Ready    bool       `json:"ready,omitempty"`
 	Began    *time.Time `json:"began,omitempty"`
 	Interval *Interval  `json:"interval,omitempty"`
 	Result   *Result    `json:"result,omitempty"`
-	Error    *failure   `json:"error,omitempty"` // beside Result for a load that is incomplete
+	Error    *failure   `json:"error,omitempty"` // with Result if a load is incomplete
 }
 
 type failure struct {
@@ -41,31 +41,31 @@ type failure struct {
 	Result *Result `json:"result,omitempty"`
 }
 
-// Kinds of failure that survive the way through a pipe.
+// Kinds of failure that the parent restores as sentinel errors.
 const (
 	kindSpec       = "spec"
 	kindIncomplete = "incomplete"
 )
 
-// ErrAgent is a driver that ended without a result.
-var ErrAgent = errors.New("the load driver died")
+// ErrAgent says that a driver ended without a result.
+var ErrAgent = errors.New("load driver ended without a result")
 
 const (
 	stopCommand = "stop"
 	goCommand   = "go"
-	// gates is how often a drive waits for those beside it: before the warm-up and after it.
+	// gates is the number of gates of a drive: before and after the warm-up.
 	gates = 2
-	// sessionBuffer is how many intervals (seconds) a session keeps for a reader
-	// that is late before the driver has to wait for it.
+	// sessionBuffer is the number of intervals (seconds) that a session buffers for a slow reader
+	// before the driver blocks.
 	sessionBuffer = 1024
-	// agentGrace is what an agent gets beyond its operations' timeout to end.
+	// agentGrace is the time that an agent gets beyond its operations' timeout to end.
 	agentGrace = 5 * time.Second
 )
 
-// Session is a driver at work in a process of its own.
+// Session is a running driver process.
 type Session struct {
 	process   host.Process
-	ready     chan struct{} // at a gate
+	ready     chan struct{} // receives a value at each gate
 	began     chan time.Time
 	intervals chan Interval
 	timeout   time.Duration
@@ -79,18 +79,17 @@ type Session struct {
 	err    error
 }
 
-// StartAgent starts exe ("agent load") on a node and gives it its spec. The end of ctx
-// ends the session as Stop does, and kills a driver that does not follow.
+// StartAgent starts exe ("agent load") on a node and sends it the spec. The end of ctx has the same
+// effect as Stop, and kills a driver that does not end in time.
 func StartAgent(ctx context.Context, node host.Host, exe string, spec AgentSpec) (*Session, error) {
 	if err := spec.Spec.Validate(); err != nil {
 		return nil, err
 	}
 	line, err := json.Marshal(spec)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the load driver's spec: %w", err)
+		return nil, fmt.Errorf("encode the load driver's spec: %w", err)
 	}
-	// Pipes of the kernel, not of this process: a driver whose parent was killed
-	// sees its stdin close.
+	// These are kernel pipes, so that a driver whose parent was killed sees its stdin close.
 	childIn, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -107,10 +106,10 @@ func StartAgent(ctx context.Context, node host.Host, exe string, spec AgentSpec)
 		for _, f := range []*os.File{childIn, childOut, in, out} {
 			f.Close()
 		}
-		return nil, fmt.Errorf("starting the load driver on %s: %w", node.Name(), err)
+		return nil, fmt.Errorf("start the load driver on %s: %w", node.Name(), err)
 	}
-	// A driver of this machine has its ends by now; what carries those of another machine's needs
-	// them to its end.
+	// A driver of this machine has its ends by now. The transport to another machine needs them
+	// until its end.
 	go func() { // ends with the process, which the session ends
 		<-process.Done()
 		childIn.Close()
@@ -118,7 +117,8 @@ func StartAgent(ctx context.Context, node host.Host, exe string, spec AgentSpec)
 	}()
 	s := &Session{
 		process: process, node: node, stdin: in, timeout: spec.Spec.withDefaults().Timeout,
-		ready: make(chan struct{}, gates), began: make(chan time.Time, 1), intervals: make(chan Interval, sessionBuffer), done: make(chan struct{}),
+		ready: make(chan struct{}, gates), began: make(chan time.Time, 1),
+		intervals: make(chan Interval, sessionBuffer), done: make(chan struct{}),
 	}
 	if _, err := in.Write(append(line, '\n')); err != nil {
 		out.Close()
@@ -128,32 +128,32 @@ func StartAgent(ctx context.Context, node host.Host, exe string, spec AgentSpec)
 	return s, nil
 }
 
-// Began delivers the moment at which the measurement began, once it has.
+// Began delivers the start of the measurement.
 func (s *Session) Began() <-chan time.Time { return s.began }
 
 // Intervals delivers one interval a second and is closed at the end.
 func (s *Session) Intervals() <-chan Interval { return s.intervals }
 
-// Stop tells the driver to end early. Wait has the result.
+// Stop ends the drive early. Wait returns the result.
 func (s *Session) Stop() { s.sendCommand(stopCommand) }
 
 func (s *Session) sendCommand(word string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stdin != nil {
-		// A driver that has ended already does not read this: no error of ours.
+		// Writing to a driver that has already ended is not an error.
 		_, _ = io.WriteString(s.stdin, word+"\n")
 	}
 }
 
-// Wait returns when the driver has ended. Its errors are those of Run, and ErrAgent
-// with the last lines of its log.
+// Wait waits for the end of the driver. Its errors are those of Run, and ErrAgent with the end of
+// the driver's log.
 func (s *Session) Wait() (Result, error) {
 	<-s.done
 	return s.result, s.err
 }
 
-// readOutput owns the agent's output until it ends.
+// readOutput owns the agent's output until its end.
 func (s *Session) readOutput(ctx context.Context, out io.ReadCloser) {
 	defer close(s.done)
 	defer close(s.intervals)
@@ -205,7 +205,7 @@ func (s *Session) readMessages(out io.Reader) (*message, error) {
 	}
 }
 
-// adjustClock has what a driver says by a clock that is ahead be by this process's.
+// adjustClock converts times of a clock that is ahead to the clock of this process.
 func (m *message) adjustClock(ahead time.Duration) {
 	if m.Began != nil {
 		*m.Began = m.Began.Add(-ahead)
@@ -231,13 +231,13 @@ func (s *Session) watch(ctx context.Context, ended <-chan struct{}) {
 	select {
 	case <-ended:
 	case <-time.After(s.timeout + agentGrace):
-		_ = s.process.Kill() // consume then meets the end of its output
+		_ = s.process.Kill() // readMessages then reaches the end of the output
 	}
 }
 
 func (s *Session) logTail() string {
 	if t := strings.TrimSpace(s.process.Tail(10)); t != "" {
-		return "; its last words:\n" + t
+		return "; end of its log:\n" + t
 	}
 	return ""
 }
@@ -252,32 +252,32 @@ func (f *failure) toError() error {
 	return errors.New(f.Text)
 }
 
-// OpenDatabase finds the client of a database by its name.
+// OpenDatabase returns the function that opens clients of a database, by name.
 type OpenDatabase func(database string) (func(ctx context.Context, properties map[string]string) (Client, error), error)
 
-// ServeAgent is the other end of a Session: it reads an AgentSpec from the first line
-// of in, drives it and writes intervals and the result to out, a JSON object a line. A
-// line "stop" or the end of in ends it early. The error is that of talking to the
-// parent; what became of the drive is told in the output.
+// ServeAgent is the driver's side of a Session. It reads an AgentSpec from the first line of in,
+// runs it, and writes intervals and the result to out, one JSON object per line. A line "stop" or
+// the end of in stops the drive. ServeAgent returns errors of the communication only; those of the
+// drive are in the output.
 func ServeAgent(ctx context.Context, in io.Reader, out io.Writer, open OpenDatabase) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	lines := bufio.NewReaderSize(in, 1<<16)
 	first, err := lines.ReadBytes('\n')
 	if err != nil {
-		return fmt.Errorf("reading the load driver's spec: %w", err)
+		return fmt.Errorf("read the load driver's spec: %w", err)
 	}
 	enc := json.NewEncoder(out)
 	var spec AgentSpec
 	if err := json.Unmarshal(first, &spec); err != nil {
-		return fmt.Errorf("reading the load driver's spec: %w", err)
+		return fmt.Errorf("read the load driver's spec: %w", err)
 	}
 	client, err := open(spec.Database)
 	if err != nil {
 		return enc.Encode(message{Error: &failure{Text: err.Error()}})
 	}
 	goOn := make(chan struct{}, gates)
-	go func() { // ends with the process at the latest: in cannot be interrupted
+	go func() { // ends with the process at the latest: reading in cannot be interrupted
 		defer cancel()
 		for {
 			line, err := lines.ReadString('\n')
@@ -287,7 +287,7 @@ func ServeAgent(ctx context.Context, in io.Reader, out io.Writer, open OpenDatab
 			case word == goCommand:
 				select {
 				case goOn <- struct{}{}:
-				default: // more often than there are gates
+				default: // more commands than gates
 				}
 			}
 		}
@@ -297,7 +297,7 @@ func ServeAgent(ctx context.Context, in io.Reader, out io.Writer, open OpenDatab
 	var broken error
 	tell := func(m message) {
 		if err := enc.Encode(m); err != nil {
-			// Nobody listens any more: end, as when in ends.
+			// The parent is gone: stop, as at the end of in.
 			once.Do(func() { broken = err; cancel() })
 		}
 	}
@@ -315,7 +315,7 @@ func ServeAgent(ctx context.Context, in io.Reader, out io.Writer, open OpenDatab
 		func(ctx context.Context) (Client, error) { return client(ctx, spec.Properties) },
 		func(i Interval) { tell(message{Interval: &i}) })
 	if broken != nil {
-		return fmt.Errorf("writing to the parent: %w", broken)
+		return fmt.Errorf("write to the parent: %w", broken)
 	}
 	switch {
 	case err == nil:

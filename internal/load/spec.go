@@ -10,50 +10,45 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// Phase is what a drive does.
+// Phase is the task of a drive.
 type Phase string
 
-// Phases.
 const (
-	PhaseLoad Phase = "load" // insert every record; ends when all are acknowledged
-	PhaseRun  Phase = "run"  // the workload's mix of operations
-	// PhaseAudit reads back what a run phase wrote.
+	PhaseLoad Phase = "load" // inserts every record; ends when all are acknowledged
+	PhaseRun  Phase = "run"  // runs the workload's mix of operations
+	// PhaseAudit reads back the writes of a run phase.
 	PhaseAudit Phase = "audit"
 )
 
-// Arrival is when operations are meant to be sent.
+// Arrival is the arrival process of operations.
 type Arrival string
 
-// Arrivals.
 const (
-	// Closed: each of Threads workers sends its next operation when its last one has
-	// ended, with a Target no earlier than the next free slot of Target a second.
+	// Closed is a closed loop: each of Threads workers sends its next operation when its last one
+	// has ended. With a Target, operations are sent no earlier than their slot at that rate.
 	Closed Arrival = "closed"
-	// Constant and Poisson are open loops: Target arrivals a second on average,
-	// evenly spaced or with exponential gaps, whatever the database does.
+	// Constant and Poisson are open loops: Target arrivals per second on average, evenly spaced or
+	// with exponential gaps, independent of the database.
 	Constant Arrival = "constant"
 	Poisson  Arrival = "poisson"
 )
 
-// AfterStall is what becomes of operations that nobody was free to send when they were
-// due: every thread, or all of MaxInFlight, were waiting for the database.
+// AfterStall is what happens to operations that no worker was free to send when they were due.
 type AfterStall string
 
-// Policies after a stall.
 const (
-	// Catchup sends them late, as fast as it can. Their response time counts from
-	// when they were due. What is still waiting StallAfter after the end is dropped.
+	// Catchup sends them late, as fast as possible. Their response time counts from when they were
+	// due. Operations that still wait StallAfter after the end are dropped.
 	Catchup AfterStall = "catchup"
-	// Skip never sends them and counts them as dropped. A closed loop skips what is
-	// more than StallAfter late; an open loop all that found MaxInFlight in flight.
+	// Skip drops them. A closed loop drops operations that are more than StallAfter late. An open
+	// loop drops all that find MaxInFlight operations in flight.
 	Skip AfterStall = "skip"
 )
 
-// StallAfter is the lateness beyond which a closed loop with a target has stalled.
-// Below it, lateness is the ordinary unevenness of service times.
+// StallAfter is the lateness above which a closed loop with a target has stalled. Less is normal
+// variation of service times.
 const StallAfter = 100 * time.Millisecond
 
-// Defaults of Spec.
 const (
 	DefaultThreads     = 1
 	DefaultMaxInFlight = 256
@@ -61,57 +56,55 @@ const (
 	DefaultGiveUp      = 30 * time.Second
 )
 
-// ErrSpec marks a Spec that cannot be driven.
-var ErrSpec = errors.New("bad load")
+// ErrSpec marks an invalid Spec.
+var ErrSpec = errors.New("invalid load")
 
-// Spec says what to drive. Its zero values stand for the defaults named here.
+// Spec describes a drive. Zero values stand for defaults.
 type Spec struct {
 	Phase    Phase         `json:"phase"` // default run
 	Workload ycsb.Workload `json:"workload"`
-	// Tree is a workload on a directory tree in place of the mix of operations; Workload
-	// then has no more than the number of records.
+	// Tree replaces the mix of operations by a workload on a directory tree. Workload then holds
+	// only the number of records.
 	Tree *mdtest.Workload `json:"tree,omitempty"`
-	// Table overrides the workload's.
+	// Table overrides the workload's table.
 	Table string `json:"table,omitempty"`
 
 	Arrival Arrival `json:"arrival"` // default closed
-	// Threads are the workers of a closed loop, each with a client of its own.
+	// Threads is the number of workers of a closed loop, each with its own client.
 	Threads int `json:"threads"`
-	// Target in operations a second; 0 is unlimited (closed loop only).
+	// Target is the rate in operations per second; 0 is unlimited, in a closed loop only.
 	Target float64 `json:"target_ops_s"`
-	// MaxInFlight bounds an open loop; each operation in flight has a client.
+	// MaxInFlight bounds the operations in flight of an open loop. Each has its own client.
 	MaxInFlight int `json:"max_in_flight"`
-	// AfterStall defaults to catchup in a closed loop, to skip in an open one.
+	// AfterStall defaults to catchup in a closed loop and to skip in an open loop.
 	AfterStall AfterStall `json:"after_stall"`
 
-	// Operations to end after, warm-up left out. 0 is the workload's operation count
-	// where Duration is 0 too, else no bound. The load phase takes its count from
-	// the workload.
+	// Operations is the number of operations after the warm-up. 0 means the workload's operation
+	// count if Duration is 0 too, otherwise no limit. The load phase ignores it and inserts the
+	// workload's records.
 	Operations int64         `json:"operations"`
 	Duration   time.Duration `json:"duration_ns"`
-	// Warmup is driven first, at the same pace, drained and left out of the result.
+	// Warmup is driven first, at the same pace, drained, and excluded from the result.
 	Warmup time.Duration `json:"warmup_ns"`
 	// Timeout bounds each operation.
 	Timeout time.Duration `json:"timeout_ns"`
-	// GiveUp ends a load phase in which no insert was acknowledged for so long.
+	// GiveUp ends a load phase without an acknowledged insert for this time.
 	GiveUp time.Duration `json:"give_up_ns"`
-	// Batch is how many records the load phase inserts in one request, where the client is
-	// a Bulk and no Target is set. Each has the request's latency. 0 and 1: one at a time.
+	// Batch is the number of records per request of a load phase, for a BulkClient without a
+	// Target. Each record has the latency of its request. 0 and 1 insert one by one.
 	Batch int `json:"batch,omitempty"`
-	// Seed determines the n-th operation, its key and its values, and the n-th
-	// arrival, whatever the timing and the number of threads.
+	// Seed determines the n-th operation, with its key and values, and the n-th arrival,
+	// independent of timing and number of threads.
 	Seed uint64 `json:"seed"`
-	// Audit makes the writes known by version; it is what the audit phase reads back.
+	// Audit records writes in a run phase, and selects what an audit phase reads back.
 	Audit *AuditSpec `json:"audit,omitempty"`
-	// Gate, when set, is called when all clients are open, and again when the warm-up has drained. The
-	// drive goes on when it returns: with the others that run beside it.
+	// Gate, if set, is called when all clients are open, and again when the warm-up has drained.
+	// The drive continues when it returns.
 	Gate func() `json:"-"`
-	// Began, when set, is called once as the measurement begins, before its first
-	// operation and after the warm-up has drained.
+	// Began, if set, is called once before the first operation of the measurement.
 	Began func(at time.Time) `json:"-"`
 }
 
-// withDefaults fills in what was left out.
 func (s Spec) withDefaults() Spec {
 	if s.Phase == "" {
 		s.Phase = PhaseRun
@@ -142,7 +135,7 @@ func (s Spec) withDefaults() Spec {
 	}
 	if s.Phase == PhaseLoad {
 		s.Operations, s.Warmup = s.Workload.InsertCount, 0
-		s.AfterStall = Catchup // a record that is skipped would be missing
+		s.AfterStall = Catchup // a dropped insert would be a missing record
 	}
 	if s.Table != "" {
 		s.Workload.Table = s.Table
@@ -151,7 +144,7 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
-// Validate says what of a Spec cannot be driven.
+// Validate returns an error that wraps ErrSpec if the Spec is invalid.
 func (s Spec) Validate() error {
 	s = s.withDefaults()
 	bad := func(format string, args ...any) error {
@@ -159,21 +152,21 @@ func (s Spec) Validate() error {
 	}
 	switch {
 	case s.Phase != PhaseLoad && s.Phase != PhaseRun && s.Phase != PhaseAudit:
-		return bad("phase %q is none of load, run, audit", s.Phase)
+		return bad("unknown phase %q, want load, run or audit", s.Phase)
 	case s.Phase == PhaseAudit && s.Audit == nil:
-		return bad("nothing to audit")
+		return bad("phase audit without an audit")
 	case s.Audit != nil && s.Workload.Fields > audit.MaxFields:
 		return bad("records of more than %d fields cannot be audited", audit.MaxFields)
 	case s.Arrival != Closed && s.Arrival != Constant && s.Arrival != Poisson:
-		return bad("arrival %q is none of closed, constant, poisson", s.Arrival)
+		return bad("unknown arrival %q, want closed, constant or poisson", s.Arrival)
 	case s.AfterStall != Catchup && s.AfterStall != Skip:
-		return bad("after_stall %q is neither catchup nor skip", s.AfterStall)
+		return bad("unknown after_stall %q, want catchup or skip", s.AfterStall)
 	case s.Threads < 1:
 		return bad("threads %d is below 1", s.Threads)
 	case s.MaxInFlight < 1:
 		return bad("max_in_flight %d is below 1", s.MaxInFlight)
-	case !(s.Target >= 0 && s.Target <= 1e9): // NaN too
-		return bad("target %v is not between 0 and 1e9 operations a second", s.Target)
+	case !(s.Target >= 0 && s.Target <= 1e9): // also rejects NaN
+		return bad("target %v is not between 0 and 1e9 operations/s", s.Target)
 	case s.Batch < 0:
 		return bad("batch %d is below 0", s.Batch)
 	case s.Arrival != Closed && s.Target == 0:
@@ -181,21 +174,20 @@ func (s Spec) Validate() error {
 	case s.Operations < 0 || s.Duration < 0 || s.Warmup < 0 || s.Timeout < 0 || s.GiveUp < 0:
 		return bad("operations and times cannot be negative")
 	case s.Phase != PhaseAudit && s.Operations == 0 && s.Duration == 0:
-		return bad("neither operations nor a duration to end after")
+		return bad("neither operations nor a duration given")
 	case s.Workload.Fields < 1:
-		return bad("no workload")
+		return bad("workload missing")
 	}
 	return nil
 }
 
-// gate waits for the drives beside this one.
 func (s Spec) gate() {
 	if s.Gate != nil {
 		s.Gate()
 	}
 }
 
-// workers is how many clients are opened.
+// workers is the number of clients to open.
 func (s Spec) workers() int {
 	n := int64(s.Threads)
 	if s.Arrival != Closed {

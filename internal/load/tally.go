@@ -10,9 +10,8 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// series are what is counted apart: the kinds of operation as they were drawn, the
-// parts of read-modify-writes, which are added to READ and UPDATE in the end but must
-// not count twice among all operations, and the kinds of operation on a directory tree.
+// series is a separately counted kind of operation. The parts of a read-modify-write have series of
+// their own: they are added to READ and UPDATE in the end, but must not count twice in the totals.
 type series uint8
 
 const (
@@ -21,7 +20,7 @@ const (
 	nSeries     = treeSeries + series(mdtest.Kinds)
 )
 
-// name is the series' name in results.
+// name returns the operation name in results.
 func (s series) name() string {
 	switch s {
 	case innerRead:
@@ -35,15 +34,13 @@ func (s series) name() string {
 	return ycsb.Kind(s).String()
 }
 
-// isWhole tells an operation from a part of one.
+// isWhole reports whether the series is an operation, not a part of one.
 func (s series) isWhole() bool { return s < series(ycsb.Kinds) || s.isTree() }
 
 const verifySeries = "VERIFY"
 
-// times are one operation's latencies.
 type times struct{ service, response time.Duration }
 
-// recorderPair are the recorders of one series.
 type recorderPair struct{ service, response *recorder }
 
 func (b *recorderPair) add(t times) {
@@ -61,7 +58,7 @@ func (b *recorderPair) drain(l *Latency) {
 	}
 }
 
-// tally is what a shard's workers counted in one interval.
+// tally holds the counts of a shard's workers in one interval.
 type tally struct {
 	counts   [nSeries]Counts
 	ok, bad  [nSeries]recorderPair
@@ -84,7 +81,7 @@ type errorTally struct {
 	example string
 }
 
-// maxErrorKeys bounds the kinds of error that an interval tells apart.
+// maxErrorKeys bounds the distinct errors of an interval.
 const maxErrorKeys = 256
 
 func (t *tally) addError(s series, e *OpError) {
@@ -129,19 +126,19 @@ func (t *tally) addLateness(d time.Duration) {
 	t.late.add(d)
 }
 
-// shard is where some workers count. Its lock is contended only by them, and once a
-// second by the collector, for as long as it takes to swap two pointers.
+// shard holds the counts of some workers. Only they contend for its lock, apart from the collector,
+// which swaps two pointers once a second.
 type shard struct {
 	mu   sync.Mutex
 	now  *tally // guarded by mu
 	idle *tally // owned by the collector
-	// recent ended since the last look at the processors; guarded by mu.
+	// recent holds the completions since the last disturbance sample; guarded by mu.
 	recent []completion
 }
 
 func newShard() *shard { return &shard{now: &tally{}, idle: &tally{}} }
 
-// swap returns what was counted since the last swap, valid until the next one.
+// swap returns the counts since the last swap, valid until the next one.
 func (s *shard) swap() *tally {
 	s.mu.Lock()
 	s.now, s.idle = s.idle, s.now
@@ -149,7 +146,7 @@ func (s *shard) swap() *tally {
 	return s.idle
 }
 
-// takeRecent returns what ended since the last call and leaves room for what follows.
+// takeRecent returns the completions since the last call. room is reused for the following ones.
 func (s *shard) takeRecent(room []completion) []completion {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +155,7 @@ func (s *shard) takeRecent(room []completion) []completion {
 	return taken
 }
 
-// recordLateness counts a waking up that was due at a time.
+// recordLateness counts a wake-up that was due at a time.
 func (s *shard) recordLateness(due, now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +163,7 @@ func (s *shard) recordLateness(due, now time.Duration) {
 	s.recent = append(s.recent, completion{from: due, at: now, wakeup: true})
 }
 
-// drain adds a tally to totals and clears it.
+// drain adds the tally to totals and clears it.
 func (t *tally) drain(to *Totals) {
 	for s := range nSeries {
 		c := t.counts[s]
@@ -232,14 +229,14 @@ func (t *Totals) addError(e ErrorCount) {
 	if i < 0 {
 		t.Errors = append(t.Errors, e)
 		slices.SortFunc(t.Errors, func(a, b ErrorCount) int {
-			return cmp.Or(cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Outcome, b.Outcome))
+			return cmp.Or(cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Class, b.Class),
+				cmp.Compare(a.Node, b.Node), cmp.Compare(a.Outcome, b.Outcome))
 		})
 		return
 	}
 	t.Errors[i].Count += e.Count
 }
 
-// Merge adds o: counts and histograms alike.
 func (t *Totals) Merge(o Totals) {
 	t.Add(o.Counts)
 	t.Retries += o.Retries
@@ -260,12 +257,12 @@ func (t *Totals) Merge(o Totals) {
 	}
 }
 
-// slots is how many WriteSlots a tally tells apart, a power of two: 5 s, of which an interval
-// that was flushed late still is a part.
+// slots is the number of WriteSlots in a tally, a power of two. 5 s also cover an interval that was
+// flushed late.
 const slots = 512
 
-// writeSlots has a bit for every WriteSlot of the driver's clock in which a write was
-// acknowledged, modulo slots.
+// writeSlots has a bit for every WriteSlot of the driver's clock, modulo slots, with an
+// acknowledged write.
 type writeSlots [slots / 64]uint64
 
 func (s *writeSlots) add(at time.Duration) {
@@ -273,7 +270,7 @@ func (s *writeSlots) add(at time.Duration) {
 	s[i/64] |= 1 << (i % 64)
 }
 
-// isWrite tells which series change records.
+// isWrite reports whether the series changes records.
 func (s series) isWrite() bool {
 	if s.isTree() {
 		return mdtest.Kind(s - treeSeries).Changes()
@@ -281,7 +278,7 @@ func (s series) isWrite() bool {
 	return s == series(ycsb.Update) || s == series(ycsb.Insert) || s == series(ycsb.Delete) || s == innerUpdate
 }
 
-// since returns the bits from a time to another, the first one first, and clears all.
+// since appends the bits between two times to into, the first one first, and clears all.
 func (s *writeSlots) since(from, to time.Duration, into []uint64) []uint64 {
 	first := int64(from / WriteSlot)
 	n := min(int64(to/WriteSlot)-first+1, slots)

@@ -16,7 +16,7 @@ import (
 	"skerry/internal/load/mdtest"
 )
 
-// beginTreeChange has a worker's ledger know of a change that is about to be sent; what it returns
+// beginTreeChange enters a change in the worker's ledger before it is sent. The returned function
 // must be called with its outcome.
 func (w *worker) beginTreeChange(op *mdtest.Op) (ended func(error)) {
 	if w.ledger == nil || !op.Kind.Changes() {
@@ -35,7 +35,7 @@ func (w *worker) beginTreeChange(op *mdtest.Op) (ended func(error)) {
 	}
 }
 
-// saveTreeAudit saves what must be in the tree.
+// saveTreeAudit saves the expected content of the tree.
 func (d *driver) saveTreeAudit(result *Result) error {
 	var ledgers []*mdtest.Ledger
 	for _, w := range d.workers {
@@ -43,17 +43,17 @@ func (d *driver) saveTreeAudit(result *Result) error {
 	}
 	f, err := os.Create(d.spec.Audit.File)
 	if err != nil {
-		return fmt.Errorf("keeping what is to be audited: %w", err)
+		return fmt.Errorf("save the audit: %w", err)
 	}
 	counts, err := mdtest.SaveClaims(f, ledgers)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("keeping what is to be audited: %w", err)
+		return fmt.Errorf("save the audit: %w", err)
 	}
 	result.Audited = &AuditCounts{Acknowledged: counts.Acknowledged, InDoubt: counts.InDoubt, Refused: counts.Refused}
 	return nil
 }
 
-// treeAuditor is an audit phase of a tree under way.
+// treeAuditor runs an audit phase on a directory tree.
 type treeAuditor struct {
 	spec  Spec
 	done  atomic.Int64
@@ -64,8 +64,8 @@ type treeAuditor struct {
 	held     int64          // guarded by mu
 }
 
-// auditTree looks whether what a run phase and its load left is in the tree, and again at
-// what is not until it is or has had its time.
+// auditTree checks the entries that the load and run phases left. It repeats failed checks until
+// they succeed or Settle has passed.
 func auditTree(ctx context.Context, spec Spec, open OpenClient, onSecond func(Interval)) (Result, error) {
 	b := &treeAuditor{spec: spec, began: time.Now()}
 	result := AuditResult{Header: audit.Header{Loaded: spec.Tree.Records}}
@@ -73,7 +73,7 @@ func auditTree(ctx context.Context, spec Spec, open OpenClient, onSecond func(In
 	err := b.run(ctx, open, &result)
 	stop()
 	if err != nil {
-		return Result{}, fmt.Errorf("looking for what acknowledged changes left: %w", err)
+		return Result{}, fmt.Errorf("audit acknowledged changes: %w", err)
 	}
 	result.Held, result.Took = b.held, time.Since(b.began)
 	return Result{Spec: spec, Started: b.began, Duration: result.Took, Audit: &result, Cores: usableCores()}, nil
@@ -90,16 +90,12 @@ func (b *treeAuditor) run(ctx context.Context, open OpenClient, result *AuditRes
 		if err := linger.For(ctx, min(wait, time.Until(until))); err != nil {
 			return err
 		}
-		again := b.suspects
+		suspects := b.suspects
 		b.suspects = nil
-		if err := b.checkClaims(ctx, open, func(look chan<- mdtest.Claim, _ int) error {
-			for _, c := range again {
-				if err := sendClaim(ctx, look, c); err != nil {
-					return err
-				}
-			}
-			return nil
-		}); err != nil {
+		err := b.checkClaims(ctx, open, func(claims chan<- mdtest.Claim, _ int) error {
+			return sendClaims(ctx, claims, suspects...)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -107,39 +103,41 @@ func (b *treeAuditor) run(ctx context.Context, open OpenClient, result *AuditRes
 	return b.conclude(ctx, open, result)
 }
 
-// readAll looks at all that must be there, or must not, once.
+// readAll checks all claims once.
 func (b *treeAuditor) readAll(ctx context.Context, open OpenClient, result *AuditResult) error {
 	f, err := b.spec.Audit.system().Open(ctx, b.spec.Audit.File, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	err = b.checkClaims(ctx, open, func(look chan<- mdtest.Claim, areas int) error {
+	return b.checkClaims(ctx, open, func(claims chan<- mdtest.Claim, areas int) error {
 		for n := range b.spec.Tree.Records {
 			op := b.spec.Tree.Load(n, areas)
 			loaded := mdtest.Entry{Shared: op.Shared, Area: op.Area, Dir: op.Dir, Name: op.Name}
-			if err := sendClaim(ctx, look, mdtest.Claim{Entry: loaded, There: true}); err != nil {
+			if err := sendClaims(ctx, claims, mdtest.Claim{Entry: loaded, There: true}); err != nil {
 				return err
 			}
 		}
-		counts, err := mdtest.ReadClaims(f, func(c mdtest.Claim) error { return sendClaim(ctx, look, c) })
+		counts, err := mdtest.ReadClaims(f, func(c mdtest.Claim) error { return sendClaims(ctx, claims, c) })
 		result.Acknowledged, result.InDoubt, result.Refused = counts.Acknowledged, counts.InDoubt, counts.Refused
 		return err
 	})
-	return err
 }
 
-func sendClaim(ctx context.Context, to chan<- mdtest.Claim, c mdtest.Claim) error {
-	select {
-	case to <- c:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+func sendClaims(ctx context.Context, to chan<- mdtest.Claim, claims ...mdtest.Claim) error {
+	for _, c := range claims {
+		select {
+		case to <- c:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+	return nil
 }
 
-// checkClaims has threads look at the claims that feed offers for a tree of so many areas.
-func (b *treeAuditor) checkClaims(ctx context.Context, open OpenClient, feed func(look chan<- mdtest.Claim, areas int) error) error {
+// checkClaims checks the claims that feed sends, with all threads. feed gets the number of areas of
+// the tree.
+func (b *treeAuditor) checkClaims(ctx context.Context, open OpenClient, feed func(claims chan<- mdtest.Claim, areas int) error) error {
 	claims := make(chan mdtest.Claim, auditBatch)
 	group, ctx := errgroup.WithContext(ctx)
 	areas := make(chan int, b.spec.Threads)
@@ -152,56 +150,49 @@ func (b *treeAuditor) checkClaims(ctx context.Context, open OpenClient, feed fun
 			return ctx.Err()
 		}
 	})
-	for range b.spec.Threads {
-		group.Go(func() error {
-			return withClient(ctx, open, func(c Client) error {
-				tree, ok := c.(TreeClient)
-				if !ok {
-					return fmt.Errorf("%w: the database has no directory tree", ErrSpec)
-				}
-				areas <- max(1, tree.Areas())
-				for claim := range claims {
-					there, err := b.claimHolds(ctx, tree, claim)
-					if ctx.Err() != nil {
-						return ctx.Err()
-					}
-					b.mu.Lock()
-					if err != nil || there != claim.There {
-						b.suspects = append(b.suspects, claim)
-					} else if there {
-						b.held++
-					}
-					b.mu.Unlock()
-					b.done.Add(1)
-				}
-				return nil
-			})
-		})
-	}
+	startClients(ctx, group, b.spec.Threads, open, func(c Client) error {
+		tree, ok := c.(TreeClient)
+		if !ok {
+			return fmt.Errorf("%w: the database has no directory tree", ErrSpec)
+		}
+		areas <- max(1, tree.Areas())
+		for claim := range claims {
+			if err := b.checkClaim(ctx, tree, claim); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	return group.Wait()
 }
 
-// claimHolds tells whether an entry is there.
-func (b *treeAuditor) claimHolds(ctx context.Context, tree TreeClient, c mdtest.Claim) (there bool, err error) {
-	for try := 1; ; try++ {
-		one, cancel := context.WithTimeout(ctx, b.spec.Timeout)
-		err = tree.Tree(one, c.Stat())
-		cancel()
-		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, ErrNotFound):
-			return false, nil
-		case ctx.Err() != nil || try == readAttempts:
-			return false, err
-		}
-		if err := linger.For(ctx, firstBackoff<<try); err != nil {
-			return false, err
-		}
+// checkClaim checks one claim and keeps a false one as a suspect. It returns an error only if ctx ends.
+func (b *treeAuditor) checkClaim(ctx context.Context, tree TreeClient, claim mdtest.Claim) error {
+	exists, err := b.exists(ctx, tree, claim)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.done.Add(1)
+	if err != nil || exists != claim.There {
+		b.suspects = append(b.suspects, claim)
+	} else if exists {
+		b.held++
+	}
+	return nil
 }
 
-// conclude counts what is wrong in the end.
+// exists reports whether the entry of a claim exists.
+func (b *treeAuditor) exists(ctx context.Context, tree TreeClient, c mdtest.Claim) (bool, error) {
+	err := retryRead(ctx, b.spec.Timeout, func(ctx context.Context) error { return tree.Tree(ctx, c.Stat()) })
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// conclude counts the remaining faults.
 func (b *treeAuditor) conclude(ctx context.Context, open OpenClient, result *AuditResult) error {
 	if len(b.suspects) == 0 {
 		return nil
@@ -209,7 +200,7 @@ func (b *treeAuditor) conclude(ctx context.Context, open OpenClient, result *Aud
 	return withClient(ctx, open, func(c Client) error {
 		tree := c.(TreeClient)
 		for i, claim := range b.suspects {
-			there, err := b.claimHolds(ctx, tree, claim)
+			exists, err := b.exists(ctx, tree, claim)
 			f := Finding{Number: int64(i), Key: claim.String()}
 			switch {
 			case ctx.Err() != nil:
@@ -217,14 +208,14 @@ func (b *treeAuditor) conclude(ctx context.Context, open OpenClient, result *Aud
 			case err != nil:
 				f.Kind, f.Saw = kindUnread, err.Error()
 				result.Unread++
-			case there == claim.There:
+			case exists == claim.There:
 				result.Stale++
 				continue
-			case there:
-				f.Kind, f.Saw = string(audit.Unexpected), "it is there"
+			case exists:
+				f.Kind, f.Saw = string(audit.Unexpected), "exists"
 				result.Unexpected++
 			default:
-				f.Kind, f.Saw = string(audit.Lost), "it is not there"
+				f.Kind, f.Saw = string(audit.Lost), "missing"
 				result.Lost++
 			}
 			if len(result.Findings) < MaxFindings {

@@ -6,31 +6,30 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/base/linger"
 )
 
-// Verification is what a table was found to hold after a load phase.
+// Verification is the result of checking a table after a load phase.
 type Verification struct {
-	// Method is "count" where the database counted, "read" where every record was
-	// read back.
+	// Method is "count" if the database counted, "read" if every record was read.
 	Method string `json:"method"`
-	// Records that are there, of those that should be.
+	// Records is the number of records found, Missing the number of missing ones.
 	Records int64 `json:"records"`
 	Missing int64 `json:"missing"`
-	// MissingKeys lists the first.
+	// MissingKeys lists the first missing keys.
 	MissingKeys []string `json:"missing_keys,omitempty"`
 }
 
-// readAttempts is how often a record is read before an error, other than that it is not
-// there, ends a verification.
+// readAttempts is the number of reads of a record before an error ends the verification.
 const readAttempts = 5
 
-// Verify checks that every record of a load phase is there. A client that can count is
-// asked first: it is believed where it counts as many records as there should be.
-// Otherwise every record is read. What is missing is an error that wraps ErrIncomplete.
+// Verify checks that every record of a load phase exists. If the client can count and the count is
+// right, that is enough; otherwise Verify reads every record. Missing records are an error that
+// wraps ErrIncomplete.
 func Verify(ctx context.Context, spec Spec, open OpenClient) (Verification, error) {
 	if err := spec.Validate(); err != nil {
 		return Verification{}, err
@@ -38,7 +37,7 @@ func Verify(ctx context.Context, spec Spec, open OpenClient) (Verification, erro
 	spec = spec.withDefaults()
 	first, err := open(ctx)
 	if err != nil {
-		return Verification{}, fmt.Errorf("verifying the load: %w", err)
+		return Verification{}, fmt.Errorf("verify the load: %w", err)
 	}
 	v, err := countRecords(ctx, spec, first)
 	if err := errors.Join(err, first.Close()); err != nil || v.Method != "" {
@@ -47,7 +46,7 @@ func Verify(ctx context.Context, spec Spec, open OpenClient) (Verification, erro
 	return readAllRecords(ctx, spec, open)
 }
 
-// countRecords asks a client; an empty method says that it cannot tell.
+// countRecords returns an empty Verification if the count does not decide.
 func countRecords(ctx context.Context, spec Spec, c Client) (Verification, error) {
 	counter, ok := c.(Counter)
 	if !ok || spec.Workload.InsertCount != spec.Workload.RecordCount {
@@ -55,77 +54,98 @@ func countRecords(ctx context.Context, spec Spec, c Client) (Verification, error
 	}
 	n, err := counter.Count(ctx, spec.Table)
 	if err != nil {
-		return Verification{}, fmt.Errorf("counting the records of %s: %w", spec.Table, err)
+		return Verification{}, fmt.Errorf("count the records of %s: %w", spec.Table, err)
 	}
 	if n != spec.Workload.RecordCount {
-		return Verification{}, nil // other rows may be there too
+		return Verification{}, nil // the table may hold other rows
 	}
 	return Verification{Method: "count", Records: n}, nil
 }
 
-// readAllRecords reads every record.
 func readAllRecords(ctx context.Context, spec Spec, open OpenClient) (Verification, error) {
 	v := Verification{Method: "read"}
+	total := spec.Workload.InsertCount
 	var next atomic.Int64
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
-	for range min(int64(spec.Threads), spec.Workload.InsertCount) {
-		group.Go(func() (err error) {
-			c, err := open(ctx)
+	startClients(ctx, group, int(min(int64(spec.Threads), total)), open, func(c Client) error {
+		for n := next.Add(1) - 1; n < total; n = next.Add(1) - 1 {
+			key := spec.Workload.Key(spec.Workload.InsertStart + n)
+			exists, err := recordExists(ctx, spec, c, key)
 			if err != nil {
-				return err
+				return fmt.Errorf("read %s: %w", key, err)
 			}
-			defer func() { err = errors.Join(err, c.Close()) }()
-			for {
-				n := next.Add(1) - 1
-				if n >= spec.Workload.InsertCount {
-					return nil
-				}
-				key := spec.Workload.Key(spec.Workload.InsertStart + n)
-				there, err := recordExists(ctx, spec, c, key)
-				if err != nil {
-					return fmt.Errorf("reading %s back: %w", key, err)
-				}
-				mu.Lock()
-				if there {
-					v.Records++
-				} else {
-					v.Missing++
-					if len(v.MissingKeys) < maxListed {
-						v.MissingKeys = append(v.MissingKeys, key)
-					}
-				}
-				mu.Unlock()
-			}
-		})
-	}
+			mu.Lock()
+			v.add(key, exists)
+			mu.Unlock()
+		}
+		return nil
+	})
 	if err := group.Wait(); err != nil {
-		return v, fmt.Errorf("verifying the load: %w", err)
+		return v, fmt.Errorf("verify the load: %w", err)
 	}
 	if v.Missing > 0 {
-		return v, fmt.Errorf("%w: %d of %d records are not there, the first %s", ErrIncomplete, v.Missing, spec.Workload.InsertCount, v.MissingKeys[0])
+		return v, fmt.Errorf("%w: %d of %d records are missing, the first %s", ErrIncomplete, v.Missing, total, v.MissingKeys[0])
 	}
 	return v, nil
 }
 
-// recordExists tells whether a record can be read.
+func (v *Verification) add(key string, exists bool) {
+	if exists {
+		v.Records++
+		return
+	}
+	v.Missing++
+	if len(v.MissingKeys) < maxListed {
+		v.MissingKeys = append(v.MissingKeys, key)
+	}
+}
+
+// recordExists reports whether a record can be read.
 func recordExists(ctx context.Context, spec Spec, c Client, key string) (bool, error) {
+	err := retryRead(ctx, spec.Timeout, func(ctx context.Context) error {
+		_, err := c.Read(ctx, spec.Table, key, nil, nil)
+		return err
+	})
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// retryRead calls read until it returns nil, ErrNotFound or ErrNotHeld. After readAttempts it
+// returns the last error. Each attempt has its own timeout.
+func retryRead(ctx context.Context, timeout time.Duration, read func(context.Context) error) error {
 	for try := 1; ; try++ {
-		one, cancel := context.WithTimeout(ctx, spec.Timeout)
-		_, err := c.Read(one, spec.Table, key, nil, nil)
+		one, cancel := context.WithTimeout(ctx, timeout)
+		err := read(one)
 		cancel()
 		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, ErrNotFound):
-			return false, nil
+		case err == nil, errors.Is(err, ErrNotFound), errors.Is(err, ErrNotHeld):
+			return err
 		case ctx.Err() != nil:
-			return false, ctx.Err()
+			return ctx.Err()
 		case try == readAttempts:
-			return false, err
+			return err
 		}
 		if err := linger.For(ctx, firstBackoff<<try); err != nil {
-			return false, err
+			return err
 		}
+	}
+}
+
+// withClient calls work with a new client.
+func withClient(ctx context.Context, open OpenClient, work func(Client) error) error {
+	c, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(c), c.Close())
+}
+
+// startClients calls work on n goroutines of the group, each with a new client.
+func startClients(ctx context.Context, group *errgroup.Group, n int, open OpenClient, work func(Client) error) {
+	for range n {
+		group.Go(func() error { return withClient(ctx, open, work) })
 	}
 }

@@ -18,34 +18,34 @@ type worker struct {
 	d      *driver
 	number int // from 0
 	client Client
-	// bulk is the client where records are loaded many at a time, nil elsewhere.
+	// bulk is set if records are loaded in batches.
 	bulk  BulkClient
 	batch insertBatch
-	audit *audit.Writer // nil for none
+	audit *audit.Writer // nil if the drive has no audit
 	gen   *ycsb.Generator
 	shard *shard
 	waker *waker // nil in an unpaced drive
-	// tree is the client, and branches makes the operations, of a workload on a directory
-	// tree; nil in others.
+	// tree and treeGen are the client and the generator of a workload on a directory tree; nil
+	// otherwise.
 	tree     TreeClient
 	treeGen  *mdtest.Generator
-	ledger   *mdtest.Ledger // nil where nothing is audited
+	ledger   *mdtest.Ledger // nil if the drive has no audit
 	lastRead []Field
-	// left is set under the shard's lock when nobody waits for the worker any more:
-	// what it counts from then on is thrown away.
+	// abandoned is set, under the shard's lock, when the driver no longer waits for the worker.
+	// Later counts are discarded.
 	abandoned bool
 	// ctx is replaced by the worker after it expired.
 	ctx atomic.Pointer[opContext]
 }
 
-// run drives a segment from its first operation on. A worker that was left behind ends its own client.
+// run drives a segment, beginning with operation first. An abandoned worker closes its own client.
 func (w *worker) run(g *segment, first slot) {
 	w.drive(g, first)
 	w.shard.mu.Lock()
 	left := w.abandoned
 	w.shard.mu.Unlock()
 	if left {
-		_ = w.close() // nobody is there to tell
+		_ = w.close() // the driver no longer waits for errors
 	}
 }
 
@@ -60,7 +60,7 @@ func (w *worker) close() error {
 	return errors.Join(errs...)
 }
 
-// openTree gives a worker what it needs for a tree, once its client is open.
+// openTree prepares a worker for a workload on a directory tree, once its client is open.
 func (w *worker) openTree() error {
 	t := w.d.spec.Tree
 	if t == nil {
@@ -68,7 +68,7 @@ func (w *worker) openTree() error {
 	}
 	client, ok := w.client.(TreeClient)
 	if !ok {
-		return fmt.Errorf("%w: the workload %s is on a directory tree, which this database does not have", ErrSpec, t.Name)
+		return fmt.Errorf("%w: workload %s needs a database with a directory tree", ErrSpec, t.Name)
 	}
 	if w.d.audit != nil {
 		w.ledger = mdtest.NewLedger()
@@ -77,9 +77,9 @@ func (w *worker) openTree() error {
 	return nil
 }
 
-// drive sends a segment's operations, beginning with one that is the worker's own, until it ends.
+// drive sends operations, beginning with the worker's first one, until the segment ends.
 func (w *worker) drive(g *segment, at slot) {
-	var free time.Duration // since when the worker has nothing to do
+	var free time.Duration // when the worker last became idle
 	for now := w.d.now(); g.operations == 0 || at.n < g.operations; free, at = now, g.pace.next() {
 		what, intended := decideSend, time.Duration(-1)
 		if g.closedAt(now) {
@@ -110,26 +110,27 @@ func (w *worker) drive(g *segment, at slot) {
 	}
 }
 
-// sendDecision is what becomes of an operation that is due at a time.
+// sendDecision is the decision on an operation with a due time.
 type sendDecision uint8
 
 const (
-	decideSend sendDecision = iota // to be sent
-	decideDrop                     // to be dropped
-	decideEnd                      // the segment has ended: no more operations
+	decideSend sendDecision = iota
+	decideDrop
+	decideEnd // no more operations
 )
 
-// await sleeps until an operation is due. free is when the worker's last one ended: what was due
-// after that and is late was held up by the driver, for want of a processor, and not by the database.
+// await sleeps until an operation is due. free is when the worker's last operation ended. If the
+// operation was due later and is late, the driver lacked a processor; the database was not the
+// cause.
 func (w *worker) await(g *segment, free, intended time.Duration) sendDecision {
 	now := w.d.now()
 	if g.end > 0 && intended >= g.end {
-		_ = w.waker.sleep(g.end - now) // the time until then was measured too
+		_ = w.waker.sleep(g.end - now) // the time until the end is measured, too
 		return decideEnd
 	}
 	if now < intended {
 		if err := w.waker.sleep(intended - now); err != nil {
-			return decideEnd // interrupted: the segment was stopped
+			return decideEnd // the segment was stopped
 		}
 		now = w.d.now()
 		w.shard.recordLateness(intended, now)
@@ -140,8 +141,7 @@ func (w *worker) await(g *segment, free, intended time.Duration) sendDecision {
 	} else if g.skip && now-intended > g.tolerance {
 		return decideDrop
 	}
-	// What is still waiting a while after the end is not sent any more, and must
-	// not be forgotten.
+	// An operation that still waits some time after the end is dropped, and must be counted.
 	if g.end > 0 && now > g.end+StallAfter {
 		if g.load {
 			return decideEnd
@@ -159,21 +159,20 @@ func (w *worker) dropOperation(k ycsb.Kind) {
 	w.shard.mu.Unlock()
 }
 
-// opContext is the context of a worker's operations, one after the other: a deadline
-// that moves with every operation at the cost of one atomic store, where a
-// context.WithTimeout would make a timer and two objects each time. The watchdog
-// expires it; an expired one is thrown away.
+// opContext is the context of a worker's operations. Moving the deadline costs one atomic store,
+// where context.WithTimeout creates a timer and two objects for each operation. The watchdog
+// expires the context; an expired one is replaced.
 type opContext struct {
 	context.Context // for values
 	base            time.Time
 	done            chan struct{}
-	// doing is the operation in flight. It is written before state and never after
-	// it expired.
+	// doing is the operation in flight. It is written before state, and never after the context
+	// expired.
 	doing series
-	// state is the deadline of the operation in flight in nanoseconds since base,
-	// its negative when that operation has ended, or expired.
+	// state is the deadline of the operation in flight, in nanoseconds since base. It is negated
+	// when the operation has ended, or expired.
 	state atomic.Int64
-	// at is when it expired, in nanoseconds since base.
+	// at is when the context expired, in nanoseconds since base.
 	at atomic.Int64
 }
 
@@ -189,13 +188,13 @@ func (c *opContext) begin(s series, deadline time.Duration) {
 	c.state.Store(int64(deadline))
 }
 
-// end disarms it and tells whether it can be used again.
+// end disarms the context and reports whether it can be reused.
 func (c *opContext) end() bool {
 	s := c.state.Load()
 	return s > 0 && c.state.CompareAndSwap(s, -s)
 }
 
-// inFlight tells whether an operation has begun and not ended.
+// inFlight reports whether an operation has begun and not ended.
 func (c *opContext) inFlight() bool { s := c.state.Load(); return s > 0 || s == expired }
 
 // expire ends the operation in flight if its deadline is before now.
@@ -207,7 +206,7 @@ func (c *opContext) expire(now time.Duration) {
 	}
 }
 
-// overdue is how long ago the operation in flight expired, 0 if it did not.
+// overdue is the time since the operation in flight expired, 0 if it did not.
 func (c *opContext) overdue(now time.Duration) time.Duration {
 	at := c.at.Load()
 	if at == 0 || c.state.Load() != expired {

@@ -16,46 +16,45 @@ import (
 	"skerry/internal/machine/files"
 )
 
-// Operation is one operation of a History.
 type Operation struct {
 	Worker int   `json:"worker"`
 	Number int64 `json:"number"`
 	Read   bool  `json:"read,omitempty"`
-	// Call and Return are nanoseconds of the driver's clock. An Open one has no Return:
-	// nobody knows whether it happened, nor when.
+	// Call and Return are nanoseconds of the driver's clock. An Open operation has no Return: it
+	// may have happened at any time after Call, or not at all.
 	Call   int64 `json:"call"`
 	Return int64 `json:"return,omitempty"`
 	Open   bool  `json:"open,omitempty"`
-	// Fields were written, or read, with these Versions. Missing: the record was not there,
-	// or is not any more.
+	// Fields were written or read with these Versions. Missing says that the record does not exist.
 	Fields   []int     `json:"fields,omitempty"`
 	Versions []Version `json:"versions,omitempty"`
 	Missing  bool      `json:"missing,omitempty"`
-	// Strange says that a value was read that has no version.
+	// Strange says that a value without a version was read.
 	Strange bool `json:"strange,omitempty"`
-	// Cut is no operation, but says of a record that its history ends before the workload.
+	// Cut marks a record whose history ends before the workload. It is not an operation.
 	Cut bool `json:"cut,omitempty"`
 }
 
-// maxOperations of one record are kept: the check takes more than proportionally longer.
+// maxOperations bounds the history of a record, since the cost of the check grows faster than the
+// history.
 const maxOperations = 3000
 
-// History keeps every operation on a few records, up to a moment for each of them.
+// History records every operation on a few records.
 type History struct {
-	tracks map[int64]*track // not changed after NewHistory
-	// sieve has the bit of each number's hash: most numbers fall through without a look.
+	tracks map[int64]*track // read-only after NewHistory
+	// sieve has a bit for the hash of each number. It rejects most numbers without a map access.
 	sieve uint64
 }
 
-// track is the history of one record. When it is full it is closed at a moment: what was
-// read later is left out, and of writes all are known that had begun by then.
+// track is the history of one record. A full track is closed at a point in time. Later reads are
+// left out, but all writes that had begun by then are recorded.
 type track struct {
 	mu     sync.Mutex
 	ops    []Operation
-	closed int64 // ns, 0 while it is open
+	closed int64 // ns, 0 while open
 }
 
-// NewHistory watches records.
+// NewHistory returns a history that watches the given records.
 func NewHistory(numbers []int64) *History {
 	h := &History{tracks: map[int64]*track{}}
 	for _, n := range numbers {
@@ -65,14 +64,14 @@ func NewHistory(numbers []int64) *History {
 	return h
 }
 
-// Watches tells whether a record is watched; nil watches none.
+// Watches reports whether a record is watched. A nil History watches none.
 func (h *History) Watches(number int64) bool {
 	return h != nil && h.sieve&sieveBit(number) != 0 && h.tracks[number] != nil
 }
 
 func sieveBit(n int64) uint64 { return 1 << (uint64(n) * 0x9e3779b97f4a7c15 >> 58) }
 
-// Add takes an operation on a record that is watched, once it has ended.
+// Add adds a completed operation on a watched record. It is safe for concurrent use.
 func (h *History) Add(o Operation) {
 	t := h.tracks[o.Number]
 	t.mu.Lock()
@@ -86,11 +85,11 @@ func (h *History) Add(o Operation) {
 	}
 }
 
-// Save writes the history to a file, an operation a line. No operation may be under way.
+// Save writes the history to a file, one operation per line. No operation may be in progress.
 func (h *History) Save(path string) error {
 	f, err := os.Create(path)
 	if err != nil {
-		return fmt.Errorf("keeping the history: %w", err)
+		return fmt.Errorf("save the history: %w", err)
 	}
 	w := bufio.NewWriter(f)
 	e := json.NewEncoder(w)
@@ -103,13 +102,13 @@ func (h *History) Save(path string) error {
 		}
 	}
 	if err := errors.Join(err, w.Flush(), f.Close()); err != nil {
-		return fmt.Errorf("keeping the history: %w", err)
+		return fmt.Errorf("save the history: %w", err)
 	}
 	return nil
 }
 
-// cut returns the operations up to the moment at which the track was closed. A read that
-// ended later might have seen writes that are not known; a write that did was seen or not.
+// cut returns the operations up to the closing time. A read that ended later is left out, since it
+// may have seen unrecorded writes. A write that ended later becomes open.
 func (t *track) cut() (out []Operation) {
 	for _, o := range t.ops {
 		if t.closed != 0 && (o.Call > t.closed || o.Return > t.closed) {
@@ -123,13 +122,13 @@ func (t *track) cut() (out []Operation) {
 	return out
 }
 
-// ReadHistory reads what Save wrote to a file, in the order of calls, and appends what was read of the
-// records after the workload, one read after the other. Reads of a record whose history was cut
-// are left out: they may have seen writes that are not known.
+// ReadHistory reads the output of Save in the order of calls. It appends the reads after the
+// workload, one after the other, except those of cut records, which may have seen unrecorded
+// writes.
 func ReadHistory(ctx context.Context, from files.File, after []Operation) ([]Operation, error) {
 	f, err := from.On.Open(ctx, from.Path, 0)
 	if err != nil {
-		return nil, fmt.Errorf("reading the history: %w", err)
+		return nil, fmt.Errorf("read the history: %w", err)
 	}
 	defer f.Close()
 	var out []Operation
@@ -142,7 +141,7 @@ func ReadHistory(ctx context.Context, from files.File, after []Operation) ([]Ope
 			break
 		}
 		if err != nil {
-			return out, fmt.Errorf("reading the history: %w", err)
+			return out, fmt.Errorf("read the history: %w", err)
 		}
 		if o.Cut {
 			cut[o.Number] = true
@@ -166,8 +165,8 @@ func ReadHistory(ctx context.Context, from files.File, after []Operation) ([]Ope
 	return out, nil
 }
 
-// SetRead fills in what a read returned: got, or that there is no such record, which err is then.
-// It is false for any other error, of which nothing follows.
+// SetRead sets the result of a read: got, or a missing record if err is notFound. It returns false
+// for any other error, which proves nothing.
 func (o *Operation) SetRead(names []string, got []ycsb.Field, err, notFound error) bool {
 	switch {
 	case errors.Is(err, notFound):

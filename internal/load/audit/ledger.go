@@ -14,53 +14,51 @@ import (
 	"skerry/internal/machine/files"
 )
 
-// Outcome is what became of a write.
+// Outcome is the outcome of a write.
 type Outcome uint8
 
-// Outcomes.
 const (
 	Acknowledged Outcome = iota
-	InDoubt              // it may have happened, and may still
+	InDoubt              // it may have happened, or may still happen
 	Refused              // it certainly did not happen
 )
 
-// allFields stands for every field of a record.
-const allFields = 0xFF
+// AllFields is the field number of a write to every field.
+const AllFields = 0xFF
 
-// MaxFields is how many fields a record may have.
-const MaxFields = allFields
+// MaxFields is the maximum number of fields of a record.
+const MaxFields = AllFields
 
-// maxRefused bounds the refused writes that are remembered, so that an outage in which a driver
-// is refused at full speed does not fill the memory: 1,000,000 take 32 MB. A refused write
-// beyond that which is there after all passes for an older one.
+// maxRefused bounds the memory for refused writes in an outage: 1,000,000 take 32 MB. Further
+// refused writes are not stored; if one is read back, it looks like an older version.
 const maxRefused = 1_000_000
 
-// Ledger knows, of every record, the writes that it may show in the end.
+// Ledger holds, for each record, the writes that may be visible in the end.
 type Ledger struct {
 	first  int64 // number of the first record
-	loaded int64 // how many records from there the load left
+	loaded int64 // number of records that the load phase wrote
 	names  []string
-	// heads are the first nodes of records' lists, plus 1; 0 is none.
+	// heads are the first nodes of the records' lists, plus 1; 0 for none.
 	heads []uint32
-	// chunks hold the nodes, so that growing copies none.
+	// chunks hold the nodes, so that growing does not copy them.
 	chunks [][]node
 	used   uint32
-	free   uint32 // list of nodes, plus 1
+	free   uint32 // list of free nodes, plus 1
 
 	counts [3]int64 // by Outcome
 }
 
-// NewLedger begins a ledger of a table that was loaded with a workload's records.
+// NewLedger returns a ledger of a table that was loaded with w.
 func NewLedger(w ycsb.Workload) *Ledger {
 	return &Ledger{first: w.InsertStart, loaded: w.InsertCount, names: w.FieldNames()}
 }
 
-// Counts are the writes by outcome.
+// Counts returns the number of writes by outcome.
 func (l *Ledger) Counts() (acknowledged, inDoubt, refused int64) {
 	return l.counts[Acknowledged], l.counts[InDoubt], l.counts[Refused]
 }
 
-// node is a write that may be seen, or must not be.
+// node is a write that may be visible, or must not be.
 type node struct {
 	version    Version
 	start, end int64 // ns of the driver's clock
@@ -86,8 +84,8 @@ func (l *Ledger) allocNode() uint32 {
 	return l.used
 }
 
-// add puts a write into a record's list and takes those out that it made history. Writes come
-// in any order.
+// add adds a write to a record's list and removes the writes that it supersedes. Writes arrive in
+// any order.
 func (l *Ledger) add(number int64, n node) {
 	l.counts[n.outcome]++
 	if n.outcome == Refused && l.counts[Refused] > maxRefused {
@@ -118,38 +116,36 @@ func (l *Ledger) add(number int64, n node) {
 	l.heads[slot] = i
 }
 
-// supersededBy tells whether another write came after this one to all that it wrote.
+// supersededBy reports whether o began after n had ended, and wrote all that n wrote.
 func (n *node) supersededBy(o *node) bool {
-	return n.outcome == Acknowledged && o.outcome == Acknowledged && n.end < o.start && (o.field == allFields || o.field == n.field)
+	return n.outcome == Acknowledged && o.outcome == Acknowledged && n.end < o.start && (o.field == AllFields || o.field == n.field)
 }
 
-// ErrFile says that a file is no ledger.
 var ErrFile = errors.New("not a ledger of writes")
 
-// Header is what a ledger's file says about all of it.
+// Header is the first line of a ledger file.
 type Header struct {
-	Names  []string `json:"fields"`
-	First  int64    `json:"first"`
-	Loaded int64    `json:"loaded"`
-	// Records is how many the file holds.
-	Records      int64 `json:"records"`
-	Acknowledged int64 `json:"acknowledged"`
-	InDoubt      int64 `json:"in_doubt"`
-	Refused      int64 `json:"refused"`
-	// Began is when the measurement began, on the clock of the writes.
+	Names        []string `json:"fields"`
+	First        int64    `json:"first"`
+	Loaded       int64    `json:"loaded"`
+	Records      int64    `json:"records"`
+	Acknowledged int64    `json:"acknowledged"`
+	InDoubt      int64    `json:"in_doubt"`
+	Refused      int64    `json:"refused"`
+	// Began is the start of the measurement, in nanoseconds of the driver's clock.
 	Began int64 `json:"began_ns"`
 }
 
-// Save writes the ledger to a file: a line of JSON, then every record in the order of their
-// numbers, of each the writes as variable-length integers.
+// Save writes the ledger to a file: a line of JSON, then the records in the order of their numbers,
+// with their writes as variable-length integers.
 func (l *Ledger) Save(path string, began int64) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
-		return fmt.Errorf("keeping the ledger of writes: %w", err)
+		return fmt.Errorf("save the ledger of writes: %w", err)
 	}
 	defer func() {
 		if e := errors.Join(err, f.Close()); e != nil {
-			err = fmt.Errorf("keeping the ledger of writes: %w", e)
+			err = fmt.Errorf("save the ledger of writes: %w", e)
 		}
 	}()
 	h := Header{Names: l.names, First: l.first, Loaded: l.loaded, Records: l.records(), Began: began}
@@ -168,8 +164,7 @@ func (l *Ledger) Save(path string, began int64) (err error) {
 	return w.Flush()
 }
 
-// records is how many numbers have a record: those of the load, and further ones up to the
-// last that was written.
+// records is the number of records, up to the last one that was loaded or written.
 func (l *Ledger) records() int64 { return max(l.loaded, int64(len(l.heads))) }
 
 // encode appends the writes of the k-th record.
@@ -197,7 +192,7 @@ func (l *Ledger) encode(b []byte, k int64) []byte {
 	return b
 }
 
-// File is a ledger that was saved.
+// File is a saved ledger.
 type File struct {
 	Header
 	f    io.ReadCloser
@@ -209,7 +204,7 @@ type File struct {
 func Open(ctx context.Context, from files.File) (*File, error) {
 	f, err := from.On.Open(ctx, from.Path, 0)
 	if err != nil {
-		return nil, fmt.Errorf("opening the ledger of writes: %w", err)
+		return nil, fmt.Errorf("open the ledger of writes: %w", err)
 	}
 	l := &File{f: f, r: bufio.NewReaderSize(f, 1<<18)}
 	line, err := l.r.ReadBytes('\n')
@@ -225,13 +220,12 @@ func Open(ctx context.Context, from files.File) (*File, error) {
 	return l, nil
 }
 
-// Close closes the file.
 func (l *File) Close() error { return l.f.Close() }
 
-// maxWrites bounds what one record of a file may claim.
+// maxWrites bounds the writes of one record of a file.
 const maxWrites = 1 << 24
 
-// Next returns the next record, io.EOF after the last.
+// Next returns the next record, or io.EOF after the last.
 func (l *File) Next() (Record, error) {
 	if l.next >= l.Records {
 		return Record{}, io.EOF
@@ -274,8 +268,8 @@ func asUnexpectedEOF(err error) error {
 	return err
 }
 
-// Versions reads the versions of a record's fields, in the order of names; not ok where a field
-// has none. Absent fields are left out.
+// Versions reads the versions of a record's fields, in the order of names. Absent fields are left
+// out. ok is false if a value has no version.
 func Versions(names []string, number int64, got []ycsb.Field) (fields []int, versions []Version, ok bool) {
 	for f, name := range names {
 		for _, g := range got {

@@ -11,14 +11,14 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Linearizability of a check.
+// Linearizability is the result of CheckLinearizable.
 type Linearizability struct {
 	Keys       int // records
 	Operations int
-	// Violated are the registers that cannot be explained, Undecided those for which
-	// there was not enough time.
+	// Violated are the registers without a valid order of operations. Undecided are those that
+	// exceeded the time limit.
 	Violated, Undecided []Register
-	// Strange are reads of values that nobody wrote, which are left out of the check.
+	// Strange counts reads of values without a version. The check leaves them out.
 	Strange int
 
 	shown []porcupine.Operation
@@ -31,7 +31,7 @@ type Register struct {
 	Field  int
 }
 
-// absent is the state of a field of a record that is not there.
+// absent is the state of a field of a missing record.
 const absent = Version(math.MaxUint64)
 
 // registerInput is an operation on one register.
@@ -41,25 +41,29 @@ type registerInput struct {
 	version  Version // of a write
 }
 
-// maxShown bounds the operations that are drawn: a page of more is too large to open.
+// maxShown bounds the operations on Porcupine's page. Browsers cannot open larger pages.
 const maxShown = 4000
 
-// CheckLinearizable checks a history. Of loaded records the load wrote every field, of others none.
+// CheckLinearizable reports whether every operation of a history can have happened at one moment
+// between its call and its return. Each field of each record is a register of its own; Porcupine
+// searches for the moments. The initial version of loaded records is 0; other records are absent.
 // describe names a register.
-func CheckLinearizable(history []Operation, loaded func(number int64) bool, fields int, patience time.Duration, describe func(Register) string) Linearizability {
+func CheckLinearizable(history []Operation, loaded func(number int64) bool, fields int, timeLimit time.Duration,
+	describe func(Register) string,
+) Linearizability {
 	by, r := splitRegisters(history, fields)
 	r.model = registerModel(loaded, describe)
 	order := make([]Register, 0, len(by))
 	for reg := range by {
 		order = append(order, reg)
 	}
-	slices.SortFunc(order, func(a, b Register) int { // those first that say most
+	slices.SortFunc(order, func(a, b Register) int { // the longest histories first
 		return cmp.Or(cmp.Compare(len(by[b]), len(by[a])), cmp.Compare(a.Number, b.Number), cmp.Compare(a.Field, b.Field))
 	})
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeLimit)
 	for _, reg := range order {
 		left := time.Until(deadline)
-		if left <= 0 { // 0 would be for ever
+		if left <= 0 { // Porcupine takes 0 as no limit
 			r.Undecided = append(r.Undecided, reg)
 			continue
 		}
@@ -74,7 +78,8 @@ func CheckLinearizable(history []Operation, loaded func(number int64) bool, fiel
 	return r
 }
 
-// selectShown keeps the registers to be drawn: the violated ones, then those with most operations.
+// selectShown selects the registers for the page: the violated ones, then those with most
+// operations.
 func (r *Linearizability) selectShown(order []Register, by map[Register][]porcupine.Operation) {
 	for _, reg := range append(slices.Clone(r.Violated), order...) {
 		if len(r.shown) > 0 && len(r.shown)+len(by[reg]) > maxShown {
@@ -89,12 +94,12 @@ func (r *Linearizability) selectShown(order []Register, by map[Register][]porcup
 func (r Linearizability) WritePage(w io.Writer) error {
 	_, info := porcupine.CheckOperationsVerbose(r.model, r.shown, 10*time.Second)
 	if err := porcupine.Visualize(r.model, info, w); err != nil {
-		return fmt.Errorf("drawing the history: %w", err)
+		return fmt.Errorf("draw the history: %w", err)
 	}
 	return nil
 }
 
-// splitRegisters takes operations apart by field. What has no return ends after everything.
+// splitRegisters splits operations by field. An operation without a return ends after all others.
 func splitRegisters(history []Operation, fields int) (map[Register][]porcupine.Operation, Linearizability) {
 	by, r := map[Register][]porcupine.Operation{}, Linearizability{Operations: len(history)}
 	keys := map[int64]bool{}
@@ -114,7 +119,9 @@ func splitRegisters(history []Operation, fields int) (map[Register][]porcupine.O
 		}
 		add := func(field int, v Version) {
 			reg := Register{o.Number, field}
-			by[reg] = append(by[reg], porcupine.Operation{ClientId: o.Worker, Call: o.Call, Return: ret, Input: registerInput{reg, o.Read, v}, Output: v})
+			by[reg] = append(by[reg], porcupine.Operation{
+				ClientId: o.Worker, Call: o.Call, Return: ret, Input: registerInput{reg, o.Read, v}, Output: v,
+			})
 		}
 		if o.Missing {
 			for f := range fields {
@@ -134,7 +141,7 @@ func splitRegisters(history []Operation, fields int) (map[Register][]porcupine.O
 func registerModel(loaded func(int64) bool, describe func(Register) string) porcupine.Model {
 	type state struct {
 		version Version
-		known   bool // a version of Init, which does not know whose it is
+		known   bool // false in the initial state, which does not depend on the register
 	}
 	now := func(s state, r Register) Version {
 		switch {
@@ -181,7 +188,7 @@ func registerModel(loaded func(int64) bool, describe func(Register) string) porc
 			if v := s.(state); v.known {
 				return formatVersion(v.version)
 			}
-			return "as in the beginning"
+			return "initial"
 		},
 	}
 }

@@ -1,14 +1,14 @@
-// Package audit knows every write of a drive and tells, of what is read later, what should not
-// be: acknowledged writes that are gone, values that nobody wrote.
+// Package audit records every write of a drive and judges later reads. It finds lost acknowledged
+// writes and values that no write explains.
 //
-// Every value carries the version of the write that made it. A Ledger keeps, for each field of
-// each record, the versions that it may have in the end; a Record judges what was read.
+// Every value carries the version of its write. A Ledger keeps, for each field of each record, the
+// versions that are allowed in the end. A Record judges what was read.
 //
 //	      w1 ├──┤ acknowledged
-//	             w2 ├────┤ acknowledged: began when w1 had ended, so w1 is history
-//	                w3 ├──────┤ acknowledged, beside w2: either may be last
-//	              w4 ├─────── ? in doubt: may or may not be there, now or later
-//	──────────────────────────────────────► time      allowed: w2, w3, w4
+//	             w2 ├────┤ acknowledged: began after the end of w1, so w1 is superseded
+//	                w3 ├──────┤ acknowledged, concurrent with w2: either may be last
+//	              w4 ├─────── ? in doubt: may be visible or not, now or later
+//	─────────────────────────────────► time      allowed: w2, w3, w4
 package audit
 
 import (
@@ -25,7 +25,8 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// Version names a write: the worker that did it and its number there, from 1. 0 is the load.
+// Version identifies a write: its worker and the worker's sequence number from 1. Version 0 is the
+// load phase.
 type Version uint64
 
 const (
@@ -35,13 +36,13 @@ const (
 	maxWorker    = 1<<workerBits - 1
 )
 
-// TagSize is how many bytes of a value its version takes: 8 digits of the version and 6 of a
-// checksum of all else, 6 bits each, so that a value stays text.
+// TagSize is the size of a version within a value, in bytes: 8 digits of the version and 6 of a
+// checksum. Each digit has 6 bits, so that the value remains text.
 const TagSize = 14
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~"
 
-// digitOf is the value of a digit, 0xFF for any other byte.
+// digitOf is the value of a digit, 0xFF for other bytes.
 var digitOf = func() (t [256]byte) {
 	for i := range t {
 		t[i] = 0xFF
@@ -54,22 +55,22 @@ var digitOf = func() (t [256]byte) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum is over what a value is of, its version, and what follows the tag: a value that was
-// cut, mixed up with another field's or damaged has another.
+// checksum covers the record, the field, the version and the rest of the value. It detects values
+// that were cut, damaged or mixed up with another field's.
 func checksum(number int64, field int, v Version, rest []byte) uint32 {
-	const odd = 0x9e3779b97f4a7c15 // Fibonacci hashing: its high bits depend on all of the factor
+	const odd = 0x9e3779b97f4a7c15 // Fibonacci hashing: the high bits depend on all input bits
 	of := (uint64(number)*odd ^ uint64(v)<<8 ^ uint64(field)) * odd
 	return crc32.Update(0, castagnoli, rest) ^ uint32(of>>32)
 }
 
-// writeTag puts a version into the first TagSize bytes of a value.
+// writeTag writes a version into the first TagSize bytes of a value.
 func writeTag(value []byte, number int64, field int, v Version) {
 	tag := value[:TagSize]
 	encodeDigits(tag[:8], uint64(v))
 	encodeDigits(tag[8:], uint64(checksum(number, field, v, value[TagSize:])))
 }
 
-// encodeDigits writes a number in as many digits as b has.
+// encodeDigits writes n with len(b) digits.
 func encodeDigits(b []byte, n uint64) {
 	for i := len(b) - 1; i >= 0; i-- {
 		b[i] = digits[n&63]
@@ -88,7 +89,8 @@ func decodeDigits(b []byte) (n uint64, ok bool) {
 	return n, true
 }
 
-// readTag returns a value's version; not ok where it is none of this record's field.
+// readTag returns the version of a value, or false if the value has no valid version for this
+// record and field.
 func readTag(value []byte, number int64, field int) (Version, bool) {
 	if len(value) < TagSize {
 		return 0, false
@@ -98,7 +100,7 @@ func readTag(value []byte, number int64, field int) (Version, bool) {
 	return Version(v), ok && okSum && sum == uint64(checksum(number, field, Version(v), value[TagSize:]))
 }
 
-// String is the version as findings have it: "worker.number".
+// String returns the version as "worker.number".
 func (v Version) String() string {
 	if v == 0 {
 		return "0"
@@ -106,19 +108,19 @@ func (v Version) String() string {
 	return fmt.Sprintf("%d.%d", v>>sequenceBits, v&maxSequence)
 }
 
-// Log takes down the writes of a drive as they end, on the disk, in 32 bytes each: putting them
-// in order is left for when the drive is over, so that it costs nothing while it is measured.
+// Log records the writes of a drive on disk as they end, in 32 bytes each. Ledger.AddLog orders
+// them after the drive, so that the measurement does not pay for it.
 type Log struct {
 	fields     map[string]int
 	fieldCount int
 
 	mu      sync.Mutex
 	file    *os.File // guarded by mu
-	err     error    // guarded by mu: the first
+	err     error    // guarded by mu: the first error
 	writers []*Writer
 }
 
-// entry is the size of one write: number; version with field, outcome and gone; start; end.
+// A log entry has four words: number; version with field, outcome and gone flag; start; end.
 const (
 	entrySize = 32
 	fieldAt   = 48 // bits of the second word
@@ -126,14 +128,13 @@ const (
 	goneFlag  = 1 << 7
 )
 
-// bufferSize is how much each worker collects before it writes: 512 writes.
+// bufferSize is the buffer of each worker: 512 writes.
 const bufferSize = 512 * entrySize
 
-// NewLog makes the file.
 func NewLog(path string, w ycsb.Workload) (*Log, error) {
 	f, err := os.Create(path)
 	if err != nil {
-		return nil, fmt.Errorf("making the log of writes: %w", err)
+		return nil, fmt.Errorf("create the log of writes: %w", err)
 	}
 	l := &Log{fields: map[string]int{}, file: f, fieldCount: w.Fields}
 	for i, n := range w.FieldNames() {
@@ -146,11 +147,11 @@ func (l *Log) write(b []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, err := l.file.Write(b); err != nil && l.err == nil {
-		l.err = fmt.Errorf("taking writes down: %w", err)
+		l.err = fmt.Errorf("append to the log of writes: %w", err)
 	}
 }
 
-// Close completes the file. No writer may be in use any more.
+// Close completes the file. No Writer may be in use.
 func (l *Log) Close() error {
 	for _, w := range l.writers {
 		l.write(w.buffer)
@@ -159,17 +160,16 @@ func (l *Log) Close() error {
 	return errors.Join(l.err, l.file.Close())
 }
 
-// Writer is one worker's part in a log: it names its writes and tells what became of them. It
-// is used from one goroutine.
+// Writer records the writes of one worker. It is not safe for concurrent use.
 type Writer struct {
 	log      *Log
 	worker   Version
 	sequence Version
-	current  Write // under way
+	current  Write // in progress
 	buffer   []byte
 }
 
-// Writer makes that of a worker, from 0.
+// Writer returns a Writer for a worker, numbered from 0.
 func (l *Log) Writer(worker int) *Writer {
 	w := &Writer{log: l, worker: Version(worker&maxWorker) << sequenceBits}
 	l.mu.Lock()
@@ -178,7 +178,7 @@ func (l *Log) Writer(worker int) *Writer {
 	return w
 }
 
-// Stamp begins a write: it puts a new version into every value.
+// Stamp begins a write and puts a new version into every value.
 func (w *Writer) Stamp(number int64, values []ycsb.Field) {
 	w.beginWrite(number)
 	if len(values) == w.log.fieldCount {
@@ -199,10 +199,11 @@ func (w *Writer) Delete(number int64) {
 
 func (w *Writer) beginWrite(number int64) {
 	w.sequence++
-	w.current.Number, w.current.Version, w.current.Field, w.current.Gone = number, w.worker|w.sequence&maxSequence, allFields, false
+	w.current.Number, w.current.Version, w.current.Field, w.current.Gone = number, w.worker|w.sequence&maxSequence, AllFields, false
 }
 
-// StampLoaded marks the values of a record that the load inserts: all of its fields.
+// StampLoaded puts version 0 into the values of a record of the load phase, which must be all of
+// its fields.
 func StampLoaded(number int64, values []ycsb.Field) { writeTags(number, values, 0) }
 
 func writeTags(number int64, values []ycsb.Field, v Version) {
@@ -211,7 +212,7 @@ func writeTags(number int64, values []ycsb.Field, v Version) {
 	}
 }
 
-// End tells what became of the write that Stamp or Delete began; times are of one clock.
+// End records the outcome of the current write. Times are those of one clock.
 func (w *Writer) End(start, end time.Duration, o Outcome) {
 	w.buffer = w.current.encode(w.buffer, start, end, o)
 	if len(w.buffer) >= bufferSize {
@@ -220,13 +221,12 @@ func (w *Writer) End(start, end time.Duration, o Outcome) {
 	}
 }
 
-// Abandon takes the write under way down as one in doubt, for a worker that does not come
-// back; it is called from another goroutine than the worker's.
+// Abandon records the current write as in doubt, for a stuck worker. Another goroutine calls it.
 func (w *Writer) Abandon(start time.Duration) {
 	w.log.write(w.current.encode(nil, start, start, InDoubt))
 }
 
-// Current is the write that is under way, or ended last.
+// Current is the write in progress, or the last one.
 func (w *Writer) Current() Write { return w.current }
 
 func (x *Write) encode(b []byte, start, end time.Duration, o Outcome) []byte {
@@ -240,11 +240,11 @@ func (x *Write) encode(b []byte, start, end time.Duration, o Outcome) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(end))
 }
 
-// AddLog puts the writes of a log that was closed in order and removes it.
+// AddLog adds the writes of a closed log, and removes the log.
 func (l *Ledger) AddLog(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("reading the log of writes: %w", err)
+		return fmt.Errorf("read the log of writes: %w", err)
 	}
 	defer f.Close()
 	r := bufio.NewReaderSize(f, 1<<18)
@@ -255,7 +255,7 @@ func (l *Ledger) AddLog(path string) error {
 			return os.Remove(path)
 		}
 		if err != nil {
-			return fmt.Errorf("reading the log of writes: %w", err)
+			return fmt.Errorf("read the log of writes: %w", err)
 		}
 		mark := binary.LittleEndian.Uint64(b[8:])
 		flags := byte(mark >> flagsAt)

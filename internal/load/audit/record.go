@@ -6,11 +6,10 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// Write is a write of a record.
 type Write struct {
 	Number  int64
 	Version Version
-	// Field is its number, All for every field.
+	// Field is the field's number, AllFields for every field.
 	Field int
 	// Start and End are nanoseconds of the driver's clock.
 	Start, End int64
@@ -18,44 +17,39 @@ type Write struct {
 	Gone       bool // it deleted the record
 }
 
-// AllFields is the Field of a write to every field.
-const AllFields = allFields
+func (w Write) covers(field int) bool { return w.Field == AllFields || w.Field == field }
 
-func (w Write) covers(field int) bool { return w.Field == allFields || w.Field == field }
-
-// Record is what is known about one record in the end: the writes that may be seen, and the
-// refused ones, which must not be.
+// Record holds the writes of a record that may be visible, and the refused ones, which must not be.
 type Record struct {
 	Number int64
-	Loaded bool // the load left it
+	Loaded bool // the load phase wrote it
 	Writes []Write
 }
 
-// Kind is what is wrong with what was read.
+// Kind is a kind of fault.
 type Kind string
 
-// Kinds.
 const (
 	Lost       Kind = "lost"
 	Unexpected Kind = "unexpected"
 )
 
-// Fault is one thing that is wrong.
+// Fault is a wrong result of a read.
 type Fault struct {
 	Kind Kind
-	// Field is its number, All for the whole record.
+	// Field is the field's number, AllFields for the whole record.
 	Field int
-	// Expected is the write that should be there: the last acknowledged one, the zero Write
-	// where that is the load's, or where there is none.
+	// Expected is the last acknowledged write. It is zero if that is the load's, or if there is
+	// none.
 	Expected Write
-	// Saw is a version, "missing", or the begin of a value that is none.
+	// Saw is a version, "missing", or the start of a value without a version.
 	Saw string
 }
 
 const sawMissing = "missing"
 
-// lastAcknowledged returns the acknowledged writes of a field of which none came after another, and
-// whether a version may be there for another reason: it is in doubt.
+// lastAcknowledged returns the acknowledged writes of a field that no other acknowledged write
+// follows. Concurrent writes can leave several.
 func (r Record) lastAcknowledged(field int) (acknowledged []Write) {
 	for _, w := range r.Writes {
 		if w.Outcome != Acknowledged || !w.covers(field) {
@@ -70,7 +64,7 @@ func (r Record) lastAcknowledged(field int) (acknowledged []Write) {
 	return acknowledged
 }
 
-// JudgeMissing judges that the record is not there.
+// JudgeMissing judges a missing record.
 func (r Record) JudgeMissing(fields int) []Fault {
 	var lost []Write
 	for f := range fields {
@@ -83,10 +77,10 @@ func (r Record) JudgeMissing(fields int) []Fault {
 	}
 	deleted := slices.ContainsFunc(r.Writes, func(w Write) bool { return w.Gone && w.Outcome != Refused })
 	if deleted || len(lost) == 0 && !r.Loaded {
-		return nil // it may have been deleted, or was never acknowledged to be there
+		return nil // it may be deleted, or no insert was acknowledged
 	}
 	if len(lost) == 0 {
-		return []Fault{{Kind: Lost, Field: allFields, Saw: sawMissing}}
+		return []Fault{{Kind: Lost, Field: AllFields, Saw: sawMissing}}
 	}
 	var out []Fault
 	for _, w := range lost {
@@ -95,8 +89,8 @@ func (r Record) JudgeMissing(fields int) []Fault {
 	return out
 }
 
-// Judge judges a record that was read whole: of names the fields, in their order. Each
-// acknowledged write that is not there is one fault.
+// Judge judges a complete record with the given field names. Each missing acknowledged write is one
+// fault.
 func (r Record) Judge(names []string, got []ycsb.Field) []Fault {
 	var out []Fault
 	for f, name := range names {
@@ -108,7 +102,8 @@ func (r Record) Judge(names []string, got []ycsb.Field) []Fault {
 		} else {
 			fault, wrong = r.judgeField(f, got[i].Value)
 		}
-		if !wrong || fault.Kind == Lost && slices.ContainsFunc(out, func(o Fault) bool { return o.Kind == Lost && o.Expected.Version == fault.Expected.Version }) {
+		sameLoss := func(o Fault) bool { return o.Kind == Lost && o.Expected.Version == fault.Expected.Version }
+		if !wrong || fault.Kind == Lost && slices.ContainsFunc(out, sameLoss) {
 			continue
 		}
 		out = append(out, fault)
@@ -116,7 +111,7 @@ func (r Record) Judge(names []string, got []ycsb.Field) []Fault {
 	return out
 }
 
-// judgeField judges one value; nil is none.
+// judgeField judges one value; nil is a missing field.
 func (r Record) judgeField(field int, value []byte) (Fault, bool) {
 	last := r.lastAcknowledged(field)
 	expected := Write{}
@@ -155,13 +150,12 @@ func (r Record) judgeField(field int, value []byte) (Fault, bool) {
 	case expected.Gone:
 		return fault(Unexpected, v.String()+", which was deleted")
 	case len(last) == 0 && v == 0:
-		return fault(Unexpected, "the load's version of a record that it did not load")
+		return fault(Unexpected, "the load's version of a record that was not loaded")
 	case len(last) == 0:
-		// A version that is not known here, of a record that no write was acknowledged of.
+		// An unknown version of a record without acknowledged writes.
 		return fault(Unexpected, v.String())
 	}
 	return fault(Lost, v.String())
 }
 
-// valuePrefix is the first bytes of a value that has no version.
 func valuePrefix(value []byte) string { return string(value[:min(len(value), 24)]) }

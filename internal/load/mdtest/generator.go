@@ -5,34 +5,33 @@ import (
 	"strconv"
 )
 
-// Op is one operation.
 type Op struct {
 	Kind Kind
-	// Shared and Area say where Dir is: /shared/AREA/Dir or /own/AREA/Dir. Areas are
-	// numbered from 0, the nearest.
+	// Shared and Area locate Dir: /shared/AREA/Dir or /own/AREA/Dir. Areas are numbered from 0, the
+	// nearest.
 	Shared bool
 	Area   int
 	Dir    string // "" for the area's own directory
-	Name   string // of the entry in Dir; "" for Dir itself
+	Name   string // entry in Dir; "" for Dir itself
 	To     string // Rename: the new name in Dir
-	Page   int    // List: the most entries of the answer
-	// Parents says that directories above are made where they are missing.
+	Page   int    // List: maximum number of entries per answer
+	// Parents says that missing parent directories are created.
 	Parents bool
 }
 
-// Generator makes one worker's operations: the k-th is the same for one seed, worker,
-// number of areas and outcome of those before.
+// Generator generates the operations of one worker. The k-th operation depends only on the seed,
+// the worker, the number of areas and the outcomes of earlier operations.
 type Generator struct {
 	w      *Workload
 	worker int
 	areas  int
 	r      *rand.Rand
-	prefix string // of the names that this worker makes
-	made   int    // names given out
+	prefix string // of names that this worker creates
+	made   int    // names used so far
 	op     Op
 
 	live  []file // namespace: created here and not removed
-	at    int    // of live: what the operation under way is about
+	at    int    // index in live of the current operation's file
 	round round  // mdtest
 }
 
@@ -41,14 +40,17 @@ type file struct {
 	name string
 }
 
-// NewGenerator makes a generator for one worker, numbered from 0, on a tree of so many
-// areas, at least 1.
+// NewGenerator returns a generator for one worker, numbered from 0, on a tree with at least one
+// area.
 func (w *Workload) NewGenerator(seed uint64, worker, areas int) *Generator {
-	return &Generator{w: w, worker: worker, areas: areas, prefix: "w" + strconv.Itoa(worker) + ".", r: rand.New(rand.NewPCG(seed, uint64(worker)))}
+	return &Generator{
+		w: w, worker: worker, areas: areas, prefix: "w" + strconv.Itoa(worker) + ".",
+		r: rand.New(rand.NewPCG(seed, uint64(worker))),
+	}
 }
 
-// Next makes the worker's next operation, valid until the one after. Done must be called
-// once it has ended.
+// Next returns the worker's next operation, valid until the following call. Done must be called
+// when the operation has ended.
 func (g *Generator) Next() *Op {
 	if g.w.Name == Phases {
 		g.op = g.phaseOp()
@@ -58,8 +60,8 @@ func (g *Generator) Next() *Op {
 	return &g.op
 }
 
-// Done tells what became of the last operation. One that failed, or may have happened or
-// not, leaves a name that is not used again.
+// Done reports the outcome of the last operation. The name of an operation that failed or is in
+// doubt is not used again.
 func (g *Generator) Done(ok bool) {
 	if g.w.Name == Phases {
 		g.round.done(g.op, ok)
@@ -90,8 +92,8 @@ func (g *Generator) home() int {
 	return 0
 }
 
-// mixedOp is an operation of the mix. A rename or removal where this worker has no file is a
-// creation.
+// mixedOp returns an operation of the mix. It replaces a rename or removal by a creation if the
+// worker has no file.
 func (g *Generator) mixedOp() Op {
 	k := g.drawKind()
 	if (k == Rename || k == Remove) && len(g.live) == 0 {
@@ -133,8 +135,8 @@ func (g *Generator) drawKind() Kind {
 	return last
 }
 
-// drawDirectory draws one of the directories that are there: a shared one, or one at the worker's
-// home. Where its home has none, any one that is not shared.
+// drawDirectory draws an existing directory: a shared one, or an own one in the worker's home area.
+// If that area has none, it draws any own one.
 func (g *Generator) drawDirectory() int64 {
 	shared := g.w.sharedDirs()
 	own := g.w.Dirs() - shared
@@ -145,23 +147,23 @@ func (g *Generator) drawDirectory() int64 {
 		return shared + g.r.Int64N(own)
 	}
 	areas, home := int64(g.areas), int64(g.home())
-	at := (own - home + areas - 1) / areas // with home, home + areas, home + 2 areas ...
+	at := (own - home + areas - 1) / areas // numbered home, home + areas, home + 2 areas ...
 	if at <= 0 {
 		return shared + g.r.Int64N(own)
 	}
 	return shared + home + areas*g.r.Int64N(at)
 }
 
-// round is a round of mdtest's phases under way. The zero round is over.
+// round is a round of mdtest's phases. The zero round is over.
 type round struct {
 	place            // of the files
 	number    int    // from 1
-	files     int64  // to be created
-	made      string // the directory that the round makes, in the same area
+	files     int64  // number to create
+	made      string // directory created by the round, in the same area
 	phase     phase
-	at        int64    // operations of the phase that were done
-	names     []string // of files that were created
-	leftovers bool     // something may be there that the round knows nothing of
+	at        int64    // completed operations of the phase
+	names     []string // of created files
+	leftovers bool     // files may exist that the round does not know
 }
 
 type phase uint8
@@ -176,8 +178,8 @@ const (
 	unmaking
 )
 
-// phaseOp is the worker's next operation. In own directories a round's files are in the
-// directory that it makes, in shared ones all workers' are in one.
+// phaseOp returns the worker's next operation. An own round has its files in the directory that it
+// creates. Shared rounds of all workers use the same directory.
 func (g *Generator) phaseOp() Op {
 	r := &g.round
 	if r.phase == over {
@@ -215,7 +217,7 @@ func (g *Generator) beginRound() {
 	g.round = r
 }
 
-// done goes on to what is to be done next.
+// done advances the round after an operation.
 func (r *round) done(op Op, ok bool) {
 	r.at++
 	switch r.phase {

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// Entry is an entry of a tree: Name in Dir of an area, as in Op.
+// Entry is the entry Name in Dir of an area, as in Op.
 type Entry struct {
 	Shared bool   `json:"shared,omitempty"`
 	Area   int    `json:"area"`
@@ -18,7 +18,7 @@ type Entry struct {
 	Name   string `json:"name"`
 }
 
-// String is the entry's path with the area's number in place of its name: "/own/0/d1/f2".
+// String returns the entry's path with the area's number: "/own/0/d1/f2".
 func (e Entry) String() string {
 	top := "own"
 	if e.Shared {
@@ -27,51 +27,49 @@ func (e Entry) String() string {
 	return path.Join("/", top, fmt.Sprint(e.Area), e.Dir, e.Name)
 }
 
-// Stat is the operation that tells whether the entry is there.
+// Stat returns the operation that checks whether the entry exists.
 func (e Entry) Stat() *Op {
 	return &Op{Kind: Stat, Shared: e.Shared, Area: e.Area, Dir: e.Dir, Name: e.Name}
 }
 
-// Claim is what must be in the end.
+// Claim says whether an entry must exist in the end.
 type Claim struct {
 	Entry
 	There bool `json:"there"`
 }
 
-// Outcome is what became of a change.
+// Outcome is the outcome of a change.
 type Outcome uint8
 
-// Outcomes.
 const (
 	Acknowledged Outcome = iota
-	InDoubt              // it may have happened, and may still
+	InDoubt              // it may have happened, or may still happen
 	Refused              // it did not happen
 )
 
-// Counts are changes by outcome.
+// Counts counts changes by outcome.
 type Counts struct {
 	Acknowledged int64 `json:"acknowledged"`
 	InDoubt      int64 `json:"in_doubt"`
 	Refused      int64 `json:"refused"`
 }
 
-// maxGone is how many entries a ledger claims to be gone at most: those that went last.
+// maxGone bounds the removed entries that a ledger claims. The last ones count.
 const maxGone = 10_000
 
-// Ledger knows what one worker's acknowledged changes have left. Nobody else changes the
-// names that a worker makes. What was in doubt once is never claimed.
+// Ledger records the effect of one worker's acknowledged changes. No other worker changes these
+// names. The ledger makes no claim about entries that were in doubt once.
 type Ledger struct {
 	mu     sync.Mutex
 	there  map[Entry]bool
-	gone   []Entry // a ring, once it has maxGone
-	next   int     // of gone
+	gone   []Entry // a ring of maxGone entries
+	next   int     // index in gone
 	counts Counts
 }
 
-// NewLedger knows nothing.
 func NewLedger() *Ledger { return &Ledger{there: make(map[Entry]bool)} }
 
-// Begin must be called before a change is sent, and what it returns once with its outcome.
+// Begin must be called before a change is sent, and the returned function once with its outcome.
 // Until then the change is in doubt.
 func (l *Ledger) Begin(op Op) (ended func(Outcome)) {
 	from := Entry{op.Shared, op.Area, op.Dir, op.Name}
@@ -119,8 +117,8 @@ func (l *Ledger) addGone(e Entry) {
 	l.next = (l.next + 1) % maxGone
 }
 
-// SaveClaims writes what ledgers claim, a JSON value a line, behind the counts of their changes,
-// which it returns.
+// SaveClaims writes the sum of the ledgers' counts, which it returns, and then their claims, one
+// JSON value per line.
 func SaveClaims(w io.Writer, ledgers []*Ledger) (all Counts, err error) {
 	for _, l := range ledgers {
 		l.mu.Lock()
@@ -145,11 +143,11 @@ func SaveClaims(w io.Writer, ledgers []*Ledger) (all Counts, err error) {
 	return all, errors.Join(err, b.Flush())
 }
 
-// ReadClaims reads what Save wrote, and calls do for each claim.
+// ReadClaims reads the output of SaveClaims and calls do for each claim.
 func ReadClaims(r io.Reader, do func(Claim) error) (all Counts, err error) {
 	d := json.NewDecoder(bufio.NewReader(r))
 	if err = d.Decode(&all); err != nil {
-		return all, fmt.Errorf("reading what must be in a tree: %w", err)
+		return all, fmt.Errorf("read the claims on a tree: %w", err)
 	}
 	for {
 		var c Claim
@@ -157,7 +155,7 @@ func ReadClaims(r io.Reader, do func(Claim) error) (all Counts, err error) {
 			return all, nil
 		}
 		if err != nil {
-			return all, fmt.Errorf("reading what must be in a tree: %w", err)
+			return all, fmt.Errorf("read the claims on a tree: %w", err)
 		}
 		if err = do(c); err != nil {
 			return all, err

@@ -1,12 +1,12 @@
-// Package mdtest is workloads on a directory tree, as package ycsb is those on records:
-// which operations, on which paths, drawn from one seed. It does no I/O.
+// Package mdtest generates workloads on a directory tree: operations and paths, drawn from a seed.
+// It does no I/O.
 //
-//	mdtest     rounds of one phase after the other, as mdtest (of IOR) has them: make a
-//	           directory, create files in it, stat each, list it, remove each, remove it
-//	namespace  the mix of operations that traces of production file systems have
+//	mdtest     rounds of phases, as in mdtest (of IOR): create a directory, create files
+//	           in it, stat each, list the directory, remove each, remove the directory
+//	namespace  the mix of operations in traces of production file systems
 //
-// A tree has areas, one for each data node of a cluster: /own/AREA is for workers whose
-// home that area is, /shared/AREA for all. Which server has an area is the tree's affair.
+// A tree has one area for each data node of a cluster. /own/AREA is for workers with this home
+// area, /shared/AREA for all workers. The tree decides which server holds an area.
 package mdtest
 
 import (
@@ -23,33 +23,33 @@ const (
 	Namespace = "namespace"
 )
 
-// Names are the workloads.
+// Names returns the names of all workloads.
 func Names() []string { return []string{Phases, Namespace} }
 
-// Homes: which area a worker's own directories are in.
+// Values of Workload.Home: the area of a worker's own directories.
 const (
-	Near = "near" // the first, which is where the client stands
-	All  = "all"  // the n-th worker's is the n-th
+	Near = "near" // the first area, where the client is
+	All  = "all"  // the n-th area for the n-th worker
 )
 
-// Workload is a workload as its properties describe it, complete. Parse makes one.
+// Workload describes a workload completely. Parse creates it.
 type Workload struct {
 	Name string `json:"name"`
-	// Records are the files that are there when the measurement begins, at most Files of
-	// them in a directory. A round of mdtest has Files files too.
+	// Records is the number of files at the start of the measurement, with at most Files in a
+	// directory. A round of mdtest creates Files files, too.
 	Records int64 `json:"records"`
 	Files   int64 `json:"files"`
-	// Shared is the share of the operations (of mdtest: rounds), and of the directories
-	// that are there, that are in shared directories; 0..1.
+	// Shared is the share of operations (mdtest: rounds) and of directories that are shared, 0 to
+	// 1.
 	Shared float64 `json:"shared"`
 	Home   string  `json:"home"`
-	// Page is the most entries that a listing asks for.
+	// Page is the maximum number of entries of a listing.
 	Page int `json:"page"`
-	// Mix weighs namespace's operations; the weights need not sum to 1.
+	// Mix is the mix of namespace. The weights need not sum to 1.
 	Mix Mix `json:"mix"`
 }
 
-// Mix weighs operations.
+// Mix holds the weights of operations.
 type Mix struct {
 	List   float64 `json:"list"`
 	Stat   float64 `json:"stat"`
@@ -59,14 +59,12 @@ type Mix struct {
 	Remove float64 `json:"remove"`
 }
 
-// production is the mix of production traces: listing 47 %, open and stat 42 %, create and
-// mkdir 3 % each, rename 2 %, delete 1 %, and stat for what is left of 100 %.
+// production is the mix of production traces: list 47 %, open and stat 42 %, create and mkdir 3 %
+// each, rename 2 %, delete 1 %. stat also gets the rest.
 var production = Mix{List: 0.47, Stat: 0.44, Create: 0.03, Mkdir: 0.03, Rename: 0.02, Remove: 0.01}
 
-// Kind is a kind of operation.
 type Kind uint8
 
-// Kinds of operation.
 const (
 	List Kind = iota
 	Stat
@@ -75,12 +73,12 @@ const (
 	Rename
 	Remove
 	Rmdir
-	Kinds // how many there are
+	Kinds // number of kinds
 )
 
 var kindNames = [Kinds]string{"LIST", "STAT", "CREATE", "MKDIR", "RENAME", "REMOVE", "RMDIR"}
 
-// String is the operation's name in results.
+// String returns the operation's name in results.
 func (k Kind) String() string {
 	if k < Kinds {
 		return kindNames[k]
@@ -88,10 +86,10 @@ func (k Kind) String() string {
 	return "?"
 }
 
-// Changes tells whether the operation changes the tree.
+// Changes reports whether the operation changes the tree.
 func (k Kind) Changes() bool { return k != List && k != Stat }
 
-// Uses tells which kinds a workload has.
+// Uses reports whether the workload has operations of kind k.
 func (w *Workload) Uses(k Kind) bool {
 	if w.Name == Phases {
 		return k != Rename
@@ -111,30 +109,32 @@ func (w *Workload) total() (sum float64) {
 	return sum
 }
 
-// ErrWorkload marks properties that make no workload.
-var ErrWorkload = errors.New("bad workload")
+// ErrWorkload marks invalid properties.
+var ErrWorkload = errors.New("invalid workload")
 
-// Properties are what Parse knows, beside the records.
+// Properties returns the properties that Parse accepts.
 func Properties() []string {
 	return append([]string{"files", "shared", "home", "page"}, proportions...)
 }
 
-var proportions = []string{"listproportion", "statproportion", "createproportion", "mkdirproportion", "renameproportion", "removeproportion"}
+var proportions = []string{
+	"listproportion", "statproportion", "createproportion", "mkdirproportion", "renameproportion", "removeproportion",
+}
 
-// Parse reads a workload from its name and properties. An error is ErrWorkload and joins
-// all mistakes; those of a property begin with `property NAME: `.
+// Parse creates a workload from its name and properties. The error wraps ErrWorkload and joins all
+// mistakes; those of a property begin with `property NAME: `.
 func Parse(name string, records int64, properties map[string]string) (*Workload, error) {
 	if !slices.Contains(Names(), name) {
-		return nil, fmt.Errorf("%w: %w", ErrWorkload, fmt.Errorf("there is no workload %q on a directory tree", name))
+		return nil, fmt.Errorf("%w: %w", ErrWorkload, fmt.Errorf("unknown workload %q on a directory tree", name))
 	}
 	w := &Workload{Name: name, Records: records, Files: 100, Home: Near, Page: 100, Mix: production}
 	var errs []error
 	for p := range properties {
 		if !slices.Contains(Properties(), p) {
-			errs = append(errs, fmt.Errorf("property %s: %s has no such property", p, name))
+			errs = append(errs, fmt.Errorf("property %s: unknown for workload %s", p, name))
 		}
 		if name == Phases && slices.Contains(proportions, p) {
-			errs = append(errs, fmt.Errorf("property %s: mdtest's phases have no mix", p))
+			errs = append(errs, fmt.Errorf("property %s: workload mdtest has no mix", p))
 		}
 	}
 	number := func(p string, low, high, missing float64) float64 {
@@ -144,7 +144,7 @@ func Parse(name string, records int64, properties map[string]string) (*Workload,
 		}
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= low && v <= high) {
-			errs = append(errs, fmt.Errorf("property %s: %q is no number from %v to %v", p, text, low, high))
+			errs = append(errs, fmt.Errorf("property %s: %q is not a number between %v and %v", p, text, low, high))
 		}
 		return v
 	}
@@ -153,17 +153,17 @@ func Parse(name string, records int64, properties map[string]string) (*Workload,
 	if h, ok := properties["home"]; ok {
 		w.Home = h
 		if h != Near && h != All {
-			errs = append(errs, fmt.Errorf("property home: %q is neither near nor all", h))
+			errs = append(errs, fmt.Errorf("property home: unknown %q, want near or all", h))
 		}
 	}
 	for i, weight := range []*float64{&w.Mix.List, &w.Mix.Stat, &w.Mix.Create, &w.Mix.Mkdir, &w.Mix.Rename, &w.Mix.Remove} {
 		*weight = number(proportions[i], 0, 1, *weight)
 	}
 	if len(errs) == 0 && records < w.Dirs() {
-		errs = append(errs, errors.New("property shared: own and shared directories need 2 records at least"))
+		errs = append(errs, errors.New("property shared: own and shared directories need at least 2 records"))
 	}
 	if len(errs) == 0 && w.total() <= 0 {
-		errs = append(errs, errors.New("no operation has a proportion"))
+		errs = append(errs, errors.New("all proportions are 0"))
 	}
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("%w: %w", ErrWorkload, errors.Join(errs...))
@@ -182,17 +182,17 @@ func (p place) op(k Kind, name string) Op {
 	return Op{Kind: k, Shared: p.shared, Area: p.area, Dir: p.dir, Name: name}
 }
 
-// Dirs is how many directories are there when the measurement begins. The i-th file is in
-// the directory i modulo Dirs.
+// Dirs is the number of directories at the start of the measurement. File i is in directory i
+// modulo Dirs.
 func (w *Workload) Dirs() int64 {
 	n := (w.Records + w.Files - 1) / w.Files
 	if w.Shared > 0 && w.Shared < 1 {
-		n = max(n, 2) // one of each
+		n = max(n, 2) // at least one of each
 	}
 	return n
 }
 
-// sharedDirs is how many of them are shared, the first ones.
+// sharedDirs is the number of shared directories, which come first.
 func (w *Workload) sharedDirs() int64 {
 	n, all := int64(math.Round(w.Shared*float64(w.Dirs()))), w.Dirs()
 	if w.Shared > 0 && w.Shared < 1 {
@@ -201,7 +201,7 @@ func (w *Workload) sharedDirs() int64 {
 	return n
 }
 
-// directory is the d-th that is there, of so many areas.
+// directory returns the d-th directory.
 func (w *Workload) directory(d int64, areas int) place {
 	p := place{shared: d < w.sharedDirs(), dir: "d" + strconv.FormatInt(d, 10)}
 	switch {
@@ -213,12 +213,12 @@ func (w *Workload) directory(d int64, areas int) place {
 	return p
 }
 
-// filesIn is how many files the d-th directory has.
+// filesIn is the number of files in the d-th directory.
 func (w *Workload) filesIn(d int64) int64 { return (w.Records - d + w.Dirs() - 1) / w.Dirs() }
 
 func fileName(i int64) string { return "f" + strconv.FormatInt(i, 10) }
 
-// Load is the creation of the n-th file that is there, its directories with it.
+// Load returns the operation that creates the n-th file, with its directories.
 func (w *Workload) Load(n int64, areas int) *Op {
 	op := w.directory(n%w.Dirs(), areas).op(Create, fileName(n/w.Dirs()))
 	op.Parents = true

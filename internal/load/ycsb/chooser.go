@@ -8,16 +8,16 @@ import (
 // chooser draws key numbers for one worker.
 type chooser struct {
 	kind       string
-	low, count int64 // the records chosen from, without those that the run inserts
-	// end is where a part of the table ends, 0 for all of it: YCSB's zipfian draws one record more, which
-	// is another part's.
+	low, count int64 // range of loaded records
+	// end is the end of this client's part of the table, 0 for the whole table. YCSB's zipfian
+	// draws one record more, which belongs to another part.
 	end      int64
 	inserts  *Inserts
 	sequence *atomic.Int64 // shared by all workers
 
 	scrambled ScrambledZipf
 	zipf      Zipf
-	hot       int64 // records of the hot set
+	hot       int64 // number of records in the hot set
 	hotShare  float64
 	decay     float64 // of the exponential, per record
 }
@@ -37,7 +37,7 @@ func newChooser(w *Workload, inserts *Inserts, sequence *atomic.Int64) chooser {
 	case Hotspot:
 		c.hot = int64(float64(c.count) * w.Requests.HotData)
 		c.hotShare = w.Requests.HotOperations
-		switch c.hot { // a set that is empty cannot be drawn from
+		switch c.hot { // never draw from an empty set
 		case 0:
 			c.hotShare = 0
 		case c.count:
@@ -49,19 +49,20 @@ func newChooser(w *Workload, inserts *Inserts, sequence *atomic.Int64) chooser {
 	return c
 }
 
-// scrambledItems is the number of items of YCSB's scrambled zipfian: the records, those
-// that the run is expected to insert, and one more, since YCSB's range includes its end.
-// What is not inserted yet is drawn again.
+// scrambledItems is the number of items of YCSB's scrambled zipfian: the records, the expected
+// inserts, and one more, since YCSB's range includes its end. Records that are not inserted yet are
+// drawn again.
 func (w *Workload) scrambledItems() int64 { return w.InsertCount + w.expectedInserts() + 1 }
 
-// expectedInserts is how many inserted records requests can choose at most. YCSB doubles the
-// expected number, so that the hash of a key does not move when a run inserts more.
+// expectedInserts is the maximum number of inserted records that requests can choose. YCSB doubles
+// the expected number, so that the hash of a key does not change when a run inserts more.
 func (w *Workload) expectedInserts() int64 {
 	return int64(float64(w.ExpectedOperations) * w.Mix.Insert * 2)
 }
 
-// ExpectedInserts returns the number of inserted records that requests can choose, and whether there is
-// such a bound: a zipfian workload that inserts has one. Records inserted beyond it are never chosen.
+// ExpectedInserts returns the number of inserted records that requests can choose, and whether
+// there is such a bound. Only a zipfian workload that inserts has one. Records inserted beyond it
+// are never chosen.
 func (w *Workload) ExpectedInserts() (n int64, bounded bool) {
 	if w.Requests.Distribution != Zipfian || w.Mix.Insert == 0 {
 		return 0, false
@@ -69,7 +70,7 @@ func (w *Workload) ExpectedInserts() (n int64, bounded bool) {
 	return w.expectedInserts(), true
 }
 
-// draw chooses a record that is there.
+// draw draws the number of a readable record.
 func (c *chooser) draw(r *Rand) int64 {
 	for {
 		if n := c.drawCandidate(r); n >= 0 && (c.end == 0 || n < c.end) && c.inserts.Readable(n) {
@@ -96,7 +97,7 @@ func (c *chooser) drawCandidate(r *Rand) int64 {
 		}
 		return c.low + c.hot + r.Int64N(c.count-c.hot)
 	case Exponential:
-		// 1-u is in (0, 1]: its logarithm is finite.
+		// 1-u is in (0, 1], so its logarithm is finite.
 		return c.inserts.Last() - int64(-math.Log(1-r.Float64())/c.decay)
 	case Sequential:
 		return c.low + (c.sequence.Add(1)-1)%c.count
@@ -106,24 +107,24 @@ func (c *chooser) drawCandidate(r *Rand) int64 {
 
 const (
 	zipfTheta = 0.99
-	// YCSB's scrambled zipfian draws ranks out of 0..10^10 with a zeta computed once.
+	// YCSB's scrambled zipfian draws ranks from 0 to 10^10 with a precomputed zeta.
 	scrambledItems = 10_000_000_001
 	scrambledZeta  = 26.46902820178302
 )
 
-// Zipf draws ranks 0..Items-1 with a frequency of about 1/(rank+1)^0.99, by the method
-// of Gray et al., "Quickly Generating Billion-Record Synthetic Databases" (SIGMOD
-// 1994): exact for ranks 0 and 1, an inverted continuous approximation above.
+// Zipf draws ranks from 0 with a frequency of about 1/(rank+1)^0.99, by the method of Gray et al.,
+// "Quickly Generating Billion-Record Synthetic Databases" (SIGMOD 1994). Ranks 0 and 1 are exact;
+// higher ranks use an inverted continuous approximation.
 type Zipf struct {
 	items       int64
-	zeta        float64 // the sum of 1/i^theta for i in 1..items
-	second      float64 // below it, u x zeta is rank 1
+	zeta        float64 // sum of 1/i^theta for i in 1..items
+	second      float64 // u x zeta below it is rank 1
 	alpha, eta  float64
 	scale, base float64 // items, 1 - eta
-	first       float64 // the numerator of eta, for the number of items at the beginning
+	first       float64 // numerator of eta, for the initial number of items
 }
 
-// NewZipf is over so many items, at least one.
+// NewZipf returns a Zipf over at least one item.
 func NewZipf(items int64) Zipf { return newZipf(items, zeta(items)) }
 
 func newZipf(items int64, zetan float64) Zipf {
@@ -132,10 +133,9 @@ func newZipf(items int64, zetan float64) Zipf {
 	return z
 }
 
-// resize sets the number of items and their zeta.
 func (z *Zipf) resize(items int64, zetan float64) {
 	z.items, z.zeta, z.eta = items, zetan, 1
-	if items > 2 { // below, ranks 0 and 1 are all there are
+	if items > 2 { // otherwise there are only ranks 0 and 1
 		z.eta = z.first / (1 - z.second/zetan)
 	}
 	z.scale, z.base = float64(items), 1-z.eta
@@ -149,16 +149,17 @@ func (z *Zipf) Rank(u float64) int64 {
 	case uz < z.second || z.items == 2:
 		return 1
 	}
-	// exp(a log x) is x^a to 14 digits here, at a third of math.Pow's cost.
+	// exp(a log x) equals x^a to 14 digits here, at a third of the cost of math.Pow.
 	r := int64(z.scale * math.Exp(z.alpha*math.Log(z.eta*u+z.base)))
 	return min(r, z.items-1)
 }
 
-// grow raises the number of items as YCSB's ZipfianGenerator does: zeta follows the growth, but eta keeps the
-// number of items at the beginning in its numerator. With g times as many items, ranks from 2 to 2g are never
-// drawn, and high ranks are drawn more often. This is kept, since figures are compared with YCSB's.
+// grow raises the number of items as YCSB's ZipfianGenerator does: zeta follows the growth, but eta
+// keeps the initial number of items in its numerator. With g times as many items, ranks from 2 to
+// 2g are never drawn, and high ranks are drawn more often. This is kept, since results are compared
+// with YCSB's.
 func (z *Zipf) grow(items int64) {
-	const few = 64 // terms that are cheaper to add than zeta is to compute
+	const few = 64 // adding terms is cheaper than zeta up to here
 	if items-z.items > few {
 		z.resize(items, zeta(items))
 		return
@@ -170,8 +171,8 @@ func (z *Zipf) grow(items int64) {
 	z.resize(items, sum)
 }
 
-// zeta is the sum of i^-theta for i in 1..n: the first terms one by one, the rest by
-// the Euler-Maclaurin formula, whose error is below 10^-15 from there on.
+// zeta is the sum of i^-theta for i in 1..n. It adds the first terms and computes the rest by the
+// Euler-Maclaurin formula, with an error below 10^-15.
 func zeta(n int64) float64 {
 	const head = 1000
 	sum := 0.0
@@ -187,21 +188,20 @@ func zeta(n int64) float64 {
 	return sum + integral + (f(b)-f(a))/2 + zipfTheta/12*(f(a)/a-f(b)/b)
 }
 
-// ScrambledZipf is YCSB's scrambled zipfian: a rank of a zipfian over 10^10 items, hashed
-// onto the items. Several ranks share an item, so that the hottest of 1000 gets 3.8 %
-// of the draws, where a true zipfian over 1000 gives its hottest 13 %. It is kept for
-// comparability; ZipfianTrue is the other.
+// ScrambledZipf is YCSB's scrambled zipfian: a rank of a zipfian over 10^10 items, hashed onto the
+// items. Several ranks share an item, so that the hottest of 1000 items gets 3.8 % of the draws,
+// where a true zipfian gives it 13 %. It is kept for comparability; see ZipfianTrue.
 type ScrambledZipf struct {
 	zipf  Zipf
 	items int64
 }
 
-// NewScrambledZipf is over so many items, at least one.
+// NewScrambledZipf returns a ScrambledZipf over at least one item.
 func NewScrambledZipf(items int64) ScrambledZipf {
 	return ScrambledZipf{newZipf(scrambledItems, scrambledZeta), items}
 }
 
-// Item is where a rank falls.
+// Item maps a rank to an item.
 func (s *ScrambledZipf) Item(rank int64) int64 { return Hash(rank) % s.items }
 
 // Draw maps u, uniform in [0, 1), to an item.

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Source is a workload being driven: what its workers share.
+// Source is the state of a workload that its workers share.
 type Source struct {
 	w        *Workload
 	seed     uint64
@@ -14,15 +14,15 @@ type Source struct {
 	sequence atomic.Int64
 }
 
-// NewSource begins a workload. One seed gives the same operations again.
+// NewSource returns a source. The same seed gives the same operations.
 func NewSource(w Workload, seed uint64) *Source {
 	return &Source{w: &w, seed: seed, inserts: NewInserts(w.RecordCount)}
 }
 
-// Inserts numbers the records that the workload inserts.
+// Inserts returns the numbering of inserted records.
 func (s *Source) Inserts() *Inserts { return s.inserts }
 
-// Op is one operation. All in it but Key is valid until its generator's next operation.
+// Op is one operation. All fields but Key are valid until the generator's next operation.
 type Op struct {
 	Kind   Kind
 	Number int64 // of the record
@@ -32,7 +32,7 @@ type Op struct {
 	Length int      // of a scan, in records
 }
 
-// Generator makes a worker's operations.
+// Generator generates a worker's operations.
 type Generator struct {
 	source *Source
 	w      *Workload
@@ -40,18 +40,17 @@ type Generator struct {
 	arena  keyArena
 	names  []string
 
-	// Cumulated shares of the mix: below the first it is a read, and so on.
+	// mix holds cumulative shares: a draw below the first is a read, and so on.
 	mix    [Kinds]float64
 	field  lengths
 	scan   lengths
 	values []Field
-	buffer []byte // that values lie in
+	buffer []byte // backing array of values
 	// scratch holds an expected value.
 	scratch []byte
 	op      Op
 }
 
-// NewGenerator makes a generator for one worker.
 func (s *Source) NewGenerator() *Generator {
 	g := &Generator{
 		source: s, w: s.w, keys: newChooser(s.w, s.inserts, &s.sequence), names: s.w.FieldNames(),
@@ -67,7 +66,7 @@ func (s *Source) NewGenerator() *Generator {
 	return g
 }
 
-// Next makes the workload's n-th operation.
+// Next returns the workload's n-th operation.
 func (g *Generator) Next(n uint64) *Op {
 	r := NewRand(g.source.seed, n)
 	g.op = Op{Kind: g.kind(r.Float64())}
@@ -99,9 +98,9 @@ func (g *Generator) Next(n uint64) *Op {
 	return &g.op
 }
 
-// chooseDelete chooses a record to delete and takes it from those that requests choose. There is none
-// while half of the records are gone: an insert then takes the delete's place, so that a table
-// never runs empty.
+// chooseDelete chooses a record to delete, which requests then no longer choose. It returns false
+// while half of the records are deleted: an insert replaces the delete, so that a table never
+// becomes empty.
 func (g *Generator) chooseDelete(r *Rand) (number int64, ok bool) {
 	for !g.source.inserts.scarce(g.w.RecordCount / 2) {
 		if number = g.keys.draw(r); g.source.inserts.Remove(number) {
@@ -111,13 +110,13 @@ func (g *Generator) chooseDelete(r *Rand) (number int64, ok bool) {
 	return 0, false
 }
 
-// Kind is that of the workload's n-th operation.
+// Kind returns the kind of the n-th operation.
 func (g *Generator) Kind(n uint64) Kind {
 	r := NewRand(g.source.seed, n)
 	return g.kind(r.Float64())
 }
 
-// Load makes the n-th insert of the load phase.
+// Load returns the n-th insert of the load phase.
 func (g *Generator) Load(n uint64) *Op {
 	r := NewRand(g.source.seed, n)
 	g.op = Op{Kind: Insert}
@@ -135,10 +134,10 @@ func (g *Generator) kind(u float64) Kind {
 			last = k
 		}
 	}
-	return last // the sum of the shares may be a hair below 1
+	return last // rounding can leave the sum slightly below 1
 }
 
-// fields chooses what to read.
+// fields chooses the fields to read.
 func (g *Generator) fields(r *Rand) {
 	switch {
 	case !g.w.ReadAllFields:
@@ -149,7 +148,7 @@ func (g *Generator) fields(r *Rand) {
 	}
 }
 
-// write makes new values for all fields or a random one.
+// write creates new values for all fields or a random one.
 func (g *Generator) write(r *Rand, number int64, all bool) {
 	g.op.Number = number
 	if g.op.Key == "" {
@@ -170,13 +169,13 @@ func (g *Generator) write(r *Rand, number int64, all bool) {
 			g.buffer = extendBuffer(g.buffer, size)
 			r.Text(g.buffer[from:])
 		}
-		// Where the buffer moves, earlier values keep the old one.
+		// If the buffer moves, earlier values keep the old one.
 		g.values[i] = Field{name, g.buffer[from:len(g.buffer):len(g.buffer)]}
 	}
 	g.op.Values = g.values[:len(names)]
 }
 
-// extendBuffer lengthens b by n bytes of any content.
+// extendBuffer lengthens b by n bytes of arbitrary content.
 func extendBuffer(b []byte, n int) []byte {
 	if cap(b)-len(b) < n {
 		b = append(make([]byte, 0, 2*(len(b)+n)), b...)
@@ -184,9 +183,9 @@ func extendBuffer(b []byte, n int) []byte {
 	return b[:len(b)+n]
 }
 
-// Rand is wyrand, a generator of 64 bits of state, cheap to seed anew for every
-// operation: what the n-th operation is depends on the seed and n alone, however
-// many workers share the operations. Not for cryptography.
+// Rand is wyrand, a generator with 64 bits of state that is cheap to seed for every operation. So the
+// n-th operation depends on the seed and n only, not on the number of workers. It is not
+// suitable for cryptography.
 type Rand struct{ state uint64 }
 
 const (
@@ -194,19 +193,18 @@ const (
 	wyMask = 0xe7037ed1a0b428db
 )
 
-// NewRand is the n-th stream of a seed.
+// NewRand returns the n-th stream of a seed.
 func NewRand(seed, n uint64) Rand {
 	return Rand{mix(seed ^ mix(n+0x9e3779b97f4a7c15))}
 }
 
-// mix is the finaliser of splitmix64: every bit of v moves half of the result's.
+// mix is the finaliser of splitmix64: every input bit affects half of the output bits.
 func mix(v uint64) uint64 {
 	v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
 	v = (v ^ v>>27) * 0x94d049bb133111eb
 	return v ^ v>>31
 }
 
-// Uint64 is uniform.
 func (r *Rand) Uint64() uint64 {
 	r.state += wyStep
 	hi, lo := bits.Mul64(r.state, r.state^wyMask)
@@ -216,14 +214,14 @@ func (r *Rand) Uint64() uint64 {
 // Float64 is uniform in [0, 1).
 func (r *Rand) Float64() float64 { return float64(r.Uint64()>>11) * 0x1p-53 }
 
-// Int64N is uniform in [0, n), for n > 0; its bias is below n / 2^64.
+// Int64N is uniform in [0, n) for n > 0, with a bias below n / 2^64.
 func (r *Rand) Int64N(n int64) int64 {
 	hi, _ := bits.Mul64(r.Uint64(), uint64(n))
 	return int64(hi)
 }
 
-// Text fills b with 64 characters of ASCII, from the space to the underscore: six
-// random bits a byte, hardly compressible, and safe in any encoding.
+// Text fills b with 64 different ASCII characters, from space to underscore. This gives six random
+// bits per byte, which hardly compress and are valid in any encoding.
 func (r *Rand) Text(b []byte) {
 	const low6, space = 0x3f3f3f3f3f3f3f3f, 0x2020202020202020
 	for ; len(b) >= 8; b = b[8:] {

@@ -5,23 +5,22 @@ import (
 	"sync/atomic"
 )
 
-// Inserts numbers the records that a run inserts and tells how far they can be read.
-// Numbers are handed out without a gap and come back in any order; Last moves over a
-// number only when all before it came back, so that no request chooses a record that is
-// not there yet. A number whose insert did not succeed becomes a hole: passed over, and
-// never chosen. (YCSB acknowledges it all the same and reads it later, in vain.)
+// Inserts numbers the records that a run inserts. Numbers are handed out without gaps and completed
+// in any order. Last passes a number only when all earlier ones are complete, so that no request
+// chooses a record that does not exist yet. A failed insert leaves a hole, which requests never
+// choose. (YCSB treats it as acknowledged and reads it later, in vain.)
 type Inserts struct {
 	next  atomic.Int64
-	last  atomic.Int64 // the highest number that all have come back up to
+	last  atomic.Int64 // all numbers up to it are complete
 	holes atomic.Int64
 
 	mu      sync.Mutex
-	waiting map[int64]struct{} // came back while an earlier one had not
+	waiting map[int64]struct{} // completed before an earlier one
 	missing map[int64]struct{} // the holes
-	deleted []int64            // deleted, to be inserted again: the first one first
+	deleted []int64            // deleted, in the order of the next inserts
 }
 
-// NewInserts hands out numbers from first on; those below count as acknowledged.
+// NewInserts returns a numbering from first on. Lower numbers count as complete.
 func NewInserts(first int64) *Inserts {
 	c := &Inserts{waiting: map[int64]struct{}{}, missing: map[int64]struct{}{}}
 	c.next.Store(first)
@@ -29,7 +28,7 @@ func NewInserts(first int64) *Inserts {
 	return c
 }
 
-// Next hands out a number: of a record that was deleted, or a new one.
+// Next returns the number of the next insert: a deleted record or a new one.
 func (c *Inserts) Next() int64 {
 	if c.holes.Load() > 0 {
 		c.mu.Lock()
@@ -43,10 +42,10 @@ func (c *Inserts) Next() int64 {
 	return c.next.Add(1) - 1
 }
 
-// scarce tells whether so many records, at least, are holes.
+// scarce reports whether there are at least this many holes.
 func (c *Inserts) scarce(holes int64) bool { return c.holes.Load() >= holes }
 
-// Remove makes a hole of a record that is to be deleted; false where it is one already.
+// Remove makes a hole for a record to be deleted. It returns false if there is one already.
 func (c *Inserts) Remove(n int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,8 +57,8 @@ func (c *Inserts) Remove(n int64) bool {
 	return true
 }
 
-// CompleteRemove tells what became of a delete. What is gone may be inserted again, what certainly is not
-// may be chosen again. What is in doubt stays a hole.
+// CompleteRemove reports the outcome of a delete. A deleted record can be inserted again, and one
+// that certainly still exists can be chosen again. A delete in doubt leaves a hole.
 func (c *Inserts) CompleteRemove(n int64, gone, doubt bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +70,7 @@ func (c *Inserts) CompleteRemove(n int64, gone, doubt bool) {
 	}
 }
 
-// fillHole fills a hole. It is called with the lock held.
+// fillHole removes a hole. The caller holds mu.
 func (c *Inserts) fillHole(n int64) {
 	delete(c.missing, n)
 	c.holes.Store(int64(len(c.missing)))
@@ -80,12 +79,12 @@ func (c *Inserts) fillHole(n int64) {
 // Last is the highest number that requests may choose.
 func (c *Inserts) Last() int64 { return c.last.Load() }
 
-// Complete gives a number back: the record is there, or it is not.
+// Complete reports whether the insert of a number succeeded.
 func (c *Inserts) Complete(n int64, there bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := c.last.Load()
-	if n <= last { // it had been deleted
+	if n <= last { // a deleted record was inserted again
 		if there {
 			c.fillHole(n)
 		}
@@ -108,7 +107,7 @@ func (c *Inserts) Complete(n int64, there bool) {
 	c.last.Store(last)
 }
 
-// Readable tells whether requests may choose a number.
+// Readable reports whether requests may choose a number.
 func (c *Inserts) Readable(n int64) bool {
 	if n > c.last.Load() {
 		return false

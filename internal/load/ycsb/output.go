@@ -14,19 +14,18 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Report is a finished drive as YCSB's text output has it.
+// Report is the content of YCSB's text output.
 type Report struct {
 	RunTime time.Duration
-	OK      int64 // operations that ended ok: what the throughput counts
-	Ended   int64 // and with those that failed or are unknown
-	// Figures are added to OVERALL.
+	OK      int64 // successful operations, counted as throughput
+	Ended   int64 // successful, failed and unknown operations
+	// Figures are additional lines of OVERALL.
 	Figures []Figure
 	Series  []Series
-	// Percentiles to print, 0..100.
+	// Percentiles to print, 0 to 100.
 	Percentiles []float64
 }
 
-// Figure is one line of OVERALL.
 type Figure struct {
 	Name  string
 	Value float64
@@ -36,15 +35,15 @@ type Figure struct {
 type Series struct {
 	Name    string
 	Latency *hdrhistogram.Histogram // in microseconds
-	// Returns counts operations by status name; not in series of failed ones.
+	// Returns counts operations by status name. It is nil in series of failed operations.
 	Returns map[string]int64
 }
 
-// DefaultPercentiles are what programs that read YCSB's output expect.
+// DefaultPercentiles are those that programs expect in YCSB's output.
 func DefaultPercentiles() []float64 { return []float64{50, 95, 99} }
 
-// WriteText writes YCSB's text output: "[SERIES], measure, value" a line. Unlike YCSB's,
-// the throughput leaves out operations that did not end ok.
+// WriteText writes YCSB's text output, one "[SERIES], measure, value" per line. Unlike YCSB's, the
+// throughput counts successful operations only.
 func (r Report) WriteText(out io.Writer) error {
 	w := bufio.NewWriter(out)
 	line := func(series, measure, value string) { fmt.Fprintf(w, "[%s], %s, %s\n", series, measure, value) }
@@ -77,7 +76,7 @@ func perSecond(n int64, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// javaDouble always has a point, as Java prints a double.
+// javaDouble formats a number with a decimal point, as Java does.
 func javaDouble(v float64) string {
 	s := strconv.FormatFloat(v, 'f', -1, 64)
 	if !strings.ContainsAny(s, ".nN") {
@@ -86,7 +85,7 @@ func javaDouble(v float64) string {
 	return s
 }
 
-// ordinal is 1st, 2nd, 95th, 99.9.
+// ordinal formats 1st, 2nd, 95th, 99.9.
 func ordinal(p float64) string {
 	if p != math.Trunc(p) {
 		return strconv.FormatFloat(p, 'f', -1, 64)
@@ -106,18 +105,18 @@ func ordinal(p float64) string {
 	return strconv.Itoa(n) + suffix
 }
 
-// Status is one status line: figures of the time since the last one.
+// Status is a status line with figures since the previous line.
 type Status struct {
 	Label     string
 	Now       time.Time
 	Elapsed   time.Duration // since the start
 	Total     int64         // operations since the start
-	Current   float64       // operations a second since the last line
-	Remaining time.Duration // 0 when nobody knows
+	Current   float64       // operations per second since the previous line
+	Remaining time.Duration // 0 if unknown
 	Series    []Series
 }
 
-// String is the line as YCSB writes it to stderr, without an end of line.
+// String returns the line in YCSB's format, without a line end.
 func (s Status) String() string {
 	var b strings.Builder
 	now := s.Now.Format("2006-01-02 15:04:05.000")
@@ -136,12 +135,12 @@ func (s Status) String() string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// formatShort has up to two decimals.
+// formatShort formats up to two decimals.
 func formatShort(v float64) string {
 	return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)
 }
 
-// formatRemaining is the two largest units, rounded up to a second.
+// formatRemaining formats the two largest units, rounded up to a second.
 func formatRemaining(d time.Duration) string {
 	seconds := int64(math.Ceil(d.Seconds()))
 	var parts []string
@@ -163,14 +162,14 @@ func formatRemaining(d time.Duration) string {
 	return strings.Join(parts, " ")
 }
 
-// HDRLog writes a HdrHistogram interval log (format 1.3, compressed V2 histograms): one
-// line an interval, as HdrHistogram's plotters read it.
+// HDRLog writes a HdrHistogram interval log (format 1.3, compressed V2 histograms), one line per
+// interval.
 type HDRLog struct {
 	w    *hdrhistogram.HistogramLogWriter
 	name string
 }
 
-// NewHDRLog writes the head of a log for a series that begins at start.
+// NewHDRLog writes the header of a log for a series that begins at start.
 func NewHDRLog(out io.Writer, series string, start time.Time) (*HDRLog, error) {
 	l := &HDRLog{hdrhistogram.NewHistogramLogWriter(out), series}
 	l.w.SetBaseTime(start.UnixMilli())
@@ -181,18 +180,18 @@ func NewHDRLog(out io.Writer, series string, start time.Time) (*HDRLog, error) {
 		l.w.OutputLegend,
 	} {
 		if err := step(); err != nil {
-			return nil, fmt.Errorf("writing the histogram log of %s: %w", series, err)
+			return nil, fmt.Errorf("write the histogram log of %s: %w", series, err)
 		}
 	}
 	return l, nil
 }
 
-// Interval adds one interval. It sets the histogram's times.
+// Interval appends one interval. It sets the histogram's times.
 func (l *HDRLog) Interval(start time.Time, length time.Duration, h *hdrhistogram.Histogram) error {
 	h.SetStartTimeMs(start.UnixMilli())
 	h.SetEndTimeMs(start.Add(length).UnixMilli())
 	if err := l.w.OutputIntervalHistogram(h); err != nil {
-		return fmt.Errorf("writing the histogram log of %s: %w", l.name, err)
+		return fmt.Errorf("write the histogram log of %s: %w", l.name, err)
 	}
 	return nil
 }

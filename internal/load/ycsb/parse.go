@@ -13,13 +13,13 @@ import (
 	"skerry/internal/base/suggest"
 )
 
-// ErrWorkload marks properties that make no workload.
-var ErrWorkload = errors.New("bad workload")
+// ErrWorkload marks invalid properties.
+var ErrWorkload = errors.New("invalid workload")
 
-// maxCount bounds record and operation counts, so that sums of them stay exact.
+// maxCount bounds record and operation counts, so that their sums stay exact.
 const maxCount = 1 << 53
 
-// reader takes properties apart and keeps the first error for each.
+// reader reads typed properties and collects their errors.
 type reader struct {
 	p    Properties
 	errs []error
@@ -93,9 +93,9 @@ func (r *reader) choice(name, def string, allowed ...string) string {
 	return def
 }
 
-// Parse makes a workload of properties. All that is wrong is told at once: an error
-// that wraps ErrWorkload and names each property. Warnings are about settings
-// that are easily misread; Unused explains what has no effect. A field length histogram's file is read.
+// Parse creates a workload from properties. The error wraps ErrWorkload and names every invalid
+// property. Warnings are about settings that are easily misread; UnusedReason explains properties
+// without effect. Parse reads the file of a field length histogram.
 func Parse(p Properties) (w Workload, warnings []string, err error) {
 	r := &reader{p: p}
 	w = Workload{
@@ -113,21 +113,21 @@ func Parse(p Properties) (w Workload, warnings []string, err error) {
 		OrderedKeys:    r.choice("insertorder", "hashed", "hashed", "ordered") == "ordered",
 	}
 	if _, ok := p["recordcount"]; !ok {
-		r.fail("recordcount", "missing: how many records the table holds")
+		r.fail("recordcount", "missing: give the number of records")
 	}
 	w.InsertCount = r.integer("insertcount", max(0, w.RecordCount-w.InsertStart), 0, maxCount)
 	if len(r.errs) == 0 && (w.InsertStart+w.InsertCount > w.RecordCount || w.InsertCount == 0) {
 		switch _, given := p["insertcount"]; {
 		case !given:
-			r.fail("insertstart", "%d leaves no records to load: it must be below recordcount %d", w.InsertStart, w.RecordCount)
+			r.fail("insertstart", "%d leaves no records to load: must be below recordcount %d", w.InsertStart, w.RecordCount)
 		case w.InsertCount == 0:
-			r.fail("insertcount", "it must be at least 1")
+			r.fail("insertcount", "must be at least 1")
 		default:
 			r.fail("insertcount", "insertstart %d + insertcount %d is above recordcount %d", w.InsertStart, w.InsertCount, w.RecordCount)
 		}
 	}
 	w.ExpectedOperations = w.OperationCount
-	if _, ok := p["operationcount"]; !ok { // YCSB refuses a zipfian workload without it
+	if _, ok := p["operationcount"]; !ok { // YCSB rejects a zipfian workload without it
 		w.ExpectedOperations = w.RecordCount
 	}
 	w.FieldLength = r.fieldLength()
@@ -145,7 +145,7 @@ func Parse(p Properties) (w Workload, warnings []string, err error) {
 	w.Mix = r.mix()
 	w.Requests = r.requests()
 	if class := r.text("workload", "CoreWorkload"); !strings.HasSuffix(class, "CoreWorkload") {
-		r.fail("workload", "%s is not to be had: only site.ycsb.workloads.CoreWorkload is", class)
+		r.fail("workload", "unsupported class %s: only site.ycsb.workloads.CoreWorkload is available", class)
 	}
 	warnings = workloadWarnings(w)
 	if len(r.errs) > 0 {
@@ -164,7 +164,7 @@ func (r *reader) mix() Mix {
 		Delete:          r.number("deleteproportion", 0, 0, 1),
 	}
 	if m.Total() <= 0 {
-		r.fail("readproportion", "all proportions are 0: nothing to do")
+		r.fail("readproportion", "all proportions are 0")
 	}
 	return m
 }
@@ -211,7 +211,7 @@ func (r *reader) fieldLength() Length {
 	return l
 }
 
-// maxBuckets bounds a histogram's file against a stray bucket number.
+// maxBuckets bounds the bucket numbers of a histogram file.
 const maxBuckets = 1 << 20
 
 // readLengths reads YCSB's histogram file.
@@ -227,7 +227,7 @@ func readLengths(name string) (Length, error) {
 	return l, nil
 }
 
-// parseLengths reads "BlockSize<tab>n" and lines of "bucket<tab>weight".
+// parseLengths parses "BlockSize<tab>n", followed by lines of "bucket<tab>weight".
 func parseLengths(text string) (Length, error) {
 	l := Length{Distribution: Histogram}
 	var total int64
@@ -235,11 +235,11 @@ func parseLengths(text string) (Length, error) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), "\t")
 		n, err := strconv.ParseInt(value, 10, 32)
 		if !ok || err != nil || n < 0 {
-			return Length{}, fmt.Errorf("line %d: not two columns with a tab between", i+1)
+			return Length{}, fmt.Errorf("line %d: want two columns separated by a tab", i+1)
 		}
 		if i == 0 {
 			if name != "BlockSize" || n == 0 {
-				return Length{}, errors.New("line 1: BlockSize and a number above 0 belong here")
+				return Length{}, errors.New("line 1: want BlockSize and a positive number")
 			}
 			l.Block = n
 			continue
@@ -261,33 +261,33 @@ func parseLengths(text string) (Length, error) {
 	return l, nil
 }
 
-// Settings are the properties of YCSB's client and measurements: how a workload is
-// driven and shown, not what it is.
+// Settings are the properties of YCSB's client and measurements: how a workload is driven and
+// displayed.
 type Settings struct {
 	Threads int
-	Target  float64 // operations a second; 0 is unlimited
-	// MaxExecutionTime ends a run; 0 is no bound.
+	Target  float64 // operations per second; 0 is unlimited
+	// MaxExecutionTime ends a run; 0 means no limit.
 	MaxExecutionTime time.Duration
-	// Interval is what is measured: "op" (service time), "intended" (response time),
-	// "both", or "" where the driver is to choose.
+	// Interval selects what is measured: "op" (service time), "intended" (response time), "both",
+	// or "" for the driver's default.
 	Interval       string
 	Percentiles    []float64
 	Status         bool // write status lines
 	StatusInterval time.Duration
 	Label          string
-	// HDR asks for histogram logs, HDRPath is what their names begin with.
+	// HDR enables histogram logs. HDRPath is the prefix of their names.
 	HDR     bool
 	HDRPath string
 }
 
-// Measurement intervals.
+// Values of Settings.Interval.
 const (
 	IntervalOp       = "op"
 	IntervalIntended = "intended"
 	IntervalBoth     = "both"
 )
 
-// ParseSettings reads them from properties. Errors are as those of Parse.
+// ParseSettings reads the settings from properties. Its errors are like those of Parse.
 func ParseSettings(p Properties) (Settings, error) {
 	r := &reader{p: p}
 	s := Settings{

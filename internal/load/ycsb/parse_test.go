@@ -75,7 +75,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		{Properties{"requestdistribution": "hotspot", "hotspotdatafraction": "2"}, "property hotspotdatafraction: 2 is not between 0 and 1"},
 		{Properties{"requestdistribution": "exponential", "exponential.percentile": "100"}, "property exponential.percentile"},
 		{Properties{"insertorder": "reverse"}, "property insertorder"},
-		{Properties{"workload": "site.ycsb.workloads.TimeSeriesWorkload"}, "property workload: site.ycsb.workloads.TimeSeriesWorkload is not to be had"},
+		{Properties{"workload": "site.ycsb.workloads.TimeSeriesWorkload"}, "property workload: unsupported class site.ycsb.workloads.TimeSeriesWorkload"},
 	} {
 		_, _, err := Parse(Properties{"recordcount": "1000"}.Merge(c.p))
 		if !errors.Is(err, ErrWorkload) || !strings.Contains(err.Error(), c.want) {

@@ -12,17 +12,17 @@ import (
 	"unicode/utf8"
 )
 
-// Properties are a workload's settings by name, as a property file has them.
+// Properties are a workload's settings by name.
 type Properties map[string]string
 
 // Entry is a setting in a property file, which begins on Line.
 type Entry struct {
 	Name, Value  string
 	Line         int
-	OverriddenBy int // the line that sets the name again and wins; 0: none does
+	OverriddenBy int // line of a later setting of the same name, 0 for none
 }
 
-// OverrideReason says that a later line of the file sets the name again, "" if none does.
+// OverrideReason says which later line overrides the entry, "" if none does.
 func (e Entry) OverrideReason() string {
 	if e.OverriddenBy == 0 {
 		return ""
@@ -30,15 +30,15 @@ func (e Entry) OverrideReason() string {
 	return fmt.Sprintf("line %d sets it again", e.OverriddenBy)
 }
 
-// ErrProperties marks text that is not a property file.
+// ErrProperties marks an invalid property file.
 var ErrProperties = errors.New("not a property file")
 
-// maxProperties bounds a property file's size: far above any real one.
+// maxProperties bounds the size of a property file.
 const maxProperties = 16 << 20
 
-// ReadProperties reads Java's property format: key=value, key: value or key value,
-// comments with # and !, \ at the end of a line to continue it, and the escapes \t \n
-// \r \f and \uXXXX. Unlike Java it reads UTF-8. A key given twice has its last value.
+// ReadProperties reads Java's property format: key=value, key: value or key value, comments with #
+// and !, \ at the end of a line to continue it, and the escapes \t \n \r \f and \uXXXX. Unlike
+// Java, it reads UTF-8. The last value of a repeated key applies.
 func ReadProperties(r io.Reader) (Properties, error) {
 	entries, err := ReadEntries(r)
 	if err != nil {
@@ -47,7 +47,7 @@ func ReadProperties(r io.Reader) (Properties, error) {
 	return CollectEntries(entries), nil
 }
 
-// CollectEntries returns the properties that entries set, the last of a name.
+// CollectEntries returns the properties of entries. The last value of a name applies.
 func CollectEntries(entries []Entry) Properties {
 	p := make(Properties, len(entries))
 	for _, e := range entries {
@@ -56,7 +56,8 @@ func CollectEntries(entries []Entry) Properties {
 	return p
 }
 
-// ReadEntries is ReadProperties for every setting with its line, in the order of the file.
+// ReadEntries reads a property file as ReadProperties does, and returns all entries in the order of
+// the file.
 func ReadEntries(r io.Reader) (entries []Entry, err error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxProperties+1))
 	if err != nil {
@@ -68,7 +69,7 @@ func ReadEntries(r io.Reader) (entries []Entry, err error) {
 	if !utf8.Valid(text) {
 		return nil, fmt.Errorf("%w: not UTF-8", ErrProperties)
 	}
-	last := map[string]int{} // entry by name
+	last := map[string]int{} // index of the last entry by name
 	s := bufio.NewScanner(bytes.NewReader(text))
 	s.Buffer(nil, len(text)+1)
 	s.Split(scanLines)
@@ -114,7 +115,7 @@ func scanLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	case i < 0 && atEOF:
 		return len(data), data, nil
 	case i < 0 || data[i] == '\r' && i+1 == len(data) && !atEOF:
-		return 0, nil, nil // more is needed to know
+		return 0, nil, nil // need more data
 	case data[i] == '\r' && i+1 < len(data) && data[i+1] == '\n':
 		return i + 2, data[:i], nil
 	}
@@ -125,13 +126,13 @@ func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\f' }
 
 func trimLeft(s string) string { return strings.TrimLeft(s, " \t\f") }
 
-// continues: the line ends in an odd number of backslashes.
+// endsInBackslash reports an odd number of backslashes at the end, which continue the line.
 func endsInBackslash(line string) bool {
 	n := len(line) - len(strings.TrimRight(line, `\`))
 	return n%2 == 1
 }
 
-// splitEntry finds the end of the key: the first blank, = or : without a backslash.
+// splitEntry splits at the end of the key: the first blank, = or : without a backslash.
 func splitEntry(line string) (key, value string) {
 	i := 0
 	for i < len(line) && !isBlank(line[i]) && line[i] != '=' && line[i] != ':' {
@@ -186,7 +187,7 @@ func unescape(s string) (string, error) {
 	return b.String(), nil
 }
 
-// parseUnicode reads \uXXXX, or two that form a surrogate pair, at the start of s.
+// parseUnicode parses \uXXXX, or a surrogate pair of two, at the start of s.
 func parseUnicode(s string) (r rune, used int, err error) {
 	one := func(s string) (rune, bool) {
 		if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
@@ -209,7 +210,7 @@ func parseUnicode(s string) (r rune, used int, err error) {
 	return r, 6, nil
 }
 
-// Merge returns p with the settings of each of more over it, the last strongest.
+// Merge returns p overlaid with each of more. The last value applies.
 func (p Properties) Merge(more ...Properties) Properties {
 	out := make(Properties, len(p))
 	for _, m := range append([]Properties{p}, more...) {

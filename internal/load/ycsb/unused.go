@@ -27,8 +27,8 @@ var clientProperties = []string{
 
 const textExporter = "site.ycsb.measurements.exporter.TextMeasurementsExporter" // YCSB's default
 
-// ignoredProperties are YCSB's other properties: the value that asks for what happens here anyway, and
-// why another value has no effect.
+// ignoredProperties are YCSB's other properties, with the value that matches Skerry's behaviour,
+// and the reason why other values have no effect.
 var ignoredProperties = map[string]struct{ same, why string }{
 	"db":                                     {"", "the database is named elsewhere"},
 	"dotransactions":                         {"true", "load and run are phases of their own"},
@@ -46,7 +46,6 @@ var ignoredProperties = map[string]struct{ same, why string }{
 	"core_workload_insertion_retry_interval": {"", "a load phase retries failed inserts by its own rule"},
 }
 
-// knownProperties lists the properties of YCSB's core, client and measurements.
 func knownProperties() []string {
 	names := slices.Concat(workloadProperties, clientProperties)
 	for name := range ignoredProperties {
@@ -56,11 +55,12 @@ func knownProperties() []string {
 	return names
 }
 
-// IsClientProperty reports whether a property says how a workload is driven and shown, not what it is.
+// IsClientProperty reports whether a property concerns how a workload is driven and displayed, not
+// the workload itself.
 func IsClientProperty(name string) bool { return slices.Contains(clientProperties, name) }
 
-// UnusedReason says why a property has no effect, "" if it has one. database lists the properties of the
-// database's clients; "*" among them stands for any.
+// UnusedReason explains why a property has no effect, "" if it has one. database lists the
+// properties of the database's clients; "*" accepts any.
 func UnusedReason(name, value string, database []string) string {
 	if slices.Contains(workloadProperties, name) || IsClientProperty(name) || slices.Contains(database, name) {
 		return ""
@@ -83,7 +83,7 @@ func UnusedReason(name, value string, database []string) string {
 	return "the name is unknown"
 }
 
-// workloadWarnings are about settings that are easily misread.
+// workloadWarnings returns warnings about settings that are easily misread.
 func workloadWarnings(w Workload) []string {
 	if total := w.Mix.Total(); total > 0 && math.Abs(total-1) > 1e-6 {
 		return []string{fmt.Sprintf("the proportions sum up to %.4g: they are taken as weights "+
@@ -95,8 +95,8 @@ func workloadWarnings(w Workload) []string {
 // minStem is the shortest word that suggestProperty completes.
 const minStem = 4
 
-// suggestProperty returns what an unknown property may have been meant to be: the nearest spelling, or
-// the known names that begin with it, as operationcount does with operations. "" if there is none.
+// suggestProperty returns suggestions for an unknown property, "" for none: the nearest spelling,
+// or the names that begin with it, such as operationcount for operations.
 func suggestProperty(name string, known []string) string {
 	if near := suggest.Nearest(name, known); near != "" {
 		return near

@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// lengths draws from a Length.
 type lengths struct {
 	Length
 	zipf       Zipf
-	cumulative []int64 // weights up to and including a bucket
+	cumulative []int64 // cumulative weights
 }
 
 func newLengths(l Length) lengths {
@@ -43,8 +42,8 @@ func (l *lengths) draw(r *Rand) int64 {
 	return l.Max
 }
 
-// appendValue appends YCSB's deterministic value of a field: "key:field", then ":" and
-// the Java hash code of all so far until it is long enough, cut to size.
+// appendValue appends YCSB's deterministic value of a field: "key:field", then ":" and the Java
+// hash code of the text so far, repeated and cut to size.
 func appendValue(b []byte, key, field string, size int) []byte {
 	from := len(b)
 	var hash int32
@@ -65,23 +64,22 @@ func appendValue(b []byte, key, field string, size int) []byte {
 	return b[:from+size]
 }
 
-// Verification is what became of checking a record that was read.
+// Verification is the result of checking a read.
 type Verification uint8
 
-// Outcomes of a verification, by YCSB's names: OK, UNEXPECTED_STATE and ERROR.
+// Verifications, with YCSB's names OK, UNEXPECTED_STATE and ERROR.
 const (
 	Verified Verification = iota
-	Wrong                 // a field has another value, or is missing
-	Missing               // there is no record
+	Wrong                 // a field is wrong or missing
+	Missing               // the record is missing
 )
 
-// String is the return code in YCSB's VERIFY series.
+// String returns the code in YCSB's VERIFY series.
 func (v Verification) String() string {
 	return [...]string{"OK", "UNEXPECTED_STATE", "ERROR"}[v]
 }
 
-// Verify checks the fields that a read of op returned against what belongs there.
-// Unlike YCSB it takes a field that was asked for and is missing as wrong.
+// Verify checks the fields that a read of op returned. Unlike YCSB, it rejects a missing field.
 func (g *Generator) Verify(op *Op, fields []Field) Verification {
 	if len(fields) == 0 {
 		return Missing
@@ -107,8 +105,8 @@ const (
 	fnvPrime  = 1099511628211
 )
 
-// Hash is YCSB's fnvhash64: FNV-1a over the eight octets of v, the low one first, and
-// of the result the absolute value. It wraps around as Java's arithmetic does.
+// Hash is YCSB's fnvhash64: the absolute value of FNV-1a over the eight bytes of v, lowest first.
+// It wraps around as Java's arithmetic does.
 func Hash(v int64) int64 {
 	h := uint64(fnvOffset)
 	u := uint64(v)
@@ -127,8 +125,8 @@ const (
 	zeros     = "0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
 )
 
-// Key is the key of record number n: "user" and the number's hash, or the number itself
-// where keys are ordered, padded with zeros on the left.
+// Key returns the key of record n: "user" and the number's hash, or the number itself if keys are
+// ordered, padded with zeros on the left.
 func (w *Workload) Key(n int64) string {
 	var b strings.Builder
 	w.writeKey(&b, n)
@@ -148,8 +146,8 @@ func (w *Workload) writeKey(b *strings.Builder, n int64) {
 	b.Write(digits)
 }
 
-// keyArena makes keys without an allocation for each: many strings share one block,
-// which is never written again once it is full and goes when its last key goes.
+// keyArena creates keys without an allocation for each. Many strings share a block, which is not
+// modified once it is full and is freed with its last key.
 type keyArena struct{ b strings.Builder }
 
 const (

@@ -15,7 +15,8 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// claimKey says what two clients must not share: of a load phase its records, of a run phase its operations.
+// claimKey identifies what two clients must not share: the records of a load phase, or the
+// operations of a run phase.
 type claimKey struct {
 	Phase      load.Phase
 	Database   string
@@ -30,7 +31,7 @@ func (p plan) claimKey(o Options) claimKey {
 	w := p.spec.Workload
 	m := claimKey{Phase: o.Phase, Database: o.Database, Connection: map[string]string{}, Table: w.Table}
 	for name, value := range p.properties {
-		if strings.Contains(name, ".") { // redis.host and the like
+		if strings.Contains(name, ".") { // such as redis.host
 			m.Connection[name] = value
 		}
 	}
@@ -38,7 +39,7 @@ func (p plan) claimKey(o Options) claimKey {
 		m.From, m.N = w.InsertStart, w.InsertCount
 		return m
 	}
-	w.OperationCount = 0 // two clients may draw more or fewer of the same operations
+	w.OperationCount = 0 // clients may run different numbers of the same operations
 	if _, bounded := w.ExpectedInserts(); !bounded {
 		w.ExpectedOperations = 0
 	}
@@ -46,10 +47,11 @@ func (p plan) claimKey(o Options) claimKey {
 	return m
 }
 
-// claim holds the mark until release is called. taken says that another process on this machine holds it. Clients
-// on other machines, and those that name the same cluster differently, are not seen.
+// claim claims the key until release is called. taken reports that another process on this machine
+// holds it. Clients on other machines are not detected, nor are those that name the same cluster
+// differently.
 //
-// The mark is an abstract Unix socket, which the kernel removes with its process.
+// The claim is an abstract Unix socket, which the kernel removes with its process.
 func (m claimKey) claim() (taken bool, release func() error, err error) {
 	release = func() error { return nil }
 	text, err := json.Marshal(m)
@@ -67,27 +69,30 @@ func (m claimKey) claim() (taken bool, release func() error, err error) {
 	return false, s.Close, nil
 }
 
-// warnConcurrent writes what other clients of the same table must know, and warns of one that does the same.
+// warnConcurrent claims the client's records or operations. It prints warnings for concurrent
+// clients of the same table.
 func warnConcurrent(stderr io.Writer, o Options, p plan) (release func() error) {
 	w := p.spec.Workload
 	taken, release, err := p.claimKey(o).claim()
 	first, last := w.InsertStart, w.InsertStart+w.InsertCount-1
 	switch {
 	case err != nil:
-		fmt.Fprintf(stderr, "note: clients beside this one were not looked for: %v\n", err)
+		fmt.Fprintf(stderr, "note: cannot check for concurrent clients: %v\n", err)
 	case taken && o.Phase == load.PhaseLoad:
 		fmt.Fprintf(stderr, "warning: another client on this machine is loading the same records, %d to %d: "+
-			"give each client an insertstart and an insertcount of its own\n", first, last)
+			"give each client its own insertstart and insertcount\n", first, last)
 	case taken:
-		fmt.Fprintf(stderr, "warning: another client on this machine draws the same operations, with the seed %d: "+
-			"give each client a --seed of its own\n", o.Seed)
+		fmt.Fprintf(stderr, "warning: another client on this machine runs the same operations, with seed %d: "+
+			"give each client its own --seed\n", o.Seed)
 	}
 	switch {
 	case w.InsertCount == w.RecordCount:
 	case o.Phase == load.PhaseLoad:
-		fmt.Fprintf(stderr, "note: this client loads the records %d to %d of a table of %d (insertstart, insertcount)\n", first, last, w.RecordCount)
+		fmt.Fprintf(stderr, "note: this client loads records %d to %d of a table of %d (insertstart, insertcount)\n",
+			first, last, w.RecordCount)
 	case w.Mix.Insert > 0:
-		fmt.Fprintf(stderr, "note: inserts begin at record %d (recordcount), whatever insertstart is: let one client insert\n", w.RecordCount)
+		fmt.Fprintf(stderr, "note: inserts begin at record %d (recordcount), regardless of insertstart: let only one client insert\n",
+			w.RecordCount)
 	}
 	return release
 }

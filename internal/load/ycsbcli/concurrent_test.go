@@ -20,12 +20,12 @@ func TestClientsBesideEachOther(t *testing.T) {
 		first, own Options
 		warning    string
 	}{
-		{"the same operations", seeded(load.PhaseRun, 1), seeded(load.PhaseRun, 1), "the seed 1: give each client a --seed"},
-		{"fewer of the same operations", seeded(load.PhaseRun, 1), seeded(load.PhaseRun, 1, "operationcount=20"), "the seed 1: give each client a --seed"},
+		{"the same operations", seeded(load.PhaseRun, 1), seeded(load.PhaseRun, 1), "with seed 1: give each client its own --seed"},
+		{"fewer of the same operations", seeded(load.PhaseRun, 1), seeded(load.PhaseRun, 1, "operationcount=20"), "with seed 1: give each client its own --seed"},
 		{"another seed", seeded(load.PhaseRun, 1), seeded(load.PhaseRun, 2), ""},
 		{"another cluster", seeded(load.PhaseRun, 1, "redis.host=a"), seeded(load.PhaseRun, 1, "redis.host=b"), ""},
 		{"another workload", seeded(load.PhaseRun, 1), seeded(load.PhaseRun, 1, "updateproportion=0"), ""},
-		{"the same records", seeded(load.PhaseLoad, 1), seeded(load.PhaseLoad, 2), "the same records, 0 to 99: give each client an insertstart"},
+		{"the same records", seeded(load.PhaseLoad, 1), seeded(load.PhaseLoad, 2), "the same records, 0 to 99: give each client its own insertstart"},
 		{"other records", seeded(load.PhaseLoad, 1, "insertcount=50"), seeded(load.PhaseLoad, 1, "insertstart=50"), ""},
 		{"load and run", seeded(load.PhaseLoad, 1), seeded(load.PhaseRun, 1), ""},
 	} {
@@ -62,7 +62,7 @@ func TestPartsOfATable(t *testing.T) {
 		set   []string
 		want  string
 	}{
-		{load.PhaseLoad, "workloada", []string{"insertstart=25", "insertcount=50"}, "loads the records 25 to 74 of a table of 100"},
+		{load.PhaseLoad, "workloada", []string{"insertstart=25", "insertcount=50"}, "loads records 25 to 74 of a table of 100"},
 		{load.PhaseLoad, "workloada", nil, ""},
 		{load.PhaseRun, "workloadc", []string{"insertstart=25"}, ""},
 		{load.PhaseRun, "workloade", []string{"insertstart=25", "operationcount=50"}, "inserts begin at record 100"},

@@ -1,5 +1,5 @@
-// Package ycsbcli is YCSB's command line on the load driver: a workload against any
-// running cluster, without a lab.
+// Package ycsbcli implements YCSB's command line on the load driver: a workload against any running
+// cluster, without a lab.
 package ycsbcli
 
 import (
@@ -16,42 +16,42 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// ErrOptions marks what the caller has to put right: nothing was started.
-var ErrOptions = errors.New("bad options")
+// ErrOptions marks invalid options. Nothing was started.
+var ErrOptions = errors.New("invalid options")
 
-// optionsError is an ErrOptions in the words of its cause.
+// optionsError wraps ErrOptions without adding text.
 type optionsError struct{ error }
 
 func (e optionsError) Unwrap() []error { return []error{ErrOptions, e.error} }
 
-// Options are those of "skerry ycsb". Zero values leave a choice to the properties.
+// Options are those of "skerry ycsb". Zero values defer to the properties.
 type Options struct {
 	Phase    load.Phase
 	Database string
-	// ClientProperties are those that the database's clients read, "*" for any.
+	// ClientProperties are the properties of the database's clients; "*" accepts any.
 	ClientProperties []string
-	Files            []string // property files, or the names of built-in workloads
-	Set              []string // key=value, over the files'
+	Files            []string // property files, or names of built-in workloads
+	Set              []string // key=value, overriding files
 
 	Threads int
 	Target  float64
-	Status  bool // a status line every few seconds
+	Status  bool // print status lines
 
 	Arrival     load.Arrival
 	MaxInFlight int
 	AfterStall  load.AfterStall
-	Duration    time.Duration // in place of operationcount
+	Duration    time.Duration // replaces operationcount
 	Warmup      time.Duration
 	Timeout     time.Duration
 	Seed        uint64
 
 	HDR      string // folder for histogram logs
-	JSON     bool   // a JSON object in place of YCSB's text
-	Batch    int    // records a request of a load phase
-	NoVerify bool   // believe a load phase without looking
+	JSON     bool   // print JSON instead of YCSB's text
+	Batch    int    // records per request of a load phase
+	NoVerify bool   // do not verify a load phase
 }
 
-// plan is what options come to.
+// plan is the drive that options describe.
 type plan struct {
 	properties ycsb.Properties
 	settings   ycsb.Settings
@@ -66,7 +66,7 @@ func (o Options) plan() (plan, error) {
 	}
 	w, more, err := ycsb.Parse(p)
 	warnings = append(warnings, more...)
-	if err != nil { // to which a misspelt name may have led
+	if err != nil { // a misspelt name can be the cause, so keep the warnings
 		return plan{warnings: warnings}, optionsError{err}
 	}
 	s, err := ycsb.ParseSettings(p)
@@ -92,14 +92,15 @@ func (o Options) plan() (plan, error) {
 	}
 	if s.Interval == "" {
 		s.Interval = ycsb.IntervalOp
-		if spec.Target > 0 { // there are times at which operations are due
+		if spec.Target > 0 { // operations have due times
 			s.Interval = ycsb.IntervalBoth
 		}
 	}
 	return plan{p, s, spec, warnings}, nil
 }
 
-// readProperties puts all properties together, the last given strongest, and warns of those without effect.
+// readProperties merges all properties, the last ones taking precedence, and warns of those without
+// effect.
 func (o Options) readProperties() (p ycsb.Properties, warnings []string, err error) {
 	p = ycsb.Properties{}
 	add := func(place, name, value, why string) {
@@ -129,8 +130,8 @@ func (o Options) readProperties() (p ycsb.Properties, warnings []string, err err
 	return p, warnings, nil
 }
 
-// readFile reads a property file, or the built-in workload of that name where there is
-// no such file: "workloada", and "workloads/workloada" as YCSB's users write it.
+// readFile reads a property file. If there is no such file, it reads the built-in workload of that
+// name: "workloada", or "workloads/workloada" as in YCSB.
 func readFile(name string) ([]ycsb.Entry, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -139,16 +140,16 @@ func readFile(name string) ([]ycsb.Entry, error) {
 				return entries, nil
 			}
 		}
-		return nil, advice.With(fmt.Errorf("reading the workload: %w", err),
+		return nil, advice.With(fmt.Errorf("read the workload: %w", err),
 			"give a property file, or one of the built-in workloads: workload%s", strings.Join(ycsb.BuiltinNames(), ", workload"))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the workload: %w", err)
+		return nil, fmt.Errorf("read the workload: %w", err)
 	}
 	defer f.Close()
 	entries, err := ycsb.ReadEntries(f)
 	if err != nil {
-		return nil, fmt.Errorf("reading the workload %s: %w", name, err)
+		return nil, fmt.Errorf("read the workload %s: %w", name, err)
 	}
 	return entries, nil
 }

@@ -12,15 +12,14 @@ import (
 	"skerry/internal/record"
 )
 
-// ErrNoSuccess is a drive of which no operation ended ok.
+// ErrNoSuccess says that no operation succeeded.
 var ErrNoSuccess = errors.New("no operation succeeded")
 
-// ErrWrongData is a read that returned something else than was written.
+// ErrWrongData says that a read returned other data than was written.
 var ErrWrongData = errors.New("reads returned other data than was written")
 
-// Run drives a database as the options say: YCSB's text, or JSON, on stdout once it has
-// ended; warnings and status lines on stderr. What was measured is printed even where
-// the error says that it is not as it should be.
+// Run drives a database. It prints the result on stdout at the end, in YCSB's text or JSON, and
+// warnings and status lines on stderr. It prints the result also if the drive failed.
 func Run(ctx context.Context, o Options, open load.OpenDatabase, stdout, stderr io.Writer) (err error) {
 	p, err := o.plan()
 	for _, w := range p.warnings {
@@ -50,7 +49,7 @@ func Run(ctx context.Context, o Options, open load.OpenDatabase, stdout, stderr 
 		}
 	})
 	if runErr != nil && !errors.Is(runErr, load.ErrIncomplete) {
-		return errors.Join(fmt.Errorf("driving %s: %w", o.Database, runErr), logs.close())
+		return errors.Join(fmt.Errorf("drive %s: %w", o.Database, runErr), logs.close())
 	}
 	status.finish()
 	for _, w := range result.Warnings {
@@ -65,7 +64,7 @@ func Run(ctx context.Context, o Options, open load.OpenDatabase, stdout, stderr 
 		v, err := load.Verify(ctx, p.spec, client)
 		verified, runErr = &v, err
 		if err == nil {
-			fmt.Fprintf(stderr, "verified: %d records are there (by %s)\n", v.Records, v.Method)
+			fmt.Fprintf(stderr, "verified: found %d records (by %s)\n", v.Records, v.Method)
 		}
 	}
 	if o.JSON {
@@ -78,11 +77,11 @@ func Run(ctx context.Context, o Options, open load.OpenDatabase, stdout, stderr 
 	return errors.Join(checkOutcome(ctx, result, runErr), err, logErr, logs.close())
 }
 
-// checkOutcome says whether the drive did what was asked.
+// checkOutcome returns an error if the drive failed.
 func checkOutcome(ctx context.Context, r load.Result, err error) error {
 	switch {
 	case err != nil:
-		return fmt.Errorf("loading: %w", err)
+		return fmt.Errorf("load: %w", err)
 	case ctx.Err() != nil:
 		return fmt.Errorf("stopped early: %w", ctx.Err())
 	case r.OK == 0:
@@ -90,10 +89,11 @@ func checkOutcome(ctx context.Context, r load.Result, err error) error {
 		if len(r.Errors) > 0 {
 			err = fmt.Errorf("%w: %s", err, r.Errors[0].Example)
 		}
-		return advice.With(err, "see that the database runs and that the properties say where (-p redis.host=...)")
+		return advice.With(err, "check that the database runs, and that the properties give its address (-p redis.host=...)")
 	}
 	if v := r.Operations["VERIFY"]; v != nil && v.Failed > 0 {
-		return advice.With(fmt.Errorf("%w: %d of %d", ErrWrongData, v.Failed, v.Ended()), "load with dataintegrity=true first, with the same fieldcount and fieldlength")
+		return advice.With(fmt.Errorf("%w: %d of %d", ErrWrongData, v.Failed, v.Ended()),
+			"load with dataintegrity=true first, with the same fieldcount and fieldlength")
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func describeError(e load.ErrorCount) string {
 	return e.Class
 }
 
-// summary is what --json prints; its parts are those of summary.json.
+// summary is the output of --json. Its parts are those of summary.json.
 type summary struct {
 	Phase      load.Phase                         `json:"phase"`
 	Database   string                             `json:"database"`
@@ -127,11 +127,11 @@ type summary struct {
 	ClientCPU  float64                            `json:"client_cpu_cores"`
 	LateP99US  float64                            `json:"client_late_p99_us"`
 	Warnings   []string                           `json:"warnings,omitempty"`
-	// Keys are what the keys of a zipfian workload that inserts were drawn for.
+	// Keys is the key space of a zipfian workload that inserts.
 	Keys *record.Keys `json:"keys,omitempty"`
 	// Verified is set after a load phase.
 	Verified *load.Verification `json:"verified,omitempty"`
-	// Unacknowledged records of a load phase that did not end well.
+	// Unacknowledged is the number of records that a load phase did not store.
 	Unacknowledged     int64    `json:"unacknowledged,omitempty"`
 	UnacknowledgedKeys []string `json:"unacknowledged_keys,omitempty"`
 }

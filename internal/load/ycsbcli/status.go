@@ -12,7 +12,7 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// status writes YCSB's status lines. Figures are of the time since the last line.
+// status prints YCSB's status lines, with figures since the previous line.
 type status struct {
 	out   io.Writer
 	shown bool
@@ -22,7 +22,7 @@ type status struct {
 	total   int64
 	since   load.Totals
 	length  time.Duration
-	ended   time.Time // of the last interval
+	ended   time.Time // end of the last interval
 }
 
 func newStatus(out io.Writer, shown bool, p plan) *status {
@@ -42,7 +42,7 @@ func (s *status) add(i load.Interval) {
 	}
 }
 
-// finish writes what is left when the drive has ended.
+// finish prints the rest when the drive has ended.
 func (s *status) finish() {
 	if s.length > 0 {
 		s.writeLine()
@@ -60,7 +60,7 @@ func (s *status) writeLine() {
 	s.since, s.length = load.Totals{}, 0
 }
 
-// remaining is at the pace so far.
+// remaining estimates the remaining time from the rate so far.
 func (s *status) remaining() time.Duration {
 	all := s.plan.spec.Operations
 	if s.plan.spec.Phase == load.PhaseLoad {
@@ -87,9 +87,9 @@ func rate(n int64, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// histogramLogs are HdrHistogram logs, one file for each series.
+// histogramLogs writes HdrHistogram logs, one file per series.
 type histogramLogs struct {
-	// paths of the service and the response times of an operation; "" for none.
+	// paths returns the files for service and response times of an operation; "" for none.
 	paths func(operation string) (service, response string)
 	open  map[string]*logFile
 }
@@ -99,14 +99,14 @@ type logFile struct {
 	*ycsb.HDRLog
 }
 
-// newHistogramLogs logs to OPERATION.service.hdr and OPERATION.response.hdr in the folder that
-// was asked for, or where the properties say, by YCSB's names.
+// newHistogramLogs logs to OPERATION.service.hdr and OPERATION.response.hdr in the folder of --hdr,
+// or to YCSB's file names if the properties enable it.
 func newHistogramLogs(o Options, s ycsb.Settings) (*histogramLogs, error) {
 	l := &histogramLogs{open: map[string]*logFile{}}
 	switch {
 	case o.HDR != "":
 		if err := os.MkdirAll(o.HDR, 0o755); err != nil {
-			return nil, fmt.Errorf("making the folder for histogram logs: %w", err)
+			return nil, fmt.Errorf("create the folder for histogram logs: %w", err)
 		}
 		l.paths = func(op string) (string, string) {
 			return filepath.Join(o.HDR, op+".service.hdr"), filepath.Join(o.HDR, op+".response.hdr")
@@ -147,7 +147,7 @@ func (l *histogramLogs) write(name, path string, i load.Interval, h load.Histogr
 	if f == nil {
 		out, err := os.Create(path)
 		if err != nil {
-			return fmt.Errorf("making a histogram log: %w", err)
+			return fmt.Errorf("create a histogram log: %w", err)
 		}
 		log, err := ycsb.NewHDRLog(out, name, i.Start)
 		f = &logFile{out, log}
