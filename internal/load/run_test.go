@@ -294,16 +294,16 @@ func TestNoClientIsAnError(t *testing.T) {
 func TestBadSpecs(t *testing.T) {
 	good := workload(t, "a", nil)
 	for want, s := range map[string]Spec{
-		"phase":        {Workload: good, Phase: "walk"},
-		"arrival":      {Workload: good, Arrival: "bursty", Target: 1},
-		"needs a":      {Workload: good, Arrival: Poisson},
-		"after_stall":  {Workload: good, AfterStall: "panic"},
-		"threads -1":   {Workload: good, Threads: -1},
-		"max_in":       {Workload: good, MaxInFlight: -1},
-		"target -1":    {Workload: good, Target: -1},
-		"negative":     {Workload: good, Duration: -1},
-		"workload missing":  {Operations: 1},
-		"neither oper": {Workload: workload(t, "a", ycsb.Properties{"operationcount": "0"})},
+		"phase":            {Workload: good, Phase: "walk"},
+		"arrival":          {Workload: good, Arrival: "bursty", Target: 1},
+		"needs a":          {Workload: good, Arrival: Poisson},
+		"after_stall":      {Workload: good, AfterStall: "panic"},
+		"threads -1":       {Workload: good, Threads: -1},
+		"max_in":           {Workload: good, MaxInFlight: -1},
+		"target -1":        {Workload: good, Target: -1},
+		"negative":         {Workload: good, Duration: -1},
+		"workload missing": {Operations: 1},
+		"neither oper":     {Workload: workload(t, "a", ycsb.Properties{"operationcount": "0"})},
 	} {
 		_, err := Run(context.Background(), s, newMemory().open, nil)
 		if !errors.Is(err, ErrSpec) || !strings.Contains(err.Error(), want) {
